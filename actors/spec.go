@@ -1,0 +1,91 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/lifecycle"
+)
+
+// HostSpec says everything about one host. It is a value: nothing changes it
+// after it was handed over. A host's identity is its name.
+type HostSpec struct {
+	Name       string            // unique within a supervisor, shared with group names
+	Command    []string          // program and arguments; looked up in the supervisor's PATH
+	Protocol   codec.Protocol    // nil: none, the process is supervised without speaking to it
+	Transport  Transport         // "" means the protocol's default: fd
+	Dir        string            // working folder; "" means the supervisor's
+	Env        map[string]string // added to what InheritEnv names; nothing else is inherited
+	InheritEnv []string          // names
+	Init       any               // handed to the host in the handshake
+	Limits     codec.Limits      // of its messages
+	Start      StartRule
+	Restart    lifecycle.RestartRule
+	Liveness   LivenessRule
+	Requests   RequestRule
+	Stop       StopRule
+	Log        LogRule
+}
+
+// Transport is how the bytes of a connection travel.
+type Transport string
+
+// The transports.
+const (
+	TransportFD    Transport = "fd"    // an inherited socket, fd 3
+	TransportStdio Transport = "stdio" // stdin and stdout
+	TransportUnix  Transport = "unix"  // the host connects back to a socket with a token
+)
+
+// StartRule says when and how long a start may go on.
+type StartRule struct {
+	Lazy      bool          // start at the first call instead of with the supervisor
+	Timeout   time.Duration // spawn to handshake done; default 60 s
+	OnTimeout OnTimeout     // default crash
+	DependsOn []string      // hosts of the same group that must be running first
+}
+
+// OnTimeout says what a start that takes too long means.
+type OnTimeout string
+
+// The two answers.
+const (
+	TimeoutCrash OnTimeout = "crash" // the life is killed and counts as a crash
+	TimeoutWait  OnTimeout = "wait"  // reported as slow, the process is kept
+)
+
+// LivenessRule says when a host is unresponsive.
+type LivenessRule struct {
+	After     time.Duration // without a sign of life while something is unacknowledged; default 3 s
+	KillAfter time.Duration // from unresponsive to killed; default 30 s; 0 after defaults: never (see NeverKill)
+	NeverKill bool          // only report
+	Ping      time.Duration // between pings; default 1 s
+}
+
+// WhileDown says what happens to a call while the host is crashed or restarting.
+type WhileDown string
+
+// The two answers. In starting, a call always waits.
+const (
+	FailFast WhileDown = "fail"
+	Queue    WhileDown = "queue"
+)
+
+// RequestRule bounds the calls of a host.
+type RequestRule struct {
+	Timeout    time.Duration // of a call whose context has no deadline; default 30 s
+	MaxPending int           // requests open or waiting at once; default 1024
+	WhileDown  WhileDown     // default fail
+}
+
+// StopRule says how a host is asked to end.
+type StopRule struct {
+	Signal int           // number; default SIGTERM (15)
+	Grace  time.Duration // from the start of stopping to SIGKILL; default 5 s
+}
+
+// LogRule bounds the captured output on disk.
+type LogRule struct {
+	MaxSize int64 // bytes of one file; default 16 MiB
+	Files   int   // kept, the current one included; default 4
+}

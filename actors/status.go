@@ -1,0 +1,118 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/hostsup/hostsup/lifecycle"
+)
+
+// ExitInfo is how the last life of a host ended, for status and events.
+type ExitInfo struct {
+	Code   *int      `json:"code"`   // null when a signal ended it or it never ran
+	Signal *string   `json:"signal"` // "SIGKILL"; null when it exited by itself
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
+}
+
+// SandboxStatus says which level of confinement is in force.
+type SandboxStatus struct {
+	Level   string   `json:"level"`
+	Missing []string `json:"missing"`
+}
+
+// HostStatus is one host as `status --json` shows it.
+type HostStatus struct {
+	Name            string          `json:"name"`
+	Group           string          `json:"group"`
+	Protocol        string          `json:"protocol"`
+	State           lifecycle.State `json:"state"`
+	Reason          *string         `json:"reason"`
+	Life            uint64          `json:"life"`
+	PID             *int            `json:"pid"`
+	Restarts        uint64          `json:"restarts"`
+	CrashesInWindow int             `json:"crashes_in_window"`
+	MaxCrashes      int             `json:"max_crashes"`
+	Since           time.Time       `json:"since"`
+	Pending         int             `json:"pending"`
+	Liveness        string          `json:"liveness"` // ack, ping, none
+	LastExit        *ExitInfo       `json:"last_exit"`
+	RSSBytes        *int64          `json:"rss_bytes"`
+	CPUSeconds      *float64        `json:"cpu_seconds"`
+	Sandbox         SandboxStatus   `json:"sandbox"`
+	Slow            bool            `json:"slow"`             // a start over its time-out that is waited for
+	RetryInSeconds  *float64        `json:"retry_in_seconds"` // restarting: until the next start
+	DependsOn       []string        `json:"depends_on"`
+}
+
+// Event is one line of history: a state change of a host, or what happened to
+// a group or the supervisor (Host is nil then).
+type Event struct {
+	Seq     uint64           `json:"seq"` // per supervisor, from 1, without gaps
+	Time    time.Time        `json:"time"`
+	Kind    string           `json:"kind"` // see the Kind constants
+	Group   *string          `json:"group"`
+	Host    *string          `json:"host"`
+	Life    *uint64          `json:"life"`
+	PID     *int             `json:"pid"`
+	From    *lifecycle.State `json:"from"`
+	To      *lifecycle.State `json:"to"`
+	Reason  string           `json:"reason"`
+	Exit    *ExitInfo        `json:"exit"`
+	CrashID *string          `json:"crash_id"`
+	Lost    uint64           `json:"-"` // set alone on a reader that fell behind: events it missed
+}
+
+// Kinds of events.
+const (
+	KindState      = "state"      // a host changed its state
+	KindSlow       = "slow"       // a start is over its time-out and waited for
+	KindAdded      = "added"      // a host or group was added
+	KindRemoved    = "removed"    // a host or group was removed
+	KindReset      = "reset"      // a crash window was cleared by a person
+	KindEscalated  = "escalated"  // a host's failure reached its group or the root
+	KindSupervisor = "supervisor" // the supervisor itself: ready, stopping
+	KindOutput     = "output"     // something about a host's output: noise, a log file that cannot be written
+)
+
+// CrashReport is what is kept of one crash.
+type CrashReport struct {
+	ID       string          `json:"id"`
+	Time     time.Time       `json:"time"`
+	Host     string          `json:"host"`
+	Group    string          `json:"group"`
+	Life     uint64          `json:"life"`
+	PID      int             `json:"pid"`
+	Command  []string        `json:"command"`
+	State    lifecycle.State `json:"state"` // when it happened
+	Reason   string          `json:"reason"`
+	Exit     *ExitInfo       `json:"exit"`
+	Core     bool            `json:"core"`
+	Uptime   float64         `json:"uptime_seconds"`
+	User     float64         `json:"user_seconds"`
+	System   float64         `json:"system_seconds"`
+	MaxRSS   int64           `json:"max_rss_bytes"`
+	Crashes  int             `json:"crashes_in_window"`
+	Next     string          `json:"next"`     // what the rules said: "restart now", "restart in 200ms", "given up"
+	Pending  int             `json:"pending"`  // requests that were answered "crashed"
+	Lines    []ReportLine    `json:"lines"`    // the last 200 lines of its output
+	Messages []Header        `json:"messages"` // the last 50 message headers, oldest first
+	Protocol string          `json:"protocol"`
+	Noise    []byte          `json:"bad_bytes,omitempty"` // the first bytes that broke the protocol
+}
+
+// ReportLine is one line of output in a crash report.
+type ReportLine struct {
+	Time   time.Time `json:"time"`
+	Stream string    `json:"stream"` // stdout, stderr
+	Text   string    `json:"text"`
+}
+
+// Header is one message without its payload.
+type Header struct {
+	Time   time.Time `json:"time"`
+	Dir    string    `json:"dir"` // "sent" to the host, "received" from it
+	Kind   string    `json:"kind"`
+	ID     uint32    `json:"id,omitempty"`
+	Method string    `json:"method,omitempty"`
+	Size   int       `json:"size"`
+}

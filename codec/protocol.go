@@ -1,0 +1,135 @@
+package codec
+
+import (
+	"io"
+)
+
+// Protocol is one wire language: framing, encoding, opening handshake,
+// liveness question, goodbye. A Protocol is a value without state that many
+// connections share; what belongs to one connection is its [Session].
+type Protocol interface {
+	// Name is the name used in configuration: "hostsup", "msgpack-rpc", ….
+	Name() string
+	// Open makes the session of one new connection. Limits that are zero get
+	// their defaults.
+	Open(lim Limits) Session
+	Encoding
+}
+
+// Encoding turns values into payloads and back. Its methods are safe for
+// concurrent use.
+type Encoding interface {
+	// Marshal encodes v. A nil v is the encoding's nil; a Raw is checked and
+	// passed through.
+	Marshal(v any) (Raw, error)
+	// Unmarshal decodes raw into the pointer out. A nil out discards. raw need
+	// not be trusted: it is checked against the default limits first.
+	Unmarshal(raw Raw, out any) error
+	// ToJSON renders raw for people and scripts; FromJSON is its inverse for
+	// everything that JSON can say.
+	ToJSON(raw Raw) ([]byte, error)
+	FromJSON(text []byte) (Raw, error)
+}
+
+// Session is the protocol state of one connection. Append may be called by
+// one goroutine at a time, the Reader by another; the two need no lock
+// between them.
+type Session interface {
+	// Append encodes m behind dst and returns the longer slice. On an error
+	// dst is returned as it was. A message over the frame limit is
+	// [ErrTooLarge].
+	Append(dst []byte, m *Message) ([]byte, error)
+	// NewReader reads messages from r. It is called once per session.
+	NewReader(r io.Reader) Reader
+	// Handshake opens the connection from the supervisor's side.
+	Handshake(h Hello) Handshake
+	// Ping returns the method of the liveness request, or "" when the
+	// protocol (or the peer, by its capabilities) has none. Valid once the
+	// handshake is done.
+	Ping() string
+	// Goodbye returns the request that asks the peer to end, or nil when
+	// closing the stream is all there is.
+	Goodbye() *Message
+}
+
+// Reader takes messages off a stream.
+type Reader interface {
+	// Next fills m with the next message. Errors: io.EOF at a clean end
+	// between messages, a *[FrameError] for bytes that break the protocol,
+	// else the stream's own error. After an error the reader is finished.
+	Next(m *Message) error
+	// Buffered says whether Next can return without waiting for the stream.
+	Buffered() bool
+}
+
+// Hello is what a supervisor says of itself and of the life when it opens a
+// connection.
+type Hello struct {
+	Supervisor string // name of the supervising program, "hostsup"
+	Version    string // its version
+	Host       string // name of the host
+	Life       uint64 // number of the life, from 1
+	Init       any    // handed to the host as it is; may be nil
+}
+
+// Handshake is the opening of one connection as a pure machine: it is fed
+// what arrives and says what to send. It holds no clock and does no I/O.
+type Handshake interface {
+	// Start returns the messages that open the connection. A handshake with
+	// nothing to say and nothing to wait for is done at once.
+	Start() (out []Message, done bool)
+	// Handle takes one message of the peer and returns what to answer. An
+	// error ends the connection; [ErrVersion] inside it means that trying
+	// again cannot help.
+	Handle(m *Message) (out []Message, done bool, err error)
+	// Peer is what the other side said of itself; valid once done.
+	Peer() Peer
+}
+
+// Peer is what the other side of a connection said of itself.
+type Peer struct {
+	Name    string
+	Version string
+	Caps    Caps // what is in force: the intersection of both sides
+}
+
+// Caps is the set of optional abilities in force on a connection.
+type Caps uint8
+
+// The capabilities of protocol 1.
+const (
+	CapAck Caps = 1 << iota
+	CapCancel
+	CapStream
+	CapTrace
+	CapPing
+)
+
+// Has says whether all of want are in force.
+func (c Caps) Has(want Caps) bool { return c&want == want }
+
+// Limits bound what a connection accepts before memory is set aside for it.
+// Zero fields mean the default.
+type Limits struct {
+	Frame    int // bytes of one frame's body; default 50 MiB
+	Depth    int // nesting of arrays and maps; default 128
+	Elements int // array elements and map keys and values of one frame, summed; default 4,194,304
+	String   int // bytes of one str, bin or ext; default: the frame limit
+}
+
+// WithDefaults returns l with zero fields replaced by the defaults.
+func (l Limits) WithDefaults() Limits {
+	if l.Frame <= 0 {
+		l.Frame = 50 << 20
+	}
+	if l.Depth <= 0 {
+		l.Depth = 128
+	}
+	if l.Elements <= 0 {
+		l.Elements = 4 << 20
+	}
+	if l.String <= 0 || l.String > l.Frame {
+		l.String = l.Frame
+	}
+	return l
+}

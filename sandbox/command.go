@@ -1,0 +1,40 @@
+package sandbox
+
+import (
+	"os"
+	"time"
+)
+
+// Kill names the way in which a whole process tree is ended, also when the
+// supervisor itself was killed.
+type Kill string
+
+// The ways, strongest first; a Launcher takes the first that works here.
+const (
+	KillCgroup Kill = "cgroup" // a v2 cgroup per life and one keeper per launcher
+	KillPidns  Kill = "pidns"  // a pid namespace per host
+	KillKeeper Kill = "keeper" // a subreaping keeper per host
+	KillGroup  Kill = "group"  // the process group only: setsid children escape
+)
+
+// Command says what to start. It is not changed by starting.
+type Command struct {
+	Name  string     // for logs and folder names: "host.life"
+	Path  string     // absolute, or looked up by LookPath first
+	Args  []string   // with Args[0]
+	Env   []string   // "K=V"; the whole environment, nothing is added
+	Dir   string     // "" means the supervisor's own
+	Files []*os.File // become fd 0, 1, 2, 3 …; nil entries are /dev/null. The caller closes its copies after Start.
+}
+
+// Exit is how a process ended.
+type Exit struct {
+	Code    int       // exit code; -1 when a signal ended it
+	Signal  int       // signal number; 0 when it exited by itself
+	Core    bool      // a core was dumped
+	At      time.Time // when the end was noticed
+	User    time.Duration
+	System  time.Duration
+	MaxRSS  int64 // bytes
+	Started time.Time
+}
