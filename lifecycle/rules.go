@@ -1,6 +1,10 @@
 package lifecycle
 
-import "time"
+import (
+	"math"
+	"slices"
+	"time"
+)
 
 // Policy says which ends of a life are followed by another life.
 type Policy string
@@ -60,3 +64,25 @@ const (
 	OneForAll  Strategy = "one_for_all"  // all
 	RestForOne Strategy = "rest_for_one" // those after it in the group's order
 )
+
+// success says whether an exit counts like an exit with 0.
+func (r RestartRule) success(s ExitStatus) bool {
+	if s == (ExitStatus{}) {
+		return true
+	}
+	return slices.Contains(r.Success, s)
+}
+
+// Delay is how long to wait before the start that follows the n-th end since
+// the last healthy spell (n from 0). u in [0,1) picks the place within the
+// jitter.
+func (b Backoff) Delay(n int, u float64) time.Duration {
+	if n <= 0 {
+		return 0
+	}
+	// In floats, so that a long streak saturates instead of overflowing.
+	d := float64(b.Initial) * math.Pow(max(b.Multiplier, 1), float64(n-1))
+	d = min(d, float64(b.Max))
+	d *= 1 + b.Jitter*(2*u-1)
+	return time.Duration(d)
+}

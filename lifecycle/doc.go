@@ -1,0 +1,18 @@
+// Package lifecycle holds the rules by which hosts live: the state machine of
+// a host, the crash window, the back-off, the strategies of a group, the
+// verdict "unresponsive" and the rungs of a stop.
+//
+// # Purity
+//
+// Everything here is a function of (state, event, now). Nothing in the package
+// reads a clock, starts a goroutine, does I/O or knows an actor; randomness for
+// jitter comes from a seed inside the state. The same inputs give the same
+// effects, which is what the text scripts under testdata rely on.
+//
+// # Who carries it out
+//
+// Step returns effects in the order in which they are to be carried out. The
+// caller (package actors) runs timers, processes and messages and feeds back
+// what happened as events. Events about a life that is not the current one are
+// ignored here, so that a late message of an old life does no harm.
+package lifecycle

@@ -1,0 +1,184 @@
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+)
+
+// By says who asked for a start or a stop.
+type By string
+
+// Who can ask.
+const (
+	ByTree       By = "tree"       // the supervisor, at its own start or stop
+	ByPerson     By = "person"     // a verb or an API call
+	ByCall       By = "call"       // the first call to a lazy host
+	ByDependent  By = "dependent"  // a host that needs this one
+	ByGroup      By = "group"      // the strategy of the group
+	BySelf       By = "self"       // the host ended by itself
+	ByRule       By = "rule"       // retry_failed
+	ByDependency By = "dependency" // a host that this one needs has failed
+)
+
+// Event is what happened to a host. The types below are all there are.
+type Event interface{ event() }
+
+// Start asks for the host to run. In failed it opens a new window; in
+// restarting it cuts the wait short; while running it changes nothing.
+type Start struct{ By By }
+
+// Stop asks for the host to end and stay down. Reason is shown to people.
+type Stop struct {
+	By     By
+	Reason string
+}
+
+// Restart asks for stop, then start.
+type Restart struct{ By By }
+
+// Reset clears the crash window and the back-off; a failed host starts again.
+type Reset struct{}
+
+// Release lets a host of a gated group go on with its restart.
+type Release struct{}
+
+// DependencyFailed tells a waiting host that it cannot start.
+type DependencyFailed struct{ Name string }
+
+// Ready tells that the handshake of a life is done (without a protocol: that
+// it is spawned).
+type Ready struct{ Life uint64 }
+
+// Hung and Alive are the liveness verdicts about a life.
+type (
+	Hung struct {
+		Life   uint64
+		Silent time.Duration // how long there was no sign of life
+	}
+	Alive struct{ Life uint64 }
+)
+
+// Ended tells that a life has ended or has to be ended. Nothing is left to
+// run in it, but its actor and its process may still be on their way out; Gone
+// follows when they are out.
+type Ended struct {
+	Life   uint64
+	Cause  Cause
+	Status ExitStatus // CauseExit: how the process ended
+	Detail string     // evidence for people: an error text, what was wrong with the bytes
+}
+
+// Gone tells that the actor of a life has ended.
+type Gone struct{ Life uint64 }
+
+// Fired tells that a timer set by [SetTimer] has run out.
+type Fired struct{ Timer Timer }
+
+func (Start) event()            {}
+func (Stop) event()             {}
+func (Restart) event()          {}
+func (Reset) event()            {}
+func (Release) event()          {}
+func (DependencyFailed) event() {}
+func (Ready) event()            {}
+func (Hung) event()             {}
+func (Alive) event()            {}
+func (Ended) event()            {}
+func (Gone) event()             {}
+func (Fired) event()            {}
+
+// Cause says in which way a life ended.
+type Cause string
+
+// The causes.
+const (
+	CauseExit         Cause = "exit"         // the process ended
+	CauseSpawn        Cause = "spawn"        // it could not be started
+	CauseTimeout      Cause = "timeout"      // the handshake never finished
+	CauseProtocol     Cause = "protocol"     // its bytes broke the protocol
+	CauseVersion      Cause = "version"      // it speaks another version: trying again cannot help
+	CauseClosed       Cause = "closed"       // it closed its connection and lived on
+	CauseUnresponsive Cause = "unresponsive" // it was killed for giving no sign of life
+	CauseInternal     Cause = "internal"     // an actor of the life failed
+)
+
+// Timer names one of the timers of a host.
+type Timer string
+
+// The timers of a host. Setting one that runs replaces it.
+const (
+	StartTimer   Timer = "start"   // spawn to handshake done
+	KillTimer    Timer = "kill"    // unresponsive to killed
+	BackoffTimer Timer = "backoff" // restarting to starting
+	RetryTimer   Timer = "retry"   // failed to starting
+)
+
+// Effect is what the caller has to do. The types below are all there are.
+type Effect interface{ effect() }
+
+// Transition tells that the state has changed.
+type Transition struct {
+	From, To State
+	Life     uint64
+	Reason   string
+	By       By // who asked, for starting, stopping and stopped
+}
+
+// SpawnLife asks for a new life. There is no other life when it is asked for.
+type SpawnLife struct{ Life uint64 }
+
+// StopLife asks for the life to be taken down the rungs of a [Ladder].
+type StopLife struct{ Life uint64 }
+
+// KillLife asks for the process tree of the life to be killed now; the life
+// then ends with the cause given.
+type KillLife struct {
+	Life   uint64
+	Cause  Cause
+	Detail string
+}
+
+// SetTimer and CancelTimer run the timers of the host.
+type (
+	SetTimer struct {
+		Timer Timer
+		After time.Duration
+	}
+	CancelTimer struct{ Timer Timer }
+)
+
+// Slow tells that a start is over its time-out and waited for.
+type Slow struct {
+	Life  uint64
+	After time.Duration
+}
+
+func (Transition) effect()  {}
+func (SpawnLife) effect()   {}
+func (StopLife) effect()    {}
+func (KillLife) effect()    {}
+func (SetTimer) effect()    {}
+func (CancelTimer) effect() {}
+func (Slow) effect()        {}
+
+// reason puts the end of a life in words.
+func (e Ended) reason() string {
+	switch e.Cause {
+	case CauseExit:
+		return e.Status.String()
+	case CauseVersion, CauseProtocol, CauseSpawn, CauseInternal:
+		return string(e.Cause) + ": " + e.Detail
+	}
+	if e.Detail != "" {
+		return e.Detail
+	}
+	return string(e.Cause)
+}
+
+// String returns "exit 3" or "killed by SIGKILL".
+func (s ExitStatus) String() string {
+	if s.Signal != 0 {
+		return "killed by " + SignalName(s.Signal)
+	}
+	return fmt.Sprintf("exit %d", s.Code)
+}

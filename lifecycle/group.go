@@ -1,0 +1,479 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Member is one host of a group as the group's rules see it.
+type Member struct {
+	Name      string
+	DependsOn []string // names of members
+	Lazy      bool     // not started with the group
+}
+
+// Group is the machine of a group: start order and readiness gating by
+// dependencies, shared fate by strategy, stop in reverse. A value, like
+// [Host]. Members are kept in topological order, ties by declaration; that
+// order is what "rest" means.
+type Group struct {
+	strategy Strategy
+	members  []member
+	draining map[string]bool // sharers on their way down; nothing starts meanwhile
+	held     map[string]bool // crashed hosts waiting for the sharers
+	shutdown bool
+}
+
+type member struct {
+	Member
+	state    State
+	by       By
+	wanted   bool // to be running: started with the group, by a person, a call or a dependent
+	asked    bool // a start was sent and the state has not changed since
+	inFlight int  // commands sent and not yet answered
+	depLost  bool // failed because a dependency did; comes back with it
+}
+
+// OrderError tells that dependencies cannot be put in an order.
+type OrderError struct {
+	Host  string   // the host whose dependency is wrong
+	Cycle []string // "a", "b", "a"; nil when the dependency does not exist
+	Name  string   // the dependency that does not exist
+}
+
+// Error returns `host "a" depends on itself: a → b → a` or
+// `host "a" depends on "x", which is not in its group`.
+func (e *OrderError) Error() string {
+	if e.Cycle == nil {
+		return fmt.Sprintf("host %q depends on %q, which is not in its group", e.Host, e.Name)
+	}
+	text := e.Cycle[0]
+	for _, n := range e.Cycle[1:] {
+		text += " → " + n
+	}
+	return fmt.Sprintf("host %q depends on itself: %s", e.Host, text)
+}
+
+// Order sorts members topologically, ties by declaration. The error is an
+// *OrderError.
+func Order(in []Member) ([]Member, error) {
+	index := make(map[string]int, len(in))
+	for i, m := range in {
+		index[m.Name] = i
+	}
+	const (
+		unseen = iota
+		open
+		done
+	)
+	marks := make([]int, len(in))
+	out := make([]Member, 0, len(in))
+	var path []string
+	var visit func(i int) error
+	visit = func(i int) error {
+		if marks[i] == done {
+			return nil
+		}
+		path = append(path, in[i].Name)
+		defer func() { path = path[:len(path)-1] }()
+		if marks[i] == open {
+			from := slices.Index(path, in[i].Name)
+			return &OrderError{Host: in[i].Name, Cycle: slices.Clone(path[from:])}
+		}
+		marks[i] = open
+		for _, d := range in[i].DependsOn {
+			j, ok := index[d]
+			if !ok {
+				return &OrderError{Host: in[i].Name, Name: d}
+			}
+			if err := visit(j); err != nil {
+				return err
+			}
+		}
+		marks[i] = done
+		out = append(out, in[i])
+		return nil
+	}
+	for i := range in {
+		if err := visit(i); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// NewGroup returns a group whose members are all stopped. The error is an
+// *OrderError.
+func NewGroup(strategy Strategy, in []Member) (Group, error) {
+	ordered, err := Order(in)
+	if err != nil {
+		return Group{}, err
+	}
+	g := Group{strategy: strategy}
+	for _, m := range ordered {
+		g.members = append(g.members, member{Member: m, state: Stopped})
+	}
+	return g, nil
+}
+
+// Names returns the members in the group's order.
+func (g Group) Names() []string {
+	var out []string
+	for _, m := range g.members {
+		out = append(out, m.Name)
+	}
+	return out
+}
+
+// GroupEvent is what happened in a group. The types below are all there are.
+type GroupEvent interface{ groupEvent() }
+
+// Boot starts what is not lazy, with all it depends on.
+type Boot struct{}
+
+// Shutdown stops all, dependents before what they depend on. Nothing is
+// started any more.
+type Shutdown struct{}
+
+// Want asks for a host to run, with all it depends on.
+type Want struct {
+	Name string
+	By   By
+}
+
+// Unwant tells that a host was stopped on purpose.
+type Unwant struct{ Name string }
+
+// Changed tells the state of a host, after each change and once in answer to
+// each command (which may have changed nothing).
+type Changed struct {
+	Name   string
+	To     State
+	By     By   // who asked, for stopped
+	Answer bool // this answers a command; changes were told before
+}
+
+// Join adds a member; Leave removes one that is at rest.
+type (
+	Join  struct{ Member Member }
+	Leave struct{ Name string }
+)
+
+func (Boot) groupEvent()     {}
+func (Shutdown) groupEvent() {}
+func (Want) groupEvent()     {}
+func (Unwant) groupEvent()   {}
+func (Changed) groupEvent()  {}
+func (Join) groupEvent()     {}
+func (Leave) groupEvent()    {}
+
+// GroupEffect is what the caller has to do. The types below are all there are.
+type GroupEffect interface{ groupEffect() }
+
+// StartHost, StopHost, ReleaseHost and FailHost are events for a host:
+// [Start], [Stop], [Release], [DependencyFailed].
+type (
+	StartHost struct {
+		Name string
+		By   By
+	}
+	StopHost struct {
+		Name   string
+		By     By
+		Reason string
+	}
+	ReleaseHost struct{ Name string }
+	FailHost    struct{ Name, Dependency string }
+)
+
+// Escalate tells that a host has given up and what it meant for the group.
+type Escalate struct{ Name string }
+
+// AtRestAll tells that a shutdown is complete.
+type AtRestAll struct{}
+
+func (StartHost) groupEffect()   {}
+func (StopHost) groupEffect()    {}
+func (ReleaseHost) groupEffect() {}
+func (FailHost) groupEffect()    {}
+func (Escalate) groupEffect()    {}
+func (AtRestAll) groupEffect()   {}
+
+// Step takes one event and returns the next machine and what to do.
+func (g Group) Step(ev GroupEvent) (Group, []GroupEffect, error) {
+	s := groupStep{Group: g}
+	s.members = slices.Clone(g.members)
+	s.draining, s.held = cloneSet(g.draining), cloneSet(g.held)
+	switch ev := ev.(type) {
+	case Boot:
+		for i := range s.members {
+			if !s.members[i].Lazy {
+				s.want(i, ByTree)
+			}
+		}
+	case Shutdown:
+		s.shutdown = true
+	case Want:
+		if i := s.index(ev.Name); i >= 0 {
+			s.want(i, ev.By)
+		}
+	case Unwant:
+		if i := s.index(ev.Name); i >= 0 {
+			s.members[i].wanted, s.members[i].asked = false, false
+		}
+	case Changed:
+		s.changed(ev)
+	case Join:
+		if err := s.join(ev.Member); err != nil {
+			return g, nil, err
+		}
+	case Leave:
+		if i := s.index(ev.Name); i >= 0 {
+			s.members = slices.Delete(s.members, i, i+1)
+		}
+	}
+	s.settle()
+	return s.Group, s.out, nil
+}
+
+func cloneSet(in map[string]bool) map[string]bool {
+	out := make(map[string]bool, len(in))
+	for k := range in {
+		out[k] = true
+	}
+	return out
+}
+
+type groupStep struct {
+	Group
+	out []GroupEffect
+}
+
+func (s *groupStep) do(e GroupEffect) { s.out = append(s.out, e) }
+
+// tell sends a command to a member.
+func (s *groupStep) tell(m *member, e GroupEffect) {
+	m.inFlight++
+	s.do(e)
+}
+
+func (s *groupStep) index(name string) int {
+	return slices.IndexFunc(s.members, func(m member) bool { return m.Name == name })
+}
+
+func (s *groupStep) join(m Member) error {
+	all := make([]Member, 0, len(s.members)+1)
+	for _, old := range s.members {
+		all = append(all, old.Member)
+	}
+	ordered, err := Order(append(all, m))
+	if err != nil {
+		return err
+	}
+	next := make([]member, 0, len(ordered))
+	for _, o := range ordered {
+		if i := s.index(o.Name); i >= 0 {
+			next = append(next, s.members[i])
+		} else {
+			next = append(next, member{Member: o, state: Stopped})
+		}
+	}
+	s.members = next
+	return nil
+}
+
+// want marks a member and all it depends on as to be running.
+func (s *groupStep) want(i int, by By) {
+	m := &s.members[i]
+	m.wanted = true
+	switch m.state {
+	case Starting, Running, Unresponsive:
+		return // there already; its dependencies are its own affair now
+	}
+	m.by, m.asked, m.depLost = by, false, false
+	if m.state == Failed || m.state == Restarting || m.state == Stopping {
+		// The host itself knows what a start means there.
+		if s.ready(*m) && len(s.draining) == 0 && !s.shutdown {
+			m.asked = true
+			s.tell(m, StartHost{m.Name, by})
+		} else if m.state == Failed {
+			m.depLost = true // as soon as its dependencies are there
+		}
+	}
+	for _, d := range m.DependsOn {
+		if j := s.index(d); j >= 0 && !s.members[j].state.Up() {
+			s.want(j, depBy(by))
+		}
+	}
+}
+
+// depBy is who a dependency is started for: a person's or the tree's wish
+// reaches what it needs, a call's need is told as such.
+func depBy(by By) By {
+	if by == ByTree {
+		return by
+	}
+	return ByDependent
+}
+
+// ready says whether all that a member depends on is up.
+func (s *groupStep) ready(m member) bool {
+	for _, d := range m.DependsOn {
+		if j := s.index(d); j >= 0 && !s.members[j].state.Up() {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *groupStep) changed(ev Changed) {
+	i := s.index(ev.Name)
+	if i < 0 {
+		return
+	}
+	m := &s.members[i]
+	if ev.Answer {
+		m.inFlight = max(0, m.inFlight-1)
+		return
+	}
+	m.state, m.asked = ev.To, false
+	switch ev.To {
+	case Stopped:
+		delete(s.draining, m.Name)
+		delete(s.held, m.Name)
+		if ev.By != ByGroup {
+			m.wanted = false
+		}
+	case Starting, Running:
+		m.wanted, m.depLost = true, false
+		delete(s.held, m.Name)
+	case Stopping:
+		delete(s.held, m.Name)
+	case Restarting:
+		if s.shares() {
+			s.held[m.Name] = true
+			s.drain(i, fmt.Sprintf("group: %s crashed", m.Name), true)
+		}
+	case Failed:
+		delete(s.draining, m.Name)
+		delete(s.held, m.Name)
+		m.wanted = false
+		if ev.By == ByDependency {
+			m.depLost = true // comes back with the dependency
+			return
+		}
+		if s.shares() {
+			s.drain(i, fmt.Sprintf("group: %s failed", m.Name), false)
+		}
+		s.do(Escalate{m.Name})
+	}
+}
+
+func (s *groupStep) shares() bool {
+	return s.strategy == OneForAll || s.strategy == RestForOne
+}
+
+// drain stops the hosts that share the fate of member i. Those that are to
+// come back stay wanted.
+func (s *groupStep) drain(i int, reason string, back bool) {
+	// From the last to the first: dependents go before what they depend on.
+	for j := len(s.members) - 1; j >= 0; j-- {
+		m := &s.members[j]
+		if j == i || s.strategy == RestForOne && j < i {
+			continue
+		}
+		if !back {
+			m.wanted = false
+			delete(s.held, m.Name)
+		}
+		switch m.state {
+		case Starting, Running, Unresponsive, Restarting:
+			if s.held[m.Name] {
+				continue // crashed in the same storm; it waits like the other one
+			}
+			s.draining[m.Name] = true
+			s.tell(m, StopHost{m.Name, ByGroup, reason})
+		case Stopping:
+			if back && m.wanted {
+				s.draining[m.Name] = true
+			}
+		}
+	}
+}
+
+// settle does whatever has become possible.
+func (s *groupStep) settle() {
+	if s.shutdown {
+		s.settleDown()
+		return
+	}
+	if len(s.draining) > 0 {
+		return
+	}
+	for i := range s.members {
+		m := &s.members[i]
+		if s.held[m.Name] && s.ready(*m) {
+			delete(s.held, m.Name)
+			s.tell(m, ReleaseHost{m.Name})
+		}
+	}
+	for i := range s.members {
+		m := &s.members[i]
+		switch {
+		case m.state == Stopped && m.wanted:
+			s.settleUp(m)
+		case m.state == Failed && m.depLost && !m.asked && s.ready(*m):
+			m.asked = true
+			s.tell(m, StartHost{m.Name, ByDependent})
+		}
+	}
+}
+
+// settleUp starts a stopped host, or fails it when what it needs has failed.
+func (s *groupStep) settleUp(m *member) {
+	if m.asked {
+		return
+	}
+	for _, d := range m.DependsOn {
+		j := s.index(d)
+		if j >= 0 && s.members[j].state == Failed && !s.members[j].asked {
+			m.asked = true
+			s.tell(m, FailHost{m.Name, d})
+			return
+		}
+	}
+	if s.ready(*m) {
+		m.asked = true
+		s.tell(m, StartHost{m.Name, m.by})
+	}
+}
+
+// settleDown stops every host all of whose dependents are at rest.
+func (s *groupStep) settleDown() {
+	rest := true
+	for i := len(s.members) - 1; i >= 0; i-- {
+		m := &s.members[i]
+		if m.state.AtRest() && !m.asked && m.inFlight == 0 {
+			continue
+		}
+		rest = false
+		// A start may be on its way to a host at rest: the stop behind it
+		// makes sure that none is left running.
+		if m.state != Stopping && (m.inFlight == 0 || m.asked) && s.dependentsAtRest(m.Name) {
+			m.asked = false
+			s.tell(m, StopHost{m.Name, ByTree, "supervisor stops"})
+		}
+	}
+	if rest {
+		s.do(AtRestAll{})
+	}
+}
+
+func (s *groupStep) dependentsAtRest(name string) bool {
+	for _, m := range s.members {
+		if slices.Contains(m.DependsOn, name) && !m.state.AtRest() {
+			return false
+		}
+	}
+	return true
+}

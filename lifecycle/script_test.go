@@ -1,0 +1,244 @@
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// The scripts under testdata read as stories: a line of what happens, then the
+// effects it has. `go test ./lifecycle -args -rewrite` writes them anew.
+
+func TestHostScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/host", func(t *testing.T, path string) {
+		now := time.Unix(1_000_000, 0)
+		var h Host
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			now = now.Add(duration(t, d, "after"))
+			if d.Cmd == "new" {
+				h = NewHost(rulesFrom(t, d), 1, now)
+				return string(h.State()) + "\n"
+			}
+			if d.Cmd == "show" {
+				return fmt.Sprintf("%s, life %d, restarts %d, crashes %d, slow %v\n", h.State(), h.Life(), h.Restarts(), h.CrashesInWindow(now), h.IsSlow())
+			}
+			next, effects := h.Step(eventFrom(t, d, h), now)
+			if next.refused != 0 {
+				t.Fatalf("%s: a transition the table does not have", d.Pos)
+			}
+			h = next
+			return showEffects(effects)
+		})
+	})
+}
+
+func TestGroupScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/group", func(t *testing.T, path string) {
+		var g Group
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			var ev GroupEvent
+			switch d.Cmd {
+			case "new":
+				var err error
+				if g, err = NewGroup(Strategy(arg(d, "strategy")), membersFrom(d.Input)); err != nil {
+					return err.Error() + "\n"
+				}
+				return strings.Join(g.Names(), " ") + "\n"
+			case "boot":
+				ev = Boot{}
+			case "shutdown":
+				ev = Shutdown{}
+			case "want":
+				ev = Want{d.CmdArgs[0].Key, By(arg(d, "by"))}
+			case "unwant":
+				ev = Unwant{d.CmdArgs[0].Key}
+			case "join":
+				ev = Join{membersFrom(d.Input)[0]}
+			case "leave":
+				ev = Leave{d.CmdArgs[0].Key}
+			case "is":
+				ev = Changed{Name: d.CmdArgs[0].Key, To: State(d.CmdArgs[1].Key), By: By(arg(d, "by"))}
+			case "answer":
+				ev = Changed{Name: d.CmdArgs[0].Key, Answer: true}
+			default:
+				t.Fatalf("%s: unknown command %s", d.Pos, d.Cmd)
+			}
+			next, effects, err := g.Step(ev)
+			if err != nil {
+				return err.Error() + "\n"
+			}
+			g = next
+			var b strings.Builder
+			for _, e := range effects {
+				switch e := e.(type) {
+				case StartHost:
+					fmt.Fprintf(&b, "start %s (%s)\n", e.Name, e.By)
+				case StopHost:
+					fmt.Fprintf(&b, "stop %s (%s)\n", e.Name, e.Reason)
+				case ReleaseHost:
+					fmt.Fprintf(&b, "release %s\n", e.Name)
+				case FailHost:
+					fmt.Fprintf(&b, "fail %s: dependency %s\n", e.Name, e.Dependency)
+				case Escalate:
+					fmt.Fprintf(&b, "escalate %s\n", e.Name)
+				case AtRestAll:
+					b.WriteString("all at rest\n")
+				}
+			}
+			return orNothing(b.String())
+		})
+	})
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "nothing\n"
+	}
+	return s
+}
+
+func membersFrom(in string) []Member {
+	var out []Member
+	for line := range strings.Lines(in) {
+		f := strings.Fields(line)
+		m := Member{Name: f[0]}
+		for _, w := range f[1:] {
+			if w == "lazy" {
+				m.Lazy = true
+			} else {
+				m.DependsOn = append(m.DependsOn, w)
+			}
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func arg(d *datadriven.TestData, key string) string {
+	for _, a := range d.CmdArgs {
+		if a.Key == key && len(a.Vals) > 0 {
+			return strings.Join(a.Vals, ",")
+		}
+	}
+	return ""
+}
+
+func duration(t *testing.T, d *datadriven.TestData, key string) time.Duration {
+	v := arg(d, key)
+	if v == "" {
+		return 0
+	}
+	out, err := time.ParseDuration(v)
+	if err != nil {
+		t.Fatalf("%s: %v", d.Pos, err)
+	}
+	return out
+}
+
+func rulesFrom(t *testing.T, d *datadriven.TestData) HostRules {
+	r := HostRules{Restart: DefaultRestart(), StartTimeout: time.Minute, KillAfter: 30 * time.Second}
+	r.Restart.Backoff.Jitter = 0
+	if p := arg(d, "policy"); p != "" {
+		r.Restart.Policy = Policy(p)
+	}
+	if m := arg(d, "max"); m != "" {
+		fmt.Sscan(m, &r.Restart.MaxCrashes)
+	}
+	if w := duration(t, d, "window"); w != 0 {
+		r.Restart.Window = w
+	}
+	r.Restart.RetryFailed = duration(t, d, "retry")
+	r.Gated = d.HasArg("gated")
+	r.WaitSlow = d.HasArg("wait")
+	if d.HasArg("report-only") {
+		r.KillAfter = 0
+	}
+	if s := arg(d, "success"); s != "" {
+		var st ExitStatus
+		fmt.Sscan(s, &st.Code)
+		r.Restart.Success = append(r.Restart.Success, st)
+	}
+	if s := arg(d, "success-signal"); s != "" {
+		st := ExitStatus{Code: -1}
+		fmt.Sscan(s, &st.Signal)
+		r.Restart.Success = append(r.Restart.Success, st)
+	}
+	return r
+}
+
+func eventFrom(t *testing.T, d *datadriven.TestData, h Host) Event {
+	life := h.Life()
+	if l := arg(d, "life"); l != "" {
+		fmt.Sscan(l, &life)
+	}
+	by := By(arg(d, "by"))
+	switch d.Cmd {
+	case "start":
+		return Start{by}
+	case "stop":
+		return Stop{by, "asked for"}
+	case "restart":
+		return Restart{by}
+	case "reset":
+		return Reset{}
+	case "release":
+		return Release{}
+	case "dependency-failed":
+		return DependencyFailed{d.CmdArgs[0].Key}
+	case "ready":
+		return Ready{life}
+	case "hung":
+		return Hung{life, 3 * time.Second}
+	case "alive":
+		return Alive{life}
+	case "gone":
+		return Gone{life}
+	case "fired":
+		return Fired{Timer(d.CmdArgs[0].Key)}
+	case "exit":
+		var code int
+		fmt.Sscan(d.CmdArgs[0].Key, &code)
+		return Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: code}}
+	case "killed":
+		var sig int
+		fmt.Sscan(d.CmdArgs[0].Key, &sig)
+		return Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: -1, Signal: sig}}
+	case "ended":
+		return Ended{Life: life, Cause: Cause(d.CmdArgs[0].Key), Detail: strings.TrimSpace(d.Input)}
+	}
+	t.Fatalf("%s: unknown command %s", d.Pos, d.Cmd)
+	return nil
+}
+
+func showEffects(effects []Effect) string {
+	var b strings.Builder
+	for _, e := range effects {
+		switch e := e.(type) {
+		case Transition:
+			fmt.Fprintf(&b, "%s -> %s", e.From, e.To)
+			if e.Reason != "" {
+				fmt.Fprintf(&b, " (%s)", e.Reason)
+			}
+			if e.By != "" {
+				fmt.Fprintf(&b, " by %s", e.By)
+			}
+			b.WriteByte('\n')
+		case SpawnLife:
+			fmt.Fprintf(&b, "spawn life %d\n", e.Life)
+		case StopLife:
+			fmt.Fprintf(&b, "stop life %d\n", e.Life)
+		case KillLife:
+			fmt.Fprintf(&b, "kill life %d: %s: %s\n", e.Life, e.Cause, e.Detail)
+		case SetTimer:
+			fmt.Fprintf(&b, "timer %s %s\n", e.Timer, e.After)
+		case CancelTimer:
+			fmt.Fprintf(&b, "no timer %s\n", e.Timer)
+		case Slow:
+			fmt.Fprintf(&b, "slow: life %d after %s\n", e.Life, e.After)
+		}
+	}
+	return orNothing(b.String())
+}
