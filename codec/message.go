@@ -32,6 +32,21 @@ func (k Kind) String() string {
 // read changes it. A nil Raw stands for the encoding's nil.
 type Raw []byte
 
+// MarshalMsgpack returns r as it is, so that a Raw inside a value that is
+// encoded as MessagePack stands for the value it holds.
+func (r Raw) MarshalMsgpack() ([]byte, error) {
+	if len(r) == 0 {
+		return []byte{0xc0}, nil
+	}
+	return r, nil
+}
+
+// UnmarshalMsgpack copies b.
+func (r *Raw) UnmarshalMsgpack(b []byte) error {
+	*r = append((*r)[:0:0], b...)
+	return nil
+}
+
 // Trace carries W3C trace context beside a request or a notification. The
 // zero value means that there is none.
 type Trace struct {

@@ -103,6 +103,9 @@ const (
 	CapStream
 	CapTrace
 	CapPing
+
+	// CapAll is all of them.
+	CapAll = CapAck | CapCancel | CapStream | CapTrace | CapPing
 )
 
 // Has says whether all of want are in force.

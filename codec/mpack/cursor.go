@@ -1,0 +1,322 @@
+package mpack
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/hostsup/hostsup/codec"
+)
+
+// evidence is how many bytes of a bad frame an error keeps.
+const evidence = 64
+
+// Cursor walks over bytes that are not trusted, value by value, without
+// copying and without setting memory aside. Every method checks what it takes
+// against the limits and the bytes present. Each returns false when the value
+// is not what was asked for; [Cursor.Err] then says why. After that the cursor
+// is finished. Make one with [NewCursor]; it is not for concurrent use.
+type Cursor struct {
+	b        []byte
+	pos      int
+	depth    int // containers that may still be opened
+	elements int // array elements, map keys and map values that may still come
+	str      int // bytes of one str, bin or ext
+	maps     int // maps seen by Skip
+	exts     int // extensions seen by Skip
+
+	limitDepth    int
+	limitElements int
+
+	fault fault
+	want  string
+}
+
+// NewCursor starts at the front of b. Limits that are zero get their
+// defaults; [codec.Limits.Frame] is not looked at.
+func NewCursor(b []byte, lim codec.Limits) Cursor {
+	lim = lim.WithDefaults()
+	depth := min(lim.Depth, MaxDepth)
+	return Cursor{
+		b: b, depth: depth, elements: lim.Elements, str: lim.String,
+		limitDepth: depth, limitElements: lim.Elements,
+	}
+}
+
+// Reset starts again at the front of other bytes, under the same limits.
+func (c *Cursor) Reset(b []byte) {
+	c.b, c.pos = b, 0
+	c.depth, c.elements = c.limitDepth, c.limitElements
+	c.maps, c.exts = 0, 0
+	c.fault, c.want = ok, ""
+}
+
+// Pos is the offset of the next value, or of the one at fault.
+func (c *Cursor) Pos() int { return c.pos }
+
+// Skip moves behind the next value, whatever it is, after checking all of it.
+func (c *Cursor) Skip() bool {
+	if f := c.skip(); f != ok {
+		c.fault = f
+		return false
+	}
+	return true
+}
+
+// Value is [Cursor.Skip] returning the value's bytes, a part of those the
+// cursor was made from with no room to grow into. A nil value is a nil Raw.
+func (c *Cursor) Value() (codec.Raw, bool) {
+	start := c.pos
+	if f := c.skip(); f != ok {
+		c.fault = f
+		return nil, false
+	}
+	if c.pos == start+1 && c.b[start] == 0xc0 {
+		return nil, true
+	}
+	return codec.Raw(c.b[start:c.pos:c.pos]), true
+}
+
+// End says whether all bytes are taken.
+func (c *Cursor) End() bool {
+	if c.pos != len(c.b) {
+		c.fault = trailing
+		return false
+	}
+	return true
+}
+
+// Nil takes the next value if it is nil. That it is not is no fault.
+func (c *Cursor) Nil() bool {
+	if c.pos < len(c.b) && c.b[c.pos] == 0xc0 {
+		c.pos++
+		return true
+	}
+	return false
+}
+
+// Peek names the type of the next value: nil, bool, int, float, str, bin,
+// ext, array, map; "" at the end.
+func (c *Cursor) Peek() string {
+	if c.pos >= len(c.b) {
+		return ""
+	}
+	name, _, _ := describe(c.b[c.pos:])
+	return name
+}
+
+// Array takes an array's header and returns how many elements follow.
+func (c *Cursor) Array() (int, bool) {
+	if c.pos < len(c.b) && c.depth > 0 {
+		if t := c.b[c.pos]; t&0xf0 == 0x90 {
+			n := int(t & 0x0f)
+			if n <= c.elements && n < len(c.b)-c.pos {
+				c.pos++
+				c.elements -= n
+				c.depth--
+				return n, true
+			}
+		}
+	}
+	return c.container("array", 0x90, 0xdc, 1)
+}
+
+// Map takes a map's header and returns how many pairs follow.
+func (c *Cursor) Map() (int, bool) { return c.container("map", 0x80, 0xde, 2) }
+
+// Close says that the elements of the innermost array or map were taken.
+func (c *Cursor) Close() { c.depth++ }
+
+func (c *Cursor) container(want string, fix, long byte, per int) (int, bool) {
+	rest := c.b[c.pos:]
+	if len(rest) == 0 {
+		return 0, c.fail(truncated, want)
+	}
+	var n uint64
+	head := 1
+	switch t := rest[0]; {
+	case t&0xf0 == fix:
+		n = uint64(t & 0x0f)
+	case t == long:
+		if head = 3; len(rest) < head {
+			return 0, c.fail(truncated, want)
+		}
+		n = uint64(binary.BigEndian.Uint16(rest[1:]))
+	case t == long+1:
+		if head = 5; len(rest) < head {
+			return 0, c.fail(truncated, want)
+		}
+		n = uint64(binary.BigEndian.Uint32(rest[1:]))
+	default:
+		return 0, c.fail(wrongType, want)
+	}
+	values := n * uint64(per)
+	switch {
+	case values > uint64(c.elements):
+		return 0, c.fail(tooMany, want)
+	case values > uint64(len(rest)-head):
+		return 0, c.fail(truncated, want)
+	case c.depth == 0:
+		return 0, c.fail(tooDeep, want)
+	}
+	c.pos += head
+	c.elements -= int(values)
+	c.depth--
+	return int(n), true
+}
+
+// Uint takes an integer from 0 to hi, in whichever width it is written.
+func (c *Cursor) Uint(hi uint64) (uint64, bool) {
+	if c.pos < len(c.b) {
+		if t := c.b[c.pos]; t <= 0x7f && uint64(t) <= hi {
+			c.pos++
+			return uint64(t), true
+		}
+	}
+	return c.uintSlow(hi)
+}
+
+func (c *Cursor) uintSlow(hi uint64) (uint64, bool) {
+	if c.pos >= len(c.b) {
+		return 0, c.fail(truncated, "int")
+	}
+	size := int(whole[c.b[c.pos]])
+	v, neg, is := c.int()
+	switch {
+	case !is && c.fault == ok:
+		return 0, c.fail(wrongType, "int")
+	case !is:
+		return 0, false
+	case neg || v > hi:
+		return 0, c.fail(outOfRange, fmt.Sprintf("an int from 0 to %d", hi))
+	}
+	c.pos += size
+	return v, true
+}
+
+// Int takes any integer that fits an int64.
+func (c *Cursor) Int() (int64, bool) {
+	if c.pos >= len(c.b) {
+		return 0, c.fail(truncated, "int")
+	}
+	size := int(whole[c.b[c.pos]])
+	v, neg, is := c.int()
+	switch {
+	case !is && c.fault == ok:
+		return 0, c.fail(wrongType, "int")
+	case !is:
+		return 0, false
+	case !neg && v > math.MaxInt64:
+		return 0, c.fail(outOfRange, "an int of 64 bits")
+	}
+	c.pos += size
+	return int64(v), true
+}
+
+// int reads the integer at c.pos without moving. A negative one comes as its
+// two's complement.
+func (c *Cursor) int() (v uint64, neg, is bool) {
+	rest := c.b[c.pos:]
+	t := rest[0]
+	if len(rest) < int(whole[t]) {
+		return 0, false, c.fail(truncated, "int")
+	}
+	signed := func(v int64) (uint64, bool, bool) { return uint64(v), v < 0, true }
+	switch {
+	case t <= 0x7f:
+		return uint64(t), false, true
+	case t >= 0xe0:
+		return signed(int64(int8(t)))
+	}
+	switch t {
+	case 0xcc:
+		return uint64(rest[1]), false, true
+	case 0xcd:
+		return uint64(binary.BigEndian.Uint16(rest[1:])), false, true
+	case 0xce:
+		return uint64(binary.BigEndian.Uint32(rest[1:])), false, true
+	case 0xcf:
+		return binary.BigEndian.Uint64(rest[1:]), false, true
+	case 0xd0:
+		return signed(int64(int8(rest[1])))
+	case 0xd1:
+		return signed(int64(int16(binary.BigEndian.Uint16(rest[1:]))))
+	case 0xd2:
+		return signed(int64(int32(binary.BigEndian.Uint32(rest[1:]))))
+	case 0xd3:
+		return signed(int64(binary.BigEndian.Uint64(rest[1:])))
+	}
+	return 0, false, false
+}
+
+// Str takes a string of at most hi bytes and returns its bytes, a part of
+// those the cursor was made from. Whether they are UTF-8 is not checked.
+func (c *Cursor) Str(hi int) ([]byte, bool) {
+	if c.pos < len(c.b) {
+		if t := c.b[c.pos]; t&0xe0 == 0xa0 {
+			n := int(t & 0x1f)
+			if n < len(c.b)-c.pos && n <= hi && n <= c.str {
+				s := c.b[c.pos+1 : c.pos+1+n : c.pos+1+n]
+				c.pos += 1 + n
+				return s, true
+			}
+		}
+	}
+	return c.strSlow(hi)
+}
+
+func (c *Cursor) strSlow(hi int) ([]byte, bool) {
+	start := c.pos
+	if start < len(c.b) {
+		if t := c.b[start]; t&0xe0 != 0xa0 && t != 0xd9 && t != 0xda && t != 0xdb {
+			return nil, c.fail(wrongType, "str")
+		}
+	}
+	// The bound is this field's, or the general one.
+	was := c.str
+	c.str = min(hi, was)
+	if f := c.skip(); f != ok {
+		c.fault = f
+		return nil, false
+	}
+	c.str = was
+	head := start + headLen(c.b[start])
+	return c.b[head:c.pos:c.pos], true
+}
+
+func (c *Cursor) fail(f fault, want string) bool {
+	c.fault, c.want = f, want
+	return false
+}
+
+// Err words the last fault as an error that ends a connection. Field, when
+// not empty, names what was being read.
+func (c *Cursor) Err(field string) *codec.FrameError {
+	var err error
+	var detail string
+	switch c.fault {
+	case wrongType:
+		err = codec.ErrShape
+		detail = fmt.Sprintf("%s expected, %s found", c.want, c.Peek())
+	case outOfRange:
+		err = codec.ErrShape
+		detail = c.want + " expected"
+		if v, neg, is := c.int(); is && neg {
+			detail += fmt.Sprintf(", %d found", int64(v))
+		} else if is {
+			detail += fmt.Sprintf(", %d found", v)
+		}
+	default:
+		err, detail = c.explain(c.fault)
+	}
+	if field != "" {
+		detail = field + ": " + detail
+	}
+	return &codec.FrameError{Err: err, Offset: c.pos, Detail: detail, Bytes: Evidence(c.b)}
+}
+
+// Evidence copies the first bytes of b, at most 64, for a
+// [codec.FrameError].
+func Evidence(b []byte) []byte {
+	return append([]byte(nil), b[:min(len(b), evidence)]...)
+}
