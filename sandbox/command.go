@@ -20,21 +20,21 @@ const (
 // Command says what to start. It is not changed by starting.
 type Command struct {
 	Name  string     // for logs and folder names: "host.life"
-	Path  string     // absolute, or looked up by LookPath first
+	Path  string     // with a slash: absolute, relative to Dir, or found by LookPath first
 	Args  []string   // with Args[0]
 	Env   []string   // "K=V"; the whole environment, nothing is added
 	Dir   string     // "" means the supervisor's own
-	Files []*os.File // become fd 0, 1, 2, 3 …; nil entries are /dev/null. The caller closes its copies after Start.
+	Files []*os.File // become fd 0, 1, 2, 3 …; nil entries, and a missing 0, 1 or 2, are /dev/null. The caller closes its copies after Start.
 }
 
 // Exit is how a process ended.
 type Exit struct {
-	Code    int       // exit code; -1 when a signal ended it
-	Signal  int       // signal number; 0 when it exited by itself
-	Core    bool      // a core was dumped
-	At      time.Time // when the end was noticed
-	User    time.Duration
-	System  time.Duration
-	MaxRSS  int64 // bytes
-	Started time.Time
+	Code    int           // exit code; -1 when a signal ended it, or when it cannot be known because foreign code reaped it
+	Signal  int           // signal number; 0 when it exited by itself
+	Core    bool          // a core was dumped
+	At      time.Time     // when the end was noticed
+	User    time.Duration // processor time of it and of the children it waited for
+	System  time.Duration // likewise, in the kernel
+	MaxRSS  int64         // bytes; the peak of the largest of them
+	Started time.Time     // when its start was asked for
 }

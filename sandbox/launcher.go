@@ -1,12 +1,10 @@
 package sandbox
 
 import (
-	"errors"
 	"os"
+	"sync"
+	"time"
 )
-
-// ErrUnsupported is returned where this system cannot do what was asked.
-var ErrUnsupported = errors.New("not supported on this system")
 
 // Options choose how a Launcher works. The zero value takes the strongest way
 // that works here.
@@ -16,49 +14,123 @@ type Options struct {
 
 // Launcher starts processes and ends their trees. One serves a whole
 // supervisor; it owns the thread that spawns, the keeper and the cgroup. Its
-// methods are safe for concurrent use.
+// methods are safe for concurrent use. It must be closed.
 type Launcher struct{ impl launcher }
 
-// NewLauncher probes the system once and sets up what the way of killing needs.
-func NewLauncher(opt Options) (*Launcher, error) { return nil, ErrUnsupported }
+// launcher is what an operating system provides.
+type launcher interface {
+	kind() Kill
+	missing() []string
+	start(*Command) (*Child, error)
+	close() error
+}
 
-// Kill names the way in force; Missing says, in words for a person, why the
-// stronger ways are not in force (nil when the strongest is).
-func (l *Launcher) Kill() Kill        { return "" }
-func (l *Launcher) Missing() []string { return nil }
+// NewLauncher probes the system once and sets up what the way of killing
+// needs, which takes some milliseconds. The error wraps [ErrUnsupported] when
+// the way asked for does not work here, and says why.
+func NewLauncher(opt Options) (*Launcher, error) {
+	impl, err := newLauncher(opt)
+	if err != nil {
+		return nil, err
+	}
+	return &Launcher{impl}, nil
+}
+
+// Kill names the way in force.
+func (l *Launcher) Kill() Kill { return l.impl.kind() }
+
+// Missing says, in words for a person, what is not as strong as it could be:
+// why stronger ways of killing are not in force, and whether the keeper is
+// gone at the moment. It is nil when nothing is missing.
+func (l *Launcher) Missing() []string { return l.impl.missing() }
 
 // Start starts cmd as the leader of a session and process group of its own
 // and returns once its execve has succeeded. Errors are *StartError.
-func (l *Launcher) Start(cmd *Command) (*Child, error) { return nil, ErrUnsupported }
+func (l *Launcher) Start(cmd *Command) (*Child, error) { return l.impl.start(cmd) }
 
-// Close ends the keeper and removes the cgroup. Children still alive are
-// killed with their trees and reaped first.
-func (l *Launcher) Close() error { return nil }
-
-type launcher interface{}
+// Close kills the children that are still alive, with their trees, reaps them,
+// removes the cgroups and ends the keeper. It waits at most ten seconds for
+// processes that the kernel does not let go of, and names them in its error.
+// A second Close returns what the first did.
+func (l *Launcher) Close() error { return l.impl.close() }
 
 // Child is one started process with its tree. Safe for concurrent use.
-type Child struct{}
+type Child struct {
+	name    string
+	pid     int
+	started time.Time
+	tree    tree
+
+	done chan struct{}
+	exit Exit // written before done is closed
+
+	releasing sync.Once
+	released  chan struct{} // closed by Release
+}
+
+// tree is how one child is reached, by the way of killing in force.
+type tree interface {
+	signal(os.Signal) error
+	kill() error
+	pids() ([]int, error)
+	// cpu is the processor time of the tree where the kernel keeps that sum,
+	// else false.
+	cpu() (time.Duration, bool)
+}
+
+func newChild(cmd *Command, started time.Time) *Child {
+	return &Child{name: cmd.Name, started: started, done: make(chan struct{}), released: make(chan struct{})}
+}
+
+// Name is the Command's.
+func (c *Child) Name() string { return c.name }
 
 // Pid is the process id as seen from outside.
-func (c *Child) Pid() int { return 0 }
+func (c *Child) Pid() int { return c.pid }
 
-// Done is closed when the process itself has ended and is reaped. Its
-// children may still be there; see KillTree.
-func (c *Child) Done() <-chan struct{} { return nil }
+// Done is closed when the process itself has ended. Its children may still be
+// there; see KillTree.
+func (c *Child) Done() <-chan struct{} { return c.done }
 
 // Exit is how it ended; valid once Done is closed.
-func (c *Child) Exit() Exit { return Exit{} }
+func (c *Child) Exit() Exit {
+	select {
+	case <-c.done:
+		return c.exit
+	default:
+		return Exit{}
+	}
+}
 
 // Signal sends sig to the process (not to its tree). os.ErrProcessDone after
 // its end.
-func (c *Child) Signal(sig os.Signal) error { return nil }
+func (c *Child) Signal(sig os.Signal) error {
+	select {
+	case <-c.done:
+		return os.ErrProcessDone
+	default:
+		return c.tree.signal(sig)
+	}
+}
 
 // KillTree sends SIGKILL to the process and everything it started, as far as
 // Launcher.Kill can reach. It does not wait. Idempotent; also valid after
-// Done, for what the process left behind.
-func (c *Child) KillTree() error { return nil }
+// Done, for what the process left behind; without effect after Release.
+func (c *Child) KillTree() error { return c.tree.kill() }
 
-// Release frees what is kept for the tree (cgroup folder, descriptors). Call
-// once after Done; it kills what is left of the tree first.
-func (c *Child) Release() {}
+// Release frees what is kept for the tree (cgroup folder, descriptors, and
+// with KillGroup the ended process's entry). Call it after Done; it kills what
+// is left of the tree first. It does not wait; Launcher.Close does.
+func (c *Child) Release() {
+	c.releasing.Do(func() {
+		_ = c.tree.kill()
+		close(c.released)
+	})
+}
+
+// end publishes how the process ended. Called once, by the child's goroutine.
+func (c *Child) end(e Exit) {
+	e.At, e.Started = time.Now(), c.started
+	c.exit = e
+	close(c.done)
+}

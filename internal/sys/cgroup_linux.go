@@ -1,0 +1,197 @@
+package sys
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// OwnCgroup is the folder of this process's own v2 cgroup: the only place
+// below which it can be expected to make others.
+func OwnCgroup() (string, error) {
+	self, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return "", err
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return "", err
+	}
+	return ownCgroup(string(self), string(mounts))
+}
+
+func ownCgroup(self, mounts string) (string, error) {
+	own := ""
+	for line := range strings.Lines(self) {
+		if p, ok := strings.CutPrefix(line, "0::"); ok {
+			own = strings.TrimSuffix(p, "\n")
+		}
+	}
+	if own == "" {
+		return "", errors.New("the kernel has no v2 cgroups")
+	}
+	var found error = errors.New("no cgroup2 file system is mounted")
+	for line := range strings.Lines(mounts) {
+		// ID PARENT DEVICE ROOT MOUNTPOINT OPTIONS … - TYPE SOURCE SUPEROPTIONS
+		head, tail, ok := strings.Cut(line, " - ")
+		f := strings.Fields(head)
+		if !ok || len(f) < 6 || !strings.HasPrefix(tail, "cgroup2 ") {
+			continue
+		}
+		root, point := unescapeMount(f[3]), unescapeMount(f[4])
+		rel, err := filepath.Rel(root, own)
+		if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+			found = fmt.Errorf("our own cgroup %s is outside of what is mounted at %s", own, point)
+			continue
+		}
+		return filepath.Join(point, rel), nil
+	}
+	return "", found
+}
+
+// unescapeMount undoes the octal escapes of mountinfo.
+func unescapeMount(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}
+
+// MakeCgroup makes the cgroup name below the open folder dir.
+func MakeCgroup(dir int, name string) error { return unix.Mkdirat(dir, name, 0o755) }
+
+// KillCgroup sends SIGKILL to every process in the cgroup name below the open
+// folder dir ("." is dir itself) and in the cgroups below that one, those that
+// are being forked included. One that is gone is no error.
+func KillCgroup(dir int, name string) error {
+	fd, err := unix.Openat(dir, name+"/cgroup.kill", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ignoreGone(err)
+	}
+	_, err = unix.Write(fd, []byte{'1'})
+	_ = unix.Close(fd)
+	return ignoreGone(err)
+}
+
+func ignoreGone(err error) error {
+	if err == unix.ENOENT || err == unix.ENODEV {
+		return nil
+	}
+	return err
+}
+
+// RemoveCgroup removes the cgroup name below the open folder dir, with what
+// cgroups its processes made below it. EBUSY: there are still processes. One
+// that is gone is no error.
+func RemoveCgroup(dir int, name string) error {
+	err := unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
+	if err != unix.EBUSY && err != unix.ENOTEMPTY {
+		return ignoreGone(err)
+	}
+	below, lerr := cgroupsBelow(dir, name)
+	if lerr != nil {
+		return ignoreGone(lerr)
+	}
+	if len(below) == 0 {
+		return unix.EBUSY
+	}
+	for _, sub := range below {
+		if err := RemoveCgroup(dir, name+"/"+sub); err != nil {
+			return err
+		}
+	}
+	return ignoreGone(unix.Unlinkat(dir, name, unix.AT_REMOVEDIR))
+}
+
+// cgroupsBelow names the folders directly below one.
+func cgroupsBelow(dir int, name string) ([]string, error) {
+	fd, err := OpenDirAt(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	d := os.NewFile(uintptr(fd), name)
+	defer d.Close()
+	entries, err := d.ReadDir(-1)
+	if err != nil {
+		return nil, err
+	}
+	var subs []string
+	for _, e := range entries {
+		if e.IsDir() {
+			subs = append(subs, e.Name())
+		}
+	}
+	return subs, nil
+}
+
+// CgroupProcs lists the processes in the cgroup name below the open folder
+// dir, and in those below it. Of one that is gone: none.
+func CgroupProcs(dir int, name string) ([]int, error) {
+	b, err := readAt(dir, name+"/cgroup.procs")
+	if err != nil {
+		return nil, ignoreGone(err)
+	}
+	var pids []int
+	for _, f := range bytes.Fields(b) {
+		if n, err := strconv.Atoi(string(f)); err == nil && n > 0 {
+			pids = append(pids, n)
+		}
+	}
+	below, err := cgroupsBelow(dir, name)
+	if err != nil {
+		return pids, ignoreGone(err)
+	}
+	for _, sub := range below {
+		more, err := CgroupProcs(dir, name+"/"+sub)
+		if err != nil {
+			return pids, err
+		}
+		pids = append(pids, more...)
+	}
+	return pids, nil
+}
+
+// CgroupCPU is the processor time that all processes of the cgroup have used,
+// those that have ended included.
+func CgroupCPU(dir int, name string) (time.Duration, error) {
+	b, err := readAt(dir, name+"/cpu.stat")
+	if err != nil {
+		return 0, err
+	}
+	for line := range bytes.Lines(b) {
+		if v, ok := bytes.CutPrefix(line, []byte("usage_usec ")); ok {
+			n, err := strconv.ParseInt(string(bytes.TrimSpace(v)), 10, 64)
+			return time.Duration(n) * time.Microsecond, err
+		}
+	}
+	return 0, ErrUnsupported
+}
+
+// readAt reads a small file of the kernel's to its end.
+func readAt(dir int, name string) ([]byte, error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	b := make([]byte, 0, 512)
+	for {
+		n, err := unix.Read(fd, b[len(b):cap(b)])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n == 0 {
+			return b, err
+		}
+		if b = b[:len(b)+n]; len(b) == cap(b) {
+			b = append(b, make([]byte, len(b))...)[:len(b)]
+		}
+	}
+}

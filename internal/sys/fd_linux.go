@@ -1,0 +1,47 @@
+package sys
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+func openFDs() ([]string, error) { return readNames("/proc/self/fd") }
+
+func readNames(dir string) ([]string, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Readdirnames(-1)
+}
+
+// CloseOnExecFrom marks every descriptor from first on close-on-exec (of the
+// whole process; for helper processes).
+func CloseOnExecFrom(first int) error {
+	return unix.CloseRange(uint(first), ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+}
+
+// CloseFrom closes every descriptor from first on. Only for a helper process
+// that owns them all, before its runtime has opened one.
+func CloseFrom(first int) error { return unix.CloseRange(uint(first), ^uint(0), 0) }
+
+// OpenDir opens a folder to work below it.
+func OpenDir(path string) (int, error) {
+	return unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+}
+
+// OpenDirAt opens the folder name below the open folder dir.
+func OpenDirAt(dir int, name string) (int, error) {
+	return unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+}
+
+// TryLock takes the exclusive lock of an open file or folder, or says
+// EWOULDBLOCK. The lock belongs to the open descriptor with all its copies
+// and goes when the last of them is closed, however its owner ended.
+func TryLock(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) }
+
+// AtCWD stands for the working folder, or for none with an absolute path,
+// where a function takes an open folder.
+const AtCWD = unix.AT_FDCWD

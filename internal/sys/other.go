@@ -1,0 +1,23 @@
+//go:build !unix
+
+package sys
+
+import (
+	"os"
+	"syscall"
+)
+
+// Cred says who is at the other end of a unix socket.
+type Cred struct{ Pid, Uid, Gid int }
+
+// PeerCred is not known here.
+func PeerCred(syscall.Conn) (Cred, error) { return Cred{}, ErrUnsupported }
+
+// SocketPair cannot be made here.
+func SocketPair() (ours, theirs *os.File, err error) { return nil, nil, ErrUnsupported }
+
+// Pipe makes a pipe, the read end first; size is not used here.
+func Pipe(size int) (r, w *os.File, err error) { return os.Pipe() }
+
+// Start cannot start a process here.
+func (p *Process) Start() (pid, pidfd int, err error) { return 0, -1, ErrUnsupported }

@@ -1,0 +1,5 @@
+//go:build unix && !linux && !darwin
+
+package sys
+
+func peerCred(int) (Cred, error) { return Cred{}, ErrUnsupported }

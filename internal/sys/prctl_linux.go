@@ -1,0 +1,45 @@
+package sys
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// SetName gives the calling thread the name that ps and top show; the kernel
+// keeps 15 bytes. On the main thread it is the process's name.
+func SetName(name string) error {
+	b := append([]byte(name), 0)
+	return unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&b[0])), 0, 0, 0)
+}
+
+// SetSubreaper makes the calling process the new parent of every descendant
+// whose own parent ends.
+func SetSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// SetParentDeath has the calling process killed when the thread that started
+// it ends.
+func SetParentDeath() error {
+	return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0)
+}
+
+// DropCapabilities gives up every capability of the calling thread, the
+// ambient ones included, so that programs it starts have what their user has.
+func DropCapabilities() error {
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return err
+	}
+	var data [2]unix.CapUserData
+	return unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &data[0])
+}
+
+// MountProc puts a fresh /proc, which shows the caller's pid namespace, over
+// the one that is there. The caller is in a mount namespace of its own;
+// nothing it mounts is seen outside, while mounts made outside still come in.
+func MountProc() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return err
+	}
+	return unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+}

@@ -1,0 +1,55 @@
+package sys
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const maxRSSUnit = 1024
+
+// Capabilities that Process.Ambient can name.
+const CapSysAdmin = unix.CAP_SYS_ADMIN
+
+// Start starts the process and returns once its execve has succeeded. pidfd
+// is close-on-exec, refers to exactly this process and is the caller's to
+// close. The error is the plain syscall.Errno of whatever step failed; a
+// process that did not get as far as its program is reaped already.
+func (p *Process) Start() (pid, pidfd int, err error) {
+	pidfd = -1
+	at := &syscall.SysProcAttr{Setsid: p.Session, PidFD: &pidfd}
+	if p.DieWithUs {
+		at.Pdeathsig = syscall.SIGKILL
+	}
+	if p.Cgroup > 0 {
+		at.UseCgroupFD, at.CgroupFD = true, p.Cgroup
+	}
+	if p.PidNS {
+		at.Cloneflags |= unix.CLONE_NEWPID
+	}
+	if p.MountNS {
+		at.Cloneflags |= unix.CLONE_NEWNS
+	}
+	if p.UserNS {
+		uid, gid := os.Getuid(), os.Getgid()
+		at.Cloneflags |= unix.CLONE_NEWUSER
+		at.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
+		at.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
+		at.AmbientCaps = p.Ambient
+	}
+	attr := p.attr()
+	attr.Sys = at
+	pid, err = syscall.ForkExec(p.Path, p.Args, attr)
+	if err != nil {
+		return 0, -1, err
+	}
+	if pidfd < 0 { // a kernel without CLONE_PIDFD; the child is not reaped yet, so the number is its own
+		if pidfd, err = PidfdOpen(pid); err != nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			_, _, _ = wait4(pid, 0)
+			return 0, -1, err
+		}
+	}
+	return pid, pidfd, nil
+}

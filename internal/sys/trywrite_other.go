@@ -1,0 +1,11 @@
+//go:build !unix
+
+package sys
+
+import "syscall"
+
+// TryWrite takes nothing: writing is left to the write loop.
+func TryWrite(syscall.RawConn, []byte) (int, error) { return 0, nil }
+
+// ShutdownWrite is not supported here.
+func ShutdownWrite(syscall.RawConn) error { return ErrUnsupported }

@@ -1,0 +1,126 @@
+//go:build !hostsup_posix
+
+package sandbox
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+// restarts measures, from SIGKILL to the return of the next start, n restarts
+// of a loop that the caller gives in two parts.
+type cycle interface {
+	start(tb testing.TB)
+	killAndReap(tb testing.TB)
+}
+
+// bareLoop is what a plain Go program does: os/exec, a session, two pipes.
+type bareLoop struct {
+	cmd *exec.Cmd
+	r   [2]*os.File
+}
+
+func (l *bareLoop) start(tb testing.TB) {
+	cmd := exec.Command("/bin/sleep", "1000")
+	cmd.Env = []string{}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	out, outW := pipe(tb)
+	errs, errsW := pipe(tb)
+	cmd.Stdout, cmd.Stderr = outW, errsW
+	if err := cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	outW.Close()
+	errsW.Close()
+	l.cmd, l.r = cmd, [2]*os.File{out, errs}
+}
+
+func (l *bareLoop) killAndReap(tb testing.TB) {
+	if err := syscall.Kill(l.cmd.Process.Pid, syscall.SIGKILL); err != nil {
+		tb.Fatal(err)
+	}
+	_ = l.cmd.Wait()
+	l.r[0].Close()
+	l.r[1].Close()
+}
+
+// ourLoop does the same through a Launcher, killing what is left of the tree
+// as a supervisor does.
+type ourLoop struct {
+	l     *Launcher
+	child *Child
+	r     [2]*os.File
+}
+
+func (l *ourLoop) start(tb testing.TB) {
+	out, outW := pipe(tb)
+	errs, errsW := pipe(tb)
+	c, err := l.l.Start(&Command{Name: "bench.1", Path: "/bin/sleep", Args: []string{"sleep", "1000"},
+		Files: []*os.File{nil, outW, errsW}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	outW.Close()
+	errsW.Close()
+	l.child, l.r = c, [2]*os.File{out, errs}
+}
+
+func (l *ourLoop) killAndReap(tb testing.TB) {
+	if err := syscall.Kill(l.child.Pid(), syscall.SIGKILL); err != nil {
+		tb.Fatal(err)
+	}
+	<-l.child.Done()
+	l.child.Release() // kills the rest of the tree
+	l.r[0].Close()
+	l.r[1].Close()
+}
+
+func pipe(tb testing.TB) (r, w *os.File) {
+	r, w, err := sys.Pipe(0)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r, w
+}
+
+// BenchmarkStartKillReap runs both loops by turns, so that both see the same
+// machine, and reports the medians and their ratio.
+func BenchmarkStartKillReap(b *testing.B) {
+	for _, kind := range []Kill{KillCgroup, KillPidns, KillKeeper, KillGroup} {
+		b.Run(string(kind), func(b *testing.B) {
+			l, err := NewLauncher(Options{Kill: kind})
+			if err != nil {
+				b.Skip(err)
+			}
+			defer l.Close()
+			bare, ours := &bareLoop{}, &ourLoop{l: l}
+			bare.start(b)
+			ours.start(b)
+			restart := func(c cycle) time.Duration {
+				t := time.Now()
+				c.killAndReap(b)
+				c.start(b)
+				return time.Since(t)
+			}
+			var tb, to []time.Duration
+			for b.Loop() {
+				tb = append(tb, restart(bare))
+				to = append(to, restart(ours))
+			}
+			bare.killAndReap(b)
+			ours.killAndReap(b)
+			slices.Sort(tb)
+			slices.Sort(to)
+			mb, mo := tb[len(tb)/2], to[len(to)/2]
+			b.ReportMetric(float64(mb.Microseconds()), "bare-µs")
+			b.ReportMetric(float64(mo.Microseconds()), "ours-µs")
+			b.ReportMetric(float64(mo)/float64(mb), "ratio")
+		})
+	}
+}

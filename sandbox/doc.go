@@ -1,0 +1,60 @@
+// Package sandbox starts processes and ends them for good: each with
+// everything it started, also when the program that started them was itself
+// killed with SIGKILL.
+//
+// A [Launcher] serves a whole supervisor. [Launcher.Start] makes a [Child]: a
+// process that leads a session and process group of its own, has exactly the
+// descriptors and the environment it was given, and belongs to a tree that
+// [Child.KillTree] ends. In this version nothing else confines it: the level
+// is "none".
+//
+// # Ways of killing
+//
+// The Launcher takes the strongest way that works here, and says in
+// [Launcher.Missing] why a stronger one does not.
+//
+//   - [KillCgroup]: every life is born in a v2 cgroup of its own, and one small
+//     keeper process for the Launcher holds the other end of a socket. When
+//     the supervisor is gone, however it ended, the keeper kills the cgroups
+//     and removes them. Nothing that a child can do short of moving itself to
+//     another cgroup, which needs root, gets it out.
+//   - [KillPidns]: every life has a pid namespace with a small init of ours;
+//     the kernel kills what is in it when the init ends, and the init ends with
+//     the supervisor. The child sees process numbers of its own, and a /proc
+//     that shows them where mounting one is allowed. For an ordinary user this
+//     takes a user namespace, in which other users' files appear as nobody's
+//     and set-user-id programs stay what their caller is.
+//   - [KillKeeper]: every life has a keeper process that inherits its orphans
+//     and hunts all of them when asked, or when the supervisor is gone. A child
+//     that first kills its keeper, which it may when it runs as the same
+//     user, takes its orphans out of reach.
+//   - [KillGroup]: the process group only. What calls setsid escapes; when the
+//     supervisor is killed, only the processes it started itself die, and that
+//     on Linux alone.
+//
+// # The keeper
+//
+// The keeper and the init are this very program once more: /proc/self/exe,
+// recognised in an init function of this package by the name hostsup-keeper in
+// argv[0], a variable in the environment and a socket on descriptor 3. No call
+// in main is needed, and test binaries work too. It never returns to the
+// program's own code; package initialisation that comes before this package's
+// does run in it.
+//
+// # Order and concurrency
+//
+// Everything is safe for concurrent use. All processes are spawned one after
+// the other by one goroutine locked to its thread, because a parent-death
+// signal follows the thread; a Start can therefore wait for another one's
+// execve. Done is closed after Exit is set. Each child has one goroutine,
+// which waits in the network poller and not on a thread, and ends after
+// Release; Close waits for all of them.
+//
+// # What it never does
+//
+// It never waits for a process that it did not start, never uses wait for "any
+// child", sends no signal to a number that could have passed to somebody
+// else's process (in the portable backend, where there is no pidfd: as far as
+// that can be known), and changes no attribute of the embedding process:
+// no subreaper, no signal dispositions, no limits, no descriptor flags.
+package sandbox

@@ -1,0 +1,72 @@
+package sandbox
+
+import (
+	"errors"
+
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+// ErrUnsupported is returned where this system cannot do what was asked.
+var ErrUnsupported = sys.ErrUnsupported
+
+// ErrClosed is the reason of a start after Close.
+var ErrClosed = errors.New("launcher is closed")
+
+// Step says which step of a start failed.
+type Step string
+
+// The steps. Those of the command itself (dir, exec, interpreter, format,
+// files) fail again however often they are tried; fork and tree may not.
+const (
+	StepDir         Step = "dir"         // changing to Command.Dir
+	StepExec        Step = "exec"        // the program: not found, not permitted, not a file
+	StepInterpreter Step = "interpreter" // the program is there; what its first line or its header names to run it is not
+	StepFormat      Step = "format"      // the program is no program for this system
+	StepFiles       Step = "files"       // one of Command.Files, or a string with a zero byte
+	StepFork        Step = "fork"        // the system has no room for another process
+	StepTree        Step = "tree"        // the cgroup, the namespaces or the keeper
+	StepClosed      Step = "closed"      // the Launcher is closed
+)
+
+// StartError says why a command could not be started. Err is a syscall.Errno
+// or wraps one where the system gave the reason: test with errors.Is against
+// fs.ErrNotExist and fs.ErrPermission.
+type StartError struct {
+	Name string // Command.Name
+	Step Step
+	Path string // what it was about: the program or the folder; may be empty
+	Err  error
+}
+
+// Error reads "start ts.7: /usr/bin/nod: no such file or directory".
+func (e *StartError) Error() string {
+	s := "start "
+	if e.Name != "" {
+		s = "start " + e.Name + ": "
+	}
+	switch e.Step {
+	case StepDir:
+		s += "working folder "
+	case StepFork:
+		s += "cannot make a process: "
+	case StepTree:
+		s += "cannot set up its process tree: "
+	}
+	if e.Path != "" && e.Step != StepFork {
+		s += e.Path + ": "
+	}
+	return s + e.Err.Error()
+}
+
+// Unwrap is the reason.
+func (e *StartError) Unwrap() error { return e.Err }
+
+// Permanent reports whether the same command would fail again: the command
+// itself is wrong, not the moment.
+func (e *StartError) Permanent() bool {
+	switch e.Step {
+	case StepDir, StepExec, StepInterpreter, StepFormat, StepFiles:
+		return true
+	}
+	return false
+}

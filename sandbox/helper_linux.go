@@ -1,0 +1,280 @@
+//go:build !hostsup_posix
+
+package sandbox
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+// A process that is a keeper or an init of ours never gets past this. It runs
+// on the main thread, which the runtime keeps locked during initialisation:
+// the parent-death signal of what it starts depends on that.
+func init() {
+	if len(os.Args) == 0 || os.Args[0] != helperName ||
+		os.Getenv(helperVar) != strconv.Itoa(helperFD) || !sys.IsSocket(helperFD) {
+		return
+	}
+	os.Exit(helper())
+}
+
+// Exit codes of a helper, for who looks at it with strace.
+const (
+	helperDone  = 0
+	helperWrong = 2 // it was not told what to do
+)
+
+func helper() int {
+	if err := sys.CloseOnExecFrom(helperFD); err != nil {
+		return helperWrong
+	}
+	_ = sys.SetName(helperName)
+	r, payload, err := readHello()
+	if err != nil {
+		return helperWrong
+	}
+	switch r {
+	case roleTest:
+		return test()
+	case roleKeeper:
+		return keep(string(payload))
+	case roleInit, roleReaper:
+		o, err := decodeOrder(payload)
+		if err != nil {
+			return helperWrong
+		}
+		return nurse(r, &o)
+	}
+	return helperWrong
+}
+
+func readHello() (role, []byte, error) {
+	head := make([]byte, len(magic)+5)
+	if err := readFull(head); err != nil {
+		return 0, nil, err
+	}
+	n := binary.LittleEndian.Uint32(head[len(magic)+1:])
+	if string(head[:len(magic)]) != magic || n > maxPayload {
+		return 0, nil, errOrder
+	}
+	payload := make([]byte, n)
+	return role(head[len(magic)]), payload, readFull(payload)
+}
+
+// readFull reads from the socket by plain blocking calls: a helper has no use
+// for the network poller.
+func readFull(b []byte) error {
+	for len(b) > 0 {
+		n, err := readSome(b)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return errOrder
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+func readSome(b []byte) (int, error) {
+	for {
+		n, err := syscall.Read(helperFD, b)
+		if err != syscall.EINTR {
+			return n, err
+		}
+	}
+}
+
+func say(r report, fd int) error { return sys.SendFD(helperFD, r.encode(), fd) }
+
+// calm makes a helper outlive what is meant for its neighbours: a terminal's
+// signals, and a shutdown that signals everybody. Not before a command is
+// started, which would inherit it.
+func calm() {
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+	_ = os.Chdir("/")
+}
+
+// test is what a Launcher tries before it relies on helpers.
+func test() int {
+	if err := sys.SetSubreaper(); err != nil {
+		return fail(err)
+	}
+	if _, err := sys.Children(os.Getpid()); err != nil {
+		return fail(syscall.ENOSYS)
+	}
+	_ = say(report{kind: reportReady}, -1)
+	return helperDone
+}
+
+func fail(err error) int {
+	r := report{kind: reportFailed, errno: int32(syscall.EIO)}
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		r.errno = int32(errno)
+	}
+	_ = say(r, -1)
+	return helperDone
+}
+
+// keepFor is how long a keeper goes on trying to empty a cgroup whose
+// processes the kernel does not let go of.
+const keepFor = time.Minute
+
+// keep waits for the end of the Launcher, however it comes about, and then
+// ends everything in its cgroup.
+func keep(path string) int {
+	const dir = helperFD + 1
+	calm()
+	if err := say(report{kind: reportReady}, -1); err != nil {
+		return helperWrong
+	}
+	var b [16]byte
+	for {
+		if n, err := readSome(b[:]); n == 0 || err != nil {
+			break
+		}
+	}
+	delay := time.Millisecond
+	for start := time.Now(); time.Since(start) < keepFor; {
+		_ = sys.KillCgroup(dir, ".")
+		if err := sys.RemoveCgroup(sys.AtCWD, path); err == nil {
+			return helperDone
+		}
+		time.Sleep(delay)
+		delay = min(2*delay, 100*time.Millisecond)
+	}
+	return helperDone
+}
+
+// nurse starts one command, reaps it and its orphans, and reports its end.
+func nurse(r role, o *order) int {
+	if r == roleInit {
+		// The Launcher's thread is our parent; the socket says the same, later.
+		_ = sys.SetParentDeath()
+		// Where a fresh /proc is not allowed, the outer one stays.
+		_ = sys.MountProc()
+		if os.Getuid() != 0 {
+			if err := sys.DropCapabilities(); err != nil {
+				return fail(err)
+			}
+		}
+	} else if err := sys.SetSubreaper(); err != nil {
+		return fail(err)
+	}
+
+	p := sys.Process{Path: o.path, Args: o.args, Env: o.env, Dir: o.dir, Session: true, DieWithUs: true}
+	for i := range o.files {
+		p.Files = append(p.Files, helperFD+1+i)
+	}
+	pid, pidfd, err := p.Start()
+	for _, fd := range p.Files {
+		sys.Close(fd) // a reader of the command's output must see its end
+	}
+	if err != nil {
+		return fail(err)
+	}
+	_ = say(report{kind: reportStarted}, pidfd) // if nobody is there any more, obey will see it
+	sys.Close(pidfd)
+	calm()
+	// Until the Launcher has looked up the command's number it is not reaped.
+	var b [1]byte
+	_, _ = readSome(b[:])
+	go obey(r)
+	for {
+		got, e, err := sys.WaitAny()
+		if err != nil { // no child left, and no orphan
+			return helperDone
+		}
+		if got == pid {
+			_ = say(report{kind: reportExit, exit: e}, -1)
+		}
+	}
+}
+
+// obey waits for the order to kill, or for the end of the Launcher.
+func obey(r role) {
+	var b [1]byte
+	_, _ = readSome(b[:]) // sayKill, or the end: both mean the same
+	if r == roleInit {
+		os.Exit(helperDone) // the kernel kills what is in our namespace
+	}
+	hunt()
+}
+
+// hunt kills everything that descends from this process until it is ended by
+// nurse, which sees when nothing is left. Processes are stopped before any is
+// killed, so that none can have children faster than they are found.
+func hunt() {
+	for delay := 100 * time.Microsecond; ; delay = min(2*delay, 10*time.Millisecond) {
+		prey := quarry{}
+		for range 100 {
+			if prey.stop() == 0 {
+				break
+			}
+		}
+		if prey.kill() > 0 {
+			delay = 100 * time.Microsecond
+		}
+		time.Sleep(delay)
+	}
+}
+
+// quarry are processes that were found and stopped, by number; the value is
+// a pidfd, or -1.
+type quarry map[int]int
+
+// stop stops every descendant that is not in it yet, and returns how many
+// these were.
+func (q quarry) stop() (found int) {
+	self := os.Getpid()
+	next := []int{self}
+	for len(next) > 0 {
+		parent := next[0]
+		next = next[1:]
+		kids, _ := sys.Children(parent)
+		for _, pid := range kids {
+			next = append(next, pid)
+			if _, ok := q[pid]; ok {
+				continue
+			}
+			fd, err := sys.PidfdOpen(pid)
+			if err != nil && err != syscall.EMFILE {
+				continue
+			}
+			// Between the list and the pidfd the number may have passed to a
+			// process that is none of ours.
+			st, serr := sys.ReadStat(pid)
+			if serr != nil || st.State == 'Z' || (st.Parent != parent && st.Parent != self) {
+				if err == nil {
+					sys.Close(fd)
+				}
+				continue
+			}
+			found++
+			if err != nil { // more processes than descriptors
+				_ = sys.Kill(pid, syscall.SIGKILL)
+				continue
+			}
+			_ = sys.PidfdSignal(fd, syscall.SIGSTOP)
+			q[pid] = fd
+		}
+	}
+	return found
+}
+
+func (q quarry) kill() int {
+	for _, fd := range q {
+		_ = sys.PidfdSignal(fd, syscall.SIGKILL)
+		sys.Close(fd)
+	}
+	return len(q)
+}

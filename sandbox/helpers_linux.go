@@ -1,0 +1,277 @@
+//go:build !hostsup_posix
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+// helperWait bounds how long a helper may take to answer. It is a Go runtime
+// starting up, some milliseconds; only a machine in trouble comes near this.
+const helperWait = 20 * time.Second
+
+// self is this program, also when its file was replaced meanwhile.
+const self = "/proc/self/exe"
+
+// helperProc is a running helper process, seen from the Launcher.
+type helperProc struct {
+	*watch
+	sock *os.File
+}
+
+// spawnHelper starts this program once more in the given role. p says where
+// to put it; files become its descriptors from 4 on; note is shown by ps.
+func (b *base) spawnHelper(r role, p sys.Process, files []int, payload []byte, note string) (*helperProc, error) {
+	if len(payload) > maxPayload {
+		return nil, syscall.E2BIG
+	}
+	ours, theirs, err := sys.SocketPair()
+	if err != nil {
+		return nil, err
+	}
+	null := int(b.null.Fd())
+	p.Path, p.Args = self, []string{helperName, note}
+	p.Env = []string{helperVar + "=" + strconv.Itoa(helperFD), "GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=16MiB"}
+	p.Files = b.padded(append([]int{null, null, null, int(theirs.Fd())}, files...))
+	p.Session = true
+	pid, pidfd, err := b.spawner.start(p)
+	theirs.Close()
+	if err != nil {
+		ours.Close()
+		return nil, fmt.Errorf("start %s: %w", self, err)
+	}
+	w, err := newWatch(pid, pidfd)
+	if err != nil {
+		ours.Close()
+		_ = sys.Kill(pid, syscall.SIGKILL)
+		sys.Reap(pid)
+		return nil, err
+	}
+	h := &helperProc{watch: w, sock: ours}
+	_ = ours.SetDeadline(time.Now().Add(helperWait))
+	if _, err := ours.Write(hello(r, payload)); err != nil {
+		h.end()
+		return nil, fmt.Errorf("tell the helper: %w", err)
+	}
+	return h, nil
+}
+
+// end kills a helper and forgets it.
+func (h *helperProc) end() sys.Exit {
+	_ = h.watch.signal(syscall.SIGKILL)
+	e := h.wait(true)
+	h.file.Close()
+	h.sock.Close()
+	return e
+}
+
+// read returns the next report and the descriptor that came with it, or -1.
+func (h *helperProc) read() (report, int, error) {
+	var b [reportSize]byte
+	n, fd, err := sys.RecvFD(h.sock, b[:])
+	if err == nil && n == 0 {
+		err = io.EOF
+	}
+	if err == nil && n < len(b) {
+		_, err = io.ReadFull(h.sock, b[n:])
+	}
+	if err != nil {
+		if fd >= 0 {
+			sys.Close(fd)
+		}
+		return report{}, -1, err
+	}
+	return decodeReport(b[:]), fd, nil
+}
+
+// ready waits for the helper's first report.
+func (h *helperProc) ready(want byte) (fd int, err error) {
+	r, fd, err := h.read()
+	switch {
+	case errors.Is(err, io.EOF):
+		return -1, errors.New("the helper ended at once: is package sandbox initialised in this program?")
+	case err != nil:
+		return -1, err
+	case r.kind == reportFailed:
+		return -1, syscall.Errno(r.errno)
+	case r.kind != want:
+		return -1, fmt.Errorf("the helper said %q", r.kind)
+	}
+	_ = h.sock.SetDeadline(time.Time{})
+	return fd, nil
+}
+
+// meet makes the acquaintance of the command behind pidfd and lets the helper
+// go on.
+func (h *helperProc) meet(pidfd int) (*watch, error) {
+	if pidfd < 0 {
+		return nil, errors.New("the helper passed no pidfd")
+	}
+	pid, err := sys.PidfdPid(pidfd)
+	if err == nil && pid <= 0 {
+		err = errors.New("the helper's child cannot be seen from here")
+	}
+	if err != nil {
+		sys.Close(pidfd)
+		return nil, err
+	}
+	w, err := newWatch(pid, pidfd)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := h.sock.Write([]byte{sayGo}); err != nil && !errors.Is(err, syscall.EPIPE) {
+		w.file.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// tryHelper finds out whether helpers work in this placement.
+func (b *base) tryHelper(p sys.Process) error {
+	h, err := b.spawnHelper(roleTest, p, nil, nil, "test")
+	if err != nil {
+		return err
+	}
+	defer h.end()
+	_, err = h.ready(reportReady)
+	return err
+}
+
+// nursed is a child behind a helper of its own: the pidns and keeper ways.
+type nursed struct {
+	child  *Child
+	base   *base
+	helper *helperProc
+	host   *watch // the command itself; not our child
+	role   role
+
+	mu   sync.Mutex
+	over bool // the helper is reaped, and with it everything
+}
+
+// nursing starts every command behind a helper in the role.
+type nursing struct {
+	*base
+	role  role
+	place sys.Process
+}
+
+func (n *nursing) trouble() []string { return nil }
+func (n *nursing) stop() error       { return nil }
+
+func (n *nursing) start(cmd *Command, files []int) (*Child, error) {
+	c := newChild(cmd, time.Now())
+	o := order{path: cmd.Path, dir: cmd.Dir, args: cmd.Args, env: cmd.Env, files: len(files)}
+	if hasZero(cmd) {
+		return nil, syscall.EINVAL
+	}
+	tree := func(err error) error { return &StartError{Name: cmd.Name, Step: StepTree, Err: err} }
+	h, err := n.spawnHelper(n.role, n.place, files, o.encode(), cmd.Name)
+	if err != nil {
+		return nil, tree(err)
+	}
+	fd, err := h.ready(reportStarted)
+	if err != nil {
+		h.end()
+		var errno syscall.Errno
+		if errors.As(err, &errno) {
+			return nil, errno
+		}
+		return nil, tree(err)
+	}
+	w, err := h.meet(fd)
+	if err != nil {
+		h.end()
+		return nil, tree(err)
+	}
+	d := &nursed{child: c, base: n.base, helper: h, host: w, role: n.role}
+	c.pid, c.tree = w.pid, d
+	go d.run()
+	return c, nil
+}
+
+func (d *nursed) run() {
+	reported := false
+	for {
+		r, fd, err := d.helper.read()
+		if fd >= 0 {
+			sys.Close(fd)
+		}
+		if err != nil {
+			break
+		}
+		if r.kind == reportExit && !reported {
+			reported = true
+			d.child.end(exitOf(r.exit))
+		}
+	}
+	// The helper has ended, or is about to. If it was killed, its command was
+	// too, and what the helper had used includes what the command did.
+	e := d.helper.wait(true)
+	if !reported {
+		d.host.gone()
+	}
+	d.mu.Lock()
+	d.over = true
+	d.helper.file.Close()
+	d.helper.sock.Close()
+	d.host.file.Close()
+	d.mu.Unlock()
+	if !reported {
+		d.child.end(exitOf(sys.Exit{Code: -1, Signal: int(syscall.SIGKILL), Usage: e.Usage}))
+	}
+	<-d.child.released
+	d.base.leave(d.child)
+}
+
+func (d *nursed) signal(sig os.Signal) error {
+	n, err := number(sig)
+	if err != nil {
+		return err
+	}
+	return done(d.host.signal(n))
+}
+
+func (d *nursed) kill() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.over {
+		return nil
+	}
+	var err error
+	if d.role == roleInit {
+		err = d.helper.signal(syscall.SIGKILL)
+	} else {
+		// The keeper may have been stopped by its own command.
+		_ = d.helper.signal(syscall.SIGCONT)
+		_ = d.host.signal(syscall.SIGKILL)
+		_ = d.helper.sock.SetWriteDeadline(time.Now().Add(time.Second))
+		if _, err = d.helper.sock.Write([]byte{sayKill}); errors.Is(err, syscall.EPIPE) {
+			err = nil // it has ended already
+		}
+	}
+	if err == syscall.ESRCH {
+		err = nil
+	}
+	return err
+}
+
+func (d *nursed) pids() ([]int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.over {
+		return nil, os.ErrProcessDone
+	}
+	return withDescendants(d.helper.pid)[1:], nil
+}
+
+func (d *nursed) cpu() (time.Duration, bool) { return 0, false }

@@ -1,0 +1,155 @@
+//go:build !hostsup_posix
+
+package sandbox
+
+import (
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+// keeper holds the one process that ends all cgroups should this process be
+// killed, and starts another one when it is itself killed.
+type keeper struct {
+	cg    *cgroups
+	quit  chan struct{}
+	ended chan struct{}
+
+	mu   sync.Mutex
+	proc *helperProc // nil: there is none at the moment
+	lost error       // why
+}
+
+// How often a keeper that does not stay alive is started again.
+const (
+	keeperRetry  = 100 * time.Millisecond
+	keeperLonger = 10 * time.Second
+	keeperStable = time.Minute // one that lived so long was not the fault of our trying
+)
+
+func newKeeper(c *cgroups) (*keeper, error) {
+	k := &keeper{cg: c, quit: make(chan struct{}), ended: make(chan struct{})}
+	h, err := k.start()
+	if err != nil {
+		return nil, fmt.Errorf("keeper: %w", err)
+	}
+	k.proc = h
+	go k.run(h)
+	return k, nil
+}
+
+// start returns once the keeper is on watch.
+func (k *keeper) start() (*helperProc, error) {
+	h, err := k.cg.spawnHelper(roleKeeper, sys.Process{}, []int{k.cg.dir}, []byte(k.cg.path), k.cg.path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = h.ready(reportReady); err != nil {
+		h.end()
+		return nil, err
+	}
+	return h, nil
+}
+
+// run waits for the keeper's end. One that was killed is replaced at once,
+// and after growing pauses when it does not stay.
+func (k *keeper) run(h *helperProc) {
+	defer close(k.ended)
+	delay := time.Duration(0)
+	for {
+		since := time.Now()
+		e := h.wait(true)
+		h.file.Close()
+		h.sock.Close()
+		select {
+		case <-k.quit:
+			return
+		default:
+		}
+		if time.Since(since) > keeperStable {
+			delay = 0
+		}
+		k.set(nil, fmt.Errorf("it ended by %s", describe(exitOf(e))))
+		for {
+			if !k.pause(delay) {
+				return
+			}
+			delay = min(max(2*delay, keeperRetry), keeperLonger)
+			var err error
+			if h, err = k.start(); err == nil {
+				break
+			}
+			k.set(nil, err)
+		}
+		if !k.set(h, nil) {
+			h.end()
+			return
+		}
+	}
+}
+
+func (k *keeper) pause(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-k.quit:
+		return false
+	}
+}
+
+// set tells whether the keeper is still wanted.
+func (k *keeper) set(h *helperProc, lost error) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	select {
+	case <-k.quit:
+		return false
+	default:
+		k.proc, k.lost = h, lost
+		return true
+	}
+}
+
+func (k *keeper) trouble() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.lost == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("keeper: %v; until it runs again, a SIGKILL of this process leaves children of its hosts behind", k.lost)}
+}
+
+// keeperLeave is how long a keeper may take to see that it is not needed.
+const keeperLeave = 2 * time.Second
+
+// stop lets the keeper go and waits for its end.
+func (k *keeper) stop() {
+	k.mu.Lock()
+	close(k.quit)
+	h := k.proc
+	k.mu.Unlock()
+	if h != nil {
+		h.sock.Close()
+		_ = h.signal(syscall.SIGCONT) // should somebody have stopped it
+		t := time.NewTimer(keeperLeave)
+		defer t.Stop()
+		select {
+		case <-k.ended:
+		case <-t.C:
+			_ = h.signal(syscall.SIGKILL)
+		}
+	}
+	<-k.ended
+}
+
+func describe(e Exit) string {
+	if e.Signal != 0 {
+		return sys.SignalName(e.Signal)
+	}
+	return fmt.Sprintf("exit code %d", e.Code)
+}

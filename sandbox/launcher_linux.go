@@ -1,0 +1,67 @@
+//go:build !hostsup_posix
+
+package sandbox
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+// newLauncher takes the strongest way that works, or the one asked for.
+func newLauncher(opt Options) (launcher, error) {
+	if err := sys.HavePidfd(); err != nil {
+		return nil, fmt.Errorf("waiting on pidfds (Linux 5.4): %w", ErrUnsupported)
+	}
+	b, err := newBase()
+	if err != nil {
+		return nil, err
+	}
+	known := false
+	for _, kind := range []Kill{KillCgroup, KillPidns, KillKeeper, KillGroup} {
+		if opt.Kill != "" && kind != opt.Kill {
+			if !known {
+				b.weaker = append(b.weaker, fmt.Sprintf("%s: %s was asked for", kind, opt.Kill))
+			}
+			continue
+		}
+		known = true
+		back, err := b.backend(kind)
+		if err == nil {
+			b.mode, b.back = kind, back
+			return b, nil
+		}
+		if opt.Kill != "" {
+			b.free()
+			return nil, fmt.Errorf("kill %s: %w: %w", kind, ErrUnsupported, err)
+		}
+		b.weaker = append(b.weaker, fmt.Sprintf("%s: %v", kind, err))
+	}
+	b.free()
+	return nil, fmt.Errorf("no way of killing is called %q: %w", opt.Kill, ErrUnsupported)
+}
+
+// backend sets up one way, or says why it does not work here.
+func (b *base) backend(kind Kill) (backend, error) {
+	switch kind {
+	case KillCgroup:
+		c, err := newCgroups(b)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	case KillPidns:
+		n := &nursing{base: b, role: roleInit, place: sys.Process{PidNS: true, MountNS: true}}
+		if os.Geteuid() != 0 {
+			n.place.UserNS = true
+			n.place.Ambient = []uintptr{sys.CapSysAdmin}
+		}
+		return n, b.tryHelper(n.place)
+	case KillKeeper:
+		n := &nursing{base: b, role: roleReaper}
+		return n, b.tryHelper(n.place)
+	default:
+		return &group{b}, nil
+	}
+}

@@ -1,0 +1,80 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// LookPath finds the program that file names. With a slash in it, file is a
+// path, relative to dir (the working folder of the command to be; "" is the
+// current one). Without, it is looked for in the folders of path, a PATH
+// value; an empty or relative folder in it is never searched, unlike in a
+// shell. The result is absolute. Errors wrap fs.ErrNotExist or
+// fs.ErrPermission.
+func LookPath(file, dir, path string) (string, error) {
+	if file == "" {
+		return "", fmt.Errorf("no program is named: %w", fs.ErrNotExist)
+	}
+	if strings.ContainsRune(file, '/') || filepath.Base(file) != file {
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(dir, file)
+		}
+		abs, err := filepath.Abs(file)
+		if err != nil {
+			return "", err
+		}
+		return abs, runnable(abs)
+	}
+	var refused error
+	for _, folder := range filepath.SplitList(path) {
+		if !filepath.IsAbs(folder) {
+			continue
+		}
+		p := filepath.Join(folder, file)
+		err := runnable(p)
+		if err == nil {
+			return p, nil
+		}
+		if refused == nil && errors.Is(err, fs.ErrPermission) {
+			refused = err
+		}
+	}
+	if refused != nil {
+		return "", refused
+	}
+	return "", &lookError{file, path}
+}
+
+// lookError is a program that no folder has.
+type lookError struct{ file, path string }
+
+func (e *lookError) Error() string {
+	if e.path == "" {
+		return e.file + ": not found, the PATH to look in is empty"
+	}
+	return e.file + ": not found in PATH " + e.path
+}
+
+func (e *lookError) Is(target error) bool { return target == fs.ErrNotExist }
+
+func runnable(p string) error {
+	st, err := os.Stat(p)
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return fmt.Errorf("%s: %w", p, err)
+	}
+	if st.IsDir() {
+		return fmt.Errorf("%s: is a folder: %w", p, fs.ErrPermission)
+	}
+	if err := mayRun(p, st); err != nil {
+		return fmt.Errorf("%s: %w", p, err)
+	}
+	return nil
+}

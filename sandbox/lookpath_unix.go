@@ -1,0 +1,16 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"io/fs"
+
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+func mayRun(p string, st fs.FileInfo) error {
+	if st.Mode().Perm()&0o111 == 0 { // root may search anything, but runs only what has the bit
+		return fs.ErrPermission
+	}
+	return sys.Executable(p)
+}

@@ -1,0 +1,163 @@
+//go:build unix && (!linux || hostsup_posix)
+
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	ossignal "os/signal"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+// newLauncher has one way on systems without pidfds and cgroups.
+func newLauncher(opt Options) (launcher, error) {
+	if opt.Kill != "" && opt.Kill != KillGroup {
+		return nil, fmt.Errorf("kill %s: %w", opt.Kill, ErrUnsupported)
+	}
+	b, err := newBase()
+	if err != nil {
+		return nil, err
+	}
+	p := &posix{base: b, procs: map[int]*member{}, signals: make(chan os.Signal, 1), quit: make(chan struct{}), ended: make(chan struct{})}
+	b.mode, b.back = KillGroup, p
+	b.weaker = []string{fmt.Sprintf("cgroup, pidns, keeper: this build has none of them (%s, portable)", runtime.GOOS)}
+	ossignal.Notify(p.signals, syscall.SIGCHLD)
+	go p.reaper()
+	return b, nil
+}
+
+// posix starts children in sessions of their own and reaps them by number when
+// SIGCHLD says that some child has ended. It takes no thread per child.
+type posix struct {
+	*base
+	mu    sync.Mutex
+	procs map[int]*member // not reaped yet
+
+	signals chan os.Signal // one token is enough: every look is at all
+	quit    chan struct{}
+	ended   chan struct{}
+}
+
+// member is one child and the process group that it leads.
+type member struct {
+	p     *posix
+	child *Child
+
+	mu     sync.Mutex
+	reaped bool
+	// empty: the group has no member left. Only known at the moment of reaping;
+	// later its number may belong to somebody else, and is not signalled.
+	empty bool
+}
+
+func (p *posix) start(cmd *Command, files []int) (*Child, error) {
+	c := newChild(cmd, time.Now())
+	m := &member{p: p, child: c}
+	c.tree = m
+	p.mu.Lock() // nobody reaps between its start and its place in procs
+	pid, _, err := p.spawner.start(sys.Process{Path: cmd.Path, Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir,
+		Files: p.padded(files), Session: true})
+	if err == nil {
+		c.pid = pid
+		p.procs[pid] = m
+	}
+	p.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	go m.run()
+	return c, nil
+}
+
+func (p *posix) trouble() []string { return nil }
+
+func (p *posix) stop() error {
+	ossignal.Stop(p.signals)
+	close(p.quit)
+	<-p.ended
+	return nil
+}
+
+func (p *posix) reaper() {
+	defer close(p.ended)
+	for {
+		select {
+		case <-p.signals:
+			p.look()
+		case <-p.quit:
+			return
+		}
+	}
+}
+
+// look asks after every child of ours, and after no other.
+func (p *posix) look() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for pid, m := range p.procs {
+		m.mu.Lock()
+		e, ended, err := sys.WaitPid(pid)
+		if err != nil {
+			e, ended = sys.Exit{Code: -1}, true // somebody else reaped it
+		}
+		if ended {
+			m.reaped = true
+			m.empty = sys.Kill(-pid, 0) == syscall.ESRCH
+			delete(p.procs, pid)
+			m.child.end(exitOf(e))
+		}
+		m.mu.Unlock()
+	}
+}
+
+// run waits for the Release and the end.
+func (m *member) run() {
+	<-m.child.released
+	<-m.child.done
+	m.mu.Lock()
+	m.empty = true
+	m.mu.Unlock()
+	m.p.leave(m.child)
+}
+
+func (m *member) signal(sig os.Signal) error {
+	n, err := number(sig)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reaped {
+		return os.ErrProcessDone
+	}
+	return done(sys.Kill(m.child.pid, n))
+}
+
+func (m *member) kill() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.empty {
+		return nil
+	}
+	if err := sys.Kill(-m.child.pid, syscall.SIGKILL); err != syscall.ESRCH && err != syscall.EPERM {
+		return err
+	}
+	m.empty = m.reaped
+	return nil
+}
+
+func (m *member) pids() ([]int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reaped {
+		return nil, os.ErrProcessDone
+	}
+	return withDescendants(m.child.pid), nil
+}
+
+func (m *member) cpu() (time.Duration, bool) { return 0, false }

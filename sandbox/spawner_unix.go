@@ -1,0 +1,68 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"errors"
+	"runtime"
+
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+// spawner is the one thread that all children come from. A parent-death
+// signal is sent when the thread that forked ends, not the process, so this
+// one must live as long as any child.
+type spawner struct {
+	requests chan *spawn
+	quit     chan struct{}
+	ended    chan struct{}
+}
+
+type spawn struct {
+	sys.Process
+	pid, pidfd int
+	err        error
+	done       chan struct{}
+}
+
+var errSpawnerEnded = errors.New("the spawning thread has ended")
+
+func newSpawner() *spawner {
+	s := &spawner{requests: make(chan *spawn), quit: make(chan struct{}), ended: make(chan struct{})}
+	go s.run()
+	return s
+}
+
+func (s *spawner) run() {
+	defer close(s.ended)
+	runtime.LockOSThread()
+	// Unlocked at the end, so that the thread goes back to the runtime instead
+	// of ending: should a child be left, its signal would fire.
+	defer runtime.UnlockOSThread()
+	for {
+		select {
+		case r := <-s.requests:
+			r.pid, r.pidfd, r.err = r.Start()
+			close(r.done)
+		case <-s.quit:
+			return
+		}
+	}
+}
+
+// start starts p on the thread.
+func (s *spawner) start(p sys.Process) (pid, pidfd int, err error) {
+	r := &spawn{Process: p, done: make(chan struct{})}
+	select {
+	case s.requests <- r:
+		<-r.done
+		return r.pid, r.pidfd, r.err
+	case <-s.ended:
+		return 0, -1, errSpawnerEnded
+	}
+}
+
+func (s *spawner) stop() {
+	close(s.quit)
+	<-s.ended
+}

@@ -1,0 +1,119 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+// explain finds out what the plain errno of a failed fork, chdir and execve
+// was about. It looks at the files after the fact, so it is a guess when they
+// change at that moment; the errno itself is always kept.
+func explain(cmd *Command, err error) *StartError {
+	e := &StartError{Name: cmd.Name, Step: StepExec, Path: cmd.Path, Err: err}
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		e.Step = StepTree
+		e.Path = ""
+		return e
+	}
+	switch errno {
+	case syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE:
+		e.Step = StepFork
+		return e
+	case syscall.EINVAL: // what SlicePtrFromStrings says of a zero byte; execve says it of odd interpreters
+		if hasZero(cmd) {
+			e.Step, e.Err = StepFiles, fmt.Errorf("a zero byte in the path, the arguments or the environment: %w", errno)
+			e.Path = ""
+		}
+		return e
+	case syscall.ENOEXEC:
+		e.Step = StepFormat
+		return e
+	}
+	if cmd.Dir != "" {
+		if err := dirError(cmd.Dir); err != nil {
+			e.Step, e.Path, e.Err = StepDir, cmd.Dir, err
+			return e
+		}
+	}
+	p := cmd.Path
+	if !filepath.IsAbs(p) {
+		p = filepath.Join(cmd.Dir, p)
+	}
+	st, serr := os.Stat(p)
+	switch {
+	case serr != nil:
+		e.Err = bare(serr)
+	case st.IsDir():
+		e.Err = syscall.EISDIR
+	case errno == syscall.ENOENT:
+		e.Step = StepInterpreter
+		e.Err = fmt.Errorf("the interpreter it names is missing: %w", errno)
+		if name := interpreter(p); name != "" {
+			e.Err = fmt.Errorf("its interpreter %q: %w", name, errno)
+		}
+	}
+	return e
+}
+
+func hasZero(cmd *Command) bool {
+	for _, list := range [][]string{{cmd.Path, cmd.Dir}, cmd.Args, cmd.Env} {
+		for _, s := range list {
+			if strings.IndexByte(s, 0) >= 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func dirError(dir string) error {
+	st, err := os.Stat(dir)
+	if err != nil {
+		return bare(err)
+	}
+	if !st.IsDir() {
+		return syscall.ENOTDIR
+	}
+	return sys.Executable(dir)
+}
+
+// bare takes the path off an error whose path is said elsewhere.
+func bare(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// interpreter is what the #! line of a script names, with a carriage return
+// left in: that is a common reason for it not to be found.
+func interpreter(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	line, err := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')
+	if err != nil && err != io.EOF {
+		return ""
+	}
+	name, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "#!")
+	if !ok {
+		return ""
+	}
+	name, _, _ = strings.Cut(strings.Trim(name, " \t"), " ")
+	return name
+}
