@@ -116,3 +116,10 @@ type Header struct {
 	Method string    `json:"method,omitempty"`
 	Size   int       `json:"size"`
 }
+
+// GroupStatus is one group as `status --json` shows it.
+type GroupStatus struct {
+	Name     string             `json:"name"`
+	Strategy lifecycle.Strategy `json:"strategy"`
+	Hosts    []string           `json:"hosts"` // in order of declaration
+}

@@ -3,6 +3,8 @@ package lifecycle
 import (
 	"fmt"
 	"time"
+
+	"github.com/hostsup/hostsup/internal/sys"
 )
 
 // By says who asked for a start or a stop.
@@ -161,8 +163,8 @@ func (SetTimer) effect()    {}
 func (CancelTimer) effect() {}
 func (Slow) effect()        {}
 
-// reason puts the end of a life in words.
-func (e Ended) reason() string {
+// Reason puts the end of a life in words.
+func (e Ended) Reason() string {
 	switch e.Cause {
 	case CauseExit:
 		return e.Status.String()
@@ -178,7 +180,7 @@ func (e Ended) reason() string {
 // String returns "exit 3" or "killed by SIGKILL".
 func (s ExitStatus) String() string {
 	if s.Signal != 0 {
-		return "killed by " + SignalName(s.Signal)
+		return "killed by " + sys.SignalName(s.Signal)
 	}
 	return fmt.Sprintf("exit %d", s.Code)
 }

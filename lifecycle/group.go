@@ -125,6 +125,21 @@ func (g Group) Names() []string {
 	return out
 }
 
+// Strategy is the group's strategy; Shares says whether members share fate.
+func (g Group) Strategy() Strategy { return g.strategy }
+func (g Group) Shares() bool       { return g.strategy == OneForAll || g.strategy == RestForOne }
+
+// Dependents returns the members that depend on the named one directly.
+func (g Group) Dependents(name string) []string {
+	var out []string
+	for _, m := range g.members {
+		if slices.Contains(m.DependsOn, name) {
+			out = append(out, m.Name)
+		}
+	}
+	return out
+}
+
 // GroupEvent is what happened in a group. The types below are all there are.
 type GroupEvent interface{ groupEvent() }
 
@@ -350,7 +365,7 @@ func (s *groupStep) changed(ev Changed) {
 	case Stopping:
 		delete(s.held, m.Name)
 	case Restarting:
-		if s.shares() {
+		if s.Shares() {
 			s.held[m.Name] = true
 			s.drain(i, fmt.Sprintf("group: %s crashed", m.Name), true)
 		}
@@ -362,15 +377,11 @@ func (s *groupStep) changed(ev Changed) {
 			m.depLost = true // comes back with the dependency
 			return
 		}
-		if s.shares() {
+		if s.Shares() {
 			s.drain(i, fmt.Sprintf("group: %s failed", m.Name), false)
 		}
 		s.do(Escalate{m.Name})
 	}
-}
-
-func (s *groupStep) shares() bool {
-	return s.strategy == OneForAll || s.strategy == RestForOne
 }
 
 // drain stops the hosts that share the fate of member i. Those that are to

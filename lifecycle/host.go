@@ -53,6 +53,9 @@ func (h Host) Since() time.Time { return h.since }
 func (h Host) Restarts() uint64 { return h.restarts }
 func (h Host) IsSlow() bool     { return h.slow }
 
+// Pending says whether a start follows as soon as the present life is gone.
+func (h Host) Pending() bool { return h.again }
+
 // StoppedByPerson says whether the host is down because a person wanted it so;
 // a call does not start it then.
 func (h Host) StoppedByPerson() bool {
@@ -243,7 +246,7 @@ func (s *step) ended(e Ended) {
 	if s.now.Sub(s.spawnedAt) >= s.rules.Restart.Backoff.Healthy {
 		s.streak = 0
 	}
-	reason := e.reason()
+	reason := e.Reason()
 	if e.Cause == CauseExit && s.rules.Restart.success(e.Status) {
 		if s.state == Running {
 			s.ownExit(reason)

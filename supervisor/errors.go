@@ -1,19 +1,35 @@
 package supervisor
 
-import "errors"
+import (
+	"errors"
 
-// Errors of calls and verbs; test with errors.Is. (typed ones: *CrashedError has Exit and Reason; *codec.Error is the host's own)
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/internal/reports"
+)
+
+// Errors of calls and verbs; test with errors.Is. What a host itself answers is
+// a *codec.Error. The typed errors carry the evidence; use errors.As.
 var (
-	ErrNoHost       = errors.New("no such host")
-	ErrNoCrash      = errors.New("no such crash report")
-	ErrCrashed      = errors.New("host crashed")
-	ErrUnresponsive = errors.New("host was killed for being unresponsive")
-	ErrTimeout      = errors.New("timed out")
-	ErrCancelled    = errors.New("cancelled")
-	ErrOverloaded   = errors.New("too many requests pending")
-	ErrStopped      = errors.New("host is stopped")
-	ErrFailed       = errors.New("host has failed")
-	ErrNoSuchMethod = errors.New("no such method")
-	ErrNoProtocol   = errors.New("host speaks no protocol")
+	ErrCrashed      = actors.ErrCrashed      // *HostError: the host crashed before it answered
+	ErrUnresponsive = actors.ErrUnresponsive // *HostError: it was killed for being unresponsive
+	ErrStopped      = actors.ErrStopped      // *HostError, *StateError: it is stopped or stopping
+	ErrFailed       = actors.ErrFailed       // *HostError, *StateError: it has given up
+	ErrTimeout      = actors.ErrTimeout      // *CallError; also context.DeadlineExceeded
+	ErrCancelled    = actors.ErrCancelled    // *CallError; also context.Canceled
+	ErrOverloaded   = actors.ErrOverloaded   // *CallError: max_pending requests are open
+	ErrNoSuchMethod = actors.ErrNoSuchMethod // *CallError; also the host's *codec.Error
+	ErrNoProtocol   = actors.ErrNoProtocol   // *CallError: the host is supervised without speaking to it
+	ErrNoHost       = actors.ErrNoHost       // no host has this name
+	ErrNameTaken    = actors.ErrNameTaken    // Add: a host or group has this name
+	ErrClosed       = actors.ErrClosed       // the supervisor has stopped
+	ErrSpec         = actors.ErrSpec         // Start, Add: the specification cannot be run
+	ErrNoCrash      = reports.ErrNotFound    // Crash: no report has this id
 	ErrHostFailed   = errors.New("a host has failed")
+)
+
+// The typed errors; see package actors.
+type (
+	HostError  = actors.HostError
+	CallError  = actors.CallError
+	StateError = actors.StateError
 )

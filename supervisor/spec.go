@@ -1,7 +1,9 @@
 package supervisor
 
 import (
-	"time"
+	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/lifecycle"
@@ -10,20 +12,18 @@ import (
 // HostSpec says everything about one host; see [actors.HostSpec].
 type HostSpec = actors.HostSpec
 
-// GroupSpec is a named set of hosts with a strategy for shared fate.
-type GroupSpec struct {
-	Name     string
-	Strategy lifecycle.Strategy // default one_for_one
-	Hosts    []HostSpec         // in order of declaration
-}
+// GroupSpec is a named set of hosts with a strategy for shared fate; see
+// [actors.GroupSpec].
+type GroupSpec = actors.GroupSpec
 
-// Spec is what a supervisor runs: an immutable value.
+// Spec is what a supervisor runs: an immutable value. Zero fields mean the
+// defaults.
 type Spec struct {
 	Groups   []GroupSpec
-	StateDir string // log files and crash reports; "" keeps both in memory only
-	OnFailed OnFailed
-	Config   string // path of the file it came from; shown in status
-	Socket   string // control socket; shown in status
+	StateDir string   // log files and crash reports; "" keeps both in memory only
+	OnFailed OnFailed // default stay
+	Config   string   // path of the file it came from; shown in status
+	Socket   string   // control socket; shown in status
 }
 
 // OnFailed says what a host that has given up means for the whole.
@@ -32,7 +32,72 @@ type OnFailed string
 // The two answers.
 const (
 	Stay OnFailed = "stay" // the supervisor goes on (default)
-	Exit OnFailed = "exit" // the supervisor stops; Done reports ErrHostFailed
+	Exit OnFailed = "exit" // the supervisor stops; Err reports ErrHostFailed
 )
 
-var _ = time.Second
+// Alone wraps a host into a group of its own, with the host's name.
+func Alone(h HostSpec) GroupSpec {
+	return GroupSpec{Name: h.Name, Strategy: lifecycle.OneForOne, Hosts: []HostSpec{h}}
+}
+
+// WithDefaults returns the spec with zero fields replaced by the defaults.
+func (s Spec) WithDefaults() Spec {
+	if s.OnFailed == "" {
+		s.OnFailed = Stay
+	}
+	s.Groups = slices.Clone(s.Groups)
+	for i := range s.Groups {
+		g := &s.Groups[i]
+		if g.Strategy == "" {
+			g.Strategy = lifecycle.OneForOne
+		}
+		g.Hosts = slices.Clone(g.Hosts)
+		for j := range g.Hosts {
+			g.Hosts[j] = g.Hosts[j].WithDefaults()
+		}
+	}
+	return s
+}
+
+// Validate says everything that is wrong with a spec that has its defaults:
+// an error that joins errors wrapping [ErrSpec] or being a
+// *[lifecycle.OrderError]; nil when it can be run.
+func (s Spec) Validate() error {
+	var errs []error
+	taken := make(map[string]string)
+	claim := func(name, what string) {
+		if other, ok := taken[name]; ok {
+			errs = append(errs, fmt.Errorf("%w: %s %q: the name belongs to a %s already", ErrSpec, what, name, other))
+		}
+		taken[name] = what
+	}
+	for _, g := range s.Groups {
+		if err := actors.CheckName(g.Name); err != nil {
+			errs = append(errs, err)
+		}
+		alone := len(g.Hosts) == 1 && g.Hosts[0].Name == g.Name
+		if !alone {
+			claim(g.Name, "group")
+		}
+		switch g.Strategy {
+		case lifecycle.OneForOne, lifecycle.OneForAll, lifecycle.RestForOne:
+		default:
+			errs = append(errs, fmt.Errorf("%w: group %q: strategy %q is unknown; expected one_for_one, one_for_all or rest_for_one", ErrSpec, g.Name, g.Strategy))
+		}
+		members := make([]lifecycle.Member, 0, len(g.Hosts))
+		for _, h := range g.Hosts {
+			claim(h.Name, "host")
+			if err := h.Validate(); err != nil {
+				errs = append(errs, err)
+			}
+			members = append(members, lifecycle.Member{Name: h.Name, DependsOn: h.Start.DependsOn})
+		}
+		if _, err := lifecycle.Order(members); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if s.OnFailed != Stay && s.OnFailed != Exit {
+		errs = append(errs, fmt.Errorf("%w: on_failed %q is unknown; expected stay or exit", ErrSpec, s.OnFailed))
+	}
+	return errors.Join(errs...)
+}

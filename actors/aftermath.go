@@ -1,0 +1,82 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/hostsup/hostsup/internal/capture"
+)
+
+// drainTime is how long the pipes of an ended process are read for more: what
+// it wrote before its end is in them already, and what still holds them open
+// then is about to be killed.
+const drainTime = 100 * time.Millisecond
+
+// Aftermath is the actor of what a life leaves behind: it reads the pipes to
+// their end, files the crash report with the last words, and gives back what
+// was kept for the process tree. It works beside the start of the next life
+// and ends by itself.
+type Aftermath struct {
+	log     hclog.Logger
+	world   *World
+	ref     *Ref
+	failure *Failure
+	report  *CrashReport // nil: not a crash
+	done    bool
+}
+
+// beginAftermath sets an Aftermath to work.
+type beginAftermath struct{}
+
+// Receive implements actor.Actor.
+func (a *Aftermath) Receive(ctx actor.Context) {
+	switch ctx.Message().(type) {
+	case *beginAftermath:
+		a.work()
+		ctx.Stop(ctx.Self())
+	case *actor.Stopping:
+		a.work() // the tree is torn down before the message came
+	}
+}
+
+// work blocks for drainTime at most; nobody waits for this actor but a stop of
+// the whole tree.
+func (a *Aftermath) work() {
+	if a.done {
+		return
+	}
+	a.done = true
+	limit := time.NewTimer(drainTime)
+	defer limit.Stop()
+	for _, c := range a.failure.caps {
+		select {
+		case <-c.Done():
+		case <-limit.C:
+			limit.Reset(0) // the others get no more time
+			c.Stop()
+			<-c.Done()
+		}
+	}
+	if a.failure.child != nil {
+		a.failure.child.Release()
+	}
+	if a.report == nil {
+		return
+	}
+	a.report.Lines = []ReportLine{}
+	for _, l := range a.ref.log.TailOfLife(a.failure.Life, reportLines) {
+		stream := "stdout"
+		if l.Stream == capture.Stderr {
+			stream = "stderr"
+		}
+		a.report.Lines = append(a.report.Lines, ReportLine{l.Time, stream, l.Text})
+	}
+	if err := a.world.Reports.Add(a.report.ID, a.report.Time, a.report.Host, *a.report); err != nil {
+		a.log.Error("crash report was not kept", "crash", a.report.ID, "error", err)
+	}
+}
+
+// reportLines is how many lines of output a crash report keeps.
+const reportLines = 200

@@ -1,0 +1,195 @@
+package actors
+
+import (
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/hostsup/hostsup/lifecycle"
+)
+
+// GroupSpec is a named set of hosts with a strategy for shared fate.
+type GroupSpec struct {
+	Name     string
+	Strategy lifecycle.Strategy // "" means one_for_one
+	Hosts    []HostSpec         // in order of declaration
+}
+
+// Group is the actor of one group: it has a Host per member as its child and
+// carries out what the group's rules in package lifecycle say: start order,
+// shared fate, stop in reverse.
+type Group struct {
+	log     hclog.Logger
+	world   *World
+	name    string
+	machine lifecycle.Group
+	hosts   map[string]*actor.PID
+	gone    map[string]func(error) // hosts on their way out, with who waits for it
+	resting bool
+	closing bool // the tree is torn down
+}
+
+// newGroup makes the machine and the handles of a group's hosts. The error is
+// an *lifecycle.OrderError.
+func newGroup(w *World, spec GroupSpec) (*Group, error) {
+	if spec.Strategy == "" {
+		spec.Strategy = lifecycle.OneForOne
+	}
+	members := make([]lifecycle.Member, 0, len(spec.Hosts))
+	for _, h := range spec.Hosts {
+		members = append(members, member(h))
+	}
+	machine, err := lifecycle.NewGroup(spec.Strategy, members)
+	if err != nil {
+		return nil, err
+	}
+	return &Group{
+		log: w.Log.Named(spec.Name), world: w, name: spec.Name, machine: machine,
+		hosts: make(map[string]*actor.PID), gone: make(map[string]func(error)),
+	}, nil
+}
+
+func member(h HostSpec) lifecycle.Member {
+	return lifecycle.Member{Name: h.Name, DependsOn: h.Start.DependsOn, Lazy: h.Start.Lazy}
+}
+
+// Receive implements actor.Actor.
+func (g *Group) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *bootGroup:
+		for _, ref := range m.refs {
+			if err := g.spawn(ctx, ref); err != nil {
+				g.log.Error("cannot make the actor of a host", "host", ref.spec.Name, "error", err)
+			}
+		}
+		g.step(ctx, lifecycle.Boot{})
+	case *groupEvent:
+		g.step(ctx, m.ev)
+	case *hostChanged:
+		g.step(ctx, lifecycle.Changed{Name: m.name, To: m.to, By: m.by, Answer: m.answer})
+		if m.to == lifecycle.Failed && !m.answer && m.by != lifecycle.ByDependency {
+			tell(ctx, ctx.Parent(), &escalated{g.name, m.name, m.reason})
+		}
+		g.leave(ctx, m)
+	case *wantStart:
+		g.step(ctx, lifecycle.Want{Name: m.name, By: m.by})
+	case *unwant:
+		g.step(ctx, lifecycle.Unwant{Name: m.name})
+	case *firstTry:
+		tell(ctx, ctx.Parent(), m)
+	case *addToGroup:
+		g.add(ctx, m)
+	case *removeFromGroup:
+		g.remove(ctx, m)
+	case *actor.Terminated:
+		g.terminated(ctx, m.Who)
+	case *actor.Stopping:
+		g.closing = true
+	}
+}
+
+func (g *Group) spawn(ctx actor.Context, ref *Ref) error {
+	props := guard(g.log, func() actor.Actor { return newHost(g.world, ref) }, actor.WithSupervisor(g.world.Strategies.Host))
+	pid, err := ctx.SpawnNamed(props, ref.spec.Name)
+	if err != nil {
+		return err
+	}
+	g.hosts[ref.spec.Name] = pid
+	return nil
+}
+
+// step asks the rules and does what they say.
+func (g *Group) step(ctx actor.Context, ev lifecycle.GroupEvent) {
+	next, effects, err := g.machine.Step(ev)
+	if err != nil {
+		g.log.Error("group", "error", err)
+		return
+	}
+	g.machine = next
+	for _, e := range effects {
+		switch e := e.(type) {
+		case lifecycle.StartHost:
+			tell(ctx, g.hosts[e.Name], &startHost{e.By})
+		case lifecycle.StopHost:
+			tell(ctx, g.hosts[e.Name], &stopHost{e.By, e.Reason})
+		case lifecycle.ReleaseHost:
+			tell(ctx, g.hosts[e.Name], &releaseHost{})
+		case lifecycle.FailHost:
+			tell(ctx, g.hosts[e.Name], &failHost{e.Dependency})
+		case lifecycle.Escalate:
+			name := g.name
+			g.world.Journal.Write(Event{Kind: KindEscalated, Group: &name, Reason: fmt.Sprintf("host %s has failed", e.Name)})
+		case lifecycle.AtRestAll:
+			if !g.resting {
+				g.resting = true
+				tell(ctx, ctx.Parent(), &groupAtRest{g.name})
+			}
+		}
+	}
+}
+
+func (g *Group) add(ctx actor.Context, m *addToGroup) {
+	next, _, err := g.machine.Step(lifecycle.Join{Member: member(m.ref.spec)})
+	if err == nil {
+		err = g.spawn(ctx, m.ref)
+	}
+	if err != nil {
+		m.done(err)
+		return
+	}
+	g.machine = next
+	if !m.ref.spec.Start.Lazy {
+		g.step(ctx, lifecycle.Want{Name: m.ref.spec.Name, By: lifecycle.ByTree})
+	}
+	m.done(nil)
+}
+
+// remove stops a host; its actor ends when it is at rest.
+func (g *Group) remove(ctx actor.Context, m *removeFromGroup) {
+	pid := g.hosts[m.host]
+	if pid == nil || g.gone[m.host] != nil {
+		m.done(fmt.Errorf("%w: %q", ErrNoHost, m.host))
+		return
+	}
+	for _, other := range g.machine.Dependents(m.host) {
+		m.done(fmt.Errorf("host %q is needed by %q", m.host, other))
+		return
+	}
+	g.gone[m.host] = m.done
+	g.step(ctx, lifecycle.Unwant{Name: m.host})
+	tell(ctx, pid, &stopHost{lifecycle.ByPerson, "removed"})
+}
+
+// leave ends the actor of a removed host once it is at rest.
+func (g *Group) leave(ctx actor.Context, m *hostChanged) {
+	if g.gone[m.name] != nil && m.to.AtRest() && m.answer || g.gone[m.name] != nil && m.to == lifecycle.Stopped {
+		tell(ctx, g.hosts[m.name], &closeHost{})
+	}
+}
+
+func (g *Group) terminated(ctx actor.Context, who *actor.PID) {
+	for name, pid := range g.hosts {
+		if !pid.Equal(who) {
+			continue
+		}
+		delete(g.hosts, name)
+		g.world.leave(name)
+		if done := g.gone[name]; done != nil {
+			delete(g.gone, name)
+			g.step(ctx, lifecycle.Leave{Name: name})
+			group, host := g.name, name
+			g.world.Journal.Write(Event{Kind: KindRemoved, Group: &group, Host: &host})
+			done(nil)
+			return
+		}
+		if g.closing {
+			return
+		}
+		// A host's actor never ends by itself while the tree stands: a defect.
+		g.log.Error("defect: the actor of a host ended", "host", name)
+		g.step(ctx, lifecycle.Changed{Name: name, To: lifecycle.Failed})
+		tell(ctx, ctx.Parent(), &escalated{g.name, name, "its actor ended"})
+		return
+	}
+}

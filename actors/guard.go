@@ -1,0 +1,138 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/hashicorp/go-hclog"
+)
+
+// This file is where the traps of the actor library are guarded, once for the
+// whole tree:
+//
+//   - a nil message makes a mailbox spin for ever: tell refuses it;
+//   - a panic in Stopping or Stopped turns a stop into a restart or blocks the
+//     parent for ever: guarded recovers there;
+//   - ReceiveTimeout and Future race inside the library: clocks use
+//     time.AfterFunc and a generation, answers use channels or plain sends;
+//   - a restart keeps the mailbox and can bring a stopped actor back to life:
+//     no strategy of this tree restarts, failed actors are stopped and made anew;
+//   - Stop drops what is queued without a word: whatever must be answered is
+//     kept outside mailboxes (see Request) or drained by its owner.
+
+// tell sends a message and refuses nil, which would never be taken out of the
+// mailbox's count.
+func tell(to interface{ Send(*actor.PID, any) }, pid *actor.PID, message any) {
+	if pid == nil || message == nil {
+		return
+	}
+	to.Send(pid, message)
+}
+
+// guarded wraps an actor so that a panic while it stops is logged instead of
+// bringing it back to life. Panics elsewhere are left to the strategy.
+type guarded struct {
+	actor.Actor
+	log hclog.Logger
+}
+
+// guard makes props for an actor; log gets what goes wrong while stopping.
+func guard(log hclog.Logger, make func() actor.Actor, opts ...actor.PropsOption) *actor.Props {
+	return actor.PropsFromProducer(func() actor.Actor { return &guarded{make(), log} }, opts...)
+}
+
+// Receive hands the message on.
+func (g *guarded) Receive(ctx actor.Context) {
+	switch ctx.Message().(type) {
+	case *actor.Stopping, *actor.Stopped:
+		defer func() {
+			if r := recover(); r != nil {
+				g.log.Error("defect: panic while an actor stops", "actor", ctx.Self().Id, "panic", r, "stack", string(debug.Stack()))
+			}
+		}()
+	case *actor.Restarting:
+		return
+	}
+	g.Actor.Receive(ctx)
+}
+
+// alarm is a timer that sends a message to an actor. A message of an alarm
+// that was set anew or cancelled is told apart by its generation.
+type alarm struct {
+	timer *time.Timer
+	gen   uint64
+}
+
+// set runs f with this generation after d.
+func (a *alarm) set(d time.Duration, f func(gen uint64)) {
+	a.cancel()
+	gen := a.gen
+	a.timer = time.AfterFunc(d, func() { f(gen) })
+}
+
+// cancel makes sure that nothing set before counts any more.
+func (a *alarm) cancel() {
+	a.gen++
+	if a.timer != nil {
+		a.timer.Stop()
+		a.timer = nil
+	}
+}
+
+// NewSystem returns an actor system that logs to log: the library's own lines
+// at trace, its warnings and errors as they are.
+func NewSystem(log hclog.Logger) *actor.ActorSystem {
+	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(slogHandler{log: log})
+	}))
+}
+
+// slogHandler writes slog records to hclog.
+type slogHandler struct {
+	log    hclog.Logger
+	prefix string
+}
+
+func (h slogHandler) level(l slog.Level) hclog.Level {
+	switch {
+	case l >= slog.LevelError:
+		return hclog.Error
+	case l >= slog.LevelWarn:
+		return hclog.Warn
+	}
+	return hclog.Trace
+}
+
+// Enabled implements slog.Handler.
+func (h slogHandler) Enabled(_ context.Context, l slog.Level) bool {
+	return h.level(l) >= h.log.GetLevel()
+}
+
+// Handle implements slog.Handler.
+func (h slogHandler) Handle(_ context.Context, r slog.Record) error {
+	args := make([]any, 0, 2*r.NumAttrs())
+	r.Attrs(func(a slog.Attr) bool {
+		args = append(args, h.prefix+a.Key, fmt.Sprint(a.Value.Any()))
+		return true
+	})
+	h.log.Log(h.level(r.Level), r.Message, args...)
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (h slogHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	args := make([]any, 0, 2*len(attrs))
+	for _, a := range attrs {
+		args = append(args, h.prefix+a.Key, fmt.Sprint(a.Value.Any()))
+	}
+	return slogHandler{h.log.With(args...), h.prefix}
+}
+
+// WithGroup implements slog.Handler.
+func (h slogHandler) WithGroup(name string) slog.Handler {
+	return slogHandler{h.log, h.prefix + name + "."}
+}

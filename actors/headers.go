@@ -1,0 +1,52 @@
+package actors
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/hostsup/hostsup/codec"
+)
+
+// headersKept is how many message headers a crash report shows.
+const headersKept = 50
+
+// header is a Header before it is rendered.
+type header struct {
+	at     int64
+	dir    string
+	kind   codec.Kind
+	id     uint32
+	method string
+	size   int
+}
+
+// headerRing keeps the last headers of a connection.
+type headerRing struct {
+	ring [headersKept]header
+	n    uint64
+}
+
+func (r *headerRing) add(h header) {
+	r.ring[r.n%headersKept] = h
+	r.n++
+}
+
+func (r *headerRing) list() []Header {
+	n := min(r.n, headersKept)
+	out := make([]Header, 0, n)
+	for i := r.n - n; i < r.n; i++ {
+		h := r.ring[i%headersKept]
+		out = append(out, Header{
+			Time: base.Add(time.Duration(h.at - 1)), Dir: h.dir, Kind: h.kind.String(),
+			ID: h.id, Method: h.method, Size: h.size,
+		})
+	}
+	slices.SortStableFunc(out, func(a, b Header) int { return a.Time.Compare(b.Time) })
+	return out
+}
+
+// sortByAge puts requests in the order in which they were given ids.
+func sortByAge(qs []*Request) {
+	slices.SortFunc(qs, func(a, b *Request) int { return cmp.Compare(a.id, b.id) })
+}

@@ -1,0 +1,421 @@
+package actors
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/hostsup/hostsup/internal/reports"
+	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/lifecycle"
+)
+
+// Host is the actor of one host: it owns the state machine and the restart
+// rule, has one life at a time as its child, keeps the calls that wait, and
+// tells its group (its parent) and the journal every change. What it does is
+// decided in package lifecycle; this type carries it out.
+type Host struct {
+	log   hclog.Logger
+	world *World
+	ref   *Ref
+
+	machine lifecycle.Host
+	timers  map[lifecycle.Timer]*alarm
+	retryAt time.Time
+
+	life      *actor.PID // of the life that exists
+	lifeNo    uint64
+	pid       int // of its process
+	conn      *conn
+	liveness  string
+	spawned   time.Time
+	lastExit  *ExitInfo
+	crashID   string // of the crash being decided
+	lastCrash uint64 // number of the last life that crashed
+	seen      bool   // a transition was told
+	failure   *Failure
+
+	parked  []*Request
+	waiting []waiter
+	closing bool
+	tried   bool // the first start has had its outcome
+}
+
+// waiter is a verb whose end somebody waits for.
+type waiter struct {
+	verb Verb
+	from lifecycle.State
+	done func(error)
+}
+
+func newHost(w *World, ref *Ref) *Host {
+	s := &ref.spec
+	rules := lifecycle.HostRules{
+		Restart: s.Restart, StartTimeout: s.Start.Timeout, WaitSlow: s.Start.OnTimeout == TimeoutWait,
+		KillAfter: s.Liveness.KillAfter, Gated: ref.gated,
+	}
+	if s.Liveness.NeverKill {
+		rules.KillAfter = 0
+	}
+	seed := fnv.New64a()
+	fmt.Fprintf(seed, "%s %d", s.Name, time.Now().UnixNano())
+	h := &Host{
+		log: w.Log.Named(s.Name), world: w, ref: ref, liveness: "none",
+		machine: lifecycle.NewHost(rules, seed.Sum64(), time.Now()),
+		timers:  make(map[lifecycle.Timer]*alarm),
+	}
+	return h
+}
+
+// Receive implements actor.Actor.
+func (h *Host) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *startHost:
+		h.step(ctx, lifecycle.Start{By: m.by})
+		h.answerGroup(ctx)
+	case *stopHost:
+		h.step(ctx, lifecycle.Stop{By: m.by, Reason: m.reason})
+		h.answerGroup(ctx)
+	case *releaseHost:
+		h.step(ctx, lifecycle.Release{})
+		h.answerGroup(ctx)
+	case *failHost:
+		h.step(ctx, lifecycle.DependencyFailed{Name: m.dependency})
+		h.answerGroup(ctx)
+	case *verb:
+		h.verb(ctx, m)
+	case *park:
+		h.park(ctx, m.q)
+	case *forget:
+		h.forget(m.q)
+	case *timerFired:
+		if t := h.timers[m.timer]; t != nil && t.gen == m.gen {
+			h.step(ctx, lifecycle.Fired{Timer: m.timer})
+		}
+	case *lifeSpawned:
+		if m.life == h.lifeNo {
+			h.pid = m.pid
+			h.publish()
+		}
+	case *lifeReady:
+		h.ready(ctx, m)
+	case *verdict:
+		if m.hung {
+			h.step(ctx, lifecycle.Hung{Life: m.life, Silent: m.silent})
+		} else {
+			h.step(ctx, lifecycle.Alive{Life: m.life})
+		}
+	case *lifeEnded:
+		h.ended(ctx, m.Failure)
+	case *actor.Terminated:
+		h.terminated(ctx, m.Who)
+	case *lifeVanished:
+		h.vanished(ctx, m.life)
+	case *closeHost:
+		h.closing = true
+		ctx.Stop(ctx.Self())
+	case *actor.Stopping:
+		h.stopping()
+	case *actor.Stopped:
+		h.ref.log.Close()
+	}
+}
+
+// step asks the rules and does what they say.
+func (h *Host) step(ctx actor.Context, ev lifecycle.Event) {
+	var effects []lifecycle.Effect
+	h.machine, effects = h.machine.Step(ev, time.Now())
+	for _, e := range effects {
+		switch e := e.(type) {
+		case lifecycle.Transition:
+			h.transition(ctx, e)
+		case lifecycle.SpawnLife:
+			h.spawn(ctx, e.Life)
+		case lifecycle.StopLife:
+			tell(ctx, h.life, &stopLife{})
+		case lifecycle.KillLife:
+			tell(ctx, h.life, &killLife{e.Cause, e.Detail})
+		case lifecycle.SetTimer:
+			h.setTimer(ctx, e)
+		case lifecycle.CancelTimer:
+			if t := h.timers[e.Timer]; t != nil {
+				t.cancel()
+			}
+		case lifecycle.Slow:
+			h.event(Event{Kind: KindSlow, Reason: fmt.Sprintf("not ready %s after its start; waiting", e.After)})
+			h.firstTry(ctx)
+		}
+	}
+	h.publish()
+	h.settleParked(ctx)
+}
+
+func (h *Host) setTimer(ctx actor.Context, e lifecycle.SetTimer) {
+	t := h.timers[e.Timer]
+	if t == nil {
+		t = &alarm{}
+		h.timers[e.Timer] = t
+	}
+	self, root := ctx.Self(), ctx.ActorSystem().Root
+	t.set(e.After, func(gen uint64) { tell(root, self, &timerFired{e.Timer, gen}) })
+	if e.Timer == lifecycle.BackoffTimer {
+		h.retryAt = time.Now().Add(e.After)
+	}
+}
+
+// spawn makes the actor of the next life. The old one is gone.
+func (h *Host) spawn(ctx actor.Context, number uint64) {
+	h.lifeNo, h.pid, h.conn, h.liveness = number, 0, nil, "none"
+	h.spawned, h.retryAt = time.Now(), time.Time{}
+	props := guard(h.log, func() actor.Actor {
+		return &Life{log: h.log, ref: h.ref, number: number, host: ctx.Self()}
+	}, actor.WithSupervisor(h.world.Strategies.Life))
+	pid, err := ctx.SpawnNamed(props, fmt.Sprintf("life-%d", number))
+	if err != nil {
+		h.life = nil
+		tell(ctx, ctx.Self(), &lifeEnded{&Failure{Life: number, Cause: lifecycle.CauseInternal, Detail: err.Error()}})
+		return
+	}
+	h.life = pid
+	tell(ctx, pid, &beginLife{})
+}
+
+func (h *Host) ready(ctx actor.Context, m *lifeReady) {
+	if m.life != h.lifeNo || h.machine.State() != lifecycle.Starting {
+		return
+	}
+	h.pid, h.conn, h.liveness = m.pid, m.conn, m.liveness
+	h.step(ctx, lifecycle.Ready{Life: m.life})
+}
+
+// ended takes what a life has left behind.
+func (h *Host) ended(ctx actor.Context, f *Failure) {
+	if f.Life != h.lifeNo || h.failure != nil {
+		return
+	}
+	h.failure = f
+	h.unpublishConn()
+	before := h.machine.State()
+	ev := f.event()
+	h.lastExit = exitInfo(f, ev.Reason())
+	if before != lifecycle.Stopping {
+		h.crashID = reports.NewID(fmt.Sprintf("%s-%d", h.ref.spec.Name, f.Life), time.Now())
+	}
+	resend := f.Resend
+	f.Resend = nil
+	h.parked = append(resend, h.parked...)
+	h.step(ctx, ev)
+	h.aftermath(ctx, f, before, h.lastCrash == f.Life)
+	h.crashID = ""
+	if f.pid == nil { // it never came to be; there is no Terminated to wait for
+		h.failure = nil
+		h.step(ctx, lifecycle.Gone{Life: f.Life})
+	}
+}
+
+// aftermath hands what is left of a life (pipes, tree, report) to an actor of
+// its own, so that the next start need not wait for it.
+func (h *Host) aftermath(ctx actor.Context, f *Failure, state lifecycle.State, crashed bool) {
+	a := &Aftermath{log: h.log, world: h.world, ref: h.ref, failure: f}
+	if crashed {
+		a.report = h.report(f, state)
+	}
+	pid, err := ctx.SpawnNamed(guard(h.log, func() actor.Actor { return a }), fmt.Sprintf("aftermath-%d", f.Life))
+	if err == nil {
+		tell(ctx, pid, &beginAftermath{})
+	}
+}
+
+func (h *Host) report(f *Failure, state lifecycle.State) *CrashReport {
+	r := &CrashReport{
+		ID: h.crashID, Time: time.Now(), Host: h.ref.spec.Name, Group: h.ref.group, Life: f.Life, PID: h.pid,
+		Command: h.ref.spec.Command, State: state, Reason: f.Error(), Exit: h.lastExit, Crashes: h.machine.CrashesInWindow(time.Now()),
+		Uptime: time.Since(h.spawned).Seconds(), Next: h.machine.Reason(), Pending: f.Pending, Messages: f.Headers, Noise: f.Bad,
+		Protocol: "none",
+	}
+	if h.ref.spec.Protocol != nil {
+		r.Protocol = h.ref.spec.Protocol.Name()
+	}
+	if f.Exit != nil {
+		r.Core, r.User, r.System, r.MaxRSS = f.Exit.Core, f.Exit.User.Seconds(), f.Exit.System.Seconds(), f.Exit.MaxRSS
+	}
+	return r
+}
+
+func exitInfo(f *Failure, reason string) *ExitInfo {
+	e := &ExitInfo{Reason: reason, At: time.Now()}
+	if f.Exit != nil {
+		e.At = f.Exit.At
+		if f.Exit.Signal != 0 {
+			name := sys.SignalName(f.Exit.Signal)
+			e.Signal = &name
+		} else {
+			e.Code = &f.Exit.Code
+		}
+	}
+	return e
+}
+
+// terminated follows the end of a child.
+func (h *Host) terminated(ctx actor.Context, who *actor.PID) {
+	if h.life == nil || !who.Equal(h.life) {
+		return // an aftermath
+	}
+	// What the strategy or the life said of the end is in the mailbox already,
+	// but user messages come after this one: look at it from behind them.
+	tell(ctx, ctx.Self(), &lifeVanished{h.lifeNo})
+}
+
+func (h *Host) vanished(ctx actor.Context, life uint64) {
+	if life != h.lifeNo || h.life == nil {
+		return
+	}
+	h.life = nil
+	if h.failure == nil { // the actor was stopped from outside, or has a defect
+		h.ended(ctx, &Failure{Life: life, Cause: lifecycle.CauseInternal, Detail: "the actor of the life ended"})
+		return
+	}
+	h.failure = nil
+	h.pid = 0
+	h.step(ctx, lifecycle.Gone{Life: life})
+}
+
+// transition makes a change known.
+func (h *Host) transition(ctx actor.Context, t lifecycle.Transition) {
+	from, to, life := t.From, t.To, t.Life
+	e := Event{Kind: KindState, Reason: t.Reason, From: &from, To: &to, Life: &life}
+	if h.pid != 0 && to != lifecycle.Starting {
+		pid := h.pid
+		e.PID = &pid
+	}
+	if life == 0 {
+		e.Life = nil
+	}
+	if life <= 1 && from == lifecycle.Stopped && !h.seen {
+		e.From = nil
+	}
+	h.seen = true
+	switch to {
+	case lifecycle.Crashed:
+		h.lastCrash = life
+		e.Exit = h.lastExit
+		if h.crashID != "" {
+			id := h.crashID
+			e.CrashID = &id
+		}
+	case lifecycle.Stopped:
+		if h.failure != nil {
+			e.Exit = h.lastExit
+		}
+	case lifecycle.Running:
+		h.publishConn()
+	}
+	if to != lifecycle.Running && to != lifecycle.Unresponsive {
+		h.unpublishConn()
+	}
+	h.event(e)
+	h.logTransition(t)
+	h.publish()
+	tell(ctx, ctx.Parent(), &hostChanged{name: h.ref.spec.Name, to: to, by: t.By, reason: t.Reason})
+	h.settleWaiters(to, t.Reason)
+	switch to {
+	case lifecycle.Running, lifecycle.Crashed, lifecycle.Failed:
+		h.firstTry(ctx)
+	}
+}
+
+func (h *Host) firstTry(ctx actor.Context) {
+	if !h.tried {
+		h.tried = true
+		tell(ctx, ctx.Parent(), &firstTry{h.ref.spec.Name})
+	}
+}
+
+func (h *Host) logTransition(t lifecycle.Transition) {
+	args := []any{"state", t.To}
+	if t.Life > 0 {
+		args = append(args, "life", t.Life)
+	}
+	if h.pid != 0 {
+		args = append(args, "pid", h.pid)
+	}
+	switch t.To {
+	case lifecycle.Failed:
+		h.log.Error(t.Reason, args...)
+	case lifecycle.Crashed, lifecycle.Unresponsive:
+		h.log.Warn(t.Reason, args...)
+	case lifecycle.Starting, lifecycle.Stopping:
+		h.log.Debug(t.Reason, args...)
+	default:
+		h.log.Info(t.Reason, args...)
+	}
+}
+
+func (h *Host) event(e Event) {
+	name, group := h.ref.spec.Name, h.ref.group
+	e.Host, e.Group = &name, &group
+	h.world.Journal.Write(e)
+}
+
+func (h *Host) publish() {
+	pid := h.pid
+	if h.machine.State().AtRest() || h.machine.State() == lifecycle.Restarting {
+		pid = 0
+	}
+	h.ref.publish(snapshot{
+		state: h.machine.State(), reason: h.machine.Reason(), life: h.lifeNo, pid: pid, restarts: h.machine.Restarts(),
+		machine: h.machine, since: h.machine.Since(), liveness: h.liveness, lastExit: h.lastExit, slow: h.machine.IsSlow(), retryAt: h.retryAt,
+	})
+}
+
+// publishConn opens the fast way for calls, behind those that have waited.
+func (h *Host) publishConn() {
+	if h.conn == nil {
+		return
+	}
+	for _, q := range h.parked {
+		h.deliver(q)
+	}
+	h.parked = nil
+	h.ref.conn.Store(h.conn)
+}
+
+func (h *Host) unpublishConn() { h.ref.conn.Store(nil) }
+
+// deliver writes a parked request to the connection.
+func (h *Host) deliver(q *Request) {
+	if q.settled.Load() {
+		return
+	}
+	if err := h.conn.send(q); err != nil && err != errConnClosed {
+		q.settle(nil, err)
+	} else if err == errConnClosed {
+		q.settle(nil, &HostError{Host: h.ref.spec.Name, Life: h.lifeNo, Err: ErrCrashed, Reason: "connection closed"})
+	}
+}
+
+// stopping is the end of the actor; its life is stopped by the library next.
+func (h *Host) stopping() {
+	h.ref.gone.Store(true)
+	h.unpublishConn()
+	for _, t := range h.timers {
+		t.cancel()
+	}
+	err := &HostError{Host: h.ref.spec.Name, Err: ErrStopped, Reason: "supervisor stopped"}
+	for _, q := range h.parked {
+		q.settle(nil, err)
+	}
+	h.parked = nil
+	for _, w := range h.waiting {
+		w.done(&StateError{h.ref.spec.Name, w.target(), h.machine.State(), "supervisor stopped"})
+	}
+	h.waiting = nil
+}
+
+// answerGroup tells the group that a command of its has been carried out.
+func (h *Host) answerGroup(ctx actor.Context) {
+	tell(ctx, ctx.Parent(), &hostChanged{name: h.ref.spec.Name, to: h.machine.State(), by: h.machine.By(), answer: true})
+}

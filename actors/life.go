@@ -1,0 +1,351 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/capture"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/sandbox"
+)
+
+// closedGrace is how long a host that closed its connection has to end as
+// well, before that counts as closing the connection and living on.
+const closedGrace = 250 * time.Millisecond
+
+// Life is the actor of one life of a host: one process and at most one
+// connection. It fails as a whole: whatever goes wrong, the process tree is
+// killed, its end is awaited, the requests are answered, and then the actor
+// fails with a [Failure], which the host's strategy hands to the rules.
+type Life struct {
+	log    hclog.Logger
+	ref    *Ref
+	number uint64
+	host   *actor.PID
+
+	process    *actor.PID
+	connection *actor.PID
+	conn       *conn
+	child      *sandbox.Child
+	caps       []*capture.Capture
+	exit       *sandbox.Exit
+	transport  *transport
+
+	stopping bool
+	hung     bool
+	failing  *Failure // why it is being ended; nil: not yet
+	rung     lifecycle.Rung
+	ladder   lifecycle.Ladder
+	timer    alarm
+}
+
+// Receive implements actor.Actor.
+func (a *Life) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *beginLife:
+		a.begin(ctx)
+	case *spawned:
+		a.spawned(ctx, m)
+	case *spawnFailed:
+		a.fail(ctx, &Failure{Cause: lifecycle.CauseSpawn, Detail: m.err.Error()})
+	case *dialed:
+		a.dialed(ctx, m)
+	case *connected:
+		a.conn = m.conn
+		tell(ctx, a.host, &lifeReady{a.number, a.child.Pid(), m.conn, m.liveness})
+	case *connEnded:
+		a.connEnded(ctx, m.err)
+	case *stopLife:
+		a.stop(ctx)
+	case *killLife:
+		a.end(ctx, &Failure{Cause: m.cause, Detail: m.detail})
+	case *exited:
+		a.exited(ctx, m.exit)
+	case *lifeAlarm:
+		if m.gen == a.timer.gen {
+			a.alarm(ctx, m.what)
+		}
+	case *actor.Stopping:
+		a.timer.cancel()
+		a.transport.close()
+	}
+}
+
+// begin prepares the transport and asks for the process. Spawning is asked for
+// by a message and not done in Started, which an actor may see twice.
+func (a *Life) begin(ctx actor.Context) {
+	spec := &a.ref.spec
+	cmd, err := command(spec, a.number)
+	if err == nil {
+		a.transport, err = openTransport(spec, cmd)
+	}
+	if err != nil {
+		a.fail(ctx, &Failure{Cause: lifecycle.CauseSpawn, Detail: err.Error()})
+		return
+	}
+	props := guard(a.log, func() actor.Actor {
+		return &Process{log: a.log, world: a.ref.world, life: a.number, out: a.ref.log}
+	})
+	if a.process, err = ctx.SpawnNamed(props, "process"); err != nil {
+		a.fail(ctx, &Failure{Cause: lifecycle.CauseInternal, Detail: err.Error()})
+		return
+	}
+	tell(ctx, a.process, &spawnProcess{cmd: cmd, close: a.transport.childs, out: a.transport.outputs})
+	a.transport.childs, a.transport.outputs = nil, nil // the process actor's now
+}
+
+func (a *Life) spawned(ctx actor.Context, m *spawned) {
+	a.child, a.caps = m.child, m.caps
+	tell(ctx, a.host, &lifeSpawned{a.number, a.child.Pid()})
+	if a.ref.spec.Protocol == nil {
+		tell(ctx, a.host, &lifeReady{a.number, a.child.Pid(), nil, "none"})
+		return
+	}
+	if w := a.transport.wire; w != nil {
+		a.transport.wire = nil // the connection's now
+		a.connect(ctx, w)
+		return
+	}
+	self, root := ctx.Self(), ctx.ActorSystem().Root
+	a.transport.accept(a.child.Pid(), func(w wire, err error) { tell(root, self, &dialed{w, err}) })
+}
+
+func (a *Life) dialed(ctx actor.Context, m *dialed) {
+	switch {
+	case m.err != nil:
+		a.end(ctx, &Failure{Cause: lifecycle.CauseProtocol, Detail: m.err.Error()})
+	case a.failing != nil || a.exit != nil:
+		m.wire.Close()
+	default:
+		a.connect(ctx, m.wire)
+	}
+}
+
+func (a *Life) connect(ctx actor.Context, w wire) {
+	spec := &a.ref.spec
+	session := spec.Protocol.Open(spec.Limits)
+	hello := codec.Hello{Supervisor: "hostsup", Version: a.ref.world.Version, Host: spec.Name, Life: a.number, Init: spec.Init}
+	c := newConn(a.ref, a.number, session, w, 2) // id 1 is the handshake's
+	props := guard(a.log, func() actor.Actor {
+		return &Connection{log: a.log, ref: a.ref, life: a.number, host: a.host, c: c, hs: session.Handshake(hello)}
+	})
+	pid, err := ctx.SpawnNamed(props, "connection")
+	if err != nil {
+		w.Close()
+		a.end(ctx, &Failure{Cause: lifecycle.CauseInternal, Detail: err.Error()})
+		return
+	}
+	a.connection, a.conn = pid, c
+	tell(ctx, pid, &openConn{})
+}
+
+// connEnded follows the end of the byte stream.
+func (a *Life) connEnded(ctx actor.Context, err error) {
+	if a.failing != nil || a.exit != nil || a.stopping {
+		return // its own doing, or soon told by the exit
+	}
+	if isBad(err) {
+		f := &Failure{Cause: lifecycle.CauseProtocol, Detail: err.Error()}
+		if errors.Is(err, codec.ErrVersion) {
+			f.Cause = lifecycle.CauseVersion
+		}
+		var frame *codec.FrameError
+		if errors.As(err, &frame) {
+			f.Bad = frame.Bytes
+			if text, ok := noise(frame.Bytes); ok && a.ref.spec.transport() == TransportStdio {
+				f.Detail = fmt.Sprintf("text on stdout, where frames belong: %q (print to stderr, or use transport fd)", text)
+			}
+		}
+		a.end(ctx, f)
+		return
+	}
+	if errors.Is(err, codec.ErrVersion) {
+		a.end(ctx, &Failure{Cause: lifecycle.CauseVersion, Detail: err.Error()})
+		return
+	}
+	// Most often this is the first sign of an exit; the exit says more.
+	what := "closed its connection and lived on"
+	if err != io.EOF {
+		what = "connection broke: " + err.Error()
+	}
+	a.set(ctx, closedGrace, what)
+}
+
+// noise tells whether bytes that broke the protocol are text somebody printed.
+func noise(b []byte) (string, bool) {
+	if len(b) == 0 {
+		return "", false
+	}
+	text := strings.TrimRight(string(b), "\r\n")
+	for _, r := range text {
+		if r == unicode.ReplacementChar || !unicode.IsPrint(r) && !unicode.IsSpace(r) {
+			return "", false
+		}
+	}
+	return text, true
+}
+
+// stop begins the way down: goodbye, signal, SIGKILL.
+func (a *Life) stop(ctx actor.Context) {
+	if a.stopping {
+		return
+	}
+	a.stopping = true
+	if a.failing != nil || a.exit != nil {
+		return // on its way out already
+	}
+	a.ladder = lifecycle.Ladder{
+		Grace: a.ref.spec.Stop.Grace,
+		Talks: a.conn != nil && a.ref.conn.Load() == a.conn && !a.conn.hung.Load(),
+	}
+	rung, stay := a.ladder.First()
+	a.climb(ctx, rung, stay)
+}
+
+func (a *Life) climb(ctx actor.Context, rung lifecycle.Rung, stay time.Duration) {
+	a.rung = rung
+	switch rung {
+	case lifecycle.RungGoodbye:
+		tell(ctx, a.connection, &sayGoodbye{})
+	case lifecycle.RungSignal:
+		tell(ctx, a.process, &signalProcess{a.ref.spec.Stop.Signal})
+	case lifecycle.RungKill:
+		tell(ctx, a.process, &killProcess{})
+		return
+	}
+	a.set(ctx, stay, "rung")
+}
+
+func (a *Life) set(ctx actor.Context, d time.Duration, what string) {
+	self, root := ctx.Self(), ctx.ActorSystem().Root
+	a.timer.set(d, func(gen uint64) { tell(root, self, &lifeAlarm{gen, what}) })
+}
+
+func (a *Life) alarm(ctx actor.Context, what string) {
+	if what == "rung" {
+		rung, stay := a.ladder.Next(a.rung)
+		a.climb(ctx, rung, stay)
+		return
+	}
+	a.end(ctx, &Failure{Cause: lifecycle.CauseClosed, Detail: what})
+}
+
+// end kills the process for a reason; the life fails with it when the process
+// is gone.
+func (a *Life) end(ctx actor.Context, f *Failure) {
+	if a.failing != nil || a.exit != nil {
+		return
+	}
+	a.failing = f
+	a.timer.cancel()
+	if a.process == nil {
+		a.fail(ctx, f)
+		return
+	}
+	tell(ctx, a.process, &killProcess{})
+}
+
+func (a *Life) exited(ctx actor.Context, exit sandbox.Exit) {
+	a.exit = &exit
+	a.timer.cancel()
+	f := a.failing
+	if f == nil {
+		f = &Failure{Cause: lifecycle.CauseExit}
+	}
+	f.Exit = &exit
+	a.fail(ctx, f)
+}
+
+// fail is the end of the life: the requests are answered, then the actor
+// fails. What the strategy is told is all that is left of it.
+func (a *Life) fail(ctx actor.Context, f *Failure) {
+	f.Life, f.child, f.caps, f.pid = a.number, a.child, a.caps, ctx.Self()
+	if a.conn != nil {
+		f.Headers = a.conn.pendingHeaders()
+		a.answerPending(f)
+	}
+	if a.stopping {
+		tell(ctx, a.host, &lifeEnded{f})
+		ctx.Stop(ctx.Self())
+		return
+	}
+	// As a panic would, without one: the mailbox is suspended and the parent's
+	// strategy decides.
+	if s, ok := ctx.(actor.Supervisor); ok {
+		s.EscalateFailure(f, ctx.Message())
+		return
+	}
+	panic(f)
+}
+
+// answerPending gives every open request its outcome, except those that may go
+// to the next life.
+func (a *Life) answerPending(f *Failure) {
+	name := a.ref.spec.Name
+	err := &HostError{Host: name, Life: a.number, Err: ErrCrashed, Reason: f.Error()}
+	if f.Cause == lifecycle.CauseUnresponsive {
+		err.Err = ErrUnresponsive
+	}
+	if a.stopping {
+		err.Err = ErrStopped
+	}
+	if f.Exit != nil {
+		err.Exit = &lifecycle.ExitStatus{Code: f.Exit.Code, Signal: f.Exit.Signal}
+	}
+	for _, q := range a.conn.close(err) {
+		switch {
+		case q.internal:
+			q.settle(nil, err)
+			continue
+		case q.settled.Load():
+			continue
+		case q.idempotent && !q.resent && !a.stopping:
+			q.resent = true
+			q.conn.Store(nil)
+			f.Resend = append(f.Resend, q)
+			continue
+		}
+		if q.settle(nil, err) {
+			f.Pending++
+		}
+	}
+}
+
+// command renders the spec of a host as what is to be started.
+func command(spec *HostSpec, life uint64) (*sandbox.Command, error) {
+	env := make(map[string]string, len(spec.Env)+len(spec.InheritEnv))
+	for _, name := range spec.InheritEnv {
+		if v, ok := os.LookupEnv(name); ok && name != "HOSTSUP_SOCKET" {
+			env[name] = v
+		}
+	}
+	for k, v := range spec.Env {
+		env[k] = v
+	}
+	path, err := sandbox.LookPath(spec.Command[0], spec.Dir, os.Getenv("PATH"))
+	if err != nil {
+		return nil, err
+	}
+	return &sandbox.Command{
+		Name: fmt.Sprintf("%s.%d", spec.Name, life),
+		Path: path, Args: spec.Command, Env: environ(env), Dir: spec.Dir,
+	}, nil
+}
+
+// ReportFailure tells a host that one of its lives has failed. It is for the
+// host's strategy.
+func ReportFailure(sys *actor.ActorSystem, host, life *actor.PID, f *Failure) {
+	if f.pid == nil {
+		f.pid = life // a panic: the life could not say who it was
+	}
+	tell(sys.Root, host, &lifeEnded{f})
+}

@@ -1,0 +1,257 @@
+package actors
+
+import (
+	"os"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/capture"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/sandbox"
+)
+
+// Messages for those who spawn the tree in an actor system of their own. All
+// are sent to the PID of the supervisor; answers go to the sender.
+
+// Call asks a host for something. The answer is a *Result with the same ID.
+type Call struct {
+	ID         any // handed back in the Result
+	Host       string
+	Method     string
+	Params     any           // encoded by the host's protocol
+	Timeout    time.Duration // 0: the host's own
+	Idempotent bool          // may be sent again, once, to the next life
+}
+
+// Notify tells a host something. It is not answered.
+type Notify struct {
+	Host   string
+	Method string
+	Params any
+}
+
+// Command asks for a change of one host. The answer is a *Done.
+type Command struct {
+	ID   any // handed back in the Done
+	Host string
+	Verb Verb
+}
+
+// Verb is what a person or a program can ask of a host.
+type Verb string
+
+// The verbs.
+const (
+	VerbStart   Verb = "start"   // answered when it runs, or has failed to
+	VerbStop    Verb = "stop"    // answered when it is stopped
+	VerbRestart Verb = "restart" // stop, then start
+	VerbReset   Verb = "reset"   // clears the crash window; a failed host starts again
+)
+
+// Done answers a Command, an AddHost, a RemoveHost or a Shutdown.
+type Done struct {
+	ID  any
+	Err error // nil, a *StateError, or what was wrong with the command
+}
+
+// AddHost adds a host to a group, or makes a group of its own for it when
+// Group is "". It is started unless it is lazy. The answer is a *Done.
+type AddHost struct {
+	ID    any
+	Group string
+	Host  HostSpec
+}
+
+// RemoveHost stops a host and takes it out. The answer is a *Done.
+type RemoveHost struct {
+	ID   any
+	Host string
+}
+
+// GetStatus asks for the status of all hosts. The answer is a []HostStatus.
+type GetStatus struct{}
+
+// Shutdown stops all hosts, dependents first, then the supervisor itself. The
+// answer is a *Done.
+type Shutdown struct{ ID any }
+
+// Ready asks to be told when every host that is not lazy is running or has had
+// its first try. The answer is a *Done.
+type Ready struct{ ID any }
+
+// Escalated is sent to the parent of the supervisor, if it has one, when a
+// host has given up.
+type Escalated struct {
+	Group, Host, Reason string
+}
+
+// Messages within the tree, in the direction of their travel.
+
+type (
+	// supervisor → group → host
+	startHost struct{ by lifecycle.By }
+	stopHost  struct {
+		by     lifecycle.By
+		reason string
+	}
+	releaseHost struct{}
+	failHost    struct{ dependency string }
+	groupEvent  struct{ ev lifecycle.GroupEvent }
+	bootGroup   struct{ refs []*Ref }
+	addToGroup  struct {
+		ref  *Ref
+		done func(error)
+	}
+	removeFromGroup struct {
+		host string
+		done func(error)
+	}
+	closeHost struct{} // at rest: end the actor
+
+	// Go API → supervisor: the exported messages with a func instead of a sender
+	getGroups struct{ done func([]GroupStatus) }
+	addHost   struct {
+		group string
+		spec  HostSpec
+		done  func(error)
+	}
+	removeHost struct {
+		host string
+		done func(error)
+	}
+	awaitReady struct{ done func(error) }
+	shutdown   struct{ done func(error) }
+
+	// anyone → host
+	verb struct {
+		verb Verb
+		done func(error)
+	}
+	park       struct{ q *Request } // a call that found no connection
+	forget     struct{ q *Request } // the caller of a parked call is gone
+	timerFired struct {
+		timer lifecycle.Timer
+		gen   uint64
+	}
+	lifeVanished struct{ life uint64 }
+
+	// host → group → supervisor
+	hostChanged struct {
+		name   string
+		to     lifecycle.State
+		by     lifecycle.By
+		reason string
+		answer bool
+	}
+	groupAtRest struct{ group string }
+	escalated   struct{ group, host, reason string }
+	wantStart   struct {
+		name string
+		by   lifecycle.By
+	}
+	unwant   struct{ name string }
+	firstTry struct{ host string }
+
+	// host → life
+	beginLife struct{}
+	stopLife  struct{}
+	killLife  struct {
+		cause  lifecycle.Cause
+		detail string
+	}
+
+	// life → host
+	lifeReady struct {
+		life     uint64
+		pid      int
+		conn     *conn // nil without a protocol
+		liveness string
+	}
+	lifeSpawned struct {
+		life uint64
+		pid  int
+	}
+	lifeEnded struct{ *Failure }
+	verdict   struct {
+		life   uint64
+		hung   bool
+		silent time.Duration
+	}
+
+	// life ↔ process
+	spawnProcess struct {
+		cmd   *sandbox.Command
+		close []*os.File // the child's ends; closed once it has them
+		out   []output
+	}
+	spawned struct {
+		child *sandbox.Child
+		caps  []*capture.Capture
+	}
+	spawnFailed   struct{ err error }
+	exited        struct{ exit sandbox.Exit }
+	signalProcess struct{ sig int }
+	killProcess   struct{}
+
+	// life ↔ connection
+	openConn      struct{}
+	handshakeDone struct{ peer codec.Peer }
+	connected     struct {
+		life     uint64
+		conn     *conn
+		peer     codec.Peer
+		liveness string
+	}
+	connEnded struct {
+		life uint64
+		err  error
+	}
+	sayGoodbye    struct{}
+	signOfLife    struct{}
+	checkLiveness struct{ gen uint64 }
+	internalReply struct{ q *Request }
+	dialed        struct {
+		wire wire
+		err  error
+	}
+	lifeAlarm struct {
+		gen  uint64
+		what string
+	}
+)
+
+// output is a pipe that carries one stream of a process.
+type output struct {
+	file   *os.File
+	stream capture.Stream
+}
+
+// Failure is why a life ended: what its actor fails with, and what the host's
+// strategy hands to the rules.
+type Failure struct {
+	Life    uint64
+	Cause   lifecycle.Cause
+	Exit    *sandbox.Exit // nil when there was no process
+	Detail  string
+	Pending int        // requests it left behind
+	Resend  []*Request // idempotent ones, for the next life
+	Headers []Header
+	Bad     []byte // the first bytes that broke the protocol
+
+	child *sandbox.Child
+	caps  []*capture.Capture
+	pid   *actor.PID // of the life
+}
+
+// Error returns the reason in words.
+func (f *Failure) Error() string { return f.event().Reason() }
+
+func (f *Failure) event() lifecycle.Ended {
+	e := lifecycle.Ended{Life: f.Life, Cause: f.Cause, Detail: f.Detail}
+	if f.Exit != nil {
+		e.Status = lifecycle.ExitStatus{Code: f.Exit.Code, Signal: f.Exit.Signal}
+	}
+	return e
+}

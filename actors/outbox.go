@@ -1,0 +1,208 @@
+package actors
+
+import (
+	"errors"
+	"io"
+	"sync"
+)
+
+// outboxLimit is how many bytes may wait for a host that does not read. A
+// message that is larger than that may wait alone.
+const outboxLimit = 4 << 20
+
+// wire is one connected byte stream to a host.
+type wire interface {
+	io.Reader
+	io.Writer
+	io.Closer
+	// TryWrite writes what the kernel takes at once and never waits.
+	TryWrite(p []byte) (int, error)
+	// CloseWrite ends our half: the host reads EOF.
+	CloseWrite() error
+}
+
+// outbox is the write side of a connection: frames are appended by whoever
+// sends, and leave together. Under load one write carries many frames; a lone
+// frame is written by its sender, which saves waking the write loop.
+type outbox struct {
+	w       wire
+	mu      sync.Mutex
+	buf     []byte        // frames that wait
+	spare   []byte        // the buffer of the write before
+	writing bool          // somebody is in write or about to
+	ending  bool          // close our half once buf is empty
+	err     error         // why nothing can be written any more
+	space   chan struct{} // closed when buf has been taken; nil when nobody waits
+	wake    chan struct{} // capacity 1; closed at the end
+}
+
+func newOutbox(w wire) *outbox { return &outbox{w: w, wake: make(chan struct{}, 1)} }
+
+// errFull is returned by put when the host does not read; space then says when
+// to try again.
+var errFull = errors.New("outbox full")
+
+// put appends one message. With alone, the message is written right here when
+// nobody else is writing.
+func (o *outbox) put(appendTo func([]byte) ([]byte, error), alone bool) (space <-chan struct{}, err error) {
+	o.mu.Lock()
+	if o.err != nil {
+		err = o.err
+		o.mu.Unlock()
+		return nil, err
+	}
+	if len(o.buf) >= outboxLimit {
+		if o.space == nil {
+			o.space = make(chan struct{})
+		}
+		space = o.space
+		o.mu.Unlock()
+		return space, errFull
+	}
+	buf, err := appendTo(o.buf)
+	if err != nil {
+		o.mu.Unlock()
+		return nil, err
+	}
+	o.buf = buf
+	if o.writing {
+		o.mu.Unlock()
+		return nil, nil
+	}
+	o.writing = true
+	if !alone {
+		o.mu.Unlock()
+		o.kick()
+		return nil, nil
+	}
+	mine := o.swap()
+	o.mu.Unlock()
+	n, err := o.w.TryWrite(mine)
+	o.mu.Lock()
+	switch {
+	case err != nil:
+		o.fail(err)
+	case n < len(mine):
+		// The rest goes before whatever was appended meanwhile.
+		o.buf = append(append(o.spare[:0:0], mine[n:]...), o.buf...)
+		o.mu.Unlock()
+		o.kick()
+		return nil, nil
+	case len(o.buf) > 0 || o.ending:
+		o.mu.Unlock()
+		o.kick()
+		return nil, nil
+	}
+	o.spare = keep(mine)
+	o.writing = false
+	o.mu.Unlock()
+	return nil, nil
+}
+
+// swap takes what waits. Under the lock.
+func (o *outbox) swap() []byte {
+	mine := o.buf
+	o.buf, o.spare = o.spare[:0], nil
+	if o.space != nil {
+		close(o.space)
+		o.space = nil
+	}
+	return mine
+}
+
+// keep drops a buffer that a large message has blown up.
+func keep(b []byte) []byte {
+	if cap(b) > 1<<20 {
+		return nil
+	}
+	return b
+}
+
+func (o *outbox) kick() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// fail makes every later put return err. Under the lock.
+func (o *outbox) fail(err error) {
+	if o.err == nil {
+		o.err = err
+		o.buf = nil
+		if o.space != nil {
+			close(o.space)
+			o.space = nil
+		}
+	}
+}
+
+// end closes our half of the stream once everything put before is written.
+func (o *outbox) end() {
+	o.mu.Lock()
+	o.ending = true
+	if o.err == nil && !o.writing {
+		o.writing = true
+		o.mu.Unlock()
+		o.kick()
+		return
+	}
+	o.mu.Unlock()
+}
+
+// close ends the write loop; what waits is dropped.
+func (o *outbox) close(err error) {
+	o.mu.Lock()
+	o.fail(err)
+	o.mu.Unlock()
+	o.kick()
+}
+
+// loop writes until the outbox fails or is closed.
+func (o *outbox) loop() {
+	for range o.wake {
+		for {
+			o.mu.Lock()
+			if o.err != nil {
+				o.mu.Unlock()
+				return
+			}
+			if len(o.buf) == 0 {
+				ending := o.ending
+				o.writing = false
+				if ending {
+					o.fail(io.ErrClosedPipe)
+				}
+				o.mu.Unlock()
+				if ending {
+					o.w.CloseWrite()
+					return
+				}
+				break
+			}
+			mine := o.swap()
+			o.mu.Unlock()
+			_, err := o.w.Write(mine)
+			o.mu.Lock()
+			o.spare = keep(mine)
+			if err != nil {
+				o.fail(err)
+			}
+			o.mu.Unlock()
+		}
+	}
+}
+
+// broken says whether nothing can be written any more.
+func (o *outbox) broken() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err != nil
+}
+
+// full says whether put would have to wait.
+func (o *outbox) full() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.buf) >= outboxLimit
+}

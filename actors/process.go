@@ -1,0 +1,91 @@
+package actors
+
+import (
+	"os"
+	"syscall"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/hostsup/hostsup/internal/capture"
+	"github.com/hostsup/hostsup/sandbox"
+)
+
+// Process is the actor of one OS process with its tree: it starts it, listens
+// to its output, signals it, and tells its life (its parent) spawned or
+// spawnFailed, and exited. When the process ends, the rest of its tree is
+// killed at once.
+type Process struct {
+	log   hclog.Logger
+	world *World
+	life  uint64
+	out   *capture.Log
+	child *sandbox.Child
+	gone  bool
+}
+
+// Receive implements actor.Actor.
+func (a *Process) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *spawnProcess:
+		a.spawn(ctx, m)
+	case *signalProcess:
+		a.signal(m.sig)
+	case *killProcess:
+		a.kill()
+	case *exited:
+		a.gone = true
+		a.kill() // what it left behind
+		tell(ctx, ctx.Parent(), m)
+	case *actor.Stopping:
+		// The way out for a tree that is torn down as it stands. In the
+		// ordinary ways the process is gone before its actor.
+		if a.child != nil && !a.gone {
+			a.kill()
+			<-a.child.Done()
+		}
+	}
+}
+
+func (a *Process) spawn(ctx actor.Context, m *spawnProcess) {
+	child, err := a.world.Launcher.Start(m.cmd)
+	for _, f := range m.close {
+		f.Close()
+	}
+	if err != nil {
+		for _, o := range m.out {
+			o.file.Close()
+		}
+		tell(ctx, ctx.Parent(), &spawnFailed{err})
+		return
+	}
+	a.child = child
+	caps := make([]*capture.Capture, 0, len(m.out))
+	for _, o := range m.out {
+		caps = append(caps, a.out.Capture(o.file, o.stream, a.life))
+	}
+	self, root := ctx.Self(), ctx.ActorSystem().Root
+	go func() { // ends with the process, which the Stopping above makes sure of
+		<-child.Done()
+		tell(root, self, &exited{child.Exit()})
+	}()
+	tell(ctx, ctx.Parent(), &spawned{child, caps})
+}
+
+func (a *Process) signal(sig int) {
+	if a.child == nil || a.gone {
+		return
+	}
+	if err := a.child.Signal(syscall.Signal(sig)); err != nil && err != os.ErrProcessDone {
+		a.log.Warn("cannot signal the process", "pid", a.child.Pid(), "signal", sig, "error", err)
+	}
+}
+
+func (a *Process) kill() {
+	if a.child == nil {
+		return
+	}
+	if err := a.child.KillTree(); err != nil {
+		a.log.Error("cannot kill the process tree", "pid", a.child.Pid(), "error", err)
+	}
+}

@@ -1,0 +1,245 @@
+package actors
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/hostsup/hostsup/codec"
+)
+
+// Request is one pending request: an actor with its own PID, a deadline and
+// exactly one outcome. It is a lean actor.Process in the system's registry
+// instead of a mailbox with a goroutine (docs/decisions has the figures): what
+// is sent to its PID is handled on the sender's goroutine, and all it can
+// understand is an outcome, [CancelRequest] and being stopped. Its parent is
+// the connection it was written to or, while it waits for one, its host; a
+// parent that ends stops its requests, and a stopped request answers its
+// caller.
+type Request struct {
+	ref    *Ref
+	pid    *actor.PID
+	method string
+	params codec.Raw
+	trace  codec.Trace
+
+	// Where it is. Written by its parent of the moment only.
+	id         uint32 // on the wire; 0 while it waits
+	acked      bool   // under the connection's lock, like the next two
+	written    bool   // its frame is in the outbox
+	late       bool   // its caller is gone and the host still owes the answer
+	idempotent bool
+	resent     bool // it went to a life that crashed and may not be sent a third time
+	internal   bool // the supervisor's own: ping, goodbye; takes no place in max_pending
+
+	life    atomic.Uint64 // the life it was written to last
+	conn    atomic.Pointer[conn]
+	settled atomic.Bool
+	timer   *time.Timer
+	idle    time.Duration // streams: the deadline is put off by this at every item
+	stream  *stream
+	replyTo *actor.PID // an actor that gets a *Result
+	replyID any
+
+	// Valid once done is closed.
+	done   chan struct{}
+	result codec.Raw
+	err    error
+}
+
+// CancelRequest, sent to the PID of a Request, cancels it: the caller gets
+// ErrCancelled at once, the host is told.
+type CancelRequest struct{}
+
+// Result is the outcome of a [Call] that an actor made.
+type Result struct {
+	ID    any       // the ID of the Call
+	Value codec.Raw // in the encoding of the host's protocol
+	Err   error     // nil, a *codec.Error, *HostError or *CallError
+}
+
+// requestSeq makes the names of requests unique within the program.
+var requestSeq atomic.Uint64
+
+// newRequest makes a request and registers its PID. The deadline runs from now.
+func newRequest(ref *Ref, method string, params codec.Raw, deadline time.Duration) *Request {
+	q := &Request{ref: ref, method: method, params: params, done: make(chan struct{})}
+	var buf [64]byte
+	id := append(buf[:0], ref.requestPrefix...)
+	id = strconv.AppendUint(id, requestSeq.Add(1), 36)
+	q.pid, _ = ref.world.System.ProcessRegistry.Add(q, string(id))
+	if deadline > 0 {
+		q.timer = time.AfterFunc(deadline, func() {
+			q.settle(nil, &CallError{ref.spec.Name, method, ErrTimeout, "after " + deadline.String(), nil})
+			q.tellHost()
+		})
+	}
+	return q
+}
+
+// settle gives the request its outcome. Only the first call does anything.
+func (q *Request) settle(result codec.Raw, err error) bool {
+	if !q.settled.CompareAndSwap(false, true) {
+		return false
+	}
+	q.result, q.err = result, err
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	q.ref.world.System.ProcessRegistry.Remove(q.pid)
+	if !q.internal {
+		q.ref.pending.Add(-1)
+	}
+	if q.stream != nil {
+		q.stream.end()
+	}
+	close(q.done)
+	if q.replyTo != nil {
+		tell(q.ref.world.System.Root, q.replyTo, &Result{ID: q.replyID, Value: result, Err: err})
+	}
+	return true
+}
+
+// cancel settles the request for its caller's reason and tells the host.
+func (q *Request) cancel(err error) {
+	if q.settle(nil, err) {
+		q.tellHost()
+	}
+}
+
+// tellHost asks the host to stop working on a request whose caller is gone.
+func (q *Request) tellHost() {
+	if c := q.conn.Load(); c != nil {
+		c.sendCancel(q)
+	} else {
+		q.ref.forget(q)
+	}
+}
+
+// ctxError turns the end of a context into an outcome.
+func (q *Request) ctxError(ctx context.Context) error {
+	if ctx.Err() == context.DeadlineExceeded {
+		return &CallError{q.ref.spec.Name, q.method, ErrTimeout, "at its context's deadline", nil}
+	}
+	return &CallError{q.ref.spec.Name, q.method, ErrCancelled, "", nil}
+}
+
+// wait returns the outcome, or cancels the request when ctx ends first.
+func (q *Request) wait(ctx context.Context) (codec.Raw, error) {
+	select {
+	case <-q.done:
+	case <-ctx.Done():
+		q.cancel(q.ctxError(ctx))
+		<-q.done
+	}
+	return q.result, q.err
+}
+
+// SendUserMessage implements actor.Process.
+func (q *Request) SendUserMessage(_ *actor.PID, message any) {
+	_, body, _ := actor.UnwrapEnvelope(message)
+	switch m := body.(type) {
+	case *CancelRequest:
+		q.cancel(&CallError{q.ref.spec.Name, q.method, ErrCancelled, "", nil})
+	case *actor.PoisonPill:
+		q.Stop(nil)
+	case *Result:
+		q.settle(m.Value, m.Err)
+	}
+}
+
+// SendSystemMessage implements actor.Process. A watcher is told when the
+// request is over; a stop is an outcome.
+func (q *Request) SendSystemMessage(_ *actor.PID, message any) {
+	switch m := message.(type) {
+	case *actor.Stop:
+		q.Stop(nil)
+	case *actor.Watch:
+		// A request is over soon; watching costs one goroutine that ends with it.
+		go func() {
+			<-q.done
+			if p, ok := q.ref.world.System.ProcessRegistry.Get(m.Watcher); ok {
+				p.SendSystemMessage(m.Watcher, &actor.Terminated{Who: q.pid})
+			}
+		}()
+	}
+}
+
+// Stop implements actor.Process: the caller is answered ErrStopped.
+func (q *Request) Stop(*actor.PID) {
+	q.cancel(&HostError{Host: q.ref.spec.Name, Life: q.life.Load(), Err: ErrStopped, Reason: "request was stopped"})
+}
+
+var _ actor.Process = (*Request)(nil)
+
+// streamWindow is how many items a stream lets the host send ahead.
+const streamWindow = 64
+
+// stream is the part of a request that collects items. Items come only within
+// the credit given, so that the queue is bounded by the window.
+type stream struct {
+	mu      sync.Mutex
+	items   []codec.Raw
+	seq     uint32 // of the next item
+	credit  uint32 // items the host may still send
+	taken   uint32 // items taken by the caller since credit was last given
+	ended   bool
+	changed chan struct{} // capacity 1
+}
+
+// newStream counts the window as given: the credit is posted right behind the
+// request.
+func newStream() *stream {
+	return &stream{credit: streamWindow, changed: make(chan struct{}, 1)}
+}
+
+// push adds an item; the error is a *codec.FrameError.
+func (s *stream) push(seq uint32, v codec.Raw) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return nil
+	}
+	if s.credit == 0 {
+		return &codec.FrameError{Err: codec.ErrNoCredit, Offset: -1, Detail: "item " + strconv.FormatUint(uint64(seq), 10)}
+	}
+	if seq != s.seq {
+		return &codec.FrameError{Err: codec.ErrShape, Offset: -1, Detail: "item " + strconv.FormatUint(uint64(seq), 10) + " where " + strconv.FormatUint(uint64(s.seq), 10) + " is next"}
+	}
+	s.seq++
+	s.credit--
+	s.items = append(s.items, v)
+	s.wake()
+	return nil
+}
+
+// take returns what has come, and how much credit to give anew.
+func (s *stream) take() (items []codec.Raw, credit uint32, ended bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	items, s.items = s.items, nil
+	s.taken += uint32(len(items))
+	if s.taken >= streamWindow/2 && !s.ended {
+		credit, s.taken = s.taken, 0
+		s.credit += credit
+	}
+	return items, credit, s.ended
+}
+
+func (s *stream) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	s.wake()
+}
+
+func (s *stream) wake() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,355 @@
+package actors
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/hostsup/hostsup/lifecycle"
+)
+
+// Supervisor is the root actor of a tree: it has a Group per group as its
+// child, finds hosts by name for those who send messages, and is where
+// escalation ends: as an event, never as a panic.
+type Supervisor struct {
+	log    hclog.Logger
+	world  *World
+	specs  []GroupSpec
+	groups []groupEntry // in order of declaration
+
+	eager    map[string]bool // hosts whose first try is awaited
+	ready    []func(error)
+	stopping []func(error)
+	resting  map[string]bool
+	onFailed func(group, host, reason string)
+	onEnd    func()
+	closing  bool // the tree is torn down
+	told     bool // ready was told
+}
+
+type groupEntry struct {
+	name     string
+	strategy lifecycle.Strategy
+	pid      *actor.PID
+}
+
+// NewRoot returns the props of the root of a tree. specs must be valid (see
+// package supervisor); onFailed is told of every host that gives up, onEnd
+// that the tree has ended. Both are called on the actor's goroutine and may be
+// nil.
+func NewRoot(w *World, specs []GroupSpec, onFailed func(group, host, reason string), onEnd func()) *actor.Props {
+	return guard(w.Log, func() actor.Actor {
+		return &Supervisor{
+			log: w.Log, world: w, specs: specs, eager: make(map[string]bool), resting: make(map[string]bool),
+			onFailed: onFailed, onEnd: onEnd,
+		}
+	}, actor.WithSupervisor(w.Strategies.Root))
+}
+
+// Receive implements actor.Actor.
+func (s *Supervisor) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		for _, spec := range s.specs {
+			if err := s.addGroup(ctx, spec); err != nil {
+				s.log.Error("group cannot be started", "group", spec.Name, "error", err)
+			}
+		}
+		s.specs = nil
+		s.settleReady()
+	case *Call:
+		s.call(ctx, m)
+	case *Notify:
+		if ref := s.world.Ref(m.Host); ref != nil {
+			if err := ref.notifyNow(m.Method, m.Params); err != nil {
+				s.log.Debug("notification was not sent", "host", m.Host, "method", m.Method, "error", err)
+			}
+		}
+	case *Command:
+		s.command(ctx, m)
+	case *GetStatus:
+		var out []HostStatus
+		for _, g := range s.groups {
+			out = append(out, s.statusOf(g.name)...)
+		}
+		s.respond(ctx, out)
+	case *getGroups:
+		m.done(s.groupStatus())
+	case *AddHost:
+		s.add(ctx, m.Group, m.Host, s.answer(ctx, m.ID))
+	case *addHost:
+		s.add(ctx, m.group, m.spec, m.done)
+	case *RemoveHost:
+		s.remove(ctx, m.Host, s.answer(ctx, m.ID))
+	case *removeHost:
+		s.remove(ctx, m.host, m.done)
+	case *Ready:
+		s.awaitReady(s.answer(ctx, m.ID))
+	case *awaitReady:
+		s.awaitReady(m.done)
+	case *Shutdown:
+		s.shutdown(ctx, s.answer(ctx, m.ID))
+	case *shutdown:
+		s.shutdown(ctx, m.done)
+	case *firstTry:
+		delete(s.eager, m.host)
+		s.settleReady()
+	case *escalated:
+		delete(s.eager, m.host)
+		s.settleReady()
+		tell(ctx, ctx.Parent(), &Escalated{m.group, m.host, m.reason})
+		if s.onFailed != nil {
+			s.onFailed(m.group, m.host, m.reason)
+		}
+	case *groupAtRest:
+		s.resting[m.group] = true
+		s.settleShutdown(ctx)
+	case *actor.Terminated:
+		s.terminated(ctx, m.Who)
+	case *actor.Stopping:
+		s.closing = true
+	case *actor.Stopped:
+		s.end()
+	}
+}
+
+// respond answers whoever asked, if anybody waits for it.
+func (s *Supervisor) respond(ctx actor.Context, v any) {
+	if ctx.Sender() != nil {
+		tell(ctx, ctx.Sender(), v)
+	}
+}
+
+// answer returns a func that sends a Done to the sender of the present message.
+func (s *Supervisor) answer(ctx actor.Context, id any) func(error) {
+	sender, root := ctx.Sender(), ctx.ActorSystem().Root
+	return func(err error) { tell(root, sender, &Done{id, err}) }
+}
+
+func (s *Supervisor) call(ctx actor.Context, m *Call) {
+	ref := s.world.Ref(m.Host)
+	if ref == nil {
+		s.respond(ctx, &Result{ID: m.ID, Err: fmt.Errorf("%w: %q", ErrNoHost, m.Host)})
+		return
+	}
+	if err := ref.callFor(ctx.Sender(), m); err != nil {
+		s.respond(ctx, &Result{ID: m.ID, Err: err})
+	}
+}
+
+func (s *Supervisor) command(ctx actor.Context, m *Command) {
+	done := s.answer(ctx, m.ID)
+	ref := s.world.Ref(m.Host)
+	if ref == nil {
+		done(fmt.Errorf("%w: %q", ErrNoHost, m.Host))
+		return
+	}
+	tell(ctx, ref.pid, &verb{m.Verb, done})
+}
+
+// addGroup spawns a group with its hosts.
+func (s *Supervisor) addGroup(ctx actor.Context, spec GroupSpec) error {
+	if slices.ContainsFunc(s.groups, func(g groupEntry) bool { return g.name == spec.Name }) || s.taken(spec) {
+		return fmt.Errorf("%w: %q", ErrNameTaken, spec.Name)
+	}
+	g, err := newGroup(s.world, spec)
+	if err != nil {
+		return err
+	}
+	pid, err := ctx.SpawnNamed(guard(s.log, func() actor.Actor { return g }, actor.WithSupervisor(s.world.Strategies.Group)), spec.Name)
+	if err != nil {
+		return err
+	}
+	var refs []*Ref
+	for _, h := range spec.Hosts {
+		refs = append(refs, s.enter(pid, spec.Name, g.machine.Shares(), h))
+	}
+	s.groups = append(s.groups, groupEntry{spec.Name, g.machine.Strategy(), pid})
+	tell(ctx, pid, &bootGroup{refs})
+	return nil
+}
+
+// enter makes a host known by its name.
+func (s *Supervisor) enter(group *actor.PID, name string, gated bool, spec HostSpec) *Ref {
+	ref := newRef(s.world, name, spec)
+	ref.gated = gated
+	// The library names a child after its parent; knowing the name before the
+	// actor exists lets calls be made right away.
+	ref.pid = actor.NewPID(group.Address, group.Id+"/"+spec.Name)
+	ref.requestPrefix = ref.pid.Id + "/request-"
+	s.world.enter(ref)
+	if !spec.Start.Lazy {
+		s.eager[spec.Name] = true
+	}
+	return ref
+}
+
+// taken says whether a name of a new group is in use as a host's name.
+func (s *Supervisor) taken(spec GroupSpec) bool {
+	for _, h := range spec.Hosts {
+		if s.world.Ref(h.Name) != nil {
+			return true
+		}
+	}
+	return s.world.Ref(spec.Name) != nil
+}
+
+func (s *Supervisor) add(ctx actor.Context, group string, spec HostSpec, done func(error)) {
+	if len(s.stopping) > 0 {
+		done(ErrClosed)
+		return
+	}
+	if s.world.Ref(spec.Name) != nil {
+		done(fmt.Errorf("%w: %q", ErrNameTaken, spec.Name))
+		return
+	}
+	if group == "" {
+		group = spec.Name
+	}
+	written := func(err error) {
+		if err == nil {
+			g, h := group, spec.Name
+			s.world.Journal.Write(Event{Kind: KindAdded, Group: &g, Host: &h})
+		}
+		done(err)
+	}
+	for _, g := range s.groups {
+		if g.name != group {
+			continue
+		}
+		if group == spec.Name {
+			break
+		}
+		ref := s.enter(g.pid, group, g.strategy != lifecycle.OneForOne, spec)
+		tell(ctx, g.pid, &addToGroup{ref, func(err error) {
+			if err != nil {
+				s.world.leave(spec.Name)
+			}
+			written(err)
+		}})
+		return
+	}
+	written(s.addGroup(ctx, GroupSpec{Name: group, Hosts: []HostSpec{spec}}))
+}
+
+func (s *Supervisor) remove(ctx actor.Context, host string, done func(error)) {
+	ref := s.world.Ref(host)
+	if ref == nil {
+		done(fmt.Errorf("%w: %q", ErrNoHost, host))
+		return
+	}
+	delete(s.eager, host)
+	s.settleReady()
+	for _, g := range s.groups {
+		if g.name == ref.group {
+			tell(ctx, g.pid, &removeFromGroup{host, done})
+			return
+		}
+	}
+}
+
+func (s *Supervisor) statusOf(group string) []HostStatus {
+	var out []HostStatus
+	for _, r := range s.world.Refs() {
+		if r.group == group {
+			out = append(out, r.Status())
+		}
+	}
+	return out
+}
+
+func (s *Supervisor) groupStatus() []GroupStatus {
+	out := []GroupStatus{}
+	for _, g := range s.groups {
+		st := GroupStatus{Name: g.name, Strategy: g.strategy, Hosts: []string{}}
+		for _, r := range s.world.Refs() {
+			if r.group == g.name {
+				st.Hosts = append(st.Hosts, r.spec.Name)
+			}
+		}
+		if len(st.Hosts) > 0 || g.strategy != lifecycle.OneForOne {
+			out = append(out, st)
+		}
+	}
+	return out
+}
+
+func (s *Supervisor) awaitReady(done func(error)) {
+	s.ready = append(s.ready, done)
+	s.settleReady()
+}
+
+func (s *Supervisor) settleReady() {
+	if len(s.eager) > 0 {
+		return
+	}
+	if !s.told {
+		s.told = true
+		s.world.Journal.Write(Event{Kind: KindSupervisor, Reason: "ready"})
+	}
+	for _, done := range s.ready {
+		done(nil)
+	}
+	s.ready = nil
+}
+
+func (s *Supervisor) shutdown(ctx actor.Context, done func(error)) {
+	s.stopping = append(s.stopping, done)
+	if len(s.stopping) > 1 {
+		return
+	}
+	s.world.Journal.Write(Event{Kind: KindSupervisor, Reason: "stopping"})
+	for _, g := range s.groups {
+		tell(ctx, g.pid, &groupEvent{lifecycle.Shutdown{}})
+	}
+	s.settleShutdown(ctx)
+}
+
+// settleShutdown ends the tree once every group is at rest.
+func (s *Supervisor) settleShutdown(ctx actor.Context) {
+	if len(s.stopping) == 0 {
+		return
+	}
+	for _, g := range s.groups {
+		if !s.resting[g.name] {
+			return
+		}
+	}
+	ctx.Stop(ctx.Self())
+}
+
+func (s *Supervisor) terminated(ctx actor.Context, who *actor.PID) {
+	for i, g := range s.groups {
+		if g.pid.Equal(who) && !s.closing {
+			// Groups end only with the tree; this one has a defect. Its hosts
+			// are gone with it, the others live on.
+			s.log.Error("defect: the actor of a group ended", "group", g.name)
+			s.groups = slices.Delete(s.groups, i, i+1)
+			name := g.name
+			s.world.Journal.Write(Event{Kind: KindEscalated, Group: &name, Reason: "the actor of the group ended"})
+			s.settleShutdown(ctx)
+			return
+		}
+	}
+}
+
+// end answers everybody who still waits.
+func (s *Supervisor) end() {
+	for _, r := range s.world.Refs() {
+		r.gone.Store(true)
+	}
+	for _, done := range s.ready {
+		done(ErrClosed)
+	}
+	s.ready = nil
+	s.world.Journal.Write(Event{Kind: KindSupervisor, Reason: "stopped"})
+	if s.onEnd != nil {
+		s.onEnd()
+	}
+	for _, done := range s.stopping {
+		done(nil)
+	}
+	s.stopping = nil
+}

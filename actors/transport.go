@@ -1,0 +1,210 @@
+package actors
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hostsup/hostsup/internal/capture"
+	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox"
+)
+
+// Environment variables by which a host finds its connection.
+const (
+	EnvFD    = "HOSTSUP_HOST_FD"    // number of the inherited socket
+	EnvAddr  = "HOSTSUP_HOST_ADDR"  // path of the unix socket to connect to
+	EnvToken = "HOSTSUP_HOST_TOKEN" // 64 hex digits: the 32 bytes to write first
+)
+
+// tokenWait bounds how long a connection may take to show its token.
+const tokenWait = 5 * time.Second
+
+// transport is how the bytes of one life travel: the descriptors the child
+// gets, our ends of them, and for unix sockets the listener.
+type transport struct {
+	childs  []*os.File // the child's ends, to be closed after the start
+	outputs []output   // our ends of captured pipes
+	wire    wire       // our end of the connection; nil: none, or still to come
+
+	listener *net.UnixListener
+	dir      string
+	token    []byte
+	accepts  sync.WaitGroup
+}
+
+// openTransport makes the descriptors of a life and puts the child's ends into
+// cmd.Files.
+func openTransport(spec *HostSpec, cmd *sandbox.Command) (t *transport, err error) {
+	t = &transport{}
+	defer func() {
+		if err != nil {
+			t.close()
+		}
+	}()
+	pipe := func() (r, w *os.File, err error) {
+		r, w, err = os.Pipe()
+		return r, w, err
+	}
+	files := make([]*os.File, 3, 4)
+	kind := spec.transport()
+	if spec.Protocol != nil && kind == TransportStdio {
+		r, childOut, err := pipe()
+		if err != nil {
+			return t, err
+		}
+		t.childs = append(t.childs, childOut)
+		childIn, w, err := pipe()
+		if err != nil {
+			r.Close()
+			return t, err
+		}
+		t.childs = append(t.childs, childIn)
+		files[0], files[1] = childIn, childOut
+		t.wire = newPipeWire(r, w)
+	} else {
+		r, childOut, err := pipe()
+		if err != nil {
+			return t, err
+		}
+		files[1] = childOut
+		t.childs = append(t.childs, childOut)
+		t.outputs = append(t.outputs, output{r, capture.Stdout})
+	}
+	r, childErr, err := pipe()
+	if err != nil {
+		return t, err
+	}
+	files[2] = childErr
+	t.childs = append(t.childs, childErr)
+	t.outputs = append(t.outputs, output{r, capture.Stderr})
+
+	if spec.Protocol != nil {
+		switch kind {
+		case TransportFD:
+			ours, theirs, err := sys.SocketPair()
+			if err != nil {
+				return t, err
+			}
+			t.wire = newSocketWire(ours)
+			t.childs = append(t.childs, theirs)
+			files = append(files, theirs)
+			cmd.Env = append(cmd.Env, EnvFD+"=3")
+		case TransportUnix:
+			if err := t.listen(); err != nil {
+				return t, err
+			}
+			cmd.Env = append(cmd.Env, EnvAddr+"="+t.listener.Addr().String(), EnvToken+"="+hex.EncodeToString(t.token))
+		}
+	}
+	cmd.Files = files
+	return t, nil
+}
+
+// listen makes a socket only we can reach, in a folder of its own.
+func (t *transport) listen() (err error) {
+	if t.dir, err = os.MkdirTemp("", "hostsup-"); err != nil { // 0700
+		return err
+	}
+	t.token = make([]byte, 32)
+	if _, err := rand.Read(t.token); err != nil {
+		return err
+	}
+	t.listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(t.dir, "host.sock"), Net: "unix"})
+	return err
+}
+
+// accept waits for the host on a goroutine that close ends, and hands its
+// connection, or why there is none, to got. A connection with a wrong token or
+// of another user is closed and the wait goes on.
+func (t *transport) accept(_ int, got func(wire, error)) {
+	l := t.listener
+	t.accepts.Go(func() {
+		for {
+			c, err := l.AcceptUnix()
+			if err != nil {
+				return // closed: the life is over
+			}
+			if err := t.verify(c); err != nil {
+				c.Close()
+				continue
+			}
+			got(newNetWire(c), nil)
+			return
+		}
+	})
+}
+
+// verify checks who is at the other end and that it knows the token.
+func (t *transport) verify(c *net.UnixConn) error {
+	cred, err := sys.PeerCred(c)
+	if err != nil {
+		return err
+	}
+	if cred.Uid != os.Getuid() {
+		return fmt.Errorf("connection of user %d, expected %d", cred.Uid, os.Getuid())
+	}
+	if err := c.SetReadDeadline(time.Now().Add(tokenWait)); err != nil {
+		return err
+	}
+	token := make([]byte, len(t.token))
+	if _, err := io.ReadFull(c, token); err != nil {
+		return err
+	}
+	if subtle.ConstantTimeCompare(token, t.token) != 1 {
+		return fmt.Errorf("wrong token")
+	}
+	return c.SetReadDeadline(time.Time{})
+}
+
+// close gives back what was not handed on. Nil-safe and idempotent.
+func (t *transport) close() {
+	if t == nil {
+		return
+	}
+	for _, f := range t.childs {
+		f.Close()
+	}
+	for _, o := range t.outputs {
+		o.file.Close()
+	}
+	t.childs, t.outputs = nil, nil
+	if t.wire != nil {
+		t.wire.Close()
+		t.wire = nil
+	}
+	if t.listener != nil {
+		t.listener.Close()
+		t.accepts.Wait()
+	}
+	if t.dir != "" {
+		os.RemoveAll(t.dir)
+		t.dir = ""
+	}
+}
+
+// transport returns the transport in force.
+func (s *HostSpec) transport() Transport {
+	if s.Transport == "" {
+		return TransportFD
+	}
+	return s.Transport
+}
+
+// environ renders an environment in a stable order.
+func environ(env map[string]string) []string {
+	out := make([]string, 0, len(env)+2)
+	for k, v := range env {
+		out = append(out, k+"="+v)
+	}
+	slices.Sort(out)
+	return out
+}

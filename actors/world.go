@@ -1,0 +1,104 @@
+package actors
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/reports"
+	"github.com/hostsup/hostsup/sandbox"
+)
+
+// Strategies are the supervisor strategies of the tree's levels, each towards
+// the children of that level.
+type Strategies struct {
+	Root  actor.SupervisorStrategy // towards groups
+	Group actor.SupervisorStrategy // towards hosts
+	Host  actor.SupervisorStrategy // towards lives
+	Life  actor.SupervisorStrategy // towards process and connection
+}
+
+// World is what all actors of one tree share. It is made before the first
+// actor and not changed afterwards, but for the directory of hosts.
+type World struct {
+	System     *actor.ActorSystem
+	Log        hclog.Logger
+	Launcher   *sandbox.Launcher
+	Journal    *Journal
+	Reports    *reports.Store[CrashReport]
+	Strategies Strategies
+	LogDir     string // folder of the hosts' log files; "": memory only
+	Version    string // of the program, for the handshake
+
+	// OnNotification gets what hosts say of themselves. It is called on the
+	// connection's read loop and must not wait. May be nil.
+	OnNotification func(Notification)
+
+	mu    sync.RWMutex
+	refs  map[string]*Ref
+	order []string // names in the order in which they were entered
+}
+
+// Notification is a message of a host that asks for nothing.
+type Notification struct {
+	Host     string
+	Life     uint64
+	Method   string
+	Params   codec.Raw
+	Encoding codec.Encoding // of Params
+}
+
+// Ref returns the handle of a host, or nil.
+func (w *World) Ref(name string) *Ref {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.refs[name]
+}
+
+// Refs returns all handles in the order of declaration.
+func (w *World) Refs() []*Ref {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	out := make([]*Ref, 0, len(w.order))
+	for _, name := range w.order {
+		out = append(out, w.refs[name])
+	}
+	return out
+}
+
+func (w *World) enter(r *Ref) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.refs == nil {
+		w.refs = make(map[string]*Ref)
+	}
+	w.refs[r.spec.Name] = r
+	w.order = append(w.order, r.spec.Name)
+}
+
+func (w *World) leave(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.refs, name)
+	w.order = slices.DeleteFunc(w.order, func(n string) bool { return n == name })
+}
+
+// notify hands on a notification of a host.
+func (w *World) notify(r *Ref, m *codec.Message) {
+	if w.OnNotification != nil {
+		w.OnNotification(Notification{r.spec.Name, r.Life(), m.Method, m.Params, r.spec.Protocol})
+	}
+}
+
+// answer answers a request of a host's own.
+func (w *World) answer(r *Ref, m *codec.Message) *codec.Message {
+	out := &codec.Message{Kind: codec.Response, ID: m.ID}
+	if m.Method != "$/ping" {
+		out.Err = &codec.Error{Name: codec.NameMethodNotFound, Message: fmt.Sprintf("the supervisor has no method %q", m.Method)}
+	}
+	return out
+}
