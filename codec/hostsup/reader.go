@@ -148,10 +148,11 @@ func (r *reader) turn() {
 	r.lent, r.full, r.idle = false, false, true
 }
 
-// large reads the rest of a frame of n bytes into memory of its own.
+// large reads the rest of a frame of n bytes into memory of its own, at most
+// four times as much as has arrived.
 func (r *reader) large(n int) ([]byte, error) {
 	rest := r.block[r.from+header : r.to]
-	body := make([]byte, len(rest), min(n, max(2*len(rest), minBlock)))
+	body := make([]byte, len(rest), min(n, max(4*len(rest), minBlock)))
 	copy(body, rest)
 	r.from, r.to = 0, 0
 	if r.lent {
@@ -160,7 +161,7 @@ func (r *reader) large(n int) ([]byte, error) {
 	r.full = true
 	for len(body) < n {
 		if len(body) == cap(body) {
-			grown := make([]byte, len(body), min(n, 2*cap(body)))
+			grown := make([]byte, len(body), min(n, 4*cap(body)))
 			copy(grown, body)
 			body = grown
 		}

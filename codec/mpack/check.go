@@ -82,6 +82,13 @@ var whole = func() (t [256]uint8) {
 	return t
 }()
 
+// strict is whole without short strings, for limits shorter than those.
+var strict = func() [256]uint8 {
+	t := whole
+	clear(t[0xa0:0xc0])
+	return t
+}()
+
 // skip checks the value at c.pos and moves behind it. On a fault c.pos is the
 // value at fault.
 func (c *Cursor) skip() fault {
@@ -92,11 +99,11 @@ func (c *Cursor) skip() fault {
 			return ok
 		}
 	}
-	start := *c
+	pos, elements, maps, exts := c.pos, c.elements, c.maps, c.exts
 	var stack [shallow]uint32
 	f := c.scan(stack[:min(shallow, c.depth)])
 	if f == deeper {
-		*c = start
+		c.pos, c.elements, c.maps, c.exts = pos, elements, maps, exts
 		f = c.skipDeep()
 	}
 	return f
@@ -111,241 +118,196 @@ func (c *Cursor) skipDeep() fault {
 // scan is the loop behind skip. The stack holds, for every open container but
 // the innermost, how many of its values are still due; its length is the
 // nesting allowed.
-func (c *Cursor) scan(stack []uint32) fault {
+func (c *Cursor) scan(stack []uint32) (f fault) {
 	var (
-		b    = c.b
-		i    = c.pos
-		left = c.elements
-		due  = uint32(1) // values still due in the innermost container
-		sp   = 0
-		f    = ok
+		b     = c.b
+		i     = c.pos
+		left  = c.elements
+		due   = uint32(1) // values still due in the innermost container
+		sp    = 0
+		sizes = &whole
 	)
+	if c.str < 31 {
+		sizes = &strict
+	}
 	for {
-		if i >= len(b) {
-			f = truncated
-			goto done
-		}
-		t := b[i]
-		if n := int(whole[t]); n != 0 {
-			if n > len(b)-i {
-				f = truncated
-				goto done
-			}
-			if c.str < 31 && t >= 0xa0 && t <= 0xbf && n-1 > c.str {
-				f = tooLong
-				goto done
-			}
-			i += n
-		} else {
-			var (
-				head   = 1 // bytes before the payload or the first element
-				n      uint32
-				values uint64 // elements of an array, keys and values of a map
-			)
-			switch {
-			case t <= 0x8f:
-				n = uint32(t & 0x0f)
-			case t <= 0x9f:
-				n = uint32(t & 0x0f)
-			default:
-				switch t {
-				case 0xc4, 0xd9, 0xc7: // bin 8, str 8, ext 8
-					head = 2
-					if len(b)-i >= head {
-						n = uint32(b[i+1])
-					}
-				case 0xc5, 0xda, 0xc8, 0xdc, 0xde: // bin, str, ext, array, map 16
-					head = 3
-					if len(b)-i >= head {
-						n = uint32(binary.BigEndian.Uint16(b[i+1:]))
-					}
-				case 0xc6, 0xdb, 0xc9, 0xdd, 0xdf: // bin, str, ext, array, map 32
-					head = 5
-					if len(b)-i >= head {
-						n = binary.BigEndian.Uint32(b[i+1:])
-					}
-				case 0xd4, 0xd5, 0xd6, 0xd7, 0xd8: // fixext 1, 2, 4, 8, 16
-					n = 1 << (t - 0xd4)
-				default:
-					f = badByte
-					goto done
-				}
-				if len(b)-i < head {
-					f = truncated
-					goto done
-				}
-			}
-			switch t {
-			case 0xc7, 0xc8, 0xc9, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8:
-				head++ // the extension's type
-				c.exts++
-				fallthrough
-			case 0xc4, 0xc5, 0xc6, 0xd9, 0xda, 0xdb:
-				if uint64(n) > uint64(c.str) {
-					f = tooLong
-					goto done
-				}
-				if uint64(head)+uint64(n) > uint64(len(b)-i) {
-					f = truncated
-					goto done
-				}
-				i += head + int(n)
-			default:
-				values = uint64(n)
-				if t <= 0x8f || t >= 0xde {
-					values *= 2
-					c.maps++
-				}
-				if values > uint64(left) {
-					f = tooMany
-					goto done
-				}
-				if values > uint64(len(b)-i-head) {
-					f = truncated
-					goto done
-				}
-				if sp == len(stack) {
-					f = tooDeep
-					if sp < c.depth {
-						f = deeper
-					}
-					goto done
-				}
-				left -= int(values)
-				i += head
-				if values != 0 {
-					stack[sp] = due - 1
-					sp++
-					due = uint32(values)
-					continue
-				}
-			}
-		}
-		due--
-		for due == 0 {
+		if due == 0 {
 			if sp == 0 {
-				goto done
+				break
 			}
 			sp--
 			due = stack[sp]
+			continue
 		}
+		if i >= len(b) {
+			f = truncated
+			break
+		}
+		t := b[i]
+		if n := int(sizes[t]); n != 0 {
+			if n > len(b)-i {
+				f = truncated
+				break
+			}
+			i += n
+			due--
+			continue
+		}
+		n, head, container := sized(b[i:])
+		switch {
+		case head == 0:
+			f = badByte
+		case head > len(b)-i:
+			f = truncated
+		case !container:
+			if t >= 0xc7 && t <= 0xc9 || t >= 0xd4 && t <= 0xd8 {
+				c.exts++
+			}
+			switch {
+			case uint64(n) > uint64(c.str):
+				f = tooLong
+			case uint64(n) > uint64(len(b)-i-head):
+				f = truncated
+			default:
+				i += head + int(n)
+				due--
+				continue
+			}
+		default:
+			values := uint64(n)
+			if t <= 0x8f || t >= 0xde {
+				values *= 2
+				c.maps++
+			}
+			switch {
+			case values > uint64(left):
+				f = tooMany
+			case values > uint64(len(b)-i-head):
+				f = truncated
+			case sp == len(stack) && sp < c.depth:
+				f = deeper
+			case sp == len(stack):
+				f = tooDeep
+			default:
+				left -= int(values)
+				i += head
+				stack[sp] = due - 1
+				sp++
+				due = uint32(values)
+				continue
+			}
+		}
+		break
 	}
-done:
 	c.pos = i
 	c.elements = left
 	return f
 }
 
+// sized reads the header of a str, bin, ext, array or map: its length, how
+// many bytes stand before its payload or first element, and whether it is an
+// array or a map. The header may be longer than b; it is 0 for a byte that
+// starts no value.
+func sized(b []byte) (n uint32, head int, container bool) {
+	t := b[0]
+	switch {
+	case t <= 0x9f:
+		return uint32(t & 0x0f), 1, true
+	case t <= 0xbf:
+		return uint32(t & 0x1f), 1, false
+	}
+	switch t {
+	case 0xc4, 0xd9: // bin 8, str 8
+		head = 2
+	case 0xc5, 0xda: // bin 16, str 16
+		head = 3
+	case 0xc6, 0xdb: // bin 32, str 32
+		head = 5
+	case 0xc7, 0xc8, 0xc9: // ext 8, 16, 32: the type stands behind the length
+		head = 2 + 1<<(t-0xc7)
+	case 0xd4, 0xd5, 0xd6, 0xd7, 0xd8: // fixext 1, 2, 4, 8, 16
+		return 1 << (t - 0xd4), 2, false
+	case 0xdc, 0xde: // array 16, map 16
+		head, container = 3, true
+	case 0xdd, 0xdf: // array 32, map 32
+		head, container = 5, true
+	default:
+		return 0, 0, false
+	}
+	if len(b) < head {
+		return 0, head, container
+	}
+	switch t {
+	case 0xc4, 0xd9, 0xc7:
+		n = uint32(b[1])
+	case 0xc5, 0xda, 0xc8, 0xdc, 0xde:
+		n = uint32(binary.BigEndian.Uint16(b[1:]))
+	default:
+		n = binary.BigEndian.Uint32(b[1:])
+	}
+	return n, head, container
+}
+
 // explain words a fault of the value at c.pos.
 func (c *Cursor) explain(f fault) (error, string) {
-	rest := len(c.b) - c.pos
-	if rest <= 0 {
+	rest := c.b[c.pos:]
+	if len(rest) == 0 {
 		return codec.ErrTruncated, "a value was expected, the bytes end"
 	}
-	t := c.b[c.pos]
-	name, n, sized := describe(c.b[c.pos:])
-	what := name
-	if sized {
-		what = fmt.Sprintf("%s of %d", name, n)
+	what := typeName(rest[0])
+	n, head, _ := sized(rest)
+	if whole[rest[0]] > 1 && what != "str" {
+		head = 1
 	}
+	if head > 1 && len(rest) >= head || what == "array" || what == "map" || what == "str" {
+		what = fmt.Sprintf("%s of %d", what, n)
+	}
+	left := plural(max(len(rest)-max(head, 1), 0), "byte")
 	switch f {
 	case truncated:
-		return codec.ErrTruncated, fmt.Sprintf("%s, %s left", what, bytesText(rest-headLen(t)))
+		return codec.ErrTruncated, fmt.Sprintf("%s, %s left", what, left)
 	case tooDeep:
 		return codec.ErrDepth, fmt.Sprintf("%s, limit %d", what, c.limitDepth)
 	case tooMany:
-		return codec.ErrElements, fmt.Sprintf("%s, %s left, limit %d in all", what, bytesText(rest-headLen(t)), c.limitElements)
+		return codec.ErrElements, fmt.Sprintf("%s, %s left, limit %d in all", what, left, c.limitElements)
 	case tooLong:
 		return codec.ErrString, fmt.Sprintf("%s, limit %d", what, c.str)
 	case badByte:
-		return codec.ErrByte, fmt.Sprintf("%#02x", t)
+		return codec.ErrByte, fmt.Sprintf("%#02x", rest[0])
 	case trailing:
-		return codec.ErrTrailing, bytesText(rest)
+		return codec.ErrTrailing, plural(len(rest), "byte")
 	}
 	return codec.ErrShape, what
 }
 
-func bytesText(n int) string {
-	switch {
-	case n == 1:
-		return "1 byte"
-	case n < 0:
-		n = 0
+func plural(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
 	}
-	return fmt.Sprintf("%d bytes", n)
+	return fmt.Sprintf("%d %ss", n, of)
 }
 
-// headLen is how many bytes stand before the payload or first element.
-func headLen(t byte) int {
-	switch t {
-	case 0xc4, 0xd9:
-		return 2
-	case 0xc7, 0xc5, 0xda, 0xdc, 0xde:
-		return 3
-	case 0xc8:
-		return 4
-	case 0xc6, 0xdb, 0xdd, 0xdf:
-		return 5
-	case 0xc9:
-		return 6
-	case 0xd4, 0xd5, 0xd6, 0xd7, 0xd8:
-		return 2
-	}
-	return 1
-}
-
-// describe names the value at the front of b and, when its type has one and
-// the bytes are there, its length.
-func describe(b []byte) (name string, n uint64, sized bool) {
-	t := b[0]
-	length := func(size int) (uint64, bool) {
-		if len(b) < 1+size {
-			return 0, false
-		}
-		var v uint64
-		for _, x := range b[1 : 1+size] {
-			v = v<<8 | uint64(x)
-		}
-		return v, true
-	}
+// typeName names the type of the value that t starts.
+func typeName(t byte) string {
 	switch {
-	case t <= 0x7f || t >= 0xe0:
-		return "int", 0, false
-	case t <= 0x8f:
-		return "map", uint64(t & 0x0f), true
-	case t <= 0x9f:
-		return "array", uint64(t & 0x0f), true
-	case t <= 0xbf:
-		return "str", uint64(t & 0x1f), true
+	case t <= 0x7f || t >= 0xe0 || t >= 0xcc && t <= 0xd3:
+		return "int"
+	case t <= 0x8f || t >= 0xde:
+		return "map"
+	case t <= 0x9f || t >= 0xdc:
+		return "array"
+	case t <= 0xbf || t >= 0xd9:
+		return "str"
+	case t == 0xc0:
+		return "nil"
+	case t == 0xc1:
+		return "nothing"
+	case t <= 0xc3:
+		return "bool"
+	case t <= 0xc6:
+		return "bin"
+	case t == 0xca || t == 0xcb:
+		return "float"
 	}
-	switch t {
-	case 0xc0:
-		return "nil", 0, false
-	case 0xc2, 0xc3:
-		return "bool", 0, false
-	case 0xca, 0xcb:
-		return "float", 0, false
-	case 0xcc, 0xcd, 0xce, 0xcf, 0xd0, 0xd1, 0xd2, 0xd3:
-		return "int", 0, false
-	case 0xd4, 0xd5, 0xd6, 0xd7, 0xd8:
-		return "ext", 1 << (t - 0xd4), true
-	case 0xc4, 0xc5, 0xc6:
-		name = "bin"
-		n, sized = length(1 << (t - 0xc4))
-	case 0xc7, 0xc8, 0xc9:
-		name = "ext"
-		n, sized = length(1 << (t - 0xc7))
-	case 0xd9, 0xda, 0xdb:
-		name = "str"
-		n, sized = length(1 << (t - 0xd9))
-	case 0xdc, 0xdd:
-		name = "array"
-		n, sized = length(2 << (t - 0xdc))
-	case 0xde, 0xdf:
-		name = "map"
-		n, sized = length(2 << (t - 0xde))
-	default:
-		name = "invalid byte"
-	}
-	return name, n, sized
+	return "ext"
 }

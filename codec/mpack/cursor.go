@@ -48,7 +48,7 @@ func (c *Cursor) Reset(b []byte) {
 	c.b, c.pos = b, 0
 	c.depth, c.elements = c.limitDepth, c.limitElements
 	c.maps, c.exts = 0, 0
-	c.fault, c.want = ok, ""
+	c.fault = ok
 }
 
 // Pos is the offset of the next value, or of the one at fault.
@@ -101,8 +101,7 @@ func (c *Cursor) Peek() string {
 	if c.pos >= len(c.b) {
 		return ""
 	}
-	name, _, _ := describe(c.b[c.pos:])
-	return name
+	return typeName(c.b[c.pos])
 }
 
 // Array takes an array's header and returns how many elements follow.
@@ -118,43 +117,29 @@ func (c *Cursor) Array() (int, bool) {
 			}
 		}
 	}
-	return c.container("array", 0x90, 0xdc, 1)
+	return c.container("array", 1)
 }
 
 // Map takes a map's header and returns how many pairs follow.
-func (c *Cursor) Map() (int, bool) { return c.container("map", 0x80, 0xde, 2) }
+func (c *Cursor) Map() (int, bool) { return c.container("map", 2) }
 
 // Close says that the elements of the innermost array or map were taken.
 func (c *Cursor) Close() { c.depth++ }
 
-func (c *Cursor) container(want string, fix, long byte, per int) (int, bool) {
+func (c *Cursor) container(want string, per int) (int, bool) {
 	rest := c.b[c.pos:]
 	if len(rest) == 0 {
 		return 0, c.fail(truncated, want)
 	}
-	var n uint64
-	head := 1
-	switch t := rest[0]; {
-	case t&0xf0 == fix:
-		n = uint64(t & 0x0f)
-	case t == long:
-		if head = 3; len(rest) < head {
-			return 0, c.fail(truncated, want)
-		}
-		n = uint64(binary.BigEndian.Uint16(rest[1:]))
-	case t == long+1:
-		if head = 5; len(rest) < head {
-			return 0, c.fail(truncated, want)
-		}
-		n = uint64(binary.BigEndian.Uint32(rest[1:]))
-	default:
+	if typeName(rest[0]) != want {
 		return 0, c.fail(wrongType, want)
 	}
-	values := n * uint64(per)
+	n, head, _ := sized(rest)
+	values := uint64(n) * uint64(per)
 	switch {
 	case values > uint64(c.elements):
 		return 0, c.fail(tooMany, want)
-	case values > uint64(len(rest)-head):
+	case head > len(rest) || values > uint64(len(rest)-head):
 		return 0, c.fail(truncated, want)
 	case c.depth == 0:
 		return 0, c.fail(tooDeep, want)
@@ -167,25 +152,33 @@ func (c *Cursor) container(want string, fix, long byte, per int) (int, bool) {
 
 // Uint takes an integer from 0 to hi, in whichever width it is written.
 func (c *Cursor) Uint(hi uint64) (uint64, bool) {
-	if c.pos < len(c.b) {
-		if t := c.b[c.pos]; t <= 0x7f && uint64(t) <= hi {
-			c.pos++
-			return uint64(t), true
+	if rest := c.b[c.pos:]; len(rest) >= 5 {
+		var v uint64
+		n := 1
+		switch t := rest[0]; {
+		case t <= 0x7f:
+			v = uint64(t)
+		case t == 0xcc:
+			v, n = uint64(rest[1]), 2
+		case t == 0xcd:
+			v, n = uint64(binary.BigEndian.Uint16(rest[1:])), 3
+		case t == 0xce:
+			v, n = uint64(binary.BigEndian.Uint32(rest[1:])), 5
+		default:
+			return c.uintSlow(hi)
+		}
+		if v <= hi {
+			c.pos += n
+			return v, true
 		}
 	}
 	return c.uintSlow(hi)
 }
 
 func (c *Cursor) uintSlow(hi uint64) (uint64, bool) {
-	if c.pos >= len(c.b) {
-		return 0, c.fail(truncated, "int")
-	}
-	size := int(whole[c.b[c.pos]])
-	v, neg, is := c.int()
+	v, neg, size := c.int()
 	switch {
-	case !is && c.fault == ok:
-		return 0, c.fail(wrongType, "int")
-	case !is:
+	case size == 0:
 		return 0, false
 	case neg || v > hi:
 		return 0, c.fail(outOfRange, fmt.Sprintf("an int from 0 to %d", hi))
@@ -196,57 +189,46 @@ func (c *Cursor) uintSlow(hi uint64) (uint64, bool) {
 
 // Int takes any integer that fits an int64.
 func (c *Cursor) Int() (int64, bool) {
-	if c.pos >= len(c.b) {
-		return 0, c.fail(truncated, "int")
-	}
-	size := int(whole[c.b[c.pos]])
-	v, neg, is := c.int()
+	v, neg, size := c.int()
 	switch {
-	case !is && c.fault == ok:
-		return 0, c.fail(wrongType, "int")
-	case !is:
+	case size == 0:
 		return 0, false
 	case !neg && v > math.MaxInt64:
-		return 0, c.fail(outOfRange, "an int of 64 bits")
+		return 0, c.fail(outOfRange, "an int of 64 bits with a sign")
 	}
 	c.pos += size
 	return int64(v), true
 }
 
 // int reads the integer at c.pos without moving. A negative one comes as its
-// two's complement.
-func (c *Cursor) int() (v uint64, neg, is bool) {
+// two's complement. Size is how many bytes it takes, 0 for a fault.
+func (c *Cursor) int() (v uint64, neg bool, size int) {
 	rest := c.b[c.pos:]
+	if len(rest) == 0 {
+		c.fail(truncated, "int")
+		return 0, false, 0
+	}
 	t := rest[0]
-	if len(rest) < int(whole[t]) {
-		return 0, false, c.fail(truncated, "int")
-	}
-	signed := func(v int64) (uint64, bool, bool) { return uint64(v), v < 0, true }
+	size = int(whole[t])
 	switch {
-	case t <= 0x7f:
-		return uint64(t), false, true
-	case t >= 0xe0:
-		return signed(int64(int8(t)))
+	case typeName(t) != "int":
+		c.fail(wrongType, "int")
+		return 0, false, 0
+	case len(rest) < size:
+		c.fail(truncated, "int")
+		return 0, false, 0
+	case size == 1:
+		return uint64(int64(int8(t))), t >= 0xe0, 1
 	}
-	switch t {
-	case 0xcc:
-		return uint64(rest[1]), false, true
-	case 0xcd:
-		return uint64(binary.BigEndian.Uint16(rest[1:])), false, true
-	case 0xce:
-		return uint64(binary.BigEndian.Uint32(rest[1:])), false, true
-	case 0xcf:
-		return binary.BigEndian.Uint64(rest[1:]), false, true
-	case 0xd0:
-		return signed(int64(int8(rest[1])))
-	case 0xd1:
-		return signed(int64(int16(binary.BigEndian.Uint16(rest[1:]))))
-	case 0xd2:
-		return signed(int64(int32(binary.BigEndian.Uint32(rest[1:]))))
-	case 0xd3:
-		return signed(int64(binary.BigEndian.Uint64(rest[1:])))
+	for _, x := range rest[1:size] {
+		v = v<<8 | uint64(x)
 	}
-	return 0, false, false
+	if t >= 0xd0 { // widen the sign of 8, 16, 32 or 64 bits
+		shift := 64 - 8*(size-1)
+		v = uint64(int64(v<<shift) >> shift)
+		neg = int64(v) < 0
+	}
+	return v, neg, size
 }
 
 // Str takes a string of at most hi bytes and returns its bytes, a part of
@@ -268,7 +250,7 @@ func (c *Cursor) Str(hi int) ([]byte, bool) {
 func (c *Cursor) strSlow(hi int) ([]byte, bool) {
 	start := c.pos
 	if start < len(c.b) {
-		if t := c.b[start]; t&0xe0 != 0xa0 && t != 0xd9 && t != 0xda && t != 0xdb {
+		if typeName(c.b[start]) != "str" {
 			return nil, c.fail(wrongType, "str")
 		}
 	}
@@ -280,8 +262,8 @@ func (c *Cursor) strSlow(hi int) ([]byte, bool) {
 		return nil, false
 	}
 	c.str = was
-	head := start + headLen(c.b[start])
-	return c.b[head:c.pos:c.pos], true
+	_, head, _ := sized(c.b[start:])
+	return c.b[start+head : c.pos : c.pos], true
 }
 
 func (c *Cursor) fail(f fault, want string) bool {
@@ -301,9 +283,9 @@ func (c *Cursor) Err(field string) *codec.FrameError {
 	case outOfRange:
 		err = codec.ErrShape
 		detail = c.want + " expected"
-		if v, neg, is := c.int(); is && neg {
+		if v, neg, _ := c.int(); neg {
 			detail += fmt.Sprintf(", %d found", int64(v))
-		} else if is {
+		} else {
 			detail += fmt.Sprintf(", %d found", v)
 		}
 	default:

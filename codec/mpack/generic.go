@@ -50,8 +50,8 @@ func (c *Cursor) generic() (any, error) {
 // the depth that was checked.
 func (c *Cursor) build() any {
 	t := c.b[c.pos]
-	kind, n, _ := describe(c.b[c.pos:])
-	head := headLen(t)
+	kind := typeName(t)
+	n, head, _ := sized(c.b[c.pos:])
 	switch kind {
 	case "nil":
 		c.pos++
@@ -116,11 +116,11 @@ func (c *Cursor) key() string {
 
 // strKey takes the next value if it is a string.
 func (c *Cursor) strKey() ([]byte, bool) {
-	kind, n, _ := describe(c.b[c.pos:])
-	if kind != "str" {
+	if typeName(c.b[c.pos]) != "str" {
 		return nil, false
 	}
-	from := c.pos + headLen(c.b[c.pos])
+	n, head, _ := sized(c.b[c.pos:])
+	from := c.pos + head
 	c.pos = from + int(n)
 	return c.b[from:c.pos], true
 }

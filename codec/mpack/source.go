@@ -66,16 +66,15 @@ func (s *source) look() {
 			s.next += n
 			continue
 		}
-		name, n, _ := describe(s.b[s.next:])
-		head := headLen(t)
-		switch name {
-		case "ext":
-			s.from, s.to = s.next+head, s.next+head+int(n)
-			s.next = s.to
-		case "str", "bin":
-			s.next += head + int(n)
-		default:
+		n, head, container := sized(s.b[s.next:])
+		if container {
 			s.next += head
+			continue
+		}
+		from := s.next + head
+		s.next = from + int(n)
+		if typeName(t) == "ext" {
+			s.from, s.to = from, s.next
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 // with every level of quoting. Bytes that are not UTF-8 become U+FFFD.
 //
 // Raw is checked against the default limits first. The result takes at most
-// about 14 bytes for each of raw's.
+// about ten bytes for each of raw's.
 func (Encoding) ToJSON(raw codec.Raw) ([]byte, error) {
 	if len(raw) == 0 {
 		return []byte("null"), nil
@@ -47,8 +47,8 @@ type jsonWriter struct {
 func (j *jsonWriter) value() {
 	c := j.c
 	t := c.b[c.pos]
-	kind, n, _ := describe(c.b[c.pos:])
-	head := headLen(t)
+	kind := typeName(t)
+	n, head, _ := sized(c.b[c.pos:])
 	switch kind {
 	case "nil":
 		c.pos++
@@ -139,7 +139,7 @@ func (j *jsonWriter) key() {
 		j.out = appendQuoted(j.out, s)
 		return
 	}
-	kind, _, _ := describe(c.b[c.pos:])
+	kind := typeName(c.b[c.pos])
 	composite := kind == "array" || kind == "map" || kind == "ext"
 	if composite && j.inKey {
 		from := c.pos
