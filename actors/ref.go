@@ -428,6 +428,15 @@ func isNil(raw codec.Raw) bool { return len(raw) == 0 || len(raw) == 1 && raw[0]
 // Tail returns the last n lines of the host's output, oldest first.
 func (r *Ref) Tail(n int) []capture.Line { return r.log.Tail(n) }
 
+// History returns up to n last lines, reading back into the log files when the
+// lines in memory are fewer. Errors are those of the files.
+func (r *Ref) History(n int) ([]capture.Line, error) { return r.log.History(n) }
+
+// Follow yields the last n lines, then what comes, until ctx ends or the host
+// is removed. A reader that falls behind is told how many lines it missed, in
+// the Lost of the next one.
+func (r *Ref) Follow(ctx context.Context, n int) iter.Seq[capture.Line] { return r.log.Follow(ctx, n) }
+
 // Do asks for a verb and waits for its end. Errors: *StateError, ErrNoHost when
 // the host was removed, ctx's error.
 func (r *Ref) Do(ctx context.Context, v Verb) error {

@@ -364,3 +364,17 @@ func (s *Supervisor) Status() Status {
 	}
 	return out
 }
+
+// CallOption changes one call.
+type CallOption = actors.CallOption
+
+// Idempotent allows a call to be sent again, at most once, to the next life
+// when the host crashes before it has answered.
+func Idempotent() CallOption { return actors.Idempotent() }
+
+// Timeout bounds a call, in addition to its context. Without either, the
+// host's requests.timeout holds.
+func Timeout(d time.Duration) CallOption { return actors.Timeout(d) }
+
+// Trace sends W3C trace context along with a call, when the host understands it.
+func Trace(parent, state string) CallOption { return actors.Trace(parent, state) }
