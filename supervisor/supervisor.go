@@ -313,6 +313,12 @@ func (s *Supervisor) Err() error {
 	return s.err
 }
 
+// GroupStatus and HostStatus are parts of Status; see package actors.
+type (
+	GroupStatus = actors.GroupStatus
+	HostStatus  = actors.HostStatus
+)
+
 // Status is the whole tree as `status --json` shows it.
 type Status struct {
 	Supervisor Info                 `json:"supervisor"`
