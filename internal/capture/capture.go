@@ -1,58 +1,105 @@
 package capture
 
 import (
+	"io"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
-// Stream names where a line came from.
-type Stream uint8
+// Capture is one stream being read into a [Log].
+type Capture struct {
+	log    *Log
+	r      *os.File
+	stream Stream
+	life   uint64
 
-// The two streams.
-const (
-	Stdout Stream = 1
-	Stderr Stream = 2
-)
+	stopping atomic.Bool
+	done     chan struct{}
+	err      error // written before done is closed
 
-// Line is one captured line, without its newline. Lines over 64 KiB are split.
-type Line struct {
-	Seq    uint64    `json:"seq"` // per log, from 1, without gaps
-	Time   time.Time `json:"time"`
-	Life   uint64    `json:"life"`
-	Stream Stream    `json:"stream"`
-	Text   string    `json:"text"`
-	Lost   uint64    `json:"lost,omitempty"` // followers: lines missed just before this one
+	// Of the reading goroutine:
+	rest   []byte // read, and not a whole line yet
+	class  int    // index into bufferSizes
+	raised bool   // the pipe was enlarged
 }
 
-// Options of a Log.
-type Options struct {
-	Dir     string // folder of the files; "" keeps the ring only
-	Name    string // base name: NAME.log, NAME.log.1, …
-	MaxSize int64  // bytes of one file; default 16 MiB
-	Files   int    // files kept, the current one included; default 4
-	Ring    int    // lines kept in memory; default 200
+// Done is closed at the end of the stream, a read error or the end of Stop.
+// All lines are in the log then, the last one without line end included, and
+// the pipe is closed.
+func (c *Capture) Done() <-chan struct{} { return c.done }
+
+// Err is why reading ended: nil at the end of the stream or after Stop. It is
+// valid once Done is closed.
+func (c *Capture) Err() error { return c.err }
+
+// Stop ends reading, after taking what is in the pipe already, whoever still
+// holds its write end. It does not wait: Done is closed then. Idempotent.
+func (c *Capture) Stop() {
+	if c.stopping.Swap(true) || c.r == nil {
+		return
+	}
+	// Wakes the reader. What cannot be polled is closed under it instead,
+	// which ends a read that does not block.
+	if c.r.SetReadDeadline(time.Unix(1, 0)) != nil {
+		_ = c.r.Close()
+	}
 }
 
-// Log is the captured output of one host over all its lives: a ring in memory
-// and rotating files. Safe for concurrent use.
-type Log struct{}
+func (c *Capture) run() {
+	err := c.read()
+	if len(c.rest) > 0 {
+		c.log.take(c.rest, len(c.rest), true, c.stream, c.life)
+		c.rest = nil
+	}
+	_ = c.r.Close()
+	if err != io.EOF && !c.stopping.Load() {
+		c.err = err
+	}
+	c.log.forget(c)
+	close(c.done)
+}
 
-func New(opt Options) *Log { return &Log{} }
+// readBlocking reads what cannot be polled.
+func (c *Capture) readBlocking() error {
+	for !c.stopping.Load() {
+		n, err := c.fill(c.r.Read)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return io.EOF
+		}
+	}
+	return nil
+}
 
-// Capture reads r (a pipe's read end) to EOF on a goroutine of its own.
-func (l *Log) Capture(r *os.File, s Stream, life uint64) *Capture { return nil }
+// fill reads once, into a buffer that it holds no longer than that takes, and
+// hands the lines to the log.
+func (c *Capture) fill(read func([]byte) (int, error)) (n int, err error) {
+	b := takeBuffer(c.class, len(c.rest))
+	defer b.release()
+	held := copy(b.data, c.rest)
+	n, err = read(b.data[held:])
+	if n <= 0 {
+		return 0, err
+	}
+	data := b.data[:held+n]
+	at := c.log.take(data, held, false, c.stream, c.life)
+	c.hold(data[at:])
+	switch {
+	case len(data) == len(b.data) && c.class < largest:
+		c.class++
+	case len(data) < bufferSizes[c.class]/8 && c.class > 0:
+		c.class--
+	}
+	return n, err
+}
 
-// Tail returns the last n lines, oldest first.
-func (l *Log) Tail(n int) []Line { return nil }
-
-// Close ends followers and closes the file.
-func (l *Log) Close() error { return nil }
-
-// Capture is one stream being read.
-type Capture struct{}
-
-// Done is closed at EOF, a read error or Stop.
-func (c *Capture) Done() <-chan struct{} { return nil }
-
-// Stop ends reading, after taking what is in the pipe already.
-func (c *Capture) Stop() {}
+// hold keeps the start of a line for the next read, in little memory.
+func (c *Capture) hold(b []byte) {
+	if cap(c.rest) > 512 && cap(c.rest) > 4*len(b) {
+		c.rest = nil
+	}
+	c.rest = append(c.rest[:0], b...)
+}

@@ -1,0 +1,221 @@
+package capture
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+)
+
+// maxScratch bounds the bytes handed to one write. A read of the largest
+// buffer fits, unless its lines are very short.
+const maxScratch = 512 << 10
+
+// span is where the text of a line lies in the bytes that were read.
+type span struct {
+	start, end int
+	more       bool
+}
+
+// scratch is the working memory for the lines of one read.
+type scratch struct {
+	prefix []byte
+	out    []byte // the lines as the file wants them
+	spans  []span // at least the newest keep lines
+	lines  int    // all of them
+	keep   int
+}
+
+func (w *scratch) add(b []byte, s span, file bool) {
+	if file {
+		w.out = appendLine(w.out, w.prefix, b[s.start:s.end], s.more)
+	}
+	if len(w.spans) >= 2*w.keep { // the older half cannot stay in memory
+		w.spans = w.spans[:copy(w.spans, w.spans[len(w.spans)-w.keep:])]
+	}
+	w.spans = append(w.spans, s)
+	w.lines++
+}
+
+// take adds the whole lines of b, which came from one stream of one life, and
+// returns how many bytes they took. The first seen bytes of b were there at
+// the last call and hold no line end. With final, what is left is a line too.
+func (l *Log) take(b []byte, seen int, final bool, s Stream, life uint64) int {
+	l.wmu.Lock()
+	l.mu.Lock()
+	closed, keep := l.closed, l.limit().lines
+	l.mu.Unlock()
+	if closed {
+		l.wmu.Unlock()
+		return len(b)
+	}
+	now := time.Now()
+	if l.sink.down {
+		l.retry(now, life)
+	}
+	w := scratchPool.Get().(*scratch)
+	w.keep = keep
+	w.prefix = appendPrefix(w.prefix[:0], now.UnixMicro(), life, s)
+	file := l.sink.dir != ""
+	at := 0
+	for at < len(b) {
+		end, adv, more := next(b[at:], seen-at, MaxLine)
+		if adv == 0 {
+			if !final {
+				break
+			}
+			end, adv, more = last(b[at:], MaxLine)
+		}
+		if len(w.out) > 0 && len(w.out)+len(w.prefix)+end+2 > maxScratch {
+			l.flush(w, b, s, life, now)
+		}
+		w.add(b, span{at, at + end, more}, file)
+		at += adv
+	}
+	l.flush(w, b, s, life, now)
+	scratchPool.Put(w)
+	err := l.sink.report()
+	l.wmu.Unlock()
+	if err != nil && l.opt.OnError != nil {
+		l.opt.OnError(err)
+	}
+	return at
+}
+
+// flush puts the lines of w into memory, then into the file. The caller holds
+// wmu.
+func (l *Log) flush(w *scratch, b []byte, s Stream, life uint64, now time.Time) {
+	if w.lines == 0 {
+		return
+	}
+	first := l.publish(w, b, s, life, now)
+	if l.sink.dir != "" {
+		l.record(w.out, first, w.lines, now)
+	}
+	w.out, w.spans, w.lines = w.out[:0], w.spans[:0], 0
+}
+
+// publish numbers the lines of w, puts those that can stay into memory and
+// wakes the followers. It returns the first number.
+func (l *Log) publish(w *scratch, b []byte, s Stream, life uint64, now time.Time) (first uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first = l.seq + 1
+	l.seq += uint64(w.lines)
+	max := l.limit()
+	from, size := len(w.spans), 0
+	for from > 0 && len(w.spans)-from < max.lines {
+		size += w.spans[from-1].end - w.spans[from-1].start
+		if size > max.bytes && from < len(w.spans) { // the newest always stays
+			break
+		}
+		from--
+	}
+	kept := w.spans[from:]
+	// One copy for all: it is held by its last line, so that at most one read's
+	// worth of text outlives its place in the ring.
+	base := kept[0].start
+	text := string(b[base:kept[len(kept)-1].end])
+	seq := l.seq - uint64(len(kept)) + 1
+	r := l.ring(life)
+	for i, sp := range kept {
+		r.push(entry{text: text[sp.start-base : sp.end-base], seq: seq + uint64(i),
+			micro: now.UnixMicro(), life: life, stream: s, more: sp.more}, max)
+	}
+	l.wakeAll()
+	return first
+}
+
+// record writes lines to the file and remembers which are not there. The
+// caller holds wmu.
+func (l *Log) record(out []byte, first uint64, lines int, now time.Time) {
+	n := l.sink.write(out, now)
+	if n < len(out) {
+		there := bytes.Count(out[:n], []byte{'\n'})
+		l.gaps.add(first+uint64(there), first+uint64(lines)-1)
+		l.mu.Lock()
+		l.droppedLines += uint64(lines - there)
+		l.droppedBytes += uint64(len(out) - n)
+		l.mu.Unlock()
+		lines = there
+	}
+	if lines > 0 {
+		l.gaps.written = first + uint64(lines) - 1
+	}
+}
+
+// retry ends a spell of failures when the file can be written again: with a
+// note that says what is missing. The caller holds wmu. A zero now does not
+// wait for the time of the next try.
+func (l *Log) retry(now time.Time, life uint64) {
+	if now.IsZero() {
+		now = time.Now()
+	} else if now.Before(l.sink.retryAt) {
+		return
+	}
+	text := fmt.Appendf(nil, "%d lines (%d bytes) of output are missing here: %v", l.sink.lostLines, l.sink.lostBytes, l.sink.cause)
+	for i, c := range text {
+		if c == '\n' {
+			text[i] = ' '
+		}
+	}
+	var w scratch
+	w.keep = 1
+	w.prefix = appendPrefix(nil, now.UnixMicro(), life, Note)
+	w.add(text, span{0, len(text), false}, true)
+	if !l.sink.revive(w.out, now) {
+		return
+	}
+	l.gaps.written = l.publish(&w, text, Note, life, now)
+}
+
+// gaps remembers which lines are not in the files, so that History can number
+// those that are. Guarded by wmu.
+type gaps struct {
+	written uint64 // the newest line in the files
+	ranges  []seqs // oldest first
+	floor   uint64 // what is below is not known any more
+}
+
+type seqs struct{ first, last uint64 }
+
+const maxGaps = 64
+
+func (g *gaps) add(first, last uint64) {
+	if n := len(g.ranges); n > 0 && g.ranges[n-1].last+1 == first {
+		g.ranges[n-1].last = last
+		return
+	}
+	if len(g.ranges) == maxGaps {
+		g.floor = g.ranges[0].last
+		g.ranges = append(g.ranges[:0], g.ranges[1:]...)
+	}
+	g.ranges = append(g.ranges, seqs{first, last})
+}
+
+// before returns the number of the line that stands before seq in the files;
+// 0 when that is not known.
+func (g *gaps) before(seq uint64) uint64 {
+	if seq <= 1 {
+		return 0
+	}
+	seq--
+	for i := len(g.ranges) - 1; i >= 0; i-- {
+		if r := g.ranges[i]; r.first <= seq && seq <= r.last {
+			seq = r.first - 1
+		}
+	}
+	if seq <= g.floor {
+		return 0
+	}
+	return seq
+}
+
+// has reports whether a line is known to be missing in the files.
+func (g *gaps) has(seq uint64) bool {
+	for _, r := range g.ranges {
+		if r.first <= seq && seq <= r.last {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,56 @@
+package capture
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Sizes of read buffers. A stream starts with the smallest and takes the next
+// when a read filled the one before.
+var bufferSizes = [...]int{4 << 10, 32 << 10, 256 << 10}
+
+const (
+	largest = len(bufferSizes) - 1
+
+	// maxLarge bounds the largest buffers in use at once by streams that just
+	// read fast, so that very many busy hosts before a slow disk share 8 MiB.
+	maxLarge = 32
+)
+
+// buffers are caches of memory without an owner, emptied by the collector;
+// the program would do the same without them, slower.
+var (
+	buffers     [len(bufferSizes)]sync.Pool
+	largeInUse  atomic.Int32
+	scratchPool = sync.Pool{New: func() any { return new(scratch) }}
+)
+
+type buffer struct {
+	data  []byte
+	class int
+}
+
+// takeBuffer returns a buffer of the class wanted, or a larger one when rest
+// bytes would take more than half of it.
+func takeBuffer(class, rest int) *buffer {
+	if class == largest && largeInUse.Load() >= maxLarge {
+		class--
+	}
+	for class < largest && 2*rest > bufferSizes[class] {
+		class++
+	}
+	if class == largest {
+		largeInUse.Add(1)
+	}
+	if b, ok := buffers[class].Get().(*buffer); ok {
+		return b
+	}
+	return &buffer{data: make([]byte, bufferSizes[class]), class: class}
+}
+
+func (b *buffer) release() {
+	if b.class == largest {
+		largeInUse.Add(-1)
+	}
+	buffers[b.class].Put(b)
+}

@@ -1,0 +1,179 @@
+package capture
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+)
+
+// History returns the last n lines, oldest first, or fewer when there are not
+// as many: from memory when that holds them, else from the files, which may
+// reach back to earlier runs of the supervisor. Lines of the files that are
+// not in their format are left out. With an error it returns what could be
+// read. It reads the disk, and only as far back as it has to; lines go on
+// being captured meanwhile.
+func (l *Log) History(n int) ([]Line, error) {
+	lines, _, err := l.history(n)
+	return lines, err
+}
+
+// history is History, and returns the number of the line after the last.
+func (l *Log) history(n int) (lines []Line, next uint64, err error) {
+	l.mu.Lock()
+	lines, next = newest(l.cur, l.past, n, nil), l.seq+1
+	l.mu.Unlock()
+	if n <= 0 || l.opt.Dir == "" {
+		return lines, next, nil
+	}
+	if len(lines) == n && lines[n-1].Seq-lines[0].Seq == uint64(n-1) {
+		return lines, next, nil // all there, without holes between two lives
+	}
+
+	// While no line is being added, memory and files tell the same story.
+	l.wmu.Lock()
+	l.mu.Lock()
+	g := gaps{l.gaps.written, slices.Clone(l.gaps.ranges), l.gaps.floor}
+	next = l.seq + 1
+	unwritten := newest(l.cur, l.past, n, func(e *entry) bool { return g.has(e.seq) })
+	l.mu.Unlock()
+	files, err := l.sink.openAll()
+	l.wmu.Unlock()
+	defer func() {
+		for _, f := range files {
+			_ = f.Close()
+		}
+	}()
+
+	lines, rerr := readBack(files, n, &g)
+	err = errors.Join(err, rerr)
+	if len(unwritten) > 0 {
+		lines = append(lines, unwritten...)
+		slices.SortStableFunc(lines, func(a, b Line) int { return cmp.Compare(a.Seq, b.Seq) })
+		lines = lines[max(0, len(lines)-n):]
+	}
+	if err != nil {
+		err = fmt.Errorf("read captured output: %w", err)
+	}
+	return lines, next, err
+}
+
+// openAll opens the files that are there for reading, newest first.
+func (s *sink) openAll() (files []sized, err error) {
+	for i := range s.files {
+		f, ferr := os.Open(s.path(i))
+		if ferr != nil {
+			if !errors.Is(ferr, os.ErrNotExist) {
+				err = errors.Join(err, ferr)
+			}
+			continue
+		}
+		st, ferr := f.Stat()
+		if ferr == nil && !st.Mode().IsRegular() {
+			ferr = notRegular(s.path(i))
+		}
+		if ferr != nil {
+			err = errors.Join(err, ferr, f.Close())
+			continue
+		}
+		files = append(files, sized{f, st.Size()})
+	}
+	return files, err
+}
+
+// sized is a file that is read up to a size.
+type sized struct {
+	*os.File
+	size int64
+}
+
+// readBack returns the last n lines of files given newest first, oldest first,
+// with the numbers g knows.
+func readBack(files []sized, n int, g *gaps) (lines []Line, err error) {
+	var p parser
+	seq := g.written
+	if g.has(seq) || seq <= g.floor {
+		seq = 0
+	}
+	for _, f := range files {
+		if len(lines) == n {
+			break
+		}
+		ferr := backwards(f, f.size, func(b []byte) bool {
+			ln, ok := p.parse(b)
+			if !ok {
+				return true
+			}
+			ln.Seq = seq
+			seq = g.before(seq)
+			lines = append(lines, ln)
+			return len(lines) < n
+		})
+		err = errors.Join(err, ferr)
+	}
+	slices.Reverse(lines)
+	return lines, err
+}
+
+// backBlock is how much is read at a time. maxStored is longer than any line
+// that this package writes.
+const (
+	backBlock = 64 << 10
+	maxStored = MaxLine + 256
+)
+
+// backwards calls line with each line of the first size bytes of r, last one
+// first, until it returns false. A last line without LF counts as one; a line
+// over maxStored is left out.
+func backwards(r io.ReaderAt, size int64, line func([]byte) bool) error {
+	// buf holds the bytes from pos on that belong to lines not handed out yet,
+	// at its end so that what comes before can be read in front of it.
+	buf := make([]byte, backBlock+maxStored+1)
+	start, end := len(buf), len(buf)
+	skip := false // the line at the end of buf is too long
+	first := true // no LF was seen yet
+	for pos := size; pos > 0; {
+		if start < backBlock { // move what is left to the end
+			if end-start > maxStored {
+				skip, end = true, start
+			}
+			n := copy(buf[len(buf)-(end-start):], buf[start:end])
+			start, end = len(buf)-n, len(buf)
+		}
+		n := int(min(pos, backBlock))
+		pos -= int64(n)
+		if _, err := io.ReadFull(io.NewSectionReader(r, pos, int64(n)), buf[start-n:start]); err != nil {
+			return err
+		}
+		fresh := start // no LF from here on
+		start -= n
+		for {
+			i := bytes.LastIndexByte(buf[start:fresh], '\n')
+			if i < 0 {
+				break
+			}
+			i += start
+			b := buf[i+1 : end]
+			end, fresh = i, i
+			if first && len(b) == 0 { // the LF that ends the file
+				first = false
+				continue
+			}
+			first = false
+			if skip || len(b) > maxStored {
+				skip = false
+				continue
+			}
+			if !line(b) {
+				return nil
+			}
+		}
+	}
+	if end > start && !skip && end-start <= maxStored {
+		line(buf[start:end])
+	}
+	return nil
+}

@@ -1,0 +1,260 @@
+package capture
+
+import (
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options of a Log. The zero value keeps 200 lines in memory and no files.
+type Options struct {
+	Dir     string // folder of the files, made when missing; "" keeps the memory only
+	Name    string // base name: NAME.log, NAME.log.1, …; bytes other than A–Z a–z 0–9 . _ - become _
+	MaxSize int64  // bytes of one file; default 16 MiB. A single longer line still gets a file of its own
+	Files   int    // files kept, the current one included; default 4
+	Ring    int    // lines kept in memory, of the latest life and of all before it; default 200
+
+	// RingBytes bounds the text of those lines; default 4 MiB. Fewer than Ring
+	// lines are kept when they are that long.
+	RingBytes int
+
+	// Backlog takes the place of Ring while there is a follower, so that one that keeps up on the whole loses nothing in a
+	// burst; default 4096, at least Ring. Their text is bounded by twice
+	// RingBytes.
+	Backlog int
+
+	// OnError is told when the files cannot be written, once per spell of
+	// failures; a spell ends with a note in the file that says how much is
+	// missing. While it lasts the file is tried again with the first line after
+	// 1 s, 2 s, … 1 min. Called without a lock held, by the goroutine that
+	// reads the host: it must return soon and must not call Close. Default:
+	// nobody is told.
+	OnError func(error)
+}
+
+// Log is the captured output of one host over all its lives: the last lines in
+// memory, and rotating files. Safe for concurrent use. Make it with [New].
+type Log struct {
+	opt Options
+
+	// wmu is held while lines are added, the write to the file included, and
+	// is taken before mu.
+	wmu  sync.Mutex
+	sink sink
+	gaps gaps
+
+	// mu guards what follows, and is never held during input or output.
+	mu           sync.Mutex
+	cur, past    *ring // lines of the latest life; of all before it
+	seq          uint64
+	droppedLines uint64
+	droppedBytes uint64
+	captures     []*Capture
+	followers    int
+	wake         chan struct{} // closed at the next line; nil when nobody waits
+	closing      bool          // no new captures
+	closed       bool          // no new lines
+
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// New returns a log. It touches no file: those are opened at the first line.
+func New(opt Options) *Log {
+	if opt.MaxSize <= 0 {
+		opt.MaxSize = 16 << 20
+	}
+	if opt.Files <= 0 {
+		opt.Files = 4
+	}
+	if opt.Ring <= 0 {
+		opt.Ring = 200
+	}
+	if opt.RingBytes <= 0 {
+		opt.RingBytes = 4 << 20
+	}
+	if opt.Backlog <= 0 {
+		opt.Backlog = 4096
+	}
+	opt.Backlog = max(opt.Backlog, opt.Ring)
+	opt.Name = fileName(opt.Name)
+	return &Log{opt: opt, sink: sink{dir: opt.Dir, name: opt.Name, maxSize: opt.MaxSize, files: opt.Files}}
+}
+
+// fileName makes a name that cannot leave its folder.
+func fileName(name string) string {
+	if name == "" {
+		return "output"
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// limit says how much a ring keeps now. The caller holds mu.
+func (l *Log) limit() limit {
+	if l.followers > 0 {
+		return limit{l.opt.Backlog, 2 * l.opt.RingBytes}
+	}
+	return limit{l.opt.Ring, l.opt.RingBytes}
+}
+
+// ring returns where lines of a life go. The caller holds mu.
+func (l *Log) ring(life uint64) *ring {
+	switch {
+	case l.cur == nil:
+		l.cur = &ring{life: life}
+	case life > l.cur.life:
+		l.past = merge(l.past, l.cur, l.limit())
+		l.cur = &ring{life: life}
+	case life < l.cur.life: // late: a pipe that outlived its process
+		if l.past == nil {
+			l.past = new(ring)
+		}
+		return l.past
+	}
+	return l.cur
+}
+
+// Tail returns the last n lines that are in memory, oldest first, or fewer
+// when there are not as many. It does not wait for the disk.
+func (l *Log) Tail(n int) []Line {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return newest(l.cur, l.past, n, nil)
+}
+
+// TailOfLife returns the last n lines in memory that a life printed, oldest
+// first, without notes: its last words. They are all there once the captures
+// of that life are done, and the next life cannot push them out, however much
+// it prints; the one after that can.
+func (l *Log) TailOfLife(life uint64, n int) []Line {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return newest(l.cur, l.past, n, func(e *entry) bool { return e.life == life && e.stream != Note })
+}
+
+// Lines returns how many lines there were since New, notes included: the Seq
+// of the newest.
+func (l *Log) Lines() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.seq
+}
+
+// Dropped returns how many lines, and bytes of them, could not be written to
+// the files since New, as the files would have held them. Lines that rotation
+// removed are not counted.
+func (l *Log) Dropped() (lines, bytes uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.droppedLines, l.droppedBytes
+}
+
+// Note adds a remark of the supervisor as a line of its own. Line ends in text
+// become spaces, and text is cut at [MaxLine] bytes. It is written to the file
+// before Note returns. After Close it does nothing.
+func (l *Log) Note(life uint64, text string) {
+	b := []byte(text)
+	for i, c := range b {
+		if c == '\n' || c == '\r' {
+			b[i] = ' '
+		}
+	}
+	if len(b) > MaxLine {
+		b = b[:cut(b, MaxLine)]
+	}
+	l.take(append(b, '\n'), 0, false, Note, life)
+}
+
+// Sync asks the kernel to put what was written to the current file on the
+// disk, and waits for that. It is an error while the file cannot be written.
+func (l *Log) Sync() error {
+	l.wmu.Lock()
+	defer l.wmu.Unlock()
+	return l.sink.sync()
+}
+
+// Close stops the captures that still run, waits until they have taken what is
+// in their pipes, closes the file, and ends the followers once they have seen
+// the last line. Tail and History go on working. Later calls return what the
+// first did.
+func (l *Log) Close() error {
+	l.closeOnce.Do(func() {
+		l.mu.Lock()
+		l.closing = true
+		captures := append([]*Capture(nil), l.captures...)
+		l.mu.Unlock()
+		for _, c := range captures {
+			c.Stop()
+		}
+		for _, c := range captures {
+			<-c.Done()
+		}
+		l.wmu.Lock()
+		if l.sink.down { // say what is missing, if that can be said by now
+			l.mu.Lock()
+			life := l.cur.life // there were lines, or nothing had failed
+			l.mu.Unlock()
+			l.retry(time.Time{}, life)
+		}
+		l.closeErr = l.sink.close()
+		l.mu.Lock()
+		l.closed = true
+		l.wakeAll()
+		l.mu.Unlock()
+		l.wmu.Unlock()
+	})
+	return l.closeErr
+}
+
+// wakeAll wakes the followers that wait. The caller holds mu.
+func (l *Log) wakeAll() {
+	if l.wake != nil {
+		close(l.wake)
+		l.wake = nil
+	}
+}
+
+// Capture reads r, the read end of a pipe, to its end on a goroutine of its
+// own, as the given stream of the given life (lives are numbered upwards). It
+// owns r from now on and closes it. r should be non-blocking, as those of
+// os.Pipe are: others keep a thread each, and Stop cannot interrupt them. On a
+// closed log it closes r and is done at once.
+func (l *Log) Capture(r *os.File, s Stream, life uint64) *Capture {
+	c := &Capture{log: l, r: r, stream: s, life: life, done: make(chan struct{})}
+	l.mu.Lock()
+	if l.closing || r == nil {
+		l.mu.Unlock()
+		if r != nil {
+			_ = r.Close()
+		}
+		c.err = os.ErrClosed
+		close(c.done)
+		return c
+	}
+	l.captures = append(l.captures, c)
+	l.mu.Unlock()
+	go c.run()
+	return c
+}
+
+// forget takes a capture that is done off the list.
+func (l *Log) forget(c *Capture) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, k := range l.captures {
+		if k == c {
+			l.captures = append(l.captures[:i], l.captures[i+1:]...)
+			break
+		}
+	}
+	if len(l.captures) == 0 {
+		l.captures = nil
+	}
+}

@@ -1,0 +1,78 @@
+package capture
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	before := openFiles()
+	code := m.Run()
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	// The poller's own descriptors appear with the first pipe.
+	if after := openFiles(); after > before+3 {
+		fmt.Fprintf(os.Stderr, "%d files open before the tests, %d after\n", before, after)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func openFiles() int {
+	list, _ := os.ReadDir("/proc/self/fd")
+	return len(list)
+}
+
+// pipe returns both ends; the caller closes the write end.
+func pipe(t testing.TB) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	return r, w
+}
+
+// wait fails the test when c is not closed soon.
+func wait(t testing.TB, c <-chan struct{}, what string) {
+	t.Helper()
+	timer := time.NewTimer(30 * time.Second)
+	defer timer.Stop()
+	select {
+	case <-c:
+	case <-timer.C:
+		t.Fatalf("%s: not within 30 s", what)
+	}
+}
+
+// until polls a condition with a deadline.
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(30 * time.Second); !ok(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within 30 s", what)
+		}
+	}
+}
+
+func texts(lines []Line) []string {
+	out := make([]string, len(lines))
+	for i, ln := range lines {
+		out[i] = ln.Text
+	}
+	return out
+}
+
+// say adds lines as a host would, without a pipe.
+func say(l *Log, life uint64, text string) {
+	l.take([]byte(text), 0, true, Stdout, life)
+}

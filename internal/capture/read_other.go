@@ -1,0 +1,5 @@
+//go:build !unix
+
+package capture
+
+func (c *Capture) read() error { return c.readBlocking() }

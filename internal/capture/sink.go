@@ -1,0 +1,248 @@
+package capture
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// How long a failed file is left alone, doubling from the first to the last;
+// a spell without failures of the latter length starts anew.
+const (
+	firstRetry = time.Second
+	lastRetry  = time.Minute
+)
+
+// file is what a sink needs of an *os.File.
+type file interface {
+	io.Writer
+	Truncate(size int64) error
+	Sync() error
+	Close() error
+}
+
+// sink writes lines to rotating files. It is not safe for concurrent use, and
+// knows the time only from its callers.
+type sink struct {
+	dir, name string
+	maxSize   int64
+	files     int
+	openFile  func(path string) (file, int64, error) // nil: appendTo
+
+	f    file
+	size int64 // of f, always at the end of a line
+
+	down      bool // nothing is written before retryAt
+	cause     error
+	told      bool // cause was reported
+	retryAt   time.Time
+	wait      time.Duration
+	revived   time.Time
+	lostLines uint64 // of this spell
+	lostBytes uint64
+}
+
+// path returns the name of the i-th file; 0 is the current one.
+func (s *sink) path(i int) string {
+	p := filepath.Join(s.dir, s.name+".log")
+	if i > 0 {
+		p += "." + strconv.Itoa(i)
+	}
+	return p
+}
+
+// write appends whole lines and returns how many bytes of them, whole lines
+// too, are in a file. When that is not all of b the sink is down and the rest
+// is counted as lost.
+func (s *sink) write(b []byte, now time.Time) (done int) {
+	if !s.down {
+		var err error
+		if done, err = s.append(b); err != nil {
+			s.fail(err, now)
+		}
+	}
+	if done < len(b) {
+		s.lostBytes += uint64(len(b) - done)
+		s.lostLines += uint64(bytes.Count(b[done:], []byte{'\n'}))
+	}
+	return done
+}
+
+func (s *sink) append(b []byte) (done int, err error) {
+	for done < len(b) {
+		if s.f == nil {
+			if err := s.open(); err != nil {
+				return done, err
+			}
+		}
+		part := s.fit(b[done:])
+		if part == 0 {
+			if err := s.rotate(); err != nil {
+				return done, err
+			}
+			continue
+		}
+		n, err := s.f.Write(b[done : done+part])
+		if err == nil && n < part {
+			err = io.ErrShortWrite
+		}
+		if err != nil {
+			// A torn line would swallow the next one: take it back. Where even
+			// that fails, the next open ends it.
+			n = bytes.LastIndexByte(b[done:done+n], '\n') + 1
+			_ = s.f.Truncate(s.size + int64(n))
+			s.size += int64(n)
+			return done + n, err
+		}
+		s.size += int64(n)
+		done += n
+	}
+	return done, nil
+}
+
+// fit returns how many bytes of b, whole lines, go into the current file.
+func (s *sink) fit(b []byte) int {
+	room := s.maxSize - s.size
+	if int64(len(b)) <= room {
+		return len(b)
+	}
+	if room > 0 {
+		if i := bytes.LastIndexByte(b[:room], '\n'); i >= 0 {
+			return i + 1
+		}
+	}
+	if s.size == 0 { // longer than any file: it gets one of its own
+		return bytes.IndexByte(b, '\n') + 1
+	}
+	return 0
+}
+
+func (s *sink) open() error {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	open := s.openFile
+	if open == nil {
+		open = appendTo
+	}
+	f, size, err := open(s.path(0))
+	if err != nil {
+		return err
+	}
+	s.f, s.size = f, size
+	return nil
+}
+
+// appendTo opens a file for appending and ends a line that was torn there.
+func appendTo(path string) (_ file, size int64, err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+		}
+	}()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, 0, notRegular(path)
+	}
+	size = st.Size()
+	if size > 0 {
+		var end [1]byte
+		if _, err := f.ReadAt(end[:], size-1); err != nil {
+			return nil, 0, err
+		}
+		if end[0] != '\n' {
+			if _, err := f.Write([]byte{'\n'}); err != nil {
+				return nil, 0, err
+			}
+			size++
+		}
+	}
+	return f, size, nil
+}
+
+func notRegular(path string) error {
+	return &os.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+}
+
+// rotate moves every file up by one and leaves the current one to be opened.
+func (s *sink) rotate() error {
+	if err := s.close(); err != nil {
+		return err
+	}
+	// Removed, not written over: a reader of History keeps what it has open.
+	if err := os.Remove(s.path(s.files - 1)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for i := s.files - 1; i > 0; i-- {
+		if err := os.Rename(s.path(i-1), s.path(i)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// fail starts or prolongs a spell of failures.
+func (s *sink) fail(err error, now time.Time) {
+	if !s.down {
+		s.told = false
+	}
+	if s.wait == 0 || now.Sub(s.revived) > lastRetry && !s.down {
+		s.wait = firstRetry
+	} else {
+		s.wait = min(2*s.wait, lastRetry)
+	}
+	s.down, s.cause, s.retryAt = true, err, now.Add(s.wait)
+	_ = s.close()
+}
+
+// revive writes one line to a sink that is down. If it can be written, the
+// spell is over.
+func (s *sink) revive(line []byte, now time.Time) bool {
+	if n, err := s.append(line); n < len(line) {
+		s.fail(err, now)
+		return false
+	}
+	s.down, s.revived = false, now
+	s.lostLines, s.lostBytes = 0, 0
+	return true
+}
+
+// report returns the cause of a spell of failures, once.
+func (s *sink) report() error {
+	if !s.down || s.told {
+		return nil
+	}
+	s.told = true
+	return fmt.Errorf("captured output is not written to %s: %w", s.path(0), s.cause)
+}
+
+func (s *sink) sync() error {
+	if s.down {
+		return s.cause
+	}
+	if s.f == nil {
+		return nil
+	}
+	return s.f.Sync()
+}
+
+func (s *sink) close() error {
+	if s.f == nil {
+		return nil
+	}
+	err := s.f.Close()
+	s.f, s.size = nil, 0
+	return err
+}
