@@ -259,6 +259,17 @@ func exitInfo(f *Failure, reason string) *ExitInfo {
 	return e
 }
 
+// status is the exit in numbers, nil when there was no process.
+func (e *ExitInfo) status() *lifecycle.ExitStatus {
+	switch {
+	case e.Signal != nil:
+		return &lifecycle.ExitStatus{Code: -1, Signal: sys.SignalNumber(*e.Signal)}
+	case e.Code != nil:
+		return &lifecycle.ExitStatus{Code: *e.Code}
+	}
+	return nil
+}
+
 // terminated follows the end of a child.
 func (h *Host) terminated(ctx actor.Context, who *actor.PID) {
 	if h.life == nil || !who.Equal(h.life) {

@@ -367,7 +367,7 @@ func downError(host string, state lifecycle.State, reason string, last *ExitInfo
 	default:
 		e.Err = ErrCrashed
 		if last != nil {
-			e.Reason = last.Reason
+			e.Reason, e.Exit = last.Reason, last.status()
 		}
 	}
 	return e
