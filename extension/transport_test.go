@@ -27,7 +27,7 @@ func hostInDisguise() string { return os.Getenv(envHost) }
 
 // runAsHost is the main function of the host that the transport tests start.
 func runAsHost(string) {
-	s := newServer()
+	s := newServer(extension.WithDrain(time.Minute))
 	s.HandleRaw("echo", echo, extension.Inline())
 	extension.Handle(s, "print", func(_ context.Context, text string) (any, error) {
 		_, err := fmt.Print(text)
@@ -64,8 +64,16 @@ func runAsHost(string) {
 // inheritedFiles tells what a child of this process gets above the standard
 // descriptors.
 func inheritedFiles() (string, error) {
-	out, err := exec.Command("/bin/sh", "-c", `for f in /proc/$$/fd/*; do [ "${f##*/}" -gt 2 ] && echo "$(readlink $f)"; done; true`).Output()
-	return string(out), err
+	out, err := exec.Command("/bin/sh", "-c", "ls -l /proc/$$/fd").Output()
+	var files []string
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line)
+		if len(f) < 3 || f[len(f)-2] != "->" || strings.Contains("012", f[len(f)-3]) {
+			continue
+		}
+		files = append(files, f[len(f)-1])
+	}
+	return strings.Join(files, " "), err
 }
 
 // started is a host process with its connection.
@@ -226,15 +234,23 @@ func TestSecondSignalKills(t *testing.T) {
 	if err := h.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	// It refuses work once it has understood.
+	// It refuses work once it has understood, and gives its handler a minute.
 	for p.Call("echo", nil).Err == nil {
 	}
-	if err := h.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	var exit *exec.ExitError
-	if err := h.cmd.Wait(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM {
-		t.Error(err, h.err)
+	ended := make(chan error, 1)
+	go func() { ended <- h.cmd.Wait() }()
+	for again := time.NewTicker(10 * time.Millisecond); ; {
+		select {
+		case err := <-ended:
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM {
+				t.Error(err, h.err)
+			}
+			again.Stop()
+			return
+		case <-again.C:
+			_ = h.cmd.Process.Signal(syscall.SIGTERM) // it may be gone
+		}
 	}
 }
 
