@@ -1,0 +1,250 @@
+package reports
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Errors of a store; test with errors.Is.
+var (
+	ErrNotFound  = errors.New("no such crash report")
+	ErrAmbiguous = errors.New("more than one crash report begins like this")
+	ErrExists    = errors.New("a crash report with this id exists")
+	ErrBadID     = errors.New("not an id of a crash report")
+	ErrClosed    = errors.New("crash reports are closed")
+)
+
+// Options of a Store. The zero value is usable.
+type Options struct {
+	Keep    int // reports kept of all hosts together; default 200
+	PerHost int // newest reports of every host kept in any case; default 5
+
+	// OnError is told of files that are skipped or cannot be removed, once
+	// each, and of reports that cannot be written, once until a write succeeds. It is called
+	// without a lock held, from Open, List, Get or the goroutine that writes,
+	// and must not call Flush or Close. Default: nobody is told.
+	OnError func(error)
+}
+
+// Store keeps reports of type T, which encoding/json must be able to write and
+// to read back. Safe for concurrent use. Make it with [Open] and end it with
+// Close.
+type Store[T any] struct {
+	dir string
+	opt Options
+
+	mu      sync.Mutex
+	rest    sync.Cond // the writer has ended
+	list    []*report[T]
+	counts  map[string]int // by host
+	remove  []string       // ids whose files are to go
+	current *report[T]     // being written, if any
+	writing bool
+	err     error // of the last write, nil when it succeeded
+	closed  bool
+}
+
+// report is one report. After it is saved its value is on disk only.
+type report[T any] struct {
+	id, host string
+	time     time.Time
+	value    T
+	saved    bool
+	unfit    bool // cannot be encoded: stays in memory
+	gone     bool // not kept any more
+	told     bool // its file is broken, and that was told
+}
+
+// Open returns the store of a folder, which is made at the first write; with
+// dir "" the store is in memory only. It reads the index of what is there. It
+// fails when the folder cannot be read.
+func Open[T any](dir string, opt Options) (*Store[T], error) {
+	if opt.Keep <= 0 {
+		opt.Keep = 200
+	}
+	if opt.PerHost <= 0 {
+		opt.PerHost = 5
+	}
+	if opt.OnError == nil {
+		opt.OnError = func(error) {}
+	}
+	s := &Store[T]{dir: dir, opt: opt, counts: map[string]int{}}
+	s.rest.L = &s.mu
+	if dir == "" {
+		return s, nil
+	}
+	found, err := s.load()
+	if err != nil {
+		return nil, fmt.Errorf("open crash reports: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range found {
+		s.insert(r)
+	}
+	s.prune()
+	return s, nil
+}
+
+// Add keeps a report under an id (see [NewID]) that is not taken yet. It
+// returns at once; v must not be changed from now on. Errors: ErrBadID,
+// ErrExists, ErrClosed.
+func (s *Store[T]) Add(id string, at time.Time, host string, v T) error {
+	if !valid(id) {
+		return fmt.Errorf("%w: %q", ErrBadID, id)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	taken := func(r *report[T]) bool { return r.id == id }
+	if slices.ContainsFunc(s.list, taken) || slices.Contains(s.remove, id) || s.current != nil && taken(s.current) {
+		return fmt.Errorf("%w: %s", ErrExists, id)
+	}
+	s.insert(&report[T]{id: id, host: host, time: at, value: v})
+	s.prune()
+	s.kick()
+	return nil
+}
+
+// insert puts a report in its place by time. The caller holds mu.
+func (s *Store[T]) insert(r *report[T]) {
+	at := len(s.list)
+	for at > 0 && s.list[at-1].time.After(r.time) {
+		at--
+	}
+	s.list = slices.Insert(s.list, at, r)
+	s.counts[r.host]++
+}
+
+// prune forgets the oldest reports over the bounds. The caller holds mu.
+func (s *Store[T]) prune() {
+	over := len(s.list) - s.opt.Keep
+	if over <= 0 {
+		return
+	}
+	s.list = slices.DeleteFunc(s.list, func(r *report[T]) bool {
+		if over <= 0 || s.counts[r.host] <= s.opt.PerHost {
+			return false
+		}
+		over--
+		s.counts[r.host]--
+		r.gone = true
+		if r.saved {
+			s.remove = append(s.remove, r.id)
+		}
+		return true
+	})
+	s.kick()
+}
+
+// List returns the reports of a host, or with "" all, newest last. Reports
+// whose file is gone or broken are left out. With an error, which is then not
+// of the report but of the disk, it returns what could be read.
+func (s *Store[T]) List(host string) ([]T, error) {
+	s.mu.Lock()
+	var found []report[T]
+	var from []*report[T]
+	for _, r := range s.list {
+		if host == "" || r.host == host {
+			found, from = append(found, *r), append(from, r)
+		}
+	}
+	s.mu.Unlock()
+	out := make([]T, 0, len(found))
+	var errs []error
+	for i := range found {
+		v, err := s.value(from[i], &found[i])
+		switch {
+		case err == nil:
+			out = append(out, v)
+		case !errors.Is(err, ErrNotFound) && !errors.Is(err, errBroken):
+			errs = append(errs, err)
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// Get returns the report whose id is id, or begins with it when it is the only
+// one that does. Errors: ErrNotFound; ErrAmbiguous; one of the disk.
+func (s *Store[T]) Get(id string) (v T, err error) {
+	s.mu.Lock()
+	var matches []*report[T]
+	for _, r := range s.list {
+		if r.id == id {
+			matches = []*report[T]{r}
+			break
+		}
+		if id != "" && strings.HasPrefix(r.id, id) {
+			matches = append(matches, r)
+		}
+	}
+	var copied report[T]
+	if len(matches) == 1 {
+		copied = *matches[0]
+	}
+	s.mu.Unlock()
+	switch len(matches) {
+	case 0:
+		return v, fmt.Errorf("%w: %q", ErrNotFound, id)
+	case 1:
+		return s.value(matches[0], &copied)
+	}
+	return v, fmt.Errorf("%w: %q: %s and %s", ErrAmbiguous, id, matches[0].id, matches[1].id)
+}
+
+// value returns what a report, of which copied is a copy made under the lock,
+// holds.
+func (s *Store[T]) value(r, copied *report[T]) (T, error) {
+	if !copied.saved {
+		return copied.value, nil
+	}
+	v, err := s.read(copied.id)
+	if errors.Is(err, errBroken) {
+		s.mu.Lock()
+		told := r.told
+		r.told = true
+		s.mu.Unlock()
+		if !told {
+			s.opt.OnError(err)
+		}
+	}
+	return v, err
+}
+
+// Flush waits until all that was added is on disk, or a try to write it has
+// failed, which is the error. What cannot be encoded is told to OnError alone.
+func (s *Store[T]) Flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.flush()
+}
+
+// flush is Flush for a caller that holds mu.
+func (s *Store[T]) flush() error {
+	for s.writing { // of an older pass, which may have failed before this call
+		s.rest.Wait()
+	}
+	if s.next() == nil { // what failed is not kept any more
+		s.err = nil
+	}
+	s.kick()
+	for s.writing {
+		s.rest.Wait()
+	}
+	return s.err
+}
+
+// Close is Flush, and lets nothing be added any more. Reports can still be
+// listed and fetched.
+func (s *Store[T]) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return s.flush()
+}
