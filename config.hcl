@@ -1,0 +1,107 @@
+# The configuration that hostsup is shipped with. It runs as it is:
+#
+#     hostsup run              in one terminal
+#     hostsup status           in another; then try
+#     hostsup call math add '[1, 2]'
+#     hostsup call math crash '{"signal": 9}'
+#
+# What is commented out shows a default, or an example where it says so.
+# `hostsup validate` checks a file without running it.
+
+# supervisor {
+#   socket    = "/run/hostsup.sock"     # example; the default depends on the user
+#   state_dir = "/var/lib/hostsup"      # example; log files and crash reports
+#   on_failed = "stay"                  # stay | exit: end `run` when a host is given up
+#   log {
+#     level  = "info"                   # trace | debug | info | warn | error | off
+#     format = "text"                   # text | json
+#   }
+# }
+
+# Values to set from outside: --var greeting=hi, or HOSTSUP_VAR_greeting=hi.
+variable "greeting" {
+  default = "hello"
+}
+
+locals {
+  demo = [self, "demo-host"] # self is the path of hostsup; the demo host is inside of it
+}
+
+# Hosts of a group share a fate, as its strategy says.
+group "demo" {
+  strategy = "one_for_one" # one_for_one: nobody's | one_for_all | rest_for_one: those after it
+
+  host "store" {
+    command = local.demo
+  }
+
+  host "math" {
+    command = local.demo
+    # protocol  = "hostsup"              # or "none": supervised, but never spoken to
+    # transport = "fd"                   # fd | stdio | unix
+    # dir       = "/"                    # example; relative paths start from this file's folder
+    env         = { GREETING = var.greeting }
+    inherit_env = ["PATH", "HOME"] # nothing else is inherited
+    # init        = { cache = true }     # example; handed to the host when it starts
+
+    start {
+      depends_on = ["store"] # starts when store is running
+      # timeout    = "1m"
+      # on_timeout = "crash"             # crash | wait: only report it as slow
+    }
+
+    restart {
+      policy      = "on_crash" # on_crash | always | never
+      max_crashes = 3          # the third crash within the window gives up:
+      window      = "5m"       # `hostsup start math` tries again
+      # retry_failed = "never"           # or a duration after which it is tried again by itself
+      # success_exit = [3, "SIGTERM"]    # example; ends that are no crash, like exit 0
+      # backoff {                        # the first restart does not wait
+      #   initial    = "100ms"
+      #   max        = "10s"
+      #   multiplier = 2
+      #   jitter     = 0.2
+      #   healthy    = "1m"              # after a life this long the waits start anew
+      # }
+    }
+
+    # unresponsive {                     # hung: something is unacknowledged, and
+    #   after      = "3s"                # no sign of life for this long
+    #   kill_after = "30s"               # or "never"
+    #   ping       = "1s"
+    # }
+    # requests {
+    #   timeout     = "30s"
+    #   max_pending = 1024
+    #   while_down  = "fail"             # fail | queue: let calls wait for the restart
+    # }
+    # messages {                         # what the host may send
+    #   max_size     = "50MiB"
+    #   max_depth    = 128
+    #   max_elements = 4194304
+    # }
+    # stop {
+    #   signal = "SIGTERM"
+    #   grace  = "5s"                    # then the whole process tree is killed
+    # }
+    # log {                              # what it prints
+    #   max_size = "16MiB"
+    #   files    = 4
+    # }
+  }
+
+  host "lazy" {
+    command = local.demo
+    start {
+      eager = false # starts at the first call: hostsup call lazy pid
+    }
+  }
+}
+
+# A host outside any group is a group of its own. This one speaks no protocol:
+# any program will do.
+host "ticker" {
+  command     = ["sh", "-c", "while :; do date; sleep 5; done"] # hostsup logs -f ticker
+  protocol    = "none"
+  inherit_env = ["PATH"]
+}

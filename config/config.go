@@ -1,0 +1,216 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// File is what a configuration file says.
+type File struct {
+	// Spec is what to supervise. Its Config is the absolute path of the file;
+	// its StateDir and Socket are left for the program to fill, from
+	// [StateDir] and [SocketPaths].
+	Spec supervisor.Spec
+	// Socket and StateDir are what the supervisor block names, as absolute
+	// paths; "" when it does not.
+	Socket   string
+	StateDir string
+	Log      Log
+}
+
+// Log is how the supervisor itself logs.
+type Log struct {
+	Level  Level  // default info
+	Format Format // default text
+}
+
+// Level is the least severity that is logged. The words are those of hclog.
+type Level string
+
+// The levels.
+const (
+	LevelTrace Level = "trace"
+	LevelDebug Level = "debug"
+	LevelInfo  Level = "info"
+	LevelWarn  Level = "warn"
+	LevelError Level = "error"
+	LevelOff   Level = "off"
+)
+
+// Format is the form of a line of the log.
+type Format string
+
+// The formats.
+const (
+	FormatText Format = "text"
+	FormatJSON Format = "json"
+)
+
+// Options are what a file is read with. The zero value reads it as the binary
+// does.
+type Options struct {
+	// Vars are values of variables by name, as text; see [ParseVars]. They
+	// win over the environment and over defaults.
+	Vars map[string]string
+	// LookupEnv is where env("NAME") and HOSTSUP_VAR_name look; nil means
+	// os.LookupEnv.
+	LookupEnv func(name string) (string, bool)
+	// Self is the value of `self`; "" means the path of the running program.
+	Self string
+	// Dir is the folder that relative paths start from; "" means that of the
+	// file.
+	Dir string
+	// Stat is asked whether folders and programs exist, which only makes
+	// warnings. Nil means os.Stat in [Load] and not to ask in [Parse].
+	Stat func(path string) (fs.FileInfo, error)
+}
+
+// Load reads the file at path. With errors among the diagnostics, the File is
+// nil; warnings come with a File. Diagnostics are sorted by their place, and
+// are best shown with [Print].
+func Load(path string, opts Options) (*File, hcl.Diagnostics) {
+	src, err := readFile(path)
+	if err != nil {
+		return nil, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "cannot read " + path, Detail: err.Error()}}
+	}
+	if opts.Stat == nil {
+		opts.Stat = os.Stat
+	}
+	return Parse(src, path, opts)
+}
+
+var errTooLarge = fmt.Errorf("The file is larger than %s, which no configuration needs to be.", showSize(maxFile)) //nolint:staticcheck // shown as a sentence
+
+// readFile returns the content of a file, or why there is none in a sentence.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errors.New("There is no such file. Name one with -c FILE or in HOSTSUP_CONFIG.") //nolint:staticcheck
+	case errors.Is(err, fs.ErrPermission):
+		return nil, errors.New("This user may not read it.") //nolint:staticcheck
+	case err != nil:
+		return nil, sentence(err)
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.IsDir() {
+		return nil, fmt.Errorf("It is a folder. Name the file in it, such as %s.", filepath.Join(path, defaultFileName)) //nolint:staticcheck
+	}
+	src, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, sentence(err)
+	}
+	if len(src) > maxFile {
+		return nil, errTooLarge
+	}
+	return src, nil
+}
+
+// sentence is what the system said, without the path that is shown already.
+func sentence(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return errors.New(upperFirst(err.Error()) + ".")
+}
+
+// Parse reads src, which stands in the file called filename. See [Load].
+func Parse(src []byte, filename string, opts Options) (*File, hcl.Diagnostics) {
+	f, parsed, diags := parse(src, filename, opts)
+	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int {
+		return cmp.Compare(offset(a), offset(b))
+	})
+	attach(diags, src, parsed)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return f, diags
+}
+
+// offset is where a diagnostic belongs; those without a place come first.
+func offset(d *hcl.Diagnostic) int {
+	if d.Subject == nil {
+		return -1
+	}
+	return d.Subject.Start.Byte
+}
+
+var rootSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
+	{Type: "supervisor"},
+	{Type: "group", LabelNames: []string{"name"}},
+	hostHeader,
+	{Type: "variable", LabelNames: []string{"name"}},
+	{Type: "locals"},
+}}
+
+func parse(src []byte, filename string, opts Options) (*File, *hclsyntax.Body, hcl.Diagnostics) {
+	if len(src) > maxFile {
+		return nil, nil, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: filename + " is too large", Detail: errTooLarge.Error()}}
+	}
+	unclosed, diags := scan(src, filename)
+	if diags.HasErrors() {
+		return nil, nil, diags
+	}
+	parsed, diags := hclsyntax.ParseConfig(src, filename, hcl.InitialPos)
+	if diags.HasErrors() {
+		// What follows from half a file would be noise.
+		return nil, nil, syntax(diags, unclosed)
+	}
+	body := parsed.Body.(*hclsyntax.Body)
+
+	path, err := filepath.Abs(filename)
+	if err != nil { // no working folder
+		path = filename
+	}
+	if opts.Dir == "" {
+		opts.Dir = filepath.Dir(path)
+	}
+	if opts.LookupEnv == nil {
+		opts.LookupEnv = os.LookupEnv
+	}
+	if opts.Self == "" {
+		if opts.Self, err = os.Executable(); err != nil {
+			opts.Self = os.Args[0]
+		}
+	}
+	r := &reader{scope: newScope(opts.Self, opts.LookupEnv), dir: opts.Dir, stat: opts.Stat}
+	f := defaultFile()
+	f.Spec.Config = path
+	c := r.content(body, rootSchema)
+	kinds := c.Blocks.ByType()
+	r.variables(kinds["variable"], opts.Vars, opts.LookupEnv)
+	r.localValues(kinds["locals"])
+	for i, b := range kinds["supervisor"] {
+		if i > 0 {
+			r.twice(b, kinds["supervisor"][0].DefRange)
+			continue
+		}
+		r.section(b.Body, b.DefRange, supervisorSection(f))
+	}
+	t := r.tree(c.Blocks)
+	if len(t.hosts) == 0 && !r.diags.HasErrors() {
+		r.fail(hcl.Range{Filename: filename, Start: hcl.InitialPos, End: hcl.InitialPos}, "no host is configured",
+			"A supervisor needs at least one host: host \"NAME\" { command = [\"PROGRAM\"] }.")
+	}
+	for _, g := range t.groups {
+		for _, d := range g.hosts {
+			g.spec.Hosts = append(g.spec.Hosts, d.spec)
+		}
+		if len(g.spec.Hosts) > 0 {
+			f.Spec.Groups = append(f.Spec.Groups, g.spec)
+		}
+	}
+	return f, body, r.diags
+}

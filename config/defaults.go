@@ -1,0 +1,75 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// defaultHost is a host of which nothing but the name was said. The values are
+// those of the library: a file and a Go program that leave something out get
+// the same.
+func defaultHost() actors.HostSpec {
+	h := actors.HostSpec{}.WithDefaults()
+	h.Limits = codec.Limits{}.WithDefaults()
+	return h
+}
+
+func defaultFile() *File {
+	return &File{
+		Spec: supervisor.Spec{OnFailed: supervisor.Stay},
+		Log:  Log{Level: LevelInfo, Format: FormatText},
+	}
+}
+
+// Setting describes one argument of the file.
+type Setting struct {
+	Path    string // blocks and name: "host.restart.backoff.max"
+	Expect  string // what may be written: `a duration such as "5s"`
+	Default string // as it would be written; "" when there is none
+	Doc     string // what it is for
+}
+
+// Reference lists every argument of the file with its default, in the order
+// in which they are best explained. The list is made from the tables that the
+// file is read by and from the values that a spec starts from.
+func Reference() []Setting {
+	var out []Setting
+	var add func(prefix string, s section)
+	add = func(prefix string, s section) {
+		for _, set := range s.settings {
+			def := set.show()
+			if set.required {
+				def = ""
+			}
+			out = append(out, Setting{Path: prefix + s.name + "." + set.name, Expect: set.expect, Default: def, Doc: set.doc})
+		}
+		for _, sub := range s.sections {
+			add(prefix+s.name+".", sub)
+		}
+	}
+	add("", supervisorSection(defaultFile()))
+	add("", groupSection(&supervisor.GroupSpec{Strategy: lifecycle.OneForOne}))
+	d := &hostDecl{spec: defaultHost(), protocol: defaultProtocol}
+	d.spec.Transport = actors.TransportFD
+	add("", hostSection(d))
+	return out
+}
+
+// ReferenceTable renders [Reference] as a table in Markdown.
+func ReferenceTable() string {
+	var b strings.Builder
+	b.WriteString("| setting | default | takes | what it is for |\n|---|---|---|---|\n")
+	for _, s := range Reference() {
+		def := s.Default
+		if def != "" {
+			def = "`" + def + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Path, def, s.Expect, s.Doc)
+	}
+	return b.String()
+}

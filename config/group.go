@@ -1,0 +1,181 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// tree is what the group and host blocks of a file declare.
+type tree struct {
+	groups []*groupDecl
+	hosts  map[string]*hostDecl // the first of each name
+	names  map[string]taken
+}
+
+type groupDecl struct {
+	spec  supervisor.GroupSpec
+	hosts []*hostDecl
+}
+
+// taken is a name that is in use; hosts and groups share one space.
+type taken struct {
+	kind string
+	at   hcl.Range
+}
+
+var hostHeader = hcl.BlockHeaderSchema{Type: "host", LabelNames: []string{"name"}}
+
+// tree reads the group and host blocks in their order.
+func (r *reader) tree(blocks hcl.Blocks) *tree {
+	t := &tree{hosts: map[string]*hostDecl{}, names: map[string]taken{}}
+	for _, b := range blocks {
+		switch b.Type {
+		case "group":
+			r.group(t, b)
+		case "host": // a group of its own name
+			g := &groupDecl{spec: supervisor.GroupSpec{Name: b.Labels[0], Strategy: lifecycle.OneForOne}}
+			if r.addHost(t, g, b) {
+				t.groups = append(t.groups, g)
+			}
+		}
+	}
+	for _, g := range t.groups {
+		r.dependencies(t, g)
+	}
+	return t
+}
+
+func (r *reader) group(t *tree, b *hcl.Block) {
+	r.checkName("group", b)
+	g := &groupDecl{spec: supervisor.GroupSpec{Name: b.Labels[0], Strategy: lifecycle.OneForOne}}
+	free := r.take(t, "group", b)
+	r.section(b.Body, b.DefRange, groupSection(&g.spec), hostHeader)
+	c, _, _ := b.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{hostHeader}})
+	for _, h := range c.Blocks {
+		r.addHost(t, g, h)
+	}
+	if len(g.hosts) == 0 {
+		r.warn(b.DefRange, "group without hosts", "Group %q has no host block and does nothing.", b.Labels[0])
+	}
+	if free {
+		t.groups = append(t.groups, g)
+	}
+}
+
+// addHost reads a host into g; it is false when the name is taken.
+func (r *reader) addHost(t *tree, g *groupDecl, b *hcl.Block) bool {
+	r.checkName("host", b)
+	free := r.take(t, "host", b)
+	d := r.host(b, g.spec.Name)
+	g.hosts = append(g.hosts, d)
+	if free {
+		t.hosts[d.spec.Name] = d
+	}
+	return free
+}
+
+// take reserves the name of a block, or reports who has it.
+func (r *reader) take(t *tree, kind string, b *hcl.Block) bool {
+	name := b.Labels[0]
+	if by, ok := t.names[name]; ok {
+		detail := fmt.Sprintf("Line %d declares a %s with this name.", by.at.Start.Line, by.kind)
+		if kind == by.kind {
+			detail += fmt.Sprintf(" The names of %ss are unique in a file, also across groups.", kind)
+			if kind == "group" {
+				detail = detail[:strings.Index(detail, " The names")] + " Write its hosts into that one."
+			}
+		} else {
+			detail += " Hosts and groups share one space of names, so that a name says which of them is meant."
+		}
+		r.fail(b.LabelRanges[0], fmt.Sprintf("name %q is taken", name), "%s", detail)
+		return false
+	}
+	t.names[name] = taken{kind: kind, at: b.LabelRanges[0]}
+	return true
+}
+
+// dependencies checks depends_on of all hosts of a group.
+func (r *reader) dependencies(t *tree, g *groupDecl) {
+	edges := map[string]map[string]given{}
+	members := make([]lifecycle.Member, 0, len(g.hosts))
+	names := make([]string, 0, len(g.hosts))
+	for _, d := range g.hosts {
+		names = append(names, d.spec.Name)
+	}
+	for _, d := range g.hosts {
+		if t.hosts[d.spec.Name] != d {
+			continue // its name is taken: nobody can depend on it
+		}
+		m := lifecycle.Member{Name: d.spec.Name}
+		edges[d.spec.Name] = map[string]given{}
+		for _, e := range d.deps {
+			if r.dependency(t, d, e, names) {
+				name := e.val.AsString()
+				m.DependsOn = append(m.DependsOn, name)
+				edges[d.spec.Name][name] = e
+			}
+		}
+		members = append(members, m)
+	}
+	r.cycles(members, edges)
+}
+
+// dependency checks one element of depends_on by itself; it is false when the
+// element is wrong.
+func (r *reader) dependency(t *tree, d *hostDecl, e given, brothers []string) bool {
+	name := e.val.AsString()
+	other, ok := t.hosts[name]
+	switch {
+	case name == d.spec.Name:
+		e.fail(e.rng, fmt.Sprintf("host %q depends on itself", name), "Remove it from depends_on.")
+	case ok && other.group == d.group:
+		if other.spec.Start.Lazy && !d.spec.Start.Lazy {
+			r.warn(e.rng, fmt.Sprintf("host %q will start with the supervisor", name),
+				"It has eager = false, but %q is eager and needs it.", d.spec.Name)
+		}
+		return true
+	case ok:
+		where := fmt.Sprintf("in group %q", other.group)
+		if other.group == name {
+			where = "outside any group"
+		}
+		e.fail(e.rng, fmt.Sprintf("host %q is not in this group", name), "depends_on names hosts of the same group, and %q is %s.", name, where)
+	case slices.Contains(brothers, name): // its name is taken, which is reported
+	case t.names[name].kind == "group":
+		e.fail(e.rng, fmt.Sprintf("%q is a group", name), "depends_on names hosts, one by one.")
+	default:
+		detail := didYouMean(name, brothers)
+		if detail == "" {
+			detail = didYouMean(name, slices.Sorted(maps.Keys(t.hosts)))
+		}
+		e.fail(e.rng, fmt.Sprintf("no host %q is configured", name), "depends_on names hosts of the same group.%s", detail)
+	}
+	return false
+}
+
+// cycles reports dependencies in a circle, each once. After each the edge that
+// closes it is left out, and the rest is looked at again.
+func (r *reader) cycles(members []lifecycle.Member, edges map[string]map[string]given) {
+	for {
+		_, err := lifecycle.Order(members)
+		var oe *lifecycle.OrderError
+		if !errors.As(err, &oe) || len(oe.Cycle) < 2 {
+			return
+		}
+		from, to := oe.Cycle[len(oe.Cycle)-2], oe.Cycle[len(oe.Cycle)-1]
+		r.fail(edges[from][to].rng, "hosts depend on each other", "None of them could start first: %s.", strings.Join(oe.Cycle, " → "))
+		for i := range members {
+			if members[i].Name == from {
+				members[i].DependsOn = slices.DeleteFunc(members[i].DependsOn, func(n string) bool { return n == to })
+			}
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+)
+
+// hostDecl is a host as it stands in the file.
+type hostDecl struct {
+	spec     actors.HostSpec
+	protocol string // its name
+	group    string // of which it is a member
+	places
+	deps []given // elements of depends_on
+}
+
+// host reads a host block. The result can be used for its name even when the
+// rest is wrong.
+func (r *reader) host(b *hcl.Block, group string) *hostDecl {
+	d := &hostDecl{spec: defaultHost(), protocol: defaultProtocol, group: group}
+	d.spec.Name = b.Labels[0]
+	table := hostSection(d)
+	d.places = r.section(b.Body, b.DefRange, table)
+	d.spec.Protocol = protocols[d.protocol]()
+	h := &d.spec
+	r.speech(d, table)
+	back := h.Restart.Backoff
+	if back.Initial > back.Max && d.sound("restart.backoff.initial", "restart.backoff.max") {
+		initial, max := shortDuration(back.Initial), shortDuration(back.Max)
+		if at, ok := d.at["restart.backoff.max"]; ok {
+			r.fail(at, "invalid value for max", "The longest wait (%s) is shorter than the first one (initial, %s).", max, initial)
+		} else {
+			r.fail(d.at["restart.backoff.initial"], "invalid value for initial", "The first wait (%s) is longer than the longest (max, which is %s by default). Set max too.", initial, max)
+		}
+	}
+	r.resolveCommand(d)
+	return d
+}
+
+// speech completes what is only there for a host that is spoken to.
+func (r *reader) speech(d *hostDecl, table section) {
+	h := &d.spec
+	if h.Protocol == nil {
+		r.silent(d, table)
+		h.Limits = codec.Limits{}
+		return
+	}
+	if h.Transport == "" {
+		h.Transport = actors.TransportFD
+	}
+	if at, ok := d.at["messages.max_string"]; !ok {
+		h.Limits.String = h.Limits.Frame
+	} else if h.Limits.String > h.Limits.Frame && d.sound("messages.max_string", "messages.max_size") {
+		r.fail(at, "invalid value for max_string", "A string of %s cannot be part of a message of %s (max_size).",
+			showSize(int64(h.Limits.String)), showSize(int64(h.Limits.Frame)))
+	}
+}
+
+// silent refuses what has no meaning for a host that is not spoken to. It
+// would be ignored otherwise.
+func (r *reader) silent(d *hostDecl, table section) {
+	table.unspoken("", func(path string, whole bool) {
+		at, ok := d.at[path]
+		if !ok {
+			return
+		}
+		kind := "argument"
+		if whole {
+			kind = "block"
+		}
+		name := path[strings.LastIndexByte(path, '.')+1:]
+		r.fail(at, fmt.Sprintf("%s %q has no meaning here", kind, name), "Nothing is said to a host with protocol = %q. Remove %q, or choose another protocol.", noProtocol, name)
+	})
+}
+
+// resolveCommand makes a program that is named by a relative path absolute:
+// from dir when there is one, as the system would, else from the folder of
+// the file, so that it does not matter where the supervisor was started.
+func (r *reader) resolveCommand(d *hostDecl) {
+	if len(d.spec.Command) == 0 {
+		return
+	}
+	program := d.spec.Command[0]
+	if !strings.ContainsRune(filepath.ToSlash(program), '/') {
+		return
+	}
+	if !filepath.IsAbs(program) {
+		base := d.spec.Dir
+		if base == "" {
+			base = r.dir
+		}
+		program = filepath.Join(base, program)
+		d.spec.Command[0] = program
+	}
+	if r.isMissing(program) {
+		r.warn(d.at["command"], "program does not exist", "There is no %s (yet). Starting host %q will fail as long as that is so.", program, d.spec.Name)
+	}
+}
+
+func warnMissingDir(g given, dir string) {
+	if g.isMissing(dir) {
+		g.warn(g.rng, "folder does not exist", "There is no %s (yet). Starting the host will fail as long as that is so.", dir)
+	}
+}
+
+// isMissing says that a path is known not to exist.
+func (r *reader) isMissing(path string) bool {
+	if r.stat == nil {
+		return false
+	}
+	_, err := r.stat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// nameGaps is what cannot be in a name.
+var nameGaps = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// checkName reports a name that a host or group cannot have: names become
+// parts of file names, and are typed in a terminal.
+func (r *reader) checkName(kind string, b *hcl.Block) {
+	name, rng := b.Labels[0], b.LabelRanges[0]
+	if actors.CheckName(name) == nil {
+		return
+	}
+	detail := "A name has 1 to 63 letters, digits, dots, dashes and underscores, and begins with a letter or digit."
+	better := strings.Trim(nameGaps.ReplaceAllString(name, "-"), "._-")
+	if actors.CheckName(better) == nil {
+		detail += fmt.Sprintf(" %q would do.", better)
+	}
+	r.fail(rng, fmt.Sprintf("invalid name of a %s", kind), "%s", detail)
+}

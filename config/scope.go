@@ -1,0 +1,126 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// scope is what expressions can refer to: var.NAME, local.NAME, self and the
+// functions. A value that could not be had (its mistake is reported where it
+// is) is unknown, and what depends on it is silently left out.
+type scope struct {
+	base   *hcl.EvalContext // self and the functions
+	vars   map[string]cty.Value
+	locals map[string]cty.Value
+	ctx    *hcl.EvalContext // made from the above; nil when one of them has changed
+}
+
+func newScope(self string, lookupEnv func(string) (string, bool)) scope {
+	return scope{
+		base: &hcl.EvalContext{
+			Variables: map[string]cty.Value{"self": cty.StringVal(self)},
+			Functions: functions(lookupEnv),
+		},
+		vars:   map[string]cty.Value{},
+		locals: map[string]cty.Value{},
+	}
+}
+
+// context is the whole scope. It is not a child of base: the library makes
+// suggestions for misspelt names from one level only.
+func (s *scope) context() *hcl.EvalContext {
+	if s.ctx == nil {
+		vars := maps.Clone(s.base.Variables)
+		vars["var"] = cty.ObjectVal(s.vars)
+		vars["local"] = cty.ObjectVal(s.locals)
+		s.ctx = &hcl.EvalContext{Variables: vars, Functions: s.base.Functions}
+	}
+	return s.ctx
+}
+
+// eval evaluates an expression in the whole scope. It is false when there is
+// no value to go on with, which has been reported.
+func (r *reader) eval(expr hcl.Expression) (cty.Value, bool) {
+	if !r.declared(expr) {
+		return cty.DynamicVal, false
+	}
+	return r.evalIn(expr, r.scope.context())
+}
+
+// evalIn evaluates an expression in ctx. A panic of the expression library
+// (values it was not made for) becomes a diagnostic of the expression.
+func (r *reader) evalIn(expr hcl.Expression, ctx *hcl.EvalContext) (v cty.Value, ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.fail(expr.Range(), "expression cannot be evaluated", "The expression library gave up on it: %v.", p)
+			v, ok = cty.DynamicVal, false
+		}
+	}()
+	v, diags := expr.Value(ctx)
+	r.diags = append(r.diags, diags...)
+	if diags.HasErrors() {
+		return cty.DynamicVal, false
+	}
+	if !v.IsWhollyKnown() {
+		if !r.diags.HasErrors() { // it follows from no mistake that was reported
+			r.fail(expr.Range(), "expression has no value", "Its value cannot be told from what is in the file.")
+		}
+		return cty.DynamicVal, false
+	}
+	v, _ = v.UnmarkDeep()
+	return v, true
+}
+
+// declared says whether every var.NAME and local.NAME of expr is declared, and
+// reports those that are not: the library only knows that an object has no
+// such attribute.
+func (r *reader) declared(expr hcl.Expression) bool {
+	ok := true
+	for _, t := range expr.Variables() {
+		name, rng, is := member(t, "var")
+		if is {
+			if _, there := r.scope.vars[name]; !there {
+				ok = false
+				r.undeclared(rng, "variable", name, slices.Collect(maps.Keys(r.scope.vars)),
+					fmt.Sprintf("Declare it with: variable %q {}.", name))
+			}
+		}
+		name, rng, is = member(t, "local")
+		if is {
+			if _, there := r.scope.locals[name]; !there {
+				ok = false
+				r.undeclared(rng, "local value", name, slices.Collect(maps.Keys(r.scope.locals)),
+					"Declare it in a locals block.")
+			}
+		}
+	}
+	return ok
+}
+
+func (r *reader) undeclared(rng hcl.Range, kind, name string, have []string, how string) {
+	slices.Sort(have)
+	if s := didYouMean(name, have); s != "" {
+		how = s[1:]
+	}
+	r.fail(rng, "undeclared "+kind, "No %s %q is declared in this file. %s", kind, name, how)
+}
+
+// member takes `root.NAME` apart; is tells whether t has this form.
+func member(t hcl.Traversal, root string) (name string, rng hcl.Range, is bool) {
+	if len(t) < 2 || t.RootName() != root {
+		return "", hcl.Range{}, false
+	}
+	switch step := t[1].(type) {
+	case hcl.TraverseAttr:
+		return step.Name, t[:2].SourceRange(), true
+	case hcl.TraverseIndex:
+		if step.Key.Type() == cty.String {
+			return step.Key.AsString(), t[:2].SourceRange(), true
+		}
+	}
+	return "", hcl.Range{}, false
+}

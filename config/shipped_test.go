@@ -1,0 +1,195 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/lifecycle"
+)
+
+const shipped = "../config.hcl"
+
+var sameSpec = cmp.Options{
+	cmp.Comparer(func(a, b codec.Protocol) bool {
+		if a == nil || b == nil {
+			return a == b
+		}
+		return a.Name() == b.Name()
+	}),
+	cmpopts.EquateEmpty(),
+}
+
+// The shipped file runs wherever it is put, without a mistake or a warning.
+func TestShipped(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, diags := Load(shipped, Options{LookupEnv: func(string) (string, bool) { return "", false }})
+	if len(diags) > 0 {
+		t.Fatal(print(t, diags))
+	}
+	if f.Socket != "" || f.StateDir != "" {
+		t.Errorf("it sets a socket (%q) or a state folder (%q)", f.Socket, f.StateDir)
+	}
+	got := ""
+	for _, g := range f.Spec.Groups {
+		got += g.Name + ":"
+		for _, h := range g.Hosts {
+			p := "none"
+			if h.Protocol != nil {
+				p = h.Protocol.Name()
+			}
+			got += fmt.Sprintf(" %s %s lazy=%v after %v", h.Name, p, h.Start.Lazy, h.Start.DependsOn)
+			if p == "hostsup" && strings.Join(h.Command, " ") != self+" demo-host" {
+				t.Errorf("%s runs %q", h.Name, h.Command)
+			}
+		}
+		got += "\n"
+	}
+	want := "demo: store hostsup lazy=false after [] math hostsup lazy=false after [store] lazy hostsup lazy=true after []\n" +
+		"ticker: ticker none lazy=false after []\n"
+	if got != want {
+		t.Errorf("got:\n%s", got)
+	}
+}
+
+var commented = regexp.MustCompile(`^(\s*)# (\s*(?:[a-z_]+\s*=\s.*|[a-z_]+ \{.*|\}))$`)
+
+// What is commented out in the shipped file is right: as an example it is
+// accepted, and what is not called an example is the default.
+func TestShippedComments(t *testing.T) {
+	src, err := os.ReadFile(shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var examples, defaults strings.Builder
+	n := 0
+	for line := range strings.Lines(string(src)) {
+		line = strings.TrimSuffix(line, "\n")
+		m := commented.FindStringSubmatch(line)
+		if m != nil {
+			n++
+			line = m[1] + m[2]
+		}
+		fmt.Fprintln(&examples, line)
+		if m == nil || !strings.Contains(line, "# example") {
+			fmt.Fprintln(&defaults, line)
+		}
+	}
+	if n < 30 {
+		t.Errorf("only %d lines were found to be commented out", n)
+	}
+	opts := testOptions()
+	if _, diags := Parse([]byte(examples.String()), "config.hcl", opts); len(diags) > 0 {
+		t.Errorf("uncommented:\n%s", print(t, diags))
+	}
+	want, diags := Parse(src, "config.hcl", opts)
+	if len(diags) > 0 {
+		t.Fatal(print(t, diags))
+	}
+	got, diags := Parse([]byte(defaults.String()), "config.hcl", opts)
+	if len(diags) > 0 {
+		t.Fatalf("uncommented, without the examples:\n%s", print(t, diags))
+	}
+	if diff := cmp.Diff(want, got, sameSpec); diff != "" {
+		t.Errorf("these comments show something else than the default:\n%s", diff)
+	}
+}
+
+// The shipped file mentions every setting of a host but the seldom ones.
+func TestShippedComplete(t *testing.T) {
+	src, err := os.ReadFile(shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range Reference() {
+		if s.Path == "host.messages.max_string" {
+			continue
+		}
+		name := s.Path[strings.LastIndexByte(s.Path, '.')+1:]
+		if !regexp.MustCompile(`(?m)^[ #]*` + name + `\s*=`).Match(src) {
+			t.Errorf("%s is not shown", s.Path)
+		}
+	}
+}
+
+// Every default in the reference, written into a file, gives the same spec as
+// leaving it out: the list is what the reader does.
+func TestReferenceIsTrue(t *testing.T) {
+	plain, diags := Parse([]byte("group \"g\" {\n  host \"h\" {\n    command = [\"h\"]\n  }\n}\n"), "x.hcl", testOptions())
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	checked := 0
+	for _, s := range Reference() {
+		if s.Default == "" {
+			continue
+		}
+		checked++
+		parts := strings.Split(s.Path, ".")
+		text := parts[len(parts)-1] + " = " + s.Default + "\n"
+		for i := len(parts) - 2; i >= 1; i-- {
+			text = parts[i] + " {\n" + text + "}\n"
+		}
+		var src string
+		switch parts[0] {
+		case "supervisor":
+			src = "supervisor {\n" + text + "}\ngroup \"g\" {\n  host \"h\" {\n    command = [\"h\"]\n  }\n}\n"
+		case "group":
+			src = "group \"g\" {\n" + text + "  host \"h\" {\n    command = [\"h\"]\n  }\n}\n"
+		case "host":
+			src = "group \"g\" {\n  host \"h\" {\n    command = [\"h\"]\n" + text + "  }\n}\n"
+		}
+		got, diags := Parse([]byte(src), "x.hcl", testOptions())
+		if diags.HasErrors() {
+			t.Errorf("%s = %s is refused:\n%s", s.Path, s.Default, print(t, diags))
+			continue
+		}
+		if diff := cmp.Diff(plain, got, sameSpec); diff != "" {
+			t.Errorf("%s = %s is not the default:\n%s", s.Path, s.Default, diff)
+		}
+	}
+	if checked < 30 {
+		t.Errorf("only %d defaults were checked", checked)
+	}
+	golden(t, "testdata/reference.md", ReferenceTable())
+}
+
+// A spec from a file is complete: the library, which fills in defaults too,
+// changes nothing, not even what was set to zero on purpose.
+func TestComplete(t *testing.T) {
+	each(t, "testdata/good/*.hcl", func(t *testing.T, file string, src []byte) {
+		opts := testOptions()
+		f, diags := Parse(src, file, opts)
+		if diags.HasErrors() {
+			t.Fatal(print(t, diags))
+		}
+		for _, g := range f.Spec.Groups {
+			var members []lifecycle.Member
+			for _, h := range g.Hosts {
+				if diff := cmp.Diff(h, h.WithDefaults(), sameSpec); diff != "" {
+					t.Errorf("host %s:\n%s", h.Name, diff)
+				}
+				if err := h.Validate(); err != nil {
+					t.Error(err)
+				}
+				members = append(members, lifecycle.Member{Name: h.Name, DependsOn: h.Start.DependsOn})
+			}
+			if _, err := lifecycle.Order(members); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if diff := cmp.Diff(actors.HostSpec{Protocol: protocols[defaultProtocol]()}.WithDefaults().Limits, defaultHost().Limits); diff != "" {
+		t.Errorf("limits of messages:\n%s", diff)
+	}
+}

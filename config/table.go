@@ -1,0 +1,142 @@
+package config
+
+import (
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// The tables below say which settings there are. They are built around the
+// value that is being filled, which holds the defaults at first.
+
+func named(name, doc string, s setting) setting {
+	s.name, s.doc = name, doc
+	return s
+}
+
+// speaking marks a setting that has no meaning without a protocol.
+func speaking(s setting) setting {
+	s.speaks = true
+	return s
+}
+
+func supervisorSection(f *File) section {
+	return section{
+		name: "supervisor", doc: "The supervisor itself.",
+		settings: []setting{
+			named("socket", "control socket; default: see SocketPaths", path(&f.Socket, checkSocket)),
+			named("state_dir", "folder of log files and crash reports; default: see StateDir", path(&f.StateDir, nil)),
+			named("on_failed", "what a host that was given up means for the whole", choice(&f.Spec.OnFailed, supervisor.Stay, supervisor.Exit)),
+		},
+		sections: []section{{
+			name: "log", doc: "The supervisor's own log.",
+			settings: []setting{
+				named("level", "least severity that is logged", choice(&f.Log.Level, LevelTrace, LevelDebug, LevelInfo, LevelWarn, LevelError, LevelOff)),
+				named("format", "form of a line", choice(&f.Log.Format, FormatText, FormatJSON)),
+			},
+		}},
+	}
+}
+
+func groupSection(g *supervisor.GroupSpec) section {
+	return section{
+		name: "group", doc: "Hosts that share a fate.",
+		settings: []setting{
+			named("strategy", "which hosts are restarted with one that crashed: none, all, or those after it",
+				choice(&g.Strategy, lifecycle.OneForOne, lifecycle.OneForAll, lifecycle.RestForOne)),
+		},
+	}
+}
+
+// hostSection is the table of a host. What cannot be put into a HostSpec
+// directly goes into d.
+func hostSection(d *hostDecl) section {
+	h := &d.spec
+	neverRetry := h.Restart.RetryFailed == 0
+	retry := duration(&h.Restart.RetryFailed, &neverRetry)
+	return section{
+		name: "host", doc: "One process that is kept alive.",
+		settings: []setting{
+			named("command", "program, looked up in the supervisor's PATH, and its arguments", command(&h.Command)),
+			named("protocol", "language spoken with the process", protocolSetting(&d.protocol)),
+			speaking(named("transport", "how its bytes travel: a socket on fd 3, stdin and stdout, or a unix socket",
+				choice(&h.Transport, actors.TransportFD, actors.TransportStdio, actors.TransportUnix))),
+			named("dir", "working folder; default: the supervisor's", path(&h.Dir, warnMissingDir)),
+			named("env", "variables that are set; nothing is inherited but what inherit_env names", environment(&h.Env)),
+			named("inherit_env", "variables taken from the supervisor's environment", inherited(&h.InheritEnv)),
+			speaking(named("init", "handed to the host in the handshake", anything(&h.Init))),
+		},
+		sections: []section{
+			{
+				name: "start", doc: "When it starts, and how long that may take.",
+				settings: []setting{
+					named("eager", "start with the supervisor; false: at the first call, or when a host that depends on it starts", boolean(&h.Start.Lazy, true)),
+					speaking(named("timeout", "from spawn to the end of the handshake", duration(&h.Start.Timeout, nil))),
+					speaking(named("on_timeout", "then: kill it and count a crash, or report it as slow and keep it",
+						choice(&h.Start.OnTimeout, actors.TimeoutCrash, actors.TimeoutWait))),
+					named("depends_on", "hosts of the same group that must be running first", hostNames(&h.Start.DependsOn, &d.deps)),
+				},
+			},
+			{
+				name: "restart", doc: "What follows the end of its process.",
+				settings: []setting{
+					named("policy", "start again after a crash, after any end nobody asked for, or never",
+						choice(&h.Restart.Policy, lifecycle.OnCrash, lifecycle.Always, lifecycle.Never)),
+					named("max_crashes", "the crash within window that gives up", whole(&h.Restart.MaxCrashes, 1, 1_000_000)),
+					named("window", "time in which crashes are counted", duration(&h.Restart.Window, nil)),
+					named("retry_failed", "after which a host that was given up is tried again by itself", retry),
+					named("success_exit", "ends that count like an exit with 0", exits(&h.Restart.Success)),
+				},
+				sections: []section{{
+					name: "backoff", doc: "The wait before a restart; the first one in a while does not wait.",
+					settings: []setting{
+						named("initial", "the first wait", duration(&h.Restart.Backoff.Initial, nil)),
+						named("max", "the longest wait", duration(&h.Restart.Backoff.Max, nil)),
+						named("multiplier", "from one wait to the next", fraction(&h.Restart.Backoff.Multiplier, 1, 1000)),
+						named("jitter", "share of the wait that is left to chance", fraction(&h.Restart.Backoff.Jitter, 0, 1)),
+						named("healthy", "a life this long starts the waits anew", duration(&h.Restart.Backoff.Healthy, nil)),
+					},
+				}},
+			},
+			{
+				name: "unresponsive", doc: "When a running host counts as hung.", speaks: true,
+				settings: []setting{
+					named("after", "without a sign of life while something is unacknowledged", duration(&h.Liveness.After, nil)),
+					named("kill_after", "from unresponsive to killed; never only reports", duration(&h.Liveness.KillAfter, &h.Liveness.NeverKill)),
+					named("ping", "between pings, for protocols that have one", duration(&h.Liveness.Ping, nil)),
+				},
+			},
+			{
+				name: "requests", doc: "Bounds of the calls to it.", speaks: true,
+				settings: []setting{
+					named("timeout", "of a call that brings no deadline", duration(&h.Requests.Timeout, nil)),
+					named("max_pending", "calls open or waiting at once", whole(&h.Requests.MaxPending, 1, 1<<24)),
+					named("while_down", "calls while it is crashed or restarting: fail at once, or wait", choice(&h.Requests.WhileDown, actors.FailFast, actors.Queue)),
+				},
+			},
+			{
+				name: "messages", doc: "What it may send; more ends the connection.", speaks: true,
+				settings: []setting{
+					named("max_size", "of one message", size(&h.Limits.Frame, 1<<10, 1<<30)),
+					named("max_depth", "of lists and maps in each other", whole(&h.Limits.Depth, 8, 1024)),
+					named("max_elements", "list elements, map keys and map values of one message, together", whole(&h.Limits.Elements, 64, 1<<28)),
+					named("max_string", "of one string; default: max_size", size(&h.Limits.String, 1<<10, 1<<30)),
+				},
+			},
+			{
+				name: "stop", doc: "How it is asked to end.",
+				settings: []setting{
+					named("signal", "sent when saying goodbye was not enough", signal(&h.Stop.Signal)),
+					named("grace", "from the start of stopping until its whole process tree is killed", duration(&h.Stop.Grace, nil)),
+				},
+			},
+			{
+				name: "log", doc: "What it prints, kept in files under the state folder.",
+				settings: []setting{
+					named("max_size", "of one file", size(&h.Log.MaxSize, 1<<10, 1<<40)),
+					named("files", "kept, the current one included", whole(&h.Log.Files, 1, 10_000)),
+				},
+			},
+		},
+	}
+}

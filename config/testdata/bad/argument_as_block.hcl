@@ -1,0 +1,7 @@
+# an argument written like a block
+host "web" {
+  command = ["web"]
+  env {
+    A = "1"
+  }
+}

@@ -1,0 +1,6 @@
+# an argument outside any block
+command = ["web"]
+
+host "web" {
+  command = ["web"]
+}

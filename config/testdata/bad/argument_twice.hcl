@@ -1,0 +1,5 @@
+# an argument written twice
+host "web" {
+  command = ["web"]
+  command = ["other"]
+}

@@ -1,0 +1,8 @@
+# a command without anything
+host "web" {
+  command = []
+}
+
+host "blank" {
+  command = ["", "x"]
+}

@@ -1,0 +1,4 @@
+# characters that a terminal would obey
+host "web" {
+  command = [[31m"web"]
+}

@@ -1,0 +1,5 @@
+# a folder without a name
+host "web" {
+  command = ["web"]
+  dir = ""
+}

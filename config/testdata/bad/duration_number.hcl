@@ -1,0 +1,10 @@
+# durations without a unit
+host "web" {
+  command = ["web"]
+  start {
+    timeout = 60
+  }
+  stop {
+    grace = "5"
+  }
+}

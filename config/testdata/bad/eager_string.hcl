@@ -1,0 +1,7 @@
+# a boolean in quotes
+host "web" {
+  command = ["web"]
+  start {
+    eager = "true"
+  }
+}

@@ -1,0 +1,4 @@
+# a function with wrong arguments
+host "web" {
+  command = ["web", join(",", "a"), upper()]
+}

@@ -1,0 +1,4 @@
+# a function that does not exist
+host "web" {
+  command = ["web", uper("x")]
+}

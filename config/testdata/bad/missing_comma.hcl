@@ -1,0 +1,4 @@
+# a list without a comma
+host "web" {
+  command = ["web" "-x"]
+}

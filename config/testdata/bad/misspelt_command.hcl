@@ -1,0 +1,4 @@
+# the command is misspelt: one mistake, not two
+host "web" {
+  comand = ["web"]
+}

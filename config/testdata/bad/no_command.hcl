@@ -1,0 +1,4 @@
+# a host without a command
+host "web" {
+  dir = "/srv"
+}

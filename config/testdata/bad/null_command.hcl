@@ -1,0 +1,4 @@
+# a command that is null
+host "web" {
+  command = null
+}

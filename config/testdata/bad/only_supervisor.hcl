@@ -1,0 +1,4 @@
+# a supervisor without a host
+supervisor {
+  on_failed = "exit"
+}

@@ -1,0 +1,5 @@
+# a protocol with a slip
+host "web" {
+  command = ["web"]
+  protocol = "hostup"
+}

@@ -1,0 +1,5 @@
+# a protocol that does not exist
+host "web" {
+  command = ["web"]
+  protocol = "grpc"
+}

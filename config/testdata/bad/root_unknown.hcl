@@ -1,0 +1,4 @@
+# a name that means nothing
+host "web" {
+  command = [slef, "demo-host"]
+}

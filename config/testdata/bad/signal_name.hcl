@@ -1,0 +1,7 @@
+# signals that do not exist
+host "web" {
+  command = ["web"]
+  stop {
+    signal = "SIGTERMINATE"
+  }
+}

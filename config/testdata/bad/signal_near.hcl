@@ -1,0 +1,7 @@
+# a signal with a slip
+host "web" {
+  command = ["web"]
+  stop {
+    signal = "TREM"
+  }
+}

@@ -1,0 +1,4 @@
+# strings in single quotes
+host "web" {
+  command = ['web']
+}

@@ -1,0 +1,7 @@
+# a size without a unit
+host "web" {
+  command = ["web"]
+  log {
+    max_size = 1048576
+  }
+}

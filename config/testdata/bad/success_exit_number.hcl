@@ -1,0 +1,7 @@
+# one exit code, not in a list
+host "web" {
+  command = ["web"]
+  restart {
+    success_exit = 3
+  }
+}

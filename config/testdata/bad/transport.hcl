@@ -1,0 +1,5 @@
+# a transport that does not exist
+host "web" {
+  command = ["web"]
+  transport = "tcp"
+}

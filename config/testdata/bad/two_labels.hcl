@@ -1,0 +1,4 @@
+# a host with two names
+host "web" "server" {
+  command = ["web"]
+}

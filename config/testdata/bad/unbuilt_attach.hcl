@@ -1,0 +1,5 @@
+# an argument that is planned: attach
+host "web" {
+  command = ["web"]
+  attach = true
+}

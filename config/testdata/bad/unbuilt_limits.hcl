@@ -1,0 +1,7 @@
+# a block that is planned: limits
+host "web" {
+  command = ["web"]
+  limits {
+    anything = "goes"
+  }
+}

@@ -1,0 +1,3 @@
+# a block that is never closed
+host "web" {
+  command = ["web"]

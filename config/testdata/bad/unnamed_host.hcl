@@ -1,0 +1,4 @@
+# a host without a name
+host {
+  command = ["web"]
+}

@@ -1,0 +1,4 @@
+# text in Latin-1
+host "web" {
+  command = ["café"]
+}

@@ -1,0 +1,12 @@
+# a default that refers to another variable
+variable "a" {
+  default = "x"
+}
+
+variable "b" {
+  default = var.a
+}
+
+host "web" {
+  command = ["web"]
+}

@@ -1,0 +1,4 @@
+# a file in another language
+hosts:
+  - name: web
+    command: [web]

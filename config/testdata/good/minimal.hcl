@@ -1,0 +1,4 @@
+# the least there can be: everything else is a default
+host "alone" {
+  command = ["true"]
+}
