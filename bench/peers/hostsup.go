@@ -1,0 +1,80 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec/hostsup"
+	"github.com/hostsup/hostsup/extension/demo"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// DemoHost is the host that [DemoSpec] describes: extension/demo in this same
+// binary.
+func DemoHost() int { return demo.Main(context.Background()) }
+
+// DemoSpec is a supervisor with one host named echo.
+func DemoSpec(maxPending int) (supervisor.Spec, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return supervisor.Spec{}, err
+	}
+	h := actors.HostSpec{Name: "echo", Command: []string{self, "demo-host"}, Protocol: hostsup.New()}
+	h.Requests.MaxPending = maxPending
+	h.Requests.Timeout = time.Hour
+	return supervisor.Spec{Groups: []supervisor.GroupSpec{{Name: "echo", Hosts: []supervisor.HostSpec{h}}}}, nil
+}
+
+// hostsupPeer goes the way of a program that uses the library: a supervisor, a
+// host started by it, Host.Call.
+func hostsupPeer() Peer {
+	return Peer{
+		Name: "hostsup",
+		Dial: func() (Conn, error) { return dialHostsup(0) },
+	}
+}
+
+func dialHostsup(maxPending int) (Conn, error) {
+	spec, err := DemoSpec(maxPending)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	s, err := supervisor.Start(context.Background(), spec)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Ready(ctx); err != nil {
+		return nil, errors.Join(err, s.Stop(ctx))
+	}
+	h, err := s.Host("echo")
+	if err != nil {
+		return nil, errors.Join(err, s.Stop(ctx))
+	}
+	return &hostsupConn{s: s, h: h}, nil
+}
+
+type hostsupConn struct {
+	s *supervisor.Supervisor
+	h *supervisor.Host
+}
+
+func (c *hostsupConn) Echo(ctx context.Context, payload []byte) ([]byte, error) {
+	var out []byte
+	err := c.h.Call(ctx, "echo", payload, &out)
+	return out, err
+}
+
+func (c *hostsupConn) Park(ctx context.Context) error {
+	return c.h.Call(ctx, "sleep", map[string]int{"ms": int(time.Hour / time.Millisecond)}, nil)
+}
+
+func (c *hostsupConn) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return c.s.Stop(ctx)
+}
