@@ -256,13 +256,17 @@ func (c *Cursor) explain(f fault) (error, string) {
 	}
 	what := typeName(rest[0])
 	n, head, _ := sized(rest)
-	if whole[rest[0]] > 1 && what != "str" {
+	switch what {
+	case "array", "map", "str", "bin", "ext":
+		if head <= len(rest) {
+			what = fmt.Sprintf("%s of %d", what, n)
+			break
+		}
+		head = 1
+	default:
 		head = 1
 	}
-	if head > 1 && len(rest) >= head || what == "array" || what == "map" || what == "str" {
-		what = fmt.Sprintf("%s of %d", what, n)
-	}
-	left := plural(max(len(rest)-max(head, 1), 0), "byte")
+	left := plural(len(rest)-head, "byte")
 	switch f {
 	case truncated:
 		return codec.ErrTruncated, fmt.Sprintf("%s, %s left", what, left)

@@ -27,6 +27,7 @@ type Cursor struct {
 
 	limitDepth    int
 	limitElements int
+	limitStr      int
 
 	fault fault
 	want  string
@@ -39,14 +40,14 @@ func NewCursor(b []byte, lim codec.Limits) Cursor {
 	depth := min(lim.Depth, MaxDepth)
 	return Cursor{
 		b: b, depth: depth, elements: lim.Elements, str: lim.String,
-		limitDepth: depth, limitElements: lim.Elements,
+		limitDepth: depth, limitElements: lim.Elements, limitStr: lim.String,
 	}
 }
 
 // Reset starts again at the front of other bytes, under the same limits.
 func (c *Cursor) Reset(b []byte) {
 	c.b, c.pos = b, 0
-	c.depth, c.elements = c.limitDepth, c.limitElements
+	c.depth, c.elements, c.str = c.limitDepth, c.limitElements, c.limitStr
 	c.maps, c.exts = 0, 0
 	c.fault = ok
 }
@@ -254,14 +255,12 @@ func (c *Cursor) strSlow(hi int) ([]byte, bool) {
 			return nil, c.fail(wrongType, "str")
 		}
 	}
-	// The bound is this field's, or the general one.
-	was := c.str
-	c.str = min(hi, was)
+	c.str = min(hi, c.limitStr) // for this string only, and for the wording of its fault
 	if f := c.skip(); f != ok {
 		c.fault = f
 		return nil, false
 	}
-	c.str = was
+	c.str = c.limitStr
 	_, head, _ := sized(c.b[start:])
 	return c.b[start+head : c.pos : c.pos], true
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/hostsup/hostsup/codec"
 )
 
-// maxDecoded bounds what a value decoded without a type may take in memory,
-// by the estimate of [Cursor]'s counts: the worst bytes blow up a hundredfold.
-const maxDecoded = 512 << 20
+// maxDecoded bounds, in bytes, what a value that is decoded into anys or maps
+// may take in memory, by an estimate: the worst bytes blow up a hundredfold.
+const maxDecoded = 256 << 20
 
 // ErrTarget means that what was given to [Encoding.Unmarshal] cannot be
 // decoded into: it is no pointer, or a nil one.
@@ -67,9 +67,10 @@ func (Encoding) Marshal(v any) (codec.Raw, error) {
 // is checked against the default limits before anything is decoded; a nil out
 // is all that this does. A *[codec.Raw] gets a copy.
 //
-// A pointer to any, map[string]any or []any is decoded without the library,
-// within 512 MiB by estimate. Other targets are bounded by the default number
-// of elements times the size of their Go type.
+// A value of so many elements and maps that it may take more than 256 MiB
+// once decoded is [codec.ErrElements] for a target that holds an any or a map.
+// Other targets are bounded by the default number of elements times the size
+// of their Go type.
 func (Encoding) Unmarshal(raw codec.Raw, out any) error {
 	if len(raw) == 0 {
 		raw = nilRaw
@@ -107,11 +108,14 @@ func (Encoding) Unmarshal(raw codec.Raw, out any) error {
 		}
 		return genericInto(&c, out)
 	}
-	if v := reflect.ValueOf(out); v.Kind() != reflect.Pointer || v.IsNil() {
+	v := reflect.ValueOf(out)
+	if v.Kind() != reflect.Pointer || v.IsNil() {
 		return fmt.Errorf("%w: %T", ErrTarget, out)
 	}
-	if err := c.affordable(); err != nil {
-		return err
+	if heavy(v.Type()) {
+		if err := c.affordable(); err != nil {
+			return err
+		}
 	}
 	d := decoders.Get().(*decoder)
 	d.reset(raw, c.exts > 0)
