@@ -1,0 +1,87 @@
+package control
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/capture"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// Supervisor is what a Server speaks for; [Over] makes one of a running tree.
+// Its methods are called concurrently.
+type Supervisor interface {
+	Status() supervisor.Status
+	Events(ctx context.Context, follow bool) iter.Seq[supervisor.Event]
+	Crashes(host string) ([]actors.CrashReport, error)
+	Crash(id string) (*actors.CrashReport, error)
+	Host(name string) (Host, error)
+}
+
+// Host is one host of a [Supervisor].
+type Host interface {
+	Status() actors.HostStatus
+	Encoding() codec.Encoding // nil: it cannot be called
+	Call(ctx context.Context, c Call) (codec.Raw, error)
+	Stream(ctx context.Context, c Call) iter.Seq2[codec.Raw, error]
+	Notify(ctx context.Context, method string, params codec.Raw) error
+	Start(ctx context.Context) error
+	Stop(ctx context.Context) error
+	Restart(ctx context.Context) error
+	Reset(ctx context.Context) error
+	Wait(ctx context.Context, states ...lifecycle.State) error
+	History(n int) ([]capture.Line, error)
+	Follow(ctx context.Context, n int) iter.Seq[capture.Line]
+}
+
+// Call is what to ask a host for.
+type Call struct {
+	Method     string
+	Params     codec.Raw
+	Timeout    time.Duration // 0: the host's own
+	Idempotent bool          // may be sent again to the next life
+}
+
+// Over lets a Server speak for sup.
+func Over(sup *supervisor.Supervisor) Supervisor { return tree{sup} }
+
+type tree struct{ *supervisor.Supervisor }
+
+func (t tree) Host(name string) (Host, error) {
+	h, err := t.Supervisor.Host(name)
+	if err != nil {
+		return nil, err
+	}
+	return member{h}, nil
+}
+
+type member struct{ *supervisor.Host }
+
+func (m member) Call(ctx context.Context, c Call) (codec.Raw, error) {
+	var out codec.Raw
+	err := m.Host.Call(ctx, c.Method, c.Params, &out, c.options()...)
+	return out, err
+}
+
+func (m member) Stream(ctx context.Context, c Call) iter.Seq2[codec.Raw, error] {
+	return m.Host.Stream(ctx, c.Method, c.Params, c.options()...)
+}
+
+func (m member) Notify(ctx context.Context, method string, params codec.Raw) error {
+	return m.Host.Notify(ctx, method, params)
+}
+
+func (c Call) options() []supervisor.CallOption {
+	var opts []supervisor.CallOption
+	if c.Timeout > 0 {
+		opts = append(opts, supervisor.Timeout(c.Timeout))
+	}
+	if c.Idempotent {
+		opts = append(opts, supervisor.Idempotent())
+	}
+	return opts
+}

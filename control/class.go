@@ -1,0 +1,86 @@
+package control
+
+import (
+	"net/http"
+
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// Class names what went wrong, for scripts: it is the "class" of an error in
+// JSON and stands in front of the message in a terminal. Classes are added,
+// never renamed.
+type Class string
+
+// The classes of errors.
+const (
+	HostError    Class = "host_error"     // the host answered with an error of its own
+	Crashed      Class = "crashed"        // the host's process ended before it answered
+	Unresponsive Class = "unresponsive"   // the host was killed for giving no sign of life
+	TimedOut     Class = "timed_out"      // the deadline passed first
+	Cancelled    Class = "cancelled"      // the caller went away
+	Overloaded   Class = "overloaded"     // max_pending requests are open already
+	Stopped      Class = "stopped"        // the host is stopped or stopping
+	Failed       Class = "failed"         // the host was given up
+	NoSuchMethod Class = "no_such_method" // the host does not know the method
+	NoProtocol   Class = "no_protocol"    // protocol = "none": there is nobody to call
+	NoSuchHost   Class = "no_such_host"   // no host of that name is configured
+	NoSuchCrash  Class = "no_such_crash"  // no crash report of that id is kept
+	Invalid      Class = "invalid"        // the request itself is wrong
+	TooLarge     Class = "too_large"      // the request is over the server's limit
+	Closed       Class = "closed"         // the supervisor is stopping or has stopped
+	Forbidden    Class = "forbidden"      // the socket's owner does not let this user in
+	Unknown      Class = "unknown"        // the supervisor does not know what was asked: another version
+	Internal     Class = "internal"       // none of the above
+
+	NoSupervisor Class = "no_supervisor" // client: nobody listens at the socket
+	Disconnected Class = "disconnected"  // client: the supervisor went away before it answered
+)
+
+// classes is the one table of what each class is as an HTTP status and as an
+// error of the supervisor. Order matters: an error is of the first class whose
+// sentinel it is.
+var classes = []struct {
+	class  Class
+	status int
+	is     error // nil: the class has no sentinel
+}{
+	{NoSuchHost, http.StatusNotFound, supervisor.ErrNoHost},
+	{NoSuchCrash, http.StatusNotFound, supervisor.ErrNoCrash},
+	{NoSuchMethod, http.StatusNotFound, supervisor.ErrNoSuchMethod},
+	{NoProtocol, http.StatusConflict, supervisor.ErrNoProtocol},
+	{Unresponsive, http.StatusBadGateway, supervisor.ErrUnresponsive},
+	{Crashed, http.StatusBadGateway, supervisor.ErrCrashed},
+	{Overloaded, http.StatusServiceUnavailable, supervisor.ErrOverloaded},
+	{Stopped, http.StatusConflict, supervisor.ErrStopped},
+	{Failed, http.StatusConflict, supervisor.ErrFailed},
+	{Closed, http.StatusServiceUnavailable, supervisor.ErrClosed},
+	{TimedOut, http.StatusGatewayTimeout, supervisor.ErrTimeout},
+	{Cancelled, statusClientGone, supervisor.ErrCancelled},
+	{HostError, http.StatusBadGateway, nil},
+	{Invalid, http.StatusBadRequest, nil},
+	{TooLarge, http.StatusRequestEntityTooLarge, nil},
+	{Forbidden, http.StatusForbidden, nil},
+	{Unknown, http.StatusNotFound, nil},
+	{Internal, http.StatusInternalServerError, nil},
+}
+
+// statusClientGone is what a caller that has gone away would have got.
+const statusClientGone = 499
+
+func (c Class) status() int {
+	for _, row := range classes {
+		if row.class == c {
+			return row.status
+		}
+	}
+	return http.StatusInternalServerError
+}
+
+func (c Class) sentinel() error {
+	for _, row := range classes {
+		if row.class == c {
+			return row.is
+		}
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+// Package controltest is a supervisor without processes, for tests of what
+// talks to one over a control socket.
+package controltest
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/internal/capture"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// Supervisor is a [control.Supervisor] that says what its fields say. The
+// fields are set before it is served.
+type Supervisor struct {
+	Info    supervisor.Info
+	Groups  []actors.GroupStatus
+	Members []*Host
+	History []supervisor.Event
+	Live    chan supervisor.Event // what comes to those who follow; closed: the supervisor has stopped
+	Reports []actors.CrashReport
+}
+
+var _ control.Supervisor = (*Supervisor)(nil)
+
+// Status returns what the fields say.
+func (s *Supervisor) Status() supervisor.Status {
+	st := supervisor.Status{Supervisor: s.Info, Groups: s.Groups}
+	for _, h := range s.Members {
+		st.Hosts = append(st.Hosts, h.Status())
+	}
+	return st
+}
+
+// Host finds one of Members.
+func (s *Supervisor) Host(name string) (control.Host, error) {
+	for _, h := range s.Members {
+		if h.Status().Name == name {
+			return h, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %q", supervisor.ErrNoHost, name)
+}
+
+// Events yields History, then what Live brings.
+func (s *Supervisor) Events(ctx context.Context, follow bool) iter.Seq[supervisor.Event] {
+	return follower(ctx, s.History, s.Live, follow)
+}
+
+// Crashes returns Reports.
+func (s *Supervisor) Crashes(host string) ([]actors.CrashReport, error) {
+	var out []actors.CrashReport
+	for _, c := range s.Reports {
+		if host == "" || c.Host == host {
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+// Crash finds one of Reports.
+func (s *Supervisor) Crash(id string) (*actors.CrashReport, error) {
+	for _, c := range s.Reports {
+		if c.ID == id {
+			return &c, nil
+		}
+	}
+	return nil, supervisor.ErrNoCrash
+}
+
+// Host is a [control.Host] that does what its fields say. A nil function does
+// nothing and succeeds.
+type Host struct {
+	Enc      codec.Encoding
+	Output   []capture.Line
+	Live     chan capture.Line // what comes to those who follow
+	OnCall   func(ctx context.Context, c control.Call) (codec.Raw, error)
+	OnStream func(ctx context.Context, c control.Call) iter.Seq2[codec.Raw, error]
+	OnVerb   func(ctx context.Context, verb string) error // start, stop, restart, reset, wait
+
+	mu     sync.Mutex
+	status actors.HostStatus
+}
+
+var _ control.Host = (*Host)(nil)
+
+// NewHost makes a host with a status.
+func NewHost(st actors.HostStatus) *Host { return &Host{status: st} }
+
+// Set changes the status.
+func (h *Host) Set(change func(*actors.HostStatus)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change(&h.status)
+}
+
+// Status returns what [Host.Set] left.
+func (h *Host) Status() actors.HostStatus {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.status
+}
+
+// Encoding returns Enc.
+func (h *Host) Encoding() codec.Encoding { return h.Enc }
+
+// Call asks OnCall.
+func (h *Host) Call(ctx context.Context, c control.Call) (codec.Raw, error) {
+	if h.OnCall == nil {
+		return c.Params, nil
+	}
+	return h.OnCall(ctx, c)
+}
+
+// Stream asks OnStream.
+func (h *Host) Stream(ctx context.Context, c control.Call) iter.Seq2[codec.Raw, error] {
+	if h.OnStream == nil {
+		return func(func(codec.Raw, error) bool) {}
+	}
+	return h.OnStream(ctx, c)
+}
+
+// Notify tells OnCall and drops the result.
+func (h *Host) Notify(ctx context.Context, method string, params codec.Raw) error {
+	_, err := h.Call(ctx, control.Call{Method: method, Params: params})
+	return err
+}
+
+// Start asks OnVerb.
+func (h *Host) Start(ctx context.Context) error { return h.verb(ctx, "start", lifecycle.Running) }
+
+// Stop asks OnVerb.
+func (h *Host) Stop(ctx context.Context) error { return h.verb(ctx, "stop", lifecycle.Stopped) }
+
+// Restart asks OnVerb.
+func (h *Host) Restart(ctx context.Context) error { return h.verb(ctx, "restart", lifecycle.Running) }
+
+// Reset asks OnVerb.
+func (h *Host) Reset(ctx context.Context) error { return h.verb(ctx, "reset", "") }
+
+// Wait asks OnVerb.
+func (h *Host) Wait(ctx context.Context, _ ...lifecycle.State) error { return h.verb(ctx, "wait", "") }
+
+func (h *Host) verb(ctx context.Context, verb string, to lifecycle.State) error {
+	if h.OnVerb != nil {
+		if err := h.OnVerb(ctx, verb); err != nil {
+			return err
+		}
+	}
+	if to != "" {
+		h.Set(func(st *actors.HostStatus) { st.State = to })
+	}
+	return nil
+}
+
+// History returns the end of Output.
+func (h *Host) History(n int) ([]capture.Line, error) {
+	return h.Output[max(0, len(h.Output)-n):], nil
+}
+
+// Follow yields the end of Output, then what Live brings.
+func (h *Host) Follow(ctx context.Context, n int) iter.Seq[capture.Line] {
+	past, _ := h.History(n) // has no error
+	return follower(ctx, past, h.Live, true)
+}
+
+func follower[T any](ctx context.Context, past []T, live <-chan T, follow bool) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, v := range past {
+			if !yield(v) {
+				return
+			}
+		}
+		for follow {
+			select {
+			case v, ok := <-live:
+				if !ok || !yield(v) {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}

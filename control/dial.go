@@ -1,0 +1,50 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+)
+
+// dial connects to the control socket, whatever address it is asked for, and
+// says in words for a person why it cannot.
+func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	if err := checkPath(c.socket); err != nil {
+		return nil, invalid(err.Error())
+	}
+	if err := checkFolder(filepath.Dir(c.socket)); err != nil {
+		return nil, &Error{Class: Forbidden, Message: err.Error()}
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", c.socket)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, os.ErrPermission):
+		return nil, &Error{Class: Forbidden, Message: denied(c.socket)}
+	default:
+		return nil, &Error{Class: NoSupervisor,
+			Message: fmt.Sprintf(`no supervisor at %s: start one with "hostsup run"`, c.socket)}
+	}
+	if err := checkServer(conn, c.socket); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// denied says who may use the socket.
+func denied(socket string) string {
+	info, err := os.Stat(socket)
+	if err != nil {
+		return fmt.Sprintf("permission denied on %s: you (uid %d) may not enter its folder", socket, os.Geteuid())
+	}
+	text := fmt.Sprintf("permission denied on %s (mode %#o)", socket, info.Mode().Perm())
+	if uid := ownerOf(info); uid >= 0 {
+		text += fmt.Sprintf(": it belongs to uid %d and you are uid %d; run this as that user or as root", uid, os.Geteuid())
+	}
+	return text
+}

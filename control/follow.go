@@ -1,0 +1,119 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/hostsup/hostsup/internal/capture"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// Events returns the history and, with follow, what comes until ctx or the
+// supervisor ends. An event that has only Lost set says how many were missed.
+// An error is the last element.
+func (c *Client) Events(ctx context.Context, follow bool) iter.Seq2[supervisor.Event, error] {
+	query := url.Values{"follow": {strconv.FormatBool(follow)}}
+	return func(yield func(supervisor.Event, error) bool) {
+		for text, err := range c.lines(ctx, http.MethodGet, prefix+"/events"+queryOf(query), nil) {
+			var ev supervisor.Event
+			var lost lostLine
+			if err == nil {
+				err = errors.Join(json.Unmarshal(text, &ev), json.Unmarshal(text, &lost))
+				ev.Lost = lost.Lost
+			}
+			if err != nil {
+				yield(ev, c.broken(ctx, err))
+				return
+			}
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Logs returns the last n lines of a host's output and, with follow, what
+// comes until ctx or the supervisor ends. An error is the last element.
+func (c *Client) Logs(ctx context.Context, host string, n int, follow bool) iter.Seq2[capture.Line, error] {
+	query := url.Values{"n": {strconv.Itoa(n)}, "follow": {strconv.FormatBool(follow)}}
+	return func(yield func(capture.Line, error) bool) {
+		for text, err := range c.lines(ctx, http.MethodGet, hostPath(host, "logs")+queryOf(query), nil) {
+			var ln capture.Line
+			if err == nil {
+				err = json.Unmarshal(text, &ln)
+			}
+			if err != nil {
+				yield(ln, c.broken(ctx, err))
+				return
+			}
+			if !yield(ln, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Stream asks a host for a streamed result and returns its elements. Leaving
+// the loop cancels the request. An error is the last element.
+func (c *Client) Stream(ctx context.Context, q Request) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		for text, err := range c.lines(ctx, http.MethodPost, hostPath(q.Host, "call"), q.body(true)) {
+			var line itemLine
+			if err == nil {
+				err = json.Unmarshal(text, &line)
+			}
+			if err != nil {
+				yield(nil, c.broken(ctx, err))
+				return
+			}
+			if !yield(line.Item, nil) {
+				return
+			}
+		}
+	}
+}
+
+// lines returns the documents of a stream up to its end. A stream that was cut
+// off is an error.
+func (c *Client) lines(ctx context.Context, method, path string, body any) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		res, err := c.do(ctx, method, path, body)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer func() { _ = res.Body.Close() }()
+		for dec := json.NewDecoder(res.Body); ; {
+			var text json.RawMessage
+			err := dec.Decode(&text)
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			var last endLine
+			if err == nil {
+				err = json.Unmarshal(text, &last)
+			}
+			switch {
+			case err != nil:
+				yield(nil, c.broken(ctx, err))
+				return
+			case last.Error != nil:
+				yield(nil, last.Error)
+				return
+			case last.End:
+				return
+			}
+			if !yield(text, nil) {
+				return
+			}
+		}
+	}
+}

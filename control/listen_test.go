@@ -1,0 +1,241 @@
+//go:build unix
+
+package control_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/control/controltest"
+)
+
+func listen(t *testing.T, path string) *control.Listener {
+	t.Helper()
+	l, err := control.Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+func mode(t *testing.T, path string) os.FileMode {
+	t.Helper()
+	info, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Mode()
+}
+
+func TestListenMakesPrivateFilesAndRemovesThem(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	path := filepath.Join(dir, "s")
+	l := listen(t, path)
+	if got := mode(t, dir).Perm(); got != 0o700 {
+		t.Errorf("folder has mode %#o", got)
+	}
+	if got := mode(t, path); got != os.ModeSocket|0o600 {
+		t.Errorf("socket has mode %v", got)
+	}
+	if got := mode(t, path+".lock").Perm(); got != 0o600 {
+		t.Errorf("lock has mode %#o", got)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+}
+
+func TestListenRefusesALiveOwner(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	listen(t, path)
+	_, err := control.Listen(path)
+	var used *control.InUseError
+	if !errors.As(err, &used) || used.PID != os.Getpid() || used.Socket != path {
+		t.Errorf("got %v", err)
+	}
+	if mode(t, path).Type() != os.ModeSocket {
+		t.Error("the owner's socket is gone")
+	}
+}
+
+// Without the lock, whoever answers at the socket is its owner all the same.
+func TestListenRefusesASocketThatAnswers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	other, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	_, err = control.Listen(path)
+	var used *control.InUseError
+	if !errors.As(err, &used) || used.PID != os.Getpid() {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Lstat(path + ".lock"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("lock: %v", err)
+	}
+}
+
+func TestListenReplacesAStaleSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead.SetUnlinkOnClose(false)
+	dead.Close()
+	if err := os.WriteFile(path+".lock", []byte("999999\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	listen(t, path)
+	if c, err := net.Dial("unix", path); err != nil {
+		t.Error(err)
+	} else {
+		c.Close()
+	}
+}
+
+func TestListenLeavesWhatIsNotASocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := control.Listen(path); err == nil || !strings.Contains(err.Error(), "is not a socket") {
+		t.Errorf("got %v", err)
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "precious" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// A close removes no socket that somebody else has put there.
+func TestCloseLeavesAnothersSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l := listen(t, path)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	other, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if c, err := net.Dial("unix", path); err != nil {
+		t.Error(err)
+	} else {
+		c.Close()
+	}
+}
+
+func TestPathsThatCannotBe(t *testing.T) {
+	for _, path := range []string{"", "@abstract", "a\x00b", "/tmp/" + strings.Repeat("x", 200)} {
+		if _, err := control.Listen(path); err == nil {
+			t.Errorf("Listen(%q) succeeds", path)
+		}
+		_, err := control.NewClient(path).Status(t.Context())
+		var e *control.Error
+		if !errors.As(err, &e) || e.Class != control.Invalid {
+			t.Errorf("client of %q: %v", path, err)
+		}
+	}
+}
+
+// In a folder where everybody can make folders, that of somebody else or one
+// that others may write to is not used, by either side.
+func TestFolderOfOthers(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("giving a folder away takes root")
+	}
+	shared := filepath.Join(t.TempDir(), "shared")
+	mkdir := func(dir string, mode os.FileMode, uid int) string {
+		t.Helper()
+		for _, err := range []error{os.Mkdir(dir, 0o700), os.Chown(dir, uid, uid), os.Chmod(dir, mode)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return filepath.Join(dir, "s")
+	}
+	mkdir(shared, 0o777|os.ModeSticky, 0)
+	for _, path := range []string{
+		mkdir(filepath.Join(shared, "theirs"), 0o700, 12345),
+		mkdir(filepath.Join(shared, "open"), 0o777, 0),
+	} {
+		if _, err := control.Listen(path); err == nil || !strings.Contains(err.Error(), filepath.Dir(path)) {
+			t.Errorf("Listen(%s): %v", path, err)
+		}
+		_, err := control.NewClient(path).Status(t.Context())
+		var e *control.Error
+		if !errors.As(err, &e) || e.Class != control.Forbidden {
+			t.Errorf("client of %s: %v", path, err)
+		}
+	}
+	listen(t, mkdir(filepath.Join(shared, "mine"), 0o700, 0))
+}
+
+func TestNobodyThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	_, err := control.NewClient(path).Status(t.Context())
+	var e *control.Error
+	if !errors.As(err, &e) || e.Class != control.NoSupervisor || !strings.Contains(e.Message, `no supervisor at `+path+`: start one with "hostsup run"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The supervisor that goes away is told apart from one that never was there.
+func TestSupervisorGoesAway(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l := listen(t, path)
+	go func() { // ends with its one caller
+		if c, err := l.Accept(); err == nil {
+			_, _ = c.Read(make([]byte, 1))
+			c.Close()
+		}
+	}()
+	c := control.NewClient(path)
+	defer c.Close()
+	_, err := c.Start(t.Context(), "ts")
+	var e *control.Error
+	if !errors.As(err, &e) || e.Class != control.Disconnected {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestClientDeadline(t *testing.T) {
+	h := controltest.NewHost(actors.HostStatus{Name: "ts"})
+	h.OnVerb = func(ctx context.Context, _ string) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	c := control.NewClient(controltest.Serve(t, &controltest.Supervisor{Members: []*controltest.Host{h}}, control.Options{}))
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := c.Start(ctx, "ts")
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,21 @@
+//go:build !unix
+
+package control
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+// No supervisor runs here yet, so there is nothing to lock.
+func lockFile(string) (*os.File, int, error) {
+	return nil, 0, fmt.Errorf("a supervisor's control socket: %w", sys.ErrUnsupported)
+}
+
+func unlockFile(*os.File) error       { return nil }
+func ownerOnly(syscall.RawConn) error { return nil }
+func checkFolder(string) error        { return nil }
+func ownerOf(os.FileInfo) int         { return -1 }

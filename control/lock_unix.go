@@ -1,0 +1,122 @@
+//go:build unix
+
+package control
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// lockFile makes and locks the file path and writes this process's id into
+// it. The lock ends with the process, however it ends. When another one holds
+// it, the error is errHeld and pid is the other's.
+func lockFile(path string) (f *os.File, pid int, err error) {
+	for {
+		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+		if err != nil {
+			return nil, 0, err
+		}
+		if err = flock(f); err != nil {
+			text, _ := io.ReadAll(io.LimitReader(f, 32)) // only evidence
+			pid, _ = strconv.Atoi(string(bytes.TrimSpace(text)))
+			_ = f.Close()
+			return nil, pid, err
+		}
+		mine, err := f.Stat()
+		if err != nil {
+			return nil, 0, errors.Join(err, f.Close())
+		}
+		// The last owner removes the file while it holds the lock; what was
+		// locked here may be that one.
+		if now, err := os.Lstat(path); err == nil && os.SameFile(mine, now) {
+			break
+		}
+		_ = f.Close()
+	}
+	err = f.Truncate(0)
+	if err == nil {
+		_, err = fmt.Fprintf(f, "%d\n", os.Getpid())
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, unlockFile(f))
+	}
+	return f, os.Getpid(), nil
+}
+
+func flock(f *os.File) error {
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch err {
+		case nil:
+			return nil
+		case syscall.EINTR:
+		case syscall.EWOULDBLOCK:
+			return errHeld
+		default:
+			return os.NewSyscallError("flock", err)
+		}
+	}
+}
+
+// unlockFile removes a file locked by lockFile, then lets go of it.
+func unlockFile(f *os.File) error {
+	err := os.Remove(f.Name())
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
+}
+
+// ownerOnly gives a socket that is not bound yet mode 0600, so that it never
+// exists with another one. Not every system heeds it; see bind.
+func ownerOnly(c syscall.RawConn) error {
+	return c.Control(func(fd uintptr) { _ = syscall.Fchmod(int(fd), 0o600) })
+}
+
+// checkFolder refuses a folder of somebody else in a place where everybody can
+// make folders, such as /tmp: its owner could put a socket of his own there.
+func checkFolder(dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	// What is missing or closed is said by whoever opens it.
+	quiet := func(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) }
+	parent, err := os.Stat(filepath.Dir(dir))
+	if quiet(err) || err == nil && parent.Mode()&os.ModeSticky == 0 {
+		return nil
+	}
+	info, err := os.Lstat(dir)
+	switch {
+	case quiet(err):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode()&os.ModeSticky != 0:
+		return nil // /tmp itself: only the owner of a file there can replace it
+	}
+	uid := ownerOf(info)
+	switch {
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a folder", dir)
+	case uid != 0 && uid != os.Geteuid():
+		return fmt.Errorf("the folder %s belongs to uid %d, who could put a socket of his own there", dir, uid)
+	case info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("others may write to the folder %s (mode %#o): make it 0700", dir, info.Mode().Perm())
+	}
+	return nil
+}
+
+// ownerOf returns the uid a file belongs to, or -1.
+func ownerOf(info os.FileInfo) int {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid)
+	}
+	return -1
+}

@@ -1,0 +1,123 @@
+package control
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// handler answers a request, or returns what was wrong before it has written
+// anything.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+// hostHandler is a handler for one host.
+type hostHandler func(w http.ResponseWriter, r *http.Request, h Host) error
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	handle := func(pattern string, h handler) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			if err := h(w, r); err != nil {
+				s.fail(w, r, err)
+			}
+		})
+	}
+	host := func(pattern string, h hostHandler) {
+		handle(pattern, func(w http.ResponseWriter, r *http.Request) error {
+			found, err := s.host(r.PathValue("host"))
+			if err != nil {
+				return err
+			}
+			return h(w, r, found)
+		})
+	}
+
+	handle("GET "+prefix+"/status", s.status)
+	handle("GET "+prefix+"/events", s.events)
+	handle("GET "+prefix+"/crashes", s.crashes)
+	handle("GET "+prefix+"/crashes/{id}", s.crash)
+
+	host("POST "+prefix+"/hosts/{host}/call", s.call)
+	host("POST "+prefix+"/hosts/{host}/notify", s.notify)
+	host("POST "+prefix+"/hosts/{host}/start", verb(Host.Start))
+	host("POST "+prefix+"/hosts/{host}/stop", verb(Host.Stop))
+	host("POST "+prefix+"/hosts/{host}/restart", verb(Host.Restart))
+	host("POST "+prefix+"/hosts/{host}/reset", verb(Host.Reset))
+	host("POST "+prefix+"/hosts/{host}/wait", s.wait)
+	host("GET "+prefix+"/hosts/{host}/logs", s.logs)
+
+	handle("/", func(_ http.ResponseWriter, r *http.Request) error {
+		return &Error{Class: Unknown, Message: fmt.Sprintf("this supervisor (version %s) does not know %s %s", s.opt.Version, r.Method, r.URL.Path)}
+	})
+	return mux
+}
+
+// host finds a host. The error names those there are.
+func (s *Server) host(name string) (Host, error) {
+	h, err := s.sup.Host(name)
+	if errors.Is(err, supervisor.ErrNoHost) {
+		return nil, s.noHost(name)
+	}
+	return h, err
+}
+
+func (s *Server) noHost(name string) *Error {
+	e := &Error{Class: NoSuchHost, Message: fmt.Sprintf("no host %q is configured", name), Host: name, Hosts: []string{}}
+	for _, h := range s.sup.Status().Hosts {
+		e.Hosts = append(e.Hosts, h.Name)
+	}
+	return e
+}
+
+// fail answers with err.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	e := describe(err, nil)
+	var big *http.MaxBytesError
+	switch {
+	case errors.As(err, &big):
+		e.Class, e.Message = TooLarge, fmt.Sprintf("the request is over the limit of %d bytes", big.Limit)
+	case e.Class == Cancelled && s.ctx.Err() != nil:
+		e.Class, e.Message = Closed, "the supervisor is stopping"
+	case e.Class == Internal:
+		s.opt.Logger.Error("control request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+	w.Header().Set("Content-Type", typeJSON)
+	w.WriteHeader(e.Class.status())
+	_ = encoder(w).Encode(errorBody{e}) // the caller may be gone
+}
+
+// answer sends v as the whole answer.
+func answer(w http.ResponseWriter, v any) error {
+	w.Header().Set("Content-Type", typeJSON)
+	_ = encoder(w).Encode(v) // the caller may be gone
+	return nil
+}
+
+func encoder(w io.Writer) *json.Encoder {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc
+}
+
+// decode reads the one document of a request's body into out.
+func decode(r *http.Request, out any) error {
+	dec := json.NewDecoder(r.Body)
+	dec.DisallowUnknownFields()
+	err := dec.Decode(out)
+	var big *http.MaxBytesError
+	switch {
+	case errors.As(err, &big):
+		return err
+	case err != nil:
+		return invalid("the request is not what was expected: " + err.Error())
+	}
+	// Reading to the end also lets the server notice that a caller goes away.
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return invalid("the request has more than one document")
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// Options of a Server. The zero value is usable.
+type Options struct {
+	Version string       // of the supervisor, told with every answer
+	Logger  hclog.Logger // nil: none
+	MaxBody int64        // bytes of a request's body; default 64 MiB
+}
+
+// defaultMaxBody is above the default frame limit, so that the protocol's own
+// limit is the one that is met.
+const defaultMaxBody = 64 << 20
+
+// Server answers for one supervisor on any number of listeners.
+type Server struct {
+	sup      Supervisor
+	opt      Options
+	http     *http.Server
+	ctx      context.Context // of every request; ends with Close
+	cancel   context.CancelFunc
+	handlers sync.WaitGroup
+}
+
+// NewServer makes a server for sup. It starts nothing.
+func NewServer(sup Supervisor, opt Options) *Server {
+	if opt.Logger == nil {
+		opt.Logger = hclog.NewNullLogger()
+	}
+	if opt.MaxBody <= 0 {
+		opt.MaxBody = defaultMaxBody
+	}
+	s := &Server{sup: sup, opt: opt}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.http = &http.Server{
+		Handler:           s.guard(s.routes()),
+		BaseContext:       func(net.Listener) context.Context { return s.ctx },
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return withCaller(ctx, c) },
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          standardLog(opt.Logger),
+	}
+	return s
+}
+
+func standardLog(l hclog.Logger) *log.Logger {
+	return l.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug})
+}
+
+// Serve answers on l until [Server.Close], which makes it return nil. l is closed
+// when Serve returns.
+func (s *Server) Serve(l net.Listener) error {
+	err := s.http.Serve(l)
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return errors.Join(err, l.Close())
+}
+
+// Close stops listening, tells followers and waiting callers that it is over,
+// and returns when every handler has ended. Answers that are on their way may
+// finish until ctx ends; then their connections are cut.
+func (s *Server) Close(ctx context.Context) error {
+	s.cancel()
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = s.http.Close()
+	}
+	s.handlers.Wait()
+	return err
+}
+
+// callerKey holds the verdict of checkCaller in a connection's context.
+type callerKey struct{}
+
+func withCaller(ctx context.Context, c net.Conn) context.Context {
+	if err := checkCaller(c); err != nil {
+		return context.WithValue(ctx, callerKey{}, err)
+	}
+	return ctx
+}
+
+// guard is around every handler: it counts it, and turns strangers away.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.handlers.Add(1)
+		defer s.handlers.Done()
+		w.Header().Set(versionHeader, s.opt.Version)
+		if err, ok := r.Context().Value(callerKey{}).(error); ok {
+			s.opt.Logger.Warn("turned a caller away", "error", err)
+			s.fail(w, r, err)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, s.opt.MaxBody)
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,128 @@
+package control_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/hostsup"
+	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/control/controltest"
+	"github.com/hostsup/hostsup/internal/capture"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func ptr[T any](v T) *T { return &v }
+
+// everything is a supervisor with one host that has every field and one that
+// has none.
+func everything() *controltest.Supervisor {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
+	exit := &actors.ExitInfo{Signal: ptr("SIGKILL"), Reason: "killed by SIGKILL", At: at}
+	full := controltest.NewHost(actors.HostStatus{
+		Name: "ts", Group: "editor", Protocol: "hostsup", State: lifecycle.Restarting, Reason: ptr("killed by SIGKILL"),
+		Life: 7, PID: ptr(4711), Restarts: 6, CrashesInWindow: 2, MaxCrashes: 3, Since: at, Pending: 4, Liveness: "ping",
+		LastExit: exit, RSSBytes: ptr[int64](1 << 20), CPUSeconds: ptr(1.25), Slow: true, RetryInSeconds: ptr(0.5),
+		DependsOn: []string{"db"}, Sandbox: actors.SandboxStatus{Level: "none", Missing: []string{"x"}},
+	})
+	full.Enc = hostsup.New()
+	full.Output = []capture.Line{
+		{Seq: 1, Time: at, Life: 7, Stream: capture.Stdout, Text: "<b> & \"é\""},
+		{Seq: 5, Time: at, Life: 7, Stream: capture.Stderr, Text: "late", Lost: 3},
+	}
+	full.OnCall = func(context.Context, control.Call) (codec.Raw, error) {
+		return nil, &codec.Error{Name: "RangeError", Message: "boom", Code: 7, Stack: "at f", Cause: &codec.Error{Name: "Inner", Message: "why"}}
+	}
+	return &controltest.Supervisor{
+		Info: supervisor.Info{PID: 1, Version: "v1.2.3", Started: at, Config: ptr("/etc/hostsup.hcl"), Socket: ptr("/run/hostsup.sock"),
+			Kill: "keeper", Missing: []string{"no cgroup: not delegated"}},
+		Groups:  []actors.GroupStatus{{Name: "editor", Strategy: lifecycle.OneForAll, Hosts: []string{"ts"}}, {Name: "alone"}},
+		Members: []*controltest.Host{full, controltest.NewHost(actors.HostStatus{Name: "alone", Group: "alone", Protocol: "none", State: lifecycle.Stopped, Since: at, Liveness: "none"})},
+		History: []supervisor.Event{
+			{Seq: 1, Time: at, Kind: actors.KindSupervisor, Reason: "ready"},
+			{Lost: 2},
+			{Seq: 4, Time: at, Kind: actors.KindState, Group: ptr("editor"), Host: ptr("ts"), Life: ptr[uint64](7), PID: ptr(4711),
+				From: ptr(lifecycle.Running), To: ptr(lifecycle.Crashed), Reason: "killed by SIGKILL", Exit: exit, CrashID: ptr("c1")},
+		},
+		Reports: []actors.CrashReport{{ID: "c1", Time: at, Host: "ts", Group: "editor", Life: 7, State: lifecycle.Running, Exit: exit}},
+	}
+}
+
+// What travels is what scripts read: a changed shape shows here.
+func TestShapes(t *testing.T) {
+	socket := controltest.Serve(t, everything(), control.Options{Version: "v1.2.3"})
+	web := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}
+	defer web.CloseIdleConnections()
+	tests := []struct{ name, method, path, body, kind string }{
+		{"status.json", "GET", "/v1/status", "", "application/json"},
+		{"host.json", "POST", "/v1/hosts/alone/stop", "", "application/json"},
+		{"events.ndjson", "GET", "/v1/events", "", "application/x-ndjson"},
+		{"logs.ndjson", "GET", "/v1/hosts/ts/logs?n=10", "", "application/x-ndjson"},
+		{"crashes.json", "GET", "/v1/crashes", "", "application/json"},
+		{"crash.json", "GET", "/v1/crashes/c1", "", "application/json"},
+		{"error.json", "POST", "/v1/hosts/ts/call", `{"method":"m"}`, "application/json"},
+		{"error_host.json", "POST", "/v1/hosts/tss/start", "", "application/json"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			req, err := http.NewRequestWithContext(t.Context(), tt.method, "http://h"+tt.path, bytes.NewBufferString(tt.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := web.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			if got := res.Header.Get("Content-Type"); got != tt.kind {
+				t.Errorf("Content-Type %q", got)
+			}
+			got, err := io.ReadAll(res.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.kind == "application/json" {
+				var b bytes.Buffer
+				if err := json.Indent(&b, got, "", "  "); err != nil {
+					t.Fatal(err)
+				}
+				got = b.Bytes()
+			}
+			golden(t, tt.name, got)
+		})
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs (-want +got), -update writes it anew:\n%s", path, diff)
+	}
+}

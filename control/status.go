@@ -1,0 +1,77 @@
+package control
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// status answers with all hosts, or with those named host=….
+func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
+	st := s.sup.Status()
+	if names := r.URL.Query()["host"]; len(names) > 0 {
+		var err error
+		if st, err = s.only(st, names); err != nil {
+			return err
+		}
+	}
+	return answer(w, tidy(st))
+}
+
+// only cuts a status down to some hosts and their groups.
+func (s *Server) only(st supervisor.Status, names []string) (supervisor.Status, error) {
+	for _, name := range names {
+		if !slices.ContainsFunc(st.Hosts, func(h actors.HostStatus) bool { return h.Name == name }) {
+			return st, s.noHost(name)
+		}
+	}
+	out := supervisor.Status{Supervisor: st.Supervisor}
+	groups := map[string]bool{}
+	for _, h := range st.Hosts {
+		if slices.Contains(names, h.Name) {
+			out.Hosts = append(out.Hosts, h)
+			groups[h.Group] = true
+		}
+	}
+	for _, g := range st.Groups {
+		if groups[g.Name] {
+			out.Groups = append(out.Groups, g)
+		}
+	}
+	return out, nil
+}
+
+// tidy makes lists that are empty read as such: scripts rely on [] where
+// there is nothing, and null is for what is not known.
+func tidy(st supervisor.Status) supervisor.Status {
+	st.Supervisor.Missing = list(st.Supervisor.Missing)
+	st.Groups = slices.Clone(list(st.Groups))
+	for i := range st.Groups {
+		st.Groups[i].Hosts = list(st.Groups[i].Hosts)
+	}
+	st.Hosts = slices.Clone(list(st.Hosts))
+	for i := range st.Hosts {
+		st.Hosts[i] = tidyHost(st.Hosts[i])
+	}
+	return st
+}
+
+func tidyHost(h actors.HostStatus) actors.HostStatus {
+	h.Sandbox.Missing = list(h.Sandbox.Missing)
+	h.DependsOn = list(h.DependsOn)
+	return h
+}
+
+func tidyCrash(c actors.CrashReport) actors.CrashReport {
+	c.Command, c.Lines, c.Messages = list(c.Command), list(c.Lines), list(c.Messages)
+	return c
+}
+
+func list[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
