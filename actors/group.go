@@ -61,6 +61,7 @@ func (g *Group) Receive(ctx actor.Context) {
 		for _, ref := range m.refs {
 			if err := g.spawn(ctx, ref); err != nil {
 				g.log.Error("cannot make the actor of a host", "host", ref.spec.Name, "error", err)
+				ref.end()
 			}
 		}
 		g.step(ctx, lifecycle.Boot{})

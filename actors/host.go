@@ -85,10 +85,15 @@ func (h *Host) Receive(ctx actor.Context) {
 	case *failHost:
 		h.step(ctx, lifecycle.DependencyFailed{Name: m.dependency})
 		h.answerGroup(ctx)
-	case *verb:
-		h.verb(ctx, m)
-	case *park:
-		h.park(ctx, m.q)
+	case *actor.Started, *inboxFilled:
+		for _, item := range h.ref.inbox.take() {
+			switch item := item.(type) {
+			case *Request:
+				h.park(ctx, item)
+			case *verb:
+				h.verb(ctx, item)
+			}
+		}
 	case *forget:
 		h.forget(m.q)
 	case *timerFired:
@@ -410,7 +415,7 @@ func (h *Host) deliver(q *Request) {
 
 // stopping is the end of the actor; its life is stopped by the library next.
 func (h *Host) stopping() {
-	h.ref.gone.Store(true)
+	h.ref.end()
 	h.unpublishConn()
 	for _, t := range h.timers {
 		t.cancel()

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"sync"
 	"sync/atomic"
@@ -29,7 +30,7 @@ type Ref struct {
 	requestPrefix string
 	conn          atomic.Pointer[conn] // of the running life
 	pending       atomic.Int32         // requests open or waiting
-	gone          atomic.Bool          // removed
+	inbox         inbox                // what the host's actor must answer
 
 	mu   sync.Mutex
 	snap snapshot
@@ -299,11 +300,14 @@ func (r *Ref) route(q *Request) {
 			return
 		}
 	}
-	if r.gone.Load() {
-		q.settle(nil, &HostError{Host: r.spec.Name, Err: ErrStopped, Reason: "host was removed"})
-		return
+	if !r.hand(q) {
+		q.settle(nil, r.goneError())
 	}
-	tell(r.world.System.Root, r.pid, &park{q})
+}
+
+// goneError is the outcome of a call to a host that is no more.
+func (r *Ref) goneError() error {
+	return &HostError{Host: r.spec.Name, Err: ErrStopped, Reason: "the host was removed or the supervisor has stopped"}
 }
 
 // forget tells the host's actor that a parked call has nobody waiting.
@@ -440,11 +444,10 @@ func (r *Ref) Follow(ctx context.Context, n int) iter.Seq[capture.Line] { return
 // Do asks for a verb and waits for its end. Errors: *StateError, ErrNoHost when
 // the host was removed, ctx's error.
 func (r *Ref) Do(ctx context.Context, v Verb) error {
-	if r.gone.Load() {
-		return ErrNoHost
-	}
 	done := make(chan error, 1)
-	tell(r.world.System.Root, r.pid, &verb{v, func(err error) { done <- err }})
+	if !r.hand(&verb{v, func(err error) { done <- err }}) {
+		return fmt.Errorf("%w: %q", ErrNoHost, r.spec.Name)
+	}
 	select {
 	case err := <-done:
 		return err

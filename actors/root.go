@@ -146,7 +146,9 @@ func (s *Supervisor) command(ctx actor.Context, m *Command) {
 		done(fmt.Errorf("%w: %q", ErrNoHost, m.Host))
 		return
 	}
-	tell(ctx, ref.pid, &verb{m.Verb, done})
+	if !ref.hand(&verb{m.Verb, done}) {
+		done(fmt.Errorf("%w: %q", ErrNoHost, m.Host))
+	}
 }
 
 // addGroup spawns a group with its hosts.
@@ -226,6 +228,7 @@ func (s *Supervisor) add(ctx actor.Context, group string, spec HostSpec, done fu
 		tell(ctx, g.pid, &addToGroup{ref, func(err error) {
 			if err != nil {
 				s.world.leave(spec.Name)
+				ref.end()
 			}
 			written(err)
 		}})
@@ -338,7 +341,7 @@ func (s *Supervisor) terminated(ctx actor.Context, who *actor.PID) {
 // end answers everybody who still waits.
 func (s *Supervisor) end() {
 	for _, r := range s.world.Refs() {
-		r.gone.Store(true)
+		r.end() // one whose actor never came to be
 	}
 	for _, done := range s.ready {
 		done(ErrClosed)

@@ -1,0 +1,61 @@
+package actors
+
+import "sync"
+
+// inbox holds what a host's actor must answer: calls that found no connection
+// and verbs. It lies outside the mailbox because the library drops what is
+// left in a mailbox when an actor stops, and what comes before the actor
+// exists; here everything that goes in is taken out by somebody who answers it.
+type inbox struct {
+	mu    sync.Mutex
+	items []any // *Request, *verb
+	live  bool  // the actor exists and is told when the first item comes
+	ended bool  // nothing goes in any more
+}
+
+// inboxFilled tells the host's actor to look into the inbox.
+type inboxFilled struct{}
+
+// hand puts an item in. false: the host is no more, and the caller answers.
+func (r *Ref) hand(item any) bool {
+	b := &r.inbox
+	b.mu.Lock()
+	if b.ended {
+		b.mu.Unlock()
+		return false
+	}
+	b.items = append(b.items, item)
+	wake := b.live && len(b.items) == 1
+	b.mu.Unlock()
+	if wake {
+		tell(r.world.System.Root, r.pid, &inboxFilled{})
+	}
+	return true
+}
+
+// take empties the inbox; whoever calls it is the live actor.
+func (b *inbox) take() []any {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.live = true
+	items := b.items
+	b.items = nil
+	return items
+}
+
+// end closes the inbox and answers what is in it.
+func (r *Ref) end() {
+	b := &r.inbox
+	b.mu.Lock()
+	items := b.items
+	b.items, b.ended = nil, true
+	b.mu.Unlock()
+	for _, item := range items {
+		switch item := item.(type) {
+		case *Request:
+			item.settle(nil, r.goneError())
+		case *verb:
+			item.done(ErrClosed)
+		}
+	}
+}

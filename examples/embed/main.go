@@ -1,0 +1,102 @@
+// Command embed supervises a host from a Go program: it calls it, kills it,
+// sees it come back, and prints what happened. The host is this same program
+// in another role, so that there is nothing to install:
+//
+//	go run ./examples/embed
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/hostsup/hostsup/codec/hostsup"
+	"github.com/hostsup/hostsup/extension"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+func main() {
+	run := supervise
+	if os.Getenv("ROLE") == "host" {
+		run = host
+	}
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// host is the program's other role: what is kept alive.
+func host() error {
+	srv := extension.New(extension.Info{Name: "greeter", Version: "1"})
+	extension.Handle(srv, "greet", func(_ context.Context, name string) (string, error) {
+		return fmt.Sprintf("hello %s, from process %d", name, os.Getpid()), nil
+	})
+	extension.Handle(srv, "crash", func(context.Context, any) (any, error) {
+		fmt.Fprintln(os.Stderr, "something went very wrong")
+		os.Exit(3)
+		return nil, nil
+	})
+	return srv.Serve(context.Background())
+}
+
+func supervise() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	sup, err := supervisor.Start(ctx, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(supervisor.HostSpec{
+		Name:     "greeter",
+		Command:  []string{self},
+		Env:      map[string]string{"ROLE": "host"},
+		Protocol: hostsup.New(),
+	})}})
+	if err != nil {
+		return err
+	}
+	defer sup.Stop(context.WithoutCancel(ctx))
+	if err := sup.Ready(ctx); err != nil {
+		return err
+	}
+	greeter, err := sup.Host("greeter")
+	if err != nil {
+		return err
+	}
+
+	var text string
+	if err := greeter.Call(ctx, "greet", "world", &text); err != nil {
+		return err
+	}
+	fmt.Println(text)
+
+	// A crash is an error of the calls it took with it, and nothing else: the
+	// host comes back by itself.
+	err = greeter.Call(ctx, "crash", nil, nil)
+	var crashed *supervisor.HostError
+	if !errors.As(err, &crashed) {
+		return fmt.Errorf("expected a crash, got %v", err)
+	}
+	fmt.Println("error:", crashed)
+
+	if err := greeter.Wait(ctx, lifecycle.Restarting); err != nil {
+		return err
+	}
+	if err := greeter.Wait(ctx, lifecycle.Running); err != nil {
+		return err
+	}
+	if err := greeter.Call(ctx, "greet", "again", &text); err != nil {
+		return err
+	}
+	fmt.Println(text)
+	for e := range sup.Events(ctx, false) {
+		if e.From != nil && e.To != nil {
+			fmt.Printf("%s: %s → %s: %s\n", *e.Host, *e.From, *e.To, e.Reason)
+		}
+	}
+	return nil
+}
