@@ -144,7 +144,7 @@ func isOurs(name string) bool {
 	var pid int
 	var random uint32
 	n, err := fmt.Sscanf(name, folderPrefix+"%d-%08x", &pid, &random)
-	return err == nil && n == 2 && name == fmt.Sprintf("%s%d-%08x", folderPrefix, pid, random)
+	return err == nil && n == 2 && pid > 0 && name == fmt.Sprintf("%s%d-%08x", folderPrefix, pid, random)
 }
 
 func (c *cgroups) start(cmd *Command, files []int) (*Child, error) {

@@ -35,6 +35,6 @@ type Exit struct {
 	At      time.Time     // when the end was noticed
 	User    time.Duration // processor time of it and of the children it waited for
 	System  time.Duration // likewise, in the kernel
-	MaxRSS  int64         // bytes; the peak of the largest of them
+	MaxRSS  int64         // bytes; the peak of the largest of them, on Linux never less than what its starter had
 	Started time.Time     // when its start was asked for
 }

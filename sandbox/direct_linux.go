@@ -35,17 +35,17 @@ func newWatch(pid, pidfd int) (*watch, error) {
 }
 
 // wait returns when the process has ended. Without reap it stays a zombie.
-// When somebody else has reaped it, nothing is known of its end.
-func (w *watch) wait(reap bool) sys.Exit {
-	e := sys.Exit{Code: -1}
+// When somebody else has reaped it (stolen), nothing is known of its end.
+func (w *watch) wait(reap bool) (e sys.Exit, stolen bool) {
+	e, stolen = sys.Exit{Code: -1}, true
 	_ = w.raw.Read(func(fd uintptr) bool {
 		got, ended, err := sys.PidfdWait(int(fd), reap)
 		if ended {
-			e = got
+			e, stolen = got, false
 		}
 		return ended || err != nil
 	})
-	return e
+	return e, stolen
 }
 
 // gone waits for the end of a process that is somebody else's child.
@@ -102,12 +102,18 @@ func (b *base) startDirect(cmd *Command, p sys.Process, d *direct) (*Child, erro
 }
 
 func (d *direct) run() {
-	d.child.end(exitOf(d.wait(!d.group)))
+	e, stolen := d.wait(!d.group)
+	if d.group && stolen { // the number of the group may be anybody's now
+		d.mu.Lock()
+		d.over = true
+		d.mu.Unlock()
+	}
+	d.child.end(exitOf(e))
 	<-d.child.released
 	d.mu.Lock()
 	d.over = true
 	if d.group {
-		_ = d.wait(true)
+		_, _ = d.wait(true)
 	}
 	d.file.Close()
 	d.mu.Unlock()

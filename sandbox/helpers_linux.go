@@ -22,6 +22,13 @@ const helperWait = 20 * time.Second
 // self is this program, also when its file was replaced meanwhile.
 const self = "/proc/self/exe"
 
+// helperEnv keeps the runtime of a helper small: one processor, no collector
+// below a limit it never gets near, and no look at the limits of cgroups.
+var helperEnv = []string{
+	helperVar + "=" + strconv.Itoa(helperFD),
+	"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=16MiB", "GODEBUG=containermaxprocs=0,updatemaxprocs=0",
+}
+
 // helperProc is a running helper process, seen from the Launcher.
 type helperProc struct {
 	*watch
@@ -40,7 +47,7 @@ func (b *base) spawnHelper(r role, p sys.Process, files []int, payload []byte, n
 	}
 	null := int(b.null.Fd())
 	p.Path, p.Args = self, []string{helperName, note}
-	p.Env = []string{helperVar + "=" + strconv.Itoa(helperFD), "GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=16MiB"}
+	p.Env = helperEnv
 	p.Files = b.padded(append([]int{null, null, null, int(theirs.Fd())}, files...))
 	p.Session = true
 	pid, pidfd, err := b.spawner.start(p)
@@ -68,7 +75,7 @@ func (b *base) spawnHelper(r role, p sys.Process, files []int, payload []byte, n
 // end kills a helper and forgets it.
 func (h *helperProc) end() sys.Exit {
 	_ = h.watch.signal(syscall.SIGKILL)
-	e := h.wait(true)
+	e, _ := h.wait(true)
 	h.file.Close()
 	h.sock.Close()
 	return e
@@ -216,7 +223,7 @@ func (d *nursed) run() {
 	}
 	// The helper has ended, or is about to. If it was killed, its command was
 	// too, and what the helper had used includes what the command did.
-	e := d.helper.wait(true)
+	e, _ := d.helper.wait(true)
 	if !reported {
 		d.host.gone()
 	}

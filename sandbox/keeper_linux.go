@@ -61,7 +61,7 @@ func (k *keeper) run(h *helperProc) {
 	delay := time.Duration(0)
 	for {
 		since := time.Now()
-		e := h.wait(true)
+		e, _ := h.wait(true)
 		h.file.Close()
 		h.sock.Close()
 		select {

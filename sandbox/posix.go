@@ -60,7 +60,7 @@ func (p *posix) start(cmd *Command, files []int) (*Child, error) {
 	m := &member{p: p, child: c}
 	c.tree = m
 	p.mu.Lock() // nobody reaps between its start and its place in procs
-	pid, _, err := p.spawner.start(sys.Process{Path: cmd.Path, Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir,
+	pid, pidfd, err := p.spawner.start(sys.Process{Path: cmd.Path, Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir,
 		Files: p.padded(files), Session: true})
 	if err == nil {
 		c.pid = pid
@@ -69,6 +69,9 @@ func (p *posix) start(cmd *Command, files []int) (*Child, error) {
 	p.mu.Unlock()
 	if err != nil {
 		return nil, err
+	}
+	if pidfd >= 0 { // on Linux, under the build tag
+		sys.Close(pidfd)
 	}
 	go m.run()
 	return c, nil

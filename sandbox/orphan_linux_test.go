@@ -1,0 +1,490 @@
+//go:build !hostsup_posix
+
+package sandbox
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+// A supervisor to be killed: the test binary, which starts trees and names
+// every process in them.
+func init() {
+	roles["supervisor"] = func(args []string) int {
+		kind, script := Kill(args[0]), args[1]
+		n, _ := strconv.Atoi(args[2])
+		die := func(err error) int {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		l, err := NewLauncher(Options{Kill: kind})
+		if err != nil {
+			return die(err)
+		}
+		for i := range n {
+			r, w, err := os.Pipe()
+			if err != nil {
+				return die(err)
+			}
+			cmd := shell(script, "2")
+			cmd.Name = fmt.Sprintf("tree.%d", i)
+			cmd.Files = []*os.File{nil, w}
+			c, err := l.Start(cmd)
+			w.Close()
+			if err != nil {
+				return die(err)
+			}
+			s := bufio.NewScanner(r)
+			for range 3 {
+				s.Scan()
+			}
+			pids, err := c.Pids()
+			if err != nil {
+				return die(err)
+			}
+			for _, pid := range pids {
+				if i, ok := idOf(pid); ok {
+					fmt.Println("tree", i.pid, i.start)
+				}
+			}
+		}
+		fmt.Println("ready")
+		// Whatever is said on stdin is answered with what there is now.
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			for _, i := range helpersOf(os.Getpid()) {
+				fmt.Println("helper", i.pid, i.start)
+			}
+			for _, m := range l.Missing() {
+				fmt.Println("missing", m)
+			}
+			fmt.Println("ready")
+		}
+		return 0
+	}
+}
+
+// helpersOf lists the helper processes below pid.
+func helpersOf(pid int) []id {
+	var found []id
+	kids, _ := sys.Children(pid)
+	for _, k := range kids {
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", k))
+		if i, ok := idOf(k); ok && bytes.HasPrefix(b, []byte(helperName+"\x00")) {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// victim is such a supervisor, seen from the test.
+type victim struct {
+	t       *testing.T
+	cmd     *exec.Cmd
+	in      io.Writer
+	out     *bufio.Scanner
+	tree    []id
+	helpers []id
+	missing []string
+}
+
+func newVictim(t *testing.T, kind Kill, script string, n int) *victim {
+	t.Helper()
+	launcherOf(t, kind).Close() // skips where it does not work
+	cmd := exec.Command("/proc/self/exe", string(kind), script, strconv.Itoa(n))
+	cmd.Env = []string{roleVar + "=supervisor", "PATH=/usr/bin:/bin"}
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	v := &victim{t: t, cmd: cmd, in: in, out: bufio.NewScanner(out)}
+	t.Cleanup(v.kill)
+	v.read()
+	v.ask()
+	return v
+}
+
+// ask refreshes helpers and missing.
+func (v *victim) ask() {
+	v.t.Helper()
+	v.helpers, v.missing = nil, nil
+	fmt.Fprintln(v.in, "now")
+	v.read()
+}
+
+func (v *victim) read() {
+	v.t.Helper()
+	for v.out.Scan() {
+		kind, rest, _ := strings.Cut(v.out.Text(), " ")
+		var i id
+		switch kind {
+		case "ready":
+			return
+		case "missing":
+			v.missing = append(v.missing, rest)
+			continue
+		}
+		if _, err := fmt.Sscan(rest, &i.pid, &i.start); err != nil {
+			v.t.Fatalf("%q: %v", v.out.Text(), err)
+		}
+		if kind == "tree" {
+			v.tree = append(v.tree, i)
+		} else {
+			v.helpers = append(v.helpers, i)
+		}
+	}
+	v.t.Fatal("the supervisor ended")
+}
+
+// kill is SIGKILL, of course.
+func (v *victim) kill() {
+	if v.cmd.ProcessState == nil {
+		_ = v.cmd.Process.Kill()
+		_ = v.cmd.Wait()
+	}
+}
+
+// folders are the cgroups this supervisor has made.
+func (v *victim) folders() []string {
+	parent, err := sys.OwnCgroup()
+	if err != nil {
+		return nil
+	}
+	found, _ := filepath.Glob(fmt.Sprintf("%s/hostsup-%d-*", parent, v.cmd.Process.Pid))
+	return found
+}
+
+func (v *victim) nothingLeft() {
+	v.t.Helper()
+	since := time.Now()
+	gone(v.t, append(v.tree, v.helpers...))
+	v.t.Logf("%d processes gone after %v", len(v.tree)+len(v.helpers), time.Since(since))
+	if !eventually(func() bool { return len(v.folders()) == 0 }) {
+		v.t.Errorf("left %v", v.folders())
+	}
+}
+
+func TestKilledSupervisorLeavesNothing(t *testing.T) {
+	for _, kind := range []Kill{KillCgroup, KillPidns, KillKeeper} {
+		for name, script := range map[string]string{"running": stay, "orphans": leave} {
+			t.Run(string(kind)+"/"+name, func(t *testing.T) {
+				v := newVictim(t, kind, script, 4)
+				if len(v.tree) < 8 {
+					t.Fatalf("only %v", v.tree)
+				}
+				v.kill()
+				v.nothingLeft()
+			})
+		}
+	}
+}
+
+// The weakest way promises only the processes that the supervisor itself
+// started.
+func TestKilledSupervisorLeavesNoDirectChild(t *testing.T) {
+	v := newVictim(t, KillGroup, `echo ready; echo ready; echo ready; exec sleep 1000`, 4)
+	if len(v.tree) != 4 {
+		t.Fatalf("%v", v.tree)
+	}
+	v.kill()
+	v.nothingLeft()
+}
+
+// A keeper that is killed is replaced, and the new one does its work.
+func TestKeeperIsReplaced(t *testing.T) {
+	v := newVictim(t, KillCgroup, stay, 2)
+	for range 3 {
+		if len(v.helpers) != 1 {
+			t.Fatalf("keepers %v", v.helpers)
+		}
+		old := v.helpers[0]
+		if err := syscall.Kill(old.pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if !eventually(func() bool {
+			v.ask()
+			return len(v.helpers) == 1 && v.helpers[0] != old && v.missing == nil
+		}) {
+			t.Fatalf("keepers %v, missing %q", v.helpers, v.missing)
+		}
+	}
+	v.kill()
+	v.nothingLeft()
+}
+
+// While there is no keeper, Missing says what that means.
+func TestMissingKeeperIsSaid(t *testing.T) {
+	l := launcherOf(t, KillCgroup)
+	k := l.impl.(*base).back.(*cgroups).keeper
+	if !k.set(k.proc, fmt.Errorf("it ended by SIGKILL")) {
+		t.Fatal("closed")
+	}
+	got := l.Missing()
+	if len(got) != 1 || !strings.HasPrefix(got[0], "keeper: it ended by SIGKILL;") {
+		t.Errorf("missing %q", got)
+	}
+}
+
+// Neither what a terminal nor what a shutdown sends ends a keeper; when the
+// supervisor goes afterwards, it does its work.
+func TestKeeperIgnoresSignals(t *testing.T) {
+	for _, kind := range []Kill{KillCgroup, KillPidns, KillKeeper} {
+		t.Run(string(kind), func(t *testing.T) {
+			v := newVictim(t, kind, stay, 1)
+			for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
+				for _, h := range v.helpers {
+					if err := syscall.Kill(h.pid, sig); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			before := v.helpers
+			v.ask()
+			if len(v.helpers) != 1 || v.helpers[0] != before[0] {
+				t.Errorf("helpers %v, before %v", v.helpers, before)
+			}
+			v.kill()
+			v.nothingLeft()
+		})
+	}
+}
+
+// With a keeper or an init per life, the end of that one is the end of the life.
+func TestHelperKilled(t *testing.T) {
+	for _, kind := range []Kill{KillPidns, KillKeeper} {
+		t.Run(string(kind), func(t *testing.T) {
+			l := launcherOf(t, kind)
+			c, out := start(t, l, shell("echo ready; exec sleep 1000"))
+			lines(t, out, 1)
+			tree := ids(t, c)
+			if err := c.tree.(*nursed).helper.signal(syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			if e := wait(t, c); e.Signal != 9 {
+				t.Errorf("%+v", e)
+			}
+			for _, i := range tree {
+				if i.alive() {
+					t.Errorf("%v is still there", i)
+				}
+			}
+			if err := c.KillTree(); err != nil {
+				t.Error(err)
+			}
+			c.Release()
+		})
+	}
+}
+
+// A command that stops its own keeper does not escape.
+func TestStoppedKeeper(t *testing.T) {
+	l := launcherOf(t, KillKeeper)
+	c, out := start(t, l, shell(stay, "2"))
+	lines(t, out, 3)
+	tree := ids(t, c)
+	if err := c.tree.(*nursed).helper.signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.KillTree(); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, c)
+	gone(t, tree)
+	c.Release()
+}
+
+func TestKeeperIsSmallAndHoldsNothing(t *testing.T) {
+	l := launcherOf(t, KillCgroup)
+	helpers := helpersOf(os.Getpid())
+	if len(helpers) != 1 {
+		t.Fatalf("keepers %v", helpers)
+	}
+	proc := fmt.Sprintf("/proc/%d/", helpers[0].pid)
+	read := func(name string) string {
+		b, err := os.ReadFile(proc + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	if got := strings.TrimSpace(read("comm")); got != helperName {
+		t.Errorf("ps shows %q", got)
+	}
+	if cwd, _ := os.Readlink(proc + "cwd"); cwd != "/" {
+		t.Errorf("works in %s", cwd)
+	}
+	if sid := strings.Fields(read("stat"))[5]; sid != strconv.Itoa(helpers[0].pid) {
+		t.Errorf("session %s", sid)
+	}
+	entries, err := os.ReadDir(proc + "fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		target, _ := os.Readlink(proc + "fd/" + e.Name())
+		n, _ := strconv.Atoi(e.Name())
+		if n > helperFD+1 {
+			t.Errorf("holds %s %s", e.Name(), target)
+		}
+	}
+	var rss, own, threads int
+	for line := range strings.Lines(read("status")) {
+		fmt.Sscanf(line, "VmRSS: %d kB", &rss)
+		fmt.Sscanf(line, "RssAnon: %d kB", &own)
+		fmt.Sscanf(line, "Threads: %d", &threads)
+	}
+	t.Logf("keeper: %d KiB of memory of its own, %d KiB of the program's file mapped; %d threads", own, rss-own, threads)
+	if !raceEnabled && (own == 0 || own > 3<<10) {
+		t.Errorf("%d KiB of its own", own)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if helpers[0].alive() {
+		t.Error("the keeper outlives its launcher")
+	}
+}
+
+// A program that only happens to have the keeper's name runs as itself.
+func TestTheNameAloneMakesNoKeeper(t *testing.T) {
+	cmd := exec.Command("/proc/self/exe", "-test.list", "TestTheNameAlone")
+	cmd.Args[0] = helperName
+	b, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(b), "TestTheNameAloneMakesNoKeeper") {
+		t.Errorf("%v: %s", err, b)
+	}
+	cmd = exec.Command("/proc/self/exe", "-test.list", "TestTheNameAlone")
+	cmd.Args[0] = helperName
+	cmd.Env = append(os.Environ(), helperVar+"=3")
+	if b, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(b), "TestTheNameAloneMakesNoKeeper") {
+		t.Errorf("with the variable: %v: %s", err, b)
+	}
+}
+
+// What a supervisor and its keeper that were both killed have left is ended
+// by the next one; what a living one has is not touched.
+func TestStaleFoldersAreSwept(t *testing.T) {
+	launcherOf(t, KillCgroup) // lives through the test
+	other := launcherOf(t, KillCgroup)
+	c, out := start(t, other, shell("echo ready; exec sleep 1000"))
+	lines(t, out, 1)
+
+	v := newVictim(t, KillCgroup, stay, 2)
+	for _, h := range v.helpers { // so that the keeper cannot do it
+		if err := syscall.Kill(h.pid, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v.kill()
+	if len(v.folders()) != 1 {
+		t.Fatalf("folders %v", v.folders())
+	}
+	for _, h := range v.helpers {
+		if err := syscall.Kill(h.pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone(t, v.helpers)
+	alive := 0
+	for _, i := range v.tree {
+		if i.alive() {
+			alive++
+		}
+	}
+	if alive == 0 {
+		t.Fatal("nothing is left to sweep")
+	}
+	l := launcherOf(t, KillCgroup)
+	v.nothingLeft()
+	select {
+	case <-c.Done():
+		t.Errorf("a living supervisor's child was ended: %+v", c.Exit())
+	default:
+	}
+	if l.Missing() != nil {
+		t.Errorf("missing %q", l.Missing())
+	}
+}
+
+func TestOnlyOurFoldersAreSwept(t *testing.T) {
+	for name, want := range map[string]bool{
+		"hostsup-1-00000000":            true,
+		"hostsup-4194304-deadbeef":      true,
+		"hostsup-1-deadbee":             false,
+		"hostsup-1-deadbeef0":           false,
+		"hostsup-1-deadbeef.slice":      false,
+		"hostsup-x-deadbeef":            false,
+		"hostsup--1-deadbeef":           false,
+		"hostsup-1-DEADBEEF":            false,
+		"hostsup-01-deadbeef":           false,
+		"xhostsup-1-deadbeef":           false,
+		"hostsup":                       false,
+		"hostsup-1-deadbeef-1-deadbeef": false,
+	} {
+		if isOurs(name) != want {
+			t.Errorf("%q: %v", name, !want)
+		}
+	}
+}
+
+// The same tests as an ordinary user, whose ways are others.
+func TestAsOrdinaryUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("already one")
+	}
+	if testing.Short() {
+		t.Skip("runs the others once more")
+	}
+	dir, err := os.MkdirTemp("", "hostsup-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(dir, "sandbox.test")
+	b, err := os.ReadFile("/proc/self/exe")
+	if err == nil {
+		err = os.WriteFile(binary, b, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const uid = 65534
+	cmd := exec.Command(binary, "-test.v", "-test.timeout=5m")
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "TMPDIR=" + dir, "HOME=" + dir}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	out, err := cmd.CombinedOutput()
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "here: ") || strings.Contains(line, "gone after") || strings.Contains(line, "SKIP") {
+			t.Log(strings.TrimSpace(line))
+		}
+	}
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if !strings.Contains(string(out), "here: ") {
+		t.Error("it does not say which way it takes")
+	}
+}
