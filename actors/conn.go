@@ -66,21 +66,17 @@ func (c *conn) send(q *Request) error {
 	if err != nil {
 		return err
 	}
-	m := codec.Message{Kind: codec.Request, ID: q.id, Method: q.method, Params: q.params}
+	m := &q.message
+	*m = codec.Message{Kind: codec.Request, ID: q.id, Method: q.method, Params: q.params}
 	if c.caps.Has(codec.CapTrace) {
 		m.Trace = q.trace
 	}
 	for {
-		before, at := 0, monotonic()
-		space, err := c.out.put(func(dst []byte) ([]byte, error) {
-			before = len(dst)
-			dst, err := c.session.Append(dst, &m)
-			m.Size = len(dst) - before
-			return dst, err
-		}, alone && q.stream == nil)
+		at := monotonic()
+		space, err := c.out.put(c.session, m, alone && q.stream == nil)
 		switch {
 		case err == nil:
-			if gone := c.written(q, &m, at); gone {
+			if gone := c.written(q, m, at); gone {
 				c.post(&codec.Message{Kind: codec.Cancel, ID: q.id})
 			} else if q.stream != nil {
 				c.giveCredit(q, streamWindow)
@@ -294,13 +290,7 @@ func (c *conn) sendCancel(q *Request) {
 // the host is not reading, and it is dropped: all of these (cancel, credit,
 // ack, an answer to the host) are of no use to a host that does not read.
 func (c *conn) post(m *codec.Message) {
-	_, err := c.out.put(func(dst []byte) ([]byte, error) {
-		n := len(dst)
-		dst, err := c.session.Append(dst, m)
-		m.Size = len(dst) - n
-		return dst, err
-	}, false)
-	if err == nil {
+	if _, err := c.out.put(c.session, m, false); err == nil {
 		c.note("sent", m)
 	}
 }

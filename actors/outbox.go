@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"sync"
+
+	"github.com/hostsup/hostsup/codec"
 )
 
 // outboxLimit is how many bytes may wait for a host that does not read. A
@@ -42,9 +44,9 @@ func newOutbox(w wire) *outbox { return &outbox{w: w, wake: make(chan struct{}, 
 // to try again.
 var errFull = errors.New("outbox full")
 
-// put appends one message. With alone, the message is written right here when
-// nobody else is writing.
-func (o *outbox) put(appendTo func([]byte) ([]byte, error), alone bool) (space <-chan struct{}, err error) {
+// put appends one message and sets its size. With alone, the message is
+// written right here when nobody else is writing.
+func (o *outbox) put(s codec.Session, m *codec.Message, alone bool) (space <-chan struct{}, err error) {
 	o.mu.Lock()
 	if o.err != nil {
 		err = o.err
@@ -59,11 +61,12 @@ func (o *outbox) put(appendTo func([]byte) ([]byte, error), alone bool) (space <
 		o.mu.Unlock()
 		return space, errFull
 	}
-	buf, err := appendTo(o.buf)
+	buf, err := s.Append(o.buf, m)
 	if err != nil {
 		o.mu.Unlock()
 		return nil, err
 	}
+	m.Size = len(buf) - len(o.buf)
 	o.buf = buf
 	if o.writing {
 		o.mu.Unlock()

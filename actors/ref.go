@@ -191,7 +191,7 @@ func (r *Ref) Go(ctx context.Context, method string, in any, opts ...CallOption)
 
 // PID is the address of the request's actor; stopping it, or sending it a
 // *CancelRequest, ends the call.
-func (p *Pending) PID() *actor.PID { return p.q.pid }
+func (p *Pending) PID() *actor.PID { return &p.q.pid }
 
 // Done is closed when there is an outcome.
 func (p *Pending) Done() <-chan struct{} { return p.q.done }
@@ -330,12 +330,7 @@ func (r *Ref) Notify(ctx context.Context, method string, in any) error {
 	}
 	m := codec.Message{Kind: codec.Notification, Method: method, Params: params}
 	for {
-		space, err := c.out.put(func(dst []byte) ([]byte, error) {
-			before := len(dst)
-			dst, err := c.session.Append(dst, &m)
-			m.Size = len(dst) - before
-			return dst, err
-		}, false)
+		space, err := c.out.put(c.session, &m, false)
 		switch {
 		case err == nil:
 			c.note("sent", &m)

@@ -21,11 +21,12 @@ import (
 // parent that ends stops its requests, and a stopped request answers its
 // caller.
 type Request struct {
-	ref    *Ref
-	pid    *actor.PID
-	method string
-	params codec.Raw
-	trace  codec.Trace
+	ref     *Ref
+	pid     actor.PID
+	method  string
+	params  codec.Raw
+	trace   codec.Trace
+	message codec.Message // as it is written; here so that sending sets no memory aside
 
 	// Where it is. Written by its parent of the moment only.
 	id         uint32 // on the wire; 0 while it waits
@@ -36,14 +37,15 @@ type Request struct {
 	resent     bool // it went to a life that crashed and may not be sent a third time
 	internal   bool // the supervisor's own: ping, goodbye; takes no place in max_pending
 
-	life    atomic.Uint64 // the life it was written to last
-	conn    atomic.Pointer[conn]
-	settled atomic.Bool
-	timer   *time.Timer
-	idle    time.Duration // streams: the deadline is put off by this at every item
-	stream  *stream
-	replyTo *actor.PID // an actor that gets a *Result
-	replyID any
+	life     atomic.Uint64 // the life it was written to last
+	conn     atomic.Pointer[conn]
+	settled  atomic.Bool
+	timer    *time.Timer
+	deadline time.Duration
+	idle     time.Duration // streams: the deadline is put off by this at every item
+	stream   *stream
+	replyTo  *actor.PID // an actor that gets a *Result
+	replyID  any
 
 	// Valid once done is closed.
 	done   chan struct{}
@@ -71,14 +73,20 @@ func newRequest(ref *Ref, method string, params codec.Raw, deadline time.Duratio
 	var buf [64]byte
 	id := append(buf[:0], ref.requestPrefix...)
 	id = strconv.AppendUint(id, requestSeq.Add(1), 36)
-	q.pid, _ = ref.world.System.ProcessRegistry.Add(q, string(id))
+	registry := ref.world.System.ProcessRegistry
+	q.pid.Address, q.pid.Id = registry.Address, string(id)
+	// As the registry's Add does, with a PID that lies in the request.
+	registry.LocalPIDs.GetBucket(q.pid.Id).SetIfAbsent(q.pid.Id, q)
 	if deadline > 0 {
-		q.timer = time.AfterFunc(deadline, func() {
-			q.settle(nil, &CallError{ref.spec.Name, method, ErrTimeout, "after " + deadline.String(), nil})
-			q.tellHost()
-		})
+		q.deadline = deadline
+		q.timer = time.AfterFunc(deadline, q.expire)
 	}
 	return q
+}
+
+// expire is the deadline.
+func (q *Request) expire() {
+	q.cancel(&CallError{q.ref.spec.Name, q.method, ErrTimeout, "after " + q.deadline.String(), nil})
 }
 
 // settle gives the request its outcome. Only the first call does anything.
@@ -90,7 +98,7 @@ func (q *Request) settle(result codec.Raw, err error) bool {
 	if q.timer != nil {
 		q.timer.Stop()
 	}
-	q.ref.world.System.ProcessRegistry.Remove(q.pid)
+	q.ref.world.System.ProcessRegistry.Remove(&q.pid)
 	if !q.internal {
 		q.ref.pending.Add(-1)
 	}
@@ -163,7 +171,7 @@ func (q *Request) SendSystemMessage(_ *actor.PID, message any) {
 		go func() {
 			<-q.done
 			if p, ok := q.ref.world.System.ProcessRegistry.Get(m.Watcher); ok {
-				p.SendSystemMessage(m.Watcher, &actor.Terminated{Who: q.pid})
+				p.SendSystemMessage(m.Watcher, &actor.Terminated{Who: &q.pid})
 			}
 		}()
 	}
