@@ -203,13 +203,15 @@ func TestHandlerCallsBack(t *testing.T) {
 	p := connect(t, s)
 	ask := p.Request("ask", "q")
 	p.Send(ask)
-	p.Expect(codec.Ack, ask.ID)
 	back := p.Next()
+	if back.Kind == codec.Ack { // sent by the loop, before or behind the handler's call
+		back = p.Next()
+	}
 	if back.Kind != codec.Request || back.Method != "answer" {
 		t.Fatalf("%v %q", back.Kind, back.Method)
 	}
 	p.Send(codec.Message{Kind: codec.Response, ID: back.ID, Result: back.Params})
-	if m := p.Expect(codec.Response, ask.ID); p.JSON(m.Result) != `"q"` {
+	if m := p.Answer(ask.ID); p.JSON(m.Result) != `"q"` {
 		t.Errorf("%s", p.JSON(m.Result))
 	}
 }

@@ -5,12 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"sync"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/hostsup"
 )
+
+// fewRunning is how many handlers may run for the receive loop to let them go
+// first. Should all of them compute without a pause, the loop and its acks are
+// late by a few hundred milliseconds at most.
+const fewRunning = 64
 
 // notesWaiting is how many notifications wait for their handlers.
 const notesWaiting = 1024
@@ -30,9 +36,11 @@ type conn struct {
 	cancel context.CancelCauseFunc
 
 	// Touched by the receive loop only.
-	turn  []*request // handed to goroutines in this turn
-	maxID uint32     // highest id the supervisor has given
-	notes chan note  // closed by the loop when it ends
+	turn    []*request // handed to goroutines in this turn
+	holding bool       // handlers leave their writing to the end of this turn
+	yield   bool       // there are few enough of them to let them go first
+	maxID   uint32     // highest id the supervisor has given
+	notes   chan note  // closed by the loop when it ends
 
 	drainOnce sync.Once
 	drained   chan struct{} // closed when handlers and hooks are done
@@ -83,24 +91,46 @@ func (c *conn) loop() error {
 // endTurn acknowledges what this turn has handed on and not seen answered yet,
 // and writes everything in one go.
 func (c *conn) endTurn() error {
-	if len(c.turn) > 0 {
-		if c.caps.Has(codec.CapAck) {
-			if err := c.w.lock(context.Background()); err != nil {
-				return err
-			}
-			for _, r := range c.turn {
-				if !r.answered {
-					// An ack has no payload that could be refused.
-					_ = c.w.addLocked(&codec.Message{Kind: codec.Ack, ID: r.id})
-				}
-			}
-			c.w.mu.Unlock()
-		}
-		clear(c.turn)
-		c.turn = c.turn[:0]
+	if len(c.turn) == 0 {
+		return c.w.flush()
 	}
-	c.w.flush()
-	return nil
+	if c.yield {
+		// Handlers that are quick answer within the turn: one write, where
+		// their ack and their answer would take two.
+		runtime.Gosched()
+	}
+	c.w.mu.Lock()
+	if c.caps.Has(codec.CapAck) {
+		for _, r := range c.turn {
+			if !r.answered {
+				// An ack has no payload that could be refused. It may go over
+				// the buffer's limit: what is written next makes room.
+				_ = c.w.addLocked(&codec.Message{Kind: codec.Ack, ID: r.id})
+			}
+		}
+	}
+	err := c.w.releaseLocked()
+	c.w.mu.Unlock()
+	c.holding = false
+	clear(c.turn)
+	c.turn = c.turn[:0]
+	return err
+}
+
+// hold has handlers leave their writing to the end of this turn.
+func (c *conn) hold() {
+	if !c.holding {
+		c.holding = true
+		c.w.hold()
+	}
+}
+
+// letGo has handlers write themselves again: the turn may take long.
+func (c *conn) letGo() {
+	if c.holding {
+		c.holding = false
+		c.w.letGo()
+	}
 }
 
 // take handles one message after the handshake. An error ends the connection.
@@ -166,6 +196,7 @@ func (c *conn) request(m *codec.Message) error {
 	case !h.inline || h.stream != nil:
 		return c.dispatch(h, m)
 	}
+	c.letGo()
 	ctx := &handling{Context: c.ctx, id: m.ID, inline: true, trace: m.Trace}
 	result, failure := h.invoke(ctx, m.Params)
 	return c.answer(m.ID, result, failure)

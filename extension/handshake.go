@@ -50,10 +50,12 @@ func (c *conn) handshake() error {
 				return err
 			}
 		}
-		c.w.flush()
+		lost := c.w.flush()
 		switch {
 		case err != nil:
 			return err
+		case lost != nil:
+			return lost
 		case done:
 			c.caps = c.sess.Caps()
 			c.srv.conn = c

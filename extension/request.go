@@ -46,18 +46,21 @@ func (c *conn) dispatch(h *handler, m *codec.Message) error {
 	if h.stream != nil {
 		r.stream = newStream(r, time.Now())
 	}
+	c.hold()
 	c.mu.Lock()
 	c.open[m.ID] = r
 	c.busy++
-	r.started = c.running < c.opt.concurrent
-	if r.started {
+	start := c.running < c.opt.concurrent
+	if start {
+		r.started = true
 		c.running++
+		c.yield = c.running <= fewRunning
 	} else {
 		c.waiting = append(c.waiting, r)
 	}
 	c.mu.Unlock()
 	c.turn = append(c.turn, r)
-	if r.started {
+	if start {
 		go c.work(r)
 	}
 	return nil
@@ -106,7 +109,7 @@ func (r *request) run() {
 	failure := &codec.Error{Name: codec.NamePanic, Message: "the handler ended its goroutine"}
 	defer func() {
 		r.finish(result, failure)
-		r.c.w.flush()
+		_ = r.c.w.flush() // the receive loop sees the end of the stream too
 	}()
 	switch {
 	case r.Err() != nil: // the time for draining is over

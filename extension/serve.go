@@ -135,7 +135,7 @@ func (c *conn) wait() error {
 	case <-timer.C:
 		return fmt.Errorf("%w: one of them holds the receive loop or the notifications", ErrStuck)
 	}
-	if c.idle(0, nil) {
+	if c.idle(settleWait, nil) {
 		return nil
 	}
 	c.mu.Lock()

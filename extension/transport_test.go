@@ -26,7 +26,14 @@ const envHost = "EXTENSION_TEST_HOST"
 func hostInDisguise() string { return os.Getenv(envHost) }
 
 // runAsHost is the main function of the host that the transport tests start.
-func runAsHost(string) {
+func runAsHost(name string) {
+	if name == "bench" {
+		if err := benchServer().Serve(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, "host:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	s := newServer(extension.WithDrain(time.Minute))
 	s.HandleRaw("echo", echo, extension.Inline())
 	extension.Handle(s, "print", func(_ context.Context, text string) (any, error) {
@@ -212,6 +219,7 @@ func TestSignalEndsGracefully(t *testing.T) {
 	transports(t, func(t *testing.T, transport string) {
 		h := start(t, transport)
 		p := counterpart.Open(t, h.conn)
+		p.Call("echo", nil) // nothing is left unread
 		if err := h.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}

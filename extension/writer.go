@@ -27,6 +27,8 @@ type writer struct {
 	buf     []byte // encoded, not yet handed to out
 	spare   []byte // the other buffer, while nobody writes it
 	writing bool
+	held    bool          // the receive loop is about to write: others leave it to it
+	left    bool          // somebody has
 	changed chan struct{} // closed when buf was taken, writing ended or err was set; nil while nobody waits
 	err     error         // why nothing can be written any more
 }
@@ -90,21 +92,52 @@ func (w *writer) run(done <-chan struct{}) {
 	for {
 		select {
 		case <-w.kick:
-			w.flush()
+			_ = w.flush() // the receive loop sees the end of the stream too
 		case <-done:
 			return
 		}
 	}
 }
 
-// flush writes all there is, unless somebody is writing already: then that
-// one does it.
-func (w *writer) flush() {
+// flush writes all there is, unless somebody is writing already or is about
+// to: then that one does it. The error says that nothing can be written.
+func (w *writer) flush() error {
 	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.held:
+		w.left = true
+	case !w.writing:
+		w.drainLocked()
+	}
+	return w.err
+}
+
+// hold has others leave their writing to whoever calls release.
+func (w *writer) hold() {
+	w.mu.Lock()
+	w.held = true
+	w.mu.Unlock()
+}
+
+// letGo ends hold without writing; what others have left is written soon.
+func (w *writer) letGo() {
+	w.mu.Lock()
+	w.held = false
+	if w.left {
+		w.left = false
+		w.poke()
+	}
+	w.mu.Unlock()
+}
+
+// releaseLocked ends hold and writes all there is.
+func (w *writer) releaseLocked() error {
+	w.held, w.left = false, false
 	if !w.writing {
 		w.drainLocked()
 	}
-	w.mu.Unlock()
+	return w.err
 }
 
 // drainLocked writes until the buffer is empty. It lets go of w.mu while the

@@ -56,10 +56,14 @@ func newServer(w *wire, opts ...extension.Option) *extension.Server {
 	return s
 }
 
-func add(_ context.Context, in []float64) (float64, error) {
+// add returns an integer when the sum is one: 3, not 3.0.
+func add(_ context.Context, in []float64) (any, error) {
 	sum := 0.0
 	for _, v := range in {
 		sum += v
+	}
+	if whole := int64(sum); float64(whole) == sum && max(sum, -sum) < 1<<53 {
+		return whole, nil
 	}
 	return sum, nil
 }

@@ -190,6 +190,20 @@ func (p *Peer) Next() codec.Message {
 	return m
 }
 
+// Try takes the next message or says why there is none.
+func (p *Peer) Try(m *codec.Message) error { return p.read(m) }
+
+// Take returns the next message, for benchmarks: nothing limits the wait.
+func (p *Peer) Take() (m codec.Message) {
+	if err := p.rd.Next(&m); err != nil {
+		p.tb.Fatal("next message: ", err)
+	}
+	return m
+}
+
+// Buffered says whether Take can return without waiting.
+func (p *Peer) Buffered() bool { return p.rd.Buffered() }
+
 // Expect returns the next message, which must be of this kind and id.
 func (p *Peer) Expect(kind codec.Kind, id uint32) codec.Message {
 	p.tb.Helper()
@@ -226,6 +240,18 @@ func (p *Peer) Goodbye() {
 // Close closes the connection.
 func (p *Peer) Close() { p.conn.Close() }
 
+// CloseWrite ends the stream towards the host.
+func (p *Peer) CloseWrite() {
+	p.tb.Helper()
+	half, ok := p.conn.(interface{ CloseWrite() error })
+	if !ok {
+		p.tb.Fatalf("%T cannot be closed by half", p.conn)
+	}
+	if err := half.CloseWrite(); err != nil {
+		p.tb.Fatal(err)
+	}
+}
+
 // Raw encodes v.
 func (p *Peer) Raw(v any) codec.Raw {
 	p.tb.Helper()
@@ -247,9 +273,8 @@ func (p *Peer) JSON(raw codec.Raw) string {
 }
 
 func (p *Peer) read(m *codec.Message) error {
-	if err := p.conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		return err
-	}
+	// A pipe whose other end is closed takes no deadline, and needs none.
+	_ = p.conn.SetReadDeadline(time.Now().Add(patience))
 	return p.rd.Next(m)
 }
 

@@ -1,0 +1,137 @@
+package extension_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net"
+	"os"
+	"time"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/extension"
+)
+
+// A whole host. It is started by a supervisor, never by hand.
+func Example() {
+	s := extension.New(extension.Info{Name: "greeter", Version: "1.0"})
+	extension.Handle(s, "greet", func(ctx context.Context, name string) (string, error) {
+		return "hello " + name, nil
+	})
+	if err := s.Serve(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func ExampleNew() {
+	s := extension.New(extension.Info{Name: "indexer", Version: "0.3"},
+		extension.WithMaxConcurrent(8),
+		extension.WithDrain(3*time.Second),
+	)
+	_ = s.Serve(context.Background())
+}
+
+// Params are decoded into the type of the handler's argument; what does not
+// fit is answered for it.
+func ExampleHandle() {
+	type search struct {
+		Query string `msgpack:"query"`
+		Limit int    `msgpack:"limit"`
+	}
+	type hit struct {
+		Path string `msgpack:"path"`
+		Line int    `msgpack:"line"`
+	}
+	s := extension.New(extension.Info{Name: "search", Version: "1"})
+	extension.Handle(s, "search", func(ctx context.Context, in search) ([]hit, error) {
+		if in.Query == "" {
+			return nil, &codec.Error{Name: codec.NameInvalidParams, Message: "params.query: must not be empty"}
+		}
+		return []hit{{Path: "main.go", Line: 12}}, nil
+	})
+}
+
+// A quick handler on the receive loop: one read and one write for a request.
+func ExampleInline() {
+	s := extension.New(extension.Info{Name: "echo", Version: "1"})
+	s.HandleRaw("echo", func(ctx context.Context, params codec.Raw) (codec.Raw, error) {
+		return params, nil
+	}, extension.Inline())
+}
+
+// An endless stream ends when its caller cancels, when the supervisor is gone,
+// or when the host is about to end.
+func ExampleStream() {
+	s := extension.New(extension.Info{Name: "clock", Version: "1"})
+	extension.Stream(s, "ticks", func(ctx context.Context, ms int, send func(any) error) error {
+		ticker := time.NewTicker(time.Duration(max(ms, 1)) * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case now := <-ticker.C:
+				if err := send(now.UnixMilli()); err != nil {
+					return err
+				}
+			case <-s.Stopping():
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+	})
+}
+
+// Documents that an editor changes are told of by notifications, which come
+// in order.
+func ExampleOnNotify() {
+	type change struct {
+		Path string `msgpack:"path"`
+		Text string `msgpack:"text"`
+	}
+	s := extension.New(extension.Info{Name: "lint", Version: "1"})
+	extension.OnNotify(s, "didChange", func(ctx context.Context, in change) error {
+		return s.Notify(ctx, "diagnostics", map[string]any{"path": in.Path, "found": len(in.Text)})
+	})
+}
+
+// A handler may ask the supervisor back, unless it is inline.
+func ExampleServer_Call() {
+	s := extension.New(extension.Info{Name: "format", Version: "1"})
+	extension.Handle(s, "format", func(ctx context.Context, path string) (string, error) {
+		var text string
+		if err := s.Call(ctx, "readFile", path, &text); err != nil {
+			return "", fmt.Errorf("format %s: %w", path, err)
+		}
+		return text, nil
+	})
+}
+
+// The configuration of a host can carry values for it.
+func ExampleServer_OnInitialize() {
+	s := extension.New(extension.Info{Name: "db", Version: "1"})
+	s.OnInitialize(func(ctx context.Context, h extension.Hello) error {
+		config := struct {
+			Path string `msgpack:"path"`
+		}{Path: "data.db"}
+		if err := h.Decode(&config); err != nil {
+			return err
+		}
+		file, err := os.OpenFile(config.Path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return err
+		}
+		s.OnShutdown(func(context.Context) error { return file.Close() })
+		return nil
+	})
+}
+
+// In a test, the other end of a pipe plays the supervisor.
+func ExampleServer_ServeConn() {
+	s := extension.New(extension.Info{Name: "greeter", Version: "1.0"})
+	supervisor, host := net.Pipe()
+	done := make(chan error)
+	go func() { done <- s.ServeConn(context.Background(), host) }()
+	supervisor.Close()
+	fmt.Println(<-done)
+	// Output: the supervisor closed the connection without a goodbye
+}
