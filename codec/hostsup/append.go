@@ -21,7 +21,7 @@ const header = 4
 // *[codec.FrameError]; a trace that is not in force is left out.
 func (s *Session) Append(dst []byte, m *codec.Message) ([]byte, error) {
 	if m.ID == 0 && m.Kind != codec.Notification {
-		return dst, unsendable(codec.ErrShape, "a %s without an id", m.Kind)
+		return dst, unsendable(codec.ErrShape, "%s without an id", m.Kind)
 	}
 	if len(m.Params) > s.lim.Frame || len(m.Result) > s.lim.Frame {
 		return dst, s.tooLarge(max(len(m.Params), len(m.Result)))

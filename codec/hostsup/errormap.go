@@ -1,14 +1,23 @@
 package hostsup
 
 import (
+	"fmt"
+	"math"
 	"strings"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/mpack"
 )
 
-// maxCauses is the length of the longest chain of errors, the first included.
-const maxCauses = 16
+const (
+	// maxCauses is the length of the longest chain of errors, the first
+	// included.
+	maxCauses = 16
+
+	// What is kept of a peer's words, in bytes; the rest is cut.
+	maxName = 1 << 10
+	maxText = 64 << 10
+)
 
 // appendError writes e as a map with the keys that say something; name and
 // message always.
@@ -55,7 +64,7 @@ func appendError(dst []byte, e *codec.Error) []byte {
 // readError takes an error that is not nil. It is lenient, because an error
 // that is lost explains nothing: values that do not fit their key are left
 // out, a string is the message, [code, message] is taken for what it looks
-// like, and any other value is its own JSON.
+// like, and any other value is its own JSON when it is small.
 func readError(c *mpack.Cursor, lim codec.Limits) (*codec.Error, bool) {
 	raw, valid := c.Value()
 	if !valid {
@@ -84,14 +93,14 @@ func oneError(raw codec.Raw, lim codec.Limits) (*codec.Error, codec.Raw) {
 	case "map":
 		n, _ := c.Map()
 		for range n {
-			key := text(&c)
+			key := text(&c, maxName)
 			switch key {
 			case "name":
-				e.Name = text(&c)
+				e.Name = text(&c, maxName)
 			case "message":
-				e.Message = text(&c)
+				e.Message = text(&c, maxText)
 			case "stack":
-				e.Stack = text(&c)
+				e.Stack = text(&c, maxText)
 			case "code":
 				e.Code = number(&c)
 			case "data":
@@ -104,33 +113,35 @@ func oneError(raw codec.Raw, lim codec.Limits) (*codec.Error, codec.Raw) {
 		}
 		return e, cause
 	case "str":
-		e.Message = text(&c)
+		e.Message = text(&c, maxText)
 		return e, nil
 	case "array":
 		if n, _ := c.Array(); n == 2 && c.Peek() == "int" {
 			code := number(&c)
 			if c.Peek() == "str" {
-				e.Code, e.Message = code, text(&c)
+				e.Code, e.Message = code, text(&c, maxText)
 				return e, nil
 			}
 		}
 	}
-	shown, err := mpack.Encoding{}.ToJSON(raw)
-	if err != nil { // over the default limits, when this connection's are wider
-		shown = []byte(c.Peek())
+	e.Message = fmt.Sprintf("an error of %d bytes that is no map", len(raw))
+	if len(raw) <= maxText/8 {
+		if shown, err := (mpack.Encoding{}).ToJSON(raw); err == nil {
+			e.Message = string(shown)
+		}
 	}
-	e.Message = string(shown)
 	return e, nil
 }
 
-// text takes a string, made fit to be shown, or skips another value.
-func text(c *mpack.Cursor) string {
+// text takes a string, made fit to be shown and cut to hi bytes, or skips
+// another value.
+func text(c *mpack.Cursor, hi int) string {
 	if c.Peek() != "str" {
 		c.Skip()
 		return ""
 	}
-	s, _ := c.Str(int(^uint(0) >> 1))
-	return strings.ToValidUTF8(string(s), "\ufffd")
+	s, _ := c.Str(math.MaxInt)
+	return strings.ToValidUTF8(string(s[:min(len(s), hi)]), "\ufffd")
 }
 
 // number takes an integer of 64 bits, or skips another value.

@@ -21,7 +21,7 @@ type fields struct {
 
 func readFields(raw codec.Raw, lim codec.Limits, of string) (*fields, error) {
 	f := &fields{c: mpack.NewCursor(raw, lim), of: of}
-	if len(raw) == 0 {
+	if len(raw) == 0 || f.c.Nil() {
 		return f, nil
 	}
 	n, valid := f.c.Map()
@@ -77,7 +77,7 @@ func (f *fields) text() string {
 		}
 		return ""
 	}
-	return text(&f.c)
+	return text(&f.c, maxName)
 }
 
 func (f *fields) uint() uint64 {

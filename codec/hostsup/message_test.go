@@ -104,7 +104,7 @@ func TestMessagesRoundTrip(t *testing.T) {
 		{name: "item of nil", in: codec.Message{Kind: codec.Item, ID: 9}},
 		{name: "credit", in: codec.Message{Kind: codec.Credit, ID: 9, Credit: 64}},
 		{name: "a long method", in: codec.Message{Kind: codec.Notification, Method: strings.Repeat("m", hostsup.MaxMethod)}},
-		{name: "a large value", in: codec.Message{Kind: codec.Request, ID: 9, Method: "put", Params: append(raw("\xc6\x00\x10\x00\x00"), make([]byte, 1<<20)...)}},
+		{name: "a large value", in: codec.Message{Kind: codec.Request, ID: 9, Method: "put", Params: append(raw("\xc6\x00\x02\x00\x00"), make([]byte, 128<<10)...)}},
 	}
 	sup, host, toSup, toHost, fromHost, fromSup := pair(t, codec.CapAll)
 	ways := []struct {

@@ -305,7 +305,7 @@ func typeName(t byte) string {
 	case t == 0xc0:
 		return "nil"
 	case t == 0xc1:
-		return "nothing"
+		return "invalid byte"
 	case t <= 0xc3:
 		return "bool"
 	case t <= 0xc6:

@@ -108,7 +108,7 @@ func TestCursorErrors(t *testing.T) {
 		{"d3 8000000000000000", uint7, codec.ErrShape, "not a message of this protocol: it: an int from 0 to 7 expected, -9223372036854775808 found at byte 0"},
 		{"cd 01", uint7, codec.ErrTruncated, "truncated: it: int, 1 byte left at byte 0"},
 		{"cb 3ff0000000000000", uint7, codec.ErrShape, "not a message of this protocol: it: int expected, float found at byte 0"},
-		{"c1", uint7, codec.ErrShape, "not a message of this protocol: it: int expected, nothing found at byte 0"},
+		{"c1", uint7, codec.ErrShape, "not a message of this protocol: it: int expected, invalid byte found at byte 0"},
 		{"cf ffffffffffffffff", signed, codec.ErrShape, "not a message of this protocol: it: an int of 64 bits with a sign expected, 18446744073709551615 found at byte 0"},
 		{"c4 01 61", str(5), codec.ErrShape, "not a message of this protocol: it: str expected, bin found at byte 0"},
 		{"a3 616161", str(2), codec.ErrString, "string too long: it: str of 3, limit 2 at byte 0"},
