@@ -71,7 +71,8 @@ type Supervisor struct {
 	stopped bool
 }
 
-// Start runs a tree and returns at once; hosts start beside it (see Ready).
+// Start runs a tree and returns at once; hosts start beside it (see Ready), and
+// their handles can be had and called already.
 // The tree lives until Stop, until ctx ends (then it is stopped as by Stop
 // without a deadline), or until a host fails under OnFailed Exit. Errors:
 // *multiple* errors wrapping ErrSpec, or what the system refused.
@@ -93,6 +94,11 @@ func Start(ctx context.Context, spec Spec, opts ...Option) (*Supervisor, error) 
 	s.root = pid
 	s.mu.Unlock()
 	close(t.spawned)
+	// The hosts have their names when Start returns. (The error would be that
+	// the tree has ended already.)
+	_ = s.ask(context.Background(), func(done func(error)) any {
+		return actors.AskGroups(func([]actors.GroupStatus) { done(nil) })
+	})
 	stop := context.AfterFunc(ctx, func() { _ = s.Stop(context.Background()) })
 	go func() { // ends with the tree
 		<-s.done
