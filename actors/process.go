@@ -48,6 +48,8 @@ func (a *Process) Receive(ctx actor.Context) {
 }
 
 func (a *Process) spawn(ctx actor.Context, m *spawnProcess) {
+	self, root := ctx.Self(), ctx.ActorSystem().Root
+	m.cmd.Ended = func(e sandbox.Exit) { tell(root, self, &exited{e}) }
 	child, err := a.world.Launcher.Start(m.cmd)
 	for _, f := range m.close {
 		f.Close()
@@ -64,11 +66,6 @@ func (a *Process) spawn(ctx actor.Context, m *spawnProcess) {
 	for _, o := range m.out {
 		caps = append(caps, a.out.Capture(o.file, o.stream, a.life))
 	}
-	self, root := ctx.Self(), ctx.ActorSystem().Root
-	go func() { // ends with the process, which the Stopping above makes sure of
-		<-child.Done()
-		tell(root, self, &exited{child.Exit()})
-	}()
 	tell(ctx, ctx.Parent(), &spawned{child, caps})
 }
 

@@ -13,14 +13,17 @@ type Member struct {
 }
 
 // Group is the machine of a group: start order and readiness gating by
-// dependencies, shared fate by strategy, stop in reverse. A value, like
-// [Host]. Members are kept in topological order, ties by declaration; that
-// order is what "rest" means.
+// dependencies, shared fate by strategy, stop in reverse. Members are kept in
+// topological order, ties by declaration; that order is what "rest" means.
+//
+// Unlike [Host] it is handed on, not copied: Step returns the next machine in
+// the memory of the old one, which must not be used again. A group of a
+// thousand hosts would copy a hundred megabytes to start them otherwise.
 type Group struct {
 	strategy Strategy
 	members  []member
-	draining map[string]bool // sharers on their way down; nothing starts meanwhile
-	held     map[string]bool // crashed hosts waiting for the sharers
+	index    map[string]int
+	draining int // sharers on their way down; nothing starts meanwhile
 	shutdown bool
 }
 
@@ -32,6 +35,11 @@ type member struct {
 	asked    bool // a start was sent and the state has not changed since
 	inFlight int  // commands sent and not yet answered
 	depLost  bool // failed because a dependency did; comes back with it
+	drains   bool // a sharer on its way down
+	held     bool // crashed, and waiting for the sharers
+
+	needs    []int // members it depends on
+	neededBy []int // members that depend on it
 }
 
 // OrderError tells that dependencies cannot be put in an order.
@@ -113,7 +121,24 @@ func NewGroup(strategy Strategy, in []Member) (Group, error) {
 	for _, m := range ordered {
 		g.members = append(g.members, member{Member: m, state: Stopped})
 	}
+	g.link()
 	return g, nil
+}
+
+// link finds the members' places and who depends on whom.
+func (g *Group) link() {
+	g.index = make(map[string]int, len(g.members))
+	for i := range g.members {
+		m := &g.members[i]
+		g.index[m.Name] = i
+		m.needs, m.neededBy = nil, nil
+		for _, d := range m.DependsOn {
+			// Topological order: what it needs comes before it.
+			j := g.index[d]
+			m.needs = append(m.needs, j)
+			g.members[j].neededBy = append(g.members[j].neededBy, i)
+		}
+	}
 }
 
 // Names returns the members in the group's order.
@@ -217,8 +242,6 @@ func (AtRestAll) groupEffect()   {}
 // Step takes one event and returns the next machine and what to do.
 func (g Group) Step(ev GroupEvent) (Group, []GroupEffect, error) {
 	s := groupStep{Group: g}
-	s.members = slices.Clone(g.members)
-	s.draining, s.held = cloneSet(g.draining), cloneSet(g.held)
 	switch ev := ev.(type) {
 	case Boot:
 		for i := range s.members {
@@ -229,11 +252,11 @@ func (g Group) Step(ev GroupEvent) (Group, []GroupEffect, error) {
 	case Shutdown:
 		s.shutdown = true
 	case Want:
-		if i := s.index(ev.Name); i >= 0 {
+		if i := s.find(ev.Name); i >= 0 {
 			s.want(i, ev.By)
 		}
 	case Unwant:
-		if i := s.index(ev.Name); i >= 0 {
+		if i := s.find(ev.Name); i >= 0 {
 			s.members[i].wanted, s.members[i].asked = false, false
 		}
 	case Changed:
@@ -243,20 +266,14 @@ func (g Group) Step(ev GroupEvent) (Group, []GroupEffect, error) {
 			return g, nil, err
 		}
 	case Leave:
-		if i := s.index(ev.Name); i >= 0 {
+		if i := s.find(ev.Name); i >= 0 {
+			s.drained(&s.members[i])
 			s.members = slices.Delete(s.members, i, i+1)
+			s.link()
 		}
 	}
 	s.settle()
 	return s.Group, s.out, nil
-}
-
-func cloneSet(in map[string]bool) map[string]bool {
-	out := make(map[string]bool, len(in))
-	for k := range in {
-		out[k] = true
-	}
-	return out
 }
 
 type groupStep struct {
@@ -272,8 +289,28 @@ func (s *groupStep) tell(m *member, e GroupEffect) {
 	s.do(e)
 }
 
-func (s *groupStep) index(name string) int {
-	return slices.IndexFunc(s.members, func(m member) bool { return m.Name == name })
+// find returns the place of a member, or -1.
+func (s *groupStep) find(name string) int {
+	if i, ok := s.index[name]; ok {
+		return i
+	}
+	return -1
+}
+
+// goesDown tells that nothing is to start until a sharer is down.
+func (s *groupStep) goesDown(m *member) {
+	if !m.drains {
+		m.drains = true
+		s.draining++
+	}
+}
+
+// drained tells that a sharer is down, or will not be.
+func (s *groupStep) drained(m *member) {
+	if m.drains {
+		m.drains = false
+		s.draining--
+	}
 }
 
 func (s *groupStep) join(m Member) error {
@@ -287,13 +324,14 @@ func (s *groupStep) join(m Member) error {
 	}
 	next := make([]member, 0, len(ordered))
 	for _, o := range ordered {
-		if i := s.index(o.Name); i >= 0 {
+		if i := s.find(o.Name); i >= 0 {
 			next = append(next, s.members[i])
 		} else {
 			next = append(next, member{Member: o, state: Stopped})
 		}
 	}
 	s.members = next
+	s.link()
 	return nil
 }
 
@@ -308,15 +346,15 @@ func (s *groupStep) want(i int, by By) {
 	m.by, m.asked, m.depLost = by, false, false
 	if m.state == Failed || m.state == Restarting || m.state == Stopping {
 		// The host itself knows what a start means there.
-		if s.ready(*m) && len(s.draining) == 0 && !s.shutdown {
+		if s.ready(m) && s.draining == 0 && !s.shutdown {
 			m.asked = true
 			s.tell(m, StartHost{m.Name, by})
 		} else if m.state == Failed {
 			m.depLost = true // as soon as its dependencies are there
 		}
 	}
-	for _, d := range m.DependsOn {
-		if j := s.index(d); j >= 0 && !s.members[j].state.Up() {
+	for _, j := range m.needs {
+		if !s.members[j].state.Up() {
 			s.want(j, depBy(by))
 		}
 	}
@@ -332,9 +370,9 @@ func depBy(by By) By {
 }
 
 // ready says whether all that a member depends on is up.
-func (s *groupStep) ready(m member) bool {
-	for _, d := range m.DependsOn {
-		if j := s.index(d); j >= 0 && !s.members[j].state.Up() {
+func (s *groupStep) ready(m *member) bool {
+	for _, j := range m.needs {
+		if !s.members[j].state.Up() {
 			return false
 		}
 	}
@@ -342,7 +380,7 @@ func (s *groupStep) ready(m member) bool {
 }
 
 func (s *groupStep) changed(ev Changed) {
-	i := s.index(ev.Name)
+	i := s.find(ev.Name)
 	if i < 0 {
 		return
 	}
@@ -354,24 +392,24 @@ func (s *groupStep) changed(ev Changed) {
 	m.state, m.asked = ev.To, false
 	switch ev.To {
 	case Stopped:
-		delete(s.draining, m.Name)
-		delete(s.held, m.Name)
+		s.drained(m)
+		m.held = false
 		if ev.By != ByGroup {
 			m.wanted = false
 		}
 	case Starting, Running:
 		m.wanted, m.depLost = true, false
-		delete(s.held, m.Name)
+		m.held = false
 	case Stopping:
-		delete(s.held, m.Name)
+		m.held = false
 	case Restarting:
 		if s.Shares() {
-			s.held[m.Name] = true
+			m.held = true
 			s.drain(i, fmt.Sprintf("group: %s crashed", m.Name), true)
 		}
 	case Failed:
-		delete(s.draining, m.Name)
-		delete(s.held, m.Name)
+		s.drained(m)
+		m.held = false
 		m.wanted = false
 		if ev.By == ByDependency {
 			m.depLost = true // comes back with the dependency
@@ -395,18 +433,18 @@ func (s *groupStep) drain(i int, reason string, back bool) {
 		}
 		if !back {
 			m.wanted = false
-			delete(s.held, m.Name)
+			m.held = false
 		}
 		switch m.state {
 		case Starting, Running, Unresponsive, Restarting:
-			if s.held[m.Name] {
+			if m.held {
 				continue // crashed in the same storm; it waits like the other one
 			}
-			s.draining[m.Name] = true
+			s.goesDown(m)
 			s.tell(m, StopHost{m.Name, ByGroup, reason})
 		case Stopping:
 			if back && m.wanted {
-				s.draining[m.Name] = true
+				s.goesDown(m)
 			}
 		}
 	}
@@ -418,13 +456,13 @@ func (s *groupStep) settle() {
 		s.settleDown()
 		return
 	}
-	if len(s.draining) > 0 {
+	if s.draining > 0 {
 		return
 	}
 	for i := range s.members {
 		m := &s.members[i]
-		if s.held[m.Name] && s.ready(*m) {
-			delete(s.held, m.Name)
+		if m.held && s.ready(m) {
+			m.held = false
 			s.tell(m, ReleaseHost{m.Name})
 		}
 	}
@@ -433,7 +471,7 @@ func (s *groupStep) settle() {
 		switch {
 		case m.state == Stopped && m.wanted:
 			s.settleUp(m)
-		case m.state == Failed && m.depLost && !m.asked && s.ready(*m):
+		case m.state == Failed && m.depLost && !m.asked && s.ready(m):
 			m.asked = true
 			s.tell(m, StartHost{m.Name, ByDependent})
 		}
@@ -445,15 +483,14 @@ func (s *groupStep) settleUp(m *member) {
 	if m.asked {
 		return
 	}
-	for _, d := range m.DependsOn {
-		j := s.index(d)
-		if j >= 0 && s.members[j].state == Failed && !s.members[j].asked {
+	for _, j := range m.needs {
+		if d := &s.members[j]; d.state == Failed && !d.asked {
 			m.asked = true
-			s.tell(m, FailHost{m.Name, d})
+			s.tell(m, FailHost{m.Name, d.Name})
 			return
 		}
 	}
-	if s.ready(*m) {
+	if s.ready(m) {
 		m.asked = true
 		s.tell(m, StartHost{m.Name, m.by})
 	}
@@ -470,7 +507,7 @@ func (s *groupStep) settleDown() {
 		rest = false
 		// A start may be on its way to a host at rest: the stop behind it
 		// makes sure that none is left running.
-		if m.state != Stopping && (m.inFlight == 0 || m.asked) && s.dependentsAtRest(m.Name) {
+		if m.state != Stopping && (m.inFlight == 0 || m.asked) && s.dependentsAtRest(m) {
 			m.asked = false
 			s.tell(m, StopHost{m.Name, ByTree, "supervisor stops"})
 		}
@@ -480,9 +517,9 @@ func (s *groupStep) settleDown() {
 	}
 }
 
-func (s *groupStep) dependentsAtRest(name string) bool {
-	for _, m := range s.members {
-		if slices.Contains(m.DependsOn, name) && !m.state.AtRest() {
+func (s *groupStep) dependentsAtRest(m *member) bool {
+	for _, j := range m.neededBy {
+		if !s.members[j].state.AtRest() {
 			return false
 		}
 	}

@@ -25,6 +25,12 @@ type Command struct {
 	Env   []string   // "K=V"; the whole environment, nothing is added
 	Dir   string     // "" means the supervisor's own
 	Files []*os.File // become fd 0, 1, 2, 3 …; nil entries, and a missing 0, 1 or 2, are /dev/null. The caller closes its copies after Start.
+
+	// Ended, when not nil, is called once right after Done is closed, on a
+	// goroutine of the Launcher's: it must not wait. It saves its user a
+	// goroutine per child. It is not called when Start fails, and may be
+	// called before Start has returned.
+	Ended func(Exit)
 }
 
 // Exit is how a process ended.

@@ -61,8 +61,9 @@ type Child struct {
 	started time.Time
 	tree    tree
 
-	done chan struct{}
-	exit Exit // written before done is closed
+	done  chan struct{}
+	ended func(Exit) // Command.Ended
+	exit  Exit       // written before done is closed
 
 	releasing sync.Once
 	released  chan struct{} // closed by Release
@@ -79,7 +80,7 @@ type tree interface {
 }
 
 func newChild(cmd *Command, started time.Time) *Child {
-	return &Child{name: cmd.Name, started: started, done: make(chan struct{}), released: make(chan struct{})}
+	return &Child{name: cmd.Name, ended: cmd.Ended, started: started, done: make(chan struct{}), released: make(chan struct{})}
 }
 
 // Name is the Command's.
@@ -133,4 +134,7 @@ func (c *Child) end(e Exit) {
 	e.At, e.Started = time.Now(), c.started
 	c.exit = e
 	close(c.done)
+	if c.ended != nil {
+		c.ended(c.exit)
+	}
 }
