@@ -36,11 +36,7 @@ func catCat(b *testing.B, in string) time.Duration {
 
 // captured is cat input into a Log with the given files.
 func captured(b *testing.B, in string, size int, opt Options) time.Duration {
-	dir, err := os.MkdirTemp(filepath.Dir(in), "log")
-	if err != nil {
-		b.Fatal(err)
-	}
-	opt.Dir, opt.Name = dir, "x"
+	opt.Dir, opt.Name = b.TempDir(), "x"
 	start := time.Now()
 	l := New(opt)
 	r, w, err := os.Pipe()
@@ -65,7 +61,7 @@ func captured(b *testing.B, in string, size int, opt Options) time.Duration {
 	if n, _ := l.Dropped(); n != 0 || l.Lines() != uint64(size/100) {
 		b.Fatalf("%d lines captured, %d of them dropped; %d were printed", l.Lines(), n, size/100)
 	}
-	_ = os.RemoveAll(dir)
+	_ = os.RemoveAll(opt.Dir)
 	return d
 }
 

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"errors"
 	"io"
 	"os"
 	"sync/atomic"
@@ -53,7 +54,7 @@ func (c *Capture) run() {
 		c.rest = nil
 	}
 	_ = c.r.Close()
-	if err != io.EOF && !c.stopping.Load() {
+	if !errors.Is(err, io.EOF) && !c.stopping.Load() {
 		c.err = err
 	}
 	c.log.forget(c)

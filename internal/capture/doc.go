@@ -38,8 +38,10 @@
 // push out the last words of the crashed one. Nothing is set aside before the
 // first line. A pipe that is silent costs a parked goroutine and no buffer;
 // read buffers are shared, 4 KiB while a host prints little and up to 256 KiB
-// while it is busy. Each stream has a goroutine of its own: sharing one would
-// need a second poller beside the runtime's and save one small stack a host.
+// while it is busy. Measured, a silent host with two streams holds 2.3 KiB of
+// heap and two stacks of 2 KiB. Each stream has a goroutine of its own: sharing
+// one would need a second poller beside the runtime's and save one of these
+// stacks.
 //
 // # Who waits for whom
 //
@@ -61,7 +63,9 @@
 // UTC time in microseconds, the life, the stream (out, err, or note for
 // remarks of the supervisor; with a + when the text goes on in the stream's
 // next line), one space, the text. Files have mode 0600, their folder 0700.
-// They rotate between lines, before they would grow over [Options.MaxSize].
+// They rotate between lines, before they would grow over [Options.MaxSize]. A
+// log holds one open file from its first line until Close. One log at a time
+// may write to a name.
 //
 // This package never parses what a host says, never sends a signal, and never
 // changes a process.

@@ -3,6 +3,7 @@
 package capture
 
 import (
+	"errors"
 	"io"
 	"syscall"
 	"time"
@@ -24,7 +25,7 @@ func (c *Capture) read() error {
 	var end error
 	err = conn.Read(func(fd uintptr) bool {
 		end = c.pump(int(fd))
-		return end != syscall.EAGAIN
+		return !errors.Is(end, syscall.EAGAIN)
 	})
 	if c.stopping.Load() {
 		return c.drain(conn)
@@ -73,7 +74,7 @@ func (c *Capture) drain(conn syscall.RawConn) error {
 	if err != nil {
 		return err
 	}
-	if end == syscall.EAGAIN {
+	if errors.Is(end, syscall.EAGAIN) {
 		return nil
 	}
 	return end

@@ -15,7 +15,7 @@
 // another name, fsynced and renamed: it is there whole or not at all. A report
 // that could not be written stays in memory and is tried again with the next
 // Add, Flush or Close. Reports are listed by their time, oldest first, those
-// of the same time in the order they were added.
+// of the same time by their id.
 //
 // # What is kept
 //

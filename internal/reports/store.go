@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -115,8 +116,10 @@ func (s *Store[T]) Add(id string, at time.Time, host string, v T) error {
 // insert puts a report in its place by time. The caller holds mu.
 func (s *Store[T]) insert(r *report[T]) {
 	at := len(s.list)
-	for at > 0 && s.list[at-1].time.After(r.time) {
-		at--
+	for ; at > 0; at-- {
+		if b := s.list[at-1]; cmp.Or(b.time.Compare(r.time), strings.Compare(b.id, r.id)) < 0 {
+			break
+		}
 	}
 	s.list = slices.Insert(s.list, at, r)
 	s.counts[r.host]++
