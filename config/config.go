@@ -80,9 +80,9 @@ type Options struct {
 // nil; warnings come with a File. Diagnostics are sorted by their place, and
 // are best shown with [Print].
 func Load(path string, opts Options) (*File, hcl.Diagnostics) {
-	src, err := readFile(path)
-	if err != nil {
-		return nil, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "cannot read " + path, Detail: err.Error()}}
+	src, why := readFile(path)
+	if why != "" {
+		return nil, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "cannot read " + path, Detail: why}}
 	}
 	if opts.Stat == nil {
 		opts.Stat = os.Stat
@@ -90,40 +90,40 @@ func Load(path string, opts Options) (*File, hcl.Diagnostics) {
 	return Parse(src, path, opts)
 }
 
-var errTooLarge = fmt.Errorf("The file is larger than %s, which no configuration needs to be.", showSize(maxFile)) //nolint:staticcheck // shown as a sentence
+var tooLarge = fmt.Sprintf("The file is larger than %s, which no configuration needs to be.", showSize(maxFile))
 
-// readFile returns the content of a file, or why there is none in a sentence.
-func readFile(path string) ([]byte, error) {
+// readFile returns the content of a file, or in a sentence why there is none.
+func readFile(path string) (src []byte, why string) {
 	f, err := os.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, errors.New("There is no such file. Name one with -c FILE or in HOSTSUP_CONFIG.") //nolint:staticcheck
+		return nil, "There is no such file. Name one with -c FILE or in HOSTSUP_CONFIG."
 	case errors.Is(err, fs.ErrPermission):
-		return nil, errors.New("This user may not read it.") //nolint:staticcheck
+		return nil, "This user may not read it."
 	case err != nil:
 		return nil, sentence(err)
 	}
 	defer f.Close()
 	if st, err := f.Stat(); err == nil && st.IsDir() {
-		return nil, fmt.Errorf("It is a folder. Name the file in it, such as %s.", filepath.Join(path, defaultFileName)) //nolint:staticcheck
+		return nil, fmt.Sprintf("It is a folder. Name the file in it, such as %s.", filepath.Join(path, defaultFileName))
 	}
-	src, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
+	src, err = io.ReadAll(io.LimitReader(f, maxFile+1))
+	switch {
+	case err != nil:
 		return nil, sentence(err)
+	case len(src) > maxFile:
+		return nil, tooLarge
 	}
-	if len(src) > maxFile {
-		return nil, errTooLarge
-	}
-	return src, nil
+	return src, ""
 }
 
 // sentence is what the system said, without the path that is shown already.
-func sentence(err error) error {
+func sentence(err error) string {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		err = pe.Err
 	}
-	return errors.New(upperFirst(err.Error()) + ".")
+	return upperFirst(err.Error()) + "."
 }
 
 // Parse reads src, which stands in the file called filename. See [Load].
@@ -157,7 +157,7 @@ var rootSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 
 func parse(src []byte, filename string, opts Options) (*File, *hclsyntax.Body, hcl.Diagnostics) {
 	if len(src) > maxFile {
-		return nil, nil, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: filename + " is too large", Detail: errTooLarge.Error()}}
+		return nil, nil, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: filename + " is too large", Detail: tooLarge}}
 	}
 	unclosed, diags := scan(src, filename)
 	if diags.HasErrors() {

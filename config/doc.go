@@ -21,7 +21,13 @@
 // the supervisor has started. When it is still missing at a start, that start
 // fails with a reason on record.
 //
-// Paths in a file that are not absolute start from the folder of the file.
+// Paths in a file that are not absolute start from the folder of the file; a
+// program named by one starts from the host's dir when there is one, as the
+// system itself would have it.
+//
+// A file without a host is an error: it is the wrong one, or half of one. A
+// host that starts late (eager = false) may be depended on; a host that needs
+// it at once takes it along, which is a warning.
 //
 // # What it does not do
 //

@@ -93,52 +93,83 @@ func TestLoadUnreadable(t *testing.T) {
 	}
 }
 
-// What would end a parser that trusts its input is refused, and a file as large
-// as there can be is read.
-func TestLargest(t *testing.T) {
-	long := func(text string) string { return strings.Repeat(text, maxFile/4/len(text)) }
+// What would end a parser that trusts its input is refused before it gets
+// there.
+func TestDeep(t *testing.T) {
+	long := func(text string) string { return strings.Repeat(text, 1<<14/len(text)) }
 	for name, src := range map[string]string{
-		"comments":  long("# nothing\n"),
-		"brackets":  long("["),
-		"quotes":    long("\"${"),
-		"braces":    long("{"),
-		"bangs":     "a = " + long("!")[10:],
-		"sum":       "a = 1" + long("+1")[10:],
-		"sum lines": "a = {for x in y : x => 1" + long("\n+1")[40:] + "}",
-		"indexes":   "a = b" + long("[0]")[10:],
-		"calls":     "a = " + long("f(")[10:],
-		"choices":   "a = 1" + long("?1:1")[10:],
-		"ifs":       "a = \"" + long("%{if true}")[20:],
-		"heredocs":  "a = " + long("<<A\n${")[10:],
-		"splats":    "a = b" + long("[*]")[10:],
-		"blocks":    long("a {\n"),
-		"errors":    long("}\n"),
+		"brackets":   "a = " + long("["),
+		"strings":    "a = " + long("\"${"),
+		"braces":     "a = " + long("{a={"),
+		"blocks":     long("a {\n"),
+		"bangs":      "a = " + long("!") + "true",
+		"minuses":    "a = " + long("-") + "1",
+		"sum":        "a = 1" + long("+1"),
+		"sum, lines": "a = {for x in y : x => 1" + long("\n+1") + "}",
+		"commented":  "a = [1" + long(" # one\n+1") + "]",
+		"indexes":    "a = b" + long("[0]"),
+		"splats":     "a = b" + long("[*]"),
+		"attributes": "a = b" + long(".c"),
+		"calls":      "a = " + long("f("),
+		"choices":    "a = 1" + long("?1:1"),
+		"ifs":        "a = \"" + long("%{if true}"),
+		"heredocs":   "a = " + long("<<A\n${"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, diags := Parse([]byte(src), "x.hcl", testOptions())
-			if f != nil || !diags.HasErrors() {
-				t.Fatal("taken as valid")
+			if f != nil || len(diags) != 1 || diags[0].Summary != "nested too deep" {
+				t.Fatalf("got:\n%s", print(t, diags))
 			}
 		})
 	}
-	var b strings.Builder
-	for i := 0; b.Len() < maxFile-2*len(valid); i++ {
-		b.WriteString(strings.Replace(valid, "web", "web-"+strconv.Itoa(i), 1))
-	}
-	f, diags := Parse([]byte(b.String()), "x.hcl", testOptions())
-	if diags.HasErrors() {
-		t.Fatal(diags)
-	}
-	if len(f.Spec.Groups) < 10_000 {
-		t.Errorf("%d groups", len(f.Spec.Groups))
+}
+
+// What is long without being deep is no trouble.
+func TestFlat(t *testing.T) {
+	long := func(text string) string { return strings.Repeat(text, 1000) }
+	for name, text := range map[string]string{
+		"list":           "init = [" + long("[1], -2, !true,\n") + "]",
+		"interpolations": "init = \"" + long("${1 + 1}-") + "\"",
+		"comments":       long("# a + b + c [[[\n"),
+		"lines":          "init = <<EOT\n" + long("${[1][0]} {{{ ((( + - text\n") + "EOT\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := "host \"a\" {\n" + text + "\ncommand = [\"x\"]\n}\n"
+			if _, diags := Parse([]byte(src), "x.hcl", testOptions()); diags.HasErrors() {
+				t.Errorf("refused:\n%s", print(t, diags))
+			}
+		})
 	}
 }
 
-// A chain of values, each from the one before, is as long as a file can hold.
+// A file as large as there can be is read, and not a byte more.
+func TestLargest(t *testing.T) {
+	var b strings.Builder
+	const n = 1000
+	for i := range n {
+		b.WriteString(strings.Replace(valid, "web", "web-"+strconv.Itoa(i), 1))
+	}
+	b.WriteString(strings.Repeat("# nothing\n", (maxFile-b.Len())/10))
+	b.WriteString(strings.Repeat("\n", maxFile-b.Len()))
+	src := []byte(b.String())
+	f, diags := Parse(src, "x.hcl", testOptions())
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	if len(f.Spec.Groups) != n {
+		t.Errorf("%d groups", len(f.Spec.Groups))
+	}
+	f, diags = Parse(append(src, '\n'), "x.hcl", testOptions())
+	if got := print(t, diags); f != nil || !strings.HasPrefix(got, "error: x.hcl is too large\n") {
+		t.Errorf("got:\n%s", got)
+	}
+}
+
+// A chain of values, each from the one before, can be long.
 func TestLongChain(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("locals {\n")
-	n := 20_000
+	n := 5_000
 	for i := n; i > 0; i-- {
 		fmt.Fprintf(&b, "  a%d = local.a%d\n", i, i-1)
 	}
