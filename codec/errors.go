@@ -81,6 +81,17 @@ func (e *Error) Unwrap() error {
 	return e.Cause
 }
 
+// codeMethodNotFound is JSON-RPC's number for it.
+const codeMethodNotFound = -32601
+
+// IsMethodNotFound says whether err is a peer's answer that it has no such
+// method, by name or by JSON-RPC's code. What the answer names as its causes
+// is not looked at: they may be about other methods.
+func IsMethodNotFound(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && (e.Name == NameMethodNotFound || e.Code == codeMethodNotFound)
+}
+
 // Names of errors that protocol 1 gives a meaning to.
 const (
 	NameMethodNotFound = "MethodNotFound"

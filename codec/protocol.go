@@ -35,9 +35,14 @@ type Encoding interface {
 // one goroutine at a time, the Reader by another; the two need no lock
 // between them.
 type Session interface {
-	// Append encodes m behind dst and returns the longer slice. On an error
-	// dst is returned as it was. A message over the frame limit is
-	// [ErrTooLarge].
+	// Append encodes m behind dst and returns the longer slice. It does not
+	// keep m. Payloads are taken as they are; those that [Encoding.Marshal] or
+	// a Reader returned are well-formed.
+	//
+	// On an error, a *[FrameError], dst is returned as it was and the
+	// connection is none the worse: a message over the frame limit is
+	// [ErrTooLarge], one that the protocol or the capabilities in force do not
+	// know is [ErrShape].
 	Append(dst []byte, m *Message) ([]byte, error)
 	// NewReader reads messages from r. It is called once per session.
 	NewReader(r io.Reader) Reader
@@ -76,11 +81,14 @@ type Hello struct {
 // what arrives and says what to send. It holds no clock and does no I/O.
 type Handshake interface {
 	// Start returns the messages that open the connection. A handshake with
-	// nothing to say and nothing to wait for is done at once.
+	// nothing to say and nothing to wait for is done at once. When
+	// [Hello.Init] cannot be encoded there is nothing to send, and Handle
+	// returns the reason.
 	Start() (out []Message, done bool)
 	// Handle takes one message of the peer and returns what to answer. An
-	// error ends the connection; [ErrVersion] inside it means that trying
-	// again cannot help.
+	// error ends the connection: [ErrEarly] for a message that has no place
+	// before the handshake is done, an *[Error] when the peer refused,
+	// [ErrVersion] when trying again cannot help.
 	Handle(m *Message) (out []Message, done bool, err error)
 	// Peer is what the other side said of itself; valid once done.
 	Peer() Peer
