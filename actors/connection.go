@@ -201,7 +201,7 @@ func (a *Connection) check(ctx actor.Context) {
 
 // internal sends a request of the supervisor's own.
 func (a *Connection) internal(method string) *Request {
-	q := newRequest(a.ref, method, nil, 0)
+	q := newRequest(a.ref, method, nil)
 	q.internal = true
 	if err := a.c.send(q); err != nil {
 		q.settle(nil, err)

@@ -225,11 +225,12 @@ func (r *Ref) open(ctx context.Context, method string, in any, streamed bool, op
 	if err != nil {
 		return nil, err
 	}
+	q.arm()
 	r.route(q)
 	return q, nil
 }
 
-// make makes a request without sending it. bounded tells that somebody else
+// make makes a request without arming or sending it. bounded tells that somebody else
 // sees to its deadline.
 func (r *Ref) make(method string, in any, streamed, bounded bool, opts []CallOption) (*Request, error) {
 	var o callOptions
@@ -251,7 +252,8 @@ func (r *Ref) make(method string, in any, streamed, bounded bool, opts []CallOpt
 	if deadline <= 0 && !bounded {
 		deadline = r.spec.Requests.Timeout
 	}
-	q := newRequest(r, method, params, deadline)
+	q := newRequest(r, method, params)
+	q.deadline = deadline
 	q.idempotent, q.trace = o.idempotent && !streamed, o.trace
 	if streamed {
 		q.stream, q.idle = newStream(), deadline
@@ -271,6 +273,7 @@ func (r *Ref) callFor(sender *actor.PID, m *Call) error {
 		return err
 	}
 	q.replyTo, q.replyID = sender, m.ID
+	q.arm()
 	// Writing may wait for a host that does not read, and the actor that asks
 	// must not: that wait is the request's own.
 	if c := r.conn.Load(); c != nil && !c.out.full() {

@@ -67,8 +67,9 @@ type Result struct {
 // requestSeq makes the names of requests unique within the program.
 var requestSeq atomic.Uint64
 
-// newRequest makes a request and registers its PID. The deadline runs from now.
-func newRequest(ref *Ref, method string, params codec.Raw, deadline time.Duration) *Request {
+// newRequest makes a request and registers its PID. Its deadline does not run
+// before arm.
+func newRequest(ref *Ref, method string, params codec.Raw) *Request {
 	q := &Request{ref: ref, method: method, params: params, done: make(chan struct{})}
 	var buf [64]byte
 	id := append(buf[:0], ref.requestPrefix...)
@@ -77,27 +78,40 @@ func newRequest(ref *Ref, method string, params codec.Raw, deadline time.Duratio
 	q.pid.Address, q.pid.Id = registry.Address, string(id)
 	// As the registry's Add does, with a PID that lies in the request.
 	registry.LocalPIDs.GetBucket(q.pid.Id).SetIfAbsent(q.pid.Id, q)
-	if deadline > 0 {
-		q.deadline = deadline
-		q.timer = time.AfterFunc(deadline, q.expire)
-	}
 	return q
 }
 
-// expire is the deadline.
+// arm lets the deadline run, once everything else about the request is set.
+func (q *Request) arm() {
+	if q.deadline > 0 {
+		q.timer = time.AfterFunc(q.deadline, q.expire)
+	}
+}
+
+// expire is the deadline. It leaves the timer alone, which arm may not have
+// put into its place yet.
 func (q *Request) expire() {
-	q.cancel(&CallError{q.ref.spec.Name, q.method, ErrTimeout, "after " + q.deadline.String(), nil})
+	if q.finish(nil, &CallError{q.ref.spec.Name, q.method, ErrTimeout, "after " + q.deadline.String(), nil}) {
+		q.tellHost()
+	}
 }
 
 // settle gives the request its outcome. Only the first call does anything.
 func (q *Request) settle(result codec.Raw, err error) bool {
+	if !q.finish(result, err) {
+		return false
+	}
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	return true
+}
+
+func (q *Request) finish(result codec.Raw, err error) bool {
 	if !q.settled.CompareAndSwap(false, true) {
 		return false
 	}
 	q.result, q.err = result, err
-	if q.timer != nil {
-		q.timer.Stop()
-	}
 	q.ref.world.System.ProcessRegistry.Remove(&q.pid)
 	if !q.internal {
 		q.ref.pending.Add(-1)

@@ -2,9 +2,11 @@ package supervisor_test
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"testing"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/goleak"
 
 	"github.com/hostsup/hostsup/extension/demo"
@@ -17,3 +19,6 @@ func TestMain(m *testing.M) {
 	}
 	goleak.VerifyTestMain(m)
 }
+
+// quiet is a logger for actor systems of tests.
+func quiet(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }
