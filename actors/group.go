@@ -75,8 +75,10 @@ func (g *Group) Receive(ctx actor.Context) {
 		g.leave(ctx, m)
 	case *wantStart:
 		g.step(ctx, lifecycle.Want{Name: m.name, By: m.by})
+		tell(ctx, g.hosts[m.name], &groupHeard{})
 	case *unwant:
 		g.step(ctx, lifecycle.Unwant{Name: m.name})
+		tell(ctx, g.hosts[m.name], &groupHeard{})
 	case *firstTry:
 		tell(ctx, ctx.Parent(), m)
 	case *addToGroup:

@@ -40,6 +40,9 @@ type Host struct {
 
 	parked  []*Request
 	waiting []waiter
+	said    int // wishes told to the group, and how many of them it has
+	heard   int // heard; what it says in between is older than the last of them
+	void    int // wish up to which a start of the group's is void: a person's stop
 	closing bool
 	tried   bool // the first start has had its outcome
 }
@@ -47,7 +50,7 @@ type Host struct {
 // waiter is a verb whose end somebody waits for.
 type waiter struct {
 	verb Verb
-	from lifecycle.State
+	wish int // the wish told to the group for it
 	done func(error)
 }
 
@@ -74,7 +77,9 @@ func newHost(w *World, ref *Ref) *Host {
 func (h *Host) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *startHost:
-		h.step(ctx, lifecycle.Start{By: m.by})
+		if h.heard >= h.void {
+			h.step(ctx, lifecycle.Start{By: m.by})
+		}
 		h.answerGroup(ctx)
 	case *stopHost:
 		h.step(ctx, lifecycle.Stop{By: m.by, Reason: m.reason})
@@ -84,7 +89,12 @@ func (h *Host) Receive(ctx actor.Context) {
 		h.answerGroup(ctx)
 	case *failHost:
 		h.step(ctx, lifecycle.DependencyFailed{Name: m.dependency})
+		if h.machine.State() == lifecycle.Failed {
+			h.settleWaiters(lifecycle.Failed, fmt.Sprintf("dependency %s failed", m.dependency))
+		}
 		h.answerGroup(ctx)
+	case *groupHeard:
+		h.heard++
 	case *actor.Started, *inboxFilled:
 		for _, item := range h.ref.inbox.take() {
 			switch item := item.(type) {

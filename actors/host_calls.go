@@ -19,6 +19,7 @@ func (h *Host) park(ctx actor.Context, q *Request) {
 	}
 	h.parked = append(h.parked, q)
 	if h.machine.State() == lifecycle.Stopped && h.ref.spec.Start.Lazy && !h.machine.StoppedByPerson() {
+		h.said++
 		tell(ctx, ctx.Parent(), &wantStart{h.ref.spec.Name, lifecycle.ByCall})
 		return
 	}
@@ -95,34 +96,57 @@ func (h *Host) verb(ctx actor.Context, m *verb) {
 			m.done(nil)
 			return
 		}
-		h.waiting = append(h.waiting, waiter{m.verb, state, m.done})
-		tell(ctx, ctx.Parent(), &wantStart{name, lifecycle.ByPerson})
+		h.want(ctx, m)
 	case VerbStop:
+		h.said++
+		h.void = h.said
 		tell(ctx, ctx.Parent(), &unwant{name})
+		h.overrule("stopped by request")
 		if state == lifecycle.Stopped {
 			h.step(ctx, lifecycle.Stop{By: lifecycle.ByPerson, Reason: "stopped by request"})
 			m.done(nil)
 			return
 		}
-		h.waiting = append(h.waiting, waiter{m.verb, state, m.done})
+		h.waiting = append(h.waiting, waiter{m.verb, h.said, m.done})
 		h.step(ctx, lifecycle.Stop{By: lifecycle.ByPerson, Reason: "stopped by request"})
 	case VerbRestart:
-		h.waiting = append(h.waiting, waiter{m.verb, state, m.done})
 		if state == lifecycle.Stopped || state == lifecycle.Failed {
-			tell(ctx, ctx.Parent(), &wantStart{name, lifecycle.ByPerson})
+			h.want(ctx, m)
 			return
 		}
+		h.waiting = append(h.waiting, waiter{m.verb, h.said, m.done})
 		h.step(ctx, lifecycle.Restart{By: lifecycle.ByPerson})
 	case VerbReset:
 		h.event(Event{Kind: KindReset, Reason: "crash window cleared"})
 		h.step(ctx, lifecycle.Reset{})
 		if state == lifecycle.Failed {
+			h.said++
 			tell(ctx, ctx.Parent(), &wantStart{name, lifecycle.ByPerson})
 		}
 		m.done(nil)
 	default:
 		m.done(&CallError{name, string(m.verb), ErrNoSuchMethod, "", nil})
 	}
+}
+
+// want asks the group for a start, which it gives once what the host depends
+// on is there, and lets the verb wait for it.
+func (h *Host) want(ctx actor.Context, m *verb) {
+	h.said++
+	h.waiting = append(h.waiting, waiter{m.verb, h.said, m.done})
+	tell(ctx, ctx.Parent(), &wantStart{h.ref.spec.Name, lifecycle.ByPerson})
+}
+
+// overrule answers those who wait for the host to run: somebody has spoken
+// after them.
+func (h *Host) overrule(reason string) {
+	h.waiting = slices.DeleteFunc(h.waiting, func(w waiter) bool {
+		if w.verb == VerbStop {
+			return false
+		}
+		w.done(&StateError{h.ref.spec.Name, w.target(), h.machine.State(), reason})
+		return true
+	})
 }
 
 // target is the state that ends the wait well.
@@ -150,7 +174,7 @@ func (h *Host) settleWaiters(to lifecycle.State, reason string) {
 			w.done(fail)
 		case to == lifecycle.Stopping && w.verb == VerbStart:
 			w.done(fail)
-		case to == lifecycle.Stopped && h.machine.State() == lifecycle.Stopped && !h.machine.Pending():
+		case to == lifecycle.Stopped && h.machine.State() == lifecycle.Stopped && !h.machine.Pending() && h.heard >= w.wish:
 			w.done(fail)
 		default:
 			return false

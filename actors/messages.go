@@ -152,6 +152,9 @@ type (
 		by   lifecycle.By
 	}
 	unwant   struct{ name string }
+
+	// group → host, behind whatever a wantStart or unwant has brought about
+	groupHeard struct{}
 	firstTry struct{ host string }
 
 	// host → life

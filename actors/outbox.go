@@ -3,6 +3,7 @@ package actors
 import (
 	"errors"
 	"io"
+	"runtime"
 	"sync"
 
 	"github.com/hostsup/hostsup/codec"
@@ -164,6 +165,10 @@ func (o *outbox) close(err error) {
 // loop writes until the outbox fails or is closed.
 func (o *outbox) loop() {
 	for range o.wake {
+		// Whoever woke this loop is one of many who were just given their
+		// answers and are about to send again. Letting them run first puts
+		// their frames into this write.
+		runtime.Gosched()
 		for {
 			o.mu.Lock()
 			if o.err != nil {
