@@ -160,6 +160,7 @@ func (h *Host) step(ctx actor.Context, ev lifecycle.Event) {
 				t.cancel()
 			}
 		case lifecycle.Slow:
+			h.publish()
 			h.event(Event{Kind: KindSlow, Reason: fmt.Sprintf("not ready %s after its start; waiting", e.After)})
 			h.firstTry(ctx)
 		}
@@ -342,9 +343,9 @@ func (h *Host) transition(ctx actor.Context, t lifecycle.Transition) {
 	if to != lifecycle.Running && to != lifecycle.Unresponsive {
 		h.unpublishConn()
 	}
+	h.publish() // first: who has read the event asks for the status next
 	h.event(e)
 	h.logTransition(t)
-	h.publish()
 	tell(ctx, ctx.Parent(), &hostChanged{name: h.ref.spec.Name, to: to, by: t.By, reason: t.Reason})
 	h.settleWaiters(to, t.Reason)
 	switch to {

@@ -101,14 +101,14 @@ func (h *Host) verb(ctx actor.Context, m *verb) {
 		h.said++
 		h.void = h.said
 		tell(ctx, ctx.Parent(), &unwant{name})
+		if state != lifecycle.Stopped {
+			h.waiting = append(h.waiting, waiter{m.verb, h.said, m.done})
+		}
+		h.step(ctx, lifecycle.Stop{By: lifecycle.ByPerson, Reason: "stopped by request"})
 		h.overrule("stopped by request")
 		if state == lifecycle.Stopped {
-			h.step(ctx, lifecycle.Stop{By: lifecycle.ByPerson, Reason: "stopped by request"})
 			m.done(nil)
-			return
 		}
-		h.waiting = append(h.waiting, waiter{m.verb, h.said, m.done})
-		h.step(ctx, lifecycle.Stop{By: lifecycle.ByPerson, Reason: "stopped by request"})
 	case VerbRestart:
 		if state == lifecycle.Stopped || state == lifecycle.Failed {
 			h.want(ctx, m)

@@ -67,10 +67,9 @@ const (
 
 // success says whether an exit counts like an exit with 0.
 func (r RestartRule) success(s ExitStatus) bool {
-	if s == (ExitStatus{}) {
-		return true
-	}
-	return slices.Contains(r.Success, s)
+	// Beside a signal the code says nothing, whatever number stands there.
+	same := func(o ExitStatus) bool { return o.Signal == s.Signal && (o.Code == s.Code || s.Signal != 0) }
+	return same(ExitStatus{}) || slices.ContainsFunc(r.Success, same)
 }
 
 // Delay is how long to wait before the start that follows the n-th end since
