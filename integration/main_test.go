@@ -3,10 +3,12 @@ package integration
 import (
 	"bufio"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,13 +21,16 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// The test program plays all parts: with HOSTSUP_TEST_ROLE it is a demo host
-// or a supervisor that is going to be killed.
+// The test program plays all parts: with HOSTSUP_TEST_ROLE it is a host of
+// some kind, or a supervisor that is going to be killed.
 const roleEnv = "HOSTSUP_TEST_ROLE"
 
 var roles = map[string]func() int{
 	"demo": func() int { return demo.Main(context.Background()) },
 }
+
+// self is the path of this program.
+var self string
 
 func TestMain(m *testing.M) {
 	if role := os.Getenv(roleEnv); role != "" {
@@ -36,7 +41,17 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(play())
 	}
+	// Most tests wait most of the time: for a process to start, or to be
+	// called unresponsive.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "12"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
 	temp, err := os.MkdirTemp("", "hostsup-integration-")
+	if err == nil {
+		self, err = os.Executable()
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -71,6 +86,11 @@ func leftovers(temp string, fds int) int {
 	if files, _ := filepath.Glob(filepath.Join(temp, "*")); len(files) > 0 {
 		complain("files %v", files)
 	}
+	for _, parent := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
+		if groups, _ := filepath.Glob(fmt.Sprintf("%s/hostsup-%d-*", parent, os.Getpid())); len(groups) > 0 {
+			complain("cgroups %v", groups)
+		}
+	}
 	return bad
 }
 
@@ -90,14 +110,21 @@ func children(pid int) []string {
 	return out
 }
 
-// demoHost is a host played by this program.
-func demoHost(name string, change ...func(*supervisor.HostSpec)) supervisor.HostSpec {
-	h := supervisor.HostSpec{
-		Name: name, Command: []string{"/proc/self/exe"}, Protocol: hostsup.New(),
-		Env: map[string]string{roleEnv: "demo"},
+// hostEnv is the environment of a host played by this program.
+func hostEnv(role string) map[string]string {
+	return map[string]string{
+		roleEnv: role,
+		// A program built with the race detector sleeps for a second before it
+		// exits, unless told not to.
+		"GORACE": "atexit_sleep_ms=0",
 	}
+}
+
+// demoHost is a demo host, quick to come back, with the changes made to it.
+func demoHost(name string, change ...func(*supervisor.HostSpec)) supervisor.HostSpec {
+	h := supervisor.HostSpec{Name: name, Command: []string{self}, Protocol: hostsup.New(), Env: hostEnv("demo")}
 	h.Restart = lifecycle.DefaultRestart()
-	h.Restart.Backoff.Initial, h.Restart.Backoff.Max = 10*time.Millisecond, 50*time.Millisecond
+	h.Restart.Backoff.Initial, h.Restart.Backoff.Max, h.Restart.Backoff.Jitter = 10*time.Millisecond, 50*time.Millisecond, 0
 	for _, f := range change {
 		f(&h)
 	}
@@ -105,47 +132,54 @@ func demoHost(name string, change ...func(*supervisor.HostSpec)) supervisor.Host
 }
 
 // alone runs one host by itself and waits for its first try.
-func alone(t testing.TB, h supervisor.HostSpec) (*supervisor.Supervisor, *supervisor.Host) {
+func alone(t testing.TB, h supervisor.HostSpec, opts ...supervisor.Option) (*supervisor.Supervisor, *supervisor.Host) {
 	t.Helper()
-	sup := start(t, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(h)}})
+	sup := start(t, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(h)}}, opts...)
 	return sup, host(t, sup, h.Name)
 }
 
 // start runs a tree that ends with the test, and waits until it is ready.
 func start(t testing.TB, spec supervisor.Spec, opts ...supervisor.Option) *supervisor.Supervisor {
 	t.Helper()
-	for i := range spec.Groups {
-		for j := range spec.Groups[i].Hosts {
-			if spec.Groups[i].Hosts[j].Command[0] == "/proc/self/exe" {
-				exe, err := os.Executable()
-				if err != nil {
-					t.Fatal(err)
-				}
-				spec.Groups[i].Hosts[j].Command = []string{exe}
-			}
-		}
-	}
-	log := hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: logWriter{t}, DisableTime: true})
-	sup, err := supervisor.Start(context.Background(), spec, append([]supervisor.Option{supervisor.WithLogger(log)}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		if err := sup.Stop(ctx); err != nil {
-			t.Errorf("stop: %v", err)
-		}
-	})
+	sup := begin(t, spec, opts...)
 	if err := sup.Ready(ctx(t)); err != nil {
 		t.Fatal(err)
 	}
 	return sup
 }
 
+// begin runs a tree that ends with the test.
+func begin(t testing.TB, spec supervisor.Spec, opts ...supervisor.Option) *supervisor.Supervisor {
+	t.Helper()
+	sup, err := supervisor.Start(context.Background(), spec, append([]supervisor.Option{supervisor.WithLogger(logger(t))}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { end(t, sup) })
+	return sup
+}
+
+// end stops a tree, in good time.
+func end(t testing.TB, sup *supervisor.Supervisor) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := sup.Stop(ctx); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+}
+
+// logger sends the lines of a tree to the test's log.
+func logger(t testing.TB) hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: logWriter{t}, DisableTime: true})
+}
+
+// patience bounds every wait; a test that needs it all fails.
+const patience = 30 * time.Second
+
 // ctx is a context that ends a test that hangs with a clear word.
 func ctx(t testing.TB) context.Context {
-	c, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	c, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	return c
 }
@@ -167,15 +201,61 @@ func until(t testing.TB, h *supervisor.Host, states ...lifecycle.State) {
 	}
 }
 
-// story returns the state changes of a host so far: "starting running crashed".
-func story(sup *supervisor.Supervisor, name string) string {
-	var out []string
-	for e := range sup.Events(context.Background(), false) {
-		if e.Kind == "state" && *e.Host == name {
-			out = append(out, string(*e.To))
+// runs waits until this life of the host is running. A caller may hear of a
+// crash before the state has changed; the number of the life tells old from new.
+func runs(t testing.TB, h *supervisor.Host, life uint64) {
+	t.Helper()
+	eventually(t, func() bool { s := h.Status(); return s.State == lifecycle.Running && s.Life == life })
+}
+
+// eventually polls a condition that has no event of its own.
+func eventually(t testing.TB, ok func() bool, what ...any) {
+	t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-deadline:
+			t.Fatalf("did not come true within %s %v", patience, what)
+		case <-tick.C:
 		}
 	}
-	return strings.Join(out, " ")
+}
+
+// signal sends a signal to the process of a host.
+func signal(t testing.TB, h *supervisor.Host, sig syscall.Signal) {
+	t.Helper()
+	pid := h.Status().PID
+	if pid == nil {
+		t.Fatalf("%s has no process: %+v", h.Name(), h.Status())
+	}
+	if err := syscall.Kill(*pid, sig); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// echoes fails the test unless the host answers.
+func echoes(t testing.TB, h *supervisor.Host) {
+	t.Helper()
+	var out string
+	if err := h.Call(ctx(t), "echo", "hello", &out); err != nil || out != "hello" {
+		t.Fatalf("echo of %s: %q, %v", h.Name(), out, err)
+	}
+}
+
+// crash returns the only crash report of a host, once it is there.
+func crash(t testing.TB, sup *supervisor.Supervisor, host string) supervisor.CrashReport {
+	t.Helper()
+	var found []supervisor.CrashReport
+	eventually(t, func() bool {
+		found, _ = sup.Crashes(host)
+		return len(found) > 0
+	}, "crash report of", host)
+	if len(found) > 1 {
+		t.Fatalf("%d crash reports of %s, want 1", len(found), host)
+	}
+	return found[0]
 }
 
 // logWriter sends log lines to the test's log.

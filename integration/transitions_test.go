@@ -1,0 +1,626 @@
+package integration
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// tale is one row: a host, what is done to it, and what the events say of it.
+type tale struct {
+	title string
+	with  []change
+	needs *supervisor.HostSpec // a host it depends on, named "db"
+	do    steps
+	want  string
+	then  func(*scene) // further checks
+}
+
+var tales = []tale{{
+	title: "an exit with 0 is no crash, and it stays down",
+	do:    steps{is(lifecycle.Running), exits(0)},
+	want: `starting: configured
+		running: ready
+		stopped: exit 0`,
+	then: func(sc *scene) {
+		if s := sc.h.Status(); s.CrashesInWindow != 0 || s.LastExit == nil || *s.LastExit.Code != 0 || s.PID != nil {
+			sc.t.Errorf("status %+v", s)
+		}
+	},
+}, {
+	title: "an exit with 0 under always comes back and is not counted",
+	with:  []change{policy(lifecycle.Always)},
+	do:    steps{is(lifecycle.Running), exits(0), lives(2), exits(0)},
+	want: `starting: configured
+		running: ready
+		restarting: exit 0: again now
+		starting: restart
+		running: ready
+		restarting: exit 0: again in 10ms
+		starting: restart
+		running: ready`,
+	then: func(sc *scene) {
+		if s := sc.h.Status(); s.CrashesInWindow != 0 || s.Restarts != 2 {
+			sc.t.Errorf("status %+v", s)
+		}
+		if got, _ := sc.sup.Crashes(""); len(got) != 0 {
+			sc.t.Errorf("%d crash reports", len(got))
+		}
+	},
+}, {
+	title: "an exit with 3 is a crash",
+	do:    steps{is(lifecycle.Running), exits(3)},
+	want: `starting: configured
+		running: ready
+		crashed: exit 3
+		restarting: exit 3: again now, crash 1 of 3 in 5m0s
+		starting: restart
+		running: ready`,
+	then: reportSays("exit 3", 3, ""),
+}, {
+	title: "kill -9 is a crash",
+	do:    steps{is(lifecycle.Running), sends(syscall.SIGKILL)},
+	want: `starting: configured
+		running: ready
+		crashed: killed by SIGKILL
+		restarting: killed by SIGKILL: again now, crash 1 of 3 in 5m0s
+		starting: restart
+		running: ready`,
+	then: reportSays("killed by SIGKILL", 0, "SIGKILL"),
+}, {
+	title: "abort is a crash",
+	do:    steps{is(lifecycle.Running), dies("SIGABRT")},
+	want: `starting: configured
+		running: ready
+		crashed: killed by SIGABRT
+		restarting: killed by SIGABRT: again now, crash 1 of 3 in 5m0s
+		starting: restart
+		running: ready`,
+	then: reportSays("killed by SIGABRT", 0, "SIGABRT"),
+}, {
+	title: "the third crash gives up, a person's start opens a new window",
+	do: steps{
+		is(lifecycle.Running), exits(3), lives(2), dies("SIGSEGV"), lives(3), exits(4), is(lifecycle.Failed), persons((*supervisor.Host).Start),
+		does(func(sc *scene) {
+			if s := sc.h.Status(); s.CrashesInWindow != 0 {
+				sc.t.Errorf("crashes %d", s.CrashesInWindow)
+			}
+		}), exits(5), lives(5),
+	},
+	want: `starting: configured
+		running: ready
+		crashed: exit 3
+		restarting: exit 3: again now, crash 1 of 3 in 5m0s
+		starting: restart
+		running: ready
+		crashed: killed by SIGSEGV
+		restarting: killed by SIGSEGV: again in 10ms, crash 2 of 3 in 5m0s
+		starting: restart
+		running: ready
+		crashed: exit 4
+		failed: exit 4: crash 3 in 5m0s, given up
+		starting: asked for
+		running: ready
+		crashed: exit 5
+		restarting: exit 5: again now, crash 1 of 3 in 5m0s
+		starting: restart
+		running: ready`,
+}, {
+	title: "reset brings a failed host back",
+	with:  []change{crashes(1)},
+	do:    steps{is(lifecycle.Running), exits(3), is(lifecycle.Failed), persons((*supervisor.Host).Reset)},
+	want: `starting: configured
+		running: ready
+		crashed: exit 3
+		failed: exit 3: crash 1 in 5m0s, given up
+		reset: crash window cleared
+		starting: asked for
+		running: ready`,
+}, {
+	title: "retry_failed brings a failed host back by itself",
+	with:  []change{crashes(1), func(s *supervisor.HostSpec) { s.Restart.RetryFailed = 20 * time.Millisecond }},
+	do:    steps{is(lifecycle.Running), exits(3)},
+	want: `starting: configured
+		running: ready
+		crashed: exit 3
+		failed: exit 3: crash 1 in 5m0s, given up
+		starting: …
+		running: ready`,
+}, {
+	title: "crashes older than the window do not count",
+	with: []change{crashes(2), func(s *supervisor.HostSpec) {
+		s.Restart.Window = 100 * time.Millisecond
+	}},
+	do: steps{is(lifecycle.Running), exits(3), lives(2), windowEmpty, exits(4), lives(3)},
+	want: `starting: configured
+		running: ready
+		crashed: exit 3
+		restarting: exit 3: again now, crash 1 of 2 in 100ms
+		starting: restart
+		running: ready
+		crashed: exit 4
+		restarting: exit 4: again in 10ms, crash 1 of 2 in 100ms
+		starting: restart
+		running: ready`,
+}, {
+	title: "a healthy spell makes the next restart an immediate one",
+	with:  []change{func(s *supervisor.HostSpec) { s.Restart.Backoff.Healthy = time.Millisecond }},
+	do:    steps{is(lifecycle.Running), exits(3), lives(2), exits(3)},
+	want: `starting: configured
+		running: ready
+		crashed: exit 3
+		restarting: exit 3: again now, crash 1 of 3 in 5m0s
+		starting: restart
+		running: ready
+		crashed: exit 3
+		restarting: exit 3: again now, crash 2 of 3 in 5m0s
+		starting: restart
+		running: ready`,
+}, {
+	title: "under never a crash stops it",
+	with:  []change{policy(lifecycle.Never)},
+	do:    steps{is(lifecycle.Running), exits(3)},
+	want: `starting: configured
+		running: ready
+		crashed: exit 3
+		stopped: exit 3`,
+	then: reportSays("exit 3", 3, ""),
+}, {
+	title: "statuses that count as success",
+	with: []change{func(s *supervisor.HostSpec) {
+		s.Restart.Success = []lifecycle.ExitStatus{{Code: 3}, {Signal: int(syscall.SIGUSR1)}}
+	}},
+	do: steps{
+		is(lifecycle.Running), exits(3), is(lifecycle.Stopped), persons((*supervisor.Host).Start), dies("SIGUSR1"), is(lifecycle.Stopped),
+		persons((*supervisor.Host).Start), exits(4), lives(4),
+	},
+	want: `starting: configured
+		running: ready
+		stopped: exit 3
+		starting: asked for
+		running: ready
+		stopped: killed by SIGUSR1
+		starting: asked for
+		running: ready
+		crashed: exit 4
+		restarting: exit 4: again now, crash 1 of 3 in 5m0s`,
+}, {
+	title: "SIGSTOP makes it unresponsive without any call, SIGCONT brings it back",
+	with:  []change{reported},
+	do: steps{
+		is(lifecycle.Running), sends(syscall.SIGSTOP), is(lifecycle.Unresponsive), sends(syscall.SIGCONT), is(lifecycle.Running),
+		does(func(sc *scene) { echoes(sc.t, sc.h) }),
+	},
+	want: `starting: configured
+		running: ready
+		unresponsive: no sign of life
+		running: answers again`,
+	then: func(sc *scene) {
+		if s := sc.h.Status(); s.Life != 1 || s.CrashesInWindow != 0 {
+			sc.t.Errorf("status %+v", s)
+		}
+	},
+}, {
+	title: "SIGSTOP for too long is killed",
+	with:  []change{watched},
+	do:    steps{is(lifecycle.Running), sends(syscall.SIGSTOP)},
+	want: `starting: configured
+		running: ready
+		unresponsive: no sign of life
+		crashed: killed: unresponsive for 300ms
+		restarting: killed: unresponsive for 300ms: again now, crash 1 of 3 in 5m0s
+		starting: restart
+		running: ready`,
+	then: reportSays("killed: unresponsive for 300ms", 0, "SIGKILL"),
+}, {
+	title: "a hang is seen and killed",
+	with:  []change{watched},
+	do:    steps{is(lifecycle.Running), asks("hang", nil)},
+	want: `starting: configured
+		running: ready
+		unresponsive: no sign of life
+		crashed: killed: unresponsive for 300ms
+		restarting: killed: unresponsive for 300ms: again now, crash 1 of 3 in 5m0s
+		starting: restart
+		running: ready`,
+	then: reportSays("killed: unresponsive for 300ms", 0, "SIGKILL"),
+}, {
+	title: "a hang that ends in time is forgiven",
+	with:  []change{reported},
+	do:    steps{is(lifecycle.Running), call("hang", map[string]int{"ms": 600})},
+	want: `starting: configured
+		running: ready
+		unresponsive: no sign of life
+		running: answers again`,
+}, {
+	title: "killed while unresponsive",
+	with:  []change{reported},
+	do:    steps{is(lifecycle.Running), sends(syscall.SIGSTOP), is(lifecycle.Unresponsive), sends(syscall.SIGKILL)},
+	want: `starting: configured
+		running: ready
+		unresponsive: no sign of life
+		crashed: killed by SIGKILL
+		restarting: killed by SIGKILL: again now, crash 1 of 3 in 5m0s
+		starting: restart
+		running: ready`,
+}, {
+	title: "an exit with 0 while unresponsive is a crash",
+	with:  []change{reported},
+	do:    steps{is(lifecycle.Running), asks("hang", nil), is(lifecycle.Unresponsive), sends(syscall.SIGTERM)},
+	want: `starting: configured
+		running: ready
+		unresponsive: no sign of life
+		crashed: exit 0 while unresponsive
+		restarting: exit 0 while unresponsive: again now, crash 1 of 3 in 5m0s
+		starting: restart
+		running: ready`,
+}, {
+	title: "a missing binary",
+	with:  []change{runCommand("no-such-program-anywhere"), crashes(2)},
+	want: `starting: configured
+		crashed: spawn: …
+		restarting: …
+		starting: restart
+		crashed: spawn: …
+		failed: spawn: …`,
+	then: func(sc *scene) {
+		mentions(sc.t, *sc.h.Status().Reason, "no-such-program-anywhere", "crash 2 in 5m0s, given up")
+	},
+}, {
+	title: "a folder that is not there",
+	with:  []change{crashes(1), func(s *supervisor.HostSpec) { s.Dir = "/no/such/folder" }},
+	want: `starting: configured
+		crashed: spawn: …
+		failed: spawn: …`,
+	then: func(sc *scene) { mentions(sc.t, *sc.h.Status().Reason, "/no/such/folder") },
+}, {
+	title: "a file that is not executable",
+	with:  []change{runCommand("/etc/passwd"), crashes(1)},
+	want: `starting: configured
+		crashed: spawn: …
+		failed: spawn: …`,
+	then: func(sc *scene) { mentions(sc.t, *sc.h.Status().Reason, "/etc/passwd", "permission denied") },
+}, {
+	title: "a file that is no program",
+	with: []change{crashes(1), func(s *supervisor.HostSpec) {
+		s.Command, s.Protocol = []string{filepath.Join(os.Getenv("TMPDIR"), "scripts", "no-format")}, nil
+	}},
+	want: `starting: configured
+		crashed: spawn: …
+		failed: spawn: …`,
+	then: func(sc *scene) { mentions(sc.t, *sc.h.Status().Reason, "no-format", "exec format error") },
+}, {
+	title: "a handshake that never comes",
+	with:  []change{startsLike("never"), crashes(1), startTimeout(300 * time.Millisecond)},
+	want: `starting: configured
+		crashed: not ready 300ms after its start
+		failed: not ready 300ms after its start: crash 1 in 5m0s, given up`,
+	then: reportSays("not ready 300ms after its start", 0, "SIGKILL"),
+}, {
+	title: "a start that takes long is reported and kept with on_timeout wait",
+	with:  []change{startsLike("never"), crashes(1), startTimeout(100 * time.Millisecond), waitsForSlow},
+	do: steps{does(func(sc *scene) {
+		if err := sc.sup.Ready(ctx(sc.t)); err != nil { // a slow one has had its first try
+			sc.t.Fatal(err)
+		}
+		if s := sc.h.Status(); !s.Slow || s.State != lifecycle.Starting || s.PID == nil {
+			sc.t.Errorf("status %+v", s)
+		}
+	}), sends(syscall.SIGKILL)},
+	want: `starting: configured
+		slow: not ready 100ms after its start; waiting
+		crashed: killed by SIGKILL
+		failed: killed by SIGKILL: crash 1 in 5m0s, given up`,
+}, {
+	title: "a slow start comes to its good end",
+	with:  []change{startsLike("slow:400ms"), startTimeout(50 * time.Millisecond), waitsForSlow},
+	do:    steps{is(lifecycle.Running), does(func(sc *scene) { echoes(sc.t, sc.h) })},
+	want: `starting: configured
+		slow: not ready 50ms after its start; waiting
+		running: ready`,
+	then: func(sc *scene) {
+		if sc.h.Status().Slow {
+			sc.t.Error("still slow")
+		}
+	},
+}, {
+	title: "a message before the handshake",
+	with:  []change{startsLike("early"), crashes(1)},
+	want: `starting: configured
+		crashed: protocol: message before the handshake: …
+		failed: protocol: message before the handshake: …`,
+	then: reportSays("early", 0, "SIGKILL"),
+}, {
+	title: "another version of the protocol is not tried again",
+	with:  []change{startsLike("version"), crashes(100)},
+	want: `starting: configured
+		crashed: version: protocol version not supported: the other side speaks 2, this side 1
+		failed: version: protocol version not supported: the other side speaks 2, this side 1: not tried again`,
+	then: func(sc *scene) {
+		if s := sc.h.Status(); s.Life != 1 || s.Restarts != 0 {
+			sc.t.Errorf("status %+v", s)
+		}
+	},
+}, {
+	title: "a host that closes its connection and lives on is killed",
+	with:  []change{startsLike("close"), crashes(1)},
+	want: `starting: configured
+		running: ready
+		crashed: closed its connection and lived on
+		failed: closed its connection and lived on: crash 1 in 5m0s, given up`,
+	then: reportSays("closed its connection and lived on", 0, "SIGKILL"),
+}, {
+	title: "a host that dies in the handshake",
+	with:  []change{startsLike("die"), crashes(1)},
+	want: `starting: configured
+		crashed: exit 7
+		failed: exit 7: crash 1 in 5m0s, given up`,
+	then: reportSays("exit 7", 7, ""),
+}, {
+	title: "a host that exits before the handshake",
+	with:  []change{startsLike("exit:3"), crashes(1)},
+	want: `starting: configured
+		crashed: exit 3
+		failed: exit 3: crash 1 in 5m0s, given up`,
+}, {
+	title: "even an exit with 0 is a crash before the handshake is done",
+	with:  []change{startsLike("exit:0"), crashes(1)},
+	want: `starting: configured
+		crashed: exit 0 before it was ready
+		failed: exit 0 before it was ready: crash 1 in 5m0s, given up`,
+}, {
+	title: "a grandchild that holds stdout open delays nothing",
+	do: steps{is(lifecycle.Running), call("print", map[string]string{"stdout": "before"}), call("spawn", map[string]bool{"setsid": true}), exits(3), lives(2),
+		does(func(sc *scene) { mentions(sc.t, crash(sc.t, sc.sup, "ts").Lines[0].Text, "before") })},
+	want: `starting: configured
+		running: ready
+		crashed: exit 3
+		restarting: exit 3: again now, crash 1 of 3 in 5m0s
+		starting: restart
+		running: ready`,
+}, {
+	title: "a stop cuts the back-off short",
+	with:  []change{patient},
+	do: steps{is(lifecycle.Running), exits(3), lives(2), exits(3), is(lifecycle.Restarting), does(func(sc *scene) {
+		if s := sc.h.Status(); s.RetryInSeconds == nil || *s.RetryInSeconds < 3000 || s.PID != nil {
+			sc.t.Errorf("status %+v", s)
+		}
+	}), persons((*supervisor.Host).Stop)},
+	want: `starting: configured
+		running: ready
+		crashed: exit 3
+		restarting: exit 3: again now, crash 1 of 3 in 5m0s
+		starting: restart
+		running: ready
+		crashed: exit 3
+		restarting: exit 3: again in 1h0m0s, crash 2 of 3 in 5m0s
+		stopping: stopped by request
+		stopped: stopped by request`,
+}, {
+	title: "a process without a protocol is running once it is there",
+	with:  []change{runCommand("sleep", "1000"), crashes(1)},
+	do: steps{is(lifecycle.Running), does(func(sc *scene) {
+		if s := sc.h.Status(); s.Liveness != "none" || s.Protocol != "none" || s.PID == nil {
+			sc.t.Errorf("status %+v", s)
+		}
+	}), sends(syscall.SIGKILL)},
+	want: `starting: configured
+		running: ready
+		crashed: killed by SIGKILL
+		failed: killed by SIGKILL: crash 1 in 5m0s, given up`,
+}, {
+	title: "a stop while it starts",
+	with:  []change{startsLike("never"), grace(300 * time.Millisecond)},
+	do:    steps{is(lifecycle.Starting), persons((*supervisor.Host).Stop)},
+	want: `starting: configured
+		stopping: stopped by request
+		stopped: stopped by request`,
+}, {
+	title: "a stop while it is unresponsive goes as far as SIGKILL",
+	with:  []change{reported, grace(100 * time.Millisecond)},
+	do:    steps{is(lifecycle.Running), sends(syscall.SIGSTOP), is(lifecycle.Unresponsive), persons((*supervisor.Host).Stop)},
+	want: `starting: configured
+		running: ready
+		unresponsive: no sign of life
+		stopping: stopped by request
+		stopped: stopped by request`,
+	then: endedBy("SIGKILL"),
+}, {
+	title: "a host that ignores the goodbye and SIGTERM is dead within its grace",
+	with:  []change{startsLike("ignore-term"), grace(200 * time.Millisecond)},
+	do: steps{is(lifecycle.Running), does(func(sc *scene) {
+		began := time.Now()
+		persons((*supervisor.Host).Stop)(sc)
+		if took := time.Since(began); took < 200*time.Millisecond || took > 2*time.Second {
+			sc.t.Errorf("stopped after %s, want a little more than 200ms", took)
+		}
+	})},
+	want: `starting: configured
+		running: ready
+		stopping: stopped by request
+		stopped: stopped by request`,
+	then: endedBy("SIGKILL"),
+}, {
+	title: "a host that hears the goodbye ends by itself",
+	do:    steps{is(lifecycle.Running), persons((*supervisor.Host).Stop)},
+	want: `starting: configured
+		running: ready
+		stopping: stopped by request
+		stopped: stopped by request`,
+	then: func(sc *scene) {
+		if e := sc.h.Status().LastExit; e == nil || e.Code == nil || *e.Code != 0 {
+			sc.t.Errorf("exit %+v", e)
+		}
+		if got, _ := sc.sup.Crashes(""); len(got) != 0 {
+			sc.t.Errorf("a stop is no crash: %+v", got)
+		}
+	},
+}, {
+	title: "a process without a protocol ends by its signal",
+	with: []change{runCommand("sleep", "1000"), func(s *supervisor.HostSpec) {
+		s.Stop.Signal = int(syscall.SIGUSR2)
+	}},
+	do: steps{is(lifecycle.Running), persons((*supervisor.Host).Stop)},
+	want: `starting: configured
+		running: ready
+		stopping: stopped by request
+		stopped: stopped by request`,
+	then: endedBy("SIGUSR2"),
+}, {
+	title: "a host whose dependency fails is failed",
+	needs: &supervisor.HostSpec{Name: "db", Command: []string{"/no/such/db"}},
+	do: steps{is(lifecycle.Failed), does(func(sc *scene) {
+		db := host(sc.t, sc.sup, "db")
+		if err := sc.h.Stop(ctx(sc.t)); err != nil {
+			sc.t.Error(err)
+		}
+		if s := db.Status(); s.State != lifecycle.Failed {
+			sc.t.Errorf("db is %s", s.State)
+		}
+	})},
+	want: `failed: dependency db failed
+		stopped: stopped by request`,
+}}
+
+// TestTransitions plays every row on a real process, and holds that together
+// they have gone every way that the table of states allows.
+func TestTransitions(t *testing.T) {
+	t.Parallel()
+	scripts := filepath.Join(os.Getenv("TMPDIR"), "scripts")
+	if err := os.Mkdir(scripts, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(scripts) })
+	if err := os.WriteFile(filepath.Join(scripts, "no-format"), []byte("this is no program\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	type way struct{ from, to lifecycle.State }
+	var mu sync.Mutex
+	gone, played := make(map[way]bool), 0
+	t.Run("tales", func(t *testing.T) {
+		for _, tale := range tales {
+			t.Run(tale.title, func(t *testing.T) {
+				t.Parallel()
+				sc := play(t, tale)
+				mu.Lock()
+				defer mu.Unlock()
+				played++
+				for e := range sc.sup.Events(context.Background(), false) {
+					switch {
+					case e.Kind != "state":
+					case e.From == nil:
+						gone[way{lifecycle.Stopped, *e.To}] = true
+					default:
+						if !lifecycle.Allowed(*e.From, *e.To) {
+							t.Errorf("%s → %s is not in the table", *e.From, *e.To)
+						}
+						gone[way{*e.From, *e.To}] = true
+					}
+				}
+			})
+		}
+	})
+	if played != len(tales) {
+		return // some were left out on the command line
+	}
+	for _, from := range lifecycle.States() {
+		for _, to := range lifecycle.States() {
+			if lifecycle.Allowed(from, to) && !gone[way{from, to}] {
+				t.Errorf("no tale goes from %s to %s", from, to)
+			}
+		}
+	}
+}
+
+// play plays one tale to its end, and stops the tree.
+func play(t *testing.T, tale tale) *scene {
+	g := supervisor.GroupSpec{Name: "editor"}
+	h := demoHost("ts", tale.with...)
+	if tale.needs != nil {
+		h.Start.DependsOn = []string{tale.needs.Name}
+		db := *tale.needs
+		db.Restart.MaxCrashes = 1
+		g.Hosts = append(g.Hosts, db)
+	}
+	g.Hosts = append(g.Hosts, h)
+	sup := begin(t, supervisor.Spec{Groups: []supervisor.GroupSpec{g}})
+	sc := &scene{t, sup, host(t, sup, "ts")}
+	for _, do := range tale.do {
+		do(sc)
+	}
+	expect(t, sup, "ts", tale.want)
+	if tale.then != nil {
+		tale.then(sc)
+	}
+	end(t, sup)
+	return sc
+}
+
+func sends(sig syscall.Signal) step { return func(sc *scene) { signal(sc.t, sc.h, sig) } }
+
+// persons asks for a verb that has to succeed.
+func persons(verb func(*supervisor.Host, context.Context) error) step {
+	return func(sc *scene) {
+		if err := verb(sc.h, ctx(sc.t)); err != nil {
+			sc.t.Fatalf("%v; %+v", err, sc.h.Status())
+		}
+	}
+}
+
+func windowEmpty(sc *scene) {
+	eventually(sc.t, func() bool { return sc.h.Status().CrashesInWindow == 0 })
+}
+
+func startTimeout(d time.Duration) change {
+	return func(s *supervisor.HostSpec) { s.Start.Timeout = d }
+}
+
+// grace sets how long a stop may take.
+func grace(d time.Duration) change { return func(s *supervisor.HostSpec) { s.Stop.Grace = d } }
+
+// endedBy checks which signal ended the last life.
+func endedBy(signal string) func(*scene) {
+	return func(sc *scene) {
+		if e := sc.h.Status().LastExit; e == nil || e.Signal == nil || *e.Signal != signal {
+			sc.t.Errorf("exit %+v, want %s", e, signal)
+		}
+	}
+}
+
+func waitsForSlow(s *supervisor.HostSpec) { s.Start.OnTimeout = "wait" }
+
+// reportSays checks the only crash report: its reason, and how the process ended.
+func reportSays(reason string, code int, signal string) func(*scene) {
+	return func(sc *scene) {
+		r := crash(sc.t, sc.sup, "ts")
+		mentions(sc.t, r.Reason, reason)
+		switch {
+		case r.Exit == nil:
+			sc.t.Errorf("no exit in %+v", r)
+		case signal != "" && (r.Exit.Signal == nil || *r.Exit.Signal != signal):
+			sc.t.Errorf("exit %+v, want %s", r.Exit, signal)
+		case signal == "" && (r.Exit.Code == nil || *r.Exit.Code != code):
+			sc.t.Errorf("exit %+v, want code %d", r.Exit, code)
+		}
+		if r.PID == 0 || r.Uptime <= 0 || r.Host != "ts" || r.Group != "editor" || r.Protocol != "hostsup" || len(r.Messages) == 0 && r.State != lifecycle.Starting {
+			sc.t.Errorf("report %+v", r)
+		}
+	}
+}
+
+func mentions(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			t.Errorf("%q does not mention %q", text, p)
+		}
+	}
+}
