@@ -5,8 +5,6 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/go-hclog"
-
-	"github.com/hostsup/hostsup/internal/capture"
 )
 
 // drainTime is how long the pipes of an ended process are read for more: what
@@ -67,11 +65,7 @@ func (a *Aftermath) work() {
 	}
 	a.report.Lines = []ReportLine{}
 	for _, l := range a.ref.log.TailOfLife(a.failure.Life, reportLines) {
-		stream := "stdout"
-		if l.Stream == capture.Stderr {
-			stream = "stderr"
-		}
-		a.report.Lines = append(a.report.Lines, ReportLine{l.Time, stream, l.Text})
+		a.report.Lines = append(a.report.Lines, ReportLine{l.Time, l.Stream.String(), l.Text})
 	}
 	if err := a.world.Reports.Add(a.report.ID, a.report.Time, a.report.Host, *a.report); err != nil {
 		a.log.Error("crash report was not kept", "crash", a.report.ID, "error", err)

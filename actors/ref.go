@@ -53,9 +53,18 @@ type snapshot struct {
 
 func newRef(w *World, group string, spec HostSpec) *Ref {
 	r := &Ref{world: w, spec: spec, group: group}
-	r.log = capture.New(capture.Options{Dir: w.LogDir, Name: spec.Name, MaxSize: spec.Log.MaxSize, Files: spec.Log.Files})
+	r.log = capture.New(capture.Options{
+		Dir: w.LogDir, Name: spec.Name, MaxSize: spec.Log.MaxSize, Files: spec.Log.Files, OnError: r.outputError,
+	})
 	r.snap = snapshot{state: lifecycle.Stopped, since: time.Now(), liveness: "none"}
 	return r
+}
+
+// outputError tells that the host's output cannot be written; the host goes on.
+func (r *Ref) outputError(err error) {
+	name, group := r.spec.Name, r.group
+	r.world.Log.Named(name).Warn("output", "error", err)
+	r.world.Journal.Write(Event{Kind: KindOutput, Host: &name, Group: &group, Reason: err.Error()})
 }
 
 // Name, Group and Spec say which host this is.

@@ -24,6 +24,7 @@ var (
 	ErrClosed       = actors.ErrClosed       // the supervisor has stopped
 	ErrSpec         = actors.ErrSpec         // Start, Add: the specification cannot be run
 	ErrNoCrash      = reports.ErrNotFound    // Crash: no report has this id
+	ErrAmbiguous    = reports.ErrAmbiguous   // Crash: several reports have ids that begin so
 	ErrHostFailed   = errors.New("a host has failed")
 )
 
