@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/vmihailenco/msgpack/v5"
-
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/hostsup"
 	"github.com/hostsup/hostsup/codec/mpack"
@@ -76,14 +74,13 @@ func BenchmarkNext(b *testing.B) {
 		{"request of 1 MiB", codec.Message{Kind: codec.Request, ID: 2, Method: "put", Params: mpack.AppendBin(nil, make([]byte, 1<<20))}, 64 << 10},
 	} {
 		b.Run(bm.name, func(b *testing.B) {
-			_, host, _, _, _, _ := pair(b, codec.CapAll)
 			sup, _, _, toHost, _, _ := pair(b, codec.CapAll)
 			frame, err := sup.Append(nil, &bm.m)
 			if err != nil {
 				b.Fatal(err)
 			}
 			// The reader has to see the handshake first.
-			host = hostsup.Open(codec.Limits{})
+			host := hostsup.Open(codec.Limits{})
 			host.Accept(hostsup.Self{Caps: codec.CapAll})
 			send(b, sup, toHost, initialize(b))
 			src := &endless{b: frame, burst: bm.burst}
@@ -118,80 +115,4 @@ func initialize(t testing.TB) codec.Message {
 	t.Helper()
 	out, _ := hostsup.Open(codec.Limits{}).Handshake(codec.Hello{Supervisor: "hostsup", Host: "h", Life: 1}).Start()
 	return out[0]
-}
-
-// BenchmarkCheck and BenchmarkDecode take the same bytes, so that one run
-// says what the check costs beside the decode it protects.
-func BenchmarkCheck(b *testing.B) {
-	for name, raw := range payloads(b) {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(raw)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := mpack.CheckAll(raw, codec.Limits{}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-// BenchmarkDecode decodes into plain values and skips, with the library.
-func BenchmarkDecode(b *testing.B) {
-	for name, raw := range payloads(b) {
-		b.Run(name+"/library", func(b *testing.B) {
-			src := bytes.NewReader(raw)
-			dec := msgpack.NewDecoder(src)
-			b.SetBytes(int64(len(raw)))
-			b.ReportAllocs()
-			for b.Loop() {
-				src.Reset(raw)
-				if _, err := dec.DecodeInterface(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run(name+"/library skip", func(b *testing.B) {
-			src := bytes.NewReader(raw)
-			dec := msgpack.NewDecoder(src)
-			b.SetBytes(int64(len(raw)))
-			for b.Loop() {
-				src.Reset(raw)
-				if err := dec.Skip(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run(name+"/own any", func(b *testing.B) {
-			b.SetBytes(int64(len(raw)))
-			b.ReportAllocs()
-			for b.Loop() {
-				var v any
-				if err := (mpack.Encoding{}).Unmarshal(raw, &v); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-func payloads(b *testing.B) map[string]codec.Raw {
-	b.Helper()
-	list := make([]any, 0, 1000)
-	for i := range 1000 {
-		list = append(list, map[string]any{"line": i * 1000, "name": "identifier", "ok": true, "range": []any{i, i + 1, 3.5}})
-	}
-	out := map[string]codec.Raw{"100 B": hundred}
-	for name, v := range map[string]any{
-		"1000 maps": list,
-		"100 ints":  make([]int, 100),
-		"params":    map[string]any{"path": "/srv/ts/src/main.ts", "line": 120, "column": 7, "trigger": "."},
-	} {
-		raw, err := mpack.Encoding{}.Marshal(v)
-		if err != nil {
-			b.Fatal(err)
-		}
-		out[name] = raw
-	}
-	return out
 }

@@ -249,15 +249,15 @@ func sized(b []byte) (n uint32, head int, container bool) {
 }
 
 // explain words a fault of the value at c.pos.
-func (c *Cursor) explain(f fault) (error, string) {
+func (c *Cursor) explain(f fault) (detail string, err error) {
 	rest := c.b[c.pos:]
 	if len(rest) == 0 {
-		return codec.ErrTruncated, "a value was expected, the bytes end"
+		return "a value was expected, the bytes end", codec.ErrTruncated
 	}
-	what := typeName(rest[0])
+	what := kinds[rest[0]].String()
 	n, head, _ := sized(rest)
-	switch what {
-	case "array", "map", "str", "bin", "ext":
+	switch kinds[rest[0]] {
+	case kindArray, kindMap, kindStr, kindBin, kindExt:
 		if head <= len(rest) {
 			what = fmt.Sprintf("%s of %d", what, n)
 			break
@@ -269,19 +269,19 @@ func (c *Cursor) explain(f fault) (error, string) {
 	left := plural(len(rest)-head, "byte")
 	switch f {
 	case truncated:
-		return codec.ErrTruncated, fmt.Sprintf("%s, %s left", what, left)
+		return fmt.Sprintf("%s, %s left", what, left), codec.ErrTruncated
 	case tooDeep:
-		return codec.ErrDepth, fmt.Sprintf("%s, limit %d", what, c.limitDepth)
+		return fmt.Sprintf("%s, limit %d", what, c.limitDepth), codec.ErrDepth
 	case tooMany:
-		return codec.ErrElements, fmt.Sprintf("%s, %s left, limit %d in all", what, left, c.limitElements)
+		return fmt.Sprintf("%s, %s left, limit %d in all", what, left, c.limitElements), codec.ErrElements
 	case tooLong:
-		return codec.ErrString, fmt.Sprintf("%s, limit %d", what, c.str)
+		return fmt.Sprintf("%s, limit %d", what, c.str), codec.ErrString
 	case badByte:
-		return codec.ErrByte, fmt.Sprintf("%#02x", rest[0])
+		return fmt.Sprintf("%#02x", rest[0]), codec.ErrByte
 	case trailing:
-		return codec.ErrTrailing, plural(len(rest), "byte")
+		return plural(len(rest), "byte"), codec.ErrTrailing
 	}
-	return codec.ErrShape, what
+	return what, codec.ErrShape
 }
 
 func plural(n int, of string) string {
@@ -289,29 +289,4 @@ func plural(n int, of string) string {
 		return "1 " + of
 	}
 	return fmt.Sprintf("%d %ss", n, of)
-}
-
-// typeName names the type of the value that t starts.
-func typeName(t byte) string {
-	switch {
-	case t <= 0x7f || t >= 0xe0 || t >= 0xcc && t <= 0xd3:
-		return "int"
-	case t <= 0x8f || t >= 0xde:
-		return "map"
-	case t <= 0x9f || t >= 0xdc:
-		return "array"
-	case t <= 0xbf || t >= 0xd9:
-		return "str"
-	case t == 0xc0:
-		return "nil"
-	case t == 0xc1:
-		return "invalid byte"
-	case t <= 0xc3:
-		return "bool"
-	case t <= 0xc6:
-		return "bin"
-	case t == 0xca || t == 0xcb:
-		return "float"
-	}
-	return "ext"
 }

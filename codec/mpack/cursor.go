@@ -102,7 +102,7 @@ func (c *Cursor) Peek() string {
 	if c.pos >= len(c.b) {
 		return ""
 	}
-	return typeName(c.b[c.pos])
+	return kinds[c.b[c.pos]].String()
 }
 
 // Array takes an array's header and returns how many elements follow.
@@ -118,21 +118,21 @@ func (c *Cursor) Array() (int, bool) {
 			}
 		}
 	}
-	return c.container("array", 1)
+	return c.container(kindArray, 1)
 }
 
 // Map takes a map's header and returns how many pairs follow.
-func (c *Cursor) Map() (int, bool) { return c.container("map", 2) }
+func (c *Cursor) Map() (int, bool) { return c.container(kindMap, 2) }
 
 // Close says that the elements of the innermost array or map were taken.
 func (c *Cursor) Close() { c.depth++ }
 
-func (c *Cursor) container(want string, per int) (int, bool) {
-	rest := c.b[c.pos:]
+func (c *Cursor) container(is kind, per int) (int, bool) {
+	rest, want := c.b[c.pos:], is.String()
 	if len(rest) == 0 {
 		return 0, c.fail(truncated, want)
 	}
-	if typeName(rest[0]) != want {
+	if kinds[rest[0]] != is {
 		return 0, c.fail(wrongType, want)
 	}
 	n, head, _ := sized(rest)
@@ -205,31 +205,48 @@ func (c *Cursor) Int() (int64, bool) {
 // two's complement. Size is how many bytes it takes, 0 for a fault.
 func (c *Cursor) int() (v uint64, neg bool, size int) {
 	rest := c.b[c.pos:]
-	if len(rest) == 0 {
+	switch {
+	case len(rest) == 0:
 		c.fail(truncated, "int")
 		return 0, false, 0
-	}
-	t := rest[0]
-	size = int(whole[t])
-	switch {
-	case typeName(t) != "int":
+	case kinds[rest[0]] != kindInt:
 		c.fail(wrongType, "int")
 		return 0, false, 0
-	case len(rest) < size:
+	}
+	size = int(whole[rest[0]])
+	if len(rest) < size {
 		c.fail(truncated, "int")
 		return 0, false, 0
-	case size == 1:
-		return uint64(int64(int8(t))), t >= 0xe0, 1
 	}
-	for _, x := range rest[1:size] {
-		v = v<<8 | uint64(x)
-	}
-	if t >= 0xd0 { // widen the sign of 8, 16, 32 or 64 bits
-		shift := 64 - 8*(size-1)
-		v = uint64(int64(v<<shift) >> shift)
-		neg = int64(v) < 0
-	}
+	v, neg = integer(rest)
 	return v, neg, size
+}
+
+// integer reads the integer at the front of b, all of which is there.
+func integer(b []byte) (v uint64, neg bool) {
+	switch t := b[0]; {
+	case t <= 0x7f:
+		return uint64(t), false
+	case t >= 0xe0:
+		return uint64(int64(int8(t))), true
+	case t == 0xcc:
+		return uint64(b[1]), false
+	case t == 0xcd:
+		return uint64(binary.BigEndian.Uint16(b[1:])), false
+	case t == 0xce:
+		return uint64(binary.BigEndian.Uint32(b[1:])), false
+	case t == 0xcf:
+		return binary.BigEndian.Uint64(b[1:]), false
+	case t == 0xd0:
+		v = uint64(int8(b[1]))
+	case t == 0xd1:
+		v = uint64(int16(binary.BigEndian.Uint16(b[1:])))
+	case t == 0xd2:
+		v = uint64(int32(binary.BigEndian.Uint32(b[1:])))
+	default:
+		v = binary.BigEndian.Uint64(b[1:])
+	}
+	return v, int64(v) < 0
 }
 
 // Str takes a string of at most hi bytes and returns its bytes, a part of
@@ -251,7 +268,7 @@ func (c *Cursor) Str(hi int) ([]byte, bool) {
 func (c *Cursor) strSlow(hi int) ([]byte, bool) {
 	start := c.pos
 	if start < len(c.b) {
-		if typeName(c.b[start]) != "str" {
+		if kinds[c.b[start]] != kindStr {
 			return nil, c.fail(wrongType, "str")
 		}
 	}
@@ -288,7 +305,7 @@ func (c *Cursor) Err(field string) *codec.FrameError {
 			detail += fmt.Sprintf(", %d found", v)
 		}
 	default:
-		err, detail = c.explain(c.fault)
+		detail, err = c.explain(c.fault)
 	}
 	if field != "" {
 		detail = field + ": " + detail

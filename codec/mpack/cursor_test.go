@@ -84,6 +84,10 @@ func TestCursorErrors(t *testing.T) {
 		return func(c *mpack.Cursor) bool { _, is := c.Str(hi); return is }
 	}
 	array := func(c *mpack.Cursor) bool { _, is := c.Array(); return is }
+	twice := func(c *mpack.Cursor) bool {
+		array(c)
+		return array(c)
+	}
 	pairs := func(c *mpack.Cursor) bool { _, is := c.Map(); return is }
 	uint7 := func(c *mpack.Cursor) bool { _, is := c.Uint(7); return is }
 	signed := func(c *mpack.Cursor) bool { _, is := c.Int(); return is }
@@ -98,7 +102,7 @@ func TestCursorErrors(t *testing.T) {
 		{"91", array, codec.ErrTruncated, "truncated: it: array of 1, 0 bytes left at byte 0"},
 		{"dc 00", array, codec.ErrTruncated, "truncated: it: array, 1 byte left at byte 0"},
 		{"95 c0c0c0c0c0", array, codec.ErrElements, "too many elements: it: array of 5, 5 bytes left, limit 4 in all at byte 0"},
-		{"91 91 c0", func(c *mpack.Cursor) bool { return array(c) && array(c) }, codec.ErrDepth, "nested too deep: it: array of 1, limit 1 at byte 1"},
+		{"91 91 c0", twice, codec.ErrDepth, "nested too deep: it: array of 1, limit 1 at byte 1"},
 		{"91 81 c0 c0", func(c *mpack.Cursor) bool { return array(c) && pairs(c) }, codec.ErrDepth, "nested too deep: it: map of 1, limit 1 at byte 1"},
 		{"df ffffffff c0", pairs, codec.ErrElements, "too many elements: it: map of 4294967295, 1 byte left, limit 4 in all at byte 0"},
 		{"90", pairs, codec.ErrShape, "not a message of this protocol: it: map expected, array found at byte 0"},

@@ -194,9 +194,8 @@ func (d *decoder) reset(raw []byte, exts bool) {
 
 // decodeMap is called by the library for a map decoded into an any.
 func (d *decoder) decodeMap(*msgpack.Decoder) (any, error) {
-	c := NewCursor(d.src.b, codec.Limits{})
-	c.pos = d.src.pos
-	v := c.build()
-	d.src.pos = c.pos
+	w := walker{b: d.src.b, pos: d.src.pos}
+	v := w.build()
+	d.src.pos = w.pos
 	return v, nil
 }

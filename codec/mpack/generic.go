@@ -42,59 +42,58 @@ func (c *Cursor) generic() (any, error) {
 	if err := c.affordable(); err != nil {
 		return nil, err
 	}
-	c.pos = 0
-	return c.build(), nil
+	w := walker{b: c.b}
+	return w.build(), nil
 }
 
-// build decodes the value at c.pos and moves behind it. It recurses, within
-// the depth that was checked.
-func (c *Cursor) build() any {
-	t := c.b[c.pos]
-	kind := typeName(t)
-	n, head, _ := sized(c.b[c.pos:])
-	switch kind {
-	case "nil":
-		c.pos++
+// walker takes well-formed bytes apart: nothing is checked again. Its methods
+// move behind what they take.
+type walker struct {
+	b   []byte
+	pos int
+}
+
+// build decodes the next value. It recurses, within the depth that was
+// checked.
+func (w *walker) build() any {
+	t := w.b[w.pos]
+	switch kinds[t] {
+	case kindNil:
+		w.pos++
 		return nil
-	case "bool":
-		c.pos++
+	case kindBool:
+		w.pos++
 		return t == 0xc3
-	case "int":
-		v, neg, _ := c.int()
-		c.pos += int(whole[t])
+	case kindInt:
+		v, neg := w.int()
 		if !neg && v > math.MaxInt64 {
 			return v
 		}
 		return int64(v)
-	case "float":
-		v := c.float()
-		c.pos += int(whole[t])
-		return v
-	case "array":
-		c.pos += head
-		s := make([]any, n)
+	case kindFloat:
+		return w.float()
+	case kindStr:
+		_, payload := w.payload()
+		return string(payload)
+	case kindBin:
+		_, payload := w.payload()
+		return bytes.Clone(payload)
+	case kindArray:
+		s := make([]any, w.open())
 		for i := range s {
-			s[i] = c.build()
+			s[i] = w.build()
 		}
 		return s
-	case "map":
-		c.pos += head
+	case kindMap:
+		n := w.open()
 		m := make(map[string]any, n)
 		for range n {
-			k := c.key()
-			m[k] = c.build()
+			k := w.key()
+			m[k] = w.build()
 		}
 		return m
 	}
-	payload := c.b[c.pos+head : c.pos+head+int(n)]
-	typ := int8(c.b[c.pos+head-1])
-	c.pos += head + int(n)
-	switch kind {
-	case "str":
-		return string(payload)
-	case "bin":
-		return bytes.Clone(payload)
-	}
+	typ, payload := w.payload()
 	if typ == timestamp {
 		if at, is := parseTime(payload); is {
 			return at
@@ -105,33 +104,65 @@ func (c *Cursor) build() any {
 
 // key takes a map's key as text: a string as it is, any other value as
 // [Encoding.ToJSON] shows it.
-func (c *Cursor) key() string {
-	if s, is := c.strKey(); is {
-		return string(s)
+func (w *walker) key() string {
+	if kinds[w.b[w.pos]] == kindStr {
+		_, payload := w.payload()
+		return string(payload)
 	}
-	j := jsonWriter{c: c, inKey: true}
+	j := jsonWriter{walker: *w, inKey: true}
 	j.value()
+	w.pos = j.pos
 	return strings.Trim(string(j.out), `"`)
 }
 
-// strKey takes the next value if it is a string.
-func (c *Cursor) strKey() ([]byte, bool) {
-	if typeName(c.b[c.pos]) != "str" {
-		return nil, false
-	}
-	n, head, _ := sized(c.b[c.pos:])
-	from := c.pos + head
-	c.pos = from + int(n)
-	return c.b[from:c.pos], true
+func (w *walker) int() (v uint64, neg bool) {
+	v, neg = integer(w.b[w.pos:])
+	w.pos += int(whole[w.b[w.pos]])
+	return v, neg
 }
 
-// float reads the float at c.pos without moving.
-func (c *Cursor) float() float64 {
-	rest := c.b[c.pos:]
+func (w *walker) float() float64 {
+	rest := w.b[w.pos:]
+	w.pos += int(whole[rest[0]])
 	if rest[0] == 0xca {
 		return float64(math.Float32frombits(binary.BigEndian.Uint32(rest[1:])))
 	}
 	return math.Float64frombits(binary.BigEndian.Uint64(rest[1:]))
+}
+
+// open takes the header of an array or map.
+func (w *walker) open() int {
+	n, head, _ := sized(w.b[w.pos:])
+	w.pos += head
+	return int(n)
+}
+
+// payload takes a str, bin or ext; typ means something for the last only.
+func (w *walker) payload() (typ int8, payload []byte) {
+	n, head, _ := sized(w.b[w.pos:])
+	from := w.pos + head
+	w.pos = from + int(n)
+	return int8(w.b[from-1]), w.b[from:w.pos]
+}
+
+// skip takes the next value, flat.
+func (w *walker) skip() {
+	for due := 1; due > 0; due-- {
+		if n := int(whole[w.b[w.pos]]); n != 0 {
+			w.pos += n
+			continue
+		}
+		n, head, container := sized(w.b[w.pos:])
+		switch {
+		case !container:
+			w.pos += head + int(n)
+			continue
+		case kinds[w.b[w.pos]] == kindMap:
+			due += int(n)
+		}
+		due += int(n)
+		w.pos += head
+	}
 }
 
 // parseTime reads the payload of a timestamp. It is false for a length or a

@@ -73,7 +73,7 @@ func (s *source) look() {
 		}
 		from := s.next + head
 		s.next = from + int(n)
-		if typeName(t) == "ext" {
+		if kinds[t] == kindExt {
 			s.from, s.to = from, s.next
 		}
 	}

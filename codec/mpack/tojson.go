@@ -30,62 +30,58 @@ func (Encoding) ToJSON(raw codec.Raw) ([]byte, error) {
 	if !c.Skip() || !c.End() {
 		return nil, fmt.Errorf("render as JSON: %w", c.Err(""))
 	}
-	c.pos = 0
-	j := jsonWriter{c: &c, out: make([]byte, 0, len(raw)+len(raw)/4+16)}
+	j := jsonWriter{walker: walker{b: raw}, out: make([]byte, 0, len(raw)+len(raw)/4+16)}
 	j.value()
 	return j.out, nil
 }
 
-// jsonWriter renders the values of a cursor whose bytes were checked. It
-// recurses, within the depth that was checked.
+// jsonWriter renders values whose bytes were checked. It recurses, within the
+// depth that was checked.
 type jsonWriter struct {
-	c     *Cursor
+	walker
 	out   []byte
 	inKey bool
 }
 
 func (j *jsonWriter) value() {
-	c := j.c
-	t := c.b[c.pos]
-	kind := typeName(t)
-	n, head, _ := sized(c.b[c.pos:])
-	switch kind {
-	case "nil":
-		c.pos++
+	t := j.b[j.pos]
+	switch kinds[t] {
+	case kindNil:
+		j.pos++
 		j.out = append(j.out, "null"...)
-	case "bool":
-		c.pos++
+	case kindBool:
+		j.pos++
 		j.out = strconv.AppendBool(j.out, t == 0xc3)
-	case "int":
-		v, neg, _ := c.int()
-		c.pos += int(whole[t])
-		if neg {
+	case kindInt:
+		if v, neg := j.int(); neg {
 			j.out = strconv.AppendInt(j.out, int64(v), 10)
 		} else {
 			j.out = strconv.AppendUint(j.out, v, 10)
 		}
-	case "float":
-		v := c.float()
-		c.pos += int(whole[t])
+	case kindFloat:
 		bits := 64
 		if t == 0xca {
 			bits = 32
 		}
-		j.out = appendFloat(j.out, v, bits)
-	case "array":
-		c.pos += head
+		j.out = appendFloat(j.out, j.float(), bits)
+	case kindStr:
+		_, payload := j.payload()
+		j.out = appendQuoted(j.out, payload)
+	case kindBin:
+		_, payload := j.payload()
+		j.base64(payload)
+	case kindArray:
 		j.out = append(j.out, '[')
-		for i := range n {
+		for i := range j.open() {
 			if i > 0 {
 				j.out = append(j.out, ',')
 			}
 			j.value()
 		}
 		j.out = append(j.out, ']')
-	case "map":
-		c.pos += head
+	case kindMap:
 		j.out = append(j.out, '{')
-		for i := range n {
+		for i := range j.open() {
 			if i > 0 {
 				j.out = append(j.out, ',')
 			}
@@ -95,22 +91,12 @@ func (j *jsonWriter) value() {
 		}
 		j.out = append(j.out, '}')
 	default:
-		payload := c.b[c.pos+head : c.pos+head+int(n)]
-		typ := int8(c.b[c.pos+head-1])
-		c.pos += head + int(n)
-		j.bytes(kind, typ, payload)
+		j.ext()
 	}
 }
 
-func (j *jsonWriter) bytes(kind string, typ int8, payload []byte) {
-	switch kind {
-	case "str":
-		j.out = appendQuoted(j.out, payload)
-		return
-	case "bin":
-		j.base64(payload)
-		return
-	}
+func (j *jsonWriter) ext() {
+	typ, payload := j.payload()
 	if typ == timestamp {
 		if at, is := parseTime(payload); is {
 			j.out = append(j.out, '"')
@@ -134,21 +120,20 @@ func (j *jsonWriter) base64(p []byte) {
 
 // key writes the next value as the name of a member.
 func (j *jsonWriter) key() {
-	c := j.c
-	if s, is := c.strKey(); is {
-		j.out = appendQuoted(j.out, s)
+	switch k := kinds[j.b[j.pos]]; {
+	case k == kindStr:
+		_, payload := j.payload()
+		j.out = appendQuoted(j.out, payload)
+		return
+	case j.inKey && (k == kindArray || k == kindMap || k == kindExt):
+		from := j.pos
+		j.skip()
+		j.base64(j.b[from:j.pos])
 		return
 	}
-	kind := typeName(c.b[c.pos])
-	composite := kind == "array" || kind == "map" || kind == "ext"
-	if composite && j.inKey {
-		from := c.pos
-		c.skip()
-		j.base64(c.b[from:c.pos])
-		return
-	}
-	inner := jsonWriter{c: c, inKey: true}
+	inner := jsonWriter{walker: j.walker, inKey: true}
 	inner.value()
+	j.pos = inner.pos
 	if inner.out[0] == '"' { // a bin, a timestamp, NaN: quoted, nothing to escape
 		j.out = append(j.out, inner.out...)
 		return
