@@ -81,7 +81,9 @@ func (a *Connection) open(ctx actor.Context) {
 		tell(ctx, self, &handshakeDone{a.hs.Peer()})
 	}
 	a.loops.Go(func() {
-		err := a.read(done, func(p codec.Peer) { tell(root, self, &handshakeDone{p}) })
+		err := contained(func() error {
+			return a.read(done, func(p codec.Peer) { tell(root, self, &handshakeDone{p}) })
+		})
 		tell(root, parent, &connEnded{life: a.life, err: err})
 	})
 }

@@ -21,6 +21,9 @@ import (
 //     time.AfterFunc and a generation, answers use channels or plain sends;
 //   - a restart keeps the mailbox and can bring a stopped actor back to life:
 //     no strategy of this tree restarts, failed actors are stopped and made anew;
+//   - a panic on a goroutine of an actor's own ends the program: contained makes
+//     it an error, on the read loops, where a protocol and a program's own
+//     callbacks run;
 //   - Stop drops what is queued without a word: whatever must be answered is
 //     kept outside mailboxes (see Request) or drained by its owner.
 
@@ -58,6 +61,24 @@ func (g *guarded) Receive(ctx actor.Context) {
 		return
 	}
 	g.Actor.Receive(ctx)
+}
+
+// defect is a panic that was contained.
+type defect struct {
+	what  any
+	stack []byte
+}
+
+func (d *defect) Error() string { return fmt.Sprintf("panic: %v", d.what) }
+
+// contained runs f, and returns a panic in it as a *defect.
+func contained(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &defect{r, debug.Stack()}
+		}
+	}()
+	return f()
 }
 
 // alarm is a timer that sends a message to an actor. A message of an alarm

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -43,6 +44,8 @@ type Life struct {
 	stopping bool
 	hung     bool
 	failing  *Failure // why it is being ended; nil: not yet
+	suspect  *Failure // what the end of the stream means, unless an exit explains it
+	torn     bool     // the tree is torn down around it
 	rung     lifecycle.Rung
 	ladder   lifecycle.Ladder
 	timer    alarm
@@ -74,9 +77,30 @@ func (a *Life) Receive(ctx actor.Context) {
 		if m.gen == a.timer.gen {
 			a.alarm(ctx, m.what)
 		}
+	case *actor.Terminated:
+		a.terminated(ctx, m.Who)
 	case *actor.Stopping:
+		a.torn = true
 		a.timer.cancel()
 		a.transport.close()
+	}
+}
+
+// terminated follows the end of a part. Parts end after their life; one that
+// does not has a defect, and takes the life with it.
+func (a *Life) terminated(ctx actor.Context, who *actor.PID) {
+	if a.torn || a.exit != nil {
+		return
+	}
+	switch {
+	case who.Equal(a.process): // and the process with it
+		f := a.failing
+		if f == nil {
+			f = &Failure{Cause: lifecycle.CauseInternal, Detail: "the actor of the process ended"}
+		}
+		a.fail(ctx, f)
+	case who.Equal(a.connection):
+		a.end(ctx, &Failure{Cause: lifecycle.CauseInternal, Detail: "the actor of the connection ended"})
 	}
 }
 
@@ -165,6 +189,12 @@ func (a *Life) connEnded(ctx actor.Context, err error) {
 				f.Detail = fmt.Sprintf("text on stdout, where frames belong: %q (print to stderr, or use transport fd)", text)
 			}
 		}
+		if errors.Is(err, codec.ErrTruncated) {
+			// A host that is killed while it writes looks like this, too.
+			a.suspect = f
+			a.set(ctx, closedGrace, "closed")
+			return
+		}
 		a.end(ctx, f)
 		return
 	}
@@ -172,12 +202,19 @@ func (a *Life) connEnded(ctx actor.Context, err error) {
 		a.end(ctx, &Failure{Cause: lifecycle.CauseVersion, Detail: err.Error()})
 		return
 	}
+	var d *defect
+	if errors.As(err, &d) {
+		a.log.Error("defect: the read loop failed", "panic", d.what, "stack", string(d.stack))
+		a.end(ctx, &Failure{Cause: lifecycle.CauseInternal, Detail: d.Error()})
+		return
+	}
 	// Most often this is the first sign of an exit; the exit says more.
 	what := "closed its connection and lived on"
 	if err != io.EOF {
 		what = "connection broke: " + err.Error()
 	}
-	a.set(ctx, closedGrace, what)
+	a.suspect = &Failure{Cause: lifecycle.CauseClosed, Detail: what}
+	a.set(ctx, closedGrace, "closed")
 }
 
 // noise tells whether bytes that broke the protocol are text somebody printed.
@@ -236,7 +273,7 @@ func (a *Life) alarm(ctx actor.Context, what string) {
 		a.climb(ctx, rung, stay)
 		return
 	}
-	a.end(ctx, &Failure{Cause: lifecycle.CauseClosed, Detail: what})
+	a.end(ctx, a.suspect)
 }
 
 // end kills the process for a reason; the life fails with it when the process
@@ -258,7 +295,11 @@ func (a *Life) exited(ctx actor.Context, exit sandbox.Exit) {
 	a.exit = &exit
 	a.timer.cancel()
 	f := a.failing
-	if f == nil {
+	switch {
+	case f == nil && a.suspect != nil && a.suspect.Cause == lifecycle.CauseProtocol && exit.Signal == 0:
+		f = a.suspect
+	case f == nil, f.Cause == lifecycle.CauseClosed && exit.Signal != int(syscall.SIGKILL):
+		// The second: it was on its way out when we lost patience.
 		f = &Failure{Cause: lifecycle.CauseExit}
 	}
 	f.Exit = &exit

@@ -151,11 +151,11 @@ type (
 		name string
 		by   lifecycle.By
 	}
-	unwant   struct{ name string }
+	unwant struct{ name string }
 
 	// group → host, behind whatever a wantStart or unwant has brought about
 	groupHeard struct{}
-	firstTry struct{ host string }
+	firstTry   struct{ host string }
 
 	// host → life
 	beginLife struct{}
