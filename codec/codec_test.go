@@ -48,11 +48,11 @@ func TestErrorChains(t *testing.T) {
 		err  error
 		want bool
 	}{
-		{nil, false}, {errors.New("x"), false}, {wrapped, false},
+		{nil, false}, {(*codec.Error)(nil), false}, {errors.New("x"), false}, {wrapped, false},
 		{inner, true}, {fmt.Errorf("host ts: %w", inner), true}, {&codec.Error{Code: -32601}, true},
 	} {
 		if got := codec.IsMethodNotFound(tt.err); got != tt.want {
-			t.Errorf("IsMethodNotFound(%v) = %v", tt.err, got)
+			t.Errorf("IsMethodNotFound(%#v) = %v", tt.err, got)
 		}
 	}
 }

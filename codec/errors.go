@@ -89,7 +89,7 @@ const codeMethodNotFound = -32601
 // is not looked at: they may be about other methods.
 func IsMethodNotFound(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && (e.Name == NameMethodNotFound || e.Code == codeMethodNotFound)
+	return errors.As(err, &e) && e != nil && (e.Name == NameMethodNotFound || e.Code == codeMethodNotFound)
 }
 
 // Names of errors that protocol 1 gives a meaning to.

@@ -218,6 +218,17 @@ func TestUnmarshalTargets(t *testing.T) {
 			t.Errorf("into %T: %v, want ErrTarget", out, err)
 		}
 	}
+	// An extension keeps its type both ways.
+	var ext struct{ E mpack.Ext }
+	if err := enc.Unmarshal(codec.Raw("\x81\xa1E\xd5\x05ab"), &ext); err != nil || ext.E.Type != 5 || string(ext.E.Data) != "ab" {
+		t.Errorf("extension: %+v, %v", ext, err)
+	}
+	if back, err := enc.Marshal(ext); err != nil || string(back) != "\x81\xa1E\xd5\x05ab" {
+		t.Errorf("extension back: % x, %v", back, err)
+	}
+	if err := enc.Unmarshal(codec.Raw("\x81\xa1E\x05"), &ext); err == nil {
+		t.Error("an int went into an extension")
+	}
 	// A decoder that failed is not used again.
 	var rec struct{ A codec.Raw }
 	for range 100 {

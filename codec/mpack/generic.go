@@ -18,6 +18,23 @@ type Ext struct {
 	Data []byte
 }
 
+// MarshalMsgpack encodes e as the extension it is.
+func (e Ext) MarshalMsgpack() ([]byte, error) { return AppendExt(nil, e.Type, e.Data), nil }
+
+// UnmarshalMsgpack takes any extension; another value is an error.
+func (e *Ext) UnmarshalMsgpack(b []byte) error {
+	if err := CheckAll(b, codec.Limits{}); err != nil {
+		return err
+	}
+	if k := kinds[b[0]]; k != kindExt {
+		return fmt.Errorf("ext expected, %s found", k)
+	}
+	w := walker{b: b}
+	typ, data := w.payload()
+	*e = Ext{Type: typ, Data: bytes.Clone(data)}
+	return nil
+}
+
 // timestamp is the type number of the one extension MessagePack itself
 // defines.
 const timestamp = -1
