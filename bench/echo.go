@@ -237,9 +237,18 @@ func echoReport(title string, names []string, opt options) (*report, error) {
 // decisionSection compares the three ways in which a connection could keep its
 // pending requests, with all else equal.
 func decisionSection(opt options) (*report, error) {
-	r, err := echoReport("A pending request kept in three ways", []string{"framed-table", "framed-process", "framed-actor"}, opt)
+	names := []string{"framed-table", "framed-process", "framed-actor"}
+	r, err := echoReport("A pending request kept in three ways", names, opt)
 	if err != nil {
 		return nil, err
+	}
+	r.head = append(r.head, "heap of a pending one")
+	for i, name := range names {
+		f, err := hire[pendingFigures]("pending", name, strconv.Itoa(pendingCount))
+		if err != nil {
+			return nil, err
+		}
+		r.rows[i] = append(r.rows[i], kib(f.Heap))
 	}
 	r.note("table: a map of channels; process: a lean actor.Process in the registry, without a mailbox; actor: a child actor of the connection")
 	return r, nil

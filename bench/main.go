@@ -11,6 +11,8 @@
 //	bench [flags] pending     memory of requests that wait
 //	bench [flags] decision    three ways to keep a pending request
 //
+// With -profile DIR each process leaves a CPU profile there.
+//
 // What is measured runs in processes of its own, which are this binary started
 // again; its own verbs for that are not meant for people.
 package main
@@ -20,6 +22,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,8 +68,15 @@ func run(args []string) int {
 	flags.IntVar(&opt.rounds, "rounds", 7, "how often each contender takes its turn")
 	flags.DurationVar(&opt.spell, "spell", 700*time.Millisecond, "how long one echo measurement runs")
 	flags.IntVar(&opt.hosts, "hosts", 1000, "how many sleeping hosts")
+	profiles := flags.String("profile", "", "folder for CPU profiles of what is measured")
 	if err := flags.Parse(args); err != nil {
 		return 2
+	}
+	if *profiles != "" {
+		if err := os.Setenv(peers.ProfileEnv, *profiles); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			return 2
+		}
 	}
 	if opt.rounds < 1 || opt.spell <= 0 || opt.hosts < 1 {
 		fmt.Fprintln(os.Stderr, "bench: rounds, spell and hosts must be positive")
@@ -118,7 +129,19 @@ func choose(names []string) ([]section, error) {
 
 // inner runs the verbs that bench starts itself with.
 func inner(verb string, args []string) (code int, ok bool) {
-	var err error
+	if !slices.Contains([]string{"demo-host", "serve", "worker"}, verb) {
+		return 0, false
+	}
+	name := verb
+	for _, a := range args {
+		name += "-" + filepath.Base(a)
+	}
+	stop, err := peers.Profile(name)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		return 1, true
+	}
+	defer stop()
 	switch verb {
 	case "demo-host":
 		return peers.DemoHost(), true
@@ -133,8 +156,6 @@ func inner(verb string, args []string) (code int, ok bool) {
 		err = peers.RunServer(args[0], socket)
 	case "worker":
 		err = work(args)
-	default:
-		return 0, false
 	}
 	if errors.Is(err, peers.ErrMissing) {
 		return exitMissing, true

@@ -23,6 +23,9 @@ func DemoSpec(maxPending int) (supervisor.Spec, error) {
 		return supervisor.Spec{}, err
 	}
 	h := actors.HostSpec{Name: "echo", Command: []string{self, "demo-host"}, Protocol: hostsup.New()}
+	if dir := os.Getenv(ProfileEnv); dir != "" {
+		h.Env = map[string]string{ProfileEnv: dir}
+	}
 	h.Requests.MaxPending = maxPending
 	h.Requests.Timeout = time.Hour
 	return supervisor.Spec{Groups: []supervisor.GroupSpec{{Name: "echo", Hosts: []supervisor.HostSpec{h}}}}, nil
