@@ -24,8 +24,8 @@ func supervisorSection(f *File) section {
 	return section{
 		name: "supervisor", doc: "The supervisor itself.",
 		settings: []setting{
-			named("socket", "control socket; default: see SocketPaths", path(&f.Socket, checkSocket)),
-			named("state_dir", "folder of log files and crash reports; default: see StateDir", path(&f.StateDir, nil)),
+			named("socket", "control socket; default: see operations.md", path(&f.Socket, checkSocket)),
+			named("state_dir", "folder of log files and crash reports; default: see operations.md", path(&f.StateDir, nil)),
 			named("on_failed", "what a host that was given up means for the whole", choice(&f.Spec.OnFailed, supervisor.Stay, supervisor.Exit)),
 		},
 		sections: []section{{
