@@ -108,6 +108,11 @@ func (s HostSpec) Validate() error {
 	default:
 		bad("transport", "%q is unknown; expected fd, stdio or unix", s.Transport)
 	}
+	if s.Protocol != nil && s.Init != nil {
+		if _, err := s.Protocol.Marshal(s.Init); err != nil {
+			bad("init", "cannot be sent: %v", err)
+		}
+	}
 	if s.Protocol == nil && s.Transport != "" {
 		bad("transport", "a host without a protocol has none")
 	}
