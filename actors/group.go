@@ -115,7 +115,7 @@ func (g *Group) step(ctx actor.Context, ev lifecycle.GroupEvent) {
 		case lifecycle.StartHost:
 			tell(ctx, g.hosts[e.Name], &startHost{e.By})
 		case lifecycle.StopHost:
-			tell(ctx, g.hosts[e.Name], &stopHost{e.By, e.Reason})
+			tell(ctx, g.hosts[e.Name], &stopHost{e.By, e.Reason, e.Back})
 		case lifecycle.ReleaseHost:
 			tell(ctx, g.hosts[e.Name], &releaseHost{})
 		case lifecycle.FailHost:
@@ -161,7 +161,7 @@ func (g *Group) remove(ctx actor.Context, m *removeFromGroup) {
 	}
 	g.gone[m.host] = m.done
 	g.step(ctx, lifecycle.Unwant{Name: m.host})
-	tell(ctx, pid, &stopHost{lifecycle.ByPerson, "removed"})
+	tell(ctx, pid, &stopHost{by: lifecycle.ByPerson, reason: "removed"})
 }
 
 // leave ends the actor of a removed host once it is at rest.

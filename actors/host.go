@@ -39,6 +39,8 @@ type Host struct {
 	failure   *Failure
 
 	parked  []*Request
+	calling bool // a call has asked for a start, and the state is the same since
+	back    bool // stopped by its group, which starts it again
 	waiting []waiter
 	said    int // wishes told to the group, and how many of them it has
 	heard   int // heard; what it says in between is older than the last of them
@@ -82,6 +84,7 @@ func (h *Host) Receive(ctx actor.Context) {
 		}
 		h.answerGroup(ctx)
 	case *stopHost:
+		h.back = m.back
 		h.step(ctx, lifecycle.Stop{By: m.by, Reason: m.reason})
 		h.answerGroup(ctx)
 	case *releaseHost:
@@ -324,7 +327,7 @@ func (h *Host) transition(ctx actor.Context, t lifecycle.Transition) {
 	if life <= 1 && from == lifecycle.Stopped && !h.seen {
 		e.From = nil
 	}
-	h.seen = true
+	h.seen, h.calling = true, false
 	switch to {
 	case lifecycle.Crashed:
 		h.lastCrash = life

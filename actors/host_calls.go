@@ -19,6 +19,7 @@ func (h *Host) park(ctx actor.Context, q *Request) {
 	}
 	h.parked = append(h.parked, q)
 	if h.machine.State() == lifecycle.Stopped && h.ref.spec.Start.Lazy && !h.machine.StoppedByPerson() {
+		h.calling = true
 		h.said++
 		tell(ctx, ctx.Parent(), &wantStart{h.ref.spec.Name, lifecycle.ByCall})
 		return
@@ -83,7 +84,7 @@ func (h *Host) awaitsStart() bool {
 	if h.machine.StoppedByPerson() {
 		return false
 	}
-	return h.lifeNo == 0 || h.ref.spec.Start.Lazy || h.machine.By() == lifecycle.ByGroup
+	return h.calling || h.lifeNo == 0 && !h.ref.spec.Start.Lazy || h.machine.By() == lifecycle.ByGroup && h.back
 }
 
 // verb carries out what a person or a program asked for.

@@ -95,6 +95,7 @@ type (
 	stopHost  struct {
 		by     lifecycle.By
 		reason string
+		back   bool // to be started again when its group is ready
 	}
 	releaseHost struct{}
 	failHost    struct{ dependency string }

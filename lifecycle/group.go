@@ -35,6 +35,7 @@ type member struct {
 	asked    bool // a start was sent and the state has not changed since
 	inFlight int  // commands sent and not yet answered
 	depLost  bool // failed because a dependency did; comes back with it
+	hopes    bool // failed, and wanted again: its dependencies are being tried
 	drains   bool // a sharer on its way down
 	held     bool // crashed, and waiting for the sharers
 
@@ -221,6 +222,7 @@ type (
 		Name   string
 		By     By
 		Reason string
+		Back   bool // it is to be started again when its group is ready
 	}
 	ReleaseHost struct{ Name string }
 	FailHost    struct{ Name, Dependency string }
@@ -343,14 +345,14 @@ func (s *groupStep) want(i int, by By) {
 	case Starting, Running, Unresponsive:
 		return // there already; its dependencies are its own affair now
 	}
-	m.by, m.asked, m.depLost = by, false, false
+	m.by, m.asked, m.depLost, m.hopes = by, false, false, false
 	if m.state == Failed || m.state == Restarting || m.state == Stopping {
 		// The host itself knows what a start means there.
 		if s.ready(m) && s.draining == 0 && !s.shutdown {
 			m.asked = true
 			s.tell(m, StartHost{m.Name, by})
 		} else if m.state == Failed {
-			m.depLost = true // as soon as its dependencies are there
+			m.depLost, m.hopes = true, true // as soon as its dependencies are there
 		}
 	}
 	for _, j := range m.needs {
@@ -389,7 +391,7 @@ func (s *groupStep) changed(ev Changed) {
 		m.inFlight = max(0, m.inFlight-1)
 		return
 	}
-	m.state, m.asked = ev.To, false
+	m.state, m.asked, m.hopes = ev.To, false, false
 	switch ev.To {
 	case Stopped:
 		s.drained(m)
@@ -431,6 +433,7 @@ func (s *groupStep) drain(i int, reason string, back bool) {
 		if j == i || s.strategy == RestForOne && j < i {
 			continue
 		}
+		wanted := m.wanted
 		if !back {
 			m.wanted = false
 			m.held = false
@@ -441,7 +444,11 @@ func (s *groupStep) drain(i int, reason string, back bool) {
 				continue // crashed in the same storm; it waits like the other one
 			}
 			s.goesDown(m)
-			s.tell(m, StopHost{m.Name, ByGroup, reason})
+			s.tell(m, StopHost{m.Name, ByGroup, reason, back})
+		case Stopped:
+			if !back && wanted { // those who wait for it learn that it stays down
+				s.tell(m, StopHost{m.Name, ByGroup, reason, false})
+			}
 		case Stopping:
 			if back && m.wanted {
 				s.goesDown(m)
@@ -471,6 +478,9 @@ func (s *groupStep) settle() {
 		switch {
 		case m.state == Stopped && m.wanted:
 			s.settleUp(m)
+		case m.state == Failed && m.hopes && s.lost(m) != "":
+			m.hopes = false
+			s.tell(m, FailHost{m.Name, s.lost(m)})
 		case m.state == Failed && m.depLost && !m.asked && s.ready(m):
 			m.asked = true
 			s.tell(m, StartHost{m.Name, ByDependent})
@@ -483,17 +493,26 @@ func (s *groupStep) settleUp(m *member) {
 	if m.asked {
 		return
 	}
-	for _, j := range m.needs {
-		if d := &s.members[j]; d.state == Failed && !d.asked {
-			m.asked = true
-			s.tell(m, FailHost{m.Name, d.Name})
-			return
-		}
+	if d := s.lost(m); d != "" {
+		m.asked = true
+		s.tell(m, FailHost{m.Name, d})
+		return
 	}
 	if s.ready(m) {
 		m.asked = true
 		s.tell(m, StartHost{m.Name, m.by})
 	}
+}
+
+// lost names a dependency that has failed and is not being tried again, "" if
+// there is none.
+func (s *groupStep) lost(m *member) string {
+	for _, j := range m.needs {
+		if d := &s.members[j]; d.state == Failed && !d.asked && !d.hopes {
+			return d.Name
+		}
+	}
+	return ""
 }
 
 // settleDown stops every host all of whose dependents are at rest.
@@ -509,7 +528,7 @@ func (s *groupStep) settleDown() {
 		// makes sure that none is left running.
 		if m.state != Stopping && (m.inFlight == 0 || m.asked) && s.dependentsAtRest(m) {
 			m.asked = false
-			s.tell(m, StopHost{m.Name, ByTree, "supervisor stops"})
+			s.tell(m, StopHost{m.Name, ByTree, "supervisor stops", false})
 		}
 	}
 	if rest {
