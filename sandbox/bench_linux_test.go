@@ -5,6 +5,7 @@ package sandbox
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"syscall"
 	"testing"
@@ -13,8 +14,7 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// restarts measures, from SIGKILL to the return of the next start, n restarts
-// of a loop that the caller gives in two parts.
+// cycle is one way of keeping a process alive.
 type cycle interface {
 	start(tb testing.TB)
 	killAndReap(tb testing.TB)
@@ -123,4 +123,59 @@ func BenchmarkStartKillReap(b *testing.B) {
 			b.ReportMetric(float64(mo)/float64(mb), "ratio")
 		})
 	}
+}
+
+// BenchmarkManySleepers starts a thousand sleeping processes each way, and
+// ends ours by Close. Memory is what this process and its helpers have more.
+func BenchmarkManySleepers(b *testing.B) {
+	const n = 1000
+	var bare, ours, closed []time.Duration
+	var memory int64
+	for b.Loop() {
+		loops := make([]*bareLoop, n)
+		t := time.Now()
+		for i := range loops {
+			loops[i] = &bareLoop{}
+			loops[i].start(b)
+		}
+		bare = append(bare, time.Since(t))
+		for _, l := range loops {
+			l.killAndReap(b)
+		}
+
+		l, err := NewLauncher(Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		runtime.GC()
+		before, _, _ := sys.ProcStat(os.Getpid())
+		mine := make([]*ourLoop, n)
+		t = time.Now()
+		for i := range mine {
+			mine[i] = &ourLoop{l: l}
+			mine[i].start(b)
+		}
+		ours = append(ours, time.Since(t))
+		after, _, _ := sys.ProcStat(os.Getpid())
+		memory = max(memory, after-before)
+		t = time.Now()
+		if err := l.Close(); err != nil {
+			b.Fatal(err)
+		}
+		closed = append(closed, time.Since(t))
+		for _, m := range mine {
+			<-m.child.Done()
+			m.r[0].Close()
+			m.r[1].Close()
+		}
+	}
+	for _, d := range [][]time.Duration{bare, ours, closed} {
+		slices.Sort(d)
+	}
+	mb, mo, mc := bare[len(bare)/2], ours[len(ours)/2], closed[len(closed)/2]
+	b.ReportMetric(float64(mb.Milliseconds()), "bare-ms")
+	b.ReportMetric(float64(mo.Milliseconds()), "ours-ms")
+	b.ReportMetric(float64(mo)/float64(mb), "ratio")
+	b.ReportMetric(float64(mc.Milliseconds()), "close-ms")
+	b.ReportMetric(float64(memory)/n/1024, "KiB/child")
 }

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/hostsup/hostsup/internal/sys"
 )
@@ -30,6 +30,7 @@ type cgroups struct {
 	// the two.
 	dir    int
 	keeper *keeper
+	twins  atomic.Uint64 // numbers given to names that were taken
 
 	mu    sync.Mutex
 	dead  []grave
@@ -38,23 +39,17 @@ type cgroups struct {
 	ended chan struct{}
 }
 
-// grave is a cgroup to be removed once its last process is gone.
-type grave struct {
-	folder string
-	child  *Child
-}
-
 // newCgroups makes the Launcher's folder. The error says what is missing.
 func newCgroups(b *base) (*cgroups, error) {
 	parent, err := sys.OwnCgroup()
 	if err != nil {
 		return nil, err
 	}
-	sweepStale(parent)
 	c := &cgroups{base: b, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{})}
 	if c.path, c.dir, err = ownFolder(parent); err != nil {
 		return nil, err
 	}
+	owned := sweepStale(parent, filepath.Base(c.path))
 	if err = c.probe(); err == nil {
 		c.keeper, err = newKeeper(c)
 	}
@@ -63,7 +58,10 @@ func newCgroups(b *base) (*cgroups, error) {
 		sys.Close(c.dir)
 		return nil, err
 	}
-	go c.janitor()
+	if owned == 0 {
+		parent = ""
+	}
+	go c.janitor(parent)
 	return c, nil
 }
 
@@ -109,44 +107,6 @@ func (c *cgroups) probe() error {
 	}
 }
 
-// sweepStale ends what a Launcher that is gone, with its keeper, has left in
-// the folder parent. Whether one is gone is asked of its lock, not of a pid:
-// the number may have passed on, or belong to another pid namespace.
-func sweepStale(parent string) {
-	entries, err := os.ReadDir(parent)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if !e.IsDir() || !isOurs(e.Name()) {
-			continue
-		}
-		path := filepath.Join(parent, e.Name())
-		dir, err := sys.OpenDir(path)
-		if err != nil {
-			continue
-		}
-		if sys.TryLock(dir) == nil {
-			_ = sys.KillCgroup(dir, ".")
-			for delay := time.Millisecond; delay < 200*time.Millisecond; delay *= 2 {
-				if sys.RemoveCgroup(sys.AtCWD, path) == nil {
-					break
-				}
-				time.Sleep(delay)
-			}
-		}
-		sys.Close(dir)
-	}
-}
-
-// isOurs recognises the name of a Launcher's folder.
-func isOurs(name string) bool {
-	var pid int
-	var random uint32
-	n, err := fmt.Sscanf(name, folderPrefix+"%d-%08x", &pid, &random)
-	return err == nil && n == 2 && pid > 0 && name == fmt.Sprintf("%s%d-%08x", folderPrefix, pid, random)
-}
-
 func (c *cgroups) start(cmd *Command, files []int) (*Child, error) {
 	folder, err := c.makeFolder(cmd.Name)
 	if err != nil {
@@ -174,12 +134,12 @@ func (c *cgroups) start(cmd *Command, files []int) (*Child, error) {
 func (c *cgroups) makeFolder(name string) (string, error) {
 	name = folderName(name)
 	folder := name
-	for i := 2; ; i++ {
+	for {
 		err := sys.MakeCgroup(c.dir, folder)
-		if err == nil || !errors.Is(err, fs.ErrExist) || i > 10000 {
+		if !errors.Is(err, fs.ErrExist) {
 			return folder, err
 		}
-		folder = fmt.Sprintf("%s~%d", name, i)
+		folder = fmt.Sprintf("%s~%d", name, c.twins.Add(1))
 	}
 }
 
@@ -197,61 +157,6 @@ func folderName(name string) string {
 		name = "life" + name
 	}
 	return name
-}
-
-// bury hands a killed cgroup over to be removed.
-func (c *cgroups) bury(folder string, child *Child) {
-	c.mu.Lock()
-	c.dead = append(c.dead, grave{folder, child})
-	c.mu.Unlock()
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
-
-// janitor removes cgroups as their last processes go, which takes a moment
-// after SIGKILL. It sleeps for good when there are none.
-func (c *cgroups) janitor() {
-	defer close(c.ended)
-	const first, longest = time.Millisecond, 100 * time.Millisecond
-	delay := first
-	retry := time.NewTimer(0)
-	defer retry.Stop()
-	for {
-		select {
-		case <-c.wake:
-			delay = first
-		case <-retry.C:
-		case <-c.quit:
-			return
-		}
-		if c.clean() > 0 {
-			retry.Reset(delay)
-			delay = min(2*delay, longest)
-		}
-	}
-}
-
-// clean tries every grave once and returns how many are left.
-func (c *cgroups) clean() int {
-	c.mu.Lock()
-	dead := c.dead
-	c.dead = nil
-	c.mu.Unlock()
-	var left []grave
-	for _, g := range dead {
-		if err := sys.RemoveCgroup(c.dir, g.folder); err != nil {
-			_ = sys.KillCgroup(c.dir, g.folder)
-			left = append(left, g)
-			continue
-		}
-		c.leave(g.child)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.dead = append(c.dead, left...)
-	return len(left)
 }
 
 func (c *cgroups) trouble() []string { return c.keeper.trouble() }

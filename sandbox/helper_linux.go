@@ -106,17 +106,17 @@ func calm() {
 // test is what a Launcher tries before it relies on helpers.
 func test() int {
 	if err := sys.SetSubreaper(); err != nil {
-		return fail(err)
+		return fail(reportBroken, err)
 	}
 	if _, err := sys.Children(os.Getpid()); err != nil {
-		return fail(syscall.ENOSYS)
+		return fail(reportBroken, syscall.ENOSYS)
 	}
 	_ = say(report{kind: reportReady}, -1)
 	return helperDone
 }
 
-func fail(err error) int {
-	r := report{kind: reportFailed, errno: int32(syscall.EIO)}
+func fail(kind byte, err error) int {
+	r := report{kind: kind, errno: int32(syscall.EIO)}
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
 		r.errno = int32(errno)
@@ -164,11 +164,11 @@ func nurse(r role, o *order) int {
 		_ = sys.MountProc()
 		if os.Getuid() != 0 {
 			if err := sys.DropCapabilities(); err != nil {
-				return fail(err)
+				return fail(reportBroken, err)
 			}
 		}
 	} else if err := sys.SetSubreaper(); err != nil {
-		return fail(err)
+		return fail(reportBroken, err)
 	}
 
 	p := sys.Process{Path: o.path, Args: o.args, Env: o.env, Dir: o.dir, Session: true, DieWithUs: true}
@@ -180,7 +180,7 @@ func nurse(r role, o *order) int {
 		sys.Close(fd) // a reader of the command's output must see its end
 	}
 	if err != nil {
-		return fail(err)
+		return fail(reportFailed, err)
 	}
 	_ = say(report{kind: reportStarted}, pidfd) // if nobody is there any more, obey will see it
 	sys.Close(pidfd)
@@ -208,73 +208,4 @@ func obey(r role) {
 		os.Exit(helperDone) // the kernel kills what is in our namespace
 	}
 	hunt()
-}
-
-// hunt kills everything that descends from this process until it is ended by
-// nurse, which sees when nothing is left. Processes are stopped before any is
-// killed, so that none can have children faster than they are found.
-func hunt() {
-	for delay := 100 * time.Microsecond; ; delay = min(2*delay, 10*time.Millisecond) {
-		prey := quarry{}
-		for range 100 {
-			if prey.stop() == 0 {
-				break
-			}
-		}
-		if prey.kill() > 0 {
-			delay = 100 * time.Microsecond
-		}
-		time.Sleep(delay)
-	}
-}
-
-// quarry are processes that were found and stopped, by number; the value is
-// a pidfd, or -1.
-type quarry map[int]int
-
-// stop stops every descendant that is not in it yet, and returns how many
-// these were.
-func (q quarry) stop() (found int) {
-	self := os.Getpid()
-	next := []int{self}
-	for len(next) > 0 {
-		parent := next[0]
-		next = next[1:]
-		kids, _ := sys.Children(parent)
-		for _, pid := range kids {
-			next = append(next, pid)
-			if _, ok := q[pid]; ok {
-				continue
-			}
-			fd, err := sys.PidfdOpen(pid)
-			if err != nil && err != syscall.EMFILE {
-				continue
-			}
-			// Between the list and the pidfd the number may have passed to a
-			// process that is none of ours.
-			st, serr := sys.ReadStat(pid)
-			if serr != nil || st.State == 'Z' || (st.Parent != parent && st.Parent != self) {
-				if err == nil {
-					sys.Close(fd)
-				}
-				continue
-			}
-			found++
-			if err != nil { // more processes than descriptors
-				_ = sys.Kill(pid, syscall.SIGKILL)
-				continue
-			}
-			_ = sys.PidfdSignal(fd, syscall.SIGSTOP)
-			q[pid] = fd
-		}
-	}
-	return found
-}
-
-func (q quarry) kill() int {
-	for _, fd := range q {
-		_ = sys.PidfdSignal(fd, syscall.SIGKILL)
-		sys.Close(fd)
-	}
-	return len(q)
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
@@ -100,7 +99,8 @@ func (h *helperProc) read() (report, int, error) {
 	return decodeReport(b[:]), fd, nil
 }
 
-// ready waits for the helper's first report.
+// ready waits for the helper's first report. The error is a plain
+// syscall.Errno when it is about the command and not about the helper.
 func (h *helperProc) ready(want byte) (fd int, err error) {
 	r, fd, err := h.read()
 	switch {
@@ -110,6 +110,8 @@ func (h *helperProc) ready(want byte) (fd int, err error) {
 		return -1, err
 	case r.kind == reportFailed:
 		return -1, syscall.Errno(r.errno)
+	case r.kind == reportBroken:
+		return -1, fmt.Errorf("the helper cannot work: %w", syscall.Errno(r.errno))
 	case r.kind != want:
 		return -1, fmt.Errorf("the helper said %q", r.kind)
 	}
@@ -152,133 +154,3 @@ func (b *base) tryHelper(p sys.Process) error {
 	_, err = h.ready(reportReady)
 	return err
 }
-
-// nursed is a child behind a helper of its own: the pidns and keeper ways.
-type nursed struct {
-	child  *Child
-	base   *base
-	helper *helperProc
-	host   *watch // the command itself; not our child
-	role   role
-
-	mu   sync.Mutex
-	over bool // the helper is reaped, and with it everything
-}
-
-// nursing starts every command behind a helper in the role.
-type nursing struct {
-	*base
-	role  role
-	place sys.Process
-}
-
-func (n *nursing) trouble() []string { return nil }
-func (n *nursing) stop() error       { return nil }
-
-func (n *nursing) start(cmd *Command, files []int) (*Child, error) {
-	c := newChild(cmd, time.Now())
-	o := order{path: cmd.Path, dir: cmd.Dir, args: cmd.Args, env: cmd.Env, files: len(files)}
-	if hasZero(cmd) {
-		return nil, syscall.EINVAL
-	}
-	tree := func(err error) error { return &StartError{Name: cmd.Name, Step: StepTree, Err: err} }
-	h, err := n.spawnHelper(n.role, n.place, files, o.encode(), cmd.Name)
-	if err != nil {
-		return nil, tree(err)
-	}
-	fd, err := h.ready(reportStarted)
-	if err != nil {
-		h.end()
-		var errno syscall.Errno
-		if errors.As(err, &errno) {
-			return nil, errno
-		}
-		return nil, tree(err)
-	}
-	w, err := h.meet(fd)
-	if err != nil {
-		h.end()
-		return nil, tree(err)
-	}
-	d := &nursed{child: c, base: n.base, helper: h, host: w, role: n.role}
-	c.pid, c.tree = w.pid, d
-	go d.run()
-	return c, nil
-}
-
-func (d *nursed) run() {
-	reported := false
-	for {
-		r, fd, err := d.helper.read()
-		if fd >= 0 {
-			sys.Close(fd)
-		}
-		if err != nil {
-			break
-		}
-		if r.kind == reportExit && !reported {
-			reported = true
-			d.child.end(exitOf(r.exit))
-		}
-	}
-	// The helper has ended, or is about to. If it was killed, its command was
-	// too, and what the helper had used includes what the command did.
-	e, _ := d.helper.wait(true)
-	if !reported {
-		d.host.gone()
-	}
-	d.mu.Lock()
-	d.over = true
-	d.helper.file.Close()
-	d.helper.sock.Close()
-	d.host.file.Close()
-	d.mu.Unlock()
-	if !reported {
-		d.child.end(exitOf(sys.Exit{Code: -1, Signal: int(syscall.SIGKILL), Usage: e.Usage}))
-	}
-	<-d.child.released
-	d.base.leave(d.child)
-}
-
-func (d *nursed) signal(sig os.Signal) error {
-	n, err := number(sig)
-	if err != nil {
-		return err
-	}
-	return done(d.host.signal(n))
-}
-
-func (d *nursed) kill() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.over {
-		return nil
-	}
-	var err error
-	if d.role == roleInit {
-		err = d.helper.signal(syscall.SIGKILL)
-	} else {
-		// The keeper may have been stopped by its own command.
-		_ = d.helper.signal(syscall.SIGCONT)
-		_ = d.host.signal(syscall.SIGKILL)
-		_ = d.helper.sock.SetWriteDeadline(time.Now().Add(time.Second))
-		if _, err = d.helper.sock.Write([]byte{sayKill}); errors.Is(err, syscall.EPIPE) {
-			err = nil // it has ended already
-		}
-	}
-	if err == syscall.ESRCH {
-		err = nil
-	}
-	return err
-}
-
-func (d *nursed) pids() ([]int, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.over {
-		return nil, os.ErrProcessDone
-	}
-	return withDescendants(d.helper.pid)[1:], nil
-}
-
-func (d *nursed) cpu() (time.Duration, bool) { return 0, false }

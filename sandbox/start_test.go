@@ -59,6 +59,28 @@ func TestExitSaysWhatWasUsed(t *testing.T) {
 	})
 }
 
+func TestCoreIsSaid(t *testing.T) {
+	pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern")
+	if err != nil || strings.TrimSpace(string(pattern)) != "core" {
+		t.Skipf("cores go to %q", pattern)
+	}
+	everyWay(t, func(t *testing.T, l *Launcher) {
+		dir := t.TempDir()
+		cmd := shell("ulimit -c unlimited 2>&1 && exec sh -c 'kill -QUIT $$'")
+		cmd.Dir = dir
+		c, _ := start(t, l, cmd)
+		defer c.Release()
+		e := wait(t, c)
+		cores, err := filepath.Glob(filepath.Join(dir, "core*"))
+		if e.Signal != int(syscall.SIGQUIT) {
+			t.Skipf("cores cannot be had here: %+v", e)
+		}
+		if err != nil || e.Core != (len(cores) > 0) {
+			t.Errorf("%+v with %q, %v", e, cores, err)
+		}
+	})
+}
+
 func TestFilesAreExactlyThoseGiven(t *testing.T) {
 	needLinux(t)
 	// A descriptor that the embedding program has left open for its children.

@@ -41,7 +41,7 @@ const (
 // report is what a helper says.
 type report struct {
 	kind  byte
-	errno int32 // reportFailed
+	errno int32 // reportFailed, reportBroken
 	exit  sys.Exit
 }
 
@@ -49,6 +49,7 @@ const (
 	reportReady   = 'r'
 	reportStarted = 's' // the command runs; its pidfd comes with it
 	reportFailed  = 'f' // it could not be started
+	reportBroken  = 'b' // the helper itself could not do its work
 	reportExit    = 'x' // it has ended
 	reportSize    = 48
 )

@@ -37,7 +37,10 @@ func ownCgroup(self, mounts string) (string, error) {
 	if own == "" {
 		return "", errors.New("the kernel has no v2 cgroups")
 	}
-	var found error = errors.New("no cgroup2 file system is mounted")
+	if strings.HasPrefix(own, "/../") { // what a cgroup namespace says of one outside
+		return "", fmt.Errorf("our own cgroup %s is outside of our cgroup namespace", own)
+	}
+	found := errors.New("no cgroup2 file system is mounted")
 	for line := range strings.Lines(mounts) {
 		// ID PARENT DEVICE ROOT MOUNTPOINT OPTIONS … - TYPE SOURCE SUPEROPTIONS
 		head, tail, ok := strings.Cut(line, " - ")

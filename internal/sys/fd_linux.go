@@ -23,10 +23,6 @@ func CloseOnExecFrom(first int) error {
 	return unix.CloseRange(uint(first), ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 }
 
-// CloseFrom closes every descriptor from first on. Only for a helper process
-// that owns them all, before its runtime has opened one.
-func CloseFrom(first int) error { return unix.CloseRange(uint(first), ^uint(0), 0) }
-
 // OpenDir opens a folder to work below it.
 func OpenDir(path string) (int, error) {
 	return unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

@@ -10,7 +10,7 @@ func growPipe(f *os.File, size int) {
 	if c, err := f.SyscallConn(); err == nil {
 		// Over fs.pipe-max-size, or over the user's share of pipe memory, the
 		// kernel refuses; the default is then what there is.
-		_ = c.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, size) })
+		_ = c.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, min(size, 1<<30)) })
 	}
 }
 
