@@ -50,6 +50,8 @@ type conn struct {
 	mu       sync.Mutex
 	open     map[uint32]*request // requests of the supervisor on goroutines or waiting for one
 	running  int                 // goroutines that handle requests
+	idlers   []chan *request     // workers kept for later requests
+	retired  bool                // none is kept any more
 	waiting  []*request          // beyond the limit of running, oldest first
 	busy     int                 // requests, notifications and hooks accepted and not done
 	quiet    chan struct{}       // closed when busy is 0; nil while nobody waits

@@ -22,6 +22,9 @@ type request struct {
 	answered  bool // guarded by writer.mu
 }
 
+// maxIdlers is how many workers are kept for later requests.
+const maxIdlers = 64
+
 // invoke runs a handler that answers with one value. Panics become errors.
 func (h *handler) invoke(ctx context.Context, params codec.Raw) (result codec.Raw, failure *codec.Error) {
 	defer func() {
@@ -61,32 +64,56 @@ func (c *conn) dispatch(h *handler, m *codec.Message) error {
 	c.mu.Unlock()
 	c.turn = append(c.turn, r)
 	if start {
-		go c.work(r)
+		c.begin(r)
 	}
 	return nil
 }
 
-// work handles r, and after it those that wait.
+// begin gives r to an idle worker, the last one that became idle, or to a new
+// one. A worker that is used again has its stack already.
+func (c *conn) begin(r *request) {
+	c.mu.Lock()
+	n := len(c.idlers)
+	if n == 0 {
+		c.mu.Unlock()
+		c.helpers.Go(func() { c.work(r) })
+		return
+	}
+	idler := c.idlers[n-1]
+	c.idlers = c.idlers[:n-1]
+	c.mu.Unlock()
+	idler <- r
+}
+
+// work handles r, and after it those that wait or that begin gives it.
 func (c *conn) work(r *request) {
+	var mine chan *request
 	returned := false
 	defer func() {
 		if returned {
 			return
 		}
 		// The handler has ended this goroutine (runtime.Goexit).
-		if next := c.next(); next != nil {
-			go c.work(next)
+		if next, _ := c.next(nil); next != nil {
+			c.helpers.Go(func() { c.work(next) })
 		}
 	}()
 	for r != nil {
 		r.run()
-		r = c.next()
+		if mine == nil {
+			mine = make(chan *request, 1)
+		}
+		var idle bool
+		if r, idle = c.next(mine); idle {
+			r = <-mine // nil at the end of the connection
+		}
 	}
 	returned = true
 }
 
-// next counts one request as done and returns one that waits, if any.
-func (c *conn) next() *request {
+// next counts one request as done and returns one that waits, if any. Else the
+// worker behind the channel is idle, unless there are enough of them.
+func (c *conn) next(worker chan *request) (r *request, idle bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.doneLocked()
@@ -96,11 +123,26 @@ func (c *conn) next() *request {
 		c.waiting = c.waiting[1:]
 		if !r.cancelled { // those are answered
 			r.started = true
-			return r
+			return r, false
 		}
 	}
 	c.running--
-	return nil
+	if worker == nil || c.retired || len(c.idlers) >= maxIdlers {
+		return nil, false
+	}
+	c.idlers = append(c.idlers, worker)
+	return nil, true
+}
+
+// retire ends the idle workers, and from now on those that become idle.
+func (c *conn) retire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.retired = true
+	for _, idler := range c.idlers {
+		close(idler)
+	}
+	c.idlers = nil
 }
 
 // run calls the handler and answers, whatever the handler does.

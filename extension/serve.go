@@ -123,6 +123,13 @@ func (c *conn) settle() {
 
 // wait returns when all goroutines have ended, or why they have not.
 func (c *conn) wait() error {
+	if !c.idle(settleWait, nil) {
+		c.retire()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return fmt.Errorf("%w: %d of them", ErrStuck, c.busy)
+	}
+	c.retire()
 	ended := make(chan struct{})
 	go func() {
 		c.helpers.Wait()
@@ -132,15 +139,10 @@ func (c *conn) wait() error {
 	defer timer.Stop()
 	select {
 	case <-ended:
-	case <-timer.C:
-		return fmt.Errorf("%w: one of them holds the receive loop or the notifications", ErrStuck)
-	}
-	if c.idle(settleWait, nil) {
 		return nil
+	case <-timer.C:
+		return fmt.Errorf("%w: one of them is inline and holds the receive loop", ErrStuck)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return fmt.Errorf("%w: %d of them", ErrStuck, c.busy)
 }
 
 // verdict says what the end of the receive loop means for Serve.
