@@ -108,9 +108,12 @@ func startsLike(how string) change {
 	return func(s *supervisor.HostSpec) { s.Env["HOSTSUP_DEMO_START"] = how }
 }
 
+// plays gives the host another role of this program.
+func plays(role string) change { return func(s *supervisor.HostSpec) { s.Env[roleEnv] = role } }
+
 // watched makes a hang visible, and fatal, in a moment.
 func watched(s *supervisor.HostSpec) {
-	s.Liveness.After, s.Liveness.KillAfter, s.Liveness.Ping = 300*time.Millisecond, 300*time.Millisecond, 50*time.Millisecond
+	s.Liveness.After, s.Liveness.KillAfter, s.Liveness.Ping = time.Second, 500*time.Millisecond, 100*time.Millisecond
 }
 
 // reported is watched without the kill.

@@ -215,11 +215,11 @@ var tales = []tale{{
 	want: `starting: configured
 		running: ready
 		unresponsive: no sign of life
-		crashed: killed: unresponsive for 300ms
-		restarting: killed: unresponsive for 300ms: again now, crash 1 of 3 in 5m0s
+		crashed: killed: unresponsive for 500ms
+		restarting: killed: unresponsive for 500ms: again now, crash 1 of 3 in 5m0s
 		starting: restart
 		running: ready`,
-	then: reportSays("killed: unresponsive for 300ms", 0, "SIGKILL"),
+	then: reportSays("killed: unresponsive for 500ms", 0, "SIGKILL"),
 }, {
 	title: "a hang is seen and killed",
 	with:  []change{watched},
@@ -227,15 +227,15 @@ var tales = []tale{{
 	want: `starting: configured
 		running: ready
 		unresponsive: no sign of life
-		crashed: killed: unresponsive for 300ms
-		restarting: killed: unresponsive for 300ms: again now, crash 1 of 3 in 5m0s
+		crashed: killed: unresponsive for 500ms
+		restarting: killed: unresponsive for 500ms: again now, crash 1 of 3 in 5m0s
 		starting: restart
 		running: ready`,
-	then: reportSays("killed: unresponsive for 300ms", 0, "SIGKILL"),
+	then: reportSays("killed: unresponsive for 500ms", 0, "SIGKILL"),
 }, {
 	title: "a hang that ends in time is forgiven",
 	with:  []change{reported},
-	do:    steps{is(lifecycle.Running), call("hang", map[string]int{"ms": 600})},
+	do:    steps{is(lifecycle.Running), call("hang", map[string]int{"ms": 3000})},
 	want: `starting: configured
 		running: ready
 		unresponsive: no sign of life
@@ -253,8 +253,8 @@ var tales = []tale{{
 		running: ready`,
 }, {
 	title: "an exit with 0 while unresponsive is a crash",
-	with:  []change{reported},
-	do:    steps{is(lifecycle.Running), asks("hang", nil), is(lifecycle.Unresponsive), sends(syscall.SIGTERM)},
+	with:  []change{reported, plays("quitter")},
+	do:    steps{is(lifecycle.Running), asks("hang", nil), is(lifecycle.Unresponsive), sends(syscall.SIGUSR1)},
 	want: `starting: configured
 		running: ready
 		unresponsive: no sign of life
@@ -311,9 +311,10 @@ var tales = []tale{{
 		if err := sc.sup.Ready(ctx(sc.t)); err != nil { // a slow one has had its first try
 			sc.t.Fatal(err)
 		}
-		if s := sc.h.Status(); !s.Slow || s.State != lifecycle.Starting || s.PID == nil {
+		if s := sc.h.Status(); !s.Slow || s.State != lifecycle.Starting {
 			sc.t.Errorf("status %+v", s)
 		}
+		eventually(sc.t, func() bool { return sc.h.Status().PID != nil })
 	}), sends(syscall.SIGKILL)},
 	want: `starting: configured
 		slow: not ready 100ms after its start; waiting
@@ -390,7 +391,8 @@ var tales = []tale{{
 	title: "a stop cuts the back-off short",
 	with:  []change{patient},
 	do: steps{is(lifecycle.Running), exits(3), lives(2), exits(3), is(lifecycle.Restarting), does(func(sc *scene) {
-		if s := sc.h.Status(); s.RetryInSeconds == nil || *s.RetryInSeconds < 3000 || s.PID != nil {
+		eventually(sc.t, func() bool { return sc.h.Status().RetryInSeconds != nil })
+		if s := sc.h.Status(); *s.RetryInSeconds < 3000 || s.PID != nil {
 			sc.t.Errorf("status %+v", s)
 		}
 	}), persons((*supervisor.Host).Stop)},

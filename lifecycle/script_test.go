@@ -162,7 +162,7 @@ func rulesFrom(t *testing.T, d *datadriven.TestData) HostRules {
 		r.Restart.Success = append(r.Restart.Success, st)
 	}
 	if s := arg(d, "success-signal"); s != "" {
-		st := ExitStatus{Code: -1}
+		var st ExitStatus // as a configuration says it
 		fmt.Sscan(s, &st.Signal)
 		r.Restart.Success = append(r.Restart.Success, st)
 	}
