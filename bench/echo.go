@@ -234,9 +234,9 @@ func echoReport(title string, names []string, opt options) (*report, error) {
 	return r, nil
 }
 
-// decisionSection compares the three ways in which a connection could keep its
+// requestSection compares the three ways in which a connection could keep its
 // pending requests, with all else equal.
-func decisionSection(opt options) (*report, error) {
+func requestSection(opt options) (*report, error) {
 	names := []string{"framed-table", "framed-process", "framed-actor"}
 	r, err := echoReport("A pending request kept in three ways", names, opt)
 	if err != nil {

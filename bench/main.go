@@ -9,7 +9,7 @@
 //	bench [flags] capture     200 MB of output captured by line
 //	bench [flags] crashloop   starts of a host that exits at once
 //	bench [flags] pending     memory of requests that wait
-//	bench [flags] decision    three ways to keep a pending request
+//	bench [flags] request     three ways to keep a pending request
 //
 // With -profile DIR each process leaves a CPU profile there.
 //
@@ -51,7 +51,7 @@ func sections() []section {
 		{"capture", captureSection},
 		{"crashloop", crashloopSection},
 		{"pending", pendingSection},
-		{"decision", decisionSection},
+		{"request", requestSection},
 	}
 }
 
@@ -69,7 +69,9 @@ func run(args []string) int {
 	flags.DurationVar(&opt.spell, "spell", 700*time.Millisecond, "how long one echo measurement runs")
 	flags.IntVar(&opt.hosts, "hosts", 1000, "how many sleeping hosts")
 	profiles := flags.String("profile", "", "folder for CPU profiles of what is measured")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return 0
+	} else if err != nil {
 		return 2
 	}
 	if *profiles != "" {
