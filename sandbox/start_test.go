@@ -90,7 +90,7 @@ func TestFilesAreExactlyThoseGiven(t *testing.T) {
 	}
 	defer syscall.Close(leaked)
 	high := 200
-	if err := syscall.Dup3(leaked, high, 0); err != nil {
+	if err := dupTo(leaked, high); err != nil {
 		t.Fatal(err)
 	}
 	defer syscall.Close(high)

@@ -90,6 +90,12 @@ func ignoreGone(err error) error {
 	return err
 }
 
+// RemoveEmptyCgroup removes the cgroup name below the open folder dir if it has
+// neither processes nor cgroups below it, and says EBUSY otherwise, quickly.
+func RemoveEmptyCgroup(dir int, name string) error {
+	return ignoreGone(unix.Unlinkat(dir, name, unix.AT_REMOVEDIR))
+}
+
 // RemoveCgroup removes the cgroup name below the open folder dir, with what
 // cgroups its processes made below it. EBUSY: there are still processes. One
 // that is gone is no error.
