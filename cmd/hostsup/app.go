@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
+)
+
+// app is one run of the program: where it reads and writes, and the flags that
+// all verbs share.
+type app struct {
+	in     io.Reader
+	out    *output
+	errout io.Writer
+
+	config string   // -c
+	socket string   // --socket
+	vars   []string // --var
+	json   bool     // --json of the verb that runs
+
+	finish func() // when the verb has ended, if anything is to be done
+}
+
+func newApp(in io.Reader, out, errout io.Writer) *app {
+	return &app{in: in, out: &output{w: out}, errout: errout}
+}
+
+// main runs one command line and returns the exit code.
+func (a *app) main(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.errout)
+	cmd, err := root.ExecuteContextC(ctx)
+	if a.finish != nil {
+		a.finish()
+	}
+	if err == nil {
+		err = a.out.err
+	}
+	return a.exit(cmd, err)
+}
+
+const (
+	groupRun  = "run"
+	groupHost = "hosts"
+	groupSee  = "see"
+)
+
+func (a *app) root() *cobra.Command {
+	cobra.EnableCommandSorting = false // in the order in which they are used
+	cmd := &cobra.Command{
+		Use:   "hostsup",
+		Short: "Keeps extension hosts, language servers and tool processes alive",
+		Long: `hostsup keeps the out-of-process half of an editor or an agent alive: it starts
+processes, talks to them, notices when they crash or hang, restarts them by rule
+and tells what happened.`,
+		Example: `  hostsup run                          supervise what config.hcl names
+  hostsup status                       in another terminal
+  hostsup call math add '[1, 2]'
+  hostsup events -f`,
+		Args:              noSuchVerb,
+		RunE:              func(*cobra.Command, []string) error { return usagef("no verb given") },
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err.Error()} })
+	flags := cmd.PersistentFlags()
+	flags.StringVarP(&a.config, "config", "c", "", "configuration `FILE` (default: $HOSTSUP_CONFIG, else ./config.hcl)")
+	flags.StringVar(&a.socket, "socket", "", "control socket `PATH` (default: $HOSTSUP_SOCKET, else the configuration's, else the user's)")
+	flags.StringArrayVar(&a.vars, "var", nil, "set a variable of the configuration, `NAME=VALUE`; may be repeated")
+	cobra.CheckErr(cmd.MarkPersistentFlagFilename("config", "hcl"))
+
+	cmd.AddGroup(
+		&cobra.Group{ID: groupRun, Title: "Supervise:"},
+		&cobra.Group{ID: groupHost, Title: "Control hosts:"},
+		&cobra.Group{ID: groupSee, Title: "See what happens:"},
+	)
+	add := func(group string, verbs ...*cobra.Command) {
+		for _, v := range verbs {
+			v.GroupID = group
+			cmd.AddCommand(v)
+		}
+	}
+	add(groupRun, a.runVerb(), a.validateVerb())
+	add(groupHost, a.callVerb(), a.notifyVerb(), a.startVerb(), a.stopVerb(), a.restartVerb(), a.resetVerb(), a.waitVerb())
+	add(groupSee, a.statusVerb(), a.eventsVerb(), a.logsVerb(), a.crashesVerb())
+	cmd.AddCommand(a.demoHostVerb(), a.versionVerb(), a.completionVerb())
+	return cmd
+}
+
+// jsonFlag gives a verb --json. What goes wrong is then told in JSON too.
+func (a *app) jsonFlag(cmd *cobra.Command, what string) {
+	cmd.Flags().BoolVar(&a.json, "json", false, what)
+}
+
+// screen is what w is, as far as text is made for it.
+func screen(w io.Writer) show.Screen {
+	s := show.Screen{Now: time.Now()}
+	if o, ok := w.(*output); ok {
+		w = o.w
+	}
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return s
+	}
+	s.Terminal = true
+	s.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+		s.Width = width
+	}
+	return s
+}

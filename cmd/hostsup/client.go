@@ -1,0 +1,110 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/hostsup/hostsup/config"
+	"github.com/hostsup/hostsup/control"
+)
+
+// client makes the client of the supervisor that is meant.
+func (a *app) client() (*control.Client, error) {
+	path, err := a.clientSocket()
+	if err != nil {
+		return nil, err
+	}
+	c := control.NewClient(path)
+	a.finish = c.Close
+	return c, nil
+}
+
+// clientSocket is the control socket to talk to: of those that may be, the
+// first that exists.
+func (a *app) clientSocket() (string, error) {
+	env := config.SystemEnv()
+	configured := ""
+	if a.socket == "" && env.Getenv("HOSTSUP_SOCKET") == "" {
+		var err error
+		if configured, err = a.configuredSocket(); err != nil {
+			return "", err
+		}
+	}
+	paths := config.SocketPaths(env, a.socket, configured)
+	for _, p := range paths {
+		if _, err := os.Lstat(p); err == nil || !errors.Is(err, os.ErrNotExist) {
+			return p, nil
+		}
+	}
+	return paths[0], nil
+}
+
+// configuredSocket is the socket that the configuration names, "" when there
+// is no configuration or it names none.
+func (a *app) configuredSocket() (string, error) {
+	path, err := config.Find(a.config)
+	if errors.Is(err, config.ErrNoConfig) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	file, diags, err := a.load(path)
+	if err != nil {
+		return "", err
+	}
+	if file != nil {
+		return file.Socket, nil
+	}
+	// A file that somebody is editing must not stand between a person and the
+	// supervisor, nor lead to another one than it names.
+	if socket, ok := plainSocket(path); ok {
+		return socket, nil
+	}
+	return "", &configError{diags, "which control socket is meant is not known: mend the file, or name the socket with --socket"}
+}
+
+// load reads the configuration with the variables of the command line.
+func (a *app) load(path string) (*config.File, hcl.Diagnostics, error) {
+	vars, err := config.ParseVars(a.vars)
+	if err != nil {
+		return nil, nil, &usageError{err.Error()}
+	}
+	file, diags := config.Load(path, config.Options{Vars: vars})
+	return file, diags, nil
+}
+
+// plainSocket takes supervisor.socket out of a file that is not valid as a
+// whole. ok is false when it cannot be told for certain.
+func plainSocket(path string) (socket string, ok bool) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return "", false
+	}
+	file, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
+	if diags.HasErrors() {
+		return "", false
+	}
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return "", false
+	}
+	for _, b := range file.Body.(*hclsyntax.Body).Blocks {
+		attr := b.Body.Attributes["socket"]
+		if b.Type != "supervisor" || attr == nil {
+			continue
+		}
+		v, diags := attr.Expr.Value(nil)
+		if diags.HasErrors() || v.IsNull() || !v.IsKnown() || v.Type().FriendlyName() != "string" || socket != "" {
+			return "", false
+		}
+		if socket = v.AsString(); !filepath.IsAbs(socket) {
+			socket = filepath.Join(dir, socket)
+		}
+	}
+	return socket, true
+}

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/hostsup/hostsup/extension/demo"
+)
+
+func (a *app) demoHostVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo-host",
+		Short: "Be the demo host that config.hcl runs",
+		Long: `Be the demo host that config.hcl runs. It is started by a supervisor, which
+passes it a connection. Its methods: echo, add, pid, sleep, hang, fail, exit,
+crash, stream, print, spawn, garbage.`,
+		Args: args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if code := demo.Main(cmd.Context()); code != 0 {
+				return &told{code}
+			}
+			return nil
+		},
+	}
+}

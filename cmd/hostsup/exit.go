@@ -1,0 +1,146 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
+	"github.com/hostsup/hostsup/config"
+	"github.com/hostsup/hostsup/control"
+)
+
+// Exit codes, which scripts rely on.
+const (
+	exitDone         = 0
+	exitFailed       = 1 // it was tried and failed
+	exitUsage        = 2 // wrong use
+	exitConfig       = 3 // invalid configuration
+	exitNoSupervisor = 4 // no supervisor at the socket
+	exitNoHost       = 5 // no such host
+)
+
+// usageError is wrong use of the command line.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+
+// configError is a configuration that cannot be used.
+type configError struct {
+	diags hcl.Diagnostics
+	hint  string // what to do about it, if that is not to mend the file
+}
+
+func (e *configError) Error() string { return "the configuration is not valid" }
+
+// told is an error everything about which has been printed.
+type told struct{ code int }
+
+func (e *told) Error() string { return fmt.Sprintf("exit %d", e.code) }
+
+// exit prints what went wrong in cmd and returns the exit code.
+func (a *app) exit(cmd *cobra.Command, err error) int {
+	if err == nil || isBrokenPipe(err) {
+		return exitDone
+	}
+	var quiet *told
+	if errors.As(err, &quiet) {
+		return quiet.code
+	}
+	scr := screen(a.errout)
+	var usage *usageError
+	var conf *configError
+	switch {
+	case errors.As(err, &usage):
+		fmt.Fprintf(a.errout, "hostsup: %s\n", show.Clean(usage.text))
+		fmt.Fprintf(a.errout, "run \"%s --help\" for how to use it\n", cmd.CommandPath())
+		return exitUsage
+	case errors.As(err, &conf):
+		_ = config.Print(a.errout, conf.diags, scr.Color, scr.Width) // there is nowhere else to tell
+		if conf.hint != "" {
+			fmt.Fprintf(a.errout, "hostsup: %s\n", conf.hint)
+		}
+		return exitConfig
+	case errors.Is(err, config.ErrNoConfig):
+		fmt.Fprintf(a.errout, "hostsup: %v\n", err)
+		return exitConfig
+	}
+	return a.tell(err)
+}
+
+// tell prints an error of what was tried, in JSON too when that was asked for,
+// and returns the exit code.
+func (a *app) tell(err error) int {
+	var e *control.Error
+	if !errors.As(err, &e) {
+		e = &control.Error{Class: control.Internal, Message: err.Error()}
+		fmt.Fprintf(a.errout, "hostsup: %s\n", show.Clean(err.Error()))
+	} else {
+		fmt.Fprintf(a.errout, "hostsup: %s\n", screen(a.errout).Error(e))
+	}
+	if a.json {
+		a.out.jsonLine(struct {
+			Error *control.Error `json:"error"`
+		}{e})
+	}
+	return exitCode(e.Class)
+}
+
+func exitCode(class control.Class) int {
+	switch class {
+	case control.Invalid, control.TooLarge:
+		return exitUsage
+	case control.NoSupervisor:
+		return exitNoSupervisor
+	case control.NoSuchHost:
+		return exitNoHost
+	}
+	return exitFailed
+}
+
+// args checks the number of a verb's arguments; names are what they are, for
+// the message. most is -1 for any number.
+func args(least, most int, names string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, given []string) error {
+		switch {
+		case len(given) < least && len(given) == 0:
+			return usagef("%s is missing", names)
+		case len(given) < least:
+			return usagef("too few arguments: %s is expected", names)
+		case most == 0 && len(given) > 0:
+			return usagef("%q is too much: no argument is expected", given[0])
+		case most >= 0 && len(given) > most:
+			return usagef("%q is too much: %s is expected", given[most], names)
+		}
+		if i := slices.Index(given, ""); i >= 0 && i < least {
+			return usagef("argument %d is empty: %s is expected", i+1, names)
+		}
+		return nil
+	}
+}
+
+// noSuchVerb is for what stands in place of a verb.
+func noSuchVerb(cmd *cobra.Command, given []string) error {
+	if len(given) == 0 {
+		return nil
+	}
+	var verbs []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			verbs = append(verbs, c.Name())
+		}
+	}
+	text := fmt.Sprintf("%q is not a verb of hostsup", given[0])
+	if near := show.Nearest(given[0], verbs); near != "" {
+		text += fmt.Sprintf(": did you mean %q?", near)
+	} else {
+		text += ": there are " + strings.Join(verbs, ", ")
+	}
+	return &usageError{text}
+}

@@ -1,0 +1,356 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/hostsup"
+	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/control/controltest"
+	"github.com/hostsup/hostsup/internal/capture"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// fake is a supervisor without processes: host "ts" runs and answers with the
+// error its method names, host "db" has failed.
+func fake(t *testing.T) {
+	t.Helper()
+	sup := &controltest.Supervisor{Info: supervisor.Info{PID: 1, Version: "v1", Started: time.Now(), Kill: "group"}}
+	ts := controltest.NewHost(actors.HostStatus{Name: "ts", Group: "editor", State: lifecycle.Running, Life: 1})
+	ts.Enc = hostsup.New()
+	ts.OnCall = func(_ context.Context, c control.Call) (codec.Raw, error) {
+		if err := failures[c.Method]; err != nil {
+			return nil, err
+		}
+		return c.Params, nil
+	}
+	ts.OnStream = func(_ context.Context, c control.Call) iter.Seq2[codec.Raw, error] {
+		return func(yield func(codec.Raw, error) bool) {
+			if yield(c.Params, nil) && failures[c.Method] != nil {
+				yield(nil, failures[c.Method])
+			}
+		}
+	}
+	ts.OnVerb = func(ctx context.Context, verb string) error {
+		if verb != "wait" {
+			return nil
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	ts.Output = []capture.Line{
+		{Seq: 1, Time: at, Stream: capture.Stdout, Text: "one"},
+		{Seq: 5, Time: at, Stream: capture.Stderr, Text: "two", Lost: 3},
+		{Seq: 6, Time: at, Stream: capture.Note, Text: "a remark"},
+	}
+	db := controltest.NewHost(actors.HostStatus{Name: "db", Group: "editor", State: lifecycle.Failed})
+	db.OnVerb = func(_ context.Context, verb string) error {
+		if verb == "start" {
+			return &actors.StateError{Host: "db", Want: lifecycle.Running, State: lifecycle.Failed, Reason: "exit 3"}
+		}
+		return nil
+	}
+	sup.Members = []*controltest.Host{ts, db}
+	host, running := "ts", lifecycle.Running
+	sup.History = []supervisor.Event{{Lost: 7}, {Seq: 8, Time: at, Kind: actors.KindState, Host: &host, To: &running, Reason: "ready"}}
+	sup.Reports = []actors.CrashReport{{ID: "c1", Time: at, Host: "ts", Group: "editor", Life: 1, State: running, Reason: "exit 3"}}
+	t.Setenv("HOSTSUP_SOCKET", controltest.Serve(t, sup, control.Options{Version: "v1"}))
+}
+
+func hostFailure(err error) error {
+	return &actors.HostError{Host: "ts", Life: 1, Err: err, Reason: "why"}
+}
+func callFailure(err error) error { return &actors.CallError{Host: "ts", Method: "m", Err: err} }
+
+// failures by the method that is called.
+var failures = map[string]error{
+	"crashed":        hostFailure(supervisor.ErrCrashed),
+	"unresponsive":   hostFailure(supervisor.ErrUnresponsive),
+	"stopped":        hostFailure(supervisor.ErrStopped),
+	"failed":         hostFailure(supervisor.ErrFailed),
+	"timed_out":      callFailure(supervisor.ErrTimeout),
+	"cancelled":      callFailure(supervisor.ErrCancelled),
+	"overloaded":     callFailure(supervisor.ErrOverloaded),
+	"no_such_method": callFailure(supervisor.ErrNoSuchMethod),
+	"no_protocol":    callFailure(supervisor.ErrNoProtocol),
+	"closed":         supervisor.ErrClosed,
+	"host_error":     &codec.Error{Name: "RangeError", Message: "boom", Code: 7, Stack: "at f"},
+	"internal":       errors.New("disk on fire"),
+}
+
+// result is what one command line did.
+type result struct {
+	code     int
+	out, err string
+}
+
+func hostsupRun(t *testing.T, stdin string, args ...string) result {
+	t.Helper()
+	var out, errout bytes.Buffer
+	code := newApp(strings.NewReader(stdin), &out, &errout).main(t.Context(), args)
+	return result{code, out.String(), errout.String()}
+}
+
+// Each class has its exit code, stands in the message, and in the JSON.
+func TestClasses(t *testing.T) {
+	fake(t)
+	for class := range failures {
+		for _, args := range [][]string{
+			{"call", "ts", class, "--json"},
+			{"call", "ts", class, "--json", "--stream"},
+			{"notify", "ts", class, "--json"},
+		} {
+			r := hostsupRun(t, "", args...)
+			if r.code != exitFailed || !strings.HasPrefix(r.err, "hostsup: "+class+": ") {
+				t.Errorf("%v: exit %d, %s", args, r.code, r.err)
+			}
+			var got struct{ Error control.Error }
+			lines := strings.Split(strings.TrimSpace(r.out), "\n")
+			if err := json.Unmarshal([]byte(lines[len(lines)-1]), &got); err != nil || string(got.Error.Class) != class {
+				t.Errorf("%v: %s, %v", args, r.out, err)
+			}
+			if r := hostsupRun(t, "", args[:3]...); r.out != "" {
+				t.Errorf("%v without --json: stdout %q", args, r.out)
+			}
+		}
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	fake(t)
+	t.Chdir(t.TempDir())
+	bad := filepath.Join(t.TempDir(), "bad.hcl")
+	if err := os.WriteFile(bad, []byte("host \"x\" {\n  comand = [\"x\"]\n}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		args string
+		code int
+		says string // on stderr
+	}{
+		{"status", 0, ""},
+		{"status ts", 0, ""},
+		{"status --check ts", 0, ""},
+		{"status --check", 1, ""},
+		{"status --json --check", 1, ""},
+		{"status xyz", 5, `no host "xyz" is configured (there are: ts, db)`},
+		{"status st", 5, `no host "st" is configured (there are: ts, db)`},
+		{"call ts echo", 0, ""},
+		{"call tss echo", 5, `did you mean "ts"?`},
+		{"call ts echo {", 2, "the argument is not JSON: line 1, column 2"},
+		{"call ts", 2, "too few arguments"},
+		{"call", 2, "HOST METHOD [JSON|-] is missing"},
+		{"call ts echo 1 2", 2, `"2" is too much`},
+		{"call ts echo --timeout -1s", 2, "negative"},
+		{"call ts echo --timeout soon", 2, "invalid argument"},
+		{"call ts echo --retries 3", 2, "unknown flag"},
+		{"notify ts echo", 0, ""},
+		{"notify ts echo x", 2, "not JSON"},
+		{"notify x echo", 5, "no host"},
+		{"start ts", 0, ""},
+		{"start db", 1, `hostsup: failed: host "db" is failed, not running: exit 3`},
+		{"start db ts", 1, "is failed"},
+		{"start ts nobody", 5, `no host "nobody"`},
+		{"start", 2, "HOST is missing"},
+		{"stop ts db", 0, ""},
+		{"restart ts", 0, ""},
+		{"reset", 2, "HOST or --all is missing"},
+		{"reset ts --all", 2, "either HOST or --all"},
+		{"reset --all", 0, ""},
+		{"wait ts --state running --timeout 10ms", 1, `hostsup: timed_out: timed out after 10ms: host "ts" is`},
+		{"wait ts", 2, "--state is missing: one of stopped, starting"},
+		{"wait ts --state running,asleep", 2, `"asleep" is not a state`},
+		{"wait ts --state running --timeout -1s", 2, "negative"},
+		{"wait nobody --state running", 5, "no host"},
+		{"events", 0, "hostsup: 7 events were missed here"},
+		{"events ts", 2, "no argument is expected"},
+		{"logs ts", 0, "hostsup: ts: 3 lines were missed here\nhostsup: ts: a remark\n"},
+		{"logs ts -n -1", 2, "negative"},
+		{"logs nobody", 5, "no host"},
+		{"logs", 2, "HOST is missing"},
+		{"crashes", 0, ""},
+		{"crashes ts", 0, ""},
+		{"crashes nobody", 5, "no host"},
+		{"crashes show c1", 0, ""},
+		{"crashes show c2", 1, `hostsup: no crash report "c2" is kept`},
+		{"crashes show", 2, "ID is missing"},
+		{"version", 0, ""},
+		{"version --json", 0, ""},
+		{"version please", 2, "no argument"},
+		{"help", 0, ""},
+		{"call --help", 0, ""},
+		{"completion bash", 0, ""},
+		{"completion zsh", 0, ""},
+		{"completion fish", 0, ""},
+		{"completion powershell", 0, ""},
+		{"completion tcsh", 2, "not a shell that is known"},
+		{"", 2, "no verb given"},
+		{"stat", 2, `did you mean "start"?`},
+		{"supervise", 2, `"supervise" is not a verb of hostsup: there are run, validate`},
+		{"sandbox run", 2, `is not a verb`},
+		{"validate", 3, "no configuration"},
+		{"run", 3, "no configuration"},
+		{"validate -c " + bad, 3, `bad.hcl`},
+		{"run -c " + bad, 3, "comand"},
+		{"validate -c nowhere.hcl", 3, "nowhere.hcl"},
+		{"validate -c " + bad + " --var x", 2, "write NAME=VALUE"},
+		{"--socket /nowhere/s status", 4, `no supervisor at /nowhere/s: start one with "hostsup run"`},
+		{"--socket /nowhere/s status --json", 4, "no supervisor"},
+		{"--socket " + strings.Repeat("x", 200) + " status", 2, "the system allows"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.args, func(t *testing.T) {
+			r := hostsupRun(t, "", strings.Fields(tt.args)...)
+			if r.code != tt.code {
+				t.Errorf("exit %d, want %d", r.code, tt.code)
+			}
+			if !strings.Contains(r.err, tt.says) || tt.says == "" && r.err != "" {
+				t.Errorf("stderr %q, want %q", r.err, tt.says)
+			}
+			if r.code == exitUsage && r.out != "" {
+				t.Errorf("wrong use prints on stdout: %q", r.out)
+			}
+		})
+	}
+}
+
+func TestOutput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	tests := []struct{ args, stdin, want string }{
+		{`call ts echo {"a":[1,"<é>"]}`, "", `{"a":[1,"<é>"]}` + "\n"},
+		{"call ts echo", "", "null\n"},
+		{"call ts echo -", " [1,\n 2] \n", "[1,2]\n"},
+		{"call ts echo -- -5", "", "-5\n"},
+		{"call ts echo 7 --stream", "", "7\n"},
+		{"notify ts echo 7", "", ""},
+		{"stop ts db", "", "ts: stopped (life 1)\ndb: stopped\n"},
+		{"start ts db", "", "ts: running (life 1)\n"},
+		{"logs ts", "", "one\ntwo\n"},
+		{"logs ts -n 2 --json", "", `{"seq":5,"time":"2026-03-01T12:00:00Z","life":0,"stream":"stderr","text":"two","lost":3}
+{"seq":6,"time":"2026-03-01T12:00:00Z","life":0,"stream":"note","text":"a remark"}
+`},
+		{"events --json", "", `{"lost":7}
+{"seq":8,"time":"2026-03-01T12:00:00Z","kind":"state","group":null,"host":"ts","life":null,"pid":null,"from":null,"to":"running","reason":"ready","exit":null,"crash_id":null}
+`},
+		{"status db --json", "", `{
+  "supervisor": {
+    "pid": 1,
+    "version": "v1",
+    "started": %s,
+    "config": null,
+    "socket": null,
+    "kill": "group",
+    "missing": []
+  },
+  "groups": [],
+  "hosts": [
+    {
+      "name": "db",
+      "group": "editor",
+      "protocol": "",
+      "state": "failed",
+      "reason": null,
+      "life": 0,
+      "pid": null,
+      "restarts": 0,
+      "crashes_in_window": 0,
+      "max_crashes": 0,
+      "since": "0001-01-01T00:00:00Z",
+      "pending": 0,
+      "liveness": "",
+      "last_exit": null,
+      "rss_bytes": null,
+      "cpu_seconds": null,
+      "sandbox": {
+        "level": "",
+        "missing": []
+      },
+      "slow": false,
+      "retry_in_seconds": null,
+      "depends_on": []
+    }
+  ]
+}
+`},
+		{"--socket /nowhere/s status --json", "", `{"error":{"class":"no_supervisor","message":"no supervisor at /nowhere/s: start one with \"hostsup run\""}}` + "\n"},
+		{"__complete start t", "", "ts\trunning\ndb\tfailed\n:4\n"},
+		{"__complete start ts ", "", "db\tfailed\n:4\n"},
+		{"__complete call ts ", "", ":4\n"},
+		{"__complete crashes show ", "", "c1\texit 3\n:36\n"},
+		{"__complete wait ts --state un", "", "stopped\nstarting\nrunning\nunresponsive\ncrashed\nrestarting\nfailed\nstopping\n:4\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.args, func(t *testing.T) {
+			fake(t)
+			args := strings.Split(tt.args, " ")
+			got := hostsupRun(t, tt.stdin, args...).out
+			want := tt.want
+			if strings.Contains(want, "%s") { // a time that differs
+				var st struct {
+					Supervisor struct{ Started json.RawMessage }
+				}
+				if err := json.Unmarshal([]byte(got), &st); err != nil {
+					t.Fatal(err)
+				}
+				want = fmt.Sprintf(want, st.Supervisor.Started)
+			}
+			if got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// A verb of another version is not there, not even in hiding.
+func TestVerbsOfThisVersion(t *testing.T) {
+	want := "run validate call notify start stop restart reset wait status events logs crashes demo-host version completion"
+	var got []string
+	for _, c := range newApp(nil, nil, nil).root().Commands() {
+		got = append(got, c.Name())
+	}
+	if strings.Join(got, " ") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, " "), want)
+	}
+}
+
+// Whoever reads our output may stop at any time; that is no failure. A full
+// disk is one.
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	fake(t)
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{{"status"}, {"status", "--json"}, {"events"}, {"logs", "ts"}, {"version"}, {"completion", "bash"}, {"call", "ts", "echo"}} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		var errout bytes.Buffer
+		if code := newApp(nil, w, &errout).main(t.Context(), args); code != exitDone || strings.Contains(errout.String(), "pipe") {
+			t.Errorf("%v into a closed pipe: exit %d, %s", args, code, errout.String())
+		}
+		w.Close()
+
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			continue // not on this system
+		}
+		errout.Reset()
+		if code := newApp(nil, full, &errout).main(t.Context(), args); code != exitFailed || !strings.Contains(errout.String(), "cannot write to standard output") {
+			t.Errorf("%v onto a full disk: exit %d, %s", args, code, errout.String())
+		}
+		full.Close()
+	}
+}

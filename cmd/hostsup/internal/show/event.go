@@ -1,0 +1,79 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/hostsup/hostsup/actors"
+)
+
+// longest name of a state
+const stateWidth = len("unresponsive")
+
+// Event is one line of history. names is the width of the column of names.
+func (s Screen) Event(ev actors.Event, names int) string {
+	return strings.TrimRight(strings.Join([]string{
+		s.Paint(Dim, s.stamp(ev.Time)),
+		pad(Who(ev), names),
+		s.change(ev),
+		s.what(ev),
+	}, gap), " ")
+}
+
+// Who is the host, the group or the supervisor that an event is about.
+func Who(ev actors.Event) string {
+	switch {
+	case ev.Host != nil:
+		return Clean(*ev.Host)
+	case ev.Group != nil:
+		return "group " + Clean(*ev.Group)
+	}
+	return "supervisor"
+}
+
+// change is `running      → crashed     `, or the kind of an event that is no
+// change of state.
+func (s Screen) change(ev actors.Event) string {
+	if ev.To == nil {
+		return pad(ev.Kind, 2*stateWidth+3)
+	}
+	from := pad(none, stateWidth)
+	if ev.From != nil {
+		from = s.Paint(StateStyle(*ev.From), string(*ev.From)) + strings.Repeat(" ", max(0, stateWidth-len(*ev.From)))
+	}
+	to := s.Paint(StateStyle(*ev.To), string(*ev.To)) + strings.Repeat(" ", max(0, stateWidth-len(*ev.To)))
+	return from + " → " + to
+}
+
+// what is the reason, and what it leaves out.
+func (s Screen) what(ev actors.Event) string {
+	text := Clean(ev.Reason)
+	var more []string
+	if ev.Exit != nil && ev.Exit.Reason != "" && !strings.Contains(ev.Reason, ev.Exit.Reason) {
+		more = append(more, Clean(ev.Exit.Reason))
+	}
+	if ev.PID != nil {
+		more = append(more, fmt.Sprintf("pid %d", *ev.PID))
+	}
+	if ev.CrashID != nil {
+		more = append(more, "crash "+Clean(*ev.CrashID))
+	}
+	if len(more) == 0 {
+		return text
+	}
+	tail := "(" + strings.Join(more, ", ") + ")"
+	if text == "" {
+		return s.Paint(Dim, tail)
+	}
+	return text + " " + s.Paint(Dim, tail)
+}
+
+// NameWidth is the width of a column of names.
+func NameWidth(names []string) int {
+	w := len("supervisor")
+	for _, n := range names {
+		w = max(w, utf8.RuneCountInString(Clean(n)))
+	}
+	return min(w, 32)
+}

@@ -1,0 +1,105 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+var statusColumns = []column{
+	{title: "NAME"}, {title: "GROUP", spare: 3}, {title: "STATE"}, {title: "PID", right: true, spare: 1},
+	{title: "LIFE", right: true, spare: 4}, {title: "RESTARTS", right: true, spare: 5}, {title: "UPTIME", right: true, spare: 2},
+	{title: "MEM", right: true, spare: 6}, {title: "CPU", right: true, spare: 7}, {title: "REASON"},
+}
+
+// Status writes the supervisor in a few lines and its hosts as a table.
+func (s Screen) Status(w io.Writer, st *supervisor.Status) error {
+	if err := s.head(w, st.Supervisor); err != nil {
+		return err
+	}
+	if len(st.Hosts) == 0 {
+		_, err := fmt.Fprintln(w, "\nno hosts are configured")
+		return err
+	}
+	rows := make([][]cell, len(st.Hosts))
+	for i, h := range st.Hosts {
+		rows[i] = s.hostRow(h)
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return s.table(w, statusColumns, rows)
+}
+
+func (s Screen) head(w io.Writer, in supervisor.Info) error {
+	line := fmt.Sprintf("hostsup %s, pid %d, up %s, process trees ended by %s", Clean(in.Version), in.PID, Span(s.Now.Sub(in.Started)), Clean(in.Kill))
+	_, err := fmt.Fprintln(w, cut(line, s.Width))
+	for _, m := range in.Missing {
+		if err == nil {
+			_, err = fmt.Fprintln(w, s.Paint(Dim, cut("  "+Clean(m), s.Width)))
+		}
+	}
+	return err
+}
+
+const none = "-"
+
+func (s Screen) hostRow(h actors.HostStatus) []cell {
+	pid, life, uptime, mem, cpu := none, none, none, none, none
+	if h.Life > 0 {
+		life = strconv.FormatUint(h.Life, 10)
+	}
+	if h.PID != nil {
+		pid = strconv.Itoa(*h.PID)
+		uptime = Span(s.Now.Sub(h.Since))
+	}
+	if h.RSSBytes != nil {
+		mem = Bytes(*h.RSSBytes)
+	}
+	if h.CPUSeconds != nil {
+		cpu = Span(seconds(*h.CPUSeconds))
+	}
+	return []cell{
+		{text: Clean(h.Name)}, {text: Clean(h.Group)}, {string(h.State), StateStyle(h.State)}, {text: pid},
+		{text: life}, {text: strconv.FormatUint(h.Restarts, 10)}, {text: uptime}, {text: mem}, {text: cpu}, {text: why(h)},
+	}
+}
+
+// why is the reason of a state with what else there is to know of it.
+func why(h actors.HostStatus) string {
+	var parts []string
+	if h.Reason != nil && *h.Reason != "" {
+		parts = append(parts, Clean(*h.Reason))
+	}
+	if h.Slow {
+		parts = append(parts, "the start is slow")
+	}
+	if h.RetryInSeconds != nil {
+		parts = append(parts, "next start in "+Span(seconds(*h.RetryInSeconds)))
+	}
+	if h.CrashesInWindow > 0 && h.State != lifecycle.Failed {
+		parts = append(parts, fmt.Sprintf("crash %d of %d", h.CrashesInWindow, h.MaxCrashes))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Host is one host in one line: `math: running (life 2, pid 4711)`.
+func (s Screen) Host(h actors.HostStatus) string {
+	var more []string
+	if h.Life > 0 {
+		more = append(more, fmt.Sprintf("life %d", h.Life))
+	}
+	if h.PID != nil {
+		more = append(more, fmt.Sprintf("pid %d", *h.PID))
+	}
+	text := Clean(h.Name) + ": " + s.Paint(StateStyle(h.State), string(h.State))
+	if len(more) > 0 {
+		text += " (" + strings.Join(more, ", ") + ")"
+	}
+	return text
+}

@@ -1,0 +1,214 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
+
+	"github.com/hostsup/hostsup/control"
+)
+
+// The test binary is also the program, under its name.
+func TestMain(m *testing.M) {
+	testscript.Main(withLeakCheck{m}, map[string]func(){"hostsup": main})
+}
+
+// withLeakCheck fails a run that leaves goroutines or processes behind.
+type withLeakCheck struct{ m *testing.M }
+
+func (w withLeakCheck) Run() int {
+	code := w.m.Run()
+	if code != 0 {
+		return code
+	}
+	if err := errors.Join(goleak.Find(), processesLeft()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// processesLeft looks for programs that were started from the copy of this
+// binary, and waits for those that are on their way out.
+func processesLeft() error {
+	dirs := filepath.SplitList(os.Getenv("PATH"))
+	program := filepath.Join(dirs[0], "hostsup") // where testscript.Main has put it
+	var left []string
+	err := poll(10*time.Second, func() bool {
+		left = nil
+		links, _ := filepath.Glob("/proc/[0-9]*/exe") // the pattern is valid
+		for _, link := range links {
+			if exe, err := os.Readlink(link); err == nil && strings.TrimSuffix(exe, " (deleted)") == program {
+				left = append(left, filepath.Base(filepath.Dir(link)))
+			}
+		}
+		return len(left) == 0
+	})
+	if err != nil {
+		return fmt.Errorf("processes are left: %s", strings.Join(left, ", "))
+	}
+	return nil
+}
+
+// poll waits for a condition that nothing tells of.
+func poll(within time.Duration, is func() bool) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(within)
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-late:
+			return fmt.Errorf("not within %v", within)
+		}
+	}
+	return nil
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error {
+			// Nothing of the machine's own supervisor is met by accident.
+			env.Setenv("HOSTSUP_SOCKET", filepath.Join(env.WorkDir, "sock"))
+			env.Setenv("XDG_RUNTIME_DIR", "")
+			// A program built for the race detector waits a second before it exits.
+			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":  scriptExits,
+			"ready":  scriptReady,
+			"signal": scriptSignal,
+			"life":   scriptLife,
+			"gone":   scriptGone,
+			"mode":   scriptMode,
+		},
+	})
+}
+
+// exits CODE PROGRAM ARG…: like exec, for an exact exit code.
+func scriptExits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM ARG…")
+	}
+	code := 0
+	var exit interface{ ExitCode() int }
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if args[0] != fmt.Sprint(code) {
+		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
+}
+
+// ready: waits until the supervisor at HOSTSUP_SOCKET is ready.
+func scriptReady(ts *testscript.TestScript, neg bool, args []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	c := control.NewClient(ts.Getenv("HOSTSUP_SOCKET"))
+	defer c.Close()
+	ts.Check(poll(20*time.Second, func() bool {
+		_, err := c.Status(ctx)
+		return err == nil
+	}))
+	for ev, err := range c.Events(ctx, true) {
+		ts.Check(err)
+		if ev.Kind == "supervisor" && ev.Reason == "ready" {
+			return
+		}
+	}
+	ts.Fatalf("the supervisor ended before it was ready")
+}
+
+var signals = map[string]syscall.Signal{
+	"HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM,
+}
+
+// signal NAME HOST|-supervisor: sends a signal to a process, by its pid.
+func scriptSignal(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: signal NAME HOST|-supervisor")
+	}
+	sig, ok := signals[args[0]]
+	if !ok {
+		ts.Fatalf("no signal %s", args[0])
+	}
+	ts.Check(syscall.Kill(pidOf(ts, args[1]), sig))
+}
+
+// pidOf asks the supervisor, and leaves the pid in $PID.
+func pidOf(ts *testscript.TestScript, name string) int {
+	c := control.NewClient(ts.Getenv("HOSTSUP_SOCKET"))
+	defer c.Close()
+	st, err := c.Status(context.Background())
+	ts.Check(err)
+	pid := 0
+	if name == "-supervisor" {
+		pid = st.Supervisor.PID
+	}
+	for _, h := range st.Hosts {
+		if h.Name == name && h.PID != nil {
+			pid = *h.PID
+		}
+	}
+	if pid == 0 {
+		ts.Fatalf("%s has no process", name)
+	}
+	ts.Setenv("PID", fmt.Sprint(pid))
+	return pid
+}
+
+// life HOST N: waits until the N-th life of a host has begun.
+func scriptLife(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: life HOST N")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	c := control.NewClient(ts.Getenv("HOSTSUP_SOCKET"))
+	defer c.Close()
+	for ev, err := range c.Events(ctx, true) {
+		ts.Check(err)
+		if ev.Host != nil && *ev.Host == args[0] && ev.Life != nil && fmt.Sprint(*ev.Life) == args[1] {
+			return
+		}
+	}
+	ts.Fatalf("%s has no life %s", args[0], args[1])
+}
+
+// gone PID: waits until there is no such process.
+func scriptGone(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: gone PID")
+	}
+	ts.Check(poll(10*time.Second, func() bool {
+		_, err := os.Stat("/proc/" + args[0])
+		return errors.Is(err, os.ErrNotExist)
+	}))
+}
+
+// mode OCTAL FILE: checks the permissions of a file.
+func scriptMode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: mode OCTAL FILE")
+	}
+	info, err := os.Lstat(ts.MkAbs(args[1]))
+	ts.Check(err)
+	if got := fmt.Sprintf("%04o", info.Mode().Perm()); got != args[0] {
+		ts.Fatalf("%s has mode %s, want %s", args[1], got, args[0])
+	}
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"github.com/hostsup/hostsup/config"
+	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/internal/version"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// closeWithin is how long answers on their way may take when the supervisor
+// has ended.
+const closeWithin = time.Second
+
+func (a *app) runVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:   "run",
+		Short: "Supervise in the foreground",
+		Long: `Supervise what the configuration names, in the foreground. SIGTERM and SIGINT
+stop all hosts gracefully, a second one kills them at once.`,
+		Args: args(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error { return a.run() },
+	}
+}
+
+func (a *app) run() error {
+	if runtime.GOOS == "windows" {
+		return errors.New("supervising is not there yet on windows; verbs that talk to a supervisor are")
+	}
+	_, file, err := a.configuration()
+	if err != nil {
+		return err
+	}
+	spec := file.Spec
+	env := config.SystemEnv()
+	spec.Socket = config.SocketPath(env, a.socket, file.Socket)
+	if spec.StateDir, err = config.StateDir(env, file.StateDir); err != nil {
+		return err
+	}
+
+	// From here on a signal is a request to stop.
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+
+	l, err := control.Listen(spec.Socket) // before any host is started
+	if err != nil {
+		return err
+	}
+	log := newLogger(a.errout, file.Log)
+	sup, err := supervisor.Start(context.Background(), spec, supervisor.WithLogger(log))
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	r := &running{sup: sup, log: log, spec: spec, errout: a.errout}
+	return r.serve(l, signals)
+}
+
+// running is a supervisor and its control socket.
+type running struct {
+	sup    *supervisor.Supervisor
+	log    hclog.Logger
+	spec   supervisor.Spec
+	errout io.Writer
+}
+
+// serve answers at the control socket until the supervisor has ended, which
+// signals ask for.
+func (r *running) serve(l *control.Listener, signals <-chan os.Signal) error {
+	srv := control.NewServer(control.Over(r.sup), control.Options{Version: version.Version(), Logger: r.log.Named("control")})
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(l) }()
+	ready := make(chan error, 1)
+	go func() { ready <- r.sup.Ready(context.Background()) }() // ends with the supervisor at the latest
+
+	stopCtx, kill := context.WithCancel(context.Background())
+	defer kill()
+	stopping := false
+	stop := func() {
+		stopping = true
+		go func() { _ = r.sup.Stop(stopCtx) }() // its end is that of the supervisor
+	}
+	var serveErr error
+	for done := false; !done; {
+		select {
+		case err := <-ready:
+			if err == nil {
+				fmt.Fprintln(r.errout, r.readyLine())
+			}
+			ready = nil
+		case sig := <-signals:
+			switch {
+			case sig == syscall.SIGHUP:
+				r.log.Warn("reloading the configuration is not in this version; going on with the one in force")
+			case !stopping:
+				r.log.Info("stopping", "signal", sig)
+				stop()
+			default:
+				r.log.Warn("killing all hosts at once", "signal", sig)
+				kill()
+			}
+		case serveErr = <-served:
+			served = nil
+			serveErr = fmt.Errorf("the control socket failed: %w", serveErr)
+			if !stopping {
+				stop()
+			}
+		case <-r.sup.Done():
+			done = true
+		}
+	}
+
+	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+	defer cancel()
+	closeErr := errors.Join(srv.Close(ctx), l.Close())
+	if served != nil {
+		closeErr = errors.Join(closeErr, <-served)
+	}
+	switch {
+	case r.sup.Err() != nil:
+		return r.sup.Err()
+	case stopCtx.Err() != nil:
+		return errors.New("stopped at once by a second signal")
+	}
+	return errors.Join(serveErr, closeErr)
+}
+
+// readyLine is what scripts wait for.
+func (r *running) readyLine() string {
+	st := r.sup.Status()
+	up := 0
+	for _, h := range st.Hosts {
+		if h.State == lifecycle.Running {
+			up++
+		}
+	}
+	return fmt.Sprintf("hostsup: ready (%d of %d %s running, pid %d, socket %s)",
+		up, len(st.Hosts), plural(len(st.Hosts), "host", "hosts"), os.Getpid(), r.spec.Socket)
+}
+
+// newLogger logs as the configuration says. A terminal gets colour.
+func newLogger(w io.Writer, conf config.Log) hclog.Logger {
+	opt := &hclog.LoggerOptions{
+		Name:       "hostsup",
+		Level:      hclog.LevelFromString(string(conf.Level)),
+		Output:     w,
+		JSONFormat: conf.Format == config.FormatJSON,
+	}
+	if scr := screen(w); scr.Terminal && !opt.JSONFormat {
+		opt.TimeFormat = "15:04:05.000"
+		if scr.Color {
+			opt.Color, opt.ColorHeaderAndFields = hclog.ForceColor, true
+		}
+	}
+	return hclog.New(opt)
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
+	"github.com/hostsup/hostsup/config"
+)
+
+func (a *app) validateVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate",
+		Short: "Check a configuration without running it",
+		Args:  args(0, 0, ""),
+		RunE:  func(*cobra.Command, []string) error { return a.validate() },
+	}
+}
+
+func (a *app) validate() error {
+	path, file, err := a.configuration()
+	if err != nil {
+		return err
+	}
+	hosts := 0
+	for _, g := range file.Spec.Groups {
+		hosts += len(g.Hosts)
+	}
+	a.out.line(fmt.Sprintf("%s is valid: %d %s in %d %s", show.Clean(path),
+		hosts, plural(hosts, "host", "hosts"), len(file.Spec.Groups), plural(len(file.Spec.Groups), "group", "groups")))
+	return nil
+}
+
+// configuration finds and reads the configuration. Warnings are printed.
+func (a *app) configuration() (string, *config.File, error) {
+	path, err := config.Find(a.config)
+	if err != nil {
+		return "", nil, err
+	}
+	file, diags, err := a.load(path)
+	if err != nil {
+		return "", nil, err
+	}
+	if file == nil {
+		return "", nil, &configError{diags: diags}
+	}
+	scr := screen(a.errout)
+	if err := config.Print(a.errout, diags, scr.Color, scr.Width); err != nil {
+		return "", nil, err
+	}
+	return path, file, nil
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
