@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -60,8 +61,14 @@ func newConn(ref *Ref, life uint64, session codec.Session, w wire, firstID uint3
 
 // send registers a request and hands its frame to the outbox. It waits only
 // while the host does not read and the outbox is full, and then not longer
-// than the request lives. errConnClosed: not sent, try elsewhere.
-func (c *conn) send(q *Request) error {
+// than ctx and the request live. errConnClosed: not sent, try elsewhere.
+func (c *conn) send(ctx context.Context, q *Request) error { return c.transmit(ctx, q, outboxLimit) }
+
+// sendNow is send for actors, which must not wait: it goes over the outbox's
+// limit instead.
+func (c *conn) sendNow(q *Request) error { return c.transmit(context.Background(), q, noLimit) }
+
+func (c *conn) transmit(ctx context.Context, q *Request, limit int) error {
 	alone, err := c.register(q)
 	if err != nil {
 		return err
@@ -73,7 +80,7 @@ func (c *conn) send(q *Request) error {
 	}
 	for {
 		at := monotonic()
-		space, err := c.out.put(c.session, m, alone && q.stream == nil)
+		space, err := c.out.add(c.session, m, alone && q.stream == nil, limit)
 		switch {
 		case err == nil:
 			if gone := c.written(q, m, at); gone {
@@ -86,10 +93,12 @@ func (c *conn) send(q *Request) error {
 			select {
 			case <-space:
 				continue
+			case <-ctx.Done():
+				q.settle(nil, q.ctxError(ctx))
 			case <-q.done:
-				c.drop(q)
-				return nil
 			}
+			c.drop(q)
+			return nil
 		case errors.Is(err, codec.ErrTooLarge):
 			c.drop(q)
 			q.settle(nil, err)
@@ -287,10 +296,15 @@ func (c *conn) sendCancel(q *Request) {
 }
 
 // post sends a small message that nobody waits for. When the outbox is full
-// the host is not reading, and it is dropped: all of these (cancel, credit,
-// ack, an answer to the host) are of no use to a host that does not read.
+// the host is not reading; cancel and credit still go in, as it may read again,
+// and answers to the host are dropped: it asked, so it has to read. A host that
+// reads nothing and lets even that run over loses those, too.
 func (c *conn) post(m *codec.Message) {
-	if _, err := c.out.put(c.session, m, false); err == nil {
+	limit := 2 * outboxLimit
+	if m.Kind == codec.Response {
+		limit = outboxLimit
+	}
+	if _, err := c.out.add(c.session, m, false, limit); err == nil {
 		c.note("sent", m)
 	}
 }

@@ -205,7 +205,7 @@ func (a *Connection) check(ctx actor.Context) {
 func (a *Connection) internal(method string) *Request {
 	q := newRequest(a.ref, method, nil)
 	q.internal = true
-	if err := a.c.send(q); err != nil {
+	if err := a.c.sendNow(q); err != nil {
 		q.settle(nil, err)
 	}
 	return q

@@ -365,7 +365,7 @@ func (h *Host) firstTry(ctx actor.Context) {
 }
 
 func (h *Host) logTransition(t lifecycle.Transition) {
-	args := []any{"state", t.To}
+	args := []any{"reason", t.Reason}
 	if t.Life > 0 {
 		args = append(args, "life", t.Life)
 	}
@@ -374,13 +374,13 @@ func (h *Host) logTransition(t lifecycle.Transition) {
 	}
 	switch t.To {
 	case lifecycle.Failed:
-		h.log.Error(t.Reason, args...)
+		h.log.Error(string(t.To), args...)
 	case lifecycle.Crashed, lifecycle.Unresponsive:
-		h.log.Warn(t.Reason, args...)
+		h.log.Warn(string(t.To), args...)
 	case lifecycle.Starting, lifecycle.Stopping:
-		h.log.Debug(t.Reason, args...)
+		h.log.Debug(string(t.To), args...)
 	default:
-		h.log.Info(t.Reason, args...)
+		h.log.Info(string(t.To), args...)
 	}
 }
 
@@ -420,7 +420,7 @@ func (h *Host) deliver(q *Request) {
 	if q.settled.Load() {
 		return
 	}
-	if err := h.conn.send(q); err != nil && err != errConnClosed {
+	if err := h.conn.sendNow(q); err != nil && err != errConnClosed {
 		q.settle(nil, err)
 	} else if err == errConnClosed {
 		q.settle(nil, &HostError{Host: h.ref.spec.Name, Life: h.lifeNo, Err: ErrCrashed, Reason: "connection closed"})

@@ -30,7 +30,7 @@ func (h *Host) park(ctx actor.Context, q *Request) {
 // deliverOrKeep writes a call to the connection; when that has just closed,
 // the call waits for what follows.
 func (h *Host) deliverOrKeep(q *Request, c *conn) {
-	switch err := c.send(q); err {
+	switch err := c.sendNow(q); err {
 	case nil:
 	case errConnClosed:
 		h.parked = append(h.parked, q)

@@ -3,6 +3,7 @@ package actors
 import (
 	"errors"
 	"io"
+	"math"
 	"runtime"
 	"sync"
 
@@ -10,8 +11,13 @@ import (
 )
 
 // outboxLimit is how many bytes may wait for a host that does not read. A
-// message that is larger than that may wait alone.
-const outboxLimit = 4 << 20
+// message that is larger than that may wait alone. What the supervisor has to
+// say for itself (see conn.post) may go over it by as much again; noLimit is
+// for what an actor, which must not wait, has in memory already.
+const (
+	outboxLimit = 4 << 20
+	noLimit     = math.MaxInt
+)
 
 // wire is one connected byte stream to a host.
 type wire interface {
@@ -48,13 +54,18 @@ var errFull = errors.New("outbox full")
 // put appends one message and sets its size. With alone, the message is
 // written right here when nobody else is writing.
 func (o *outbox) put(s codec.Session, m *codec.Message, alone bool) (space <-chan struct{}, err error) {
+	return o.add(s, m, alone, outboxLimit)
+}
+
+// add is put with a limit of its own.
+func (o *outbox) add(s codec.Session, m *codec.Message, alone bool, limit int) (space <-chan struct{}, err error) {
 	o.mu.Lock()
 	if o.err != nil {
 		err = o.err
 		o.mu.Unlock()
 		return nil, err
 	}
-	if len(o.buf) >= outboxLimit {
+	if len(o.buf) >= limit {
 		if o.space == nil {
 			o.space = make(chan struct{})
 		}

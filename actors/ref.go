@@ -147,7 +147,14 @@ func Idempotent() CallOption { return func(o *callOptions) { o.idempotent = true
 
 // Timeout bounds the call, in addition to its context. Without either, the
 // host's own time-out holds.
-func Timeout(d time.Duration) CallOption { return func(o *callOptions) { o.timeout = d } }
+// The shortest of several holds.
+func Timeout(d time.Duration) CallOption {
+	return func(o *callOptions) {
+		if o.timeout <= 0 || d > 0 && d < o.timeout {
+			o.timeout = d
+		}
+	}
+}
 
 // Trace sends W3C trace context along, when the host understands it.
 func Trace(parent, state string) CallOption {
@@ -186,12 +193,13 @@ func (r *Ref) Call(ctx context.Context, method string, in, out any, opts ...Call
 type Pending struct{ q *Request }
 
 // Go is Call without waiting: the outcome is taken from the Pending. ctx is
-// not watched after Go has returned; its deadline is.
+// not watched after Go has returned; its deadline is. Go itself waits only for
+// room to write to a host that does not read, as long as ctx allows.
 func (r *Ref) Go(ctx context.Context, method string, in any, opts ...CallOption) (*Pending, error) {
 	if d, ok := ctx.Deadline(); ok {
 		opts = append([]CallOption{Timeout(time.Until(d))}, opts...)
 	}
-	q, err := r.open(context.WithoutCancel(ctx), method, in, false, opts)
+	q, err := r.open(ctx, method, in, false, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +243,7 @@ func (r *Ref) open(ctx context.Context, method string, in any, streamed bool, op
 		return nil, err
 	}
 	q.arm()
-	r.route(q)
+	r.route(ctx, q)
 	return q, nil
 }
 
@@ -285,11 +293,10 @@ func (r *Ref) callFor(sender *actor.PID, m *Call) error {
 	q.arm()
 	// Writing may wait for a host that does not read, and the actor that asks
 	// must not: that wait is the request's own.
-	if c := r.conn.Load(); c != nil && !c.out.full() {
-		r.route(q)
+	if c := r.conn.Load(); c != nil && !c.out.full() && c.sendNow(q) == nil {
 		return nil
 	}
-	go r.route(q)
+	go r.route(context.Background(), q)
 	return nil
 }
 
@@ -300,10 +307,11 @@ func (r *Ref) notifyNow(method string, in any) error {
 	return r.Notify(ctx, method, in)
 }
 
-// route writes a request to the running life, or leaves it to the host's actor.
-func (r *Ref) route(q *Request) {
+// route writes a request to the running life, waiting as send does, or leaves
+// it to the host's actor.
+func (r *Ref) route(ctx context.Context, q *Request) {
 	if c := r.conn.Load(); c != nil {
-		switch err := c.send(q); err {
+		switch err := c.send(ctx, q); err {
 		case nil:
 			return
 		case errConnClosed:
