@@ -143,6 +143,8 @@ func TestHandlersAnswer(t *testing.T) {
 				{"point", map[string]any{"l": []any{map[string]any{"b": true}, map[string]any{"b": 1}}}, "InvalidParams: params.l[1].b: want bool, got the number 1"},
 				{"point", map[string]any{"m": map[string]any{"k": "v"}}, `InvalidParams: params.m.k: want uint8, got the string "v"`},
 				{"point", map[string]any{"p": true}, "InvalidParams: params.p: want float64, got the boolean true"},
+				{"point", map[string]any{"m": map[string]any{"k": 300}}, "InvalidParams: params.m.k: want uint8, got the number 300"},
+				{"point", map[string]any{"m": map[string]any{"k": -1}}, "InvalidParams: params.m.k: want uint8, got the number -1"},
 				{"point", "x", `InvalidParams: params: want extension_test.point, got the string "x"`},
 			} {
 				m := p.Call(tt.method, tt.params)

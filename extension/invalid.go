@@ -10,11 +10,10 @@ import (
 	"github.com/hostsup/hostsup/codec"
 )
 
-// invalidParams is the answer to params that do not decode as In: where they
+// invalidParams is the answer to params that do not decode as a t: where they
 // do not fit and what would, or failing that what the decoder said.
-func invalidParams[In any](enc codec.Encoding, params codec.Raw, cause error) *codec.Error {
+func invalidParams(enc codec.Encoding, params codec.Raw, t reflect.Type, cause error) *codec.Error {
 	e := &codec.Error{Name: codec.NameInvalidParams}
-	t := reflect.TypeFor[In]()
 	var v any
 	if enc.Unmarshal(params, &v) == nil {
 		e.Message = misfit("params", v, t, 0)
@@ -25,37 +24,38 @@ func invalidParams[In any](enc codec.Encoding, params codec.Raw, cause error) *c
 	return e
 }
 
-// maxMisfitDepth bounds the walk through a value and a type that may be
-// recursive.
-const maxMisfitDepth = 32
+// maxTypeDepth bounds the walks through types that may be recursive.
+const maxTypeDepth = 32
 
 // misfit finds the first place in v that cannot be decoded as a t, as
-// "params.list[2]: want int, got a string"; "" when it sees none.
+// "params.list[2]: want int, got the string \"x\""; "" when it sees none.
 func misfit(path string, v any, t reflect.Type, depth int) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if v == nil || depth > maxMisfitDepth || decodesItself(t) {
+	if v == nil || depth > maxTypeDepth || decodesItself(t) {
 		return ""
 	}
 	got := reflect.ValueOf(v)
 	fits := true
+	switch {
+	case isIntegerKind(t):
+		fits = isInteger(got) && inRange(got, t)
+	case isBytes(t):
+		fits = isBytes(got.Type()) || got.Kind() == reflect.String || got.Kind() == reflect.Slice
+	}
 	switch t.Kind() {
 	case reflect.Bool:
 		fits = got.Kind() == reflect.Bool
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		fits = isInteger(got) && inRange(got, t)
 	case reflect.Float32, reflect.Float64:
 		fits = isInteger(got) || got.CanFloat()
 	case reflect.String:
 		fits = got.Kind() == reflect.String || isBytes(got.Type())
 	case reflect.Slice, reflect.Array:
-		if isBytes(got.Type()) || got.Kind() == reflect.String {
-			fits = isBytes(t)
+		if isBytes(t) {
 			break
 		}
-		if fits = got.Kind() == reflect.Slice; fits {
+		if fits = got.Kind() == reflect.Slice && !isBytes(got.Type()); fits {
 			for i := range got.Len() {
 				if m := misfit(path+"["+strconv.Itoa(i)+"]", got.Index(i).Interface(), t.Elem(), depth+1); m != "" {
 					return m
@@ -71,7 +71,8 @@ func misfit(path string, v any, t reflect.Type, depth int) string {
 			}
 		}
 	case reflect.Struct:
-		if fits = got.Kind() == reflect.Map; fits {
+		// A list may stand for the fields in order; that is left to the decoder.
+		if fits = got.Kind() == reflect.Map || got.Kind() == reflect.Slice && !isBytes(got.Type()); fits && got.Kind() == reflect.Map {
 			return misfitField(path, got, t, depth)
 		}
 	}
@@ -79,6 +80,30 @@ func misfit(path string, v any, t reflect.Type, depth int) string {
 		return ""
 	}
 	return fmt.Sprintf("%s: want %v, got %s", path, t, describe(got))
+}
+
+// cutsIntegers says whether the decoder would cut an integer on the wire to
+// fit somewhere in a t, which it does without a word.
+func cutsIntegers(t reflect.Type, depth int) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if depth > maxTypeDepth || decodesItself(t) || isBytes(t) {
+		return false
+	}
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array, reflect.Map:
+		return cutsIntegers(t.Elem(), depth+1)
+	case reflect.Struct:
+		for _, f := range reflect.VisibleFields(t) {
+			if f.IsExported() && !f.Anonymous && cutsIntegers(f.Type, depth+1) {
+				return true
+			}
+		}
+		return false
+	}
+	// What comes is 64 bits wide and signed, but for numbers nobody uses.
+	return isIntegerKind(t) && t.Kind() != reflect.Int64 && (t.Kind() != reflect.Int || t.Bits() < 64)
 }
 
 func misfitField(path string, m reflect.Value, t reflect.Type, depth int) string {
@@ -122,6 +147,10 @@ func hasDecodeMsgpack(t reflect.Type) bool {
 
 func isBytes(t reflect.Type) bool {
 	return (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && t.Elem().Kind() == reflect.Uint8
+}
+
+func isIntegerKind(t reflect.Type) bool {
+	return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr
 }
 
 func isInteger(v reflect.Value) bool { return v.CanInt() || v.CanUint() }

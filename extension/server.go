@@ -3,6 +3,7 @@ package extension
 import (
 	"context"
 	"maps"
+	"reflect"
 	"sync"
 	"sync/atomic"
 
@@ -63,8 +64,8 @@ type noteHandler func(ctx context.Context, params codec.Raw) error
 // Handle registers fn for the requests of method: In is decoded from the
 // params, Out becomes the result. Params that do not fit In are answered with
 // the error "InvalidParams", which names the place and the type, and fn is not
-// called; params that are nil give the zero In. In and Out may be [codec.Raw],
-// which is passed through.
+// called; an integer that In has no room for does not fit. Params that are nil
+// give the zero In. In and Out may be [codec.Raw], which is passed through.
 //
 // fn runs on a goroutine of its own (see [Inline] for the other way), and its
 // context ends when the caller cancels or the connection ends. Registering a
@@ -72,8 +73,9 @@ type noteHandler func(ctx context.Context, params codec.Raw) error
 // "shutdown" and those that begin with "$/" belong to the protocol; handlers
 // for them are never called.
 func Handle[In, Out any](s *Server, method string, fn func(ctx context.Context, in In) (Out, error), opts ...HandlerOption) {
+	decode := decoder[In](s.enc)
 	s.register(method, &handler{call: func(ctx context.Context, params codec.Raw) (codec.Raw, error) {
-		in, err := decode[In](s.enc, params)
+		in, err := decode(params)
 		if err != nil {
 			return nil, err
 		}
@@ -100,10 +102,13 @@ func (s *Server) HandleRaw(method string, fn func(ctx context.Context, params co
 // A caller that does not ask for items gets one answer instead: the list of
 // all that was sent. Until the caller has said which of the two it wants, send
 // collects; [ErrUncollected] tells that the list would be too large for one
-// message. send may be used from several goroutines, until fn returns.
+// message. A caller says so right behind its request; a list is answered 50 ms
+// after the request at the earliest. send may be used from several goroutines,
+// until fn returns.
 func Stream[In any](s *Server, method string, fn func(ctx context.Context, in In, send func(item any) error) error) {
+	decode := decoder[In](s.enc)
 	s.register(method, &handler{stream: func(ctx context.Context, params codec.Raw, send func(any) error) error {
-		in, err := decode[In](s.enc, params)
+		in, err := decode(params)
 		if err != nil {
 			return err
 		}
@@ -117,11 +122,12 @@ func Stream[In any](s *Server, method string, fn func(ctx context.Context, in In
 // handler should not block for long. Errors and panics are logged, nobody
 // hears of them otherwise; notifications without a handler are dropped.
 func OnNotify[In any](s *Server, method string, fn func(ctx context.Context, in In) error) {
+	decode := decoder[In](s.enc)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := maps.Clone(*s.notified.Load())
 	next[method] = func(ctx context.Context, params codec.Raw) error {
-		in, err := decode[In](s.enc, params)
+		in, err := decode(params)
 		if err != nil {
 			return err
 		}
@@ -171,19 +177,31 @@ func (s *Server) register(method string, h *handler, opts []HandlerOption) {
 	s.methods.Store(&next)
 }
 
-// decode makes an In of params.
-func decode[In any](enc codec.Encoding, params codec.Raw) (in In, err error) {
-	if raw, ok := any(&in).(*codec.Raw); ok {
-		*raw = params
+// decoder returns the function that makes an In of params.
+func decoder[In any](enc codec.Encoding) func(params codec.Raw) (In, error) {
+	t := reflect.TypeFor[In]()
+	cuts := cutsIntegers(t, 0)
+	return func(params codec.Raw) (in In, err error) {
+		if raw, ok := any(&in).(*codec.Raw); ok {
+			*raw = params
+			return in, nil
+		}
+		if len(params) == 0 {
+			return in, nil
+		}
+		if cuts {
+			var v any
+			if enc.Unmarshal(params, &v) == nil {
+				if m := misfit("params", v, t, 0); m != "" {
+					return in, &codec.Error{Name: codec.NameInvalidParams, Message: m}
+				}
+			}
+		}
+		if err := enc.Unmarshal(params, &in); err != nil {
+			return in, invalidParams(enc, params, t, err)
+		}
 		return in, nil
 	}
-	if len(params) == 0 {
-		return in, nil
-	}
-	if err := enc.Unmarshal(params, &in); err != nil {
-		return in, invalidParams[In](enc, params, err)
-	}
-	return in, nil
 }
 
 // encode makes a result of out.

@@ -144,7 +144,9 @@ func TestLossOfThePeerEndsHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		causes := make(chan error, 3)
+		began := make(chan struct{}, 3)
 		wait := func(ctx context.Context) {
+			began <- struct{}{}
 			<-ctx.Done()
 			causes <- context.Cause(ctx)
 		}
@@ -157,6 +159,8 @@ func TestLossOfThePeerEndsHandlers(t *testing.T) {
 		p, done := bubble(t, t.Context(), s)
 		p.Send(p.Request("wait", nil), p.Notification("wait", nil), p.Notification("wait", nil))
 		p.Expect(codec.Ack, p.Last)
+		<-began
+		<-began
 		p.Close()
 		for _, want := range []error{extension.ErrPeerGone, extension.ErrPeerGone, nil} {
 			if got := <-causes; got != want {
