@@ -20,6 +20,7 @@ type Supervisor interface {
 	Crashes(host string) ([]actors.CrashReport, error)
 	Crash(id string) (*actors.CrashReport, error)
 	Host(name string) (Host, error)
+	Done() <-chan struct{} // closed when it has ended
 }
 
 // Host is one host of a [Supervisor].

@@ -65,13 +65,29 @@ func (s *Server) host(name string) (Host, error) {
 	return h, err
 }
 
+// noHost says that there is no such host. A supervisor that ends has none any
+// more, which is another error.
 func (s *Server) noHost(name string) *Error {
 	e := &Error{Class: NoSuchHost, Message: fmt.Sprintf("no host %q is configured", name), Host: name, Hosts: []string{}}
 	for _, h := range s.sup.Status().Hosts {
 		e.Hosts = append(e.Hosts, h.Name)
 	}
+	if s.ended() {
+		return closed()
+	}
 	return e
 }
+
+func (s *Server) ended() bool {
+	select {
+	case <-s.sup.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+func closed() *Error { return &Error{Class: Closed, Message: "the supervisor is stopping"} }
 
 // fail answers with err.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
@@ -81,7 +97,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.As(err, &big):
 		e.Class, e.Message = TooLarge, fmt.Sprintf("the request is over the limit of %d bytes", big.Limit)
 	case e.Class == Cancelled && s.ctx.Err() != nil:
-		e.Class, e.Message = Closed, "the supervisor is stopping"
+		e = closed()
 	case e.Class == Internal:
 		s.opt.Logger.Error("control request failed", "method", r.Method, "path", r.URL.Path, "error", err)
 	}

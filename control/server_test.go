@@ -109,6 +109,19 @@ func TestNoSuchHostNamesThoseThereAre(t *testing.T) {
 	}
 }
 
+// A supervisor that has ended has no hosts; nobody is told that none were configured.
+func TestEnded(t *testing.T) {
+	ended := make(chan struct{})
+	close(ended)
+	c := one(t, func(s *controltest.Supervisor, _ *controltest.Host) { s.Members, s.Ended = nil, ended })
+	if _, err := c.Status(t.Context()); class(err) != control.Closed {
+		t.Errorf("status: %v", err)
+	}
+	if _, err := c.Start(t.Context(), "ts"); class(err) != control.Closed {
+		t.Errorf("start: %v", err)
+	}
+}
+
 func TestNoProtocol(t *testing.T) {
 	c := one(t, func(_ *controltest.Supervisor, h *controltest.Host) { h.Enc = nil })
 	_, err := c.Call(t.Context(), control.Request{Host: "ts", Method: "m"})

@@ -11,6 +11,9 @@ import (
 // status answers with all hosts, or with those named host=….
 func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
 	st := s.sup.Status()
+	if s.ended() {
+		return closed()
+	}
 	if names := r.URL.Query()["host"]; len(names) > 0 {
 		var err error
 		if st, err = s.only(st, names); err != nil {

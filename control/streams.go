@@ -116,7 +116,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, source func(ctx 
 		return ctx.Err() == nil
 	})
 	if err != nil && err.Class == Cancelled && s.ctx.Err() != nil {
-		err = &Error{Class: Closed, Message: "the supervisor is stopping"}
+		err = closed()
 	}
 	lines <- endLine{End: err == nil, Error: err}
 }

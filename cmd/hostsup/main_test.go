@@ -92,6 +92,7 @@ func TestScripts(t *testing.T) {
 			"ready":  scriptReady,
 			"signal": scriptSignal,
 			"life":   scriptLife,
+			"says":   scriptSays,
 			"gone":   scriptGone,
 			"mode":   scriptMode,
 		},
@@ -188,6 +189,24 @@ func scriptLife(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Fatalf("%s has no life %s", args[0], args[1])
+}
+
+// says HOST TEXT: waits until a host has printed a line.
+func scriptSays(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: says HOST TEXT")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	c := control.NewClient(ts.Getenv("HOSTSUP_SOCKET"))
+	defer c.Close()
+	for ln, err := range c.Logs(ctx, args[0], 1000, true) {
+		ts.Check(err)
+		if ln.Text == args[1] {
+			return
+		}
+	}
+	ts.Fatalf("%s never says %q", args[0], args[1])
 }
 
 // gone PID: waits until there is no such process.

@@ -2,20 +2,26 @@ package controltest
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/internal/sys"
 )
 
 // Serve serves sup on a control socket of its own until the test is over, and
-// returns the socket's path.
+// returns the socket's path. Where there are no control sockets the test is
+// skipped.
 func Serve(t testing.TB, sup control.Supervisor, opt control.Options) string {
 	t.Helper()
 	// Not below the test's name: a socket's path has to be short.
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := control.Listen(path)
+	if errors.Is(err, sys.ErrUnsupported) {
+		t.Skip(err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

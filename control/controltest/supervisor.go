@@ -25,6 +25,7 @@ type Supervisor struct {
 	History []supervisor.Event
 	Live    chan supervisor.Event // what comes to those who follow; closed: the supervisor has stopped
 	Reports []actors.CrashReport
+	Ended   chan struct{} // closed: it has ended
 }
 
 var _ control.Supervisor = (*Supervisor)(nil)
@@ -37,6 +38,9 @@ func (s *Supervisor) Status() supervisor.Status {
 	}
 	return st
 }
+
+// Done returns Ended.
+func (s *Supervisor) Done() <-chan struct{} { return s.Ended }
 
 // Host finds one of Members.
 func (s *Supervisor) Host(name string) (control.Host, error) {
