@@ -62,7 +62,7 @@ func answerOf(err error) *codec.Error {
 }
 
 func chainOf(err error, left int) *codec.Error {
-	if own, ok := err.(*codec.Error); ok {
+	if own, ok := err.(*codec.Error); ok { //nolint:errorlint // what wraps one is a link of the chain
 		return own
 	}
 	e := &codec.Error{Name: NameError, Message: err.Error()}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -70,18 +69,6 @@ func (c *counted) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.writes)
-}
-
-// eventually waits for a condition that no channel tells of.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); {
-		if time.Now().After(deadline) {
-			t.Fatal("never: ", what)
-		}
-		runtime.Gosched()
-		time.Sleep(time.Millisecond)
-	}
 }
 
 type point struct {
@@ -148,11 +135,9 @@ func TestHandlersAnswer(t *testing.T) {
 				{"point", "x", `InvalidParams: params: want extension_test.point, got the string "x"`},
 			} {
 				m := p.Call(tt.method, tt.params)
-				got := ""
+				got := p.JSON(m.Result)
 				if m.Err != nil {
 					got = m.Err.Error()
-				} else {
-					got = p.JSON(m.Result)
 				}
 				if ok := got == tt.want || m.Err != nil && strings.HasPrefix(got, tt.want); !ok {
 					t.Errorf("%s(%v) = %s, want %s", tt.method, tt.params, got, tt.want)

@@ -29,7 +29,7 @@ func TestGoodbyeWaitsForHandlersThenHooks(t *testing.T) {
 		s := newServer()
 		story := make(chan string, 10)
 		s.HandleRaw("work", func(context.Context, codec.Raw) (codec.Raw, error) {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			story <- "handler"
 			return nil, nil
 		})
@@ -119,7 +119,7 @@ func TestEndOfContextIsGraceful(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.HandleRaw("work", func(context.Context, codec.Raw) (codec.Raw, error) {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			return nil, nil
 		})
 		hooked := false
@@ -195,7 +195,8 @@ func TestStuckHandlersAreLeftBehind(t *testing.T) {
 				default:
 					p.Send(p.Request(where, nil))
 				}
-				go p.End()
+				ended := make(chan error, 1)
+				go func() { ended <- p.End() }()
 				if where != "hook" {
 					<-began
 				}
@@ -206,6 +207,9 @@ func TestStuckHandlersAreLeftBehind(t *testing.T) {
 				}
 				if took := time.Since(start); took > 4*time.Second {
 					t.Errorf("took %v", took)
+				}
+				if err := <-ended; err != nil {
+					t.Error("stream:", err)
 				}
 			})
 		})

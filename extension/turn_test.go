@@ -153,7 +153,7 @@ func TestThousandRequestsEachAnsweredOnce(t *testing.T) {
 	s := newServer(extension.WithMaxConcurrent(300))
 	s.HandleRaw("inline", echo, extension.Inline())
 	extension.Handle(s, "sleep", func(ctx context.Context, in int) (int, error) {
-		time.Sleep(rand.N(5 * time.Millisecond)) // mixes the order of the answers
+		<-time.After(rand.N(5 * time.Millisecond)) // mixes the order of the answers
 		return in, nil
 	})
 	p := connect(t, s)

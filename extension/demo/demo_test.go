@@ -76,11 +76,9 @@ func TestMethods(t *testing.T) {
 		{"none", nil, "MethodNotFound"},
 	} {
 		m := p.Call(tt.method, tt.params)
-		got := ""
+		got := p.JSON(m.Result)
 		if m.Err != nil {
 			got = m.Err.Name
-		} else {
-			got = p.JSON(m.Result)
 		}
 		if got != tt.want {
 			t.Errorf("%s(%v) = %s, want %s (%v)", tt.method, tt.params, got, tt.want, m.Err)

@@ -280,7 +280,10 @@ func TestStarts(t *testing.T) {
 				t.Fatal(err)
 			}
 			var st syscall.WaitStatus
-			for until := time.Now().Add(100 * time.Millisecond); time.Now().Before(until); time.Sleep(time.Millisecond) {
+			look := time.NewTicker(time.Millisecond)
+			defer look.Stop()
+			for range 100 {
+				<-look.C
 				if pid, err := syscall.Wait4(h.cmd.Process.Pid, &st, syscall.WNOHANG, nil); pid != 0 || err != nil {
 					t.Fatal("it has ended:", st, err)
 				}
