@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"errors"
 	"io"
 	"sync"
 	"time"
@@ -231,10 +230,4 @@ func (a *Connection) goodbye(actor.Context) {
 		return
 	}
 	a.bye = a.internal(m.Method)
-}
-
-// isBad says whether an error is about the host's bytes.
-func isBad(err error) bool {
-	var f *codec.FrameError
-	return errors.As(err, &f)
 }

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -41,8 +42,9 @@ type Life struct {
 	exit       *sandbox.Exit
 	transport  *transport
 
+	talks    bool // the handshake is done
+	closed   bool // the stream has ended
 	stopping bool
-	hung     bool
 	failing  *Failure // why it is being ended; nil: not yet
 	suspect  *Failure // what the end of the stream means, unless an exit explains it
 	torn     bool     // the tree is torn down around it
@@ -61,12 +63,16 @@ func (a *Life) Receive(ctx actor.Context) {
 	case *spawnFailed:
 		a.fail(ctx, &Failure{Cause: lifecycle.CauseSpawn, Detail: m.err.Error()})
 	case *dialed:
-		a.dialed(ctx, m)
+		a.dialed(ctx)
 	case *connected:
-		a.conn = m.conn
+		a.conn, a.talks = m.conn, true
 		tell(ctx, a.host, &lifeReady{a.number, a.child.Pid(), m.conn, m.liveness})
 	case *connEnded:
+		a.closed = true
 		a.connEnded(ctx, m.err)
+		if a.exit != nil {
+			a.finish(ctx)
+		}
 	case *stopLife:
 		a.stop(ctx)
 	case *killLife:
@@ -140,17 +146,17 @@ func (a *Life) spawned(ctx actor.Context, m *spawned) {
 		return
 	}
 	self, root := ctx.Self(), ctx.ActorSystem().Root
-	a.transport.accept(a.child.Pid(), func(w wire, err error) { tell(root, self, &dialed{w, err}) })
+	a.transport.accept(func() { tell(root, self, &dialed{}) })
 }
 
-func (a *Life) dialed(ctx actor.Context, m *dialed) {
-	switch {
-	case m.err != nil:
-		a.end(ctx, &Failure{Cause: lifecycle.CauseProtocol, Detail: m.err.Error()})
+// dialed takes the connection of a host that has come to our socket.
+func (a *Life) dialed(ctx actor.Context) {
+	switch w := a.transport.claim(); {
+	case w == nil:
 	case a.failing != nil || a.exit != nil:
-		m.wire.Close()
+		w.Close()
 	default:
-		a.connect(ctx, m.wire)
+		a.connect(ctx, w)
 	}
 }
 
@@ -174,61 +180,65 @@ func (a *Life) connect(ctx actor.Context, w wire) {
 
 // connEnded follows the end of the byte stream.
 func (a *Life) connEnded(ctx actor.Context, err error) {
-	if a.failing != nil || a.exit != nil || a.stopping {
-		return // its own doing, or soon told by the exit
+	if a.failing != nil || a.stopping {
+		return // our own doing
 	}
-	if isBad(err) {
-		f := &Failure{Cause: lifecycle.CauseProtocol, Detail: err.Error()}
-		if errors.Is(err, codec.ErrVersion) {
-			f.Cause = lifecycle.CauseVersion
-		}
-		var frame *codec.FrameError
-		if errors.As(err, &frame) {
-			f.Bad = frame.Bytes
-			if text, ok := noise(frame.Bytes); ok && a.ref.spec.transport() == TransportStdio {
-				f.Detail = fmt.Sprintf("text on stdout, where frames belong: %q (print to stderr, or use transport fd)", text)
-			}
-		}
-		if errors.Is(err, codec.ErrTruncated) {
-			// A host that is killed while it writes looks like this, too.
-			a.suspect = f
+	f := a.broken(err)
+	switch {
+	case a.exit != nil, f.Cause == lifecycle.CauseClosed, errors.Is(err, codec.ErrTruncated):
+		// Most often a sign of an exit, which says more: a host that is killed
+		// while it writes leaves a torn frame, too.
+		a.suspect = f
+		if a.exit == nil {
 			a.set(ctx, closedGrace, "closed")
-			return
 		}
+	default:
 		a.end(ctx, f)
-		return
 	}
-	if errors.Is(err, codec.ErrVersion) {
-		a.end(ctx, &Failure{Cause: lifecycle.CauseVersion, Detail: err.Error()})
-		return
-	}
-	var d *defect
-	if errors.As(err, &d) {
-		a.log.Error("defect: the read loop failed", "panic", d.what, "stack", string(d.stack))
-		a.end(ctx, &Failure{Cause: lifecycle.CauseInternal, Detail: d.Error()})
-		return
-	}
-	// Most often this is the first sign of an exit; the exit says more.
-	what := "closed its connection and lived on"
-	if err != io.EOF {
-		what = "connection broke: " + err.Error()
-	}
-	a.suspect = &Failure{Cause: lifecycle.CauseClosed, Detail: what}
-	a.set(ctx, closedGrace, "closed")
 }
 
-// noise tells whether bytes that broke the protocol are text somebody printed.
-func noise(b []byte) (string, bool) {
-	if len(b) == 0 {
-		return "", false
-	}
-	text := strings.TrimRight(string(b), "\r\n")
-	for _, r := range text {
-		if r == unicode.ReplacementChar || !unicode.IsPrint(r) && !unicode.IsSpace(r) {
-			return "", false
+// broken says what the end of the byte stream means by itself.
+func (a *Life) broken(err error) *Failure {
+	var (
+		frame   *codec.FrameError
+		refused *codec.Error
+		d       *defect
+	)
+	switch {
+	case errors.Is(err, codec.ErrVersion):
+		return &Failure{Cause: lifecycle.CauseVersion, Detail: err.Error()}
+	case errors.As(err, &frame):
+		f := &Failure{Cause: lifecycle.CauseProtocol, Detail: err.Error(), Bad: frame.Bytes}
+		if text, ok := noise(frame.Bytes); ok && a.ref.spec.transport() == TransportStdio {
+			f.Detail = fmt.Sprintf("text on stdout, where frames belong: %q (print to stderr, or use transport fd)", text)
 		}
+		return f
+	case errors.As(err, &refused):
+		return &Failure{Cause: lifecycle.CauseProtocol, Detail: "it refused the handshake: " + refused.Error()}
+	case errors.As(err, &d):
+		a.log.Error("defect: the read loop failed", "panic", d.what, "stack", string(d.stack))
+		return &Failure{Cause: lifecycle.CauseInternal, Detail: d.Error()}
+	case err == io.EOF:
+		return &Failure{Cause: lifecycle.CauseClosed, Detail: "closed its connection and lived on"}
 	}
-	return text, true
+	return &Failure{Cause: lifecycle.CauseClosed, Detail: "connection broke: " + err.Error()}
+}
+
+// noise returns the text that somebody printed where frames belong, if that is
+// what broke the protocol. Frames may follow it.
+func noise(b []byte) (string, bool) {
+	end := bytes.IndexFunc(b, func(r rune) bool {
+		return r == unicode.ReplacementChar || !unicode.IsPrint(r) && !unicode.IsSpace(r)
+	})
+	if end >= 0 {
+		b = b[:end]
+	}
+	if i := bytes.LastIndexByte(b, '\n'); i >= 0 && end >= 0 {
+		b = b[:i]
+	}
+	// Four printable bytes may well be the length of a frame.
+	text := strings.TrimSpace(string(b))
+	return text, len(text) > 4
 }
 
 // stop begins the way down: goodbye, signal, SIGKILL.
@@ -242,7 +252,7 @@ func (a *Life) stop(ctx actor.Context) {
 	}
 	a.ladder = lifecycle.Ladder{
 		Grace: a.ref.spec.Stop.Grace,
-		Talks: a.conn != nil && a.ref.conn.Load() == a.conn && !a.conn.hung.Load(),
+		Talks: a.talks && !a.closed && !a.conn.hung.Load(),
 	}
 	rung, stay := a.ladder.First()
 	a.climb(ctx, rung, stay)
@@ -268,12 +278,15 @@ func (a *Life) set(ctx actor.Context, d time.Duration, what string) {
 }
 
 func (a *Life) alarm(ctx actor.Context, what string) {
-	if what == "rung" {
+	switch what {
+	case "rung":
 		rung, stay := a.ladder.Next(a.rung)
 		a.climb(ctx, rung, stay)
-		return
+	case "closed":
+		a.end(ctx, a.suspect)
+	case "exit":
+		a.finish(ctx)
 	}
-	a.end(ctx, a.suspect)
 }
 
 // end kills the process for a reason; the life fails with it when the process
@@ -291,18 +304,33 @@ func (a *Life) end(ctx actor.Context, f *Failure) {
 	tell(ctx, a.process, &killProcess{})
 }
 
+// exited follows the end of the process. What it said before is in the stream
+// still, and its end comes right behind, unless a child holds that open.
 func (a *Life) exited(ctx actor.Context, exit sandbox.Exit) {
 	a.exit = &exit
 	a.timer.cancel()
+	if a.connection != nil && !a.closed {
+		a.set(ctx, lastWords, "exit")
+		return
+	}
+	a.finish(ctx)
+}
+
+// lastWords is how long the stream of an ended process is read for more.
+const lastWords = 50 * time.Millisecond
+
+// finish says why the life has ended. The process is gone.
+func (a *Life) finish(ctx actor.Context) {
+	a.timer.cancel()
 	f := a.failing
 	switch {
-	case f == nil && a.suspect != nil && a.suspect.Cause == lifecycle.CauseProtocol && exit.Signal == 0:
+	case f == nil && a.suspect != nil && a.suspect.Cause != lifecycle.CauseClosed && a.exit.Signal == 0:
 		f = a.suspect
-	case f == nil, f.Cause == lifecycle.CauseClosed && exit.Signal != int(syscall.SIGKILL):
+	case f == nil, f.Cause == lifecycle.CauseClosed && a.exit.Signal != int(syscall.SIGKILL):
 		// The second: it was on its way out when we lost patience.
 		f = &Failure{Cause: lifecycle.CauseExit}
 	}
-	f.Exit = &exit
+	f.Exit = a.exit
 	a.fail(ctx, f)
 }
 

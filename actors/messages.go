@@ -216,11 +216,8 @@ type (
 	signOfLife    struct{}
 	checkLiveness struct{ gen uint64 }
 	internalReply struct{ q *Request }
-	dialed        struct {
-		wire wire
-		err  error
-	}
-	lifeAlarm struct {
+	dialed        struct{}
+	lifeAlarm     struct {
 		gen  uint64
 		what string
 	}

@@ -39,6 +39,11 @@ type transport struct {
 	dir      string
 	token    []byte
 	accepts  sync.WaitGroup
+
+	mu       sync.Mutex
+	knocking map[*net.UnixConn]bool // connected, and not let in yet
+	shut     bool                   // nobody is let in any more
+	guest    wire                   // the one that was, until it is claimed
 }
 
 // openTransport makes the descriptors of a life and puts the child's ends into
@@ -122,25 +127,59 @@ func (t *transport) listen() (err error) {
 	return err
 }
 
-// accept waits for the host on a goroutine that close ends, and hands its
-// connection, or why there is none, to got. A connection with a wrong token or
-// of another user is closed and the wait goes on.
-func (t *transport) accept(_ int, got func(wire, error)) {
-	l := t.listener
+// maxKnocking is how many connections may be on their way to being let in.
+const maxKnocking = 16
+
+// accept waits for the host on goroutines that close ends, and calls came when
+// it is there: claim then returns its connection. A connection with a wrong
+// token or of another user is closed and the wait goes on; one that says
+// nothing is in nobody's way.
+func (t *transport) accept(came func()) {
+	t.knocking = make(map[*net.UnixConn]bool)
 	t.accepts.Go(func() {
 		for {
-			c, err := l.AcceptUnix()
+			c, err := t.listener.AcceptUnix()
 			if err != nil {
-				return // closed: the life is over
+				return // closed: the host is there, or the life is over
 			}
-			if err := t.verify(c); err != nil {
+			t.mu.Lock()
+			if t.shut || len(t.knocking) >= maxKnocking {
+				t.mu.Unlock()
 				c.Close()
 				continue
 			}
-			got(newNetWire(c), nil)
-			return
+			t.knocking[c] = true
+			t.mu.Unlock()
+			t.accepts.Go(func() {
+				if t.letIn(c, t.verify(c)) {
+					t.listener.Close() // the socket is for one host
+					came()
+				}
+			})
 		}
 	})
+}
+
+// letIn keeps the first connection that was found to be right.
+func (t *transport) letIn(c *net.UnixConn, err error) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.knocking, c)
+	if err != nil || t.shut {
+		c.Close()
+		return false
+	}
+	t.shut, t.guest = true, newNetWire(c)
+	return true
+}
+
+// claim hands over the connection of the host, nil if there is none.
+func (t *transport) claim() wire {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w := t.guest
+	t.guest = nil
+	return w
 }
 
 // verify checks who is at the other end and that it knows the token.
@@ -182,8 +221,17 @@ func (t *transport) close() {
 		t.wire = nil
 	}
 	if t.listener != nil {
+		t.mu.Lock()
+		t.shut = true
+		for c := range t.knocking {
+			c.Close()
+		}
+		t.mu.Unlock()
 		t.listener.Close()
 		t.accepts.Wait()
+		if w := t.claim(); w != nil {
+			w.Close()
+		}
 	}
 	if t.dir != "" {
 		os.RemoveAll(t.dir)
