@@ -4,6 +4,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	ossignal "os/signal"
@@ -23,6 +24,7 @@ func init() {
 	roles["quitter"] = quitter
 	roles["caps"] = withCaps
 	roles["recorder"] = recorder
+	roles["refuses"] = refuses
 }
 
 // quitter is a demo host that ends with 0 at once, whatever it is doing, on
@@ -94,6 +96,16 @@ func recorder() int {
 	})
 	if err := s.Serve(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// refuses is a host that answers the handshake with an error.
+func refuses() int {
+	s := extension.New(extension.Info{Name: "refuses", Version: "1"})
+	s.OnInitialize(func(context.Context, extension.Hello) error { return errors.New("no licence") })
+	if s.Serve(context.Background()) != nil {
 		return 1
 	}
 	return 0

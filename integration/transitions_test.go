@@ -342,6 +342,12 @@ var tales = []tale{{
 		failed: protocol: message before the handshake: …`,
 	then: reportSays("early", 0, "SIGKILL"),
 }, {
+	title: "a host that refuses the handshake says why",
+	with:  []change{plays("refuses"), crashes(1)},
+	want: `starting: configured
+		crashed: protocol: it refused the handshake: Error: no licence
+		failed: protocol: it refused the handshake: Error: no licence…`,
+}, {
 	title: "another version of the protocol is not tried again",
 	with:  []change{startsLike("version"), crashes(100)},
 	want: `starting: configured

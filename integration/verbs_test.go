@@ -81,7 +81,11 @@ func TestVerbsInEveryState(t *testing.T) {
 					do(sc)
 				}
 				is(from.state)(sc)
-				before := story(sup, "ts")
+				var before string
+				eventually(t, func() bool {
+					before = story(sup, "ts")
+					return before == "" || strings.HasSuffix(before, string(from.state))
+				})
 				persons(verb.ask)(sc)
 				eventually(t, func() bool {
 					return strings.TrimSpace(strings.TrimPrefix(story(sup, "ts"), before)) == verb.want[from.state]

@@ -1,0 +1,97 @@
+//go:build linux
+
+package integration
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/extension/demo"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// TestGarbage runs a host for every kind of bad bytes, and beside them one
+// that does not notice.
+func TestGarbage(t *testing.T) {
+	t.Parallel()
+	g := supervisor.GroupSpec{Name: "editor", Hosts: []supervisor.HostSpec{demoHost("good")}}
+	for _, kind := range demo.Kinds() {
+		g.Hosts = append(g.Hosts, demoHost(kind.Kind))
+	}
+	sup := start(t, supervisor.Spec{Groups: []supervisor.GroupSpec{g}})
+	good := host(t, sup, "good")
+	runs(t, good, 1)
+	over := make(chan struct{})
+	slowest := make(chan time.Duration)
+	go func() {
+		var worst time.Duration
+		for {
+			began := time.Now()
+			if err := good.Call(ctx(t), "echo", 1, nil, supervisor.Timeout(10*time.Second)); err != nil {
+				t.Errorf("the good host: %v", err)
+			}
+			worst = max(worst, time.Since(began))
+			select {
+			case <-over:
+				slowest <- worst
+				return
+			default:
+			}
+		}
+	}()
+	t.Run("kinds", func(t *testing.T) {
+		for _, kind := range demo.Kinds() {
+			t.Run(kind.Kind, func(t *testing.T) {
+				t.Parallel()
+				h := host(t, sup, kind.Kind)
+				runs(t, h, 1)
+				err := h.Call(ctx(t), "garbage", map[string]string{"kind": kind.Kind}, nil)
+				// "twice" has had its answer before anything was wrong.
+				if kind.Kind != "twice" && !errors.Is(err, supervisor.ErrCrashed) {
+					t.Errorf("the call: %v", err)
+				}
+				runs(t, h, 2)
+				echoes(t, h)
+				r := crash(t, sup, kind.Kind)
+				mentions(t, r.Reason, "protocol: "+kind.Err.Error())
+				if r.State != lifecycle.Running || r.Life != 1 || r.Exit == nil {
+					t.Errorf("report %+v", r)
+				}
+				if !slices.ContainsFunc(r.Messages, func(m actors.Header) bool { return m.Method == "garbage" && m.Dir == "sent" }) {
+					t.Errorf("the request is not among the last messages: %+v", r.Messages)
+				}
+			})
+		}
+	})
+	close(over)
+	t.Logf("the good host answered within %s", <-slowest)
+	if s := good.Status(); s.Life != 1 || s.State != lifecycle.Running {
+		t.Errorf("the good host: %+v", s)
+	}
+}
+
+// TestNoiseOnStdout is the mistake everybody makes once: a print where the
+// protocol is.
+func TestNoiseOnStdout(t *testing.T) {
+	t.Parallel()
+	stdio := func(s *supervisor.HostSpec) { s.Transport = "stdio" }
+	t.Run("before the handshake", func(t *testing.T) {
+		t.Parallel()
+		sup, _ := alone(t, demoHost("ts", stdio, startsLike("noise"), crashes(1)))
+		r := crash(t, sup, "ts")
+		mentions(t, r.Reason, `text on stdout, where frames belong: "demo-host: this line is not part of any protocol"`, "print to stderr")
+		mentions(t, string(r.Noise), "demo-host: this line")
+	})
+	t.Run("in the middle", func(t *testing.T) {
+		t.Parallel()
+		sup, h := alone(t, demoHost("ts", stdio, crashes(1)))
+		if err := h.Call(ctx(t), "garbage", map[string]string{"kind": "noise"}, nil); !errors.Is(err, supervisor.ErrCrashed) {
+			t.Errorf("%v", err)
+		}
+		mentions(t, crash(t, sup, "ts").Reason, `text on stdout, where frames belong: "Traceback (most recent call last)`)
+	})
+}
