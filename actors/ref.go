@@ -208,7 +208,7 @@ func (r *Ref) Go(ctx context.Context, method string, in any, opts ...CallOption)
 
 // PID is the address of the request's actor; stopping it, or sending it a
 // *CancelRequest, ends the call.
-func (p *Pending) PID() *actor.PID { return &p.q.pid }
+func (p *Pending) PID() *actor.PID { return p.q.address() }
 
 // Done is closed when there is an outcome.
 func (p *Pending) Done() <-chan struct{} { return p.q.done }

@@ -13,20 +13,23 @@ import (
 )
 
 // Request is one pending request: an actor with its own PID, a deadline and
-// exactly one outcome. It is a lean actor.Process in the system's registry
-// instead of a mailbox with a goroutine (docs/decisions has the figures): what
-// is sent to its PID is handled on the sender's goroutine, and all it can
-// understand is an outcome, [CancelRequest] and being stopped. Its parent is
+// exactly one outcome. It is a lean actor.Process instead of a mailbox with a
+// goroutine (docs/decisions has the figures): what is sent to its PID is
+// handled on the sender's goroutine, and all it can understand is an outcome,
+// [CancelRequest], being watched and being stopped. Its parent is
 // the connection it was written to or, while it waits for one, its host; a
 // parent that ends stops its requests, and a stopped request answers its
 // caller.
 type Request struct {
 	ref     *Ref
-	pid     actor.PID
 	method  string
 	params  codec.Raw
 	trace   codec.Trace
 	message codec.Message // as it is written; here so that sending sets no memory aside
+
+	pid        *actor.PID // once register has been done
+	register   sync.Once
+	registered atomic.Bool
 
 	// Where it is. Written by its parent of the moment only.
 	id         uint32 // on the wire; 0 while it waits
@@ -67,18 +70,26 @@ type Result struct {
 // requestSeq makes the names of requests unique within the program.
 var requestSeq atomic.Uint64
 
-// newRequest makes a request and registers its PID. Its deadline does not run
-// before arm.
+// newRequest makes a request. Its deadline does not run before arm.
 func newRequest(ref *Ref, method string, params codec.Raw) *Request {
-	q := &Request{ref: ref, method: method, params: params, done: make(chan struct{})}
-	var buf [64]byte
-	id := append(buf[:0], ref.requestPrefix...)
-	id = strconv.AppendUint(id, requestSeq.Add(1), 36)
-	registry := ref.world.System.ProcessRegistry
-	q.pid.Address, q.pid.Id = registry.Address, string(id)
-	// As the registry's Add does, with a PID that lies in the request.
-	registry.LocalPIDs.GetBucket(q.pid.Id).SetIfAbsent(q.pid.Id, q)
-	return q
+	return &Request{ref: ref, method: method, params: params, done: make(chan struct{})}
+}
+
+// address returns the PID, under which the request is registered from the
+// first time on that somebody asks: nobody can send to an address that was
+// never given out, and most requests are over before anybody would. The
+// registry's buckets are spread over megabytes; going there twice for every
+// call costs more than all the rest of a request (see docs/decisions).
+func (q *Request) address() *actor.PID {
+	q.register.Do(func() {
+		registry := q.ref.world.System.ProcessRegistry
+		q.pid, _ = registry.Add(q, q.ref.requestPrefix+strconv.FormatUint(requestSeq.Add(1), 36))
+		q.registered.Store(true)
+		if q.settled.Load() {
+			registry.Remove(q.pid)
+		}
+	})
+	return q.pid
 }
 
 // arm lets the deadline run, once everything else about the request is set.
@@ -112,7 +123,9 @@ func (q *Request) finish(result codec.Raw, err error) bool {
 		return false
 	}
 	q.result, q.err = result, err
-	q.ref.world.System.ProcessRegistry.Remove(&q.pid)
+	if q.registered.Load() {
+		q.ref.world.System.ProcessRegistry.Remove(q.pid)
+	}
 	if !q.internal {
 		q.ref.pending.Add(-1)
 	}
@@ -185,7 +198,7 @@ func (q *Request) SendSystemMessage(_ *actor.PID, message any) {
 		go func() {
 			<-q.done
 			if p, ok := q.ref.world.System.ProcessRegistry.Get(m.Watcher); ok {
-				p.SendSystemMessage(m.Watcher, &actor.Terminated{Who: &q.pid})
+				p.SendSystemMessage(m.Watcher, &actor.Terminated{Who: q.pid})
 			}
 		}()
 	}
