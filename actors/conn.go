@@ -264,9 +264,7 @@ func (c *conn) item(m *codec.Message) error {
 	case q.stream == nil:
 		return &codec.FrameError{Err: codec.ErrNoCredit, Offset: -1, Detail: fmt.Sprintf("item of request %d, whose caller allowed none", m.ID)}
 	}
-	if q.timer != nil && q.idle > 0 {
-		q.timer.Reset(q.idle)
-	}
+	q.putOff()
 	return q.stream.push(m.Seq, m.Result)
 }
 

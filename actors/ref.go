@@ -407,14 +407,15 @@ func (r *Ref) Stream(ctx context.Context, method string, in any, opts ...CallOpt
 		defer q.cancel(&CallError{r.spec.Name, method, ErrCancelled, "", nil})
 		some := false
 		for {
-			items, credit, ended := q.stream.take()
+			items, ended := q.stream.take()
 			for _, item := range items {
 				some = true
 				if !yield(item, nil) {
 					return
 				}
 			}
-			if credit > 0 {
+			if credit := q.stream.grant(); credit > 0 {
+				q.putOff()
 				if c := q.conn.Load(); c != nil {
 					c.giveCredit(q, credit)
 				}

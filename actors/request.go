@@ -102,8 +102,20 @@ func (q *Request) arm() {
 // expire is the deadline. It leaves the timer alone, which arm may not have
 // put into its place yet.
 func (q *Request) expire() {
+	if q.stream != nil && q.stream.starved() {
+		q.putOff() // the host may not send: the silence is the caller's own
+		return
+	}
 	if q.finish(nil, &CallError{q.ref.spec.Name, q.method, ErrTimeout, "after " + q.deadline.String(), nil}) {
 		q.tellHost()
+	}
+}
+
+// putOff lets the time-out of a stream run anew. Nothing of a stream happens
+// before arm has returned.
+func (q *Request) putOff() {
+	if q.timer != nil && q.idle > 0 && !q.settled.Load() {
+		q.timer.Reset(q.idle)
 	}
 }
 
@@ -252,17 +264,32 @@ func (s *stream) push(seq uint32, v codec.Raw) error {
 	return nil
 }
 
-// take returns what has come, and how much credit to give anew.
-func (s *stream) take() (items []codec.Raw, credit uint32, ended bool) {
+// take returns what has come.
+func (s *stream) take() (items []codec.Raw, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	items, s.items = s.items, nil
 	s.taken += uint32(len(items))
+	return items, s.ended
+}
+
+// grant returns how much credit to give for what was taken: none while it is
+// not worth a message.
+func (s *stream) grant() (credit uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.taken >= streamWindow/2 && !s.ended {
 		credit, s.taken = s.taken, 0
 		s.credit += credit
 	}
-	return items, credit, s.ended
+	return credit
+}
+
+// starved says whether the host has no credit.
+func (s *stream) starved() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.credit == 0 && !s.ended
 }
 
 func (s *stream) end() {
