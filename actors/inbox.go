@@ -50,6 +50,7 @@ func (r *Ref) end() {
 	items := b.items
 	b.items, b.ended = nil, true
 	b.mu.Unlock()
+	r.deadlines.stop()
 	for _, item := range items {
 		switch item := item.(type) {
 		case *Request:

@@ -31,6 +31,7 @@ type Ref struct {
 	conn          atomic.Pointer[conn] // of the running life
 	pending       atomic.Int32         // requests open or waiting
 	inbox         inbox                // what the host's actor must answer
+	deadlines     deadlines            // of requests with the host's own time-out
 
 	mu   sync.Mutex
 	snap snapshot
@@ -56,6 +57,7 @@ func newRef(w *World, group string, spec HostSpec) *Ref {
 	r.log = capture.New(capture.Options{
 		Dir: w.LogDir, Name: spec.Name, MaxSize: spec.Log.MaxSize, Files: spec.Log.Files, OnError: r.outputError,
 	})
+	r.deadlines.after = spec.Requests.Timeout
 	r.snap = snapshot{state: lifecycle.Stopped, since: time.Now(), liveness: "none"}
 	return r
 }

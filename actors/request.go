@@ -45,6 +45,10 @@ type Request struct {
 	settled  atomic.Bool
 	timer    *time.Timer
 	deadline time.Duration
+	due      int64 // this and the next three belong to ref.deadlines
+	listed   bool
+	older    *Request
+	younger  *Request
 	idle     time.Duration // streams: the deadline is put off by this at every item
 	stream   *stream
 	replyTo  *actor.PID // an actor that gets a *Result
@@ -94,7 +98,9 @@ func (q *Request) address() *actor.PID {
 
 // arm lets the deadline run, once everything else about the request is set.
 func (q *Request) arm() {
-	if q.deadline > 0 {
+	if q.deadline == q.ref.deadlines.after && q.stream == nil {
+		q.ref.deadlines.add(q)
+	} else if q.deadline > 0 {
 		q.timer = time.AfterFunc(q.deadline, q.expire)
 	}
 }
@@ -124,8 +130,11 @@ func (q *Request) settle(result codec.Raw, err error) bool {
 	if !q.finish(result, err) {
 		return false
 	}
-	if q.timer != nil {
+	switch {
+	case q.timer != nil:
 		q.timer.Stop()
+	case q.deadline > 0:
+		q.ref.deadlines.remove(q)
 	}
 	return true
 }
