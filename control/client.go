@@ -20,13 +20,26 @@ import (
 // returns is an *[Error]. It connects when it is used first, and anew when the
 // supervisor was replaced.
 type Client struct {
-	socket string
-	http   *http.Client
+	socket   string
+	anyOwner bool
+	http     *http.Client
 }
 
-// NewClient makes a client of the control socket at a path.
-func NewClient(socket string) *Client {
+// ClientOption changes a [Client].
+type ClientOption func(*Client)
+
+// AnyOwner lets root talk to the supervisor of another user. It is for a
+// socket that a person has named; at a place that is looked for by default,
+// another user may have put it there for root to find.
+func AnyOwner() ClientOption { return func(c *Client) { c.anyOwner = true } }
+
+// NewClient makes a client of the control socket at a path. Who listens there
+// has to be root or the caller's own user.
+func NewClient(socket string, opts ...ClientOption) *Client {
 	c := &Client{socket: socket}
+	for _, opt := range opts {
+		opt(c)
+	}
 	c.http = &http.Client{Transport: &http.Transport{
 		DialContext:         c.dial,
 		MaxIdleConnsPerHost: 2,

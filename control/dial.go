@@ -15,7 +15,8 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err := checkPath(c.socket); err != nil {
 		return nil, invalid(err.Error())
 	}
-	if err := checkFolder(filepath.Dir(c.socket)); err != nil {
+	trusted := c.anyOwner && os.Geteuid() == 0
+	if err := checkFolder(filepath.Dir(c.socket)); err != nil && !trusted {
 		return nil, &Error{Class: Forbidden, Message: err.Error()}
 	}
 	var d net.Dialer
@@ -30,7 +31,7 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 		return nil, &Error{Class: NoSupervisor,
 			Message: fmt.Sprintf(`no supervisor at %s: start one with "hostsup run"`, c.socket)}
 	}
-	if err := checkServer(conn, c.socket); err != nil {
+	if err := checkServer(conn, c.socket); err != nil && !trusted {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil

@@ -194,6 +194,52 @@ func TestFolderOfOthers(t *testing.T) {
 		}
 	}
 	listen(t, mkdir(filepath.Join(shared, "mine"), 0o700, 0))
+
+	// Root may talk to a supervisor that a person has named.
+	path := filepath.Join(shared, "theirs", "s")
+	other, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	go func() { // ends with its one caller
+		if c, err := other.Accept(); err == nil {
+			c.Close()
+		}
+	}()
+	c := control.NewClient(path, control.AnyOwner())
+	defer c.Close()
+	_, err = c.Status(t.Context())
+	var e *control.Error
+	if !errors.As(err, &e) || e.Class != control.Disconnected {
+		t.Errorf("client of root: %v", err)
+	}
+}
+
+// A stream that stops without its end was cut off, and is not taken for whole.
+func TestStreamIsCutOff(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l := listen(t, path)
+	go func() { // ends with its one caller
+		if c, err := l.Accept(); err == nil {
+			_, _ = c.Read(make([]byte, 1))
+			_, _ = c.Write([]byte("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"item\":1}\n"))
+			c.Close()
+		}
+	}()
+	c := control.NewClient(path)
+	defer c.Close()
+	var items []string
+	var last error
+	for item, err := range c.Stream(t.Context(), control.Request{Host: "ts", Method: "m"}) {
+		if last = err; err == nil {
+			items = append(items, string(item))
+		}
+	}
+	var e *control.Error
+	if len(items) != 1 || items[0] != "1" || !errors.As(last, &e) || e.Class != control.Disconnected {
+		t.Errorf("%v, %v", items, last)
+	}
 }
 
 func TestNobodyThere(t *testing.T) {

@@ -80,7 +80,7 @@ func ownerOnly(c syscall.RawConn) error {
 }
 
 // checkFolder refuses a folder of somebody else in a place where everybody can
-// make folders, such as /tmp: its owner could put a socket of his own there.
+// make folders, such as /tmp: its owner could put another socket there.
 func checkFolder(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -106,7 +106,7 @@ func checkFolder(dir string) error {
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a folder", dir)
 	case uid != 0 && uid != os.Geteuid():
-		return fmt.Errorf("the folder %s belongs to uid %d, who could put a socket of his own there", dir, uid)
+		return fmt.Errorf("the folder %s belongs to uid %d, who could put another socket there", dir, uid)
 	case info.Mode().Perm()&0o022 != 0:
 		return fmt.Errorf("others may write to the folder %s (mode %#o): make it 0700", dir, info.Mode().Perm())
 	}

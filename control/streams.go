@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/internal/capture"
+	"github.com/hostsup/hostsup/internal/reports"
+	"github.com/hostsup/hostsup/supervisor"
 )
 
 // Lines between the source of a stream and its reader. A reader that is
@@ -150,12 +153,12 @@ func (s *Server) crashes(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	reports, err := s.sup.Crashes(host)
+	kept, err := s.sup.Crashes(host)
 	if err != nil {
 		return err
 	}
-	out := crashList{Crashes: make([]actors.CrashReport, len(reports))}
-	for i, c := range reports {
+	out := crashList{Crashes: make([]actors.CrashReport, len(kept))}
+	for i, c := range kept {
 		out.Crashes[i] = tidyCrash(c)
 	}
 	return answer(w, out)
@@ -164,12 +167,13 @@ func (s *Server) crashes(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) crash(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	report, err := s.sup.Crash(id)
-	if err != nil {
-		e := describe(err, nil)
-		if e.Class == NoSuchCrash {
-			e.Message = fmt.Sprintf("no crash report %q is kept", id)
-		}
-		return e
+	switch {
+	case errors.Is(err, supervisor.ErrNoCrash), errors.Is(err, reports.ErrBadID):
+		return &Error{Class: NoSuchCrash, Message: fmt.Sprintf("no crash report %q is kept", id)}
+	case errors.Is(err, supervisor.ErrAmbiguous):
+		return invalid(err.Error())
+	case err != nil:
+		return err
 	}
 	return answer(w, tidyCrash(*report))
 }

@@ -14,33 +14,37 @@ import (
 
 // client makes the client of the supervisor that is meant.
 func (a *app) client() (*control.Client, error) {
-	path, err := a.clientSocket()
+	path, named, err := a.clientSocket()
 	if err != nil {
 		return nil, err
 	}
-	c := control.NewClient(path)
+	var opts []control.ClientOption
+	if named {
+		opts = append(opts, control.AnyOwner())
+	}
+	c := control.NewClient(path, opts...)
 	a.finish = c.Close
 	return c, nil
 }
 
-// clientSocket is the control socket to talk to: of those that may be, the
-// first that exists.
-func (a *app) clientSocket() (string, error) {
+// clientSocket is the control socket to talk to: the one that is named, else
+// of those that may be, the first that exists.
+func (a *app) clientSocket() (path string, named bool, err error) {
 	env := config.SystemEnv()
 	configured := ""
 	if a.socket == "" && env.Getenv("HOSTSUP_SOCKET") == "" {
-		var err error
 		if configured, err = a.configuredSocket(); err != nil {
-			return "", err
+			return "", false, err
 		}
 	}
 	paths := config.SocketPaths(env, a.socket, configured)
+	named = a.socket != "" || env.Getenv("HOSTSUP_SOCKET") != "" || configured != ""
 	for _, p := range paths {
 		if _, err := os.Lstat(p); err == nil || !errors.Is(err, os.ErrNotExist) {
-			return p, nil
+			return p, named, nil
 		}
 	}
-	return paths[0], nil
+	return paths[0], named, nil
 }
 
 // configuredSocket is the socket that the configuration names, "" when there

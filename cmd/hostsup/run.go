@@ -106,10 +106,10 @@ func (r *running) serve(l *control.Listener, signals <-chan os.Signal) error {
 			case sig == syscall.SIGHUP:
 				r.log.Warn("reloading the configuration is not in this version; going on with the one in force")
 			case !stopping:
-				r.log.Info("stopping", "signal", sig)
+				r.log.Info("stopping", "signal", sig.String())
 				stop()
 			default:
-				r.log.Warn("killing all hosts at once", "signal", sig)
+				r.log.Warn("killing all hosts at once", "signal", sig.String())
 				kill()
 			}
 		case serveErr = <-served:
