@@ -46,7 +46,7 @@ func (a *app) events(ctx context.Context, follow bool) error {
 		case a.json:
 			a.out.jsonLine(ev)
 		case ev.Lost > 0:
-			fmt.Fprintf(a.errout, "hostsup: %d %s missed here\n", ev.Lost, plural(int(ev.Lost), "event was", "events were"))
+			fmt.Fprintf(a.errout, "hostsup: %d %s missed here\n", ev.Lost, show.Plural(int(ev.Lost), "event was", "events were"))
 		default:
 			a.out.line(scr.Event(ev, width))
 		}
@@ -105,7 +105,7 @@ func (a *app) logs(ctx context.Context, host string, n int, follow bool) error {
 // printLine keeps what is not the host's own out of output that is piped on.
 func (a *app) printLine(scr show.Screen, host string, ln capture.Line) {
 	if ln.Lost > 0 {
-		fmt.Fprintf(a.errout, "hostsup: %s: %d %s missed here\n", show.Clean(host), ln.Lost, plural(int(ln.Lost), "line was", "lines were"))
+		fmt.Fprintf(a.errout, "hostsup: %s: %d %s missed here\n", show.Clean(host), ln.Lost, show.Plural(int(ln.Lost), "line was", "lines were"))
 	}
 	if ln.Stream == capture.Note && !scr.Terminal {
 		fmt.Fprintf(a.errout, "hostsup: %s: %s\n", show.Clean(host), show.Clean(ln.Text))

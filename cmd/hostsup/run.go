@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
 	"github.com/hostsup/hostsup/config"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/internal/version"
@@ -148,7 +149,7 @@ func (r *running) readyLine() string {
 		}
 	}
 	return fmt.Sprintf("hostsup: ready (%d of %d %s running, pid %d, socket %s)",
-		up, len(st.Hosts), plural(len(st.Hosts), "host", "hosts"), os.Getpid(), r.spec.Socket)
+		up, len(st.Hosts), show.Plural(len(st.Hosts), "host", "hosts"), os.Getpid(), r.spec.Socket)
 }
 
 // newLogger logs as the configuration says. A terminal gets colour.

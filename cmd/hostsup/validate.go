@@ -28,7 +28,7 @@ func (a *app) validate() error {
 		hosts += len(g.Hosts)
 	}
 	a.out.line(fmt.Sprintf("%s is valid: %d %s in %d %s", show.Clean(path),
-		hosts, plural(hosts, "host", "hosts"), len(file.Spec.Groups), plural(len(file.Spec.Groups), "group", "groups")))
+		hosts, show.Plural(hosts, "host", "hosts"), len(file.Spec.Groups), show.Plural(len(file.Spec.Groups), "group", "groups")))
 	return nil
 }
 
@@ -50,11 +50,4 @@ func (a *app) configuration() (string, *config.File, error) {
 		return "", nil, err
 	}
 	return path, file, nil
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }

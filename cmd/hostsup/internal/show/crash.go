@@ -41,10 +41,10 @@ func (s Screen) Crash(w io.Writer, c *actors.CrashReport) error {
 	field("exit", exitText(c))
 	field("used", fmt.Sprintf("%s user, %s system, %s of memory at most", Span(seconds(c.User)), Span(seconds(c.System)), Bytes(c.MaxRSS)))
 	if c.Pending > 0 {
-		field("pending", fmt.Sprintf("%d %s answered with this crash", c.Pending, plural(c.Pending, "request was", "requests were")))
+		field("pending", fmt.Sprintf("%d %s answered with this crash", c.Pending, Plural(c.Pending, "request was", "requests were")))
 	}
 	if c.Crashes > 0 {
-		field("window", fmt.Sprintf("%d %s", c.Crashes, plural(c.Crashes, "crash", "crashes")))
+		field("window", fmt.Sprintf("%d %s", c.Crashes, Plural(c.Crashes, "crash", "crashes")))
 	}
 	field("next", next(c))
 	field("command", commandText(c.Command))
@@ -55,7 +55,7 @@ func (s Screen) Crash(w io.Writer, c *actors.CrashReport) error {
 		field("bad bytes", fmt.Sprintf("% x  %s", c.Noise, Clean(string(c.Noise))))
 	}
 
-	fmt.Fprintf(&b, "\n%s\n", s.Paint(Bold, fmt.Sprintf("last output, %d %s", len(c.Lines), plural(len(c.Lines), "line", "lines"))))
+	fmt.Fprintf(&b, "\n%s\n", s.Paint(Bold, fmt.Sprintf("last output, %d %s", len(c.Lines), Plural(len(c.Lines), "line", "lines"))))
 	for _, ln := range c.Lines {
 		mark, style := "out", Plain
 		if ln.Stream == "stderr" {
@@ -110,7 +110,8 @@ func commandText(command []string) string {
 	return strings.Join(words, " ")
 }
 
-func plural(n int, one, many string) string {
+// Plural is one or many, as n asks for.
+func Plural(n int, one, many string) string {
 	if n == 1 {
 		return one
 	}
