@@ -157,6 +157,7 @@ type (
 	// group → host, behind whatever a wantStart or unwant has brought about
 	groupHeard struct{}
 	firstTry   struct{ host string }
+	hostGone   struct{ group string } // a host of the group was taken out
 
 	// host → life
 	beginLife struct{}

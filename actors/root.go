@@ -27,6 +27,7 @@ type Supervisor struct {
 	onEnd    func()
 	closing  bool // the tree is torn down
 	told     bool // ready was told
+	added    int  // groups added since the start
 }
 
 type groupEntry struct {
@@ -96,6 +97,8 @@ func (s *Supervisor) Receive(ctx actor.Context) {
 	case *firstTry:
 		delete(s.eager, m.host)
 		s.settleReady()
+	case *hostGone:
+		s.hostGone(ctx, m.group)
 	case *escalated:
 		delete(s.eager, m.host)
 		s.settleReady()
@@ -153,14 +156,20 @@ func (s *Supervisor) command(ctx actor.Context, m *Command) {
 
 // addGroup spawns a group with its hosts.
 func (s *Supervisor) addGroup(ctx actor.Context, spec GroupSpec) error {
-	if slices.ContainsFunc(s.groups, func(g groupEntry) bool { return g.name == spec.Name }) || s.taken(spec) {
+	if s.group(spec.Name) >= 0 || s.taken(spec) {
 		return fmt.Errorf("%w: %q", ErrNameTaken, spec.Name)
 	}
 	g, err := newGroup(s.world, spec)
 	if err != nil {
 		return err
 	}
-	pid, err := ctx.SpawnNamed(guard(s.log, func() actor.Actor { return g }, actor.WithSupervisor(s.world.Strategies.Group)), spec.Name)
+	// An actor of that name may be on its way out still.
+	name := spec.Name
+	if s.specs == nil {
+		s.added++
+		name = fmt.Sprintf("%s~%d", name, s.added)
+	}
+	pid, err := ctx.SpawnNamed(guard(s.log, func() actor.Actor { return g }, actor.WithSupervisor(s.world.Strategies.Group)), name)
 	if err != nil {
 		return err
 	}
@@ -188,6 +197,11 @@ func (s *Supervisor) enter(group *actor.PID, name string, gated bool, spec HostS
 	return ref
 }
 
+// group returns the place of a group, -1 if there is none of this name.
+func (s *Supervisor) group(name string) int {
+	return slices.IndexFunc(s.groups, func(g groupEntry) bool { return g.name == name })
+}
+
 // taken says whether a name of a new group is in use as a host's name.
 func (s *Supervisor) taken(spec GroupSpec) bool {
 	for _, h := range spec.Hosts {
@@ -203,12 +217,20 @@ func (s *Supervisor) add(ctx actor.Context, group string, spec HostSpec, done fu
 		done(ErrClosed)
 		return
 	}
-	if s.world.Ref(spec.Name) != nil {
-		done(fmt.Errorf("%w: %q", ErrNameTaken, spec.Name))
-		return
-	}
+	spec = spec.WithDefaults()
+	err := spec.Validate()
 	if group == "" {
 		group = spec.Name
+	} else if err == nil {
+		err = CheckName(group)
+	}
+	if err != nil {
+		done(err)
+		return
+	}
+	if s.world.Ref(spec.Name) != nil || group != spec.Name && s.group(spec.Name) >= 0 {
+		done(fmt.Errorf("%w: %q", ErrNameTaken, spec.Name))
+		return
 	}
 	written := func(err error) {
 		if err == nil {
@@ -217,18 +239,14 @@ func (s *Supervisor) add(ctx actor.Context, group string, spec HostSpec, done fu
 		}
 		done(err)
 	}
-	for _, g := range s.groups {
-		if g.name != group {
-			continue
-		}
-		if group == spec.Name {
-			break
-		}
+	if i := s.group(group); i >= 0 && group != spec.Name {
+		g, self, root := s.groups[i], ctx.Self(), ctx.ActorSystem().Root
 		ref := s.enter(g.pid, group, g.strategy != lifecycle.OneForOne, spec)
 		tell(ctx, g.pid, &addToGroup{ref, func(err error) {
 			if err != nil {
 				s.world.leave(spec.Name)
 				ref.end()
+				tell(root, self, &firstTry{spec.Name}) // there will be none
 			}
 			written(err)
 		}})
@@ -245,12 +263,29 @@ func (s *Supervisor) remove(ctx actor.Context, host string, done func(error)) {
 	}
 	delete(s.eager, host)
 	s.settleReady()
-	for _, g := range s.groups {
-		if g.name == ref.group {
-			tell(ctx, g.pid, &removeFromGroup{host, done})
-			return
-		}
+	i := s.group(ref.group)
+	if i < 0 {
+		done(fmt.Errorf("%w: %q", ErrNoHost, host))
+		return
 	}
+	self, root := ctx.Self(), ctx.ActorSystem().Root
+	tell(ctx, s.groups[i].pid, &removeFromGroup{host, func(err error) {
+		if err == nil {
+			tell(root, self, &hostGone{ref.group})
+		}
+		done(err)
+	}})
+}
+
+// hostGone ends a group that was there for its hosts alone, once it has none.
+func (s *Supervisor) hostGone(ctx actor.Context, group string) {
+	i := s.group(group)
+	if i < 0 || len(s.stopping) > 0 || s.groups[i].strategy != lifecycle.OneForOne ||
+		slices.ContainsFunc(s.world.Refs(), func(r *Ref) bool { return r.group == group }) {
+		return
+	}
+	ctx.Stop(s.groups[i].pid)
+	s.groups = slices.Delete(s.groups, i, i+1)
 }
 
 func (s *Supervisor) statusOf(group string) []HostStatus {
