@@ -89,7 +89,7 @@ func (c *conn) transmit(ctx context.Context, q *Request, limit int) error {
 				c.giveCredit(q, streamWindow)
 			}
 			return nil
-		case err == errFull:
+		case errors.Is(err, errFull):
 			select {
 			case <-space:
 				continue

@@ -27,7 +27,7 @@ func TestDeadlinesRunOutInTheirOrder(t *testing.T) {
 		var qs []*Request
 		for range 5 {
 			qs = append(qs, make(time.Minute))
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) //nolint:forbidigo // the bubble's time
 		}
 		own := make(3 * time.Second) // not the host's own time-out
 		qs[0].settle(nil, nil)

@@ -72,10 +72,10 @@ func (e *CallError) Error() string {
 // Unwrap returns the sentinel and what it stands for elsewhere.
 func (e *CallError) Unwrap() []error {
 	out := []error{e.Err}
-	switch e.Err {
-	case ErrTimeout:
+	switch {
+	case errors.Is(e.Err, ErrTimeout):
 		out = append(out, context.DeadlineExceeded)
-	case ErrCancelled:
+	case errors.Is(e.Err, ErrCancelled):
 		out = append(out, context.Canceled)
 	}
 	if e.Cause != nil {
@@ -103,7 +103,7 @@ func (e *StateError) Error() string {
 
 // Is says that a StateError about a failed or stopped host is ErrFailed or ErrStopped.
 func (e *StateError) Is(target error) bool {
-	switch target {
+	switch target { //nolint:errorlint // what Is is for: the target is compared as it is
 	case ErrFailed:
 		return e.State == lifecycle.Failed
 	case ErrStopped:

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"time"
@@ -420,10 +421,12 @@ func (h *Host) deliver(q *Request) {
 	if q.settled.Load() {
 		return
 	}
-	if err := h.conn.sendNow(q); err != nil && err != errConnClosed {
-		q.settle(nil, err)
-	} else if err == errConnClosed {
+	switch err := h.conn.sendNow(q); {
+	case err == nil:
+	case errors.Is(err, errConnClosed):
 		q.settle(nil, &HostError{Host: h.ref.spec.Name, Life: h.lifeNo, Err: ErrCrashed, Reason: "connection closed"})
+	default:
+		q.settle(nil, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -30,9 +31,9 @@ func (h *Host) park(ctx actor.Context, q *Request) {
 // deliverOrKeep writes a call to the connection; when that has just closed,
 // the call waits for what follows.
 func (h *Host) deliverOrKeep(q *Request, c *conn) {
-	switch err := c.sendNow(q); err {
-	case nil:
-	case errConnClosed:
+	switch err := c.sendNow(q); {
+	case err == nil:
+	case errors.Is(err, errConnClosed):
 		h.parked = append(h.parked, q)
 	default:
 		q.settle(nil, err)

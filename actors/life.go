@@ -218,7 +218,7 @@ func (a *Life) broken(err error) *Failure {
 	case errors.As(err, &d):
 		a.log.Error("defect: the read loop failed", "panic", d.what, "stack", string(d.stack))
 		return &Failure{Cause: lifecycle.CauseInternal, Detail: d.Error()}
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return &Failure{Cause: lifecycle.CauseClosed, Detail: "closed its connection and lived on"}
 	}
 	return &Failure{Cause: lifecycle.CauseClosed, Detail: "connection broke: " + err.Error()}

@@ -130,7 +130,6 @@ type (
 		verb Verb
 		done func(error)
 	}
-	park       struct{ q *Request } // a call that found no connection
 	forget     struct{ q *Request } // the caller of a parked call is gone
 	timerFired struct {
 		timer lifecycle.Timer

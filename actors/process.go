@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"errors"
 	"os"
 	"syscall"
 
@@ -73,7 +74,7 @@ func (a *Process) signal(sig int) {
 	if a.child == nil || a.gone {
 		return
 	}
-	if err := a.child.Signal(syscall.Signal(sig)); err != nil && err != os.ErrProcessDone {
+	if err := a.child.Signal(syscall.Signal(sig)); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		a.log.Warn("cannot signal the process", "pid", a.child.Pid(), "signal", sig, "error", err)
 	}
 }

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -69,9 +70,13 @@ func (r *Ref) outputError(err error) {
 	r.world.Journal.Write(Event{Kind: KindOutput, Host: &name, Group: &group, Reason: err.Error()})
 }
 
-// Name, Group and Spec say which host this is.
-func (r *Ref) Name() string   { return r.spec.Name }
-func (r *Ref) Group() string  { return r.group }
+// Name is the host's name.
+func (r *Ref) Name() string { return r.spec.Name }
+
+// Group is the name of its group.
+func (r *Ref) Group() string { return r.group }
+
+// Spec is what it was made from, with its defaults.
 func (r *Ref) Spec() HostSpec { return r.spec }
 
 // PID is the address of the host's actor.
@@ -313,10 +318,10 @@ func (r *Ref) notifyNow(method string, in any) error {
 // it to the host's actor.
 func (r *Ref) route(ctx context.Context, q *Request) {
 	if c := r.conn.Load(); c != nil {
-		switch err := c.send(ctx, q); err {
-		case nil:
+		switch err := c.send(ctx, q); {
+		case err == nil:
 			return
-		case errConnClosed:
+		case errors.Is(err, errConnClosed):
 		default:
 			q.settle(nil, err)
 			return
@@ -357,7 +362,7 @@ func (r *Ref) Notify(ctx context.Context, method string, in any) error {
 		case err == nil:
 			c.note("sent", &m)
 			return nil
-		case err != errFull:
+		case !errors.Is(err, errFull):
 			if c.out.broken() {
 				return r.downError()
 			}

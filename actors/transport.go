@@ -234,7 +234,7 @@ func (t *transport) close() {
 		}
 	}
 	if t.dir != "" {
-		os.RemoveAll(t.dir)
+		_ = os.RemoveAll(t.dir) // a folder of the temporary ones; nothing depends on it
 		t.dir = ""
 	}
 }

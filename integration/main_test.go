@@ -58,7 +58,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Setenv("TMPDIR", temp)
+	if err := os.Setenv("TMPDIR", temp); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	fds := openFDs()
 	code := m.Run()
 	if code == 0 {

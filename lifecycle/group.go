@@ -151,9 +151,11 @@ func (g Group) Names() []string {
 	return out
 }
 
-// Strategy is the group's strategy; Shares says whether members share fate.
+// Strategy is the group's strategy.
 func (g Group) Strategy() Strategy { return g.strategy }
-func (g Group) Shares() bool       { return g.strategy == OneForAll || g.strategy == RestForOne }
+
+// Shares says whether its members share fate.
+func (g Group) Shares() bool { return g.strategy == OneForAll || g.strategy == RestForOne }
 
 // Dependents returns the members that depend on the named one directly.
 func (g Group) Dependents(name string) []string {

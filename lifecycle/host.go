@@ -44,14 +44,26 @@ func NewHost(rules HostRules, seed uint64, now time.Time) Host {
 	return Host{rules: rules, state: Stopped, since: now, rng: seed}
 }
 
-// State, Reason, By, Life, Since and Restarts show the machine.
-func (h Host) State() State     { return h.state }
-func (h Host) Reason() string   { return h.reason }
-func (h Host) By() By           { return h.by }
-func (h Host) Life() uint64     { return h.life }
+// State is the state it is in.
+func (h Host) State() State { return h.state }
+
+// Reason says why it is in that state.
+func (h Host) Reason() string { return h.reason }
+
+// By says who asked for that state; "" when nobody did.
+func (h Host) By() By { return h.by }
+
+// Life is the number of the current life, 0 before the first.
+func (h Host) Life() uint64 { return h.life }
+
+// Since is when it entered the state.
 func (h Host) Since() time.Time { return h.since }
+
+// Restarts counts the lives that the rules started after the first.
 func (h Host) Restarts() uint64 { return h.restarts }
-func (h Host) IsSlow() bool     { return h.slow }
+
+// IsSlow says whether the running start is over its time-out.
+func (h Host) IsSlow() bool { return h.slow }
 
 // Pending says whether a start follows as soon as the present life is gone.
 func (h Host) Pending() bool { return h.again }

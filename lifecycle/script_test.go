@@ -145,7 +145,7 @@ func rulesFrom(t *testing.T, d *datadriven.TestData) HostRules {
 		r.Restart.Policy = Policy(p)
 	}
 	if m := arg(d, "max"); m != "" {
-		fmt.Sscan(m, &r.Restart.MaxCrashes)
+		scan(t, m, &r.Restart.MaxCrashes)
 	}
 	if w := duration(t, d, "window"); w != 0 {
 		r.Restart.Window = w
@@ -158,12 +158,12 @@ func rulesFrom(t *testing.T, d *datadriven.TestData) HostRules {
 	}
 	if s := arg(d, "success"); s != "" {
 		var st ExitStatus
-		fmt.Sscan(s, &st.Code)
+		scan(t, s, &st.Code)
 		r.Restart.Success = append(r.Restart.Success, st)
 	}
 	if s := arg(d, "success-signal"); s != "" {
 		var st ExitStatus // as a configuration says it
-		fmt.Sscan(s, &st.Signal)
+		scan(t, s, &st.Signal)
 		r.Restart.Success = append(r.Restart.Success, st)
 	}
 	return r
@@ -172,7 +172,7 @@ func rulesFrom(t *testing.T, d *datadriven.TestData) HostRules {
 func eventFrom(t *testing.T, d *datadriven.TestData, h Host) Event {
 	life := h.Life()
 	if l := arg(d, "life"); l != "" {
-		fmt.Sscan(l, &life)
+		scan(t, l, &life)
 	}
 	by := By(arg(d, "by"))
 	switch d.Cmd {
@@ -200,11 +200,11 @@ func eventFrom(t *testing.T, d *datadriven.TestData, h Host) Event {
 		return Fired{Timer(d.CmdArgs[0].Key)}
 	case "exit":
 		var code int
-		fmt.Sscan(d.CmdArgs[0].Key, &code)
+		scan(t, d.CmdArgs[0].Key, &code)
 		return Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: code}}
 	case "killed":
 		var sig int
-		fmt.Sscan(d.CmdArgs[0].Key, &sig)
+		scan(t, d.CmdArgs[0].Key, &sig)
 		return Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: -1, Signal: sig}}
 	case "ended":
 		return Ended{Life: life, Cause: Cause(d.CmdArgs[0].Key), Detail: strings.TrimSpace(d.Input)}
@@ -241,4 +241,12 @@ func showEffects(effects []Effect) string {
 		}
 	}
 	return orNothing(b.String())
+}
+
+// scan reads a number of a script.
+func scan(t *testing.T, text string, into any) {
+	t.Helper()
+	if _, err := fmt.Sscan(text, into); err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
 }

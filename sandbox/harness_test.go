@@ -102,7 +102,7 @@ func eventually(cond func() bool) bool {
 		if time.Now().After(deadline) {
 			return false
 		}
-		time.Sleep(delay)
+		time.Sleep(delay) //nolint:forbidigo // polls a condition with a deadline
 	}
 }
 

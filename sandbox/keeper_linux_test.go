@@ -151,9 +151,9 @@ func TestKeeperIsSmallAndHoldsNothing(t *testing.T) {
 	}
 	var rss, own, threads int
 	for line := range strings.Lines(read("status")) {
-		fmt.Sscanf(line, "VmRSS: %d kB", &rss)
-		fmt.Sscanf(line, "RssAnon: %d kB", &own)
-		fmt.Sscanf(line, "Threads: %d", &threads)
+		_, _ = fmt.Sscanf(line, "VmRSS: %d kB", &rss)
+		_, _ = fmt.Sscanf(line, "RssAnon: %d kB", &own)
+		_, _ = fmt.Sscanf(line, "Threads: %d", &threads)
 	}
 	t.Logf("keeper: %d KiB of memory of its own, %d KiB of the program's file mapped; %d threads", own, rss-own, threads)
 	if !raceEnabled && (own == 0 || own > 3<<10) {

@@ -48,7 +48,7 @@ func (n *nursing) start(cmd *Command, files []int) (*Child, error) {
 	fd, err := h.ready(reportStarted)
 	if err != nil {
 		h.end()
-		if _, ok := err.(syscall.Errno); ok {
+		if errno := syscall.Errno(0); errors.As(err, &errno) {
 			return nil, err
 		}
 		return nil, tree(err)

@@ -284,7 +284,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the others once more")
 	}
-	dir, err := os.MkdirTemp("", "hostsup-test-")
+	dir, err := os.MkdirTemp("", "hostsup-test-") //nolint:usetesting // the other user must reach it
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func supervise() error {
 	if err != nil {
 		return err
 	}
-	defer sup.Stop(context.WithoutCancel(ctx))
+	defer func() { _ = sup.Stop(context.WithoutCancel(ctx)) }()
 	if err := sup.Ready(ctx); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func supervise() error {
 	err = greeter.Call(ctx, "crash", nil, nil)
 	var crashed *supervisor.HostError
 	if !errors.As(err, &crashed) {
-		return fmt.Errorf("expected a crash, got %v", err)
+		return fmt.Errorf("expected a crash, got %w", err)
 	}
 	fmt.Println("error:", crashed)
 

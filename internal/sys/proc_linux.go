@@ -68,7 +68,7 @@ func Children(pid int) ([]int, error) {
 	base := "/proc/" + strconv.Itoa(pid) + "/task/"
 	tids, err := readNames(base)
 	if err != nil {
-		return nil, nil // gone
+		return nil, nil //nolint:nilerr // it is gone, and so are its children
 	}
 	var pids []int
 	seen := false

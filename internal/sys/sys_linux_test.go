@@ -98,7 +98,7 @@ func sh(t *testing.T, script string, p Process) (pid, pidfd int) {
 
 func waitPidfd(t *testing.T, pidfd int, reap bool) Exit {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) { //nolint:forbidigo // polls a condition with a deadline
 		e, ended, err := PidfdWait(pidfd, reap)
 		if err != nil {
 			t.Fatal(err)
@@ -181,7 +181,7 @@ func TestExitCodes(t *testing.T) {
 				}
 				break
 			}
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) //nolint:forbidigo // polls a condition with a deadline
 		}
 	}
 }
@@ -339,7 +339,7 @@ func TestDescendants(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []int
-	for deadline := time.Now().Add(20 * time.Second); len(got) != 3 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); len(got) != 3 && time.Now().Before(deadline); time.Sleep(time.Millisecond) { //nolint:forbidigo // polls a condition with a deadline
 		if got, err = Descendants(pid); err != nil {
 			t.Skip(err)
 		}
