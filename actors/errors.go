@@ -103,7 +103,7 @@ func (e *StateError) Error() string {
 
 // Is says that a StateError about a failed or stopped host is ErrFailed or ErrStopped.
 func (e *StateError) Is(target error) bool {
-	switch target { //nolint:errorlint // what Is is for: the target is compared as it is
+	switch target {
 	case ErrFailed:
 		return e.State == lifecycle.Failed
 	case ErrStopped:
