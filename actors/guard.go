@@ -128,9 +128,17 @@ func (h slogHandler) level(l slog.Level) hclog.Level {
 	return hclog.Trace
 }
 
-// Enabled implements slog.Handler.
+// Enabled implements slog.Handler. The library renders whole messages for lines
+// that are logged at every failed life; nothing may be spent on them unless
+// somebody reads them.
 func (h slogHandler) Enabled(_ context.Context, l slog.Level) bool {
-	return h.level(l) >= h.log.GetLevel()
+	switch h.level(l) {
+	case hclog.Error:
+		return h.log.IsError()
+	case hclog.Warn:
+		return h.log.IsWarn()
+	}
+	return h.log.IsTrace()
 }
 
 // Handle implements slog.Handler.
