@@ -26,6 +26,7 @@ const self = "/proc/self/exe"
 var helperEnv = []string{
 	helperVar + "=" + strconv.Itoa(helperFD),
 	"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=16MiB", "GODEBUG=containermaxprocs=0,updatemaxprocs=0",
+	"GORACE=atexit_sleep_ms=0", // in a program built with the race detector: no second of sleep at the end
 }
 
 // helperProc is a running helper process, seen from the Launcher.
