@@ -94,6 +94,7 @@ func recorder() int {
 		var out any
 		return out, s.Call(ctx, method, nil, &out)
 	})
+	extension.Handle(s, "trace", func(ctx context.Context, _ any) (string, error) { return extension.TraceFrom(ctx).Parent, nil })
 	if err := s.Serve(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

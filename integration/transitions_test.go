@@ -495,4 +495,3 @@ var tales = []tale{{
 	want: `failed: dependency db failed
 		stopped: stopped by request`,
 }}
-
