@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -102,6 +103,9 @@ func (r *running) serve(l *control.Listener, signals <-chan os.Signal) error {
 				fmt.Fprintln(r.errout, r.readyLine())
 			}
 			ready = nil
+			// Starting many hosts leaves garbage that an idle supervisor would
+			// keep for hours, for want of a reason to collect it.
+			debug.FreeOSMemory()
 		case sig := <-signals:
 			switch {
 			case sig == syscall.SIGHUP:
