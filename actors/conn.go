@@ -264,7 +264,6 @@ func (c *conn) item(m *codec.Message) error {
 	case q.stream == nil:
 		return &codec.FrameError{Err: codec.ErrNoCredit, Offset: -1, Detail: fmt.Sprintf("item of request %d, whose caller allowed none", m.ID)}
 	}
-	q.putOff()
 	return q.stream.push(m.Seq, m.Result)
 }
 

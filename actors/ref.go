@@ -422,7 +422,6 @@ func (r *Ref) Stream(ctx context.Context, method string, in any, opts ...CallOpt
 				}
 			}
 			if credit := q.stream.grant(); credit > 0 {
-				q.putOff()
 				if c := q.conn.Load(); c != nil {
 					c.giveCredit(q, credit)
 				}

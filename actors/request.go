@@ -108,20 +108,15 @@ func (q *Request) arm() {
 // expire is the deadline. It leaves the timer alone, which arm may not have
 // put into its place yet.
 func (q *Request) expire() {
-	if q.stream != nil && q.stream.starved() {
-		q.putOff() // the host may not send: the silence is the caller's own
-		return
+	if q.stream != nil && q.idle > 0 {
+		// Nothing of a stream happens before arm has returned.
+		if left := q.idle - q.stream.silence(); left > 0 {
+			q.timer.Reset(left)
+			return
+		}
 	}
 	if q.finish(nil, &CallError{q.ref.spec.Name, q.method, ErrTimeout, "after " + q.deadline.String(), nil}) {
 		q.tellHost()
-	}
-}
-
-// putOff lets the time-out of a stream run anew. Nothing of a stream happens
-// before arm has returned.
-func (q *Request) putOff() {
-	if q.timer != nil && q.idle > 0 && !q.settled.Load() {
-		q.timer.Reset(q.idle)
 	}
 }
 
@@ -243,6 +238,7 @@ type stream struct {
 	seq     uint32 // of the next item
 	credit  uint32 // items the host may still send
 	taken   uint32 // items taken by the caller since credit was last given
+	since   int64  // the last item, or the last credit
 	ended   bool
 	changed chan struct{} // capacity 1
 }
@@ -250,7 +246,7 @@ type stream struct {
 // newStream counts the window as given: the credit is posted right behind the
 // request.
 func newStream() *stream {
-	return &stream{credit: streamWindow, changed: make(chan struct{}, 1)}
+	return &stream{credit: streamWindow, since: monotonic(), changed: make(chan struct{}, 1)}
 }
 
 // push adds an item; the error is a *codec.FrameError.
@@ -268,6 +264,7 @@ func (s *stream) push(seq uint32, v codec.Raw) error {
 	}
 	s.seq++
 	s.credit--
+	s.since = monotonic()
 	s.items = append(s.items, v)
 	s.wake()
 	return nil
@@ -290,15 +287,20 @@ func (s *stream) grant() (credit uint32) {
 	if s.taken >= streamWindow/2 && !s.ended {
 		credit, s.taken = s.taken, 0
 		s.credit += credit
+		s.since = monotonic()
 	}
 	return credit
 }
 
-// starved says whether the host has no credit.
-func (s *stream) starved() bool {
+// silence is how long the host could have sent something and did not. While it
+// has no credit, the silence is the caller's own.
+func (s *stream) silence() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.credit == 0 && !s.ended
+	if s.credit == 0 && !s.ended {
+		return 0
+	}
+	return time.Duration(monotonic() - s.since)
 }
 
 func (s *stream) end() {

@@ -277,7 +277,7 @@ func TestEveryCallHasOneOutcome(t *testing.T) {
 	}, {
 		title:  "their deadlines, of a host that is stopped by a signal",
 		with:   []change{reported},
-		within: 3 * time.Second,
+		within: 5 * time.Second,
 		do: func(c *crowd) {
 			signal(c.t, c.h, syscall.SIGSTOP)
 			until(c.t, c.h, lifecycle.Unresponsive)

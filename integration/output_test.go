@@ -1,3 +1,5 @@
+//go:build linux
+
 package integration
 
 import (
@@ -29,7 +31,9 @@ func TestLastWords(t *testing.T) {
 	}
 	sup := begin(t, supervisor.Spec{Groups: []supervisor.GroupSpec{g}})
 	seen, failed := 0, 0
-	for e := range sup.Events(ctx(t), true) {
+	c, cancel := context.WithTimeout(context.Background(), 4*patience)
+	defer cancel()
+	for e := range sup.Events(c, true) {
 		if e.Kind != "state" {
 			continue
 		}

@@ -113,9 +113,10 @@ func startsLike(how string) change {
 // plays gives the host another role of this program.
 func plays(role string) change { return func(s *supervisor.HostSpec) { s.Env[roleEnv] = role } }
 
-// watched makes a hang visible, and fatal, in a moment.
+// watched makes a hang visible, and fatal, in a moment: one that is longer than
+// a process may have to wait for its turn on a busy machine.
 func watched(s *supervisor.HostSpec) {
-	s.Liveness.After, s.Liveness.KillAfter, s.Liveness.Ping = time.Second, 500*time.Millisecond, 100*time.Millisecond
+	s.Liveness.After, s.Liveness.KillAfter, s.Liveness.Ping = 2*time.Second, 500*time.Millisecond, 200*time.Millisecond
 }
 
 // reported is watched without the kill.

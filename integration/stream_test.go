@@ -1,3 +1,5 @@
+//go:build linux
+
 package integration
 
 import (
@@ -186,12 +188,12 @@ func TestStreamIdle(t *testing.T) {
 	t.Run("a caller that takes its time", func(t *testing.T) {
 		// The host has no credit meanwhile: the silence is the caller's own.
 		items := 0
-		for _, err := range h.Stream(ctx(t), "stream", map[string]int{"n": 300}, supervisor.Timeout(300*time.Millisecond)) {
+		for _, err := range h.Stream(ctx(t), "stream", map[string]int{"n": 300}, supervisor.Timeout(time.Second)) {
 			if err != nil {
 				t.Fatalf("after %d items: %v", items, err)
 			}
 			if items++; items == 100 {
-				pause := time.NewTimer(time.Second)
+				pause := time.NewTimer(3 * time.Second)
 				<-pause.C
 			}
 		}

@@ -233,7 +233,7 @@ var tales = []tale{{
 }, {
 	title: "a hang that ends in time is forgiven",
 	with:  []change{reported},
-	do:    steps{is(lifecycle.Running), call("hang", map[string]int{"ms": 3000})},
+	do:    steps{is(lifecycle.Running), call("hang", map[string]int{"ms": 4000})},
 	want: `starting: configured
 		running: ready
 		unresponsive: no sign of life
