@@ -109,16 +109,26 @@ func weight() (pendingFigures, error) {
 	return pendingFigures{float64(m.HeapAlloc), float64(m.StackInuse), float64(p.RSS)}, err
 }
 
-// quiet returns when this process has stopped computing: all that was asked
-// for is on its way and waits.
+// quiet returns when this process has stopped computing for a while: all that
+// was asked for is on its way and waits. One calm look is not enough, since on
+// a busy machine it may just not have had its turn.
 func quiet() error {
-	const step = 500 * time.Millisecond
+	const (
+		step = 500 * time.Millisecond
+		want = 4 // calm looks in a row
+	)
 	deadline := time.Now().Add(2 * time.Minute)
 	last, err := measure.ReadProcess(0)
-	for err == nil && time.Now().Before(deadline) {
+	for calm := 0; err == nil && time.Now().Before(deadline); {
 		time.Sleep(step)
 		var now measure.Process
-		if now, err = measure.ReadProcess(0); err == nil && now.CPU-last.CPU <= step/20 {
+		if now, err = measure.ReadProcess(0); err != nil {
+			break
+		}
+		if calm++; now.CPU-last.CPU > step/20 {
+			calm = 0
+		}
+		if calm == want {
 			return nil
 		}
 		last = now
