@@ -69,10 +69,14 @@ func (c *conn) send(ctx context.Context, q *Request) error { return c.transmit(c
 func (c *conn) sendNow(q *Request) error { return c.transmit(context.Background(), q, noLimit) }
 
 func (c *conn) transmit(ctx context.Context, q *Request, limit int) error {
+	q.sent.Store(false)
 	alone, err := c.register(q)
 	if err != nil {
 		return err
 	}
+	// The connection may end at any moment from here on, and the request go to
+	// the next life; until this is through with it, it must not.
+	defer q.through()
 	m := &q.message
 	*m = codec.Message{Kind: codec.Request, ID: q.id, Method: q.method, Params: q.params}
 	if c.caps.Has(codec.CapTrace) {

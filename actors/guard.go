@@ -109,7 +109,7 @@ func (a *alarm) cancel() {
 func NewSystem(log hclog.Logger) *actor.ActorSystem {
 	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(slogHandler{log: log})
-	}))
+	}), actor.WithDeadLetterThrottleInterval(time.Millisecond)) // for as long it leaves a goroutine behind
 }
 
 // slogHandler writes slog records to hclog.

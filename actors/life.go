@@ -140,9 +140,8 @@ func (a *Life) spawned(ctx actor.Context, m *spawned) {
 		tell(ctx, a.host, &lifeReady{a.number, a.child.Pid(), nil, "none"})
 		return
 	}
-	if w := a.transport.wire; w != nil {
-		a.transport.wire = nil // the connection's now
-		a.connect(ctx, w)
+	if a.transport.wire != nil {
+		a.connect(ctx)
 		return
 	}
 	self, root := ctx.Self(), ctx.ActorSystem().Root
@@ -151,16 +150,16 @@ func (a *Life) spawned(ctx actor.Context, m *spawned) {
 
 // dialed takes the connection of a host that has come to our socket.
 func (a *Life) dialed(ctx actor.Context) {
-	switch w := a.transport.claim(); {
-	case w == nil:
-	case a.failing != nil || a.exit != nil:
-		w.Close()
-	default:
-		a.connect(ctx, w)
+	if !a.transport.claim() || a.failing != nil || a.exit != nil {
+		return // the end of the life closes it
 	}
+	a.connect(ctx)
 }
 
-func (a *Life) connect(ctx actor.Context, w wire) {
+// connect makes the actor of the connection, which has the transport's wire
+// from then on.
+func (a *Life) connect(ctx actor.Context) {
+	w := a.transport.wire
 	spec := &a.ref.spec
 	session := spec.Protocol.Open(spec.Limits)
 	hello := codec.Hello{Supervisor: "hostsup", Version: a.ref.world.Version, Host: spec.Name, Life: a.number, Init: spec.Init}
@@ -170,11 +169,10 @@ func (a *Life) connect(ctx actor.Context, w wire) {
 	})
 	pid, err := ctx.SpawnNamed(props, "connection")
 	if err != nil {
-		w.Close()
 		a.end(ctx, &Failure{Cause: lifecycle.CauseInternal, Detail: err.Error()})
 		return
 	}
-	a.connection, a.conn = pid, c
+	a.connection, a.conn, a.transport.wire = pid, c, nil
 	tell(ctx, pid, &openConn{})
 }
 
@@ -378,9 +376,9 @@ func (a *Life) answerPending(f *Failure) {
 		case q.settled.Load():
 			continue
 		case q.idempotent && !q.resent && !a.stopping:
-			q.resent = true
-			q.conn.Store(nil)
-			f.Resend = append(f.Resend, q)
+			if q.leave() {
+				f.Resend = append(f.Resend, q)
+			}
 			continue
 		}
 		if q.settle(nil, err) {

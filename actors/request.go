@@ -43,6 +43,8 @@ type Request struct {
 	life     atomic.Uint64 // the life it was written to last
 	conn     atomic.Pointer[conn]
 	settled  atomic.Bool
+	sent     atomic.Bool // whoever wrote it is through with it
+	orphan   atomic.Bool // its life ended before that; the writer takes it to the next
 	timer    *time.Timer
 	deadline time.Duration
 	due      int64 // this and the next three belong to ref.deadlines
@@ -94,6 +96,33 @@ func (q *Request) address() *actor.PID {
 		}
 	})
 	return q.pid
+}
+
+// leave takes an idempotent request from a life that has ended. false: whoever
+// is still writing it takes it to the next life.
+func (q *Request) leave() bool {
+	if !q.sent.Load() {
+		q.orphan.Store(true)
+		if !q.sent.Load() || !q.orphan.CompareAndSwap(true, false) {
+			return false
+		}
+	}
+	q.resent = true
+	q.conn.Store(nil)
+	return true
+}
+
+// through tells that the writer of a request will not touch it any more.
+func (q *Request) through() {
+	q.sent.Store(true)
+	if !q.orphan.CompareAndSwap(true, false) {
+		return
+	}
+	q.resent = true
+	q.conn.Store(nil)
+	if !q.ref.hand(q) {
+		q.settle(nil, q.ref.goneError())
+	}
 }
 
 // arm lets the deadline run, once everything else about the request is set.

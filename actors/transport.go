@@ -173,13 +173,16 @@ func (t *transport) letIn(c *net.UnixConn, err error) bool {
 	return true
 }
 
-// claim hands over the connection of the host, nil if there is none.
-func (t *transport) claim() wire {
+// claim makes the connection of the host that has come the transport's own;
+// false: there is none.
+func (t *transport) claim() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w := t.guest
-	t.guest = nil
-	return w
+	if t.guest == nil {
+		return false
+	}
+	t.wire, t.guest = t.guest, nil
+	return true
 }
 
 // verify checks who is at the other end and that it knows the token.
@@ -216,10 +219,6 @@ func (t *transport) close() {
 		o.file.Close()
 	}
 	t.childs, t.outputs = nil, nil
-	if t.wire != nil {
-		t.wire.Close()
-		t.wire = nil
-	}
 	if t.listener != nil {
 		t.mu.Lock()
 		t.shut = true
@@ -229,9 +228,11 @@ func (t *transport) close() {
 		t.mu.Unlock()
 		t.listener.Close()
 		t.accepts.Wait()
-		if w := t.claim(); w != nil {
-			w.Close()
-		}
+		t.claim()
+	}
+	if t.wire != nil {
+		t.wire.Close()
+		t.wire = nil
 	}
 	if t.dir != "" {
 		_ = os.RemoveAll(t.dir) // a folder of the temporary ones; nothing depends on it
