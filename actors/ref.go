@@ -399,58 +399,6 @@ func downError(host string, state lifecycle.State, reason string, last *ExitInfo
 	return e
 }
 
-// Stream asks for a streamed result and yields its items as they come. A host
-// without streams answers one value, which is yielded as the only item. An
-// error ends the sequence; leaving the loop cancels the call. The host is let
-// send a bounded number of items ahead of the loop's body. The time-out bounds
-// the silence between two items, not the whole stream.
-func (r *Ref) Stream(ctx context.Context, method string, in any, opts ...CallOption) iter.Seq2[codec.Raw, error] {
-	return func(yield func(codec.Raw, error) bool) {
-		q, err := r.open(ctx, method, in, true, opts)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		defer q.cancel(&CallError{r.spec.Name, method, ErrCancelled, "", nil})
-		some := false
-		for {
-			items, ended := q.stream.take()
-			for _, item := range items {
-				some = true
-				if !yield(item, nil) {
-					return
-				}
-			}
-			if credit := q.stream.grant(); credit > 0 {
-				if c := q.conn.Load(); c != nil {
-					c.giveCredit(q, credit)
-				}
-			}
-			if ended && len(items) == 0 {
-				break
-			}
-			if len(items) > 0 {
-				continue
-			}
-			select {
-			case <-q.stream.changed:
-			case <-ctx.Done():
-				q.cancel(q.ctxError(ctx))
-			}
-		}
-		<-q.done
-		switch {
-		case q.err != nil:
-			yield(nil, q.err)
-		case !some && !isNil(q.result):
-			yield(q.result, nil)
-		}
-	}
-}
-
-// isNil says whether a result is the encoding's nil: nothing to yield.
-func isNil(raw codec.Raw) bool { return len(raw) == 0 || len(raw) == 1 && raw[0] == 0xc0 }
-
 // Tail returns the last n lines of the host's output, oldest first.
 func (r *Ref) Tail(n int) []capture.Line { return r.log.Tail(n) }
 

@@ -1,0 +1,76 @@
+package lifecycle
+
+// GroupEvent is what happened in a group. The types below are all there are.
+type GroupEvent interface{ groupEvent() }
+
+// Boot starts what is not lazy, with all it depends on.
+type Boot struct{}
+
+// Shutdown stops all, dependents before what they depend on. Nothing is
+// started any more.
+type Shutdown struct{}
+
+// Want asks for a host to run, with all it depends on.
+type Want struct {
+	Name string
+	By   By
+}
+
+// Unwant tells that a host was stopped on purpose.
+type Unwant struct{ Name string }
+
+// Changed tells the state of a host, after each change and once in answer to
+// each command (which may have changed nothing).
+type Changed struct {
+	Name   string
+	To     State
+	By     By   // who asked, for stopped
+	Answer bool // this answers a command; changes were told before
+}
+
+// Join adds a member; Leave removes one that is at rest.
+type (
+	Join  struct{ Member Member }
+	Leave struct{ Name string }
+)
+
+func (Boot) groupEvent()     {}
+func (Shutdown) groupEvent() {}
+func (Want) groupEvent()     {}
+func (Unwant) groupEvent()   {}
+func (Changed) groupEvent()  {}
+func (Join) groupEvent()     {}
+func (Leave) groupEvent()    {}
+
+// GroupEffect is what the caller has to do. The types below are all there are.
+type GroupEffect interface{ groupEffect() }
+
+// StartHost, StopHost, ReleaseHost and FailHost are events for a host:
+// [Start], [Stop], [Release], [DependencyFailed].
+type (
+	StartHost struct {
+		Name string
+		By   By
+	}
+	StopHost struct {
+		Name   string
+		By     By
+		Reason string
+		Back   bool // it is to be started again when its group is ready
+	}
+	ReleaseHost struct{ Name string }
+	FailHost    struct{ Name, Dependency string }
+)
+
+// Escalate tells that a host has given up and what it meant for the group.
+type Escalate struct{ Name string }
+
+// AtRestAll tells that a shutdown is complete.
+type AtRestAll struct{}
+
+func (StartHost) groupEffect()   {}
+func (StopHost) groupEffect()    {}
+func (ReleaseHost) groupEffect() {}
+func (FailHost) groupEffect()    {}
+func (Escalate) groupEffect()    {}
+func (AtRestAll) groupEffect()   {}
