@@ -36,8 +36,8 @@ func (a *Process) Receive(ctx actor.Context) {
 		a.kill()
 	case *exited:
 		a.gone = true
+		a.kill() // what it left behind
 		tell(ctx, ctx.Parent(), m)
-		a.kill() // what it left behind, beside the way to the next start
 	case *actor.Stopping:
 		// The way out for a tree that is torn down as it stands. In the
 		// ordinary ways the process is gone before its actor.
