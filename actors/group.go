@@ -113,13 +113,13 @@ func (g *Group) step(ctx actor.Context, ev lifecycle.GroupEvent) {
 	for _, e := range effects {
 		switch e := e.(type) {
 		case lifecycle.StartHost:
-			tell(ctx, g.hosts[e.Name], &startHost{e.By})
+			g.order(ctx, e.Name, &startHost{e.By})
 		case lifecycle.StopHost:
-			tell(ctx, g.hosts[e.Name], &stopHost{e.By, e.Reason, e.Back})
+			g.order(ctx, e.Name, &stopHost{e.By, e.Reason, e.Back})
 		case lifecycle.ReleaseHost:
-			tell(ctx, g.hosts[e.Name], &releaseHost{})
+			g.order(ctx, e.Name, &releaseHost{})
 		case lifecycle.FailHost:
-			tell(ctx, g.hosts[e.Name], &failHost{e.Dependency})
+			g.order(ctx, e.Name, &failHost{e.Dependency})
 		case lifecycle.Escalate:
 			name := g.name
 			g.world.Journal.Write(Event{Kind: KindEscalated, Group: &name, Reason: fmt.Sprintf("host %s has failed", e.Name)})
@@ -130,6 +130,16 @@ func (g *Group) step(ctx actor.Context, ev lifecycle.GroupEvent) {
 			}
 		}
 	}
+}
+
+// order sends a command to a host. One whose actor was lost to a defect answers
+// by way of ourselves, so that nobody waits for it.
+func (g *Group) order(ctx actor.Context, host string, command any) {
+	if pid := g.hosts[host]; pid != nil {
+		tell(ctx, pid, command)
+		return
+	}
+	tell(ctx, ctx.Self(), &hostChanged{name: host, to: lifecycle.Failed, answer: true})
 }
 
 func (g *Group) add(ctx actor.Context, m *addToGroup) {
@@ -191,7 +201,7 @@ func (g *Group) terminated(ctx actor.Context, who *actor.PID) {
 		}
 		// A host's actor never ends by itself while the tree stands: a defect.
 		g.log.Error("defect: the actor of a host ended", "host", name)
-		g.step(ctx, lifecycle.Changed{Name: name, To: lifecycle.Failed})
+		g.step(ctx, lifecycle.Changed{Name: name, To: lifecycle.Failed, Lost: true})
 		tell(ctx, ctx.Parent(), &escalated{g.name, name, "its actor ended"})
 		return
 	}

@@ -15,6 +15,8 @@ import (
 // whole tree:
 //
 //   - a nil message makes a mailbox spin for ever: tell refuses it;
+//   - an actor without a parent of ours is restarted when it fails, and its
+//     hosts would be gone: guardRoot lets nothing out;
 //   - a panic in Stopping or Stopped turns a stop into a restart or blocks the
 //     parent for ever: guarded recovers there;
 //   - ReceiveTimeout and Future race inside the library: clocks use
@@ -37,28 +39,41 @@ func tell(to interface{ Send(*actor.PID, any) }, pid *actor.PID, message any) {
 }
 
 // guarded wraps an actor so that a panic while it stops is logged instead of
-// bringing it back to life. Panics elsewhere are left to the strategy.
+// bringing it back to life. Panics elsewhere are left to the strategy of its
+// parent, or with alone, which is for the root of a tree, are logged, too: who
+// is above the root, and what it would do, is not ours to know.
 type guarded struct {
 	actor.Actor
-	log hclog.Logger
+	log   hclog.Logger
+	alone bool
 }
 
 // guard makes props for an actor; log gets what goes wrong while stopping.
 func guard(log hclog.Logger, make func() actor.Actor, opts ...actor.PropsOption) *actor.Props {
-	return actor.PropsFromProducer(func() actor.Actor { return &guarded{make(), log} }, opts...)
+	return actor.PropsFromProducer(func() actor.Actor { return &guarded{make(), log, false} }, opts...)
+}
+
+// guardRoot is guard for the root of a tree.
+func guardRoot(log hclog.Logger, make func() actor.Actor, opts ...actor.PropsOption) *actor.Props {
+	return actor.PropsFromProducer(func() actor.Actor { return &guarded{make(), log, true} }, opts...)
 }
 
 // Receive hands the message on.
 func (g *guarded) Receive(ctx actor.Context) {
+	contain := g.alone
 	switch ctx.Message().(type) {
 	case *actor.Stopping, *actor.Stopped:
-		defer func() {
-			if r := recover(); r != nil {
-				g.log.Error("defect: panic while an actor stops", "actor", ctx.Self().Id, "panic", r, "stack", string(debug.Stack()))
-			}
-		}()
+		contain = true
 	case *actor.Restarting:
 		return
+	}
+	if contain {
+		defer func() {
+			if r := recover(); r != nil {
+				g.log.Error("defect: panic in an actor that must not fail", "actor", ctx.Self().Id,
+					"message", fmt.Sprintf("%T", ctx.Message()), "panic", r, "stack", string(debug.Stack()))
+			}
+		}()
 	}
 	g.Actor.Receive(ctx)
 }

@@ -41,7 +41,7 @@ type groupEntry struct {
 // that the tree has ended. Both are called on the actor's goroutine and may be
 // nil.
 func NewRoot(w *World, specs []GroupSpec, onFailed func(group, host, reason string), onEnd func()) *actor.Props {
-	return guard(w.Log, func() actor.Actor {
+	return guardRoot(w.Log, func() actor.Actor {
 		return &Supervisor{
 			log: w.Log, world: w, specs: specs, eager: make(map[string]bool), resting: make(map[string]bool),
 			onFailed: onFailed, onEnd: onEnd,

@@ -319,6 +319,9 @@ func (s *groupStep) changed(ev Changed) {
 		return
 	}
 	m.state, m.asked, m.hopes = ev.To, false, false
+	if ev.Lost {
+		m.inFlight = 0
+	}
 	switch ev.To {
 	case Stopped:
 		s.drained(m)

@@ -26,6 +26,7 @@ type Changed struct {
 	To     State
 	By     By   // who asked, for stopped
 	Answer bool // this answers a command; changes were told before
+	Lost   bool // its actor is gone; what it was told is not answered
 }
 
 // Join adds a member; Leave removes one that is at rest.

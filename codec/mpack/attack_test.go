@@ -2,11 +2,13 @@ package mpack_test
 
 import (
 	"bytes"
+	"errors"
 	"runtime"
 	"testing"
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/mpack"
 )
 
 // allocated runs f and returns the bytes that it set aside.
@@ -111,5 +113,20 @@ func TestLargeValues(t *testing.T) {
 	got = allocated(func() { err = enc.Unmarshal(bin, &v) })
 	if err == nil && got > 2*uint64(len(bin)) {
 		t.Errorf("a bin of 32 MiB: %d bytes set aside", got)
+	}
+}
+
+// The library decodes the second value of a repeated key into the first, which
+// panics where that is a plain number.
+func TestRepeatedKey(t *testing.T) {
+	var out struct {
+		A any `json:"a"`
+		M int `json:"m"`
+	}
+	if err := enc.Unmarshal(codec.Raw("\x82\xa1a\x01\xa1a\x02"), &out); !errors.Is(err, mpack.ErrUndecodable) {
+		t.Errorf("into an any: %v", err)
+	}
+	if err := enc.Unmarshal(codec.Raw("\x82\xa1m\x01\xa1m\x02"), &out); err != nil || out.M != 2 {
+		t.Errorf("into an int: %v, %d", err, out.M)
 	}
 }

@@ -20,6 +20,11 @@ const maxDecoded = 256 << 20
 // decoded into: it is no pointer, or a nil one.
 var ErrTarget = errors.New("decode target is not a pointer")
 
+// ErrUndecodable means that decoding a well-formed value into its target
+// panicked, in the library or in a decoding method of the target's type. The
+// library does that for a map that names a field of type any twice.
+var ErrUndecodable = errors.New("value cannot be decoded")
+
 // Encoding is MessagePack as a [codec.Encoding]; see the package's doc for
 // how Go values map onto it. The zero value is ready and safe for concurrent
 // use.
@@ -119,7 +124,7 @@ func (Encoding) Unmarshal(raw codec.Raw, out any) error {
 	}
 	d := decoders.Get().(*decoder)
 	d.reset(raw, c.exts > 0)
-	if err := d.dec.Decode(out); err != nil {
+	if err := d.decode(out); err != nil {
 		// The library may keep recording into its buffer after an error, so
 		// this decoder is not used again.
 		return fmt.Errorf("decode into %T: %w", out, err)
@@ -185,6 +190,15 @@ var decoders = sync.Pool{New: func() any {
 	d.dec.SetCustomStructTag("json")
 	return d
 }}
+
+func (d *decoder) decode(out any) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrUndecodable, r)
+		}
+	}()
+	return d.dec.Decode(out)
+}
 
 func (d *decoder) reset(raw []byte, exts bool) {
 	d.src = source{b: raw, guard: exts}
