@@ -3,6 +3,8 @@ package sandbox
 import (
 	"os"
 	"time"
+
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // Kill names the way in which a whole process tree is ended, also when the
@@ -25,6 +27,13 @@ type Command struct {
 	Env   []string   // "K=V"; the whole environment, nothing is added
 	Dir   string     // "" means the supervisor's own
 	Files []*os.File // become fd 0, 1, 2, 3 …; nil entries, and a missing 0, 1 or 2, are /dev/null. The caller closes its copies after Start.
+
+	// Policy confines the process and everything it starts; nil does not. A
+	// policy that cannot be enforced here as strictly as it demands makes Start
+	// fail; nothing is ever enforced more weakly in silence.
+	Policy *policy.Policy
+	// Limits bound what the process and everything it starts may use up.
+	Limits policy.Limits
 
 	// Ended, when not nil, is called once right after Done is closed, on a
 	// goroutine of the Launcher's: it must not wait. It saves its user a
