@@ -55,19 +55,15 @@ func openTransport(spec *HostSpec, cmd *sandbox.Command) (t *transport, err erro
 			t.close()
 		}
 	}()
-	pipe := func() (r, w *os.File, err error) {
-		r, w, err = os.Pipe()
-		return r, w, err
-	}
 	files := make([]*os.File, 3, 4)
 	kind := spec.transport()
 	if spec.Protocol != nil && kind == TransportStdio {
-		r, childOut, err := pipe()
+		r, childOut, err := sys.ChildPipe(true)
 		if err != nil {
 			return t, err
 		}
 		t.childs = append(t.childs, childOut)
-		childIn, w, err := pipe()
+		w, childIn, err := sys.ChildPipe(false)
 		if err != nil {
 			r.Close()
 			return t, err
@@ -76,7 +72,7 @@ func openTransport(spec *HostSpec, cmd *sandbox.Command) (t *transport, err erro
 		files[0], files[1] = childIn, childOut
 		t.wire = newPipeWire(r, w)
 	} else {
-		r, childOut, err := pipe()
+		r, childOut, err := sys.ChildPipe(true)
 		if err != nil {
 			return t, err
 		}
@@ -84,7 +80,7 @@ func openTransport(spec *HostSpec, cmd *sandbox.Command) (t *transport, err erro
 		t.childs = append(t.childs, childOut)
 		t.outputs = append(t.outputs, output{r, capture.Stdout})
 	}
-	r, childErr, err := pipe()
+	r, childErr, err := sys.ChildPipe(true)
 	if err != nil {
 		return t, err
 	}

@@ -9,7 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -30,7 +30,10 @@ type cgroups struct {
 	// the two.
 	dir    int
 	keeper *keeper
-	twins  atomic.Uint64 // numbers given to names that were taken
+	plots  atomic.Uint64 // how many cgroups have been numbered
+
+	spare  chan plot     // one made in advance, off the way of a start
+	refill chan struct{} // one token: the spare is taken
 
 	mu    sync.Mutex
 	dead  []grave
@@ -39,13 +42,22 @@ type cgroups struct {
 	ended chan struct{}
 }
 
+// plot is an open cgroup without a process.
+type plot struct {
+	folder string
+	dir    int
+}
+
 // newCgroups makes the Launcher's folder. The error says what is missing.
 func newCgroups(b *base) (*cgroups, error) {
 	parent, err := sys.OwnCgroup()
 	if err != nil {
 		return nil, err
 	}
-	c := &cgroups{base: b, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{})}
+	c := &cgroups{
+		base: b, spare: make(chan plot, 1), refill: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
+	}
 	if c.path, c.dir, err = ownFolder(parent); err != nil {
 		return nil, err
 	}
@@ -108,55 +120,73 @@ func (c *cgroups) probe() error {
 }
 
 func (c *cgroups) start(cmd *Command, files []int) (*Child, error) {
-	folder, err := c.makeFolder(cmd.Name)
+	p, err := c.plot()
 	if err != nil {
 		return nil, &StartError{Name: cmd.Name, Step: StepTree, Path: c.path, Err: err}
 	}
-	dir, err := sys.OpenDirAt(c.dir, folder)
-	if err == nil {
-		var child *Child
-		child, err = c.startDirect(cmd, sys.Process{Files: files, Cgroup: dir}, &direct{folder: folder, cg: c})
-		sys.Close(dir)
-		if err == nil {
-			return child, nil
-		}
+	child, err := c.startDirect(cmd, sys.Process{Files: files, Cgroup: p.dir}, &direct{folder: p.folder, cg: c})
+	sys.Close(p.dir)
+	select {
+	case c.refill <- struct{}{}:
+	default:
 	}
-	_ = sys.RemoveCgroup(c.dir, folder)
+	if err == nil {
+		return child, nil
+	}
+	_ = sys.RemoveCgroup(c.dir, p.folder)
 	switch err {
 	case syscall.ENODEV, syscall.EBUSY, syscall.EOPNOTSUPP: // execve says none of these
-		err = &StartError{Name: cmd.Name, Step: StepTree, Path: c.path + "/" + folder, Err: err}
+		err = &StartError{Name: cmd.Name, Step: StepTree, Path: c.path + "/" + p.folder, Err: err}
 	}
 	return nil, err
 }
 
-// makeFolder makes a cgroup named after the life; the name of one that is
-// still being removed, or of a file of the kernel's, gets a number.
-func (c *cgroups) makeFolder(name string) (string, error) {
-	name = folderName(name)
-	folder := name
-	for {
-		err := sys.MakeCgroup(c.dir, folder)
-		if !errors.Is(err, fs.ErrExist) {
-			return folder, err
-		}
-		folder = fmt.Sprintf("%s~%d", name, c.twins.Add(1))
+// plot takes the spare cgroup, or makes one.
+func (c *cgroups) plot() (plot, error) {
+	select {
+	case p := <-c.spare:
+		return p, nil
+	default:
+		return c.newPlot()
 	}
 }
 
-func folderName(name string) string {
-	name = strings.Map(func(r rune) rune {
-		if r == '/' || r < ' ' || r == 0x7f {
-			return '_'
-		}
-		return r
-	}, name)
-	if len(name) > 200 {
-		name = strings.ToValidUTF8(name[:200], "")
+// newPlot makes a cgroup and opens it. Its name is a number: whose it will be
+// is not known yet, and a cgroup cannot be renamed.
+func (c *cgroups) newPlot() (plot, error) {
+	folder := "life-" + strconv.FormatUint(c.plots.Add(1), 10)
+	if err := sys.MakeCgroup(c.dir, folder); err != nil {
+		return plot{}, err
 	}
-	if strings.Trim(name, ".") == "" {
-		name = "life" + name
+	dir, err := sys.OpenDirAt(c.dir, folder)
+	if err != nil {
+		_ = sys.RemoveCgroup(c.dir, folder)
+		return plot{}, err
 	}
-	return name
+	return plot{folder, dir}, nil
+}
+
+// prepare makes the spare cgroup when there is none. An error is not told:
+// the start that would have used it makes its own, and tells.
+func (c *cgroups) prepare() {
+	if len(c.spare) > 0 {
+		return
+	}
+	p, err := c.newPlot()
+	if err != nil {
+		return
+	}
+	c.spare <- p // only the janitor fills it
+}
+
+// discard removes the spare cgroup.
+func (c *cgroups) discard() {
+	select {
+	case p := <-c.spare:
+		sys.Close(p.dir)
+		_ = sys.RemoveCgroup(c.dir, p.folder)
+	default:
+	}
 }
 
 func (c *cgroups) trouble() []string { return c.keeper.trouble() }

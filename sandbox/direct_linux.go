@@ -75,9 +75,8 @@ type direct struct {
 	folder string   // its cgroup, below cgroups.dir
 	cg     *cgroups // nil: none
 
-	mu      sync.Mutex
-	over    bool // there is nothing left to kill
-	removed bool // the cgroup is gone, too
+	mu   sync.Mutex
+	over bool // there is nothing left to kill
 }
 
 // startDirect spawns cmd and hands it to its goroutine.
@@ -117,9 +116,8 @@ func (d *direct) run() {
 		_, _ = d.wait(true)
 	}
 	d.file.Close()
-	removed := d.removed
 	d.mu.Unlock()
-	if d.cg != nil && !removed {
+	if d.cg != nil {
 		d.cg.bury(d.folder, d.child)
 		return
 	}
@@ -145,10 +143,10 @@ func (d *direct) kill() error {
 	}
 	select {
 	case <-d.child.done:
-		// Mostly it has left nothing behind, and then the folder can go at once:
-		// half the price of a kill, on the way to the next start.
-		if sys.RemoveEmptyCgroup(d.cg.dir, d.folder) == nil {
-			d.over, d.removed = true, true
+		// Mostly it has left nothing behind, which costs less to find out than
+		// a kill, on the way to the next start.
+		if populated, err := sys.CgroupPopulated(d.cg.dir, d.folder); err == nil && !populated {
+			d.over = true
 			return nil
 		}
 	default:

@@ -28,29 +28,41 @@ func (c *cgroups) bury(folder string, child *Child) {
 	}
 }
 
-// janitor removes cgroups as their last processes go, which takes a moment
-// after SIGKILL. It sleeps for good when there are none.
+// janitor removes cgroups once their last processes are gone, and keeps a
+// spare one ready. It sleeps for good when there is neither to do. It lets a
+// moment pass before it removes what it was told of: the kernel gives its lock
+// on all cgroups to one at a time, and a start may be on its way.
 //
 // Where others had folders in parent, it looks a second time after a moment:
 // one whose owner and keeper were killed just before we came may not have lost
 // its lock yet.
 func (c *cgroups) janitor(parent string) {
 	defer close(c.ended)
+	defer c.discard()
+	c.prepare()
 	var again <-chan time.Time
 	if parent != "" {
 		t := time.NewTimer(time.Second)
 		defer t.Stop()
 		again = t.C
 	}
-	const first, longest = time.Millisecond, 100 * time.Millisecond
+	const first, longest = 4 * time.Millisecond, 100 * time.Millisecond
 	delay := first
-	retry := time.NewTimer(0)
+	retry, armed := time.NewTimer(first), true
 	defer retry.Stop()
 	for {
 		select {
 		case <-c.wake:
-			delay = first
+			if delay = first; !armed {
+				retry.Reset(first)
+				armed = true
+			}
+			continue
+		case <-c.refill:
+			c.prepare()
+			continue
 		case <-retry.C:
+			armed = false
 		case <-again:
 			sweepStale(parent, filepath.Base(c.path))
 			continue
@@ -59,6 +71,7 @@ func (c *cgroups) janitor(parent string) {
 		}
 		if c.clean() > 0 {
 			retry.Reset(delay)
+			armed = true
 			delay = min(2*delay, longest)
 		}
 	}

@@ -90,10 +90,20 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// RemoveEmptyCgroup removes the cgroup name below the open folder dir if it has
-// neither processes nor cgroups below it, and says EBUSY otherwise, quickly.
-func RemoveEmptyCgroup(dir int, name string) error {
-	return ignoreGone(unix.Unlinkat(dir, name, unix.AT_REMOVEDIR))
+// CgroupPopulated tells whether there is a process in the cgroup name below
+// the open folder dir, or in one below that. One that is gone has none.
+func CgroupPopulated(dir int, name string) (bool, error) {
+	fd, err := unix.Openat(dir, name+"/cgroup.events", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false, ignoreGone(err)
+	}
+	var b [128]byte // "populated 0\nfrozen 0\n"
+	n, err := unix.Read(fd, b[:])
+	_ = unix.Close(fd)
+	if err != nil {
+		return false, ignoreGone(err)
+	}
+	return !bytes.HasPrefix(b[:n], []byte("populated 0")), nil
 }
 
 // RemoveCgroup removes the cgroup name below the open folder dir, with what
