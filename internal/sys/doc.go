@@ -3,17 +3,19 @@
 // settled here.
 //
 // What it holds: starting a process with a session, a cgroup or namespaces of
-// its own; pidfds and waiting on them; cgroup v2 folders; prctl; socket pairs,
-// passed descriptors and peer credentials; pipes of a chosen size; figures
-// from /proc; names of signals.
+// its own; pidfds and waiting on them; watching many descriptors with one
+// goroutine; cgroup v2 folders; prctl; socket pairs, passed descriptors and
+// peer credentials; pipes of a chosen size; figures from /proc; names of
+// signals.
 //
 // # Order and concurrency
 //
 // Every function is a thin, stateless wrapper and safe for concurrent use as
 // far as its descriptors are. Functions named after the calling thread
 // (SetParentDeath, DropCapabilities) are only meaningful on a goroutine that is
-// locked to its thread. Nothing here starts a goroutine or waits longer than
-// the system call it is named after.
+// locked to its thread. Nothing here waits longer than the system call it is
+// named after, and nothing but a [Watch] starts a goroutine: one for all of
+// them, which ends with the last.
 //
 // # What it never does
 //

@@ -1,0 +1,150 @@
+//go:build !hostsup_posix
+
+package sys
+
+import (
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Waiter is told when its descriptor is ready.
+type Waiter interface {
+	// Ready is called when the descriptor can be read or has its end, once for
+	// each time it was armed. It runs on the goroutine that all watches share
+	// and must not wait.
+	Ready()
+}
+
+// Watch is a descriptor whose readiness is awaited without a goroutine: one
+// serves all watches of this process. It is there as long as there is a watch.
+// The zero value watches nothing.
+type Watch struct {
+	id uint64
+	fd int
+}
+
+// NewWatch arms a watch of fd, which should be non-blocking and must stay open
+// until Close. Ready may be called before NewWatch has returned. Errors: EPERM
+// for what cannot be polled (files, folders); EEXIST for a descriptor that is
+// watched already; ENOSPC and ENOMEM, ENFILE and EMFILE.
+func NewWatch(fd int, w Waiter) (Watch, error) { return shared.add(fd, w) }
+
+// Arm asks for one more call of Ready. It is for after such a call, and comes
+// at once if the descriptor is ready already.
+func (w Watch) Arm() error { return shared.control(unix.EPOLL_CTL_MOD, w) }
+
+// Close ends the watch; the descriptor stays open. A call of Ready may be under
+// way, or just about to begin; after that there is none. Arm must not be called
+// any more.
+func (w Watch) Close() {
+	if w.id != 0 {
+		shared.remove(w)
+	}
+}
+
+// shared is the one poller. It belongs to its watches: the first one starts
+// it, the last one ends it.
+var shared poller
+
+// poller has an epoll set whose own descriptor is in the runtime's poller, so
+// that not even its goroutine takes a thread while it waits.
+type poller struct {
+	mu      sync.Mutex
+	set     *os.File // nil while there is no watch
+	fd      int      // of set
+	waiters map[uint64]Waiter
+	last    uint64 // ids are never used twice: what is late finds nobody
+}
+
+func (p *poller) add(fd int, waiter Waiter) (Watch, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.set == nil {
+		if err := p.start(); err != nil {
+			return Watch{}, err
+		}
+	}
+	p.last++
+	w := Watch{p.last, fd}
+	p.waiters[w.id] = waiter
+	if err := p.control(unix.EPOLL_CTL_ADD, w); err != nil {
+		p.forget(w)
+		return Watch{}, err
+	}
+	return w, nil
+}
+
+// control needs no lock: while there is a watch, the set is open.
+func (p *poller) control(op int, w Watch) error {
+	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLONESHOT, Fd: int32(w.id), Pad: int32(w.id >> 32)}
+	return unix.EpollCtl(p.fd, op, w.fd, &ev)
+}
+
+func (p *poller) remove(w Watch) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiters[w.id] == nil {
+		return
+	}
+	_ = p.control(unix.EPOLL_CTL_DEL, w)
+	p.forget(w)
+}
+
+// forget takes a watch off the book. The caller holds mu.
+func (p *poller) forget(w Watch) {
+	delete(p.waiters, w.id)
+	if len(p.waiters) == 0 {
+		p.set.Close() // its goroutine ends
+		p.set, p.waiters = nil, nil
+	}
+}
+
+// start makes the set. The caller holds mu.
+func (p *poller) start() error {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	set, err := NewFile(fd, "epoll")
+	if err != nil {
+		Close(fd)
+		return err
+	}
+	raw, err := set.SyscallConn()
+	if err != nil {
+		set.Close()
+		return err
+	}
+	p.set, p.fd, p.waiters = set, fd, make(map[uint64]Waiter)
+	go p.run(raw)
+	return nil
+}
+
+func (p *poller) run(raw syscall.RawConn) {
+	var events [64]unix.EpollEvent
+	for {
+		n := 0
+		err := raw.Read(func(fd uintptr) bool {
+			for {
+				var err error
+				if n, err = unix.EpollWait(int(fd), events[:], 0); err != unix.EINTR {
+					return err != nil || n > 0
+				}
+			}
+		})
+		if err != nil {
+			return // closed
+		}
+		for _, ev := range events[:max(n, 0)] {
+			p.mu.Lock()
+			w := p.waiters[uint64(uint32(ev.Fd))|uint64(uint32(ev.Pad))<<32]
+			p.mu.Unlock()
+			if w != nil {
+				w.Ready()
+			}
+		}
+	}
+}
