@@ -36,16 +36,18 @@ type groupEntry struct {
 	pid      *actor.PID
 }
 
-// NewRoot returns the props of the root of a tree. specs must be valid (see
-// package supervisor); onFailed is told of every host that gives up, onEnd
+// NewRoot returns the props of the root of a tree, to be spawned once. specs
+// must be valid (see package supervisor); onFailed is told of every host that gives up, onEnd
 // that the tree has ended. Both are called on the actor's goroutine and may be
 // nil.
 func NewRoot(w *World, specs []GroupSpec, onFailed func(group, host, reason string), onEnd func()) *actor.Props {
 	return guardRoot(w.Log, func() actor.Actor {
-		return &Supervisor{
+		s := &Supervisor{
 			log: w.Log, world: w, specs: specs, eager: make(map[string]bool), resting: make(map[string]bool),
 			onFailed: onFailed, onEnd: onEnd,
 		}
+		specs = nil // each host has its own; the props live as long as the tree
+		return s
 	}, actor.WithSupervisor(w.Strategies.Root))
 }
 

@@ -61,7 +61,7 @@ func WithNotifications(f func(Notification)) Option { return func(o *options) { 
 // Supervisor is a running tree. Safe for concurrent use.
 type Supervisor struct {
 	world   *actors.World
-	spec    Spec
+	spec    Spec // without the groups
 	root    *actor.PID
 	started time.Time
 
@@ -124,7 +124,7 @@ func Props(system *actor.ActorSystem, spec Spec, opts ...Option) (*actor.Props, 
 type tree struct {
 	sup     *Supervisor
 	world   *actors.World
-	spec    Spec
+	groups  []GroupSpec   // until there are props
 	spawned chan struct{} // closed once sup.root may be used
 }
 
@@ -159,17 +159,21 @@ func newTree(spec Spec, opts []Option) (*tree, error) {
 	if err != nil {
 		return nil, errors.Join(err, launcher.Close())
 	}
-	s := &Supervisor{world: w, spec: spec, started: time.Now(), done: make(chan struct{})}
-	return &tree{s, w, spec, make(chan struct{})}, nil
+	t := &tree{world: w, groups: spec.Groups, spawned: make(chan struct{})}
+	spec.Groups = nil // the hosts have their own copies; these would only take memory
+	t.sup = &Supervisor{world: w, spec: spec, started: time.Now(), done: make(chan struct{})}
+	return t, nil
 }
 
 // props are those of the root actor; they are to be spawned once.
 func (t *tree) props() *actor.Props {
-	return actors.NewRoot(t.world, t.spec.Groups, t.onFailed, t.close)
+	groups := t.groups
+	t.groups = nil
+	return actors.NewRoot(t.world, groups, t.onFailed, t.close)
 }
 
 func (t *tree) onFailed(group, host, reason string) {
-	if t.spec.OnFailed != Exit {
+	if t.sup.spec.OnFailed != Exit {
 		return
 	}
 	t.sup.mu.Lock()
