@@ -1,0 +1,63 @@
+package denial
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Kind is what was tried.
+type Kind string
+
+// What can be tried.
+const (
+	Stat    Kind = "stat"    // look at a file's metadata, or whether it is there
+	Read    Kind = "read"    // open a file or list a folder
+	Write   Kind = "write"   // open for writing, make, remove, rename, change
+	Exec    Kind = "exec"    // run a program, or map a library
+	Device  Kind = "device"  // open a device file
+	Connect Kind = "connect" // reach an address: "tcp 1.2.3.4:443", "udp …", "unix /path", "unix @name", or host:port from the proxy
+	Bind    Kind = "bind"    // listen at an address
+	Process Kind = "process" // signal or trace another process
+	Syscall Kind = "syscall" // a system call that the filter refuses
+	Limit   Kind = "limit"   // a limit was reached: "memory", "tasks", "files", …
+)
+
+// Source says who reported it.
+type Source string
+
+// The sources.
+const (
+	Landlock Source = "landlock" // the kernel's audit record of a Landlock domain
+	Seccomp  Source = "seccomp"  // the system call filter: an audit record, or the observer
+	Proxy    Source = "proxy"    // the network proxy
+	Cgroup   Source = "cgroup"   // a limit's event counter
+)
+
+// Denial is something that was refused, or tried and outside of the policy, as
+// often as Count says.
+type Denial struct {
+	Kind    Kind      `json:"kind"`
+	Path    string    `json:"path"`              // a path, an address, the name of a call or of a limit, by Kind
+	Field   string    `json:"field,omitempty"`   // the policy's field that would allow it ("read", "limits.memory"); "" when none would
+	Suggest string    `json:"suggest,omitempty"` // the line of policy that would allow it; "" when none would
+	Detail  string    `json:"detail,omitempty"`  // what the source said: "fs.write_file", "resolves to 10.0.0.5 (private)"
+	Source  Source    `json:"source"`
+	Hint    bool      `json:"hint,omitempty"` // seen by the observer: true at the moment of the call, as far as the process let it be
+	Count   uint64    `json:"count"`
+	First   time.Time `json:"first"`
+	Last    time.Time `json:"last"`
+}
+
+// String is one line for a person: `read /etc/shadow (3 times): read = ["/etc/shadow"]`.
+func (d Denial) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", d.Kind, d.Path)
+	if d.Count > 1 {
+		fmt.Fprintf(&b, " (%d times)", d.Count)
+	}
+	if d.Suggest != "" {
+		fmt.Fprintf(&b, ": %s", d.Suggest)
+	}
+	return b.String()
+}
