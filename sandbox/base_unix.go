@@ -41,9 +41,9 @@ type base struct {
 
 // backend is one way of killing.
 type backend interface {
-	// start starts cmd with exactly these descriptors. It launches the goroutine
-	// that ends the child and calls base.leave after its Release. The error is
-	// a syscall.Errno of fork, chdir or execve, or a *StartError.
+	// start starts cmd with exactly these descriptors. It sees to it that the
+	// child is ended, and that base.leave is called after its Release. The
+	// error is a syscall.Errno of fork, chdir or execve, or a *StartError.
 	start(cmd *Command, files []int) (*Child, error)
 	// trouble is what is wrong at the moment; nil mostly.
 	trouble() []string

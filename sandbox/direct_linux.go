@@ -11,57 +11,6 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// watch is a process of ours, reached and reaped by its pidfd. It takes no
-// thread while it waits.
-type watch struct {
-	pid  int
-	file *os.File // the pidfd
-	raw  syscall.RawConn
-}
-
-// newWatch takes over pidfd, also when it fails.
-func newWatch(pid, pidfd int) (*watch, error) {
-	f, err := sys.NewFile(pidfd, "pidfd")
-	if err != nil {
-		sys.Close(pidfd)
-		return nil, err
-	}
-	raw, err := f.SyscallConn()
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return &watch{pid: pid, file: f, raw: raw}, nil
-}
-
-// wait returns when the process has ended. Without reap it stays a zombie.
-// When somebody else has reaped it (stolen), nothing is known of its end.
-func (w *watch) wait(reap bool) (e sys.Exit, stolen bool) {
-	e, stolen = sys.Exit{Code: -1}, true
-	_ = w.raw.Read(func(fd uintptr) bool {
-		got, ended, err := sys.PidfdWait(int(fd), reap)
-		if ended {
-			e, stolen = got, false
-		}
-		return ended || err != nil
-	})
-	return e, stolen
-}
-
-// gone waits for the end of a process that is somebody else's child.
-func (w *watch) gone() {
-	_ = w.raw.Read(func(fd uintptr) bool { return sys.PidfdEnded(int(fd)) })
-}
-
-// signal fails with ESRCH once the process is reaped.
-func (w *watch) signal(sig syscall.Signal) error {
-	var serr error
-	if err := w.raw.Control(func(fd uintptr) { serr = sys.PidfdSignal(int(fd), sig) }); err != nil {
-		return syscall.ESRCH // the pidfd is closed
-	}
-	return serr
-}
-
 // direct is a child of ours without a helper between: the cgroup and group
 // ways.
 type direct struct {
@@ -75,11 +24,12 @@ type direct struct {
 	folder string   // its cgroup, below cgroups.dir
 	cg     *cgroups // nil: none
 
-	mu   sync.Mutex
-	over bool // there is nothing left to kill
+	mu    sync.Mutex
+	over  bool      // there is nothing left to kill
+	ended sys.Watch // set under mu
 }
 
-// startDirect spawns cmd and hands it to its goroutine.
+// startDirect spawns cmd and awaits its end.
 func (b *base) startDirect(cmd *Command, p sys.Process, d *direct) (*Child, error) {
 	c := newChild(cmd, time.Now())
 	p.Path, p.Args, p.Env, p.Dir = cmd.Path, cmd.Args, cmd.Env, cmd.Dir
@@ -89,20 +39,34 @@ func (b *base) startDirect(cmd *Command, p sys.Process, d *direct) (*Child, erro
 	if err != nil {
 		return nil, err
 	}
-	w, err := newWatch(pid, pidfd)
-	if err != nil { // out of memory for the poller
+	d.watch, d.child, d.base = newWatch(pid, pidfd), c, b
+	c.pid, c.tree = pid, d
+	d.mu.Lock() // Ready may come before its watch is known
+	d.ended, err = sys.NewWatch(pidfd, d)
+	d.mu.Unlock()
+	if err != nil { // the system has no room for it
 		_ = sys.Kill(-pid, syscall.SIGKILL)
 		sys.Reap(pid)
+		d.close()
 		return nil, &StartError{Name: cmd.Name, Step: StepFork, Err: err}
 	}
-	d.watch, d.child, d.base = w, c, b
-	c.pid, c.tree = pid, d
-	go d.run()
 	return c, nil
 }
 
+// Ready implements sys.Waiter: the process has ended.
+func (d *direct) Ready() { go d.run() }
+
+// run is the rest of a child: from its end to its Release.
 func (d *direct) run() {
-	e, stolen := d.wait(!d.group)
+	e, ended, stolen := d.look(!d.group)
+	if !ended {
+		d.mu.Lock()
+		err := d.ended.Arm()
+		d.mu.Unlock()
+		if err == nil {
+			return
+		}
+	}
 	if d.group && stolen { // the number of the group may be anybody's now
 		d.mu.Lock()
 		d.over = true
@@ -112,10 +76,11 @@ func (d *direct) run() {
 	<-d.child.released
 	d.mu.Lock()
 	d.over = true
+	d.ended.Close()
 	if d.group {
 		_, _ = d.wait(true)
 	}
-	d.file.Close()
+	d.close()
 	d.mu.Unlock()
 	if d.cg != nil {
 		d.cg.bury(d.folder, d.child)

@@ -46,9 +46,10 @@
 // Everything is safe for concurrent use. All processes are spawned one after
 // the other by one goroutine locked to its thread, because a parent-death
 // signal follows the thread; a Start can therefore wait for another one's
-// execve. Done is closed after Exit is set. Each child has one goroutine,
-// which waits in the network poller and not on a thread, and ends after
-// Release; Close waits for all of them.
+// execve. Done is closed after Exit is set. Where there are pidfds, a child has
+// no goroutine while it runs: one that serves this whole program waits for the
+// ends of all, in the network poller and not on a thread. From its end to its
+// Release a child has one of its own; Close waits for these.
 //
 // # What it never does
 //

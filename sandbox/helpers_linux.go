@@ -56,14 +56,7 @@ func (b *base) spawnHelper(r role, p sys.Process, files []int, payload []byte, n
 		ours.Close()
 		return nil, fmt.Errorf("start %s: %w", self, err)
 	}
-	w, err := newWatch(pid, pidfd)
-	if err != nil {
-		ours.Close()
-		_ = sys.Kill(pid, syscall.SIGKILL)
-		sys.Reap(pid)
-		return nil, err
-	}
-	h := &helperProc{watch: w, sock: ours}
+	h := &helperProc{watch: newWatch(pid, pidfd), sock: ours}
 	_ = ours.SetDeadline(time.Now().Add(helperWait))
 	if _, err := ours.Write(hello(r, payload)); err != nil {
 		h.end()
@@ -76,7 +69,7 @@ func (b *base) spawnHelper(r role, p sys.Process, files []int, payload []byte, n
 func (h *helperProc) end() sys.Exit {
 	_ = h.watch.signal(syscall.SIGKILL)
 	e, _ := h.wait(true)
-	h.file.Close()
+	h.close()
 	h.sock.Close()
 	return e
 }
@@ -134,12 +127,9 @@ func (h *helperProc) meet(pidfd int) (*watch, error) {
 		sys.Close(pidfd)
 		return nil, err
 	}
-	w, err := newWatch(pid, pidfd)
-	if err != nil {
-		return nil, err
-	}
+	w := newWatch(pid, pidfd)
 	if _, err := h.sock.Write([]byte{sayGo}); err != nil && !errors.Is(err, syscall.EPIPE) {
-		w.file.Close()
+		w.close()
 		return nil, err
 	}
 	return w, nil

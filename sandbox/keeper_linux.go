@@ -62,7 +62,7 @@ func (k *keeper) run(h *helperProc) {
 	for {
 		since := time.Now()
 		e, _ := h.wait(true)
-		h.file.Close()
+		h.close()
 		h.sock.Close()
 		select {
 		case <-k.quit:

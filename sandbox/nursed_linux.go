@@ -87,9 +87,9 @@ func (d *nursed) run() {
 	}
 	d.mu.Lock()
 	d.over = true
-	d.helper.file.Close()
+	d.helper.close()
 	d.helper.sock.Close()
-	d.host.file.Close()
+	d.host.close()
 	d.mu.Unlock()
 	if !reported {
 		d.child.end(exitOf(sys.Exit{Code: -1, Signal: int(syscall.SIGKILL), Usage: e.Usage}))

@@ -45,6 +45,33 @@ func (w Watch) Close() {
 	}
 }
 
+// AwaitReadable returns when fd can be read or has its end. It takes no thread
+// while it waits, except when the system has no room for a watch.
+func AwaitReadable(fd int) {
+	ready := make(told, 1)
+	w, err := NewWatch(fd, ready)
+	if err != nil {
+		pollReadable(fd)
+		return
+	}
+	<-ready
+	w.Close()
+}
+
+// told is a Waiter that is armed once.
+type told chan struct{}
+
+func (c told) Ready() { c <- struct{}{} }
+
+func pollReadable(fd int) {
+	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	for {
+		if _, err := unix.Poll(p, -1); err != unix.EINTR {
+			return
+		}
+	}
+}
+
 // shared is the one poller. It belongs to its watches: the first one starts
 // it, the last one ends it.
 var shared poller
