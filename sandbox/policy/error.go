@@ -1,0 +1,85 @@
+package policy
+
+import (
+	"errors"
+	"strings"
+)
+
+// ErrInvalid is what every [Error] is: errors.Is(err, ErrInvalid).
+var ErrInvalid = errors.New("invalid policy")
+
+// Error is one thing that is wrong with a policy or with limits.
+type Error struct {
+	Field  string // "deny[2]", "limits.memory", "tmp.size"
+	Value  string // what stands there; may be empty
+	Reason string // what is wrong with it
+	Help   string // what would work; may be empty
+	Where  string // "config.hcl:41", from Policy.Source; may be empty
+}
+
+// Error reads `config.hcl:41: deny[2] "/srv/x": it needs mounts (accept no
+// level below no-cgroup)`.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Where != "" {
+		b.WriteString(e.Where)
+		b.WriteString(": ")
+	}
+	b.WriteString(e.Field)
+	if e.Value != "" {
+		b.WriteString(` "`)
+		b.WriteString(e.Value)
+		b.WriteByte('"')
+	}
+	b.WriteString(": ")
+	b.WriteString(e.Reason)
+	if e.Help != "" {
+		b.WriteString(" (")
+		b.WriteString(e.Help)
+		b.WriteByte(')')
+	}
+	return b.String()
+}
+
+// Is makes every Error an ErrInvalid.
+func (e *Error) Is(target error) bool { return target == ErrInvalid }
+
+// Errors returns the single errors of what Validate or Resolve returned, in
+// the order of the fields.
+func Errors(err error) []*Error {
+	var all []*Error
+	for _, e := range flatten(err) {
+		var one *Error
+		if errors.As(e, &one) {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// problems collects errors, each with its place.
+type problems struct {
+	source map[string]string
+	list   []error
+}
+
+func (p *problems) add(field, value, reason, help string) {
+	p.list = append(p.list, &Error{Field: field, Value: value, Reason: reason, Help: help, Where: p.where(field)})
+}
+
+// where is the place of a field, or of the nearest thing around it.
+func (p *problems) where(field string) string {
+	for field != "" {
+		if at, ok := p.source[field]; ok {
+			return at
+		}
+		i := strings.LastIndexAny(field, ".[")
+		if i < 0 {
+			return p.source[""]
+		}
+		field = field[:i]
+	}
+	return ""
+}
+
+func (p *problems) err() error { return errors.Join(p.list...) }

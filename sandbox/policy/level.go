@@ -1,0 +1,45 @@
+package policy
+
+import (
+	"os"
+	"slices"
+)
+
+// Levels returns all levels, strongest first.
+func Levels() []Level { return []Level{Full, NoCgroup, Landlock, None} }
+
+// Valid reports whether l is one of the levels.
+func (l Level) Valid() bool { return slices.Contains(Levels(), l) }
+
+// AtLeast reports whether l enforces all that other does. An unknown level is
+// weaker than None.
+func (l Level) AtLeast(other Level) bool {
+	rank := func(l Level) int {
+		if i := slices.Index(Levels(), l); i >= 0 {
+			return i
+		}
+		return len(Levels())
+	}
+	return rank(l) <= rank(other)
+}
+
+// DefaultLevel is the weakest level that a policy accepts when it names none:
+// Full for root, NoCgroup for other users, who cannot make cgroups everywhere.
+func DefaultLevel() Level {
+	if os.Geteuid() == 0 {
+		return Full
+	}
+	return NoCgroup
+}
+
+// Weakest is the weakest level that p accepts: its Level, or the default. A
+// nil policy accepts None.
+func (p *Policy) Weakest() Level {
+	switch {
+	case p == nil:
+		return None
+	case p.Level == "":
+		return DefaultLevel()
+	}
+	return p.Level
+}

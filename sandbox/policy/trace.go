@@ -1,0 +1,91 @@
+package policy
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// traced is where a path leads.
+type traced struct {
+	real    string      // no part of it is a link; what is missing of it is as written
+	missing string      // the first part of real that does not exist; "" when all do
+	info    fs.FileInfo // of real; nil when it is missing
+	links   []tracedLink
+}
+
+// tracedLink is a link on the way.
+type tracedLink struct {
+	path  string // no part of its folder is a link
+	text  string
+	final bool // it stands for the whole path, not for a folder on the way
+}
+
+// maxLinks is how many links one path may lead over, as in the kernel.
+const maxLinks = 40
+
+var errLinks = errors.New("it leads over too many links")
+
+// trace follows a clean absolute path part by part.
+func trace(path string) (traced, error) {
+	var t traced
+	cur, rest := "/", split(path)
+	for len(rest) > 0 {
+		part := rest[0]
+		rest = rest[1:]
+		if part == ".." {
+			cur = filepath.Dir(cur)
+			continue
+		}
+		next := filepath.Join(cur, part)
+		info, err := os.Lstat(next)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			t.missing, t.info = next, nil
+			t.real = filepath.Join(append([]string{next}, rest...)...)
+			return t, nil
+		case err != nil:
+			return t, err
+		}
+		t.info = info
+		if info.Mode()&fs.ModeSymlink == 0 {
+			cur = next
+			continue
+		}
+		text, err := os.Readlink(next)
+		if err != nil {
+			return t, err
+		}
+		t.links = append(t.links, tracedLink{path: next, text: text, final: len(rest) == 0})
+		if len(t.links) > maxLinks {
+			return t, errLinks
+		}
+		if filepath.IsAbs(text) {
+			cur = "/"
+		}
+		rest = append(split(text), rest...)
+	}
+	t.real = cur
+	if t.info == nil || t.info.Mode()&fs.ModeSymlink != 0 { // "/", or a link that leads up
+		info, err := os.Lstat(cur)
+		if err != nil {
+			return t, err
+		}
+		t.info = info
+	}
+	return t, nil
+}
+
+// split returns the parts of a path, without those that say nothing.
+func split(path string) []string {
+	parts := strings.Split(path, "/")
+	out := parts[:0]
+	for _, p := range parts {
+		if p != "" && p != "." {
+			out = append(out, p)
+		}
+	}
+	return out
+}

@@ -1,0 +1,293 @@
+package policy
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Defaults of a policy's bounds.
+const (
+	DefaultTmpSize    = 64 << 20 // bytes
+	DefaultTmpInodes  = 4096
+	DefaultWorkSize   = 128 << 20 // bytes
+	DefaultWorkInodes = 8192
+)
+
+// Validate says everything that is wrong with the form of p and l: it looks
+// neither at the file system nor at what the machine can enforce. A nil p is a
+// process that is not confined, of which only the limits are checked. The error
+// joins errors of type *[Error]; see [Errors].
+func (p *Policy) Validate(l Limits) error {
+	var bad problems
+	if p != nil {
+		bad.source = p.Source
+		p.check(&bad)
+	}
+	l.check(&bad)
+	return bad.err()
+}
+
+func (p *Policy) check(bad *problems) {
+	if p.Profile != "" {
+		if _, ok := Profile(p.Profile); !ok {
+			bad.add("profile", p.Profile, "there is no such profile", "one of "+strings.Join(Profiles(), ", "))
+		}
+	}
+	if p.Level != "" && !p.Level.Valid() {
+		bad.add("level", string(p.Level), "it is not a level", "one of full, no-cgroup, landlock, none")
+	}
+	p.checkUser(bad)
+	for _, l := range p.lists()[:3] {
+		for i, s := range *l.at {
+			p.checkGrant(bad, fmt.Sprintf("%s[%d]", l.name, i), s)
+		}
+	}
+	for i, s := range p.Deny {
+		checkDeny(bad, fmt.Sprintf("deny[%d]", i), s)
+	}
+	for i, s := range p.Devices {
+		checkDevice(bad, fmt.Sprintf("devices[%d]", i), s)
+	}
+	p.checkSyscalls(bad)
+	p.checkNetwork(bad)
+	p.checkTmp(bad)
+	p.checkWork(bad)
+	p.checkLevel(bad)
+}
+
+var userName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,31}\$?$`)
+
+func (p *Policy) checkUser(bad *problems) {
+	switch n, err := strconv.ParseUint(p.User, 10, 32); {
+	case p.User == "", p.User == "auto":
+	case err == nil && n == 0, p.User == "root":
+		bad.add("user", p.User, "nothing runs confined as root", `"auto", or the name or number of another user`)
+	case err == nil && n < math.MaxUint32-1:
+	case err == nil || !userName.MatchString(p.User):
+		bad.add("user", p.User, "it is neither the name nor the number of a user", `"auto" gives it a number of its own`)
+	}
+}
+
+// checkPath reports what no path of a policy can be.
+func checkPath(bad *problems, field, path string) bool {
+	switch {
+	case path == "":
+		bad.add(field, "", "it is empty", "remove it")
+	case strings.ContainsRune(path, 0):
+		bad.add(field, strings.ReplaceAll(path, "\x00", "\uFFFD"), "it contains a NUL character", "")
+	case path == "~" || strings.HasPrefix(path, "~/"):
+		bad.add(field, path, "it would be a folder named ~; no shell reads it", "write the whole path")
+	case !filepath.IsAbs(path):
+		bad.add(field, path, "it is not absolute", "begin it with /")
+	case slices.Contains(strings.Split(path, "/"), ".."):
+		bad.add(field, path, "it goes up by ..", "write the path that is meant: "+filepath.Clean(path))
+	default:
+		return true
+	}
+	return false
+}
+
+// Optional splits the dash off an entry that is granted only where it exists.
+func Optional(entry string) (path string, optional bool) {
+	return strings.CutPrefix(entry, "-")
+}
+
+func (p *Policy) checkGrant(bad *problems, field, entry string) {
+	path, _ := Optional(entry)
+	if !checkPath(bad, field, path) {
+		return
+	}
+	if reason, help := misplaced(filepath.Clean(path), strings.HasPrefix(field, "write")); reason != "" {
+		bad.add(field, entry, reason, help)
+	}
+}
+
+// misplaced says why a clean path cannot be granted, whatever is there.
+func misplaced(path string, write bool) (reason, help string) {
+	switch {
+	case path == "/":
+		return "it would grant the whole machine", "name the folders that are needed, such as /usr and /etc/ssl"
+	case within(path, "/proc"):
+		return "a confined process has a /proc of its own, which shows its own processes", "remove it"
+	case within(path, "/dev"):
+		return "a confined process has a /dev of its own", "name device files in devices; null, zero, full, random, urandom and tty are there"
+	case within(path, "/sys") && write:
+		return "writing there changes the machine", "grant it in read"
+	case within(path, "/sys/fs/cgroup"), within("/sys/fs/cgroup", path):
+		return "it holds the limits of all processes", "name what is needed below /sys, such as /sys/devices/system/cpu"
+	}
+	return "", ""
+}
+
+// within reports whether path is dir or below it. Both are clean.
+func within(path, dir string) bool {
+	return path == dir || dir == "/" || strings.HasPrefix(path, dir) && path[len(dir)] == '/'
+}
+
+func checkDeny(bad *problems, field, entry string) {
+	if strings.HasPrefix(entry, "-") {
+		bad.add(field, entry, "a path that is denied holds also when it is missing", "leave the dash out")
+		return
+	}
+	if !checkPath(bad, field, entry) {
+		return
+	}
+	if isGlob(entry) {
+		if _, err := filepath.Match(entry, ""); err != nil {
+			bad.add(field, entry, "a bracket of the pattern is not closed", `write \[ for the character itself`)
+		}
+	}
+}
+
+func checkDevice(bad *problems, field, entry string) {
+	path, _ := Optional(entry)
+	switch {
+	case !checkPath(bad, field, path):
+	case !within(filepath.Clean(path), "/dev") || filepath.Clean(path) == "/dev":
+		bad.add(field, entry, "it is not in /dev", "such as /dev/dri/renderD128")
+	case slices.Contains([]string{"/dev/mem", "/dev/kmem", "/dev/port", "/dev/kmsg"}, filepath.Clean(path)):
+		bad.add(field, entry, "it is the memory of the machine or its log, which no policy may grant", "remove it")
+	}
+}
+
+func (p *Policy) checkNetwork(bad *problems) {
+	switch p.Network {
+	case "", NetworkNone, NetworkHost:
+		if len(p.Allow) > 0 {
+			bad.add("allow", "", fmt.Sprintf("it has no meaning with network = %q", cmpOr(p.Network, NetworkNone)), `set network = "allow"`)
+		}
+	case NetworkAllow:
+		if len(p.Allow) == 0 {
+			bad.add("network", string(p.Network), "nothing is named in allow", `set allow = ["HOST:PORT"], or network = "none"`)
+		}
+		checkAllow(bad, p.Allow)
+	default:
+		bad.add("network", string(p.Network), "it is unknown", "one of none, host, allow")
+	}
+}
+
+func cmpOr(n, def Network) Network {
+	if n == "" {
+		return def
+	}
+	return n
+}
+
+func (p *Policy) checkTmp(bad *problems) {
+	checkBound(bad, "tmp.size", p.Tmp.Size, 64<<10)
+	checkBound(bad, "tmp.inodes", p.Tmp.Inodes, 16)
+	if p.boundsTmp() {
+		for _, l := range p.lists()[:3] {
+			for i, s := range *l.at {
+				if path, _ := Optional(s); within("/tmp", filepath.Clean(path)) && filepath.IsAbs(path) {
+					bad.add(fmt.Sprintf("%s[%d]", l.name, i), s, "it grants the machine's /tmp, which takes the place of the private one that tmp bounds",
+						"remove it, or the bounds of tmp")
+				}
+			}
+		}
+	}
+}
+
+// checkBound reports a size or number that is set and too small to be of use.
+func checkBound(bad *problems, field string, n, least int64) {
+	switch {
+	case n < 0:
+		bad.add(field, strconv.FormatInt(n, 10), "it is negative", "0 is the default")
+	case n > 0 && n < least:
+		bad.add(field, strconv.FormatInt(n, 10), fmt.Sprintf("it is less than %d, with which nothing works", least), "")
+	}
+}
+
+func (p *Policy) checkWork(bad *problems) {
+	w := p.Work
+	if w.Path == "" {
+		if w != (Work{}) {
+			bad.add("work", "", "it has no path", `set path = "/srv/x/work"`)
+		}
+		return
+	}
+	checkBound(bad, "work.size", w.Size, 64<<10)
+	checkBound(bad, "work.inodes", w.Inodes, 16)
+	if !checkPath(bad, "work.path", w.Path) {
+		return
+	}
+	path := filepath.Clean(w.Path)
+	for _, top := range []string{"/proc", "/dev", "/sys", "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/boot"} {
+		if within(path, top) {
+			bad.add("work.path", w.Path, top+" belongs to the system", "a folder of the host's own, such as /srv/x/work")
+			return
+		}
+	}
+	if slices.Contains([]string{"/", "/tmp", "/home", "/root", "/srv", "/var", "/opt", "/run", "/mnt"}, path) {
+		bad.add("work.path", w.Path, "it would cover a folder that is not the host's own", "a folder of the host's own, such as /srv/x/work")
+		return
+	}
+	for _, l := range p.lists()[:3] {
+		for i, s := range *l.at {
+			s, _ = Optional(s)
+			switch inner := filepath.Clean(s); {
+			case !filepath.IsAbs(s):
+			case inner == path:
+				bad.add(fmt.Sprintf("%s[%d]", l.name, i), s, "it grants the folder that work bounds; bytes and files of a plain grant cannot be bounded",
+					"remove it: work is readable and writable by itself")
+			case within(inner, path):
+				bad.add(fmt.Sprintf("%s[%d]", l.name, i), s, "it lies in the folder that work bounds, which begins empty; what is in a plain grant cannot be bounded",
+					"put work.path beside it")
+			}
+		}
+	}
+}
+
+// checkLevel reports what needs mounts or namespaces and so cannot be held at
+// the weakest level that the policy accepts.
+func (p *Policy) checkLevel(bad *problems) {
+	level := p.Weakest()
+	if !level.Valid() || level.AtLeast(NoCgroup) {
+		return
+	}
+	instead := `level = "no-cgroup" or "full"`
+	cannot := fmt.Sprintf("it cannot be enforced at level %s, which this policy accepts: ", level)
+	for i, s := range p.Deny {
+		bad.add(fmt.Sprintf("deny[%d]", i), s, cannot+"without mounts, what lies in a grant cannot be taken out of it", instead+", or grants that leave it out")
+	}
+	if p.Network == NetworkAllow {
+		bad.add("network", string(p.Network), cannot+"it needs a network namespace", instead+`, or network = "none"`)
+	}
+	if p.boundsTmp() {
+		bad.add("tmp", "", cannot+"it needs a mount", instead+", or a grant of a folder for temporary files")
+	}
+	if p.Work.Path != "" {
+		bad.add("work", p.Work.Path, cannot+"it needs a mount", instead+", or the folder in write, which has no bounds")
+	}
+}
+
+// boundsTmp reports whether the policy itself says something of tmp; that of
+// its profile is no demand.
+func (p *Policy) boundsTmp() bool {
+	base, _ := Profile(p.Profile)
+	return p.Tmp != (Tmp{}) && p.Tmp != base.Tmp
+}
+
+func (l Limits) check(bad *problems) {
+	limit := func(field string, n, least int64, help string) {
+		switch {
+		case n < 0:
+			bad.add("limits."+field, strconv.FormatInt(n, 10), "it is negative", "0 is no limit")
+		case n > 0 && n < least:
+			bad.add("limits."+field, strconv.FormatInt(n, 10), fmt.Sprintf("it is less than %d, with which no program starts", least), help)
+		}
+	}
+	limit("memory", l.Memory, 1<<20, "at least 1MiB")
+	limit("tasks", int64(l.Tasks), 1, "")
+	limit("files", int64(l.Files), 8, "")
+	limit("file_size", l.FileSize, 1, "")
+	limit("address_space", l.AddressSpace, 4<<20, "at least 4MiB")
+	if c := l.CPU; c < 0 || math.IsNaN(c) || math.IsInf(c, 0) || c > 0 && c < 0.01 {
+		bad.add("limits.cpu", strconv.FormatFloat(c, 'g', -1, 64), "it is not a share of processors", "from 0.01; 1.5 is one and a half")
+	}
+}
