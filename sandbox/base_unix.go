@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // closeWait is how long Close waits for processes that the kernel does not
@@ -28,6 +29,7 @@ type base struct {
 	spawner *spawner
 	null    *os.File
 	pad     int // highest descriptor that would be inherited unless closed
+	confine confiner
 
 	mu     sync.Mutex
 	closed bool
@@ -98,7 +100,12 @@ func (b *base) start(cmd *Command) (*Child, error) {
 		b.leave(nil)
 		return fail(StepFiles, err)
 	}
-	c, err := b.back.start(cmd, files)
+	var c *Child
+	if cmd.Policy != nil || cmd.Limits != (policy.Limits{}) {
+		c, err = b.startHeld(cmd, files)
+	} else {
+		c, err = b.back.start(cmd, files)
+	}
 	runtime.KeepAlive(cmd.Files) // the numbers were taken out of them
 	if err != nil {
 		b.leave(nil)

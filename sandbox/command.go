@@ -25,7 +25,7 @@ type Command struct {
 	Path  string     // with a slash: absolute, relative to Dir, or found by LookPath first
 	Args  []string   // with Args[0]
 	Env   []string   // "K=V"; the whole environment, nothing is added
-	Dir   string     // "" means the supervisor's own
+	Dir   string     // "" means the supervisor's own; with a Policy, its work folder or else "/"
 	Files []*os.File // become fd 0, 1, 2, 3 …; nil entries, and a missing 0, 1 or 2, are /dev/null. The caller closes its copies after Start.
 
 	// Policy confines the process and everything it starts; nil does not. A
@@ -34,6 +34,10 @@ type Command struct {
 	Policy *policy.Policy
 	// Limits bound what the process and everything it starts may use up.
 	Limits policy.Limits
+	// Observe has a confined process watched by a system call filter that lets
+	// everything pass as before, so that Child.Denials tells also what is not
+	// recorded otherwise. It makes the process slower.
+	Observe bool
 
 	// Ended, when not nil, is called once right after Done is closed, on a
 	// goroutine of the Launcher's: it must not wait. It saves its user a
@@ -52,4 +56,9 @@ type Exit struct {
 	System  time.Duration // likewise, in the kernel
 	MaxRSS  int64         // bytes; the peak of the largest of them, on Linux never less than what its starter had
 	Started time.Time     // when its start was asked for
+
+	// With Command.Limits:
+	OutOfMemory bool   // it, or a process it had started and depended on, was killed for want of memory within Limits.Memory
+	MemoryPeak  int64  // bytes of the whole tree; 0 when it is not known
+	Limit       string // the limit that was reached and is likely the reason: "memory", "tasks", "file_size"; "" for none
 }

@@ -16,7 +16,8 @@ var ErrClosed = errors.New("launcher is closed")
 type Step string
 
 // The steps. Those of the command itself (dir, exec, interpreter, format,
-// files) fail again however often they are tried; fork and tree may not.
+// files, policy) fail again however often they are tried; fork, tree and
+// confine may not.
 const (
 	StepDir         Step = "dir"         // changing to Command.Dir
 	StepExec        Step = "exec"        // the program: not found, not permitted, not a file
@@ -26,6 +27,8 @@ const (
 	StepFork        Step = "fork"        // the system has no room for another process
 	StepTree        Step = "tree"        // the cgroup, the namespaces or the keeper
 	StepClosed      Step = "closed"      // the Launcher is closed
+	StepPolicy      Step = "policy"      // the policy or the limits are wrong, or cannot be enforced here
+	StepConfine     Step = "confine"     // carrying the policy out; Path says what was being done: "mount /srv/x read-only"
 )
 
 // StartError says why a command could not be started. Err is a syscall.Errno
@@ -51,6 +54,8 @@ func (e *StartError) Error() string {
 		s += "cannot make a process: "
 	case StepTree:
 		s += "cannot set up its process tree: "
+	case StepPolicy, StepConfine:
+		s += "sandbox: "
 	}
 	if e.Path != "" && e.Step != StepFork {
 		s += e.Path + ": "
@@ -65,7 +70,7 @@ func (e *StartError) Unwrap() error { return e.Err }
 // itself is wrong, not the moment.
 func (e *StartError) Permanent() bool {
 	switch e.Step {
-	case StepDir, StepExec, StepInterpreter, StepFormat, StepFiles:
+	case StepDir, StepExec, StepInterpreter, StepFormat, StepFiles, StepPolicy:
 		return true
 	}
 	return false

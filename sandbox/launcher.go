@@ -4,18 +4,30 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // Options choose how a Launcher works. The zero value takes the strongest way
 // that works here.
 type Options struct {
 	Kill Kill // "" picks the strongest; another one is taken or NewLauncher fails
+
+	// Users are what policies with user "auto" are given by root, each to one
+	// living process.
+	Users Range
+	// Strongest is a bound on the level of confinement, for comparisons and for
+	// machines on which namespaces are not wanted; "" is policy.Full.
+	Strongest policy.Level
 }
 
 // Launcher starts processes and ends their trees. One serves a whole
 // supervisor; it owns the thread that spawns, the keeper and the cgroup. Its
 // methods are safe for concurrent use. It must be closed.
-type Launcher struct{ impl launcher }
+type Launcher struct {
+	impl      launcher
+	strongest policy.Level
+}
 
 // launcher is what an operating system provides.
 type launcher interface {
@@ -33,7 +45,7 @@ func NewLauncher(opt Options) (*Launcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Launcher{impl}, nil
+	return &Launcher{impl, opt.Strongest}, nil
 }
 
 // Kill names the way in force.
@@ -60,6 +72,7 @@ type Child struct {
 	pid     int
 	started time.Time
 	tree    tree
+	held    *held // nil: neither confined nor limited
 
 	done  chan struct{}
 	ended func(Exit) // Command.Ended

@@ -1,0 +1,16 @@
+//go:build !linux || hostsup_posix
+
+package sandbox
+
+import (
+	"runtime"
+
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
+
+func probe() *Machine {
+	return &Machine{Level: policy.None, Features: []Feature{{
+		Name: "confinement", Detail: "this build has none (" + runtime.GOOS + ", portable)", Advice: "run it on Linux",
+		For: []policy.Level{policy.Full, policy.NoCgroup, policy.Landlock},
+	}}}
+}
