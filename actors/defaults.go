@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // WithDefaults returns the spec with zero fields replaced by the defaults that
@@ -87,7 +88,7 @@ func CheckName(name string) error {
 func (s HostSpec) Validate() error {
 	var errs []error
 	bad := func(field, format string, args ...any) {
-		errs = append(errs, fmt.Errorf("%w: host %q: %s: %s", ErrSpec, s.Name, field, fmt.Sprintf(format, args...)))
+		errs = append(errs, fmt.Errorf("%w: host %q: %s: %w", ErrSpec, s.Name, field, fmt.Errorf(format, args...)))
 	}
 	if err := CheckName(s.Name); err != nil {
 		errs = append(errs, err)
@@ -148,6 +149,9 @@ func (s HostSpec) Validate() error {
 	}
 	if s.Stop.Signal < 1 || s.Stop.Signal > 64 {
 		bad("stop signal", "%d is no signal", s.Stop.Signal)
+	}
+	for _, e := range policy.Errors(s.Sandbox.Validate(s.Resources)) {
+		bad("sandbox", "%w", e)
 	}
 	return errors.Join(errs...)
 }

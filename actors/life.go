@@ -405,6 +405,7 @@ func command(spec *HostSpec, life uint64) (*sandbox.Command, error) {
 	return &sandbox.Command{
 		Name: fmt.Sprintf("%s.%d", spec.Name, life),
 		Path: path, Args: spec.Command, Env: environ(env), Dir: spec.Dir,
+		Policy: spec.Sandbox, Limits: spec.Resources,
 	}, nil
 }
 

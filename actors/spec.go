@@ -5,6 +5,7 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // HostSpec says everything about one host. It is a value: nothing changes it
@@ -25,6 +26,13 @@ type HostSpec struct {
 	Requests   RequestRule
 	Stop       StopRule
 	Log        LogRule
+
+	// Sandbox confines the host's processes; nil does not. Where it cannot be
+	// enforced as strictly as it demands, the host does not start.
+	Sandbox *policy.Policy
+	// Resources bound what a life of the host with everything it starts may use
+	// up, also without Sandbox.
+	Resources policy.Limits
 }
 
 // Transport is how the bytes of a connection travel.
