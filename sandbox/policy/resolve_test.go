@@ -1,0 +1,355 @@
+//go:build unix
+
+package policy
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// tree makes files and folders below a new one: "a/" is a folder, "a" a file,
+// "a -> b" a link.
+func tree(t *testing.T, entries ...string) string {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		name, target, link := strings.Cut(e, " -> ")
+		path := filepath.Join(root, name)
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		switch {
+		case err != nil:
+		case link:
+			err = os.Symlink(strings.ReplaceAll(target, "ROOT", root), path)
+		case strings.HasSuffix(name, "/"):
+			err = os.MkdirAll(path, 0o755)
+		default:
+			err = os.WriteFile(path, nil, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// say renders what was resolved with paths from root, a line each.
+func say(r *Resolved, root string) []string {
+	short := func(p string) string { return strings.TrimPrefix(p, root) }
+	var out []string
+	for _, g := range r.Grants {
+		s := fmt.Sprintf("%s %s", g.Access, short(g.Path))
+		if g.Dir {
+			s += "/"
+		}
+		if g.Link != "" {
+			s += " -> " + short(g.Link)
+		}
+		if g.Device {
+			s += " device"
+		}
+		out = append(out, s)
+	}
+	for _, d := range r.Denied {
+		s := "deny " + short(d.Path)
+		if d.Dir {
+			s += "/"
+		}
+		if d.Link {
+			s += " link"
+		}
+		if d.Missing {
+			s += " missing from " + short(d.Anchor)
+		}
+		if d.Pattern != "" {
+			s += " by " + short(d.Pattern)
+		}
+		if len(d.Pinned) > 0 {
+			s += " pinned"
+			for _, p := range d.Pinned {
+				s += " " + short(p)
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func TestResolve(t *testing.T) {
+	for name, c := range map[string]struct {
+		tree []string
+		p    Policy // paths from the root of the tree
+		want []string
+	}{
+		"nothing": {},
+		"files and folders": {
+			tree: []string{"a/x", "b/", "c"},
+			p:    Policy{Read: []string{"/a"}, Exec: []string{"/c"}, Write: []string{"/b/"}},
+			want: []string{"read /a/", "write /b/", "exec /c"},
+		},
+		"missing where it may be": {
+			tree: []string{"a/"},
+			p:    Policy{Read: []string{"-/a", "-/b", "-/a/b/c"}},
+			want: []string{"read /a/"},
+		},
+		"grants of one path are one": {
+			tree: []string{"a/"},
+			p:    Policy{Read: []string{"/a", "/a/"}, Exec: []string{"/a"}},
+			want: []string{"exec /a/"},
+		},
+		"grants add up": {
+			tree: []string{"a/b/c/d"},
+			p:    Policy{JIT: true, Write: []string{"/a"}, Exec: []string{"/a/b"}, Read: []string{"/a/b/c"}},
+			want: []string{"write /a/", "exec+write /a/b/"},
+		},
+		"what is written is not run": {
+			tree: []string{"a/b/c/"},
+			p:    Policy{Exec: []string{"/a"}, Write: []string{"/a/b"}},
+			want: []string{"exec /a/", "write /a/b/"},
+		},
+		"a neighbour is not inside": {
+			tree: []string{"a/", "a-b/", "a/c/"},
+			p:    Policy{Read: []string{"/a/c", "/a-b", "/a"}},
+			want: []string{"read /a/", "read /a-b/"},
+		},
+		"links on the way": {
+			tree: []string{"usr/bin/dash", "usr/bin/sh -> dash", "bin -> usr/bin"},
+			p:    Policy{Exec: []string{"/bin/sh"}},
+			want: []string{"exec /bin -> usr/bin", "exec /usr/bin/dash", "exec /usr/bin/sh -> dash"},
+		},
+		"a link to a folder that is granted": {
+			tree: []string{"usr/bin/dash", "usr/bin/sh -> dash", "bin -> ROOT/usr/bin"},
+			p:    Policy{Exec: []string{"/usr", "/bin", "/usr/bin/sh"}},
+			want: []string{"exec /bin -> /usr/bin", "exec /usr/"},
+		},
+		"a link that goes up": {
+			tree: []string{"a/b/l -> ../../c", "c/d"},
+			p:    Policy{Read: []string{"/a/b/l/d"}},
+			want: []string{"read /a/b/l -> ../../c", "read /c/d"},
+		},
+		"deny in a grant": {
+			tree: []string{"a/.env", "a/b/"},
+			p:    Policy{Read: []string{"/a"}, Deny: []string{"/a/.env", "/a/b"}},
+			want: []string{"read /a/", "deny /a/.env", "deny /a/b/"},
+		},
+		"deny outside of all grants says nothing": {
+			tree: []string{"a/", "b/c", "bin -> b"},
+			p:    Policy{Read: []string{"/a"}, Deny: []string{"/b", "/bin/c", "/d"}},
+			want: []string{"read /a/"},
+		},
+		"deny of what is missing": {
+			tree: []string{"a/b/", "r/"},
+			p:    Policy{Read: []string{"/r"}, Write: []string{"/a"}, Deny: []string{"/a/b/c/.env", "/a/.env", "/r/.env"}},
+			want: []string{"write /a/", "read /r/", "deny /a/.env missing from /a/.env", "deny /a/b/c/.env missing from /a/b/c pinned /a/b"},
+		},
+		"deny wins over a grant in it": {
+			tree: []string{"a/b/c/", "d/"},
+			p:    Policy{Read: []string{"/a", "/a/b/c", "/d"}, Write: []string{"/a/b"}, Deny: []string{"/a/b", "/d"}},
+			want: []string{"read /a/", "deny /a/b/"},
+		},
+		"deny in a deny": {
+			tree: []string{"a/b/c", "a/b-c"},
+			p:    Policy{Read: []string{"/a"}, Deny: []string{"/a/b/c", "/a/b", "/a/b-c"}},
+			want: []string{"read /a/", "deny /a/b/", "deny /a/b-c"},
+		},
+		"deny of a link": {
+			tree: []string{"a/l -> s/t", "a/s/t", "a/m -> s"},
+			p:    Policy{Read: []string{"/a"}, Deny: []string{"/a/l", "/a/m/t"}},
+			want: []string{"read /a/", "deny /a/l link", "deny /a/s/t"},
+		},
+		"globs": {
+			tree: []string{"a/x.pem", "a/.env", "a/b/y.pem", "a/b/c/z.pem", "a/l -> b", "c/no.pem", "a/b/q[1].pem"},
+			p:    Policy{Read: []string{"/a"}, Deny: []string{"/**/*.pem", "/a/.e?v", `/a/b/q\[1\].pem`, "/c/*"}},
+			want: []string{"read /a/", "deny /a/.env by /a/.e?v", "deny /a/b/c/z.pem by /**/*.pem", "deny /a/b/q[1].pem by /**/*.pem", "deny /a/b/y.pem by /**/*.pem", "deny /a/x.pem by /**/*.pem"},
+		},
+		"a glob for folders": {
+			tree: []string{"a/x/.git/hooks/", "a/y/.git/hooks/", "a/z/"},
+			p:    Policy{Write: []string{"/a"}, Deny: []string{"/a/*/.git/hooks"}},
+			want: []string{"write /a/",
+				"deny /a/x/.git/hooks/ by /a/*/.git/hooks pinned /a/x /a/x/.git", "deny /a/y/.git/hooks/ by /a/*/.git/hooks pinned /a/y /a/y/.git"},
+		},
+		"pinned": {
+			tree: []string{"a/b/c/.env", "a/d/"},
+			p:    Policy{Write: []string{"/a", "/a/b"}, Deny: []string{"/a/b/c/.env", "/a/d/e/f", "/a/x"}},
+			want: []string{"write /a/", "deny /a/b/c/.env pinned /a/b /a/b/c", "deny /a/d/e/f missing from /a/d/e pinned /a/d", "deny /a/x missing from /a/x"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := tree(t, c.tree...)
+			p := c.p
+			p.Level = Full
+			for _, l := range p.lists()[:4] {
+				for i, s := range *l.at {
+					s, optional := Optional(s)
+					(*l.at)[i] = root + s
+					if optional {
+						(*l.at)[i] = "-" + root + s
+					}
+				}
+			}
+			r, err := Resolve(&p, Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c.want, say(r, root)); d != "" {
+				t.Error(d)
+			}
+			for _, g := range r.Grants {
+				if g.Field == "" {
+					t.Errorf("%s comes from nowhere", g.Path)
+				}
+			}
+		})
+	}
+}
+
+func TestResolveRefuses(t *testing.T) {
+	root := tree(t, "a/f", "l -> l", "up -> /", "w/x", "e/", "dev -> /dev/null")
+	uid := os.Geteuid()
+	for name, c := range map[string]struct {
+		p    Policy
+		want []string
+	}{
+		"missing":                {Policy{Read: []string{"/nosuch/b"}}, []string{`read[0] "ROOT/nosuch/b": it does not exist: there is no ROOT/nosuch (make it first, or write "-ROOT/nosuch/b"`}},
+		"not a folder":           {Policy{Read: []string{"/a/f/g"}}, []string{`read[0] "ROOT/a/f/g": ROOT/a/f/g: not a directory`}},
+		"a glob":                 {Policy{Read: []string{"/a/*"}}, []string{`read[0] "ROOT/a/*": it does not exist (patterns are for deny`}},
+		"a circle":               {Policy{Read: []string{"/l"}, Deny: []string{"/l"}}, []string{`read[0] "ROOT/l": it leads over too many links`, `deny[0] "ROOT/l": it leads over`}},
+		"a link to the top":      {Policy{Write: []string{"/up"}}, []string{`write[0] "ROOT/up": it leads to /: it would grant`}},
+		"a link to proc":         {Policy{Read: []string{"/up/proc/1"}}, []string{`read[0] "ROOT/up/proc/1": it leads to /proc/1: a confined process has`}},
+		"a device":               {Policy{Read: []string{"/dev"}}, []string{`read[0] "ROOT/dev": it leads to /dev/null: a confined process has a /dev`}},
+		"written and run":        {Policy{Exec: []string{"/a"}, Write: []string{"/a"}}, []string{`exec[0] "ROOT/a": it can be written too (write[0])`}},
+		"run what is written":    {Policy{Exec: []string{"/a/f"}, Write: []string{"/a"}}, []string{`exec[0] "ROOT/a/f": it can be written too (write[0])`}},
+		"held apart by Landlock": {Policy{Level: Landlock, Exec: []string{"/a"}, Write: []string{"/a/f"}}, []string{`write[0] "ROOT/a/f": what is written there could be run`}},
+		"work is not empty":      {Policy{Work: Work{Path: "/w"}}, []string{`work.path "ROOT/w": there are files in it (x)`}},
+		"work is a file":         {Policy{Work: Work{Path: "/a/f"}}, []string{`work.path "ROOT/a/f": it is no folder`}},
+		"deny in work":           {Policy{Work: Work{Path: "/e"}, Deny: []string{"/e/.env"}}, []string{`deny[0] "ROOT/e/.env": it lies in work`}},
+		"a grant through a link": {Policy{Work: Work{Path: "/nosuch"}, Read: []string{"/up/ROOT/nosuch"}}, []string{`read[0] "ROOT/up/ROOT/nosuch": it does not exist`}},
+		"no device":              {Policy{Devices: []string{"/dev/fd"}}, nil},
+		"no user":                {Policy{User: "nobody-at-all"}, []string{`user "nobody-at-all": there is no such user here`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := c.p
+			if p.Level == "" {
+				p.Level = Full
+			}
+			for _, l := range p.lists()[:4] {
+				for i, s := range *l.at {
+					(*l.at)[i] = root + strings.ReplaceAll(s, "ROOT", root[1:])
+				}
+			}
+			if p.Work.Path != "" {
+				p.Work.Path = root + p.Work.Path
+			}
+			r, err := Resolve(&p, Limits{})
+			if err == nil {
+				t.Fatalf("resolved to %q", say(r, root))
+			}
+			got := texts(err)
+			for i := range got {
+				got[i] = strings.ReplaceAll(strings.ReplaceAll(got[i], root, "ROOT"), root[1:], "ROOT")
+			}
+			want := c.want
+			for i := range want {
+				want[i] = strings.ReplaceAll(want[i], "/ROOT", "ROOT")
+			}
+			for i := range got {
+				got[i] = strings.ReplaceAll(got[i], "/ROOT", "ROOT")
+			}
+			if want != nil && (len(got) != len(want) || !slices.EqualFunc(got, want, strings.HasPrefix)) {
+				t.Errorf("got\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+			}
+		})
+	}
+	if uid != 0 {
+		if _, err := Resolve(&Policy{Level: Full, Work: Work{Path: root + "/e", Keep: true}}, Limits{}); err == nil {
+			t.Error("only root can keep a work folder")
+		}
+		if _, err := Resolve(&Policy{Level: Full, User: "65534"}, Limits{}); err == nil {
+			t.Error("only root can change the user")
+		}
+	}
+}
+
+func TestResolveDefaults(t *testing.T) {
+	root := tree(t, "x/l -> ROOT/y", "y/")
+	p := Policy{Devices: []string{"/dev/tty", "-/dev/nosuch"}, Work: Work{Path: root + "/x/l/w"}, Level: Full, Syscalls: Syscalls{Allow: []string{"ptrace"}}}
+	r, err := Resolve(&p, Limits{Files: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := r.Policy
+	want := map[bool]string{true: "auto", false: ""}[os.Geteuid() == 0]
+	if q.User != want || q.Network != NetworkNone || q.Level != Full || r.UID != -1 || r.GID != -1 || r.Limits.Files != 64 || !r.PrivateTmp {
+		t.Errorf("%+v", r)
+	}
+	if d := cmp.Diff(Tmp{DefaultTmpSize, DefaultTmpInodes}, q.Tmp); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(Work{Path: root + "/y/w", Size: DefaultWorkSize, Inodes: DefaultWorkInodes}, q.Work); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{"write /dev/tty device"}, say(r, "")); d != "" {
+		t.Error(d)
+	}
+	if slices.Contains(r.RefusedSyscalls, "ptrace") || !slices.Contains(r.RefusedSyscalls, "mount") {
+		t.Error(r.RefusedSyscalls)
+	}
+	if p.Work.Path != root+"/x/l/w" || p.User != "" {
+		t.Error("the policy was changed")
+	}
+	if r, err = Resolve(nil, Limits{Tasks: 3}); err != nil || r.Policy.Level != None || r.Limits.Tasks != 3 {
+		t.Errorf("%+v %v", r, err)
+	}
+	p = Policy{Level: Full, Write: []string{"/tmp"}}
+	if r, err = Resolve(&p, Limits{}); err != nil || r.PrivateTmp {
+		t.Errorf("the machine's own /tmp was granted: %+v %v", r, err)
+	}
+}
+
+func TestAccess(t *testing.T) {
+	root := tree(t, "r/f", "w/", "x/p", "w/.env", "l -> x", "e/")
+	at := func(s string) string { return root + s }
+	p := Policy{Level: Full, Read: []string{at("/r")}, Write: []string{at("/w")}, Exec: []string{at("/x")}, Deny: []string{at("/w/.env")}, Work: Work{Path: at("/e")}}
+	r, err := Resolve(&p, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]Access{
+		"/r": Read, "/r/f": Read, "/r/missing/too": Read, "/w": Write, "/w/.env": 0, "/w/.env2": Write, "/x/p": Exec, "/l/p": Exec, "/e/any": Write, "/": 0, "/q": 0,
+	} {
+		if got := r.Access(at(path)); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+	if r.Access("relative") != 0 {
+		t.Error("a relative path is granted")
+	}
+}
+
+// Each profile fits this machine, whatever is missing of what it names.
+func TestProfilesResolve(t *testing.T) {
+	for _, name := range Profiles() {
+		p, _ := Profile(name)
+		r, err := Resolve(&p, Limits{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if sh, err := filepath.EvalSymlinks("/bin/sh"); err == nil && !r.Access("/bin/sh").Has(Exec) {
+			t.Errorf("%s does not let /bin/sh (%s) run: %q", name, sh, say(r, ""))
+		}
+		for _, secret := range []string{"/root/.ssh/id_rsa", "/home/ada/.env", "/etc/shadow", "/etc/ssl/private", "/var/lib/x"} {
+			if a := r.Access(secret); a != 0 {
+				t.Errorf("%s grants %s of %s", name, a, secret)
+			}
+		}
+	}
+}
