@@ -53,10 +53,12 @@ var errConnClosed = errors.New("connection closed")
 const lateLimit = 16384
 
 func newConn(ref *Ref, life uint64, session codec.Session, w wire, firstID uint32) *conn {
-	return &conn{
+	c := &conn{
 		ref: ref, life: life, session: session, wire: w, out: newOutbox(w),
 		next: firstID, open: make(map[uint32]*Request),
 	}
+	c.out.taken = c.taken
+	return c
 }
 
 // send registers a request and hands its frame to the outbox. It waits only
@@ -83,11 +85,10 @@ func (c *conn) transmit(ctx context.Context, q *Request, limit int) error {
 		m.Trace = q.trace
 	}
 	for {
-		at := monotonic()
 		space, err := c.out.add(c.session, m, alone && q.stream == nil, limit)
 		switch {
 		case err == nil:
-			if gone := c.written(q, m, at); gone {
+			if q.gone {
 				c.post(&codec.Message{Kind: codec.Cancel, ID: q.id})
 			} else if q.stream != nil {
 				c.giveCredit(q, streamWindow)
@@ -136,7 +137,7 @@ func (c *conn) register(q *Request) (alone bool, err error) {
 	}
 	q.id = c.next
 	c.next++
-	q.acked, q.written, q.late = false, false, false
+	q.acked, q.written, q.late, q.gone = false, false, false, false
 	q.life.Store(c.life)
 	q.conn.Store(c)
 	c.open[q.id] = q
@@ -150,14 +151,20 @@ func (c *conn) register(q *Request) (alone bool, err error) {
 	return len(c.open) == 1, nil
 }
 
-// written notes that the frame of a request is in the outbox. gone tells that
-// its caller left before that, and the host does not know yet.
-func (c *conn) written(q *Request, m *codec.Message, at int64) (gone bool) {
+// taken is told of each frame in the outbox before anything of it is written:
+// a host may end of it, and the crash report has to have it. The caller of a
+// request that left before that has still to be told of to the host.
+func (c *conn) taken(m *codec.Message) {
+	now := monotonic()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.headers.add(header{at, "sent", m.Kind, m.ID, m.Method, m.Size})
-	q.written = true
-	return q.late && c.caps.Has(codec.CapCancel)
+	c.headers.add(header{now, "sent", m.Kind, m.ID, m.Method, m.Size})
+	if m.Kind != codec.Request {
+		return
+	}
+	if q := c.open[m.ID]; q != nil && &q.message == m {
+		q.written, q.gone = true, q.late && c.caps.Has(codec.CapCancel)
+	}
 }
 
 // drop takes back a request that was never written.
@@ -305,9 +312,8 @@ func (c *conn) post(m *codec.Message) {
 	if m.Kind == codec.Response {
 		limit = outboxLimit
 	}
-	if _, err := c.out.add(c.session, m, false, limit); err == nil {
-		c.note("sent", m)
-	}
+	// An error is the end of the connection, which the read loop tells of.
+	_, _ = c.out.add(c.session, m, false, limit)
 }
 
 // close ends the connection for new requests and takes out those that are
@@ -337,10 +343,10 @@ func (c *conn) pendingHeaders() []Header {
 	return c.headers.list()
 }
 
-// note keeps a message's header for the crash report.
-func (c *conn) note(dir string, m *codec.Message) {
+// received keeps a message's header for the crash report.
+func (c *conn) received(m *codec.Message) {
 	now := monotonic()
 	c.mu.Lock()
-	c.headers.add(header{now, dir, m.Kind, m.ID, m.Method, m.Size})
+	c.headers.add(header{now, "received", m.Kind, m.ID, m.Method, m.Size})
 	c.mu.Unlock()
 }

@@ -96,7 +96,7 @@ func (a *Connection) read(open bool, connected func(codec.Peer)) error {
 			return err
 		}
 		a.c.sign.Store(monotonic())
-		a.c.note("received", &m)
+		a.c.received(&m)
 		if !open {
 			out, done, err := a.hs.Handle(&m)
 			for i := range out {

@@ -97,8 +97,9 @@ func TestDefects(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				soon(t, func() bool { return brother.Status().State == lifecycle.Stopped }) // as its group has it
 				if err := brother.Start(within(t)); err != nil {
-					t.Errorf("a host that shared its fate: %v", err)
+					t.Fatalf("a host that shared its fate: %v", err)
 				}
 				before := brother.Status()
 				if err := syscall.Kill(*before.PID, syscall.SIGKILL); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -76,8 +77,24 @@ func (g *guarded) Receive(ctx actor.Context) {
 			}
 		}()
 	}
+	room(len(os.Args))
 	g.Actor.Receive(ctx)
 }
+
+// room makes the stack of the goroutine large enough for what an actor does.
+// Each batch of messages is handled on a new goroutine, whose stack would grow
+// by several copies, each of them deeper: a twentieth of a restart.
+//
+//go:noinline
+func room(n int) byte {
+	if n < 0 { // never, but the frame is as large as if
+		var b [roomSize]byte
+		return b[-n&(roomSize-1)]
+	}
+	return 0
+}
+
+const roomSize = 8 << 10
 
 // defect is a panic that was contained.
 type defect struct {

@@ -34,10 +34,11 @@ type Host struct {
 	liveness  string
 	spawned   time.Time
 	lastExit  *ExitInfo
-	crashID   string // of the crash being decided
-	lastCrash uint64 // number of the last life that crashed
-	seen      bool   // a transition was told
-	failure   *Failure
+	crashID   string   // of the crash being decided
+	lastCrash uint64   // number of the last life that crashed
+	seen      bool     // a transition was told
+	failure   *Failure // of the life that ended last, until it is out of the way
+	endedNo   uint64   // its number
 
 	parked  []*Request
 	calling bool // a call has asked for a start, and the state is the same since
@@ -213,10 +214,10 @@ func (h *Host) ready(ctx actor.Context, m *lifeReady) {
 
 // ended takes what a life has left behind.
 func (h *Host) ended(ctx actor.Context, f *Failure) {
-	if f.Life != h.lifeNo || h.failure != nil {
+	if f.Life != h.lifeNo || f.Life == h.endedNo {
 		return
 	}
-	h.failure = f
+	h.failure, h.endedNo = f, f.Life
 	h.unpublishConn()
 	before := h.machine.State()
 	ev := f.event()
@@ -228,21 +229,24 @@ func (h *Host) ended(ctx actor.Context, f *Failure) {
 	f.Resend = nil
 	h.parked = append(resend, h.parked...)
 	h.step(ctx, ev)
-	h.aftermath(ctx, f, before, h.lastCrash == f.Life)
-	h.crashID = ""
-	if f.pid == nil { // it never came to be; there is no Terminated to wait for
-		h.failure = nil
-		h.step(ctx, lifecycle.Gone{Life: f.Life})
+	a := &Aftermath{log: h.log, world: h.world, ref: h.ref, failure: f}
+	if h.lastCrash == f.Life {
+		a.report = h.report(f, before)
 	}
+	h.crashID = ""
+	// A process that has ended with its tree killed is in nobody's way, and one
+	// that never came to be has no actor either: the next life need not wait for
+	// the actors of this one.
+	if f.pid == nil || f.Exit != nil {
+		h.gone(ctx, f.Life)
+	}
+	h.aftermath(ctx, a)
 }
 
 // aftermath hands what is left of a life (pipes, tree, report) to an actor of
 // its own, so that the next start need not wait for it.
-func (h *Host) aftermath(ctx actor.Context, f *Failure, state lifecycle.State, crashed bool) {
-	a := &Aftermath{log: h.log, world: h.world, ref: h.ref, failure: f}
-	if crashed {
-		a.report = h.report(f, state)
-	}
+func (h *Host) aftermath(ctx actor.Context, a *Aftermath) {
+	f := a.failure
 	pid, err := ctx.SpawnNamed(guard(h.log, func() actor.Actor { return a }), fmt.Sprintf("aftermath-%d", f.Life))
 	if err == nil {
 		tell(ctx, pid, &beginAftermath{})
@@ -304,13 +308,19 @@ func (h *Host) vanished(ctx actor.Context, life uint64) {
 	if life != h.lifeNo || h.life == nil {
 		return
 	}
-	h.life = nil
-	if h.failure == nil { // the actor was stopped from outside, or has a defect
+	if h.endedNo != life { // the actor was stopped from outside, or has a defect
 		h.ended(ctx, &Failure{Life: life, Cause: lifecycle.CauseInternal, Detail: "the actor of the life ended"})
-		return
 	}
-	h.failure = nil
-	h.pid = 0
+	h.gone(ctx, life)
+}
+
+// gone tells the rules that nothing is left of a life that could be in the way
+// of the next.
+func (h *Host) gone(ctx actor.Context, life uint64) {
+	if h.failure == nil {
+		return // they know
+	}
+	h.life, h.failure, h.pid = nil, nil, 0
 	h.step(ctx, lifecycle.Gone{Life: life})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strings"
 	"syscall"
@@ -68,6 +69,9 @@ func (a *Life) Receive(ctx actor.Context) {
 		a.conn, a.talks = m.conn, true
 		tell(ctx, a.host, &lifeReady{a.number, a.child.Pid(), m.conn, m.liveness})
 	case *connEnded:
+		if errors.Is(m.err, os.ErrClosed) || errors.Is(m.err, net.ErrClosed) {
+			return // closed at our end: the actor of the connection is on its way out, and says more by that
+		}
 		a.closed = true
 		a.connEnded(ctx, m.err)
 		if a.exit != nil {
@@ -95,10 +99,14 @@ func (a *Life) Receive(ctx actor.Context) {
 // terminated follows the end of a part. Parts end after their life; one that
 // does not has a defect, and takes the life with it.
 func (a *Life) terminated(ctx actor.Context, who *actor.PID) {
-	if a.torn || a.exit != nil {
-		return
-	}
 	switch {
+	case a.torn:
+	case a.exit != nil:
+		if who.Equal(a.connection) && !a.closed {
+			// Its end is why the process ended, if it did so by itself.
+			a.closed, a.suspect = true, &Failure{Cause: lifecycle.CauseInternal, Detail: "the actor of the connection ended"}
+			a.finish(ctx)
+		}
 	case who.Equal(a.process): // and the process with it
 		f := a.failing
 		if f == nil {
@@ -303,7 +311,9 @@ func (a *Life) end(ctx actor.Context, f *Failure) {
 }
 
 // exited follows the end of the process. What it said before is in the stream
-// still, and its end comes right behind, unless a child holds that open.
+// still, and says more than its exit. The end of the stream comes right behind,
+// as the rest of the tree is killed, too, unless somebody out of reach holds it
+// open.
 func (a *Life) exited(ctx actor.Context, exit sandbox.Exit) {
 	a.exit = &exit
 	a.timer.cancel()
@@ -315,7 +325,7 @@ func (a *Life) exited(ctx actor.Context, exit sandbox.Exit) {
 }
 
 // lastWords is how long the stream of an ended process is read for more.
-const lastWords = 50 * time.Millisecond
+const lastWords = 500 * time.Millisecond
 
 // finish says why the life has ended. The process is gone.
 func (a *Life) finish(ctx actor.Context) {

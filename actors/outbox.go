@@ -43,6 +43,10 @@ type outbox struct {
 	err     error         // why nothing can be written any more
 	space   chan struct{} // closed when buf has been taken; nil when nobody waits
 	wake    chan struct{} // capacity 1; closed at the end
+
+	// taken, when not nil, is told of each message that is in buf, before any of
+	// it can be written. It is called under mu.
+	taken func(*codec.Message)
 }
 
 func newOutbox(w wire) *outbox { return &outbox{w: w, wake: make(chan struct{}, 1)} }
@@ -80,6 +84,9 @@ func (o *outbox) add(s codec.Session, m *codec.Message, alone bool, limit int) (
 	}
 	m.Size = len(buf) - len(o.buf)
 	o.buf = buf
+	if o.taken != nil {
+		o.taken(m)
+	}
 	if o.writing {
 		o.mu.Unlock()
 		return nil, nil

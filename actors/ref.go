@@ -360,7 +360,6 @@ func (r *Ref) Notify(ctx context.Context, method string, in any) error {
 		space, err := c.out.put(c.session, &m, false)
 		switch {
 		case err == nil:
-			c.note("sent", &m)
 			return nil
 		case !errors.Is(err, errFull):
 			if c.out.broken() {

@@ -35,6 +35,7 @@ type Request struct {
 	id         uint32 // on the wire; 0 while it waits
 	acked      bool   // under the connection's lock, like the next two
 	written    bool   // its frame is in the outbox
+	gone       bool   // its caller left before that, and the host is to be told
 	late       bool   // its caller is gone and the host still owes the answer
 	idempotent bool
 	resent     bool // it went to a life that crashed and may not be sent a third time

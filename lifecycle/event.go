@@ -70,7 +70,8 @@ type Ended struct {
 	Detail string     // evidence for people: an error text, what was wrong with the bytes
 }
 
-// Gone tells that the actor of a life has ended.
+// Gone tells that nothing of a life is in the way of the next one: its process
+// has ended and its tree is killed, or its actor has ended.
 type Gone struct{ Life uint64 }
 
 // Fired tells that a timer set by [SetTimer] has run out.

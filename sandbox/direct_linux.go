@@ -22,6 +22,7 @@ type direct struct {
 	// group cannot pass to somebody else.
 	group  bool
 	folder string   // its cgroup, below cgroups.dir
+	events int      // that cgroup's cgroup.events; closed by run
 	cg     *cgroups // nil: none
 
 	mu    sync.Mutex
@@ -81,6 +82,9 @@ func (d *direct) run() {
 		_, _ = d.wait(true)
 	}
 	d.close()
+	if d.cg != nil {
+		sys.Close(d.events)
+	}
 	d.mu.Unlock()
 	if d.cg != nil {
 		d.cg.bury(d.folder, d.child)
@@ -110,7 +114,7 @@ func (d *direct) kill() error {
 	case <-d.child.done:
 		// Mostly it has left nothing behind, which costs less to find out than
 		// a kill, on the way to the next start.
-		if populated, err := sys.CgroupPopulated(d.cg.dir, d.folder); err == nil && !populated {
+		if populated, err := sys.CgroupPopulated(d.events); err == nil && !populated {
 			d.over = true
 			return nil
 		}

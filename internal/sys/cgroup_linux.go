@@ -90,16 +90,16 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// CgroupPopulated tells whether there is a process in the cgroup name below
-// the open folder dir, or in one below that. One that is gone has none.
-func CgroupPopulated(dir int, name string) (bool, error) {
-	fd, err := unix.Openat(dir, name+"/cgroup.events", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return false, ignoreGone(err)
-	}
+// OpenCgroupEvents opens what CgroupPopulated reads, of the cgroup dir.
+func OpenCgroupEvents(dir int) (int, error) {
+	return unix.Openat(dir, "cgroup.events", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+}
+
+// CgroupPopulated tells whether there is a process in the cgroup whose events
+// file is open, or in one below that. One that is gone has none.
+func CgroupPopulated(events int) (bool, error) {
 	var b [128]byte // "populated 0\nfrozen 0\n"
-	n, err := unix.Read(fd, b[:])
-	_ = unix.Close(fd)
+	n, err := unix.Pread(events, b[:], 0)
 	if err != nil {
 		return false, ignoreGone(err)
 	}
