@@ -1,18 +1,241 @@
 package netproxy
 
 import (
+	"context"
+	"errors"
+	"net"
 	"net/netip"
+	"sync"
 	"time"
 )
 
-// Attempt is one try to reach something through a [Proxy].
-type Attempt struct {
-	Time     time.Time      `json:"time"`
-	Protocol string         `json:"protocol"` // "connect", "http", "socks5" or "forward"; "" when it never got that far
-	Host     string         `json:"host"`     // as asked for, a name in lower case or an address; "" when it never got that far
-	Port     uint16         `json:"port"`     // 0 when it never got that far
-	Addr     netip.AddrPort `json:"addr"`     // what was dialled; zero when nothing was
-	Allowed  bool           `json:"allowed"`  // by the list and the check of the address
-	Reason   string         `json:"reason"`   // why it was refused or failed; "" when it is connected
-	Entry    string         `json:"entry"`    // what in the list would allow it; "" when it is allowed already or nothing would
+// Resolver turns a name into addresses. A *net.Resolver is one.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// Proxy serves listeners by one allow list. It must be made by [New] and
+// closed. The fields may be changed before the first Serve or Forward.
+type Proxy struct {
+	// Resolver resolves names; net.DefaultResolver.
+	Resolver Resolver
+	// Dial connects to an address that has been checked; a net.Dialer.
+	Dial func(ctx context.Context, addr netip.AddrPort) (net.Conn, error)
+	// Own lists the machine's own addresses, which a name may not resolve to;
+	// those of its interfaces.
+	Own func() ([]netip.Addr, error)
+
+	MaxConns    int           // connections at the same time; more are refused; 256
+	MaxHead     int           // bytes of a request before its body; more are refused; 16 KiB
+	HeadTimeout time.Duration // for a client to say what it wants; 10 s
+	DialTimeout time.Duration // to resolve and connect; 30 s
+	IdleTimeout time.Duration // without a byte in either direction; 10 min
+
+	rules *Rules
+	log   func(Attempt)
+	ctx   context.Context
+	stop  context.CancelFunc
+	wg    sync.WaitGroup
+
+	mu        sync.Mutex
+	closed    bool
+	listeners map[net.Listener]struct{}
+	conns     map[net.Conn]struct{}
+	clients   int
+}
+
+// New makes a Proxy that allows what rules allow (nil: nothing) and tells log
+// of every attempt (nil: nobody).
+func New(rules *Rules, log func(Attempt)) *Proxy {
+	if log == nil {
+		log = func(Attempt) {}
+	}
+	p := &Proxy{
+		Resolver:    net.DefaultResolver,
+		Own:         ownAddrs,
+		MaxConns:    256,
+		MaxHead:     16 << 10,
+		HeadTimeout: 10 * time.Second,
+		DialTimeout: 30 * time.Second,
+		IdleTimeout: 10 * time.Minute,
+
+		rules:     rules,
+		log:       log,
+		listeners: map[net.Listener]struct{}{},
+		conns:     map[net.Conn]struct{}{},
+	}
+	var d net.Dialer
+	p.Dial = func(ctx context.Context, addr netip.AddrPort) (net.Conn, error) {
+		return d.DialContext(ctx, "tcp", addr.String())
+	}
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	return p
+}
+
+// ErrClosed is what Serve and Forward return after Close.
+var ErrClosed = net.ErrClosed
+
+// Serve answers the clients of l until Close, or until l fails; it closes l.
+// Several listeners may be served at the same time. The error is never nil,
+// and [ErrClosed] after Close.
+func (p *Proxy) Serve(l net.Listener) error { return p.accept(l, p.client) }
+
+// Forward connects every client of l to hostport until Close, or until l
+// fails; it closes l. The allow list and the check of the address hold as for
+// any other attempt. The error is never nil, and [ErrClosed] after Close.
+func (p *Proxy) Forward(l net.Listener, hostport string) error {
+	t, err := parseTarget(hostport)
+	if err != nil {
+		_ = l.Close()
+		return err
+	}
+	return p.accept(l, func(c net.Conn) { p.forward(c, t) })
+}
+
+func (p *Proxy) accept(l net.Listener, serve func(net.Conn)) error {
+	defer l.Close()
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return ErrClosed
+	}
+	p.listeners[l] = struct{}{}
+	p.wg.Add(1)
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		delete(p.listeners, l)
+		p.mu.Unlock()
+		p.wg.Done()
+	}()
+	var pause pause
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			if p.ctx.Err() != nil {
+				return ErrClosed
+			}
+			// A connection that was given up before it was accepted, or no
+			// descriptor left at the moment, is no reason to end.
+			if temporary(err) && pause.wait(p.ctx) {
+				continue
+			}
+			return err
+		}
+		pause.reset()
+		switch full, closed := p.enter(c); {
+		case closed:
+			_ = c.Close()
+			return ErrClosed
+		case full:
+			p.log(Attempt{Time: time.Now(), Reason: "too many connections"})
+			_ = c.SetWriteDeadline(time.Now().Add(time.Second))
+			_, _ = c.Write(httpRefusal(503, "too many connections"))
+			_ = c.Close()
+			continue
+		}
+		go func() {
+			defer p.leave(c)
+			serve(c)
+		}()
+	}
+}
+
+// enter takes a place for a client.
+func (p *Proxy) enter(c net.Conn) (full, closed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed:
+		return false, true
+	case p.clients >= p.MaxConns:
+		return true, false
+	}
+	p.clients++
+	p.conns[c] = struct{}{}
+	p.wg.Add(1)
+	return false, false
+}
+
+func (p *Proxy) leave(c net.Conn) {
+	_ = c.Close()
+	p.mu.Lock()
+	p.clients--
+	delete(p.conns, c)
+	p.mu.Unlock()
+	p.wg.Done()
+}
+
+// hold has Close close c too.
+func (p *Proxy) hold(c net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		_ = c.Close()
+		return false
+	}
+	p.conns[c] = struct{}{}
+	return true
+}
+
+func (p *Proxy) drop(c net.Conn) {
+	_ = c.Close()
+	p.mu.Lock()
+	delete(p.conns, c)
+	p.mu.Unlock()
+}
+
+// Close closes the listeners and every connection, and waits until Serve,
+// Forward and all goroutines have ended. Idempotent.
+func (p *Proxy) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.stop()
+	for l := range p.listeners {
+		_ = l.Close()
+	}
+	for c := range p.conns {
+		_ = c.Close()
+	}
+	p.mu.Unlock()
+	p.wg.Wait()
+	return nil
+}
+
+// pause grows between accepts that fail.
+type pause struct{ d time.Duration }
+
+func (w *pause) reset() { w.d = 0 }
+
+func (w *pause) wait(ctx context.Context) bool {
+	w.d = min(max(5*time.Millisecond, 2*w.d), time.Second)
+	t := time.NewTimer(w.d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func temporary(err error) bool {
+	var ne interface{ Temporary() bool }
+	return errors.As(err, &ne) && ne.Temporary() && !errors.Is(err, net.ErrClosed)
+}
+
+func ownAddrs() ([]netip.Addr, error) {
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, err
+	}
+	var own []netip.Addr
+	for _, a := range list {
+		if n, ok := a.(*net.IPNet); ok {
+			if ip, ok := netip.AddrFromSlice(n.IP); ok {
+				own = append(own, ip.Unmap())
+			}
+		}
+	}
+	return own, nil
 }

@@ -1,0 +1,252 @@
+package netproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Protocol is the way in which a client asked.
+type Protocol string
+
+// The ways of asking.
+const (
+	Connect  Protocol = "connect" // HTTP CONNECT
+	HTTP     Protocol = "http"    // an HTTP request in absolute form
+	SOCKS5   Protocol = "socks5"
+	Forwards Protocol = "forward" // a connection to a listener of Proxy.Forward
+)
+
+// Attempt is one try to reach something through a [Proxy].
+type Attempt struct {
+	Time     time.Time      `json:"time"`
+	Protocol Protocol       `json:"protocol,omitempty"` // "" when it never got that far
+	Host     string         `json:"host,omitempty"`     // a name in lower case or an address; "" when it never got that far
+	Port     uint16         `json:"port,omitempty"`     // 0 when it never got that far
+	Addr     netip.AddrPort `json:"addr,omitzero"`      // what it is connected to; zero when it is not
+	Allowed  bool           `json:"allowed"`            // by the list and the check of the address
+	Reason   string         `json:"reason,omitempty"`   // why it was refused or failed; "" when it is connected
+	Entry    string         `json:"entry,omitempty"`    // what would allow it in the list; "" when it is allowed, or nothing would
+}
+
+// refusal is why nothing was connected, with what each protocol answers.
+type refusal struct {
+	status int  // HTTP
+	reply  byte // SOCKS5
+	reason string
+}
+
+// SOCKS5 replies.
+const (
+	replyOK          = 0
+	replyFailed      = 1
+	replyNotAllowed  = 2
+	replyNetwork     = 3
+	replyHost        = 4
+	replyRefused     = 5
+	replyTimeout     = 6
+	replyCommand     = 7
+	replyAddressType = 8
+)
+
+// parseTarget reads host:port as clients write it.
+func parseTarget(s string) (target, error) {
+	host, port, ok := splitHostPort(s)
+	if !ok {
+		return target{}, fmt.Errorf("%.100q is not host:port", s)
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || !isDigit(port[0]) {
+		return target{}, fmt.Errorf("%.100q is not a port", port)
+	}
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		host = strings.TrimSuffix(inner, "]")
+		if a, err := netip.ParseAddr(host); err != nil || !a.Is6() {
+			return target{}, fmt.Errorf("%.100q is not an IPv6 address", host)
+		}
+	}
+	t, reason := newTarget(host, uint16(n))
+	if reason != "" {
+		return target{}, fmt.Errorf("%.100q: %s", s, reason)
+	}
+	return t, nil
+}
+
+// connect checks, resolves, checks the addresses, dials the first that
+// answers, and logs.
+func (p *Proxy) connect(proto Protocol, t target) (net.Conn, *refusal) {
+	at := Attempt{Time: time.Now(), Protocol: proto, Host: t.host(), Port: t.port}
+	c, r := p.reach(t, &at)
+	if r != nil {
+		at.Reason = r.reason
+	}
+	p.log(at)
+	return c, r
+}
+
+func (p *Proxy) reach(t target, at *Attempt) (net.Conn, *refusal) {
+	if !p.rules.allows(t) {
+		at.Entry = t.String()
+		return nil, &refusal{403, replyNotAllowed, "not in the allow list"}
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, p.DialTimeout)
+	defer cancel()
+	addrs, err := p.resolve(ctx, t)
+	if err != nil {
+		at.Allowed = true
+		return nil, &refusal{502, replyHost, "cannot resolve: " + lookupReason(err)}
+	}
+	good, bad := p.check(addrs, t)
+	if len(good) == 0 {
+		if e := hostPort(addrs[0].String(), t.port); validEntry(e) {
+			at.Entry = e
+		}
+		return nil, &refusal{403, replyNotAllowed, bad}
+	}
+	at.Allowed = true
+	c, addr, err := p.dial(ctx, good, t.port)
+	if err != nil {
+		return nil, dialRefusal(err)
+	}
+	at.Addr = addr
+	return c, nil
+}
+
+// resolve asks for a name's addresses. localhost is never asked for.
+func (p *Proxy) resolve(ctx context.Context, t target) ([]netip.Addr, error) {
+	if t.addr.IsValid() {
+		return []netip.Addr{t.addr}, nil
+	}
+	if t.name == localhost {
+		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, nil
+	}
+	// The dot at the end keeps the resolver from trying the name below the
+	// machine's own domains, where somebody else may answer for it.
+	addrs, err := p.Resolver.LookupNetIP(ctx, "ip", t.name+".")
+	if err == nil && len(addrs) == 0 {
+		err = errors.New("no addresses")
+	}
+	for i := range addrs {
+		addrs[i] = addrs[i].Unmap()
+	}
+	return addrs, err
+}
+
+// check sorts out the addresses that may be dialled; bad says what is wrong
+// with the first of the others.
+func (p *Proxy) check(addrs []netip.Addr, t target) (good []netip.Addr, bad string) {
+	var own []netip.Addr
+	asked := false
+	for _, a := range addrs {
+		if p.rules.names(a, t.port) {
+			good = append(good, a)
+			continue
+		}
+		what := class(a)
+		if what == "" {
+			if !asked {
+				var err error
+				if own, err = p.Own(); err != nil {
+					return nil, "cannot list this machine's own addresses: " + err.Error()
+				}
+				asked = true
+			}
+			if slices.Contains(own, a) {
+				what = "this machine's own"
+			}
+		}
+		if what == "" {
+			good = append(good, a)
+		} else if bad == "" {
+			bad = fmt.Sprintf("%s, %s: only an entry with that address allows it", a, article(what))
+			if t.name != "" {
+				bad = "resolves to " + bad
+			}
+		}
+	}
+	return good, bad
+}
+
+func validEntry(s string) bool {
+	_, err := parseEntry(s)
+	return err == nil
+}
+
+func article(class string) string {
+	if strings.HasPrefix(class, "this machine") {
+		return class + " address"
+	}
+	if strings.ContainsRune("aeiou", rune(class[0])) {
+		return "an " + class + " address"
+	}
+	return "a " + class + " address"
+}
+
+// dial tries one address after the other; each has a fair part of the time.
+func (p *Proxy) dial(ctx context.Context, addrs []netip.Addr, port uint16) (net.Conn, netip.AddrPort, error) {
+	var first error
+	for i, a := range addrs {
+		one, cancel := ctx, context.CancelFunc(func() {})
+		if end, ok := ctx.Deadline(); ok && i < len(addrs)-1 {
+			one, cancel = context.WithTimeout(ctx, time.Until(end)/time.Duration(len(addrs)-i))
+		}
+		addr := netip.AddrPortFrom(a, port)
+		c, err := p.Dial(one, addr)
+		cancel()
+		if err == nil {
+			if !p.hold(c) {
+				return nil, addr, net.ErrClosed
+			}
+			return c, addr, nil
+		}
+		if first == nil {
+			first = err
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, netip.AddrPort{}, first
+}
+
+func lookupReason(err error) string {
+	var de *net.DNSError
+	if errors.As(err, &de) {
+		switch {
+		case de.IsNotFound:
+			return "no such name"
+		case de.IsTimeout:
+			return "the name server does not answer"
+		}
+		return de.Err
+	}
+	return err.Error()
+}
+
+func dialRefusal(err error) *refusal {
+	var op *net.OpError
+	reason := err.Error()
+	if errors.As(err, &op) && op.Err != nil {
+		reason = op.Err.Error()
+	}
+	r := &refusal{502, replyFailed, reason}
+	var ne net.Error
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		r.reply = replyRefused
+	case errors.Is(err, syscall.ENETUNREACH):
+		r.reply = replyNetwork
+	case errors.Is(err, syscall.EHOSTUNREACH):
+		r.reply = replyHost
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &ne) && ne.Timeout():
+		r.status, r.reply, r.reason = 504, replyTimeout, "no answer in time"
+	}
+	return r
+}

@@ -1,0 +1,62 @@
+package netproxy
+
+import "net/netip"
+
+// Special ranges that netip has no word for. Anything that is not public is
+// refused unless an entry names it.
+var special = []struct {
+	prefix netip.Prefix
+	class  string
+}{
+	{netip.MustParsePrefix("0.0.0.0/8"), "this network"}, // Linux takes 0.0.0.0 for loopback
+	{netip.MustParsePrefix("100.64.0.0/10"), "shared"},   // carrier NAT; some clouds' metadata
+	{netip.MustParsePrefix("192.0.0.0/24"), "reserved"},  // protocol assignments; some clouds' metadata
+	{netip.MustParsePrefix("192.0.2.0/24"), "documentation"},
+	{netip.MustParsePrefix("192.88.99.0/24"), "reserved"}, // relays of 6to4
+	{netip.MustParsePrefix("198.18.0.0/15"), "benchmarking"},
+	{netip.MustParsePrefix("198.51.100.0/24"), "documentation"},
+	{netip.MustParsePrefix("203.0.113.0/24"), "documentation"},
+	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"},      // and the broadcast address
+	{netip.MustParsePrefix("168.63.129.16/32"), "metadata"}, // a public number that Azure answers on the inside
+	{netip.MustParsePrefix("2001::/23"), "reserved"},        // Teredo, ORCHID and other addresses that stand for others
+	{netip.MustParsePrefix("2001:db8::/32"), "documentation"},
+	{netip.MustParsePrefix("2002::/16"), "6to4"}, // has an IPv4 address in it
+	{netip.MustParsePrefix("3fff::/20"), "documentation"},
+}
+
+var (
+	nat64  = netip.MustParsePrefix("64:ff9b::/96") // the last four bytes are an IPv4 address
+	global = netip.MustParsePrefix("2000::/3")     // all of IPv6 that is given out for public use
+)
+
+// class is "" for a public unicast address, else a word for what it is.
+func class(a netip.Addr) string {
+	a = a.Unmap().WithZone("")
+	switch {
+	case !a.IsValid():
+		return "invalid"
+	case a.IsUnspecified():
+		return "unspecified"
+	case a.IsLoopback():
+		return "loopback"
+	case a.IsPrivate():
+		return "private"
+	case a.IsLinkLocalUnicast():
+		return "link-local"
+	case a.IsMulticast():
+		return "multicast"
+	}
+	for _, s := range special {
+		if s.prefix.Contains(a) {
+			return s.class
+		}
+	}
+	switch {
+	case a.Is4() || global.Contains(a):
+		return ""
+	case nat64.Contains(a):
+		b := a.As16()
+		return class(netip.AddrFrom4([4]byte(b[12:])))
+	}
+	return "reserved"
+}

@@ -1,0 +1,209 @@
+package netproxy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+)
+
+// client serves one connection to the proxy.
+func (p *Proxy) client(c net.Conn) {
+	_ = c.SetDeadline(time.Now().Add(p.HeadTimeout))
+	h := &reader{c: c, max: p.MaxHead}
+	if err := h.more(); err != nil {
+		if h.n > 0 || !errors.Is(err, io.EOF) {
+			p.giveUp(c, err, nil)
+		}
+		return
+	}
+	switch h.buf[0] {
+	case socksVersion:
+		p.socks(c, h)
+	case 4:
+		p.log(Attempt{Time: time.Now(), Protocol: SOCKS5, Reason: "SOCKS4 is not spoken here"})
+		refuse(c, []byte{0, 91, 0, 0, 0, 0, 0, 0})
+	case 0x16:
+		p.log(Attempt{Time: time.Now(), Protocol: HTTP, Reason: "TLS to the proxy itself is not spoken here"})
+		refuse(c, []byte{0x15, 3, 1, 0, 2, 2, 40}) // alert: fatal, handshake failure
+	default:
+		p.http(c, h)
+	}
+}
+
+// http serves CONNECT, or one request in absolute form.
+func (p *Proxy) http(c net.Conn, h *reader) {
+	proto := HTTP
+	no := func(r *refusal) {
+		p.log(Attempt{Time: time.Now(), Protocol: proto, Reason: r.reason})
+		refuse(c, httpRefusal(r.status, r.reason))
+	}
+	end := 0
+	for from := 0; ; {
+		var r *refusal
+		if end, r = headEnd(h.buf[:h.n], from); r != nil {
+			no(r)
+			return
+		} else if end > 0 {
+			break
+		}
+		from = h.n
+		switch err := h.more(); {
+		case errors.Is(err, errFull):
+			no(&refusal{http.StatusRequestHeaderFieldsTooLarge, 0, fmt.Sprintf("the request's head is longer than %d bytes", h.max)})
+			return
+		case err != nil:
+			p.giveUp(c, err, httpRefusal(http.StatusRequestTimeout, "no whole request in time"))
+			return
+		}
+	}
+	q, r := parseHead(h.buf[:end])
+	if r != nil {
+		no(r)
+		return
+	}
+	rest := h.buf[end:h.n]
+	if q.connect {
+		proto = Connect
+	}
+	_ = c.SetDeadline(time.Time{})
+	server, r := p.connect(proto, q.target)
+	if r != nil {
+		refuse(c, httpRefusal(r.status, q.target.String()+": "+r.reason))
+		return
+	}
+	defer p.drop(server)
+	if q.connect {
+		_ = c.SetWriteDeadline(time.Now().Add(p.IdleTimeout))
+		if _, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+			return
+		}
+	} else {
+		rest = append(q.origin(), rest...)
+	}
+	p.tunnel(c, server, rest, !q.connect)
+}
+
+func (p *Proxy) socks(c net.Conn, h *reader) {
+	no := func(r *refusal, answer []byte) {
+		p.log(Attempt{Time: time.Now(), Protocol: SOCKS5, Reason: r.reason})
+		refuse(c, answer)
+	}
+	n, noAuth := parseGreeting(h.buf[:h.n])
+	for n == 0 {
+		if err := h.more(); err != nil {
+			p.giveUp(c, err, nil)
+			return
+		}
+		n, noAuth = parseGreeting(h.buf[:h.n])
+	}
+	if !noAuth {
+		no(&refusal{reason: "the SOCKS5 client insists on a password"}, []byte{socksVersion, socksNone})
+		return
+	}
+	if _, err := c.Write([]byte{socksVersion, socksNoAuth}); err != nil {
+		return
+	}
+	h.drop(n)
+	t, n, r := parseSocks(h.buf[:h.n])
+	for n == 0 && r == nil {
+		if err := h.more(); err != nil {
+			p.giveUp(c, err, socksReply(replyTimeout))
+			return
+		}
+		t, n, r = parseSocks(h.buf[:h.n])
+	}
+	if r != nil {
+		no(r, socksReply(r.reply))
+		return
+	}
+	_ = c.SetDeadline(time.Time{})
+	server, r := p.connect(SOCKS5, t)
+	if r != nil {
+		refuse(c, socksReply(r.reply))
+		return
+	}
+	defer p.drop(server)
+	_ = c.SetWriteDeadline(time.Now().Add(p.IdleTimeout))
+	if _, err := c.Write(socksReply(replyOK)); err != nil {
+		return
+	}
+	p.tunnel(c, server, h.buf[n:h.n], false)
+}
+
+// forward serves one connection to a listener of Forward.
+func (p *Proxy) forward(c net.Conn, t target) {
+	server, r := p.connect(Forwards, t)
+	if r != nil {
+		// The client's own protocol is not known: a reset is all there is to
+		// say.
+		if l, ok := c.(interface{ SetLinger(int) error }); ok {
+			_ = l.SetLinger(0)
+		}
+		return
+	}
+	defer p.drop(server)
+	p.tunnel(c, server, nil, false)
+}
+
+// giveUp is for a client that did not say what it wants.
+func (p *Proxy) giveUp(c net.Conn, err error, answer []byte) {
+	if p.ctx.Err() != nil {
+		return
+	}
+	reason := "the client left in the middle of its request"
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		reason = "no whole request in time"
+	}
+	p.log(Attempt{Time: time.Now(), Reason: reason})
+	if answer != nil {
+		refuse(c, answer)
+	}
+}
+
+// refuse answers and closes so that the answer arrives: what the client is
+// still sending is taken in for a moment, because closing on it would be a
+// reset.
+func refuse(c net.Conn, answer []byte) {
+	_ = c.SetDeadline(time.Now().Add(time.Second))
+	if _, err := c.Write(answer); err != nil {
+		return
+	}
+	if w, ok := c.(closeWriter); ok && w.CloseWrite() == nil {
+		_, _ = io.CopyN(io.Discard, c, 256<<10)
+	}
+}
+
+var errFull = errors.New("no room")
+
+// reader collects the beginning of what a client says, up to max bytes.
+type reader struct {
+	c   net.Conn
+	buf []byte
+	n   int
+	max int
+}
+
+// more reads once.
+func (h *reader) more() error {
+	if h.n == len(h.buf) {
+		if h.n >= h.max {
+			return errFull
+		}
+		grown := make([]byte, min(max(1024, 2*len(h.buf)), h.max))
+		copy(grown, h.buf[:h.n])
+		h.buf = grown
+	}
+	n, err := h.c.Read(h.buf[h.n:])
+	h.n += n
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+// drop forgets the first n bytes.
+func (h *reader) drop(n int) { h.n = copy(h.buf, h.buf[n:h.n]) }

@@ -1,0 +1,76 @@
+package netproxy
+
+import (
+	"encoding/binary"
+	"net/netip"
+)
+
+// SOCKS5, RFC 1928: the parts that a client that only connects uses.
+const (
+	socksVersion = 5
+	socksNoAuth  = 0
+	socksNone    = 0xff // none of the offered methods will do
+	socksConnect = 1
+	socksIPv4    = 1
+	socksName    = 3
+	socksIPv6    = 4
+)
+
+// parseGreeting reads the methods that a client offers. n is 0 when more has
+// to come.
+func parseGreeting(b []byte) (n int, noAuth bool) {
+	if len(b) < 2 || len(b) < 2+int(b[1]) {
+		return 0, false
+	}
+	n = 2 + int(b[1])
+	for _, m := range b[2:n] {
+		noAuth = noAuth || m == socksNoAuth
+	}
+	return n, noAuth
+}
+
+// parseSocks reads a request. n is 0 when more has to come and r is nil; a
+// request that is refused is never waited for any longer.
+func parseSocks(b []byte) (t target, n int, r *refusal) {
+	switch {
+	case len(b) > 0 && b[0] != socksVersion:
+		return t, 0, &refusal{0, replyFailed, "not a SOCKS5 request"}
+	case len(b) > 1 && b[1] != socksConnect:
+		return t, 0, &refusal{0, replyCommand, "a SOCKS5 command other than CONNECT"}
+	case len(b) > 2 && b[2] != 0:
+		return t, 0, &refusal{0, replyFailed, "not a SOCKS5 request"}
+	case len(b) < 5:
+		return t, 0, nil
+	}
+	at, size := 4, 0
+	switch b[3] {
+	case socksIPv4:
+		size = 4
+	case socksIPv6:
+		size = 16
+	case socksName:
+		at, size = 5, int(b[4])
+	default:
+		return t, 0, &refusal{0, replyAddressType, "a SOCKS5 address of an unknown type"}
+	}
+	n = at + size + 2
+	if len(b) < n {
+		return t, 0, nil
+	}
+	host := string(b[at : at+size])
+	if b[3] != socksName {
+		a, _ := netip.AddrFromSlice(b[at : at+size])
+		host = a.String()
+	}
+	t, reason := newTarget(host, binary.BigEndian.Uint16(b[n-2:]))
+	if reason != "" {
+		return t, 0, &refusal{0, replyFailed, reason}
+	}
+	return t, n, nil
+}
+
+// socksReply answers a request; the address that is bound is nobody's
+// business.
+func socksReply(code byte) []byte {
+	return []byte{socksVersion, code, 0, socksIPv4, 0, 0, 0, 0, 0, 0}
+}
