@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -11,7 +12,6 @@ import (
 // Capture is one stream being read into a [Log].
 type Capture struct {
 	log    *Log
-	r      *os.File
 	stream Stream
 	life   uint64
 
@@ -19,10 +19,14 @@ type Capture struct {
 	done     chan struct{}
 	err      error // written before done is closed
 
-	// Of the reading goroutine:
+	// Of whoever is reading, which is one goroutine at a time:
 	rest   []byte // read, and not a whole line yet
 	class  int    // index into bufferSizes
 	raised bool   // the pipe was enlarged
+
+	mu sync.Mutex
+	r  *os.File // nil once it is polled
+	polled
 }
 
 // Done is closed at the end of the stream, a read error or the end of Stop.
@@ -37,23 +41,34 @@ func (c *Capture) Err() error { return c.err }
 // Stop ends reading, after taking what is in the pipe already, whoever still
 // holds its write end. It does not wait: Done is closed then. Idempotent.
 func (c *Capture) Stop() {
-	if c.stopping.Swap(true) || c.r == nil {
-		return
+	if !c.stopping.Swap(true) {
+		c.interrupt()
 	}
-	// Wakes the reader. What cannot be polled is closed under it instead,
-	// which ends a read that does not block.
+}
+
+// breakOff ends a read of a goroutine of its own. The caller holds mu.
+func (c *Capture) breakOff() {
+	// What cannot be polled is closed under it, which ends a read that does not
+	// block.
 	if c.r.SetReadDeadline(time.Unix(1, 0)) != nil {
 		_ = c.r.Close()
 	}
 }
 
+// run reads to the end on a goroutine of its own.
 func (c *Capture) run() {
 	err := c.read()
+	_ = c.r.Close()
+	c.end(err)
+}
+
+// end puts the last line into the log. The pipe is closed.
+func (c *Capture) end(err error) {
 	if len(c.rest) > 0 {
 		c.log.take(c.rest, len(c.rest), true, c.stream, c.life)
 		c.rest = nil
 	}
-	_ = c.r.Close()
+	c.log.settle()
 	if !errors.Is(err, io.EOF) && !c.stopping.Load() {
 		c.err = err
 	}
@@ -64,7 +79,8 @@ func (c *Capture) run() {
 // readBlocking reads what cannot be polled.
 func (c *Capture) readBlocking() error {
 	for !c.stopping.Load() {
-		n, err := c.fill(c.r.Read)
+		n, _, err := c.fill(c.r.Read)
+		c.log.settle()
 		if err != nil {
 			return err
 		}
@@ -76,25 +92,26 @@ func (c *Capture) readBlocking() error {
 }
 
 // fill reads once, into a buffer that it holds no longer than that takes, and
-// hands the lines to the log.
-func (c *Capture) fill(read func([]byte) (int, error)) (n int, err error) {
+// hands the lines to the log. There may be more when the buffer was full.
+func (c *Capture) fill(read func([]byte) (int, error)) (n int, full bool, err error) {
 	b := takeBuffer(c.class, len(c.rest))
 	defer b.release()
 	held := copy(b.data, c.rest)
 	n, err = read(b.data[held:])
 	if n <= 0 {
-		return 0, err
+		return 0, false, err
 	}
 	data := b.data[:held+n]
 	at := c.log.take(data, held, false, c.stream, c.life)
 	c.hold(data[at:])
+	full = len(data) == len(b.data)
 	switch {
-	case len(data) == len(b.data) && c.class < largest:
+	case full && c.class < largest:
 		c.class++
 	case len(data) < bufferSizes[c.class]/8 && c.class > 0:
 		c.class--
 	}
-	return n, err
+	return n, full, err
 }
 
 // hold keeps the start of a line for the next read, in little memory.

@@ -40,9 +40,10 @@ type Log struct {
 
 	// wmu is held while lines are added, the write to the file included, and
 	// is taken before mu.
-	wmu  sync.Mutex
-	sink sink
-	gaps gaps
+	wmu     sync.Mutex
+	writing chan struct{} // closed when the write under way ends; nil: none
+	sink    sink          // wmu's, and while there is one the write's
+	gaps    gaps          // likewise
 
 	// mu guards what follows, and is never held during input or output.
 	mu           sync.Mutex
@@ -170,12 +171,37 @@ func (l *Log) Note(life uint64, text string) {
 		b = b[:cut(b, MaxLine)]
 	}
 	l.take(append(b, '\n'), 0, false, Note, life)
+	l.settle()
+}
+
+// own takes wmu and waits for the write under way.
+func (l *Log) own() {
+	l.wmu.Lock()
+	l.await()
+}
+
+// await waits for the write under way. The caller holds wmu.
+func (l *Log) await() {
+	if l.writing != nil {
+		<-l.writing
+		l.writing = nil
+	}
+}
+
+// settle waits until all lines are in the file, or counted as lost.
+func (l *Log) settle() {
+	l.own()
+	err := l.sink.report()
+	l.wmu.Unlock()
+	if err != nil && l.opt.OnError != nil {
+		l.opt.OnError(err)
+	}
 }
 
 // Sync asks the kernel to put what was written to the current file on the
 // disk, and waits for that. It is an error while the file cannot be written.
 func (l *Log) Sync() error {
-	l.wmu.Lock()
+	l.own()
 	defer l.wmu.Unlock()
 	return l.sink.sync()
 }
@@ -196,7 +222,7 @@ func (l *Log) Close() error {
 		for _, c := range captures {
 			<-c.Done()
 		}
-		l.wmu.Lock()
+		l.own()
 		if l.sink.down { // say what is missing, if that can be said by now
 			l.mu.Lock()
 			life := l.cur.life // there were lines, or nothing had failed
@@ -221,11 +247,11 @@ func (l *Log) wakeAll() {
 	}
 }
 
-// Capture reads r, the read end of a pipe, to its end on a goroutine of its
-// own, as the given stream of the given life (lives are numbered upwards). It
-// owns r from now on and closes it. r should be non-blocking, as those of
-// os.Pipe are: others keep a thread each, and Stop cannot interrupt them. On a
-// closed log it closes r and is done at once.
+// Capture reads r, the read end of a pipe, to its end, as the given stream of
+// the given life (lives are numbered upwards). It owns r from now on and closes
+// it. r should be non-blocking, as those of os.Pipe are: others keep a thread
+// each, and Stop cannot interrupt them. On a closed log it closes r and is done
+// at once.
 func (l *Log) Capture(r *os.File, s Stream, life uint64) *Capture {
 	c := &Capture{log: l, r: r, stream: s, life: life, done: make(chan struct{})}
 	l.mu.Lock()
@@ -235,12 +261,13 @@ func (l *Log) Capture(r *os.File, s Stream, life uint64) *Capture {
 			_ = r.Close()
 		}
 		c.err = os.ErrClosed
+		c.stopping.Store(true)
 		close(c.done)
 		return c
 	}
 	l.captures = append(l.captures, c)
 	l.mu.Unlock()
-	go c.run()
+	c.start()
 	return c
 }
 

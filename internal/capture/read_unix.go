@@ -24,11 +24,20 @@ func (c *Capture) read() error {
 	}
 	var end error
 	err = conn.Read(func(fd uintptr) bool {
-		end = c.pump(int(fd))
-		return !errors.Is(end, syscall.EAGAIN)
+		for {
+			// Not even a read that leaves room in the buffer says that the pipe is
+			// empty: the poller may have told of its data and its end in one, and
+			// would not tell of the end again.
+			if end = c.pump(int(fd)); end != nil || c.stopping.Load() {
+				return !errors.Is(end, syscall.EAGAIN)
+			}
+		}
 	})
 	if c.stopping.Load() {
-		return c.drain(conn)
+		if cerr := conn.Control(func(fd uintptr) { err = c.drain(int(fd)) }); cerr != nil {
+			return cerr
+		}
+		return err
 	}
 	if err != nil {
 		return err
@@ -36,13 +45,12 @@ func (c *Capture) read() error {
 	return end
 }
 
-// pump reads until nothing is left for now, which is EAGAIN, or the end.
-func (c *Capture) pump(fd int) error {
-	for !c.stopping.Load() {
-		// Not even a read that leaves room in the buffer says that the pipe is
-		// empty: the poller may have told of its data and its end in one, and
-		// would not tell of the end again.
-		n, err := c.fill(func(b []byte) (int, error) { return readFD(fd, b) })
+// pump reads until a read leaves room, or until the end.
+func (c *Capture) pump(fd int) (err error) {
+	defer c.log.settle()
+	for full := true; full && !c.stopping.Load(); {
+		var n int
+		n, full, err = c.fill(func(b []byte) (int, error) { return readFD(fd, b) })
 		if err != nil {
 			return err
 		}
@@ -59,25 +67,18 @@ func (c *Capture) pump(fd int) error {
 
 // drain takes what is in the pipe, and no more: a writer that goes on must not
 // keep it going.
-func (c *Capture) drain(conn syscall.RawConn) error {
-	var end error
-	err := conn.Control(func(fd uintptr) {
-		for left := capacity(int(fd)); left > 0; {
-			n, err := c.fill(func(b []byte) (int, error) { return readFD(int(fd), b[:min(len(b), left)]) })
-			if err != nil || n == 0 {
-				end = err
-				return
-			}
-			left -= n
+func (c *Capture) drain(fd int) error {
+	for left := capacity(fd); left > 0; {
+		n, _, err := c.fill(func(b []byte) (int, error) { return readFD(fd, b[:min(len(b), left)]) })
+		switch {
+		case errors.Is(err, syscall.EAGAIN):
+			return nil
+		case err != nil || n == 0:
+			return err
 		}
-	})
-	if err != nil {
-		return err
+		left -= n
 	}
-	if errors.Is(end, syscall.EAGAIN) {
-		return nil
-	}
-	return end
+	return nil
 }
 
 func readFD(fd int, b []byte) (int, error) {

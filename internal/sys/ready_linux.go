@@ -58,6 +58,20 @@ func AwaitReadable(fd int) {
 	w.Close()
 }
 
+// Dup returns a descriptor of what f has open, close-on-exec, and outside of
+// the runtime's poller.
+func Dup(f *os.File) (int, error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	dup := -1
+	if cerr := raw.Control(func(fd uintptr) { dup, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 3) }); cerr != nil {
+		return -1, cerr
+	}
+	return dup, err
+}
+
 // told is a Waiter that is armed once.
 type told chan struct{}
 
