@@ -9,6 +9,7 @@ import (
 	"os/exec"
 
 	"github.com/hostsup/hostsup/bench/peers"
+	"github.com/hostsup/hostsup/sandbox"
 )
 
 // exitMissing is the exit code of a worker whose peer is not on this machine.
@@ -49,6 +50,7 @@ func work(args []string) error {
 	if !ok {
 		return fmt.Errorf("no worker %q", args[0])
 	}
+	sandbox.KeepInherited() // what a shell has left open is none of the peers' business
 	return w(args[1:])
 }
 

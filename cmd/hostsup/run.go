@@ -20,6 +20,7 @@ import (
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/internal/version"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -53,6 +54,7 @@ func (a *app) run() error {
 		return err
 	}
 
+	sandbox.KeepInherited()
 	// From here on a signal is a request to stop.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
