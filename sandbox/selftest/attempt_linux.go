@@ -1,0 +1,89 @@
+//go:build !hostsup_posix
+
+package selftest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
+
+// attempt is one try to get out. Its functions see different worlds: do runs
+// in the confined process, everything else outside.
+type attempt struct {
+	class Class
+	name  string // unique within the class; lower case, words with dashes
+	about string // what is tried, for a person
+
+	// change adds to the policy that all attempts have, for what this one is
+	// about. May be nil.
+	change func(s *stage, p *policy.Policy, l *policy.Limits)
+	// prepare sets up what is attacked. It returns missing(…) where this machine
+	// does not have what it takes. May be nil.
+	prepare func(s *stage) error
+	// do is the attempt. nil: as far as it can tell, it worked.
+	do func(in *inside) error
+	// watch looks from outside while do waits in inside.pause. May be nil.
+	watch func(s *stage, r *run1)
+	// judge says from outside whether it worked; nil believes do.
+	judge func(s *stage, r *run1) finding
+	// play, when not nil, takes the place of a start of do: the attempt needs a
+	// supervisor of its own.
+	play func(ctx context.Context, s *stage, b *box) (finding, error)
+
+	// gaps names what a level does not promise, and why.
+	gaps map[policy.Level]string
+	// refused are the levels at which the policy of this attempt cannot be
+	// enforced, so that its start has to fail.
+	refused []policy.Level
+	// alone: nothing else runs beside it, because it measures or fills up.
+	alone bool
+	// wait bounds do; 0 is tryFor.
+	wait time.Duration
+}
+
+func (a *attempt) id() string { return string(a.class) + "/" + a.name }
+
+func (a *attempt) witness() string {
+	if a.judge == nil && a.play == nil {
+		return "inside"
+	}
+	return "outside"
+}
+
+// finding is a judge's word on one run.
+type finding struct {
+	out      bool   // it got out
+	evidence string // what was seen
+	broken   bool   // nothing can be said
+}
+
+func escaped(format string, args ...any) finding {
+	return finding{out: true, evidence: oneLine(fmt.Sprintf(format, args...))}
+}
+
+func held(format string, args ...any) finding {
+	return finding{evidence: oneLine(fmt.Sprintf(format, args...))}
+}
+
+func unclear(format string, args ...any) finding {
+	return finding{broken: true, evidence: oneLine(fmt.Sprintf(format, args...))}
+}
+
+// missing is what prepare returns where the machine lacks something.
+type missing string
+
+func (m missing) Error() string { return string(m) }
+
+// oneLine makes text fit for a cell.
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
+	const most = 160
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}

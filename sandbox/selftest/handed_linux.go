@@ -1,0 +1,182 @@
+//go:build !hostsup_posix
+
+package selftest
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
+
+// fileDenied are attempts on paths that a policy denies within a grant.
+func fileDenied() []*attempt {
+	denies := func(paths ...string) func(*stage, *policy.Policy, *policy.Limits) {
+		return func(s *stage, p *policy.Policy, _ *policy.Limits) {
+			for _, d := range paths {
+				p.Deny = append(p.Deny, s.path(d))
+			}
+		}
+	}
+	hidden := func(name, about string, do func(in *inside) error) *attempt {
+		return &attempt{
+			class: Files, name: name, about: about, do: do, judge: unseen,
+			change:  denies("write/conf/.env"),
+			refused: []policy.Level{policy.Landlock},
+			prepare: func(s *stage) error {
+				if err := os.Mkdir(s.path("write/conf"), 0o777); err != nil {
+					return err
+				}
+				if err := os.Chmod(s.path("write/conf"), 0o777); err != nil {
+					return err
+				}
+				return s.file("write/conf/.env", s.secret)
+			},
+		}
+	}
+	list := []*attempt{
+		hidden("denied-read", "read a denied file in a granted folder",
+			func(in *inside) error { return in.sayFile(in.get("write") + "/conf/.env") }),
+		hidden("denied-ancestor", "rename the folder that holds a denied file and read it there", func(in *inside) error {
+			if err := os.Rename(in.get("write")+"/conf", in.get("write")+"/moved"); err != nil {
+				return err
+			}
+			return in.sayFile(in.get("write") + "/moved/.env")
+		}),
+		hidden("denied-rename", "rename a denied file and read it under its new name", func(in *inside) error {
+			if err := os.Rename(in.get("write")+"/conf/.env", in.get("write")+"/env"); err != nil {
+				return err
+			}
+			return in.sayFile(in.get("write") + "/env")
+		}),
+		hidden("denied-hard-link", "make a hard link to a denied file and read that", func(in *inside) error {
+			if err := os.Link(in.get("write")+"/conf/.env", in.get("write")+"/env"); err != nil {
+				return err
+			}
+			return in.sayFile(in.get("write") + "/env")
+		}),
+		hidden("denied-umount", "take away what covers a denied file", func(in *inside) error {
+			err := unix.Unmount(in.get("write")+"/conf/.env", unix.MNT_DETACH)
+			if e := in.sayFile(in.get("write") + "/conf/.env"); e != nil {
+				return e
+			}
+			return err
+		}),
+	}
+	there := func(name, about, deny, path string, do func(in *inside) error) *attempt {
+		at := changed(name, about, content(path), do)
+		at.change = denies(deny)
+		at.refused = []policy.Level{policy.Landlock}
+		return at
+	}
+	return append(list,
+		there("denied-write", "write to a denied file in a granted folder", "write/file", "write/file",
+			func(in *inside) error { return put(in.get("write")+"/file", "overwritten", 0) }),
+		there("denied-unlink", "remove a denied file in a granted folder", "write/file", "write/file",
+			func(in *inside) error { return os.Remove(in.get("write") + "/file") }),
+		there("denied-replace", "move another file over a denied one", "write/file", "write/file", func(in *inside) error {
+			if err := put(in.get("write")+"/other", "replaced", os.O_CREATE); err != nil {
+				return err
+			}
+			return os.Rename(in.get("write")+"/other", in.get("write")+"/file")
+		}),
+		there("denied-missing", "make a denied file that did not exist", "write/.env", "write/.env",
+			func(in *inside) error { return put(in.get("write")+"/.env", "new", os.O_CREATE) }),
+		there("denied-missing-folder", "make a denied file and the folder that did not exist for it either", "write/new/.env", "write/new/.env",
+			func(in *inside) error {
+				if err := os.MkdirAll(in.get("write")+"/new", 0o777); err != nil {
+					return err
+				}
+				return put(in.get("write")+"/new/.env", "new", os.O_CREATE)
+			}),
+	)
+}
+
+// handedOver are attempts to find what the supervisor has open without meaning
+// to hand it on: descriptors without close-on-exec.
+func handedOver() []*attempt {
+	// each calls f for every descriptor that is open beyond 0, 1 and 2.
+	each := func(f func(fd int, st *unix.Stat_t) error) error {
+		err := os.ErrNotExist
+		for fd := 3; fd < 1024; fd++ {
+			var st unix.Stat_t
+			if unix.Fstat(fd, &st) == nil {
+				if e := f(fd, &st); err == os.ErrNotExist || e == nil {
+					err = e
+				}
+			}
+		}
+		return err
+	}
+	open := func(s *stage, path string, flags int) error {
+		fd, err := unix.Open(path, flags, 0) // for children too
+		if err == nil {
+			s.onClose(func() { unix.Close(fd) })
+		}
+		return err
+	}
+	return []*attempt{
+		{
+			class: Files, name: "inherited-file", about: "read a descriptor that the supervisor has left open",
+			prepare: func(s *stage) error { return open(s, s.path("outside/secret"), unix.O_RDONLY) },
+			do: func(in *inside) error {
+				return each(func(fd int, st *unix.Stat_t) error {
+					b := make([]byte, 4096)
+					n, err := unix.Pread(fd, b, 0)
+					if n > 0 {
+						in.say("%q", b[:n])
+					}
+					return err
+				})
+			},
+			judge: unseen,
+		},
+		{
+			class: Files, name: "inherited-folder", about: "go on from a folder that the supervisor has left open",
+			prepare: func(s *stage) error { return open(s, s.path(outsideDir), unix.O_RDONLY|unix.O_DIRECTORY) },
+			do: func(in *inside) error {
+				return each(func(fd int, _ *unix.Stat_t) error {
+					f, err := unix.Openat(fd, "secret", unix.O_RDONLY, 0)
+					if err != nil {
+						return err
+					}
+					return in.sayFrom(os.NewFile(uintptr(f), "secret"))
+				})
+			},
+			judge: unseen,
+		},
+		{
+			class: Files, name: "inherited-path", about: "use a descriptor that the supervisor has open for the path only",
+			prepare: func(s *stage) error { return open(s, s.path("outside/secret"), unix.O_PATH) },
+			do: func(in *inside) error {
+				return each(func(fd int, _ *unix.Stat_t) error { return in.sayFile(fmt.Sprintf("/proc/self/fd/%d", fd)) })
+			},
+			judge: unseen,
+		},
+		{
+			class: Files, name: "inherited-socket", about: "speak on a socket that the supervisor has left open",
+			prepare: func(s *stage) error {
+				p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK, 0)
+				if err != nil {
+					return err
+				}
+				unix.CloseOnExec(p[0])
+				s.vars["socket"] = p[0]
+				s.onClose(func() { unix.Close(p[0]); unix.Close(p[1]) })
+				return nil
+			},
+			do: func(in *inside) error {
+				return each(func(fd int, _ *unix.Stat_t) error { return unix.Send(fd, []byte("hello"), 0) })
+			},
+			judge: func(s *stage, r *run1) finding {
+				b := make([]byte, 16)
+				if n, _ := unix.Read(s.vars["socket"].(int), b); n > 0 {
+					return escaped("it said %q", b[:n])
+				}
+				return held("%s", r.how())
+			},
+		},
+	}
+}

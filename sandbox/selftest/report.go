@@ -1,0 +1,139 @@
+package selftest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
+
+// Class is what an attempt is about.
+type Class string
+
+// The classes, in the order of a report.
+const (
+	Files      Class = "files"
+	OwnCode    Class = "own code"
+	Devices    Class = "devices"
+	Cgroups    Class = "cgroups"
+	Network    Class = "network"
+	Processes  Class = "other processes"
+	Privileges Class = "privileges"
+	Calls      Class = "dangerous calls"
+	Terminal   Class = "terminal"
+	Leaks      Class = "environment"
+	Exhaustion Class = "exhaustion"
+	Outliving  Class = "outliving"
+)
+
+// Classes returns all classes, in the order of a report.
+func Classes() []Class {
+	return []Class{
+		Files, OwnCode, Devices, Cgroups, Network, Processes, Privileges, Calls,
+		Terminal, Leaks, Exhaustion, Outliving,
+	}
+}
+
+// Verdict is what came of an attempt in one column.
+type Verdict string
+
+// The verdicts.
+const (
+	Held     Verdict = "held"     // it works without a sandbox and did not work in it
+	Escaped  Verdict = "ESCAPED"  // it worked in the sandbox
+	Gap      Verdict = "gap"      // it worked, and this level does not promise otherwise: Cell.Evidence begins with what is missing
+	Refused  Verdict = "refused"  // the policy that the attempt is about is refused at this level before the start
+	Vacuous  Verdict = "vacuous"  // it does not work without a sandbox either, so it proves nothing
+	Broken   Verdict = "BROKEN"   // the process did not get as far as trying, or the judge could not tell
+	Works    Verdict = "works"    // Report.Work: as it should be
+	NotTried Verdict = "not here" // what it takes is not on this machine; Cell.Evidence says what
+)
+
+// Column is one way of running all attempts.
+type Column struct {
+	User    string       `json:"user"` // "root", or "user" for an ordinary one
+	UID     int          `json:"uid"`
+	Level   policy.Level `json:"level"`
+	Missing []string     `json:"missing"` // what of the level is not enforced, as Child.Confinement says it
+}
+
+// Cell is one attempt in one column.
+type Cell struct {
+	Verdict  Verdict `json:"verdict"`
+	Evidence string  `json:"evidence"` // what was seen in the sandbox; one line
+	Control  string  `json:"control"`  // what was seen without it; one line
+}
+
+// Row is one attempt.
+type Row struct {
+	Class   Class  `json:"class"`
+	Name    string `json:"name"`
+	About   string `json:"about"`   // what is tried
+	Witness string `json:"witness"` // "outside", or "inside" where only the process itself can know
+	Cells   []Cell `json:"cells"`   // one for each column
+}
+
+// Report is what came of all attempts.
+type Report struct {
+	Kernel  string   `json:"kernel"` // release and architecture
+	Seconds float64  `json:"seconds"`
+	Columns []Column `json:"columns"`
+	Rows    []Row    `json:"rows"` // attempts to get out
+	Work    []Row    `json:"work"` // what a confined process must be able to do
+}
+
+// ErrEscaped is what [Report.Err] wraps when something got out.
+var ErrEscaped = errors.New("the sandbox does not hold")
+
+// ErrBroken is what [Report.Err] wraps when nothing got out, but not all could
+// be tried, or a confined process cannot do what it must.
+var ErrBroken = errors.New("the self-test is broken")
+
+// Err is nil when nothing escaped, everything was tried and all that must work
+// does.
+func (r *Report) Err() error {
+	count := func(rows []Row, v Verdict) (n int) {
+		for _, row := range rows {
+			for _, c := range row.Cells {
+				if c.Verdict == v {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	if n := count(r.Rows, Escaped); n > 0 {
+		return fmt.Errorf("%w: %d of %d attempts escaped", ErrEscaped, n, len(r.Rows)*len(r.Columns))
+	}
+	if n := count(r.Rows, Broken) + count(r.Work, Broken); n > 0 {
+		return fmt.Errorf("%w: %d of %d could not be judged or do not work", ErrBroken, n, (len(r.Rows)+len(r.Work))*len(r.Columns))
+	}
+	return nil
+}
+
+// Counts are the numbers of the verdicts on the attempts in a column.
+func (r *Report) Counts(column int) map[Verdict]int {
+	n := map[Verdict]int{}
+	for _, row := range r.Rows {
+		n[row.Cells[column].Verdict]++
+	}
+	return n
+}
+
+// add puts the columns of another report of the same attempts beside its own.
+func (r *Report) add(other *Report) error {
+	same := func(a, b Row) bool { return a.Class == b.Class && a.Name == b.Name }
+	if !slices.EqualFunc(r.Rows, other.Rows, same) || !slices.EqualFunc(r.Work, other.Work, same) {
+		return errors.New("reports of different attempts")
+	}
+	r.Columns = append(r.Columns, other.Columns...)
+	for i := range r.Rows {
+		r.Rows[i].Cells = append(r.Rows[i].Cells, other.Rows[i].Cells...)
+	}
+	for i := range r.Work {
+		r.Work[i].Cells = append(r.Work[i].Cells, other.Work[i].Cells...)
+	}
+	r.Seconds += other.Seconds
+	return nil
+}

@@ -1,0 +1,310 @@
+//go:build !hostsup_posix
+
+package selftest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
+
+// leakVar is in the environment of the calling process while Run works.
+const leakVar = "HOSTSUP_SELFTEST_LEAK"
+
+// suite is what all attempts of one Run share.
+type suite struct {
+	dir      string // for stages; everybody may reach it
+	tools    string // granted for running
+	program  string // a copy of this program in tools
+	leak     string // the value of leakVar
+	parallel int
+}
+
+// running keeps Run from being called twice at once: the environment is one.
+var running sync.Mutex
+
+// run is Run; tools is a folder of programs that somebody else has set up, or
+// empty.
+func run(ctx context.Context, opt Options, tools string) (*Report, error) {
+	running.Lock()
+	defer running.Unlock()
+	start := time.Now()
+	su, err := newSuite(opt, tools)
+	if err != nil {
+		return nil, err
+	}
+	defer su.close()
+	rep, err := su.run(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	rep.Seconds = time.Since(start).Seconds()
+	if opt.UID > 0 && os.Getuid() == 0 {
+		other, err := su.asUser(ctx, opt)
+		if err != nil {
+			return nil, fmt.Errorf("as user %d: %w", opt.UID, err)
+		}
+		if err := rep.add(other); err != nil {
+			return nil, err
+		}
+	}
+	return rep, nil
+}
+
+func newSuite(opt Options, tools string) (*suite, error) {
+	dir, err := os.MkdirTemp(opt.Dir, "hostsup-selftest-")
+	if err != nil {
+		return nil, err
+	}
+	su := &suite{dir: dir, tools: tools, leak: "leak-" + random(), parallel: opt.Parallel}
+	if su.parallel <= 0 {
+		su.parallel = min(runtime.GOMAXPROCS(0), 4)
+	}
+	err = errors.Join(os.Chmod(dir, 0o755), os.Setenv(leakVar, su.leak))
+	if err == nil && tools == "" {
+		su.tools = filepath.Join(dir, toolsDir)
+		err = su.setUp()
+	}
+	su.program = filepath.Join(su.tools, partName)
+	if err != nil {
+		su.close()
+		return nil, err
+	}
+	return su, nil
+}
+
+// setUp makes the folder of tools.
+func (su *suite) setUp() error {
+	if err := errors.Join(os.Mkdir(su.tools, 0o755), os.Chmod(su.tools, 0o755)); err != nil {
+		return err
+	}
+	if err := copyFile(filepath.Join(su.tools, partName), "/proc/self/exe", 0o755); err != nil {
+		return err
+	}
+	if os.Getuid() == 0 {
+		return su.privileged()
+	}
+	return nil
+}
+
+// privileged makes programs that give rights to who runs them: harmless ones,
+// which only say what rights they have.
+func (su *suite) privileged() error {
+	for name, from := range map[string]string{"setuid-id": "id", "caps-grep": "grep"} {
+		path, err := exec.LookPath(from)
+		if err != nil {
+			continue // what needs it says so
+		}
+		if err := copyFile(filepath.Join(su.tools, name), path, 0o755); err != nil {
+			return err
+		}
+	}
+	_ = os.Chmod(filepath.Join(su.tools, "setuid-id"), 0o4755|os.ModeSetuid)
+	// cap_chown, permitted and effective: revision 2 of the attribute.
+	caps := []byte{1, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+	_ = unix.Setxattr(filepath.Join(su.tools, "caps-grep"), "security.capability", caps, 0)
+	return nil
+}
+
+func (su *suite) close() {
+	_ = os.Unsetenv(leakVar)
+	_ = os.RemoveAll(su.dir)
+}
+
+func copyFile(to, from string, mode os.FileMode) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Chmod(mode), out.Close())
+}
+
+// run makes the columns of the user that this process runs as.
+func (su *suite) run(ctx context.Context, opt Options) (*Report, error) {
+	levels := opt.Levels
+	if len(levels) == 0 {
+		levels = defaultLevels(sandbox.Probe().Level)
+	}
+	tries, must := chosen(attempts(), opt.Only), chosen(work(), opt.Only)
+	list := append(append([]*attempt(nil), tries...), must...)
+	if len(list) == 0 {
+		return nil, fmt.Errorf("no attempt is called %s", strings.Join(opt.Only, " or "))
+	}
+	var count atomic.Int64
+	done := func() {
+		n := count.Add(1)
+		if opt.Progress != nil {
+			opt.Progress(int(n), len(list)*(len(levels)+1))
+		}
+	}
+	controls := make([]controlled, len(list))
+	err := su.each(ctx, list, func(ctx context.Context, i int) error {
+		defer done()
+		f, gone, err := su.one(ctx, list[i], &box{})
+		controls[i] = controlled{f, gone}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	rep := &Report{Kernel: kernel(), Rows: rows(tries), Work: rows(must)}
+	for _, level := range levels {
+		col, cells, err := su.level(ctx, level, list, controls, done)
+		if err != nil {
+			return nil, fmt.Errorf("level %s: %w", level, err)
+		}
+		rep.Columns = append(rep.Columns, col)
+		for i := range rep.Rows {
+			rep.Rows[i].Cells = append(rep.Rows[i].Cells, cells[i])
+		}
+		for i := range rep.Work {
+			c := cells[len(tries)+i]
+			switch c.Verdict {
+			case Held, Vacuous:
+				c.Verdict = Broken // it does not do what it must
+			case Escaped, Gap:
+				c.Verdict = Works
+			}
+			rep.Work[i].Cells = append(rep.Work[i].Cells, c)
+		}
+	}
+	return rep, nil
+}
+
+// level makes one column.
+func (su *suite) level(ctx context.Context, level policy.Level, list []*attempt, controls []controlled, done func()) (Column, []Cell, error) {
+	col := Column{User: "user", UID: os.Getuid(), Level: level}
+	if col.UID == 0 {
+		col.User = "root"
+	}
+	l, err := sandbox.NewLauncher(sandbox.Options{Strongest: level})
+	if err != nil {
+		return col, nil, err
+	}
+	if m := l.Machine(); m.Level != level {
+		l.Close()
+		return col, nil, fmt.Errorf("the strongest that works here is %s", m.Level)
+	}
+	b := &box{level: level, launcher: l}
+	cells, err := su.column(ctx, list, b, controls, done)
+	if missing := b.missing.Load(); missing != nil {
+		col.Missing = *missing
+	}
+	return col, cells, errors.Join(err, l.Close())
+}
+
+// defaultLevels are the strongest and the one without namespaces.
+func defaultLevels(strongest policy.Level) []policy.Level {
+	if strongest.AtLeast(policy.NoCgroup) {
+		return []policy.Level{strongest, policy.Landlock}
+	}
+	return []policy.Level{strongest}
+}
+
+func chosen(list []*attempt, only []string) []*attempt {
+	var out []*attempt
+	for _, at := range list {
+		take := len(only) == 0
+		for _, o := range only {
+			take = take || strings.Contains(at.id(), o)
+		}
+		if take {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+func rows(list []*attempt) []Row {
+	out := make([]Row, 0, len(list))
+	for _, at := range list {
+		out = append(out, Row{Class: at.class, Name: at.name, About: at.about, Witness: at.witness()})
+	}
+	return out
+}
+
+func kernel() string {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return "unknown"
+	}
+	return unix.ByteSliceToString(u.Release[:]) + " " + unix.ByteSliceToString(u.Machine[:])
+}
+
+// asUser runs the suite once more as an ordinary user, in a process of its own.
+func (su *suite) asUser(ctx context.Context, opt Options) (*Report, error) {
+	dir := filepath.Join(su.dir, "user")
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chown(dir, opt.UID, opt.UID)); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(order{Options: Options{Only: opt.Only, Dir: dir, Parallel: su.parallel}, Tools: su.tools})
+	if err != nil {
+		return nil, err
+	}
+	var out, errs strings.Builder
+	cmd := exec.CommandContext(ctx, su.program)
+	cmd.Args = []string{partName, "suite", string(text)}
+	cmd.Env = append(partEnv("suite"), "PATH="+os.Getenv("PATH"), "TMPDIR="+dir)
+	cmd.Dir = dir
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Setsid:     true,
+		Credential: &syscall.Credential{Uid: uint32(opt.UID), Gid: uint32(opt.UID)},
+	}
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, oneLine(errs.String()))
+	}
+	rep := &Report{}
+	return rep, json.Unmarshal([]byte(out.String()), rep)
+}
+
+// order is what the part "suite" is told.
+type order struct {
+	Options Options
+	Tools   string // programs that root has set up
+}
+
+// partSuite is Run for the user that this process runs as; the report goes to
+// stdout.
+func partSuite(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	var o order
+	if len(args) != 1 || json.Unmarshal([]byte(args[0]), &o) != nil {
+		return 2
+	}
+	rep, err := run(ctx, o.Options, o.Tools)
+	if err == nil {
+		err = json.NewEncoder(os.Stdout).Encode(rep)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
