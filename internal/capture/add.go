@@ -10,10 +10,6 @@ import (
 // buffer fits, unless its lines are very short.
 const maxScratch = 512 << 10
 
-// minOverlap is how many bytes a write must have to be worth a goroutine, so
-// that the next read need not wait for it.
-const minOverlap = 64 << 10
-
 // span is where the text of a line lies in the bytes that were read.
 type span struct {
 	start, end int
@@ -28,8 +24,6 @@ type scratch struct {
 	lines  int    // all of them
 	keep   int
 }
-
-func (w *scratch) clear() { w.out, w.spans, w.lines = w.out[:0], w.spans[:0], 0 }
 
 func (w *scratch) add(b []byte, s span, file bool) {
 	if file {
@@ -55,6 +49,9 @@ func (l *Log) take(b []byte, seen int, final bool, s Stream, life uint64) int {
 		return len(b)
 	}
 	now := time.Now()
+	if l.sink.down {
+		l.retry(now, life)
+	}
 	w := scratchPool.Get().(*scratch)
 	w.keep = keep
 	w.prefix = appendPrefix(w.prefix[:0], now.UnixMicro(), life, s)
@@ -69,16 +66,13 @@ func (l *Log) take(b []byte, seen int, final bool, s Stream, life uint64) int {
 			end, adv, more = last(b[at:], MaxLine)
 		}
 		if len(w.out) > 0 && len(w.out)+len(w.prefix)+end+2 > maxScratch {
-			w = l.flush(w, b, s, life, now)
+			l.flush(w, b, s, life, now)
 		}
 		w.add(b, span{at, at + end, more}, file)
 		at += adv
 	}
-	scratchPool.Put(l.flush(w, b, s, life, now))
-	if l.writing != nil { // settle will tell
-		l.wmu.Unlock()
-		return at
-	}
+	l.flush(w, b, s, life, now)
+	scratchPool.Put(w)
 	err := l.sink.report()
 	l.wmu.Unlock()
 	if err != nil && l.opt.OnError != nil {
@@ -87,37 +81,17 @@ func (l *Log) take(b []byte, seen int, final bool, s Stream, life uint64) int {
 	return at
 }
 
-// flush puts the lines of w into memory, then into the file, and returns what
-// is to be used in its place. A large write goes on beside the next read; the
-// next flush waits for it. The caller holds wmu.
-func (l *Log) flush(w *scratch, b []byte, s Stream, life uint64, now time.Time) *scratch {
+// flush puts the lines of w into memory, then into the file. The caller holds
+// wmu.
+func (l *Log) flush(w *scratch, b []byte, s Stream, life uint64, now time.Time) {
 	if w.lines == 0 {
-		return w
-	}
-	l.await()
-	if l.sink.down {
-		l.retry(now, life)
+		return
 	}
 	first := l.publish(w, b, s, life, now)
-	if len(w.out) < minOverlap || l.sink.down || !takeOverlap() {
-		if l.sink.dir != "" {
-			l.record(w.out, first, w.lines, now)
-		}
-		w.clear()
-		return w
-	}
-	written := make(chan struct{})
-	l.writing = written
-	next := scratchPool.Get().(*scratch)
-	next.prefix, next.keep = append(next.prefix[:0], w.prefix...), w.keep
-	go func() {
+	if l.sink.dir != "" {
 		l.record(w.out, first, w.lines, now)
-		w.clear()
-		scratchPool.Put(w)
-		overlaps.Add(-1)
-		close(written)
-	}()
-	return next
+	}
+	w.out, w.spans, w.lines = w.out[:0], w.spans[:0], 0
 }
 
 // publish numbers the lines of w, puts those that can stay into memory and

@@ -15,9 +15,6 @@ const (
 	// maxLarge bounds the largest buffers in use at once by streams that just
 	// read fast, so that very many busy hosts before a slow disk share 8 MiB.
 	maxLarge = 32
-
-	// maxOverlaps bounds, likewise, the writes that go on beside the next read.
-	maxOverlaps = 32
 )
 
 // buffers are caches of memory without an owner, emptied by the collector;
@@ -25,19 +22,8 @@ const (
 var (
 	buffers     [len(bufferSizes)]sync.Pool
 	largeInUse  atomic.Int32
-	overlaps    atomic.Int32
 	scratchPool = sync.Pool{New: func() any { return new(scratch) }}
 )
-
-// takeOverlap reports whether one more write may go on beside a read; its end
-// counts overlaps down.
-func takeOverlap() bool {
-	if overlaps.Add(1) > maxOverlaps {
-		overlaps.Add(-1)
-		return false
-	}
-	return true
-}
 
 type buffer struct {
 	data  []byte

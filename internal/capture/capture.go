@@ -68,7 +68,6 @@ func (c *Capture) end(err error) {
 		c.log.take(c.rest, len(c.rest), true, c.stream, c.life)
 		c.rest = nil
 	}
-	c.log.settle()
 	if !errors.Is(err, io.EOF) && !c.stopping.Load() {
 		c.err = err
 	}
@@ -79,8 +78,7 @@ func (c *Capture) end(err error) {
 // readBlocking reads what cannot be polled.
 func (c *Capture) readBlocking() error {
 	for !c.stopping.Load() {
-		n, _, err := c.fill(c.r.Read)
-		c.log.settle()
+		n, err := c.fill(c.r.Read)
 		if err != nil {
 			return err
 		}
@@ -92,26 +90,25 @@ func (c *Capture) readBlocking() error {
 }
 
 // fill reads once, into a buffer that it holds no longer than that takes, and
-// hands the lines to the log. There may be more when the buffer was full.
-func (c *Capture) fill(read func([]byte) (int, error)) (n int, full bool, err error) {
+// hands the lines to the log.
+func (c *Capture) fill(read func([]byte) (int, error)) (n int, err error) {
 	b := takeBuffer(c.class, len(c.rest))
 	defer b.release()
 	held := copy(b.data, c.rest)
 	n, err = read(b.data[held:])
 	if n <= 0 {
-		return 0, false, err
+		return 0, err
 	}
 	data := b.data[:held+n]
 	at := c.log.take(data, held, false, c.stream, c.life)
 	c.hold(data[at:])
-	full = len(data) == len(b.data)
 	switch {
-	case full && c.class < largest:
+	case len(data) == len(b.data) && c.class < largest:
 		c.class++
 	case len(data) < bufferSizes[c.class]/8 && c.class > 0:
 		c.class--
 	}
-	return n, full, err
+	return n, err
 }
 
 // hold keeps the start of a line for the next read, in little memory.

@@ -28,10 +28,8 @@
 //
 // A line is in memory and with the followers before it is in the file, and in
 // the file (handed to the kernel, not fsynced, see [Log.Sync]) before
-// [Capture.Done] is closed, and before the stream is waited on again. While a
-// host prints fast, one write goes on beside the next read. What stays behind
-// if the supervisor itself is killed is at most a line not ended yet, the chunk
-// being written and the one being read.
+// [Capture.Done] is closed. What stays behind if the supervisor itself is
+// killed is at most a line not ended yet and the chunk being written.
 //
 // # Memory
 //

@@ -42,7 +42,7 @@ func TestRealFullDisk(t *testing.T) {
 	if len(l.Tail(200)) != 200 {
 		t.Error("memory lost lines to a full disk")
 	}
-	l.own()
+	l.wmu.Lock()
 	dropped := l.sink.lostLines
 	l.sink.retryAt = time.Time{}
 	l.wmu.Unlock()

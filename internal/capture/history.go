@@ -34,7 +34,7 @@ func (l *Log) history(n int) (lines []Line, next uint64, err error) {
 	}
 
 	// While no line is being added, memory and files tell the same story.
-	l.own()
+	l.wmu.Lock()
 	l.mu.Lock()
 	g := gaps{l.gaps.written, slices.Clone(l.gaps.ranges), l.gaps.floor}
 	next = l.seq + 1

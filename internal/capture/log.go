@@ -40,10 +40,9 @@ type Log struct {
 
 	// wmu is held while lines are added, the write to the file included, and
 	// is taken before mu.
-	wmu     sync.Mutex
-	writing chan struct{} // closed when the write under way ends; nil: none
-	sink    sink          // wmu's, and while there is one the write's
-	gaps    gaps          // likewise
+	wmu  sync.Mutex
+	sink sink
+	gaps gaps
 
 	// mu guards what follows, and is never held during input or output.
 	mu           sync.Mutex
@@ -171,37 +170,12 @@ func (l *Log) Note(life uint64, text string) {
 		b = b[:cut(b, MaxLine)]
 	}
 	l.take(append(b, '\n'), 0, false, Note, life)
-	l.settle()
-}
-
-// own takes wmu and waits for the write under way.
-func (l *Log) own() {
-	l.wmu.Lock()
-	l.await()
-}
-
-// await waits for the write under way. The caller holds wmu.
-func (l *Log) await() {
-	if l.writing != nil {
-		<-l.writing
-		l.writing = nil
-	}
-}
-
-// settle waits until all lines are in the file, or counted as lost.
-func (l *Log) settle() {
-	l.own()
-	err := l.sink.report()
-	l.wmu.Unlock()
-	if err != nil && l.opt.OnError != nil {
-		l.opt.OnError(err)
-	}
 }
 
 // Sync asks the kernel to put what was written to the current file on the
 // disk, and waits for that. It is an error while the file cannot be written.
 func (l *Log) Sync() error {
-	l.own()
+	l.wmu.Lock()
 	defer l.wmu.Unlock()
 	return l.sink.sync()
 }
@@ -222,7 +196,7 @@ func (l *Log) Close() error {
 		for _, c := range captures {
 			<-c.Done()
 		}
-		l.own()
+		l.wmu.Lock()
 		if l.sink.down { // say what is missing, if that can be said by now
 			l.mu.Lock()
 			life := l.cur.life // there were lines, or nothing had failed

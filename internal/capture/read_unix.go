@@ -24,14 +24,8 @@ func (c *Capture) read() error {
 	}
 	var end error
 	err = conn.Read(func(fd uintptr) bool {
-		for {
-			// Not even a read that leaves room in the buffer says that the pipe is
-			// empty: the poller may have told of its data and its end in one, and
-			// would not tell of the end again.
-			if end = c.pump(int(fd)); end != nil || c.stopping.Load() {
-				return !errors.Is(end, syscall.EAGAIN)
-			}
-		}
+		end = c.pump(int(fd))
+		return !errors.Is(end, syscall.EAGAIN)
 	})
 	if c.stopping.Load() {
 		if cerr := conn.Control(func(fd uintptr) { err = c.drain(int(fd)) }); cerr != nil {
@@ -45,12 +39,14 @@ func (c *Capture) read() error {
 	return end
 }
 
-// pump reads until a read leaves room, or until the end.
-func (c *Capture) pump(fd int) (err error) {
-	defer c.log.settle()
-	for full := true; full && !c.stopping.Load(); {
-		var n int
-		n, full, err = c.fill(func(b []byte) (int, error) { return readFD(fd, b) })
+// pump reads until nothing is left for now, which is EAGAIN, or the end.
+func (c *Capture) pump(fd int) error {
+	for !c.stopping.Load() {
+		// Not even a read that leaves room in the buffer says that the pipe is
+		// empty: the runtime's poller may have told of its data and its end in
+		// one, and would not tell of the end again. For a watch it costs less to
+		// look again than to be told.
+		n, err := c.fill(func(b []byte) (int, error) { return readFD(fd, b) })
 		if err != nil {
 			return err
 		}
@@ -69,7 +65,7 @@ func (c *Capture) pump(fd int) (err error) {
 // keep it going.
 func (c *Capture) drain(fd int) error {
 	for left := capacity(fd); left > 0; {
-		n, _, err := c.fill(func(b []byte) (int, error) { return readFD(fd, b[:min(len(b), left)]) })
+		n, err := c.fill(func(b []byte) (int, error) { return readFD(fd, b[:min(len(b), left)]) })
 		switch {
 		case errors.Is(err, syscall.EAGAIN):
 			return nil
