@@ -16,6 +16,10 @@
 #     level  = "info"                   # trace | debug | info | warn | error | off
 #     format = "text"                   # text | json
 #   }
+#   users {                             # ids for confined hosts, where the supervisor is root
+#     first = 2000000000
+#     count = 65536
+#   }
 # }
 
 # Values to set from outside: --var greeting=hi, or HOSTSUP_VAR_greeting=hi.
@@ -87,6 +91,41 @@ group "demo" {
     # log {                              # what it prints
     #   max_size = "16MiB"
     #   files    = 4
+    # }
+    # limits {                           # example; a limit that is not set is none
+    #   memory        = "512MiB"
+    #   tasks         = 256              # processes and threads
+    #   cpu           = 1.5              # processors
+    #   files         = 1024             # open descriptors of each process
+    #   file_size     = "64MiB"
+    #   address_space = "16GiB"
+    # }
+    # sandbox {                          # example; what it may touch, and nothing else
+    #   profile = "strict"               # or node, python, language-server, build-tool; `hostsup sandbox profile`
+    #   level   = "no-cgroup"            # the weakest accepted: full | no-cgroup | landlock | none
+    #   user    = "auto"                 # as root: a user id of its own
+    #   read    = ["-/srv/math/data"]    # a dash in front: where it exists
+    #   exec    = [self]                 # read and run
+    #   write   = ["/var/tmp"]           # the real folder; its files keep their owner
+    #   deny    = ["/var/tmp/**/.env"]   # wins, also over what is missing yet
+    #   network = "allow"                # none | host | allow
+    #   allow   = ["db.example:5432"]
+    #   jit     = false                  # memory that is written and run
+    #   devices = ["-/dev/fuse"]
+    #   syscalls {
+    #     deny  = ["inotify_init1"]
+    #     allow = ["ptrace"]
+    #   }
+    #   tmp {                            # its private /tmp
+    #     size   = "64MiB"
+    #     inodes = 4096
+    #   }
+    #   work {                           # a bounded folder, empty at the start
+    #     path   = "/srv/math/work"
+    #     size   = "128MiB"
+    #     inodes = 8192
+    #     keep   = false                 # true: it outlives the process; root only
+    #   }
     # }
   }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/hostsup/hostsup/sandbox/policy"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -74,6 +75,13 @@ type Options struct {
 	// Stat is asked whether folders and programs exist, which only makes
 	// warnings. Nil means os.Stat in [Load] and not to ask in [Parse].
 	Stat func(path string) (fs.FileInfo, error)
+	// Enforce is asked whether a policy and limits can be enforced on this
+	// machine, and what the policy comes to; policy.Resolve will do. Its errors
+	// are those of package policy. Nil means not to ask.
+	Enforce func(*policy.Policy, policy.Limits) (*policy.Resolved, error)
+	// Lenient makes warnings of what Enforce refuses: the file is in order, but
+	// those hosts will not start.
+	Lenient bool
 }
 
 // Load reads the file at path. With errors among the diagnostics, the File is
@@ -155,21 +163,26 @@ var rootSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "locals"},
 }}
 
-func parse(src []byte, filename string, opts Options) (*File, *hclsyntax.Body, hcl.Diagnostics) {
+// parseBody reads src as HCL, whatever is in it.
+func parseBody(src []byte, filename string) (*hclsyntax.Body, hcl.Diagnostics) {
 	if len(src) > maxFile {
-		return nil, nil, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: filename + " is too large", Detail: tooLarge}}
+		return nil, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: filename + " is too large", Detail: tooLarge}}
 	}
 	unclosed, diags := scan(src, filename)
 	if diags.HasErrors() {
-		return nil, nil, diags
+		return nil, diags
 	}
 	parsed, diags := hclsyntax.ParseConfig(src, filename, hcl.InitialPos)
 	if diags.HasErrors() {
 		// What follows from half a file would be noise.
-		return nil, nil, syntax(diags, unclosed)
+		return nil, syntax(diags, unclosed)
 	}
-	body := parsed.Body.(*hclsyntax.Body)
+	return parsed.Body.(*hclsyntax.Body), nil
+}
 
+// complete fills in defaults for a file of that name, whose absolute path it
+// returns.
+func (opts Options) complete(filename string) (string, Options) {
 	path, err := filepath.Abs(filename)
 	if err != nil { // no working folder
 		path = filename
@@ -185,7 +198,25 @@ func parse(src []byte, filename string, opts Options) (*File, *hclsyntax.Body, h
 			opts.Self = os.Args[0]
 		}
 	}
-	r := &reader{scope: newScope(opts.Self, opts.LookupEnv), dir: opts.Dir, stat: opts.Stat}
+	return path, opts
+}
+
+func newReader(opts Options) *reader {
+	r := &reader{
+		scope: newScope(opts.Self, opts.LookupEnv), dir: opts.Dir, stat: opts.Stat,
+		enforce: opts.Enforce, lenient: opts.Lenient,
+	}
+	r.programs, _ = opts.LookupEnv("PATH")
+	return r
+}
+
+func parse(src []byte, filename string, opts Options) (*File, *hclsyntax.Body, hcl.Diagnostics) {
+	body, diags := parseBody(src, filename)
+	if diags.HasErrors() {
+		return nil, nil, diags
+	}
+	path, opts := opts.complete(filename)
+	r := newReader(opts)
 	f := defaultFile()
 	f.Spec.Config = path
 	c := r.content(body, rootSchema)

@@ -7,6 +7,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -21,7 +22,7 @@ func defaultHost() actors.HostSpec {
 
 func defaultFile() *File {
 	return &File{
-		Spec: supervisor.Spec{OnFailed: supervisor.Stay},
+		Spec: supervisor.Spec{OnFailed: supervisor.Stay, Users: sandbox.Range{First: 2_000_000_000, Count: 65_536}},
 		Log:  Log{Level: LevelInfo, Format: FormatText},
 	}
 }
@@ -54,7 +55,7 @@ func Reference() []Setting {
 	}
 	add("", supervisorSection(defaultFile()))
 	add("", groupSection(&supervisor.GroupSpec{Strategy: lifecycle.OneForOne}))
-	d := &hostDecl{spec: defaultHost(), protocol: defaultProtocol}
+	d := newHostDecl()
 	d.spec.Transport = actors.TransportFD
 	add("", hostSection(d))
 	return out

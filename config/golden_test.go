@@ -184,7 +184,7 @@ func dumpValue(b *strings.Builder, path string, v reflect.Value) {
 		for _, k := range keys {
 			dumpElement(b, fmt.Sprintf("%s[%q]", path, k), v.MapIndex(k))
 		}
-	case reflect.Interface:
+	case reflect.Interface, reflect.Pointer:
 		dumpElement(b, path, v.Elem())
 	default:
 		dumpElement(b, path, v)
@@ -197,6 +197,8 @@ func dumpElement(b *strings.Builder, path string, v reflect.Value) {
 	case !v.IsValid() || v.Kind() == reflect.Interface && v.IsNil():
 		fmt.Fprintf(b, "%s = nil\n", path)
 	case v.Kind() == reflect.Interface:
+		dumpElement(b, path, v.Elem())
+	case v.Kind() == reflect.Pointer:
 		dumpElement(b, path, v.Elem())
 	case v.Kind() == reflect.String:
 		fmt.Fprintf(b, "%s = %q\n", path, v.String())

@@ -20,13 +20,19 @@ type hostDecl struct {
 	protocol string // its name
 	group    string // of which it is a member
 	places
-	deps []given // elements of depends_on
+	deps        []given // elements of depends_on
+	confinement confinement
+}
+
+func newHostDecl() *hostDecl {
+	return &hostDecl{spec: defaultHost(), protocol: defaultProtocol, confinement: newConfinement()}
 }
 
 // host reads a host block. The result can be used for its name even when the
 // rest is wrong.
 func (r *reader) host(b *hcl.Block, group string) *hostDecl {
-	d := &hostDecl{spec: defaultHost(), protocol: defaultProtocol, group: group}
+	d := newHostDecl()
+	d.group = group
 	d.spec.Name = b.Labels[0]
 	table := hostSection(d)
 	d.places = r.section(b.Body, b.DefRange, table)
@@ -43,6 +49,12 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 		}
 	}
 	r.resolveCommand(d)
+	resolved := r.confined(&d.confinement, d.places)
+	h.Sandbox, h.Resources = d.confinement.sandbox(), d.confinement.limits
+	if h.Sandbox != nil && h.Transport == actors.TransportUnix {
+		r.fail(d.at["transport"], "invalid value for transport", "A confined host cannot reach the supervisor's socket. Use \"fd\" or \"stdio\".")
+	}
+	r.reachable(resolved, d)
 	return d
 }
 

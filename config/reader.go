@@ -8,6 +8,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // reader collects what is wrong while a file is read. All its methods go on
@@ -17,6 +19,10 @@ type reader struct {
 	dir   string // relative paths start here
 	stat  func(string) (fs.FileInfo, error)
 	diags hcl.Diagnostics
+
+	enforce  func(*policy.Policy, policy.Limits) (*policy.Resolved, error) // may be nil
+	lenient  bool                                                          // what enforce refuses is a warning
+	programs string                                                        // the supervisor's PATH
 }
 
 // fail records an error at rng.
@@ -45,9 +51,7 @@ var unbuilt = map[string]string{
 	"exec_server": "running commands for remote callers",
 	"extensions":  "extensions inside a host and their activation",
 	"forward":     "passing calls on between hosts",
-	"limits":      "limits on memory, tasks, processor time and files",
 	"reply":       "answering a host's own requests from the file",
-	"sandbox":     "confining a host",
 	"throttle":    "slowing down callers",
 }
 

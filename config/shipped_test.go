@@ -13,6 +13,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 const shipped = "../config.hcl"
@@ -26,6 +27,16 @@ var sameSpec = cmp.Options{
 	}),
 	cmpopts.EquateEmpty(),
 }
+
+// samePolicy compares what policies come to, wherever they are written.
+var samePolicy = cmp.Comparer(func(a, b *policy.Policy) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, y := a.WithDefaults(), b.WithDefaults()
+	x.Source, y.Source = nil, nil
+	return cmp.Equal(x, y, cmpopts.EquateEmpty())
+})
 
 // The shipped file runs wherever it is put, without a mistake or a warning.
 func TestShipped(t *testing.T) {
@@ -72,7 +83,7 @@ func TestShippedComments(t *testing.T) {
 		t.Fatal(err)
 	}
 	var examples, defaults strings.Builder
-	n := 0
+	n, inside := 0, 0 // blocks of an example that are open
 	for line := range strings.Lines(string(src)) {
 		line = strings.TrimSuffix(line, "\n")
 		m := commented.FindStringSubmatch(line)
@@ -81,7 +92,14 @@ func TestShippedComments(t *testing.T) {
 			line = m[1] + m[2]
 		}
 		fmt.Fprintln(&examples, line)
-		if m == nil || !strings.Contains(line, "# example") {
+		code, _, _ := strings.Cut(line, "#")
+		code = strings.TrimSpace(code)
+		switch example := strings.Contains(line, "# example"); {
+		case m != nil && (example || inside > 0) && strings.HasSuffix(code, "{"):
+			inside++
+		case m != nil && inside > 0 && code == "}":
+			inside--
+		case m == nil || !example && inside == 0:
 			fmt.Fprintln(&defaults, line)
 		}
 	}
@@ -140,21 +158,35 @@ func TestReferenceIsTrue(t *testing.T) {
 		for i := len(parts) - 2; i >= 1; i-- {
 			text = parts[i] + " {\n" + text + "}\n"
 		}
+		with := func(text string) string {
+			return "group \"g\" {\n  host \"h\" {\n    command = [\"h\"]\n" + text + "  }\n}\n"
+		}
 		var src string
+		want := plain
 		switch parts[0] {
 		case "supervisor":
 			src = "supervisor {\n" + text + "}\ngroup \"g\" {\n  host \"h\" {\n    command = [\"h\"]\n  }\n}\n"
 		case "group":
 			src = "group \"g\" {\n" + text + "  host \"h\" {\n    command = [\"h\"]\n  }\n}\n"
 		case "host":
-			src = "group \"g\" {\n  host \"h\" {\n    command = [\"h\"]\n" + text + "  }\n}\n"
+			src = with(text)
+		}
+		if len(parts) > 2 && parts[1] == "sandbox" { // there is none by default
+			block := "sandbox {\n}\n"
+			if parts[2] == "work" {
+				block = "sandbox {\nwork {\npath = \"/srv/w\"\n}\n}\n"
+				src = strings.Replace(src, "work {", "work {\npath = \"/srv/w\"", 1)
+			}
+			if want, diags = Parse([]byte(with(block)), "x.hcl", testOptions()); diags.HasErrors() {
+				t.Fatal(print(t, diags))
+			}
 		}
 		got, diags := Parse([]byte(src), "x.hcl", testOptions())
 		if diags.HasErrors() {
 			t.Errorf("%s = %s is refused:\n%s", s.Path, s.Default, print(t, diags))
 			continue
 		}
-		if diff := cmp.Diff(plain, got, sameSpec); diff != "" {
+		if diff := cmp.Diff(want, got, sameSpec, samePolicy); diff != "" {
 			t.Errorf("%s = %s is not the default:\n%s", s.Path, s.Default, diff)
 		}
 	}

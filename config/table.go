@@ -34,6 +34,12 @@ func supervisorSection(f *File) section {
 				named("level", "least severity that is logged", choice(&f.Log.Level, LevelTrace, LevelDebug, LevelInfo, LevelWarn, LevelError, LevelOff)),
 				named("format", "form of a line", choice(&f.Log.Format, FormatText, FormatJSON)),
 			},
+		}, {
+			name: "users", doc: "User and group ids that confined hosts are given, each one of its own, where the supervisor is root.",
+			settings: []setting{
+				named("first", "the lowest", whole(&f.Spec.Users.First, 1000, 1<<31-1)),
+				named("count", "how many", whole(&f.Spec.Users.Count, 1, 1<<30)),
+			},
 		}},
 	}
 }
@@ -137,6 +143,8 @@ func hostSection(d *hostDecl) section {
 					named("files", "kept, the current one included", whole(&h.Log.Files, 1, 10_000)),
 				},
 			},
+			limitsSection(&d.confinement.limits),
+			sandboxSection(&d.confinement),
 		},
 	}
 }

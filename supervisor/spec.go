@@ -7,6 +7,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/sandbox"
 )
 
 // HostSpec says everything about one host; see [actors.HostSpec].
@@ -24,6 +25,10 @@ type Spec struct {
 	OnFailed OnFailed // default stay
 	Config   string   // path of the file it came from; shown in status
 	Socket   string   // control socket; shown in status
+	// Users are the user and group ids that confined hosts are given, each one
+	// of its own, where the supervisor is root. The zero value is the default
+	// range of package sandbox.
+	Users sandbox.Range
 }
 
 // OnFailed says what a host that has given up means for the whole.

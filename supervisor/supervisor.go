@@ -140,7 +140,7 @@ func newTree(spec Spec, opts []Option) (*tree, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
-	launcher, err := sandbox.NewLauncher(sandbox.Options{Kill: o.kill})
+	launcher, err := sandbox.NewLauncher(sandbox.Options{Kill: o.kill, Users: spec.Users})
 	if err != nil {
 		return nil, fmt.Errorf("processes cannot be started here: %w", err)
 	}

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 )
 
@@ -45,6 +46,35 @@ func Merge(base, over Policy) Policy {
 		out.Source = nil
 	}
 	return out
+}
+
+// WithDefaults returns a copy of p with zero values replaced by what they stand
+// for, for the user of this process.
+func (p *Policy) WithDefaults() Policy {
+	q := p.clone()
+	root := os.Geteuid() == 0
+	q.Level = p.Weakest()
+	switch {
+	case q.User == "" && root:
+		q.User = "auto"
+	case q.User == "auto" && !root:
+		q.User = ""
+	}
+	def := func(n *int64, def int64) {
+		if *n == 0 {
+			*n = def
+		}
+	}
+	if q.Network == "" {
+		q.Network = NetworkNone
+	}
+	def(&q.Tmp.Size, DefaultTmpSize)
+	def(&q.Tmp.Inodes, DefaultTmpInodes)
+	if q.Work.Path != "" {
+		def(&q.Work.Size, DefaultWorkSize)
+		def(&q.Work.Inodes, DefaultWorkInodes)
+	}
+	return q
 }
 
 func set[T comparable](dst *T, v T) {

@@ -22,13 +22,11 @@ func Resolve(p *Policy, l Limits) (*Resolved, error) {
 	if err := p.Validate(l); err != nil {
 		return nil, err
 	}
-	r := resolver{out: &Resolved{Limits: l, UID: -1, GID: -1}}
 	if p == nil {
-		r.out.Policy.Level = None
-		return r.out, nil
+		return &Resolved{Policy: Policy{Level: None}, Limits: l, UID: -1, GID: -1}, nil
 	}
+	r := resolver{out: &Resolved{Policy: p.WithDefaults(), Limits: l, UID: -1, GID: -1}}
 	r.bad.source = p.Source
-	r.defaults(p)
 	r.user()
 	r.grants()
 	r.work()
@@ -43,31 +41,6 @@ func Resolve(p *Policy, l Limits) (*Resolved, error) {
 type resolver struct {
 	bad problems
 	out *Resolved
-}
-
-func (r *resolver) defaults(p *Policy) {
-	q := p.clone()
-	q.Level = p.Weakest()
-	if q.Network == "" {
-		q.Network = NetworkNone
-	}
-	if q.User == "" && os.Geteuid() == 0 {
-		q.User = "auto"
-	} else if q.User == "auto" && os.Geteuid() != 0 {
-		q.User = ""
-	}
-	def := func(n *int64, def int64) {
-		if *n == 0 {
-			*n = def
-		}
-	}
-	def(&q.Tmp.Size, DefaultTmpSize)
-	def(&q.Tmp.Inodes, DefaultTmpInodes)
-	if q.Work.Path != "" {
-		def(&q.Work.Size, DefaultWorkSize)
-		def(&q.Work.Inodes, DefaultWorkInodes)
-	}
-	r.out.Policy = q
 }
 
 // user finds the number of a user that is named.
@@ -96,7 +69,7 @@ func (r *resolver) user() {
 	}
 	switch euid := os.Geteuid(); {
 	case r.out.UID == 0:
-		r.bad.add("user", name, "nothing runs confined as root", `"auto", or the name or number of another user`)
+		r.bad.add("user", name, "nothing runs confined as root", `use "auto", or the name or number of another user`)
 	case euid != 0 && euid != r.out.UID:
 		r.bad.add("user", name, "only root can change the user", "remove it, or run the supervisor as root")
 	case euid != 0:
@@ -230,7 +203,7 @@ func (r *resolver) addUp() {
 			g.Access |= around.Access
 		case !r.out.Policy.Level.AtLeast(NoCgroup):
 			r.bad.add(g.Field, g.Path, fmt.Sprintf("what is written there could be run, because %s is granted for running; at level %s, which this policy accepts, that cannot be held apart",
-				around.Path, r.out.Policy.Level), `jit = true, or level = "no-cgroup" or "full", or grants beside each other`)
+				around.Path, r.out.Policy.Level), `use jit = true, or level = "no-cgroup" or "full", or grants beside each other`)
 			continue
 		default:
 			g.Access |= around.Access &^ (Exec &^ Read) // what can be written cannot be run
@@ -276,7 +249,7 @@ func (r *resolver) work() {
 		return
 	}
 	if w.Keep && os.Geteuid() != 0 {
-		r.bad.add("work.keep", "true", "only root can keep a folder of bounded size: it takes a loop device", "keep = false, or run the supervisor as root")
+		r.bad.add("work.keep", "true", "only root can keep a folder of bounded size: it takes a loop device", "use keep = false, or run the supervisor as root")
 	}
 	t, err := trace(filepath.Clean(w.Path))
 	if err != nil {

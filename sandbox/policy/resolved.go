@@ -31,8 +31,8 @@ func (a Access) String() string {
 
 // Resolved is what a policy comes to on this machine at this moment.
 type Resolved struct {
-	// Policy is what was resolved, with its defaults filled in: Level, User
-	// ("auto" for root, "" for others), Network, and the sizes of Tmp and Work.
+	// Policy is what was resolved, with its defaults filled in
+	// ([Policy.WithDefaults]) and Work.Path followed over links.
 	Policy Policy
 	Limits Limits
 

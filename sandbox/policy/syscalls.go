@@ -143,7 +143,7 @@ func nearSyscall(name string) string {
 	if len(near) > 0 {
 		return "there are " + strings.Join(near, ", ")
 	}
-	return "such as ptrace; man 2 syscalls lists them"
+	return "names are like ptrace; man 2 syscalls lists them"
 }
 
 // oneEdit reports whether a letter added, left out, exchanged or swapped with

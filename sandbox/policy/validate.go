@@ -35,11 +35,11 @@ func (p *Policy) Validate(l Limits) error {
 func (p *Policy) check(bad *problems) {
 	if p.Profile != "" {
 		if _, ok := Profile(p.Profile); !ok {
-			bad.add("profile", p.Profile, "there is no such profile", "one of "+strings.Join(Profiles(), ", "))
+			bad.add("profile", p.Profile, "there is no such profile", "use one of "+strings.Join(Profiles(), ", "))
 		}
 	}
 	if p.Level != "" && !p.Level.Valid() {
-		bad.add("level", string(p.Level), "it is not a level", "one of full, no-cgroup, landlock, none")
+		bad.add("level", string(p.Level), "it is not a level", "use one of full, no-cgroup, landlock, none")
 	}
 	p.checkUser(bad)
 	for _, l := range p.lists()[:3] {
@@ -66,7 +66,7 @@ func (p *Policy) checkUser(bad *problems) {
 	switch n, err := strconv.ParseUint(p.User, 10, 32); {
 	case p.User == "", p.User == "auto":
 	case err == nil && n == 0, p.User == "root":
-		bad.add("user", p.User, "nothing runs confined as root", `"auto", or the name or number of another user`)
+		bad.add("user", p.User, "nothing runs confined as root", `use "auto", or the name or number of another user`)
 	case err == nil && n < math.MaxUint32-1:
 	case err == nil || !userName.MatchString(p.User):
 		bad.add("user", p.User, "it is neither the name nor the number of a user", `"auto" gives it a number of its own`)
@@ -149,7 +149,7 @@ func checkDevice(bad *problems, field, entry string) {
 	switch {
 	case !checkPath(bad, field, path):
 	case !within(filepath.Clean(path), "/dev") || filepath.Clean(path) == "/dev":
-		bad.add(field, entry, "it is not in /dev", "such as /dev/dri/renderD128")
+		bad.add(field, entry, "it is not in /dev", "name a file such as /dev/dri/renderD128")
 	case slices.Contains([]string{"/dev/mem", "/dev/kmem", "/dev/port", "/dev/kmsg"}, filepath.Clean(path)):
 		bad.add(field, entry, "it is the memory of the machine or its log, which no policy may grant", "remove it")
 	}
@@ -167,7 +167,7 @@ func (p *Policy) checkNetwork(bad *problems) {
 		}
 		checkAllow(bad, p.Allow)
 	default:
-		bad.add("network", string(p.Network), "it is unknown", "one of none, host, allow")
+		bad.add("network", string(p.Network), "it is unknown", "use one of none, host, allow")
 	}
 }
 
@@ -219,12 +219,12 @@ func (p *Policy) checkWork(bad *problems) {
 	path := filepath.Clean(w.Path)
 	for _, top := range []string{"/proc", "/dev", "/sys", "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64", "/boot"} {
 		if within(path, top) {
-			bad.add("work.path", w.Path, top+" belongs to the system", "a folder of the host's own, such as /srv/x/work")
+			bad.add("work.path", w.Path, top+" belongs to the system", "use a folder of the host's own, such as /srv/x/work")
 			return
 		}
 	}
 	if slices.Contains([]string{"/", "/tmp", "/home", "/root", "/srv", "/var", "/opt", "/run", "/mnt"}, path) {
-		bad.add("work.path", w.Path, "it would cover a folder that is not the host's own", "a folder of the host's own, such as /srv/x/work")
+		bad.add("work.path", w.Path, "it would cover a folder that is not the host's own", "use a folder of the host's own, such as /srv/x/work")
 		return
 	}
 	for _, l := range p.lists()[:3] {
@@ -250,7 +250,7 @@ func (p *Policy) checkLevel(bad *problems) {
 	if !level.Valid() || level.AtLeast(NoCgroup) {
 		return
 	}
-	instead := `level = "no-cgroup" or "full"`
+	instead := `use level = "no-cgroup" or "full"`
 	cannot := fmt.Sprintf("it cannot be enforced at level %s, which this policy accepts: ", level)
 	for i, s := range p.Deny {
 		bad.add(fmt.Sprintf("deny[%d]", i), s, cannot+"without mounts, what lies in a grant cannot be taken out of it", instead+", or grants that leave it out")
@@ -282,12 +282,12 @@ func (l Limits) check(bad *problems) {
 			bad.add("limits."+field, strconv.FormatInt(n, 10), fmt.Sprintf("it is less than %d, with which no program starts", least), help)
 		}
 	}
-	limit("memory", l.Memory, 1<<20, "at least 1MiB")
+	limit("memory", l.Memory, 1<<20, "use at least 1MiB")
 	limit("tasks", int64(l.Tasks), 1, "")
 	limit("files", int64(l.Files), 8, "")
 	limit("file_size", l.FileSize, 1, "")
-	limit("address_space", l.AddressSpace, 4<<20, "at least 4MiB")
+	limit("address_space", l.AddressSpace, 4<<20, "use at least 4MiB")
 	if c := l.CPU; c < 0 || math.IsNaN(c) || math.IsInf(c, 0) || c > 0 && c < 0.01 {
-		bad.add("limits.cpu", strconv.FormatFloat(c, 'g', -1, 64), "it is not a share of processors", "from 0.01; 1.5 is one and a half")
+		bad.add("limits.cpu", strconv.FormatFloat(c, 'g', -1, 64), "it is not a share of processors", "use 0.01 or more; 1.5 is one and a half")
 	}
 }

@@ -1,0 +1,346 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
+
+// confinement is what the blocks sandbox and limits say, with their places.
+type confinement struct {
+	given  bool // there is a sandbox block
+	policy policy.Policy
+	limits policy.Limits
+	at     map[string]hcl.Range // by the names of fields that errors have: "deny[2]", "limits.memory"
+	names  map[string]string    // of entries, by the same: "read[17]" was written as read[0], after those of the profile
+}
+
+func newConfinement() confinement { return confinement{at: map[string]hcl.Range{}, names: map[string]string{}} }
+
+const (
+	levelForm = "default: full for root, no-cgroup for others"
+	pathsForm = `a list of paths such as ["/usr", "-/opt/x"]`
+)
+
+// sandboxSection is the table of a sandbox block. The profile comes first: the
+// rest adds to it.
+func sandboxSection(c *confinement) section {
+	p := &c.policy
+	return section{
+		name: "sandbox", doc: "What it may read, write, run and reach; nothing else.",
+		settings: []setting{
+			named("profile", "a named profile that the rest adds to; hostsup sandbox profile prints them", c.profile()),
+			named("level", "the weakest that is accepted; "+levelForm, choice(&p.Level, policy.Levels()...)),
+			named("user", "as root: a user id of its own, or the name or number of a user; others: their own", text(&p.User)),
+			named("read", "may be read, with all that is below; a dash in front: where it exists", c.paths("read", &p.Read)),
+			named("exec", "may be read and run", c.paths("exec", &p.Exec)),
+			named("write", "may be read and written; files keep their owner", c.paths("write", &p.Write)),
+			named("deny", "wins over every grant, also when missing yet; patterns (*, ?, [a-z], **) hold for what matches at the start", c.paths("deny", &p.Deny)),
+			named("network", "what it may reach", orElse(choice(&p.Network, policy.NetworkNone, policy.NetworkHost, policy.NetworkAllow), &p.Network, policy.NetworkNone)),
+			named("allow", `what it may reach with network = "allow"`, c.words("allow", `a list of HOST:PORT such as ["db.example:5432"]`, &p.Allow)),
+			named("jit", "memory that is written and run, and running files that it wrote", boolean(&p.JIT, false)),
+			named("devices", "device files beyond null, zero, full, random, urandom and tty", c.paths("devices", &p.Devices)),
+		},
+		sections: []section{
+			{
+				name: "syscalls", doc: "Changes to the list of system calls that are refused.",
+				settings: []setting{
+					named("deny", "refused too", c.words("syscalls.deny", `a list of names such as ["inotify_init1"]`, &p.Syscalls.Deny)),
+					named("allow", "taken off the list", c.words("syscalls.allow", `a list of names such as ["ptrace"]`, &p.Syscalls.Allow)),
+				},
+			},
+			{
+				name: "tmp", doc: "Its private /tmp, in memory.",
+				settings: []setting{
+					named("size", "of all files in it", bound(size(&p.Tmp.Size, 64<<10, 1<<40), &p.Tmp.Size, policy.DefaultTmpSize)),
+					named("inodes", "files and folders in it", count(&p.Tmp.Inodes, 16, 1<<31, policy.DefaultTmpInodes)),
+				},
+			},
+			{
+				name: "work", doc: "A bounded folder of its own, empty at the start.",
+				settings: []setting{
+					named("path", "where it is", path(&p.Work.Path, nil)),
+					named("size", "of all files in it", bound(size(&p.Work.Size, 64<<10, 1<<40), &p.Work.Size, policy.DefaultWorkSize)),
+					named("inodes", "files and folders in it", count(&p.Work.Inodes, 16, 1<<31, policy.DefaultWorkInodes)),
+					named("keep", "what is in it outlives the process: a loop image, as root only", boolean(&p.Work.Keep, false)),
+				},
+			},
+		},
+	}
+}
+
+func limitsSection(l *policy.Limits) section {
+	return section{
+		name: "limits", doc: "What it may use up with everything it starts; without a setting there is no limit.",
+		settings: []setting{
+			named("memory", "of the whole tree; without cgroups it is sampled", unlimited(size(&l.Memory, 1<<20, 1<<50), &l.Memory)),
+			named("tasks", "processes and threads", unlimited(whole(&l.Tasks, 1, 1<<22), &l.Tasks)),
+			named("cpu", "processors: 1.5 is one and a half", unlimited(fraction(&l.CPU, 0.01, 4096), &l.CPU)),
+			named("files", "open descriptors of each process", unlimited(whole(&l.Files, 8, 1<<30), &l.Files)),
+			named("file_size", "of each file that it writes", unlimited(size(&l.FileSize, 1<<10, 1<<50), &l.FileSize)),
+			named("address_space", "of each process; many runtimes do not start with one", unlimited(size(&l.AddressSpace, 4<<20, 1<<50), &l.AddressSpace)),
+		},
+	}
+}
+
+// unlimited shows no default: 0 is no limit.
+func unlimited[T int | int64 | float64](s setting, n *T) setting {
+	show := s.show
+	s.show = func() string {
+		if *n == 0 {
+			return ""
+		}
+		return show()
+	}
+	return s
+}
+
+// orElse shows the default that nothing stands for.
+func orElse[T ~string](s setting, v *T, def T) setting {
+	show := s.show
+	s.show = func() string {
+		if *v == "" {
+			return fmt.Sprintf("%q", def)
+		}
+		return show()
+	}
+	return s
+}
+
+// bound shows the default that 0 stands for.
+func bound(s setting, n *int64, def int64) setting {
+	s.show = func() string {
+		if *n == 0 {
+			return fmt.Sprintf("%q", showSize(def))
+		}
+		return fmt.Sprintf("%q", showSize(*n))
+	}
+	return s
+}
+
+// count reads a whole number from least to most, where 0 stands for def.
+func count(dst *int64, least, most int, def int64) setting {
+	var n int
+	s := whole(&n, least, most)
+	read := s.read
+	s.read = func(g given) {
+		read(g)
+		if n != 0 {
+			*dst = int64(n)
+		}
+	}
+	s.show = func() string {
+		if *dst == 0 {
+			return fmt.Sprint(def)
+		}
+		return fmt.Sprint(*dst)
+	}
+	return s
+}
+
+// profile reads the name of a profile, and begins the policy with it.
+func (c *confinement) profile() setting {
+	expect := quoted(policy.Profiles(), "or")
+	return setting{expect: expect,
+		read: func(g given) {
+			name, ok := g.str(expect)
+			if !ok {
+				return
+			}
+			p, ok := policy.Profile(name)
+			if !ok {
+				g.bad("%q is not one of %s.%s", name, quoted(policy.Profiles(), "and"), didYouMean(name, policy.Profiles()))
+				return
+			}
+			c.policy = p
+		},
+		show: func() string { return "" },
+	}
+}
+
+// paths reads a list of paths, which are added to what is there. Relative ones
+// start from the folder of the file.
+func (c *confinement) paths(field string, dst *[]string) setting {
+	return c.list(field, pathsForm, dst, func(g given, s string) (string, bool) {
+		p, optional := s, false
+		if field != "deny" {
+			p, optional = policy.Optional(s)
+		}
+		switch {
+		case p == "":
+			g.bad("It is empty.")
+			return "", false
+		case p == "~" || strings.HasPrefix(p, "~/"):
+			g.bad("%q would be a folder named ~; no shell reads it. Write \"${env(\"HOME\")}%s\".", p, p[1:])
+			return "", false
+		case !filepath.IsAbs(p) && !(field == "deny" && strings.HasPrefix(p, "-")):
+			p = g.abs(p)
+		}
+		if optional {
+			p = "-" + p
+		}
+		return p, true
+	})
+}
+
+// words reads a list of strings, which are added to what is there.
+func (c *confinement) words(field, expect string, dst *[]string) setting {
+	return c.list(field, expect, dst, func(_ given, s string) (string, bool) { return s, true })
+}
+
+func (c *confinement) list(field, expect string, dst *[]string, take func(given, string) (string, bool)) setting {
+	return setting{expect: expect,
+		read: func(g given) {
+			elems, _ := g.distinct(expect) // what is wrong has been said; the rest is looked at as well
+			for _, e := range elems {
+				s := e.val.AsString()
+				if strings.ContainsRune(s, 0) {
+					e.bad("It contains a NUL character.")
+					continue
+				}
+				s, ok := take(e, s)
+				if !ok {
+					continue
+				}
+				at := slices.Index(*dst, s)
+				if at < 0 {
+					at = len(*dst)
+					*dst = append(*dst, s)
+				}
+				key := fmt.Sprintf("%s[%d]", field, at)
+				c.at[key], c.names[key] = e.rng, e.name
+			}
+		},
+		show: func() string { return showStrings(*dst) },
+	}
+}
+
+// confined completes what the blocks sandbox and limits say when they have been
+// read, and checks it. The places p are those of what is around the two.
+// Resolved is nil when it was not asked what the policy comes to here, or that
+// is wrong.
+func (r *reader) confined(c *confinement, p places) (resolved *policy.Resolved) {
+	for path, rng := range p.at {
+		if field, ok := strings.CutPrefix(path, "sandbox."); ok {
+			c.at[field] = rng
+		} else if strings.HasPrefix(path, "limits.") {
+			c.at[path] = rng
+		}
+	}
+	if c.at[""], c.given = p.at["sandbox"]; !c.given {
+		c.at[""] = p.at["limits"]
+	} else {
+		c.policy.Source = make(map[string]string, len(c.at))
+		for field, rng := range c.at {
+			c.policy.Source[field] = fmt.Sprintf("%s:%d", rng.Filename, rng.Start.Line)
+		}
+	}
+	errs := policy.Errors(c.sandbox().Validate(c.limits))
+	if wrong := slices.ContainsFunc(slices.Collect(maps.Keys(p.at)), func(path string) bool {
+		return p.wrong[path] && (strings.HasPrefix(path, "sandbox.") || strings.HasPrefix(path, "limits."))
+	}); wrong {
+		// What a field says of others may follow from one that is wrong.
+		errs = slices.DeleteFunc(errs, func(e *policy.Error) bool { return !strings.Contains(e.Field, "[") })
+		r.refused(c, errs, hcl.DiagError)
+		return nil
+	}
+	r.refused(c, errs, hcl.DiagError)
+	if r.enforce == nil || len(errs) > 0 || !c.given && c.limits == (policy.Limits{}) {
+		return nil
+	}
+	resolved, err := r.enforce(c.sandbox(), c.limits)
+	r.refused(c, policy.Errors(err), r.severity())
+	if err != nil {
+		return nil
+	}
+	return resolved
+}
+
+// severity is that of what this machine cannot enforce at the moment.
+func (r *reader) severity() hcl.DiagnosticSeverity {
+	if r.lenient {
+		return hcl.DiagWarning
+	}
+	return hcl.DiagError
+}
+
+// notYet is added to what is only a warning.
+func (r *reader) notYet() string {
+	if r.lenient {
+		return " The host will not start as long as that is so."
+	}
+	return ""
+}
+
+// sandbox is the policy, nil without a block.
+func (c *confinement) sandbox() *policy.Policy {
+	if !c.given {
+		return nil
+	}
+	return &c.policy
+}
+
+// refused turns errors of package policy into diagnostics.
+func (r *reader) refused(c *confinement, errs []*policy.Error, severity hcl.DiagnosticSeverity) {
+	for _, e := range errs {
+		rng, field := c.place(e.Field)
+		reason := upperFirst(e.Reason) + "."
+		if e.Value != "" && !strings.HasPrefix(e.Field, "limits.") {
+			reason = fmt.Sprintf("%q: %s.", e.Value, e.Reason)
+		}
+		if e.Help != "" {
+			reason += " " + upperFirst(e.Help) + "."
+		}
+		if strings.HasSuffix(reason, "?.") {
+			reason = strings.TrimSuffix(reason, ".")
+		}
+		if severity == hcl.DiagWarning {
+			reason += r.notYet()
+		}
+		r.note(severity, rng, "invalid value for "+field, "%s", reason)
+	}
+}
+
+// place is where a field stands, or the nearest thing around it; what comes
+// from a profile stands where that is named.
+func (c *confinement) place(field string) (hcl.Range, string) {
+	name := field
+	if written, ok := c.names[field]; ok {
+		name = written
+	}
+	for f := field; f != ""; {
+		if rng, ok := c.at[f]; ok {
+			return rng, name
+		}
+		i := strings.LastIndexAny(f, ".[")
+		if i < 0 {
+			break
+		}
+		f = f[:i]
+	}
+	if rng, ok := c.at["profile"]; ok {
+		return rng, name + " of the profile"
+	}
+	return c.at[""], name
+}
+
+// reachable reports a program that the policy does not let run, and a working
+// folder that it does not grant, as far as they are there.
+func (r *reader) reachable(resolved *policy.Resolved, d *hostDecl) {
+	if resolved == nil || !d.confinement.given || resolved.Policy.Level == policy.None || len(d.spec.Command) == 0 {
+		return
+	}
+	if path, err := sandbox.LookPath(d.spec.Command[0], d.spec.Dir, r.programs); err == nil && !resolved.Access(path).Has(policy.Exec) {
+		r.note(r.severity(), d.at["command"], "program is not granted", "The sandbox does not let %s run. Add it or its folder to exec.%s", path, r.notYet())
+	}
+	if dir := d.spec.Dir; dir != "" && resolved.Access(dir) == 0 {
+		r.note(r.severity(), d.at["dir"], "folder is not granted", "The sandbox does not grant %s, in which the host is to work. Add it to read or write.%s", dir, r.notYet())
+	}
+}

@@ -1,0 +1,9 @@
+host "a" {
+  command = ["a"]
+  sandbox {
+    profile = "pyhton"
+    level   = "landlok"
+    network = "some"
+    jit     = "false"
+  }
+}
