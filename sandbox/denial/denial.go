@@ -16,8 +16,8 @@ const (
 	Write   Kind = "write"   // open for writing, make, remove, rename, change
 	Exec    Kind = "exec"    // run a program, or map a library
 	Device  Kind = "device"  // open a device file
-	Connect Kind = "connect" // reach an address: "tcp 1.2.3.4:443", "udp …", "unix /path", "unix @name", or host:port from the proxy
-	Bind    Kind = "bind"    // listen at an address
+	Connect Kind = "connect" // reach an address: "1.2.3.4:443", "unix /path", "unix @name", or by the proxy "db.example:443"
+	Bind    Kind = "bind"    // take an address, written as for connect
 	Process Kind = "process" // signal or trace another process
 	Syscall Kind = "syscall" // a system call that the filter refuses
 	Limit   Kind = "limit"   // a limit was reached: "memory", "tasks", "files", …
@@ -41,6 +41,7 @@ type Denial struct {
 	Path    string    `json:"path"`              // a path, an address, the name of a call or of a limit, by Kind
 	Field   string    `json:"field,omitempty"`   // the policy's field that would allow it ("read", "limits.memory"); "" when none would
 	Suggest string    `json:"suggest,omitempty"` // the line of policy that would allow it; "" when none would
+	Grant   string    `json:"grant,omitempty"`   // the path that Suggest names, when it is not Path: the folder of an entry to be made
 	Detail  string    `json:"detail,omitempty"`  // what the source said: "fs.write_file", "resolves to 10.0.0.5 (private)"
 	Source  Source    `json:"source"`
 	Hint    bool      `json:"hint,omitempty"` // seen by the observer: true at the moment of the call, as far as the process let it be

@@ -1,11 +1,13 @@
 package denial
 
 import (
-	"strconv"
+	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
-// field names the policy's field that allows a kind; "" where none does.
+// field names the policy's field that allows a kind; "" where it depends.
 func (k Kind) field() string {
 	switch k {
 	case Stat, Read:
@@ -19,6 +21,9 @@ func (k Kind) field() string {
 	}
 	return ""
 }
+
+// pathDenial is one that a path's grant would have spared.
+func pathDenial(kind Kind, path string) Denial { return Denial{Kind: kind, Path: path} }
 
 // complete fills in what follows from the rest.
 func (d *Denial) complete(now time.Time) {
@@ -34,10 +39,51 @@ func (d *Denial) complete(now time.Time) {
 	if d.Field == "" {
 		d.Field = d.Kind.field()
 	}
-	if d.Suggest == "" && d.Path != "" {
+	if d.Suggest == "" {
 		switch d.Field {
 		case "read", "write", "exec", "devices", "allow":
-			d.Suggest = d.Field + " = [" + strconv.Quote(d.Path) + "]"
+			d.Suggest = line(d.Field, d.granted())
 		}
 	}
+}
+
+// granted is the path, or the entry, that a policy would have to name.
+func (d *Denial) granted() string {
+	if d.Grant != "" {
+		return d.Grant
+	}
+	return d.Path
+}
+
+// line is a field of a policy with one entry.
+func line(field, value string) string { return field + " = [" + Quote(value) + "]" }
+
+// Quote writes s as a string of the configuration language.
+func Quote(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case (r == '$' || r == '%') && strings.HasPrefix(s[i+1:], "{"):
+			b.WriteRune(r) // twice is once, and no template
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < ' ' || r == 0x7f:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+	b.WriteByte('"')
+	return b.String()
 }

@@ -1,0 +1,180 @@
+package sys
+
+import (
+	"os"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Instruction is one of a classic BPF program, as seccomp takes it.
+type Instruction = unix.SockFilter
+
+// WatchedCall is a system call that an observer is told of: number NR, when
+// the low half of argument Arg, and Mask, is Want (Not: is not Want). A Mask of
+// 0 is every call of that number. Entries of the same number add up.
+type WatchedCall struct {
+	NR   int
+	Arg  int
+	Mask uint32
+	Want uint32
+	Not  bool
+}
+
+// WatchProgram makes the filter that hands watched calls to the listener and
+// lets everything else pass, also calls of foreign ABIs.
+func WatchProgram(calls []WatchedCall) []Instruction {
+	const (
+		load = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
+		jeq  = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+		and  = unix.BPF_ALU | unix.BPF_AND | unix.BPF_K
+		ret  = unix.BPF_RET | unix.BPF_K
+
+		offNR, offArch, offArgs = 0, 4, 16
+	)
+	p := []Instruction{
+		{Code: load, K: offArch},
+		{Code: jeq, Jt: 1, K: NativeArch},
+		{Code: ret, K: unix.SECCOMP_RET_ALLOW},
+		{Code: load, K: offNR},
+	}
+	for _, c := range calls {
+		if c.Mask == 0 {
+			p = append(p,
+				Instruction{Code: jeq, Jf: 1, K: uint32(c.NR)},
+				Instruction{Code: ret, K: unix.SECCOMP_RET_USER_NOTIF})
+			continue
+		}
+		hit := Instruction{Code: jeq, Jf: 1, K: c.Want}
+		if c.Not {
+			hit.Jt, hit.Jf = 1, 0
+		}
+		p = append(p,
+			Instruction{Code: jeq, Jf: 5, K: uint32(c.NR)},
+			Instruction{Code: load, K: offArgs + 8*uint32(c.Arg)}, // little endian: the low half is first
+			Instruction{Code: and, K: c.Mask},
+			hit,
+			Instruction{Code: ret, K: unix.SECCOMP_RET_USER_NOTIF},
+			Instruction{Code: load, K: offNR})
+	}
+	return append(p, Instruction{Code: ret, K: unix.SECCOMP_RET_ALLOW})
+}
+
+// NativeArch is what seccomp calls this processor's own ABI.
+var NativeArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
+
+// WatchThread puts a filter on the calling thread, with what it starts, and
+// returns the listener that is told of its watched calls, close-on-exec. The
+// thread must have no_new_privs, or the right to do without. There can be one
+// listener only for a thread and its descendants.
+func WatchThread(p []Instruction) (listener int, err error) {
+	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}
+	flags := uintptr(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
+	runtime.KeepAlive(p)
+	if errno != 0 {
+		return -1, os.NewSyscallError("seccomp", errno)
+	}
+	return int(fd), nil
+}
+
+// Notification is one watched call, whose thread waits for an answer.
+type Notification struct {
+	ID    uint64
+	Pid   uint32 // the thread, as numbered in the reader's pid namespace; 0 when it is in another one
+	Flags uint32
+	NR    int32
+	Arch  uint32
+	IP    uint64
+	Args  [6]uint64
+}
+
+// response is the kernel's struct seccomp_notif_resp.
+type response struct {
+	id    uint64
+	val   int64
+	error int32
+	flags uint32
+}
+
+// ReceiveNotification takes the next call from a listener that is ready to be
+// read. ENOENT: it was gone before it could be taken.
+func ReceiveNotification(listener int) (n Notification, err error) {
+	if err := ioctl(listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); err != nil {
+		return Notification{}, err
+	}
+	return n, nil
+}
+
+// NotificationValid says whether the call still waits; what was read of its
+// thread before is then its own and not somebody's with the same number.
+func NotificationValid(listener int, id uint64) bool {
+	return ioctl(listener, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&id)) == nil
+}
+
+// ContinueNotification lets the call go on as if nobody had watched.
+func ContinueNotification(listener int, id uint64) error {
+	r := response{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+	return ioctl(listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))
+}
+
+// RefuseNotification has the call fail.
+func RefuseNotification(listener int, id uint64, errno syscall.Errno) error {
+	r := response{id: id, error: -int32(errno)}
+	return ioctl(listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))
+}
+
+func ioctl(fd int, req uint, arg unsafe.Pointer) error {
+	for {
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), uintptr(req), uintptr(arg))
+		switch errno {
+		case 0:
+			return nil
+		case unix.EINTR:
+			continue
+		}
+		return errno
+	}
+}
+
+// ReadMemory reads what another process has at addr, as far as it goes.
+func ReadMemory(pid int, addr uint64, b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	local := []unix.Iovec{{Base: &b[0]}}
+	local[0].SetLen(len(b))
+	return unix.ProcessVMReadv(pid, local, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(b)}}, 0)
+}
+
+// Readable waits until f, made by [NewFile], can be read, has an error or is
+// at its end, without holding a thread, and then calls read with its number
+// once. The error is os.ErrClosed when f is closed meanwhile, or read's.
+func Readable(f *os.File, read func(fd int) error) error {
+	c, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var rerr error
+	err = c.Read(func(fd uintptr) bool {
+		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(p, 0)
+		switch {
+		case err == unix.EINTR, err == nil && n == 0:
+			return false
+		case err != nil:
+			rerr = err
+		case p[0].Revents&unix.POLLIN == 0:
+			rerr = unix.EPIPE // nobody is left at the other end
+		default:
+			rerr = read(int(fd))
+		}
+		return true
+	})
+	if err == nil {
+		err = rerr
+	}
+	return err
+}

@@ -1,0 +1,307 @@
+package denial
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// Values of the Linux ABI that are the same on the processors this runs on.
+const (
+	atFDCWD   = -100
+	emptyPath = 0x1000
+
+	openAccess = 3
+	openWrite  = 1
+	openCreate = 0o100
+	openTrunc  = 0o1000
+	openPath   = 0o10000000
+	openTmp    = 0o20000000
+
+	protWrite = 2
+	protExec  = 4
+	mapAnon   = 0x20
+
+	familyUnix = 1
+	family4    = 2
+	family6    = 10
+
+	maxPath     = 4096
+	maxSockaddr = 128
+)
+
+// frame is one watched call, and the means to see what it is about.
+type frame struct {
+	args [6]uint64
+	// memory reads what the process has at an address, as far as it goes.
+	memory func(addr uint64, b []byte) int
+	// link reads a link of the process's folder in /proc: "cwd", "fd/3".
+	link func(name string) (string, bool)
+}
+
+// watched are the calls that the observer is told of and lets pass.
+var watched = []struct {
+	name string
+	when condition
+	see  func(*frame) []Denial
+}{
+	{"open", always, func(f *frame) []Denial { return f.open(atFDCWD, f.args[0], f.args[1]) }},
+	{"openat", always, func(f *frame) []Denial { return f.open(f.fd(0), f.args[1], f.args[2]) }},
+	{"openat2", always, func(f *frame) []Denial { return f.open(f.fd(0), f.args[1], f.word(f.args[2])) }},
+	{"creat", always, func(f *frame) []Denial { return f.file(Write, atFDCWD, f.args[0]) }},
+	{"truncate", always, func(f *frame) []Denial { return f.file(Write, atFDCWD, f.args[0]) }},
+	{"execve", always, func(f *frame) []Denial { return f.file(Exec, atFDCWD, f.args[0]) }},
+	{"execveat", always, func(f *frame) []Denial { return f.fileOrFD(Exec, f.fd(0), f.args[1], f.args[4]) }},
+	{"mmap", condition{2, protExec, 0, true}, (*frame).mmap},
+	{"mprotect", condition{2, protExec, 0, true}, func(*frame) []Denial { return jit("mprotect") }},
+	{"memfd_create", always, func(*frame) []Denial { return jit("memfd_create") }},
+
+	{"stat", always, func(f *frame) []Denial { return f.file(Stat, atFDCWD, f.args[0]) }},
+	{"lstat", always, func(f *frame) []Denial { return f.file(Stat, atFDCWD, f.args[0]) }},
+	{"newfstatat", condition{3, emptyPath, 0, false}, func(f *frame) []Denial { return f.file(Stat, f.fd(0), f.args[1]) }},
+	{"statx", condition{2, emptyPath, 0, false}, func(f *frame) []Denial { return f.file(Stat, f.fd(0), f.args[1]) }},
+	{"access", always, func(f *frame) []Denial { return f.file(Stat, atFDCWD, f.args[0]) }},
+	{"faccessat", always, func(f *frame) []Denial { return f.file(Stat, f.fd(0), f.args[1]) }},
+	{"faccessat2", always, func(f *frame) []Denial { return f.file(Stat, f.fd(0), f.args[1]) }},
+	{"readlink", always, func(f *frame) []Denial { return f.file(Stat, atFDCWD, f.args[0]) }},
+	{"readlinkat", always, func(f *frame) []Denial { return f.file(Stat, f.fd(0), f.args[1]) }},
+	{"chdir", always, func(f *frame) []Denial { return f.file(Stat, atFDCWD, f.args[0]) }},
+	{"statfs", always, func(f *frame) []Denial { return f.file(Stat, atFDCWD, f.args[0]) }},
+	{"inotify_add_watch", always, func(f *frame) []Denial { return f.file(Read, atFDCWD, f.args[1]) }},
+
+	{"mkdir", always, func(f *frame) []Denial { return f.entry(atFDCWD, f.args[0]) }},
+	{"mkdirat", always, func(f *frame) []Denial { return f.entry(f.fd(0), f.args[1]) }},
+	{"mknod", always, func(f *frame) []Denial { return f.entry(atFDCWD, f.args[0]) }},
+	{"mknodat", always, func(f *frame) []Denial { return f.entry(f.fd(0), f.args[1]) }},
+	{"rmdir", always, func(f *frame) []Denial { return f.entry(atFDCWD, f.args[0]) }},
+	{"unlink", always, func(f *frame) []Denial { return f.entry(atFDCWD, f.args[0]) }},
+	{"unlinkat", always, func(f *frame) []Denial { return f.entry(f.fd(0), f.args[1]) }},
+	{"symlink", always, func(f *frame) []Denial { return f.entry(atFDCWD, f.args[1]) }},
+	{"symlinkat", always, func(f *frame) []Denial { return f.entry(f.fd(1), f.args[2]) }},
+	{"rename", always, func(f *frame) []Denial { return f.entries(atFDCWD, f.args[0], atFDCWD, f.args[1]) }},
+	{"renameat", always, func(f *frame) []Denial { return f.entries(f.fd(0), f.args[1], f.fd(2), f.args[3]) }},
+	{"renameat2", always, func(f *frame) []Denial { return f.entries(f.fd(0), f.args[1], f.fd(2), f.args[3]) }},
+	{"link", always, func(f *frame) []Denial { return f.entries(atFDCWD, f.args[0], atFDCWD, f.args[1]) }},
+	{"linkat", always, func(f *frame) []Denial { return f.entries(f.fd(0), f.args[1], f.fd(2), f.args[3]) }},
+
+	{"chmod", always, func(f *frame) []Denial { return f.file(Write, atFDCWD, f.args[0]) }},
+	{"fchmodat", always, func(f *frame) []Denial { return f.file(Write, f.fd(0), f.args[1]) }},
+	{"fchmodat2", always, func(f *frame) []Denial { return f.fileOrFD(Write, f.fd(0), f.args[1], f.args[3]) }},
+	{"chown", always, func(f *frame) []Denial { return f.file(Write, atFDCWD, f.args[0]) }},
+	{"lchown", always, func(f *frame) []Denial { return f.file(Write, atFDCWD, f.args[0]) }},
+	{"fchownat", always, func(f *frame) []Denial { return f.fileOrFD(Write, f.fd(0), f.args[1], f.args[4]) }},
+	{"utime", always, func(f *frame) []Denial { return f.file(Write, atFDCWD, f.args[0]) }},
+	{"utimes", always, func(f *frame) []Denial { return f.file(Write, atFDCWD, f.args[0]) }},
+	{"futimesat", always, func(f *frame) []Denial { return f.file(Write, f.fd(0), f.args[1]) }},
+	{"utimensat", always, func(f *frame) []Denial { return f.file(Write, f.fd(0), f.args[1]) }},
+	{"setxattr", always, func(f *frame) []Denial { return f.file(Write, atFDCWD, f.args[0]) }},
+	{"lsetxattr", always, func(f *frame) []Denial { return f.file(Write, atFDCWD, f.args[0]) }},
+
+	{"connect", always, func(f *frame) []Denial { return f.socket(Connect, f.args[1], f.args[2]) }},
+	{"bind", always, func(f *frame) []Denial { return f.socket(Bind, f.args[1], f.args[2]) }},
+	{"sendto", condition{5, ^uint32(0), 0, true}, func(f *frame) []Denial { return f.socket(Connect, f.args[4], f.args[5]) }},
+}
+
+// condition is which calls of a number are watched: those whose argument and
+// mask is want, or is not. A mask of 0 is all of them.
+type condition struct {
+	arg        int
+	mask, want uint32
+	not        bool
+}
+
+var always condition
+
+// fd is an argument that is a folder's descriptor.
+func (f *frame) fd(i int) int { return int(int32(f.args[i])) }
+
+// word reads the first 64 bits of a structure.
+func (f *frame) word(addr uint64) uint64 {
+	var b [8]byte
+	if f.memory(addr, b[:]) < len(b) {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// text reads a string that ends in a zero byte, page by page: what comes after
+// it may not be there.
+func (f *frame) text(addr uint64) (string, bool) {
+	var out []byte
+	buf := make([]byte, 256)
+	for addr != 0 && len(out) < maxPath {
+		n := f.memory(addr, buf[:min(uint64(len(buf)), 4096-addr%4096)])
+		if n <= 0 {
+			return "", false
+		}
+		for i, c := range buf[:n] {
+			if c == 0 {
+				return string(append(out, buf[:i]...)), true
+			}
+		}
+		out = append(out, buf[:n]...)
+		addr += uint64(n)
+	}
+	return "", false
+}
+
+// path is where a folder's descriptor and a path lead, before links.
+func (f *frame) path(dir int, addr uint64) (string, bool) {
+	p, ok := f.text(addr)
+	if !ok || p == "" {
+		return "", false
+	}
+	if p[0] != '/' {
+		base, ok := f.dir(dir)
+		if !ok {
+			return "", false
+		}
+		p = base + "/" + p
+	}
+	return path.Clean(p), true
+}
+
+func (f *frame) dir(fd int) (string, bool) {
+	name := "cwd"
+	if fd != atFDCWD {
+		name = "fd/" + strconv.Itoa(fd)
+	}
+	p, ok := f.link(name)
+	// Pipes and memory files have no path; removed ones none any more.
+	return p, ok && strings.HasPrefix(p, "/") && !strings.HasSuffix(p, " (deleted)")
+}
+
+func (f *frame) file(kind Kind, dir int, addr uint64) []Denial {
+	p, ok := f.path(dir, addr)
+	if !ok {
+		return nil
+	}
+	return []Denial{pathDenial(kind, p)}
+}
+
+// fileOrFD is for calls that take the descriptor itself for an empty path.
+func (f *frame) fileOrFD(kind Kind, dir int, addr, flags uint64) []Denial {
+	if flags&emptyPath != 0 {
+		if s, ok := f.text(addr); ok && s == "" {
+			p, ok := f.dir(dir)
+			switch {
+			case ok:
+				return []Denial{pathDenial(kind, p)}
+			case kind == Exec:
+				return jit("execveat")
+			}
+			return nil
+		}
+	}
+	return f.file(kind, dir, addr)
+}
+
+func (f *frame) open(dir int, addr, flags uint64) []Denial {
+	kind := Read
+	switch {
+	case flags&openPath != 0:
+		kind = Stat
+	case flags&openAccess != 0 || flags&(openCreate|openTrunc) != 0:
+		kind = Write
+	}
+	d := f.file(kind, dir, addr)
+	if len(d) > 0 && flags&openTmp == openTmp {
+		d[0].Detail = "a file without a name"
+	}
+	return d
+}
+
+// entry is for calls that change what a folder holds.
+func (f *frame) entry(dir int, addr uint64) []Denial {
+	d := f.file(Write, dir, addr)
+	if len(d) > 0 {
+		d[0].Grant = path.Dir(d[0].Path)
+	}
+	return d
+}
+
+func (f *frame) entries(dir int, addr uint64, dir2 int, addr2 uint64) []Denial {
+	return append(f.entry(dir, addr), f.entry(dir2, addr2)...)
+}
+
+// mmap is watched for executable memory only.
+func (f *frame) mmap() []Denial {
+	if f.args[3]&mapAnon != 0 || f.args[2]&protWrite != 0 && f.args[3]&1 != 0 {
+		return jit("mmap")
+	}
+	p, ok := f.dir(int(int32(f.args[4])))
+	if !ok {
+		return jit("mmap")
+	}
+	return []Denial{pathDenial(Exec, p)}
+}
+
+func jit(call string) []Denial {
+	return []Denial{{Kind: Syscall, Path: call, Field: "jit", Suggest: "jit = true", Detail: "memory that is written and run"}}
+}
+
+func (f *frame) socket(kind Kind, addr, length uint64) []Denial {
+	b := make([]byte, min(length, maxSockaddr))
+	b = b[:max(0, f.memory(addr, b))]
+	s, ok := sockaddr(b)
+	if !ok {
+		return nil
+	}
+	d := Denial{Kind: kind, Path: s}
+	p, isPath := strings.CutPrefix(s, "unix ")
+	switch {
+	case isPath && strings.HasPrefix(p, "@"):
+		d.Field, d.Suggest = "network", `network = "host"`
+	case isPath:
+		if p[0] != '/' {
+			base, ok := f.dir(atFDCWD)
+			if !ok {
+				return nil
+			}
+			p = path.Clean(base + "/" + p)
+		}
+		d.Path, d.Field = "unix "+p, "write"
+		d.Grant = p
+		if kind == Bind {
+			d.Grant = path.Dir(p)
+		}
+		d.Suggest = line("write", d.Grant)
+	case kind == Connect:
+		d.Field, d.Suggest = "allow", line("allow", s)
+	}
+	return []Denial{d}
+}
+
+// sockaddr writes an address as "1.2.3.4:80", "[::1]:80", "unix /path" or
+// "unix @name". Others, and those without a name or a port, are none.
+func sockaddr(b []byte) (string, bool) {
+	if len(b) < 2 {
+		return "", false
+	}
+	switch family := binary.LittleEndian.Uint16(b); {
+	case family == family4 && len(b) >= 8:
+		port := binary.BigEndian.Uint16(b[2:])
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[4:8])), port).String(), port != 0
+	case family == family6 && len(b) >= 24:
+		port := binary.BigEndian.Uint16(b[2:])
+		return netip.AddrPortFrom(netip.AddrFrom16([16]byte(b[8:24])).Unmap(), port).String(), port != 0
+	case family == familyUnix && len(b) > 2:
+		p := string(b[2:])
+		if p[0] == 0 {
+			return fmt.Sprintf("unix @%s", strings.Map(printable, p[1:])), len(p) > 1
+		}
+		p, _, _ = strings.Cut(p, "\x00")
+		return "unix " + p, true
+	}
+	return "", false
+}
+
+func printable(r rune) rune {
+	if r < ' ' || r == 0x7f {
+		return '?'
+	}
+	return r
+}

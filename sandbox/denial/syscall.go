@@ -1,0 +1,29 @@
+package denial
+
+import (
+	"fmt"
+
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
+
+// callDenial is a system call that was refused, with the line that allows it
+// where a policy may.
+func callDenial(nr int) Denial {
+	name, ok := policy.SyscallName(nr)
+	if !ok {
+		return Denial{Kind: Syscall, Path: fmt.Sprintf("#%d", nr)}
+	}
+	d := Denial{Kind: Syscall, Path: name}
+	switch name {
+	case "memfd_create":
+		return jit(name)[0]
+	case "socket", "socketpair":
+		d.Field, d.Suggest = "network", `network = "host"`
+		return d
+	}
+	p := policy.Policy{Level: policy.Landlock, Syscalls: policy.Syscalls{Allow: []string{name}}}
+	if p.Validate(policy.Limits{}) == nil {
+		d.Field, d.Suggest = "syscalls.allow", "syscalls { "+line("allow", name)+" }"
+	}
+	return d
+}
