@@ -137,6 +137,7 @@ func keep(path string) int {
 	if err := say(report{kind: reportReady}, -1); err != nil {
 		return helperWrong
 	}
+	_ = sys.ShedCleanPages() // of no use any more, and only a wish
 	var b [16]byte
 	for {
 		if n, err := readSome(b[:]); n == 0 || err != nil {
