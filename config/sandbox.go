@@ -22,7 +22,9 @@ type confinement struct {
 	names  map[string]string    // of entries, by the same: "read[17]" was written as read[0], after those of the profile
 }
 
-func newConfinement() confinement { return confinement{at: map[string]hcl.Range{}, names: map[string]string{}} }
+func newConfinement() confinement {
+	return confinement{at: map[string]hcl.Range{}, names: map[string]string{}}
+}
 
 const (
 	levelForm = "default: full for root, no-cgroup for others"
