@@ -143,6 +143,7 @@ func (a *Life) begin(ctx actor.Context) {
 
 func (a *Life) spawned(ctx actor.Context, m *spawned) {
 	a.child, a.caps = m.child, m.caps
+	a.ref.confined(a.log, a.number, m.child)
 	tell(ctx, a.host, &lifeSpawned{a.number, a.child.Pid()})
 	if a.ref.spec.Protocol == nil {
 		tell(ctx, a.host, &lifeReady{a.number, a.child.Pid(), nil, "none"})
@@ -339,6 +340,9 @@ func (a *Life) finish(ctx actor.Context) {
 		f = &Failure{Cause: lifecycle.CauseExit}
 	}
 	f.Exit = a.exit
+	if f.Cause == lifecycle.CauseExit {
+		f.Detail = limited(a.exit, a.ref.spec.Resources)
+	}
 	a.fail(ctx, f)
 }
 

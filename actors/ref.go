@@ -15,6 +15,7 @@ import (
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/sandbox"
 )
 
 // Ref is the handle of one host over all its lives. Calls go through it
@@ -26,7 +27,8 @@ type Ref struct {
 	group string
 	gated bool // its group shares fate
 	log   *capture.Log
-	pid   *actor.PID // of the Host
+	pid   *actor.PID                    // of the Host
+	child atomic.Pointer[sandbox.Child] // started last, if it is confined or limited
 
 	requestPrefix string
 	conn          atomic.Pointer[conn] // of the running life
@@ -114,7 +116,7 @@ func (r *Ref) Status() HostStatus {
 		Name: r.spec.Name, Group: r.group, Protocol: "none", State: s.state, Life: s.life,
 		Restarts: s.restarts, CrashesInWindow: s.machine.CrashesInWindow(now), MaxCrashes: r.spec.Restart.MaxCrashes,
 		Since: s.since, Pending: int(r.pending.Load()), Liveness: s.liveness, LastExit: s.lastExit,
-		Sandbox: SandboxStatus{Level: "none", Missing: []string{}}, Slow: s.slow, DependsOn: r.spec.Start.DependsOn,
+		Sandbox: r.sandboxStatus(), Slow: s.slow, DependsOn: r.spec.Start.DependsOn,
 	}
 	if r.spec.Protocol != nil {
 		out.Protocol = r.spec.Protocol.Name()

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/sandbox/denial"
 )
 
 // ExitInfo is how the last life of a host ended, for status and events.
@@ -16,8 +17,9 @@ type ExitInfo struct {
 
 // SandboxStatus says which level of confinement is in force.
 type SandboxStatus struct {
-	Level   string   `json:"level"`
-	Missing []string `json:"missing"`
+	Level   string          `json:"level"`             // of package policy; "none" when nothing is enforced
+	Missing []string        `json:"missing"`           // what a stronger level, or the limits, would have on top
+	Denials []denial.Denial `json:"denials,omitempty"` // what the life that was started last was refused
 }
 
 // HostStatus is one host as `status --json` shows it.
@@ -71,6 +73,7 @@ const (
 	KindReset      = "reset"      // a crash window was cleared by a person
 	KindEscalated  = "escalated"  // a host's failure reached its group or the root
 	KindSupervisor = "supervisor" // the supervisor itself: ready, stopping
+	KindDenied     = "denied"     // a confined host was refused something; the first time in a life
 	KindOutput     = "output"     // something about a host's output: noise, a log file that cannot be written
 )
 

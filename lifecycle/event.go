@@ -168,6 +168,9 @@ func (Slow) effect()        {}
 func (e Ended) Reason() string {
 	switch e.Cause {
 	case CauseExit:
+		if e.Detail != "" {
+			return e.Detail // it says more: "out of memory"
+		}
 		return e.Status.String()
 	case CauseVersion, CauseProtocol, CauseSpawn, CauseInternal:
 		return string(e.Cause) + ": " + e.Detail
