@@ -153,6 +153,17 @@ func (b *base) padded(files []int) []int {
 
 // leave is called when a start has failed, or when all of a child is gone.
 func (b *base) leave(c *Child) {
+	if c != nil && c.held != nil {
+		go func() {
+			c.held.free()
+			b.left(c)
+		}()
+		return
+	}
+	b.left(c)
+}
+
+func (b *base) left(c *Child) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.live, c)
@@ -185,6 +196,9 @@ func (b *base) close() error {
 			b.closeErr = b.stuck()
 		}
 		if err := b.back.stop(); b.closeErr == nil {
+			b.closeErr = err
+		}
+		if err := b.confine.close(); b.closeErr == nil {
 			b.closeErr = err
 		}
 		b.free()

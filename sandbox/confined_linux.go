@@ -2,9 +2,441 @@
 
 package sandbox
 
-// confiner is what a Launcher keeps for its confined children.
-type confiner struct{}
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
 
+	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox/denial"
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
+
+// confiner is what a Launcher keeps for its confined and limited children.
+type confiner struct {
+	strongest policy.Level
+	users     users
+	limiter   limiter
+	holds     placeholders
+}
+
+// close is called after the last child is gone.
+func (c *confiner) close() error {
+	c.users.close()
+	return c.limiter.close()
+}
+
+// startHeld starts a command that has a policy or limits.
 func (b *base) startHeld(cmd *Command, files []int) (*Child, error) {
-	return nil, &StartError{Name: cmd.Name, Step: StepPolicy, Err: ErrUnsupported}
+	if hasZero(cmd) {
+		return nil, syscall.EINVAL
+	}
+	s := &starting{base: b, cmd: cmd, files: files, child: newChild(cmd, time.Now()), user: -1}
+	s.child.held = &held{}
+	if err := s.start(); err != nil {
+		s.child.held.free()
+		var se *StartError
+		if errors.As(err, &se) {
+			return nil, err
+		}
+		return nil, &StartError{Name: cmd.Name, Step: StepConfine, Err: err}
+	}
+	return s.child, nil
+}
+
+// starting is a start under way.
+type starting struct {
+	*base
+	cmd   *Command
+	files []int
+	child *Child
+
+	r     *policy.Resolved
+	level policy.Level
+	plan  plan
+	user  int // that was taken from the range; -1: none
+}
+
+// wrong is an error of the policy, or of the machine it is for.
+func (s *starting) wrong(err error) error {
+	return &StartError{Name: s.cmd.Name, Step: StepPolicy, Err: err}
+}
+
+func (s *starting) confineError(what string, err error) error {
+	return &StartError{Name: s.cmd.Name, Step: StepConfine, Path: what, Err: err}
+}
+
+func (s *starting) start() error {
+	var err error
+	if s.r, err = policy.Resolve(s.cmd.Policy, s.cmd.Limits); err != nil {
+		return s.wrong(err)
+	}
+	if err := s.choose(); err != nil {
+		return s.wrong(err)
+	}
+	if err := s.bound(); err != nil {
+		return err
+	}
+	if err := s.makePlan(); err != nil {
+		return err
+	}
+	return s.spawn()
+}
+
+// choose takes the strongest level, if that is as strong as the policy wants.
+func (s *starting) choose() error {
+	h := s.child.held
+	if s.cmd.Policy == nil {
+		s.level = policy.None
+		h.confinement.Level = policy.None
+		return nil
+	}
+	m := probe()
+	s.level = m.Level
+	if limit := s.confine.strongest; limit != "" && !limit.AtLeast(s.level) {
+		s.level = limit
+	}
+	h.confinement.Level = s.level
+	h.confinement.Missing = m.missing(s.level)
+	if want := s.r.Policy.Level; !s.level.AtLeast(want) {
+		var lacks []string
+		for _, l := range m.lacks(want) {
+			lacks = append(lacks, l.Name+": "+l.Detail)
+		}
+		if len(lacks) == 0 {
+			lacks = []string{"the launcher was told so"}
+		}
+		return fmt.Errorf("level %s cannot be enforced here, %s at most (%s); see doctor, or accept it by level = %q",
+			want, s.level, strings.Join(lacks, "; "), s.level)
+	}
+	if s.level != policy.Full && s.level != policy.NoCgroup {
+		if w := s.r.Policy.Work.Path; w != "" {
+			return fmt.Errorf("work %s cannot be bounded at level %s", w, s.level)
+		}
+		if s.r.Policy.Network == policy.NetworkAllow {
+			return fmt.Errorf(`network = "allow" cannot be enforced at level %s`, s.level)
+		}
+		if len(s.r.Denied) > 0 {
+			return fmt.Errorf("deny cannot be enforced at level %s: %s", s.level, s.r.Denied[0].Path)
+		}
+	}
+	return nil
+}
+
+// bound makes the cgroups of the limits. What no cgroup can hold is refused
+// where that was asked for, and else held by other means or told as missing.
+func (s *starting) bound() error {
+	h := s.child.held
+	l := s.r.Limits
+	s.plan.Limits = rlimits(l)
+	b, lacks, err := s.confine.limiter.bound(s.limitName(), l)
+	if err != nil {
+		return s.confineError("limits", err)
+	}
+	h.bounds = b
+	want := s.r.Policy.Level
+	if s.cmd.Policy == nil {
+		want = policy.DefaultLevel()
+	}
+	for _, c := range controllers {
+		err, lack := lacks[c]
+		if !lack {
+			continue
+		}
+		if want == policy.Full {
+			return s.wrong(fmt.Errorf("the limit %s needs a cgroup: %w", limitNames[c], err))
+		}
+		switch {
+		case c == "memory":
+			h.sample = l.Memory
+			s.lack("memory: sampled, because " + err.Error())
+		case c == "pids" && s.ownCount():
+			s.plan.Limits = append(s.plan.Limits, rlimit{sys.LimitTasks, uint64(l.Tasks) + initTasks})
+			s.lack("tasks: by a limit of its user's processes, because " + err.Error())
+		default:
+			s.lack(limitNames[c] + ": not enforceable here: " + err.Error())
+		}
+	}
+	return nil
+}
+
+// initTasks is how many threads our init may have, which count as its user's.
+const initTasks = 8
+
+// ownCount reports whether the kernel counts the command's processes apart
+// from all others.
+func (s *starting) ownCount() bool {
+	return s.cmd.Policy != nil && (os.Geteuid() == 0 || s.level.AtLeast(policy.NoCgroup))
+}
+
+var limitNames = map[string]string{"memory": "memory", "pids": "tasks", "cpu": "cpu"}
+
+func (s *starting) lack(what string) {
+	h := s.child.held
+	h.confinement.Missing = append(h.confinement.Missing, what)
+}
+
+func (s *starting) limitName() string {
+	return fmt.Sprintf("life-%d", s.confine.limiter.serial.Add(1))
+}
+
+// makePlan decides what the helper is to do.
+func (s *starting) makePlan() error {
+	p, cmd, r := &s.plan, s.cmd, s.r
+	p.Path, p.Dir, p.Args, p.Env, p.Files = cmd.Path, cmd.Dir, cmd.Args, cmd.Env, len(s.files)
+	p.UID, p.GID = -1, -1
+	jailed := s.level.AtLeast(policy.NoCgroup)
+	switch {
+	case jailed || s.mode == KillPidns:
+		p.Mode = planInit
+	case s.mode == KillKeeper:
+		p.Mode = planReaper
+	default:
+		p.Mode = planSelf
+	}
+	root := os.Geteuid() == 0
+	if cmd.Policy == nil || s.level == policy.None {
+		if p.Mode == planInit {
+			p.Proc, p.Caps = true, !root
+		}
+		return nil
+	}
+	if err := s.chooseUser(root); err != nil {
+		return err
+	}
+	p.Caps, p.NoNewPrivs = true, true
+	m := probe()
+	p.NoJIT = !r.Policy.JIT && m.mdwe
+	p.Filter = filterFor(r, s.level, m.mdwe).Encode()
+	p.Landlock = m.landlock
+	p.Audit = root
+	if !jailed {
+		p.LandlockNet = r.Policy.Network == policy.NetworkNone
+		p.Rules = s.plainRules()
+		return nil
+	}
+	p.UserNS = root
+	p.Memfd = root && !r.Policy.JIT && m.memfd
+	p.Unshare = sys.NewMount | sys.NewIPC | sys.NewUTS | sys.NewCgroup
+	if r.Policy.Network != policy.NetworkHost {
+		p.Unshare |= sys.NewNet
+		p.Loopback = true
+	}
+	if p.Dir == "" {
+		if p.Dir = r.Policy.Work.Path; p.Dir == "" {
+			p.Dir = "/"
+		}
+	}
+	uid, gid := p.UID, p.GID
+	if uid < 0 {
+		uid, gid = os.Getuid(), os.Getgid()
+	}
+	if err := s.holdMissing(); err != nil {
+		return err
+	}
+	rp := planRoot(r, uid, gid, root)
+	p.Mounts, p.Rules = rp.ops, rp.rules
+	return s.network()
+}
+
+// chooseUser finds the ids that the command runs as. Never root's.
+func (s *starting) chooseUser(root bool) error {
+	if !root {
+		return nil
+	}
+	s.plan.UID, s.plan.GID = s.r.UID, s.r.GID
+	if s.r.UID >= 0 {
+		return nil
+	}
+	id, err := s.confine.users.take()
+	if err != nil {
+		return s.confineError("user", err)
+	}
+	s.child.held.onFree(func() { s.confine.users.give(id) })
+	s.plan.UID, s.plan.GID = id, id
+	return nil
+}
+
+// plainRules are what Landlock allows where there are no mounts.
+func (s *starting) plainRules() []landlockRule {
+	jit := s.r.Policy.JIT
+	var rules []landlockRule
+	for _, g := range s.r.Grants {
+		rights := landlockRights(g.Access, jit)
+		if g.Device {
+			rights |= sys.LandlockIoctl
+		}
+		if g.Link == "" {
+			rules = append(rules, landlockRule{g.Path, rights})
+		}
+	}
+	for _, name := range devices {
+		if _, err := os.Stat("/dev/" + name); err == nil {
+			rules = append(rules, landlockRule{"/dev/" + name, sys.LandlockReadFile | sys.LandlockWrite | sys.LandlockIoctl | sys.LandlockTruncate})
+		}
+	}
+	return rules
+}
+
+// spawn starts the helper and follows it to the command's execve.
+func (s *starting) spawn() (err error) {
+	h := s.child.held
+	tree := func(err error) error { return &StartError{Name: s.cmd.Name, Step: StepTree, Err: err} }
+	procs, err := h.bounds.procs()
+	if err != nil {
+		return tree(err)
+	}
+	defer closeAll(procs)
+	s.plan.Groups = len(procs)
+
+	place := sys.Process{DieWithUs: true, PidNS: s.plan.Mode == planInit}
+	if os.Geteuid() != 0 && place.PidNS {
+		place.UserNS = true
+		place.Ambient = sys.NamespaceCapabilities
+	}
+	if place.PidNS && s.plan.Unshare == 0 {
+		place.MountNS = true
+	}
+	cg, _ := s.back.(*cgroups)
+	var lot plot
+	if cg != nil {
+		if lot, err = cg.plot(); err != nil {
+			return tree(err)
+		}
+		place.Cgroup = lot.dir
+		defer func() {
+			sys.Close(lot.dir)
+			select {
+			case cg.refill <- struct{}{}:
+			default:
+			}
+			if err != nil {
+				sys.Close(lot.events)
+				_ = sys.KillCgroup(cg.dir, lot.folder)
+				removeCgroup(cg.dir, lot.folder, time.Second)
+			}
+		}()
+	}
+	files := append(s.files[:len(s.files):len(s.files)], procs...)
+	p, err := s.spawnHelper(roleConfine, place, files, pack(&s.plan), s.cmd.Name)
+	if err != nil {
+		return tree(err)
+	}
+	host, err := s.follow(p)
+	if err != nil {
+		p.end()
+		return err
+	}
+	if s.plan.Mode == planSelf {
+		p.sock.Close()
+		err = s.adoptDirect(p, cg, lot)
+	} else {
+		s.adopt(p, host, cg, lot)
+	}
+	if err == nil {
+		s.watchMemory()
+	}
+	return err
+}
+
+// follow reads what the helper says until the command runs.
+func (s *starting) follow(p *helperProc) (*watch, error) {
+	prepared := false
+	for {
+		r, fd, err := p.read()
+		switch {
+		case prepared && errors.Is(err, io.EOF):
+			return nil, nil // execve has closed the socket
+		case errors.Is(err, io.EOF):
+			return nil, s.confineError("helper", errors.New("it ended at once: may this program be run by the user, and is package sandbox initialised in it?"))
+		case err != nil:
+			return nil, s.confineError("helper", err)
+		}
+		switch r.kind {
+		case reportPrepared:
+			prepared = true
+		case reportListener:
+			err = s.listener(fd)
+		case reportObserver:
+			err = s.observer(fd)
+		case reportProblem:
+			return nil, s.problem(p, r)
+		case reportStarted:
+			w, err := p.meet(fd)
+			if err != nil {
+				return nil, s.confineError("helper", err)
+			}
+			_ = p.sock.SetDeadline(time.Time{})
+			return w, nil
+		default:
+			err = fmt.Errorf("it said %q", r.kind)
+		}
+		if err != nil {
+			return nil, s.confineError("helper", err)
+		}
+	}
+}
+
+// problem reads which step failed, and finds out what a failed execve was
+// about.
+func (s *starting) problem(p *helperProc, r report) error {
+	what := make([]byte, min(max(r.exit.Code, 0), maxProblem))
+	if _, err := io.ReadFull(p.sock, what); err != nil {
+		return s.confineError("helper", err)
+	}
+	errno := syscall.Errno(r.errno)
+	e := &StartError{Name: s.cmd.Name, Step: StepConfine, Path: string(what), Err: errno}
+	switch e.Path {
+	case "dir":
+		e.Step, e.Path = StepDir, s.plan.Dir
+		if _, err := os.Stat(e.Path); err == nil && s.level.AtLeast(policy.NoCgroup) && errno == syscall.ENOENT {
+			e.Err = fmt.Errorf("it is not granted: %w", errno)
+		}
+	case "exec":
+		e = explain(s.cmd, errno)
+		if s.cmd.Policy == nil || s.r.Access(s.cmd.Path).Has(policy.Exec) {
+			break
+		}
+		if _, err := os.Stat(s.cmd.Path); err == nil {
+			e.Step, e.Path, e.Err = StepExec, s.cmd.Path, fmt.Errorf("the policy does not let it be run; exec = [%q] would: %w", s.cmd.Path, errno)
+		}
+	case "descriptors":
+		e.Step, e.Path = StepFiles, ""
+	}
+	return e
+}
+
+const maxProblem = 8192
+
+// heldParts are what is kept for a child with a Policy or with Limits.
+type heldParts struct {
+	bounds   *bounds
+	sample   int64 // bytes; memory is sampled against it; 0: it is not
+	peak     atomic.Int64
+	exceeded atomic.Bool
+	frees    []func()
+}
+
+// onFree has f called when all of the child is gone, the last one first.
+func (h *held) onFree(f func()) { h.frees = append(h.frees, f) }
+
+// free gives back what was held for the child. It may wait.
+func (h *held) free() {
+	for i := len(h.frees) - 1; i >= 0; i-- {
+		h.frees[i]()
+	}
+	h.frees = nil
+	h.bounds.remove()
+}
+
+func (h *held) log() *denial.Log {
+	if h.denials == nil {
+		h.denials = denial.NewLog(0)
+	}
+	return h.denials
 }

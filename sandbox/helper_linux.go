@@ -45,6 +45,8 @@ func helper() int {
 		return test()
 	case roleKeeper:
 		return keep(string(payload))
+	case roleConfine:
+		return confine(payload)
 	case roleInit, roleReaper:
 		o, err := decodeOrder(payload)
 		if err != nil {

@@ -145,6 +145,9 @@ func (c *Child) Release() {
 // end publishes how the process ended. Called once, by the child's goroutine.
 func (c *Child) end(e Exit) {
 	e.At, e.Started = time.Now(), c.started
+	if c.held != nil {
+		c.held.judge(&e)
+	}
 	c.exit = e
 	close(c.done)
 	if c.ended != nil {

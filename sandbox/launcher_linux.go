@@ -18,6 +18,7 @@ func newLauncher(opt Options) (launcher, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.confine.strongest, b.confine.users.Range = opt.Strongest, opt.Users
 	known := false
 	for _, kind := range []Kill{KillCgroup, KillPidns, KillKeeper, KillGroup} {
 		if opt.Kill != "" && kind != opt.Kill {

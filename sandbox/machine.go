@@ -34,11 +34,11 @@ func (m *Machine) Feature(name string) (Feature, bool) {
 // Probe finds out what can be enforced here by trying it, which takes some
 // ten milliseconds the first time; later calls return what the first one found.
 // The result is shared and must not be changed.
-func Probe() *Machine { return probe() }
+func Probe() *Machine { return machineHere() }
 
 // Machine is [Probe]'s, with no level stronger than Options.Strongest.
 func (l *Launcher) Machine() *Machine {
-	m := probe()
+	m := machineHere()
 	if l.strongest == "" || l.strongest.AtLeast(m.Level) {
 		return m
 	}
@@ -74,6 +74,8 @@ func (c *Child) Denials() []denial.Denial {
 type held struct {
 	confinement Confinement
 	denials     *denial.Log // nil: none are recorded
+
+	heldParts
 }
 
 // Main may be called at the beginning of a program's main function by those

@@ -65,6 +65,13 @@ func (n *nursing) start(cmd *Command, files []int) (*Child, error) {
 }
 
 func (d *nursed) run() {
+	d.await()
+	<-d.child.released
+	d.base.leave(d.child)
+}
+
+// await follows the helper to its end, and tells that of the command.
+func (d *nursed) await() {
 	reported := false
 	for {
 		r, fd, err := d.helper.read()
@@ -94,8 +101,6 @@ func (d *nursed) run() {
 	if !reported {
 		d.child.end(exitOf(sys.Exit{Code: -1, Signal: int(syscall.SIGKILL), Usage: e.Usage}))
 	}
-	<-d.child.released
-	d.base.leave(d.child)
 }
 
 func (d *nursed) signal(sig os.Signal) error {

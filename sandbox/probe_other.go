@@ -8,7 +8,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-func probe() *Machine {
+func machineHere() *Machine {
 	return &Machine{Level: policy.None, Features: []Feature{{
 		Name: "confinement", Detail: "this build has none (" + runtime.GOOS + ", portable)", Advice: "run it on Linux",
 		For: []policy.Level{policy.Full, policy.NoCgroup, policy.Landlock},

@@ -41,3 +41,21 @@ func TryLock(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) }
 // AtCWD stands for the working folder, or for none with an absolute path,
 // where a function takes an open folder.
 const AtCWD = unix.AT_FDCWD
+
+// CloseFrom closes every descriptor from first on (of the whole process; for
+// helper processes, and what they do not use).
+func CloseFrom(first int) error { return unix.CloseRange(uint(first), ^uint(0), 0) }
+
+// PlainPipe makes a pipe that the network poller is not told of; both ends are
+// close-on-exec. For helper processes.
+func PlainPipe() (r, w int, err error) {
+	var p [2]int
+	err = unix.Pipe2(p[:], unix.O_CLOEXEC)
+	return p[0], p[1], err
+}
+
+// WriteByte writes a zero byte to a plain descriptor.
+func WriteByte(fd int) error {
+	_, err := unix.Write(fd, []byte{0})
+	return err
+}

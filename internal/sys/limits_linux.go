@@ -1,0 +1,107 @@
+package sys
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Resources of Script.Limit.
+const (
+	LimitCore         = unix.RLIMIT_CORE
+	LimitFiles        = unix.RLIMIT_NOFILE
+	LimitFileSize     = unix.RLIMIT_FSIZE
+	LimitAddressSpace = unix.RLIMIT_AS
+	LimitTasks        = unix.RLIMIT_NPROC
+)
+
+// OwnCgroup1 is the folder of this process's own cgroup in the v1 hierarchy of
+// a controller.
+func OwnCgroup1(controller string) (string, error) {
+	self, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return "", err
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return "", err
+	}
+	return ownCgroup1(controller, string(self), string(mounts))
+}
+
+func ownCgroup1(controller, self, mounts string) (string, error) {
+	own := ""
+	for line := range strings.Lines(self) {
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(f) == 3 && slices.Contains(strings.Split(f[1], ","), controller) {
+			own = f[2]
+		}
+	}
+	if own == "" || strings.HasPrefix(own, "/../") {
+		return "", fmt.Errorf("no v1 hierarchy has the controller %s for us", controller)
+	}
+	for line := range strings.Lines(mounts) {
+		head, tail, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")
+		f, t := strings.Fields(head), strings.Fields(tail)
+		if !ok || len(f) < 6 || len(t) < 3 || t[0] != "cgroup" || !slices.Contains(strings.Split(t[2], ","), controller) {
+			continue
+		}
+		rel, err := filepath.Rel(unescapeMount(f[3]), own)
+		if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+			continue
+		}
+		return filepath.Join(unescapeMount(f[4]), rel), nil
+	}
+	return "", fmt.Errorf("the v1 hierarchy of the controller %s is not mounted", controller)
+}
+
+// SetCgroup writes a value to a file of the cgroup below the open folder dir.
+func SetCgroup(dir int, file, value string) error { return writeAt(dir, file, value) }
+
+func writeAt(dir int, file, value string) error {
+	fd, err := unix.Openat(dir, file, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = unix.Write(fd, []byte(value))
+	unix.Close(fd)
+	return err
+}
+
+// CgroupText reads a file of the cgroup below the open folder dir, without the
+// newline at its end.
+func CgroupText(dir int, file string) (string, error) {
+	b, err := readAt(dir, file)
+	return strings.TrimSuffix(string(b), "\n"), err
+}
+
+// CgroupNumber reads a file that holds one number, or with key the one that
+// follows it in a file of keys and numbers.
+func CgroupNumber(dir int, file, key string) (int64, error) {
+	b, err := readAt(dir, file)
+	if err != nil {
+		return 0, err
+	}
+	if key == "" {
+		return strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64)
+	}
+	for line := range bytes.Lines(b) {
+		if v, ok := bytes.CutPrefix(line, []byte(key+" ")); ok {
+			return strconv.ParseInt(string(bytes.TrimSpace(v)), 10, 64)
+		}
+	}
+	return 0, errors.ErrUnsupported
+}
+
+// OpenCgroupProcs opens the file of the cgroup below the open folder dir to
+// which a process writes itself. Whoever opened it answers for the right to.
+func OpenCgroupProcs(dir int, name string) (int, error) {
+	return unix.Openat(dir, name+"/cgroup.procs", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+}

@@ -1,0 +1,302 @@
+//go:build !hostsup_posix
+
+package sandbox
+
+import (
+	"errors"
+	"strconv"
+	"syscall"
+
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+// confine carries out a plan. It runs on the main thread, to which everything
+// that holds for a thread belongs, and whose copy becomes the command.
+func confine(payload []byte) int {
+	var p plan
+	if err := unpack(payload, &p); err != nil {
+		return helperWrong
+	}
+	if p.Mode == planInit {
+		_ = sys.SetParentDeath()
+	}
+	c := confining{plan: &p, proc: -1}
+	if err := c.prepare(); err != nil {
+		return problem(helperFD, err)
+	}
+	if p.Mode == planSelf {
+		return c.become()
+	}
+	return c.nurse()
+}
+
+// confining is a plan under way.
+type confining struct {
+	*plan
+	root    int // the new root, before it is one
+	proc    int // a /proc that shows our own pid namespace and can be written
+	ruleset int
+	script  sys.Script
+	spaces  map[[2]int]int // user namespaces by the owner they map
+}
+
+// step names what failed.
+type step struct {
+	what string
+	err  error
+}
+
+func (s *step) Error() string { return s.what + ": " + s.err.Error() }
+func (s *step) Unwrap() error { return s.err }
+
+func failed(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &step{what, err}
+}
+
+// problem tells the Launcher what failed.
+func problem(sock int, err error) int {
+	what, errno := "confine", syscall.EIO
+	var st *step
+	var se *sys.ScriptError
+	if errors.As(err, &st) {
+		what = st.what
+	} else if errors.As(err, &se) {
+		what = se.Step
+	}
+	errors.As(err, &errno)
+	r := report{kind: reportProblem, errno: int32(errno)}
+	r.exit.Code = len(what)
+	_ = sys.SendFD(sock, append(r.encode(), what...), -1)
+	return helperDone
+}
+
+// prepare does what has to be done outside of the command's process.
+func (c *confining) prepare() error {
+	if c.Memfd {
+		if err := sys.RefuseMemfdExec(); err != nil {
+			return failed("switch executable memory files off", err)
+		}
+	}
+	if c.Unshare != 0 {
+		if err := sys.Unshare(uintptr(c.Unshare)); err != nil {
+			return failed("make namespaces", err)
+		}
+	}
+	if c.Unshare&sys.NewMount != 0 {
+		if err := c.mounts(); err != nil {
+			return err
+		}
+	} else if c.Proc {
+		_ = sys.MountProc() // where a fresh one is not allowed, the outer one stays
+	}
+	if c.Unshare&sys.NewUTS != 0 {
+		if err := sys.SetHostname("sandbox"); err != nil {
+			return failed("name the machine", err)
+		}
+	}
+	if c.Loopback {
+		if err := sys.LoopbackUp(); err != nil {
+			return failed("loopback", err)
+		}
+	}
+	for _, port := range c.Ports {
+		fd, err := sys.ListenLoopback(port)
+		if err != nil {
+			return failed("listen on loopback port "+strconv.Itoa(port), err)
+		}
+		err = say(report{kind: reportListener}, fd)
+		sys.Close(fd)
+		if err != nil {
+			return failed("hand a listener out", err)
+		}
+	}
+	return c.landlock()
+}
+
+func (c *confining) landlock() error {
+	c.ruleset = -1
+	if c.Landlock == 0 {
+		return nil
+	}
+	var err error
+	if c.ruleset, err = sys.NewLandlock(c.Landlock, c.LandlockNet); err != nil {
+		return failed("landlock", err)
+	}
+	for _, r := range c.Rules {
+		if err := sys.AllowPath(c.ruleset, c.Landlock, r.Path, r.Rights); err != nil {
+			return failed("allow "+r.Path, err)
+		}
+	}
+	return nil
+}
+
+// write makes the script of the command's process. sync, if not -1, is where
+// it waits until its ids are mapped; sock is where the observer goes.
+func (c *confining) write(sync, sock int) error {
+	s := &c.script
+	if sync >= 0 {
+		s.Step("user namespace")
+		s.AwaitByte(sync)
+	}
+	s.Step("cgroup")
+	for i := range c.Groups {
+		s.Write(helperFD+1+c.Files+i, "0")
+	}
+	if c.Mode != planSelf {
+		s.Step("session")
+		s.Session()
+	}
+	if c.Caps {
+		s.Step("capabilities")
+		s.NoBounding()
+	}
+	if c.UID >= 0 {
+		s.Step("user")
+		s.Groups()
+		s.IDs(c.UID, c.GID)
+	}
+	if c.Mode == planSelf {
+		s.Step("parent")
+		s.ParentDeath() // a change of user takes it away
+	}
+	s.Step("descriptors")
+	high := make([]int, c.Files)
+	for i := range high {
+		var err error
+		if high[i], err = sys.HighFD(helperFD+1+i, max(c.Files, helperFD+1+c.Files+c.Groups)); err != nil {
+			return failed("descriptors", err)
+		}
+	}
+	s.Descriptors(high)
+	if c.Dir != "" {
+		s.Step("dir")
+		if err := s.Chdir(c.Dir); err != nil {
+			return failed("dir", err)
+		}
+	}
+	if c.NoNewPrivs {
+		s.Step("no new privileges")
+		s.NoNewPrivileges()
+	}
+	if c.NoJIT {
+		s.Step("memory protection")
+		s.NoWrittenCode()
+	}
+	if c.ruleset >= 0 {
+		s.Step("landlock")
+		flags := uint32(0)
+		if c.Audit {
+			flags = sys.LandlockAudited(c.Landlock)
+		}
+		s.Landlock(c.ruleset, flags)
+	}
+	if c.Caps {
+		s.Step("capabilities")
+		s.NoCapabilities()
+	}
+	s.Step("system call filter")
+	if len(c.Observer) > 0 {
+		s.Observe(sys.DecodeFilter(c.Observer), sock, report{kind: reportObserver}.encode())
+	}
+	s.Filter(sys.DecodeFilter(c.Filter))
+	s.Step("limits")
+	for _, l := range c.Limits {
+		s.Limit(l.Resource, l.Value)
+	}
+	return failed("exec", s.Exec(c.Path, c.Args, c.Env))
+}
+
+// become runs the command in the place of the helper. The end of the socket
+// is what tells the Launcher that it has come to that.
+func (c *confining) become() int {
+	sock, err := sys.HighFD(helperFD, max(c.Files, helperFD+1+c.Files+c.Groups))
+	if err == nil {
+		err = c.write(-1, sock)
+	}
+	if err == nil {
+		err = say(report{kind: reportPrepared}, -1)
+	}
+	if err == nil {
+		err = c.script.Run()
+	}
+	return problem(sock, err)
+}
+
+// nurse runs the command in a process of its own, reaps it and its orphans,
+// and reports its end.
+func (c *confining) nurse() int {
+	r := roleInit
+	if c.Mode == planReaper {
+		r = roleReaper
+		if err := sys.SetSubreaper(); err != nil {
+			return problem(helperFD, failed("reap orphans", err))
+		}
+	}
+	f, err := c.fork()
+	if err == nil {
+		err = f.Await()
+	}
+	if err != nil {
+		return problem(helperFD, err)
+	}
+	_ = say(report{kind: reportStarted}, f.Pidfd) // if nobody is there any more, obey will see it
+	sys.Close(f.Pidfd)
+	// Nothing is left here that is not needed to wait: a reader of the
+	// command's output must see its end.
+	_ = sys.CloseFrom(helperFD + 1)
+	calm()
+	if c.UID >= 0 {
+		_ = sys.BecomeNobody(c.UID, c.GID)
+		if r == roleInit {
+			_ = sys.SetParentDeath()
+		}
+	} else if c.Caps {
+		_ = sys.DropCapabilities()
+	}
+	// Until the Launcher has looked up the command's number it is not reaped.
+	var b [1]byte
+	_, _ = readSome(b[:])
+	go obey(r)
+	for {
+		got, e, err := sys.WaitAny()
+		if err != nil { // no child left, and no orphan
+			return helperDone
+		}
+		if got == f.Pid {
+			_ = say(report{kind: reportExit, exit: e}, -1)
+		}
+	}
+}
+
+// fork starts the command's process and gives it its ids.
+func (c *confining) fork() (*sys.Forked, error) {
+	if !c.UserNS {
+		if err := c.write(-1, helperFD); err != nil {
+			return nil, err
+		}
+		return c.script.Fork(0)
+	}
+	r, w, err := sys.PlainPipe()
+	if err != nil {
+		return nil, failed("user namespace", err)
+	}
+	if err := c.write(r, helperFD); err != nil {
+		return nil, err
+	}
+	f, err := c.script.Fork(sys.NewUser)
+	if err != nil {
+		return nil, failed("user namespace", err)
+	}
+	err = sys.MapIDs(c.proc, f.Pid, sys.IDs{InsideUID: c.UID, InsideGID: c.GID, OutsideUID: c.UID, OutsideGID: c.GID})
+	if err == nil {
+		err = sys.WriteByte(w)
+	}
+	if err != nil {
+		f.Kill()
+		return nil, failed("map user "+strconv.Itoa(c.UID), err)
+	}
+	return f, nil
+}

@@ -1,0 +1,257 @@
+//go:build !hostsup_posix
+
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
+
+// devices are those that every confined process has.
+var devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
+
+const (
+	nothingSpecial = sys.MountNoSuid | sys.MountNoDev
+	onlyData       = nothingSpecial | sys.MountNoExec
+)
+
+// rootPlan makes the list of mounts, and the Landlock rules that say the same
+// once more.
+type rootPlan struct {
+	r    *policy.Resolved
+	uid  int // the command's; -1: as it is
+	gid  int
+	root bool // ids can be mapped
+
+	made  map[string]bool // paths of the new root that are there
+	inner []string        // folders shown from outside: what is below is there, or nobody makes it
+	ops   []mountOp
+	rules []landlockRule
+}
+
+func planRoot(r *policy.Resolved, uid, gid int, root bool) *rootPlan {
+	p := &rootPlan{r: r, uid: uid, gid: gid, root: root, made: map[string]bool{"": true, "/": true}}
+	p.rules = append(p.rules, landlockRule{"/", sys.LandlockReadDir})
+	p.standard()
+	for i := range r.Grants {
+		p.grant(&r.Grants[i])
+	}
+	p.work()
+	p.denied()
+	return p
+}
+
+func (p *rootPlan) op(o mountOp) {
+	o.Path = strings.TrimPrefix(o.Path, "/")
+	p.ops = append(p.ops, o)
+}
+
+// parents makes the folders above path that are not there.
+func (p *rootPlan) parents(path string) {
+	dir := filepath.Dir(path)
+	if p.made[dir] || p.within(dir) {
+		return
+	}
+	p.parents(dir)
+	p.dir(dir, 0o755)
+}
+
+func (p *rootPlan) dir(path string, mode int) {
+	if !p.made[path] {
+		p.made[path] = true
+		p.op(mountOp{Kind: opDir, Path: path, Mode: mode})
+	}
+}
+
+// within reports whether path is in a folder from outside.
+func (p *rootPlan) within(path string) bool {
+	for _, dir := range p.inner {
+		if path == dir || strings.HasPrefix(path, dir) && path[len(dir)] == '/' {
+			return true
+		}
+	}
+	return false
+}
+
+// standard is what every root has.
+func (p *rootPlan) standard() {
+	p.dir("/proc", 0o555)
+	p.op(mountOp{Kind: opProc, Path: "/proc", Attrs: onlyData | sys.MountReadOnly, What: "mount /proc"})
+	p.rules = append(p.rules, landlockRule{"/proc", sys.LandlockReadFile | sys.LandlockReadDir})
+	p.dir("/dev", 0o755)
+	for _, name := range devices {
+		p.device("/dev/" + name)
+	}
+	for name, text := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "shm": "/tmp"} {
+		p.op(mountOp{Kind: opLink, Path: "/dev/" + name, From: text})
+		p.made["/dev/"+name] = true
+	}
+	if p.r.PrivateTmp {
+		p.dir("/tmp", 0o755)
+		t := p.r.Policy.Tmp
+		p.op(mountOp{Kind: opTmpfs, Path: "/tmp", Attrs: p.data(), Size: t.Size, Nodes: t.Inodes, Mode: 0o1777, UID: -1, What: "mount /tmp"})
+		p.rules = append(p.rules, landlockRule{"/tmp", p.rights(policy.Write)})
+	}
+}
+
+// data are the attributes of what the command can write.
+func (p *rootPlan) data() uint64 {
+	if p.r.Policy.JIT {
+		return nothingSpecial
+	}
+	return onlyData
+}
+
+func (p *rootPlan) device(path string) {
+	if _, err := os.Stat(path); err != nil {
+		return // a container without it
+	}
+	p.parents(path)
+	p.op(mountOp{Kind: opFile, Path: path, Mode: 0o666})
+	p.made[path] = true
+	p.op(mountOp{Kind: opBind, Path: path, From: path, Attrs: sys.MountNoSuid | sys.MountNoExec, UID: -1, What: "mount " + path})
+	p.rules = append(p.rules, landlockRule{path, sys.LandlockReadFile | sys.LandlockWrite | sys.LandlockIoctl | sys.LandlockTruncate})
+}
+
+// rights are what Landlock calls an access.
+func (p *rootPlan) rights(a policy.Access) uint64 { return landlockRights(a, p.r.Policy.JIT) }
+
+func landlockRights(a policy.Access, jit bool) uint64 {
+	var rights uint64
+	if a.Has(policy.Read) {
+		rights |= sys.LandlockReadFile | sys.LandlockReadDir
+	}
+	if a.Has(policy.Exec) {
+		rights |= sys.LandlockExecute
+	}
+	if a.Has(policy.Write) {
+		rights |= sys.LandlockWrite | sys.LandlockTruncate | sys.LandlockMake | sys.LandlockRefer
+		if jit {
+			rights |= sys.LandlockExecute
+		}
+	}
+	return rights
+}
+
+func (p *rootPlan) grant(g *policy.Grant) {
+	if g.Device {
+		if !p.made[g.Path] {
+			p.device(g.Path)
+		}
+		return
+	}
+	if g.Link != "" {
+		if !p.made[g.Path] && !p.within(g.Path) {
+			p.parents(g.Path)
+			p.op(mountOp{Kind: opLink, Path: g.Path, From: g.Link})
+			p.made[g.Path] = true
+		}
+		return
+	}
+	if !p.made[g.Path] && !p.within(g.Path) {
+		p.parents(g.Path)
+		if g.Dir {
+			p.dir(g.Path, 0o755)
+		} else {
+			p.op(mountOp{Kind: opFile, Path: g.Path, Mode: 0o444})
+			p.made[g.Path] = true
+		}
+	}
+	o := mountOp{Kind: opBind, Path: g.Path, From: g.Path, Attrs: p.attrs(g.Access), UID: -1, What: "mount " + g.Path + how(g.Access)}
+	p.owner(&o, g)
+	p.op(o)
+	if g.Dir {
+		p.inner = append(p.inner, g.Path)
+	}
+	p.rules = append(p.rules, landlockRule{g.Path, p.rights(g.Access)})
+}
+
+func how(a policy.Access) string {
+	if a.Has(policy.Write) {
+		return ""
+	}
+	return " read-only"
+}
+
+func (p *rootPlan) attrs(a policy.Access) uint64 {
+	if a.Has(policy.Write) {
+		return p.data()
+	}
+	if a.Has(policy.Exec) {
+		return nothingSpecial | sys.MountReadOnly
+	}
+	return onlyData | sys.MountReadOnly
+}
+
+// owner has what belongs to the folder's owner shown as the command's: what
+// it writes keeps that owner, and nothing is changed. What is root's and only
+// to be read stays root's: a grant of /etc does not reveal its shadow.
+func (p *rootPlan) owner(o *mountOp, g *policy.Grant) {
+	if !p.root {
+		return
+	}
+	uid, gid, err := sys.Owner(g.Path)
+	if err != nil || uid == p.uid && gid == p.gid {
+		return // the mount itself will say what is wrong
+	}
+	write := g.Access.Has(policy.Write)
+	if uid == 0 && !write {
+		return
+	}
+	o.UID, o.GID, o.Loose = uid, gid, !write
+}
+
+// work is the bounded folder.
+func (p *rootPlan) work() {
+	w := p.r.Policy.Work
+	if w.Path == "" {
+		return
+	}
+	if !p.made[w.Path] && !p.within(w.Path) {
+		p.parents(w.Path)
+		p.dir(w.Path, 0o755)
+	}
+	p.op(mountOp{Kind: opTmpfs, Path: w.Path, Attrs: p.data(), Size: w.Size, Nodes: w.Inodes, Mode: 0o700, UID: p.uid, GID: p.gid, What: "mount " + w.Path})
+	p.inner = append(p.inner, w.Path)
+	p.rules = append(p.rules, landlockRule{w.Path, p.rights(policy.Write)})
+}
+
+// What lies over denied paths: an empty folder and an empty file that nobody
+// may open.
+const (
+	coverDir  = "/dev/.denied/folder"
+	coverFile = "/dev/.denied/file"
+)
+
+// denied covers what is denied, after everything that is granted.
+func (p *rootPlan) denied() {
+	if len(p.r.Denied) == 0 {
+		return
+	}
+	p.dir("/dev/.denied", 0o755)
+	p.dir(coverDir, 0)
+	p.op(mountOp{Kind: opFile, Path: coverFile})
+	pinned := map[string]bool{}
+	for _, d := range p.r.Denied {
+		for _, dir := range d.Pinned {
+			if !pinned[dir] {
+				pinned[dir] = true
+				p.op(mountOp{Kind: opPin, Path: dir, What: "pin " + dir})
+			}
+		}
+	}
+	for _, d := range p.r.Denied {
+		if d.Link {
+			continue // what it points to is denied as well
+		}
+		from := coverFile
+		if d.Dir || d.Missing && d.Anchor != d.Path {
+			from = coverDir
+		}
+		p.op(mountOp{Kind: opCover, Path: d.Anchor, From: strings.TrimPrefix(from, "/"), Attrs: onlyData | sys.MountReadOnly, What: "deny " + d.Anchor})
+	}
+}

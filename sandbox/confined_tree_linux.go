@@ -1,0 +1,147 @@
+//go:build !hostsup_posix
+
+package sandbox
+
+import (
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+// jailed is a child behind a helper of its own that may also be in a cgroup.
+type jailed struct {
+	nursed
+	cg  *cgroups // nil: none
+	lot plot
+}
+
+// adopt makes the child of a helper that stays.
+func (s *starting) adopt(p *helperProc, host *watch, cg *cgroups, lot plot) {
+	r := roleInit
+	if s.plan.Mode == planReaper {
+		r = roleReaper
+	}
+	d := &jailed{nursed: nursed{child: s.child, base: s.base, helper: p, host: host, role: r}, cg: cg, lot: lot}
+	s.child.pid, s.child.tree = host.pid, d
+	go d.run()
+}
+
+// adoptDirect makes the child of a helper that has become its command.
+func (s *starting) adoptDirect(p *helperProc, cg *cgroups, lot plot) error {
+	d := &direct{watch: p.watch, child: s.child, base: s.base, group: cg == nil, folder: lot.folder, events: lot.events, cg: cg}
+	s.child.pid, s.child.tree = p.pid, d
+	var err error
+	d.mu.Lock()
+	d.ended, err = sys.NewWatch(p.fd, d)
+	d.mu.Unlock()
+	if err != nil {
+		p.end()
+		return &StartError{Name: s.cmd.Name, Step: StepFork, Err: err}
+	}
+	return nil
+}
+
+func (d *jailed) run() {
+	d.nursed.await()
+	<-d.child.released
+	if d.cg == nil {
+		d.base.leave(d.child)
+		return
+	}
+	sys.Close(d.lot.events)
+	d.cg.bury(d.lot.folder, d.child)
+}
+
+func (d *jailed) kill() error {
+	err := d.nursed.kill()
+	if d.cg == nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.over {
+		return nil
+	}
+	if kerr := sys.KillCgroup(d.cg.dir, d.lot.folder); kerr != nil {
+		err = kerr
+	}
+	return err
+}
+
+func (d *jailed) pids() ([]int, error) {
+	if d.cg == nil {
+		return d.nursed.pids()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.over {
+		return nil, os.ErrProcessDone
+	}
+	all, err := sys.CgroupProcs(d.cg.dir, d.lot.folder)
+	for i, pid := range all {
+		if pid == d.helper.pid {
+			all = append(all[:i], all[i+1:]...)
+			break
+		}
+	}
+	return all, err
+}
+
+func (d *jailed) cpu() (time.Duration, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.over || d.cg == nil {
+		return 0, false
+	}
+	t, err := sys.CgroupCPU(d.cg.dir, d.lot.folder)
+	return t, err == nil
+}
+
+// sampling is how often memory is looked at where no cgroup counts it.
+const sampling = 200 * time.Millisecond
+
+// watchMemory kills the tree when it has more memory than it may, where no
+// cgroup does so.
+func (s *starting) watchMemory() {
+	c, h := s.child, s.child.held
+	if h.sample == 0 {
+		return
+	}
+	stop := make(chan struct{})
+	ended := make(chan struct{})
+	h.onFree(func() { close(stop); <-ended })
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(sampling)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-stop:
+				return
+			}
+			rss, _, err := c.Usage()
+			if err != nil {
+				continue
+			}
+			h.peak.Store(max(h.peak.Load(), rss))
+			if rss > h.sample {
+				h.exceeded.Store(true)
+				_ = c.tree.kill()
+			}
+		}
+	}()
+}
+
+// judge says more of how a child has ended.
+func (h *held) judge(e *Exit) {
+	h.bounds.judge(e)
+	if h.sample > 0 {
+		e.MemoryPeak = h.peak.Load()
+		if h.exceeded.Load() && e.Signal == int(syscall.SIGKILL) {
+			e.OutOfMemory, e.Limit = true, "memory"
+		}
+	}
+}

@@ -1,0 +1,261 @@
+//go:build !hostsup_posix
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
+
+// controllers are what limits are made of.
+var controllers = []string{"memory", "pids", "cpu"}
+
+// limiter has the cgroups that limit. It is set up with the first life that
+// has a limit.
+type limiter struct {
+	serial atomic.Uint64 // of lives
+
+	mu     sync.Mutex
+	opened map[string]*hierarchy
+}
+
+// hierarchy is a folder of this Launcher's in one hierarchy.
+type hierarchy struct {
+	path string
+	dir  int // open and locked, as long as the Launcher is there
+}
+
+// hierarchy makes the folder for a v1 controller, once.
+func (l *limiter) hierarchy(controller string) (*hierarchy, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h := l.opened[controller]; h != nil {
+		return h, nil
+	}
+	parent, err := sys.OwnCgroup1(controller)
+	if err != nil {
+		return nil, err
+	}
+	path, dir, err := ownFolder(parent)
+	if err != nil {
+		return nil, err
+	}
+	sweepStale(parent, filepath.Base(path))
+	h := &hierarchy{path, dir}
+	if l.opened == nil {
+		l.opened = map[string]*hierarchy{}
+	}
+	l.opened[controller] = h
+	return h, nil
+}
+
+// close removes the folders, which are empty.
+func (l *limiter) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var errs []error
+	for _, h := range l.opened {
+		if err := sys.RemoveCgroup(sys.AtCWD, h.path); err != nil {
+			errs = append(errs, fmt.Errorf("remove %s: %w", h.path, err))
+		}
+		sys.Close(h.dir)
+	}
+	l.opened = nil
+	return errors.Join(errs...)
+}
+
+// bounds are the cgroups that limit one life.
+type bounds struct {
+	limits policy.Limits
+	groups []bound
+}
+
+// bound is a cgroup of one life.
+type bound struct {
+	controller string
+	in         int    // the open folder it is in
+	name       string // its own
+	dir        int    // open
+	v2         bool
+}
+
+// bound makes what cgroups the limits need. missing names those that no cgroup
+// can hold here.
+func (l *limiter) bound(name string, limits policy.Limits) (b *bounds, missing map[string]error, err error) {
+	b, missing = &bounds{limits: limits}, map[string]error{}
+	for _, controller := range controllers {
+		if !needs(limits, controller) {
+			continue
+		}
+		h, err := l.hierarchy(controller)
+		if err != nil {
+			missing[controller] = err
+			continue
+		}
+		g := bound{controller: controller, in: h.dir, name: name}
+		if err = sys.MakeCgroup(h.dir, name); err == nil {
+			if g.dir, err = sys.OpenDirAt(h.dir, name); err != nil {
+				_ = sys.RemoveCgroup(h.dir, name)
+			}
+		}
+		if err != nil {
+			b.remove()
+			return nil, nil, fmt.Errorf("make a cgroup in %s: %w", h.path, err)
+		}
+		b.groups = append(b.groups, g)
+		if err := g.set(limits); err != nil {
+			b.remove()
+			return nil, nil, fmt.Errorf("limit %s in %s/%s: %w", controller, h.path, name, err)
+		}
+	}
+	return b, missing, nil
+}
+
+func needs(l policy.Limits, controller string) bool {
+	switch controller {
+	case "memory":
+		return l.Memory > 0
+	case "pids":
+		return l.Tasks > 0
+	default:
+		return l.CPU > 0
+	}
+}
+
+// cpuPeriod is the kernel's default, in microseconds.
+const cpuPeriod = 100_000
+
+// set writes the limit.
+func (g *bound) set(l policy.Limits) error {
+	quota := strconv.FormatInt(max(int64(l.CPU*cpuPeriod), 1000), 10)
+	memory := strconv.FormatInt(l.Memory, 10)
+	switch {
+	case g.controller == "pids":
+		return sys.SetCgroup(g.dir, "pids.max", strconv.Itoa(l.Tasks))
+	case g.controller == "cpu" && g.v2:
+		return sys.SetCgroup(g.dir, "cpu.max", quota+" "+strconv.Itoa(cpuPeriod))
+	case g.controller == "cpu":
+		if err := sys.SetCgroup(g.dir, "cpu.cfs_period_us", strconv.Itoa(cpuPeriod)); err != nil {
+			return err
+		}
+		return sys.SetCgroup(g.dir, "cpu.cfs_quota_us", quota)
+	case g.v2:
+		if err := sys.SetCgroup(g.dir, "memory.max", memory); err != nil {
+			return err
+		}
+		_ = sys.SetCgroup(g.dir, "memory.swap.max", "0") // absent without swap
+		return sys.SetCgroup(g.dir, "memory.oom.group", "1")
+	default:
+		if err := sys.SetCgroup(g.dir, "memory.limit_in_bytes", memory); err != nil {
+			return err
+		}
+		_ = sys.SetCgroup(g.dir, "memory.memsw.limit_in_bytes", memory) // absent without swap accounting
+		return nil
+	}
+}
+
+// procs opens the files into which a process writes itself.
+func (b *bounds) procs() ([]int, error) {
+	if b == nil {
+		return nil, nil
+	}
+	var fds []int
+	for i := range b.groups {
+		fd, err := sys.OpenCgroupProcs(b.groups[i].dir, ".")
+		if err != nil {
+			closeAll(fds)
+			return nil, err
+		}
+		fds = append(fds, fd)
+	}
+	return fds, nil
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		sys.Close(fd)
+	}
+}
+
+// judge fills in what the cgroups know of an end.
+func (b *bounds) judge(e *Exit) {
+	if b == nil {
+		return
+	}
+	bad := e.Signal != 0 || e.Code != 0
+	for i := range b.groups {
+		g := &b.groups[i]
+		switch g.controller {
+		case "memory":
+			peak, events, key := "memory.max_usage_in_bytes", "memory.oom_control", "oom_kill"
+			if g.v2 {
+				peak, events = "memory.peak", "memory.events"
+			}
+			e.MemoryPeak, _ = sys.CgroupNumber(g.dir, peak, "")
+			if n, err := sys.CgroupNumber(g.dir, events, key); err == nil && n > 0 && bad {
+				e.OutOfMemory, e.Limit = true, "memory"
+			}
+		case "pids":
+			if n, err := sys.CgroupNumber(g.dir, "pids.events", "max"); err == nil && n > 0 && bad && e.Limit == "" {
+				e.Limit = "tasks"
+			}
+		}
+	}
+	const sigxfsz = 25
+	if e.Signal == sigxfsz && b.limits.FileSize > 0 {
+		e.Limit = "file_size"
+	}
+}
+
+// pids are the processes in the first of the cgroups.
+func (b *bounds) pids() []int {
+	if b == nil || len(b.groups) == 0 {
+		return nil
+	}
+	pids, _ := sys.CgroupProcs(b.groups[0].dir, ".")
+	return pids
+}
+
+// remove takes the cgroups away. Their processes are dead or dying; what does
+// not go within a minute is left to the next Launcher.
+func (b *bounds) remove() {
+	if b == nil {
+		return
+	}
+	for _, g := range b.groups {
+		sys.Close(g.dir)
+		removeCgroup(g.in, g.name, keepFor)
+	}
+	b.groups = nil
+}
+
+// removeCgroup removes a cgroup whose processes are on their way out.
+func removeCgroup(in int, name string, patience time.Duration) {
+	start := time.Now()
+	for delay := time.Millisecond; sys.RemoveCgroup(in, name) != nil && time.Since(start) < patience; delay = min(2*delay, 100*time.Millisecond) {
+		time.Sleep(delay)
+	}
+}
+
+// rlimits are the limits that hold for each process.
+func rlimits(l policy.Limits) []rlimit {
+	out := []rlimit{{sys.LimitCore, 0}}
+	if l.Files > 0 {
+		out = append(out, rlimit{sys.LimitFiles, uint64(l.Files)})
+	}
+	if l.FileSize > 0 {
+		out = append(out, rlimit{sys.LimitFileSize, uint64(l.FileSize)})
+	}
+	if l.AddressSpace > 0 {
+		out = append(out, rlimit{sys.LimitAddressSpace, uint64(l.AddressSpace)})
+	}
+	return out
+}
