@@ -5,3 +5,7 @@ package denial
 const observedArg = "denial-observed"
 
 func observed() {}
+
+const landlockedArg = "denial-landlocked"
+
+func landlocked() {}
