@@ -62,15 +62,15 @@ type finding struct {
 }
 
 func escaped(format string, args ...any) finding {
-	return finding{out: true, evidence: oneLine(fmt.Sprintf(format, args...))}
+	return finding{out: true, evidence: fmt.Sprintf(format, args...)}
 }
 
 func held(format string, args ...any) finding {
-	return finding{evidence: oneLine(fmt.Sprintf(format, args...))}
+	return finding{evidence: fmt.Sprintf(format, args...)}
 }
 
 func unclear(format string, args ...any) finding {
-	return finding{broken: true, evidence: oneLine(fmt.Sprintf(format, args...))}
+	return finding{broken: true, evidence: fmt.Sprintf(format, args...)}
 }
 
 // missing is what prepare returns where the machine lacks something.

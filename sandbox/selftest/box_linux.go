@@ -84,6 +84,11 @@ func (b *box) plain(s *stage, c *command) (*proc, error) {
 		Stdin: c.files[0], Stdout: c.files[1], Stderr: c.files[2], ExtraFiles: c.files[3:],
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
+	// As a start has it that takes no care.
+	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], leakVar+"="+s.suite.leak)
+	if s.ctty {
+		cmd.SysProcAttr.Setctty, cmd.SysProcAttr.Ctty = true, 3
+	}
 	if b.wrap != nil {
 		cmd.Args = b.wrap(s, append([]string{s.suite.program}, c.args...))
 		cmd.Path = cmd.Args[0]

@@ -105,8 +105,6 @@ func fileReads() []*attempt {
 		reads("proc-parent-root", "go through /proc/PPID/root of whoever started it", nil, func(in *inside) error {
 			return in.sayFile(fmt.Sprintf("/proc/%d/root%s", max(os.Getppid(), 1), in.get("secret")))
 		}),
-		reads("proc-init-root", "go through /proc/1/root", nil,
-			func(in *inside) error { return in.sayFile("/proc/1/root" + in.get("secret")) }),
 		{
 			class: Files, name: "inotify", about: "watch a folder beside the granted ones and hear of a file made there",
 			do: func(in *inside) error {

@@ -97,13 +97,13 @@ func fileDenied() []*attempt {
 // handedOver are attempts to find what the supervisor has open without meaning
 // to hand it on: descriptors without close-on-exec.
 func handedOver() []*attempt {
-	// each calls f for every descriptor that is open beyond 0, 1 and 2.
-	each := func(f func(fd int, st *unix.Stat_t) error) error {
+	// each calls f for every descriptor of a kind that is open beyond 0, 1 and 2.
+	each := func(kind uint32, f func(fd int) error) error {
 		err := os.ErrNotExist
 		for fd := 3; fd < 1024; fd++ {
 			var st unix.Stat_t
-			if unix.Fstat(fd, &st) == nil {
-				if e := f(fd, &st); err == os.ErrNotExist || e == nil {
+			if unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == kind {
+				if e := f(fd); err == os.ErrNotExist || e == nil {
 					err = e
 				}
 			}
@@ -122,7 +122,7 @@ func handedOver() []*attempt {
 			class: Files, name: "inherited-file", about: "read a descriptor that the supervisor has left open",
 			prepare: func(s *stage) error { return open(s, s.path("outside/secret"), unix.O_RDONLY) },
 			do: func(in *inside) error {
-				return each(func(fd int, st *unix.Stat_t) error {
+				return each(unix.S_IFREG, func(fd int) error {
 					b := make([]byte, 4096)
 					n, err := unix.Pread(fd, b, 0)
 					if n > 0 {
@@ -137,7 +137,7 @@ func handedOver() []*attempt {
 			class: Files, name: "inherited-folder", about: "go on from a folder that the supervisor has left open",
 			prepare: func(s *stage) error { return open(s, s.path(outsideDir), unix.O_RDONLY|unix.O_DIRECTORY) },
 			do: func(in *inside) error {
-				return each(func(fd int, _ *unix.Stat_t) error {
+				return each(unix.S_IFDIR, func(fd int) error {
 					f, err := unix.Openat(fd, "secret", unix.O_RDONLY, 0)
 					if err != nil {
 						return err
@@ -151,7 +151,7 @@ func handedOver() []*attempt {
 			class: Files, name: "inherited-path", about: "use a descriptor that the supervisor has open for the path only",
 			prepare: func(s *stage) error { return open(s, s.path("outside/secret"), unix.O_PATH) },
 			do: func(in *inside) error {
-				return each(func(fd int, _ *unix.Stat_t) error { return in.sayFile(fmt.Sprintf("/proc/self/fd/%d", fd)) })
+				return each(unix.S_IFREG, func(fd int) error { return in.sayFile(fmt.Sprintf("/proc/self/fd/%d", fd)) })
 			},
 			judge: unseen,
 		},
@@ -168,7 +168,7 @@ func handedOver() []*attempt {
 				return nil
 			},
 			do: func(in *inside) error {
-				return each(func(fd int, _ *unix.Stat_t) error { return unix.Send(fd, []byte("hello"), 0) })
+				return each(unix.S_IFSOCK, func(fd int) error { return unix.Send(fd, []byte("hello"), 0) })
 			},
 			judge: func(s *stage, r *run1) finding {
 				b := make([]byte, 16)

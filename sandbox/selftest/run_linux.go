@@ -65,7 +65,7 @@ func (r *run1) how() string {
 	case r.end.signal != 0:
 		return "killed by " + sys.SignalName(r.end.signal)
 	}
-	return oneLine(fmt.Sprintf("exit code %d: %s", r.end.code, r.out))
+	return fmt.Sprintf("exit code %d: %s", r.end.code, r.out)
 }
 
 // tryOnce runs an attempt in a box. A start that fails is an error.
@@ -271,6 +271,7 @@ func (su *suite) one(ctx context.Context, at *attempt, b *box) (f finding, gone 
 		}
 	}
 	f, err = tryOnce(ctx, at, s, b)
+	f.evidence = oneLine(strings.ReplaceAll(f.evidence, s.dir+"/", ""))
 	if err != nil && ctx.Err() != nil {
 		return f, "", ctx.Err()
 	}

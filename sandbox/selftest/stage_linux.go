@@ -26,6 +26,7 @@ type stage struct {
 	mark    string            // random; in the environment of all that is started on it
 	params  map[string]string // for inside.get
 	extra   []*os.File        // given to the process as descriptors from 3 on
+	ctty    bool              // a start without a sandbox makes extra[0] its controlling terminal
 	level   policy.Level      // "" in a control
 	env     []string          // given to the process besides partEnv
 	cleanup []func()
