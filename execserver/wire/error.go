@@ -1,0 +1,153 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"syscall"
+)
+
+// Code is the number of an error.
+type Code int64
+
+// The codes.
+const (
+	CodeInvalidRequest  Code = -32600 // malformed, out of turn, or refused by a rule of the server
+	CodeMethodNotFound  Code = -32601
+	CodeInvalidParams   Code = -32602
+	CodeInternal        Code = -32603 // an error of the system
+	CodeNotFound        Code = -32004 // no such file, no such handle
+	CodeAlreadyAttached Code = -32010 // the session has another connection
+)
+
+// Error is an error answer. The message is part of the protocol: clients
+// branch on some of them.
+type Error struct {
+	Code    Code            `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// Error reads "no such file (-32004)".
+func (e *Error) Error() string { return e.Message + " (" + strconv.FormatInt(int64(e.Code), 10) + ")" }
+
+// Is compares codes: errors.Is(err, &Error{Code: CodeNotFound}).
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Code == e.Code && (t.Message == "" || t.Message == e.Message)
+}
+
+// InvalidRequest makes an error with CodeInvalidRequest.
+func InvalidRequest(format string, args ...any) *Error {
+	return &Error{Code: CodeInvalidRequest, Message: fmt.Sprintf(format, args...)}
+}
+
+// InvalidParams makes an error with CodeInvalidParams.
+func InvalidParams(format string, args ...any) *Error {
+	return &Error{Code: CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+}
+
+// Internal makes an error with CodeInternal.
+func Internal(format string, args ...any) *Error {
+	return &Error{Code: CodeInternal, Message: fmt.Sprintf(format, args...)}
+}
+
+// NotFound makes an error with CodeNotFound.
+func NotFound(format string, args ...any) *Error {
+	return &Error{Code: CodeNotFound, Message: fmt.Sprintf(format, args...)}
+}
+
+// NoMethod is the error for a method that there is not.
+func NoMethod(method string) *Error {
+	return &Error{Code: CodeMethodNotFound, Message: "exec-server stub does not implement `" + method + "` yet"}
+}
+
+// OSError is the error for an error of the system, with its usual words:
+// "Permission denied (os error 13)".
+func OSError(err error) *Error { return &Error{Code: CodeInternal, Message: OSText(err)} }
+
+// FileError is OSError, but CodeNotFound for a file that does not exist.
+func FileError(err error) *Error {
+	e := OSError(err)
+	if errors.Is(err, fs.ErrNotExist) {
+		e.Code = CodeNotFound
+	}
+	return e
+}
+
+// OSText is what an error of the system reads like. Errors without a number
+// keep their own words.
+func OSText(err error) string {
+	n, ok := errnoOf(err)
+	if !ok {
+		return err.Error()
+	}
+	text, ok := errnoTexts[n]
+	if !ok {
+		text = n.Error()
+	}
+	return text + " (os error " + strconv.Itoa(int(n)) + ")"
+}
+
+func errnoOf(err error) (syscall.Errno, bool) {
+	var n syscall.Errno
+	switch {
+	case errors.As(err, &n):
+		return n, true
+	case errors.Is(err, fs.ErrNotExist):
+		return syscall.ENOENT, true
+	case errors.Is(err, fs.ErrPermission):
+		return syscall.EACCES, true
+	case errors.Is(err, fs.ErrExist):
+		return syscall.EEXIST, true
+	}
+	return 0, false
+}
+
+// errnoTexts are the words of the C library that the protocol's first server
+// is built with; others are those of this system.
+var errnoTexts = map[syscall.Errno]string{
+	syscall.EPERM:        "Operation not permitted",
+	syscall.ENOENT:       "No such file or directory",
+	syscall.ESRCH:        "No such process",
+	syscall.EINTR:        "Interrupted system call",
+	syscall.EIO:          "I/O error",
+	syscall.ENXIO:        "No such device or address",
+	syscall.E2BIG:        "Argument list too long",
+	syscall.ENOEXEC:      "Exec format error",
+	syscall.EBADF:        "Bad file descriptor",
+	syscall.ECHILD:       "No child process",
+	syscall.EAGAIN:       "Resource temporarily unavailable",
+	syscall.ENOMEM:       "Out of memory",
+	syscall.EACCES:       "Permission denied",
+	syscall.EFAULT:       "Bad address",
+	syscall.EBUSY:        "Resource busy",
+	syscall.EEXIST:       "File exists",
+	syscall.EXDEV:        "Cross-device link",
+	syscall.ENODEV:       "No such device",
+	syscall.ENOTDIR:      "Not a directory",
+	syscall.EISDIR:       "Is a directory",
+	syscall.EINVAL:       "Invalid argument",
+	syscall.ENFILE:       "Too many open files in system",
+	syscall.EMFILE:       "No file descriptors available",
+	syscall.ENOTTY:       "Not a tty",
+	syscall.EFBIG:        "File too large",
+	syscall.ENOSPC:       "No space left on device",
+	syscall.ESPIPE:       "Invalid seek",
+	syscall.EROFS:        "Read-only file system",
+	syscall.EMLINK:       "Too many links",
+	syscall.EPIPE:        "Broken pipe",
+	syscall.ENAMETOOLONG: "Filename too long",
+	syscall.ENOSYS:       "Function not implemented",
+	syscall.ENOTEMPTY:    "Directory not empty",
+	syscall.ELOOP:        "Symbolic link loop",
+	syscall.EOVERFLOW:    "Value too large for data type",
+	syscall.EILSEQ:       "Illegal byte sequence",
+	syscall.EOPNOTSUPP:   "Not supported",
+	syscall.ETIMEDOUT:    "Operation timed out",
+	syscall.ECONNREFUSED: "Connection refused",
+	syscall.EDQUOT:       "Quota exceeded",
+	syscall.ESTALE:       "Stale file handle",
+}

@@ -1,0 +1,91 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+)
+
+// ID is the id of a request: a string or a 64-bit integer. The zero value is
+// the integer 0.
+type ID struct {
+	text   string
+	number int64
+	isText bool
+}
+
+// IntID is the id n.
+func IntID(n int64) ID { return ID{number: n} }
+
+// TextID is the id s.
+func TextID(s string) ID { return ID{text: s, isText: true} }
+
+// UnknownID is the id in the answer to what could not be understood.
+var UnknownID = IntID(-1)
+
+// Int is the number, if it is one.
+func (id ID) Int() (int64, bool) { return id.number, !id.isText }
+
+// String is for logs.
+func (id ID) String() string {
+	if id.isText {
+		return strconv.Quote(id.text)
+	}
+	return strconv.FormatInt(id.number, 10)
+}
+
+// AppendJSON appends the id as JSON.
+func (id ID) AppendJSON(b []byte) []byte {
+	if id.isText {
+		return AppendString(b, id.text)
+	}
+	return strconv.AppendInt(b, id.number, 10)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (id ID) MarshalJSON() ([]byte, error) { return id.AppendJSON(nil), nil }
+
+var errID = errors.New("data did not match any variant of untagged enum RequestId")
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (id *ID) UnmarshalJSON(raw []byte) error {
+	got, err := parseID(raw)
+	if err == nil {
+		*id = got
+	}
+	return err
+}
+
+// parseID reads a valid JSON value as an id.
+func parseID(raw []byte) (ID, error) {
+	switch {
+	case len(raw) > 0 && raw[0] == '"':
+		s, err := unquote(raw)
+		if err != nil {
+			return ID{}, errID
+		}
+		return TextID(s), nil
+	case len(raw) == 0 || len(raw) > 20:
+		return ID{}, errID
+	}
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil || raw[0] == '+' {
+		return ID{}, errID
+	}
+	return IntID(n), nil
+}
+
+// unquote is the string that a valid JSON string stands for.
+func unquote(raw []byte) (string, error) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return "", errID
+	}
+	for _, c := range raw {
+		if c == '\\' {
+			var s string
+			err := json.Unmarshal(raw, &s)
+			return s, err
+		}
+	}
+	return string(raw[1 : len(raw)-1]), nil
+}

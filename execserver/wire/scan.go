@@ -1,0 +1,352 @@
+package wire
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// maxDepth bounds how deep arrays and objects may lie in each other.
+const maxDepth = 128
+
+// SyntaxError is text that is no JSON.
+type SyntaxError struct {
+	Reason       string
+	Line, Column int // from 1; the column counts bytes, and is 0 before the first
+}
+
+// Error reads "expected value at line 1 column 1".
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("%s at line %d column %d", e.Reason, e.Line, e.Column)
+}
+
+// scanner checks JSON text and finds where its values end.
+type scanner struct {
+	b     []byte
+	i     int
+	depth int
+}
+
+// fail reports what is wrong at the byte before index.
+func (s *scanner) fail(reason string, index int) error {
+	index = min(index, len(s.b))
+	e := &SyntaxError{Reason: reason, Line: 1}
+	start := 0
+	for i, c := range s.b[:index] {
+		if c == '\n' {
+			e.Line++
+			start = i + 1
+		}
+	}
+	e.Column = index - start
+	return e
+}
+
+func (s *scanner) space() {
+	for s.i < len(s.b) {
+		switch s.b[s.i] {
+		case ' ', '\t', '\n', '\r':
+			s.i++
+		default:
+			return
+		}
+	}
+}
+
+// peek is the next byte that is no space, 0 at the end.
+func (s *scanner) peek() byte {
+	s.space()
+	if s.i < len(s.b) {
+		return s.b[s.i]
+	}
+	return 0
+}
+
+// value passes over one value.
+func (s *scanner) value() error {
+	switch c := s.peek(); {
+	case s.i >= len(s.b):
+		return s.fail("EOF while parsing a value", s.i)
+	case c == '{':
+		return s.object(nil)
+	case c == '[':
+		return s.array()
+	case c == '"':
+		s.i++
+		return s.str()
+	case c == 'n':
+		return s.word("ull")
+	case c == 't':
+		return s.word("rue")
+	case c == 'f':
+		return s.word("alse")
+	case c == '-' || '0' <= c && c <= '9':
+		return s.number()
+	default:
+		return s.fail("expected value", s.i+1)
+	}
+}
+
+func (s *scanner) word(rest string) error {
+	s.i++
+	for k := range len(rest) {
+		if s.i >= len(s.b) {
+			return s.fail("EOF while parsing a value", s.i)
+		}
+		s.i++
+		if s.b[s.i-1] != rest[k] {
+			return s.fail("expected ident", s.i)
+		}
+	}
+	return nil
+}
+
+func (s *scanner) digits() int {
+	n := s.i
+	for s.i < len(s.b) && '0' <= s.b[s.i] && s.b[s.i] <= '9' {
+		s.i++
+	}
+	return s.i - n
+}
+
+func (s *scanner) number() error {
+	bad := func() error {
+		if s.i >= len(s.b) {
+			return s.fail("EOF while parsing a value", s.i)
+		}
+		return s.fail("invalid number", s.i+1)
+	}
+	if s.b[s.i] == '-' {
+		s.i++
+	}
+	if s.i < len(s.b) && s.b[s.i] == '0' {
+		s.i++
+		if s.i < len(s.b) && '0' <= s.b[s.i] && s.b[s.i] <= '9' {
+			return bad()
+		}
+	} else if s.digits() == 0 {
+		return bad()
+	}
+	if s.i < len(s.b) && s.b[s.i] == '.' {
+		s.i++
+		if s.digits() == 0 {
+			return bad()
+		}
+	}
+	if s.i < len(s.b) && (s.b[s.i] == 'e' || s.b[s.i] == 'E') {
+		s.i++
+		if s.i < len(s.b) && (s.b[s.i] == '+' || s.b[s.i] == '-') {
+			s.i++
+		}
+		if s.digits() == 0 {
+			return bad()
+		}
+	}
+	return nil
+}
+
+// str passes over the rest of a string whose quote was passed.
+func (s *scanner) str() error {
+	start, ascii := s.i, true
+	for s.i < len(s.b) {
+		c := s.b[s.i]
+		s.i++
+		switch {
+		case c == '"':
+			if !ascii && !utf8.Valid(s.b[start:s.i-1]) {
+				return s.fail("invalid unicode code point", s.i-1)
+			}
+			return nil
+		case c == '\\':
+			if err := s.escape(); err != nil {
+				return err
+			}
+		case c < 0x20:
+			return s.fail(`control character (\u0000-\u001F) found while parsing a string`, s.i)
+		case c >= 0x80:
+			ascii = false
+		}
+	}
+	return s.fail("EOF while parsing a string", s.i)
+}
+
+func (s *scanner) escape() error {
+	if s.i >= len(s.b) {
+		return s.fail("EOF while parsing a string", s.i)
+	}
+	c := s.b[s.i]
+	s.i++
+	switch c {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return nil
+	case 'u':
+	default:
+		return s.fail("invalid escape", s.i)
+	}
+	r, err := s.hex4()
+	if err != nil {
+		return err
+	}
+	switch {
+	case r >= 0xdc00 && r <= 0xdfff:
+		return s.fail("lone leading surrogate in hex escape", s.i)
+	case r < 0xd800 || r > 0xdbff:
+		return nil
+	}
+	for _, want := range []byte{'\\', 'u'} {
+		if s.i >= len(s.b) {
+			return s.fail("EOF while parsing a string", s.i)
+		}
+		s.i++
+		if s.b[s.i-1] != want {
+			return s.fail("unexpected end of hex escape", s.i)
+		}
+	}
+	if r, err = s.hex4(); err != nil {
+		return err
+	}
+	if r < 0xdc00 || r > 0xdfff {
+		return s.fail("lone leading surrogate in hex escape", s.i)
+	}
+	return nil
+}
+
+func (s *scanner) hex4() (rune, error) {
+	if len(s.b)-s.i < 4 {
+		s.i = len(s.b)
+		return 0, s.fail("EOF while parsing a string", s.i)
+	}
+	var r rune
+	for range 4 {
+		c := s.b[s.i]
+		s.i++
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c && c <= 'f':
+			c -= 'a' - 10
+		case 'A' <= c && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, s.fail("invalid escape", s.i)
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, nil
+}
+
+func (s *scanner) enter() error {
+	s.i++
+	if s.depth++; s.depth > maxDepth {
+		return s.fail("recursion limit exceeded", s.i)
+	}
+	return nil
+}
+
+func (s *scanner) array() error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		c := s.peek()
+		switch {
+		case s.i >= len(s.b):
+			return s.fail("EOF while parsing a list", s.i)
+		case c == ']':
+			s.i++
+			s.depth--
+			return nil
+		case first:
+		case c != ',':
+			return s.fail("expected `,` or `]`", s.i+1)
+		default:
+			s.i++
+			if s.peek() == ']' {
+				return s.fail("trailing comma", s.i+1)
+			}
+		}
+		if err := s.value(); err != nil {
+			return err
+		}
+	}
+}
+
+// object passes over an object and calls member, unless that is nil, with
+// every member: its key in quotes and its value.
+func (s *scanner) object(member func(key, value []byte)) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		c := s.peek()
+		switch {
+		case s.i >= len(s.b):
+			return s.fail("EOF while parsing an object", s.i)
+		case c == '}':
+			s.i++
+			s.depth--
+			return nil
+		case first:
+		case c != ',':
+			return s.fail("expected `,` or `}`", s.i+1)
+		default:
+			s.i++
+			if s.peek() == '}' {
+				return s.fail("trailing comma", s.i+1)
+			}
+		}
+		if s.peek() != '"' {
+			if s.i >= len(s.b) {
+				return s.fail("EOF while parsing an object", s.i)
+			}
+			return s.fail("key must be a string", s.i+1)
+		}
+		start := s.i
+		s.i++
+		if err := s.str(); err != nil {
+			return err
+		}
+		key := s.b[start:s.i]
+		if s.peek() != ':' {
+			if s.i >= len(s.b) {
+				return s.fail("EOF while parsing an object", s.i)
+			}
+			return s.fail("expected `:`", s.i+1)
+		}
+		s.i++
+		s.space()
+		start = s.i
+		if err := s.value(); err != nil {
+			return err
+		}
+		if member != nil {
+			member(key, s.b[start:s.i])
+		}
+	}
+}
+
+// members calls member with what a valid object has.
+func members(raw []byte, member func(key, value []byte)) {
+	s := scanner{b: raw}
+	if s.peek() == '{' {
+		_ = s.object(member) // it was checked
+	}
+}
+
+// elements calls element with what a valid array has, until it returns false.
+func elements(raw []byte, element func(value []byte) bool) {
+	s := scanner{b: raw}
+	if s.peek() != '[' {
+		return
+	}
+	s.i++
+	for s.peek() != ']' && s.i < len(s.b) {
+		if s.b[s.i] == ',' {
+			s.i++
+			s.space()
+		}
+		start := s.i
+		if s.value() != nil || !element(raw[start:s.i]) {
+			return
+		}
+	}
+}
