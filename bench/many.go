@@ -31,6 +31,7 @@ var sleeper = []string{"sleep", "infinity"}
 type manyFigures struct {
 	Up, Stop float64 // nanoseconds
 	PerHost  float64 // bytes
+	Raw      float64 // likewise, before the collection
 	Keepers  int
 	Threads  int
 	Idle     float64 // share of one CPU, 0 … 1
@@ -49,7 +50,14 @@ func manyWorker(c crowd) error {
 	told := bufio.NewScanner(os.Stdin)
 	debug.FreeOSMemory()
 	fmt.Println(0) // it is there
-	for _, act := range []func() error{c.up, c.down} {
+	// What is weighed is what is held, not what the collector of an idle
+	// process has no reason to take back; hostsup run does the same once it is
+	// ready.
+	collect := func() error {
+		debug.FreeOSMemory()
+		return nil
+	}
+	for _, act := range []func() error{c.up, collect, c.down, collect} {
 		if !told.Scan() {
 			return errors.Join(told.Err(), errors.New("nobody tells what to do"), c.down())
 		}
@@ -57,11 +65,7 @@ func manyWorker(c crowd) error {
 		if err := act(); err != nil {
 			return err
 		}
-		took := int64(time.Since(start))
-		// What is weighed is what is held, not what the collector of an idle
-		// process has no reason to take back; hostsup run does the same.
-		debug.FreeOSMemory()
-		fmt.Println(took)
+		fmt.Println(int64(time.Since(start)))
 	}
 	return nil
 }
@@ -108,6 +112,13 @@ func manyRound(name string, n int) (f manyFigures, err error) {
 	if f.Up, err = tell(); err != nil {
 		return f, err
 	}
+	raw, err := weighTree(cmd.Process.Pid)
+	if err != nil {
+		return f, err
+	}
+	if _, err := tell(); err != nil {
+		return f, err
+	}
 	time.Sleep(settle)
 	calm, err := weighTree(cmd.Process.Pid)
 	if err != nil {
@@ -123,8 +134,12 @@ func manyRound(name string, n int) (f manyFigures, err error) {
 		return f, err
 	}
 	f.Idle = float64(after.cpu-calm.cpu) / float64(time.Since(began))
+	f.Raw = float64(raw.rss-before.rss) / float64(n)
 	f.PerHost, f.Keepers, f.Threads = float64(calm.rss-before.rss)/float64(n), calm.keepers, calm.threads
 	if f.Stop, err = tell(); err != nil {
+		return f, err
+	}
+	if _, err := tell(); err != nil {
 		return f, err
 	}
 	last, err := weighTree(cmd.Process.Pid)
@@ -280,6 +295,7 @@ func manySection(opt options) (*report, error) {
 	up := func(f manyFigures) float64 { return f.Up }
 	stop := func(f manyFigures) float64 { return f.Stop }
 	mem := func(f manyFigures) float64 { return f.PerHost }
+	raw := func(f manyFigures) float64 { return f.Raw }
 	threads := func(f manyFigures) float64 { return float64(f.Threads) }
 	idle := func(f manyFigures) float64 { return f.Idle * 100 }
 	med := func(name string, field func(manyFigures) float64) float64 { return measure.Median(get(name, field)) }
@@ -295,6 +311,7 @@ func manySection(opt options) (*report, error) {
 	ours, loop := names[0], names[1]
 	r.note("medians of %d rounds in turns; memory is resident size after minus before, both after a collection, keepers counted (%d here)",
 		len(all[ours]), all[ours][0].Keepers)
+	r.note("right after the start, before that collection: %s with hostsup, %s with the loop", kib(med(ours, raw)), kib(med(loop, raw)))
 	r.note("with %d hosts instead: %d threads", few, small.Threads)
 	r.targets = []target{
 		{
