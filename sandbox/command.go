@@ -28,6 +28,10 @@ type Command struct {
 	Dir   string     // "" means the supervisor's own; with a Policy, its work folder or else "/"
 	Files []*os.File // become fd 0, 1, 2, 3 …; nil entries, and a missing 0, 1 or 2, are /dev/null. The caller closes its copies after Start.
 
+	// Terminal makes Files[0], a terminal, the controlling one of the session
+	// that the process leads.
+	Terminal bool
+
 	// Policy confines the process and everything it starts; nil does not. A
 	// policy that cannot be enforced here as strictly as it demands makes Start
 	// fail; nothing is ever enforced more weakly in silence.

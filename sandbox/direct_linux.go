@@ -35,7 +35,7 @@ func (b *base) startDirect(cmd *Command, p sys.Process, d *direct) (*Child, erro
 	c := newChild(cmd, time.Now())
 	p.Path, p.Args, p.Env, p.Dir = cmd.Path, cmd.Args, cmd.Env, cmd.Dir
 	p.Files = b.padded(p.Files)
-	p.Session, p.DieWithUs = true, true
+	p.Session, p.Terminal, p.DieWithUs = true, cmd.Terminal, true
 	pid, pidfd, err := b.spawner.start(p)
 	if err != nil {
 		return nil, err

@@ -174,7 +174,7 @@ func nurse(r role, o *order) int {
 		return fail(reportBroken, err)
 	}
 
-	p := sys.Process{Path: o.path, Args: o.args, Env: o.env, Dir: o.dir, Session: true, DieWithUs: true}
+	p := sys.Process{Path: o.path, Args: o.args, Env: o.env, Dir: o.dir, Session: true, Terminal: o.terminal, DieWithUs: true}
 	for i := range o.files {
 		p.Files = append(p.Files, helperFD+1+i)
 	}

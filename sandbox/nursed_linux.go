@@ -36,7 +36,7 @@ func (n *nursing) stop() error       { return nil }
 
 func (n *nursing) start(cmd *Command, files []int) (*Child, error) {
 	c := newChild(cmd, time.Now())
-	o := order{path: cmd.Path, dir: cmd.Dir, args: cmd.Args, env: cmd.Env, files: len(files)}
+	o := order{path: cmd.Path, dir: cmd.Dir, args: cmd.Args, env: cmd.Env, files: len(files), terminal: cmd.Terminal}
 	if hasZero(cmd) {
 		return nil, syscall.EINVAL
 	}

@@ -61,7 +61,7 @@ func (p *posix) start(cmd *Command, files []int) (*Child, error) {
 	c.tree = m
 	p.mu.Lock() // nobody reaps between its start and its place in procs
 	pid, pidfd, err := p.spawner.start(sys.Process{Path: cmd.Path, Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir,
-		Files: p.padded(files), Session: true})
+		Files: p.padded(files), Session: true, Terminal: cmd.Terminal})
 	if err == nil {
 		c.pid = pid
 		p.procs[pid] = m

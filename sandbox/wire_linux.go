@@ -103,6 +103,7 @@ type order struct {
 	path, dir string
 	args, env []string
 	files     int
+	terminal  bool // descriptor 0 is to be the controlling one
 }
 
 func (o *order) encode() []byte {
@@ -121,7 +122,11 @@ func (o *order) encode() []byte {
 	str(o.dir)
 	list(o.args)
 	list(o.env)
-	return binary.LittleEndian.AppendUint32(b, uint32(o.files))
+	b = binary.LittleEndian.AppendUint32(b, uint32(o.files))
+	if o.terminal {
+		return append(b, 1)
+	}
+	return append(b, 0)
 }
 
 var errOrder = errors.New("a broken order")
@@ -159,8 +164,11 @@ func decodeOrder(b []byte) (o order, err error) {
 	}
 	o = order{path: str(), dir: str()}
 	o.args, o.env, o.files = list(), list(), num()
-	if err == nil && len(b) > 0 {
-		err = errOrder
+	if err == nil && (len(b) != 1 || b[0] > 1) {
+		return o, errOrder
+	}
+	if err == nil {
+		o.terminal = b[0] == 1
 	}
 	return o, err
 }

@@ -26,7 +26,7 @@ func TestReportsCrossTheWire(t *testing.T) {
 
 var orders = []order{
 	{},
-	{path: "/bin/sh", dir: "/tmp", args: []string{"sh", "-c", ""}, env: []string{"A=ä", ""}, files: 3},
+	{path: "/bin/sh", dir: "/tmp", args: []string{"sh", "-c", ""}, env: []string{"A=ä", ""}, files: 3, terminal: true},
 }
 
 func TestOrdersCrossTheWire(t *testing.T) {

@@ -11,6 +11,7 @@ type Process struct {
 	Files []int
 
 	Session   bool // leader of a session and process group of its own
+	Terminal  bool // with Session: descriptor 0 becomes its controlling terminal
 	DieWithUs bool // SIGKILL when the *thread* that calls Start ends (Linux)
 
 	// Cgroup is the open folder of a v2 cgroup that the process is born in;

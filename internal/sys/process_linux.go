@@ -18,7 +18,7 @@ const CapSysAdmin = unix.CAP_SYS_ADMIN
 // process that did not get as far as its program is reaped already.
 func (p *Process) Start() (pid, pidfd int, err error) {
 	pidfd = -1
-	at := &syscall.SysProcAttr{Setsid: p.Session, PidFD: &pidfd}
+	at := &syscall.SysProcAttr{Setsid: p.Session, Setctty: p.Terminal, PidFD: &pidfd}
 	if p.DieWithUs {
 		at.Pdeathsig = syscall.SIGKILL
 	}

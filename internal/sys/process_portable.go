@@ -26,7 +26,7 @@ func (p *Process) Start() (pid, pidfd int, err error) {
 		return 0, -1, ErrUnsupported
 	}
 	attr := p.attr()
-	attr.Sys = &syscall.SysProcAttr{Setsid: p.Session}
+	attr.Sys = &syscall.SysProcAttr{Setsid: p.Session, Setctty: p.Terminal}
 	pid, err = syscall.ForkExec(p.Path, p.Args, attr)
 	return pid, -1, err
 }
