@@ -24,9 +24,6 @@ func confine(payload []byte) int {
 	if err := c.prepare(); err != nil {
 		return problem(helperFD, err)
 	}
-	if p.Mode == planSelf {
-		return c.become()
-	}
 	return c.nurse()
 }
 
@@ -56,17 +53,24 @@ func failed(what string, err error) error {
 	return &step{what, err}
 }
 
-// problem tells the Launcher what failed.
-func problem(sock int, err error) int {
-	what, errno := "confine", syscall.EIO
+// stepOf is what failed, and the reason; "" for a fork.
+func stepOf(err error) (string, syscall.Errno) {
 	var st *step
 	var se *sys.ScriptError
-	if errors.As(err, &st) {
-		what = st.what
-	} else if errors.As(err, &se) {
-		what = se.Step
-	}
+	errno := syscall.EIO
 	errors.As(err, &errno)
+	switch {
+	case errors.As(err, &st):
+		return st.what, errno
+	case errors.As(err, &se):
+		return se.Step, errno
+	}
+	return "", errno
+}
+
+// problem tells the Launcher what failed.
+func problem(sock int, err error) int {
+	what, errno := stepOf(err)
 	r := report{kind: reportProblem, errno: int32(errno)}
 	r.exit.Code = len(what)
 	_ = sys.SendFD(sock, append(r.encode(), what...), -1)
@@ -102,10 +106,10 @@ func (c *confining) prepare() error {
 			return failed("loopback", err)
 		}
 	}
-	for _, port := range c.Ports {
-		fd, err := sys.ListenLoopback(port)
+	for _, addr := range c.Listen {
+		fd, err := sys.ListenTCP(addr)
 		if err != nil {
-			return failed("listen on loopback port "+strconv.Itoa(port), err)
+			return failed("listen on "+addr, err)
 		}
 		err = say(report{kind: reportListener}, fd)
 		sys.Close(fd)
@@ -116,113 +120,30 @@ func (c *confining) prepare() error {
 	return c.landlock()
 }
 
-func (c *confining) landlock() error {
-	c.ruleset = -1
-	if c.Landlock == 0 {
-		return nil
-	}
-	var err error
-	if c.ruleset, err = sys.NewLandlock(c.Landlock, c.LandlockNet); err != nil {
-		return failed("landlock", err)
-	}
-	for _, r := range c.Rules {
-		if err := sys.AllowPath(c.ruleset, c.Landlock, r.Path, r.Rights); err != nil {
-			return failed("allow "+r.Path, err)
-		}
-	}
-	return nil
+func (c *confining) landlock() (err error) {
+	c.ruleset, err = c.plan.ruleset()
+	return err
 }
 
 // write makes the script of the command's process. sync, if not -1, is where
-// it waits until its ids are mapped; sock is where the observer goes.
-func (c *confining) write(sync, sock int) error {
-	s := &c.script
+// it waits until its ids are mapped.
+func (c *confining) write(sync int) error {
 	if sync >= 0 {
-		s.Step("user namespace")
-		s.AwaitByte(sync)
+		c.script.Step("user namespace")
+		c.script.AwaitByte(sync)
 	}
-	s.Step("cgroup")
+	var fds, groups []int
+	for i := range c.Files {
+		fds = append(fds, helperFD+1+i)
+	}
 	for i := range c.Groups {
-		s.Write(helperFD+1+c.Files+i, "0")
+		groups = append(groups, helperFD+1+c.Files+i)
 	}
-	if c.Mode != planSelf {
-		s.Step("session")
-		s.Session()
+	sock, err := sys.HighFD(helperFD, c.Files)
+	if err != nil {
+		return failed("descriptors", err)
 	}
-	if c.Caps {
-		s.Step("capabilities")
-		s.NoBounding()
-	}
-	if c.UID >= 0 {
-		s.Step("user")
-		s.Groups()
-		s.IDs(c.UID, c.GID)
-	}
-	if c.Mode == planSelf {
-		s.Step("parent")
-		s.ParentDeath() // a change of user takes it away
-	}
-	s.Step("descriptors")
-	high := make([]int, c.Files)
-	for i := range high {
-		var err error
-		if high[i], err = sys.HighFD(helperFD+1+i, max(c.Files, helperFD+1+c.Files+c.Groups)); err != nil {
-			return failed("descriptors", err)
-		}
-	}
-	s.Descriptors(high)
-	if c.Dir != "" {
-		s.Step("dir")
-		if err := s.Chdir(c.Dir); err != nil {
-			return failed("dir", err)
-		}
-	}
-	if c.NoNewPrivs {
-		s.Step("no new privileges")
-		s.NoNewPrivileges()
-	}
-	if c.NoJIT {
-		s.Step("memory protection")
-		s.NoWrittenCode()
-	}
-	if c.ruleset >= 0 {
-		s.Step("landlock")
-		flags := uint32(0)
-		if c.Audit {
-			flags = sys.LandlockAudited(c.Landlock)
-		}
-		s.Landlock(c.ruleset, flags)
-	}
-	if c.Caps {
-		s.Step("capabilities")
-		s.NoCapabilities()
-	}
-	s.Step("system call filter")
-	if len(c.Observer) > 0 {
-		s.Observe(sys.DecodeFilter(c.Observer), sock, report{kind: reportObserver}.encode())
-	}
-	s.Filter(sys.DecodeFilter(c.Filter))
-	s.Step("limits")
-	for _, l := range c.Limits {
-		s.Limit(l.Resource, l.Value)
-	}
-	return failed("exec", s.Exec(c.Path, c.Args, c.Env))
-}
-
-// become runs the command in the place of the helper. The end of the socket
-// is what tells the Launcher that it has come to that.
-func (c *confining) become() int {
-	sock, err := sys.HighFD(helperFD, max(c.Files, helperFD+1+c.Files+c.Groups))
-	if err == nil {
-		err = c.write(-1, sock)
-	}
-	if err == nil {
-		err = say(report{kind: reportPrepared}, -1)
-	}
-	if err == nil {
-		err = c.script.Run()
-	}
-	return problem(sock, err)
+	return c.plan.write(&c.script, fds, groups, c.ruleset, sock)
 }
 
 // nurse runs the command in a process of its own, reaps it and its orphans,
@@ -274,19 +195,19 @@ func (c *confining) nurse() int {
 // fork starts the command's process and gives it its ids.
 func (c *confining) fork() (*sys.Forked, error) {
 	if !c.UserNS {
-		if err := c.write(-1, helperFD); err != nil {
+		if err := c.write(-1); err != nil {
 			return nil, err
 		}
-		return c.script.Fork(0)
+		return c.script.Fork(0, 0)
 	}
 	r, w, err := sys.PlainPipe()
 	if err != nil {
 		return nil, failed("user namespace", err)
 	}
-	if err := c.write(r, helperFD); err != nil {
+	if err := c.write(r); err != nil {
 		return nil, err
 	}
-	f, err := c.script.Fork(sys.NewUser)
+	f, err := c.script.Fork(sys.NewUser, 0)
 	if err != nil {
 		return nil, failed("user namespace", err)
 	}

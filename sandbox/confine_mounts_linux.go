@@ -55,6 +55,8 @@ func (c *confining) mount(op *mountOp) error {
 		return sys.MakeFileAt(c.root, op.Path, uint32(op.Mode))
 	case opLink:
 		return sys.MakeLinkAt(op.From, c.root, op.Path)
+	case opText:
+		return sys.MakeTextAt(c.root, op.Path, uint32(op.Mode), op.From)
 	}
 	fd, err := c.source(op)
 	if err != nil {

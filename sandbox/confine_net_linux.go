@@ -4,17 +4,144 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
 
+	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox/denial"
+	"github.com/hostsup/hostsup/sandbox/netproxy"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// network plans what the command may reach through the proxy.
-func (s *starting) network() error {
+// reach is how a command in a network namespace of its own reaches what its
+// policy allows: one proxy outside, and listeners inside that it serves.
+type reach struct {
+	proxy    *netproxy.Proxy
+	forwards []netproxy.Forward // of the second listener and those that follow
+	next     int                // listener to come
+}
+
+// network plans what the command may reach through the proxy. What enforces is
+// the namespace, in which there is nothing else; the variables only save the
+// command's user from setting them.
+func (s *starting) network(root *rootPlan) error {
 	if s.r.Policy.Network != policy.NetworkAllow {
 		return nil
 	}
-	return s.wrong(errors.New("network = \"allow\" is not in this version"))
+	rules, err := netproxy.Parse(s.r.Policy.Allow)
+	if err != nil {
+		return s.wrong(err)
+	}
+	log := s.child.held.denials
+	s.reach = &reach{
+		proxy:    netproxy.New(rules, func(a netproxy.Attempt) { noteAttempt(log, a) }),
+		forwards: rules.Forwards(),
+	}
+	s.child.held.onFree(func() { _ = s.reach.proxy.Close() })
+	proxy := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), netproxy.Port).String()
+	s.plan.Listen = []string{proxy}
+	direct := []string{"localhost", "127.0.0.1", "::1"}
+	hosts := ""
+	for _, f := range s.reach.forwards {
+		s.plan.Listen = append(s.plan.Listen, f.Listen.String())
+		if f.Name != "" && !slices.Contains(direct, f.Name) {
+			direct = append(direct, f.Name)
+			hosts += f.Listen.Addr().String() + " " + f.Name + "\n"
+		}
+	}
+	if hosts != "" {
+		root.hosts(hosts)
+	}
+	s.plan.Env = withProxy(s.plan.Env, proxy, direct)
+	return nil
 }
 
-func (s *starting) listener(fd int) error { return errors.New("no listener is awaited") }
-func (s *starting) observer(fd int) error { return errors.New("no observer is awaited") }
+// listener serves one that was made inside.
+func (s *starting) listener(fd int) error {
+	if s.reach == nil || s.reach.next >= len(s.plan.Listen) || fd < 0 {
+		closeFD(fd)
+		return errors.New("no listener is awaited")
+	}
+	i := s.reach.next
+	s.reach.next++
+	l, err := sys.Listener(fd)
+	if err != nil {
+		return fmt.Errorf("listener: %w", err)
+	}
+	// Both end, and close l, with Proxy.Close.
+	if i == 0 {
+		go func() { _ = s.reach.proxy.Serve(l) }()
+	} else {
+		go func() { _ = s.reach.proxy.Forward(l, s.reach.forwards[i-1].Target) }()
+	}
+	return nil
+}
+
+func closeFD(fd int) {
+	if fd >= 0 {
+		sys.Close(fd)
+	}
+}
+
+// withProxy adds the variables by which programs find a proxy, where they are
+// not set.
+func withProxy(env []string, proxy string, direct []string) []string {
+	set := func(name string) bool {
+		return slices.ContainsFunc(env, func(s string) bool {
+			k, _, _ := strings.Cut(s, "=")
+			return strings.EqualFold(k, name)
+		})
+	}
+	out := slices.Clone(env)
+	for _, v := range [][2]string{
+		{"HTTP_PROXY", "http://" + proxy}, {"HTTPS_PROXY", "http://" + proxy}, {"ALL_PROXY", "socks5h://" + proxy},
+		{"NO_PROXY", strings.Join(direct, ",")},
+	} {
+		if !set(v[0]) {
+			// Some programs read only one of the two, and HTTP_PROXY in capitals
+			// is what a CGI client can set.
+			out = append(out, v[0]+"="+v[1], strings.ToLower(v[0])+"="+v[1])
+		}
+	}
+	return out
+}
+
+const hostsFile = "/etc/hosts"
+
+// hosts puts names in front of what the machine's own file says, if that one
+// is granted.
+func (p *rootPlan) hosts(text string) {
+	const hidden = "/dev/.hosts"
+	if !p.made[hostsFile] && !p.within(hostsFile) {
+		p.parents(hostsFile)
+		p.op(mountOp{Kind: opText, Path: hostsFile, Mode: 0o444, From: text + "127.0.0.1 localhost\n::1 localhost\n"})
+		p.made[hostsFile] = true
+	} else {
+		old, err := os.ReadFile(hostsFile)
+		if err != nil {
+			return // nothing to lay it over; by the proxy the names are reached all the same
+		}
+		p.op(mountOp{Kind: opText, Path: hidden, Mode: 0o444, From: text + string(old)})
+		p.op(mountOp{Kind: opCover, Path: hostsFile, From: strings.TrimPrefix(hidden, "/"), Attrs: onlyData | sys.MountReadOnly, What: "mount " + hostsFile})
+	}
+	p.rules = append(p.rules, landlockRule{hostsFile, sys.LandlockReadFile})
+}
+
+// noteAttempt counts what the proxy has refused. What was allowed and failed
+// is not its doing.
+func noteAttempt(log *denial.Log, a netproxy.Attempt) {
+	if a.Allowed || a.Host == "" {
+		return
+	}
+	d := denial.Denial{
+		Kind: denial.Connect, Path: netproxy.HostPort(a.Host, a.Port), Detail: a.Reason, Source: denial.Proxy,
+		First: a.Time, Last: a.Time,
+	}
+	if a.Entry != "" {
+		d.Field, d.Grant = "allow", a.Entry
+	}
+	log.Add(d)
+}

@@ -13,16 +13,15 @@ const (
 	roleConfine role = 'p' // payload: a plan; descriptors from 4 on: the command's, then plan.procs
 
 	reportProblem  = 'w' // a step of the plan failed: exit.Code bytes that name it follow
-	reportPrepared = 'p' // what is left is execve; only in mode planSelf
-	reportListener = 'l' // a listening socket comes with it, in the order of plan.Ports
+	reportListener = 'l' // a listening socket comes with it, in the order of plan.Listen
 	reportObserver = 'o' // the descriptor of the observing filter comes with it
 )
 
-// How a helper starts its command.
+// How a command is started.
 const (
-	planSelf   = iota // it becomes the command
-	planInit          // it stays as pid 1 of the namespace
-	planReaper        // it stays as the reaper of the command's orphans
+	planSelf   = iota // by the Launcher itself: there is no helper
+	planInit          // by a helper that stays as pid 1 of the namespace
+	planReaper        // by a helper that stays as the reaper of the command's orphans
 )
 
 // plan is everything a helper needs to know. The Launcher decides; the helper
@@ -39,8 +38,8 @@ type plan struct {
 
 	Mounts   []mountOp
 	Loopback bool
-	Ports    []int // loopback ports to listen on
-	Memfd    bool  // executable memory files are switched off in the pid namespace
+	Listen   []string // loopback addresses to listen on, in the order in which they are handed out
+	Memfd    bool     // executable memory files are switched off in the pid namespace
 
 	UID, GID int  // -1: as they are
 	UserNS   bool // the command gets a user namespace that knows only UID and GID
@@ -92,6 +91,7 @@ const (
 	opProc         // /proc
 	opPin          // make a folder one that cannot be renamed
 	opCover        // show another path of the new root
+	opText         // make a file with From in it
 )
 
 // pack and unpack carry structs of numbers, strings and lists of them over the

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -23,11 +24,13 @@ type confiner struct {
 	users     users
 	limiter   limiter
 	holds     placeholders
+	records   records
 }
 
 // close is called after the last child is gone.
 func (c *confiner) close() error {
 	c.users.close()
+	c.records.close()
 	return c.limiter.close()
 }
 
@@ -37,7 +40,7 @@ func (b *base) startHeld(cmd *Command, files []int) (*Child, error) {
 		return nil, syscall.EINVAL
 	}
 	s := &starting{base: b, cmd: cmd, files: files, child: newChild(cmd, time.Now()), user: -1}
-	s.child.held = &held{}
+	s.child.held = &held{denials: denial.NewLog(0)}
 	if err := s.start(); err != nil {
 		s.child.held.free()
 		var se *StartError
@@ -60,6 +63,7 @@ type starting struct {
 	level policy.Level
 	plan  plan
 	user  int // that was taken from the range; -1: none
+	reach *reach
 }
 
 // wrong is an error of the policy, or of the machine it is for.
@@ -204,6 +208,7 @@ func (s *starting) makePlan() error {
 		if p.Mode == planInit {
 			p.Proc, p.Caps = true, !root
 		}
+		s.observe(nil)
 		return nil
 	}
 	if err := s.chooseUser(root); err != nil {
@@ -212,7 +217,7 @@ func (s *starting) makePlan() error {
 	p.Caps, p.NoNewPrivs = true, true
 	m := probe()
 	p.NoJIT = !r.Policy.JIT && m.mdwe
-	p.Filter = filterFor(r, s.level, m.mdwe).Encode()
+	p.Filter = filterFor(s.observe(r), s.level, m.mdwe).Encode()
 	p.Landlock = m.landlock
 	p.Audit = root
 	if !jailed {
@@ -240,8 +245,11 @@ func (s *starting) makePlan() error {
 		return err
 	}
 	rp := planRoot(r, uid, gid, root)
+	if err := s.network(rp); err != nil {
+		return err
+	}
 	p.Mounts, p.Rules = rp.ops, rp.rules
-	return s.network()
+	return nil
 }
 
 // chooseUser finds the ids that the command runs as. Never root's.
@@ -283,7 +291,14 @@ func (s *starting) plainRules() []landlockRule {
 	return rules
 }
 
-// spawn starts the helper and follows it to the command's execve.
+// spawns reports whether the command's process shares our memory until its
+// execve, so that what holds for memory must be held by the filter. On arm64
+// that would refuse what the C library does to protect code.
+func (s *starting) spawns() bool {
+	return s.plan.Mode == planSelf && sys.HaveSpawn && (runtime.GOARCH == "amd64" || s.cmd.Policy == nil || s.r.Policy.JIT)
+}
+
+// spawn starts the command's process, or the helper that does.
 func (s *starting) spawn() (err error) {
 	h := s.child.held
 	tree := func(err error) error { return &StartError{Name: s.cmd.Name, Step: StepTree, Err: err} }
@@ -322,6 +337,12 @@ func (s *starting) spawn() (err error) {
 			}
 		}()
 	}
+	if s.plan.Mode == planSelf {
+		if err = s.direct(procs, cg, lot); err == nil {
+			s.running()
+		}
+		return err
+	}
 	files := append(s.files[:len(s.files):len(s.files)], procs...)
 	p, err := s.spawnHelper(roleConfine, place, files, pack(&s.plan), s.cmd.Name)
 	if err != nil {
@@ -332,40 +353,77 @@ func (s *starting) spawn() (err error) {
 		p.end()
 		return err
 	}
-	if s.plan.Mode == planSelf {
-		p.sock.Close()
-		err = s.adoptDirect(p, cg, lot)
-	} else {
-		s.adopt(p, host, cg, lot)
+	s.adopt(p, host, cg, lot)
+	s.running()
+	return nil
+}
+
+// running begins what looks at a command that runs.
+func (s *starting) running() {
+	s.watchMemory()
+	s.watchRecords()
+}
+
+// direct starts the command's process without a helper between.
+func (s *starting) direct(procs []int, cg *cgroups, lot plot) error {
+	ruleset, err := s.plan.ruleset()
+	if err != nil {
+		return s.explain(err)
 	}
-	if err == nil {
-		s.watchMemory()
+	if ruleset >= 0 {
+		high, err := sys.HighFD(ruleset, len(s.files))
+		sys.Close(ruleset)
+		if err != nil {
+			return s.explain(failed("landlock", err))
+		}
+		ruleset = high
+		defer sys.Close(high)
 	}
-	return err
+	var script sys.Script
+	if err := s.plan.write(&script, s.files, procs, ruleset, -1); err != nil {
+		return s.explain(err)
+	}
+	by := func() (int, int, error) { return script.Spawn(lot.dir) }
+	if !s.spawns() {
+		by = func() (int, int, error) {
+			f, err := script.Fork(0, lot.dir)
+			if err == nil {
+				err = f.Await()
+			}
+			if err != nil {
+				return 0, -1, err
+			}
+			return f.Pid, f.Pidfd, nil
+		}
+	}
+	pid, pidfd, err := s.spawner.do(&spawn{by: by})
+	if err != nil {
+		return s.explain(err)
+	}
+	return s.adoptDirect(newWatch(pid, pidfd), cg, lot)
 }
 
 // follow reads what the helper says until the command runs.
 func (s *starting) follow(p *helperProc) (*watch, error) {
-	prepared := false
 	for {
 		r, fd, err := p.read()
 		switch {
-		case prepared && errors.Is(err, io.EOF):
-			return nil, nil // execve has closed the socket
 		case errors.Is(err, io.EOF):
-			return nil, s.confineError("helper", errors.New("it ended at once: may this program be run by the user, and is package sandbox initialised in it?"))
+			return nil, s.confineError("helper", errors.New("it ended at once: is package sandbox initialised in this program?"))
 		case err != nil:
 			return nil, s.confineError("helper", err)
 		}
 		switch r.kind {
-		case reportPrepared:
-			prepared = true
 		case reportListener:
 			err = s.listener(fd)
 		case reportObserver:
 			err = s.observer(fd)
 		case reportProblem:
-			return nil, s.problem(p, r)
+			what := make([]byte, min(max(r.exit.Code, 0), maxProblem))
+			if _, err := io.ReadFull(p.sock, what); err != nil {
+				return nil, s.confineError("helper", err)
+			}
+			return nil, s.problem(string(what), syscall.Errno(r.errno))
 		case reportStarted:
 			w, err := p.meet(fd)
 			if err != nil {
@@ -382,19 +440,20 @@ func (s *starting) follow(p *helperProc) (*watch, error) {
 	}
 }
 
-// problem reads which step failed, and finds out what a failed execve was
+// explain is problem for an error of our own.
+func (s *starting) explain(err error) error {
+	what, errno := stepOf(err)
+	return s.problem(what, errno)
+}
+
+// problem says which step failed, and finds out what a failed execve was
 // about.
-func (s *starting) problem(p *helperProc, r report) error {
-	what := make([]byte, min(max(r.exit.Code, 0), maxProblem))
-	if _, err := io.ReadFull(p.sock, what); err != nil {
-		return s.confineError("helper", err)
-	}
-	errno := syscall.Errno(r.errno)
-	e := &StartError{Name: s.cmd.Name, Step: StepConfine, Path: string(what), Err: errno}
-	switch e.Path {
+func (s *starting) problem(what string, errno syscall.Errno) error {
+	e := &StartError{Name: s.cmd.Name, Step: StepConfine, Path: what, Err: errno}
+	switch what {
 	case "dir":
 		e.Step, e.Path = StepDir, s.plan.Dir
-		if _, err := os.Stat(e.Path); err == nil && s.level.AtLeast(policy.NoCgroup) && errno == syscall.ENOENT {
+		if _, err := os.Stat(e.Path); err == nil && s.plan.Mounts != nil && errno == syscall.ENOENT {
 			e.Err = fmt.Errorf("it is not granted: %w", errno)
 		}
 	case "exec":
@@ -407,6 +466,8 @@ func (s *starting) problem(p *helperProc, r report) error {
 		}
 	case "descriptors":
 		e.Step, e.Path = StepFiles, ""
+	case "": // of fork
+		e.Step = StepFork
 	}
 	return e
 }
@@ -432,11 +493,4 @@ func (h *held) free() {
 	}
 	h.frees = nil
 	h.bounds.remove()
-}
-
-func (h *held) log() *denial.Log {
-	if h.denials == nil {
-		h.denials = denial.NewLog(0)
-	}
-	return h.denials
 }

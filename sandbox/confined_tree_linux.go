@@ -28,16 +28,18 @@ func (s *starting) adopt(p *helperProc, host *watch, cg *cgroups, lot plot) {
 	go d.run()
 }
 
-// adoptDirect makes the child of a helper that has become its command.
-func (s *starting) adoptDirect(p *helperProc, cg *cgroups, lot plot) error {
-	d := &direct{watch: p.watch, child: s.child, base: s.base, group: cg == nil, folder: lot.folder, events: lot.events, cg: cg}
-	s.child.pid, s.child.tree = p.pid, d
+// adoptDirect makes the child of a command without a helper.
+func (s *starting) adoptDirect(w *watch, cg *cgroups, lot plot) error {
+	d := &direct{watch: w, child: s.child, base: s.base, group: cg == nil, folder: lot.folder, events: lot.events, cg: cg}
+	s.child.pid, s.child.tree = w.pid, d
 	var err error
-	d.mu.Lock()
-	d.ended, err = sys.NewWatch(p.fd, d)
+	d.mu.Lock() // Ready may come before its watch is known
+	d.ended, err = sys.NewWatch(w.fd, d)
 	d.mu.Unlock()
 	if err != nil {
-		p.end()
+		_ = sys.Kill(-w.pid, syscall.SIGKILL)
+		sys.Reap(w.pid)
+		w.close()
 		return &StartError{Name: s.cmd.Name, Step: StepFork, Err: err}
 	}
 	return nil

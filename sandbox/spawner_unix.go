@@ -20,6 +20,7 @@ type spawner struct {
 
 type spawn struct {
 	sys.Process
+	by         func() (pid, pidfd int, err error) // in the place of Process, when not nil
 	pid, pidfd int
 	err        error
 	done       chan struct{}
@@ -42,7 +43,10 @@ func (s *spawner) run() {
 	for {
 		select {
 		case r := <-s.requests:
-			r.pid, r.pidfd, r.err = r.Start()
+			if r.by == nil {
+				r.by = r.Start
+			}
+			r.pid, r.pidfd, r.err = r.by()
 			close(r.done)
 		case <-s.quit:
 			return
@@ -52,7 +56,11 @@ func (s *spawner) run() {
 
 // start starts p on the thread.
 func (s *spawner) start(p sys.Process) (pid, pidfd int, err error) {
-	r := &spawn{Process: p, done: make(chan struct{})}
+	return s.do(&spawn{Process: p})
+}
+
+func (s *spawner) do(r *spawn) (pid, pidfd int, err error) {
+	r.done = make(chan struct{})
 	select {
 	case s.requests <- r:
 		<-r.done

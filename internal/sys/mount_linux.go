@@ -141,24 +141,6 @@ func LoopbackUp() error {
 	return unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, r)
 }
 
-// ListenLoopback listens on a TCP port of 127.0.0.1 in the calling thread's
-// network namespace.
-func ListenLoopback(port int) (int, error) {
-	s, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return -1, err
-	}
-	err = unix.Bind(s, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
-	if err == nil {
-		err = unix.Listen(s, 128)
-	}
-	if err != nil {
-		unix.Close(s)
-		return -1, err
-	}
-	return s, nil
-}
-
 // RefuseMemfdExec has the kernel refuse executable memory files in the
 // caller's pid namespace and those below. It takes real root.
 func RefuseMemfdExec() error {
@@ -200,7 +182,7 @@ func NewUserNS(proc int, ids IDs) (int, error) {
 	s.Step("wait")
 	s.AwaitByte(p[0])
 	s.Exit()
-	f, err := s.Fork(NewUser)
+	f, err := s.Fork(NewUser, 0)
 	if err != nil {
 		return -1, err
 	}

@@ -106,12 +106,19 @@ func (s *Script) ParentDeath() {
 	s.add(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL))
 }
 
-// Descriptors makes fds (all of them above their number) the descriptors 0, 1,
-// 2 … and has all others closed by execve.
-func (s *Script) Descriptors(fds []int) {
-	s.above = len(fds)
-	for i, fd := range fds {
-		s.add(unix.SYS_DUP3, uintptr(fd), uintptr(i), 0)
+// Descriptors makes fds the descriptors 0, 1, 2 … and has all others closed by
+// execve. Until then those in others keep their numbers.
+func (s *Script) Descriptors(fds []int, others ...int) {
+	free := len(fds)
+	for _, fd := range append(others, fds...) {
+		free = max(free, fd+1)
+	}
+	s.above = free + len(fds)
+	for i, fd := range fds { // out of each other's way
+		s.add(unix.SYS_DUP3, uintptr(fd), uintptr(free+i), unix.O_CLOEXEC)
+	}
+	for i := range fds {
+		s.add(unix.SYS_DUP3, uintptr(free+i), uintptr(i), 0)
 	}
 	s.add(unix.SYS_CLOSE_RANGE, uintptr(len(fds)), uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC)
 }
@@ -276,10 +283,11 @@ type Forked struct {
 	errs   int
 }
 
-// Fork makes a copy of this process, in the given new namespaces, that runs
-// the script on a copy of the calling thread. The caller must be locked to its
-// thread, and Await or kill the process.
-func (s *Script) Fork(namespaces uintptr) (*Forked, error) {
+// Fork makes a copy of this process, in the given new namespaces and in the v2
+// cgroup whose folder is open at cgroup (0: our own), that runs the script on a
+// copy of the calling thread. The caller must be locked to its thread, and
+// Await or kill the process.
+func (s *Script) Fork(namespaces uintptr, cgroup int) (*Forked, error) {
 	if len(s.calls) == 0 {
 		return nil, unix.EINVAL
 	}
@@ -300,8 +308,8 @@ func (s *Script) Fork(namespaces uintptr) (*Forked, error) {
 		unix.Close(errw)
 		return nil, err
 	}
-	pidfd := int32(-1)
-	pid, errno := s.fork(namespaces|unix.CLONE_PIDFD|uintptr(unix.SIGCHLD), &pidfd, uintptr(errw))
+	sp := newSpawning(uint64(namespaces), cgroup)
+	pid, errno := s.fork(sp, uintptr(errw))
 	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&old)), 0, 8, 0, 0)
 	runtime.KeepAlive(s)
 	unix.Close(errw)
@@ -309,7 +317,7 @@ func (s *Script) Fork(namespaces uintptr) (*Forked, error) {
 		unix.Close(p[0])
 		return nil, errno
 	}
-	return &Forked{Pid: int(pid), Pidfd: int(pidfd), script: s, errs: p[0]}, nil
+	return &Forked{Pid: int(pid), Pidfd: int(sp.pidfd), script: s, errs: p[0]}, nil
 }
 
 // Await returns nil once the script's execve has succeeded. After an error
@@ -344,6 +352,36 @@ func (f *Forked) Kill() {
 	unix.Close(f.errs)
 }
 
+// spawning is a process in the making.
+type spawning struct {
+	args  cloneArgs
+	pidfd int32
+
+	// What a child that shares our memory leaves for us.
+	failed bool
+	step   int32
+	errno  syscall.Errno
+}
+
+// cloneArgs is the kernel's struct clone_args.
+type cloneArgs struct {
+	flags, pidfd, childTID, parentTID, exitSignal  uint64
+	stack, stackSize, tls, setTID, setTIDs, cgroup uint64
+}
+
+func newSpawning(flags uint64, cgroup int) *spawning {
+	sp := &spawning{pidfd: -1}
+	sp.args = cloneArgs{
+		flags: flags | unix.CLONE_PIDFD,
+		pidfd: uint64(uintptr(unsafe.Pointer(&sp.pidfd))), exitSignal: uint64(unix.SIGCHLD),
+	}
+	if cgroup > 0 {
+		sp.args.flags |= unix.CLONE_INTO_CGROUP
+		sp.args.cgroup = uint64(cgroup)
+	}
+	return sp
+}
+
 // HighFD copies a descriptor to a number not below least. It is close-on-exec.
 func HighFD(fd, least int) (int, error) {
 	return unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, least)
@@ -364,8 +402,14 @@ func blockSignals(old *uint64) error {
 //
 //go:norace
 //go:nosplit
-func (s *Script) fork(flags uintptr, pidfd *int32, errs uintptr) (uintptr, syscall.Errno) {
-	pid, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, flags, 0, uintptr(unsafe.Pointer(pidfd)), 0, 0, 0)
+func (s *Script) fork(sp *spawning, errs uintptr) (uintptr, syscall.Errno) {
+	var pid uintptr
+	var errno syscall.Errno
+	if sp.args.cgroup == 0 { // known longer, and to more filters
+		pid, _, errno = syscall.RawSyscall6(unix.SYS_CLONE, uintptr(sp.args.flags|sp.args.exitSignal), 0, uintptr(unsafe.Pointer(&sp.pidfd)), 0, 0, 0)
+	} else {
+		pid, _, errno = syscall.RawSyscall6(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&sp.args)), unsafe.Sizeof(sp.args), 0, 0, 0, 0)
+	}
 	if errno != 0 || pid != 0 {
 		return pid, errno
 	}

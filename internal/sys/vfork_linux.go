@@ -1,0 +1,79 @@
+//go:build amd64 || arm64
+
+package sys
+
+import (
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// HaveSpawn reports whether Spawn works on this processor.
+const HaveSpawn = true
+
+// vfork makes a system call that returns twice: first in a child that shares
+// all memory, stack included, and when that has gone on in the parent.
+//
+//go:noescape
+func vfork(nr, a1, a2, a3 uintptr) (pid, errno uintptr)
+
+// Spawn runs the script in a new process, born in the v2 cgroup whose folder
+// is open at cgroup (0: our own), and returns once its execve has succeeded. It
+// copies nothing of this process, which makes it fast; so nothing in the script
+// may change memory, or what holds for it: no NoWrittenCode. An error is a
+// *ScriptError when a step failed, and the process is reaped then.
+func (s *Script) Spawn(cgroup int) (pid, pidfd int, err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	sp := newSpawning(unix.CLONE_VM|unix.CLONE_VFORK, cgroup)
+	var old uint64
+	if err := blockSignals(&old); err != nil {
+		return 0, -1, err
+	}
+	dumpable := isDumpable()
+	n, errno := s.spawn(sp)
+	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&old)), 0, 8, 0, 0)
+	runtime.KeepAlive(s)
+	// A change of user in the child made the memory that it shared with us
+	// closed to others, as it should be as long as that was so.
+	if dumpable && !isDumpable() {
+		_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
+	}
+	if errno != 0 {
+		return 0, -1, syscall.Errno(errno)
+	}
+	if sp.failed {
+		Reap(int(n))
+		unix.Close(int(sp.pidfd))
+		return 0, -1, s.err(sp.step, sp.errno)
+	}
+	return int(n), int(sp.pidfd), nil
+}
+
+func isDumpable() bool {
+	v, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+	return err == nil && v == 1
+}
+
+// spawn returns at once in the parent, whose frame the child has used.
+//
+//go:norace
+//go:nosplit
+//go:noinline
+func (s *Script) spawn(sp *spawning) (pid, errno uintptr) {
+	if sp.args.cgroup == 0 { // known longer, and to more filters
+		pid, errno = vfork(unix.SYS_CLONE, uintptr(sp.args.flags|sp.args.exitSignal), 0, uintptr(unsafe.Pointer(&sp.pidfd)))
+	} else {
+		pid, errno = vfork(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&sp.args)), unsafe.Sizeof(sp.args), 0)
+	}
+	if errno != 0 || pid != 0 {
+		return
+	}
+	sp.step, sp.errno = s.run()
+	sp.failed = true
+	for {
+		_, _, _ = syscall.RawSyscall6(unix.SYS_EXIT_GROUP, 127, 0, 0, 0, 0, 0)
+	}
+}

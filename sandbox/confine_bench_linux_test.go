@@ -1,0 +1,112 @@
+//go:build !hostsup_posix
+
+package sandbox
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
+
+// BenchmarkConfinedStart starts /bin/true in several ways by turns and reports
+// the medians, and their ratios to each other within this one run:
+//
+//	full/bwrap      fully confined, to bubblewrap with equal settings
+//	landlock/plain  by Landlock and the filter alone, to an unconfined start
+func BenchmarkConfinedStart(b *testing.B) {
+	l := launcherOf(b, "")
+	weak, err := NewLauncher(Options{Strongest: policy.Landlock})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer weak.Close()
+	full := strict(b)
+	landlock := strict(b)
+	landlock.Level = policy.Landlock
+	limits := policy.Limits{Memory: 64 << 20, Tasks: 64, CPU: 1, Files: 256}
+
+	ours := func(l *Launcher, p *policy.Policy, limits policy.Limits) func() {
+		return func() {
+			c, err := l.Start(&Command{Name: "bench.1", Path: "/bin/true", Args: []string{"true"}, Policy: p, Limits: limits})
+			if err != nil {
+				b.Fatal(err)
+			}
+			<-c.Done()
+			c.Release()
+		}
+	}
+	type way struct {
+		name  string
+		start func()
+		times []time.Duration
+	}
+	ways := []*way{
+		{name: "exec", start: func() {
+			cmd := exec.Command("/bin/true")
+			cmd.Env = []string{}
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			if err := cmd.Run(); err != nil {
+				b.Fatal(err)
+			}
+		}},
+		{name: "plain", start: ours(l, nil, policy.Limits{})},
+		{name: "limits", start: ours(l, nil, limits)},
+		{name: "landlock", start: ours(weak, landlock, policy.Limits{})},
+		{name: "full", start: ours(l, full, policy.Limits{})},
+		{name: "full+limits", start: ours(l, full, limits)},
+	}
+	if path, err := exec.LookPath("bwrap"); err == nil {
+		args := bwrapStrict()
+		ways = append(ways, &way{name: "bwrap", start: func() {
+			cmd := exec.Command(path, args...)
+			cmd.Env = []string{}
+			if out, err := cmd.CombinedOutput(); err != nil {
+				b.Fatalf("bwrap: %v: %s", err, out)
+			}
+		}})
+	}
+	for b.Loop() {
+		for _, w := range ways {
+			t := time.Now()
+			w.start()
+			w.times = append(w.times, time.Since(t))
+		}
+	}
+	median := map[string]float64{}
+	for _, w := range ways {
+		slices.Sort(w.times)
+		median[w.name] = float64(w.times[len(w.times)/2])
+		b.ReportMetric(median[w.name]/1e3, w.name+"-µs")
+	}
+	b.ReportMetric(median["landlock"]/median["plain"], "landlock/plain")
+	b.ReportMetric(median["full"]/median["plain"], "full/plain")
+	if m := median["bwrap"]; m > 0 {
+		b.ReportMetric(median["full"]/m, "full/bwrap")
+		b.ReportMetric(median["full+limits"]/m, "full+limits/bwrap")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// bwrapStrict are bubblewrap's arguments that come nearest to the profile
+// strict.
+func bwrapStrict() []string {
+	args := []string{"--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--clearenv", "--hostname", "sandbox",
+		"--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"}
+	if os.Geteuid() == 0 {
+		args = append(args, "--uid", "62001", "--gid", "62001")
+	}
+	for _, path := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/libx32", "/lib64",
+		"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime"} {
+		if to, err := os.Readlink(path); err == nil && path != "/etc/localtime" {
+			args = append(args, "--symlink", to, path)
+		} else if _, err := os.Stat(path); err == nil {
+			args = append(args, "--ro-bind", path, path)
+		}
+	}
+	return append(args, "--remount-ro", "/", "--chdir", "/", "--", "/bin/true")
+}

@@ -1,0 +1,160 @@
+//go:build !hostsup_posix
+
+package sandbox
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hostsup/hostsup/sandbox/denial"
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
+
+// greeter is a server on loopback that says hello.
+func greeter(t *testing.T) (addr, port string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, "hello from outside\n")
+			_ = c.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = l.Close(); <-ended })
+	_, port, _ = net.SplitHostPort(l.Addr().String())
+	return l.Addr().String(), port
+}
+
+// confinedSh runs a script confined and returns what it said and was denied.
+func confinedSh(t *testing.T, l *Launcher, cmd Command, script string) (out string, denials []denial.Denial, e Exit) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd.Name, cmd.Path, cmd.Args = "sh.1", "/bin/bash", []string{"bash", "-c", script}
+	cmd.Env = append(cmd.Env, "PATH=/usr/bin:/bin")
+	cmd.Files = []*os.File{nil, w, w}
+	c, err := l.Start(&cmd)
+	_ = w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Release()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Error(err)
+	}
+	e = wait(t, c)
+	return string(b), c.Denials(), e
+}
+
+func jailedLauncher(t *testing.T) *Launcher {
+	t.Helper()
+	if !Probe().Level.AtLeast(policy.NoCgroup) {
+		t.Skip("no namespaces here")
+	}
+	return launcherOf(t, "")
+}
+
+func TestNetworkAllow(t *testing.T) {
+	l := jailedLauncher(t)
+	addr, port := greeter(t)
+	other, otherPort := greeter(t)
+	p := strict(t)
+	p.Level = policy.NoCgroup
+	p.Network, p.Allow = policy.NetworkAllow, []string{addr, "db.example:5432"}
+	out, denials, e := confinedSh(t, l, Command{Policy: p}, fmt.Sprintf(`
+		exec 5<>/dev/tcp/127.0.0.1/%[1]s && cat <&5
+		exec 6<>/dev/tcp/127.0.0.1/3128 && printf 'CONNECT %[2]s HTTP/1.1\r\n\r\n' >&6 && cat <&6
+		exec 7<>/dev/tcp/127.0.0.1/3128 && printf 'CONNECT %[3]s HTTP/1.1\r\n\r\n' >&7 && cat <&7
+		(exec 8<>/dev/tcp/127.0.0.1/%[4]s) 2>&1
+		echo $HTTP_PROXY $http_proxy $no_proxy
+		cat /etc/hosts`, port, addr, other, otherPort))
+	for _, want := range []string{
+		"hello from outside\nHTTP/1.1 200", "\r\n\r\nhello from outside\nHTTP/1.1 403", other + ": not in the allow list", "Connection refused",
+		"http://127.0.0.1:3128 http://127.0.0.1:3128 localhost,127.0.0.1,::1,db.example\n", "127.64.0.1 db.example\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in %q (%+v)", want, out, e)
+		}
+	}
+	if len(denials) != 1 || denials[0].Path != other || denials[0].Source != denial.Proxy || denials[0].Suggest != `allow = ["`+other+`"]` {
+		t.Errorf("%+v", denials)
+	}
+}
+
+// Names of the machine's own file stay known when that is granted.
+func TestNetworkAllowKeepsHosts(t *testing.T) {
+	l := jailedLauncher(t)
+	own, err := os.ReadFile("/etc/hosts")
+	if err != nil {
+		t.Skip(err)
+	}
+	p := strict(t)
+	p.Level = policy.NoCgroup
+	p.Read = append(p.Read, "/etc/hosts")
+	p.Network, p.Allow = policy.NetworkAllow, []string{"db.example:5432", "[::1]:7", "localhost:80"}
+	out, _, _ := confinedSh(t, l, Command{Policy: p}, "cat /etc/hosts; echo end")
+	if out != "127.64.0.1 db.example\n"+string(own)+"end\n" {
+		t.Errorf("%q", out)
+	}
+	if again, err := os.ReadFile("/etc/hosts"); err != nil || string(again) != string(own) {
+		t.Error("the machine's own was changed", err)
+	}
+}
+
+func TestObserved(t *testing.T) {
+	l := jailedLauncher(t)
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir+"/secret", []byte("secret\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := strict(t)
+	p.Level = policy.NoCgroup
+	script := fmt.Sprintf("cat %[1]s/secret; cat %[1]s/secret; echo x >%[1]s/new; cat /nonexistent /etc/ld.so.cache >/dev/null; touch /tmp/own; unshare -m true; echo ok", dir)
+	out, denials, e := confinedSh(t, l, Command{Policy: p, Observe: true}, script)
+	if !strings.Contains(out, "ok\n") || strings.Contains(out, "secret\n") {
+		t.Errorf("%q %+v", out, e)
+	}
+	var got []string
+	for _, d := range denials {
+		if !d.Hint && d.Kind != denial.Syscall {
+			t.Errorf("%+v", d)
+		}
+		got = append(got, d.String())
+	}
+	for _, want := range []string{
+		fmt.Sprintf("read %s/secret (2 times): read = [%q]", dir, dir+"/secret"), fmt.Sprintf("write %s/new: write = [%q]", dir, dir), "syscall unshare",
+	} {
+		if !slices.Contains(got, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if t.Failed() || len(got) > 4 {
+		t.Errorf("%s", strings.Join(got, "\n"))
+	}
+	// Without the observer the same is refused.
+	again, _, _ := confinedSh(t, l, Command{Policy: p}, script)
+	if again != out {
+		t.Errorf("observed %q, else %q", out, again)
+	}
+}

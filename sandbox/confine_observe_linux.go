@@ -1,0 +1,213 @@
+//go:build !hostsup_posix
+
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox/denial"
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
+
+// records are the kernel's audit records, for all confined children of a
+// Launcher; read only where the machine makes them anyway.
+type records struct {
+	once  sync.Once
+	audit *denial.Audit // nil: none can be read
+}
+
+func (r *records) open() *denial.Audit {
+	r.once.Do(func() {
+		if os.Geteuid() == 0 {
+			r.audit, _ = denial.OpenAudit() // without them there are the other sources
+		}
+	})
+	return r.audit
+}
+
+// close is called after the last child is gone.
+func (r *records) close() {
+	if r.audit != nil {
+		_ = r.audit.Close()
+	}
+}
+
+// watchRecords has the kernel's records of a child that runs go to its log.
+func (s *starting) watchRecords() {
+	if s.cmd.Policy == nil || s.level == policy.None {
+		return
+	}
+	a := s.confine.records.open()
+	if a == nil {
+		return
+	}
+	c, log := s.child, s.child.held.denials
+	stop := a.Watch(func(pid int) bool {
+		if pid == c.pid {
+			return true
+		}
+		pids, _ := c.tree.pids()
+		return slices.Contains(pids, pid)
+	}, log.Add)
+	c.held.onFree(stop)
+}
+
+// observe plans that the command is watched, and returns the policy that the
+// filter is still to hold: calls that are refused whatever their arguments are
+// refused by the observer then, because only so they come to light.
+func (s *starting) observe(r *policy.Resolved) *policy.Resolved {
+	if !s.cmd.Observe {
+		return r
+	}
+	calls := denial.WatchedCalls()
+	s.plan.NoNewPrivs = true // or the kernel takes no filter
+	if r != nil {
+		left := *r
+		left.RefusedSyscalls = nil
+		for _, name := range r.RefusedSyscalls {
+			n, ok := policy.SyscallNumber(name)
+			if !ok || slices.ContainsFunc(calls, func(c sys.WatchedCall) bool { return c.NR == n }) {
+				left.RefusedSyscalls = append(left.RefusedSyscalls, name)
+			} else {
+				calls = append(calls, sys.WatchedCall{NR: n})
+			}
+		}
+		r = &left
+	}
+	s.plan.Observer = sys.WatchProgram(calls).Encode()
+	return r
+}
+
+// observer watches the command through the filter's descriptor.
+func (s *starting) observer(fd int) error {
+	if !s.cmd.Observe || fd < 0 {
+		closeFD(fd)
+		return errors.New("no observer is awaited")
+	}
+	h := s.child.held
+	sink := h.denials.Add
+	if s.cmd.observed != nil {
+		sink = s.cmd.observed
+	} else if s.cmd.Policy != nil && s.level != policy.None {
+		sink = (&outside{r: s.r, log: h.denials, known: map[attempt]bool{}}).note
+	}
+	o, err := denial.Observe(fd, sink)
+	if err != nil {
+		return err
+	}
+	h.onFree(func() { _ = o.Close() })
+	return nil
+}
+
+// outside sorts out of what a command tries what its policy does not grant.
+// It is used by one goroutine.
+type outside struct {
+	r     *policy.Resolved
+	log   *denial.Log
+	known map[attempt]bool // whether it is a denial
+}
+
+type attempt struct {
+	kind  denial.Kind
+	path  string
+	grant string
+}
+
+// maxKnown bounds what is remembered of a command that tries ever new paths.
+const maxKnown = 1 << 14
+
+func (o *outside) note(d denial.Denial) {
+	a := attempt{d.Kind, d.Path, d.Grant}
+	bad, known := o.known[a]
+	if !known {
+		bad = o.bad(&d)
+		if len(o.known) < maxKnown {
+			o.known[a] = bad
+		}
+	}
+	if bad {
+		o.log.Add(d)
+	}
+}
+
+// bad reports whether the policy stands in the way of what was tried. What
+// would not be there without any confinement either was not denied.
+func (o *outside) bad(d *denial.Denial) bool {
+	switch d.Kind {
+	case denial.Syscall:
+		return d.Field != "jit" || !o.r.Policy.JIT
+	case denial.Connect:
+		// By host and port the proxy tells better, and the namespace's own
+		// loopback is the command's.
+		path, isPath := strings.CutPrefix(d.Path, "unix /")
+		switch {
+		case isPath:
+			return !o.granted("/"+path, policy.Write) && there("/"+path)
+		case o.r.Policy.Network == policy.NetworkHost:
+			return false
+		case strings.HasPrefix(d.Path, "unix "):
+			return false // an abstract one, which only the namespace's own processes have
+		}
+		return o.r.Policy.Network == policy.NetworkNone && !loopback(d.Path)
+	case denial.Bind:
+		return false
+	}
+	if o.own(d.Path) {
+		return false
+	}
+	want := map[denial.Kind]policy.Access{denial.Stat: policy.Read, denial.Read: policy.Read, denial.Write: policy.Write, denial.Exec: policy.Exec}[d.Kind]
+	grantable(d)
+	if d.Grant == "" && !there(d.Path) || d.Grant != "" && !there(d.Grant) {
+		return false
+	}
+	if d.Kind == denial.Stat && o.leads(d.Path) {
+		return false
+	}
+	return !o.granted(d.Path, want)
+}
+
+func (o *outside) granted(path string, want policy.Access) bool { return o.r.Access(path).Has(want) }
+
+// own reports whether a path is in what every confined process has.
+func (o *outside) own(path string) bool {
+	if within(path, "/proc") || o.r.PrivateTmp && (within(path, "/tmp") || within(path, "/dev/shm")) || path == "/" {
+		return true
+	}
+	name, ok := strings.CutPrefix(path, "/dev/")
+	return ok && (slices.Contains(devices, name) || slices.Contains([]string{"fd", "stdin", "stdout", "stderr"}, name))
+}
+
+// leads reports whether a path is a folder above something granted.
+func (o *outside) leads(path string) bool {
+	return slices.ContainsFunc(o.r.Grants, func(g policy.Grant) bool { return within(g.Path, path) })
+}
+
+// grantable makes of an attempt what a policy would have to name: a device, or
+// for a file that is yet to be made its folder.
+func grantable(d *denial.Denial) {
+	info, err := os.Lstat(d.Path)
+	switch {
+	case err == nil && info.Mode()&fs.ModeCharDevice != 0 && within(d.Path, "/dev"):
+		d.Kind, d.Field, d.Grant, d.Suggest = denial.Device, "devices", "", `devices = [`+denial.Quote(d.Path)+`]`
+	case errors.Is(err, fs.ErrNotExist) && d.Kind == denial.Write && d.Grant == "":
+		d.Grant = filepath.Dir(d.Path)
+		d.Suggest = `write = [` + denial.Quote(d.Grant) + `]`
+	}
+}
+
+// there reports whether a path exists outside.
+func there(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func loopback(addr string) bool {
+	return strings.HasPrefix(addr, "127.") || strings.HasPrefix(addr, "[::1]:")
+}
