@@ -101,7 +101,7 @@ func (b *base) start(cmd *Command) (*Child, error) {
 		return fail(StepFiles, err)
 	}
 	var c *Child
-	if cmd.Policy != nil || cmd.Limits != (policy.Limits{}) {
+	if cmd.Policy != nil || cmd.Observe || cmd.Limits != (policy.Limits{}) {
 		c, err = b.startHeld(cmd, files)
 	} else {
 		c, err = b.back.start(cmd, files)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/hostsup/hostsup/sandbox/denial"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
@@ -42,6 +43,8 @@ type Command struct {
 	// everything pass as before, so that Child.Denials tells also what is not
 	// recorded otherwise. It makes the process slower.
 	Observe bool
+
+	observed func(denial.Denial) // with Observe: is told of everything that is tried, instead of Child.Denials of what is denied
 
 	// Ended, when not nil, is called once right after Done is closed, on a
 	// goroutine of the Launcher's: it must not wait. It saves its user a

@@ -9,9 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Instruction is one of a classic BPF program, as seccomp takes it.
-type Instruction = unix.SockFilter
-
 // WatchedCall is a system call that an observer is told of: number NR, when
 // the low half of argument Arg, and Mask, is Want (Not: is not Want). A Mask of
 // 0 is every call of that number. Entries of the same number add up.
@@ -25,7 +22,7 @@ type WatchedCall struct {
 
 // WatchProgram makes the filter that hands watched calls to the listener and
 // lets everything else pass, also calls of foreign ABIs.
-func WatchProgram(calls []WatchedCall) []Instruction {
+func WatchProgram(calls []WatchedCall) Filter {
 	const (
 		load = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
 		jeq  = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
@@ -34,7 +31,7 @@ func WatchProgram(calls []WatchedCall) []Instruction {
 
 		offNR, offArch, offArgs = 0, 4, 16
 	)
-	p := []Instruction{
+	p := Filter{
 		{Code: load, K: offArch},
 		{Code: jeq, Jt: 1, K: NativeArch},
 		{Code: ret, K: unix.SECCOMP_RET_ALLOW},
@@ -43,23 +40,23 @@ func WatchProgram(calls []WatchedCall) []Instruction {
 	for _, c := range calls {
 		if c.Mask == 0 {
 			p = append(p,
-				Instruction{Code: jeq, Jf: 1, K: uint32(c.NR)},
-				Instruction{Code: ret, K: unix.SECCOMP_RET_USER_NOTIF})
+				unix.SockFilter{Code: jeq, Jf: 1, K: uint32(c.NR)},
+				unix.SockFilter{Code: ret, K: unix.SECCOMP_RET_USER_NOTIF})
 			continue
 		}
-		hit := Instruction{Code: jeq, Jf: 1, K: c.Want}
+		hit := unix.SockFilter{Code: jeq, Jf: 1, K: c.Want}
 		if c.Not {
 			hit.Jt, hit.Jf = 1, 0
 		}
 		p = append(p,
-			Instruction{Code: jeq, Jf: 5, K: uint32(c.NR)},
-			Instruction{Code: load, K: offArgs + 8*uint32(c.Arg)}, // little endian: the low half is first
-			Instruction{Code: and, K: c.Mask},
+			unix.SockFilter{Code: jeq, Jf: 5, K: uint32(c.NR)},
+			unix.SockFilter{Code: load, K: offArgs + 8*uint32(c.Arg)}, // little endian: the low half is first
+			unix.SockFilter{Code: and, K: c.Mask},
 			hit,
-			Instruction{Code: ret, K: unix.SECCOMP_RET_USER_NOTIF},
-			Instruction{Code: load, K: offNR})
+			unix.SockFilter{Code: ret, K: unix.SECCOMP_RET_USER_NOTIF},
+			unix.SockFilter{Code: load, K: offNR})
 	}
-	return append(p, Instruction{Code: ret, K: unix.SECCOMP_RET_ALLOW})
+	return append(p, unix.SockFilter{Code: ret, K: unix.SECCOMP_RET_ALLOW})
 }
 
 // NativeArch is what seccomp calls this processor's own ABI.
@@ -69,7 +66,7 @@ var NativeArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": uni
 // returns the listener that is told of its watched calls, close-on-exec. The
 // thread must have no_new_privs, or the right to do without. There can be one
 // listener only for a thread and its descendants.
-func WatchThread(p []Instruction) (listener int, err error) {
+func WatchThread(p Filter) (listener int, err error) {
 	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}
 	flags := uintptr(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
 	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))

@@ -105,7 +105,7 @@ func (p *Proxy) reach(t target, at *Attempt) (net.Conn, *refusal) {
 	}
 	good, bad := p.check(addrs, t)
 	if len(good) == 0 {
-		if e := hostPort(addrs[0].String(), t.port); validEntry(e) {
+		if e := HostPort(addrs[0].String(), t.port); validEntry(e) {
 			at.Entry = e
 		}
 		return nil, &refusal{403, replyNotAllowed, bad}

@@ -35,9 +35,10 @@ func (t target) host() string {
 	return t.name
 }
 
-func (t target) String() string { return hostPort(t.host(), t.port) }
+func (t target) String() string { return HostPort(t.host(), t.port) }
 
-func hostPort(host string, port uint16) string {
+// HostPort writes a name or address and a port as an allow entry has them.
+func HostPort(host string, port uint16) string {
 	if strings.ContainsRune(host, ':') {
 		host = "[" + host + "]"
 	}
@@ -120,7 +121,7 @@ func (r *Rules) Forwards() []Forward {
 			return
 		}
 		seen[l] = true
-		list = append(list, Forward{Listen: l, Target: hostPort(host, e.port), Name: name})
+		list = append(list, Forward{Listen: l, Target: HostPort(host, e.port), Name: name})
 	}
 	byName := map[string]netip.Addr{}
 	next := netip.AddrFrom4([4]byte{127, 64, 0, 1})

@@ -98,7 +98,7 @@ func TestRefused(t *testing.T) {
 		{"public.example", 80, 502, replyFailed, "dialled", ""},
 		{"10.0.0.6", 1, 502, replyFailed, "dialled", ""},
 	} {
-		conn, status, body := g.connectVia(hostPort(c.host, c.port))
+		conn, status, body := g.connectVia(HostPort(c.host, c.port))
 		if status != c.status {
 			t.Errorf("%s: %d %s", c.host, status, body)
 		}
@@ -145,7 +145,7 @@ func TestDialErrors(t *testing.T) {
 		{"two.example", 80, 504, replyTimeout, "no answer in time"}, // the first address's failure is told
 		{"slow.example", 80, 502, replyHost, "cannot resolve"},
 	} {
-		if _, status, body := g.connectVia(hostPort(c.host, c.port)); status != c.status || !strings.Contains(body, c.reason) {
+		if _, status, body := g.connectVia(HostPort(c.host, c.port)); status != c.status || !strings.Contains(body, c.reason) {
 			t.Errorf("%s: %d %q", c.host, status, body)
 		}
 		if a := g.attempt(); !a.Allowed || a.Addr.IsValid() {
