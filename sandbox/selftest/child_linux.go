@@ -35,6 +35,10 @@ var children = map[string]func(arg string) int{
 		}
 		return 0
 	},
+	// These will not go; see outliving.
+	"linger":      linger,
+	"fork-linger": forkLinger,
+	"refork":      reforker,
 }
 
 func partChild(args []string) int {

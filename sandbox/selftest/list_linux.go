@@ -8,12 +8,7 @@ import "slices"
 func attempts() []*attempt {
 	return slices.Concat(
 		fileReads(), fileWrites(), fileDenied(), handedOver(),
-		ownCode(), devices(), groups(), others(), terminals(), leaks(),
+		ownCode(), devices(), groups(), network(), others(),
+		privileges(), calls(), terminals(), leaks(), exhaustion(), outliving(),
 	)
 }
-
-// work is what a confined process must be able to do, in the form of attempts
-// that are to succeed.
-func work() []*attempt { return nil }
-
-func partSupervisor([]string) int { return 0 }

@@ -91,8 +91,8 @@ func mmap(addr uintptr, length, prot, flags, fd int) (uintptr, error) {
 	return p, nil
 }
 
-// at makes the memory at an address a slice.
-func at(addr uintptr, n int) []byte {
+// bytesAt makes the memory at an address a slice.
+func bytesAt(addr uintptr, n int) []byte {
 	p := *(*unsafe.Pointer)(unsafe.Pointer(&addr))
 	return unsafe.Slice((*byte)(p), n)
 }
@@ -219,7 +219,7 @@ func ownCode() []*attempt {
 		if err != nil {
 			return err
 		}
-		copy(at(p, page), machineCode)
+		copy(bytesAt(p, page), machineCode)
 		return codeAt(in, p)
 	})
 	protects := func(protect func(p uintptr) error) func(*inside) error {
@@ -228,7 +228,7 @@ func ownCode() []*attempt {
 			if err != nil {
 				return err
 			}
-			copy(at(p, page), machineCode)
+			copy(bytesAt(p, page), machineCode)
 			if err := protect(p); err != nil {
 				return err
 			}
@@ -236,7 +236,7 @@ func ownCode() []*attempt {
 		}
 	}
 	machine("mprotect", "write code to memory and make that executable", protects(func(p uintptr) error {
-		return unix.Mprotect(at(p, page), unix.PROT_READ|unix.PROT_EXEC)
+		return unix.Mprotect(bytesAt(p, page), unix.PROT_READ|unix.PROT_EXEC)
 	}))
 	machine("pkey-mprotect", "the same by pkey_mprotect", protects(func(p uintptr) error {
 		_, _, errno := unix.Syscall6(unix.SYS_PKEY_MPROTECT, p, page, unix.PROT_READ|unix.PROT_EXEC, ^uintptr(0), 0, 0)

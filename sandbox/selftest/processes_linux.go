@@ -89,20 +89,17 @@ func others() []*attempt {
 			return err
 		}
 		defer f.Close()
-		b := make([]byte, 24)
+		b := make([]byte, in.num("secret-length"))
 		n, err := f.ReadAt(b, int64(in.num("victim-addr")))
 		in.say("%s", b[:n])
 		return err
 	})
 	sees("vm-read", "read the memory of a process outside by process_vm_readv", func(in *inside, pid int) error {
-		b := make([]byte, len(in.get("secret-shape")))
+		b := make([]byte, in.num("secret-length"))
 		n, err := unix.ProcessVMReadv(pid, iovec(b), remote(in, len(b)), 0)
 		in.say("%s", b[:max(n, 0)])
 		return err
-	}).prepare = func(s *stage) error {
-		s.set("secret-shape", strings.Repeat("x", len(s.secret)))
-		return needVictim(s)
-	}
+	})
 	sees("pidfd-getfd", "take a descriptor from a process outside", func(in *inside, pid int) error {
 		p, err := unix.PidfdOpen(pid, 0)
 		if err != nil {

@@ -61,6 +61,7 @@ func newStage(su *suite, level policy.Level) (*stage, error) {
 		return nil, err
 	}
 	s.params["dir"] = dir
+	s.params["mark"] = s.mark
 	s.params["program"] = su.program
 	s.params["tools"] = su.tools
 	s.params["uid"] = strconv.Itoa(os.Getuid())

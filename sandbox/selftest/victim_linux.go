@@ -64,6 +64,7 @@ func (s *stage) victim() (*victim, error) {
 	s.set("victim", v.Pid)
 	s.set("victim-addr", v.Addr)
 	s.set("victim-fd", v.FD)
+	s.set("secret-length", len(s.secret))
 	s.vars["victim"] = v
 	return v, nil
 }
