@@ -149,7 +149,7 @@ func TestObserved(t *testing.T) {
 			t.Errorf("no %q", want)
 		}
 	}
-	if t.Failed() || len(got) > 4 {
+	if t.Failed() || len(got) > 6 {
 		t.Errorf("%s", strings.Join(got, "\n"))
 	}
 	// Without the observer the same is refused.

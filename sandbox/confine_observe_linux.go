@@ -96,7 +96,7 @@ func (s *starting) observer(fd int) error {
 	if s.cmd.observed != nil {
 		sink = s.cmd.observed
 	} else if s.cmd.Policy != nil && s.level != policy.None {
-		sink = (&outside{r: s.r, log: h.denials, known: map[attempt]bool{}}).note
+		sink = (&outside{r: s.r, log: h.denials, known: map[attempt]bool{}, tmp: scratch{}}).note
 	}
 	o, err := denial.Observe(fd, sink)
 	if err != nil {
@@ -106,12 +106,58 @@ func (s *starting) observer(fd int) error {
 	return nil
 }
 
+// ear is where the observing filter of a command without a helper comes to.
+type ear struct {
+	ours   *os.File // nil: nothing comes
+	theirs int      // -1: nothing comes
+}
+
+func (s *starting) ear() (*ear, error) {
+	e := &ear{theirs: -1}
+	if !s.cmd.Observe {
+		return e, nil
+	}
+	ours, theirs, err := sys.SocketPair()
+	if err != nil {
+		return nil, failed("observe", err)
+	}
+	defer theirs.Close()
+	if e.theirs, err = sys.HighFD(int(theirs.Fd()), len(s.files)); err != nil {
+		ours.Close()
+		return nil, failed("observe", err)
+	}
+	e.ours = ours
+	return e, nil
+}
+
+// hear waits for the filter and begins to observe: without that the execve
+// that comes next would wait for ever. A command that ends before is found by
+// who waits for its execve; one that cannot be observed fails in it.
+func (e *ear) hear(s *starting) {
+	if e.ours == nil {
+		return
+	}
+	sys.Close(e.theirs)
+	e.theirs = -1
+	if _, fd, err := sys.RecvFD(e.ours, make([]byte, reportSize)); err == nil && fd >= 0 {
+		_ = s.observer(fd)
+	}
+}
+
+func (e *ear) close() {
+	closeFD(e.theirs)
+	if e.ours != nil {
+		e.ours.Close()
+	}
+}
+
 // outside sorts out of what a command tries what its policy does not grant.
 // It is used by one goroutine.
 type outside struct {
 	r     *policy.Resolved
 	log   *denial.Log
 	known map[attempt]bool // whether it is a denial
+	tmp   scratch
 }
 
 type attempt struct {
@@ -159,7 +205,7 @@ func (o *outside) bad(d *denial.Denial) bool {
 	case denial.Bind:
 		return false
 	}
-	if o.own(d.Path) {
+	if o.own(d.Path) || o.r.PrivateTmp && o.tmp.has(d, true) {
 		return false
 	}
 	want := map[denial.Kind]policy.Access{denial.Stat: policy.Read, denial.Read: policy.Read, denial.Write: policy.Write, denial.Exec: policy.Exec}[d.Kind]
@@ -177,11 +223,7 @@ func (o *outside) granted(path string, want policy.Access) bool { return o.r.Acc
 
 // own reports whether a path is in what every confined process has.
 func (o *outside) own(path string) bool {
-	if within(path, "/proc") || o.r.PrivateTmp && (within(path, "/tmp") || within(path, "/dev/shm")) || path == "/" {
-		return true
-	}
-	name, ok := strings.CutPrefix(path, "/dev/")
-	return ok && (slices.Contains(devices, name) || slices.Contains([]string{"fd", "stdin", "stdout", "stderr"}, name))
+	return path == "/" || path == "/dev" || within(path, "/proc") || ownDevice(path)
 }
 
 // leads reports whether a path is a folder above something granted.
@@ -210,4 +252,44 @@ func there(path string) bool {
 
 func loopback(addr string) bool {
 	return strings.HasPrefix(addr, "127.") || strings.HasPrefix(addr, "[::1]:")
+}
+
+// ownDevice reports whether a path is in the /dev that every confined process
+// has.
+func ownDevice(path string) bool {
+	name, ok := strings.CutPrefix(path, "/dev/")
+	return ok && (slices.Contains(devices, name) || slices.Contains([]string{"fd", "stdin", "stdout", "stderr"}, name))
+}
+
+// scratch knows what a command has made for itself in /tmp, where a confined
+// one has a folder of its own.
+type scratch map[string]bool
+
+// maxScratch bounds what is remembered of a command that makes ever new files.
+const maxScratch = 1 << 14
+
+// has reports whether what was tried is about such a file. With fresh, /tmp is
+// the command's own already, so that everything written in it is new.
+func (s scratch) has(d *denial.Denial, fresh bool) bool {
+	root := "/tmp"
+	if within(d.Path, "/dev/shm") {
+		root = "/dev/shm"
+	} else if !within(d.Path, root) {
+		return false
+	}
+	for dir := d.Path; len(dir) > len(root); dir = filepath.Dir(dir) {
+		if s[dir] {
+			return true
+		}
+	}
+	if d.Path == root {
+		return true
+	}
+	if d.Kind == denial.Write && filepath.Dir(d.Path) == root && (fresh || !there(d.Path)) {
+		if len(s) < maxScratch {
+			s[d.Path] = true
+		}
+		return true
+	}
+	return false
 }

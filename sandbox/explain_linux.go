@@ -4,11 +4,7 @@ package sandbox
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -54,12 +50,12 @@ type survey struct {
 
 	mu    sync.Mutex
 	known map[attempt][]denial.Denial // what an attempt comes to
-	tmp   map[string]bool             // made below /tmp by the command: its own /tmp would do
-	bound map[uint16]bool             // ports that the command listens on itself
+	tmp   scratch
+	bound map[uint16]bool // ports that the command listens on itself
 }
 
 func newSurvey() *survey {
-	return &survey{log: denial.NewLog(maxSurvey), known: map[attempt][]denial.Denial{}, tmp: map[string]bool{}, bound: map[uint16]bool{}}
+	return &survey{log: denial.NewLog(maxSurvey), known: map[attempt][]denial.Denial{}, tmp: scratch{}, bound: map[uint16]bool{}}
 }
 
 func (s *survey) note(d denial.Denial) {
@@ -96,10 +92,7 @@ func (s *survey) needs(d denial.Denial) []denial.Denial {
 	case denial.Connect:
 		return s.connects(d)
 	}
-	if within(d.Path, "/proc") || d.Path == "/" {
-		return nil
-	}
-	if s.private(&d) {
+	if within(d.Path, "/proc") || d.Path == "/" || s.tmp.has(&d, false) {
 		return nil
 	}
 	grantable(&d)
@@ -158,36 +151,4 @@ func (s *survey) connects(d denial.Denial) []denial.Denial {
 		return nil
 	}
 	return []denial.Denial{d}
-}
-
-// private reports whether an attempt is about files that the command makes in
-// /tmp for itself.
-func (s *survey) private(d *denial.Denial) bool {
-	const tmp = "/tmp"
-	if !within(d.Path, tmp) && !within(d.Path, "/dev/shm") {
-		return false
-	}
-	for dir := d.Path; len(dir) > len(tmp); dir = filepath.Dir(dir) {
-		if s.tmp[dir] {
-			return true
-		}
-	}
-	if d.Path == tmp || d.Path == "/dev/shm" {
-		return true
-	}
-	dir := filepath.Dir(d.Path)
-	if _, err := os.Lstat(d.Path); d.Kind == denial.Write && errors.Is(err, fs.ErrNotExist) && (dir == tmp || dir == "/dev/shm") {
-		s.tmp[d.Path] = true
-		return true
-	}
-	return false
-}
-
-func ownDevice(path string) bool {
-	for _, name := range devices {
-		if path == "/dev/"+name {
-			return true
-		}
-	}
-	return false
 }
