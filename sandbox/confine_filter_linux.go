@@ -105,7 +105,7 @@ func (f *filterMaker) hot(r *policy.Resolved, level policy.Level, mdwe bool) []s
 			rule("pkey_mprotect", allow, refuse(any(2, protExec)))
 		}
 		rule("shmat", allow, refuse(any(2, shmExec)))
-		rule("memfd_create", refused, pass(any(1, noExecSeal)))
+		rule("memfd_create", refused) // sealed or not, what is written to one can be mapped to be run
 		rule("execveat", allow, refuse(any(4, emptyPath)))
 	}
 	rule("ioctl", allow, refuse(is(1, tiocSTI)), refuse(is(1, tiocLINUX)), refuse(is(1, tiocSETD)))

@@ -4,7 +4,6 @@ package sandbox
 
 import (
 	"strconv"
-	"syscall"
 
 	"github.com/hostsup/hostsup/internal/sys"
 )
@@ -13,6 +12,9 @@ import (
 func (c *confining) mounts() error {
 	if err := sys.PrivateMounts(); err != nil {
 		return failed("make mounts private", err)
+	}
+	if err := c.owners(); err != nil {
+		return err
 	}
 	var err error
 	c.root, err = sys.NewFilesystem("tmpfs", sys.MountNoSuid|sys.MountNoDev|sys.MountNoExec, "mode", "0755", "size", "1m", "nr_inodes", "8192")
@@ -78,7 +80,7 @@ func (c *confining) source(op *mountOp) (int, error) {
 		}
 		return sys.NewFilesystem("tmpfs", int(op.Attrs), options...)
 	case opProc:
-		return c.mountProc(op.Attrs)
+		return c.showProc(op.Attrs)
 	case opPin:
 		return sys.CloneTreeAt(c.root, op.Path)
 	}
@@ -104,44 +106,44 @@ func (c *confining) source(op *mountOp) (int, error) {
 	return fd, nil
 }
 
-// mountProc makes the /proc of our pid namespace, and keeps a second mount of
-// it that can be written.
-func (c *confining) mountProc(attrs uint64) (int, error) {
-	fd, err := sys.NewFilesystem("proc", sys.MountNoSuid|sys.MountNoDev|sys.MountNoExec, "hidepid", "invisible", "subset", "pid")
+// owners makes the /proc of our pid namespace, and the user namespaces that
+// say whose files are shown as whose. It comes before the new root lies over
+// the old one: who is in a root that is not his namespace's makes none.
+func (c *confining) owners() (err error) {
+	c.proc, err = sys.NewFilesystem("proc", sys.MountNoSuid|sys.MountNoDev|sys.MountNoExec, "hidepid", "invisible", "subset", "pid")
+	if err != nil {
+		return failed("make /proc", err)
+	}
+	c.spaces = map[[2]int]int{}
+	for i := range c.Mounts {
+		op := &c.Mounts[i]
+		owner := [2]int{op.UID, op.GID}
+		if _, ok := c.spaces[owner]; ok || op.Kind != opBind || op.UID < 0 {
+			continue
+		}
+		ids := sys.IDs{InsideUID: op.UID, InsideGID: op.GID, OutsideUID: c.UID, OutsideGID: c.GID}
+		if c.spaces[owner], err = sys.NewUserNS(c.proc, ids); err != nil {
+			return failed("map the owner of "+op.From, err)
+		}
+	}
+	return nil
+}
+
+// showProc makes the mount of /proc that the command sees; the other one can
+// be written, to map ids.
+func (c *confining) showProc(attrs uint64) (int, error) {
+	fd, err := sys.CloneTreeAt(c.proc, ".")
 	if err != nil {
 		return -1, err
 	}
-	shown, err := sys.CloneTreeAt(fd, ".")
-	if err == nil {
-		if err = sys.RestrictTree(shown, attrs); err != nil {
-			sys.Close(shown)
-		}
-	}
-	if err != nil {
+	if err := sys.RestrictTree(fd, attrs); err != nil {
 		sys.Close(fd)
 		return -1, err
 	}
-	c.proc = fd
-	return shown, nil
+	return fd, nil
 }
 
 // mapOwner shows what op.UID owns as the command's user's.
 func (c *confining) mapOwner(fd int, op *mountOp) error {
-	if c.proc < 0 {
-		return syscall.ENOSYS
-	}
-	owner := [2]int{op.UID, op.GID}
-	ns, ok := c.spaces[owner]
-	if !ok {
-		var err error
-		ids := sys.IDs{InsideUID: op.UID, InsideGID: op.GID, OutsideUID: c.UID, OutsideGID: c.GID}
-		if ns, err = sys.NewUserNS(c.proc, ids); err != nil {
-			return err
-		}
-		if c.spaces == nil {
-			c.spaces = map[[2]int]int{}
-		}
-		c.spaces[owner] = ns
-	}
-	return sys.MapTree(fd, ns)
+	return sys.MapTree(fd, c.spaces[[2]int{op.UID, op.GID}])
 }

@@ -22,6 +22,7 @@ const (
 	planSelf   = iota // by the Launcher itself: there is no helper
 	planInit          // by a helper that stays as pid 1 of the namespace
 	planReaper        // by a helper that stays as the reaper of the command's orphans
+	planTry           // not at all: everything before is tried
 )
 
 // plan is everything a helper needs to know. The Launcher decides; the helper

@@ -39,7 +39,7 @@ func (b *base) startHeld(cmd *Command, files []int) (*Child, error) {
 	if hasZero(cmd) {
 		return nil, syscall.EINVAL
 	}
-	s := &starting{base: b, cmd: cmd, files: files, child: newChild(cmd, time.Now()), user: -1}
+	s := &starting{base: b, cmd: cmd, files: files, child: newChild(cmd, time.Now())}
 	s.child.held = &held{denials: denial.NewLog(0)}
 	if err := s.start(); err != nil {
 		s.child.held.free()
@@ -62,7 +62,6 @@ type starting struct {
 	r     *policy.Resolved
 	level policy.Level
 	plan  plan
-	user  int // that was taken from the range; -1: none
 	reach *reach
 }
 
@@ -138,7 +137,7 @@ func (s *starting) bound() error {
 	h := s.child.held
 	l := s.r.Limits
 	s.plan.Limits = rlimits(l)
-	b, lacks, err := s.confine.limiter.bound(s.limitName(), l)
+	b, lacks, err := s.confine.limiter.bound(s.limitName(), l, nil)
 	if err != nil {
 		return s.confineError("limits", err)
 	}
@@ -295,7 +294,7 @@ func (s *starting) plainRules() []landlockRule {
 // execve, so that what holds for memory must be held by the filter. On arm64
 // that would refuse what the C library does to protect code.
 func (s *starting) spawns() bool {
-	return s.plan.Mode == planSelf && sys.HaveSpawn && (runtime.GOARCH == "amd64" || s.cmd.Policy == nil || s.r.Policy.JIT)
+	return s.plan.Mode == planSelf && sys.HaveSpawn && !s.cmd.Observe && (runtime.GOARCH == "amd64" || s.cmd.Policy == nil || s.r.Policy.JIT)
 }
 
 // spawn starts the command's process, or the helper that does.
@@ -379,8 +378,13 @@ func (s *starting) direct(procs []int, cg *cgroups, lot plot) error {
 		ruleset = high
 		defer sys.Close(high)
 	}
+	ear, err := s.ear()
+	if err != nil {
+		return s.explain(err)
+	}
+	defer ear.close()
 	var script sys.Script
-	if err := s.plan.write(&script, s.files, procs, ruleset, -1); err != nil {
+	if err := s.plan.write(&script, s.files, procs, ruleset, ear.theirs); err != nil {
 		return s.explain(err)
 	}
 	by := func() (int, int, error) { return script.Spawn(lot.dir) }
@@ -388,6 +392,7 @@ func (s *starting) direct(procs []int, cg *cgroups, lot plot) error {
 		by = func() (int, int, error) {
 			f, err := script.Fork(0, lot.dir)
 			if err == nil {
+				ear.hear(s)
 				err = f.Await()
 			}
 			if err != nil {
@@ -419,11 +424,11 @@ func (s *starting) follow(p *helperProc) (*watch, error) {
 		case reportObserver:
 			err = s.observer(fd)
 		case reportProblem:
-			what := make([]byte, min(max(r.exit.Code, 0), maxProblem))
-			if _, err := io.ReadFull(p.sock, what); err != nil {
+			what, err := p.readText(r.exit.Code)
+			if err != nil {
 				return nil, s.confineError("helper", err)
 			}
-			return nil, s.problem(string(what), syscall.Errno(r.errno))
+			return nil, s.problem(what, syscall.Errno(r.errno))
 		case reportStarted:
 			w, err := p.meet(fd)
 			if err != nil {
@@ -473,6 +478,13 @@ func (s *starting) problem(what string, errno syscall.Errno) error {
 }
 
 const maxProblem = 8192
+
+// readText reads the text that follows a report.
+func (h *helperProc) readText(n int) (string, error) {
+	b := make([]byte, min(max(n, 0), maxProblem))
+	_, err := io.ReadFull(h.sock, b)
+	return string(b), err
+}
 
 // heldParts are what is kept for a child with a Policy or with Limits.
 type heldParts struct {

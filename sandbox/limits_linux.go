@@ -88,8 +88,8 @@ type bound struct {
 }
 
 // bound makes what cgroups the limits need. missing names those that no cgroup
-// can hold here.
-func (l *limiter) bound(name string, limits policy.Limits) (b *bounds, missing map[string]error, err error) {
+// can hold here. life is the v2 cgroup of the life; nil: it has none.
+func (l *limiter) bound(name string, limits policy.Limits, life *plot) (b *bounds, missing map[string]error, err error) {
 	b, missing = &bounds{limits: limits}, map[string]error{}
 	for _, controller := range controllers {
 		if !needs(limits, controller) {

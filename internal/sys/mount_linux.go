@@ -193,6 +193,32 @@ func NewUserNS(proc int, ids IDs) (int, error) {
 	return unix.Openat(proc, strconv.Itoa(f.Pid)+"/ns/user", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 }
 
+// TryUserNS makes a user namespace that maps nothing, and returns the pidfd of
+// a process in it that has ended.
+func TryUserNS() (int, error) {
+	var s Script
+	s.Step("exit")
+	s.Exit()
+	f, err := s.Fork(NewUser, 0)
+	if err != nil {
+		return -1, err
+	}
+	unix.Close(f.errs)
+	Reap(f.Pid)
+	return f.Pidfd, nil
+}
+
+// HaveMemfdSwitch reports whether RefuseMemfdExec has something to switch.
+func HaveMemfdSwitch() bool {
+	return unix.Access("/proc/sys/vm/memfd_noexec", unix.W_OK) == nil
+}
+
+// HaveMDWE reports whether the kernel knows what Script.NoWrittenCode asks for.
+func HaveMDWE() bool {
+	_, err := unix.PrctlRetInt(unix.PR_GET_MDWE, 0, 0, 0, 0)
+	return err == nil
+}
+
 // Owner is who owns a file, which is not followed when it is a symbolic link.
 func Owner(path string) (uid, gid int, err error) {
 	var st unix.Stat_t
