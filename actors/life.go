@@ -131,7 +131,7 @@ func (a *Life) begin(ctx actor.Context) {
 		return
 	}
 	props := guard(a.log, func() actor.Actor {
-		return &Process{log: a.log, world: a.ref.world, life: a.number, out: a.ref.log}
+		return &Process{log: a.log, launcher: a.ref.world.Launcher, life: a.number, out: a.ref.log}
 	})
 	if a.process, err = ctx.SpawnNamed(props, "process"); err != nil {
 		a.fail(ctx, &Failure{Cause: lifecycle.CauseInternal, Detail: err.Error()})

@@ -13,16 +13,18 @@ import (
 )
 
 // Process is the actor of one OS process with its tree: it starts it, listens
-// to its output, signals it, and tells its life (its parent) spawned or
-// spawnFailed, and exited. When the process ends, the rest of its tree is
-// killed at once.
+// to its output, signals it, and tells its parent how it starts and ends. For a
+// life, which is its parent in a tree of hosts, its output is captured by line,
+// and when the process ends, the rest of its tree is killed at once. For others
+// see [NewProcess].
 type Process struct {
-	log   hclog.Logger
-	world *World
-	life  uint64
-	out   *capture.Log
-	child *sandbox.Child
-	gone  bool
+	log      hclog.Logger
+	launcher *sandbox.Launcher
+	life     uint64
+	out      *capture.Log
+	owner    any // the key of an owner that is no life; nil: a life
+	child    *sandbox.Child
+	gone     bool
 }
 
 // Receive implements actor.Actor.
@@ -36,8 +38,18 @@ func (a *Process) Receive(ctx actor.Context) {
 		a.kill()
 	case *exited:
 		a.gone = true
+		if a.owner != nil {
+			tell(ctx, ctx.Parent(), &ProcessExited{a.owner, m.exit})
+			return
+		}
 		a.kill() // what it left behind
 		tell(ctx, ctx.Parent(), m)
+	case *StartProcess:
+		a.spawn(ctx, &spawnProcess{cmd: m.Command, close: m.Close})
+	case *SignalProcess:
+		a.signalGroup(m)
+	case *KillProcess:
+		a.kill()
 	case *actor.Stopping:
 		// The way out for a tree that is torn down as it stands. In the
 		// ordinary ways the process is gone before its actor.
@@ -51,7 +63,7 @@ func (a *Process) Receive(ctx actor.Context) {
 func (a *Process) spawn(ctx actor.Context, m *spawnProcess) {
 	self, root := ctx.Self(), ctx.ActorSystem().Root
 	m.cmd.Ended = func(e sandbox.Exit) { tell(root, self, &exited{e}) }
-	child, err := a.world.Launcher.Start(m.cmd)
+	child, err := a.launcher.Start(m.cmd)
 	for _, f := range m.close {
 		f.Close()
 	}
@@ -59,10 +71,18 @@ func (a *Process) spawn(ctx actor.Context, m *spawnProcess) {
 		for _, o := range m.out {
 			o.file.Close()
 		}
+		if a.owner != nil {
+			tell(ctx, ctx.Parent(), &ProcessFailed{a.owner, err})
+			return
+		}
 		tell(ctx, ctx.Parent(), &spawnFailed{err})
 		return
 	}
 	a.child = child
+	if a.owner != nil {
+		tell(ctx, ctx.Parent(), &ProcessStarted{a.owner, child})
+		return
+	}
 	caps := make([]*capture.Capture, 0, len(m.out))
 	for _, o := range m.out {
 		caps = append(caps, a.out.Capture(o.file, o.stream, a.life))

@@ -19,5 +19,14 @@ func SocketPair() (ours, theirs *os.File, err error) { return nil, nil, ErrUnsup
 // Pipe makes a pipe, the read end first; size is not used here.
 func Pipe(size int) (r, w *os.File, err error) { return os.Pipe() }
 
+// Kill cannot signal here.
+func Kill(pid int, sig syscall.Signal) error { return ErrUnsupported }
+
+// ReadNow cannot read without waiting here.
+func ReadNow(fd uintptr, b []byte) (n int, again bool, err error) { return 0, false, ErrUnsupported }
+
+// Queued is not known here.
+func Queued(fd uintptr) (int, error) { return 0, ErrUnsupported }
+
 // Start cannot start a process here.
 func (p *Process) Start() (pid, pidfd int, err error) { return 0, -1, ErrUnsupported }
