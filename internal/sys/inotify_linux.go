@@ -1,0 +1,110 @@
+package sys
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+type unixStat = syscall.Stat_t
+
+// What a [Notices] can be asked to tell of a path.
+const (
+	NoticeMade    = unix.IN_CREATE | unix.IN_MOVED_TO                     // something came into the folder
+	NoticeChanged = unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_CLOSE_WRITE // the file itself
+	NoticeState   = unix.IN_ATTRIB                                        // owner, mode, times
+	NoticeGone    = unix.IN_DELETE_SELF | unix.IN_MOVE_SELF               // it is not there any more
+)
+
+// Notice is one thing that has happened. Watch is -1 when some were lost.
+type Notice struct {
+	Watch int32
+	Name  string // what came into a folder; "": the watched path itself
+}
+
+// Notices tells of changes to paths.
+type Notices struct {
+	f   *os.File
+	buf []byte
+}
+
+// NewNotices makes one that watches nothing yet. There are few of them for a
+// user (128 by default): EMFILE when there are no more.
+func NewNotices() (*Notices, error) {
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	// The longest event fits; more are read when these have been looked at.
+	return &Notices{f: os.NewFile(uintptr(fd), "inotify"), buf: make([]byte, 4096)}, nil
+}
+
+// Add watches path, which is not followed when it is a link, for what, one or
+// more of the Notice constants. A path that is watched already is watched for
+// both.
+func (n *Notices) Add(path string, what uint32) (watch int32, err error) {
+	conn, err := n.f.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	ctl := conn.Control(func(fd uintptr) {
+		var w int
+		w, err = unix.InotifyAddWatch(int(fd), path, what|unix.IN_DONT_FOLLOW|unix.IN_MASK_ADD)
+		watch = int32(w)
+	})
+	return watch, errors.Join(err, ctl)
+}
+
+// Read waits for what happens next. Close ends the wait.
+func (n *Notices) Read() ([]Notice, error) {
+	got, err := n.f.Read(n.buf)
+	if err != nil {
+		return nil, err
+	}
+	return parseNotices(n.buf[:got]), nil
+}
+
+// Close ends all watches and a Read.
+func (n *Notices) Close() error { return n.f.Close() }
+
+// parseNotices reads what the kernel wrote; a part at the end that is not whole
+// is left out.
+func parseNotices(b []byte) []Notice {
+	var out []Notice
+	for len(b) >= unix.SizeofInotifyEvent {
+		size := uint64(binary.NativeEndian.Uint32(b[12:]))
+		if size > uint64(len(b)-unix.SizeofInotifyEvent) {
+			break
+		}
+		name := b[unix.SizeofInotifyEvent:][:size]
+		if i := bytes.IndexByte(name, 0); i >= 0 {
+			name = name[:i]
+		}
+		n := Notice{Watch: int32(binary.NativeEndian.Uint32(b)), Name: string(name)}
+		if mask := binary.NativeEndian.Uint32(b[4:]); mask&unix.IN_Q_OVERFLOW != 0 {
+			n = Notice{Watch: -1}
+		}
+		out = append(out, n)
+		b = b[unix.SizeofInotifyEvent+size:]
+	}
+	return out
+}
+
+// TellsChanges reports whether the file system at path tells of changes: those
+// whose files change elsewhere, or are made up by the kernel, do not.
+func TellsChanges(path string) bool {
+	var s unix.Statfs_t
+	if unix.Statfs(path, &s) != nil {
+		return false
+	}
+	switch uint32(s.Type) {
+	case unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.NFS_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC,
+		unix.SMB2_SUPER_MAGIC, unix.FUSE_SUPER_MAGIC, unix.V9FS_MAGIC, unix.CEPH_SUPER_MAGIC, unix.AFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC:
+		return false
+	}
+	return true
+}
