@@ -158,3 +158,19 @@ func TestObserved(t *testing.T) {
 		t.Errorf("observed %q, else %q", out, again)
 	}
 }
+
+func TestReachedLimitsAreTold(t *testing.T) {
+	l := launcherOf(t, "")
+	const tasks = 4
+	script := "for i in 1 2 3 4 5 6 7 8; do /bin/sleep 60 >/dev/null 2>&1 & done; exit 3"
+	out, denials, e := confinedSh(t, l, Command{Limits: policy.Limits{Tasks: tasks}}, script)
+	if !strings.Contains(out, "fork") {
+		t.Skipf("tasks are not limited here: %q %+v", out, e)
+	}
+	if e.Limit == "" {
+		t.Skip("no cgroup counts them")
+	}
+	if len(denials) != 1 || denials[0].Kind != denial.Limit || denials[0].Path != "tasks" || denials[0].Count == 0 || denials[0].Source != denial.Cgroup {
+		t.Errorf("%+v", denials)
+	}
+}

@@ -106,6 +106,46 @@ func (s *starting) observer(fd int) error {
 	return nil
 }
 
+// noteLimits counts the limits that were reached. It is called once, when the
+// command has ended and before its cgroups are removed.
+func (h *held) noteLimits(e *Exit) {
+	reached := h.bounds.reached()
+	if e.Limit != "" {
+		reached[e.Limit] = max(reached[e.Limit], 1)
+	}
+	for limit, n := range reached {
+		h.denials.Add(denial.Denial{
+			Kind: denial.Limit, Path: limit, Field: "limits." + limit, Source: denial.Cgroup, Count: n, First: e.At, Last: e.At,
+		})
+	}
+}
+
+// reached is how often each limit stood in the way, as the kernel counted.
+func (b *bounds) reached() map[string]uint64 {
+	out := map[string]uint64{}
+	if b == nil {
+		return out
+	}
+	for i := range b.groups {
+		g := &b.groups[i]
+		file, key := "", ""
+		switch {
+		case g.controller == "pids":
+			file, key = "pids.events", "max"
+		case g.controller == "memory" && g.v2:
+			file, key = "memory.events", "oom_kill"
+		case g.controller == "memory":
+			file, key = "memory.oom_control", "oom_kill"
+		default:
+			continue
+		}
+		if n, err := sys.CgroupNumber(g.dir, file, key); err == nil && n > 0 {
+			out[limitNames[g.controller]] = uint64(n)
+		}
+	}
+	return out
+}
+
 // ear is where the observing filter of a command without a helper comes to.
 type ear struct {
 	ours   *os.File // nil: nothing comes

@@ -146,4 +146,5 @@ func (h *held) judge(e *Exit) {
 			e.OutOfMemory, e.Limit = true, "memory"
 		}
 	}
+	h.noteLimits(e)
 }
