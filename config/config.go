@@ -89,6 +89,9 @@ type Options struct {
 // are best shown with [Print].
 func Load(path string, opts Options) (*File, hcl.Diagnostics) {
 	src, why := readFile(path)
+	if why == noSuchFile {
+		why += " Name one with -c FILE or in HOSTSUP_CONFIG."
+	}
 	if why != "" {
 		return nil, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "cannot read " + path, Detail: why}}
 	}
@@ -100,12 +103,14 @@ func Load(path string, opts Options) (*File, hcl.Diagnostics) {
 
 var tooLarge = fmt.Sprintf("The file is larger than %s, which no configuration needs to be.", showSize(maxFile))
 
+const noSuchFile = "There is no such file."
+
 // readFile returns the content of a file, or in a sentence why there is none.
 func readFile(path string) (src []byte, why string) {
 	f, err := os.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, "There is no such file. Name one with -c FILE or in HOSTSUP_CONFIG."
+		return nil, noSuchFile
 	case errors.Is(err, fs.ErrPermission):
 		return nil, "This user may not read it."
 	case err != nil:

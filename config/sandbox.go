@@ -19,7 +19,8 @@ type confinement struct {
 	policy policy.Policy
 	limits policy.Limits
 	at     map[string]hcl.Range // by the names of fields that errors have: "deny[2]", "limits.memory"
-	names  map[string]string    // of entries, by the same: "read[17]" was written as read[0], after those of the profile
+	names  map[string]string    // of entries as they were written, by the same: those before may be left out for what is wrong with them
+	base   policy.Policy        // the profile, whose lists are not in policy yet
 }
 
 func newConfinement() confinement {
@@ -156,12 +157,13 @@ func (c *confinement) profile() setting {
 			if !ok {
 				return
 			}
-			p, ok := policy.Profile(name)
-			if !ok {
+			if c.base, ok = policy.Profile(name); !ok {
 				g.bad("%q is not one of %s.%s", name, quoted(policy.Profiles(), "and"), didYouMean(name, policy.Profiles()))
 				return
 			}
-			c.policy = p
+			c.policy = policy.Policy{
+				Profile: name, Level: c.base.Level, User: c.base.User, Network: c.base.Network, JIT: c.base.JIT, Tmp: c.base.Tmp, Work: c.base.Work,
+			}
 		},
 		show: func() string { return "" },
 	}
@@ -211,13 +213,11 @@ func (c *confinement) list(field, expect string, dst *[]string, take func(given,
 				if !ok {
 					continue
 				}
-				at := slices.Index(*dst, s)
-				if at < 0 {
-					at = len(*dst)
+				if !slices.Contains(*dst, s) {
+					key := fmt.Sprintf("%s[%d]", field, len(*dst))
+					c.at[key], c.names[key] = e.rng, e.name
 					*dst = append(*dst, s)
 				}
-				key := fmt.Sprintf("%s[%d]", field, at)
-				c.at[key], c.names[key] = e.rng, e.name
 			}
 		},
 		show: func() string { return showStrings(*dst) },
@@ -244,6 +244,9 @@ func (r *reader) confined(c *confinement, p places) (resolved *policy.Resolved) 
 			c.policy.Source[field] = fmt.Sprintf("%s:%d", rng.Filename, rng.Start.Line)
 		}
 	}
+	jit := c.policy.JIT // may be off on purpose
+	c.policy = policy.Merge(c.base, c.policy)
+	c.policy.JIT = jit
 	errs := policy.Errors(c.sandbox().Validate(c.limits))
 	if wrong := slices.ContainsFunc(slices.Collect(maps.Keys(p.at)), func(path string) bool {
 		return p.wrong[path] && (strings.HasPrefix(path, "sandbox.") || strings.HasPrefix(path, "limits."))

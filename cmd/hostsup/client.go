@@ -57,7 +57,7 @@ func (a *app) configuredSocket() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	file, diags, err := a.load(path)
+	file, diags, err := a.load(path, config.Options{})
 	if err != nil {
 		return "", err
 	}
@@ -73,12 +73,13 @@ func (a *app) configuredSocket() (string, error) {
 }
 
 // load reads the configuration with the variables of the command line.
-func (a *app) load(path string) (*config.File, hcl.Diagnostics, error) {
+func (a *app) load(path string, opts config.Options) (*config.File, hcl.Diagnostics, error) {
 	vars, err := config.ParseVars(a.vars)
 	if err != nil {
 		return nil, nil, &usageError{err.Error()}
 	}
-	file, diags := config.Load(path, config.Options{Vars: vars})
+	opts.Vars = vars
+	file, diags := config.Load(path, opts)
 	return file, diags, nil
 }
 

@@ -200,7 +200,27 @@ func TestExitCodes(t *testing.T) {
 		{"", 2, "no verb given"},
 		{"stat", 2, `did you mean "start"?`},
 		{"supervise", 2, `"supervise" is not a verb of hostsup: there are run, validate`},
-		{"sandbox run", 2, `is not a verb`},
+		{"sandbox", 2, "no verb given"},
+		{"sandbox rum", 2, `did you mean "run"?`},
+		{"sandbox run", 2, "CMD is missing"},
+		{"sandbox run -- true", 2, "a policy is missing"},
+		{"sandbox run --profile nosuch -- true", 125, `--profile: profile "nosuch": there is no such profile (use one of strict,`},
+		{"sandbox run --policy nowhere.hcl -- true", 125, "cannot read nowhere.hcl"},
+		{"sandbox run --policy " + bad + " -- true", 125, "bad.hcl:"},
+		{"sandbox run --profile strict --deny /usr/x --level landlock -- true", 125, `--deny: deny[0] "/usr/x": it cannot be enforced at level landlock`},
+		{"sandbox run --profile strict --read /nosuch/x -- true", 125, `--read: read[`},
+		{"sandbox run --profile strict --env NO_SUCH_VARIABLE -- true", 2, "there is no variable of that name"},
+		{"sandbox run --profile strict --level none -- no-such-command", 127, "no-such-command"},
+		{"sandbox run --profile strict --level none -- /etc", 126, "/etc"},
+		{"sandbox explain", 2, "a command is missing, or a policy"},
+		{"sandbox explain --profile strict --level none", 0, ""},
+		{"sandbox explain --profile strict --level none --json", 0, ""},
+		{"sandbox profile", 0, ""},
+		{"sandbox profile strict", 0, ""},
+		{"sandbox profile nodes", 2, `did you mean "node"?`},
+		{"sandbox doctor", 0, ""},
+		{"sandbox doctor --json", 0, ""},
+		{"sandbox selftest --level most", 2, "use full, no-cgroup or landlock"},
 		{"validate", 3, "no configuration"},
 		{"run", 3, "no configuration"},
 		{"validate -c " + bad, 3, `bad.hcl`},
@@ -316,7 +336,7 @@ func TestOutput(t *testing.T) {
 
 // A verb of another version is not there, not even in hiding.
 func TestVerbsOfThisVersion(t *testing.T) {
-	want := "run validate call notify start stop restart reset wait status events logs crashes demo-host version completion"
+	want := "run validate sandbox call notify start stop restart reset wait status events logs crashes demo-host version completion"
 	var got []string
 	for _, c := range newApp(nil, nil, nil).root().Commands() {
 		got = append(got, c.Name())

@@ -17,6 +17,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // The test binary is also the program, under its name.
@@ -86,6 +88,12 @@ func TestScripts(t *testing.T) {
 			// A program built for the race detector waits a second before it exits.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "confine" {
+				return sandbox.Probe().Level.AtLeast(policy.NoCgroup), nil
+			}
+			return false, fmt.Errorf("no condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":  scriptExits,

@@ -43,7 +43,9 @@ func (a *app) run() error {
 	if runtime.GOOS == "windows" {
 		return errors.New("supervising is not there yet on windows; verbs that talk to a supervisor are")
 	}
-	_, file, err := a.configuration()
+	// A host that cannot be confined as it has to be is refused when it starts;
+	// the others run.
+	_, file, err := a.configuration(config.Options{Enforce: enforceable, Lenient: true})
 	if err != nil {
 		return err
 	}

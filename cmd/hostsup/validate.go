@@ -10,16 +10,26 @@ import (
 )
 
 func (a *app) validateVerb() *cobra.Command {
-	return &cobra.Command{
+	var elsewhere bool
+	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "Check a configuration without running it",
-		Args:  args(0, 0, ""),
-		RunE:  func(*cobra.Command, []string) error { return a.validate() },
+		Long: `Check a configuration without running it. Sandboxes are checked against this
+machine: paths that are granted have to be there, and it has to be able to
+enforce their level.`,
+		Args: args(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error { return a.validate(elsewhere) },
 	}
+	cmd.Flags().BoolVar(&elsewhere, "elsewhere", false, "it is for another machine: do not check sandboxes against this one")
+	return cmd
 }
 
-func (a *app) validate() error {
-	path, file, err := a.configuration()
+func (a *app) validate(elsewhere bool) error {
+	opts := config.Options{Enforce: enforceable}
+	if elsewhere {
+		opts.Enforce = nil
+	}
+	path, file, err := a.configuration(opts)
 	if err != nil {
 		return err
 	}
@@ -33,12 +43,12 @@ func (a *app) validate() error {
 }
 
 // configuration finds and reads the configuration. Warnings are printed.
-func (a *app) configuration() (string, *config.File, error) {
+func (a *app) configuration(opts config.Options) (string, *config.File, error) {
 	path, err := config.Find(a.config)
 	if err != nil {
 		return "", nil, err
 	}
-	file, diags, err := a.load(path)
+	file, diags, err := a.load(path, opts)
 	if err != nil {
 		return "", nil, err
 	}

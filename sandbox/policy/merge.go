@@ -5,47 +5,59 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 )
 
 // Merge returns base with what over says added to it: lists are joined, each
-// entry once; a scalar of over that is not its zero value replaces base's; JIT
-// holds when either has it. Neither argument is changed, and the result shares
-// nothing with them.
+// entry once, those of over first, so that they keep their numbers in messages;
+// a scalar of over that is not its zero value replaces base's; JIT and
+// Work.Keep hold when either has them. Neither argument is changed, and the
+// result shares nothing with them.
 func Merge(base, over Policy) Policy {
-	out := base.clone()
-	if out.Source == nil {
-		out.Source = map[string]string{}
-	}
-	for _, name := range []string{"", "profile", "level", "user", "network", "jit", "tmp", "tmp.size", "tmp.inodes", "work", "work.path", "work.size", "work.inodes", "work.keep",
-		"read", "exec", "write", "deny", "allow", "devices", "syscalls", "syscalls.deny", "syscalls.allow"} {
-		if at, ok := over.Source[name]; ok {
-			out.Source[name] = at
+	out := over.clone()
+	inherit(&out.Profile, base.Profile)
+	inherit(&out.Level, base.Level)
+	inherit(&out.User, base.User)
+	inherit(&out.Network, base.Network)
+	inherit(&out.Tmp.Size, base.Tmp.Size)
+	inherit(&out.Tmp.Inodes, base.Tmp.Inodes)
+	inherit(&out.Work.Path, base.Work.Path)
+	inherit(&out.Work.Size, base.Work.Size)
+	inherit(&out.Work.Inodes, base.Work.Inodes)
+	out.Work.Keep = out.Work.Keep || base.Work.Keep
+	out.JIT = out.JIT || base.JIT
+	places := map[string]string{} // of base, under the numbers in out
+	more := base.lists()
+	for i, l := range out.lists() {
+		for j, s := range *more[i].at {
+			at := slices.Index(*l.at, s)
+			if at < 0 {
+				at = len(*l.at)
+				*l.at = append(*l.at, s)
+			}
+			if place, ok := base.Source[fmt.Sprintf("%s[%d]", l.name, j)]; ok {
+				places[fmt.Sprintf("%s[%d]", l.name, at)] = place
+			}
 		}
 	}
-	set(&out.Profile, over.Profile)
-	set(&out.Level, over.Level)
-	set(&out.User, over.User)
-	set(&out.Network, over.Network)
-	set(&out.Tmp.Size, over.Tmp.Size)
-	set(&out.Tmp.Inodes, over.Tmp.Inodes)
-	set(&out.Work.Path, over.Work.Path)
-	set(&out.Work.Size, over.Work.Size)
-	set(&out.Work.Inodes, over.Work.Inodes)
-	out.Work.Keep = out.Work.Keep || over.Work.Keep
-	out.JIT = out.JIT || over.JIT
-	lists := out.lists()
-	for i, more := range over.lists() {
-		out.join(lists[i], more, over.Source)
-	}
-	for k, at := range over.Source {
-		if len(k) > 7 && k[:7] == "limits." {
-			out.Source[k] = at
+	for field, place := range base.Source {
+		if !strings.HasSuffix(field, "]") {
+			places[field] = place
 		}
 	}
-	if len(out.Source) == 0 {
-		out.Source = nil
+	maps.Copy(places, over.Source)
+	if len(places) > 0 {
+		out.Source = places
 	}
 	return out
+}
+
+// inherit fills in a zero value.
+func inherit[T comparable](dst *T, v T) {
+	var zero T
+	if *dst == zero {
+		*dst = v
+	}
 }
 
 // WithDefaults returns a copy of p with zero values replaced by what they stand
@@ -77,13 +89,6 @@ func (p *Policy) WithDefaults() Policy {
 	return q
 }
 
-func set[T comparable](dst *T, v T) {
-	var zero T
-	if v != zero {
-		*dst = v
-	}
-}
-
 // list is one of a policy's lists, with the name of its field.
 type list struct {
 	name string
@@ -96,20 +101,6 @@ func (p *Policy) lists() []list {
 		{"read", &p.Read}, {"exec", &p.Exec}, {"write", &p.Write}, {"deny", &p.Deny},
 		{"allow", &p.Allow}, {"devices", &p.Devices},
 		{"syscalls.deny", &p.Syscalls.Deny}, {"syscalls.allow", &p.Syscalls.Allow},
-	}
-}
-
-// join adds entries to one of out's lists, with their places.
-func (p *Policy) join(dst, more list, source map[string]string) {
-	for i, s := range *more.at {
-		at := slices.Index(*dst.at, s)
-		if at < 0 {
-			at = len(*dst.at)
-			*dst.at = append(*dst.at, s)
-		}
-		if place, ok := source[fmt.Sprintf("%s[%d]", more.name, i)]; ok {
-			p.Source[fmt.Sprintf("%s[%d]", dst.name, at)] = place
-		}
 	}
 }
 

@@ -142,17 +142,17 @@ func TestProfiles(t *testing.T) {
 }
 
 func TestMerge(t *testing.T) {
-	base := Policy{Profile: "strict", Level: Full, Read: []string{"/a", "/b"}, JIT: true, Tmp: Tmp{Size: 1, Inodes: 2}, Source: map[string]string{"read[0]": "base:1", "level": "base:2"}}
+	base := Policy{Profile: "strict", Level: Full, Read: []string{"/a", "/b"}, JIT: true, Tmp: Tmp{Size: 1, Inodes: 2}, Source: map[string]string{"read[0]": "base:1", "level": "base:2", "tmp.size": "base:3"}}
 	over := Policy{Level: NoCgroup, Read: []string{"/b", "/c"}, Deny: []string{"/d"}, Network: NetworkHost, Tmp: Tmp{Size: 5}, Work: Work{Path: "/w", Keep: true},
 		Source: map[string]string{"read[0]": "over:1", "read[1]": "over:2", "deny[0]": "over:3", "level": "over:4", "": "over:0"}}
 	got := Merge(base, over)
-	want := Policy{Profile: "strict", Level: NoCgroup, Read: []string{"/a", "/b", "/c"}, Deny: []string{"/d"}, Network: NetworkHost, JIT: true, Tmp: Tmp{Size: 5, Inodes: 2},
+	want := Policy{Profile: "strict", Level: NoCgroup, Read: []string{"/b", "/c", "/a"}, Deny: []string{"/d"}, Network: NetworkHost, JIT: true, Tmp: Tmp{Size: 5, Inodes: 2},
 		Work:   Work{Path: "/w", Keep: true},
-		Source: map[string]string{"": "over:0", "read[0]": "base:1", "read[1]": "over:1", "read[2]": "over:2", "deny[0]": "over:3", "level": "over:4"}}
+		Source: map[string]string{"": "over:0", "read[0]": "over:1", "read[1]": "over:2", "read[2]": "base:1", "deny[0]": "over:3", "level": "over:4", "tmp.size": "base:3"}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if len(base.Source) != 2 || len(base.Read) != 2 {
+	if len(base.Source) != 3 || len(base.Read) != 2 {
 		t.Error("base was changed")
 	}
 	if d := cmp.Diff(base, Merge(base, Policy{})); d != "" {

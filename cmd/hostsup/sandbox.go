@@ -1,0 +1,282 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
+	"github.com/hostsup/hostsup/config"
+	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
+
+func (a *app) sandboxVerb() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "sandbox",
+		Short: "Run commands confined, and see what this machine can enforce",
+		Args:  noSuchVerb,
+		RunE:  func(*cobra.Command, []string) error { return usagef("no verb given") },
+	}
+	cmd.AddCommand(a.sandboxRunVerb(), a.sandboxExplainVerb(), a.sandboxProfileVerb(), a.sandboxDoctorVerb(), a.sandboxSelftestVerb())
+	return cmd
+}
+
+// confine is what a command line says of a policy.
+type confine struct {
+	file, profile, level    string
+	read, exec, write, deny []string
+	env                     []string
+	dir                     string
+	network                 string
+	resolved                *policy.Resolved
+	policy                  policy.Policy
+	limits                  policy.Limits
+	haveProfile, havePolicy bool
+}
+
+func (c *confine) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.SetInterspersed(false) // what follows the command is the command's
+	f.StringVar(&c.file, "policy", "", "policy `FILE`: a sandbox block and, where wanted, a limits block")
+	f.StringVar(&c.profile, "profile", "", "start from a named profile: `NAME` is one of "+strings.Join(policy.Profiles(), ", "))
+	f.StringVar(&c.level, "level", "", "weakest `LEVEL` that is accepted: full, no-cgroup, landlock or none")
+	f.StringArrayVar(&c.read, "read", nil, "grant `PATH` for reading; may be repeated, like the next three")
+	f.StringArrayVar(&c.exec, "exec", nil, "grant `PATH` for reading and running")
+	f.StringArrayVar(&c.write, "write", nil, "grant `PATH` for reading and writing")
+	f.StringArrayVar(&c.deny, "deny", nil, "deny `PATH` or pattern inside of what is granted")
+	f.StringVar(&c.network, "network", "", "what it may reach: none or host")
+	f.StringArrayVar(&c.env, "env", nil, "give it a variable, `NAME=VALUE` or the NAME of one of ours; may be repeated")
+	f.StringVar(&c.dir, "dir", "", "working `FOLDER` (default: this one when it is granted, else its work folder, else /)")
+	cobra.CheckErr(cmd.MarkFlagFilename("policy", "hcl"))
+	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(policy.Profiles(), cobra.ShellCompDirectiveNoFileComp)))
+}
+
+// given reports whether a policy was named at all.
+func (c *confine) given() bool {
+	return c.file != "" || c.profile != "" || len(c.read)+len(c.exec)+len(c.write)+len(c.deny) > 0 || c.level != "" || c.network != ""
+}
+
+// loadPolicy reads what was named into policy, limits and resolved. An error
+// that is not wrong use is a *configError, or one of package policy.
+func (a *app) loadPolicy(c *confine) error {
+	vars, err := config.ParseVars(a.vars)
+	if err != nil {
+		return &usageError{err.Error()}
+	}
+	if c.file != "" {
+		f, diags := config.LoadPolicy(c.file, config.Options{Vars: vars})
+		if f == nil {
+			return &configError{diags: diags}
+		}
+		c.policy, c.limits = f.Policy, f.Limits
+	}
+	if c.profile != "" {
+		p, ok := policy.Profile(c.profile)
+		if !ok {
+			return &policy.Error{Field: "profile", Value: c.profile, Reason: "there is no such profile", Help: "use one of " + strings.Join(policy.Profiles(), ", "), Where: "--profile"}
+		}
+		c.policy = policy.Merge(p, c.policy)
+	}
+	more, err := c.more()
+	if err != nil {
+		return err
+	}
+	c.policy = policy.Merge(c.policy, more)
+	c.resolved, err = policy.Resolve(&c.policy, c.limits)
+	return err
+}
+
+// more is what flags add to a policy.
+func (c *confine) more() (policy.Policy, error) {
+	p := policy.Policy{Level: policy.Level(c.level), Network: policy.Network(c.network), Source: map[string]string{}}
+	for _, l := range []struct {
+		name string
+		from []string
+		to   *[]string
+	}{{"read", c.read, &p.Read}, {"exec", c.exec, &p.Exec}, {"write", c.write, &p.Write}, {"deny", c.deny, &p.Deny}} {
+		for i, s := range l.from {
+			path, err := absolute(s, l.name == "deny")
+			if err != nil {
+				return p, err
+			}
+			*l.to = append(*l.to, path)
+			p.Source[fmt.Sprintf("%s[%d]", l.name, i)] = "--" + l.name
+		}
+	}
+	if c.level != "" {
+		p.Source["level"] = "--level"
+	}
+	if c.network != "" {
+		p.Source["network"] = "--network"
+	}
+	return p, nil
+}
+
+// enforceable says what a policy comes to here, or why it cannot be enforced.
+func enforceable(p *policy.Policy, l policy.Limits) (*policy.Resolved, error) {
+	r, err := policy.Resolve(p, l)
+	if err != nil {
+		return nil, err
+	}
+	if err := reached(p); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// reached is an error when the weakest level that p accepts is stronger than
+// what this machine gives.
+func reached(p *policy.Policy) error {
+	if p == nil || p.Weakest() == policy.None {
+		return nil
+	}
+	m, want := sandbox.Probe(), p.Weakest()
+	if m.Level.AtLeast(want) {
+		return nil
+	}
+	return &policy.Error{
+		Field: "level", Value: string(want), Where: p.Source["level"],
+		Reason: fmt.Sprintf("this machine enforces level %s only", m.Level) + lacking(m, want),
+		Help:   "hostsup sandbox doctor says what is missing; a weaker level has to be accepted by name",
+	}
+}
+
+// lacking names what a level needs and this machine does not have.
+func lacking(m *sandbox.Machine, level policy.Level) string {
+	var names []string
+	for _, f := range m.Features {
+		for _, l := range f.For {
+			if l == level && !f.Have {
+				names = append(names, f.Name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ": there is no " + strings.Join(names, ", no ")
+}
+
+// Exit codes of sandbox run for what is not the command's own, as shells and
+// programs that run programs have them.
+const (
+	exitConfine  = 125 // the policy is wrong, or cannot be enforced here
+	exitNoRun    = 126 // the command is there and cannot be run
+	exitNotFound = 127 // the command is not there
+)
+
+// confineError prints why a command was not run, and returns the exit code.
+func (a *app) confineError(err error) error {
+	var usage *usageError
+	var conf *configError
+	scr := screen(a.errout)
+	switch {
+	case errors.As(err, &usage):
+		return err
+	case errors.As(err, &conf):
+		_ = config.Print(a.errout, conf.diags, scr.Color, scr.Width) // there is nowhere else to tell
+	case len(policy.Errors(err)) > 0:
+		for _, e := range policy.Errors(err) {
+			fmt.Fprintf(a.errout, "hostsup: sandbox: %s\n", show.Clean(e.Error()))
+		}
+	default:
+		fmt.Fprintf(a.errout, "hostsup: %s\n", show.Clean(err.Error()))
+	}
+	return &told{startCode(err)}
+}
+
+// startCode is the exit code for a command that did not start.
+func startCode(err error) int {
+	var start *sandbox.StartError
+	if errors.As(err, &start) {
+		switch start.Step {
+		case sandbox.StepExec:
+			if errors.Is(err, os.ErrNotExist) {
+				return exitNotFound
+			}
+			return exitNoRun
+		case sandbox.StepInterpreter, sandbox.StepFormat:
+			return exitNoRun
+		}
+		return exitConfine
+	}
+	var find *findError
+	if errors.As(err, &find) {
+		if errors.Is(err, os.ErrNotExist) {
+			return exitNotFound
+		}
+		return exitNoRun
+	}
+	return exitConfine
+}
+
+// findError is a command that cannot be found, or not be run.
+type findError struct{ err error }
+
+func (e *findError) Error() string { return e.err.Error() }
+func (e *findError) Unwrap() error { return e.err }
+
+func (a *app) sandboxProfileVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:   "profile [NAME]",
+		Short: "Print a named profile as a policy file, or the names of all",
+		Args:  args(0, 1, "NAME"),
+		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(given) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var out []cobra.Completion
+			for _, name := range policy.Profiles() {
+				out = append(out, cobra.CompletionWithDesc(name, policy.ProfileDoc(name)))
+			}
+			return out, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, given []string) error {
+			if len(given) == 0 {
+				return screen(a.out).Profiles(a.out)
+			}
+			p, ok := policy.Profile(given[0])
+			if !ok {
+				text := fmt.Sprintf("there is no profile %q", given[0])
+				if near := show.Nearest(given[0], policy.Profiles()); near != "" {
+					text += fmt.Sprintf(": did you mean %q?", near)
+				} else {
+					text += ": there are " + strings.Join(policy.Profiles(), ", ")
+				}
+				return &usageError{text}
+			}
+			fmt.Fprintf(a.out, "# Profile %q: %s.\n", p.Profile, policy.ProfileDoc(p.Profile))
+			p.Profile = "" // it is written out
+			_, err := io.WriteString(a.out, config.FormatPolicy(p, policy.Limits{}))
+			return err
+		},
+	}
+}
+
+func (a *app) sandboxDoctorVerb() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Show what this machine can enforce, and what to do about the rest",
+		Args:  args(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			m := sandbox.Probe()
+			if a.json {
+				a.out.jsonDocument(m)
+				return nil
+			}
+			user := "an ordinary user"
+			if os.Geteuid() == 0 {
+				user = "root"
+			}
+			return screen(a.out).Machine(a.out, m, runtime.GOOS+"/"+runtime.GOARCH, user)
+		},
+	}
+	a.jsonFlag(cmd, "print one JSON document")
+	return cmd
+}
