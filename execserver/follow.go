@@ -1,0 +1,215 @@
+package execserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hostsup/hostsup/execserver/wire"
+)
+
+// receive takes an event that came over l. Only l's reading goroutine calls
+// it; it may wait for a subscriber.
+func (p *Process) receive(l *link, e Event) {
+	p.mu.Lock()
+	if p.ended {
+		p.mu.Unlock()
+		return
+	}
+	if p.token != "" && e.Seq > p.seq.last+1 {
+		// To an observer events come in order: what is missing is gone.
+		p.seq.skipTo(e.Seq)
+	}
+	full := p.seq.over
+	p.ready = p.seq.push(e, p.ready[:0])
+	slow := p.publish(p.ready)
+	clear(p.ready)
+	p.watchGap()
+	overfull := p.seq.over > full
+	p.mu.Unlock()
+	if overfull {
+		p.c.work(func() { p.fill(l) })
+	}
+	if slow != nil {
+		l.stall(slow)
+	}
+}
+
+// skip is told that the events before next will not come.
+func (p *Process) skip(next uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended && next > p.seq.last+1 {
+		p.publish(p.seq.skipTo(next))
+	}
+}
+
+// publish gives events to everybody who wants them and returns a subscriber
+// that is too slow, if there is one. mu is held.
+func (p *Process) publish(events []Event) (slow *Subscription) {
+	for _, e := range events {
+		p.log.add(e)
+		for _, s := range p.subs {
+			s.add(e)
+			if s.overflow == Stall && s.bytes > stallBytes {
+				slow = s
+			}
+		}
+		switch e.Kind {
+		case Exited:
+			p.exit = Exit{Code: e.ExitCode, SandboxDenied: e.SandboxDenied}
+		case Closed, Failed:
+			p.err = e.Err
+			p.end()
+		}
+	}
+	return slow
+}
+
+// end is after the last event. mu is held.
+func (p *Process) end() {
+	p.ended, p.subs = true, nil
+	if p.gap != nil {
+		p.gap.Stop()
+		p.gap = nil
+	}
+	close(p.done)
+	p.c.forget(p)
+	if p.err == nil && p.token == "" {
+		// What it has left behind without our pipes is killed too.
+		p.c.tidy(p.id)
+	}
+}
+
+// tidy has the server kill what a process that is closed has left behind.
+func (c *Client) tidy(id string) {
+	c.mu.Lock()
+	l := c.link
+	c.mu.Unlock()
+	if l != nil {
+		c.terminate(l, id)
+	}
+}
+
+// fail ends it for a reason, unless it has ended.
+func (p *Process) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended {
+		p.publish([]Event{{Kind: Failed, Err: err}})
+	}
+}
+
+// watchGap runs a timer while something is missing. mu is held.
+func (p *Process) watchGap() {
+	switch missing := p.seq.waits(); {
+	case p.ended, missing == (p.gap != nil):
+	case missing:
+		p.gap = time.AfterFunc(gapPatience, func() {
+			p.mu.Lock()
+			mine := p.gap != nil && !p.ended
+			p.gap = nil
+			p.mu.Unlock()
+			if mine {
+				p.c.work(func() { p.fill(nil) })
+			}
+		})
+	default:
+		p.gap.Stop()
+		p.gap = nil
+	}
+}
+
+// fill asks for what is missing, over l or whatever connection there is. When
+// that ends, the recovery of the session does the same.
+func (p *Process) fill(l *link) {
+	if l == nil {
+		p.c.mu.Lock()
+		l = p.c.link
+		p.c.mu.Unlock()
+	}
+	if l != nil {
+		_ = p.refill(p.c.ctx, l) // of an end of the connection others are told
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.watchGap()
+}
+
+// refill reads until nothing is missing. What the server no longer has ends the
+// process. An error is one of the connection.
+func (p *Process) refill(ctx context.Context, l *link) error {
+	select {
+	case p.filling <- struct{}{}:
+		defer func() { <-p.filling }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-p.done:
+		return nil
+	}
+	for stuck := 0; ; {
+		p.mu.Lock()
+		after, ended := p.seq.last, p.ended
+		p.mu.Unlock()
+		if ended {
+			return nil
+		}
+		if p.token != "" {
+			return p.attach(ctx, l, after)
+		}
+		var r wire.ProcessReadResult
+		none := uint64(0)
+		err := l.call(ctx, wire.MethodProcessRead, wire.ProcessReadParams{ProcessID: p.id, AfterSeq: &after, WaitMs: &none}, &r, nil)
+		if err == nil && r.Failure != nil {
+			err = &RequestError{Method: wire.MethodProcessRead, Err: wire.Internal("%s", *r.Failure)}
+		}
+		var refused *RequestError
+		if errors.As(err, &refused) || errors.Is(err, ErrProtocol) {
+			p.fail(fmt.Errorf("process %q: %w", p.id, err))
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		p.mu.Lock()
+		if p.ended {
+			p.mu.Unlock()
+			return nil
+		}
+		ready, v, upTo := p.seq.absorb(snapshotOf(&r))
+		p.publish(ready)
+		p.watchGap()
+		progress, missing := p.seq.last > after, p.seq.waits()
+		p.mu.Unlock()
+		switch {
+		case v == lost:
+			p.c.terminate(l, p.id)
+			p.fail(&LostError{UpTo: upTo})
+			return nil
+		case v == caughtUp:
+			return nil
+		case progress:
+			stuck = 0
+		case stuck+1 < stuckReads:
+			stuck++
+		case missing:
+			p.c.terminate(l, p.id)
+			p.fail(&LostError{UpTo: upTo})
+			return nil
+		default:
+			return nil // what is to come comes by itself
+		}
+	}
+}
+
+func snapshotOf(r *wire.ProcessReadResult) snapshot {
+	s := snapshot{next: r.NextSeq, exited: r.Exited, closed: r.Closed, sandboxDenied: r.SandboxDenied}
+	if r.ExitCode != nil {
+		s.exitCode = int(*r.ExitCode)
+	}
+	for _, c := range r.Chunks {
+		s.chunks = append(s.chunks, Event{Kind: Output, Seq: c.Seq, Stream: c.Stream, Data: c.Chunk})
+	}
+	return s
+}

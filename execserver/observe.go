@@ -1,0 +1,67 @@
+package execserver
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hostsup/hostsup/execserver/wire"
+)
+
+// Processes lists the processes of the session. It needs wire.ExtProcessList.
+func (c *Client) Processes(ctx context.Context) ([]wire.ProcessInfo, error) {
+	l, err := c.need(ctx, wire.ExtProcessList)
+	if err != nil {
+		return nil, err
+	}
+	var r wire.ProcessListResult
+	err = l.call(ctx, wire.MethodProcessList, nil, &r, nil)
+	return r.Processes, err
+}
+
+// Observe follows a process of any session of the server by its attach token
+// (wire.ProcessStartResult.AttachToken), from what is retained after the event
+// with the given number on. It slows the process down for nobody: what was
+// missed shows as a *LaggedError. It needs wire.ExtProcessAttach; Unobserve
+// ends it.
+func (c *Client) Observe(ctx context.Context, token string, after uint64) (*Process, error) {
+	l, err := c.need(ctx, wire.ExtProcessAttach)
+	if err != nil {
+		return nil, err
+	}
+	p := newProcess(c, newID(), after)
+	p.token, p.started.ProcessID = token, p.id
+	if err := c.register(p); err != nil {
+		return nil, err
+	}
+	if err := p.attach(ctx, l, after); err != nil {
+		c.forget(p)
+		p.fail(err)
+		return nil, err
+	}
+	return p, nil
+}
+
+// Unobserve ends an observation; the process goes on.
+func (p *Process) Unobserve(ctx context.Context) error {
+	if p.token == "" {
+		return errors.New("the process is not observed but was started here")
+	}
+	l, err := p.c.need(ctx, wire.ExtProcessAttach)
+	if err != nil {
+		return err
+	}
+	err = l.call(ctx, wire.MethodProcessDetach, wire.ProcessDetachParams{AttachID: p.id}, nil, nil)
+	p.fail(ErrClosed)
+	return err
+}
+
+// attach asks for the events of an observed process after a number. An
+// observation ends with its connection, so this is also how one is resumed.
+func (p *Process) attach(ctx context.Context, l *link, after uint64) error {
+	var r wire.ProcessAttachResult
+	err := l.call(ctx, wire.MethodProcessAttach, wire.ProcessAttachParams{AttachID: p.id, Token: p.token, AfterSeq: &after}, &r, nil)
+	if refused := (*RequestError)(nil); errors.As(err, &refused) {
+		p.fail(err)
+	}
+	return err
+}

@@ -1,0 +1,385 @@
+package execserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hostsup/hostsup/execserver/wire"
+)
+
+// together is how many processes are read at once when a session is resumed.
+const together = 16
+
+// ready returns the connection, and makes one or waits for one when there is
+// none.
+func (c *Client) ready(ctx context.Context) (*link, error) {
+	for {
+		c.mu.Lock()
+		switch {
+		case c.state == Attached:
+			defer c.mu.Unlock()
+			return c.link, nil
+		case c.state == Ended:
+			c.mu.Unlock()
+			return nil, ErrClosed
+		case c.state == Lost && c.opt.Latched:
+			defer c.mu.Unlock()
+			return nil, c.lost
+		}
+		a := c.attempt
+		if a != nil {
+			a.waiters++
+			c.mu.Unlock()
+		} else {
+			a = c.begin() // unlocks
+		}
+
+		select {
+		case <-a.done:
+			if a.err != nil {
+				return nil, a.err
+			}
+		case <-ctx.Done():
+			c.mu.Lock()
+			a.waiters--
+			if a.waiters == 0 && a.cancel != nil {
+				a.cancel(context.Canceled)
+			}
+			c.mu.Unlock()
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// begin starts to connect for one caller. mu is held, and is not afterwards.
+func (c *Client) begin() *attempt {
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	a := &attempt{done: make(chan struct{}), cancel: cancel, waiters: 1}
+	r, resume := c.opt.Retry, c.begun
+	if c.state == Lost || !c.endpoint.lasting() {
+		r.For = -1
+	}
+	c.attempt = a
+	c.wg.Go(func() {
+		defer cancel(nil)
+		l, hello, err := c.first(ctx, resume, r)
+		c.settle(a, l, hello, err)
+	})
+	c.to(Connecting, nil)
+	return a
+}
+
+// first makes the connection of a session that begins here.
+func (c *Client) first(ctx context.Context, resume string, r Retry) (*link, wire.InitializeResult, error) {
+	begun, wait := time.Now(), r.First
+	for n := 1; ; n++ {
+		l, hello, err := c.open(ctx, resume)
+		if err == nil {
+			return l, hello, nil
+		}
+		if r.For < 0 || final(err) || time.Since(begun)+wait > r.For || !pause(ctx, wait) {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			return nil, hello, &ConnectError{Endpoint: c.endpoint.String(), Err: err, Attempts: n}
+		}
+		wait = min(2*wait, r.Max)
+	}
+}
+
+// final says whether another attempt can be of any use.
+func final(err error) bool {
+	var refused *RequestError
+	if errors.As(err, &refused) {
+		return !errors.Is(err, ErrAttached)
+	}
+	return errors.Is(err, ErrUnauthorized)
+}
+
+// pause waits; false when ctx has ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// open makes one connection and shakes hands over it.
+func (c *Client) open(ctx context.Context, resume string) (*link, wire.InitializeResult, error) {
+	var hello wire.InitializeResult
+	dialing, cancel := context.WithTimeoutCause(ctx, c.opt.ConnectTimeout, &TimeoutError{Step: "connect", After: c.opt.ConnectTimeout})
+	defer cancel()
+	t, err := c.endpoint.dial(dialing)
+	if err != nil {
+		if dialing.Err() != nil {
+			err = context.Cause(dialing)
+		}
+		return nil, hello, err
+	}
+	l := newLink(t, c)
+	if !c.work(l.run) {
+		t.hangUp()
+		t.close()
+		return nil, hello, ErrClosed
+	}
+
+	shaking, cancel := context.WithTimeoutCause(ctx, c.opt.InitializeTimeout, &TimeoutError{Step: "initialize", After: c.opt.InitializeTimeout})
+	defer cancel()
+	params := wire.InitializeParams{ClientName: c.opt.Name, Extensions: []string{wire.ExtAll}}
+	if resume != "" {
+		params.ResumeSessionID = &resume
+	}
+	if err = l.call(shaking, wire.MethodInitialize, params, &hello, nil); err == nil {
+		err = l.notify(shaking, wire.NotifyInitialized)
+	}
+	if err == nil && resume != "" && hello.SessionID != "" && hello.SessionID != resume {
+		err = &ProtocolError{Err: fmt.Errorf("asked for session %s, given %s", resume, hello.SessionID)}
+	}
+	if err != nil {
+		l.fail(err)
+		<-l.done
+		return nil, hello, err
+	}
+	return l, hello, nil
+}
+
+// settle ends an attempt.
+func (c *Client) settle(a *attempt, l *link, hello wire.InitializeResult, err error) {
+	c.mu.Lock()
+	if c.state == Ended {
+		c.mu.Unlock()
+		if l != nil {
+			l.fail(ErrClosed)
+		}
+		a.err = ErrClosed
+		close(a.done)
+		return
+	}
+	c.attempt = nil
+	a.err = err
+	if err != nil {
+		s := Idle
+		if c.lost != nil {
+			s = Lost
+		}
+		c.to(s, err)
+		close(a.done)
+		return
+	}
+	c.link, c.hello, c.session.id = l, hello, hello.SessionID
+	c.lost, c.begun = nil, ""
+	c.to(Attached, nil)
+	close(a.done)
+	select {
+	case <-l.done: // it has ended before anybody knew it
+		c.linkEnded(l)
+	default:
+	}
+}
+
+// ended implements handler.
+func (c *Client) ended(l *link) { c.linkEnded(l) }
+
+// linkEnded resumes the session or gives it up.
+func (c *Client) linkEnded(l *link) {
+	c.mu.Lock()
+	if c.link != l || c.state != Attached {
+		c.mu.Unlock()
+		return
+	}
+	c.link = nil
+	gone := l.end
+	if c.session.id == "" || !c.endpoint.lasting() || c.opt.Recover.For < 0 {
+		c.lose(gone, nil) // unlocks
+		return
+	}
+	a := &attempt{done: make(chan struct{})}
+	c.attempt = a
+	c.wg.Go(func() { c.resume(a, gone) })
+	c.to(Recovering, gone)
+}
+
+// lose gives the session up. mu is held, and is not afterwards.
+func (c *Client) lose(gone error, why error) error {
+	e := &DisconnectedError{Resume: why, lost: true}
+	var d *DisconnectedError
+	if errors.As(gone, &d) {
+		e.Reason = d.Reason
+	}
+	c.lost, c.session = e, session{}
+	all := c.takeAll()
+	c.to(Lost, e)
+	for _, p := range all {
+		p.fail(e)
+	}
+	return e
+}
+
+// resume is the goroutine that gets a session back: a connection first, then
+// what happened to each process in the meantime.
+func (c *Client) resume(a *attempt, gone error) {
+	limit := &TimeoutError{Step: "recovery", After: c.opt.Recover.For}
+	ctx, cancel := context.WithTimeoutCause(c.ctx, c.opt.Recover.For, limit)
+	defer cancel()
+	id := c.SessionID()
+	for {
+		l, hello, err := c.open(ctx, id)
+		if err == nil {
+			if hello.SessionID == "" {
+				hello.SessionID = id
+			}
+			if c.catchUp(ctx, l) {
+				c.settle(a, l, hello, nil)
+				return
+			}
+			err = l.end
+		}
+		last := err
+		if final(err) || !pause(ctx, c.opt.Recover.Every) {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+				if err == error(limit) { //nolint:errorlint // this very one
+					err = &TimeoutError{Step: limit.Step, After: limit.After, Err: last}
+				}
+			}
+			c.mu.Lock()
+			if c.state == Ended {
+				c.mu.Unlock()
+				a.err = ErrClosed
+			} else {
+				c.attempt = nil
+				a.err = c.lose(gone, err)
+			}
+			close(a.done)
+			return
+		}
+	}
+}
+
+// catchUp reads what every process has said while there was no connection. It
+// is false when this one has ended too.
+func (c *Client) catchUp(ctx context.Context, l *link) bool {
+	c.mu.Lock()
+	doubtful := c.session.doubtful
+	c.session.doubtful = nil
+	c.mu.Unlock()
+	var wg sync.WaitGroup
+	turn := make(chan struct{}, together)
+	for _, id := range doubtful {
+		// Before anybody can start another one by that name.
+		_ = l.call(ctx, wire.MethodProcessTerminate, wire.ProcessTerminateParams{ProcessID: id}, nil, nil)
+	}
+	for _, p := range c.all() {
+		turn <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-turn }()
+			p.refill(ctx, l)
+		})
+	}
+	wg.Wait()
+	select {
+	case <-l.closing:
+		<-l.done
+		return false
+	default:
+	}
+	if ctx.Err() != nil {
+		l.fail(context.Cause(ctx))
+		<-l.done
+		return false
+	}
+	return true
+}
+
+// terminate kills a process and does not wait for the answer. It never blocks.
+func (c *Client) terminate(l *link, id string) {
+	c.work(func() {
+		ctx, cancel := context.WithTimeout(c.ctx, c.opt.InitializeTimeout)
+		defer cancel()
+		// Whatever comes of it: the session's end kills it too.
+		_ = l.call(ctx, wire.MethodProcessTerminate, wire.ProcessTerminateParams{ProcessID: id}, nil, nil)
+	})
+}
+
+// doubt is told of a process of which it is not known whether it was started.
+func (c *Client) doubt(id string) {
+	c.mu.Lock()
+	l := c.link
+	if c.state == Recovering {
+		c.session.doubtful = append(c.session.doubtful, id)
+	}
+	c.mu.Unlock()
+	if l != nil {
+		c.terminate(l, id)
+	}
+}
+
+// output implements handler.
+func (c *Client) output(l *link, o output) error {
+	if p := c.route(o.process); p != nil {
+		p.receive(l, o.event)
+	}
+	return nil
+}
+
+// notification implements handler.
+func (c *Client) notification(l *link, m *wire.Message) error {
+	var err error
+	switch m.Method {
+	case wire.NotifyProcessOutput:
+		var n wire.ProcessOutput
+		if err = json.Unmarshal(m.Params, &n); err == nil {
+			return c.output(l, output{[]byte(n.ProcessID), Event{Kind: Output, Seq: n.Seq, Stream: n.Stream, Data: n.Chunk}})
+		}
+	case wire.NotifyProcessExited:
+		var n wire.ProcessExited
+		if err = json.Unmarshal(m.Params, &n); err == nil {
+			denied := n.SandboxDenied != nil && *n.SandboxDenied
+			return c.output(l, output{[]byte(n.ProcessID), Event{Kind: Exited, Seq: n.Seq, ExitCode: int(n.ExitCode), SandboxDenied: denied}})
+		}
+	case wire.NotifyProcessClosed:
+		var n wire.ProcessClosed
+		if err = json.Unmarshal(m.Params, &n); err == nil {
+			return c.output(l, output{[]byte(n.ProcessID), Event{Kind: Closed, Seq: n.Seq}})
+		}
+	case wire.NotifyProcessOutLost:
+		var n wire.OutputLost
+		if err = json.Unmarshal(m.Params, &n); err == nil {
+			if p := c.route([]byte(n.ProcessID)); p != nil {
+				p.skip(n.NextSeq)
+			}
+		}
+	case wire.NotifyHTTPBodyDelta:
+		var n wire.HTTPBodyDelta
+		if err = json.Unmarshal(m.Params, &n); err == nil {
+			l.bodyDelta(n)
+		}
+	case wire.NotifyFSAppeared:
+		var n wire.FSMissingChanged
+		if err = json.Unmarshal(m.Params, &n); err == nil {
+			l.watchFired(n.WatchID)
+		}
+	default: // a newer server's
+	}
+	if err != nil {
+		return malformed(m.Params, "%s: %w", m.Method, err)
+	}
+	return nil
+}
+
+// request implements handler: this client reviews nobody's traffic, and what
+// it is asked about is denied.
+func (c *Client) request(method string, _ []byte) (any, *wire.Error) {
+	if method == "network/policyRequest" {
+		return json.RawMessage(`{"decision":{"type":"deny","reason":"not reviewed"}}`), nil
+	}
+	return nil, &wire.Error{Code: wire.CodeMethodNotFound, Message: "no method " + method}
+}

@@ -1,0 +1,147 @@
+package execserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// WebSocket is a server that listens at ws:// or wss://.
+type WebSocket struct {
+	URL string
+	// Token is sent as "Authorization: Bearer" when it is not "".
+	Token string
+	// Header is sent with the upgrade. An Origin makes servers refuse it.
+	Header http.Header
+	// Client makes the upgrade; nil for one without proxies that notices a
+	// peer that is gone within half a minute.
+	Client *http.Client
+}
+
+// String is the URL without what may be secret in it.
+func (w WebSocket) String() string {
+	u, err := url.Parse(w.URL)
+	if err != nil {
+		return "websocket"
+	}
+	u.RawQuery = ""
+	return u.Redacted()
+}
+
+func (w WebSocket) lasting() bool { return true }
+
+// A peer that is gone without a word is noticed by TCP itself.
+var direct = &http.Client{
+	Transport: &http.Transport{
+		DialContext: (&net.Dialer{
+			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4},
+		}).DialContext,
+		ForceAttemptHTTP2: false,
+		DisableKeepAlives: true, // what is not upgraded is closed
+		WriteBufferSize:   4 << 10,
+		ReadBufferSize:    64 << 10,
+	},
+}
+
+func (w WebSocket) dial(ctx context.Context) (transport, error) {
+	header := w.Header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	if w.Token != "" {
+		header.Set("Authorization", "Bearer "+w.Token)
+	}
+	client := w.Client
+	if client == nil {
+		client = direct
+	}
+	conn, resp, err := websocket.Dial(ctx, w.URL, &websocket.DialOptions{HTTPClient: client, HTTPHeader: header})
+	if err != nil {
+		if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {
+			refused := &RefusedError{Status: resp.StatusCode}
+			if resp.Body != nil {
+				text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // as much as there is
+				refused.Text = strings.TrimSpace(string(text))
+			}
+			return nil, refused
+		}
+		return nil, err
+	}
+	conn.SetReadLimit(maxMessage)
+	return &frames{conn: conn}, nil
+}
+
+// frames is one message a frame of a WebSocket.
+type frames struct {
+	conn *websocket.Conn
+	buf  []byte
+	once sync.Once
+	said string // why the server closed it
+}
+
+// Contexts are not used for single reads and writes: the library would end the
+// connection with them, and each costs. Closing ends both.
+
+func (f *frames) read() ([]byte, error) {
+	_, r, err := f.conn.Reader(context.Background())
+	if err != nil {
+		return nil, f.note(err)
+	}
+	if cap(f.buf) > keepBuffer || f.buf == nil {
+		f.buf = make([]byte, 0, 16<<10)
+	}
+	b := f.buf[:0]
+	for {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err == io.EOF { //nolint:errorlint // the end of a message is exactly this
+			f.buf = b
+			return b, nil
+		}
+		if err != nil {
+			return nil, f.note(err)
+		}
+	}
+}
+
+// note keeps the reason of a Close frame.
+func (f *frames) note(err error) error {
+	var closed websocket.CloseError
+	if errors.As(err, &closed) {
+		f.said = closed.Reason
+		if f.said == "" && closed.Code != websocket.StatusNormalClosure {
+			f.said = closed.Code.String()
+		}
+		return io.EOF
+	}
+	if errors.Is(err, websocket.ErrMessageTooBig) {
+		return errTooLarge
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
+		return io.EOF
+	}
+	return fmt.Errorf("websocket: %w", err)
+}
+
+func (f *frames) write(msg []byte, _ bool) error {
+	return f.conn.Write(context.Background(), websocket.MessageText, msg)
+}
+
+// hangUp says nothing to the peer: one that is gone is not waited for.
+func (f *frames) hangUp() { f.once.Do(func() { f.conn.CloseNow() }) }
+
+func (f *frames) close() {}
+
+func (f *frames) cause(error) string { return f.said }
