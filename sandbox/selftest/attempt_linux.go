@@ -34,8 +34,9 @@ type attempt struct {
 	// supervisor of its own.
 	play func(ctx context.Context, s *stage, b *box) (finding, error)
 
-	// gaps names what a level does not promise, and why.
-	gaps map[policy.Level]string
+	// named: when it gets out and the sandbox has said before, in
+	// Confinement.Missing, that it lacks one of these, that is a gap.
+	named []string
 	// refused are the levels at which the policy of this attempt cannot be
 	// enforced, so that its start has to fail.
 	refused []policy.Level

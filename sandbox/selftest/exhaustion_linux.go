@@ -50,7 +50,7 @@ func exhaustion() []*attempt {
 		watch: func(s *stage, r *run1) { s.vars["n"] = entries(r.p.pid, "fd") },
 		judge: func(s *stage, r *run1) finding { return counted(s, r, filesLimit, "open files") },
 	}, &attempt{
-		class: Exhaustion, name: "processes", about: "start more processes than allowed", change: limited, alone: true,
+		class: Exhaustion, name: "processes", about: "start more processes than allowed", change: limited, named: []string{"tasks limit"}, alone: true,
 		do: func(in *inside) error {
 			var err error
 			for range 2 * tasksLimit {
@@ -73,7 +73,7 @@ func exhaustion() []*attempt {
 		watch: func(s *stage, r *run1) { s.vars["n"] = len(r.p.pids()) },
 		judge: func(s *stage, r *run1) finding { return counted(s, r, tasksLimit, "processes") },
 	}, &attempt{
-		class: Exhaustion, name: "threads", about: "start more threads than allowed", change: limited, alone: true,
+		class: Exhaustion, name: "threads", about: "start more threads than allowed", change: limited, named: []string{"tasks limit"}, alone: true,
 		do: func(in *inside) error {
 			started := make(chan struct{})
 			for range 2 * tasksLimit {
@@ -91,8 +91,7 @@ func exhaustion() []*attempt {
 		judge: func(s *stage, r *run1) finding { return counted(s, r, tasksLimit, "threads") },
 	}, &attempt{
 		class: Exhaustion, name: "processor", about: "use more of the processors than allowed", alone: true,
-		change:  func(_ *stage, _ *policy.Policy, l *policy.Limits) { l.CPU = cpuLimit },
-		refused: []policy.Level{policy.NoCgroup, policy.Landlock},
+		change: func(_ *stage, _ *policy.Policy, l *policy.Limits) { l.CPU = cpuLimit }, named: []string{"cpu limit"},
 		do: func(in *inside) error {
 			var kids []*exec.Cmd
 			for range 2 {
@@ -190,6 +189,9 @@ func pour(w io.Writer, n int, told func(mib int)) error {
 	return nil
 }
 
+// memoryNamed: a limit that is sampled comes late.
+var memoryNamed = []string{"memory limit"}
+
 // memories are attempts to use more memory than allowed.
 func memories() []*attempt {
 	// stays watches whether a tree that uses too much lives on with it.
@@ -218,7 +220,7 @@ func memories() []*attempt {
 	}
 	list := []*attempt{
 		{
-			class: Exhaustion, name: "memory", about: "use more memory than allowed in one process", change: limited, alone: true,
+			class: Exhaustion, name: "memory", about: "use more memory than allowed in one process", change: limited, named: memoryNamed, alone: true,
 			do: func(in *inside) error {
 				b := fill(2 * memoryLimit)
 				in.pause()
@@ -228,7 +230,7 @@ func memories() []*attempt {
 			watch: stays, judge: tooMuch,
 		},
 		{
-			class: Exhaustion, name: "memory-shared-out", about: "use more memory than allowed, some in each of many processes", change: limited, alone: true,
+			class: Exhaustion, name: "memory-shared-out", about: "use more memory than allowed, some in each of many processes", change: limited, named: memoryNamed, alone: true,
 			do: func(in *inside) error {
 				const each = 48
 				for n := 0; n < 2*memoryLimit>>20; n += each {
@@ -248,7 +250,7 @@ func memories() []*attempt {
 	// process's own.
 	filled := func(name, about string, fill func(in *inside, told func(mib int)) error) {
 		list = append(list, &attempt{
-			class: Exhaustion, name: name, about: about, change: limited, alone: true,
+			class: Exhaustion, name: name, about: about, change: limited, alone: true, named: memoryNamed,
 			do: func(in *inside) error {
 				return fill(in, func(mib int) { in.say("%d MiB", mib) })
 			},
@@ -316,11 +318,10 @@ func memories() []*attempt {
 // folders are attempts to put more into a bounded folder than fits.
 func folders() []*attempt {
 	const sizeMiB, inodes = 32, 1000 // as basePolicy has them
-	unbounded := map[policy.Level]string{policy.Landlock: "without mounts a folder has no bound of its own"}
 	var list []*attempt
 	for _, f := range []struct{ name, folder string }{{"tmp", "tmp"}, {"work", "work"}} {
 		list = append(list, &attempt{
-			class: Exhaustion, name: f.name + "-bytes", about: "fill " + f.name + " beyond its size", gaps: unbounded, alone: true,
+			class: Exhaustion, name: f.name + "-bytes", about: "fill " + f.name + " beyond its size", named: []string{"bounds what is written"}, alone: true,
 			do: func(in *inside) error {
 				out, err := os.Create(in.get(f.folder) + "/fill")
 				if err != nil {
@@ -338,7 +339,7 @@ func folders() []*attempt {
 				return held("%s", r.how())
 			},
 		}, &attempt{
-			class: Exhaustion, name: f.name + "-inodes", about: "make more files in " + f.name + " than fit", gaps: unbounded, alone: true,
+			class: Exhaustion, name: f.name + "-inodes", about: "make more files in " + f.name + " than fit", named: []string{"bounds what is written"}, alone: true,
 			do: func(in *inside) error {
 				for i := range 2 * inodes {
 					if err := os.WriteFile(in.get(f.folder)+"/f"+strconv.Itoa(i), nil, 0o600); err != nil {

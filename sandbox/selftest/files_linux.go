@@ -10,14 +10,10 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// metadata is what Landlock does not cover.
-func metadata(what string) map[policy.Level]string {
-	return map[policy.Level]string{policy.Landlock: what + " is not covered by Landlock"}
-}
+// metadata is what Landlock does not cover, as the sandbox names it.
+var metadata = []string{"metadata of all files"}
 
 // reads makes an attempt that shows the secret when it works.
 func reads(name, about string, prepare func(*stage) error, do func(in *inside) error) *attempt {
@@ -125,12 +121,12 @@ func fileReads() []*attempt {
 			},
 			watch: func(s *stage, _ *run1) { _ = s.file("outside/"+s.secret, "") },
 			judge: unseen,
-			gaps:  metadata("watching a folder"),
+			named: metadata,
 		},
 	}
 	// What can be learnt without opening anything.
 	look := func(name, about string, prepare func(*stage) error, do func(in *inside) error) {
-		list = append(list, &attempt{class: Files, name: name, about: about, prepare: prepare, do: do, judge: unseen, gaps: metadata(name)})
+		list = append(list, &attempt{class: Files, name: name, about: about, prepare: prepare, do: do, judge: unseen, named: metadata})
 	}
 	look("stat", "learn size and times of a file beside the granted ones", func(s *stage) error {
 		s.secret = "8192000123"
@@ -167,7 +163,7 @@ func fileReads() []*attempt {
 		do: func(in *inside) error {
 			return unix.Access(in.get("secret"), unix.F_OK)
 		},
-		gaps: metadata("asking for access"),
+		named: metadata,
 	})
 	return list
 }
@@ -287,7 +283,7 @@ func fileWrites() []*attempt {
 	// What changes a file without writing to it.
 	meta := func(name, about, file string, do func(in *inside, path string) error) {
 		at := changed(name, about, inode(file), func(in *inside) error { return do(in, in.get("dir")+"/"+file) })
-		at.gaps = metadata(strings.TrimSuffix(name, "-granted-read"))
+		at.named = metadata
 		list = append(list, at)
 	}
 	meta("chmod", "change the mode of a file outside", "outside/secret",

@@ -10,8 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-
-	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // Environments are told as digests, so that nobody's secrets go through a pipe
@@ -56,9 +54,6 @@ func knowsEnvironment(_ *stage, r *run1) finding {
 
 // leaks are attempts to learn about the supervisor and its machine.
 func leaks() []*attempt {
-	noNamespaces := func(what string) map[policy.Level]string {
-		return map[policy.Level]string{policy.Landlock: what + " takes a namespace to hide"}
-	}
 	return []*attempt{
 		{
 			class: Leaks, name: "variables", about: "find the supervisor's environment in its own",
@@ -78,7 +73,7 @@ func leaks() []*attempt {
 				}
 				return held("%s", r.how())
 			},
-			gaps: noNamespaces("the machine's name"),
+			named: []string{"machine's name"},
 		},
 		{
 			class: Leaks, name: "interfaces", about: "learn the machine's network devices",

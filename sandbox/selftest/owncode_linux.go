@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -121,6 +122,9 @@ func mapsNew(in *inside, path string, flags int) error {
 	return mapsFile(in, f, flags)
 }
 
+// mapped is how the sandbox names that files it lets be written can be mapped.
+var mapped = []string{"mapped as code"}
+
 // ownCode are attempts to run what the process has made itself.
 func ownCode() []*attempt {
 	var list []*attempt
@@ -130,11 +134,15 @@ func ownCode() []*attempt {
 	}
 	// machine adds one that needs code for this processor.
 	machine := func(name, about string, do func(in *inside) error) {
-		add(name, about, do).prepare = func(s *stage) error {
+		at := add(name, about, do)
+		at.prepare = func(s *stage) error {
 			if machineCode == nil {
 				return missing("machine code for " + runtime.GOARCH)
 			}
 			return token(s)
+		}
+		if strings.HasPrefix(name, "map-own-file") {
+			at.named = mapped
 		}
 	}
 	add("file", "start a program that was written to the granted folder",
@@ -177,7 +185,7 @@ func ownCode() []*attempt {
 		}
 		return token(s)
 	}
-	add("loader", "start an own program through the dynamic loader, which may be run", func(in *inside) error {
+	loader := add("loader", "start an own program through the dynamic loader, which may be run", func(in *inside) error {
 		path := in.get("write") + "/echo"
 		if err := copyFile(path, in.get("echo"), 0o755); err != nil {
 			return err
@@ -185,7 +193,9 @@ func ownCode() []*attempt {
 		cmd := exec.Command(in.get("loader"), path, in.get("token"))
 		cmd.Stdout = os.Stdout
 		return cmd.Run()
-	}).prepare = func(s *stage) error {
+	})
+	loader.named = mapped
+	loader.prepare = func(s *stage) error {
 		for _, pattern := range []string{"/lib64/ld-linux-*.so.*", "/lib/ld-linux-*.so.*", "/lib/ld-musl-*"} {
 			if found, _ := filepath.Glob(pattern); len(found) > 0 {
 				s.set("loader", found[0])

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/internal/sys"
-	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // tryFor bounds one attempt; it is there for those that hang in a sandbox.
@@ -201,9 +200,9 @@ func (r *run1) take(n note, look func()) {
 }
 
 // verdict weighs what was seen in the box against the control.
-func verdict(at *attempt, level policy.Level, control, confined finding) Cell {
+func verdict(at *attempt, missing []string, control, confined finding) Cell {
 	c := Cell{Evidence: confined.evidence, Control: control.evidence}
-	gap, known := at.gaps[level]
+	gap, known := at.gap(missing)
 	switch {
 	case confined.broken:
 		c.Verdict = Broken
@@ -219,6 +218,18 @@ func verdict(at *attempt, level policy.Level, control, confined finding) Cell {
 		c.Verdict = Held
 	}
 	return c
+}
+
+// gap is the line in which the sandbox has named what the attempt needs.
+func (at *attempt) gap(missing []string) (string, bool) {
+	for _, line := range missing {
+		for _, key := range at.named {
+			if strings.Contains(line, key) {
+				return line, true
+			}
+		}
+	}
+	return "", false
 }
 
 // cell runs an attempt in a box and weighs it against its control.
@@ -238,7 +249,11 @@ func (su *suite) cell(ctx context.Context, at *attempt, b *box, control controll
 	case gone != "":
 		return Cell{Verdict: NotTried, Evidence: gone}, nil
 	}
-	return verdict(at, b.level, control.finding, f), nil
+	var missing []string
+	if m := b.missing.Load(); m != nil {
+		missing = *m
+	}
+	return verdict(at, missing, control.finding, f), nil
 }
 
 // controlled is what came of an attempt without a sandbox.

@@ -10,7 +10,7 @@ import (
 // TestRun is for looking closely at single attempts; all of them run in the
 // integration tests.
 func TestRun(t *testing.T) {
-	rep, err := Run(t.Context(), Options{Dir: "/tmp", Only: only()})
+	rep, err := Run(t.Context(), Options{Dir: "/tmp", Only: only(), UID: 54321})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,4 +23,3 @@ func TestRun(t *testing.T) {
 		}
 	}
 }
-

@@ -35,6 +35,7 @@ type suite struct {
 	program  string // a copy of this program in tools
 	leak     string // the value of leakVar
 	parallel int
+	state    string // of this process, before any start
 }
 
 // running keeps Run from being called twice at once: the environment is one.
@@ -73,7 +74,7 @@ func newSuite(opt Options, tools string) (*suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	su := &suite{dir: dir, tools: tools, leak: "leak-" + random(), parallel: opt.Parallel}
+	su := &suite{dir: dir, tools: tools, leak: "leak-" + random(), parallel: opt.Parallel, state: ownState()}
 	if su.parallel <= 0 {
 		su.parallel = min(runtime.GOMAXPROCS(0), 4)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -53,7 +54,9 @@ func work() []*attempt {
 	}).judge = func(s *stage, r *run1) finding {
 		var st syscall.Stat_t
 		err := syscall.Stat(s.path("write/new"), &st)
-		if err == nil && s.read("write/new") == s.secret && int(st.Uid) == os.Getuid() {
+		// Whose it is takes mapped mounts.
+		mine := int(st.Uid) == os.Getuid() || s.level == policy.Landlock
+		if err == nil && s.read("write/new") == s.secret && mine {
 			return escaped("it is there")
 		}
 		return held("content %q, owner %d, %v; %s", s.read("write/new"), st.Uid, err, r.how())
@@ -106,7 +109,24 @@ func work() []*attempt {
 	must("proc", "read about itself in /proc", func(*inside) error {
 		_, err := os.ReadFile("/proc/self/status")
 		return err
+	}).prepare = withMounts("a /proc of its own", token)
+	at = must("deny-leaves-nothing", "leave nothing on the disk of what stood in for a denied file that does not exist", func(in *inside) error {
+		return put(in.get("write")+"/other", "x", os.O_CREATE)
 	})
+	at.prepare = withMounts("a denied file", token)
+	at.change = func(s *stage, p *policy.Policy, _ *policy.Limits) { p.Deny = []string{s.path("write/none/.env")} }
+	at.judge = func(s *stage, r *run1) finding {
+		if s.read("write/other") == "x" && poll(2*time.Second, func() bool { _, err := os.Lstat(s.path("write/none")); return err != nil }) {
+			return escaped("nothing is left")
+		}
+		return held("something is there; %s", r.how())
+	}
+	must("supervisor-unchanged", "start without a change to the process that starts it", func(*inside) error { return nil }).judge = func(s *stage, _ *run1) finding {
+		if now := ownState(); now != s.suite.state {
+			return held("it was %s and is %s", s.suite.state, now)
+		}
+		return escaped("%s", s.suite.state)
+	}
 	must("children", "start, signal and reap children", func(in *inside) error {
 		kid := in.child("wait", "10000")
 		kid.Stdin, _, _ = os.Pipe()
@@ -201,4 +221,34 @@ func work() []*attempt {
 		return err
 	}).change = limited
 	return list
+}
+
+// ownState is what a start must not change of this process.
+func ownState() string {
+	var b strings.Builder
+	for _, o := range []struct {
+		name   string
+		option int
+	}{{"mdwe", unix.PR_GET_MDWE}, {"dumpable", unix.PR_GET_DUMPABLE}, {"keepcaps", unix.PR_GET_KEEPCAPS}, {"subreaper", unix.PR_GET_CHILD_SUBREAPER}} {
+		var n int
+		var err error
+		if o.option == unix.PR_GET_CHILD_SUBREAPER {
+			var set int32
+			err = unix.Prctl(o.option, uintptr(unsafe.Pointer(&set)), 0, 0, 0)
+			n = int(set)
+		} else {
+			n, err = unix.PrctlRetInt(o.option, 0, 0, 0, 0)
+		}
+		fmt.Fprintf(&b, "%s %d %v, ", o.name, n, err)
+	}
+	for _, field := range []string{"Uid", "Groups", "NoNewPrivs", "Seccomp", "CapEff", "CapAmb", "CapBnd", "Umask"} {
+		fmt.Fprintf(&b, "%s %s, ", field, status(os.Getpid(), field))
+	}
+	for _, l := range []int{unix.RLIMIT_NPROC, unix.RLIMIT_FSIZE, unix.RLIMIT_AS, unix.RLIMIT_CORE} {
+		var r unix.Rlimit
+		_ = unix.Getrlimit(l, &r)
+		fmt.Fprintf(&b, "limit %d %d:%d, ", l, r.Cur, r.Max)
+	}
+	dir, _ := os.Getwd()
+	return b.String() + dir
 }
