@@ -13,6 +13,7 @@ import (
 
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox/denial"
+	"github.com/hostsup/hostsup/sandbox/netproxy"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
@@ -242,6 +243,15 @@ func (o *outside) bad(d *denial.Denial) bool {
 			return false // an abstract one, which only the namespace's own processes have
 		}
 		return o.r.Policy.Network == policy.NetworkNone && !loopback(d.Path)
+	case denial.Resolve:
+		switch o.r.Policy.Network {
+		case policy.NetworkHost:
+			return false
+		case policy.NetworkAllow:
+			rules, err := netproxy.Parse(o.r.Policy.Allow)
+			return err == nil && !rules.Knows(d.Path)
+		}
+		return true
 	case denial.Bind:
 		return false
 	}

@@ -4,12 +4,15 @@ package sandbox
 
 import (
 	"context"
+	"net"
 	"net/netip"
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/hostsup/hostsup/sandbox/denial"
+	"github.com/hostsup/hostsup/sandbox/netproxy"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
@@ -33,7 +36,7 @@ func explainRun(ctx context.Context, l *Launcher, cmd Command) (needed policy.Po
 		<-c.Done()
 	}
 	if s != nil {
-		denials = s.list()
+		denials = byName(ctx, net.DefaultResolver, s.list())
 		return denial.Suggest(denials), denials, c.Exit(), err
 	}
 	denials = c.Denials()
@@ -82,7 +85,7 @@ func (s *survey) list() []denial.Denial { return s.log.List() }
 // what fails in any case.
 func (s *survey) needs(d denial.Denial) []denial.Denial {
 	switch d.Kind {
-	case denial.Syscall:
+	case denial.Syscall, denial.Resolve:
 		return []denial.Denial{d}
 	case denial.Bind:
 		if a, err := netip.ParseAddrPort(d.Path); err == nil {
@@ -151,4 +154,45 @@ func (s *survey) connects(d denial.Denial) []denial.Denial {
 		return nil
 	}
 	return []denial.Denial{d}
+}
+
+// resolveWait is how long the names that a command has asked for may take to
+// be found again.
+const resolveWait = 5 * time.Second
+
+// byName has connections allowed by the name that the command has asked for,
+// where that name has the address still: addresses change, names do not. Names
+// themselves ask for nothing more then.
+func byName(ctx context.Context, r netproxy.Resolver, list []denial.Denial) []denial.Denial {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveWait)
+	defer cancel()
+	names := map[netip.Addr]string{}
+	for i := range list {
+		d := &list[i]
+		if d.Kind != denial.Resolve {
+			continue
+		}
+		d.Field, d.Grant, d.Suggest = "", "", ""
+		addrs, err := r.LookupNetIP(ctx, "ip", d.Path+".")
+		if err != nil {
+			continue
+		}
+		for _, a := range addrs {
+			if a = a.Unmap(); names[a] == "" {
+				names[a] = d.Path
+			}
+		}
+	}
+	for i := range list {
+		d := &list[i]
+		a, err := netip.ParseAddrPort(d.Path)
+		if d.Kind != denial.Connect || err != nil {
+			continue
+		}
+		if name := names[a.Addr().Unmap()]; name != "" {
+			d.Grant = netproxy.HostPort(name, a.Port())
+			d.Suggest = "allow = [" + denial.Quote(d.Grant) + "]"
+		}
+	}
+	return list
 }

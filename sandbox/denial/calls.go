@@ -102,7 +102,10 @@ var watched = []struct {
 
 	{"connect", always, func(f *frame) []Denial { return f.socket(Connect, f.args[1], f.args[2]) }},
 	{"bind", always, func(f *frame) []Denial { return f.socket(Bind, f.args[1], f.args[2]) }},
-	{"sendto", condition{5, ^uint32(0), 0, true}, func(f *frame) []Denial { return f.socket(Connect, f.args[4], f.args[5]) }},
+	{"sendto", always, func(f *frame) []Denial {
+		return append(f.asks(f.args[1], f.args[2]), f.socket(Connect, f.args[4], f.args[5])...)
+	}},
+	{"sendmmsg", always, (*frame).sendmmsg},
 }
 
 // condition is which calls of a number are watched: those whose argument and
@@ -273,6 +276,47 @@ func (f *frame) socket(kind Kind, addr, length uint64) []Denial {
 		d.Field, d.Suggest = "allow", line("allow", s)
 	}
 	return []Denial{d}
+}
+
+// asks sees whether what is sent asks a name server for a name.
+func (f *frame) asks(addr, length uint64) []Denial {
+	if length > maxQuery {
+		return nil
+	}
+	b := make([]byte, length)
+	if f.memory(addr, b) < len(b) {
+		return nil
+	}
+	name, ok := question(b)
+	if !ok {
+		return nil
+	}
+	// Which port is wanted there is not known yet.
+	return []Denial{{Kind: Resolve, Path: name, Field: "allow", Grant: name + ":*", Suggest: line("allow", name+":*")}}
+}
+
+// sendmmsg looks at the first parts of the first messages, which is how the C
+// library asks for both kinds of address at once.
+func (f *frame) sendmmsg() []Denial {
+	const headers, headerSize = 4, 64
+	var list []Denial
+	for i := range min(uint64(uint32(f.args[2])), headers) {
+		var h [headerSize]byte
+		if f.memory(f.args[1]+i*headerSize, h[:]) < len(h) {
+			break
+		}
+		var part [16]byte
+		if f.memory(binary.LittleEndian.Uint64(h[16:]), part[:]) < len(part) {
+			break
+		}
+		for _, d := range f.asks(binary.LittleEndian.Uint64(part[:]), binary.LittleEndian.Uint64(part[8:])) {
+			if len(list) == 0 || list[0].Path != d.Path {
+				list = append(list, d)
+			}
+		}
+		list = append(list, f.socket(Connect, binary.LittleEndian.Uint64(h[:]), uint64(binary.LittleEndian.Uint32(h[8:])))...)
+	}
+	return list
 }
 
 // sockaddr writes an address as "1.2.3.4:80", "[::1]:80", "unix /path" or

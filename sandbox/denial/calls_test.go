@@ -39,6 +39,50 @@ func seen(list []Denial) string {
 	return strings.Join(out, ", ")
 }
 
+// aQuery asks for the addresses of db.example.
+const aQuery = "\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x02DB\x07example\x00\x00\x01\x00\x01"
+
+// mmsg is what sendmmsg takes, at base: two messages of one part each.
+func mmsg(base uint64) string {
+	const header, part = 64, 16
+	b := make([]byte, 2*header+2*part)
+	for i := range uint64(2) {
+		binary.LittleEndian.PutUint64(b[i*header+16:], base+2*header+i*part)
+		binary.LittleEndian.PutUint64(b[i*header+24:], 1)
+		binary.LittleEndian.PutUint64(b[2*header+i*part:], base+uint64(len(b)))
+		binary.LittleEndian.PutUint64(b[2*header+i*part+8:], uint64(len(aQuery)))
+	}
+	return string(b) + aQuery
+}
+
+func TestQuestion(t *testing.T) {
+	edns := "\x12\x34\x01\x20\x00\x01\x00\x00\x00\x00\x00\x01\x01a\x01b\x00\x00\x1c\x00\x01\x00\x00\x29\x05\xc0\x00\x00\x00\x00\x00\x00"
+	if name, ok := question([]byte(edns)); !ok || name != "a.b" {
+		t.Error(name, ok)
+	}
+	for _, bad := range []string{
+		"", aQuery[:12], aQuery[:20],
+		"\x12\x34\x81\x80" + aQuery[4:],                                    // an answer
+		strings.Replace(aQuery, "example", "exam le", 1),                   // no name
+		strings.Replace(aQuery, "\x02DB", "\xc0\x0cB", 1),                  // a pointer
+		strings.Replace(aQuery, "\x00\x01\x00\x01", "\x00\x0f\x00\x01", 1), // mail
+		aQuery[:12] + "\x00\x00\x01\x00\x01\x00",
+	} {
+		if name, ok := question([]byte(bad)); ok {
+			t.Errorf("%q: %s", bad, name)
+		}
+	}
+}
+
+func FuzzQuestion(f *testing.F) {
+	f.Add([]byte(aQuery))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if name, ok := question(b); ok && (name == "" || len(name) > 253 || strings.ToLower(name) != name) {
+			t.Fatalf("%q", name)
+		}
+	})
+}
+
 func TestWatchedCalls(t *testing.T) {
 	const base = 4090 // the string goes over the end of a page
 	cwd := ^uint64(99)
@@ -97,6 +141,15 @@ func TestWatchedCalls(t *testing.T) {
 		{"connect", "\x01\x00", []uint64{3, base, 2}, ""},
 		{"connect", "\x10\x00\x00\x00\x00\x00\x00\x00", []uint64{3, base, 8}, ""}, // netlink
 		{"connect", "", []uint64{3, base, minus1}, ""},
+		{"sendto", aQuery, []uint64{3, base, uint64(len(aQuery)), 0, 0, 0}, "resolve db.example by db.example:*"},
+		{"sendto", aQuery, []uint64{3, base, uint64(len(aQuery)) + 1, 0, 0, 0}, ""},
+		{"sendto", aQuery, []uint64{3, base, uint64(len(aQuery)) - 1, 0, 0, 0}, ""},
+		{"sendto", aQuery + "x", []uint64{3, base, uint64(len(aQuery)) + 1, 0, 0, 0}, ""},
+		{"sendto", "GET / HTTP/1.1\r\n\r\n........", []uint64{3, base, 18, 0, 0, 0}, ""},
+		{"sendto", "", []uint64{3, base, 1 << 40, 0, 0, 0}, ""},
+		{"sendto", "\x02\x00\x00\x35\x08\x08\x08\x08........", []uint64{3, base, 0, 0, base, 16}, "connect 8.8.8.8:53"},
+		{"sendmmsg", mmsg(base), []uint64{3, base, 2}, "resolve db.example by db.example:*"},
+		{"sendmmsg", mmsg(base), []uint64{3, base + 1, 1 << 31}, ""},
 		{"bind", "\x01\x00/run/x.sock\x00", []uint64{3, base, 110}, "bind unix /run/x.sock by /run"},
 		{"bind", "\x02\x00\x01\xbb\x00\x00\x00\x00", []uint64{3, base, 8}, "bind 0.0.0.0:443"},
 	} {

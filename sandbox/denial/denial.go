@@ -17,6 +17,7 @@ const (
 	Exec    Kind = "exec"    // run a program, or map a library
 	Device  Kind = "device"  // open a device file
 	Connect Kind = "connect" // reach an address: "1.2.3.4:443", "unix /path", "unix @name", or by the proxy "db.example:443"
+	Resolve Kind = "resolve" // ask for the addresses of a name
 	Bind    Kind = "bind"    // take an address, written as for connect
 	Process Kind = "process" // signal or trace another process
 	Syscall Kind = "syscall" // a system call that the filter refuses

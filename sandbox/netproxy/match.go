@@ -96,6 +96,20 @@ func (r *Rules) Allows(host string, port uint16) bool {
 	return reason == "" && r.allows(t)
 }
 
+// Knows says whether some port of host matches an entry.
+func (r *Rules) Knows(host string) bool {
+	if r == nil {
+		return false
+	}
+	for i := range r.entries {
+		e := &r.entries[i]
+		if t, reason := newTarget(host, max(e.port, 1)); reason == "" && e.matches(t) {
+			return true
+		}
+	}
+	return false
+}
+
 // Forward is a listener inside the namespace whose connections go to one host
 // and port outside.
 type Forward struct {

@@ -111,7 +111,15 @@ func TestAllows(t *testing.T) {
 			t.Errorf("%s: %v", host, got)
 		}
 	}
+	for host, want := range map[string]bool{"db.example": true, "x.wild.example": true, "any.example": true, "10.0.0.5": true, "localhost": true, "other.example": false, "10.0.0.6": false, "": false} {
+		if got := r.Knows(host); got != want {
+			t.Errorf("%s: %v", host, got)
+		}
+	}
 	var none *Rules
+	if none.Knows("a") {
+		t.Error("nothing knows something")
+	}
 	if none.Allows("a", 1) || new(Rules).Allows("a", 1) || none.Forwards() != nil || none.String() != "" {
 		t.Error("nothing allows something")
 	}
