@@ -39,9 +39,13 @@ func Suggest(list []Denial) policy.Policy {
 		case "write":
 			need(paths, g, policy.Write)
 		case "devices":
-			devices = append(devices, g)
+			if valid(policy.Policy{Devices: []string{g}}) {
+				devices = append(devices, g)
+			}
 		case "allow":
-			allow = append(allow, g)
+			if valid(policy.Policy{Network: policy.NetworkAllow, Allow: []string{g}}) {
+				allow = append(allow, g)
+			}
 		case "network":
 			host = true
 		case "jit":
@@ -93,10 +97,19 @@ func sorted(list []string) []string {
 
 // need adds an access to a path that a policy may name.
 func need(paths map[string]policy.Access, file string, a policy.Access) {
-	if !path.IsAbs(file) || within(file, "/proc") || within(file, "/dev") {
-		return
+	p := policy.Policy{Read: []string{file}}
+	if a.Has(policy.Write) {
+		p = policy.Policy{Write: []string{file}}
 	}
-	paths[file] |= a
+	if valid(p) {
+		paths[file] |= a
+	}
+}
+
+// valid reports whether a policy may say so.
+func valid(p policy.Policy) bool {
+	p.Level = policy.NoCgroup
+	return p.Validate(policy.Limits{}) == nil
 }
 
 // around is what a path has of itself and of the folders around it.

@@ -47,6 +47,8 @@ func TestSuggest(t *testing.T) {
 			policy.Policy{Read: []string{"/home/u/.x", "/srv/a/b/c", "/srv/a/b/d", "/usr/bin"}}},
 		{"its own", slices.Concat(of(Read, "/proc/self/maps", "/dev/null", "/"), of(Write, "/dev/tty"), of(Process, "1 init"), of(Limit, "memory")),
 			policy.Policy{}},
+		{"what no policy may grant", slices.Concat(of(Read, "/sys/fs/cgroup/memory/x", "/dev/kvm", "relative", "/a/../b"), of(Write, "/sys/kernel/x"),
+			[]Denial{{Kind: Connect, Path: "nonsense", Field: "allow"}, {Kind: Connect, Path: "1.2.3.4:0", Field: "allow"}}), policy.Policy{}},
 		{"devices", of(Device, "/dev/kvm", "/dev/dri/card0"), policy.Policy{Devices: []string{"/dev/dri/card0", "/dev/kvm"}}},
 		{"network", []Denial{{Kind: Connect, Path: "db.example:5432", Field: "allow"}, {Kind: Connect, Path: "127.0.0.1:80", Field: "allow"}, {Kind: Connect, Path: "db.example:5432", Field: "allow"}},
 			policy.Policy{Network: policy.NetworkAllow, Allow: []string{"127.0.0.1:80", "db.example:5432"}}},

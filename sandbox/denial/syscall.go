@@ -21,8 +21,7 @@ func callDenial(nr int) Denial {
 		d.Field, d.Suggest = "network", `network = "host"`
 		return d
 	}
-	p := policy.Policy{Level: policy.Landlock, Syscalls: policy.Syscalls{Allow: []string{name}}}
-	if p.Validate(policy.Limits{}) == nil {
+	if valid(policy.Policy{Syscalls: policy.Syscalls{Allow: []string{name}}}) {
 		d.Field, d.Suggest = "syscalls.allow", "syscalls { "+line("allow", name)+" }"
 	}
 	return d
