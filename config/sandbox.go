@@ -345,7 +345,7 @@ func (r *reader) reachable(resolved *policy.Resolved, d *hostDecl) {
 	if path, err := sandbox.LookPath(d.spec.Command[0], d.spec.Dir, r.programs); err == nil && !resolved.Access(path).Has(policy.Exec) {
 		r.note(r.severity(), d.at["command"], "program is not granted", "The sandbox does not let %s run. Add it or its folder to exec.%s", path, r.notYet())
 	}
-	if dir := d.spec.Dir; dir != "" && resolved.Access(dir) == 0 {
+	if dir := d.spec.Dir; dir != "" && !resolved.Reaches(dir) {
 		r.note(r.severity(), d.at["dir"], "folder is not granted", "The sandbox does not grant %s, in which the host is to work. Add it to read or write.%s", dir, r.notYet())
 	}
 }

@@ -52,7 +52,7 @@ func (c *confine) flags(cmd *cobra.Command) {
 	f.StringArrayVar(&c.deny, "deny", nil, "deny `PATH` or pattern inside of what is granted")
 	f.StringVar(&c.network, "network", "", "what it may reach: none or host")
 	f.StringArrayVar(&c.env, "env", nil, "give it a variable, `NAME=VALUE` or the NAME of one of ours; may be repeated")
-	f.StringVar(&c.dir, "dir", "", "working `FOLDER` (default: this one when it is granted, else its work folder, else /)")
+	f.StringVar(&c.dir, "dir", "", "working `FOLDER` (default: this one when it is there for it, else its work folder, else /)")
 	cobra.CheckErr(cmd.MarkFlagFilename("policy", "hcl"))
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(policy.Profiles(), cobra.ShellCompDirectiveNoFileComp)))
 }

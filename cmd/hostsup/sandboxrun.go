@@ -90,7 +90,7 @@ func (c *confine) command(command []string) (*sandbox.Command, error) {
 			return nil, err
 		}
 		lookIn = dir
-	case c.resolved == nil || c.resolved.Access(here) != 0:
+	case c.resolved == nil || c.resolved.Reaches(here):
 		dir = here
 	}
 	path, err := sandbox.LookPath(command[0], lookIn, os.Getenv("PATH"))

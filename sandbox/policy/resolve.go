@@ -304,3 +304,17 @@ func (r *Resolved) Access(path string) Access {
 	}
 	return 0
 }
+
+// Reaches reports whether a confined process can be in a folder: one that is
+// granted, or one on the way to something that is.
+func (r *Resolved) Reaches(dir string) bool {
+	if r.Access(dir) != 0 {
+		return true
+	}
+	t, err := trace(filepath.Clean(dir))
+	if err != nil || t.missing != "" || !filepath.IsAbs(dir) {
+		return false
+	}
+	w := r.Policy.Work.Path
+	return w != "" && within(w, t.real) || slices.ContainsFunc(r.Grants, func(g Grant) bool { return within(g.Path, t.real) })
+}

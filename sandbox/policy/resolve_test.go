@@ -329,6 +329,11 @@ func TestAccess(t *testing.T) {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
 	}
+	for dir, want := range map[string]bool{"/r": true, "": true, "/x": true, "/l": true, "/q": false, "/w/.env": false, "/../nosuch": false} {
+		if r.Reaches(at(dir)) != want {
+			t.Errorf("%s is reached: %v", dir, !want)
+		}
+	}
 	if r.Access("relative") != 0 {
 		t.Error("a relative path is granted")
 	}
