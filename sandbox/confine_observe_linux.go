@@ -97,7 +97,7 @@ func (s *starting) observer(fd int) error {
 	if s.cmd.observed != nil {
 		sink = s.cmd.observed
 	} else if s.cmd.Policy != nil && s.level != policy.None {
-		sink = (&outside{r: s.r, log: h.denials, known: map[attempt]bool{}, tmp: scratch{}}).note
+		sink = (&outside{r: s.r, log: h.denials, known: map[attempt]denial.Denial{}, tmp: scratch{}}).note
 	}
 	o, err := denial.Observe(fd, sink)
 	if err != nil {
@@ -197,7 +197,7 @@ func (e *ear) close() {
 type outside struct {
 	r     *policy.Resolved
 	log   *denial.Log
-	known map[attempt]bool // whether it is a denial
+	known map[attempt]denial.Denial // what an attempt comes to; of no kind: it is none
 	tmp   scratch
 }
 
@@ -212,15 +212,18 @@ const maxKnown = 1 << 14
 
 func (o *outside) note(d denial.Denial) {
 	a := attempt{d.Kind, d.Path, d.Grant}
-	bad, known := o.known[a]
+	n, known := o.known[a]
 	if !known {
-		bad = o.bad(&d)
+		if n = d; !o.bad(&n) {
+			n = denial.Denial{}
+		}
 		if len(o.known) < maxKnown {
-			o.known[a] = bad
+			o.known[a] = n
 		}
 	}
-	if bad {
-		o.log.Add(d)
+	if n.Kind != "" {
+		n.First, n.Last = d.First, d.Last
+		o.log.Add(n)
 	}
 }
 
@@ -263,10 +266,14 @@ func (o *outside) bad(d *denial.Denial) bool {
 	if d.Grant == "" && !there(d.Path) || d.Grant != "" && !there(d.Grant) {
 		return false
 	}
-	if d.Kind == denial.Stat && o.leads(d.Path) {
+	if d.Kind == denial.Stat && o.leads(d.Path) || o.granted(d.Path, want) {
 		return false
 	}
-	return !o.granted(d.Path, want)
+	// A link that is in sight already lacks only what it points to.
+	if real, err := filepath.EvalSymlinks(d.Path); err == nil && real != d.Path && d.Grant == "" && o.granted(filepath.Dir(d.Path), policy.Read) {
+		d.Grant, d.Suggest, d.Field = real, "", ""
+	}
+	return true
 }
 
 func (o *outside) granted(path string, want policy.Access) bool { return o.r.Access(path).Has(want) }
@@ -287,10 +294,9 @@ func grantable(d *denial.Denial) {
 	info, err := os.Lstat(d.Path)
 	switch {
 	case err == nil && info.Mode()&fs.ModeCharDevice != 0 && within(d.Path, "/dev"):
-		d.Kind, d.Field, d.Grant, d.Suggest = denial.Device, "devices", "", `devices = [`+denial.Quote(d.Path)+`]`
+		d.Kind, d.Grant, d.Field, d.Suggest = denial.Device, "", "", ""
 	case errors.Is(err, fs.ErrNotExist) && d.Kind == denial.Write && d.Grant == "":
-		d.Grant = filepath.Dir(d.Path)
-		d.Suggest = `write = [` + denial.Quote(d.Grant) + `]`
+		d.Grant, d.Field, d.Suggest = filepath.Dir(d.Path), "", ""
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -76,6 +77,11 @@ func (s *survey) note(d denial.Denial) {
 	for _, n := range list {
 		n.First, n.Last = d.First, d.Last
 		s.log.Add(n)
+		// Where the link is granted with its folder, what it points to is not.
+		if real, err := filepath.EvalSymlinks(n.Path); !known && err == nil && real != n.Path && n.Grant == "" && filepath.IsAbs(n.Path) {
+			n.Path, n.Detail, n.Field, n.Suggest = real, n.Path+" leads there", "", ""
+			s.log.Add(n)
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ func interpreters(path string) []denial.Denial {
 			break
 		}
 		list = append(list, denial.Denial{
-			Kind: denial.Exec, Path: next, Field: "exec", Suggest: "exec = [" + denial.Quote(next) + "]",
+			Kind: denial.Exec, Path: next,
 			Detail: "what runs " + path, Source: denial.Seccomp, Hint: true,
 		})
 		path = next

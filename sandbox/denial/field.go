@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // field names the policy's field that allows a kind; "" where it depends.
@@ -40,9 +42,26 @@ func (d *Denial) complete(now time.Time) {
 		d.Field = d.Kind.field()
 	}
 	if d.Suggest == "" {
+		g := []string{d.granted()}
+		var p policy.Policy
 		switch d.Field {
-		case "read", "write", "exec", "devices", "allow":
-			d.Suggest = line(d.Field, d.granted())
+		case "read":
+			p.Read = g
+		case "write":
+			p.Write = g
+		case "exec":
+			p.Exec = g
+		case "devices":
+			p.Devices = g
+		case "allow":
+			p.Network, p.Allow = policy.NetworkAllow, g
+		default:
+			return
+		}
+		if valid(p) {
+			d.Suggest = line(d.Field, g[0])
+		} else {
+			d.Field = "" // what no policy may grant
 		}
 	}
 }

@@ -39,7 +39,15 @@ func NewLog(max int) *Log {
 // Field and Suggest are filled in where the policy has a field for it.
 // Followers are called before Add returns.
 func (l *Log) Add(d Denial) {
-	d.complete(time.Now())
+	if d.Count == 0 {
+		d.Count = 1
+	}
+	if d.First.IsZero() {
+		d.First = time.Now()
+	}
+	if d.Last.IsZero() {
+		d.Last = d.First
+	}
 	l.mu.Lock()
 	k := key{d.Kind, d.Path, d.Source}
 	i, known := l.byKey[k]
@@ -56,6 +64,7 @@ func (l *Log) Add(d Denial) {
 		l.mu.Unlock()
 		return
 	default:
+		d.complete(d.First)
 		l.byKey[k] = len(l.list)
 		l.list = append(l.list, d)
 	}

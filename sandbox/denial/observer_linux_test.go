@@ -133,7 +133,7 @@ func TestObserverSeesWhatAProgramTouches(t *testing.T) {
 		t.Error("the library that is mapped executable is not seen")
 	}
 	for _, d := range seen {
-		if d.Source != Seccomp || !d.Hint || d.Count != 1 || d.First.IsZero() || d.Suggest == "" {
+		if d.Source != Seccomp || !d.Hint || d.Count != 1 || d.First.IsZero() || d.Suggest == "" && !within(d.Path, "/proc") && !within(d.Path, "/dev") {
 			t.Fatalf("%+v", d)
 		}
 		if d.Path == dir+"/sub/moved" && d.Suggest != line("write", dir+"/sub") {
