@@ -37,6 +37,10 @@ func (a *app) status(ctx context.Context, hosts []string, check bool) error {
 		a.out.jsonDocument(st)
 	} else if err := screen(a.out).Status(a.out, st); err != nil {
 		return err
+	} else if len(hosts) > 0 { // these in full
+		if err := screen(a.out).Sandboxes(a.out, st.Hosts); err != nil {
+			return err
+		}
 	}
 	for _, h := range st.Hosts {
 		if check && h.State == lifecycle.Failed {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/sandbox/policy"
@@ -21,6 +22,29 @@ func (s Screen) Profiles(w io.Writer) error {
 		rows = append(rows, []cell{{text: name}, {text: policy.ProfileDoc(name)}})
 	}
 	return s.table(w, []column{{title: "PROFILE"}, {title: "FOR"}}, rows)
+}
+
+// Sandboxes writes of each host that is confined or limited what is enforced,
+// what is missing of it, and what the host was denied.
+func (s Screen) Sandboxes(w io.Writer, hosts []actors.HostStatus) error {
+	for _, h := range hosts {
+		in := h.Sandbox
+		if in.Level == string(policy.None) && len(in.Missing) == 0 && len(in.Denials) == 0 {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "\n%s: sandbox %s\n", Clean(h.Name), s.Paint(levelStyle(policy.Level(in.Level)), in.Level)); err != nil {
+			return err
+		}
+		for _, m := range in.Missing {
+			fmt.Fprintf(w, "  missing: %s\n", Clean(m))
+		}
+		for _, d := range in.Denials {
+			if _, err := fmt.Fprintf(w, "  denied: %s\n", Clean(d.String())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Machine writes what a machine can enforce: the level first, then each

@@ -85,6 +85,9 @@ func why(h actors.HostStatus) string {
 	if h.CrashesInWindow > 0 && h.State != lifecycle.Failed {
 		parts = append(parts, fmt.Sprintf("crash %d of %d", h.CrashesInWindow, h.MaxCrashes))
 	}
+	if n := len(h.Sandbox.Denials); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d %s denied", n, Plural(n, "thing", "things")))
+	}
 	return strings.Join(parts, "; ")
 }
 
