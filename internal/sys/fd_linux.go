@@ -43,8 +43,26 @@ func TryLock(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) }
 const AtCWD = unix.AT_FDCWD
 
 // CloseFrom closes every descriptor from first on (of the whole process; for
-// helper processes, and what they do not use).
-func CloseFrom(first int) error { return unix.CloseRange(uint(first), ^uint(0), 0) }
+// helper processes) but those of the runtime: its poller and what wakes that
+// are anonymous inodes, which have no file type, and are among the first that a
+// process opens. Without them the runtime ends the process at its next wait.
+func CloseFrom(first int) error {
+	const among = 256
+	from := first
+	for fd := first; fd < first+among; fd++ {
+		var st unix.Stat_t
+		if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != 0 {
+			continue
+		}
+		if fd > from {
+			if err := unix.CloseRange(uint(from), uint(fd-1), 0); err != nil {
+				return err
+			}
+		}
+		from = fd + 1
+	}
+	return unix.CloseRange(uint(from), ^uint(0), 0)
+}
 
 // PlainPipe makes a pipe that the network poller is not told of; both ends are
 // close-on-exec. For helper processes.
