@@ -68,11 +68,15 @@ func NoMethod(method string) *Error {
 // "Permission denied (os error 13)".
 func OSError(err error) *Error { return &Error{Code: CodeInternal, Message: OSText(err)} }
 
-// FileError is OSError, but CodeNotFound for a file that does not exist.
+// FileError is OSError, but CodeNotFound for a file that does not exist and
+// CodeInvalidRequest for what is not permitted or is taken for invalid.
 func FileError(err error) *Error {
 	e := OSError(err)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		e.Code = CodeNotFound
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EINVAL):
+		e.Code = CodeInvalidRequest
 	}
 	return e
 }

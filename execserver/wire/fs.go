@@ -88,7 +88,7 @@ type FSWalkOptions struct {
 	MaxDepth                uint `json:"maxDepth" wire:"required"`
 	MaxDirectories          uint `json:"maxDirectories" wire:"required"`
 	MaxEntries              uint `json:"maxEntries" wire:"required"`
-	FollowDirectorySymlinks bool `json:"followDirectorySymlinks"`
+	FollowDirectorySymlinks bool `json:"followDirectorySymlinks" wire:"required"`
 	PruneHiddenDirectories  bool `json:"pruneHiddenDirectories"`
 }
 
@@ -187,11 +187,12 @@ type FSCloseParams struct {
 }
 
 // FSWatchMissingParams ask to be told, once, when one of the missing paths
-// appears or one of the present ones goes away.
+// appears or the present one changes. Ids of a connection grow; a greater one
+// ends the watch before it.
 type FSWatchMissingParams struct {
 	WatchID uint64 `json:"watchId" wire:"required"`
 	Missing []URI  `json:"missing" wire:"required"`
-	Present *[]URI `json:"present"`
+	Present *URI   `json:"present"`
 }
 
 // FSWatchMissingResult answers fs/watchMissing.

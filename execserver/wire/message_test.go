@@ -127,7 +127,6 @@ func TestURI(t *testing.T) {
 		"file:///sp ace é":            {"file:///sp%20ace%20%C3%A9", "/sp ace é"},
 		"file:///a%FF":                {"file:///a%FF", "/a\xff"},
 		"file://host/tmp/x":           {"file://host/tmp/x", ""},
-		"file:///a%00b":               {"file:///a%00b", ""},
 		"file:///../../../etc/passwd": {"file:///etc/passwd", "/etc/passwd"},
 		"file:///a//b":                {"file:///a//b", "/a//b"},
 	} {
@@ -143,6 +142,20 @@ func TestURI(t *testing.T) {
 	}
 	if _, err := URI("file://host/tmp/x").Native(); err == nil || err.Message != "'file://host/tmp/x' is invalid on '"+OSName()+"'" {
 		t.Error(err)
+	}
+	for in, want := range map[string]string{
+		"file:///a%00b": "'file:///a%00b' is invalid on '" + OSName() + "'",
+		"file:///a?x=1": "query parameters are not allowed in path URIs",
+		"file:///a#x":   "fragments are not allowed in path URIs",
+	} {
+		if u, err := ParseURI(in); err == nil || err.Error() != want {
+			t.Errorf("ParseURI(%q) = %q, %v, want %s", in, u, err, want)
+		}
+	}
+	if OSName() == "linux" {
+		if _, err := URI("file:///c:/x").Native(); err == nil || err.Message != "'file:///C:/x' is invalid on 'linux'" {
+			t.Error(err)
+		}
 	}
 	for _, path := range []string{"/", "/a b/%41/\xff\\x?#", "/é"} {
 		u, err := ParseURI(string(FileURI(path)))

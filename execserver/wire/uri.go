@@ -51,8 +51,13 @@ func ParseURI(s string) (URI, error) {
 	if scheme != "file" {
 		return "", decodeError("unsupported path URI scheme `" + scheme + "`")
 	}
-	if i := strings.IndexAny(rest, "?#"); i >= 0 {
-		rest = rest[:i]
+	rest, _, fragment := strings.Cut(rest, "#")
+	rest, _, query := strings.Cut(rest, "?")
+	switch {
+	case query:
+		return "", decodeError("query parameters are not allowed in path URIs")
+	case fragment:
+		return "", decodeError("fragments are not allowed in path URIs")
 	}
 	rest = strings.ReplaceAll(rest, `\`, "/")
 	host := ""
@@ -68,7 +73,11 @@ func ParseURI(s string) (URI, error) {
 		}
 	}
 	b := append([]byte("file://"), host...)
-	return URI(appendPath(b, rest)), nil
+	u := URI(appendPath(b, rest))
+	if strings.Contains(string(u), "%00") {
+		return "", decodeError("'" + string(u) + "' is invalid on '" + OSName() + "'")
+	}
+	return u, nil
 }
 
 func cutScheme(s string) (scheme, rest string, ok bool) {
@@ -135,6 +144,10 @@ func (u URI) Native() (string, *Error) {
 	if !strings.HasPrefix(rest, "/") {
 		return bad()
 	}
+	if runtime.GOOS != "windows" && hasDrive(rest) {
+		u = URI("file:///" + strings.ToUpper(rest[1:2]) + rest[2:])
+		return bad()
+	}
 	out := make([]byte, 0, len(rest))
 	for i := 0; i < len(rest); i++ {
 		c := rest[i]
@@ -160,6 +173,11 @@ func (u URI) Native() (string, *Error) {
 		return strings.ReplaceAll(string(out[1:]), "/", `\`), nil
 	}
 	return string(out), nil
+}
+
+// hasDrive reports whether a path begins with a drive of Windows.
+func hasDrive(path string) bool {
+	return len(path) >= 3 && 'a' <= path[1]|0x20 && path[1]|0x20 <= 'z' && path[2] == ':' && (len(path) == 3 || path[3] == '/')
 }
 
 func unhex(c byte) int {

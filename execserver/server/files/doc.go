@@ -1,0 +1,29 @@
+// Package files answers the fs methods of an exec server: reading and writing
+// whole files, folders, walks, copies, open files by block, and a hint when
+// something that was missing appears.
+//
+// # What it promises
+//
+// Every method may be called at any time and side by side with others. Paths
+// are those of the server; a client may name any that the server's user may
+// use, unless the request carries a sandbox object: then what is asked for is
+// held to the [Rules] of that object or refused, and never done without them.
+//
+// Nothing waits for a file: a fifo, a device or a socket is told from a file
+// before a byte is read, and opening one does not block. Memory is bounded by
+// [Limits], by the limits of a walk, and by the size of the one file that is
+// read; copies and removals need none that grows with what they work on.
+// Names that are no UTF-8 are kept in URIs, where they are escaped; in the
+// names of readDirectory each such byte reads U+FFFD.
+//
+// Errors are those of the protocol: a path that is missing is
+// wire.CodeNotFound, what the system does not permit or takes for invalid is
+// wire.CodeInvalidRequest, every other error of the system wire.CodeInternal,
+// each in the words of the system with its number.
+//
+// # Connections
+//
+// Open files and watches belong to one connection: each has a [Files] of its
+// own, and [Files.Close] ends what it holds. The only goroutine is that of a
+// watch; it ends with the watch.
+package files

@@ -1,0 +1,82 @@
+package files
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/hostsup/hostsup/execserver/wire"
+)
+
+// Limits bound what one connection can take. The zero value of a field is its
+// default.
+type Limits struct {
+	ReadFile   int64 // bytes of a file that is read as a whole; default wire.MaxReadFile
+	Handles    int   // open files; default wire.MaxFileHandles
+	DirEntries int   // entries that readDirectory answers with; default 500,000
+
+	// Enforce makes rules of a sandbox object. Default: PathRules.
+	Enforce Enforcer
+	// Changed is told of what a watch has seen, from a goroutine of the watch's
+	// own. Without it nothing can be watched.
+	Changed func(wire.FSMissingChanged)
+}
+
+// Files answers the fs methods for one connection.
+type Files struct {
+	limits Limits
+
+	mu      sync.Mutex
+	closed  bool
+	handles map[string]*handle
+	watch   *watch
+	lastID  uint64 // of watches
+	seenID  bool
+}
+
+// New makes the Files of one connection; it must be closed.
+func New(limits Limits) *Files {
+	if limits.ReadFile <= 0 {
+		limits.ReadFile = wire.MaxReadFile
+	}
+	if limits.Handles <= 0 {
+		limits.Handles = wire.MaxFileHandles
+	}
+	if limits.DirEntries <= 0 {
+		limits.DirEntries = 500_000
+	}
+	if limits.Enforce == nil {
+		limits.Enforce = PathRules
+	}
+	return &Files{limits: limits, handles: map[string]*handle{}}
+}
+
+// Close ends all open files and watches, and waits until they have ended.
+func (f *Files) Close() {
+	f.mu.Lock()
+	f.closed = true
+	open, w := f.handles, f.watch
+	f.handles, f.watch = map[string]*handle{}, nil
+	f.mu.Unlock()
+	for _, h := range open {
+		if h.f != nil {
+			_ = h.f.Close()
+		}
+	}
+	w.stop()
+}
+
+// failure is the answer for an error of the system.
+func failure(err error) *wire.Error {
+	var known *wire.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	return wire.FileError(err)
+}
+
+func notFile(shown string) *wire.Error {
+	return wire.InvalidRequest("path `%s` is not a file", shown)
+}
+
+// yes is a switch that is on unless it is turned off.
+func yes(b *bool) bool { return b == nil || *b }

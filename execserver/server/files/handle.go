@@ -1,0 +1,192 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"syscall"
+
+	"github.com/hostsup/hostsup/execserver/wire"
+)
+
+// handle is an open file; f is nil while it is being opened.
+type handle struct{ f *os.File }
+
+// maxHandleID is how many bytes a client's name for a handle may have.
+const maxHandleID = 32
+
+// Open opens a file under a name of the client's, to be read, or emptied and
+// written.
+func (f *Files) Open(_ context.Context, p wire.FSOpenParams) (wire.FSOpenResult, *wire.Error) {
+	var none wire.FSOpenResult
+	if len(p.HandleID) > maxHandleID {
+		return none, wire.InvalidRequest("file handle ID must not exceed %d bytes", maxHandleID)
+	}
+	h := &handle{}
+	if bad := f.reserve(p.HandleID, h); bad != nil {
+		return none, bad
+	}
+	file, err := f.openHandle(p)
+	if err != nil {
+		f.drop(p.HandleID, h)
+		return none, failure(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.handles[p.HandleID] != h { // closed meanwhile
+		_ = file.Close()
+		return none, unknownHandle(p.HandleID)
+	}
+	h.f = file
+	return wire.FSOpenResult{HandleID: p.HandleID}, nil
+}
+
+func (f *Files) reserve(id string, h *handle) *wire.Error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.closed:
+		return failure(os.ErrClosed)
+	case f.handles[id] != nil:
+		return wire.InvalidRequest("file handle `%s` already exists", id)
+	case len(f.handles) >= f.limits.Handles:
+		return wire.InvalidRequest("at most %d file handles may be open per connection", f.limits.Handles)
+	}
+	f.handles[id] = h
+	return nil
+}
+
+func (f *Files) openHandle(p wire.FSOpenParams) (*os.File, error) {
+	at, bad := f.enter(p.Sandbox, p.Path, true)
+	if bad != nil {
+		return nil, bad
+	}
+	defer at.leave()
+	if p.Mode != wire.FSOpenReplace {
+		return openRegular(at)
+	}
+	if err := at.mayWrite(); err != nil {
+		return nil, err
+	}
+	// A device is not even opened, if it can be helped.
+	if info, err := at.stat(); err == nil && info.Mode()&os.ModeDevice != 0 {
+		return nil, notFile(at.shown)
+	}
+	file, err := os.OpenFile(at.at, at.flags(os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK), 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err := regular(file, notFile(at.shown)); err != nil {
+		return nil, err
+	}
+	if err := file.Truncate(0); err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// drop forgets a handle and closes it.
+func (f *Files) drop(id string, h *handle) {
+	f.mu.Lock()
+	if f.handles[id] == h {
+		delete(f.handles, id)
+	}
+	file := h.f
+	f.mu.Unlock()
+	if file != nil {
+		_ = file.Close()
+	}
+}
+
+func unknownHandle(id string) *wire.Error {
+	return wire.NotFound("unknown file handle `%s`", id)
+}
+
+func (f *Files) handle(id string) (*handle, *os.File, *wire.Error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := f.handles[id]
+	if h == nil || h.f == nil {
+		return nil, nil, unknownHandle(id)
+	}
+	return h, h.f, nil
+}
+
+// use does something with an open file. An error of the system ends the
+// handle.
+func (f *Files) use(id string, do func(*os.File) error) *wire.Error {
+	h, file, bad := f.handle(id)
+	if bad != nil {
+		return bad
+	}
+	err := do(file)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, os.ErrClosed): // by fs/close, beside this
+		return unknownHandle(id)
+	}
+	f.drop(id, h)
+	return failure(err)
+}
+
+// ReadBlock reads a piece of an open file.
+func (f *Files) ReadBlock(_ context.Context, p wire.FSReadBlockParams) (wire.FSReadBlockResult, *wire.Error) {
+	if p.Len < 1 || p.Len > wire.MaxReadBlock {
+		return wire.FSReadBlockResult{}, wire.InvalidRequest("file read block length must be between 1 and %d", wire.MaxReadBlock)
+	}
+	var out wire.FSReadBlockResult
+	bad := f.use(p.HandleID, func(file *os.File) error {
+		if p.Offset > math.MaxInt64 {
+			return syscall.EINVAL
+		}
+		info, err := file.Stat()
+		if err != nil {
+			return err
+		}
+		// No more memory than there is to read; those without a size may have any.
+		size := int(p.Len)
+		if left := info.Size() - int64(p.Offset); info.Size() > 0 && left < int64(size) {
+			size = int(max(left, 0)) + 1
+		}
+		out.Chunk = make([]byte, min(size, int(p.Len)))
+		n, err := file.ReadAt(out.Chunk, int64(p.Offset))
+		out.Chunk, out.EOF = out.Chunk[:n], n < int(p.Len)
+		if err == io.EOF {
+			err = nil
+		}
+		return err
+	})
+	if bad != nil {
+		return wire.FSReadBlockResult{}, bad
+	}
+	return out, nil
+}
+
+// WriteBlock writes a piece into a file that is open to be replaced.
+func (f *Files) WriteBlock(_ context.Context, p wire.FSWriteBlockParams) *wire.Error {
+	if len(p.Chunk) < 1 || len(p.Chunk) > wire.MaxReadBlock {
+		return wire.InvalidRequest("file write block length must be between 1 and %d", wire.MaxReadBlock)
+	}
+	if p.Offset > math.MaxInt64-uint64(len(p.Chunk)) {
+		return wire.InvalidRequest("file write range exceeds the signed 64-bit file offset limit")
+	}
+	return f.use(p.HandleID, func(file *os.File) error {
+		_, err := file.WriteAt(p.Chunk, int64(p.Offset))
+		return err
+	})
+}
+
+// CloseHandle closes an open file; one that is not open is no error.
+func (f *Files) CloseHandle(_ context.Context, p wire.FSCloseParams) *wire.Error {
+	f.mu.Lock()
+	h := f.handles[p.HandleID]
+	f.mu.Unlock()
+	if h != nil {
+		f.drop(p.HandleID, h)
+	}
+	return nil
+}

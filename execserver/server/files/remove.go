@@ -1,0 +1,186 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+// Remove removes a file, a link (never what it leads to), or a folder: with
+// what is below it unless Recursive is false.
+func (f *Files) Remove(ctx context.Context, p wire.FSRemoveParams) *wire.Error {
+	if !yes(p.FollowSymlinks) && yes(p.Recursive) {
+		return wire.Internal("recursive no-follow removal is unsupported")
+	}
+	bad := f.remove(ctx, p)
+	if bad != nil && bad.Code == wire.CodeNotFound && yes(p.Force) {
+		return nil
+	}
+	return bad
+}
+
+func (f *Files) remove(ctx context.Context, p wire.FSRemoveParams) *wire.Error {
+	if !yes(p.FollowSymlinks) {
+		return f.removePlain(p)
+	}
+	at, bad := f.enter(p.Sandbox, p.Path, false)
+	if bad != nil {
+		return bad
+	}
+	defer at.leave()
+	if err := removePlace(ctx, at, yes(p.Recursive)); err != nil {
+		return failure(err)
+	}
+	return nil
+}
+
+func removePlace(ctx context.Context, at *place, recursive bool) error {
+	info, err := os.Lstat(at.at)
+	if err != nil {
+		return visible(at, err)
+	}
+	if at.rules != nil {
+		judge := at.rules.Write
+		if info.IsDir() && recursive {
+			judge = at.rules.Clear
+		}
+		// What goes is an entry of the folder around it.
+		for _, err := range []error{at.mayWrite(), judge(at.real), at.rules.Write(filepath.Dir(at.real))} {
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if !info.IsDir() || !recursive {
+		return os.Remove(at.at)
+	}
+	parent, err := sys.PinFolder(filepath.Dir(at.at))
+	if errors.Is(err, sys.ErrUnsupported) {
+		return os.RemoveAll(at.at)
+	}
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	base := filepath.Base(at.at)
+	if base == "/" {
+		return syscall.EBUSY
+	}
+	return removeTree(ctx, parent, base, 0)
+}
+
+// removePlain removes a path that may have no link in it.
+func (f *Files) removePlain(p wire.FSRemoveParams) *wire.Error {
+	path, bad := p.Path.Native()
+	if bad != nil {
+		return bad
+	}
+	rules, bad := f.rules(p.Sandbox)
+	if bad != nil {
+		return bad
+	}
+	// Without links the cleaned path is the real one, or there is an error.
+	dir, base := filepath.Split(filepath.Clean(path))
+	if rules != nil {
+		for _, real := range []string{filepath.Join(dir, base), filepath.Clean(dir)} {
+			if err := rules.Write(real); err != nil {
+				return failure(err)
+			}
+		}
+	}
+	if base == "" {
+		return failure(syscall.EBUSY)
+	}
+	parent, err := sys.OpenPlain(dir, os.O_RDONLY, 0)
+	if err != nil {
+		return failure(err)
+	}
+	defer parent.Close()
+	info, err := os.Lstat(sys.PinnedPath(parent, base))
+	switch {
+	case err != nil:
+		return failure(err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return errLink
+	}
+	if err := sys.RemoveAt(parent, base, info.IsDir()); err != nil {
+		return failure(err)
+	}
+	return nil
+}
+
+// maxTree is how many folders deep a tree may be that is removed: what a path
+// can name has fewer. Each takes a descriptor.
+const maxTree = 2048
+
+// removeTree removes name below the open folder parent. It goes down by
+// descriptors and never through a link, so that nothing outside of the tree
+// can be put in its way.
+func removeTree(ctx context.Context, parent *os.File, name string, depth int) error {
+	err := sys.RemoveAt(parent, name, false)
+	if err == nil || errors.Is(err, fs.ErrNotExist) && depth > 0 {
+		return nil
+	}
+	// A folder is EISDIR, and EPERM elsewhere than on Linux.
+	if !errors.Is(err, syscall.EISDIR) && !errors.Is(err, syscall.EPERM) {
+		return err
+	}
+	if depth >= maxTree {
+		return syscall.ENAMETOOLONG
+	}
+	// What can be removed as an empty folder need not be opened.
+	if err = sys.RemoveAt(parent, name, true); err == nil {
+		return nil
+	}
+	if !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, syscall.EEXIST) {
+		return err
+	}
+	dir, err := sys.OpenBeneath(parent, name, openFolder, 0)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	// Entries may be passed over while others are removed, and somebody may add
+	// to them: again, as long as it helps, but not for ever.
+	for range 100 {
+		if err := removeEntries(ctx, dir, depth); err != nil {
+			return err
+		}
+		if err = sys.RemoveAt(parent, name, true); err == nil || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, syscall.EEXIST) {
+			return err
+		}
+		if _, err := dir.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func removeEntries(ctx context.Context, dir *os.File, depth int) error {
+	for {
+		names, err := dir.Readdirnames(64)
+		for _, name := range names {
+			if err := removeTree(ctx, dir, name, depth+1); err != nil {
+				return err
+			}
+		}
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+	}
+}
