@@ -45,7 +45,11 @@ func (r *Ref) confined(log hclog.Logger, life uint64, c *sandbox.Child) {
 	}
 	r.child.Store(c)
 	in := c.Confinement()
-	log.Info("confined", "life", life, "level", string(in.Level), "missing", in.Missing)
+	what := "confined"
+	if r.spec.Sandbox == nil {
+		what = "limited"
+	}
+	log.Info(what, "life", life, "level", string(in.Level), "missing", in.Missing)
 	told := &deniedOnce{seen: map[string]bool{}}
 	name, group := r.spec.Name, r.group
 	c.Denied(func(d denial.Denial) {
