@@ -25,7 +25,7 @@ type Command struct {
 	Name  string     // for logs and folder names: "host.life"
 	Path  string     // with a slash: absolute, relative to Dir, or found by LookPath first
 	Args  []string   // with Args[0]
-	Env   []string   // "K=V"; the whole environment, nothing is added
+	Env   []string   // "K=V"; the whole environment; only with NetworkAllow the variables that name a proxy are added where they are not set
 	Dir   string     // "" means the supervisor's own; with a Policy, its work folder or else "/"
 	Files []*os.File // become fd 0, 1, 2, 3 …; nil entries, and a missing 0, 1 or 2, are /dev/null. The caller closes its copies after Start.
 

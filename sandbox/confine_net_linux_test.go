@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/hostsup/hostsup/sandbox/denial"
@@ -174,4 +175,62 @@ func TestReachedLimitsAreTold(t *testing.T) {
 	if len(denials) != 1 || denials[0].Kind != denial.Limit || denials[0].Path != "tasks" || denials[0].Count == 0 || denials[0].Source != denial.Cgroup {
 		t.Errorf("%+v", denials)
 	}
+}
+
+// Where nothing is mounted the observer sees the same, and Landlock refuses.
+func TestObservedByLandlockAlone(t *testing.T) {
+	if !Probe().Level.AtLeast(policy.Landlock) {
+		t.Skip("no Landlock here")
+	}
+	l, err := NewLauncher(Options{Strongest: policy.Landlock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/secret", []byte("the secret\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := strict(t)
+	p.Level = policy.Landlock
+	out, denials, _ := confinedSh(t, l, Command{Policy: p, Observe: true}, "cat "+dir+"/secret; unshare -m true; echo ok")
+	if !strings.HasSuffix(out, "ok\n") || strings.Contains(out, "the secret") {
+		t.Errorf("%q", out)
+	}
+	for _, want := range []denial.Denial{{Kind: denial.Read, Path: dir + "/secret"}, {Kind: denial.Syscall, Path: "unshare"}} {
+		if !slices.ContainsFunc(denials, func(d denial.Denial) bool { return d.Kind == want.Kind && d.Path == want.Path }) {
+			t.Errorf("no %v in %v", want, denials)
+		}
+	}
+}
+
+// Many at once that start, fork and are killed while they are observed.
+func TestManyObserved(t *testing.T) {
+	l := jailedLauncher(t)
+	p := strict(t)
+	p.Level = policy.NoCgroup
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			c, err := l.Start(&Command{Name: fmt.Sprintf("many.%d", i), Path: "/bin/sh", Policy: p, Observe: true,
+				Args: []string{"sh", "-c", "while :; do (cat /etc/shadow /etc/passwd; :) & cat /nonexistent; done"}, Env: []string{"PATH=/usr/bin:/bin"}})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Release()
+			if !eventually(func() bool { return len(c.Denials()) >= 2 }) {
+				t.Errorf("%v", c.Denials())
+			}
+			if err := c.KillTree(); err != nil {
+				t.Error(err)
+			}
+			wait(t, c)
+		})
+	}
+	wg.Wait()
 }

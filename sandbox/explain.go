@@ -20,6 +20,8 @@ import (
 // hands of the command, which can try things for no other purpose than to be
 // granted them: needed is for a person to read before it is used.
 //
+// Set-user-id programs gain nothing while they are observed.
+//
 // A ctx that ends kills the command, and its error is returned with what was
 // found so far. The error wraps [ErrUnsupported] where nothing can be
 // observed.

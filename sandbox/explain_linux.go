@@ -69,6 +69,13 @@ func (s *survey) note(d denial.Denial) {
 	list, known := s.known[a]
 	if !known {
 		list = s.needs(d)
+		for _, n := range list {
+			// Where a link is granted with its folder, what it points to is not.
+			if real, err := filepath.EvalSymlinks(n.Path); filepath.IsAbs(n.Path) && err == nil && real != n.Path && n.Grant == "" {
+				n.Path, n.Detail, n.Field, n.Suggest = real, n.Path+" leads there", "", ""
+				list = append(list, n)
+			}
+		}
 		// What is not there yet may be there the next time.
 		if len(s.known) < maxKnown && (len(list) > 0 || there(d.Path)) {
 			s.known[a] = list
@@ -77,11 +84,6 @@ func (s *survey) note(d denial.Denial) {
 	for _, n := range list {
 		n.First, n.Last = d.First, d.Last
 		s.log.Add(n)
-		// Where the link is granted with its folder, what it points to is not.
-		if real, err := filepath.EvalSymlinks(n.Path); !known && err == nil && real != n.Path && n.Grant == "" && filepath.IsAbs(n.Path) {
-			n.Path, n.Detail, n.Field, n.Suggest = real, n.Path+" leads there", "", ""
-			s.log.Add(n)
-		}
 	}
 }
 
