@@ -165,7 +165,12 @@ func (b *Body) fail(err error) {
 func (b *Body) add(d wire.HTTPBodyDelta) (last bool) {
 	b.mu.Lock()
 	defer signal(b.wake)
-	defer b.mu.Unlock()
+	defer func() {
+		if last {
+			b.forget() // before anybody knows, who may use the id again
+		}
+		b.mu.Unlock()
+	}()
 	b.seq++
 	switch {
 	case b.err != nil:
@@ -227,9 +232,7 @@ func (l *link) bodyDelta(d wire.HTTPBodyDelta) {
 	if b == nil {
 		return // nobody wants it any more
 	}
-	if b.add(d) {
-		b.forget()
-		return
+	if !b.add(d) {
+		l.stall(b)
 	}
-	l.stall(b)
 }

@@ -160,6 +160,7 @@ func (e *RefusedError) Is(target error) bool {
 // on. All that ended with one connection have the same Reason.
 type DisconnectedError struct {
 	Reason string // "" when there is none but that it ended
+	Err    error  // what ended it, such as a *ProtocolError; nil when it just ended
 	// Resume is why the session could not be resumed; nil when that was not
 	// tried, or is still being tried.
 	Resume error
@@ -184,8 +185,17 @@ func (e *DisconnectedError) Is(target error) bool {
 	return target == ErrDisconnected || target == ErrSessionLost && e.lost
 }
 
-// Unwrap returns why the session could not be resumed.
-func (e *DisconnectedError) Unwrap() error { return e.Resume }
+// Unwrap returns what ended the connection and why the session could not be
+// resumed.
+func (e *DisconnectedError) Unwrap() []error {
+	var all []error
+	for _, err := range []error{e.Err, e.Resume} {
+		if err != nil {
+			all = append(all, err)
+		}
+	}
+	return all
+}
 
 // ProtocolError is something that a server should not have sent.
 type ProtocolError struct {

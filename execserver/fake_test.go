@@ -54,13 +54,22 @@ func (f *fake) client(opt Options, lasting bool) (*Client, *fakeConn) {
 	f.t.Helper()
 	c := New(f.endpoint(lasting), opt)
 	f.t.Cleanup(func() { c.Close() })
+	return c, f.connect(c, "s-1")
+}
+
+// connect connects it with a new session.
+func (f *fake) connect(c *Client, session string) *fakeConn {
+	f.t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- c.Connect(f.t.Context()) }()
-	conn := f.accept("", "s-1")
+	conn := f.accept("", session)
 	if err := <-done; err != nil {
 		f.t.Fatal(err)
 	}
-	return c, conn
+	if c.SessionID() != session {
+		f.t.Fatalf("session %q, want %q", c.SessionID(), session)
+	}
+	return conn
 }
 
 // conn is the next connection.

@@ -233,22 +233,26 @@ func (l *link) finish() {
 	if l.drained != nil {
 		l.drained.Stop()
 	}
-	l.end = &DisconnectedError{Reason: plain(l.cause)}
+	end := &DisconnectedError{Reason: plain(l.cause)}
+	if end.Reason != "" {
+		end.Err = l.cause
+	}
+	l.end = end
 	if errors.Is(l.cause, ErrClosed) {
 		l.end = ErrClosed
 	}
 	pending, bodies, watches := l.pending, l.bodies, l.watches
 	l.pending, l.bodies, l.watches = nil, nil, nil
-	end := l.end
+	told := l.end
 	l.mu.Unlock()
 	for _, c := range pending {
-		c.done <- answer{err: end} // has room: a call is answered once
+		c.done <- answer{err: told} // has room: a call is answered once
 	}
 	for _, b := range bodies {
-		b.fail(end)
+		b.fail(told)
 	}
 	for _, w := range watches {
-		w.fail(end)
+		w.fail(told)
 	}
 	close(l.done)
 }

@@ -198,8 +198,10 @@ func TestLateSubscriber(t *testing.T) {
 			}
 		}
 		go func() { // the first subscriber would stall
-			for range sub.All(t.Context()) {
-				continue
+			for _, err := range sub.All(t.Context()) {
+				if err != nil {
+					t.Error(err)
+				}
 			}
 		}()
 		// By bytes: the last ones that fit into 1 MiB.
@@ -436,12 +438,12 @@ func TestNoExtension(t *testing.T) {
 	bubble(t, func(t *testing.T, s *fake) {
 		c := New(s.endpoint(true), Options{})
 		defer c.Close()
-		go func() {
-			conn := s.conn()
-			conn.sendf(`{"id":%v,"result":{}}`, conn.want(wire.MethodInitialize).ID)
-			conn.want(wire.NotifyInitialized)
-		}()
-		if err := c.Connect(t.Context()); err != nil {
+		done := make(chan error, 1)
+		go func() { done <- c.Connect(t.Context()) }()
+		conn := s.conn()
+		conn.sendf(`{"id":%v,"result":{}}`, conn.want(wire.MethodInitialize).ID)
+		conn.want(wire.NotifyInitialized)
+		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
 		p := newProcess(c, "p", 0)

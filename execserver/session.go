@@ -198,7 +198,7 @@ func (c *Client) linkEnded(l *link) {
 	c.link = nil
 	gone := l.end
 	if c.session.id == "" || !c.endpoint.lasting() || c.opt.Recover.For < 0 {
-		c.lose(gone, nil) // unlocks
+		_ = c.lose(gone, nil) // unlocks; everybody is told by it
 		return
 	}
 	a := &attempt{done: make(chan struct{})}
@@ -212,7 +212,7 @@ func (c *Client) lose(gone error, why error) error {
 	e := &DisconnectedError{Resume: why, lost: true}
 	var d *DisconnectedError
 	if errors.As(gone, &d) {
-		e.Reason = d.Reason
+		e.Reason, e.Err = d.Reason, d.Err
 	}
 	c.lost, c.session = e, session{}
 	all := c.takeAll()
@@ -230,6 +230,7 @@ func (c *Client) resume(a *attempt, gone error) {
 	ctx, cancel := context.WithTimeoutCause(c.ctx, c.opt.Recover.For, limit)
 	defer cancel()
 	id := c.SessionID()
+	var last error
 	for {
 		l, hello, err := c.open(ctx, id)
 		if err == nil {
@@ -242,7 +243,9 @@ func (c *Client) resume(a *attempt, gone error) {
 			}
 			err = l.end
 		}
-		last := err
+		if ctx.Err() == nil {
+			last = err
+		}
 		if final(err) || !pause(ctx, c.opt.Recover.Every) {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
@@ -281,7 +284,7 @@ func (c *Client) catchUp(ctx context.Context, l *link) bool {
 		turn <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-turn }()
-			p.refill(ctx, l)
+			_ = p.refill(ctx, l) // an end of the connection is looked for below
 		})
 	}
 	wg.Wait()

@@ -64,7 +64,7 @@ func (w WebSocket) dial(ctx context.Context) (transport, error) {
 	if client == nil {
 		client = direct
 	}
-	conn, resp, err := websocket.Dial(ctx, w.URL, &websocket.DialOptions{HTTPClient: client, HTTPHeader: header})
+	conn, resp, err := websocket.Dial(ctx, w.URL, &websocket.DialOptions{HTTPClient: client, HTTPHeader: header}) //nolint:bodyclose // the library has read and closed it
 	if err != nil {
 		if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {
 			refused := &RefusedError{Status: resp.StatusCode}
@@ -106,7 +106,7 @@ func (f *frames) read() ([]byte, error) {
 		}
 		n, err := r.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
-		if err == io.EOF { //nolint:errorlint // the end of a message is exactly this
+		if err == io.EOF {
 			f.buf = b
 			return b, nil
 		}
@@ -140,7 +140,9 @@ func (f *frames) write(msg []byte, _ bool) error {
 }
 
 // hangUp says nothing to the peer: one that is gone is not waited for.
-func (f *frames) hangUp() { f.once.Do(func() { f.conn.CloseNow() }) }
+func (f *frames) hangUp() {
+	f.once.Do(func() { _ = f.conn.CloseNow() }) // it may be gone
+}
 
 func (f *frames) close() {}
 
