@@ -196,7 +196,7 @@ var memoryNamed = []string{"memory limit"}
 func memories() []*attempt {
 	// stays watches whether a tree that uses too much lives on with it.
 	stays := func(s *stage, r *run1) {
-		end := time.Now().Add(1500 * time.Millisecond)
+		end := time.Now().Add(time.Second)
 		for time.Now().Before(end) {
 			select {
 			case <-r.p.done:
@@ -220,7 +220,7 @@ func memories() []*attempt {
 	}
 	list := []*attempt{
 		{
-			class: Exhaustion, name: "memory", about: "use more memory than allowed in one process", change: limited, named: memoryNamed, alone: true,
+			class: Exhaustion, name: "memory", about: "use more memory than allowed in one process", change: limited, named: memoryNamed,
 			do: func(in *inside) error {
 				b := fill(2 * memoryLimit)
 				in.pause()
@@ -230,7 +230,7 @@ func memories() []*attempt {
 			watch: stays, judge: tooMuch,
 		},
 		{
-			class: Exhaustion, name: "memory-shared-out", about: "use more memory than allowed, some in each of many processes", change: limited, named: memoryNamed, alone: true,
+			class: Exhaustion, name: "memory-shared-out", about: "use more memory than allowed, some in each of many processes", change: limited, named: memoryNamed,
 			do: func(in *inside) error {
 				const each = 48
 				for n := 0; n < 2*memoryLimit>>20; n += each {
@@ -250,7 +250,7 @@ func memories() []*attempt {
 	// process's own.
 	filled := func(name, about string, fill func(in *inside, told func(mib int)) error) {
 		list = append(list, &attempt{
-			class: Exhaustion, name: name, about: about, change: limited, alone: true, named: memoryNamed,
+			class: Exhaustion, name: name, about: about, change: limited, named: memoryNamed,
 			do: func(in *inside) error {
 				return fill(in, func(mib int) { in.say("%d MiB", mib) })
 			},
@@ -321,7 +321,7 @@ func folders() []*attempt {
 	var list []*attempt
 	for _, f := range []struct{ name, folder string }{{"tmp", "tmp"}, {"work", "work"}} {
 		list = append(list, &attempt{
-			class: Exhaustion, name: f.name + "-bytes", about: "fill " + f.name + " beyond its size", named: []string{"bounds what is written"}, alone: true,
+			class: Exhaustion, name: f.name + "-bytes", about: "fill " + f.name + " beyond its size", named: []string{"bounds what is written"},
 			do: func(in *inside) error {
 				out, err := os.Create(in.get(f.folder) + "/fill")
 				if err != nil {
@@ -339,7 +339,7 @@ func folders() []*attempt {
 				return held("%s", r.how())
 			},
 		}, &attempt{
-			class: Exhaustion, name: f.name + "-inodes", about: "make more files in " + f.name + " than fit", named: []string{"bounds what is written"}, alone: true,
+			class: Exhaustion, name: f.name + "-inodes", about: "make more files in " + f.name + " than fit", named: []string{"bounds what is written"},
 			do: func(in *inside) error {
 				for i := range 2 * inodes {
 					if err := os.WriteFile(in.get(f.folder)+"/f"+strconv.Itoa(i), nil, 0o600); err != nil {
