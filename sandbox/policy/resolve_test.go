@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -272,7 +273,7 @@ func TestResolveRefuses(t *testing.T) {
 		if _, err := Resolve(&Policy{Level: Full, Work: Work{Path: root + "/e", Keep: true}}, Limits{}); err == nil {
 			t.Error("only root can keep a work folder")
 		}
-		if _, err := Resolve(&Policy{Level: Full, User: "65534"}, Limits{}); err == nil {
+		if _, err := Resolve(&Policy{Level: Full, User: strconv.Itoa(uid + 1)}, Limits{}); err == nil {
 			t.Error("only root can change the user")
 		}
 	}

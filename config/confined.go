@@ -1,0 +1,139 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
+
+// confined completes what the blocks sandbox and limits say when they have been
+// read, and checks it. The places p are those of what is around the two.
+// Resolved is nil when it was not asked what the policy comes to here, or that
+// is wrong.
+func (r *reader) confined(c *confinement, p places) (resolved *policy.Resolved) {
+	for path, rng := range p.at {
+		if field, ok := strings.CutPrefix(path, "sandbox."); ok {
+			c.at[field] = rng
+		} else if strings.HasPrefix(path, "limits.") {
+			c.at[path] = rng
+		}
+	}
+	if c.at[""], c.given = p.at["sandbox"]; !c.given {
+		c.at[""] = p.at["limits"]
+	} else {
+		c.policy.Source = make(map[string]string, len(c.at))
+		for field, rng := range c.at {
+			c.policy.Source[field] = fmt.Sprintf("%s:%d", rng.Filename, rng.Start.Line)
+		}
+	}
+	jit := c.policy.JIT // may be off on purpose
+	c.policy = policy.Merge(c.base, c.policy)
+	c.policy.JIT = jit
+	errs := policy.Errors(c.sandbox().Validate(c.limits))
+	if wrong := slices.ContainsFunc(slices.Collect(maps.Keys(p.at)), func(path string) bool {
+		return p.wrong[path] && (strings.HasPrefix(path, "sandbox.") || strings.HasPrefix(path, "limits."))
+	}); wrong {
+		// What a field says of others may follow from one that is wrong.
+		errs = slices.DeleteFunc(errs, func(e *policy.Error) bool { return !strings.Contains(e.Field, "[") })
+		r.refused(c, errs, hcl.DiagError)
+		return nil
+	}
+	r.refused(c, errs, hcl.DiagError)
+	if r.enforce == nil || len(errs) > 0 || !c.given && c.limits == (policy.Limits{}) {
+		return nil
+	}
+	resolved, err := r.enforce(c.sandbox(), c.limits)
+	r.refused(c, policy.Errors(err), r.severity())
+	if err != nil {
+		return nil
+	}
+	return resolved
+}
+
+// severity is that of what this machine cannot enforce at the moment.
+func (r *reader) severity() hcl.DiagnosticSeverity {
+	if r.lenient {
+		return hcl.DiagWarning
+	}
+	return hcl.DiagError
+}
+
+// notYet is added to what is only a warning.
+func (r *reader) notYet() string {
+	if r.lenient {
+		return " The host will not start as long as that is so."
+	}
+	return ""
+}
+
+// sandbox is the policy, nil without a block.
+func (c *confinement) sandbox() *policy.Policy {
+	if !c.given {
+		return nil
+	}
+	return &c.policy
+}
+
+// refused turns errors of package policy into diagnostics.
+func (r *reader) refused(c *confinement, errs []*policy.Error, severity hcl.DiagnosticSeverity) {
+	for _, e := range errs {
+		rng, field := c.place(e.Field)
+		reason := upperFirst(e.Reason) + "."
+		if e.Value != "" && !strings.HasPrefix(e.Field, "limits.") {
+			reason = fmt.Sprintf("%q: %s.", e.Value, e.Reason)
+		}
+		if e.Help != "" {
+			reason += " " + upperFirst(e.Help) + "."
+		}
+		if strings.HasSuffix(reason, "?.") {
+			reason = strings.TrimSuffix(reason, ".")
+		}
+		if severity == hcl.DiagWarning {
+			reason += r.notYet()
+		}
+		r.note(severity, rng, "invalid value for "+field, "%s", reason)
+	}
+}
+
+// place is where a field stands, or the nearest thing around it; what comes
+// from a profile stands where that is named.
+func (c *confinement) place(field string) (hcl.Range, string) {
+	name := field
+	if written, ok := c.names[field]; ok {
+		name = written
+	}
+	for f := field; f != ""; {
+		if rng, ok := c.at[f]; ok {
+			return rng, name
+		}
+		i := strings.LastIndexAny(f, ".[")
+		if i < 0 {
+			break
+		}
+		f = f[:i]
+	}
+	if rng, ok := c.at["profile"]; ok {
+		return rng, name + " of the profile"
+	}
+	return c.at[""], name
+}
+
+// reachable reports a program that the policy does not let run, and a working
+// folder that it does not grant, as far as they are there.
+func (r *reader) reachable(resolved *policy.Resolved, d *hostDecl) {
+	if resolved == nil || !d.confinement.given || resolved.Policy.Level == policy.None || len(d.spec.Command) == 0 {
+		return
+	}
+	if path, err := sandbox.LookPath(d.spec.Command[0], d.spec.Dir, r.programs); err == nil && !resolved.Access(path).Has(policy.Exec) {
+		r.note(r.severity(), d.at["command"], "program is not granted", "The sandbox does not let %s run. Add it or its folder to exec.%s", path, r.notYet())
+	}
+	if dir := d.spec.Dir; dir != "" && !resolved.Reaches(dir) {
+		r.note(r.severity(), d.at["dir"], "folder is not granted", "The sandbox does not grant %s, in which the host is to work. Add it to read or write.%s", dir, r.notYet())
+	}
+}
