@@ -1,0 +1,28 @@
+// Package fetch makes the HTTP requests of http/request: one request for each
+// call, its body answered as a whole or as a stream of pieces.
+//
+// # What it promises
+//
+// Headers go out in the order in which they came, repeats included, in lower
+// case, and come back grouped by name in the order in which the server sent
+// them. Nothing is added but accept, host, the length of a body and, when a
+// redirect is followed, referer. Bodies are passed on as they are, never
+// decompressed.
+//
+// A redirect is followed at most ten times. To another host no credentials are
+// taken along; POST becomes GET where browsers do the same.
+//
+// Every request has a connection of its own, HTTP/1.1, which ends with it: there
+// is no goroutine and no descriptor left when a call and its stream have ended.
+// Memory is bounded by [Options]; a stream takes one buffer, and a reader who
+// does not read stalls nothing but that server.
+//
+// With [Options.RefusePrivate] every address is judged at the moment it is
+// connected to, so neither a name that changes nor a redirect leads inside.
+//
+// # Order
+//
+// The pieces of one stream come in order from [Body.Run], which is called when
+// the answer to the request has been sent. Different requests do not wait for
+// each other. [Client] is safe for concurrent use.
+package fetch
