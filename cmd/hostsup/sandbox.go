@@ -29,15 +29,14 @@ func (a *app) sandboxVerb() *cobra.Command {
 
 // confine is what a command line says of a policy.
 type confine struct {
-	file, profile, level    string
-	read, exec, write, deny []string
-	env                     []string
-	dir                     string
-	network                 string
-	resolved                *policy.Resolved
-	policy                  policy.Policy
-	limits                  policy.Limits
-	haveProfile, havePolicy bool
+	file, profile, level, network string
+	read, exec, write, deny       []string
+	env                           []string
+	dir                           string
+
+	policy   policy.Policy
+	limits   policy.Limits
+	resolved *policy.Resolved
 }
 
 func (c *confine) flags(cmd *cobra.Command) {

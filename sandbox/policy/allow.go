@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/hostsup/hostsup/sandbox/netproxy"
@@ -10,7 +11,8 @@ import (
 func checkAllow(bad *problems, entries []string) {
 	_, err := netproxy.Parse(entries)
 	for _, e := range flatten(err) {
-		if entry, ok := e.(*netproxy.EntryError); ok {
+		var entry *netproxy.EntryError
+		if errors.As(e, &entry) {
 			bad.add(fmt.Sprintf("allow[%d]", entry.Index), entry.Value, entry.Reason, entry.Help)
 			continue
 		}
@@ -23,8 +25,8 @@ func flatten(err error) []error {
 	if err == nil {
 		return nil
 	}
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
 		return []error{err}
 	}
 	var all []error
