@@ -97,8 +97,18 @@ type response struct {
 }
 
 // ReceiveNotification takes the next call from a listener that is ready to be
-// read. ENOENT: it was gone before it could be taken.
+// read. ENOENT: it was gone before it could be taken. EPIPE: nobody is left who
+// could make one.
 func ReceiveNotification(listener int) (n Notification, err error) {
+	p := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
+	switch ready, err := unix.Poll(p, 0); {
+	case err == unix.EINTR, err == nil && ready == 0:
+		return n, unix.ENOENT
+	case err != nil:
+		return n, err
+	case p[0].Revents&unix.POLLIN == 0:
+		return n, unix.EPIPE
+	}
 	if err := ioctl(listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); err != nil {
 		return Notification{}, err
 	}
@@ -144,34 +154,4 @@ func ReadMemory(pid int, addr uint64, b []byte) (int, error) {
 	local := []unix.Iovec{{Base: &b[0]}}
 	local[0].SetLen(len(b))
 	return unix.ProcessVMReadv(pid, local, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(b)}}, 0)
-}
-
-// Readable waits until f, made by [NewFile], can be read, has an error or is
-// at its end, without holding a thread, and then calls read with its number
-// once. The error is os.ErrClosed when f is closed meanwhile, or read's.
-func Readable(f *os.File, read func(fd int) error) error {
-	c, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var rerr error
-	err = c.Read(func(fd uintptr) bool {
-		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		n, err := unix.Poll(p, 0)
-		switch {
-		case err == unix.EINTR, err == nil && n == 0:
-			return false
-		case err != nil:
-			rerr = err
-		case p[0].Revents&unix.POLLIN == 0:
-			rerr = unix.EPIPE // nobody is left at the other end
-		default:
-			rerr = read(int(fd))
-		}
-		return true
-	})
-	if err == nil {
-		err = rerr
-	}
-	return err
 }

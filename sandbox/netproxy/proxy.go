@@ -25,7 +25,7 @@ type Proxy struct {
 	// those of its interfaces.
 	Own func() ([]netip.Addr, error)
 
-	MaxConns    int           // connections at the same time; more are refused; 256
+	MaxConns    int           // connections at the same time; more are refused; 128
 	MaxHead     int           // bytes of a request before its body; more are refused; 16 KiB
 	HeadTimeout time.Duration // for a client to say what it wants; 10 s
 	DialTimeout time.Duration // to resolve and connect; 30 s
@@ -53,7 +53,7 @@ func New(rules *Rules, log func(Attempt)) *Proxy {
 	p := &Proxy{
 		Resolver:    net.DefaultResolver,
 		Own:         ownAddrs,
-		MaxConns:    256,
+		MaxConns:    128,
 		MaxHead:     16 << 10,
 		HeadTimeout: 10 * time.Second,
 		DialTimeout: 30 * time.Second,

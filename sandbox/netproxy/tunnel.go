@@ -7,13 +7,28 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
+
+	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// chunk is how many bytes are moved between two looks at the clock. A
-// receiver that takes less than this in Proxy.IdleTimeout while more is
-// waiting counts as stuck.
-const chunk = 1 << 20
+// chunk and linger bound what is moved between two looks at the clock. A splice
+// holds a pipe as long as it waits for more, which is only a moment then. A
+// receiver that does not take what one splice moves, 1 MiB at most, in
+// Proxy.IdleTimeout counts as stuck.
+const (
+	chunk  = 1 << 20
+	linger = 100 * time.Millisecond
+)
+
+// wait returns when there is something to be read, or something wrong.
+func wait(c net.Conn) error {
+	if s, ok := c.(syscall.Conn); ok {
+		return sys.WaitReadable(s)
+	}
+	return nil
+}
 
 type closeWriter interface{ CloseWrite() error }
 
@@ -51,14 +66,18 @@ type tunnel struct {
 // move copies until src ends (true) or something fails (false).
 func (t *tunnel) move(dst, src net.Conn) bool {
 	for {
-		now := time.Now()
 		// Every half of the idle time each direction says whether it has moved,
-		// so that neither calls the tunnel idle while the other is busy. The
-		// writer's deadline must not be met before the reader's: a splice that
-		// ends with bytes on the way has lost them.
-		_ = src.SetReadDeadline(now.Add(t.idle / 2))
-		_ = dst.SetWriteDeadline(now.Add(2 * t.idle))
-		n, err := io.CopyN(dst, src, chunk)
+		// so that neither calls the tunnel idle while the other is busy.
+		_ = src.SetReadDeadline(time.Now().Add(t.idle / 2))
+		n, err := int64(0), wait(src)
+		now := time.Now()
+		if err == nil {
+			// The reader's deadline is met only between two moves, the writer's
+			// in the middle of one: what is on the way then is lost.
+			_ = src.SetReadDeadline(now.Add(min(linger, t.idle/2)))
+			_ = dst.SetWriteDeadline(now.Add(t.idle))
+			n, err = io.CopyN(dst, src, chunk)
+		}
 		if n > 0 {
 			t.last.Store(int64(time.Since(t.start)))
 		}
@@ -69,7 +88,7 @@ func (t *tunnel) move(dst, src net.Conn) bool {
 				return c.CloseWrite() == nil
 			}
 			return false
-		case errors.Is(err, os.ErrDeadlineExceeded) && time.Since(now) < 2*t.idle:
+		case errors.Is(err, os.ErrDeadlineExceeded) && time.Since(now) < t.idle:
 			if n == 0 && time.Since(t.start)-time.Duration(t.last.Load()) >= t.idle {
 				return false
 			}
