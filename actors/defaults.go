@@ -150,6 +150,9 @@ func (s HostSpec) Validate() error {
 	if s.Stop.Signal < 1 || s.Stop.Signal > 64 {
 		bad("stop signal", "%d is no signal", s.Stop.Signal)
 	}
+	if s.Sandbox != nil && s.Transport == TransportUnix {
+		bad("transport", "a confined host cannot reach the supervisor's socket; expected fd or stdio")
+	}
 	for _, e := range policy.Errors(s.Sandbox.Validate(s.Resources)) {
 		bad("sandbox", "%w", e)
 	}
