@@ -1,7 +1,6 @@
 package sys
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,10 +14,7 @@ import (
 // for: flags are those of [os.OpenFile] with O_NONBLOCK added.
 func OpenPlain(path string, flags int, mode uint32) (*os.File, error) {
 	dir, base := filepath.Split(filepath.Clean(path))
-	parent, err := openat2(unix.AT_FDCWD, dir, unix.O_PATH|unix.O_DIRECTORY, 0, unix.RESOLVE_NO_SYMLINKS)
-	if errors.Is(err, unix.ELOOP) {
-		err = unix.ENOTDIR
-	}
+	parent, err := pinPlain(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -31,6 +27,14 @@ func OpenPlain(path string, flags int, mode uint32) (*os.File, error) {
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), path), nil
+}
+
+func pinPlain(path string) (int, error) {
+	fd, err := openat2(unix.AT_FDCWD, path, unix.O_PATH|unix.O_DIRECTORY, 0, unix.RESOLVE_NO_SYMLINKS)
+	if err == unix.ELOOP {
+		err = unix.ENOTDIR
+	}
+	return fd, err
 }
 
 // OpenBeneath opens rel below the open folder dir; nothing in rel may be a
@@ -65,6 +69,15 @@ func openat2(dir int, path string, flags int, mode uint32, resolve uint64) (int,
 // replaced meanwhile.
 func PinFolder(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// PinPlain is PinFolder for a path that may have no link in it: one is ENOTDIR.
+func PinPlain(path string) (*os.File, error) {
+	fd, err := pinPlain(path)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,9 @@ func OpenBeneath(*os.File, string, int, uint32) (*os.File, error) { return nil, 
 // PinFolder cannot be done here.
 func PinFolder(string) (*os.File, error) { return nil, ErrUnsupported }
 
+// PinPlain cannot be done here.
+func PinPlain(string) (*os.File, error) { return nil, ErrUnsupported }
+
 // PinnedPath has nothing to name here.
 func PinnedPath(_ *os.File, base string) string { return base }
 

@@ -63,7 +63,7 @@ func (f *Files) plainMetadata(p wire.FSGetMetadataParams) (wire.FSMetadata, *wir
 		}
 	}
 	dir, base := filepath.Split(path)
-	parent, err := sys.OpenPlain(dir, os.O_RDONLY, 0)
+	parent, err := sys.PinPlain(dir)
 	if err != nil {
 		return none, failure(err)
 	}

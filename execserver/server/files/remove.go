@@ -98,7 +98,7 @@ func (f *Files) removePlain(p wire.FSRemoveParams) *wire.Error {
 	if base == "" {
 		return failure(syscall.EBUSY)
 	}
-	parent, err := sys.OpenPlain(dir, os.O_RDONLY, 0)
+	parent, err := sys.PinPlain(dir)
 	if err != nil {
 		return failure(err)
 	}
