@@ -1,0 +1,165 @@
+//go:build !hostsup_posix
+
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
+
+func init() {
+	// eat takes memory until it is ended.
+	roles["eat"] = func([]string) int {
+		var all [][]byte
+		for range 4096 {
+			b := make([]byte, 1<<20)
+			for i := 0; i < len(b); i += 4096 {
+				b[i] = 1
+			}
+			all = append(all, b)
+			time.Sleep(100 * time.Microsecond) //nolint:forbidigo // slow enough to be sampled
+		}
+		return len(all) & 1
+	}
+}
+
+// limited starts this binary in a role, or a shell, with limits; with and
+// without a policy.
+func limited(t *testing.T, limits policy.Limits, test func(t *testing.T, l *Launcher, cmd func(*Command) *Command)) {
+	for _, confined := range []bool{false, true} {
+		t.Run(fmt.Sprintf("confined=%v", confined), func(t *testing.T) {
+			l := weakly(t, "")
+			test(t, l, func(c *Command) *Command {
+				c.Limits = limits
+				if confined {
+					c.Policy = strict(t)
+					if exe, err := os.Executable(); err == nil {
+						c.Policy.Exec = append(c.Policy.Exec, exe)
+					}
+				}
+				return c
+			})
+		})
+	}
+}
+
+func roleCommand(name string) *Command {
+	exe, _ := os.Executable()
+	return &Command{Name: name + ".1", Path: exe, Args: []string{name}, Env: []string{roleVar + "=" + name}}
+}
+
+func TestLimitMemory(t *testing.T) {
+	limit := int64(64 << 20)
+	if raceEnabled {
+		limit *= 2
+	}
+	limited(t, policy.Limits{Memory: limit}, func(t *testing.T, l *Launcher, cmd func(*Command) *Command) {
+		c, err := l.Start(cmd(roleCommand("eat")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := wait(t, c)
+		c.Release()
+		if !e.OutOfMemory || e.Limit != "memory" || e.Signal != int(syscall.SIGKILL) {
+			t.Errorf("%+v", e)
+		}
+		if e.MemoryPeak < limit*3/4 {
+			t.Errorf("peak %d of %d", e.MemoryPeak, limit)
+		}
+		if os.Getuid() == 0 && e.MemoryPeak > limit+1<<20 {
+			t.Errorf("peak %d of %d", e.MemoryPeak, limit)
+		}
+	})
+	// What stays below is not killed.
+	limited(t, policy.Limits{Memory: 1 << 30}, func(t *testing.T, l *Launcher, cmd func(*Command) *Command) {
+		c, err := l.Start(cmd(shell("head -c 10000000 /dev/zero | tail -c 1 >/dev/null; exit 3")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := wait(t, c)
+		c.Release()
+		if e.OutOfMemory || e.Limit != "" || e.Code != 3 {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+func TestLimitTasks(t *testing.T) {
+	limited(t, policy.Limits{Tasks: 10}, func(t *testing.T, l *Launcher, cmd func(*Command) *Command) {
+		// A shell ends when it cannot fork.
+		c, err := l.Start(cmd(shell(`i=0; while [ $i -lt 60 ]; do sleep 1000 & i=$((i+1)); done; exit 77`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := wait(t, c)
+		c.Release()
+		enforced := os.Getuid() == 0 || c.Confinement().Level != policy.None
+		if enforced == (e.Code == 77) {
+			t.Errorf("%+v", e)
+		}
+		if os.Getuid() == 0 && e.Limit != "tasks" {
+			t.Errorf("%+v", e)
+		}
+		if os.Getuid() != 0 && len(c.Confinement().Missing) == 0 {
+			t.Error("it does not say how tasks are limited")
+		}
+	})
+}
+
+func TestLimitsPerProcess(t *testing.T) {
+	limited(t, policy.Limits{Files: 64, FileSize: 1 << 20, CPU: 2}, func(t *testing.T, l *Launcher, cmd func(*Command) *Command) {
+		if os.Getuid() != 0 {
+			t.Log("cpu is not enforceable here")
+		}
+		c, out := start(t, l, cmd(shell(`ulimit -Hn; ulimit -Hf; ulimit -Hc; ulimit -n 100 2>/dev/null && echo raised; echo end`)))
+		got := strings.Join(lines(t, out, 4), " ")
+		if got != "64 2048 0 end" && got != "64 1024 0 end" {
+			t.Errorf("%q", got)
+		}
+		wait(t, c)
+		c.Release()
+	})
+}
+
+func TestLimitFileSize(t *testing.T) {
+	limited(t, policy.Limits{FileSize: 1 << 16}, func(t *testing.T, l *Launcher, cmd func(*Command) *Command) {
+		f := filepath.Join(t.TempDir(), "f")
+		cm := cmd(shell(`exec head -c 1000000 /dev/zero > $1`, f))
+		if cm.Policy != nil {
+			cm.Args[len(cm.Args)-1] = "/tmp/f"
+		}
+		c, err := l.Start(cm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := wait(t, c); e.Signal != int(syscall.SIGXFSZ) || e.Limit != "file_size" {
+			t.Errorf("%+v", e)
+		}
+		c.Release()
+	})
+}
+
+func TestLimitCPU(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs a cgroup")
+	}
+	limited(t, policy.Limits{CPU: 0.2}, func(t *testing.T, l *Launcher, cmd func(*Command) *Command) {
+		began := time.Now()
+		c, err := l.Start(cmd(shell(`i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := wait(t, c)
+		c.Release()
+		if took, used := time.Since(began), e.User+e.System; took > 200*time.Millisecond && used > took*2/5 {
+			t.Errorf("%v of processor time in %v", used, took)
+		}
+	})
+}
