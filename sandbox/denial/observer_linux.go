@@ -77,9 +77,21 @@ func (o *Observer) Close() error {
 func (o *Observer) run() {
 	defer close(o.done)
 	for {
-		err := sys.Readable(o.f, o.one)
-		if err != nil {
+		if err := sys.Readable(o.f, o.some); err != nil {
 			return
+		}
+	}
+}
+
+// soon is how long the next call is waited for on the thread: most come in
+// close succession.
+const soon = time.Millisecond
+
+// some takes calls as long as they come, and answers them.
+func (o *Observer) some(listener int) error {
+	for {
+		if err := o.one(listener); err != nil || !sys.NotificationComes(listener, soon) {
+			return err
 		}
 	}
 }
