@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
+	"github.com/hostsup/hostsup/execserver"
+	"github.com/hostsup/hostsup/execserver/wire"
+)
+
+// input is what the command is to read; nil when there is nothing.
+func (a *app) input(screen *screenOf) io.Reader {
+	f := fileOf(a.in)
+	if f == nil || screen != nil {
+		return a.in
+	}
+	mine, err := f.Stat()
+	if err != nil {
+		return nil // it is closed
+	}
+	if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(mine, null) {
+		return nil
+	}
+	return f
+}
+
+// feed gives the command what we read, and the end of it.
+func (a *app) feed(ctx context.Context, client *execserver.Client, p *execserver.Process, from io.Reader, tty bool) {
+	in := p.Stdin(ctx)
+	_, err := io.CopyBuffer(struct{ io.Writer }{in}, struct{ io.Reader }{from}, make([]byte, 64<<10))
+	switch {
+	case err != nil: // the command has ended, or reads no more
+	case client.Has(wire.ExtProcessCloseStdin):
+		_ = in.Close() // likewise
+	case tty:
+		_, _ = in.Write([]byte{4})
+	default:
+		select {
+		case <-time.After(execQuiet):
+			fmt.Fprint(a.errout, "hostsup: this server cannot tell the command that its input has ended: it may be waiting for more\n")
+		case <-p.Done():
+		}
+	}
+}
+
+// passOn hands signals on to the command.
+func passOn(ctx context.Context, fail context.CancelCauseFunc, p *execserver.Process, signals <-chan os.Signal) {
+	asked := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case s := <-signals:
+			tell, cancel := context.WithTimeout(ctx, execSignal)
+			var err error
+			switch {
+			case s == os.Interrupt:
+				err = p.Interrupt(tell)
+			case asked: // for the second time
+				_, err = p.Terminate(tell, 0)
+			default:
+				asked = true
+				_, err = p.Terminate(tell, execGrace)
+			}
+			cancel()
+			if err != nil && ctx.Err() == nil {
+				fail(&signalled{s}) // there is no way to it
+				return
+			}
+		}
+	}
+}
+
+// signalled is the end by a signal that could not be passed on.
+type signalled struct{ signal os.Signal }
+
+func (e *signalled) Error() string { return e.signal.String() }
+
+// connectionWatch says when a connection is lost for long enough to be noticed.
+type connectionWatch struct {
+	errout io.Writer
+
+	mu    sync.Mutex
+	end   string // of a line
+	timer *time.Timer
+	said  bool
+}
+
+func (w *connectionWatch) raw() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.end = "\r"
+}
+
+func (w *connectionWatch) changed(s execserver.State, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timer != nil {
+		w.timer.Stop()
+		w.timer = nil
+	}
+	switch {
+	case s == execserver.Recovering:
+		w.timer = time.AfterFunc(execQuiet, func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.said = true
+			fmt.Fprintf(w.errout, "hostsup: %s; resuming the session%s\n", show.Clean(err.Error()), w.end)
+		})
+	case s == execserver.Attached && w.said:
+		w.said = false
+		fmt.Fprintf(w.errout, "hostsup: the session is resumed%s\n", w.end)
+	}
+}
+
+// screenOf is our terminal while it is the command's.
+type screenOf struct {
+	in, out *os.File
+	was     *term.State
+}
+
+// terminal is ours, if the command is to have one.
+func (a *app) terminal(r *remote) *screenOf {
+	in, out := fileOf(a.in), fileOf(a.out)
+	if r.noTTY || in == nil || out == nil || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
+		return nil
+	}
+	return &screenOf{in: in, out: out}
+}
+
+func (s *screenOf) raw() (err error) {
+	s.was, err = term.MakeRaw(int(s.in.Fd()))
+	return err
+}
+
+func (s *screenOf) restore() { _ = term.Restore(int(s.in.Fd()), s.was) } // it may be gone
+
+func (s *screenOf) size() *wire.TerminalSize {
+	cols, rows, err := term.GetSize(int(s.out.Fd()))
+	if err != nil || cols <= 0 || rows <= 0 {
+		return nil
+	}
+	return &wire.TerminalSize{Rows: uint16(rows), Cols: uint16(cols)}
+}
+
+// follow hands changes of the size on.
+func (s *screenOf) follow(ctx context.Context, p *execserver.Process) {
+	changes := sizeChanges()
+	defer signal.Stop(changes)
+	for {
+		if now := s.size(); now != nil {
+			// One that is lost is made up for by the next.
+			_ = p.Resize(ctx, now.Rows, now.Cols)
+		}
+		select {
+		case <-changes:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
