@@ -308,7 +308,7 @@ func (s *starting) spawn() (err error) {
 	defer closeAll(procs)
 	s.plan.Groups = len(procs)
 
-	place := sys.Process{DieWithUs: true, PidNS: s.plan.Mode == planInit}
+	place := sys.Process{PidNS: s.plan.Mode == planInit, DieWithUs: s.plan.Mode == planInit}
 	if os.Geteuid() != 0 && place.PidNS {
 		place.UserNS = true
 		place.Ambient = sys.NamespaceCapabilities

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // A supervisor to be killed: the test binary, which starts trees and names
@@ -29,7 +30,8 @@ func init() {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		l, err := NewLauncher(Options{Kill: kind})
+		level := policy.Level(args[3]) // "": not confined
+		l, err := NewLauncher(Options{Kill: kind, Strongest: level})
 		if err != nil {
 			return die(err)
 		}
@@ -41,6 +43,11 @@ func init() {
 			cmd := shell(script, "2")
 			cmd.Name = fmt.Sprintf("tree.%d", i)
 			cmd.Files = []*os.File{nil, w}
+			if level != "" {
+				p, _ := policy.Profile("strict")
+				p.Level = level
+				cmd.Policy, cmd.Limits = &p, policy.Limits{Tasks: 100}
+			}
 			c, err := l.Start(cmd)
 			w.Close()
 			if err != nil {
@@ -102,8 +109,13 @@ type victim struct {
 
 func newVictim(t *testing.T, kind Kill, script string, n int) *victim {
 	t.Helper()
+	return newConfinedVictim(t, kind, "", script, n)
+}
+
+func newConfinedVictim(t *testing.T, kind Kill, level policy.Level, script string, n int) *victim {
+	t.Helper()
 	launcherOf(t, kind).Close() // skips where it does not work
-	cmd := exec.Command("/proc/self/exe", string(kind), script, strconv.Itoa(n))
+	cmd := exec.Command("/proc/self/exe", string(kind), script, strconv.Itoa(n), string(level))
 	cmd.Env = []string{roleVar + "=supervisor", "PATH=/usr/bin:/bin"}
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()

@@ -1,0 +1,138 @@
+//go:build !hostsup_posix
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
+
+// Ways in which a tree tries to stay. Each says ready three times.
+var staying = map[string]string{
+	"stubborn": stay,
+	"orphans":  leave,
+	"stopped":  `setsid sh -c 'echo ready; kill -STOP $$; sleep 1000' & echo ready; echo ready; kill -STOP $$; sleep 1000`,
+	// A new session every few milliseconds, whose parent is gone already.
+	"reforker": `export S='sleep 0.005; setsid sh -c "$S" & exit'; setsid sh -c "$S" & echo ready; echo ready; echo ready; trap "" TERM; while :; do sleep 1000; done`,
+}
+
+// confinedWays runs a test for the levels, with the ways of killing that work
+// here.
+func confinedWays(t *testing.T, test func(t *testing.T, kind Kill, level policy.Level)) {
+	for _, level := range []policy.Level{Probe().Level, policy.Landlock} {
+		for _, kind := range []Kill{KillCgroup, KillPidns, KillKeeper, KillGroup} {
+			if kind == KillGroup && level == policy.Landlock {
+				continue // promises less
+			}
+			t.Run(fmt.Sprintf("%s/%s", level, kind), func(t *testing.T) { test(t, kind, level) })
+		}
+	}
+}
+
+func TestConfinedKillTree(t *testing.T) {
+	confinedWays(t, func(t *testing.T, kind Kill, level policy.Level) {
+		for name, script := range staying {
+			t.Run(name, func(t *testing.T) {
+				l, err := NewLauncher(Options{Kill: kind, Strongest: level})
+				if errors.Is(err, ErrUnsupported) {
+					t.Skip(err)
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				defer func() {
+					if err := l.Close(); err != nil {
+						t.Error(err)
+					}
+				}()
+				cmd := shell(script, "2")
+				cmd.Policy = strict(t)
+				cmd.Policy.Level = level
+				c, out := start(t, l, cmd)
+				lines(t, out, 3)
+				all := ids(t, c)
+				if len(all) == 0 && name != "orphans" {
+					t.Fatal("no processes")
+				}
+				if err := c.KillTree(); err != nil {
+					t.Fatal(err)
+				}
+				wait(t, c)
+				if len(all) > 0 {
+					gone(t, all)
+				}
+				// Nobody holds its output any more.
+				for out.Scan() {
+				}
+				c.Release()
+			})
+		}
+	})
+}
+
+func TestConfinedKilledSupervisorLeavesNothing(t *testing.T) {
+	confinedWays(t, func(t *testing.T, kind Kill, level policy.Level) {
+		for name, script := range staying {
+			t.Run(name, func(t *testing.T) {
+				v := newConfinedVictim(t, kind, level, script, 2)
+				if len(v.tree) == 0 {
+					t.Fatal("no processes")
+				}
+				marks := limitFolders(v.cmd.Process.Pid)
+				v.kill()
+				v.nothingLeft()
+				if len(marks) == 0 {
+					return
+				}
+				// A folder without processes is taken away by who comes next.
+				l := launcherOf(t, "")
+				c, err := l.Start(&Command{Name: "x", Path: "/bin/true", Args: []string{"true"}, Limits: policy.Limits{Tasks: 10, Memory: 1 << 28, CPU: 1}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				wait(t, c)
+				c.Release()
+				if left := limitFolders(v.cmd.Process.Pid); len(left) > 0 {
+					t.Errorf("left %v", left)
+				}
+			})
+		}
+	})
+}
+
+// limitFolders lists the cgroups that limit what process pid started.
+func limitFolders(pid int) []string {
+	var found []string
+	for _, c := range controllers {
+		if parent, err := sys.OwnCgroup1(c); err == nil {
+			more, _ := filepath.Glob(fmt.Sprintf("%s/%s%d-*", parent, folderPrefix, pid))
+			found = append(found, more...)
+		}
+	}
+	return found
+}
+
+// The end of a confined tree leaves no mount, no user and no cgroup.
+func TestConfinedLeavesNothing(t *testing.T) {
+	l := weakly(t, "")
+	before, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		output(t, l, strict(t), `setsid sleep 1000 >/dev/null 2>&1 & exit 0`)
+	}
+	after, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := strings.Count(string(before), "\n"), strings.Count(string(after), "\n"); a != b {
+		t.Errorf("%d mounts, %d before", b, a)
+	}
+}
