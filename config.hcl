@@ -111,6 +111,7 @@ group "demo" {
     #   network = "allow"                # none | host | allow
     #   allow   = ["db.example:5432"]
     #   jit     = false                  # memory that is written and run
+    #   observe = "auto"                 # auto | always | never: watch it, to tell what it was denied
     #   devices = ["-/dev/fuse"]
     #   syscalls {
     #     deny  = ["inotify_init1"]

@@ -19,6 +19,19 @@ const maxDeniedEvents = 16
 // bounded reports whether the host's processes are confined or limited.
 func (s *HostSpec) bounded() bool { return s.Sandbox != nil || s.Resources != policy.Limits{} }
 
+// observed reports whether a life of the host is to be watched.
+func (s *HostSpec) observed() bool {
+	switch {
+	case s.Sandbox == nil, s.Observe == ObserveNever:
+		return false
+	case s.Observe == ObserveAlways:
+		return true
+	}
+	records, _ := sandbox.Probe().Feature(sandbox.FeatureRecords)
+	observing, _ := sandbox.Probe().Feature(sandbox.FeatureObserving)
+	return observing.Have && !records.Have
+}
+
 // sandboxStatus is what is enforced on the life that was started last, and
 // what it was denied.
 func (r *Ref) sandboxStatus() SandboxStatus {

@@ -56,6 +56,9 @@ func (s HostSpec) WithDefaults() HostSpec {
 		s.Stop.Signal = 15
 	}
 	set(&s.Stop.Grace, 5*time.Second)
+	if s.Observe == "" {
+		s.Observe = ObserveAuto
+	}
 	if s.Log.MaxSize == 0 {
 		s.Log.MaxSize = 16 << 20
 	}
@@ -149,6 +152,11 @@ func (s HostSpec) Validate() error {
 	}
 	if s.Stop.Signal < 1 || s.Stop.Signal > 64 {
 		bad("stop signal", "%d is no signal", s.Stop.Signal)
+	}
+	switch s.Observe {
+	case "", ObserveAuto, ObserveAlways, ObserveNever:
+	default:
+		bad("observe", "%q is unknown; expected auto, always or never", s.Observe)
 	}
 	if s.Sandbox != nil && s.Transport == TransportUnix {
 		bad("transport", "a confined host cannot reach the supervisor's socket; expected fd or stdio")

@@ -419,7 +419,7 @@ func command(spec *HostSpec, life uint64) (*sandbox.Command, error) {
 	return &sandbox.Command{
 		Name: fmt.Sprintf("%s.%d", spec.Name, life),
 		Path: path, Args: spec.Command, Env: environ(env), Dir: spec.Dir,
-		Policy: spec.Sandbox, Limits: spec.Resources,
+		Policy: spec.Sandbox, Limits: spec.Resources, Observe: spec.observed(),
 	}, nil
 }
 

@@ -30,10 +30,24 @@ type HostSpec struct {
 	// Sandbox confines the host's processes; nil does not. Where it cannot be
 	// enforced as strictly as it demands, the host does not start.
 	Sandbox *policy.Policy
+	// Observe says whether a confined host is watched, so that its status tells
+	// what it was denied; default auto.
+	Observe Observe
 	// Resources bound what a life of the host with everything it starts may use
 	// up, also without Sandbox.
 	Resources policy.Limits
 }
+
+// Observe says when a confined host is watched by a system call filter, which
+// slows down what it does with files: several times, where it does nothing else.
+type Observe string
+
+// The three answers.
+const (
+	ObserveAuto   Observe = "auto"   // where the kernel does not record denials by itself
+	ObserveAlways Observe = "always" // everywhere
+	ObserveNever  Observe = "never"  // what is denied is told as far as the kernel and the network proxy record it
+)
 
 // Transport is how the bytes of a connection travel.
 type Transport string

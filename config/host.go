@@ -50,7 +50,7 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	}
 	r.resolveCommand(d)
 	resolved := r.confined(&d.confinement, d.places)
-	h.Sandbox, h.Resources = d.confinement.sandbox(), d.confinement.limits
+	h.Sandbox, h.Resources, h.Observe = d.confinement.sandbox(), d.confinement.limits, d.confinement.observe
 	if h.Sandbox != nil && h.Transport == actors.TransportUnix {
 		r.fail(d.at["transport"], "invalid value for transport", "A confined host cannot reach the supervisor's socket. Use \"fd\" or \"stdio\".")
 	}

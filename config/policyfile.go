@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
@@ -16,6 +17,8 @@ import (
 type PolicyFile struct {
 	Policy policy.Policy
 	Limits policy.Limits
+	// Observe is auto where the file does not say.
+	Observe actors.Observe
 	// Resolved is what Options.Enforce has made of them; nil without it.
 	Resolved *policy.Resolved
 }
@@ -68,5 +71,5 @@ func parsePolicy(src []byte, filename string, opts Options) (*PolicyFile, *hclsy
 		return nil, body, r.diags
 	}
 	resolved := r.confined(&c, p)
-	return &PolicyFile{Policy: c.policy, Limits: c.limits, Resolved: resolved}, body, r.diags
+	return &PolicyFile{Policy: c.policy, Limits: c.limits, Observe: c.observe, Resolved: resolved}, body, r.diags
 }

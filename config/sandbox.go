@@ -8,21 +8,23 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // confinement is what the blocks sandbox and limits say, with their places.
 type confinement struct {
-	given  bool // there is a sandbox block
-	policy policy.Policy
-	limits policy.Limits
-	at     map[string]hcl.Range // by the names of fields that errors have: "deny[2]", "limits.memory"
-	names  map[string]string    // of entries as they were written, by the same: those before may be left out for what is wrong with them
-	base   policy.Policy        // the profile, whose lists are not in policy yet
+	given   bool // there is a sandbox block
+	policy  policy.Policy
+	limits  policy.Limits
+	at      map[string]hcl.Range // by the names of fields that errors have: "deny[2]", "limits.memory"
+	observe actors.Observe
+	names   map[string]string // of entries as they were written, by the same: those before may be left out for what is wrong with them
+	base    policy.Policy     // the profile, whose lists are not in policy yet
 }
 
 func newConfinement() confinement {
-	return confinement{at: map[string]hcl.Range{}, names: map[string]string{}}
+	return confinement{at: map[string]hcl.Range{}, names: map[string]string{}, observe: actors.ObserveAuto}
 }
 
 const (
@@ -47,6 +49,8 @@ func sandboxSection(c *confinement) section {
 			named("network", "what it may reach", orElse(choice(&p.Network, policy.NetworkNone, policy.NetworkHost, policy.NetworkAllow), &p.Network, policy.NetworkNone)),
 			named("allow", `what it may reach with network = "allow"`, c.words("allow", `a list of HOST:PORT such as ["db.example:5432"]`, &p.Allow)),
 			named("jit", "memory that is written and run, and running files that it wrote", boolean(&p.JIT, false)),
+			named("observe", "watch it, to tell what it was denied: where the kernel does not by itself, always, or never; slows down what it does with files",
+				choice(&c.observe, actors.ObserveAuto, actors.ObserveAlways, actors.ObserveNever)),
 			named("devices", "device files beyond null, zero, full, random, urandom and tty", c.paths("devices", &p.Devices)),
 		},
 		sections: []section{

@@ -90,8 +90,12 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond == "confine" {
+			switch cond {
+			case "confine":
 				return sandbox.Probe().Level.AtLeast(policy.NoCgroup), nil
+			case "observe":
+				f, _ := sandbox.Probe().Feature(sandbox.FeatureObserving)
+				return f.Have, nil
 			}
 			return false, fmt.Errorf("no condition %q", cond)
 		},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
 	"github.com/hostsup/hostsup/config"
 	"github.com/hostsup/hostsup/sandbox"
@@ -37,6 +38,7 @@ type confine struct {
 	policy   policy.Policy
 	limits   policy.Limits
 	resolved *policy.Resolved
+	observe  bool
 }
 
 func (c *confine) flags(cmd *cobra.Command) {
@@ -74,6 +76,7 @@ func (a *app) loadPolicy(c *confine) error {
 			return &configError{diags: diags}
 		}
 		c.policy, c.limits = f.Policy, f.Limits
+		c.observe = f.Observe == actors.ObserveAlways
 	}
 	if c.profile != "" {
 		p, ok := policy.Profile(c.profile)

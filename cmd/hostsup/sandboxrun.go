@@ -41,7 +41,7 @@ work folder, else /tmp. Everything it has started ends with it.`,
 		},
 	}
 	c.flags(cmd)
-	cmd.Flags().BoolVar(&denials, "denials", false, "say on standard error at the end what it was denied")
+	cmd.Flags().BoolVar(&denials, "denials", false, "watch it, and say on standard error at the end what it was denied")
 	return cmd
 }
 
@@ -56,6 +56,7 @@ func (a *app) sandboxRun(c *confine, command []string, denials bool) error {
 	if err != nil {
 		return a.confineError(err)
 	}
+	cmd.Observe = denials || c.observe
 	cmd.Files = []*os.File{fileOf(a.in), fileOf(a.out), fileOf(a.errout)}
 	end, err := runConfined(sandbox.Options{}, cmd)
 	if err != nil {
