@@ -102,7 +102,7 @@ func TestUnix(t *testing.T) {
 }
 
 // webServer accepts what has the token and hands its connections to f.
-func webServer(t *testing.T, f func(*websocket.Conn)) WebSocket {
+func webServer(t testing.TB, f func(*websocket.Conn)) WebSocket {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
