@@ -34,6 +34,9 @@ var roles = map[string]func() int{
 // self is the path of this program.
 var self string
 
+// atEnd is done after the last test, before a look at what they have left.
+var atEnd []func()
+
 func TestMain(m *testing.M) {
 	if role := os.Getenv(roleEnv); role != "" {
 		play, ok := roles[role]
@@ -64,6 +67,9 @@ func TestMain(m *testing.M) {
 	}
 	fds := openFDs()
 	code := m.Run()
+	for _, f := range atEnd {
+		f()
+	}
 	if code == 0 {
 		code = leftovers(temp, fds)
 	}

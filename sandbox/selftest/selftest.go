@@ -22,8 +22,8 @@ type Options struct {
 	// Dir is where folders are made, "" for os.TempDir. It must be on a disk
 	// that others than the owner can reach.
 	Dir string
-	// Parallel is how many attempts run at once, 0 for one for each processor,
-	// four at most.
+	// Parallel is how many attempts run at once, 0 for two for each processor,
+	// eight at most. One takes some 300 MiB of memory at the worst.
 	Parallel int
 	// Progress, when not nil, is called after every attempt, from any goroutine.
 	Progress func(done, all int) `json:"-"`

@@ -76,7 +76,7 @@ func newSuite(opt Options, tools string) (*suite, error) {
 	}
 	su := &suite{dir: dir, tools: tools, leak: "leak-" + random(), parallel: opt.Parallel, state: ownState()}
 	if su.parallel <= 0 {
-		su.parallel = min(runtime.GOMAXPROCS(0), 4)
+		su.parallel = 2 * min(runtime.GOMAXPROCS(0), 4)
 	}
 	err = errors.Join(os.Chmod(dir, 0o755), os.Setenv(leakVar, su.leak))
 	if err == nil && tools == "" {
@@ -268,7 +268,7 @@ func (su *suite) asUser(ctx context.Context, opt Options) (*Report, error) {
 	var out, errs strings.Builder
 	cmd := exec.CommandContext(ctx, su.program)
 	cmd.Args = []string{partName, "suite", string(text)}
-	cmd.Env = append(partEnv("suite"), "PATH="+os.Getenv("PATH"), "TMPDIR="+dir)
+	cmd.Env = []string{partVar + "=suite", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir}
 	cmd.Dir = dir
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

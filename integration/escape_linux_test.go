@@ -1,0 +1,116 @@
+//go:build linux
+
+package integration
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hostsup/hostsup/sandbox"
+	confine "github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/sandbox/selftest"
+)
+
+// update writes what the test has found into the documentation.
+var update = flag.Bool("update", false, "write the table of the escape suite into docs/security.md")
+
+// TestEscapes tries to get out of the sandbox, with the program as it is
+// shipped: at the strongest level and without namespaces, as this user and, if
+// that is root, as an ordinary one too.
+func TestEscapes(t *testing.T) {
+	if sandbox.Probe().Level == confine.None {
+		t.Skip("this machine can confine nothing")
+	}
+	args := []string{"sandbox", "selftest", "--json", "--dir", place(t, os.Getuid())}
+	root := os.Getuid() == 0
+	if root {
+		args = append(args, "--uid", strconv.Itoa(ordinary))
+	}
+	// Half a minute on a machine that does nothing else.
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, hostsupBinary(t), args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 20 * time.Second
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	var rep selftest.Report
+	if e := json.Unmarshal(out, &rep); e != nil {
+		t.Fatalf("%v, %v: %s", err, e, errs.Bytes())
+	}
+	var table strings.Builder
+	if err := rep.WriteText(&table); err != nil {
+		t.Fatal(err)
+	}
+	t.Log(table.String())
+	if err != nil {
+		t.Errorf("%v: %s", err, errs.Bytes())
+	}
+	if (err == nil) != (rep.Err() == nil) {
+		t.Errorf("the program says %v, and its report %v", err, rep.Err())
+	}
+
+	if len(rep.Rows) < 200 || len(rep.Work) < 15 {
+		t.Errorf("%d attempts and %d things that must work", len(rep.Rows), len(rep.Work))
+	}
+	if want := 2; root && len(rep.Columns) != 2*want || !root && len(rep.Columns) > want {
+		t.Errorf("columns %v", rep.Columns)
+	}
+	for i, col := range rep.Columns {
+		n := rep.Counts(i)
+		// A suite whose controls fail would pass by holding nothing.
+		if n[selftest.Held] < len(rep.Rows)/2 {
+			t.Errorf("%s: only %d of %d held", col, n[selftest.Held], len(rep.Rows))
+		}
+		if col.Level == confine.Full && n[selftest.Gap] > 0 {
+			t.Errorf("%s: %d gaps, and there must be none", col, n[selftest.Gap])
+		}
+		for _, class := range selftest.Classes() {
+			held := 0
+			for _, row := range rep.Rows {
+				if row.Class == class && row.Cells[i].Verdict == selftest.Held {
+					held++
+				}
+			}
+			// An ordinary user may do little with cgroups in the first place.
+			if held == 0 && (col.UID == 0 || class != selftest.Cgroups) {
+				t.Errorf("%s: nothing held in class %s", col, class)
+			}
+		}
+	}
+	if *update {
+		if err := updateTable(&rep); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// updateTable puts the report between two lines of docs/security.md.
+func updateTable(rep *selftest.Report) error {
+	const path, begin, end = "../docs/security.md", "<!-- escape suite: begin -->\n", "<!-- escape suite: end -->\n"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	head, rest, ok := strings.Cut(string(text), begin)
+	_, tail, also := strings.Cut(rest, end)
+	if !ok || !also {
+		return errors.New(path + " has no place for the table")
+	}
+	var b strings.Builder
+	if err := rep.WriteMarkdown(&b); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(head+begin+b.String()+end+tail), 0o644)
+}
