@@ -9,6 +9,8 @@
 //	bench [flags] capture     200 MB of output captured by line
 //	bench [flags] crashloop   starts of a host that exits at once
 //	bench [flags] pending     memory of requests that wait
+//	bench [flags] confine     starts of a confined process
+//	bench [flags] proxy       1 GiB through the proxy of an allow-list
 //	bench [flags] request     three ways to keep a pending request
 //
 // With -profile DIR each process leaves a CPU profile there.
@@ -51,6 +53,8 @@ func sections() []section {
 		{"capture", captureSection},
 		{"crashloop", crashloopSection},
 		{"pending", pendingSection},
+		{"confine", confineSection},
+		{"proxy", proxySection},
 		{"request", requestSection},
 	}
 }
