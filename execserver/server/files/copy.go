@@ -150,62 +150,80 @@ func copyTree(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	defer source.Close()
 	dest, err := os.OpenRoot(to)
 	if err != nil {
+		_ = source.Close()
 		return err
 	}
-	defer dest.Close()
-	t := treeCopy{source: source, dest: dest, from: from, to: to}
-	return t.folder(ctx, ".", 0)
+	t := treeCopy{source: source, dest: dest, left: 4095 - max(len(from), len(to)), depth: maxTree}
+	return t.folder(ctx)
 }
 
-// treeCopy goes through both trees by descriptors: a link that is put in its
-// way does not lead it out of them.
+// treeCopy copies one folder into another. Both are held open, and what is in
+// them is named from there: a link that is put in its way does not lead out.
 type treeCopy struct {
 	source, dest *os.Root
-	from, to     string
+	left         int // bytes that a path may still become longer
+	depth        int // and folders
 }
 
-func (t *treeCopy) folder(ctx context.Context, rel string, depth int) error {
-	if depth >= maxTree || len(t.from)+len(rel) >= 4096 || len(t.to)+len(rel) >= 4096 {
-		return syscall.ENAMETOOLONG
-	}
-	dir, err := t.source.OpenFile(rel, openFolder|noFollow, 0)
+func (t *treeCopy) folder(ctx context.Context) error {
+	defer t.source.Close()
+	defer t.dest.Close()
+	dir, err := t.source.Open(".")
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	return eachEntry(ctx, dir, func(e fs.DirEntry) error { return t.entry(ctx, filepath.Join(rel, e.Name()), e, depth) })
+	return eachEntry(ctx, dir, func(e fs.DirEntry) error { return t.entry(ctx, e.Name(), e.Type()) })
 }
 
-func (t *treeCopy) entry(ctx context.Context, rel string, e fs.DirEntry, depth int) error {
-	switch e.Type() {
+func (t *treeCopy) entry(ctx context.Context, name string, kind fs.FileMode) error {
+	if t.left <= len(name) {
+		return syscall.ENAMETOOLONG
+	}
+	switch kind {
 	case fs.ModeDir:
-		err := t.dest.Mkdir(rel, 0o777)
-		if errors.Is(err, fs.ErrExist) {
-			info, there := t.dest.Stat(rel)
-			if there != nil || !info.IsDir() {
-				return err
-			}
-		} else if err != nil {
-			return err
-		}
-		return t.folder(ctx, rel, depth+1)
+		return t.below(ctx, name)
 	case fs.ModeSymlink:
-		target, err := t.source.Readlink(rel)
+		target, err := t.source.Readlink(name)
 		if err != nil {
 			return err
 		}
-		return t.dest.Symlink(target, rel)
+		return t.dest.Symlink(target, name)
 	case 0:
-		return t.file(ctx, rel)
+		return t.file(ctx, name)
 	}
 	return nil
 }
 
-func (t *treeCopy) file(ctx context.Context, rel string) error {
-	in, err := t.source.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK|noFollow, 0)
+func (t *treeCopy) below(ctx context.Context, name string) error {
+	if t.depth == 0 {
+		return syscall.ENAMETOOLONG
+	}
+	err := t.dest.Mkdir(name, 0o777)
+	if errors.Is(err, fs.ErrExist) {
+		info, there := t.dest.Stat(name)
+		if there != nil || !info.IsDir() {
+			return err
+		}
+	} else if err != nil {
+		return err
+	}
+	source, err := t.source.OpenRoot(name)
+	if err != nil {
+		return err
+	}
+	dest, err := t.dest.OpenRoot(name)
+	if err != nil {
+		_ = source.Close()
+		return err
+	}
+	return (&treeCopy{source: source, dest: dest, left: t.left - 1 - len(name), depth: t.depth - 1}).folder(ctx)
+}
+
+func (t *treeCopy) file(ctx context.Context, name string) error {
+	in, err := t.source.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
@@ -214,7 +232,7 @@ func (t *treeCopy) file(ctx context.Context, rel string) error {
 	if err != nil || !info.Mode().IsRegular() {
 		return err
 	}
-	out, err := t.dest.OpenFile(rel, os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK, info.Mode().Perm())
+	out, err := t.dest.OpenFile(name, os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK, info.Mode().Perm())
 	if err != nil {
 		return err
 	}

@@ -376,11 +376,12 @@ func TestDirectoryWithTooManyEntries(t *testing.T) {
 func TestDeepTrees(t *testing.T) {
 	root := real(t)
 	t.Chdir(root)
-	for range 1500 { // 1500 folders of 3 bytes: longer than 4096
-		if err := os.Mkdir("dd", 0o755); err != nil {
+	long := strings.Repeat("d", 100)
+	for range 50 { // longer than 4096
+		if err := os.Mkdir(long, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chdir("dd"); err != nil {
+		if err := os.Chdir(long); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -389,10 +390,10 @@ func TestDeepTrees(t *testing.T) {
 	}
 	f := New(Limits{})
 	defer f.Close()
-	if got := ask(t, f, root, "fs/copy", `{"sourcePath":"file:///ROOT/dd","destinationPath":"file:///ROOT/copy","recursive":true}`); got != "-32603 Filename too long (os error 36)" {
+	if got := ask(t, f, root, "fs/copy", `{"sourcePath":"file:///ROOT/`+long+`","destinationPath":"file:///ROOT/copy","recursive":true}`); got != "-32603 Filename too long (os error 36)" {
 		t.Error(got)
 	}
-	for _, name := range []string{"dd", "copy"} {
+	for _, name := range []string{long, "copy"} {
 		if got := ask(t, f, root, "fs/remove", `{"path":"file:///ROOT/`+name+`","force":false}`); got != "{}" {
 			t.Errorf("%s: %s", name, got)
 		}

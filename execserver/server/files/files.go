@@ -17,7 +17,8 @@ type Limits struct {
 	// Enforce makes rules of a sandbox object. Default: PathRules.
 	Enforce Enforcer
 	// Changed is told of what a watch has seen, from a goroutine of the watch's
-	// own. Without it nothing can be watched.
+	// own, which Close and the next watch wait for: it must not wait for them.
+	// Without it nothing can be watched.
 	Changed func(wire.FSMissingChanged)
 }
 
