@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"strconv"
+	"syscall"
 
 	"github.com/hostsup/hostsup/internal/sys"
 )
@@ -94,10 +95,10 @@ func (c *confining) source(op *mountOp) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	if err = sys.RestrictTree(fd, op.Attrs); err == nil && op.UID >= 0 && op.Kind == opBind {
-		if err = c.mapOwner(fd, op); err != nil && op.Loose {
-			err = nil
-		}
+	if ns := c.owner(op); ns < 0 {
+		err = sys.RestrictTree(fd, op.Attrs)
+	} else if err = sys.MapTree(fd, op.Attrs, ns); err == syscall.EINVAL && op.Loose {
+		err = sys.RestrictTree(fd, op.Attrs) // a file system of the kernel's own, or one that cannot
 	}
 	if err != nil {
 		sys.Close(fd)
@@ -117,11 +118,14 @@ func (c *confining) owners() (err error) {
 	c.spaces = map[[2]int]int{}
 	for i := range c.Mounts {
 		op := &c.Mounts[i]
-		owner := [2]int{op.UID, op.GID}
+		owner := op.owner()
 		if _, ok := c.spaces[owner]; ok || op.Kind != opBind || op.UID < 0 {
 			continue
 		}
 		ids := sys.IDs{InsideUID: op.UID, InsideGID: op.GID, OutsideUID: c.UID, OutsideGID: c.GID}
+		if op.Loose {
+			ids.InsideGID, ids.OutsideGID = nobodyKnown, nobodyKnown
+		}
 		if c.spaces[owner], err = sys.NewUserNS(c.proc, ids); err != nil {
 			return failed("map the owner of "+op.From, err)
 		}
@@ -143,7 +147,26 @@ func (c *confining) showProc(attrs uint64) (int, error) {
 	return fd, nil
 }
 
-// mapOwner shows what op.UID owns as the command's user's.
-func (c *confining) mapOwner(fd int, op *mountOp) error {
-	return sys.MapTree(fd, c.spaces[[2]int{op.UID, op.GID}])
+// owner is the user namespace whose mapping an op's files are shown by; -1:
+// as they are.
+func (c *confining) owner(op *mountOp) int {
+	switch {
+	case op.Kind != opBind:
+		return -1
+	case op.UID >= 0:
+		return c.spaces[op.owner()]
+	case op.Loose && c.Blank:
+		return helperFD + 1 + c.Files + c.Groups
+	}
+	return -1
+}
+
+// owner is whose files are shown as the command's. What is only to be read has
+// its owner alone mapped and no group: that makes reading possible and keeps
+// everybody from writing.
+func (op *mountOp) owner() [2]int {
+	if op.Loose {
+		return [2]int{op.UID, -1}
+	}
+	return [2]int{op.UID, op.GID}
 }

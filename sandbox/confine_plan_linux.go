@@ -194,15 +194,12 @@ func (p *rootPlan) owner(o *mountOp, g *policy.Grant) {
 	if !p.root {
 		return
 	}
+	o.Loose = !g.Access.Has(policy.Write)
 	uid, gid, err := sys.Owner(g.Path)
-	if err != nil || uid == p.uid && gid == p.gid {
+	if err != nil || uid == p.uid || uid == 0 && o.Loose {
 		return // the mount itself will say what is wrong
 	}
-	write := g.Access.Has(policy.Write)
-	if uid == 0 && !write {
-		return
-	}
-	o.UID, o.GID, o.Loose = uid, gid, !write
+	o.UID, o.GID = uid, gid
 }
 
 // work is the bounded folder.

@@ -34,8 +34,9 @@ type plan struct {
 
 	Path, Dir string
 	Args, Env []string
-	Files     int // of the command
-	Groups    int // open cgroup.procs files the command puts itself into
+	Files     int  // of the command
+	Groups    int  // open cgroup.procs files the command puts itself into
+	Blank     bool // then comes a user namespace that maps nobody's ids
 
 	Mounts   []mountOp
 	Loopback bool
@@ -74,13 +75,13 @@ type mountOp struct {
 	Path  string // in the new root, without the leading slash
 	From  string // opBind: a path outside; opLink: the text; opCover: a path in the new root
 	Attrs uint64
-	UID   int // opBind: the owner outside who is shown as plan.UID; -1: none is mapped
+	UID   int // opBind: the owner outside who is shown as plan.UID; -1: none is
 	GID   int
 	Size  int64 // opTmpfs, bytes
 	Nodes int64
 	Mode  int
 	What  string // names the step in errors; "" for those that say it by themselves
-	Loose bool   // where ids cannot be mapped, files stay as they are
+	Loose bool   // only to be read: nothing is written to, not even a socket
 }
 
 const (

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -24,11 +25,41 @@ type confiner struct {
 	users     users
 	limiter   limiter
 	holds     placeholders
-	records   records
+
+	strangersOnce sync.Once
+	strangersFD   int
+	strangersErr  error
+	records       records
 }
+
+// strangers is a user namespace that maps nobody's ids. Files shown by its
+// mapping belong to nobody that is known, and so nobody may write to them: not
+// to sockets either, which a read-only mount does not keep from.
+func (c *confiner) strangers() (int, error) {
+	c.strangersOnce.Do(func() {
+		proc, err := sys.OpenDir("/proc")
+		if err != nil {
+			c.strangersErr = err
+			return
+		}
+		defer sys.Close(proc)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		ids := sys.IDs{InsideUID: nobodyKnown, InsideGID: nobodyKnown, OutsideUID: nobodyKnown, OutsideGID: nobodyKnown}
+		c.strangersFD, c.strangersErr = sys.NewUserNS(proc, ids)
+	})
+	return c.strangersFD, c.strangersErr
+}
+
+// nobodyKnown is an id that nobody has: the last but three of all.
+const nobodyKnown = 1<<32 - 4
 
 // close is called after the last child is gone.
 func (c *confiner) close() error {
+	c.strangersOnce.Do(func() { c.strangersErr = ErrClosed })
+	if c.strangersErr == nil {
+		sys.Close(c.strangersFD)
+	}
 	c.users.close()
 	c.records.close()
 	return c.limiter.close()
@@ -215,10 +246,15 @@ func (s *starting) makePlan() error {
 	}
 	p.Caps, p.NoNewPrivs = true, true
 	m := probe()
-	p.NoJIT = !r.Policy.JIT && m.mdwe
-	p.Filter = filterFor(s.observe(r), s.level, m.mdwe).Encode()
+	p.NoJIT = !r.Policy.JIT && m.mdwe && !s.spawns()
+	p.Filter = filterFor(s.observe(r), s.level, p.NoJIT).Encode()
 	p.Landlock = m.landlock
 	p.Audit = root
+	if p.Dir == "" {
+		if p.Dir = r.Policy.Work.Path; p.Dir == "" {
+			p.Dir = "/"
+		}
+	}
 	if !jailed {
 		p.LandlockNet = r.Policy.Network == policy.NetworkNone
 		p.Rules = s.plainRules()
@@ -230,11 +266,6 @@ func (s *starting) makePlan() error {
 	if r.Policy.Network != policy.NetworkHost {
 		p.Unshare |= sys.NewNet
 		p.Loopback = true
-	}
-	if p.Dir == "" {
-		if p.Dir = r.Policy.Work.Path; p.Dir == "" {
-			p.Dir = "/"
-		}
 	}
 	uid, gid := p.UID, p.GID
 	if uid < 0 {
@@ -307,6 +338,14 @@ func (s *starting) spawn() (err error) {
 	}
 	defer closeAll(procs)
 	s.plan.Groups = len(procs)
+	extra := procs[:len(procs):len(procs)]
+	if s.plan.Blank = s.plan.UserNS; s.plan.Blank {
+		fd, err := s.confine.strangers()
+		if err != nil {
+			return s.confineError("make a user namespace", err)
+		}
+		extra = append(extra, fd)
+	}
 
 	place := sys.Process{PidNS: s.plan.Mode == planInit, DieWithUs: s.plan.Mode == planInit}
 	if os.Geteuid() != 0 && place.PidNS {
@@ -342,7 +381,7 @@ func (s *starting) spawn() (err error) {
 		}
 		return err
 	}
-	files := append(s.files[:len(s.files):len(s.files)], procs...)
+	files := append(s.files[:len(s.files):len(s.files)], extra...)
 	p, err := s.spawnHelper(roleConfine, place, files, pack(&s.plan), s.cmd.Name)
 	if err != nil {
 		return tree(err)

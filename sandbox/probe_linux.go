@@ -207,7 +207,11 @@ func (m *machine) missing(level policy.Level) []string {
 		switch f.Name {
 		case "memory protection", "memory files cannot be run", "landlock: TCP ports", "records of denials", "observing":
 			continue // something stands in
-		case "landlock: signals and abstract sockets", "landlock: sockets in files":
+		case "landlock: sockets in files":
+			if m.root && level != policy.Landlock {
+				continue // mapped owners do it
+			}
+		case "landlock: signals and abstract sockets":
 			if level != policy.Landlock {
 				continue // namespaces do it
 			}
@@ -217,7 +221,7 @@ func (m *machine) missing(level policy.Level) []string {
 	if level == policy.Landlock {
 		out = append(out,
 			"no namespaces: the metadata of all files (stat, chmod, chown, times, attributes) and the list of all processes can be seen, and changed as far as its user may",
-			"no mounts: nothing can be denied within a grant, /tmp is not private, nothing bounds what is written in a folder")
+			"no mounts: nothing can be denied within a grant, /tmp is not private, nothing bounds what is written in a folder, what was written can be mapped to be run, the machine's name can be seen")
 	}
 	return out
 }

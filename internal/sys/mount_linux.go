@@ -48,11 +48,12 @@ func RestrictMount(mount int, attrs uint64) error {
 	return unix.MountSetattr(mount, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: attrs})
 }
 
-// MapTree shows the files below a mount that is not attached yet as owned by
-// other ids: those that userns, a descriptor of a user namespace, maps.
-func MapTree(mount, userns int) error {
+// MapTree sets attributes on a mount that is not attached yet, and on those
+// below it, and shows their files as owned by other ids: those that userns, a
+// descriptor of a user namespace, maps. EINVAL: a file system that cannot.
+func MapTree(mount int, attrs uint64, userns int) error {
 	return unix.MountSetattr(mount, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE,
-		&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(userns)})
+		&unix.MountAttr{Attr_set: attrs | unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(userns)})
 }
 
 // AttachTree puts a mount on name below the folder dir.
