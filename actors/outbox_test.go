@@ -156,13 +156,17 @@ func TestOutboxFullThenBroken(t *testing.T) {
 	o, w, s, start := newTestOutbox(t)
 	w.gate = make(chan struct{})
 	start()
-	for range 2 {
-		if _, err := o.put(s, &codec.Message{Kind: codec.Notification, Method: "big", Params: append([]byte{0xc6, 0, 0x40, 0, 0}, make([]byte, 4<<20)...)}, false); err != nil {
-			t.Fatal(err)
-		}
+	big := &codec.Message{Kind: codec.Notification, Method: "big", Params: append([]byte{0xc6, 0, 0x40, 0, 0}, make([]byte, 4<<20)...)}
+	if _, err := o.put(s, big, false); err != nil {
+		t.Fatal(err)
 	}
-	<-w.begun
-	soon(t, o.full)
+	<-w.begun // the write loop has taken it, and waits at the gate
+	if _, err := o.put(s, big, false); err != nil {
+		t.Fatal(err)
+	}
+	if !o.full() {
+		t.Fatal("4 MiB do not fill it")
+	}
 	space, err := o.put(s, note("late"), false)
 	if !errors.Is(err, errFull) {
 		t.Fatal(err)
