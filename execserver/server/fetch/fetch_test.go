@@ -174,8 +174,7 @@ func TestURLs(t *testing.T) {
 
 func TestRedirects(t *testing.T) {
 	other := serve(t, echo)
-	var at string
-	at = serve(t, func(w net.Conn, q *seen) {
+	at := serve(t, func(w net.Conn, q *seen) {
 		switch f := strings.Split(q.path, "/"); f[1] {
 		case "r":
 			say(w, map[string]int{"301": 301, "302": 302, "303": 303, "307": 307, "308": 308}[f[2]], "location: /echo\r\n", "")

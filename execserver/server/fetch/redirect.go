@@ -63,9 +63,9 @@ func (r *request) next(a *answer) (*request, error) {
 	if !ok {
 		return nil, nil
 	}
-	to, err := r.url.resolve(location)
-	if err != nil {
-		return nil, nil // as if there were none
+	to, _ := r.url.resolve(location)
+	if to == nil { // no URL: as if there were none
+		return nil, nil
 	}
 	if !to.web() {
 		return nil, fmt.Errorf("redirect target uses unsupported URL scheme: %s", to.scheme)

@@ -92,9 +92,9 @@ func (c *Client) proxy(to *target) (*url.URL, error) {
 	if c.o.RefusePrivate {
 		return nil, nil
 	}
-	u, err := url.Parse(to.String())
-	if err != nil {
-		return nil, nil // no proxy is configured for what it cannot read
+	u, _ := url.Parse(to.String())
+	if u == nil { // no proxy is configured for what it cannot read
+		return nil, nil
 	}
 	proxy, err := c.o.Proxy(&http.Request{Method: http.MethodGet, URL: u, Header: http.Header{}})
 	if err != nil || proxy == nil {

@@ -81,7 +81,7 @@ func cutScheme(s string) (scheme, rest string, ok bool) {
 }
 
 func (t *target) authority(s string) error {
-	host, port := s, ""
+	var host, port string
 	if strings.HasPrefix(s, "[") {
 		end := strings.IndexByte(s, ']')
 		if end < 0 {

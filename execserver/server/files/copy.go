@@ -117,7 +117,7 @@ func fill(ctx context.Context, out, in *os.File, info fs.FileInfo) error {
 	}
 	for {
 		n, err := io.CopyN(out, in, copyPiece)
-		if err == io.EOF || err == nil && n < copyPiece {
+		if errors.Is(err, io.EOF) || err == nil && n < copyPiece {
 			break
 		}
 		if err == nil {

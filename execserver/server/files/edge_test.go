@@ -381,11 +381,11 @@ func TestDeepTrees(t *testing.T) {
 		if err := os.Mkdir(long, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chdir(long); err != nil {
+		if err := syscall.Chdir(long); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chdir(root); err != nil {
+	if err := syscall.Chdir(root); err != nil {
 		t.Fatal(err)
 	}
 	f := New(Limits{})

@@ -155,7 +155,7 @@ func (f *Files) ReadBlock(_ context.Context, p wire.FSReadBlockParams) (wire.FSR
 		out.Chunk = make([]byte, min(size, int(p.Len)))
 		n, err := file.ReadAt(out.Chunk, int64(p.Offset))
 		out.Chunk, out.EOF = out.Chunk[:n], n < int(p.Len)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			err = nil
 		}
 		return err

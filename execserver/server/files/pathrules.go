@@ -1,6 +1,7 @@
 package files
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -220,7 +221,7 @@ func (r *pathRules) Read(path string) error {
 // Write implements Rules.
 func (r *pathRules) Write(path string) error {
 	if err := r.Read(path); err != nil {
-		if err == syscall.EACCES && slices.Contains(r.denied, path) {
+		if errors.Is(err, syscall.EACCES) && slices.Contains(r.denied, path) {
 			return syscall.EROFS // itself, not what it lies in: it is shown, but empty
 		}
 		return err

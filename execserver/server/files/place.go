@@ -93,9 +93,9 @@ func placeOf(rules Rules, path string, follow bool) (*place, error) {
 		if !follow {
 			return p, nil
 		}
-		next, err := os.Readlink(p.at)
-		if err != nil {
-			return p, nil // no link, or nothing there: the method says what it makes of it
+		next := linkTarget(p.at)
+		if next == "" {
+			return p, nil
 		}
 		p.leave()
 		if !filepath.IsAbs(next) {
@@ -107,6 +107,16 @@ func placeOf(rules Rules, path string, follow bool) (*place, error) {
 		}
 	}
 	return nil, syscall.ELOOP
+}
+
+// linkTarget is where a link leads, or "": it is no link, or nothing is there,
+// and the method says what it makes of that.
+func linkTarget(at string) string {
+	to, err := os.Readlink(at)
+	if err != nil {
+		return ""
+	}
+	return to
 }
 
 // unseen keeps an error from telling of what the rules hide: a part of the

@@ -19,7 +19,7 @@ func object(entries string) string {
 			continue
 		}
 		name, access, _ := strings.Cut(e, " ")
-		path := ""
+		var path string
 		switch {
 		case strings.HasPrefix(name, "/"):
 			path = fmt.Sprintf(`{"type":"path","path":"file:///ROOT%s"}`, name)
