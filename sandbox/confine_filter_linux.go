@@ -34,6 +34,7 @@ const (
 	tiocSETD   = 0x5423     // loads a line discipline
 	byThread   = 0          // PRIO_PROCESS
 	whoProcess = 1          // IOPRIO_WHO_PROCESS
+	initPID    = 1          // ours, in its namespace
 	wholeWord  = math.MaxUint32
 )
 
@@ -87,6 +88,9 @@ func (f *filterMaker) hot(r *policy.Resolved, level policy.Level, mdwe bool) []s
 	is := func(arg int, value uint32) sys.FilterTest {
 		return sys.FilterTest{Arg: arg, Mask: wholeWord, Value: value}
 	}
+	isnt := func(arg int, value uint32) sys.FilterTest {
+		return sys.FilterTest{Arg: arg, Mask: wholeWord, Value: value, Differ: true}
+	}
 	allow := sys.FilterAllow
 	missing := sys.FilterErrno(syscall.ENOSYS)
 
@@ -121,13 +125,23 @@ func (f *filterMaker) hot(r *policy.Resolved, level policy.Level, mdwe bool) []s
 	mode("mkdirat", 2)
 	mode("mknod", 1)
 	mode("mknodat", 2)
-	if level == policy.Landlock {
-		// Without namespaces, other processes have numbers.
-		for _, name := range []string{"prlimit64", "sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"} {
+	// Other processes' limits and priorities: with namespaces that is our init,
+	// without them everybody of its user.
+	for _, name := range []string{"prlimit64", "sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"} {
+		if level == policy.Landlock {
 			rule(name, refused, pass(is(0, 0)))
+		} else {
+			rule(name, allow, refuse(is(0, initPID)))
 		}
-		rule("setpriority", refused, pass(is(0, byThread), is(1, 0)))
-		rule("ioprio_set", refused, pass(is(0, whoProcess), is(1, 0)))
+	}
+	for name, own := range map[string]uint32{"setpriority": byThread, "ioprio_set": whoProcess} {
+		if level == policy.Landlock {
+			rule(name, refused, pass(is(0, own), is(1, 0)))
+		} else {
+			rule(name, allow, pass(is(0, own), isnt(1, initPID)), refuse(isnt(0, own)), refuse(is(1, initPID)))
+		}
+	}
+	if level == policy.Landlock {
 		for _, name := range []string{"shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink"} {
 			rule(name, refused)
 		}

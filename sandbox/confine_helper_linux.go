@@ -186,7 +186,7 @@ func (c *confining) nurse() int {
 	_ = sys.CloseFrom(helperFD + 1)
 	calm()
 	if c.UID >= 0 {
-		_ = sys.BecomeNobody(c.UID, c.GID)
+		_ = sys.BecomeNobody(nobodyKnown, nobodyKnown) // whom the command can do nothing to
 		if r == roleInit {
 			_ = sys.SetParentDeath()
 		}

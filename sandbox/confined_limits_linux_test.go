@@ -163,3 +163,20 @@ func TestLimitCPU(t *testing.T) {
 		}
 	})
 }
+
+// One process that finds no memory takes the whole tree with it.
+func TestLimitMemoryEndsTheTree(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs a cgroup")
+	}
+	limited(t, policy.Limits{Memory: 64 << 20}, func(t *testing.T, l *Launcher, cmd func(*Command) *Command) {
+		c, err := l.Start(cmd(shell(`sleep 1000 & head -c 300000000 /dev/zero | tail -c 200000000 >/dev/null; sleep 1000`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := wait(t, c); !e.OutOfMemory || e.Signal != int(syscall.SIGKILL) {
+			t.Errorf("%+v", e)
+		}
+		c.Release()
+	})
+}

@@ -108,6 +108,17 @@ const sampling = 200 * time.Millisecond
 // cgroup does so.
 func (s *starting) watchMemory() {
 	c, h := s.child, s.child.held
+	if fd := h.bounds.oomEvents(); fd >= 0 {
+		o := &oom{child: c}
+		w, err := sys.NewWatch(fd, o)
+		h.onFree(func() {
+			w.Close()
+			sys.Close(fd)
+		})
+		if err == nil {
+			return
+		}
+	}
 	if h.sample == 0 {
 		return
 	}
@@ -137,14 +148,28 @@ func (s *starting) watchMemory() {
 	}()
 }
 
+// oom ends the tree in which a process found no memory: half of it would not
+// do what the whole is for. A v2 cgroup does so by itself.
+type oom struct{ child *Child }
+
+// Ready implements sys.Waiter.
+func (o *oom) Ready() {
+	select {
+	case <-o.child.done:
+	default:
+		o.child.held.exceeded.Store(true)
+		go func() { _ = o.child.tree.kill() }()
+	}
+}
+
 // judge says more of how a child has ended.
 func (h *held) judge(e *Exit) {
 	h.bounds.judge(e)
 	if h.sample > 0 {
 		e.MemoryPeak = h.peak.Load()
-		if h.exceeded.Load() && e.Signal == int(syscall.SIGKILL) {
-			e.OutOfMemory, e.Limit = true, "memory"
-		}
+	}
+	if h.exceeded.Load() && e.Signal == int(syscall.SIGKILL) {
+		e.OutOfMemory, e.Limit = true, "memory"
 	}
 	h.noteLimits(e)
 }

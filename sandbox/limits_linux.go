@@ -185,6 +185,22 @@ func closeAll(fds []int) {
 	}
 }
 
+// oomEvents tells when there was no memory within the limit; -1 when nothing
+// has to be done about it.
+func (b *bounds) oomEvents() int {
+	if b == nil {
+		return -1
+	}
+	for i := range b.groups {
+		if g := &b.groups[i]; g.controller == "memory" && !g.v2 {
+			if fd, err := sys.OOMEvents(g.dir); err == nil {
+				return fd
+			}
+		}
+	}
+	return -1
+}
+
 // judge fills in what the cgroups know of an end.
 func (b *bounds) judge(e *Exit) {
 	if b == nil {

@@ -221,7 +221,8 @@ func (m *machine) missing(level policy.Level) []string {
 	if level == policy.Landlock {
 		out = append(out,
 			"no namespaces: the metadata of all files (stat, chmod, chown, times, attributes) and the list of all processes can be seen, and changed as far as its user may",
-			"no mounts: nothing can be denied within a grant, /tmp is not private, nothing bounds what is written in a folder, what was written can be mapped to be run, the machine's name can be seen")
+			"no mounts: nothing can be denied within a grant, /tmp is not private, nothing bounds what is written in a folder, the machine's name can be seen",
+			"no mounts without execution: what was written can be mapped into memory to be run")
 	}
 	return out
 }

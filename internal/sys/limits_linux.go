@@ -105,3 +105,23 @@ func CgroupNumber(dir int, file, key string) (int64, error) {
 func OpenCgroupProcs(dir int, name string) (int, error) {
 	return unix.Openat(dir, name+"/cgroup.procs", unix.O_WRONLY|unix.O_CLOEXEC, 0)
 }
+
+// OOMEvents returns a descriptor that can be read when a process of the v1
+// memory cgroup whose folder is open found no memory, and when the cgroup is
+// removed. It is non-blocking, close-on-exec and the caller's to close.
+func OOMEvents(dir int) (int, error) {
+	control, err := unix.Openat(dir, "memory.oom_control", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(control)
+	events, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return -1, err
+	}
+	if err := writeAt(dir, "cgroup.event_control", strconv.Itoa(events)+" "+strconv.Itoa(control)); err != nil {
+		unix.Close(events)
+		return -1, err
+	}
+	return events, nil
+}
