@@ -51,7 +51,6 @@ type ending struct {
 	code, signal int
 	core         bool
 	cpu          time.Duration
-	text         string // why, where the sandbox knows
 }
 
 // start starts it. An error is the start's own.

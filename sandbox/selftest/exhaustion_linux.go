@@ -299,13 +299,12 @@ func memories() []*attempt {
 	})
 	filled("memory-shm", "use more memory than allowed in /dev/shm", func(in *inside, told func(int)) error {
 		path := "/dev/shm/" + partName + in.get("mark")
-		defer os.Remove(path)
 		var err error
 		for i := 0; i < 2*memoryLimit/(8<<20) && err == nil; i++ {
 			var f *os.File
 			f, err = os.OpenFile(path+strconv.Itoa(i), os.O_CREATE|os.O_WRONLY, 0o600)
 			if err == nil {
-				defer os.Remove(f.Name())
+				defer func() { _ = os.Remove(f.Name()) }()
 				err = pour(f, 8<<20, func(mib int) { told(i*8 + mib) })
 				f.Close()
 			}

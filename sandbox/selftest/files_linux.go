@@ -55,7 +55,7 @@ func fileReads() []*attempt {
 			if err := os.WriteFile(path, []byte(s.secret), 0o600); err != nil {
 				return missing(err.Error())
 			}
-			s.onClose(func() { os.Remove(path) })
+			s.onClose(func() { _ = os.Remove(path) })
 			s.set("shm", path)
 			return os.Chmod(path, 0o666)
 		}, func(in *inside) error { return in.sayFile(in.get("shm")) }),

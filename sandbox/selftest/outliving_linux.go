@@ -241,7 +241,7 @@ func outlive(ctx context.Context, at *attempt, s *stage, b *box, kill bool) (fin
 	if b.level == "" {
 		within = survivedWithin
 	}
-	f := finding{}
+	var f finding
 	start := time.Now()
 	select {
 	case <-gone:

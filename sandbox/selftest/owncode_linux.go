@@ -153,7 +153,7 @@ func ownCode() []*attempt {
 		func(in *inside) error { return runsFile(in, in.get("work")+"/own") })
 	add("file-shm", "start a program that was written to /dev/shm", func(in *inside) error {
 		path := "/dev/shm/" + in.get("token")
-		defer os.Remove(path)
+		defer func() { _ = os.Remove(path) }()
 		return runsFile(in, path)
 	})
 	add("script", "start a script that was written to the granted folder, by its first line", func(in *inside) error {
@@ -316,7 +316,7 @@ func ownCode() []*attempt {
 			if err := copyFile(path, s.path("read/file"), 0o777); err != nil {
 				return missing("the folder of tools is another user's")
 			}
-			s.onClose(func() { os.Remove(path) })
+			s.onClose(func() { _ = os.Remove(path) })
 			s.set("tool", path)
 			return nil
 		},

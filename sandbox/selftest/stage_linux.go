@@ -120,7 +120,6 @@ func random() string {
 // ear is a server of ours that must not hear anything.
 type ear struct {
 	heard chan string // what came, first of all
-	close func()
 }
 
 // listens opens a stream server and keeps the first thing said to it.
