@@ -56,6 +56,9 @@ func (a *Process) Receive(ctx actor.Context) {
 		if a.child != nil && !a.gone {
 			a.kill()
 			<-a.child.Done()
+			if a.owner != nil {
+				a.child.Release() // it may never have heard of it
+			}
 		}
 	}
 }

@@ -75,6 +75,9 @@ func parseID(raw []byte) (ID, error) {
 	return IntID(n), nil
 }
 
+// Unquote is the string that a valid JSON string stands for.
+func Unquote(raw []byte) (string, error) { return unquote(raw) }
+
 // unquote is the string that a valid JSON string stands for.
 func unquote(raw []byte) (string, error) {
 	if len(raw) < 2 || raw[0] != '"' {

@@ -1,0 +1,135 @@
+package server
+
+import (
+	"crypto/subtle"
+
+	"github.com/hostsup/hostsup/execserver/wire"
+)
+
+// observer is a connection that watches a process, mostly of another session.
+type observer struct {
+	p      *process
+	c      *conn
+	quoted []byte // its name for the process, as JSON
+
+	// Under the lock of the process:
+	cursor uint64
+	lost   uint64 // bytes that were, when it was last told
+	shown  bool
+	queued bool
+	gone   bool
+
+	batch batch // of the connection's writer alone
+}
+
+// attachProcess makes the connection an observer.
+func (c *conn) attachProcess(q *wire.ProcessAttachParams, r reply) {
+	p := c.srv.byToken(q.Token)
+	switch {
+	case p == nil:
+		r.fail(wire.NotFound("no process has this token"))
+		return
+	case c.watched[q.AttachID] != nil || c.session.process(q.AttachID) != nil:
+		r.fail(wire.InvalidRequest("process %s already exists", q.AttachID))
+		return
+	}
+	o := &observer{p: p, c: c, quoted: wire.AppendString(nil, q.AttachID), cursor: 1}
+	if q.AfterSeq != nil {
+		o.cursor = *q.AfterSeq + 1
+	}
+	if c.watched == nil {
+		c.watched = map[string]*observer{}
+	}
+	c.watched[q.AttachID] = o
+	r.result(&wire.ProcessAttachResult{AttachID: q.AttachID, Process: p.info()})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.watch = append(p.watch, o)
+	o.shown = true
+	o.lost = p.kept.lostBytes
+	o.wake()
+}
+
+func (c *conn) detachProcess(q *wire.ProcessDetachParams, r reply) {
+	if o := c.watched[q.AttachID]; o != nil {
+		delete(c.watched, q.AttachID)
+		o.end()
+	}
+	r.result(wire.Empty{})
+}
+
+// end takes the observer away.
+func (o *observer) end() {
+	o.p.mu.Lock()
+	defer o.p.mu.Unlock()
+	o.gone = true
+	for i, w := range o.p.watch {
+		if w == o {
+			o.p.watch = append(o.p.watch[:i], o.p.watch[i+1:]...)
+			return
+		}
+	}
+}
+
+// wake queues it, if there is something to send. Called with the process's lock.
+func (o *observer) wake() {
+	if o.shown && !o.queued && !o.gone && o.cursor < o.p.nextSeq {
+		o.queued = true
+		o.c.enqueue(o)
+	}
+}
+
+// encode implements source. It encodes under the lock of the process: nothing
+// is kept for an observer.
+func (o *observer) encode(c *conn, b []byte, limit int) ([]byte, bool) {
+	p := o.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	o.queued = false
+	if o.gone || p.ended {
+		return b, false
+	}
+	if p.kept.lostThrough >= o.cursor {
+		was := o.cursor
+		o.cursor = p.kept.lostThrough + 1
+		if n, err := wire.AppendNotification(nil, wire.NotifyProcessOutLost, &wire.OutputLost{
+			ProcessID: c.nameOf(o), NextSeq: o.cursor, Bytes: p.kept.lostBytes - o.lost}); err == nil {
+			start := len(b)
+			b = c.framing.end(append(c.framing.begin(b), n...), start)
+		}
+		o.lost = p.kept.lostBytes
+		if p.exited && p.exitSeq >= was && p.exitSeq < o.cursor {
+			start := len(b)
+			b = c.framing.end(wire.AppendExited(c.framing.begin(b), o.quoted, p.exitSeq, p.code, false), start)
+		}
+	}
+	p.fill(&o.batch, o.cursor, limit)
+	b = o.batch.encode(c, b, o.quoted)
+	o.cursor = o.batch.next
+	o.queued = o.cursor < p.nextSeq
+	return b, o.queued
+}
+
+// nameOf is the connection's name for what it watches.
+func (c *conn) nameOf(o *observer) string {
+	name, _ := wire.Unquote(o.quoted)
+	return name
+}
+
+// byToken finds a process by what shows that it may be watched.
+func (s *Server) byToken(token string) *process {
+	if token == "" {
+		return nil
+	}
+	for _, se := range s.all() {
+		se.mu.Lock()
+		for _, p := range se.procs {
+			if subtle.ConstantTimeCompare([]byte(p.token), []byte(token)) == 1 {
+				se.mu.Unlock()
+				return p
+			}
+		}
+		se.mu.Unlock()
+	}
+	return nil
+}

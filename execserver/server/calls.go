@@ -1,0 +1,221 @@
+package server
+
+import (
+	"syscall"
+	"time"
+
+	"github.com/creack/pty"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/sandbox"
+)
+
+// exit notes the end of the process itself.
+func (p *process) exit(e sandbox.Exit) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held = &e
+	p.stdin.close()
+	if p.tty != nil && len(p.streams) == 0 {
+		p.tty.Close()
+		p.tty = nil
+	}
+	for _, s := range p.streams {
+		s.poke()
+	}
+	if p.params.tty && len(p.streams) > 0 {
+		time.AfterFunc(terminalDrain, func() {
+			p.mu.Lock()
+			streams := append([]*stream(nil), p.streams...)
+			p.mu.Unlock()
+			for _, s := range streams {
+				s.isDrained()
+			}
+		})
+	}
+	p.settle()
+}
+
+// kill ends the process with everything it started, after a grace with SIGTERM
+// when there is one. It reports whether the process ran.
+func (p *process) kill(grace *time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.child == nil || p.closed || p.ended {
+		return false
+	}
+	running := p.held == nil
+	if grace != nil && running {
+		p.s.tell(&signalNow{p, &actors.SignalProcess{Signal: syscall.SIGTERM}})
+		time.AfterFunc(*grace, func() { p.kill(nil) }) // of no effect when it is closed by then
+		return running
+	}
+	if p.killed {
+		return running
+	}
+	p.killed = true
+	p.room.Broadcast()
+	_ = p.child.KillTree() // the actor logs what it cannot kill
+	if !running {
+		for _, s := range p.streams {
+			s.poke()
+		}
+	}
+	return running
+}
+
+func (c *conn) signalProcess(q *wire.ProcessSignalParams, r reply) {
+	p := c.session.process(q.ProcessID)
+	if p == nil {
+		r.result(wire.Empty{})
+		return
+	}
+	p.whenStarted(func() {
+		p.s.tell(&signalNow{p, &actors.SignalProcess{Signal: syscall.SIGINT}})
+		r.result(wire.Empty{})
+	})
+}
+
+func (c *conn) terminateProcess(q *wire.ProcessTerminateParams, r reply) {
+	p := c.session.process(q.ProcessID)
+	if p == nil {
+		r.result(&wire.ProcessTerminateResult{})
+		return
+	}
+	var grace *time.Duration
+	if q.GraceMs != nil && *q.GraceMs > 0 {
+		d := time.Duration(min(*q.GraceMs, uint64(time.Hour/time.Millisecond))) * time.Millisecond
+		grace = &d
+	}
+	p.whenStarted(func() { r.result(&wire.ProcessTerminateResult{Running: p.kill(grace)}) })
+}
+
+func (c *conn) writeProcess(q *wire.ProcessWriteParams, r reply) {
+	if q.WriteID == "" {
+		r.fail(wire.InvalidParams("writeId must not be empty"))
+		return
+	}
+	p := c.session.process(q.ProcessID)
+	if p == nil {
+		r.result(&wire.ProcessWriteResult{Status: wire.WriteUnknownProcess})
+		return
+	}
+	p.whenStarted(func() { p.write(q, r) })
+}
+
+func (p *process) write(q *wire.ProcessWriteParams, r reply) {
+	p.mu.Lock()
+	in := p.stdin
+	shut := in == nil || p.held != nil || p.ended
+	known := false
+	if !shut {
+		if p.writes == nil {
+			p.writes = &writeMemory{}
+		}
+		known = p.writes.seen(q.WriteID)
+	}
+	p.mu.Unlock()
+	accepted := func() { r.result(&wire.ProcessWriteResult{Status: wire.WriteAccepted}) }
+	switch {
+	case p.real() == nil:
+		r.result(&wire.ProcessWriteResult{Status: wire.WriteUnknownProcess})
+	case known:
+		accepted()
+	case shut, !in.write(q.Chunk, accepted):
+		r.result(&wire.ProcessWriteResult{Status: wire.WriteStdinClosed})
+	}
+}
+
+// endOfFile is what ends the input of a program at a terminal.
+const endOfFile = 4
+
+func (c *conn) closeStdin(q *wire.ProcessCloseStdinParams, r reply) {
+	p := c.session.process(q.ProcessID)
+	if p == nil {
+		r.result(&wire.ProcessWriteResult{Status: wire.WriteUnknownProcess})
+		return
+	}
+	p.whenStarted(func() {
+		p.mu.Lock()
+		in, shut := p.stdin, p.held != nil || p.ended
+		p.mu.Unlock()
+		done := in != nil && !shut
+		switch {
+		case done && p.params.tty:
+			done = in.write([]byte{endOfFile}, func() {})
+		case done:
+			done = in.end()
+		}
+		status := wire.WriteAccepted
+		if !done {
+			status = wire.WriteStdinClosed
+		}
+		r.result(&wire.ProcessWriteResult{Status: status})
+	})
+}
+
+func (c *conn) resizeProcess(q *wire.ProcessResizeParams, r reply) {
+	p := c.session.process(q.ProcessID)
+	if p == nil {
+		r.fail(unknownProcess(q.ProcessID))
+		return
+	}
+	p.whenStarted(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		switch {
+		case !p.params.tty:
+			r.fail(wire.InvalidRequest("process %s has no terminal", q.ProcessID))
+		case p.tty == nil: // it has ended
+			r.result(wire.Empty{})
+		default:
+			if err := pty.Setsize(p.tty, &pty.Winsize{Rows: q.Rows, Cols: q.Cols}); err != nil {
+				r.fail(wire.OSError(err))
+				return
+			}
+			r.result(wire.Empty{})
+		}
+	})
+}
+
+func unknownProcess(id string) *wire.Error { return wire.InvalidRequest("unknown process id %s", id) }
+
+func (c *conn) listProcesses(r reply) {
+	s := c.session
+	s.mu.Lock()
+	procs := make([]*process, 0, len(s.procs))
+	for _, p := range s.procs {
+		procs = append(procs, p)
+	}
+	s.mu.Unlock()
+	res := wire.ProcessListResult{Processes: []wire.ProcessInfo{}}
+	for _, p := range procs {
+		res.Processes = append(res.Processes, p.info())
+	}
+	r.result(&res)
+}
+
+func (p *process) info() wire.ProcessInfo {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := wire.ProcessInfo{
+		ProcessID: p.id, Argv: p.params.argv, Cwd: p.params.cwd, TTY: p.params.tty, StartedAtMs: p.since.UnixMilli(),
+		Exited: p.exited, Closed: p.closed, NextSeq: p.nextSeq, RetainedBytes: p.kept.bytes, Lost: p.lost(), AttachToken: p.token,
+	}
+	if p.child != nil {
+		i.PID = p.child.Pid()
+	}
+	if p.exited {
+		i.ExitCode = &p.code
+	}
+	return i
+}
+
+// lost tells what is no longer kept. Called with the lock.
+func (p *process) lost() *wire.Lost {
+	if p.kept.lostChunks == 0 {
+		return nil
+	}
+	return &wire.Lost{ThroughSeq: p.kept.lostThrough, Chunks: p.kept.lostChunks, Bytes: p.kept.lostBytes}
+}

@@ -1,0 +1,99 @@
+package server
+
+import (
+	"os"
+	"strings"
+
+	"github.com/hostsup/hostsup/execserver/wire"
+)
+
+// coreNames are what InheritCore inherits.
+var coreNames = map[string]bool{
+	"HOME": true, "LANG": true, "LC_ALL": true, "LOGNAME": true, "PATH": true, "SHELL": true, "TMPDIR": true, "USER": true,
+}
+
+// defaultExcludes are left out of what is inherited unless a policy says
+// otherwise.
+var defaultExcludes = []string{"*KEY*", "*SECRET*", "*TOKEN*"}
+
+// environment is that of a process: env alone, or what a policy makes of the
+// server's own with env laid over it.
+func environment(policy *wire.EnvPolicy, env map[string]string) []string {
+	vars := env
+	if policy != nil {
+		vars = applyPolicy(policy, os.Environ())
+		for k, v := range env {
+			vars[k] = v
+		}
+	}
+	out := make([]string, 0, len(vars))
+	for k, v := range vars {
+		out = append(out, k+"="+v)
+	}
+	return out
+}
+
+// applyPolicy goes the policy's steps in their order: inherit, the default
+// excludes, the policy's, what is set, and what alone is included.
+func applyPolicy(p *wire.EnvPolicy, own []string) map[string]string {
+	vars := map[string]string{}
+	if p.Inherit != wire.InheritNone {
+		for _, kv := range own {
+			k, v, ok := strings.Cut(kv, "=")
+			if ok && k != "" && (p.Inherit == wire.InheritAll || coreNames[k]) {
+				vars[k] = v
+			}
+		}
+	}
+	drop := func(globs []string, matching bool) {
+		for k := range vars {
+			if matchesAny(globs, k) == matching {
+				delete(vars, k)
+			}
+		}
+	}
+	if !p.IgnoreDefaultExcludes {
+		drop(defaultExcludes, true)
+	}
+	drop(p.Exclude, true)
+	for k, v := range p.Set {
+		vars[k] = v
+	}
+	if len(p.IncludeOnly) > 0 {
+		drop(p.IncludeOnly, false)
+	}
+	return vars
+}
+
+func matchesAny(globs []string, name string) bool {
+	for _, g := range globs {
+		if matches(strings.ToUpper(g), strings.ToUpper(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches is a glob of * and ? without recursion, so that no pattern takes long.
+func matches(glob, s string) bool {
+	g, i, star, mark := 0, 0, -1, 0
+	for i < len(s) {
+		switch {
+		case g < len(glob) && glob[g] == '*':
+			star, mark = g, i
+			g++
+		case g < len(glob) && (glob[g] == '?' || glob[g] == s[i]):
+			g++
+			i++
+		case star >= 0:
+			mark++
+			g, i = star+1, mark
+		default:
+			return false
+		}
+	}
+	for g < len(glob) && glob[g] == '*' {
+		g++
+	}
+	return g == len(glob)
+}

@@ -1,0 +1,60 @@
+package server
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/internal/version"
+)
+
+// environmentInfo says where commands run, and what of the protocol is there.
+func environmentInfo(ver string) wire.EnvironmentInfo {
+	if ver == "" {
+		ver = version.Version()
+	}
+	shell := loginShell()
+	i := wire.EnvironmentInfo{
+		Shell: wire.Shell{Name: filepath.Base(shell), Path: shell}, ExecutorVersion: ver, PlatformOS: wire.OSName(),
+		PrependPathDirs: []wire.URI{}, TemporaryDirectories: []wire.URI{}, TempDir: wire.FileURI(os.TempDir()),
+		Capabilities: wire.Capabilities{FSWatchMissing: true, HTTPHeaderEnvVars: true, FileWriteStreaming: true},
+	}
+	if dir, err := os.Getwd(); err == nil {
+		i.Cwd = wire.FileURI(dir)
+	}
+	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
+		i.UserHomeDir = wire.FileURI(home)
+	}
+	if dir := os.Getenv("TMPDIR"); filepath.IsAbs(dir) {
+		i.TemporaryDirectories = append(i.TemporaryDirectories, wire.FileURI(dir))
+	}
+	return i
+}
+
+// infoAnswer is the answer to environment/info.
+func (s *Server) infoAnswer(id wire.ID) []byte {
+	const head = `{"id":`
+	b := id.AppendJSON(append(make([]byte, 0, len(s.infoText)+16), head...))
+	return append(b, s.infoText[len(head)+1:]...)
+}
+
+// loginShell is the user's shell, as far as that can be found out.
+func loginShell() string {
+	uid := strconv.Itoa(os.Getuid())
+	if f, err := os.Open("/etc/passwd"); err == nil {
+		defer f.Close()
+		for s := bufio.NewScanner(f); s.Scan(); {
+			p := strings.Split(s.Text(), ":")
+			if len(p) == 7 && p[2] == uid && filepath.IsAbs(p[6]) {
+				return p[6]
+			}
+		}
+	}
+	if sh := os.Getenv("SHELL"); filepath.IsAbs(sh) {
+		return sh
+	}
+	return "/bin/sh"
+}

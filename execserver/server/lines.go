@@ -1,0 +1,134 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+)
+
+// lineBuffer is what is read of lines at a time.
+const lineBuffer = 16 << 10
+
+// serveLines serves a connection by lines to its end.
+func (s *Server) serveLines(r io.Reader, w io.WriteCloser) {
+	c := s.newConn(w, lines{}, "")
+	if !s.enter(c) {
+		w.Close()
+		return
+	}
+	defer s.exit(c)
+	go c.write()
+	why := c.readLines(r)
+	var bad fatal
+	if errors.As(why, &bad) {
+		s.opt.Log.Debug("a client broke the protocol", "reason", why)
+	}
+	c.kick(closeNormal, why.Error()) // after the last answer
+	<-c.written
+	c.close(why)
+}
+
+// readLines takes messages until the stream ends.
+func (c *conn) readLines(r io.Reader) error {
+	br := bufio.NewReaderSize(r, lineBuffer)
+	var long []byte
+	for {
+		line, err := br.ReadSlice('\n')
+		if err == bufio.ErrBufferFull || len(long) > 0 {
+			if len(long)+len(line) > c.srv.opt.MaxMessage+1 {
+				if err == bufio.ErrBufferFull {
+					err = skipLine(br)
+				}
+				long = nil
+				if err == nil {
+					c.tooLarge()
+					continue
+				}
+				return errEnd
+			}
+			long = append(long, line...)
+			if err == bufio.ErrBufferFull {
+				continue
+			}
+			line = long
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			if err := c.message(line); err != nil {
+				return err
+			}
+		}
+		if long = long[:0]; cap(long) > 4*lineBuffer {
+			long = nil
+		}
+		if err != nil {
+			return errEnd
+		}
+	}
+}
+
+func skipLine(br *bufio.Reader) error {
+	for {
+		_, err := br.ReadSlice('\n')
+		if err != bufio.ErrBufferFull {
+			return err
+		}
+	}
+}
+
+// serveStdio serves the one connection there is. Its end is the server's.
+func (s *Server) serveStdio() {
+	s.serveLines(s.opt.Stdin, nopCloser{s.opt.Stdout})
+	s.end(nil)
+}
+
+// nopCloser leaves the program's stdout open.
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+// serveUnix accepts connections on the socket.
+func (s *Server) serveUnix() error {
+	for {
+		nc, err := s.listener.Accept()
+		if err != nil {
+			return err
+		}
+		go s.serveLines(nc, nc) // counted by enter; its end comes with the server's at the latest
+	}
+}
+
+// listenUnix makes a socket that only this user can connect to, and replaces
+// one that nobody listens on.
+func listenUnix(path string) (net.Listener, error) {
+	if c, err := net.Dial("unix", path); err == nil {
+		c.Close()
+		return nil, fmt.Errorf("listen unix://%s: somebody listens there already", path)
+	}
+	if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSocket == 0 {
+		return nil, fmt.Errorf("listen unix://%s: it is there and is no socket", path)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	// Made under another name and in its mode before anybody can find it.
+	tmp := fmt.Sprintf("%s.%s", path, newID()[:8])
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: tmp, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false)
+	if err = os.Chmod(tmp, 0o600); err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		l.Close()
+		os.Remove(tmp)
+		return nil, err
+	}
+	return l, nil
+}

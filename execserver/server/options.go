@@ -1,0 +1,148 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
+
+// Options say how a Server works. The zero value, with a Listen, is that of the
+// protocol's first server wherever a client can tell.
+type Options struct {
+	// Listen is ws://IP:PORT (port 0 for any), unix:///PATH, or stdio, also as
+	// stdio://. "" is ws://127.0.0.1:0.
+	Listen string
+	Auth   Auth
+	// Exposed allows a WebSocket on an address beyond this machine without Auth.
+	Exposed bool
+
+	// Sandbox confines every process whose start asks for nothing; nil: not.
+	Sandbox *policy.Policy
+	// Limits bound every process.
+	Limits policy.Limits
+
+	Retain        int           // bytes of output kept per process; 0 is 1 MiB
+	Window        int           // bytes of output that a client may be behind before its process is stalled; 0 is half of Retain
+	KeepClosed    time.Duration // how long a closed process can be read; 0 is 80 s
+	KeepDetached  time.Duration // how long a session lives without a connection; 0 is 80 s
+	Ping          time.Duration // 0 is 30 s; negative: none
+	PongWait      time.Duration // how long a ping may be unanswered before the session can be taken over; 0 is 2 s
+	Concurrent    int           // requests of one connection at a time; 0 is 256
+	MaxMessage    int           // bytes; 0 is 64 MiB
+	MaxProcesses  int           // not closed ones, of all sessions; 0 is no bound
+	MaxSessions   int           // 0 is no bound
+	NoPrivateHTTP bool          // http/request refuses addresses of private networks and of this machine
+
+	Version string       // executorVersion; "" is this module's
+	Log     hclog.Logger // nil: nothing is logged
+	// Launcher starts the processes; nil: one of the server's own, which ends
+	// with it.
+	Launcher *sandbox.Launcher
+
+	// Stdin and Stdout are for Listen stdio; nil are the program's.
+	Stdin, Stdout *os.File
+}
+
+// ErrExposed is refused without Options.Exposed.
+var ErrExposed = errors.New("it would be open to other machines without authentication")
+
+// Transport is how clients come to a server.
+type Transport string
+
+// The transports.
+const (
+	WebSocket Transport = "ws"
+	Stdio     Transport = "stdio"
+	Unix      Transport = "unix"
+)
+
+// address is a Listen that was understood.
+type address struct {
+	transport Transport
+	tcp       netip.AddrPort
+	path      string
+}
+
+func parseListen(s string) (a address, err error) {
+	switch {
+	case s == "":
+		s = "ws://127.0.0.1:0"
+	case s == "stdio" || s == "stdio://":
+		return address{transport: Stdio}, nil
+	case strings.HasPrefix(s, "unix://"):
+		path := strings.TrimPrefix(s, "unix://")
+		if !filepath.IsAbs(path) {
+			return a, fmt.Errorf("listen %q: the path must be absolute: unix:///run/x.sock", s)
+		}
+		return address{transport: Unix, path: path}, nil
+	}
+	rest, ok := strings.CutPrefix(s, "ws://")
+	if !ok {
+		return a, fmt.Errorf("listen %q: expected ws://IP:PORT, stdio or unix:///PATH", s)
+	}
+	a = address{transport: WebSocket}
+	if a.tcp, err = netip.ParseAddrPort(strings.TrimSuffix(rest, "/")); err != nil {
+		return a, fmt.Errorf("listen %q: expected an address and a port, like ws://127.0.0.1:0", s)
+	}
+	return a, nil
+}
+
+// withDefaults fills in what is not set, and says what is wrong.
+func (o Options) withDefaults() (Options, address, error) {
+	a, err := parseListen(o.Listen)
+	if err != nil {
+		return o, a, err
+	}
+	if err := o.Auth.validate(a.transport); err != nil {
+		return o, a, err
+	}
+	if a.transport == WebSocket && !a.tcp.Addr().Unmap().IsLoopback() && !o.Auth.required() && !o.Exposed {
+		return o, a, fmt.Errorf("listen %q: %w", o.Listen, ErrExposed)
+	}
+	if err := o.Sandbox.Validate(o.Limits); o.Sandbox != nil && err != nil {
+		return o, a, err
+	}
+	def := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	for _, d := range []struct {
+		v *time.Duration
+		d time.Duration
+	}{
+		{&o.KeepClosed, wire.RetainSeconds * time.Second}, {&o.KeepDetached, wire.RetainSeconds * time.Second},
+		{&o.PongWait, 2 * time.Second},
+	} {
+		if *d.v <= 0 {
+			*d.v = d.d
+		}
+	}
+	if o.Ping == 0 {
+		o.Ping = wire.PingSeconds * time.Second
+	}
+	def(&o.Retain, wire.RetainBytes)
+	def(&o.Window, max(o.Retain/2, pageBytes))
+	def(&o.Concurrent, 256)
+	def(&o.MaxMessage, wire.MaxMessage)
+	if o.Log == nil {
+		o.Log = hclog.NewNullLogger()
+	}
+	if o.Stdin == nil {
+		o.Stdin = os.Stdin
+	}
+	if o.Stdout == nil {
+		o.Stdout = os.Stdout
+	}
+	return o, a, nil
+}

@@ -1,0 +1,347 @@
+package server
+
+import (
+	"os"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/sandbox"
+)
+
+// process is what a session knows of one process: its output, numbered and
+// kept, and how far each reader of it has come. Its methods are called by many
+// goroutines; the actor that holds the child is another matter, see session.
+//
+// Every event (a chunk, the exit, the close) has a number, and is delivered in
+// that order, because a connection takes what it sends from here, and nobody
+// puts it there.
+type process struct {
+	s      *session
+	id     string
+	quoted []byte // id as JSON
+	token  string
+	params startParams
+	since  time.Time
+
+	mu      sync.Mutex
+	room    sync.Cond      // unsent has shrunk, or nobody waits for it to
+	changed chan struct{}  // closed at the next event; nil: nobody waits
+	started bool           // it runs, or ran
+	waiting []func()       // what wants it started
+	pid     *actor.PID     // the Process actor
+	child   *sandbox.Child // once started
+	stdin   *input         // nil: none
+	tty     *os.File       // our end of its terminal; nil: none
+	streams []*stream      // that are not at their end
+	held    *sandbox.Exit  // the exit, until the output before it is in
+	kept    ring           //
+	nextSeq uint64         // of the next event
+	exited  bool           //
+	exitSeq uint64         //
+	code    int32          //
+	closed  bool           //
+	void    bool           // it could not be started
+	ended   bool           // nothing is kept any more
+	killed  bool           // by us: the pipes are not waited for
+	unsent  int            // bytes that the owner was not sent yet
+	cursor  uint64         // the next event for the owner
+	taken   uint64         // chunks from here on are being sent; 0: none are
+	owner   *conn          // who gets the notifications; nil: nobody now
+	shown   bool           // the owner has the answer to its start
+	queued  bool           // it stands in the owner's queue
+	watch   []*observer    // other connections
+	writes  *writeMemory   // nil: none yet
+}
+
+// startParams is what is told of a process, of how it was started.
+type startParams struct {
+	argv []string
+	cwd  wire.URI
+	tty  bool
+}
+
+func newProcess(s *session, id string, p startParams) *process {
+	pr := &process{s: s, id: id, quoted: wire.AppendString(nil, id), params: p, since: time.Now(), nextSeq: 1, cursor: 1}
+	pr.room.L = &pr.mu
+	return pr
+}
+
+// whenStarted runs f in order of the calls once the start is over: now, mostly.
+func (p *process) whenStarted(f func()) {
+	p.mu.Lock()
+	if !p.started {
+		p.waiting = append(p.waiting, f)
+		p.mu.Unlock()
+		return
+	}
+	p.mu.Unlock()
+	f()
+}
+
+// real is p, or nil when it could not be started.
+func (p *process) real() *process {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.void {
+		return nil
+	}
+	return p
+}
+
+// isStarted lets those go on that waited for the start, in their order.
+func (p *process) isStarted() {
+	for {
+		p.mu.Lock()
+		if len(p.waiting) == 0 {
+			p.waiting, p.started = nil, true
+			p.mu.Unlock()
+			return
+		}
+		f := p.waiting[0]
+		p.waiting = p.waiting[1:]
+		p.mu.Unlock()
+		f()
+	}
+}
+
+// event wakes who waits for one. Called with the lock.
+func (p *process) event() {
+	if p.changed != nil {
+		close(p.changed)
+		p.changed = nil
+	}
+	p.wake()
+	for _, o := range p.watch {
+		o.wake()
+	}
+}
+
+// wake puts the process into its owner's queue, if there is something to send.
+func (p *process) wake() {
+	if p.owner != nil && p.shown && !p.queued && p.cursor < p.nextSeq {
+		p.queued = true
+		p.owner.enqueue(p)
+	}
+}
+
+// output takes n bytes that were read into pg. It waits while the owner is too
+// far behind, and reports whether pg was kept, in which case the reader needs
+// another.
+func (p *process) output(stream wire.Stream, pg *page) (kept bool) {
+	b := pg.b
+	opt := &p.s.srv.opt
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.owner != nil && p.unsent >= opt.Window && !p.killed && !p.ended {
+		p.room.Wait()
+	}
+	if p.ended {
+		return false
+	}
+	if kept = len(b) >= pageBytes/4; !kept {
+		tail := p.kept.room(len(b))
+		start := len(tail.b)
+		tail.b = append(tail.b, b...)
+		b, pg = tail.b[start:], tail
+	}
+	for len(b) > 0 {
+		n := min(len(b), wire.ChunkBytes)
+		p.kept.push(chunk{seq: p.nextSeq, stream: stream, data: b[:n:n], page: pg})
+		p.nextSeq++
+		if p.owner != nil {
+			p.unsent += n
+		}
+		b = b[n:]
+	}
+	p.trim()
+	p.event()
+	return kept
+}
+
+// trim forgets what is more than is retained, but nothing that the owner has
+// not got, nor what is being sent.
+func (p *process) trim() {
+	keep := p.nextSeq
+	if p.owner != nil {
+		keep = min(keep, p.cursor)
+	}
+	if p.taken != 0 {
+		keep = min(keep, p.taken)
+	}
+	p.kept.trim(p.s.srv.opt.Retain, wire.RetainChunks, keep)
+}
+
+// settle makes the exit and the close known once what comes before them is in.
+// Called with the lock.
+func (p *process) settle() {
+	if p.held == nil || p.ended {
+		return
+	}
+	if !p.exited {
+		for _, s := range p.streams {
+			if !s.drained {
+				return
+			}
+		}
+		p.exited, p.exitSeq, p.code = true, p.nextSeq, exitCode(p.held, p.params.tty)
+		p.nextSeq++
+		p.event()
+	}
+	if len(p.streams) == 0 && !p.closed {
+		p.closed = true
+		p.nextSeq++
+		p.event()
+		p.s.tell(&processClosed{p})
+	}
+}
+
+// exitCode is an exit in the protocol's numbers: by signal N 128+N, and with a
+// terminal 1.
+func exitCode(e *sandbox.Exit, tty bool) int32 {
+	switch {
+	case e.Signal == 0:
+		return int32(e.Code)
+	case tty:
+		return 1
+	}
+	return int32(128 + e.Signal)
+}
+
+// attach gives the process a new owner. What it has put out before is not
+// sent; the owner asks for it.
+func (p *process) attach(c *conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.owner, p.queued = c, false
+	p.cursor, p.unsent = p.nextSeq, 0
+	p.room.Broadcast()
+}
+
+// detach takes it away. Output goes on, and what is more than is retained is
+// lost.
+func (p *process) detach(c *conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.owner != c {
+		return
+	}
+	p.owner, p.queued, p.unsent = nil, false, 0
+	p.trim()
+	p.room.Broadcast()
+}
+
+// show says that the answer to the start is on its way to c, before anything
+// that is sent from now on.
+func (p *process) show() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shown = true
+	p.wake()
+}
+
+// batch is what a connection sends of a process at a time.
+type batch struct {
+	chunks []chunk
+	exit   bool // after the first exitAt chunks
+	exitAt int
+	code   int32
+	closed bool // last
+	first  uint64
+	next   uint64 // the cursor, when it is sent
+	bytes  int
+}
+
+// take fills b with up to limit bytes for c, and reports whether there are any
+// events. They stay where they are until sent is called.
+func (p *process) take(c *conn, b *batch, limit int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.owner != c || p.ended {
+		return false
+	}
+	p.fill(b, p.cursor, limit)
+	if b.next == p.cursor {
+		p.queued = false
+		return false
+	}
+	p.taken = b.first
+	return true
+}
+
+// fill collects the events from seq on. Called with the lock.
+func (p *process) fill(b *batch, seq uint64, limit int) {
+	*b = batch{chunks: b.chunks[:0], first: max(seq, 1), next: seq}
+	i := p.kept.from(seq)
+	for {
+		switch {
+		case i < p.kept.n && p.kept.at(i).seq == b.next:
+			c := p.kept.at(i)
+			if b.bytes > 0 && b.bytes+len(c.data) > limit {
+				return
+			}
+			b.chunks = append(b.chunks, *c)
+			b.bytes += len(c.data)
+			i++
+		case p.exited && p.exitSeq == b.next:
+			b.exit, b.exitAt, b.code = true, len(b.chunks), p.code
+		case p.closed && b.next == p.nextSeq-1:
+			b.closed = true
+		default:
+			return
+		}
+		b.next++
+	}
+}
+
+// sent moves c on behind what it took. It reports whether there is more.
+func (p *process) sent(c *conn, b *batch) (more bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken = 0
+	if p.ended {
+		p.kept.free()
+		return false
+	}
+	if p.owner != c {
+		p.trim()
+		return false
+	}
+	p.cursor = b.next
+	p.unsent -= b.bytes
+	p.trim()
+	p.room.Broadcast()
+	p.queued = p.cursor < p.nextSeq
+	return p.queued
+}
+
+// end forgets the process. Nothing is read of it any more.
+func (p *process) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return
+	}
+	p.ended = true
+	if p.taken == 0 {
+		p.kept.free()
+	}
+	for _, o := range p.watch {
+		o.wake()
+	}
+	p.watch = nil
+	if p.changed != nil {
+		close(p.changed)
+		p.changed = nil
+	}
+	p.room.Broadcast()
+	if p.tty != nil {
+		p.tty.Close()
+	}
+	for _, s := range p.streams {
+		s.file.Close()
+	}
+	p.stdin.close()
+}

@@ -1,0 +1,145 @@
+package server
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/hostsup/hostsup/execserver/wire"
+)
+
+// readProcess answers process/read: at once, unless there is nothing and the
+// client wants to wait.
+func (c *conn) readProcess(q *wire.ProcessReadParams, r reply) {
+	p := c.session.process(q.ProcessID)
+	if p == nil {
+		r.fail(unknownProcess(q.ProcessID))
+		return
+	}
+	p.whenStarted(func() {
+		if p.real() == nil {
+			r.fail(unknownProcess(q.ProcessID))
+			return
+		}
+		if q.WaitMs == nil || *q.WaitMs == 0 {
+			r.raw(p.read(r.id, q))
+			return
+		}
+		if b, _ := p.readOrWait(r.id, q); b != nil {
+			r.raw(b)
+			return
+		}
+		c.spawn(func() { p.poll(c, q, r) })
+	})
+}
+
+// poll waits as long as the client wants to.
+func (p *process) poll(c *conn, q *wire.ProcessReadParams, r reply) {
+	wait := time.Duration(math.MaxInt64)
+	if ms := *q.WaitMs; ms < uint64(wait/time.Millisecond) {
+		wait = time.Duration(ms) * time.Millisecond
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		b, changed := p.readOrWait(r.id, q)
+		if b != nil {
+			r.raw(b)
+			return
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			r.raw(p.read(r.id, q))
+			return
+		case <-c.ctx.Done():
+			r.c.finish()
+			return
+		}
+	}
+}
+
+// readOrWait reads if there is something that q does not know of, else it
+// returns what is closed at the next event.
+func (p *process) readOrWait(id wire.ID, q *wire.ProcessReadParams) ([]byte, <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	after := afterSeq(q)
+	news := p.closed || p.ended || p.kept.from(after+1) < p.kept.n || p.exited && after < p.nextSeq-1
+	if news {
+		return p.appendRead(id, q), nil
+	}
+	if p.changed == nil {
+		p.changed = make(chan struct{})
+	}
+	return nil, p.changed
+}
+
+func (p *process) read(id wire.ID, q *wire.ProcessReadParams) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.appendRead(id, q)
+}
+
+func afterSeq(q *wire.ProcessReadParams) uint64 {
+	if q.AfterSeq == nil {
+		return 0
+	}
+	return min(*q.AfterSeq, math.MaxUint64-1)
+}
+
+// appendRead encodes the answer. Called with the lock.
+func (p *process) appendRead(id wire.ID, q *wire.ProcessReadParams) []byte {
+	after, limit := afterSeq(q), uint64(math.MaxInt64)
+	if q.MaxBytes != nil {
+		limit = uint64(*q.MaxBytes)
+	}
+	i := p.kept.from(after + 1)
+	n, sum := 0, uint64(0)
+	for j := i; j < p.kept.n; j++ {
+		size := uint64(len(p.kept.at(j).data))
+		if n > 0 && sum+size > limit {
+			break
+		}
+		sum += size
+		n++
+	}
+	b := make([]byte, 0, 256+int(sum)*4/3+n*64)
+	b = append(b, `{"id":`...)
+	b = id.AppendJSON(b)
+	b = append(b, `,"result":{"chunks":[`...)
+	next := p.nextSeq
+	for j := i; j < i+n; j++ {
+		k := p.kept.at(j)
+		if j > i {
+			b = append(b, ',')
+		}
+		b = wire.AppendChunk(b, k.seq, k.stream, k.data)
+	}
+	if n > 0 && (i+n < p.kept.n || sum >= limit) {
+		next = p.kept.at(i+n-1).seq + 1
+	}
+	b = append(b, `],"nextSeq":`...)
+	b = strconv.AppendUint(b, next, 10)
+	b = append(b, `,"exited":`...)
+	b = strconv.AppendBool(b, p.exited)
+	b = append(b, `,"exitCode":`...)
+	if p.exited {
+		b = strconv.AppendInt(b, int64(p.code), 10)
+	} else {
+		b = append(b, "null"...)
+	}
+	b = append(b, `,"closed":`...)
+	b = strconv.AppendBool(b, p.closed)
+	b = append(b, `,"failure":null,"sandboxDenied":false`...)
+	if p.kept.lostThrough > after {
+		b = append(b, `,"lost":{"throughSeq":`...)
+		b = strconv.AppendUint(b, p.kept.lostThrough, 10)
+		b = append(b, `,"chunks":`...)
+		b = strconv.AppendUint(b, p.kept.lostChunks, 10)
+		b = append(b, `,"bytes":`...)
+		b = strconv.AppendUint(b, p.kept.lostBytes, 10)
+		b = append(b, '}')
+	}
+	return append(b, `}}`...)
+}

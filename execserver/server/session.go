@@ -1,0 +1,359 @@
+package server
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/sandbox"
+)
+
+// session is one client: its processes, and the connection it has at the
+// moment. What is asked of it comes on the goroutine of the connection; its
+// actor starts the processes, hears of their ends, and counts the time.
+type session struct {
+	srv    *Server
+	id     string
+	client string
+	since  time.Time
+	pid    *actor.PID
+
+	mu       sync.Mutex
+	conn     *conn
+	detached time.Time // since when it has none; zero: it has
+	procs    map[string]*process
+	ended    bool
+	done     chan struct{} // closed when nothing is left of it
+}
+
+// tell sends a message to the session's actor.
+func (s *session) tell(m any) { actors.Tell(s.srv.root(), s.pid, m) }
+
+// attach gives the session to c, calls answer, and lets notifications flow
+// after that.
+func (s *session) attach(c *conn, answer func()) *wire.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return wire.InvalidRequest("unknown session id %s", s.id)
+	}
+	if old := s.conn; old != nil {
+		if !old.lost() {
+			return &wire.Error{Code: wire.CodeAlreadyAttached,
+				Message: fmt.Sprintf("session %s is already attached to another connection", s.id)}
+		}
+		s.leave(old)
+		old.kick(closePolicy, "the session was resumed by another connection")
+		s.srv.count.takeovers.Add(1)
+	}
+	s.conn, s.detached = c, time.Time{}
+	answer()
+	for _, p := range s.procs {
+		p.attach(c)
+	}
+	s.tell(&attached{})
+	return nil
+}
+
+// leave takes the session away from c. Called with the lock.
+func (s *session) leave(c *conn) {
+	s.conn, s.detached = nil, time.Now()
+	for _, p := range s.procs {
+		p.detach(c)
+	}
+}
+
+// detach is called when a connection has ended.
+func (s *session) detach(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn != c {
+		return
+	}
+	s.leave(c)
+	s.tell(&detached{})
+}
+
+func (s *session) process(id string) *process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.procs[id]
+}
+
+// add enters a new process.
+func (s *session) add(p *process, c *conn) *wire.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ended || s.conn != c:
+		return wire.InvalidRequest("the session is attached to another connection")
+	case s.procs[p.id] != nil:
+		return wire.InvalidRequest("process %s already exists", p.id)
+	case c.watched[p.id] != nil:
+		return wire.InvalidRequest("process %s is the name of an observation", p.id)
+	case s.srv.opt.MaxProcesses > 0 && int(s.srv.count.processes.Load()) >= s.srv.opt.MaxProcesses:
+		return wire.InvalidRequest("at most %d processes may run", s.srv.opt.MaxProcesses)
+	}
+	s.srv.count.processes.Add(1)
+	s.procs[p.id] = p
+	p.owner = c
+	return nil
+}
+
+func (s *session) remove(p *process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.procs[p.id] == p {
+		delete(s.procs, p.id)
+	}
+}
+
+// Messages to the actor.
+type (
+	attached      struct{}
+	detached      struct{}
+	startNow      struct{ *launch }
+	processClosed struct{ p *process }
+	signalNow     struct {
+		p *process
+		m any
+	}
+	expire struct{ gen uint64 }
+	sweep  struct{}
+	finish struct{}
+)
+
+// launch is a process that is to be started.
+type launch struct {
+	p     *process
+	props *actors.StartProcess
+	done  func(*sandbox.Child, error) // on the actor's goroutine
+}
+
+// sweepEvery is how often it is looked whether what processes left behind has
+// ended.
+const sweepEvery = 5 * time.Second
+
+// sessionActor is the actor of a session.
+type sessionActor struct {
+	*session
+	gen      uint64
+	expiry   *time.Timer
+	number   int
+	starting map[*process]*launch
+	closed   []aged // in the order of their ends
+	left     []*sandbox.Child
+	sweeping *time.Timer
+}
+
+type aged struct {
+	p     *process
+	until time.Time
+}
+
+// Receive implements actor.Actor.
+func (a *sessionActor) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *attached:
+		a.gen++
+		if a.expiry != nil {
+			a.expiry.Stop()
+		}
+	case *detached:
+		a.gen++
+		gen := a.gen
+		a.expiry = time.AfterFunc(a.srv.opt.KeepDetached, func() { a.tell(&expire{gen}) })
+	case *expire:
+		if m.gen == a.gen {
+			a.srv.opt.Log.Info("a session without a connection has ended", "session", a.id, "client", a.client)
+			ctx.Stop(ctx.Self())
+		}
+	case *finish:
+		ctx.Stop(ctx.Self())
+	case *startNow:
+		a.start(ctx, m.launch)
+	case *signalNow:
+		actors.Tell(ctx, m.p.pid, m.m)
+	case *actors.ProcessStarted:
+		p := m.Key.(*process)
+		l := a.starting[p]
+		delete(a.starting, p)
+		l.done(m.Child, nil)
+	case *actors.ProcessFailed:
+		p := m.Key.(*process)
+		l := a.starting[p]
+		delete(a.starting, p)
+		l.done(nil, m.Err)
+		ctx.Stop(p.pid)
+	case *actors.ProcessExited:
+		m.Key.(*process).exit(m.Exit)
+	case *processClosed:
+		a.processClosed(ctx, m.p)
+	case *sweep:
+		a.sweep()
+	case *actor.Stopping:
+		a.stop()
+	case *actor.Stopped:
+		a.stopped()
+	}
+}
+
+func (a *sessionActor) start(ctx actor.Context, l *launch) {
+	a.number++
+	props := actors.NewProcess(a.srv.opt.Log, a.srv.launcher, l.p)
+	pid, err := ctx.SpawnNamed(props, fmt.Sprintf("process-%d", a.number))
+	if err != nil {
+		for _, f := range l.props.Close {
+			f.Close()
+		}
+		l.done(nil, err)
+		return
+	}
+	l.p.pid = pid
+	a.starting[l.p] = l
+	actors.Tell(ctx, pid, l.props)
+}
+
+// processClosed lets go of a process that can only be read any more. What it
+// left behind lives on, and belongs to the session.
+func (a *sessionActor) processClosed(ctx actor.Context, p *process) {
+	a.srv.count.processes.Add(-1)
+	ctx.Stop(p.pid)
+	if child := p.child; child != nil {
+		if empty(child) {
+			child.Release()
+		} else {
+			a.left = append(a.left, child)
+		}
+	}
+	a.closed = append(a.closed, aged{p, time.Now().Add(a.srv.opt.KeepClosed)})
+	a.wakeLater()
+}
+
+// empty reports whether nothing is left of a process that has ended.
+func empty(c *sandbox.Child) bool {
+	pids, err := c.Pids()
+	if err != nil {
+		return true
+	}
+	for _, pid := range pids {
+		if pid != c.Pid() {
+			return false
+		}
+	}
+	return true
+}
+
+// sweep forgets closed processes whose time has come, and trees that have
+// ended meanwhile.
+func (a *sessionActor) sweep() {
+	a.sweeping = nil
+	now := time.Now()
+	n := 0
+	for n < len(a.closed) && !now.Before(a.closed[n].until) {
+		p := a.closed[n].p
+		a.remove(p)
+		p.end()
+		a.closed[n] = aged{}
+		n++
+	}
+	if a.closed = a.closed[n:]; len(a.closed) == 0 {
+		a.closed = nil
+	}
+	kept := a.left[:0]
+	for _, c := range a.left {
+		if empty(c) {
+			c.Release()
+		} else {
+			kept = append(kept, c)
+		}
+	}
+	clear(a.left[len(kept):])
+	a.left = kept
+	a.wakeLater()
+}
+
+func (a *sessionActor) wakeLater() {
+	if a.sweeping != nil {
+		return
+	}
+	var d time.Duration
+	switch {
+	case len(a.closed) > 0 && len(a.left) > 0:
+		d = min(time.Until(a.closed[0].until), sweepEvery)
+	case len(a.closed) > 0:
+		d = time.Until(a.closed[0].until)
+	case len(a.left) > 0:
+		d = sweepEvery
+	default:
+		return
+	}
+	a.sweeping = time.AfterFunc(d, func() { a.tell(&sweep{}) })
+}
+
+// stop ends everything; the actors of the processes are stopped after it, and
+// end those that run.
+func (a *sessionActor) stop() {
+	a.srv.forget(a.session)
+	a.mu.Lock()
+	a.ended = true
+	procs := make([]*process, 0, len(a.procs))
+	for _, p := range a.procs {
+		procs = append(procs, p)
+	}
+	c := a.conn
+	a.conn = nil
+	a.mu.Unlock()
+	if a.expiry != nil {
+		a.expiry.Stop()
+	}
+	if a.sweeping != nil {
+		a.sweeping.Stop()
+	}
+	for _, p := range procs {
+		p.kill(nil)
+		if c != nil {
+			p.detach(c)
+		}
+	}
+	if c != nil {
+		c.kick(closeNormal, "the session has ended")
+	}
+	for _, l := range a.starting {
+		l.done(nil, errEnd)
+	}
+}
+
+// stopped comes when the processes have ended, with their actors.
+func (a *sessionActor) stopped() {
+	a.mu.Lock()
+	procs := a.procs
+	a.procs = nil
+	a.mu.Unlock()
+	for _, p := range procs {
+		p.mu.Lock()
+		child, open := p.child, !p.closed
+		p.mu.Unlock()
+		p.end()
+		if open {
+			a.srv.count.processes.Add(-1)
+		}
+		if child != nil {
+			child.Release()
+		}
+	}
+	for _, c := range a.left {
+		c.Release()
+	}
+	a.left = nil
+	for _, l := range a.starting { // whose actor may not have got so far
+		for _, f := range l.props.Close {
+			f.Close()
+		}
+	}
+	close(a.done)
+}

@@ -1,0 +1,236 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/creack/pty"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox"
+)
+
+// The size of a terminal when nothing is said of it.
+const (
+	defaultRows = 24
+	defaultCols = 80
+)
+
+// startProcess starts a process and answers when it runs.
+func (c *conn) startProcess(q *wire.ProcessStartParams, r reply) {
+	if len(q.Argv) == 0 {
+		r.fail(wire.InvalidParams("argv must not be empty"))
+		return
+	}
+	dir, bad := q.Cwd.Native()
+	if bad != nil {
+		r.fail(bad)
+		return
+	}
+	how, bad := c.srv.confine(q)
+	if bad != nil {
+		r.fail(bad)
+		return
+	}
+	p := newProcess(c.session, q.ProcessID, startParams{q.Argv, q.Cwd, q.TTY})
+	if c.ext {
+		p.token = newToken()
+	}
+	if err := c.session.add(p, c); err != nil {
+		r.fail(err)
+		return
+	}
+	ends, err := openEnds(q)
+	if err != nil {
+		p.failed(r, err)
+		return
+	}
+	cmd := &sandbox.Command{
+		Name: "exec." + c.session.id[:8], Args: append([]string(nil), q.Argv...), Env: environment(q.EnvPolicy, q.Env),
+		Dir: dir, Files: ends.files, Terminal: q.TTY, Policy: how.policy, Limits: c.srv.opt.Limits,
+	}
+	if q.Arg0 != nil {
+		cmd.Args[0] = *q.Arg0
+	}
+	l := &launch{p: p, props: &actors.StartProcess{Command: cmd, Close: ends.childs}}
+	l.done = func(child *sandbox.Child, err error) {
+		if err != nil {
+			ends.close()
+			p.failed(r, err)
+			return
+		}
+		p.runs(child, ends)
+		res := wire.ProcessStartResult{ProcessID: p.id, SandboxType: how.kind}
+		if c.ext {
+			res.PID, res.AttachToken = child.Pid(), p.token
+		}
+		r.result(&res)
+		p.show()
+		p.isStarted()
+	}
+	c.files.settled(c, func() {
+		if cmd.Path, err = program(q.Argv[0], dir, cmd.Env); err != nil {
+			ends.close()
+			for _, f := range ends.childs {
+				f.Close()
+			}
+			p.failed(r, err)
+			return
+		}
+		c.session.tell(&startNow{l})
+	})
+}
+
+// program finds what to run, as execvp does it.
+func program(name, dir string, env []string) (string, error) {
+	if strings.ContainsRune(name, '/') || name == "" {
+		if name == "" {
+			return "", syscall.ENOENT
+		}
+		return name, nil
+	}
+	path := "/bin:/usr/bin"
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			path = v
+		}
+	}
+	return sandbox.LookPath(name, dir, path)
+}
+
+// ends are the descriptors of a process to be: ours and its own.
+type ends struct {
+	files   []*os.File // its 0, 1, 2
+	childs  []*os.File // to be closed once it has them
+	in, tty *os.File
+	out     []*stream
+}
+
+func (e *ends) close() {
+	for _, f := range []*os.File{e.in, e.tty} {
+		if f != nil {
+			f.Close()
+		}
+	}
+	for _, s := range e.out {
+		if s.file != e.tty {
+			s.file.Close()
+		}
+	}
+}
+
+func openEnds(q *wire.ProcessStartParams) (e *ends, err error) {
+	e = &ends{files: make([]*os.File, 3)}
+	defer func() {
+		if err != nil {
+			e.close()
+			for _, f := range e.childs {
+				f.Close()
+			}
+		}
+	}()
+	if q.TTY {
+		ours, its, err := pty.Open()
+		if err != nil {
+			return e, err
+		}
+		e.tty, e.childs = ours, []*os.File{its}
+		e.files[0], e.files[1], e.files[2] = its, its, its
+		e.out = []*stream{{file: ours, name: wire.PTY}}
+		size := &pty.Winsize{Rows: defaultRows, Cols: defaultCols}
+		if q.Size != nil {
+			size.Rows, size.Cols = q.Size.Rows, q.Size.Cols
+		}
+		return e, pty.Setsize(ours, size)
+	}
+	for i, name := range []wire.Stream{wire.Stdout, wire.Stderr} {
+		ours, its, err := sys.ChildPipe(true)
+		if err != nil {
+			return e, err
+		}
+		e.childs = append(e.childs, its)
+		e.files[i+1] = its
+		e.out = append(e.out, &stream{file: ours, name: name})
+	}
+	if q.PipeStdin {
+		ours, its, err := sys.ChildPipe(false)
+		if err != nil {
+			return e, err
+		}
+		e.in = ours
+		e.childs = append(e.childs, its)
+		e.files[0] = its
+	}
+	return e, nil
+}
+
+// runs takes the started child and reads its output from now on.
+func (p *process) runs(child *sandbox.Child, e *ends) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.s.srv.count.starts.Add(1)
+	p.child, p.tty, p.streams = child, e.tty, append([]*stream(nil), e.out...)
+	var err error
+	switch {
+	case e.tty != nil:
+		p.stdin, err = newInput(e.tty, true)
+	case e.in != nil:
+		p.stdin, err = newInput(e.in, false)
+	}
+	if err != nil { // never, for what was just opened
+		p.stdin = nil
+	}
+	for _, s := range e.out {
+		s.p = p
+		go s.read()
+	}
+}
+
+// failed answers a start that came to nothing; the id is free again.
+func (p *process) failed(r reply, err error) {
+	p.s.remove(p)
+	p.s.srv.count.processes.Add(-1)
+	p.s.srv.count.failed.Add(1)
+	p.mu.Lock()
+	p.void = true
+	p.mu.Unlock()
+	p.end()
+	r.fail(startError(err))
+	p.isStarted() // what waits finds it ended
+}
+
+// startError is the answer to a start that failed.
+func startError(err error) *wire.Error {
+	if errors.Is(err, errEnd) {
+		return wire.Internal("the session has ended")
+	}
+	var se *sandbox.StartError
+	if errors.As(err, &se) {
+		switch se.Step {
+		case sandbox.StepPolicy, sandbox.StepConfine:
+			return wire.Internal("the sandbox cannot be enforced: %s", err)
+		case sandbox.StepFiles:
+			return wire.Internal("nul byte found in provided data")
+		case sandbox.StepExec:
+			if errors.Is(err, syscall.EISDIR) { // what execve says of a folder
+				return wire.OSError(syscall.EACCES)
+			}
+		}
+	}
+	for _, known := range []error{fs.ErrNotExist, fs.ErrPermission} {
+		var n syscall.Errno
+		if errors.Is(err, known) && !errors.As(err, &n) {
+			return wire.OSError(known)
+		}
+	}
+	return wire.OSError(err)
+}
+
+// newToken is what shows that somebody may watch a process.
+func newToken() string { return fmt.Sprintf("%s%s", newID()[:8], newID()) }

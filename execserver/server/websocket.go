@@ -1,0 +1,254 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// How a WebSocket is closed.
+const (
+	closeNormal    = 1000
+	closeGoingAway = 1001
+	closeProtocol  = 1002
+	closePolicy    = 1008
+)
+
+// closeWait is how long the other end has to answer a close.
+const closeWait = 200 * time.Millisecond
+
+// upgrade is the HTTP side of the server.
+func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) {
+	plain := func(status int, text string) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, text)
+	}
+	switch {
+	case len(r.Header.Values("Origin")) > 0: // a page in a browser
+		plain(http.StatusForbidden, "")
+		return
+	case r.URL.Path == "/readyz":
+		plain(http.StatusOK, "")
+		return
+	case r.URL.Path != "/":
+		plain(http.StatusNotFound, "")
+		return
+	case !strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+		plain(http.StatusBadRequest, "")
+		return
+	}
+	if refusal := s.opt.Auth.check(r); refusal != "" {
+		plain(http.StatusUnauthorized, refusal)
+		return
+	}
+	h := &hijacker{ResponseWriter: w}
+	var c *conn
+	ws, err := websocket.Accept(h, r, &websocket.AcceptOptions{
+		CompressionMode: websocket.CompressionDisabled,
+		// The library would wait for room in the socket, and then give up.
+		OnPingReceived: func(_ context.Context, payload []byte) bool {
+			c.control(append(appendFrameHead(nil, opPong, len(payload)), payload...))
+			return false
+		},
+		OnPongReceived: func(context.Context, []byte) { c.alive() },
+	})
+	if err != nil {
+		s.opt.Log.Debug("a WebSocket was not opened", "peer", r.RemoteAddr, "error", err)
+		return
+	}
+	c = s.newConn(h.socket, frames{}, r.RemoteAddr)
+	c.pings = true
+	if !s.enter(c) {
+		h.socket.Close()
+		return
+	}
+	defer s.exit(c)
+	go c.write()
+	stop := c.startPings()
+	why := c.readFrames(ws)
+	stop()
+	var bad fatal
+	if errors.As(why, &bad) {
+		s.opt.Log.Debug("a client broke the protocol", "peer", c.peer, "reason", why)
+		c.kick(closeProtocol, bad.Error())
+		c.drain(ws)
+	}
+	c.close(why)
+	_ = ws.CloseNow()
+}
+
+// readFrames takes messages until the connection ends.
+func (c *conn) readFrames(ws *websocket.Conn) error {
+	ws.SetReadLimit(-1) // it is ours to watch
+	var buf bytes.Buffer
+	for {
+		_, r, err := ws.Reader(c.ctx)
+		if err != nil {
+			return errEnd
+		}
+		buf.Reset()
+		n, err := buf.ReadFrom(io.LimitReader(r, int64(c.srv.opt.MaxMessage)+1))
+		if err != nil {
+			return errEnd
+		}
+		c.alive()
+		if n > int64(c.srv.opt.MaxMessage) {
+			buf = bytes.Buffer{}
+			if _, err := io.Copy(io.Discard, r); err != nil {
+				return errEnd
+			}
+			c.tooLarge()
+			continue
+		}
+		if err := c.message(buf.Bytes()); err != nil {
+			return err
+		}
+		if buf.Cap() > 64<<10 {
+			buf = bytes.Buffer{}
+		}
+	}
+}
+
+// drain waits for the other end to answer our close.
+func (c *conn) drain(ws *websocket.Conn) {
+	for {
+		_, r, err := ws.Reader(c.ctx)
+		if err != nil {
+			return
+		}
+		if _, err := io.Copy(io.Discard, r); err != nil {
+			return
+		}
+	}
+}
+
+// kick ends the connection with a reason, once what was queued is written, or
+// soon.
+func (c *conn) kick(code int, reason string) {
+	c.mu.Lock()
+	if c.bye == nil {
+		c.bye = []byte{}
+		if c.pings {
+			reason = strings.ToValidUTF8(reason[:min(len(reason), 120)], "")
+			c.bye = appendFrameHead(c.bye, opClose, 2+len(reason))
+			c.bye = binary.BigEndian.AppendUint16(c.bye, uint16(code))
+			c.bye = append(c.bye, reason...)
+		}
+		c.signal()
+	}
+	c.mu.Unlock()
+	time.AfterFunc(closeWait, func() { c.drop(errors.New(reason)) })
+}
+
+// alive notes a sign of life.
+func (c *conn) alive() {
+	c.pingMu.Lock()
+	c.pinged = time.Time{}
+	c.pingMu.Unlock()
+}
+
+// ping asks for one, unless that was done and it has not come.
+func (c *conn) ping() {
+	c.pingMu.Lock()
+	fresh := c.pinged.IsZero()
+	if fresh {
+		c.pinged = time.Now()
+	}
+	c.pingMu.Unlock()
+	if fresh {
+		c.control(appendFrameHead(nil, opPing, 0))
+	}
+}
+
+// lost reports whether the other end has not answered a ping in time; if there
+// is none on its way, one is sent.
+func (c *conn) lost() bool {
+	if !c.pings {
+		return false
+	}
+	c.pingMu.Lock()
+	since := c.pinged
+	c.pingMu.Unlock()
+	if since.IsZero() {
+		c.ping()
+		return false
+	}
+	return time.Since(since) >= c.srv.opt.PongWait
+}
+
+// startPings pings now and then, until the returned function is called.
+func (c *conn) startPings() (stop func()) {
+	every := c.srv.opt.Ping
+	if every < 0 {
+		return func() {}
+	}
+	var mu sync.Mutex
+	var timer *time.Timer
+	stopped := false
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(every, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !stopped {
+			c.ping()
+			timer.Reset(every)
+		}
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		stopped = true
+		timer.Stop()
+	}
+}
+
+// hijacker gives the WebSocket library a socket whose writes are whole, so that
+// its frames and ours do not get into each other.
+type hijacker struct {
+	http.ResponseWriter
+	socket *socket
+}
+
+// Hijack implements http.Hijacker.
+func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	nc, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	if t, ok := nc.(*net.TCPConn); ok {
+		_ = t.SetNoDelay(true) // it is on already, and must be
+	}
+	h.socket = &socket{Conn: nc}
+	return h.socket, bufio.NewReadWriter(rw.Reader, bufio.NewWriterSize(h.socket, 256)), nil
+}
+
+// socket is a connection that two may write to.
+type socket struct {
+	net.Conn
+	mu sync.Mutex
+}
+
+// Write writes all of b.
+func (s *socket) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Conn.Write(b)
+}
+
+// writeBuffers writes all of them.
+func (s *socket) writeBuffers(b *net.Buffers) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return b.WriteTo(s.Conn)
+}

@@ -1,0 +1,284 @@
+package server
+
+import (
+	"net"
+
+	"github.com/hostsup/hostsup/execserver/wire"
+)
+
+const (
+	batchBytes = 128 << 10 // that a writer encodes of one process before it looks at the next
+	writeBytes = 256 << 10 // that it collects before it writes
+	largeBytes = 64 << 10  // an answer of this size is written as it is
+	queueBytes = 8 << 20   // of answers that wait, before no further request is read
+)
+
+// framing is how messages lie in the byte stream of a connection.
+type framing interface {
+	// begin appends what comes before a message.
+	begin(b []byte) []byte
+	// end completes the message that lies in b from start on, and what begin
+	// appended; it may move it.
+	end(b []byte, start int) []byte
+	// around is what comes before and after a message of n bytes.
+	around(n int) (before, after []byte)
+}
+
+// lines is a message a line.
+type lines struct{}
+
+func (lines) begin(b []byte) []byte             { return b }
+func (lines) end(b []byte, _ int) []byte        { return append(b, '\n') }
+func (lines) around(int) (before, after []byte) { return nil, []byte{'\n'} }
+
+// frames is a message a text frame of a WebSocket's server.
+type frames struct{}
+
+const frameHead = 4 // of messages of 126 to 65,535 bytes, which most of them are
+
+func (frames) begin(b []byte) []byte { return append(b, 0, 0, 0, 0) }
+
+func (frames) end(b []byte, start int) []byte {
+	n := len(b) - start - frameHead
+	switch {
+	case n < 126:
+		b[start], b[start+1] = opText|opFin, byte(n)
+		copy(b[start+2:], b[start+frameHead:])
+		return b[:len(b)-2]
+	case n < 1<<16:
+		b[start], b[start+1], b[start+2], b[start+3] = opText|opFin, 126, byte(n>>8), byte(n)
+		return b
+	}
+	head := appendFrameHead(nil, opText, n)
+	b = append(b, head[frameHead:]...) // any bytes, to make room
+	copy(b[start+len(head):], b[start+frameHead:start+frameHead+n])
+	copy(b[start:], head)
+	return b
+}
+
+func (frames) around(n int) (before, after []byte) { return appendFrameHead(nil, opText, n), nil }
+
+// Opcodes of frames, and the bit of the last frame of a message.
+const (
+	opText  = 1
+	opClose = 8
+	opPing  = 9
+	opPong  = 10
+	opFin   = 0x80
+)
+
+func appendFrameHead(b []byte, op byte, n int) []byte {
+	b = append(b, op|opFin)
+	switch {
+	case n < 126:
+		return append(b, byte(n))
+	case n < 1<<16:
+		return append(b, 126, byte(n>>8), byte(n))
+	}
+	return append(b, 127, 0, 0, 0, 0, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
+}
+
+// respond queues an encoded message. It never waits.
+func (c *conn) respond(b []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return
+	}
+	c.answers = append(c.answers, b)
+	c.waiting += len(b)
+	c.signal()
+}
+
+// control queues a frame that is no message.
+func (c *conn) control(b []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return
+	}
+	c.controls = append(c.controls, b...)
+	c.signal()
+}
+
+// source is what notifications are taken from.
+type source interface {
+	// encode appends messages of the source with f, up to limit bytes of output
+	// or so, and reports whether there are more.
+	encode(c *conn, b []byte, limit int) (out []byte, more bool)
+}
+
+// enqueue has the writer look at s.
+func (c *conn) enqueue(s source) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return
+	}
+	c.sources = append(c.sources, s)
+	c.signal()
+}
+
+// signal wakes the writer. Called with the lock.
+func (c *conn) signal() {
+	select {
+	case c.work <- struct{}{}:
+	default:
+	}
+}
+
+// write is the one goroutine that writes. It ends with the connection.
+func (c *conn) write() {
+	defer close(c.written)
+	var buf []byte
+	var answers [][]byte
+	var sources []source
+	for {
+		select {
+		case <-c.work:
+		case <-c.gone:
+			return
+		}
+		for {
+			c.mu.Lock()
+			answers, c.answers = c.answers, answers[:0]
+			sources, c.sources = c.sources, sources[:0]
+			buf = append(buf[:0], c.controls...)
+			c.controls = c.controls[:0]
+			bye := c.bye
+			c.mu.Unlock()
+			if len(answers) == 0 && len(sources) == 0 && len(buf) == 0 && bye == nil {
+				break
+			}
+			var err error
+			n := 0
+			for i, a := range answers {
+				n += len(a)
+				answers[i] = nil
+				if len(a) >= largeBytes {
+					before, after := c.framing.around(len(a))
+					bufs := net.Buffers{buf, before, a, after}
+					err = c.flush(&bufs)
+					buf = buf[:0]
+				} else {
+					start := len(buf)
+					buf = append(c.framing.begin(buf), a...)
+					buf = c.framing.end(buf, start)
+				}
+				if err == nil && len(buf) >= writeBytes {
+					buf, err = buf[:0], c.put(buf)
+				}
+				if err != nil {
+					break
+				}
+			}
+			if n > 0 {
+				c.answered(n)
+			}
+			for i, s := range sources {
+				sources[i] = nil
+				if err != nil {
+					break
+				}
+				var more bool
+				if buf, more = s.encode(c, buf, batchBytes); more {
+					c.enqueue(s)
+				}
+				if len(buf) >= writeBytes {
+					buf, err = buf[:0], c.put(buf)
+				}
+			}
+			if err == nil && len(buf) > 0 {
+				err = c.put(buf)
+			}
+			if cap(buf) > 2*writeBytes {
+				buf = nil
+			}
+			if bye != nil && err == nil {
+				_ = c.put(bye)
+				return
+			}
+			if err != nil {
+				c.drop(err)
+				return
+			}
+		}
+		if cap(buf) > 16<<10 && !c.busy() {
+			buf = nil // an idle connection holds no memory
+		}
+	}
+}
+
+// busy says whether there is work again already.
+func (c *conn) busy() bool { return len(c.work) > 0 }
+
+func (c *conn) put(b []byte) error {
+	_, err := c.wire.Write(b)
+	if err == nil {
+		c.srv.count.bytesOut.Add(uint64(len(b)))
+	}
+	return err
+}
+
+func (c *conn) flush(b *net.Buffers) error {
+	var n int64
+	var err error
+	if w, ok := c.wire.(interface {
+		writeBuffers(*net.Buffers) (int64, error)
+	}); ok {
+		n, err = w.writeBuffers(b)
+	} else {
+		n, err = b.WriteTo(c.wire)
+	}
+	c.srv.count.bytesOut.Add(uint64(n))
+	return err
+}
+
+// answered makes room for further requests.
+func (c *conn) answered(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting -= n
+	c.admit.Broadcast()
+}
+
+// encode implements source: notifications for the owner of the process.
+func (p *process) encode(c *conn, b []byte, limit int) ([]byte, bool) {
+	if !p.take(c, &c.batch, limit) {
+		return b, false
+	}
+	b = c.batch.encode(c, b, p.quoted)
+	return b, p.sent(c, &c.batch)
+}
+
+// encode appends the notifications of a batch.
+func (t *batch) encode(c *conn, b, id []byte) []byte {
+	f := c.framing
+	for i := range t.chunks {
+		if t.exit && t.exitAt == i {
+			b = t.appendExit(f, b, id, t.chunks[i].seq-1)
+		}
+		k := &t.chunks[i]
+		start := len(b)
+		b = f.end(wire.AppendOutput(f.begin(b), id, k.seq, k.stream, k.data), start)
+		k.data, k.page = nil, nil
+	}
+	last := t.next - 1
+	if t.exit && t.exitAt == len(t.chunks) {
+		seq := last
+		if t.closed {
+			seq--
+		}
+		b = t.appendExit(f, b, id, seq)
+	}
+	if t.closed {
+		start := len(b)
+		b = f.end(wire.AppendClosed(f.begin(b), id, last), start)
+	}
+	return b
+}
+
+func (t *batch) appendExit(f framing, b, id []byte, seq uint64) []byte {
+	start := len(b)
+	return f.end(wire.AppendExited(f.begin(b), id, seq, t.code, false), start)
+}
