@@ -63,7 +63,7 @@ func (s *starting) observe(r *policy.Resolved) *policy.Resolved {
 	if !s.cmd.Observe {
 		return r
 	}
-	calls := denial.WatchedCalls()
+	calls := denial.WatchedCalls(s.cmd.observed != nil)
 	s.plan.NoNewPrivs = true // or the kernel takes no filter
 	if r != nil {
 		left := *r

@@ -102,7 +102,7 @@ var watched = []struct {
 
 	{"connect", always, func(f *frame) []Denial { return f.socket(Connect, f.args[1], f.args[2]) }},
 	{"bind", always, func(f *frame) []Denial { return f.socket(Bind, f.args[1], f.args[2]) }},
-	{"sendto", always, func(f *frame) []Denial {
+	{"sendto", condition{5, ^uint32(0), 0, true}, func(f *frame) []Denial {
 		return append(f.asks(f.args[1], f.args[2]), f.socket(Connect, f.args[4], f.args[5])...)
 	}},
 	{"sendmmsg", always, (*frame).sendmmsg},

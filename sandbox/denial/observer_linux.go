@@ -16,10 +16,15 @@ import (
 
 // WatchedCalls is what the filter of an observed process hands to its
 // Observer: calls that open, run, change or look at files by a path, that map
-// executable memory, and that connect or bind sockets.
-func WatchedCalls() []sys.WatchedCall {
+// executable memory, and that connect or bind sockets. With all, what is sent
+// on connected sockets is looked at too, for the names that are asked for:
+// programs that talk much are slowed down much.
+func WatchedCalls(all bool) []sys.WatchedCall {
 	var list []sys.WatchedCall
 	for _, w := range watched {
+		if all && w.name == "sendto" {
+			w.when = always
+		}
 		if nr, ok := policy.SyscallNumber(w.name); ok {
 			list = append(list, sys.WatchedCall{NR: nr, Arg: w.when.arg, Mask: w.when.mask, Want: w.when.want, Not: w.when.not})
 		}
