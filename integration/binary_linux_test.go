@@ -69,7 +69,7 @@ func as(uid int, cmd *exec.Cmd) *exec.Cmd {
 // test.
 func place(t testing.TB, uid int) string {
 	t.Helper()
-	hostsupBinary(t) // opens the way to it
+	hostsupBinary(t)                       // opens the way to it
 	dir, err := os.MkdirTemp("", "place-") //nolint:usetesting // the test's own folder is closed to others
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // token is what code that must not run says.
@@ -123,7 +125,7 @@ func mapsNew(in *inside, path string, flags int) error {
 }
 
 // mapped is how the sandbox names that files it lets be written can be mapped.
-var mapped = []string{"mapped as code"}
+var mapped = []string{"mapped into memory"}
 
 // ownCode are attempts to run what the process has made itself.
 func ownCode() []*attempt {
@@ -312,19 +314,17 @@ func ownCode() []*attempt {
 	list = append(list, &attempt{
 		class: OwnCode, name: "replace-tool", about: "overwrite a program that is granted for running",
 		prepare: func(s *stage) error {
-			path := filepath.Join(s.suite.tools, s.mark)
-			if err := copyFile(path, s.path("read/file"), 0o777); err != nil {
-				return missing("the folder of tools is another user's")
+			if err := os.Mkdir(s.path("run"), 0o777); err != nil {
+				return err
 			}
-			s.onClose(func() { _ = os.Remove(path) })
-			s.set("tool", path)
-			return nil
+			s.set("tool", s.path("run/tool"))
+			return copyFile(s.path("run/tool"), s.path("read/file"), 0o777)
 		},
-		do: func(in *inside) error { return put(in.get("tool"), "replaced", os.O_TRUNC) },
+		change: func(s *stage, p *policy.Policy, _ *policy.Limits) { p.Exec = append(p.Exec, s.path("run")) },
+		do:     func(in *inside) error { return put(in.get("tool"), "replaced", os.O_TRUNC) },
 		judge: func(s *stage, r *run1) finding {
-			b, err := os.ReadFile(s.params["tool"])
-			if err != nil || string(b) != "granted" {
-				return escaped("it is now %q", b)
+			if now := s.read("run/tool"); now != "granted" {
+				return escaped("it is now %q", now)
 			}
 			return held("%s", r.how())
 		},

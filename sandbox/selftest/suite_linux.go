@@ -36,6 +36,7 @@ type suite struct {
 	leak     string // the value of leakVar
 	parallel int
 	state    string // of this process, before any start
+	stages   atomic.Int64
 }
 
 // running keeps Run from being called twice at once: the environment is one.
@@ -70,7 +71,7 @@ func run(ctx context.Context, opt Options, tools string) (*Report, error) {
 }
 
 func newSuite(opt Options, tools string) (*suite, error) {
-	dir, err := os.MkdirTemp(opt.Dir, "hostsup-selftest-")
+	dir, err := os.MkdirTemp(opt.Dir, "hst-")
 	if err != nil {
 		return nil, err
 	}
@@ -257,7 +258,7 @@ func kernel() string {
 
 // asUser runs the suite once more as an ordinary user, in a process of its own.
 func (su *suite) asUser(ctx context.Context, opt Options) (*Report, error) {
-	dir := filepath.Join(su.dir, "user")
+	dir := filepath.Join(su.dir, "u")
 	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chown(dir, opt.UID, opt.UID)); err != nil {
 		return nil, err
 	}
