@@ -78,8 +78,8 @@ type spawned struct {
 	launcher *sandbox.Launcher // of its own, or nil
 	stderr   io.Writer
 
-	in, out, errs *os.File // our ends
-	read2         sync.WaitGroup
+	in, out, errs *os.File      // our ends
+	drained       chan struct{} // nothing more comes over errs
 	mu            sync.Mutex
 	tail          []byte // of standard error
 	once          sync.Once
@@ -114,11 +114,13 @@ func (s *spawned) start(launcher *sandbox.Launcher, cmd *sandbox.Command) error 
 		io.Reader
 		io.WriteCloser
 	}{out, in})
-	s.read2.Go(s.readStderr)
+	s.drained = make(chan struct{})
+	go s.readStderr()
 	return nil
 }
 
 func (s *spawned) readStderr() {
+	defer close(s.drained)
 	buf := make([]byte, 4<<10)
 	for {
 		n, err := s.errs.Read(buf)
@@ -158,7 +160,7 @@ func (s *spawned) close() {
 	<-s.child.Done()
 	s.child.Release()
 	s.errs.Close()
-	s.read2.Wait()
+	<-s.drained
 	if s.launcher != nil {
 		s.launcher.Close()
 	}
@@ -175,6 +177,10 @@ func (s *spawned) cause(err error) string {
 	case <-s.child.Done():
 	case <-timer.C:
 		return ""
+	}
+	select {
+	case <-s.drained: // its last words are read
+	case <-timer.C:
 	}
 	exit := s.child.Exit()
 	how := fmt.Sprintf("exited with code %d", exit.Code)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hostsup/hostsup/execserver/wire"
@@ -44,6 +45,8 @@ type link struct {
 	done    chan struct{} // ended, and everybody was told
 	wg      sync.WaitGroup
 	answers chan struct{} // tokens of those that answer the server
+
+	unwritten atomic.Bool // it is ending because it can't be written to
 
 	mu      sync.Mutex
 	nextID  int64
@@ -107,9 +110,11 @@ func (l *link) latch(cause error) bool {
 func (l *link) run() {
 	l.wg.Go(l.write)
 	err := l.read()
-	if l.latch(err) {
+	if l.latch(err) || l.unwritten.Load() {
 		if said := l.t.cause(err); said != "" {
+			l.mu.Lock()
 			l.cause = errors.New(said)
+			l.mu.Unlock()
 		}
 	}
 	l.t.hangUp()
@@ -215,6 +220,7 @@ func (l *link) write() {
 			if err := l.t.write(frame, len(l.out) > 0); err != nil {
 				// What the server has sent before it went away is still read.
 				if l.latch(err) {
+					l.unwritten.Store(true)
 					l.mu.Lock()
 					l.drained = time.AfterFunc(drainPending, l.t.hangUp)
 					l.mu.Unlock()

@@ -192,6 +192,9 @@ func TestLateSubscriber(t *testing.T) {
 		synctest.Wait()
 		late := p.Subscribe(Drop)
 		is(t, story(t, late, 2), "subscriber lagged behind: events 1 to 45 are missing 46:x")
+		lossless := p.Subscribe(Stall)
+		is(t, story(t, lossless, 2), "subscriber lagged behind: events 1 to 45 are missing 46:x")
+		lossless.Close()
 		for q := uint64(1); q <= 300; q++ { // and the other one has everything
 			if e, err := sub.Next(t.Context()); err != nil || e.Seq != q {
 				t.Fatalf("%d: %+v %v", q, e, err)
@@ -484,16 +487,17 @@ func TestObserve(t *testing.T) {
 		conn.out(a.AttachID, 9, "i")
 		conn.out(a.AttachID, 12, "l")
 		is(t, story(t, sub, 5), "3:c subscriber lagged behind: events 4 to 8 are missing 9:i subscriber lagged behind: events 10 to 11 are missing 12:l")
+		conn.sendf(`{"method":"process/outputLost","params":{"processId":%q,"nextSeq":20,"bytes":100}}`, a.AttachID)
 		conn.cut()
 		conn = s.accept("s-1", "s-1")
 		m = conn.want(wire.MethodProcessAttach)
-		if again := params[wire.ProcessAttachParams](t, m); again.AttachID != a.AttachID || *again.AfterSeq != 12 {
+		if again := params[wire.ProcessAttachParams](t, m); again.AttachID != a.AttachID || *again.AfterSeq != 19 {
 			t.Errorf("%s", m.Params)
 		}
 		conn.result(m, wire.ProcessAttachResult{AttachID: a.AttachID})
-		conn.exited(a.AttachID, 13, 0)
-		conn.closed(a.AttachID, 14)
-		is(t, story(t, sub, 2), "13:exit(0) 14:closed")
+		conn.exited(a.AttachID, 20, 0)
+		conn.closed(a.AttachID, 21)
+		is(t, story(t, sub, 3), "subscriber lagged behind: events 13 to 19 are missing 20:exit(0) 21:closed")
 		if _, err := p.Wait(t.Context()); err != nil {
 			t.Error(err)
 		}
