@@ -27,7 +27,6 @@ func workers() map[string]func(args []string) error {
 		"capture":      printed(captureWorker),
 		"crashloop":    printed(crashloopWorker),
 		"pending":      printed(pendingWorker),
-		"confine":      printed(confineWorker),
 		"proxy":        printed(proxyWorker),
 	}
 }
