@@ -6,11 +6,20 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"strings"
 	"testing"
 )
 
-// bwrap is another sandbox, to see that the suite can tell one from none.
+// sandboxes that are not ours, to see that the suite can tell.
+
+// none is no sandbox at all, taken for one.
+func none(*testing.T) *box { return &box{} }
+
+// shut runs something else in place of the attempt.
+func shut(*testing.T) *box {
+	return &box{wrap: func(*stage, []string) []string { return []string{"/bin/true"} }}
+}
+
+// bwrap is one that is good at files, processes and the network.
 func bwrap(t *testing.T) *box {
 	path, err := exec.LookPath("bwrap")
 	if err != nil {
@@ -35,41 +44,70 @@ func bwrap(t *testing.T) *box {
 	}}
 }
 
-// TestTellsApart runs all attempts without a sandbox and in another one, whose
-// strong and weak sides are known.
+// TestTellsApart holds that the suite sees the strong and the weak sides of
+// sandboxes that are known.
 func TestTellsApart(t *testing.T) {
-	b := bwrap(t)
-	su, err := newSuite(Options{Dir: "/tmp"}, "")
-	if err != nil {
-		t.Fatal(err)
+	type expectation map[string]Verdict
+	// What anybody can do without a sandbox.
+	open := expectation{}
+	for _, id := range []string{
+		"files/read", "files/write", "files/stat", "files/chmod", "files/inherited-file", "files/inherited-socket",
+		"own code/file", "own code/memfd", "network/tcp", "network/udp", "network/unix-abstract", "network/listen-tcp",
+		"other processes/kill", "other processes/ptrace", "other processes/prlimit", "other processes/proc-environ",
+		"privileges/set-uid-chmod", "privileges/no-filter", "dangerous calls/personality", "environment/variables",
+		"exhaustion/files", "exhaustion/file-size", "outliving/session-kill", "outliving/deaf-stop", "work/read", "work/signal",
+	} {
+		open[id] = Escaped
 	}
-	defer su.close()
-	got := map[string]Cell{}
-	list := chosen(append(attempts(), work()...), only())
-	cells := make([]Cell, len(list))
-	err = su.each(t.Context(), list, func(ctx context.Context, i int) error {
-		f, gone, err := su.one(ctx, list[i], &box{})
-		if err != nil {
-			return err
-		}
-		cells[i], err = su.cell(ctx, list[i], b, controlled{f, gone})
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	closed := expectation{}
+	for id := range open {
+		closed[id] = Broken
 	}
-	n := map[Verdict]int{}
-	for i, at := range list {
-		got[at.id()] = cells[i]
-		n[cells[i].Verdict]++
-		t.Logf("%-8s %s\n\twithout: %s\n\tbwrap:   %s", cells[i].Verdict, at.id(), cells[i].Control, cells[i].Evidence)
+	tests := []struct {
+		name string
+		box  func(*testing.T) *box
+		want expectation
+	}{
+		{"none", none, open},
+		{"shut", shut, closed},
+		{"bubblewrap", bwrap, expectation{
+			"files/read": Held, "files/write": Held, "files/chmod": Held, "files/inherited-file": Escaped, "files/inherited-socket": Escaped,
+			"own code/file": Escaped, "network/tcp": Held, "network/unix-abstract": Held, "network/listen-tcp": Held,
+			"other processes/kill": Held, "other processes/proc-environ": Held, "privileges/set-uid-chmod": Escaped,
+			"privileges/no-filter": Escaped, "environment/variables": Escaped, "exhaustion/file-size": Escaped,
+			"outliving/session-kill": Held, "work/read": Escaped,
+		}},
 	}
-	t.Log(n)
-}
-
-func only() []string {
-	if v := os.Getenv("HOSTSUP_SELFTEST_ONLY"); v != "" {
-		return strings.Split(v, ",")
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			b := test.box(t)
+			su, err := newSuite(Options{Dir: t.TempDir()}, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer su.close()
+			var list []*attempt
+			for id := range test.want {
+				at := find(id)
+				if at == nil {
+					t.Fatalf("no attempt %q", id)
+				}
+				list = append(list, at)
+			}
+			err = su.each(t.Context(), list, func(ctx context.Context, i int) error {
+				f, gone, err := su.one(ctx, list[i], &box{})
+				if err != nil {
+					return err
+				}
+				c, err := su.cell(ctx, list[i], b, controlled{f, gone})
+				if want := test.want[list[i].id()]; c.Verdict != want {
+					t.Errorf("%s is %s, want %s\n\twithout: %s\n\twithin:  %s", list[i].id(), c.Verdict, want, c.Control, c.Evidence)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
-	return nil
 }
