@@ -25,7 +25,9 @@ import (
 type Server struct {
 	opt      Options
 	addr     address
+	launched chan struct{} // closed when what follows is known
 	launcher *sandbox.Launcher
+	noLaunch error
 	own      bool // the launcher is the server's
 	listener net.Listener
 	http     *http.Server
@@ -68,7 +70,7 @@ func New(opt Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opt: opt, addr: addr, launcher: opt.Launcher, done: make(chan struct{}), started: time.Now(),
+	s := &Server{opt: opt, addr: addr, launcher: opt.Launcher, launched: make(chan struct{}), done: make(chan struct{}), started: time.Now(),
 		sessions: map[string]*session{}, conns: map[*conn]struct{}{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.info = environmentInfo(opt.Version)
@@ -78,24 +80,42 @@ func New(opt Options) (*Server, error) {
 	if err := s.listen(); err != nil {
 		return nil, err
 	}
-	if s.launcher == nil {
-		s.own = true
-		if s.launcher, err = sandbox.NewLauncher(sandbox.Options{}); err != nil {
-			s.closeListener()
-			return nil, fmt.Errorf("processes cannot be started here: %w", err)
-		}
+	if s.launcher != nil {
+		close(s.launched)
+		return s, nil
 	}
+	// It takes longer than everything else, and nobody needs it yet.
+	s.own = true
+	go func() {
+		defer close(s.launched)
+		if s.launcher, err = sandbox.NewLauncher(sandbox.Options{}); err != nil {
+			s.noLaunch = fmt.Errorf("processes cannot be started here: %w", err)
+			opt.Log.Error("no process can be started", "error", err)
+		}
+	}()
 	return s, nil
+}
+
+// launch is the launcher, once it is there.
+func (s *Server) launch() (*sandbox.Launcher, error) {
+	<-s.launched
+	return s.launcher, s.noLaunch
+}
+
+// closeLauncher ends the launcher, if it is the server's.
+func (s *Server) closeLauncher() error {
+	l, err := s.launch()
+	if !s.own || err != nil {
+		return nil
+	}
+	return l.Close()
 }
 
 // Discard closes a server that was never spawned.
 func (s *Server) Discard() error {
 	s.closeListener()
 	s.cancel()
-	if s.own {
-		return s.launcher.Close()
-	}
-	return nil
+	return s.closeLauncher()
 }
 
 // Start runs a Server in an actor system of its own.
@@ -316,10 +336,8 @@ func (s *Server) finish() {
 		case <-served:
 		case <-late:
 		}
-		if s.own {
-			if err := s.launcher.Close(); err != nil {
-				s.opt.Log.Error("process trees", "error", err)
-			}
+		if err := s.closeLauncher(); err != nil {
+			s.opt.Log.Error("process trees", "error", err)
 		}
 		close(s.done)
 	}()

@@ -204,8 +204,12 @@ func (a *sessionActor) Receive(ctx actor.Context) {
 
 func (a *sessionActor) start(ctx actor.Context, l *launch) {
 	a.number++
-	props := actors.NewProcess(a.srv.opt.Log, a.srv.launcher, l.p)
-	pid, err := ctx.SpawnNamed(props, fmt.Sprintf("process-%d", a.number))
+	launcher, err := a.srv.launch()
+	var pid *actor.PID
+	if err == nil {
+		props := actors.NewProcess(a.srv.opt.Log, launcher, l.p)
+		pid, err = ctx.SpawnNamed(props, fmt.Sprintf("process-%d", a.number))
+	}
 	if err != nil {
 		for _, f := range l.props.Close {
 			f.Close()

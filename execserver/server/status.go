@@ -42,7 +42,10 @@ type Metrics struct {
 
 // Status is a copy of the server's state.
 func (s *Server) Status() Status {
-	st := Status{URL: s.url, Started: s.started, Kill: string(s.launcher.Kill()), Sessions: []SessionStatus{}, Metrics: s.Metrics()}
+	st := Status{URL: s.url, Started: s.started, Sessions: []SessionStatus{}, Metrics: s.Metrics()}
+	if l, err := s.launch(); err == nil {
+		st.Kill = string(l.Kill())
+	}
 	for _, se := range s.all() {
 		st.Sessions = append(st.Sessions, se.status())
 	}
