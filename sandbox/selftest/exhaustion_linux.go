@@ -94,8 +94,8 @@ func exhaustion() []*attempt {
 		change: func(_ *stage, _ *policy.Policy, l *policy.Limits) { l.CPU = cpuLimit }, named: []string{"cpu limit"},
 		do: func(in *inside) error {
 			var kids []*exec.Cmd
-			for range 2 {
-				kid := in.child("spin", "1000")
+			for range 8 {
+				kid := in.child("spin", "600")
 				if err := kid.Start(); err != nil {
 					return err
 				}

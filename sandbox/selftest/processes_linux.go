@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,24 +45,24 @@ func others() []*attempt {
 		return at
 	}
 
-	harms("kill", "end a process outside", func(_ *inside, pid int) error { return after(unix.Kill(pid, unix.SIGKILL)) })
-	harms("stop", "stop a process outside", func(_ *inside, pid int) error { return after(unix.Kill(pid, unix.SIGSTOP)) })
-	harms("kill-group", "end a process group outside", func(_ *inside, pid int) error { return after(unix.Kill(-pid, unix.SIGKILL)) })
-	harms("tgkill", "signal a thread outside", func(_ *inside, pid int) error { return after(unix.Tgkill(pid, pid, unix.SIGKILL)) })
-	harms("sigqueue", "queue a signal for a process outside", func(_ *inside, pid int) error { return after(sigqueue(pid, unix.SIGTERM)) })
+	harms("kill", "end a process outside", func(_ *inside, pid int) error { return unix.Kill(pid, unix.SIGKILL) })
+	harms("stop", "stop a process outside", func(_ *inside, pid int) error { return unix.Kill(pid, unix.SIGSTOP) })
+	harms("kill-group", "end a process group outside", func(_ *inside, pid int) error { return unix.Kill(-pid, unix.SIGKILL) })
+	harms("tgkill", "signal a thread outside", func(_ *inside, pid int) error { return unix.Tgkill(pid, pid, unix.SIGKILL) })
+	harms("sigqueue", "queue a signal for a process outside", func(_ *inside, pid int) error { return sigqueue(pid, unix.SIGTERM) })
 	harms("pidfd-signal", "signal a process outside through a pidfd", func(_ *inside, pid int) error {
 		fd, err := unix.PidfdOpen(pid, 0)
 		if err != nil {
 			return fmt.Errorf("pidfd_open: %w", err)
 		}
-		return after(unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0))
+		return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 	})
 	harms("pidfd-proc", "signal a process outside through its folder in /proc", func(_ *inside, pid int) error {
 		fd, err := unix.Open(fmt.Sprintf("/proc/%d", pid), unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return err
 		}
-		return after(unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0))
+		return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 	})
 	harms("sigio", "let the kernel signal a process outside when a descriptor is ready", func(_ *inside, pid int) error {
 		p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
@@ -76,7 +75,7 @@ func others() []*attempt {
 			}
 		}
 		_, err = unix.Write(p[1], []byte("x"))
-		return after(err)
+		return err
 	})
 
 	sees("proc-environ", "read the environment of a process outside",
@@ -215,14 +214,6 @@ func others() []*attempt {
 		},
 	})
 	return append(append(list, sharedObjects()...), parents()...)
-}
-
-// after gives what was sent time to arrive before the judge looks.
-func after(err error) error {
-	if err == nil {
-		time.Sleep(20 * time.Millisecond)
-	}
-	return err
 }
 
 func firstProcessor() int {

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
@@ -94,7 +95,12 @@ func (v *victim) alive() (bool, string) {
 
 // unharmed is a judge: the victim must go on as if nothing had been.
 func unharmed(s *stage, r *run1) finding {
-	if ok, how := s.theVictim().alive(); !ok {
+	// What was sent may take a moment to arrive.
+	how := ""
+	if poll(50*time.Millisecond, func() (hit bool) {
+		hit, how = s.theVictim().alive()
+		return !hit
+	}) {
 		return escaped("the other process: %s", how)
 	}
 	return held("%s", r.how())
