@@ -3,7 +3,9 @@
 package sandbox
 
 import (
+	"fmt"
 	"math"
+	"sync"
 	"syscall"
 
 	"github.com/hostsup/hostsup/internal/sys"
@@ -47,6 +49,31 @@ func filterFor(r *policy.Resolved, level policy.Level, mdwe bool) sys.Filter {
 		f.refuse(name)
 	}
 	return sys.NewFilter(newestSyscall, append(f.hot(r, level, mdwe), f.rules...))
+}
+
+// filters keeps those that were made: to assemble one takes longer than many
+// another step of a start.
+type filters struct {
+	mu   sync.Mutex
+	made map[string][]uint64
+}
+
+// maxFilters bounds what is kept; hosts share few policies.
+const maxFilters = 64
+
+// get is filterFor, encoded. The result is shared and not changed.
+func (f *filters) get(r *policy.Resolved, level policy.Level, mdwe bool) []uint64 {
+	key := fmt.Sprint(level, mdwe, r.Policy.JIT, r.Policy.Network, r.RefusedSyscalls)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if made, ok := f.made[key]; ok {
+		return made
+	}
+	if f.made == nil || len(f.made) >= maxFilters {
+		f.made = map[string][]uint64{}
+	}
+	f.made[key] = filterFor(r, level, mdwe).Encode()
+	return f.made[key]
 }
 
 type filterMaker struct {

@@ -18,7 +18,7 @@ func (c *confining) mounts() error {
 		return err
 	}
 	var err error
-	c.root, err = sys.NewFilesystem("tmpfs", sys.MountNoSuid|sys.MountNoDev|sys.MountNoExec, "mode", "0755", "size", "1m", "nr_inodes", "8192")
+	c.root, err = sys.NewFilesystem("tmpfs", int(c.RootAttrs), "mode", "0755", "size", "1m", "nr_inodes", "8192")
 	if err != nil {
 		return failed("make a root", err)
 	}
@@ -58,6 +58,8 @@ func (c *confining) mount(op *mountOp) error {
 		return sys.MakeFileAt(c.root, op.Path, uint32(op.Mode))
 	case opLink:
 		return sys.MakeLinkAt(op.From, c.root, op.Path)
+	case opDevice:
+		return sys.MakeDeviceAt(c.root, op.Path, uint32(op.Mode), uint64(op.Size))
 	case opText:
 		return sys.MakeTextAt(c.root, op.Path, uint32(op.Mode), op.From)
 	}

@@ -3,7 +3,6 @@
 package sandbox
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -43,6 +42,15 @@ func planRoot(r *policy.Resolved, uid, gid int, root bool) *rootPlan {
 	p.work()
 	p.denied()
 	return p
+}
+
+// rootAttrs are the attributes of the root itself. It has device files where they
+// could be made.
+func (p *rootPlan) rootAttrs() uint64 {
+	if p.root {
+		return sys.MountNoSuid | sys.MountNoExec
+	}
+	return onlyData
 }
 
 func (p *rootPlan) op(o mountOp) {
@@ -86,9 +94,9 @@ func (p *rootPlan) standard() {
 	for _, name := range devices {
 		p.device("/dev/" + name)
 	}
-	for name, text := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "shm": "/tmp"} {
-		p.op(mountOp{Kind: opLink, Path: "/dev/" + name, From: text})
-		p.made["/dev/"+name] = true
+	for _, l := range [][2]string{{"fd", "/proc/self/fd"}, {"stdin", "/proc/self/fd/0"}, {"stdout", "/proc/self/fd/1"}, {"stderr", "/proc/self/fd/2"}, {"shm", "/tmp"}} {
+		p.op(mountOp{Kind: opLink, Path: "/dev/" + l[0], From: l[1]})
+		p.made["/dev/"+l[0]] = true
 	}
 	if p.r.PrivateTmp {
 		p.dir("/tmp", 0o755)
@@ -107,13 +115,18 @@ func (p *rootPlan) data() uint64 {
 }
 
 func (p *rootPlan) device(path string) {
-	if _, err := os.Stat(path); err != nil {
+	mode, number, err := sys.Device(path)
+	if err != nil {
 		return // a container without it
 	}
 	p.parents(path)
-	p.op(mountOp{Kind: opFile, Path: path, Mode: 0o666})
 	p.made[path] = true
-	p.op(mountOp{Kind: opBind, Path: path, From: path, Attrs: sys.MountNoSuid | sys.MountNoExec, UID: -1, What: "mount " + path})
+	if p.root { // cheaper than a mount
+		p.op(mountOp{Kind: opDevice, Path: path, Mode: int(mode), Size: int64(number), What: "make " + path})
+	} else {
+		p.op(mountOp{Kind: opFile, Path: path, Mode: 0o666})
+		p.op(mountOp{Kind: opBind, Path: path, From: path, Attrs: sys.MountNoSuid | sys.MountNoExec, UID: -1, What: "mount " + path})
+	}
 	p.rules = append(p.rules, landlockRule{path, sys.LandlockReadFile | sys.LandlockWrite | sys.LandlockIoctl | sys.LandlockTruncate})
 }
 

@@ -38,7 +38,8 @@ type plan struct {
 	Groups    int  // open cgroup.procs files the command puts itself into
 	Blank     bool // then comes a user namespace that maps nobody's ids
 
-	Mounts   []mountOp
+	Mounts    []mountOp
+	RootAttrs uint64 // of the new root
 	Loopback bool
 	Listen   []string // loopback addresses to listen on, in the order in which they are handed out
 	Memfd    bool     // executable memory files are switched off in the pid namespace
@@ -94,6 +95,7 @@ const (
 	opPin          // make a folder one that cannot be renamed
 	opCover        // show another path of the new root
 	opText         // make a file with From in it
+	opDevice       // make a character device with the number Size
 )
 
 // pack and unpack carry structs of numbers, strings and lists of them over the
@@ -117,6 +119,12 @@ func packValue(b []byte, v reflect.Value) []byte {
 		return append(b, v.String()...)
 	case reflect.Slice:
 		b = binary.AppendUvarint(b, uint64(v.Len()))
+		if words, ok := v.Interface().([]uint64); ok {
+			for _, w := range words {
+				b = binary.LittleEndian.AppendUint64(b, w)
+			}
+			return b
+		}
 		for i := range v.Len() {
 			b = packValue(b, v.Index(i))
 		}
@@ -168,6 +176,19 @@ func (u *unpacker) length() int {
 	return int(n)
 }
 
+func (u *unpacker) words(n int) []uint64 {
+	if n > len(u.b)/8 {
+		u.bad, u.b = true, nil
+		return nil
+	}
+	var words []uint64
+	for range n {
+		words = append(words, binary.LittleEndian.Uint64(u.b))
+		u.b = u.b[8:]
+	}
+	return words
+}
+
 func (u *unpacker) value(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -189,6 +210,10 @@ func (u *unpacker) value(v reflect.Value) {
 		u.b = u.b[n:]
 	case reflect.Slice:
 		n := u.length()
+		if words, ok := v.Addr().Interface().(*[]uint64); ok {
+			*words = u.words(n)
+			return
+		}
 		if n > 0 {
 			v.Set(reflect.MakeSlice(v.Type(), n, n))
 		}

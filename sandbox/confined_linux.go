@@ -25,6 +25,7 @@ type confiner struct {
 	users     users
 	limiter   limiter
 	holds     placeholders
+	filters   filters
 
 	strangersOnce sync.Once
 	strangersFD   int
@@ -247,7 +248,7 @@ func (s *starting) makePlan() error {
 	p.Caps, p.NoNewPrivs = true, true
 	m := probe()
 	p.NoJIT = !r.Policy.JIT && m.mdwe && !s.spawns()
-	p.Filter = filterFor(s.observe(r), s.level, p.NoJIT).Encode()
+	p.Filter = s.confine.filters.get(s.observe(r), s.level, p.NoJIT)
 	p.Landlock = m.landlock
 	p.Audit = root
 	if p.Dir == "" {
@@ -278,7 +279,7 @@ func (s *starting) makePlan() error {
 	if err := s.network(rp); err != nil {
 		return err
 	}
-	p.Mounts, p.Rules = rp.ops, rp.rules
+	p.Mounts, p.RootAttrs, p.Rules = rp.ops, rp.rootAttrs(), rp.rules
 	return nil
 }
 

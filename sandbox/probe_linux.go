@@ -129,9 +129,10 @@ func (m *machine) spaces(add func(name string, levels []policy.Level, err error,
 		if err == nil {
 			defer os.Remove(dir)
 			p := planRoot(r, firstUser, firstUser, true)
+			attrs := p.rootAttrs()
 			p.op(mountOp{Kind: opDir, Path: "/probe", Mode: 0o755})
 			p.op(mountOp{Kind: opBind, Path: "/probe", From: dir, UID: 0, GID: 0})
-			err = b.try(plan{UID: firstUser, GID: firstUser, Unshare: sys.NewMount, Mounts: p.ops})
+			err = b.try(plan{UID: firstUser, GID: firstUser, Unshare: sys.NewMount, Mounts: p.ops, RootAttrs: attrs})
 		}
 		add("mapped owners", forSpaces, err, "idmapped mounts, tried in "+os.TempDir(), "Linux 5.19, and a file system that can: ext4, xfs, btrfs, tmpfs (6.3)")
 	}

@@ -15,8 +15,15 @@ const (
 	MountNoExec   = unix.MOUNT_ATTR_NOEXEC
 )
 
-// Unshare gives the calling thread namespaces of its own.
-func Unshare(namespaces uintptr) error { return unix.Unshare(int(namespaces)) }
+// Unshare gives the calling thread namespaces of its own. It takes long, for a
+// system call, and does not let the Go runtime go on meanwhile: it is for
+// helper processes, which have nothing else to do.
+func Unshare(namespaces uintptr) error {
+	if _, _, errno := unix.RawSyscall(unix.SYS_UNSHARE, namespaces, 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
 
 // PrivateMounts cuts the mount namespace off from the one it was copied from.
 func PrivateMounts() error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") }
@@ -114,6 +121,26 @@ func MakeFileAt(dir int, name string, mode uint32) error {
 // MakeLinkAt is described at MakeDirAt.
 func MakeLinkAt(text string, dir int, name string) error {
 	return ignoreExist(unix.Symlinkat(text, dir, name))
+}
+
+// MakeDeviceAt makes a character device with the number and mode of another.
+func MakeDeviceAt(dir int, name string, mode uint32, number uint64) error {
+	if err := unix.Mknodat(dir, name, unix.S_IFCHR|mode, int(number)); err != nil {
+		return ignoreExist(err)
+	}
+	return unix.Fchmodat(dir, name, mode, 0) // whatever the umask
+}
+
+// Device is the mode and number of a character device.
+func Device(path string) (mode uint32, number uint64, err error) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return 0, 0, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFCHR {
+		return 0, 0, unix.ENODEV
+	}
+	return st.Mode & 0o777, uint64(st.Rdev), nil
 }
 
 func ignoreExist(err error) error {

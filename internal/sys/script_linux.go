@@ -326,14 +326,15 @@ func (f *Forked) Await() error {
 	var b [8]byte
 	n := 0
 	for n < len(b) {
-		m, err := unix.Read(f.errs, b[n:])
-		if err == unix.EINTR {
+		// Not to be held up by the Go runtime: nothing else is to do.
+		m, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(f.errs), uintptr(unsafe.Pointer(&b[n])), uintptr(len(b)-n))
+		if errno == unix.EINTR {
 			continue
 		}
-		if err != nil || m == 0 {
+		if errno != 0 || m == 0 {
 			break
 		}
-		n += m
+		n += int(m)
 	}
 	unix.Close(f.errs)
 	if n < len(b) {
