@@ -24,7 +24,7 @@ const (
 	tasksLimit  = 40
 	filesLimit  = 64
 	sizeLimit   = 16 << 20
-	cpuLimit    = 0.25
+	cpuLimit    = 0.15
 )
 
 // limited bounds everything but the processor.

@@ -142,16 +142,30 @@ func tally(n map[Verdict]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// notes explain the cells that are not what a reader hopes for.
+// notes explain the cells that are not what a reader hopes for: a line for each
+// reason, with the attempts that it is the reason of.
 func (r *Report) notes() []string {
 	var notes []string
+	names := map[string][]string{}
 	for i, col := range r.Columns {
 		for _, rw := range r.Rows {
-			if v := rw.Cells[i].Verdict; v == Gap || v == Escaped {
-				why, _, _ := strings.Cut(rw.Cells[i].Evidence, evidenceMark)
-				notes = append(notes, fmt.Sprintf("%s, %s (%s): %s", col, rw.Name, v, why))
+			c := rw.Cells[i]
+			if c.Verdict != Gap && c.Verdict != Escaped {
+				continue
 			}
+			why := "no reason is known"
+			if c.Verdict == Gap {
+				why, _, _ = strings.Cut(c.Evidence, evidenceMark)
+			}
+			head := fmt.Sprintf("%s, %s, %s", c.Verdict, col, why)
+			if names[head] == nil {
+				notes = append(notes, head)
+			}
+			names[head] = append(names[head], fmt.Sprintf("%s/%s", rw.Class, rw.Name))
 		}
+	}
+	for i, head := range notes {
+		notes[i] = head + ": *" + strings.Join(names[head], ", ") + "*"
 	}
 	return notes
 }
