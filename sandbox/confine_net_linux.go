@@ -5,11 +5,13 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/hostsup/hostsup/internal/helper"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox/denial"
 	"github.com/hostsup/hostsup/sandbox/netproxy"
@@ -41,12 +43,16 @@ func (s *starting) network(root *rootPlan) error {
 		forwards: rules.Forwards(),
 	}
 	s.child.held.onFree(func() { _ = s.reach.proxy.Close() })
-	proxy := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), netproxy.Port).String()
-	s.plan.Listen = []string{proxy}
+	at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), netproxy.Port)
+	proxy := at.String()
+	listen := func(a netip.AddrPort) {
+		s.plan.Listen = append(s.plan.Listen, helper.Address{Name: a.String(), IP: string(a.Addr().AsSlice()), Port: int(a.Port())})
+	}
+	listen(at)
 	direct := []string{"localhost", "127.0.0.1", "::1"}
 	hosts := ""
 	for _, f := range s.reach.forwards {
-		s.plan.Listen = append(s.plan.Listen, f.Listen.String())
+		listen(f.Listen)
 		if f.Name != "" && !slices.Contains(direct, f.Name) {
 			direct = append(direct, f.Name)
 			hosts += f.Listen.Addr().String() + " " + f.Name + "\n"
@@ -67,7 +73,9 @@ func (s *starting) listener(fd int) error {
 	}
 	i := s.reach.next
 	s.reach.next++
-	l, err := sys.Listener(fd)
+	file := os.NewFile(uintptr(fd), "listener")
+	l, err := net.FileListener(file) // with a descriptor of its own
+	file.Close()
 	if err != nil {
 		return fmt.Errorf("listener: %w", err)
 	}
@@ -117,17 +125,17 @@ func (p *rootPlan) hosts(text string) {
 	const hidden = "/dev/.hosts"
 	if !p.made[hostsFile] && !p.within(hostsFile) {
 		p.parents(hostsFile)
-		p.op(mountOp{Kind: opText, Path: hostsFile, Mode: 0o444, From: text + "127.0.0.1 localhost\n::1 localhost\n"})
+		p.op(helper.MountOp{Kind: helper.OpText, Path: hostsFile, Mode: 0o444, From: text + "127.0.0.1 localhost\n::1 localhost\n"})
 		p.made[hostsFile] = true
 	} else {
 		old, err := os.ReadFile(hostsFile)
 		if err != nil {
 			return // nothing to lay it over; by the proxy the names are reached all the same
 		}
-		p.op(mountOp{Kind: opText, Path: hidden, Mode: 0o444, From: text + string(old)})
-		p.op(mountOp{Kind: opCover, Path: hostsFile, From: strings.TrimPrefix(hidden, "/"), Attrs: onlyData | sys.MountReadOnly, What: "mount " + hostsFile})
+		p.op(helper.MountOp{Kind: helper.OpText, Path: hidden, Mode: 0o444, From: text + string(old)})
+		p.op(helper.MountOp{Kind: helper.OpCover, Path: hostsFile, From: strings.TrimPrefix(hidden, "/"), Attrs: onlyData | sys.MountReadOnly, What: "mount " + hostsFile})
 	}
-	p.rules = append(p.rules, landlockRule{hostsFile, sys.LandlockReadFile})
+	p.rules = append(p.rules, helper.LandlockRule{Path: hostsFile, Rights: sys.LandlockReadFile})
 }
 
 // noteAttempt counts what the proxy has refused. What was allowed and failed

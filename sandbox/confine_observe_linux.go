@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/hostsup/hostsup/internal/helper"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox/denial"
 	"github.com/hostsup/hostsup/sandbox/policy"
@@ -156,12 +157,12 @@ func (s *starting) ear() (*ear, error) {
 	}
 	ours, theirs, err := sys.SocketPair()
 	if err != nil {
-		return nil, failed("observe", err)
+		return nil, helper.Failed("observe", err)
 	}
 	defer theirs.Close()
 	if e.theirs, err = sys.HighFD(int(theirs.Fd()), len(s.files)); err != nil {
 		ours.Close()
-		return nil, failed("observe", err)
+		return nil, helper.Failed("observe", err)
 	}
 	e.ours = ours
 	return e, nil
@@ -176,7 +177,7 @@ func (e *ear) hear(s *starting) {
 	}
 	sys.Close(e.theirs)
 	e.theirs = -1
-	if _, fd, err := sys.RecvFD(e.ours, make([]byte, reportSize)); err == nil && fd >= 0 {
+	if _, fd, err := sys.RecvFD(e.ours, make([]byte, helper.ReportSize)); err == nil && fd >= 0 {
 		_ = s.observer(fd)
 	}
 }

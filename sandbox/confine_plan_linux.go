@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/hostsup/hostsup/internal/helper"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -28,13 +29,13 @@ type rootPlan struct {
 
 	made  map[string]bool // paths of the new root that are there
 	inner []string        // folders shown from outside: what is below is there, or nobody makes it
-	ops   []mountOp
-	rules []landlockRule
+	ops   []helper.MountOp
+	rules []helper.LandlockRule
 }
 
 func planRoot(r *policy.Resolved, uid, gid int, root bool) *rootPlan {
 	p := &rootPlan{r: r, uid: uid, gid: gid, root: root, made: map[string]bool{"": true, "/": true}}
-	p.rules = append(p.rules, landlockRule{"/", sys.LandlockReadDir})
+	p.rules = append(p.rules, helper.LandlockRule{Path: "/", Rights: sys.LandlockReadDir})
 	p.standard()
 	for i := range r.Grants {
 		p.grant(&r.Grants[i])
@@ -53,7 +54,7 @@ func (p *rootPlan) rootAttrs() uint64 {
 	return onlyData
 }
 
-func (p *rootPlan) op(o mountOp) {
+func (p *rootPlan) op(o helper.MountOp) {
 	o.Path = strings.TrimPrefix(o.Path, "/")
 	p.ops = append(p.ops, o)
 }
@@ -71,7 +72,7 @@ func (p *rootPlan) parents(path string) {
 func (p *rootPlan) dir(path string, mode int) {
 	if !p.made[path] {
 		p.made[path] = true
-		p.op(mountOp{Kind: opDir, Path: path, Mode: mode})
+		p.op(helper.MountOp{Kind: helper.OpDir, Path: path, Mode: mode})
 	}
 }
 
@@ -88,21 +89,21 @@ func (p *rootPlan) within(path string) bool {
 // standard is what every root has.
 func (p *rootPlan) standard() {
 	p.dir("/proc", 0o555)
-	p.op(mountOp{Kind: opProc, Path: "/proc", Attrs: onlyData | sys.MountReadOnly, What: "mount /proc"})
-	p.rules = append(p.rules, landlockRule{"/proc", sys.LandlockReadFile | sys.LandlockReadDir})
+	p.op(helper.MountOp{Kind: helper.OpProc, Path: "/proc", Attrs: onlyData | sys.MountReadOnly, What: "mount /proc"})
+	p.rules = append(p.rules, helper.LandlockRule{Path: "/proc", Rights: sys.LandlockReadFile | sys.LandlockReadDir})
 	p.dir("/dev", 0o755)
 	for _, name := range devices {
 		p.device("/dev/" + name)
 	}
 	for _, l := range [][2]string{{"fd", "/proc/self/fd"}, {"stdin", "/proc/self/fd/0"}, {"stdout", "/proc/self/fd/1"}, {"stderr", "/proc/self/fd/2"}, {"shm", "/tmp"}} {
-		p.op(mountOp{Kind: opLink, Path: "/dev/" + l[0], From: l[1]})
+		p.op(helper.MountOp{Kind: helper.OpLink, Path: "/dev/" + l[0], From: l[1]})
 		p.made["/dev/"+l[0]] = true
 	}
 	if p.r.PrivateTmp {
 		p.dir("/tmp", 0o755)
 		t := p.r.Policy.Tmp
-		p.op(mountOp{Kind: opTmpfs, Path: "/tmp", Attrs: p.data(), Size: t.Size, Nodes: t.Inodes, Mode: 0o1777, UID: -1, What: "mount /tmp"})
-		p.rules = append(p.rules, landlockRule{"/tmp", p.rights(policy.Write)})
+		p.op(helper.MountOp{Kind: helper.OpTmpfs, Path: "/tmp", Attrs: p.data(), Size: t.Size, Nodes: t.Inodes, Mode: 0o1777, UID: -1, What: "mount /tmp"})
+		p.rules = append(p.rules, helper.LandlockRule{Path: "/tmp", Rights: p.rights(policy.Write)})
 	}
 }
 
@@ -122,12 +123,12 @@ func (p *rootPlan) device(path string) {
 	p.parents(path)
 	p.made[path] = true
 	if p.root { // cheaper than a mount
-		p.op(mountOp{Kind: opDevice, Path: path, Mode: int(mode), Size: int64(number), What: "make " + path})
+		p.op(helper.MountOp{Kind: helper.OpDevice, Path: path, Mode: int(mode), Size: int64(number), What: "make " + path})
 	} else {
-		p.op(mountOp{Kind: opFile, Path: path, Mode: 0o666})
-		p.op(mountOp{Kind: opBind, Path: path, From: path, Attrs: sys.MountNoSuid | sys.MountNoExec, UID: -1, What: "mount " + path})
+		p.op(helper.MountOp{Kind: helper.OpFile, Path: path, Mode: 0o666})
+		p.op(helper.MountOp{Kind: helper.OpBind, Path: path, From: path, Attrs: sys.MountNoSuid | sys.MountNoExec, UID: -1, What: "mount " + path})
 	}
-	p.rules = append(p.rules, landlockRule{path, sys.LandlockReadFile | sys.LandlockWrite | sys.LandlockIoctl | sys.LandlockTruncate})
+	p.rules = append(p.rules, helper.LandlockRule{Path: path, Rights: sys.LandlockReadFile | sys.LandlockWrite | sys.LandlockIoctl | sys.LandlockTruncate})
 }
 
 // rights are what Landlock calls an access.
@@ -160,7 +161,7 @@ func (p *rootPlan) grant(g *policy.Grant) {
 	if g.Link != "" {
 		if !p.made[g.Path] && !p.within(g.Path) {
 			p.parents(g.Path)
-			p.op(mountOp{Kind: opLink, Path: g.Path, From: g.Link})
+			p.op(helper.MountOp{Kind: helper.OpLink, Path: g.Path, From: g.Link})
 			p.made[g.Path] = true
 		}
 		return
@@ -170,17 +171,17 @@ func (p *rootPlan) grant(g *policy.Grant) {
 		if g.Dir {
 			p.dir(g.Path, 0o755)
 		} else {
-			p.op(mountOp{Kind: opFile, Path: g.Path, Mode: 0o444})
+			p.op(helper.MountOp{Kind: helper.OpFile, Path: g.Path, Mode: 0o444})
 			p.made[g.Path] = true
 		}
 	}
-	o := mountOp{Kind: opBind, Path: g.Path, From: g.Path, Attrs: p.attrs(g.Access), UID: -1, What: "mount " + g.Path + how(g.Access)}
+	o := helper.MountOp{Kind: helper.OpBind, Path: g.Path, From: g.Path, Attrs: p.attrs(g.Access), UID: -1, What: "mount " + g.Path + how(g.Access)}
 	p.owner(&o, g)
 	p.op(o)
 	if g.Dir {
 		p.inner = append(p.inner, g.Path)
 	}
-	p.rules = append(p.rules, landlockRule{g.Path, p.rights(g.Access)})
+	p.rules = append(p.rules, helper.LandlockRule{Path: g.Path, Rights: p.rights(g.Access)})
 }
 
 func how(a policy.Access) string {
@@ -203,7 +204,7 @@ func (p *rootPlan) attrs(a policy.Access) uint64 {
 // owner has what belongs to the folder's owner shown as the command's: what
 // it writes keeps that owner, and nothing is changed. What is root's and only
 // to be read stays root's: a grant of /etc does not reveal its shadow.
-func (p *rootPlan) owner(o *mountOp, g *policy.Grant) {
+func (p *rootPlan) owner(o *helper.MountOp, g *policy.Grant) {
 	if !p.root {
 		return
 	}
@@ -225,9 +226,9 @@ func (p *rootPlan) work() {
 		p.parents(w.Path)
 		p.dir(w.Path, 0o755)
 	}
-	p.op(mountOp{Kind: opTmpfs, Path: w.Path, Attrs: p.data(), Size: w.Size, Nodes: w.Inodes, Mode: 0o700, UID: p.uid, GID: p.gid, What: "mount " + w.Path})
+	p.op(helper.MountOp{Kind: helper.OpTmpfs, Path: w.Path, Attrs: p.data(), Size: w.Size, Nodes: w.Inodes, Mode: 0o700, UID: p.uid, GID: p.gid, What: "mount " + w.Path})
 	p.inner = append(p.inner, w.Path)
-	p.rules = append(p.rules, landlockRule{w.Path, p.rights(policy.Write)})
+	p.rules = append(p.rules, helper.LandlockRule{Path: w.Path, Rights: p.rights(policy.Write)})
 }
 
 // What lies over denied paths: an empty folder and an empty file that nobody
@@ -244,13 +245,13 @@ func (p *rootPlan) denied() {
 	}
 	p.dir("/dev/.denied", 0o755)
 	p.dir(coverDir, 0)
-	p.op(mountOp{Kind: opFile, Path: coverFile})
+	p.op(helper.MountOp{Kind: helper.OpFile, Path: coverFile})
 	pinned := map[string]bool{}
 	for _, d := range p.r.Denied {
 		for _, dir := range d.Pinned {
 			if !pinned[dir] {
 				pinned[dir] = true
-				p.op(mountOp{Kind: opPin, Path: dir, What: "pin " + dir})
+				p.op(helper.MountOp{Kind: helper.OpPin, Path: dir, What: "pin " + dir})
 			}
 		}
 	}
@@ -262,6 +263,6 @@ func (p *rootPlan) denied() {
 		if d.Dir || d.Missing && d.Anchor != d.Path {
 			from = coverDir
 		}
-		p.op(mountOp{Kind: opCover, Path: d.Anchor, From: strings.TrimPrefix(from, "/"), Attrs: onlyData | sys.MountReadOnly, What: "deny " + d.Anchor})
+		p.op(helper.MountOp{Kind: helper.OpCover, Path: d.Anchor, From: strings.TrimPrefix(from, "/"), Attrs: onlyData | sys.MountReadOnly, What: "deny " + d.Anchor})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hostsup/hostsup/internal/helper"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox/denial"
 	"github.com/hostsup/hostsup/sandbox/policy"
@@ -46,14 +47,11 @@ func (c *confiner) strangers() (int, error) {
 		defer sys.Close(proc)
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		ids := sys.IDs{InsideUID: nobodyKnown, InsideGID: nobodyKnown, OutsideUID: nobodyKnown, OutsideGID: nobodyKnown}
+		ids := sys.IDs{InsideUID: helper.NobodyKnown, InsideGID: helper.NobodyKnown, OutsideUID: helper.NobodyKnown, OutsideGID: helper.NobodyKnown}
 		c.strangersFD, c.strangersErr = sys.NewUserNS(proc, ids)
 	})
 	return c.strangersFD, c.strangersErr
 }
-
-// nobodyKnown is an id that nobody has: the last but three of all.
-const nobodyKnown = 1<<32 - 4
 
 // close is called after the last child is gone.
 func (c *confiner) close() error {
@@ -93,7 +91,7 @@ type starting struct {
 
 	r     *policy.Resolved
 	level policy.Level
-	plan  plan
+	plan  helper.Plan
 	reach *reach
 }
 
@@ -191,7 +189,7 @@ func (s *starting) bound() error {
 			h.sample = l.Memory
 			s.lack("memory: sampled, because " + err.Error())
 		case c == "pids" && s.ownCount():
-			s.plan.Limits = append(s.plan.Limits, rlimit{sys.LimitTasks, uint64(l.Tasks) + initTasks})
+			s.plan.Limits = append(s.plan.Limits, helper.Rlimit{Resource: sys.LimitTasks, Value: uint64(l.Tasks) + initTasks})
 			s.lack("tasks: by a limit of its user's processes, because " + err.Error())
 		default:
 			s.lack(limitNames[c] + ": not enforceable here: " + err.Error())
@@ -228,15 +226,15 @@ func (s *starting) makePlan() error {
 	jailed := s.level.AtLeast(policy.NoCgroup)
 	switch {
 	case jailed || s.mode == KillPidns:
-		p.Mode = planInit
+		p.Mode = helper.PlanInit
 	case s.mode == KillKeeper:
-		p.Mode = planReaper
+		p.Mode = helper.PlanReaper
 	default:
-		p.Mode = planSelf
+		p.Mode = helper.PlanSelf
 	}
 	root := os.Geteuid() == 0
 	if cmd.Policy == nil || s.level == policy.None {
-		if p.Mode == planInit {
+		if p.Mode == helper.PlanInit {
 			p.Proc, p.Caps = true, !root
 		}
 		s.observe(nil)
@@ -302,21 +300,21 @@ func (s *starting) chooseUser(root bool) error {
 }
 
 // plainRules are what Landlock allows where there are no mounts.
-func (s *starting) plainRules() []landlockRule {
+func (s *starting) plainRules() []helper.LandlockRule {
 	jit := s.r.Policy.JIT
-	var rules []landlockRule
+	var rules []helper.LandlockRule
 	for _, g := range s.r.Grants {
 		rights := landlockRights(g.Access, jit)
 		if g.Device {
 			rights |= sys.LandlockIoctl
 		}
 		if g.Link == "" {
-			rules = append(rules, landlockRule{g.Path, rights})
+			rules = append(rules, helper.LandlockRule{Path: g.Path, Rights: rights})
 		}
 	}
 	for _, name := range devices {
 		if _, err := os.Stat("/dev/" + name); err == nil {
-			rules = append(rules, landlockRule{"/dev/" + name, sys.LandlockReadFile | sys.LandlockWrite | sys.LandlockIoctl | sys.LandlockTruncate})
+			rules = append(rules, helper.LandlockRule{Path: "/dev/" + name, Rights: sys.LandlockReadFile | sys.LandlockWrite | sys.LandlockIoctl | sys.LandlockTruncate})
 		}
 	}
 	return rules
@@ -326,7 +324,7 @@ func (s *starting) plainRules() []landlockRule {
 // execve, so that what holds for memory must be held by the filter. On arm64
 // that would refuse what the C library does to protect code.
 func (s *starting) spawns() bool {
-	return s.plan.Mode == planSelf && sys.HaveSpawn && !s.cmd.Observe && (runtime.GOARCH == "amd64" || s.cmd.Policy == nil || s.r.Policy.JIT)
+	return s.plan.Mode == helper.PlanSelf && sys.HaveSpawn && !s.cmd.Observe && (runtime.GOARCH == "amd64" || s.cmd.Policy == nil || s.r.Policy.JIT)
 }
 
 // spawn starts the command's process, or the helper that does.
@@ -348,7 +346,7 @@ func (s *starting) spawn() (err error) {
 		extra = append(extra, fd)
 	}
 
-	place := sys.Process{PidNS: s.plan.Mode == planInit, DieWithUs: s.plan.Mode == planInit}
+	place := sys.Process{PidNS: s.plan.Mode == helper.PlanInit, DieWithUs: s.plan.Mode == helper.PlanInit}
 	if os.Geteuid() != 0 && place.PidNS {
 		place.UserNS = true
 		place.Ambient = sys.NamespaceCapabilities
@@ -376,14 +374,14 @@ func (s *starting) spawn() (err error) {
 			}
 		}()
 	}
-	if s.plan.Mode == planSelf {
+	if s.plan.Mode == helper.PlanSelf {
 		if err = s.direct(procs, cg, lot); err == nil {
 			s.running()
 		}
 		return err
 	}
 	files := append(s.files[:len(s.files):len(s.files)], extra...)
-	p, err := s.spawnHelper(roleConfine, place, files, pack(&s.plan), s.cmd.Name)
+	p, err := s.spawnHelper(helper.RoleConfine, place, files, helper.Pack(&s.plan), s.cmd.Name)
 	if err != nil {
 		return tree(err)
 	}
@@ -405,7 +403,7 @@ func (s *starting) running() {
 
 // direct starts the command's process without a helper between.
 func (s *starting) direct(procs []int, cg *cgroups, lot plot) error {
-	ruleset, err := s.plan.ruleset()
+	ruleset, err := s.plan.Ruleset()
 	if err != nil {
 		return s.explain(err)
 	}
@@ -413,7 +411,7 @@ func (s *starting) direct(procs []int, cg *cgroups, lot plot) error {
 		high, err := sys.HighFD(ruleset, len(s.files))
 		sys.Close(ruleset)
 		if err != nil {
-			return s.explain(failed("landlock", err))
+			return s.explain(helper.Failed("landlock", err))
 		}
 		ruleset = high
 		defer sys.Close(high)
@@ -424,7 +422,7 @@ func (s *starting) direct(procs []int, cg *cgroups, lot plot) error {
 	}
 	defer ear.close()
 	var script sys.Script
-	if err := s.plan.write(&script, s.files, procs, ruleset, ear.theirs); err != nil {
+	if err := s.plan.Write(&script, s.files, procs, ruleset, ear.theirs); err != nil {
 		return s.explain(err)
 	}
 	by := func() (int, int, error) { return script.Spawn(lot.dir) }
@@ -458,18 +456,18 @@ func (s *starting) follow(p *helperProc) (*watch, error) {
 		case err != nil:
 			return nil, s.confineError("helper", err)
 		}
-		switch r.kind {
-		case reportListener:
+		switch r.Kind {
+		case helper.ReportListener:
 			err = s.listener(fd)
-		case reportObserver:
+		case helper.ReportObserver:
 			err = s.observer(fd)
-		case reportProblem:
-			what, err := p.readText(r.exit.Code)
+		case helper.ReportProblem:
+			what, err := p.readText(r.Exit.Code)
 			if err != nil {
 				return nil, s.confineError("helper", err)
 			}
-			return nil, s.problem(what, syscall.Errno(r.errno))
-		case reportStarted:
+			return nil, s.problem(what, syscall.Errno(r.Errno))
+		case helper.ReportStarted:
 			w, err := p.meet(fd)
 			if err != nil {
 				return nil, s.confineError("helper", err)
@@ -477,7 +475,7 @@ func (s *starting) follow(p *helperProc) (*watch, error) {
 			_ = p.sock.SetDeadline(time.Time{})
 			return w, nil
 		default:
-			err = fmt.Errorf("it said %q", r.kind)
+			err = fmt.Errorf("it said %q", r.Kind)
 		}
 		if err != nil {
 			return nil, s.confineError("helper", err)
@@ -487,7 +485,7 @@ func (s *starting) follow(p *helperProc) (*watch, error) {
 
 // explain is problem for an error of our own.
 func (s *starting) explain(err error) error {
-	what, errno := stepOf(err)
+	what, errno := helper.StepOf(err)
 	return s.problem(what, errno)
 }
 

@@ -351,7 +351,7 @@ func TestConfinedRefusesWeakerLevel(t *testing.T) {
 }
 
 func TestConfinedNetworkNone(t *testing.T) {
-	ln, err := sys.ListenTCP("127.0.0.1:0")
+	ln, err := sys.ListenTCP([]byte{127, 0, 0, 1}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hostsup/hostsup/internal/helper"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -19,9 +20,9 @@ type jailed struct {
 
 // adopt makes the child of a helper that stays.
 func (s *starting) adopt(p *helperProc, host *watch, cg *cgroups, lot plot) {
-	r := roleInit
-	if s.plan.Mode == planReaper {
-		r = roleReaper
+	r := helper.RoleInit
+	if s.plan.Mode == helper.PlanReaper {
+		r = helper.RoleReaper
 	}
 	d := &jailed{nursed: nursed{child: s.child, base: s.base, helper: p, host: host, role: r}, cg: cg, lot: lot}
 	s.child.pid, s.child.tree = host.pid, d

@@ -35,11 +35,11 @@
 // # The keeper
 //
 // The keeper and the init are this very program once more: /proc/self/exe,
-// recognised in an init function of this package by the name hostsup-keeper in
-// argv[0], a variable in the environment and a socket on descriptor 3. No call
-// in main is needed, and test binaries work too. It never returns to the
-// program's own code; package initialisation that comes before this package's
-// does run in it.
+// recognised in an init function of package internal/helper by the name
+// hostsup-keeper in argv[0], a variable in the environment and a socket on
+// descriptor 3. No call in main is needed, and test binaries work too. It never
+// returns to the program's own code; the few packages that are initialised
+// before that one do run in it.
 //
 // # Order and concurrency
 //

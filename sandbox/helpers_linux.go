@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hostsup/hostsup/internal/helper"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -24,7 +25,7 @@ const self = "/proc/self/exe"
 // helperEnv keeps the runtime of a helper small: one processor, no collector
 // below a limit it never gets near, and no look at the limits of cgroups.
 var helperEnv = []string{
-	helperVar + "=" + strconv.Itoa(helperFD),
+	helper.Var + "=" + strconv.Itoa(helper.FD),
 	"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=16MiB", "GODEBUG=containermaxprocs=0,updatemaxprocs=0",
 	"GORACE=atexit_sleep_ms=0", // in a program built with the race detector: no second of sleep at the end
 }
@@ -37,8 +38,8 @@ type helperProc struct {
 
 // spawnHelper starts this program once more in the given role. p says where
 // to put it; files become its descriptors from 4 on; note is shown by ps.
-func (b *base) spawnHelper(r role, p sys.Process, files []int, payload []byte, note string) (*helperProc, error) {
-	if len(payload) > maxPayload {
+func (b *base) spawnHelper(r helper.Role, p sys.Process, files []int, payload []byte, note string) (*helperProc, error) {
+	if len(payload) > helper.MaxPayload {
 		return nil, syscall.E2BIG
 	}
 	ours, theirs, err := sys.SocketPair()
@@ -46,7 +47,7 @@ func (b *base) spawnHelper(r role, p sys.Process, files []int, payload []byte, n
 		return nil, err
 	}
 	null := int(b.null.Fd())
-	p.Path, p.Args = self, []string{helperName, note}
+	p.Path, p.Args = self, []string{helper.Name, note}
 	p.Env = helperEnv
 	p.Files = b.padded(append([]int{null, null, null, int(theirs.Fd())}, files...))
 	p.Session = true
@@ -58,7 +59,7 @@ func (b *base) spawnHelper(r role, p sys.Process, files []int, payload []byte, n
 	}
 	h := &helperProc{watch: newWatch(pid, pidfd), sock: ours}
 	_ = ours.SetDeadline(time.Now().Add(helperWait))
-	if _, err := ours.Write(hello(r, payload)); err != nil {
+	if _, err := ours.Write(helper.Hello(r, payload)); err != nil {
 		h.end()
 		return nil, fmt.Errorf("tell the helper: %w", err)
 	}
@@ -75,8 +76,8 @@ func (h *helperProc) end() sys.Exit {
 }
 
 // read returns the next report and the descriptor that came with it, or -1.
-func (h *helperProc) read() (report, int, error) {
-	var b [reportSize]byte
+func (h *helperProc) read() (helper.Report, int, error) {
+	var b [helper.ReportSize]byte
 	n, fd, err := sys.RecvFD(h.sock, b[:])
 	if err == nil && n == 0 {
 		err = io.EOF
@@ -88,9 +89,9 @@ func (h *helperProc) read() (report, int, error) {
 		if fd >= 0 {
 			sys.Close(fd)
 		}
-		return report{}, -1, err
+		return helper.Report{}, -1, err
 	}
-	return decodeReport(b[:]), fd, nil
+	return helper.DecodeReport(b[:]), fd, nil
 }
 
 // ready waits for the helper's first report. The error is a plain
@@ -102,12 +103,12 @@ func (h *helperProc) ready(want byte) (fd int, err error) {
 		return -1, errors.New("the helper ended at once: is package sandbox initialised in this program?")
 	case err != nil:
 		return -1, err
-	case r.kind == reportFailed:
-		return -1, syscall.Errno(r.errno)
-	case r.kind == reportBroken:
-		return -1, fmt.Errorf("the helper cannot work: %w", syscall.Errno(r.errno))
-	case r.kind != want:
-		return -1, fmt.Errorf("the helper said %q", r.kind)
+	case r.Kind == helper.ReportFailed:
+		return -1, syscall.Errno(r.Errno)
+	case r.Kind == helper.ReportBroken:
+		return -1, fmt.Errorf("the helper cannot work: %w", syscall.Errno(r.Errno))
+	case r.Kind != want:
+		return -1, fmt.Errorf("the helper said %q", r.Kind)
 	}
 	_ = h.sock.SetDeadline(time.Time{})
 	return fd, nil
@@ -128,7 +129,7 @@ func (h *helperProc) meet(pidfd int) (*watch, error) {
 		return nil, err
 	}
 	w := newWatch(pid, pidfd)
-	if _, err := h.sock.Write([]byte{sayGo}); err != nil && !errors.Is(err, syscall.EPIPE) {
+	if _, err := h.sock.Write([]byte{helper.SayGo}); err != nil && !errors.Is(err, syscall.EPIPE) {
 		w.close()
 		return nil, err
 	}
@@ -137,11 +138,11 @@ func (h *helperProc) meet(pidfd int) (*watch, error) {
 
 // tryHelper finds out whether helpers work in this placement.
 func (b *base) tryHelper(p sys.Process) error {
-	h, err := b.spawnHelper(roleTest, p, nil, nil, "test")
+	h, err := b.spawnHelper(helper.RoleTest, p, nil, nil, "test")
 	if err != nil {
 		return err
 	}
 	defer h.end()
-	_, err = h.ready(reportReady)
+	_, err = h.ready(helper.ReportReady)
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hostsup/hostsup/internal/helper"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -43,11 +44,11 @@ func newKeeper(c *cgroups) (*keeper, error) {
 
 // start returns once the keeper is on watch.
 func (k *keeper) start() (*helperProc, error) {
-	h, err := k.cg.spawnHelper(roleKeeper, sys.Process{}, []int{k.cg.dir}, []byte(k.cg.path), k.cg.path)
+	h, err := k.cg.spawnHelper(helper.RoleKeeper, sys.Process{}, []int{k.cg.dir}, []byte(k.cg.path), k.cg.path)
 	if err != nil {
 		return nil, err
 	}
-	if _, err = h.ready(reportReady); err != nil {
+	if _, err = h.ready(helper.ReportReady); err != nil {
 		h.end()
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/hostsup/hostsup/internal/helper"
 )
 
 // A keeper that is killed is replaced, and the new one does its work.
@@ -129,7 +131,7 @@ func TestKeeperIsSmallAndHoldsNothing(t *testing.T) {
 		}
 		return string(b)
 	}
-	if got := strings.TrimSpace(read("comm")); got != helperName {
+	if got := strings.TrimSpace(read("comm")); got != helper.Name {
 		t.Errorf("ps shows %q", got)
 	}
 	if cwd, _ := os.Readlink(proc + "cwd"); cwd != "/" {
@@ -145,7 +147,7 @@ func TestKeeperIsSmallAndHoldsNothing(t *testing.T) {
 	for _, e := range entries {
 		target, _ := os.Readlink(proc + "fd/" + e.Name())
 		n, _ := strconv.Atoi(e.Name())
-		if n > helperFD+1 {
+		if n > helper.FD+1 {
 			t.Errorf("holds %s %s", e.Name(), target)
 		}
 	}
@@ -170,14 +172,14 @@ func TestKeeperIsSmallAndHoldsNothing(t *testing.T) {
 // A program that only happens to have the keeper's name runs as itself.
 func TestTheNameAloneMakesNoKeeper(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe", "-test.list", "TestTheNameAlone")
-	cmd.Args[0] = helperName
+	cmd.Args[0] = helper.Name
 	b, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(b), "TestTheNameAloneMakesNoKeeper") {
 		t.Errorf("%v: %s", err, b)
 	}
 	cmd = exec.Command("/proc/self/exe", "-test.list", "TestTheNameAlone")
-	cmd.Args[0] = helperName
-	cmd.Env = append(os.Environ(), helperVar+"=3")
+	cmd.Args[0] = helper.Name
+	cmd.Env = append(os.Environ(), helper.Var+"=3")
 	if b, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(b), "TestTheNameAloneMakesNoKeeper") {
 		t.Errorf("with the variable: %v: %s", err, b)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/hostsup/hostsup/internal/helper"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -53,14 +54,14 @@ func (b *base) backend(kind Kill) (backend, error) {
 		}
 		return c, nil
 	case KillPidns:
-		n := &nursing{base: b, role: roleInit, place: sys.Process{PidNS: true, MountNS: true}}
+		n := &nursing{base: b, role: helper.RoleInit, place: sys.Process{PidNS: true, MountNS: true}}
 		if os.Geteuid() != 0 {
 			n.place.UserNS = true
 			n.place.Ambient = []uintptr{sys.CapSysAdmin}
 		}
 		return n, b.tryHelper(n.place)
 	case KillKeeper:
-		n := &nursing{base: b, role: roleReaper}
+		n := &nursing{base: b, role: helper.RoleReaper}
 		return n, b.tryHelper(n.place)
 	default:
 		return &group{b}, nil

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hostsup/hostsup/internal/helper"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -248,7 +249,7 @@ func (b *bounds) remove() {
 	}
 	for _, g := range b.groups {
 		sys.Close(g.dir)
-		removeCgroup(g.in, g.name, keepFor)
+		removeCgroup(g.in, g.name, helper.KeepFor)
 	}
 	b.groups = nil
 }
@@ -262,16 +263,16 @@ func removeCgroup(in int, name string, patience time.Duration) {
 }
 
 // rlimits are the limits that hold for each process.
-func rlimits(l policy.Limits) []rlimit {
-	out := []rlimit{{sys.LimitCore, 0}}
+func rlimits(l policy.Limits) []helper.Rlimit {
+	out := []helper.Rlimit{{Resource: sys.LimitCore, Value: 0}}
 	if l.Files > 0 {
-		out = append(out, rlimit{sys.LimitFiles, uint64(l.Files)})
+		out = append(out, helper.Rlimit{Resource: sys.LimitFiles, Value: uint64(l.Files)})
 	}
 	if l.FileSize > 0 {
-		out = append(out, rlimit{sys.LimitFileSize, uint64(l.FileSize)})
+		out = append(out, helper.Rlimit{Resource: sys.LimitFileSize, Value: uint64(l.FileSize)})
 	}
 	if l.AddressSpace > 0 {
-		out = append(out, rlimit{sys.LimitAddressSpace, uint64(l.AddressSpace)})
+		out = append(out, helper.Rlimit{Resource: sys.LimitAddressSpace, Value: uint64(l.AddressSpace)})
 	}
 	return out
 }

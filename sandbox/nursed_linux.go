@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hostsup/hostsup/internal/helper"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -18,7 +19,7 @@ type nursed struct {
 	base   *base
 	helper *helperProc
 	host   *watch // the command itself; not our child
-	role   role
+	role   helper.Role
 
 	mu   sync.Mutex
 	over bool // the helper is reaped, and with it everything
@@ -27,7 +28,7 @@ type nursed struct {
 // nursing starts every command behind a helper in the role.
 type nursing struct {
 	*base
-	role  role
+	role  helper.Role
 	place sys.Process
 }
 
@@ -36,16 +37,16 @@ func (n *nursing) stop() error       { return nil }
 
 func (n *nursing) start(cmd *Command, files []int) (*Child, error) {
 	c := newChild(cmd, time.Now())
-	o := order{path: cmd.Path, dir: cmd.Dir, args: cmd.Args, env: cmd.Env, files: len(files), terminal: cmd.Terminal}
+	o := helper.Order{Path: cmd.Path, Dir: cmd.Dir, Args: cmd.Args, Env: cmd.Env, Files: len(files), Terminal: cmd.Terminal}
 	if hasZero(cmd) {
 		return nil, syscall.EINVAL
 	}
 	tree := func(err error) error { return &StartError{Name: cmd.Name, Step: StepTree, Err: err} }
-	h, err := n.spawnHelper(n.role, n.place, files, o.encode(), cmd.Name)
+	h, err := n.spawnHelper(n.role, n.place, files, o.Encode(), cmd.Name)
 	if err != nil {
 		return nil, tree(err)
 	}
-	fd, err := h.ready(reportStarted)
+	fd, err := h.ready(helper.ReportStarted)
 	if err != nil {
 		h.end()
 		if errno := syscall.Errno(0); errors.As(err, &errno) {
@@ -81,9 +82,9 @@ func (d *nursed) await() {
 		if err != nil {
 			break
 		}
-		if r.kind == reportExit && !reported {
+		if r.Kind == helper.ReportExit && !reported {
 			reported = true
-			d.child.end(exitOf(r.exit))
+			d.child.end(exitOf(r.Exit))
 		}
 	}
 	// The helper has ended, or is about to. If it was killed, its command was
@@ -118,14 +119,14 @@ func (d *nursed) kill() error {
 		return nil
 	}
 	var err error
-	if d.role == roleInit {
+	if d.role == helper.RoleInit {
 		err = d.helper.signal(syscall.SIGKILL)
 	} else {
 		// The keeper may have been stopped by its own command.
 		_ = d.helper.signal(syscall.SIGCONT)
 		_ = d.host.signal(syscall.SIGKILL)
 		_ = d.helper.sock.SetWriteDeadline(time.Now().Add(time.Second))
-		if _, err = d.helper.sock.Write([]byte{sayKill}); errors.Is(err, syscall.EPIPE) {
+		if _, err = d.helper.sock.Write([]byte{helper.SayKill}); errors.Is(err, syscall.EPIPE) {
 			err = nil // it has ended already
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostsup/hostsup/internal/helper"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -88,7 +89,7 @@ func helpersOf(pid int) []id {
 	kids, _ := sys.Children(pid)
 	for _, k := range kids {
 		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", k))
-		if i, ok := idOf(k); ok && bytes.HasPrefix(b, []byte(helperName+"\x00")) {
+		if i, ok := idOf(k); ok && bytes.HasPrefix(b, []byte(helper.Name+"\x00")) {
 			found = append(found, i)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/hostsup/hostsup/internal/helper"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -119,33 +120,33 @@ func (m *machine) spaces(add func(name string, levels []policy.Level, err error,
 	if m.root {
 		advice = "give this program CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID; in a container, --privileged or a seccomp profile that lets unshare and mount pass"
 	}
-	add("user namespaces", forSpaces, b.try(plan{UID: -1, UserNS: m.root}), "", advice)
+	add("user namespaces", forSpaces, b.try(helper.Plan{UID: -1, UserNS: m.root}), "", advice)
 	r := &policy.Resolved{PrivateTmp: true, Policy: policy.Policy{Tmp: policy.Tmp{Size: policy.DefaultTmpSize, Inodes: policy.DefaultTmpInodes}}}
-	add("a root of its own", forSpaces, b.try(plan{UID: -1, Unshare: sys.NewMount, Mounts: planRoot(r, -1, -1, false).ops}), "mount namespace, pivot_root, /proc of its own pid namespace", advice)
-	add("other namespaces", forSpaces, b.try(plan{UID: -1, Unshare: sys.NewIPC | sys.NewUTS | sys.NewCgroup}), "pid, ipc, uts, cgroup", advice)
-	add("private network", forSpaces, b.try(plan{UID: -1, Unshare: sys.NewNet, Loopback: true}), "network namespace", advice)
+	add("a root of its own", forSpaces, b.try(helper.Plan{UID: -1, Unshare: sys.NewMount, Mounts: planRoot(r, -1, -1, false).ops}), "mount namespace, pivot_root, /proc of its own pid namespace", advice)
+	add("other namespaces", forSpaces, b.try(helper.Plan{UID: -1, Unshare: sys.NewIPC | sys.NewUTS | sys.NewCgroup}), "pid, ipc, uts, cgroup", advice)
+	add("private network", forSpaces, b.try(helper.Plan{UID: -1, Unshare: sys.NewNet, Loopback: true}), "network namespace", advice)
 	if m.root {
 		dir, err := os.MkdirTemp("", "hostsup-probe-")
 		if err == nil {
 			defer os.Remove(dir)
 			p := planRoot(r, firstUser, firstUser, true)
 			attrs := p.rootAttrs()
-			p.op(mountOp{Kind: opDir, Path: "/probe", Mode: 0o755})
-			p.op(mountOp{Kind: opBind, Path: "/probe", From: dir, UID: 0, GID: 0})
-			err = b.try(plan{UID: firstUser, GID: firstUser, Unshare: sys.NewMount, Mounts: p.ops, RootAttrs: attrs})
+			p.op(helper.MountOp{Kind: helper.OpDir, Path: "/probe", Mode: 0o755})
+			p.op(helper.MountOp{Kind: helper.OpBind, Path: "/probe", From: dir, UID: 0, GID: 0})
+			err = b.try(helper.Plan{UID: firstUser, GID: firstUser, Unshare: sys.NewMount, Mounts: p.ops, RootAttrs: attrs})
 		}
 		add("mapped owners", forSpaces, err, "idmapped mounts, tried in "+os.TempDir(), "Linux 5.19, and a file system that can: ext4, xfs, btrfs, tmpfs (6.3)")
 	}
 }
 
 // try has a helper carry a plan out up to the command.
-func (b *base) try(p plan) error {
-	p.Mode = planTry
+func (b *base) try(p helper.Plan) error {
+	p.Mode = helper.PlanTry
 	place := sys.Process{PidNS: true, MountNS: p.Unshare&sys.NewMount == 0, UserNS: os.Geteuid() != 0}
 	if place.UserNS {
 		place.Ambient = sys.NamespaceCapabilities
 	}
-	h, err := b.spawnHelper(roleConfine, place, nil, pack(&p), "probe")
+	h, err := b.spawnHelper(helper.RoleConfine, place, nil, helper.Pack(&p), "probe")
 	if err != nil {
 		return err
 	}
@@ -155,14 +156,14 @@ func (b *base) try(p plan) error {
 	switch {
 	case err != nil:
 		return err
-	case r.kind == reportReady:
+	case r.Kind == helper.ReportReady:
 		return nil
 	}
-	what, err := h.readText(r.exit.Code)
+	what, err := h.readText(r.Exit.Code)
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%s: %w", what, syscall.Errno(r.errno))
+	return fmt.Errorf("%s: %w", what, syscall.Errno(r.Errno))
 }
 
 // limits tries to make the cgroups that limit.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -49,14 +49,22 @@ func ownCgroup(self, mounts string) (string, error) {
 			continue
 		}
 		root, point := unescapeMount(f[3]), unescapeMount(f[4])
-		rel, err := filepath.Rel(root, own)
-		if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		rel, ok := below(root, own)
+		if !ok {
 			found = fmt.Errorf("our own cgroup %s is outside of what is mounted at %s", own, point)
 			continue
 		}
-		return filepath.Join(point, rel), nil
+		return path.Join(point, rel), nil
 	}
 	return "", found
+}
+
+// below is the part of name that is below root.
+func below(root, name string) (string, bool) {
+	if root == "/" || name == root {
+		return strings.TrimPrefix(name, root), true
+	}
+	return strings.CutPrefix(name, root+"/")
 }
 
 // unescapeMount undoes the octal escapes of mountinfo.

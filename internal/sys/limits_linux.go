@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,11 +53,11 @@ func ownCgroup1(controller, self, mounts string) (string, error) {
 		if !ok || len(f) < 6 || len(t) < 3 || t[0] != "cgroup" || !slices.Contains(strings.Split(t[2], ","), controller) {
 			continue
 		}
-		rel, err := filepath.Rel(unescapeMount(f[3]), own)
-		if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		rel, ok := below(unescapeMount(f[3]), own)
+		if !ok {
 			continue
 		}
-		return filepath.Join(unescapeMount(f[4]), rel), nil
+		return path.Join(unescapeMount(f[4]), rel), nil
 	}
 	return "", fmt.Errorf("the v1 hierarchy of the controller %s is not mounted", controller)
 }

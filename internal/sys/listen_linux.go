@@ -1,23 +1,19 @@
 package sys
 
-import (
-	"net"
-	"net/netip"
-	"os"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// ListenTCP listens at an address with a port, "127.0.0.1:80", in the calling
+// ListenTCP listens at a port of an address of 4 or 16 bytes, in the calling
 // thread's network namespace.
-func ListenTCP(addr string) (int, error) {
-	a, err := netip.ParseAddrPort(addr)
-	if err != nil {
+func ListenTCP(ip []byte, port int) (int, error) {
+	var sa unix.Sockaddr
+	family := unix.AF_INET
+	switch len(ip) {
+	case 4:
+		sa = &unix.SockaddrInet4{Port: port, Addr: [4]byte(ip)}
+	case 16:
+		family, sa = unix.AF_INET6, &unix.SockaddrInet6{Port: port, Addr: [16]byte(ip)}
+	default:
 		return -1, unix.EINVAL
-	}
-	family, sa := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()})
-	if a.Addr().Is4() {
-		family, sa = unix.AF_INET, &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
 	}
 	s, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -37,13 +33,6 @@ func ListenTCP(addr string) (int, error) {
 		return -1, err
 	}
 	return s, nil
-}
-
-// Listener takes over a listening socket, wherever it was made.
-func Listener(fd int) (net.Listener, error) {
-	f := os.NewFile(uintptr(fd), "listener")
-	defer f.Close()
-	return net.FileListener(f)
 }
 
 // MakeTextAt makes a file with text in it, below the open folder dir.

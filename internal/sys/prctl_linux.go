@@ -47,3 +47,12 @@ func MountProc() error {
 // NamespaceCapabilities are what a helper of an ordinary user needs in its
 // user namespace: to mount, to configure its network, and to give up rights.
 var NamespaceCapabilities = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_CHROOT}
+
+// IgnoreSignals has the process ignore signals, without the Go runtime's
+// knowing. For helper processes: package os/signal makes them start later.
+func IgnoreSignals(signals ...syscall.Signal) {
+	action := [8]uint64{1} // SIG_IGN
+	for _, sig := range signals {
+		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
+	}
+}

@@ -2,7 +2,7 @@ package sys
 
 import (
 	"os"
-	"path/filepath"
+	pathpkg "path"
 	"strings"
 	"time"
 
@@ -13,7 +13,7 @@ import (
 // the last component is ELOOP, one before it ENOTDIR. The file is never waited
 // for: flags are those of [os.OpenFile] with O_NONBLOCK added.
 func OpenPlain(path string, flags int, mode uint32) (*os.File, error) {
-	dir, base := filepath.Split(filepath.Clean(path))
+	dir, base := pathpkg.Split(pathpkg.Clean(path))
 	parent, err := pinPlain(dir)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ package sys
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"syscall"
 
@@ -117,5 +116,3 @@ func PeerCred(c syscall.Conn) (Cred, error) {
 	}
 	return cred, cerr
 }
-
-var _ syscall.Conn = (*net.UnixConn)(nil)

@@ -1,6 +1,6 @@
 //go:build !hostsup_posix
 
-package sandbox
+package helper
 
 import (
 	"strconv"
@@ -12,7 +12,7 @@ import (
 // mounts makes the new root and enters it.
 func (c *confining) mounts() error {
 	if err := sys.PrivateMounts(); err != nil {
-		return failed("make mounts private", err)
+		return Failed("make mounts private", err)
 	}
 	if err := c.owners(); err != nil {
 		return err
@@ -20,12 +20,12 @@ func (c *confining) mounts() error {
 	var err error
 	c.root, err = sys.NewFilesystem("tmpfs", int(c.RootAttrs), "mode", "0755", "size", "1m", "nr_inodes", "8192")
 	if err != nil {
-		return failed("make a root", err)
+		return Failed("make a root", err)
 	}
 	// It lies over the root, which nobody who is there already sees: what is to
 	// be shown in it can still be found.
 	if err := sys.AttachTree(c.root, sys.AtCWD, "/"); err != nil {
-		return failed("mount the new root", err)
+		return Failed("mount the new root", err)
 	}
 	for i := range c.Mounts {
 		op := &c.Mounts[i]
@@ -34,33 +34,33 @@ func (c *confining) mounts() error {
 			if what == "" {
 				what = "make /" + op.Path
 			}
-			return failed(what, err)
+			return Failed(what, err)
 		}
 	}
 	for _, fd := range c.spaces {
 		sys.Close(fd)
 	}
 	if err := sys.RestrictMount(c.root, sys.MountReadOnly); err != nil {
-		return failed("make the new root read-only", err)
+		return Failed("make the new root read-only", err)
 	}
 	if err := sys.EnterRoot(c.root); err != nil {
-		return failed("enter the new root", err)
+		return Failed("enter the new root", err)
 	}
 	sys.Close(c.root)
 	return nil
 }
 
-func (c *confining) mount(op *mountOp) error {
+func (c *confining) mount(op *MountOp) error {
 	switch op.Kind {
-	case opDir:
+	case OpDir:
 		return sys.MakeDirAt(c.root, op.Path, uint32(op.Mode))
-	case opFile:
+	case OpFile:
 		return sys.MakeFileAt(c.root, op.Path, uint32(op.Mode))
-	case opLink:
+	case OpLink:
 		return sys.MakeLinkAt(op.From, c.root, op.Path)
-	case opDevice:
+	case OpDevice:
 		return sys.MakeDeviceAt(c.root, op.Path, uint32(op.Mode), uint64(op.Size))
-	case opText:
+	case OpText:
 		return sys.MakeTextAt(c.root, op.Path, uint32(op.Mode), op.From)
 	}
 	fd, err := c.source(op)
@@ -73,23 +73,23 @@ func (c *confining) mount(op *mountOp) error {
 }
 
 // source makes the mount that an op attaches.
-func (c *confining) source(op *mountOp) (int, error) {
+func (c *confining) source(op *MountOp) (int, error) {
 	switch op.Kind {
-	case opTmpfs:
+	case OpTmpfs:
 		options := []string{"mode", "0" + strconv.FormatInt(int64(op.Mode), 8), "size", strconv.FormatInt(op.Size, 10),
 			"nr_inodes", strconv.FormatInt(op.Nodes, 10)}
 		if op.UID >= 0 {
 			options = append(options, "uid", strconv.Itoa(op.UID), "gid", strconv.Itoa(op.GID))
 		}
 		return sys.NewFilesystem("tmpfs", int(op.Attrs), options...)
-	case opProc:
+	case OpProc:
 		return c.showProc(op.Attrs)
-	case opPin:
+	case OpPin:
 		return sys.CloneTreeAt(c.root, op.Path)
 	}
 	var fd int
 	var err error
-	if op.Kind == opCover {
+	if op.Kind == OpCover {
 		fd, err = sys.CloneTreeAt(c.root, op.From)
 	} else {
 		fd, err = sys.CloneTree(op.From)
@@ -115,21 +115,21 @@ func (c *confining) source(op *mountOp) (int, error) {
 func (c *confining) owners() (err error) {
 	c.proc, err = sys.NewFilesystem("proc", sys.MountNoSuid|sys.MountNoDev|sys.MountNoExec, "hidepid", "invisible", "subset", "pid")
 	if err != nil {
-		return failed("make /proc", err)
+		return Failed("make /proc", err)
 	}
 	c.spaces = map[[2]int]int{}
 	for i := range c.Mounts {
 		op := &c.Mounts[i]
 		owner := op.owner()
-		if _, ok := c.spaces[owner]; ok || op.Kind != opBind || op.UID < 0 {
+		if _, ok := c.spaces[owner]; ok || op.Kind != OpBind || op.UID < 0 {
 			continue
 		}
 		ids := sys.IDs{InsideUID: op.UID, InsideGID: op.GID, OutsideUID: c.UID, OutsideGID: c.GID}
 		if op.Loose {
-			ids.InsideGID, ids.OutsideGID = nobodyKnown, nobodyKnown
+			ids.InsideGID, ids.OutsideGID = NobodyKnown, NobodyKnown
 		}
 		if c.spaces[owner], err = sys.NewUserNS(c.proc, ids); err != nil {
-			return failed("map the owner of "+op.From, err)
+			return Failed("map the owner of "+op.From, err)
 		}
 	}
 	return nil
@@ -151,14 +151,14 @@ func (c *confining) showProc(attrs uint64) (int, error) {
 
 // owner is the user namespace whose mapping an op's files are shown by; -1:
 // as they are.
-func (c *confining) owner(op *mountOp) int {
+func (c *confining) owner(op *MountOp) int {
 	switch {
-	case op.Kind != opBind:
+	case op.Kind != OpBind:
 		return -1
 	case op.UID >= 0:
 		return c.spaces[op.owner()]
 	case op.Loose && c.Blank:
-		return helperFD + 1 + c.Files + c.Groups
+		return FD + 1 + c.Files + c.Groups
 	}
 	return -1
 }
@@ -166,7 +166,7 @@ func (c *confining) owner(op *mountOp) int {
 // owner is whose files are shown as the command's. What is only to be read has
 // its owner alone mapped and no group: that makes reading possible and keeps
 // everybody from writing.
-func (op *mountOp) owner() [2]int {
+func (op *MountOp) owner() [2]int {
 	if op.Loose {
 		return [2]int{op.UID, -1}
 	}

@@ -1,32 +1,32 @@
 //go:build !hostsup_posix
 
-package sandbox
+package helper
 
 import "github.com/hostsup/hostsup/internal/sys"
 
-// ruleset makes the plan's Landlock ruleset; -1 when it has none.
-func (p *plan) ruleset() (int, error) {
+// Ruleset makes the plan's Landlock ruleset; -1 when it has none.
+func (p *Plan) Ruleset() (int, error) {
 	if p.Landlock == 0 {
 		return -1, nil
 	}
 	fd, err := sys.NewLandlock(p.Landlock, p.LandlockNet)
 	if err != nil {
-		return -1, failed("landlock", err)
+		return -1, Failed("landlock", err)
 	}
 	for _, r := range p.Rules {
 		if err := sys.AllowPath(fd, p.Landlock, r.Path, r.Rights); err != nil {
 			sys.Close(fd)
-			return -1, failed("allow "+r.Path, err)
+			return -1, Failed("allow "+r.Path, err)
 		}
 	}
 	return fd, nil
 }
 
-// write makes the script of the command's process, in the order in which one
+// Write makes the script of the command's process, in the order in which one
 // step does not take away what the next one needs. fds are the command's
 // descriptors, groups open cgroup.procs files; an observer goes to sock. The
 // numbers of ruleset and sock are above the command's.
-func (p *plan) write(s *sys.Script, fds, groups []int, ruleset, sock int) error {
+func (p *Plan) Write(s *sys.Script, fds, groups []int, ruleset, sock int) error {
 	s.Step("cgroup")
 	for _, fd := range groups {
 		s.Write(fd, "0")
@@ -42,7 +42,7 @@ func (p *plan) write(s *sys.Script, fds, groups []int, ruleset, sock int) error 
 		s.Groups()
 		s.IDs(p.UID, p.GID)
 	}
-	if p.Mode == planSelf {
+	if p.Mode == PlanSelf {
 		s.Step("parent")
 		s.ParentDeath() // a change of user takes it away
 	}
@@ -51,7 +51,7 @@ func (p *plan) write(s *sys.Script, fds, groups []int, ruleset, sock int) error 
 	if p.Dir != "" {
 		s.Step("dir")
 		if err := s.Chdir(p.Dir); err != nil {
-			return failed("dir", err)
+			return Failed("dir", err)
 		}
 	}
 	if p.NoNewPrivs {
@@ -76,12 +76,12 @@ func (p *plan) write(s *sys.Script, fds, groups []int, ruleset, sock int) error 
 	}
 	s.Step("system call filter")
 	if len(p.Observer) > 0 {
-		s.Observe(sys.DecodeFilter(p.Observer), sock, report{kind: reportObserver}.encode())
+		s.Observe(sys.DecodeFilter(p.Observer), sock, Report{Kind: ReportObserver}.Encode())
 	}
 	s.Filter(sys.DecodeFilter(p.Filter))
 	s.Step("limits")
 	for _, l := range p.Limits {
 		s.Limit(l.Resource, l.Value)
 	}
-	return failed("exec", s.Exec(p.Path, p.Args, p.Env))
+	return Failed("exec", s.Exec(p.Path, p.Args, p.Env))
 }

@@ -1,6 +1,6 @@
 //go:build !hostsup_posix
 
-package sandbox
+package helper
 
 import (
 	"errors"
@@ -13,18 +13,18 @@ import (
 // confine carries out a plan. It runs on the main thread, to which everything
 // that holds for a thread belongs, and whose copy becomes the command.
 func confine(payload []byte) int {
-	var p plan
+	var p Plan
 	if err := unpack(payload, &p); err != nil {
 		return helperWrong
 	}
-	if p.Mode == planInit {
+	if p.Mode == PlanInit {
 		_ = sys.SetParentDeath()
 	}
-	c := confining{plan: &p, proc: -1}
+	c := confining{Plan: &p, proc: -1}
 	if err := c.prepare(); err != nil {
-		return problem(helperFD, err)
+		return problem(FD, err)
 	}
-	if p.Mode == planTry {
+	if p.Mode == PlanTry {
 		return c.try()
 	}
 	return c.nurse()
@@ -35,17 +35,17 @@ func (c *confining) try() int {
 	if c.UserNS {
 		fd, err := sys.TryUserNS()
 		if err != nil {
-			return problem(helperFD, failed("make a user namespace", err))
+			return problem(FD, Failed("make a user namespace", err))
 		}
 		sys.Close(fd)
 	}
-	_ = say(report{kind: reportReady}, -1)
+	_ = say(Report{Kind: ReportReady}, -1)
 	return helperDone
 }
 
 // confining is a plan under way.
 type confining struct {
-	*plan
+	*Plan
 	root    int // the new root, before it is one
 	proc    int // a /proc that shows our own pid namespace and can be written
 	ruleset int
@@ -53,7 +53,7 @@ type confining struct {
 	spaces  map[[2]int]int // user namespaces by the owner they map
 }
 
-// step names what failed.
+// step names what Failed.
 type step struct {
 	what string
 	err  error
@@ -62,15 +62,16 @@ type step struct {
 func (s *step) Error() string { return s.what + ": " + s.err.Error() }
 func (s *step) Unwrap() error { return s.err }
 
-func failed(what string, err error) error {
+// Failed names what an error is about; nil stays nil.
+func Failed(what string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return &step{what, err}
 }
 
-// stepOf is what failed, and the reason; "" for a fork.
-func stepOf(err error) (string, syscall.Errno) {
+// StepOf is what Failed, and the reason; "" for a fork.
+func StepOf(err error) (string, syscall.Errno) {
 	var st *step
 	var se *sys.ScriptError
 	errno := syscall.EIO
@@ -84,12 +85,12 @@ func stepOf(err error) (string, syscall.Errno) {
 	return "", errno
 }
 
-// problem tells the Launcher what failed.
+// problem tells the Launcher what Failed.
 func problem(sock int, err error) int {
-	what, errno := stepOf(err)
-	r := report{kind: reportProblem, errno: int32(errno)}
-	r.exit.Code = len(what)
-	_ = sys.SendFD(sock, append(r.encode(), what...), -1)
+	what, errno := StepOf(err)
+	r := Report{Kind: ReportProblem, Errno: int32(errno)}
+	r.Exit.Code = len(what)
+	_ = sys.SendFD(sock, append(r.Encode(), what...), -1)
 	return helperDone
 }
 
@@ -97,12 +98,12 @@ func problem(sock int, err error) int {
 func (c *confining) prepare() error {
 	if c.Memfd {
 		if err := sys.RefuseMemfdExec(); err != nil {
-			return failed("switch executable memory files off", err)
+			return Failed("switch executable memory files off", err)
 		}
 	}
 	if c.Unshare != 0 {
 		if err := sys.Unshare(uintptr(c.Unshare)); err != nil {
-			return failed("make namespaces", err)
+			return Failed("make namespaces", err)
 		}
 	}
 	if c.Unshare&sys.NewMount != 0 {
@@ -114,30 +115,30 @@ func (c *confining) prepare() error {
 	}
 	if c.Unshare&sys.NewUTS != 0 {
 		if err := sys.SetHostname("sandbox"); err != nil {
-			return failed("name the machine", err)
+			return Failed("name the machine", err)
 		}
 	}
 	if c.Loopback {
 		if err := sys.LoopbackUp(); err != nil {
-			return failed("loopback", err)
+			return Failed("loopback", err)
 		}
 	}
 	for _, addr := range c.Listen {
-		fd, err := sys.ListenTCP(addr)
+		fd, err := sys.ListenTCP([]byte(addr.IP), addr.Port)
 		if err != nil {
-			return failed("listen on "+addr, err)
+			return Failed("listen on "+addr.Name, err)
 		}
-		err = say(report{kind: reportListener}, fd)
+		err = say(Report{Kind: ReportListener}, fd)
 		sys.Close(fd)
 		if err != nil {
-			return failed("hand a listener out", err)
+			return Failed("hand a listener out", err)
 		}
 	}
 	return c.landlock()
 }
 
 func (c *confining) landlock() (err error) {
-	c.ruleset, err = c.plan.ruleset()
+	c.ruleset, err = c.Plan.Ruleset()
 	return err
 }
 
@@ -150,26 +151,26 @@ func (c *confining) write(sync int) error {
 	}
 	var fds, groups []int
 	for i := range c.Files {
-		fds = append(fds, helperFD+1+i)
+		fds = append(fds, FD+1+i)
 	}
 	for i := range c.Groups {
-		groups = append(groups, helperFD+1+c.Files+i)
+		groups = append(groups, FD+1+c.Files+i)
 	}
-	sock, err := sys.HighFD(helperFD, c.Files)
+	sock, err := sys.HighFD(FD, c.Files)
 	if err != nil {
-		return failed("descriptors", err)
+		return Failed("descriptors", err)
 	}
-	return c.plan.write(&c.script, fds, groups, c.ruleset, sock)
+	return c.Plan.Write(&c.script, fds, groups, c.ruleset, sock)
 }
 
 // nurse runs the command in a process of its own, reaps it and its orphans,
 // and reports its end.
 func (c *confining) nurse() int {
-	r := roleInit
-	if c.Mode == planReaper {
-		r = roleReaper
+	r := RoleInit
+	if c.Mode == PlanReaper {
+		r = RoleReaper
 		if err := sys.SetSubreaper(); err != nil {
-			return problem(helperFD, failed("reap orphans", err))
+			return problem(FD, Failed("reap orphans", err))
 		}
 	}
 	f, err := c.fork()
@@ -177,17 +178,17 @@ func (c *confining) nurse() int {
 		err = f.Await()
 	}
 	if err != nil {
-		return problem(helperFD, err)
+		return problem(FD, err)
 	}
-	_ = say(report{kind: reportStarted}, f.Pidfd) // if nobody is there any more, obey will see it
+	_ = say(Report{Kind: ReportStarted}, f.Pidfd) // if nobody is there any more, obey will see it
 	sys.Close(f.Pidfd)
 	// Nothing is left here that is not needed to wait: a reader of the
 	// command's output must see its end.
-	_ = sys.CloseFrom(helperFD + 1)
+	_ = sys.CloseFrom(FD + 1)
 	calm()
 	if c.UID >= 0 {
-		_ = sys.BecomeNobody(nobodyKnown, nobodyKnown) // whom the command can do nothing to
-		if r == roleInit {
+		_ = sys.BecomeNobody(NobodyKnown, NobodyKnown) // whom the command can do nothing to
+		if r == RoleInit {
 			_ = sys.SetParentDeath()
 		}
 	} else if c.Caps {
@@ -203,7 +204,7 @@ func (c *confining) nurse() int {
 			return helperDone
 		}
 		if got == f.Pid {
-			_ = say(report{kind: reportExit, exit: e}, -1)
+			_ = say(Report{Kind: ReportExit, Exit: e}, -1)
 		}
 	}
 }
@@ -218,14 +219,14 @@ func (c *confining) fork() (*sys.Forked, error) {
 	}
 	r, w, err := sys.PlainPipe()
 	if err != nil {
-		return nil, failed("user namespace", err)
+		return nil, Failed("user namespace", err)
 	}
 	if err := c.write(r); err != nil {
 		return nil, err
 	}
 	f, err := c.script.Fork(sys.NewUser, 0)
 	if err != nil {
-		return nil, failed("user namespace", err)
+		return nil, Failed("user namespace", err)
 	}
 	err = sys.MapIDs(c.proc, f.Pid, sys.IDs{InsideUID: c.UID, InsideGID: c.GID, OutsideUID: c.UID, OutsideGID: c.GID})
 	if err == nil {
@@ -233,7 +234,7 @@ func (c *confining) fork() (*sys.Forked, error) {
 	}
 	if err != nil {
 		f.Kill()
-		return nil, failed("map user "+strconv.Itoa(c.UID), err)
+		return nil, Failed("map user "+strconv.Itoa(c.UID), err)
 	}
 	return f, nil
 }

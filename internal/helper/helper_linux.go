@@ -1,12 +1,11 @@
 //go:build !hostsup_posix
 
-package sandbox
+package helper
 
 import (
 	"encoding/binary"
 	"errors"
 	"os"
-	"os/signal"
 	"strconv"
 	"syscall"
 	"time"
@@ -18,8 +17,8 @@ import (
 // on the main thread, which the runtime keeps locked during initialisation:
 // the parent-death signal of what it starts depends on that.
 func init() {
-	if len(os.Args) == 0 || os.Args[0] != helperName ||
-		os.Getenv(helperVar) != strconv.Itoa(helperFD) || !sys.IsSocket(helperFD) {
+	if len(os.Args) == 0 || os.Args[0] != Name ||
+		os.Getenv(Var) != strconv.Itoa(FD) || !sys.IsSocket(FD) {
 		return
 	}
 	os.Exit(helper())
@@ -32,22 +31,22 @@ const (
 )
 
 func helper() int {
-	if err := sys.CloseOnExecFrom(helperFD); err != nil {
+	if err := sys.CloseOnExecFrom(FD); err != nil {
 		return helperWrong
 	}
-	_ = sys.SetName(helperName)
+	_ = sys.SetName(Name)
 	r, payload, err := readHello()
 	if err != nil {
 		return helperWrong
 	}
 	switch r {
-	case roleTest:
+	case RoleTest:
 		return test()
-	case roleKeeper:
+	case RoleKeeper:
 		return keep(string(payload))
-	case roleConfine:
+	case RoleConfine:
 		return confine(payload)
-	case roleInit, roleReaper:
+	case RoleInit, RoleReaper:
 		o, err := decodeOrder(payload)
 		if err != nil {
 			return helperWrong
@@ -57,17 +56,17 @@ func helper() int {
 	return helperWrong
 }
 
-func readHello() (role, []byte, error) {
+func readHello() (Role, []byte, error) {
 	head := make([]byte, len(magic)+5)
 	if err := readFull(head); err != nil {
 		return 0, nil, err
 	}
 	n := binary.LittleEndian.Uint32(head[len(magic)+1:])
-	if string(head[:len(magic)]) != magic || n > maxPayload {
-		return 0, nil, errOrder
+	if string(head[:len(magic)]) != magic || n > MaxPayload {
+		return 0, nil, ErrOrder
 	}
 	payload := make([]byte, n)
-	return role(head[len(magic)]), payload, readFull(payload)
+	return Role(head[len(magic)]), payload, readFull(payload)
 }
 
 // readFull reads from the socket by plain blocking calls: a helper has no use
@@ -79,7 +78,7 @@ func readFull(b []byte) error {
 			return err
 		}
 		if n == 0 {
-			return errOrder
+			return ErrOrder
 		}
 		b = b[n:]
 	}
@@ -88,55 +87,55 @@ func readFull(b []byte) error {
 
 func readSome(b []byte) (int, error) {
 	for {
-		n, err := syscall.Read(helperFD, b)
+		n, err := syscall.Read(FD, b)
 		if err != syscall.EINTR {
 			return n, err
 		}
 	}
 }
 
-func say(r report, fd int) error { return sys.SendFD(helperFD, r.encode(), fd) }
+func say(r Report, fd int) error { return sys.SendFD(FD, r.Encode(), fd) }
 
 // calm makes a helper outlive what is meant for its neighbours: a terminal's
 // signals, and a shutdown that signals everybody. Not before a command is
 // started, which would inherit it.
 func calm() {
-	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+	sys.IgnoreSignals(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	_ = os.Chdir("/")
 }
 
 // test is what a Launcher tries before it relies on helpers.
 func test() int {
 	if err := sys.SetSubreaper(); err != nil {
-		return fail(reportBroken, err)
+		return fail(ReportBroken, err)
 	}
 	if _, err := sys.Children(os.Getpid()); err != nil {
-		return fail(reportBroken, syscall.ENOSYS)
+		return fail(ReportBroken, syscall.ENOSYS)
 	}
-	_ = say(report{kind: reportReady}, -1)
+	_ = say(Report{Kind: ReportReady}, -1)
 	return helperDone
 }
 
 func fail(kind byte, err error) int {
-	r := report{kind: kind, errno: int32(syscall.EIO)}
+	r := Report{Kind: kind, Errno: int32(syscall.EIO)}
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
-		r.errno = int32(errno)
+		r.Errno = int32(errno)
 	}
 	_ = say(r, -1)
 	return helperDone
 }
 
-// keepFor is how long a keeper goes on trying to empty a cgroup whose
+// KeepFor is how long a keeper goes on trying to empty a cgroup whose
 // processes the kernel does not let go of.
-const keepFor = time.Minute
+const KeepFor = time.Minute
 
 // keep waits for the end of the Launcher, however it comes about, and then
 // ends everything in its cgroup.
 func keep(path string) int {
-	const dir = helperFD + 1
+	const dir = FD + 1
 	calm()
-	if err := say(report{kind: reportReady}, -1); err != nil {
+	if err := say(Report{Kind: ReportReady}, -1); err != nil {
 		return helperWrong
 	}
 	_ = sys.ShedCleanPages() // of no use any more, and only a wish
@@ -147,7 +146,7 @@ func keep(path string) int {
 		}
 	}
 	delay := time.Millisecond
-	for start := time.Now(); time.Since(start) < keepFor; {
+	for start := time.Now(); time.Since(start) < KeepFor; {
 		_ = sys.KillCgroup(dir, ".")
 		if err := sys.RemoveCgroup(sys.AtCWD, path); err == nil {
 			return helperDone
@@ -159,33 +158,33 @@ func keep(path string) int {
 }
 
 // nurse starts one command, reaps it and its orphans, and reports its end.
-func nurse(r role, o *order) int {
-	if r == roleInit {
+func nurse(r Role, o *Order) int {
+	if r == RoleInit {
 		// The Launcher's thread is our parent; the socket says the same, later.
 		_ = sys.SetParentDeath()
 		// Where a fresh /proc is not allowed, the outer one stays.
 		_ = sys.MountProc()
 		if os.Getuid() != 0 {
 			if err := sys.DropCapabilities(); err != nil {
-				return fail(reportBroken, err)
+				return fail(ReportBroken, err)
 			}
 		}
 	} else if err := sys.SetSubreaper(); err != nil {
-		return fail(reportBroken, err)
+		return fail(ReportBroken, err)
 	}
 
-	p := sys.Process{Path: o.path, Args: o.args, Env: o.env, Dir: o.dir, Session: true, Terminal: o.terminal, DieWithUs: true}
-	for i := range o.files {
-		p.Files = append(p.Files, helperFD+1+i)
+	p := sys.Process{Path: o.Path, Args: o.Args, Env: o.Env, Dir: o.Dir, Session: true, Terminal: o.Terminal, DieWithUs: true}
+	for i := range o.Files {
+		p.Files = append(p.Files, FD+1+i)
 	}
 	pid, pidfd, err := p.Start()
 	for _, fd := range p.Files {
 		sys.Close(fd) // a reader of the command's output must see its end
 	}
 	if err != nil {
-		return fail(reportFailed, err)
+		return fail(ReportFailed, err)
 	}
-	_ = say(report{kind: reportStarted}, pidfd) // if nobody is there any more, obey will see it
+	_ = say(Report{Kind: ReportStarted}, pidfd) // if nobody is there any more, obey will see it
 	sys.Close(pidfd)
 	calm()
 	// Until the Launcher has looked up the command's number it is not reaped.
@@ -198,16 +197,16 @@ func nurse(r role, o *order) int {
 			return helperDone
 		}
 		if got == pid {
-			_ = say(report{kind: reportExit, exit: e}, -1)
+			_ = say(Report{Kind: ReportExit, Exit: e}, -1)
 		}
 	}
 }
 
 // obey waits for the order to kill, or for the end of the Launcher.
-func obey(r role) {
+func obey(r Role) {
 	var b [1]byte
-	_, _ = readSome(b[:]) // sayKill, or the end: both mean the same
-	if r == roleInit {
+	_, _ = readSome(b[:]) // SayKill, or the end: both mean the same
+	if r == RoleInit {
 		os.Exit(helperDone) // the kernel kills what is in our namespace
 	}
 	hunt()

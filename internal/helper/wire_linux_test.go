@@ -1,6 +1,6 @@
 //go:build !hostsup_posix
 
-package sandbox
+package helper
 
 import (
 	"bytes"
@@ -11,27 +11,27 @@ import (
 )
 
 func TestReportsCrossTheWire(t *testing.T) {
-	for _, r := range []report{
-		{kind: reportReady},
-		{kind: reportFailed, errno: 2},
-		{kind: reportExit, exit: sys.Exit{Code: 255}},
-		{kind: reportExit, exit: sys.Exit{Code: -1, Signal: 11, Core: true, Usage: sys.Usage{User: 1 << 40, System: 3, MaxRSS: 1 << 35}}},
+	for _, r := range []Report{
+		{Kind: ReportReady},
+		{Kind: ReportFailed, Errno: 2},
+		{Kind: ReportExit, Exit: sys.Exit{Code: 255}},
+		{Kind: ReportExit, Exit: sys.Exit{Code: -1, Signal: 11, Core: true, Usage: sys.Usage{User: 1 << 40, System: 3, MaxRSS: 1 << 35}}},
 	} {
-		b := r.encode()
-		if len(b) != reportSize || decodeReport(b) != r {
-			t.Errorf("%+v became %+v", r, decodeReport(b))
+		b := r.Encode()
+		if len(b) != ReportSize || DecodeReport(b) != r {
+			t.Errorf("%+v became %+v", r, DecodeReport(b))
 		}
 	}
 }
 
-var orders = []order{
+var orders = []Order{
 	{},
-	{path: "/bin/sh", dir: "/tmp", args: []string{"sh", "-c", ""}, env: []string{"A=ä", ""}, files: 3, terminal: true},
+	{Path: "/bin/sh", Dir: "/tmp", Args: []string{"sh", "-c", ""}, Env: []string{"A=ä", ""}, Files: 3, Terminal: true},
 }
 
 func TestOrdersCrossTheWire(t *testing.T) {
 	for _, o := range orders {
-		b := o.encode()
+		b := o.Encode()
 		got, err := decodeOrder(b)
 		if err != nil || !reflect.DeepEqual(got, o) {
 			t.Errorf("%+v became %+v, %v", o, got, err)
@@ -49,11 +49,11 @@ func TestOrdersCrossTheWire(t *testing.T) {
 
 func FuzzDecodeOrder(f *testing.F) {
 	for _, o := range orders {
-		f.Add(o.encode())
+		f.Add(o.Encode())
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		o, err := decodeOrder(b)
-		if err == nil && !bytes.Equal(o.encode(), b) {
+		if err == nil && !bytes.Equal(o.Encode(), b) {
 			t.Errorf("%x is not %+v", b, o)
 		}
 	})

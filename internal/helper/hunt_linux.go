@@ -1,6 +1,6 @@
 //go:build !hostsup_posix
 
-package sandbox
+package helper
 
 import (
 	"os"

@@ -1,6 +1,6 @@
 //go:build !hostsup_posix
 
-package sandbox
+package helper
 
 import (
 	"encoding/binary"
@@ -10,24 +10,24 @@ import (
 // What the Launcher tells a helper that confines, and what that says on top of
 // the reports of the others.
 const (
-	roleConfine role = 'p' // payload: a plan; descriptors from 4 on: the command's, then plan.procs
+	RoleConfine Role = 'p' // payload: a plan; descriptors from 4 on: the command's, then plan.procs
 
-	reportProblem  = 'w' // a step of the plan failed: exit.Code bytes that name it follow
-	reportListener = 'l' // a listening socket comes with it, in the order of plan.Listen
-	reportObserver = 'o' // the descriptor of the observing filter comes with it
+	ReportProblem  = 'w' // a step of the plan failed: Exit.Code bytes that name it follow
+	ReportListener = 'l' // a listening socket comes with it, in the order of Plan.Listen
+	ReportObserver = 'o' // the descriptor of the observing filter comes with it
 )
 
 // How a command is started.
 const (
-	planSelf   = iota // by the Launcher itself: there is no helper
-	planInit          // by a helper that stays as pid 1 of the namespace
-	planReaper        // by a helper that stays as the reaper of the command's orphans
-	planTry           // not at all: everything before is tried
+	PlanSelf   = iota // by the Launcher itself: there is no helper
+	PlanInit          // by a helper that stays as pid 1 of the namespace
+	PlanReaper        // by a helper that stays as the reaper of the command's orphans
+	PlanTry           // not at all: everything before is tried
 )
 
-// plan is everything a helper needs to know. The Launcher decides; the helper
+// Plan is everything a helper needs to know. The Launcher decides; the helper
 // carries out.
-type plan struct {
+type Plan struct {
 	Mode    int
 	Unshare int // namespaces to leave first; with one of mounts, Mounts make the new root
 	Proc    bool
@@ -38,11 +38,11 @@ type plan struct {
 	Groups    int  // open cgroup.procs files the command puts itself into
 	Blank     bool // then comes a user namespace that maps nobody's ids
 
-	Mounts    []mountOp
+	Mounts    []MountOp
 	RootAttrs uint64 // of the new root
-	Loopback bool
-	Listen   []string // loopback addresses to listen on, in the order in which they are handed out
-	Memfd    bool     // executable memory files are switched off in the pid namespace
+	Loopback  bool
+	Listen    []Address // loopback addresses to listen on, in the order in which they are handed out
+	Memfd     bool      // executable memory files are switched off in the pid namespace
 
 	UID, GID int  // -1: as they are
 	UserNS   bool // the command gets a user namespace that knows only UID and GID
@@ -51,57 +51,71 @@ type plan struct {
 	Landlock    int // version; 0: none
 	LandlockNet bool
 	Audit       bool
-	Rules       []landlockRule
+	Rules       []LandlockRule
 
 	NoNewPrivs bool
 	NoJIT      bool
 	Filter     []uint64
 	Observer   []uint64
-	Limits     []rlimit
+	Limits     []Rlimit
 }
 
-type landlockRule struct {
+// NobodyKnown is a user and group id that nobody has: the last but three of
+// all.
+const NobodyKnown = 1<<32 - 4
+
+// Address is one to listen at.
+type Address struct {
+	Name string // for messages
+	IP   string // 4 or 16 bytes
+	Port int
+}
+
+// LandlockRule gives rights to a path and to what is below it.
+type LandlockRule struct {
 	Path   string
 	Rights uint64
 }
 
-type rlimit struct {
+// Rlimit is a limit of a process, hard and soft.
+type Rlimit struct {
 	Resource int
 	Value    uint64
 }
 
-// mountOp is one step in the making of the new root.
-type mountOp struct {
+// MountOp is one step in the making of the new root.
+type MountOp struct {
 	Kind  int
 	Path  string // in the new root, without the leading slash
-	From  string // opBind: a path outside; opLink: the text; opCover: a path in the new root
+	From  string // OpBind: a path outside; OpLink: the text; OpCover: a path in the new root
 	Attrs uint64
-	UID   int // opBind: the owner outside who is shown as plan.UID; -1: none is
+	UID   int // OpBind: the owner outside who is shown as plan.UID; -1: none is
 	GID   int
-	Size  int64 // opTmpfs, bytes
+	Size  int64 // OpTmpfs, bytes
 	Nodes int64
 	Mode  int
 	What  string // names the step in errors; "" for those that say it by themselves
 	Loose bool   // only to be read: nothing is written to, not even a socket
 }
 
+// The kinds of a MountOp.
 const (
-	opDir   = iota // make a folder
-	opFile         // make an empty file
-	opLink         // make a symbolic link
-	opBind         // show a path from outside
-	opTmpfs        // a file system in memory
-	opProc         // /proc
-	opPin          // make a folder one that cannot be renamed
-	opCover        // show another path of the new root
-	opText         // make a file with From in it
-	opDevice       // make a character device with the number Size
+	OpDir    = iota // make a folder
+	OpFile          // make an empty file
+	OpLink          // make a symbolic link
+	OpBind          // show a path from outside
+	OpTmpfs         // a file system in memory
+	OpProc          // /proc
+	OpPin           // make a folder one that cannot be renamed
+	OpCover         // show another path of the new root
+	OpText          // make a file with From in it
+	OpDevice        // make a character device with the number Size
 )
 
-// pack and unpack carry structs of numbers, strings and lists of them over the
+// Pack and unpack carry structs of numbers, strings and lists of them over the
 // helper's socket. Both ends are the same binary, so there is no version and
 // no name in it.
-func pack(v any) []byte { return packValue(nil, reflect.ValueOf(v).Elem()) }
+func Pack(v any) []byte { return packValue(nil, reflect.ValueOf(v).Elem()) }
 
 func packValue(b []byte, v reflect.Value) []byte {
 	switch v.Kind() {
@@ -136,12 +150,12 @@ func packValue(b []byte, v reflect.Value) []byte {
 	return b
 }
 
-// unpack fills *v from what pack made of one.
+// unpack fills *v from what Pack made of one.
 func unpack(b []byte, v any) error {
 	u := unpacker{b: b}
 	u.value(reflect.ValueOf(v).Elem())
 	if u.bad || len(u.b) > 0 {
-		return errOrder
+		return ErrOrder
 	}
 	return nil
 }

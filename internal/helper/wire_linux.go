@@ -1,0 +1,179 @@
+//go:build !hostsup_posix
+
+package helper
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+// What the Launcher and its helper processes say to each other on the
+// helper's descriptor 3.
+//
+//	launcher → helper   one Hello: magic, role, u32 length, payload
+//	                    then single bytes: SayGo, later SayKill
+//	                    the end of the stream: the launcher is gone or done
+//	helper → launcher   reports of ReportSize bytes
+//
+// Both are the same binary, so there is no version.
+const (
+	Name       = "hostsup-keeper"
+	Var        = "HOSTSUP_KEEPER" // set to FD
+	FD         = 3
+	magic      = "hostsup\x00"
+	SayGo      = 'g' // the started command is known; it may be reaped
+	SayKill    = 'k'
+	MaxPayload = 16 << 20 // several times what execve takes
+)
+
+// Role is what a helper is for.
+type Role byte
+
+// The roles.
+const (
+	RoleTest   Role = 't' // says ready and ends: does a helper work here?
+	RoleKeeper Role = 'c' // payload: the path of the cgroup, which is open on descriptor 4
+	RoleInit   Role = 'i' // payload: a command; pid 1 of its namespace
+	RoleReaper Role = 'r' // payload: a command; inherits its orphans and hunts them
+)
+
+// Report is what a helper says.
+type Report struct {
+	Kind  byte
+	Errno int32 // ReportFailed, ReportBroken
+	Exit  sys.Exit
+}
+
+// The kinds of a Report.
+const (
+	ReportReady   = 'r'
+	ReportStarted = 's' // the command runs; its pidfd comes with it
+	ReportFailed  = 'f' // it could not be started
+	ReportBroken  = 'b' // the helper itself could not do its work
+	ReportExit    = 'x' // it has ended
+	ReportSize    = 48
+)
+
+// Encode makes ReportSize bytes of it.
+func (r Report) Encode() []byte {
+	b := make([]byte, ReportSize)
+	b[0] = r.Kind
+	if r.Exit.Core {
+		b[1] = 1
+	}
+	le := binary.LittleEndian
+	le.PutUint32(b[4:], uint32(r.Errno))
+	le.PutUint32(b[8:], uint32(int32(r.Exit.Code)))
+	le.PutUint32(b[12:], uint32(int32(r.Exit.Signal)))
+	le.PutUint64(b[16:], uint64(r.Exit.Usage.User))
+	le.PutUint64(b[24:], uint64(r.Exit.Usage.System))
+	le.PutUint64(b[32:], uint64(r.Exit.Usage.MaxRSS))
+	return b
+}
+
+// DecodeReport undoes Encode.
+func DecodeReport(b []byte) Report {
+	le := binary.LittleEndian
+	return Report{
+		Kind:  b[0],
+		Errno: int32(le.Uint32(b[4:])),
+		Exit: sys.Exit{
+			Core:   b[1] == 1,
+			Code:   int(int32(le.Uint32(b[8:]))),
+			Signal: int(int32(le.Uint32(b[12:]))),
+			Usage: sys.Usage{
+				User:   int64(le.Uint64(b[16:])),
+				System: int64(le.Uint64(b[24:])),
+				MaxRSS: int64(le.Uint64(b[32:])),
+			},
+		},
+	}
+}
+
+// Hello is the first message to a helper.
+func Hello(r Role, payload []byte) []byte {
+	b := make([]byte, 0, len(magic)+5+len(payload))
+	b = append(b, magic...)
+	b = append(b, byte(r))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(payload)))
+	return append(b, payload...)
+}
+
+// Order is the part of a Command that a helper is told; the descriptors are
+// its own from FD+1 on.
+type Order struct {
+	Path, Dir string
+	Args, Env []string
+	Files     int
+	Terminal  bool
+}
+
+// Encode makes a payload of it.
+func (o *Order) Encode() []byte {
+	var b []byte
+	str := func(s string) {
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(s)))
+		b = append(b, s...)
+	}
+	list := func(l []string) {
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(l)))
+		for _, s := range l {
+			str(s)
+		}
+	}
+	str(o.Path)
+	str(o.Dir)
+	list(o.Args)
+	list(o.Env)
+	b = binary.LittleEndian.AppendUint32(b, uint32(o.Files))
+	if o.Terminal {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}
+
+var ErrOrder = errors.New("a broken order")
+
+func decodeOrder(b []byte) (o Order, err error) {
+	num := func() int {
+		if len(b) < 4 {
+			err, b = ErrOrder, nil
+			return 0
+		}
+		n := binary.LittleEndian.Uint32(b)
+		b = b[4:]
+		if n > MaxPayload {
+			err = ErrOrder
+			return 0
+		}
+		return int(n)
+	}
+	str := func() string {
+		n := num()
+		if n > len(b) {
+			err, b = ErrOrder, nil
+			return ""
+		}
+		s := string(b[:n])
+		b = b[n:]
+		return s
+	}
+	list := func() []string {
+		var l []string
+		for n := num(); n > 0 && err == nil; n-- {
+			l = append(l, str())
+		}
+		return l
+	}
+	o = Order{Path: str(), Dir: str()}
+	o.Args, o.Env, o.Files = list(), list(), num()
+	if err == nil && (len(b) != 1 || b[0] > 1) {
+		return o, ErrOrder
+	}
+	if err == nil {
+		o.Terminal = b[0] == 1
+	}
+	return o, err
+}
