@@ -9,16 +9,32 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/hostsup/hostsup/execserver/server"
 	"github.com/hostsup/hostsup/execserver/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// asServer makes this binary a server on its standard streams.
+const asServer = "HOSTSUP_TEST_EXEC_SERVER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asServer) != "" {
+		s, err := server.Start(server.Options{Listen: "stdio"})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		<-s.Done()
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // fake is a server that does what a test says, line by line.
 type fake struct {
