@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 )
@@ -83,10 +84,18 @@ func (w *rawWS) until(t testing.TB, text string) {
 	}
 }
 
-const startTrue = `{"id":%d,"method":"process/start","params":{"processId":"p%d","argv":["/bin/true"],"cwd":"file:///tmp","env":{},"tty":false}}`
+// benchURL is a server's in this process, or of another that is to be compared.
+func benchURL(b *testing.B) string {
+	if url := os.Getenv("HOSTSUP_BENCH_URL"); url != "" {
+		return url
+	}
+	return startServer(b, Options{}).URL()
+}
+
+const startTrue = `{"id":%d,"method":"process/start","params":{"processId":"%s%d","argv":["/bin/true"],"cwd":"file:///tmp","env":{},"tty":false}}`
 
 func BenchmarkStatus(b *testing.B) {
-	w := dialRaw(b, startServer(b, Options{}).URL())
+	w := dialRaw(b, benchURL(b))
 	var buf []byte
 	for b.Loop() {
 		w.send(b, `{"id":7,"method":"environment/status"}`)
@@ -95,21 +104,21 @@ func BenchmarkStatus(b *testing.B) {
 }
 
 func BenchmarkTrue(b *testing.B) {
-	w := dialRaw(b, startServer(b, Options{}).URL())
+	w := dialRaw(b, benchURL(b))
 	n := 0
 	for b.Loop() {
 		n++
-		w.send(b, fmt.Sprintf(startTrue, n, n))
+		w.send(b, fmt.Sprintf(startTrue, n, newID(), n))
 		w.until(b, "process/exited")
 	}
 }
 
 func BenchmarkTrueSixteenAtOnce(b *testing.B) {
-	w := dialRaw(b, startServer(b, Options{}).URL())
+	w := dialRaw(b, benchURL(b))
 	sent := 0
 	for range 16 {
 		sent++
-		w.send(b, fmt.Sprintf(startTrue, sent, sent))
+		w.send(b, fmt.Sprintf(startTrue, sent, newID(), sent))
 	}
 	var buf []byte
 	for b.Loop() {
@@ -120,19 +129,19 @@ func BenchmarkTrueSixteenAtOnce(b *testing.B) {
 			}
 		}
 		sent++
-		w.send(b, fmt.Sprintf(startTrue, sent, sent))
+		w.send(b, fmt.Sprintf(startTrue, sent, newID(), sent))
 	}
 }
 
 func BenchmarkOutput(b *testing.B) {
-	w := dialRaw(b, startServer(b, Options{}).URL())
+	w := dialRaw(b, benchURL(b))
 	const size = 256 << 20
 	b.SetBytes(size)
 	n := 0
 	var buf []byte
 	for b.Loop() {
 		n++
-		w.send(b, fmt.Sprintf(`{"id":%d,"method":"process/start","params":{"processId":"p%d","argv":["/usr/bin/head","-c","%d","/dev/zero"],"cwd":"file:///tmp","env":{},"tty":false}}`, n, n, size))
+		w.send(b, fmt.Sprintf(`{"id":%d,"method":"process/start","params":{"processId":"%s%d","argv":["/usr/bin/head","-c","%d","/dev/zero"],"cwd":"file:///tmp","env":{},"tty":false}}`, n, newID(), n, size))
 		for {
 			buf = w.next(b, buf[:cap(buf)])
 			if len(buf) < 200 && strings.Contains(string(buf), "process/closed") {

@@ -337,11 +337,12 @@ func (p *process) end() {
 		p.changed = nil
 	}
 	p.room.Broadcast()
-	if p.tty != nil {
+	if len(p.streams) == 0 && p.tty != nil {
 		p.tty.Close()
+		p.tty = nil
 	}
 	for _, s := range p.streams {
-		s.file.Close()
+		s.abort()
 	}
 	p.stdin.close()
 }

@@ -188,7 +188,7 @@ func (p *process) runs(child *sandbox.Child, e *ends) {
 	}
 	for _, s := range e.out {
 		s.p = p
-		go s.read()
+		s.start()
 	}
 }
 

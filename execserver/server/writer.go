@@ -2,6 +2,7 @@ package server
 
 import (
 	"net"
+	"sync"
 
 	"github.com/hostsup/hostsup/execserver/wire"
 )
@@ -12,6 +13,11 @@ const (
 	largeBytes = 64 << 10  // an answer of this size is written as it is
 	queueBytes = 8 << 20   // of answers that wait, before no further request is read
 )
+
+// bufferBytes is room for what is collected, and for what comes on top of it.
+const bufferBytes = writeBytes + 2*batchBytes
+
+var buffers = sync.Pool{New: func() any { return new([bufferBytes]byte) }}
 
 // framing is how messages lie in the byte stream of a connection.
 type framing interface {
@@ -131,6 +137,7 @@ func (c *conn) signal() {
 func (c *conn) write() {
 	defer close(c.written)
 	var buf []byte
+	var big *[bufferBytes]byte // that buf lies in; nil: in memory of its own
 	var answers [][]byte
 	var sources []source
 	for {
@@ -175,6 +182,10 @@ func (c *conn) write() {
 			if n > 0 {
 				c.answered(n)
 			}
+			if len(sources) > 0 && big == nil {
+				big = buffers.Get().(*[bufferBytes]byte)
+				buf = append(big[:0], buf...)
+			}
 			for i, s := range sources {
 				sources[i] = nil
 				if err != nil {
@@ -191,7 +202,7 @@ func (c *conn) write() {
 			if err == nil && len(buf) > 0 {
 				err = c.put(buf)
 			}
-			if cap(buf) > 2*writeBytes {
+			if cap(buf) > bufferBytes {
 				buf = nil
 			}
 			if bye != nil && err == nil {
@@ -203,8 +214,9 @@ func (c *conn) write() {
 				return
 			}
 		}
-		if cap(buf) > 16<<10 && !c.busy() {
-			buf = nil // an idle connection holds no memory
+		if !c.busy() && big != nil { // an idle connection holds no memory
+			buffers.Put(big)
+			big, buf = nil, nil
 		}
 	}
 }

@@ -62,7 +62,7 @@ func AppendOutput(b, id []byte, seq uint64, stream Stream, data []byte) []byte {
 	b = append(b, `,"stream":"`...)
 	b = append(b, stream...)
 	b = append(b, `","chunk":"`...)
-	b = base64.StdEncoding.AppendEncode(b, data)
+	b = AppendBase64(b, data)
 	return append(b, `"}}`...)
 }
 
@@ -96,7 +96,7 @@ func AppendChunk(b []byte, seq uint64, stream Stream, data []byte) []byte {
 	b = append(b, `,"stream":"`...)
 	b = append(b, stream...)
 	b = append(b, `","chunk":"`...)
-	b = base64.StdEncoding.AppendEncode(b, data)
+	b = AppendBase64(b, data)
 	return append(b, `"}`...)
 }
 
@@ -108,7 +108,7 @@ func AppendBodyDelta(b []byte, d *HTTPBodyDelta) []byte {
 	b = append(b, `,"seq":`...)
 	b = strconv.AppendUint(b, d.Seq, 10)
 	b = append(b, `,"deltaBase64":"`...)
-	b = base64.StdEncoding.AppendEncode(b, d.Delta)
+	b = AppendBase64(b, d.Delta)
 	b = append(b, `","done":`...)
 	b = strconv.AppendBool(b, d.Done)
 	b = append(b, `,"error":`...)

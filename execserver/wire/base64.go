@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 )
 
 // Base64Error says where text is no standard base64 with padding.
@@ -76,4 +77,9 @@ func value(c byte) int {
 }
 
 // AppendBase64 appends data as standard base64 with padding.
-func AppendBase64(b, data []byte) []byte { return base64.StdEncoding.AppendEncode(b, data) }
+func AppendBase64(b, data []byte) []byte {
+	n, m := len(b), base64.StdEncoding.EncodedLen(len(data))
+	b = slices.Grow(b, m)[:n+m]
+	encode64(b[n:], data)
+	return b
+}

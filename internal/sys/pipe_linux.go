@@ -25,3 +25,7 @@ func PipeSize(f *os.File) (size int, err error) {
 	}
 	return size, err
 }
+
+// GrowPipe asks the kernel to buffer size bytes of a pipe. That it does not is
+// no error.
+func GrowPipe(fd, size int) { _, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, size) }
