@@ -9,7 +9,6 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -27,38 +26,13 @@ type confiner struct {
 	limiter   limiter
 	holds     placeholders
 	filters   filters
-
-	strangersOnce sync.Once
-	strangersFD   int
-	strangersErr  error
-	records       records
-}
-
-// strangers is a user namespace that maps nobody's ids. Files shown by its
-// mapping belong to nobody that is known, and so nobody may write to them: not
-// to sockets either, which a read-only mount does not keep from.
-func (c *confiner) strangers() (int, error) {
-	c.strangersOnce.Do(func() {
-		proc, err := sys.OpenDir("/proc")
-		if err != nil {
-			c.strangersErr = err
-			return
-		}
-		defer sys.Close(proc)
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		ids := sys.IDs{InsideUID: helper.NobodyKnown, InsideGID: helper.NobodyKnown, OutsideUID: helper.NobodyKnown, OutsideGID: helper.NobodyKnown}
-		c.strangersFD, c.strangersErr = sys.NewUserNS(proc, ids)
-	})
-	return c.strangersFD, c.strangersErr
+	spaces    spaces
+	records   records
 }
 
 // close is called after the last child is gone.
 func (c *confiner) close() error {
-	c.strangersOnce.Do(func() { c.strangersErr = ErrClosed })
-	if c.strangersErr == nil {
-		sys.Close(c.strangersFD)
-	}
+	c.spaces.close()
 	c.users.close()
 	c.records.close()
 	return c.limiter.close()
@@ -338,12 +312,16 @@ func (s *starting) spawn() (err error) {
 	defer closeAll(procs)
 	s.plan.Groups = len(procs)
 	extra := procs[:len(procs):len(procs)]
-	if s.plan.Blank = s.plan.UserNS; s.plan.Blank {
-		fd, err := s.confine.strangers()
+	if s.plan.UserNS {
+		strangers, err := s.confine.spaces.of(helper.NobodyKnown, helper.NobodyKnown)
 		if err != nil {
 			return s.confineError("make a user namespace", err)
 		}
-		extra = append(extra, fd)
+		own, err := s.confine.spaces.of(s.plan.UID, s.plan.GID)
+		if err != nil {
+			return s.confineError(fmt.Sprintf("make a user namespace for %d", s.plan.UID), err)
+		}
+		extra = append(extra, strangers, own)
 	}
 
 	place := sys.Process{PidNS: s.plan.Mode == helper.PlanInit, DieWithUs: s.plan.Mode == helper.PlanInit}

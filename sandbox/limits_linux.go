@@ -170,7 +170,7 @@ func (b *bounds) procs() ([]int, error) {
 	}
 	var fds []int
 	for i := range b.groups {
-		fd, err := sys.OpenCgroupProcs(b.groups[i].dir, ".")
+		fd, err := sys.OpenCgroupTasks(b.groups[i].dir, b.groups[i].v2)
 		if err != nil {
 			closeAll(fds)
 			return nil, err

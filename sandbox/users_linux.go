@@ -27,7 +27,6 @@ type users struct {
 	mu     sync.Mutex
 	blocks []userClaim
 	taken  map[int]bool
-	next   int // where to look first: a number is not used again at once
 }
 
 type userClaim struct {
@@ -37,7 +36,7 @@ type userClaim struct {
 
 var errNoUser = errors.New("all user ids of the range are in use")
 
-// take gives out an id.
+// take gives out the lowest id that is free: what is kept for it serves again.
 func (u *users) take() (int, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -49,9 +48,8 @@ func (u *users) take() (int, error) {
 		total += b.count
 	}
 	for i := range total {
-		at := (u.next + i) % total
-		if id := u.at(at); !u.taken[id] {
-			u.taken[id], u.next = true, at+1
+		if id := u.at(i); !u.taken[id] {
+			u.taken[id] = true
 			return id, nil
 		}
 	}
@@ -59,7 +57,7 @@ func (u *users) take() (int, error) {
 		return 0, err
 	}
 	id := u.blocks[len(u.blocks)-1].first
-	u.taken[id], u.next = true, total+1
+	u.taken[id] = true
 	return id, nil
 }
 

@@ -4,7 +4,6 @@ package helper
 
 import (
 	"errors"
-	"strconv"
 	"syscall"
 
 	"github.com/hostsup/hostsup/internal/sys"
@@ -142,13 +141,10 @@ func (c *confining) landlock() (err error) {
 	return err
 }
 
-// write makes the script of the command's process. sync, if not -1, is where
-// it waits until its ids are mapped.
-func (c *confining) write(sync int) error {
-	if sync >= 0 {
-		c.script.Step("user namespace")
-		c.script.AwaitByte(sync)
-	}
+// fork starts the command's process. It shares our memory until its execve,
+// where the processor lets it: what it changes there holds for us as well, and
+// may.
+func (c *confining) fork() (pid, pidfd int, err error) {
 	var fds, groups []int
 	for i := range c.Files {
 		fds = append(fds, FD+1+i)
@@ -158,10 +154,35 @@ func (c *confining) write(sync int) error {
 	}
 	sock, err := sys.HighFD(FD, c.Files)
 	if err != nil {
-		return Failed("descriptors", err)
+		return 0, -1, Failed("descriptors", err)
 	}
-	return c.Plan.Write(&c.script, fds, groups, c.ruleset, sock)
+	if c.UserNS {
+		c.script.Step("user namespace")
+		c.script.JoinUser(c.extra(ownSpace))
+	}
+	if err := c.Plan.Write(&c.script, fds, groups, c.ruleset, sock); err != nil {
+		return 0, -1, err
+	}
+	if sys.HaveSpawn {
+		return c.script.Spawn(0)
+	}
+	f, err := c.script.Fork(0, 0)
+	if err == nil {
+		err = f.Await()
+	}
+	if err != nil {
+		return 0, -1, err
+	}
+	return f.Pid, f.Pidfd, nil
 }
+
+// Descriptors that follow those of the groups when a plan has UserNS.
+const (
+	strangersSpace = iota // a user namespace that maps nobody's ids
+	ownSpace              // one that maps those of the command
+)
+
+func (c *confining) extra(which int) int { return FD + 1 + c.Files + c.Groups + which }
 
 // nurse runs the command in a process of its own, reaps it and its orphans,
 // and reports its end.
@@ -173,15 +194,12 @@ func (c *confining) nurse() int {
 			return problem(FD, Failed("reap orphans", err))
 		}
 	}
-	f, err := c.fork()
-	if err == nil {
-		err = f.Await()
-	}
+	pid, pidfd, err := c.fork()
 	if err != nil {
 		return problem(FD, err)
 	}
-	_ = say(Report{Kind: ReportStarted}, f.Pidfd) // if nobody is there any more, obey will see it
-	sys.Close(f.Pidfd)
+	_ = say(Report{Kind: ReportStarted}, pidfd) // if nobody is there any more, obey will see it
+	sys.Close(pidfd)
 	// Nothing is left here that is not needed to wait: a reader of the
 	// command's output must see its end.
 	_ = sys.CloseFrom(FD + 1)
@@ -203,38 +221,8 @@ func (c *confining) nurse() int {
 		if err != nil { // no child left, and no orphan
 			return helperDone
 		}
-		if got == f.Pid {
+		if got == pid {
 			_ = say(Report{Kind: ReportExit, Exit: e}, -1)
 		}
 	}
-}
-
-// fork starts the command's process and gives it its ids.
-func (c *confining) fork() (*sys.Forked, error) {
-	if !c.UserNS {
-		if err := c.write(-1); err != nil {
-			return nil, err
-		}
-		return c.script.Fork(0, 0)
-	}
-	r, w, err := sys.PlainPipe()
-	if err != nil {
-		return nil, Failed("user namespace", err)
-	}
-	if err := c.write(r); err != nil {
-		return nil, err
-	}
-	f, err := c.script.Fork(sys.NewUser, 0)
-	if err != nil {
-		return nil, Failed("user namespace", err)
-	}
-	err = sys.MapIDs(c.proc, f.Pid, sys.IDs{InsideUID: c.UID, InsideGID: c.GID, OutsideUID: c.UID, OutsideGID: c.GID})
-	if err == nil {
-		err = sys.WriteByte(w)
-	}
-	if err != nil {
-		f.Kill()
-		return nil, Failed("map user "+strconv.Itoa(c.UID), err)
-	}
-	return f, nil
 }

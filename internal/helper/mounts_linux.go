@@ -157,8 +157,8 @@ func (c *confining) owner(op *MountOp) int {
 		return -1
 	case op.UID >= 0:
 		return c.spaces[op.owner()]
-	case op.Loose && c.Blank:
-		return FD + 1 + c.Files + c.Groups
+	case op.Loose && c.UserNS:
+		return c.extra(strangersSpace)
 	}
 	return -1
 }

@@ -34,9 +34,8 @@ type Plan struct {
 
 	Path, Dir string
 	Args, Env []string
-	Files     int  // of the command
-	Groups    int  // open cgroup.procs files the command puts itself into
-	Blank     bool // then comes a user namespace that maps nobody's ids
+	Files     int // of the command
+	Groups    int // open cgroup.procs files the command puts itself into
 
 	Mounts    []MountOp
 	RootAttrs uint64 // of the new root
@@ -45,7 +44,7 @@ type Plan struct {
 	Memfd     bool      // executable memory files are switched off in the pid namespace
 
 	UID, GID int  // -1: as they are
-	UserNS   bool // the command gets a user namespace that knows only UID and GID
+	UserNS   bool // the command enters a user namespace that knows only UID and GID; two descriptors of such follow those of the groups
 	Caps     bool // the command gives up what capabilities it could have
 
 	Landlock    int // version; 0: none

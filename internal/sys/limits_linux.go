@@ -100,10 +100,16 @@ func CgroupNumber(dir int, file, key string) (int64, error) {
 	return 0, errors.ErrUnsupported
 }
 
-// OpenCgroupProcs opens the file of the cgroup below the open folder dir to
-// which a process writes itself. Whoever opened it answers for the right to.
-func OpenCgroupProcs(dir int, name string) (int, error) {
-	return unix.Openat(dir, name+"/cgroup.procs", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+// OpenCgroupTasks opens the file of the cgroup below the open folder dir to
+// which a process of one thread writes itself. Whoever opened it answers for the
+// right to. In v1 that is the file of threads, because the kernel then need not
+// wait for all forks and exits of the machine to pass.
+func OpenCgroupTasks(dir int, v2 bool) (int, error) {
+	name := "tasks"
+	if v2 {
+		name = "cgroup.procs"
+	}
+	return unix.Openat(dir, name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 }
 
 // OOMEvents returns a descriptor that can be read when a process of the v1

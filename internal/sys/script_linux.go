@@ -98,6 +98,9 @@ func (s *Script) Write(fd int, text string) {
 	s.add(unix.SYS_WRITE, uintptr(fd), s.bytes(b), uintptr(len(b)))
 }
 
+// JoinUser enters an open user namespace.
+func (s *Script) JoinUser(ns int) { s.add(unix.SYS_SETNS, uintptr(ns), unix.CLONE_NEWUSER) }
+
 // Session makes the process the leader of a session.
 func (s *Script) Session() { s.add(unix.SYS_SETSID) }
 

@@ -1,7 +1,9 @@
 package sys
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -58,7 +60,7 @@ const (
 
 // NewFilter assembles a filter. Calls of a foreign processor's interface end
 // the process, numbers above newest (if it is not 0) do not exist, calls
-// without a rule pass. Rules that come first are cheapest.
+// without a rule pass. Of several rules for a call the first holds.
 func NewFilter(newest int, rules []FilterRule) Filter {
 	f := Filter{
 		load(dataArch),
@@ -72,10 +74,32 @@ func NewFilter(newest int, rules []FilterRule) Filter {
 	if newest > 0 {
 		f = append(f, jump(unix.BPF_JGT, uint32(newest), 0, 1), answer(FilterErrno(unix.ENOSYS)))
 	}
-	for _, r := range rules {
-		f = r.assemble(f)
+	sorted := slices.Clone(rules)
+	slices.SortStableFunc(sorted, func(a, b FilterRule) int { return cmp.Compare(a.Number, b.Number) })
+	sorted = slices.CompactFunc(sorted, func(a, b FilterRule) bool { return a.Number == b.Number })
+	return append(f, search(sorted)...)
+}
+
+// search finds the rule of a number by halving. Not only calls gain by that:
+// when the filter is installed, the kernel tries it on every number there is.
+func search(rules []FilterRule) Filter {
+	const few = 3
+	if len(rules) <= few {
+		var f Filter
+		for _, r := range rules {
+			f = r.assemble(f)
+		}
+		return append(f, answer(FilterAllow))
 	}
-	return append(f, answer(FilterAllow))
+	half := len(rules) / 2
+	below, above := search(rules[:half]), search(rules[half:])
+	var f Filter
+	if pivot := uint32(rules[half].Number); len(below) <= math.MaxUint8 {
+		f = append(f, jump(unix.BPF_JGE, pivot, uint8(len(below)), 0))
+	} else {
+		f = append(f, jump(unix.BPF_JGE, pivot, 0, 1), unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JA, K: uint32(len(below))})
+	}
+	return append(append(f, below...), above...)
 }
 
 func (r *FilterRule) assemble(f Filter) Filter {
