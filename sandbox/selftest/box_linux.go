@@ -159,8 +159,8 @@ func basePolicy(s *stage) (policy.Policy, policy.Limits) {
 		Network: policy.NetworkNone,
 	}
 	if s.level.AtLeast(policy.NoCgroup) {
-		p.Tmp = policy.Tmp{Size: 32 << 20, Inodes: 1000}
-		p.Work = policy.Work{Path: s.path(workDir), Size: 32 << 20, Inodes: 1000}
+		p.Tmp = policy.Tmp{Size: folderSize, Inodes: folderInodes}
+		p.Work = policy.Work{Path: s.path(workDir), Size: folderSize, Inodes: folderInodes}
 	}
 	return p, policy.Limits{}
 }

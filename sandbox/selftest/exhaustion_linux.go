@@ -25,6 +25,10 @@ const (
 	filesLimit  = 64
 	sizeLimit   = 16 << 20
 	cpuLimit    = 0.15
+
+	// Of every bounded folder, in basePolicy.
+	folderSize   = 32 << 20
+	folderInodes = 300
 )
 
 // limited bounds everything but the processor.
@@ -316,7 +320,7 @@ func memories() []*attempt {
 
 // folders are attempts to put more into a bounded folder than fits.
 func folders() []*attempt {
-	const sizeMiB, inodes = 32, 1000 // as basePolicy has them
+	const sizeMiB, inodes = folderSize >> 20, folderInodes
 	var list []*attempt
 	for _, f := range []struct{ name, folder string }{{"tmp", "tmp"}, {"work", "work"}} {
 		list = append(list, &attempt{
