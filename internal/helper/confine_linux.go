@@ -205,8 +205,10 @@ func (c *confining) nurse() int {
 	_ = sys.CloseFrom(FD + 1)
 	calm()
 	if c.UID >= 0 {
-		_ = sys.BecomeNobody(NobodyKnown, NobodyKnown) // whom the command can do nothing to
+		// One that hunts needs the right to kill what belongs to another user; the
+		// command, which has no rights, can do nothing to it either way.
 		if r == RoleInit {
+			_ = sys.BecomeNobody(NobodyKnown, NobodyKnown) // whom the command can do nothing to
 			_ = sys.SetParentDeath()
 		}
 	} else if c.Caps {
