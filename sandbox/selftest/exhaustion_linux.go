@@ -24,7 +24,7 @@ const (
 	tasksLimit  = 40
 	filesLimit  = 64
 	sizeLimit   = 16 << 20
-	cpuLimit    = 0.15
+	cpuLimit    = 0.1
 
 	// Of every bounded folder, in basePolicy.
 	folderSize   = 32 << 20
@@ -99,7 +99,7 @@ func exhaustion() []*attempt {
 		do: func(in *inside) error {
 			var kids []*exec.Cmd
 			for range 8 {
-				kid := in.child("spin", "600")
+				kid := in.child("spin", "800")
 				if err := kid.Start(); err != nil {
 					return err
 				}
