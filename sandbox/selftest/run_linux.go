@@ -286,7 +286,7 @@ func (su *suite) one(ctx context.Context, at *attempt, b *box) (f finding, gone 
 		}
 	}
 	f, err = tryOnce(ctx, at, s, b)
-	f.evidence = oneLine(strings.ReplaceAll(f.evidence, s.dir+"/", ""))
+	f.evidence = oneLine(strings.ReplaceAll(f.evidence, " "+s.dir+"/", " "))
 	if err != nil && ctx.Err() != nil {
 		return f, "", ctx.Err()
 	}
