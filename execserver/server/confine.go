@@ -1,6 +1,7 @@
 package server
 
 import (
+	"os"
 	"path/filepath"
 
 	"github.com/hostsup/hostsup/execserver/wire"
@@ -66,7 +67,8 @@ func policyOf(q *wire.ProcessStartParams) (*policy.Policy, *wire.Error) {
 		p.Network = policy.NetworkNone
 	}
 	if sb.Permissions.FileSystem.Type == wire.FileSystemUnrestricted {
-		p.Write, p.Exec = []string{"/"}, []string{"/"}
+		p.Write = wholeMachine()
+		p.Exec = p.Write
 		return p, nil
 	}
 	at := places{sb: sb, cwd: q.Cwd}
@@ -77,15 +79,16 @@ func policyOf(q *wire.ProcessStartParams) (*policy.Policy, *wire.Error) {
 		if bad != nil {
 			return nil, bad
 		}
+		if e.Access == wire.AccessRead && len(paths) == 1 && paths[0] == "/" {
+			paths = wholeMachine()
+		}
 		for _, path := range paths {
 			switch {
 			case e.MissingPathBehavior != nil && !exists(path) && e.Path.Type != wire.PathGlob:
-				// Nothing is there to be allowed. What forbids a path holds for one
-				// that comes to be there, too.
+				// It is passed over, but what is denied stays so when it comes to be
+				// there.
 				if e.Access == wire.AccessDeny || e.Access == wire.AccessNone {
 					p.Deny = append(p.Deny, path)
-				} else if e.Access == wire.AccessRead {
-					readOnly = append(readOnly, path)
 				}
 			case e.Access == wire.AccessRead:
 				p.Read, p.Exec = append(p.Read, path), append(p.Exec, path)
@@ -106,6 +109,24 @@ func policyOf(q *wire.ProcessStartParams) (*policy.Policy, *wire.Error) {
 		}
 	}
 	return p, nil
+}
+
+// wholeMachine is everything in the root, but for what every confined process
+// has its own of. A policy wants it by name.
+func wholeMachine() []string {
+	entries, err := os.ReadDir("/")
+	if err != nil {
+		return programs
+	}
+	var out []string
+	for _, e := range entries {
+		switch e.Name() {
+		case "proc", "sys", "dev", "lost+found":
+			continue
+		}
+		out = append(out, "/"+e.Name())
+	}
+	return out
 }
 
 // below reports whether path is dir or something in it.

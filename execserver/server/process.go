@@ -317,6 +317,13 @@ func (p *process) sent(c *conn, b *batch) (more bool) {
 	return p.queued
 }
 
+// awaited reports whether the owner has not been sent everything yet.
+func (p *process) awaited() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.owner != nil && p.cursor < p.nextSeq
+}
+
 // end forgets the process. Nothing is read of it any more.
 func (p *process) end() {
 	p.mu.Lock()

@@ -118,16 +118,22 @@ func (s *Server) Discard() error {
 	return s.closeLauncher()
 }
 
-// Start runs a Server in an actor system of its own.
+// Start runs a Server in an actor system of its own. Clients can connect when it
+// returns; the system is made beside that, which takes longer than the rest.
 func Start(opt Options) (*Server, error) {
 	s, err := New(opt)
 	if err != nil {
 		return nil, err
 	}
-	system := actors.NewSystem(s.opt.Log.Named("actor"))
-	if _, err := system.Root.SpawnNamed(s.Props(system), system.ProcessRegistry.NextId()+"-exec-server"); err != nil {
-		return nil, errors.Join(err, s.Discard())
-	}
+	go func() {
+		system := actors.NewSystem(s.opt.Log.Named("actor"))
+		if _, err := system.Root.SpawnNamed(s.Props(system), system.ProcessRegistry.NextId()+"-exec-server"); err != nil {
+			s.mu.Lock()
+			s.err = errors.Join(err, s.Discard())
+			s.mu.Unlock()
+			close(s.done)
+		}
+	}()
 	return s, nil
 }
 

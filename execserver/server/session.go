@@ -258,12 +258,15 @@ func (a *sessionActor) sweep() {
 	a.sweeping = nil
 	now := time.Now()
 	n := 0
-	for n < len(a.closed) && !now.Before(a.closed[n].until) {
+	for due := len(a.closed); n < due && !now.Before(a.closed[n].until); n++ {
 		p := a.closed[n].p
+		a.closed[n] = aged{}
+		if p.awaited() {
+			a.closed = append(a.closed, aged{p, now.Add(a.srv.opt.KeepClosed)})
+			continue
+		}
 		a.remove(p)
 		p.end()
-		a.closed[n] = aged{}
-		n++
 	}
 	if a.closed = a.closed[n:]; len(a.closed) == 0 {
 		a.closed = nil
