@@ -61,6 +61,7 @@ func newCgroups(b *base) (*cgroups, error) {
 	if err != nil {
 		return nil, err
 	}
+	parent = sys.DelegatedCgroup(parent)
 	c := &cgroups{
 		base: b, spare: make(chan plot, 1), refill: make(chan struct{}, 1),
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),

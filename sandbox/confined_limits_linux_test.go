@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
@@ -179,4 +180,67 @@ func TestLimitMemoryEndsTheTree(t *testing.T) {
 		}
 		c.Release()
 	})
+}
+
+// A v2 controller that no v1 hierarchy has: the life's cgroup is divided, its
+// init is in one half and what is limited in the other.
+func TestLimitUnified(t *testing.T) {
+	own, err := sys.OwnCgroup()
+	if err != nil {
+		t.Skip(err)
+	}
+	top, err := sys.OpenDir(own)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer sys.Close(top)
+	const controller = "hugetlb" // stands for any; those with limits are elsewhere on many machines
+	if have, _ := sys.CgroupText(top, "cgroup.controllers"); !strings.Contains(have, controller) {
+		t.Skipf("controllers in %s: %q", own, have)
+	}
+	before, _ := sys.CgroupText(top, "cgroup.subtree_control")
+	defer func(old []string) {
+		controllers = old
+		if after, _ := sys.CgroupText(top, "cgroup.subtree_control"); after != before {
+			if err := sys.SetCgroup(top, "cgroup.subtree_control", "-"+controller); err != nil {
+				t.Error(err)
+			}
+		}
+	}(controllers)
+	for _, confined := range []bool{false, true} {
+		t.Run(fmt.Sprintf("confined=%v", confined), func(t *testing.T) {
+			l := launcherOf(t, KillCgroup)
+			Probe() // before the controllers change
+			controllers = []string{controller}
+			cmd := shell("sleep 1000 & echo ready; exec sleep 1000")
+			cmd.Limits = policy.Limits{CPU: 1}
+			if confined {
+				cmd.Policy = strict(t)
+			}
+			c, out := start(t, l, cmd)
+			lines(t, out, 1)
+			all := ids(t, c)
+			if len(all) != 2 {
+				t.Errorf("processes %v", all)
+			}
+			for _, i := range all {
+				b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", i.pid))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !strings.HasSuffix(strings.TrimSpace(string(b)), "/host") {
+					t.Errorf("pid %d is in %s", i.pid, b)
+				}
+			}
+			if err := c.KillTree(); err != nil {
+				t.Fatal(err)
+			}
+			wait(t, c)
+			gone(t, all)
+			c.Release()
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }

@@ -67,6 +67,9 @@ type starting struct {
 	level policy.Level
 	plan  helper.Plan
 	reach *reach
+
+	cg  *cgroups // nil: lives have no cgroup of their own
+	lot plot     // that of this one
 }
 
 // wrong is an error of the policy, or of the machine it is for.
@@ -78,21 +81,41 @@ func (s *starting) confineError(what string, err error) error {
 	return &StartError{Name: s.cmd.Name, Step: StepConfine, Path: what, Err: err}
 }
 
-func (s *starting) start() error {
-	var err error
+func (s *starting) start() (err error) {
 	if s.r, err = policy.Resolve(s.cmd.Policy, s.cmd.Limits); err != nil {
 		return s.wrong(err)
 	}
 	if err := s.choose(); err != nil {
 		return s.wrong(err)
 	}
-	if err := s.bound(); err != nil {
+	if s.cg, _ = s.back.(*cgroups); s.cg != nil {
+		if s.lot, err = s.cg.plot(); err != nil {
+			return &StartError{Name: s.cmd.Name, Step: StepTree, Path: s.cg.path, Err: err}
+		}
+		defer s.planted(&err)
+	}
+	if err = s.bound(); err != nil {
 		return err
 	}
-	if err := s.makePlan(); err != nil {
+	if err = s.makePlan(); err != nil {
 		return err
 	}
 	return s.spawn()
+}
+
+// planted has a cgroup made ready for the next life, and removes that of one
+// that has not come about.
+func (s *starting) planted(err *error) {
+	sys.Close(s.lot.dir)
+	select {
+	case s.cg.refill <- struct{}{}:
+	default:
+	}
+	if *err != nil {
+		sys.Close(s.lot.events)
+		_ = sys.KillCgroup(s.cg.dir, s.lot.folder)
+		removeCgroup(s.cg.dir, s.lot.folder, time.Second)
+	}
 }
 
 // choose takes the strongest level, if that is as strong as the policy wants.
@@ -141,7 +164,7 @@ func (s *starting) bound() error {
 	h := s.child.held
 	l := s.r.Limits
 	s.plan.Limits = rlimits(l)
-	b, lacks, err := s.confine.limiter.bound(s.limitName(), l, nil)
+	b, lacks, err := s.confine.limiter.bound(s.limitName(), l, s.cg, s.lot)
 	if err != nil {
 		return s.confineError("limits", err)
 	}
@@ -332,28 +355,14 @@ func (s *starting) spawn() (err error) {
 	if place.PidNS && s.plan.Unshare == 0 {
 		place.MountNS = true
 	}
-	cg, _ := s.back.(*cgroups)
-	var lot plot
-	if cg != nil {
-		if lot, err = cg.plot(); err != nil {
-			return tree(err)
+	if s.cg != nil {
+		place.Cgroup = s.lot.dir
+		if h.bounds.init >= 0 {
+			place.Cgroup = h.bounds.init
 		}
-		place.Cgroup = lot.dir
-		defer func() {
-			sys.Close(lot.dir)
-			select {
-			case cg.refill <- struct{}{}:
-			default:
-			}
-			if err != nil {
-				sys.Close(lot.events)
-				_ = sys.KillCgroup(cg.dir, lot.folder)
-				removeCgroup(cg.dir, lot.folder, time.Second)
-			}
-		}()
 	}
 	if s.plan.Mode == helper.PlanSelf {
-		if err = s.direct(procs, cg, lot); err == nil {
+		if err = s.direct(procs); err == nil {
 			s.running()
 		}
 		return err
@@ -368,7 +377,7 @@ func (s *starting) spawn() (err error) {
 		p.end()
 		return err
 	}
-	s.adopt(p, host, cg, lot)
+	s.adopt(p, host)
 	s.running()
 	return nil
 }
@@ -380,7 +389,7 @@ func (s *starting) running() {
 }
 
 // direct starts the command's process without a helper between.
-func (s *starting) direct(procs []int, cg *cgroups, lot plot) error {
+func (s *starting) direct(procs []int) error {
 	ruleset, err := s.plan.Ruleset()
 	if err != nil {
 		return s.explain(err)
@@ -403,10 +412,14 @@ func (s *starting) direct(procs []int, cg *cgroups, lot plot) error {
 	if err := s.plan.Write(&script, s.files, procs, ruleset, ear.theirs); err != nil {
 		return s.explain(err)
 	}
-	by := func() (int, int, error) { return script.Spawn(lot.dir) }
+	birth := s.lot.dir
+	if h := s.child.held; h.bounds.host >= 0 {
+		birth = h.bounds.host
+	}
+	by := func() (int, int, error) { return script.Spawn(birth) }
 	if !s.spawns() {
 		by = func() (int, int, error) {
-			f, err := script.Fork(0, lot.dir)
+			f, err := script.Fork(0, birth)
 			if err == nil {
 				ear.hear(s)
 				err = f.Await()
@@ -421,7 +434,7 @@ func (s *starting) direct(procs []int, cg *cgroups, lot plot) error {
 	if err != nil {
 		return s.explain(err)
 	}
-	return s.adoptDirect(newWatch(pid, pidfd), cg, lot)
+	return s.adoptDirect(newWatch(pid, pidfd))
 }
 
 // follow reads what the helper says until the command runs.

@@ -19,19 +19,19 @@ type jailed struct {
 }
 
 // adopt makes the child of a helper that stays.
-func (s *starting) adopt(p *helperProc, host *watch, cg *cgroups, lot plot) {
+func (s *starting) adopt(p *helperProc, host *watch) {
 	r := helper.RoleInit
 	if s.plan.Mode == helper.PlanReaper {
 		r = helper.RoleReaper
 	}
-	d := &jailed{nursed: nursed{child: s.child, base: s.base, helper: p, host: host, role: r}, cg: cg, lot: lot}
+	d := &jailed{nursed: nursed{child: s.child, base: s.base, helper: p, host: host, role: r}, cg: s.cg, lot: s.lot}
 	s.child.pid, s.child.tree = host.pid, d
 	go d.run()
 }
 
 // adoptDirect makes the child of a command without a helper.
-func (s *starting) adoptDirect(w *watch, cg *cgroups, lot plot) error {
-	d := &direct{watch: w, child: s.child, base: s.base, group: cg == nil, folder: lot.folder, events: lot.events, cg: cg}
+func (s *starting) adoptDirect(w *watch) error {
+	d := &direct{watch: w, child: s.child, base: s.base, group: s.cg == nil, folder: s.lot.folder, events: s.lot.events, cg: s.cg}
 	s.child.pid, s.child.tree = w.pid, d
 	var err error
 	d.mu.Lock() // Ready may come before its watch is known

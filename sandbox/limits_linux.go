@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/hostsup/hostsup/internal/helper"
@@ -26,6 +29,7 @@ type limiter struct {
 
 	mu     sync.Mutex
 	opened map[string]*hierarchy
+	v2     map[string]error // of controllers: nil when lives can have them
 }
 
 // hierarchy is a folder of this Launcher's in one hierarchy.
@@ -77,28 +81,40 @@ func (l *limiter) close() error {
 type bounds struct {
 	limits policy.Limits
 	groups []bound
+
+	// Where v2 cgroups limit, the life's own is divided in these two open
+	// folders; else -1.
+	init, host int
 }
 
 // bound is a cgroup of one life.
 type bound struct {
 	controller string
-	in         int    // the open folder it is in
+	in         int    // the open folder it is in; not of v2, which goes with the life's own
 	name       string // its own
 	dir        int    // open
 	v2         bool
 }
 
 // bound makes what cgroups the limits need. missing names those that no cgroup
-// can hold here. life is the v2 cgroup of the life; nil: it has none.
-func (l *limiter) bound(name string, limits policy.Limits, life *plot) (b *bounds, missing map[string]error, err error) {
-	b, missing = &bounds{limits: limits}, map[string]error{}
+// can hold here. cg and life are the v2 cgroup of the life; nil: it has none.
+func (l *limiter) bound(name string, limits policy.Limits, cg *cgroups, life plot) (b *bounds, missing map[string]error, err error) {
+	b, missing = &bounds{limits: limits, init: -1, host: -1}, map[string]error{}
+	var unified []string
 	for _, controller := range controllers {
 		if !needs(limits, controller) {
 			continue
 		}
 		h, err := l.hierarchy(controller)
 		if err != nil {
-			missing[controller] = err
+			if cg != nil {
+				err = l.unified(cg, controller)
+			}
+			if err != nil {
+				missing[controller] = err
+			} else {
+				unified = append(unified, controller)
+			}
 			continue
 		}
 		g := bound{controller: controller, in: h.dir, name: name}
@@ -117,7 +133,78 @@ func (l *limiter) bound(name string, limits policy.Limits, life *plot) (b *bound
 			return nil, nil, fmt.Errorf("limit %s in %s/%s: %w", controller, h.path, name, err)
 		}
 	}
+	if err := b.split(life, unified); err != nil {
+		b.remove()
+		return nil, nil, fmt.Errorf("limit %s in %s/%s: %w", strings.Join(unified, ", "), cg.path, life.folder, err)
+	}
 	return b, missing, nil
+}
+
+// unified makes a v2 controller usable in the cgroups of lives, once.
+func (l *limiter) unified(cg *cgroups, controller string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err, known := l.v2[controller]
+	if !known {
+		if l.v2 == nil {
+			l.v2 = map[string]error{}
+		}
+		err = enable(filepath.Dir(cg.path), cg.dir, controller)
+		l.v2[controller] = err
+	}
+	return err
+}
+
+// enable hands a v2 controller down from the folder parent to what is below
+// the open folder dir in it.
+func enable(parent string, dir int, controller string) error {
+	top, err := sys.OpenDir(parent)
+	if err != nil {
+		return err
+	}
+	defer sys.Close(top)
+	have, err := sys.CgroupText(top, "cgroup.controllers")
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(strings.Fields(have), controller) {
+		return fmt.Errorf("the controller %s is neither in a v1 hierarchy of ours nor in %s", controller, parent)
+	}
+	switch err := sys.SetCgroup(top, "cgroup.subtree_control", "+"+controller); {
+	case errors.Is(err, syscall.EBUSY):
+		return fmt.Errorf("%s holds processes, this one among them, and so hands no limits down", parent)
+	case err != nil:
+		return fmt.Errorf("hand the controller %s down in %s: %w", controller, parent, err)
+	}
+	return sys.SetCgroup(dir, "cgroup.subtree_control", "+"+controller)
+}
+
+// split divides the cgroup of a life, which has no process yet: what has
+// limits has no processes of its own, and our init does not count.
+func (b *bounds) split(life plot, list []string) error {
+	if len(list) == 0 {
+		return nil
+	}
+	if err := sys.SetCgroup(life.dir, "cgroup.subtree_control", "+"+strings.Join(list, " +")); err != nil {
+		return err
+	}
+	for name, fd := range map[string]*int{"init": &b.init, "host": &b.host} {
+		err := sys.MakeCgroup(life.dir, name)
+		if err == nil {
+			*fd, err = sys.OpenDirAt(life.dir, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, controller := range list {
+		g := bound{controller: controller, dir: b.host, v2: true}
+		if err := g.set(b.limits); err != nil {
+			return err
+		}
+		b.groups = append(b.groups, g)
+	}
+	return nil
 }
 
 func needs(l policy.Limits, controller string) bool {
@@ -148,19 +235,19 @@ func (g *bound) set(l policy.Limits) error {
 			return err
 		}
 		return sys.SetCgroup(g.dir, "cpu.cfs_quota_us", quota)
-	case g.v2:
+	case g.controller == "memory" && g.v2:
 		if err := sys.SetCgroup(g.dir, "memory.max", memory); err != nil {
 			return err
 		}
 		_ = sys.SetCgroup(g.dir, "memory.swap.max", "0") // absent without swap
 		return sys.SetCgroup(g.dir, "memory.oom.group", "1")
-	default:
+	case g.controller == "memory":
 		if err := sys.SetCgroup(g.dir, "memory.limit_in_bytes", memory); err != nil {
 			return err
 		}
 		_ = sys.SetCgroup(g.dir, "memory.memsw.limit_in_bytes", memory) // absent without swap accounting
-		return nil
 	}
+	return nil
 }
 
 // procs opens the files into which a process writes itself.
@@ -169,7 +256,14 @@ func (b *bounds) procs() ([]int, error) {
 		return nil, nil
 	}
 	var fds []int
+	joined := false
 	for i := range b.groups {
+		if b.groups[i].v2 {
+			if joined {
+				continue // one folder has all of them
+			}
+			joined = true
+		}
 		fd, err := sys.OpenCgroupTasks(b.groups[i].dir, b.groups[i].v2)
 		if err != nil {
 			closeAll(fds)
@@ -248,10 +342,18 @@ func (b *bounds) remove() {
 		return
 	}
 	for _, g := range b.groups {
-		sys.Close(g.dir)
-		removeCgroup(g.in, g.name, helper.KeepFor)
+		if !g.v2 {
+			sys.Close(g.dir)
+			removeCgroup(g.in, g.name, helper.KeepFor)
+		}
 	}
 	b.groups = nil
+	for _, fd := range []int{b.init, b.host} {
+		if fd >= 0 {
+			sys.Close(fd)
+		}
+	}
+	b.init, b.host = -1, -1
 }
 
 // removeCgroup removes a cgroup whose processes are on their way out.

@@ -177,13 +177,36 @@ func (m *machine) limits(add func(name string, levels []policy.Level, err error,
 	for _, c := range controllers {
 		limits := map[string]policy.Limits{"memory": {Memory: 64 << 20}, "pids": {Tasks: 64}, "cpu": {CPU: 1}}[c]
 		instead := map[string]string{"memory": "it is sampled instead", "pids": "a limit on the user's processes stands in", "cpu": "it is not enforceable"}[c]
-		b, missing, err := l.bound("probe", limits, nil)
+		b, missing, err := l.bound("probe", limits, nil, plot{})
 		if err == nil {
 			err = missing[c]
 		}
 		b.remove()
+		if err != nil {
+			if v2 := tryUnified(c); v2 == nil || os.Geteuid() == 0 {
+				err = v2
+			}
+		}
 		add(limitNames[c]+" limit", forFull, err, "cgroup", advice+"; until then "+instead)
 	}
+}
+
+// tryUnified tries whether a v2 controller can limit lives.
+func tryUnified(controller string) error {
+	parent, err := sys.OwnCgroup()
+	if err != nil {
+		return err
+	}
+	parent = sys.DelegatedCgroup(parent)
+	path, dir, err := ownFolder(parent)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		sys.Close(dir)
+		_ = sys.RemoveCgroup(sys.AtCWD, path)
+	}()
+	return enable(parent, dir, controller)
 }
 
 // lacks are the features that a level needs and this machine does not have.

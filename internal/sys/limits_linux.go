@@ -62,6 +62,22 @@ func ownCgroup1(controller, self, mounts string) (string, error) {
 	return "", fmt.Errorf("the v1 hierarchy of the controller %s is not mounted", controller)
 }
 
+// DelegatedCgroup is where below to make cgroups: beside own, when who started
+// us has put us into a folder of one that is delegated to us, as systemd does
+// with DelegateSubgroup; else below own itself. A cgroup with processes in it
+// cannot hand limits down.
+func DelegatedCgroup(own string) string {
+	parent := path.Dir(own)
+	var b [8]byte
+	for _, name := range []string{"user.delegate", "trusted.delegate"} {
+		n, err := unix.Getxattr(parent, name, b[:])
+		if err == nil && n == 1 && b[0] == '1' && unix.Access(parent, unix.W_OK) == nil {
+			return parent
+		}
+	}
+	return own
+}
+
 // SetCgroup writes a value to a file of the cgroup below the open folder dir.
 func SetCgroup(dir int, file, value string) error { return writeAt(dir, file, value) }
 
