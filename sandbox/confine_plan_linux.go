@@ -107,9 +107,11 @@ func (p *rootPlan) standard() {
 	}
 }
 
-// data are the attributes of what the command can write.
-func (p *rootPlan) data() uint64 {
-	if p.r.Policy.JIT {
+func (p *rootPlan) data() uint64 { return dataAttrs(p.r.Policy.JIT) }
+
+// dataAttrs are the attributes of what a command can write.
+func dataAttrs(jit bool) uint64 {
+	if jit {
 		return nothingSpecial
 	}
 	return onlyData
@@ -225,6 +227,12 @@ func (p *rootPlan) work() {
 	if !p.made[w.Path] && !p.within(w.Path) {
 		p.parents(w.Path)
 		p.dir(w.Path, 0o755)
+	}
+	if w.Keep {
+		p.op(helper.MountOp{Kind: helper.OpKept, Path: w.Path, Attrs: p.data(), UID: 0, GID: 0, What: "mount " + w.Path})
+		p.inner = append(p.inner, w.Path)
+		p.rules = append(p.rules, helper.LandlockRule{Path: w.Path, Rights: p.rights(policy.Write)})
+		return
 	}
 	p.op(helper.MountOp{Kind: helper.OpTmpfs, Path: w.Path, Attrs: p.data(), Size: w.Size, Nodes: w.Inodes, Mode: 0o700, UID: p.uid, GID: p.gid, What: "mount " + w.Path})
 	p.inner = append(p.inner, w.Path)

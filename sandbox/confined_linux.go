@@ -346,6 +346,14 @@ func (s *starting) spawn() (err error) {
 		}
 		extra = append(extra, strangers, own)
 	}
+	kept, err := s.keep()
+	if err != nil {
+		return err
+	}
+	if kept >= 0 {
+		defer sys.Close(kept)
+		extra = append(extra, kept)
+	}
 
 	place := sys.Process{PidNS: s.plan.Mode == helper.PlanInit, DieWithUs: s.plan.Mode == helper.PlanInit}
 	if os.Geteuid() != 0 && place.PidNS {

@@ -5,8 +5,34 @@
 // A [Launcher] serves a whole supervisor. [Launcher.Start] makes a [Child]: a
 // process that leads a session and process group of its own, has exactly the
 // descriptors and the environment it was given, and belongs to a tree that
-// [Child.KillTree] ends. In this version nothing else confines it: the level
-// is "none".
+// [Child.KillTree] ends. With a Policy it is confined, with Limits what it uses
+// up is bounded; without either it costs nothing more.
+//
+// # Confinement
+//
+// What of a policy is enforced is named by a level, never by silence. [Probe]
+// tries once what this machine gives; a Start takes the strongest level, tells
+// it in [Child.Confinement] with what is missing, and fails where that is
+// weaker than the policy accepts.
+//
+//   - full and no-cgroup: user, pid, mount, network, ipc, uts and cgroup
+//     namespaces; an empty root made of what is granted, read-only where it is
+//     not granted for writing, without set-user-id, devices or (where not
+//     granted for running) execution; a /proc of its own processes; Landlock
+//     once more on top; a system call filter; no capabilities, no way to new
+//     ones. At full the limits are cgroups, v1 or v2; at no-cgroup they are
+//     limits of processes, and memory is sampled.
+//   - landlock: Landlock, the filter and limits alone.
+//
+// As root every confined process has a user id of its own from Options.Users,
+// in a user namespace that knows no other, and files that it may write keep
+// their owners by mapped mounts. Its init belongs to nobody. Nothing that is
+// confined runs as root. A denied path that does not exist is held by an empty
+// file or folder that nobody may open, which goes with the life; after a
+// SIGKILL of the supervisor it can be left.
+//
+// At level landlock, and with Limits alone, the command starts directly, by a
+// script of system calls in a child that shares our memory until its execve.
 //
 // # Ways of killing
 //

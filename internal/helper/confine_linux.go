@@ -180,6 +180,7 @@ func (c *confining) fork() (pid, pidfd int, err error) {
 const (
 	strangersSpace = iota // a user namespace that maps nobody's ids
 	ownSpace              // one that maps those of the command
+	keptMount             // a file system to be shown by OpKept
 )
 
 func (c *confining) extra(which int) int { return FD + 1 + c.Files + c.Groups + which }

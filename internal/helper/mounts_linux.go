@@ -89,9 +89,12 @@ func (c *confining) source(op *MountOp) (int, error) {
 	}
 	var fd int
 	var err error
-	if op.Kind == OpCover {
+	switch op.Kind {
+	case OpCover:
 		fd, err = sys.CloneTreeAt(c.root, op.From)
-	} else {
+	case OpKept:
+		fd = c.extra(keptMount)
+	default:
 		fd, err = sys.CloneTree(op.From)
 	}
 	if err != nil {
@@ -121,7 +124,7 @@ func (c *confining) owners() (err error) {
 	for i := range c.Mounts {
 		op := &c.Mounts[i]
 		owner := op.owner()
-		if _, ok := c.spaces[owner]; ok || op.Kind != OpBind || op.UID < 0 {
+		if _, ok := c.spaces[owner]; ok || op.Kind != OpBind && op.Kind != OpKept || op.UID < 0 {
 			continue
 		}
 		ids := sys.IDs{InsideUID: op.UID, InsideGID: op.GID, OutsideUID: c.UID, OutsideGID: c.GID}
@@ -153,7 +156,7 @@ func (c *confining) showProc(attrs uint64) (int, error) {
 // as they are.
 func (c *confining) owner(op *MountOp) int {
 	switch {
-	case op.Kind != OpBind:
+	case op.Kind != OpBind && op.Kind != OpKept:
 		return -1
 	case op.UID >= 0:
 		return c.spaces[op.owner()]

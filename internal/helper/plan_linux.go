@@ -107,6 +107,7 @@ const (
 	OpProc          // /proc
 	OpPin           // make a folder one that cannot be renamed
 	OpCover         // show another path of the new root
+	OpKept          // show the mount that comes after those of UserNS
 	OpText          // make a file with From in it
 	OpDevice        // make a character device with the number Size
 )

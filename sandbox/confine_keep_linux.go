@@ -1,0 +1,80 @@
+//go:build !hostsup_posix
+
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+// imageSuffix follows the path of a work folder that is kept: the image of its
+// file system lies beside it, in a folder that only root writes to.
+const imageSuffix = ".image"
+
+// keepWait is how long a start waits for the last life's file system to be
+// unmounted.
+const keepWait = 5 * time.Second
+
+// keep opens the file system of a work folder that outlives its life, and
+// makes it when there is none. -1: the work folder is not kept.
+func (s *starting) keep() (int, error) {
+	w := s.r.Policy.Work
+	if w.Path == "" || !w.Keep {
+		return -1, nil
+	}
+	image := w.Path + imageSuffix
+	fail := func(what string, err error) (int, error) { return -1, s.confineError(what+" "+image, bare(err)) }
+	switch _, err := os.Lstat(image); {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := makeImage(image, w.Size, w.Inodes); err != nil {
+			return fail("make", err)
+		}
+	case err != nil:
+		return fail("look at", err)
+	}
+	for start, delay := time.Now(), time.Millisecond; ; delay = min(2*delay, 100*time.Millisecond) {
+		fd, err := sys.LoopMount(image, int(dataAttrs(s.r.Policy.JIT)))
+		if err == nil {
+			return fd, nil
+		}
+		if err != syscall.EWOULDBLOCK || time.Since(start) > keepWait {
+			if err == syscall.EWOULDBLOCK {
+				err = fmt.Errorf("another life has it: %w", err)
+			}
+			return fail("mount", err)
+		}
+		time.Sleep(delay)
+	}
+}
+
+// makeImage makes an image with an empty file system, whole or not at all.
+func makeImage(path string, size, inodes int64) error {
+	mkfs, err := exec.LookPath("mkfs.ext4")
+	if err != nil {
+		return fmt.Errorf("a work folder that is kept needs mkfs.ext4 (package e2fsprogs): %w", err)
+	}
+	fresh := fmt.Sprintf("%s.%d", path, os.Getpid())
+	if err := sys.MakeImage(fresh, size); err != nil {
+		return err
+	}
+	defer os.Remove(fresh)
+	cmd := exec.Command(mkfs, "-q", "-F", "-m", "0", "-N", strconv.FormatInt(inodes, 10), "-E", "root_owner=0:0,nodiscard", fresh)
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("mkfs.ext4: %w: %s", err, bytes.TrimSpace(out))
+	}
+	err = os.Link(fresh, path) // fails where somebody was faster
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
