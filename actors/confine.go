@@ -95,7 +95,7 @@ func (o *deniedOnce) first(d denial.Denial) bool {
 // (limit 512 MiB, peak 512 MiB)"; "" when none is.
 func limited(e *sandbox.Exit, l policy.Limits) string {
 	status := lifecycle.ExitStatus{Code: e.Code, Signal: e.Signal}
-	bound := ""
+	var bound string
 	switch {
 	case e.OutOfMemory:
 		bound = "limit " + showBytes(l.Memory)

@@ -126,7 +126,7 @@ func (b *bounds) reached() map[string]uint64 {
 	}
 	for i := range b.groups {
 		g := &b.groups[i]
-		file, key := "", ""
+		var file, key string
 		switch {
 		case g.controller == "pids":
 			file, key = "pids.events", "max"

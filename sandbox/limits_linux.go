@@ -326,15 +326,6 @@ func (b *bounds) judge(e *Exit) {
 	}
 }
 
-// pids are the processes in the first of the cgroups.
-func (b *bounds) pids() []int {
-	if b == nil || len(b.groups) == 0 {
-		return nil
-	}
-	pids, _ := sys.CgroupProcs(b.groups[0].dir, ".")
-	return pids
-}
-
 // remove takes the cgroups away. Their processes are dead or dying; what does
 // not go within a minute is left to the next Launcher.
 func (b *bounds) remove() {

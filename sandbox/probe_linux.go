@@ -128,7 +128,7 @@ func (m *machine) spaces(add func(name string, levels []policy.Level, err error,
 	if m.root {
 		dir, err := os.MkdirTemp("", "hostsup-probe-")
 		if err == nil {
-			defer os.Remove(dir)
+			defer func() { _ = os.Remove(dir) }()
 			p := planRoot(r, firstUser, firstUser, true)
 			attrs := p.rootAttrs()
 			p.op(helper.MountOp{Kind: helper.OpDir, Path: "/probe", Mode: 0o755})
@@ -169,7 +169,7 @@ func (b *base) try(p helper.Plan) error {
 // limits tries to make the cgroups that limit.
 func (m *machine) limits(add func(name string, levels []policy.Level, err error, detail, advice string)) {
 	var l limiter
-	defer l.close()
+	defer func() { _ = l.close() }()
 	advice := "run it as root, or where its own cgroup is delegated to it (systemd: Delegate=yes, DelegateSubgroup=supervisor)"
 	if m.root {
 		advice = "a kernel with the controller, mounted so that this program may make a folder below its own cgroup"

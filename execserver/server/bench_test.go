@@ -26,7 +26,7 @@ func dialRaw(t testing.TB, url string) *rawWS {
 	t.Cleanup(func() { c.Close() })
 	fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
 	w := &rawWS{c, bufio.NewReaderSize(c, 256<<10)}
-	r, err := http.ReadResponse(w.br, nil)
+	r, err := http.ReadResponse(w.br, nil) //nolint:bodyclose // a switch of protocols has no body
 	if err != nil || r.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatal(r, err)
 	}

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		deadline := time.Now().Add(2 * time.Second)
 		for openFiles() > before+4 && time.Now().Before(deadline) { // the runtime's own: poller, cgroup files
 			runtime.GC()
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond) //nolint:forbidigo // polls, with a deadline
 		}
 		if after := openFiles(); after > before+4 {
 			fmt.Fprintf(os.Stderr, "%d descriptors were open, and now %d are: %v\n", before, after, fileNames())
@@ -122,7 +122,7 @@ func dial(t testing.TB, url string) *client {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	ws, _, err := websocket.Dial(ctx, url, nil)
+	ws, _, err := websocket.Dial(ctx, url, nil) //nolint:bodyclose // the library closes it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +347,7 @@ func (c *client) output(id string) map[wire.Stream]string {
 	out := map[wire.Stream]string{}
 	last := uint64(0)
 	for _, g := range c.all {
-		seq := uint64(0)
+		var seq uint64
 		if p, ok := note[wire.ProcessOutput](g, wire.NotifyProcessOutput); ok && p.ProcessID == id {
 			out[p.Stream] += string(p.Chunk)
 			seq = p.Seq

@@ -39,9 +39,9 @@ func (c *conn) readLines(r io.Reader) error {
 	var long []byte
 	for {
 		line, err := br.ReadSlice('\n')
-		if err == bufio.ErrBufferFull || len(long) > 0 {
+		if errors.Is(err, bufio.ErrBufferFull) || len(long) > 0 {
 			if len(long)+len(line) > c.srv.opt.MaxMessage+1 {
-				if err == bufio.ErrBufferFull {
+				if errors.Is(err, bufio.ErrBufferFull) {
 					err = skipLine(br)
 				}
 				long = nil
@@ -52,7 +52,7 @@ func (c *conn) readLines(r io.Reader) error {
 				return errEnd
 			}
 			long = append(long, line...)
-			if err == bufio.ErrBufferFull {
+			if errors.Is(err, bufio.ErrBufferFull) {
 				continue
 			}
 			line = long
@@ -74,7 +74,7 @@ func (c *conn) readLines(r io.Reader) error {
 func skipLine(br *bufio.Reader) error {
 	for {
 		_, err := br.ReadSlice('\n')
-		if err != bufio.ErrBufferFull {
+		if !errors.Is(err, bufio.ErrBufferFull) {
 			return err
 		}
 	}
@@ -127,7 +127,7 @@ func listenUnix(path string) (net.Listener, error) {
 	}
 	if err != nil {
 		l.Close()
-		os.Remove(tmp)
+		_ = os.Remove(tmp) // the error that matters is at hand
 		return nil, err
 	}
 	return l, nil

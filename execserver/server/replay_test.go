@@ -80,11 +80,10 @@ type player struct {
 // played is one connection of a recording.
 type played struct {
 	*client
-	srv      *Server
-	bad      int                       // answers with id -1 so far
-	out      map[string]map[string]int // bytes that came in the recording, by process and stream
-	text     map[string]map[string]string
-	finished bool
+	srv  *Server
+	bad  int                       // answers with id -1 so far
+	out  map[string]map[string]int // bytes that came in the recording, by process and stream
+	text map[string]map[string]string
 }
 
 func (p *player) play(steps []step) {

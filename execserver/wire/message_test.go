@@ -183,9 +183,8 @@ func TestBase64(t *testing.T) {
 		"eA==eA==": "Invalid symbol 61, offset 2.",
 	} {
 		_, err := DecodeBase64([]byte(in))
-		if got := ""; err != nil {
-			got = err.Error()
-			if got != want {
+		if err != nil {
+			if got := err.Error(); got != want {
 				t.Errorf("%q: %q, want %q", in, got, want)
 			}
 		} else if want != "" {

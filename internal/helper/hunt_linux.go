@@ -3,6 +3,7 @@
 package helper
 
 import (
+	"errors"
 	"os"
 	"syscall"
 	"time"
@@ -47,7 +48,7 @@ func (q quarry) stop() (found int) {
 				continue
 			}
 			fd, err := sys.PidfdOpen(pid)
-			if err != nil && err != syscall.EMFILE {
+			if err != nil && !errors.Is(err, syscall.EMFILE) {
 				continue
 			}
 			// Between the list and the pidfd the number may have passed to a

@@ -3,6 +3,7 @@
 package helper
 
 import (
+	"errors"
 	"strconv"
 	"syscall"
 
@@ -102,7 +103,7 @@ func (c *confining) source(op *MountOp) (int, error) {
 	}
 	if ns := c.owner(op); ns < 0 {
 		err = sys.RestrictTree(fd, op.Attrs)
-	} else if err = sys.MapTree(fd, op.Attrs, ns); err == syscall.EINVAL && op.Loose {
+	} else if err = sys.MapTree(fd, op.Attrs, ns); errors.Is(err, syscall.EINVAL) && op.Loose {
 		err = sys.RestrictTree(fd, op.Attrs) // a file system of the kernel's own, or one that cannot
 	}
 	if err != nil {

@@ -134,6 +134,8 @@ func (o *Order) Encode() []byte {
 	return append(b, 0)
 }
 
+// ErrOrder means that what a Launcher and its helper say to each other does not
+// make sense.
 var ErrOrder = errors.New("a broken order")
 
 func decodeOrder(b []byte) (o Order, err error) {

@@ -2,6 +2,7 @@ package sys
 
 import (
 	"encoding/binary"
+	"errors"
 	"os"
 	"strings"
 	"syscall"
@@ -56,7 +57,7 @@ func OpenAudit() (*os.File, error) {
 // lost says that some before it were lost.
 func ReadAudit(f *os.File, buf []byte) (r AuditRecord, lost bool, err error) {
 	n, err := f.Read(buf)
-	if pe, ok := err.(*os.PathError); ok && pe.Err == unix.ENOBUFS {
+	if errors.Is(err, unix.ENOBUFS) {
 		return AuditRecord{}, true, nil
 	}
 	if err != nil {

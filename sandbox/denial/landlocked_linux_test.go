@@ -35,7 +35,7 @@ func landlocked() {
 		fmt.Fprintln(os.Stderr, "landlock", errno)
 		os.Exit(99)
 	}
-	syscall.RawSyscall6(syscall.SYS_PRCTL, 38, 1, 0, 0, 0, 0)
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_PRCTL, 38, 1, 0, 0, 0, 0) // what follows says whether it went well
 	const logNewExec = 2
 	if _, _, errno := syscall.RawSyscall(restrict, fd, logNewExec, 0); errno != 0 {
 		fmt.Fprintln(os.Stderr, "landlock", errno)
@@ -82,7 +82,7 @@ func TestAuditTellsOfALandlockedProcess(t *testing.T) {
 	dir := t.TempDir()
 	script := fmt.Sprintf("echo x >%s/new; mkdir '%s/sub \"x'; echo x >/proc/self/comm; kill -0 %d; exec 5<>/dev/tcp/%s/%s", dir, dir, os.Getpid(), host, port)
 	cmd := exec.Command("/proc/self/exe", landlockedArg, "/bin/bash", "-c", script)
-	out, err := cmd.CombinedOutput()
+	out, _ := cmd.CombinedOutput() // it fails, that is the point
 	if strings.Contains(string(out), "landlock") {
 		t.Skip(string(out))
 	}

@@ -44,7 +44,6 @@ type Observer struct {
 	f    *os.File
 	sink func(Denial)
 	see  map[int32]func(*frame) []Denial
-	name map[int32]string
 	done chan struct{}
 	once sync.Once
 }

@@ -41,7 +41,7 @@ func (p *Proxy) http(c net.Conn, h *reader) {
 		p.log(Attempt{Time: time.Now(), Protocol: proto, Reason: r.reason})
 		refuse(c, httpRefusal(r.status, r.reason))
 	}
-	end := 0
+	var end int
 	for from := 0; ; {
 		var r *refusal
 		if end, r = headEnd(h.buf[:h.n], from); r != nil {

@@ -14,7 +14,6 @@ type request struct {
 	target  target
 	path    string // what an origin server is asked for; "" for CONNECT
 	minor   byte   // of HTTP/1.
-	upgrade bool
 	fields  []field
 }
 

@@ -42,14 +42,14 @@ func parseSocks(b []byte) (t target, n int, r *refusal) {
 	case len(b) < 5:
 		return t, 0, nil
 	}
-	at, size := 4, 0
+	at, size := 4, int(b[4])
 	switch b[3] {
 	case socksIPv4:
 		size = 4
 	case socksIPv6:
 		size = 16
 	case socksName:
-		at, size = 5, int(b[4])
+		at = 5
 	default:
 		return t, 0, &refusal{0, replyAddressType, "a SOCKS5 address of an unknown type"}
 	}
