@@ -41,8 +41,11 @@ type conn struct {
 	answers  [][]byte
 	controls []byte
 	sources  []source
-	waiting  int // bytes of answers not written yet
-	running  int // requests not answered yet
+	writing  bool // the writer has work in hand
+	direct   bool // somebody else writes one answer
+	torn     bool // of which a part is left
+	waiting  int  // bytes of answers not written yet
+	running  int  // requests not answered yet
 	bye      []byte
 	over     bool
 	why      error

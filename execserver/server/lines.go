@@ -98,7 +98,7 @@ func (s *Server) serveUnix() error {
 		if err != nil {
 			return err
 		}
-		go s.serveLines(nc, nc) // counted by enter; its end comes with the server's at the latest
+		go s.serveLines(nc, newSocket(nc)) // counted by enter; its end comes with the server's at the latest
 	}
 }
 

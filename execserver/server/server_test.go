@@ -566,3 +566,57 @@ func TestManyProcessesLeaveNothing(t *testing.T) {
 		return len(st.Sessions[0].Processes) == 0 && st.Metrics.Processes == 0 && openFiles() <= before+4
 	})
 }
+
+// Answers that the socket does not take whole must reach the client whole.
+func TestAnswersToAClientThatReadsLate(t *testing.T) {
+	s := startServer(t, Options{})
+	w := dialRaw(t, s.URL())
+	const n = 20000 // answers of 800 bytes
+	go func() {
+		for i := range n {
+			w.send(t, fmt.Sprintf(`{"id":%d,"method":"environment/info"}`, i))
+		}
+	}()
+	eventually(t, "a full socket", func() bool {
+		before := s.Metrics().BytesOut
+		time.Sleep(20 * time.Millisecond)
+		return before > 1<<20 && s.Metrics().BytesOut == before
+	})
+	var buf []byte
+	for i := range n {
+		buf = w.next(t, buf[:cap(buf)])
+		m, err := wire.Decode(buf)
+		if err != nil || m.ID != wire.IntID(int64(i)) {
+			t.Fatalf("%d: %.100s, %v", i, buf, err)
+		}
+	}
+}
+
+func TestAThousandAtOnce(t *testing.T) {
+	n := 1000
+	if testing.Short() {
+		n = 100
+	}
+	s := startServer(t, Options{})
+	c := dial(t, s.URL())
+	c.initialize(wire.InitializeParams{})
+	for i := range n {
+		p := shell(fmt.Sprint("p", i), "read y; echo $y")
+		p.PipeStdin = true
+		c.ask(wire.MethodProcessStart, p)
+	}
+	eventually(t, "their start", func() bool { return s.Metrics().Starts == uint64(n) })
+	if got := s.Metrics().Processes; got != int64(n) {
+		t.Errorf("%d run", got)
+	}
+	for i := range n {
+		c.ask(wire.MethodProcessWrite, wire.ProcessWriteParams{ProcessID: fmt.Sprint("p", i), Chunk: fmt.Appendf(nil, "%d\n", i), WriteID: "1"})
+	}
+	for i := range n {
+		id := fmt.Sprint("p", i)
+		c.awaitClose(id)
+	}
+	if out := c.output("p7")[wire.Stdout]; out != "7\n" {
+		t.Errorf("%q", out)
+	}
+}

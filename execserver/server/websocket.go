@@ -11,9 +11,12 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/hostsup/hostsup/internal/sys"
 )
 
 // How a WebSocket is closed.
@@ -229,26 +232,75 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if t, ok := nc.(*net.TCPConn); ok {
 		_ = t.SetNoDelay(true) // it is on already, and must be
 	}
-	h.socket = &socket{Conn: nc}
+	h.socket = newSocket(nc)
 	return h.socket, bufio.NewReadWriter(rw.Reader, bufio.NewWriterSize(h.socket, 256)), nil
 }
 
 // socket is a connection that two may write to.
 type socket struct {
 	net.Conn
-	mu sync.Mutex
+	raw syscall.RawConn // nil: it has none
+
+	mu   sync.Mutex
+	rest []byte // of what did not wait
+}
+
+func newSocket(nc net.Conn) *socket {
+	s := &socket{Conn: nc}
+	if sc, ok := nc.(syscall.Conn); ok {
+		if raw, err := sc.SyscallConn(); err == nil {
+			s.raw = raw
+		}
+	}
+	return s
 }
 
 // Write writes all of b.
 func (s *socket) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.finish(); err != nil {
+		return 0, err
+	}
+	if len(b) == 0 {
+		return 0, nil
+	}
 	return s.Conn.Write(b)
+}
+
+// finish writes what is left of the last tryWrite.
+func (s *socket) finish() error {
+	if len(s.rest) == 0 {
+		return nil
+	}
+	rest := s.rest
+	s.rest = nil
+	_, err := s.Conn.Write(rest)
+	return err
+}
+
+// tryWrite implements tryWriter. Nothing of what it is given is lost.
+func (s *socket) tryWrite(b []byte) (rest bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.rest) > 0 || s.raw == nil {
+		s.rest = append(s.rest, b...)
+		return true, nil
+	}
+	n, err := sys.TryWrite(s.raw, b)
+	if err != nil {
+		return false, err
+	}
+	s.rest = append(s.rest, b[n:]...)
+	return len(s.rest) > 0, nil
 }
 
 // writeBuffers writes all of them.
 func (s *socket) writeBuffers(b *net.Buffers) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.finish(); err != nil {
+		return 0, err
+	}
 	return b.WriteTo(s.Conn)
 }

@@ -84,16 +84,46 @@ func appendFrameHead(b []byte, op byte, n int) []byte {
 	return append(b, 127, 0, 0, 0, 0, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
 }
 
-// respond queues an encoded message. It never waits.
+// directBytes is how large an answer may be that is written by whoever has it.
+const directBytes = 16 << 10
+
+// tryWriter is a wire that can be written to without waiting. What it does not
+// take at once, it writes before what is written next.
+type tryWriter interface {
+	tryWrite(b []byte) (rest bool, err error)
+}
+
+// respond sends an encoded message, or queues it. It never waits. One that is
+// alone is written right here: to wake the writer for it takes longer than all
+// the rest of a small request.
 func (c *conn) respond(b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
 		return
 	}
+	if w, ok := c.wire.(tryWriter); ok && len(b) <= directBytes && !c.writing && !c.direct && !c.torn && !c.pending() {
+		c.direct = true
+		c.mu.Unlock()
+		buf := c.framing.begin(make([]byte, 0, len(b)+16))
+		buf = c.framing.end(append(buf, b...), 0)
+		rest, err := w.tryWrite(buf)
+		c.srv.count.bytesOut.Add(uint64(len(buf)))
+		c.mu.Lock()
+		c.direct, c.torn = false, rest || err != nil // the writer meets the error again
+		if c.torn || c.pending() {
+			c.signal()
+		}
+		return
+	}
 	c.answers = append(c.answers, b)
 	c.waiting += len(b)
 	c.signal()
+}
+
+// pending says whether there is anything to write. Called with the lock.
+func (c *conn) pending() bool {
+	return len(c.answers) > 0 || len(c.sources) > 0 || len(c.controls) > 0 || c.bye != nil
 }
 
 // control queues a frame that is no message.
@@ -148,16 +178,26 @@ func (c *conn) write() {
 		}
 		for {
 			c.mu.Lock()
+			if c.direct { // which signals when it is done
+				c.writing = false
+				c.mu.Unlock()
+				break
+			}
+			c.writing = c.pending() || c.torn
+			torn := c.torn
+			c.torn = false
 			answers, c.answers = c.answers, answers[:0]
 			sources, c.sources = c.sources, sources[:0]
 			buf = append(buf[:0], c.controls...)
 			c.controls = c.controls[:0]
 			bye := c.bye
 			c.mu.Unlock()
-			if len(answers) == 0 && len(sources) == 0 && len(buf) == 0 && bye == nil {
+			var err error
+			if torn {
+				err = c.put(nil)
+			} else if len(answers) == 0 && len(sources) == 0 && len(buf) == 0 && bye == nil {
 				break
 			}
-			var err error
 			n := 0
 			for i, a := range answers {
 				n += len(a)
