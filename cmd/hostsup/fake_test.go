@@ -336,7 +336,7 @@ func TestOutput(t *testing.T) {
 
 // A verb of another version is not there, not even in hiding.
 func TestVerbsOfThisVersion(t *testing.T) {
-	want := "run validate sandbox exec call notify start stop restart reset wait status events logs crashes demo-host version completion"
+	want := "run validate sandbox exec-server exec call notify start stop restart reset wait status events logs crashes demo-host version completion"
 	var got []string
 	for _, c := range newApp(nil, nil, nil).root().Commands() {
 		got = append(got, c.Name())
