@@ -66,7 +66,7 @@ func makeImage(path string, size, inodes int64) error {
 	if err := sys.MakeImage(fresh, size); err != nil {
 		return err
 	}
-	defer os.Remove(fresh)
+	defer func() { _ = os.Remove(fresh) }()
 	cmd := exec.Command(mkfs, "-q", "-F", "-m", "0", "-N", strconv.FormatInt(inodes, 10), "-E", "root_owner=0:0,nodiscard", fresh)
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
 	if out, err := cmd.CombinedOutput(); err != nil {

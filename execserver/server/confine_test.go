@@ -101,7 +101,7 @@ func TestSandboxObjectsBecomePolicies(t *testing.T) {
 
 // What was asked for holds, or nothing runs.
 func TestSandboxedProcessIsConfinedOrRefused(t *testing.T) {
-	dir, err := os.MkdirTemp("/var/tmp", "sandboxed") // /tmp is a confined process's own
+	dir, err := os.MkdirTemp("/var/tmp", "sandboxed") //nolint:usetesting // /tmp is a confined process's own
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,242 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hostsup/hostsup/execserver/wire"
+)
+
+func TestExtensions(t *testing.T) {
+	s := startServer(t, Options{})
+	c, _ := extended(t, s)
+	p := shell("a", "trap 'echo bye; exit 7' TERM; echo in; while :; do sleep 0.01; done")
+	p.TTY, p.Size = true, &wire.TerminalSize{Rows: 50, Cols: 132}
+	r := c.start(p)
+	if r.PID <= 0 || r.AttachToken == "" {
+		t.Errorf("%+v", r)
+	}
+	c.awaitOutput("a", wire.PTY, "in")
+	call[wire.Empty](c, wire.MethodProcessResize, wire.ProcessResizeParams{ProcessID: "a", Rows: 10, Cols: 20})
+
+	// Another session watches.
+	o, _ := extended(t, s)
+	at := call[wire.ProcessAttachResult](o, wire.MethodProcessAttach, wire.ProcessAttachParams{AttachID: "seen", Token: r.AttachToken})
+	if at.Process.ProcessID != "a" || at.Process.PID != r.PID {
+		t.Errorf("%+v", at)
+	}
+	o.awaitOutput("seen", wire.PTY, "in")
+	_ = o.refused(wire.MethodProcessAttach, wire.ProcessAttachParams{AttachID: "more", Token: "guess"})
+	_ = o.refused(wire.MethodProcessAttach, wire.ProcessAttachParams{AttachID: "seen", Token: r.AttachToken})
+
+	if r := call[wire.ProcessTerminateResult](c, wire.MethodProcessTerminate, wire.ProcessTerminateParams{ProcessID: "a", GraceMs: ptr(uint64(60_000))}); !r.Running {
+		t.Error(r)
+	}
+	for who, id := range map[*client]string{c: "a", o: "seen"} {
+		if e := who.awaitExit(id); e.ExitCode != 7 {
+			t.Errorf("%s: %+v", id, e)
+		}
+		who.awaitClose(id)
+		if out := who.output(id)[wire.PTY]; !strings.Contains(out, "bye") {
+			t.Errorf("%s: %q", id, out)
+		}
+	}
+	list := call[wire.ProcessListResult](c, wire.MethodProcessList, nil)
+	if len(list.Processes) != 1 || !list.Processes[0].Closed || *list.Processes[0].ExitCode != 7 {
+		t.Errorf("%+v", list)
+	}
+
+	q := shell("b", "wc -c")
+	q.PipeStdin = true
+	c.start(q)
+	call[wire.ProcessWriteResult](c, wire.MethodProcessWrite, wire.ProcessWriteParams{ProcessID: "b", Chunk: []byte("12345"), WriteID: "1"})
+	if r := call[wire.ProcessWriteResult](c, wire.MethodProcessCloseStdin, wire.ProcessCloseStdinParams{ProcessID: "b"}); r.Status != wire.WriteAccepted {
+		t.Error(r)
+	}
+	c.awaitClose("b")
+	if out := c.output("b")[wire.Stdout]; strings.TrimSpace(out) != "5" {
+		t.Errorf("%q", out)
+	}
+}
+
+func TestSlowObserverIsToldOfItsLoss(t *testing.T) {
+	s := startServer(t, Options{Retain: 64 << 10})
+	c, _ := extended(t, s)
+	p := shell("a", "head -c 2000000 /dev/zero")
+	r := c.start(p)
+	c.awaitClose("a")
+	o, _ := extended(t, s)
+	call[wire.ProcessAttachResult](o, wire.MethodProcessAttach, wire.ProcessAttachParams{AttachID: "seen", Token: r.AttachToken})
+	g := o.await("the loss", func(g *got) bool { return g.Method == wire.NotifyProcessOutLost })
+	if !strings.Contains(g.text, `"processId":"seen"`) {
+		t.Error(g.text)
+	}
+	o.awaitClose("seen")
+}
+
+func TestEnvPolicy(t *testing.T) {
+	own := []string{"HOME=/h", "LANG=l", "PATH=/p", "TERM=t", "API_KEY=k", "my_token=t", "FOO=1", "BAR=2"}
+	all := wire.EnvPolicy{Inherit: wire.InheritAll, IgnoreDefaultExcludes: true}
+	for name, c := range map[string]struct {
+		p    wire.EnvPolicy
+		want string
+	}{
+		"all":      {all, "API_KEY BAR FOO HOME LANG PATH TERM my_token"},
+		"defaults": {wire.EnvPolicy{Inherit: wire.InheritAll}, "BAR FOO HOME LANG PATH TERM"},
+		"core":     {wire.EnvPolicy{Inherit: wire.InheritCore}, "HOME LANG PATH"},
+		"none":     {wire.EnvPolicy{Inherit: wire.InheritNone, Set: map[string]string{"SECRET": "x"}}, "SECRET"},
+		"exclude":  {wire.EnvPolicy{Inherit: wire.InheritAll, Exclude: []string{"f*", "?AR"}, Set: map[string]string{"FOO": "x"}}, "FOO HOME LANG PATH TERM"},
+		"include":  {wire.EnvPolicy{Inherit: wire.InheritAll, IncludeOnly: []string{"*o*"}, Set: map[string]string{"X": "1", "XO": "2"}}, "FOO HOME XO"},
+	} {
+		var names []string
+		for k := range applyPolicy(&c.p, own) {
+			names = append(names, k)
+		}
+		if got := sorted(names); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+	if !matches("a*b*c", "aXXbXc") || matches("a*b*c", "aXXbX") || !matches("*", "") || matches("?", "") {
+		t.Error("globs")
+	}
+}
+
+func sorted(s []string) string {
+	for i := range s {
+		for j := i; j > 0 && s[j] < s[j-1]; j-- {
+			s[j], s[j-1] = s[j-1], s[j]
+		}
+	}
+	return strings.Join(s, " ")
+}
+
+func TestUnixSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dir", "x.sock")
+	s := startServer(t, Options{Listen: "unix://" + path})
+	if s.URL() != "unix://"+path {
+		t.Error(s.URL())
+	}
+	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
+		t.Error(st, err)
+	}
+	if _, err := Start(Options{Listen: "unix://" + path}); err == nil {
+		t.Error("two servers listen on one socket")
+	}
+	nc, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := lineClient(t, nc, nc)
+	c.initialize(wire.InitializeParams{})
+	c.start(shell("a", "echo hello"))
+	c.awaitClose("a")
+	if got := c.output("a")[wire.Stdout]; got != "hello\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestHTTPSide(t *testing.T) {
+	s := startServer(t, Options{})
+	base := "http" + strings.TrimPrefix(s.URL(), "ws")
+	for _, c := range []struct {
+		path, origin string
+		want         int
+	}{
+		{"/readyz", "", 200}, {"/readyz", "http://x", 403}, {"/", "", 400}, {"/", "null", 403}, {"/else", "", 404},
+	} {
+		req, _ := http.NewRequest("GET", base+c.path, nil)
+		if c.origin != "" {
+			req.Header.Set("Origin", c.origin)
+		}
+		tr := &http.Transport{DisableKeepAlives: true}
+		res, err := tr.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != c.want {
+			t.Errorf("%+v: %d", c, res.StatusCode)
+		}
+	}
+}
+
+func TestManyProcessesLeaveNothing(t *testing.T) {
+	n := 300
+	if testing.Short() {
+		n = 50
+	}
+	s := startServer(t, Options{KeepClosed: time.Millisecond})
+	c := dial(t, s.URL())
+	c.initialize(wire.InitializeParams{})
+	before := openFiles()
+	for i := range n {
+		c.ask(wire.MethodProcessStart, shell(fmt.Sprint("p", i), "echo x"))
+	}
+	for i := range n {
+		c.awaitClose(fmt.Sprint("p", i))
+	}
+	eventually(t, "that nothing is left", func() bool {
+		st := s.Status()
+		return len(st.Sessions[0].Processes) == 0 && st.Metrics.Processes == 0 && openFiles() <= before+4
+	})
+}
+
+// Answers that the socket does not take whole must reach the client whole.
+func TestAnswersToAClientThatReadsLate(t *testing.T) {
+	s := startServer(t, Options{})
+	w := dialRaw(t, s.URL())
+	const n = 20000 // answers of 800 bytes
+	go func() {
+		for i := range n {
+			w.send(t, fmt.Sprintf(`{"id":%d,"method":"environment/info"}`, i))
+		}
+	}()
+	eventually(t, "a full socket", func() bool {
+		before := s.Metrics().BytesOut
+		time.Sleep(20 * time.Millisecond) //nolint:forbidigo // between two looks at a count that has to stand still
+		return before > 1<<20 && s.Metrics().BytesOut == before
+	})
+	var buf []byte
+	for i := range n {
+		buf = w.next(t, buf[:cap(buf)])
+		m, err := wire.Decode(buf)
+		if err != nil || m.ID != wire.IntID(int64(i)) {
+			t.Fatalf("%d: %.100s, %v", i, buf, err)
+		}
+	}
+}
+
+func TestAThousandAtOnce(t *testing.T) {
+	n := 1000
+	if testing.Short() {
+		n = 100
+	}
+	s := startServer(t, Options{})
+	c := dial(t, s.URL())
+	c.initialize(wire.InitializeParams{})
+	for i := range n {
+		p := shell(fmt.Sprint("p", i), "read y; echo $y")
+		p.PipeStdin = true
+		c.ask(wire.MethodProcessStart, p)
+	}
+	eventually(t, "their start", func() bool { return s.Metrics().Starts == uint64(n) })
+	if got := s.Metrics().Processes; got != int64(n) {
+		t.Errorf("%d run", got)
+	}
+	for i := range n {
+		c.ask(wire.MethodProcessWrite, wire.ProcessWriteParams{ProcessID: fmt.Sprint("p", i), Chunk: fmt.Appendf(nil, "%d\n", i), WriteID: "1"})
+	}
+	for i := range n {
+		id := fmt.Sprint("p", i)
+		c.awaitClose(id)
+	}
+	if out := c.output("p7")[wire.Stdout]; out != "7\n" {
+		t.Errorf("%q", out)
+	}
+}
