@@ -1,5 +1,3 @@
-//go:build !linux || hostsup_posix
-
 package capture
 
 // polled is empty: each pipe has a goroutine of its own.
