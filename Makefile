@@ -19,7 +19,7 @@ build: ## the binary, static, into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/ ./cmd/hostsup
 
 bench: ## side by side with peers; takes some minutes, wants an idle machine
-	cd bench && $(GO) run . all
+	cd bench && CGO_ENABLED=0 $(GO) run . all
 
 cover: ## coverage of all packages by all tests
 	$(GO) test -covermode atomic -coverpkg ./... -coverprofile cover.out ./...
