@@ -33,7 +33,11 @@ func codexBinary(t *testing.T) string {
 	if len(found) == 0 {
 		t.Skip("codex is not installed")
 	}
-	return found[0]
+	path, err := filepath.Abs(found[0]) // it is started elsewhere
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func codexCommand(t *testing.T, listen string) Command {
