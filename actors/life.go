@@ -350,6 +350,7 @@ func (a *Life) finish(ctx actor.Context) {
 // fails. What the strategy is told is all that is left of it.
 func (a *Life) fail(ctx actor.Context, f *Failure) {
 	f.Life, f.child, f.caps, f.pid = a.number, a.child, a.caps, ctx.Self()
+	a.transport.close() // its folder is gone before anybody hears of the end
 	if a.conn != nil {
 		f.Headers = a.conn.pendingHeaders()
 		a.answerPending(f)
