@@ -26,7 +26,6 @@ type Capture struct {
 
 	mu sync.Mutex
 	r  *os.File // nil once it is polled
-	polled
 }
 
 // Done is closed at the end of the stream, a read error or the end of Stop.

@@ -37,12 +37,9 @@
 // of all lives before it: a new life that prints a lot at its start does not
 // push out the last words of the crashed one. Nothing is set aside before the
 // first line. A pipe that is silent costs no buffer; read buffers are shared,
-// 4 KiB while a host prints little and up to 256 KiB while it is busy. On Linux
-// it costs no goroutine either: a poller beside the runtime's, which does
-// nothing else ([sys.Watch]), tells when there is something to read, and a
-// goroutine reads then until there is nothing. Measured, a silent host with two
-// streams holds 1.2 KiB of heap. Elsewhere each stream keeps a goroutine, and
-// it is 2.3 KiB and two stacks of 2 KiB.
+// 4 KiB while a host prints little and up to 256 KiB while it is busy. Each
+// stream keeps a goroutine, so that a silent host with two of them holds 2.3 KiB
+// of heap and two stacks of 2 KiB.
 //
 // # Who waits for whom
 //
