@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -12,6 +11,7 @@ import (
 // Capture is one stream being read into a [Log].
 type Capture struct {
 	log    *Log
+	r      *os.File
 	stream Stream
 	life   uint64
 
@@ -19,13 +19,10 @@ type Capture struct {
 	done     chan struct{}
 	err      error // written before done is closed
 
-	// Of whoever is reading, which is one goroutine at a time:
+	// Of the reading goroutine:
 	rest   []byte // read, and not a whole line yet
 	class  int    // index into bufferSizes
 	raised bool   // the pipe was enlarged
-
-	mu sync.Mutex
-	r  *os.File // nil once it is polled
 }
 
 // Done is closed at the end of the stream, a read error or the end of Stop.
@@ -40,33 +37,23 @@ func (c *Capture) Err() error { return c.err }
 // Stop ends reading, after taking what is in the pipe already, whoever still
 // holds its write end. It does not wait: Done is closed then. Idempotent.
 func (c *Capture) Stop() {
-	if !c.stopping.Swap(true) {
-		c.interrupt()
+	if c.stopping.Swap(true) || c.r == nil {
+		return
 	}
-}
-
-// breakOff ends a read of a goroutine of its own. The caller holds mu.
-func (c *Capture) breakOff() {
-	// What cannot be polled is closed under it, which ends a read that does not
-	// block.
+	// Wakes the reader. What cannot be polled is closed under it instead,
+	// which ends a read that does not block.
 	if c.r.SetReadDeadline(time.Unix(1, 0)) != nil {
 		_ = c.r.Close()
 	}
 }
 
-// run reads to the end on a goroutine of its own.
 func (c *Capture) run() {
 	err := c.read()
-	_ = c.r.Close()
-	c.end(err)
-}
-
-// end puts the last line into the log. The pipe is closed.
-func (c *Capture) end(err error) {
 	if len(c.rest) > 0 {
 		c.log.take(c.rest, len(c.rest), true, c.stream, c.life)
 		c.rest = nil
 	}
+	_ = c.r.Close()
 	if !errors.Is(err, io.EOF) && !c.stopping.Load() {
 		c.err = err
 	}

@@ -221,11 +221,11 @@ func (l *Log) wakeAll() {
 	}
 }
 
-// Capture reads r, the read end of a pipe, to its end, as the given stream of
-// the given life (lives are numbered upwards). It owns r from now on and closes
-// it. r should be non-blocking, as those of os.Pipe are: others keep a thread
-// each, and Stop cannot interrupt them. On a closed log it closes r and is done
-// at once.
+// Capture reads r, the read end of a pipe, to its end on a goroutine of its
+// own, as the given stream of the given life (lives are numbered upwards). It
+// owns r from now on and closes it. r should be non-blocking, as those of
+// os.Pipe are: others keep a thread each, and Stop cannot interrupt them. On a
+// closed log it closes r and is done at once.
 func (l *Log) Capture(r *os.File, s Stream, life uint64) *Capture {
 	c := &Capture{log: l, r: r, stream: s, life: life, done: make(chan struct{})}
 	l.mu.Lock()
@@ -235,13 +235,12 @@ func (l *Log) Capture(r *os.File, s Stream, life uint64) *Capture {
 			_ = r.Close()
 		}
 		c.err = os.ErrClosed
-		c.stopping.Store(true)
 		close(c.done)
 		return c
 	}
 	l.captures = append(l.captures, c)
 	l.mu.Unlock()
-	c.start()
+	go c.run()
 	return c
 }
 

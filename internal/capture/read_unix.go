@@ -28,10 +28,7 @@ func (c *Capture) read() error {
 		return !errors.Is(end, syscall.EAGAIN)
 	})
 	if c.stopping.Load() {
-		if cerr := conn.Control(func(fd uintptr) { err = c.drain(int(fd)) }); cerr != nil {
-			return cerr
-		}
-		return err
+		return c.drain(conn)
 	}
 	if err != nil {
 		return err
@@ -43,9 +40,8 @@ func (c *Capture) read() error {
 func (c *Capture) pump(fd int) error {
 	for !c.stopping.Load() {
 		// Not even a read that leaves room in the buffer says that the pipe is
-		// empty: the runtime's poller may have told of its data and its end in
-		// one, and would not tell of the end again. For a watch it costs less to
-		// look again than to be told.
+		// empty: the poller may have told of its data and its end in one, and
+		// would not tell of the end again.
 		n, err := c.fill(func(b []byte) (int, error) { return readFD(fd, b) })
 		if err != nil {
 			return err
@@ -63,18 +59,25 @@ func (c *Capture) pump(fd int) error {
 
 // drain takes what is in the pipe, and no more: a writer that goes on must not
 // keep it going.
-func (c *Capture) drain(fd int) error {
-	for left := capacity(fd); left > 0; {
-		n, err := c.fill(func(b []byte) (int, error) { return readFD(fd, b[:min(len(b), left)]) })
-		switch {
-		case errors.Is(err, syscall.EAGAIN):
-			return nil
-		case err != nil || n == 0:
-			return err
+func (c *Capture) drain(conn syscall.RawConn) error {
+	var end error
+	err := conn.Control(func(fd uintptr) {
+		for left := capacity(int(fd)); left > 0; {
+			n, err := c.fill(func(b []byte) (int, error) { return readFD(int(fd), b[:min(len(b), left)]) })
+			if err != nil || n == 0 {
+				end = err
+				return
+			}
+			left -= n
 		}
-		left -= n
+	})
+	if err != nil {
+		return err
 	}
-	return nil
+	if errors.Is(end, syscall.EAGAIN) {
+		return nil
+	}
+	return end
 }
 
 func readFD(fd int, b []byte) (int, error) {
