@@ -197,11 +197,13 @@ func (c *conn) paid(q *Request) {
 	}
 }
 
-// owing returns since when an answer is owed, for the liveness verdict.
-func (c *conn) owing() int64 {
+// owing returns since when an answer is owed, for the liveness verdict, and
+// whether there can be one: a connection that has ended owes nothing, which
+// says nothing about its host.
+func (c *conn) owing() (since int64, open bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.owedAt
+	return c.owedAt, !c.closed
 }
 
 // given says whether an id was ever given out. Under the lock.

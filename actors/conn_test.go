@@ -158,11 +158,18 @@ func TestCancelGoesBehindTheRequest(t *testing.T) {
 
 func TestOwing(t *testing.T) {
 	c, _ := fakeConn(t, fakeRef())
-	if c.owing() != 0 {
+	owed := func() int64 {
+		since, open := c.owing()
+		if !open {
+			t.Error("an open connection is said to be closed")
+		}
+		return since
+	}
+	if owed() != 0 {
 		t.Error("something is owed before the first request")
 	}
 	a, b := sent(t, c), sent(t, c)
-	since := c.owing()
+	since := owed()
 	if since == 0 {
 		t.Fatal("nothing is owed for two requests")
 	}
@@ -170,34 +177,38 @@ func TestOwing(t *testing.T) {
 		if err := c.ack(a.id); err != nil {
 			t.Fatal(err)
 		}
-		if c.owing() != since {
+		if owed() != since {
 			t.Error("an ack of one of two")
 		}
 	}
 	if err := c.answer(reply(b.id)); err != nil { // an answer counts as an ack
 		t.Fatal(err)
 	}
-	if c.owing() != 0 {
+	if owed() != 0 {
 		t.Error("all is acknowledged, and still something is owed")
 	}
 	third := sent(t, c)
 	third.cancel(ErrCancelled)
-	if c.owing() == 0 {
+	if owed() == 0 {
 		t.Error("a host that has not picked up a cancelled request owes that still")
 	}
 	c.drop(third)
-	if c.owing() != 0 || c.late != 0 {
-		t.Errorf("dropped, and owed since %d, %d late", c.owing(), c.late)
+	if owed() != 0 || c.late != 0 {
+		t.Errorf("dropped, and owed since %d, %d late", owed(), c.late)
 	}
 	c.acks = false // a host that does not acknowledge owes an answer to pings alone
 	sent(t, c)
-	if c.owing() != 0 {
+	if owed() != 0 {
 		t.Error("an ack is owed by a host that has none")
 	}
 	ping := newRequest(c.ref, "$/ping", nil)
 	ping.internal = true
-	if err := c.sendNow(ping); err != nil || c.owing() == 0 {
+	if err := c.sendNow(ping); err != nil || owed() == 0 {
 		t.Errorf("no answer is owed to a ping: %v", err)
+	}
+	c.close(ErrCrashed)
+	if _, open := c.owing(); open {
+		t.Error("a connection that has ended would have its host answer again")
 	}
 }
 

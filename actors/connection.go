@@ -174,13 +174,14 @@ func (a *Connection) schedule(ctx actor.Context, d time.Duration) {
 // check reads the signs of life, gives a verdict when there is a new one, and
 // sends the next ping.
 func (a *Connection) check(ctx actor.Context) {
-	if !a.done || a.bye != nil {
+	owing, open := a.c.owing()
+	if !a.done || a.bye != nil || !open {
 		return
 	}
 	var v lifecycle.Verdict
 	var silent time.Duration
 	now := monotonic()
-	a.live, v, silent = a.live.Read(a.c.owing(), a.c.sign.Load(), now)
+	a.live, v, silent = a.live.Read(owing, a.c.sign.Load(), now)
 	switch v {
 	case lifecycle.NowHung:
 		a.c.hung.Store(true)
