@@ -147,7 +147,8 @@ func TestKeeperIsSmallAndHoldsNothing(t *testing.T) {
 	for _, e := range entries {
 		target, _ := os.Readlink(proc + "fd/" + e.Name())
 		n, _ := strconv.Atoi(e.Name())
-		if n > helper.FD+1 {
+		// The race detector's own thread reads that file now and then.
+		if n > helper.FD+1 && !(raceEnabled && target == proc+"smaps") {
 			t.Errorf("holds %s %s", e.Name(), target)
 		}
 	}
