@@ -51,7 +51,7 @@ func work(args []string) error {
 	if !ok {
 		return fmt.Errorf("no worker %q", args[0])
 	}
-	sandbox.KeepInherited() // what a shell has left open is none of the peers' business
+	sandbox.CloseInheritedOnExec() // what a shell has left open is none of the peers' business
 	return w(args[1:])
 }
 

@@ -2,5 +2,5 @@
 
 package sandbox
 
-// KeepInherited does nothing here: descriptors are handed on by name alone.
-func KeepInherited() {}
+// CloseInheritedOnExec does nothing here: descriptors are handed on by name alone.
+func CloseInheritedOnExec() {}

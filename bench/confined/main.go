@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	sandbox.KeepInherited()
+	sandbox.CloseInheritedOnExec()
 	f, err := confined(os.Args[1:])
 	if err == nil {
 		err = json.NewEncoder(os.Stdout).Encode(f)

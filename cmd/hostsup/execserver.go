@@ -151,7 +151,7 @@ func (a *app) execServer(ctx context.Context, f *execFlags) error {
 		return usagef("--log-level %q: trace, debug, info, warn or error is expected", f.level)
 	}
 	o.Log = newLogger(a.errout, config.Log{Level: config.Level(f.level)}).Named("exec-server")
-	sandbox.KeepInherited()
+	sandbox.CloseInheritedOnExec()
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)

@@ -56,7 +56,7 @@ func (a *app) run() error {
 		return err
 	}
 
-	sandbox.KeepInherited()
+	sandbox.CloseInheritedOnExec()
 	// From here on a signal is a request to stop.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
