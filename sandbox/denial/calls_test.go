@@ -94,7 +94,7 @@ func TestWatchedCalls(t *testing.T) {
 		want         string
 	}{
 		{"openat", "/a/../b//c\x00", open(0), "read /b/c"},
-		{"openat", "x\x00", open(0), "read /work/x"},
+		{"openat", "x\x00", open(0), "read /srv/x"},
 		{"openat", "../x\x00", []uint64{3, base, 0}, "read /x"},
 		{"openat", "x\x00", []uint64{4, base, 0}, ""},              // a pipe
 		{"openat", "x\x00", []uint64{5, base, 0}, ""},              // removed
@@ -136,7 +136,7 @@ func TestWatchedCalls(t *testing.T) {
 		{"connect", "\x0a\x00\x00\x50\x00\x00\x00\x00" + strings.Repeat("\x00", 15) + "\x01....", []uint64{3, base, 28}, "connect [::1]:80"},
 		{"connect", "\x0a\x00\x00\x50\x00\x00\x00\x00" + strings.Repeat("\x00", 10) + "\xff\xff\x7f\x00\x00\x01....", []uint64{3, base, 28}, "connect 127.0.0.1:80"},
 		{"connect", "\x01\x00/run/x.sock\x00junk", []uint64{3, base, 110}, "connect unix /run/x.sock by /run/x.sock"},
-		{"connect", "\x01\x00x.sock", []uint64{3, base, 8}, "connect unix /work/x.sock by /work/x.sock"},
+		{"connect", "\x01\x00x.sock", []uint64{3, base, 8}, "connect unix /srv/x.sock by /srv/x.sock"},
 		{"connect", "\x01\x00\x00name\n", []uint64{3, base, 8}, "connect unix @name?"},
 		{"connect", "\x01\x00", []uint64{3, base, 2}, ""},
 		{"connect", "\x10\x00\x00\x00\x00\x00\x00\x00", []uint64{3, base, 8}, ""}, // netlink
@@ -154,7 +154,7 @@ func TestWatchedCalls(t *testing.T) {
 		{"bind", "\x02\x00\x01\xbb\x00\x00\x00\x00", []uint64{3, base, 8}, "bind 0.0.0.0:443"},
 	} {
 		p := process{at: base, memory: []byte(c.memory), links: map[string]string{
-			"cwd": "/work", "fd/3": "/dir", "fd/4": "pipe:[1]", "fd/5": "/gone (deleted)", "fd/7": "(unreachable)/x", "fd/8": "/lib/libc.so",
+			"cwd": "/srv", "fd/3": "/dir", "fd/4": "pipe:[1]", "fd/5": "/gone (deleted)", "fd/7": "(unreachable)/x", "fd/8": "/lib/libc.so",
 		}}
 		for _, w := range watched {
 			if w.name == c.call {
@@ -170,7 +170,7 @@ func FuzzCalls(f *testing.F) {
 	f.Add(uint8(0), []byte("/x\x00"), uint64(4096), uint64(0), uint64(3))
 	f.Add(uint8(50), []byte("\x02\x00\x01\xbb\x08\x08\x08\x08........"), uint64(3), uint64(4096), uint64(16))
 	f.Fuzz(func(t *testing.T, call uint8, memory []byte, a, b, c uint64) {
-		p := process{at: 4096, memory: memory, links: map[string]string{"cwd": "/work", "fd/3": "/dir"}}
+		p := process{at: 4096, memory: memory, links: map[string]string{"cwd": "/srv", "fd/3": "/dir"}}
 		w := watched[int(call)%len(watched)]
 		for _, d := range w.see(p.frame(a, b, c, b, 4096, 16)) {
 			d.complete(d.First)
