@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"runtime"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -34,11 +35,14 @@ type Host struct {
 	liveness  string
 	spawned   time.Time
 	lastExit  *ExitInfo
-	crashID   string   // of the crash being decided
-	lastCrash uint64   // number of the last life that crashed
-	seen      bool     // a transition was told
-	failure   *Failure // of the life that ended last, until it is out of the way
-	endedNo   uint64   // its number
+	crashID   string       // of the crash being decided
+	lastCrash uint64       // number of the last life that crashed
+	seen      bool         // a transition was told
+	failure   *Failure     // of the life that ended last, until it is out of the way
+	endedNo   uint64       // its number
+	holding   bool         // what is news is told after the next life has begun
+	news      []news       // held so far
+	remains   []*Aftermath // of lives that ended; set to work when the next is on its way
 
 	parked  []*Request
 	calling bool // a call has asked for a start, and the state is the same since
@@ -120,6 +124,7 @@ func (h *Host) Receive(ctx actor.Context) {
 			h.pid = m.pid
 			h.publish()
 		}
+		h.clearUp(ctx)
 	case *lifeReady:
 		h.ready(ctx, m)
 	case *verdict:
@@ -138,6 +143,7 @@ func (h *Host) Receive(ctx actor.Context) {
 		h.closing = true
 		ctx.Stop(ctx.Self())
 	case *actor.Stopping:
+		h.clearUp(ctx)
 		h.stopping()
 	case *actor.Stopped:
 		h.ref.log.Close()
@@ -219,6 +225,8 @@ func (h *Host) ended(ctx actor.Context, f *Failure) {
 	}
 	h.failure, h.endedNo = f, f.Life
 	h.unpublishConn()
+	h.clearUp(ctx)
+	h.holding = true
 	before := h.machine.State()
 	ev := f.event()
 	h.lastExit = exitInfo(f, ev.Reason())
@@ -240,17 +248,28 @@ func (h *Host) ended(ctx actor.Context, f *Failure) {
 	if f.pid == nil || f.Exit != nil {
 		h.gone(ctx, f.Life)
 	}
-	h.aftermath(ctx, a)
+	h.holding = false
+	if h.life != nil && h.lifeNo != f.Life {
+		runtime.Gosched() // the next life first: what follows can be done beside it
+	}
+	h.tellNews(ctx)
+	h.remains = append(h.remains, a)
+	if h.life == nil || h.lifeNo == f.Life {
+		h.clearUp(ctx)
+	}
 }
 
-// aftermath hands what is left of a life (pipes, tree, report) to an actor of
-// its own, so that the next start need not wait for it.
-func (h *Host) aftermath(ctx actor.Context, a *Aftermath) {
-	f := a.failure
-	pid, err := ctx.SpawnNamed(guard(h.log, func() actor.Actor { return a }), fmt.Sprintf("aftermath-%d", f.Life))
-	if err == nil {
-		tell(ctx, pid, &beginAftermath{})
+// clearUp hands what is left of ended lives (pipes, tree, report) to actors of
+// their own. Nothing waits for them, and the next life is not to wait for a
+// processor because of them.
+func (h *Host) clearUp(ctx actor.Context) {
+	for _, a := range h.remains {
+		pid, err := ctx.SpawnNamed(guard(h.log, func() actor.Actor { return a }), fmt.Sprintf("aftermath-%d", a.failure.Life))
+		if err == nil {
+			tell(ctx, pid, &beginAftermath{})
+		}
 	}
+	h.remains = nil
 }
 
 func (h *Host) report(f *Failure, state lifecycle.State) *CrashReport {
@@ -324,10 +343,17 @@ func (h *Host) gone(ctx actor.Context, life uint64) {
 	h.step(ctx, lifecycle.Gone{Life: life})
 }
 
-// transition makes a change known.
+// news is a change that is to be made known.
+type news struct {
+	lifecycle.Transition
+	event Event
+	pid   int
+}
+
+// transition follows a change of the state, and makes it known.
 func (h *Host) transition(ctx actor.Context, t lifecycle.Transition) {
 	from, to, life := t.From, t.To, t.Life
-	e := Event{Kind: KindState, Reason: t.Reason, From: &from, To: &to, Life: &life}
+	e := Event{Kind: KindState, Time: time.Now(), Reason: t.Reason, From: &from, To: &to, Life: &life}
 	if h.pid != 0 && to != lifecycle.Starting {
 		pid := h.pid
 		e.PID = &pid
@@ -358,14 +384,26 @@ func (h *Host) transition(ctx actor.Context, t lifecycle.Transition) {
 		h.unpublishConn()
 	}
 	h.publish() // first: who has read the event asks for the status next
-	h.event(e)
-	h.logTransition(t)
-	tell(ctx, ctx.Parent(), &hostChanged{name: h.ref.spec.Name, to: to, by: t.By, reason: t.Reason})
-	h.settleWaiters(to, t.Reason)
-	switch to {
-	case lifecycle.Running, lifecycle.Crashed, lifecycle.Failed:
-		h.firstTry(ctx)
+	h.news = append(h.news, news{t, e, h.pid})
+	if !h.holding {
+		h.tellNews(ctx)
 	}
+}
+
+// tellNews tells journal, log, group and those who wait of the changes, in
+// their order.
+func (h *Host) tellNews(ctx actor.Context) {
+	for _, n := range h.news {
+		h.event(n.event)
+		h.logTransition(n)
+		tell(ctx, ctx.Parent(), &hostChanged{name: h.ref.spec.Name, to: n.To, by: n.By, reason: n.Reason})
+		h.settleWaiters(n.To, n.Reason)
+		switch n.To {
+		case lifecycle.Running, lifecycle.Crashed, lifecycle.Failed:
+			h.firstTry(ctx)
+		}
+	}
+	h.news = nil
 }
 
 func (h *Host) firstTry(ctx actor.Context) {
@@ -375,13 +413,13 @@ func (h *Host) firstTry(ctx actor.Context) {
 	}
 }
 
-func (h *Host) logTransition(t lifecycle.Transition) {
+func (h *Host) logTransition(t news) {
 	args := []any{"reason", t.Reason}
 	if t.Life > 0 {
 		args = append(args, "life", t.Life)
 	}
-	if h.pid != 0 {
-		args = append(args, "pid", h.pid)
+	if t.pid != 0 {
+		args = append(args, "pid", t.pid)
 	}
 	switch t.To {
 	case lifecycle.Failed:

@@ -316,6 +316,9 @@ func (a *Life) end(ctx actor.Context, f *Failure) {
 // as the rest of the tree is killed, too, unless somebody out of reach holds it
 // open.
 func (a *Life) exited(ctx actor.Context, exit sandbox.Exit) {
+	if err := a.child.KillTree(); err != nil { // what it left behind
+		a.log.Error("cannot kill the process tree", "pid", a.child.Pid(), "error", err)
+	}
 	a.exit = &exit
 	a.timer.cancel()
 	if a.connection != nil && !a.closed {

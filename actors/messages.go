@@ -194,8 +194,11 @@ type (
 		child *sandbox.Child
 		caps  []*capture.Capture
 	}
-	spawnFailed   struct{ err error }
-	exited        struct{ exit sandbox.Exit }
+	spawnFailed struct{ err error }
+	exited      struct {
+		exit sandbox.Exit
+		told bool // to the process: its parent knows
+	}
 	signalProcess struct{ sig int }
 	killProcess   struct{}
 

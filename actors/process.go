@@ -3,6 +3,7 @@ package actors
 import (
 	"errors"
 	"os"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -24,6 +25,7 @@ type Process struct {
 	out      *capture.Log
 	owner    any // the key of an owner that is no life; nil: a life
 	child    *sandbox.Child
+	known    atomic.Bool // the life has been told of the child
 	gone     bool
 }
 
@@ -43,7 +45,9 @@ func (a *Process) Receive(ctx actor.Context) {
 			return
 		}
 		a.kill() // what it left behind
-		tell(ctx, ctx.Parent(), m)
+		if !m.told {
+			tell(ctx, ctx.Parent(), m)
+		}
 	case *StartProcess:
 		a.spawn(ctx, &spawnProcess{cmd: m.Command, close: m.Close})
 	case *SignalProcess:
@@ -64,8 +68,16 @@ func (a *Process) Receive(ctx actor.Context) {
 }
 
 func (a *Process) spawn(ctx actor.Context, m *spawnProcess) {
-	self, root := ctx.Self(), ctx.ActorSystem().Root
-	m.cmd.Ended = func(e sandbox.Exit) { tell(root, self, &exited{e}) }
+	self, parent, root := ctx.Self(), ctx.Parent(), ctx.ActorSystem().Root
+	m.cmd.Ended = func(e sandbox.Exit) {
+		// A life that knows its process is told at once: each stop on the way
+		// makes the next life start later.
+		known := a.known.Load()
+		tell(root, self, &exited{exit: e, told: known})
+		if known { // last: the goroutine that is made last runs first
+			tell(root, parent, &exited{exit: e})
+		}
+	}
 	child, err := a.launcher.Start(m.cmd)
 	for _, f := range m.close {
 		f.Close()
@@ -90,7 +102,8 @@ func (a *Process) spawn(ctx actor.Context, m *spawnProcess) {
 	for _, o := range m.out {
 		caps = append(caps, a.out.Capture(o.file, o.stream, a.life))
 	}
-	tell(ctx, ctx.Parent(), &spawned{child, caps})
+	tell(ctx, parent, &spawned{child, caps})
+	a.known.Store(true)
 }
 
 func (a *Process) signal(sig int) {
