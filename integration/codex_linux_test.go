@@ -101,14 +101,12 @@ func numbers(from, to int) string {
 	return b.String()
 }
 
-// TestCodexCut cuts the connection in the middle of a command's output: while
-// the command waits, while it goes on without anybody listening, and while it
-// writes.
+// TestCodexCut cuts the connection in the middle of a command's output: so that
+// much is written while nobody is there, and again and again while it is
+// written.
 func TestCodexCut(t *testing.T) {
 	t.Parallel()
-	codexProgram(t)
-	ours := hostsupBinary(t)
-	for name, program := range map[string]string{"ours": ours, "theirs": codexProgram(t)} {
+	for name, program := range map[string]string{"theirs": codexProgram(t), "ours": hostsupBinary(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			codexCut(t, program)
@@ -118,41 +116,36 @@ func TestCodexCut(t *testing.T) {
 
 func codexCut(t *testing.T, program string) {
 	var (
-		a   *agent
-		cut *relay
+		a     *agent
+		front *relay
 	)
 	a = newAgent(t, unconfined, func(m *model) {
-		r := m.run(`
-			await() { while ! [ -e "$1" ]; do sleep 0.02; done; }
-			seq 1 500; touch ../first; await ../second
-			seq 501 1000; touch ../third; await ../fourth
-			i=1001; while [ $i -le 3000 ]; do seq $i $((i+49)); sleep 0.02; i=$((i+50)); done; touch ../fifth
-			exit 9`)
-		if r.code != 9 || r.output != numbers(1, 3000) {
-			t.Errorf("after all the cuts: %q", r.text)
+		r := m.start(`
+			await() { while ! [ -e "../$1" ]; do sleep 0.02; done; }
+			seq 1 500; await alone
+			seq 501 1000; touch ../written; await joined
+			i=1001; while [ $i -le 3000 ]; do seq $i $((i+49)); sleep 0.02; i=$((i+50)); done
+			touch ../over; await calm
+			exit 9`, false, numbers(1, 500))
+		front.shut(true)
+		front.cut()
+		a.touch("alone")
+		a.await("written", 5*time.Millisecond, nil)
+		front.shut(false)
+		a.touch("joined")
+		a.await("over", 300*time.Millisecond, front.cut)
+		a.touch("calm")
+		if r = m.wait(r); r.code != 9 || r.output != numbers(1, 3000) {
+			t.Errorf("after all the cuts: %q, %d bytes in all", r.text, len(r.output))
 		}
 		if r := m.run(`echo and it goes on`); r.code != 0 || r.output != "and it goes on\n" {
 			t.Errorf("a command after that: %q", r.text)
 		}
 	})
-	server := a.serve(t, "server", program)
-	cut = newRelay(t, "tcp", strings.TrimPrefix(server.url, "ws://"))
-	a.byURL(cut.url())
-	cutting := make(chan struct{})
-	go func() {
-		defer close(cutting)
-		a.await("first", 5*time.Millisecond, nil)
-		cut.shut(true)
-		cut.cut()
-		a.touch("second") // it writes on, with nobody there
-		a.await("third", 5*time.Millisecond, nil)
-		cut.shut(false)
-		a.touch("fourth")
-		a.await("fifth", 300*time.Millisecond, cut.cut)
-	}()
+	front = newRelay(t, "tcp", strings.TrimPrefix(a.serve(t, "server", program).url, "ws://"))
+	a.byURL(front.url())
 	a.run(t)
-	<-cutting
-	if taken, cuts := cut.count(); cuts < 2 || taken < 2 {
+	if taken, cuts := front.count(); cuts < 2 || taken < 2 {
 		t.Errorf("%d connections, %d cuts", taken, cuts)
 	}
 }
@@ -206,7 +199,7 @@ func codexRestart(t *testing.T, ours string, sig syscall.Signal) {
 	a = newAgent(t, unconfined, func(m *model) {
 		r := m.start(`echo $$ >../pid; echo $MARK; while :; do sleep 0.1; done`, false, "first\n")
 		first.stop(sig)
-		front.turn("tcp", strings.TrimPrefix(second.url, "ws://"))
+		front.turn(strings.TrimPrefix(second.url, "ws://"))
 		if r = m.wait(r); r.code == 0 || !strings.Contains(r.text, "session") {
 			t.Errorf("of a command that went with its server: %q", r.text)
 		}

@@ -134,6 +134,7 @@ func (a *agent) run(t testing.TB) {
 	t.Helper()
 	cmd := exec.CommandContext(ctx(t), a.program, "exec", "--skip-git-repo-check", "-C", a.path("work"), "go")
 	cmd.Env, cmd.Dir, cmd.WaitDelay = a.environ(), a.path("work"), 10*time.Second
+	close(a.model.begun)
 	out, err := cmd.CombinedOutput()
 	a.model.end()
 	if err != nil {
@@ -143,7 +144,7 @@ func (a *agent) run(t testing.TB) {
 		t.Errorf("the client never heard the last word: %s", out)
 	}
 	if t.Failed() {
-		t.Logf("codex exec said\n%s", out)
+		t.Logf("codex exec said\n%s", out[:min(len(out), 8<<10)])
 	}
 }
 
@@ -155,11 +156,14 @@ const lastWord = "that-is-all"
 type model struct {
 	t     *testing.T
 	web   *httptest.Server
+	begun chan struct{}   // closed when all is ready for the plan
 	calls chan toolCall   // from the plan to the next answer of the provider
 	heard chan []toolItem // what the client sends with each request
 	over  chan struct{}   // closed when the client has ended
 	done  chan struct{}   // closed when the plan has
 	n     int
+
+	ending sync.Once
 }
 
 type toolCall struct {
@@ -178,12 +182,20 @@ type toolItem struct {
 }
 
 func newModel(t *testing.T, plan func(*model)) *model {
-	m := &model{t: t, calls: make(chan toolCall), heard: make(chan []toolItem), over: make(chan struct{}), done: make(chan struct{})}
+	m := &model{t: t, begun: make(chan struct{}), calls: make(chan toolCall), heard: make(chan []toolItem), over: make(chan struct{}), done: make(chan struct{})}
 	m.web = httptest.NewServer(http.HandlerFunc(m.serve))
-	t.Cleanup(m.web.Close)
+	t.Cleanup(func() {
+		m.end()
+		m.web.Close()
+	})
 	go func() {
 		defer close(m.done)
 		defer close(m.calls) // no more calls
+		select {
+		case <-m.begun:
+		case <-m.over:
+			return
+		}
 		select {
 		case <-m.heard: // the first request, with nothing to answer yet
 			plan(m)
@@ -195,7 +207,7 @@ func newModel(t *testing.T, plan func(*model)) *model {
 
 // end waits for the plan, which has nobody to talk to any more.
 func (m *model) end() {
-	close(m.over)
+	m.ending.Do(func() { close(m.over) })
 	<-m.done
 }
 
@@ -395,10 +407,17 @@ func codexMarked(mark string, argv ...string) []string {
 	return append([]string{"/bin/sh", "-c", `umask ` + serverMask + `; MARK="$0" exec "$@"`, mark}, argv...)
 }
 
-// serve starts a server that prints where it listens.
+// serve starts a server for WebSockets, by a program and flags.
 func (a *agent) serve(t testing.TB, mark string, argv ...string) *remote {
 	t.Helper()
-	argv = codexMarked(mark, append(argv, "exec-server", "--listen", "ws://127.0.0.1:0")...)
+	return a.serveAt(t, mark, "ws://127.0.0.1:0", argv...)
+}
+
+// serveAt starts a server and waits until it listens.
+func (a *agent) serveAt(t testing.TB, mark, listen string, argv ...string) *remote {
+	t.Helper()
+	argv = append([]string{argv[0], "exec-server", "--listen", listen}, argv[1:]...)
+	argv = codexMarked(mark, argv...)
 	r := &remote{cmd: exec.Command(argv[0], argv[1:]...)}
 	r.cmd.Env, r.cmd.Dir, r.cmd.Stderr = a.environ(), a.path("tmp"), logWriter{t}
 	out, err := r.cmd.StdoutPipe()
@@ -422,6 +441,17 @@ func (a *agent) serve(t testing.TB, mark string, argv ...string) *remote {
 		stop()
 	}
 	t.Cleanup(func() { r.stop(syscall.SIGTERM) })
+	if path, ok := strings.CutPrefix(listen, "unix://"); ok {
+		r.url = listen
+		eventually(t, func() bool {
+			c, err := net.Dial("unix", path)
+			if err == nil {
+				c.Close()
+			}
+			return err == nil
+		}, "it listens at", path)
+		return r
+	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatalf("%s tells no address: %v", mark, err)
@@ -445,7 +475,11 @@ type relay struct {
 
 func newRelay(t testing.TB, network, to string) *relay {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	at := "127.0.0.1:0"
+	if network == "unix" {
+		at = filepath.Join(place(t, os.Getuid()), "relay")
+	}
+	l, err := net.Listen(network, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -460,13 +494,18 @@ func newRelay(t testing.TB, network, to string) *relay {
 }
 
 // url is where clients find it.
-func (r *relay) url() string { return "ws://" + r.l.Addr().String() }
+func (r *relay) url() string {
+	if r.network == "unix" {
+		return "unix://" + r.l.Addr().String()
+	}
+	return "ws://" + r.l.Addr().String()
+}
 
 // turn leads those who come from now on to another server.
-func (r *relay) turn(network, to string) {
+func (r *relay) turn(to string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.network, r.to = network, to
+	r.to = to
 }
 
 // shut turns away who comes, until it is opened again.
@@ -509,7 +548,8 @@ func (r *relay) join(client net.Conn) {
 	r.conns = append(r.conns, client, server)
 	for _, pair := range [][2]net.Conn{{client, server}, {server, client}} {
 		r.wg.Go(func() {
-			_, _ = io.Copy(pair[0], pair[1]) // until it is cut
+			// Until it is cut. Not by splice, whose pipes are kept for the next time.
+			_, _ = io.Copy(struct{ io.Writer }{pair[0]}, struct{ io.Reader }{pair[1]})
 			pair[0].Close()
 			pair[1].Close()
 		})
