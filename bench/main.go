@@ -11,6 +11,7 @@
 //	bench [flags] pending     memory of requests that wait
 //	bench [flags] confine     starts of a confined process
 //	bench [flags] proxy       1 GiB through the proxy of an allow-list
+//	bench [flags] exec        an exec server beside Codex's
 //	bench [flags] request     three ways to keep a pending request
 //
 // With -profile DIR each process leaves a CPU profile there.
@@ -55,6 +56,7 @@ func sections() []section {
 		{"pending", pendingSection},
 		{"confine", confineSection},
 		{"proxy", proxySection},
+		{"exec", execSection},
 		{"request", requestSection},
 	}
 }

@@ -28,6 +28,7 @@ func workers() map[string]func(args []string) error {
 		"crashloop":    printed(crashloopWorker),
 		"pending":      printed(pendingWorker),
 		"proxy":        printed(proxyWorker),
+		"exec":         printed(execWorker),
 	}
 }
 
