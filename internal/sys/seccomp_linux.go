@@ -1,9 +1,6 @@
 package sys
 
 import (
-	"cmp"
-	"math"
-	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -57,96 +54,6 @@ const (
 	dataArch   = 4
 	dataArgs   = 16
 )
-
-// NewFilter assembles a filter. Calls of a foreign processor's interface end
-// the process, numbers above newest (if it is not 0) do not exist, calls
-// without a rule pass. Of several rules for a call the first holds.
-func NewFilter(newest int, rules []FilterRule) Filter {
-	f := Filter{
-		load(dataArch),
-		jump(unix.BPF_JEQ, filterArch, 1, 0),
-		answer(FilterKill),
-		load(dataNumber),
-	}
-	if filterForeign != 0 {
-		f = append(f, jump(unix.BPF_JGE, filterForeign, 0, 1), answer(FilterKill))
-	}
-	if newest > 0 {
-		f = append(f, jump(unix.BPF_JGT, uint32(newest), 0, 1), answer(FilterErrno(unix.ENOSYS)))
-	}
-	sorted := slices.Clone(rules)
-	slices.SortStableFunc(sorted, func(a, b FilterRule) int { return cmp.Compare(a.Number, b.Number) })
-	sorted = slices.CompactFunc(sorted, func(a, b FilterRule) bool { return a.Number == b.Number })
-	return append(f, search(sorted)...)
-}
-
-// search finds the rule of a number by halving. Not only calls gain by that:
-// when the filter is installed, the kernel tries it on every number there is.
-func search(rules []FilterRule) Filter {
-	const few = 3
-	if len(rules) <= few {
-		var f Filter
-		for _, r := range rules {
-			f = r.assemble(f)
-		}
-		return append(f, answer(FilterAllow))
-	}
-	half := len(rules) / 2
-	below, above := search(rules[:half]), search(rules[half:])
-	var f Filter
-	if pivot := uint32(rules[half].Number); len(below) <= math.MaxUint8 {
-		f = append(f, jump(unix.BPF_JGE, pivot, uint8(len(below)), 0))
-	} else {
-		f = append(f, jump(unix.BPF_JGE, pivot, 0, 1), unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JA, K: uint32(len(below))})
-	}
-	return append(append(f, below...), above...)
-}
-
-func (r *FilterRule) assemble(f Filter) Filter {
-	var body Filter
-	for _, c := range r.Checks {
-		// Each test that fails jumps over the rest of its check.
-		var check Filter
-		var fails []int
-		for _, t := range c.Tests {
-			at := uint32(dataArgs + 8*t.Arg)
-			if t.High {
-				at += 4
-			}
-			check = append(check, load(at))
-			if t.Mask != math.MaxUint32 {
-				check = append(check, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: t.Mask})
-			}
-			fails = append(fails, len(check))
-			check = append(check, jump(unix.BPF_JEQ, t.Value, 0, 0))
-		}
-		check = append(check, answer(c.Action))
-		for i, at := range fails {
-			over := uint8(len(check) - at - 1)
-			if c.Tests[i].Differ {
-				check[at].Jt = over
-			} else {
-				check[at].Jf = over
-			}
-		}
-		body = append(body, check...)
-	}
-	body = append(body, answer(r.Otherwise))
-	f = append(f, jump(unix.BPF_JEQ, uint32(r.Number), 0, uint8(len(body))))
-	return append(f, body...)
-}
-
-func load(at uint32) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
-}
-
-func jump(how uint16, value uint32, yes, no uint8) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_JMP | how | unix.BPF_K, Jt: yes, Jf: no, K: value}
-}
-
-func answer(a FilterAction) unix.SockFilter {
-	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: uint32(a)}
-}
 
 // HaveFilter reports whether the kernel has system call filters with an action.
 func HaveFilter(a FilterAction) error {

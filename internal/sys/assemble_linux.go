@@ -1,0 +1,233 @@
+package sys
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// NewFilter assembles a filter. Calls of a foreign processor's interface end
+// the process, numbers above newest (if it is not 0) do not exist, calls
+// without a rule pass. Of several rules for a call the first holds.
+//
+// What is short is fast three times: the kernel compiles a filter at each
+// start, tries it on every number there is, and runs it at every call. So
+// numbers that follow each other and fare alike are one range, ranges are found
+// by halving, and answers are shared as far as a jump reaches.
+func NewFilter(newest int, rules []FilterRule) Filter {
+	f := Filter{
+		load(dataArch),
+		jump(unix.BPF_JEQ, filterArch, 1, 0),
+		answer(FilterKill),
+		load(dataNumber),
+	}
+	if filterForeign != 0 {
+		f = append(f, jump(unix.BPF_JGE, filterForeign, 0, 1), answer(FilterKill))
+	}
+	if newest > 0 {
+		f = append(f, jump(unix.BPF_JGT, uint32(newest), 0, 1), answer(FilterErrno(unix.ENOSYS)))
+	}
+	return append(f, search(ranges(rules))...)
+}
+
+// span is a range of numbers that fare alike: one with checks, or any with none.
+type span struct {
+	first, last uint32
+	rule        *FilterRule
+}
+
+// ranges sorts rules into spans, lowest first.
+func ranges(rules []FilterRule) []span {
+	sorted := slices.Clone(rules)
+	slices.SortStableFunc(sorted, func(a, b FilterRule) int { return cmp.Compare(a.Number, b.Number) })
+	sorted = slices.CompactFunc(sorted, func(a, b FilterRule) bool { return a.Number == b.Number })
+	var out []span
+	for i := range sorted {
+		r := &sorted[i]
+		n := uint32(r.Number)
+		if len(out) > 0 && len(r.Checks) == 0 {
+			if before := &out[len(out)-1]; before.last+1 == n && len(before.rule.Checks) == 0 && before.rule.Otherwise == r.Otherwise {
+				before.last = n
+				continue
+			}
+		}
+		out = append(out, span{n, n, r})
+	}
+	return out
+}
+
+// search finds the span of a number: in one block if its jumps reach, else in
+// that of the half it is in.
+func search(spans []span) Filter {
+	if f, ok := assemble(spans); ok {
+		return f
+	}
+	half := len(spans) / 2
+	below, above := search(spans[:half]), search(spans[half:])
+	f := Filter{jump(unix.BPF_JGE, spans[half].first, 0, 1), {Code: unix.BPF_JMP | unix.BPF_JA, K: uint32(len(below))}}
+	return append(append(f, below...), above...)
+}
+
+// label is a place in a block that is jumped to; next is the instruction that
+// follows.
+type label int
+
+const next label = 0
+
+// block is a part of a filter within which every jump reaches.
+type block struct {
+	f       Filter
+	yes, no []label // of each instruction that jumps
+	places  []int   // of the labels from 1 on; -1: not placed yet
+	answers map[FilterAction]label
+}
+
+// assemble makes a block of spans; false when a jump in it would not reach.
+func assemble(spans []span) (Filter, bool) {
+	b := &block{answers: map[FilterAction]label{}}
+	bodies := map[label]*FilterRule{}
+	b.halve(spans, bodies)
+	for _, l := range slices.Sorted(maps.Keys(bodies)) {
+		b.place(l)
+		b.body(bodies[l])
+	}
+	for _, a := range slices.Sorted(maps.Keys(b.answers)) {
+		b.place(b.answers[a])
+		b.add(answer(a), next, next)
+	}
+	return b.link()
+}
+
+func (b *block) add(i unix.SockFilter, yes, no label) {
+	b.f, b.yes, b.no = append(b.f, i), append(b.yes, yes), append(b.no, no)
+}
+
+func (b *block) label() label {
+	b.places = append(b.places, -1)
+	return label(len(b.places))
+}
+
+func (b *block) place(l label) { b.places[l-1] = len(b.f) }
+
+func (b *block) answer(a FilterAction) label {
+	if _, ok := b.answers[a]; !ok {
+		b.answers[a] = b.label()
+	}
+	return b.answers[a]
+}
+
+// halve finds the span of the number that is loaded, and goes to what becomes
+// of it.
+func (b *block) halve(spans []span, bodies map[label]*FilterRule) {
+	const few = 3
+	if len(spans) > few {
+		half := len(spans) / 2
+		above := b.label()
+		b.add(jump(unix.BPF_JGE, spans[half].first, 0, 0), above, next)
+		b.halve(spans[:half], bodies)
+		b.place(above)
+		b.halve(spans[half:], bodies)
+		return
+	}
+	pass := b.answer(FilterAllow)
+	if len(spans) == 0 {
+		b.add(jump(unix.BPF_JEQ, 0, 0, 0), pass, pass)
+	}
+	for i, s := range spans {
+		to, other := b.answer(s.rule.Otherwise), next
+		if len(s.rule.Checks) > 0 {
+			to = b.label()
+			bodies[to] = s.rule
+		}
+		if i == len(spans)-1 {
+			other = pass
+		}
+		if s.first == s.last {
+			b.add(jump(unix.BPF_JEQ, s.first, 0, 0), to, other)
+			continue
+		}
+		b.add(jump(unix.BPF_JGE, s.first, 0, 0), next, pass) // what comes is higher still
+		b.add(jump(unix.BPF_JGT, s.last, 0, 0), other, to)
+	}
+}
+
+// body looks at the arguments of a call.
+func (b *block) body(r *FilterRule) {
+	otherwise := b.answer(r.Otherwise)
+	const nothing = math.MaxUint32
+	loaded := uint32(nothing) // offset of what is in the accumulator, unmasked
+	for i, c := range r.Checks {
+		if len(c.Tests) == 0 { // it holds, and nothing comes after it
+			b.add(jump(unix.BPF_JEQ, 0, 0, 0), b.answer(c.Action), b.answer(c.Action))
+			return
+		}
+		fails := otherwise
+		if i < len(r.Checks)-1 {
+			fails = b.label()
+		}
+		for j, t := range c.Tests {
+			at := uint32(dataArgs + 8*t.Arg)
+			if t.High {
+				at += 4
+			}
+			if loaded != at {
+				b.add(load(at), next, next)
+			}
+			loaded = at
+			if t.Mask != math.MaxUint32 {
+				b.add(unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: t.Mask}, next, next)
+				loaded = nothing
+			}
+			holds := next
+			if j == len(c.Tests)-1 {
+				holds = b.answer(c.Action)
+			}
+			if t.Differ {
+				b.add(jump(unix.BPF_JEQ, t.Value, 0, 0), fails, holds)
+			} else {
+				b.add(jump(unix.BPF_JEQ, t.Value, 0, 0), holds, fails)
+			}
+		}
+		if len(c.Tests) > 1 {
+			loaded = nothing // it depends on which of them failed
+		}
+		if i < len(r.Checks)-1 {
+			b.place(fails)
+		}
+	}
+}
+
+// link fills in how far the jumps go.
+func (b *block) link() (Filter, bool) {
+	for i := range b.f {
+		for _, j := range []struct {
+			to   label
+			dist *uint8
+		}{{b.yes[i], &b.f[i].Jt}, {b.no[i], &b.f[i].Jf}} {
+			if j.to == next {
+				continue
+			}
+			dist := b.places[j.to-1] - i - 1
+			if dist > math.MaxUint8 {
+				return nil, false
+			}
+			*j.dist = uint8(dist)
+		}
+	}
+	return b.f, true
+}
+
+func load(at uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
+}
+
+func jump(how uint16, value uint32, yes, no uint8) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_JMP | how | unix.BPF_K, Jt: yes, Jf: no, K: value}
+}
+
+func answer(a FilterAction) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: uint32(a)}
+}
