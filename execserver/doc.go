@@ -28,7 +28,8 @@
 // open files and watches. Nothing is sent again: whether the server did it is
 // not known. (Input may be written again under its id, see Process.Stdin.)
 //
-// Processes live on: the session is resumed, by attempts every 100 ms for 45 s,
+// Processes live on: the session is resumed, by attempts every 100 ms for 45 s
+// (which begin anew when one got on with the reading before it was cut),
 // what every process has said in the meantime is read, and subscribers notice
 // nothing. New calls wait for that. When it fails, the processes fail with
 // [ErrSessionLost], and the next call makes one attempt at a new session. A

@@ -137,6 +137,11 @@ func (p *Process) fill(l *link) {
 	p.watchGap()
 }
 
+// refillBytes bounds the output of one answer while what was missed is read: a
+// connection that does not last long gets through with a part of it, and the
+// next one goes on from there.
+const refillBytes = 512 << 10
+
 // refill reads until nothing is missing. What the server no longer has ends the
 // process. An error is one of the connection.
 func (p *Process) refill(ctx context.Context, l *link) error {
@@ -159,8 +164,8 @@ func (p *Process) refill(ctx context.Context, l *link) error {
 			return p.attach(ctx, l, after)
 		}
 		var r wire.ProcessReadResult
-		none := uint64(0)
-		err := l.call(ctx, wire.MethodProcessRead, wire.ProcessReadParams{ProcessID: p.id, AfterSeq: &after, WaitMs: &none}, &r, nil)
+		none, most := uint64(0), uint(refillBytes)
+		err := l.call(ctx, wire.MethodProcessRead, wire.ProcessReadParams{ProcessID: p.id, AfterSeq: &after, MaxBytes: &most, WaitMs: &none}, &r, nil)
 		if err == nil && r.Failure != nil {
 			err = &RequestError{Method: wire.MethodProcessRead, Err: wire.Internal("%s", *r.Failure)}
 		}
@@ -177,7 +182,8 @@ func (p *Process) refill(ctx context.Context, l *link) error {
 			p.mu.Unlock()
 			return nil
 		}
-		ready, v, upTo := p.seq.absorb(snapshotOf(&r))
+		s := snapshotOf(&r)
+		ready, v, upTo := p.seq.absorb(s)
 		p.publish(ready)
 		p.watchGap()
 		progress, missing := p.seq.last > after, p.seq.waits()
@@ -187,6 +193,8 @@ func (p *Process) refill(ctx context.Context, l *link) error {
 			p.c.terminate(l, p.id)
 			p.fail(&LostError{UpTo: upTo})
 			return nil
+		case progress && s.size() >= refillBytes/2:
+			stuck = 0 // it may have been cut there
 		case v == caughtUp:
 			return nil
 		case progress:

@@ -94,7 +94,7 @@ func TestGap(t *testing.T) {
 		if waited := time.Since(begun); waited != gapPatience {
 			t.Errorf("asked after %v", waited)
 		}
-		if p := params[wire.ProcessReadParams](t, m); *p.AfterSeq != 1 || p.MaxBytes != nil || *p.WaitMs != 0 {
+		if p := params[wire.ProcessReadParams](t, m); *p.AfterSeq != 1 || *p.MaxBytes != refillBytes || *p.WaitMs != 0 {
 			t.Errorf("read %s", m.Params)
 		}
 		conn.result(m, wire.ProcessReadResult{Chunks: []wire.OutputChunk{{Seq: 2, Stream: wire.Stdout, Chunk: []byte("b")}, {Seq: 3, Stream: wire.Stdout, Chunk: []byte("c")}}, NextSeq: 4})

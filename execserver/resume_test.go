@@ -1,6 +1,7 @@
 package execserver
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -96,6 +97,43 @@ func TestResumeCutAgain(t *testing.T) {
 			t.Error(c.State())
 		}
 		is(t, story(t, sub, 2), "1:a 2:b")
+	})
+}
+
+// Much to be read, over connections that end before all of it came: what came
+// counts, and the time begins anew.
+func TestResumeBitByBit(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fake) {
+		c, conn := s.client(Options{}, true)
+		_, sub := start(t, c, conn, "p", Stall)
+		piece := bytes.Repeat([]byte("x"), refillBytes/2)
+		const pieces = 8
+		for q := uint64(1); q <= pieces; q++ {
+			conn.cut()
+			conn = s.accept("s-1", "s-1")
+			m := conn.want(wire.MethodProcessRead)
+			if p := params[wire.ProcessReadParams](t, m); *p.AfterSeq != q-1 || *p.MaxBytes != refillBytes {
+				t.Errorf("read %s", m.Params)
+			}
+			conn.result(m, wire.ProcessReadResult{Chunks: []wire.OutputChunk{{Seq: q, Stream: wire.Stdout, Chunk: piece}}, NextSeq: q + 1})
+			conn.want(wire.MethodProcessRead) // it may have been cut there
+			if c.State() != Recovering {
+				t.Error(c.State())
+			}
+			time.Sleep(20 * time.Second) //nolint:forbidigo // of the bubble's time: a slow line
+		}
+		conn.cut()
+		conn = s.accept("s-1", "s-1")
+		conn.result(conn.want(wire.MethodProcessRead), wire.ProcessReadResult{NextSeq: pieces + 1})
+		for q := uint64(1); q <= pieces; q++ {
+			if e, err := sub.Next(t.Context()); err != nil || e.Seq != q || len(e.Data) != len(piece) {
+				t.Errorf("%d: %d bytes, %v", e.Seq, len(e.Data), err)
+			}
+		}
+		synctest.Wait()
+		if c.State() != Attached {
+			t.Error(c.State())
+		}
 	})
 }
 

@@ -59,6 +59,14 @@ type snapshot struct {
 	closed        bool
 }
 
+// size is how much output it holds.
+func (r *snapshot) size() (n int) {
+	for _, e := range r.chunks {
+		n += len(e.Data)
+	}
+	return n
+}
+
 // verdict is what is to be done after a read.
 type verdict uint8
 

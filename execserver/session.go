@@ -227,8 +227,10 @@ func (c *Client) lose(gone error, why error) error {
 // what happened to each process in the meantime.
 func (c *Client) resume(a *attempt, gone error) {
 	limit := &TimeoutError{Step: "recovery", After: c.opt.Recover.For}
-	ctx, cancel := context.WithTimeoutCause(c.ctx, c.opt.Recover.For, limit)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(c.opt.Recover.For, func() { cancel(limit) })
+	defer timer.Stop()
 	id := c.SessionID()
 	var last error
 	for {
@@ -237,11 +239,16 @@ func (c *Client) resume(a *attempt, gone error) {
 			if hello.SessionID == "" {
 				hello.SessionID = id
 			}
+			before := c.heard()
 			if c.catchUp(ctx, l) {
 				c.settle(a, l, hello, nil)
 				return
 			}
 			err = l.end
+			if c.heard() != before {
+				// Connections that end again and again, but get on.
+				timer.Reset(c.opt.Recover.For)
+			}
 		}
 		if ctx.Err() == nil {
 			last = err
@@ -300,6 +307,16 @@ func (c *Client) catchUp(ctx context.Context, l *link) bool {
 		return false
 	}
 	return true
+}
+
+// heard changes when something is published of a process, or one ends.
+func (c *Client) heard() (sum uint64) {
+	for _, p := range c.all() {
+		p.mu.Lock()
+		sum += p.seq.last + 1
+		p.mu.Unlock()
+	}
+	return sum
 }
 
 // terminate kills a process and does not wait for the answer. It never blocks.
