@@ -1,12 +1,14 @@
 package server
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -14,36 +16,84 @@ import (
 )
 
 // Auth is what a client has to show to open a WebSocket, as
-// "Authorization: Bearer …". The zero value asks for nothing. At most one of
-// TokenSHA256 and JWTSecret may be set.
+// "Authorization: Bearer …". The zero value asks for nothing. It is a token that
+// the client has, of which the server knows the hash or a file, or one that is
+// signed with a secret that the server knows or has a file of: of the first four
+// fields at most one may be set.
 type Auth struct {
-	TokenSHA256 string // in hex, of a token that the client has
+	TokenSHA256 string // in hex, of the token
+	TokenFile   string // holds the token; space around it is left out
 
-	JWTSecret   []byte        // of HS256 tokens, which must have an exp
+	JWTSecret     []byte // of HS256 tokens, which must have an exp
+	JWTSecretFile string // holds the secret
+
 	JWTIssuer   string        // that iss must be; "": any
 	JWTAudience string        // that aud must have; "": any
 	JWTSkew     time.Duration // by which clocks may differ; 0 is 30 s
 }
+
+const defaultSkew = 30 * time.Second
+
+// ErrAuth is wrapped by what is wrong with an Auth, but for files that cannot be
+// read.
+var ErrAuth = errors.New("authentication")
 
 // minSecret is how long a secret must be that nobody is to guess.
 const minSecret = 32
 
 func (a *Auth) required() bool { return a.TokenSHA256 != "" || len(a.JWTSecret) > 0 }
 
-func (a *Auth) validate(t Transport) error {
-	switch {
-	case a.required() && t != WebSocket:
-		return fmt.Errorf("authentication is for WebSockets, not for %s", t)
-	case a.TokenSHA256 != "" && len(a.JWTSecret) > 0:
-		return errors.New("authentication is by a token or by a signed one, not by both")
-	case a.TokenSHA256 != "":
-		if b, err := hex.DecodeString(a.TokenSHA256); err != nil || len(b) != sha256.Size {
-			return errors.New("the SHA-256 of the token must be 64 hexadecimal digits")
+// load reads the files, and says what is wrong.
+func (a Auth) load(t Transport) (Auth, error) {
+	given := 0
+	for _, is := range []bool{a.TokenSHA256 != "", a.TokenFile != "", len(a.JWTSecret) > 0, a.JWTSecretFile != ""} {
+		if is {
+			given++
 		}
-	case len(a.JWTSecret) > 0 && len(a.JWTSecret) < minSecret:
-		return fmt.Errorf("the shared secret must have at least %d bytes", minSecret)
 	}
-	return nil
+	switch {
+	case given > 0 && t != WebSocket:
+		return a, fmt.Errorf("%w is for WebSockets, not for %s", ErrAuth, t)
+	case given > 1:
+		return a, fmt.Errorf("%w is by a token or by a signed one, told in one way", ErrAuth)
+	}
+	if a.TokenFile != "" {
+		token, err := secretIn(a.TokenFile)
+		if err != nil {
+			return a, err
+		}
+		sum := sha256.Sum256(token)
+		a.TokenSHA256, a.TokenFile = hex.EncodeToString(sum[:]), ""
+	}
+	if a.JWTSecretFile != "" {
+		secret, err := secretIn(a.JWTSecretFile)
+		if err != nil {
+			return a, err
+		}
+		a.JWTSecret, a.JWTSecretFile = secret, ""
+	}
+	if a.TokenSHA256 != "" {
+		if b, err := hex.DecodeString(a.TokenSHA256); err != nil || len(b) != sha256.Size {
+			return a, fmt.Errorf("%w: the SHA-256 of the token must be 64 hexadecimal digits", ErrAuth)
+		}
+	}
+	if len(a.JWTSecret) > 0 && len(a.JWTSecret) < minSecret {
+		return a, fmt.Errorf("%w: the shared secret must have at least %d bytes", ErrAuth, minSecret)
+	}
+	return a, nil
+}
+
+// secretIn is what a file holds, without the space around it. The error says
+// which file, and nothing of what is in it.
+func secretIn(path string) ([]byte, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if b = bytes.TrimSpace(b); len(b) == 0 {
+		return nil, &os.PathError{Op: "read", Path: path, Err: errors.New("it is empty")}
+	}
+	return b, nil
 }
 
 // check says why r is refused; "" lets it in.
@@ -66,7 +116,7 @@ func (a *Auth) check(r *http.Request) string {
 	}
 	skew := a.JWTSkew
 	if skew == 0 {
-		skew = 30 * time.Second
+		skew = defaultSkew
 	}
 	opts := []jwt.ParserOption{jwt.WithValidMethods([]string{"HS256"}), jwt.WithExpirationRequired(), jwt.WithLeeway(skew)}
 	if a.JWTIssuer != "" {

@@ -109,11 +109,14 @@ func (p *process) write(q *wire.ProcessWriteParams, r reply) {
 	in := p.stdin
 	shut := in == nil || p.held != nil || p.ended
 	known := false
-	if !shut {
+	switch {
+	case !shut:
 		if p.writes == nil {
 			p.writes = &writeMemory{}
 		}
 		known = p.writes.seen(q.WriteID)
+	case p.writes != nil:
+		_, known = p.writes.known[q.WriteID] // the answer to the first try may have been lost
 	}
 	p.mu.Unlock()
 	accepted := func() { r.result(&wire.ProcessWriteResult{Status: wire.WriteAccepted}) }

@@ -92,6 +92,7 @@ func (c *conn) drop(why error) {
 // message takes one incoming message. An error ends the connection.
 func (c *conn) message(b []byte) error {
 	c.srv.count.messagesIn.Add(1)
+	c.srv.count.bytesIn.Add(uint64(len(b)))
 	m, err := wire.Decode(b)
 	if err != nil {
 		c.malformed(err)

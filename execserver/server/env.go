@@ -12,16 +12,24 @@ var coreNames = map[string]bool{
 	"HOME": true, "LANG": true, "LC_ALL": true, "LOGNAME": true, "PATH": true, "SHELL": true, "TMPDIR": true, "USER": true,
 }
 
+// controlSocket is the variable that names the control socket of a supervisor,
+// through which everything can be done. No process is given it.
+const controlSocket = "HOSTSUP_SOCKET"
+
 // defaultExcludes are left out of what is inherited unless a policy says
 // otherwise.
 var defaultExcludes = []string{"*KEY*", "*SECRET*", "*TOKEN*"}
 
 // environment is that of a process: env alone, or what a policy makes of the
 // server's own with env laid over it.
-func environment(policy *wire.EnvPolicy, env map[string]string) []string {
+func (s *Server) environment(policy *wire.EnvPolicy, env map[string]string) []string {
 	vars := env
 	if policy != nil {
-		vars = applyPolicy(policy, os.Environ())
+		own := s.opt.Env
+		if own == nil {
+			own = os.Environ()
+		}
+		vars = applyPolicy(policy, own)
 		for k, v := range env {
 			vars[k] = v
 		}
@@ -40,7 +48,7 @@ func applyPolicy(p *wire.EnvPolicy, own []string) map[string]string {
 	if p.Inherit != wire.InheritNone {
 		for _, kv := range own {
 			k, v, ok := strings.Cut(kv, "=")
-			if ok && k != "" && (p.Inherit == wire.InheritAll || coreNames[k]) {
+			if ok && k != "" && k != controlSocket && (p.Inherit == wire.InheritAll || coreNames[k]) {
 				vars[k] = v
 			}
 		}

@@ -13,9 +13,14 @@ func (c *conn) fetcher() *fetch.Client {
 }
 
 func (c *conn) httpRequest(q *wire.HTTPRequestParams, r reply) {
-	f := c.fetcher()
+	// Requests take their ids in the order in which they came.
+	one, bad := c.fetcher().Begin(c.ctx, *q)
+	if bad != nil {
+		r.fail(bad)
+		return
+	}
 	c.spawn(func() {
-		res, body, err := f.Do(c.ctx, *q)
+		res, body, err := one.Do()
 		r.either(&res, err)
 		if body != nil {
 			body.Run(func(d *wire.HTTPBodyDelta) error { return c.stream(wire.AppendBodyDelta(nil, d)) })

@@ -30,6 +30,9 @@ type Options struct {
 	Sandbox *policy.Policy
 	// Limits bound every process.
 	Limits policy.Limits
+	// Env is the environment that a client's policy inherits from, as NAME=VALUE;
+	// nil is the program's. The control socket of a supervisor is never in it.
+	Env []string
 
 	Retain        int           // bytes of output kept per process; 0 is 1 MiB
 	Window        int           // bytes of output that a client may be behind before its process is stalled; 0 is half of Retain
@@ -76,7 +79,7 @@ type address struct {
 func parseListen(s string) (a address, err error) {
 	switch {
 	case s == "":
-		s = "ws://127.0.0.1:0"
+		s = defaultListen
 	case s == "stdio" || s == "stdio://":
 		return address{transport: Stdio}, nil
 	case strings.HasPrefix(s, "unix://"):
@@ -97,13 +100,35 @@ func parseListen(s string) (a address, err error) {
 	return a, nil
 }
 
+// Defaults are the options that the zero value stands for, but for what is
+// decided when a server is made.
+func Defaults() Options {
+	o, _, err := Options{}.withDefaults()
+	if err != nil {
+		return Options{} // never
+	}
+	return Options{
+		Listen: defaultListen, Auth: Auth{JWTSkew: defaultSkew}, Retain: o.Retain, KeepClosed: o.KeepClosed, KeepDetached: o.KeepDetached,
+		Ping: o.Ping, PongWait: o.PongWait, Concurrent: o.Concurrent, MaxMessage: o.MaxMessage,
+	}
+}
+
+const defaultListen = "ws://127.0.0.1:0"
+
+// Validate says what is wrong with the options, as far as that can be told
+// without listening.
+func (o Options) Validate() error {
+	_, _, err := o.withDefaults()
+	return err
+}
+
 // withDefaults fills in what is not set, and says what is wrong.
 func (o Options) withDefaults() (Options, address, error) {
 	a, err := parseListen(o.Listen)
 	if err != nil {
 		return o, a, err
 	}
-	if err := o.Auth.validate(a.transport); err != nil {
+	if o.Auth, err = o.Auth.load(a.transport); err != nil {
 		return o, a, err
 	}
 	if a.transport == WebSocket && !a.tcp.Addr().Unmap().IsLoopback() && !o.Auth.required() && !o.Exposed {

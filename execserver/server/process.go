@@ -133,6 +133,7 @@ func (p *process) wake() {
 func (p *process) output(stream wire.Stream, pg *page) (kept bool) {
 	b := pg.b
 	opt := &p.s.srv.opt
+	p.s.srv.count.output.Add(uint64(len(b)))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.owner != nil && p.unsent >= opt.Window && !p.killed && !p.ended {
@@ -171,7 +172,9 @@ func (p *process) trim() {
 	if p.taken != 0 {
 		keep = min(keep, p.taken)
 	}
-	p.kept.trim(p.s.srv.opt.Retain, wire.RetainChunks, keep)
+	if lost := p.kept.trim(p.s.srv.opt.Retain, wire.RetainChunks, keep, p.cursor); lost > 0 {
+		p.s.srv.count.lost.Add(uint64(lost))
+	}
 }
 
 // settle makes the exit and the close known once what comes before them is in.

@@ -116,7 +116,7 @@ func (p *process) appendRead(id wire.ID, q *wire.ProcessReadParams) []byte {
 		}
 		b = wire.AppendChunk(b, k.seq, k.stream, k.data)
 	}
-	if n > 0 && (i+n < p.kept.n || sum >= limit) {
+	if n > 0 && q.MaxBytes != nil { // there may be more, for all that who asked can tell
 		next = p.kept.at(i+n-1).seq + 1
 	}
 	b = append(b, `],"nextSeq":`...)

@@ -84,11 +84,16 @@ func (r *ring) drop() {
 }
 
 // trim drops the oldest chunks while there are more than is kept, but none
-// from seq keep on.
-func (r *ring) trim(bytes, chunks int, keep uint64) {
+// from seq keep on. It returns how many bytes of those from seq sent on were
+// among them.
+func (r *ring) trim(bytes, chunks int, keep, sent uint64) (lost int) {
 	for r.n > 1 && (r.bytes > bytes || r.n > chunks) && r.at(0).seq < keep {
+		if c := r.at(0); c.seq >= sent {
+			lost += len(c.data)
+		}
 		r.drop()
 	}
+	return lost
 }
 
 // room returns memory for n bytes that are to be kept.

@@ -53,7 +53,8 @@ type Server struct {
 }
 
 type counters struct {
-	connections, takeovers, requests, messagesIn, bytesOut, starts, failed atomic.Uint64
+	connections, sessions, takeovers, requests, messagesIn, starts, failed atomic.Uint64
+	bytesIn, bytesOut, output, lost                                        atomic.Uint64
 	processes                                                              atomic.Int64 // not closed
 }
 
@@ -246,6 +247,7 @@ func (a *rootActor) open(ctx actor.Context, s *session) error {
 	}
 	s.pid = pid
 	a.sessions[s.id] = s
+	a.count.sessions.Add(1)
 	return nil
 }
 

@@ -188,7 +188,7 @@ func TestDetachedProcessGoesOnAndLossIsTold(t *testing.T) {
 	a.start(p)
 	call[wire.ProcessWriteResult](a, wire.MethodProcessWrite, wire.ProcessWriteParams{ProcessID: "p", Chunk: []byte("\n"), WriteID: "1"})
 	a.stop()
-	eventually(t, "the close", func() bool { return s.Status().Sessions[0].Processes[0].Closed })
+	eventually(t, "the close", func() bool { return s.Status().Sessions[0].Processes[0].State == ProcessClosed })
 	b := dial(t, s.URL())
 	b.initialize(wire.InitializeParams{ResumeSessionID: &id})
 	read := call[wire.ProcessReadResult](b, wire.MethodProcessRead, wire.ProcessReadParams{ProcessID: "p"})
@@ -242,7 +242,7 @@ func TestSlowReaderStallsItsOwnProcessAlone(t *testing.T) {
 	for _, se := range s.Status().Sessions {
 		for _, p := range se.Processes {
 			if p.RetainedBytes > wire.RetainBytes+pageBytes {
-				t.Errorf("%s keeps %d bytes", p.ProcessID, p.RetainedBytes)
+				t.Errorf("%s keeps %d bytes", p.ID, p.RetainedBytes)
 			}
 		}
 	}

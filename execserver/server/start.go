@@ -30,7 +30,8 @@ func (c *conn) startProcess(q *wire.ProcessStartParams, r reply) {
 	}
 	dir, bad := q.Cwd.Native()
 	if bad != nil {
-		r.fail(bad)
+		uri, _, _ := strings.Cut(strings.TrimPrefix(bad.Message, "'"), "'")
+		r.fail(wire.InvalidParams("cwd URI `%s` is not valid on this exec-server host: %s", uri, bad.Message))
 		return
 	}
 	how, bad := c.srv.confine(q)
@@ -52,7 +53,7 @@ func (c *conn) startProcess(q *wire.ProcessStartParams, r reply) {
 		return
 	}
 	cmd := &sandbox.Command{
-		Name: "exec." + c.session.id[:8], Args: append([]string(nil), q.Argv...), Env: environment(q.EnvPolicy, q.Env),
+		Name: "exec." + c.session.id[:8], Args: append([]string(nil), q.Argv...), Env: c.srv.environment(q.EnvPolicy, q.Env),
 		Dir: dir, Files: ends.files, Terminal: q.TTY, Policy: how.policy, Limits: c.srv.opt.Limits,
 	}
 	if q.Arg0 != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -19,25 +20,73 @@ type Status struct {
 
 // SessionStatus is one session.
 type SessionStatus struct {
-	ID        string             `json:"id"`
-	Client    string             `json:"client"`
-	Since     time.Time          `json:"since"`
-	Peer      string             `json:"peer"`     // of its connection; "" without one
-	Detached  *time.Time         `json:"detached"` // since when it has none
-	Processes []wire.ProcessInfo `json:"processes"`
+	ID        string          `json:"id"`
+	Client    string          `json:"client"` // what it calls itself
+	Since     time.Time       `json:"since"`
+	Peer      *string         `json:"peer"`     // address of its connection's other end; null without one, and where it has no address
+	Detached  *time.Time      `json:"detached"` // since when it has none
+	Processes []ProcessStatus `json:"processes"`
 }
+
+// ProcessStatus is one process of a session, the oldest first.
+type ProcessStatus struct {
+	ID            string       `json:"id"`  // the client's name for it
+	PID           *int         `json:"pid"` // null before it runs and after its end
+	Command       []string     `json:"command"`
+	Dir           wire.URI     `json:"dir"`
+	TTY           bool         `json:"tty"`
+	Since         time.Time    `json:"since"`
+	State         ProcessState `json:"state"`
+	ExitCode      *int32       `json:"exit_code"` // null before its end
+	RetainedBytes int          `json:"retained_bytes"`
+	DroppedBytes  uint64       `json:"dropped_bytes"` // of its output, no longer retained
+}
+
+// ProcessState is how far a process has come.
+type ProcessState string
+
+// The states of a process, in their order.
+const (
+	ProcessStarting ProcessState = "starting"
+	ProcessRunning  ProcessState = "running"
+	ProcessExited   ProcessState = "exited" // something it has left behind has its output open
+	ProcessClosed   ProcessState = "closed" // can only be read any more
+)
 
 // Metrics are sums since the start, but for those named otherwise.
 type Metrics struct {
 	Connections   uint64 `json:"connections"`
 	Open          int    `json:"open"` // connections now
+	Sessions      uint64 `json:"sessions"`
+	OpenSessions  int    `json:"open_sessions"` // now, also those without a connection
 	Takeovers     uint64 `json:"takeovers"`
 	Requests      uint64 `json:"requests"`
 	Messages      uint64 `json:"messages"` // that came in
+	BytesIn       uint64 `json:"bytes_in"` // of them
 	BytesOut      uint64 `json:"bytes_out"`
 	Starts        uint64 `json:"starts"`
 	StartFailures uint64 `json:"start_failures"`
-	Processes     int64  `json:"processes"` // not closed, now
+	Processes     int64  `json:"processes"`    // not closed, now
+	OutputBytes   uint64 `json:"output_bytes"` // that processes have put out
+	LostBytes     uint64 `json:"lost_bytes"`   // of them, given up before their session's connection had been sent them
+}
+
+// Ended is what stays of m when its server has ended: the sums, without what is
+// of the moment.
+func (m Metrics) Ended() Metrics {
+	m.Open, m.OpenSessions, m.Processes = 0, 0, 0
+	return m
+}
+
+// Add returns the sums of m and o.
+func (m Metrics) Add(o Metrics) Metrics {
+	return Metrics{
+		Connections: m.Connections + o.Connections, Open: m.Open + o.Open, Sessions: m.Sessions + o.Sessions,
+		OpenSessions: m.OpenSessions + o.OpenSessions, Takeovers: m.Takeovers + o.Takeovers, Requests: m.Requests + o.Requests,
+		Messages: m.Messages + o.Messages, BytesIn: m.BytesIn + o.BytesIn, BytesOut: m.BytesOut + o.BytesOut,
+		Starts: m.Starts + o.Starts, StartFailures: m.StartFailures + o.StartFailures, Processes: m.Processes + o.Processes,
+		OutputBytes: m.OutputBytes + o.OutputBytes, LostBytes: m.LostBytes + o.LostBytes,
+	}
 }
 
 // Status is a copy of the server's state.
@@ -56,21 +105,23 @@ func (s *Server) Status() Status {
 // Metrics are the server's sums.
 func (s *Server) Metrics() Metrics {
 	s.mu.Lock()
-	open := len(s.conns)
+	open, sessions := len(s.conns), len(s.sessions)
 	s.mu.Unlock()
 	c := &s.count
 	return Metrics{
-		Connections: c.connections.Load(), Open: open, Takeovers: c.takeovers.Load(), Requests: c.requests.Load(),
-		Messages: c.messagesIn.Load(), BytesOut: c.bytesOut.Load(), Starts: c.starts.Load(), StartFailures: c.failed.Load(),
-		Processes: c.processes.Load(),
+		Connections: c.connections.Load(), Open: open, Sessions: c.sessions.Load(), OpenSessions: sessions, Takeovers: c.takeovers.Load(), Requests: c.requests.Load(),
+		Messages: c.messagesIn.Load(), BytesIn: c.bytesIn.Load(), BytesOut: c.bytesOut.Load(), Starts: c.starts.Load(), StartFailures: c.failed.Load(),
+		Processes: c.processes.Load(), OutputBytes: c.output.Load(), LostBytes: c.lost.Load(),
 	}
 }
 
 func (s *session) status() SessionStatus {
 	s.mu.Lock()
-	st := SessionStatus{ID: s.id, Client: s.client, Since: s.since, Processes: []wire.ProcessInfo{}}
+	st := SessionStatus{ID: s.id, Client: s.client, Since: s.since, Processes: []ProcessStatus{}}
 	if s.conn != nil {
-		st.Peer = s.conn.peer
+		if peer := s.conn.peer; peer != "" {
+			st.Peer = &peer
+		}
 	} else {
 		since := s.detached
 		st.Detached = &since
@@ -81,15 +132,29 @@ func (s *session) status() SessionStatus {
 	}
 	s.mu.Unlock()
 	for _, p := range procs {
-		i := p.info()
-		i.AttachToken = "" // it is a secret
-		st.Processes = append(st.Processes, i)
+		st.Processes = append(st.Processes, p.status())
 	}
-	slices.SortFunc(st.Processes, func(a, b wire.ProcessInfo) int {
-		if a.StartedAtMs != b.StartedAtMs {
-			return int(a.StartedAtMs - b.StartedAtMs)
-		}
-		return strings.Compare(a.ProcessID, b.ProcessID)
+	slices.SortFunc(st.Processes, func(a, b ProcessStatus) int {
+		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.ID, b.ID))
 	})
+	return st
+}
+
+func (p *process) status() ProcessStatus {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	st := ProcessStatus{ID: p.id, Command: p.params.argv, Dir: p.params.cwd, TTY: p.params.tty, Since: p.since,
+		State: ProcessStarting, RetainedBytes: p.kept.bytes, DroppedBytes: p.kept.lostBytes}
+	if p.child != nil {
+		pid := p.child.Pid()
+		st.PID, st.State = &pid, ProcessRunning
+	}
+	if p.exited {
+		code := p.code
+		st.PID, st.State, st.ExitCode = nil, ProcessExited, &code
+	}
+	if p.closed {
+		st.State = ProcessClosed
+	}
 	return st
 }

@@ -35,6 +35,9 @@ func DecodeBase64(in []byte) ([]byte, error) {
 }
 
 func whyNotBase64(in []byte) Base64Error {
+	if last := len(in) - 1; len(in)%4 == 1 && value(in[last]) < 0 && in[last] != '=' { // a line break, most of the time
+		return Base64Error(fmt.Sprintf("Invalid symbol %d, offset %d.", in[last], last))
+	}
 	for i, c := range in {
 		if value(c) >= 0 {
 			continue

@@ -25,8 +25,8 @@ const (
 // Error is an error answer. The message is part of the protocol: clients
 // branch on some of them.
 type Error struct {
-	Code    Code            `json:"code"`
-	Message string          `json:"message"`
+	Code    Code            `json:"code" wire:"required"`
+	Message string          `json:"message" wire:"required"`
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 

@@ -31,7 +31,8 @@ var errNotObject = errors.New("expected a JSON-RPC object")
 // Decode reads one message. Its error says what is wrong in the words that the
 // answer to malformed input has; see [MalformedWebSocket] and [MalformedStdio].
 func Decode(b []byte) (*Message, error) {
-	s := scanner{b: b}
+	s := scanner{b: b, keys: spareKeys.Get().(*keys)}
+	defer s.keys.free()
 	var id, method, params, result, failure, trace []byte
 	if s.peek() != '{' {
 		if err := s.value(); err != nil {

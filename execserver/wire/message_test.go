@@ -1,34 +1,39 @@
 package wire
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
 
 func TestDecodeSaysWhatIsWrong(t *testing.T) {
 	for in, want := range map[string]string{
-		`not-json`:                       "expected ident at line 1 column 2",
-		`{"id":5}`:                       "missing field `error`",
-		`{"foo":1}`:                      "missing field `error`",
-		`42`:                             "expected a JSON-RPC object",
-		``:                               "EOF while parsing a value at line 1 column 0",
-		`{"id":6,"method":5}`:            "invalid type: number, expected a string",
-		"\x00\x01\xff":                   "expected value at line 1 column 1",
-		`[]`:                             "expected a JSON-RPC object",
-		`[{"id":1,"method":"x"}]`:        "expected a JSON-RPC object",
-		"{\"id\":1,\"method\":\"x\"}\n{": "trailing characters at line 2 column 1",
-		`{"id":1.5,"method":"x"}`:        "data did not match any variant of untagged enum RequestId",
-		`{"id":null,"method":"x"}`:       "data did not match any variant of untagged enum RequestId",
-		`{"id":true,"method":"x"}`:       "data did not match any variant of untagged enum RequestId",
-		`{"id":1`:                        "EOF while parsing an object at line 1 column 7",
-		`{"id":1,}`:                      "trailing comma at line 1 column 9",
-		`{id:1}`:                         "key must be a string at line 1 column 2",
-		`{"a" 1}`:                        "expected `:` at line 1 column 6",
-		`{"a":[1 2]}`:                    "expected `,` or `]` at line 1 column 9",
-		`{"a":"` + "\xff" + `"}`:         "invalid unicode code point at line 1 column 7",
-		`{"a":"\x"}`:                     "invalid escape at line 1 column 8",
-		`{"a":01}`:                       "invalid number at line 1 column 7",
-		strings.Repeat("[", 200):         "recursion limit exceeded at line 1 column 129",
+		`not-json`:                        "expected ident at line 1 column 2",
+		`{"id":5}`:                        "missing field `error`",
+		`{"foo":1}`:                       "missing field `error`",
+		`42`:                              "expected a JSON-RPC object",
+		``:                                "EOF while parsing a value at line 1 column 0",
+		`{"id":6,"method":5}`:             "invalid type: number, expected a string",
+		"\x00\x01\xff":                    "expected value at line 1 column 1",
+		`[]`:                              "expected a JSON-RPC object",
+		`[{"id":1,"method":"x"}]`:         "expected a JSON-RPC object",
+		"{\"id\":1,\"method\":\"x\"}\n{":  "trailing characters at line 2 column 1",
+		`{"id":1.5,"method":"x"}`:         "data did not match any variant of untagged enum RequestId",
+		`{"id":null,"method":"x"}`:        "data did not match any variant of untagged enum RequestId",
+		`{"id":true,"method":"x"}`:        "data did not match any variant of untagged enum RequestId",
+		`{"id":1`:                         "EOF while parsing an object at line 1 column 7",
+		`{"id":1,}`:                       "trailing comma at line 1 column 9",
+		`{id:1}`:                          "key must be a string at line 1 column 2",
+		`{"a" 1}`:                         "expected `:` at line 1 column 6",
+		`{"a":[1 2]}`:                     "expected `,` or `]` at line 1 column 9",
+		`{"a":"` + "\xff" + `"}`:          "invalid unicode code point at line 1 column 8",
+		`{"id":2,"id" 3`:                  "duplicate JSON object key `id` at line 1 column 13",
+		`{"a":[{"b":1,"\u0062":2}]}`:      "duplicate JSON object key `b` at line 1 column 21",
+		manyKeys(40) + `,"k7":1}`:         "duplicate JSON object key `k7` at line 1 column 315",
+		`{"id":1,"error":{"message":""}}`: "missing field `code`",
+		`{"a":"\x"}`:                      "invalid escape at line 1 column 8",
+		`{"a":01}`:                        "invalid number at line 1 column 7",
+		strings.Repeat("[", 200):          "recursion limit exceeded at line 1 column 128",
 	} {
 		_, err := Decode([]byte(in))
 		if err == nil || err.Error() != want {
@@ -37,11 +42,20 @@ func TestDecodeSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// manyKeys is an object of n keys that goes on.
+func manyKeys(n int) string {
+	out := `{"k0":0`
+	for i := 1; i < n; i++ {
+		out += fmt.Sprintf(`,"k%d":0`, i)
+	}
+	return out
+}
+
 func TestDecodeKinds(t *testing.T) {
 	for in, want := range map[string]Message{
 		`{"id":1,"method":"a","params":{"x":1}}`:              {Kind: KindRequest, ID: IntID(1), Method: "a", Params: []byte(`{"x":1}`)},
 		` {"jsonrpc":"2.0","id":"z","method":"a"} `:           {Kind: KindRequest, ID: TextID("z"), Method: "a"},
-		`{"id":-5,"method":"\u0061","trace":null}`:            {Kind: KindRequest, ID: IntID(-5), Method: "a"},
+		`{"id":-5,"m\u0065thod":"\u0061","trace":null}`:       {Kind: KindRequest, ID: IntID(-5), Method: "a"},
 		`{"method":"a","trace":{"traceparent":"00"}}`:         {Kind: KindNotification, Method: "a"},
 		`{"id":9223372036854775807,"result":{}}`:              {Kind: KindResult, ID: IntID(1<<63 - 1), Result: []byte(`{}`)},
 		`{"id":3,"error":{"code":-1,"message":"x","data":1}}`: {Kind: KindError, ID: IntID(3)},

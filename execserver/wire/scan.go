@@ -1,12 +1,19 @@
 package wire
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
+	"sync"
 	"unicode/utf8"
 )
 
 // maxDepth bounds how deep arrays and objects may lie in each other.
-const maxDepth = 128
+const maxDepth = 127
+
+// fewKeys is how many keys of an object are compared with each other one by
+// one, as they come; more are sorted when the object has ended.
+const fewKeys = 32
 
 // SyntaxError is text that is no JSON.
 type SyntaxError struct {
@@ -24,6 +31,40 @@ type scanner struct {
 	b     []byte
 	i     int
 	depth int
+	// escaped is whether there was a backslash in the last string.
+	escaped bool
+	// keys are those of the objects that are not over: none may come twice in an
+	// object. nil: that is not looked at.
+	keys *keys
+}
+
+// keys is room for keys, to be used again.
+type keys struct{ all []key }
+
+var spareKeys = sync.Pool{New: func() any { return &keys{make([]key, 0, 64)} }}
+
+// free gives the room back, unless it has become large.
+func (k *keys) free() {
+	if cap(k.all) <= 1024 {
+		k.all = k.all[:0]
+		spareKeys.Put(k)
+	}
+}
+
+// key is where a key is in the text, with its quotes.
+type key struct {
+	from, to int
+	escaped  bool
+}
+
+// name is what the key stands for.
+func (k key) name(b []byte) []byte {
+	if k.escaped {
+		if s, err := unquote(b[k.from:k.to]); err == nil {
+			return []byte(s)
+		}
+	}
+	return b[k.from+1 : k.to-1]
 }
 
 // fail reports what is wrong at the byte before index.
@@ -147,16 +188,18 @@ func (s *scanner) number() error {
 // str passes over the rest of a string whose quote was passed.
 func (s *scanner) str() error {
 	start, ascii := s.i, true
+	s.escaped = false
 	for s.i < len(s.b) {
 		c := s.b[s.i]
 		s.i++
 		switch {
 		case c == '"':
 			if !ascii && !utf8.Valid(s.b[start:s.i-1]) {
-				return s.fail("invalid unicode code point", s.i-1)
+				return s.fail("invalid unicode code point", s.i)
 			}
 			return nil
 		case c == '\\':
+			s.escaped = true
 			if err := s.escape(); err != nil {
 				return err
 			}
@@ -242,27 +285,47 @@ func (s *scanner) enter() error {
 	return nil
 }
 
+// bracket is what the scanner has to know of arrays and of objects.
+type bracket struct {
+	end                  byte
+	unfinished, expected string
+}
+
+var (
+	square = bracket{']', "EOF while parsing a list", "expected `,` or `]`"}
+	curly  = bracket{'}', "EOF while parsing an object", "expected `,` or `}`"}
+)
+
+// next passes over what is before an element; more is false if there is none
+// but the end, which is passed over too.
+func (s *scanner) next(first bool, in *bracket) (more bool, err error) {
+	c := s.peek()
+	switch {
+	case s.i >= len(s.b):
+		return false, s.fail(in.unfinished, s.i)
+	case c == in.end:
+		s.i++
+		s.depth--
+		return false, nil
+	case first:
+		return true, nil
+	case c != ',':
+		return false, s.fail(in.expected, s.i+1)
+	}
+	s.i++
+	if s.peek() == in.end {
+		return false, s.fail("trailing comma", s.i+1)
+	}
+	return true, nil
+}
+
 func (s *scanner) array() error {
 	if err := s.enter(); err != nil {
 		return err
 	}
 	for first := true; ; first = false {
-		c := s.peek()
-		switch {
-		case s.i >= len(s.b):
-			return s.fail("EOF while parsing a list", s.i)
-		case c == ']':
-			s.i++
-			s.depth--
-			return nil
-		case first:
-		case c != ',':
-			return s.fail("expected `,` or `]`", s.i+1)
-		default:
-			s.i++
-			if s.peek() == ']' {
-				return s.fail("trailing comma", s.i+1)
-			}
+		if more, err := s.next(first, &square); !more {
+			return err
 		}
 		if err := s.value(); err != nil {
 			return err
@@ -276,23 +339,17 @@ func (s *scanner) object(member func(key, value []byte)) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
+	outer := 0
+	if s.keys != nil {
+		outer = len(s.keys.all)
+	}
 	for first := true; ; first = false {
-		c := s.peek()
-		switch {
-		case s.i >= len(s.b):
-			return s.fail("EOF while parsing an object", s.i)
-		case c == '}':
-			s.i++
-			s.depth--
-			return nil
-		case first:
-		case c != ',':
-			return s.fail("expected `,` or `}`", s.i+1)
-		default:
-			s.i++
-			if s.peek() == '}' {
-				return s.fail("trailing comma", s.i+1)
+		if more, err := s.next(first, &curly); !more {
+			if err == nil && s.keys != nil {
+				err = s.sorted(outer)
+				s.keys.all = s.keys.all[:outer]
 			}
+			return err
 		}
 		if s.peek() != '"' {
 			if s.i >= len(s.b) {
@@ -305,8 +362,14 @@ func (s *scanner) object(member func(key, value []byte)) error {
 		if err := s.str(); err != nil {
 			return err
 		}
-		key := s.b[start:s.i]
-		if s.peek() != ':' {
+		k := key{start, s.i, s.escaped}
+		c := s.peek()
+		if s.keys != nil {
+			if err := s.add(k, outer); err != nil {
+				return err
+			}
+		}
+		if c != ':' {
 			if s.i >= len(s.b) {
 				return s.fail("EOF while parsing an object", s.i)
 			}
@@ -319,9 +382,52 @@ func (s *scanner) object(member func(key, value []byte)) error {
 			return err
 		}
 		if member != nil {
-			member(key, s.b[start:s.i])
+			name := s.b[k.from:k.to]
+			if k.escaped {
+				name = AppendString(nil, string(k.name(s.b)))
+			}
+			member(name, s.b[start:s.i])
 		}
 	}
+}
+
+// add remembers a key of the object whose keys begin at first, and compares it
+// with the others while they are few.
+func (s *scanner) add(k key, first int) error {
+	if len(s.keys.all)-first < fewKeys {
+		name := k.name(s.b)
+		for _, other := range s.keys.all[first:] {
+			if bytes.Equal(other.name(s.b), name) {
+				return s.twice(k, s.i)
+			}
+		}
+	}
+	s.keys.all = append(s.keys.all, k)
+	return nil
+}
+
+// sorted looks for two equal keys in an object that has more than a few.
+func (s *scanner) sorted(first int) error {
+	all := s.keys.all[first:]
+	if len(all) <= fewKeys {
+		return nil
+	}
+	text := s.b // s itself would have to live on the heap
+	slices.SortFunc(all, func(a, b key) int { return bytes.Compare(a.name(text), b.name(text)) })
+	for i := 1; i < len(all); i++ {
+		if bytes.Equal(all[i-1].name(s.b), all[i].name(s.b)) {
+			k := all[i]
+			if all[i-1].from > k.from {
+				k = all[i-1]
+			}
+			return s.twice(k, k.to)
+		}
+	}
+	return nil
+}
+
+func (s *scanner) twice(k key, index int) error {
+	return s.fail("duplicate JSON object key `"+string(k.name(s.b))+"`", index)
 }
 
 // members calls member with what a valid object has.

@@ -79,39 +79,57 @@ func New(o Options) *Client {
 	return &Client{o: o, calls: map[string][]*call{}}
 }
 
-// Do makes a request. For a streamed response it returns as soon as there is a
-// head, with a Body that must be run when the answer has been sent; else Body
-// is nil. ctx must last as long as the body: it is that of the connection.
-func (c *Client) Do(ctx context.Context, p wire.HTTPRequestParams) (wire.HTTPResponse, *Body, *wire.Error) {
+// Request is one that has been taken: its id is in use from then on. It must be
+// done.
+type Request struct {
+	c      *Client
+	ctx    context.Context // until the body has been read
+	call   *call
+	params wire.HTTPRequestParams
+	req    *request
+}
+
+// Begin takes a request. ctx must last as long as the body: it is that of the
+// connection.
+func (c *Client) Begin(ctx context.Context, p wire.HTTPRequestParams) (*Request, *wire.Error) {
 	req, bad := c.prepare(p)
 	if bad != nil {
-		return wire.HTTPResponse{}, nil, bad
+		return nil, bad
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	one := &call{id: p.RequestID, stream: p.StreamResponse, cancel: cancel}
-	if bad := c.begin(one); bad != nil {
+	r := &Request{c: c, ctx: ctx, call: &call{id: p.RequestID, stream: p.StreamResponse, cancel: cancel}, params: p, req: req}
+	if bad := c.begin(r.call); bad != nil {
 		cancel(nil)
-		return wire.HTTPResponse{}, nil, bad
+		return nil, bad
 	}
-	end := func() { c.end(one) }
+	return r, nil
+}
+
+// Do makes the request, once. For a streamed response it returns as soon as
+// there is a head, with a Body that must be run when the answer has been sent;
+// else Body is nil.
+func (r *Request) Do() (wire.HTTPResponse, *Body, *wire.Error) {
+	c, ctx, p := r.c, r.ctx, &r.params
+	end := func() { c.end(r.call) }
 	if t := p.TimeoutMs; t != nil && *t <= math.MaxInt64/uint64(time.Millisecond) {
 		if *t == 0 {
 			end()
 			return wire.HTTPResponse{}, nil, wire.Internal("http/request failed: route-aware request timed out")
 		}
-		timer := time.AfterFunc(time.Duration(*t)*time.Millisecond, func() { cancel(errTimeout) })
+		timer := time.AfterFunc(time.Duration(*t)*time.Millisecond, func() { r.call.cancel(errTimeout) })
 		end = func() {
 			timer.Stop()
-			c.end(one)
+			c.end(r.call)
 		}
 	}
-	a, err := c.follow(ctx, req, p.RedirectPolicy != wire.RedirectStop)
+	a, err := c.follow(ctx, r.req, p.RedirectPolicy != wire.RedirectStop)
 	if err != nil {
 		end()
 		return wire.HTTPResponse{}, nil, failed(ctx, err)
 	}
 	out := wire.HTTPResponse{Status: a.status, Headers: a.visible()}
 	if p.StreamResponse {
+		out.Body = []byte{} // an empty text, not null
 		return out, &Body{id: p.RequestID, ctx: ctx, answer: a, end: end}, nil
 	}
 	defer end()

@@ -3,6 +3,7 @@ package fetch
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -163,3 +164,12 @@ func get(url string) wire.HTTPRequestParams {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+// Do takes a request and makes it at once.
+func (c *Client) Do(ctx context.Context, p wire.HTTPRequestParams) (wire.HTTPResponse, *Body, *wire.Error) {
+	r, bad := c.Begin(ctx, p)
+	if bad != nil {
+		return wire.HTTPResponse{}, nil, bad
+	}
+	return r.Do()
+}
