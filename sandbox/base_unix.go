@@ -64,7 +64,7 @@ func newBase() (*base, error) {
 	for _, fd := range fds {
 		b.pad = max(b.pad, fd)
 	}
-	b.spawner = newSpawner()
+	b.spawner = newSpawner(nil)
 	return b, nil
 }
 

@@ -5,6 +5,7 @@ package sandbox
 import (
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -63,7 +64,7 @@ const maxFilters = 64
 
 // get is filterFor, encoded. The result is shared and not changed.
 func (f *filters) get(r *policy.Resolved, level policy.Level, mdwe bool) []uint64 {
-	key := fmt.Sprint(level, mdwe, r.Policy.JIT, r.Policy.Network, r.RefusedSyscalls)
+	key := fmt.Sprintf("%s %t %t %s ", level, mdwe, r.Policy.JIT, r.Policy.Network) + strings.Join(r.RefusedSyscalls, " ")
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if made, ok := f.made[key]; ok {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -28,10 +29,24 @@ type confiner struct {
 	filters   filters
 	spaces    spaces
 	records   records
+
+	bounding sync.Once
+	bounded  *spawner // its thread has no bounding set; made when first wanted
+}
+
+// boundless starts what is to have no capability, ever. To empty the set takes
+// a call for each of them, which one thread makes once for all.
+func (c *confiner) boundless() *spawner {
+	c.bounding.Do(func() { c.bounded = newSpawner(sys.NoBounding) })
+	return c.bounded
 }
 
 // close is called after the last child is gone.
 func (c *confiner) close() error {
+	c.bounding.Do(func() {})
+	if c.bounded != nil {
+		c.bounded.stop()
+	}
 	c.spaces.close()
 	c.users.close()
 	c.records.close()
@@ -416,6 +431,10 @@ func (s *starting) direct(procs []int) error {
 		return s.explain(err)
 	}
 	defer ear.close()
+	from := s.spawner
+	if s.plan.Caps {
+		from, s.plan.Bounded = s.confine.boundless(), true
+	}
 	var script sys.Script
 	if err := s.plan.Write(&script, s.files, procs, ruleset, ear.theirs); err != nil {
 		return s.explain(err)
@@ -438,7 +457,7 @@ func (s *starting) direct(procs []int) error {
 			return f.Pid, f.Pidfd, nil
 		}
 	}
-	pid, pidfd, err := s.spawner.do(&spawn{by: by})
+	pid, pidfd, err := from.do(&spawn{by: by})
 	if err != nil {
 		return s.explain(err)
 	}

@@ -13,6 +13,7 @@ import (
 // signal is sent when the thread that forked ends, not the process, so this
 // one must live as long as any child.
 type spawner struct {
+	prepare  func() // what the thread does to itself first, for good; nil: nothing
 	requests chan *spawn
 	quit     chan struct{}
 	ended    chan struct{}
@@ -28,8 +29,8 @@ type spawn struct {
 
 var errSpawnerEnded = errors.New("the spawning thread has ended")
 
-func newSpawner() *spawner {
-	s := &spawner{requests: make(chan *spawn), quit: make(chan struct{}), ended: make(chan struct{})}
+func newSpawner(prepare func()) *spawner {
+	s := &spawner{prepare: prepare, requests: make(chan *spawn), quit: make(chan struct{}), ended: make(chan struct{})}
 	go s.run()
 	return s
 }
@@ -37,9 +38,13 @@ func newSpawner() *spawner {
 func (s *spawner) run() {
 	defer close(s.ended)
 	runtime.LockOSThread()
-	// Unlocked at the end, so that the thread goes back to the runtime instead
-	// of ending: should a child be left, its signal would fire.
-	defer runtime.UnlockOSThread()
+	if s.prepare != nil {
+		s.prepare() // the thread is fit for nothing else, and ends with this goroutine
+	} else {
+		// Unlocked at the end, so that the thread goes back to the runtime instead
+		// of ending: should a child be left, its signal would fire.
+		defer runtime.UnlockOSThread()
+	}
 	for {
 		select {
 		case r := <-s.requests:

@@ -46,6 +46,7 @@ type Plan struct {
 	UID, GID int  // -1: as they are
 	UserNS   bool // the command enters a user namespace that knows only UID and GID; two descriptors of such follow those of the groups
 	Caps     bool // the command gives up what capabilities it could have
+	Bounded  bool // the thread that starts it has an empty bounding set
 
 	Landlock    int // version; 0: none
 	LandlockNet bool

@@ -33,7 +33,7 @@ func (p *Plan) Write(s *sys.Script, fds, groups []int, ruleset, sock int) error 
 	}
 	s.Step("session")
 	s.Session()
-	if p.Caps {
+	if p.Caps && !p.Bounded {
 		s.Step("capabilities")
 		s.NoBounding()
 	}

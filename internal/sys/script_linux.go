@@ -153,6 +153,14 @@ func (s *Script) NoBounding() {
 	}
 }
 
+// NoBounding is Script.NoBounding for the calling thread, which is to be locked
+// and to end locked: nothing gives the set back.
+func NoBounding() {
+	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
+		_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0)
+	}
+}
+
 // NoCapabilities gives up all of them.
 func (s *Script) NoCapabilities() {
 	s.add(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL)

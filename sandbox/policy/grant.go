@@ -31,7 +31,7 @@ func (r *resolver) grants() {
 // exists follows a granted entry; false when it is skipped or an error.
 func (r *resolver) exists(field, entry string) (traced, bool) {
 	path, optional := Optional(entry)
-	t, err := trace(filepath.Clean(path))
+	t, err := r.seen.trace(filepath.Clean(path))
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		if !optional {

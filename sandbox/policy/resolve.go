@@ -23,7 +23,7 @@ func Resolve(p *Policy, l Limits) (*Resolved, error) {
 	if p == nil {
 		return &Resolved{Policy: Policy{Level: None}, Limits: l, UID: -1, GID: -1}, nil
 	}
-	r := resolver{out: &Resolved{Policy: p.WithDefaults(), Limits: l, UID: -1, GID: -1}}
+	r := resolver{seen: seen{}, out: &Resolved{Policy: p.WithDefaults(), Limits: l, UID: -1, GID: -1}}
 	r.bad.source = p.Source
 	r.user()
 	r.grants()
@@ -37,8 +37,9 @@ func Resolve(p *Policy, l Limits) (*Resolved, error) {
 }
 
 type resolver struct {
-	bad problems
-	out *Resolved
+	bad  problems
+	out  *Resolved
+	seen seen
 }
 
 // user finds the number of a user that is named.

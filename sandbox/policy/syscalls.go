@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // SyscallNumber returns the number of a system call of Linux on this
@@ -75,6 +76,16 @@ var neededSyscalls = []string{
 // refused is the list that a policy comes to, sorted, without names that this
 // processor does not have.
 func (p *Policy) refused() []string {
+	if len(p.Syscalls.Deny) == 0 && len(p.Syscalls.Allow) == 0 {
+		return slices.Clone(refusedByDefault())
+	}
+	return p.listRefused()
+}
+
+// refusedByDefault is what most policies come to, made once.
+var refusedByDefault = sync.OnceValue(new(Policy).listRefused)
+
+func (p *Policy) listRefused() []string {
 	out := slices.Concat(refusedSyscalls, p.Syscalls.Deny)
 	for name := range neverSyscalls {
 		out = append(out, name)

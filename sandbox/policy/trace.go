@@ -28,8 +28,25 @@ const maxLinks = 40
 
 var errLinks = errors.New("it leads over too many links")
 
+// seen is what was found at paths, so that folders that many grants lead
+// through are looked at once.
+type seen map[string]fs.FileInfo
+
+func (s seen) lstat(path string) (fs.FileInfo, error) {
+	if info, ok := s[path]; ok {
+		return info, nil
+	}
+	info, err := os.Lstat(path)
+	if err == nil && s != nil {
+		s[path] = info
+	}
+	return info, err
+}
+
 // trace follows a clean absolute path part by part.
-func trace(path string) (traced, error) {
+func trace(path string) (traced, error) { return seen(nil).trace(path) }
+
+func (s seen) trace(path string) (traced, error) {
 	var t traced
 	cur, rest := "/", split(path)
 	for len(rest) > 0 {
@@ -40,7 +57,7 @@ func trace(path string) (traced, error) {
 			continue
 		}
 		next := filepath.Join(cur, part)
-		info, err := os.Lstat(next)
+		info, err := s.lstat(next)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			t.missing, t.info = next, nil
@@ -69,7 +86,7 @@ func trace(path string) (traced, error) {
 	}
 	t.real = cur
 	if t.info == nil || t.info.Mode()&fs.ModeSymlink != 0 { // "/", or a link that leads up
-		info, err := os.Lstat(cur)
+		info, err := s.lstat(cur)
 		if err != nil {
 			return t, err
 		}
