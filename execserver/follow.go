@@ -29,7 +29,7 @@ func (p *Process) receive(l *link, e Event) {
 	overfull := p.seq.over > full
 	p.mu.Unlock()
 	if overfull {
-		p.c.work(func() { p.fill(l) })
+		p.c.work(p.fill)
 	}
 	if slow != nil {
 		l.stall(slow)
@@ -112,7 +112,7 @@ func (p *Process) watchGap() {
 			p.gap = nil
 			p.mu.Unlock()
 			if mine {
-				p.c.work(func() { p.fill(nil) })
+				p.c.work(p.fill)
 			}
 		})
 	default:
@@ -121,14 +121,13 @@ func (p *Process) watchGap() {
 	}
 }
 
-// fill asks for what is missing, over l or whatever connection there is. When
-// that ends, the recovery of the session does the same.
-func (p *Process) fill(l *link) {
-	if l == nil {
-		p.c.mu.Lock()
-		l = p.c.link
-		p.c.mu.Unlock()
-	}
+// fill asks for what is missing. Without a connection, or when it ends, the
+// recovery of the session does the same; and one on which events come already
+// is none before it is initialized.
+func (p *Process) fill() {
+	p.c.mu.Lock()
+	l := p.c.link
+	p.c.mu.Unlock()
 	if l != nil {
 		_ = p.refill(p.c.ctx, l) // of an end of the connection others are told
 	}

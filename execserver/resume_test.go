@@ -137,6 +137,37 @@ func TestResumeBitByBit(t *testing.T) {
 	})
 }
 
+// A session that is resumed has its events before the handshake is over, and
+// more of them than can be kept: nothing is asked for before its time.
+func TestResumeOverfull(t *testing.T) {
+	bubble(t, func(t *testing.T, s *fake) {
+		c, conn := s.client(Options{}, true)
+		_, sub := start(t, c, conn, "p", Stall)
+		conn.cut()
+		conn = s.conn()
+		m := conn.want(wire.MethodInitialize)
+		var all []wire.OutputChunk
+		for q := uint64(1); q <= 300; q++ {
+			all = append(all, wire.OutputChunk{Seq: q, Stream: wire.Stdout, Chunk: []byte("x")})
+			if q > 1 {
+				conn.out("p", q, "x")
+			}
+		}
+		synctest.Wait()
+		conn.result(m, wire.InitializeResult{SessionID: "s-1"})
+		conn.want(wire.NotifyInitialized)
+		conn.result(conn.want(wire.MethodProcessRead), wire.ProcessReadResult{Chunks: all, NextSeq: 301})
+		for q := uint64(1); q <= 300; q++ {
+			if e, err := sub.Next(t.Context()); err != nil || e.Seq != q {
+				t.Fatalf("%d: %v", e.Seq, err)
+			}
+		}
+		if c.State() != Attached {
+			t.Error(c.State())
+		}
+	})
+}
+
 func TestResumeEventsLost(t *testing.T) {
 	bubble(t, func(t *testing.T, s *fake) {
 		c, conn := s.client(Options{}, true)
