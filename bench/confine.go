@@ -70,7 +70,7 @@ func confineSection(opt options) (_ *report, err error) {
 	}
 	r.targets = []target{
 		promise("start at level full", ways.Bwrap, rounds[ways.Full], rounds[ways.Bwrap], 1.1),
-		promise("start at level landlock", ways.Plain, rounds[ways.Landlock], rounds[ways.Plain], 3.5),
+		promise("start at level landlock", ways.Plain, rounds[ways.Landlock], rounds[ways.Plain], 1.6),
 	}
 	return r, nil
 }
