@@ -9,7 +9,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // execClient is a client of an exec server that costs as little as it can and
@@ -25,17 +28,82 @@ type execClient struct {
 }
 
 // dialExec connects to ws://HOST:PORT.
-func dialExec(url string) (*execClient, net.Conn, error) {
+func dialExec(url string) (*execClient, io.Closer, error) {
 	host := strings.TrimPrefix(url, "ws://")
 	conn, err := net.Dial("tcp", host)
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &execClient{web: true, r: bufio.NewReaderSize(conn, 256<<10), w: conn}
-	if err := c.upgrade(host); err != nil {
-		return nil, nil, errors.Join(err, conn.Close())
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return nil, nil, errors.Join(fmt.Errorf("%T is no TCP connection", conn), conn.Close())
 	}
-	return c, conn, nil
+	file, err := tcp.File()
+	if err := errors.Join(err, conn.Close()); err != nil {
+		return nil, nil, err
+	}
+	b := &blocking{file, int(file.Fd())}
+	if err := unix.SetNonblock(b.fd, false); err != nil {
+		return nil, nil, errors.Join(err, b.Close())
+	}
+	c := &execClient{web: true, r: bufio.NewReaderSize(b, clientBuffer), w: b}
+	if err := c.upgrade(host); err != nil {
+		return nil, nil, errors.Join(err, b.Close())
+	}
+	return c, b, nil
+}
+
+// clientBuffer holds every frame of output.
+const clientBuffer = 256 << 10
+
+// blocking is a descriptor that is waited for in the kernel. The runtime's
+// poller takes as long as a server that answers quickly.
+type blocking struct {
+	file *os.File
+	fd   int
+}
+
+func (b *blocking) Read(p []byte) (int, error) {
+	for {
+		n, err := unix.Read(b.fd, p)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return 0, err
+		case n == 0 && len(p) > 0:
+			return 0, io.EOF
+		default:
+			return n, nil
+		}
+	}
+}
+
+func (b *blocking) Write(p []byte) (int, error) {
+	for done := 0; ; {
+		n, err := unix.Write(b.fd, p[done:])
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return done, err
+		}
+		if done += max(n, 0); done == len(p) {
+			return done, nil
+		}
+	}
+}
+
+func (b *blocking) Close() error { return b.file.Close() }
+
+// blockingPipe is a pipe of which one end is for a child. Down says that it is
+// the reading one.
+func blockingPipe(down bool) (ours *blocking, childs *os.File, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, err
+	}
+	r, w := os.NewFile(uintptr(fds[0]), "|0"), os.NewFile(uintptr(fds[1]), "|1")
+	if down {
+		return &blocking{w, fds[1]}, r, nil
+	}
+	return &blocking{r, fds[0]}, w, nil
 }
 
 func (c *execClient) upgrade(host string) error {
@@ -55,7 +123,7 @@ func (c *execClient) upgrade(host string) error {
 
 // newLineClient speaks over the standard streams of a server.
 func newLineClient(r io.Reader, w io.Writer) *execClient {
-	return &execClient{r: bufio.NewReaderSize(r, 256<<10), w: w}
+	return &execClient{r: bufio.NewReaderSize(r, clientBuffer), w: w}
 }
 
 // Kinds of frames, with the bit that says that they are whole.
@@ -103,28 +171,28 @@ func (c *execClient) next() ([]byte, error) {
 		return c.in, err
 	}
 	for {
-		kind, err := c.frame()
+		kind, text, err := c.frame()
 		if err != nil {
 			return nil, err
 		}
 		switch kind {
 		case frameText:
-			return c.in, nil
+			return text, nil
 		case framePing:
-			if _, err := c.w.Write(appendFrame(nil, framePong, string(c.in))); err != nil {
+			if _, err := c.w.Write(appendFrame(nil, framePong, string(text))); err != nil {
 				return nil, err
 			}
 		default:
-			return nil, fmt.Errorf("a frame of kind %#x: %q", kind, c.in[:min(len(c.in), 100)])
+			return nil, fmt.Errorf("a frame of kind %#x: %q", kind, text[:min(len(text), 100)])
 		}
 	}
 }
 
-// frame reads one into c.in.
-func (c *execClient) frame() (kind byte, err error) {
+// frame reads one.
+func (c *execClient) frame() (kind byte, text []byte, err error) {
 	var head [8]byte
 	if _, err := io.ReadFull(c.r, head[:2]); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	kind = head[0]
 	size := uint64(head[1])
@@ -137,17 +205,23 @@ func (c *execClient) frame() (kind byte, err error) {
 		size = binary.BigEndian.Uint64(head[:8])
 	}
 	if err != nil {
-		return 0, err
+		return 0, nil, err
+	}
+	if size <= clientBuffer { // no copy
+		if text, err = c.r.Peek(int(size)); err == nil {
+			_, err = c.r.Discard(int(size))
+		}
+		return kind, text, err
 	}
 	if size > 64<<20 {
-		return 0, fmt.Errorf("a frame of %d bytes", size)
+		return 0, nil, fmt.Errorf("a frame of %d bytes", size)
 	}
 	if uint64(cap(c.in)) < size {
 		c.in = make([]byte, size)
 	}
 	c.in = c.in[:size]
 	_, err = io.ReadFull(c.r, c.in)
-	return kind, err
+	return kind, c.in, err
 }
 
 // ask sends a request and returns when it is answered. What else comes

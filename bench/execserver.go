@@ -42,8 +42,8 @@ type execFigures struct {
 // execProcess is a server that was started.
 type execProcess struct {
 	cmd *exec.Cmd
-	in  io.WriteCloser
-	out io.Reader
+	in  *blocking
+	out *blocking
 	url string // "" over standard streams
 }
 
@@ -61,15 +61,18 @@ func startExec(binary, listen, dir string) (p *execProcess, c *execClient, ready
 		"PATH=/usr/bin:/bin", "HOME=" + filepath.Join(dir, "home"), "CODEX_HOME=" + filepath.Join(dir, "home"),
 		"TMPDIR=" + filepath.Join(dir, "tmp"),
 	}
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
+	var stdin, stdout *os.File
+	if p.in, stdin, err = blockingPipe(true); err != nil {
 		return nil, nil, 0, err
 	}
-	if p.out, err = p.cmd.StdoutPipe(); err != nil {
-		return nil, nil, 0, err
+	if p.out, stdout, err = blockingPipe(false); err != nil {
+		return nil, nil, 0, errors.Join(err, p.in.Close(), stdin.Close())
 	}
+	p.cmd.Stdin, p.cmd.Stdout = stdin, stdout
 	begun := time.Now()
-	if err := p.cmd.Start(); err != nil {
-		return nil, nil, 0, err
+	err = p.cmd.Start()
+	if err := errors.Join(err, stdin.Close(), stdout.Close()); err != nil {
+		return nil, nil, 0, errors.Join(err, p.in.Close(), p.out.Close())
 	}
 	defer func() {
 		if err != nil {
@@ -102,7 +105,7 @@ func (p *execProcess) stop() error {
 	if e := p.cmd.Wait(); e != nil && !errors.As(e, &exit) {
 		err = errors.Join(err, e)
 	}
-	return err
+	return errors.Join(err, p.out.Close())
 }
 
 // own are the server and what it has started for itself, while nothing runs.
@@ -307,7 +310,7 @@ func (p *execProcess) pour(c *execClient, f *execFigures) error {
 		}
 	}
 	begun, got := time.Now(), 0
-	if _, err := c.start(fmt.Sprintf(`["/usr/bin/head","-c","%d","/dev/zero"]`, execBytes)); err != nil {
+	if _, err := c.start(fmt.Sprintf(`["/bin/dd","if=/dev/zero","bs=64K","count=%d","status=none"]`, execBytes>>16)); err != nil {
 		return err
 	}
 	for {
