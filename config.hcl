@@ -145,3 +145,46 @@ host "ticker" {
   protocol    = "none"
   inherit_env = ["PATH"]
 }
+
+# Runs commands, files and HTTP requests for clients such as Codex; see
+# `hostsup exec` for one. It may have a name, as hosts do: exec_server "agents" {.
+# exec_server {                        # example
+#   listen      = "ws://127.0.0.1:8080" # or unix:///run/exec.sock; port 0 is any free one
+#   env         = { LANG = "C.UTF-8" } # what commands can inherit, beside what inherit_env
+#   inherit_env = ["PATH", "HOME"]     # takes from here; without it all but HOSTSUP_SOCKET
+#   max_sessions          = 16
+#   max_processes         = 256
+#   max_message           = "64MiB"
+#   concurrent_requests   = 256        # of one connection
+#   ping                  = "30s"      # or "never"
+#   pong_wait             = "2s"       # then a session may be taken over
+#   refuse_private_http   = false
+#   allow_unauthenticated = false      # listen beyond this machine without auth
+#   auth {                             # one of the first three
+#     token_file         = "/etc/hostsup/exec.token"
+#     # token_sha256       = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+#     # shared_secret_file = "/etc/hostsup/exec.secret" # of signed tokens (JWT, HS256)
+#     # issuer             = "agents"
+#     # audience           = "exec"
+#     max_clock_skew = "30s"
+#   }
+#   retention {                        # for clients that are behind, or away
+#     bytes    = "1MiB"                # of output, per process
+#     closed   = "80s"                 # of a process that has ended
+#     detached = "80s"                 # of a session without a connection
+#   }
+#   restart {                          # of the server itself: always, after a while
+#     backoff {
+#       initial = "100ms"
+#       max     = "10s"
+#     }
+#   }
+#   limits {                           # of each command; as in a host
+#     memory = "2GiB"
+#     tasks  = 512
+#   }
+#   sandbox {                          # of commands whose client asks for none; as in a host
+#     profile = "strict"
+#     write   = ["/var/tmp"]
+#   }
+# }

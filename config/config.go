@@ -28,6 +28,10 @@ type File struct {
 	Socket   string
 	StateDir string
 	Log      Log
+
+	execServers []*execServerDecl // and what they are shown with
+	src         []byte
+	body        *hclsyntax.Body
 }
 
 // Log is how the supervisor itself logs.
@@ -149,6 +153,9 @@ func Parse(src []byte, filename string, opts Options) (*File, hcl.Diagnostics) {
 	if diags.HasErrors() {
 		return nil, diags
 	}
+	if len(f.execServers) > 0 {
+		f.src, f.body = src, parsed
+	}
 	return f, diags
 }
 
@@ -224,7 +231,8 @@ func parse(src []byte, filename string, opts Options) (*File, *hclsyntax.Body, h
 	r := newReader(opts)
 	f := defaultFile()
 	f.Spec.Config = path
-	c := r.content(body, rootSchema)
+	rest, execs := r.execServers(body)
+	c := r.content(rest, rootSchema)
 	kinds := c.Blocks.ByType()
 	r.variables(kinds["variable"], opts.Vars, opts.LookupEnv)
 	r.localValues(kinds["locals"])
@@ -236,9 +244,14 @@ func parse(src []byte, filename string, opts Options) (*File, *hclsyntax.Body, h
 		r.section(b.Body, b.DefRange, supervisorSection(f))
 	}
 	t := r.tree(c.Blocks)
-	if len(t.hosts) == 0 && !r.diags.HasErrors() {
+	for _, b := range execs {
+		d := r.execServer(t, b)
+		f.execServers = append(f.execServers, d)
+		f.Spec.ExecServers = append(f.Spec.ExecServers, d.spec)
+	}
+	if len(t.hosts) == 0 && len(execs) == 0 && !r.diags.HasErrors() {
 		r.fail(hcl.Range{Filename: filename, Start: hcl.InitialPos, End: hcl.InitialPos}, "no host is configured",
-			"A supervisor needs at least one host: host \"NAME\" { command = [\"PROGRAM\"] }.")
+			"A supervisor needs at least one host (or an exec_server): host \"NAME\" { command = [\"PROGRAM\"] }.")
 	}
 	for _, g := range t.groups {
 		for _, d := range g.hosts {

@@ -58,6 +58,7 @@ func Reference() []Setting {
 	d := newHostDecl()
 	d.spec.Transport = actors.TransportFD
 	add("", hostSection(d))
+	add("", execServerSection(newExecServerDecl()))
 	return out
 }
 

@@ -25,7 +25,7 @@
 // program named by one starts from the host's dir when there is one, as the
 // system itself would have it.
 //
-// A file without a host is an error: it is the wrong one, or half of one. A
+// A file without a host or an exec server is an error: it is the wrong one, or half of one. A
 // host that starts late (eager = false) may be depended on; a host that needs
 // it at once takes it along, which is a warning.
 //

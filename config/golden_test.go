@@ -166,6 +166,9 @@ func dumpValue(b *strings.Builder, path string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
+			if !v.Type().Field(i).IsExported() {
+				continue
+			}
 			dumpValue(b, path+"."+v.Type().Field(i).Name, v.Field(i))
 		}
 	case reflect.Slice:

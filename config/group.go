@@ -86,13 +86,21 @@ func (r *reader) addHost(t *tree, g *groupDecl, b *hcl.Block) bool {
 func (r *reader) take(t *tree, kind string, b *hcl.Block) bool {
 	name := b.Labels[0]
 	if by, ok := t.names[name]; ok {
-		detail := fmt.Sprintf("Line %d declares a %s with this name.", by.at.Start.Line, by.kind)
-		if kind == by.kind {
+		article := "a"
+		if by.kind == execServerKind {
+			article = "an"
+		}
+		detail := fmt.Sprintf("Line %d declares %s %s with this name.", by.at.Start.Line, article, by.kind)
+		switch {
+		case kind == by.kind && kind == execServerKind:
+		case kind == by.kind:
 			detail += fmt.Sprintf(" The names of %ss are unique in a file, also across groups.", kind)
 			if kind == "group" {
 				detail = detail[:strings.Index(detail, " The names")] + " Write its hosts into that one."
 			}
-		} else {
+		case kind == execServerKind || by.kind == execServerKind:
+			detail += " Hosts, groups and exec servers share one space of names, so that a name says which of them is meant."
+		default:
 			detail += " Hosts and groups share one space of names, so that a name says which of them is meant."
 		}
 		r.fail(b.LabelRanges[0], fmt.Sprintf("name %q is taken", name), "%s", detail)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/lifecycle"
 )
 
 // hostDecl is a host as it stands in the file.
@@ -39,15 +40,7 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	d.spec.Protocol = protocols[d.protocol]()
 	h := &d.spec
 	r.speech(d, table)
-	back := h.Restart.Backoff
-	if back.Initial > back.Max && d.sound("restart.backoff.initial", "restart.backoff.max") {
-		initial, max := shortDuration(back.Initial), shortDuration(back.Max)
-		if at, ok := d.at["restart.backoff.max"]; ok {
-			r.fail(at, "invalid value for max", "The longest wait (%s) is shorter than the first one (initial, %s).", max, initial)
-		} else {
-			r.fail(d.at["restart.backoff.initial"], "invalid value for initial", "The first wait (%s) is longer than the longest (max, which is %s by default). Set max too.", initial, max)
-		}
-	}
+	r.backoff(d.places, h.Restart.Backoff)
 	r.resolveCommand(d)
 	resolved := r.confined(&d.confinement, d.places)
 	h.Sandbox, h.Resources, h.Observe = d.confinement.sandbox(), d.confinement.limits, d.confinement.observe
@@ -56,6 +49,19 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	}
 	r.reachable(resolved, d)
 	return d
+}
+
+// backoff compares the first wait with the longest.
+func (r *reader) backoff(p places, back lifecycle.Backoff) {
+	if back.Initial <= back.Max || !p.sound("restart.backoff.initial", "restart.backoff.max") {
+		return
+	}
+	initial, max := shortDuration(back.Initial), shortDuration(back.Max)
+	if at, ok := p.at["restart.backoff.max"]; ok {
+		r.fail(at, "invalid value for max", "The longest wait (%s) is shorter than the first one (initial, %s).", max, initial)
+	} else {
+		r.fail(p.at["restart.backoff.initial"], "invalid value for initial", "The first wait (%s) is longer than the longest (max, which is %s by default). Set max too.", initial, max)
+	}
 }
 
 // speech completes what is only there for a host that is spoken to.
@@ -148,5 +154,9 @@ func (r *reader) checkName(kind string, b *hcl.Block) {
 	if actors.CheckName(better) == nil {
 		detail += fmt.Sprintf(" %q would do.", better)
 	}
-	r.fail(rng, fmt.Sprintf("invalid name of a %s", kind), "%s", detail)
+	article := "a"
+	if kind == execServerKind {
+		article = "an"
+	}
+	r.fail(rng, fmt.Sprintf("invalid name of %s %s", article, kind), "%s", detail)
 }

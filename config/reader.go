@@ -45,14 +45,13 @@ func (r *reader) note(sev hcl.DiagnosticSeverity, rng hcl.Range, summary, detail
 // They are refused wherever they stand, so that a file written for a later
 // version is never half obeyed.
 var unbuilt = map[string]string{
-	"attach":      "a host that other programs attach to",
-	"blame":       "naming the extension that a failure belongs to",
-	"console":     "the web console",
-	"exec_server": "running commands for remote callers",
-	"extensions":  "extensions inside a host and their activation",
-	"forward":     "passing calls on between hosts",
-	"reply":       "answering a host's own requests from the file",
-	"throttle":    "slowing down callers",
+	"attach":     "a host that other programs attach to",
+	"blame":      "naming the extension that a failure belongs to",
+	"console":    "the web console",
+	"extensions": "extensions inside a host and their activation",
+	"forward":    "passing calls on between hosts",
+	"reply":      "answering a host's own requests from the file",
+	"throttle":   "slowing down callers",
 }
 
 // refuse records that the thing at rng is not built, and what to do instead.

@@ -14,6 +14,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/supervisor"
 )
 
 const shipped = "../config.hcl"
@@ -26,6 +27,7 @@ var sameSpec = cmp.Options{
 		return a.Name() == b.Name()
 	}),
 	cmpopts.EquateEmpty(),
+	cmpopts.IgnoreUnexported(File{}),
 }
 
 // samePolicy compares what policies come to, wherever they are written.
@@ -170,6 +172,19 @@ func TestReferenceIsTrue(t *testing.T) {
 			src = "group \"g\" {\n" + text + "  host \"h\" {\n    command = [\"h\"]\n  }\n}\n"
 		case "host":
 			src = with(text)
+		case "exec_server":
+			src = "exec_server {\n" + text + "}\n"
+			if strings.HasPrefix(s.Path, "exec_server.auth.") {
+				src = strings.Replace(src, "auth {", "auth {\nshared_secret_file = \"/s\"", 1)
+			}
+			with = func(text string) string { return "exec_server {\n" + text + "}\n" }
+			block := ""
+			if parts[1] == "auth" {
+				block = "auth {\nshared_secret_file = \"/s\"\n}\n"
+			}
+			if want, diags = Parse([]byte(with(block)), "x.hcl", testOptions()); diags.HasErrors() {
+				t.Fatal(print(t, diags))
+			}
 		}
 		if len(parts) > 2 && parts[1] == "sandbox" { // there is none by default
 			block := "sandbox {\n}\n"
@@ -204,6 +219,17 @@ func TestComplete(t *testing.T) {
 		f, diags := Parse(src, file, opts)
 		if diags.HasErrors() {
 			t.Fatal(print(t, diags))
+		}
+		for _, e := range f.Spec.ExecServers {
+			e.Options.Auth.TokenFile, e.Options.Auth.JWTSecretFile = "", "" // are not there
+			e.Options.Exposed = true
+			spec := supervisor.Spec{OnFailed: supervisor.Stay, ExecServers: []supervisor.ExecServerSpec{e}}
+			if diff := cmp.Diff(spec, spec.WithDefaults(), sameSpec); diff != "" {
+				t.Errorf("exec server %s:\n%s", e.Name, diff)
+			}
+			if err := spec.Validate(); err != nil {
+				t.Error(err)
+			}
 		}
 		for _, g := range f.Spec.Groups {
 			var members []lifecycle.Member

@@ -54,6 +54,19 @@ func groupSection(g *supervisor.GroupSpec) section {
 	}
 }
 
+func backoffSection(b *lifecycle.Backoff) section {
+	return section{
+		name: "backoff", doc: "The wait before a restart; the first one in a while does not wait.",
+		settings: []setting{
+			named("initial", "the first wait", duration(&b.Initial, nil)),
+			named("max", "the longest wait", duration(&b.Max, nil)),
+			named("multiplier", "from one wait to the next", fraction(&b.Multiplier, 1, 1000)),
+			named("jitter", "share of the wait that is left to chance", fraction(&b.Jitter, 0, 1)),
+			named("healthy", "a life this long starts the waits anew", duration(&b.Healthy, nil)),
+		},
+	}
+}
+
 // hostSection is the table of a host. What cannot be put into a HostSpec
 // directly goes into d.
 func hostSection(d *hostDecl) section {
@@ -93,16 +106,7 @@ func hostSection(d *hostDecl) section {
 					named("retry_failed", "after which a host that was given up is tried again by itself", retry),
 					named("success_exit", "ends that count like an exit with 0", exits(&h.Restart.Success)),
 				},
-				sections: []section{{
-					name: "backoff", doc: "The wait before a restart; the first one in a while does not wait.",
-					settings: []setting{
-						named("initial", "the first wait", duration(&h.Restart.Backoff.Initial, nil)),
-						named("max", "the longest wait", duration(&h.Restart.Backoff.Max, nil)),
-						named("multiplier", "from one wait to the next", fraction(&h.Restart.Backoff.Multiplier, 1, 1000)),
-						named("jitter", "share of the wait that is left to chance", fraction(&h.Restart.Backoff.Jitter, 0, 1)),
-						named("healthy", "a life this long starts the waits anew", duration(&h.Restart.Backoff.Healthy, nil)),
-					},
-				}},
+				sections: []section{backoffSection(&h.Restart.Backoff)},
 			},
 			{
 				name: "unresponsive", doc: "When a running host counts as hung.", speaks: true,

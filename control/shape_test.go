@@ -20,6 +20,7 @@ import (
 	"github.com/hostsup/hostsup/codec/hostsup"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/control/controltest"
+	"github.com/hostsup/hostsup/execserver/server"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
@@ -53,6 +54,20 @@ func everything() *controltest.Supervisor {
 			Kill: "keeper", Missing: []string{"no cgroup: not delegated"}},
 		Groups:  []actors.GroupStatus{{Name: "editor", Strategy: lifecycle.OneForAll, Hosts: []string{"ts"}}, {Name: "alone"}},
 		Members: []*controltest.Host{full, controltest.NewHost(actors.HostStatus{Name: "alone", Group: "alone", Protocol: "none", State: lifecycle.Stopped, Since: at, Liveness: "none"})},
+		Servers: []supervisor.ExecServerStatus{
+			{
+				Name: "agents", URL: "ws://127.0.0.1:4500", State: lifecycle.Restarting, Reason: ptr("accept failed"), Since: at, Restarts: 2,
+				RetryInSeconds: ptr(0.25), Metrics: server.Metrics{Connections: 3, Open: 1, Sessions: 2, OpenSessions: 1, Requests: 40, BytesIn: 1000, BytesOut: 2000,
+					Starts: 5, Processes: 1, OutputBytes: 1500, LostBytes: 7},
+				Sessions: []server.SessionStatus{
+					{ID: "s1", Client: "codex", Since: at, Peer: ptr("127.0.0.1:9"), Processes: []server.ProcessStatus{
+						{ID: "1", PID: ptr(4712), Command: []string{"sh"}, Dir: "file:///tmp", Since: at, State: server.ProcessRunning, RetainedBytes: 3},
+						{ID: "2", Command: []string{"false"}, Dir: "file:///tmp", TTY: true, Since: at, State: server.ProcessClosed, ExitCode: ptr[int32](1), DroppedBytes: 7}}},
+					{ID: "s2", Client: "codex", Since: at, Detached: &at},
+				},
+			},
+			{Name: "empty", URL: "unix:///run/x.sock", State: lifecycle.Running, Since: at},
+		},
 		History: []supervisor.Event{
 			{Seq: 1, Time: at, Kind: actors.KindSupervisor, Reason: "ready"},
 			{Lost: 2},

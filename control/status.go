@@ -8,7 +8,8 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// status answers with all hosts, or with those named host=….
+// status answers with everything, or with the hosts and exec servers that are
+// named host=….
 func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
 	st := s.sup.Status()
 	if s.ended() {
@@ -23,11 +24,16 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, tidy(st))
 }
 
-// only cuts a status down to some hosts and their groups.
+// only cuts a status down to some hosts, with their groups, and exec servers.
 func (s *Server) only(st supervisor.Status, names []string) (supervisor.Status, error) {
 	for _, name := range names {
-		if !slices.ContainsFunc(st.Hosts, func(h actors.HostStatus) bool { return h.Name == name }) {
-			return st, s.noHost(name)
+		if !slices.ContainsFunc(st.Hosts, func(h actors.HostStatus) bool { return h.Name == name }) &&
+			!slices.ContainsFunc(st.ExecServers, func(e supervisor.ExecServerStatus) bool { return e.Name == name }) {
+			e := s.noHost(name)
+			for _, x := range st.ExecServers {
+				e.Hosts = append(e.Hosts, x.Name)
+			}
+			return st, e
 		}
 	}
 	out := supervisor.Status{Supervisor: st.Supervisor}
@@ -36,6 +42,11 @@ func (s *Server) only(st supervisor.Status, names []string) (supervisor.Status, 
 		if slices.Contains(names, h.Name) {
 			out.Hosts = append(out.Hosts, h)
 			groups[h.Group] = true
+		}
+	}
+	for _, e := range st.ExecServers {
+		if slices.Contains(names, e.Name) {
+			out.ExecServers = append(out.ExecServers, e)
 		}
 	}
 	for _, g := range st.Groups {
@@ -57,6 +68,14 @@ func tidy(st supervisor.Status) supervisor.Status {
 	st.Hosts = slices.Clone(list(st.Hosts))
 	for i := range st.Hosts {
 		st.Hosts[i] = tidyHost(st.Hosts[i])
+	}
+	st.ExecServers = slices.Clone(list(st.ExecServers))
+	for i := range st.ExecServers {
+		e := &st.ExecServers[i]
+		e.Sessions = slices.Clone(list(e.Sessions))
+		for j := range e.Sessions {
+			e.Sessions[j].Processes = list(e.Sessions[j].Processes)
+		}
 	}
 	return st
 }

@@ -20,11 +20,12 @@ type GroupSpec = actors.GroupSpec
 // Spec is what a supervisor runs: an immutable value. Zero fields mean the
 // defaults.
 type Spec struct {
-	Groups   []GroupSpec
-	StateDir string   // log files and crash reports; "" keeps both in memory only
-	OnFailed OnFailed // default stay
-	Config   string   // path of the file it came from; shown in status
-	Socket   string   // control socket; shown in status
+	Groups      []GroupSpec
+	ExecServers []ExecServerSpec // beside the hosts; they listen when Start returns
+	StateDir    string           // log files and crash reports; "" keeps both in memory only
+	OnFailed    OnFailed         // default stay
+	Config      string           // path of the file it came from; shown in status
+	Socket      string           // control socket; shown in status
 	// Users are the user and group ids that confined hosts are given, each one
 	// of its own, where the supervisor is root. The zero value is the default
 	// range of package sandbox.
@@ -49,6 +50,10 @@ func Alone(h HostSpec) GroupSpec {
 func (s Spec) WithDefaults() Spec {
 	if s.OnFailed == "" {
 		s.OnFailed = Stay
+	}
+	s.ExecServers = slices.Clone(s.ExecServers)
+	for i := range s.ExecServers {
+		s.ExecServers[i] = s.ExecServers[i].withDefaults()
 	}
 	s.Groups = slices.Clone(s.Groups)
 	for i := range s.Groups {
@@ -98,6 +103,12 @@ func (s Spec) Validate() error {
 			members = append(members, lifecycle.Member{Name: h.Name, DependsOn: h.Start.DependsOn})
 		}
 		if _, err := lifecycle.Order(members); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	for _, e := range s.ExecServers {
+		claim(e.Name, "exec server")
+		if err := e.validate(); err != nil {
 			errs = append(errs, err)
 		}
 	}

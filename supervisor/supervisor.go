@@ -62,6 +62,7 @@ func WithNotifications(f func(Notification)) Option { return func(o *options) { 
 type Supervisor struct {
 	world   *actors.World
 	spec    Spec // without the groups
+	execs   []*execServer
 	root    *actor.PID
 	started time.Time
 
@@ -75,7 +76,8 @@ type Supervisor struct {
 // their handles can be had and called already.
 // The tree lives until Stop, until ctx ends (then it is stopped as by Stop
 // without a deadline), or until a host fails under OnFailed Exit. Errors:
-// *multiple* errors wrapping ErrSpec, or what the system refused.
+// *multiple* errors wrapping ErrSpec, an *ExecServerError for one that cannot
+// listen, or what the system refused.
 func Start(ctx context.Context, spec Spec, opts ...Option) (*Supervisor, error) {
 	t, err := newTree(spec, opts)
 	if err != nil {
@@ -87,6 +89,7 @@ func Start(ctx context.Context, spec Spec, opts ...Option) (*Supervisor, error) 
 	s := t.sup
 	pid, err := t.world.System.Root.SpawnNamed(t.props(), t.world.System.ProcessRegistry.NextId()+"-hostsup")
 	if err != nil {
+		err = errors.Join(append(discard(t.execs), err)...)
 		t.close()
 		return nil, err
 	}
@@ -125,6 +128,7 @@ type tree struct {
 	sup     *Supervisor
 	world   *actors.World
 	groups  []GroupSpec   // until there are props
+	execs   []*execServer // those that listen
 	spawned chan struct{} // closed once sup.root may be used
 }
 
@@ -160,8 +164,15 @@ func newTree(spec Spec, opts []Option) (*tree, error) {
 		return nil, errors.Join(err, launcher.Close())
 	}
 	t := &tree{world: w, groups: spec.Groups, spawned: make(chan struct{})}
-	spec.Groups = nil // the hosts have their own copies; these would only take memory
-	t.sup = &Supervisor{world: w, spec: spec, started: time.Now(), done: make(chan struct{})}
+	for _, e := range spec.ExecServers {
+		srv, err := t.newExecServer(e)
+		if err != nil {
+			return nil, errors.Join(append([]error{err}, append(discard(t.execs), launcher.Close(), w.Reports.Close())...)...)
+		}
+		t.execs = append(t.execs, srv)
+	}
+	spec.Groups, spec.ExecServers = nil, nil // the hosts have their own copies; these would only take memory
+	t.sup = &Supervisor{world: w, spec: spec, execs: t.execs, started: time.Now(), done: make(chan struct{})}
 	return t, nil
 }
 
@@ -169,6 +180,9 @@ func newTree(spec Spec, opts []Option) (*tree, error) {
 func (t *tree) props() *actor.Props {
 	groups := t.groups
 	t.groups = nil
+	if len(t.execs) > 0 {
+		return t.house(groups)
+	}
 	return actors.NewRoot(t.world, groups, t.onFailed, t.close)
 }
 
@@ -288,8 +302,8 @@ func (s *Supervisor) Remove(ctx context.Context, name string) error {
 	return s.ask(ctx, func(done func(error)) any { return actors.AskRemove(name, done) })
 }
 
-// Stop stops all hosts, dependents before what they depend on, and ends the
-// tree: when it returns nil, no process, goroutine or file of it is left. When
+// Stop stops all hosts, dependents before what they depend on, and all exec
+// servers with what they run, and ends the tree: when it returns nil, no process, goroutine or file of it is left. When
 // ctx ends first, what is left is killed at once, and Stop returns ctx's error
 // after that is done. Later calls wait for the first.
 func (s *Supervisor) Stop(ctx context.Context) error {
@@ -298,7 +312,11 @@ func (s *Supervisor) Stop(ctx context.Context) error {
 	s.stopped = true
 	s.mu.Unlock()
 	if first {
-		s.world.System.Root.Send(s.PID(), actors.AskShutdown(func(error) {}))
+		var stop any = &stopHouse{func(error) {}}
+		if len(s.execs) == 0 {
+			stop = actors.AskShutdown(func(error) {})
+		}
+		s.world.System.Root.Send(s.PID(), stop)
 	}
 	select {
 	case <-s.done:
@@ -331,9 +349,10 @@ type (
 
 // Status is the whole tree as `status --json` shows it.
 type Status struct {
-	Supervisor Info                 `json:"supervisor"`
-	Groups     []actors.GroupStatus `json:"groups"`
-	Hosts      []actors.HostStatus  `json:"hosts"`
+	Supervisor  Info                 `json:"supervisor"`
+	Groups      []actors.GroupStatus `json:"groups"`
+	Hosts       []actors.HostStatus  `json:"hosts"`
+	ExecServers []ExecServerStatus   `json:"exec_servers"`
 }
 
 // Info is the supervisor's own part of the status.
@@ -354,7 +373,7 @@ func (s *Supervisor) Status() Status {
 			PID: os.Getpid(), Version: s.world.Version, Started: s.started,
 			Kill: string(s.world.Launcher.Kill()), Missing: s.world.Launcher.Missing(),
 		},
-		Groups: []actors.GroupStatus{}, Hosts: []actors.HostStatus{},
+		Groups: []actors.GroupStatus{}, Hosts: []actors.HostStatus{}, ExecServers: s.ExecServers(),
 	}
 	if out.Supervisor.Missing == nil {
 		out.Supervisor.Missing = []string{}

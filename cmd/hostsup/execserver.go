@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -95,18 +92,10 @@ func (f *execFlags) options() (server.Options, error) {
 	if o.Auth.JWTSkew == 0 {
 		o.Auth.JWTSkew = time.Nanosecond
 	}
-	read := func(flag, path string) ([]byte, error) {
-		if !filepath.IsAbs(path) {
-			return nil, usagef("--%s %q: the path must be absolute", flag, path)
+	for flag, path := range map[string]string{"ws-token-file": f.tokenFile, "ws-shared-secret-file": f.secretFile} {
+		if path != "" && !filepath.IsAbs(path) {
+			return o, usagef("--%s %q: the path must be absolute", flag, path)
 		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("--%s: %w", flag, err)
-		}
-		if b = []byte(strings.TrimSpace(string(b))); len(b) == 0 {
-			return nil, fmt.Errorf("--%s %s: it is empty", flag, path)
-		}
-		return b, nil
 	}
 	switch f.auth {
 	case "":
@@ -119,23 +108,13 @@ func (f *execFlags) options() (server.Options, error) {
 			return o, usagef("--ws-shared-secret-file is for --ws-auth %s", authSigned)
 		case (f.tokenFile == "") == (o.Auth.TokenSHA256 == ""):
 			return o, usagef("--ws-auth %s needs --ws-token-file or --ws-token-sha256", authCapability)
-		case f.tokenFile != "":
-			token, err := read("ws-token-file", f.tokenFile)
-			if err != nil {
-				return o, err
-			}
-			sum := sha256.Sum256(token)
-			o.Auth.TokenSHA256 = hex.EncodeToString(sum[:])
 		}
+		o.Auth.TokenFile = f.tokenFile
 	case authSigned:
 		if f.secretFile == "" || f.tokenFile != "" || o.Auth.TokenSHA256 != "" {
 			return o, usagef("--ws-auth %s needs --ws-shared-secret-file, and nothing else", authSigned)
 		}
-		secret, err := read("ws-shared-secret-file", f.secretFile)
-		if err != nil {
-			return o, err
-		}
-		o.Auth.JWTSecret = secret
+		o.Auth.JWTSecretFile = f.secretFile
 	default:
 		return o, usagef("--ws-auth %q: %s or %s is expected", f.auth, authCapability, authSigned)
 	}

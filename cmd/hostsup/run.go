@@ -32,8 +32,9 @@ func (a *app) runVerb() *cobra.Command {
 	return &cobra.Command{
 		Use:   "run",
 		Short: "Supervise in the foreground",
-		Long: `Supervise what the configuration names, in the foreground. SIGTERM and SIGINT
-stop all hosts gracefully, a second one kills them at once.`,
+		Long: `Supervise what the configuration names, in the foreground: hosts, and exec
+servers. SIGTERM and SIGINT stop all hosts gracefully, a second one kills them at
+once. A supervisor whose exec server cannot listen where it is to does not start.`,
 		Args: args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error { return a.run() },
 	}
@@ -68,6 +69,10 @@ func (a *app) run() error {
 	}
 	log := newLogger(a.errout, file.Log)
 	sup, err := supervisor.Start(context.Background(), spec, supervisor.WithLogger(log))
+	if diags := file.Blame(err); diags != nil { // what is wrong has a place in the file
+		scr := screen(a.errout)
+		return errors.Join(config.Print(a.errout, diags, scr.Color, scr.Width), l.Close(), &told{exitFailed})
+	}
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -156,8 +161,12 @@ func (r *running) readyLine() string {
 			up++
 		}
 	}
-	return fmt.Sprintf("hostsup: ready (%d of %d %s running, pid %d, socket %s)",
-		up, len(st.Hosts), show.Plural(len(st.Hosts), "host", "hosts"), os.Getpid(), r.spec.Socket)
+	servers := ""
+	for _, e := range st.ExecServers {
+		servers += fmt.Sprintf(", exec server %s at %s", e.Name, e.URL)
+	}
+	return fmt.Sprintf("hostsup: ready (%d of %d %s running%s, pid %d, socket %s)",
+		up, len(st.Hosts), show.Plural(len(st.Hosts), "host", "hosts"), servers, os.Getpid(), r.spec.Socket)
 }
 
 // newLogger logs as the configuration says. A terminal gets colour.

@@ -11,8 +11,10 @@ import (
 func (a *app) statusVerb() *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
-		Use:               "status [HOST…]",
-		Short:             "Show the hosts and their states",
+		Use:   "status [HOST…]",
+		Short: "Show the hosts and their states, and the exec servers",
+		Long: `Show the hosts and their states, and the exec servers with their sessions and
+what runs in them. A name of either shows that one alone, and more of it.`,
 		Args:              args(0, -1, "HOST"),
 		ValidArgsFunction: a.completeHosts(-1),
 		RunE: func(cmd *cobra.Command, hosts []string) error {
@@ -36,6 +38,8 @@ func (a *app) status(ctx context.Context, hosts []string, check bool) error {
 	if a.json {
 		a.out.jsonDocument(st)
 	} else if err := screen(a.out).Status(a.out, st); err != nil {
+		return err
+	} else if err := screen(a.out).Sessions(a.out, st.ExecServers, len(hosts) > 0); err != nil {
 		return err
 	} else if len(hosts) > 0 { // these in full
 		if err := screen(a.out).Sandboxes(a.out, st.Hosts); err != nil {

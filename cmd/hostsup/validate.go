@@ -37,8 +37,12 @@ func (a *app) validate(elsewhere bool) error {
 	for _, g := range file.Spec.Groups {
 		hosts += len(g.Hosts)
 	}
-	a.out.line(fmt.Sprintf("%s is valid: %d %s in %d %s", show.Clean(path),
-		hosts, show.Plural(hosts, "host", "hosts"), len(file.Spec.Groups), show.Plural(len(file.Spec.Groups), "group", "groups")))
+	text := fmt.Sprintf("%s is valid: %d %s in %d %s", show.Clean(path),
+		hosts, show.Plural(hosts, "host", "hosts"), len(file.Spec.Groups), show.Plural(len(file.Spec.Groups), "group", "groups"))
+	if n := len(file.Spec.ExecServers); n > 0 {
+		text += fmt.Sprintf(", %d %s", n, show.Plural(n, "exec server", "exec servers"))
+	}
+	a.out.line(text)
 	return nil
 }
 

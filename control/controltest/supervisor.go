@@ -22,6 +22,7 @@ type Supervisor struct {
 	Info    supervisor.Info
 	Groups  []actors.GroupStatus
 	Members []*Host
+	Servers []supervisor.ExecServerStatus
 	History []supervisor.Event
 	Live    chan supervisor.Event // what comes to those who follow; closed: the supervisor has stopped
 	Reports []actors.CrashReport
@@ -32,7 +33,7 @@ var _ control.Supervisor = (*Supervisor)(nil)
 
 // Status returns what the fields say.
 func (s *Supervisor) Status() supervisor.Status {
-	st := supervisor.Status{Supervisor: s.Info, Groups: s.Groups}
+	st := supervisor.Status{Supervisor: s.Info, Groups: s.Groups, ExecServers: s.Servers}
 	for _, h := range s.Members {
 		st.Hosts = append(st.Hosts, h.Status())
 	}

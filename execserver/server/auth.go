@@ -101,10 +101,13 @@ func (a *Auth) check(r *http.Request) string {
 	if !a.required() {
 		return ""
 	}
+	if len(r.Header.Values("Authorization")) == 0 {
+		return "missing websocket bearer token"
+	}
 	scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
 	token = strings.TrimSpace(token)
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return "missing websocket bearer token"
+		return "invalid authorization header"
 	}
 	if a.TokenSHA256 != "" {
 		want, _ := hex.DecodeString(a.TokenSHA256)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/execserver/server"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
@@ -84,6 +85,52 @@ func TestStatus(t *testing.T) {
 					}
 				}
 			}
+		})
+	}
+}
+
+func execServers() []supervisor.ExecServerStatus {
+	processes := []server.ProcessStatus{
+		{ID: "1-ABCDEFGHIJKLMNOPQRSTUVWXYZ", PID: ptr(4713), Command: []string{"sh", "-c", "make test\x1b[2J"}, Since: now.Add(-time.Minute), State: server.ProcessRunning},
+		{ID: "2", Command: []string{"false"}, Since: now.Add(-time.Minute), State: server.ProcessClosed, ExitCode: ptr[int32](1)},
+		{ID: "3", Command: []string{"sh", "-c", "sleep 9 &"}, Since: now.Add(-time.Second), State: server.ProcessExited, ExitCode: ptr[int32](0)},
+	}
+	many := make([]server.ProcessStatus, 25)
+	for i := range many {
+		many[i] = server.ProcessStatus{ID: fmt.Sprint(i), PID: ptr(5000 + i), Command: []string{"sleep", "9"}, Since: now, State: server.ProcessRunning}
+	}
+	return []supervisor.ExecServerStatus{
+		{Name: "agents", URL: "ws://127.0.0.1:4500", State: lifecycle.Running, Since: now.Add(-time.Hour),
+			Metrics: server.Metrics{OpenSessions: 3, Processes: 27, Starts: 1234, Requests: 56789, OutputBytes: 3 << 30, LostBytes: 1 << 20},
+			Sessions: []server.SessionStatus{
+				{ID: "0123456789abcdef", Client: "codex-environment", Since: now.Add(-time.Hour), Peer: ptr("127.0.0.1:55314"), Processes: processes},
+				{ID: "fedcba9876543210", Client: "bad\nclient", Since: now.Add(-time.Hour), Detached: ptr(now.Add(-time.Minute))},
+				{ID: "aaaaaaaaaaaaaaaa", Client: "many", Since: now, Processes: many},
+			}},
+		{Name: "signed", URL: "unix:///run/x.sock", State: lifecycle.Restarting, Reason: ptr("address already in use"), Restarts: 3, RetryInSeconds: ptr(0.4)},
+	}
+}
+
+func TestExecServers(t *testing.T) {
+	for _, tt := range []struct {
+		width int
+		color bool
+	}{{0, false}, {160, false}, {100, false}, {60, false}, {120, true}} {
+		name := fmt.Sprintf("exec_servers_%d_%v.txt", tt.width, tt.color)
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			st := status()
+			st.Hosts, st.ExecServers = nil, execServers()
+			s := screen(tt.width, tt.color)
+			if err := s.Status(&b, st); err != nil {
+				t.Fatal(err)
+			}
+			for _, all := range []bool{false, true} {
+				if err := s.Sessions(&b, st.ExecServers, all); err != nil {
+					t.Fatal(err)
+				}
+			}
+			golden(t, name, b.String())
 		})
 	}
 }

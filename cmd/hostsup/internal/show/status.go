@@ -17,23 +17,36 @@ var statusColumns = []column{
 	{title: "MEM", right: true, spare: 6}, {title: "CPU", right: true, spare: 7}, {title: "REASON"},
 }
 
-// Status writes the supervisor in a few lines and its hosts as a table.
+// Status writes the supervisor in a few lines and its hosts and exec servers as tables.
 func (s Screen) Status(w io.Writer, st *supervisor.Status) error {
 	if err := s.head(w, st.Supervisor); err != nil {
 		return err
 	}
-	if len(st.Hosts) == 0 {
+	if len(st.Hosts) == 0 && len(st.ExecServers) == 0 {
 		_, err := fmt.Fprintln(w, "\nno hosts are configured")
 		return err
 	}
-	rows := make([][]cell, len(st.Hosts))
-	for i, h := range st.Hosts {
-		rows[i] = s.hostRow(h)
+	if len(st.Hosts) > 0 {
+		rows := make([][]cell, len(st.Hosts))
+		for i, h := range st.Hosts {
+			rows[i] = s.hostRow(h)
+		}
+		if err := s.apart(w, statusColumns, rows); err != nil {
+			return err
+		}
 	}
+	if len(st.ExecServers) > 0 {
+		return s.execServers(w, st.ExecServers)
+	}
+	return nil
+}
+
+// apart is a table with a line before it.
+func (s Screen) apart(w io.Writer, columns []column, rows [][]cell) error {
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
-	return s.table(w, statusColumns, rows)
+	return s.table(w, columns, rows)
 }
 
 func (s Screen) head(w io.Writer, in supervisor.Info) error {

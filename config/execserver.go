@@ -1,0 +1,231 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/hostsup/hostsup/execserver/server"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+const (
+	execServerBlock = "exec_server"
+	execServerKind  = "exec server"
+	// defaultExecServer is the name of an exec server without one.
+	defaultExecServer = "exec-server"
+)
+
+// execServerDecl is an exec server as it stands in the file.
+type execServerDecl struct {
+	spec supervisor.ExecServerSpec
+	places
+	confinement confinement
+	header      hcl.Range
+	noPing      bool
+}
+
+func newExecServerDecl() *execServerDecl {
+	d := &execServerDecl{confinement: newConfinement()}
+	d.spec.Name = defaultExecServer
+	d.spec.Options = server.Defaults()
+	d.spec.Backoff = lifecycle.DefaultRestart().Backoff
+	return d
+}
+
+// execServerSection is the table of an exec server.
+func execServerSection(d *execServerDecl) section {
+	o := &d.spec.Options
+	sandbox := sandboxSection(&d.confinement)
+	sandbox.doc = "How a command is confined whose client asks for nothing."
+	// It is about what status tells of a host.
+	sandbox.settings = slices.DeleteFunc(sandbox.settings, func(s setting) bool { return s.name == "observe" })
+	limits := limitsSection(&d.confinement.limits)
+	limits.doc = "What each command may use up with everything it starts; without a setting there is no limit."
+	return section{
+		name: execServerBlock, doc: "Runs commands, files and HTTP requests for clients such as Codex.",
+		settings: []setting{
+			named("listen", "where clients connect; port 0 is any free one", listenURL(&o.Listen)),
+			named("allow_unauthenticated", "listen beyond this machine without auth", boolean(&o.Exposed, false)),
+			named("env", "variables that are set in the environment that commands can inherit", environment(&d.spec.Env)),
+			named("inherit_env", "variables of it that are taken from the supervisor's; default: all but HOSTSUP_SOCKET", inherited(&d.spec.InheritEnv)),
+			named("max_sessions", "at a time; default: any number", unlimited(whole(&o.MaxSessions, 1, 1<<20), &o.MaxSessions)),
+			named("max_processes", "not closed ones, of all sessions; default: any number", unlimited(whole(&o.MaxProcesses, 1, 1<<22), &o.MaxProcesses)),
+			named("max_message", "of a message of a client", size(&o.MaxMessage, 64<<10, 1<<30)),
+			named("concurrent_requests", "requests of one connection at a time", whole(&o.Concurrent, 1, 1<<16)),
+			named("ping", "between pings of a connection", duration(&o.Ping, &d.noPing)),
+			named("pong_wait", "after which a ping without an answer lets a session be taken over", duration(&o.PongWait, nil)),
+			named("refuse_private_http", "no HTTP requests to private addresses and to this machine", boolean(&o.NoPrivateHTTP, false)),
+		},
+		sections: []section{
+			{
+				name: "auth", doc: "What a client of a WebSocket has to show; one of the four ways.",
+				settings: []setting{
+					named("token_file", "file with the token", path(&o.Auth.TokenFile, warnMissingSecret)),
+					named("token_sha256", "SHA-256 of the token, in hex", text(&o.Auth.TokenSHA256)),
+					named("shared_secret_file", "file with the secret of signed tokens (JWT, HS256, with an exp)", path(&o.Auth.JWTSecretFile, warnMissingSecret)),
+					named("issuer", "that signed tokens must have", text(&o.Auth.JWTIssuer)),
+					named("audience", "that signed tokens must have", text(&o.Auth.JWTAudience)),
+					named("max_clock_skew", "by which clocks may differ", duration(&o.Auth.JWTSkew, nil)),
+				},
+			},
+			{
+				name: "retention", doc: "What is kept for clients that are behind, or away.",
+				settings: []setting{
+					named("bytes", "of output, per process; older output of a process without a connection is lost", size(&o.Retain, 64<<10, 1<<30)),
+					named("closed", "how long the output of a process that has ended can be read", duration(&o.KeepClosed, nil)),
+					named("detached", "how long a session lives on without a connection", duration(&o.KeepDetached, nil)),
+				},
+			},
+			{
+				name: "restart", doc: "What follows the end of the server itself, which nobody asked for: it is always tried again.",
+				sections: []section{backoffSection(&d.spec.Backoff)},
+			},
+			limits,
+			sandbox,
+		},
+	}
+}
+
+func listenURL(dst *string) setting {
+	const expect = `a URL such as "ws://127.0.0.1:8080" or "unix:///run/exec.sock"`
+	s := text(dst)
+	s.expect = expect
+	read := s.read
+	s.read = func(g given) {
+		was := *dst
+		read(g)
+		if *dst == was {
+			return
+		}
+		if *dst == string(server.Stdio) || *dst == string(server.Stdio)+"://" {
+			g.bad("The standard streams are the supervisor's. Expected %s; for stdio there is hostsup exec-server.", expect)
+			return
+		}
+		err := server.Options{Listen: *dst, Exposed: true}.Validate()
+		if err != nil {
+			g.bad("%q is not %s.", *dst, expect)
+		}
+	}
+	return s
+}
+
+func warnMissingSecret(g given, file string) {
+	if g.isMissing(file) {
+		g.warn(g.rng, "file does not exist", "There is no %s (yet). The supervisor will not start as long as that is so.", file)
+	}
+}
+
+// execServers reads the exec_server blocks, which may have a name, and takes
+// them out of the body.
+func (r *reader) execServers(body *hclsyntax.Body) (rest *hclsyntax.Body, blocks []*hcl.Block) {
+	out := *body
+	out.Blocks = nil
+	for _, b := range body.Blocks {
+		if b.Type != execServerBlock {
+			out.Blocks = append(out.Blocks, b)
+			continue
+		}
+		if len(b.Labels) > 1 {
+			r.fail(b.LabelRanges[1], execServerBlock+" with more than one name", "Write %s %q { … }.", execServerBlock, b.Labels[0])
+			continue
+		}
+		block := b.AsHCLBlock()
+		if len(b.Labels) == 0 {
+			block.Labels, block.LabelRanges = []string{defaultExecServer}, []hcl.Range{b.TypeRange}
+		}
+		blocks = append(blocks, block)
+	}
+	return &out, blocks
+}
+
+// execServer reads one block.
+func (r *reader) execServer(t *tree, b *hcl.Block) *execServerDecl {
+	r.checkName(execServerKind, b)
+	r.take(t, execServerKind, b)
+	d := newExecServerDecl()
+	d.spec.Name, d.header = b.Labels[0], b.DefRange
+	before := len(r.diags)
+	d.places = r.section(b.Body, b.DefRange, execServerSection(d))
+	o := &d.spec.Options
+	if _, ok := d.at["inherit_env"]; ok && d.spec.InheritEnv == nil {
+		d.spec.InheritEnv = []string{}
+	}
+	if d.noPing {
+		o.Ping = -1
+	}
+	r.backoff(d.places, d.spec.Backoff)
+	r.confined(&d.confinement, d.places)
+	o.Sandbox, o.Limits = d.confinement.sandbox(), d.confinement.limits
+	if r.diags[before:].HasErrors() {
+		return d // what follows from it would be noise
+	}
+	// The files of secrets may come later; what is in them is not looked at here.
+	probe := *o
+	if probe.Auth.TokenFile != "" && probe.Auth.TokenSHA256 == "" && probe.Auth.JWTSecretFile == "" {
+		probe.Auth.TokenFile, probe.Auth.TokenSHA256 = "", someSHA256
+	}
+	if probe.Auth.JWTSecretFile != "" && probe.Auth.TokenSHA256 == "" {
+		probe.Auth.JWTSecretFile, probe.Auth.JWTSecret = "", make([]byte, 64)
+	}
+	if rng, ok := d.at["auth"]; ok && probe.Auth.TokenSHA256 == "" && len(probe.Auth.JWTSecret) == 0 {
+		r.fail(rng, "auth without a secret", "It names nothing that a client would have to show. Set token_file, token_sha256 or shared_secret_file.")
+		return d
+	}
+	if err := probe.Validate(); err != nil {
+		rng, detail := d.blame(err), upperFirst(err.Error())+"."
+		if errors.Is(err, server.ErrExposed) {
+			detail += " Add an auth block, listen at 127.0.0.1, or set allow_unauthenticated = true."
+		}
+		r.fail(rng, fmt.Sprintf("exec server %q cannot be run like this", d.spec.Name), "%s", detail)
+	}
+	return d
+}
+
+const someSHA256 = "0000000000000000000000000000000000000000000000000000000000000000"
+
+// blame is the place that an error of the options is about.
+func (d *execServerDecl) blame(err error) hcl.Range {
+	var file *fs.PathError
+	paths := []string{"listen"}
+	switch {
+	case errors.As(err, &file) && d.spec.Options.Auth.TokenFile == file.Path:
+		paths = []string{"auth.token_file"}
+	case errors.As(err, &file) && d.spec.Options.Auth.JWTSecretFile == file.Path:
+		paths = []string{"auth.shared_secret_file"}
+	case errors.Is(err, server.ErrAuth):
+		paths = []string{"auth.token_sha256", "auth.shared_secret_file", "auth.token_file", "auth"}
+	}
+	for _, p := range paths {
+		if at, ok := d.at[p]; ok {
+			return at
+		}
+	}
+	return d.header
+}
+
+// Blame says where in the file an error of an exec server that is no fault of
+// the file's text (its address is in use, its token cannot be read) has its
+// reason. It is nil for an error of anything else.
+func (f *File) Blame(err error) hcl.Diagnostics {
+	var ee *supervisor.ExecServerError
+	if !errors.As(err, &ee) {
+		return nil
+	}
+	for _, d := range f.execServers {
+		if d.spec.Name != ee.Name {
+			continue
+		}
+		rng := d.blame(ee.Err)
+		diags := hcl.Diagnostics{{Severity: hcl.DiagError, Summary: fmt.Sprintf("exec server %q cannot start", ee.Name),
+			Detail: upperFirst(ee.Err.Error()) + ".", Subject: &rng}}
+		attach(diags, f.src, f.body)
+		return diags
+	}
+	return nil
+}

@@ -1,0 +1,312 @@
+//go:build unix
+
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/execserver"
+	"github.com/hostsup/hostsup/execserver/server"
+	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/lifecycle"
+)
+
+const patience = 30 * time.Second
+
+// until waits for a condition that nothing tells of.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(patience)
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("%s did not come about", what)
+		}
+	}
+}
+
+func startTree(t *testing.T, spec Spec) *Supervisor {
+	t.Helper()
+	s, err := Start(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func connect(t *testing.T, url string) *execserver.Client {
+	t.Helper()
+	e, err := execserver.ParseEndpoint(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := execserver.New(e, execserver.Options{Name: "test"})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// output runs a command to its end.
+func output(t *testing.T, c *execserver.Client, policy *wire.EnvPolicy, script string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	_, sub, err := c.StartSubscribed(ctx, wire.ProcessStartParams{
+		Argv: []string{"/bin/sh", "-c", script}, Cwd: "file:///", Env: map[string]string{}, EnvPolicy: policy,
+	}, execserver.Stall)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, bad strings.Builder
+	if exit, err := sub.Copy(ctx, &out, &bad); err != nil || exit.Code != 0 {
+		t.Fatalf("%v, %v: %s", exit, err, bad.String())
+	}
+	return out.String()
+}
+
+func TestExecServerBesideHosts(t *testing.T) {
+	t.Setenv("HOSTSUP_SOCKET", "/run/secret.sock")
+	t.Setenv("INHERITED", "yes")
+	t.Setenv("REPLACED", "no")
+	s := startTree(t, Spec{
+		Groups: []GroupSpec{Alone(HostSpec{Name: "host", Command: []string{"/bin/sh", "-c", "exec sleep 1000"}})},
+		ExecServers: []ExecServerSpec{
+			{Name: "all", Env: map[string]string{"REPLACED": "yes"}},
+			{Name: "some", InheritEnv: []string{"INHERITED"}, Options: server.Options{Listen: "unix://" + filepath.Join(t.TempDir(), "x.sock")}},
+		},
+	})
+	if err := s.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	st := s.Status()
+	if len(st.ExecServers) != 2 || len(st.Hosts) != 1 || st.Hosts[0].State != lifecycle.Running || len(st.Groups) != 1 {
+		t.Fatalf("%+v", st)
+	}
+	all := &wire.EnvPolicy{Inherit: wire.InheritAll, IgnoreDefaultExcludes: true}
+	text := output(t, connect(t, st.ExecServers[0].URL), all, "env")
+	if !strings.Contains(text, "INHERITED=yes") || !strings.Contains(text, "REPLACED=yes") || strings.Contains(text, "HOSTSUP_SOCKET") {
+		t.Error(text)
+	}
+	text = output(t, connect(t, st.ExecServers[1].URL), all, "env")
+	if !strings.Contains(text, "INHERITED=yes") || strings.Contains(text, "REPLACED") {
+		t.Error(text)
+	}
+	for i, st := range s.ExecServers() {
+		m := st.Metrics
+		if st.State != lifecycle.Running || m.Sessions != 1 || m.Starts != 1 || m.OutputBytes == 0 || m.BytesIn == 0 || m.BytesOut == 0 || len(st.Sessions) != 1 {
+			t.Errorf("%d: %+v", i, st)
+		}
+	}
+}
+
+func TestExecServerIsStartedAgain(t *testing.T) {
+	s := startTree(t, Spec{ExecServers: []ExecServerSpec{{Name: "exec"}}})
+	first, err := s.ExecServer("exec")
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "a running server", func() bool { return s.ExecServers()[0].State == lifecycle.Running })
+	url := first.URL()
+	if got := output(t, connect(t, url), nil, "echo one"); got != "one\n" {
+		t.Error(got)
+	}
+	_ = first.Stop(context.Background()) // which nobody of the tree has asked for
+	until(t, "another server", func() bool {
+		st := s.ExecServers()[0]
+		return st.Restarts == 1 && st.State == lifecycle.Running
+	})
+	if got := output(t, connect(t, url), nil, "echo two"); got != "two\n" {
+		t.Error(got)
+	}
+	if m := s.ExecServers()[0].Metrics; m.Starts != 2 || m.Sessions != 2 || m.OpenSessions != 1 {
+		t.Errorf("the sums do not outlive the server: %+v", m)
+	}
+	var told []string
+	for e := range s.Events(t.Context(), false) {
+		if e.Kind == KindExecServer {
+			told = append(told, e.Reason)
+		}
+	}
+	if len(told) != 3 || told[0] != "exec: listening at "+url || !strings.Contains(told[1], "nobody had asked for: again in") || told[2] != told[0] {
+		t.Errorf("%q", told)
+	}
+}
+
+// While its address is taken it is tried again, by the rule.
+func TestExecServerWaitsForItsAddress(t *testing.T) {
+	s := startTree(t, Spec{ExecServers: []ExecServerSpec{{Name: "exec",
+		Backoff: lifecycle.Backoff{Initial: time.Millisecond, Max: 20 * time.Millisecond, Multiplier: 2, Healthy: time.Hour}}}})
+	first, err := s.ExecServer("exec")
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "a running server", func() bool { return s.ExecServers()[0].State == lifecycle.Running })
+	address := strings.TrimPrefix(first.URL(), "ws://")
+	var taken net.Listener
+	go func() { _ = first.Stop(context.Background()) }()
+	until(t, "the address", func() bool { // there is a race for it, and the server may win
+		if taken, err = net.Listen("tcp", address); err == nil {
+			return true
+		}
+		if srv, err := s.ExecServer("exec"); err == nil && srv != first {
+			first = srv
+			go func() { _ = srv.Stop(context.Background()) }()
+		}
+		return false
+	})
+	until(t, "a try in vain", func() bool {
+		st := s.ExecServers()[0]
+		return st.State == lifecycle.Restarting && st.Reason != nil && strings.Contains(*st.Reason, "address already in use")
+	})
+	taken.Close()
+	until(t, "the server", func() bool { return s.ExecServers()[0].State == lifecycle.Running })
+	if got := output(t, connect(t, "ws://"+address), nil, "echo here"); got != "here\n" {
+		t.Error(got)
+	}
+}
+
+func TestExecServerThatCannotListen(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, err = Start(t.Context(), Spec{ExecServers: []ExecServerSpec{
+		{Name: "good"}, {Name: "bad", Options: server.Options{Listen: "ws://" + taken.Addr().String()}},
+	}})
+	var ee *ExecServerError
+	if !errors.As(err, &ee) || ee.Name != "bad" || !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("%v", err)
+	}
+	for name, spec := range map[string]ExecServerSpec{
+		"stdio":   {Name: "x", Options: server.Options{Listen: "stdio"}},
+		"exposed": {Name: "x", Options: server.Options{Listen: "ws://0.0.0.0:0"}},
+		"name":    {Name: "a/b"},
+		"host":    {Name: "host"},
+		"token":   {Name: "x", Options: server.Options{Auth: server.Auth{TokenFile: filepath.Join(t.TempDir(), "none")}}},
+	} {
+		spec := Spec{Groups: []GroupSpec{Alone(HostSpec{Name: "host", Command: []string{"true"}})}, ExecServers: []ExecServerSpec{spec}}
+		if _, err := Start(t.Context(), spec); !errors.Is(err, ErrSpec) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Whatever runs in it ends with the tree, at once.
+func TestStopEndsExecServers(t *testing.T) {
+	s := startTree(t, Spec{ExecServers: []ExecServerSpec{{Name: "exec"}}})
+	c := connect(t, s.ExecServers()[0].URL)
+	pid := filepath.Join(t.TempDir(), "pid")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := c.Start(ctx, wire.ProcessStartParams{Cwd: "file:///", Env: map[string]string{"PATH": os.Getenv("PATH")},
+		Argv: []string{"/bin/sh", "-c", "trap '' TERM INT HUP; (echo $$ > " + pid + ".tmp; mv " + pid + ".tmp " + pid + "); while :; do sleep 1000; done"}}); err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	until(t, "the process", func() bool {
+		b, err := os.ReadFile(pid)
+		_, scanned := fmt.Sscan(string(b), &n)
+		return err == nil && scanned == nil
+	})
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(n, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("process %d is left: %v", n, err)
+	}
+	if st := s.ExecServers()[0]; st.State != lifecycle.Stopped || len(st.Sessions) != 0 || st.Metrics.Starts != 1 {
+		t.Errorf("%+v", st)
+	}
+	if _, err := s.ExecServer("exec"); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+}
+
+// In somebody else's actor system it is the same tree.
+func TestExecServerInProps(t *testing.T) {
+	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	listen := "unix://" + filepath.Join(t.TempDir(), "x.sock")
+	props, err := Props(system, Spec{
+		Groups:      []GroupSpec{Alone(HostSpec{Name: "host", Command: []string{"/bin/sh", "-c", "exec sleep 1000"}})},
+		ExecServers: []ExecServerSpec{{Name: "exec", Options: server.Options{Listen: listen}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := make(chan any, 16)
+	asked := make(chan any)
+	root, err := system.Root.SpawnNamed(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch m := ctx.Message().(type) {
+		case *actor.Started:
+			tree := ctx.Spawn(props)
+			go func() {
+				for m := range asked {
+					system.Root.RequestWithCustomSender(tree, m, ctx.Self())
+				}
+			}()
+		case *actors.Done, []actors.HostStatus, *actor.Terminated:
+			answers <- m
+		}
+	}), "above")
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := func() any {
+		select {
+		case a := <-answers:
+			return a
+		case <-time.After(patience):
+			t.Fatal("no answer")
+			return nil
+		}
+	}
+	asked <- &actors.Ready{ID: 1}
+	if d, ok := next().(*actors.Done); !ok || d.ID != 1 || d.Err != nil {
+		t.Errorf("%v", d)
+	}
+	asked <- &actors.GetStatus{}
+	if st, ok := next().([]actors.HostStatus); !ok || len(st) != 1 || st[0].State != lifecycle.Running {
+		t.Errorf("%v", st)
+	}
+	if got := output(t, connect(t, listen), nil, "echo here"); got != "here\n" {
+		t.Error(got)
+	}
+	asked <- &actors.Shutdown{ID: 2}
+	close(asked)
+	for range 2 { // in whatever order
+		switch a := next().(type) {
+		case *actors.Done:
+			if a.ID != 2 || a.Err != nil {
+				t.Errorf("%+v", a)
+			}
+		case *actor.Terminated:
+		default:
+			t.Errorf("%T", a)
+		}
+	}
+	if _, err := os.Stat(strings.TrimPrefix(listen, "unix://")); err == nil {
+		t.Error("the socket is left")
+	}
+	system.Root.Stop(root)
+}
