@@ -128,36 +128,51 @@ func TestRestartLeavesNoneOfTheOldLife(t *testing.T) {
 	})
 }
 
+// startSupervisor starts a role that is a supervisor, and waits until it is
+// ready.
+func startSupervisor(t *testing.T, role string, env ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(self)
+	cmd.Env = append(env, roleEnv+"="+role, "GORACE=atexit_sleep_ms=0", "TMPDIR="+t.TempDir())
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || said != "ready\n" {
+		t.Errorf("the supervisor says %q, %v", said, err)
+	}
+	return cmd
+}
+
+// killSupervisor ends it with SIGKILL and returns when that was.
+func killSupervisor(t *testing.T, cmd *exec.Cmd) time.Time {
+	t.Helper()
+	if err := cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	began := time.Now()
+	if err := cmd.Wait(); err == nil {
+		t.Error("it was not killed")
+	}
+	return began
+}
+
 // TestKilledSupervisorLeavesNothing kills a whole supervisor with SIGKILL.
 func TestKilledSupervisorLeavesNothing(t *testing.T) {
 	t.Parallel()
 	everyWay(t, func(t *testing.T, kill sandbox.Kill) {
 		mark := fmt.Sprintf("%d-%s-orphans", os.Getpid(), kill)
-		cmd := exec.Command(self)
-		cmd.Env = []string{roleEnv + "=supervisor", killEnv + "=" + string(kill), markEnv + "=" + mark, "GORACE=atexit_sleep_ms=0", "TMPDIR=" + t.TempDir()}
-		cmd.Stderr = os.Stderr
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		said, err := bufio.NewReader(out).ReadString('\n')
-		if err != nil || said != "ready\n" {
-			t.Errorf("the supervisor says %q, %v", said, err)
-		}
+		cmd := startSupervisor(t, "supervisor", killEnv+"="+string(kill), markEnv+"="+mark)
 		before := processes(mark)
 		if len(before) < 20 {
 			t.Errorf("%d processes, want 5 hosts with 3 children each", len(before))
 		}
-		if err := cmd.Process.Kill(); err != nil {
-			t.Error(err)
-		}
-		began := time.Now()
-		if err := cmd.Wait(); err == nil {
-			t.Error("it was not killed")
-		}
+		began := killSupervisor(t, cmd)
 		eventually(t, func() bool { return len(processes(mark)) == 0 }, "all are gone")
 		t.Logf("%d processes gone within %s", len(before), time.Since(began))
 		eventually(t, func() bool {

@@ -150,30 +150,11 @@ func TestKilledSupervisorLeavesNothingWild(t *testing.T) {
 	t.Parallel()
 	everyLevel(t, func(t *testing.T, level confine.Level) {
 		mark := fmt.Sprintf("%d-wild-%s-orphans", os.Getpid(), level)
-		cmd := exec.Command(self)
-		cmd.Env = []string{roleEnv + "=wild-supervisor", levelEnv + "=" + string(level), markEnv + "=" + mark, "GORACE=atexit_sleep_ms=0", "TMPDIR=" + t.TempDir()}
-		cmd.Stderr = os.Stderr
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		said, err := bufio.NewReader(out).ReadString('\n')
-		if err != nil || said != "ready\n" {
-			t.Errorf("the supervisor says %q, %v", said, err)
-		}
+		cmd := startSupervisor(t, "wild-supervisor", levelEnv+"="+string(level), markEnv+"="+mark)
 		if n := len(processes(mark)); n < 4 {
 			t.Errorf("%d processes, want 4 or more", n)
 		}
-		if err := cmd.Process.Kill(); err != nil {
-			t.Error(err)
-		}
-		began := time.Now()
-		if err := cmd.Wait(); err == nil {
-			t.Error("it was not killed")
-		}
+		began := killSupervisor(t, cmd)
 		gone(t, mark)
 		t.Logf("gone within %s", time.Since(began))
 	})

@@ -1,33 +1,14 @@
 package capture
 
 import (
-	"fmt"
 	"os"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/hostsup/hostsup/internal/leaktest"
 )
 
-func TestMain(m *testing.M) {
-	before := openFiles()
-	code := m.Run()
-	if err := goleak.Find(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	// The poller's own descriptors appear with the first pipe.
-	if after := openFiles(); after > before+3 {
-		fmt.Fprintf(os.Stderr, "%d files open before the tests, %d after\n", before, after)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func openFiles() int {
-	list, _ := os.ReadDir("/proc/self/fd")
-	return len(list)
-}
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // pipe returns both ends; the caller closes the write end.
 func pipe(t testing.TB) (r, w *os.File) {

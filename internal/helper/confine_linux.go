@@ -215,17 +215,5 @@ func (c *confining) nurse() int {
 	} else if c.Caps {
 		_ = sys.DropCapabilities()
 	}
-	// Until the Launcher has looked up the command's number it is not reaped.
-	var b [1]byte
-	_, _ = readSome(b[:])
-	go obey(r)
-	for {
-		got, e, err := sys.WaitAny()
-		if err != nil { // no child left, and no orphan
-			return helperDone
-		}
-		if got == pid {
-			_ = say(Report{Kind: ReportExit, Exit: e}, -1)
-		}
-	}
+	return attend(r, pid)
 }

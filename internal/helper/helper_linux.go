@@ -187,6 +187,11 @@ func nurse(r Role, o *Order) int {
 	_ = say(Report{Kind: ReportStarted}, pidfd) // if nobody is there any more, obey will see it
 	sys.Close(pidfd)
 	calm()
+	return attend(r, pid)
+}
+
+// attend reaps what ends, the command among them, until nothing is left.
+func attend(r Role, pid int) int {
 	// Until the Launcher has looked up the command's number it is not reaped.
 	var b [1]byte
 	_, _ = readSome(b[:])

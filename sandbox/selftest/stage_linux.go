@@ -123,16 +123,22 @@ type ear struct {
 	heard chan string // what came, first of all
 }
 
+// reachable lets every user connect to a socket that is a file.
+func reachable(network, address string) error {
+	if !strings.HasPrefix(network, "unix") || strings.HasPrefix(address, "@") {
+		return nil
+	}
+	return os.Chmod(address, 0o777)
+}
+
 // listens opens a stream server and keeps the first thing said to it.
 func (s *stage) listens(network, address string) (net.Addr, *ear, error) {
 	l, err := net.Listen(network, address)
 	if err != nil {
 		return nil, nil, missing(err.Error())
 	}
-	if strings.HasPrefix(network, "unix") && !strings.HasPrefix(address, "@") {
-		if err := os.Chmod(address, 0o777); err != nil {
-			return nil, nil, err
-		}
+	if err := reachable(network, address); err != nil {
+		return nil, nil, err
 	}
 	e := newEar()
 	over := make(chan struct{})
@@ -157,10 +163,8 @@ func (s *stage) receives(network, address string) (net.Addr, *ear, error) {
 	if err != nil {
 		return nil, nil, missing(err.Error())
 	}
-	if strings.HasPrefix(network, "unix") && !strings.HasPrefix(address, "@") {
-		if err := os.Chmod(address, 0o777); err != nil {
-			return nil, nil, err
-		}
+	if err := reachable(network, address); err != nil {
+		return nil, nil, err
 	}
 	e := newEar()
 	over := make(chan struct{})
