@@ -34,7 +34,7 @@ func TestAuth(t *testing.T) {
 	}{
 		"none":            {Auth{}, "", ""},
 		"missing":         {token, "", "missing websocket bearer token"},
-		"other scheme":    {token, "Basic s3cret", "missing websocket bearer token"},
+		"other scheme":    {token, "Basic s3cret", "invalid authorization header"},
 		"wrong":           {token, "Bearer nope", "invalid websocket bearer token"},
 		"right":           {token, "Bearer s3cret", ""},
 		"right, lower":    {token, "bearer s3cret", ""},

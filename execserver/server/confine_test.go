@@ -67,7 +67,7 @@ func TestSandboxObjectsBecomePolicies(t *testing.T) {
 	q := sandboxed(t, start, entries(rootRead,
 		`{"path":{"type":"special","value":{"kind":"project_roots"}},"access":"write"}`,
 		`{"path":{"type":"special","value":{"kind":"project_roots","subpath":".git"}},"access":"read","missing_path_behavior":"skip"}`,
-		`{"path":{"type":"path","path":"`+dir+`/secret"},"access":"deny","missing_path_behavior":"skip"}`))
+		`{"path":{"type":"path","path":"file://`+dir+`/secret"},"access":"deny","missing_path_behavior":"skip"}`))
 	c, bad := s.confine(&q)
 	if bad != nil || c.policy.Network != policy.NetworkNone || !slices.Contains(c.policy.Read, "/usr") ||
 		!slices.Equal(c.policy.Write, []string{dir}) || !slices.Equal(c.policy.Deny, []string{dir + "/secret"}) {
@@ -115,7 +115,7 @@ func TestSandboxedProcessIsConfinedOrRefused(t *testing.T) {
 	c := dial(t, s.URL())
 	c.initialize(wire.InitializeParams{})
 	p := sandboxed(t, shell("p", "echo in > "+dir+"/in; echo out > /var/tmp/out-of-sandbox || echo refused"), entries(rootRead,
-		`{"path":{"type":"path","path":"`+dir+`"},"access":"write"}`))
+		`{"path":{"type":"path","path":"file://`+dir+`"},"access":"write"}`))
 	g := c.answer(c.ask(wire.MethodProcessStart, p))
 	defer os.Remove("/var/tmp/out-of-sandbox")
 	if g.Kind == wire.KindError {

@@ -34,6 +34,10 @@ func (c *conn) startProcess(q *wire.ProcessStartParams, r reply) {
 		r.fail(wire.InvalidParams("cwd URI `%s` is not valid on this exec-server host: %s", uri, bad.Message))
 		return
 	}
+	if bad := noCommand(q); bad != nil {
+		r.fail(bad)
+		return
+	}
 	how, bad := c.srv.confine(q)
 	if bad != nil {
 		r.fail(bad)
@@ -86,6 +90,27 @@ func (c *conn) startProcess(q *wire.ProcessStartParams, r reply) {
 		}
 		c.session.tell(&startNow{l})
 	})
+}
+
+// noCommand is the answer to a command that no system can be given.
+func noCommand(q *wire.ProcessStartParams) *wire.Error {
+	switch {
+	case q.Argv[0] == "" && q.TTY:
+		return wire.Internal("missing program for PTY spawn")
+	case q.Argv[0] == "":
+		return wire.Internal("missing program for pipe spawn")
+	}
+	for k, v := range q.Env {
+		if strings.IndexByte(k, 0) >= 0 || strings.IndexByte(v, 0) >= 0 {
+			return wire.Internal("data provided contains a nul byte")
+		}
+	}
+	for _, arg := range q.Argv {
+		if strings.IndexByte(arg, 0) >= 0 {
+			return wire.Internal("nul byte found in provided data")
+		}
+	}
+	return nil
 }
 
 // program finds what to run, as execvp does it.

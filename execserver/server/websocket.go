@@ -40,14 +40,21 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) {
 	case len(r.Header.Values("Origin")) > 0: // a page in a browser
 		plain(http.StatusForbidden, "")
 		return
+	case r.URL.Path == "/readyz" && r.Method != http.MethodGet && r.Method != http.MethodHead:
+		plain(http.StatusMethodNotAllowed, "")
+		return
 	case r.URL.Path == "/readyz":
 		plain(http.StatusOK, "")
 		return
 	case r.URL.Path != "/":
 		plain(http.StatusNotFound, "")
 		return
-	case !strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
-		plain(http.StatusBadRequest, "")
+	case r.Method != http.MethodGet:
+		plain(http.StatusMethodNotAllowed, "Request method must be `GET`")
+		return
+	}
+	if wrong := noWebSocket(r.Header); wrong != "" {
+		plain(http.StatusBadRequest, wrong)
 		return
 	}
 	if refusal := s.opt.Auth.check(r); refusal != "" {
@@ -88,6 +95,24 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) {
 	}
 	c.close(why)
 	_ = ws.CloseNow()
+}
+
+// noWebSocket says why a request does not open a WebSocket.
+func noWebSocket(h http.Header) string {
+	asks := func(name, value string) bool {
+		return strings.Contains(strings.ToLower(strings.Join(h.Values(name), ",")), value)
+	}
+	switch {
+	case !asks("Connection", "upgrade"):
+		return "Connection header did not include 'upgrade'"
+	case !asks("Upgrade", "websocket"):
+		return "`Upgrade` header did not include 'websocket'"
+	case h.Get("Sec-WebSocket-Key") == "":
+		return "`Sec-WebSocket-Key` header missing"
+	case h.Get("Sec-WebSocket-Version") != "13":
+		return "`Sec-WebSocket-Version` header did not include '13'"
+	}
+	return ""
 }
 
 // readFrames takes messages until the connection ends.

@@ -48,7 +48,7 @@ func whyNotBase64(in []byte) Base64Error {
 			for _, p := range in[i:] {
 				onlyPadding = onlyPadding && p == '='
 			}
-			if onlyPadding && i%4 >= 2 {
+			if onlyPadding && i%4 >= 2 && i >= (len(in)-1)/4*4 {
 				if rest == 4-i%4 {
 					return Base64Error(fmt.Sprintf("Invalid last symbol %d, offset %d.", in[i-1], i-1))
 				}

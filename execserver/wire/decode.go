@@ -328,22 +328,25 @@ func planOf(t reflect.Type) *plan {
 
 // structNames are the names of structs in errors, where they differ from ours.
 var structNames = map[string]string{
-	"ProcessStartParams":     "ExecParams",
+	"ProcessStartParams":     "WireExecParams",
+	"ProcessMetadata":        "ExecMetadata",
+	"ManagedNetwork":         "ManagedNetworkSandboxContext",
+	"ShellSnapshot":          "ShellSnapshotRequest",
 	"ProcessReadParams":      "ReadParams",
 	"ProcessWriteParams":     "WriteParams",
 	"ProcessSignalParams":    "SignalParams",
 	"ProcessTerminateParams": "TerminateParams",
 	"EnvPolicy":              "ExecEnvPolicy",
-	"SandboxContext":         "FileSystemSandboxContext",
+	"SandboxContext":         "WireFileSystemSandboxContext",
 	"HTTPRequestParams":      "HttpRequestParams",
 	"HTTPHeader":             "HttpHeader",
 	"TraceContext":           "W3cTraceContext",
 	"Error":                  "JSONRPCErrorError",
-	"FSReadFileParams":       "FsReadFileParams", "FSWriteFileParams": "FsWriteFileParams",
-	"FSCreateDirectoryParams": "FsCreateDirectoryParams", "FSGetMetadataParams": "FsGetMetadataParams",
-	"FSCanonicalizeParams": "FsCanonicalizeParams", "FSReadDirectoryParams": "FsReadDirectoryParams",
-	"FSWalkParams": "FsWalkParams", "FSWalkOptions": "FsWalkOptions", "FSRemoveParams": "FsRemoveParams",
-	"FSCopyParams": "FsCopyParams", "FSOpenParams": "FsOpenParams", "FSReadBlockParams": "FsReadBlockParams",
+	"FSReadFileParams":       "WireFsReadFileParams", "FSWriteFileParams": "WireFsWriteFileParams",
+	"FSCreateDirectoryParams": "WireFsCreateDirectoryParams", "FSGetMetadataParams": "WireFsGetMetadataParams",
+	"FSCanonicalizeParams": "WireFsCanonicalizeParams", "FSReadDirectoryParams": "WireFsReadDirectoryParams",
+	"FSWalkParams": "WireFsWalkParams", "FSWalkOptions": "WalkOptions", "FSRemoveParams": "WireFsRemoveParams",
+	"FSCopyParams": "WireFsCopyParams", "FSOpenParams": "WireFsOpenParams", "FSReadBlockParams": "FsReadBlockParams",
 	"FSWriteBlockParams": "FsWriteBlockParams", "FSCloseParams": "FsCloseParams", "FSWatchMissingParams": "FsWatchMissingParams",
 }
 

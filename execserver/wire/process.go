@@ -1,6 +1,10 @@
 package wire
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
 
 // Stream is which output of a process a chunk is of.
 type Stream string
@@ -50,7 +54,7 @@ const (
 	InheritNone Inherit = "none"
 )
 
-func (Inherit) variants() []string { return []string{"all", "core", "none"} }
+func (Inherit) variants() []string { return []string{"core", "all", "none"} }
 
 // EnvPolicy makes the environment of a process out of the server's own.
 type EnvPolicy struct {
@@ -87,18 +91,33 @@ func (u *UUID) decodeWire(_ *decoder, raw []byte) error {
 	if err != nil {
 		return err
 	}
-	digits := 0
-	for i, c := range []byte(s) {
-		switch {
-		case unhex(c) >= 0:
-			digits++
-		case c == '-' && (i == 8 || i == 13 || i == 18 || i == 23) && len(s) == 36:
-		default:
-			return decodeError("UUID parsing failed: invalid character in " + debugString(s))
+	digits := strings.TrimPrefix(s, "urn:uuid:")
+	if strings.HasPrefix(s, "{") && strings.HasSuffix(s, "}") {
+		digits = s[1 : len(s)-1]
+	}
+	for i, c := range digits {
+		if c != '-' && (c > 'f' || unhex(byte(c)) < 0) {
+			at := len(s) - len(digits) + i + 1
+			return decodeError(fmt.Sprintf("invalid character: expected an optional prefix of `urn:uuid:` followed by [0-9a-fA-F-], found `%c` at %d", c, at))
 		}
 	}
-	if digits != 32 {
-		return decodeError("UUID parsing failed: invalid length in " + debugString(s))
+	groups := strings.Split(digits, "-")
+	switch len(groups) {
+	case 1:
+		if len(digits) != len(s) { // with a prefix there must be groups
+			return decodeError("invalid group count: expected 5, found 1")
+		}
+		if len(digits) != 32 {
+			return decodeError(fmt.Sprintf("invalid length: expected length 32 for simple format, found %d", len(digits)))
+		}
+	case 5:
+		for i, want := range []int{8, 4, 4, 4, 12} {
+			if len(groups[i]) != want {
+				return decodeError(fmt.Sprintf("invalid group length in group %d: expected %d, found %d", i, want, len(groups[i])))
+			}
+		}
+	default:
+		return decodeError(fmt.Sprintf("invalid group count: expected 5, found %d", len(groups)))
 	}
 	*u = UUID(s)
 	return nil

@@ -71,7 +71,7 @@ type permissionsWire struct {
 
 func (p *Permissions) decodeWire(d *decoder, raw []byte) error {
 	if len(raw) == 0 || raw[0] != '{' {
-		return wrongType(raw, "internally tagged enum PermissionProfile")
+		return wrongType(raw, "internally tagged enum ExecPermissionProfile")
 	}
 	var w permissionsWire
 	if err := decodeInto(raw, &w); err != nil {
@@ -108,13 +108,36 @@ const (
 	FileSystemRestricted   FileSystemType = "restricted"
 )
 
-func (FileSystemType) variants() []string { return []string{"unrestricted", "restricted"} }
+func (FileSystemType) variants() []string { return []string{"restricted", "unrestricted"} }
 
 // FileSystemPermissions are what is allowed with files. With Restricted, what
 // no entry names is denied.
 type FileSystemPermissions struct {
 	Type    FileSystemType    `json:"type" wire:"required"`
 	Entries []PermissionEntry `json:"entries,omitempty"`
+}
+
+type fileSystemWire struct {
+	Type    FileSystemType     `json:"type" wire:"required"`
+	Entries *[]PermissionEntry `json:"entries"`
+}
+
+func (f *FileSystemPermissions) decodeWire(_ *decoder, raw []byte) error {
+	if len(raw) == 0 || raw[0] != '{' {
+		return wrongType(raw, "internally tagged enum ManagedFileSystemPermissions")
+	}
+	var w fileSystemWire
+	if err := decodeInto(raw, &w); err != nil {
+		return err
+	}
+	if w.Entries == nil && w.Type == FileSystemRestricted {
+		return missing("entries")
+	}
+	f.Type, f.Entries = w.Type, nil
+	if w.Entries != nil {
+		f.Entries = *w.Entries
+	}
+	return nil
 }
 
 // Access is what an entry allows.
@@ -201,6 +224,9 @@ func (p *PermissionPath) decodeWire(_ *decoder, raw []byte) error {
 	case w.Type == PathSpecial && w.Value == nil:
 		return missing("value")
 	case w.Type == PathPlain:
+		if _, err := ParseURI(*w.Path); err != nil {
+			return err
+		}
 		p.Path = *w.Path
 	case w.Type == PathGlob:
 		p.Pattern = *w.Pattern

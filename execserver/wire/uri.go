@@ -68,6 +68,9 @@ func ParseURI(s string) (URI, error) {
 			i = len(rest)
 		}
 		host, rest = strings.ToLower(rest[:i]), rest[i:]
+		if strings.ContainsAny(host, "@:<>^|") && !strings.HasPrefix(host, "[") {
+			return "", decodeError("invalid URI: invalid international domain name")
+		}
 		if host == "localhost" {
 			host = ""
 		}

@@ -19,7 +19,7 @@ func (c *Client) follow(ctx context.Context, r *request, redirects bool) (*answe
 			if errors.As(err, &known) {
 				return nil, err
 			}
-			return nil, fmt.Errorf("error sending request for url (%s)", r.url)
+			return nil, fmt.Errorf("error sending request for url (%s%s)", r.url, r.url.fragment)
 		}
 		if !redirects {
 			return a, nil

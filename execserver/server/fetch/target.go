@@ -16,7 +16,8 @@ type target struct {
 	path     string // with the query, escaped; begins with a slash
 	user     string
 	password string
-	login    bool // there is a user or a password
+	login    bool   // there is a user or a password
+	fragment string // with its #; for errors alone
 }
 
 // What can be wrong with a URL, in the words that clients know.
@@ -45,7 +46,10 @@ func parseTarget(s string) (*target, error) {
 	if !t.web() {
 		return t, nil
 	}
-	rest, _, _ = strings.Cut(rest, "#")
+	rest, fragment, marked := strings.Cut(rest, "#")
+	if marked {
+		t.fragment = "#" + escape(fragment, " \"<>`")
+	}
 	rest, query, asked := strings.Cut(rest, "?")
 	rest = strings.TrimLeft(strings.ReplaceAll(rest, `\`, "/"), "/")
 	authority, path, _ := strings.Cut(rest, "/")

@@ -89,7 +89,7 @@ func metadata(info fs.FileInfo, born time.Time) wire.FSMetadata {
 		IsDirectory:  info.IsDir(),
 		IsFile:       info.Mode().IsRegular(),
 		Size:         uint64(max(info.Size(), 0)),
-		ModifiedAtMs: info.ModTime().UnixMilli(),
+		ModifiedAtMs: max(0, info.ModTime().UnixMilli()),
 	}
 	if !born.IsZero() {
 		m.CreatedAtMs = born.UnixMilli()
