@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -56,24 +57,28 @@ func dialExec(url string) (*execClient, io.Closer, error) {
 // clientBuffer holds every frame of output.
 const clientBuffer = 256 << 10
 
-// blocking is a descriptor that is waited for in the kernel. The runtime's
-// poller takes as long as a server that answers quickly.
+// blocking is a descriptor that is waited for in the kernel, without a word to
+// the runtime: its poller, and taking a thread back that waits, take as long as
+// a server that answers quickly.
 type blocking struct {
 	file *os.File
 	fd   int
 }
 
 func (b *blocking) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
 	for {
-		n, err := unix.Read(b.fd, p)
+		n, _, err := unix.RawSyscall(unix.SYS_READ, uintptr(b.fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)))
 		switch {
-		case errors.Is(err, unix.EINTR):
-		case err != nil:
+		case err == unix.EINTR:
+		case err != 0:
 			return 0, err
-		case n == 0 && len(p) > 0:
+		case n == 0:
 			return 0, io.EOF
 		default:
-			return n, nil
+			return int(n), nil
 		}
 	}
 }
