@@ -107,6 +107,7 @@ group "demo" {
     #   read    = ["-/srv/math/data"]    # a dash in front: where it exists
     #   exec    = [self]                 # read and run
     #   write   = ["/var/tmp"]           # the real folder; its files keep their owner
+    #   read_only = ["-/var/tmp/.git"]   # stays as it is within what can be written
     #   deny    = ["/var/tmp/**/.env"]   # wins, also over what is missing yet
     #   network = "allow"                # none | host | allow
     #   allow   = ["db.example:5432"]

@@ -23,6 +23,7 @@ func FormatPolicy(p policy.Policy, l policy.Limits) string {
 	w.list("read", p.Read)
 	w.list("exec", p.Exec)
 	w.list("write", p.Write)
+	w.list("read_only", p.ReadOnly)
 	w.list("deny", p.Deny)
 	w.text("network", string(p.Network))
 	w.list("allow", p.Allow)

@@ -45,6 +45,7 @@ func sandboxSection(c *confinement) section {
 			named("read", "may be read, with all that is below; a dash in front: where it exists", c.paths("read", &p.Read)),
 			named("exec", "may be read and run", c.paths("exec", &p.Exec)),
 			named("write", "may be read and written; files keep their owner", c.paths("write", &p.Write)),
+			named("read_only", "may not be written although it lies in a folder in write", c.paths("read_only", &p.ReadOnly)),
 			named("deny", "wins over every grant, also when missing yet; patterns (*, ?, [a-z], **) hold for what matches at the start", c.paths("deny", &p.Deny)),
 			named("network", "what it may reach", orElse(choice(&p.Network, policy.NetworkNone, policy.NetworkHost, policy.NetworkAllow), &p.Network, policy.NetworkNone)),
 			named("allow", `what it may reach with network = "allow"`, c.words("allow", `a list of HOST:PORT such as ["db.example:5432"]`, &p.Allow)),

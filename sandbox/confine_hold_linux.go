@@ -91,6 +91,11 @@ func (s *starting) holdMissing() error {
 		}
 		h.onFree(func() { holds.release(path) })
 	}
+	for _, g := range s.r.Grants { // what another life holds the place of
+		if path := g.Path; g.ReadOnly && holds.share(path) {
+			h.onFree(func() { holds.release(path) })
+		}
+	}
 	w := s.r.Policy.Work.Path
 	for _, g := range s.r.Grants {
 		if w == "" || !g.Dir || !within(w, g.Path) {

@@ -27,14 +27,15 @@ type rootPlan struct {
 	gid  int
 	root bool // ids can be mapped
 
-	made  map[string]bool // paths of the new root that are there
-	inner []string        // folders shown from outside: what is below is there, or nobody makes it
-	ops   []helper.MountOp
-	rules []helper.LandlockRule
+	made   map[string]bool // paths of the new root that are there
+	pinned map[string]bool // folders that cannot be renamed any more
+	inner  []string        // folders shown from outside: what is below is there, or nobody makes it
+	ops    []helper.MountOp
+	rules  []helper.LandlockRule
 }
 
 func planRoot(r *policy.Resolved, uid, gid int, root bool) *rootPlan {
-	p := &rootPlan{r: r, uid: uid, gid: gid, root: root, made: map[string]bool{"": true, "/": true}}
+	p := &rootPlan{r: r, uid: uid, gid: gid, root: root, made: map[string]bool{"": true, "/": true}, pinned: map[string]bool{}}
 	p.rules = append(p.rules, helper.LandlockRule{Path: "/", Rights: sys.LandlockReadDir})
 	p.standard()
 	for i := range r.Grants {
@@ -177,6 +178,7 @@ func (p *rootPlan) grant(g *policy.Grant) {
 			p.made[g.Path] = true
 		}
 	}
+	p.pin(g.Pinned)
 	o := helper.MountOp{Kind: helper.OpBind, Path: g.Path, From: g.Path, Attrs: p.attrs(g.Access), UID: -1, What: "mount " + g.Path + how(g.Access)}
 	p.owner(&o, g)
 	p.op(o)
@@ -184,6 +186,16 @@ func (p *rootPlan) grant(g *policy.Grant) {
 		p.inner = append(p.inner, g.Path)
 	}
 	p.rules = append(p.rules, helper.LandlockRule{Path: g.Path, Rights: p.rights(g.Access)})
+}
+
+// pin keeps folders from being renamed. The mounts in them stay.
+func (p *rootPlan) pin(dirs []string) {
+	for _, dir := range dirs {
+		if !p.pinned[dir] {
+			p.pinned[dir] = true
+			p.op(helper.MountOp{Kind: helper.OpPin, Path: dir, What: "pin " + dir})
+		}
+	}
 }
 
 func how(a policy.Access) string {
@@ -210,7 +222,8 @@ func (p *rootPlan) owner(o *helper.MountOp, g *policy.Grant) {
 	if !p.root {
 		return
 	}
-	o.Loose = !g.Access.Has(policy.Write)
+	// What is only read only is shown as what is around it.
+	o.Loose = !g.Access.Has(policy.Write) && !g.ReadOnly
 	uid, gid, err := sys.Owner(g.Path)
 	if err != nil || uid == p.uid || uid == 0 && o.Loose {
 		return // the mount itself will say what is wrong
@@ -254,14 +267,8 @@ func (p *rootPlan) denied() {
 	p.dir("/dev/.denied", 0o755)
 	p.dir(coverDir, 0)
 	p.op(helper.MountOp{Kind: helper.OpFile, Path: coverFile})
-	pinned := map[string]bool{}
 	for _, d := range p.r.Denied {
-		for _, dir := range d.Pinned {
-			if !pinned[dir] {
-				pinned[dir] = true
-				p.op(helper.MountOp{Kind: helper.OpPin, Path: dir, What: "pin " + dir})
-			}
-		}
+		p.pin(d.Pinned)
 	}
 	for _, d := range p.r.Denied {
 		if d.Link {

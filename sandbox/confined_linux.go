@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -165,6 +166,9 @@ func (s *starting) choose() error {
 		}
 		if s.r.Policy.Network == policy.NetworkAllow {
 			return fmt.Errorf(`network = "allow" cannot be enforced at level %s`, s.level)
+		}
+		if i := slices.IndexFunc(s.r.Grants, func(g policy.Grant) bool { return g.ReadOnly }); i >= 0 {
+			return fmt.Errorf("read_only cannot be enforced at level %s: %s", s.level, s.r.Grants[i].Path)
 		}
 		if len(s.r.Denied) > 0 {
 			return fmt.Errorf("deny cannot be enforced at level %s: %s", s.level, s.r.Denied[0].Path)

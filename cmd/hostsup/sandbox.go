@@ -30,10 +30,10 @@ func (a *app) sandboxVerb() *cobra.Command {
 
 // confine is what a command line says of a policy.
 type confine struct {
-	file, profile, level, network string
-	read, exec, write, deny       []string
-	env                           []string
-	dir                           string
+	file, profile, level, network     string
+	read, exec, write, readOnly, deny []string
+	env                               []string
+	dir                               string
 
 	policy   policy.Policy
 	limits   policy.Limits
@@ -47,9 +47,10 @@ func (c *confine) flags(cmd *cobra.Command) {
 	f.StringVar(&c.file, "policy", "", "policy `FILE`: a sandbox block and, where wanted, a limits block")
 	f.StringVar(&c.profile, "profile", "", "start from a named profile: `NAME` is one of "+strings.Join(policy.Profiles(), ", "))
 	f.StringVar(&c.level, "level", "", "weakest `LEVEL` that is accepted: full, no-cgroup, landlock or none")
-	f.StringArrayVar(&c.read, "read", nil, "grant `PATH` for reading; may be repeated, like the next three")
+	f.StringArrayVar(&c.read, "read", nil, "grant `PATH` for reading; may be repeated, like the next four")
 	f.StringArrayVar(&c.exec, "exec", nil, "grant `PATH` for reading and running")
 	f.StringArrayVar(&c.write, "write", nil, "grant `PATH` for reading and writing")
+	f.StringArrayVar(&c.readOnly, "read-only", nil, "leave `PATH` as it is, although it lies in what can be written")
 	f.StringArrayVar(&c.deny, "deny", nil, "deny `PATH` or pattern inside of what is granted")
 	f.StringVar(&c.network, "network", "", "what it may reach: none or host")
 	f.StringArrayVar(&c.env, "env", nil, "give it a variable, `NAME=VALUE` or the NAME of one of ours; may be repeated")
@@ -60,7 +61,7 @@ func (c *confine) flags(cmd *cobra.Command) {
 
 // given reports whether a policy was named at all.
 func (c *confine) given() bool {
-	return c.file != "" || c.profile != "" || len(c.read)+len(c.exec)+len(c.write)+len(c.deny) > 0 || c.level != "" || c.network != ""
+	return c.file != "" || c.profile != "" || len(c.read)+len(c.exec)+len(c.write)+len(c.readOnly)+len(c.deny) > 0 || c.level != "" || c.network != ""
 }
 
 // loadPolicy reads what was named into policy, limits and resolved. An error
@@ -101,14 +102,14 @@ func (c *confine) more() (policy.Policy, error) {
 		name string
 		from []string
 		to   *[]string
-	}{{"read", c.read, &p.Read}, {"exec", c.exec, &p.Exec}, {"write", c.write, &p.Write}, {"deny", c.deny, &p.Deny}} {
+	}{{"read", c.read, &p.Read}, {"exec", c.exec, &p.Exec}, {"write", c.write, &p.Write}, {"read_only", c.readOnly, &p.ReadOnly}, {"deny", c.deny, &p.Deny}} {
 		for i, s := range l.from {
 			path, err := absolute(s, l.name == "deny")
 			if err != nil {
 				return p, err
 			}
 			*l.to = append(*l.to, path)
-			p.Source[fmt.Sprintf("%s[%d]", l.name, i)] = "--" + l.name
+			p.Source[fmt.Sprintf("%s[%d]", l.name, i)] = "--" + strings.ReplaceAll(l.name, "_", "-")
 		}
 	}
 	if c.level != "" {

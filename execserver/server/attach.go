@@ -100,7 +100,7 @@ func (o *observer) encode(c *conn, b []byte, limit int) ([]byte, bool) {
 		o.lost = p.kept.lostBytes
 		if p.exited && p.exitSeq >= was && p.exitSeq < o.cursor {
 			start := len(b)
-			b = c.framing.end(wire.AppendExited(c.framing.begin(b), o.quoted, p.exitSeq, p.code, false), start)
+			b = c.framing.end(wire.AppendExited(c.framing.begin(b), o.quoted, p.exitSeq, p.code, p.denied), start)
 		}
 	}
 	p.fill(&o.batch, o.cursor, limit)

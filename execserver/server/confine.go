@@ -3,6 +3,7 @@ package server
 import (
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/hostsup/hostsup/execserver/wire"
 	"github.com/hostsup/hostsup/sandbox/policy"
@@ -58,8 +59,7 @@ var programs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/l
 
 // policyOf turns a managed sandbox object into a policy. Its entries are
 // grants: what none names is not there. An entry that is narrower wins over the
-// one around it, which policies can say for deny and for write below read, and
-// for nothing else; the rest is refused.
+// one around it, but for what is denied: nothing in it is granted.
 func policyOf(q *wire.ProcessStartParams) (*policy.Policy, *wire.Error) {
 	sb := q.Sandbox
 	p := &policy.Policy{Profile: "", Network: policy.NetworkHost, JIT: true}
@@ -85,9 +85,9 @@ func policyOf(q *wire.ProcessStartParams) (*policy.Policy, *wire.Error) {
 		for _, path := range paths {
 			switch {
 			case e.MissingPathBehavior != nil && !exists(path) && e.Path.Type != wire.PathGlob:
-				// It is passed over, but what is denied stays so when it comes to be
-				// there.
-				if e.Access == wire.AccessDeny || e.Access == wire.AccessNone {
+				// It is passed over, but what may not be written does not come to be
+				// there either.
+				if e.Access != wire.AccessWrite {
 					p.Deny = append(p.Deny, path)
 				}
 			case e.Access == wire.AccessRead:
@@ -100,12 +100,10 @@ func policyOf(q *wire.ProcessStartParams) (*policy.Policy, *wire.Error) {
 			}
 		}
 	}
-	// A folder that is to be read only, within one that can be written.
+	// What is to be read only within something that can be written.
 	for _, r := range readOnly {
-		for _, w := range p.Write {
-			if r != w && below(r, w) {
-				return nil, wire.InvalidRequest("the sandbox cannot be enforced here: %s is to be read only within %s, which can be written", r, w)
-			}
+		if !slices.Contains(p.Write, r) && slices.ContainsFunc(p.Write, func(w string) bool { return below(r, w) }) {
+			p.ReadOnly = append(p.ReadOnly, r)
 		}
 	}
 	return p, nil

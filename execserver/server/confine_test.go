@@ -4,6 +4,7 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -70,15 +71,16 @@ func TestSandboxObjectsBecomePolicies(t *testing.T) {
 		`{"path":{"type":"path","path":"file://`+dir+`/secret"},"access":"deny","missing_path_behavior":"skip"}`))
 	c, bad := s.confine(&q)
 	if bad != nil || c.policy.Network != policy.NetworkNone || !slices.Contains(c.policy.Read, "/usr") ||
-		!slices.Equal(c.policy.Write, []string{dir}) || !slices.Equal(c.policy.Deny, []string{dir + "/secret"}) {
+		!slices.Equal(c.policy.Write, []string{dir}) || !slices.Equal(c.policy.Deny, []string{dir + "/.git", dir + "/secret"}) {
 		t.Errorf("%+v, %v", c.policy, bad)
 	}
-	// With one it cannot be enforced, and is refused.
+	// With one it stays as it is.
 	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, bad := s.confine(&q); bad == nil || bad.Code != wire.CodeInvalidRequest {
-		t.Errorf("it was taken: %v", bad)
+	c, bad = s.confine(&q)
+	if bad != nil || !slices.Equal(c.policy.ReadOnly, []string{dir + "/.git"}) || !slices.Equal(c.policy.Deny, []string{dir + "/secret"}) {
+		t.Errorf("%+v, %v", c.policy, bad)
 	}
 	for name, entry := range map[string]string{
 		"unknown":   `{"path":{"type":"special","value":{"kind":"unknown"}},"access":"read"}`,
@@ -98,6 +100,104 @@ func TestSandboxObjectsBecomePolicies(t *testing.T) {
 	q.Sandbox = nil
 	if c, bad := s.confine(&q); bad != nil || c.policy != s.opt.Sandbox {
 		t.Errorf("the default: %+v, %v", c, bad)
+	}
+}
+
+// What the protocol's first server answers to these commands.
+func TestSandboxDenied(t *testing.T) {
+	s := startServer(t, Options{})
+	c := dial(t, s.URL())
+	c.initialize(wire.InitializeParams{})
+	object := entries(rootRead)
+	for i, test := range []struct {
+		script string
+		want   bool
+	}{
+		{"echo permission denied; exit 0", false},
+		{"echo x: Permission denied >&2; exit 1", true},
+		{"echo a SANDBOX; exit 127", true},
+		{"exit 1", false},
+		{"exit 159", true},
+		{"kill -SYS $$", true},
+		{"echo permission denied; head -c 3000000 /dev/zero; exit 1", false}, // it is not kept
+		{"printf 'permission den'; printf 'ied'; exit 1", true},
+		{"echo permission denied; kill -9 $$", true},
+		{": > /etc/written", true},
+	} {
+		id := fmt.Sprint(i)
+		p := sandboxed(t, shell(id, test.script), object)
+		if g := c.answer(c.ask(wire.MethodProcessStart, p)); g.Kind == wire.KindError {
+			t.Skipf("it cannot be enforced here: %v", g.Err)
+		}
+		if e := c.awaitExit(id); e.SandboxDenied == nil || *e.SandboxDenied != test.want {
+			t.Errorf("%s: %+v", test.script, e)
+		}
+		if r := call[wire.ProcessReadResult](c, wire.MethodProcessRead, wire.ProcessReadParams{ProcessID: id, MaxBytes: ptr(uint(1))}); r.SandboxDenied != test.want {
+			t.Errorf("%s: read says %v", test.script, r.SandboxDenied)
+		}
+	}
+	c.start(shell("open", "echo permission denied; exit 1"))
+	if e := c.awaitExit("open"); e.SandboxDenied == nil || *e.SandboxDenied {
+		t.Errorf("without a sandbox: %+v", e)
+	}
+}
+
+// What a client with the policy workspace-write sends, where the folder is below
+// /tmp, too.
+func TestWorkspaceWrite(t *testing.T) {
+	for _, base := range []string{"/tmp", "/var/tmp"} {
+		dir, err := os.MkdirTemp(base, "workspace") //nolint:usetesting // where it is matters
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		for _, f := range []string{".git/config", "old"} {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, f)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, f), []byte("as it was"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := startServer(t, Options{})
+		c := dial(t, s.URL())
+		c.initialize(wire.InitializeParams{})
+		special := func(kind, access, more string) string {
+			return `{"path":{"type":"special","value":{"kind":"` + kind + `"` + more + `}},"access":"` + access + `","missing_path_behavior":"skip"}`
+		}
+		object := func(more ...string) string {
+			return entries(append([]string{rootRead, special("project_roots", "write", ""), special("project_roots", "read", `,"subpath":".git"`),
+				special("project_roots", "read", `,"subpath":".codex"`)}, more...)...)
+		}
+		for name, sandbox := range map[string]string{"alone": object(), "with tmp": object(special("slash_tmp", "write", ""))} {
+			p := shell(name, `
+try() { if (eval "$2") >/dev/null 2>&1; then echo "$1 yes"; else echo "$1 no"; fi; }
+try write    "echo x > old && echo x > new"
+try read     "cat .git/config && ls /usr/bin && ls /tmp"
+try config   "echo x > .git/config"
+try hook     "mkdir .git/hooks"
+try away     "mv .git git"
+try remove   "rm -rf .git"
+try missing  "mkdir .codex"
+try outside  "echo x > /var/tmp/outside-of-it"
+`)
+			p.Cwd = wire.FileURI(dir)
+			if g := c.answer(c.ask(wire.MethodProcessStart, sandboxed(t, p, sandbox))); g.Kind == wire.KindError {
+				t.Skipf("it cannot be enforced here: %v", g.Err)
+			}
+			c.awaitClose(name)
+			want := "write yes\nread yes\nconfig no\nhook no\naway no\nremove no\nmissing no\noutside no\n"
+			if got := c.output(name)[wire.Stdout]; got != want {
+				t.Errorf("%s, %s:\n%s", base, name, got)
+			}
+		}
+		if b, err := os.ReadFile(filepath.Join(dir, ".git/config")); err != nil || string(b) != "as it was" {
+			t.Errorf("%q, %v", b, err)
+		}
+		stopServer(t, s)
+		if exists(filepath.Join(dir, ".codex")) {
+			t.Error("what stood in for a missing folder is left")
+		}
 	}
 }
 

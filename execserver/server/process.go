@@ -42,6 +42,7 @@ type process struct {
 	exited  bool           //
 	exitSeq uint64         //
 	code    int32          //
+	denied  bool           // it looks as if its sandbox had made it fail
 	closed  bool           //
 	void    bool           // it could not be started
 	ended   bool           // nothing is kept any more
@@ -61,6 +62,8 @@ type startParams struct {
 	argv []string
 	cwd  wire.URI
 	tty  bool
+
+	confined bool // by a sandbox
 }
 
 func newProcess(s *session, id string, p startParams) *process {
@@ -190,6 +193,7 @@ func (p *process) settle() {
 			}
 		}
 		p.exited, p.exitSeq, p.code = true, p.nextSeq, exitCode(p.held, p.params.tty)
+		p.denied = p.looksDenied()
 		p.nextSeq++
 		p.event()
 	}
@@ -251,6 +255,7 @@ type batch struct {
 	exit   bool // after the first exitAt chunks
 	exitAt int
 	code   int32
+	denied bool
 	closed bool // last
 	first  uint64
 	next   uint64 // the cursor, when it is sent
@@ -289,7 +294,7 @@ func (p *process) fill(b *batch, seq uint64, limit int) {
 			b.bytes += len(c.data)
 			i++
 		case p.exited && p.exitSeq == b.next:
-			b.exit, b.exitAt, b.code = true, len(b.chunks), p.code
+			b.exit, b.exitAt, b.code, b.denied = true, len(b.chunks), p.code, p.denied
 		case p.closed && b.next == p.nextSeq-1:
 			b.closed = true
 		default:

@@ -131,7 +131,8 @@ func (p *process) appendRead(id wire.ID, q *wire.ProcessReadParams) []byte {
 	}
 	b = append(b, `,"closed":`...)
 	b = strconv.AppendBool(b, p.closed)
-	b = append(b, `,"failure":null,"sandboxDenied":false`...)
+	b = append(b, `,"failure":null,"sandboxDenied":`...)
+	b = strconv.AppendBool(b, p.denied)
 	if p.kept.lostThrough > after {
 		b = append(b, `,"lost":{"throughSeq":`...)
 		b = strconv.AppendUint(b, p.kept.lostThrough, 10)

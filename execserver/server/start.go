@@ -43,7 +43,7 @@ func (c *conn) startProcess(q *wire.ProcessStartParams, r reply) {
 		r.fail(bad)
 		return
 	}
-	p := newProcess(c.session, q.ProcessID, startParams{q.Argv, q.Cwd, q.TTY})
+	p := newProcess(c.session, q.ProcessID, startParams{q.Argv, q.Cwd, q.TTY, how.policy != nil})
 	if c.ext {
 		p.token = newToken()
 	}

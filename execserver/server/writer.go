@@ -332,5 +332,5 @@ func (t *batch) encode(c *conn, b, id []byte) []byte {
 
 func (t *batch) appendExit(f framing, b, id []byte, seq uint64) []byte {
 	start := len(b)
-	return f.end(wire.AppendExited(f.begin(b), id, seq, t.code, false), start)
+	return f.end(wire.AppendExited(f.begin(b), id, seq, t.code, t.denied), start)
 }

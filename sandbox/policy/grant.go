@@ -21,10 +21,14 @@ func (r *resolver) grants() {
 	for i, s := range p.Write {
 		r.grant(fmt.Sprintf("write[%d]", i), s, Write)
 	}
+	for i, s := range p.ReadOnly {
+		r.grant(fmt.Sprintf("read_only[%d]", i), s, 0)
+	}
 	for i, s := range p.Devices {
 		r.device(fmt.Sprintf("devices[%d]", i), s)
 	}
 	r.addUp()
+	r.fix()
 	r.out.PrivateTmp = !slices.ContainsFunc(r.out.Grants, func(g Grant) bool { return g.Link == "" && g.Path == "/tmp" })
 }
 
@@ -81,9 +85,25 @@ func (r *resolver) grant(field, entry string, access Access) {
 		return
 	}
 	for _, l := range t.links {
-		r.out.Grants = append(r.out.Grants, Grant{Path: l.path, Access: access, Link: l.text, Field: field})
+		r.out.Grants = append(r.out.Grants, Grant{Path: l.path, Access: access, Link: l.text, Field: field, ReadOnly: access == 0})
 	}
-	r.out.Grants = append(r.out.Grants, Grant{Path: t.real, Access: access, Dir: t.info.IsDir(), Field: field})
+	r.out.Grants = append(r.out.Grants, Grant{Path: t.real, Access: access, Dir: t.info.IsDir(), Field: field, ReadOnly: access == 0})
+}
+
+// fix finishes what is to be read only: what holds it in its place, and what
+// cannot be held there.
+func (r *resolver) fix() {
+	for _, l := range r.fixedLinks {
+		if around := nearest(r.out.Grants, l.Path); around != nil && around.Access.Has(Write) {
+			r.bad.add(l.Field, l.Path, fmt.Sprintf("it is a symbolic link in %s, which can be written, and could be replaced there", around.Path),
+				"name what it leads to, and take it out of "+around.Path)
+		}
+	}
+	for i := range r.out.Grants {
+		if g := &r.out.Grants[i]; g.ReadOnly {
+			g.Pinned = r.pinned(g.Path)
+		}
+	}
 }
 
 func (r *resolver) device(field, entry string) {
@@ -108,6 +128,25 @@ func (r *resolver) device(field, entry string) {
 // those around it, and drops those that then say nothing new.
 func (r *resolver) addUp() {
 	all := r.out.Grants
+	fixed := map[string]bool{}
+	for _, g := range all {
+		if g.ReadOnly && g.Link == "" {
+			fixed[g.Path] = true
+		}
+	}
+	all = slices.DeleteFunc(all, func(g Grant) bool {
+		if g.ReadOnly && g.Link != "" {
+			r.fixedLinks = append(r.fixedLinks, g)
+			return true
+		}
+		return false
+	})
+	for i := range all {
+		g := &all[i]
+		if g.ReadOnly = g.Link == "" && fixed[g.Path]; g.ReadOnly && g.Access.Has(Write) {
+			r.bad.add(g.Field, g.Path, "it is in read_only too, and cannot be both", "take it out of one of the two")
+		}
+	}
 	slices.SortStableFunc(all, func(a, b Grant) int { return strings.Compare(a.Path, b.Path) })
 	var out []Grant
 	for _, g := range all {
@@ -120,6 +159,14 @@ func (r *resolver) addUp() {
 			continue
 		}
 		around := nearest(out, g.Path)
+		if g.ReadOnly = g.ReadOnly && around != nil && around.Access.Has(Write); g.ReadOnly {
+			g.Access = (g.Access | around.Access) &^ (Write &^ Read)
+			out = append(out, g)
+			continue
+		}
+		if g.Access == 0 {
+			continue // nobody can write it, and nothing else is said of it
+		}
 		if around == nil {
 			out = append(out, g)
 			continue
@@ -149,7 +196,7 @@ func (r *resolver) addUp() {
 
 // runsWritten reports a grant for running of what can be written.
 func (r *resolver) runsWritten(g, other Grant) bool {
-	if r.out.Policy.JIT {
+	if r.out.Policy.JIT || g.ReadOnly || other.ReadOnly {
 		return false
 	}
 	if g.Access.Has(Write) {

@@ -98,7 +98,7 @@ type list struct {
 // lists are all lists of a policy, always in the same order.
 func (p *Policy) lists() []list {
 	return []list{
-		{"read", &p.Read}, {"exec", &p.Exec}, {"write", &p.Write}, {"deny", &p.Deny},
+		{"read", &p.Read}, {"exec", &p.Exec}, {"write", &p.Write}, {"read_only", &p.ReadOnly}, {"deny", &p.Deny},
 		{"allow", &p.Allow}, {"devices", &p.Devices},
 		{"syscalls.deny", &p.Syscalls.Deny}, {"syscalls.allow", &p.Syscalls.Allow},
 	}

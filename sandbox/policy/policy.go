@@ -24,8 +24,9 @@ const (
 // Policy says what a confined process may do. The zero value grants nothing.
 // Paths are absolute and name themselves and everything below them. One in
 // Read, Exec, Write or Devices with a dash in front is granted where it exists;
-// without one it has to. Grants add up, except that without JIT what may be
-// written is not run.
+// without one it has to. ReadOnly has dashes as well. Grants add up, except that
+// without JIT what may be written is not run, and that ReadOnly takes writing
+// away.
 type Policy struct {
 	Profile string // the named profile it started from, for messages; "" for none
 	Level   Level  // the weakest accepted; "" is Full for root and NoCgroup for others
@@ -34,7 +35,10 @@ type Policy struct {
 	Read  []string // may be read
 	Exec  []string // may be read and run
 	Write []string // may be read and written; the real folder
-	Deny  []string // wins over every grant, also when missing yet; a glob (*, ?, [a-z], ** for any folders, \ before one that is meant) holds for what matches at the start
+	// ReadOnly may not be written although it lies in what Write names: it keeps
+	// the rest of the access that it has there. What Write names below it may.
+	ReadOnly []string
+	Deny     []string // wins over every grant, also when missing yet; a glob (*, ?, [a-z], ** for any folders, \ before one that is meant) holds for what matches at the start
 
 	Network Network  // "" is NetworkNone
 	Allow   []string // host:port entries of NetworkAllow

@@ -37,9 +37,11 @@ func Resolve(p *Policy, l Limits) (*Resolved, error) {
 }
 
 type resolver struct {
-	bad  problems
-	out  *Resolved
-	seen seen
+	bad problems
+	out *Resolved
+
+	fixedLinks []Grant // links that read_only went over
+	seen       seen
 }
 
 // user finds the number of a user that is named.

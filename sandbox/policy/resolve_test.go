@@ -59,6 +59,14 @@ func say(r *Resolved, root string) []string {
 		}
 		out = append(out, s)
 	}
+	for i, g := range r.Grants {
+		if g.ReadOnly {
+			out[i] += " fixed"
+		}
+		for _, p := range g.Pinned {
+			out[i] += " pinned " + short(p)
+		}
+	}
 	for _, d := range r.Denied {
 		s := "deny " + short(d.Path)
 		if d.Dir {
@@ -182,12 +190,28 @@ func TestResolve(t *testing.T) {
 			p:    Policy{Write: []string{"/a", "/a/b"}, Deny: []string{"/a/b/c/.env", "/a/d/e/f", "/a/x"}},
 			want: []string{"write /a/", "deny /a/b/c/.env pinned /a/b /a/b/c", "deny /a/d/e/f missing from /a/d/e pinned /a/d", "deny /a/x missing from /a/x"},
 		},
+		"read only in what is written": {
+			tree: []string{"a/.git/hooks/x", "a/.git/w/", "a/b/c/.git/"},
+			p: Policy{JIT: true, Exec: []string{"/a"}, Write: []string{"/a", "/a/.git/w"}, Read: []string{"/a/.git"},
+				ReadOnly: []string{"/a/.git", "/a/.git/hooks", "/a/b/c/.git", "-/a/none"}},
+			want: []string{"exec+write /a/", "exec /a/.git/ fixed", "exec+write /a/.git/w/", "exec /a/b/c/.git/ fixed pinned /a/b pinned /a/b/c"},
+		},
+		"read only is run": {
+			tree: []string{"a/bin/x"},
+			p:    Policy{Exec: []string{"/a/bin"}, Write: []string{"/a"}, ReadOnly: []string{"/a/bin"}},
+			want: []string{"write /a/", "exec /a/bin/ fixed"},
+		},
+		"read only where nothing is written": {
+			tree: []string{"a/b/", "c/"},
+			p:    Policy{Read: []string{"/a"}, ReadOnly: []string{"/a/b", "/c"}},
+			want: []string{"read /a/"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := tree(t, c.tree...)
 			p := c.p
 			p.Level = Full
-			for _, l := range p.lists()[:4] {
+			for _, l := range p.lists()[:5] {
 				for i, s := range *l.at {
 					s, optional := Optional(s)
 					(*l.at)[i] = root + s
@@ -213,7 +237,7 @@ func TestResolve(t *testing.T) {
 }
 
 func TestResolveRefuses(t *testing.T) {
-	root := tree(t, "a/f", "l -> l", "up -> /", "w/x", "e/", "dev -> /dev/null")
+	root := tree(t, "g/link -> ../a", "a/f", "l -> l", "up -> /", "w/x", "e/", "dev -> /dev/null")
 	uid := os.Geteuid()
 	for name, c := range map[string]struct {
 		p    Policy
@@ -233,6 +257,9 @@ func TestResolveRefuses(t *testing.T) {
 		"work is a file":         {Policy{Work: Work{Path: "/a/f"}}, []string{`work.path "ROOT/a/f": it is no folder`}},
 		"deny in work":           {Policy{Work: Work{Path: "/e"}, Deny: []string{"/e/.env"}}, []string{`deny[0] "ROOT/e/.env": it lies in work`}},
 		"a grant through a link": {Policy{Work: Work{Path: "/nosuch"}, Read: []string{"/up/ROOT/nosuch"}}, []string{`read[0] "ROOT/up/ROOT/nosuch": it does not exist`}},
+		"written and fixed":      {Policy{Write: []string{"/a"}, ReadOnly: []string{"/a"}}, []string{`write[0] "ROOT/a": it is in read_only too`}},
+		"a link that is written": {Policy{Write: []string{"/a", "/g"}, ReadOnly: []string{"/g/link/f"}}, []string{`read_only[0] "ROOT/g/link": it is a symbolic link in ROOT/g, which can be written`}},
+		"nothing to fix":         {Policy{Write: []string{"/a"}, ReadOnly: []string{"/a/none"}}, []string{`read_only[0] "ROOT/a/none": it does not exist`}},
 		"no device":              {Policy{Devices: []string{"/dev/fd"}}, nil},
 		"no user":                {Policy{User: "nobody-at-all"}, []string{`user "nobody-at-all": there is no such user here`}},
 	} {
@@ -241,7 +268,7 @@ func TestResolveRefuses(t *testing.T) {
 			if p.Level == "" {
 				p.Level = Full
 			}
-			for _, l := range p.lists()[:4] {
+			for _, l := range p.lists()[:5] {
 				for i, s := range *l.at {
 					(*l.at)[i] = root + strings.ReplaceAll(s, "ROOT", root[1:])
 				}

@@ -67,6 +67,10 @@ type Grant struct {
 	Device bool   // a character device, from Policy.Devices
 	Link   string // Path is a symbolic link, and this is its text; what it points to is a grant of its own
 	Field  string // "read[0]"; of several the first
+	// ReadOnly is taken out of a grant around it that can be written.
+	ReadOnly bool
+	// Pinned are for a ReadOnly grant what they are for a Denied.
+	Pinned []string
 }
 
 // Denied is one path that may not be touched, nor what is below it.

@@ -47,6 +47,9 @@ func (p *Policy) check(bad *problems) {
 			p.checkGrant(bad, fmt.Sprintf("%s[%d]", l.name, i), s)
 		}
 	}
+	for i, s := range p.ReadOnly {
+		p.checkGrant(bad, fmt.Sprintf("read_only[%d]", i), s)
+	}
 	for i, s := range p.Deny {
 		checkDeny(bad, fmt.Sprintf("deny[%d]", i), s)
 	}
@@ -254,6 +257,9 @@ func (p *Policy) checkLevel(bad *problems) {
 	cannot := fmt.Sprintf("it cannot be enforced at level %s, which this policy accepts: ", level)
 	for i, s := range p.Deny {
 		bad.add(fmt.Sprintf("deny[%d]", i), s, cannot+"without mounts, what lies in a grant cannot be taken out of it", instead+", or grants that leave it out")
+	}
+	for i, s := range p.ReadOnly {
+		bad.add(fmt.Sprintf("read_only[%d]", i), s, cannot+"without mounts, what can be written with the folder around it cannot be taken out of that", instead+", or grants that leave it out")
 	}
 	if p.Network == NetworkAllow {
 		bad.add("network", string(p.Network), cannot+"it needs a network namespace", instead+`, or network = "none"`)

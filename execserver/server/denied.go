@@ -1,0 +1,39 @@
+package server
+
+import "bytes"
+
+// denialWords are what programs say, in any case, when a sandbox has refused
+// them something; those of the protocol's first server.
+var denialWords = [][]byte{
+	[]byte("operation not permitted"), []byte("permission denied"), []byte("read-only file system"),
+	[]byte("seccomp"), []byte("sandbox"), []byte("landlock"), []byte("failed to write file"),
+}
+
+// longestDenial is the length of the longest of them.
+const longestDenial = len("operation not permitted")
+
+// killedByFilter is the exit code of a process that SIGSYS has ended.
+const killedByFilter = 128 + 31
+
+// looksDenied guesses whether a confined process has failed for its sandbox: by
+// its exit code, and by what of its output is kept. Called with the lock.
+func (p *process) looksDenied() bool {
+	if !p.params.confined || p.code == 0 {
+		return false
+	}
+	if p.code == killedByFilter {
+		return true
+	}
+	var tail []byte // of the chunks before, in small letters
+	for i := range p.kept.n {
+		text := append(tail, bytes.ToLower(p.kept.at(i).data)...)
+		for _, w := range denialWords {
+			if bytes.Contains(text, w) {
+				return true
+			}
+		}
+		tail = text[max(0, len(text)-longestDenial):]
+		tail = tail[:len(tail):len(tail)]
+	}
+	return false
+}
