@@ -30,17 +30,28 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
-		deadline := time.Now().Add(2 * time.Second)
-		for openFiles() > before+4 && time.Now().Before(deadline) { // the runtime's own: poller, cgroup files
+		within(10*time.Second, func() bool { // the runtime's own: poller, cgroup files
 			runtime.GC()
-			time.Sleep(10 * time.Millisecond) //nolint:forbidigo // polls, with a deadline
-		}
+			return openFiles() <= before+4
+		})
 		if after := openFiles(); after > before+4 {
 			fmt.Fprintf(os.Stderr, "%d descriptors were open, and now %d are: %v\n", before, after, fileNames())
 			code = 1
 		}
 	}
 	os.Exit(code)
+}
+
+// within looks again and again, for as long as that, whether it is so.
+func within(d time.Duration, is func() bool) bool {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(d); !is(); <-tick.C {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
 }
 
 func openFiles() int { return len(fileNames()) }
@@ -186,7 +197,7 @@ func lineClient(t testing.TB, r io.Reader, w io.WriteCloser) *client {
 	return c
 }
 
-const patience = 20 * time.Second
+const patience = 30 * time.Second
 
 // await returns the first message that is wanted.
 func (c *client) await(what string, want func(*got) bool) *got {
@@ -318,26 +329,25 @@ func note[P any](g *got, method string) (p P, ok bool) {
 	return p, true
 }
 
+// awaitNote waits for a notification about a process.
+func awaitNote[P any](c *client, what, method string, about func(P) bool) (found P) {
+	c.t.Helper()
+	c.await(what, func(g *got) bool {
+		p, ok := note[P](g, method)
+		found = p
+		return ok && about(p)
+	})
+	return found
+}
+
 func (c *client) awaitExit(id string) wire.ProcessExited {
 	c.t.Helper()
-	var e wire.ProcessExited
-	c.await("the exit of "+id, func(g *got) bool {
-		p, ok := note[wire.ProcessExited](g, wire.NotifyProcessExited)
-		e = p
-		return ok && p.ProcessID == id
-	})
-	return e
+	return awaitNote(c, "the exit of "+id, wire.NotifyProcessExited, func(p wire.ProcessExited) bool { return p.ProcessID == id })
 }
 
 func (c *client) awaitClose(id string) wire.ProcessClosed {
 	c.t.Helper()
-	var e wire.ProcessClosed
-	c.await("the close of "+id, func(g *got) bool {
-		p, ok := note[wire.ProcessClosed](g, wire.NotifyProcessClosed)
-		e = p
-		return ok && p.ProcessID == id
-	})
-	return e
+	return awaitNote(c, "the close of "+id, wire.NotifyProcessClosed, func(p wire.ProcessClosed) bool { return p.ProcessID == id })
 }
 
 // output is what came of a process so far, by stream; it checks that seqs have

@@ -22,10 +22,8 @@ import (
 // eventually waits for a condition.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) { //nolint:forbidigo // polls, with a deadline
-		if time.Now().After(deadline) {
-			t.Fatalf("%s did not come about", what)
-		}
+	if !within(patience, ok) {
+		t.Fatalf("%s did not come about", what)
 	}
 }
 
@@ -224,13 +222,11 @@ func TestSlowReaderStallsItsOwnProcessAlone(t *testing.T) {
 	slow.send(t, fmt.Sprintf(startTrue, 1, "x", 1))
 	slow.send(t, `{"id":2,"method":"process/start","params":{"processId":"zero","argv":["/bin/cat","/dev/zero"],"cwd":"file:///tmp","env":{},"tty":false}}`)
 	slow.until(t, `"id":2,`)
-	var last uint64
-	eventually(t, "the stall", func() bool { // nobody reads: the count stands still
-		n := s.Metrics().BytesOut
-		still := n == last && n > 1<<20
-		last = n
-		time.Sleep(20 * time.Millisecond) //nolint:forbidigo // between two looks at a count that has to stand still
-		return still
+	eventually(t, "the stall", func() bool { // nobody reads
+		p := s.all()[0].process("zero")
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.unsent >= s.opt.Window
 	})
 	c := dial(t, s.URL())
 	c.initialize(wire.InitializeParams{})
@@ -267,11 +263,19 @@ func TestHalfDeadConnectionIsTakenOver(t *testing.T) {
 	}
 	// One that answers is not taken over.
 	other := dial(t, s.URL())
-	for range 5 {
+	alive := s.session(id)
+	for start := time.Now(); time.Since(start) < 3*s.opt.PongWait; {
 		if err := other.refused(wire.MethodInitialize, wire.InitializeParams{ClientName: "x", ResumeSessionID: &id}); err.Code != wire.CodeAlreadyAttached {
 			t.Fatal(err)
 		}
-		time.Sleep(15 * time.Millisecond) //nolint:forbidigo // pings go on meanwhile; too early to be taken over is the point
+		eventually(t, "the pong", func() bool {
+			alive.mu.Lock()
+			c := alive.conn
+			alive.mu.Unlock()
+			c.pingMu.Lock()
+			defer c.pingMu.Unlock()
+			return c.pinged.IsZero()
+		})
 	}
 }
 
