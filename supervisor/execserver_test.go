@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/execserver"
@@ -245,7 +245,7 @@ func TestStopEndsExecServers(t *testing.T) {
 
 // In somebody else's actor system it is the same tree.
 func TestExecServerInProps(t *testing.T) {
-	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	system := actors.NewSystem(hclog.NewNullLogger())
 	listen := "unix://" + filepath.Join(t.TempDir(), "x.sock")
 	props, err := Props(system, Spec{
 		Groups:      []GroupSpec{Alone(HostSpec{Name: "host", Command: []string{"/bin/sh", "-c", "exec sleep 1000"}})},

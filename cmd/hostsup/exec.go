@@ -39,8 +39,10 @@ func (a *app) execVerb() *cobra.Command {
 		Use:   "exec --url URL [--] CMD [ARG…]",
 		Short: "Run a command on an exec server",
 		Long: `Run a command on an exec server. Its streams are ours, signals are passed on to
-it, and the exit code is its own: 128+N when signal N ended it. What it has
-started ends with it. It has a terminal when standard input and output are one.
+it, and the exit code is its own: 128+N when signal N ended it (1 with a terminal
+on a server other than ours). It is over when the command has ended and nothing
+that it has started has its output open any more; what is left of that ends with
+the session. It has a terminal when standard input and output are one.
 
 SIGINT interrupts it; SIGTERM and SIGHUP ask it to end, and end it after five
 seconds. A connection that is cut is made again, without loss, for 45 seconds.

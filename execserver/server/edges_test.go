@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,23 @@ func TestExtensions(t *testing.T) {
 	c.awaitClose("b")
 	if out := c.output("b")[wire.Stdout]; strings.TrimSpace(out) != "5" {
 		t.Errorf("%q", out)
+	}
+}
+
+// With a terminal a death by signal is 1, as it always was, but for who knows of
+// extensions.
+func TestExitCodeOfATerminal(t *testing.T) {
+	s := startServer(t, Options{})
+	plain := dial(t, s.URL())
+	plain.initialize(wire.InitializeParams{})
+	knowing, _ := extended(t, s)
+	for c, want := range map[*client]int32{plain: 1, knowing: 130} {
+		p := shell("a", "kill -INT $$")
+		p.TTY = true
+		c.start(p)
+		if e := c.awaitExit("a"); e.ExitCode != want {
+			t.Errorf("%d, want %d", e.ExitCode, want)
+		}
 	}
 }
 
@@ -168,25 +186,86 @@ func TestHTTPSide(t *testing.T) {
 	}
 }
 
+// What many processes in a row, in many sessions, leave behind is nothing: no
+// descriptor, goroutine, process, file or memory. With HOSTSUP_MANY there are as
+// many as it says.
 func TestManyProcessesLeaveNothing(t *testing.T) {
-	n := 300
+	n := 1000
 	if testing.Short() {
-		n = 50
+		n = 200
 	}
-	s := startServer(t, Options{KeepClosed: time.Millisecond})
-	c := dial(t, s.URL())
-	c.initialize(wire.InitializeParams{})
-	before := openFiles()
-	for i := range n {
-		c.ask(wire.MethodProcessStart, shell(fmt.Sprint("p", i), "echo x"))
+	if s := os.Getenv("HOSTSUP_MANY"); s != "" {
+		n = number(t, s)
 	}
-	for i := range n {
-		c.awaitClose(fmt.Sprint("p", i))
+	t.Setenv("TMPDIR", t.TempDir())
+	s := startServer(t, Options{KeepClosed: time.Millisecond, KeepDetached: time.Millisecond})
+	const each = 100 // in a session
+	some := func(rounds int) {
+		for range rounds {
+			c := dial(t, s.URL())
+			c.initialize(wire.InitializeParams{})
+			for i := range each {
+				p := shell(fmt.Sprint("p", i), "echo x; echo y >&2")
+				p.PipeStdin, p.TTY = i%4 == 0, i%10 == 0
+				c.start(p)
+				c.awaitClose(p.ProcessID)
+			}
+			c.stop()
+		}
+		eventually(t, "that nothing runs", func() bool {
+			m := s.Metrics()
+			return m.OpenSessions == 0 && m.Open == 0 && m.Processes == 0
+		})
 	}
-	eventually(t, "that nothing is left", func() bool {
-		st := s.Status()
-		return len(st.Sessions[0].Processes) == 0 && st.Metrics.Processes == 0 && openFiles() <= before+4
-	})
+	type state struct{ files, goroutines, heap int }
+	measure := func() state {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return state{openFiles(), runtime.NumGoroutine(), int(m.HeapAlloc)}
+	}
+	some(1)
+	before := measure()
+	some(n/each - 1)
+	var after state
+	if !within(patience, func() bool {
+		after = measure()
+		return after.files <= before.files && after.goroutines <= before.goroutines && after.heap <= before.heap+1<<20
+	}) {
+		t.Errorf("before %+v, after %d processes %+v", before, n, after)
+	}
+	if m := s.Metrics(); m.Starts != uint64(n) || m.Sessions != uint64(n/each) {
+		t.Errorf("%+v", m)
+	}
+	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v", left, err)
+	}
+	children(t)
+}
+
+// children fails the test when processes of this one's are left, but for those
+// that the launchers keep.
+func children(t *testing.T) {
+	t.Helper()
+	var left string
+	if !within(patience, func() bool {
+		left = ""
+		dirs, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is valid
+		for _, stat := range dirs {
+			b, err := os.ReadFile(stat)
+			if err != nil {
+				continue
+			}
+			name, rest, _ := strings.Cut(string(b), ") ")
+			f := strings.Fields(rest)
+			if len(f) > 1 && f[1] == fmt.Sprint(os.Getpid()) && (f[0] == "Z" || strings.HasSuffix(name, "(sh")) {
+				left += string(b)
+			}
+		}
+		return left == ""
+	}) {
+		t.Errorf("processes are left:\n%s", left)
+	}
 }
 
 // Answers that the socket does not take whole must reach the client whole.

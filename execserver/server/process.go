@@ -192,7 +192,7 @@ func (p *process) settle() {
 				return
 			}
 		}
-		p.exited, p.exitSeq, p.code = true, p.nextSeq, exitCode(p.held, p.params.tty)
+		p.exited, p.exitSeq, p.code = true, p.nextSeq, exitCode(p.held, p.params.tty && p.token == "")
 		p.denied = p.looksDenied()
 		p.nextSeq++
 		p.event()
@@ -206,7 +206,7 @@ func (p *process) settle() {
 }
 
 // exitCode is an exit in the protocol's numbers: by signal N 128+N, and with a
-// terminal 1.
+// terminal 1, unless the client knows of extensions.
 func exitCode(e *sandbox.Exit, tty bool) int32 {
 	switch {
 	case e.Signal == 0:
