@@ -162,6 +162,7 @@ func TestResumeOverfull(t *testing.T) {
 				t.Fatalf("%d: %v", e.Seq, err)
 			}
 		}
+		synctest.Wait()
 		if c.State() != Attached {
 			t.Error(c.State())
 		}

@@ -302,7 +302,8 @@ func TestOutput(t *testing.T) {
       "retry_in_seconds": null,
       "depends_on": []
     }
-  ]
+  ],
+  "exec_servers": []
 }
 `},
 		{"--socket /nowhere/s status --json", "", `{"error":{"class":"no_supervisor","message":"no supervisor at /nowhere/s: start one with \"hostsup run\""}}` + "\n"},
