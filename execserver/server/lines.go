@@ -9,6 +9,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
+	"syscall"
+
+	"github.com/hostsup/hostsup/internal/sys"
 )
 
 // lineBuffer is what is read of lines at a time.
@@ -82,14 +86,59 @@ func skipLine(br *bufio.Reader) error {
 
 // serveStdio serves the one connection there is. Its end is the server's.
 func (s *Server) serveStdio() {
-	s.serveLines(s.opt.Stdin, nopCloser{s.opt.Stdout})
+	s.serveLines(s.opt.Stdin, newOutput(s.opt.Stdout))
 	s.end(nil)
 }
 
-// nopCloser leaves the program's stdout open.
-type nopCloser struct{ io.Writer }
+// output is the program's stdout, which stays open.
+type output struct {
+	f   *os.File
+	raw syscall.RawConn // nil: it has none
 
-func (nopCloser) Close() error { return nil }
+	mu   sync.Mutex
+	rest []byte // of what did not wait
+}
+
+func newOutput(f *os.File) *output {
+	o := &output{f: f}
+	if raw, err := f.SyscallConn(); err == nil {
+		o.raw = raw
+	}
+	return o
+}
+
+// Write writes all of b.
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if rest := o.rest; len(rest) > 0 {
+		o.rest = nil
+		if _, err := o.f.Write(rest); err != nil {
+			return 0, err
+		}
+	}
+	if len(b) == 0 {
+		return 0, nil
+	}
+	return o.f.Write(b)
+}
+
+// tryWrite implements tryWriter. Nothing of what it is given is lost.
+func (o *output) tryWrite(b []byte) (rest bool, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := 0
+	if len(o.rest) == 0 && o.raw != nil {
+		if n, err = sys.TryWriteBlocking(o.raw, b); err != nil {
+			return false, err
+		}
+	}
+	o.rest = append(o.rest, b[n:]...)
+	return len(o.rest) > 0, nil
+}
+
+// Close leaves it open.
+func (*output) Close() error { return nil }
 
 // serveUnix accepts connections on the socket.
 func (s *Server) serveUnix() error {

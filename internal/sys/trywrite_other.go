@@ -7,5 +7,8 @@ import "syscall"
 // TryWrite takes nothing: writing is left to the write loop.
 func TryWrite(syscall.RawConn, []byte) (int, error) { return 0, nil }
 
+// TryWriteBlocking takes nothing, likewise.
+func TryWriteBlocking(syscall.RawConn, []byte) (int, error) { return 0, nil }
+
 // ShutdownWrite is not supported here.
 func ShutdownWrite(syscall.RawConn) error { return ErrUnsupported }

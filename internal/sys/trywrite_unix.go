@@ -26,6 +26,42 @@ func TryWrite(raw syscall.RawConn, p []byte) (n int, err error) {
 	return max(n, 0), err
 }
 
+// pipeBuf is what a pipe takes whole, or not at all, on every system.
+const pipeBuf = 512
+
+// TryWriteBlocking writes to a blocking pipe or socket what the kernel takes
+// at once: of a pipe with room all of what is short, else nothing. No other
+// writer may be at it. Of what is neither it takes nothing.
+func TryWriteBlocking(raw syscall.RawConn, p []byte) (n int, err error) {
+	var werr error
+	err = raw.Write(func(fd uintptr) bool {
+		n, werr = tryBlocking(int(fd), p)
+		return true
+	})
+	if err == nil && werr != unix.EAGAIN {
+		err = werr
+	}
+	return max(n, 0), err
+}
+
+func tryBlocking(fd int, p []byte) (int, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return 0, err
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFSOCK:
+		return unix.SendmsgN(fd, p, nil, nil, unix.MSG_DONTWAIT)
+	case unix.S_IFIFO:
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+		if n, err := unix.Poll(poll, 0); len(p) > pipeBuf || n < 1 || err != nil || poll[0].Revents != unix.POLLOUT {
+			return 0, nil //nolint:nilerr // the writing meets it again
+		}
+		return unix.Write(fd, p)
+	}
+	return 0, nil
+}
+
 // ShutdownWrite ends our half of a connected socket: the peer reads EOF.
 func ShutdownWrite(raw syscall.RawConn) error {
 	var serr error
