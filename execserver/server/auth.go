@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -122,18 +123,23 @@ func (a *Auth) check(r *http.Request) string {
 		skew = defaultSkew
 	}
 	opts := []jwt.ParserOption{jwt.WithValidMethods([]string{"HS256"}), jwt.WithExpirationRequired(), jwt.WithLeeway(skew)}
-	if a.JWTIssuer != "" {
-		opts = append(opts, jwt.WithIssuer(a.JWTIssuer))
-	}
-	if a.JWTAudience != "" {
-		opts = append(opts, jwt.WithAudience(a.JWTAudience))
-	}
-	_, err := jwt.Parse(token, func(*jwt.Token) (any, error) { return a.JWTSecret, nil }, opts...)
+	got, err := jwt.Parse(token, func(*jwt.Token) (any, error) { return a.JWTSecret, nil }, opts...)
 	switch {
-	case err == nil:
-		return ""
 	case errors.Is(err, jwt.ErrTokenExpired):
 		return "expired websocket jwt"
+	case errors.Is(err, jwt.ErrTokenNotValidYet):
+		return "websocket jwt is not valid yet"
+	case err != nil:
+		return "invalid websocket jwt"
 	}
-	return "invalid websocket jwt"
+	// What cannot be read here is none that is wanted.
+	issuer, _ := got.Claims.GetIssuer()
+	audience, _ := got.Claims.GetAudience()
+	switch {
+	case a.JWTIssuer != "" && issuer != a.JWTIssuer:
+		return "websocket jwt issuer mismatch"
+	case a.JWTAudience != "" && !slices.Contains(audience, a.JWTAudience):
+		return "websocket jwt audience mismatch"
+	}
+	return ""
 }

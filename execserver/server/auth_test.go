@@ -45,8 +45,8 @@ func TestAuth(t *testing.T) {
 		"jwt HS512":       {signed, sign(jwt.SigningMethodHS512, secret, jwt.MapClaims{"exp": soon}), "invalid websocket jwt"},
 		"jwt none":        {signed, sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, jwt.MapClaims{"exp": soon}), "invalid websocket jwt"},
 		"jwt claims":      {strict, sign(jwt.SigningMethodHS256, secret, jwt.MapClaims{"exp": soon, "iss": "me", "aud": "you"}), ""},
-		"jwt other iss":   {strict, sign(jwt.SigningMethodHS256, secret, jwt.MapClaims{"exp": soon, "iss": "he", "aud": "you"}), "invalid websocket jwt"},
-		"jwt no aud":      {strict, sign(jwt.SigningMethodHS256, secret, jwt.MapClaims{"exp": soon, "iss": "me"}), "invalid websocket jwt"},
+		"jwt other iss":   {strict, sign(jwt.SigningMethodHS256, secret, jwt.MapClaims{"exp": soon, "iss": "he", "aud": "you"}), "websocket jwt issuer mismatch"},
+		"jwt no aud":      {strict, sign(jwt.SigningMethodHS256, secret, jwt.MapClaims{"exp": soon, "iss": "me"}), "websocket jwt audience mismatch"},
 		"jwt garbage":     {signed, "Bearer a.b.c", "invalid websocket jwt"},
 		"jwt missing":     {signed, "", "missing websocket bearer token"},
 	} {
