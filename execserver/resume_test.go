@@ -176,6 +176,7 @@ func TestResumeEventsLost(t *testing.T) {
 		_, gone := start(t, c, conn, "gone", Drop)
 		conn.cut()
 		conn = s.accept("s-1", "s-1")
+		synctest.Wait() // both have asked, before the answer to one leads to more
 		for range 2 {
 			switch m := conn.want(wire.MethodProcessRead); params[wire.ProcessReadParams](t, m).ProcessID {
 			case "lost":
