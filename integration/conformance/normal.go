@@ -1,0 +1,121 @@
+//go:build linux
+
+package conformance
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// long is the length from which on a text is compared by its hash.
+const long = 4000
+
+var (
+	address = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	// Folders for each run of the real server.
+	alias = regexp.MustCompile(`codex-arg0\w+`)
+	state = regexp.MustCompile(`\$SIDE/state/\d+`)
+)
+
+// normal is a value without what differs at every run.
+func (p *player) normal(v any) any {
+	// What verbs make is not what JSON decodes into.
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return normalizer{strings.NewReplacer(p.masks...)}.value("", decode(b))
+}
+
+type normalizer struct{ masks *strings.Replacer }
+
+func (n normalizer) value(name string, v any) any {
+	switch v := v.(type) {
+	case string:
+		return n.text(name, v)
+	case float64:
+		// When a file was made is told by ours alone: the real server's build
+		// cannot ask the kernel. Not every kernel knows, either.
+		if name == "createdAtMs" {
+			return "not compared"
+		}
+		// When a file was changed is known to be now, unless it was set.
+		if name == "modifiedAtMs" && time.Since(time.UnixMilli(int64(v))).Abs() < 24*time.Hour {
+			return "now"
+		}
+	case []any:
+		for i := range v {
+			v[i] = n.value("", v[i])
+		}
+		if name == "entries" && strings.Contains(compact(v), `"fileName"`) {
+			// The real server reads a folder in no order; a walk has one.
+			sort.Slice(v, func(i, j int) bool { return compact(v[i]) < compact(v[j]) })
+		}
+	case map[string]any:
+		if v["name"] == "date" { // a header
+			v["value"] = "now"
+		}
+		for k := range v {
+			v[k] = n.value(k, v[k])
+		}
+		if c, ok := v["capabilities"].(map[string]any); ok {
+			v["capabilities"] = abilities(c)
+		}
+	}
+	return v
+}
+
+// abilities are a server's capabilities, those that it has and those that it
+// has not.
+func abilities(c map[string]any) any {
+	has, lacks := []any{}, []any{}
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		switch c[name] {
+		case true:
+			has = append(has, name)
+		case false:
+			lacks = append(lacks, name)
+		default:
+			return c
+		}
+	}
+	return map[string]any{"has": has, "lacks": lacks}
+}
+
+func (n normalizer) text(name, s string) any {
+	switch name {
+	case "executorVersion", "providerId", "hostname": // of a build, of a machine
+		return "$" + name
+	case "chunk", "dataBase64", "bodyBase64":
+		b, err := base64.StdEncoding.Strict().DecodeString(s)
+		if err != nil {
+			return "not base64: " + s
+		}
+		if utf8.Valid(b) {
+			s = string(b)
+		}
+	}
+	s = address.ReplaceAllString(n.masks.Replace(s), "$$ADDRESS")
+	s = state.ReplaceAllString(alias.ReplaceAllString(s, "codex-arg0"), "$$SIDE/state")
+	if len(s) > long {
+		return fmt.Sprintf("%s… (%d bytes, %x)", s[:40], len(s), sha256.Sum256([]byte(s)))
+	}
+	return s
+}
+
+func compact(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
