@@ -9,6 +9,10 @@
 // spawn in an actor system of the caller's, to be talked to by the messages of
 // package actors. [Restart] and [Contain] are the strategies of the tree.
 //
+// Beside hosts a tree may have exec servers ([ExecServerSpec]), which run
+// commands for clients: they listen when Start returns, are made again when they
+// end by themselves, and end with the tree, with everything that they run.
+//
 // # Promises
 //
 //   - All methods are safe for concurrent use; none holds a lock while it waits.
