@@ -32,13 +32,13 @@ var errOver = errors.New("the connection is over")
 type inbox struct {
 	mu    sync.Mutex
 	all   []*message
-	procs map[string][]event // notifications about processes
+	procs map[string][]*event // notifications about processes, in the order of their seq
 	pings int
 	over  string // how the connection ended
 	moved chan struct{}
 }
 
-func newInbox() *inbox { return &inbox{procs: map[string][]event{}, moved: make(chan struct{})} }
+func newInbox() *inbox { return &inbox{procs: map[string][]*event{}, moved: make(chan struct{})} }
 
 func (b *inbox) changed(f func()) {
 	b.mu.Lock()
@@ -57,7 +57,7 @@ func (b *inbox) add(text []byte) {
 	b.changed(func() {
 		if isEvent {
 			e.at = len(b.all)
-			b.procs[e.head.ProcessID] = append(b.procs[e.head.ProcessID], e)
+			b.procs[e.head.ProcessID] = inOrder(b.procs[e.head.ProcessID], e)
 		}
 		b.all = append(b.all, m)
 	})

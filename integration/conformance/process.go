@@ -3,7 +3,6 @@
 package conformance
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,21 +25,29 @@ type event struct {
 }
 
 // event is the message as one, if it is.
-func (m *message) event() (e event, ok bool) {
-	e.method = m.Method
-	return e, strings.HasPrefix(m.Method, "process/") && json.Unmarshal(m.Params, &e.head) == nil && json.Unmarshal(m.Params, &e.params) == nil
+func (m *message) event() (e *event, ok bool) {
+	if !strings.HasPrefix(m.Method, "process/") {
+		return nil, false
+	}
+	e = &event{method: m.Method}
+	return e, json.Unmarshal(m.Params, &e.head) == nil && json.Unmarshal(m.Params, &e.params) == nil
+}
+
+// inOrder puts an event where it belongs, which is near the end.
+func inOrder(all []*event, e *event) []*event {
+	i := len(all)
+	for i > 0 && all[i-1].head.Seq > e.head.Seq {
+		i--
+	}
+	return slices.Insert(all, i, e)
 }
 
 // events are those of a process so far, in the order of their seq. It is
-// called with the inbox's lock held.
-func (b *inbox) events(id string) []event {
-	out := slices.Clone(b.procs[id])
-	slices.SortStableFunc(out, func(a, b event) int { return cmp.Compare(a.head.Seq, b.head.Seq) })
-	return out
-}
+// called with the inbox's lock held, and what it returns is good as long.
+func (b *inbox) events(id string) []*event { return b.procs[id] }
 
 // joined is what a process has put out, by stream: as far as nothing is missing.
-func joined(all []event) map[string]string {
+func joined(all []*event) map[string]string {
 	text := map[string][]byte{}
 	for i, e := range all {
 		if e.head.Seq != uint64(i)+all[0].head.Seq {
@@ -88,9 +95,9 @@ func output(p *player, ctx context.Context, rest string) (any, error) {
 }
 
 // find is the event of a method.
-func find(all []event, method string) *event {
-	if i := slices.IndexFunc(all, func(e event) bool { return e.method == method }); i >= 0 {
-		return &all[i]
+func find(all []*event, method string) *event {
+	if i := slices.IndexFunc(all, func(e *event) bool { return e.method == method }); i >= 0 {
+		return all[i]
 	}
 	return nil
 }
@@ -127,16 +134,23 @@ func closed(p *player, ctx context.Context, id string) (any, error) {
 		return nil, err
 	}
 	b := l.box()
-	var all []event
+	var all []*event
 	err = b.wait(ctx, func() bool {
-		all = b.events(id)
-		last := find(all, "process/closed")
-		return last != nil && (all[0].head.Seq == 1 || p.cur != "1") && last.head.Seq-all[0].head.Seq+1 == uint64(len(all))
+		now := b.events(id)
+		if len(now) == 0 || now[len(now)-1].method != "process/closed" {
+			return false
+		}
+		first, last := now[0].head.Seq, now[len(now)-1].head.Seq
+		if first != 1 && p.cur == "1" || last-first+1 != uint64(len(now)) {
+			return false
+		}
+		all = slices.Clone(now)
+		return true
 	})
 	if err != nil {
 		return nil, err
 	}
-	if p.side.Strict && !slices.IsSortedFunc(all, func(a, b event) int { return a.at - b.at }) {
+	if p.side.Strict && !slices.IsSortedFunc(all, func(a, b *event) int { return a.at - b.at }) {
 		return nil, fmt.Errorf("notifications of %s came out of order", id)
 	}
 	shape := map[string]bool{}
