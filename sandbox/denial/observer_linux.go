@@ -111,8 +111,8 @@ func (o *Observer) one(listener int) error {
 	}
 	see, ok := o.see[n.NR]
 	if !ok || n.Arch != sys.NativeArch {
+		o.sink(refusedCall(int(n.NR), time.Now())) // first: who sees the process end finds it on record
 		_ = sys.RefuseNotification(listener, n.ID, syscall.EPERM)
-		o.sink(refusedCall(int(n.NR), time.Now()))
 		return nil
 	}
 	pid := int(n.Pid)
