@@ -102,7 +102,7 @@ func (a *app) exec(ctx context.Context, r *remote, command []string) error {
 	params.PipeStdin = input != nil && screen == nil
 	p, sub, err := client.StartSubscribed(ctx, params, execserver.Stall)
 	if err != nil {
-		return a.execError(err)
+		return a.execError(fmt.Errorf("%s: %w", command[0], err))
 	}
 	if screen != nil {
 		if err := screen.raw(); err != nil {
