@@ -19,6 +19,10 @@ import (
 // long is the length from which on a text is compared by its hash.
 const long = 4000
 
+// huge is the length from which on nothing is looked for in a text: it is bulk,
+// and looking would take most of the time.
+const huge = 64 << 10
+
 var (
 	address = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	// Folders for each run of the real server.
@@ -110,15 +114,22 @@ func (n normalizer) text(name, s string) any {
 			s = string(b)
 		}
 	}
+	if len(s) > huge {
+		return short(s)
+	}
 	s = address.ReplaceAllString(n.masks.Replace(s), "$$ADDRESS")
 	s = state.ReplaceAllString(alias.ReplaceAllString(s, "codex-arg0"), "$$SIDE/state")
 	if s == late || s == "http/request failed: error sending request for url ($WEB/never)" {
 		return "http/request failed: too late"
 	}
 	if len(s) > long {
-		return fmt.Sprintf("%s… (%d bytes, %x)", s[:40], len(s), sha256.Sum256([]byte(s)))
+		return short(s)
 	}
 	return s
+}
+
+func short(s string) string {
+	return fmt.Sprintf("%s… (%d bytes, %x)", s[:40], len(s), sha256.Sum256([]byte(s)))
 }
 
 func compact(v any) string {
