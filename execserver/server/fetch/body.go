@@ -50,6 +50,7 @@ func (b *Body) Run(sink func(*wire.HTTPBodyDelta) error) {
 			text := bodyText(b.ctx, err)
 			d.Error = &text
 		}
+		b.Close()    // who is told of the end may use the id again
 		_ = sink(&d) // whoever does not take it has ended
 	}
 }
