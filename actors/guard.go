@@ -147,14 +147,15 @@ func NewSystem(log hclog.Logger) *actor.ActorSystem {
 	return s
 }
 
-// buckets of the registry; each has 32 maps with a lock of their own.
-const buckets = 4
+// registryMaps is how many maps, with a lock each, a registry has.
+const registryMaps = 128
 
-// shrinkRegistry gives a system that nobody uses yet a registry of a hundred
-// maps. The library's own has 32,768, which take 2.8 MiB while empty, and a
-// quarter of a KiB for each process that has one to itself.
+// shrinkRegistry gives a system that nobody uses yet a registry of few maps.
+// The library's own has 32,768 where nobody says otherwise, which take 2.8 MiB
+// while empty, and a quarter of a KiB for each process that has one to itself.
 func shrinkRegistry(s *actor.ActorSystem) {
 	all := s.ProcessRegistry.LocalPIDs.LocalPIDs
+	buckets := max(1, registryMaps/len(all[0]))
 	if len(all) <= buckets {
 		return
 	}
