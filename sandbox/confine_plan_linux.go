@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -29,13 +30,15 @@ type rootPlan struct {
 
 	made   map[string]bool // paths of the new root that are there
 	pinned map[string]bool // folders that cannot be renamed any more
+	mapped map[string]bool // folders of inner whose owner the command is
 	inner  []string        // folders shown from outside: what is below is there, or nobody makes it
+	hollow []string        // folders within those that show only what is granted in them
 	ops    []helper.MountOp
 	rules  []helper.LandlockRule
 }
 
 func planRoot(r *policy.Resolved, uid, gid int, root bool) *rootPlan {
-	p := &rootPlan{r: r, uid: uid, gid: gid, root: root, made: map[string]bool{"": true, "/": true}, pinned: map[string]bool{}}
+	p := &rootPlan{r: r, uid: uid, gid: gid, root: root, made: map[string]bool{"": true, "/": true}, pinned: map[string]bool{}, mapped: map[string]bool{}}
 	p.rules = append(p.rules, helper.LandlockRule{Path: "/", Rights: sys.LandlockReadDir})
 	p.standard()
 	for i := range r.Grants {
@@ -79,12 +82,58 @@ func (p *rootPlan) dir(path string, mode int) {
 
 // within reports whether path is in a folder from outside.
 func (p *rootPlan) within(path string) bool {
-	for _, dir := range p.inner {
-		if path == dir || strings.HasPrefix(path, dir) && path[len(dir)] == '/' {
-			return true
+	inner := around(p.inner, path)
+	return len(inner) > len(around(p.hollow, path)) // of two at one place the hollow one is on top
+}
+
+// hidden reports whether path is in a hollow folder and is not one of those
+// that were made there.
+func (p *rootPlan) hidden(path string) bool {
+	return around(p.hollow, path) != "" && !p.within(path) && !p.made[path]
+}
+
+// around is the innermost of dirs that path is or is in; "" when none is.
+func around(dirs []string, path string) string {
+	in := ""
+	for _, dir := range dirs {
+		if len(dir) > len(in) && (path == dir || strings.HasPrefix(path, dir) && path[len(dir)] == '/') {
+			in = dir
 		}
 	}
-	return false
+	return in
+}
+
+// hollowSize bounds what the folders in a hollow one take, in bytes and in
+// number.
+const (
+	hollowSize  = 1 << 20
+	hollowNodes = 1024
+)
+
+// enter sees to it that the command can come to path, which is in a folder from
+// outside. A folder on the way that is closed to strangers, as /root mostly is,
+// gives place to one with nothing but what is granted in it: the command's user
+// could have seen nothing else there either.
+func (p *rootPlan) enter(path string) {
+	if !p.root || !p.within(path) {
+		return
+	}
+	inner := around(p.inner, path)
+	closed := ""
+	for dir := filepath.Dir(path); len(dir) >= len(inner); dir = filepath.Dir(dir) {
+		if st, err := os.Stat(dir); err == nil && st.Mode().Perm()&1 == 0 {
+			closed = dir // the outermost
+		}
+		if dir == "/" {
+			break
+		}
+	}
+	if closed == "" || p.mapped[inner] {
+		return // or it is the owner's
+	}
+	p.hollow = append(p.hollow, closed)
+	p.made[closed] = true
+	p.op(helper.MountOp{Kind: helper.OpTmpfs, Path: closed, Attrs: onlyData, Size: hollowSize, Nodes: hollowNodes, Mode: 0o755, UID: -1, What: "mount " + closed})
 }
 
 // standard is what every root has.
@@ -169,6 +218,7 @@ func (p *rootPlan) grant(g *policy.Grant) {
 		}
 		return
 	}
+	p.enter(g.Path)
 	if !p.made[g.Path] && !p.within(g.Path) {
 		p.parents(g.Path)
 		if g.Dir {
@@ -184,6 +234,7 @@ func (p *rootPlan) grant(g *policy.Grant) {
 	p.op(o)
 	if g.Dir {
 		p.inner = append(p.inner, g.Path)
+		p.mapped[g.Path] = o.UID >= 0
 	}
 	p.rules = append(p.rules, helper.LandlockRule{Path: g.Path, Rights: p.rights(g.Access)})
 }
@@ -191,7 +242,7 @@ func (p *rootPlan) grant(g *policy.Grant) {
 // pin keeps folders from being renamed. The mounts in them stay.
 func (p *rootPlan) pin(dirs []string) {
 	for _, dir := range dirs {
-		if !p.pinned[dir] {
+		if !p.pinned[dir] && !p.hidden(dir) {
 			p.pinned[dir] = true
 			p.op(helper.MountOp{Kind: helper.OpPin, Path: dir, What: "pin " + dir})
 		}
@@ -237,6 +288,7 @@ func (p *rootPlan) work() {
 	if w.Path == "" {
 		return
 	}
+	p.enter(w.Path)
 	if !p.made[w.Path] && !p.within(w.Path) {
 		p.parents(w.Path)
 		p.dir(w.Path, 0o755)
@@ -271,8 +323,8 @@ func (p *rootPlan) denied() {
 		p.pin(d.Pinned)
 	}
 	for _, d := range p.r.Denied {
-		if d.Link {
-			continue // what it points to is denied as well
+		if d.Link || p.hidden(d.Anchor) {
+			continue // what it points to is denied as well, or it cannot be seen
 		}
 		from := coverFile
 		if d.Dir || d.Missing && d.Anchor != d.Path {
