@@ -61,13 +61,13 @@ func (s *Side) Play(ctx context.Context, sc Scenario, on string) (rec Record, er
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // what is left the check at the end of all tests finds
 	// Random names differ in length; those of both sides must not.
 	short := filepath.Join(s.Dir(), "play", strings.ReplaceAll(sc.Theme+"-"+sc.Name, " ", "-")+"-"+on)
 	if err := errors.Join(os.Chmod(dir, 0o755), os.Rename(dir, short)); err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(short)
+	defer func() { _ = os.RemoveAll(short) }()
 	p := &player{side: s, sc: sc, on: on, dir: short, links: map[string]*link{}, cur: "1", asked: map[string]string{}}
 	p.masks = []string{s.Web, "$WEB", "file://" + short + "/", "@/", short, "$DIR", s.Dir(), "$SIDE", s.Home, "$HOME"}
 	if on == WS {

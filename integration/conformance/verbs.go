@@ -220,7 +220,7 @@ func resume(p *player, ctx context.Context, _ string) (any, error) {
 			return nil, err
 		}
 		var a struct{ Error struct{ Code int } }
-		if json.Unmarshal(m.text, &a) != nil || a.Error.Code != -32010 {
+		if taken := json.Unmarshal(m.text, &a) == nil && a.Error.Code == -32010; !taken {
 			return p.compared(m), nil
 		}
 		select {
