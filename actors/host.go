@@ -343,13 +343,6 @@ func (h *Host) gone(ctx actor.Context, life uint64) {
 	h.step(ctx, lifecycle.Gone{Life: life})
 }
 
-// news is a change that is to be made known.
-type news struct {
-	lifecycle.Transition
-	event Event
-	pid   int
-}
-
 // transition follows a change of the state, and makes it known.
 func (h *Host) transition(ctx actor.Context, t lifecycle.Transition) {
 	from, to, life := t.From, t.To, t.Life
@@ -390,46 +383,10 @@ func (h *Host) transition(ctx actor.Context, t lifecycle.Transition) {
 	}
 }
 
-// tellNews tells journal, log, group and those who wait of the changes, in
-// their order.
-func (h *Host) tellNews(ctx actor.Context) {
-	for _, n := range h.news {
-		h.event(n.event)
-		h.logTransition(n)
-		tell(ctx, ctx.Parent(), &hostChanged{name: h.ref.spec.Name, to: n.To, by: n.By, reason: n.Reason})
-		h.settleWaiters(n.To, n.Reason)
-		switch n.To {
-		case lifecycle.Running, lifecycle.Crashed, lifecycle.Failed:
-			h.firstTry(ctx)
-		}
-	}
-	h.news = nil
-}
-
 func (h *Host) firstTry(ctx actor.Context) {
 	if !h.tried {
 		h.tried = true
 		tell(ctx, ctx.Parent(), &firstTry{h.ref.spec.Name})
-	}
-}
-
-func (h *Host) logTransition(t news) {
-	args := []any{"reason", t.Reason}
-	if t.Life > 0 {
-		args = append(args, "life", t.Life)
-	}
-	if t.pid != 0 {
-		args = append(args, "pid", t.pid)
-	}
-	switch t.To {
-	case lifecycle.Failed:
-		h.log.Error(string(t.To), args...)
-	case lifecycle.Crashed, lifecycle.Unresponsive:
-		h.log.Warn(string(t.To), args...)
-	case lifecycle.Starting, lifecycle.Stopping:
-		h.log.Debug(string(t.To), args...)
-	default:
-		h.log.Info(string(t.To), args...)
 	}
 }
 
