@@ -44,7 +44,7 @@ func (a *Process) Receive(ctx actor.Context) {
 			tell(ctx, ctx.Parent(), &ProcessExited{a.owner, m.exit})
 			return
 		}
-		a.kill() // what it left behind
+		a.kill() // what it left behind; the life does so too, but may be torn down already
 		if !m.told {
 			tell(ctx, ctx.Parent(), m)
 		}

@@ -95,6 +95,25 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
+// tried checks n lines "NAME: yes" or "NAME: no": what want does not name is to
+// be refused.
+func tried(t *testing.T, out string, n int, want map[string]string) {
+	t.Helper()
+	if got := strings.Count(out, "\n"); got != n {
+		t.Errorf("%d lines:\n%s", got, out)
+	}
+	for line := range strings.Lines(out) {
+		name, got, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		expected := want[name]
+		if expected == "" {
+			expected = "no"
+		}
+		if got != expected {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 func TestConfinedFiles(t *testing.T) {
 	dir := ground(t)
 	write(t, dir+"/read/a", "readable\n")
@@ -150,21 +169,7 @@ try shm           "echo x > /dev/shm/x"
 try null          "echo x > /dev/null"
 `, dir)
 	want := map[string]string{"read": "yes", "write": "yes", "append": "yes", "mkdir": "yes", "tmp": "yes", "shm": "yes", "null": "yes"}
-	n := 0
-	for line := range strings.Lines(out) {
-		name, got, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		expected := want[name]
-		if expected == "" {
-			expected = "no"
-		}
-		if got != expected {
-			t.Errorf("%s: %s", name, got)
-		}
-		n++
-	}
-	if n != 25 {
-		t.Errorf("%d lines:\n%s", n, out)
-	}
+	tried(t, out, 25, want)
 	if b, err := os.ReadFile(dir + "/write/.env"); err != nil || string(b) != "secret\n" {
 		t.Errorf(".env: %q, %v", b, err)
 	}
