@@ -62,7 +62,10 @@
 //
 // UTC time in microseconds, the life, the stream (out, err, or note for
 // remarks of the supervisor; with a + when the text goes on in the stream's
-// next line), one space, the text. Files have mode 0600, their folder 0700.
+// next line), one space, the text. When very many lines come at once (from the
+// 65th of one read on) only every 64th is written so; the others begin with a
+// space, then the text, and share the time, the life and the stream of the line
+// above. A file never begins with such a line. Files have mode 0600, their folder 0700.
 // They rotate between lines, before they would grow over [Options.MaxSize]. A
 // log holds one open file from its first line until Close. One log at a time
 // may write to a name.

@@ -94,19 +94,31 @@ type sized struct {
 // with the numbers g knows.
 func readBack(files []sized, n int, g *gaps) (lines []Line, err error) {
 	var p parser
+	var indented [][]byte // lines, newest first, that share the stamp of one before them
 	seq := g.written
 	if g.has(seq) || seq <= g.floor {
 		seq = 0
 	}
 	for _, f := range files {
-		if len(lines) == n {
+		if len(lines) >= n {
 			break
 		}
 		ferr := backwards(f, f.size, func(b []byte) bool {
+			if len(b) > 0 && b[0] == ' ' {
+				if len(indented) < 2*stampEvery { // else nobody wrote that
+					indented = append(indented, bytes.Clone(b[1:]))
+				}
+				return true
+			}
 			ln, ok := p.parse(b)
 			if !ok {
 				return true
 			}
+			for _, text := range indented {
+				next := Line{Seq: seq, Time: ln.Time, Life: ln.Life, Stream: ln.Stream, Text: string(text)}
+				lines, seq = append(lines, next), g.before(seq)
+			}
+			indented = indented[:0]
 			ln.Seq = seq
 			seq = g.before(seq)
 			lines = append(lines, ln)
@@ -114,6 +126,7 @@ func readBack(files []sized, n int, g *gaps) (lines []Line, err error) {
 		})
 		err = errors.Join(err, ferr)
 	}
+	lines = lines[:min(n, len(lines))]
 	slices.Reverse(lines)
 	return lines, err
 }

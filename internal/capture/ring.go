@@ -76,6 +76,9 @@ func (r *ring) drop() {
 	r.n--
 }
 
+// empty forgets all, to be filled again at once.
+func (r *ring) empty() { r.head, r.n, r.bytes = 0, 0, 0 }
+
 // shrink drops what is over the limit and gives its memory back.
 func (r *ring) shrink(max limit) {
 	if r == nil {

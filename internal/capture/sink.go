@@ -58,11 +58,12 @@ func (s *sink) path(i int) string {
 
 // write appends whole lines and returns how many bytes of them, whole lines
 // too, are in a file. When that is not all of b the sink is down and the rest
-// is counted as lost.
-func (s *sink) write(b []byte, now time.Time) (done int) {
+// is counted as lost. A file that would begin with an indented line has stamp,
+// which ends in a space too, in front of it.
+func (s *sink) write(b, stamp []byte, now time.Time) (done int) {
 	if !s.down {
 		var err error
-		if done, err = s.append(b); err != nil {
+		if done, err = s.append(b, stamp); err != nil {
 			s.fail(err, now)
 		}
 	}
@@ -73,21 +74,31 @@ func (s *sink) write(b []byte, now time.Time) (done int) {
 	return done
 }
 
-func (s *sink) append(b []byte) (done int, err error) {
+func (s *sink) append(b, stamp []byte) (done int, err error) {
 	for done < len(b) {
 		if s.f == nil {
 			if err := s.open(); err != nil {
 				return done, err
 			}
 		}
-		part := s.fit(b[done:])
+		begin := 0
+		if s.size == 0 && b[done] == ' ' {
+			begin = len(stamp) - 1
+		}
+		part := s.fit(b[done:], begin)
 		if part == 0 {
 			if err := s.rotate(); err != nil {
 				return done, err
 			}
 			continue
 		}
-		n, err := s.f.Write(b[done : done+part])
+		n, err := 0, error(nil)
+		if begin > 0 {
+			_, err = s.f.Write(stamp[:begin])
+		}
+		if err == nil {
+			n, err = s.f.Write(b[done : done+part])
+		}
 		if err == nil && n < part {
 			err = io.ErrShortWrite
 		}
@@ -95,19 +106,23 @@ func (s *sink) append(b []byte) (done int, err error) {
 			// A torn line would swallow the next one: take it back. Where even
 			// that fails, the next open ends it.
 			n = bytes.LastIndexByte(b[done:done+n], '\n') + 1
-			_ = s.f.Truncate(s.size + int64(n))
-			s.size += int64(n)
+			if n == 0 {
+				begin = 0
+			}
+			s.size += int64(begin + n)
+			_ = s.f.Truncate(s.size)
 			return done + n, err
 		}
-		s.size += int64(n)
+		s.size += int64(begin + n)
 		done += n
 	}
 	return done, nil
 }
 
-// fit returns how many bytes of b, whole lines, go into the current file.
-func (s *sink) fit(b []byte) int {
-	room := s.maxSize - s.size
+// fit returns how many bytes of b, whole lines, go into the current file after
+// begin others.
+func (s *sink) fit(b []byte, begin int) int {
+	room := s.maxSize - s.size - int64(begin)
 	if int64(len(b)) <= room {
 		return len(b)
 	}
@@ -210,7 +225,7 @@ func (s *sink) fail(err error, now time.Time) {
 // revive writes one line to a sink that is down. If it can be written, the
 // spell is over.
 func (s *sink) revive(line []byte, now time.Time) bool {
-	if n, err := s.append(line); n < len(line) {
+	if n, err := s.append(line, nil); n < len(line) {
 		s.fail(err, now)
 		return false
 	}

@@ -67,13 +67,13 @@ func TestSinkOnFullDisk(t *testing.T) {
 	now := time.Unix(0, 0)
 	content := func() string { return d.names[s.path(0)].String() }
 
-	if n := s.write([]byte("one\ntwo\nthree\nfour\n"), now); n != 8 || content() != "one\ntwo\n" {
+	if n := s.write([]byte("one\ntwo\nthree\nfour\n"), nil, now); n != 8 || content() != "one\ntwo\n" {
 		t.Fatalf("%d bytes written, %q in the file: want the two whole lines", n, content())
 	}
 	if err := s.report(); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "x.log") {
 		t.Errorf("reported: %v", err)
 	}
-	if n := s.write([]byte("five\n"), now); n != 0 {
+	if n := s.write([]byte("five\n"), nil, now); n != 0 {
 		t.Errorf("%d bytes written while down", n)
 	}
 	if err := s.report(); err != nil {
@@ -106,14 +106,14 @@ func TestSinkOnFullDisk(t *testing.T) {
 	if !s.revive([]byte("a note\n"), now) || content() != "one\ntwo\na note\n" {
 		t.Fatalf("not revived: %q", content())
 	}
-	if n := s.write([]byte("six\n"), now); n != 4 || s.lostLines != 0 {
+	if n := s.write([]byte("six\n"), nil, now); n != 4 || s.lostLines != 0 {
 		t.Errorf("%d bytes written after the spell", n)
 	}
 
 	// Soon again: told again, and the wait goes on where it was; after a
 	// minute of health it starts anew.
 	d.room = 0
-	s.write([]byte("seven\n"), now.Add(sec))
+	s.write([]byte("seven\n"), nil, now.Add(sec))
 	if s.report() == nil || s.retryAt.Sub(now) != 61*sec {
 		t.Errorf("second spell: next try after %v", s.retryAt.Sub(now))
 	}
@@ -124,7 +124,7 @@ func TestSinkOnFullDisk(t *testing.T) {
 	}
 	d.room = 0
 	now = now.Add(2 * time.Minute)
-	s.write([]byte("eight\n"), now)
+	s.write([]byte("eight\n"), nil, now)
 	if s.retryAt.Sub(now) != sec {
 		t.Errorf("third spell: next try after %v", s.retryAt.Sub(now))
 	}
