@@ -15,7 +15,7 @@ import (
 // Of lines that come by the hundred only some bear the stamp they share. All of
 // them are read back as they came, from files that each begin with a stamp.
 func TestBurst(t *testing.T) {
-	for _, size := range []int64{200, 3000, 1 << 20} {
+	for _, size := range []int64{900, 3000, 1 << 20} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			dir := t.TempDir()
 			l := New(Options{Dir: dir, Name: "x", MaxSize: size, Files: 500, Ring: 3})
