@@ -80,7 +80,7 @@ func (c *conn) transmit(ctx context.Context, q *Request, limit int) error {
 	// the next life; until this is through with it, it must not.
 	defer q.through()
 	m := &q.message
-	*m = codec.Message{Kind: codec.Request, ID: q.id, Method: q.method, Params: q.params}
+	*m = codec.Message{Kind: codec.Request, ID: q.id, Method: q.method, Params: q.params, Progress: q.idle > 0 && q.stream == nil}
 	if c.caps.Has(codec.CapTrace) {
 		m.Trace = q.trace
 	}
@@ -89,7 +89,12 @@ func (c *conn) transmit(ctx context.Context, q *Request, limit int) error {
 		switch {
 		case err == nil:
 			if q.gone {
-				c.post(&codec.Message{Kind: codec.Cancel, ID: q.id})
+				if c.caps.Has(codec.CapCancel) {
+					c.post(&codec.Message{Kind: codec.Cancel, ID: q.id})
+				}
+				if c.caps.Has(codec.CapAbandon) {
+					c.drop(q)
+				}
 			} else if q.stream != nil {
 				c.giveCredit(q, streamWindow)
 			}
@@ -163,7 +168,7 @@ func (c *conn) taken(m *codec.Message) {
 		return
 	}
 	if q := c.open[m.ID]; q != nil && &q.message == m {
-		q.written, q.gone = true, q.late && c.caps.Has(codec.CapCancel)
+		q.written, q.gone = true, q.late && c.caps&(codec.CapCancel|codec.CapAbandon) != 0
 	}
 }
 
@@ -216,6 +221,9 @@ func (c *conn) answer(m *codec.Message) error {
 	if q == nil {
 		given := c.given(m.ID)
 		c.mu.Unlock()
+		if given && c.caps.Has(codec.CapAbandon) {
+			return nil
+		}
 		detail := fmt.Sprintf("response to request %d, which was never made", m.ID)
 		if given {
 			detail = fmt.Sprintf("response to request %d, which was answered before", m.ID)
@@ -280,6 +288,15 @@ func (c *conn) item(m *codec.Message) error {
 	return q.stream.push(m.Seq, m.Result)
 }
 
+// progress puts off the deadline of a request that the host tells it works on.
+func (c *conn) progress(id uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if q := c.open[id]; q != nil {
+		q.progressed.Store(monotonic())
+	}
+}
+
 // giveCredit allows the host n more items.
 func (c *conn) giveCredit(q *Request, n uint32) {
 	if !c.caps.Has(codec.CapStream) {
@@ -289,16 +306,21 @@ func (c *conn) giveCredit(q *Request, n uint32) {
 }
 
 // sendCancel tells the host that the caller of a settled request is gone. The
-// id stays open until the host has answered.
+// id stays open until the host has answered, where it has to.
 func (c *conn) sendCancel(q *Request) {
 	c.mu.Lock()
 	if c.closed || c.open[q.id] != q || q.late {
 		c.mu.Unlock()
 		return
 	}
-	c.late++
-	q.late = true
 	tell := q.written // else send tells, behind the request itself
+	if tell && c.caps.Has(codec.CapAbandon) {
+		delete(c.open, q.id)
+		c.paid(q)
+	} else {
+		c.late++
+		q.late = true
+	}
 	c.mu.Unlock()
 	if tell && c.caps.Has(codec.CapCancel) {
 		c.post(&codec.Message{Kind: codec.Cancel, ID: q.id})

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"errors"
 	"io"
 	"sync"
 	"time"
@@ -34,6 +35,7 @@ type Connection struct {
 	asked *Request // the ping that is not answered yet
 	done  bool     // handshake done
 	bye   *Request
+	last  []codec.Message // what follows the answer to bye
 }
 
 // Receive implements actor.Actor.
@@ -90,17 +92,22 @@ func (a *Connection) open(ctx actor.Context) {
 // read is the read loop. It returns why the stream ended; io.EOF is a clean end.
 func (a *Connection) read(open bool, connected func(codec.Peer)) error {
 	var m codec.Message
-	r := a.c.session.NewReader(a.c.wire)
+	if s, ok := a.c.session.(codec.Noisy); ok {
+		s.OnNoise(func(line []byte) { a.ref.noise(a.life, line) })
+	}
+	r := a.c.session.NewReader(signs{a.c})
 	for {
 		if err := r.Next(&m); err != nil {
 			return err
 		}
-		a.c.sign.Store(monotonic())
 		a.c.received(&m)
 		if !open {
 			out, done, err := a.hs.Handle(&m)
 			for i := range out {
 				a.c.post(&out[i])
+			}
+			if errors.Is(err, codec.ErrUnrelated) {
+				err = a.dispatch(&m)
 			}
 			if err != nil {
 				return err
@@ -122,6 +129,17 @@ func (a *Connection) read(open bool, connected func(codec.Peer)) error {
 	}
 }
 
+// signs reads from a connection's wire; each byte of the host is a sign of life.
+type signs struct{ c *conn }
+
+func (s signs) Read(p []byte) (int, error) {
+	n, err := s.c.wire.Read(p)
+	if n > 0 {
+		s.c.sign.Store(monotonic())
+	}
+	return n, err
+}
+
 // dispatch hands one message to whom it concerns.
 func (a *Connection) dispatch(m *codec.Message) error {
 	switch m.Kind {
@@ -132,6 +150,9 @@ func (a *Connection) dispatch(m *codec.Message) error {
 	case codec.Item:
 		return a.c.item(m)
 	case codec.Notification:
+		if m.ID != 0 {
+			a.c.progress(m.ID)
+		}
 		a.ref.world.notify(a.ref, m)
 	case codec.Request:
 		a.c.post(a.ref.world.answer(a.ref, m))
@@ -218,17 +239,27 @@ func (a *Connection) reply(ctx actor.Context, q *Request) {
 	case a.bye:
 		// Whatever it answered: it has finished what it had to, or knows no
 		// farewell. The end of the stream is what it waits for now.
-		a.c.out.end()
+		a.leave()
 	}
+}
+
+// leave says the last words and closes our half of the stream.
+func (a *Connection) leave() {
+	for i := range a.last {
+		a.c.post(&a.last[i])
+	}
+	a.last = nil
+	a.c.out.end()
 }
 
 // goodbye asks the host to end.
 func (a *Connection) goodbye(actor.Context) {
 	a.tick.cancel()
-	m := a.c.session.Goodbye()
-	if m == nil {
-		a.c.out.end()
+	var ask *codec.Message
+	ask, a.last = a.c.session.Goodbye()
+	if ask == nil {
+		a.leave()
 		return
 	}
-	a.bye = a.internal(m.Method)
+	a.bye = a.internal(ask.Method)
 }

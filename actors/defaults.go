@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -44,6 +45,9 @@ func (s HostSpec) WithDefaults() HostSpec {
 	}
 	set(&s.Liveness.After, 3*time.Second)
 	set(&s.Liveness.Ping, time.Second)
+	if s.Protocol != nil && s.Liveness.KillAfter == 0 && s.Protocol.Defaults().NeverKill {
+		s.Liveness.NeverKill = true
+	}
 	set(&s.Liveness.KillAfter, 30*time.Second)
 	set(&s.Requests.Timeout, 30*time.Second)
 	if s.Requests.MaxPending == 0 {
@@ -120,6 +124,14 @@ func (s HostSpec) Validate() error {
 	if s.Protocol == nil && s.Transport != "" {
 		bad("transport", "a host without a protocol has none")
 	}
+	if _, own := s.Protocol.(codec.Meeter); own {
+		if s.Transport != "" {
+			bad("transport", "protocol %s has a way of its own to meet its hosts", s.Protocol.Name())
+		}
+		if s.Sandbox != nil {
+			bad("sandbox", "a confined host cannot reach the sockets of protocol %s", s.Protocol.Name())
+		}
+	}
 	r := s.Restart
 	switch r.Policy {
 	case lifecycle.OnCrash, lifecycle.Always, lifecycle.Never:
@@ -135,7 +147,7 @@ func (s HostSpec) Validate() error {
 	for field, d := range map[string]time.Duration{
 		"start timeout": s.Start.Timeout, "window": r.Window, "backoff initial": r.Backoff.Initial, "retry_failed": r.RetryFailed,
 		"unresponsive after": s.Liveness.After, "unresponsive kill_after": s.Liveness.KillAfter, "unresponsive ping": s.Liveness.Ping,
-		"requests timeout": s.Requests.Timeout, "stop grace": s.Stop.Grace,
+		"requests timeout": s.Requests.Timeout, "idle_timeout": s.Requests.IdleTimeout, "stop grace": s.Stop.Grace,
 	} {
 		if d < 0 {
 			bad(field, "%s is negative", d)

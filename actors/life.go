@@ -64,7 +64,7 @@ func (a *Life) Receive(ctx actor.Context) {
 	case *spawnFailed:
 		a.fail(ctx, &Failure{Cause: lifecycle.CauseSpawn, Detail: m.err.Error()})
 	case *dialed:
-		a.dialed(ctx)
+		a.dialed(ctx, m.err)
 	case *connected:
 		a.conn, a.talks = m.conn, true
 		tell(ctx, a.host, &lifeReady{a.number, a.child.Pid(), m.conn, m.liveness})
@@ -154,15 +154,25 @@ func (a *Life) spawned(ctx actor.Context, m *spawned) {
 		return
 	}
 	self, root := ctx.Self(), ctx.ActorSystem().Root
+	if a.transport.meeting != nil {
+		a.transport.connect(func(err error) { tell(root, self, &dialed{err}) })
+		return
+	}
 	a.transport.accept(func() { tell(root, self, &dialed{}) })
 }
 
 // dialed takes the connection of a host that has come to our socket.
-func (a *Life) dialed(ctx actor.Context) {
-	if !a.transport.claim() || a.failing != nil || a.exit != nil {
+func (a *Life) dialed(ctx actor.Context, err error) {
+	if a.failing != nil || a.exit != nil {
 		return // the end of the life closes it
 	}
-	a.connect(ctx)
+	if err != nil {
+		a.end(ctx, &Failure{Cause: lifecycle.CauseClosed, Detail: "no connection: " + err.Error()})
+		return
+	}
+	if a.transport.claim() {
+		a.connect(ctx)
+	}
 }
 
 // connect makes the actor of the connection, which has the transport's wire
@@ -171,7 +181,10 @@ func (a *Life) connect(ctx actor.Context) {
 	w := a.transport.wire
 	spec := &a.ref.spec
 	session := spec.Protocol.Open(spec.Limits)
-	hello := codec.Hello{Supervisor: "hostsup", Version: a.ref.world.Version, Host: spec.Name, Life: a.number, Init: spec.Init}
+	hello := codec.Hello{Supervisor: "hostsup", Version: a.ref.world.Version, Host: spec.Name, Life: a.number, Init: spec.Init, Dir: spec.Dir}
+	if spec.Sandbox == nil {
+		hello.PID = os.Getpid()
+	}
 	c := newConn(a.ref, a.number, session, w, 2) // id 1 is the handshake's
 	props := guard(a.log, func() actor.Actor {
 		return &Connection{log: a.log, ref: a.ref, life: a.number, host: a.host, c: c, hs: session.Handshake(hello)}

@@ -219,7 +219,7 @@ type (
 	signOfLife    struct{}
 	checkLiveness struct{ gen uint64 }
 	internalReply struct{ q *Request }
-	dialed        struct{}
+	dialed        struct{ err error }
 	lifeAlarm     struct {
 		gen  uint64
 		what string

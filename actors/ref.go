@@ -30,6 +30,8 @@ type Ref struct {
 	pid   *actor.PID                    // of the Host
 	child atomic.Pointer[sandbox.Child] // started last, if it is confined or limited
 
+	noisy         atomic.Uint64 // the last life that printed such
+	noises        atomic.Uint64 // lines of text where messages belong, skipped
 	requestPrefix string
 	conn          atomic.Pointer[conn] // of the running life
 	pending       atomic.Int32         // requests open or waiting
@@ -70,6 +72,16 @@ func (r *Ref) outputError(err error) {
 	name, group := r.spec.Name, r.group
 	r.world.Log.Named(name).Warn("output", "error", err)
 	r.world.Journal.Write(Event{Kind: KindOutput, Host: &name, Group: &group, Reason: err.Error()})
+}
+
+// noise keeps a line that a host printed where messages belong. The first of
+// each life is worth a remark.
+func (r *Ref) noise(life uint64, line []byte) {
+	r.noises.Add(1)
+	r.log.Print(capture.Stdout, life, line)
+	if r.noisy.Swap(life) != life {
+		r.world.Log.Named(r.spec.Name).Warn("text on stdout where messages belong is skipped", "life", life, "text", string(line[:min(len(line), 200)]))
+	}
 }
 
 // Name is the host's name.
@@ -116,7 +128,7 @@ func (r *Ref) Status() HostStatus {
 		Name: r.spec.Name, Group: r.group, Protocol: "none", State: s.state, Life: s.life,
 		Restarts: s.restarts, CrashesInWindow: s.machine.CrashesInWindow(now), MaxCrashes: r.spec.Restart.MaxCrashes,
 		Since: s.since, Pending: int(r.pending.Load()), Liveness: s.liveness, LastExit: s.lastExit,
-		Sandbox: r.sandboxStatus(), Slow: s.slow, DependsOn: r.spec.Start.DependsOn,
+		Sandbox: r.sandboxStatus(), Slow: s.slow, DependsOn: r.spec.Start.DependsOn, Noise: r.noises.Load(),
 	}
 	if r.spec.Protocol != nil {
 		out.Protocol = r.spec.Protocol.Name()
@@ -283,6 +295,8 @@ func (r *Ref) make(method string, in any, streamed, bounded bool, opts []CallOpt
 	q.idempotent, q.trace = o.idempotent && !streamed, o.trace
 	if streamed {
 		q.stream, q.idle = newStream(), deadline
+	} else {
+		q.idle = r.spec.Requests.IdleTimeout
 	}
 	return q, nil
 }

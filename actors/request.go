@@ -41,21 +41,23 @@ type Request struct {
 	resent     bool // it went to a life that crashed and may not be sent a third time
 	internal   bool // the supervisor's own: ping, goodbye; takes no place in max_pending
 
-	life     atomic.Uint64 // the life it was written to last
-	conn     atomic.Pointer[conn]
-	settled  atomic.Bool
-	sent     atomic.Bool // whoever wrote it is through with it
-	orphan   atomic.Bool // its life ended before that; the writer takes it to the next
-	timer    *time.Timer
-	deadline time.Duration
-	due      int64 // this and the next three belong to ref.deadlines
-	listed   bool
-	older    *Request
-	younger  *Request
-	idle     time.Duration // streams: the deadline is put off by this at every item
-	stream   *stream
-	replyTo  *actor.PID // an actor that gets a *Result
-	replyID  any
+	life       atomic.Uint64 // the life it was written to last
+	conn       atomic.Pointer[conn]
+	settled    atomic.Bool
+	sent       atomic.Bool  // whoever wrote it is through with it
+	progressed atomic.Int64 // when the host last said that it works on it
+	orphan     atomic.Bool  // its life ended before that; the writer takes it to the next
+	timer      *time.Timer
+	deadline   time.Duration
+	due        int64 // this and the next three belong to ref.deadlines
+	listed     bool
+	older      *Request
+	younger    *Request
+	idle       time.Duration // the deadline is put off by this at every item or sign of progress
+	limit      int64         // then, unless 0 or of a stream, the request ends all the same
+	stream     *stream
+	replyTo    *actor.PID // an actor that gets a *Result
+	replyID    any
 
 	// Valid once done is closed.
 	done   chan struct{}
@@ -128,6 +130,16 @@ func (q *Request) through() {
 
 // arm lets the deadline run, once everything else about the request is set.
 func (q *Request) arm() {
+	if q.idle > 0 && q.stream == nil {
+		now := monotonic()
+		q.progressed.Store(now)
+		first := q.idle
+		if q.deadline > 0 {
+			q.limit, first = now+int64(q.deadline), min(first, q.deadline)
+		}
+		q.timer = time.AfterFunc(first, q.expire)
+		return
+	}
 	if q.deadline == q.ref.deadlines.after && q.stream == nil {
 		q.ref.deadlines.add(q)
 	} else if q.deadline > 0 {
@@ -138,6 +150,23 @@ func (q *Request) arm() {
 // expire is the deadline. It leaves the timer alone, which arm may not have
 // put into its place yet.
 func (q *Request) expire() {
+	after := q.deadline
+	if q.idle > 0 && q.stream == nil {
+		// The timer may fire before arm has put it into its place, but not for
+		// a second time.
+		now := monotonic()
+		left := q.idle - time.Duration(now-q.progressed.Load())
+		if q.limit != 0 {
+			left = min(left, time.Duration(q.limit-now))
+		}
+		if left > 0 {
+			q.timer.Reset(left)
+			return
+		}
+		if q.limit == 0 || now < q.limit {
+			after = q.idle
+		}
+	}
 	if q.stream != nil && q.idle > 0 {
 		// Nothing of a stream happens before arm has returned.
 		if left := q.idle - q.stream.silence(); left > 0 {
@@ -145,7 +174,7 @@ func (q *Request) expire() {
 			return
 		}
 	}
-	if q.finish(nil, &CallError{q.ref.spec.Name, q.method, ErrTimeout, "after " + q.deadline.String(), nil}) {
+	if q.finish(nil, &CallError{q.ref.spec.Name, q.method, ErrTimeout, "after " + after.String(), nil}) {
 		q.tellHost()
 	}
 }

@@ -14,7 +14,7 @@ type HostSpec struct {
 	Name       string            // unique within a supervisor, shared with group names
 	Command    []string          // program and arguments; looked up in the supervisor's PATH
 	Protocol   codec.Protocol    // nil: none, the process is supervised without speaking to it
-	Transport  Transport         // "" means the protocol's default: fd
+	Transport  Transport         // "" means the protocol's default
 	Dir        string            // working folder; "" means the supervisor's
 	Env        map[string]string // added to what InheritEnv names; nothing else is inherited
 	InheritEnv []string          // names
@@ -79,7 +79,7 @@ const (
 // LivenessRule says when a host is unresponsive.
 type LivenessRule struct {
 	After     time.Duration // without a sign of life while something is unacknowledged; default 3 s
-	KillAfter time.Duration // from unresponsive to killed; default 30 s; 0 after defaults: never (see NeverKill)
+	KillAfter time.Duration // from unresponsive to killed; default 30 s, or never for some protocols
 	NeverKill bool          // only report
 	Ping      time.Duration // between pings; default 1 s
 }
@@ -95,9 +95,14 @@ const (
 
 // RequestRule bounds the calls of a host.
 type RequestRule struct {
-	Timeout    time.Duration // of a call whose context has no deadline; default 30 s
-	MaxPending int           // requests open or waiting at once; default 1024
-	WhileDown  WhileDown     // default fail
+	Timeout time.Duration // of a call whose context has no deadline; default 30 s
+
+	// IdleTimeout ends a call earlier, when the host has not told of progress
+	// for so long; 0: only Timeout does.
+	IdleTimeout time.Duration
+
+	MaxPending int       // requests open or waiting at once; default 1024
+	WhileDown  WhileDown // default fail
 }
 
 // StopRule says how a host is asked to end.

@@ -44,6 +44,7 @@ type HostStatus struct {
 	Slow            bool            `json:"slow"`             // a start over its time-out that is waited for
 	RetryInSeconds  *float64        `json:"retry_in_seconds"` // restarting: until the next start
 	DependsOn       []string        `json:"depends_on"`
+	Noise           uint64          `json:"noise"` // lines of text where messages belong, skipped since the start of the supervisor
 }
 
 // Event is one line of history: a state change of a host, or what happened to

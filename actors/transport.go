@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox"
@@ -35,6 +36,7 @@ type transport struct {
 	outputs []output   // our ends of captured pipes
 	wire    wire       // our end of the connection; nil: none, or still to come
 
+	meeting  *meeting // of a protocol that has a way of its own
 	listener *net.UnixListener
 	dir      string
 	token    []byte
@@ -88,7 +90,11 @@ func openTransport(spec *HostSpec, cmd *sandbox.Command) (t *transport, err erro
 	t.childs = append(t.childs, childErr)
 	t.outputs = append(t.outputs, output{r, capture.Stderr})
 
-	if spec.Protocol != nil {
+	if p, ok := spec.Protocol.(codec.Meeter); ok {
+		if err := t.meet(p, cmd); err != nil {
+			return t, err
+		}
+	} else if spec.Protocol != nil {
 		switch kind {
 		case TransportFD:
 			ours, theirs, err := sys.SocketPair()
@@ -230,16 +236,21 @@ func (t *transport) close() {
 		t.wire.Close()
 		t.wire = nil
 	}
+	if t.meeting != nil {
+		t.meeting.end(t)
+		t.meeting = nil
+	}
 	if t.dir != "" {
 		_ = os.RemoveAll(t.dir) // a folder of the temporary ones; nothing depends on it
 		t.dir = ""
 	}
 }
 
-// transport returns the transport in force.
+// transport returns the transport in force: "" for none, or for a protocol that
+// has a way of its own.
 func (s *HostSpec) transport() Transport {
-	if s.Transport == "" {
-		return TransportFD
+	if s.Transport == "" && s.Protocol != nil {
+		return Transport(s.Protocol.Defaults().Transport)
 	}
 	return s.Transport
 }

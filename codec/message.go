@@ -58,7 +58,7 @@ type Trace struct {
 // mean something depends on Kind; the others are zero.
 type Message struct {
 	Kind   Kind
-	ID     uint32 // all but Notification; from 1
+	ID     uint32 // from 1; of a Notification: the open request that it tells progress of, 0 when it is about none
 	Method string // Request, Notification
 	Params Raw    // Request, Notification
 	Result Raw    // Response without an error; Item: the value
@@ -66,5 +66,10 @@ type Message struct {
 	Seq    uint32 // Item: counts from 0
 	Credit uint32 // Credit: how many more items are allowed
 	Trace  Trace  // Request, Notification
+
+	// Progress, of a Request: the other side is asked to tell how it gets on,
+	// where the protocol has a way to ask.
+	Progress bool
+
 	Size   int    // bytes this message took on the wire; set by readers
 }

@@ -1,6 +1,8 @@
 package codec
 
 import (
+	"context"
+	"errors"
 	"io"
 )
 
@@ -13,7 +15,47 @@ type Protocol interface {
 	// Open makes the session of one new connection. Limits that are zero get
 	// their defaults.
 	Open(lim Limits) Session
+	// Defaults is what a host that speaks it has where nothing else was said.
+	Defaults() Defaults
 	Encoding
+}
+
+// Defaults of hosts that speak a protocol.
+type Defaults struct {
+	Transport string // "fd", "stdio" or "unix"; "" for a [Meeter], which has a way of its own
+	// NeverKill: an unresponsive host is reported and not killed, because the
+	// protocol has no way to tell one that is busy from one that hangs.
+	NeverKill bool
+}
+
+// Meeter is a [Protocol] whose hosts are met in a way of their own instead of
+// on an inherited socket, stdin and stdout, or one unix socket.
+type Meeter interface {
+	Protocol
+	// Meet prepares the meeting with one life of a host. dir is a folder that
+	// only the user can enter, is there for this purpose alone, and is removed
+	// after the Meeting was closed.
+	Meet(dir string) (Meeting, error)
+}
+
+// Meeting is how one life of a host is met. Close may be called while Connect
+// runs.
+type Meeting interface {
+	// Env returns the variables, NAME=value, by which the host finds it.
+	Env() []string
+	// Connect waits for the host, which was started after Env was asked, as
+	// long as ctx allows. The Stream is closed by the caller, before Close.
+	Connect(ctx context.Context) (Stream, error)
+	// Close ends the meeting: nothing of it is left.
+	io.Closer
+}
+
+// Stream is a connected byte stream each way. Close ends a Read or Write that
+// waits.
+type Stream interface {
+	io.ReadWriteCloser
+	// CloseWrite ends our half: the host reads the end of the stream.
+	CloseWrite() error
 }
 
 // Encoding turns values into payloads and back. Its methods are safe for
@@ -52,9 +94,18 @@ type Session interface {
 	// protocol (or the peer, by its capabilities) has none. Valid once the
 	// handshake is done.
 	Ping() string
-	// Goodbye returns the request that asks the peer to end, or nil when
-	// closing the stream is all there is.
-	Goodbye() *Message
+	// Goodbye returns the request that asks the peer to end, or nil, and what
+	// is sent after its answer, before the stream is closed.
+	Goodbye() (ask *Message, last []Message)
+}
+
+// Noisy is a [Session] whose peer may say something between messages that is
+// none, a banner for example. listen is called by the reader's goroutine for
+// each such line, without its line end; it must not keep the slice. Call OnNoise
+// before NewReader.
+type Noisy interface {
+	Session
+	OnNoise(listen func(line []byte))
 }
 
 // Reader takes messages off a stream.
@@ -74,8 +125,20 @@ type Hello struct {
 	Version    string // its version
 	Host       string // name of the host
 	Life       uint64 // number of the life, from 1
-	Init       any    // handed to the host as it is; may be nil
+	Init       any    // handed to the host as it is, or put over the params of its opening request; may be nil
+
+	// PID of the supervisor, for protocols that tell it, so that the host can
+	// end when its parent is gone; 0 when the host could not see it, being in a
+	// namespace of its own.
+	PID int
+	// Dir is the host's working folder, where one was set; else "".
+	Dir string
 }
+
+// ErrUnrelated is what [Handshake.Handle] returns for a message that may come
+// before the handshake is done and is no part of it: it is treated as it would
+// be afterwards.
+var ErrUnrelated = errors.New("no part of the handshake")
 
 // Handshake is the opening of one connection as a pure machine: it is fed
 // what arrives and says what to send. It holds no clock and does no I/O.
@@ -86,7 +149,7 @@ type Handshake interface {
 	// returns the reason.
 	Start() (out []Message, done bool)
 	// Handle takes one message of the peer and returns what to answer. An
-	// error ends the connection: [ErrEarly] for a message that has no place
+	// error other than [ErrUnrelated] ends the connection: [ErrEarly] for a message that has no place
 	// before the handshake is done, an *[Error] when the peer refused,
 	// [ErrVersion] when trying again cannot help.
 	Handle(m *Message) (out []Message, done bool, err error)
@@ -104,7 +167,7 @@ type Peer struct {
 // Caps is the set of optional abilities in force on a connection.
 type Caps uint8
 
-// The capabilities of protocol 1.
+// What may be in force on a connection.
 const (
 	CapAck Caps = 1 << iota
 	CapCancel
@@ -112,7 +175,12 @@ const (
 	CapTrace
 	CapPing
 
-	// CapAll is all of them.
+	// CapAbandon is no capability of protocol 1, but what holds for protocols
+	// that say less than it: a request whose caller has gone may stay unanswered,
+	// and an answer that comes after all is ignored.
+	CapAbandon
+
+	// CapAll is all of protocol 1.
 	CapAll = CapAck | CapCancel | CapStream | CapTrace | CapPing
 )
 

@@ -395,7 +395,7 @@ func (s faultySession) Ping() string {
 	return s.Session.Ping()
 }
 
-func (s faultySession) Goodbye() *codec.Message {
+func (s faultySession) Goodbye() (*codec.Message, []codec.Message) {
 	s.f.at("goodbye")
 	return s.Session.Goodbye()
 }

@@ -87,7 +87,7 @@ func TestCapabilitiesComeIntoForceInOrder(t *testing.T) {
 
 func TestGoodbye(t *testing.T) {
 	sup, _, _, toHost, _, fromSup := pair(t, codec.CapAll)
-	m := sup.Goodbye()
+	m, _ := sup.Goodbye()
 	m.ID = 2
 	send(t, sup, toHost, *m)
 	var got codec.Message

@@ -30,6 +30,7 @@ type protocol struct{ mpack.Encoding }
 
 func (protocol) Name() string                        { return "hostsup" }
 func (protocol) Open(lim codec.Limits) codec.Session { return Open(lim) }
+func (protocol) Defaults() codec.Defaults            { return codec.Defaults{Transport: "fd"} }
 
 // Session is the state of one connection: its limits and the capabilities in
 // force. Append, the Reader and the handshake may each be used by another
@@ -60,8 +61,8 @@ func (s *Session) Ping() string {
 // Goodbye returns the request "shutdown", its id not yet given. After the
 // answer, or an error, the supervisor closes its writing half; a host ends
 // when it reads the end of the stream.
-func (s *Session) Goodbye() *codec.Message {
-	return &codec.Message{Kind: codec.Request, Method: MethodShutdown}
+func (s *Session) Goodbye() (ask *codec.Message, last []codec.Message) {
+	return &codec.Message{Kind: codec.Request, Method: MethodShutdown}, nil
 }
 
 // NewReader reads frames from r. On a host, call [Session.Accept] before the

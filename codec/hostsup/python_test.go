@@ -126,7 +126,8 @@ func TestPythonHostOfTheDocs(t *testing.T) {
 	if _, failed := call("add", 5); failed == nil || failed.Name != "TypeError" {
 		t.Errorf("add of a number: %v", failed)
 	}
-	if v, failed := call(s.Goodbye().Method, nil); failed != nil || v != nil {
+	bye, _ := s.Goodbye()
+	if v, failed := call(bye.Method, nil); failed != nil || v != nil {
 		t.Errorf("shutdown: %v, %v", v, failed)
 	}
 	if err := conn.CloseWrite(); err != nil {

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"bytes"
 	"os"
 	"strings"
 	"sync"
@@ -156,11 +157,20 @@ func (l *Log) Dropped() (lines, bytes uint64) {
 	return l.droppedLines, l.droppedBytes
 }
 
+// Print adds a line of the given stream that came another way than by a
+// [Capture]. Line ends in it become spaces; it is kept as Note keeps a remark,
+// and cut as that.
+func (l *Log) Print(s Stream, life uint64, line []byte) { l.add(s, life, bytes.Clone(line)) }
+
 // Note adds a remark of the supervisor as a line of its own. Line ends in text
 // become spaces, and text is cut at [MaxLine] bytes. It is written to the file
 // before Note returns. After Close it does nothing.
 func (l *Log) Note(life uint64, text string) {
-	b := []byte(text)
+	l.add(Note, life, []byte(text))
+}
+
+// add adds one line, which it may change.
+func (l *Log) add(s Stream, life uint64, b []byte) {
 	for i, c := range b {
 		if c == '\n' || c == '\r' {
 			b[i] = ' '
@@ -169,7 +179,7 @@ func (l *Log) Note(life uint64, text string) {
 	if len(b) > MaxLine {
 		b = b[:cut(b, MaxLine)]
 	}
-	l.take(append(b, '\n'), 0, false, Note, life)
+	l.take(append(b, '\n'), 0, false, s, life)
 }
 
 // Sync asks the kernel to put what was written to the current file on the

@@ -1,0 +1,74 @@
+package actors
+
+import (
+	"context"
+	"os"
+	"sync"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/sandbox"
+)
+
+// meeting is the transport of a protocol that has a way of its own to come
+// together with a host.
+type meeting struct {
+	codec.Meeting
+	cancel context.CancelFunc // ends a Connect
+	ctx    context.Context
+	wait   sync.WaitGroup
+}
+
+// meet prepares the meeting with a host that is about to start.
+func (t *transport) meet(p codec.Meeter, cmd *sandbox.Command) (err error) {
+	if t.dir, err = os.MkdirTemp("", "hostsup-"); err != nil { // 0700
+		return err
+	}
+	m, err := p.Meet(t.dir)
+	if err != nil {
+		return err
+	}
+	t.meeting = &meeting{Meeting: m}
+	t.meeting.ctx, t.meeting.cancel = context.WithCancel(context.Background())
+	cmd.Env = append(cmd.Env, m.Env()...)
+	return nil
+}
+
+// connect waits for the host on a goroutine that close ends, and calls came
+// with what has become of it: without an error, claim returns the connection.
+func (t *transport) connect(came func(error)) {
+	m := t.meeting
+	m.wait.Go(func() {
+		s, err := m.Connect(m.ctx)
+		if err == nil {
+			t.mu.Lock()
+			if t.shut {
+				t.mu.Unlock()
+				_ = s.Close()
+				return
+			}
+			t.guest = &metWire{s}
+			t.mu.Unlock()
+		}
+		came(err)
+	})
+}
+
+// end gives everything back but the folder.
+func (m *meeting) end(t *transport) {
+	t.mu.Lock()
+	t.shut = true
+	t.mu.Unlock()
+	m.cancel()
+	m.wait.Wait()
+	if t.claim() {
+		_ = t.wire.Close()
+		t.wire = nil
+	}
+	_ = m.Close() // everything that could be lost is closed above
+}
+
+// metWire is a wire over the stream of a meeting.
+type metWire struct{ codec.Stream }
+
+// TryWrite leaves everything to the write loop.
+func (*metWire) TryWrite([]byte) (int, error) { return 0, nil }
