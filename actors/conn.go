@@ -33,6 +33,10 @@ type conn struct {
 	owed    int
 	owedAt  int64 // since when something is owed without a break; 0: nothing is
 	headers headerRing
+	serving map[uint32]context.CancelCauseFunc // requests of the host that handlers work on
+
+	ctx    context.Context // of the connection
+	cancel context.CancelCauseFunc
 
 	sign    atomic.Int64 // last sign of life
 	hung    atomic.Bool  // the verdict in force; the read loop reports signs while it holds
@@ -57,6 +61,7 @@ func newConn(ref *Ref, life uint64, session codec.Session, w wire, firstID uint3
 		ref: ref, life: life, session: session, wire: w, out: newOutbox(w),
 		next: firstID, open: make(map[uint32]*Request),
 	}
+	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.out.taken = c.taken
 	return c
 }
@@ -349,6 +354,7 @@ func (c *conn) close(err error) []*Request {
 		return nil
 	}
 	c.closed, c.err = true, err
+	c.cancel(err)
 	open := make([]*Request, 0, len(c.open))
 	for _, q := range c.open {
 		open = append(open, q)

@@ -153,12 +153,15 @@ func (a *Connection) dispatch(m *codec.Message) error {
 		if m.ID != 0 {
 			a.c.progress(m.ID)
 		}
+		a.ref.feed.publish(a.ref, a.life, m)
 		a.ref.world.notify(a.ref, m)
 	case codec.Request:
-		a.c.post(a.ref.world.answer(a.ref, m))
-	case codec.Cancel, codec.Credit:
-		// About a request of the host's; those are answered in the turn in
-		// which they come, so that it is finished and this is late.
+		a.ref.feed.publish(a.ref, a.life, m)
+		return a.c.serve(m)
+	case codec.Cancel:
+		a.c.unserve(m.ID)
+	case codec.Credit:
+		// The supervisor streams nothing to hosts.
 	}
 	return nil
 }

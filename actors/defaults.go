@@ -132,6 +132,7 @@ func (s HostSpec) Validate() error {
 			bad("sandbox", "a confined host cannot reach the sockets of protocol %s", s.Protocol.Name())
 		}
 	}
+	s.Answers.validate(s.Protocol, bad)
 	r := s.Restart
 	switch r.Policy {
 	case lifecycle.OnCrash, lifecycle.Always, lifecycle.Never:

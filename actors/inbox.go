@@ -51,6 +51,7 @@ func (r *Ref) end() {
 	b.items, b.ended = nil, true
 	b.mu.Unlock()
 	r.deadlines.stop()
+	r.feed.close()
 	for _, item := range items {
 		switch item := item.(type) {
 		case *Request:

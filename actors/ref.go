@@ -30,6 +30,8 @@ type Ref struct {
 	pid   *actor.PID                    // of the Host
 	child atomic.Pointer[sandbox.Child] // started last, if it is confined or limited
 
+	answers       *answers
+	feed          feed
 	noisy         atomic.Uint64 // the last life that printed such
 	noises        atomic.Uint64 // lines of text where messages belong, skipped
 	requestPrefix string
@@ -62,6 +64,7 @@ func newRef(w *World, group string, spec HostSpec) *Ref {
 	r.log = capture.New(capture.Options{
 		Dir: w.LogDir, Name: spec.Name, MaxSize: spec.Log.MaxSize, Files: spec.Log.Files, OnError: r.outputError,
 	})
+	r.answers = newAnswers(w, &r.spec)
 	r.deadlines.after = spec.Requests.Timeout
 	r.snap = snapshot{state: lifecycle.Stopped, since: time.Now(), liveness: "none"}
 	return r

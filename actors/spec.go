@@ -24,6 +24,7 @@ type HostSpec struct {
 	Restart    lifecycle.RestartRule
 	Liveness   LivenessRule
 	Requests   RequestRule
+	Answers    AnswerRule // to what the host asks
 	Stop       StopRule
 	Log        LogRule
 

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 
@@ -37,6 +36,8 @@ type World struct {
 	// OnNotification gets what hosts say of themselves. It is called on the
 	// connection's read loop and must not wait. May be nil.
 	OnNotification func(Notification)
+
+	serving sync.WaitGroup // handlers of requests that hosts make
 
 	mu    sync.RWMutex
 	refs  map[string]*Ref
@@ -87,18 +88,13 @@ func (w *World) leave(name string) {
 	w.order = slices.DeleteFunc(w.order, func(n string) bool { return n == name })
 }
 
+// Served waits until no handler of a host's request runs any more. All hosts
+// are gone, so that their contexts have ended.
+func (w *World) Served() { w.serving.Wait() }
+
 // notify hands on a notification of a host.
 func (w *World) notify(r *Ref, m *codec.Message) {
 	if w.OnNotification != nil {
 		w.OnNotification(Notification{r.spec.Name, r.Life(), m.Method, m.Params, r.spec.Protocol})
 	}
-}
-
-// answer answers a request of a host's own.
-func (w *World) answer(r *Ref, m *codec.Message) *codec.Message {
-	out := &codec.Message{Kind: codec.Response, ID: m.ID}
-	if m.Method != "$/ping" {
-		out.Err = &codec.Error{Name: codec.NameMethodNotFound, Message: fmt.Sprintf("the supervisor has no method %q", m.Method)}
-	}
-	return out
 }

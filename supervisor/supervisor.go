@@ -203,6 +203,7 @@ func (t *tree) onFailed(group, host, reason string) {
 
 // close gives back what the tree held. The actors are gone.
 func (t *tree) close() {
+	t.world.Served()
 	if err := t.world.Launcher.Close(); err != nil {
 		t.world.Log.Error("process trees", "error", err)
 	}

@@ -1,0 +1,176 @@
+package actors
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hostsup/hostsup/codec"
+)
+
+// HostMessage is a notification or a request of a host, as a follower sees it.
+type HostMessage struct {
+	Time     time.Time
+	Host     string
+	Life     uint64
+	Kind     codec.Kind // Notification or Request
+	Method   string
+	Params   codec.Raw
+	Encoding codec.Encoding // of Params
+
+	// Lost, if not 0, is how many messages a follower that was too slow has
+	// missed here; nothing else is set then.
+	Lost uint64
+}
+
+// MarshalJSON renders it as {"time","host","life","kind","method","params"}, or
+// {"lost":n}. Parameters that JSON cannot say are null.
+func (m HostMessage) MarshalJSON() ([]byte, error) {
+	if m.Lost > 0 {
+		return json.Marshal(struct {
+			Lost uint64 `json:"lost"`
+		}{m.Lost})
+	}
+	params := json.RawMessage("null")
+	if m.Encoding != nil && len(m.Params) > 0 {
+		if text, err := m.Encoding.ToJSON(m.Params); err == nil {
+			params = text
+		}
+	}
+	return json.Marshal(struct {
+		Time   time.Time       `json:"time"`
+		Host   string          `json:"host"`
+		Life   uint64          `json:"life"`
+		Kind   string          `json:"kind"`
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+	}{m.Time, m.Host, m.Life, m.Kind.String(), m.Method, params})
+}
+
+// A follower may be this many messages, or this many bytes of them, behind;
+// of more it is told the number.
+const (
+	feedAhead = 1024
+	feedBytes = 8 << 20
+)
+
+// feed hands what a host says by itself to those who follow it. Nobody who
+// follows holds up the host.
+type feed struct {
+	n         atomic.Int32
+	mu        sync.Mutex
+	followers map[*follower]bool
+	closed    bool
+}
+
+type follower struct {
+	mu     sync.Mutex
+	queue  []HostMessage
+	bytes  int
+	lost   uint64
+	ended  bool
+	signal chan struct{} // capacity 1
+}
+
+// publish hands on a message; it costs next to nothing while nobody follows.
+func (f *feed) publish(r *Ref, life uint64, m *codec.Message) {
+	if f.n.Load() == 0 {
+		return
+	}
+	out := HostMessage{Time: time.Now(), Host: r.spec.Name, Life: life, Kind: m.Kind, Method: m.Method, Params: m.Params, Encoding: r.spec.Protocol}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for w := range f.followers {
+		w.put(out)
+	}
+}
+
+func (w *follower) put(m HostMessage) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.queue) >= feedAhead || len(w.queue) > 0 && w.bytes+len(m.Params) > feedBytes {
+		w.lost++
+	} else {
+		w.queue = append(w.queue, m)
+		w.bytes += len(m.Params)
+	}
+	w.wake()
+}
+
+func (w *follower) wake() {
+	select {
+	case w.signal <- struct{}{}:
+	default:
+	}
+}
+
+func (w *follower) take() (queue []HostMessage, lost uint64, ended bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	queue, lost, ended = w.queue, w.lost, w.ended
+	w.queue, w.bytes, w.lost = nil, 0, 0
+	return queue, lost, ended
+}
+
+// close ends all followers once they have seen what is there.
+func (f *feed) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	for w := range f.followers {
+		w.mu.Lock()
+		w.ended = true
+		w.wake()
+		w.mu.Unlock()
+	}
+}
+
+// Messages returns the notifications and requests that the host makes from now
+// on, over all its lives, until ctx ends or the host is removed. The supervisor's
+// answers are not among them. Followers begin when the sequence is first asked
+// for, and hold nobody up.
+func (r *Ref) Messages(ctx context.Context) iter.Seq[HostMessage] {
+	return func(yield func(HostMessage) bool) {
+		f := &r.feed
+		w := &follower{signal: make(chan struct{}, 1)}
+		f.mu.Lock()
+		if f.closed {
+			f.mu.Unlock()
+			return
+		}
+		if f.followers == nil {
+			f.followers = make(map[*follower]bool)
+		}
+		f.followers[w] = true
+		f.n.Add(1)
+		f.mu.Unlock()
+		defer func() {
+			f.mu.Lock()
+			delete(f.followers, w)
+			f.n.Add(-1)
+			f.mu.Unlock()
+		}()
+		for {
+			queue, lost, ended := w.take()
+			for _, m := range queue {
+				if !yield(m) {
+					return
+				}
+			}
+			if lost > 0 && !yield(HostMessage{Lost: lost}) {
+				return
+			}
+			if ended {
+				return
+			}
+			select {
+			case <-w.signal:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}

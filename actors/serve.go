@@ -1,0 +1,136 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hostsup/hostsup/codec"
+)
+
+// maxServing is how many requests of a host's own are worked on at once; more
+// are answered with an error.
+const maxServing = 256
+
+// serve answers a request that the host makes. Called by the read loop, which
+// it does not hold up: handlers run on goroutines of their own, which end with
+// the request, the connection at the latest.
+func (c *conn) serve(m *codec.Message) error {
+	rule, ok := c.ref.answers.find(m.Method)
+	switch {
+	case !ok && m.Method == "$/ping":
+		c.post(&codec.Message{Kind: codec.Response, ID: m.ID})
+		return nil
+	case !ok:
+		c.refuse(m.ID, codec.NameMethodNotFound, fmt.Sprintf("the supervisor has no method %q", m.Method))
+		return nil
+	case rule.reply != nil:
+		out := *rule.reply
+		out.ID = m.ID
+		c.post(&out)
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	c.mu.Lock()
+	_, twice := c.serving[m.ID]
+	full := len(c.serving) >= maxServing
+	if !twice && !full && !c.closed {
+		if c.serving == nil {
+			c.serving = make(map[uint32]context.CancelCauseFunc)
+		}
+		c.serving[m.ID] = cancel
+		c.ref.world.serving.Add(1)
+	}
+	closed := c.closed
+	c.mu.Unlock()
+	switch {
+	case twice:
+		cancel(nil)
+		return &codec.FrameError{Err: codec.ErrID, Offset: -1, Detail: fmt.Sprintf("request %d of the host, which is open already", m.ID)}
+	case full:
+		cancel(nil)
+		c.refuse(m.ID, NameOverloaded, fmt.Sprintf("%d requests of the host are open", maxServing))
+		return nil
+	case closed:
+		cancel(nil)
+		return nil
+	}
+	in := &Incoming{Host: c.ref.spec.Name, Life: c.life, Method: m.Method, Params: m.Params, Encoding: c.ref.spec.Protocol, Trace: m.Trace}
+	id := m.ID
+	go func() {
+		defer c.ref.world.serving.Done()
+		out := c.handle(ctx, rule.handler, in)
+		out.ID = id
+		c.mu.Lock()
+		delete(c.serving, id)
+		c.mu.Unlock()
+		c.respond(ctx, out)
+		cancel(nil)
+	}()
+	return nil
+}
+
+// refuse answers a request of the host with an error.
+func (c *conn) refuse(id uint32, name, message string) {
+	c.post(&codec.Message{Kind: codec.Response, ID: id, Err: &codec.Error{Name: name, Message: message}})
+}
+
+// handle runs a handler.
+func (c *conn) handle(ctx context.Context, h Handler, in *Incoming) *codec.Message {
+	out := &codec.Message{Kind: codec.Response}
+	var v any
+	err := contained(func() (err error) {
+		v, err = h(ctx, in)
+		return err
+	})
+	if err == nil {
+		out.Result, err = in.Encoding.Marshal(v)
+	}
+	var d *defect
+	switch {
+	case errors.As(err, &d):
+		c.ref.world.Log.Named(in.Host).Error("a handler panicked", "method", in.Method, "panic", d.what, "stack", string(d.stack))
+		out.Err = &codec.Error{Name: codec.NamePanic, Message: fmt.Sprintf("the handler of %q failed", in.Method)}
+	case err != nil:
+		out.Err = answerOf(err)
+	}
+	return out
+}
+
+// respond sends an answer, waiting for a host that does not read. One that the
+// wire cannot carry becomes an error.
+func (c *conn) respond(ctx context.Context, out *codec.Message) {
+	for {
+		space, err := c.out.add(c.session, out, false, outboxLimit)
+		switch {
+		case err == nil:
+			return
+		case errors.Is(err, errFull):
+			select {
+			case <-space:
+			case <-ctx.Done():
+				return // the host has taken it back, or is no more
+			}
+		case errors.Is(err, codec.ErrTooLarge), errors.Is(err, codec.ErrShape):
+			c.refuse(out.ID, NameError, fmt.Sprintf("the answer cannot be sent: %v", err))
+			return
+		default:
+			return // the stream is broken, of which the read loop tells
+		}
+	}
+}
+
+// errTakenBack is the cause of a handler's end when the host no longer wants
+// the answer.
+var errTakenBack = errors.New("the host took the request back")
+
+// unserve ends a request that the host takes back. It is still answered, as
+// protocol 1 has it.
+func (c *conn) unserve(id uint32) {
+	c.mu.Lock()
+	cancel := c.serving[id]
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel(errTakenBack)
+	}
+}
