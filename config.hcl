@@ -75,9 +75,16 @@ group "demo" {
     #   ping       = "1s"
     # }
     # requests {
-    #   timeout     = "30s"
-    #   max_pending = 1024
-    #   while_down  = "fail"             # fail | queue: let calls wait for the restart
+    #   timeout      = "30s"
+    #   idle_timeout = "never"           # or a duration without progress that ends a call earlier
+    #   max_pending  = 1024
+    #   while_down   = "fail"            # fail | queue: let calls wait for the restart
+    # }
+    # reply "workspace/*" {              # example; the answer when the host asks for this, * being any rest
+    #   result = [{}]                    # or error = { name = "Refused", message = "not here" }
+    # }
+    # forward "db/*" {                   # example; what the host asks for goes to another one
+    #   to = "store"
     # }
     # messages {                         # what the host may send
     #   max_size     = "50MiB"

@@ -49,6 +49,7 @@ func (r *reader) tree(blocks hcl.Blocks) *tree {
 	}
 	for _, g := range t.groups {
 		r.dependencies(t, g)
+		r.forwarded(t, g)
 	}
 	return t
 }

@@ -22,6 +22,7 @@ type hostDecl struct {
 	group    string // of which it is a member
 	places
 	deps        []given // elements of depends_on
+	forwards    []forwardTo
 	confinement confinement
 }
 
@@ -36,10 +37,11 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	d.group = group
 	d.spec.Name = b.Labels[0]
 	table := hostSection(d)
-	d.places = r.section(b.Body, b.DefRange, table)
+	d.places = r.section(b.Body, b.DefRange, table, replyHeader, forwardHeader)
 	d.spec.Protocol = protocols[d.protocol]()
 	h := &d.spec
 	r.speech(d, table)
+	r.answers(b.Body, d)
 	r.backoff(d.places, h.Restart.Backoff)
 	r.resolveCommand(d)
 	resolved := r.confined(&d.confinement, d.places)

@@ -49,8 +49,6 @@ var unbuilt = map[string]string{
 	"blame":      "naming the extension that a failure belongs to",
 	"console":    "the web console",
 	"extensions": "extensions inside a host and their activation",
-	"forward":    "passing calls on between hosts",
-	"reply":      "answering a host's own requests from the file",
 	"throttle":   "slowing down callers",
 }
 

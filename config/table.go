@@ -72,6 +72,7 @@ func backoffSection(b *lifecycle.Backoff) section {
 func hostSection(d *hostDecl) section {
 	h := &d.spec
 	neverRetry := h.Restart.RetryFailed == 0
+	neverIdle := h.Requests.IdleTimeout == 0
 	retry := duration(&h.Restart.RetryFailed, &neverRetry)
 	return section{
 		name: "host", doc: "One process that is kept alive.",
@@ -120,6 +121,7 @@ func hostSection(d *hostDecl) section {
 				name: "requests", doc: "Bounds of the calls to it.", speaks: true,
 				settings: []setting{
 					named("timeout", "of a call that brings no deadline", duration(&h.Requests.Timeout, nil)),
+					named("idle_timeout", "of a call that the host tells no progress of; timeout is the most in any case", duration(&h.Requests.IdleTimeout, &neverIdle)),
 					named("max_pending", "calls open or waiting at once", whole(&h.Requests.MaxPending, 1, 1<<24)),
 					named("while_down", "calls while it is crashed or restarting: fail at once, or wait", choice(&h.Requests.WhileDown, actors.FailFast, actors.Queue)),
 				},

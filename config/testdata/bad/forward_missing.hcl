@@ -1,4 +1,4 @@
-# a block that is planned: forward
+# a forward of nothing
 host "web" {
   command = ["web"]
   forward {

@@ -1,0 +1,158 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+)
+
+// Blocks of a host that say how its own requests are answered.
+var (
+	replyHeader   = hcl.BlockHeaderSchema{Type: "reply", LabelNames: []string{"method"}}
+	forwardHeader = hcl.BlockHeaderSchema{Type: "forward", LabelNames: []string{"method"}}
+)
+
+// forwardTo is where a forward names its host.
+type forwardTo struct {
+	name string
+	at   hcl.Range
+}
+
+func replySection(result, failure *any) section {
+	return section{
+		name: "reply", doc: "The answer to requests of the host with this method; a * at its end stands for any rest.",
+		settings: []setting{
+			named("result", "answered as it is", anything(result)),
+			named("error", "answered instead: name, message and code", anything(failure)),
+		},
+	}
+}
+
+func forwardSection(to *string) section {
+	return section{
+		name: "forward", doc: "Requests of the host with this method, or these, go to another host, and its answers come back.",
+		settings: []setting{named("to", "name of that host", hostName(to))},
+	}
+}
+
+func hostName(dst *string) setting {
+	return setting{expect: "the name of a host", required: true,
+		read: func(g given) {
+			if s, ok := g.str("the name of a host"); ok {
+				*dst = s
+			}
+		},
+		show: func() string { return "" },
+	}
+}
+
+// answers reads the reply and forward blocks of a host.
+func (r *reader) answers(body hcl.Body, d *hostDecl) {
+	c, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{replyHeader, forwardHeader}})
+	first := map[string]hcl.Range{}
+	for _, b := range c.Blocks {
+		method := b.Labels[0]
+		switch at, twice := first[b.Type+" "+method]; {
+		case d.spec.Protocol == nil:
+			r.fail(b.DefRange, fmt.Sprintf("block %q has no meaning here", b.Type), "A host with protocol = %q asks nothing. Remove %q, or choose another protocol.", noProtocol, b.Type)
+			continue
+		case twice:
+			r.fail(b.LabelRanges[0], fmt.Sprintf("%s %q written twice", b.Type, method), "There is one at line %d already; only one of the two can hold.", at.Start.Line)
+			continue
+		case method == "" || strings.Contains(strings.TrimSuffix(method, "*"), "*"):
+			r.fail(b.LabelRanges[0], fmt.Sprintf("%q is not a method", method), `Write a method's name such as "workspace/configuration", or the beginning of some and a *: "workspace/*".`)
+			continue
+		}
+		first[b.Type+" "+method] = b.LabelRanges[0]
+		if b.Type == "reply" {
+			r.reply(b, d)
+		} else {
+			r.forward(b, d)
+		}
+	}
+}
+
+func (r *reader) reply(b *hcl.Block, d *hostDecl) {
+	var result, failure any
+	p := r.section(b.Body, b.DefRange, replySection(&result, &failure))
+	reply := actors.Reply{Method: b.Labels[0], Result: result}
+	if at, ok := p.at["error"]; ok && !p.wrong["error"] {
+		if also, ok := p.at["result"]; ok {
+			r.fail(also, "a result beside an error", "An answer is one or the other. Remove one of them.")
+		}
+		e, detail := answerError(failure)
+		if detail != "" {
+			r.fail(at, "invalid value for error", "%s", detail)
+			return
+		}
+		reply.Err = e
+	} else if _, err := d.spec.Protocol.Marshal(result); err != nil {
+		r.fail(p.at["result"], "invalid value for result", "It cannot be sent by protocol %q: %v.", d.protocol, err)
+		return
+	}
+	d.spec.Answers.Replies = append(d.spec.Answers.Replies, reply)
+}
+
+const errorShape = `Expected { message = "…" }, and in it also name = "…" or code = a whole number, if wanted.`
+
+// answerError reads { name, message, code }.
+func answerError(v any) (e *codec.Error, detail string) {
+	fields, ok := v.(map[string]any)
+	if !ok {
+		return nil, errorShape
+	}
+	e = &codec.Error{Name: actors.NameError}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		var fits bool
+		switch key {
+		case "name":
+			e.Name, fits = fields[key].(string)
+		case "message":
+			e.Message, fits = fields[key].(string)
+		case "code":
+			e.Code, fits = fields[key].(int64)
+			if e.Name == actors.NameError {
+				e.Name = ""
+			}
+		}
+		if !fits {
+			return nil, fmt.Sprintf("%q is not what it should be. %s", key, errorShape)
+		}
+	}
+	if e.Message == "" {
+		return nil, "There is no message. " + errorShape
+	}
+	return e, ""
+}
+
+func (r *reader) forward(b *hcl.Block, d *hostDecl) {
+	var to string
+	p := r.section(b.Body, b.DefRange, forwardSection(&to))
+	if to == "" {
+		return // said already
+	}
+	d.forwards = append(d.forwards, forwardTo{to, p.at["to"]})
+	d.spec.Answers.Forwards = append(d.spec.Answers.Forwards, actors.Forward{Method: b.Labels[0], To: to})
+}
+
+// forwarded reports forwards to hosts that there are none of, or that cannot be
+// asked.
+func (r *reader) forwarded(t *tree, g *groupDecl) {
+	for _, d := range g.hosts {
+		for _, f := range d.forwards {
+			switch target := t.hosts[f.name]; {
+			case target == nil:
+				names := slices.Sorted(maps.Keys(t.hosts))
+				r.fail(f.at, fmt.Sprintf("no host %q", f.name), "Requests of host %q cannot go there.%s", d.spec.Name, didYouMean(f.name, names))
+			case target.spec.Protocol == nil:
+				r.fail(f.at, fmt.Sprintf("host %q cannot be asked", f.name), "It has protocol = %q.", noProtocol)
+			}
+		}
+	}
+}
