@@ -37,6 +37,7 @@ type Host interface {
 	Wait(ctx context.Context, states ...lifecycle.State) error
 	History(n int) ([]capture.Line, error)
 	Follow(ctx context.Context, n int) iter.Seq[capture.Line]
+	Messages(ctx context.Context) iter.Seq[actors.HostMessage]
 }
 
 // Call is what to ask a host for.

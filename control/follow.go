@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/supervisor"
@@ -53,6 +54,38 @@ func (c *Client) Logs(ctx context.Context, host string, n int, follow bool) iter
 				return
 			}
 			if !yield(ln, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Message is a notification or a request that a host made. One that has only
+// Lost set says how many were missed.
+type Message struct {
+	Time   time.Time       `json:"time"`
+	Host   string          `json:"host"`
+	Life   uint64          `json:"life"`
+	Kind   string          `json:"kind"` // notification or request
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Lost   uint64          `json:"lost,omitempty"`
+}
+
+// Messages returns the notifications and requests that a host makes from now on
+// until ctx or the supervisor ends. An error is the last element.
+func (c *Client) Messages(ctx context.Context, host string) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		for text, err := range c.lines(ctx, http.MethodGet, hostPath(host, "messages"), nil) {
+			var m Message
+			if err == nil {
+				err = json.Unmarshal(text, &m)
+			}
+			if err != nil {
+				yield(m, c.broken(ctx, err))
+				return
+			}
+			if !yield(m, nil) {
 				return
 			}
 		}

@@ -15,9 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/hostsup"
+	"github.com/hostsup/hostsup/codec/mpack"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/control/controltest"
 	"github.com/hostsup/hostsup/internal/capture"
@@ -470,5 +473,37 @@ func TestRawRequests(t *testing.T) {
 				t.Errorf("version %q", v)
 			}
 		})
+	}
+}
+
+func TestMessages(t *testing.T) {
+	said := make(chan actors.HostMessage)
+	c := one(t, func(_ *controltest.Supervisor, h *controltest.Host) { h.Said = said })
+	next, stop := iter.Pull2(c.Messages(t.Context(), "ts"))
+	defer stop()
+	at := time.Date(2026, 11, 21, 12, 0, 0, 5, time.UTC)
+	go func() {
+		said <- actors.HostMessage{Time: at, Host: "ts", Life: 3, Kind: codec.Request, Method: "m", Params: codec.Raw{0x92, 1, 2}, Encoding: mpack.Encoding{}}
+		said <- actors.HostMessage{Lost: 4}
+		said <- actors.HostMessage{Time: at, Host: "ts", Life: 3, Kind: codec.Notification, Method: "n"}
+		close(said)
+	}()
+	for _, want := range []control.Message{
+		{Time: at, Host: "ts", Life: 3, Kind: "request", Method: "m", Params: json.RawMessage("[1,2]")},
+		{Lost: 4},
+		{Time: at, Host: "ts", Life: 3, Kind: "notification", Method: "n", Params: json.RawMessage("null")},
+	} {
+		got, err, ok := next()
+		if d := cmp.Diff(want, got); err != nil || !ok || d != "" {
+			t.Errorf("%v (-want +got)\n%s", err, d)
+		}
+	}
+	if m, err, ok := next(); ok {
+		t.Errorf("after the end: %+v, %v", m, err)
+	}
+	for _, err := range c.Messages(t.Context(), "nobody") {
+		if class(err) != control.NoSuchHost {
+			t.Errorf("of nobody: %v", err)
+		}
 	}
 }

@@ -75,6 +75,22 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request, h Host) error {
 	return nil
 }
 
+// messages follows what a host says by itself, until nobody reads any more.
+func (s *Server) messages(w http.ResponseWriter, r *http.Request, h Host) error {
+	if h.Encoding() == nil {
+		return hostFail(h, &actors.CallError{Host: r.PathValue("host"), Err: actors.ErrNoProtocol})
+	}
+	s.stream(w, r, func(ctx context.Context, send func(any) bool) *Error {
+		for m := range h.Messages(ctx) {
+			if !send(m) {
+				break
+			}
+		}
+		return nil
+	})
+	return nil
+}
+
 func (s *Server) callStream(w http.ResponseWriter, r *http.Request, h Host, c Call) error {
 	s.stream(w, r, func(ctx context.Context, send func(any) bool) *Error {
 		for raw, err := range h.Stream(ctx, c) {

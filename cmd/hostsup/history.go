@@ -12,13 +12,22 @@ import (
 
 func (a *app) eventsVerb() *cobra.Command {
 	var follow bool
+	var messages string
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "Print one line per change of a state",
-		Args:  args(0, 0, ""),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return a.events(cmd.Context(), follow) },
+		Long: `Print one line per change of a state. With --messages, print what a host says
+by itself instead: each notification and request it makes from now on.`,
+		Args: args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if messages != "" {
+				return a.messages(cmd.Context(), messages)
+			}
+			return a.events(cmd.Context(), follow)
+		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes")
+	cmd.Flags().StringVar(&messages, "messages", "", "follow what this `HOST` says by itself, instead")
 	a.jsonFlag(cmd, "print a line of JSON each")
 	return cmd
 }
@@ -49,6 +58,33 @@ func (a *app) events(ctx context.Context, follow bool) error {
 			fmt.Fprintf(a.errout, "hostsup: %d %s missed here\n", ev.Lost, show.Plural(int(ev.Lost), "event was", "events were"))
 		default:
 			a.out.line(scr.Event(ev, width))
+		}
+		if a.out.err != nil {
+			break
+		}
+	}
+	return nil
+}
+
+// messages follows what a host says by itself.
+func (a *app) messages(ctx context.Context, host string) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	scr := screen(a.out)
+	for m, err := range c.Messages(ctx, host) {
+		switch {
+		case err != nil:
+			return err
+		case a.json && m.Lost > 0:
+			a.out.jsonLine(map[string]uint64{"lost": m.Lost})
+		case a.json:
+			a.out.jsonLine(m)
+		case m.Lost > 0:
+			fmt.Fprintf(a.errout, "hostsup: %d %s missed here\n", m.Lost, show.Plural(int(m.Lost), "message was", "messages were"))
+		default:
+			a.out.line(scr.Message(m.Time, m.Kind, m.Method, m.Params))
 		}
 		if a.out.err != nil {
 			break

@@ -24,7 +24,8 @@ type Supervisor struct {
 	Members []*Host
 	Servers []supervisor.ExecServerStatus
 	History []supervisor.Event
-	Live    chan supervisor.Event // what comes to those who follow; closed: the supervisor has stopped
+	Live    chan supervisor.Event     // what comes to those who follow; closed: the supervisor has stopped
+	Said    <-chan actors.HostMessage // what Messages yields
 	Reports []actors.CrashReport
 	Ended   chan struct{} // closed: it has ended
 }
@@ -84,7 +85,8 @@ func (s *Supervisor) Crash(id string) (*actors.CrashReport, error) {
 type Host struct {
 	Enc      codec.Encoding
 	Output   []capture.Line
-	Live     chan capture.Line // what comes to those who follow
+	Live     chan capture.Line       // what comes to those who follow
+	Said     chan actors.HostMessage // what comes to those who follow what it says
 	OnCall   func(ctx context.Context, c control.Call) (codec.Raw, error)
 	OnStream func(ctx context.Context, c control.Call) iter.Seq2[codec.Raw, error]
 	OnVerb   func(ctx context.Context, verb string) error // start, stop, restart, reset, wait
@@ -173,6 +175,11 @@ func (h *Host) History(n int) ([]capture.Line, error) {
 func (h *Host) Follow(ctx context.Context, n int) iter.Seq[capture.Line] {
 	past, _ := h.History(n) // has no error
 	return follower(ctx, past, h.Live, true)
+}
+
+// Messages yields what Said brings.
+func (h *Host) Messages(ctx context.Context) iter.Seq[actors.HostMessage] {
+	return follower(ctx, nil, h.Said, true)
 }
 
 func follower[T any](ctx context.Context, past []T, live <-chan T, follow bool) iter.Seq[T] {

@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/hostsup/hostsup/actors"
@@ -18,6 +19,16 @@ func (s Screen) Event(ev actors.Event, names int) string {
 		pad(Who(ev), names),
 		s.change(ev),
 		s.what(ev),
+	}, gap), " ")
+}
+
+// Message is one line of what a host says by itself.
+func (s Screen) Message(at time.Time, kind, method string, params []byte) string {
+	return strings.TrimRight(strings.Join([]string{
+		s.Paint(Dim, s.stamp(at)),
+		pad(Clean(kind), len("notification")),
+		Clean(method),
+		Clean(string(params)),
 	}, gap), " ")
 }
 
