@@ -9,7 +9,8 @@
 // elements make it set aside 64 GiB, a bin that claims 4 GiB sets aside 4 GiB,
 // and a few megabytes of nested arrays overflow its stack, which no recover
 // catches. [Check] walks over the bytes once, without recursion and without
-// setting memory aside, and accepts only what cannot do that.
+// setting memory aside, and accepts only what cannot do that. [Scanner] is the
+// same check for a value whose bytes are still coming.
 //
 // # Go values
 //
@@ -35,5 +36,5 @@
 // Check, the cursor and the appenders set no memory aside beyond what
 // appending needs. Nothing panics for bad bytes, decodes into memory that the
 // bytes present do not justify, or changes the slices it is given. Encoding
-// is safe for concurrent use; a Cursor belongs to one goroutine.
+// is safe for concurrent use; a Cursor or a Scanner belongs to one goroutine.
 package mpack
