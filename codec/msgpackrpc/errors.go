@@ -1,0 +1,95 @@
+package msgpackrpc
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/mpack"
+)
+
+// maxText is how much of an error's message is kept, in bytes.
+const maxText = 64 << 10
+
+// exception is the number of Neovim's general class of errors.
+const exception = 0
+
+// appendError writes e as Neovim writes its errors. Of its other fields there
+// is nothing that a peer would know how to read.
+func appendError(dst []byte, e *codec.Error) []byte {
+	dst = mpack.AppendInt(mpack.AppendArray(dst, 2), exception)
+	return mpack.AppendString(dst, shown(e.Error()))
+}
+
+// readError takes an error that is not nil, whatever it is. The bytes were
+// checked. Data of what it returns is a part of raw.
+func readError(raw codec.Raw, lim codec.Limits) *codec.Error {
+	e := new(codec.Error)
+	c := mpack.NewCursor(raw, lim)
+	switch c.Peek() {
+	case "str", "bin":
+		e.Message, _ = text(&c)
+	case "array":
+		if n, _ := c.Array(); n == 2 && c.Peek() == "int" {
+			code, fits := c.Int()
+			if message, is := text(&c); fits && is {
+				e.Code, e.Message = code, message
+				break
+			}
+		}
+		e.Data = raw
+	default:
+		e.Data = raw
+	}
+	if e.Data != nil {
+		e.Message = fmt.Sprintf("an error of %d bytes", len(raw))
+		if len(raw) <= maxText/8 {
+			if text, err := (mpack.Encoding{}).ToJSON(raw); err == nil {
+				e.Message = string(text)
+			}
+		}
+	}
+	if unknownMethod(e.Message) {
+		e.Name = codec.NameMethodNotFound
+	}
+	return e
+}
+
+// unknownMethod says whether an error's message is the one by which Neovim,
+// pynvim or the node host says that it does not have the method.
+func unknownMethod(message string) bool {
+	if strings.HasPrefix(message, "Invalid method: ") || strings.HasPrefix(message, `no request handler registered for "`) {
+		return true
+	}
+	// The node host takes what stands in front of a method's first colon for
+	// a plugin's file. One that it has been told of has a whole path; of such a
+	// one this says that the plugin is broken, not that there is no method.
+	file, is := strings.CutPrefix(message, "Error: Could not load plugin: ")
+	return is && !strings.HasPrefix(file, "/") && !(len(file) > 2 && file[1] == ':')
+}
+
+// text takes a str or a bin, made fit to be shown.
+func text(c *mpack.Cursor) (string, bool) {
+	s, is := bytesOf(c)
+	return shown(string(s[:min(len(s), maxText)])), is
+}
+
+// shown cuts s and mends what is not UTF-8.
+func shown(s string) string {
+	return strings.ToValidUTF8(s[:min(len(s), maxText)], "\ufffd")
+}
+
+// bytesOf takes a str or a bin; of another value, or one that is not all
+// there, it is false.
+func bytesOf(c *mpack.Cursor) ([]byte, bool) {
+	if c.Peek() != "bin" {
+		return c.Str(math.MaxInt32)
+	}
+	raw, whole := c.Value()
+	if !whole {
+		return nil, false
+	}
+	head := 1 + 1<<(raw[0]-0xc4) // bin 8, 16, 32: lengths of 1, 2, 4 bytes
+	return raw[head:], true
+}
