@@ -19,7 +19,7 @@ func scan(t *testing.T, s *mpack.Scanner, b []byte, rng *rand.Rand) (int, error)
 	for have := 0; ; {
 		n, err := s.Scan(b[:have])
 		again, same := s.Scan(b[:have])
-		if again != n || same != err { //nolint:errorlint // the very same
+		if again != n || same != err {
 			t.Fatalf("% x: %d, %v; once more: %d, %v", b[:have], n, err, again, same)
 		}
 		if n > 0 || err != nil || have == len(b) {

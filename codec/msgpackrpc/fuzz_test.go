@@ -75,7 +75,7 @@ func ending(t *testing.T, r codec.Reader, err error, rest []byte, refused error)
 	case refused == nil && !errors.Is(err, codec.ErrShape) && !errors.Is(err, codec.ErrID) && !errors.Is(err, codec.ErrString):
 		t.Fatalf("a value that Check takes: %v", err)
 	}
-	if again := r.Next(new(codec.Message)); again != err { //nolint:errorlint // the very same
+	if again := r.Next(new(codec.Message)); again != err {
 		t.Fatalf("after %v: %v", err, again)
 	}
 }

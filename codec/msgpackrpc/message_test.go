@@ -155,7 +155,7 @@ func TestReaderRefuses(t *testing.T) {
 			if !errors.Is(err, tt.err) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %v with %q", err, tt.err, tt.want)
 			}
-			if again := r.Next(new(codec.Message)); again != err { //nolint:errorlint // the very same
+			if again := r.Next(new(codec.Message)); again != err {
 				t.Errorf("the reader goes on after an error: %v", again)
 			}
 		})
