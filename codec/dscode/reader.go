@@ -1,0 +1,240 @@
+package dscode
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hostsup/hostsup/codec"
+)
+
+// reader takes messages off a Stream.
+type reader struct {
+	s     *session
+	src   *bufio.Reader
+	queue []codec.Message // messages that no frame stands for
+	err   error
+}
+
+func newReader(s *session, src io.Reader) *reader {
+	return &reader{s: s, src: bufio.NewReaderSize(src, blockSize)}
+}
+
+// Next fills m with the next message.
+func (r *reader) Next(m *codec.Message) error {
+	for {
+		if len(r.queue) > 0 {
+			*m = r.queue[0]
+			r.queue = r.queue[1:]
+			return nil
+		}
+		if r.err != nil {
+			return r.err
+		}
+		found, err := r.record(m)
+		if r.err = err; found {
+			return nil
+		}
+	}
+}
+
+// Buffered says whether Next can return without waiting for the stream.
+func (r *reader) Buffered() bool {
+	if r.err != nil || len(r.queue) > 0 {
+		return true
+	}
+	have := r.src.Buffered()
+	if have < labelSize+header {
+		return false
+	}
+	b, err := r.src.Peek(labelSize + header)
+	return err == nil && b[0] == whatFrame && uint64(have) >= labelSize+header+uint64(binary.BigEndian.Uint32(b[labelSize:]))
+}
+
+// record takes one labelled record; found: it was a message.
+func (r *reader) record(m *codec.Message) (found bool, err error) {
+	b, err := r.src.Peek(labelSize)
+	if err != nil {
+		if errors.Is(err, io.EOF) && len(b) > 0 {
+			err = r.truncated("a label", b)
+		}
+		return false, err
+	}
+	l := readLabel(b)
+	_, _ = r.src.Discard(labelSize) // it was just seen
+	switch l.what {
+	case whatEnd:
+		r.ended(l)
+		return false, nil
+	case whatHead:
+		return false, r.head()
+	case whatFrame:
+		body, err := r.frame()
+		if err != nil {
+			return false, err
+		}
+		return r.message(l.conn, body, m)
+	}
+	return false, &codec.FrameError{Err: codec.ErrShape, Offset: -1, Detail: fmt.Sprintf("label %q", l.what)}
+}
+
+// ended makes the messages that follow from the end of a connection.
+func (r *reader) ended(l label) {
+	var made []codec.Message
+	if l.conn == 0 {
+		for _, id := range r.s.lost(l.number) {
+			made = append(made, codec.Message{Kind: codec.Response, ID: id, Err: &codec.Error{
+				Name: NameConnectionLost, Message: "the connection on which this was asked has ended without an answer",
+			}})
+		}
+	} else {
+		for _, id := range r.s.gone(l.conn) {
+			made = append(made, codec.Message{Kind: codec.Cancel, ID: id})
+		}
+	}
+	r.queue = made
+}
+
+// head looks at the beginning of a frame that is large or none.
+func (r *reader) head() error {
+	n, err := r.length("a label")
+	if err != nil {
+		return err
+	}
+	if n < header || n > evidence {
+		return &codec.FrameError{Err: codec.ErrShape, Offset: -1, Detail: fmt.Sprintf("label with %d bytes", n)}
+	}
+	b := make([]byte, n)
+	if _, err := io.ReadFull(r.src, b); err != nil {
+		return r.cut(err, "a label", nil)
+	}
+	return r.allowed(binary.BigEndian.Uint32(b), b)
+}
+
+// frame returns the body of a frame.
+func (r *reader) frame() ([]byte, error) {
+	n, err := r.length("the length of a frame")
+	if err != nil {
+		return nil, err
+	}
+	if n == 0 || uint64(n) > uint64(r.s.lim.Frame) {
+		b := binary.BigEndian.AppendUint32(nil, n)
+		rest, _ := r.src.Peek(min(r.src.Buffered(), evidence-header))
+		return nil, r.allowed(n, append(b, rest...))
+	}
+	body, err := readBody(r.src, int(n))
+	if err != nil {
+		return nil, r.cut(err, fmt.Sprintf("%d of a frame's %d bytes", len(body), n), body)
+	}
+	return body, nil
+}
+
+func (r *reader) length(what string) (uint32, error) {
+	var b [4]byte
+	if n, err := io.ReadFull(r.src, b[:]); err != nil {
+		return 0, r.cut(err, what, b[:n])
+	}
+	return binary.BigEndian.Uint32(b[:]), nil
+}
+
+// allowed judges the length of a frame that begins with b.
+func (r *reader) allowed(n uint32, b []byte) error {
+	b = slices.Clone(b[:min(len(b), evidence)])
+	switch {
+	case n == 0:
+		return &codec.FrameError{Err: codec.ErrEmpty, Offset: -1, Detail: "length 0", Bytes: b}
+	case uint64(n) > uint64(r.s.lim.Frame):
+		return &codec.FrameError{Err: codec.ErrTooLarge, Offset: -1, Detail: fmt.Sprintf("%d bytes, limit %d", n, r.s.lim.Frame), Bytes: b}
+	}
+	return nil
+}
+
+func (r *reader) cut(err error, what string, b []byte) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return r.truncated(what, b)
+	}
+	return err
+}
+
+func (r *reader) truncated(what string, b []byte) error {
+	return &codec.FrameError{Err: codec.ErrTruncated, Offset: -1, Detail: "the stream ended within " + what, Bytes: slices.Clone(b[:min(len(b), evidence)])}
+}
+
+// readBody reads n bytes into memory that grows only as they arrive. With an
+// error it returns what had come.
+func readBody(src io.Reader, n int) ([]byte, error) {
+	body := make([]byte, min(n, blockSize))
+	have := 0
+	for {
+		got, err := io.ReadFull(src, body[have:])
+		if have += got; err != nil {
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return body[:have], err
+		}
+		if have == n {
+			return body, nil
+		}
+		grown := make([]byte, min(n, 4*have))
+		copy(grown, body)
+		body = grown
+	}
+}
+
+// message takes a frame's body apart. found is false for one that means nothing.
+func (r *reader) message(conn uint32, body []byte, m *codec.Message) (found bool, err error) {
+	f, err := takeApart(body, r.s.lim)
+	if err != nil {
+		return false, err
+	}
+	*m = codec.Message{Size: header + len(body)}
+	if conn == 0 {
+		return r.reply(f, body, m)
+	}
+	m.Method, m.Params = f.kind, f.payload
+	if strings.HasPrefix(f.id, "msg_") {
+		m.Kind = codec.Notification
+		return true, nil
+	}
+	m.Kind = codec.Request
+	if m.ID, err = r.s.enter(conn, f.id, f.kind); err != nil {
+		return false, &codec.FrameError{Err: codec.ErrElements, Offset: -1, Detail: err.Error(), Bytes: start(body)}
+	}
+	return true, nil
+}
+
+// reply is a message of the connection that we opened.
+func (r *reader) reply(f fields, body []byte, m *codec.Message) (found bool, err error) {
+	digits, ours := strings.CutPrefix(f.id, "req_")
+	if !ours && strings.HasPrefix(f.id, "msg_") {
+		// A host that answers everything also answers one-way messages.
+		return false, nil
+	}
+	n, perr := strconv.ParseUint(digits, 10, 32)
+	if !ours || perr != nil || n == 0 || strconv.FormatUint(n, 10) != digits {
+		return false, &codec.FrameError{
+			Err: codec.ErrID, Offset: -1, Bytes: start(body),
+			Detail: fmt.Sprintf("message %.64q with the id %.64q on the connection for answers; req_<n> expected", f.kind, f.id),
+		}
+	}
+	m.Kind, m.ID = codec.Response, uint32(n)
+	r.s.answered(m.ID)
+	if !strings.HasSuffix(f.kind, "-error") {
+		m.Result = f.payload
+		return true, nil
+	}
+	m.Err = &codec.Error{Message: "unknown error", Data: f.payload}
+	var p struct{ Error *string }
+	if err := (encoding{}).Unmarshal(f.payload, &p); err == nil && p.Error != nil {
+		m.Err = &codec.Error{Message: *p.Error}
+	}
+	return true, nil
+}
+
+func start(body []byte) []byte { return slices.Clone(body[:min(len(body), evidence)]) }

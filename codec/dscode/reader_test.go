@@ -1,0 +1,224 @@
+package dscode
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/hostsup/hostsup/codec"
+)
+
+func TestBadFrames(t *testing.T) {
+	deep := strings.Repeat("[", 9) + strings.Repeat("]", 9)
+	for name, tc := range map[string]struct {
+		in   string
+		want error
+		text string
+	}{
+		"empty":              {"\x00\x00\x00\x00", codec.ErrEmpty, "length 0"},
+		"text":               {"Traceback (most recent call last):", codec.ErrTooLarge, "1416782179 bytes, limit 2048"},
+		"over the limit":     {"\x00\x00\x08\x01{", codec.ErrTooLarge, "2049 bytes, limit 2048"},
+		"half a length":      {"\x00\x00", codec.ErrTruncated, "within the length"},
+		"half a frame":       {"\x00\x00\x00\x05{}", codec.ErrTruncated, "within 2 of a frame's 5 bytes"},
+		"no object":          {string(framed(`[1]`)), codec.ErrShape, `'[', an object expected`},
+		"nothing":            {string(framed(` `)), codec.ErrShape, "the end, an object expected"},
+		"no id":              {string(framed(`{"type":"a","payload":1}`)), codec.ErrShape, `no "id"`},
+		"no type":            {string(framed(`{"id":"a","payload":1}`)), codec.ErrShape, `no "type"`},
+		"empty type":         {string(framed(`{"id":"a","type":""}`)), codec.ErrShape, "type: empty"},
+		"id is a number":     {string(framed(`{"id":1,"type":"a"}`)), codec.ErrShape, `id: '1', a string expected at byte 6`},
+		"type is null":       {string(framed(`{"id":"a","type":null}`)), codec.ErrShape, `type: 'n', a string expected`},
+		"two ids":            {string(framed(`{"id":"a","id":"b","type":"c"}`)), codec.ErrShape, "id: there are two"},
+		"two payloads":       {string(framed(`{"payload":1,"payload":2}`)), codec.ErrShape, "payload: there are two"},
+		"long id":            {string(framed(`{"id":"` + strings.Repeat("x", MaxID+1) + `","type":"a"}`)), codec.ErrString, "id: 1025 bytes, limit 1024"},
+		"long type":          {string(framed(`{"type":"` + strings.Repeat("x", MaxMethod+1) + `"}`)), codec.ErrString, "type: 1025 bytes, limit 1024"},
+		"long string":        {string(framed(`{"payload":"` + strings.Repeat("x", 1501) + `"}`)), codec.ErrString, "1501 bytes, limit 1500"},
+		"deep":               {string(framed(`{"payload":` + deep + `}`)), codec.ErrDepth, "limit 8 at byte 18"},
+		"many elements":      {string(framed(`{"payload":[` + strings.Repeat("1,", 99) + `1]}`)), codec.ErrElements, "limit 50"},
+		"many keys":          {string(framed(`{"payload":{` + strings.Repeat(`"":1,`, 30) + `"":1}}`)), codec.ErrElements, "limit 50"},
+		"trailing":           {string(framed(`{"id":"a","type":"b"} {}`)), codec.ErrTrailing, "'{' behind the value"},
+		"cut object":         {string(framed(`{"id":"a"`)), codec.ErrTruncated, "',' or '}' expected"},
+		"cut string":         {string(framed(`{"id":"a`)), codec.ErrTruncated, "a string without an end"},
+		"cut word":           {string(framed(`{"payload":tru`)), codec.ErrTruncated, "true expected"},
+		"trailing comma":     {string(framed(`{"id":"a",}`)), codec.ErrByte, `'}', a key expected`},
+		"comma in array":     {string(framed(`{"payload":[1,]}`)), codec.ErrByte, `']', a value expected`},
+		"no colon":           {string(framed(`{"id" "a"}`)), codec.ErrByte, "':' expected"},
+		"single quotes":      {string(framed(`{'id':'a'}`)), codec.ErrByte, "a key expected"},
+		"NaN":                {string(framed(`{"payload":NaN}`)), codec.ErrByte, `'N', a value expected`},
+		"leading zero":       {string(framed(`{"payload":01}`)), codec.ErrByte, "',' or '}' expected"},
+		"lone minus":         {string(framed(`{"payload":-}`)), codec.ErrByte, "a digit expected"},
+		"no fraction":        {string(framed(`{"payload":1.}`)), codec.ErrByte, "a digit expected"},
+		"no exponent":        {string(framed(`{"payload":1e+}`)), codec.ErrByte, "a digit expected"},
+		"control character":  {string(framed("{\"id\":\"a\nb\"}")), codec.ErrByte, "0x0a in a string"},
+		"bad escape":         {string(framed(`{"id":"\x"}`)), codec.ErrByte, "an escape expected"},
+		"bad \\u":            {string(framed(`{"id":"\u12g4"}`)), codec.ErrByte, "a hexadecimal digit expected"},
+		"not UTF-8":          {string(framed("{\"id\":\"\xff\"}")), codec.ErrByte, "0xff: not UTF-8 at byte 7"},
+		"surrogate in UTF-8": {string(framed("{\"id\":\"\xed\xa0\x80\"}")), codec.ErrByte, "0xed: not UTF-8"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for conn := range uint32(2) {
+				s := New().Open(codec.Limits{Frame: 2048, Depth: 8, Elements: 50, String: 1500})
+				in := append(from(1, `{"id":"msg_1","type":"first"}`), label{whatFrame, conn, 0}.append(nil)...)
+				got, err := all(s, append(in, tc.in...))
+				var frame *codec.FrameError
+				if len(got) != 1 || !errors.As(err, &frame) || !errors.Is(err, tc.want) || !strings.Contains(err.Error(), tc.text) {
+					t.Fatalf("%v, %v", got, err)
+				}
+				if len(frame.Bytes) > evidence || len(frame.Bytes) == 0 {
+					t.Errorf("evidence %q", frame.Bytes)
+				}
+			}
+		})
+	}
+}
+
+func TestWrongIDsOfAnswers(t *testing.T) {
+	for _, id := range []string{"", "2", "req_", "req_0", "req_02", "req_+2", "req_-1", "req_4294967296", "res_2", "req_2 "} {
+		s := New().Open(codec.Limits{})
+		_, err := all(s, from(0, `{"id":"`+id+`","type":"a-response"}`))
+		if !errors.Is(err, codec.ErrID) || !strings.Contains(err.Error(), `message "a-response" with the id "`+id+`" on the connection for answers`) {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+}
+
+func TestBadLabels(t *testing.T) {
+	for name, tc := range map[string]struct {
+		in   []byte
+		want error
+	}{
+		"unknown":     {label{'x', 0, 0}.append(nil), codec.ErrShape},
+		"cut":         {label{whatFrame, 0, 0}.append(nil)[:5], codec.ErrTruncated},
+		"cut head":    {append(label{whatHead, 0, 0}.append(nil), 0, 0, 0, 9, 1), codec.ErrTruncated},
+		"long head":   {append(label{whatHead, 0, 0}.append(nil), 0, 1, 0, 0), codec.ErrShape},
+		"short head":  {append(label{whatHead, 0, 0}.append(nil), 0, 0, 0, 1, 1), codec.ErrShape},
+		"empty frame": {append(label{whatHead, 1, 0}.append(nil), 0, 0, 0, 4, 0, 0, 0, 0), codec.ErrEmpty},
+		"large frame": {append(label{whatHead, 1, 0}.append(nil), 0, 0, 0, 5, 0xff, 0, 0, 0, 'x'), codec.ErrTooLarge},
+		"fine head":   {append(label{whatHead, 1, 0}.append(nil), 0, 0, 0, 5, 0, 1, 0, 0, '{'), io.EOF},
+	} {
+		if got, err := all(New().Open(codec.Limits{}), tc.in); len(got) != 0 || !errors.Is(err, tc.want) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+func TestBuffered(t *testing.T) {
+	s := New().Open(codec.Limits{})
+	two := append(from(1, `{"id":"a","type":"b"}`), from(2, `{"id":"a","type":"b"}`)...)
+	two = append(two, label{whatEnd, 1, 0}.append(nil)...)
+	r := s.NewReader(bytes.NewReader(two))
+	var m codec.Message
+	for i, want := range []bool{false, true, false, false, true} {
+		if got := r.Buffered(); got != want {
+			t.Errorf("before %d: %v", i, got)
+		}
+		err := r.Next(&m)
+		if i < 3 != (err == nil) {
+			t.Fatalf("%d: %v", i, err)
+		}
+	}
+}
+
+// A payload that was handed out stays as it is, and a large one is not copied
+// together again and again.
+func TestLargeFrame(t *testing.T) {
+	s := New().Open(codec.Limits{})
+	text := strings.Repeat("0123456789", 2<<20)
+	in := from(1, `{"id":"a","type":"b","payload":"`+text+`"}`)
+	r := s.NewReader(io.MultiReader(bytes.NewReader(in), bytes.NewReader(from(1, `{"id":"msg_1","type":"c","payload":"x"}`))))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var m, n codec.Message
+	if err := r.Next(&m); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Next(&n); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 3*uint64(len(in)) {
+		t.Errorf("%d bytes for a frame of %d", got, len(in))
+	}
+	if string(m.Params) != `"`+text+`"` || m.Size != len(in)-labelSize {
+		t.Errorf("%d bytes of payload, size %d", len(m.Params), m.Size)
+	}
+}
+
+// A length that is only claimed costs nothing.
+func TestClaimedLength(t *testing.T) {
+	s := New().Open(codec.Limits{})
+	in := binary.BigEndian.AppendUint32(label{whatFrame, 0, 0}.append(nil), MaxFrame)
+	r := s.NewReader(bytes.NewReader(append(in, "{}"...)))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var m codec.Message
+	err := r.Next(&m)
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, codec.ErrTruncated) || got > 256<<10 {
+		t.Errorf("%v, %d bytes", err, got)
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	for _, body := range []string{
+		`{"id":"req_1","type":"a-response","payload":[1,{"a":"\u00e9\ud83d"}]}`,
+		`{"id":"req_2","type":"a-error","payload":{"error":"x"}}`,
+		`{"id":"msg_1","type":"a"}`, `{"id":"","type":"é","payload":-0.5e+3}`, `{`, ``, `[]`,
+	} {
+		for conn := range uint32(2) {
+			f.Add(from(conn, body), uint64(1))
+		}
+	}
+	f.Add(append(from(1, `{"id":"a","type":"b"}`), label{whatEnd, 1, 0}.append(nil)...), uint64(2))
+	f.Add(append(label{whatHead, 1, 0}.append(nil), 0, 0, 0, 5, 0, 1, 0, 0, '{'), uint64(3))
+	f.Fuzz(func(t *testing.T, b []byte, seed uint64) {
+		s := New().Open(codec.Limits{Frame: 1 << 20})
+		for id := uint32(1); id < 4; id++ {
+			must(t, s, nil, codec.Message{Kind: codec.Request, ID: id, Method: "a"})
+		}
+		r := s.NewReader(&ragged{bytes.NewReader(b), rand.New(rand.NewPCG(seed, 0))})
+		var m codec.Message
+		for {
+			err := r.Next(&m)
+			if err == nil {
+				for _, raw := range []codec.Raw{m.Params, m.Result} {
+					if err := New().Unmarshal(raw, nil); err != nil {
+						t.Fatalf("%q: %v", raw, err)
+					}
+					var v any
+					if err := New().Unmarshal(raw, &v); err != nil {
+						t.Fatalf("%q: %v", raw, err)
+					}
+				}
+				if m.Kind == codec.Request {
+					back := must(t, s, nil, codec.Message{Kind: codec.Response, ID: m.ID, Result: m.Params})
+					if len(back) > 0 {
+						if _, err := takeApart(back[labelSize+header:], codec.Limits{}.WithDefaults()); err != nil {
+							t.Fatalf("%q: %v", back, err)
+						}
+					}
+				}
+				continue
+			}
+			var frame *codec.FrameError
+			if !errors.As(err, &frame) && !errors.Is(err, io.EOF) {
+				t.Fatal(err)
+			}
+			return
+		}
+	})
+}
+
+// ragged reads pieces of any size.
+type ragged struct {
+	r   io.Reader
+	rng *rand.Rand
+}
+
+func (r *ragged) Read(p []byte) (int, error) {
+	return r.r.Read(p[:min(len(p), 1+r.rng.IntN(40))])
+}

@@ -1,0 +1,670 @@
+//go:build unix
+
+package dscode
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hostsup/hostsup/codec"
+)
+
+// place is a folder whose path leaves room for that of a socket.
+func place(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// house is both sides of a meeting: ours, and a host that the test plays.
+type house struct {
+	t  testing.TB
+	m  *meeting
+	ln *net.UnixListener // the host's
+	s  codec.Session
+	st codec.Stream
+	r  codec.Reader
+}
+
+func newHouse(t testing.TB) *house {
+	t.Helper()
+	m, err := meet(place(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{t: t, m: m, s: New().Open(codec.Limits{})}
+	h.listen()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if h.st, err = m.Connect(ctx); err != nil {
+		t.Fatal(err)
+	}
+	h.r = h.s.NewReader(h.st)
+	t.Cleanup(func() {
+		h.st.Close()
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+		h.ln.Close()
+		left, _ := os.ReadDir(filepath.Dir(m.in))
+		if len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	})
+	return h
+}
+
+func (h *house) listen() {
+	h.t.Helper()
+	var err error
+	if h.ln, err = net.ListenUnix("unix", &net.UnixAddr{Name: h.m.out, Net: "unix"}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *house) accept() *peer {
+	h.t.Helper()
+	_ = h.ln.SetDeadline(time.Now().Add(time.Minute))
+	c, err := h.ln.AcceptUnix()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return newPeer(h.t, c)
+}
+
+func (h *house) dial() *peer {
+	h.t.Helper()
+	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: h.m.in, Net: "unix"})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return newPeer(h.t, c)
+}
+
+func (h *house) say(m ...codec.Message) {
+	h.t.Helper()
+	var b []byte
+	for i := range m {
+		b = must(h.t, h.s, b, m[i])
+	}
+	if _, err := h.st.Write(b); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *house) next() codec.Message {
+	h.t.Helper()
+	var m codec.Message
+	if err := h.r.Next(&m); err != nil {
+		h.t.Fatal(err)
+	}
+	return m
+}
+
+// peer is one socket of the host.
+type peer struct {
+	*net.UnixConn
+	t testing.TB
+}
+
+func newPeer(t testing.TB, c *net.UnixConn) *peer {
+	t.Cleanup(func() { c.Close() })
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	return &peer{c, t}
+}
+
+type wireMessage struct {
+	ID      string `json:"id"`
+	Type    string `json:"type"`
+	Payload any    `json:"payload"`
+}
+
+func (p *peer) say(id, kind string, payload any) {
+	p.t.Helper()
+	b, err := json.Marshal(wireMessage{id, kind, payload})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if _, err := p.Write(framed(string(b))); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *peer) hear() wireMessage {
+	p.t.Helper()
+	m, err := p.read()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return m
+}
+
+func (p *peer) read() (m wireMessage, err error) {
+	var n [4]byte
+	if _, err := io.ReadFull(p, n[:]); err != nil {
+		return m, err
+	}
+	b := make([]byte, binary.BigEndian.Uint32(n[:]))
+	if _, err := io.ReadFull(p, b); err != nil {
+		return m, err
+	}
+	return m, json.Unmarshal(b, &m)
+}
+
+func asks(id uint32, method string) codec.Message {
+	return codec.Message{Kind: codec.Request, ID: id, Method: method}
+}
+
+func TestBothWays(t *testing.T) {
+	h := newHouse(t)
+	main := h.accept()
+	h.say(asks(2, "a"), codec.Message{Kind: codec.Notification, Method: "n"}, asks(3, "b"))
+	for _, want := range []wireMessage{{"req_2", "a", nil}, {"msg_1", "n", nil}, {"req_3", "b", nil}} {
+		if got := main.hear(); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+	main.say("req_3", "b-response", 3)
+	main.say("req_2", "a-response", 2)
+	for _, want := range []uint32{3, 2} {
+		if m := h.next(); m.Kind != codec.Response || m.ID != want || string(m.Result) != fmt.Sprint(want) {
+			t.Errorf("%+v", m)
+		}
+	}
+	// Requests of the same id on three connections, each answered on its own, in
+	// another order.
+	var guests []*peer
+	ids := make(map[string]uint32)
+	for i := range 3 {
+		g := h.dial()
+		guests = append(guests, g)
+		g.say("req_1", "ask", i)
+		m := h.next()
+		ids[string(m.Params)] = m.ID
+	}
+	for i := 2; i >= 0; i-- {
+		h.say(codec.Message{Kind: codec.Response, ID: ids[fmt.Sprint(i)], Result: codec.Raw(fmt.Sprint(i * 10))})
+		if got := guests[i].hear(); got.ID != "req_1" || got.Type != "ask-response" || got.Payload != float64(i*10) {
+			t.Errorf("%+v", got)
+		}
+	}
+	// One that ends takes its own requests along, nothing else.
+	guests[0].say("x", "slow", nil)
+	open := h.next()
+	guests[0].Close()
+	if m := h.next(); m.Kind != codec.Cancel || m.ID != open.ID {
+		t.Errorf("%+v", m)
+	}
+	h.say(codec.Message{Kind: codec.Response, ID: open.ID})
+	guests[1].say("msg_1", "still", "here")
+	if m := h.next(); m.Kind != codec.Notification || m.Method != "still" {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestReconnect(t *testing.T) {
+	h := newHouse(t)
+	main := h.accept()
+	guest := h.dial()
+	h.say(asks(2, "lost"), asks(3, "answered"))
+	main.hear()
+	main.hear()
+	main.say("req_3", "answered-response", nil)
+	main.Close()
+	if m := h.next(); m.ID != 3 || m.Err != nil {
+		t.Errorf("%+v", m)
+	}
+	again := h.accept()
+	if m := h.next(); m.ID != 2 || m.Err == nil || m.Err.Name != NameConnectionLost {
+		t.Errorf("%+v", m)
+	}
+	h.say(asks(4, "later"))
+	if got := again.hear(); got.ID != "req_4" {
+		t.Errorf("%+v", got)
+	}
+	again.say("req_4", "later-response", true)
+	if m := h.next(); m.ID != 4 || string(m.Result) != "true" {
+		t.Errorf("%+v", m)
+	}
+	guest.say("msg_1", "not harmed", nil)
+	if m := h.next(); m.Method != "not harmed" {
+		t.Errorf("%+v", m)
+	}
+}
+
+// What could not be written whole before the end goes out on the next
+// connection, in order; what was is answered.
+func TestNothingIsLostTwice(t *testing.T) {
+	h := newHouse(t)
+	main := h.accept()
+	pad := codec.Raw(`"` + strings.Repeat("x", 100<<10) + `"`)
+	const n = 40
+	var wrote sync.WaitGroup
+	wrote.Go(func() {
+		for id := uint32(2); id < 2+n; id++ {
+			m := asks(id, "a")
+			m.Params = pad
+			h.say(m)
+		}
+	})
+	main.hear()
+	main.Close()
+	again := h.accept()
+	wrote.Wait()
+	lost := 0
+	var m codec.Message
+	h.say(asks(100, "last"))
+	var got []string
+	for {
+		w := again.hear()
+		got = append(got, w.ID)
+		if w.Type == "last" {
+			break
+		}
+	}
+	again.say("req_100", "last-response", nil)
+	for m = h.next(); m.ID != 100; m = h.next() {
+		if m.Err == nil || m.Err.Name != NameConnectionLost || m.ID != uint32(2+lost) {
+			t.Fatalf("%+v", m)
+		}
+		lost++
+	}
+	if lost == 0 || lost+len(got) != n+1 || got[0] != fmt.Sprintf("req_%d", 2+lost) {
+		t.Errorf("%d answered as lost, %d came later from %s on", lost, len(got), got[0])
+	}
+}
+
+// A host that reads no more from its socket and lives is connected again.
+func TestHostThatShutsItsReadingHalf(t *testing.T) {
+	h := newHouse(t)
+	main := h.accept()
+	if err := main.CloseRead(); err != nil {
+		t.Fatal(err)
+	}
+	h.say(asks(2, "a"))
+	again := h.accept()
+	if got := again.hear(); got.ID != "req_2" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestHostThatCannotBeReachedAgain(t *testing.T) {
+	t.Parallel() // it takes nine seconds
+	h := newHouse(t)
+	main := h.accept()
+	h.say(asks(2, "a"))
+	h.ln.Close()
+	main.Close()
+	began := time.Now()
+	var m codec.Message
+	err := h.r.Next(&m)
+	if err == nil || errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "the connection to the host has ended and cannot be made again: attempt 10 of 10") {
+		t.Errorf("%v", err)
+	}
+	if took := time.Since(began); took < 9*time.Second || took > 30*time.Second {
+		t.Errorf("after %s", took)
+	}
+	if _, err := h.st.Write(must(t, h.s, nil, asks(3, "b"))); err == nil {
+		t.Error("written all the same")
+	}
+}
+
+// One that accepts and closes at once is as good as none: ten attempts.
+func TestHostThatAcceptsAndCloses(t *testing.T) {
+	t.Parallel() // it takes nine seconds
+	h := newHouse(t)
+	main := h.accept()
+	h.say(asks(2, "a"))
+	main.hear()
+	var accepted sync.WaitGroup
+	n := 0
+	accepted.Go(func() {
+		for {
+			c, err := h.ln.AcceptUnix()
+			if err != nil {
+				return
+			}
+			c.Close()
+			n++
+		}
+	})
+	_ = h.ln.SetDeadline(time.Now().Add(time.Minute))
+	main.Close()
+	var m codec.Message
+	if err := h.r.Next(&m); err == nil || !strings.Contains(err.Error(), "attempt 10 of 10 to connect: the connection ended at once") {
+		t.Errorf("%+v, %v", m, err)
+	}
+	h.ln.Close()
+	accepted.Wait()
+	if n != attempts {
+		t.Errorf("%d attempts", n)
+	}
+}
+
+func TestFramesThatAreNone(t *testing.T) {
+	for name, bad := range map[string]string{"zero": "\x00\x00\x00\x00rest", "text": "Traceback (most recent call last)", "over": "\x03\x20\x00\x01{}"} {
+		for _, where := range []string{"main", "guest"} {
+			t.Run(name+" "+where, func(t *testing.T) {
+				h := newHouse(t)
+				p := h.accept()
+				if where == "guest" {
+					p = h.dial()
+				}
+				p.say("msg_1", "fine", nil)
+				if _, err := io.WriteString(p, bad); err != nil {
+					t.Fatal(err)
+				}
+				var m codec.Message
+				err := h.r.Next(&m)
+				if where == "guest" {
+					err = h.r.Next(&m)
+				}
+				var frame *codec.FrameError
+				if !errors.As(err, &frame) || !strings.HasPrefix(bad, string(frame.Bytes)) || len(frame.Bytes) < 4 {
+					t.Errorf("%v", err)
+				}
+			})
+		}
+	}
+}
+
+// A frame cut in the middle is the end of its connection.
+func TestCutFrame(t *testing.T) {
+	h := newHouse(t)
+	main, guest := h.accept(), h.dial()
+	for _, p := range []*peer{guest, main} {
+		if _, err := io.WriteString(p, "\x00\x00\x10\x00{"); err != nil {
+			t.Fatal(err)
+		}
+		p.Close()
+	}
+	h.accept()
+	h.dial().say("msg_1", "on", nil)
+	if m := h.next(); m.Method != "on" {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestLargeFramesOfManyConnections(t *testing.T) {
+	h := newHouse(t)
+	main := h.accept()
+	body := `{"id":"%s","type":"a-response","payload":"` + strings.Repeat("y", 3<<20) + `"}`
+	var wrote sync.WaitGroup
+	for i := range 6 {
+		p, id := main, "req_2"
+		if i > 0 {
+			p, id = h.dial(), "r"
+		}
+		wrote.Go(func() {
+			if _, err := p.Write(framed(fmt.Sprintf(body, id))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	kinds := make(map[codec.Kind]int)
+	for range 6 {
+		m := h.next()
+		if len(m.Params)+len(m.Result) != 3<<20+2 {
+			t.Errorf("%d bytes", len(m.Params)+len(m.Result))
+		}
+		kinds[m.Kind]++
+	}
+	wrote.Wait()
+	if kinds[codec.Response] != 1 || kinds[codec.Request] != 5 {
+		t.Errorf("%v", kinds)
+	}
+}
+
+// What a host sends and nobody reads does not pile up here.
+func TestBackPressure(t *testing.T) {
+	h := newHouse(t)
+	h.accept()
+	text := framed(`{"id":"msg_1","type":"n","payload":"` + strings.Repeat("z", 10000) + `"}`)
+	const each, conns = 8 << 20, 8
+	var wrote sync.WaitGroup
+	var stuck sync.WaitGroup
+	stuck.Add(conns)
+	for range conns {
+		p := h.dial()
+		wrote.Go(func() {
+			told := false
+			for n := 0; n < each; n += len(text) {
+				_ = p.SetWriteDeadline(time.Now().Add(300 * time.Millisecond))
+				rest := text
+				for len(rest) > 0 {
+					k, err := p.Write(rest)
+					rest = rest[k:]
+					if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+						t.Error(err)
+						return
+					}
+					if err != nil && !told {
+						told = true
+						stuck.Done()
+					}
+					_ = p.SetWriteDeadline(time.Now().Add(time.Minute))
+				}
+			}
+			if !told {
+				stuck.Done()
+				t.Error("never had to wait")
+			}
+		})
+	}
+	stuck.Wait()
+	in := h.st.(*stream).in
+	in.mu.Lock()
+	total := in.total
+	in.mu.Unlock()
+	if total > inboxLimit+blockSize*2 {
+		t.Errorf("%d bytes wait", total)
+	}
+	for range conns * ((each + len(text) - 1) / len(text)) {
+		h.next()
+	}
+	wrote.Wait()
+}
+
+func TestConnectionsAreCounted(t *testing.T) {
+	h := newHouse(t)
+	h.accept()
+	var guests []*peer
+	for i := range MaxConnections {
+		g := h.dial()
+		guests = append(guests, g)
+		g.say("msg_1", "n", i)
+		h.next()
+	}
+	one := h.dial()
+	if _, err := one.read(); !errors.Is(err, io.EOF) && !isReset(err) {
+		t.Errorf("one more: %v", err)
+	}
+	// The end of one makes room.
+	guests[7].say("req", "open", nil)
+	h.next()
+	guests[7].Close()
+	if m := h.next(); m.Kind != codec.Cancel {
+		t.Errorf("%+v", m)
+	}
+	for deadline := time.Now().Add(time.Minute); ; {
+		g := h.dial()
+		_, err := g.Write(framed(`{"id":"msg_1","type":"in"}`))
+		if err == nil {
+			_ = g.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+			_, err = g.read()
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no room")
+		}
+	}
+	if m := h.next(); m.Method != "in" {
+		t.Errorf("%+v", m)
+	}
+}
+
+// A host that asks and does not read loses that connection, and no other.
+func TestHostThatDoesNotReadItsAnswers(t *testing.T) {
+	h := newHouse(t)
+	main := h.accept()
+	g := h.dial()
+	big := codec.Raw(`"` + strings.Repeat("x", 1<<20) + `"`)
+	var ids []uint32
+	for i := range 16 {
+		g.say(fmt.Sprint("req_", i), "ask", nil)
+		ids = append(ids, h.next().ID)
+	}
+	for _, id := range ids {
+		h.say(codec.Message{Kind: codec.Response, ID: id, Result: big})
+	}
+	h.say(asks(2, "a"))
+	if got := main.hear(); got.ID != "req_2" {
+		t.Errorf("%+v", got)
+	}
+	_ = g.SetReadDeadline(time.Now().Add(time.Minute))
+	if _, err := io.Copy(io.Discard, g); err != nil && !isReset(err) {
+		t.Error(err)
+	}
+}
+
+// CloseWrite lets everything go out; the stream ends with the host's socket.
+func TestCloseWrite(t *testing.T) {
+	h := newHouse(t)
+	main, guest := h.accept(), h.dial()
+	guest.say("r", "ask", nil)
+	asked := h.next()
+	h.say(asks(2, "a"), codec.Message{Kind: codec.Response, ID: asked.ID})
+	if err := h.st.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.st.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if got := main.hear(); got.ID != "req_2" {
+		t.Errorf("%+v", got)
+	}
+	if got := guest.hear(); got.Type != "ask-response" {
+		t.Errorf("%+v", got)
+	}
+	for _, p := range []*peer{main, guest} {
+		if _, err := p.read(); !errors.Is(err, io.EOF) {
+			t.Errorf("%v", err)
+		}
+	}
+	main.say("req_2", "a-response", "last words")
+	if m := h.next(); m.ID != 2 || string(m.Result) != `"last words"` {
+		t.Errorf("%+v", m)
+	}
+	main.Close()
+	var m codec.Message
+	if err := h.r.Next(&m); !errors.Is(err, io.EOF) {
+		t.Errorf("%v", err)
+	}
+	if _, err := net.Dial("unix", h.m.in); err == nil {
+		t.Error("still listening")
+	}
+}
+
+func TestCloseEndsWhatWaits(t *testing.T) {
+	h := newHouse(t)
+	h.accept()
+	read, wrote := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := h.st.Read(make([]byte, 1))
+		read <- err
+	}()
+	big := asks(2, "a")
+	big.Params = codec.Raw(`"` + strings.Repeat("x", 8<<20) + `"`)
+	h.say(big)
+	go func() {
+		var b []byte
+		for {
+			b = must(t, h.s, b[:0], big)
+			if _, err := h.st.Write(b); err != nil {
+				wrote <- err
+				return
+			}
+		}
+	}()
+	if err := h.st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []chan error{read, wrote} {
+		if err := <-c; !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+	}
+	if err := h.st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.st.Write(must(t, h.s, nil, asks(3, "b"))); !errors.Is(err, net.ErrClosed) {
+		t.Error(err)
+	}
+	if err := h.st.CloseWrite(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCloseWhileItIsLookedFor(t *testing.T) {
+	h := newHouse(t)
+	main := h.accept()
+	h.ln.Close()
+	main.Close()
+	// It has seen the end once the connection is no longer its own.
+	for s := h.st.(*stream); ; runtime.Gosched() {
+		s.mu.Lock()
+		gone := s.main == nil
+		s.mu.Unlock()
+		if gone {
+			break
+		}
+	}
+	began := time.Now()
+	h.st.Close()
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("%s", took)
+	}
+}
+
+// Writes may be cut anywhere.
+func TestWriteInPieces(t *testing.T) {
+	h := newHouse(t)
+	main := h.accept()
+	var b []byte
+	for id := uint32(2); id < 20; id++ {
+		b = must(t, h.s, b, asks(id, "a"))
+	}
+	for piece := range slices.Chunk(b, 7) {
+		if n, err := h.st.Write(piece); n != len(piece) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	for id := 2; id < 20; id++ {
+		if got := main.hear(); got.ID != fmt.Sprint("req_", id) {
+			t.Errorf("%+v", got)
+		}
+	}
+	if _, err := h.st.Write(bytes.Repeat([]byte("x"), 30)); err == nil {
+		t.Error("a label that is none was taken")
+	}
+}
