@@ -293,7 +293,7 @@ func TestReaderIsLinear(t *testing.T) {
 		return time.Since(start), aside
 	}
 	for name, p := range map[string]codec.Raw{
-		"one string":           append(mpack.AppendArray(nil, 1), bin(40<<20, 1)...),
+		"one string":           append(mpack.AppendArray(nil, 1), bin(12<<20, 1)...),
 		"millions of parts":    dense(3<<20, 1),
 		"arrays within arrays": append(mpack.AppendArray(nil, 1), nested(1<<20)...),
 	} {
@@ -304,7 +304,7 @@ func TestReaderIsLinear(t *testing.T) {
 					t.Errorf("%d bytes set aside for %d in pieces of %d", aside, len(p), piece)
 				}
 				// Were each piece to cost what came before it, this would take hours.
-				if d > 20*time.Second {
+				if d > time.Minute {
 					t.Errorf("%v for %d bytes in pieces of %d", d, len(p), piece)
 				}
 			}
