@@ -319,10 +319,10 @@ func TestDSCodeGarbage(t *testing.T) {
 		"zero":     "empty frame: length 0",
 		"large":    "frame over the limit: 52428801 bytes, limit 52428800",
 		"text":     "frame over the limit: 1416782179 bytes",
-		"json":     "invalid type byte: 'n', a key expected",
-		"array":    "not a message of this protocol: '[', an object expected",
-		"utf8":     "0xff: not UTF-8",
-		"id":       "id: '1', a string expected",
+		"json":     `invalid type byte: JSON expected, "nope" at byte 1`,
+		"array":    "not a message of this protocol: an object expected at byte 0",
+		"utf8":     "0xff within a string is not UTF-8 at byte 7",
+		"id":       "id: a string expected at byte 6",
 		"stranger": `id never given: message "a" with the id "nobody" on the connection for answers`,
 	} {
 		for _, on := range []string{"replies", "requests"} {

@@ -1,11 +1,13 @@
 package dscode
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"unicode/utf8"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/jsonrpc"
 )
 
 // fields are those of a message.
@@ -15,79 +17,139 @@ type fields struct {
 }
 
 // takeApart checks a frame's body and finds the fields of the message. What
-// else the object holds is checked and ignored.
+// else the object holds is ignored.
 func takeApart(body []byte, lim codec.Limits) (fields, error) {
 	var f fields
-	s := scanner{b: body, lim: lim}
-	if err := s.utf8(); err != nil {
+	if err := jsonrpc.Check(body, lim); err != nil {
 		return f, err
 	}
-	s.space()
-	if s.peek() != '{' {
-		return f, s.shape("%s, an object expected", s.seen())
+	i := space(body, 0)
+	if body[i] != '{' {
+		return f, misshapen(body, i, "an object expected")
 	}
-	var have struct{ id, kind, payload bool }
-	err := s.object(1, func(key string) error {
-		var into *string
-		var seen *bool
-		most := MaxMethod
-		switch key {
+	var id, kind, payload span
+	for i = space(body, i+1); body[i] != '}'; i = space(body, i) {
+		if body[i] == ',' {
+			i = space(body, i+1)
+		}
+		key := span{i, pass(body, i)}
+		i = space(body, key.to)
+		i = space(body, i+1) // over the colon
+		value := span{i, pass(body, i)}
+		i = value.to
+		name := key.name(body)
+		var into *span
+		switch name {
 		case "id":
-			into, seen, most = &f.id, &have.id, MaxID
+			into = &id
 		case "type":
-			into, seen = &f.kind, &have.kind
+			into = &kind
 		case "payload":
-			seen = &have.payload
+			into = &payload
 		default:
-			return s.value(1)
+			continue
 		}
-		if *seen {
-			return s.shape("%s: there are two", key)
+		if into.to > 0 {
+			return f, misshapen(body, key.from, "there are two of %q", name)
 		}
-		*seen = true
-		at := s.pos
-		if into == nil {
-			if err := s.value(1); err != nil {
-				return err
-			}
-			if raw := body[at:s.pos:s.pos]; string(raw) != "null" {
-				f.payload = raw
-			}
-			return nil
-		}
-		if s.peek() != '"' {
-			return s.shape("%s: %s, a string expected", key, s.seen())
-		}
-		text, err := s.text()
-		if err != nil {
-			return err
-		}
-		if len(text) > most {
-			s.pos = at
-			return s.fail(codec.ErrString, "%s: %d bytes, limit %d", key, len(text), most)
-		}
-		*into = text
-		return nil
-	})
-	if err != nil {
+		*into = value
+	}
+	var err error
+	if f.id, err = id.text(body, "id", MaxID); err != nil {
 		return f, err
 	}
-	if err := s.end(); err != nil {
+	if f.kind, err = kind.text(body, "type", MaxMethod); err != nil {
 		return f, err
 	}
-	switch {
-	case !have.id:
-		return f, missing(body, "id")
-	case !have.kind:
-		return f, missing(body, "type")
-	case f.kind == "":
-		return f, &codec.FrameError{Err: codec.ErrShape, Offset: -1, Detail: "type: empty", Bytes: start(body)}
+	if f.kind == "" {
+		return f, misshapen(body, kind.from, "type: empty")
+	}
+	if raw := body[payload.from:payload.to:payload.to]; len(raw) > 0 && string(raw) != "null" {
+		f.payload = raw
 	}
 	return f, nil
 }
 
-func missing(body []byte, key string) error {
-	return &codec.FrameError{Err: codec.ErrShape, Offset: -1, Detail: fmt.Sprintf("no %q in the object", key), Bytes: start(body)}
+// span is a part of a body; the zero span is what was not there.
+type span struct{ from, to int }
+
+// name is what a key says. One that is longer than those that are looked for
+// need not be decoded.
+func (p span) name(b []byte) string {
+	raw := b[p.from+1 : p.to-1]
+	switch {
+	case len(raw) > 6*len("payload"):
+		return ""
+	case bytes.IndexByte(raw, '\\') < 0:
+		return string(raw)
+	}
+	var name string
+	_ = json.Unmarshal(b[p.from:p.to], &name) // it was checked
+	return name
+}
+
+// text is what a string says that has to be there.
+func (p span) text(b []byte, what string, most int) (string, error) {
+	switch {
+	case p.to == 0:
+		return "", misshapen(b, -1, "no %q in the object", what)
+	case b[p.from] != '"':
+		return "", misshapen(b, p.from, "%s: a string expected", what)
+	case p.to-p.from-2 > most:
+		return "", &codec.FrameError{Err: codec.ErrString, Offset: p.from, Detail: fmt.Sprintf("%s: %d bytes, limit %d", what, p.to-p.from-2, most), Bytes: start(b)}
+	}
+	if raw := b[p.from+1 : p.to-1]; bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw), nil
+	}
+	var text string
+	if err := json.Unmarshal(b[p.from:p.to], &text); err != nil {
+		return "", misshapen(b, p.from, "%s: %v", what, err)
+	}
+	return text, nil
+}
+
+// space passes white space.
+func space(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// pass returns where the value ends that begins at i, in JSON that was checked.
+func pass(b []byte, i int) int {
+	depth := 0
+	for ; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			for i++; b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+			if depth == 0 {
+				return i + 1
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return i // behind a number or a word
+			}
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case ',', ' ', '\t', '\n', '\r':
+			if depth == 0 {
+				return i
+			}
+		}
+	}
+	return i
+}
+
+func misshapen(body []byte, at int, format string, args ...any) error {
+	return &codec.FrameError{Err: codec.ErrShape, Offset: at, Detail: fmt.Sprintf(format, args...), Bytes: start(body)}
 }
 
 // appendString appends a text as JSON. What is not UTF-8 becomes U+FFFD.

@@ -2,6 +2,7 @@ package dscode
 
 import (
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/jsonrpc"
 )
 
 // Environment variables by which a host finds its two sockets: URLs of the
@@ -14,8 +15,8 @@ const (
 // Bounds of the protocol and of this side of it.
 const (
 	MaxFrame       = 50 << 20 // bytes of one frame's body; a lower [codec.Limits.Frame] holds instead
-	MaxMethod      = 1024     // bytes of the longest type
-	MaxID          = 1024     // bytes of the longest id that a host may choose
+	MaxMethod      = 1024     // bytes of the longest type, as it is written
+	MaxID          = 1024     // bytes of the longest id that a host may choose, as it is written
 	MaxOpen        = 4096     // requests of the host that may be unanswered at once
 	MaxConnections = 64       // connections that a host may have to our socket; one more is closed at once
 )
@@ -30,7 +31,7 @@ const NameConnectionLost = "ConnectionLost"
 // unix sockets.
 func New() codec.Protocol { return protocol{} }
 
-type protocol struct{ encoding }
+type protocol struct{ jsonrpc.Encoding }
 
 var _ codec.Meeter = protocol{}
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/jsonrpc"
 )
 
 // reader takes messages off a Stream.
@@ -230,8 +231,10 @@ func (r *reader) reply(f fields, body []byte, m *codec.Message) (found bool, err
 		return true, nil
 	}
 	m.Err = &codec.Error{Message: "unknown error", Data: f.payload}
-	var p struct{ Error *string }
-	if err := (encoding{}).Unmarshal(f.payload, &p); err == nil && p.Error != nil {
+	var p struct {
+		Error *string `json:"error"`
+	}
+	if err := (jsonrpc.Encoding{}).Unmarshal(f.payload, &p); err == nil && p.Error != nil {
 		m.Err = &codec.Error{Message: *p.Error}
 	}
 	return true, nil

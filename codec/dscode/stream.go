@@ -253,8 +253,8 @@ func (s *stream) converse(c *net.UnixConn, again bool, lost uint64) (written uin
 
 // finish ends the stream.
 func (s *stream) finish(err error) {
-	s.in.finish(err)
 	s.out.fail(net.ErrClosed)
+	s.in.finish(err)
 }
 
 // accept lets the host's connections in.
