@@ -25,7 +25,7 @@ func TestEncoding(t *testing.T) {
 	if raw, err := enc.Marshal(codec.Raw{}); err != nil || string(raw) != "null" {
 		t.Errorf("%s, %v", raw, err)
 	}
-	for _, v := range []any{func() {}, codec.Raw("{"), codec.Raw("1 2"), json.RawMessage("{"), strings.Repeat("x", 51<<20)} {
+	for _, v := range []any{func() {}, codec.Raw("{"), codec.Raw("1 2"), json.RawMessage("{")} {
 		if raw, err := enc.Marshal(v); err == nil {
 			t.Errorf("%.20v: %.20s", v, raw)
 		}
