@@ -127,17 +127,17 @@ func (s *Session) build(f *frame, m *codec.Message) error {
 		f.scratch = appendString(f.scratch, m.Method)
 		s.app.params(s, m, f)
 	case codec.Response:
-		id := s.ids.original(m.ID)
-		if id == "" {
+		asked := s.ids.original(m.ID)
+		if asked.id == "" {
 			return unsendable(codec.ErrID, "response to request %d, which the host did not make or which was answered", m.ID)
 		}
-		f.scratch = append(append(append(f.scratch, `{"jsonrpc":"2.0","id":`...), id...), ',')
+		f.scratch = append(append(append(f.scratch, `{"jsonrpc":"2.0","id":`...), asked.id...), ',')
 		switch {
-		case m.Err != nil:
+		case m.Err != nil && !(asked.life && m.Err.Name == codec.NameMethodNotFound):
 			f.scratch = append(f.scratch, `"error":`...)
 			f.scratch = append(s.appendError(f.scratch, m.Err), '}')
 			f.flush(0)
-		case len(m.Result) == 0 || string(m.Result) == "null":
+		case m.Err != nil, len(m.Result) == 0, string(m.Result) == "null":
 			f.scratch = append(append(append(f.scratch, `"result":`...), s.app.none()...), '}')
 			f.flush(0)
 		default:

@@ -83,7 +83,9 @@
 // A gone caller is told by notifications/cancelled. A request of
 // [codec.Message.Progress] is given its number as progressToken. There is no
 // goodbye but the end of the stream. Before the handshake is done, a server's
-// ping is answered by it; later ones are handed out like other requests.
+// ping is answered by it; later ones are handed out like other requests, but
+// that nobody knows such a method is no answer to them: it is sent as the empty
+// result that MCP demands.
 //
 // # Promises
 //

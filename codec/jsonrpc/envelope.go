@@ -248,7 +248,7 @@ func (s *Session) asked(e *envelope, m *codec.Message, own func([]byte) codec.Ra
 	case len(id) > MaxID:
 		return false, e.frame(codec.ErrString, e.id.from, fmt.Sprintf("id of %d bytes, limit %d", len(id), MaxID))
 	}
-	n, err := s.ids.give(string(id))
+	n, err := s.ids.give(string(id), s.lines && method == methodPing)
 	if err != nil {
 		return false, e.frame(err, e.id.from, fmt.Sprintf("request %s with id %s: %s", quote([]byte(method), 64), quote(id, 24), detail[err]))
 	}

@@ -21,13 +21,19 @@ var detail = map[error]string{
 type ids struct {
 	mu   sync.Mutex
 	next uint32
-	open map[uint32]string
+	open map[uint32]question
 	back map[string]uint32
+}
+
+// question is an open request of a peer's.
+type question struct {
+	id   string
+	life bool // whether this side lives, which anybody can answer
 }
 
 // give returns the number for a new request: codec.ErrID when its id is that
 // of an open one, codec.ErrElements when too many are open.
-func (t *ids) give(id string) (uint32, error) {
+func (t *ids) give(id string, life bool) (uint32, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.back[id] != 0 {
@@ -37,14 +43,14 @@ func (t *ids) give(id string) (uint32, error) {
 		return 0, codec.ErrElements
 	}
 	if t.open == nil {
-		t.open, t.back = make(map[uint32]string), make(map[string]uint32)
+		t.open, t.back = make(map[uint32]question), make(map[string]uint32)
 	}
 	for {
-		if t.next++; t.next != 0 && t.open[t.next] == "" {
+		if t.next++; t.next != 0 && t.open[t.next].id == "" {
 			break
 		}
 	}
-	t.open[t.next], t.back[id] = id, t.next
+	t.open[t.next], t.back[id] = question{id, life}, t.next
 	return t.next, nil
 }
 
@@ -55,8 +61,8 @@ func (t *ids) given(id []byte) uint32 {
 	return t.back[string(id)]
 }
 
-// original is the id of open request n as the peer wrote it, "" when there is none.
-func (t *ids) original(n uint32) string {
+// original is open request n, the zero value when there is none.
+func (t *ids) original(n uint32) question {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.open[n]
@@ -66,7 +72,7 @@ func (t *ids) original(n uint32) string {
 func (t *ids) forget(n uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.back, t.open[n])
+	delete(t.back, t.open[n].id)
 	delete(t.open, n)
 }
 

@@ -28,12 +28,13 @@ const (
 	metaToken      = "progressToken"
 	methodInit     = "initialize"
 	methodDiscover = "server/discover"
+	methodPing     = "ping"
 )
 
 // mcp is the Model Context Protocol.
 type mcp struct{}
 
-func (mcp) ping() string                   { return "ping" }
+func (mcp) ping() string                   { return methodPing }
 func (mcp) names() map[int64]string        { return mcpNames }
 func (mcp) cancels(method string) bool     { return method == "notifications/cancelled" }
 func (mcp) cancelled(params []byte) []byte { return member(params, "requestId") }
@@ -205,7 +206,7 @@ func (hs *mcpHandshake) Handle(m *codec.Message) ([]codec.Message, bool, error) 
 		return nil, false, hs.err
 	case hs.done:
 		return nil, true, nil
-	case m.Kind == codec.Request && m.Method == "ping":
+	case m.Kind == codec.Request && m.Method == methodPing:
 		return []codec.Message{{Kind: codec.Response, ID: m.ID}}, false, nil
 	case m.Kind == codec.Notification:
 		return nil, false, codec.ErrUnrelated

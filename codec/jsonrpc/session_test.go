@@ -148,8 +148,17 @@ func TestRequestsOfTheHost(t *testing.T) {
 				t.Errorf("answered twice: %v", err)
 			}
 		}
+		// Who is asked for life answers MCP, also when nobody knows how.
+		if m, err := read(`{"id":99,"method":"ping"}`); err != nil || m.ID != 5 {
+			t.Errorf("%+v, %v", m, err)
+		}
+		unknown := &codec.Error{Name: codec.NameMethodNotFound, Message: "no"}
+		want := map[codec.Protocol]string{lsp: `"error":{"code":-32601,"message":"no"}`, mcp: `"result":{}`}[p]
+		if got := sent(t, s, &codec.Message{Kind: codec.Response, ID: 5, Err: unknown}); got != `{"jsonrpc":"2.0","id":99,`+want+`}` {
+			t.Error(got)
+		}
 		// One that was answered is not known any more, and its id is free.
-		if m, err := read(cancel("0")[:0] + `[` + cancel("0") + `,{"id":0,"method":"m"}]`); err != nil || m.Kind != codec.Request || m.ID != 5 {
+		if m, err := read(`[` + cancel("0") + `,{"id":0,"method":"m"}]`); err != nil || m.Kind != codec.Request || m.ID != 6 {
 			t.Errorf("%+v, %v", m, err)
 		}
 		var err error
