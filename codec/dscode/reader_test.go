@@ -213,6 +213,66 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
+// Whatever a socket brings comes out as its whole frames, in order, however it
+// is cut, and then what is wrong with the rest.
+func FuzzSocket(f *testing.F) {
+	f.Add(append(framed("a"), framed("bc")...), uint64(1))
+	f.Add([]byte("\x00\x00\x00\x00"), uint64(2))
+	f.Add([]byte("\xff\x00\x00\x00abc"), uint64(3))
+	f.Fuzz(func(t *testing.T, b []byte, seed uint64) {
+		if len(b) > inboxLimit/2 {
+			return
+		}
+		in := newInbox()
+		err := reading(&ragged{bytes.NewReader(b), rand.New(rand.NewPCG(seed, 0))}, 7, in, make(chan struct{}, 1), nil)
+		in.finish(io.EOF)
+		got, rerr := io.ReadAll(readerFunc(in.read))
+		if rerr != nil {
+			t.Fatal(rerr)
+		}
+		var want []byte
+		rest := b
+		for len(rest) >= header {
+			n := binary.BigEndian.Uint32(rest)
+			if n == 0 || n > MaxFrame {
+				break
+			}
+			large := header+int(n) > blockSize && len(rest) > header
+			if uint64(len(rest)) < header+uint64(n) {
+				break
+			}
+			if large {
+				// Its head goes in front; how much of it is there depends on
+				// how it came.
+				if len(got) < len(want)+labelSize+4 || got[len(want)] != whatHead {
+					t.Fatalf("no head at %d", len(want))
+				}
+				k := int(binary.BigEndian.Uint32(got[len(want)+labelSize:]))
+				got = append(got[:len(want):len(want)], got[len(want)+labelSize+4+k:]...)
+			}
+			want = append(append(want, label{whatFrame, 7, 0}.append(nil)...), rest[:header+n]...)
+			rest = rest[header+n:]
+		}
+		if !bytes.HasPrefix(got, want) {
+			t.Fatalf("%q, want %q", got, want)
+		}
+		got = got[len(want):]
+		bad := len(rest) >= header && (binary.BigEndian.Uint32(rest) == 0 || binary.BigEndian.Uint32(rest) > MaxFrame)
+		switch {
+		case errors.Is(err, errNoFrame) != bad, bad && (len(got) == 0 || got[0] != whatHead):
+			t.Fatalf("%v, bad %v, and %q", err, bad, got)
+		case !bad && !ended(err):
+			t.Fatal(err)
+		case !bad && len(got) > 0 && got[0] != whatHead:
+			t.Fatalf("%q more", got)
+		}
+	})
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
 // ragged reads pieces of any size.
 type ragged struct {
 	r   io.Reader
