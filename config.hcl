@@ -154,6 +154,24 @@ host "ticker" {
   inherit_env = ["PATH"]
 }
 
+# A language server and an MCP server. Tell an editor to run `hostsup attach ts`
+# and an agent `hostsup attach files`: they get servers that come back.
+# host "ts" {                          # example
+#   command  = ["typescript-language-server", "--stdio"]
+#   protocol = "jsonrpc-headers"       # JSON-RPC with Content-Length, on stdin and stdout
+#   attach   = true                    # what the first editor says of itself is what it is opened with
+#   inherit_env = ["PATH", "HOME"]
+#   unresponsive {                     # only reported, unless kill_after says otherwise
+#     method = "$/hostsup/ping"        # any method will do: an error is a sign of life, too
+#   }
+# }
+# host "files" {                       # example
+#   command  = ["mcp-server-filesystem", "/srv"]
+#   protocol = "jsonrpc-lines"         # JSON-RPC by lines
+#   inherit_env  = ["PATH", "HOME"]
+#   stdout_noise = "skip"              # skip | fail: banners and other text where messages belong
+# }
+
 # Runs commands, files and HTTP requests for clients such as Codex; see
 # `hostsup exec` for one. It may have a name, as hosts do: exec_server "agents" {.
 # exec_server {                        # example

@@ -79,7 +79,9 @@ func (a *Connection) open(ctx actor.Context) {
 	}
 	parent := ctx.Parent()
 	if done {
-		tell(ctx, self, &handshakeDone{a.hs.Peer()})
+		p := a.hs.Peer()
+		a.c.caps, a.c.acks = p.Caps, p.Caps.Has(codec.CapAck)
+		tell(ctx, self, &handshakeDone{p})
 	}
 	a.loops.Go(func() {
 		err := contained(func() error {
@@ -133,6 +135,9 @@ func (a *Connection) read(open bool, connected func(codec.Peer)) error {
 type signs struct{ c *conn }
 
 func (s signs) Read(p []byte) (int, error) {
+	if with := s.c.ref.with(); with != nil {
+		with.Pace(s.c.ctx)
+	}
 	n, err := s.c.wire.Read(p)
 	if n > 0 {
 		s.c.sign.Store(monotonic())
@@ -154,6 +159,9 @@ func (a *Connection) dispatch(m *codec.Message) error {
 			a.c.progress(m.ID)
 		}
 		a.ref.feed.publish(a.ref, a.life, m)
+		if with := a.ref.with(); with != nil {
+			with.Notified(a.life, m)
+		}
 		a.ref.world.notify(a.ref, m)
 	case codec.Request:
 		a.ref.feed.publish(a.ref, a.life, m)

@@ -21,6 +21,9 @@ func (s HostSpec) WithDefaults() HostSpec {
 			*d = def
 		}
 	}
+	if s.Attach {
+		s.Start.Lazy = true
+	}
 	set(&s.Start.Timeout, 60*time.Second)
 	if s.Start.OnTimeout == "" {
 		s.Start.OnTimeout = TimeoutCrash

@@ -32,6 +32,7 @@ type Host struct {
 	lifeNo    uint64
 	pid       int // of its process
 	conn      *conn
+	up        *conn // of which the companion was told
 	liveness  string
 	spawned   time.Time
 	lastExit  *ExitInfo
@@ -125,6 +126,10 @@ func (h *Host) Receive(ctx actor.Context) {
 			h.publish()
 		}
 		h.clearUp(ctx)
+	case *accompanied:
+		if h.ref.conn.Load() != nil {
+			h.letIn(func() {})
+		}
 	case *lifeReady:
 		h.ready(ctx, m)
 	case *verdict:
@@ -412,14 +417,19 @@ func (h *Host) publishConn() {
 	if h.conn == nil {
 		return
 	}
-	for _, q := range h.parked {
-		h.deliver(q)
-	}
-	h.parked = nil
-	h.ref.conn.Store(h.conn)
+	h.letIn(func() {
+		for _, q := range h.parked {
+			h.deliver(q)
+		}
+		h.parked = nil
+		h.ref.conn.Store(h.conn)
+	})
 }
 
-func (h *Host) unpublishConn() { h.ref.conn.Store(nil) }
+func (h *Host) unpublishConn() {
+	h.ref.conn.Store(nil)
+	h.letOut()
+}
 
 // deliver writes a parked request to the connection.
 func (h *Host) deliver(q *Request) {

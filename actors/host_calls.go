@@ -57,7 +57,7 @@ func (h *Host) settleParked(ctx actor.Context) {
 		// end follows.
 	case lifecycle.Crashed, lifecycle.Restarting:
 		queue := h.ref.spec.Requests.WhileDown == Queue
-		keep = func(q *Request) bool { return queue || q.resent }
+		keep = func(q *Request) bool { return queue || q.resent || q.patient }
 	case lifecycle.Stopped:
 		if h.awaitsStart() {
 			break

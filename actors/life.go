@@ -181,7 +181,7 @@ func (a *Life) connect(ctx actor.Context) {
 	w := a.transport.wire
 	spec := &a.ref.spec
 	session := spec.Protocol.Open(spec.Limits)
-	hello := codec.Hello{Supervisor: "hostsup", Version: a.ref.world.Version, Host: spec.Name, Life: a.number, Init: spec.Init, Dir: spec.Dir}
+	hello := codec.Hello{Supervisor: "hostsup", Version: a.ref.world.Version, Host: spec.Name, Life: a.number, Init: a.ref.opening(), Dir: spec.Dir}
 	if spec.Sandbox == nil {
 		hello.PID = os.Getpid()
 	}

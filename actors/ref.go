@@ -31,6 +31,7 @@ type Ref struct {
 	child atomic.Pointer[sandbox.Child] // started last, if it is confined or limited
 
 	answers       *answers
+	companion     atomic.Pointer[Companion]
 	feed          feed
 	noisy         atomic.Uint64 // the last life that printed such
 	noises        atomic.Uint64 // lines of text where messages belong, skipped
@@ -161,6 +162,7 @@ type CallOption func(*callOptions)
 
 type callOptions struct {
 	idempotent bool
+	patient    bool
 	timeout    time.Duration
 	trace      codec.Trace
 }
@@ -168,6 +170,10 @@ type callOptions struct {
 // Idempotent allows the call to be sent again, at most once, to the next life
 // when the host crashes before it has answered.
 func Idempotent() CallOption { return func(o *callOptions) { o.idempotent = true } }
+
+// Patient lets the call wait while the host is crashed or restarting, whatever
+// the host's own rule for that is.
+func Patient() CallOption { return func(o *callOptions) { o.patient = true } }
 
 // Timeout bounds the call, in addition to its context. Without either, the
 // host's own time-out holds.
@@ -295,6 +301,7 @@ func (r *Ref) make(method string, in any, streamed, bounded bool, opts []CallOpt
 	}
 	q := newRequest(r, method, params)
 	q.deadline = deadline
+	q.patient = o.patient
 	q.idempotent, q.trace = o.idempotent && !streamed, o.trace
 	if streamed {
 		q.stream, q.idle = newStream(), deadline

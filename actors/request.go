@@ -38,6 +38,7 @@ type Request struct {
 	gone       bool   // its caller left before that, and the host is to be told
 	late       bool   // its caller is gone and the host still owes the answer
 	idempotent bool
+	patient    bool // it waits for the next life where it found none
 	resent     bool // it went to a life that crashed and may not be sent a third time
 	internal   bool // the supervisor's own: ping, goodbye; takes no place in max_pending
 

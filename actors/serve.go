@@ -16,7 +16,7 @@ const maxServing = 256
 // it does not hold up: handlers run on goroutines of their own, which end with
 // the request, the connection at the latest.
 func (c *conn) serve(m *codec.Message) error {
-	rule, ok := c.ref.answers.find(m.Method)
+	rule, ok := c.rule(m.Method)
 	switch {
 	case !ok && m.Method == "$/ping":
 		c.post(&codec.Message{Kind: codec.Response, ID: m.ID})
@@ -68,6 +68,16 @@ func (c *conn) serve(m *codec.Message) error {
 		cancel(nil)
 	}()
 	return nil
+}
+
+// rule says what answers a request of the host: its companion, or the rules.
+func (c *conn) rule(method string) (answerer, bool) {
+	if with := c.ref.with(); with != nil {
+		if h := with.Asked(method); h != nil {
+			return answerer{handler: h}, true
+		}
+	}
+	return c.ref.answers.find(method)
 }
 
 // refuse answers a request of the host with an error.

@@ -25,6 +25,7 @@ type HostSpec struct {
 	Liveness   LivenessRule
 	Requests   RequestRule
 	Answers    AnswerRule // to what the host asks
+	Attach     bool       // opened by the first program that attaches to it, see package attach; it starts lazily
 	Stop       StopRule
 	Log        LogRule
 

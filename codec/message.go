@@ -71,5 +71,5 @@ type Message struct {
 	// where the protocol has a way to ask.
 	Progress bool
 
-	Size   int    // bytes this message took on the wire; set by readers
+	Size int // bytes this message took on the wire; set by readers
 }

@@ -99,6 +99,14 @@ type Session interface {
 	Goodbye() (ask *Message, last []Message)
 }
 
+// Opener is a [Session] whose handshake asks something that can be told again:
+// Opened returns the params that were sent and the result that came, valid once
+// the handshake is done; nil where this peer was asked nothing.
+type Opener interface {
+	Session
+	Opened() (request, result Raw)
+}
+
 // Noisy is a [Session] whose peer may say something between messages that is
 // none, a banner for example. listen is called by the reader's goroutine for
 // each such line, without its line end; it must not keep the slice. Call OnNoise

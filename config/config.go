@@ -149,7 +149,7 @@ func Parse(src []byte, filename string, opts Options) (*File, hcl.Diagnostics) {
 	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int {
 		return cmp.Compare(offset(a), offset(b))
 	})
-	attach(diags, src, parsed)
+	addSource(diags, src, parsed)
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
 )
@@ -19,6 +20,7 @@ import (
 type hostDecl struct {
 	spec     actors.HostSpec
 	protocol string // its name
+	speech   speech
 	group    string // of which it is a member
 	places
 	deps        []given // elements of depends_on
@@ -27,7 +29,7 @@ type hostDecl struct {
 }
 
 func newHostDecl() *hostDecl {
-	return &hostDecl{spec: defaultHost(), protocol: defaultProtocol, confinement: newConfinement()}
+	return &hostDecl{spec: defaultHost(), protocol: defaultProtocol, speech: speech{noise: noiseSkip}, confinement: newConfinement()}
 }
 
 // host reads a host block. The result can be used for its name even when the
@@ -38,7 +40,7 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	d.spec.Name = b.Labels[0]
 	table := hostSection(d)
 	d.places = r.section(b.Body, b.DefRange, table, replyHeader, forwardHeader)
-	d.spec.Protocol = protocols[d.protocol]()
+	d.spec.Protocol = protocols[d.protocol](d.speech)
 	h := &d.spec
 	r.speech(d, table)
 	r.answers(b.Body, d)
@@ -74,14 +76,46 @@ func (r *reader) speech(d *hostDecl, table section) {
 		h.Limits = codec.Limits{}
 		return
 	}
-	if h.Transport == "" {
-		h.Transport = actors.TransportFD
-	}
+	r.spoken(d)
 	if at, ok := d.at["messages.max_string"]; !ok {
 		h.Limits.String = h.Limits.Frame
 	} else if h.Limits.String > h.Limits.Frame && d.sound("messages.max_string", "messages.max_size") {
 		r.fail(at, "invalid value for max_string", "A string of %s cannot be part of a message of %s (max_size).",
 			showSize(int64(h.Limits.String)), showSize(int64(h.Limits.Frame)))
+	}
+}
+
+// spoken sees to what depends on which protocol it is.
+func (r *reader) spoken(d *hostDecl) {
+	h := &d.spec
+	def := h.Protocol.Defaults()
+	_, own := h.Protocol.(codec.Meeter)
+	switch at, set := d.at["transport"]; {
+	case own && set:
+		r.fail(at, "transport has no meaning here", "Protocol %q has a way of its own to meet its hosts. Remove it.", d.protocol)
+	case h.Transport == "":
+		h.Transport = actors.Transport(def.Transport)
+	}
+	if at, confined := d.at["sandbox"]; own && confined {
+		r.fail(at, "a confined host cannot be reached", "The sockets of protocol %q are outside of its sandbox. Remove one of the two.", d.protocol)
+	}
+	if _, set := d.at["unresponsive.kill_after"]; !set && def.NeverKill {
+		h.Liveness.NeverKill = true
+	}
+	if at, set := d.at["unresponsive.method"]; set && d.protocol == defaultProtocol {
+		r.fail(at, "method has no meaning here", "Protocol %q has a ping of its own. Remove it.", d.protocol)
+	}
+	if at, set := d.at["stdout_noise"]; set && d.protocol != "jsonrpc-lines" && d.speech.noise != noiseSkip {
+		r.fail(at, "stdout_noise has no meaning here", "Only with protocol = %q can text be told from messages. Remove it.", "jsonrpc-lines")
+	}
+	if h.Attach {
+		if !attach.Can(h.Protocol) {
+			r.fail(d.at["attach"], "nobody can attach here", "Programs can attach to hosts that speak %q or %q, not %q.", "jsonrpc-headers", "jsonrpc-lines", d.protocol)
+		}
+		if at, set := d.at["start.eager"]; set && !h.Start.Lazy {
+			r.fail(at, "eager has no meaning here", "A host with attach starts when the first program attaches to it. Remove one of the two.")
+		}
+		h.Start.Lazy = true
 	}
 }
 

@@ -39,7 +39,7 @@ func LoadPolicy(path string, opts Options) (*PolicyFile, hcl.Diagnostics) {
 func ParsePolicy(src []byte, filename string, opts Options) (*PolicyFile, hcl.Diagnostics) {
 	f, parsed, diags := parsePolicy(src, filename, opts)
 	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int { return cmp.Compare(offset(a), offset(b)) })
-	attach(diags, src, parsed)
+	addSource(diags, src, parsed)
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -26,7 +26,7 @@ func (s source) UnwrapDiagnosticExtra() any { return s.inner }
 
 var _ hcl.DiagnosticExtraUnwrapper = source{}
 
-func attach(diags hcl.Diagnostics, src []byte, body *hclsyntax.Body) {
+func addSource(diags hcl.Diagnostics, src []byte, body *hclsyntax.Body) {
 	for _, d := range diags {
 		d.Extra = source{src: src, body: body, inner: d.Extra}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/hostsup"
+	"github.com/hostsup/hostsup/codec/jsonrpc"
 )
 
 const (
@@ -15,20 +16,36 @@ const (
 	noProtocol      = "none"
 )
 
+// speech is what a file says of a protocol besides its name.
+type speech struct {
+	ping  string
+	noise noise
+}
+
+// noise says what becomes of text where messages belong.
+type noise string
+
+const (
+	noiseSkip noise = "skip"
+	noiseFail noise = "fail"
+)
+
 // protocols are the ones that are built, by name.
-var protocols = map[string]func() codec.Protocol{
-	defaultProtocol: func() codec.Protocol { return hostsup.New() },
-	noProtocol:      func() codec.Protocol { return nil },
+var protocols = map[string]func(speech) codec.Protocol{
+	defaultProtocol:   func(speech) codec.Protocol { return hostsup.New() },
+	noProtocol:        func(speech) codec.Protocol { return nil },
+	"jsonrpc-headers": func(s speech) codec.Protocol { return jsonrpc.Headers(jsonrpc.Options{Ping: s.ping}) },
+	"jsonrpc-lines": func(s speech) codec.Protocol {
+		return jsonrpc.Lines(jsonrpc.Options{Ping: s.ping, FailOnNoise: s.noise == noiseFail})
+	},
 }
 
 // unbuiltProtocols are names with a fixed meaning that this version does not
 // have.
 var unbuiltProtocols = map[string]string{
-	"msgpack-rpc":     "MessagePack-RPC",
-	"jsonrpc-headers": "JSON-RPC with Content-Length, as language servers speak it",
-	"jsonrpc-lines":   "JSON-RPC by lines, as MCP servers speak it",
-	"dscode":          "DSCode extension hosts",
-	"vscode":          "VS Code extension hosts",
+	"msgpack-rpc": "MessagePack-RPC",
+	"dscode":      "DSCode extension hosts",
+	"vscode":      "VS Code extension hosts",
 }
 
 func protocolSetting(dst *string) setting {

@@ -45,7 +45,6 @@ func (r *reader) note(sev hcl.DiagnosticSeverity, rng hcl.Range, summary, detail
 // They are refused wherever they stand, so that a file written for a later
 // version is never half obeyed.
 var unbuilt = map[string]string{
-	"attach":     "a host that other programs attach to",
 	"blame":      "naming the extension that a failure belongs to",
 	"console":    "the web console",
 	"extensions": "extensions inside a host and their activation",

@@ -247,7 +247,7 @@ func TestComplete(t *testing.T) {
 			}
 		}
 	})
-	if diff := cmp.Diff(actors.HostSpec{Protocol: protocols[defaultProtocol]()}.WithDefaults().Limits, defaultHost().Limits); diff != "" {
+	if diff := cmp.Diff(actors.HostSpec{Protocol: protocols[defaultProtocol](speech{})}.WithDefaults().Limits, defaultHost().Limits); diff != "" {
 		t.Errorf("limits of messages:\n%s", diff)
 	}
 }

@@ -79,11 +79,13 @@ func hostSection(d *hostDecl) section {
 		settings: []setting{
 			named("command", "program, looked up in the supervisor's PATH, and its arguments", command(&h.Command)),
 			named("protocol", "language spoken with the process", protocolSetting(&d.protocol)),
-			speaking(named("transport", "how its bytes travel: a socket on fd 3, stdin and stdout, or a unix socket",
+			speaking(named("transport", "how its bytes travel: a socket on fd 3, stdin and stdout, or a unix socket; default: fd for hostsup, stdio for jsonrpc-* and msgpack-rpc",
 				choice(&h.Transport, actors.TransportFD, actors.TransportStdio, actors.TransportUnix))),
 			named("dir", "working folder; default: the supervisor's", path(&h.Dir, warnMissingDir)),
 			named("env", "variables that are set; nothing is inherited but what inherit_env names", environment(&h.Env)),
 			named("inherit_env", "variables taken from the supervisor's environment", inherited(&h.InheritEnv)),
+			speaking(named("stdout_noise", "text on stdout where messages belong, in protocol jsonrpc-lines: skip it, or end the life", choice(&d.speech.noise, noiseSkip, noiseFail))),
+			speaking(named("attach", "opened by the first program that attaches to it, with what that says of itself; it starts then", boolean(&h.Attach, false))),
 			speaking(named("init", "handed to the host in the handshake", anything(&h.Init))),
 		},
 		sections: []section{
@@ -113,7 +115,8 @@ func hostSection(d *hostDecl) section {
 				name: "unresponsive", doc: "When a running host counts as hung.", speaks: true,
 				settings: []setting{
 					named("after", "without a sign of life while something is unacknowledged", duration(&h.Liveness.After, nil)),
-					named("kill_after", "from unresponsive to killed; never only reports", duration(&h.Liveness.KillAfter, &h.Liveness.NeverKill)),
+					named("kill_after", "from unresponsive to killed; never only reports, and is the default for jsonrpc-*", duration(&h.Liveness.KillAfter, &h.Liveness.NeverKill)),
+					named("method", "asked as a ping, where the protocol has none of its own or another is better", text(&d.speech.ping)),
 					named("ping", "between pings, for protocols that have one", duration(&h.Liveness.Ping, nil)),
 				},
 			},

@@ -2,10 +2,12 @@ package control
 
 import (
 	"context"
+	"io"
 	"iter"
 	"time"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
@@ -38,6 +40,8 @@ type Host interface {
 	History(n int) ([]capture.Line, error)
 	Follow(ctx context.Context, n int) iter.Seq[capture.Line]
 	Messages(ctx context.Context) iter.Seq[actors.HostMessage]
+	CanAttach() bool
+	Attach(ctx context.Context, rw io.ReadWriteCloser) error
 }
 
 // Call is what to ask a host for.
@@ -58,10 +62,19 @@ func (t tree) Host(name string) (Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return member{h}, nil
+	return member{h, t.Supervisor}, nil
 }
 
-type member struct{ *supervisor.Host }
+type member struct {
+	*supervisor.Host
+	sup *supervisor.Supervisor
+}
+
+func (m member) CanAttach() bool { return attach.Can(m.Spec().Protocol) }
+
+func (m member) Attach(ctx context.Context, rw io.ReadWriteCloser) error {
+	return m.sup.Attach(ctx, m.Name(), rw)
+}
 
 func (m member) Call(ctx context.Context, c Call) (codec.Raw, error) {
 	var out codec.Raw

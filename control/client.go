@@ -179,6 +179,11 @@ func (c *Client) do(ctx context.Context, method, path string, body any) (*http.R
 	if body != nil {
 		req.Header.Set("Content-Type", typeJSON)
 	}
+	return c.send(ctx, req)
+}
+
+// send is do for a request that is made.
+func (c *Client) send(ctx context.Context, req *http.Request) (*http.Response, error) {
 	res, err := c.http.Do(req)
 	if err != nil {
 		return nil, c.broken(ctx, err)

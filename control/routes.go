@@ -50,6 +50,7 @@ func (s *Server) routes() http.Handler {
 	host("POST "+prefix+"/hosts/{host}/wait", s.wait)
 	host("GET "+prefix+"/hosts/{host}/logs", s.logs)
 	host("GET "+prefix+"/hosts/{host}/messages", s.messages)
+	host("POST "+prefix+"/hosts/{host}"+attachSuffix, s.attach)
 
 	handle("/", func(_ http.ResponseWriter, r *http.Request) error {
 		return &Error{Class: Unknown, Message: fmt.Sprintf("this supervisor (version %s) does not know %s %s", s.opt.Version, r.Method, r.URL.Path)}

@@ -103,7 +103,9 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			s.fail(w, r, err)
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, s.opt.MaxBody)
+		if !endless(r) {
+			r.Body = http.MaxBytesReader(w, r.Body, s.opt.MaxBody)
+		}
 		next.ServeHTTP(w, r)
 	})
 }

@@ -79,7 +79,9 @@ func TestAnswers(t *testing.T) {
 			"double/*": func(context.Context, *actors.Incoming) (any, error) { return "pattern", nil },
 			"panics":   func(context.Context, *actors.Incoming) (any, error) { panic("ouch") },
 			"fails":    func(context.Context, *actors.Incoming) (any, error) { return nil, fmt.Errorf("a: %w", errors.New("b")) },
-			"named":    func(context.Context, *actors.Incoming) (any, error) { return nil, &codec.Error{Name: "Own", Message: "m"} },
+			"named": func(context.Context, *actors.Incoming) (any, error) {
+				return nil, &codec.Error{Name: "Own", Message: "m"}
+			},
 			"slow": func(ctx context.Context, _ *actors.Incoming) (any, error) {
 				begun <- true
 				<-ctx.Done()

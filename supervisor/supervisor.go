@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/internal/reports"
 	"github.com/hostsup/hostsup/internal/version"
 	"github.com/hostsup/hostsup/sandbox"
@@ -69,6 +71,7 @@ type Supervisor struct {
 	done    chan struct{}
 	mu      sync.Mutex
 	err     error
+	hubs    map[*Host]*attach.Hub // of hosts that somebody has attached to
 	stopped bool
 }
 
@@ -232,6 +235,49 @@ func (s *Supervisor) Host(name string) (*Host, error) {
 // Hosts returns all handles in the order of declaration.
 func (s *Supervisor) Hosts() []*Host { return s.world.Refs() }
 
+// Attach lets a program speak to a host over rw as if it had started it; see
+// package attach. It returns when the program has left, nil when it did so by
+// itself. Errors besides what ended the program: [ErrNoHost], and
+// attach.ErrProtocol for a host that cannot be attached to.
+func (s *Supervisor) Attach(ctx context.Context, name string, rw io.ReadWriteCloser) error {
+	hub, err := s.hub(name)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() { // ends with this call, or the supervisor
+		select {
+		case <-s.done:
+			cancel(ErrClosed)
+		case <-ctx.Done():
+		}
+	}()
+	return hub.Serve(ctx, rw)
+}
+
+// hub returns the hub of a host, which is made when somebody first attaches.
+func (s *Supervisor) hub(name string) (*attach.Hub, error) {
+	h, err := s.Host(name)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if hub := s.hubs[h]; hub != nil {
+		return hub, nil
+	}
+	hub, err := attach.New(h, s.world.Log)
+	if err != nil {
+		return nil, err
+	}
+	if s.hubs == nil {
+		s.hubs = make(map[*Host]*attach.Hub)
+	}
+	s.hubs[h] = hub
+	return hub, nil
+}
+
 // Events returns the history kept so far (the last 4,096 events), oldest first,
 // and with follow what comes until ctx or the tree ends. A reader that falls
 // behind gets an Event with only Lost set in place of those it missed.
@@ -300,6 +346,13 @@ func (s *Supervisor) Add(ctx context.Context, group string, h HostSpec) error {
 // Remove stops a host and takes it out; its name is free again. A host that
 // others depend on is refused. Errors: ErrNoHost, ErrClosed, ctx's.
 func (s *Supervisor) Remove(ctx context.Context, name string) error {
+	if h, err := s.Host(name); err == nil {
+		defer func() { // its companion goes with it
+			s.mu.Lock()
+			delete(s.hubs, h)
+			s.mu.Unlock()
+		}()
+	}
 	return s.ask(ctx, func(done func(error)) any { return actors.AskRemove(name, done) })
 }
 

@@ -5,6 +5,7 @@ package controltest
 import (
 	"context"
 	"fmt"
+	"io"
 	"iter"
 	"sync"
 
@@ -24,8 +25,7 @@ type Supervisor struct {
 	Members []*Host
 	Servers []supervisor.ExecServerStatus
 	History []supervisor.Event
-	Live    chan supervisor.Event     // what comes to those who follow; closed: the supervisor has stopped
-	Said    <-chan actors.HostMessage // what Messages yields
+	Live    chan supervisor.Event // what comes to those who follow; closed: the supervisor has stopped
 	Reports []actors.CrashReport
 	Ended   chan struct{} // closed: it has ended
 }
@@ -85,8 +85,9 @@ func (s *Supervisor) Crash(id string) (*actors.CrashReport, error) {
 type Host struct {
 	Enc      codec.Encoding
 	Output   []capture.Line
-	Live     chan capture.Line       // what comes to those who follow
-	Said     chan actors.HostMessage // what comes to those who follow what it says
+	Live     chan capture.Line                                      // what comes to those who follow
+	Said     chan actors.HostMessage                                // what comes to those who follow what it says
+	OnAttach func(ctx context.Context, rw io.ReadWriteCloser) error // nil: nobody can attach
 	OnCall   func(ctx context.Context, c control.Call) (codec.Raw, error)
 	OnStream func(ctx context.Context, c control.Call) iter.Seq2[codec.Raw, error]
 	OnVerb   func(ctx context.Context, verb string) error // start, stop, restart, reset, wait
@@ -181,6 +182,12 @@ func (h *Host) Follow(ctx context.Context, n int) iter.Seq[capture.Line] {
 func (h *Host) Messages(ctx context.Context) iter.Seq[actors.HostMessage] {
 	return follower(ctx, nil, h.Said, true)
 }
+
+// CanAttach says whether there is an OnAttach.
+func (h *Host) CanAttach() bool { return h.OnAttach != nil }
+
+// Attach calls OnAttach.
+func (h *Host) Attach(ctx context.Context, rw io.ReadWriteCloser) error { return h.OnAttach(ctx, rw) }
 
 func follower[T any](ctx context.Context, past []T, live <-chan T, follow bool) iter.Seq[T] {
 	return func(yield func(T) bool) {

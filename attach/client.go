@@ -1,0 +1,333 @@
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+)
+
+// Codes of JSON-RPC and the Language Server Protocol 3.17 for what the hub
+// answers by itself.
+const (
+	codeInvalidRequest = -32600
+	codeInvalidParams  = -32602
+	codeInternal       = -32603
+	codeNotInitialized = -32002
+	codeCancelled      = -32800
+	codeRequestFailed  = -32803
+)
+
+// forever bounds requests of clients, which have deadlines of their own.
+const forever = 30 * 24 * time.Hour
+
+// client is one program that is attached.
+type client struct {
+	hub     *Hub
+	number  uint64
+	session codec.Session
+	rw      io.ReadWriteCloser
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	work    sync.WaitGroup // answers that are waited for
+	gone    chan struct{}  // closed when nothing is written any more
+
+	introduced bool // under hub.mu: its initialize was answered, or is not needed
+	leaving    bool // under hub.mu: it has said shutdown
+
+	backlog atomic.Int64 // bytes that it has not taken
+
+	mu    sync.Mutex
+	buf   []byte
+	wake  chan struct{} // capacity 1
+	ended bool
+	next  uint32
+	asked map[uint32]chan *codec.Message // requests made to it
+	open  map[uint32]*actors.Pending     // requests it has made
+}
+
+// Serve lets a program speak to the host over rw until it leaves, ctx ends or
+// the program breaks the protocol. It returns nil when the program has said
+// exit, or ended its stream; the bytes it has not sent whole are lost then. rw is
+// closed, which must end a Read and a Write that wait.
+func (h *Hub) Serve(ctx context.Context, rw io.ReadWriteCloser) error {
+	spec := h.host.Spec()
+	c := &client{
+		hub: h, session: spec.Protocol.Open(spec.Limits), rw: rw,
+		gone: make(chan struct{}), wake: make(chan struct{}, 1),
+		asked: map[uint32]chan *codec.Message{}, open: map[uint32]*actors.Pending{},
+	}
+	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	stop := context.AfterFunc(c.ctx, func() { _ = rw.Close() })
+	h.enter(c)
+	h.log.Debug("a client came", "host", h.host.Name(), "client", c.number)
+	go c.write()
+	err := c.read()
+	c.finish(err)
+	stop()
+	_ = rw.Close()
+	h.log.Debug("a client left", "host", h.host.Name(), "client", c.number, "reason", err)
+	return err
+}
+
+// errExit is how a client leaves that has said so.
+var errExit = errors.New("the client has left")
+
+// read hands on what the client says. It returns nil when the client has left.
+func (c *client) read() error {
+	r := c.session.NewReader(c.rw)
+	if noisy, ok := c.session.(codec.Noisy); ok {
+		noisy.OnNoise(func([]byte) {})
+	}
+	for {
+		var m codec.Message
+		if err := r.Next(&m); err != nil {
+			switch cause := context.Cause(c.ctx); {
+			case errors.Is(err, io.EOF) && cause == nil:
+				return nil
+			case cause != nil:
+				return cause
+			}
+			return err
+		}
+		if err := c.handle(&m); err != nil {
+			if errors.Is(err, errExit) {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+func (c *client) handle(m *codec.Message) error {
+	switch m.Kind {
+	case codec.Request:
+		return c.hub.dialect.request(c, m)
+	case codec.Notification:
+		return c.hub.dialect.notification(c, m)
+	case codec.Response:
+		c.mu.Lock()
+		to := c.asked[m.ID]
+		delete(c.asked, m.ID)
+		c.mu.Unlock()
+		if to != nil { // else it was taken back, or never asked
+			answer := *m
+			to <- &answer
+		}
+	case codec.Cancel:
+		c.mu.Lock()
+		p := c.open[m.ID]
+		c.mu.Unlock()
+		if p != nil {
+			p.Cancel()
+		}
+	}
+	return nil
+}
+
+// forward hands a request to the host and answers it with what comes back.
+// tokens are those that its progress is told under.
+func (c *client) forward(id uint32, method string, params codec.Raw, tokens []string) {
+	ctx, cancel := context.WithTimeout(c.ctx, forever)
+	p, err := c.hub.host.Go(ctx, method, params, actors.Patient())
+	if err != nil {
+		cancel()
+		c.hub.forget(tokens)
+		c.respond(id, nil, err)
+		return
+	}
+	c.mu.Lock()
+	c.open[id] = p
+	c.mu.Unlock()
+	c.work.Go(func() {
+		defer cancel()
+		select {
+		case <-p.Done():
+		case <-c.ctx.Done():
+			p.Cancel()
+		}
+		var out codec.Raw
+		err := p.Result(&out)
+		c.hub.forget(tokens)
+		c.mu.Lock()
+		delete(c.open, id)
+		c.mu.Unlock()
+		c.respond(id, out, err)
+	})
+}
+
+// respond answers a request of the client.
+func (c *client) respond(id uint32, result codec.Raw, err error) {
+	m := &codec.Message{Kind: codec.Response, ID: id, Result: result}
+	if err != nil {
+		m.Result, m.Err = nil, c.hub.failure(err)
+	}
+	c.send(m)
+}
+
+// failure puts an error into the words of JSON-RPC.
+func (h *Hub) failure(err error) *codec.Error {
+	if own, ok := err.(*codec.Error); ok { //nolint:errorlint // what wraps one says more
+		return own
+	}
+	var call *actors.CallError
+	if errors.As(err, &call) && call.Cause != nil {
+		return call.Cause
+	}
+	e := &codec.Error{Code: h.dialect.failed(), Message: err.Error()}
+	if errors.Is(err, actors.ErrCancelled) {
+		e.Code = codeCancelled
+	}
+	return e
+}
+
+// notify tells the client something.
+func (c *client) notify(method string, params codec.Raw) {
+	c.send(&codec.Message{Kind: codec.Notification, Method: method, Params: params})
+}
+
+// ask makes a request of the host's to the client.
+func (c *client) ask(ctx context.Context, method string, params codec.Raw) (codec.Raw, error) {
+	answer := make(chan *codec.Message, 1)
+	c.mu.Lock()
+	c.next++
+	if c.next == math.MaxUint32 {
+		c.next = 1
+	}
+	id := c.next
+	c.asked[id] = answer
+	c.mu.Unlock()
+	c.send(&codec.Message{Kind: codec.Request, ID: id, Method: method, Params: params})
+	select {
+	case m := <-answer:
+		if m.Err != nil {
+			return nil, m.Err
+		}
+		return m.Result, nil
+	case <-ctx.Done():
+		c.send(&codec.Message{Kind: codec.Cancel, ID: id})
+	case <-c.gone:
+	case <-c.ctx.Done():
+	}
+	c.mu.Lock()
+	delete(c.asked, id)
+	c.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return nil, &codec.Error{Code: codeInternal, Message: "the client that was asked has left"}
+}
+
+// send puts a message behind those that the client has not taken. It never
+// waits; see [Hub.Pace].
+func (c *client) send(m *codec.Message) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return
+	}
+	buf, err := c.session.Append(c.buf, m)
+	if err != nil {
+		c.hub.log.Warn("a message cannot be passed on to a client", "host", c.hub.host.Name(), "kind", m.Kind.String(), "method", m.Method, "error", err)
+		if m.Kind != codec.Response {
+			return
+		}
+		buf, err = c.session.Append(c.buf, &codec.Message{Kind: codec.Response, ID: m.ID, Err: &codec.Error{Code: codeInternal, Message: err.Error()}})
+		if err != nil {
+			return
+		}
+	}
+	c.backlog.Add(int64(len(buf) - len(c.buf)))
+	c.buf = buf
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// write is the write loop. It ends when the client is gone.
+func (c *client) write() {
+	defer close(c.gone)
+	var spare []byte
+	for range c.wake {
+		for {
+			c.mu.Lock()
+			mine := c.buf
+			c.buf = spare[:0]
+			ended := c.ended
+			c.mu.Unlock()
+			if len(mine) == 0 {
+				if ended {
+					return
+				}
+				break
+			}
+			_, err := c.rw.Write(mine)
+			c.backlog.Add(-int64(len(mine)))
+			c.hub.taken()
+			if err != nil {
+				c.end(fmt.Errorf("write to the client: %w", err))
+				return
+			}
+			if spare = mine; cap(spare) > 1<<20 {
+				spare = nil
+			}
+		}
+	}
+}
+
+// end makes the client leave for a reason.
+func (c *client) end(reason error) { c.cancel(reason) }
+
+// How long a client that has ended its stream waits for answers, and how long
+// it is then given to read them.
+const (
+	lastAnswers = 10 * time.Second
+	lastWait    = 5 * time.Second
+)
+
+// finish takes the client out and waits for everything that works for it.
+func (c *client) finish(err error) {
+	if err != nil {
+		c.cancel(err)
+	}
+	c.hub.leave(c.ctx, c)
+	if err != nil {
+		c.abandon()
+	}
+	// Who has piped its requests into us and said no more wants the answers.
+	patience := time.AfterFunc(lastAnswers, c.abandon)
+	c.work.Wait()
+	patience.Stop()
+	c.mu.Lock()
+	c.ended = true
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+	patience = time.AfterFunc(lastWait, func() { c.cancel(errors.New("it does not read its last answers")) })
+	<-c.gone
+	patience.Stop()
+	c.cancel(errExit)
+}
+
+// abandon takes back what the client still waits for.
+func (c *client) abandon() {
+	c.mu.Lock()
+	open := make([]*actors.Pending, 0, len(c.open))
+	for _, p := range c.open {
+		open = append(open, p)
+	}
+	c.mu.Unlock()
+	for _, p := range open {
+		p.Cancel()
+	}
+}

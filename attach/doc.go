@@ -1,0 +1,42 @@
+// Package attach lets programs that want a server of their own share a
+// supervised one. Each client speaks the host's own protocol over a byte stream
+// as if it had started the server; behind it the server may crash and be started
+// again, and the client's stream goes on.
+//
+// A [Hub] stands between one host and its clients. It speaks JSON-RPC in the two
+// dialects that have a handshake which can be told again: the Language Server
+// Protocol (codec "jsonrpc-headers") and the Model Context Protocol (codec
+// "jsonrpc-lines").
+//
+// # What clients see
+//
+// Requests get ids of the connection they travel on, so that several clients
+// never meet; a client's own ids come back to it. A request that the host did not
+// answer before it crashed is answered with an error; one that comes while the
+// host is down waits for the next life. Cancellations and the tokens of progress
+// find their request. Notifications of the host go to all clients, in order; its
+// own requests go to the client that has been attached longest, and to the rules
+// of the host's spec while there is none.
+//
+// The first client's initialize is what the host is started with, if its spec
+// says so ([actors.HostSpec].Attach), else the spec's own Init is. Every client gets
+// the recorded answer; one that has other root folders is refused while others
+// are attached, else the host is started anew for it. shutdown and exit end the
+// client's own connection and nothing else.
+//
+// # Documents
+//
+// The hub keeps the text of each document that a client has open, and opens them
+// again in a new life before any request goes to it, as it does with the settings
+// that a client has last told the host. The host sees a document
+// opened once, however many clients do, and closed after the last. Its text has
+// one owner, the client that opened it first; a change by another one is refused
+// with a message to that client. What a life has said of documents is taken back
+// when it ends.
+//
+// # Concurrency
+//
+// Nobody waits for a client that does not read, except the reading from the
+// host: at more than 8 MiB that a client has not taken, nothing more is read from
+// the host; a client that takes nothing for 10 seconds then is cut off.
+package attach

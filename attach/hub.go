@@ -1,0 +1,309 @@
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/lifecycle"
+)
+
+// ErrProtocol means that hosts of this protocol cannot be attached to.
+var ErrProtocol = errors.New("hosts of this protocol cannot be attached to")
+
+// ErrTaken means that something else accompanies the host already.
+var ErrTaken = errors.New("something else accompanies the host")
+
+// How much a client may leave unread before the host is held up, and how long
+// it may take nothing then.
+const (
+	backlogLimit = 8 << 20
+	stuckAfter   = 10 * time.Second
+)
+
+// Hub stands between one host and the clients that attach to it. Make it with
+// [New]; there is one for a host.
+type Hub struct {
+	host    *actors.Ref
+	log     hclog.Logger
+	dialect dialect
+	started sync.Mutex // held by the client that starts the host
+
+	mu       sync.Mutex
+	clients  []*client // in the order of their arrival
+	serial   uint64    // of clients and tokens
+	line     *actors.Line
+	lives    int       // that were up
+	opening  codec.Raw // what the host is opened with; nil for its spec's
+	result   codec.Raw // what it answered
+	tokens   map[string]token
+	docs     documents
+	settings codec.Raw       // LSP: the last that a client has told the host; nil when none has
+	watched  map[string]int  // MCP: resources subscribed to, by how many
+	told     map[string]bool // LSP: documents of which the host has published something
+	grants   []registration  // LSP: capabilities that the host has registered with a client
+	moved    chan struct{}   // closed when a client has taken something; nil when nobody waits
+}
+
+// token is whose progress a token of the hub stands for.
+type token struct {
+	client   *client
+	original []byte // as that client wrote it
+}
+
+// New returns the hub of a host and makes it the host's companion. Errors:
+// [ErrProtocol], [ErrTaken].
+func New(host *actors.Ref, log hclog.Logger) (*Hub, error) {
+	p := host.Spec().Protocol
+	if p == nil {
+		return nil, fmt.Errorf("host %q: %w: it speaks none", host.Name(), ErrProtocol)
+	}
+	d, ok := dialects[p.Name()]
+	if !ok {
+		return nil, fmt.Errorf("host %q: %w: %s", host.Name(), ErrProtocol, p.Name())
+	}
+	h := &Hub{host: host, log: log.Named("attach"), dialect: d, tokens: map[string]token{}, watched: map[string]int{}, told: map[string]bool{}}
+	h.docs.open = map[string]*document{}
+	if !host.Accompany(h) {
+		return nil, fmt.Errorf("host %q: %w", host.Name(), ErrTaken)
+	}
+	return h, nil
+}
+
+// Can says whether hosts of a protocol can be attached to.
+func Can(p codec.Protocol) bool { return p != nil && dialects[p.Name()] != nil }
+
+// Clients is how many are attached.
+func (h *Hub) Clients() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.clients)
+}
+
+// Opening implements [actors.Companion].
+func (h *Hub) Opening() codec.Raw {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.opening
+}
+
+// Up implements [actors.Companion].
+func (h *Hub) Up(line *actors.Line, publish func()) {
+	h.mu.Lock()
+	h.line = line
+	_, h.result, _ = line.Opened()
+	h.lives++
+	h.dialect.up(h)
+	publish()
+	again := h.lives > 1
+	h.mu.Unlock()
+	if again {
+		h.log.Info("clients go on with the next life", "host", h.host.Name(), "life", line.Life(), "clients", h.Clients())
+	}
+}
+
+// Down implements [actors.Companion].
+func (h *Hub) Down(uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.line = nil
+	h.dialect.down(h)
+	clear(h.tokens)
+}
+
+// Notified implements [actors.Companion].
+func (h *Hub) Notified(_ uint64, m *codec.Message) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	to, params := h.dialect.notified(h, m)
+	if to != nil {
+		to.notify(m.Method, params)
+		return
+	}
+	h.broadcast(m.Method, params)
+}
+
+// broadcast tells all clients that have introduced themselves. Under the lock.
+func (h *Hub) broadcast(method string, params codec.Raw) {
+	for _, c := range h.clients {
+		if c.introduced {
+			c.notify(method, params)
+		}
+	}
+}
+
+// Asked implements [actors.Companion].
+func (h *Hub) Asked(string) actors.Handler {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := h.first()
+	if c == nil {
+		return nil
+	}
+	return func(ctx context.Context, in *actors.Incoming) (any, error) {
+		out, err := c.ask(ctx, in.Method, in.Params)
+		if err == nil {
+			h.mu.Lock()
+			h.dialect.answered(h, c, in)
+			h.mu.Unlock()
+		}
+		return out, err
+	}
+}
+
+// first is the client that has been attached longest. Under the lock.
+func (h *Hub) first() *client {
+	for _, c := range h.clients {
+		if c.introduced && !c.leaving {
+			return c
+		}
+	}
+	return nil
+}
+
+// Pace implements [actors.Companion].
+func (h *Hub) Pace(ctx context.Context) {
+	for {
+		h.mu.Lock()
+		i := slices.IndexFunc(h.clients, func(c *client) bool { return c.backlog.Load() > backlogLimit })
+		if i < 0 {
+			h.mu.Unlock()
+			return
+		}
+		c := h.clients[i]
+		if h.moved == nil {
+			h.moved = make(chan struct{})
+		}
+		moved := h.moved
+		h.mu.Unlock()
+		patience := time.NewTimer(stuckAfter)
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			patience.Stop()
+			return
+		case <-patience.C:
+			c.end(fmt.Errorf("it has not read for %s", stuckAfter))
+			<-c.gone
+		}
+		patience.Stop()
+	}
+}
+
+// taken tells that a client has read something.
+func (h *Hub) taken() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.moved != nil {
+		close(h.moved)
+		h.moved = nil
+	}
+}
+
+// tell hands a notification of a client to the host. It waits while the host
+// does not read. act, unless nil, is done under the lock before, once.
+func (h *Hub) tell(ctx context.Context, method string, params codec.Raw, act func() bool) {
+	h.mu.Lock()
+	if act != nil && !act() {
+		h.mu.Unlock()
+		return
+	}
+	line := h.line
+	for line != nil && h.line == line { // another life has been told what matters
+		space, err := line.Notify(method, params)
+		if !errors.Is(err, actors.ErrBusy) {
+			break // sent, or the end of this life, which the hub is told of
+		}
+		h.mu.Unlock()
+		select {
+		case <-space:
+		case <-ctx.Done():
+			return
+		}
+		h.mu.Lock()
+	}
+	h.mu.Unlock()
+}
+
+// start opens the host for a client: what it is to be opened with is params, if
+// its spec leaves that to clients. It returns the host's answer.
+func (h *Hub) start(ctx context.Context, c *client, params codec.Raw) (codec.Raw, error) {
+	h.started.Lock()
+	defer h.started.Unlock()
+	anew := false
+	if h.host.Spec().Attach {
+		h.mu.Lock()
+		switch have := h.opening; {
+		case have == nil:
+			h.opening, anew = h.dialect.opening(params), h.line != nil
+		case !h.dialect.sameRoots(have, params):
+			if slices.ContainsFunc(h.clients, func(o *client) bool { return o != c && o.introduced }) {
+				h.mu.Unlock()
+				return nil, &codec.Error{Code: codeInvalidRequest, Message: fmt.Sprintf("host %q serves %s for other clients; this one has %s",
+					h.host.Name(), h.dialect.roots(have), h.dialect.roots(params))}
+			}
+			h.opening, anew = h.dialect.opening(params), h.line != nil
+		}
+		h.mu.Unlock()
+	}
+	verb := h.host.Start
+	if anew {
+		verb = h.host.Restart
+	}
+	if err := verb(ctx); err != nil {
+		var state *actors.StateError
+		if !errors.As(err, &state) || state.State != lifecycle.Crashed && state.State != lifecycle.Restarting {
+			return nil, err
+		}
+		// It is tried again, as often as its rules allow.
+		if err := h.host.Wait(ctx, lifecycle.Running, lifecycle.Failed, lifecycle.Stopped); err != nil {
+			return nil, err
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.line == nil {
+		st := h.host.Status()
+		reason := ""
+		if st.Reason != nil {
+			reason = ": " + *st.Reason
+		}
+		return nil, fmt.Errorf("host %q is %s%s", h.host.Name(), st.State, reason)
+	}
+	c.introduced = true
+	return h.result, nil
+}
+
+// enter adds a client.
+func (h *Hub) enter(c *client) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.serial++
+	c.number = h.serial
+	h.clients = append(h.clients, c)
+}
+
+// leave takes a client out, with what it had open.
+func (h *Hub) leave(ctx context.Context, c *client) {
+	h.mu.Lock()
+	h.clients = slices.DeleteFunc(h.clients, func(o *client) bool { return o == c })
+	for name, t := range h.tokens {
+		if t.client == c {
+			delete(h.tokens, name)
+		}
+	}
+	h.grants = slices.DeleteFunc(h.grants, func(r registration) bool { return r.client == c })
+	last := h.dialect.left(h, c)
+	h.mu.Unlock()
+	h.taken()
+	for _, m := range last {
+		h.tell(ctx, m.Method, m.Params, nil)
+	}
+}

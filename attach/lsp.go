@@ -1,0 +1,258 @@
+package attach
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+)
+
+// lsp is the Language Server Protocol, version 3.17.
+type lsp struct{}
+
+func (lsp) failed() int64 { return codeRequestFailed }
+
+// opening leaves the process to be watched to the handshake: the client's may
+// be of another namespace, and the host is not its child.
+func (lsp) opening(params codec.Raw) codec.Raw {
+	o, ok := readObject(params)
+	if !ok {
+		return codec.Raw("{}")
+	}
+	delete(o, "processId")
+	return encode(o)
+}
+
+func (lsp) sameRoots(a, b codec.Raw) bool { return slices.Equal(folders(a), folders(b)) }
+
+func (lsp) roots(params codec.Raw) string {
+	if f := folders(params); len(f) > 0 {
+		return strings.Join(f, ", ")
+	}
+	return "no folder"
+}
+
+// folders are the workspace folders of a client, or its one root.
+func folders(params codec.Raw) []string {
+	var p struct {
+		RootPath         *string `json:"rootPath"`
+		RootURI          *string `json:"rootUri"`
+		WorkspaceFolders []struct {
+			URI string `json:"uri"`
+		} `json:"workspaceFolders"`
+	}
+	_ = json.Unmarshal(params, &p) // what is no object has no folder
+	var out []string
+	for _, f := range p.WorkspaceFolders {
+		out = append(out, f.URI)
+	}
+	switch {
+	case len(out) > 0:
+	case p.RootURI != nil:
+		out = []string{*p.RootURI}
+	case p.RootPath != nil:
+		out = []string{"file://" + *p.RootPath}
+	}
+	for i := range out {
+		out[i] = strings.TrimSuffix(out[i], "/")
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (lsp) request(c *client, m *codec.Message) error {
+	h := c.hub
+	switch m.Method {
+	case "initialize":
+		params, id := m.Params, m.ID
+		c.work.Go(func() {
+			result, err := h.start(c.ctx, c, params)
+			c.respond(id, result, err)
+		})
+		return nil
+	case "shutdown":
+		h.mu.Lock()
+		c.leaving = true
+		h.mu.Unlock()
+		c.respond(m.ID, nil, nil)
+		return nil
+	}
+	h.mu.Lock()
+	introduced, leaving := c.introduced, c.leaving
+	h.mu.Unlock()
+	switch {
+	case leaving:
+		c.respond(m.ID, nil, &codec.Error{Code: codeInvalidRequest, Message: "a request after shutdown"})
+	case !introduced:
+		c.respond(m.ID, nil, &codec.Error{Code: codeNotInitialized, Message: m.Method + " before initialize was answered"})
+	default:
+		var tokens []string
+		params := h.rename(c, m.Params, &tokens, "workDoneToken")
+		params = h.rename(c, params, &tokens, "partialResultToken")
+		c.forward(m.ID, m.Method, params, tokens)
+	}
+	return nil
+}
+
+func (lsp) notification(c *client, m *codec.Message) error {
+	h := c.hub
+	switch m.Method {
+	case "exit":
+		return errExit
+	case "initialized":
+		return nil // the host was told when its life began
+	case "workspace/didChangeConfiguration":
+		h.tell(c.ctx, m.Method, m.Params, func() bool { h.settings = m.Params; return true })
+	case "workspace/didChangeWorkspaceFolders":
+		h.tell(c.ctx, m.Method, m.Params, func() bool { h.moveFolders(m.Params); return true })
+	case "textDocument/didOpen":
+		h.tell(c.ctx, m.Method, m.Params, func() bool { return h.docs.didOpen(c, m.Params) })
+	case "textDocument/didChange":
+		h.tell(c.ctx, m.Method, m.Params, func() bool { return h.didChange(c, m.Params) })
+	case "textDocument/didClose":
+		h.tell(c.ctx, m.Method, m.Params, func() bool { return h.docs.didClose(c, m.Params) })
+	default:
+		h.tell(c.ctx, m.Method, m.Params, nil)
+	}
+	return nil
+}
+
+// moveFolders lets the next life be opened with the folders that there are now.
+func (h *Hub) moveFolders(params codec.Raw) {
+	type folder struct {
+		URI  string `json:"uri"`
+		Name string `json:"name"`
+	}
+	var p struct {
+		Event struct {
+			Added   []folder `json:"added"`
+			Removed []folder `json:"removed"`
+		} `json:"event"`
+	}
+	o, ok := readObject(h.opening)
+	if !ok || json.Unmarshal(params, &p) != nil {
+		return
+	}
+	var have []folder
+	_ = json.Unmarshal(o["workspaceFolders"], &have) // null, or missing: none
+	have = slices.DeleteFunc(have, func(f folder) bool {
+		return slices.ContainsFunc(p.Event.Removed, func(r folder) bool { return r.URI == f.URI })
+	})
+	o["workspaceFolders"] = json.RawMessage(encode(append(have, p.Event.Added...)))
+	h.opening = encode(o)
+}
+
+// didChange changes the text of a document, if it is the client's to change.
+func (h *Hub) didChange(c *client, params codec.Raw) bool {
+	owner, err := h.docs.didChange(c, params, h.positions())
+	switch {
+	case err != nil:
+		c.complain(err.Error())
+		return false
+	case owner != c:
+		c.complain("a document is changed by two programs at once: the change of this one was not passed on")
+		return false
+	}
+	return true
+}
+
+// complain shows a message to the person behind a client.
+func (c *client) complain(text string) {
+	const asError = 1
+	c.notify("window/showMessage", encode(map[string]any{"type": asError, "message": "hostsup: " + text}))
+}
+
+// positions is how the host counts characters in a line.
+func (h *Hub) positions() string {
+	var r struct {
+		Capabilities struct {
+			PositionEncoding string `json:"positionEncoding"`
+		} `json:"capabilities"`
+	}
+	_ = json.Unmarshal(h.result, &r) // then it is the default
+	return r.Capabilities.PositionEncoding
+}
+
+func (lsp) up(h *Hub) {
+	if h.settings != nil && h.line.Tell("workspace/didChangeConfiguration", h.settings) != nil {
+		return
+	}
+	for _, d := range h.docs.all() {
+		if err := h.line.Tell("textDocument/didOpen", d.opened()); err != nil {
+			return // that life is over; the next one is told
+		}
+	}
+}
+
+func (lsp) down(h *Hub) {
+	for uri := range h.told {
+		h.broadcast("textDocument/publishDiagnostics", encode(map[string]any{"uri": uri, "diagnostics": []any{}}))
+	}
+	clear(h.told)
+	// What the host had registered it registers again.
+	gone := map[*client][]any{}
+	for _, g := range h.grants {
+		gone[g.client] = append(gone[g.client], map[string]string{"id": g.id, "method": g.method})
+	}
+	h.grants = nil
+	for c, list := range gone {
+		go func() { // ends with the answer, or with the client
+			_, _ = c.ask(c.ctx, "client/unregisterCapability", encode(map[string]any{"unregisterations": list}))
+		}()
+	}
+}
+
+func (lsp) notified(h *Hub, m *codec.Message) (*client, codec.Raw) {
+	switch m.Method {
+	case "textDocument/publishDiagnostics":
+		var p struct {
+			URI         string            `json:"uri"`
+			Diagnostics []json.RawMessage `json:"diagnostics"`
+		}
+		if json.Unmarshal(m.Params, &p) == nil {
+			if len(p.Diagnostics) > 0 {
+				h.told[p.URI] = true
+			} else {
+				delete(h.told, p.URI)
+			}
+		}
+	case "$/progress":
+		return h.owner(m.Params, "token")
+	}
+	return nil, m.Params
+}
+
+func (lsp) answered(h *Hub, c *client, in *actors.Incoming) {
+	type change struct {
+		ID     string `json:"id"`
+		Method string `json:"method"`
+	}
+	var p struct {
+		Registrations    []change `json:"registrations"`
+		Unregisterations []change `json:"unregisterations"` // so spelt in the protocol
+	}
+	switch in.Method {
+	case "client/registerCapability", "client/unregisterCapability":
+	default:
+		return
+	}
+	if json.Unmarshal(in.Params, &p) != nil {
+		return
+	}
+	for _, r := range p.Registrations {
+		h.grants = append(h.grants, registration{c, r.ID, r.Method})
+	}
+	for _, r := range p.Unregisterations {
+		h.grants = slices.DeleteFunc(h.grants, func(g registration) bool { return g.id == r.ID })
+	}
+}
+
+func (lsp) left(h *Hub, c *client) []codec.Message {
+	var out []codec.Message
+	for _, uri := range h.docs.left(c) {
+		out = append(out, codec.Message{Method: "textDocument/didClose", Params: closed(uri)})
+	}
+	return out
+}

@@ -1,0 +1,28 @@
+# who can be attached to, and what goes with it
+host "own" {
+  command = ["own"]
+  attach  = true
+}
+
+host "lsp" {
+  command  = ["lsp"]
+  protocol = "jsonrpc-headers"
+  attach   = "yes"
+}
+
+host "eager" {
+  command      = ["eager"]
+  protocol     = "jsonrpc-headers"
+  attach       = true
+  stdout_noise = "fail"
+  start {
+    eager = true
+  }
+}
+
+host "pings" {
+  command = ["pings"]
+  unresponsive {
+    method = "are-you-there"
+  }
+}

@@ -1,5 +1,0 @@
-# an argument that is planned: attach
-host "web" {
-  command = ["web"]
-  attach = true
-}

@@ -1,0 +1,16 @@
+host "lsp" {
+  command  = ["lsp", "--stdio"]
+  protocol = "jsonrpc-headers"
+  attach   = true
+  unresponsive {
+    method     = "$/alive"
+    kill_after = "1m"
+  }
+}
+
+host "mcp" {
+  command      = ["mcp"]
+  protocol     = "jsonrpc-lines"
+  stdout_noise = "fail"
+  init         = { clientInfo = { name = "me", version = "1" } }
+}

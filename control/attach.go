@@ -1,0 +1,116 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/hostsup/hostsup/attach"
+)
+
+// errorTrailer carries, as JSON, why a program that was attached was let go.
+const errorTrailer = "Hostsup-Error"
+
+const attachSuffix = "/attach"
+
+// endless says whether a request's body is a stream that may last for days.
+func endless(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, attachSuffix) }
+
+// attach makes the caller a client of the host: its request's body is what it
+// says, the answer's body what it is told, both as long as it stays.
+func (s *Server) attach(w http.ResponseWriter, r *http.Request, h Host) error {
+	if h.Encoding() == nil || !h.CanAttach() {
+		return &Error{Class: Invalid, Message: "no program can attach to host " + r.PathValue("host") + ": " + attach.ErrProtocol.Error(), Host: r.PathValue("host")}
+	}
+	control := http.NewResponseController(w)
+	if err := control.EnableFullDuplex(); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Trailer", errorTrailer)
+	w.WriteHeader(http.StatusOK)
+	if err := control.Flush(); err != nil {
+		return nil // it is gone already
+	}
+	err := h.Attach(r.Context(), &duplex{r: r.Body, w: w, control: control})
+	if err != nil {
+		if r.Context().Err() != nil && s.ctx.Err() != nil {
+			err = closed()
+		}
+		s.opt.Logger.Info("a program that was attached is let go", "host", r.PathValue("host"), "reason", err)
+		if text, jsonErr := json.Marshal(describe(err, nil)); jsonErr == nil {
+			w.Header().Set(errorTrailer, string(text))
+		}
+	}
+	_ = control.SetWriteDeadline(time.Now().Add(lastWrite)) // for the trailer
+	return nil
+}
+
+// lastWrite bounds the writing of the end of a stream.
+const lastWrite = time.Second
+
+// duplex is both bodies of a request.
+type duplex struct {
+	r       io.Reader
+	w       io.Writer
+	control *http.ResponseController
+}
+
+func (d *duplex) Read(p []byte) (int, error) { return d.r.Read(p) }
+
+func (d *duplex) Write(p []byte) (int, error) {
+	n, err := d.w.Write(p)
+	if err == nil {
+		err = d.control.Flush()
+	}
+	return n, err
+}
+
+// Close ends a Read at once, and a Write that waits soon.
+func (d *duplex) Close() error {
+	return errors.Join(d.control.SetReadDeadline(time.Unix(1, 0)), d.control.SetWriteDeadline(time.Now().Add(lastWrite)))
+}
+
+// Attach makes in and out a client of a host, until in ends, the program behind
+// it says that it leaves, or ctx ends. It may return before in has ended. An error
+// says why the supervisor let it go.
+func (c *Client) Attach(ctx context.Context, host string, in io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://hostsup"+hostPath(host, "attach"), io.NopCloser(in))
+	if err != nil {
+		return invalid(err.Error())
+	}
+	res, err := c.send(ctx, req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	b := make([]byte, 64<<10)
+	for {
+		n, err := res.Body.Read(b)
+		if n > 0 {
+			if _, err := out.Write(b[:n]); err != nil {
+				return &Error{Class: Cancelled, Message: "nobody reads any more: " + err.Error()}
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return c.broken(ctx, err)
+		}
+	}
+	if text := res.Trailer.Get(errorTrailer); text != "" {
+		told := new(Error)
+		if err := json.Unmarshal([]byte(text), told); err != nil {
+			return c.broken(ctx, err)
+		}
+		return told
+	}
+	return nil
+}

@@ -1,0 +1,489 @@
+//go:build linux
+
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hostsup/hostsup/attach"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/jsonrpc"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// npm is the path of a program that ./test has installed.
+func npm(t testing.TB, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(peerDir, ".bin", name))
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		if required() {
+			t.Fatalf("%s is not installed: %v", name, err)
+		}
+		t.Skipf("%s is not installed; ./test peers does that", name)
+	}
+	return path
+}
+
+// server is a host that is a program from npm.
+func server(t testing.TB, name string, p codec.Protocol, argv ...string) supervisor.HostSpec {
+	t.Helper()
+	h := supervisor.HostSpec{Name: name, Command: append([]string{npm(t, argv[0])}, argv[1:]...), Protocol: p, InheritEnv: []string{"PATH", "HOME", "TMPDIR"}}
+	h.Restart = lifecycle.DefaultRestart()
+	h.Restart.Backoff.Initial, h.Restart.Backoff.Max, h.Restart.MaxCrashes = 10*time.Millisecond, 50*time.Millisecond, 10
+	return h
+}
+
+// attached is a program that is attached to a host, or speaks to a server of its
+// own.
+type attached struct {
+	t       testing.TB
+	session codec.Session
+	rw      io.ReadWriteCloser
+	notes   chan codec.Message // notifications
+	served  chan error         // what Attach returned
+	read    chan struct{}      // closed at the end of the stream
+
+	mu    sync.Mutex
+	next  uint32
+	calls map[uint32]chan codec.Message
+	reply func(method string) (codec.Raw, *codec.Error) // to requests of the server
+	asked []string
+}
+
+// attachTo attaches a program to a host.
+func attachTo(t testing.TB, sup *supervisor.Supervisor, host string, p codec.Protocol) *attached {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	a := &attached{t: t, session: p.Open(codec.Limits{}), rw: ours, notes: make(chan codec.Message, 4096), served: make(chan error, 1), read: make(chan struct{}), calls: map[uint32]chan codec.Message{}}
+	go func() { a.served <- sup.Attach(context.Background(), host, theirs) }()
+	go a.loop()
+	t.Cleanup(func() {
+		_ = ours.Close()
+		<-a.read
+	})
+	return a
+}
+
+func (a *attached) loop() {
+	defer close(a.read)
+	r := a.session.NewReader(a.rw)
+	for {
+		var m codec.Message
+		if r.Next(&m) != nil {
+			a.mu.Lock()
+			for _, c := range a.calls {
+				close(c)
+			}
+			a.calls = nil
+			a.mu.Unlock()
+			return
+		}
+		switch m.Kind {
+		case codec.Response:
+			a.mu.Lock()
+			c := a.calls[m.ID]
+			delete(a.calls, m.ID)
+			a.mu.Unlock()
+			if c == nil {
+				a.t.Errorf("an answer to %d, which is not open", m.ID)
+				continue
+			}
+			c <- m
+		case codec.Notification:
+			select {
+			case a.notes <- m:
+			default: // nobody looks at them
+			}
+		case codec.Request:
+			a.mu.Lock()
+			a.asked = append(a.asked, m.Method)
+			out := codec.Message{Kind: codec.Response, ID: m.ID}
+			if a.reply != nil {
+				out.Result, out.Err = a.reply(m.Method)
+			}
+			a.mu.Unlock()
+			a.send(&out)
+		}
+	}
+}
+
+func (a *attached) send(m *codec.Message) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	b, err := a.session.Append(nil, m)
+	if err != nil {
+		a.t.Error(err)
+		return
+	}
+	_, _ = a.rw.Write(b) // the end of the stream is seen by who reads
+}
+
+func params(t testing.TB, v any) codec.Raw {
+	t.Helper()
+	if v == nil {
+		return nil
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (a *attached) tell(method string, v any) {
+	a.t.Helper()
+	a.send(&codec.Message{Kind: codec.Notification, Method: method, Params: params(a.t, v)})
+}
+
+// begin makes a request and returns where its answer will be.
+func (a *attached) begin(method string, v any) (id uint32, answer chan codec.Message) {
+	a.t.Helper()
+	answer = make(chan codec.Message, 1)
+	a.mu.Lock()
+	a.next++
+	id = a.next
+	if a.calls == nil {
+		close(answer)
+	} else {
+		a.calls[id] = answer
+	}
+	a.mu.Unlock()
+	a.send(&codec.Message{Kind: codec.Request, ID: id, Method: method, Params: params(a.t, v)})
+	return id, answer
+}
+
+var errStream = errors.New("the stream has ended")
+
+func (a *attached) wait(answer chan codec.Message) (string, error) {
+	a.t.Helper()
+	select {
+	case m, ok := <-answer:
+		if !ok {
+			return "", errStream
+		}
+		if m.Err != nil {
+			return "", m.Err
+		}
+		return string(m.Result), nil
+	case <-time.After(patience):
+		a.t.Fatal("no answer")
+		return "", nil
+	}
+}
+
+func (a *attached) call(method string, v any) (string, error) {
+	a.t.Helper()
+	_, answer := a.begin(method, v)
+	return a.wait(answer)
+}
+
+// must is call for what has to succeed.
+func (a *attached) must(method string, v any) string {
+	a.t.Helper()
+	out, err := a.call(method, v)
+	if err != nil {
+		a.t.Fatalf("%s: %v", method, err)
+	}
+	return out
+}
+
+// until takes notifications until one fits.
+func (a *attached) until(what string, fits func(codec.Message) bool) codec.Message {
+	a.t.Helper()
+	deadline := time.After(patience)
+	for {
+		select {
+		case m := <-a.notes:
+			if fits(m) {
+				return m
+			}
+		case <-deadline:
+			a.t.Fatalf("no %s", what)
+		}
+	}
+}
+
+func noted(method string, parts ...string) func(codec.Message) bool {
+	return func(m codec.Message) bool {
+		return m.Method == method && !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(string(m.Params), p) })
+	}
+}
+
+type dict = map[string]any
+
+// language is a language server with something to hover over.
+type language struct {
+	argv      []string
+	id, file  string
+	text      string
+	asks      string // a method, about the place at
+	at        dict
+	says      string // in the answer
+	diagnosed bool   // it publishes diagnostics of this text
+}
+
+const hovers = "textDocument/hover"
+
+var languages = map[string]language{
+	"pyright":    {[]string{"pyright-langserver", "--stdio"}, "python", "a.py", "def greet(name: str) -> int:\n    return 1\n\ngreet(3)\n", hovers, dict{"line": 3, "character": 2}, "greet", true},
+	"typescript": {[]string{"typescript-language-server", "--stdio"}, "typescript", "a.ts", "function greet(n: string): number { return 1 }\ngreet('x')\n", hovers, dict{"line": 1, "character": 2}, "greet", false},
+	"json":       {[]string{"vscode-json-language-server", "--stdio"}, "json", "package.json", `{"name": "x", "version": 1}`, "textDocument/documentSymbol", nil, "version", false},
+	"css":        {[]string{"vscode-css-language-server", "--stdio"}, "css", "a.css", "body { color: red; }\n", hovers, dict{"line": 0, "character": 8}, "color", false},
+	"html":       {[]string{"vscode-html-language-server", "--stdio"}, "html", "a.html", "<p>x</p>\n", hovers, dict{"line": 0, "character": 1}, "paragraph", false},
+}
+
+// opening is what an editor says of itself.
+func opening(dir string) dict {
+	p := dict{
+		"processId": os.Getpid(), "clientInfo": dict{"name": "editor", "version": "1"}, "rootUri": "file://" + dir,
+		"workspaceFolders": []dict{{"uri": "file://" + dir, "name": "w"}},
+		"capabilities": dict{
+			"textDocument": dict{"hover": dict{"contentFormat": []string{"plaintext"}}, "publishDiagnostics": dict{}, "synchronization": dict{}},
+			"workspace":    dict{"configuration": true, "workspaceFolders": true},
+			"window":       dict{"workDoneProgress": true},
+		},
+	}
+	return p
+}
+
+// A language server is killed under an editor, which goes on: what it had open
+// is open, with what it typed since, and no request but those in flight is lost.
+func TestAttachLanguageServers(t *testing.T) {
+	t.Parallel()
+	for name, l := range languages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			h := server(t, name, jsonrpc.Headers(jsonrpc.Options{}), l.argv...)
+			h.Attach = true
+			sup, host := alone(t, h)
+			if st := host.Status(); st.State != lifecycle.Stopped {
+				t.Fatalf("it is %s before anybody has attached", st.State)
+			}
+			a := attachTo(t, sup, name, h.Protocol)
+			a.reply = func(method string) (codec.Raw, *codec.Error) {
+				if method == "workspace/configuration" {
+					return codec.Raw(`[{},{},{},{},{},{},{},{}]`), nil
+				}
+				return nil, nil
+			}
+			if _, err := a.call("textDocument/hover", dict{}); err == nil || !strings.Contains(err.Error(), "before initialize") {
+				t.Errorf("hover before initialize: %v", err)
+			}
+			if out := a.must("initialize", opening(dir)); !strings.Contains(out, `"capabilities"`) {
+				t.Fatal(out)
+			}
+			a.tell("initialized", dict{})
+			uri := "file://" + filepath.Join(dir, l.file)
+			doc := dict{"uri": uri}
+			a.tell("textDocument/didOpen", dict{"textDocument": dict{"uri": uri, "languageId": l.id, "version": 1, "text": "\n" + l.text}})
+			// The line that is too many is taken out again, so that only who has
+			// followed the change knows where the word is.
+			a.tell("textDocument/didChange", dict{"textDocument": dict{"uri": uri, "version": 2}, "contentChanges": []dict{
+				{"range": dict{"start": dict{"line": 0, "character": 0}, "end": dict{"line": 1, "character": 0}}, "text": ""},
+			}})
+			hover := func() (string, error) {
+				q := dict{"textDocument": doc}
+				if l.at != nil {
+					q["position"] = l.at
+				}
+				return a.call(l.asks, q)
+			}
+			if out, err := hover(); err != nil || !strings.Contains(out, l.says) {
+				t.Fatalf("%s, %v", out, err)
+			}
+			if l.diagnosed {
+				a.until("diagnostics", noted("textDocument/publishDiagnostics", uri, "severity"))
+			}
+			for life := uint64(1); life <= 2; life++ {
+				pid := *host.Status().PID
+				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+				failed := 0
+				for ok := false; !ok; {
+					out, err := hover()
+					switch {
+					case err == nil && strings.Contains(out, l.says):
+						ok = host.Status().Life == life+1
+					case err == nil:
+						t.Fatalf("after the crash: %s", out)
+					default:
+						failed++
+						t.Log(err)
+					}
+				}
+				if failed > 1 {
+					t.Errorf("%d requests failed", failed)
+				}
+				if l.diagnosed {
+					a.until("diagnostics taken back", noted("textDocument/publishDiagnostics", uri, `"diagnostics":[]`))
+					a.until("diagnostics of the new life", noted("textDocument/publishDiagnostics", uri, "severity"))
+				}
+			}
+			a.must("shutdown", nil)
+			a.tell("exit", nil)
+			if err := <-a.served; err != nil {
+				t.Errorf("attach: %v", err)
+			}
+			if st := host.Status(); st.State != lifecycle.Running {
+				t.Errorf("the host is %s after its client left", st.State)
+			}
+		})
+	}
+}
+
+// Several editors share a language server.
+func TestAttachTogether(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h := server(t, "pyright", jsonrpc.Headers(jsonrpc.Options{}), "pyright-langserver", "--stdio")
+	h.Attach = true
+	sup, host := alone(t, h)
+	settings := func(method string) (codec.Raw, *codec.Error) {
+		if method == "workspace/configuration" {
+			return codec.Raw(`[{},{},{},{},{},{},{},{}]`), nil
+		}
+		return nil, nil
+	}
+	one, two := attachTo(t, sup, "pyright", h.Protocol), attachTo(t, sup, "pyright", h.Protocol)
+	one.reply, two.reply = settings, settings
+	first := one.must("initialize", opening(dir))
+	one.tell("initialized", dict{})
+	if second := two.must("initialize", opening(dir)); second != first {
+		t.Errorf("the second was told\n%s\nand the first\n%s", second, first)
+	}
+	three := attachTo(t, sup, "pyright", h.Protocol)
+	if _, err := three.call("initialize", opening("/elsewhere")); err == nil || !strings.Contains(err.Error(), "/elsewhere") || !strings.Contains(err.Error(), dir) {
+		t.Errorf("a client of another folder: %v", err)
+	}
+
+	uri := "file://" + filepath.Join(dir, "a.py")
+	open := func(text string) dict {
+		return dict{"textDocument": dict{"uri": uri, "languageId": "python", "version": 1, "text": text}}
+	}
+	one.tell("textDocument/didOpen", open("x = 1\nx.nothing\n"))
+	one.until("diagnostics", noted("textDocument/publishDiagnostics", uri, "nothing"))
+	two.until("diagnostics", noted("textDocument/publishDiagnostics", uri, "nothing"))
+	two.tell("textDocument/didOpen", open("x = 1\nx.nothing\n"))
+	two.tell("textDocument/didChange", dict{"textDocument": dict{"uri": uri, "version": 2}, "contentChanges": []dict{{"text": "y = 2\n"}}})
+	two.until("complaint", noted("window/showMessage", "two programs"))
+
+	// Both ask at once, with the same ids and the same token.
+	hover := dict{"textDocument": dict{"uri": uri}, "position": dict{"line": 0, "character": 0}, "workDoneToken": "t"}
+	var wg sync.WaitGroup
+	for _, a := range []*attached{one, two} {
+		wg.Go(func() {
+			for range 50 {
+				if out, err := a.call("textDocument/hover", hover); err != nil || !strings.Contains(out, "x") {
+					t.Errorf("%s, %v", out, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+
+	// The owner vanishes: the document is the other's now, and still open.
+	_ = one.rw.Close()
+	<-one.served
+	two.tell("textDocument/didChange", dict{"textDocument": dict{"uri": uri, "version": 3}, "contentChanges": []dict{{"text": "z: int = ''\n"}}})
+	two.until("diagnostics of the change", noted("textDocument/publishDiagnostics", uri, `int`, "severity"))
+	if err := host.Restart(ctx(t)); err != nil {
+		t.Fatal(err)
+	}
+	out, err := two.call("textDocument/hover", dict{"textDocument": dict{"uri": uri}, "position": dict{"line": 0, "character": 0}})
+	if err != nil || !strings.Contains(out, "z: int") {
+		t.Errorf("%s, %v", out, err)
+	}
+
+	// The last one leaves; another of other folders may come now.
+	_ = two.rw.Close()
+	<-two.served
+	_ = three.rw.Close()
+	<-three.served
+	other := t.TempDir()
+	four := attachTo(t, sup, "pyright", h.Protocol)
+	four.reply = settings
+	four.must("initialize", opening(other))
+	if n := host.Status().Life; n != 3 {
+		t.Errorf("life %d serves other folders, want 3", n)
+	}
+}
+
+// Who cannot be attached to is refused.
+func TestAttachRefused(t *testing.T) {
+	t.Parallel()
+	sup, _ := alone(t, demoHost("demo"))
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	if err := sup.Attach(ctx(t), "demo", theirs); !errors.Is(err, attach.ErrProtocol) {
+		t.Errorf("a host of another protocol: %v", err)
+	}
+	if err := sup.Attach(ctx(t), "nobody", theirs); !errors.Is(err, supervisor.ErrNoHost) {
+		t.Errorf("nobody: %v", err)
+	}
+}
+
+// An MCP server is killed under its agent.
+func TestAttachMCP(t *testing.T) {
+	t.Parallel()
+	h := server(t, "every", jsonrpc.Lines(jsonrpc.Options{}), "mcp-server-everything", "stdio")
+	sup, host := alone(t, h)
+	a := attachTo(t, sup, "every", h.Protocol)
+	hello := dict{"protocolVersion": "2025-06-18", "capabilities": dict{}, "clientInfo": dict{"name": "agent", "version": "1"}}
+	if out := a.must("initialize", hello); !strings.Contains(out, "serverInfo") {
+		t.Fatal(out)
+	}
+	a.tell("notifications/initialized", nil)
+	echo := func(text string) (string, error) {
+		return a.call("tools/call", dict{"name": "echo", "arguments": dict{"message": text}})
+	}
+	if out, err := echo("one"); err != nil || !strings.Contains(out, "one") {
+		t.Fatalf("%s, %v", out, err)
+	}
+	a.must("ping", nil)
+	a.must("tools/call", dict{"name": "trigger-long-running-operation", "arguments": dict{"duration": 0.2, "steps": 2}, "_meta": dict{"progressToken": "mine"}})
+	a.until("progress", noted("notifications/progress", `"mine"`))
+
+	id, answer := a.begin("tools/call", dict{"name": "trigger-long-running-operation", "arguments": dict{"duration": 60, "steps": 60}})
+	a.send(&codec.Message{Kind: codec.Cancel, ID: id})
+	if _, err := a.wait(answer); err == nil {
+		t.Error("a call that was cancelled has a result")
+	}
+
+	_, lost := a.begin("tools/call", dict{"name": "trigger-long-running-operation", "arguments": dict{"duration": 60, "steps": 60}})
+	if _, err := echo("two"); err != nil { // so that the other is on its way
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(*host.Status().PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.wait(lost); err == nil || !strings.Contains(err.Error(), "SIGKILL") {
+		t.Errorf("a call that was lost in the crash: %v", err)
+	}
+	if out, err := echo("three"); err != nil || !strings.Contains(out, "three") {
+		t.Errorf("after the crash: %s, %v", out, err)
+	}
+	a.until("news of the tools", noted("notifications/tools/list_changed"))
+	if out := a.must("tools/list", nil); !strings.Contains(out, `"echo"`) {
+		t.Error(out)
+	}
+	_ = a.rw.Close()
+	<-a.served
+}
