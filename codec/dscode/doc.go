@@ -64,7 +64,8 @@
 // All connections feed one queue of 1 MiB, and wait when it is full. Frames
 // over 1 MiB of the host's connections are gathered one at a time. A host that
 // asks and lets 4 MiB of answers lie loses that connection; our own requests
-// wait at the same mark. [MaxOpen] requests of a host may be open.
+// wait at the same mark, and what is written behind them waits with them.
+// [MaxOpen] requests of a host may be open.
 //
 // # What differs from the original
 //
