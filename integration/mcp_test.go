@@ -164,3 +164,31 @@ func TestMCPServerThatPrints(t *testing.T) {
 	until(t, h, lifecycle.Failed)
 	mentions(t, crash(t, sup, h.Name()).Reason, "text on stdout", "[INFO] hello")
 }
+
+// A server of the generation without a session is found out and called; its
+// life is asked for by what it is told to be asked by.
+func TestMCPSessionlessAsHost(t *testing.T) {
+	t.Parallel()
+	script, err := filepath.Abs("../codec/jsonrpc/testdata/sessionless.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ping, liveness := range map[string]string{"": "none", "server/discover": "ping"} {
+		_, h := alone(t, demoHost("sessionless", func(s *supervisor.HostSpec) {
+			s.Command, s.Protocol = []string{peer(t, "python3"), script}, jsonrpc.Lines(jsonrpc.Options{Ping: ping})
+			s.Env = map[string]string{"PATH": os.Getenv("PATH")}
+			reported(s)
+		}))
+		for life := uint64(1); life <= 2; life++ {
+			runs(t, h, life)
+			tool(t, h, "who", object{}, "you are hostsup")
+			if life == 1 {
+				signal(t, h, syscall.SIGKILL)
+			}
+		}
+		if s := h.Status(); s.Liveness != liveness {
+			t.Errorf("liveness %s", s.Liveness)
+		}
+		endsWell(t, h)
+	}
+}

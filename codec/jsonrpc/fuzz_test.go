@@ -254,3 +254,46 @@ func same(a, b codec.Raw) bool {
 	y, err2 := jsonrpc.Encoding{}.ToJSON(b)
 	return err1 == nil && err2 == nil && bytes.Equal(x, y)
 }
+
+// Whatever answers come, the handshake ends or asks on, and not forever.
+func FuzzHandshake(f *testing.F) {
+	f.Add([]byte(session), []byte(sessionless), int64(0), int64(0), false)
+	f.Add([]byte(`{"supportedVersions":["2025-11-25"]}`), []byte(session), int64(0), int64(0), true)
+	f.Add([]byte(`{"supported":[3]}`), []byte(`{"serverInfo":[]}`), int64(-32022), int64(-32601), true)
+	f.Add([]byte(`{"_meta":{"io.modelcontextprotocol/serverInfo":7},"supportedVersions":["2026-07-28"]}`), []byte(`[]`), int64(0), int64(1), true)
+	f.Fuzz(func(t *testing.T, first, second []byte, code1, code2 int64, newer bool) {
+		var h codec.Hello
+		if newer {
+			h.Init = map[string]any{"protocolVersion": jsonrpc.SessionlessVersion}
+		}
+		for _, p := range []codec.Protocol{lsp, mcp} {
+			s := p.Open(codec.Limits{})
+			hs, _ := begin(t, s, h)
+			ended := false
+			for i, raw := range [][]byte{first, second, second} {
+				m := codec.Message{Kind: codec.Response, ID: 1}
+				if jsonrpc.Check(raw, codec.Limits{}) != nil {
+					raw = nil
+				}
+				if code := []int64{code1, code2, code2}[i]; code != 0 {
+					m.Err = &codec.Error{Code: code, Data: raw}
+				} else {
+					m.Result = raw
+				}
+				out, done, err := hs.Handle(&m)
+				for i := range out {
+					sent(t, s, &out[i])
+				}
+				if _, result := s.(*jsonrpc.Session).Opened(); done != (result != nil) || done && err != nil {
+					t.Fatalf("%v, %v, opened with %q", done, err, result)
+				}
+				if ended = done || err != nil; ended {
+					break
+				}
+			}
+			if !ended {
+				t.Fatal("three answers are not enough")
+			}
+		}
+	})
+}

@@ -322,3 +322,34 @@ func TestFilesystemServer(t *testing.T) {
 		c.goodbye()
 	}
 }
+
+// A server that has no session refuses initialize, and is found out.
+func TestSessionlessServer(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		if os.Getenv("HOSTSUP_REQUIRE_PEERS") == "1" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	script, err := filepath.Abs("testdata/sessionless.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, init := range []any{nil, map[string]any{"protocolVersion": jsonrpc.SessionlessVersion}} {
+		c := startPeer(t, jsonrpc.Lines(jsonrpc.Options{Ping: "server/discover"}), codec.Hello{Supervisor: "hostsup", Version: "1", Init: init}, python, script)
+		if c.hello.Name != "sessionless" || c.hello.Version != "1" {
+			t.Errorf("peer %+v", c.hello)
+		}
+		if tools := c.call("tools/list", nil); !strings.Contains(string(tools), `"who"`) {
+			t.Errorf("tools: %q", tools)
+		}
+		id := c.ask("tools/call", map[string]any{"name": "who"}, true)
+		c.until("progress", func(m *codec.Message) bool { return m.Method == "notifications/progress" && m.ID == id })
+		if m := c.answer(id); m.Err != nil || !strings.Contains(string(m.Result), "you are hostsup") {
+			t.Errorf("%q, %v", m.Result, m.Err)
+		}
+		c.alive()
+		c.goodbye()
+	}
+}
