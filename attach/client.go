@@ -259,9 +259,10 @@ func (c *client) write() {
 	for range c.wake {
 		for {
 			c.mu.Lock()
-			mine := c.buf
-			c.buf = spare[:0]
-			ended := c.ended
+			mine, ended := c.buf, c.ended
+			if len(mine) > 0 {
+				c.buf, spare = spare[:0], nil
+			}
 			c.mu.Unlock()
 			if len(mine) == 0 {
 				if ended {
