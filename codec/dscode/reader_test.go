@@ -175,12 +175,12 @@ func FuzzReader(f *testing.F) {
 	}
 	f.Add(append(from(1, `{"id":"a","type":"b"}`), label{whatEnd, 1, 0}.append(nil)...), uint64(2))
 	f.Add(append(label{whatHead, 1, 0}.append(nil), 0, 0, 0, 5, 0, 1, 0, 0, '{'), uint64(3))
-	f.Fuzz(func(t *testing.T, b []byte, seed uint64) {
+	f.Fuzz(func(t *testing.T, b []byte, cuts uint64) {
 		s := New().Open(codec.Limits{Frame: 1 << 20})
 		for id := uint32(1); id < 4; id++ {
 			must(t, s, nil, codec.Message{Kind: codec.Request, ID: id, Method: "a"})
 		}
-		r := s.NewReader(&ragged{bytes.NewReader(b), rand.New(rand.NewPCG(seed, 0))})
+		r := s.NewReader(&ragged{bytes.NewReader(b), rand.New(rand.NewPCG(cuts, 0))})
 		var m codec.Message
 		for {
 			err := r.Next(&m)
@@ -219,12 +219,12 @@ func FuzzSocket(f *testing.F) {
 	f.Add(append(framed("a"), framed("bc")...), uint64(1))
 	f.Add([]byte("\x00\x00\x00\x00"), uint64(2))
 	f.Add([]byte("\xff\x00\x00\x00abc"), uint64(3))
-	f.Fuzz(func(t *testing.T, b []byte, seed uint64) {
+	f.Fuzz(func(t *testing.T, b []byte, cuts uint64) {
 		if len(b) > inboxLimit/2 {
 			return
 		}
 		in := newInbox()
-		err := reading(&ragged{bytes.NewReader(b), rand.New(rand.NewPCG(seed, 0))}, 7, in, make(chan struct{}, 1), nil)
+		err := reading(&ragged{bytes.NewReader(b), rand.New(rand.NewPCG(cuts, 0))}, 7, in, make(chan struct{}, 1), nil)
 		in.finish(io.EOF)
 		got, rerr := io.ReadAll(readerFunc(in.read))
 		if rerr != nil {
