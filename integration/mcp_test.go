@@ -153,7 +153,7 @@ func TestMCPServerThatPrints(t *testing.T) {
 	}
 	var printed []string
 	for _, l := range h.Tail(100) {
-		printed = append(printed, string(l.Text))
+		printed = append(printed, l.Text)
 	}
 	mentions(t, strings.Join(printed, "\n"), "[INFO] hello", "ready when you are")
 	endsWell(t, h)

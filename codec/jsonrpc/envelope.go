@@ -96,7 +96,7 @@ func readEnvelope(s *scanner, base int) (envelope, error) {
 
 // member is the field for a key, which stands at the front of text.
 func (e *envelope) member(text []byte) *span {
-	switch keyOf(text) {
+	switch string(keyOf(text)) {
 	case "jsonrpc":
 		return &e.version
 	case "id":
@@ -116,20 +116,17 @@ func (e *envelope) member(text []byte) *span {
 // keyOf is the key at the front of text, which was scanned: a string and what
 // follows up to the value. A long key that needs decoding is none of those
 // that are looked for.
-func keyOf(text []byte) string {
+func keyOf(text []byte) []byte {
 	end := bytes.IndexByte(text[1:], '"') + 1
 	if plain := text[1:end]; bytes.IndexByte(plain, '\\') < 0 {
-		return string(plain[:min(len(plain), 64)])
+		return plain[:min(len(plain), 64)]
 	}
 	end = bytes.LastIndexByte(text, '"') + 1
-	if end > 512 {
-		return ""
-	}
 	var key string
-	if json.Unmarshal(text[:end], &key) != nil {
-		return ""
+	if end > 512 || json.Unmarshal(text[:end], &key) != nil {
+		return nil
 	}
-	return key
+	return []byte(key)
 }
 
 // fields calls each with the key and the place of each member of the object
@@ -147,7 +144,7 @@ func fields(b []byte, each func(key string, value span)) bool {
 		if s.element(true) != ok {
 			return false
 		}
-		key := keyOf(b[from:s.pos])
+		key := string(keyOf(b[from:s.pos]))
 		from = s.pos
 		if s.value(1) != ok {
 			return false
@@ -193,7 +190,7 @@ func ownID(raw []byte) uint32 {
 // peerID says whether raw may be the id of a peer's request: a string or an
 // integer.
 func peerID(raw []byte) bool {
-	return raw[0] == '"' || (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9') && bytes.IndexAny(raw, ".eE") < 0
+	return raw[0] == '"' || (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9') && !bytes.ContainsAny(raw, ".eE")
 }
 
 // message makes a message of the envelope. own copies a payload, where it has

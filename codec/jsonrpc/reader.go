@@ -147,7 +147,7 @@ func (r *reader) object() error {
 // cut words the end of the bytes for a frame that the stream's end cut short.
 func (r *reader) cut(err error) error {
 	var frame *codec.FrameError
-	if r.ended && errors.As(err, &frame) && frame.Err == codec.ErrTruncated {
+	if r.ended && errors.As(err, &frame) && errors.Is(err, codec.ErrTruncated) {
 		frame.Detail = fmt.Sprintf("the stream ended within a message, after %d bytes of it", len(r.body.b))
 	}
 	return err
