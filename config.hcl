@@ -80,6 +80,12 @@ group "demo" {
     #   max_pending  = 1024
     #   while_down   = "fail"            # fail | queue: let calls wait for the restart
     # }
+    # permissions     = ["fileSystem.read"] # example; what it may ask for; the names are in docs/security.md
+    # rate_limit      = "100/s"             # example; of what it asks for
+    # workspace_roots = ["/"]               # example; where the paths must lie that it asks about
+    # verify {                              # example; what the program must be
+    #   sha256 = ["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"]
+    # }
     # reply "workspace/*" {              # example; the answer when the host asks for this, * being any rest
     #   result = [{}]                    # or error = { name = "Refused", message = "not here" }
     # }

@@ -136,6 +136,7 @@ func (s HostSpec) Validate() error {
 		}
 	}
 	s.Answers.validate(s.Protocol, bad)
+	s.Guard.validate(s.Protocol, bad)
 	r := s.Restart
 	switch r.Policy {
 	case lifecycle.OnCrash, lifecycle.Always, lifecycle.Never:

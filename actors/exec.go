@@ -27,12 +27,12 @@ func NewProcess(log hclog.Logger, l *sandbox.Launcher, key any) *actor.Props {
 // Guarded returns props for an actor of a tree of ours: a panic while it stops
 // is logged instead of bringing it back to life.
 func Guarded(log hclog.Logger, make func() actor.Actor, opts ...actor.PropsOption) *actor.Props {
-	return guard(log, make, opts...)
+	return shield(log, make, opts...)
 }
 
 // GuardedRoot is Guarded for the root of a tree: no panic leaves it.
 func GuardedRoot(log hclog.Logger, make func() actor.Actor, opts ...actor.PropsOption) *actor.Props {
-	return guardRoot(log, make, opts...)
+	return shieldRoot(log, make, opts...)
 }
 
 // Tell sends a message, unless it or its receiver is nil.

@@ -93,7 +93,7 @@ func (g *Group) Receive(ctx actor.Context) {
 }
 
 func (g *Group) spawn(ctx actor.Context, ref *Ref) error {
-	props := guard(g.log, func() actor.Actor { return newHost(g.world, ref) }, actor.WithSupervisor(g.world.Strategies.Host))
+	props := shield(g.log, func() actor.Actor { return newHost(g.world, ref) }, actor.WithSupervisor(g.world.Strategies.Host))
 	pid, err := ctx.SpawnNamed(props, ref.spec.Name)
 	if err != nil {
 		return err

@@ -50,13 +50,13 @@ type guarded struct {
 	alone bool
 }
 
-// guard makes props for an actor; log gets what goes wrong while stopping.
-func guard(log hclog.Logger, make func() actor.Actor, opts ...actor.PropsOption) *actor.Props {
+// shield makes props for an actor; log gets what goes wrong while stopping.
+func shield(log hclog.Logger, make func() actor.Actor, opts ...actor.PropsOption) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor { return &guarded{make(), log, false} }, opts...)
 }
 
-// guardRoot is guard for the root of a tree.
-func guardRoot(log hclog.Logger, make func() actor.Actor, opts ...actor.PropsOption) *actor.Props {
+// shieldRoot is shield for the root of a tree.
+func shieldRoot(log hclog.Logger, make func() actor.Actor, opts ...actor.PropsOption) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor { return &guarded{make(), log, true} }, opts...)
 }
 

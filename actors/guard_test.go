@@ -94,9 +94,9 @@ func TestPanicWhileStopping(t *testing.T) {
 			system := NewSystem(log)
 			defer system.Shutdown()
 			var seen, parents []string
-			child := guard(log, func() actor.Actor { return &fragile{at: at, seen: &seen} })
+			child := shield(log, func() actor.Actor { return &fragile{at: at, seen: &seen} })
 			never := func(any) bool { return false }
-			parent := system.Root.Spawn(guard(log, func() actor.Actor { return &fragile{at: never, seen: &parents, child: child} }))
+			parent := system.Root.Spawn(shield(log, func() actor.Actor { return &fragile{at: never, seen: &parents, child: child} }))
 			if err := system.Root.StopFuture(parent).Wait(); err != nil {
 				t.Fatalf("the parent does not stop: %v", err)
 			}
@@ -117,7 +117,7 @@ func TestGuardHidesRestarting(t *testing.T) {
 	defer system.Shutdown()
 	var seen []string
 	boom := func(m any) bool { return m == "boom" }
-	pid := system.Root.Spawn(guard(log, func() actor.Actor { return &fragile{at: boom, seen: &seen} }))
+	pid := system.Root.Spawn(shield(log, func() actor.Actor { return &fragile{at: boom, seen: &seen} }))
 	system.Root.Send(pid, "boom") // the library's own strategy restarts here, as ours never do
 	if err := system.Root.PoisonFuture(pid).Wait(); err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestRootDoesNotFail(t *testing.T) {
 	defer system.Shutdown()
 	var seen []string
 	always := func(m any) bool { return true }
-	pid := system.Root.Spawn(guardRoot(log, func() actor.Actor { return &fragile{at: always, seen: &seen} }))
+	pid := system.Root.Spawn(shieldRoot(log, func() actor.Actor { return &fragile{at: always, seen: &seen} }))
 	system.Root.Send(pid, "boom")
 	if err := system.Root.PoisonFuture(pid).Wait(); err != nil {
 		t.Fatal(err)

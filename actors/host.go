@@ -202,7 +202,7 @@ func (h *Host) setTimer(ctx actor.Context, e lifecycle.SetTimer) {
 func (h *Host) spawn(ctx actor.Context, number uint64) {
 	h.lifeNo, h.pid, h.conn, h.liveness = number, 0, nil, "none"
 	h.spawned, h.retryAt = time.Now(), time.Time{}
-	props := guard(h.log, func() actor.Actor {
+	props := shield(h.log, func() actor.Actor {
 		return &Life{log: h.log, ref: h.ref, number: number, host: ctx.Self()}
 	}, actor.WithSupervisor(h.world.Strategies.Life))
 	pid, err := ctx.SpawnNamed(props, fmt.Sprintf("life-%d", number))
@@ -269,7 +269,7 @@ func (h *Host) ended(ctx actor.Context, f *Failure) {
 // processor because of them.
 func (h *Host) clearUp(ctx actor.Context) {
 	for _, a := range h.remains {
-		pid, err := ctx.SpawnNamed(guard(h.log, func() actor.Actor { return a }), fmt.Sprintf("aftermath-%d", a.failure.Life))
+		pid, err := ctx.SpawnNamed(shield(h.log, func() actor.Actor { return a }), fmt.Sprintf("aftermath-%d", a.failure.Life))
 		if err == nil {
 			tell(ctx, pid, &beginAftermath{})
 		}

@@ -124,13 +124,16 @@ func (a *Life) begin(ctx actor.Context) {
 	spec := &a.ref.spec
 	cmd, err := command(spec, a.number)
 	if err == nil {
+		err = spec.Guard.verify(cmd.Path)
+	}
+	if err == nil {
 		a.transport, err = openTransport(spec, cmd)
 	}
 	if err != nil {
 		a.fail(ctx, &Failure{Cause: lifecycle.CauseSpawn, Detail: err.Error()})
 		return
 	}
-	props := guard(a.log, func() actor.Actor {
+	props := shield(a.log, func() actor.Actor {
 		return &Process{log: a.log, launcher: a.ref.world.Launcher, life: a.number, out: a.ref.log}
 	})
 	if a.process, err = ctx.SpawnNamed(props, "process"); err != nil {
@@ -186,7 +189,7 @@ func (a *Life) connect(ctx actor.Context) {
 		hello.PID = os.Getpid()
 	}
 	c := newConn(a.ref, a.number, session, w, 2) // id 1 is the handshake's
-	props := guard(a.log, func() actor.Actor {
+	props := shield(a.log, func() actor.Actor {
 		return &Connection{log: a.log, ref: a.ref, life: a.number, host: a.host, c: c, hs: session.Handshake(hello)}
 	})
 	pid, err := ctx.SpawnNamed(props, "connection")

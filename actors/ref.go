@@ -31,6 +31,7 @@ type Ref struct {
 	child atomic.Pointer[sandbox.Child] // started last, if it is confined or limited
 
 	answers       *answers
+	warden        *warden
 	companion     atomic.Pointer[Companion]
 	feed          feed
 	noisy         atomic.Uint64 // the last life that printed such
@@ -65,7 +66,7 @@ func newRef(w *World, group string, spec HostSpec) *Ref {
 	r.log = capture.New(capture.Options{
 		Dir: w.LogDir, Name: spec.Name, MaxSize: spec.Log.MaxSize, Files: spec.Log.Files, OnError: r.outputError,
 	})
-	r.answers = newAnswers(w, &r.spec)
+	r.answers, r.warden = newAnswers(w, &r.spec), newWarden(spec.Guard)
 	r.deadlines.after = spec.Requests.Timeout
 	r.snap = snapshot{state: lifecycle.Stopped, since: time.Now(), liveness: "none"}
 	return r

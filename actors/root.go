@@ -41,7 +41,7 @@ type groupEntry struct {
 // that the tree has ended. Both are called on the actor's goroutine and may be
 // nil.
 func NewRoot(w *World, specs []GroupSpec, onFailed func(group, host, reason string), onEnd func()) *actor.Props {
-	return guardRoot(w.Log, func() actor.Actor {
+	return shieldRoot(w.Log, func() actor.Actor {
 		s := &Supervisor{
 			log: w.Log, world: w, specs: specs, eager: make(map[string]bool), resting: make(map[string]bool),
 			onFailed: onFailed, onEnd: onEnd,
@@ -171,7 +171,7 @@ func (s *Supervisor) addGroup(ctx actor.Context, spec GroupSpec) error {
 		s.added++
 		name = fmt.Sprintf("%s~%d", name, s.added)
 	}
-	pid, err := ctx.SpawnNamed(guard(s.log, func() actor.Actor { return g }, actor.WithSupervisor(s.world.Strategies.Group)), name)
+	pid, err := ctx.SpawnNamed(shield(s.log, func() actor.Actor { return g }, actor.WithSupervisor(s.world.Strategies.Group)), name)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,11 @@ const maxServing = 256
 // it does not hold up: handlers run on goroutines of their own, which end with
 // the request, the connection at the latest.
 func (c *conn) serve(m *codec.Message) error {
+	if e := c.ref.warden.check(m, c.ref.spec.Protocol); e != nil {
+		c.ref.world.Log.Named(c.ref.spec.Name).Warn("a request of the host is refused", "method", m.Method, "life", c.life, "reason", e.Error())
+		c.post(&codec.Message{Kind: codec.Response, ID: m.ID, Err: e})
+		return nil
+	}
 	rule, ok := c.rule(m.Method)
 	switch {
 	case !ok && m.Method == "$/ping":

@@ -25,6 +25,7 @@ type HostSpec struct {
 	Liveness   LivenessRule
 	Requests   RequestRule
 	Answers    AnswerRule // to what the host asks
+	Guard      GuardRule  // what it may ask for, and what may be started as it
 	Attach     bool       // opened by the first program that attaches to it, see package attach; it starts lazily
 	Stop       StopRule
 	Log        LogRule

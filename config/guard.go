@@ -19,14 +19,14 @@ const (
 	maxExp    = 308     // decimal exponent of a number
 )
 
-// guard looks for what must not reach the parser: text that is not UTF-8,
+// screen looks for what must not reach the parser: text that is not UTF-8,
 // nesting without measure, numbers whose decimal form would fill the memory.
-func guard(src []byte, filename string) hcl.Diagnostics {
+func screen(src []byte, filename string) hcl.Diagnostics {
 	_, diags := scan(src, filename)
 	return diags
 }
 
-// scan is guard; it also returns what was opened and not closed at the end.
+// scan is screen; it also returns what was opened and not closed at the end.
 func scan(src []byte, filename string) ([]level, hcl.Diagnostics) {
 	if at := invalidUTF8(src); at >= 0 {
 		return nil, hcl.Diagnostics{encodingError(src, at, filename)}

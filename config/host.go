@@ -102,11 +102,14 @@ func (r *reader) spoken(d *hostDecl) {
 	if _, set := d.at["unresponsive.kill_after"]; !set && def.NeverKill {
 		h.Liveness.NeverKill = true
 	}
-	if at, set := d.at["unresponsive.method"]; set && d.protocol == defaultProtocol {
-		r.fail(at, "method has no meaning here", "Protocol %q has a ping of its own. Remove it.", d.protocol)
+	if at, set := d.at["unresponsive.method"]; set && (d.protocol == defaultProtocol || d.protocol == "dscode") {
+		r.fail(at, "method has no meaning here", "Protocol %q has a ping of its own, or none. Remove it.", d.protocol)
 	}
 	if at, set := d.at["stdout_noise"]; set && d.protocol != "jsonrpc-lines" && d.speech.noise != noiseSkip {
 		r.fail(at, "stdout_noise has no meaning here", "Only with protocol = %q can text be told from messages. Remove it.", "jsonrpc-lines")
+	}
+	if at, set := d.at["init"]; set && (d.protocol == "msgpack-rpc" || d.protocol == "dscode") {
+		r.fail(at, "init has no meaning here", "Protocol %q has no handshake in which it could be said. Remove it.", d.protocol)
 	}
 	if h.Attach {
 		if !attach.Can(h.Protocol) {

@@ -7,8 +7,10 @@ import (
 	"strconv"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/dscode"
 	"github.com/hostsup/hostsup/codec/hostsup"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
+	"github.com/hostsup/hostsup/codec/msgpackrpc"
 )
 
 const (
@@ -34,6 +36,8 @@ const (
 var protocols = map[string]func(speech) codec.Protocol{
 	defaultProtocol:   func(speech) codec.Protocol { return hostsup.New() },
 	noProtocol:        func(speech) codec.Protocol { return nil },
+	"msgpack-rpc":     func(s speech) codec.Protocol { return msgpackrpc.New(msgpackrpc.Options{Ping: s.ping}) },
+	"dscode":          func(speech) codec.Protocol { return dscode.New() },
 	"jsonrpc-headers": func(s speech) codec.Protocol { return jsonrpc.Headers(jsonrpc.Options{Ping: s.ping}) },
 	"jsonrpc-lines": func(s speech) codec.Protocol {
 		return jsonrpc.Lines(jsonrpc.Options{Ping: s.ping, FailOnNoise: s.noise == noiseFail})
@@ -43,9 +47,7 @@ var protocols = map[string]func(speech) codec.Protocol{
 // unbuiltProtocols are names with a fixed meaning that this version does not
 // have.
 var unbuiltProtocols = map[string]string{
-	"msgpack-rpc": "MessagePack-RPC",
-	"dscode":      "DSCode extension hosts",
-	"vscode":      "VS Code extension hosts",
+	"vscode": "VS Code extension hosts",
 }
 
 func protocolSetting(dst *string) setting {
@@ -66,8 +68,8 @@ func protocolSetting(dst *string) setting {
 				return
 			}
 			later := slices.Sorted(maps.Keys(unbuiltProtocols))
-			g.fail(g.rng, fmt.Sprintf("unknown protocol %q", name), "There are %s; %s are not in this version.%s",
-				quoted(names, "and"), quoted(later, "and"), didYouMean(name, append(later, names...)))
+			g.fail(g.rng, fmt.Sprintf("unknown protocol %q", name), "There are %s; %s %s not in this version.%s",
+				quoted(names, "and"), quoted(later, "and"), map[bool]string{true: "is", false: "are"}[len(later) == 1], didYouMean(name, append(later, names...)))
 		},
 		show: func() string { return strconv.Quote(*dst) },
 	}

@@ -75,7 +75,7 @@ func TestShipped(t *testing.T) {
 	}
 }
 
-var commented = regexp.MustCompile(`^(\s*)# (\s*(?:[a-z_]+\s*=\s.*|[a-z_]+ (?:"[^"]*" )?\{.*|\}))$`)
+var commented = regexp.MustCompile(`^(\s*)# (\s*(?:[a-z0-9_]+\s*=\s.*|[a-z_]+ (?:"[^"]*" )?\{.*|\}))$`)
 
 // What is commented out in the shipped file is right: as an example it is
 // accepted, and what is not called an example is the default.

@@ -86,6 +86,9 @@ func hostSection(d *hostDecl) section {
 			named("inherit_env", "variables taken from the supervisor's environment", inherited(&h.InheritEnv)),
 			speaking(named("stdout_noise", "text on stdout where messages belong, in protocol jsonrpc-lines: skip it, or end the life", choice(&d.speech.noise, noiseSkip, noiseFail))),
 			speaking(named("attach", "opened by the first program that attaches to it, with what that says of itself; it starts then", boolean(&h.Attach, false))),
+			speaking(named("permissions", "what the host may ask for, as a DSCode manifest names it; without it, anything", permissions(&h.Guard.Permissions))),
+			speaking(named("rate_limit", "of what the host asks for", rateLimit(&h.Guard.RateLimit))),
+			speaking(named("workspace_roots", "folders in which the paths must lie that the host asks about", folders(&h.Guard.Roots))),
 			speaking(named("init", "handed to the host in the handshake", anything(&h.Init))),
 		},
 		sections: []section{
@@ -143,6 +146,12 @@ func hostSection(d *hostDecl) section {
 				settings: []setting{
 					named("signal", "sent when saying goodbye was not enough", signal(&h.Stop.Signal)),
 					named("grace", "from the start of stopping until its whole process tree is killed", duration(&h.Stop.Grace, nil)),
+				},
+			},
+			{
+				name: "verify", doc: "What its program must be, before each start.",
+				settings: []setting{
+					named("sha256", "checksums, one of which it has to have", checksums(&h.Guard.SHA256)),
 				},
 			},
 			{

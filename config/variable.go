@@ -156,7 +156,7 @@ func fromText(text string, want cty.Type, hasDefault bool, source string, ctx *h
 		}
 		return v, nil
 	}
-	if diags := guard([]byte(text), source); diags.HasErrors() {
+	if diags := screen([]byte(text), source); diags.HasErrors() {
 		return cty.DynamicVal, fmt.Errorf("%s", lowerFirst(diags[0].Summary))
 	}
 	expr, diags := hclsyntax.ParseExpression([]byte(text), source, hcl.InitialPos)

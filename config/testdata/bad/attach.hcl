@@ -20,6 +20,22 @@ host "eager" {
   }
 }
 
+host "vim" {
+  command   = ["nvim", "--embed"]
+  protocol  = "msgpack-rpc"
+  transport = "fd"
+  init      = { a = 1 }
+}
+
+host "dscode" {
+  command   = ["node", "host.js"]
+  protocol  = "dscode"
+  transport = "unix"
+  sandbox {
+    profile = "strict"
+  }
+}
+
 host "pings" {
   command = ["pings"]
   unresponsive {

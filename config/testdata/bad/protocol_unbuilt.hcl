@@ -1,5 +1,5 @@
 # a protocol that is planned
 host "web" {
   command = ["web"]
-  protocol = "msgpack-rpc"
+  protocol = "vscode"
 }

@@ -1,0 +1,90 @@
+//go:build linux
+
+package integration
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/guard"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// A host is refused what it may not ask for, and is told why.
+func TestGuard(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	if err := os.Symlink("/etc", filepath.Join(root, "out")); err != nil {
+		t.Fatal(err)
+	}
+	h := askerHost()
+	h.Answers.Replies = []actors.Reply{{Method: "*", Result: "granted"}}
+	h.Guard = actors.GuardRule{Permissions: []string{"fileSystem.read"}, Roots: []string{root}, RateLimit: &guard.Rate{Count: 50, Per: time.Hour}}
+	_, host := alone(t, h)
+	ask := func(method string, params any) string {
+		var out any
+		if err := host.Call(ctx(t), "ask", question{Method: method, Params: params}, &out); err != nil {
+			return err.Error()
+		}
+		return out.(string)
+	}
+	for _, test := range []struct {
+		method string
+		params any
+		want   string
+	}{
+		{"anything", nil, "granted"},
+		{"fileSystem.read", map[string]any{"path": filepath.Join(root, "a", "b")}, "granted"},
+		{"fileSystem.write", map[string]any{"path": filepath.Join(root, "a")}, "fileSystem.write"},
+		{"fileSystem.read", map[string]any{"path": "/etc/passwd"}, "PathDenied"},
+		{"fileSystem.read", map[string]any{"deep": []any{map[string]any{"uri": "file:///etc/passwd"}}}, "PathDenied"},
+		{"fileSystem.read", map[string]any{"path": filepath.Join(root, "out", "passwd")}, "PathDenied"},
+		{"fileSystem.read", map[string]any{"path": filepath.Join(root, "..", "x")}, "PathDenied"},
+		{"fileSystem.read", map[string]any{"uri": "untitled:one"}, "granted"},
+		{"clipboard.read", nil, "PermissionDenied"},
+	} {
+		if got := ask(test.method, test.params); !strings.Contains(got, test.want) {
+			t.Errorf("%s %v: %s, want %s", test.method, test.params, got, test.want)
+		}
+	}
+	limited := ""
+	for i := 0; i < 60 && limited == ""; i++ {
+		if got := ask("anything", nil); got != "granted" {
+			limited = got
+		}
+	}
+	if !strings.Contains(limited, "RateLimited") {
+		t.Errorf("after 60 requests: %q", limited)
+	}
+}
+
+// What is not the program that it should be is not started.
+func TestVerify(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(b)
+	right := demoHost("right", func(h *supervisor.HostSpec) { h.Guard.SHA256 = []string{"sha256:" + hex.EncodeToString(sum[:])} })
+	_, host := alone(t, right)
+	if err := host.Call(ctx(t), "pid", nil, nil); err != nil {
+		t.Error(err)
+	}
+	sum[0]++
+	wrong := demoHost("wrong", func(h *supervisor.HostSpec) { h.Guard.SHA256 = []string{hex.EncodeToString(sum[:])} })
+	_, host = alone(t, wrong)
+	if err := host.Wait(ctx(t), lifecycle.Failed); err != nil {
+		t.Fatal(err)
+	}
+	if st := host.Status(); st.Reason == nil || !strings.Contains(*st.Reason, "SHA-256") {
+		t.Errorf("it failed for %v", *st.Reason)
+	}
+}
