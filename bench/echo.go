@@ -45,16 +45,24 @@ func echoWorker(args []string) (echoFigures, error) {
 	if err != nil {
 		return echoFigures{}, err
 	}
-	f, err := measureEcho(c, spell, !p.Sequential)
+	f, err := measureCalls(func(worker int) call {
+		one := caller{c: c, payload: newPayload(worker)}
+		return one.call
+	}, spell, !p.Sequential)
 	return f, errors.Join(err, c.Close())
 }
 
-func measureEcho(c peers.Conn, spell time.Duration, concurrent bool) (echoFigures, error) {
+// call makes one call and checks its answer.
+type call func(context.Context) error
+
+// measureCalls measures calls one at a time, and then many at a time, each
+// worker with a call of its own.
+func measureCalls(of func(worker int) call, spell time.Duration, concurrent bool) (echoFigures, error) {
 	ctx := context.Background()
 	var f echoFigures
-	one := caller{c: c, payload: newPayload(0)}
+	one := of(0)
 	for range warmCalls {
-		if err := one.call(ctx); err != nil {
+		if err := one(ctx); err != nil {
 			return f, err
 		}
 	}
@@ -64,7 +72,7 @@ func measureEcho(c peers.Conn, spell time.Duration, concurrent bool) (echoFigure
 		if start.After(end) {
 			break
 		}
-		if err := one.call(ctx); err != nil {
+		if err := one(ctx); err != nil {
 			return f, err
 		}
 		lat = append(lat, float64(time.Since(start)))
@@ -73,17 +81,17 @@ func measureEcho(c peers.Conn, spell time.Duration, concurrent bool) (echoFigure
 	if !concurrent {
 		return f, nil
 	}
-	if _, err := flood(ctx, c, spell/3); err != nil { // warms the other paths up
+	if _, err := flood(ctx, of, spell/3); err != nil { // warms the other paths up
 		return f, err
 	}
 	var err error
-	f.Ops, err = flood(ctx, c, spell)
+	f.Ops, err = flood(ctx, of, spell)
 	return f, err
 }
 
 // flood keeps inFlight calls open for that long and returns how many a second
 // were answered.
-func flood(ctx context.Context, c peers.Conn, spell time.Duration) (float64, error) {
+func flood(ctx context.Context, of func(worker int) call, spell time.Duration) (float64, error) {
 	var (
 		wg    sync.WaitGroup
 		stop  atomic.Bool
@@ -93,10 +101,10 @@ func flood(ctx context.Context, c peers.Conn, spell time.Duration) (float64, err
 	start := time.Now()
 	for i := range inFlight {
 		wg.Go(func() {
-			one := caller{c: c, payload: newPayload(i)}
+			one := of(i)
 			n := int64(0)
 			for !stop.Load() {
-				if err := one.call(ctx); err != nil {
+				if err := one(ctx); err != nil {
 					errs <- err
 					break
 				}

@@ -45,20 +45,25 @@ func dialHostsup(maxPending int) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	s, h, err := supervise(spec)
+	if err != nil {
+		return nil, err
+	}
+	return &hostsupConn{s: s, h: h}, nil
+}
+
+// supervise starts a supervisor and returns its only host once it is ready.
+func supervise(spec supervisor.Spec) (*supervisor.Supervisor, *supervisor.Host, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	s, err := supervisor.Start(context.Background(), spec)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := s.Ready(ctx); err != nil {
-		return nil, errors.Join(err, s.Stop(ctx))
+		return nil, nil, errors.Join(err, s.Stop(ctx))
 	}
-	h, err := s.Host("echo")
-	if err != nil {
-		return nil, errors.Join(err, s.Stop(ctx))
-	}
-	return &hostsupConn{s: s, h: h}, nil
+	return s, s.Hosts()[0], nil
 }
 
 type hostsupConn struct {
