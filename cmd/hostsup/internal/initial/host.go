@@ -1,0 +1,120 @@
+package initial
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/hostsup/hostsup/actors"
+)
+
+// Kind says what a host speaks.
+type Kind int
+
+// The kinds.
+const (
+	LanguageServer Kind = iota // JSON-RPC with Content-Length
+	MCPServer                  // JSON-RPC by lines
+	Neovim                     // MessagePack-RPC
+)
+
+// Host is one host of the file to be.
+type Host struct {
+	Name    string
+	Kind    Kind
+	Command []string
+	Dir     string            // "" is the supervisor's
+	Env     map[string]string // set
+	Inherit []string          // taken from the supervisor, beside PATH and HOME
+	About   string            // what it is; "" when that is not known
+	Fetches bool              // its command may have to download it first
+	Remarks []string          // what a person has to know or do
+}
+
+// Secret says that the file will hold what looks like a secret.
+func (h Host) Secret() bool {
+	for k, v := range h.Env {
+		if looksSecret(k, v) {
+			return true
+		}
+	}
+	return secretArgument(h.Command)
+}
+
+// fit says why a host cannot stand in a file, nil if it can.
+func (h Host) fit() error {
+	if err := actors.CheckName(h.Name); err != nil {
+		return fmt.Errorf("%q cannot be the name of a host: it has 1 to 63 letters, digits, dots, dashes and underscores, and begins with a letter or digit", h.Name)
+	}
+	if len(h.Command) == 0 || h.Command[0] == "" {
+		return errors.New("it has no command")
+	}
+	for _, s := range append([]string{h.Dir}, h.Command...) {
+		if err := holds(s); err != nil {
+			return fmt.Errorf("%q in its command: %w", s, err)
+		}
+	}
+	for k, v := range h.Env {
+		if !fitName(k) {
+			return fmt.Errorf("%q cannot be the name of a variable of a host", k)
+		}
+		if err := holds(v); err != nil {
+			return fmt.Errorf("the value of %s: %w", k, err)
+		}
+	}
+	return nil
+}
+
+// fitName says whether a variable of this name can be given to a host.
+func fitName(k string) bool {
+	return k != "" && !strings.HasPrefix(k, "HOSTSUP_") && holds(k) == nil &&
+		!strings.ContainsFunc(k, func(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) })
+}
+
+// holds says why a file cannot hold a string as it is.
+func holds(s string) error {
+	switch {
+	case strings.ContainsRune(s, 0):
+		return errors.New("it contains a NUL byte")
+	case !utf8.ValidString(s):
+		return errors.New("it is not valid UTF-8")
+	case cty.StringVal(s).AsString() != s:
+		return errors.New("it is not in Unicode's composed form (NFC), which a configuration is read in")
+	}
+	return nil
+}
+
+// Join puts hosts that were named and hosts of an agent into one list. Two that
+// were named alike are an error; one of an agent whose name is taken gets
+// another.
+func Join(named, agent []Host) ([]Host, error) {
+	taken := map[string]bool{}
+	all := make([]Host, 0, len(named)+len(agent))
+	for _, h := range named {
+		if taken[h.Name] {
+			return nil, fmt.Errorf("%s is there twice: give one of them a name of its own, as in NAME=COMMAND", h.Name)
+		}
+		taken[h.Name] = true
+		all = append(all, h)
+	}
+	for _, h := range agent {
+		name := h.Name
+		for n := 2; taken[h.Name]; n++ {
+			tail := fmt.Sprintf("-%d", n)
+			h.Name = name[:min(len(name), maxName-len(tail))] + tail
+		}
+		if h.Name != name {
+			h.Remarks = append(h.Remarks, fmt.Sprintf("The name %s was taken.", name))
+		}
+		taken[h.Name] = true
+		all = append(all, h)
+	}
+	return all, nil
+}
+
+// maxName is the length of the longest name of a host.
+const maxName = 63

@@ -1,0 +1,208 @@
+package initial
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Machine is where the hosts are to run, as far as it can be asked.
+type Machine struct {
+	Dir      string                       // the current folder, absolute
+	LookPath func(string) (string, error) // finds a program by its name or path, as os/exec does
+	IsDir    func(string) bool
+}
+
+// ErrUnknown is a name that stands for no known server.
+var ErrUnknown = errors.New("not a known server")
+
+// find returns how a program is named in a command: by its path if the project
+// has it, by its name if PATH does.
+func (m Machine) find(program string) (string, bool) {
+	local := filepath.Join(m.Dir, "node_modules", ".bin", program)
+	if _, err := m.LookPath(local); err == nil {
+		return local, true
+	}
+	_, err := m.LookPath(program)
+	return program, err == nil
+}
+
+// LanguageServer is the host for NAME or NAME=COMMAND. An unknown NAME is
+// [ErrUnknown].
+func (m Machine) LanguageServer(arg string) (Host, error) {
+	name, command, given := strings.Cut(arg, "=")
+	if given {
+		return m.own(name, command, LanguageServer)
+	}
+	k, ok := named(languageServers, name)
+	if !ok {
+		return Host{}, fmt.Errorf("%q: %w", name, ErrUnknown)
+	}
+	return m.host(k, LanguageServer, nil), nil
+}
+
+// MCPServer is the host for NAME, NAME=FOLDER,… or NAME=COMMAND. An unknown NAME
+// is [ErrUnknown].
+func (m Machine) MCPServer(arg string) (Host, error) {
+	name, value, given := strings.Cut(arg, "=")
+	k, ok := named(mcpServers, name)
+	switch {
+	case ok && k.folders != 0 && given:
+		return m.withFolders(k, value)
+	case ok && k.folders < 0:
+		return Host{}, fmt.Errorf("%s has to be told which folders it may use: %s=DIR or %s=DIR,DIR", name, name, name)
+	case given:
+		return m.own(name, value, MCPServer)
+	case !ok:
+		return Host{}, fmt.Errorf("%q: %w", name, ErrUnknown)
+	}
+	return m.host(k, MCPServer, nil), nil
+}
+
+func (m Machine) withFolders(k known, value string) (Host, error) {
+	folders := strings.Split(value, ",")
+	if slices.Contains(folders, "") {
+		return Host{}, fmt.Errorf("%s=%s: the name of a folder is empty", k.name, value)
+	}
+	if k.folders > 0 && len(folders) > k.folders {
+		return Host{}, fmt.Errorf("%s=%s: it takes one folder", k.name, value)
+	}
+	h := m.host(k, MCPServer, folders)
+	return h, h.fit()
+}
+
+// Neovim is a host that is Neovim itself, without a screen.
+func (m Machine) Neovim() Host {
+	h := Host{Name: "nvim", Kind: Neovim, Command: []string{"nvim", "--embed", "--headless", "--clean"}, About: "Neovim without a screen"}
+	if _, err := m.LookPath("nvim"); err != nil {
+		h.Remarks = append(h.Remarks, "There is no nvim in PATH yet: install it first.")
+	}
+	return h
+}
+
+// Find looks for all known servers and Neovim.
+func (m Machine) Find() []Host {
+	var out []Host
+	add := func(list []known, kind Kind) {
+		for _, k := range list {
+			if _, ok := m.find(k.program); k.asked || !ok {
+				continue
+			}
+			var folders []string
+			if k.folders < 0 {
+				folders = []string{m.Dir}
+			}
+			if h := m.host(k, kind, folders); h.fit() == nil {
+				out = append(out, h)
+			}
+		}
+	}
+	add(languageServers, LanguageServer)
+	add(mcpServers, MCPServer)
+	if _, err := m.LookPath("nvim"); err == nil {
+		out = append(out, m.Neovim())
+	}
+	return out
+}
+
+// host is the host for a known server: as it is installed, else by what fetches
+// it, else as it will be once it is installed.
+func (m Machine) host(k known, kind Kind, folders []string) Host {
+	h := Host{Name: k.name, Kind: kind, About: k.about, Inherit: k.inherit}
+	program, found := m.find(k.program)
+	runner, has := m.runner(k)
+	switch {
+	case found, runner == nil:
+		h.Command = []string{program}
+	default:
+		h.Command, h.Fetches = runner, true
+	}
+	h.Command = append(h.Command, k.args...)
+	for _, f := range folders {
+		if !filepath.IsAbs(f) {
+			f = filepath.Join(m.Dir, f)
+		}
+		if !m.IsDir(f) {
+			h.Remarks = append(h.Remarks, fmt.Sprintf("There is no folder %s yet: make it first.", f))
+		}
+		if k.flag != "" {
+			h.Command = append(h.Command, k.flag)
+		}
+		h.Command = append(h.Command, f)
+	}
+	switch {
+	case found:
+	case h.Fetches && !has:
+		h.Remarks = append(h.Remarks, fmt.Sprintf("There is neither %s nor %s in PATH yet: install one of them first.", k.program, runner[0]))
+	case h.Fetches:
+		h.Remarks = append(h.Remarks, fmt.Sprintf("It is not installed: %s fetches it at the first start.", runner[0]))
+	default:
+		h.Remarks = append(h.Remarks, fmt.Sprintf("There is no %s in PATH yet. To install it: %s", k.program, k.install))
+	}
+	return h
+}
+
+// runner is a command that fetches and runs a server, without its arguments, and
+// whether it is there. A language server that could not be run by it at all has
+// none.
+func (m Machine) runner(k known) (command []string, has bool) {
+	switch {
+	case k.npm != nil:
+		command = []string{"npx", "-y"}
+		for _, p := range k.npm {
+			command = append(command, "--package="+p)
+		}
+		command = append(command, k.program)
+	case k.pypi != "":
+		command = []string{"uvx", k.pypi}
+	default:
+		return nil, false
+	}
+	_, err := m.LookPath(command[0])
+	return command, err == nil
+}
+
+// own is a host with a command of the user's.
+func (m Machine) own(name, command string, kind Kind) (Host, error) {
+	words, err := split(command)
+	if err != nil {
+		return Host{}, fmt.Errorf("%s: %w in %s", name, err, command)
+	}
+	h := Host{Name: name, Kind: kind, Command: words, Fetches: fetches(words)}
+	if err := h.fit(); err != nil {
+		return Host{}, fmt.Errorf("%s=%s: %w", name, command, err)
+	}
+	program := words[0]
+	if strings.ContainsRune(filepath.ToSlash(program), '/') && !filepath.IsAbs(program) {
+		program = filepath.Join(m.Dir, program)
+		h.Command[0] = program
+	}
+	if _, err := m.LookPath(program); err != nil {
+		h.Remarks = append(h.Remarks, fmt.Sprintf("%s cannot be run yet: install it first.", program))
+	}
+	return h, nil
+}
+
+// fetchers are programs that download what they run.
+var fetchers = []string{"npx", "uvx", "bunx", "pnpx", "pipx", "docker", "podman"}
+
+// fetches says whether a command downloads its program when it is not there.
+func fetches(command []string) bool {
+	for i, w := range command {
+		base := strings.TrimSuffix(filepath.Base(filepath.ToSlash(w)), ".cmd")
+		switch {
+		case slices.Contains(fetchers, base):
+			return true
+		case (base == "pnpm" || base == "yarn") && slices.Contains(command[i+1:], "dlx"),
+			(base == "npm" || base == "uv") && slices.ContainsFunc(command[i+1:], func(s string) bool { return s == "exec" || s == "x" || s == "tool" || s == "run" }):
+			return true
+		}
+		// Behind a shell's or env's own words stands the program.
+		if i == 0 && base != "cmd" && base != "cmd.exe" && base != "env" {
+			return false
+		}
+	}
+	return false
+}

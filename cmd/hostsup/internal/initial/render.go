@@ -1,0 +1,192 @@
+package initial
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Render writes the file with these hosts, which stands in the folder base.
+// Programs below that are named by the path from there.
+func Render(hosts []Host, base string) []byte {
+	w := &writer{base: base}
+	w.header(hosts)
+	for _, h := range hosts {
+		w.host(h)
+	}
+	return hclwrite.Format([]byte(w.String()))
+}
+
+type writer struct {
+	strings.Builder
+	base string
+}
+
+func (w *writer) header(hosts []Host) {
+	w.note("Made by `hostsup init`. `hostsup validate` checks it, `hostsup run` runs it,")
+	w.note("`hostsup status` tells how its hosts are.")
+	i := slices.IndexFunc(hosts, func(h Host) bool { return h.Kind != Neovim })
+	if i < 0 {
+		return
+	}
+	w.note("")
+	w.note("In the settings of an editor or an agent, put in place of a server's command")
+	w.note("and arguments:")
+	w.note("")
+	w.note("    hostsup attach " + hosts[i].Name)
+	w.note("")
+	w.note("The server is then started here, and started again when it crashes. Agents may")
+	w.note("leave out the variables that tell where the supervisor's socket is; if nobody is")
+	w.note("found there, add --socket and the path that `hostsup run` prints.")
+}
+
+// note writes a line of comment, whatever is in the text.
+func (w *writer) note(text string) {
+	w.WriteString(strings.TrimRight("# "+oneLine(text), " ") + "\n")
+}
+
+// set writes a setting and, on its line, why it is there.
+func (w *writer) set(name, value, why string) {
+	line := name + " = " + value
+	if why != "" {
+		line += " # " + oneLine(why)
+	}
+	w.WriteString(line + "\n")
+}
+
+func (w *writer) host(h Host) {
+	w.WriteByte('\n')
+	if h.About != "" {
+		w.note(h.About + ".")
+	}
+	for _, r := range h.Remarks {
+		w.note(r)
+	}
+	if secretArgument(h.Command) {
+		w.note("An argument looks like a secret. Who lists processes sees it: if the program")
+		w.note("can take it from a variable, name that in inherit_env and set it outside.")
+	}
+	fmt.Fprintf(w, "host %s {\n", quote(h.Name))
+	if from := w.whereFrom(h); from != "" {
+		w.note(from)
+	}
+	w.set("command", w.command(h), "")
+	switch h.Kind {
+	case LanguageServer:
+		w.set("protocol", quote("jsonrpc-headers"), "what language servers speak on stdin and stdout")
+		w.set("attach", "true", "it starts when the first editor attaches, and opens with what that says")
+	case MCPServer:
+		w.set("protocol", quote("jsonrpc-lines"), "what MCP servers speak on stdin and stdout")
+		w.set("attach", "true", "it starts when the first agent attaches, and opens with what that says")
+	case Neovim:
+		w.set("protocol", quote("msgpack-rpc"), "what Neovim speaks; try: hostsup call "+h.Name+` nvim_eval '["6*7"]'`)
+	}
+	if h.Dir != "" {
+		w.set("dir", quote(h.Dir), "where it runs")
+	}
+	w.inherit(h)
+	w.env(h)
+	if h.Fetches {
+		w.WriteString("start {\n")
+		w.set("timeout", quote("2m"), "the first start may have to download it")
+		w.set("on_timeout", quote("wait"), "after that it is reported as slow, but not killed")
+		w.WriteString("}\n")
+	}
+	w.WriteString("}\n")
+}
+
+// command writes the command over more than one line when it is long.
+func (w *writer) command(h Host) string {
+	quotes, width := make([]string, len(h.Command)), 0
+	for i, s := range h.Command {
+		if i == 0 {
+			s = w.program(h)
+		}
+		quotes[i] = quote(s)
+		width += len(quotes[i]) + 2
+	}
+	const wide = 90
+	if width <= wide {
+		return "[" + strings.Join(quotes, ", ") + "]"
+	}
+	return "[\n" + strings.Join(quotes, ",\n") + ",\n]"
+}
+
+// program is how the program is named in the file. A relative path in there
+// starts from the file's folder, unless dir is set.
+func (w *writer) program(h Host) string {
+	p := h.Command[0]
+	if h.Dir != "" || !filepath.IsAbs(p) {
+		return p
+	}
+	if rel, err := filepath.Rel(w.base, p); err == nil && filepath.IsLocal(rel) {
+		return "./" + filepath.ToSlash(rel)
+	}
+	return p
+}
+
+func (w *writer) whereFrom(h Host) string {
+	switch p := w.program(h); {
+	case !strings.ContainsRune(filepath.ToSlash(p), '/'):
+		return "The program is looked up in the supervisor's PATH."
+	case strings.HasPrefix(p, "./"):
+		return "The path starts from this file's folder."
+	}
+	return ""
+}
+
+func (w *writer) inherit(h Host) {
+	var list []string
+	for _, n := range append([]string{"PATH", "HOME"}, h.Inherit...) {
+		if _, set := h.Env[n]; !set {
+			list = append(list, quote(n))
+		}
+	}
+	if list != nil {
+		w.set("inherit_env", "["+strings.Join(list, ", ")+"]", "nothing else of the supervisor's environment gets there")
+	}
+}
+
+func (w *writer) env(h Host) {
+	if len(h.Env) == 0 {
+		return
+	}
+	if slices.ContainsFunc(slices.Collect(maps.Keys(h.Env)), func(k string) bool { return looksSecret(k, h.Env[k]) }) {
+		w.note("What looks like a secret is better set where the supervisor is started, and")
+		w.note("named in inherit_env. As long as it stands here, let nobody else read this file.")
+	}
+	w.WriteString("env = { # set beside those\n")
+	for _, k := range slices.Sorted(maps.Keys(h.Env)) {
+		key, why := k, ""
+		if k == "for" || !hclsyntax.ValidIdentifier(k) {
+			key = quote(k)
+		}
+		if looksSecret(k, h.Env[k]) {
+			why = "looks like a secret"
+		}
+		w.set(key, quote(h.Env[k]), why)
+	}
+	w.WriteString("}\n")
+}
+
+func quote(s string) string {
+	return string(hclwrite.TokensForValue(cty.StringVal(s)).Bytes())
+}
+
+// oneLine keeps a text from being more than a comment, and from being shown as
+// other than it is.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
+			return ' '
+		}
+		return r
+	}, s)
+}
