@@ -159,10 +159,12 @@ func (w *writer) env(h Host) {
 		return
 	}
 	if slices.ContainsFunc(slices.Collect(maps.Keys(h.Env)), func(k string) bool { return looksSecret(k, h.Env[k]) }) {
-		w.note("What looks like a secret is better set where the supervisor is started, and")
-		w.note("named in inherit_env. As long as it stands here, let nobody else read this file.")
+		w.note("Set beside those. What looks like a secret is better set where the supervisor is")
+		w.note("started, and named in inherit_env; while it is here, let nobody read this file.")
+	} else {
+		w.note("Set beside those.")
 	}
-	w.WriteString("env = { # set beside those\n")
+	w.WriteString("env = {\n")
 	for _, k := range slices.Sorted(maps.Keys(h.Env)) {
 		key, why := k, ""
 		if k == "for" || !hclsyntax.ValidIdentifier(k) {
