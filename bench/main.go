@@ -12,6 +12,9 @@
 //	bench [flags] confine     starts of a confined process
 //	bench [flags] proxy       1 GiB through the proxy of an allow-list
 //	bench [flags] exec        an exec server beside Codex's
+//	bench [flags] neovim      Neovim under hostsup and asked directly
+//	bench [flags] jsonrpc     latency added to language and MCP servers
+//	bench [flags] attach      1 GiB passed on to an attached client
 //	bench [flags] request     three ways to keep a pending request
 //
 // With -profile DIR each process leaves a CPU profile there.
@@ -57,6 +60,9 @@ func sections() []section {
 		{"confine", confineSection},
 		{"proxy", proxySection},
 		{"exec", execSection},
+		{"neovim", neovimSection},
+		{"jsonrpc", jsonrpcSection},
+		{"attach", attachSection},
 		{"request", requestSection},
 	}
 }

@@ -29,6 +29,11 @@ func workers() map[string]func(args []string) error {
 		"pending":      printed(pendingWorker),
 		"proxy":        printed(proxyWorker),
 		"exec":         printed(execWorker),
+		"neovim":       printed(neovimWorker),
+		"jsonrpc":      printed(jsonrpcWorker),
+		"attach":       printed(attachWorker),
+		"attach-hub":   attachHub,
+		"attach-host":  attachHost,
 	}
 }
 
