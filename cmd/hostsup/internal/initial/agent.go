@@ -75,7 +75,7 @@ func (m Machine) agentHost(name string, src json.RawMessage) (Host, error) {
 	var wrong *json.UnmarshalTypeError
 	switch err := json.Unmarshal(src, &s); {
 	case errors.As(err, &wrong) && wrong.Field != "":
-		return Host{}, fmt.Errorf("its %s is a %s", wrong.Field, wrong.Value)
+		return Host{}, fmt.Errorf("its %s cannot be %s", wrong.Field, kindOf(wrong.Value))
 	case err != nil:
 		return Host{}, errors.New("it is not an object")
 	case s.Disabled || s.Enabled != nil && !*s.Enabled:
@@ -173,12 +173,18 @@ func located(src []byte, err error) error {
 		at = int(syntax.Offset)
 	case errors.As(err, &kind):
 		at = int(kind.Offset)
-		err = fmt.Errorf("%s is a %s, expected an object", orWhole(kind.Field), kind.Value)
+		err = fmt.Errorf("%s: expected an object, not %s", orWhole(kind.Field), kind.Value)
 	}
 	if at < 0 || at > len(src) {
 		return fmt.Errorf("not JSON: %w", err)
 	}
 	return fmt.Errorf("line %d: %w", 1+bytes.Count(src[:at], []byte("\n")), err)
+}
+
+// kindOf is what stands in place of something else, without the value itself.
+func kindOf(value string) string {
+	word, _, _ := strings.Cut(value, " ")
+	return "of type " + word
 }
 
 func orWhole(field string) string {

@@ -168,7 +168,7 @@ func (m Machine) runner(k known) (command []string, has bool) {
 func (m Machine) own(name, command string, kind Kind) (Host, error) {
 	words, err := split(command)
 	if err != nil {
-		return Host{}, fmt.Errorf("%s: %w in %s", name, err, command)
+		return Host{}, fmt.Errorf("%s=%s: %w", name, command, err)
 	}
 	h := Host{Name: name, Kind: kind, Command: words, Fetches: fetches(words)}
 	if err := h.fit(); err != nil {

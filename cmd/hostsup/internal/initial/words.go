@@ -3,9 +3,13 @@ package initial
 import (
 	"errors"
 	"strings"
+	"unicode/utf8"
 )
 
-var errQuote = errors.New("a quote without its end")
+var (
+	errQuote = errors.New("a quote without its end")
+	errUTF8  = errors.New("there is what is not valid UTF-8")
+)
 
 // split takes a command apart into words as a shell does: spaces separate them,
 // quotes and backslashes keep them together. Nothing is expanded.
@@ -17,6 +21,9 @@ func split(s string) ([]string, error) {
 		quote rune // ' or " or 0
 		plain bool // the next one is behind a backslash
 	)
+	if !utf8.ValidString(s) {
+		return nil, errUTF8
+	}
 	for _, r := range s {
 		switch {
 		case plain:
