@@ -86,27 +86,30 @@ func TestFramings(t *testing.T) {
 	}
 }
 
-// A server that ends, or says what was not expected, is no server that answers.
-func TestBareClientSeesWhatIsWrong(t *testing.T) {
-	opened := `{"id":2,"result":{}}` + "\n"
-	for name, says := range map[string]string{
-		"nothing":          "",
-		"no JSON":          "hello\n",
-		"somebody else":    `{"id":"x","result":{}}` + "\n",
-		"ends":             opened,
-		"error":            opened + `{"id":3,"error":{"code":1,"message":"no"}}` + "\n",
-		"no JSON any more": opened + "hello\n",
+// The bare client takes the right answer for one, and nothing else.
+func TestBareClientJudgesAnswers(t *testing.T) {
+	const script = `read a; echo '{"id":2,"result":{}}'; read b; read c; printf %s "$1"; exec cat >/dev/null`
+	for says, want := range map[string]string{
+		`{"id":3,"result":{}}` + "\n": "",
+		`{"method":"notifications/message","params":{}}` + "\n" + `{"id":3,"result":{}}` + "\n": "",
+		`{"id":3,"error":{"code":1,"message":"no"}}` + "\n":                                     errAnswer.Error(),
+		`{"id":"x","result":{}}` + "\n":                                                         `an answer to "x"`,
+		"hello\n":                                                                               "hello",
+		"":                                                                                      io.EOF.Error(),
 	} {
-		// It reads what it is asked, so that it is not ended by it.
-		a, err := dialJSON([]string{"sh", "-c", `printf %s "$1"; cat >&-`, "sh", says}, lines{})
+		a, err := dialJSON([]string{"sh", "-c", script, "sh", says}, lines{})
 		if err != nil {
-			continue
+			t.Fatal(err)
 		}
-		if err := a.Ask(t.Context()); err == nil {
-			t.Errorf("%s: an answer", name)
+		switch err := a.Ask(t.Context()); {
+		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: %v, want %q", says, err, want)
 		}
 		if err := a.Close(); err != nil {
-			t.Errorf("%s: close: %v", name, err)
+			t.Errorf("%q: close: %v", says, err)
 		}
+	}
+	if a, err := dialJSON([]string{"sh", "-c", "exec cat >/dev/null"}, lines{}); !errors.Is(err, io.EOF) {
+		t.Errorf("a server that ends unopened: %v, %v", a, err)
 	}
 }
