@@ -114,7 +114,8 @@ func (c *conn) transmit(ctx context.Context, q *Request, limit int) error {
 			}
 			c.drop(q)
 			return nil
-		case errors.Is(err, codec.ErrTooLarge):
+		case errors.As(err, new(*codec.FrameError)):
+			// The wire cannot carry it; the connection is none the worse.
 			c.drop(q)
 			q.settle(nil, err)
 			return nil

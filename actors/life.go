@@ -233,7 +233,11 @@ func (a *Life) broken(err error) *Failure {
 	case errors.As(err, &frame):
 		f := &Failure{Cause: lifecycle.CauseProtocol, Detail: err.Error(), Bad: frame.Bytes}
 		if text, ok := noise(frame.Bytes); ok && a.ref.spec.transport() == TransportStdio {
-			f.Detail = fmt.Sprintf("text on stdout, where frames belong: %q (print to stderr, or use transport fd)", text)
+			hint := "print to stderr"
+			if a.ref.spec.Protocol.Defaults().Transport == string(TransportFD) {
+				hint += ", or use transport fd"
+			}
+			f.Detail = fmt.Sprintf("text on stdout, where frames belong: %q (%s)", text, hint)
 		}
 		return f
 	case errors.As(err, &refused):

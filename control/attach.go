@@ -20,6 +20,12 @@ const attachSuffix = "/attach"
 // endless says whether a request's body is a stream that may last for days.
 func endless(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, attachSuffix) }
 
+// letGo lets a handler answer, and end, while such a body has not come to its
+// end: else the rest of it is waited for.
+func letGo(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // an answer that nobody gets is no loss
+}
+
 // attach makes the caller a client of the host: its request's body is what it
 // says, the answer's body what it is told, both as long as it stays.
 func (s *Server) attach(w http.ResponseWriter, r *http.Request, h Host) error {
@@ -27,14 +33,11 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, h Host) error {
 		return &Error{Class: Invalid, Message: "no program can attach to host " + r.PathValue("host") + ": " + attach.ErrProtocol.Error(), Host: r.PathValue("host")}
 	}
 	control := http.NewResponseController(w)
-	if err := control.EnableFullDuplex(); err != nil {
-		return err
-	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Trailer", errorTrailer)
 	w.WriteHeader(http.StatusOK)
-	if err := control.Flush(); err != nil {
-		return nil // it is gone already
+	if control.Flush() != nil {
+		return nil // the caller is gone already
 	}
 	err := h.Attach(r.Context(), &duplex{r: r.Body, w: w, control: control})
 	if err != nil {
@@ -81,7 +84,14 @@ func (d *duplex) Close() error {
 func (c *Client) Attach(ctx context.Context, host string, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://hostsup"+hostPath(host, "attach"), io.NopCloser(in))
+	// The transport reads the body for as long as it can, and this can be closed.
+	body, said := io.Pipe()
+	defer func() { _ = body.Close() }()
+	go func() { // ends with in, or with the next that comes from it
+		_, err := io.Copy(said, in)
+		_ = said.CloseWithError(err)
+	}()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://hostsup"+hostPath(host, "attach"), body)
 	if err != nil {
 		return invalid(err.Error())
 	}

@@ -95,6 +95,9 @@ func withCaller(ctx context.Context, c net.Conn) context.Context {
 // guard is around every handler: it counts it, and turns strangers away.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if endless(r) && http.NewResponseController(w).EnableFullDuplex() != nil {
+			return // of another version of HTTP, which no client of ours speaks
+		}
 		s.handlers.Add(1)
 		defer s.handlers.Done()
 		w.Header().Set(versionHeader, s.opt.Version)
@@ -103,7 +106,9 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			s.fail(w, r, err)
 			return
 		}
-		if !endless(r) {
+		if endless(r) {
+			defer letGo(w)
+		} else {
 			r.Body = http.MaxBytesReader(w, r.Body, s.opt.MaxBody)
 		}
 		next.ServeHTTP(w, r)

@@ -1,0 +1,89 @@
+package control_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/control/controltest"
+)
+
+// What goes in comes out at the other end, both ways at once, and the end of
+// one way is not the end of the other.
+func TestAttach(t *testing.T) {
+	const size = 8 << 20
+	c := one(t, func(_ *controltest.Supervisor, h *controltest.Host) {
+		h.OnAttach = func(_ context.Context, rw io.ReadWriteCloser) error {
+			if _, err := rw.Write([]byte("hello\n")); err != nil { // before anything was said
+				return err
+			}
+			n, err := io.Copy(rw, rw)
+			if err == nil && n != size {
+				err = errors.New("it has not all come")
+			}
+			if _, werr := rw.Write([]byte("bye\n")); werr != nil { // after the other way has ended
+				return werr
+			}
+			return err
+		}
+	})
+	want := bytes.Repeat([]byte("0123456789abcdef"), size/16)
+	var got bytes.Buffer
+	if err := c.Attach(t.Context(), "ts", bytes.NewReader(want), &got); err != nil {
+		t.Fatal(err)
+	}
+	if s := got.String(); !strings.HasPrefix(s, "hello\n") || !strings.HasSuffix(s, "bye\n") || s[len("hello\n"):len(s)-len("bye\n")] != string(want) {
+		t.Errorf("%d bytes came back", len(s))
+	}
+}
+
+// Who is let go is told why.
+func TestAttachEnds(t *testing.T) {
+	c := one(t, func(_ *controltest.Supervisor, h *controltest.Host) {
+		h.OnAttach = func(_ context.Context, rw io.ReadWriteCloser) error {
+			b := make([]byte, 1)
+			if _, err := rw.Read(b); err != nil {
+				return err
+			}
+			return errors.Join(rw.Close(), &actors.HostError{Host: "ts", Err: actors.ErrFailed, Reason: "gone"})
+		}
+	})
+	never, stop := io.Pipe()
+	defer stop.Close()
+	in := io.MultiReader(strings.NewReader("x"), never)
+	if err := c.Attach(t.Context(), "ts", in, io.Discard); err == nil || !strings.Contains(err.Error(), "gone") {
+		t.Errorf("let go: %v", err)
+	}
+	if err := c.Attach(t.Context(), "nobody", never, io.Discard); class(err) != control.NoSuchHost {
+		t.Errorf("nobody: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.Attach(ctx, "ts", never, io.Discard); class(err) != control.Cancelled {
+		t.Errorf("cancelled: %v", err)
+	}
+	if err := c.Attach(t.Context(), "ts", strings.NewReader("x"), failing{}); err == nil {
+		t.Error("nobody reads, and it is well")
+	}
+	if err := c.Attach(t.Context(), "ts", iotest.ErrReader(errors.New("torn")), io.Discard); err == nil {
+		t.Error("the input is torn, and it is well")
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.New("closed") }
+
+// Not every host can be attached to.
+func TestAttachRefused(t *testing.T) {
+	c := one(t, func(*controltest.Supervisor, *controltest.Host) {})
+	if err := c.Attach(t.Context(), "ts", strings.NewReader(""), io.Discard); err == nil || !strings.Contains(err.Error(), "cannot be attached") {
+		t.Errorf("%v", err)
+	}
+}
