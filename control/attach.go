@@ -36,9 +36,8 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, h Host) error {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Trailer", errorTrailer)
 	w.WriteHeader(http.StatusOK)
-	if control.Flush() != nil {
-		return nil // the caller is gone already
-	}
+	// A caller that is gone already is found to be by who writes to it.
+	_ = control.Flush()
 	err := h.Attach(r.Context(), &duplex{r: r.Body, w: w, control: control})
 	if err != nil {
 		if r.Context().Err() != nil && s.ctx.Err() != nil {
