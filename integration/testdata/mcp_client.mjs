@@ -45,7 +45,8 @@ function steps(told, n) {
 // attach connects a client; its counts are of what the server asked and told.
 async function attach(host) {
   const client = new Client({ name: 'agent', version: '1' }, { capabilities: { roots: { listChanged: true } } });
-  const got = { client, roots: 0, changed: 0, errors: [] };
+  const got = { roots: 0, changed: 0, errors: [] };
+  Object.defineProperty(got, 'client', { value: client }); // not to be printed
   client.setRequestHandler(ListRootsRequestSchema, () => {
     got.roots++;
     return { roots: [{ uri: pathToFileURL(folder).href, name: 'work' }] };
@@ -64,9 +65,9 @@ async function attach(host) {
 }
 
 // until waits for what comes by itself.
-async function until(what, is) {
+async function until(what, is, ...shown) {
   for (const end = Date.now() + 60_000; !is(); await new Promise((r) => setTimeout(r, 10))) {
-    if (Date.now() > end) throw new Error(`never: ${what}`);
+    if (Date.now() > end) throw new Error(`never: ${what}: ${JSON.stringify(shown)}`);
   }
 }
 
@@ -92,7 +93,7 @@ async function again(call) {
   assert.ok(client.getServerVersion().name);
   const tools = (await client.listTools()).tools.map((t) => t.name);
   assert.ok(tools.includes('read_text_file') && tools.includes('write_file'), tools);
-  await until('the server asks for roots', () => one.roots === 1);
+  await until('the server asks for roots', () => one.roots === 1, one);
   const path = join(folder, 'note.txt');
   const write = (content) => client.callTool({ name: 'write_file', arguments: { path, content } });
   const read = async (c = client) => text(await c.callTool({ name: 'read_text_file', arguments: { path } }));
@@ -110,8 +111,8 @@ async function again(call) {
   // It is killed between two calls, and in the middle of many.
   kill('files');
   assert.equal(await again(() => read()), 'one\n');
-  await until('news of the tools', () => one.changed === 1 && two.changed === 1);
-  await until('the new server asks for roots', () => one.roots === 2);
+  await until('news of the tools', () => one.changed === 1 && two.changed === 1, one, two);
+  await until('the new server asks for roots', () => one.roots === 2, one, two);
   assert.equal(status('files').life, 2);
   const many = Array.from({ length: 50 }, (_, i) => read(i % 2 ? client : two.client));
   kill('files');
