@@ -82,10 +82,10 @@ var errExit = errors.New("the client has left")
 
 // read hands on what the client says. It returns nil when the client has left.
 func (c *client) read() error {
-	r := c.session.NewReader(c.rw)
 	if noisy, ok := c.session.(codec.Noisy); ok {
-		noisy.OnNoise(func([]byte) {})
+		noisy.OnNoise(func([]byte) {}) // what a client prints besides is nobody's
 	}
+	r := c.session.NewReader(c.rw)
 	for {
 		var m codec.Message
 		if err := r.Next(&m); err != nil {

@@ -98,11 +98,16 @@ func (lsp) request(c *client, m *codec.Message) error {
 
 func (lsp) notification(c *client, m *codec.Message) error {
 	h := c.hub
-	switch m.Method {
-	case "exit":
+	h.mu.Lock()
+	speaks := c.introduced && !c.leaving
+	h.mu.Unlock()
+	switch {
+	case m.Method == "exit":
 		return errExit
-	case "initialized":
-		return nil // the host was told when its life began
+	case m.Method == "initialized", !speaks:
+		return nil // of the first the host was told when its life began; the protocol drops the others
+	}
+	switch m.Method {
 	case "workspace/didChangeConfiguration":
 		h.tell(c.ctx, m.Method, m.Params, func() bool { h.settings = m.Params; return true })
 	case "workspace/didChangeWorkspaceFolders":

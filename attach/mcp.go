@@ -25,6 +25,11 @@ func (mcp) request(c *client, m *codec.Message) error {
 		params, id := m.Params, m.ID
 		c.work.Go(func() {
 			result, err := h.start(c.ctx, c, params)
+			if err == nil && result == nil {
+				// A host of the generation without sessions: it says so itself.
+				c.forward(id, "initialize", params, nil)
+				return
+			}
 			c.respond(id, result, err)
 		})
 		return nil

@@ -43,9 +43,8 @@ func npm(t testing.TB, name string) string {
 // server is a host that is a program from npm.
 func server(t testing.TB, name string, p codec.Protocol, argv ...string) supervisor.HostSpec {
 	t.Helper()
-	h := supervisor.HostSpec{Name: name, Command: append([]string{npm(t, argv[0])}, argv[1:]...), Protocol: p, InheritEnv: []string{"PATH", "HOME"}, Env: map[string]string{"TMPDIR": t.TempDir()}}
-	h.Restart = lifecycle.DefaultRestart()
-	h.Restart.Backoff.Initial, h.Restart.Backoff.Max, h.Restart.MaxCrashes = 10*time.Millisecond, 50*time.Millisecond, 10
+	h := fromNpm(t, p, argv[0], argv[1:]...)
+	h.Name, h.Restart.MaxCrashes = name, 10
 	return h
 }
 

@@ -20,16 +20,7 @@ import (
 // fromNpm is a host that runs a program which ./test installs from npm.
 func fromNpm(t testing.TB, p codec.Protocol, program string, args ...string) supervisor.HostSpec {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join(peerDir, ".bin", program))
-	if err == nil {
-		_, err = os.Stat(path)
-	}
-	if err != nil {
-		if required() {
-			t.Fatalf("missing: %v; ./test peers installs it", err)
-		}
-		t.Skipf("not here: %v; ./test peers installs it", err)
-	}
+	path := npm(t, program)
 	peer(t, "node")
 	home := t.TempDir()
 	return demoHost(program, func(h *supervisor.HostSpec) {
