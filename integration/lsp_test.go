@@ -27,6 +27,9 @@ func fromNpm(t testing.TB, p codec.Protocol, program string, args ...string) sup
 		h.Command, h.Protocol, h.Dir = append([]string{path}, args...), p, home
 		h.Env = map[string]string{"HOME": home, "TMPDIR": home, "PATH": os.Getenv("PATH")}
 		h.Start.Timeout = patience
+		// On a machine that is busy with other tests they take their time; what a
+		// verdict comes to is asked where it is meant.
+		h.Liveness.After, h.Stop.Grace = patience, patience
 	})
 }
 

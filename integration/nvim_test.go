@@ -27,6 +27,8 @@ func speaker(t testing.TB, name string, command ...string) supervisor.HostSpec {
 	t.Helper()
 	home := t.TempDir()
 	return demoHost(name, func(h *supervisor.HostSpec) {
+		// A machine that is busy with other tests takes its time.
+		h.Liveness.After, h.Stop.Grace = patience, patience
 		h.Command, h.Protocol = command, msgpackrpc.New(msgpackrpc.Options{})
 		h.Env = map[string]string{"HOME": home, "TMPDIR": home, "PATH": os.Getenv("PATH")}
 	})
