@@ -39,10 +39,15 @@ type client struct {
 	work    sync.WaitGroup // answers that are waited for
 	gone    chan struct{}  // closed when nothing is written any more
 
-	introduced bool // under hub.mu: its initialize was answered, or is not needed
-	leaving    bool // under hub.mu: it has said shutdown
+	coming     bool            // under hub.mu: the host is started for it
+	introduced bool            // under hub.mu: its initialize was answered, or is not needed
+	greeted    bool            // under hub.mu: and has been told that answer
+	leaving    bool            // under hub.mu: it has said shutdown
+	early      []codec.Message // under hub.mu: notifications that came before that
 
-	backlog atomic.Int64 // bytes that it has not taken
+	met     chan struct{} // closed when it may be asked: it has the answer to its initialize, or needs none
+	meeting sync.Once     // closes met
+	backlog atomic.Int64  // bytes that it has not taken
 
 	mu    sync.Mutex
 	buf   []byte
@@ -61,7 +66,7 @@ func (h *Hub) Serve(ctx context.Context, rw io.ReadWriteCloser) error {
 	spec := h.host.Spec()
 	c := &client{
 		hub: h, session: spec.Protocol.Open(spec.Limits), rw: rw,
-		gone: make(chan struct{}), wake: make(chan struct{}, 1),
+		met: make(chan struct{}), gone: make(chan struct{}), wake: make(chan struct{}, 1),
 		asked: map[uint32]chan *codec.Message{}, open: map[uint32]*actors.Pending{},
 	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
@@ -188,6 +193,21 @@ func (h *Hub) failure(err error) *codec.Error {
 	return e
 }
 
+// welcome answers the client's initialize. What the host asks comes behind that.
+func (c *client) welcome(id uint32, result codec.Raw, err error) {
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	c.respond(id, result, err)
+	for _, m := range c.early {
+		c.notify(m.Method, m.Params)
+	}
+	c.early, c.greeted = nil, err == nil
+	c.meet()
+}
+
+// meet lets the host's requests through to the client.
+func (c *client) meet() { c.meeting.Do(func() { close(c.met) }) }
+
 // notify tells the client something.
 func (c *client) notify(method string, params codec.Raw) {
 	c.send(&codec.Message{Kind: codec.Notification, Method: method, Params: params})
@@ -195,6 +215,13 @@ func (c *client) notify(method string, params codec.Raw) {
 
 // ask makes a request of the host's to the client.
 func (c *client) ask(ctx context.Context, method string, params codec.Raw) (codec.Raw, error) {
+	select {
+	case <-c.met:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-c.gone:
+	case <-c.ctx.Done():
+	}
 	answer := make(chan *codec.Message, 1)
 	c.mu.Lock()
 	c.next++

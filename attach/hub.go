@@ -28,6 +28,10 @@ const (
 	stuckAfter   = 10 * time.Second
 )
 
+// maxEarly bounds the notifications that wait for a client's initialize to be
+// answered; a host that says more in that time says it to nobody.
+const maxEarly = 1024
+
 // Hub stands between one host and the clients that attach to it. Make it with
 // [New]; there is one for a host.
 type Hub struct {
@@ -133,21 +137,27 @@ func (h *Hub) Notified(_ uint64, m *codec.Message) {
 // broadcast tells all clients that have introduced themselves. Under the lock.
 func (h *Hub) broadcast(method string, params codec.Raw) {
 	for _, c := range h.clients {
-		if c.introduced {
+		switch {
+		case c.greeted:
 			c.notify(method, params)
+		case (c.coming || c.introduced) && len(c.early) < maxEarly:
+			c.early = append(c.early, codec.Message{Method: method, Params: params})
 		}
 	}
 }
 
 // Asked implements [actors.Companion].
-func (h *Hub) Asked(string) actors.Handler {
+func (h *Hub) Asked(method string) actors.Handler {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.first()
 	if c == nil {
+		c = h.next(method)
+	}
+	if c == nil {
 		return nil
 	}
-	return func(ctx context.Context, in *actors.Incoming) (any, error) {
+	return func(ctx context.Context, in *actors.Incoming) (any, error) { // it waits until the client has its answer to initialize
 		out, err := c.ask(ctx, in.Method, in.Params)
 		if err == nil {
 			h.mu.Lock()
@@ -162,6 +172,21 @@ func (h *Hub) Asked(string) actors.Handler {
 func (h *Hub) first() *client {
 	for _, c := range h.clients {
 		if c.introduced && !c.leaving {
+			return c
+		}
+	}
+	return nil
+}
+
+// next is the client that the host is being started for, nil if there is none:
+// a host asks as soon as it is opened, which its client has yet to hear of.
+// Under the lock.
+func (h *Hub) next(method string) *client {
+	if method == "window/showMessageRequest" { // comes before the host is opened, which may wait for it
+		return nil
+	}
+	for _, c := range h.clients {
+		if c.coming {
 			return c
 		}
 	}
@@ -237,6 +262,14 @@ func (h *Hub) tell(ctx context.Context, method string, params codec.Raw, act fun
 func (h *Hub) start(ctx context.Context, c *client, params codec.Raw) (codec.Raw, error) {
 	h.started.Lock()
 	defer h.started.Unlock()
+	h.mu.Lock()
+	c.coming = true
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		c.coming = false
+		h.mu.Unlock()
+	}()
 	anew := false
 	if h.host.Spec().Attach {
 		h.mu.Lock()

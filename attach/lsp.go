@@ -69,7 +69,7 @@ func (lsp) request(c *client, m *codec.Message) error {
 		params, id := m.Params, m.ID
 		c.work.Go(func() {
 			result, err := h.start(c.ctx, c, params)
-			c.respond(id, result, err)
+			c.welcome(id, result, err)
 		})
 		return nil
 	case "shutdown":

@@ -28,9 +28,13 @@ func (mcp) request(c *client, m *codec.Message) error {
 			if err == nil && result == nil {
 				// A host of the generation without sessions: it says so itself.
 				c.forward(id, "initialize", params, nil)
+				c.hub.mu.Lock()
+				c.greeted = true
+				c.hub.mu.Unlock()
+				c.meet()
 				return
 			}
-			c.respond(id, result, err)
+			c.welcome(id, result, err)
 		})
 		return nil
 	case "ping":
@@ -39,7 +43,8 @@ func (mcp) request(c *client, m *codec.Message) error {
 	}
 	h.mu.Lock()
 	// Without initialize it is of the generation that has none.
-	c.introduced = true
+	c.introduced, c.greeted = true, true
+	c.meet()
 	switch m.Method {
 	case "resources/subscribe":
 		h.watched[resource(m.Params)]++

@@ -102,7 +102,7 @@ func (c *Client) start(ctx context.Context, params wire.ProcessStartParams, o *O
 	c.forget(p)
 	p.fail(err)
 	if errors.Is(err, ErrDisconnected) {
-		c.doubt(p.id)
+		c.doubt(l, p.id)
 	}
 	return nil, nil, err
 }

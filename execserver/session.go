@@ -174,10 +174,18 @@ func (c *Client) settle(a *attempt, l *link, hello wire.InitializeResult, err er
 		close(a.done)
 		return
 	}
+	doubtful := c.session.doubtful
+	c.session.doubtful = nil
+	if c.session.id != hello.SessionID {
+		doubtful = nil // those of another session ended with it
+	}
 	c.link, c.hello, c.session.id = l, hello, hello.SessionID
 	c.lost, c.begun = nil, ""
 	c.to(Attached, nil)
 	close(a.done)
+	for _, id := range doubtful {
+		c.terminate(l, id)
+	}
 	select {
 	case <-l.done: // it has ended before anybody knew it
 		c.linkEnded(l)
@@ -240,7 +248,11 @@ func (c *Client) resume(a *attempt, gone error) {
 				hello.SessionID = id
 			}
 			before := c.heard()
-			if c.catchUp(ctx, l) {
+			ok := c.catchUp(ctx, l)
+			for ok && c.doubts() {
+				ok = c.catchUp(ctx, l) // who waited for a start has just found out
+			}
+			if ok {
 				c.settle(a, l, hello, nil)
 				return
 			}
@@ -329,17 +341,26 @@ func (c *Client) terminate(l *link, id string) {
 	})
 }
 
-// doubt is told of a process of which it is not known whether it was started.
-func (c *Client) doubt(id string) {
+// doubt is told of a process of which it is not known whether it was started,
+// because the connection on which that was asked has ended.
+func (c *Client) doubt(asked *link, id string) {
 	c.mu.Lock()
 	l := c.link
-	if c.state == Recovering {
+	if l == nil || l == asked { // the next connection tells, whoever notices first that this one is over
 		c.session.doubtful = append(c.session.doubtful, id)
+		l = nil
 	}
 	c.mu.Unlock()
 	if l != nil {
 		c.terminate(l, id)
 	}
+}
+
+// doubts says whether there are such processes.
+func (c *Client) doubts() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.session.doubtful) > 0
 }
 
 // output implements handler.

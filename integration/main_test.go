@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	ossignal "os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -45,6 +46,11 @@ func TestMain(m *testing.M) {
 			os.Exit(2)
 		}
 		os.Exit(play())
+	}
+	// Who runs this may ignore SIGHUP, as nohup does; what is started here is not
+	// to inherit that.
+	if ossignal.Ignored(syscall.SIGHUP) {
+		ossignal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	// Most tests wait most of the time: for a process to start, or to be
 	// called unresponsive.

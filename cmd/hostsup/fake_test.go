@@ -199,7 +199,7 @@ func TestExitCodes(t *testing.T) {
 		{"completion tcsh", 2, "not a shell that is known"},
 		{"", 2, "no verb given"},
 		{"stat", 2, `did you mean "start"?`},
-		{"supervise", 2, `"supervise" is not a verb of hostsup: there are run, validate`},
+		{"supervise", 2, `"supervise" is not a verb of hostsup: there are init, run, validate`},
 		{"sandbox", 2, "no verb given"},
 		{"sandbox rum", 2, `did you mean "run"?`},
 		{"sandbox run", 2, "CMD is missing"},
@@ -300,7 +300,8 @@ func TestOutput(t *testing.T) {
       },
       "slow": false,
       "retry_in_seconds": null,
-      "depends_on": []
+      "depends_on": [],
+      "noise": 0
     }
   ],
   "exec_servers": []
@@ -337,7 +338,7 @@ func TestOutput(t *testing.T) {
 
 // A verb of another version is not there, not even in hiding.
 func TestVerbsOfThisVersion(t *testing.T) {
-	want := "run validate sandbox exec-server exec call notify start stop restart reset wait status events logs crashes demo-host version completion"
+	want := "init run validate sandbox exec-server exec call attach notify start stop restart reset wait status events logs crashes demo-host version completion"
 	var got []string
 	for _, c := range newApp(nil, nil, nil).root().Commands() {
 		got = append(got, c.Name())
