@@ -4,6 +4,7 @@ package sys
 
 import (
 	"runtime"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -32,15 +33,11 @@ func (s *Script) Spawn(cgroup int) (pid, pidfd int, err error) {
 	if err := blockSignals(&old); err != nil {
 		return 0, -1, err
 	}
-	dumpable := isDumpable()
+	borrowed.begin()
 	n, errno := s.spawn(sp)
 	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&old)), 0, 8, 0, 0)
 	runtime.KeepAlive(s)
-	// A change of user in the child made the memory that it shared with us
-	// closed to others, as it should be as long as that was so.
-	if dumpable && !isDumpable() {
-		_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
-	}
+	borrowed.end()
 	if errno != 0 {
 		return 0, -1, syscall.Errno(errno)
 	}
@@ -50,6 +47,35 @@ func (s *Script) Spawn(cgroup int) (pid, pidfd int, err error) {
 		return 0, -1, s.err(sp.step, sp.errno)
 	}
 	return int(n), int(sp.pidfd), nil
+}
+
+// borrowed counts the children that share our memory. A change of user in one
+// of them closes that memory to others, as it should be as long as that is so;
+// after the last one it is again as it was before the first.
+var borrowed loan
+
+type loan struct {
+	mu       sync.Mutex
+	children int
+	dumpable bool
+}
+
+func (l *loan) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.children == 0 {
+		l.dumpable = isDumpable()
+	}
+	l.children++
+}
+
+func (l *loan) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.children--
+	if l.children == 0 && l.dumpable && !isDumpable() {
+		_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
+	}
 }
 
 func isDumpable() bool {

@@ -1,0 +1,49 @@
+//go:build amd64 || arm64
+
+package sys
+
+import (
+	"os"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Children that change their user while they share our memory close it to
+// others; when the last of many at once has gone on, it is as it was.
+func TestSpawnLeavesMemoryAsItWas(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can be somebody else")
+	}
+	if !isDumpable() {
+		t.Skip("this process was closed to others before")
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 25 {
+				s := new(Script)
+				s.Step("ids")
+				s.IDs(54321, 54321)
+				if err := s.Exec("/bin/true", []string{"true"}, nil); err != nil {
+					t.Error(err)
+					return
+				}
+				pid, pidfd, err := s.Spawn(0)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				Reap(pid)
+				if err := unix.Close(pidfd); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if !isDumpable() {
+		t.Error("it is closed to others")
+	}
+}
