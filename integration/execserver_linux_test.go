@@ -228,7 +228,7 @@ func TestExecServerSlowReader(t *testing.T) {
 			slow := time.NewTicker(2 * time.Millisecond)
 			defer slow.Stop()
 			pieces := 0
-			equal(t, front, e, 500_000, 0, 0, func() {
+			equal(t, front, e, 1_000_000, 0, 0, func() {
 				<-slow.C
 				if pieces++; pieces%64 == 0 {
 					front.cut()

@@ -119,7 +119,7 @@ func ExampleHost_Stream() {
 
 // A tree inside somebody else's actor system is talked to by messages.
 func ExampleProps() {
-	system := actor.NewActorSystem(actor.WithLoggerFactory(quiet))
+	system := actor.NewActorSystem(actor.WithLoggerFactory(quiet), actor.WithDeadLetterThrottleInterval(time.Millisecond))
 	props, err := supervisor.Props(system, supervisor.Spec{
 		Groups: []supervisor.GroupSpec{supervisor.Alone(demoSpec("demo"))},
 	})

@@ -17,9 +17,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("DEMO") != "" {
 		os.Exit(demo.Main(context.Background()))
 	}
-	// A system that is not ours leaves this behind for a second after a message
-	// that found nobody.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/asynkron/protoactor-go/actor.NewDeadLetter.NewThrottle.func4.1"))
+	goleak.VerifyTestMain(m)
 }
 
 // quiet is a logger for actor systems of tests.

@@ -38,7 +38,7 @@ func TestFromAgent(t *testing.T) {
 	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, []string{"Gr-e-1", "code", "deep", "files", "on", "ws"}) {
 		t.Errorf("%q", names)
 	}
-	if h := got["files"]; !slices.Equal(h.Command, []string{"npx", "-y", "@x/files", "/srv // no comment", ",]"}) || h.Dir != "/work/sub" || !h.Fetches {
+	if h := got["files"]; !slices.Equal(h.Command, []string{"npx", "-y", "@x/files", "/srv // no comment", ",]"}) || h.Dir != "/proj/sub" || !h.Fetches {
 		t.Errorf("%+v", h)
 	}
 	h := got["Gr-e-1"]

@@ -17,7 +17,7 @@ import (
 // machine has these programs and folders.
 func machine(have ...string) Machine {
 	return Machine{
-		Dir: "/work",
+		Dir: "/proj",
 		LookPath: func(name string) (string, error) {
 			if slices.Contains(have, name) {
 				return name, nil
@@ -31,11 +31,11 @@ func machine(have ...string) Machine {
 // parsed reads back what is rendered. It must be valid and formatted.
 func parsed(t testing.TB, hosts []Host) map[string]actors.HostSpec {
 	t.Helper()
-	text := Render(hosts, "/work")
+	text := Render(hosts, "/proj")
 	if string(hclwrite.Format(text)) != string(text) {
 		t.Errorf("not formatted:\n%s", text)
 	}
-	file, diags := config.Parse(text, "/work/config.hcl", config.Options{})
+	file, diags := config.Parse(text, "/proj/config.hcl", config.Options{})
 	if diags.HasErrors() {
 		t.Fatalf("%v\n%s", diags, text)
 	}
@@ -101,11 +101,11 @@ func TestLanguageServer(t *testing.T) {
 	}{
 		{"pyright", []string{"pyright-langserver", "npx"}, "pyright-langserver --stdio"},
 		{"pyright-langserver", []string{"pyright-langserver"}, "pyright-langserver --stdio"},
-		{"pyright", []string{"pyright-langserver", "/work/node_modules/.bin/pyright-langserver"}, "/work/node_modules/.bin/pyright-langserver --stdio"},
+		{"pyright", []string{"pyright-langserver", "/proj/node_modules/.bin/pyright-langserver"}, "/proj/node_modules/.bin/pyright-langserver --stdio"},
 		{"pyright", []string{"npx"}, "npx -y --package=pyright pyright-langserver --stdio"},
 		{"typescript", nil, "npx -y --package=typescript-language-server --package=typescript@5 typescript-language-server --stdio"},
 		{"gopls", []string{"npx"}, "gopls"},
-		{"mine=./bin/server --stdio", nil, "/work/bin/server --stdio"},
+		{"mine=./bin/server --stdio", nil, "/proj/bin/server --stdio"},
 		{"mine=server", nil, "server"},
 		{"mine=", nil, "it has no command"},
 		{"=server", nil, "cannot be the name of a host"},
@@ -133,7 +133,7 @@ func TestMCPServer(t *testing.T) {
 		remarks   int
 	}{
 		{"filesystem=/srv", "mcp-server-filesystem /srv", 0},
-		{"filesystem=/srv,data", "mcp-server-filesystem /srv /work/data", 1},
+		{"filesystem=/srv,data", "mcp-server-filesystem /srv /proj/data", 1},
 		{"filesystem", "which folders", 0},
 		{"filesystem=", "is empty", 0},
 		{"filesystem=/srv,", "is empty", 0},
@@ -161,8 +161,8 @@ func TestFind(t *testing.T) {
 	if got := machine("npx", "uvx", "deno", "ruff").Find(); got != nil {
 		t.Errorf("found %v", got)
 	}
-	local := filepath.Join("/work", "node_modules", ".bin", "mcp-server-filesystem")
-	found := machine("nvim", "gopls", "/work", local).Find()
+	local := filepath.Join("/proj", "node_modules", ".bin", "mcp-server-filesystem")
+	found := machine("nvim", "gopls", "/proj", local).Find()
 	names := make([]string, len(found))
 	for i, h := range found {
 		names[i] = h.Name
@@ -174,13 +174,13 @@ func TestFind(t *testing.T) {
 		t.Errorf("found %v", names)
 	}
 	specs := parsed(t, found)
-	if got := specs["filesystem"].Command; !slices.Equal(got, []string{local, "/work"}) {
+	if got := specs["filesystem"].Command; !slices.Equal(got, []string{local, "/proj"}) {
 		t.Errorf("%q", got)
 	}
-	if text := string(Render(found, "/work")); !strings.Contains(text, `"./node_modules/.bin/mcp-server-filesystem"`) {
+	if text := string(Render(found, "/proj")); !strings.Contains(text, `"./node_modules/.bin/mcp-server-filesystem"`) {
 		t.Error(text)
 	}
-	if text := string(Render(found, "/elsewhere")); !strings.Contains(text, `"/work/node_modules/.bin/mcp-server-filesystem"`) {
+	if text := string(Render(found, "/elsewhere")); !strings.Contains(text, `"/proj/node_modules/.bin/mcp-server-filesystem"`) {
 		t.Error(text)
 	}
 }
