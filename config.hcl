@@ -12,6 +12,7 @@
 #   socket    = "/run/hostsup.sock"     # example; the default depends on the user
 #   state_dir = "/var/lib/hostsup"      # example; log files and crash reports
 #   on_failed = "stay"                  # stay | exit: end `run` when a host is given up
+#   max_starting = 4                    # example; hosts that start at once; the default is any number
 #   log {
 #     level  = "info"                   # trace | debug | info | warn | error | off
 #     format = "text"                   # text | json

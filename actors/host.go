@@ -27,6 +27,8 @@ type Host struct {
 	machine lifecycle.Host
 	timers  map[lifecycle.Timer]*alarm
 	retryAt time.Time
+	place   *ticket // of the start that goes on, or waits
+	held    string  // why that waits; "" when it does not
 
 	life      *actor.PID // of the life that exists
 	lifeNo    uint64
@@ -67,7 +69,7 @@ func newHost(w *World, ref *Ref) *Host {
 	s := &ref.spec
 	rules := lifecycle.HostRules{
 		Restart: s.Restart, StartTimeout: s.Start.Timeout, WaitSlow: s.Start.OnTimeout == TimeoutWait,
-		KillAfter: s.Liveness.KillAfter, Gated: ref.gated,
+		KillAfter: s.Liveness.KillAfter, Gated: ref.gated, Placed: w.MaxStarting > 0,
 	}
 	if s.Liveness.NeverKill {
 		rules.KillAfter = 0
@@ -120,6 +122,9 @@ func (h *Host) Receive(ctx actor.Context) {
 		if t := h.timers[m.timer]; t != nil && t.gen == m.gen {
 			h.step(ctx, lifecycle.Fired{Timer: m.timer})
 		}
+	case *placed:
+		h.held = ""
+		h.step(ctx, lifecycle.Placed{Life: m.life})
 	case *lifeSpawned:
 		if m.life == h.lifeNo {
 			h.pid = m.pid
@@ -163,6 +168,11 @@ func (h *Host) step(ctx actor.Context, ev lifecycle.Event) {
 		switch e := e.(type) {
 		case lifecycle.Transition:
 			h.transition(ctx, e)
+		case lifecycle.TakePlace:
+			h.takePlace(ctx, e.Life)
+		case lifecycle.GivePlace:
+			h.place.give()
+			h.held = ""
 		case lifecycle.SpawnLife:
 			h.spawn(ctx, e.Life)
 		case lifecycle.StopLife:
@@ -195,6 +205,17 @@ func (h *Host) setTimer(ctx actor.Context, e lifecycle.SetTimer) {
 	t.set(e.After, func(gen uint64) { tell(root, self, &timerFired{e.Timer, gen}) })
 	if e.Timer == lifecycle.BackoffTimer {
 		h.retryAt = time.Now().Add(e.After)
+	}
+}
+
+// takePlace waits for a place beside the mailbox: a host that waits can be
+// stopped as any other.
+func (h *Host) takePlace(ctx actor.Context, life uint64) {
+	self, root := ctx.Self(), ctx.ActorSystem().Root
+	var waits bool
+	h.place, waits = h.world.places.take(h.world.MaxStarting, func() { tell(root, self, &placed{life}) })
+	if waits {
+		h.held = full(h.world.MaxStarting)
 	}
 }
 
@@ -351,6 +372,9 @@ func (h *Host) gone(ctx actor.Context, life uint64) {
 // transition follows a change of the state, and makes it known.
 func (h *Host) transition(ctx actor.Context, t lifecycle.Transition) {
 	from, to, life := t.From, t.To, t.Life
+	if to == lifecycle.Starting && h.held != "" {
+		t.Reason += ", " + h.held
+	}
 	e := Event{Kind: KindState, Time: time.Now(), Reason: t.Reason, From: &from, To: &to, Life: &life}
 	if h.pid != 0 && to != lifecycle.Starting {
 		pid := h.pid
@@ -406,8 +430,12 @@ func (h *Host) publish() {
 	if h.machine.State().AtRest() || h.machine.State() == lifecycle.Restarting {
 		pid = 0
 	}
+	reason := h.machine.Reason()
+	if h.held != "" {
+		reason += ", " + h.held
+	}
 	h.ref.publish(snapshot{
-		state: h.machine.State(), reason: h.machine.Reason(), life: h.lifeNo, pid: pid, restarts: h.machine.Restarts(),
+		state: h.machine.State(), reason: reason, life: h.lifeNo, pid: pid, restarts: h.machine.Restarts(),
 		machine: h.machine, since: h.machine.Since(), liveness: h.liveness, lastExit: h.lastExit, slow: h.machine.IsSlow(), retryAt: h.retryAt,
 	})
 }
@@ -448,6 +476,7 @@ func (h *Host) deliver(q *Request) {
 // stopping is the end of the actor; its life is stopped by the library next.
 func (h *Host) stopping() {
 	h.ref.end()
+	h.place.give()
 	h.unpublishConn()
 	for _, t := range h.timers {
 		t.cancel()

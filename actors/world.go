@@ -33,10 +33,15 @@ type World struct {
 	LogDir     string // folder of the hosts' log files; "": memory only
 	Version    string // of the program, for the handshake
 
+	// MaxStarting is how many hosts start at once, from spawn to ready; 0: any
+	// number.
+	MaxStarting int
+
 	// OnNotification gets what hosts say of themselves. It is called on the
 	// connection's read loop and must not wait. May be nil.
 	OnNotification func(Notification)
 
+	places  places         // of those that start
 	serving sync.WaitGroup // handlers of requests that hosts make
 
 	mu    sync.RWMutex

@@ -27,6 +27,7 @@ func supervisorSection(f *File) section {
 			named("socket", "control socket; default: see operations.md", path(&f.Socket, checkSocket)),
 			named("state_dir", "folder of log files and crash reports; default: see operations.md", path(&f.StateDir, nil)),
 			named("on_failed", "what a host that was given up means for the whole", choice(&f.Spec.OnFailed, supervisor.Stay, supervisor.Exit)),
+			named("max_starting", "hosts that start at once; default: any number", unlimited(whole(&f.Spec.MaxStarting, 1, 1<<20), &f.Spec.MaxStarting)),
 		},
 		sections: []section{{
 			name: "log", doc: "The supervisor's own log.",

@@ -47,6 +47,9 @@ type Release struct{}
 // DependencyFailed tells a waiting host that it cannot start.
 type DependencyFailed struct{ Name string }
 
+// Placed tells that a life has the place that [TakePlace] asked for.
+type Placed struct{ Life uint64 }
+
 // Ready tells that the handshake of a life is done (without a protocol: that
 // it is spawned).
 type Ready struct{ Life uint64 }
@@ -83,6 +86,7 @@ func (Restart) event()          {}
 func (Reset) event()            {}
 func (Release) event()          {}
 func (DependencyFailed) event() {}
+func (Placed) event()           {}
 func (Ready) event()            {}
 func (Hung) event()             {}
 func (Alive) event()            {}
@@ -130,6 +134,14 @@ type Transition struct {
 // SpawnLife asks for a new life. There is no other life when it is asked for.
 type SpawnLife struct{ Life uint64 }
 
+// TakePlace asks for a place among the hosts that may start at once, for a life
+// that is spawned when [Placed] says that it has one. It comes before the
+// Transition to starting. GivePlace gives the place back, or the wish for one.
+type (
+	TakePlace struct{ Life uint64 }
+	GivePlace struct{ Life uint64 }
+)
+
 // StopLife asks for the life to be taken down the rungs of a [Ladder].
 type StopLife struct{ Life uint64 }
 
@@ -158,6 +170,8 @@ type Slow struct {
 
 func (Transition) effect()  {}
 func (SpawnLife) effect()   {}
+func (TakePlace) effect()   {}
+func (GivePlace) effect()   {}
 func (StopLife) effect()    {}
 func (KillLife) effect()    {}
 func (SetTimer) effect()    {}

@@ -12,7 +12,17 @@ type HostRules struct {
 	WaitSlow     bool          // a start over its time-out is reported and kept
 	KillAfter    time.Duration // unresponsive to killed; 0: never
 	Gated        bool          // restarts wait for the group's Release (one_for_all, rest_for_one)
+	Placed       bool          // each start waits for a place among those that may go on at once
 }
+
+// place says whether a start has its place.
+type place uint8
+
+const (
+	noPlace place = iota // needs none, or has given it back
+	wantsPlace
+	hasPlace
+)
 
 // Host is the state machine of one host. It is a value: Step returns the next
 // one and leaves the old one as it was.
@@ -35,6 +45,7 @@ type Host struct {
 	streak    int         // ends since the last healthy spell
 	restarts  uint64      // lives after the first one that the rules started
 	slow      bool        // the running start is over its time-out
+	place     place       // of the running start
 	rng       uint64
 	refused   int // transitions the table did not have; tests hold it at 0
 }
@@ -64,6 +75,10 @@ func (h Host) Restarts() uint64 { return h.restarts }
 
 // IsSlow says whether the running start is over its time-out.
 func (h Host) IsSlow() bool { return h.slow }
+
+// WaitsForPlace says whether it is starting and has no process yet, as too many
+// others are starting.
+func (h Host) WaitsForPlace() bool { return h.place == wantsPlace }
 
 // Pending says whether a start follows as soon as the present life is gone.
 func (h Host) Pending() bool { return h.again }
@@ -99,6 +114,8 @@ func (h Host) Step(ev Event, now time.Time) (Host, []Effect) {
 		if s.state == Stopped {
 			s.to(Failed, fmt.Sprintf("dependency %s failed", ev.Name), ByDependency)
 		}
+	case Placed:
+		s.placed(ev.Life)
 	case Ready:
 		s.ready(ev.Life)
 	case Hung:
@@ -139,6 +156,9 @@ func (s *step) to(next State, reason string, by By) {
 		s.refused++
 		return
 	}
+	if s.state == Starting {
+		s.givePlace()
+	}
 	s.do(Transition{From: s.state, To: next, Life: s.life, Reason: reason, By: by})
 	s.state, s.reason, s.by, s.since = next, reason, by, s.now
 }
@@ -171,11 +191,39 @@ func (s *step) launch(by By) {
 	}
 	s.again = false
 	s.life++
-	s.present, s.slow, s.spawnedAt = true, false, s.now
+	s.slow = false
+	if s.rules.Placed {
+		s.place = wantsPlace
+		s.do(TakePlace{s.life})
+		s.to(Starting, startReason(by), by)
+		return
+	}
 	s.to(Starting, startReason(by), by)
+	s.spawn()
+}
+
+// spawn makes the process of a life that nothing holds up any more.
+func (s *step) spawn() {
+	s.present, s.spawnedAt = true, s.now
 	s.do(SpawnLife{s.life})
 	if s.rules.StartTimeout > 0 {
 		s.do(SetTimer{StartTimer, s.rules.StartTimeout})
+	}
+}
+
+func (s *step) placed(life uint64) {
+	if life != s.life || s.place != wantsPlace {
+		return // it was given back before we heard of it
+	}
+	s.place = hasPlace
+	s.spawn()
+}
+
+// givePlace lets another host start.
+func (s *step) givePlace() {
+	if s.place != noPlace {
+		s.place = noPlace
+		s.do(GivePlace{s.life})
 	}
 }
 
@@ -218,6 +266,10 @@ func (s *step) stop(by By, reason string) {
 		s.do(CancelTimer{StartTimer})
 		s.do(CancelTimer{KillTimer})
 		s.to(Stopping, reason, by)
+		if !s.present { // it has waited for a place
+			s.to(Stopped, reason, by)
+			return
+		}
 		s.do(StopLife{s.life})
 	}
 }
@@ -229,13 +281,16 @@ func (s *step) restart(by By) {
 	case Restarting:
 		s.start(by)
 	default:
+		if s.place == wantsPlace {
+			return // the life to come is as new as can be
+		}
 		s.stop(by, "restart asked for")
 		s.again, s.againBy = true, by
 	}
 }
 
 func (s *step) ready(life uint64) {
-	if life != s.life || s.state != Starting {
+	if life != s.life || s.state != Starting || s.place == wantsPlace {
 		return
 	}
 	s.do(CancelTimer{StartTimer})
@@ -245,7 +300,7 @@ func (s *step) ready(life uint64) {
 
 // ended decides what follows the end of a life.
 func (s *step) ended(e Ended) {
-	if e.Life != s.life {
+	if e.Life != s.life || s.place == wantsPlace {
 		return
 	}
 	switch s.state {
@@ -355,6 +410,7 @@ func (s *step) fired(t Timer) {
 		}
 		if s.rules.WaitSlow {
 			s.slow = true
+			s.givePlace()
 			s.do(Slow{s.life, s.rules.StartTimeout})
 			return
 		}

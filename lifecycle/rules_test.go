@@ -12,19 +12,20 @@ import (
 func TestRandomWalk(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		rules := HostRules{Restart: DefaultRestart(), StartTimeout: time.Minute, KillAfter: 30 * time.Second, Gated: seed%3 == 0, WaitSlow: seed%2 == 0}
+		rules := HostRules{Restart: DefaultRestart(), StartTimeout: time.Minute, KillAfter: 30 * time.Second, Gated: seed%3 == 0, WaitSlow: seed%2 == 0, Placed: seed%5 < 2}
 		rules.Restart.Policy = []Policy{OnCrash, Always, Never}[r.IntN(3)]
 		rules.Restart.RetryFailed = time.Duration(r.IntN(2)) * time.Minute
 		now := time.Unix(1, 0)
 		h := NewHost(rules, seed, now)
 		alive := uint64(0) // the life whose actor exists
+		place := uint64(0) // the life that has a place, or waits for one
 		state := h.State()
 		for range 2000 {
 			now = now.Add(time.Duration(r.IntN(40_000)) * time.Millisecond)
 			life := h.Life() - uint64(r.IntN(2))
 			all := []Event{
 				Start{ByPerson}, Stop{ByPerson, "x"}, Stop{ByGroup, "x"}, Restart{ByPerson}, Reset{}, Release{}, DependencyFailed{"db"},
-				Ready{life}, Hung{life, time.Second}, Alive{life}, Fired{StartTimer}, Fired{KillTimer}, Fired{BackoffTimer}, Fired{RetryTimer},
+				Placed{life}, Ready{life}, Hung{life, time.Second}, Alive{life}, Fired{StartTimer}, Fired{KillTimer}, Fired{BackoffTimer}, Fired{RetryTimer},
 				Ended{Life: life, Cause: CauseExit}, Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: 3}}, Ended{Life: life, Cause: CauseVersion},
 			}
 			ev := all[r.IntN(len(all))]
@@ -49,7 +50,23 @@ func TestRandomWalk(t *testing.T) {
 						t.Fatalf("seed %d: life %d spawned while life %d is there", seed, e.Life, alive)
 					}
 					alive = e.Life
+					if rules.Placed && place != e.Life {
+						t.Fatalf("seed %d: life %d spawned without a place", seed, e.Life)
+					}
+				case TakePlace:
+					if place != 0 || !rules.Placed {
+						t.Fatalf("seed %d: a place for life %d while life %d has one", seed, e.Life, place)
+					}
+					place = e.Life
+				case GivePlace:
+					if place != e.Life {
+						t.Fatalf("seed %d: the place of life %d given back, that of life %d is held", seed, e.Life, place)
+					}
+					place = 0
 				}
+			}
+			if place != 0 && (state != Starting || h.IsSlow()) {
+				t.Fatalf("seed %d: a place is held in %s", seed, state)
 			}
 			if state != h.State() {
 				t.Fatalf("seed %d: told %s, is %s", seed, state, h.State())

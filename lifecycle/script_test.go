@@ -152,6 +152,7 @@ func rulesFrom(t *testing.T, d *datadriven.TestData) HostRules {
 	}
 	r.Restart.RetryFailed = duration(t, d, "retry")
 	r.Gated = d.HasArg("gated")
+	r.Placed = d.HasArg("placed")
 	r.WaitSlow = d.HasArg("wait")
 	if d.HasArg("report-only") {
 		r.KillAfter = 0
@@ -188,6 +189,8 @@ func eventFrom(t *testing.T, d *datadriven.TestData, h Host) Event {
 		return Release{}
 	case "dependency-failed":
 		return DependencyFailed{d.CmdArgs[0].Key}
+	case "placed":
+		return Placed{life}
 	case "ready":
 		return Ready{life}
 	case "hung":
@@ -228,6 +231,10 @@ func showEffects(effects []Effect) string {
 			b.WriteByte('\n')
 		case SpawnLife:
 			fmt.Fprintf(&b, "spawn life %d\n", e.Life)
+		case TakePlace:
+			fmt.Fprintf(&b, "take a place for life %d\n", e.Life)
+		case GivePlace:
+			fmt.Fprintf(&b, "give back the place of life %d\n", e.Life)
 		case StopLife:
 			fmt.Fprintf(&b, "stop life %d\n", e.Life)
 		case KillLife:

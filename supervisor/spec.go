@@ -24,8 +24,14 @@ type Spec struct {
 	ExecServers []ExecServerSpec // beside the hosts; they listen when Start returns
 	StateDir    string           // log files and crash reports; "" keeps both in memory only
 	OnFailed    OnFailed         // default stay
-	Config      string           // path of the file it came from; shown in status
-	Socket      string           // control socket; shown in status
+	// MaxStarting is how many hosts start at once, from spawn to ready; those that
+	// come later are starting, too, and wait for a place in the order in which they
+	// came, their start time-outs with them. 0: any number. A start gives its place
+	// back when the host is ready, has ended or is stopped, or is over its time-out
+	// and waited for.
+	MaxStarting int
+	Config      string // path of the file it came from; shown in status
+	Socket      string // control socket; shown in status
 	// Users are the user and group ids that confined hosts are given, each one
 	// of its own, where the supervisor is root. The zero value is the default
 	// range of package sandbox.
@@ -111,6 +117,9 @@ func (s Spec) Validate() error {
 		if err := e.validate(); err != nil {
 			errs = append(errs, err)
 		}
+	}
+	if s.MaxStarting < 0 {
+		errs = append(errs, fmt.Errorf("%w: max_starting: %d is negative", ErrSpec, s.MaxStarting))
 	}
 	if s.OnFailed != Stay && s.OnFailed != Exit {
 		errs = append(errs, fmt.Errorf("%w: on_failed %q is unknown; expected stay or exit", ErrSpec, s.OnFailed))

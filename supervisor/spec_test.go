@@ -30,6 +30,7 @@ func TestValidateNamesWhatIsWrong(t *testing.T) {
 		"twice":      {Spec{Groups: []GroupSpec{Alone(ok), {Name: "g", Hosts: []HostSpec{ok}}}}, "belongs to a host already"},
 		"group name": {Spec{Groups: []GroupSpec{Alone(ok), {Name: "a", Hosts: []HostSpec{{Name: "b", Command: []string{"x"}}}}}}, "belongs to a host already"},
 		"strategy":   {Spec{Groups: []GroupSpec{{Name: "g", Strategy: "none"}}}, `strategy "none"`},
+		"starting":   {Spec{MaxStarting: -1}, "max_starting: -1 is negative"},
 		"on_failed":  {Spec{OnFailed: "panic"}, `on_failed "panic"`},
 	} {
 		err := c.spec.WithDefaults().Validate()

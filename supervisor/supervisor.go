@@ -153,7 +153,7 @@ func newTree(spec Spec, opts []Option) (*tree, error) {
 	}
 	w := &actors.World{
 		System: o.system, Log: o.log, Launcher: launcher, Journal: actors.NewJournal(), Version: version.Version(),
-		OnNotification: o.notify,
+		OnNotification: o.notify, MaxStarting: spec.MaxStarting,
 		Strategies: actors.Strategies{
 			Root: Contain{o.log, "group"}, Group: Contain{o.log, "host"}, Host: Restart{}, Life: Contain{o.log, "part of a life"},
 		},
