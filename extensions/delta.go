@@ -1,0 +1,122 @@
+package extensions
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// Delta is what a running host has to be told when the registry, or what of it
+// the host runs, has changed. It encodes to the argument of the protocol's
+// call.
+type Delta struct {
+	VersionID           int               `json:"versionId"`
+	ToRemove            []Identifier      `json:"toRemove"`
+	ToAdd               []json.RawMessage `json:"toAdd"` // descriptions
+	AddActivationEvents map[ID][]string   `json:"addActivationEvents"`
+	MyToRemove          []Identifier      `json:"myToRemove"` // what this host runs no longer
+	MyToAdd             []Identifier      `json:"myToAdd"`    // what this host is to run
+}
+
+// Empty says whether the delta changes nothing but the version.
+func (d Delta) Empty() bool {
+	return len(d.ToRemove)+len(d.ToAdd)+len(d.MyToRemove)+len(d.MyToAdd) == 0
+}
+
+// View is what one life of a host was told. It is a value; the zero one knows
+// nothing, so that its first delta is everything.
+type View struct {
+	version int
+	all     map[ID]known
+	mine    map[ID]known
+}
+
+// known is an extension as the host knows it.
+type known struct {
+	since int
+	name  Identifier
+}
+
+// Next returns the view after the host is told of the registry, and what to
+// tell it. mine says what the host runs; extensions without code run nowhere.
+// It returns false, and nothing is to be sent, when the host knows this version
+// or a newer one, or nothing is different for it.
+//
+// An extension that was replaced is in both ToRemove and ToAdd.
+func (v View) Next(r Registry, mine func(Extension) bool) (View, Delta, bool) {
+	if r.version <= v.version {
+		return v, Delta{}, false
+	}
+	return v.Move(r, mine)
+}
+
+// Move is Next for when the registry is the same and what the host runs is
+// not. A registry that is older than what the host knows is refused.
+func (v View) Move(r Registry, mine func(Extension) bool) (View, Delta, bool) {
+	if r.version < v.version {
+		return v, Delta{}, false
+	}
+	next := View{r.version, make(map[ID]known, len(r.list)), map[ID]known{}}
+	d := Delta{VersionID: r.version, ToRemove: []Identifier{}, ToAdd: []json.RawMessage{}, AddActivationEvents: map[ID][]string{}, MyToRemove: []Identifier{}, MyToAdd: []Identifier{}}
+	for _, e := range r.list {
+		k := known{e.since, e.Identifier()}
+		next.all[e.ID] = k
+		old, ok := v.all[e.ID]
+		replaced := ok && old.since != e.since
+		if replaced {
+			d.ToRemove = append(d.ToRemove, old.name)
+		}
+		if !ok || replaced {
+			if e.Description != nil {
+				d.ToAdd = append(d.ToAdd, e.Description)
+			}
+			if len(e.Events) > 0 {
+				d.AddActivationEvents[e.ID] = e.Events
+			}
+		}
+		was, had := v.mine[e.ID]
+		if mine(e.Extension) {
+			next.mine[e.ID] = k
+			if had && replaced {
+				d.MyToRemove = append(d.MyToRemove, was.name)
+			}
+			if !had || replaced {
+				d.MyToAdd = append(d.MyToAdd, k.name)
+			}
+		} else if had {
+			d.MyToRemove = append(d.MyToRemove, was.name)
+		}
+	}
+	d.ToRemove = append(d.ToRemove, gone(v.all, next.all)...)
+	d.MyToRemove = append(d.MyToRemove, gone(v.mine, next.all)...)
+	return next, d, !d.Empty()
+}
+
+// gone returns what is in old and not in now, by id.
+func gone(old, now map[ID]known) []Identifier {
+	var out []Identifier
+	for id, k := range old {
+		if _, ok := now[id]; !ok {
+			out = append(out, k.name)
+		}
+	}
+	slices.SortFunc(out, func(a, b Identifier) int {
+		if a.Lower < b.Lower {
+			return -1
+		}
+		return 1
+	})
+	return out
+}
+
+// Mine lists what the host was told to run, by id.
+func (v View) Mine() []ID {
+	out := make([]ID, 0, len(v.mine))
+	for id := range v.mine {
+		out = append(out, id)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Version is the newest version that the host was told.
+func (v View) Version() int { return v.version }

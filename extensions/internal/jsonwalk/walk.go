@@ -1,0 +1,186 @@
+package jsonwalk
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// Kind is what a value is.
+type Kind byte
+
+// The kinds of values. None is no value at all.
+const (
+	None Kind = iota
+	Null
+	Bool
+	Number
+	String
+	List
+	Map
+)
+
+// String names the kind for people.
+func (k Kind) String() string {
+	return [...]string{"nothing", "null", "a boolean", "a number", "a string", "an array", "an object"}[k]
+}
+
+// KindOf tells the kind of a value by its first byte.
+func KindOf(value []byte) Kind {
+	switch at(value, space(value, 0)) {
+	case 0:
+		return None
+	case 'n':
+		return Null
+	case 't', 'f':
+		return Bool
+	case '"':
+		return String
+	case '[':
+		return List
+	case '{':
+		return Map
+	}
+	return Number
+}
+
+// Object calls each with the members of an object in their order, until it
+// returns false. The name is decoded, the value is a slice of the text. A
+// value that is no object has no members.
+func Object(value []byte, each func(name string, value []byte) bool) {
+	i := space(value, 0)
+	if at(value, i) != '{' {
+		return
+	}
+	for i = space(value, i+1); at(value, i) == '"'; {
+		end := skip(value, i)
+		name := Text(value[i:end])
+		i = space(value, end)
+		if at(value, i) != ':' {
+			return
+		}
+		i = space(value, i+1)
+		end = skip(value, i)
+		if end == i || !each(name, value[i:end]) {
+			return
+		}
+		if i = space(value, end); at(value, i) != ',' {
+			return
+		}
+		i = space(value, i+1)
+	}
+}
+
+// Array calls each with the elements of an array in their order, until it
+// returns false. A value that is no array has no elements.
+func Array(value []byte, each func(value []byte) bool) {
+	i := space(value, 0)
+	if at(value, i) != '[' {
+		return
+	}
+	for i = space(value, i+1); i < len(value) && value[i] != ']'; {
+		end := skip(value, i)
+		if end == i || !each(value[i:end]) {
+			return
+		}
+		if i = space(value, end); at(value, i) != ',' {
+			return
+		}
+		i = space(value, i+1)
+	}
+}
+
+// Text decodes a string; a value of another kind is "". A surrogate that has
+// no partner becomes U+FFFD.
+func Text(value []byte) string {
+	if len(value) < 2 || value[0] != '"' {
+		return ""
+	}
+	inner := value[1 : len(value)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return strings.ToValidUTF8(string(inner), "\uFFFD")
+	}
+	var out string
+	if json.Unmarshal(value, &out) != nil {
+		return ""
+	}
+	return out
+}
+
+// Member returns the value of a member of an object, the last when there are
+// several; nil when there is none.
+func Member(value []byte, name string) []byte {
+	var found []byte
+	Object(value, func(n string, v []byte) bool {
+		if n == name {
+			found = v
+		}
+		return true
+	})
+	return found
+}
+
+// Find follows a dotted path of names and, in arrays, indexes from 0. It
+// returns nil when there is nothing.
+func Find(value []byte, path string) []byte {
+	for value != nil && path != "" {
+		var step string
+		step, path, _ = strings.Cut(path, ".")
+		if KindOf(value) != List {
+			value = Member(value, step)
+			continue
+		}
+		n, err := strconv.Atoi(step)
+		if err != nil {
+			return nil
+		}
+		var found []byte
+		Array(value, func(v []byte) bool {
+			if n == 0 {
+				found = v
+			}
+			n--
+			return n >= 0
+		})
+		value = found
+	}
+	return value
+}
+
+// skip returns where the value that begins at i ends. It knows strings and
+// brackets, which is enough for texts that were checked.
+func skip(data []byte, i int) int {
+	depth := 0
+	for i < len(data) {
+		switch data[i] {
+		case '"':
+			for i++; i < len(data) && data[i] != '"'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
+			}
+			i = min(i+1, len(data))
+			if depth == 0 {
+				return i
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return i
+			}
+			depth--
+			if depth == 0 {
+				return i + 1
+			}
+		case ',', ':', ' ', '\n', '\t', '\r':
+			if depth == 0 {
+				return i
+			}
+		}
+		i++
+	}
+	return i
+}
