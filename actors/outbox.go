@@ -121,6 +121,18 @@ func (o *outbox) add(s codec.Session, m *codec.Message, alone bool, limit int) (
 	return nil, nil
 }
 
+// forget ends a request of the host's without an answer, where its protocol
+// wants none; false: it is to be answered.
+func (o *outbox) forget(s codec.Session, id uint32) bool {
+	f, ok := s.(codec.Forgetter)
+	if !ok {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return f.Forget(id)
+}
+
 // swap takes what waits. Under the lock.
 func (o *outbox) swap() []byte {
 	mine := o.buf

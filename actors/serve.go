@@ -116,6 +116,9 @@ func (c *conn) handle(ctx context.Context, h Handler, in *Incoming) *codec.Messa
 // wire cannot carry becomes an error.
 func (c *conn) respond(ctx context.Context, out *codec.Message) {
 	for {
+		if context.Cause(ctx) == errTakenBack && c.out.forget(c.session, out.ID) { //nolint:errorlint // it is never wrapped
+			return
+		}
 		space, err := c.out.add(c.session, out, false, outboxLimit)
 		switch {
 		case err == nil:
@@ -124,7 +127,10 @@ func (c *conn) respond(ctx context.Context, out *codec.Message) {
 			select {
 			case <-space:
 			case <-ctx.Done():
-				return // the host has taken it back, or is no more
+				if !c.out.forget(c.session, out.ID) {
+					c.refuse(out.ID, codec.NameCancelled, "the host took the request back")
+				}
+				return // else the host is no more
 			}
 		case errors.Is(err, codec.ErrTooLarge), errors.Is(err, codec.ErrShape):
 			c.refuse(out.ID, NameError, fmt.Sprintf("the answer cannot be sent: %v", err))
@@ -139,8 +145,8 @@ func (c *conn) respond(ctx context.Context, out *codec.Message) {
 // the answer.
 var errTakenBack = errors.New("the host took the request back")
 
-// unserve ends a request that the host takes back. It is still answered, as
-// protocol 1 has it.
+// unserve ends a request that the host takes back. It is still answered, unless
+// the protocol has it otherwise.
 func (c *conn) unserve(id uint32) {
 	c.mu.Lock()
 	cancel := c.serving[id]

@@ -55,7 +55,7 @@ type client struct {
 	ended bool
 	next  uint32
 	asked map[uint32]chan *codec.Message // requests made to it
-	open  map[uint32]*actors.Pending     // requests it has made
+	open  map[uint32]*errand             // requests it has made
 }
 
 // Serve lets a program speak to the host over rw until it leaves, ctx ends or
@@ -67,7 +67,7 @@ func (h *Hub) Serve(ctx context.Context, rw io.ReadWriteCloser) error {
 	c := &client{
 		hub: h, session: spec.Protocol.Open(spec.Limits), rw: rw,
 		met: make(chan struct{}), gone: make(chan struct{}), wake: make(chan struct{}, 1),
-		asked: map[uint32]chan *codec.Message{}, open: map[uint32]*actors.Pending{},
+		asked: map[uint32]chan *codec.Message{}, open: map[uint32]*errand{},
 	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	stop := context.AfterFunc(c.ctx, func() { _ = rw.Close() })
@@ -128,10 +128,13 @@ func (c *client) handle(m *codec.Message) error {
 		}
 	case codec.Cancel:
 		c.mu.Lock()
-		p := c.open[m.ID]
+		e := c.open[m.ID]
+		if e != nil {
+			e.takenBack = true
+		}
 		c.mu.Unlock()
-		if p != nil {
-			p.Cancel()
+		if e != nil {
+			e.Cancel()
 		}
 	}
 	return nil
@@ -148,8 +151,9 @@ func (c *client) forward(id uint32, method string, params codec.Raw, tokens []st
 		c.respond(id, nil, err)
 		return
 	}
+	e := &errand{Pending: p}
 	c.mu.Lock()
-	c.open[id] = p
+	c.open[id] = e
 	c.mu.Unlock()
 	c.work.Go(func() {
 		defer cancel()
@@ -163,9 +167,25 @@ func (c *client) forward(id uint32, method string, params codec.Raw, tokens []st
 		c.hub.forget(tokens)
 		c.mu.Lock()
 		delete(c.open, id)
+		forgotten := e.takenBack && errors.Is(err, actors.ErrCancelled) && c.forget(id)
 		c.mu.Unlock()
-		c.respond(id, out, err)
+		if !forgotten {
+			c.respond(id, out, err)
+		}
 	})
+}
+
+// errand is a request of a client's that is at the host.
+type errand struct {
+	*actors.Pending
+	takenBack bool // by the client, under client.mu
+}
+
+// forget leaves a request that the client has taken back without an answer,
+// where the protocol has it so. Under client.mu.
+func (c *client) forget(id uint32) bool {
+	f, ok := c.session.(codec.Forgetter)
+	return ok && f.Forget(id)
 }
 
 // respond answers a request of the client.
@@ -350,12 +370,12 @@ func (c *client) finish(err error) {
 // abandon takes back what the client still waits for.
 func (c *client) abandon() {
 	c.mu.Lock()
-	open := make([]*actors.Pending, 0, len(c.open))
-	for _, p := range c.open {
-		open = append(open, p)
+	open := make([]*errand, 0, len(c.open))
+	for _, e := range c.open {
+		open = append(open, e)
 	}
 	c.mu.Unlock()
-	for _, p := range open {
-		p.Cancel()
+	for _, e := range open {
+		e.Cancel()
 	}
 }

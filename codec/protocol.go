@@ -116,6 +116,17 @@ type Noisy interface {
 	OnNoise(listen func(line []byte))
 }
 
+// Forgetter is a [Session] of a protocol in which a request that was taken back
+// may get no answer at all.
+type Forgetter interface {
+	Session
+	// Forget takes the peer's request of this id, which the peer has taken back,
+	// for done, without a word. false: in this protocol it is answered all the
+	// same. It is called in the place of the Append of its answer, and as that
+	// by one goroutine at a time.
+	Forget(id uint32) bool
+}
+
 // Reader takes messages off a stream.
 type Reader interface {
 	// Next fills m with the next message. Errors: io.EOF at a clean end

@@ -80,7 +80,8 @@
 // Of a server that answers initialize with a version nobody has asked for, each
 // older than 2026-07-28 is taken: they differ in nothing that matters here.
 //
-// A gone caller is told by notifications/cancelled. A request of
+// A gone caller is told by notifications/cancelled. A request that the peer has
+// taken back gets no answer, see [Session.Forget]. A request of
 // [codec.Message.Progress] is given its number as progressToken. There is no
 // goodbye but the end of the stream. Before the handshake is done, a server's
 // ping is answered by it; later ones are handed out like other requests, but

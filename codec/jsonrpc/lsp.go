@@ -29,6 +29,8 @@ func (lsp) cancel(dst []byte, id uint32) []byte {
 	return append(strconv.AppendUint(dst, uint64(id), 10), "}}"...)
 }
 
+func (lsp) answersCancelled() bool { return true }
+
 func (lsp) goodbye() (*codec.Message, []codec.Message) {
 	return &codec.Message{Kind: codec.Request, Method: "shutdown"},
 		[]codec.Message{{Kind: codec.Notification, Method: "exit"}}

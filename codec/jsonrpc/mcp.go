@@ -47,6 +47,8 @@ func (mcp) cancel(dst []byte, id uint32) []byte {
 	return append(strconv.AppendUint(dst, uint64(id), 10), `,"reason":"nobody waits for the result any more"}}`...)
 }
 
+func (mcp) answersCancelled() bool { return false }
+
 func (mcp) goodbye() (*codec.Message, []codec.Message) { return nil, nil }
 
 // meta is what is put into the _meta of each request, in order.

@@ -77,7 +77,11 @@ type Session struct {
 	result  codec.Raw
 }
 
-var _ codec.Noisy = (*Session)(nil)
+var (
+	_ codec.Noisy     = (*Session)(nil)
+	_ codec.Opener    = (*Session)(nil)
+	_ codec.Forgetter = (*Session)(nil)
+)
 
 // app is what is spoken over the framing.
 type app interface {
@@ -91,6 +95,7 @@ type app interface {
 	progresses(method string) bool       // the notification that tells progress
 	token() string                       // the member of its params that names the request
 	cancel(dst []byte, id uint32) []byte // the message that takes request id back
+	answersCancelled() bool              // a request that was taken back is answered with an error
 	none() string                        // a result that says nothing
 
 	// params makes of a request's params what is sent.
@@ -144,6 +149,16 @@ func (s *Session) Ping() string {
 
 // Goodbye returns LSP's shutdown and exit; MCP has none but the end of the stream.
 func (s *Session) Goodbye() (ask *codec.Message, last []codec.Message) { return s.app.goodbye() }
+
+// Forget ends a request that the host has taken back: of MCP without an answer,
+// as its specification has it, while LSP wants one.
+func (s *Session) Forget(id uint32) bool {
+	if s.app.answersCancelled() {
+		return false
+	}
+	s.ids.forget(id)
+	return true
+}
 
 func (s *Session) sessionless() bool { return s.meta.Load() != nil }
 

@@ -157,8 +157,22 @@ func TestRequestsOfTheHost(t *testing.T) {
 		if got := sent(t, s, &codec.Message{Kind: codec.Response, ID: 5, Err: unknown}); got != `{"jsonrpc":"2.0","id":99,`+want+`}` {
 			t.Error(got)
 		}
+		// One that was taken back is done with in MCP, and answered in LSP.
+		if m, err := read(`{"id":"back","method":"m"}`); err != nil || m.ID != 6 {
+			t.Errorf("%+v, %v", m, err)
+		}
+		back := codec.Message{Kind: codec.Response, ID: 6, Err: &codec.Error{Name: codec.NameCancelled}}
+		if forgotten := s.(codec.Forgetter).Forget(6); forgotten != (p == mcp) {
+			t.Errorf("%s forgets: %v", p.Name(), forgotten)
+		} else if forgotten {
+			if _, err := s.Append(nil, &back); !errors.Is(err, codec.ErrID) {
+				t.Errorf("answered after it was forgotten: %v", err)
+			}
+		} else if got := sent(t, s, &back); !strings.Contains(got, `"id":"back"`) || !strings.Contains(got, "-32800") {
+			t.Error(got)
+		}
 		// One that was answered is not known any more, and its id is free.
-		if m, err := read(`[` + cancel("0") + `,{"id":0,"method":"m"}]`); err != nil || m.Kind != codec.Request || m.ID != 6 {
+		if m, err := read(`[` + cancel("0") + `,{"id":0,"method":"m"}]`); err != nil || m.Kind != codec.Request || m.ID != 7 {
 			t.Errorf("%+v, %v", m, err)
 		}
 		var err error
