@@ -21,6 +21,7 @@ type Capture struct {
 
 	// Of the reading goroutine:
 	rest   []byte // read, and not a whole line yet
+	raw    []byte // read behind that, and perhaps the beginning of what is redacted
 	class  int    // index into bufferSizes
 	raised bool   // the pipe was enlarged
 }
@@ -49,6 +50,9 @@ func (c *Capture) Stop() {
 
 func (c *Capture) run() {
 	err := c.read()
+	if len(c.raw) > 0 {
+		c.rest = append(c.rest, c.log.opt.Redact.Last(c.raw)...)
+	}
 	if len(c.rest) > 0 {
 		c.log.take(c.rest, len(c.rest), true, c.stream, c.life)
 		c.rest = nil
@@ -78,23 +82,41 @@ func (c *Capture) readBlocking() error {
 // fill reads once, into a buffer that it holds no longer than that takes, and
 // hands the lines to the log.
 func (c *Capture) fill(read func([]byte) (int, error)) (n int, err error) {
-	b := takeBuffer(c.class, len(c.rest))
+	b := takeBuffer(c.class, len(c.rest)+len(c.raw))
 	defer b.release()
 	held := copy(b.data, c.rest)
-	n, err = read(b.data[held:])
+	before := held + copy(b.data[held:], c.raw)
+	n, err = read(b.data[before:])
 	if n <= 0 {
 		return 0, err
 	}
-	data := b.data[:held+n]
+	data := b.data[:before+n]
+	if r := c.log.opt.Redact; r != nil && (r.Active() || len(c.raw) > 0) {
+		data = c.redact(data, held)
+	}
 	at := c.log.take(data, held, false, c.stream, c.life)
 	c.hold(data[at:])
 	switch {
-	case len(data) == len(b.data) && c.class < largest:
+	case before+n == len(b.data) && c.class < largest:
 		c.class++
-	case len(data) < bufferSizes[c.class]/8 && c.class > 0:
+	case before+n < bufferSizes[c.class]/8 && c.class > 0:
 		c.class--
 	}
 	return n, err
+}
+
+// redact takes out of b, behind the first held bytes, what nobody is to see. What
+// may be the beginning of such at its end is kept for the next read.
+func (c *Capture) redact(b []byte, held int) []byte {
+	out, left := c.log.opt.Redact.Stream(b[held:])
+	c.raw = append(c.raw[:0], b[len(b)-left:]...)
+	if len(c.raw) == 0 {
+		c.raw = nil
+	}
+	if len(out) > 0 && &out[0] == &b[held] || len(out) == 0 {
+		return b[:held+len(out)]
+	}
+	return append(b[:held:held], out...)
 }
 
 // hold keeps the start of a line for the next read, in little memory.

@@ -32,6 +32,22 @@ type Options struct {
 	// reads the host: it must return soon and must not call Close. Default:
 	// nobody is told.
 	OnError func(error)
+
+	// Redact takes out of all lines what nobody is to see, before they are in
+	// memory, with followers or in a file. Nil: nothing.
+	Redact Redactor
+}
+
+// Redactor replaces parts of what is captured. Stream is given bytes as they
+// come; of them it leaves the last held alone, which are not in out and come
+// again with what follows them. It returns out as a part of b where nothing is to
+// be replaced. What is replaced within a line holds no line end. Calls come from
+// many goroutines.
+type Redactor interface {
+	Active() bool // false: there is nothing to look for
+	Stream(b []byte) (out []byte, held int)
+	Bytes(b []byte) []byte // all of it
+	Last(b []byte) []byte  // what was held, when nothing follows
 }
 
 // Log is the captured output of one host over all its lives: the last lines in
@@ -175,6 +191,9 @@ func (l *Log) add(s Stream, life uint64, b []byte) {
 		if c == '\n' || c == '\r' {
 			b[i] = ' '
 		}
+	}
+	if l.opt.Redact != nil {
+		b = l.opt.Redact.Bytes(b)
 	}
 	if len(b) > MaxLine {
 		b = b[:cut(b, MaxLine)]

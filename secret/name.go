@@ -1,0 +1,42 @@
+package secret
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+)
+
+// Bounds of a value, in bytes. A shorter one could neither be kept secret nor
+// be looked for without hitting everything else.
+const (
+	MinValue = 4
+	MaxValue = 16 << 10
+)
+
+var nameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:-]{0,127}$`)
+
+// CheckName says what is wrong with the name of a secret: the error wraps
+// [ErrName].
+func CheckName(name string) error {
+	if nameRule.MatchString(name) {
+		return nil
+	}
+	return fmt.Errorf("%w: %.64q; expected a letter or digit, then letters, digits, '.', '_', '-', '/' or ':', at most 128 in all", ErrName, name)
+}
+
+// CheckValue says why a value cannot be a secret: the error wraps [ErrValue]
+// and does not show the value.
+func CheckValue(value []byte) error {
+	switch {
+	case len(value) < MinValue:
+		return fmt.Errorf("%w: it has %d bytes; expected at least %d", ErrValue, len(value), MinValue)
+	case len(value) > MaxValue:
+		return fmt.Errorf("%w: it has %d bytes; expected at most %d", ErrValue, len(value), MaxValue)
+	case bytes.IndexByte(value, 0) >= 0:
+		return fmt.Errorf("%w: it has a NUL byte, which no environment can hold", ErrValue)
+	}
+	return nil
+}
+
+// Wipe overwrites b with zeros.
+func Wipe(b []byte) { clear(b) }
