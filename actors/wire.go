@@ -6,6 +6,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/hostsup/hostsup/internal/linger"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -13,6 +14,7 @@ import (
 // each way.
 type fileWire struct {
 	r, w *os.File
+	in   *linger.Reader
 	raw  syscall.RawConn // of w
 	sock bool
 }
@@ -26,10 +28,10 @@ func newFileWire(r, w *os.File, sock bool) wire {
 	if err != nil {
 		raw = nil // TryWrite then leaves everything to the write loop
 	}
-	return &fileWire{r, w, raw, sock}
+	return &fileWire{r, w, linger.NewReader(r), raw, sock}
 }
 
-func (f *fileWire) Read(p []byte) (int, error)  { return f.r.Read(p) }
+func (f *fileWire) Read(p []byte) (int, error)  { return f.in.Read(p) }
 func (f *fileWire) Write(p []byte) (int, error) { return f.w.Write(p) }
 
 func (f *fileWire) TryWrite(p []byte) (int, error) { return tryWrite(f.raw, p) }
@@ -58,6 +60,7 @@ func ignoreClosed(err error) error {
 // netWire is a wire over an accepted unix socket.
 type netWire struct {
 	*net.UnixConn
+	in  *linger.Reader
 	raw syscall.RawConn
 }
 
@@ -66,8 +69,10 @@ func newNetWire(c *net.UnixConn) wire {
 	if err != nil {
 		raw = nil
 	}
-	return &netWire{c, raw}
+	return &netWire{c, linger.NewReader(c), raw}
 }
+
+func (n *netWire) Read(p []byte) (int, error) { return n.in.Read(p) }
 
 func (n *netWire) TryWrite(p []byte) (int, error) { return tryWrite(n.raw, p) }
 

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/hostsup/hostsup/internal/linger"
 )
 
 // WebSocket is a server that listens at ws:// or wss://.
@@ -42,14 +44,21 @@ func (w WebSocket) lasting() bool { return true }
 // A peer that is gone without a word is noticed by TCP itself.
 var direct = &http.Client{
 	Transport: &http.Transport{
-		DialContext: (&net.Dialer{
-			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4},
-		}).DialContext,
+		DialContext:       dialTCP,
 		ForceAttemptHTTP2: false,
 		DisableKeepAlives: true, // what is not upgraded is closed
 		WriteBufferSize:   4 << 10,
 		ReadBufferSize:    64 << 10,
 	},
+}
+
+func dialTCP(ctx context.Context, network, addr string) (net.Conn, error) {
+	d := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4}}
+	c, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return linger.Conn(c), nil
 }
 
 func (w WebSocket) dial(ctx context.Context) (transport, error) {

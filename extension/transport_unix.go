@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"syscall"
+
+	"github.com/hostsup/hostsup/internal/linger"
 )
 
 // socket is a stream socket in blocking mode. A host reads from one place
@@ -20,11 +22,29 @@ import (
 type socket struct {
 	file *os.File
 	fd   int
+	raw  syscall.RawConn
+	wait linger.State // of Read, which one goroutine calls
 	once sync.Once
 	err  error
 }
 
-func (s *socket) Read(b []byte) (int, error)  { return s.file.Read(b) }
+func (s *socket) Read(b []byte) (int, error) {
+	return s.wait.Read(
+		func() (n int, ok bool) {
+			// Through raw, which keeps the descriptor from being closed, and its
+			// number from being given to another, meanwhile. An end or an error is
+			// met again by the read that waits.
+			err := s.raw.Read(func(fd uintptr) bool {
+				var rerr error
+				n, _, rerr = syscall.Recvfrom(int(fd), b, syscall.MSG_DONTWAIT)
+				ok = rerr == nil && n > 0
+				return true
+			})
+			return n, ok && err == nil
+		},
+		func() (int, error) { return s.file.Read(b) })
+}
+
 func (s *socket) Write(b []byte) (int, error) { return s.file.Write(b) }
 
 // Close also ends a Read or Write that is under way. Closing the descriptor
@@ -45,7 +65,12 @@ func newSocket(fd int, name string) (*socket, error) {
 	if err := syscall.SetNonblock(fd, false); err != nil {
 		return nil, err
 	}
-	return &socket{file: os.NewFile(uintptr(fd), name), fd: fd}, nil
+	file := os.NewFile(uintptr(fd), name)
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &socket{file: file, fd: fd, raw: raw}, nil
 }
 
 // inherited takes the socket that the supervisor left at descriptor fd, and

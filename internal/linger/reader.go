@@ -1,0 +1,76 @@
+package linger
+
+import (
+	"io"
+	"net"
+	"syscall"
+)
+
+// Source is what a [Reader] reads from: a file or connection that the runtime's
+// poller knows.
+type Source interface {
+	io.Reader
+	syscall.Conn
+}
+
+// Reader reads from a Source as [State.Read] does. It is for one goroutine at a
+// time; closing the source ends its Read, and the source's deadlines hold.
+type Reader struct {
+	src   Source
+	raw   syscall.RawConn // nil: there is no looking
+	state State
+}
+
+// NewReader returns a reader of src.
+func NewReader(src Source) *Reader {
+	raw, err := src.SyscallConn()
+	if err != nil {
+		raw = nil // a closed one: its Read says so
+	}
+	return &Reader{src: src, raw: raw}
+}
+
+// Read implements io.Reader.
+func (r *Reader) Read(p []byte) (int, error) {
+	if r.raw == nil || len(p) == 0 || !canLook {
+		return r.src.Read(p)
+	}
+	return r.state.Read(
+		func() (n int, ok bool) {
+			err := r.raw.Read(func(fd uintptr) bool {
+				n = readNow(fd, p)
+				return true
+			})
+			return n, err == nil && n > 0
+		},
+		func() (int, error) { return r.src.Read(p) })
+}
+
+// Listener is a listener whose connections are read by a [Reader].
+type Listener struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l Listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return Conn(c), nil
+}
+
+type conn struct {
+	net.Conn
+	r *Reader
+}
+
+func (c *conn) Read(p []byte) (int, error) { return c.r.Read(p) }
+
+// Conn returns c with its Read done by a [Reader], and c itself where it is
+// none that the runtime's poller knows.
+func Conn(c net.Conn) net.Conn {
+	src, ok := c.(Source)
+	if !ok {
+		return c
+	}
+	return &conn{c, NewReader(src)}
+}
