@@ -1,0 +1,106 @@
+package manifest
+
+import (
+	"github.com/hostsup/hostsup/extensions/internal/jsonwalk"
+)
+
+// implied says which activation event follows from an element of a
+// contribution point: prefix and the field that comes after it. An element
+// without the field implies nothing. The table is that of VS Code 1.74 and
+// later; names that were in use for some releases only are in it too.
+var implied = map[string]struct{ prefix, field string }{
+	"authentication":                {"onAuthenticationRequest:", "id"},
+	"chatContext":                   {"onChatContextProvider:", "id"},
+	"chatOutputRenderers":           {"onChatOutputRenderer:", "viewType"},
+	"chatParticipants":              {"onChatParticipant:", "id"},
+	"chatSessions":                  {"onChatSession:", "type"},
+	"commands":                      {"onCommand:", "command"},
+	"customEditors":                 {"onCustomEditor:", "viewType"},
+	"debugVisualizers":              {"onDebugVisualizer:", "id"},
+	"languageModelChatProviders":    {"onLanguageModelChatProvider:", "vendor"},
+	"languageModelTools":            {"onLanguageModelTool:", "name"},
+	"languageModels":                {"onLanguageModelChat:", "vendor"},
+	"mcpServerDefinitionProviders":  {"onMcpCollection:", "id"},
+	"modelContextServerCollections": {"onMcpCollection:", "id"},
+	"notebookRenderer":              {"onRenderer:", "id"},
+	"notebooks":                     {"onNotebookSerializer:", "type"},
+	"taskDefinitions":               {"onTaskType:", "type"},
+	"terminalQuickFixes":            {"onTerminalQuickFixRequest:", "id"},
+	"walkthroughs":                  {"onWalkthrough:", "id"},
+}
+
+// events returns what activates an extension: the events of its manifest, then
+// those that its contributions imply, each once. One without code has none.
+func events(m *Manifest) []string {
+	if !m.HasCode() {
+		return nil
+	}
+	var out []string
+	seen := make(map[string]bool)
+	add := func(event string) {
+		if !seen[event] {
+			seen[event] = true
+			out = append(out, event)
+		}
+	}
+	for _, event := range m.Events {
+		if event == "onUri" {
+			event = "onUri:" + string(m.ID)
+		}
+		add(event)
+	}
+	jsonwalk.Object(m.Contributes, func(point string, value []byte) bool {
+		each(value, func(e []byte) {
+			switch rule, ok := implied[point]; {
+			case ok:
+				if name := jsonwalk.Text(jsonwalk.Member(e, rule.field)); name != "" {
+					add(rule.prefix + name)
+				}
+			case point == "languages": // one that only adds files to a language of others is no reason
+				if name := jsonwalk.Text(jsonwalk.Member(e, "id")); name != "" && truthy(jsonwalk.Member(e, "configuration")) {
+					add("onLanguage:" + name)
+				}
+			case point == "views": // by container
+				jsonwalk.Object(e, func(_ string, views []byte) bool {
+					jsonwalk.Array(views, func(view []byte) bool {
+						if name := jsonwalk.Text(jsonwalk.Member(view, "id")); name != "" {
+							add("onView:" + name)
+						}
+						return true
+					})
+					return true
+				})
+			case point == "terminal":
+				jsonwalk.Array(jsonwalk.Member(e, "profiles"), func(profile []byte) bool {
+					if name := jsonwalk.Text(jsonwalk.Member(profile, "id")); name != "" {
+						add("onTerminalProfile:" + name)
+					}
+					return true
+				})
+			}
+		})
+		return true
+	})
+	return out
+}
+
+// each calls do with the elements of a list, or with what is no list.
+func each(value []byte, do func([]byte)) {
+	if jsonwalk.KindOf(value) != jsonwalk.List {
+		do(value)
+		return
+	}
+	jsonwalk.Array(value, func(e []byte) bool { do(e); return true })
+}
+
+func truthy(value []byte) bool {
+	switch jsonwalk.KindOf(value) {
+	case jsonwalk.None, jsonwalk.Null:
+		return false
+	case jsonwalk.String:
+		return len(value) > 2
+	case jsonwalk.Bool:
+		return value[0] == 't'
+	}
+	return true
+}

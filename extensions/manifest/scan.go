@@ -1,0 +1,311 @@
+package manifest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/internal/jsonwalk"
+)
+
+// Root is a folder to look into: one extension, or a folder of extensions.
+type Root struct {
+	Dir    string
+	Origin extensions.Origin
+}
+
+// Options of a Scan. The zero value is usable.
+type Options struct {
+	Product  string // version of the editor; "": engines are not compared
+	Language string // of the messages, like "de" or "pt-br"; default: the manifest's own
+	MaxSize  int64  // bytes of one file; default 1 MiB
+	Parallel int    // files read at once; default 2 for each processor
+}
+
+// Result is what a Scan has found.
+type Result struct {
+	Manifests []*Manifest
+	Problems  []error // *[Problem] and *[DuplicateError], in the order of the folders
+}
+
+// Extensions returns what was found for a registry.
+func (r Result) Extensions() []extensions.Extension {
+	out := make([]extensions.Extension, len(r.Manifests))
+	for i, m := range r.Manifests {
+		out[i] = m.Extension
+	}
+	return out
+}
+
+// Scan looks for extensions. A folder without a package.json is no extension
+// and no problem; neither is one whose name begins with a dot, nor one that the
+// .obsolete file beside it marks as uninstalled. Symbolic links are followed. A
+// root that cannot be read is a problem like every other. When ctx ends, what
+// was not read yet is missing, and its error is the last problem.
+func Scan(ctx context.Context, roots []Root, opt Options) Result {
+	if opt.MaxSize <= 0 {
+		opt.MaxSize = 1 << 20
+	}
+	if opt.Parallel <= 0 {
+		opt.Parallel = 2 * runtime.GOMAXPROCS(0)
+	}
+	s := scanner{opt: opt}
+	var found []finding
+	for _, root := range roots {
+		found = append(found, s.list(root)...)
+	}
+	// Workers take the next folder each; the results have their places.
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(opt.Parallel, len(found)) {
+		workers.Go(func() {
+			for i := range next {
+				s.read(&found[i])
+			}
+		})
+	}
+	for i := range found {
+		select {
+		case next <- i:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	close(next)
+	workers.Wait()
+
+	var r Result
+	for _, f := range found {
+		r.Problems = append(r.Problems, f.problems...)
+		if f.manifest != nil {
+			r.Manifests = append(r.Manifests, f.manifest)
+		}
+	}
+	var doubles []error
+	r.Manifests, doubles = unique(r.Manifests)
+	r.Problems = append(r.Problems, doubles...)
+	if err := ctx.Err(); err != nil {
+		r.Problems = append(r.Problems, err)
+	}
+	return r
+}
+
+type scanner struct{ opt Options }
+
+// finding is a folder that may be an extension, and what came of it.
+type finding struct {
+	folder   string
+	origin   extensions.Origin
+	must     bool // it was named itself
+	obsolete map[string]bool
+	manifest *Manifest
+	problems []error
+}
+
+// list finds the folders below a root.
+func (s scanner) list(root Root) []finding {
+	dir, err := filepath.Abs(root.Dir)
+	if err != nil {
+		return []finding{{problems: []error{unreadable(root.Dir, err)}}}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "package.json")); err == nil {
+		return []finding{{folder: dir, origin: root.Origin, must: true}}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return []finding{{problems: []error{unreadable(dir, err)}}}
+	}
+	obsolete, problems := s.obsolete(filepath.Join(dir, ".obsolete"))
+	out := []finding{{problems: problems}}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") || e.Type().IsRegular() {
+			continue
+		}
+		out = append(out, finding{folder: filepath.Join(dir, e.Name()), origin: root.Origin, obsolete: obsolete})
+	}
+	return out
+}
+
+// obsolete reads which extensions were uninstalled and not deleted yet: an
+// object with a true for each "publisher.name-version".
+func (s scanner) obsolete(file string) (map[string]bool, []error) {
+	data, err := s.file(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = jsonwalk.Check(data, nil)
+	}
+	if err != nil {
+		return nil, []error{&Problem{File: file, Cause: fmt.Errorf("%w: %w", ErrUnreadable, err), Warning: true}}
+	}
+	out := map[string]bool{}
+	jsonwalk.Object(data, func(name string, value []byte) bool {
+		out[strings.ToLower(name)] = truthy(value)
+		return true
+	})
+	return out, nil
+}
+
+// read makes a manifest of a finding.
+func (s scanner) read(f *finding) {
+	if f.folder == "" {
+		return
+	}
+	file := filepath.Join(f.folder, "package.json")
+	data, err := s.file(file)
+	if err != nil {
+		if f.must || !errors.Is(err, fs.ErrNotExist) && !notFolder(f.folder) {
+			f.problems = append(f.problems, unreadable(file, err))
+		}
+		return
+	}
+	var messages *Messages
+	if bytes.Contains(data, []byte(`"%`)) {
+		messages, f.problems = s.messages(f.folder)
+	}
+	m, problems := Parse(data, Source{File: file, Folder: f.folder, Origin: f.origin, Product: s.opt.Product}, messages)
+	f.problems = append(f.problems, problems...)
+	if m == nil || f.obsolete[strings.ToLower(m.Value+"-"+m.Version)] {
+		return
+	}
+	f.manifest = m
+}
+
+// messages reads those of the language, from its longest name to its shortest,
+// over the default ones. Without any, there are none.
+func (s scanner) messages(folder string) (*Messages, []error) {
+	var problems []error
+	load := func(name string) *Messages {
+		file := filepath.Join(folder, name)
+		data, err := s.file(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil {
+			var m *Messages
+			if m, err = ParseMessages(data, file); err == nil {
+				return m
+			}
+			problems = append(problems, err)
+			return nil
+		}
+		p := unreadable(file, err)
+		p.Warning = true
+		problems = append(problems, p)
+		return nil
+	}
+	m := load("package.nls.json")
+	for language := strings.ToLower(s.opt.Language); language != "" && filepath.Base(language) == language; {
+		if local := load("package.nls." + language + ".json"); local != nil {
+			m = local.Over(m)
+			break
+		}
+		i := strings.LastIndexByte(language, '-')
+		language = language[:max(i, 0)]
+	}
+	return m, problems
+}
+
+// file reads a regular file of at most MaxSize bytes. What it is, is looked at
+// before it is opened: opening a pipe would wait.
+func (s scanner) file(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: not a regular file", ErrUnreadable)
+	}
+	if info.Size() > s.opt.MaxSize {
+		return nil, fmt.Errorf("%w: over %d bytes", ErrTooLarge, s.opt.MaxSize)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	buf := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
+	if _, err := buf.ReadFrom(io.LimitReader(file, s.opt.MaxSize+1)); err != nil {
+		return nil, err
+	}
+	if int64(buf.Len()) > s.opt.MaxSize {
+		return nil, fmt.Errorf("%w: over %d bytes", ErrTooLarge, s.opt.MaxSize)
+	}
+	return buf.Bytes(), nil
+}
+
+// notFolder says whether a link or a special file has turned out to be no
+// folder.
+func notFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && !info.IsDir()
+}
+
+func unreadable(file string, err error) *Problem {
+	if !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrUnreadable) {
+		err = fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	return &Problem{File: file, Cause: err}
+}
+
+// unique leaves one manifest of each id and brings them into the order of a
+// registry. The newer one is kept; one under development in any case, and a
+// builtin one when the other is not newer. What takes the place of a builtin
+// one is described as builtin itself, as VS Code does.
+func unique(list []*Manifest) ([]*Manifest, []error) {
+	rank := map[extensions.Origin]int{extensions.Builtin: 0, extensions.User: 1, extensions.Development: 2}
+	sorted := slices.Clone(list)
+	slices.SortStableFunc(sorted, func(a, b *Manifest) int {
+		return cmp.Or(cmp.Compare(rank[a.Origin], rank[b.Origin]),
+			strings.Compare(strings.ToLower(filepath.Base(a.Folder)), strings.ToLower(filepath.Base(b.Folder))),
+			strings.Compare(a.Folder, b.Folder))
+	})
+	var out []*Manifest
+	var problems []error
+	at := map[extensions.ID]int{}
+	for _, m := range sorted {
+		i, ok := at[m.ID]
+		if !ok {
+			at[m.ID] = len(out)
+			out = append(out, m)
+			continue
+		}
+		kept, refused := out[i], m
+		why := "it was found first"
+		newer := compareVersions(m.Version, kept.Version)
+		switch {
+		case m.Folder == kept.Folder:
+			continue // one root lies in another
+		case m.Origin == extensions.Development && kept.Origin != m.Origin:
+			kept, refused, why = m, kept, "it is under development"
+		case newer > 0:
+			kept, refused, why = m, kept, "it is newer"
+		case newer < 0:
+			why = "it is newer"
+		case kept.Origin == extensions.Builtin && m.Origin != kept.Origin:
+			why = "it is builtin"
+		}
+		if kept == m && (refused.Origin == extensions.Builtin || refused.replaces) {
+			kept.replaces = true
+			kept.Description = kept.describe()
+		}
+		out[i] = kept
+		problems = append(problems, &DuplicateError{ID: m.ID, Kept: kept.Folder, Refused: refused.Folder, KeptVersion: kept.Version, RefusedVersion: refused.Version, Why: why})
+	}
+	// What has replaced another takes the place of its own kind.
+	slices.SortStableFunc(out, func(a, b *Manifest) int { return cmp.Compare(rank[a.Origin], rank[b.Origin]) })
+	return out, problems
+}
