@@ -42,6 +42,7 @@ type client struct {
 	coming     bool            // under hub.mu: the host is started for it
 	introduced bool            // under hub.mu: its initialize was answered, or is not needed
 	greeted    bool            // under hub.mu: and has been told that answer
+	settled    bool            // under hub.mu: LSP: it has said initialized
 	leaving    bool            // under hub.mu: it has said shutdown
 	early      []codec.Message // under hub.mu: notifications that came before that
 
@@ -242,16 +243,27 @@ func (c *client) ask(ctx context.Context, method string, params codec.Raw) (code
 	case <-c.gone:
 	case <-c.ctx.Done():
 	}
-	answer := make(chan *codec.Message, 1)
+	id, answer := c.begin(method, params)
+	return c.await(ctx, id, answer)
+}
+
+// begin asks without waiting. The client has to be met.
+func (c *client) begin(method string, params codec.Raw) (id uint32, answer chan *codec.Message) {
+	answer = make(chan *codec.Message, 1)
 	c.mu.Lock()
 	c.next++
 	if c.next == math.MaxUint32 {
 		c.next = 1
 	}
-	id := c.next
+	id = c.next
 	c.asked[id] = answer
 	c.mu.Unlock()
 	c.send(&codec.Message{Kind: codec.Request, ID: id, Method: method, Params: params})
+	return id, answer
+}
+
+// await waits for what the client answers.
+func (c *client) await(ctx context.Context, id uint32, answer chan *codec.Message) (codec.Raw, error) {
 	select {
 	case m := <-answer:
 		if m.Err != nil {

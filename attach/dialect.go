@@ -2,6 +2,7 @@ package attach
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -31,8 +32,10 @@ type dialect interface {
 	// notified says which client a notification of the host is for, nil being
 	// all of them, and what it is told.
 	notified(h *Hub, m *codec.Message) (*client, codec.Raw)
-	// answered follows a request of the host that a client has granted.
-	answered(h *Hub, c *client, in *actors.Incoming)
+	// asked returns what answers a request of the host with the help of a client,
+	// nil being none: usually the client alone. nil where the rules of the host's
+	// spec are to answer.
+	asked(h *Hub, c *client, method string) actors.Handler
 	// left returns what the host is told when a client has left.
 	left(h *Hub, c *client) []codec.Message
 	// failed is the code of requests that the host could not take or finish.
@@ -44,10 +47,14 @@ var dialects = map[string]dialect{
 	"jsonrpc-lines":   mcp{},
 }
 
-// registration is a capability that the host has registered with a client.
-type registration struct {
-	client     *client
-	id, method string
+// passOn has a client answer what the host asks, nil being none.
+func (c *client) passOn() actors.Handler {
+	if c == nil {
+		return nil
+	}
+	return func(ctx context.Context, in *actors.Incoming) (any, error) { // it waits until the client has its answer to initialize
+		return c.ask(ctx, in.Method, in.Params)
+	}
 }
 
 // encode is for values that can always be encoded.

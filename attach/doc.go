@@ -16,7 +16,9 @@
 // host is down waits for the next life. Cancellations and the tokens of progress
 // find their request. Notifications of the host go to all clients, in order; its
 // own requests go to the client that has been attached longest, and to the rules
-// of the host's spec while there is none.
+// of the host's spec while there is none. What a language server has registered
+// with a client that leaves is registered with the next in its name; while no
+// client is there the hub itself agrees, and keeps it for who comes.
 //
 // The first client's initialize is what the host is started with, if its spec
 // says so ([actors.HostSpec].Attach), else the spec's own Init is. Every client gets

@@ -45,6 +45,7 @@ type Hub struct {
 	serial   uint64    // of clients and tokens
 	line     *actors.Line
 	lives    int       // that were up
+	ended    uint64    // number of the last life that has ended
 	opening  codec.Raw // what the host is opened with; nil for its spec's
 	result   codec.Raw // what it answered
 	tokens   map[string]token
@@ -52,7 +53,7 @@ type Hub struct {
 	settings codec.Raw       // LSP: the last that a client has told the host; nil when none has
 	watched  map[string]int  // MCP: resources subscribed to, by how many
 	told     map[string]bool // LSP: documents of which the host has published something
-	grants   []registration  // LSP: capabilities that the host has registered with a client
+	grants   []registration  // LSP: capabilities that the host has registered
 	moved    chan struct{}   // closed when a client has taken something; nil when nobody waits
 }
 
@@ -101,7 +102,7 @@ func (h *Hub) Opening() codec.Raw {
 // Up implements [actors.Companion].
 func (h *Hub) Up(line *actors.Line, publish func()) {
 	h.mu.Lock()
-	h.line = line
+	h.line, h.ended = line, line.Life()-1
 	_, h.result, _ = line.Opened()
 	h.lives++
 	h.dialect.up(h)
@@ -114,10 +115,10 @@ func (h *Hub) Up(line *actors.Line, publish func()) {
 }
 
 // Down implements [actors.Companion].
-func (h *Hub) Down(uint64) {
+func (h *Hub) Down(life uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.line = nil
+	h.line, h.ended = nil, life
 	h.dialect.down(h)
 	clear(h.tokens)
 }
@@ -154,18 +155,7 @@ func (h *Hub) Asked(method string) actors.Handler {
 	if c == nil {
 		c = h.next(method)
 	}
-	if c == nil {
-		return nil
-	}
-	return func(ctx context.Context, in *actors.Incoming) (any, error) { // it waits until the client has its answer to initialize
-		out, err := c.ask(ctx, in.Method, in.Params)
-		if err == nil {
-			h.mu.Lock()
-			h.dialect.answered(h, c, in)
-			h.mu.Unlock()
-		}
-		return out, err
-	}
+	return h.dialect.asked(h, c, method)
 }
 
 // first is the client that has been attached longest. Under the lock.
@@ -332,7 +322,7 @@ func (h *Hub) leave(ctx context.Context, c *client) {
 			delete(h.tokens, name)
 		}
 	}
-	h.grants = slices.DeleteFunc(h.grants, func(r registration) bool { return r.client == c })
+	h.resign(c)
 	last := h.dialect.left(h, c)
 	h.mu.Unlock()
 	h.taken()

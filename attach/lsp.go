@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -75,6 +76,7 @@ func (lsp) request(c *client, m *codec.Message) error {
 	case "shutdown":
 		h.mu.Lock()
 		c.leaving = true
+		h.resign(c)
 		h.mu.Unlock()
 		c.respond(m.ID, nil, nil)
 		return nil
@@ -104,8 +106,14 @@ func (lsp) notification(c *client, m *codec.Message) error {
 	switch {
 	case m.Method == "exit":
 		return errExit
-	case m.Method == "initialized", !speaks:
-		return nil // of the first the host was told when its life began; the protocol drops the others
+	case !speaks:
+		return nil // the protocol drops it
+	case m.Method == "initialized":
+		h.mu.Lock()
+		c.settled = true // the host was told when its life began
+		h.handOver()
+		h.mu.Unlock()
+		return nil
 	}
 	switch m.Method {
 	case "workspace/didChangeConfiguration":
@@ -181,6 +189,7 @@ func (h *Hub) positions() string {
 }
 
 func (lsp) up(h *Hub) {
+	h.revoke(h.ended) // of a life that never got so far
 	if h.settings != nil && h.line.Tell("workspace/didChangeConfiguration", h.settings) != nil {
 		return
 	}
@@ -196,17 +205,7 @@ func (lsp) down(h *Hub) {
 		h.broadcast("textDocument/publishDiagnostics", encode(map[string]any{"uri": uri, "diagnostics": []any{}}))
 	}
 	clear(h.told)
-	// What the host had registered it registers again.
-	gone := map[*client][]any{}
-	for _, g := range h.grants {
-		gone[g.client] = append(gone[g.client], map[string]string{"id": g.id, "method": g.method})
-	}
-	h.grants = nil
-	for c, list := range gone {
-		go func() { // ends with the answer, or with the client
-			_, _ = c.ask(c.ctx, "client/unregisterCapability", encode(map[string]any{"unregisterations": list}))
-		}()
-	}
+	h.revoke(h.ended)
 }
 
 func (lsp) notified(h *Hub, m *codec.Message) (*client, codec.Raw) {
@@ -229,29 +228,11 @@ func (lsp) notified(h *Hub, m *codec.Message) (*client, codec.Raw) {
 	return nil, m.Params
 }
 
-func (lsp) answered(h *Hub, c *client, in *actors.Incoming) {
-	type change struct {
-		ID     string `json:"id"`
-		Method string `json:"method"`
+func (lsp) asked(h *Hub, c *client, method string) actors.Handler {
+	if !asksForGrants(method) {
+		return c.passOn()
 	}
-	var p struct {
-		Registrations    []change `json:"registrations"`
-		Unregisterations []change `json:"unregisterations"` // so spelt in the protocol
-	}
-	switch in.Method {
-	case "client/registerCapability", "client/unregisterCapability":
-	default:
-		return
-	}
-	if json.Unmarshal(in.Params, &p) != nil {
-		return
-	}
-	for _, r := range p.Registrations {
-		h.grants = append(h.grants, registration{c, r.ID, r.Method})
-	}
-	for _, r := range p.Unregisterations {
-		h.grants = slices.DeleteFunc(h.grants, func(g registration) bool { return g.id == r.ID })
-	}
+	return func(ctx context.Context, in *actors.Incoming) (any, error) { return h.grant(ctx, c, in) }
 }
 
 func (lsp) left(h *Hub, c *client) []codec.Message {

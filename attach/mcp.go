@@ -12,11 +12,11 @@ import (
 // mcp is the Model Context Protocol.
 type mcp struct{}
 
-func (mcp) failed() int64                            { return codeInternal }
-func (mcp) opening(params codec.Raw) codec.Raw       { return params }
-func (mcp) sameRoots(_, _ codec.Raw) bool            { return true }
-func (mcp) roots(codec.Raw) string                   { return "" }
-func (mcp) answered(*Hub, *client, *actors.Incoming) {}
+func (mcp) failed() int64                                    { return codeInternal }
+func (mcp) opening(params codec.Raw) codec.Raw               { return params }
+func (mcp) sameRoots(_, _ codec.Raw) bool                    { return true }
+func (mcp) roots(codec.Raw) string                           { return "" }
+func (mcp) asked(_ *Hub, c *client, _ string) actors.Handler { return c.passOn() }
 
 func (mcp) request(c *client, m *codec.Message) error {
 	h := c.hub

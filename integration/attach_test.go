@@ -58,11 +58,18 @@ type attached struct {
 	served  chan error         // what Attach returned
 	read    chan struct{}      // closed at the end of the stream
 
-	mu    sync.Mutex
-	next  uint32
-	calls map[uint32]chan codec.Message
-	reply func(method string) (codec.Raw, *codec.Error) // to requests of the server
-	asked []string
+	mu      sync.Mutex
+	next    uint32
+	calls   map[uint32]chan codec.Message
+	reply   func(method string) (codec.Raw, *codec.Error)                   // to requests of the server
+	replies func(method string, params codec.Raw) (codec.Raw, *codec.Error) // likewise
+	asked   []string
+}
+
+func (a *attached) setReply(f func(method string, params codec.Raw) (codec.Raw, *codec.Error)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.replies = f
 }
 
 // attachTo attaches a program to a host.
@@ -115,6 +122,8 @@ func (a *attached) loop() {
 			out := codec.Message{Kind: codec.Response, ID: m.ID}
 			if a.reply != nil {
 				out.Result, out.Err = a.reply(m.Method)
+			} else if a.replies != nil {
+				out.Result, out.Err = a.replies(m.Method, m.Params)
 			}
 			a.mu.Unlock()
 			a.send(&out)
