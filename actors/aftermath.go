@@ -46,6 +46,7 @@ func (a *Aftermath) work() {
 		return
 	}
 	a.done = true
+	defer a.ref.letGo(a.failure.Life)
 	limit := time.NewTimer(drainTime)
 	defer limit.Stop()
 	for _, c := range a.failure.caps {

@@ -253,6 +253,7 @@ func (c *conn) answer(m *codec.Message) error {
 
 // hostError gives "no such method" its own class; all else is the host's own.
 func (c *conn) hostError(q *Request, e *codec.Error) error {
+	e = c.ref.redactError(e)
 	if e.Name == codec.NameMethodNotFound {
 		return &CallError{c.ref.spec.Name, q.method, ErrNoSuchMethod, "", e}
 	}

@@ -137,6 +137,7 @@ func (s HostSpec) Validate() error {
 	}
 	s.Answers.validate(s.Protocol, bad)
 	s.Guard.validate(s.Protocol, bad)
+	s.Secrets.validate(&s, bad)
 	r := s.Restart
 	switch r.Policy {
 	case lifecycle.OnCrash, lifecycle.Always, lifecycle.Never:

@@ -24,10 +24,16 @@ type HostMessage struct {
 	// Lost, if not 0, is how many messages a follower that was too slow has
 	// missed here; nothing else is set then.
 	Lost uint64
+
+	// shown is Params as JSON without the values of secrets, and Method likewise;
+	// nil: nobody was given any.
+	shown  json.RawMessage
+	called string
 }
 
 // MarshalJSON renders it as {"time","host","life","kind","method","params"}, or
-// {"lost":n}. Parameters that JSON cannot say are null.
+// {"lost":n}. Parameters that JSON cannot say are null. Values of secrets that
+// hosts were given are not in it, as they are in Params.
 func (m HostMessage) MarshalJSON() ([]byte, error) {
 	if m.Lost > 0 {
 		return json.Marshal(struct {
@@ -35,7 +41,9 @@ func (m HostMessage) MarshalJSON() ([]byte, error) {
 		}{m.Lost})
 	}
 	params := json.RawMessage("null")
-	if m.Encoding != nil && len(m.Params) > 0 {
+	if m.shown != nil {
+		params, m.Method = m.shown, m.called
+	} else if m.Encoding != nil && len(m.Params) > 0 {
 		if text, err := m.Encoding.ToJSON(m.Params); err == nil {
 			params = text
 		}
@@ -81,6 +89,13 @@ func (f *feed) publish(r *Ref, life uint64, m *codec.Message) {
 		return
 	}
 	out := HostMessage{Time: time.Now(), Host: r.spec.Name, Life: life, Kind: m.Kind, Method: m.Method, Params: m.Params, Encoding: r.spec.Protocol}
+	if red := r.world.Redactor; red.Active() {
+		// Now, as who follows may look when the values are known no more.
+		out.shown, out.called = json.RawMessage("null"), red.String(m.Method)
+		if text, err := out.Encoding.ToJSON(m.Params); err == nil && len(m.Params) > 0 {
+			out.shown = red.JSON(text)
+		}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for w := range f.followers {
@@ -88,14 +103,16 @@ func (f *feed) publish(r *Ref, life uint64, m *codec.Message) {
 	}
 }
 
+func (m *HostMessage) size() int { return len(m.Params) + len(m.shown) }
+
 func (w *follower) put(m HostMessage) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.queue) >= feedAhead || len(w.queue) > 0 && w.bytes+len(m.Params) > feedBytes {
+	if len(w.queue) >= feedAhead || len(w.queue) > 0 && w.bytes+m.size() > feedBytes {
 		w.lost++
 	} else {
 		w.queue = append(w.queue, m)
-		w.bytes += len(m.Params)
+		w.bytes += m.size()
 	}
 	w.wake()
 }

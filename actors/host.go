@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"runtime"
 	"time"
 
@@ -157,6 +158,7 @@ func (h *Host) Receive(ctx actor.Context) {
 		h.stopping()
 	case *actor.Stopped:
 		h.ref.log.Close()
+		h.ref.letGo(math.MaxUint64) // nobody is left who could say them
 	}
 }
 
@@ -301,7 +303,7 @@ func (h *Host) clearUp(ctx actor.Context) {
 func (h *Host) report(f *Failure, state lifecycle.State) *CrashReport {
 	r := &CrashReport{
 		ID: h.crashID, Time: time.Now(), Host: h.ref.spec.Name, Group: h.ref.group, Life: f.Life, PID: h.pid,
-		Command: h.ref.spec.Command, State: state, Reason: f.Error(), Exit: h.lastExit, Crashes: h.machine.CrashesInWindow(time.Now()),
+		Command: redactStrings(h.world.Redactor, h.ref.spec.Command), State: state, Reason: f.Error(), Exit: h.lastExit, Crashes: h.machine.CrashesInWindow(time.Now()),
 		Uptime: time.Since(h.spawned).Seconds(), Next: h.machine.Reason(), Pending: f.Pending, Messages: f.Headers, Noise: f.Bad,
 		Protocol: "none",
 	}

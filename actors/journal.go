@@ -5,6 +5,8 @@ import (
 	"iter"
 	"sync"
 	"time"
+
+	"github.com/hostsup/hostsup/secret"
 )
 
 // journalSize is how many events are kept for readers that come late or fall
@@ -21,6 +23,7 @@ type Journal struct {
 	next   uint64        // seq of the next event, from 1
 	more   chan struct{} // closed at the next event
 	closed bool
+	redact *secret.Redactor
 }
 
 // NewJournal returns an empty journal.
@@ -28,8 +31,19 @@ func NewJournal() *Journal {
 	return &Journal{next: 1, more: make(chan struct{})}
 }
 
+// Redact takes out of events what r knows. To be said before the first.
+func (j *Journal) Redact(r *secret.Redactor) { j.redact = r }
+
 // Write numbers the event, stamps it unless it has a time, and keeps it.
 func (j *Journal) Write(e Event) Event {
+	if j.redact.Active() {
+		e.Reason = j.redact.String(e.Reason)
+		if e.Exit != nil {
+			exit := *e.Exit
+			exit.Reason = j.redact.String(exit.Reason)
+			e.Exit = &exit
+		}
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {

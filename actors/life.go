@@ -2,9 +2,11 @@ package actors
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"strings"
@@ -43,6 +45,8 @@ type Life struct {
 	exit       *sandbox.Exit
 	transport  *transport
 
+	reading context.CancelFunc // of the secrets; nil: not at it
+
 	talks    bool // the handshake is done
 	closed   bool // the stream has ended
 	stopping bool
@@ -59,6 +63,8 @@ func (a *Life) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *beginLife:
 		a.begin(ctx)
+	case *secretsRead:
+		a.secretsRead(ctx, m)
 	case *spawned:
 		a.spawned(ctx, m)
 	case *spawnFailed:
@@ -92,6 +98,7 @@ func (a *Life) Receive(ctx actor.Context) {
 	case *actor.Stopping:
 		a.torn = true
 		a.timer.cancel()
+		a.readNoMore()
 		a.transport.close()
 	}
 }
@@ -118,11 +125,50 @@ func (a *Life) terminated(ctx actor.Context, who *actor.PID) {
 	}
 }
 
-// begin prepares the transport and asks for the process. Spawning is asked for
-// by a message and not done in Started, which an actor may see twice.
+// begin reads the secrets that the process gets, beside the mailbox: a keyring
+// may ask somebody first. Without any the process is asked for at once. (By a
+// message, and not in Started, which an actor may see twice.)
 func (a *Life) begin(ctx actor.Context) {
+	if len(a.ref.spec.Secrets.Env) == 0 {
+		a.launch(ctx, nil)
+		return
+	}
+	self, root := ctx.Self(), ctx.ActorSystem().Root
+	reading, cancel := context.WithCancel(context.Background())
+	a.reading = cancel
+	a.ref.world.serving.Go(func() {
+		defer cancel()
+		env, err := a.ref.secretEnv(reading, a.number)
+		tell(root, self, &secretsRead{env, err})
+	})
+}
+
+func (a *Life) secretsRead(ctx actor.Context, m *secretsRead) {
+	if a.reading == nil {
+		return // too late
+	}
+	a.reading = nil
+	if m.err != nil {
+		a.fail(ctx, &Failure{Cause: lifecycle.CauseSpawn, Detail: m.err.Error()})
+		return
+	}
+	a.launch(ctx, m.env)
+}
+
+// readNoMore ends the reading of secrets; true: it was going on.
+func (a *Life) readNoMore() bool {
+	if a.reading == nil {
+		return false
+	}
+	a.reading()
+	a.reading = nil
+	return true
+}
+
+// launch prepares the transport and asks for the process.
+func (a *Life) launch(ctx actor.Context, secrets map[string]string) {
 	spec := &a.ref.spec
-	cmd, err := command(spec, a.number)
+	cmd, err := command(spec, a.number, secrets)
 	if err == nil {
 		err = spec.Guard.verify(cmd.Path)
 	}
@@ -277,6 +323,10 @@ func (a *Life) stop(ctx actor.Context) {
 	if a.failing != nil || a.exit != nil {
 		return // on its way out already
 	}
+	if a.readNoMore() {
+		a.fail(ctx, &Failure{Cause: lifecycle.CauseSpawn, Detail: "stopped before it was started"})
+		return
+	}
 	a.ladder = lifecycle.Ladder{
 		Grace: a.ref.spec.Stop.Grace,
 		Talks: a.talks && !a.closed && !a.conn.hung.Load(),
@@ -324,6 +374,7 @@ func (a *Life) end(ctx actor.Context, f *Failure) {
 	}
 	a.failing = f
 	a.timer.cancel()
+	a.readNoMore()
 	if a.process == nil {
 		a.fail(ctx, f)
 		return
@@ -376,6 +427,9 @@ func (a *Life) fail(ctx actor.Context, f *Failure) {
 	a.transport.close() // its folder is gone before anybody hears of the end
 	if a.conn != nil {
 		f.Headers = a.conn.pendingHeaders()
+	}
+	redactFailure(a.ref.world.Redactor, f)
+	if a.conn != nil {
 		a.answerPending(f)
 	}
 	if a.stopping {
@@ -425,17 +479,17 @@ func (a *Life) answerPending(f *Failure) {
 	}
 }
 
-// command renders the spec of a host as what is to be started.
-func command(spec *HostSpec, life uint64) (*sandbox.Command, error) {
+// command renders the spec of a host as what is to be started, with variables
+// that are secrets.
+func command(spec *HostSpec, life uint64, secrets map[string]string) (*sandbox.Command, error) {
 	env := make(map[string]string, len(spec.Env)+len(spec.InheritEnv))
 	for _, name := range spec.InheritEnv {
 		if v, ok := os.LookupEnv(name); ok && name != "HOSTSUP_SOCKET" {
 			env[name] = v
 		}
 	}
-	for k, v := range spec.Env {
-		env[k] = v
-	}
+	maps.Copy(env, spec.Env)
+	maps.Copy(env, secrets)
 	path, err := sandbox.LookPath(spec.Command[0], spec.Dir, os.Getenv("PATH"))
 	if err != nil {
 		return nil, err

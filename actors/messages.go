@@ -220,7 +220,12 @@ type (
 	checkLiveness struct{ gen uint64 }
 	internalReply struct{ q *Request }
 	dialed        struct{ err error }
-	lifeAlarm     struct {
+	// begun elsewhere: what the environment has of secrets
+	secretsRead struct {
+		env map[string]string
+		err error
+	}
+	lifeAlarm struct {
 		gen  uint64
 		what string
 	}

@@ -33,6 +33,7 @@ type Ref struct {
 	answers       *answers
 	warden        *warden
 	companion     atomic.Pointer[Companion]
+	holdings      holdings // values of secrets
 	feed          feed
 	noisy         atomic.Uint64 // the last life that printed such
 	noises        atomic.Uint64 // lines of text where messages belong, skipped
@@ -65,6 +66,7 @@ func newRef(w *World, group string, spec HostSpec) *Ref {
 	r := &Ref{world: w, spec: spec, group: group}
 	r.log = capture.New(capture.Options{
 		Dir: w.LogDir, Name: spec.Name, MaxSize: spec.Log.MaxSize, Files: spec.Log.Files, OnError: r.outputError,
+		Redact: w.Redactor,
 	})
 	r.answers, r.warden = newAnswers(w, &r.spec), newWarden(spec.Guard)
 	r.deadlines.after = spec.Requests.Timeout
@@ -137,6 +139,10 @@ func (r *Ref) Status() HostStatus {
 	}
 	if r.spec.Protocol != nil {
 		out.Protocol = r.spec.Protocol.Name()
+	}
+	if red := r.world.Redactor; red.Active() {
+		s.reason = red.String(s.reason)
+		out.Sandbox.Denials = redactDenials(red, out.Sandbox.Denials)
 	}
 	if out.DependsOn == nil {
 		out.DependsOn = []string{}

@@ -75,8 +75,12 @@ func (c *conn) serve(m *codec.Message) error {
 	return nil
 }
 
-// rule says what answers a request of the host: its companion, or the rules.
+// rule says what answers a request of the host: the store of its secrets, its
+// companion, or the rules.
 func (c *conn) rule(method string) (answerer, bool) {
+	if h := c.ref.secretHandler(method); h != nil { // nobody else is to answer these
+		return answerer{handler: h}, true
+	}
 	if with := c.ref.with(); with != nil {
 		if h := with.Asked(method); h != nil {
 			return answerer{handler: h}, true

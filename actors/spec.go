@@ -26,6 +26,7 @@ type HostSpec struct {
 	Requests   RequestRule
 	Answers    AnswerRule // to what the host asks
 	Guard      GuardRule  // what it may ask for, and what may be started as it
+	Secrets    SecretRule // values that are only read when a life begins, or it asks for them
 	Attach     bool       // opened by the first program that attaches to it, see package attach; it starts lazily
 	Stop       StopRule
 	Log        LogRule

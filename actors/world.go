@@ -10,6 +10,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/internal/reports"
 	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/secret"
 )
 
 // Strategies are the supervisor strategies of the tree's levels, each towards
@@ -32,6 +33,9 @@ type World struct {
 	Strategies Strategies
 	LogDir     string // folder of the hosts' log files; "": memory only
 	Version    string // of the program, for the handshake
+
+	Secrets  *secret.Store    // nil: there are none
+	Redactor *secret.Redactor // takes out of what is kept and shown what hosts were given of them; nil: nothing
 
 	// MaxStarting is how many hosts start at once, from spawn to ready; 0: any
 	// number.

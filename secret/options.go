@@ -2,6 +2,7 @@ package secret
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -55,6 +56,19 @@ func (o Options) WithDefaults() Options {
 		o.Cache = 5 * time.Minute
 	}
 	return o
+}
+
+// Validate says what is wrong with options that have their defaults.
+func (o Options) Validate() error {
+	switch o.Backend {
+	case Auto, Keyring, File:
+	default:
+		return fmt.Errorf("backend %q is unknown; expected auto, keyring or file", o.Backend)
+	}
+	if o.Cache < 0 {
+		return fmt.Errorf("cache %s is negative", o.Cache)
+	}
+	return nil
 }
 
 // DefaultFile is where the file of secrets is unless something else was said:

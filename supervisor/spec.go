@@ -8,6 +8,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/secret"
 )
 
 // HostSpec says everything about one host; see [actors.HostSpec].
@@ -32,6 +33,9 @@ type Spec struct {
 	MaxStarting int
 	Config      string // path of the file it came from; shown in status
 	Socket      string // control socket; shown in status
+	// Secrets say where the values are that hosts name in theirs. Nothing of it
+	// is looked at before a host needs one.
+	Secrets secret.Options
 	// Users are the user and group ids that confined hosts are given, each one
 	// of its own, where the supervisor is root. The zero value is the default
 	// range of package sandbox.
@@ -57,6 +61,7 @@ func (s Spec) WithDefaults() Spec {
 	if s.OnFailed == "" {
 		s.OnFailed = Stay
 	}
+	s.Secrets = s.Secrets.WithDefaults()
 	s.ExecServers = slices.Clone(s.ExecServers)
 	for i := range s.ExecServers {
 		s.ExecServers[i] = s.ExecServers[i].withDefaults()
@@ -120,6 +125,9 @@ func (s Spec) Validate() error {
 	}
 	if s.MaxStarting < 0 {
 		errs = append(errs, fmt.Errorf("%w: max_starting: %d is negative", ErrSpec, s.MaxStarting))
+	}
+	if err := s.Secrets.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("%w: secrets: %w", ErrSpec, err))
 	}
 	if s.OnFailed != Stay && s.OnFailed != Exit {
 		errs = append(errs, fmt.Errorf("%w: on_failed %q is unknown; expected stay or exit", ErrSpec, s.OnFailed))

@@ -19,6 +19,7 @@ import (
 	"github.com/hostsup/hostsup/internal/reports"
 	"github.com/hostsup/hostsup/internal/version"
 	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/secret"
 )
 
 // Host is the handle of one host, valid over all its lives; see [actors.Ref].
@@ -151,13 +152,16 @@ func newTree(spec Spec, opts []Option) (*tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("processes cannot be started here: %w", err)
 	}
+	redactor := secret.NewRedactor(spec.Secrets.Cache)
+	o.log = redactedLog(o.log, redactor)
 	w := &actors.World{
 		System: o.system, Log: o.log, Launcher: launcher, Journal: actors.NewJournal(), Version: version.Version(),
-		OnNotification: o.notify, MaxStarting: spec.MaxStarting,
+		OnNotification: o.notify, MaxStarting: spec.MaxStarting, Secrets: secret.Open(spec.Secrets), Redactor: redactor,
 		Strategies: actors.Strategies{
 			Root: Contain{o.log, "group"}, Group: Contain{o.log, "host"}, Host: Restart{}, Life: Contain{o.log, "part of a life"},
 		},
 	}
+	w.Journal.Redact(redactor)
 	crashes := ""
 	if spec.StateDir != "" {
 		w.LogDir, crashes = filepath.Join(spec.StateDir, "logs"), filepath.Join(spec.StateDir, "crashes")
@@ -214,6 +218,8 @@ func (t *tree) close() {
 		t.world.Log.Error("crash reports", "error", err)
 	}
 	t.world.Journal.Close()
+	t.world.Secrets.Close()
+	t.world.Redactor.Close()
 	close(t.sup.done)
 }
 

@@ -1,0 +1,66 @@
+package actors
+
+import (
+	"bytes"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/sandbox/denial"
+	"github.com/hostsup/hostsup/secret"
+)
+
+// redactFailure takes the values of secrets out of why a life ended: everything
+// that is told of it, in events, status, report, log and answers, is made of
+// this.
+func redactFailure(r *secret.Redactor, f *Failure) {
+	if !r.Active() {
+		return
+	}
+	f.Detail, f.Bad = r.String(f.Detail), r.Bytes(f.Bad)
+	for i := range f.Headers {
+		f.Headers[i].Method = r.String(f.Headers[i].Method)
+	}
+}
+
+// redactError takes them out of an error that a host answers.
+func (r *Ref) redactError(e *codec.Error) *codec.Error {
+	red := r.world.Redactor
+	if !red.Active() {
+		return e
+	}
+	out := *e
+	out.Name, out.Message = red.String(e.Name), red.String(e.Message)
+	if enc := r.spec.Protocol; enc != nil && len(e.Data) > 0 {
+		out.Data = nil // unless it can be looked at
+		if text, err := enc.ToJSON(e.Data); err == nil {
+			if clean := red.JSON(text); bytes.Equal(clean, text) {
+				out.Data = e.Data
+			} else if raw, err := enc.FromJSON(clean); err == nil {
+				out.Data = raw
+			}
+		}
+	}
+	return &out
+}
+
+func redactStrings(r *secret.Redactor, list []string) []string {
+	if !r.Active() {
+		return list
+	}
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = r.String(s)
+	}
+	return out
+}
+
+func redactDenials(r *secret.Redactor, list []denial.Denial) []denial.Denial {
+	if !r.Active() {
+		return list
+	}
+	out := make([]denial.Denial, len(list))
+	for i, d := range list {
+		d.Path, d.Suggest, d.Grant, d.Detail = r.String(d.Path), r.String(d.Suggest), r.String(d.Grant), r.String(d.Detail)
+		out[i] = d
+	}
+	return out
+}
