@@ -49,7 +49,7 @@ func gone(t *testing.T, pid int) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	late := time.After(10 * time.Second)
+	late := time.After(time.Minute)
 	for alive(pid) {
 		select {
 		case <-tick.C:
@@ -61,7 +61,7 @@ func gone(t *testing.T, pid int) {
 
 func connect(t *testing.T, e Endpoint) (*Client, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	c := New(e, Options{Latched: true})
 	t.Cleanup(func() { c.Close() })
@@ -91,8 +91,8 @@ echo $$ >`+dir+`/server; `+hello+`while :; do sleep 1; done`))
 	launcher.Close()
 	begun := time.Now()
 	c.Close()
-	if took := time.Since(begun); took > 2*byeTimeout {
-		t.Errorf("it took %v", took)
+	if took := time.Since(begun); took < byeTimeout {
+		t.Errorf("it was killed after %v", took)
 	}
 	gone(t, server)
 	if reaches {
@@ -108,10 +108,20 @@ func TestCommandEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begun := time.Now()
-	c.Close()
-	if took := time.Since(begun); took >= byeTimeout {
-		t.Errorf("it took %v", took)
+	// A busy machine may take as long once, a wait for the time-out does always.
+	for attempt := 1; ; attempt++ {
+		begun := time.Now()
+		c.Close()
+		took := time.Since(begun)
+		if took < byeTimeout {
+			return
+		}
+		if attempt == 5 {
+			t.Fatalf("it took %v", took)
+		}
+		if c, err = connect(t, shell(hello+`cat >/dev/null`)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -318,7 +318,7 @@ func peerFiles(t *testing.T, c *Client) {
 		if w.Err() != nil {
 			t.Error(w.Err())
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("not told of a file")
 	}
 	if err := fsys.Remove(ctx, wire.FSRemoveParams{Path: at("d")}); err != nil {

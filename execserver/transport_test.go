@@ -69,7 +69,7 @@ func serve(t *testing.T, read func() ([]byte, error), write func([]byte) error) 
 
 func status(t *testing.T, c *Client) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	r, err := c.Status(ctx)
 	if err != nil || r.Status != wire.MethodEnvironmentStatus {

@@ -138,7 +138,7 @@ func start(t *testing.T, transport string) *started {
 		defer l.Close()
 		h.cmd.Env = append(h.cmd.Env, extension.EnvAddr+"="+l.Addr().String(), extension.EnvToken+"="+hex.EncodeToString(token))
 		run()
-		if err := l.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		if err := l.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		conn, err := l.AcceptUnix()

@@ -445,8 +445,8 @@ var tales = []tale{{
 	do: steps{is(lifecycle.Running), does(func(sc *scene) {
 		began := time.Now()
 		persons((*supervisor.Host).Stop)(sc)
-		if took := time.Since(began); took < 200*time.Millisecond || took > 2*time.Second {
-			sc.t.Errorf("stopped after %s, want a little more than 200ms", took)
+		if took := time.Since(began); took < 200*time.Millisecond {
+			sc.t.Errorf("killed after %s of 200ms", took)
 		}
 	})},
 	want: `starting: configured

@@ -138,7 +138,11 @@ func TestUnixSocketWantsItsToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, short)
-	dial(t, addr) // says nothing, and is in nobody's way
+	// One after the other these would take ten times as long as each may.
+	const silent, each = 10, 5 * time.Second
+	for range silent {
+		dial(t, addr)
+	}
 	if s := h.Status(); s.State != lifecycle.Starting {
 		t.Fatalf("it is %s", s.State)
 	}
@@ -150,8 +154,8 @@ func TestUnixSocketWantsItsToken(t *testing.T) {
 	go func() { served <- demo.Serve(context.Background(), right) }()
 	began := time.Now()
 	until(t, h, lifecycle.Running)
-	if took := time.Since(began); took > 4*time.Second {
-		t.Errorf("the silent one held it up for %s", took)
+	if took := time.Since(began); took > (silent-1)*each {
+		t.Errorf("the silent ones held it up for %s", took)
 	}
 	echoes(t, h)
 	// The socket is for one host.
@@ -176,16 +180,24 @@ func TestUnixSocketWantsItsToken(t *testing.T) {
 // and has not shown a token.
 func TestSilentConnectionHoldsUpNoStop(t *testing.T) {
 	t.Parallel()
-	h, addr, _ := unixHost(t)
-	c := dial(t, addr)
-	began := time.Now()
-	if err := h.Stop(ctx(t)); err != nil {
-		t.Error(err)
+	// Whoever says nothing is thrown out after 5 s. A stop that waits for that
+	// takes as long each time; on a busy machine one that does not may, too.
+	for attempt := 1; ; attempt++ {
+		h, addr, _ := unixHost(t)
+		c := dial(t, addr)
+		began := time.Now()
+		if err := h.Stop(ctx(t)); err != nil {
+			t.Error(err)
+		}
+		took := time.Since(began)
+		refused(t, c)
+		if took < 3*time.Second {
+			return
+		}
+		if attempt == 5 {
+			t.Fatalf("the stop took %s", took)
+		}
 	}
-	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("the stop took %s", took)
-	}
-	refused(t, c)
 }
 
 func TestUnixSocketKnowsItsUser(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 	"github.com/hostsup/hostsup/lifecycle"
 )
 
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // until waits for a condition that nothing tells of.
 func until(t *testing.T, what string, is func() bool) {

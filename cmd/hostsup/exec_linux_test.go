@@ -32,7 +32,7 @@ func execTerminal(t *testing.T, server []string) {
 		t.Helper()
 		buf := make([]byte, 4096)
 		for !bytes.Contains(got, []byte(text)) {
-			if err := other.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			if err := other.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 				t.Log(err)
 			}
 			n, err := other.Read(buf)

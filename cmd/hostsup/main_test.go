@@ -130,7 +130,7 @@ func scriptExits(ts *testscript.TestScript, neg bool, args []string) {
 
 // ready: waits until the supervisor at HOSTSUP_SOCKET is ready.
 func scriptReady(ts *testscript.TestScript, neg bool, args []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	c := control.NewClient(ts.Getenv("HOSTSUP_SOCKET"))
 	defer c.Close()
@@ -190,7 +190,7 @@ func scriptLife(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: life HOST N")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	c := control.NewClient(ts.Getenv("HOSTSUP_SOCKET"))
 	defer c.Close()
@@ -208,7 +208,7 @@ func scriptSays(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: says HOST TEXT")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	c := control.NewClient(ts.Getenv("HOSTSUP_SOCKET"))
 	defer c.Close()

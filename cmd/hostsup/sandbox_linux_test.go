@@ -42,7 +42,7 @@ func TestSandboxTerminal(t *testing.T) {
 			lines <- strings.TrimRight(in.Text(), "\r")
 		}
 	}()
-	late := time.After(20 * time.Second)
+	late := time.After(time.Minute)
 	expect := func(want string) {
 		t.Helper()
 		for {
@@ -118,7 +118,7 @@ func TestSandboxKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // killed
-	if err := r.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := r.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := in.ReadByte(); err == nil || os.IsTimeout(err) { // the end comes when nobody has it open for writing

@@ -85,7 +85,7 @@ func TestAttacks(t *testing.T) {
 				if limit := uint64(256 << 10); got > limit && !(wellFormed[name] && got < 32*uint64(len(raw))) {
 					t.Errorf("into %T: %d bytes set aside for %d (%v)", out, got, len(raw), err)
 				}
-				if d := time.Since(start); d > 5*time.Second {
+				if d := time.Since(start); d > 30*time.Second {
 					t.Errorf("into %T: %v", out, d)
 				}
 				// Extensions are well-formed: only some targets refuse them.

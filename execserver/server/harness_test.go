@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
-		within(10*time.Second, func() bool { // the runtime's own: poller, cgroup files
+		within(time.Minute, func() bool { // the runtime's own: poller, cgroup files
 			runtime.GC()
 			return openFiles() <= before+4
 		})
@@ -78,7 +78,7 @@ func startServer(t testing.TB, opt Options) *Server {
 }
 
 func stopServer(t testing.TB, s *Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := s.Stop(ctx); err != nil {
 		t.Errorf("stop: %v", err)
@@ -133,7 +133,7 @@ func (c *client) ended(err error) {
 // dial opens a WebSocket.
 func dial(t testing.TB, url string) *client {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	ws, _, err := websocket.Dial(ctx, url, nil) //nolint:bodyclose // the library closes it
 	if err != nil {
@@ -197,7 +197,7 @@ func lineClient(t testing.TB, r io.Reader, w io.WriteCloser) *client {
 	return c
 }
 
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // await returns the first message that is wanted.
 func (c *client) await(what string, want func(*got) bool) *got {
