@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/hostsup/hostsup/extensions"
@@ -96,9 +97,27 @@ func sum(list []field) int {
 
 // appendJSON appends values whose encoding cannot fail.
 func appendJSON(out []byte, value any) []byte {
+	switch v := value.(type) {
+	case bool:
+		return strconv.AppendBool(out, v)
+	case string:
+		if plain(v) {
+			return append(append(append(out, '"'), v...), '"')
+		}
+	}
 	text, err := json.Marshal(value)
 	if err != nil {
 		return append(out, "null"...)
 	}
 	return append(out, text...)
+}
+
+// plain says whether a string is its own JSON.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }

@@ -83,10 +83,7 @@ func (p *parser) warn(key, want, found string, cause error) {
 
 // text checks the JSON and puts the messages in.
 func (p *parser) text(data []byte, messages *Messages) ([]byte, bool) {
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	if !utf8.Valid(data) {
-		data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
-	}
+	data = clean(data)
 	var places []place
 	note := func(start, end int) {
 		if end-start > 4 && data[start+1] == '%' && data[end-2] == '%' {
@@ -110,6 +107,15 @@ func (p *parser) text(data []byte, messages *Messages) ([]byte, bool) {
 		}
 	}
 	return data, true
+}
+
+// clean takes a byte order mark away and replaces what is no UTF-8.
+func clean(data []byte) []byte {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if !utf8.Valid(data) {
+		data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
+	}
+	return data
 }
 
 // read takes the fields that matter out of a checked text, in the order in

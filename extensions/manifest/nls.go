@@ -1,8 +1,6 @@
 package manifest
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 
 	"github.com/hostsup/hostsup/extensions/internal/jsonwalk"
@@ -10,7 +8,7 @@ import (
 
 // Messages are the texts that stand for %placeholders% in a manifest.
 type Messages struct {
-	texts, defaults map[string]string
+	texts, defaults map[string][]byte // as JSON, with their quotes
 }
 
 // place is where a string that may be a placeholder stands.
@@ -20,17 +18,17 @@ type place struct{ start, end int }
 // it. A message is a string, or an object with a field message. Others are left
 // out. The error is a *[Problem].
 func ParseMessages(data []byte, file string) (*Messages, error) {
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	data = clean(data)
 	if err := jsonwalk.Check(data, nil); err != nil {
 		return nil, &Problem{File: file, Cause: fmt.Errorf("%w: %w", ErrJSON, err), Warning: true}
 	}
-	m := &Messages{texts: map[string]string{}}
+	m := &Messages{texts: map[string][]byte{}}
 	jsonwalk.Object(data, func(key string, value []byte) bool {
 		if jsonwalk.KindOf(value) == jsonwalk.Map {
 			value = jsonwalk.Member(value, "message")
 		}
-		if jsonwalk.KindOf(value) == jsonwalk.String {
-			m.texts[key] = jsonwalk.Text(value)
+		if jsonwalk.KindOf(value) == jsonwalk.String && len(value) > 2 {
+			m.texts[key] = value
 		}
 		return true
 	})
@@ -49,12 +47,11 @@ func (m *Messages) Over(defaults *Messages) *Messages {
 	return &Messages{m.texts, defaults.texts}
 }
 
-func (m *Messages) get(key string) (string, bool) {
-	if text := m.texts[key]; text != "" {
-		return text, true
+func (m *Messages) get(key string) []byte {
+	if text := m.texts[key]; text != nil {
+		return text
 	}
-	text := m.defaults[key]
-	return text, text != ""
+	return m.defaults[key]
 }
 
 // fill replaces the placeholders and returns those it has no message for, which
@@ -70,16 +67,12 @@ func (m *Messages) fill(data []byte, places []place) ([]byte, []string) {
 			continue
 		}
 		key := text[1 : len(text)-1]
-		message, ok := m.get(key)
-		if !ok {
+		message := m.get(key)
+		if message == nil {
 			missing = append(missing, key)
 			continue
 		}
-		quoted, err := json.Marshal(message)
-		if err != nil {
-			continue
-		}
-		out = append(append(out, data[at:p.start]...), quoted...)
+		out = append(append(out, data[at:p.start]...), message...)
 		at = p.end
 	}
 	return append(out, data[at:]...), missing

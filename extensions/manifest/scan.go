@@ -14,12 +14,15 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/internal/jsonwalk"
 )
 
-// Root is a folder to look into: one extension, or a folder of extensions.
+// Root is a folder to look into: one extension, or a folder of extensions. It
+// is one extension when it has a package.json with engines.vscode, or, under
+// development, with anything.
 type Root struct {
 	Dir    string
 	Origin extensions.Origin
@@ -120,7 +123,10 @@ func (s scanner) list(root Root) []finding {
 	if err != nil {
 		return []finding{{problems: []error{unreadable(root.Dir, err)}}}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "package.json")); err == nil {
+	// A folder of extensions may have a package.json of its own, which is no
+	// extension's.
+	own, err := s.file(filepath.Join(dir, "package.json"))
+	if err == nil && (root.Origin == extensions.Development || jsonwalk.KindOf(jsonwalk.Find(clean(own), "engines.vscode")) == jsonwalk.String) {
 		return []finding{{folder: dir, origin: root.Origin, must: true}}
 	}
 	entries, err := os.ReadDir(dir)
@@ -219,32 +225,34 @@ func (s scanner) messages(folder string) (*Messages, []error) {
 	return m, problems
 }
 
-// file reads a regular file of at most MaxSize bytes. What it is, is looked at
-// before it is opened: opening a pipe would wait.
+// file reads a regular file of at most MaxSize bytes. It is opened without
+// waiting, as a pipe would have one wait for its writer.
 func (s scanner) file(name string) ([]byte, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: not a regular file", ErrUnreadable)
-	}
-	if info.Size() > s.opt.MaxSize {
-		return nil, fmt.Errorf("%w: over %d bytes", ErrTooLarge, s.opt.MaxSize)
-	}
-	file, err := os.Open(name)
+	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	buf := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
-	if _, err := buf.ReadFrom(io.LimitReader(file, s.opt.MaxSize+1)); err != nil {
+	info, err := file.Stat()
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if int64(buf.Len()) > s.opt.MaxSize {
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%w: not a regular file", ErrUnreadable)
+	case info.Size() > s.opt.MaxSize:
 		return nil, fmt.Errorf("%w: over %d bytes", ErrTooLarge, s.opt.MaxSize)
 	}
-	return buf.Bytes(), nil
+	// One read and one byte more than its size tell that this was all of it.
+	data := make([]byte, info.Size()+1)
+	n, err := io.ReadAtLeast(file, data, int(info.Size()))
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // it was cut while it was read
+	case err != nil:
+		return nil, err
+	case n == len(data):
+		return nil, fmt.Errorf("%w: it grows while it is read", ErrUnreadable)
+	}
+	return data[:n], nil
 }
 
 // notFolder says whether a link or a special file has turned out to be no
