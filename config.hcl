@@ -23,6 +23,15 @@
 #   }
 # }
 
+# Where the values are that secret("NAME") stands for: `hostsup secret set NAME`.
+# secrets {
+#   backend  = "auto"                       # keyring | file | auto: the keyring where there is one
+#   service  = "hostsup"                    # of the keyring's items
+#   file     = "/srv/secrets.age"           # example; encrypted with age
+#   identity = "/srv/secrets.age.identity"  # example; the key to it, mode 0600
+#   cache    = "5m"                         # how long a value stays in memory
+# }
+
 # Values to set from outside: --var greeting=hi, or HOSTSUP_VAR_greeting=hi.
 variable "greeting" {
   default = "hello"
@@ -45,8 +54,9 @@ group "demo" {
     # protocol  = "hostsup"              # or "none": supervised, but never spoken to
     # transport = "fd"                   # fd | stdio | unix
     # dir       = "/"                    # example; relative paths start from this file's folder
-    env         = { GREETING = var.greeting }
+    env         = { GREETING = var.greeting } # or, as a value that nobody else sees: TOKEN = secret("github")
     inherit_env = ["PATH", "HOME"] # nothing else is inherited
+    # secrets     = ["github"]           # example; it may ask for these itself
     # init        = { cache = true }     # example; handed to the host when it starts
 
     start {

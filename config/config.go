@@ -169,6 +169,7 @@ func offset(d *hcl.Diagnostic) int {
 
 var rootSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "supervisor"},
+	{Type: "secrets"},
 	{Type: "group", LabelNames: []string{"name"}},
 	hostHeader,
 	{Type: "variable", LabelNames: []string{"name"}},
@@ -236,12 +237,14 @@ func parse(src []byte, filename string, opts Options) (*File, *hclsyntax.Body, h
 	kinds := c.Blocks.ByType()
 	r.variables(kinds["variable"], opts.Vars, opts.LookupEnv)
 	r.localValues(kinds["locals"])
-	for i, b := range kinds["supervisor"] {
-		if i > 0 {
-			r.twice(b, kinds["supervisor"][0].DefRange)
-			continue
+	for _, s := range []section{supervisorSection(f), secretsSection(&f.Spec.Secrets)} {
+		for i, b := range kinds[s.name] {
+			if i > 0 {
+				r.twice(b, kinds[s.name][0].DefRange)
+				continue
+			}
+			r.section(b.Body, b.DefRange, s)
 		}
-		r.section(b.Body, b.DefRange, supervisorSection(f))
 	}
 	t := r.tree(c.Blocks)
 	for _, b := range execs {

@@ -8,6 +8,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/secret"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -22,7 +23,7 @@ func defaultHost() actors.HostSpec {
 
 func defaultFile() *File {
 	return &File{
-		Spec: supervisor.Spec{OnFailed: supervisor.Stay, Users: sandbox.Range{First: 2_000_000_000, Count: 65_536}},
+		Spec: supervisor.Spec{OnFailed: supervisor.Stay, Users: sandbox.Range{First: 2_000_000_000, Count: 65_536}, Secrets: secret.Options{}.WithDefaults()},
 		Log:  Log{Level: LevelInfo, Format: FormatText},
 	}
 }
@@ -54,6 +55,8 @@ func Reference() []Setting {
 		}
 	}
 	add("", supervisorSection(defaultFile()))
+	options := defaultFile().Spec.Secrets
+	add("", secretsSection(&options))
 	add("", groupSection(&supervisor.GroupSpec{Strategy: lifecycle.OneForOne}))
 	d := newHostDecl()
 	d.spec.Transport = actors.TransportFD

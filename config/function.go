@@ -19,6 +19,8 @@ func functions(lookupEnv func(string) (string, bool)) map[string]function.Functi
 		"try": tryfunc.TryFunc,
 		"can": tryfunc.CanFunc,
 
+		secretFuncName: secretFunc,
+
 		// strings
 		"chomp":        stdlib.ChompFunc,
 		"endswith":     affixFunc("suffix", strings.HasSuffix),

@@ -54,6 +54,10 @@ func (r *reader) eval(expr hcl.Expression) (cty.Value, bool) {
 // evalIn evaluates an expression in ctx. A panic of the expression library
 // (values it was not made for) becomes a diagnostic of the expression.
 func (r *reader) evalIn(expr hcl.Expression, ctx *hcl.EvalContext) (v cty.Value, ok bool) {
+	if call := secretCall(expr); call != nil {
+		r.misplaced(call)
+		return cty.DynamicVal, false
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			r.fail(expr.Range(), "expression cannot be evaluated", "The expression library gave up on it: %v.", p)

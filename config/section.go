@@ -64,7 +64,11 @@ func (r *reader) read(body hcl.Body, header hcl.Range, s section, prefix string,
 		}
 		full, before := prefix+set.name, len(r.diags)
 		p.at[full] = attr.NameRange
-		v, ok := r.eval(attr.Expr)
+		expr := attr.Expr
+		if set.sift != nil {
+			expr = set.sift(r, expr)
+		}
+		v, ok := r.eval(expr)
 		switch {
 		case !ok:
 		case v.IsNull() && set.required:
@@ -72,7 +76,7 @@ func (r *reader) read(body hcl.Body, header hcl.Range, s section, prefix string,
 		case v.IsNull(): // the same as leaving it out
 			delete(p.at, full)
 		default:
-			set.read(given{reader: r, name: set.name, expr: attr.Expr, rng: attr.Expr.Range(), val: v})
+			set.read(given{reader: r, name: set.name, expr: expr, rng: attr.Expr.Range(), val: v})
 		}
 		p.wrong[full] = !ok || r.diags[before:].HasErrors()
 	}

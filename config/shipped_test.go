@@ -168,6 +168,8 @@ func TestReferenceIsTrue(t *testing.T) {
 		switch parts[0] {
 		case "supervisor":
 			src = "supervisor {\n" + text + "}\ngroup \"g\" {\n  host \"h\" {\n    command = [\"h\"]\n  }\n}\n"
+		case "secrets":
+			src = "secrets {\n" + text + "}\ngroup \"g\" {\n  host \"h\" {\n    command = [\"h\"]\n  }\n}\n"
 		case "group":
 			src = "group \"g\" {\n" + text + "  host \"h\" {\n    command = [\"h\"]\n  }\n}\n"
 		case "host":
@@ -223,7 +225,7 @@ func TestComplete(t *testing.T) {
 		for _, e := range f.Spec.ExecServers {
 			e.Options.Auth.TokenFile, e.Options.Auth.JWTSecretFile = "", "" // are not there
 			e.Options.Exposed = true
-			spec := supervisor.Spec{OnFailed: supervisor.Stay, ExecServers: []supervisor.ExecServerSpec{e}}
+			spec := supervisor.Spec{OnFailed: supervisor.Stay, ExecServers: []supervisor.ExecServerSpec{e}, Secrets: f.Spec.Secrets}
 			if diff := cmp.Diff(spec, spec.WithDefaults(), sameSpec); diff != "" {
 				t.Errorf("exec server %s:\n%s", e.Name, diff)
 			}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/hostsup/hostsup/internal/sys"
@@ -26,6 +27,9 @@ type setting struct {
 	show     func() string
 	required bool
 	speaks   bool // has no meaning for a host without a protocol
+
+	// sift, if set, takes out of what was written what is not evaluated.
+	sift func(*reader, hcl.Expression) hcl.Expression
 }
 
 // never is what is written instead of a duration for "not at all".

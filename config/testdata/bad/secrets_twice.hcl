@@ -1,0 +1,7 @@
+host "h" {
+  command = ["/bin/x"]
+  env = {
+    J = secret("github")
+    J = "again"
+  }
+}
