@@ -1,0 +1,142 @@
+package activation
+
+import (
+	"strings"
+
+	"github.com/hostsup/hostsup/extensions"
+)
+
+func (m *Machine) installed(ev Installed) {
+	next := make(map[extensions.ID]*ext, len(ev.List))
+	order := make([]extensions.ID, 0, len(ev.List))
+	by := map[string][]extensions.ID{}
+	fresh := map[extensions.ID]bool{}
+	for _, x := range ev.List {
+		old, where := m.exts[x.ID], ev.Where[x.ID]
+		if next[x.ID] != nil {
+			continue
+		}
+		e := &ext{Extension: x, Status: Status{ID: x.ID, Host: where, State: Inactive, Since: m.now}, events: make(map[string]bool, len(x.Events))}
+		for _, event := range x.Events {
+			if !e.events[event] {
+				e.events[event] = true
+				by[event] = append(by[event], x.ID)
+			}
+		}
+		order = append(order, x.ID)
+		next[x.ID] = e
+		switch {
+		case old == nil:
+			fresh[x.ID] = true
+		case old.Host != where, old.Version != x.Version, old.Folder != x.Folder:
+			fresh[x.ID] = true
+			why := "it is replaced"
+			if old.Host != where {
+				why = "it moves to no host"
+				if where != "" {
+					why = "it moves to host " + where
+				}
+			}
+			m.end(old, Inactive, why)
+		default:
+			e.Status, e.back = old.Status, old.back
+		}
+	}
+	for _, id := range m.order {
+		if next[id] == nil {
+			m.end(m.exts[id], Removed, "it is removed")
+			delete(m.searching, id)
+		}
+	}
+	m.exts, m.order, m.by = next, order, by
+	m.replay(func(e *ext) bool { return fresh[e.Extension.ID] })
+	if m.booted {
+		m.search(fresh)
+	}
+}
+
+// end takes an extension out of its host.
+func (m *Machine) end(e *ext, to State, why string) {
+	if h := m.host(e.Host); e.Asked && h.state == hostUp && e.State != Broken {
+		m.do(Deactivate{e.Host, h.life, e.Extension.ID})
+	}
+	if e.State == Activating {
+		m.interrupt(e.Extension.ID, &Error{ID: e.Extension.ID, Cause: ErrFailed, Detail: why})
+	}
+	m.to(e, to, why)
+}
+
+func (m *Machine) boot() {
+	if m.booted {
+		return
+	}
+	m.booted = true
+	for _, s := range m.rules.Hosts {
+		if s.Eager {
+			m.need(s.Name, "eager")
+		}
+	}
+	m.do(SetTimer{m.rules.Startup})
+	m.fire(eventStar, true)
+	all := map[extensions.ID]bool{}
+	for _, id := range m.order {
+		all[id] = true
+	}
+	m.search(all)
+}
+
+// search asks for a look into the workspace for what is not active yet.
+func (m *Machine) search(which map[extensions.ID]bool) {
+	for _, id := range m.order {
+		e := m.exts[id]
+		if !which[id] || e.State != Inactive || e.Host == "" {
+			continue
+		}
+		var events []string
+		for _, event := range e.Events {
+			if strings.HasPrefix(event, eventContains) {
+				events = append(events, event)
+			}
+		}
+		if len(events) > 0 {
+			m.searching[id] = true
+			m.do(Search{id, events})
+		}
+	}
+}
+
+// found takes what a look into the workspace has shown. That is for one
+// extension alone; another with the same event has its own answer.
+func (m *Machine) found(ev Found) {
+	delete(m.searching, ev.ID)
+	e := m.exts[ev.ID]
+	if e == nil || ev.Event == "" || !e.wants(ev.Event) {
+		return
+	}
+	m.remember(ask{event: ev.Event}, true)
+	if !m.leave(e, ev.Event) {
+		_ = m.begin(e, Reason{true, ev.ID, ev.Event}, nil) // nobody waits for it
+	}
+}
+
+// quiet says whether everything of the startup is done.
+func (m *Machine) quiet() bool {
+	if len(m.searching) > 0 {
+		return false
+	}
+	for _, id := range m.order {
+		if e := m.exts[id]; e.State == Activating && e.Reason.Startup {
+			return false
+		}
+	}
+	return true
+}
+
+// finish requests onStartupFinished, once.
+func (m *Machine) finish() {
+	if !m.booted || m.finished {
+		return
+	}
+	m.finished = true
+	m.fire(eventFinished, false)
+}

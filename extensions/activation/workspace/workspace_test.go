@@ -1,0 +1,99 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestGlob(t *testing.T) {
+	for _, c := range []struct {
+		pattern string
+		yes, no []string
+	}{
+		{"**/*.go", []string{"a.go", "b/c/a.go"}, []string{"a.goo", "go"}},
+		{"**/.eslintrc.*", []string{".eslintrc.js", "x/.eslintrc.json"}, []string{"xeslintrc.js", ".eslintrc"}},
+		{"*.{js,ts}", []string{"a.js", "a.ts"}, []string{"b/a.js", "a.jsx"}},
+		{"src/**", []string{"src/a", "src/b/c"}, []string{"src", "lib/src/a"}},
+		{"?[a-c][!x].t", []string{"1ay.t"}, []string{"1dy.t", "1ax.t", "/ay.t"}},
+		{"a+b(c).x", []string{"a+b(c).x"}, []string{"aab(c).x"}},
+		{"größe*", []string{"größer"}, []string{"grosse"}},
+	} {
+		g, err := Glob(c.pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range c.yes {
+			if !g.MatchString(s) {
+				t.Errorf("%s does not match %s", c.pattern, s)
+			}
+		}
+		for _, s := range c.no {
+			if g.MatchString(s) {
+				t.Errorf("%s matches %s", c.pattern, s)
+			}
+		}
+	}
+	for _, bad := range []string{"{a", "[a", "[]", "[z-a]"} {
+		if _, err := Glob(bad); err == nil {
+			t.Errorf("%s is a pattern", bad)
+		}
+	}
+}
+
+func TestContains(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"one/go.mod", "two/a/b.proto", "two/.git/c.secret"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folders := []string{filepath.Join(dir, "one"), filepath.Join(dir, "two")}
+	for _, c := range []struct {
+		events []string
+		want   string
+	}{
+		{[]string{"onCommand:x", Prefix + "package.json", Prefix + "go.mod"}, Prefix + "go.mod"},
+		{[]string{Prefix + "**/*.proto", Prefix + "go.mod"}, Prefix + "go.mod"}, // a name before a pattern
+		{[]string{Prefix + "**/*.x", Prefix + "**/*.proto"}, Prefix + "**/*.proto"},
+		{[]string{Prefix + "*.proto"}, ""},
+		{[]string{Prefix + "**/*.secret"}, ""},
+		{[]string{Prefix + "../two/a"}, ""},
+		{[]string{Prefix + "a"}, Prefix + "a"},
+		{nil, ""},
+	} {
+		got, err := Contains(t.Context(), c.events, folders, Dir{})
+		if err != nil || got != c.want {
+			t.Errorf("%v: %q, %v, want %q", c.events, got, err, c.want)
+		}
+	}
+	if _, err := Contains(t.Context(), []string{Prefix + "**/x"}, []string{filepath.Join(dir, "nothing")}, Dir{}); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// slow searches until it is stopped.
+type slow struct{ Dir }
+
+func (slow) Search(ctx context.Context, _ string, _ []string) (string, error) {
+	<-ctx.Done()
+	return "", ctx.Err()
+}
+
+func TestSearchEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		found, err := Contains(t.Context(), []string{Prefix + "**/x"}, []string{"/a", "/b"}, slow{})
+		if found != "" || !errors.Is(err, ErrTimeout) || time.Since(begin) != Timeout {
+			t.Error(found, err, time.Since(begin))
+		}
+	})
+}
