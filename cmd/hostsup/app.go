@@ -90,7 +90,7 @@ and tells what happened.`,
 			cmd.AddCommand(v)
 		}
 	}
-	add(groupRun, a.initVerb(), a.runVerb(), a.validateVerb(), a.sandboxVerb(), a.execServerVerb(), a.execVerb())
+	add(groupRun, a.initVerb(), a.runVerb(), a.validateVerb(), a.secretVerb(), a.sandboxVerb(), a.execServerVerb(), a.execVerb())
 	add(groupHost, a.callVerb(), a.attachVerb(), a.notifyVerb(), a.startVerb(), a.stopVerb(), a.restartVerb(), a.resetVerb(), a.waitVerb())
 	add(groupSee, a.statusVerb(), a.eventsVerb(), a.logsVerb(), a.crashesVerb())
 	cmd.AddCommand(a.demoHostVerb(), a.versionVerb(), a.completionVerb())

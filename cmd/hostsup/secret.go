@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
+	"github.com/hostsup/hostsup/config"
+	"github.com/hostsup/hostsup/secret"
+)
+
+func (a *app) secretVerb() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "secret",
+		Short: "Keep values that hosts are given, and that nobody else sees",
+		Long: `Keep values that hosts are given, and that nobody else sees: in the keyring of
+the system, or where there is none in an encrypted file. A configuration names
+them: env = { TOKEN = secret("github") }. Its secrets block says where they are;
+without a configuration they are in the usual place.`,
+		Example: `  hostsup secret set github            asks for the value
+  hostsup secret set github < file     takes it from a file or a pipe
+  hostsup secret list`,
+		Args: noSuchVerb,
+		RunE: func(*cobra.Command, []string) error { return usagef("no verb given: set, list or rm") },
+	}
+	set := &cobra.Command{
+		Use:   "set NAME",
+		Short: "Store a value, or another one",
+		Long: `Store a value, or another one. It is read from standard input, without the line
+end at its end; at a terminal it is asked for and not shown. It is never an
+argument: those can be seen by everybody. Hosts get it at their next start.`,
+		Args:              args(1, 1, "NAME"),
+		ValidArgsFunction: a.completeSecrets,
+		RunE:              func(cmd *cobra.Command, given []string) error { return a.secretSet(cmd.Context(), given[0]) },
+	}
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "List the names, not the values",
+		Args:  args(0, 0, ""),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.secretList(cmd.Context()) },
+	}
+	a.jsonFlag(list, "print one JSON document")
+	rm := &cobra.Command{
+		Use:               "rm NAME",
+		Short:             "Remove a value",
+		Args:              args(1, 1, "NAME"),
+		ValidArgsFunction: a.completeSecrets,
+		RunE:              func(cmd *cobra.Command, given []string) error { return a.secretRemove(cmd.Context(), given[0]) },
+	}
+	cmd.AddCommand(set, list, rm)
+	return cmd
+}
+
+// secrets opens the store that the configuration names, if there is one.
+func (a *app) secrets() (*secret.Store, error) {
+	path, err := config.Find(a.config)
+	if errors.Is(err, config.ErrNoConfig) {
+		return secret.Open(secret.Options{}), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	file, diags, err := a.load(path, config.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if file == nil {
+		return nil, &configError{diags: diags}
+	}
+	return secret.Open(file.Spec.Secrets), nil
+}
+
+func checkSecretName(name string) error {
+	if err := secret.CheckName(name); err != nil {
+		return &usageError{err.Error()}
+	}
+	return nil
+}
+
+func (a *app) secretSet(ctx context.Context, name string) error {
+	if err := checkSecretName(name); err != nil {
+		return err
+	}
+	store, err := a.secrets()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	value, err := a.secretValue(name)
+	if err != nil {
+		return err
+	}
+	defer secret.Wipe(value)
+	if err := store.Set(ctx, name, value); err != nil {
+		return err
+	}
+	a.out.line(fmt.Sprintf("secret %q is set in %s", name, show.Clean(store.Where())))
+	return nil
+}
+
+// secretValue asks for a value, or reads it.
+func (a *app) secretValue(name string) ([]byte, error) {
+	if f, ok := a.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprintf(a.errout, "value of secret %q (not shown): ", name)
+		value, err := term.ReadPassword(int(f.Fd()))
+		fmt.Fprintln(a.errout)
+		if err != nil {
+			secret.Wipe(value)
+			return nil, fmt.Errorf("the value was not read: %w", err)
+		}
+		return value, nil
+	}
+	value := make([]byte, 0, secret.MaxValue+8) // does not grow: no copy stays behind
+	for len(value) < cap(value) {
+		n, err := a.in.Read(value[len(value):cap(value)])
+		value = value[:len(value)+n]
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			secret.Wipe(value)
+			return nil, fmt.Errorf("the value was not read: %w", err)
+		}
+	}
+	if line, ok := bytes.CutSuffix(value, []byte{'\n'}); ok {
+		value = bytes.TrimSuffix(line, []byte{'\r'})
+	}
+	return value, nil
+}
+
+func (a *app) secretList(ctx context.Context) error {
+	store, err := a.secrets()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	names, err := store.List(ctx)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		if names == nil {
+			names = []string{}
+		}
+		a.out.jsonDocument(names)
+		return nil
+	}
+	for _, name := range names {
+		a.out.line(show.Clean(name))
+	}
+	return nil
+}
+
+func (a *app) secretRemove(ctx context.Context, name string) error {
+	if err := checkSecretName(name); err != nil {
+		return err
+	}
+	store, err := a.secrets()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if err := store.Delete(ctx, name); err != nil {
+		return err
+	}
+	a.out.line(fmt.Sprintf("secret %q is removed from %s", name, show.Clean(store.Where())))
+	return nil
+}
+
+func (a *app) completeSecrets(cmd *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(given) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
+	defer cancel()
+	store, err := a.secrets()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer store.Close()
+	names, err := store.List(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return slices.Clip(names), cobra.ShellCompDirectiveNoFileComp
+}
