@@ -103,7 +103,7 @@ func Glob(pattern string) (*regexp.Regexp, error) {
 			set := pattern[i+1 : i+end]
 			b.WriteByte('[')
 			if set[0] == '!' || set[0] == '^' {
-				b.WriteByte('^')
+				b.WriteString("^/")
 				set = set[1:]
 			}
 			b.WriteString(strings.NewReplacer(`\`, `\\`, `[`, `\[`, `^`, `\^`).Replace(set))
