@@ -46,6 +46,10 @@ type client struct {
 	leaving    bool            // under hub.mu: it has said shutdown
 	early      []codec.Message // under hub.mu: notifications that came before that
 
+	starting context.Context // of the start that is made for it
+	giveUp   context.CancelFunc
+	running  chan struct{} // MessagePack-RPC: closed after that
+
 	met     chan struct{} // closed when it may be asked: it has the answer to its initialize, or needs none
 	meeting sync.Once     // closes met
 	backlog atomic.Int64  // bytes that it has not taken
@@ -67,14 +71,17 @@ func (h *Hub) Serve(ctx context.Context, rw io.ReadWriteCloser) error {
 	spec := h.host.Spec()
 	c := &client{
 		hub: h, session: spec.Protocol.Open(spec.Limits), rw: rw,
-		met: make(chan struct{}), gone: make(chan struct{}), wake: make(chan struct{}, 1),
+		met: make(chan struct{}), running: make(chan struct{}), gone: make(chan struct{}), wake: make(chan struct{}, 1),
 		asked: map[uint32]chan *codec.Message{}, open: map[uint32]*errand{},
 	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	c.starting, c.giveUp = context.WithCancel(c.ctx)
+	defer c.giveUp()
 	stop := context.AfterFunc(c.ctx, func() { _ = rw.Close() })
 	h.enter(c)
 	h.log.Debug("a client came", "host", h.host.Name(), "client", c.number)
 	go c.write()
+	h.dialect.came(c)
 	err := c.read()
 	c.finish(err)
 	stop()
@@ -294,6 +301,9 @@ func (c *client) send(m *codec.Message) {
 	}
 	buf, err := c.session.Append(c.buf, m)
 	if err != nil {
+		if m.Kind == codec.Cancel {
+			return // the protocol has none
+		}
 		c.hub.log.Warn("a message cannot be passed on to a client", "host", c.hub.host.Name(), "kind", m.Kind.String(), "method", m.Method, "error", err)
 		if m.Kind != codec.Response {
 			return
@@ -381,6 +391,7 @@ func (c *client) finish(err error) {
 
 // abandon takes back what the client still waits for.
 func (c *client) abandon() {
+	c.giveUp()
 	c.mu.Lock()
 	open := make([]*errand, 0, len(c.open))
 	for _, e := range c.open {

@@ -14,6 +14,8 @@ import (
 // dialect is what there is to know of an application protocol. Methods that
 // take a hub are called under its lock, those that take a client are not.
 type dialect interface {
+	// came greets a client, of which nothing was read yet.
+	came(c *client)
 	// request and notification take what a client says. An error ends the
 	// client; errExit is a good end.
 	request(c *client, m *codec.Message) error
@@ -45,6 +47,7 @@ type dialect interface {
 var dialects = map[string]dialect{
 	"jsonrpc-headers": lsp{},
 	"jsonrpc-lines":   mcp{},
+	"msgpack-rpc":     rpc{},
 }
 
 // passOn has a client answer what the host asks, nil being none.

@@ -3,10 +3,10 @@
 // as if it had started the server; behind it the server may crash and be started
 // again, and the client's stream goes on.
 //
-// A [Hub] stands between one host and its clients. It speaks JSON-RPC in the two
-// dialects that have a handshake which can be told again: the Language Server
+// A [Hub] stands between one host and its clients. It speaks the Language Server
 // Protocol (codec "jsonrpc-headers") and the Model Context Protocol (codec
-// "jsonrpc-lines").
+// "jsonrpc-lines"), whose handshakes can be told again, and MessagePack-RPC (codec
+// "msgpack-rpc"), which has none.
 //
 // # What clients see
 //
@@ -25,6 +25,10 @@
 // the recorded answer; one that has other root folders is refused while others
 // are attached, else the host is started anew for it. shutdown and exit end the
 // client's own connection and nothing else.
+//
+// A client of MessagePack-RPC is one from its first byte on, and a host that does
+// not run is started for it; where that fails the client is let go. What it says
+// without asking is lost while the host is down.
 //
 // # Documents
 //

@@ -276,6 +276,21 @@ func (h *Hub) start(ctx context.Context, c *client, params codec.Raw) (codec.Raw
 		}
 		h.mu.Unlock()
 	}
+	if err := h.raise(ctx, anew); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.line == nil {
+		return nil, h.absent()
+	}
+	c.introduced = true
+	return h.result, nil
+}
+
+// raise starts the host where it does not run, and always if anew, and waits
+// until it runs or has given up.
+func (h *Hub) raise(ctx context.Context, anew bool) error {
 	verb := h.host.Start
 	if anew {
 		verb = h.host.Restart
@@ -283,25 +298,24 @@ func (h *Hub) start(ctx context.Context, c *client, params codec.Raw) (codec.Raw
 	if err := verb(ctx); err != nil {
 		var state *actors.StateError
 		if !errors.As(err, &state) || state.State != lifecycle.Crashed && state.State != lifecycle.Restarting {
-			return nil, err
+			return err
 		}
 		// It is tried again, as often as its rules allow.
 		if err := h.host.Wait(ctx, lifecycle.Running, lifecycle.Failed, lifecycle.Stopped); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.line == nil {
-		st := h.host.Status()
-		reason := ""
-		if st.Reason != nil {
-			reason = ": " + *st.Reason
-		}
-		return nil, fmt.Errorf("host %q is %s%s", h.host.Name(), st.State, reason)
+	return nil
+}
+
+// absent says why there is no life to speak to.
+func (h *Hub) absent() error {
+	st := h.host.Status()
+	reason := ""
+	if st.Reason != nil {
+		reason = ": " + *st.Reason
 	}
-	c.introduced = true
-	return h.result, nil
+	return fmt.Errorf("host %q is %s%s", h.host.Name(), st.State, reason)
 }
 
 // enter adds a client.

@@ -13,6 +13,8 @@ import (
 // lsp is the Language Server Protocol, version 3.17.
 type lsp struct{}
 
+func (lsp) came(*client) {}
+
 func (lsp) failed() int64 { return codeRequestFailed }
 
 // opening leaves the process to be watched to the handshake: the client's may
@@ -69,7 +71,7 @@ func (lsp) request(c *client, m *codec.Message) error {
 	case "initialize":
 		params, id := m.Params, m.ID
 		c.work.Go(func() {
-			result, err := h.start(c.ctx, c, params)
+			result, err := h.start(c.starting, c, params)
 			c.welcome(id, result, err)
 		})
 		return nil

@@ -12,6 +12,7 @@ import (
 // mcp is the Model Context Protocol.
 type mcp struct{}
 
+func (mcp) came(*client)                                     {}
 func (mcp) failed() int64                                    { return codeInternal }
 func (mcp) opening(params codec.Raw) codec.Raw               { return params }
 func (mcp) sameRoots(_, _ codec.Raw) bool                    { return true }
@@ -24,7 +25,7 @@ func (mcp) request(c *client, m *codec.Message) error {
 	case "initialize":
 		params, id := m.Params, m.ID
 		c.work.Go(func() {
-			result, err := h.start(c.ctx, c, params)
+			result, err := h.start(c.starting, c, params)
 			if err == nil && result == nil {
 				// A host of the generation without sessions: it says so itself.
 				c.forward(id, "initialize", params, nil)

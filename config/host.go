@@ -113,7 +113,7 @@ func (r *reader) spoken(d *hostDecl) {
 	}
 	if h.Attach {
 		if !attach.Can(h.Protocol) {
-			r.fail(d.at["attach"], "nobody can attach here", "Programs can attach to hosts that speak %q or %q, not %q.", "jsonrpc-headers", "jsonrpc-lines", d.protocol)
+			r.fail(d.at["attach"], "nobody can attach here", "Programs can attach to hosts that speak %q, %q or %q, not %q.", "jsonrpc-headers", "jsonrpc-lines", "msgpack-rpc", d.protocol)
 		}
 		if at, set := d.at["start.eager"]; set && !h.Start.Lazy {
 			r.fail(at, "eager has no meaning here", "A host with attach starts when the first program attaches to it. Remove one of the two.")

@@ -4,7 +4,6 @@ package integration
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -53,6 +52,7 @@ func server(t testing.TB, name string, p codec.Protocol, argv ...string) supervi
 type attached struct {
 	t       testing.TB
 	session codec.Session
+	enc     codec.Encoding
 	rw      io.ReadWriteCloser
 	notes   chan codec.Message // notifications
 	served  chan error         // what Attach returned
@@ -76,7 +76,7 @@ func (a *attached) setReply(f func(method string, params codec.Raw) (codec.Raw, 
 func attachTo(t testing.TB, sup *supervisor.Supervisor, host string, p codec.Protocol) *attached {
 	t.Helper()
 	ours, theirs := net.Pipe()
-	a := &attached{t: t, session: p.Open(codec.Limits{}), rw: ours, notes: make(chan codec.Message, 4096), served: make(chan error, 1), read: make(chan struct{}), calls: map[uint32]chan codec.Message{}}
+	a := &attached{t: t, session: p.Open(codec.Limits{}), enc: p, rw: ours, notes: make(chan codec.Message, 4096), served: make(chan error, 1), read: make(chan struct{}), calls: map[uint32]chan codec.Message{}}
 	go func() { a.served <- sup.Attach(context.Background(), host, theirs) }()
 	go a.loop()
 	t.Cleanup(func() {
@@ -142,21 +142,21 @@ func (a *attached) send(m *codec.Message) {
 	_, _ = a.rw.Write(b) // the end of the stream is seen by who reads
 }
 
-func params(t testing.TB, v any) codec.Raw {
-	t.Helper()
+func (a *attached) params(v any) codec.Raw {
+	a.t.Helper()
 	if v == nil {
 		return nil
 	}
-	b, err := json.Marshal(v)
+	b, err := a.enc.Marshal(v)
 	if err != nil {
-		t.Fatal(err)
+		a.t.Fatal(err)
 	}
 	return b
 }
 
 func (a *attached) tell(method string, v any) {
 	a.t.Helper()
-	a.send(&codec.Message{Kind: codec.Notification, Method: method, Params: params(a.t, v)})
+	a.send(&codec.Message{Kind: codec.Notification, Method: method, Params: a.params(v)})
 }
 
 // begin makes a request and returns where its answer will be.
@@ -172,7 +172,7 @@ func (a *attached) begin(method string, v any) (id uint32, answer chan codec.Mes
 		a.calls[id] = answer
 	}
 	a.mu.Unlock()
-	a.send(&codec.Message{Kind: codec.Request, ID: id, Method: method, Params: params(a.t, v)})
+	a.send(&codec.Message{Kind: codec.Request, ID: id, Method: method, Params: a.params(v)})
 	return id, answer
 }
 
@@ -188,7 +188,8 @@ func (a *attached) wait(answer chan codec.Message) (string, error) {
 		if m.Err != nil {
 			return "", m.Err
 		}
-		return string(m.Result), nil
+		text, err := a.enc.ToJSON(m.Result)
+		return string(text), err
 	case <-time.After(patience):
 		a.t.Fatal("no answer")
 		return "", nil

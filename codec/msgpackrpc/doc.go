@@ -22,7 +22,8 @@
 // message is its JSON, and Data the value. What Neovim, pynvim and the node host
 // answer for a method that they do not have gets the name "MethodNotFound"; no
 // other error has a name. An error of ours goes out as [0, text], which is
-// Neovim's "Exception" and which its clients understand as well.
+// Neovim's "Exception" and which its clients understand as well; one of code 1 as
+// [1, text], "Validation".
 //
 // # Signs of life
 //

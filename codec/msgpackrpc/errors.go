@@ -12,14 +12,26 @@ import (
 // maxText is how much of an error's message is kept, in bytes.
 const maxText = 64 << 10
 
-// exception is the number of Neovim's general class of errors.
-const exception = 0
+// The numbers of Neovim's classes of errors: the general one, and that of
+// arguments that a function cannot be called with.
+const (
+	exception  = 0
+	validation = 1
+)
 
-// appendError writes e as Neovim writes its errors. Of its other fields there
-// is nothing that a peer would know how to read.
+// appendError writes e as Neovim writes its errors, so that one of a Neovim's is
+// what it was. Of its other fields there is nothing that a peer would know how to
+// read.
 func appendError(dst []byte, e *codec.Error) []byte {
-	dst = mpack.AppendInt(mpack.AppendArray(dst, 2), exception)
-	return mpack.AppendString(dst, shown(e.Error()))
+	class, text := int64(exception), e.Error()
+	if e.Code == validation {
+		class = validation
+	}
+	if e.Name == codec.NameMethodNotFound && unknownMethod(e.Message) {
+		text = e.Message // who reads it knows by that
+	}
+	dst = mpack.AppendInt(mpack.AppendArray(dst, 2), class)
+	return mpack.AppendString(dst, shown(text))
 }
 
 // readError takes an error that is not nil, whatever it is. The bytes were
