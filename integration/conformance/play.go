@@ -19,7 +19,7 @@ import (
 )
 
 // Patience is how long a step may take. One that needs it all has failed.
-const Patience = 60 * time.Second
+const Patience = 3 * time.Minute
 
 // silence is how long a server that is known not to answer is listened to.
 const silence = 1500 * time.Millisecond
