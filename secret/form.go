@@ -43,7 +43,10 @@ func forms(value []byte) [][]byte {
 	for _, s := range []string{jsonForm(text, true), jsonForm(text, false), unquoted(strconv.Quote(text)), unquoted(strconv.QuoteToASCII(text))} {
 		add([]byte(s), minEncoded)
 	}
-	for _, s := range []string{url.QueryEscape(text), url.PathEscape(text), strings.ReplaceAll(url.QueryEscape(text), "+", "%20")} {
+	for _, s := range []string{
+		url.QueryEscape(text), url.PathEscape(text), strings.ReplaceAll(url.QueryEscape(text), "+", "%20"),
+		strings.TrimPrefix(url.UserPassword("", text).String(), ":"),
+	} {
 		add([]byte(s), minEncoded)
 		add(lowerHex(s), minEncoded)
 	}

@@ -14,8 +14,8 @@ import (
 
 // Redactor takes values out of what is kept and shown: in their place stands
 // [redacted: NAME]. It knows the values that are held at the moment. Without any
-// it does nothing, in no time; with some, each text is searched once for each
-// form of each of them. A nil *Redactor holds nothing. Safe for concurrent use.
+// it does nothing, in no time; with some, each text is searched once for all of
+// them. A nil *Redactor holds nothing. Safe for concurrent use.
 type Redactor struct {
 	linger time.Duration
 	active atomic.Bool
@@ -23,6 +23,7 @@ type Redactor struct {
 	mu       sync.RWMutex
 	held     map[string]*held // by name and value
 	patterns []*pattern
+	matcher  *matcher // of patterns
 	timers   map[*time.Timer]bool
 	closed   bool
 }
@@ -64,8 +65,7 @@ func (r *Redactor) Hold(name string, value []byte) (release func()) {
 			h.patterns = append(h.patterns, newPattern(text, label))
 		}
 		r.held[key] = h
-		r.patterns = append(slices.Clip(r.patterns), h.patterns...)
-		r.active.Store(true)
+		r.look(append(slices.Clone(r.patterns), h.patterns...))
 	}
 	h.count++
 	return sync.OnceFunc(func() { r.release(h) })
@@ -98,11 +98,16 @@ func (r *Redactor) drop(h *held) {
 		return
 	}
 	delete(r.held, h.key)
-	r.patterns = slices.DeleteFunc(slices.Clone(r.patterns), func(p *pattern) bool { return slices.Contains(h.patterns, p) })
+	r.look(slices.DeleteFunc(slices.Clone(r.patterns), func(p *pattern) bool { return slices.Contains(h.patterns, p) }))
 	for _, p := range h.patterns {
 		p.wipe()
 	}
-	r.active.Store(len(r.patterns) > 0)
+}
+
+// look sets what is looked for. Under the lock.
+func (r *Redactor) look(patterns []*pattern) {
+	r.patterns, r.matcher = patterns, newMatcher(patterns)
+	r.active.Store(len(patterns) > 0)
 }
 
 // Close wipes all values at once. Nothing is looked for any more. Idempotent.
@@ -113,7 +118,6 @@ func (r *Redactor) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
-	r.active.Store(false)
 	for t := range r.timers {
 		t.Stop()
 	}
@@ -122,7 +126,7 @@ func (r *Redactor) Close() {
 		p.wipe()
 	}
 	clear(r.held)
-	r.patterns = nil
+	r.look(nil)
 }
 
 // Active says whether there is anything to look for.
@@ -173,8 +177,11 @@ func (r *Redactor) scan(b []byte, streamed bool) (out []byte, left int) {
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
+	if r.matcher == nil {
+		return b, 0
+	}
 	var found []match
-	for _, p := range r.patterns {
+	for _, p := range r.matcher.in(b) {
 		found = p.find(found, b)
 	}
 	if streamed {
