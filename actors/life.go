@@ -416,8 +416,33 @@ func (a *Life) finish(ctx actor.Context) {
 	f.Exit = a.exit
 	if f.Cause == lifecycle.CauseExit {
 		f.Detail = limited(a.exit, a.ref.spec.Resources)
+		a.explain(f)
 	}
 	a.fail(ctx, f)
+}
+
+// explainLines is how many of the last lines say why a process ended.
+const explainLines = 100
+
+// explain adds what the protocol knows about an exit that nothing else explains.
+func (a *Life) explain(f *Failure) {
+	p, ok := a.ref.spec.Protocol.(codec.Explainer)
+	if !ok || f.Detail != "" || f.Exit.Code == 0 && f.Exit.Signal == 0 {
+		return
+	}
+	end := codec.End{Code: f.Exit.Code, Signal: f.Exit.Signal, Ready: a.talks}
+	for _, l := range a.ref.log.TailOfLife(a.number, explainLines) {
+		end.Output = append(end.Output, l.Text)
+	}
+	meaning, final := p.Explain(end)
+	if meaning == "" {
+		return
+	}
+	status := lifecycle.ExitStatus{Code: f.Exit.Code, Signal: f.Exit.Signal}
+	f.Detail = fmt.Sprintf("%s: %s", status, meaning)
+	if final && !a.stopping {
+		f.Cause = lifecycle.CauseVersion
+	}
 }
 
 // fail is the end of the life: the requests are answered, then the actor

@@ -86,7 +86,15 @@ func (c *conn) rule(method string) (answerer, bool) {
 			return answerer{handler: h}, true
 		}
 	}
-	return c.ref.answers.find(method)
+	if rule, ok := c.ref.answers.find(method); ok {
+		return rule, true
+	}
+	if p, ok := c.ref.spec.Protocol.(codec.Answerer); ok {
+		if result, ok := p.Answer(method); ok {
+			return answerer{reply: &codec.Message{Kind: codec.Response, Result: result}}, true
+		}
+	}
+	return answerer{}, false
 }
 
 // refuse answers a request of the host with an error.

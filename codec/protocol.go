@@ -50,6 +50,31 @@ type Meeting interface {
 	io.Closer
 }
 
+// Answerer is a [Protocol] that knows what to answer to requests of a host that
+// nobody else answers. ok is false where it has nothing to say either.
+type Answerer interface {
+	Protocol
+	Answer(method string) (result Raw, ok bool)
+}
+
+// Explainer is a [Protocol] that knows more about how its hosts end than the
+// exit says by itself.
+type Explainer interface {
+	Protocol
+	// Explain puts an end in words, such as "JavaScript heap out of memory"; ""
+	// when there is nothing to add to the exit. final says that another start
+	// would end the same way.
+	Explain(e End) (meaning string, final bool)
+}
+
+// End is how the process of a host ended by itself.
+type End struct {
+	Code   int      // exit code; means nothing when Signal is not 0
+	Signal int      // the signal that ended it, or 0
+	Ready  bool     // the handshake was done
+	Output []string // the last lines that it printed, as far as they have been read
+}
+
 // Stream is a connected byte stream each way. Close ends a Read or Write that
 // waits.
 type Stream interface {

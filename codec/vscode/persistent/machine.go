@@ -31,7 +31,7 @@ type Effect uint8
 // The effects.
 const (
 	None         Effect = iota // nothing; the frame's data is to be passed over
-	Deliver                    // the frame's data is the next message
+	Deliver                    // the frame's data is the next message, see [Machine.Done]
 	Disconnected               // the other side has said that it will not come back
 	TimedOut                   // the socket is dead: let go of it and attach another
 )
@@ -202,11 +202,16 @@ func (m *Machine) regular(now time.Time, id uint32) Effect {
 		}
 		return None
 	}
-	m.lastIn = id
+	return Deliver
+}
+
+// Done says that all the data of the frame has come that was to be delivered.
+// Until then it counts as lost when the socket is.
+func (m *Machine) Done(now time.Time) {
+	m.lastIn++
 	if m.untold.IsZero() {
 		m.untold = now
 	}
-	return Deliver
 }
 
 // acknowledged lets go of what the other side has.

@@ -1,0 +1,280 @@
+package vscode
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Files of an installed build, below its root.
+const (
+	fileProduct = "product.json"
+	fileBundle  = "out/vs/workbench/api/node/extensionHostProcess.js"
+	fileNLS     = "out/nls.messages.json"
+	fileStart   = "out/bootstrap-fork.js"
+)
+
+// maxFile bounds, in bytes, the files of a build that are read.
+const maxFile = 64 << 20
+
+// ErrBuild means that a folder is no build of VS Code whose extension host can
+// be spoken to. What wraps it names the file and what was expected in it.
+var ErrBuild = errors.New("no usable build of VS Code")
+
+// Build is what there is to know of an installed build.
+type Build struct {
+	Root    string // its folder, absolute
+	Version string // "1.100.3"
+	Commit  string // "" where the build has none
+	Quality string // "stable"; may be ""
+	Date    string // may be ""
+
+	// Actors are the names of the objects that calls go to, in the order of
+	// their numbers on the wire, from 1.
+	Actors []string
+
+	numbers map[string]uint8
+}
+
+// Number returns the number of an actor.
+func (b *Build) Number(actor string) (n uint8, ok bool) {
+	n, ok = b.numbers[actor]
+	return n, ok
+}
+
+// Actor returns the name of the actor with a number.
+func (b *Build) Actor(n uint8) (name string, ok bool) {
+	if n == 0 || int(n) > len(b.Actors) {
+		return "", false
+	}
+	return b.Actors[n-1], true
+}
+
+// Root returns the folder of the build whose extension host a command starts:
+// above the argument that ends in out/bootstrap-fork.js.
+func Root(command []string) (root string, ok bool) {
+	for _, arg := range command {
+		if dir, ok := strings.CutSuffix(filepath.ToSlash(arg), "/"+fileStart); ok {
+			return filepath.FromSlash(dir), true
+		}
+	}
+	return "", false
+}
+
+// ReadBuild reads what has to be known of the build in a folder, the one with
+// product.json and out. The numbers of the actors are found in its bundle, as
+// each release has others. What was read is kept until one of the two files
+// has another size or time. Errors wrap [ErrBuild] or are those of the files.
+func ReadBuild(root string) (*Build, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return nil, err
+	}
+	var seen [2]stamp
+	for i, name := range []string{fileProduct, fileBundle} {
+		path := filepath.Join(root, name)
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			return nil, fmt.Errorf("%w: %s: there is no such file", ErrBuild, path)
+		case err != nil:
+			return nil, err
+		case !info.Mode().IsRegular() || info.Size() > maxFile:
+			return nil, fmt.Errorf("%w: %s: a file of at most %d MiB expected", ErrBuild, path, maxFile>>20)
+		}
+		seen[i] = stamp{info.Size(), info.ModTime()}
+	}
+	builds.mu.Lock()
+	defer builds.mu.Unlock()
+	if k, ok := builds.known[root]; ok && k.seen == seen {
+		return k.build, nil
+	}
+	b, err := readBuild(root)
+	if err != nil {
+		return nil, err
+	}
+	if len(builds.known) >= maxKnown {
+		clear(builds.known)
+	}
+	builds.known[root] = known{seen, b}
+	return b, nil
+}
+
+// builds are those that were read.
+var builds = struct {
+	mu    sync.Mutex
+	known map[string]known
+}{known: make(map[string]known)}
+
+// maxKnown is how many builds are remembered.
+const maxKnown = 16
+
+type known struct {
+	seen  [2]stamp
+	build *Build
+}
+
+type stamp struct {
+	size int64
+	time time.Time
+}
+
+func readBuild(root string) (*Build, error) {
+	b := &Build{Root: root}
+	path := filepath.Join(root, fileProduct)
+	text, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var product struct{ Version, Commit, Quality, Date string }
+	if err := json.Unmarshal(text, &product); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrBuild, path, err)
+	}
+	if product.Version == "" {
+		return nil, fmt.Errorf("%w: %s: a \"version\" expected", ErrBuild, path)
+	}
+	b.Version, b.Commit, b.Quality, b.Date = product.Version, product.Commit, product.Quality, product.Date
+	path = filepath.Join(root, fileBundle)
+	if text, err = readFile(path); err != nil {
+		return nil, err
+	}
+	if b.Actors, err = findActors(text); err != nil {
+		return nil, fmt.Errorf("%w: %s (version %s): %w", ErrBuild, path, b.Version, err)
+	}
+	b.numbers = make(map[string]uint8, len(b.Actors))
+	for i, name := range b.Actors {
+		b.numbers[name] = uint8(i + 1)
+	}
+	if len(b.numbers) != len(b.Actors) {
+		return nil, fmt.Errorf("%w: %s (version %s): an actor is there twice", ErrBuild, path, b.Version)
+	}
+	return b, nil
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%w: %s: over %d MiB", ErrBuild, path, maxFile>>20)
+	}
+	return text, err
+}
+
+// landmark is an actor that every release has.
+const landmark = "ExtHostCommands"
+
+// wanted are actors without which a host cannot be spoken to.
+var wanted = []string{
+	landmark, "ExtHostConfiguration", "ExtHostExtensionService", "ExtHostWorkspace", "MainThreadExtensionService",
+}
+
+// findActors finds the actors in the bundle of a host. They are the members of
+// two objects that stand behind one another, and each is made by a call of the
+// same function, which counts:
+//
+//	A={MainThreadX:f("MainThreadX"),…},B={ExtHostCommands:f("ExtHostCommands"),…}
+//
+// The member's name is the actor's; the text that the function is given is most
+// often the same. Whatever does not fit into that is an error: a number that is
+// off by one would call something else.
+func findActors(text []byte) ([]string, error) {
+	mark, err := maker(text)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Contains(text, []byte(".nid=++")) {
+		return nil, errors.New("the counter of its actors, .nid=++…, is not there")
+	}
+	var actors []string
+	call := slices.Concat(mark, []byte("("))
+	end := 0 // of the actor before
+	for from := 0; ; {
+		i := bytes.Index(text[from:], call)
+		if i < 0 {
+			break
+		}
+		i += from
+		from = i + len(call)
+		if i == 0 || identifier(text[i-1]) || text[i-1] == '.' {
+			continue // another function, whose name ends the same
+		}
+		quote := text[min(from, len(text)-1)]
+		if quote != '"' && quote != '\'' && quote != '`' {
+			continue // its definition
+		}
+		n := bytes.IndexByte(text[from+1:], quote)
+		if n < 0 || from+n+2 >= len(text) || text[from+n+2] != ')' || text[i-1] != ':' {
+			return nil, fmt.Errorf("%.60q at byte %d: the actor NAME:%s(%cNAME%c) expected", text[i-1:min(i+60, len(text))], i, mark, quote, quote)
+		}
+		start := i - 1
+		for start > 0 && identifier(text[start-1]) {
+			start--
+		}
+		name := string(text[start : i-1])
+		if len(actors) > 0 && !between(text[end:start]) {
+			return nil, fmt.Errorf("%.60q between the actors %s and %s", text[end:start], actors[len(actors)-1], name)
+		}
+		actors = append(actors, name)
+		end = from + n + 3
+	}
+	if len(actors) > math.MaxUint8 {
+		return nil, fmt.Errorf("%d actors, but a number of one byte", len(actors))
+	}
+	for _, name := range wanted {
+		if !slices.Contains(actors, name) {
+			return nil, fmt.Errorf("no actor %s among %d", name, len(actors))
+		}
+	}
+	return actors, nil
+}
+
+// maker finds the function that makes actors.
+func maker(text []byte) ([]byte, error) {
+	for _, quote := range []string{`"`, "'", "`"} {
+		tail := []byte("(" + quote + landmark + quote + ")")
+		i := bytes.Index(text, tail)
+		if i < 0 {
+			continue
+		}
+		start := i
+		for start > 0 && identifier(text[start-1]) {
+			start--
+		}
+		if start < i && bytes.HasSuffix(text[:start], []byte(landmark+":")) {
+			return text[start:i], nil
+		}
+	}
+	return nil, fmt.Errorf("the actor %s:f(%q) expected", landmark, landmark)
+}
+
+// between says whether b can stand between two actors.
+func between(b []byte) bool {
+	b = bytes.TrimSpace(b)
+	if string(b) == "," {
+		return true
+	}
+	// },B={
+	b, ok := bytes.CutPrefix(b, []byte("},"))
+	if !ok {
+		return false
+	}
+	b, ok = bytes.CutSuffix(bytes.TrimSpace(b), []byte("={"))
+	return ok && len(b) > 0 && !bytes.ContainsFunc(b, func(r rune) bool { return r > 0x7f || !identifier(byte(r)) })
+}
+
+func identifier(c byte) bool {
+	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}

@@ -1,0 +1,70 @@
+package vscode
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hostsup/hostsup/codec"
+)
+
+// Exit codes of the host's own; those up to 13 are node's.
+const (
+	exitVersionMismatch = 55
+	exitUnexpectedError = 81
+)
+
+// nodeExits are what node means by its exit codes.
+var nodeExits = map[int]string{
+	1:  "an uncaught error before its extensions were loaded",
+	3:  "node cannot parse itself",
+	4:  "node failed to evaluate itself",
+	5:  "a fatal error of V8",
+	6:  "node's handler of uncaught errors is none",
+	7:  "node's handler of uncaught errors failed",
+	9:  "node was given an invalid argument, or something called process.reallyExit(9)",
+	10: "node failed at its start",
+	12: "node was given a bad inspector address",
+	13: "node ended while something was awaited that could not come any more",
+}
+
+// What node writes when it ends by its own decision.
+const (
+	heapLimit   = "JavaScript heap out of memory"
+	nodeAborted = "node::Abort"
+)
+
+// Explain says what the end of a host means. That it was told the commit of
+// another build cannot be cured by another start.
+func (*Protocol) Explain(e codec.End) (meaning string, final bool) {
+	switch {
+	case e.Signal != 0:
+		return explainSignal(e), false
+	case e.Code == exitVersionMismatch && !e.Ready:
+		return "it is another build than the commit in its init data names", true
+	case e.Code == exitUnexpectedError:
+		return "the extension host met an unexpected error", false
+	}
+	return nodeExits[e.Code], false
+}
+
+func explainSignal(e codec.End) string {
+	for _, line := range e.Output {
+		if i := strings.Index(line, heapLimit); i >= 0 {
+			return heapLimit
+		}
+	}
+	switch e.Signal {
+	case 6:
+		for _, line := range e.Output {
+			if strings.Contains(line, nodeAborted) || strings.Contains(line, "FATAL ERROR") {
+				return fmt.Sprintf("node aborted: %.200s", line)
+			}
+		}
+		return "something in it called abort"
+	case 5, 4:
+		return "a fatal error of V8"
+	case 11, 7:
+		return "native code crashed"
+	}
+	return ""
+}

@@ -1,0 +1,80 @@
+package vscode
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/jsonrpc"
+)
+
+// initData is what a host is told at its start. The fields of Hello.Init take
+// the place of those of the same name.
+func (s *session) initData(h codec.Hello) (codec.Raw, error) {
+	ext, err := s.opt.extensions(h.Host)
+	if err != nil {
+		return nil, fmt.Errorf("extensions of host %q: %w", h.Host, err)
+	}
+	b := s.build
+	state := s.opt.state(h.Host)
+	data := map[string]any{
+		"version":   b.Version,
+		"parentPid": h.PID, // whose end is the host's; 0: nobody's
+		"environment": map[string]any{
+			"isExtensionDevelopmentDebug": false,
+			"appName":                     h.Supervisor, "appHost": "desktop", "appRoot": fileURI(b.Root), "appLanguage": "en",
+			"isExtensionTelemetryLoggingOnly": true, "appUriScheme": h.Supervisor,
+			"globalStorageHome":    fileURI(filepath.Join(state, "globalStorage")),
+			"workspaceStorageHome": fileURI(filepath.Join(state, "workspaceStorage")),
+			"extensionLogLevel":    []any{}, "isPortable": false, "isSessionsWindow": false,
+		},
+		"workspace":  nil,
+		"extensions": ext,
+		"telemetryInfo": map[string]any{
+			"sessionId": fmt.Sprintf("%s.%d", h.Host, h.Life), "machineId": h.Supervisor, "sqmId": "", "devDeviceId": "",
+			"firstSessionDate": "", "msftInternal": false,
+		},
+		"logLevel": logInfo, "loggers": []any{}, "logsLocation": fileURI(filepath.Join(state, "logs")),
+		"autoStart":      true,
+		"remote":         map[string]any{"isRemote": false, "authority": nil, "connectionData": nil},
+		"consoleForward": map[string]any{"includeStack": false, "logNative": false},
+		"uiKind":         uiDesktop,
+	}
+	for key, value := range map[string]string{"commit": b.Commit, "quality": b.Quality, "date": b.Date} {
+		if value != "" {
+			data[key] = value
+		}
+	}
+	if w := s.opt.Workspace; w != nil {
+		data["workspace"] = w.static()
+	}
+	if err := over(data, h.Init); err != nil {
+		return nil, err
+	}
+	return jsonrpc.Encoding{}.Marshal(data)
+}
+
+const (
+	logInfo   = 3 // the level from which on the host and its extensions log
+	uiDesktop = 1
+)
+
+// over puts the fields of init over those of data.
+func over(data map[string]any, init any) error {
+	if init == nil {
+		return nil
+	}
+	raw, err := jsonrpc.Encoding{}.Marshal(init)
+	if err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return fmt.Errorf("init: an object expected, %.24q", raw)
+	}
+	for key, value := range fields {
+		data[key] = value
+	}
+	return nil
+}

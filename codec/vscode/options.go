@@ -1,0 +1,229 @@
+package vscode
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hostsup/hostsup/codec"
+)
+
+// Options of the protocol.
+type Options struct {
+	// Root is the folder of the installed build: the one with product.json and
+	// out. It has to be there; see [Root] and [ReadBuild].
+	Root string
+
+	// State is the folder below which each host has one of its name for what
+	// its extensions keep and log. The host makes it when it needs it. Default:
+	// hostsup/vscode in the user's folder for caches.
+	State string
+
+	// Folders are those of the extensions that a host has, each with its
+	// package.json.
+	Folders []string
+
+	// Extensions is asked for the extensions of a host at each of its starts,
+	// instead of looking into Folders: for the value of the field of this name
+	// in the init data, with versionId, allExtensions, activationEvents and
+	// myExtensions. It may be called concurrently.
+	Extensions func(host string) (any, error)
+
+	// Defaults are the values that settings have by default: those that
+	// extensions contribute.
+	Defaults map[string]any
+
+	// Workspace is what the host's extensions work on; nil: nothing.
+	Workspace *Workspace
+
+	// Settings are the user's, by their full names: "editor.tabSize".
+	Settings map[string]any
+}
+
+// scanned is what a host is told of the extensions in its folders.
+type scanned struct {
+	Version int                 `json:"versionId"`
+	All     []json.RawMessage   `json:"allExtensions"`
+	Events  map[string][]string `json:"activationEvents"`
+	Mine    []map[string]string `json:"myExtensions"`
+}
+
+// Workspace is a workspace of folders.
+type Workspace struct {
+	Name      string
+	Folders   []string // absolute paths
+	Untrusted bool     // extensions are told that the user does not trust it
+}
+
+// state is the folder of a host.
+func (o *Options) state(host string) string {
+	dir := o.State
+	if dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil { // no HOME
+			cache = os.TempDir()
+		}
+		dir = filepath.Join(cache, "hostsup", "vscode")
+	}
+	return filepath.Join(dir, host)
+}
+
+func (o *Options) extensions(host string) (any, error) {
+	if o.Extensions != nil {
+		return o.Extensions(host)
+	}
+	e := scanned{1, []json.RawMessage{}, map[string][]string{}, []map[string]string{}}
+	for _, dir := range o.Folders {
+		if err := e.add(dir); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// maxManifest is the most that a package.json may take, in bytes.
+const maxManifest = 4 << 20
+
+// add reads the manifest of an extension.
+func (e *scanned) add(dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "package.json")
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Size() > maxManifest {
+		return fmt.Errorf("%s: %d bytes, limit %d", path, info.Size(), maxManifest)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var fields map[string]json.RawMessage
+	var known struct {
+		Publisher, Name  string
+		ActivationEvents []string
+		Contributes      struct{ Commands json.RawMessage }
+	}
+	if err := errors.Join(json.Unmarshal(text, &fields), json.Unmarshal(text, &known)); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if known.Publisher == "" || known.Name == "" {
+		return fmt.Errorf("%s: a publisher and a name expected", path)
+	}
+	id := known.Publisher + "." + known.Name
+	description := make(map[string]any, len(fields)+8)
+	for k, v := range fields {
+		description[k] = v
+	}
+	description["id"], description["identifier"] = id, identity(id)
+	description["extensionLocation"] = fileURI(dir)
+	description["isBuiltin"], description["isUserBuiltin"], description["isUnderDevelopment"] = false, false, false
+	description["targetPlatform"] = "undefined"
+	events := append([]string{}, known.ActivationEvents...)
+	for _, c := range commands(known.Contributes.Commands) {
+		// A command that is contributed activates its extension.
+		if event := "onCommand:" + c; !slices.Contains(events, event) {
+			events = append(events, event)
+		}
+	}
+	raw, err := json.Marshal(description)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if _, twice := e.Events[id]; twice {
+		return fmt.Errorf("%s: there is another extension %s", path, id)
+	}
+	e.All, e.Mine, e.Events[id] = append(e.All, raw), append(e.Mine, identity(id)), events
+	return nil
+}
+
+// commands are the ids of contributed commands: of a list, or of a single one.
+func commands(raw json.RawMessage) (ids []string) {
+	type command struct{ Command string }
+	var many []command
+	var one command
+	if json.Unmarshal(raw, &many) != nil && json.Unmarshal(raw, &one) == nil {
+		many = []command{one}
+	}
+	for _, c := range many {
+		if c.Command != "" {
+			ids = append(ids, c.Command)
+		}
+	}
+	return ids
+}
+
+// configuration is what $initializeConfiguration is called with.
+func (o *Options) configuration() (codec.Raw, error) {
+	none := model(nil)
+	raw, err := json.Marshal([]any{map[string]any{
+		"defaults": model(o.Defaults), "policy": none, "application": none, "userLocal": model(o.Settings),
+		"userRemote": none, "workspace": none, "folders": []any{}, "configurationScopes": []any{},
+	}})
+	return raw, err
+}
+
+// model is a set of settings as VS Code has them: a tree of their names' parts.
+func model(settings map[string]any) map[string]any {
+	contents, keys := map[string]any{}, []string{}
+	for key, value := range settings {
+		keys = append(keys, key)
+		at := contents
+		parts := strings.Split(key, ".")
+		for _, part := range parts[:len(parts)-1] {
+			next, ok := at[part].(map[string]any)
+			if !ok {
+				next = map[string]any{}
+				at[part] = next
+			}
+			at = next
+		}
+		if _, taken := at[parts[len(parts)-1]].(map[string]any); !taken {
+			at[parts[len(parts)-1]] = value
+		}
+	}
+	slices.Sort(keys)
+	return map[string]any{"contents": contents, "keys": keys, "overrides": []any{}}
+}
+
+// workspace is what $initializeWorkspace is called with.
+func (o *Options) workspace() (codec.Raw, error) {
+	w := o.Workspace
+	if w == nil {
+		return codec.Raw("[null,true]"), nil
+	}
+	folders := []any{}
+	for i, dir := range w.Folders {
+		folders = append(folders, map[string]any{"uri": fileURI(dir), "name": filepath.Base(dir), "index": i})
+	}
+	data := w.static()
+	data["folders"] = folders
+	return json.Marshal([]any{data, !w.Untrusted})
+}
+
+// static is what the init data say of a workspace.
+func (w *Workspace) static() map[string]any {
+	return map[string]any{"id": w.Name, "name": w.Name, "transient": false, "configuration": nil, "isUntitled": false}
+}
+
+// fileURI is a path as VS Code passes URIs on.
+func fileURI(path string) map[string]any {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	return map[string]any{"$mid": 1, "scheme": "file", "path": path, "fsPath": path}
+}
+
+// identity is an extension's id as VS Code passes it on.
+func identity(id string) map[string]string {
+	return map[string]string{"value": id, "_lower": strings.ToLower(id)}
+}

@@ -1,0 +1,47 @@
+package vscode
+
+import (
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/jsonrpc"
+)
+
+// Protocol is VS Code's extension host protocol for hosts of one build. It is a
+// [codec.Meeter]: its hosts come to a unix socket. Make it with [New].
+type Protocol struct {
+	jsonrpc.Encoding
+	opt Options
+}
+
+var (
+	_ codec.Meeter    = (*Protocol)(nil)
+	_ codec.Answerer  = (*Protocol)(nil)
+	_ codec.Explainer = (*Protocol)(nil)
+)
+
+// New returns the protocol for the hosts of the build at opt.Root.
+func New(opt Options) *Protocol { return &Protocol{opt: opt} }
+
+// Name returns "vscode".
+func (*Protocol) Name() string { return "vscode" }
+
+// Defaults say that hosts are killed which do not answer: they acknowledge what
+// they are asked at once, however long it then takes.
+func (*Protocol) Defaults() codec.Defaults { return codec.Defaults{} }
+
+// Open makes a session. Where the build cannot be read it fails at its first
+// message.
+func (p *Protocol) Open(lim codec.Limits) codec.Session {
+	s := &session{opt: p.opt, lim: lim.WithDefaults()}
+	s.build, s.noBuild = ReadBuild(p.opt.Root)
+	return s
+}
+
+// Meet prepares the meeting with a host; a build that cannot be read is an
+// error before anything is started.
+func (p *Protocol) Meet(dir string) (codec.Meeting, error) {
+	b, err := ReadBuild(p.opt.Root)
+	if err != nil {
+		return nil, err
+	}
+	return meet(dir, b)
+}

