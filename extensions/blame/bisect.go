@@ -1,0 +1,158 @@
+package blame
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hostsup/hostsup/extensions"
+)
+
+// bisection is a search by trials.
+type bisection struct {
+	cells    []string        // the two halves
+	order    []extensions.ID // the candidates, who is suspected most first
+	evidence []Evidence
+	lives    int
+	patience int // how often it was waited for somebody who was not activated
+}
+
+// patient is how often that is done.
+const patient = 3
+
+// bisect begins a search.
+func (m *Machine) bisect(candidates []extensions.ID, why string) {
+	m.trial = &bisection{order: candidates, evidence: m.evidence()}
+	m.crash = nil
+	m.split(Home, candidates, why)
+	if m.trial != nil {
+		m.do(Forgive{Home})
+	}
+}
+
+// split puts each half of the candidates into a cell.
+func (m *Machine) split(from string, candidates []extensions.ID, why string) {
+	t := m.trial
+	if t.lives+2 > m.rules.MaxLives {
+		evidence := t.evidence
+		m.record(Exhausted, from, candidates, fmt.Sprintf("%s, and %d of %d lives for trials are spent: they go apart together", why, t.lives, m.rules.MaxLives), nil)
+		m.endTrial()
+		m.isolate(candidates, evidence, "one of them is the guilty one")
+		return
+	}
+	half := len(candidates) / 2
+	halves := [][]extensions.ID{candidates[:half], candidates[half:]}
+	t.cells = nil
+	m.record(Bisected, from, candidates, fmt.Sprintf("%s: %s against %s", why, join(halves[0]), join(halves[1])), t.evidence)
+	for i, h := range halves {
+		m.count++
+		t.cells = append(t.cells, fmt.Sprintf("%s%d", m.rules.Prefix, m.count))
+		m.open(t.cells[i], Trial)
+		for _, id := range h {
+			m.move(id, t.cells[i])
+		}
+	}
+	m.do(SetTimer{m.rules.Quiet})
+}
+
+// narrow is for a crash in a trial: the other half is cleared.
+func (m *Machine) narrow(c *cell, e Evidence) {
+	t := m.trial
+	members := m.members(c.name)
+	t.evidence = append(t.evidence, e)
+	guilty := slices.DeleteFunc(slices.Clone(t.order), func(id extensions.ID) bool {
+		return !slices.Contains(members, id) || !slices.Contains(e.ids(), id)
+	})
+	if len(guilty) == 0 { // nothing that was recorded leads to them, but it was here
+		guilty = slices.DeleteFunc(slices.Clone(t.order), func(id extensions.ID) bool { return !slices.Contains(members, id) })
+	}
+	for _, name := range t.cells {
+		if other := m.cells[name]; other != nil && other != c {
+			m.turn(other, Settled)
+			if other.life == nil {
+				m.over(other)
+			}
+		}
+	}
+	var cleared []extensions.ID
+	for _, id := range members {
+		if !slices.Contains(guilty, id) {
+			cleared = append(cleared, id)
+		}
+	}
+	if len(cleared) > 0 {
+		m.record(Cleared, c.name, cleared, e.Reason+": nothing speaks against them in this crash", []Evidence{e})
+		for _, id := range cleared {
+			m.move(id, Home)
+		}
+	}
+	if len(guilty) == 1 {
+		evidence, lives := t.evidence, t.lives
+		m.endTrial()
+		m.isolate(guilty, evidence, fmt.Sprintf("%s: it is the only one left after %d trial lives", e.Reason, lives))
+		return
+	}
+	m.split(c.name, guilty, e.Reason)
+}
+
+// quiet is for trials in which nothing has happened for long enough.
+func (m *Machine) quiet() {
+	t := m.trial
+	if t == nil {
+		return
+	}
+	// Who was not even activated was not tried.
+	t.patience++
+	for _, name := range t.cells {
+		c := m.cells[name]
+		if c == nil {
+			continue
+		}
+		for _, id := range m.members(name) {
+			if t.patience <= patient && (c.life == nil || !slices.Contains(c.life.begun, id)) {
+				m.do(SetTimer{m.rules.Quiet})
+				return
+			}
+		}
+	}
+	// Alone it does nothing, and without it the others do nothing: of those who
+	// are alone the first is suspected most.
+	var guilty extensions.ID
+	for _, id := range t.order {
+		if name := m.where[id]; slices.Contains(t.cells, name) && len(m.members(name)) == 1 {
+			guilty = id
+			break
+		}
+	}
+	evidence, cells := t.evidence, t.cells
+	var others []extensions.ID
+	for _, id := range t.order {
+		if name := m.where[id]; id != guilty && slices.Contains(cells, name) {
+			others = append(others, id)
+		}
+	}
+	m.endTrial()
+	if guilty == "" {
+		m.record(Unsolved, Home, others, fmt.Sprintf("apart they have not crashed for %s; they stay apart until their hosts end", m.rules.Quiet), evidence)
+		for _, name := range cells {
+			if c := m.cells[name]; c != nil {
+				m.turn(c, Settled)
+			}
+		}
+		return
+	}
+	name := m.where[guilty]
+	m.record(Isolated, name, []extensions.ID{guilty}, fmt.Sprintf("apart from %s it has not happened again for %s, and most speaks against it: it stays alone", join(others), m.rules.Quiet), evidence)
+	m.turn(m.cells[name], Quarantine)
+	m.parts[guilty] = &apart{crashes: evidence, instead: others}
+	if len(others) > 0 {
+		m.record(Cleared, Home, others, "they go home; if it happens there again it was one of them", nil)
+		for _, id := range others {
+			m.move(id, Home)
+		}
+	}
+}
+
+func (m *Machine) endTrial() {
+	m.trial = nil
+	m.do(CancelTimer{})
+}

@@ -1,0 +1,157 @@
+package blame
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hostsup/hostsup/extensions"
+)
+
+// Index finds the extension that a file belongs to, by its folder. Safe for
+// concurrent use.
+type Index struct{ folders map[string]extensions.ID }
+
+// NewIndex returns the index of extensions that have a folder.
+func NewIndex(list []extensions.Extension) Index {
+	x := Index{make(map[string]extensions.ID, len(list))}
+	for _, e := range list {
+		if e.Folder != "" {
+			x.folders[strings.TrimRight(slashes(e.Folder), "/")] = e.ID
+		}
+	}
+	return x
+}
+
+// File returns the extension of a path or file:// address; of folders in each
+// other the inner one counts.
+func (x Index) File(name string) (extensions.ID, bool) {
+	if rest, ok := strings.CutPrefix(name, "file://"); ok {
+		if plain, err := url.PathUnescape(rest); err == nil {
+			rest = plain
+		}
+		name = rest
+		if len(name) > 2 && name[0] == '/' && name[2] == ':' { // file:///c:/…
+			name = name[1:]
+		}
+	}
+	name = slashes(name)
+	for i := len(name); i > 0; i = strings.LastIndexByte(name[:i], '/') {
+		if id, ok := x.folders[name[:i]]; ok {
+			return id, true
+		}
+	}
+	return "", false
+}
+
+// Stack returns the extension that a JavaScript stack leads to: that of its
+// first frame with a file of one.
+func (x Index) Stack(stack string) (extensions.ID, bool) {
+	for line := range strings.Lines(stack) {
+		line = strings.TrimSpace(line)
+		rest, ok := strings.CutPrefix(line, "at ")
+		if !ok {
+			continue // the message
+		}
+		if i := strings.LastIndexByte(rest, '('); i >= 0 && strings.HasSuffix(rest, ")") {
+			rest = rest[i+1 : len(rest)-1]
+		}
+		rest = strings.TrimPrefix(rest, "async ")
+		for range 2 { // line and column
+			if i := strings.LastIndexByte(rest, ':'); i > 1 && digits(rest[i+1:]) {
+				rest = rest[:i]
+			}
+		}
+		if id, ok := x.File(rest); ok {
+			return id, true
+		}
+	}
+	return "", false
+}
+
+func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+// slashes makes paths of all systems alike.
+func slashes(path string) string {
+	if strings.Contains(path, `\`) || filepath.Separator != '/' {
+		path = strings.ReplaceAll(path, `\`, "/")
+	}
+	if len(path) > 1 && path[1] == ':' {
+		path = strings.ToLower(path[:1]) + path[1:]
+	}
+	return path
+}
+
+// profile is what of a V8 .cpuprofile matters.
+type profile struct {
+	Nodes []struct {
+		ID        int `json:"id"`
+		CallFrame struct {
+			URL string `json:"url"`
+			Fn  string `json:"functionName"`
+		} `json:"callFrame"`
+		Children []int `json:"children"`
+	} `json:"nodes"`
+	Samples    []int   `json:"samples"`
+	TimeDeltas []int64 `json:"timeDeltas"` // µs
+}
+
+// Shares reads a V8 CPU profile (JSON) and returns how much of its whole time
+// each extension had, the largest first; time spent below a frame of an
+// extension is its own. Idle time is nobody's and counts as part of the whole.
+func (x Index) Shares(data []byte) ([]Share, error) {
+	var p profile
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, fmt.Errorf("cpu profile: %w", err)
+	}
+	parent, own := map[int]int{}, map[int]extensions.ID{}
+	for _, n := range p.Nodes {
+		for _, child := range n.Children {
+			parent[child] = n.ID
+		}
+		if id, ok := x.File(n.CallFrame.URL); ok {
+			own[n.ID] = id
+		}
+	}
+	var total int64
+	spent := map[extensions.ID]int64{}
+	for i, sample := range p.Samples {
+		took := int64(1)
+		if len(p.TimeDeltas) == len(p.Samples) {
+			took = max(p.TimeDeltas[i], 0)
+		}
+		total += took
+		// The depth is bounded by the number of nodes, also when they are linked
+		// in a circle.
+		for at, steps := sample, 0; steps <= len(p.Nodes); steps++ {
+			if id, ok := own[at]; ok {
+				spent[id] += took
+				break
+			}
+			up, ok := parent[at]
+			if !ok {
+				break
+			}
+			at = up
+		}
+	}
+	var out []Share
+	for id, took := range spent {
+		if total > 0 && took > 0 {
+			out = append(out, Share{id, float64(took) / float64(total)})
+		}
+	}
+	slices.SortFunc(out, func(a, b Share) int {
+		switch {
+		case a.Share > b.Share:
+			return -1
+		case a.Share < b.Share:
+			return 1
+		}
+		return strings.Compare(string(a.ID), string(b.ID))
+	})
+	return out, nil
+}

@@ -1,0 +1,73 @@
+package blame
+
+import (
+	"testing"
+
+	"github.com/hostsup/hostsup/extensions"
+)
+
+var index = NewIndex([]extensions.Extension{
+	{ID: "a.one", Folder: "/ext/one"}, {ID: "a.inner", Folder: "/ext/one/inner/"}, {ID: "a.space", Folder: "/ext/with space"},
+	{ID: "a.win", Folder: `C:\Ext\Win`}, {ID: "a.none"},
+})
+
+func TestIndex(t *testing.T) {
+	for name, want := range map[string]extensions.ID{
+		"/ext/one/main.js": "a.one", "/ext/one": "a.one", "/ext/one/inner/x.js": "a.inner", "/ext/onetwo/main.js": "",
+		"file:///ext/with%20space/m.js": "a.space", `c:\Ext\Win\m.js`: "a.win", "file:///C:/Ext/Win/m.js": "a.win", "": "", "node:internal/x": "", "/": "",
+	} {
+		if got, ok := index.File(name); got != want || ok != (want != "") {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	for stack, want := range map[string]extensions.ID{
+		"TypeError: x at /ext/one/y.js\n    at foo (node:internal/timers:5:7)\n    at Object.run (/ext/one/inner/b.js:10:5)\n    at /ext/one/a.js:1:1": "a.inner",
+		"Error\n    at async file:///ext/with%20space/m.js:3:4": "a.space",
+		"Error\n    at new Foo (C:\\Ext\\Win\\out\\m.js:1:2)":   "a.win",
+		"Error: at /ext/one/a.js:1:1":                           "",
+		"":                                                      "",
+	} {
+		if got, _ := index.Stack(stack); got != want {
+			t.Errorf("%s\n%q, want %q", stack, got, want)
+		}
+	}
+}
+
+func TestShares(t *testing.T) {
+	got, err := index.Shares([]byte(`{"nodes":[
+		{"id":1,"callFrame":{"functionName":"(root)","url":""},"children":[2,5]},
+		{"id":2,"callFrame":{"functionName":"spin","url":"file:///ext/one/m.js"},"children":[3]},
+		{"id":3,"callFrame":{"functionName":"stringify","url":""},"children":[]},
+		{"id":4,"callFrame":{"functionName":"x","url":"/ext/one/inner/m.js"}},
+		{"id":5,"callFrame":{"functionName":"(idle)","url":""},"children":[4,5]}],
+		"samples":[3,2,5,4,99],"timeDeltas":[500,200,100,150,50]}`))
+	if err != nil || len(got) != 2 || got[0] != (Share{"a.one", 0.7}) || got[1] != (Share{"a.inner", 0.15}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, text := range []string{`{}`, `{"samples":[1],"timeDeltas":[-1]}`} {
+		if got, err := index.Shares([]byte(text)); err != nil || len(got) > 0 {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	if _, err := index.Shares([]byte(`[`)); err == nil {
+		t.Error("no error")
+	}
+}
+
+func FuzzStack(f *testing.F) {
+	f.Add("Error\n    at run (/ext/one/m.js:1:2)\n", []byte(`{"nodes":[{"id":1,"children":[1]}],"samples":[1]}`))
+	f.Fuzz(func(t *testing.T, stack string, cpu []byte) {
+		index.Stack(stack)
+		shares, err := index.Shares(cpu)
+		if err != nil {
+			return
+		}
+		sum := 0.0
+		for _, s := range shares {
+			sum += s.Share
+		}
+		if sum > 1.001 {
+			t.Fatalf("%v", shares)
+		}
+	})
+}

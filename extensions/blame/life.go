@@ -1,0 +1,134 @@
+package blame
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hostsup/hostsup/extensions"
+)
+
+// recent is how long before a crash an uncaught error speaks against someone.
+const recent = 5 * time.Second
+
+// life is what is going on in a cell.
+type life struct {
+	number     uint64
+	begun      []extensions.ID // in order
+	activating map[extensions.ID]bool
+	calls      map[uint64]call
+	uncaught   map[extensions.ID]uncaught
+	shares     map[extensions.ID]float64
+	hung       bool
+}
+
+type call struct {
+	id     extensions.ID
+	method string
+	since  time.Time
+}
+
+// command is a method of an extension.
+type command struct {
+	id     extensions.ID
+	method string
+}
+
+type uncaught struct {
+	text string
+	at   time.Time
+}
+
+func newLife(number uint64) *life {
+	return &life{number: number, activating: map[extensions.ID]bool{}, calls: map[uint64]call{}, uncaught: map[extensions.ID]uncaught{}, shares: map[extensions.ID]float64{}}
+}
+
+func (l *life) began(id extensions.ID) {
+	if !slices.Contains(l.begun, id) {
+		l.begun = append(l.begun, id)
+	}
+	l.activating[id] = true
+}
+
+// evidence is what a crash now says.
+func (l *life) evidence(c Crashed, returned map[command]int, now time.Time) Evidence {
+	e := Evidence{Time: now, Cell: c.Cell, Life: c.Life, Reason: c.Reason, begun: map[extensions.ID]bool{}}
+	for _, id := range l.begun {
+		e.begun[id] = true
+	}
+	found := map[extensions.ID]*Suspect{}
+	add := func(id extensions.ID, score int, why string) {
+		s := found[id]
+		if s == nil {
+			s = &Suspect{ID: id}
+			found[id] = s
+		}
+		s.Score = max(s.Score, score)
+		if !slices.Contains(s.Why, why) {
+			s.Why = append(s.Why, why)
+		}
+		e.begun[id] = true
+	}
+	if c.Kind == Hang || l.hung {
+		for id, share := range l.shares {
+			switch {
+			case share >= 0.9:
+				add(id, 8, fmt.Sprintf("had %.0f %% of the processor", share*100))
+			case share >= 0.5:
+				add(id, 4, fmt.Sprintf("had %.0f %% of the processor", share*100))
+			}
+		}
+	}
+	// Who had the processor while the host hung has made it hang, whatever else
+	// was waiting.
+	if len(found) == 0 {
+		for id := range l.activating {
+			add(id, 8, "was being activated")
+		}
+		for _, n := range sortedKeys(l.calls) {
+			k := l.calls[n]
+			fresh := found[k.id] == nil
+			add(k.id, 4, fmt.Sprintf("had call %s in flight", k.method))
+			if n := returned[command{k.id, k.method}]; fresh || n < found[k.id].Returned {
+				found[k.id].Returned = n
+			}
+		}
+	}
+	if len(found) == 0 {
+		for id, u := range l.uncaught {
+			if now.Sub(u.at) <= recent {
+				add(id, 2, "had an uncaught error: "+u.text)
+			}
+		}
+	}
+	if e.Vague = len(found) == 0; e.Vague {
+		for _, id := range l.begun {
+			add(id, 0, "was there")
+		}
+	}
+	for _, s := range found {
+		e.Suspects = append(e.Suspects, *s)
+	}
+	slices.SortFunc(e.Suspects, func(a, b Suspect) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Returned, b.Returned), cmp.Compare(a.ID, b.ID))
+	})
+	return e
+}
+
+func (e Evidence) ids() []extensions.ID {
+	out := make([]extensions.ID, len(e.Suspects))
+	for i, s := range e.Suspects {
+		out[i] = s.ID
+	}
+	return out
+}
+
+func sortedKeys[V any](m map[uint64]V) []uint64 {
+	out := make([]uint64, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
