@@ -13,6 +13,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/vscode"
 	"github.com/hostsup/hostsup/lifecycle"
 )
 
@@ -40,6 +41,7 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	d.spec.Name = b.Labels[0]
 	table := hostSection(d)
 	d.places = r.section(b.Body, b.DefRange, table, replyHeader, forwardHeader)
+	d.speech.build = r.build(d)
 	d.spec.Protocol = protocols[d.protocol](d.speech)
 	h := &d.spec
 	r.speech(d, table)
@@ -53,6 +55,18 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	}
 	r.reachable(resolved, d)
 	return d
+}
+
+// build returns the folder of the build of VS Code that a host's command starts.
+func (r *reader) build(d *hostDecl) string {
+	root, ok := vscode.Root(d.spec.Command)
+	if at, set := d.at["command"]; !ok && set && d.protocol == "vscode" && d.sound("command") {
+		r.fail(at, "no extension host of VS Code", "With protocol %q one of the arguments is the host's program, …/out/bootstrap-fork.js of an installed build, and another one --type=extensionHost.", d.protocol)
+	}
+	if ok && !filepath.IsAbs(root) && d.spec.Dir != "" {
+		root = filepath.Join(d.spec.Dir, root) // as the program will see it
+	}
+	return root
 }
 
 // backoff compares the first wait with the longest.
@@ -102,7 +116,7 @@ func (r *reader) spoken(d *hostDecl) {
 	if _, set := d.at["unresponsive.kill_after"]; !set && def.NeverKill {
 		h.Liveness.NeverKill = true
 	}
-	if at, set := d.at["unresponsive.method"]; set && (d.protocol == defaultProtocol || d.protocol == "dscode") {
+	if at, set := d.at["unresponsive.method"]; set && (d.protocol == defaultProtocol || d.protocol == "dscode" || d.protocol == "vscode") {
 		r.fail(at, "method has no meaning here", "Protocol %q has a ping of its own, or none. Remove it.", d.protocol)
 	}
 	if at, set := d.at["stdout_noise"]; set && d.protocol != "jsonrpc-lines" && d.speech.noise != noiseSkip {

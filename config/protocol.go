@@ -11,6 +11,7 @@ import (
 	"github.com/hostsup/hostsup/codec/hostsup"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 	"github.com/hostsup/hostsup/codec/msgpackrpc"
+	"github.com/hostsup/hostsup/codec/vscode"
 )
 
 const (
@@ -20,6 +21,7 @@ const (
 
 // speech is what a file says of a protocol besides its name.
 type speech struct {
+	build string // folder of the build that the command starts, of vscode
 	ping  string
 	noise noise
 }
@@ -38,16 +40,11 @@ var protocols = map[string]func(speech) codec.Protocol{
 	noProtocol:        func(speech) codec.Protocol { return nil },
 	"msgpack-rpc":     func(s speech) codec.Protocol { return msgpackrpc.New(msgpackrpc.Options{Ping: s.ping}) },
 	"dscode":          func(speech) codec.Protocol { return dscode.New() },
+	"vscode":          func(s speech) codec.Protocol { return vscode.New(vscode.Options{Root: s.build}) },
 	"jsonrpc-headers": func(s speech) codec.Protocol { return jsonrpc.Headers(jsonrpc.Options{Ping: s.ping}) },
 	"jsonrpc-lines": func(s speech) codec.Protocol {
 		return jsonrpc.Lines(jsonrpc.Options{Ping: s.ping, FailOnNoise: s.noise == noiseFail})
 	},
-}
-
-// unbuiltProtocols are names with a fixed meaning that this version does not
-// have.
-var unbuiltProtocols = map[string]string{
-	"vscode": "VS Code extension hosts",
 }
 
 func protocolSetting(dst *string) setting {
@@ -63,13 +60,7 @@ func protocolSetting(dst *string) setting {
 				*dst = name
 				return
 			}
-			if what, ok := unbuiltProtocols[name]; ok {
-				g.refuse(g.rng, "protocol", name, what, fmt.Sprintf("There are %s.", quoted(names, "and")))
-				return
-			}
-			later := slices.Sorted(maps.Keys(unbuiltProtocols))
-			g.fail(g.rng, fmt.Sprintf("unknown protocol %q", name), "There are %s; %s %s not in this version.%s",
-				quoted(names, "and"), quoted(later, "and"), map[bool]string{true: "is", false: "are"}[len(later) == 1], didYouMean(name, append(later, names...)))
+			g.fail(g.rng, fmt.Sprintf("unknown protocol %q", name), "There are %s.%s", quoted(names, "and"), didYouMean(name, names))
 		},
 		show: func() string { return strconv.Quote(*dst) },
 	}

@@ -1,5 +1,0 @@
-# a protocol that is planned
-host "web" {
-  command = ["web"]
-  protocol = "vscode"
-}
