@@ -2,6 +2,7 @@ package activation
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -100,8 +101,14 @@ func event(t *testing.T, d *datadriven.TestData, m *Machine) Event {
 		}
 		return ""
 	}
-	var tag, life uint64
-	fmt.Sscan(arg("tag"), &tag)
+	number := func(key string) uint64 {
+		n, err := strconv.ParseUint(arg(key), 10, 64)
+		if err != nil && arg(key) != "" {
+			t.Fatal(err)
+		}
+		return n
+	}
+	tag, life := number("tag"), number("life")
 	first, second := "", extensions.ID("")
 	if len(d.CmdArgs) > 0 {
 		first = d.CmdArgs[0].Key
@@ -109,7 +116,7 @@ func event(t *testing.T, d *datadriven.TestData, m *Machine) Event {
 	if len(d.CmdArgs) > 1 {
 		second = extensions.ID(d.CmdArgs[1].Key)
 	}
-	if fmt.Sscan(arg("life"), &life); life == 0 {
+	if life == 0 {
 		if h := m.hosts[first]; h != nil {
 			life = h.life
 		}

@@ -47,7 +47,7 @@ func (Dir) Search(ctx context.Context, folder string, patterns []string) (string
 		case err != nil && path == folder:
 			return err
 		case err != nil:
-			return nil // it may not be read
+			return nil //nolint:nilerr // what may not be read has nothing to show
 		case d.IsDir() && (d.Name() == ".git" || d.Name() == ".svn" || d.Name() == ".hg"):
 			return fs.SkipDir
 		case d.IsDir():

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Kind is what a value is.
@@ -49,13 +50,18 @@ func KindOf(value []byte) Kind {
 // returns false. The name is decoded, the value is a slice of the text. A
 // value that is no object has no members.
 func Object(value []byte, each func(name string, value []byte) bool) {
+	members(value, func(name, value []byte) bool { return each(Text(name), value) })
+}
+
+// members is Object with the names as they are written, in quotes.
+func members(value []byte, each func(name, value []byte) bool) {
 	i := space(value, 0)
 	if at(value, i) != '{' {
 		return
 	}
 	for i = space(value, i+1); at(value, i) == '"'; {
 		end := skip(value, i)
-		name := Text(value[i:end])
+		name := value[i:end]
 		i = space(value, end)
 		if at(value, i) != ':' {
 			return
@@ -112,13 +118,21 @@ func Text(value []byte) string {
 // several; nil when there is none.
 func Member(value []byte, name string) []byte {
 	var found []byte
-	Object(value, func(n string, v []byte) bool {
-		if n == name {
+	members(value, func(n, v []byte) bool {
+		if is(n, name) {
 			found = v
 		}
 		return true
 	})
 	return found
+}
+
+// is compares a name as it is written without decoding it, when it can.
+func is(written []byte, name string) bool {
+	if len(written) >= 2 && bytes.IndexByte(written, '\\') < 0 && utf8.Valid(written) {
+		return string(written[1:len(written)-1]) == name
+	}
+	return Text(written) == name
 }
 
 // Find follows a dotted path of names and, in arrays, indexes from 0. It
