@@ -147,7 +147,8 @@ func (s *Server) serveUnix() error {
 		if err != nil {
 			return err
 		}
-		go s.serveLines(nc, newSocket(nc)) // counted by enter; its end comes with the server's at the latest
+		sock := newSocket(nc)
+		go s.serveLines(sock, sock) // counted by enter; its end comes with the server's at the latest
 	}
 }
 

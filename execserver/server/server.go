@@ -17,7 +17,6 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/execserver/wire"
-	"github.com/hostsup/hostsup/internal/linger"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -358,7 +357,7 @@ func (s *Server) serve() {
 	var err error
 	switch s.addr.transport {
 	case WebSocket:
-		err = s.http.Serve(linger.Listener{Listener: s.listener})
+		err = s.http.Serve(s.listener)
 	case Unix:
 		err = s.serveUnix()
 	default:

@@ -16,6 +16,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/hostsup/hostsup/internal/linger"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -264,6 +265,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // socket is a connection that two may write to.
 type socket struct {
 	net.Conn
+	in  io.Reader       // lingers
 	raw syscall.RawConn // nil: it has none
 
 	mu   sync.Mutex
@@ -271,14 +273,18 @@ type socket struct {
 }
 
 func newSocket(nc net.Conn) *socket {
-	s := &socket{Conn: nc}
-	if sc, ok := nc.(syscall.Conn); ok {
-		if raw, err := sc.SyscallConn(); err == nil {
+	s := &socket{Conn: nc, in: nc}
+	if src, ok := nc.(linger.Source); ok {
+		s.in = linger.NewReader(src)
+		if raw, err := src.SyscallConn(); err == nil {
 			s.raw = raw
 		}
 	}
 	return s
 }
+
+// Read is for one goroutine at a time.
+func (s *socket) Read(b []byte) (int, error) { return s.in.Read(b) }
 
 // Write writes all of b.
 func (s *socket) Write(b []byte) (int, error) {

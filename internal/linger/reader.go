@@ -46,18 +46,6 @@ func (r *Reader) Read(p []byte) (int, error) {
 		func() (int, error) { return r.src.Read(p) })
 }
 
-// Listener is a listener whose connections are read by a [Reader].
-type Listener struct{ net.Listener }
-
-// Accept implements net.Listener.
-func (l Listener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return Conn(c), nil
-}
-
 type conn struct {
 	net.Conn
 	r *Reader

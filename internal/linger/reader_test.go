@@ -112,39 +112,22 @@ func TestReaderKeepsDeadlines(t *testing.T) {
 	}
 }
 
-func TestListener(t *testing.T) {
-	plain, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := Listener{plain}
-	peer, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer peer.Close()
-	c, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestConn(t *testing.T) {
+	src, peer := pairs(t)["tcp"]()
+	c := Conn(src.(net.Conn))
 	defer c.Close()
-	if _, ok := c.(*conn); !ok {
-		t.Errorf("a %T", c)
-	}
 	if _, err := peer.Write([]byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	b := make([]byte, 10)
-	if n, err := c.Read(b); err != nil || string(b[:n]) != "hello" {
-		t.Errorf("%q, %v", b[:n], err)
+	if err := peer.Close(); err != nil {
+		t.Fatal(err)
 	}
-	l.Close()
-	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Error(err)
+	if got, err := io.ReadAll(c); err != nil || string(got) != "hello" {
+		t.Errorf("%q, %v", got, err)
 	}
-	a, b2 := net.Pipe() // the poller does not know it
+	a, b := net.Pipe() // the poller does not know it
 	defer a.Close()
-	defer b2.Close()
+	defer b.Close()
 	if Conn(a) != a {
 		t.Error("a pipe in memory was wrapped")
 	}
