@@ -89,7 +89,9 @@ func (f *feed) publish(r *Ref, life uint64, m *codec.Message) {
 		return
 	}
 	out := HostMessage{Time: time.Now(), Host: r.spec.Name, Life: life, Kind: m.Kind, Method: m.Method, Params: m.Params, Encoding: r.spec.Protocol}
-	if red := r.world.Redactor; red.Active() {
+	if secretMethod(m.Method) == secretSet {
+		out.shown, out.called = json.RawMessage(`"[redacted]"`), m.Method // no value yet that is known
+	} else if red := r.world.Redactor; red.Active() {
 		// Now, as who follows may look when the values are known no more.
 		out.shown, out.called = json.RawMessage("null"), red.String(m.Method)
 		if text, err := out.Encoding.ToJSON(m.Params); err == nil && len(m.Params) > 0 {

@@ -28,7 +28,10 @@ func (r *Ref) redactError(e *codec.Error) *codec.Error {
 		return e
 	}
 	out := *e
-	out.Name, out.Message = red.String(e.Name), red.String(e.Message)
+	out.Name, out.Message, out.Stack = red.String(e.Name), red.String(e.Message), red.String(e.Stack)
+	if e.Cause != nil {
+		out.Cause = r.redactError(e.Cause)
+	}
 	if enc := r.spec.Protocol; enc != nil && len(e.Data) > 0 {
 		out.Data = nil // unless it can be looked at
 		if text, err := enc.ToJSON(e.Data); err == nil {
