@@ -35,8 +35,8 @@ func events(m *Manifest) []string {
 	if !m.HasCode() {
 		return nil
 	}
-	var out []string
-	seen := make(map[string]bool)
+	out := make([]string, 0, len(m.Events)+32)
+	seen := make(map[string]bool, cap(out))
 	add := func(event string) {
 		if !seen[event] {
 			seen[event] = true
@@ -50,8 +50,12 @@ func events(m *Manifest) []string {
 		add(event)
 	}
 	jsonwalk.Object(m.Contributes, func(point string, value []byte) bool {
+		rule, ok := implied[point]
+		if !ok && point != "languages" && point != "views" && point != "terminal" {
+			return true
+		}
 		each(value, func(e []byte) {
-			switch rule, ok := implied[point]; {
+			switch {
 			case ok:
 				if name := jsonwalk.Text(jsonwalk.Member(e, rule.field)); name != "" {
 					add(rule.prefix + name)

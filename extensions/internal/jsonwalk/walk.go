@@ -60,7 +60,7 @@ func members(value []byte, each func(name, value []byte) bool) {
 		return
 	}
 	for i = space(value, i+1); at(value, i) == '"'; {
-		end := skip(value, i)
+		end := skipText(value, i)
 		name := value[i:end]
 		i = space(value, end)
 		if at(value, i) != ':' {
@@ -129,10 +129,11 @@ func Member(value []byte, name string) []byte {
 
 // is compares a name as it is written without decoding it, when it can.
 func is(written []byte, name string) bool {
-	if len(written) >= 2 && bytes.IndexByte(written, '\\') < 0 && utf8.Valid(written) {
-		return string(written[1:len(written)-1]) == name
+	if len(written) == len(name)+2 && string(written[1:len(written)-1]) == name {
+		return true
 	}
-	return Text(written) == name
+	// An escape can make it longer, and replacing what is no UTF-8, too.
+	return (bytes.IndexByte(written, '\\') >= 0 || !utf8.Valid(written)) && Text(written) == name
 }
 
 // Find follows a dotted path of names and, in arrays, indexes from 0. It
@@ -167,21 +168,16 @@ func Find(value []byte, path string) []byte {
 func skip(data []byte, i int) int {
 	depth := 0
 	for i < len(data) {
-		switch data[i] {
-		case '"':
-			for i++; i < len(data) && data[i] != '"'; i++ {
-				if data[i] == '\\' {
-					i++
-				}
-			}
-			i = min(i+1, len(data))
+		switch class[data[i]] {
+		case quote:
+			i = skipText(data, i)
 			if depth == 0 {
 				return i
 			}
 			continue
-		case '{', '[':
+		case opens:
 			depth++
-		case '}', ']':
+		case closes:
 			if depth == 0 {
 				return i
 			}
@@ -189,7 +185,7 @@ func skip(data []byte, i int) int {
 			if depth == 0 {
 				return i + 1
 			}
-		case ',', ':', ' ', '\n', '\t', '\r':
+		case ends:
 			if depth == 0 {
 				return i
 			}
@@ -197,4 +193,27 @@ func skip(data []byte, i int) int {
 		i++
 	}
 	return i
+}
+
+// What a byte outside of strings does to a value.
+const (
+	quote = iota + 1
+	opens
+	closes
+	ends
+)
+
+var class = [256]byte{'"': quote, '{': opens, '[': opens, '}': closes, ']': closes, ',': ends, ':': ends, ' ': ends, '\n': ends, '\t': ends, '\r': ends}
+
+// skipText returns where the string that begins at i ends.
+func skipText(data []byte, i int) int {
+	for i++; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			i++
+		}
+	}
+	return len(data)
 }
