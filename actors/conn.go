@@ -34,6 +34,7 @@ type conn struct {
 	owedAt  int64 // since when something is owed without a break; 0: nothing is
 	headers headerRing
 	serving map[uint32]context.CancelCauseFunc // requests of the host that handlers work on
+	turns   turns                              // of their answers
 
 	ctx    context.Context // of the connection
 	cancel context.CancelCauseFunc

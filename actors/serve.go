@@ -16,24 +16,34 @@ const maxServing = 256
 // it does not hold up: handlers run on goroutines of their own, which end with
 // the request, the connection at the latest.
 func (c *conn) serve(m *codec.Message) error {
+	inTurn := c.turns.enter(c.session, m)
+	later, err := c.begin(m, inTurn)
+	if inTurn && !later {
+		c.passOnBeside(m.ID)
+	}
+	return err
+}
+
+// begin answers a request, or has a handler do that later.
+func (c *conn) begin(m *codec.Message, inTurn bool) (later bool, err error) {
 	if e := c.ref.warden.check(m, c.ref.spec.Protocol); e != nil {
 		c.ref.world.Log.Named(c.ref.spec.Name).Warn("a request of the host is refused", "method", m.Method, "life", c.life, "reason", e.Error())
 		c.post(&codec.Message{Kind: codec.Response, ID: m.ID, Err: e})
-		return nil
+		return false, nil
 	}
 	rule, ok := c.rule(m.Method)
 	switch {
 	case !ok && m.Method == "$/ping":
 		c.post(&codec.Message{Kind: codec.Response, ID: m.ID})
-		return nil
+		return false, nil
 	case !ok:
 		c.refuse(m.ID, codec.NameMethodNotFound, fmt.Sprintf("the supervisor has no method %q", m.Method))
-		return nil
+		return false, nil
 	case rule.reply != nil:
 		out := *rule.reply
 		out.ID = m.ID
 		c.post(&out)
-		return nil
+		return false, nil
 	}
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	c.mu.Lock()
@@ -51,14 +61,14 @@ func (c *conn) serve(m *codec.Message) error {
 	switch {
 	case twice:
 		cancel(nil)
-		return &codec.FrameError{Err: codec.ErrID, Offset: -1, Detail: fmt.Sprintf("request %d of the host, which is open already", m.ID)}
+		return false, &codec.FrameError{Err: codec.ErrID, Offset: -1, Detail: fmt.Sprintf("request %d of the host, which is open already", m.ID)}
 	case full:
 		cancel(nil)
 		c.refuse(m.ID, NameOverloaded, fmt.Sprintf("%d requests of the host are open", maxServing))
-		return nil
+		return false, nil
 	case closed:
 		cancel(nil)
-		return nil
+		return false, nil
 	}
 	in := &Incoming{Host: c.ref.spec.Name, Life: c.life, Method: m.Method, Params: m.Params, Encoding: c.ref.spec.Protocol, Trace: m.Trace}
 	id := m.ID
@@ -66,13 +76,17 @@ func (c *conn) serve(m *codec.Message) error {
 		defer c.ref.world.serving.Done()
 		out := c.handle(ctx, rule.handler, in)
 		out.ID = id
+		if inTurn {
+			defer c.passOn(id)
+			c.turns.await(ctx, id)
+		}
 		c.mu.Lock()
 		delete(c.serving, id)
 		c.mu.Unlock()
 		c.respond(ctx, out)
 		cancel(nil)
 	}()
-	return nil
+	return true, nil
 }
 
 // rule says what answers a request of the host: the store of its secrets, its

@@ -65,7 +65,10 @@ func (s *Session) Append(dst []byte, m *codec.Message) ([]byte, error) {
 	if n := len(dst) - start; n > s.lim.Frame {
 		return dst[:start], s.tooLarge(n)
 	}
-	if m.Kind == codec.Response {
+	switch m.Kind {
+	case codec.Request:
+		s.question(m)
+	case codec.Response:
 		s.asks.answered(m.ID)
 	}
 	return dst, nil

@@ -38,6 +38,12 @@
 // A plugin host answers nothing, "poll" included, before its own first request,
 // nvim_get_api_info, is answered.
 //
+// # The order of answers
+//
+// A Neovim that asks by its rpcrequest() waits in it, where it may be asked to ask
+// again; it takes the answers in the reverse order, and an answer out of turn for
+// a reason to end. See [Session.Stacks].
+//
 // # Order and concurrency
 //
 // There is no handshake, and [codec.Hello.Init] has no place to go. A

@@ -87,6 +87,7 @@ func (r *reader) response(c *mpack.Cursor, m *codec.Message) error {
 		r.lent = r.lent || result != nil
 	}
 	if m.ID != 0 {
+		r.s.answer(m)
 		return nil
 	}
 	// No request has the id 0. What peers say by it ends the connection, as any

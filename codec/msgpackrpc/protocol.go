@@ -50,9 +50,10 @@ type Session struct {
 	lim  codec.Limits
 	ping string
 	asks asks
+	peer peer
 }
 
-var _ codec.Session = (*Session)(nil)
+var _ codec.Stacker = (*Session)(nil)
 
 // NewReader reads messages from r.
 func (s *Session) NewReader(r io.Reader) codec.Reader { return newReader(s, r) }

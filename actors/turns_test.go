@@ -1,0 +1,113 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/msgpackrpc"
+)
+
+// A peer that asks from within its own requests gets the answers in the reverse
+// order, each once it has taken the one before.
+func TestAnswersInTurn(t *testing.T) {
+	ref := fakeRef()
+	ref.spec.Protocol = msgpackrpc.New(msgpackrpc.Options{})
+	let := map[string]chan struct{}{}
+	done := make(chan string, 10)
+	ref.spec.Answers.Handlers = map[string]Handler{}
+	for _, name := range []string{"a", "b", "nvim_c"} {
+		let[name] = make(chan struct{})
+		ref.spec.Answers.Handlers[name] = func(context.Context, *Incoming) (any, error) {
+			<-let[name]
+			done <- name
+			return name + "!", nil
+		}
+	}
+	ref.spec.Answers.Replies = []Reply{{Method: "reply", Result: "reply!"}}
+	ref.answers = newAnswers(ref.world, &ref.spec)
+	host, ours := io.Pipe()
+	session := ref.spec.Protocol.Open(codec.Limits{})
+	c := newConn(ref, 1, session, pipedWire{newFakeWire(), ours}, 2)
+	c.onReply = func(*Request) {}
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		c.out.loop()
+	}()
+	defer func() {
+		c.out.close(io.ErrClosedPipe)
+		<-written
+	}()
+
+	r := session.NewReader(strings.NewReader("\x94\x00\x01\xa1a\x90\x94\x00\x02\xa1b\x90\x94\x00\x03\xa6nvim_c\x90\x94\x00\x04\xa5reply\x90"))
+	for range 4 {
+		var m codec.Message
+		if err := r.Next(&m); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.serve(&m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	peer := msgpackrpc.New(msgpackrpc.Options{}).Open(codec.Limits{})
+	said, taken := peer.NewReader(host), ""
+	next := func(want string) {
+		t.Helper()
+		var m codec.Message
+		if err := said.Next(&m); err != nil {
+			t.Fatal(err)
+		}
+		got := m.Kind.String() + " " + m.Method
+		if m.Kind == codec.Response {
+			got = fmt.Sprintf("%d %s", m.ID, m.Result[1:])
+		}
+		if got != want {
+			t.Fatalf("after%s it says %q, want %q", taken, got, want)
+		}
+		taken += " " + got
+	}
+	alive := func() { // answers the one question that is open
+		t.Helper()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if len(c.open) != 1 {
+			t.Fatalf("%d questions are open", len(c.open))
+		}
+		for id, q := range c.open {
+			delete(c.open, id)
+			q.settle(nil, nil)
+		}
+	}
+	next("4 reply!")
+	next("request poll")
+	close(let["nvim_c"]) // a client's own requests, which are independent of all
+	next("3 nvim_c!")
+	close(let["a"])
+	for range 2 {
+		<-done
+	}
+	close(let["b"]) // the last there is, but for the reply, which has not been heard
+	<-done
+	alive()
+	next("2 b!")
+	next("request poll")
+	alive()
+	next("1 a!")
+	ref.world.Served()
+	if len(c.turns.open) != 0 {
+		t.Errorf("open: %v", c.turns.open)
+	}
+}
+
+// pipedWire is a wire whose other end is read as a stream.
+type pipedWire struct {
+	*fakeWire
+	to *io.PipeWriter
+}
+
+func (w pipedWire) Write(p []byte) (int, error)    { return w.to.Write(p) }
+func (w pipedWire) TryWrite(p []byte) (int, error) { return 0, nil }
