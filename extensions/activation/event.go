@@ -1,16 +1,27 @@
 package activation
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/hostsup/hostsup/extensions"
 )
 
-// Reason says why an extension is activated.
+// Reason says why an extension is activated. It encodes as the protocol of VS
+// Code's host has it.
 type Reason struct {
-	Startup bool          `json:"startup"`         // the start of the editor, not something that was done in it
-	ID      extensions.ID `json:"extensionId"`     // whose event it was: another than the activated one for what that needs
-	Event   string        `json:"activationEvent"` // "api" for one that was asked for by its id
+	Startup bool          // the start of the editor, not something that was done in it
+	ID      extensions.ID // whose event it was: another than the activated one for what that needs
+	Event   string        // "api" for one that was asked for by its id
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r Reason) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Startup bool                  `json:"startup"`
+		ID      extensions.Identifier `json:"extensionId"`
+		Event   string                `json:"activationEvent"`
+	}{r.Startup, extensions.Identifier{Value: string(r.ID), Lower: r.ID}, r.Event})
 }
 
 // Times is how long the steps of an activation took.

@@ -1,6 +1,7 @@
 package activation
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -160,6 +161,13 @@ func TestMachineProperties(t *testing.T) {
 				t.Fatalf("seed %d: %s waits for %v for ever", seed, s.ID, s.Waits)
 			}
 		}
+	}
+}
+
+func TestReasonOnTheWire(t *testing.T) {
+	got, err := json.Marshal(Reason{true, "a.b", "*"})
+	if want := `{"startup":true,"extensionId":{"value":"a.b","_lower":"a.b"},"activationEvent":"*"}`; err != nil || string(got) != want {
+		t.Errorf("%s, %v, want %s", got, err, want)
 	}
 }
 

@@ -50,42 +50,45 @@ func events(m *Manifest) []string {
 		add(event)
 	}
 	jsonwalk.Object(m.Contributes, func(point string, value []byte) bool {
-		rule, ok := implied[point]
-		if !ok && point != "languages" && point != "views" && point != "terminal" {
-			return true
-		}
-		each(value, func(e []byte) {
-			switch {
-			case ok:
-				if name := jsonwalk.Text(jsonwalk.Member(e, rule.field)); name != "" {
+		if rule, ok := implied[point]; ok {
+			jsonwalk.Strings(value, rule.field, func(name string) {
+				if name != "" {
 					add(rule.prefix + name)
 				}
-			case point == "languages": // one that only adds files to a language of others is no reason
+			})
+		}
+		switch point {
+		case "languages": // one that only adds files to a language of others is no reason
+			each(value, func(e []byte) {
 				if name := jsonwalk.Text(jsonwalk.Member(e, "id")); name != "" && truthy(jsonwalk.Member(e, "configuration")) {
 					add("onLanguage:" + name)
 				}
-			case point == "views": // by container
+			})
+		case "views": // by container
+			each(value, func(e []byte) {
 				jsonwalk.Object(e, func(_ string, views []byte) bool {
-					jsonwalk.Array(views, func(view []byte) bool {
-						if name := jsonwalk.Text(jsonwalk.Member(view, "id")); name != "" {
-							add("onView:" + name)
-						}
-						return true
-					})
+					named(views, "onView:", add)
 					return true
 				})
-			case point == "terminal":
-				jsonwalk.Array(jsonwalk.Member(e, "profiles"), func(profile []byte) bool {
-					if name := jsonwalk.Text(jsonwalk.Member(profile, "id")); name != "" {
-						add("onTerminalProfile:" + name)
-					}
-					return true
-				})
-			}
-		})
+			})
+		case "terminal":
+			each(value, func(e []byte) { named(jsonwalk.Member(e, "profiles"), "onTerminalProfile:", add) })
+		}
 		return true
 	})
 	return out
+}
+
+// named adds an event for the id of every element of a list.
+func named(list []byte, prefix string, add func(string)) {
+	if jsonwalk.KindOf(list) != jsonwalk.List {
+		return
+	}
+	jsonwalk.Strings(list, "id", func(name string) {
+		if name != "" {
+			add(prefix + name)
+		}
+	})
 }
 
 // each calls do with the elements of a list, or with what is no list.

@@ -59,6 +59,19 @@ func TestFind(t *testing.T) {
 	}
 }
 
+func TestStrings(t *testing.T) {
+	for list, want := range map[string]string{
+		`[ {"a":"1","b":{"a":"no"}} , {}, {"b":1,"a":"2"}, null, "a", [{"a":"no"}], {"a":3}, {"\u0061":"4\n"} ]`: "1|2|4\n|",
+		`{"a":"1"}`: "1|", `[]`: "", `"a"`: "", ``: "", `[{"a":"1"`: "1|",
+	} {
+		got := ""
+		Strings([]byte(list), "a", func(text string) { got += text + "|" })
+		if got != want {
+			t.Errorf("%s: %q, want %q", list, got, want)
+		}
+	}
+}
+
 func FuzzCheck(f *testing.F) {
 	for _, s := range []string{`{"a":[1,-2.5e3,"x\u00e9",true,null]}`, `[[],{}]`, `"\ud800"`, ` 0 `, `{"a":{"a":"%b%"}}`, `[1,]`} {
 		f.Add([]byte(s))
@@ -73,6 +86,7 @@ func FuzzCheck(f *testing.F) {
 		}
 		// What is not checked must do no harm either.
 		Find(data, "a.0.b")
+		Strings(data, "a", func(string) {})
 		if err != nil || KindOf(data) != Map {
 			return
 		}

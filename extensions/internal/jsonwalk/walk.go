@@ -55,26 +55,65 @@ func Object(value []byte, each func(name string, value []byte) bool) {
 
 // members is Object with the names as they are written, in quotes.
 func members(value []byte, each func(name, value []byte) bool) {
-	i := space(value, 0)
-	if at(value, i) != '{' {
+	if i := space(value, 0); at(value, i) == '{' {
+		object(value, i, each)
+	}
+}
+
+// object walks over the object that begins at i, and returns where it ends; or
+// where it gave up, as each did.
+func object(data []byte, i int, each func(name, value []byte) bool) int {
+	for i = space(data, i+1); at(data, i) == '"'; {
+		end := skipText(data, i)
+		name := data[i:end]
+		i = space(data, end)
+		if at(data, i) != ':' {
+			return i
+		}
+		i = space(data, i+1)
+		end = skip(data, i)
+		if end == i || !each(name, data[i:end]) {
+			return i
+		}
+		if i = space(data, end); at(data, i) != ',' {
+			break
+		}
+		i = space(data, i+1)
+	}
+	return min(i+1, len(data))
+}
+
+// Strings calls each with the strings that the objects of a list have as a
+// member of that name, one object or a list of them; what is no object or no
+// string is left out. Of members of the same name each one counts.
+func Strings(list []byte, name string, each func(text string)) {
+	pick := func(n, v []byte) bool {
+		if at(v, 0) == '"' && is(n, name) {
+			each(Text(v))
+		}
+		return true
+	}
+	i := space(list, 0)
+	if at(list, i) == '{' {
+		object(list, i, pick)
+	}
+	if at(list, i) != '[' {
 		return
 	}
-	for i = space(value, i+1); at(value, i) == '"'; {
-		end := skipText(value, i)
-		name := value[i:end]
-		i = space(value, end)
-		if at(value, i) != ':' {
+	for i = space(list, i+1); i < len(list) && list[i] != ']'; {
+		end := i
+		if list[i] == '{' {
+			end = object(list, i, pick)
+		} else {
+			end = skip(list, i)
+		}
+		if end == i {
 			return
 		}
-		i = space(value, i+1)
-		end = skip(value, i)
-		if end == i || !each(name, value[i:end]) {
+		if i = space(list, end); at(list, i) != ',' {
 			return
 		}
-		if i = space(value, end); at(value, i) != ',' {
-			return
-		}
-		i = space(value, i+1)
+		i = space(list, i+1)
 	}
 }
 
