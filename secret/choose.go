@@ -13,62 +13,87 @@ func choose(o Options) (Source, error) {
 	if o.Backend == File {
 		return newFileSource(o)
 	}
-	err := findKeyring()
-	switch {
-	case o.Backend == Keyring && err != nil:
-		return nil, err
-	case o.Backend == Keyring:
-		return keyringSource{o.Service}, nil
+	err := keyringReachable()
+	if o.Backend == Keyring {
+		return keyringSource{o.Service}, err
 	}
 	file, ferr := newFileSource(o)
-	if err != nil {
+	switch {
+	case err != nil:
 		return file, ferr
+	case ferr != nil:
+		return keyringSource{o.Service}, nil
 	}
-	if ferr == nil {
-		if _, serr := os.Stat(file.path); !errors.Is(serr, fs.ErrNotExist) {
-			return both{keyringSource{o.Service}, file}, nil
-		}
-	}
-	return keyringSource{o.Service}, nil
+	return &either{keyring: keyringSource{o.Service}, file: file}, nil
 }
 
-// both is the keyring, and a file from a time when there was none: what is not
-// in the keyring may be there.
-type both struct {
-	keyringSource
-	file *fileSource
+// either is the keyring, and the file where it turns out that there is none. The
+// file may also be from a time when there was none: what is not in the keyring may
+// be there.
+type either struct {
+	keyring keyringSource
+	file    *fileSource
+	where   string // the one that was used last
 }
 
-func (b both) Get(name string) ([]byte, error) {
-	v, err := b.keyringSource.Get(name)
-	if errors.Is(err, ErrNotFound) {
-		return b.file.Get(name)
+// do works on the keyring, else on the file.
+func (e *either) do(f func(Source) error) error {
+	e.where = e.keyring.Where()
+	err := f(e.keyring)
+	if errors.Is(err, ErrNoKeyring) {
+		e.where = e.file.Where()
+		return f(e.file)
 	}
+	if _, serr := os.Stat(e.file.path); !errors.Is(err, ErrNotFound) || errors.Is(serr, fs.ErrNotExist) {
+		return err
+	}
+	e.where += " and " + e.file.Where()
+	return f(e.file)
+}
+
+func (e *either) Get(name string) (v []byte, err error) {
+	err = e.do(func(s Source) error {
+		v, err = s.Get(name)
+		return err
+	})
 	return v, err
 }
 
-func (b both) Delete(name string) error {
-	first, second := b.keyringSource.Delete(name), b.file.Delete(name)
-	switch {
-	case first == nil && errors.Is(second, ErrNotFound), errors.Is(first, ErrNotFound) && second == nil:
-		return nil
-	case errors.Is(first, ErrNotFound):
-		return second
-	case first == nil:
-		return second
-	}
-	return first
+func (e *either) Set(name string, value []byte) error {
+	return e.do(func(s Source) error { return s.Set(name, value) })
 }
 
-func (b both) List() ([]string, error) {
-	names, err := b.keyringSource.List()
-	more, ferr := b.file.List()
+// Delete removes it in both.
+func (e *either) Delete(name string) error {
+	err := e.do(func(s Source) error { return s.Delete(name) })
+	if err == nil && e.where == e.keyring.Where() {
+		if err := e.file.Delete(name); !errors.Is(err, ErrNotFound) {
+			return err
+		}
+	}
+	return err
+}
+
+func (e *either) List() (names []string, err error) {
+	err = e.do(func(s Source) error {
+		names, err = s.List()
+		return err
+	})
+	if err != nil || e.where != e.keyring.Where() {
+		return names, err
+	}
+	more, err := e.file.List()
 	for _, name := range more {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
-	return names, errors.Join(err, ferr)
+	return names, err
 }
 
-func (b both) Where() string { return b.keyringSource.Where() + " and " + b.file.Where() }
+func (e *either) Where() string {
+	if e.where == "" {
+		return e.keyring.Where()
+	}
+	return e.where
+}

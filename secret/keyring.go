@@ -97,21 +97,9 @@ func keyringError(err error) error {
 	case errors.Is(err, keyring.ErrUnsupportedPlatform):
 		return fmt.Errorf("%w: %w", ErrNoKeyring, err)
 	case strings.Contains(text, "unlock"), strings.Contains(text, "locked"), strings.Contains(text, "dismissed"), strings.Contains(text, "prompt"):
-		return fmt.Errorf("%w: %w", ErrLocked, err)
+		return fmt.Errorf("%w, or was never made (unlock it, or set backend = \"file\"): %w", ErrLocked, err)
 	case strings.Contains(text, "serviceunknown"), strings.Contains(text, "not provided by any"), strings.Contains(text, "dbus"), strings.Contains(text, "connection"), strings.Contains(text, "d-bus"):
 		return fmt.Errorf("%w: %w", ErrNoKeyring, err)
 	}
 	return err
-}
-
-// findKeyring says whether there is a keyring; the error wraps ErrNoKeyring.
-func findKeyring() error {
-	if err := keyringReachable(); err != nil {
-		return fmt.Errorf("%w: %w", ErrNoKeyring, err)
-	}
-	_, err := keyring.Get("hostsup", index)
-	if err = keyringError(err); errors.Is(err, ErrNoKeyring) {
-		return err
-	}
-	return nil // locked, or anything else that the operation itself will tell
 }

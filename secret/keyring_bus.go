@@ -3,7 +3,6 @@
 package secret
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -13,14 +12,15 @@ import (
 var mocked bool
 
 // keyringReachable looks for the session bus before the library does, which
-// would start a bus of its own where there is none, and leave it running.
+// would start a bus of its own where there is none, and leave it running. The
+// error wraps ErrNoKeyring.
 func keyringReachable() error {
 	if mocked {
 		return nil
 	}
 	switch address := os.Getenv("DBUS_SESSION_BUS_ADDRESS"); {
 	case strings.HasPrefix(address, "autolaunch:"):
-		return errors.New("DBUS_SESSION_BUS_ADDRESS names no bus that runs")
+		return fmt.Errorf("%w: DBUS_SESSION_BUS_ADDRESS names no bus that runs", ErrNoKeyring)
 	case address != "":
 		return nil
 	}
@@ -30,5 +30,5 @@ func keyringReachable() error {
 			return nil
 		}
 	}
-	return errors.New("there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set")
+	return fmt.Errorf("%w: there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set", ErrNoKeyring)
 }

@@ -199,10 +199,11 @@ func (s *Store) onSource(f func(Source) error) error {
 			return err
 		}
 	}
+	err := f(src)
 	s.mu.Lock()
 	s.where = src.Where()
 	s.mu.Unlock()
-	return f(src)
+	return err
 }
 
 // remember takes value as its own.
