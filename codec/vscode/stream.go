@@ -254,6 +254,7 @@ func (s *stream) Close() error {
 // incoming is what Read knows of the frame that it is at.
 type incoming struct {
 	src     *bufio.Reader
+	fail    error  // what is to be returned next
 	head    []byte // of the header, what is still to be handed out
 	left    int    // bytes of data to come from the socket
 	deliver bool   // they are handed out, behind the first skip of them
@@ -269,9 +270,13 @@ type incoming struct {
 // frame is ever held as a whole.
 func (s *stream) Read(p []byte) (int, error) {
 	for {
-		n, err := s.read(p)
+		err, n := s.in.fail, 0
+		if s.in.fail = nil; err == nil {
+			n, err = s.read(p)
+		}
 		if n > 0 || err == nil {
-			return n, nil // an error comes again
+			s.in.fail = err // for the next time
+			return n, nil
 		}
 		var broken *codec.FrameError
 		switch {
