@@ -158,7 +158,7 @@ var guilts = []guilt{
 func TestTheGuiltyOneIsFound(t *testing.T) {
 	for _, how := range guilts {
 		t.Run(how.name, func(t *testing.T) {
-			for seed := range uint64(120) {
+			for seed := range uint64(50) {
 				rng := rand.New(rand.NewPCG(seed, 7))
 				n := 2 + rng.IntN(15) // what trials alone can tell apart
 				if !how.silent {
@@ -201,7 +201,7 @@ func TestTheGuiltyOneIsFound(t *testing.T) {
 // Where all evidence is misleading it takes longer, and an innocent one may be
 // apart for a while; the guilty one is found nevertheless.
 func TestMisleadingEvidence(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		n := 2 + rng.IntN(8)
 		w := &world{t: t, m: New(Rules{}), rng: rng, how: guilt{silent: true, noise: true}, now: time.Unix(0, 0), lives: map[string]*running{}, guilty: extensions.ID(fmt.Sprintf("x.%d", rng.IntN(n)))}

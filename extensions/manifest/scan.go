@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/hostsup/hostsup/extensions"
@@ -69,24 +70,19 @@ func Scan(ctx context.Context, roots []Root, opt Options) Result {
 		found = append(found, s.list(root)...)
 	}
 	// Workers take the next folder each; the results have their places.
-	next := make(chan int)
+	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(opt.Parallel, len(found)) {
 		workers.Go(func() {
-			for i := range next {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(found) {
+					return
+				}
 				s.read(&found[i])
 			}
 		})
 	}
-	for i := range found {
-		select {
-		case next <- i:
-			continue
-		case <-ctx.Done():
-		}
-		break
-	}
-	close(next)
 	workers.Wait()
 
 	var r Result
