@@ -76,7 +76,7 @@ func execSection(opt options) (_ *report, err error) {
 		r.row(c.who+" over "+c.over, millis(m(execReady)), mib(m(execIdle)), mib(m(execAfter)), micros(m(execStatus)),
 			millis(m(execTrue)), perSecond(m(execRate)), megabytes(m(execOutput)), mib(m(execPeak)))
 	}
-	r.note("medians of %d rounds in turns, each with a server of its own; the client is the same for all, a plain one in this program that looks for words in what it gets", rounds)
+	r.note("medians of %d rounds in turns, each with a server of its own; the client is the same for all, a plain one in this program that looks for words in what it gets; while it asks for the state it does not sleep, which would be measured as well", rounds)
 	r.note("from the request to the notification of the exit; %d commands a round one at a time, %d with %d in flight; memory is resident, of the server and what it starts for itself", execTrues, execFlood, execAtOnce)
 	r.targets = execTargets(all)
 	return r, nil

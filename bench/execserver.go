@@ -222,6 +222,7 @@ func (p *execProcess) session(do func(*execClient) error) (err error) {
 // execSession asks for the state and runs commands, one at a time.
 func execSession(c *execClient, f *execFigures) error {
 	var took []float64
+	c.stayAwake(true)
 	for i := range execStatuses + execStatuses/10 {
 		begun := time.Now()
 		if err := c.ask("environment/status", "null"); err != nil {
@@ -231,6 +232,7 @@ func execSession(c *execClient, f *execFigures) error {
 			took = append(took, float64(time.Since(begun)))
 		}
 	}
+	c.stayAwake(false)
 	f.Status = measure.Quantile(took, 0.5)
 	took = took[:0]
 	for i := range execWarm + execTrues {
