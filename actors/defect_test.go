@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func within(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -35,7 +35,7 @@ func sleeper(name string) supervisor.HostSpec {
 // soon polls a condition.
 func soon(t testing.TB, ok func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for !ok() {
 		select {
 		case <-deadline:
@@ -118,7 +118,7 @@ func TestDefects(t *testing.T) {
 			if err := sup.Add(within(t), "", sleeper("new")); err != nil {
 				t.Errorf("a new host: %v", err)
 			}
-			stopping, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			stopping, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			if err := sup.Stop(stopping); err != nil {
 				t.Errorf("stop: %v", err)

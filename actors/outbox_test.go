@@ -49,7 +49,7 @@ func names(t testing.TB, w *fakeWire, n int) []string {
 // soon polls a condition.
 func soon(t testing.TB, ok func() bool) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	for !ok() {
 		select {
 		case <-deadline:

@@ -16,7 +16,7 @@ func outcome(t testing.TB, q *Request) error {
 	select {
 	case <-q.done:
 		return q.err
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no outcome")
 		return nil
 	}
@@ -114,7 +114,7 @@ func TestRequestCanBeWatched(t *testing.T) {
 				if !who.Equal(q.address()) {
 					t.Errorf("heard of %v", who)
 				}
-			case <-time.After(10 * time.Second):
+			case <-time.After(time.Minute):
 				t.Error("not told")
 			}
 			if err := system.Root.StopFuture(pid).Wait(); err != nil {
