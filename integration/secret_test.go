@@ -331,11 +331,7 @@ func TestSecret(t *testing.T) {
 	life := teller.Life()
 	call(teller, "die", nil)
 	call(host(t, sup, "babbler"), "anything", nil)
-	for deadline := time.Now().Add(patience); teller.Life() == life || teller.Status().State != lifecycle.Running; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it does not come back: %+v", teller.Status())
-		}
-	}
+	eventually(t, func() bool { return teller.Life() > life && teller.Status().State == lifecycle.Running }, "it does not come back")
 	if got := call(teller, "digest", "TOKEN"); got != digest(two) {
 		t.Errorf("the next life has another token: %s", got)
 	}
@@ -360,22 +356,14 @@ func TestSecret(t *testing.T) {
 			told.put(t, "history", lines)
 		}
 	}
-	reports := func() []supervisor.CrashReport {
-		t.Helper()
-		for deadline := time.Now().Add(patience); ; {
-			list, err := sup.Crashes("")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(list) >= 2 {
-				return list
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%d crash reports", len(list))
-			}
-			time.Sleep(5 * time.Millisecond) // between two looks, not as proof
+	var reports []supervisor.CrashReport
+	eventually(t, func() bool {
+		var err error
+		if reports, err = sup.Crashes(""); err != nil {
+			t.Error(err)
 		}
-	}()
+		return len(reports) >= 2
+	}, "the crash reports are not there")
 	for _, r := range reports {
 		told.put(t, "crash", r)
 	}
@@ -433,13 +421,13 @@ func TestSecretMissing(t *testing.T) {
 	if st.CrashesInWindow != st.MaxCrashes || st.LastExit == nil || !strings.Contains(st.LastExit.Reason, want) {
 		t.Errorf("%+v", st)
 	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		if list, err := sup.Crashes("teller"); err != nil || time.Now().After(deadline) {
-			t.Fatalf("%d crash reports, %v", len(list), err)
-		} else if len(list) == st.MaxCrashes && strings.Contains(list[0].Reason, want) {
-			break
+	eventually(t, func() bool {
+		list, err := sup.Crashes("teller")
+		if err != nil {
+			t.Error(err)
 		}
-	}
+		return len(list) == st.MaxCrashes && strings.Contains(list[0].Reason, want)
+	}, "the crash reports are not there")
 	if err := store.Set("github", []byte("here it is")); err != nil {
 		t.Fatal(err)
 	}

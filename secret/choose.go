@@ -13,18 +13,18 @@ func choose(o Options) (Source, error) {
 	if o.Backend == File {
 		return newFileSource(o)
 	}
-	err := keyringReachable()
+	none := keyringReachable()
 	if o.Backend == Keyring {
-		return keyringSource{o.Service}, err
+		return keyringSource{o.Service}, none
 	}
-	file, ferr := newFileSource(o)
+	file, err := newFileSource(o)
 	switch {
-	case err != nil:
-		return file, ferr
-	case ferr != nil:
-		return keyringSource{o.Service}, nil
+	case none != nil:
+		return file, err
+	case err == nil:
+		return &either{keyring: keyringSource{o.Service}, file: file}, nil
 	}
-	return &either{keyring: keyringSource{o.Service}, file: file}, nil
+	return keyringSource{o.Service}, nil
 }
 
 // either is the keyring, and the file where it turns out that there is none. The

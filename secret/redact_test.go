@@ -138,22 +138,22 @@ func TestHold(t *testing.T) {
 		}
 		first()
 		first()
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) //nolint:forbidigo // in a bubble, whose clock moves by itself
 		if r.String("hunter2") != "[redacted: n]" {
 			t.Error("it is let go with the first")
 		}
 		second()
-		time.Sleep(59 * time.Second)
+		time.Sleep(59 * time.Second) //nolint:forbidigo // in a bubble, whose clock moves by itself
 		if r.String("hunter2") != "[redacted: n]" {
 			t.Error("it is let go at once")
 		}
 		again := r.Hold("n", []byte("hunter2"))
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) //nolint:forbidigo // in a bubble, whose clock moves by itself
 		if !r.Active() {
 			t.Error("a value that was given again is let go")
 		}
 		again()
-		time.Sleep(time.Minute + time.Second)
+		time.Sleep(time.Minute + time.Second) //nolint:forbidigo // in a bubble, whose clock moves by itself
 		if r.Active() || r.String("hunter2") != "hunter2" {
 			t.Error("it is still held")
 		}

@@ -100,15 +100,15 @@ func TestCache(t *testing.T) {
 		d := &drawer{all: map[string]string{"github": "value one"}}
 		s := open(d)
 		own := want(t, s, s.Get, "value one")
-		Wipe(own) // the caller's, not the store's
-		time.Sleep(5*time.Minute - time.Second)
+		Wipe(own)                               // the caller's, not the store's
+		time.Sleep(5*time.Minute - time.Second) //nolint:forbidigo // in a bubble, whose clock moves by itself
 		want(t, s, s.Get, "value one")
 		if d.reads != 1 {
 			t.Errorf("read %d times", d.reads)
 		}
 		d.all["github"] = "value two"
 		want(t, s, s.Get, "value one")
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * time.Second) //nolint:forbidigo // in a bubble, whose clock moves by itself
 		synctest.Wait()
 		d.wiped(t, 1)
 		want(t, s, s.Get, "value two")
@@ -121,7 +121,7 @@ func TestCache(t *testing.T) {
 		// What cannot be read at the moment is remembered.
 		d.err = ErrLocked
 		want(t, s, s.Fresh, "value three")
-		time.Sleep(6 * time.Minute)
+		time.Sleep(6 * time.Minute) //nolint:forbidigo // in a bubble, whose clock moves by itself
 		synctest.Wait()
 		if v, err := s.Fresh(t.Context(), "github"); !errors.Is(err, ErrLocked) {
 			t.Errorf("%q, %v", v, err)
