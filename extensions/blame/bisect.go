@@ -130,16 +130,11 @@ func (m *Machine) quiet() {
 			others = append(others, id)
 		}
 	}
-	m.endTrial()
 	if guilty == "" {
-		m.record(Unsolved, Home, others, fmt.Sprintf("apart they have not crashed for %s; they stay apart until their hosts end", m.rules.Quiet), evidence)
-		for _, name := range cells {
-			if c := m.cells[name]; c != nil {
-				m.turn(c, Settled)
-			}
-		}
+		m.unsolved(fmt.Sprintf("apart they have not crashed for %s", m.rules.Quiet))
 		return
 	}
+	m.endTrial()
 	name := m.where[guilty]
 	m.record(Isolated, name, []extensions.ID{guilty}, fmt.Sprintf("apart from %s it has not happened again for %s, and most speaks against it: it stays alone", join(others), m.rules.Quiet), evidence)
 	m.turn(m.cells[name], Quarantine)
@@ -148,6 +143,27 @@ func (m *Machine) quiet() {
 		m.record(Cleared, Home, others, "they go home; if it happens there again it was one of them", nil)
 		for _, id := range others {
 			m.move(id, Home)
+		}
+	}
+}
+
+// unsolved ends a search that has shown nothing.
+func (m *Machine) unsolved(why string) {
+	t := m.trial
+	m.endTrial()
+	var left []extensions.ID
+	for _, id := range t.order {
+		if slices.Contains(t.cells, m.where[id]) {
+			left = append(left, id)
+		}
+	}
+	m.record(Unsolved, Home, left, why+"; they stay apart until their hosts end", t.evidence)
+	for _, name := range t.cells {
+		if c := m.cells[name]; c != nil {
+			m.turn(c, Settled)
+			if c.life == nil {
+				m.over(c)
+			}
 		}
 	}
 }

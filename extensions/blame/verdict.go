@@ -35,6 +35,9 @@ func (m *Machine) crashed(c *cell, l *life, ev Crashed) {
 		}
 	}
 	m.over(c)
+	if t := m.trial; t != nil && c.purpose == Trial && t.lives >= m.rules.MaxLives {
+		m.unsolved(fmt.Sprintf("all %d lives for trials are spent", m.rules.MaxLives))
+	}
 }
 
 // judge is for crashes at home, and where those live who belong there.
