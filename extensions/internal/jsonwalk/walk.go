@@ -101,7 +101,7 @@ func Strings(list []byte, name string, each func(text string)) {
 		return
 	}
 	for i = space(list, i+1); i < len(list) && list[i] != ']'; {
-		end := i
+		var end int
 		if list[i] == '{' {
 			end = object(list, i, pick)
 		} else {
