@@ -18,19 +18,23 @@ type meeting struct {
 	wait   sync.WaitGroup
 }
 
-// meet prepares the meeting with a host that is about to start.
-func (t *transport) meet(p codec.Meeter, cmd *sandbox.Command) (err error) {
+// meet prepares the meeting with a host that is about to start, and returns
+// what that inherits besides its outputs.
+func (t *transport) meet(p codec.Meeter, cmd *sandbox.Command) (inherited []*os.File, err error) {
 	if t.dir, err = os.MkdirTemp("", "hostsup-"); err != nil { // 0700
-		return err
+		return nil, err
 	}
 	m, err := p.Meet(t.dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	t.meeting = &meeting{Meeting: m}
 	t.meeting.ctx, t.meeting.cancel = context.WithCancel(context.Background())
 	cmd.Env = append(cmd.Env, m.Env()...)
-	return nil
+	if b, ok := m.(codec.Bearer); ok {
+		inherited = b.Files()
+	}
+	return inherited, nil
 }
 
 // connect waits for the host on a goroutine that close ends, and calls came

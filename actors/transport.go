@@ -91,9 +91,12 @@ func openTransport(spec *HostSpec, cmd *sandbox.Command) (t *transport, err erro
 	t.outputs = append(t.outputs, output{r, capture.Stderr})
 
 	if p, ok := spec.Protocol.(codec.Meeter); ok {
-		if err := t.meet(p, cmd); err != nil {
+		inherited, err := t.meet(p, cmd)
+		if err != nil {
 			return t, err
 		}
+		files = append(files, inherited...)
+		t.childs = append(t.childs, inherited...)
 	} else if spec.Protocol != nil {
 		switch kind {
 		case TransportFD:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 )
 
 // Protocol is one wire language: framing, encoding, opening handshake,
@@ -48,6 +49,14 @@ type Meeting interface {
 	Connect(ctx context.Context) (Stream, error)
 	// Close ends the meeting: nothing of it is left.
 	io.Closer
+}
+
+// Bearer is a [Meeting] whose host inherits descriptors.
+type Bearer interface {
+	Meeting
+	// Files returns what the host has from descriptor 3 on. The caller closes
+	// them once the host has been started, or could not be.
+	Files() []*os.File
 }
 
 // Answerer is a [Protocol] that knows what to answer to requests of a host that

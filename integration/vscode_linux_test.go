@@ -65,15 +65,28 @@ func vscodeHost(t testing.TB, version string, with ...change) supervisor.HostSpe
 	}
 	return demoHost("vs", append([]change{func(s *supervisor.HostSpec) {
 		s.Command = []string{paths[1], paths[0], "--type=extensionHost"}
-		s.Protocol = vscode.New(vscode.Options{
-			Root: root, Folders: []string{"testdata/vscode/hello"}, State: filepath.Join(t.TempDir(), "state"),
-		})
+		s.Protocol = vscode.New(vscodeOptions(t, root))
 		s.Env = map[string]string{"HOME": t.TempDir(), "PATH": "/usr/local/bin:/usr/bin:/bin"}
 		s.Start.Timeout = patience
 		s.Liveness.After, s.Liveness.KillAfter = patience, patience
 		s.Requests.Timeout = patience
 		s.Stop.Grace = patience
 	}}, with...)...)
+}
+
+func vscodeOptions(t testing.TB, root string) vscode.Options {
+	t.Helper()
+	return vscode.Options{Root: root, Folders: []string{"testdata/vscode/hello"}, State: filepath.Join(t.TempDir(), "state")}
+}
+
+// reconnecting changes a host so that it is handed its sockets.
+func reconnecting(t testing.TB) change {
+	return func(s *supervisor.HostSpec) {
+		root, _ := vscode.Root(s.Command)
+		opt := vscodeOptions(t, root)
+		opt.Reconnect = true
+		s.Protocol = vscode.New(opt)
+	}
 }
 
 // executes calls a command of the extension.
@@ -354,4 +367,77 @@ func TestVSCodeStopped(t *testing.T) {
 	if r := crash(t, sup, "vs"); !strings.Contains(r.Reason, "unresponsive") {
 		t.Errorf("%+v", r.Reason)
 	}
+}
+
+// A connection that is cut under load, again and again: what was on its way is
+// sent again, in order, and nothing is done twice.
+func TestVSCodeReconnects(t *testing.T) {
+	t.Parallel()
+	for version := range releases {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			sup, h := alone(t, vscodeHost(t, version, reconnecting(t)))
+			runs(t, h, 1)
+			activated(t, h)
+			const callers, calls, cuts = 20, 100, 5
+			var mu sync.Mutex
+			var counts []int
+			var all sync.WaitGroup
+			for range callers {
+				all.Go(func() {
+					for range calls {
+						var n int
+						if err := executes(t, h, &n, "hello.count"); err != nil {
+							t.Error(err)
+							return
+						}
+						mu.Lock()
+						counts = append(counts, n)
+						mu.Unlock()
+					}
+				})
+			}
+			for range cuts {
+				var sockets int
+				if err := executes(t, h, &sockets, "hello.cut"); err != nil || sockets != 1 {
+					t.Errorf("%d sockets, %v", sockets, err)
+				}
+				activated(t, h)
+			}
+			all.Wait()
+			slices.Sort(counts)
+			for i, n := range counts {
+				if n != i+1 {
+					t.Fatalf("call %d is counted as %d", i+1, n)
+				}
+			}
+			if len(counts) != callers*calls {
+				t.Errorf("%d calls", len(counts))
+			}
+			// And at rest.
+			if err := executes(t, h, nil, "hello.cut"); err != nil {
+				t.Error(err)
+			}
+			activated(t, h)
+			if s := h.Status(); s.Life != 1 || s.State != lifecycle.Running {
+				t.Errorf("%+v", s)
+			}
+			end(t, sup)
+			if e := h.Status().LastExit; e == nil || e.Code == nil || *e.Code != 0 {
+				t.Errorf("%+v", e)
+			}
+		})
+	}
+}
+
+// A host that is handed its sockets and dies is a crash like any other.
+func TestVSCodeReconnectingIsKilled(t *testing.T) {
+	t.Parallel()
+	sup, h := alone(t, vscodeHost(t, "1.100.3", reconnecting(t)))
+	runs(t, h, 1)
+	activated(t, h)
+	signal(t, h, syscall.SIGKILL)
+	runs(t, h, 2)
+	activated(t, h)
+	mentions(t, crash(t, sup, "vs").Reason, "killed by SIGKILL")
 }

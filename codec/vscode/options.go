@@ -23,6 +23,13 @@ type Options struct {
 	// hostsup/vscode in the user's folder for caches.
 	State string
 
+	// Reconnect has the host handed its sockets over an inherited descriptor
+	// instead of coming to one of ours: one that breaks while the host lives is
+	// followed by another, over which both sides send again what the other has
+	// not seen. Such a host needs no path that is outside of a sandbox. Not on
+	// Windows.
+	Reconnect bool
+
 	// Folders are those of the extensions that a host has, each with its
 	// package.json.
 	Folders []string

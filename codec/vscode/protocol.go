@@ -6,7 +6,8 @@ import (
 )
 
 // Protocol is VS Code's extension host protocol for hosts of one build. It is a
-// [codec.Meeter]: its hosts come to a unix socket. Make it with [New].
+// [codec.Meeter]: its hosts come to a unix socket, or are handed one. Make it
+// with [New].
 type Protocol struct {
 	jsonrpc.Encoding
 	opt Options
@@ -42,6 +43,9 @@ func (p *Protocol) Meet(dir string) (codec.Meeting, error) {
 	b, err := ReadBuild(p.opt.Root)
 	if err != nil {
 		return nil, err
+	}
+	if p.opt.Reconnect {
+		return handOver(b)
 	}
 	return meet(dir, b)
 }

@@ -54,6 +54,19 @@ func (p *pipe) Write(b []byte) (int, error) {
 	return n, io.ErrClosedPipe
 }
 
+func discard(r io.Reader) { _, _ = io.Copy(io.Discard, r) } // until it is closed
+
+// poll waits until something is so.
+func poll(t *testing.T, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); <-time.After(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Error("it does not come true")
+			return
+		}
+	}
+}
+
 // peer is the host's end of a socket, frame by frame.
 type peer struct {
 	t *testing.T
@@ -198,7 +211,7 @@ func TestStream(t *testing.T) {
 		if _, err := s.Write([]byte(framed("paused"))); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) //nolint:forbidigo // in a synctest bubble
 		p.write(persistent.Header{Type: persistent.Resume, Ack: 4}, "")
 		p.expects("regular 5/4 paused")
 		p.expects("keep-alive 0/4 ")
@@ -215,11 +228,11 @@ func TestStream(t *testing.T) {
 func TestSilenceOfTheOnlySocket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, p, r := alone1(t)
-		go io.Copy(io.Discard, p.c)
+		go discard(p.c)
 		if _, err := s.Write([]byte(framed("x"))); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) //nolint:forbidigo // in a synctest bubble
 		p.says(1, "late")
 		synctest.Wait()
 		if fmt.Sprint(r.texts()) != "[late]" {
@@ -257,7 +270,7 @@ func TestBadFrames(t *testing.T) {
 // A host that acknowledges nothing makes writers wait, and does not see them again.
 func TestNothingIsAcknowledged(t *testing.T) {
 	s, p, _ := alone1(t)
-	go io.Copy(io.Discard, p.c)
+	go discard(p.c)
 	big := []byte(framed(strings.Repeat("x", keptLimit/4)))
 	done := make(chan error, 1)
 	go func() {
@@ -273,13 +286,9 @@ func TestNothingIsAcknowledged(t *testing.T) {
 		defer s.mu.Unlock()
 		return s.m.Kept()
 	}
-	for kept() < keptLimit {
-		time.Sleep(time.Millisecond)
-	}
+	poll(t, func() bool { return kept() >= keptLimit })
 	p.write(persistent.Header{Type: persistent.Ack, Ack: 2}, "")
-	for kept() < keptLimit {
-		time.Sleep(time.Millisecond)
-	}
+	poll(t, func() bool { return kept() >= keptLimit })
 	if n := kept(); n > keptLimit+len(big) {
 		t.Errorf("%d bytes", n)
 	}
@@ -378,21 +387,12 @@ func TestSocketsAreCut(t *testing.T) {
 					_, _ = s.Read(make([]byte, 1))
 				})
 			}
-			deadline := time.Now().Add(time.Minute)
 			for _, s := range sides {
-				for {
+				poll(t, func() bool {
 					s.mu.Lock()
-					whole := s.m.Received() == messages
-					s.mu.Unlock()
-					if whole {
-						break
-					}
-					if time.Now().After(deadline) || t.Failed() {
-						t.Errorf("%d of %d after %d sockets", s.m.Received(), messages, h.made)
-						break
-					}
-					time.Sleep(time.Millisecond)
-				}
+					defer s.mu.Unlock()
+					return s.m.Received() == messages
+				})
 			}
 			for _, s := range sides {
 				s.Close()
@@ -419,7 +419,7 @@ func TestSocketTimesOut(t *testing.T) {
 			s.Close()
 			<-r.done
 		}()
-		go io.Copy(io.Discard, b)
+		go discard(b)
 		begin := time.Now()
 		if _, err := s.Write([]byte(framed("x"))); err != nil {
 			t.Fatal(err)

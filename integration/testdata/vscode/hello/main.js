@@ -23,6 +23,15 @@ exports.activate = (context) => {
     for (const all = []; ; all.push({ n: all.length }));
   });
   command('ask', () => vscode.commands.executeCommand('main.side', { from: 'hello' }));
+  let calls = 0;
+  command('count', () => ++calls);
+  // Breaks the connection of the whole host, as a network would.
+  command('cut', () => {
+    const all = process._getActiveHandles().filter((h) => h instanceof require('net').Socket && !h.isTTY && h.fd === undefined && h !== process.channel);
+    const cut = all.filter((h) => h !== process.stdout && h !== process.stderr && h !== process.stdin);
+    setImmediate(() => cut.forEach((h) => h.destroy()));
+    return cut.length;
+  });
   command('print', (text) => console.log(text));
   command('reject', () => { Promise.reject(new Error('nobody catches this')); });
 };

@@ -1,0 +1,195 @@
+package vscode
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+// Environment variables of a host that is handed its sockets over node's
+// channel between a parent and its child: JSON lines, with descriptors.
+const (
+	envChannel = "NODE_CHANNEL_FD"
+	envFormat  = "NODE_CHANNEL_SERIALIZATION_MODE"
+	envSent    = "VSCODE_EXTHOST_WILL_SEND_SOCKET"
+)
+
+// inherited is the number of the first descriptor that a host inherits behind
+// its standard ones; see [codec.Bearer].
+const inherited = 3
+
+// Lines on the channel.
+const (
+	lineReady  = "VSCODE_EXTHOST_IPC_READY"
+	lineSocket = `{"cmd":"NODE_HANDLE","type":"net.Socket","msg":{"type":"VSCODE_EXTHOST_IPC_SOCKET",` +
+		`"initialDataChunk":"","skipWebSocketFrames":true,"permessageDeflate":false,"inflateBytes":""}}` + "\n"
+)
+
+// settle is how long a host has to be found gone, whose socket has ended. It
+// loses its socket and its channel one after the other.
+const settle = 250 * time.Millisecond
+
+// handover meets a host by handing it sockets, one after another.
+type handover struct {
+	build *Build
+	ours  *net.UnixConn // the channel
+	child *os.File      // the host's end of it
+
+	ready chan struct{} // closed when the host waits for a socket
+	gone  chan struct{} // closed when the host is
+	stop  chan struct{} // closed by Close
+	once  sync.Once
+	wait  sync.WaitGroup
+
+	mu  sync.Mutex
+	met bool
+}
+
+var _ codec.Bearer = (*handover)(nil)
+
+func handOver(b *Build) (*handover, error) {
+	ours, child, err := connection()
+	if err != nil {
+		return nil, err
+	}
+	h := &handover{
+		build: b, ours: ours, child: child,
+		ready: make(chan struct{}), gone: make(chan struct{}), stop: make(chan struct{}),
+	}
+	h.wait.Go(h.listen)
+	return h, nil
+}
+
+// connection makes a socket with two ends, one of them for a host.
+func connection() (*net.UnixConn, *os.File, error) {
+	f, child, err := sys.SocketPair()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close() // FileConn has its own
+	c, err := net.FileConn(f)
+	if err != nil {
+		child.Close()
+		return nil, nil, err
+	}
+	ours, ok := c.(*net.UnixConn)
+	if !ok { // it was made as one
+		child.Close()
+		c.Close()
+		return nil, nil, fmt.Errorf("a socket of kind %T", c)
+	}
+	return ours, child, nil
+}
+
+// Env tells the host of the channel.
+func (h *handover) Env() []string {
+	return append(environment(h.build), fmt.Sprintf("%s=%d", envChannel, inherited), envFormat+"=json", envSent+"=1")
+}
+
+// Files is the host's end of the channel.
+func (h *handover) Files() []*os.File { return []*os.File{h.child} }
+
+// listen waits for the host's word that it is ready, and then for its end. What
+// else it says is acknowledgements, and what extensions may say on a channel
+// that is none of theirs.
+func (h *handover) listen() {
+	defer close(h.gone)
+	r := bufio.NewReader(h.ours)
+	ready := false
+	for {
+		line, err := r.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue // part of a line that is not looked at
+		}
+		if err != nil {
+			return
+		}
+		if ready || !bytes.Contains(line, []byte(lineReady)) {
+			continue
+		}
+		var said struct{ Type string }
+		if json.Unmarshal(line, &said) == nil && said.Type == lineReady {
+			ready = true
+			close(h.ready)
+		}
+	}
+}
+
+// Connect waits until the host is ready and hands it the first socket.
+func (h *handover) Connect(ctx context.Context) (codec.Stream, error) {
+	h.mu.Lock()
+	again := h.met
+	h.met = true
+	h.mu.Unlock()
+	if again {
+		return nil, errors.New("connected before")
+	}
+	select {
+	case <-h.stop:
+		return nil, net.ErrClosed
+	default:
+	}
+	select {
+	case <-h.ready:
+	case <-h.gone:
+		return nil, errors.New("the host closed its channel before it was ready")
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-h.stop:
+		return nil, net.ErrClosed
+	}
+	c, err := h.hand()
+	if err != nil {
+		return nil, err
+	}
+	return newStream(c, h.next), nil
+}
+
+// next hands the host another socket, unless it is gone.
+func (h *handover) next() (socket, error) {
+	timer := time.NewTimer(settle)
+	defer timer.Stop()
+	select {
+	case <-h.gone:
+		return nil, io.EOF
+	case <-h.stop:
+		return nil, net.ErrClosed
+	case <-timer.C:
+	}
+	return h.hand()
+}
+
+// hand gives the host one end of a new socket.
+func (h *handover) hand() (socket, error) {
+	ours, child, err := connection()
+	if err != nil {
+		return nil, err
+	}
+	defer child.Close()
+	if err := sendFile(h.ours, []byte(lineSocket), child); err != nil {
+		ours.Close()
+		return nil, fmt.Errorf("hand a socket over: %w", err)
+	}
+	return ours, nil
+}
+
+// Close ends a Connect and the channel.
+func (h *handover) Close() error {
+	h.once.Do(func() {
+		close(h.stop)
+		_ = h.ours.Close() // nothing of it matters any more
+	})
+	h.wait.Wait()
+	return nil
+}
