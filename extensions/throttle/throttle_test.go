@@ -217,7 +217,7 @@ func BenchmarkPush(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	params := []byte(`{"textDocument":{"uri":"file:///work/main.go","version":3},"contentChanges":[{"text":"` + strings.Repeat("x", 200) + `"}]}`)
+	params := []byte(`{"textDocument":{"uri":"file:///src/main.go","version":3},"contentChanges":[{"text":"` + strings.Repeat("x", 200) + `"}]}`)
 	now := time.Unix(0, 0)
 	b.ReportAllocs()
 	for b.Loop() {
