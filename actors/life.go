@@ -21,6 +21,7 @@ import (
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/secret"
 )
 
 // closedGrace is how long a host that closed its connection has to end as
@@ -278,7 +279,7 @@ func (a *Life) broken(err error) *Failure {
 		return &Failure{Cause: lifecycle.CauseVersion, Detail: err.Error()}
 	case errors.As(err, &frame):
 		f := &Failure{Cause: lifecycle.CauseProtocol, Detail: err.Error(), Bad: frame.Bytes}
-		if text, ok := noise(frame.Bytes); ok && a.ref.spec.transport() == TransportStdio {
+		if text, ok := noise(a.ref.world.Redactor.Last(frame.Bytes)); ok && a.ref.spec.transport() == TransportStdio {
 			hint := "print to stderr"
 			if a.ref.spec.Protocol.Defaults().Transport == string(TransportFD) {
 				hint += ", or use transport fd"
@@ -509,7 +510,7 @@ func (a *Life) answerPending(f *Failure) {
 func command(spec *HostSpec, life uint64, secrets map[string]string) (*sandbox.Command, error) {
 	env := make(map[string]string, len(spec.Env)+len(spec.InheritEnv))
 	for _, name := range spec.InheritEnv {
-		if v, ok := os.LookupEnv(name); ok && name != "HOSTSUP_SOCKET" {
+		if v, ok := os.LookupEnv(name); ok && name != "HOSTSUP_SOCKET" && name != secret.IdentityEnv {
 			env[name] = v
 		}
 	}

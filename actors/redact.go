@@ -15,7 +15,7 @@ func redactFailure(r *secret.Redactor, f *Failure) {
 	if !r.Active() {
 		return
 	}
-	f.Detail, f.Bad = r.String(f.Detail), r.Bytes(f.Bad)
+	f.Detail, f.Bad = r.String(f.Detail), r.Last(f.Bad) // of these there are only the first
 	for i := range f.Headers {
 		f.Headers[i].Method = r.String(f.Headers[i].Method)
 	}

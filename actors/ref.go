@@ -85,6 +85,7 @@ func (r *Ref) outputError(err error) {
 // each life is worth a remark.
 func (r *Ref) noise(life uint64, line []byte) {
 	r.noises.Add(1)
+	line = r.world.Redactor.Bytes(line) // before it is cut
 	r.log.Print(capture.Stdout, life, line)
 	if r.noisy.Swap(life) != life {
 		r.world.Log.Named(r.spec.Name).Warn("text on stdout where messages belong is skipped", "life", life, "text", string(line[:min(len(line), 200)]))
