@@ -54,6 +54,7 @@ type Life struct {
 	failing  *Failure // why it is being ended; nil: not yet
 	suspect  *Failure // what the end of the stream means, unless an exit explains it
 	torn     bool     // the tree is torn down around it
+	reads    int      // how many times the last output was waited for
 	rung     lifecycle.Rung
 	ladder   lifecycle.Ladder
 	timer    alarm
@@ -362,7 +363,7 @@ func (a *Life) alarm(ctx actor.Context, what string) {
 		a.climb(ctx, rung, stay)
 	case "closed":
 		a.end(ctx, a.suspect)
-	case "exit":
+	case "exit", "output":
 		a.finish(ctx)
 	}
 }
@@ -415,11 +416,39 @@ func (a *Life) finish(ctx actor.Context) {
 		f = &Failure{Cause: lifecycle.CauseExit}
 	}
 	f.Exit = a.exit
+	if f.Cause == lifecycle.CauseExit && a.unread() {
+		a.reads++
+		a.set(ctx, readAgain, "output")
+		return
+	}
 	if f.Cause == lifecycle.CauseExit {
 		f.Detail = limited(a.exit, a.ref.spec.Resources)
 		a.explain(f)
 	}
 	a.fail(ctx, f)
+}
+
+// readAgain is how often the output of an ended process is looked after that
+// explains its end, maxReads how many times.
+const (
+	readAgain = 5 * time.Millisecond
+	maxReads  = int(drainTime / readAgain)
+)
+
+// unread says whether what the process wrote last is still to be read, and
+// wanted to explain its end.
+func (a *Life) unread() bool {
+	if _, ok := a.ref.spec.Protocol.(codec.Explainer); !ok || a.stopping || a.exit.Signal == 0 || a.reads >= maxReads {
+		return false
+	}
+	for _, c := range a.caps {
+		select {
+		case <-c.Done():
+		default:
+			return true
+		}
+	}
+	return false
 }
 
 // explainLines is how many of the last lines say why a process ended.
