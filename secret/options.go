@@ -58,10 +58,10 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// Validate says what is wrong with options that have their defaults.
+// Validate says what is wrong with options.
 func (o Options) Validate() error {
 	switch o.Backend {
-	case Auto, Keyring, File:
+	case "", Auto, Keyring, File:
 	default:
 		return fmt.Errorf("backend %q is unknown; expected auto, keyring or file", o.Backend)
 	}
