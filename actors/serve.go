@@ -36,6 +36,9 @@ func (c *conn) begin(m *codec.Message, inTurn bool) (later bool, err error) {
 	case !ok && m.Method == "$/ping":
 		c.post(&codec.Message{Kind: codec.Response, ID: m.ID})
 		return false, nil
+	case !ok && secretMethod(m.Method) != 0:
+		c.refuse(m.ID, NameSecretDenied, fmt.Sprintf("host %q has no secrets of its own: its configuration names none", c.ref.spec.Name))
+		return false, nil
 	case !ok:
 		c.refuse(m.ID, codec.NameMethodNotFound, fmt.Sprintf("the supervisor has no method %q", m.Method))
 		return false, nil

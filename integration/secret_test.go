@@ -412,7 +412,7 @@ func onlyTheirs(t *testing.T, value string, hosts int) {
 // the restart rule counts; when it is there, the host comes.
 func TestSecretMissing(t *testing.T) {
 	t.Parallel()
-	store := &cabinet{all: map[string]string{}}
+	store := &cabinet{all: map[string]string{"other": "somebody's"}}
 	sup := start(t, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(tellerHost("teller"))}, Secrets: secret.Options{Source: store}})
 	h := host(t, sup, "teller")
 	until(t, h, lifecycle.Failed)
@@ -437,6 +437,10 @@ func TestSecretMissing(t *testing.T) {
 	var got string
 	if err := h.Call(ctx(t), "digest", "TOKEN", &got); err != nil || got != digest("here it is") {
 		t.Errorf("%q, %v", got, err)
+	}
+	err := h.Call(ctx(t), "ask", question{Method: "secrets/get", Params: map[string]any{"key": "other"}}, nil)
+	if err == nil || !strings.Contains(err.Error(), `SecretDenied: host "teller" has no secrets of its own`) {
+		t.Error(err)
 	}
 }
 
