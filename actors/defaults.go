@@ -21,7 +21,7 @@ func (s HostSpec) WithDefaults() HostSpec {
 			*d = def
 		}
 	}
-	if s.Attach {
+	if s.Attach || s.Extensions != nil {
 		s.Start.Lazy = true
 	}
 	set(&s.Start.Timeout, 60*time.Second)
@@ -133,6 +133,15 @@ func (s HostSpec) Validate() error {
 		}
 		if s.Sandbox != nil {
 			bad("sandbox", "a confined host cannot reach the sockets of protocol %s", s.Protocol.Name())
+		}
+	}
+	if s.Extensions != nil {
+		protocol := "none"
+		if s.Protocol != nil {
+			protocol = s.Protocol.Name()
+		}
+		if err := s.Extensions.Validate(protocol); err != nil {
+			bad("extensions", "%w", err)
 		}
 	}
 	s.Answers.validate(s.Protocol, bad)

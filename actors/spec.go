@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -30,6 +31,10 @@ type HostSpec struct {
 	Attach     bool       // opened by the first program that attaches to it, see package attach; it starts lazily
 	Stop       StopRule
 	Log        LogRule
+
+	// Extensions says which extensions the host has, and that they are looked
+	// after; see package extensions/service. nil: none. Such a host starts lazily.
+	Extensions *plan.Spec
 
 	// Sandbox confines the host's processes; nil does not. Where it cannot be
 	// enforced as strictly as it demands, the host does not start.

@@ -1,0 +1,78 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/blame"
+	"github.com/hostsup/hostsup/extensions/manifest"
+)
+
+// Spec says which extensions a host has, and how they are looked after. A host
+// with extensions is started at the first event that concerns one of them,
+// unless it is Eager.
+type Spec struct {
+	Folders   []manifest.Root // where the extensions are
+	Disabled  []string        // ids of extensions that are known and never activated
+	Affinity  map[string]int  // ids to numbers from 1 on; the same number is the same host, "name-2" for 2
+	Events    []string        // activation events that are requested at the start, besides "*"
+	Workspace []string        // folders that workspaceContains events are about
+	Blame     blame.Rules     // when an extension is put apart
+	Startup   time.Duration   // the longest that onStartupFinished waits for the rest of the startup; default 10 s
+	Eager     bool            // the host is started with the supervisor, whoever it concerns
+}
+
+// Protocol is the name of the protocol whose hosts can have extensions.
+const Protocol = "vscode"
+
+// Validate says everything that is wrong with a spec for a host of a protocol
+// (by its name): an error that joins one for each thing; nil when it can be run.
+func (s *Spec) Validate(protocol string) error {
+	if s == nil {
+		return nil
+	}
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if protocol != Protocol {
+		bad("only hosts of protocol %s have extensions", Protocol)
+	}
+	for _, r := range s.Folders {
+		if r.Dir == "" {
+			bad("a folder has no path")
+		}
+		if !slices.Contains([]extensions.Origin{"", extensions.Builtin, extensions.User, extensions.Development}, r.Origin) {
+			bad("folder %q: origin %q is unknown; expected builtin, user or development", r.Dir, r.Origin)
+		}
+	}
+	id := func(what, text string) {
+		if !extensions.MakeID(text).Valid() {
+			bad("%s: %q is no id of an extension; expected publisher.name", what, text)
+		}
+	}
+	for _, text := range s.Disabled {
+		id("disabled", text)
+	}
+	for text, n := range s.Affinity {
+		if id("affinity", text); n < 1 {
+			bad("affinity of %q: %d; expected at least 1", text, n)
+		}
+	}
+	if slices.Contains(s.Events, "") {
+		bad("an event is empty")
+	}
+	for _, dir := range s.Workspace {
+		if !filepath.IsAbs(dir) {
+			bad("workspace: %q is no absolute path", dir)
+		}
+	}
+	for what, n := range map[string]int64{"window": int64(s.Blame.Window), "quiet": int64(s.Blame.Quiet), "max_lives": int64(s.Blame.MaxLives), "startup": int64(s.Startup)} {
+		if n < 0 {
+			bad("%s: it is negative", what)
+		}
+	}
+	return errors.Join(errs...)
+}
