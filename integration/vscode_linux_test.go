@@ -193,29 +193,56 @@ func callsVSCode(t *testing.T, h *supervisor.Host) {
 	}
 }
 
-// A call with a token is taken back in the host, which says so.
+// A call with a token is taken back in the host, which stops what it does for
+// it. Without one nobody waits for the answer, and that is all.
 func TestVSCodeCancel(t *testing.T) {
 	t.Parallel()
-	_, h := alone(t, vscodeHost(t, "1.100.3"))
+	provider := make(chan int, 1)
+	told := make(chan string, 10)
+	_, h := alone(t, vscodeHost(t, "1.100.3", func(s *supervisor.HostSpec) {
+		s.Answers.Handlers = map[string]actors.Handler{
+			"MainThreadLanguageFeatures.$registerNavigateTypeSupport": func(_ context.Context, r *actors.Incoming) (any, error) {
+				var args []any
+				err := r.Decode(&args)
+				if n, ok := args[0].(float64); ok {
+					provider <- int(n)
+				}
+				return nil, err
+			},
+			"MainThreadCommands.$executeCommand": func(_ context.Context, r *actors.Incoming) (any, error) {
+				told <- string(r.Params)
+				return nil, nil
+			},
+		}
+	}))
 	runs(t, h, 1)
-	c, cancel := context.WithCancel(ctx(t))
-	done := make(chan error, 1)
-	token := map[string]bool{"$token": true}
-	go func() {
-		done <- h.Call(c, "ExtHostWorkspace.$provideTextSearchNothing", []any{token}, nil)
-	}()
-	if err := <-done; !errors.Is(err, supervisor.ErrNoSuchMethod) {
-		t.Errorf("%v", err)
-	}
-	cancel()
-	if err := h.Call(c, execute, []any{"hello.wait"}, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
 	activated(t, h)
-	p, err := h.Go(ctx(t), execute, []any{"hello.wait"})
+	hears := func(want string) {
+		t.Helper()
+		select {
+		case got := <-told:
+			mentions(t, got, want)
+		case <-ctx(t).Done():
+			t.Fatalf("no %s", want)
+		}
+	}
+	p, err := h.Go(ctx(t), "ExtHostLanguageFeatures.$provideWorkspaceSymbols", []any{<-provider, "query", map[string]bool{"$token": true}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	hears("main.asked")
+	p.Cancel()
+	if err := p.Result(nil); !errors.Is(err, supervisor.ErrCancelled) {
+		t.Errorf("%v", err)
+	}
+	hears("main.cancelled")
+
+	c, cancel := context.WithCancel(ctx(t))
+	p, err = h.Go(c, execute, []any{"hello.wait"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
 	p.Cancel()
 	if err := p.Result(nil); !errors.Is(err, supervisor.ErrCancelled) {
 		t.Errorf("%v", err)

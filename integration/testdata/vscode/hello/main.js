@@ -22,6 +22,15 @@ exports.activate = (context) => {
   command('grow', () => {
     for (const all = []; ; all.push({ n: all.length }));
   });
+  context.subscriptions.push(vscode.languages.registerWorkspaceSymbolProvider({
+    provideWorkspaceSymbols: (query, token) => new Promise((resolve, reject) => {
+      vscode.commands.executeCommand('main.asked', query);
+      token.onCancellationRequested(() => {
+        vscode.commands.executeCommand('main.cancelled', query);
+        reject(new vscode.CancellationError());
+      });
+    }),
+  }));
   command('ask', () => vscode.commands.executeCommand('main.side', { from: 'hello' }));
   let calls = 0;
   command('count', () => ++calls);
