@@ -66,7 +66,7 @@
 // The original knows no largest message; here [codec.Limits] hold, for the data
 // of a frame, before memory is set aside. Of a message that was let in a payload
 // may take twice that as JSON. 64 MiB may be unacknowledged in frames; then what
-// is written waits. A host that asks without end and reads no acks is ended.
+// is written waits. A host that makes a million requests without acknowledging anything is ended.
 //
 // # Order and concurrency
 //

@@ -157,13 +157,13 @@ func (h *handover) Connect(ctx context.Context) (codec.Stream, error) {
 }
 
 // next hands the host another socket, unless it is gone.
-func (h *handover) next() (socket, error) {
+func (h *handover) next(stop <-chan struct{}) (socket, error) {
 	timer := time.NewTimer(settle)
 	defer timer.Stop()
 	select {
 	case <-h.gone:
 		return nil, io.EOF
-	case <-h.stop:
+	case <-stop:
 		return nil, net.ErrClosed
 	case <-timer.C:
 	}

@@ -19,9 +19,9 @@ const (
 	// what is written waits. A host acknowledges while it works; one that does
 	// not within two seconds has this much to read.
 	keptLimit = 64 << 20
-	// hostLimit is how much more may be kept on account of the host's own
-	// requests, each of which is acknowledged: it reads what it asks for.
-	hostLimit = keptLimit + 16<<20
+	// maxAsked is how many requests a host may make before it has acknowledged
+	// the ack of the first of them: each is kept until then.
+	maxAsked = 1 << 20
 	// pullSize is how many bytes are written at once.
 	pullSize = 256 << 10
 )
@@ -31,6 +31,9 @@ type socket interface {
 	io.ReadWriteCloser
 	CloseWrite() error
 }
+
+// nextSocket makes the socket after one that was lost, unless stop is closed.
+type nextSocket func(stop <-chan struct{}) (socket, error)
 
 // stream drives the persistent protocol over the sockets of one host. What is
 // read and written are the regular frames, with ids and acks that mean nothing;
@@ -46,12 +49,14 @@ type stream struct {
 
 	mu      sync.Mutex
 	m       *persistent.Machine
-	c       socket                 // nil between two of them
-	next    func() (socket, error) // makes the socket after one that was lost; nil: there is none
-	buf     []byte                 // of flush
-	writing bool                   // flush is
-	err     error                  // nothing more is written
+	c       socket     // nil between two of them
+	next    nextSocket // nil: there is no other
+	buf     []byte     // of flush
+	writing bool       // flush is
+	err     error      // nothing more is written
 	closed  bool
+	asked   int           // requests of the host since the ack mark was sent
+	mark    uint32        // the id of an ack that the host has not acknowledged
 	armed   time.Time     // when the clock goes off
 	moved   *sync.Cond    // an ack came, or the end
 	kick    chan struct{} // capacity 1: there may be something to write
@@ -62,7 +67,7 @@ type stream struct {
 
 var _ codec.Stream = (*stream)(nil)
 
-func newStream(c socket, next func() (socket, error)) *stream {
+func newStream(c socket, next nextSocket) *stream {
 	s := &stream{
 		single: next == nil, next: next, c: c, m: persistent.New(time.Now()),
 		kick: make(chan struct{}, 1), sooner: make(chan struct{}, 1), stop: make(chan struct{}),
@@ -394,13 +399,16 @@ func (s *stream) whole() error {
 	if in.passed < rpcHeader || in.first[0] < rpcRequest || in.first[0] > rpcMixedCancellable {
 		return nil
 	}
-	if s.m.Kept() > hostLimit {
-		return &codec.FrameError{Err: codec.ErrElements, Offset: -1, Detail: fmt.Sprintf("the host asks and acknowledges nothing: %d bytes wait for it, limit %d", s.m.Kept(), hostLimit)}
+	if s.asked++; s.asked > maxAsked {
+		return &codec.FrameError{Err: codec.ErrElements, Offset: -1, Detail: fmt.Sprintf("the host has made %d requests and acknowledged nothing", maxAsked)}
 	}
 	ack := binary.BigEndian.AppendUint32([]byte{rpcAck}, binary.BigEndian.Uint32(in.first[1:]))
 	if err := s.m.Send(ack); err != nil {
 		s.fail(err)
 		return err
+	}
+	if s.m.Acked() >= s.mark {
+		s.asked, s.mark = 0, s.m.Sent()
 	}
 	signal(s.kick)
 	return nil
@@ -425,7 +433,7 @@ func (s *stream) reconnect(err error) error {
 		s.m.Detach()
 	}
 	s.mu.Unlock()
-	c, err := next()
+	c, err := next(s.stop)
 	if err != nil {
 		return err
 	}

@@ -301,14 +301,31 @@ func TestNothingIsAcknowledged(t *testing.T) {
 // A host that asks and reads nothing is not asked to do so without end.
 func TestAsksWithoutEnd(t *testing.T) {
 	s, p, r := alone1(t)
+	go discard(p.c)
+	p.says(1, head(1, 1)+"…") // begins to count
+	p.says(2, head(1, 2)+"…")
+	poll(t, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.asked == 1
+	})
 	s.mu.Lock()
-	if err := s.m.Send(make([]byte, hostLimit)); err != nil {
-		t.Fatal(err)
-	}
+	s.asked = maxAsked - 1
 	s.mu.Unlock()
-	p.says(1, head(1, 1)+"…")
+	// What has been acknowledged counts no more.
+	p.write(persistent.Header{Type: persistent.Ack, Ack: 1}, "")
+	p.says(3, head(1, 3)+"…")
+	poll(t, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.m.Received() == 3 && s.asked == 0
+	})
+	s.mu.Lock()
+	s.asked = maxAsked
+	s.mu.Unlock()
+	p.says(4, head(1, 4)+"…")
 	<-r.done
-	if !errors.Is(r.err, codec.ErrElements) || !strings.Contains(r.err.Error(), "the host asks and acknowledges nothing") {
+	if !errors.Is(r.err, codec.ErrElements) || !strings.Contains(r.err.Error(), "requests and acknowledged nothing") {
 		t.Error(r.err)
 	}
 }
@@ -322,7 +339,7 @@ type house struct {
 	waits chan *pipe
 }
 
-func (h *house) next() (socket, error) {
+func (h *house) next(<-chan struct{}) (socket, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	select {
@@ -349,7 +366,7 @@ func TestSocketsAreCut(t *testing.T) {
 			const messages = 150
 			sides := [2]*stream{}
 			for i := range sides {
-				c, _ := h.next()
+				c, _ := h.next(nil)
 				sides[i] = newStream(c, h.next)
 			}
 			var all sync.WaitGroup
@@ -413,7 +430,7 @@ func TestSocketTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := pipes(-1)
 		c, d := pipes(-1)
-		s := newStream(a, func() (socket, error) { return c, nil })
+		s := newStream(a, func(<-chan struct{}) (socket, error) { return c, nil })
 		r := reading(s)
 		defer func() {
 			s.Close()

@@ -99,6 +99,13 @@ func (m *Machine) Unsent() int { return m.unsent }
 // Unacked returns how many messages are not acknowledged.
 func (m *Machine) Unacked() int { return len(m.kept) }
 
+// Sent returns the id of the last message that was given to Send, and Acked
+// that of the last one which the other side has.
+func (m *Machine) Sent() uint32 { return m.lastOut }
+
+// Acked is described at Sent.
+func (m *Machine) Acked() uint32 { return m.acked }
+
 // Received returns the id of the last message that was delivered.
 func (m *Machine) Received() uint32 { return m.lastIn }
 

@@ -79,8 +79,8 @@ func TestAcks(t *testing.T) {
 	}
 	pulls(t, m, 0, "regular 1/0 a", "regular 2/0 b")
 	hears(t, m, 0, Header{Regular, 1, 1, 5}, Deliver)
-	if m.Unacked() != 1 || m.Received() != 1 || m.Unsent() != 0 {
-		t.Error(m.Unacked(), m.Received(), m.Unsent())
+	if m.Unacked() != 1 || m.Received() != 1 || m.Unsent() != 0 || m.Sent() != 2 || m.Acked() != 1 {
+		t.Error(m.Unacked(), m.Received(), m.Unsent(), m.Sent(), m.Acked())
 	}
 	// What is sent carries the ack.
 	says(t, m, "c")
