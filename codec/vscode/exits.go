@@ -15,7 +15,6 @@ const (
 
 // nodeExits are what node means by its exit codes.
 var nodeExits = map[int]string{
-	1:  "an uncaught error before its extensions were loaded",
 	3:  "node cannot parse itself",
 	4:  "node failed to evaluate itself",
 	5:  "a fatal error of V8",
@@ -43,6 +42,8 @@ func (*Protocol) Explain(e codec.End) (meaning string, final bool) {
 		return "it is another build than the commit in its init data names", true
 	case e.Code == exitUnexpectedError:
 		return "the extension host met an unexpected error", false
+	case e.Code == 1 && !e.Ready:
+		return "an error that nothing caught, before it was ready", false
 	}
 	return nodeExits[e.Code], false
 }

@@ -220,6 +220,8 @@ func TestExplain(t *testing.T) {
 		{codec.End{Code: 81, Ready: true}, "the extension host met an unexpected error", false},
 		{codec.End{Code: 13}, "node ended while something was awaited that could not come any more", false},
 		{codec.End{Code: 99}, "", false},
+		{codec.End{Code: 1}, "an error that nothing caught, before it was ready", false},
+		{codec.End{Code: 1, Ready: true}, "", false},
 		{codec.End{Signal: 9}, "", false},
 		{codec.End{Signal: 6}, "something in it called abort", false},
 		{codec.End{Signal: 6, Output: []string{"x", "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory", "y"}}, "JavaScript heap out of memory", false},
