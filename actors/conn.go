@@ -85,6 +85,7 @@ func (c *conn) transmit(ctx context.Context, q *Request, limit int) error {
 	// The connection may end at any moment from here on, and the request go to
 	// the next life; until this is through with it, it must not.
 	defer q.through()
+	c.called(q)
 	m := &q.message
 	*m = codec.Message{Kind: codec.Request, ID: q.id, Method: q.method, Params: q.params, Progress: q.idle > 0 && q.stream == nil}
 	if c.caps.Has(codec.CapTrace) {
@@ -223,6 +224,7 @@ func (c *conn) given(id uint32) bool { return id != 0 && (c.wrapped || id < c.ne
 
 // answer gives a request its outcome.
 func (c *conn) answer(m *codec.Message) error {
+	c.answered(m.ID)
 	c.mu.Lock()
 	q := c.open[m.ID]
 	if q == nil {

@@ -85,6 +85,10 @@ var nameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 // ErrSpec is wrapped by everything that Validate finds.
 var ErrSpec = errors.New("invalid specification")
 
+// hostRule is that for hosts: the supervisor makes some by itself, whose names
+// begin with that of another and a ~.
+var hostRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}(~[A-Za-z0-9._-]{1,120})?$`)
+
 // CheckName says what is wrong with the name of a host or group, if anything.
 func CheckName(name string) error {
 	if !nameRule.MatchString(name) {
@@ -100,8 +104,8 @@ func (s HostSpec) Validate() error {
 	bad := func(field, format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w: host %q: %s: %w", ErrSpec, s.Name, field, fmt.Errorf(format, args...)))
 	}
-	if err := CheckName(s.Name); err != nil {
-		errs = append(errs, err)
+	if !hostRule.MatchString(s.Name) {
+		errs = append(errs, CheckName(s.Name))
 	}
 	if len(s.Command) == 0 || s.Command[0] == "" {
 		bad("command", "expected a program and its arguments")

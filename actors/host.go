@@ -264,10 +264,18 @@ func (h *Host) ended(ctx actor.Context, f *Failure) {
 	resend := f.Resend
 	f.Resend = nil
 	h.parked = append(resend, h.parked...)
+	said := h.testify(f, ev)
+	if said.Forgive {
+		h.step(ctx, lifecycle.Reset{})
+	}
 	h.step(ctx, ev)
+	if said.Forgive {
+		h.step(ctx, lifecycle.Reset{})
+	}
 	a := &Aftermath{log: h.log, world: h.world, ref: h.ref, failure: f}
 	if h.lastCrash == f.Life {
 		a.report = h.report(f, before)
+		a.report.Extensions = said.Report
 	}
 	h.crashID = ""
 	// A process that has ended with its tree killed is in nobody's way, and one
@@ -389,6 +397,9 @@ func (h *Host) transition(ctx actor.Context, t lifecycle.Transition) {
 		e.From = nil
 	}
 	h.seen, h.calling = true, false
+	if w := h.ref.witness(); w != nil {
+		w.Changed(t)
+	}
 	switch to {
 	case lifecycle.Crashed:
 		h.lastCrash = life

@@ -3,6 +3,7 @@ package actors
 import (
 	"time"
 
+	"github.com/hostsup/hostsup/extensions/blame"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox/denial"
 )
@@ -62,7 +63,10 @@ type Event struct {
 	Reason  string           `json:"reason"`
 	Exit    *ExitInfo        `json:"exit"`
 	CrashID *string          `json:"crash_id"`
-	Lost    uint64           `json:"-"` // set alone on a reader that fell behind: events it missed
+	// Extension is whose event it is; Decision what was decided about some.
+	Extension string          `json:"extension,omitempty"`
+	Decision  *blame.Decision `json:"decision,omitempty"`
+	Lost      uint64          `json:"-"` // set alone on a reader that fell behind: events it missed
 }
 
 // Kinds of events.
@@ -75,6 +79,8 @@ const (
 	KindEscalated  = "escalated"  // a host's failure reached its group or the root
 	KindSupervisor = "supervisor" // the supervisor itself: ready, stopping
 	KindDenied     = "denied"     // a confined host was refused something; the first time in a life
+	KindExtension  = "extension"  // an extension changed its state or its host, or has something wrong with it
+	KindBlame      = "blame"      // it was decided whose fault a crash is, or who is put apart
 	KindOutput     = "output"     // something about a host's output: noise, a log file that cannot be written
 )
 
@@ -102,6 +108,8 @@ type CrashReport struct {
 	Messages []Header        `json:"messages"` // the last 50 message headers, oldest first
 	Protocol string          `json:"protocol"`
 	Noise    []byte          `json:"bad_bytes,omitempty"` // the first bytes that broke the protocol
+
+	Extensions *ExtensionReport `json:"extensions,omitempty"` // of a host that has some
 }
 
 // ReportLine is one line of output in a crash report.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/attach"
+	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/internal/reports"
 	"github.com/hostsup/hostsup/internal/version"
 	"github.com/hostsup/hostsup/sandbox"
@@ -74,6 +75,8 @@ type Supervisor struct {
 	err     error
 	hubs    map[*Host]*attach.Hub // of hosts that somebody has attached to
 	stopped bool
+
+	extended map[string]*service.Service // of hosts with extensions, by their names
 }
 
 // Start runs a tree and returns at once; hosts start beside it (see Ready), and
@@ -106,6 +109,11 @@ func Start(ctx context.Context, spec Spec, opts ...Option) (*Supervisor, error) 
 	_ = s.ask(context.Background(), func(done func(error)) any {
 		return actors.AskGroups(func([]actors.GroupStatus) { done(nil) })
 	})
+	for _, h := range s.Hosts() {
+		if err := s.extend(h); err != nil {
+			return nil, errors.Join(err, s.Stop(context.Background()))
+		}
+	}
 	stop := context.AfterFunc(ctx, func() { _ = s.Stop(context.Background()) })
 	go func() { // ends with the tree
 		<-s.done
@@ -122,6 +130,15 @@ func Props(system *actor.ActorSystem, spec Spec, opts ...Option) (*actor.Props, 
 	t, err := newTree(spec, append(opts, WithSystem(system)))
 	if err != nil {
 		return nil, err
+	}
+	for _, g := range t.groups {
+		for _, h := range g.Hosts {
+			if h.Extensions != nil {
+				err := errors.Join(append(discard(t.execs), fmt.Errorf("%w: host %q: extensions: a tree in another actor system has none", ErrSpec, h.Name))...)
+				t.close()
+				return nil, err
+			}
+		}
 	}
 	close(t.spawned)
 	return t.props(), nil
@@ -194,7 +211,7 @@ func (t *tree) props() *actor.Props {
 }
 
 func (t *tree) onFailed(group, host, reason string) {
-	if t.sup.spec.OnFailed != Exit {
+	if t.sup.spec.OnFailed != Exit || t.sup.apart(host) {
 		return
 	}
 	t.sup.mu.Lock()
@@ -210,6 +227,7 @@ func (t *tree) onFailed(group, host, reason string) {
 
 // close gives back what the tree held. The actors are gone.
 func (t *tree) close() {
+	t.sup.endExtensions()
 	t.world.Served()
 	if err := t.world.Launcher.Close(); err != nil {
 		t.world.Log.Error("process trees", "error", err)
@@ -346,7 +364,14 @@ func (s *Supervisor) Add(ctx context.Context, group string, h HostSpec) error {
 			return err
 		}
 	}
-	return s.ask(ctx, func(done func(error)) any { return actors.AskAdd(group, h, done) })
+	if err := s.ask(ctx, func(done func(error)) any { return actors.AskAdd(group, h, done) }); err != nil || h.Extensions == nil {
+		return err
+	}
+	ref, err := s.Host(h.Name)
+	if err != nil {
+		return err
+	}
+	return s.extend(ref)
 }
 
 // Remove stops a host and takes it out; its name is free again. A host that
@@ -359,7 +384,10 @@ func (s *Supervisor) Remove(ctx context.Context, name string) error {
 			s.mu.Unlock()
 		}()
 	}
-	return s.ask(ctx, func(done func(error)) any { return actors.AskRemove(name, done) })
+	if err := s.ask(ctx, func(done func(error)) any { return actors.AskRemove(name, done) }); err != nil {
+		return err
+	}
+	return s.unextend(ctx, name)
 }
 
 // Stop stops all hosts, dependents before what they depend on, and all exec

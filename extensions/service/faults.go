@@ -1,0 +1,198 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/activation"
+	"github.com/hostsup/hostsup/extensions/blame"
+	"github.com/hostsup/hostsup/lifecycle"
+)
+
+// faults is who finds out whose fault the crashes of one home are.
+type faults struct {
+	machine *blame.Machine
+	alarm   *time.Timer
+}
+
+// outcome is what a step of that has led to.
+type outcome struct {
+	moved     bool
+	forgive   bool
+	decisions []blame.Decision
+}
+
+// fault takes a step of the machine of a home and keeps what it says.
+func (s *Service) fault(number int, ev blame.Event) (out outcome) {
+	f := s.faults[number]
+	if f == nil {
+		rules := s.spec.Blame
+		if rules.Prefix == "" {
+			rules.Prefix = "trial-"
+		}
+		if number != 0 {
+			rules.Prefix = fmt.Sprintf("%s%d-", rules.Prefix, number)
+		}
+		f = &faults{machine: blame.New(rules)}
+		s.faults[number] = f
+	}
+	for _, e := range f.machine.Step(ev, time.Now()) {
+		switch e := e.(type) {
+		case blame.Open:
+			s.owner[e.Cell] = number
+		case blame.Move:
+			out.moved = true
+		case blame.Forgive:
+			out.forgive = true
+		case blame.Record:
+			out.decisions = append(out.decisions, e.Decision)
+			s.decided(number, e.Decision)
+		case blame.SetTimer:
+			if f.alarm != nil {
+				f.alarm.Stop()
+			}
+			f.alarm = time.AfterFunc(e.After, func() { s.post(func() { s.follow(number, s.fault(number, blame.Fired{})) }) })
+		case blame.CancelTimer:
+			if f.alarm != nil {
+				f.alarm.Stop()
+			}
+		}
+	}
+	return out
+}
+
+// follow carries out what a step has led to that was no crash of the home.
+func (s *Service) follow(number int, out outcome) {
+	if out.forgive {
+		for _, p := range s.places {
+			if ref := p.ref; p.number == number && p.cell == "" && ref != nil {
+				p.do(func(ctx context.Context) {
+					if err := ref.Do(ctx, actors.VerbReset); err != nil {
+						s.log.Debug("host was not forgiven", "host", ref.Name(), "error", err)
+					}
+				})
+			}
+		}
+	}
+	if out.moved {
+		s.relocate()
+	}
+}
+
+// decided makes a decision known.
+func (s *Service) decided(number int, d blame.Decision) {
+	host, life := s.home(number, d.Cell), uint64(0)
+	ids := make([]string, len(d.IDs))
+	for i, id := range d.IDs {
+		ids[i] = string(id)
+		s.of(id).decision = fmt.Sprintf("%s: %s", d.Verdict, d.Why)
+	}
+	for _, e := range d.Evidence {
+		life = e.Life
+		for _, suspect := range e.Suspects {
+			s.of(suspect.ID).crashes[crash{fmt.Sprint(number, e.Cell), e.Life}] = true
+		}
+	}
+	reason := fmt.Sprintf("%s: %s", d.Verdict, d.Why)
+	if len(ids) > 0 {
+		reason = fmt.Sprintf("%s %s: %s", d.Verdict, strings.Join(ids, ", "), d.Why)
+	}
+	e := actors.Event{Kind: actors.KindBlame, Reason: reason, Decision: &d}
+	if len(ids) == 1 {
+		e.Extension = ids[0]
+	}
+	s.log.Warn("decision", "host", host, "verdict", string(d.Verdict), "extensions", ids, "why", d.Why)
+	s.tell(e, host, life)
+}
+
+func (s *Service) of(id extensions.ID) *record {
+	r := s.record[id]
+	if r == nil {
+		r = &record{crashes: map[crash]bool{}}
+		s.record[id] = r
+	}
+	return r
+}
+
+// home is the name of the host of a cell.
+func (s *Service) home(number int, cell string) string {
+	for name, p := range s.places {
+		if p.cell == cell && p.number == number {
+			return name
+		}
+	}
+	return s.base.Name()
+}
+
+// Ended implements [actors.Witness].
+func (p *place) Ended(e actors.LifeEnd) actors.Testimony {
+	t, err := get(context.Background(), p.s, func() actors.Testimony { return p.ended(e) })
+	if err != nil { // the service has ended; so will the host
+		return actors.Testimony{}
+	}
+	return t
+}
+
+// ended finds out who is to blame and has them moved before the next life
+// begins.
+func (p *place) ended(e actors.LifeEnd) (t actors.Testimony) {
+	s := p.s
+	if len(p.early) > 0 && p.early[0].life == e.Life { // it has ended in its first moment
+		p.up(e.Life, nil)
+	}
+	p.early = nil
+	begun := s.active.In(p.name, false)
+	p.life, p.line, p.coming = 0, nil, false
+	s.activation(activation.HostDown{Host: p.name, Next: activation.NextRestart, Cause: e.Reason})
+	kind, crashed := kindOf(e)
+	if !crashed {
+		s.follow(p.number, s.fault(p.number, blame.LifeEnded{Cell: p.cell, Life: e.Life}))
+		return t
+	}
+	out := s.fault(p.number, blame.Crashed{Cell: p.cell, Life: e.Life, Kind: kind, Reason: e.Reason})
+	t.Report = &actors.ExtensionReport{Begun: []string{}, Decisions: out.decisions}
+	for _, id := range begun {
+		t.Report.Begun = append(t.Report.Begun, string(id))
+	}
+	if out.decisions == nil {
+		t.Report.Decisions = []blame.Decision{}
+	}
+	if p.cell == blame.Home {
+		t.Forgive, out.forgive = out.forgive, false
+	}
+	s.follow(p.number, out)
+	return t
+}
+
+// kindOf says what sort of an end it was; false: not a crash.
+func kindOf(e actors.LifeEnd) (blame.Kind, bool) {
+	switch e.Cause {
+	case lifecycle.CauseUnresponsive:
+		return blame.Hang, true
+	case lifecycle.CauseVersion:
+		return blame.Version, true
+	case lifecycle.CauseSpawn, lifecycle.CauseTimeout:
+		return blame.Spawn, !e.Expected
+	case lifecycle.CauseProtocol, lifecycle.CauseClosed:
+		return blame.Protocol, !e.Expected
+	case lifecycle.CauseExit:
+	default:
+		return blame.Outside, !e.Expected
+	}
+	switch {
+	case e.Expected, e.Status == lifecycle.ExitStatus{}:
+		return "", false
+	case strings.Contains(e.Reason, "out of memory"), strings.Contains(e.Reason, "limit of memory"):
+		return blame.Memory, true
+	}
+	switch syscall.Signal(e.Status.Signal) {
+	case syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP:
+		return blame.Outside, true // no runtime does that to itself
+	}
+	return blame.Exit, true
+}

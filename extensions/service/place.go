@@ -1,0 +1,388 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/activation"
+	"github.com/hostsup/hostsup/extensions/blame"
+	"github.com/hostsup/hostsup/extensions/location"
+	"github.com/hostsup/hostsup/lifecycle"
+)
+
+// place is one host in which extensions live, and its companion. Its fields are
+// the loop's.
+type place struct {
+	s      *Service
+	name   string
+	number int
+	cell   string
+	ref    *actors.Ref // nil: not made yet, or it could not be
+
+	life    uint64       // that is up; 0: none is
+	line    *actors.Line // to it
+	opened  extensions.View
+	view    extensions.View // what the life knows
+	coming  bool            // active has not heard of the life
+	begun   map[extensions.ID]bool
+	early   []report // of a life that is not up yet
+	command map[string]extensions.ID
+
+	tasks   []func(ctx context.Context)
+	busy    bool
+	again   bool // a restart of ours is under way
+	leaving bool
+}
+
+var _ actors.Witness = (*place)(nil)
+
+// do has something done for the host that takes time, after what is to be done
+// for it already.
+func (p *place) do(task func(ctx context.Context)) {
+	p.tasks = append(p.tasks, task)
+	p.pump()
+}
+
+func (p *place) pump() {
+	if p.busy || len(p.tasks) == 0 {
+		return
+	}
+	task := p.tasks[0]
+	p.tasks = p.tasks[1:]
+	p.busy = true
+	p.s.work.Go(func() {
+		task(p.s.ctx)
+		p.s.post(func() {
+			p.busy = false
+			p.pump()
+		})
+	})
+}
+
+// open makes the host for a place that there is none for.
+func (s *Service) open(at location.Place) {
+	p := &place{s: s, name: s.name(at), number: at.Number, cell: at.Cell}
+	if at.Cell != "" {
+		p.number = s.owner[at.Cell]
+	}
+	s.places[p.name] = p
+	spec := s.base.Spec()
+	spec.Name, spec.Extensions, spec.Attach = p.name, nil, false
+	spec.Start.Lazy = true
+	p.do(func(ctx context.Context) {
+		err := s.tree.Add(ctx, s.base.Group(), spec)
+		ref := s.tree.Host(p.name)
+		switch {
+		case err != nil:
+		case ref == nil:
+			err = fmt.Errorf("%w: %q", actors.ErrNoHost, p.name)
+		case !ref.Accompany(p):
+			err = fmt.Errorf("host %q: something else accompanies it", p.name)
+		}
+		s.post(func() {
+			if err != nil {
+				s.problem("", fmt.Errorf("host %q cannot be made: %w", p.name, err))
+				s.activation(activation.HostDown{Host: p.name, Next: activation.NextNever, Cause: err.Error()})
+				return
+			}
+			p.ref = ref
+		})
+	})
+}
+
+// shut takes the host of a place away that nobody lives in.
+func (s *Service) shut(p *place) {
+	if p.leaving {
+		return
+	}
+	p.leaving = true
+	p.do(func(ctx context.Context) {
+		err := s.tree.Remove(ctx, p.name)
+		s.post(func() {
+			if err != nil && !errors.Is(err, actors.ErrNoHost) {
+				s.problem("", fmt.Errorf("host %q cannot be removed: %w", p.name, err))
+			}
+			delete(s.places, p.name)
+			s.activation(activation.HostDown{Host: p.name, Next: activation.NextIdle, Cause: "nobody lives there"})
+			s.relocate() // somebody may have come to need it meanwhile
+		})
+	})
+}
+
+// start starts the host.
+func (p *place) start() {
+	p.do(func(ctx context.Context) {
+		ref := p.s.tree.Host(p.name)
+		if ref == nil {
+			p.s.post(func() {
+				p.s.activation(activation.HostDown{Host: p.name, Next: activation.NextNever, Cause: "there is no such host"})
+			})
+			return
+		}
+		if err := ref.Start(ctx); err != nil { // the host tells by its states
+			p.s.log.Debug("host was not started", "host", p.name, "error", err)
+		}
+	})
+}
+
+// restart ends a life in which somebody is active who is not to be there.
+func (p *place) restart(why string) {
+	if p.again || p.leaving || p.ref == nil {
+		return
+	}
+	p.again = true
+	ref := p.ref
+	p.s.tell(actors.Event{Kind: actors.KindExtension, Reason: "the host is restarted: " + why}, p.name, p.life)
+	p.do(func(ctx context.Context) {
+		if err := ref.Restart(ctx); err != nil {
+			p.s.log.Debug("host was not restarted", "host", p.name, "error", err)
+		}
+		p.s.post(func() { p.again = false })
+	})
+}
+
+// Opening implements [actors.Companion].
+func (p *place) Opening() codec.Raw {
+	raw, err := get(context.Background(), p.s, p.opening)
+	if err != nil {
+		return nil // on the way down
+	}
+	return raw
+}
+
+// opening makes the init data of the next life.
+func (p *place) opening() codec.Raw {
+	told, view := p.s.registry.Init(p.s.lives(p))
+	p.opened = view
+	fields := map[string]json.RawMessage{}
+	if init := p.s.base.Spec().Init; init != nil {
+		raw, err := p.s.base.Encoding().Marshal(init)
+		if err != nil || json.Unmarshal(raw, &fields) != nil {
+			return raw // the handshake says what is wrong with it
+		}
+	}
+	raw, err := json.Marshal(told)
+	if err != nil {
+		p.s.log.Error("defect: extensions cannot be told", "host", p.name, "error", err)
+		return nil
+	}
+	fields["extensions"] = raw
+	out, err := json.Marshal(fields)
+	if err != nil {
+		p.s.log.Error("defect: extensions cannot be told", "host", p.name, "error", err)
+		return nil
+	}
+	return out
+}
+
+// Up implements [actors.Companion].
+func (p *place) Up(line *actors.Line, publish func()) {
+	p.s.post(func() { p.up(line.Life(), line) })
+	publish()
+}
+
+func (p *place) up(life uint64, line *actors.Line) {
+	p.life, p.line, p.view, p.coming = life, line, p.opened, true
+	p.begun, p.command = map[extensions.ID]bool{}, map[string]extensions.ID{}
+	p.s.fault(p.number, blame.LifeStarted{Cell: p.cell, Life: life})
+	p.sync()
+	p.s.settle()
+}
+
+// welcome tells the machine of the life, and what was heard of it before.
+func (p *place) welcome() {
+	p.coming = false
+	p.s.activation(activation.HostUp{Host: p.name, Life: p.life})
+	early := p.early
+	p.early = nil
+	for _, r := range early {
+		p.heard(r)
+	}
+}
+
+// sync tells a life what has changed.
+func (p *place) sync() {
+	if p.line == nil {
+		return
+	}
+	next, delta, changed := p.view.Move(p.s.registry, p.s.lives(p))
+	if !changed {
+		return
+	}
+	for _, gone := range slices.Concat(delta.MyToRemove, delta.ToRemove) {
+		if p.begun[gone.Lower] {
+			p.restart(gone.Value + " is to end")
+			return
+		}
+	}
+	p.view = next
+	line := p.line
+	p.s.deltas++
+	p.s.work.Go(func() {
+		err := line.Call(p.s.ctx, "ExtHostExtensionService.$deltaExtensions", []any{delta}, nil)
+		p.s.post(func() {
+			p.s.deltas--
+			if err != nil && p.line == line {
+				p.restart("it does not take changes: " + err.Error())
+			}
+			p.s.settle()
+		})
+	})
+}
+
+// Down implements [actors.Companion]; Ended says more.
+func (p *place) Down(uint64) {}
+
+// Notified implements [actors.Companion].
+func (p *place) Notified(uint64, *codec.Message) {}
+
+// Pace implements [actors.Companion].
+func (p *place) Pace(context.Context) {}
+
+// Called implements [actors.Witness].
+func (p *place) Called(life uint64, id uint32, method string, params codec.Raw) {
+	if method != methodCommand {
+		return
+	}
+	var args []json.RawMessage
+	var command string
+	if json.Unmarshal(params, &args) != nil || len(args) == 0 || json.Unmarshal(args[0], &command) != nil {
+		return
+	}
+	p.s.post(func() {
+		if owner, ok := p.whose(command); ok {
+			p.s.fault(p.number, blame.CallBegan{Cell: p.cell, Life: life, Call: uint64(id), ID: owner, Method: command})
+		}
+	})
+}
+
+// methodCommand is the call of a command.
+const methodCommand = "ExtHostCommands.$executeContributedCommand"
+
+// whose is the extension that has a command here.
+func (p *place) whose(command string) (extensions.ID, bool) {
+	if id, ok := p.command[command]; ok {
+		return id, true
+	}
+	lives := p.s.lives(p)
+	for _, id := range p.s.registry.Interested("onCommand:" + command) {
+		if e, _ := p.s.registry.Get(id); lives(e) {
+			return id, true
+		}
+	}
+	return "", false
+}
+
+// Answered implements [actors.Witness].
+func (p *place) Answered(life uint64, id uint32) {
+	p.s.post(func() {
+		p.s.fault(p.number, blame.CallEnded{Cell: p.cell, Life: life, Call: uint64(id)})
+	})
+}
+
+// Changed implements [actors.Witness].
+func (p *place) Changed(t lifecycle.Transition) {
+	p.s.post(func() { p.changed(t) })
+}
+
+func (p *place) changed(t lifecycle.Transition) {
+	next := activation.Next("")
+	switch {
+	case t.To == lifecycle.Unresponsive:
+		p.s.fault(p.number, blame.Hung{Cell: p.cell, Life: t.Life})
+	case t.To == lifecycle.Running && t.From == lifecycle.Unresponsive:
+		p.s.fault(p.number, blame.Alive{Cell: p.cell, Life: t.Life})
+	case t.To == lifecycle.Starting:
+		next = activation.NextRestart
+	case t.To == lifecycle.Failed:
+		next = activation.NextNever
+	case t.To == lifecycle.Stopped && p.again:
+	case t.To == lifecycle.Stopped && t.By == lifecycle.ByPerson:
+		next = activation.NextNever
+	case t.To == lifecycle.Stopped:
+		next = activation.NextIdle
+	}
+	if next != "" {
+		p.s.activation(activation.HostDown{Host: p.name, Next: next, Cause: t.Reason})
+	}
+}
+
+// lives says who lives in a place.
+func (s *Service) lives(p *place) func(extensions.Extension) bool {
+	return func(e extensions.Extension) bool {
+		at := s.placed.Places[e.ID]
+		return at.Kind != "" && s.name(at) == p.name
+	}
+}
+
+// relocate decides anew where everybody lives, and has it so.
+func (s *Service) relocate() {
+	cells := map[extensions.ID]string{}
+	for _, f := range s.faults {
+		maps.Copy(cells, f.machine.Cells())
+	}
+	affinity := make(map[extensions.ID]int, len(s.spec.Affinity))
+	for text, n := range s.spec.Affinity {
+		affinity[extensions.MakeID(text)] = n
+	}
+	before := s.placed
+	s.placed = location.Assign(location.Input{List: s.registry.All(), Affinity: affinity, Cells: cells, Before: before})
+	for _, note := range s.placed.Notes {
+		if !s.notes[note] {
+			s.notes[note] = true
+			s.tell(actors.Event{Kind: actors.KindExtension, Extension: string(note.ID), Reason: fmt.Sprintf("%s: %s", note.ID, note.Why)}, s.base.Name(), 0)
+		}
+	}
+	for _, m := range s.placed.Moves(before) {
+		if from, to := s.name(m.From), s.name(m.To); from != "" && to != "" {
+			s.tell(actors.Event{Kind: actors.KindExtension, Extension: string(m.ID), Reason: fmt.Sprintf("%s moves from host %s to host %s", m.ID, from, to)}, to, 0)
+		}
+	}
+	needed := map[string]bool{}
+	for _, h := range s.placed.Hosts() {
+		name := s.name(h.Place)
+		needed[name] = true
+		if s.places[name] == nil {
+			s.open(h.Place)
+		}
+	}
+	s.dirty = true
+	for _, name := range slices.Sorted(maps.Keys(s.places)) {
+		p := s.places[name]
+		if p.cell != "" && !needed[name] {
+			s.shut(p)
+			continue
+		}
+		p.sync()
+	}
+	s.settle()
+}
+
+// settle tells the machine where everybody lives, once the hosts know.
+func (s *Service) settle() {
+	if s.deltas > 0 {
+		return
+	}
+	if s.dirty {
+		s.dirty = false
+		where := map[extensions.ID]string{}
+		for id, at := range s.placed.Places {
+			if at.Kind != "" {
+				where[id] = s.name(at)
+			}
+		}
+		s.activation(activation.Installed{List: s.registry.All(), Where: where})
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.places)) {
+		if p := s.places[name]; p.coming {
+			p.welcome()
+		}
+	}
+}

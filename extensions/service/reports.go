@@ -1,0 +1,209 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/activation"
+	"github.com/hostsup/hostsup/extensions/blame"
+)
+
+// What a host says of its extensions.
+const (
+	serviceActor     = "MainThreadExtensionService."
+	methodWill       = serviceActor + "$onWillActivateExtension"
+	methodDid        = serviceActor + "$onDidActivateExtension"
+	methodError      = serviceActor + "$onExtensionActivationError"
+	methodUncaught   = serviceActor + "$onExtensionRuntimeError"
+	methodNeeds      = serviceActor + "$activateExtension"
+	methodRegister   = "MainThreadCommands.$registerCommand"
+	methodUnregister = "MainThreadCommands.$unregisterCommand"
+)
+
+// report is something that a life says.
+type report struct {
+	life   uint64
+	method string
+	args   []json.RawMessage
+}
+
+// Asked implements [actors.Companion]. The host waits for some of the answers:
+// it goes on when what it says is known here.
+func (p *place) Asked(method string) actors.Handler {
+	switch method {
+	case methodWill, methodDid, methodError, methodUncaught, methodRegister, methodUnregister:
+		return func(ctx context.Context, in *actors.Incoming) (any, error) {
+			r, err := parse(in)
+			if err != nil {
+				return nil, err
+			}
+			_, err = get(ctx, p.s, func() struct{} {
+				p.hear(r)
+				return struct{}{}
+			})
+			return nil, err
+		}
+	case methodNeeds:
+		return p.needs
+	}
+	return nil
+}
+
+func parse(in *actors.Incoming) (report, error) {
+	r := report{life: in.Life, method: in.Method}
+	if err := json.Unmarshal(in.Params, &r.args); err != nil || len(r.args) == 0 {
+		return r, &codec.Error{Name: codec.NameInvalidParams, Message: "a list with at least one argument expected"}
+	}
+	return r, nil
+}
+
+// hear takes a report, or keeps it until the life is known to be up.
+func (p *place) hear(r report) {
+	if p.life == r.life && !p.coming {
+		p.heard(r)
+	} else if r.life > p.life || p.coming && r.life == p.life {
+		p.early = append(p.early, r)
+	}
+}
+
+// heard follows a report of the life that is up.
+func (p *place) heard(r report) {
+	s := p.s
+	if strings.HasPrefix(r.method, "MainThreadCommands.") {
+		p.registered(r)
+		return
+	}
+	id, ok := identifier(r.args[0])
+	if !ok {
+		return
+	}
+	switch r.method {
+	case methodWill:
+		p.begun[id] = true
+		s.fault(p.number, blame.Began{Cell: p.cell, Life: r.life, ID: id})
+		s.activation(activation.Began{Host: p.name, Life: r.life, ID: id, Reason: activation.Reason{ID: id, Event: "api"}})
+	case methodDid:
+		p.begun[id] = true
+		s.fault(p.number, blame.Finished{Cell: p.cell, Life: r.life, ID: id})
+		done := activation.Done{Host: p.name, Life: r.life, ID: id, Reason: reason(r.arg(4), id)}
+		done.Times = activation.Times{CodeLoading: span(r.arg(1)), ActivateCall: span(r.arg(2)), ActivateResolved: span(r.arg(3))}
+		s.activation(done)
+	case methodError:
+		p.begun[id] = true
+		s.fault(p.number, blame.Finished{Cell: p.cell, Life: r.life, ID: id})
+		var missing struct{ Dependency string }
+		_ = json.Unmarshal(r.arg(2), &missing) // null, mostly
+		text, _ := thrown(r.arg(1))
+		s.activation(activation.Failed{Host: p.name, Life: r.life, ID: id, Cause: s.tree.Redact(text), Missing: extensions.MakeID(missing.Dependency)})
+	case methodUncaught:
+		text, stack := thrown(r.arg(1))
+		if found, ok := s.index.Stack(stack); ok {
+			id = found
+		}
+		text = s.tree.Redact(text)
+		s.fault(p.number, blame.Uncaught{Cell: p.cell, Life: r.life, ID: id, Error: text})
+		s.tell(actors.Event{Kind: actors.KindExtension, Extension: string(id), Reason: fmt.Sprintf("%s has an error that nobody catches: %s", id, text)}, p.name, r.life)
+	}
+}
+
+// registered follows whose commands there are.
+func (p *place) registered(r report) {
+	var command string
+	if json.Unmarshal(r.args[0], &command) != nil {
+		return
+	}
+	if r.method == methodUnregister {
+		delete(p.command, command)
+		return
+	}
+	if _, ok := p.whose(command); ok {
+		return
+	}
+	// The host does not say whose it is. One that is not in a manifest is
+	// registered while its extension is being activated.
+	if busy := p.s.active.In(p.name, true); len(busy) == 1 {
+		p.command[command] = busy[0]
+	}
+}
+
+// needs has an extension activated that one of this host needs and that lives
+// in another.
+func (p *place) needs(ctx context.Context, in *actors.Incoming) (any, error) {
+	r, err := parse(in)
+	if err != nil {
+		return nil, err
+	}
+	id, ok := identifier(r.args[0])
+	if !ok {
+		return nil, &codec.Error{Name: codec.NameInvalidParams, Message: "an extension expected"}
+	}
+	answer := make(chan []*activation.Error, 1)
+	p.s.post(func() {
+		p.s.tag++
+		p.s.waits[p.s.tag] = answer
+		p.s.activation(activation.RequestExtension{ID: id, From: reason(r.arg(1), "").ID, Tag: p.s.tag})
+	})
+	return nil, p.s.await(ctx, string(id), answer)
+}
+
+// arg is an argument, nil where there is none.
+func (r report) arg(i int) json.RawMessage {
+	if i < len(r.args) {
+		return r.args[i]
+	}
+	return nil
+}
+
+// identifier reads an id as the protocol writes it.
+func identifier(raw json.RawMessage) (extensions.ID, bool) {
+	var text string
+	var both extensions.Identifier
+	if json.Unmarshal(raw, &text) != nil {
+		if json.Unmarshal(raw, &both) != nil {
+			return "", false
+		}
+		text = both.Value
+	}
+	id := extensions.MakeID(text)
+	return id, id.Valid()
+}
+
+// span reads a number of milliseconds.
+func span(raw json.RawMessage) time.Duration {
+	var ms float64
+	if json.Unmarshal(raw, &ms) != nil || ms < 0 || ms > 1e9 {
+		return 0
+	}
+	return time.Duration(ms * float64(time.Millisecond))
+}
+
+func reason(raw json.RawMessage, id extensions.ID) activation.Reason {
+	var in struct {
+		Startup bool            `json:"startup"`
+		ID      json.RawMessage `json:"extensionId"`
+		Event   string          `json:"activationEvent"`
+	}
+	if json.Unmarshal(raw, &in) != nil {
+		return activation.Reason{ID: id}
+	}
+	out := activation.Reason{Startup: in.Startup, ID: id, Event: in.Event}
+	if from, ok := identifier(in.ID); ok {
+		out.ID = from
+	}
+	return out
+}
+
+// thrown reads what was thrown: an error, or anything.
+func thrown(raw json.RawMessage) (text, stack string) {
+	var e struct{ Name, Message, Stack string }
+	if json.Unmarshal(raw, &e) != nil || e.Message == "" && e.Name == "" {
+		return string(raw[:min(len(raw), 1000)]), ""
+	}
+	return e.Message, e.Stack
+}

@@ -1,0 +1,322 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec/vscode"
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/activation"
+	"github.com/hostsup/hostsup/extensions/blame"
+	"github.com/hostsup/hostsup/extensions/location"
+	"github.com/hostsup/hostsup/extensions/manifest"
+	"github.com/hostsup/hostsup/extensions/plan"
+)
+
+// Tree is what a service needs of the supervisor.
+type Tree struct {
+	Host    func(name string) *actors.Ref // nil: there is none
+	Add     func(ctx context.Context, group string, h actors.HostSpec) error
+	Remove  func(ctx context.Context, name string) error
+	Journal *actors.Journal
+	Log     hclog.Logger
+	Redact  func(string) string // takes secrets out of what hosts say
+}
+
+// Service looks after the extensions of one host. Make it with [New].
+type Service struct {
+	tree   Tree
+	base   *actors.Ref
+	spec   plan.Spec
+	log    hclog.Logger
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup // what takes time; begun by the loop only
+	queue  queue
+	done   chan struct{} // the loop has ended
+
+	// Of the loop.
+	found    []extensions.Extension
+	refused  map[extensions.ID]string // why it is not in the registry
+	disabled map[extensions.ID]string // who wanted it so
+	registry extensions.Registry
+	index    blame.Index
+	active   *activation.Machine
+	alarm    *time.Timer // of active
+	placed   location.Assignment
+	notes    map[location.Note]bool
+	faults   map[int]*faults // by the number of the home
+	owner    map[string]int  // of a cell
+	places   map[string]*place
+	dirty    bool // active does not know of the latest assignment
+	deltas   int  // that hosts have not answered
+	tag      uint64
+	waits    map[uint64]chan []*activation.Error
+	idle     []chan struct{} // closed when nothing is under way
+	why      map[extensions.ID]string
+	record   map[extensions.ID]*record
+}
+
+// record is what is remembered of an extension.
+type record struct {
+	crashes  map[crash]bool
+	decision string
+}
+
+type crash struct {
+	cell string
+	life uint64
+}
+
+// New looks for the extensions of a host and begins to look after them: the
+// hosts that affinities ask for exist when it returns. The error says that
+// something else accompanies the host. What is wrong with extensions is told in
+// the journal.
+func New(base *actors.Ref, tree Tree) (*Service, error) {
+	s := &Service{
+		tree: tree, base: base, spec: *base.Spec().Extensions, log: tree.Log.Named(base.Name()).Named("extensions"),
+		done: make(chan struct{}), refused: map[extensions.ID]string{}, disabled: map[extensions.ID]string{},
+		notes: map[location.Note]bool{}, faults: map[int]*faults{}, owner: map[string]int{}, places: map[string]*place{},
+		waits: map[uint64]chan []*activation.Error{}, why: map[extensions.ID]string{}, record: map[extensions.ID]*record{},
+	}
+	s.queue.wake = make(chan struct{}, 1)
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	home := &place{s: s, name: base.Name(), ref: base}
+	if !base.Accompany(home) {
+		s.cancel()
+		return nil, fmt.Errorf("host %q: something else accompanies it", base.Name())
+	}
+	s.places[home.name] = home
+	s.scan()
+	s.active = activation.New(activation.Rules{Startup: s.spec.Startup, Hosts: s.hosts()})
+	go s.run()
+	s.post(s.relocate)
+	_ = s.quiet(s.ctx) // nothing ends it but a Close that nobody can have asked for yet
+	s.post(func() {
+		s.activation(activation.Boot{})
+		for _, event := range s.spec.Events {
+			s.activation(activation.Request{Event: event})
+		}
+	})
+	return s, nil
+}
+
+// hosts are those that do the startup of their extensions by themselves.
+func (s *Service) hosts() []activation.HostSpec {
+	out := []activation.HostSpec{{Name: s.base.Name(), Eager: s.spec.Eager, Own: true}}
+	for _, n := range slices.Compact(slices.Sorted(maps.Values(s.spec.Affinity))) {
+		out = append(out, activation.HostSpec{Name: s.name(location.Place{Kind: location.Process, Number: n}), Eager: s.spec.Eager, Own: true})
+	}
+	return out
+}
+
+// name is the name of the host for a place.
+func (s *Service) name(p location.Place) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("._-~", r):
+			return r
+		}
+		return '_'
+	}, p.Name(s.base.Name()))
+}
+
+// scan reads the folders.
+func (s *Service) scan() {
+	opt := manifest.Options{}
+	if root, ok := vscode.Root(s.base.Spec().Command); ok {
+		if build, err := vscode.ReadBuild(root); err == nil {
+			opt.Product = build.Version
+		}
+	}
+	roots := slices.Clone(s.spec.Folders)
+	for i := range roots {
+		if roots[i].Origin == "" {
+			roots[i].Origin = extensions.User
+		}
+	}
+	result := manifest.Scan(s.ctx, roots, opt)
+	for _, err := range result.Problems {
+		s.problem("", err)
+	}
+	for _, text := range s.spec.Disabled {
+		s.disabled[extensions.MakeID(text)] = "disabled by the configuration"
+	}
+	s.found = result.Extensions()
+	s.index = blame.NewIndex(s.found)
+	var list []extensions.Extension
+	for _, e := range s.found {
+		if s.disabled[e.ID] == "" {
+			list = append(list, e)
+		}
+	}
+	r, problems := extensions.NewRegistry(list)
+	s.registry = r
+	s.problems(problems)
+}
+
+// problems tells what a registry has refused.
+func (s *Service) problems(list []error) {
+	for _, err := range list {
+		var e *extensions.Error
+		if errors.As(err, &e) {
+			if !s.registry.Has(e.ID) {
+				s.refused[e.ID] = err.Error()
+			}
+			s.problem(e.ID, err)
+			continue
+		}
+		s.problem("", err)
+	}
+}
+
+func (s *Service) problem(id extensions.ID, err error) {
+	s.log.Warn("problem", "error", err)
+	s.tell(actors.Event{Kind: actors.KindExtension, Extension: string(id), Reason: err.Error()}, s.base.Name(), 0)
+}
+
+// tell writes an event about a host.
+func (s *Service) tell(e actors.Event, host string, life uint64) {
+	group := s.base.Group()
+	e.Host, e.Group = &host, &group
+	if life != 0 {
+		e.Life = &life
+	}
+	e.Reason = s.tree.Redact(e.Reason)
+	s.tree.Journal.Write(e)
+}
+
+// Close ends the service. The hosts stay as they are.
+func (s *Service) Close() {
+	s.cancel()
+	<-s.done
+	s.work.Wait()
+}
+
+// Base is the name of the host whose extensions these are.
+func (s *Service) Base() string { return s.base.Name() }
+
+// Made are the hosts that the service has made.
+func (s *Service) Made(ctx context.Context) ([]string, error) {
+	return get(ctx, s, func() []string {
+		var out []string
+		for _, name := range slices.Sorted(maps.Keys(s.places)) {
+			if name != s.base.Name() {
+				out = append(out, name)
+			}
+		}
+		return out
+	})
+}
+
+// queue is what the loop has to do.
+type queue struct {
+	mu    sync.Mutex
+	items []func()
+	wake  chan struct{}
+}
+
+// post has the loop do something. It never waits.
+func (s *Service) post(f func()) {
+	s.queue.mu.Lock()
+	s.queue.items = append(s.queue.items, f)
+	s.queue.mu.Unlock()
+	select {
+	case s.queue.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run is the loop. It ends with Close.
+func (s *Service) run() {
+	defer close(s.done)
+	defer s.silence()
+	for {
+		select {
+		case <-s.queue.wake:
+		case <-s.ctx.Done():
+			return
+		}
+		s.queue.mu.Lock()
+		items := s.queue.items
+		s.queue.items = nil
+		s.queue.mu.Unlock()
+		for _, f := range items {
+			f()
+		}
+		s.rest()
+	}
+}
+
+// silence stops the timers.
+func (s *Service) silence() {
+	if s.alarm != nil {
+		s.alarm.Stop()
+	}
+	for _, f := range s.faults {
+		if f.alarm != nil {
+			f.alarm.Stop()
+		}
+	}
+}
+
+// get has the loop compute something, and waits for it.
+func get[T any](ctx context.Context, s *Service, f func() T) (T, error) {
+	result := make(chan T, 1)
+	s.post(func() { result <- f() })
+	var none T
+	select {
+	case v := <-result:
+		return v, nil
+	case <-s.done:
+		return none, ErrClosed
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+}
+
+// quiet waits until nothing is under way: no host that is started, stopped,
+// made or told something.
+func (s *Service) quiet(ctx context.Context) error {
+	done := make(chan struct{})
+	s.post(func() { s.idle = append(s.idle, done) })
+	select {
+	case <-done:
+		return nil
+	case <-s.done:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// rest tells those who wait for it that nothing is under way.
+func (s *Service) rest() {
+	if len(s.idle) == 0 || s.deltas > 0 {
+		return
+	}
+	for _, p := range s.places {
+		if p.busy {
+			return
+		}
+	}
+	s.queue.mu.Lock()
+	more := len(s.queue.items) > 0
+	s.queue.mu.Unlock()
+	if more {
+		return
+	}
+	for _, done := range s.idle {
+		close(done)
+	}
+	s.idle = nil
+}

@@ -1,0 +1,140 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/activation"
+	"github.com/hostsup/hostsup/extensions/blame"
+)
+
+// Has says whether an extension with this id was found.
+func (s *Service) Has(ctx context.Context, id string) (bool, error) {
+	return get(ctx, s, func() bool {
+		_, ok := s.extension(extensions.MakeID(id))
+		return ok
+	})
+}
+
+func (s *Service) extension(id extensions.ID) (extensions.Extension, bool) {
+	i := slices.IndexFunc(s.found, func(e extensions.Extension) bool { return e.ID == id })
+	if i < 0 {
+		return extensions.Extension{}, false
+	}
+	return s.found[i], true
+}
+
+// Set does what a verb says, and returns when hosts that this concerns have
+// been told, started or restarted. Errors: [ErrUnknownExtension], [ErrVerb], what
+// keeps an extension from being used, [ErrClosed], ctx's.
+func (s *Service) Set(ctx context.Context, id string, verb Verb) error {
+	failed, err := get(ctx, s, func() error { return s.set(extensions.MakeID(id), verb) })
+	if err = errors.Join(failed, err); err != nil {
+		return err
+	}
+	return s.quiet(ctx)
+}
+
+func (s *Service) set(id extensions.ID, verb Verb) error {
+	e, ok := s.extension(id)
+	if !ok {
+		return fmt.Errorf("%w: %q", ErrUnknownExtension, id)
+	}
+	at := s.placed.Places[id]
+	number := at.Number
+	if at.Cell != "" {
+		number = s.owner[at.Cell]
+	}
+	switch verb {
+	case Enable:
+		if s.disabled[id] == "" {
+			return nil
+		}
+		delete(s.disabled, id)
+		delete(s.refused, id)
+		return s.change(extensions.Change{Add: []extensions.Extension{e}})
+	case Disable:
+		if s.disabled[id] != "" {
+			return nil
+		}
+		s.disabled[id] = "disabled by a person"
+		if !s.registry.Has(id) {
+			return nil
+		}
+		return s.change(extensions.Change{Remove: []extensions.ID{id}})
+	case Isolate:
+		if at.Kind == "" || at.Cell == string(id) {
+			return nil // it runs nowhere, or there already
+		}
+		s.follow(number, s.fault(number, blame.Isolate{ID: id}))
+	case Release:
+		s.follow(number, s.fault(number, blame.Release{ID: id}))
+	default:
+		return fmt.Errorf("%w: %q", ErrVerb, verb)
+	}
+	return nil
+}
+
+// change changes the registry.
+func (s *Service) change(c extensions.Change) error {
+	r, problems := s.registry.Apply(c, nil)
+	s.registry = r
+	s.problems(problems)
+	s.relocate()
+	for _, e := range c.Add {
+		if !r.Has(e.ID) {
+			return errors.Join(problems...)
+		}
+	}
+	return nil
+}
+
+// Status returns what there is to say of all extensions, in the order of the
+// registry.
+func (s *Service) Status(ctx context.Context) ([]Status, error) {
+	return get(ctx, s, s.status)
+}
+
+func (s *Service) status() []Status {
+	out := make([]Status, 0, len(s.found))
+	for _, e := range s.found {
+		st := Status{Host: s.base.Name(), ID: e.Name(), Version: e.Version, State: string(activation.Inactive)}
+		if at := s.placed.Places[e.ID]; at.Kind != "" {
+			st.Place = s.name(at)
+		}
+		if r := s.record[e.ID]; r != nil {
+			st.Blame.SuspectIn, st.Blame.Decision = len(r.crashes), r.decision
+		}
+		for _, f := range s.faults {
+			if slices.Contains(f.machine.Quarantined(), e.ID) {
+				st.Blame.Quarantined = true
+			}
+		}
+		now, known := s.active.Get(e.ID)
+		switch {
+		case s.disabled[e.ID] != "":
+			st.State, st.Why = "disabled", s.disabled[e.ID]
+		case s.refused[e.ID] != "":
+			st.State, st.Why = string(activation.Broken), s.refused[e.ID]
+		case known:
+			st.State, st.Why = string(now.State), s.why[e.ID]
+			if now.Err != nil {
+				st.Why = now.Err.Error()
+			}
+			if now.State == activation.Active {
+				st.Activation = &Activation{
+					Event: now.Reason.Event, Startup: now.Reason.Startup, CodeLoading: inMS(now.Times.CodeLoading),
+					ActivateCall: inMS(now.Times.ActivateCall), ActivateResolved: inMS(now.Times.ActivateResolved),
+				}
+			}
+		}
+		out = append(out, st)
+	}
+	return out
+}
+
+func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,159 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/activation"
+	"github.com/hostsup/hostsup/extensions/activation/workspace"
+)
+
+// methodActivate has a host activate one extension.
+const methodActivate = "ExtHostExtensionService.$activate"
+
+// activation takes a step of the machine and does what it says. What that
+// leads to comes through the queue, behind it.
+func (s *Service) activation(ev activation.Event) {
+	for _, e := range s.active.Step(ev, time.Now()) {
+		switch e := e.(type) {
+		case activation.StartHost:
+			s.log.Debug("host is needed", "host", e.Host, "for", e.Why)
+			if p := s.places[e.Host]; p != nil {
+				p.start()
+			} else {
+				s.post(func() {
+					s.activation(activation.HostDown{Host: e.Host, Next: activation.NextIdle, Cause: "there is no such host"})
+				})
+			}
+		case activation.Activate:
+			s.activate(e)
+		case activation.Deactivate:
+			if p := s.places[e.Host]; p != nil {
+				p.restart(string(e.ID) + " is to end")
+			}
+		case activation.Changed:
+			s.changed(e)
+		case activation.Settled:
+			if answer := s.waits[e.Tag]; answer != nil {
+				delete(s.waits, e.Tag)
+				answer <- e.Errs
+			}
+		case activation.Search:
+			s.search(e)
+		case activation.SetTimer:
+			s.alarm = time.AfterFunc(e.After, func() { s.post(func() { s.activation(activation.Fired{}) }) })
+		case activation.CancelTimer:
+			if s.alarm != nil {
+				s.alarm.Stop()
+			}
+		}
+	}
+}
+
+// activate asks a life. What becomes of it the host tells by itself; the answer
+// matters where it does not.
+func (s *Service) activate(e activation.Activate) {
+	p, x := s.places[e.Host], extensions.Extension{}
+	known := false
+	if p != nil {
+		x, known = s.registry.Get(e.ID)
+	}
+	if !known || p.line == nil || p.life != e.Life {
+		s.post(func() {
+			s.activation(activation.Failed{Host: e.Host, Life: e.Life, ID: e.ID, Cause: "the host is not up"})
+		})
+		return
+	}
+	line := p.line
+	s.work.Go(func() {
+		var ok bool
+		err := line.Call(s.ctx, methodActivate, []any{x.Identifier(), e.Reason}, &ok)
+		var down *actors.HostError
+		cause := ""
+		switch {
+		case errors.As(err, &down), s.ctx.Err() != nil:
+			return // the end of the life says so
+		case err != nil:
+			cause = s.tree.Redact(err.Error())
+		case !ok:
+			cause = "the host does not know it"
+		default:
+			return
+		}
+		s.post(func() {
+			s.activation(activation.Failed{Host: e.Host, Life: e.Life, ID: e.ID, Cause: cause})
+		})
+	})
+}
+
+// changed makes known what has become of an extension.
+func (s *Service) changed(e activation.Changed) {
+	s.why[e.ID] = e.Why
+	var reason string
+	switch e.To {
+	case activation.Active:
+		st, _ := s.active.Get(e.ID)
+		s.why[e.ID] = st.Reason.Event
+		reason = fmt.Sprintf("%s is active in %s, by %s", e.ID, milliseconds(st.Times.CodeLoading+st.Times.ActivateCall+st.Times.ActivateResolved), st.Reason.Event)
+		s.log.Info("active", "extension", e.ID, "host", e.Host, "event", st.Reason.Event)
+	case activation.Broken:
+		reason = fmt.Sprintf("%s has failed: %s", e.ID, e.Why)
+		s.log.Warn("failed", "extension", e.ID, "host", e.Host, "reason", e.Why)
+	default:
+		return
+	}
+	life := uint64(0)
+	if p := s.places[e.Host]; p != nil {
+		life = p.life
+	}
+	s.tell(actors.Event{Kind: actors.KindExtension, Extension: string(e.ID), Reason: reason}, e.Host, life)
+}
+
+func milliseconds(d time.Duration) string { return d.Round(time.Millisecond).String() }
+
+// search looks into the workspace for an extension.
+func (s *Service) search(e activation.Search) {
+	if len(s.spec.Workspace) == 0 {
+		s.post(func() { s.activation(activation.Found{ID: e.ID}) })
+		return
+	}
+	s.work.Go(func() {
+		event, err := workspace.Contains(s.ctx, e.Events, s.spec.Workspace, workspace.Dir{})
+		s.post(func() {
+			if err != nil {
+				s.problem(e.ID, fmt.Errorf("%s: workspace: %w", e.ID, err))
+			}
+			s.activation(activation.Found{ID: e.ID, Event: event})
+		})
+	})
+}
+
+// Activate requests an event and waits until those who want it are active or
+// have failed; see [ActivationError].
+func (s *Service) Activate(ctx context.Context, event string) error {
+	answer := make(chan []*activation.Error, 1)
+	s.post(func() {
+		s.tag++
+		s.waits[s.tag] = answer
+		s.activation(activation.Request{Event: event, Tag: s.tag})
+	})
+	return s.await(ctx, event, answer)
+}
+
+func (s *Service) await(ctx context.Context, event string, answer <-chan []*activation.Error) error {
+	select {
+	case errs := <-answer:
+		if len(errs) > 0 {
+			return &ActivationError{event, errs}
+		}
+		return nil
+	case <-s.done:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

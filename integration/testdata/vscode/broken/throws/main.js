@@ -1,0 +1,5 @@
+'use strict';
+
+exports.activate = () => {
+  throw new Error('on purpose');
+};
