@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec/vscode"
@@ -220,4 +221,135 @@ func TestExtensionIsPutApart(t *testing.T) {
 	says(t, decisions, "isolated hostsup.bad", "it alone is a suspect in 2 of 2 crashes")
 	says(t, decisions, "confirmed hostsup.bad")
 	says(t, told(t, sup, actors.KindExtension), "hostsup.bad moves from host vs to host vs~hostsup.bad")
+}
+
+// Extensions come, go and move while the hosts run: without a restart as long as
+// they have never begun.
+func TestExtensionVerbs(t *testing.T) {
+	t.Parallel()
+	for version := range releases {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			spec := extended(t, "many", func(s *service.Spec) { s.Disabled = []string{"hostsup.b"} })
+			other := vscodeHost(t, version)
+			root, _ := vscode.Root(other.Command)
+			spec.Command, spec.Protocol = other.Command, vscode.New(vscode.Options{Root: root, State: filepath.Join(t.TempDir(), "state")})
+			sup, h := alone(t, spec)
+			set := func(name string, verb service.Verb) {
+				t.Helper()
+				if err := sup.SetExtension(ctx(t), "vs", "hostsup."+name, verb); err != nil {
+					t.Fatal(err)
+				}
+			}
+			activates(t, sup, "a")
+			if s := extensionOf(t, sup, "b"); s.State != "disabled" || s.Place != "" {
+				t.Errorf("%+v", s)
+			}
+			if err := sup.Activate(ctx(t), "", "onCommand:b.run"); err != nil {
+				t.Error(err)
+			}
+			// Somebody has asked for it before.
+			set("b", service.Enable)
+			eventually(t, func() bool { return extensionOf(t, sup, "b").State == "active" }, "b")
+			if _, err := ranIn(t, sup, "b"); err != nil {
+				t.Error(err)
+			}
+			set("c", service.Disable)
+			set("d", service.Isolate)
+			runs(t, h, 1)
+			activates(t, sup, "d")
+			if in, err := ranIn(t, sup, "d"); err != nil || in.Name() != "vs~hostsup.d" {
+				t.Errorf("%s, %v", in.Name(), err)
+			}
+			if s := extensionOf(t, sup, "d"); !s.Blame.Quarantined || s.Blame.Decision == "" {
+				t.Errorf("%+v", s)
+			}
+			runs(t, h, 1)
+
+			// One that is active cannot leave without a restart of its host.
+			set("b", service.Disable)
+			runs(t, h, 2)
+			if s := extensionOf(t, sup, "b"); s.State != "disabled" {
+				t.Errorf("%+v", s)
+			}
+			eventually(t, func() bool { return extensionOf(t, sup, "a").State == "active" }, "a")
+			set("d", service.Release)
+			eventually(t, func() bool { s := extensionOf(t, sup, "d"); return s.Place == "vs" && s.State == "active" }, "d is home")
+			if in, err := ranIn(t, sup, "d"); err != nil || in.Name() != "vs" {
+				t.Errorf("%s, %v", in.Name(), err)
+			}
+			runs(t, h, 2)
+			if _, err := sup.Host("vs~hostsup.d"); !errors.Is(err, supervisor.ErrNoHost) {
+				t.Errorf("the cell is still there: %v", err)
+			}
+			set("a", service.Isolate)
+			runs(t, h, 3)
+			activates(t, sup, "needs")
+			for _, name := range []string{"a", "needs"} {
+				eventually(t, func() bool { s := extensionOf(t, sup, name); return s.Place == "vs~hostsup.a" && s.State == "active" }, name)
+			}
+			if err := sup.SetExtension(ctx(t), "vs", "hostsup.a", "praise"); !errors.Is(err, service.ErrVerb) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// Extensions of another number are in a host of their own, with what they need;
+// when that dies the others notice nothing.
+func TestExtensionAffinity(t *testing.T) {
+	t.Parallel()
+	sup, h := alone(t, extended(t, "many", func(s *service.Spec) {
+		s.Affinity = map[string]int{"hostsup.bad": 2, "hostsup.needs": 3}
+		s.Events = []string{"onCommand:b.run"}
+	}))
+	runs(t, h, 1)
+	eventually(t, func() bool { return extensionOf(t, sup, "b").State == "active" }, "b")
+	second, third := host(t, sup, "vs-2"), host(t, sup, "vs-3")
+	for _, other := range []*supervisor.Host{second, third} {
+		if s := other.Status(); s.State != lifecycle.Stopped || s.Group != "vs" {
+			t.Errorf("%+v", s)
+		}
+	}
+	activates(t, sup, "bad", "needs")
+	for name, place := range map[string]string{"a": "vs-3", "needs": "vs-3", "bad": "vs-2", "b": "vs"} {
+		if s := extensionOf(t, sup, name); s.Place != place || s.State != "active" {
+			t.Errorf("%+v, want %s", s, place)
+		}
+	}
+	if _, err := ranIn(t, sup, "bad", "abort"); !errors.Is(err, supervisor.ErrCrashed) {
+		t.Errorf("%v", err)
+	}
+	runs(t, second, 2)
+	eventually(t, func() bool { return extensionOf(t, sup, "bad").State == "active" }, "bad")
+	runs(t, h, 1)
+	runs(t, third, 1)
+	if err := sup.Remove(ctx(t), "vs"); err != nil {
+		t.Error(err)
+	}
+	if left := sup.Hosts(); len(left) != 0 {
+		t.Errorf("%d hosts are left of one that was removed", len(left))
+	}
+	if _, err := sup.Extensions("vs"); !errors.Is(err, supervisor.ErrNoHost) {
+		t.Errorf("%v", err)
+	}
+}
+
+// One that hangs is put apart like one that crashes.
+func TestExtensionHangs(t *testing.T) {
+	t.Parallel()
+	spec := extended(t, "many")
+	spec.Liveness.After, spec.Liveness.KillAfter = 3*time.Second, time.Second
+	sup, h := alone(t, spec)
+	activates(t, sup, "a")
+	for life := uint64(1); life <= 2; life++ {
+		activates(t, sup, "bad")
+		if _, err := ranIn(t, sup, "bad", "spin"); !errors.Is(err, supervisor.ErrUnresponsive) {
+			t.Fatalf("%v", err)
+		}
+		runs(t, h, life+1)
+	}
+	eventually(t, func() bool { return extensionOf(t, sup, "bad").Place == "vs~hostsup.bad" }, "it lives alone")
+	eventually(t, func() bool { return extensionOf(t, sup, "a").State == "active" }, "a")
+	says(t, told(t, sup, actors.KindBlame), "isolated hostsup.bad")
 }
