@@ -353,3 +353,51 @@ func TestExtensionHangs(t *testing.T) {
 	eventually(t, func() bool { return extensionOf(t, sup, "a").State == "active" }, "a")
 	says(t, told(t, sup, actors.KindBlame), "isolated hostsup.bad")
 }
+
+// Two have calls open whenever it crashes: they are tried apart, and the one
+// that goes on crashing is found, while the host of all others stays up.
+func TestExtensionsAreTriedApart(t *testing.T) {
+	t.Parallel()
+	sup, h := alone(t, extended(t, "many"))
+	others := []string{"b", "c", "d"}
+	activates(t, sup, others...)
+	for life := uint64(1); life <= 2; life++ {
+		activates(t, sup, "a", "bad")
+		waits, err := h.Go(ctx(t), execute, []any{"a.wait"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ranIn(t, sup, "bad", "abort"); !errors.Is(err, supervisor.ErrCrashed) {
+			t.Fatalf("%v", err)
+		}
+		if err := waits.Result(nil); !errors.Is(err, supervisor.ErrCrashed) {
+			t.Errorf("%v", err)
+		}
+		runs(t, h, life+1)
+	}
+	eventually(t, func() bool { return extensionOf(t, sup, "bad").Place != "vs" && extensionOf(t, sup, "a").Place != "vs" }, "they are apart")
+	if a, b := extensionOf(t, sup, "a"), extensionOf(t, sup, "bad"); a.Place == b.Place || a.Blame.SuspectIn != 2 || a.Blame.Quarantined {
+		t.Errorf("%+v, %+v", a, b)
+	}
+	activates(t, sup, "a", "bad")
+	if _, err := ranIn(t, sup, "bad", "abort"); !errors.Is(err, supervisor.ErrCrashed) {
+		t.Errorf("%v", err)
+	}
+	eventually(t, func() bool { return extensionOf(t, sup, "bad").Blame.Quarantined }, "it is found")
+	activates(t, sup, "bad")
+	for _, name := range others {
+		if s := extensionOf(t, sup, name); s.Place != "vs" || s.State != "active" {
+			t.Errorf("%+v", s)
+		}
+	}
+	if s := extensionOf(t, sup, "a"); s.Blame.Quarantined {
+		t.Errorf("%+v", s)
+	}
+	runs(t, h, 3)
+	decisions := told(t, sup, actors.KindBlame)
+	says(t, decisions, "bisected hostsup.a, hostsup.bad", "2 suspects in 2 of 2 crashes")
+	says(t, decisions, "isolated hostsup.bad")
+	if t.Failed() {
+		t.Log(strings.Join(decisions, "\n"))
+	}
+}

@@ -26,14 +26,13 @@ type place struct {
 	cell   string
 	ref    *actors.Ref // nil: not made yet, or it could not be
 
-	life    uint64       // that is up; 0: none is
-	line    *actors.Line // to it
-	opened  extensions.View
-	view    extensions.View // what the life knows
-	coming  bool            // active has not heard of the life
-	begun   map[extensions.ID]bool
-	early   []report // of a life that is not up yet
-	command map[string]extensions.ID
+	life   uint64       // that is up; 0: none is
+	line   *actors.Line // to it
+	opened extensions.View
+	view   extensions.View // what the life knows
+	coming bool            // active has not heard of the life
+	begun  map[extensions.ID]bool
+	early  []report // of a life that is not up yet
 
 	tasks   []func(ctx context.Context)
 	busy    bool
@@ -190,7 +189,7 @@ func (p *place) Up(line *actors.Line, publish func()) {
 
 func (p *place) up(life uint64, line *actors.Line) {
 	p.life, p.line, p.view, p.coming = life, line, p.opened, true
-	p.begun, p.command = map[extensions.ID]bool{}, map[string]extensions.ID{}
+	p.begun = map[extensions.ID]bool{}
 	p.s.fault(p.number, blame.LifeStarted{Cell: p.cell, Life: life})
 	p.sync()
 	p.s.settle()
@@ -268,16 +267,17 @@ const methodCommand = "ExtHostCommands.$executeContributedCommand"
 
 // whose is the extension that has a command here.
 func (p *place) whose(command string) (extensions.ID, bool) {
-	if id, ok := p.command[command]; ok {
-		return id, true
-	}
 	lives := p.s.lives(p)
 	for _, id := range p.s.registry.Interested("onCommand:" + command) {
 		if e, _ := p.s.registry.Get(id); lives(e) {
 			return id, true
 		}
 	}
-	return "", false
+	id, ok := p.s.command[command]
+	if e, known := p.s.registry.Get(id); !ok || !known || !lives(e) {
+		return "", false
+	}
+	return id, true
 }
 
 // Answered implements [actors.Witness].

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/hostsup/hostsup/actors"
@@ -16,14 +15,13 @@ import (
 
 // What a host says of its extensions.
 const (
-	serviceActor     = "MainThreadExtensionService."
-	methodWill       = serviceActor + "$onWillActivateExtension"
-	methodDid        = serviceActor + "$onDidActivateExtension"
-	methodError      = serviceActor + "$onExtensionActivationError"
-	methodUncaught   = serviceActor + "$onExtensionRuntimeError"
-	methodNeeds      = serviceActor + "$activateExtension"
-	methodRegister   = "MainThreadCommands.$registerCommand"
-	methodUnregister = "MainThreadCommands.$unregisterCommand"
+	serviceActor   = "MainThreadExtensionService."
+	methodWill     = serviceActor + "$onWillActivateExtension"
+	methodDid      = serviceActor + "$onDidActivateExtension"
+	methodError    = serviceActor + "$onExtensionActivationError"
+	methodUncaught = serviceActor + "$onExtensionRuntimeError"
+	methodNeeds    = serviceActor + "$activateExtension"
+	methodRegister = "MainThreadCommands.$registerCommand"
 )
 
 // report is something that a life says.
@@ -37,7 +35,7 @@ type report struct {
 // it goes on when what it says is known here.
 func (p *place) Asked(method string) actors.Handler {
 	switch method {
-	case methodWill, methodDid, methodError, methodUncaught, methodRegister, methodUnregister:
+	case methodWill, methodDid, methodError, methodUncaught, methodRegister:
 		return func(ctx context.Context, in *actors.Incoming) (any, error) {
 			r, err := parse(in)
 			if err != nil {
@@ -75,7 +73,7 @@ func (p *place) hear(r report) {
 // heard follows a report of the life that is up.
 func (p *place) heard(r report) {
 	s := p.s
-	if strings.HasPrefix(r.method, "MainThreadCommands.") {
+	if r.method == methodRegister {
 		p.registered(r)
 		return
 	}
@@ -112,23 +110,24 @@ func (p *place) heard(r report) {
 	}
 }
 
+// maxCommands is of how many commands that no manifest names it is known whose
+// they are.
+const maxCommands = 10_000
+
 // registered follows whose commands there are.
 func (p *place) registered(r report) {
 	var command string
 	if json.Unmarshal(r.args[0], &command) != nil {
 		return
 	}
-	if r.method == methodUnregister {
-		delete(p.command, command)
-		return
-	}
-	if _, ok := p.whose(command); ok {
+	if _, ok := p.whose(command); ok || len(p.s.command) >= maxCommands {
 		return
 	}
 	// The host does not say whose it is. One that is not in a manifest is
-	// registered while its extension is being activated.
+	// registered while its extension is being activated; that is remembered for
+	// lives in which several are at once.
 	if busy := p.s.active.In(p.name, true); len(busy) == 1 {
-		p.command[command] = busy[0]
+		p.s.command[command] = busy[0]
 	}
 }
 

@@ -64,6 +64,7 @@ type Service struct {
 	idle     []chan struct{} // closed when nothing is under way
 	why      map[extensions.ID]string
 	record   map[extensions.ID]*record
+	command  map[string]extensions.ID // that no manifest names
 }
 
 // record is what is remembered of an extension.
@@ -87,6 +88,7 @@ func New(base *actors.Ref, tree Tree) (*Service, error) {
 		done: make(chan struct{}), refused: map[extensions.ID]string{}, disabled: map[extensions.ID]string{},
 		notes: map[location.Note]bool{}, faults: map[int]*faults{}, owner: map[string]int{}, places: map[string]*place{},
 		waits: map[uint64]chan []*activation.Error{}, why: map[extensions.ID]string{}, record: map[extensions.ID]*record{},
+		command: map[string]extensions.ID{},
 	}
 	s.queue.wake = make(chan struct{}, 1)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
