@@ -189,6 +189,30 @@ host "ticker" {
 #   stdout_noise = "skip"              # skip | fail: banners and other text where messages belong
 # }
 
+# VS Code's extension host, as an editor has it, with extensions that are known
+# one by one: `hostsup extensions` lists them, `hostsup activate onLanguage:go`
+# starts what is for Go, and one that keeps killing the host gets one of its own.
+# host "code" {                        # example
+#   command  = ["node", "/opt/code-server/lib/vscode/out/bootstrap-fork.js", "--type=extensionHost"]
+#   protocol = "vscode"
+#   inherit_env = ["PATH", "HOME"]
+#   extensions {
+#     builtin     = ["/opt/code-server/lib/vscode/extensions"] # folders of extensions, or of one
+#     user        = ["/srv/extensions"]
+#     development = ["/srv/projects/hello"]
+#     disabled    = ["vscode.git"]     # known, and not activated
+#     affinity    = { "golang.go" = 2 } # runs in a host of its own, code-2
+#     events      = ["onLanguage:go"]  # requested at the start
+#     workspace   = ["/srv/projects"]  # where workspaceContains events look
+#     startup     = "10s"              # the longest that onStartupFinished waits
+#     blame {                          # whose fault is a crash?
+#       window    = "5m"               # crashes that are seen together
+#       max_lives = 8                  # of hosts, for one search
+#       quiet     = "5m"               # suspects that do nothing for so long are let go
+#     }
+#   }
+# }
+
 # Runs commands, files and HTTP requests for clients such as Codex; see
 # `hostsup exec` for one. It may have a name, as hosts do: exec_server "agents" {.
 # exec_server {                        # example

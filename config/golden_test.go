@@ -38,6 +38,9 @@ func testOptions() Options {
 			if strings.Contains(path, "missing") {
 				return nil, fs.ErrNotExist
 			}
+			if strings.HasSuffix(path, "/a-file") {
+				return os.Stat("golden_test.go")
+			}
 			return nil, errors.New("not asked for")
 		},
 	}

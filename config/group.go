@@ -50,6 +50,7 @@ func (r *reader) tree(blocks hcl.Blocks) *tree {
 	for _, g := range t.groups {
 		r.dependencies(t, g)
 		r.forwarded(t, g)
+		r.numbered(t, g)
 	}
 	return t
 }

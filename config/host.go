@@ -27,10 +27,11 @@ type hostDecl struct {
 	deps        []given // elements of depends_on
 	forwards    []forwardTo
 	confinement confinement
+	extensions  extensionsDecl
 }
 
 func newHostDecl() *hostDecl {
-	return &hostDecl{spec: defaultHost(), protocol: defaultProtocol, speech: speech{noise: noiseSkip}, confinement: newConfinement()}
+	return &hostDecl{spec: defaultHost(), protocol: defaultProtocol, speech: speech{noise: noiseSkip}, confinement: newConfinement(), extensions: newExtensionsDecl()}
 }
 
 // host reads a host block. The result can be used for its name even when the
@@ -45,6 +46,7 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	d.spec.Protocol = protocols[d.protocol](d.speech)
 	h := &d.spec
 	r.speech(d, table)
+	r.extensions(d)
 	r.answers(b.Body, d)
 	r.backoff(d.places, h.Restart.Backoff)
 	r.resolveCommand(d)

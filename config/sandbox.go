@@ -97,7 +97,7 @@ func limitsSection(l *policy.Limits) section {
 }
 
 // unlimited shows no default: 0 is no limit.
-func unlimited[T int | int64 | float64](s setting, n *T) setting {
+func unlimited[T ~int | ~int64 | float64](s setting, n *T) setting {
 	show := s.show
 	s.show = func() string {
 		if *n == 0 {

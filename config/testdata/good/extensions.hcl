@@ -1,0 +1,33 @@
+# extensions of hosts of VS Code: all settings, and none; ids in any case
+host "code" {
+  command  = ["node", "/opt/code/out/bootstrap-fork.js", "--type=extensionHost"]
+  protocol = "vscode"
+  extensions {
+    builtin     = ["/opt/code/extensions"]
+    user        = ["installed", "/srv/missing"]
+    development = ["/srv/projects/hello/"]
+    disabled    = ["VSCode.Git"]
+    affinity    = { "golang.Go" = 2, "vscode.css" = 1 }
+    events      = ["onLanguage:go", "onCommand:hello.greet"]
+    workspace   = ["/srv/projects"]
+    startup     = "30s"
+    blame {
+      window    = "10m"
+      max_lives = 4
+      quiet     = "1m"
+    }
+  }
+}
+
+host "early" {
+  command  = ["node", "/opt/code/out/bootstrap-fork.js", "--type=extensionHost"]
+  protocol = "vscode"
+  start {
+    eager = true
+  }
+  extensions {
+    blame {
+      window = "10m" # and quiet, too
+    }
+  }
+}
