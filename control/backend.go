@@ -9,6 +9,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
@@ -21,6 +22,9 @@ type Supervisor interface {
 	Events(ctx context.Context, follow bool) iter.Seq[supervisor.Event]
 	Crashes(host string) ([]actors.CrashReport, error)
 	Crash(id string) (*actors.CrashReport, error)
+	Activate(ctx context.Context, host, event string) error // host "": every one that it concerns
+	Extensions(host string) ([]service.Status, error)
+	SetExtension(ctx context.Context, host, id string, verb service.Verb) error
 	Host(name string) (Host, error)
 	Done() <-chan struct{} // closed when it has ended
 }

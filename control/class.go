@@ -3,6 +3,7 @@ package control
 import (
 	"net/http"
 
+	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -25,12 +26,16 @@ const (
 	NoProtocol   Class = "no_protocol"    // protocol = "none": there is nobody to call
 	NoSuchHost   Class = "no_such_host"   // no host of that name is configured
 	NoSuchCrash  Class = "no_such_crash"  // no crash report of that id is kept
+	NoExtensions Class = "no_extensions"  // the host has no extensions
+	NotActive    Class = "not_active"     // extensions could not be activated
 	Invalid      Class = "invalid"        // the request itself is wrong
 	TooLarge     Class = "too_large"      // the request is over the server's limit
 	Closed       Class = "closed"         // the supervisor is stopping or has stopped
 	Forbidden    Class = "forbidden"      // the socket's owner does not let this user in
 	Unknown      Class = "unknown"        // the supervisor does not know what was asked: another version
 	Internal     Class = "internal"       // none of the above
+
+	NoSuchExtension Class = "no_such_extension" // there is no extension of that id
 
 	NoSupervisor Class = "no_supervisor" // client: nobody listens at the socket
 	Disconnected Class = "disconnected"  // client: the supervisor went away before it answered
@@ -46,6 +51,9 @@ var classes = []struct {
 }{
 	{NoSuchHost, http.StatusNotFound, supervisor.ErrNoHost},
 	{NoSuchCrash, http.StatusNotFound, supervisor.ErrNoCrash},
+	{NoSuchExtension, http.StatusNotFound, service.ErrUnknownExtension},
+	{NoExtensions, http.StatusConflict, service.ErrNoExtensions},
+	{NotActive, http.StatusBadGateway, service.ErrNotActive},
 	{NoSuchMethod, http.StatusNotFound, supervisor.ErrNoSuchMethod},
 	{NoProtocol, http.StatusConflict, supervisor.ErrNoProtocol},
 	{Unresponsive, http.StatusBadGateway, supervisor.ErrUnresponsive},
@@ -54,10 +62,11 @@ var classes = []struct {
 	{Stopped, http.StatusConflict, supervisor.ErrStopped},
 	{Failed, http.StatusConflict, supervisor.ErrFailed},
 	{Closed, http.StatusServiceUnavailable, supervisor.ErrClosed},
+	{Closed, http.StatusServiceUnavailable, service.ErrClosed},
 	{TimedOut, http.StatusGatewayTimeout, supervisor.ErrTimeout},
 	{Cancelled, statusClientGone, supervisor.ErrCancelled},
 	{HostError, http.StatusBadGateway, nil},
-	{Invalid, http.StatusBadRequest, nil},
+	{Invalid, http.StatusBadRequest, service.ErrVerb},
 	{TooLarge, http.StatusRequestEntityTooLarge, nil},
 	{Forbidden, http.StatusForbidden, nil},
 	{Unknown, http.StatusNotFound, nil},

@@ -22,6 +22,10 @@ type Error struct {
 	Method string   `json:"method,omitempty"`
 	Hosts  []string `json:"hosts,omitempty"` // NoSuchHost: the names there are
 
+	// NoSuchExtension: the id that was asked for, and those there are.
+	Extension  string   `json:"extension,omitempty"`
+	Extensions []string `json:"extensions,omitempty"`
+
 	// Where the host was, for calls and verbs that its state did not allow.
 	Life   uint64          `json:"life,omitempty"`
 	State  lifecycle.State `json:"state,omitempty"`

@@ -40,6 +40,9 @@ func (s *Server) routes() http.Handler {
 	handle("GET "+prefix+"/events", s.events)
 	handle("GET "+prefix+"/crashes", s.crashes)
 	handle("GET "+prefix+"/crashes/{id}", s.crash)
+	handle("GET "+prefix+"/extensions", s.extensions)
+	handle("POST "+prefix+"/extensions/{id}/{verb}", s.setExtension)
+	handle("POST "+prefix+"/activate", s.activate)
 
 	host("POST "+prefix+"/hosts/{host}/call", s.call)
 	host("POST "+prefix+"/hosts/{host}/notify", s.notify)

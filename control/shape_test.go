@@ -21,6 +21,7 @@ import (
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/control/controltest"
 	"github.com/hostsup/hostsup/execserver/server"
+	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
@@ -68,6 +69,14 @@ func everything() *controltest.Supervisor {
 			},
 			{Name: "empty", URL: "unix:///run/x.sock", State: lifecycle.Running, Since: at},
 		},
+		Units: []service.Status{
+			{
+				Host: "ts", Place: "ts-2", ID: "golang.go", Version: "0.52.2", State: "active", Why: "onLanguage:go",
+				Activation: &service.Activation{Event: "onLanguage:go", CodeLoading: 12.5, ActivateCall: 3.25, ActivateResolved: 40},
+				Blame:      service.Blame{SuspectIn: 2, Quarantined: true, Decision: "it alone is a suspect in 2 of 2 crashes in 5m0s"},
+			},
+			{Host: "ts", ID: "acme.theme", Version: "1.0.0", State: "inactive"},
+		},
 		History: []supervisor.Event{
 			{Seq: 1, Time: at, Kind: actors.KindSupervisor, Reason: "ready"},
 			{Lost: 2},
@@ -92,6 +101,10 @@ func TestShapes(t *testing.T) {
 		{"logs.ndjson", "GET", "/v1/hosts/ts/logs?n=10", "", "application/x-ndjson"},
 		{"crashes.json", "GET", "/v1/crashes", "", "application/json"},
 		{"crash.json", "GET", "/v1/crashes/c1", "", "application/json"},
+		{"extensions.json", "GET", "/v1/extensions?host=ts", "", "application/json"},
+		{"extension.json", "POST", "/v1/extensions/acme.theme/disable", "", "application/json"},
+		{"activate.json", "POST", "/v1/activate", `{"event":"onLanguage:go"}`, "application/json"},
+		{"error_extension.json", "POST", "/v1/extensions/golang.g/release?host=ts", "", "application/json"},
 		{"error.json", "POST", "/v1/hosts/ts/call", `{"method":"m"}`, "application/json"},
 		{"error_host.json", "POST", "/v1/hosts/tss/start", "", "application/json"},
 	}

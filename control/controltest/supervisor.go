@@ -12,6 +12,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
@@ -28,6 +29,10 @@ type Supervisor struct {
 	Live    chan supervisor.Event // what comes to those who follow; closed: the supervisor has stopped
 	Reports []actors.CrashReport
 	Ended   chan struct{} // closed: it has ended
+
+	Units      []service.Status                                    // the extensions of all hosts
+	OnActivate func(ctx context.Context, host, event string) error // nil: succeeds
+	OnSet      func(ctx context.Context, host, id string, verb service.Verb) error
 }
 
 var _ control.Supervisor = (*Supervisor)(nil)
@@ -78,6 +83,60 @@ func (s *Supervisor) Crash(id string) (*actors.CrashReport, error) {
 		}
 	}
 	return nil, supervisor.ErrNoCrash
+}
+
+// Activate asks OnActivate.
+func (s *Supervisor) Activate(ctx context.Context, host, event string) error {
+	if err := s.hasExtensions(host); err != nil || s.OnActivate == nil {
+		return err
+	}
+	return s.OnActivate(ctx, host, event)
+}
+
+// Extensions returns those of Units that are of the host.
+func (s *Supervisor) Extensions(host string) ([]service.Status, error) {
+	if err := s.hasExtensions(host); err != nil {
+		return nil, err
+	}
+	var out []service.Status
+	for _, e := range s.Units {
+		if host == "" || e.Host == host {
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// SetExtension asks OnSet for one of Units.
+func (s *Supervisor) SetExtension(ctx context.Context, host, id string, verb service.Verb) error {
+	list, err := s.Extensions(host)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if e.ID == id && s.OnSet != nil {
+			return s.OnSet(ctx, host, id, verb)
+		}
+		if e.ID == id {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %q", service.ErrUnknownExtension, id)
+}
+
+func (s *Supervisor) hasExtensions(host string) error {
+	if host == "" {
+		return nil
+	}
+	if _, err := s.Host(host); err != nil {
+		return err
+	}
+	for _, e := range s.Units {
+		if e.Host == host {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %q", service.ErrNoExtensions, host)
 }
 
 // Host is a [control.Host] that does what its fields say. A nil function does

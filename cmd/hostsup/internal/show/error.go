@@ -15,7 +15,9 @@ func (s Screen) Error(e *control.Error) string {
 	switch e.Class {
 	case control.NoSuchHost:
 		return Clean(e.Message) + suggestion(e.Host, e.Hosts)
-	case control.NoSupervisor, control.Forbidden, control.Invalid, control.NoSuchCrash:
+	case control.NoSuchExtension:
+		return Clean(e.Message) + suggestion(e.Extension, e.Extensions)
+	case control.NoSupervisor, control.Forbidden, control.Invalid, control.NoSuchCrash, control.NoExtensions:
 		return Clean(e.Message)
 	}
 	text := string(e.Class) + ": " + Clean(e.Error())
@@ -43,7 +45,7 @@ func (s Screen) Error(e *control.Error) string {
 	return b.String()
 }
 
-// maxNames is how many names of hosts an error lists.
+// maxNames is how many names an error lists.
 const maxNames = 12
 
 // suggestion is ` (there are: a, b; did you mean "a"?)`.

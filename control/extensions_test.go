@@ -1,0 +1,164 @@
+package control_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/control/controltest"
+	"github.com/hostsup/hostsup/extensions/activation"
+	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// withExtensions is a supervisor of which host "ts" has two extensions and host
+// "db" none.
+func withExtensions(t *testing.T, change func(*controltest.Supervisor)) *control.Client {
+	t.Helper()
+	sup := &controltest.Supervisor{
+		Members: []*controltest.Host{
+			controltest.NewHost(actors.HostStatus{Name: "ts", State: lifecycle.Running}),
+			controltest.NewHost(actors.HostStatus{Name: "db", State: lifecycle.Running}),
+		},
+		Units: []service.Status{
+			{Host: "ts", Place: "ts", ID: "golang.go", State: "active", Activation: &service.Activation{Event: "onLanguage:go"}},
+			{Host: "ts", Place: "ts", ID: "acme.css", State: "active", Activation: &service.Activation{Event: "*", Startup: true}},
+		},
+	}
+	change(sup)
+	c := control.NewClient(controltest.Serve(t, sup, control.Options{}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+// An activation is asked for with its event and host, lasts as long as its
+// caller does, and is answered with who is active by it.
+func TestActivate(t *testing.T) {
+	begun, ended := make(chan string, 1), make(chan error, 1)
+	c := withExtensions(t, func(s *controltest.Supervisor) {
+		s.OnActivate = func(ctx context.Context, host, event string) error {
+			if event != "onCommand:wait" {
+				return nil
+			}
+			begun <- host
+			<-ctx.Done()
+			ended <- ctx.Err()
+			return ctx.Err()
+		}
+	})
+	for _, host := range []string{"", "ts"} {
+		list, err := c.Activate(t.Context(), host, "onLanguage:go")
+		if err != nil || len(list) != 1 || list[0].ID != "golang.go" {
+			t.Errorf("%+v, %v", list, err)
+		}
+	}
+	if list, err := c.Activate(t.Context(), "", "onCommand:nothing"); err != nil || list == nil || len(list) != 0 {
+		t.Errorf("%+v, %v", list, err)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.Activate(ctx, "ts", "onCommand:wait")
+		done <- err
+	}()
+	if host := <-begun; host != "ts" {
+		t.Errorf("host %q", host)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the other end: %v", err)
+	}
+}
+
+// Each verb comes to the extension that is meant, whatever is in its id.
+func TestSetExtension(t *testing.T) {
+	var seen []string
+	c := withExtensions(t, func(s *controltest.Supervisor) {
+		s.Units = append(s.Units, service.Status{Host: "ts", ID: "a/b?c.d%20e"})
+		s.OnSet = func(_ context.Context, host, id string, verb service.Verb) error {
+			seen = append(seen, fmt.Sprintf("%s %s %s", host, id, verb))
+			return nil
+		}
+	})
+	for _, verb := range []service.Verb{service.Enable, service.Disable, service.Isolate, service.Release} {
+		st, err := c.SetExtension(t.Context(), "ts", "golang.go", verb)
+		if err != nil || len(st) != 1 || st[0].ID != "golang.go" {
+			t.Errorf("%+v, %v", st, err)
+		}
+	}
+	if _, err := c.SetExtension(t.Context(), "", "a/b?c.d%20e", service.Enable); err != nil {
+		t.Error(err)
+	}
+	want := []string{"ts golang.go enable", "ts golang.go disable", "ts golang.go isolate", "ts golang.go release", " a/b?c.d%20e enable"}
+	if !slices.Equal(seen, want) {
+		t.Errorf("%q", seen)
+	}
+	list, err := c.Extensions(t.Context(), "ts")
+	if err != nil || len(list) != 3 {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// What can go wrong comes back as what it was.
+func TestExtensionErrors(t *testing.T) {
+	failed := &service.ActivationError{Event: "onLanguage:go", Errs: []*activation.Error{{ID: "golang.go", Cause: activation.ErrMissing, On: "acme.base"}}}
+	c := withExtensions(t, func(s *controltest.Supervisor) {
+		s.OnActivate = func(_ context.Context, _, event string) error {
+			switch event {
+			case "onLanguage:go":
+				return failed
+			case "onClosed":
+				return service.ErrClosed
+			}
+			return supervisor.ErrClosed
+		}
+	})
+	activate := func(host, event string) error {
+		_, err := c.Activate(t.Context(), host, event)
+		return err
+	}
+	set := func(host, id string, verb service.Verb) error {
+		_, err := c.SetExtension(t.Context(), host, id, verb)
+		return err
+	}
+	_, listErr := c.Extensions(t.Context(), "db")
+	for _, tt := range []struct {
+		err   error
+		class control.Class
+		is    error
+		says  string
+	}{
+		{activate("", "onLanguage:go"), control.NotActive, service.ErrNotActive, failed.Error()},
+		{activate("", "onClosed"), control.Closed, supervisor.ErrClosed, service.ErrClosed.Error()},
+		{activate("", "onEnd"), control.Closed, supervisor.ErrClosed, supervisor.ErrClosed.Error()},
+		{activate("", ""), control.Invalid, nil, "no event to request"},
+		{activate("nobody", "onX"), control.NoSuchHost, supervisor.ErrNoHost, `no host "nobody" is configured`},
+		{activate("db", "onX"), control.NoExtensions, service.ErrNoExtensions, `host "db" has no extensions: there is no extensions block in its configuration`},
+		{listErr, control.NoExtensions, service.ErrNoExtensions, `host "db" has no extensions: there is no extensions block in its configuration`},
+		{set("", "golang.goo", service.Enable), control.NoSuchExtension, service.ErrUnknownExtension, `no extension "golang.goo" is known`},
+		{set("ts", "golang.goo", service.Enable), control.NoSuchExtension, service.ErrUnknownExtension, `host "ts" has no extension "golang.goo"`},
+		{set("nobody", "golang.go", service.Enable), control.NoSuchHost, supervisor.ErrNoHost, `no host "nobody" is configured`},
+		{set("", "golang.go", "remove"), control.Invalid, nil, `"remove" is nothing that can be done with an extension`},
+	} {
+		var e *control.Error
+		if !errors.As(tt.err, &e) || e.Class != tt.class || e.Message != tt.says {
+			t.Errorf("%s %q: %+v", tt.class, tt.says, tt.err)
+		}
+		if tt.is != nil && !errors.Is(tt.err, tt.is) {
+			t.Errorf("%v is not %v", tt.err, tt.is)
+		}
+	}
+	var e *control.Error
+	if err := set("", "golang.goo", service.Enable); !errors.As(err, &e) || !slices.Equal(e.Extensions, []string{"golang.go", "acme.css"}) {
+		t.Errorf("%+v", e)
+	}
+}
