@@ -91,8 +91,8 @@ and tells what happened.`,
 		}
 	}
 	add(groupRun, a.initVerb(), a.runVerb(), a.validateVerb(), a.secretVerb(), a.sandboxVerb(), a.execServerVerb(), a.execVerb())
-	add(groupHost, a.callVerb(), a.attachVerb(), a.notifyVerb(), a.startVerb(), a.stopVerb(), a.restartVerb(), a.resetVerb(), a.waitVerb())
-	add(groupSee, a.statusVerb(), a.eventsVerb(), a.logsVerb(), a.crashesVerb())
+	add(groupHost, a.callVerb(), a.attachVerb(), a.notifyVerb(), a.startVerb(), a.stopVerb(), a.restartVerb(), a.resetVerb(), a.waitVerb(), a.activateVerb(), a.extensionVerb())
+	add(groupSee, a.statusVerb(), a.eventsVerb(), a.logsVerb(), a.crashesVerb(), a.extensionsVerb())
 	cmd.AddCommand(a.demoHostVerb(), a.versionVerb(), a.completionVerb())
 	return cmd
 }

@@ -16,8 +16,8 @@ var shells = []string{"bash", "zsh", "fish", "powershell"}
 func (a *app) completionVerb() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
-		Short: "Print a script that completes verbs, flags and names of hosts in a shell",
-		Long: `Print a script that completes verbs, flags and names of hosts.
+		Short: "Print a script that completes verbs, flags and names of hosts and extensions in a shell",
+		Long: `Print a script that completes verbs, flags and names of hosts and extensions.
 SHELL is bash, zsh, fish or powershell.`,
 		Example: `  source <(hostsup completion bash)
   hostsup completion fish > ~/.config/fish/completions/hostsup.fish`,

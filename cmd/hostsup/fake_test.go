@@ -18,6 +18,8 @@ import (
 	"github.com/hostsup/hostsup/codec/hostsup"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/control/controltest"
+	"github.com/hostsup/hostsup/extensions/activation"
+	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
@@ -64,6 +66,17 @@ func fake(t *testing.T) {
 		return nil
 	}
 	sup.Members = []*controltest.Host{ts, db}
+	sup.Units = []service.Status{
+		{Host: "ts", Place: "ts", ID: "golang.go", Version: "0.52.2", State: "active", Why: "onLanguage:go",
+			Activation: &service.Activation{Event: "onLanguage:go", CodeLoading: 12, ActivateCall: 30}},
+		{Host: "ts", ID: "acme.theme", Version: "1.0.0", State: "inactive"},
+	}
+	sup.OnActivate = func(_ context.Context, _, event string) error {
+		if event == "onCommand:fail" {
+			return &service.ActivationError{Event: event, Errs: []*activation.Error{{ID: "golang.go", Cause: activation.ErrMissing, On: "acme.base"}}}
+		}
+		return nil
+	}
 	host, running := "ts", lifecycle.Running
 	sup.History = []supervisor.Event{{Lost: 7}, {Seq: 8, Time: at, Kind: actors.KindState, Host: &host, To: &running, Reason: "ready"}}
 	sup.Reports = []actors.CrashReport{{ID: "c1", Time: at, Host: "ts", Group: "editor", Life: 1, State: running, Reason: "exit 3"}}
@@ -187,6 +200,27 @@ func TestExitCodes(t *testing.T) {
 		{"crashes show c1", 0, ""},
 		{"crashes show c2", 1, `hostsup: no crash report "c2" is kept`},
 		{"crashes show", 2, "ID is missing"},
+		{"activate onLanguage:go", 0, ""},
+		{"activate onLanguage:go --host ts", 0, ""},
+		{"activate onCommand:nothing", 0, "hostsup: nothing became active by onCommand:nothing"},
+		{"activate onCommand:fail", 1, "hostsup: not_active: onCommand:fail: golang.go: unknown dependency acme.base"},
+		{"activate onLanguage:go --host db", 1, `host "db" has no extensions: there is no extensions block in its configuration`},
+		{"activate onLanguage:go --host tss", 5, `did you mean "ts"?`},
+		{"activate", 2, "EVENT is missing"},
+		{"activate onLanguage:go onLanguage:css", 2, `"onLanguage:css" is too much`},
+		{"extensions", 0, ""},
+		{"extensions ts", 0, ""},
+		{"extensions db", 1, `host "db" has no extensions`},
+		{"extensions nobody", 5, "no host"},
+		{"extensions ts db", 2, `"db" is too much`},
+		{"extension", 2, "no verb given"},
+		{"extension isolat golang.go", 2, `did you mean "isolate"?`},
+		{"extension isolate", 2, "ID is missing"},
+		{"extension disable golang.go", 0, ""},
+		{"extension release golang.go --host ts", 0, ""},
+		{"extension enable golan.go", 1, `hostsup: no extension "golan.go" is known (there are: golang.go, acme.theme; did you mean "golang.go"?)`},
+		{"extension enable golang.go --host db", 1, `host "db" has no extensions`},
+		{"extension enable golang.go --host nobody", 5, "no host"},
 		{"version", 0, ""},
 		{"version --json", 0, ""},
 		{"version please", 2, "no argument"},
@@ -308,6 +342,19 @@ func TestOutput(t *testing.T) {
 }
 `},
 		{"--socket /nowhere/s status --json", "", `{"error":{"class":"no_supervisor","message":"no supervisor at /nowhere/s: start one with \"hostsup run\""}}` + "\n"},
+		{"activate onLanguage:go", "", "golang.go: active in ts (42ms): onLanguage:go\n"},
+		{"activate onCommand:nothing --json", "", "[]\n"},
+		{"extension disable acme.theme", "", "acme.theme: inactive\n"},
+		{"extension isolate acme.theme --json", "", `{"host":"ts","place":"","id":"acme.theme","version":"1.0.0","state":"inactive","why":"","activation":null,"blame":{"suspect_in":0,"quarantined":false,"decision":""}}` + "\n"},
+		{"extensions ts", "", "HOST  PLACE  EXTENSION   VERSION  STATE     ACTIVATED IN  SUSPECT IN  WHY\n" +
+			"ts    ts     golang.go   0.52.2   active            42ms           -  onLanguage:go\n" +
+			"ts    -      acme.theme  1.0.0    inactive             -           -\n"},
+		{"__complete extension enable ", "", "golang.go\tactive\nacme.theme\tinactive\n:4\n"},
+		{"__complete extension enable golang.go ", "", ":4\n"},
+		{"__complete extension enable --host db ", "", ":4\n"},
+		{"__complete activate onX --host ", "", "ts\n:4\n"},
+		{"__complete extensions ", "", "ts\n:4\n"},
+		{"__complete activate ", "", ":4\n"},
 		{"__complete start t", "", "ts\trunning\ndb\tfailed\n:4\n"},
 		{"__complete start ts ", "", "db\tfailed\n:4\n"},
 		{"__complete call ts ", "", ":4\n"},
@@ -338,7 +385,7 @@ func TestOutput(t *testing.T) {
 
 // A verb of another version is not there, not even in hiding.
 func TestVerbsOfThisVersion(t *testing.T) {
-	want := "init run validate secret sandbox exec-server exec call attach notify start stop restart reset wait status events logs crashes demo-host version completion"
+	want := "init run validate secret sandbox exec-server exec call attach notify start stop restart reset wait activate extension status events logs crashes extensions demo-host version completion"
 	var got []string
 	for _, c := range newApp(nil, nil, nil).root().Commands() {
 		got = append(got, c.Name())
@@ -353,7 +400,7 @@ func TestVerbsOfThisVersion(t *testing.T) {
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	fake(t)
 	t.Chdir(t.TempDir())
-	for _, args := range [][]string{{"status"}, {"status", "--json"}, {"events"}, {"logs", "ts"}, {"version"}, {"completion", "bash"}, {"call", "ts", "echo"}} {
+	for _, args := range [][]string{{"status"}, {"status", "--json"}, {"events"}, {"logs", "ts"}, {"extensions"}, {"activate", "onLanguage:go"}, {"version"}, {"completion", "bash"}, {"call", "ts", "echo"}} {
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)

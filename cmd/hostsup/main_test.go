@@ -78,9 +78,12 @@ func poll(within time.Duration, is func() bool) error {
 	return nil
 }
 
-func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("testdata", "script"),
+func TestScripts(t *testing.T) { testscript.Run(t, scripts("script")) }
+
+// scripts are those of a folder of testdata.
+func scripts(folder string) testscript.Params {
+	return testscript.Params{
+		Dir: filepath.Join("testdata", folder),
 		Setup: func(env *testscript.Env) error {
 			// Nothing of the machine's own supervisor is met by accident.
 			env.Setenv("HOSTSUP_SOCKET", filepath.Join(env.WorkDir, "sock"))
@@ -108,7 +111,7 @@ func TestScripts(t *testing.T) {
 			"gone":   scriptGone,
 			"mode":   scriptMode,
 		},
-	})
+	}
 }
 
 // exits CODE PROGRAM ARG…: like exec, for an exact exit code.

@@ -55,6 +55,7 @@ func (s Screen) Crash(w io.Writer, c *actors.CrashReport) error {
 		field("bad bytes", fmt.Sprintf("% x  %s", c.Noise, Clean(string(c.Noise))))
 	}
 
+	s.accused(&b, c.Extensions)
 	fmt.Fprintf(&b, "\n%s\n", s.Paint(Bold, fmt.Sprintf("last output, %d %s", len(c.Lines), Plural(len(c.Lines), "line", "lines"))))
 	for _, ln := range c.Lines {
 		mark, style := "out", Plain

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
+	"github.com/hostsup/hostsup/extensions/service"
+)
+
+func (a *app) activateVerb() *cobra.Command {
+	var host string
+	cmd := &cobra.Command{
+		Use:   "activate EVENT",
+		Short: "Request an activation event of the extensions of hosts",
+		Long: `Request an activation event, as an editor does when a file is opened or a command
+is run, and wait until the extensions that want it are active or have failed. The
+hosts that they live in are started. Those that became active by it are printed.`,
+		Example: `  hostsup activate onLanguage:go
+  hostsup activate onCommand:hello.greet --host code`,
+		Args:              args(1, 1, "EVENT"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return a.activate(cmd.Context(), host, given[0])
+		},
+	}
+	a.hostFlag(cmd, &host, "request it of this `HOST` only; else of every one that it concerns")
+	a.jsonFlag(cmd, "print those that became active as one JSON document")
+	return cmd
+}
+
+// hostFlag gives a verb --host.
+func (a *app) hostFlag(cmd *cobra.Command, host *string, what string) {
+	cmd.Flags().StringVar(host, "host", "", what)
+	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("host", a.completeExtensionHosts))
+}
+
+func (a *app) activate(ctx context.Context, host, event string) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	list, err := c.Activate(ctx, host, event)
+	switch {
+	case err != nil:
+		return err
+	case a.json:
+		a.out.jsonDocument(list)
+		return nil
+	case len(list) == 0:
+		fmt.Fprintf(a.errout, "hostsup: nothing became active by %s\n", show.Clean(event))
+	}
+	for _, e := range list {
+		a.out.line(screen(a.out).Extension(e))
+	}
+	return nil
+}
+
+func (a *app) extensionsVerb() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "extensions [HOST]",
+		Short: "List the extensions of hosts, where they live, and what speaks against them",
+		Long: `List the extensions of hosts: in which host each lives, its state, how long its
+activation took, in how many crashes it was a suspect, and why it is where it is.`,
+		Args: args(0, 1, "[HOST]"),
+		ValidArgsFunction: func(cmd *cobra.Command, given []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(given) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return a.completeExtensionHosts(cmd, given, prefix)
+		},
+		RunE: func(cmd *cobra.Command, given []string) error {
+			host := ""
+			if len(given) > 0 {
+				host = given[0]
+			}
+			return a.extensions(cmd.Context(), host)
+		},
+	}
+	a.jsonFlag(cmd, "print one JSON document")
+	return cmd
+}
+
+func (a *app) extensions(ctx context.Context, host string) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	list, err := c.Extensions(ctx, host)
+	switch {
+	case err != nil:
+		return err
+	case a.json:
+		a.out.jsonDocument(list)
+	case len(list) > 0:
+		return screen(a.out).Extensions(a.out, list)
+	}
+	return nil
+}
+
+func (a *app) extensionVerb() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "extension",
+		Short: "Enable, disable or isolate an extension",
+		Long: `Say what is to be done with one extension. It holds until the supervisor ends, or
+another is said.`,
+		Example: `  hostsup extension isolate golang.go
+  hostsup extension release golang.go`,
+		Args: noSuchVerb,
+		RunE: func(*cobra.Command, []string) error { return usagef("no verb given") },
+	}
+	cmd.AddCommand(
+		a.oneExtensionVerb(service.Enable, "Let an extension be activated again", "What has asked for it meanwhile is made up for."),
+		a.oneExtensionVerb(service.Disable, "Activate an extension no longer, and end it", ""),
+		a.oneExtensionVerb(service.Isolate, "Give an extension a host of its own", "What needs it goes with it."),
+		a.oneExtensionVerb(service.Release, "Let an extension come back from a host of its own", "Also one that was put there for its crashes."),
+	)
+	return cmd
+}
+
+func (a *app) oneExtensionVerb(verb service.Verb, short, more string) *cobra.Command {
+	long := short + "."
+	if more != "" {
+		long += " " + more
+	}
+	var host string
+	cmd := &cobra.Command{
+		Use: string(verb) + " ID", Short: short, Long: long,
+		Args:              args(1, 1, "ID"),
+		ValidArgsFunction: a.completeExtensions,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			list, err := c.SetExtension(cmd.Context(), host, given[0], verb)
+			if err != nil {
+				return err
+			}
+			for _, e := range list {
+				if a.json {
+					a.out.jsonLine(e)
+				} else {
+					a.out.line(screen(a.out).Extension(e))
+				}
+			}
+			return nil
+		},
+	}
+	a.hostFlag(cmd, &host, "that of this `HOST` only; else of every one that has it")
+	a.jsonFlag(cmd, "print what there is to say of it then as a line of JSON, for each host")
+	return cmd
+}
+
+// known returns the extensions for a completion.
+func (a *app) known(cmd *cobra.Command, host string) []service.Status {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
+	defer cancel()
+	c, err := a.client()
+	if err != nil {
+		return nil
+	}
+	list, err := c.Extensions(ctx, host)
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
+func (a *app) completeExtensions(cmd *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var out []cobra.Completion
+	if len(given) == 0 {
+		host, err := cmd.Flags().GetString("host")
+		cobra.CheckErr(err) // every verb that completes ids has the flag
+		for _, e := range a.known(cmd, host) {
+			out = append(out, cobra.CompletionWithDesc(e.ID, e.State))
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeExtensionHosts completes the names of hosts that have extensions.
+func (a *app) completeExtensionHosts(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var out []cobra.Completion
+	for _, e := range a.known(cmd, "") {
+		if !slices.Contains(out, e.Host) {
+			out = append(out, e.Host)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}

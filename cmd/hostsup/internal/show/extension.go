@@ -1,0 +1,131 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/extensions/blame"
+	"github.com/hostsup/hostsup/extensions/service"
+)
+
+var extensionColumns = []column{
+	{title: "HOST", spare: 3}, {title: "PLACE", spare: 1}, {title: "EXTENSION"}, {title: "VERSION", spare: 5}, {title: "STATE"},
+	{title: "ACTIVATED IN", right: true, spare: 4}, {title: "SUSPECT IN", right: true, spare: 2}, {title: "WHY"},
+}
+
+// Extensions writes extensions as a table, one line each.
+func (s Screen) Extensions(w io.Writer, list []service.Status) error {
+	rows := make([][]cell, len(list))
+	for i, e := range list {
+		suspect := cell{text: none}
+		if e.Blame.SuspectIn > 0 {
+			suspect = cell{strconv.Itoa(e.Blame.SuspectIn) + " " + Plural(e.Blame.SuspectIn, "crash", "crashes"), Yellow}
+		}
+		rows[i] = []cell{
+			{text: Clean(e.Host)}, {text: orNone(e.Place)}, {text: Clean(e.ID)}, {text: orNone(e.Version)}, {e.State, extensionStyle(e)},
+			{text: activatedIn(e)}, suspect, {text: extensionWhy(e)},
+		}
+	}
+	return s.table(w, extensionColumns, rows)
+}
+
+// Extension is one extension in one line: `golang.go: active in code (12ms)`.
+func (s Screen) Extension(e service.Status) string {
+	text := Clean(e.ID) + ": " + s.Paint(extensionStyle(e), Clean(e.State))
+	if e.Place != "" {
+		text += " in " + Clean(e.Place)
+	}
+	if in := activatedIn(e); in != none {
+		text += " (" + in + ")"
+	}
+	if why := extensionWhy(e); why != "" {
+		text += ": " + why
+	}
+	return text
+}
+
+// extensionWhy is the reason of the state with what was decided last; a
+// quarantine comes first, as what is behind it may be cut off.
+func extensionWhy(e service.Status) string {
+	var parts []string
+	quarantine := "in quarantine"
+	if e.Blame.Decision != "" {
+		quarantine += ", " + Clean(e.Blame.Decision)
+	}
+	if e.Blame.Quarantined {
+		parts = append(parts, quarantine)
+	}
+	if e.Why != "" {
+		parts = append(parts, Clean(strings.TrimPrefix(e.Why, strings.ToLower(e.ID)+": ")))
+	}
+	if !e.Blame.Quarantined && e.Blame.SuspectIn > 0 && e.Blame.Decision != "" {
+		parts = append(parts, Clean(e.Blame.Decision))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// activatedIn is how long all of the activation took.
+func activatedIn(e service.Status) string {
+	if e.Activation == nil {
+		return none
+	}
+	a := e.Activation
+	return Span(time.Duration((a.CodeLoading + a.ActivateCall + a.ActivateResolved) * float64(time.Millisecond)))
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return none
+	}
+	return Clean(text)
+}
+
+func extensionStyle(e service.Status) Style {
+	switch {
+	case e.State == "failed":
+		return Alarm
+	case e.Blame.Quarantined:
+		return Yellow
+	case e.State == "active":
+		return Green
+	case e.State == "activating":
+		return Cyan
+	}
+	return Dim
+}
+
+// accused writes what a crash report says of extensions: who was there, whom the
+// crash speaks against, and what follows.
+func (s Screen) accused(b *strings.Builder, r *actors.ExtensionReport) {
+	if r == nil {
+		return
+	}
+	fmt.Fprintf(b, "\n%s\n", s.Paint(Bold, fmt.Sprintf("extensions, %d had begun to be activated", len(r.Begun))))
+	if len(r.Begun) > 0 {
+		fmt.Fprintf(b, "  %s\n", Clean(strings.Join(r.Begun, ", ")))
+	}
+	for _, d := range r.Decisions {
+		ids := make([]string, len(d.IDs))
+		for i, id := range d.IDs {
+			ids[i] = string(id)
+		}
+		verdict := strings.TrimSpace(string(d.Verdict) + " " + Clean(strings.Join(ids, ", ")))
+		if d.Verdict == blame.HostFault {
+			verdict = "no extension's fault"
+		}
+		fmt.Fprintf(b, "  %s %s\n", s.Paint(Yellow, verdict+":"), Clean(d.Why))
+		for _, e := range d.Evidence {
+			fmt.Fprintf(b, "    %s life %d, %s\n", s.Paint(Dim, s.clock(e.Time)), e.Life, Clean(e.Reason))
+			for _, suspect := range e.Suspects {
+				fmt.Fprintln(b, strings.TrimRight("      "+Clean(string(suspect.ID))+": "+Clean(strings.Join(suspect.Why, ", ")), ": "))
+			}
+			if e.Vague {
+				fmt.Fprintln(b, "      nothing points to one of them: these are all that had begun")
+			}
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package show
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/blame"
+	"github.com/hostsup/hostsup/extensions/service"
+)
+
+func extensionList() []service.Status {
+	return []service.Status{
+		{Host: "code", Place: "code", ID: "golang.go", Version: "0.52.2", State: "active", Why: "onLanguage:go",
+			Activation: &service.Activation{Event: "onLanguage:go", CodeLoading: 812.25, ActivateCall: 4.5, ActivateResolved: 1500}},
+		{Host: "code", Place: "code", ID: "acme.words", Version: "1.2.0", State: "activating", Why: "waits for acme.base"},
+		{Host: "code", Place: "code~acme.bad", ID: "acme.bad", Version: "3.0.0", State: "active", Why: "onCommand:bad.run",
+			Activation: &service.Activation{Event: "onCommand:bad.run", CodeLoading: 3, ActivateCall: 1},
+			Blame:      service.Blame{SuspectIn: 2, Quarantined: true, Decision: "isolated: it alone is a suspect in 2 of 2 crashes in 5m0s"}},
+		{Host: "code", Place: "code", ID: "acme.css", Version: "1.0.0", State: "failed", Why: "acme.css: activation failed: Cannot find module './x'\nRequire stack:\x1b[2J"},
+		{Host: "code", Place: "code", ID: "acme.go", Version: "1.0.0", State: "active", Why: "*",
+			Activation: &service.Activation{Event: "*", Startup: true}, Blame: service.Blame{SuspectIn: 1, Decision: "noted: killed by SIGABRT: one crash moves nobody"}},
+		{Host: "code", ID: "vscode.git", Version: "1.0.0", State: "disabled", Why: "disabled by the configuration", Blame: service.Blame{Decision: "cleared: a person wants it so"}},
+		{Host: "editor", ID: "acme.theme", State: "inactive"},
+	}
+}
+
+func TestExtensions(t *testing.T) {
+	for _, tt := range []struct {
+		width int
+		color bool
+	}{{0, false}, {160, false}, {100, false}, {60, false}, {120, true}} {
+		name := fmt.Sprintf("extensions_%d_%v.txt", tt.width, tt.color)
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := screen(tt.width, tt.color).Extensions(&b, extensionList()); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name, b.String())
+			for line := range strings.Lines(b.String()) {
+				if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); tt.width > 0 && !tt.color && n > tt.width {
+					t.Errorf("%d columns: %s", n, line)
+				}
+			}
+		})
+	}
+}
+
+func TestExtension(t *testing.T) {
+	var b strings.Builder
+	for _, color := range []bool{false, true} {
+		for _, e := range extensionList() {
+			fmt.Fprintln(&b, screen(0, color).Extension(e))
+		}
+	}
+	golden(t, "extension.txt", b.String())
+}
+
+// A crash report says whom a crash speaks against, and what was decided.
+func TestCrashOfExtensions(t *testing.T) {
+	c := report()
+	c.Lines, c.Messages, c.Noise = nil, nil, nil
+	evidence := []blame.Evidence{
+		{Time: now.Add(-time.Minute), Life: 6, Reason: "killed by SIGABRT", Suspects: []blame.Suspect{
+			{ID: "acme.bad", Score: 4, Why: []string{"had call bad.run in flight"}}, {ID: "acme.go", Score: 4, Why: []string{"had call go.format in flight", "had call go.test in flight"}}}},
+		{Time: now, Life: 7, Reason: "killed by SIGABRT\x1b[2J", Vague: true, Suspects: []blame.Suspect{{ID: "acme.bad", Why: []string{"was there"}}}},
+	}
+	var b bytes.Buffer
+	for _, r := range []*actors.ExtensionReport{
+		{Begun: []string{"acme.bad", "acme.go"}, Decisions: []blame.Decision{
+			{Verdict: blame.Isolated, IDs: []extensions.ID{"acme.bad"}, Why: "it alone is a suspect in 2 of 2 crashes in 5m0s", Evidence: evidence},
+			{Verdict: blame.Cleared, IDs: []extensions.ID{"acme.go", "acme.css"}, Why: "nothing speaks against them in this crash"}}},
+		{Decisions: []blame.Decision{{Verdict: blame.HostFault, Why: "it crashed before any activation"}}},
+	} {
+		c.Extensions = r
+		if err := screen(80, false).Crash(&b, &c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden(t, "crash_extensions.txt", b.String())
+}
