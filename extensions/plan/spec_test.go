@@ -1,0 +1,43 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/blame"
+	"github.com/hostsup/hostsup/extensions/manifest"
+)
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	good := Spec{
+		Folders: []manifest.Root{{Dir: "a"}, {Dir: "b", Origin: extensions.Builtin}}, Disabled: []string{"Some.Body"},
+		Affinity: map[string]int{"a.b": 1}, Events: []string{"onLanguage:go"}, Workspace: []string{"/w"},
+	}
+	var none *Spec
+	for _, s := range []*Spec{none, {}, &good} {
+		if err := s.Validate(Protocol); err != nil {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+	for want, s := range map[string]Spec{
+		"a folder has no path":               {Folders: []manifest.Root{{}}},
+		`origin "elsewhere" is unknown`:      {Folders: []manifest.Root{{Dir: "a", Origin: "elsewhere"}}},
+		`disabled: "body" is no id`:          {Disabled: []string{"body"}},
+		`affinity: ".x" is no id`:            {Affinity: map[string]int{".x": 1}},
+		`affinity of "a.b": 0`:               {Affinity: map[string]int{"a.b": 0}},
+		"an event is empty":                  {Events: []string{"*", ""}},
+		`workspace: "w" is no absolute path`: {Workspace: []string{"w"}},
+		"window: it is negative":             {Blame: blame.Rules{Window: -1}},
+		"max_lives: it is negative":          {Blame: blame.Rules{MaxLives: -1}},
+		"startup: it is negative":            {Startup: -1},
+	} {
+		if err := s.Validate(Protocol); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if err := good.Validate("lsp"); err == nil || !strings.Contains(err.Error(), "only hosts of protocol vscode") {
+		t.Errorf("%v", err)
+	}
+}
