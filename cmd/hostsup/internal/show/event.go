@@ -64,6 +64,9 @@ func (s Screen) what(ev actors.Event) string {
 	if ev.Exit != nil && ev.Exit.Reason != "" && !strings.Contains(ev.Reason, ev.Exit.Reason) {
 		more = append(more, Clean(ev.Exit.Reason))
 	}
+	if why := suspicion(ev.Decision); why != "" {
+		more = append(more, why)
+	}
 	if ev.PID != nil {
 		more = append(more, fmt.Sprintf("pid %d", *ev.PID))
 	}

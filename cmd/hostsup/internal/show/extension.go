@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -96,6 +97,25 @@ func extensionStyle(e service.Status) Style {
 		return Cyan
 	}
 	return Dim
+}
+
+// suspicion is what speaks against those whom a decision is about, by the latest
+// crash: `acme.bad had call bad.run in flight`.
+func suspicion(d *blame.Decision) string {
+	if d == nil || len(d.Evidence) == 0 {
+		return ""
+	}
+	e := d.Evidence[len(d.Evidence)-1]
+	if e.Vague && d.Verdict != blame.HostFault {
+		return "nothing points to one of them"
+	}
+	var parts []string
+	for _, s := range e.Suspects {
+		if slices.Contains(d.IDs, s.ID) && len(s.Why) > 0 {
+			parts = append(parts, Clean(string(s.ID)+" "+strings.Join(s.Why, ", ")))
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // accused writes what a crash report says of extensions: who was there, whom the

@@ -61,6 +61,33 @@ func TestExtension(t *testing.T) {
 	golden(t, "extension.txt", b.String())
 }
 
+// An event of a decision says what speaks against whom.
+func TestEventOfDecision(t *testing.T) {
+	ev := actors.Event{Time: now, Kind: actors.KindBlame, Host: ptr("code"), Reason: "noted acme.bad: killed by SIGABRT: one crash moves nobody", Extension: "acme.bad"}
+	evidence := blame.Evidence{Suspects: []blame.Suspect{
+		{ID: "acme.bad", Why: []string{"was being activated", "had call bad.run\x1b in flight"}}, {ID: "acme.go", Why: []string{"had call go.test in flight"}}}}
+	vague := evidence
+	vague.Vague = true
+	line := "2026-03-01 12:00:00.000  code  blame                        " + ev.Reason
+	for _, tt := range []struct {
+		decision *blame.Decision
+		want     string
+	}{
+		{nil, ""},
+		{&blame.Decision{IDs: []extensions.ID{"acme.bad"}}, ""},
+		{&blame.Decision{IDs: []extensions.ID{"acme.bad"}, Evidence: []blame.Evidence{vague, evidence}}, ` (acme.bad was being activated, had call bad.run\x1b in flight)`},
+		{&blame.Decision{IDs: []extensions.ID{"acme.go", "acme.bad"}, Evidence: []blame.Evidence{evidence}},
+			` (acme.bad was being activated, had call bad.run\x1b in flight; acme.go had call go.test in flight)`},
+		{&blame.Decision{IDs: []extensions.ID{"acme.bad"}, Evidence: []blame.Evidence{vague}}, " (nothing points to one of them)"},
+		{&blame.Decision{Verdict: blame.HostFault, Evidence: []blame.Evidence{vague}}, ""},
+	} {
+		ev.Decision = tt.decision
+		if got := screen(0, false).Event(ev, 4); got != line+tt.want {
+			t.Errorf("got  %s\nwant %s", got, line+tt.want)
+		}
+	}
+}
+
 // A crash report says whom a crash speaks against, and what was decided.
 func TestCrashOfExtensions(t *testing.T) {
 	c := report()
