@@ -5,6 +5,7 @@ package integration
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -399,5 +400,58 @@ func TestExtensionsAreTriedApart(t *testing.T) {
 	says(t, decisions, "isolated hostsup.bad")
 	if t.Failed() {
 		t.Log(strings.Join(decisions, "\n"))
+	}
+}
+
+// What belongs to the startup is activated by itself, and the host started for
+// it.
+func TestExtensionStartup(t *testing.T) {
+	t.Parallel()
+	work := t.TempDir()
+	if err := errors.Join(os.Mkdir(filepath.Join(work, "deep"), 0o700), os.WriteFile(filepath.Join(work, "deep", "a.wanted"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	sup, h := alone(t, extended(t, "eager", func(s *service.Spec) { s.Workspace = []string{work} }))
+	runs(t, h, 1)
+	for _, name := range []string{"calm", "late"} {
+		eventually(t, func() bool { s := extensionOf(t, sup, name); return s.State == "active" && s.Activation != nil }, name)
+	}
+	if s := extensionOf(t, sup, "calm"); !s.Activation.Startup || s.Activation.Event != "*" {
+		t.Errorf("%+v", s.Activation)
+	}
+	for _, name := range []string{"misses", "boom"} {
+		if s := extensionOf(t, sup, name); s.State != "inactive" {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// One that takes the host with it while it is activated is put apart, and may do
+// there what it likes: the others stay, and so does the supervisor.
+func TestExtensionCrashesAtItsActivation(t *testing.T) {
+	t.Parallel()
+	spec := supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(extended(t, "eager"))}, OnFailed: supervisor.Exit}
+	sup := start(t, spec)
+	h := host(t, sup, "vs")
+	eventually(t, func() bool { return extensionOf(t, sup, "calm").State == "active" }, "calm")
+	err := sup.Activate(ctx(t), "", "onLanguage:boom")
+	if !errors.Is(err, service.ErrNotActive) {
+		t.Fatalf("%v", err)
+	}
+	mentions(t, err.Error(), "hostsup.boom", "host is down", "SIGABRT")
+	runs(t, h, 3)
+	until(t, host(t, sup, "vs~hostsup.boom"), lifecycle.Failed)
+	eventually(t, func() bool { return extensionOf(t, sup, "calm").State == "active" }, "calm")
+	runs(t, h, 3)
+	decisions := told(t, sup, actors.KindBlame)
+	says(t, decisions, "isolated hostsup.boom")
+	says(t, decisions, "confirmed hostsup.boom")
+	err = sup.Activate(ctx(t), "vs", "onLanguage:boom")
+	if !errors.Is(err, service.ErrNotActive) {
+		t.Fatalf("%v", err)
+	}
+	mentions(t, err.Error(), "hostsup.boom", "host is down", "vs~hostsup.boom")
+	if err := sup.Err(); err != nil {
+		t.Error(err)
 	}
 }

@@ -85,7 +85,7 @@ type HostDown struct {
 }
 
 // Began tells that a host activates an extension; Reason is only heard for
-// one that was not asked of it.
+// one that was not asked of it, and may be empty where only Done tells it.
 type Began struct {
 	Host   string
 	Life   uint64

@@ -167,7 +167,7 @@ func (m *Machine) Step(ev Event, now time.Time) []Effect {
 		}
 	case Done:
 		if e := m.at(ev.Host, ev.Life, ev.ID); e != nil && e.State != Active {
-			if !e.Asked {
+			if !e.Asked || e.Reason.Event == "" { // it did not say why when it began
 				e.Reason, e.Asked = ev.Reason, true
 			}
 			e.Times, e.Err = ev.Times, nil

@@ -85,7 +85,7 @@ func (p *place) heard(r report) {
 	case methodWill:
 		p.begun[id] = true
 		s.fault(p.number, blame.Began{Cell: p.cell, Life: r.life, ID: id})
-		s.activation(activation.Began{Host: p.name, Life: r.life, ID: id, Reason: activation.Reason{ID: id, Event: "api"}})
+		s.activation(activation.Began{Host: p.name, Life: r.life, ID: id})
 	case methodDid:
 		p.begun[id] = true
 		s.fault(p.number, blame.Finished{Cell: p.cell, Life: r.life, ID: id})

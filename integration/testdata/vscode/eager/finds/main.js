@@ -1,0 +1,6 @@
+'use strict';
+const vscode = require('vscode');
+
+exports.activate = (context) => {
+  context.subscriptions.push(vscode.commands.registerCommand('finds.run', () => process.pid));
+};
