@@ -411,9 +411,14 @@ func TestExtensionStartup(t *testing.T) {
 	if err := errors.Join(os.Mkdir(filepath.Join(work, "deep"), 0o700), os.WriteFile(filepath.Join(work, "deep", "a.wanted"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	sup, h := alone(t, extended(t, "eager", func(s *service.Spec) { s.Workspace = []string{work} }))
+	spec := extended(t, "eager", func(s *service.Spec) { s.Workspace = []string{work} })
+	root, _ := vscode.Root(spec.Command)
+	spec.Protocol = vscode.New(vscode.Options{
+		Root: root, State: filepath.Join(t.TempDir(), "state"), Workspace: &vscode.Workspace{Name: "work", Folders: []string{work}},
+	})
+	sup, h := alone(t, spec)
 	runs(t, h, 1)
-	for _, name := range []string{"calm", "late"} {
+	for _, name := range []string{"calm", "late", "finds"} {
 		eventually(t, func() bool { s := extensionOf(t, sup, name); return s.State == "active" && s.Activation != nil }, name)
 	}
 	if s := extensionOf(t, sup, "calm"); !s.Activation.Startup || s.Activation.Event != "*" {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/activation"
+	"github.com/hostsup/hostsup/extensions/activation/workspace"
 	"github.com/hostsup/hostsup/extensions/blame"
 )
 
@@ -22,6 +24,7 @@ const (
 	methodUncaught = serviceActor + "$onExtensionRuntimeError"
 	methodNeeds    = serviceActor + "$activateExtension"
 	methodRegister = "MainThreadCommands.$registerCommand"
+	methodExists   = "MainThreadWorkspace.$checkExists"
 )
 
 // report is something that a life says.
@@ -49,6 +52,10 @@ func (p *place) Asked(method string) actors.Handler {
 		}
 	case methodNeeds:
 		return p.needs
+	case methodExists:
+		if len(p.s.spec.Workspace) > 0 {
+			return p.exists
+		}
 	}
 	return nil
 }
@@ -149,6 +156,40 @@ func (p *place) needs(ctx context.Context, in *actors.Incoming) (any, error) {
 		p.s.activation(activation.RequestExtension{ID: id, From: reason(r.arg(1), "").ID, Tag: p.s.tag})
 	})
 	return nil, p.s.await(ctx, string(id), answer)
+}
+
+// exists says whether folders of the workspace contain something, which the
+// host asks for the startup of its extensions.
+func (p *place) exists(ctx context.Context, in *actors.Incoming) (any, error) {
+	r, err := parse(in)
+	if err != nil {
+		return nil, err
+	}
+	var asked []struct {
+		FSPath string `json:"fsPath"`
+		Path   string `json:"path"`
+	}
+	var patterns []string
+	if json.Unmarshal(r.args[0], &asked) != nil || json.Unmarshal(r.arg(1), &patterns) != nil {
+		return nil, &codec.Error{Name: codec.NameInvalidParams, Message: "folders and patterns expected"}
+	}
+	var folders, events []string
+	for _, dir := range p.s.spec.Workspace {
+		for _, f := range asked {
+			if f.FSPath == dir || f.Path == filepath.ToSlash(dir) {
+				folders = append(folders, dir)
+				break
+			}
+		}
+	}
+	for _, pattern := range patterns {
+		events = append(events, workspace.Prefix+pattern)
+	}
+	found, err := workspace.Contains(ctx, events, folders, workspace.Dir{})
+	if err != nil {
+		p.s.log.Warn("problem", "host", p.name, "error", err)
+	}
+	return found != "", nil
 }
 
 // arg is an argument, nil where there is none.
