@@ -460,3 +460,73 @@ func TestExtensionCrashesAtItsActivation(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A host that a person has stopped is not started by an event; when it is
+// started again, what was active is so again.
+func TestExtensionHostIsStopped(t *testing.T) {
+	t.Parallel()
+	sup, h := alone(t, extended(t, "many"))
+	activates(t, sup, "a", "needs")
+	if err := h.Stop(ctx(t)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return extensionOf(t, sup, "a").State == "inactive" }, "a")
+	err := sup.Activate(ctx(t), "", "onCommand:b.run")
+	if !errors.Is(err, service.ErrNotActive) {
+		t.Fatalf("%v", err)
+	}
+	mentions(t, err.Error(), "hostsup.b", "host is down")
+	if s := h.Status(); s.State != lifecycle.Stopped || s.Life != 1 {
+		t.Errorf("%+v", s)
+	}
+	back := func() {
+		t.Helper()
+		for _, name := range []string{"a", "b", "needs"} {
+			eventually(t, func() bool { return extensionOf(t, sup, name).State == "active" }, name)
+			if _, err := ranIn(t, sup, name); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := h.Start(ctx(t)); err != nil {
+		t.Fatal(err)
+	}
+	back()
+	if err := h.Restart(ctx(t)); err != nil {
+		t.Fatal(err)
+	}
+	runs(t, h, 3)
+	back()
+	if found, _ := sup.Crashes("vs"); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+	if got := told(t, sup, actors.KindBlame); len(got) > 0 {
+		t.Errorf("%q", got)
+	}
+}
+
+// A host without extensions is told from one that is not there.
+func TestNoExtensions(t *testing.T) {
+	t.Parallel()
+	sup, _ := alone(t, demoHost("plain"))
+	if _, err := sup.Extensions("plain"); !errors.Is(err, service.ErrNoExtensions) {
+		t.Errorf("%v", err)
+	}
+	if err := sup.Activate(ctx(t), "nobody", "*"); !errors.Is(err, supervisor.ErrNoHost) {
+		t.Errorf("%v", err)
+	}
+	if list, err := sup.Extensions(""); err != nil || len(list) != 0 {
+		t.Errorf("%v, %v", list, err)
+	}
+	if err := sup.Activate(ctx(t), "", "*"); err != nil {
+		t.Error(err)
+	}
+	if err := sup.SetExtension(ctx(t), "", "a.b", service.Disable); !errors.Is(err, service.ErrUnknownExtension) {
+		t.Errorf("%v", err)
+	}
+	bad := demoHost("plain2")
+	bad.Extensions = &service.Spec{}
+	if err := sup.Add(ctx(t), "", bad); !errors.Is(err, supervisor.ErrSpec) {
+		t.Errorf("%v", err)
+	}
+}
