@@ -51,7 +51,7 @@ func (a *app) activate(ctx context.Context, host, event string) error {
 		a.out.jsonDocument(list)
 		return nil
 	case len(list) == 0:
-		fmt.Fprintf(a.errout, "hostsup: nothing became active by %s\n", show.Clean(event))
+		fmt.Fprintf(a.errout, "hostsup: nothing became active by %s: nobody wants it who is not active already\n", show.Clean(event))
 	}
 	for _, e := range list {
 		a.out.line(screen(a.out).Extension(e))
