@@ -146,6 +146,12 @@ func (p *place) ended(e actors.LifeEnd) (t actors.Testimony) {
 		p.up(e.Life, nil)
 	}
 	p.early = nil
+	p.calls.Range(func(key, _ any) bool {
+		if c, ok := key.(openCall); ok && c.life <= e.Life {
+			p.calls.Delete(key)
+		}
+		return true
+	})
 	begun := s.active.In(p.name, false)
 	p.life, p.line, p.coming = 0, nil, false
 	s.activation(activation.HostDown{Host: p.name, Next: activation.NextRestart, Cause: e.Reason})

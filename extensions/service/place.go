@@ -1,12 +1,14 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
@@ -38,6 +40,14 @@ type place struct {
 	busy    bool
 	again   bool // a restart of ours is under way
 	leaving bool
+
+	calls sync.Map // not the loop's alone: an openCall for each of commands
+}
+
+// openCall is a call that the host has not answered.
+type openCall struct {
+	life uint64
+	id   uint32
 }
 
 var _ actors.Witness = (*place)(nil)
@@ -250,11 +260,13 @@ func (p *place) Called(life uint64, id uint32, method string, params codec.Raw) 
 	if method != methodCommand {
 		return
 	}
-	var args []json.RawMessage
+	// Only the first argument is looked at; the rest may be large.
+	args := json.NewDecoder(bytes.NewReader(params))
 	var command string
-	if json.Unmarshal(params, &args) != nil || len(args) == 0 || json.Unmarshal(args[0], &command) != nil {
+	if list, err := args.Token(); err != nil || list != json.Delim('[') || args.Decode(&command) != nil {
 		return
 	}
+	p.calls.Store(openCall{life, id}, struct{}{})
 	p.s.post(func() {
 		if owner, ok := p.whose(command); ok {
 			p.s.fault(p.number, blame.CallBegan{Cell: p.cell, Life: life, Call: uint64(id), ID: owner, Method: command})
@@ -282,6 +294,9 @@ func (p *place) whose(command string) (extensions.ID, bool) {
 
 // Answered implements [actors.Witness].
 func (p *place) Answered(life uint64, id uint32) {
+	if _, ok := p.calls.LoadAndDelete(openCall{life, id}); !ok {
+		return
+	}
 	p.s.post(func() {
 		p.s.fault(p.number, blame.CallEnded{Cell: p.cell, Life: life, Call: uint64(id)})
 	})

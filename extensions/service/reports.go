@@ -38,7 +38,7 @@ type report struct {
 // it goes on when what it says is known here.
 func (p *place) Asked(method string) actors.Handler {
 	switch method {
-	case methodWill, methodDid, methodError, methodUncaught, methodRegister:
+	case methodWill, methodDid, methodError, methodUncaught:
 		return func(ctx context.Context, in *actors.Incoming) (any, error) {
 			r, err := parse(in)
 			if err != nil {
@@ -46,6 +46,22 @@ func (p *place) Asked(method string) actors.Handler {
 			}
 			_, err = get(ctx, p.s, func() struct{} {
 				p.hear(r)
+				return struct{}{}
+			})
+			return nil, err
+		}
+	case methodRegister:
+		// Handlers may overtake each other, but this is before the host can be
+		// heard to be done with the activation in which it is said.
+		busy := make(chan []extensions.ID, 1)
+		p.s.post(func() { busy <- p.s.active.In(p.name, true) })
+		return func(ctx context.Context, in *actors.Incoming) (any, error) {
+			r, err := parse(in)
+			if err != nil {
+				return nil, err
+			}
+			_, err = get(ctx, p.s, func() struct{} {
+				p.registered(r, <-busy)
 				return struct{}{}
 			})
 			return nil, err
@@ -80,10 +96,6 @@ func (p *place) hear(r report) {
 // heard follows a report of the life that is up.
 func (p *place) heard(r report) {
 	s := p.s
-	if r.method == methodRegister {
-		p.registered(r)
-		return
-	}
 	id, ok := identifier(r.args[0])
 	if !ok {
 		return
@@ -121,8 +133,9 @@ func (p *place) heard(r report) {
 // they are.
 const maxCommands = 10_000
 
-// registered follows whose commands there are.
-func (p *place) registered(r report) {
+// registered follows whose commands there are. busy are those that were being
+// activated then.
+func (p *place) registered(r report, busy []extensions.ID) {
 	var command string
 	if json.Unmarshal(r.args[0], &command) != nil {
 		return
@@ -133,7 +146,7 @@ func (p *place) registered(r report) {
 	// The host does not say whose it is. One that is not in a manifest is
 	// registered while its extension is being activated; that is remembered for
 	// lives in which several are at once.
-	if busy := p.s.active.In(p.name, true); len(busy) == 1 {
+	if len(busy) == 1 {
 		p.s.command[command] = busy[0]
 	}
 }
