@@ -78,32 +78,32 @@ func (a *app) secrets() (*secret.Store, error) {
 	return secret.Open(file.Spec.Secrets), nil
 }
 
-func checkSecretName(name string) error {
+// withSecret has the store open for what is done with one name.
+func (a *app) withSecret(name string, do func(*secret.Store) error) error {
 	if err := secret.CheckName(name); err != nil {
 		return &usageError{err.Error()}
-	}
-	return nil
-}
-
-func (a *app) secretSet(ctx context.Context, name string) error {
-	if err := checkSecretName(name); err != nil {
-		return err
 	}
 	store, err := a.secrets()
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	value, err := a.secretValue(name)
-	if err != nil {
-		return err
-	}
-	defer secret.Wipe(value)
-	if err := store.Set(ctx, name, value); err != nil {
-		return err
-	}
-	a.out.line(fmt.Sprintf("secret %q is set in %s", name, show.Clean(store.Where())))
-	return nil
+	return do(store)
+}
+
+func (a *app) secretSet(ctx context.Context, name string) error {
+	return a.withSecret(name, func(store *secret.Store) error {
+		value, err := a.secretValue(name)
+		if err != nil {
+			return err
+		}
+		defer secret.Wipe(value)
+		if err := store.Set(ctx, name, value); err != nil {
+			return err
+		}
+		a.out.line(fmt.Sprintf("secret %q is set in %s", name, show.Clean(store.Where())))
+		return nil
+	})
 }
 
 // secretValue asks for a value, or reads it.
@@ -160,19 +160,13 @@ func (a *app) secretList(ctx context.Context) error {
 }
 
 func (a *app) secretRemove(ctx context.Context, name string) error {
-	if err := checkSecretName(name); err != nil {
-		return err
-	}
-	store, err := a.secrets()
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	if err := store.Delete(ctx, name); err != nil {
-		return err
-	}
-	a.out.line(fmt.Sprintf("secret %q is removed from %s", name, show.Clean(store.Where())))
-	return nil
+	return a.withSecret(name, func(store *secret.Store) error {
+		if err := store.Delete(ctx, name); err != nil {
+			return err
+		}
+		a.out.line(fmt.Sprintf("secret %q is removed from %s", name, show.Clean(store.Where())))
+		return nil
+	})
 }
 
 func (a *app) completeSecrets(cmd *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
