@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"os"
 	"strings"
@@ -21,7 +20,6 @@ import (
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox"
-	"github.com/hostsup/hostsup/secret"
 )
 
 // closedGrace is how long a host that closed its connection has to end as
@@ -124,105 +122,6 @@ func (a *Life) terminated(ctx actor.Context, who *actor.PID) {
 		a.fail(ctx, f)
 	case who.Equal(a.connection):
 		a.end(ctx, &Failure{Cause: lifecycle.CauseInternal, Detail: "the actor of the connection ended"})
-	}
-}
-
-// begin reads the secrets that the process gets, beside the mailbox: a keyring
-// may ask somebody first. Without any the process is asked for at once. (By a
-// message, and not in Started, which an actor may see twice.)
-func (a *Life) begin(ctx actor.Context) {
-	if len(a.ref.spec.Secrets.Env) == 0 {
-		a.launch(ctx, nil)
-		return
-	}
-	self, root := ctx.Self(), ctx.ActorSystem().Root
-	reading, cancel := context.WithCancel(context.Background())
-	a.reading = cancel
-	a.ref.world.serving.Go(func() {
-		defer cancel()
-		env, err := a.ref.secretEnv(reading, a.number)
-		tell(root, self, &secretsRead{env, err})
-	})
-}
-
-func (a *Life) secretsRead(ctx actor.Context, m *secretsRead) {
-	if a.reading == nil {
-		return // too late
-	}
-	a.reading = nil
-	if m.err != nil {
-		a.fail(ctx, &Failure{Cause: lifecycle.CauseSpawn, Detail: m.err.Error()})
-		return
-	}
-	a.launch(ctx, m.env)
-}
-
-// readNoMore ends the reading of secrets; true: it was going on.
-func (a *Life) readNoMore() bool {
-	if a.reading == nil {
-		return false
-	}
-	a.reading()
-	a.reading = nil
-	return true
-}
-
-// launch prepares the transport and asks for the process.
-func (a *Life) launch(ctx actor.Context, secrets map[string]string) {
-	spec := &a.ref.spec
-	cmd, err := command(spec, a.number, secrets)
-	if err == nil {
-		err = spec.Guard.verify(cmd.Path)
-	}
-	if err == nil {
-		a.transport, err = openTransport(spec, cmd)
-	}
-	if err != nil {
-		a.fail(ctx, &Failure{Cause: lifecycle.CauseSpawn, Detail: err.Error()})
-		return
-	}
-	props := shield(a.log, func() actor.Actor {
-		return &Process{log: a.log, launcher: a.ref.world.Launcher, life: a.number, out: a.ref.log}
-	})
-	if a.process, err = ctx.SpawnNamed(props, "process"); err != nil {
-		a.fail(ctx, &Failure{Cause: lifecycle.CauseInternal, Detail: err.Error()})
-		return
-	}
-	tell(ctx, a.process, &spawnProcess{cmd: cmd, close: a.transport.childs, out: a.transport.outputs})
-	a.transport.childs, a.transport.outputs = nil, nil // the process actor's now
-}
-
-func (a *Life) spawned(ctx actor.Context, m *spawned) {
-	a.child, a.caps = m.child, m.caps
-	a.ref.confined(a.log, a.number, m.child)
-	tell(ctx, a.host, &lifeSpawned{a.number, a.child.Pid()})
-	if a.ref.spec.Protocol == nil {
-		tell(ctx, a.host, &lifeReady{a.number, a.child.Pid(), nil, "none"})
-		return
-	}
-	if a.transport.wire != nil {
-		a.connect(ctx)
-		return
-	}
-	self, root := ctx.Self(), ctx.ActorSystem().Root
-	if a.transport.meeting != nil {
-		a.transport.connect(func(err error) { tell(root, self, &dialed{err}) })
-		return
-	}
-	a.transport.accept(func() { tell(root, self, &dialed{}) })
-}
-
-// dialed takes the connection of a host that has come to our socket.
-func (a *Life) dialed(ctx actor.Context, err error) {
-	if a.failing != nil || a.exit != nil {
-		return // the end of the life closes it
-	}
-	if err != nil {
-		a.end(ctx, &Failure{Cause: lifecycle.CauseClosed, Detail: "no connection: " + err.Error()})
-		return
-	}
-	if a.transport.claim() {
-		a.connect(ctx)
 	}
 }
 
@@ -532,28 +431,6 @@ func (a *Life) answerPending(f *Failure) {
 			f.Pending++
 		}
 	}
-}
-
-// command renders the spec of a host as what is to be started, with variables
-// that are secrets.
-func command(spec *HostSpec, life uint64, secrets map[string]string) (*sandbox.Command, error) {
-	env := make(map[string]string, len(spec.Env)+len(spec.InheritEnv))
-	for _, name := range spec.InheritEnv {
-		if v, ok := os.LookupEnv(name); ok && name != "HOSTSUP_SOCKET" && name != secret.IdentityEnv {
-			env[name] = v
-		}
-	}
-	maps.Copy(env, spec.Env)
-	maps.Copy(env, secrets)
-	path, err := sandbox.LookPath(spec.Command[0], spec.Dir, os.Getenv("PATH"))
-	if err != nil {
-		return nil, err
-	}
-	return &sandbox.Command{
-		Name: fmt.Sprintf("%s.%d", spec.Name, life),
-		Path: path, Args: spec.Command, Env: environ(env), Dir: spec.Dir,
-		Policy: spec.Sandbox, Limits: spec.Resources, Observe: spec.observed(),
-	}, nil
 }
 
 // ReportFailure tells a host that one of its lives has failed. It is for the
