@@ -142,10 +142,10 @@ func (p *place) Ended(e actors.LifeEnd) actors.Testimony {
 // begins.
 func (p *place) ended(e actors.LifeEnd) (t actors.Testimony) {
 	s := p.s
-	if len(p.early) > 0 && p.early[0].life == e.Life { // it has ended in its first moment
+	if p.voice.ahead(e.Life) { // it has ended in its first moment
 		p.up(e.Life, nil)
 	}
-	p.early = nil
+	p.voice.over()
 	p.calls.Range(func(key, _ any) bool {
 		if c, ok := key.(openCall); ok && c.life <= e.Life {
 			p.calls.Delete(key)

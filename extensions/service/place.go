@@ -1,9 +1,7 @@
 package service
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,13 +26,11 @@ type place struct {
 	cell   string
 	ref    *actors.Ref // nil: not made yet, or it could not be
 
+	voice  voice
 	life   uint64       // that is up; 0: none is
 	line   *actors.Line // to it
-	opened extensions.View
-	view   extensions.View // what the life knows
-	coming bool            // active has not heard of the life
+	coming bool         // active has not heard of the life
 	begun  map[extensions.ID]bool
-	early  []report // of a life that is not up yet
 
 	tasks   []func(ctx context.Context)
 	busy    bool
@@ -51,6 +47,12 @@ type openCall struct {
 }
 
 var _ actors.Witness = (*place)(nil)
+
+func (s *Service) place(name string, number int, cell string) *place {
+	p := &place{s: s, name: name, number: number, cell: cell}
+	p.voice = s.dialect.voice(p)
+	return p
+}
 
 // do has something done for the host that takes time, after what is to be done
 // for it already.
@@ -77,7 +79,7 @@ func (p *place) pump() {
 
 // open makes the host for a place that there is none for.
 func (s *Service) open(at location.Place) {
-	p := &place{s: s, name: s.name(at), number: at.Number, cell: at.Cell}
+	p := s.place(s.name(at), at.Number, at.Cell)
 	if at.Cell != "" {
 		p.number = s.owner[at.Cell]
 	}
@@ -159,36 +161,11 @@ func (p *place) restart(why string) {
 
 // Opening implements [actors.Companion].
 func (p *place) Opening() codec.Raw {
-	raw, err := get(context.Background(), p.s, p.opening)
+	raw, err := get(context.Background(), p.s, p.voice.opening)
 	if err != nil {
 		return nil // on the way down
 	}
 	return raw
-}
-
-// opening makes the init data of the next life.
-func (p *place) opening() codec.Raw {
-	told, view := p.s.registry.Init(p.s.lives(p))
-	p.opened = view
-	fields := map[string]json.RawMessage{}
-	if init := p.s.base.Spec().Init; init != nil {
-		raw, err := p.s.base.Encoding().Marshal(init)
-		if err != nil || json.Unmarshal(raw, &fields) != nil {
-			return raw // the handshake says what is wrong with it
-		}
-	}
-	raw, err := json.Marshal(told)
-	if err != nil {
-		p.s.log.Error("defect: extensions cannot be told", "host", p.name, "error", err)
-		return nil
-	}
-	fields["extensions"] = raw
-	out, err := json.Marshal(fields)
-	if err != nil {
-		p.s.log.Error("defect: extensions cannot be told", "host", p.name, "error", err)
-		return nil
-	}
-	return out
 }
 
 // Up implements [actors.Companion].
@@ -198,10 +175,11 @@ func (p *place) Up(line *actors.Line, publish func()) {
 }
 
 func (p *place) up(life uint64, line *actors.Line) {
-	p.life, p.line, p.view, p.coming = life, line, p.opened, true
+	p.life, p.line, p.coming = life, line, true
 	p.begun = map[extensions.ID]bool{}
 	p.s.fault(p.number, blame.LifeStarted{Cell: p.cell, Life: life})
-	p.sync()
+	p.voice.up()
+	p.voice.sync()
 	p.s.settle()
 }
 
@@ -209,61 +187,25 @@ func (p *place) up(life uint64, line *actors.Line) {
 func (p *place) welcome() {
 	p.coming = false
 	p.s.activation(activation.HostUp{Host: p.name, Life: p.life})
-	early := p.early
-	p.early = nil
-	for _, r := range early {
-		p.heard(r)
-	}
-}
-
-// sync tells a life what has changed.
-func (p *place) sync() {
-	if p.line == nil {
-		return
-	}
-	next, delta, changed := p.view.Move(p.s.registry, p.s.lives(p))
-	if !changed {
-		return
-	}
-	for _, gone := range slices.Concat(delta.MyToRemove, delta.ToRemove) {
-		if p.begun[gone.Lower] {
-			p.restart(gone.Value + " is to end")
-			return
-		}
-	}
-	p.view = next
-	line := p.line
-	p.s.deltas++
-	p.s.work.Go(func() {
-		err := line.Call(p.s.ctx, "ExtHostExtensionService.$deltaExtensions", []any{delta}, nil)
-		p.s.post(func() {
-			p.s.deltas--
-			if err != nil && p.line == line {
-				p.restart("it does not take changes: " + err.Error())
-			}
-			p.s.settle()
-		})
-	})
+	p.voice.welcome()
 }
 
 // Down implements [actors.Companion]; Ended says more.
 func (p *place) Down(uint64) {}
 
 // Notified implements [actors.Companion].
-func (p *place) Notified(uint64, *codec.Message) {}
+func (p *place) Notified(life uint64, m *codec.Message) { p.voice.notified(life, m) }
+
+// Asked implements [actors.Companion].
+func (p *place) Asked(method string) actors.Handler { return p.voice.asked(method) }
 
 // Pace implements [actors.Companion].
 func (p *place) Pace(context.Context) {}
 
 // Called implements [actors.Witness].
 func (p *place) Called(life uint64, id uint32, method string, params codec.Raw) {
-	if method != methodCommand {
-		return
-	}
-	// Only the first argument is looked at; the rest may be large.
-	args := json.NewDecoder(bytes.NewReader(params))
-	var command string
-	if list, err := args.Token(); err != nil || list != json.Delim('[') || args.Decode(&command) != nil {
+	command, ok := p.voice.command(method, params)
+	if !ok {
 		return
 	}
 	p.calls.Store(openCall{life, id}, struct{}{})
@@ -273,9 +215,6 @@ func (p *place) Called(life uint64, id uint32, method string, params codec.Raw) 
 		}
 	})
 }
-
-// methodCommand is the call of a command.
-const methodCommand = "ExtHostCommands.$executeContributedCommand"
 
 // whose is the extension that has a command here.
 func (p *place) whose(command string) (extensions.ID, bool) {
@@ -375,7 +314,7 @@ func (s *Service) relocate() {
 			s.shut(p)
 			continue
 		}
-		p.sync()
+		p.voice.sync()
 	}
 	s.settle()
 }

@@ -34,9 +34,9 @@ type report struct {
 	args   []json.RawMessage
 }
 
-// Asked implements [actors.Companion]. The host waits for some of the answers:
-// it goes on when what it says is known here.
-func (p *place) Asked(method string) actors.Handler {
+// asked implements voice. The host waits for some of the answers: it goes on when
+// what it says is known here.
+func (p *editor) asked(method string) actors.Handler {
 	switch method {
 	case methodWill, methodDid, methodError, methodUncaught:
 		return func(ctx context.Context, in *actors.Incoming) (any, error) {
@@ -85,7 +85,7 @@ func parse(in *actors.Incoming) (report, error) {
 }
 
 // hear takes a report, or keeps it until the life is known to be up.
-func (p *place) hear(r report) {
+func (p *editor) hear(r report) {
 	if p.life == r.life && !p.coming {
 		p.heard(r)
 	} else if r.life > p.life || p.coming && r.life == p.life {
@@ -94,7 +94,7 @@ func (p *place) hear(r report) {
 }
 
 // heard follows a report of the life that is up.
-func (p *place) heard(r report) {
+func (p *editor) heard(r report) {
 	s := p.s
 	id, ok := identifier(r.args[0])
 	if !ok {
@@ -135,7 +135,7 @@ const maxCommands = 10_000
 
 // registered follows whose commands there are. busy are those that were being
 // activated then.
-func (p *place) registered(r report, busy []extensions.ID) {
+func (p *editor) registered(r report, busy []extensions.ID) {
 	var command string
 	if json.Unmarshal(r.args[0], &command) != nil {
 		return
@@ -153,7 +153,7 @@ func (p *place) registered(r report, busy []extensions.ID) {
 
 // needs has an extension activated that one of this host needs and that lives
 // in another.
-func (p *place) needs(ctx context.Context, in *actors.Incoming) (any, error) {
+func (p *editor) needs(ctx context.Context, in *actors.Incoming) (any, error) {
 	r, err := parse(in)
 	if err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (p *place) needs(ctx context.Context, in *actors.Incoming) (any, error) {
 
 // exists says whether folders of the workspace contain something, which the
 // host asks for the startup of its extensions.
-func (p *place) exists(ctx context.Context, in *actors.Incoming) (any, error) {
+func (p *editor) exists(ctx context.Context, in *actors.Incoming) (any, error) {
 	r, err := parse(in)
 	if err != nil {
 		return nil, err

@@ -13,12 +13,10 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/hostsup/hostsup/actors"
-	"github.com/hostsup/hostsup/codec/vscode"
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/activation"
 	"github.com/hostsup/hostsup/extensions/blame"
 	"github.com/hostsup/hostsup/extensions/location"
-	"github.com/hostsup/hostsup/extensions/manifest"
 	"github.com/hostsup/hostsup/extensions/plan"
 )
 
@@ -34,15 +32,16 @@ type Tree struct {
 
 // Service looks after the extensions of one host. Make it with [New].
 type Service struct {
-	tree   Tree
-	base   *actors.Ref
-	spec   plan.Spec
-	log    hclog.Logger
-	ctx    context.Context
-	cancel context.CancelFunc
-	work   sync.WaitGroup // what takes time; begun by the loop only
-	queue  queue
-	done   chan struct{} // the loop has ended
+	tree    Tree
+	base    *actors.Ref
+	spec    plan.Spec
+	dialect dialect
+	log     hclog.Logger
+	ctx     context.Context
+	cancel  context.CancelFunc
+	work    sync.WaitGroup // what takes time; begun by the loop only
+	queue   queue
+	done    chan struct{} // the loop has ended
 
 	// Of the loop.
 	found    []extensions.Extension
@@ -92,7 +91,9 @@ func New(base *actors.Ref, tree Tree) (*Service, error) {
 	}
 	s.queue.wake = make(chan struct{}, 1)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	home := &place{s: s, name: base.Name(), ref: base}
+	s.dialect = dialectOf(base)
+	home := s.place(base.Name(), 0, "")
+	home.ref = base
 	if !base.Accompany(home) {
 		s.cancel()
 		return nil, fmt.Errorf("host %q: something else accompanies it", base.Name())
@@ -112,11 +113,11 @@ func New(base *actors.Ref, tree Tree) (*Service, error) {
 	return s, nil
 }
 
-// hosts are those that do the startup of their extensions by themselves.
+// hosts are those that are known beforehand, and how they start.
 func (s *Service) hosts() []activation.HostSpec {
-	out := []activation.HostSpec{{Name: s.base.Name(), Eager: s.spec.Eager, Own: true}}
+	out := []activation.HostSpec{{Name: s.base.Name(), Eager: s.spec.Eager, Own: s.dialect.own()}}
 	for _, n := range slices.Compact(slices.Sorted(maps.Values(s.spec.Affinity))) {
-		out = append(out, activation.HostSpec{Name: s.name(location.Place{Kind: location.Process, Number: n}), Eager: s.spec.Eager, Own: true})
+		out = append(out, activation.HostSpec{Name: s.name(location.Place{Kind: location.Process, Number: n}), Eager: s.spec.Eager, Own: s.dialect.own()})
 	}
 	return out
 }
@@ -132,29 +133,16 @@ func (s *Service) name(p location.Place) string {
 	}, p.Name(s.base.Name()))
 }
 
-// scan reads the folders.
+// scan takes what is known before any host has run.
 func (s *Service) scan() {
-	opt := manifest.Options{}
-	if root, ok := vscode.Root(s.base.Spec().Command); ok {
-		if build, err := vscode.ReadBuild(root); err == nil {
-			opt.Product = build.Version
-		}
-	}
-	roots := slices.Clone(s.spec.Folders)
-	for i := range roots {
-		if roots[i].Origin == "" {
-			roots[i].Origin = extensions.User
-		}
-	}
-	result := manifest.Scan(s.ctx, roots, opt)
-	for _, err := range result.Problems {
+	result := s.dialect.find(s.ctx)
+	for _, err := range result.problems {
 		s.problem("", err)
 	}
 	for _, text := range s.spec.Disabled {
 		s.disabled[extensions.MakeID(text)] = "disabled by the configuration"
 	}
-	s.found = result.Extensions()
-	s.index = blame.NewIndex(s.found)
+	s.found, s.index = result.list, result.index
 	var list []extensions.Extension
 	for _, e := range s.found {
 		if s.disabled[e.ID] == "" {

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,9 +10,6 @@ import (
 	"github.com/hostsup/hostsup/extensions/activation"
 	"github.com/hostsup/hostsup/extensions/activation/workspace"
 )
-
-// methodActivate has a host activate one extension.
-const methodActivate = "ExtHostExtensionService.$activate"
 
 // activation takes a step of the machine and does what it says. What that
 // leads to comes through the queue, behind it.
@@ -33,7 +29,7 @@ func (s *Service) activation(ev activation.Event) {
 			s.activate(e)
 		case activation.Deactivate:
 			if p := s.places[e.Host]; p != nil {
-				p.restart(string(e.ID) + " is to end")
+				p.voice.deactivate(e.ID)
 			}
 		case activation.Changed:
 			s.changed(e)
@@ -54,8 +50,7 @@ func (s *Service) activation(ev activation.Event) {
 	}
 }
 
-// activate asks a life. What becomes of it the host tells by itself; the answer
-// matters where it does not.
+// activate asks a life.
 func (s *Service) activate(e activation.Activate) {
 	p, x := s.places[e.Host], extensions.Extension{}
 	known := false
@@ -68,26 +63,7 @@ func (s *Service) activate(e activation.Activate) {
 		})
 		return
 	}
-	line := p.line
-	s.work.Go(func() {
-		var ok bool
-		err := line.Call(s.ctx, methodActivate, []any{x.Identifier(), e.Reason}, &ok)
-		var down *actors.HostError
-		cause := ""
-		switch {
-		case errors.As(err, &down), s.ctx.Err() != nil:
-			return // the end of the life says so
-		case err != nil:
-			cause = s.tree.Redact(err.Error())
-		case !ok:
-			cause = "the host does not know it"
-		default:
-			return
-		}
-		s.post(func() {
-			s.activation(activation.Failed{Host: e.Host, Life: e.Life, ID: e.ID, Cause: cause})
-		})
-	})
+	p.voice.activate(e, x)
 }
 
 // changed makes known what has become of an extension.

@@ -1,0 +1,62 @@
+package service
+
+import (
+	"context"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/activation"
+	"github.com/hostsup/hostsup/extensions/blame"
+)
+
+// dialect is how a protocol speaks of extensions. A value; what belongs to one
+// host is its voice.
+type dialect interface {
+	// own says that hosts do the startup of their extensions by themselves.
+	own() bool
+	// find returns what is known before any host has run.
+	find(ctx context.Context) found
+	voice(p *place) voice
+}
+
+// found is what is known of extensions, what is wrong with them, and whose files
+// are whose.
+type found struct {
+	list     []extensions.Extension
+	problems []error
+	index    blame.Index
+}
+
+// voice speaks with the host of one place. All methods are called by the loop,
+// but for asked, notified and command, which may be called by anybody and must
+// not wait.
+type voice interface {
+	// opening returns what the next life is told; see [actors.Companion].
+	opening() codec.Raw
+	// up tells of a new life, before anything is asked of it; its line may be
+	// nil: it has ended already. welcome follows when the machine knows of it.
+	up()
+	welcome()
+	// ahead says that a life has been heard of before its up; over, that it has
+	// ended.
+	ahead(life uint64) bool
+	over()
+	// sync tells the life who lives there now, and ends those that no longer do.
+	// What is under way is counted in the deltas of the service.
+	sync()
+	// activate and deactivate carry out what the machine wants. What becomes of an
+	// activation is told to the machine.
+	activate(e activation.Activate, x extensions.Extension)
+	deactivate(id extensions.ID)
+	// asked answers requests of the host, or is nil; notified hears what it says.
+	asked(method string) actors.Handler
+	notified(life uint64, m *codec.Message)
+	// command is the command that a call is of, if it is of one.
+	command(method string, params codec.Raw) (string, bool)
+}
+
+// dialectOf is the one of a host that has an extensions block.
+func dialectOf(base *actors.Ref) dialect {
+	return editors{*base.Spec().Extensions, base}
+}

@@ -1,0 +1,176 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/vscode"
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/activation"
+	"github.com/hostsup/hostsup/extensions/blame"
+	"github.com/hostsup/hostsup/extensions/manifest"
+	"github.com/hostsup/hostsup/extensions/plan"
+)
+
+// editors is the dialect of VS Code's extension hosts, which do the startup of
+// their extensions by themselves and tell what becomes of each.
+type editors struct {
+	spec plan.Spec
+	base *actors.Ref
+}
+
+// Methods of hosts of VS Code.
+const (
+	methodActivate = "ExtHostExtensionService.$activate"
+	methodDelta    = "ExtHostExtensionService.$deltaExtensions"
+	methodCommand  = "ExtHostCommands.$executeContributedCommand"
+)
+
+func (editors) own() bool { return true }
+
+// find reads the folders.
+func (d editors) find(ctx context.Context) found {
+	opt := manifest.Options{}
+	if root, ok := vscode.Root(d.base.Spec().Command); ok {
+		if build, err := vscode.ReadBuild(root); err == nil {
+			opt.Product = build.Version
+		}
+	}
+	roots := slices.Clone(d.spec.Folders)
+	for i := range roots {
+		if roots[i].Origin == "" {
+			roots[i].Origin = extensions.User
+		}
+	}
+	result := manifest.Scan(ctx, roots, opt)
+	list := result.Extensions()
+	return found{list, result.Problems, blame.NewIndex(list)}
+}
+
+func (editors) voice(p *place) voice { return &editor{place: p} }
+
+// editor is one such host. Its fields are the loop's.
+type editor struct {
+	*place
+	opened extensions.View
+	view   extensions.View // what the life knows
+	early  []report        // of a life that is not up yet
+}
+
+// opening makes the init data of the next life.
+func (p *editor) opening() codec.Raw {
+	told, view := p.s.registry.Init(p.s.lives(p.place))
+	p.opened = view
+	fields := map[string]json.RawMessage{}
+	if init := p.s.base.Spec().Init; init != nil {
+		raw, err := p.s.base.Encoding().Marshal(init)
+		if err != nil || json.Unmarshal(raw, &fields) != nil {
+			return raw // the handshake says what is wrong with it
+		}
+	}
+	raw, err := json.Marshal(told)
+	if err != nil {
+		p.s.log.Error("defect: extensions cannot be told", "host", p.name, "error", err)
+		return nil
+	}
+	fields["extensions"] = raw
+	out, err := json.Marshal(fields)
+	if err != nil {
+		p.s.log.Error("defect: extensions cannot be told", "host", p.name, "error", err)
+		return nil
+	}
+	return out
+}
+
+func (p *editor) up() { p.view = p.opened }
+
+func (p *editor) welcome() {
+	early := p.early
+	p.early = nil
+	for _, r := range early {
+		p.heard(r)
+	}
+}
+
+// ahead says that the life has reported something before it was up.
+func (p *editor) ahead(life uint64) bool { return len(p.early) > 0 && p.early[0].life == life }
+
+func (p *editor) over() { p.early = nil }
+
+// sync tells a life what has changed.
+func (p *editor) sync() {
+	if p.line == nil {
+		return
+	}
+	next, delta, changed := p.view.Move(p.s.registry, p.s.lives(p.place))
+	if !changed {
+		return
+	}
+	for _, gone := range slices.Concat(delta.MyToRemove, delta.ToRemove) {
+		if p.begun[gone.Lower] {
+			p.restart(gone.Value + " is to end")
+			return
+		}
+	}
+	p.view = next
+	line := p.line
+	p.s.deltas++
+	p.s.work.Go(func() {
+		err := line.Call(p.s.ctx, methodDelta, []any{delta}, nil)
+		p.s.post(func() {
+			p.s.deltas--
+			if err != nil && p.line == line {
+				p.restart("it does not take changes: " + err.Error())
+			}
+			p.s.settle()
+		})
+	})
+}
+
+// deactivate implements voice: an extension cannot be ended alone.
+func (p *editor) deactivate(id extensions.ID) { p.restart(string(id) + " is to end") }
+
+// activate asks the life. What becomes of it the host tells by itself; the
+// answer matters where it does not.
+func (p *editor) activate(e activation.Activate, x extensions.Extension) {
+	line := p.line
+	p.s.work.Go(func() {
+		var ok bool
+		err := line.Call(p.s.ctx, methodActivate, []any{x.Identifier(), e.Reason}, &ok)
+		var down *actors.HostError
+		cause := ""
+		switch {
+		case errors.As(err, &down), p.s.ctx.Err() != nil:
+			return // the end of the life says so
+		case err != nil:
+			cause = p.s.tree.Redact(err.Error())
+		case !ok:
+			cause = "the host does not know it"
+		default:
+			return
+		}
+		p.s.post(func() {
+			p.s.activation(activation.Failed{Host: e.Host, Life: e.Life, ID: e.ID, Cause: cause})
+		})
+	})
+}
+
+func (p *editor) notified(uint64, *codec.Message) {}
+
+// command is the first argument of the call of one; the rest may be large and is
+// not looked at.
+func (p *editor) command(method string, params codec.Raw) (command string, ok bool) {
+	if method != methodCommand {
+		return "", false
+	}
+	args := json.NewDecoder(bytes.NewReader(params))
+	if list, err := args.Token(); err != nil || list != json.Delim('[') || args.Decode(&command) != nil {
+		return "", false
+	}
+	return command, true
+}
