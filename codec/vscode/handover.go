@@ -23,6 +23,7 @@ const (
 	envChannel = "NODE_CHANNEL_FD"
 	envFormat  = "NODE_CHANNEL_SERIALIZATION_MODE"
 	envSent    = "VSCODE_EXTHOST_WILL_SEND_SOCKET"
+	envGrace   = "VSCODE_RECONNECTION_GRACE_TIME" // in milliseconds; older builds do not look at it
 )
 
 // inherited is the number of the first descriptor that a host inherits behind
@@ -45,6 +46,7 @@ type handover struct {
 	build *Build
 	ours  *net.UnixConn // the channel
 	child *os.File      // the host's end of it
+	grace time.Duration // see [Options.Grace]
 
 	ready chan struct{} // closed when the host waits for a socket
 	gone  chan struct{} // closed when the host is
@@ -58,13 +60,13 @@ type handover struct {
 
 var _ codec.Bearer = (*handover)(nil)
 
-func handOver(b *Build) (*handover, error) {
+func handOver(b *Build, grace time.Duration) (*handover, error) {
 	ours, child, err := connection()
 	if err != nil {
 		return nil, err
 	}
 	h := &handover{
-		build: b, ours: ours, child: child,
+		build: b, grace: grace, ours: ours, child: child,
 		ready: make(chan struct{}), gone: make(chan struct{}), stop: make(chan struct{}),
 	}
 	h.wait.Go(h.listen)
@@ -94,7 +96,8 @@ func connection() (*net.UnixConn, *os.File, error) {
 
 // Env tells the host of the channel.
 func (h *handover) Env() []string {
-	return append(environment(h.build), fmt.Sprintf("%s=%d", envChannel, inherited), envFormat+"=json", envSent+"=1")
+	return append(environment(h.build), fmt.Sprintf("%s=%d", envChannel, inherited), envFormat+"=json", envSent+"=1",
+		fmt.Sprintf("%s=%d", envGrace, h.grace.Milliseconds()))
 }
 
 // Files is the host's end of the channel.
@@ -153,7 +156,7 @@ func (h *handover) Connect(ctx context.Context) (codec.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newStream(c, h.next), nil
+	return newStream(c, h.next, h.grace), nil
 }
 
 // next hands the host another socket, unless it is gone.

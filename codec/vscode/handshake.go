@@ -1,6 +1,7 @@
 package vscode
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/hostsup/hostsup/codec"
@@ -23,6 +24,8 @@ type handshake struct {
 	s     *session
 	hello codec.Hello
 	step  step
+
+	descriptions []json.RawMessage // of the extensions that the host was told of
 }
 
 type step int
@@ -45,7 +48,8 @@ func (hs *handshake) Handle(m *codec.Message) ([]codec.Message, bool, error) {
 	case m.Kind == codec.Notification && m.Method == methodReady && hs.step == waitsReady:
 		return hs.ready()
 	case m.Kind == codec.Notification && m.Method == methodInitialized && hs.step == waitsInitialized:
-		params, err := hs.s.opt.configuration()
+		params, err := hs.s.opt.configuration(hs.descriptions)
+		hs.descriptions = nil
 		return hs.call(waitsConfiguration, methodConfiguration, params, err)
 	case hs.step <= waitsInitialized || m.Kind == codec.Notification:
 		return nil, false, hs.early(m)
@@ -64,11 +68,11 @@ func (hs *handshake) ready() ([]codec.Message, bool, error) {
 	if hs.s.build == nil {
 		return nil, false, hs.s.noBuild
 	}
-	data, err := hs.s.initData(hs.hello)
+	data, descriptions, err := hs.s.initData(hs.hello)
 	if err != nil {
 		return nil, false, err
 	}
-	hs.step = waitsInitialized
+	hs.step, hs.descriptions = waitsInitialized, descriptions
 	return []codec.Message{{Kind: codec.Notification, Method: methodInit, Params: data}}, false, nil
 }
 

@@ -10,11 +10,12 @@ import (
 )
 
 // initData is what a host is told at its start. The fields of Hello.Init take
-// the place of those of the same name.
-func (s *session) initData(h codec.Hello) (codec.Raw, error) {
+// the place of those of the same name. The descriptions are those of the
+// extensions in it.
+func (s *session) initData(h codec.Hello) (init codec.Raw, descriptions []json.RawMessage, err error) {
 	ext, err := s.opt.extensions(h.Host)
 	if err != nil {
-		return nil, fmt.Errorf("extensions of host %q: %w", h.Host, err)
+		return nil, nil, fmt.Errorf("extensions of host %q: %w", h.Host, err)
 	}
 	b := s.build
 	state := s.opt.state(h.Host)
@@ -27,7 +28,9 @@ func (s *session) initData(h codec.Hello) (codec.Raw, error) {
 			"isExtensionTelemetryLoggingOnly": true, "appUriScheme": h.Supervisor,
 			"globalStorageHome":    fileURI(filepath.Join(state, "globalStorage")),
 			"workspaceStorageHome": fileURI(filepath.Join(state, "workspaceStorage")),
-			"extensionLogLevel":    []any{}, "isPortable": false, "isSessionsWindow": false,
+			// Only one of the hosts with the same folder has what is in it.
+			"skipWorkspaceStorageLock": true,
+			"extensionLogLevel":        []any{}, "isPortable": false, "isSessionsWindow": false,
 		},
 		"workspace":  nil,
 		"extensions": ext,
@@ -35,7 +38,7 @@ func (s *session) initData(h codec.Hello) (codec.Raw, error) {
 			"sessionId": fmt.Sprintf("%s.%d", h.Host, h.Life), "machineId": h.Supervisor, "sqmId": "", "devDeviceId": "",
 			"firstSessionDate": "", "msftInternal": false,
 		},
-		"logLevel": logInfo, "loggers": []any{}, "logsLocation": fileURI(filepath.Join(state, "logs")),
+		"logLevel": logInfo, "loggers": []any{}, "logsLocation": fileURI(s.opt.logs(h.Host)),
 		"autoStart":      true,
 		"remote":         map[string]any{"isRemote": false, "authority": nil, "connectionData": nil},
 		"consoleForward": map[string]any{"includeStack": false, "logNative": false},
@@ -50,9 +53,27 @@ func (s *session) initData(h codec.Hello) (codec.Raw, error) {
 		data["workspace"] = w.static()
 	}
 	if err := over(data, h.Init); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return jsonrpc.Encoding{}.Marshal(data)
+	descriptions, err = described(data["extensions"])
+	if err != nil {
+		return nil, nil, err
+	}
+	init, err = jsonrpc.Encoding{}.Marshal(data)
+	return init, descriptions, err
+}
+
+// described are the descriptions of the extensions in init data.
+func described(ext any) ([]json.RawMessage, error) {
+	raw, err := jsonrpc.Encoding{}.Marshal(ext)
+	if err != nil {
+		return nil, fmt.Errorf("extensions: %w", err)
+	}
+	var told struct {
+		All []json.RawMessage `json:"allExtensions"`
+	}
+	_ = json.Unmarshal(raw, &told) // the host says what is wrong with it
+	return told.All, nil
 }
 
 const (

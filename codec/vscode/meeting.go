@@ -104,7 +104,7 @@ func (m *meeting) Connect(ctx context.Context) (codec.Stream, error) {
 			continue
 		}
 		m.ln.Close() // the socket is for one host
-		return newStream(c, nil), nil
+		return newStream(c, nil, 0), nil
 	}
 }
 

@@ -1,6 +1,8 @@
 package vscode
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hostsup/hostsup/codec"
 )
@@ -23,12 +26,22 @@ type Options struct {
 	// hostsup/vscode in the user's folder for caches.
 	State string
 
+	// Name is the name of the folder below State; default: the host's. Hosts of one
+	// name share what their extensions keep, and each has a folder of its own for
+	// logs in it. An extension must not run in two of them at once.
+	Name string
+
 	// Reconnect has the host handed its sockets over an inherited descriptor
 	// instead of coming to one of ours: one that breaks while the host lives is
 	// followed by another, over which both sides send again what the other has
 	// not seen. Such a host needs no path that is outside of a sandbox. Not on
 	// Windows.
 	Reconnect bool
+
+	// Grace is how long, with Reconnect, a host may be without a socket that works
+	// before its life ends. The host itself gives up after as long, if the build
+	// knows how to be told (1.100 does not, and waits for 3 hours). Default: [DefaultGrace].
+	Grace time.Duration
 
 	// Folders are those of the extensions that a host has, each with its
 	// package.json.
@@ -40,15 +53,33 @@ type Options struct {
 	// myExtensions. It may be called concurrently.
 	Extensions func(host string) (any, error)
 
-	// Defaults are the values that settings have by default: those that
-	// extensions contribute.
+	// Defaults are values that settings have by default, over those that the
+	// host's extensions contribute.
 	Defaults map[string]any
 
 	// Workspace is what the host's extensions work on; nil: nothing.
 	Workspace *Workspace
 
-	// Settings are the user's, by their full names: "editor.tabSize".
+	// SettingsFile is a file of the user's settings, as VS Code has it; see
+	// [ReadSettings]. It is read at each start of a host, which fails when that
+	// cannot be done.
+	SettingsFile string
+
+	// Settings are the user's, by their full names: "editor.tabSize". They go over
+	// those of SettingsFile. A name in brackets, "[markdown]", is an object of
+	// settings for that language.
 	Settings map[string]any
+}
+
+// DefaultGrace is [Options.Grace] where that is not set: the time for which hosts
+// wait by themselves.
+const DefaultGrace = 3 * time.Hour
+
+func (o *Options) grace() time.Duration {
+	if o.Grace <= 0 {
+		return DefaultGrace
+	}
+	return o.Grace
 }
 
 // scanned is what a host is told of the extensions in its folders.
@@ -61,13 +92,16 @@ type scanned struct {
 
 // Workspace is a workspace of folders.
 type Workspace struct {
-	Name      string
+	Name      string   // default: made of the folders' names
 	Folders   []string // absolute paths
 	Untrusted bool     // extensions are told that the user does not trust it
 }
 
 // state is the folder of a host.
 func (o *Options) state(host string) string {
+	if o.Name != "" {
+		host = o.Name
+	}
 	dir := o.State
 	if dir == "" {
 		cache, err := os.UserCacheDir()
@@ -77,6 +111,15 @@ func (o *Options) state(host string) string {
 		dir = filepath.Join(cache, "hostsup", "vscode")
 	}
 	return filepath.Join(dir, host)
+}
+
+// logs is the folder of a host's logs.
+func (o *Options) logs(host string) string {
+	dir := filepath.Join(o.state(host), "logs")
+	if o.Name != "" && o.Name != host {
+		dir = filepath.Join(dir, host)
+	}
+	return dir
 }
 
 func (o *Options) extensions(host string) (any, error) {
@@ -168,39 +211,6 @@ func commands(raw json.RawMessage) (ids []string) {
 	return ids
 }
 
-// configuration is what $initializeConfiguration is called with.
-func (o *Options) configuration() (codec.Raw, error) {
-	none := model(nil)
-	raw, err := json.Marshal([]any{map[string]any{
-		"defaults": model(o.Defaults), "policy": none, "application": none, "userLocal": model(o.Settings),
-		"userRemote": none, "workspace": none, "folders": []any{}, "configurationScopes": []any{},
-	}})
-	return raw, err
-}
-
-// model is a set of settings as VS Code has them: a tree of their names' parts.
-func model(settings map[string]any) map[string]any {
-	contents, keys := map[string]any{}, []string{}
-	for key, value := range settings {
-		keys = append(keys, key)
-		at := contents
-		parts := strings.Split(key, ".")
-		for _, part := range parts[:len(parts)-1] {
-			next, ok := at[part].(map[string]any)
-			if !ok {
-				next = map[string]any{}
-				at[part] = next
-			}
-			at = next
-		}
-		if _, taken := at[parts[len(parts)-1]].(map[string]any); !taken {
-			at[parts[len(parts)-1]] = value
-		}
-	}
-	slices.Sort(keys)
-	return map[string]any{"contents": contents, "keys": keys, "overrides": []any{}}
-}
-
 // workspace is what $initializeWorkspace is called with.
 func (o *Options) workspace() (codec.Raw, error) {
 	w := o.Workspace
@@ -216,9 +226,19 @@ func (o *Options) workspace() (codec.Raw, error) {
 	return json.Marshal([]any{data, !w.Untrusted})
 }
 
-// static is what the init data say of a workspace.
+// static is what the init data say of a workspace. Its id is the name of the
+// folder in which extensions keep what belongs to it.
 func (w *Workspace) static() map[string]any {
-	return map[string]any{"id": w.Name, "name": w.Name, "transient": false, "configuration": nil, "isUntitled": false}
+	name := w.Name
+	if name == "" {
+		names := make([]string, len(w.Folders))
+		for i, dir := range w.Folders {
+			names[i] = filepath.Base(dir)
+		}
+		name = strings.Join(names, ", ")
+	}
+	sum := sha256.Sum256([]byte(strings.Join(w.Folders, "\x00")))
+	return map[string]any{"id": hex.EncodeToString(sum[:16]), "name": name, "transient": false, "configuration": nil, "isUntitled": false}
 }
 
 // fileURI is a path as VS Code passes URIs on.

@@ -45,7 +45,7 @@ func (p *Protocol) Meet(dir string) (codec.Meeting, error) {
 		return nil, err
 	}
 	if p.opt.Reconnect {
-		return handOver(b)
+		return handOver(b, p.opt.grace())
 	}
 	return meet(dir, b)
 }

@@ -51,9 +51,11 @@ type stream struct {
 	m       *persistent.Machine
 	c       socket     // nil between two of them
 	next    nextSocket // nil: there is no other
-	buf     []byte     // of flush
-	writing bool       // flush is
-	err     error      // nothing more is written
+	grace   time.Duration
+	lost    time.Time // when the last socket was on which something was heard; zero: it is there
+	buf     []byte    // of flush
+	writing bool      // flush is
+	err     error     // nothing more is written
 	closed  bool
 	asked   int           // requests of the host since the ack mark was sent
 	mark    uint32        // the id of an ack that the host has not acknowledged
@@ -67,9 +69,11 @@ type stream struct {
 
 var _ codec.Stream = (*stream)(nil)
 
-func newStream(c socket, next nextSocket) *stream {
+// newStream returns the stream over a socket and those after it. grace is how
+// long nothing may be heard after one was lost.
+func newStream(c socket, next nextSocket, grace time.Duration) *stream {
 	s := &stream{
-		single: next == nil, next: next, c: c, m: persistent.New(time.Now()),
+		single: next == nil, next: next, grace: grace, c: c, m: persistent.New(time.Now()),
 		kick: make(chan struct{}, 1), sooner: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	s.moved = sync.NewCond(&s.mu)
@@ -188,10 +192,25 @@ func (s *stream) flush() error {
 
 // rearm wakes the clock when it would go off too late. Under the lock.
 func (s *stream) rearm() {
-	if due := s.m.Due(); due.Before(s.armed) {
+	if due := s.due(); due.Before(s.armed) {
 		s.armed = due
 		signal(s.sooner)
 	}
+}
+
+// due is when the clock has something to do. Under the lock.
+func (s *stream) due() time.Time {
+	due := s.m.Due()
+	if end := s.lost.Add(s.grace); !s.lost.IsZero() && s.c != nil && end.Before(due) {
+		return end
+	}
+	return due
+}
+
+// over says that the time is over in which the host is waited for. Under the
+// lock.
+func (s *stream) over(now time.Time) bool {
+	return !s.lost.IsZero() && now.Sub(s.lost) >= s.grace
 }
 
 func (s *stream) writer() {
@@ -210,7 +229,7 @@ func (s *stream) clock() {
 	defer timer.Stop()
 	for {
 		s.mu.Lock()
-		s.armed = s.m.Due()
+		s.armed = s.due()
 		timer.Reset(time.Until(s.armed))
 		s.mu.Unlock()
 		select {
@@ -221,8 +240,11 @@ func (s *stream) clock() {
 			return
 		}
 		s.mu.Lock()
-		if s.m.Tick(time.Now()) == persistent.TimedOut && s.next != nil && s.c != nil {
+		now := time.Now()
+		if (s.m.Tick(now) == persistent.TimedOut || s.over(now)) && s.next != nil && s.c != nil {
 			s.c.Close() // Read finds its end
+			s.c = nil
+			s.m.Detach()
 		}
 		s.mu.Unlock()
 		signal(s.kick)
@@ -358,6 +380,7 @@ func (s *stream) header() error {
 	}
 	h := persistent.ParseHeader(b)
 	s.mu.Lock()
+	s.lost = time.Time{}
 	before := s.m.Unacked()
 	effect, err := s.m.Receive(time.Now(), h)
 	if s.m.Unacked() < before {
@@ -414,6 +437,9 @@ func (s *stream) whole() error {
 	return nil
 }
 
+// errLost means that a socket broke and no other one took its place.
+var errLost = errors.New("the connection was lost")
+
 // reconnect sees to the next socket after one that has ended with err. The
 // error that it returns ends the stream.
 func (s *stream) reconnect(err error) error {
@@ -432,7 +458,15 @@ func (s *stream) reconnect(err error) error {
 		s.c = nil
 		s.m.Detach()
 	}
+	now := time.Now()
+	if s.lost.IsZero() {
+		s.lost = now
+	}
+	over := s.over(now)
 	s.mu.Unlock()
+	if over {
+		return fmt.Errorf("%w: nothing was heard over another one in %s", errLost, s.grace)
+	}
 	c, err := next(s.stop)
 	if err != nil {
 		return err

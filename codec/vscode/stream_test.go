@@ -153,7 +153,7 @@ func (r *reads) texts() (out []string) {
 func alone1(t *testing.T) (*stream, peer, *reads) {
 	t.Helper()
 	a, b := pipes(-1)
-	s := newStream(a, nil)
+	s := newStream(a, nil, 0)
 	r := reading(s)
 	t.Cleanup(func() {
 		s.Close()
@@ -367,7 +367,7 @@ func TestSocketsAreCut(t *testing.T) {
 			sides := [2]*stream{}
 			for i := range sides {
 				c, _ := h.next(nil)
-				sides[i] = newStream(c, h.next)
+				sides[i] = newStream(c, h.next, DefaultGrace)
 			}
 			var all sync.WaitGroup
 			for i, s := range sides {
@@ -430,7 +430,7 @@ func TestSocketTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := pipes(-1)
 		c, d := pipes(-1)
-		s := newStream(a, func(<-chan struct{}) (socket, error) { return c, nil })
+		s := newStream(a, func(<-chan struct{}) (socket, error) { return c, nil }, DefaultGrace)
 		r := reading(s)
 		defer func() {
 			s.Close()
@@ -446,6 +446,36 @@ func TestSocketTimesOut(t *testing.T) {
 		p.expects("regular 1/0 x")
 		if took := time.Since(begin); took < persistent.TimeoutAfter || took > persistent.TimeoutAfter+2*time.Second {
 			t.Error(took)
+		}
+	})
+}
+
+// A host that is not heard over any of the sockets after one is given up when
+// the time for that is over.
+func TestGraceIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const grace = 50 * time.Second
+		a, b := pipes(-1)
+		handed := 0
+		s := newStream(a, func(<-chan struct{}) (socket, error) {
+			handed++
+			c, d := pipes(-1)
+			go discard(d)
+			return c, nil
+		}, grace)
+		defer s.Close()
+		go discard(b)
+		r := reading(s)
+		begin := time.Now()
+		if _, err := s.Write([]byte(framed("x"))); err != nil {
+			t.Fatal(err)
+		}
+		<-r.done
+		if took := time.Since(begin) - persistent.TimeoutAfter; took < grace || took > grace+2*time.Second {
+			t.Error(took)
+		}
+		if !errors.Is(r.err, errLost) || handed == 0 {
+			t.Error(r.err, handed)
 		}
 	})
 }
