@@ -196,6 +196,9 @@ host "ticker" {
 #   command  = ["node", "/opt/code-server/lib/vscode/out/bootstrap-fork.js", "--type=extensionHost"]
 #   protocol = "vscode"
 #   inherit_env = ["PATH", "HOME"]
+#   reconnect {                        # it is handed its sockets, and another one when one breaks
+#     grace = "3h"                     # the longest that it may be without one
+#   }
 #   extensions {
 #     builtin     = ["/opt/code-server/lib/vscode/extensions"] # folders of extensions, or of one
 #     user        = ["/srv/extensions"]
@@ -203,7 +206,11 @@ host "ticker" {
 #     disabled    = ["vscode.git"]     # known, and not activated
 #     affinity    = { "golang.go" = 2 } # runs in a host of its own, code-2
 #     events      = ["onLanguage:go"]  # requested at the start
-#     workspace   = ["/srv/projects"]  # where workspaceContains events look
+#     workspace   = ["/srv/projects"]  # what they work on, and where workspaceContains events look
+#     trusted     = true               # what they are told of it
+#     settings    = { "editor.tabSize" = 2 } # the user's, over those of
+#     settings_file = "/srv/settings.json"   # this file
+#     storage     = "/var/lib/code"    # for what they keep and log
 #     startup     = "10s"              # the longest that onStartupFinished waits
 #     blame {                          # whose fault is a crash?
 #       window    = "5m"               # crashes that are seen together

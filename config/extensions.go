@@ -24,6 +24,7 @@ const maxAffinity = 1000
 type extensionsDecl struct {
 	spec     plan.Spec
 	affinity []entry
+	editor   editorDecl
 }
 
 // newExtensionsDecl holds the defaults that package plan documents. That of quiet
@@ -43,7 +44,11 @@ func extensionsSection(d *extensionsDecl) section {
 			named("disabled", "ids of those that are not activated, until a person enables them", extensionIDs(&s.Disabled)),
 			named("affinity", "numbers of hosts; what has the same number shares a host, which is named NAME-2 for 2", affinity(d)),
 			named("events", "activation events that are requested when the supervisor starts", activationEvents(&s.Events)),
-			named("workspace", "folders that workspaceContains events look into", workspaceFolders(&s.Workspace)),
+			named("workspace", "folders that the extensions work on, and workspaceContains events look into", workspaceFolders(&s.Workspace)),
+			named("trusted", "whether the workspace is, as they are told", boolean(&d.editor.untrusted, true)),
+			named("settings", "the user's, by their full names; over those of settings_file", editorSettings(&d.editor.settings)),
+			named("settings_file", "a file of settings as the editor has it: JSON with comments, read at each start", path(&d.editor.settingsFile, checkSettings)),
+			named("storage", "folder for what extensions keep and log, in one named as the host; default: hostsup/vscode in the user's folder for caches", path(&d.editor.storage, nil)),
 			named("startup", "the longest that onStartupFinished waits for the rest of the startup", duration(&s.Startup, nil)),
 		},
 		sections: []section{{

@@ -13,7 +13,6 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/vscode"
 	"github.com/hostsup/hostsup/lifecycle"
 )
 
@@ -28,10 +27,11 @@ type hostDecl struct {
 	forwards    []forwardTo
 	confinement confinement
 	extensions  extensionsDecl
+	reconnect   reconnectDecl
 }
 
 func newHostDecl() *hostDecl {
-	return &hostDecl{spec: defaultHost(), protocol: defaultProtocol, speech: speech{noise: noiseSkip}, confinement: newConfinement(), extensions: newExtensionsDecl()}
+	return &hostDecl{spec: defaultHost(), protocol: defaultProtocol, speech: speech{noise: noiseSkip}, confinement: newConfinement(), extensions: newExtensionsDecl(), reconnect: newReconnectDecl()}
 }
 
 // host reads a host block. The result can be used for its name even when the
@@ -42,11 +42,12 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	d.spec.Name = b.Labels[0]
 	table := hostSection(d)
 	d.places = r.section(b.Body, b.DefRange, table, replyHeader, forwardHeader)
-	d.speech.build = r.build(d)
+	d.speech.editor = r.editor(d)
 	d.spec.Protocol = protocols[d.protocol](d.speech)
 	h := &d.spec
 	r.speech(d, table)
 	r.extensions(d)
+	r.reconnecting(d)
 	r.answers(b.Body, d)
 	r.backoff(d.places, h.Restart.Backoff)
 	r.resolveCommand(d)
@@ -57,18 +58,6 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	}
 	r.reachable(resolved, d)
 	return d
-}
-
-// build returns the folder of the build of VS Code that a host's command starts.
-func (r *reader) build(d *hostDecl) string {
-	root, ok := vscode.Root(d.spec.Command)
-	if at, set := d.at["command"]; !ok && set && d.protocol == "vscode" && d.sound("command") {
-		r.fail(at, "no extension host of VS Code", "With protocol %q one of the arguments is the host's program, …/out/bootstrap-fork.js of an installed build, and another one --type=extensionHost.", d.protocol)
-	}
-	if ok && !filepath.IsAbs(root) && d.spec.Dir != "" {
-		root = filepath.Join(d.spec.Dir, root) // as the program will see it
-	}
-	return root
 }
 
 // backoff compares the first wait with the longest.

@@ -21,9 +21,9 @@ const (
 
 // speech is what a file says of a protocol besides its name.
 type speech struct {
-	build string // folder of the build that the command starts, of vscode
-	ping  string
-	noise noise
+	editor vscode.Options // of vscode
+	ping   string
+	noise  noise
 }
 
 // noise says what becomes of text where messages belong.
@@ -40,7 +40,7 @@ var protocols = map[string]func(speech) codec.Protocol{
 	noProtocol:        func(speech) codec.Protocol { return nil },
 	"msgpack-rpc":     func(s speech) codec.Protocol { return msgpackrpc.New(msgpackrpc.Options{Ping: s.ping}) },
 	"dscode":          func(speech) codec.Protocol { return dscode.New() },
-	"vscode":          func(s speech) codec.Protocol { return vscode.New(vscode.Options{Root: s.build}) },
+	"vscode":          func(s speech) codec.Protocol { return vscode.New(s.editor) },
 	"jsonrpc-headers": func(s speech) codec.Protocol { return jsonrpc.Headers(jsonrpc.Options{Ping: s.ping}) },
 	"jsonrpc-lines": func(s speech) codec.Protocol {
 		return jsonrpc.Lines(jsonrpc.Options{Ping: s.ping, FailOnNoise: s.noise == noiseFail})

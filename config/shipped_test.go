@@ -198,12 +198,12 @@ func TestReferenceIsTrue(t *testing.T) {
 				t.Fatal(print(t, diags))
 			}
 		}
-		if len(parts) > 2 && parts[1] == "extensions" { // only such hosts have any
+		if len(parts) > 2 && (parts[1] == "extensions" || parts[1] == "reconnect") { // only such hosts have any
 			host := func(text string) string {
 				return "host \"h\" {\ncommand = [\"node\", \"/c/out/bootstrap-fork.js\", \"--type=extensionHost\"]\nprotocol = \"vscode\"\n" + text + "}\n"
 			}
 			src = host(text)
-			if want, diags = Parse([]byte(host("extensions {\n}\n")), "x.hcl", testOptions()); diags.HasErrors() {
+			if want, diags = Parse([]byte(host(parts[1] + " {\n}\n")), "x.hcl", testOptions()); diags.HasErrors() {
 				t.Fatal(print(t, diags))
 			}
 		}

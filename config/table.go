@@ -163,6 +163,7 @@ func hostSection(d *hostDecl) section {
 					named("files", "kept, the current one included", whole(&h.Log.Files, 1, 10_000)),
 				},
 			},
+			reconnectSection(&d.reconnect),
 			extensionsSection(&d.extensions),
 			limitsSection(&d.confinement.limits),
 			sandboxSection(&d.confinement),

@@ -130,6 +130,9 @@ func ReadSettings(path string) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file", path)
+	}
 	if info.Size() > maxSettings {
 		return nil, fmt.Errorf("%s: %d bytes, limit %d", path, info.Size(), maxSettings)
 	}

@@ -93,6 +93,9 @@ func TestSettings(t *testing.T) {
 	if _, err := New(Options{SettingsFile: file + "x"}).Configuration(nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
+	if _, err := ReadSettings(filepath.Dir(file)); err == nil || !strings.Contains(err.Error(), "is not a file") {
+		t.Error(err)
+	}
 	if err := os.WriteFile(file, make([]byte, maxSettings+1), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,9 @@ var (
 // New returns the protocol for the hosts of the build at opt.Root.
 func New(opt Options) *Protocol { return &Protocol{opt: opt} }
 
+// Options returns what the protocol was made with.
+func (p *Protocol) Options() Options { return p.opt }
+
 // Name returns "vscode".
 func (*Protocol) Name() string { return "vscode" }
 

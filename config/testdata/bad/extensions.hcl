@@ -11,6 +11,10 @@ host "code" {
     events      = ["onLanguage:go", "go", "*", "workspaceContains:go.mod", "onLanguage:go"]
     workspace   = ["~"]
     startup     = "0s"
+    trusted     = "no"
+    settings    = ["hello.greeting"]
+    settings_file = 7
+    storage     = ""
     activate    = true
     blame {
       window    = 5
@@ -24,6 +28,9 @@ host "code" {
 host "code-2" {
   command  = ["web"]
   protocol = "none"
+  reconnect {
+    grace = "1h"
+  }
   extensions {
     user = ["/srv/extensions"]
   }
@@ -32,6 +39,7 @@ host "code-2" {
 host "files" {
   command  = ["web"]
   protocol = "jsonrpc-lines"
+  reconnect {}
   extensions {
     user = ["/srv/extensions"]
   }

@@ -2,6 +2,9 @@
 host "code" {
   command  = ["node", "/opt/code/out/bootstrap-fork.js", "--type=extensionHost"]
   protocol = "vscode"
+  reconnect {
+    grace = "1h"
+  }
   extensions {
     builtin     = ["/opt/code/extensions"]
     user        = ["installed", "/srv/missing"]
@@ -10,6 +13,10 @@ host "code" {
     affinity    = { "golang.Go" = 2, "vscode.css" = 1 }
     events      = ["onLanguage:go", "onCommand:hello.greet"]
     workspace   = ["/srv/projects"]
+    trusted     = false
+    settings    = { "hello.greeting" = "hi", "[go]" = { "editor.tabSize" = 8 } }
+    settings_file = "missing.json"
+    storage     = "/var/lib/code"
     startup     = "30s"
     blame {
       window    = "10m"

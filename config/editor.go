@@ -1,0 +1,117 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/hostsup/hostsup/codec/vscode"
+)
+
+// vscodeProtocol is the name of the protocol whose hosts belong to an editor.
+const vscodeProtocol = "vscode"
+
+// editorDecl is what a host of VS Code would have from its editor.
+type editorDecl struct {
+	untrusted    bool
+	settings     map[string]any
+	settingsFile string
+	storage      string
+}
+
+// reconnectDecl is a reconnect block.
+type reconnectDecl struct{ grace time.Duration }
+
+func newReconnectDecl() reconnectDecl { return reconnectDecl{grace: vscode.DefaultGrace} }
+
+func reconnectSection(d *reconnectDecl) section {
+	return section{
+		name: "reconnect", doc: "Hands a host of VS Code its sockets, so that one that breaks is followed by another and nothing is lost.", speaks: true,
+		settings: []setting{
+			named("grace", "how long a host may be without a socket that works before its life ends", duration(&d.grace, nil)),
+		},
+	}
+}
+
+// reconnecting refuses a reconnect block where it means nothing.
+func (r *reader) reconnecting(d *hostDecl) {
+	if at, set := d.at["reconnect"]; set && d.spec.Protocol != nil && d.protocol != vscodeProtocol {
+		r.fail(at, `block "reconnect" has no meaning here`, "Only hosts with protocol = %q are handed sockets, not %q. Remove it.", vscodeProtocol, d.protocol)
+	}
+}
+
+// editor are the options of protocol vscode.
+func (r *reader) editor(d *hostDecl) vscode.Options {
+	e := &d.extensions.editor
+	_, reconnect := d.at["reconnect"]
+	opt := vscode.Options{
+		Root: r.build(d), State: e.storage, Name: d.spec.Name, Reconnect: reconnect, Grace: d.reconnect.grace,
+		SettingsFile: e.settingsFile, Settings: e.settings,
+	}
+	if folders := d.extensions.spec.Workspace; len(folders) > 0 {
+		opt.Workspace = &vscode.Workspace{Folders: folders, Untrusted: e.untrusted}
+	}
+	return opt
+}
+
+// build returns the folder of the build of VS Code that a host's command starts.
+func (r *reader) build(d *hostDecl) string {
+	root, ok := vscode.Root(d.spec.Command)
+	if at, set := d.at["command"]; !ok && set && d.protocol == vscodeProtocol && d.sound("command") {
+		r.fail(at, "no extension host of VS Code", "With protocol %q one of the arguments is the host's program, …/out/bootstrap-fork.js of an installed build, and another one --type=extensionHost.", d.protocol)
+	}
+	if ok && !filepath.IsAbs(root) && d.spec.Dir != "" {
+		root = filepath.Join(d.spec.Dir, root) // as the program will see it
+	}
+	return root
+}
+
+// editorSettings reads settings of an editor.
+func editorSettings(dst *map[string]any) setting {
+	const expect = `a map such as { "editor.tabSize" = 2 }`
+	return setting{expect: expect,
+		read: func(g given) {
+			if _, ok := g.entries(expect); !ok {
+				return
+			}
+			v, err := goValue(g.val)
+			if err != nil {
+				g.bad("%s.", upperFirst(err.Error()))
+				return
+			}
+			settings, ok := v.(map[string]any)
+			if _, empty := settings[""]; !ok || empty {
+				g.bad("The name of a setting is empty.")
+				return
+			}
+			*dst = settings
+		},
+		show: func() string {
+			if *dst == nil {
+				return ""
+			}
+			text, err := json.Marshal(*dst)
+			if err != nil { // goValue makes nothing that cannot be
+				return ""
+			}
+			return string(text)
+		},
+	}
+}
+
+// checkSettings warns of a file that a host could not be started with as it is
+// now.
+func checkSettings(g given, path string) {
+	if g.stat == nil {
+		return
+	}
+	switch _, err := vscode.ReadSettings(path); {
+	case err == nil:
+	case g.isMissing(path):
+		g.warn(g.rng, "file does not exist", "There is no %s (yet). Starting the host will fail as long as that is so.", path)
+	case !errors.Is(err, fs.ErrNotExist):
+		g.warn(g.rng, "file cannot be used", "%s. Starting the host will fail as long as that is so.", upperFirst(err.Error()))
+	}
+}

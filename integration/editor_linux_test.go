@@ -1,0 +1,75 @@
+//go:build linux
+
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/hostsup/hostsup/codec/vscode"
+	"github.com/hostsup/hostsup/extensions/manifest"
+	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// edited is a host with the extensions of a folder, and of an editor what is
+// changed in the options.
+func edited(t testing.TB, version, folder string, with ...func(*service.Spec, *vscode.Options)) supervisor.HostSpec {
+	t.Helper()
+	dir, err := filepath.Abs("testdata/vscode/" + folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := &service.Spec{Folders: []manifest.Root{{Dir: dir}}}
+	return vscodeHost(t, version, func(s *supervisor.HostSpec) {
+		root, _ := vscode.Root(s.Command)
+		opt := vscode.Options{Root: root, State: filepath.Join(t.TempDir(), "state"), Name: s.Name}
+		for _, w := range with {
+			w(spec, &opt)
+		}
+		s.Protocol, s.Extensions = vscode.New(opt), spec
+	})
+}
+
+// gives calls a command of the memo extension and compares its result, as JSON.
+func gives(t testing.TB, h *supervisor.Host, want, command string, args ...any) {
+	t.Helper()
+	var out json.RawMessage
+	if err := executes(t, h, &out, append([]any{"memo." + command}, args...)...); err != nil || string(out) != want {
+		t.Errorf("%s %v: %s, %v; want %s", command, args, out, err, want)
+	}
+}
+
+func TestEditorSettings(t *testing.T) {
+	t.Parallel()
+	for version := range releases {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			folders := []string{t.TempDir(), t.TempDir()}
+			file := filepath.Join(t.TempDir(), "settings.json")
+			text := "{ // mine\n\"memo.greeting\": \"salve\", \"memo.size\": 6, \"[go]\": {\"memo.size\": 8},\n}"
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			sup, h := alone(t, edited(t, version, "editor", func(s *service.Spec, o *vscode.Options) {
+				o.SettingsFile, o.Settings = file, map[string]any{"memo.greeting": "ave", "other.thing": []any{1}}
+				o.Workspace = &vscode.Workspace{Folders: folders, Untrusted: true}
+				s.Workspace = folders
+			}))
+			if err := sup.Activate(ctx(t), "", "onCommand:memo.run"); err != nil {
+				t.Fatal(err)
+			}
+			gives(t, h, `"ave"`, "get", "memo.greeting")     // the given one goes over the file
+			gives(t, h, `6`, "get", "memo.size")             // the file over the default
+			gives(t, h, `8`, "get", "memo.size", "go")       // for a language
+			gives(t, h, `2`, "get", "memo.size", "markdown") // which is a default of the extension's
+			gives(t, h, `[]`, "get", "memo.words")           // as its type has it
+			gives(t, h, `[1]`, "get", "other.thing")
+			gives(t, h, fmt.Sprintf(`{"name":"%s, %s","trusted":false,"folders":["%s","%s"]}`,
+				filepath.Base(folders[0]), filepath.Base(folders[1]), folders[0], folders[1]), "workspace")
+		})
+	}
+}

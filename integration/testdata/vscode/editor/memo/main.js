@@ -1,0 +1,32 @@
+// It tells what an editor has given it.
+'use strict';
+const fs = require('fs');
+const vscode = require('vscode');
+
+exports.activate = (context) => {
+  const command = (name, run) => context.subscriptions.push(vscode.commands.registerCommand('memo.' + name, run));
+  const heard = [];
+  context.subscriptions.push(vscode.workspace.onDidChangeConfiguration((e) => heard.push(e.affectsConfiguration('memo'))));
+  command('run', () => process.pid);
+  command('get', (key, languageId) => vscode.workspace.getConfiguration(undefined, { languageId }).get(key));
+  command('heard', () => heard);
+  command('workspace', () => ({
+    name: vscode.workspace.name,
+    trusted: vscode.workspace.isTrusted,
+    folders: (vscode.workspace.workspaceFolders || []).map((f) => f.uri.fsPath),
+  }));
+  command('storage', () => ({
+    global: context.globalStorageUri.fsPath,
+    workspace: context.storageUri && context.storageUri.fsPath,
+    logs: context.logUri.fsPath,
+  }));
+  command('remember', (key, value, workspace) => (workspace ? context.workspaceState : context.globalState).update(key, value));
+  command('recall', (key, workspace) => (workspace ? context.workspaceState : context.globalState).get(key));
+  command('keep', (key, value) => context.secrets.store(key, value));
+  command('kept', (key) => context.secrets.get(key));
+  command('forget', (key) => context.secrets.delete(key));
+  command('keys', () => (context.secrets.keys ? context.secrets.keys() : undefined));
+  command('write', (path, text) => fs.writeFileSync(path, text));
+  command('read', (path) => fs.readFileSync(path, 'utf8'));
+  command('call', (...args) => vscode.commands.executeCommand(...args));
+};
