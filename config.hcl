@@ -91,6 +91,10 @@ group "demo" {
     #   max_pending  = 1024
     #   while_down   = "fail"            # fail | queue: let calls wait for the restart
     # }
+    # throttle "cursor" {                # example; a notification to it that comes too fast: of several
+    #   every = "16ms"                   # within this time the first is sent, and then the latest
+    #   key   = "uri"                    # where its params say what it is about; without it, all are one
+    # }
     # permissions     = ["fileSystem.read"] # example; what it may ask for; the names are in docs/security.md
     # rate_limit      = "100/s"             # example; of what it asks for
     # workspace_roots = ["/"]               # example; where the paths must lie that it asks about

@@ -43,7 +43,7 @@ func (l *Line) Life() uint64 { return l.c.life }
 // end of the connection, or a message that the wire cannot carry.
 func (l *Line) Notify(method string, params codec.Raw) (space <-chan struct{}, err error) {
 	m := codec.Message{Kind: codec.Notification, Method: method, Params: params}
-	space, err = l.c.out.put(l.c.session, &m, false)
+	space, err = l.c.tell(&m, outboxLimit)
 	if errors.Is(err, errFull) {
 		err = ErrBusy
 	}
@@ -53,7 +53,7 @@ func (l *Line) Notify(method string, params codec.Raw) (space <-chan struct{}, e
 // Tell is Notify for what must not wait: it goes over the bound.
 func (l *Line) Tell(method string, params codec.Raw) error {
 	m := codec.Message{Kind: codec.Notification, Method: method, Params: params}
-	_, err := l.c.out.add(l.c.session, &m, false, noLimit)
+	_, err := l.c.tell(&m, noLimit)
 	return err
 }
 

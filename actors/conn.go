@@ -64,6 +64,7 @@ func newConn(ref *Ref, life uint64, session codec.Session, w wire, firstID uint3
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.out.taken = c.taken
+	ref.thin.begin(c)
 	return c
 }
 
@@ -86,6 +87,9 @@ func (c *conn) transmit(ctx context.Context, q *Request, limit int) error {
 	// the next life; until this is through with it, it must not.
 	defer q.through()
 	c.called(q)
+	if !q.internal {
+		c.ref.thin.before(c, q.params)
+	}
 	m := &q.message
 	*m = codec.Message{Kind: codec.Request, ID: q.id, Method: q.method, Params: q.params, Progress: q.idle > 0 && q.stream == nil}
 	if c.caps.Has(codec.CapTrace) {
@@ -367,6 +371,7 @@ func (c *conn) close(err error) []*Request {
 	clear(c.open)
 	c.owed, c.owedAt, c.late = 0, 0, 0
 	c.mu.Unlock()
+	c.ref.thin.end(c)
 	sortByAge(open)
 	return open
 }

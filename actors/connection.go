@@ -266,6 +266,7 @@ func (a *Connection) leave() {
 // goodbye asks the host to end.
 func (a *Connection) goodbye(actor.Context) {
 	a.tick.cancel()
+	a.ref.thin.drain(a.c)
 	var ask *codec.Message
 	ask, a.last = a.c.session.Goodbye()
 	if ask == nil {

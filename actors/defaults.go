@@ -148,6 +148,7 @@ func (s HostSpec) Validate() error {
 			bad("extensions", "%w", err)
 		}
 	}
+	validThrottle(s.Protocol, s.Throttle, bad)
 	s.Answers.validate(s.Protocol, bad)
 	s.Guard.validate(s.Protocol, bad)
 	s.Secrets.validate(&s, bad)

@@ -35,6 +35,7 @@ type Ref struct {
 	companion     atomic.Pointer[Companion]
 	holdings      holdings // values of secrets
 	feed          feed
+	thin          *thinner      // of notifications to the host; nil: they are sent as they come
 	noisy         atomic.Uint64 // the last life that printed such
 	noises        atomic.Uint64 // lines of text where messages belong, skipped
 	requestPrefix string
@@ -70,6 +71,7 @@ func newRef(w *World, group string, spec HostSpec) *Ref {
 	})
 	r.answers, r.warden = newAnswers(w, &r.spec), newWarden(spec.Guard)
 	r.deadlines.after = spec.Requests.Timeout
+	r.thin = newThinner(r)
 	r.snap = snapshot{state: lifecycle.Stopped, since: time.Now(), liveness: "none"}
 	return r
 }
@@ -137,6 +139,7 @@ func (r *Ref) Status() HostStatus {
 		Restarts: s.restarts, CrashesInWindow: s.machine.CrashesInWindow(now), MaxCrashes: r.spec.Restart.MaxCrashes,
 		Since: s.since, Pending: int(r.pending.Load()), Liveness: s.liveness, LastExit: s.lastExit,
 		Sandbox: r.sandboxStatus(), Slow: s.slow, DependsOn: r.spec.Start.DependsOn, Noise: r.noises.Load(),
+		Throttle: r.thin.status(),
 	}
 	if r.spec.Protocol != nil {
 		out.Protocol = r.spec.Protocol.Name()
@@ -375,8 +378,8 @@ func (r *Ref) goneError() error {
 func (r *Ref) forget(q *Request) { tell(r.world.System.Root, r.pid, &forget{q}) }
 
 // Notify tells the host something. It returns when the message is handed to
-// the connection, not when the host has read it; a host that is not running
-// gives a *HostError at once.
+// the connection, or held back by a rule of [HostSpec].Throttle, not when the host
+// has read it; a host that is not running gives a *HostError at once.
 func (r *Ref) Notify(ctx context.Context, method string, in any) error {
 	if r.spec.Protocol == nil {
 		return &CallError{r.spec.Name, method, ErrNoProtocol, "", nil}
@@ -391,7 +394,7 @@ func (r *Ref) Notify(ctx context.Context, method string, in any) error {
 	}
 	m := codec.Message{Kind: codec.Notification, Method: method, Params: params}
 	for {
-		space, err := c.out.put(c.session, &m, false)
+		space, err := c.tell(&m, outboxLimit)
 		switch {
 		case err == nil:
 			return nil

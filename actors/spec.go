@@ -7,6 +7,7 @@ import (
 	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/throttle"
 )
 
 // HostSpec says everything about one host. It is a value: nothing changes it
@@ -25,10 +26,11 @@ type HostSpec struct {
 	Restart    lifecycle.RestartRule
 	Liveness   LivenessRule
 	Requests   RequestRule
-	Answers    AnswerRule // to what the host asks
-	Guard      GuardRule  // what it may ask for, and what may be started as it
-	Secrets    SecretRule // values that are only read when a life begins, or it asks for them
-	Attach     bool       // opened by the first program that attaches to it, see package attach; it starts lazily
+	Throttle   []throttle.Rule // notifications to it that are thinned out; none by default
+	Answers    AnswerRule      // to what the host asks
+	Guard      GuardRule       // what it may ask for, and what may be started as it
+	Secrets    SecretRule      // values that are only read when a life begins, or it asks for them
+	Attach     bool            // opened by the first program that attaches to it, see package attach; it starts lazily
 	Stop       StopRule
 	Log        LogRule
 

@@ -46,6 +46,8 @@ type HostStatus struct {
 	RetryInSeconds  *float64        `json:"retry_in_seconds"` // restarting: until the next start
 	DependsOn       []string        `json:"depends_on"`
 	Noise           uint64          `json:"noise"` // lines of text where messages belong, skipped since the start of the supervisor
+
+	Throttle []ThrottleStatus `json:"throttle"` // in the order of the spec
 }
 
 // Event is one line of history: a state change of a host, or what happened to

@@ -66,6 +66,15 @@ type Answerer interface {
 	Answer(method string) (result Raw, ok bool)
 }
 
+// Incremental is a [Protocol] that knows notifications which only tell what is
+// different from before, so that none of them can be left out for a later one.
+type Incremental interface {
+	Protocol
+	// Incremental says whether a notification to a host is one of those. Without
+	// params it says so where all of that method are.
+	Incremental(method string, params Raw) bool
+}
+
 // Explainer is a [Protocol] that knows more about how its hosts end than the
 // exit says by itself.
 type Explainer interface {

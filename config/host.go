@@ -41,7 +41,7 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	d.group = group
 	d.spec.Name = b.Labels[0]
 	table := hostSection(d)
-	d.places = r.section(b.Body, b.DefRange, table, replyHeader, forwardHeader)
+	d.places = r.section(b.Body, b.DefRange, table, replyHeader, forwardHeader, throttleHeader)
 	d.speech.editor = r.editor(d)
 	d.spec.Protocol = protocols[d.protocol](d.speech)
 	h := &d.spec
@@ -49,6 +49,7 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	r.extensions(d)
 	r.reconnecting(d)
 	r.answers(b.Body, d)
+	r.throttled(b.Body, d)
 	r.backoff(d.places, h.Restart.Backoff)
 	r.resolveCommand(d)
 	resolved := r.confined(&d.confinement, d.places)

@@ -45,8 +45,7 @@ func (r *reader) note(sev hcl.DiagnosticSeverity, rng hcl.Range, summary, detail
 // They are refused wherever they stand, so that a file written for a later
 // version is never half obeyed.
 var unbuilt = map[string]string{
-	"console":  "the web console",
-	"throttle": "slowing down callers",
+	"console": "the web console",
 }
 
 // refuse records that the thing at rng is not built, and what to do instead.

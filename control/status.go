@@ -83,6 +83,7 @@ func tidy(st supervisor.Status) supervisor.Status {
 func tidyHost(h actors.HostStatus) actors.HostStatus {
 	h.Sandbox.Missing = list(h.Sandbox.Missing)
 	h.DependsOn = list(h.DependsOn)
+	h.Throttle = list(h.Throttle)
 	return h
 }
 

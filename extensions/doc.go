@@ -3,7 +3,7 @@
 //
 // Packages beside it build on that: manifest finds extensions in folders,
 // activation decides when one is activated, location in which host it runs,
-// blame whose fault a crash is, throttle what of fast notifications is sent.
+// blame whose fault a crash is.
 //
 // # Purity
 //

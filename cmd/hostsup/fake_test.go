@@ -335,7 +335,8 @@ func TestOutput(t *testing.T) {
       "slow": false,
       "retry_in_seconds": null,
       "depends_on": [],
-      "noise": 0
+      "noise": 0,
+      "throttle": []
     }
   ],
   "exec_servers": []

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/hostsup/hostsup/extensions"
-	"github.com/hostsup/hostsup/extensions/internal/jsonwalk"
+	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
 // reserved are the fields that the editor sets; a manifest that has them would

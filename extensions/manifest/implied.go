@@ -1,7 +1,7 @@
 package manifest
 
 import (
-	"github.com/hostsup/hostsup/extensions/internal/jsonwalk"
+	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
 // implied says which activation event follows from an element of a

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hostsup/hostsup/extensions"
-	"github.com/hostsup/hostsup/extensions/internal/jsonwalk"
+	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
 // Manifest is one package.json.

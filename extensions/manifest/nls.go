@@ -3,7 +3,7 @@ package manifest
 import (
 	"fmt"
 
-	"github.com/hostsup/hostsup/extensions/internal/jsonwalk"
+	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
 // Messages are the texts that stand for %placeholders% in a manifest.

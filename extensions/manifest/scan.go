@@ -18,7 +18,7 @@ import (
 	"syscall"
 
 	"github.com/hostsup/hostsup/extensions"
-	"github.com/hostsup/hostsup/extensions/internal/jsonwalk"
+	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
 // Root is a folder to look into: one extension, or a folder of extensions. It

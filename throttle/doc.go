@@ -12,8 +12,11 @@
 // What is held back never overtakes another message of the same key, and is not
 // overtaken by one: any message, throttled or not, in which the path of a rule
 // leads to the key of something held makes that go first. Messages without that
-// key have no order with it. Messages sent by one call of the machine are in the
-// order in which they were pushed.
+// key have no order with it, and what a rule without a key holds has none with
+// other methods. Messages sent by one call of the machine are in the order in
+// which they were pushed. What is no notification has its place in that order,
+// too: [Machine.Clear] says what has to go before it, [Machine.Pass] does so for
+// one that must not be left out.
 //
 // # Purity
 //
@@ -25,6 +28,7 @@
 // # Limits
 //
 // At most [MaxKeys] keys are followed at once; messages of further ones are sent
-// as they are. Nothing is lost by that, and nothing by [Machine.Drain], which an
-// orderly shutdown calls before its goodbye.
+// as they are. More than [MaxHeld] bytes are not held: all of them are sent then.
+// Nothing is lost by that, and nothing by [Machine.Drain], which an orderly
+// shutdown calls before its goodbye. [Machine.Drop] is for one that is not.
 package throttle

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hostsup/hostsup/extensions/throttle"
+	"github.com/hostsup/hostsup/throttle"
 )
 
 func ExampleMachine() {
-	m, err := throttle.New[string]([]throttle.Rule{{Method: "didChange", Every: 16 * time.Millisecond, Key: "uri"}})
+	m, err := throttle.New[string]([]throttle.Rule{{Method: "didChange", Every: 16 * time.Millisecond, Key: "uri"}}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -14,7 +14,7 @@ import (
 )
 
 // The scripts under testdata read as stories: the time, a method and its
-// params; then what is sent. `go test ./extensions/throttle -args -rewrite`
+// params; then what is sent. `go test ./throttle -args -rewrite`
 // writes them anew.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -33,7 +33,7 @@ func TestScripts(t *testing.T) {
 					rules = append(rules, Rule{f[0], every, f[2]})
 				}
 				var err error
-				if m, err = New[string](rules); err != nil {
+				if m, err = New[string](rules, nil); err != nil {
 					return err.Error() + "\n"
 				}
 				return "ok\n"
@@ -51,6 +51,10 @@ func TestScripts(t *testing.T) {
 					sent = m.Fire(now)
 				case "drain":
 					sent = m.Drain()
+				case "drop":
+					m.Drop()
+				case "request":
+					sent = append(m.Clear(JSON([]byte(f[2])), now), strings.Join(f[1:], " "))
 				default:
 					sent = m.Push(f[1], strings.Join(f[1:], " "), JSON([]byte(f[2])), now)
 				}
@@ -72,8 +76,9 @@ func TestScripts(t *testing.T) {
 }
 
 func TestRulesAreChecked(t *testing.T) {
-	for _, rules := range [][]Rule{{{"", 1, ""}}, {{"a", 0, ""}}, {{"a", -1, ""}}, {{"a", 1, ""}, {"a", 2, "x"}}} {
-		if _, err := New[int](rules); !errors.Is(err, ErrRule) {
+	for _, rules := range [][]Rule{{{"", 1, ""}}, {{"a", 0, ""}}, {{"a", -1, ""}}, {{"a", 1, ""}, {"a", 2, "x"}},
+		{{"a", 1, "."}}, {{"a", 1, "a..b"}}, {{"a", 1, ".a"}}, {{"a", 1, "a."}}, {{"a", 1, "a b"}}, {{"a", 1, "a\x00"}}, {{"a", 1, "\xff"}}} {
+		if _, err := New[int](rules, nil); !errors.Is(err, ErrRule) {
 			t.Errorf("%v: %v", rules, err)
 		}
 	}
@@ -93,7 +98,7 @@ func TestProperties(t *testing.T) {
 	methods := []string{"change", "cursor", "save", "all"}
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 11))
-		m, err := New[message]([]Rule{{"change", 10, "uri"}, {"cursor", 25, "uri"}, {"all", 7, ""}})
+		m, err := New[message]([]Rule{{"change", 10, "uri"}, {"cursor", 25, "uri"}, {"all", 7, ""}}, func(msg message) int { return msg.N })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,15 +153,20 @@ func TestProperties(t *testing.T) {
 		if saves != sentSaves {
 			t.Fatalf("seed %d: %d of %d that have no rule were sent", seed, sentSaves, saves)
 		}
-		s := m.Stats()
-		if s.Held != 0 || s.Keys != 0 || s.Sent+s.Merged != 399 {
-			t.Fatalf("seed %d: %+v", seed, s)
+		total := uint64(saves)
+		m.Each(func(r Rule, s Stats) {
+			if total += s.Sent + s.Merged; s.Held != 0 || s.Dropped != 0 || s.Sent == 0 {
+				t.Fatalf("seed %d: %s: %+v", seed, r.Method, s)
+			}
+		})
+		if total != 399 || m.Held() != 0 || m.Keys() != 0 || m.bytes != 0 {
+			t.Fatalf("seed %d: %d counted; %d held, %d keys, %d bytes", seed, total, m.Held(), m.Keys(), m.bytes)
 		}
 	}
 }
 
 func TestKeysAreLimited(t *testing.T) {
-	m, err := New[int]([]Rule{{"m", time.Second, "k"}})
+	m, err := New[int]([]Rule{{"m", time.Second, "k"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +177,7 @@ func TestKeysAreLimited(t *testing.T) {
 	for i := range MaxKeys + 100 {
 		push(i)
 	}
-	if got := m.Stats().Keys; got != MaxKeys {
+	if got := m.Keys(); got != MaxKeys {
 		t.Errorf("%d keys", got)
 	}
 	for range 3 {
@@ -176,8 +186,44 @@ func TestKeysAreLimited(t *testing.T) {
 		}
 	}
 	now = now.Add(time.Minute)
-	if push(MaxKeys + 1); m.Stats().Keys != 2 {
-		t.Errorf("%d keys after a minute", m.Stats().Keys)
+	if push(MaxKeys + 1); m.Keys() != 2 {
+		t.Errorf("%d keys after a minute", m.Keys())
+	}
+}
+
+// What a client keeps saying for no reason is not kept without end.
+func TestBytesAreLimited(t *testing.T) {
+	m, err := New[int]([]Rule{{"m", time.Second, "k"}}, func(n int) int { return n })
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(0, 0)
+	push := func(key string, n int) []int {
+		return m.Push("m", n, func(string) (string, bool) { return key, true }, now)
+	}
+	for _, key := range []string{"a", "b"} {
+		push(key, 1)
+		for range 10 {
+			if got := push(key, MaxHeld/2); len(got) != 0 {
+				t.Fatalf("%d sent of %s", len(got), key)
+			}
+		}
+	}
+	push("c", 1)
+	if got := push("c", 2); len(got) != 3 || got[2] != 2 || m.Held() != 0 || m.bytes != 0 {
+		t.Errorf("sent %v; %d held, %d bytes", got, m.Held(), m.bytes)
+	}
+	if got := push("a", 3); len(got) != 0 {
+		t.Errorf("sent %v", got)
+	}
+	m.Drop()
+	m.Each(func(_ Rule, s Stats) {
+		if want := (Stats{Sent: 6, Merged: 18, Dropped: 1}); s != want {
+			t.Errorf("%+v, want %+v", s, want)
+		}
+	})
+	if m.bytes != 0 || m.Keys() != 0 {
+		t.Errorf("%d bytes, %d keys", m.bytes, m.Keys())
 	}
 }
 
@@ -193,6 +239,7 @@ func TestLookups(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"textDocument.uri": "file:///a", "textDocument.version": "7", "list.0": "x", "list.1.on": "true",
+		"uri": "file:///a", "version": "7", "on": "", "1": "", // one level down, and no further
 		"textDocument": "", "list.2": "", "list.-1": "", "list.x": "", "none": "", "no": "", "textDocument.uri.x": "",
 	} {
 		for name, find := range map[string]Lookup{"JSON": JSON(text), "MessagePack": MessagePack(pack)} {
@@ -213,7 +260,7 @@ func FuzzLookups(f *testing.F) {
 }
 
 func BenchmarkPush(b *testing.B) {
-	m, err := New[int]([]Rule{{"textDocument/didChange", 16 * time.Millisecond, "textDocument.uri"}})
+	m, err := New[int]([]Rule{{"textDocument/didChange", 16 * time.Millisecond, "textDocument.uri"}}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,0 +1,71 @@
+package config
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/throttle"
+)
+
+// throttleHeader is a block of a host about what it is told often.
+var throttleHeader = hcl.BlockHeaderSchema{Type: "throttle", LabelNames: []string{"method"}}
+
+func throttleSection(rule *throttle.Rule) section {
+	every := duration(&rule.Every, nil)
+	every.required = true
+	return section{
+		name: "throttle", doc: "Notifications to the host of this method that come faster than it needs them: of several the first and the latest are sent.",
+		settings: []setting{
+			named("every", "the shortest time between two that are sent", every),
+			named("key", "path in the params to what they are about; default: all of the method are about the same", keyPath(&rule.Key)),
+		},
+	}
+}
+
+func keyPath(dst *string) setting {
+	const expect = `a path in the params such as "uri" or "textDocument.uri"`
+	return setting{expect: expect,
+		read: func(g given) {
+			text, ok := g.str(expect)
+			if !ok {
+				return
+			}
+			if text == "" || (throttle.Rule{Method: "x", Every: time.Second, Key: text}).Validate() != nil {
+				g.bad("%q is not %s: names, and indexes of lists, with a dot between them.", text, expect)
+				return
+			}
+			*dst = text
+		},
+		show: func() string { return "" },
+	}
+}
+
+// throttled reads the throttle blocks of a host.
+func (r *reader) throttled(body hcl.Body, d *hostDecl) {
+	c, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{throttleHeader}})
+	first := map[string]hcl.Range{}
+	for _, b := range c.Blocks {
+		method := b.Labels[0]
+		if d.spec.Protocol == nil {
+			r.fail(b.DefRange, `block "throttle" has no meaning here`, "Nothing is said to a host with protocol = %q. Remove \"throttle\", or choose another protocol.", noProtocol)
+			continue
+		}
+		rule := throttle.Rule{Method: method}
+		r.section(b.Body, b.DefRange, throttleSection(&rule))
+		switch at, twice := first[method]; {
+		case twice:
+			r.fail(b.LabelRanges[0], fmt.Sprintf("throttle %q written twice", method), "There is one at line %d already; only one of the two can hold.", at.Start.Line)
+		case method == "":
+			r.fail(b.LabelRanges[0], `"" is not a method`, "Write the name of the notification, such as \"textDocument/didChange\".")
+		case rule.Every > 0: // else it is reported
+			first[method] = b.LabelRanges[0]
+			d.spec.Throttle = append(d.spec.Throttle, rule)
+		}
+		if p, ok := d.spec.Protocol.(codec.Incremental); ok && p.Incremental(method, nil) {
+			r.warn(b.LabelRanges[0], "nothing that can be throttled", "Each %s tells what has changed since the one before; none can be left out. Remove the block.", method)
+		}
+	}
+}
