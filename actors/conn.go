@@ -95,8 +95,12 @@ func (c *conn) transmit(ctx context.Context, q *Request, limit int) error {
 	if c.caps.Has(codec.CapTrace) {
 		m.Trace = q.trace
 	}
+	who := byLoop
+	if alone && q.stream == nil {
+		who = here
+	}
 	for {
-		space, err := c.out.add(c.session, m, alone && q.stream == nil, limit)
+		space, err := c.out.add(c.session, m, who, limit)
 		switch {
 		case err == nil:
 			if q.gone {
@@ -345,13 +349,19 @@ func (c *conn) sendCancel(q *Request) {
 // the host is not reading; cancel and credit still go in, as it may read again,
 // and answers to the host are dropped: it asked, so it has to read. A host that
 // reads nothing and lets even that run over loses those, too.
-func (c *conn) post(m *codec.Message) {
+func (c *conn) post(m *codec.Message) { c.pass(m, byLoop) }
+
+// reply is post for the read loop: what it answers leaves together once it has
+// to wait for more, or with what somebody else says before that.
+func (c *conn) reply(m *codec.Message) { c.pass(m, held) }
+
+func (c *conn) pass(m *codec.Message, w when) {
 	limit := 2 * outboxLimit
 	if m.Kind == codec.Response {
 		limit = outboxLimit
 	}
 	// An error is the end of the connection, which the read loop tells of.
-	_, _ = c.out.add(c.session, m, false, limit)
+	_, _ = c.out.add(c.session, m, w, limit)
 }
 
 // close ends the connection for new requests and takes out those that are

@@ -145,7 +145,7 @@ func TestCancelGoesBehindTheRequest(t *testing.T) {
 	q.cancel(ErrCancelled) // its caller leaves before the frame is written
 	m := &q.message
 	*m = codec.Message{Kind: codec.Request, ID: q.id, Method: "echo"}
-	if _, err := c.out.put(c.session, m, true); err != nil {
+	if _, err := c.out.put(c.session, m, here); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.written(t); len(got) != 1 {

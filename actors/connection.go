@@ -106,7 +106,7 @@ func (a *Connection) read(open bool, connected func(codec.Peer)) error {
 		if !open {
 			out, done, err := a.hs.Handle(&m)
 			for i := range out {
-				a.c.post(&out[i])
+				a.c.reply(&out[i])
 			}
 			if errors.Is(err, codec.ErrUnrelated) {
 				err = a.dispatch(&m)
@@ -132,9 +132,11 @@ func (a *Connection) read(open bool, connected func(codec.Peer)) error {
 }
 
 // signs reads from a connection's wire; each byte of the host is a sign of life.
+// By the time that it is called, everything that was read before is worked on.
 type signs struct{ c *conn }
 
 func (s signs) Read(p []byte) (int, error) {
+	s.c.out.release()
 	if with := s.c.ref.with(); with != nil {
 		with.Pace(s.c.ctx)
 	}

@@ -18,6 +18,7 @@ type fakeWire struct {
 	mu     sync.Mutex
 	got    bytes.Buffer
 	writes int           // calls of Write that wrote something
+	tries  int           // calls of TryWrite
 	room   int           // bytes that TryWrite takes before it gives up
 	gate   chan struct{} // Write waits for it, nil: it does not
 	begun  chan struct{} // one for every Write that waits at the gate
@@ -63,6 +64,7 @@ func (w *fakeWire) TryWrite(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
 	}
+	w.tries++
 	n := min(len(p), w.room)
 	w.room -= n
 	w.got.Write(p[:n])

@@ -74,5 +74,10 @@ func (m *meeting) end(t *transport) {
 // metWire is a wire over the stream of a meeting.
 type metWire struct{ codec.Stream }
 
-// TryWrite leaves everything to the write loop.
-func (*metWire) TryWrite([]byte) (int, error) { return 0, nil }
+// TryWrite leaves everything to the write loop, unless the stream knows better.
+func (w *metWire) TryWrite(p []byte) (int, error) {
+	if t, ok := w.Stream.(codec.TryWriter); ok {
+		return t.TryWrite(p)
+	}
+	return 0, nil
+}

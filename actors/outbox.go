@@ -39,6 +39,7 @@ type outbox struct {
 	buf     []byte        // frames that wait
 	spare   []byte        // the buffer of the write before
 	writing bool          // somebody is in write or about to
+	held    bool          // some of buf waits for release
 	ending  bool          // close our half once buf is empty
 	err     error         // why nothing can be written any more
 	space   chan struct{} // closed when buf has been taken; nil when nobody waits
@@ -49,20 +50,28 @@ type outbox struct {
 	taken func(*codec.Message)
 }
 
+// when says who writes a message.
+type when uint8
+
+const (
+	byLoop when = iota // the write loop, with what comes until then
+	here               // who puts it, unless somebody is writing
+	held               // whoever writes next, at the latest release
+)
+
 func newOutbox(w wire) *outbox { return &outbox{w: w, wake: make(chan struct{}, 1)} }
 
 // errFull is returned by put when the host does not read; space then says when
 // to try again.
 var errFull = errors.New("outbox full")
 
-// put appends one message and sets its size. With alone, the message is
-// written right here when nobody else is writing.
-func (o *outbox) put(s codec.Session, m *codec.Message, alone bool) (space <-chan struct{}, err error) {
-	return o.add(s, m, alone, outboxLimit)
+// put appends one message and sets its size.
+func (o *outbox) put(s codec.Session, m *codec.Message, w when) (space <-chan struct{}, err error) {
+	return o.add(s, m, w, outboxLimit)
 }
 
 // add is put with a limit of its own.
-func (o *outbox) add(s codec.Session, m *codec.Message, alone bool, limit int) (space <-chan struct{}, err error) {
+func (o *outbox) add(s codec.Session, m *codec.Message, w when, limit int) (space <-chan struct{}, err error) {
 	o.mu.Lock()
 	if o.err != nil {
 		err = o.err
@@ -87,16 +96,43 @@ func (o *outbox) add(s codec.Session, m *codec.Message, alone bool, limit int) (
 	if o.taken != nil {
 		o.taken(m)
 	}
-	if o.writing {
+	switch {
+	case o.writing:
 		o.mu.Unlock()
-		return nil, nil
-	}
-	o.writing = true
-	if !alone {
+	case w == held:
+		o.held = true
+		o.mu.Unlock()
+	case w == byLoop:
+		o.writing = true
 		o.mu.Unlock()
 		o.kick()
-		return nil, nil
+	default:
+		o.writing = true
+		o.dash()
 	}
+	return nil, nil
+}
+
+// release writes what was held, unless somebody is writing.
+func (o *outbox) release() {
+	o.mu.Lock()
+	if !o.held {
+		o.mu.Unlock()
+		return
+	}
+	o.held = false
+	if o.writing || len(o.buf) == 0 || o.err != nil {
+		o.mu.Unlock()
+		return
+	}
+	o.writing = true
+	o.dash()
+}
+
+// dash writes here what the kernel takes at once, and leaves the rest to the
+// write loop. It is called under the lock, by who has set writing, and gives the
+// lock back.
+func (o *outbox) dash() {
 	mine := o.swap()
 	o.mu.Unlock()
 	n, err := o.w.TryWrite(mine)
@@ -109,16 +145,15 @@ func (o *outbox) add(s codec.Session, m *codec.Message, alone bool, limit int) (
 		o.buf = append(append(o.spare[:0:0], mine[n:]...), o.buf...)
 		o.mu.Unlock()
 		o.kick()
-		return nil, nil
+		return
 	case len(o.buf) > 0 || o.ending:
 		o.mu.Unlock()
 		o.kick()
-		return nil, nil
+		return
 	}
 	o.spare = keep(mine)
 	o.writing = false
 	o.mu.Unlock()
-	return nil, nil
 }
 
 // forget ends a request of the host's without an answer, where its protocol

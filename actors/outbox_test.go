@@ -63,7 +63,7 @@ func TestOutboxWritesALoneMessageItself(t *testing.T) {
 	o, w, s, _ := newTestOutbox(t) // there is no loop to do it
 	for i := range 3 {
 		m := note("%d", i)
-		if _, err := o.put(s, m, true); err != nil || m.Size == 0 {
+		if _, err := o.put(s, m, here); err != nil || m.Size == 0 {
 			t.Fatalf("size %d, %v", m.Size, err)
 		}
 	}
@@ -78,7 +78,7 @@ func TestOutboxKeepsTheOrderOfATornMessage(t *testing.T) {
 	w.gate = make(chan struct{})
 	start()
 	for i := range 5 {
-		if _, err := o.put(s, note("%d", i), i == 0); err != nil {
+		if _, err := o.put(s, note("%d", i), at(i == 0)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,12 +93,12 @@ func TestOutboxPutsManyMessagesIntoOneWrite(t *testing.T) {
 	o, w, s, start := newTestOutbox(t)
 	w.gate = make(chan struct{})
 	start()
-	if _, err := o.put(s, note("first"), false); err != nil {
+	if _, err := o.put(s, note("first"), byLoop); err != nil {
 		t.Fatal(err)
 	}
 	<-w.begun // the loop is held at its first write
 	for i := range 1000 {
-		if _, err := o.put(s, note("%d", i), i%2 == 0); err != nil {
+		if _, err := o.put(s, note("%d", i), at(i%2 == 0)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,18 +117,18 @@ func TestOutboxFull(t *testing.T) {
 	w.gate = make(chan struct{})
 	start()
 	big := &codec.Message{Kind: codec.Notification, Method: "big", Params: append([]byte{0xc6, 0, 0x40, 0, 0}, make([]byte, 4<<20)...)}
-	if _, err := o.put(s, big, false); err != nil {
+	if _, err := o.put(s, big, byLoop); err != nil {
 		t.Fatal(err)
 	}
 	<-w.begun // that one is with the wire
-	if _, err := o.put(s, big, false); err != nil {
+	if _, err := o.put(s, big, byLoop); err != nil {
 		t.Fatal(err)
 	}
-	space, err := o.put(s, note("late"), false)
+	space, err := o.put(s, note("late"), byLoop)
 	if !errors.Is(err, errFull) || !o.full() {
 		t.Fatalf("a third one: %v", err)
 	}
-	again, _ := o.put(s, note("later"), true)
+	again, _ := o.put(s, note("later"), here)
 	select {
 	case <-space:
 		t.Fatal("there is no space")
@@ -138,10 +138,10 @@ func TestOutboxFull(t *testing.T) {
 	}
 	// What an actor has to say goes in all the same, and what the supervisor
 	// has to say for itself up to twice the limit.
-	if _, err := o.add(s, note("now"), false, noLimit); err != nil {
+	if _, err := o.add(s, note("now"), byLoop, noLimit); err != nil {
 		t.Error(err)
 	}
-	if _, err := o.add(s, note("cancel"), false, 2*outboxLimit); err != nil {
+	if _, err := o.add(s, note("cancel"), byLoop, 2*outboxLimit); err != nil {
 		t.Error(err)
 	}
 	close(w.gate)
@@ -157,17 +157,17 @@ func TestOutboxFullThenBroken(t *testing.T) {
 	w.gate = make(chan struct{})
 	start()
 	big := &codec.Message{Kind: codec.Notification, Method: "big", Params: append([]byte{0xc6, 0, 0x40, 0, 0}, make([]byte, 4<<20)...)}
-	if _, err := o.put(s, big, false); err != nil {
+	if _, err := o.put(s, big, byLoop); err != nil {
 		t.Fatal(err)
 	}
 	<-w.begun // the write loop has taken it, and waits at the gate
-	if _, err := o.put(s, big, false); err != nil {
+	if _, err := o.put(s, big, byLoop); err != nil {
 		t.Fatal(err)
 	}
 	if !o.full() {
 		t.Fatal("4 MiB do not fill it")
 	}
-	space, err := o.put(s, note("late"), false)
+	space, err := o.put(s, note("late"), byLoop)
 	if !errors.Is(err, errFull) {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestOutboxFullThenBroken(t *testing.T) {
 	w.mu.Unlock()
 	close(w.gate)
 	<-space // whoever waits is woken, and learns why
-	if _, err := o.put(s, note("later"), true); !errors.Is(err, broken) || !o.broken() {
+	if _, err := o.put(s, note("later"), here); !errors.Is(err, broken) || !o.broken() {
 		t.Errorf("%v", err)
 	}
 }
@@ -190,7 +190,7 @@ func TestOutboxEndsBehindWhatWasPut(t *testing.T) {
 				w.gate = make(chan struct{})
 			}
 			start()
-			if _, err := o.put(s, note("last"), !busy); err != nil {
+			if _, err := o.put(s, note("last"), at(!busy)); err != nil {
 				t.Fatal(err)
 			}
 			if busy {
@@ -210,7 +210,7 @@ func TestOutboxEndsBehindWhatWasPut(t *testing.T) {
 			if got := fmt.Sprint(names(t, w, 1)); got != "[last]" {
 				t.Error(got)
 			}
-			if _, err := o.put(s, note("too late"), true); !errors.Is(err, io.ErrClosedPipe) {
+			if _, err := o.put(s, note("too late"), here); !errors.Is(err, io.ErrClosedPipe) {
 				t.Errorf("after the end: %v", err)
 			}
 		})
@@ -220,10 +220,10 @@ func TestOutboxEndsBehindWhatWasPut(t *testing.T) {
 func TestOutboxWithALoneMessageThatCannotBeWritten(t *testing.T) {
 	o, w, s, _ := newTestOutbox(t)
 	w.err = errors.New("broken")
-	if _, err := o.put(s, note("lost"), true); err != nil {
+	if _, err := o.put(s, note("lost"), here); err != nil {
 		t.Errorf("the read loop is the one to tell: %v", err)
 	}
-	if _, err := o.put(s, note("lost"), true); !errors.Is(err, w.err) {
+	if _, err := o.put(s, note("lost"), here); !errors.Is(err, w.err) {
 		t.Errorf("%v", err)
 	}
 }
@@ -232,10 +232,10 @@ func TestOutboxRefusesWhatIsTooLarge(t *testing.T) {
 	w := newFakeWire()
 	o := newOutbox(w)
 	s := hostsup.Open(codec.Limits{Frame: 100})
-	if _, err := o.put(s, &codec.Message{Kind: codec.Notification, Method: "m", Params: append([]byte{0xc4, 200}, make([]byte, 200)...)}, true); !errors.Is(err, codec.ErrTooLarge) {
+	if _, err := o.put(s, &codec.Message{Kind: codec.Notification, Method: "m", Params: append([]byte{0xc4, 200}, make([]byte, 200)...)}, here); !errors.Is(err, codec.ErrTooLarge) {
 		t.Errorf("%v", err)
 	}
-	if _, err := o.put(s, note("small"), true); err != nil {
+	if _, err := o.put(s, note("small"), here); err != nil {
 		t.Error(err)
 	}
 	if got := fmt.Sprint(names(t, w, 1)); got != "[small]" {
@@ -254,7 +254,7 @@ func TestOutboxFromManySides(t *testing.T) {
 	for i := range senders {
 		all.Go(func() {
 			for j := range each {
-				if _, err := o.put(s, note("%d %d", i, j), true); err != nil {
+				if _, err := o.put(s, note("%d %d", i, j), here); err != nil {
 					t.Error(err)
 				}
 				w.mu.Lock()
@@ -274,5 +274,57 @@ func TestOutboxFromManySides(t *testing.T) {
 			t.Fatalf("sender %d: %d where %d is next", i, j, next[i])
 		}
 		next[i]++
+	}
+}
+
+func at(alone bool) when {
+	if alone {
+		return here
+	}
+	return byLoop
+}
+
+// What is held leaves with the next message, or at the release: in one write, in
+// order, and not by the write loop, which does not run here.
+func TestOutboxHolds(t *testing.T) {
+	for want, next := range map[string]bool{"[0 1 2]": false, "[0 1 2 next]": true} {
+		o, w, s, _ := newTestOutbox(t)
+		for i := range 3 {
+			if _, err := o.put(s, note("%d", i), held); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := w.written(t); len(got) != 0 {
+			t.Errorf("written while it is held: %v", got)
+		}
+		if next {
+			if _, err := o.put(s, note("next"), here); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			o.release()
+			if got := fmt.Sprint(names(t, w, 3)); got != want || w.tries != 1 {
+				t.Errorf("%s in %d writes, want %s in one", got, w.tries, want)
+			}
+		}
+	}
+}
+
+// The loop takes what was held with what it is woken for.
+func TestOutboxHoldsForTheLoop(t *testing.T) {
+	o, w, s, start := newTestOutbox(t)
+	for i := range 3 {
+		if _, err := o.put(s, note("%d", i), held); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := o.put(s, note("3"), byLoop); err != nil {
+		t.Fatal(err)
+	}
+	o.release() // is the loop's now
+	start()
+	if got := fmt.Sprint(names(t, w, 4)); got != "[0 1 2 3]" || w.writes != 1 || w.tries != 0 {
+		t.Errorf("%s in %d writes", got, w.writes+w.tries)
 	}
 }

@@ -28,24 +28,24 @@ func (c *conn) serve(m *codec.Message) error {
 func (c *conn) begin(m *codec.Message, inTurn bool) (later bool, err error) {
 	if e := c.ref.warden.check(m, c.ref.spec.Protocol); e != nil {
 		c.ref.world.Log.Named(c.ref.spec.Name).Warn("a request of the host is refused", "method", m.Method, "life", c.life, "reason", e.Error())
-		c.post(&codec.Message{Kind: codec.Response, ID: m.ID, Err: e})
+		c.reply(&codec.Message{Kind: codec.Response, ID: m.ID, Err: e})
 		return false, nil
 	}
 	rule, ok := c.rule(m.Method)
 	switch {
 	case !ok && m.Method == "$/ping":
-		c.post(&codec.Message{Kind: codec.Response, ID: m.ID})
+		c.reply(&codec.Message{Kind: codec.Response, ID: m.ID})
 		return false, nil
 	case !ok && secretMethod(m.Method) != 0:
-		c.refuse(m.ID, NameSecretDenied, fmt.Sprintf("host %q has no secrets of its own: its configuration names none", c.ref.spec.Name))
+		c.refuse(held, m.ID, NameSecretDenied, fmt.Sprintf("host %q has no secrets of its own: its configuration names none", c.ref.spec.Name))
 		return false, nil
 	case !ok:
-		c.refuse(m.ID, codec.NameMethodNotFound, fmt.Sprintf("the supervisor has no method %q", m.Method))
+		c.refuse(held, m.ID, codec.NameMethodNotFound, fmt.Sprintf("the supervisor has no method %q", m.Method))
 		return false, nil
 	case rule.reply != nil:
 		out := *rule.reply
 		out.ID = m.ID
-		c.post(&out)
+		c.reply(&out)
 		return false, nil
 	}
 	ctx, cancel := context.WithCancelCause(c.ctx)
@@ -67,7 +67,7 @@ func (c *conn) begin(m *codec.Message, inTurn bool) (later bool, err error) {
 		return false, &codec.FrameError{Err: codec.ErrID, Offset: -1, Detail: fmt.Sprintf("request %d of the host, which is open already", m.ID)}
 	case full:
 		cancel(nil)
-		c.refuse(m.ID, NameOverloaded, fmt.Sprintf("%d requests of the host are open", maxServing))
+		c.refuse(held, m.ID, NameOverloaded, fmt.Sprintf("%d requests of the host are open", maxServing))
 		return false, nil
 	case closed:
 		cancel(nil)
@@ -115,8 +115,8 @@ func (c *conn) rule(method string) (answerer, bool) {
 }
 
 // refuse answers a request of the host with an error.
-func (c *conn) refuse(id uint32, name, message string) {
-	c.post(&codec.Message{Kind: codec.Response, ID: id, Err: &codec.Error{Name: name, Message: message}})
+func (c *conn) refuse(w when, id uint32, name, message string) {
+	c.pass(&codec.Message{Kind: codec.Response, ID: id, Err: &codec.Error{Name: name, Message: message}}, w)
 }
 
 // handle runs a handler.
@@ -148,7 +148,7 @@ func (c *conn) respond(ctx context.Context, out *codec.Message) {
 		if context.Cause(ctx) == errTakenBack && c.out.forget(c.session, out.ID) { //nolint:errorlint // it is never wrapped
 			return
 		}
-		space, err := c.out.add(c.session, out, false, outboxLimit)
+		space, err := c.out.add(c.session, out, byLoop, outboxLimit)
 		switch {
 		case err == nil:
 			return
@@ -157,12 +157,12 @@ func (c *conn) respond(ctx context.Context, out *codec.Message) {
 			case <-space:
 			case <-ctx.Done():
 				if !c.out.forget(c.session, out.ID) {
-					c.refuse(out.ID, codec.NameCancelled, "the host took the request back")
+					c.refuse(byLoop, out.ID, codec.NameCancelled, "the host took the request back")
 				}
 				return // else the host is no more
 			}
 		case errors.Is(err, codec.ErrTooLarge), errors.Is(err, codec.ErrShape):
-			c.refuse(out.ID, NameError, fmt.Sprintf("the answer cannot be sent: %v", err))
+			c.refuse(byLoop, out.ID, NameError, fmt.Sprintf("the answer cannot be sent: %v", err))
 			return
 		default:
 			return // the stream is broken, of which the read loop tells

@@ -81,7 +81,7 @@ func (c *conn) tell(m *codec.Message, limit int) (space <-chan struct{}, err err
 	if t := c.ref.thin; t != nil && (t.methods[m.Method] || t.held.Load() > 0) {
 		return t.push(c, m, limit)
 	}
-	return c.out.add(c.session, m, false, limit)
+	return c.out.add(c.session, m, byLoop, limit)
 }
 
 // before sends what has to go before a request. A caller whose own notifications
@@ -103,7 +103,7 @@ func (t *thinner) push(c *conn, m *codec.Message, limit int) (space <-chan struc
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.conn != c { // it has ended, and says so
-		return c.out.add(c.session, m, false, limit)
+		return c.out.add(c.session, m, byLoop, limit)
 	}
 	// Nothing is held for a host that does not read: whoever tells it something
 	// waits, as without a rule.
@@ -127,7 +127,7 @@ func (t *thinner) push(c *conn, m *codec.Message, limit int) (space <-chan struc
 	for i, msg := range out {
 		if msg != &own {
 			t.send(out[i : i+1])
-		} else if _, failed := c.out.add(c.session, msg, false, noLimit); failed != nil {
+		} else if _, failed := c.out.add(c.session, msg, byLoop, noLimit); failed != nil {
 			err = failed
 		}
 	}
@@ -139,7 +139,7 @@ func (t *thinner) push(c *conn, m *codec.Message, limit int) (space <-chan struc
 // more to be told; the end of the stream the read loop tells of. Under the lock.
 func (t *thinner) send(list []*codec.Message) {
 	for _, m := range list {
-		if _, err := t.conn.out.add(t.conn.session, m, false, noLimit); errors.As(err, new(*codec.FrameError)) {
+		if _, err := t.conn.out.add(t.conn.session, m, byLoop, noLimit); errors.As(err, new(*codec.FrameError)) {
 			t.ref.world.Log.Named(t.ref.spec.Name).Warn("a notification cannot be sent", "method", m.Method, "error", err)
 		}
 	}

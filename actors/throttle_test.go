@@ -173,7 +173,7 @@ func TestThrottleWaitsForTheHost(t *testing.T) {
 		large.Params[0] = 0xc6 // a bin
 		large.Params[1], large.Params[2], large.Params[3], large.Params[4] = byte((outboxLimit-5)>>24), byte((outboxLimit-5)>>16&0xff), byte((outboxLimit-5)>>8&0xff), byte((outboxLimit-5)&0xff)
 		for range 2 { // one is being written
-			if _, err := c.out.put(c.session, &large, false); err != nil {
+			if _, err := c.out.put(c.session, &large, byLoop); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()

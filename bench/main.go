@@ -15,6 +15,7 @@
 //	bench [flags] neovim      Neovim under hostsup and asked directly
 //	bench [flags] jsonrpc     latency added to language and MCP servers
 //	bench [flags] attach      1 GiB passed on to an attached client
+//	bench [flags] vscode      VS Code's extension host under hostsup and driven directly
 //	bench [flags] request     three ways to keep a pending request
 //
 // With -profile DIR each process leaves a CPU profile there.
@@ -63,6 +64,7 @@ func sections() []section {
 		{"neovim", neovimSection},
 		{"jsonrpc", jsonrpcSection},
 		{"attach", attachSection},
+		{"vscode", vscodeSection},
 		{"request", requestSection},
 	}
 }

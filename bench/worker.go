@@ -32,6 +32,7 @@ func workers() map[string]func(args []string) error {
 		"neovim":       printed(neovimWorker),
 		"jsonrpc":      printed(jsonrpcWorker),
 		"attach":       printed(attachWorker),
+		"vscode":       printed(vscodeWorker),
 		"attach-hub":   attachHub,
 		"attach-host":  attachHost,
 	}

@@ -101,6 +101,15 @@ type Stream interface {
 	CloseWrite() error
 }
 
+// TryWriter is a [Stream] that can write without waiting, which spares a lone
+// message the way over another goroutine.
+type TryWriter interface {
+	Stream
+	// TryWrite takes what it can of p without waiting for the host, and returns
+	// how much that is; 0 without an error means that Write has to be used.
+	TryWrite(p []byte) (int, error)
+}
+
 // Encoding turns values into payloads and back. Its methods are safe for
 // concurrent use.
 type Encoding interface {

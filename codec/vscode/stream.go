@@ -8,10 +8,12 @@ import (
 	"io"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/vscode/persistent"
+	"github.com/hostsup/hostsup/internal/sys"
 )
 
 const (
@@ -30,6 +32,7 @@ const (
 type socket interface {
 	io.ReadWriteCloser
 	CloseWrite() error
+	SyscallConn() (syscall.RawConn, error)
 }
 
 // nextSocket makes the socket after one that was lost, unless stop is closed.
@@ -38,9 +41,12 @@ type nextSocket func(stop <-chan struct{}) (socket, error)
 // stream drives the persistent protocol over the sockets of one host. What is
 // read and written are the regular frames, with ids and acks that mean nothing;
 // everything else stays in here, and so does the ack that each request of the
-// host is owed, which is sent once the request has been read.
+// host is owed. It leaves with the next Write, which has the answer more often
+// than not, or when Read is called again: whoever reads has then worked on all
+// that it was given. Each write of its own would wake the host once more, and put
+// off what the host is about to write by up to a millisecond.
 //
-// Its goroutines: a clock and a writer, for what nobody's Write sends. Close ends
+// Its goroutines: a clock and a writer, for what nobody else writes. Close ends
 // both.
 type stream struct {
 	single bool     // there is no socket after the first
@@ -49,12 +55,15 @@ type stream struct {
 
 	mu      sync.Mutex
 	m       *persistent.Machine
-	c       socket     // nil between two of them
-	next    nextSocket // nil: there is no other
+	c       socket          // nil between two of them
+	next    nextSocket      // nil: there is no other
+	raw     syscall.RawConn // of c; nil where there is none
 	grace   time.Duration
 	lost    time.Time // when the last socket was on which something was heard; zero: it is there
 	buf     []byte    // of flush
+	rest    []byte    // of buf: what c is still to be given
 	writing bool      // flush is
+	unsent  bool      // an ack is in the machine that nobody has written
 	err     error     // nothing more is written
 	closed  bool
 	asked   int           // requests of the host since the ack mark was sent
@@ -67,7 +76,7 @@ type stream struct {
 	wait    sync.WaitGroup
 }
 
-var _ codec.Stream = (*stream)(nil)
+var _ codec.TryWriter = (*stream)(nil)
 
 // newStream returns the stream over a socket and those after it. grace is how
 // long nothing may be heard after one was lost.
@@ -77,11 +86,21 @@ func newStream(c socket, next nextSocket, grace time.Duration) *stream {
 		kick: make(chan struct{}, 1), sooner: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	s.moved = sync.NewCond(&s.mu)
+	s.raw = rawOf(c)
 	s.in.src = bufio.NewReaderSize(listener{s, c}, blockSize)
 	s.armed = s.m.Due()
 	s.wait.Go(s.clock)
 	s.wait.Go(s.writer)
 	return s
+}
+
+// rawOf is for writing without waiting.
+func rawOf(c socket) syscall.RawConn {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return raw
 }
 
 func signal(c chan struct{}) {
@@ -111,24 +130,49 @@ func (l listener) Read(p []byte) (int, error) {
 // Write takes whole frames, or parts of them. It waits while the host leaves
 // too much unacknowledged.
 func (s *stream) Write(p []byte) (int, error) {
+	if _, err := s.take(p, true); err != nil {
+		return 0, err
+	}
+	if err := s.flush(); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// TryWrite is Write without waiting, neither for the host nor for the kernel. It
+// takes all or nothing; what the socket has no room for is written from here.
+func (s *stream) TryWrite(p []byte) (int, error) {
+	ok, err := s.take(p, false)
+	if err != nil || !ok {
+		return 0, err
+	}
+	s.dash()
+	return len(p), nil
+}
+
+// take gives the machine the frames of p. Unless it may wait it takes nothing
+// where it would have to.
+func (s *stream) take(p []byte, wait bool) (ok bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !wait && s.err == nil && s.m.Kept() >= keptLimit {
+		return false, nil
+	}
 	// The machine keeps what it is given, and p is not ours.
 	rest := append(s.part[:len(s.part):len(s.part)], p...)
-	s.mu.Lock()
 	for {
-		for s.m.Kept() >= keptLimit && s.err == nil {
+		for wait && s.m.Kept() >= keptLimit && s.err == nil {
 			s.moved.Wait()
 		}
 		if s.err != nil {
-			s.mu.Unlock()
-			return 0, s.err
+			return false, s.err
 		}
 		if len(rest) < persistent.HeaderSize {
 			break
 		}
 		h := persistent.ParseHeader(rest)
 		if h.Type != persistent.Regular {
-			s.mu.Unlock()
-			return 0, fmt.Errorf("%s frame, a regular one expected", h.Type)
+			return false, fmt.Errorf("%s frame, a regular one expected", h.Type)
 		}
 		end := persistent.HeaderSize + int(h.Length)
 		if len(rest) < end {
@@ -140,12 +184,8 @@ func (s *stream) Write(p []byte) (int, error) {
 		}
 		rest = rest[end:]
 	}
-	s.mu.Unlock()
 	s.part = append([]byte(nil), rest...)
-	if err := s.flush(); err != nil {
-		return 0, err
-	}
-	return len(p), nil
+	return true, nil
 }
 
 // fail ends all writing. Under the lock.
@@ -160,34 +200,77 @@ func (s *stream) fail(err error) {
 func (s *stream) flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for !s.writing && s.err == nil && s.c != nil {
-		s.buf = s.m.Pull(time.Now(), s.buf[:0], pullSize)
-		s.rearm()
-		if len(s.buf) == 0 {
-			break
-		}
+	for s.pull() {
 		s.writing = true
-		c := s.c
+		c, out := s.c, s.rest
 		s.mu.Unlock()
-		_, err := c.Write(s.buf)
+		_, err := c.Write(out)
 		s.mu.Lock()
-		s.writing = false
-		if cap(s.buf) > 2*pullSize { // a large message has blown it up
-			s.buf = nil
-		}
-		if err == nil {
-			continue
-		}
-		if s.next == nil {
-			s.fail(err)
-		} else if s.c == c {
-			// Read finds the same, and sees to the next one.
-			s.c = nil
-			s.m.Detach()
-			c.Close()
-		}
+		s.wrote(c, len(out), err)
 	}
 	return s.err
+}
+
+// dash writes what there is to write and the socket has room for, unless
+// somebody else writes. The rest, and errors, are left to the writer.
+func (s *stream) dash() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.pull() {
+		if s.raw == nil {
+			signal(s.kick)
+			return
+		}
+		s.writing = true
+		c, raw, out := s.c, s.raw, s.rest
+		s.mu.Unlock()
+		n, err := sys.TryWrite(raw, out)
+		s.mu.Lock()
+		s.wrote(c, n, err)
+		if n < len(out) {
+			signal(s.kick)
+			return
+		}
+	}
+}
+
+// pull sees to it that there is something to write in rest; false: there is
+// nothing, or nobody may write it now. Under the lock.
+func (s *stream) pull() bool {
+	if s.writing || s.err != nil || s.c == nil {
+		return false
+	}
+	if len(s.rest) == 0 {
+		s.unsent = false
+		s.buf = s.m.Pull(time.Now(), s.buf[:0], pullSize)
+		s.rest = s.buf
+		s.rearm()
+	}
+	return len(s.rest) > 0
+}
+
+// wrote takes in what has become of a write of rest to c. Under the lock.
+func (s *stream) wrote(c socket, n int, err error) {
+	s.writing = false
+	switch {
+	case s.c != c: // what was not written is written to the next one
+	case err == nil:
+		if s.rest = s.rest[n:]; len(s.rest) == 0 && cap(s.buf) > 2*pullSize { // a large message has blown it up
+			s.buf, s.rest = nil, nil
+		}
+	case s.next == nil:
+		s.fail(err)
+	default:
+		// Read finds the same, and sees to the next one.
+		s.detach()
+		c.Close()
+	}
+}
+
+// detach lets go of the socket. Under the lock.
+func (s *stream) detach() {
+	s.c, s.raw, s.rest = nil, nil, nil
+	s.m.Detach()
 }
 
 // rearm wakes the clock when it would go off too late. Under the lock.
@@ -296,6 +379,12 @@ type incoming struct {
 // Read returns the frames of the host that are messages, in order and once. No
 // frame is ever held as a whole.
 func (s *stream) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	unsent := s.unsent
+	s.mu.Unlock()
+	if unsent {
+		s.dash()
+	}
 	for {
 		err, n := s.in.fail, 0
 		if s.in.fail = nil; err == nil {
@@ -433,7 +522,7 @@ func (s *stream) whole() error {
 	if s.m.Acked() >= s.mark {
 		s.asked, s.mark = 0, s.m.Sent()
 	}
-	signal(s.kick)
+	s.unsent = true
 	return nil
 }
 
@@ -455,8 +544,7 @@ func (s *stream) reconnect(err error) error {
 	}
 	if s.c != nil {
 		_ = s.c.Close() // it has ended
-		s.c = nil
-		s.m.Detach()
+		s.detach()
 	}
 	now := time.Now()
 	if s.lost.IsZero() {
@@ -477,7 +565,7 @@ func (s *stream) reconnect(err error) error {
 		_ = c.Close()
 		return net.ErrClosed
 	}
-	s.c = c
+	s.c, s.raw = c, rawOf(c)
 	s.m.Attach(time.Now())
 	s.rearm()
 	s.in.src = bufio.NewReaderSize(listener{s, c}, blockSize)

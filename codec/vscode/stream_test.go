@@ -10,6 +10,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,6 +67,9 @@ func poll(t *testing.T, is func() bool) {
 		}
 	}
 }
+
+// SyscallConn is what it has none of: everything is left to Write.
+func (*pipe) SyscallConn() (syscall.RawConn, error) { return nil, errors.ErrUnsupported }
 
 // peer is the host's end of a socket, frame by frame.
 type peer struct {
