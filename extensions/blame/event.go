@@ -55,6 +55,14 @@ type (
 	}
 )
 
+// Returned tells of so many calls that have come and gone without a word on each
+// of them.
+type Returned struct {
+	ID     extensions.ID
+	Method string
+	Count  int
+}
+
 // Uncaught tells of an error that nobody caught, of the extension that its
 // stack leads to (see [Index]).
 type Uncaught struct {
@@ -129,6 +137,7 @@ func (Began) event()       {}
 func (Finished) event()    {}
 func (CallBegan) event()   {}
 func (CallEnded) event()   {}
+func (Returned) event()    {}
 func (Uncaught) event()    {}
 func (Profile) event()     {}
 func (Hung) event()        {}

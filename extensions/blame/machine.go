@@ -127,6 +127,8 @@ func (m *Machine) Step(ev Event, now time.Time) []Effect {
 		if _, l := m.at(ev.Cell, ev.Life); l != nil {
 			m.returned(l, ev.Call)
 		}
+	case Returned:
+		m.ended(command{ev.ID, ev.Method}, ev.Count)
 	case Uncaught:
 		if _, l := m.at(ev.Cell, ev.Life); l != nil {
 			l.uncaught[ev.ID] = uncaught{ev.Error, now}
@@ -225,9 +227,13 @@ func (m *Machine) returned(l *life, number uint64) {
 		return
 	}
 	delete(l.calls, number)
-	k := command{c.id, c.method}
-	if _, known := m.calls[k]; known || len(m.calls) < remembered {
-		m.calls[k]++
+	m.ended(command{c.id, c.method}, 1)
+}
+
+// ended counts calls that have ended.
+func (m *Machine) ended(c command, n int) {
+	if _, known := m.calls[c]; known || len(m.calls) < remembered {
+		m.calls[c] += n
 	}
 }
 

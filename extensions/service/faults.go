@@ -146,12 +146,7 @@ func (p *place) ended(e actors.LifeEnd) (t actors.Testimony) {
 		p.up(e.Life, nil)
 	}
 	p.voice.over()
-	p.calls.Range(func(key, _ any) bool {
-		if c, ok := key.(openCall); ok && c.life <= e.Life {
-			p.calls.Delete(key)
-		}
-		return true
-	})
+	p.tally(e.Life, true)
 	begun := s.active.In(p.name, false)
 	p.life, p.line, p.coming = 0, nil, false
 	s.activation(activation.HostDown{Host: p.name, Next: activation.NextRestart, Cause: e.Reason})

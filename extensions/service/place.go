@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
@@ -37,13 +36,7 @@ type place struct {
 	again   bool // a restart of ours is under way
 	leaving bool
 
-	calls sync.Map // not the loop's alone: an openCall for each of commands
-}
-
-// openCall is a call that the host has not answered.
-type openCall struct {
-	life uint64
-	id   uint32
+	calls ledger // not the loop's alone
 }
 
 var _ actors.Witness = (*place)(nil)
@@ -202,45 +195,6 @@ func (p *place) Asked(method string) actors.Handler { return p.voice.asked(metho
 // Pace implements [actors.Companion].
 func (p *place) Pace(context.Context) {}
 
-// Called implements [actors.Witness].
-func (p *place) Called(life uint64, id uint32, method string, params codec.Raw) {
-	command, ok := p.voice.command(method, params)
-	if !ok {
-		return
-	}
-	p.calls.Store(openCall{life, id}, struct{}{})
-	p.s.post(func() {
-		if owner, ok := p.whose(command); ok {
-			p.s.fault(p.number, blame.CallBegan{Cell: p.cell, Life: life, Call: uint64(id), ID: owner, Method: command})
-		}
-	})
-}
-
-// whose is the extension that has a command here.
-func (p *place) whose(command string) (extensions.ID, bool) {
-	lives := p.s.lives(p)
-	for _, id := range p.s.registry.Interested("onCommand:" + command) {
-		if e, _ := p.s.registry.Get(id); lives(e) {
-			return id, true
-		}
-	}
-	id, ok := p.s.command[command]
-	if e, known := p.s.registry.Get(id); !ok || !known || !lives(e) {
-		return "", false
-	}
-	return id, true
-}
-
-// Answered implements [actors.Witness].
-func (p *place) Answered(life uint64, id uint32) {
-	if _, ok := p.calls.LoadAndDelete(openCall{life, id}); !ok {
-		return
-	}
-	p.s.post(func() {
-		p.s.fault(p.number, blame.CallEnded{Cell: p.cell, Life: life, Call: uint64(id)})
-	})
-}
-
 // Changed implements [actors.Witness].
 func (p *place) Changed(t lifecycle.Transition) {
 	p.s.post(func() { p.changed(t) })
@@ -250,6 +204,7 @@ func (p *place) changed(t lifecycle.Transition) {
 	next := activation.Next("")
 	switch {
 	case t.To == lifecycle.Unresponsive:
+		p.tally(t.Life, false)
 		p.s.fault(p.number, blame.Hung{Cell: p.cell, Life: t.Life})
 	case t.To == lifecycle.Running && t.From == lifecycle.Unresponsive:
 		p.s.fault(p.number, blame.Alive{Cell: p.cell, Life: t.Life})

@@ -168,6 +168,12 @@ func (p *editor) command(method string, params codec.Raw) (command string, ok bo
 	if method != methodCommand {
 		return "", false
 	}
+	if rest, ok := bytes.CutPrefix(params, []byte(`["`)); ok {
+		// Mostly it is plain, and nothing has to be decoded.
+		if end := bytes.IndexAny(rest, `"\`); end >= 0 && rest[end] == '"' {
+			return string(rest[:end]), true
+		}
+	}
 	args := json.NewDecoder(bytes.NewReader(params))
 	if list, err := args.Token(); err != nil || list != json.Delim('[') || args.Decode(&command) != nil {
 		return "", false

@@ -1,0 +1,134 @@
+package service
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/blame"
+)
+
+// ledger keeps which calls of commands a host has open. Callers and the read
+// loop write it; the loop of the service looks into it only when it matters what
+// there was in flight, so that no call has to wake it.
+type ledger struct {
+	mu    sync.Mutex
+	open  map[uint32]entry // of life
+	life  uint64
+	ended []uint32       // that the machine knows as open
+	back  map[string]int // how many have ended since the last look, besides ended; of at most maxCommands commands
+}
+
+type entry struct {
+	command string
+	told    bool // the machine knows of it
+}
+
+func (l *ledger) began(life uint64, id uint32, command string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if life < l.life {
+		return // a late word on one that is over
+	}
+	l.turn(life)
+	l.open[id] = entry{command: command}
+}
+
+// turn begins with a life. Under the lock.
+func (l *ledger) turn(life uint64) {
+	if life > l.life || l.open == nil {
+		l.life, l.open, l.ended = life, map[uint32]entry{}, nil
+	}
+	if l.back == nil {
+		l.back = map[string]int{}
+	}
+}
+
+func (l *ledger) done(life uint64, id uint32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, ok := l.open[id]
+	if life != l.life || !ok {
+		return
+	}
+	delete(l.open, id)
+	if e.told {
+		l.ended = append(l.ended, id)
+	} else if _, known := l.back[e.command]; known || len(l.back) < maxCommands {
+		l.back[e.command]++
+	}
+}
+
+// tally is what has happened since the last look, in a life or the ones before.
+type tally struct {
+	open  map[uint32]string // new ones
+	ended []uint32
+	back  map[string]int
+}
+
+// look takes the tally of a life. One that is over is forgotten then.
+func (l *ledger) look(life uint64, over bool) (t tally) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.turn(life)
+	t.back, l.back = l.back, map[string]int{}
+	if l.life == life {
+		t.open = map[uint32]string{}
+		for id, e := range l.open {
+			if !e.told {
+				t.open[id] = e.command
+				l.open[id] = entry{e.command, true}
+			}
+		}
+		t.ended, l.ended = l.ended, nil
+		if over {
+			l.turn(life + 1)
+		}
+	}
+	return t
+}
+
+// Called implements [actors.Witness].
+func (p *place) Called(life uint64, id uint32, method string, params codec.Raw) {
+	if command, ok := p.voice.command(method, params); ok {
+		p.calls.began(life, id, command)
+	}
+}
+
+// Answered implements [actors.Witness].
+func (p *place) Answered(life uint64, id uint32) { p.calls.done(life, id) }
+
+// tally gives the machine of faults the calls of a life as they are now.
+func (p *place) tally(life uint64, over bool) {
+	t := p.calls.look(life, over)
+	for command, n := range t.back {
+		if owner, ok := p.whose(command); ok {
+			p.s.fault(p.number, blame.Returned{ID: owner, Method: command, Count: n})
+		}
+	}
+	slices.Sort(t.ended)
+	for _, id := range t.ended {
+		p.s.fault(p.number, blame.CallEnded{Cell: p.cell, Life: life, Call: uint64(id)})
+	}
+	for id, command := range t.open {
+		if owner, ok := p.whose(command); ok {
+			p.s.fault(p.number, blame.CallBegan{Cell: p.cell, Life: life, Call: uint64(id), ID: owner, Method: command})
+		}
+	}
+}
+
+// whose is the extension that has a command here.
+func (p *place) whose(command string) (extensions.ID, bool) {
+	lives := p.s.lives(p)
+	for _, id := range p.s.registry.Interested("onCommand:" + command) {
+		if e, _ := p.s.registry.Get(id); lives(e) {
+			return id, true
+		}
+	}
+	id, ok := p.s.command[command]
+	if e, known := p.s.registry.Get(id); !ok || !known || !lives(e) {
+		return "", false
+	}
+	return id, true
+}

@@ -1,0 +1,69 @@
+package service
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/hostsup/hostsup/codec"
+)
+
+func TestLedger(t *testing.T) {
+	var l ledger
+	look := func(life uint64, over bool, open map[uint32]string, ended []uint32, back map[string]int) {
+		t.Helper()
+		got := l.look(life, over)
+		if !maps.Equal(got.open, open) || !slices.Equal(got.ended, ended) || !maps.Equal(got.back, back) {
+			t.Errorf("%+v, want open %v, ended %v, back %v", got, open, ended, back)
+		}
+	}
+	look(1, false, nil, nil, nil)
+	l.began(1, 1, "a")
+	l.began(1, 2, "b")
+	l.done(1, 1)
+	l.done(1, 1)
+	look(1, false, map[uint32]string{2: "b"}, nil, map[string]int{"a": 1})
+	look(1, false, nil, nil, nil) // it is known already
+	l.done(1, 2)
+	l.began(1, 2, "c") // an id may come again
+	look(1, true, map[uint32]string{2: "c"}, []uint32{2}, nil)
+	// What comes late of a life that is over means nothing.
+	l.began(1, 3, "d")
+	l.done(1, 2)
+	l.began(2, 3, "e")
+	look(2, false, map[uint32]string{3: "e"}, nil, nil)
+	// A life of which nothing was asked before the next one had begun.
+	l.began(4, 1, "f")
+	look(3, true, nil, nil, nil)
+	look(4, true, map[uint32]string{1: "f"}, nil, nil)
+	look(4, true, nil, nil, nil)
+}
+
+func TestLedgerIsBounded(t *testing.T) {
+	var l ledger
+	for i := range uint32(2 * maxCommands) {
+		l.began(1, i, string(rune(i+0x10000)))
+		l.done(1, i)
+	}
+	if n := len(l.look(1, false).back); n != maxCommands {
+		t.Errorf("%d commands are kept", n)
+	}
+}
+
+func TestCommandOfACall(t *testing.T) {
+	for params, want := range map[string]string{
+		`["a.b"]`: "a.b", `["a.b",{"x":["y"]}]`: "a.b", ` [ "a.b" ]`: "a.b", `["a\"b"]`: `a"b`, `[""]`: "",
+		`[1]`: "-", `{}`: "-", `["a`: "-", `["a\`: "-", ``: "-", `[]`: "-",
+	} {
+		got, ok := new(editor).command(methodCommand, codec.Raw(params))
+		if !ok {
+			got = "-"
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", params, got, want)
+		}
+	}
+	if _, ok := new(editor).command("ExtHostExtensionService.$activateByEvent", codec.Raw(`["a.b"]`)); ok {
+		t.Error("an activation is no command")
+	}
+}
