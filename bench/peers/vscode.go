@@ -221,7 +221,7 @@ func dialVSCode(v VSCodeHost) (_ Commander, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	// The way to the socket and the opening are the library's; the frames after
 	// it are not.
 	meeting, err := p.Meet(dir)
