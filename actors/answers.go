@@ -39,6 +39,24 @@ type Incoming struct {
 	Params   codec.Raw
 	Encoding codec.Encoding // of Params
 	Trace    codec.Trace
+
+	ref *Ref
+}
+
+// Rule answers the request as the rules of the spec, or [Ref.Handle], have it, for
+// a companion that would rather not; ok is false where none of them fits.
+func (r *Incoming) Rule(ctx context.Context) (result any, ok bool, err error) {
+	rule, ok := r.ref.answers.find(r.Method)
+	switch {
+	case !ok:
+		return nil, false, nil
+	case rule.handler != nil:
+		result, err = rule.handler(ctx, r)
+		return result, true, err
+	case rule.reply.Err != nil:
+		return nil, true, rule.reply.Err
+	}
+	return rule.reply.Result, true, nil
 }
 
 // Decode decodes the parameters into the pointer out.

@@ -174,6 +174,8 @@ type CallOption func(*callOptions)
 type callOptions struct {
 	idempotent bool
 	patient    bool
+	led        bool // it is for this host, which has been found out
+	unbounded  bool // somebody else sees to the deadline
 	timeout    time.Duration
 	trace      codec.Trace
 }
@@ -279,35 +281,38 @@ func (r *Ref) open(ctx context.Context, method string, in any, streamed bool, op
 		return nil, q.ctxError(ctx)
 	}
 	_, bounded := ctx.Deadline()
-	q, err := r.make(method, in, streamed, bounded, opts)
+	q, find, err := r.make(method, in, streamed, bounded, opts)
 	if err != nil {
 		return nil, err
 	}
 	q.arm()
-	r.route(ctx, q)
+	r.guide(ctx, q, find)
 	return q, nil
 }
 
 // make makes a request without arming or sending it. bounded tells that somebody else
-// sees to its deadline.
-func (r *Ref) make(method string, in any, streamed, bounded bool, opts []CallOption) (*Request, error) {
+// sees to its deadline. The Finder is nil when the request is for this host.
+func (r *Ref) make(method string, in any, streamed, bounded bool, opts []CallOption) (*Request, Finder, error) {
 	var o callOptions
 	for _, opt := range opts {
 		opt(&o)
 	}
 	if r.spec.Protocol == nil {
-		return nil, &CallError{r.spec.Name, method, ErrNoProtocol, "", nil}
+		return nil, nil, &CallError{r.spec.Name, method, ErrNoProtocol, "", nil}
 	}
 	params, err := r.spec.Protocol.Marshal(in)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if p, ok := r.spec.Protocol.(codec.Shorthand); ok {
+		method, params = p.Expand(method, params)
 	}
 	if int(r.pending.Add(1)) > r.spec.Requests.MaxPending {
 		r.pending.Add(-1)
-		return nil, &CallError{r.spec.Name, method, ErrOverloaded, "", nil}
+		return nil, nil, &CallError{r.spec.Name, method, ErrOverloaded, "", nil}
 	}
 	deadline := o.timeout
-	if deadline <= 0 && !bounded {
+	if deadline <= 0 && !bounded && !o.unbounded {
 		deadline = r.spec.Requests.Timeout
 	}
 	q := newRequest(r, method, params)
@@ -319,7 +324,14 @@ func (r *Ref) make(method string, in any, streamed, bounded bool, opts []CallOpt
 	} else {
 		q.idle = r.spec.Requests.IdleTimeout
 	}
-	return q, nil
+	if o.led {
+		return q, nil, nil
+	}
+	find := r.elsewhere(method, params)
+	if find != nil && !streamed {
+		q.idle = 0 // of its progress the other host tells
+	}
+	return q, find, nil
 }
 
 // callFor makes a call for an actor, which gets a *Result unless an error is
@@ -329,7 +341,7 @@ func (r *Ref) callFor(sender *actor.PID, m *Call) error {
 	if m.Idempotent {
 		opts = append(opts, Idempotent())
 	}
-	q, err := r.make(m.Method, m.Params, false, m.Timeout > 0, opts)
+	q, find, err := r.make(m.Method, m.Params, false, m.Timeout > 0, opts)
 	if err != nil {
 		return err
 	}
@@ -337,6 +349,10 @@ func (r *Ref) callFor(sender *actor.PID, m *Call) error {
 	q.arm()
 	// Writing may wait for a host that does not read, and the actor that asks
 	// must not: that wait is the request's own.
+	if find != nil {
+		r.guide(context.Background(), q, find)
+		return nil
+	}
 	if c := r.conn.Load(); c != nil && !c.out.full() && c.sendNow(q) == nil {
 		return nil
 	}
@@ -387,6 +403,12 @@ func (r *Ref) Notify(ctx context.Context, method string, in any) error {
 	params, err := r.spec.Protocol.Marshal(in)
 	if err != nil {
 		return err
+	}
+	if p, ok := r.spec.Protocol.(codec.Shorthand); ok {
+		method, params = p.Expand(method, params)
+	}
+	if find := r.elsewhere(method, params); find != nil {
+		return r.notifyElsewhere(method, params, find)
 	}
 	c := r.conn.Load()
 	if c == nil {

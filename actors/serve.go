@@ -73,7 +73,7 @@ func (c *conn) begin(m *codec.Message, inTurn bool) (later bool, err error) {
 		cancel(nil)
 		return false, nil
 	}
-	in := &Incoming{Host: c.ref.spec.Name, Life: c.life, Method: m.Method, Params: m.Params, Encoding: c.ref.spec.Protocol, Trace: m.Trace}
+	in := &Incoming{ref: c.ref, Host: c.ref.spec.Name, Life: c.life, Method: m.Method, Params: m.Params, Encoding: c.ref.spec.Protocol, Trace: m.Trace}
 	id := m.ID
 	go func() {
 		defer c.ref.world.serving.Done()

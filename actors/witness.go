@@ -62,7 +62,7 @@ func (r *Ref) witness() Witness {
 func (l *Line) Call(ctx context.Context, method string, in, out any, opts ...CallOption) error {
 	r := l.c.ref
 	_, bounded := ctx.Deadline()
-	q, err := r.make(method, in, false, bounded, opts)
+	q, _, err := r.make(method, in, false, bounded, append(opts, led))
 	if err != nil {
 		return err
 	}

@@ -75,6 +75,13 @@ type Incremental interface {
 	Incremental(method string, params Raw) bool
 }
 
+// Shorthand is a [Protocol] in which a call can be written in fewer words.
+type Shorthand interface {
+	Protocol
+	// Expand returns the call that is meant, which may be the one that is given.
+	Expand(method string, params Raw) (string, Raw)
+}
+
 // Explainer is a [Protocol] that knows more about how its hosts end than the
 // exit says by itself.
 type Explainer interface {

@@ -17,6 +17,7 @@ var (
 	_ codec.Meeter    = (*Protocol)(nil)
 	_ codec.Answerer  = (*Protocol)(nil)
 	_ codec.Explainer = (*Protocol)(nil)
+	_ codec.Shorthand = (*Protocol)(nil)
 )
 
 // New returns the protocol for the hosts of the build at opt.Root.

@@ -147,6 +147,7 @@ func (p *place) ended(e actors.LifeEnd) (t actors.Testimony) {
 	}
 	p.voice.over()
 	p.tally(e.Life, true)
+	p.commands.Clear()
 	begun := s.active.In(p.name, false)
 	p.life, p.line, p.coming = 0, nil, false
 	s.activation(activation.HostDown{Host: p.name, Next: activation.NextRestart, Cause: e.Reason})

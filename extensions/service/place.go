@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
@@ -36,7 +37,12 @@ type place struct {
 	again   bool // a restart of ours is under way
 	leaving bool
 
-	calls ledger // not the loop's alone
+	state  lifecycle.State
+	person bool // it was stopped by one
+
+	// Not the loop's alone.
+	calls    ledger
+	commands sync.Map // to the life in which they can be executed at once
 }
 
 var _ actors.Witness = (*place)(nil)
@@ -201,6 +207,7 @@ func (p *place) Changed(t lifecycle.Transition) {
 }
 
 func (p *place) changed(t lifecycle.Transition) {
+	p.state, p.person = t.To, t.To == lifecycle.Stopped && t.By == lifecycle.ByPerson && !p.again
 	next := activation.Next("")
 	switch {
 	case t.To == lifecycle.Unresponsive:
@@ -250,6 +257,9 @@ func (s *Service) relocate() {
 		}
 	}
 	for _, m := range s.placed.Moves(before) {
+		if st, ok := s.active.Get(m.ID); ok && st.State != activation.Inactive {
+			s.moving[m.ID] = true
+		}
 		if from, to := s.name(m.From), s.name(m.To); from != "" && to != "" {
 			s.tell(actors.Event{Kind: actors.KindExtension, Extension: string(m.ID), Reason: fmt.Sprintf("%s moves from host %s to host %s", m.ID, from, to)}, to, 0)
 		}

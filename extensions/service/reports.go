@@ -68,6 +68,12 @@ func (p *editor) asked(method string) actors.Handler {
 		}
 	case methodNeeds:
 		return p.needs
+	case methodExecute:
+		return p.execute
+	case methodFire:
+		return p.fired
+	case methodList:
+		return func(ctx context.Context, _ *actors.Incoming) (any, error) { return get(ctx, p.s, p.s.commands) }
 	case methodExists:
 		if len(p.s.spec.Workspace) > 0 {
 			return p.exists
@@ -139,6 +145,9 @@ func (p *editor) registered(r report, busy []extensions.ID) {
 	var command string
 	if json.Unmarshal(r.args[0], &command) != nil {
 		return
+	}
+	if _, again := p.s.registered[command]; again || len(p.s.registered) < maxCommands {
+		p.s.registered[command] = registration{p.name, r.life}
 	}
 	if _, ok := p.whose(command); ok || len(p.s.command) >= maxCommands {
 		return

@@ -64,6 +64,10 @@ type Service struct {
 	why      map[extensions.ID]string
 	record   map[extensions.ID]*record
 	command  map[string]extensions.ID // that no manifest names
+	// registered is where a command was registered last; moving are those that
+	// were active somewhere else and are not yet where they live now.
+	registered map[string]registration
+	moving     map[extensions.ID]bool
 }
 
 // record is what is remembered of an extension.
@@ -87,7 +91,7 @@ func New(base *actors.Ref, tree Tree) (*Service, error) {
 		done: make(chan struct{}), refused: map[extensions.ID]string{}, disabled: map[extensions.ID]string{},
 		notes: map[location.Note]bool{}, faults: map[int]*faults{}, owner: map[string]int{}, places: map[string]*place{},
 		waits: map[uint64]chan []*activation.Error{}, why: map[extensions.ID]string{}, record: map[extensions.ID]*record{},
-		command: map[string]extensions.ID{},
+		command: map[string]extensions.ID{}, registered: map[string]registration{}, moving: map[extensions.ID]bool{},
 	}
 	s.queue.wake = make(chan struct{}, 1)
 	s.ctx, s.cancel = context.WithCancel(context.Background())

@@ -70,6 +70,9 @@ func (s *Service) activate(e activation.Activate) {
 func (s *Service) changed(e activation.Changed) {
 	s.why[e.ID] = e.Why
 	var reason string
+	if e.To == activation.Active || e.To == activation.Broken {
+		delete(s.moving, e.ID)
+	}
 	switch e.To {
 	case activation.Active:
 		st, _ := s.active.Get(e.ID)

@@ -28,5 +28,8 @@ exports.activate = (context) => {
   command('keys', () => (context.secrets.keys ? context.secrets.keys() : undefined));
   command('write', (path, text) => fs.writeFileSync(path, text));
   command('read', (path) => fs.readFileSync(path, 'utf8'));
+  command('measure', (bytes, text) => [bytes.byteLength, text]);
+  command('fail', () => { throw new RangeError('on purpose'); });
+  command('apply', () => vscode.commands.executeCommand('third.apply', () => process.pid));
   command('call', (...args) => vscode.commands.executeCommand(...args));
 };

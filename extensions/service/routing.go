@@ -1,0 +1,313 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/activation"
+	"github.com/hostsup/hostsup/lifecycle"
+)
+
+// eventCommand begins the activation events of commands.
+const eventCommand = "onCommand:"
+
+var _ actors.Router = (*place)(nil)
+
+// Route implements [actors.Router]: a command is executed where its extension
+// lives, which is activated before if it is not active.
+func (p *place) Route(life uint64, method string, params codec.Raw) actors.Finder {
+	command, ok := p.voice.command(method, params)
+	if !ok {
+		return nil
+	}
+	if known, ok := p.commands.Load(command); ok && known == life {
+		return nil
+	}
+	return func(ctx context.Context) (*actors.Ref, error) {
+		goal, err := p.s.find(ctx, p, command)
+		if err != nil {
+			return nil, err
+		}
+		return goal.ref, nil
+	}
+}
+
+// goal is where a command is to be executed, or what has to happen before that
+// is known.
+type goal struct {
+	ref  *actors.Ref
+	ours bool // an extension has it, or a host has said that it does
+	here bool // in the place that asks
+	wait chan []*activation.Error
+	err  error
+}
+
+// find returns where a command is executed that is called in a place. It waits
+// for the extension's activation.
+func (s *Service) find(ctx context.Context, from *place, command string) (goal, error) {
+	for asked := false; ; asked = true {
+		g, err := get(ctx, s, func() goal { return s.goal(from, command, asked) })
+		if err == nil {
+			err = g.err
+		}
+		if err != nil || g.wait == nil {
+			return g, err
+		}
+		if err := s.await(ctx, eventCommand+command, g.wait); err != nil {
+			return g, err
+		}
+	}
+}
+
+// goal is find without waiting. asked tells that the extension was activated
+// before, for this.
+func (s *Service) goal(from *place, command string, asked bool) goal {
+	id, ok := s.whose(command)
+	if !ok {
+		if at, ok := s.registered[command]; ok {
+			if p := s.places[at.host]; p != nil && p.ref != nil && p.life == at.life {
+				return goal{ref: p.ref, ours: true, here: p == from}
+			}
+		}
+		return goal{ref: from.ref, here: true} // which says that there is none
+	}
+	missing := func(why string) goal {
+		return goal{ours: true, err: fmt.Errorf("command %q: %s is %w: %s", command, id, ErrNotActive, why)}
+	}
+	for _, why := range []string{s.disabled[id], s.refused[id]} {
+		if why != "" {
+			return missing(strings.TrimPrefix(why, string(id)+": "))
+		}
+	}
+	at := s.placed.Places[id]
+	p := s.places[s.name(at)]
+	if at.Kind == "" || p == nil {
+		return goal{ref: from.ref, ours: true, here: true}
+	}
+	st, _ := s.active.Get(id)
+	patient := s.base.Spec().Requests.WhileDown == actors.Queue
+	switch {
+	case st.State == activation.Active && p.life != 0 && p.ref != nil:
+		p.commands.Store(command, p.life)
+		fallthrough
+	case asked, p.ref != nil && p.refuses(patient):
+		if p.ref == nil {
+			return missing(fmt.Sprintf("there is no host %s yet", p.name))
+		}
+		return goal{ref: p.ref, ours: true, here: p == from} // which says why it cannot
+	case s.moving[id] && p.life == 0 && !patient:
+		return missing(fmt.Sprintf("it moves to host %s", p.name))
+	}
+	s.tag++
+	g := goal{wait: make(chan []*activation.Error, 1)}
+	s.waits[s.tag] = g.wait
+	if e, _ := s.registry.Get(id); e.WantsEvent(eventCommand + command) {
+		s.activation(activation.Request{Event: eventCommand + command, Tag: s.tag})
+	} else {
+		s.activation(activation.RequestExtension{ID: id, Tag: s.tag})
+	}
+	return g
+}
+
+// refuses says whether a call to the host of the place ends at once, as things
+// are.
+func (p *place) refuses(patient bool) bool {
+	switch p.state {
+	case lifecycle.Failed:
+		return true
+	case lifecycle.Crashed, lifecycle.Restarting, lifecycle.Stopping:
+		return !patient
+	case lifecycle.Stopped:
+		return p.person
+	}
+	return false
+}
+
+// whose is the extension that has a command, wherever it lives.
+func (s *Service) whose(command string) (extensions.ID, bool) {
+	if ids := s.registry.Interested(eventCommand + command); len(ids) > 0 {
+		for _, id := range ids[1:] { // some may only want to know when it is executed
+			if e, _ := s.registry.Get(id); contributes(e, command) && !s.contributes(ids[0], command) {
+				return id, true
+			}
+		}
+		return ids[0], true
+	}
+	if id, ok := s.command[command]; ok && s.registry.Has(id) {
+		return id, true
+	}
+	for _, e := range s.found { // also one that is not activated
+		if e.WantsEvent(eventCommand + command) {
+			return e.ID, true
+		}
+	}
+	return "", false
+}
+
+func (s *Service) contributes(id extensions.ID, command string) bool {
+	e, _ := s.registry.Get(id)
+	return contributes(e, command)
+}
+
+// contributes says whether a manifest names a command.
+func contributes(e extensions.Extension, command string) bool {
+	type named struct{ Command string }
+	var d struct {
+		Contributes struct{ Commands json.RawMessage }
+	}
+	if json.Unmarshal(e.Description, &d) != nil {
+		return false
+	}
+	var many []named
+	var one named
+	if json.Unmarshal(d.Contributes.Commands, &many) != nil && json.Unmarshal(d.Contributes.Commands, &one) == nil {
+		many = []named{one}
+	}
+	return slices.Contains(many, named{command})
+}
+
+// registration is where a command was registered last.
+type registration struct {
+	host string
+	life uint64
+}
+
+// Requests of hosts of VS Code about commands.
+const (
+	methodExecute = "MainThreadCommands.$executeCommand"
+	methodFire    = "MainThreadCommands.$fireCommandActivationEvent"
+	methodList    = "MainThreadCommands.$getCommands"
+)
+
+// retry is the message of the error at which a host looks for the command in
+// itself, so that the arguments need not travel.
+const retry = "$executeCommand:retry"
+
+// nothing is undefined, as VS Code's protocol writes it here.
+var nothing = codec.Raw(`{"$undefined":true}`)
+
+// execute answers a host that wants a command executed which it does not have:
+// by the host that does.
+func (p *editor) execute(ctx context.Context, in *actors.Incoming) (any, error) {
+	r, err := parse(in)
+	if err != nil {
+		return nil, err
+	}
+	var command string
+	var again bool
+	if json.Unmarshal(r.args[0], &command) != nil || len(r.args) > 2 && json.Unmarshal(r.args[2], &again) != nil {
+		return nil, &codec.Error{Name: codec.NameInvalidParams, Message: "a command, its arguments, and whether it may be tried again expected"}
+	}
+	g, err := p.s.find(ctx, p.place, command)
+	switch {
+	case err != nil:
+		return nil, err
+	case !g.ours:
+		if result, ok, err := in.Rule(ctx); ok {
+			return result, err
+		}
+		if ofEditor(command) {
+			return nothing, nil
+		}
+		return nil, &codec.Error{Name: codec.NameMethodNotFound, Message: fmt.Sprintf("command '%s' not found", command)}
+	case g.here && again:
+		return nil, &codec.Error{Name: "Error", Message: retry}
+	}
+	params, err := commandParams(command, r.arg(1))
+	if err != nil {
+		return nil, err
+	}
+	var out codec.Raw
+	err = g.ref.Call(ctx, methodCommand, params, &out)
+	if len(out) == 0 {
+		return nothing, err
+	}
+	return out, err
+}
+
+// ofEditor says whether a command is one of the editor itself, which there is
+// none of: it is executed, and nothing is to be seen of it.
+func ofEditor(command string) bool {
+	if command == "setContext" || strings.HasPrefix(command, "_") {
+		return true
+	}
+	prefix, _, ok := strings.Cut(command, ".")
+	return ok && slices.Contains([]string{"workbench", "editor", "vscode"}, prefix)
+}
+
+// commandParams are those of the call of a command. args is a list, or an object
+// around one in which there is what JSON has no word for.
+func commandParams(command string, args json.RawMessage) (codec.Raw, error) {
+	wrong := &codec.Error{Name: codec.NameInvalidParams, Message: "a list of arguments expected"}
+	var list []json.RawMessage
+	if args = bytes.TrimSpace(args); len(args) > 0 && args[0] == '{' {
+		var object struct {
+			List []json.RawMessage `json:"$object"`
+		}
+		if json.Unmarshal(args, &object) != nil || object.List == nil {
+			return nil, wrong
+		}
+		for _, arg := range object.List {
+			list = append(list, wrapped(arg))
+		}
+	} else if len(args) > 0 && json.Unmarshal(args, &list) != nil {
+		return nil, wrong
+	}
+	id, err := json.Marshal(command)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(append([]json.RawMessage{id}, list...))
+}
+
+// wrapped is a part of an object as an argument by itself.
+func wrapped(arg json.RawMessage) json.RawMessage {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(arg, &keys) == nil && len(keys) == 1 && (keys["$buffer"] != nil || keys["$undefined"] != nil) {
+		return arg
+	}
+	if !bytes.Contains(arg, []byte(`"$buffer"`)) && !bytes.Contains(arg, []byte(`"$undefined"`)) {
+		return arg
+	}
+	return slices.Concat([]byte(`{"$object":`), arg, []byte("}"))
+}
+
+// fired tells that a command was executed within its host, which others may want
+// to know.
+func (p *editor) fired(ctx context.Context, in *actors.Incoming) (any, error) {
+	r, err := parse(in)
+	if err != nil {
+		return nil, err
+	}
+	var command string
+	if json.Unmarshal(r.args[0], &command) == nil && command != "" {
+		p.s.post(func() { p.s.activation(activation.Request{Event: eventCommand + command}) })
+	}
+	return nil, nil
+}
+
+// commands are the ids of all commands that are known.
+func (s *Service) commands() []string {
+	all := map[string]bool{}
+	for command, at := range s.registered {
+		if p := s.places[at.host]; p != nil && p.life == at.life {
+			all[command] = true
+		}
+	}
+	for _, e := range s.registry.All() {
+		for _, event := range e.Events {
+			if command, ok := strings.CutPrefix(event, eventCommand); ok {
+				all[command] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
