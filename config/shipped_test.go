@@ -203,7 +203,7 @@ func TestReferenceIsTrue(t *testing.T) {
 				return "host \"h\" {\ncommand = [\"node\", \"/c/out/bootstrap-fork.js\", \"--type=extensionHost\"]\nprotocol = \"vscode\"\n" + text + "}\n"
 			}
 			src = host(text)
-			if want, diags = Parse([]byte(host(parts[1] + " {\n}\n")), "x.hcl", testOptions()); diags.HasErrors() {
+			if want, diags = Parse([]byte(host(parts[1]+" {\n}\n")), "x.hcl", testOptions()); diags.HasErrors() {
 				t.Fatal(print(t, diags))
 			}
 		}
