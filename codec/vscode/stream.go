@@ -360,6 +360,9 @@ func (s *stream) Close() error {
 	return nil
 }
 
+// errLost means that a socket broke and no other one took its place.
+var errLost = errors.New("the connection was lost")
+
 // reconnect sees to the next socket after one that has ended with err. The
 // error that it returns ends the stream.
 func (s *stream) reconnect(err error) error {

@@ -176,6 +176,3 @@ func (s *stream) whole() error {
 	s.unsent = true
 	return nil
 }
-
-// errLost means that a socket broke and no other one took its place.
-var errLost = errors.New("the connection was lost")
