@@ -115,6 +115,7 @@ group "demo" {
     # stop {
     #   signal = "SIGTERM"
     #   grace  = "5s"                    # then the whole process tree is killed
+    #   drain  = "never"                 # or a duration for calls under way, before all that
     # }
     # log {                              # what it prints
     #   max_size = "16MiB"

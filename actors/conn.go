@@ -36,6 +36,9 @@ type conn struct {
 	serving map[uint32]context.CancelCauseFunc // requests of the host that handlers work on
 	turns   turns                              // of their answers
 
+	refuses bool   // new requests, as the life is about to be told to end
+	drained func() // called when nobody waits for an answer any more; nil: nobody asks
+
 	ctx    context.Context // of the connection
 	cancel context.CancelCauseFunc
 
@@ -141,7 +144,7 @@ func (c *conn) transmit(ctx context.Context, q *Request, limit int) error {
 func (c *conn) register(q *Request) (alone bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.closed || c.refuses && !q.internal {
 		return false, errConnClosed
 	}
 	if c.late >= lateLimit {
@@ -196,6 +199,7 @@ func (c *conn) drop(q *Request) {
 		delete(c.open, q.id)
 		c.paid(q)
 		c.punctual(q)
+		c.finished()
 	}
 }
 
@@ -250,6 +254,7 @@ func (c *conn) answer(m *codec.Message) error {
 	delete(c.open, m.ID)
 	c.punctual(q)
 	c.paid(q)
+	c.finished()
 	c.mu.Unlock()
 	if m.Err == nil {
 		q.settle(m.Result, nil)
@@ -339,6 +344,7 @@ func (c *conn) sendCancel(q *Request) {
 		c.late++
 		q.late = true
 	}
+	c.finished()
 	c.mu.Unlock()
 	if tell && c.caps.Has(codec.CapCancel) {
 		c.post(&codec.Message{Kind: codec.Cancel, ID: q.id})

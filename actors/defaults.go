@@ -167,7 +167,7 @@ func (s HostSpec) Validate() error {
 	for field, d := range map[string]time.Duration{
 		"start timeout": s.Start.Timeout, "window": r.Window, "backoff initial": r.Backoff.Initial, "retry_failed": r.RetryFailed,
 		"unresponsive after": s.Liveness.After, "unresponsive kill_after": s.Liveness.KillAfter, "unresponsive ping": s.Liveness.Ping,
-		"requests timeout": s.Requests.Timeout, "idle_timeout": s.Requests.IdleTimeout, "stop grace": s.Stop.Grace,
+		"requests timeout": s.Requests.Timeout, "idle_timeout": s.Requests.IdleTimeout, "stop grace": s.Stop.Grace, "stop drain": s.Stop.Drain,
 	} {
 		if d < 0 {
 			bad(field, "%s is negative", d)

@@ -19,6 +19,7 @@ var (
 	ErrOverloaded   = errors.New("too many requests pending")
 	ErrStopped      = errors.New("host is stopped")
 	ErrFailed       = errors.New("host has failed")
+	ErrCutOff       = fmt.Errorf("call was cut off: %w", ErrStopped) // it was under way at a stop, and not answered in StopRule.Drain
 	ErrNoSuchMethod = errors.New("no such method")
 	ErrNoProtocol   = errors.New("host speaks no protocol")
 	ErrNoHost       = errors.New("no such host")
@@ -27,8 +28,8 @@ var (
 )
 
 // HostError tells that a host could not take or finish a call because of the
-// state it was in. It wraps one of ErrCrashed, ErrUnresponsive, ErrStopped and
-// ErrFailed.
+// state it was in. It wraps one of ErrCrashed, ErrUnresponsive, ErrStopped,
+// ErrCutOff (which is ErrStopped, too) and ErrFailed.
 type HostError struct {
 	Host   string
 	Life   uint64 // the life the call went to; 0 when it went to none

@@ -85,6 +85,8 @@ func (a *Life) Receive(ctx actor.Context) {
 		}
 	case *stopLife:
 		a.stop(ctx)
+	case *drained:
+		a.drained(ctx)
 	case *killLife:
 		a.end(ctx, &Failure{Cause: m.cause, Detail: m.detail})
 	case *exited:
@@ -151,7 +153,9 @@ func (a *Life) connect(ctx actor.Context) {
 // connEnded follows the end of the byte stream.
 func (a *Life) connEnded(ctx actor.Context, err error) {
 	if a.failing != nil || a.stopping {
-		return // our own doing
+		a.ladder.Talks = false
+		a.drained(ctx) // nothing is answered any more
+		return         // our own doing
 	}
 	f := a.broken(err)
 	switch {
@@ -229,6 +233,7 @@ func (a *Life) stop(ctx actor.Context) {
 		return
 	}
 	a.ladder = lifecycle.Ladder{
+		Drain: a.ref.spec.Stop.Drain,
 		Grace: a.ref.spec.Stop.Grace,
 		Talks: a.talks && !a.closed && !a.conn.hung.Load(),
 	}
@@ -239,6 +244,10 @@ func (a *Life) stop(ctx actor.Context) {
 func (a *Life) climb(ctx actor.Context, rung lifecycle.Rung, stay time.Duration) {
 	a.rung = rung
 	switch rung {
+	case lifecycle.RungDrain:
+		self, root := ctx.Self(), ctx.ActorSystem().Root
+		a.ref.thin.drain(a.conn) // so that all that was said comes before what is waited for
+		a.conn.drain(func() { tell(root, self, &drained{}) })
 	case lifecycle.RungGoodbye:
 		tell(ctx, a.connection, &sayGoodbye{})
 	case lifecycle.RungSignal:
@@ -250,6 +259,13 @@ func (a *Life) climb(ctx actor.Context, rung lifecycle.Rung, stay time.Duration)
 	a.set(ctx, stay, "rung")
 }
 
+// drained goes on with the stop when there is nothing left to wait for.
+func (a *Life) drained(ctx actor.Context) {
+	if a.rung == lifecycle.RungDrain && a.failing == nil && a.exit == nil {
+		a.alarm(ctx, "rung")
+	}
+}
+
 func (a *Life) set(ctx actor.Context, d time.Duration, what string) {
 	self, root := ctx.Self(), ctx.ActorSystem().Root
 	a.timer.set(d, func(gen uint64) { tell(root, self, &lifeAlarm{gen, what}) })
@@ -258,6 +274,9 @@ func (a *Life) set(ctx actor.Context, d time.Duration, what string) {
 func (a *Life) alarm(ctx actor.Context, what string) {
 	switch what {
 	case "rung":
+		if a.rung == lifecycle.RungDrain && !a.closed { // else the end of the life says what became of them
+			a.conn.cutOff(a.ladder.Drain)
+		}
 		rung, stay := a.ladder.Next(a.rung)
 		a.climb(ctx, rung, stay)
 	case "closed":

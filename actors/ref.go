@@ -446,8 +446,13 @@ func downError(host string, state lifecycle.State, reason string, last *ExitInfo
 	switch state {
 	case lifecycle.Failed:
 		e.Err = ErrFailed
-	case lifecycle.Stopped, lifecycle.Stopping:
+	case lifecycle.Stopped:
 		e.Err = ErrStopped
+	case lifecycle.Stopping:
+		e.Err, e.Reason = ErrStopped, "it is stopping, and takes no new calls"
+		if reason != "" {
+			e.Reason += ": " + reason
+		}
 	default:
 		e.Err = ErrCrashed
 		if last != nil {

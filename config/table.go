@@ -74,6 +74,7 @@ func hostSection(d *hostDecl) section {
 	h := &d.spec
 	neverRetry := h.Restart.RetryFailed == 0
 	neverIdle := h.Requests.IdleTimeout == 0
+	neverDrain := h.Stop.Drain == 0
 	retry := duration(&h.Restart.RetryFailed, &neverRetry)
 	return section{
 		name: "host", doc: "One process that is kept alive.",
@@ -147,7 +148,8 @@ func hostSection(d *hostDecl) section {
 				name: "stop", doc: "How it is asked to end.",
 				settings: []setting{
 					named("signal", "sent when saying goodbye was not enough", signal(&h.Stop.Signal)),
-					named("grace", "from the start of stopping until its whole process tree is killed", duration(&h.Stop.Grace, nil)),
+					named("grace", "from the start of stopping, or the end of drain, until its whole process tree is killed", duration(&h.Stop.Grace, nil)),
+					speaking(named("drain", "before the goodbye, for calls under way, while new ones are refused; never: the goodbye comes at once", duration(&h.Stop.Drain, &neverDrain))),
 				},
 			},
 			{

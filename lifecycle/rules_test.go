@@ -159,6 +159,9 @@ func TestLadder(t *testing.T) {
 		{Ladder{Grace: 5 * time.Second, Talks: true}, []Rung{RungGoodbye, RungSignal, RungKill}, 5 * time.Second},
 		{Ladder{Grace: 5 * time.Second}, []Rung{RungSignal, RungKill}, 5 * time.Second},
 		{Ladder{Talks: true}, []Rung{RungKill}, 0},
+		{Ladder{Drain: time.Minute, Grace: 5 * time.Second, Talks: true}, []Rung{RungDrain, RungGoodbye, RungSignal, RungKill}, 65 * time.Second},
+		{Ladder{Drain: time.Minute, Grace: 5 * time.Second}, []Rung{RungSignal, RungKill}, 5 * time.Second},
+		{Ladder{Drain: time.Minute, Talks: true}, []Rung{RungDrain, RungKill}, time.Minute},
 	} {
 		rung, stay := c.l.First()
 		got, total := []Rung{rung}, stay

@@ -13,6 +13,7 @@ var (
 	ErrCrashed      = actors.ErrCrashed      // *HostError: the host crashed before it answered
 	ErrUnresponsive = actors.ErrUnresponsive // *HostError: it was killed for being unresponsive
 	ErrStopped      = actors.ErrStopped      // *HostError, *StateError: it is stopped or stopping
+	ErrCutOff       = actors.ErrCutOff       // *HostError: it was under way at a stop, and not answered in time; also ErrStopped
 	ErrFailed       = actors.ErrFailed       // *HostError, *StateError: it has given up
 	ErrTimeout      = actors.ErrTimeout      // *CallError; also context.DeadlineExceeded
 	ErrCancelled    = actors.ErrCancelled    // *CallError; also context.Canceled

@@ -16,6 +16,7 @@ exports.activate = (context) => {
     for (const end = Date.now() + ms; Date.now() < end;);
     return ms;
   });
+  command('later', (ms) => new Promise((resolve) => setTimeout(resolve, ms, ms)));
   command('wait', () => new Promise(() => {}));
   command('exit', (code) => process.reallyExit(code));
   command('abort', () => process.abort());
