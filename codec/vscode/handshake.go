@@ -92,7 +92,8 @@ func (hs *handshake) answered(m *codec.Message) ([]codec.Message, bool, error) {
 		return nil, false, fmt.Errorf("%s: %w", methodWorkspace, m.Err)
 	case hs.step == waitsConfiguration:
 		params, err := hs.s.opt.workspace()
-		return hs.call(waitsWorkspace, methodWorkspace, params, err)
+		out, done, err := hs.call(waitsWorkspace, methodWorkspace, params, err)
+		return append(shown(hs.s.build), out...), done, err
 	}
 	hs.step = finished
 	hs.s.running.Store(true)

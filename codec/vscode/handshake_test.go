@@ -197,6 +197,7 @@ func TestAnswer(t *testing.T) {
 		"MainThreadWindow.$getInitialState":      `{"isFocused":true,"isActive":true}`,
 		"MainThreadLanguageModelTools.$getTools": `[]`,
 		"MainThreadCommands.$registerCommand":    ``,
+		"MainThreadTextEditors.$tryApplyEdits":   `false`,
 	} {
 		if got, ok := p.Answer(method); !ok || string(got) != want {
 			t.Errorf("%s: %s, %v", method, got, ok)
@@ -206,6 +207,25 @@ func TestAnswer(t *testing.T) {
 		if got, ok := p.Answer(method); ok {
 			t.Errorf("%s: %s", method, got)
 		}
+	}
+}
+
+// What an answer is made of is JSON, or nothing.
+func TestAnswersAreJSON(t *testing.T) {
+	for method, text := range answers {
+		if text != "" && !json.Valid([]byte(text)) {
+			t.Errorf("%s: %s", method, text)
+		}
+	}
+}
+
+func TestShown(t *testing.T) {
+	if got := shown(&Build{}); got != nil {
+		t.Errorf("%v: the build has no such actor", got)
+	}
+	got := shown(&Build{numbers: map[string]uint8{"ExtHostEditorTabs": 7}})
+	if len(got) != 1 || got[0].Kind != codec.Notification || got[0].Method != "ExtHostEditorTabs.$acceptEditorTabModel" || !json.Valid(got[0].Params) {
+		t.Errorf("%+v", got)
 	}
 }
 
