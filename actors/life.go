@@ -139,7 +139,7 @@ func (a *Life) connect(ctx actor.Context) {
 	}
 	c := newConn(a.ref, a.number, session, w, 2) // id 1 is the handshake's
 	props := shield(a.log, func() actor.Actor {
-		return &Connection{log: a.log, ref: a.ref, life: a.number, host: a.host, c: c, hs: session.Handshake(hello)}
+		return &Connection{log: a.log, ref: a.ref, life: a.number, host: a.host, c: c, hs: session.Handshake(a.ref.introduce(hello))}
 	})
 	pid, err := ctx.SpawnNamed(props, "connection")
 	if err != nil {

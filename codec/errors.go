@@ -99,4 +99,5 @@ const (
 	NameCancelled      = "Cancelled"
 	NamePanic          = "Panic"
 	NameShuttingDown   = "ShuttingDown"
+	NameNotActive      = "NotActive" // an extension is not, and cannot be called
 )

@@ -211,6 +211,12 @@ type Hello struct {
 	PID int
 	// Dir is the host's working folder, where one was set; else "".
 	Dir string
+
+	// Extended says that the host's extensions are spoken of, where the protocol
+	// can do that; Extensions are the ids of those that live in this process, nil
+	// as long as none is known.
+	Extended   bool
+	Extensions []string
 }
 
 // ErrUnrelated is what [Handshake.Handle] returns for a message that may come
@@ -253,12 +259,15 @@ const (
 	CapTrace
 	CapPing
 
+	// CapExtensions is that of hosts whose extensions are switched on one by one.
+	CapExtensions
+
 	// CapAbandon is no capability of protocol 1, but what holds for protocols
 	// that say less than it: a request whose caller has gone may stay unanswered,
 	// and an answer that comes after all is ignored.
 	CapAbandon
 
-	// CapAll is all of protocol 1.
+	// CapAll is what every host of protocol 1 may have.
 	CapAll = CapAck | CapCancel | CapStream | CapTrace | CapPing
 )
 

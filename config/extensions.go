@@ -68,8 +68,8 @@ func (r *reader) extensions(d *hostDecl) {
 	switch {
 	case !set || d.spec.Protocol == nil: // which is reported
 		return
-	case d.protocol != plan.Protocol:
-		r.fail(at, `block "extensions" has no meaning here`, "Only hosts with protocol = %q have extensions that can be told apart, not %q. Remove the block, or choose the other protocol.", plan.Protocol, d.protocol)
+	case d.protocol != plan.VSCode:
+		r.fail(at, `block "extensions" has no meaning here`, "Only hosts with protocol = %q have extensions that can be told apart, not %q. Remove the block, or choose the other protocol.", plan.VSCode, d.protocol)
 		return
 	}
 	s := d.extensions.spec

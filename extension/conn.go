@@ -32,6 +32,8 @@ type conn struct {
 	w    *writer
 	caps codec.Caps // in force; set before the handshake is done
 
+	controls map[string]*handler // of the protocol
+
 	ctx    context.Context // parent of every handler's
 	cancel context.CancelCauseFunc
 
@@ -183,6 +185,9 @@ func (c *conn) request(m *codec.Message) error {
 		return c.goodbye(m.ID)
 	}
 	h := (*c.srv.methods.Load())[m.Method]
+	if own := c.controls[m.Method]; own != nil && c.caps.Has(codec.CapExtensions) {
+		h = own
+	}
 
 	c.mu.Lock()
 	_, twice := c.open[m.ID]
@@ -195,7 +200,7 @@ func (c *conn) request(m *codec.Message) error {
 		return c.answer(m.ID, nil, shuttingDown())
 	case h == nil:
 		return c.answer(m.ID, nil, methodNotFound(m.Method))
-	case !h.inline || h.stream != nil:
+	case !h.inline || h.stream != nil || h.of != nil && !h.of.on.Load(): // the last one has to wait
 		return c.dispatch(h, m)
 	}
 	c.letGo()

@@ -20,6 +20,11 @@ var (
 	// ErrShuttingDown is the cause in the contexts of handlers that were still
 	// running when the time for draining was over.
 	ErrShuttingDown error = ending("the host is shutting down")
+	// ErrDeactivated is the cause in the contexts of handlers, and of what runs
+	// with [Activation.Go], of an extension that is switched off.
+	ErrDeactivated error = deactivated{"the extension is deactivated"}
+	// ErrManifest is returned by Serve when an extension is none.
+	ErrManifest = errors.New("extension cannot be used")
 	// ErrClosed is returned for calls and notifications when the connection has
 	// ended otherwise.
 	ErrClosed error = ending("the connection has ended")
@@ -40,6 +45,11 @@ var (
 
 // ending is an error that ends contexts; as one, it is also context.Canceled.
 type ending string
+
+// deactivated is what callers hear by its name.
+type deactivated struct{ ending }
+
+func (deactivated) ErrorName() string { return codec.NameNotActive }
 
 func (e ending) Error() string        { return string(e) }
 func (e ending) Is(target error) bool { return target == context.Canceled }

@@ -17,6 +17,10 @@ type Hello struct {
 	Life       uint64     // number of this life, from 1
 	Init       codec.Raw  // what the configuration hands to the host; may be nil
 	Caps       codec.Caps // the capabilities in force
+
+	// Extensions are the ids of those that live in this process, when the
+	// supervisor speaks of them (Caps has CapExtensions); nil: it knows of none yet.
+	Extensions []string
 }
 
 // Decode decodes Init into out, a pointer, which stays as it is when there is
@@ -31,7 +35,11 @@ func (h Hello) Decode(out any) error {
 // handshake opens the connection. It runs on the receive loop, before
 // anything else is taken.
 func (c *conn) handshake() error {
-	acceptor := c.sess.Accept(hostsup.Self{Name: c.srv.info.Name, Version: c.srv.info.Version, Caps: c.opt.caps})
+	self := hostsup.Self{Name: c.srv.info.Name, Version: c.srv.info.Version, Caps: c.opt.caps, Extensions: c.srv.announced()}
+	if len(self.Extensions) > 0 {
+		self.Caps |= codec.CapExtensions
+	}
+	acceptor := c.sess.Accept(self)
 	var m codec.Message
 	for answered := false; ; answered = true {
 		if err := c.rd.Next(&m); err != nil {
@@ -40,7 +48,7 @@ func (c *conn) handshake() error {
 		c.maxID = max(c.maxID, m.ID)
 		out, done, err := acceptor.Handle(&m)
 		if err == nil && !answered {
-			if err = c.opening(acceptor.Opening()); err != nil {
+			if err = c.opening(acceptor.Opening(), self.Caps); err != nil {
 				out = []codec.Message{{Kind: codec.Response, ID: m.ID, Err: answerOf(err)}}
 				err = fmt.Errorf("initialize: %w", err)
 			}
@@ -60,13 +68,16 @@ func (c *conn) handshake() error {
 			c.caps = c.sess.Caps()
 			c.srv.conn = c
 			close(c.srv.ready)
+			if len(self.Extensions) > 0 && !c.caps.Has(codec.CapExtensions) {
+				c.helpers.Go(c.startup)
+			}
 			return nil
 		}
 	}
 }
 
 // opening tells the functions of OnInitialize.
-func (c *conn) opening(o hostsup.Opening) (err error) {
+func (c *conn) opening(o hostsup.Opening, able codec.Caps) (err error) {
 	c.srv.mu.Lock()
 	openers := slices.Clone(c.srv.openers)
 	c.srv.mu.Unlock()
@@ -77,8 +88,12 @@ func (c *conn) opening(o hostsup.Opening) (err error) {
 	}()
 	h := Hello{
 		Supervisor: o.Supervisor, Version: o.Version, Host: o.Host, Life: o.Life,
-		Init: o.Init, Caps: o.Caps & c.opt.caps,
+		Init: o.Init, Caps: o.Caps & able,
 	}
+	if h.Caps.Has(codec.CapExtensions) {
+		h.Extensions = o.Extensions
+	}
+	c.srv.hello = h
 	for _, fn := range openers {
 		if err := fn(&handling{Context: c.ctx, inline: true}, h); err != nil {
 			return err

@@ -53,7 +53,7 @@ func (c *conn) dispatch(h *handler, m *codec.Message) error {
 	c.mu.Lock()
 	c.open[m.ID] = r
 	c.busy++
-	start := c.running < c.opt.concurrent
+	start := c.running < c.opt.concurrent || h.control
 	if start {
 		r.started = true
 		c.running++
@@ -117,7 +117,7 @@ func (c *conn) next(worker chan *request) (r *request, idle bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.doneLocked()
-	for len(c.waiting) > 0 {
+	for len(c.waiting) > 0 && c.running <= c.opt.concurrent { // more than that were the protocol's own
 		r := c.waiting[0]
 		c.waiting[0] = nil
 		c.waiting = c.waiting[1:]

@@ -54,6 +54,13 @@ func (s *Server) ServeConn(ctx context.Context, rw io.ReadWriteCloser) error {
 	if !s.served.CompareAndSwap(false, true) {
 		return errors.Join(ErrServed, rw.Close())
 	}
+	s.mu.Lock()
+	bad := errors.Join(s.bad...)
+	s.mu.Unlock()
+	if bad != nil {
+		close(s.ended)
+		return errors.Join(bad, rw.Close())
+	}
 	c := newConn(s, rw)
 	defer close(s.ended)
 	return c.serve(ctx)
@@ -66,6 +73,7 @@ func newConn(s *Server, rw io.ReadWriteCloser) *conn {
 		drained: make(chan struct{}), closed: make(chan struct{}),
 		open: make(map[uint32]*request), calls: make(map[uint32]*call),
 	}
+	c.controls = s.controls()
 	c.sess = hostsup.Open(s.opt.limits)
 	c.rd = c.sess.NewReader(rw)
 	c.w = newWriter(rw, c.sess, s.opt.outgoing)

@@ -31,6 +31,11 @@ type Server struct {
 	hooks    []func(context.Context) error
 	openers  []func(context.Context, Hello) error
 
+	extensions []*Extension
+	bad        []error       // manifests that are wrong
+	ranks      atomic.Uint64 // of activations
+	hello      Hello         // set before ready is closed
+
 	served   atomic.Bool
 	ready    chan struct{} // closed when the handshake is done
 	stopping chan struct{} // closed when a graceful end begins, or any other
@@ -54,9 +59,11 @@ func New(info Info, opts ...Option) *Server {
 
 // handler answers one method; call or stream is set.
 type handler struct {
-	inline bool
-	call   func(ctx context.Context, params codec.Raw) (codec.Raw, error)
-	stream func(ctx context.Context, params codec.Raw, send func(any) error) error
+	inline  bool
+	control bool       // belongs to the protocol: no limit holds for it
+	of      *Extension // nil: the host's own
+	call    func(ctx context.Context, params codec.Raw) (codec.Raw, error)
+	stream  func(ctx context.Context, params codec.Raw, send func(any) error) error
 }
 
 type noteHandler func(ctx context.Context, params codec.Raw) error
@@ -70,11 +77,13 @@ type noteHandler func(ctx context.Context, params codec.Raw) error
 // fn runs on a goroutine of its own (see [Inline] for the other way), and its
 // context ends when the caller cancels or the connection ends. Registering a
 // method again replaces its handler. The names "initialize", "initialized" and
-// "shutdown" and those that begin with "$/" belong to the protocol; handlers
-// for them are never called.
-func Handle[In, Out any](s *Server, method string, fn func(ctx context.Context, in In) (Out, error), opts ...HandlerOption) {
-	decode := decoder[In](s.enc)
-	s.register(method, &handler{call: func(ctx context.Context, params codec.Raw) (codec.Raw, error) {
+// "shutdown" and those that begin with "$/" belong to the protocol, and where
+// extensions are spoken of those that begin with "extension/"; handlers for them
+// are never called.
+func Handle[In, Out any](m Methods, method string, fn func(ctx context.Context, in In) (Out, error), opts ...HandlerOption) {
+	enc := m.encoding()
+	decode := decoder[In](enc)
+	m.register(method, &handler{call: func(ctx context.Context, params codec.Raw) (codec.Raw, error) {
 		in, err := decode(params)
 		if err != nil {
 			return nil, err
@@ -83,7 +92,7 @@ func Handle[In, Out any](s *Server, method string, fn func(ctx context.Context, 
 		if err != nil {
 			return nil, err
 		}
-		return encode(s.enc, out)
+		return encode(enc, out)
 	}}, opts)
 }
 
@@ -105,9 +114,9 @@ func (s *Server) HandleRaw(method string, fn func(ctx context.Context, params co
 // message. A caller says so right behind its request; a list is answered 50 ms
 // after the request at the earliest. send may be used from several goroutines,
 // until fn returns.
-func Stream[In any](s *Server, method string, fn func(ctx context.Context, in In, send func(item any) error) error) {
-	decode := decoder[In](s.enc)
-	s.register(method, &handler{stream: func(ctx context.Context, params codec.Raw, send func(any) error) error {
+func Stream[In any](m Methods, method string, fn func(ctx context.Context, in In, send func(item any) error) error) {
+	decode := decoder[In](m.encoding())
+	m.register(method, &handler{stream: func(ctx context.Context, params codec.Raw, send func(any) error) error {
 		in, err := decode(params)
 		if err != nil {
 			return err
@@ -165,6 +174,8 @@ func (s *Server) Ready() <-chan struct{} { return s.ready }
 // would go on for ever, such as those of endless streams, return then; the
 // contexts of the others end only after the time set by [WithDrain].
 func (s *Server) Stopping() <-chan struct{} { return s.stopping }
+
+func (s *Server) encoding() codec.Encoding { return s.enc }
 
 func (s *Server) register(method string, h *handler, opts []HandlerOption) {
 	for _, o := range opts {

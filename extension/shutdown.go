@@ -106,6 +106,9 @@ func (c *conn) idle(d time.Duration, abort <-chan struct{}) bool {
 func (c *conn) runHooks() {
 	c.srv.mu.Lock()
 	hooks := slices.Clone(c.srv.hooks)
+	if len(c.srv.extensions) > 0 {
+		hooks = append(hooks, c.srv.deactivateAll) // before all others
+	}
 	c.srv.mu.Unlock()
 	if len(hooks) == 0 {
 		return

@@ -12,6 +12,8 @@ type Self struct {
 	Name    string
 	Version string
 	Caps    codec.Caps // what it is able to do; 0 means plain requests, responses and notifications
+
+	Extensions []codec.Announced // told with CapExtensions, to a supervisor that has it, too
 }
 
 // Opening is what a supervisor said when it opened the connection.
@@ -21,7 +23,7 @@ type Opening struct {
 	Host       string // the name this host is supervised under
 	Life       uint64 // number of this life, from 1
 	Init       codec.Raw
-	Extensions codec.Raw
+	Extensions []string   // ids of those that live in this process; nil: the supervisor knows of none
 	Caps       codec.Caps // what the supervisor is able to do
 }
 
@@ -68,20 +70,30 @@ func (a *Acceptor) Handle(m *codec.Message) (out []codec.Message, done bool, err
 		return []codec.Message{reply}, false, err
 	}
 	a.opening, a.state = o, 1
-	reply.Result = a.s.self.result()
-	a.s.caps.Store(uint32(o.Caps & a.s.self.Caps))
+	inForce := o.Caps & a.s.self.Caps
+	reply.Result = a.s.self.result(inForce)
+	a.s.caps.Store(uint32(inForce))
 	return []codec.Message{reply}, false, nil
 }
 
 // Opening is what the supervisor said; valid once Handle has answered it.
 func (a *Acceptor) Opening() Opening { return a.opening }
 
-func (s *Self) result() codec.Raw {
-	b := mpack.AppendMap(nil, 4)
+func (s *Self) result(inForce codec.Caps) codec.Raw {
+	extended := inForce.Has(codec.CapExtensions)
+	n := 4
+	if extended {
+		n++
+	}
+	b := mpack.AppendMap(nil, n)
 	b = mpack.AppendUint(mpack.AppendString(b, "protocol"), Version)
 	b = mpack.AppendString(mpack.AppendString(b, "name"), s.Name)
 	b = mpack.AppendString(mpack.AppendString(b, "version"), s.Version)
-	return appendCaps(mpack.AppendString(b, "capabilities"), s.Caps)
+	b = appendCaps(mpack.AppendString(b, "capabilities"), s.Caps)
+	if extended {
+		b = appendAnnounced(mpack.AppendString(b, "extensions"), s.Extensions)
+	}
+	return b
 }
 
 func readOpening(raw codec.Raw, lim codec.Limits) (Opening, error) {
@@ -104,7 +116,7 @@ func readOpening(raw codec.Raw, lim codec.Limits) (Opening, error) {
 		case "init":
 			o.Init = f.raw()
 		case "extensions":
-			o.Extensions = f.raw()
+			o.Extensions = f.texts()
 		default:
 			f.skip()
 		}

@@ -182,12 +182,13 @@ func FuzzHandshake(f *testing.F) {
 	f.Add([]byte("\x82\xa8protocol\x01\xaccapabilities\x92\xa3ack\xa4ping"), uint8(1))
 	f.Add([]byte("\x82\xa8protocol\x01\xa4host\x82\xa4name\xa1x\xa4life\x03"), uint8(0))
 	f.Add([]byte("\x93\x01\x02\x03"), uint8(0))
+	f.Add([]byte("\x83\xa8protocol\x01\xaccapabilities\x91\xaaextensions\xaaextensions\x91\x82\xa2id\xa3a.b\xa7methods\x91\xa1m"), uint8(63))
 	f.Fuzz(func(t *testing.T, value []byte, able uint8) {
 		raw := codec.Raw(value)
 		if len(raw) > 64<<10 || mpack.CheckAll(raw, codec.Limits{}) != nil {
 			raw = nil
 		}
-		caps := codec.Caps(able) & codec.CapAll
+		caps := codec.Caps(able) & (codec.CapAll | codec.CapExtensions)
 		host := hostsup.Open(codec.Limits{})
 		out, done, err := host.Accept(hostsup.Self{Caps: caps}).Handle(&codec.Message{Kind: codec.Request, ID: 1, Method: hostsup.MethodInitialize, Params: raw})
 		if done || len(out) != 1 || (err != nil) != (out[0].Err != nil) {
@@ -197,10 +198,13 @@ func FuzzHandshake(f *testing.F) {
 			t.Fatalf("host: able to do %05b, in force %05b", caps, host.Caps())
 		}
 		sup := hostsup.Open(codec.Limits{})
-		hs := sup.Handshake(codec.Hello{})
+		hs := sup.Handshake(codec.Hello{Extended: caps.Has(codec.CapExtensions)})
 		out, done, err = hs.Handle(&codec.Message{Kind: codec.Response, ID: 1, Result: raw})
 		if done != (err == nil) || done != (len(out) == 1) || hs.Peer().Caps != sup.Caps() {
 			t.Fatalf("supervisor: %v, %v, %v", out, done, err)
+		}
+		if list, ok := sup.Announced(); ok != sup.Caps().Has(codec.CapExtensions) || list != nil && !ok || ok && !caps.Has(codec.CapExtensions) {
+			t.Fatalf("supervisor: %t, %v, in force %06b", ok, list, sup.Caps())
 		}
 	})
 }

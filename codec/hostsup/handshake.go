@@ -16,7 +16,7 @@ const initializeID = 1
 const NameVersion = "VersionNotSupported"
 
 // capability names in the order of their bits.
-var capabilities = [...]string{"ack", "cancel", "stream", "trace", "ping"}
+var capabilities = [...]string{"ack", "cancel", "stream", "trace", "ping", "extensions"}
 
 func capNames(c codec.Caps) []string {
 	var out []string
@@ -47,27 +47,31 @@ func appendCaps(dst []byte, c codec.Caps) []byte {
 // and Handle the reason; to learn of it earlier hand over a [codec.Raw] that
 // Marshal made.
 func (s *Session) Handshake(h codec.Hello) codec.Handshake {
-	hs := &handshake{s: s}
-	hs.params, hs.err = initializeParams(h)
+	hs := &handshake{s: s, able: codec.CapAll}
+	if h.Extended {
+		hs.able |= codec.CapExtensions
+	}
+	hs.params, hs.err = initializeParams(h, hs.able)
 	return hs
 }
 
 type handshake struct {
 	s      *Session
+	able   codec.Caps
 	params codec.Raw
 	err    error
 	done   bool
 	peer   codec.Peer
 }
 
-func initializeParams(h codec.Hello) (codec.Raw, error) {
+func initializeParams(h codec.Hello, able codec.Caps) (codec.Raw, error) {
 	init, err := mpack.Encoding{}.Marshal(h.Init)
 	if err != nil {
 		return nil, fmt.Errorf("init: %w", err)
 	}
 	b := mpack.AppendMap(nil, 6)
 	b = mpack.AppendUint(mpack.AppendString(b, "protocol"), Version)
-	b = appendCaps(mpack.AppendString(b, "capabilities"), codec.CapAll)
+	b = appendCaps(mpack.AppendString(b, "capabilities"), able)
 	b = mpack.AppendMap(mpack.AppendString(b, "supervisor"), 2)
 	b = mpack.AppendString(mpack.AppendString(b, "name"), h.Supervisor)
 	b = mpack.AppendString(mpack.AppendString(b, "version"), h.Version)
@@ -75,8 +79,7 @@ func initializeParams(h codec.Hello) (codec.Raw, error) {
 	b = mpack.AppendString(mpack.AppendString(b, "name"), h.Host)
 	b = mpack.AppendUint(mpack.AppendString(b, "life"), h.Life)
 	b = append(mpack.AppendString(b, "init"), init...)
-	b = mpack.AppendArray(mpack.AppendString(b, "extensions"), 0)
-	return b, nil
+	return appendLiving(mpack.AppendString(b, "extensions"), h), nil
 }
 
 func (hs *handshake) Start() ([]codec.Message, bool) {
@@ -106,8 +109,12 @@ func (hs *handshake) Handle(m *codec.Message) ([]codec.Message, bool, error) {
 		return nil, false, err
 	}
 	hs.done = true
-	hs.peer = codec.Peer{Name: a.name, Version: a.version, Caps: a.caps}
-	hs.s.caps.Store(uint32(a.caps))
+	inForce := a.caps & hs.able
+	if inForce.Has(codec.CapExtensions) {
+		hs.s.announced, hs.s.announces = a.extensions, true
+	}
+	hs.peer = codec.Peer{Name: a.name, Version: a.version, Caps: inForce}
+	hs.s.caps.Store(uint32(inForce))
 	return []codec.Message{{Kind: codec.Notification, Method: MethodInitialized}}, true, nil
 }
 
@@ -139,6 +146,7 @@ func (s *Session) opening(m *codec.Message) (bool, codec.Caps) {
 type answer struct {
 	name, version string
 	caps          codec.Caps
+	extensions    []codec.Announced
 }
 
 func readAnswer(raw codec.Raw, lim codec.Limits) (answer, error) {
@@ -158,6 +166,8 @@ func readAnswer(raw codec.Raw, lim codec.Limits) (answer, error) {
 			a.version = f.text()
 		case "capabilities":
 			a.caps = f.caps()
+		case "extensions":
+			a.extensions = f.announced()
 		default:
 			f.skip()
 		}

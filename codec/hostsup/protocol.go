@@ -20,6 +20,11 @@ const (
 	MethodInitialized = "initialized" // notification; ends the handshake
 	MethodShutdown    = "shutdown"    // request; asks the host to end
 	MethodPing        = "$/ping"      // request; answered with nil
+
+	MethodActivate   = "extension/activate"   // request of the supervisor; [Activate], answered with [Activated]
+	MethodDeactivate = "extension/deactivate" // request of the supervisor; [Deactivate]
+	MethodNeed       = "extension/need"       // request of a host; [Need]
+	MethodUncaught   = "extension/uncaught"   // notification of a host; [Uncaught]
 )
 
 // New returns the protocol. Its sessions open a connection from the
@@ -39,9 +44,12 @@ type Session struct {
 	lim  codec.Limits
 	caps atomic.Uint32 // in force; set by the handshake, read by Append and Ping
 	self *Self         // of a host; nil on the supervisor's side
+
+	announced []codec.Announced // by the host, to the supervisor
+	announces bool
 }
 
-var _ codec.Session = (*Session)(nil)
+var _ codec.Announcer = (*Session)(nil)
 
 // Open makes the session of one new connection. Limits that are zero get
 // their defaults.

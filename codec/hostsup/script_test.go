@@ -3,8 +3,10 @@ package hostsup_test
 import (
 	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -95,7 +97,7 @@ func caps(t *testing.T, d *datadriven.TestData) codec.Caps {
 	var out codec.Caps
 	for _, arg := range d.CmdArgs {
 		for _, name := range arg.Vals {
-			is, known := map[string]codec.Caps{"ack": codec.CapAck, "cancel": codec.CapCancel, "stream": codec.CapStream, "trace": codec.CapTrace, "ping": codec.CapPing}[name]
+			is, known := map[string]codec.Caps{"ack": codec.CapAck, "cancel": codec.CapCancel, "stream": codec.CapStream, "trace": codec.CapTrace, "ping": codec.CapPing, "extensions": codec.CapExtensions}[name]
 			if arg.Key == "caps" && known {
 				out |= is
 			} else if arg.Key == "caps" && name != "none" {
@@ -195,13 +197,25 @@ func TestHandshake(t *testing.T) {
 					}
 					hello.Init = raw
 				}
+				hello.Extended = d.HasArg("lives")
+				for _, arg := range d.CmdArgs {
+					if arg.Key == "lives" && !slices.Equal(arg.Vals, []string{"unknown"}) {
+						hello.Extensions = slices.DeleteFunc(append([]string{}, arg.Vals...), func(s string) bool { return s == "none" })
+					}
+				}
 				hs = s.Handshake(hello)
 				var out []codec.Message
 				out, done = hs.Start()
 				return shown(t, out, nil)
 			case "host":
 				s, hs, done = hostsup.Open(codec.Limits{}), nil, false
-				acc = s.Accept(hostsup.Self{Name: "demo", Version: "1.2", Caps: caps(t, d)})
+				self := hostsup.Self{Name: "demo", Version: "1.2", Caps: caps(t, d)}
+				if d.Input != "" {
+					if err := json.Unmarshal([]byte(d.Input), &self.Extensions); err != nil {
+						d.Fatalf(t, "%v", err)
+					}
+				}
+				acc = s.Accept(self)
 				return ""
 			case "handle":
 				m := parse(t, d)
@@ -215,6 +229,16 @@ func TestHandshake(t *testing.T) {
 				return shown(t, out, err)
 			case "peer":
 				return fmt.Sprintf("%+v\n", hs.Peer())
+			case "announced":
+				list, ok := s.Announced()
+				out := fmt.Sprintf("%t\n", ok)
+				for _, x := range list {
+					out += fmt.Sprintf("%q %q events %q depends_on %q methods %q\n", x.ID, x.Version, x.Events, x.DependsOn, x.Methods)
+				}
+				return out
+			case "lives":
+				list := acc.Opening().Extensions
+				return fmt.Sprintf("%q, known: %t\n", list, list != nil)
 			case "opening":
 				o := acc.Opening()
 				init, err := mpack.Encoding{}.ToJSON(o.Init)

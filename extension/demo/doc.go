@@ -26,6 +26,22 @@
 //	                        with setsid in a session of its own
 //	garbage  {kind}         none: bytes that break the protocol, see [Kinds]
 //
+// # Extensions
+//
+// Where the supervisor's configuration speaks of extensions the host has four,
+// which are switched on and off one by one, and their methods with them:
+//
+//	demo.words    words.count    text      how many words it has
+//	demo.greeter  greeter.greet  name      a greeting; it depends on demo.words
+//	demo.clock    clock.ticks              how often it has ticked, a hundred times a second
+//	demo.moody    moody.run      {mood}    "fine", or what the mood is: fail, panic, wait,
+//	                                       hang, exit, abort, overflow, throw (a panic in a
+//	                                       goroutine), beside (one that is caught)
+//
+// demo.words and demo.greeter are for the event onLanguage:plaintext, too. The
+// host's init can have moods for demo.moody's ways in and out: {"demo.moody":
+// {"activate": "fail", "deactivate": "hang"}}.
+//
 // # Ways to start
 //
 // The environment variable HOSTSUP_DEMO_START makes [Main] start in one of

@@ -53,6 +53,7 @@ func newServer(w *wire, opts ...extension.Option) *extension.Server {
 	}) (any, error) {
 		return nil, garbage(ctx, w, in.Kind)
 	})
+	extend(s)
 	return s
 }
 

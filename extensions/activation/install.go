@@ -1,6 +1,7 @@
 package activation
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hostsup/hostsup/extensions"
@@ -11,6 +12,7 @@ func (m *Machine) installed(ev Installed) {
 	order := make([]extensions.ID, 0, len(ev.List))
 	by := map[string][]extensions.ID{}
 	fresh := map[extensions.ID]bool{}
+	var waits []*ext // that need something else than was known
 	for _, x := range ev.List {
 		old, where := m.exts[x.ID], ev.Where[x.ID]
 		if next[x.ID] != nil {
@@ -28,7 +30,7 @@ func (m *Machine) installed(ev Installed) {
 		switch {
 		case old == nil:
 			fresh[x.ID] = true
-		case old.Host != where, old.Version != x.Version, old.Folder != x.Folder:
+		case old.Host != where, old.Version != "" && old.Version != x.Version, old.Folder != x.Folder:
 			fresh[x.ID] = true
 			why := "it is replaced"
 			if old.Host != where {
@@ -40,6 +42,9 @@ func (m *Machine) installed(ev Installed) {
 			m.end(old, Inactive, why)
 		default:
 			e.Status, e.back = old.Status, old.back
+			if e.State == Activating && !e.Asked && !slices.Equal(old.Dependencies, x.Dependencies) {
+				waits = append(waits, e)
+			}
 		}
 	}
 	for _, id := range m.order {
@@ -49,6 +54,11 @@ func (m *Machine) installed(ev Installed) {
 		}
 	}
 	m.exts, m.order, m.by = next, order, by
+	for _, e := range waits {
+		if err := m.needs(e, e.Reason, nil); err != nil {
+			m.fail(e, err)
+		}
+	}
 	m.replay(func(e *ext) bool { return fresh[e.Extension.ID] })
 	if m.booted {
 		m.search(fresh)

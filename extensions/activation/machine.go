@@ -183,6 +183,8 @@ func (m *Machine) Step(ev Event, now time.Time) []Effect {
 			m.fail(e, err)
 			m.advance()
 		}
+	case Ended:
+		m.ended(ev)
 	case Found:
 		m.found(ev)
 	case Fired:

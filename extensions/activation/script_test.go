@@ -142,6 +142,8 @@ func event(t *testing.T, d *datadriven.TestData, m *Machine) Event {
 		return Failed{first, life, second, arg("cause"), extensions.ID(arg("missing"))}
 	case "found":
 		return Found{extensions.ID(first), arg("event")}
+	case "ended":
+		return Ended{first, life, second, arg("why")}
 	case "fired":
 		return Fired{}
 	}

@@ -90,20 +90,26 @@ func (m *Machine) begin(e *ext, why Reason, chain []extensions.ID) *Error {
 	}
 	e.Reason, e.Err = why, nil
 	m.to(e, Activating, why.Event)
+	if err := m.needs(e, why, chain); err != nil {
+		m.fail(e, err)
+		return err
+	}
+	m.send(e)
+	return nil
+}
+
+// needs begins what an extension needs. The error says why that cannot be.
+func (m *Machine) needs(e *ext, why Reason, chain []extensions.ID) *Error {
+	id := e.Extension.ID
 	for _, dep := range e.Dependencies {
 		d := m.exts[dep]
 		if d == nil {
-			err := &Error{ID: id, Cause: ErrMissing, On: dep}
-			m.fail(e, err)
-			return err
+			return &Error{ID: id, Cause: ErrMissing, On: dep}
 		}
 		if err := m.begin(d, why, append(chain, id)); err != nil {
-			err = &Error{ID: id, Cause: ErrDependency, On: dep, Detail: err.Error()}
-			m.fail(e, err)
-			return err
+			return &Error{ID: id, Cause: ErrDependency, On: dep, Detail: err.Error()}
 		}
 	}
-	m.send(e)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/blame"
 	"github.com/hostsup/hostsup/extensions/manifest"
@@ -24,10 +25,24 @@ type Spec struct {
 	Blame     blame.Rules     // when an extension is put apart
 	Startup   time.Duration   // the longest that onStartupFinished waits for the rest of the startup; default 10 s
 	Eager     bool            // the host is started with the supervisor, whoever it concerns
+
+	// Declared are the extensions of a host of protocol hostsup, so that they are
+	// known before it runs. Lists that are nil, and a version that is empty, are
+	// what the host says of itself. With none declared, the extensions are those
+	// that the host announces: until it has been started, because it is Eager or
+	// by a person, there are none.
+	Declared   []codec.Announced
+	Deactivate time.Duration // how long one of them gets to end before its host is restarted; default 5 s
 }
 
-// Protocol is the name of the protocol whose hosts can have extensions.
-const Protocol = "vscode"
+// The protocols whose hosts can have extensions, by name.
+const (
+	VSCode  = "vscode"  // those that are found in folders
+	Hostsup = "hostsup" // those that a host consists of
+)
+
+// Can says whether hosts of a protocol can have extensions that are told apart.
+func Can(protocol string) bool { return protocol == VSCode || protocol == Hostsup }
 
 // Validate says everything that is wrong with a spec for a host of a protocol
 // (by its name): an error that joins one for each thing; nil when it can be run.
@@ -37,8 +52,13 @@ func (s *Spec) Validate(protocol string) error {
 	}
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if protocol != Protocol {
-		bad("only hosts of protocol %s have extensions", Protocol)
+	switch {
+	case !Can(protocol):
+		bad("only hosts of protocol %s or %s have extensions that can be told apart", Hostsup, VSCode)
+	case protocol == Hostsup && len(s.Folders) > 0:
+		bad("hosts of protocol %s have no folders of extensions", Hostsup)
+	case protocol == VSCode && len(s.Declared) > 0:
+		bad("the extensions of hosts of protocol %s are found in folders, not declared", VSCode)
 	}
 	for _, r := range s.Folders {
 		if r.Dir == "" {
@@ -51,6 +71,20 @@ func (s *Spec) Validate(protocol string) error {
 	id := func(what, text string) {
 		if !extensions.MakeID(text).Valid() {
 			bad("%s: %q is no id of an extension; expected publisher.name", what, text)
+		}
+	}
+	seen := map[extensions.ID]bool{}
+	for _, d := range s.Declared {
+		id("declared", d.ID)
+		for _, on := range d.DependsOn {
+			id("declared "+d.ID+": depends_on", on)
+		}
+		if seen[extensions.MakeID(d.ID)] {
+			bad("declared: %q is there twice", d.ID)
+		}
+		seen[extensions.MakeID(d.ID)] = true
+		if slices.Contains(d.Events, "") || slices.Contains(d.Methods, "") {
+			bad("declared %q: an event or a method is empty", d.ID)
 		}
 	}
 	for _, text := range s.Disabled {
@@ -69,7 +103,7 @@ func (s *Spec) Validate(protocol string) error {
 			bad("workspace: %q is no absolute path", dir)
 		}
 	}
-	for what, n := range map[string]int64{"window": int64(s.Blame.Window), "quiet": int64(s.Blame.Quiet), "max_lives": int64(s.Blame.MaxLives), "startup": int64(s.Startup)} {
+	for what, n := range map[string]int64{"window": int64(s.Blame.Window), "quiet": int64(s.Blame.Quiet), "max_lives": int64(s.Blame.MaxLives), "startup": int64(s.Startup), "deactivate": int64(s.Deactivate)} {
 		if n < 0 {
 			bad("%s: it is negative", what)
 		}

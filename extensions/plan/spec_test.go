@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/blame"
 	"github.com/hostsup/hostsup/extensions/manifest"
@@ -17,7 +18,7 @@ func TestValidate(t *testing.T) {
 	}
 	var none *Spec
 	for _, s := range []*Spec{none, {}, &good} {
-		if err := s.Validate(Protocol); err != nil {
+		if err := s.Validate(VSCode); err != nil {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
@@ -32,12 +33,25 @@ func TestValidate(t *testing.T) {
 		"window: it is negative":             {Blame: blame.Rules{Window: -1}},
 		"max_lives: it is negative":          {Blame: blame.Rules{MaxLives: -1}},
 		"startup: it is negative":            {Startup: -1},
+		"deactivate: it is negative":         {Deactivate: -1},
+		"found in folders, not declared":     {Declared: []codec.Announced{{ID: "a.b"}}},
+		`declared: "b" is no id`:             {Declared: []codec.Announced{{ID: "b"}}},
+		`declared a.b: depends_on: "c" is`:   {Declared: []codec.Announced{{ID: "a.b", DependsOn: []string{"c"}}}},
+		`declared: "A.b" is there twice`:     {Declared: []codec.Announced{{ID: "a.b"}, {ID: "A.b"}}},
+		`"a.b": an event or a method`:        {Declared: []codec.Announced{{ID: "a.b", Methods: []string{""}}}},
 	} {
-		if err := s.Validate(Protocol); err == nil || !strings.Contains(err.Error(), want) {
+		if err := s.Validate(VSCode); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	if err := good.Validate("lsp"); err == nil || !strings.Contains(err.Error(), "only hosts of protocol vscode") {
+	if err := good.Validate("lsp"); err == nil || !strings.Contains(err.Error(), "only hosts of protocol hostsup or vscode") {
+		t.Errorf("%v", err)
+	}
+	own := Spec{Declared: []codec.Announced{{ID: "a.b", Events: []string{"*"}, Methods: []string{"m"}}}, Deactivate: 1}
+	if err := own.Validate(Hostsup); err != nil {
+		t.Error(err)
+	}
+	if err := good.Validate(Hostsup); err == nil || !strings.Contains(err.Error(), "no folders") {
 		t.Errorf("%v", err)
 	}
 }

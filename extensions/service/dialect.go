@@ -8,6 +8,7 @@ import (
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/activation"
 	"github.com/hostsup/hostsup/extensions/blame"
+	"github.com/hostsup/hostsup/extensions/plan"
 )
 
 // dialect is how a protocol speaks of extensions. A value; what belongs to one
@@ -29,11 +30,13 @@ type found struct {
 }
 
 // voice speaks with the host of one place. All methods are called by the loop,
-// but for asked, notified and command, which may be called by anybody and must
+// but for the last four, which may be called by anybody and must
 // not wait.
 type voice interface {
-	// opening returns what the next life is told; see [actors.Companion].
+	// opening returns what the next life is told; see [actors.Companion]. living is
+	// that of [actors.Housekeeper].
 	opening() codec.Raw
+	living() []string
 	// up tells of a new life, before anything is asked of it; its line may be
 	// nil: it has ended already. welcome follows when the machine knows of it.
 	up()
@@ -52,11 +55,17 @@ type voice interface {
 	// asked answers requests of the host, or is nil; notified hears what it says.
 	asked(method string) actors.Handler
 	notified(life uint64, m *codec.Message)
-	// command is the command that a call is of, if it is of one.
+	// command is the command that a call is of, if it is of one; activates is the
+	// extension that a call activates, where nothing but its answer tells its end.
 	command(method string, params codec.Raw) (string, bool)
+	activates(method string, params codec.Raw) (extensions.ID, bool)
 }
 
 // dialectOf is the one of a host that has an extensions block.
 func dialectOf(base *actors.Ref) dialect {
-	return editors{*base.Spec().Extensions, base}
+	spec := base.Spec()
+	if spec.Protocol.Name() == plan.Hostsup {
+		return programs{*spec.Extensions}
+	}
+	return editors{*spec.Extensions, base}
 }

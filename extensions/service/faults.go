@@ -148,6 +148,12 @@ func (p *place) ended(e actors.LifeEnd) (t actors.Testimony) {
 	p.voice.over()
 	p.tally(e.Life, true)
 	p.commands.Clear()
+	p.starts.Range(func(key, _ any) bool {
+		if a, ok := key.(startCall); ok && a.life <= e.Life {
+			p.starts.Delete(key)
+		}
+		return true
+	})
 	begun := s.active.In(p.name, false)
 	p.life, p.line, p.coming = 0, nil, false
 	s.activation(activation.HostDown{Host: p.name, Next: activation.NextRestart, Cause: e.Reason})

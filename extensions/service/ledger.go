@@ -91,13 +91,31 @@ func (l *ledger) look(life uint64, over bool) (t tally) {
 
 // Called implements [actors.Witness].
 func (p *place) Called(life uint64, id uint32, method string, params codec.Raw) {
-	if command, ok := p.voice.command(method, params); ok {
+	if x, ok := p.voice.activates(method, params); ok {
+		p.starts.Store(startCall{life, id}, x)
+	} else if command, ok := p.voice.command(method, params); ok {
 		p.calls.began(life, id, command)
 	}
 }
 
+// startCall is a request to activate an extension.
+type startCall struct {
+	life uint64
+	id   uint32
+}
+
 // Answered implements [actors.Witness].
-func (p *place) Answered(life uint64, id uint32) { p.calls.done(life, id) }
+func (p *place) Answered(life uint64, id uint32) {
+	if x, ok := p.starts.LoadAndDelete(startCall{life, id}); ok {
+		p.s.post(func() { // before the end of the life can be told
+			if x, ok := x.(extensions.ID); ok {
+				p.s.fault(p.number, blame.Finished{Cell: p.cell, Life: life, ID: x})
+			}
+		})
+		return
+	}
+	p.calls.done(life, id)
+}
 
 // tally gives the machine of faults the calls of a life as they are now.
 func (p *place) tally(life uint64, over bool) {

@@ -30,7 +30,6 @@ type place struct {
 	life   uint64       // that is up; 0: none is
 	line   *actors.Line // to it
 	coming bool         // active has not heard of the life
-	begun  map[extensions.ID]bool
 
 	tasks   []func(ctx context.Context)
 	busy    bool
@@ -43,9 +42,13 @@ type place struct {
 	// Not the loop's alone.
 	calls    ledger
 	commands sync.Map // to the life in which they can be executed at once
+	starts   sync.Map // the extension of each request to activate one, by its startCall
 }
 
-var _ actors.Witness = (*place)(nil)
+var (
+	_ actors.Witness     = (*place)(nil)
+	_ actors.Housekeeper = (*place)(nil)
+)
 
 func (s *Service) place(name string, number int, cell string) *place {
 	p := &place{s: s, name: name, number: number, cell: cell}
@@ -167,6 +170,15 @@ func (p *place) Opening() codec.Raw {
 	return raw
 }
 
+// Living implements [actors.Housekeeper].
+func (p *place) Living() []string {
+	ids, err := get(context.Background(), p.s, p.voice.living)
+	if err != nil {
+		return nil // likewise
+	}
+	return ids
+}
+
 // Up implements [actors.Companion].
 func (p *place) Up(line *actors.Line, publish func()) {
 	p.s.post(func() { p.up(line.Life(), line) })
@@ -175,7 +187,6 @@ func (p *place) Up(line *actors.Line, publish func()) {
 
 func (p *place) up(life uint64, line *actors.Line) {
 	p.life, p.line, p.coming = life, line, true
-	p.begun = map[extensions.ID]bool{}
 	p.s.fault(p.number, blame.LifeStarted{Cell: p.cell, Life: life})
 	p.voice.up()
 	p.voice.sync()
@@ -298,6 +309,11 @@ func (s *Service) settle() {
 			}
 		}
 		s.activation(activation.Installed{List: s.registry.All(), Where: where})
+	}
+	then := s.then
+	s.then = nil
+	for _, f := range then {
+		f()
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.places)) {
 		if p := s.places[name]; p.coming {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -56,8 +57,9 @@ type Service struct {
 	faults   map[int]*faults // by the number of the home
 	owner    map[string]int  // of a cell
 	places   map[string]*place
-	dirty    bool // active does not know of the latest assignment
-	deltas   int  // that hosts have not answered
+	dirty    bool     // active does not know of the latest assignment
+	deltas   int      // that hosts have not answered
+	then     []func() // what is told to active after that
 	tag      uint64
 	waits    map[uint64]chan []*activation.Error
 	idle     []chan struct{} // closed when nothing is under way
@@ -68,6 +70,8 @@ type Service struct {
 	// were active somewhere else and are not yet where they live now.
 	registered map[string]registration
 	moving     map[extensions.ID]bool
+	said       map[string]bool                 // what is wrong with what hosts announce
+	methods    atomic.Pointer[map[string]bool] // those of extensions; not the loop's alone
 }
 
 // record is what is remembered of an extension.
@@ -92,6 +96,7 @@ func New(base *actors.Ref, tree Tree) (*Service, error) {
 		notes: map[location.Note]bool{}, faults: map[int]*faults{}, owner: map[string]int{}, places: map[string]*place{},
 		waits: map[uint64]chan []*activation.Error{}, why: map[extensions.ID]string{}, record: map[extensions.ID]*record{},
 		command: map[string]extensions.ID{}, registered: map[string]registration{}, moving: map[extensions.ID]bool{},
+		said: map[string]bool{},
 	}
 	s.queue.wake = make(chan struct{}, 1)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -147,6 +152,7 @@ func (s *Service) scan() {
 		s.disabled[extensions.MakeID(text)] = "disabled by the configuration"
 	}
 	s.found, s.index = result.list, result.index
+	s.remember()
 	var list []extensions.Extension
 	for _, e := range s.found {
 		if s.disabled[e.ID] == "" {

@@ -59,7 +59,8 @@ type editor struct {
 	*place
 	opened extensions.View
 	view   extensions.View // what the life knows
-	early  []report        // of a life that is not up yet
+	begun  map[extensions.ID]bool
+	early  []report // of a life that is not up yet
 }
 
 // opening makes the init data of the next life.
@@ -87,7 +88,9 @@ func (p *editor) opening() codec.Raw {
 	return out
 }
 
-func (p *editor) up() { p.view = p.opened }
+func (p *editor) living() []string { return nil }
+
+func (p *editor) up() { p.view, p.begun = p.opened, map[extensions.ID]bool{} }
 
 func (p *editor) welcome() {
 	early := p.early
@@ -180,3 +183,5 @@ func (p *editor) command(method string, params codec.Raw) (command string, ok bo
 	}
 	return command, true
 }
+
+func (p *editor) activates(string, codec.Raw) (extensions.ID, bool) { return "", false }

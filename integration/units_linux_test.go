@@ -1,0 +1,499 @@
+//go:build linux
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/extension"
+	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// demoUnits are the extensions of the demo host, as its user would declare them.
+func demoUnits() []codec.Announced {
+	return []codec.Announced{
+		{ID: "demo.words", Events: []string{"onLanguage:plaintext"}, Methods: []string{"words.count"}},
+		{ID: "demo.greeter", Events: []string{"onLanguage:plaintext"}, DependsOn: []string{"demo.words"}, Methods: []string{"greeter.greet"}},
+		{ID: "demo.clock", Methods: []string{"clock.ticks"}},
+		{ID: "demo.moody", Methods: []string{"moody.run"}},
+	}
+}
+
+// units is the demo host with its extensions told apart.
+func units(spec service.Spec, moods ...string) supervisor.HostSpec {
+	return demoHost("app", func(h *supervisor.HostSpec) {
+		h.Extensions = &spec
+		h.Start.Timeout = patience
+		if len(moods) > 0 {
+			moody := map[string]any{}
+			for _, m := range moods {
+				key, value, _ := strings.Cut(m, "=")
+				moody[key] = value
+			}
+			h.Init = map[string]any{"demo.moody": moody}
+		}
+	})
+}
+
+// unit is the status of one.
+func unit(t testing.TB, sup *supervisor.Supervisor, name string) service.Status {
+	t.Helper()
+	all, err := sup.Extensions("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(s service.Status) bool { return s.ID == "demo."+name })
+	if i < 0 {
+		t.Fatalf("there is no %s: %+v", name, all)
+	}
+	return all[i]
+}
+
+// becomes waits for the state of some.
+func becomes(t testing.TB, sup *supervisor.Supervisor, state string, list ...string) {
+	t.Helper()
+	for _, name := range list {
+		eventually(t, func() bool { return unit(t, sup, name).State == state }, name, state)
+	}
+}
+
+// in calls a method of an extension where it lives.
+func in(t testing.TB, sup *supervisor.Supervisor, name, method string, params, out any) (*supervisor.Host, error) {
+	t.Helper()
+	h := host(t, sup, unit(t, sup, name).Place)
+	return h, h.Call(ctx(t), method, params, out)
+}
+
+func mood(name string) map[string]any { return map[string]any{"mood": name} }
+
+func set(t testing.TB, sup *supervisor.Supervisor, name string, verb service.Verb) {
+	t.Helper()
+	if err := sup.SetExtension(ctx(t), "app", "demo."+name, verb); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The host is started by the first event that concerns one of its extensions,
+// and what that needs is active before it.
+func TestUnits(t *testing.T) {
+	t.Parallel()
+	sup, h := alone(t, units(service.Spec{Declared: demoUnits()}))
+	if err := sup.Activate(ctx(t), "", "onLanguage:nothing"); err != nil {
+		t.Error(err)
+	}
+	if s := h.Status(); s.State != lifecycle.Stopped || s.Life != 0 {
+		t.Errorf("it runs although nobody has asked: %+v", s)
+	}
+	if err := sup.Activate(ctx(t), "", "onCommand:greeter.greet"); err != nil {
+		t.Fatal(err)
+	}
+	greeter, words := unit(t, sup, "greeter"), unit(t, sup, "words")
+	if greeter.State != "active" || words.State != "active" || greeter.Activation.Event != "onCommand:greeter.greet" || greeter.Version != "1.1.0" || greeter.Place != "app" {
+		t.Errorf("%+v\n%+v", greeter, words)
+	}
+	if s := unit(t, sup, "clock"); s.State != "inactive" {
+		t.Errorf("%+v", s)
+	}
+	var order []string
+	for e := range sup.Events(ctx(t), false) {
+		if e.Kind == actors.KindExtension && strings.Contains(e.Reason, "is active") {
+			order = append(order, e.Extension)
+		}
+	}
+	if !slices.Equal(order, []string{"demo.words", "demo.greeter"}) {
+		t.Errorf("active in the order %v", order)
+	}
+	// A call activates by itself, as does one of the host's own methods nothing.
+	var text string
+	if _, err := in(t, sup, "greeter", "greeter.greet", "you", &text); err != nil || text != "hello you" {
+		t.Errorf("%q, %v", text, err)
+	}
+	echoes(t, h)
+	if _, err := in(t, sup, "moody", "moody.run", nil, &text); err != nil || text != "fine" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if s := unit(t, sup, "moody"); s.State != "active" || s.Activation.Event != "onCommand:moody.run" {
+		t.Errorf("%+v", s)
+	}
+	if err := sup.SetExtension(ctx(t), "", "demo.ghost", service.Disable); !errors.Is(err, service.ErrUnknownExtension) {
+		t.Errorf("%v", err)
+	}
+}
+
+// Without declarations it is what the host says of itself.
+func TestUnitsAreAnnounced(t *testing.T) {
+	t.Parallel()
+	sup, h := alone(t, units(service.Spec{Eager: true, Events: []string{"onCommand:clock.ticks"}}))
+	runs(t, h, 1)
+	becomes(t, sup, "active", "clock")
+	if all, err := sup.Extensions("app"); err != nil || len(all) != 4 {
+		t.Errorf("%v, %+v", err, all)
+	}
+	if s := unit(t, sup, "greeter"); s.State != "inactive" || s.Version != "1.1.0" {
+		t.Errorf("%+v", s)
+	}
+	eventually(t, func() bool {
+		var n int
+		_, err := in(t, sup, "clock", "clock.ticks", nil, &n)
+		return err == nil && n > 0
+	}, "it ticks")
+}
+
+// What is declared and what is announced have to be the same.
+func TestUnitsThatAreDeclaredWrongly(t *testing.T) {
+	t.Parallel()
+	list := demoUnits()
+	list[0].Version, list[0].Events = "9", []string{"onLanguage:klingon"}
+	list[1].ID = "demo.greeting"
+	sup, h := alone(t, units(service.Spec{Declared: list, Eager: true}))
+	runs(t, h, 1)
+	problems := func() []string { return told(t, sup, actors.KindExtension) }
+	eventually(t, func() bool { return len(problems()) >= 4 }, "they are told")
+	says(t, problems(), `demo.words: version: "9" is declared, and host app announces "1.0.0"`)
+	says(t, problems(), `demo.words: events: "onLanguage:klingon" are declared, and host app announces "onLanguage:plaintext"`)
+	says(t, problems(), "demo.greeting: it is declared, and host app does not announce it: announced are demo.words, demo.greeter, demo.clock, demo.moody")
+	says(t, problems(), "demo.greeter: host app announces it, and it is not declared: declared are demo.words, demo.greeting, demo.clock, demo.moody")
+	err := sup.Activate(ctx(t), "", "onCommand:greeter.greet")
+	if !errors.Is(err, service.ErrNotActive) {
+		t.Fatalf("%v", err)
+	}
+	mentions(t, err.Error(), "demo.greeting", "there is no such extension in this host")
+	err = h.Call(ctx(t), "greeter.greet", "you", nil)
+	var failure *codec.Error
+	if !errors.As(err, &failure) || failure.Name != codec.NameNotActive {
+		t.Fatalf("%v", err)
+	}
+	mentions(t, err.Error(), "demo.greeter: it is not among the extensions of host app")
+	if err := sup.Activate(ctx(t), "", "onLanguage:klingon"); err != nil {
+		t.Errorf("what is declared counts: %v", err)
+	}
+}
+
+func TestUnitFails(t *testing.T) {
+	t.Parallel()
+	for mood, want := range map[string]string{"fail": "DemoMood: it fails on request", "panic": "Panic: it panics on request"} {
+		t.Run(mood, func(t *testing.T) {
+			t.Parallel()
+			declared := demoUnits()
+			declared[2].DependsOn = []string{"demo.nobody"}
+			sup, h := alone(t, units(service.Spec{Declared: declared}, "activate="+mood))
+			err := sup.Activate(ctx(t), "app", "onCommand:moody.run")
+			var list *service.ActivationError
+			if !errors.As(err, &list) || len(list.Errs) != 1 {
+				t.Fatalf("%v", err)
+			}
+			mentions(t, err.Error(), "demo.moody", want)
+			if s := unit(t, sup, "moody"); s.State != "failed" || !strings.Contains(s.Why, want) {
+				t.Errorf("%+v", s)
+			}
+			says(t, told(t, sup, actors.KindExtension), "demo.moody has failed", want)
+			_, err = in(t, sup, "moody", "moody.run", nil, nil)
+			var failure *codec.Error
+			if !errors.As(err, &failure) || failure.Name != codec.NameNotActive || !strings.Contains(failure.Message, want) {
+				t.Errorf("%v", err)
+			}
+			err = sup.Activate(ctx(t), "app", "onCommand:clock.ticks")
+			if !errors.Is(err, service.ErrNotActive) {
+				t.Fatalf("%v", err)
+			}
+			mentions(t, err.Error(), "demo.clock", "unknown dependency demo.nobody")
+			runs(t, h, 1)
+		})
+	}
+}
+
+// What was active is active again after the host was killed, which is nobody's
+// fault.
+func TestUnitsComeBack(t *testing.T) {
+	t.Parallel()
+	sup, h := alone(t, units(service.Spec{Declared: demoUnits()}))
+	if err := errors.Join(sup.Activate(ctx(t), "", "onLanguage:plaintext"), sup.Activate(ctx(t), "", "onCommand:clock.ticks")); err != nil {
+		t.Fatal(err)
+	}
+	for life := uint64(1); life < 3; life++ {
+		signal(t, h, syscall.SIGKILL)
+		runs(t, h, life+1)
+		becomes(t, sup, "active", "words", "greeter", "clock")
+	}
+	if s := unit(t, sup, "moody"); s.State != "inactive" {
+		t.Errorf("%+v", s)
+	}
+	if s := unit(t, sup, "greeter"); s.Activation == nil || s.Activation.Event != "onLanguage:plaintext" {
+		t.Errorf("%+v", s)
+	}
+	says(t, told(t, sup, actors.KindBlame), "no extension's fault")
+}
+
+// One that kills the process in a call twice lives alone afterwards, and the
+// others never restart again.
+func TestUnitIsPutApart(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"abort", "exit", "overflow", "throw"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			sup, h := alone(t, units(service.Spec{Declared: demoUnits()}))
+			others := []string{"words", "greeter", "clock"}
+			if err := errors.Join(sup.Activate(ctx(t), "", "onLanguage:plaintext"), sup.Activate(ctx(t), "", "onCommand:clock.ticks")); err != nil {
+				t.Fatal(err)
+			}
+			for life := uint64(1); life <= 2; life++ {
+				if _, err := in(t, sup, "moody", "moody.run", mood(how), nil); !errors.Is(err, supervisor.ErrCrashed) {
+					t.Fatalf("%v", err)
+				}
+				runs(t, h, life+1)
+			}
+			eventually(t, func() bool { return unit(t, sup, "moody").Place == "app~demo.moody" }, "it lives alone")
+			if s := unit(t, sup, "moody"); !s.Blame.Quarantined || s.Blame.SuspectIn != 2 {
+				t.Errorf("%+v", s)
+			}
+			cell := host(t, sup, "app~demo.moody")
+			if err := sup.Activate(ctx(t), "", "onCommand:moody.run"); err != nil {
+				t.Error(err)
+			}
+			if err := cell.Call(ctx(t), "moody.run", mood(how), nil); !errors.Is(err, supervisor.ErrCrashed) {
+				t.Errorf("%v", err)
+			}
+			runs(t, cell, 2)
+			becomes(t, sup, "active", others...)
+			runs(t, h, 3)
+			decisions := told(t, sup, actors.KindBlame)
+			says(t, decisions, "isolated demo.moody", "it alone is a suspect in 2 of 2 crashes")
+			says(t, decisions, "confirmed demo.moody")
+			// It cannot be called where it lived.
+			err := h.Call(ctx(t), "moody.run", mood(""), nil)
+			var failure *codec.Error
+			if !errors.As(err, &failure) || failure.Name != codec.NameNotActive {
+				t.Fatalf("%v", err)
+			}
+			mentions(t, err.Error(), "demo.moody: it lives in host app~demo.moody")
+		})
+	}
+}
+
+// One that kills the process when it is activated is found by that.
+func TestUnitDiesBeingActivated(t *testing.T) {
+	t.Parallel()
+	sup, h := alone(t, units(service.Spec{Declared: demoUnits()}, "activate=abort"))
+	if err := sup.Activate(ctx(t), "", "onLanguage:plaintext"); err != nil {
+		t.Fatal(err)
+	}
+	if err := sup.Activate(ctx(t), "", "onCommand:moody.run"); !errors.Is(err, service.ErrNotActive) {
+		t.Errorf("%v", err)
+	}
+	// It was requested, so it is again, and then it is apart.
+	eventually(t, func() bool { return unit(t, sup, "moody").Place == "app~demo.moody" }, "it lives alone")
+	runs(t, h, 3)
+	becomes(t, sup, "active", "words", "greeter")
+	says(t, told(t, sup, actors.KindBlame), "isolated demo.moody")
+	var why []string
+	eventually(t, func() bool {
+		found, _ := sup.Crashes("app")
+		if len(found) < 2 || found[1].Extensions == nil {
+			return false
+		}
+		for _, d := range found[1].Extensions.Decisions {
+			for _, e := range d.Evidence {
+				why = append(why, e.Suspects[0].Why...)
+			}
+		}
+		return true
+	}, "crash reports")
+	if !slices.Equal(why, []string{"was being activated", "was being activated"}) {
+		t.Errorf("%q", why)
+	}
+}
+
+// Active extensions end, move and come back while their host runs on.
+func TestUnitVerbs(t *testing.T) {
+	t.Parallel()
+	sup, h := alone(t, units(service.Spec{Declared: demoUnits(), Disabled: []string{"demo.clock"}}))
+	if s := unit(t, sup, "clock"); s.State != "disabled" || s.Place != "" {
+		t.Errorf("%+v", s)
+	}
+	if err := errors.Join(sup.Activate(ctx(t), "", "onCommand:clock.ticks"), sup.Activate(ctx(t), "", "onLanguage:plaintext"), sup.Activate(ctx(t), "", "onCommand:moody.run")); err != nil {
+		t.Fatal(err)
+	}
+	set(t, sup, "clock", service.Enable) // somebody has asked for it before
+	becomes(t, sup, "active", "clock")
+
+	set(t, sup, "moody", service.Disable)
+	if s := unit(t, sup, "moody"); s.State != "disabled" {
+		t.Errorf("%+v", s)
+	}
+	err := h.Call(ctx(t), "moody.run", nil, nil)
+	var failure *codec.Error
+	if !errors.As(err, &failure) || failure.Name != codec.NameNotActive {
+		t.Fatalf("%v", err)
+	}
+	mentions(t, err.Error(), "it is disabled by a person")
+	set(t, sup, "moody", service.Enable)
+	becomes(t, sup, "active", "moody")
+	if _, err := in(t, sup, "moody", "moody.run", nil, nil); err != nil {
+		t.Error(err)
+	}
+
+	set(t, sup, "words", service.Isolate) // and who needs it
+	for _, name := range []string{"words", "greeter"} {
+		eventually(t, func() bool { s := unit(t, sup, name); return s.Place == "app~demo.words" && s.State == "active" }, name)
+	}
+	var text string
+	if cell, err := in(t, sup, "greeter", "greeter.greet", "you", &text); err != nil || cell.Name() != "app~demo.words" {
+		t.Errorf("%s: %v", cell.Name(), err)
+	}
+	set(t, sup, "words", service.Release)
+	for _, name := range []string{"words", "greeter"} {
+		eventually(t, func() bool { s := unit(t, sup, name); return s.Place == "app" && s.State == "active" }, name)
+	}
+	if _, err := sup.Host("app~demo.words"); !errors.Is(err, supervisor.ErrNoHost) {
+		t.Errorf("the cell is still there: %v", err)
+	}
+
+	// Who needs what is disabled ends, too, and says why when it is asked for.
+	set(t, sup, "words", service.Disable)
+	becomes(t, sup, "failed", "greeter")
+	err = sup.Activate(ctx(t), "", "onCommand:greeter.greet")
+	if !errors.Is(err, service.ErrNotActive) {
+		t.Fatalf("%v", err)
+	}
+	mentions(t, err.Error(), "demo.greeter", "unknown dependency demo.words")
+	becomes(t, sup, "active", "clock", "moody")
+	runs(t, h, 1)
+	done := told(t, sup, actors.KindExtension)
+	says(t, done, "demo.greeter is deactivated")
+	says(t, done, "demo.words is deactivated")
+	if slices.ContainsFunc(done, func(s string) bool { return strings.Contains(s, "restarted") }) {
+		t.Errorf("%q", done)
+	}
+}
+
+// One that does not end, or not well, costs its host a life.
+func TestUnitDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	for mood, want := range map[string]string{"hang": "its Deactivate does not return", "fail": "DemoMood: it fails on request", "abort": ""} {
+		t.Run(mood, func(t *testing.T) {
+			t.Parallel()
+			sup, h := alone(t, units(service.Spec{Declared: demoUnits(), Deactivate: 500 * time.Millisecond}, "deactivate="+mood))
+			if err := errors.Join(sup.Activate(ctx(t), "", "onLanguage:plaintext"), sup.Activate(ctx(t), "", "onCommand:moody.run")); err != nil {
+				t.Fatal(err)
+			}
+			set(t, sup, "moody", service.Disable)
+			runs(t, h, 2)
+			becomes(t, sup, "active", "words", "greeter")
+			if s := unit(t, sup, "moody"); s.State != "disabled" {
+				t.Errorf("%+v", s)
+			}
+			if want != "" {
+				says(t, told(t, sup, actors.KindExtension), "the host is restarted: demo.moody is to end, and does not", want)
+			}
+		})
+	}
+}
+
+// A handler that waits for something is ended with its extension.
+func TestUnitEndsWithItsCalls(t *testing.T) {
+	t.Parallel()
+	sup, h := alone(t, units(service.Spec{Declared: demoUnits(), Deactivate: 10 * time.Second}))
+	if err := sup.Activate(ctx(t), "", "onCommand:moody.run"); err != nil {
+		t.Fatal(err)
+	}
+	call, err := h.Go(ctx(t), "moody.run", mood("wait"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	echoes(t, h) // so that it has been taken
+	set(t, sup, "moody", service.Disable)
+	var failure *codec.Error
+	if err := call.Result(nil); !errors.As(err, &failure) || failure.Name != codec.NameNotActive {
+		t.Errorf("%v", err)
+	}
+	runs(t, h, 1)
+}
+
+// Numbers make processes of the same program, each told who lives there.
+func TestUnitAffinity(t *testing.T) {
+	t.Parallel()
+	sup, h := alone(t, units(service.Spec{Declared: demoUnits(), Affinity: map[string]int{"demo.moody": 2}}))
+	if err := errors.Join(sup.Activate(ctx(t), "", "onLanguage:plaintext"), sup.Activate(ctx(t), "", "onCommand:moody.run")); err != nil {
+		t.Fatal(err)
+	}
+	second := host(t, sup, "app-2")
+	if s := unit(t, sup, "moody"); s.Place != "app-2" || s.State != "active" {
+		t.Errorf("%+v", s)
+	}
+	if err := second.Call(ctx(t), "moody.run", mood("abort"), nil); !errors.Is(err, supervisor.ErrCrashed) {
+		t.Errorf("%v", err)
+	}
+	runs(t, second, 2)
+	becomes(t, sup, "active", "moody", "words", "greeter")
+	runs(t, h, 1)
+	if err := sup.Remove(ctx(t), "app"); err != nil {
+		t.Error(err)
+	}
+	if left := sup.Hosts(); len(left) != 0 {
+		t.Errorf("%d hosts are left of one that was removed", len(left))
+	}
+}
+
+// What an extension does by itself and does not catch is told of it.
+func TestUnitUncaught(t *testing.T) {
+	t.Parallel()
+	sup, h := alone(t, units(service.Spec{Declared: demoUnits()}))
+	if err := sup.Activate(ctx(t), "", "onCommand:moody.run"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in(t, sup, "moody", "moody.run", mood("beside"), nil); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool {
+		return slices.ContainsFunc(told(t, sup, actors.KindExtension), func(s string) bool {
+			return strings.Contains(s, "demo.moody has an error that nobody catches: Panic: nobody has asked for this")
+		})
+	}, "it is told")
+	runs(t, h, 1)
+}
+
+// Extensions need no other capability.
+func TestUnitsWithoutOtherCapabilities(t *testing.T) {
+	t.Parallel()
+	spec := units(service.Spec{Declared: demoUnits()})
+	spec.Env["HOSTSUP_DEMO_START"] = "nocaps"
+	sup, _ := alone(t, spec)
+	if err := sup.Activate(ctx(t), "", "onCommand:moody.run"); err != nil {
+		t.Error(err)
+	}
+}
+
+func init() {
+	roles["without extensions"] = func() int {
+		if err := extension.New(extension.Info{Name: "plain"}).Serve(context.Background()); err != nil {
+			return 1
+		}
+		return 0
+	}
+}
+
+// A host that knows nothing of extensions goes on, and says so when one is asked
+// for.
+func TestUnitsOfAHostWithout(t *testing.T) {
+	t.Parallel()
+	spec := units(service.Spec{Declared: demoUnits()})
+	spec.Env = hostEnv("without extensions")
+	sup, h := alone(t, spec)
+	err := sup.Activate(ctx(t), "", "onCommand:moody.run")
+	if !errors.Is(err, service.ErrNotActive) {
+		t.Fatalf("%v", err)
+	}
+	mentions(t, err.Error(), "demo.moody", "the host does not speak of extensions")
+	says(t, told(t, sup, actors.KindExtension), "host app has extensions by its configuration, and does not speak of any")
+	runs(t, h, 1)
+}
