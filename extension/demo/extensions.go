@@ -108,12 +108,8 @@ func mood(ctx context.Context, name string) error {
 		deeper = func(n int) int { return deeper(n+1) + 1 }
 		return fmt.Errorf("no end after %d", deeper(0))
 	case "throw":
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			panic("in a goroutine of its own")
-		}()
-		<-ended
+		go func() { panic("in a goroutine of its own") }()
+		select {}
 	}
 	return errors.New("no mood " + name)
 }

@@ -151,7 +151,7 @@ func (s *Service) remember() {
 	methods := map[string]bool{}
 	for _, x := range s.found {
 		for _, event := range x.Events {
-			if method, ok := strings.CutPrefix(event, onCommand); ok {
+			if method, ok := strings.CutPrefix(event, eventCommand); ok {
 				methods[method] = true
 			}
 		}

@@ -52,15 +52,12 @@ func unit(a codec.Announced) extensions.Extension {
 		}
 	}
 	for _, method := range a.Methods {
-		if event := onCommand + method; !slices.Contains(x.Events, event) {
+		if event := eventCommand + method; !slices.Contains(x.Events, event) {
 			x.Events = append(x.Events, event)
 		}
 	}
 	return x
 }
-
-// onCommand is the beginning of the event of a command.
-const onCommand = "onCommand:"
 
 // program is one such host. Its fields are the loop's.
 type program struct {
@@ -138,6 +135,7 @@ func (p *program) end(gone []extensions.ID) {
 	for _, id := range order {
 		p.ending[id] = true
 	}
+	p.commands.Clear()
 	line, life, names := p.line, p.life, make([]string, len(order))
 	for i, id := range order {
 		names[i] = p.active[id].Name()
