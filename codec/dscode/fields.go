@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
+	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
 // fields are those of a message.
@@ -23,19 +23,19 @@ func takeApart(body []byte, lim codec.Limits) (fields, error) {
 	if err := jsonrpc.Check(body, lim); err != nil {
 		return f, err
 	}
-	i := space(body, 0)
+	i := jsonwalk.Space(body, 0)
 	if body[i] != '{' {
 		return f, misshapen(body, i, "an object expected")
 	}
 	var id, kind, payload span
-	for i = space(body, i+1); body[i] != '}'; i = space(body, i) {
+	for i = jsonwalk.Space(body, i+1); body[i] != '}'; i = jsonwalk.Space(body, i) {
 		if body[i] == ',' {
-			i = space(body, i+1)
+			i = jsonwalk.Space(body, i+1)
 		}
-		key := span{i, pass(body, i)}
-		i = space(body, key.to)
-		i = space(body, i+1) // over the colon
-		value := span{i, pass(body, i)}
+		key := span{i, jsonwalk.Skip(body, i)}
+		i = jsonwalk.Space(body, key.to)
+		i = jsonwalk.Space(body, i+1) // over the colon
+		value := span{i, jsonwalk.Skip(body, i)}
 		i = value.to
 		name := key.name(body)
 		var into *span
@@ -108,63 +108,6 @@ func (p span) text(b []byte, what string, most int) (string, error) {
 	return text, nil
 }
 
-// space passes white space.
-func space(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
-		i++
-	}
-	return i
-}
-
-// pass returns where the value ends that begins at i, in JSON that was checked.
-func pass(b []byte, i int) int {
-	depth := 0
-	for ; i < len(b); i++ {
-		switch b[i] {
-		case '"':
-			for i++; b[i] != '"'; i++ {
-				if b[i] == '\\' {
-					i++
-				}
-			}
-			if depth == 0 {
-				return i + 1
-			}
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth == 0 {
-				return i // behind a number or a word
-			}
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		case ',', ' ', '\t', '\n', '\r':
-			if depth == 0 {
-				return i
-			}
-		}
-	}
-	return i
-}
-
 func misshapen(body []byte, at int, format string, args ...any) error {
 	return &codec.FrameError{Err: codec.ErrShape, Offset: at, Detail: fmt.Sprintf(format, args...), Bytes: start(body)}
-}
-
-// appendString appends a text as JSON. What is not UTF-8 becomes U+FFFD.
-func appendString(dst []byte, text string) []byte {
-	plain := utf8.ValidString(text)
-	for i := 0; plain && i < len(text); i++ {
-		c := text[i]
-		plain = c >= ' ' && c != '"' && c != '\\'
-	}
-	if plain {
-		return append(append(append(dst, '"'), text...), '"')
-	}
-	quoted, err := json.Marshal(text)
-	if err != nil { // there is no text that cannot be encoded
-		return append(dst, `""`...)
-	}
-	return append(dst, quoted...)
 }

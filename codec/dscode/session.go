@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
 // session is the state of one life's connections taken together.
@@ -69,7 +70,7 @@ func (s *session) ask(dst []byte, m *codec.Message) ([]byte, error) {
 	dst = append(dst, 0, 0, 0, 0)
 	dst = append(append(dst, `{"id":"`...), id...)
 	dst = strconv.AppendUint(dst, n, 10)
-	dst = appendString(append(dst, `","type":`...), m.Method)
+	dst = jsonwalk.AppendText(append(dst, `","type":`...), m.Method)
 	dst, err := s.finish(dst, start, m.Params)
 	if err != nil {
 		return dst, err
@@ -97,13 +98,13 @@ func (s *session) answer(dst []byte, m *codec.Message) ([]byte, error) {
 	suffix, payload := "-response", m.Result
 	if m.Err != nil {
 		suffix = "-error"
-		payload = append(appendString([]byte(`{"error":`), m.Err.Error()), '}')
+		payload = append(jsonwalk.AppendText([]byte(`{"error":`), m.Err.Error()), '}')
 	}
 	start := len(dst)
 	dst = label{whatFrame, to.conn, 0}.append(dst)
 	dst = append(dst, 0, 0, 0, 0)
-	dst = appendString(append(dst, `{"id":`...), to.id)
-	dst = appendString(append(dst, `,"type":`...), to.kind+suffix)
+	dst = jsonwalk.AppendText(append(dst, `{"id":`...), to.id)
+	dst = jsonwalk.AppendText(append(dst, `,"type":`...), to.kind+suffix)
 	dst, err := s.finish(dst, start, payload)
 	if err != nil {
 		return dst, err // still open: the caller can answer with an error instead

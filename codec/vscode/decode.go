@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
 // bytes that are read from the front. After a failure everything is empty.
@@ -139,7 +140,7 @@ func (s *session) called(c *cursor, kind byte, m *codec.Message) error {
 		if err := s.json(all); err != nil {
 			return err
 		}
-		if all[space(all, 0)] != '[' {
+		if all[jsonwalk.Space(all, 0)] != '[' {
 			return c.broken(codec.ErrShape, "arguments: an array expected, %.24q", all)
 		}
 		if args = all; !plain(all) {
@@ -163,7 +164,7 @@ func withToken(args []byte) []byte {
 		end-- // only space
 	}
 	args = args[:end]
-	if last := len(args) - 1; space(args, 1+space(args, 0)) <= last {
+	if last := len(args) - 1; jsonwalk.Space(args, 1+jsonwalk.Space(args, 0)) <= last {
 		args = append(args, ',')
 	}
 	return append(append(args, token...), ']')

@@ -8,6 +8,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 	"github.com/hostsup/hostsup/codec/vscode/persistent"
+	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
 // The types of RPC messages.
@@ -149,7 +150,7 @@ type list struct {
 
 // arguments takes the params of a call apart.
 func arguments(params codec.Raw) (list, error) {
-	at := space(params, 0)
+	at := jsonwalk.Space(params, 0)
 	switch {
 	case at == len(params) || string(params[at:min(at+4, len(params))]) == "null":
 		return list{all: []byte("[]")}, nil
@@ -159,11 +160,11 @@ func arguments(params codec.Raw) (list, error) {
 		return list{all: params}, nil
 	}
 	l := list{all: params}
-	for i := space(params, at+1); params[i] != ']'; i = space(params, i) {
+	for i := jsonwalk.Space(params, at+1); params[i] != ']'; i = jsonwalk.Space(params, i) {
 		if params[i] == ',' {
-			i = space(params, i+1)
+			i = jsonwalk.Space(params, i+1)
 		}
-		end := pass(params, i)
+		end := jsonwalk.Skip(params, i)
 		value := params[i:end]
 		i = end
 		if l.token {
@@ -227,7 +228,7 @@ func (l list) append(dst []byte) ([]byte, error) {
 
 // appendResult encodes an answer.
 func appendResult(dst []byte, id uint32, result codec.Raw) ([]byte, error) {
-	value := result[space(result, 0):]
+	value := result[jsonwalk.Space(result, 0):]
 	if len(value) == 0 {
 		return appendHead(dst, rpcEmpty, id), nil
 	}

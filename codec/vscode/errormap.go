@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
 // canceled is the name and the message of the error that says that something
@@ -90,9 +91,9 @@ func appendError(dst []byte, e *codec.Error, depth int) []byte {
 		// What an extension takes for a cancellation.
 		name, message = canceled, canceled
 	}
-	dst = appendString(append(dst, `{"$isError":true,"name":`...), name)
-	dst = appendString(append(dst, `,"message":`...), message)
-	dst = appendString(append(dst, `,"stack":`...), e.Stack)
+	dst = jsonwalk.AppendText(append(dst, `{"$isError":true,"name":`...), name)
+	dst = jsonwalk.AppendText(append(dst, `,"message":`...), message)
+	dst = jsonwalk.AppendText(append(dst, `,"stack":`...), e.Stack)
 	dst = append(dst, `,"noTelemetry":false`...)
 	if e.Code != 0 {
 		dst = strconv.AppendInt(append(dst, `,"code":`...), e.Code, 10)

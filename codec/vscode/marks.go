@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
 // Keys of objects that stand for what JSON has no word for; see the package.
@@ -78,8 +79,8 @@ func (w *rewriter) run(each edit) error {
 			i++
 			continue
 		}
-		end := stringEnd(w.src, i)
-		colon := space(w.src, end)
+		end := jsonwalk.SkipText(w.src, i)
+		colon := jsonwalk.Space(w.src, end)
 		if colon >= len(w.src) || w.src[colon] != ':' {
 			i = end
 			continue
@@ -95,7 +96,7 @@ func (w *rewriter) run(each edit) error {
 		for before > 0 && w.src[before] != '{' && w.src[before] != ',' {
 			before-- // only space
 		}
-		next, err := each(name, before >= 0 && w.src[before] == '{', space(w.src, colon+1))
+		next, err := each(name, before >= 0 && w.src[before] == '{', jsonwalk.Space(w.src, colon+1))
 		if err != nil {
 			return err
 		}
@@ -123,8 +124,8 @@ func index(b []byte) (n int, ok bool) {
 // alone says whether the value that begins at i is followed by the end of its
 // object, and where it ends.
 func alone(b []byte, i int) (end int, ok bool) {
-	end = pass(b, i)
-	after := space(b, end)
+	end = jsonwalk.Skip(b, i)
+	after := jsonwalk.Space(b, end)
 	return end, after < len(b) && b[after] == '}'
 }
 
@@ -141,7 +142,7 @@ func fromWire(dst, src []byte, refs [][]byte, withRefs bool, most int) ([]byte, 
 	w := rewriter{dst: dst, src: src, most: most}
 	err := w.run(func(name string, first bool, value int) (int, error) {
 		if key, _ := marks(name); key != "" {
-			w.dst = appendString(w.dst, "$"+name)
+			w.dst = jsonwalk.AppendText(w.dst, "$"+name)
 			w.dst = append(w.dst, ':')
 			return value, nil
 		}
@@ -183,7 +184,7 @@ func toWire(dst, src []byte, refs *[][]byte) ([]byte, error) {
 		}
 		switch {
 		case dollars > 1:
-			w.dst = appendString(w.dst, name[1:])
+			w.dst = jsonwalk.AppendText(w.dst, name[1:])
 			w.dst = append(w.dst, ':')
 			return value, nil
 		case name == keyRef && refs != nil && number(src[value]):
@@ -225,16 +226,16 @@ func mark(value []byte) (key string, inner []byte, err error) {
 	if len(value) == 0 || value[0] != '{' {
 		return "", nil, nil
 	}
-	i := space(value, 1)
+	i := jsonwalk.Space(value, 1)
 	if value[i] != '"' {
 		return "", nil, nil
 	}
-	end := stringEnd(value, i)
+	end := jsonwalk.SkipText(value, i)
 	key, dollars := marks(text(value[i:end]))
 	if dollars != 1 {
 		return "", nil, nil
 	}
-	at := space(value, space(value, end)+1)
+	at := jsonwalk.Space(value, jsonwalk.Space(value, end)+1)
 	stop, only := alone(value, at)
 	inner = value[at:stop]
 	switch {
@@ -275,53 +276,6 @@ func appendBase64(dst, data []byte) []byte {
 
 // Of the JSON below it is known that it is well-formed.
 
-// space passes white space.
-func space(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
-		i++
-	}
-	return i
-}
-
-// stringEnd returns where the string ends that begins at i.
-func stringEnd(b []byte, i int) int {
-	for i++; b[i] != '"'; i++ {
-		if b[i] == '\\' {
-			i++
-		}
-	}
-	return i + 1
-}
-
-// pass returns where the value ends that begins at i.
-func pass(b []byte, i int) int {
-	depth := 0
-	for i < len(b) {
-		switch b[i] {
-		case '"':
-			if i = stringEnd(b, i); depth == 0 {
-				return i
-			}
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth == 0 {
-				return i // behind a number or a word
-			}
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		case ',', ' ', '\t', '\n', '\r':
-			if depth == 0 {
-				return i
-			}
-		}
-		i++
-	}
-	return i
-}
-
 // text is what a string says.
 func text(b []byte) string {
 	if bytes.IndexByte(b, '\\') < 0 {
@@ -334,14 +288,6 @@ func text(b []byte) string {
 
 // number says whether a number begins with c.
 func number(c byte) bool { return c == '-' || c >= '0' && c <= '9' }
-
-func appendString(dst []byte, s string) []byte {
-	quoted, err := json.Marshal(s)
-	if err != nil { // there is no string that cannot be encoded
-		return append(dst, `""`...)
-	}
-	return append(dst, quoted...)
-}
 
 func tooLarge(n, most int) error {
 	return unsendable(codec.ErrTooLarge, "%d bytes, limit %d", n, most)

@@ -27,11 +27,11 @@ func (e *SyntaxError) Error() string {
 // quotes; each may be nil.
 func Check(data []byte, each func(start, end int)) error {
 	c := checker{data: data, each: each}
-	i, err := c.value(space(data, 0), 0)
+	i, err := c.value(Space(data, 0), 0)
 	if err != nil {
 		return err
 	}
-	if i = space(data, i); i != len(data) {
+	if i = Space(data, i); i != len(data) {
 		return &SyntaxError{i, "end of text"}
 	}
 	return nil
@@ -73,7 +73,7 @@ func (c *checker) object(i, depth int) (int, error) {
 	if depth > MaxDepth {
 		return i, fmt.Errorf("offset %d: %w", i, ErrDepth)
 	}
-	i = space(c.data, i+1)
+	i = Space(c.data, i+1)
 	if at(c.data, i) == '}' {
 		return i + 1, nil
 	}
@@ -85,17 +85,17 @@ func (c *checker) object(i, depth int) (int, error) {
 		if err != nil {
 			return end, err
 		}
-		i = space(c.data, end)
+		i = Space(c.data, end)
 		if at(c.data, i) != ':' {
 			return i, &SyntaxError{i, "':'"}
 		}
-		if i, err = c.value(space(c.data, i+1), depth); err != nil {
+		if i, err = c.value(Space(c.data, i+1), depth); err != nil {
 			return i, err
 		}
-		i = space(c.data, i)
+		i = Space(c.data, i)
 		switch at(c.data, i) {
 		case ',':
-			i = space(c.data, i+1)
+			i = Space(c.data, i+1)
 		case '}':
 			return i + 1, nil
 		default:
@@ -108,7 +108,7 @@ func (c *checker) array(i, depth int) (int, error) {
 	if depth > MaxDepth {
 		return i, fmt.Errorf("offset %d: %w", i, ErrDepth)
 	}
-	i = space(c.data, i+1)
+	i = Space(c.data, i+1)
 	if at(c.data, i) == ']' {
 		return i + 1, nil
 	}
@@ -117,10 +117,10 @@ func (c *checker) array(i, depth int) (int, error) {
 		if i, err = c.value(i, depth); err != nil {
 			return i, err
 		}
-		i = space(c.data, i)
+		i = Space(c.data, i)
 		switch at(c.data, i) {
 		case ',':
-			i = space(c.data, i+1)
+			i = Space(c.data, i+1)
 		case ']':
 			return i + 1, nil
 		default:
@@ -203,7 +203,8 @@ func digits(data []byte, i int) int {
 	return i
 }
 
-func space(data []byte, i int) int {
+// Space returns where the white space ends that may be at i.
+func Space(data []byte, i int) int {
 	for i < len(data) && (data[i] == ' ' || data[i] == '\n' || data[i] == '\t' || data[i] == '\r') {
 		i++
 	}

@@ -4,10 +4,11 @@
 // # Promises
 //
 // [Check] accepts exactly what RFC 8259 allows, to a depth of [MaxDepth], and
-// never panics. [Object], [Array] and [Find] are for texts that Check has
-// accepted; given another they stop early, and do not panic either. Names are
-// compared exactly, not without regard to case as encoding/json does. Nothing
-// is kept and nothing is changed; all functions are safe for concurrent use.
+// never panics. [Object], [Array], [Find], [Skip] and [SkipText] are for texts
+// that Check has accepted; given another they stop early, and do not panic
+// either. Names are compared exactly, not without regard to case as
+// encoding/json does. Nothing is kept and nothing is changed; all functions are
+// safe for concurrent use.
 //
 // # What it never does
 //

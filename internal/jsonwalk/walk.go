@@ -29,7 +29,7 @@ func (k Kind) String() string {
 
 // KindOf tells the kind of a value by its first byte.
 func KindOf(value []byte) Kind {
-	switch at(value, space(value, 0)) {
+	switch at(value, Space(value, 0)) {
 	case 0:
 		return None
 	case 'n':
@@ -55,7 +55,7 @@ func Object(value []byte, each func(name string, value []byte) bool) {
 
 // members is Object with the names as they are written, in quotes.
 func members(value []byte, each func(name, value []byte) bool) {
-	if i := space(value, 0); at(value, i) == '{' {
+	if i := Space(value, 0); at(value, i) == '{' {
 		object(value, i, each)
 	}
 }
@@ -63,22 +63,22 @@ func members(value []byte, each func(name, value []byte) bool) {
 // object walks over the object that begins at i, and returns where it ends; or
 // where it gave up, as each did.
 func object(data []byte, i int, each func(name, value []byte) bool) int {
-	for i = space(data, i+1); at(data, i) == '"'; {
-		end := skipText(data, i)
+	for i = Space(data, i+1); at(data, i) == '"'; {
+		end := SkipText(data, i)
 		name := data[i:end]
-		i = space(data, end)
+		i = Space(data, end)
 		if at(data, i) != ':' {
 			return i
 		}
-		i = space(data, i+1)
-		end = skip(data, i)
+		i = Space(data, i+1)
+		end = Skip(data, i)
 		if end == i || !each(name, data[i:end]) {
 			return i
 		}
-		if i = space(data, end); at(data, i) != ',' {
+		if i = Space(data, end); at(data, i) != ',' {
 			break
 		}
-		i = space(data, i+1)
+		i = Space(data, i+1)
 	}
 	return min(i+1, len(data))
 }
@@ -93,46 +93,46 @@ func Strings(list []byte, name string, each func(text string)) {
 		}
 		return true
 	}
-	i := space(list, 0)
+	i := Space(list, 0)
 	if at(list, i) == '{' {
 		object(list, i, pick)
 	}
 	if at(list, i) != '[' {
 		return
 	}
-	for i = space(list, i+1); i < len(list) && list[i] != ']'; {
+	for i = Space(list, i+1); i < len(list) && list[i] != ']'; {
 		var end int
 		if list[i] == '{' {
 			end = object(list, i, pick)
 		} else {
-			end = skip(list, i)
+			end = Skip(list, i)
 		}
 		if end == i {
 			return
 		}
-		if i = space(list, end); at(list, i) != ',' {
+		if i = Space(list, end); at(list, i) != ',' {
 			return
 		}
-		i = space(list, i+1)
+		i = Space(list, i+1)
 	}
 }
 
 // Array calls each with the elements of an array in their order, until it
 // returns false. A value that is no array has no elements.
 func Array(value []byte, each func(value []byte) bool) {
-	i := space(value, 0)
+	i := Space(value, 0)
 	if at(value, i) != '[' {
 		return
 	}
-	for i = space(value, i+1); i < len(value) && value[i] != ']'; {
-		end := skip(value, i)
+	for i = Space(value, i+1); i < len(value) && value[i] != ']'; {
+		end := Skip(value, i)
 		if end == i || !each(value[i:end]) {
 			return
 		}
-		if i = space(value, end); at(value, i) != ',' {
+		if i = Space(value, end); at(value, i) != ',' {
 			return
 		}
-		i = space(value, i+1)
+		i = Space(value, i+1)
 	}
 }
 
@@ -202,14 +202,14 @@ func Find(value []byte, path string) []byte {
 	return value
 }
 
-// skip returns where the value that begins at i ends. It knows strings and
+// Skip returns where the value that begins at i ends. It knows strings and
 // brackets, which is enough for texts that were checked.
-func skip(data []byte, i int) int {
+func Skip(data []byte, i int) int {
 	depth := 0
 	for i < len(data) {
 		switch class[data[i]] {
 		case quote:
-			i = skipText(data, i)
+			i = SkipText(data, i)
 			if depth == 0 {
 				return i
 			}
@@ -244,8 +244,8 @@ const (
 
 var class = [256]byte{'"': quote, '{': opens, '[': opens, '}': closes, ']': closes, ',': ends, ':': ends, ' ': ends, '\n': ends, '\t': ends, '\r': ends}
 
-// skipText returns where the string that begins at i ends.
-func skipText(data []byte, i int) int {
+// SkipText returns where the string that begins at i ends.
+func SkipText(data []byte, i int) int {
 	for i++; i < len(data); i++ {
 		switch data[i] {
 		case '"':
@@ -255,4 +255,21 @@ func skipText(data []byte, i int) int {
 		}
 	}
 	return len(data)
+}
+
+// AppendText appends a text as a JSON string. What is not UTF-8 becomes U+FFFD.
+func AppendText(dst []byte, text string) []byte {
+	plain := utf8.ValidString(text)
+	for i := 0; plain && i < len(text); i++ {
+		c := text[i]
+		plain = c >= ' ' && c != '"' && c != '\\'
+	}
+	if plain {
+		return append(append(append(dst, '"'), text...), '"')
+	}
+	quoted, err := json.Marshal(text)
+	if err != nil { // there is no text that cannot be encoded
+		return append(dst, `""`...)
+	}
+	return append(dst, quoted...)
 }
