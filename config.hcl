@@ -165,6 +165,25 @@ group "demo" {
     start {
       eager = false # starts at the first call: hostsup call lazy pid
     }
+    extensions { # or at the first event that is for one of these: hostsup activate onLanguage:plaintext
+      declare "demo.words" {
+        events  = ["onLanguage:plaintext"]
+        methods = ["words.count"]
+      }
+      declare "demo.greeter" {
+        # version  = "1.1.0"            # example; what is left out is what the host says of itself
+        events     = ["onLanguage:plaintext"]
+        methods    = ["greeter.greet"] # hostsup call lazy greeter.greet '"you"'
+        depends_on = ["demo.words"]
+      }
+      declare "demo.clock" {
+        methods = ["clock.ticks"]
+      }
+      declare "demo.moody" {
+        methods = ["moody.run"] # hostsup call lazy moody.run '{"mood": "abort"}', twice
+      }
+      # deactivate = "5s" # how long one gets to end, before the host is restarted
+    }
   }
 }
 

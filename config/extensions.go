@@ -30,13 +30,14 @@ type extensionsDecl struct {
 // newExtensionsDecl holds the defaults that package plan documents. That of quiet
 // is the window, whatever that is.
 func newExtensionsDecl() extensionsDecl {
-	return extensionsDecl{spec: plan.Spec{Startup: 10 * time.Second, Blame: blame.Rules{Window: 5 * time.Minute, MaxLives: 8}}}
+	return extensionsDecl{spec: plan.Spec{Startup: 10 * time.Second, Deactivate: 5 * time.Second, Blame: blame.Rules{Window: 5 * time.Minute, MaxLives: 8}}}
 }
 
 func extensionsSection(d *extensionsDecl) section {
 	s := &d.spec
 	return section{
-		name: "extensions", doc: "The extensions of a host of VS Code: which it has, and when one is put apart.", speaks: true,
+		name: "extensions", doc: "The extensions of a host: which it has, and when one is put apart.", speaks: true,
+		labeled: []hcl.BlockHeaderSchema{declareHeader},
 		settings: []setting{
 			named("builtin", "folders of extensions, or of one, that ship with the editor", extensionFolders(&s.Folders, extensions.Builtin)),
 			named("user", "folders of installed ones; of two with the same id the newer one counts", extensionFolders(&s.Folders, extensions.User)),
@@ -49,6 +50,7 @@ func extensionsSection(d *extensionsDecl) section {
 			named("settings", "the user's, by their full names; over those of settings_file", editorSettings(&d.editor.settings)),
 			named("settings_file", "a file of settings as the editor has it: JSON with comments, read at each start", path(&d.editor.settingsFile, checkSettings)),
 			named("storage", "folder for what extensions keep and log, in one named as the host; default: hostsup/vscode in the user's folder for caches", path(&d.editor.storage, nil)),
+			named("deactivate", "how long one of a host of protocol hostsup gets to end, before its host is restarted", duration(&s.Deactivate, nil)),
 			named("startup", "the longest that onStartupFinished waits for the rest of the startup", duration(&s.Startup, nil)),
 		},
 		sections: []section{{
@@ -63,24 +65,34 @@ func extensionsSection(d *extensionsDecl) section {
 }
 
 // extensions completes the spec of a host with what its extensions block says.
-func (r *reader) extensions(d *hostDecl) {
+func (r *reader) extensions(body hcl.Body, d *hostDecl) {
+	r.units(body, d)
 	at, set := d.at["extensions"]
 	switch {
 	case !set || d.spec.Protocol == nil: // which is reported
 		return
-	case d.protocol != plan.VSCode:
-		r.fail(at, `block "extensions" has no meaning here`, "Only hosts with protocol = %q have extensions that can be told apart, not %q. Remove the block, or choose the other protocol.", plan.VSCode, d.protocol)
+	case !plan.Can(d.protocol):
+		r.fail(at, `block "extensions" has no meaning here`, "Only hosts with protocol = %q or %q have extensions that can be told apart, not %q. Remove the block, or choose another protocol.", plan.Hostsup, plan.VSCode, d.protocol)
 		return
 	}
+	r.foreign(d)
 	s := d.extensions.spec
-	if len(s.Folders) == 0 && d.sound("extensions.builtin", "extensions.user", "extensions.development") {
+	if d.protocol == plan.VSCode {
+		s.Deactivate = 0 // which its hosts see to by themselves
+	}
+	if d.protocol == plan.VSCode && len(s.Folders) == 0 && d.sound("extensions.builtin", "extensions.user", "extensions.development") {
 		r.warn(at, "extensions without folders", "Host %q has none: name where they are in builtin, user or development.", d.spec.Name)
 	}
 	if s.Blame.Quiet == 0 {
 		s.Blame.Quiet = s.Blame.Window
 	}
-	if _, eager := d.at["start.eager"]; eager {
+	if at, said := d.at["start.eager"]; said {
 		s.Eager = !d.spec.Start.Lazy
+		if d.protocol == plan.Hostsup && len(s.Declared) == 0 && !s.Eager {
+			r.warn(at, "extensions that nobody knows of", "Host %q says which it has when it runs, and nothing starts it. Declare them, or let it be eager.", d.spec.Name)
+		}
+	} else if d.protocol == plan.Hostsup {
+		s.Eager = len(s.Declared) == 0 // only the host knows them
 	}
 	d.spec.Start.Lazy = true // as every host with extensions
 	d.spec.Extensions = &s

@@ -46,7 +46,7 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	d.spec.Protocol = protocols[d.protocol](d.speech)
 	h := &d.spec
 	r.speech(d, table)
-	r.extensions(d)
+	r.extensions(b.Body, d)
 	r.reconnecting(d)
 	r.answers(b.Body, d)
 	r.throttled(b.Body, d)

@@ -18,7 +18,8 @@ type section struct {
 	doc      string
 	settings []setting
 	sections []section
-	speaks   bool // has no meaning for a host without a protocol
+	labeled  []hcl.BlockHeaderSchema // blocks that the caller reads, of a section in another one
+	speaks   bool                    // has no meaning for a host without a protocol
 }
 
 // places tells where the settings of a block were written, by their path from
@@ -92,7 +93,7 @@ func (r *reader) read(body hcl.Body, header hcl.Range, s section, prefix string,
 			}
 			first = b
 			p.at[prefix+sub.name] = b.DefRange
-			r.read(b.Body, b.DefRange, sub, prefix+sub.name+".", p, nil)
+			r.read(b.Body, b.DefRange, sub, prefix+sub.name+".", p, sub.labeled)
 		}
 	}
 }

@@ -202,6 +202,9 @@ func TestReferenceIsTrue(t *testing.T) {
 			host := func(text string) string {
 				return "host \"h\" {\ncommand = [\"node\", \"/c/out/bootstrap-fork.js\", \"--type=extensionHost\"]\nprotocol = \"vscode\"\n" + text + "}\n"
 			}
+			if s.Path == "host.extensions.deactivate" { // and this is for others
+				host = func(text string) string { return "host \"h\" {\ncommand = [\"h\"]\n" + text + "}\n" }
+			}
 			src = host(text)
 			if want, diags = Parse([]byte(host(parts[1]+" {\n}\n")), "x.hcl", testOptions()); diags.HasErrors() {
 				t.Fatal(print(t, diags))

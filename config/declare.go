@@ -1,0 +1,95 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/plan"
+)
+
+// declareHeader is a block of an extensions block: one extension that a host of
+// protocol hostsup consists of.
+var declareHeader = hcl.BlockHeaderSchema{Type: "declare", LabelNames: []string{"id"}}
+
+func declareSection(a *codec.Announced) section {
+	return section{
+		name: "declare", doc: "An extension that the host consists of, so that it is known before the host runs. What is left out is what the host says of itself.",
+		settings: []setting{
+			named("version", "that it has", text(&a.Version)),
+			named("events", "that activate it, besides the calls of its methods", words(&a.Events, `a list of activation events such as ["onLanguage:go"]`)),
+			named("methods", "that it answers", words(&a.Methods, `a list of methods such as ["format.run"]`)),
+			named("depends_on", "ids of extensions that are active before it", extensionIDs(&a.DependsOn)),
+		},
+	}
+}
+
+// words reads a list of names. An empty list is one, unlike none.
+func words(dst *[]string, expect string) setting {
+	return setting{expect: expect,
+		read: func(g given) {
+			list, ok := g.distinct(expect)
+			for _, e := range list {
+				if s := e.val.AsString(); s == "" || strings.ContainsFunc(s, unicode.IsControl) {
+					e.bad("%q is no name.", s)
+					ok = false
+				}
+			}
+			if ok {
+				*dst = append([]string{}, values(list)...)
+			}
+		},
+		show: func() string { return showStrings(*dst) },
+	}
+}
+
+// units reads the declare blocks of a host's extensions.
+func (r *reader) units(body hcl.Body, d *hostDecl) {
+	outer, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "extensions"}}})
+	if len(outer.Blocks) == 0 {
+		return
+	}
+	c, _, _ := outer.Blocks[0].Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{declareHeader}})
+	first := map[extensions.ID]hcl.Range{}
+	for _, b := range c.Blocks {
+		g := given{reader: r, name: "declare", rng: b.LabelRanges[0]}
+		id, ok := g.extensionID(b.LabelRanges[0], b.Labels[0])
+		a := codec.Announced{ID: b.Labels[0]}
+		r.section(b.Body, b.DefRange, declareSection(&a))
+		if !ok {
+			continue
+		}
+		if at, twice := first[extensions.ID(id)]; twice {
+			r.fail(b.LabelRanges[0], fmt.Sprintf("declare %q written twice", b.Labels[0]), "There is one at line %d already; only one of the two can hold.", at.Start.Line)
+			continue
+		}
+		first[extensions.ID(id)] = b.LabelRanges[0]
+		d.extensions.spec.Declared = append(d.extensions.spec.Declared, a)
+	}
+	if d.protocol == plan.VSCode && len(c.Blocks) > 0 {
+		r.fail(c.Blocks[0].DefRange, `block "declare" has no meaning here`, "The extensions of hosts with protocol = %q are found in folders: builtin, user and development. Remove it.", d.protocol)
+	}
+}
+
+// ofProtocol are the settings of an extensions block that mean something for
+// hosts of one protocol only.
+var ofProtocol = map[string][]string{
+	plan.VSCode:  {"builtin", "user", "development", "trusted", "settings", "settings_file", "storage"},
+	plan.Hostsup: {"deactivate"},
+}
+
+// foreign refuses settings that are another protocol's.
+func (r *reader) foreign(d *hostDecl) {
+	for protocol, names := range ofProtocol {
+		for _, name := range slices.Sorted(slices.Values(names)) {
+			if at, set := d.at["extensions."+name]; set && d.protocol != protocol {
+				r.fail(at, name+" has no meaning here", "It is for hosts with protocol = %q. Remove it.", protocol)
+			}
+		}
+	}
+}
