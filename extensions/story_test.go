@@ -154,7 +154,7 @@ func TestSixExtensions(t *testing.T) {
 	}
 	if !slices.Equal(h.told, []string{
 		"noted [x.bad]: killed by SIGABRT: one crash moves nobody",
-		"isolated [x.bad]: it alone is a suspect in 2 of 2 crashes in 5m0s",
+		"isolated [x.bad]: it alone is a suspect in 2 of 2 crashes within 5m",
 		"confirmed [x.bad]: killed by SIGABRT: it happens apart from all others, too",
 	}) {
 		t.Errorf("%q", h.told)

@@ -97,6 +97,10 @@ func (a *app) extensions(ctx context.Context, host string) error {
 		a.out.jsonDocument(list)
 	case len(list) > 0:
 		return screen(a.out).Extensions(a.out, list)
+	case host != "":
+		fmt.Fprintf(a.errout, "hostsup: host %q has no extensions: none was found in its folders\n", show.Clean(host))
+	default:
+		fmt.Fprintln(a.errout, "hostsup: no host has extensions")
 	}
 	return nil
 }

@@ -346,7 +346,7 @@ func TestOutput(t *testing.T) {
 		{"activate onLanguage:go", "", "golang.go: active in ts (42ms): onLanguage:go\n"},
 		{"activate onCommand:nothing --json", "", "[]\n"},
 		{"extension disable acme.theme", "", "acme.theme: inactive\n"},
-		{"extension isolate acme.theme --json", "", `{"host":"ts","place":"","id":"acme.theme","version":"1.0.0","state":"inactive","why":"","activation":null,"blame":{"suspect_in":0,"quarantined":false,"decision":""}}` + "\n"},
+		{"extension isolate acme.theme --json", "", `{"host":"ts","place":null,"id":"acme.theme","version":"1.0.0","state":"inactive","why":null,"activation":null,"blame":{"suspect_in":0,"quarantined":false,"decision":null}}` + "\n"},
 		{"extensions ts", "", "HOST  PLACE  EXTENSION   VERSION  STATE     ACTIVATED IN  SUSPECT IN  WHY\n" +
 			"ts    ts     golang.go   0.52.2   active            42ms           -  onLanguage:go\n" +
 			"ts    -      acme.theme  1.0.0    inactive             -           -\n"},

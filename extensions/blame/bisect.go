@@ -131,12 +131,12 @@ func (m *Machine) quiet() {
 		}
 	}
 	if guilty == "" {
-		m.unsolved(fmt.Sprintf("apart they have not crashed for %s", m.rules.Quiet))
+		m.unsolved(fmt.Sprintf("apart they have not crashed for %s", span(m.rules.Quiet)))
 		return
 	}
 	m.endTrial()
 	name := m.where[guilty]
-	m.record(Isolated, name, []extensions.ID{guilty}, fmt.Sprintf("apart from %s it has not happened again for %s, and most speaks against it: it stays alone", join(others), m.rules.Quiet), evidence)
+	m.record(Isolated, name, []extensions.ID{guilty}, fmt.Sprintf("apart from %s it has not happened again for %s, and most speaks against it: it stays alone", join(others), span(m.rules.Quiet)), evidence)
 	m.turn(m.cells[name], Quarantine)
 	m.parts[guilty] = &apart{crashes: evidence, instead: others}
 	if len(others) > 0 {

@@ -111,6 +111,23 @@ const (
 	Outside  Kind = "outside"       // somebody else killed it
 )
 
+// nobody says why an end of that kind is no extension's fault.
+func (k Kind) nobody() string {
+	switch k {
+	case Memory:
+		return "they share their memory"
+	case Version:
+		return "it is of another build"
+	case Spawn:
+		return "it never got ready"
+	case Protocol:
+		return "its messages were broken"
+	case Outside:
+		return "somebody else ended it"
+	}
+	return string(k)
+}
+
 // Crashed tells that a life has ended and nobody wanted it to.
 type Crashed struct {
 	Cell   string

@@ -35,6 +35,6 @@ func ExampleMachine() {
 	}
 	// Output:
 	// noted [acme.bad acme.go] killed by SIGABRT: one crash moves nobody
-	// isolated [acme.bad] it alone is a suspect in 2 of 2 crashes in 5m0s
+	// isolated [acme.bad] it alone is a suspect in 2 of 2 crashes within 5m
 	// move acme.bad to acme.bad
 }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -36,11 +37,11 @@ const (
 // Status is what there is to say of an extension.
 type Status struct {
 	Host       string      `json:"host"`  // whose extension it is, by the spec
-	Place      string      `json:"place"` // the host it lives in; "" when it runs in none
+	Place      string      `json:"place"` // the host it lives in; "" (null as JSON) when it runs in none
 	ID         string      `json:"id"`
 	Version    string      `json:"version"`
 	State      string      `json:"state"`      // inactive, activating, active, failed, disabled
-	Why        string      `json:"why"`        // of the state
+	Why        string      `json:"why"`        // of the state; "" (null) when there is nothing to say
 	Activation *Activation `json:"activation"` // null unless it is active
 	Blame      Blame       `json:"blame"`
 }
@@ -58,7 +59,37 @@ type Activation struct {
 type Blame struct {
 	SuspectIn   int    `json:"suspect_in"` // crashes since the start of the supervisor
 	Quarantined bool   `json:"quarantined"`
-	Decision    string `json:"decision"` // the last that concerned it
+	Decision    string `json:"decision"` // the last that concerned it; "" (null) when there is none
+}
+
+// MarshalJSON implements json.Marshaler: what is absent is null.
+func (s Status) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Host       string      `json:"host"`
+		Place      *string     `json:"place"`
+		ID         string      `json:"id"`
+		Version    string      `json:"version"`
+		State      string      `json:"state"`
+		Why        *string     `json:"why"`
+		Activation *Activation `json:"activation"`
+		Blame      Blame       `json:"blame"`
+	}{s.Host, orNull(s.Place), s.ID, s.Version, s.State, orNull(s.Why), s.Activation, s.Blame})
+}
+
+// MarshalJSON implements json.Marshaler: what is absent is null.
+func (b Blame) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		SuspectIn   int     `json:"suspect_in"`
+		Quarantined bool    `json:"quarantined"`
+		Decision    *string `json:"decision"`
+	}{b.SuspectIn, b.Quarantined, orNull(b.Decision)})
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
 }
 
 // ActivationError tells which extensions are not active that an event was for,

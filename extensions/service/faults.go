@@ -99,7 +99,10 @@ func (s *Service) decided(number int, d blame.Decision) {
 		}
 	}
 	reason := fmt.Sprintf("%s: %s", d.Verdict, d.Why)
-	if len(ids) > 0 {
+	switch {
+	case d.Verdict == blame.HostFault:
+		reason = "no extension's fault: " + d.Why
+	case len(ids) > 0:
 		reason = fmt.Sprintf("%s %s: %s", d.Verdict, strings.Join(ids, ", "), d.Why)
 	}
 	e := actors.Event{Kind: actors.KindBlame, Reason: reason, Decision: &d}

@@ -268,9 +268,6 @@ func (s *Service) relocate() {
 		}
 	}
 	for _, m := range s.placed.Moves(before) {
-		if st, ok := s.active.Get(m.ID); ok && st.State != activation.Inactive {
-			s.moving[m.ID] = true
-		}
 		if from, to := s.name(m.From), s.name(m.To); from != "" && to != "" {
 			s.tell(actors.Event{Kind: actors.KindExtension, Extension: string(m.ID), Reason: fmt.Sprintf("%s moves from host %s to host %s", m.ID, from, to)}, to, 0)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/hostsup/hostsup/actors"
@@ -123,7 +124,7 @@ func (p *editor) heard(r report) {
 		var missing struct{ Dependency string }
 		_ = json.Unmarshal(r.arg(2), &missing) // null, mostly
 		text, _ := thrown(r.arg(1))
-		s.activation(activation.Failed{Host: p.name, Life: r.life, ID: id, Cause: s.tree.Redact(text), Missing: extensions.MakeID(missing.Dependency)})
+		s.activation(activation.Failed{Host: p.name, Life: r.life, ID: id, Cause: s.tree.Redact(withoutPrefix(text)), Missing: extensions.MakeID(missing.Dependency)})
 	case methodUncaught:
 		text, stack := thrown(r.arg(1))
 		if found, ok := s.index.Stack(stack); ok {
@@ -259,6 +260,19 @@ func reason(raw json.RawMessage, id extensions.ID) activation.Reason {
 		out.ID = from
 	}
 	return out
+}
+
+// withoutPrefix is what went wrong in an activation, without the host's word that
+// something did.
+func withoutPrefix(text string) string {
+	rest, ok := strings.CutPrefix(text, "Activating extension '")
+	if !ok {
+		return text
+	}
+	if _, why, ok := strings.Cut(rest, "' failed: "); ok {
+		return strings.TrimSuffix(why, ".")
+	}
+	return text
 }
 
 // thrown reads what was thrown: an error, or anything.

@@ -103,8 +103,6 @@ func (s *Service) goal(from *place, command string, asked bool) goal {
 			return missing(fmt.Sprintf("there is no host %s yet", p.name))
 		}
 		return goal{ref: p.ref, ours: true, here: p == from} // which says why it cannot
-	case s.moving[id] && p.life == 0 && !patient:
-		return missing(fmt.Sprintf("it moves to host %s", p.name))
 	}
 	s.tag++
 	g := goal{wait: make(chan []*activation.Error, 1)}

@@ -45,31 +45,28 @@ type Service struct {
 	done    chan struct{} // the loop has ended
 
 	// Of the loop.
-	found    []extensions.Extension
-	refused  map[extensions.ID]string // why it is not in the registry
-	disabled map[extensions.ID]string // who wanted it so
-	registry extensions.Registry
-	index    blame.Index
-	active   *activation.Machine
-	alarm    *time.Timer // of active
-	placed   location.Assignment
-	notes    map[location.Note]bool
-	faults   map[int]*faults // by the number of the home
-	owner    map[string]int  // of a cell
-	places   map[string]*place
-	dirty    bool     // active does not know of the latest assignment
-	deltas   int      // that hosts have not answered
-	then     []func() // what is told to active after that
-	tag      uint64
-	waits    map[uint64]chan []*activation.Error
-	idle     []chan struct{} // closed when nothing is under way
-	why      map[extensions.ID]string
-	record   map[extensions.ID]*record
-	command  map[string]extensions.ID // that no manifest names
-	// registered is where a command was registered last; moving are those that
-	// were active somewhere else and are not yet where they live now.
-	registered map[string]registration
-	moving     map[extensions.ID]bool
+	found      []extensions.Extension
+	refused    map[extensions.ID]string // why it is not in the registry
+	disabled   map[extensions.ID]string // who wanted it so
+	registry   extensions.Registry
+	index      blame.Index
+	active     *activation.Machine
+	alarm      *time.Timer // of active
+	placed     location.Assignment
+	notes      map[location.Note]bool
+	faults     map[int]*faults // by the number of the home
+	owner      map[string]int  // of a cell
+	places     map[string]*place
+	dirty      bool     // active does not know of the latest assignment
+	deltas     int      // that hosts have not answered
+	then       []func() // what is told to active after that
+	tag        uint64
+	waits      map[uint64]chan []*activation.Error
+	idle       []chan struct{} // closed when nothing is under way
+	why        map[extensions.ID]string
+	record     map[extensions.ID]*record
+	command    map[string]extensions.ID        // that no manifest names
+	registered map[string]registration         // where a command was registered last
 	said       map[string]bool                 // what is wrong with what hosts announce
 	methods    atomic.Pointer[map[string]bool] // those of extensions; not the loop's alone
 }
@@ -95,7 +92,7 @@ func New(base *actors.Ref, tree Tree) (*Service, error) {
 		done: make(chan struct{}), refused: map[extensions.ID]string{}, disabled: map[extensions.ID]string{},
 		notes: map[location.Note]bool{}, faults: map[int]*faults{}, owner: map[string]int{}, places: map[string]*place{},
 		waits: map[uint64]chan []*activation.Error{}, why: map[extensions.ID]string{}, record: map[extensions.ID]*record{},
-		command: map[string]extensions.ID{}, registered: map[string]registration{}, moving: map[extensions.ID]bool{},
+		command: map[string]extensions.ID{}, registered: map[string]registration{},
 		said: map[string]bool{},
 	}
 	s.queue.wake = make(chan struct{}, 1)

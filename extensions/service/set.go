@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hostsup/hostsup/extensions"
@@ -119,11 +120,11 @@ func (s *Service) status() []Status {
 		case s.disabled[e.ID] != "":
 			st.State, st.Why = "disabled", s.disabled[e.ID]
 		case s.refused[e.ID] != "":
-			st.State, st.Why = string(activation.Broken), s.refused[e.ID]
+			st.State, st.Why = string(activation.Broken), strings.TrimPrefix(s.refused[e.ID], string(e.ID)+": ")
 		case known:
 			st.State, st.Why = string(now.State), s.why[e.ID]
 			if now.Err != nil {
-				st.Why = now.Err.Error()
+				st.Why = s.failure(e.ID, now.Err.Error())
 			}
 			if now.State == activation.Active {
 				st.Activation = &Activation{
@@ -135,6 +136,14 @@ func (s *Service) status() []Status {
 		out = append(out, st)
 	}
 	return out
+}
+
+// failure is why an extension has failed, without its id and that it has.
+func (s *Service) failure(id extensions.ID, why string) string {
+	if st, ok := s.active.Get(id); ok && st.Err != nil && errors.Is(st.Err, activation.ErrFailed) && st.Err.Detail != "" {
+		return st.Err.Detail
+	}
+	return strings.TrimPrefix(why, string(id)+": ")
 }
 
 func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -70,9 +70,6 @@ func (s *Service) activate(e activation.Activate) {
 func (s *Service) changed(e activation.Changed) {
 	s.why[e.ID] = e.Why
 	var reason string
-	if e.To == activation.Active || e.To == activation.Broken {
-		delete(s.moving, e.ID)
-	}
 	switch e.To {
 	case activation.Active:
 		st, _ := s.active.Get(e.ID)
@@ -80,7 +77,7 @@ func (s *Service) changed(e activation.Changed) {
 		reason = fmt.Sprintf("%s is active in %s, by %s", e.ID, milliseconds(st.Times.CodeLoading+st.Times.ActivateCall+st.Times.ActivateResolved), st.Reason.Event)
 		s.log.Info("active", "extension", e.ID, "host", e.Host, "event", st.Reason.Event)
 	case activation.Broken:
-		reason = fmt.Sprintf("%s has failed: %s", e.ID, e.Why)
+		reason = fmt.Sprintf("%s has failed: %s", e.ID, s.failure(e.ID, e.Why))
 		s.log.Warn("failed", "extension", e.ID, "host", e.Host, "reason", e.Why)
 	default:
 		return
