@@ -8,6 +8,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/secret"
@@ -127,9 +128,13 @@ func command(spec *HostSpec, life uint64, secrets map[string]string) (*sandbox.C
 	if err != nil {
 		return nil, err
 	}
+	args := spec.Command
+	if p, ok := spec.Protocol.(codec.Commander); ok {
+		args = p.Arguments(args, env)
+	}
 	return &sandbox.Command{
 		Name: fmt.Sprintf("%s.%d", spec.Name, life),
-		Path: path, Args: spec.Command, Env: environ(env), Dir: spec.Dir,
+		Path: path, Args: args, Env: environ(env), Dir: spec.Dir,
 		Policy: spec.Sandbox, Limits: spec.Resources, Observe: spec.observed(),
 	}, nil
 }

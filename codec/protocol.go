@@ -100,6 +100,15 @@ type End struct {
 	Output []string // the last lines that it printed, as far as they have been read
 }
 
+// Commander is a [Protocol] that has something to say about how its hosts are
+// started.
+type Commander interface {
+	Protocol
+	// Arguments returns the command, the name of the program first, as it is to
+	// be started with an environment; neither is changed.
+	Arguments(command []string, env map[string]string) []string
+}
+
 // Stream is a connected byte stream each way. Close ends a Read or Write that
 // waits.
 type Stream interface {

@@ -19,6 +19,9 @@ import (
 //	POST /v1/hosts/HOST/{start,stop,restart,reset}   → actors.HostStatus
 //	POST /v1/hosts/HOST/wait                waitRequest → actors.HostStatus
 //	GET  /v1/hosts/HOST/logs?n=…&follow=true   one capture.Line a line
+//	POST /v1/hosts/HOST/inspect             → supervisor.Inspection
+//	POST /v1/hosts/HOST/profile             profileRequest → a .cpuprofile; the trailer endTrailer has an endLine
+//	POST /v1/hosts/HOST/heap                → a .heapsnapshot; likewise
 //	GET  /v1/extensions?host=…              extensionList
 //	POST /v1/extensions/ID/{enable,disable,isolate,release}?host=…   → extensionList
 //	POST /v1/activate                       activateRequest → extensionList

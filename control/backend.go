@@ -44,6 +44,9 @@ type Host interface {
 	History(n int) ([]capture.Line, error)
 	Follow(ctx context.Context, n int) iter.Seq[capture.Line]
 	Messages(ctx context.Context) iter.Seq[actors.HostMessage]
+	Inspect(ctx context.Context) (*supervisor.Inspection, error)
+	Profile(ctx context.Context, d time.Duration, w io.Writer) error
+	HeapSnapshot(ctx context.Context, w io.Writer) error
 	CanAttach() bool
 	Attach(ctx context.Context, rw io.ReadWriteCloser) error
 }
@@ -78,6 +81,18 @@ func (m member) CanAttach() bool { return attach.Can(m.Spec().Protocol) }
 
 func (m member) Attach(ctx context.Context, rw io.ReadWriteCloser) error {
 	return m.sup.Attach(ctx, m.Name(), rw)
+}
+
+func (m member) Inspect(ctx context.Context) (*supervisor.Inspection, error) {
+	return m.sup.Inspect(ctx, m.Name())
+}
+
+func (m member) Profile(ctx context.Context, d time.Duration, w io.Writer) error {
+	return m.sup.Profile(ctx, m.Name(), d, w)
+}
+
+func (m member) HeapSnapshot(ctx context.Context, w io.Writer) error {
+	return m.sup.HeapSnapshot(ctx, m.Name(), w)
 }
 
 func (m member) Call(ctx context.Context, c Call) (codec.Raw, error) {

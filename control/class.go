@@ -27,6 +27,7 @@ const (
 	NoSuchHost   Class = "no_such_host"   // no host of that name is configured
 	NoSuchCrash  Class = "no_such_crash"  // no crash report of that id is kept
 	NoExtensions Class = "no_extensions"  // the host has no extensions
+	NoInspector  Class = "no_inspector"   // the host cannot be inspected
 	NotActive    Class = "not_active"     // extensions could not be activated
 	Invalid      Class = "invalid"        // the request itself is wrong
 	TooLarge     Class = "too_large"      // the request is over the server's limit
@@ -53,6 +54,7 @@ var classes = []struct {
 	{NoSuchCrash, http.StatusNotFound, supervisor.ErrNoCrash},
 	{NoSuchExtension, http.StatusNotFound, service.ErrUnknownExtension},
 	{NoExtensions, http.StatusConflict, service.ErrNoExtensions},
+	{NoInspector, http.StatusConflict, supervisor.ErrNoInspector},
 	{NotActive, http.StatusBadGateway, service.ErrNotActive},
 	{NoSuchMethod, http.StatusNotFound, supervisor.ErrNoSuchMethod},
 	{NoProtocol, http.StatusConflict, supervisor.ErrNoProtocol},

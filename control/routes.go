@@ -53,6 +53,9 @@ func (s *Server) routes() http.Handler {
 	host("POST "+prefix+"/hosts/{host}/wait", s.wait)
 	host("GET "+prefix+"/hosts/{host}/logs", s.logs)
 	host("GET "+prefix+"/hosts/{host}/messages", s.messages)
+	host("POST "+prefix+"/hosts/{host}/inspect", s.inspect)
+	host("POST "+prefix+"/hosts/{host}/profile", s.profile)
+	host("POST "+prefix+"/hosts/{host}/heap", s.heap)
 	host("POST "+prefix+"/hosts/{host}"+attachSuffix, s.attach)
 
 	handle("/", func(_ http.ResponseWriter, r *http.Request) error {

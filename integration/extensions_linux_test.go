@@ -24,6 +24,12 @@ import (
 // extended is the real extension host with the extensions of a folder.
 func extended(t testing.TB, folder string, with ...func(*service.Spec)) supervisor.HostSpec {
 	t.Helper()
+	return extendedOf(t, "1.100.3", folder, with...)
+}
+
+// extendedOf is that of a release.
+func extendedOf(t testing.TB, version, folder string, with ...func(*service.Spec)) supervisor.HostSpec {
+	t.Helper()
 	dir, err := filepath.Abs("testdata/vscode/" + folder)
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +38,7 @@ func extended(t testing.TB, folder string, with ...func(*service.Spec)) supervis
 	for _, w := range with {
 		w(spec)
 	}
-	return vscodeHost(t, "1.100.3", func(s *supervisor.HostSpec) {
+	return vscodeHost(t, version, func(s *supervisor.HostSpec) {
 		root, _ := vscode.Root(s.Command)
 		s.Protocol = vscode.New(vscode.Options{Root: root, State: filepath.Join(t.TempDir(), "state")})
 		s.Extensions = spec

@@ -17,6 +17,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/internal/inspector"
 	"github.com/hostsup/hostsup/internal/reports"
 	"github.com/hostsup/hostsup/internal/version"
 	"github.com/hostsup/hostsup/sandbox"
@@ -77,6 +78,7 @@ type Supervisor struct {
 	stopped bool
 
 	extended map[string]*service.Service // of hosts with extensions, by their names
+	ports    *inspector.Ports            // of hosts that are inspected
 }
 
 // Start runs a tree and returns at once; hosts start beside it (see Ready), and
@@ -196,7 +198,7 @@ func newTree(spec Spec, opts []Option) (*tree, error) {
 		t.execs = append(t.execs, srv)
 	}
 	spec.Groups, spec.ExecServers = nil, nil // the hosts have their own copies; these would only take memory
-	t.sup = &Supervisor{world: w, spec: spec, execs: t.execs, started: time.Now(), done: make(chan struct{})}
+	t.sup = &Supervisor{world: w, spec: spec, execs: t.execs, started: time.Now(), done: make(chan struct{}), ports: inspector.NewPorts()}
 	return t, nil
 }
 
@@ -228,6 +230,7 @@ func (t *tree) onFailed(group, host, reason string) {
 // close gives back what the tree held. The actors are gone.
 func (t *tree) close() {
 	t.sup.endExtensions()
+	t.sup.ports.Close()
 	t.world.Served()
 	if err := t.world.Launcher.Close(); err != nil {
 		t.world.Log.Error("process trees", "error", err)

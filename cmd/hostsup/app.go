@@ -92,7 +92,7 @@ and tells what happened.`,
 	}
 	add(groupRun, a.initVerb(), a.runVerb(), a.validateVerb(), a.secretVerb(), a.sandboxVerb(), a.execServerVerb(), a.execVerb())
 	add(groupHost, a.callVerb(), a.attachVerb(), a.notifyVerb(), a.startVerb(), a.stopVerb(), a.restartVerb(), a.resetVerb(), a.waitVerb(), a.activateVerb(), a.extensionVerb())
-	add(groupSee, a.statusVerb(), a.eventsVerb(), a.logsVerb(), a.crashesVerb(), a.extensionsVerb())
+	add(groupSee, a.statusVerb(), a.eventsVerb(), a.logsVerb(), a.crashesVerb(), a.extensionsVerb(), a.inspectVerb())
 	cmd.AddCommand(a.demoHostVerb(), a.versionVerb(), a.completionVerb())
 	return cmd
 }

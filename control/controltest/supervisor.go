@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"sync"
+	"time"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
@@ -151,6 +152,11 @@ type Host struct {
 	OnStream func(ctx context.Context, c control.Call) iter.Seq2[codec.Raw, error]
 	OnVerb   func(ctx context.Context, verb string) error // start, stop, restart, reset, wait
 
+	OnInspect func(ctx context.Context) (*supervisor.Inspection, error) // nil: it cannot be inspected
+	// OnFile writes a profile of the length d, or with 0 a snapshot of the heap;
+	// nil: it cannot be inspected.
+	OnFile func(ctx context.Context, d time.Duration, w io.Writer) error
+
 	mu     sync.Mutex
 	status actors.HostStatus
 }
@@ -241,6 +247,25 @@ func (h *Host) Follow(ctx context.Context, n int) iter.Seq[capture.Line] {
 func (h *Host) Messages(ctx context.Context) iter.Seq[actors.HostMessage] {
 	return follower(ctx, nil, h.Said, true)
 }
+
+// Inspect asks OnInspect.
+func (h *Host) Inspect(ctx context.Context) (*supervisor.Inspection, error) {
+	if h.OnInspect == nil {
+		return nil, &supervisor.InspectError{Host: h.Status().Name, Reason: "it is not node"}
+	}
+	return h.OnInspect(ctx)
+}
+
+// Profile asks OnFile.
+func (h *Host) Profile(ctx context.Context, d time.Duration, w io.Writer) error {
+	if h.OnFile == nil {
+		return &supervisor.InspectError{Host: h.Status().Name, Reason: "it is not node"}
+	}
+	return h.OnFile(ctx, d, w)
+}
+
+// HeapSnapshot asks OnFile.
+func (h *Host) HeapSnapshot(ctx context.Context, w io.Writer) error { return h.Profile(ctx, 0, w) }
 
 // CanAttach says whether there is an OnAttach.
 func (h *Host) CanAttach() bool { return h.OnAttach != nil }

@@ -17,7 +17,7 @@ func (s Screen) Error(e *control.Error) string {
 		return Clean(e.Message) + suggestion(e.Host, e.Hosts)
 	case control.NoSuchExtension:
 		return Clean(e.Message) + suggestion(e.Extension, e.Extensions)
-	case control.NoSupervisor, control.Forbidden, control.Invalid, control.NoSuchCrash, control.NoExtensions:
+	case control.NoSupervisor, control.Forbidden, control.Invalid, control.NoSuchCrash, control.NoExtensions, control.NoInspector:
 		return Clean(e.Message)
 	}
 	text := string(e.Class) + ": " + Clean(e.Error())

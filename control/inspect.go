@@ -1,0 +1,147 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// profileRequest asks for a CPU profile.
+type profileRequest struct {
+	Seconds float64 `json:"seconds"`
+}
+
+const typeBytes = "application/octet-stream"
+
+// endTrailer of an answer that is a file says how it has ended, in the form of
+// an endLine. One without has been cut off.
+const endTrailer = "Hostsup-End"
+
+func (s *Server) inspect(w http.ResponseWriter, r *http.Request, h Host) error {
+	in, err := h.Inspect(r.Context())
+	if err != nil {
+		return hostFail(h, err)
+	}
+	return answer(w, in)
+}
+
+func (s *Server) profile(w http.ResponseWriter, r *http.Request, h Host) error {
+	var q profileRequest
+	if err := decode(r, &q); err != nil {
+		return err
+	}
+	d, err := seconds(q.Seconds)
+	if err != nil {
+		return err
+	}
+	if d < supervisor.MinProfile || d > supervisor.MaxProfile {
+		return invalid(fmt.Sprintf("a profile lasts from %v to %v, not %v", supervisor.MinProfile, supervisor.MaxProfile, d))
+	}
+	return s.file(w, r, h, func(ctx context.Context, w io.Writer) error { return h.Profile(ctx, d, w) })
+}
+
+func (s *Server) heap(w http.ResponseWriter, r *http.Request, h Host) error {
+	return s.file(w, r, h, h.HeapSnapshot)
+}
+
+// file answers with what write writes, and how that has ended.
+func (s *Server) file(w http.ResponseWriter, r *http.Request, h Host, write func(context.Context, io.Writer) error) error {
+	out := &fileWriter{w: w}
+	err := write(r.Context(), out)
+	if err != nil && !out.begun {
+		return hostFail(h, err)
+	}
+	out.begin()
+	end := endLine{End: err == nil}
+	if err != nil {
+		if end.Error = hostFail(h, err); end.Error.Class == Cancelled && s.ctx.Err() != nil {
+			end.Error = closed()
+		}
+	}
+	text, err := json.Marshal(end)
+	if err != nil {
+		return nil //nolint:nilerr // too late for another answer; without its end it counts as cut off
+	}
+	w.Header().Set(endTrailer, string(text))
+	return nil
+}
+
+// fileWriter begins the answer with the first bytes, so that until then it may
+// still be an error.
+type fileWriter struct {
+	w     http.ResponseWriter
+	begun bool
+}
+
+func (f *fileWriter) begin() {
+	if !f.begun {
+		f.begun = true
+		f.w.Header().Set("Content-Type", typeBytes)
+		f.w.Header().Set("Trailer", endTrailer)
+		f.w.WriteHeader(http.StatusOK)
+	}
+}
+
+func (f *fileWriter) Write(b []byte) (int, error) {
+	f.begin()
+	return f.w.Write(b)
+}
+
+// Inspect has a host that is node open its inspector, which stays open.
+func (c *Client) Inspect(ctx context.Context, host string) (*supervisor.Inspection, error) {
+	return post[supervisor.Inspection](ctx, c, hostPath(host, "inspect"), nil)
+}
+
+// Profile writes a CPU profile of a host that is node, which lasts d, to w: what
+// a .cpuprofile file holds. After an error there may be a part of it in w.
+func (c *Client) Profile(ctx context.Context, host string, d time.Duration, w io.Writer) error {
+	return c.file(ctx, hostPath(host, "profile"), profileRequest{d.Seconds()}, w)
+}
+
+// HeapSnapshot writes a snapshot of the heap of a host that is node to w: what a
+// .heapsnapshot file holds. After an error there may be a part of it in w.
+func (c *Client) HeapSnapshot(ctx context.Context, host string, w io.Writer) error {
+	return c.file(ctx, hostPath(host, "heap"), nil, w)
+}
+
+func (c *Client) file(ctx context.Context, path string, body any, w io.Writer) error {
+	res, err := c.do(ctx, http.MethodPost, path, body)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }() // it was read only
+	to := &sink{w: w}
+	if _, err := io.Copy(to, res.Body); err != nil {
+		if to.err != nil {
+			return &Error{Class: Internal, Message: to.err.Error()}
+		}
+		return c.broken(ctx, err)
+	}
+	var end endLine
+	switch err := json.Unmarshal([]byte(res.Trailer.Get(endTrailer)), &end); {
+	case err != nil:
+		return c.broken(ctx, io.ErrUnexpectedEOF)
+	case end.Error != nil:
+		return end.Error
+	}
+	return nil
+}
+
+// sink tells what is wrong with the writer from what is with the reader.
+type sink struct {
+	w   io.Writer
+	err error
+}
+
+func (s *sink) Write(b []byte) (int, error) {
+	n, err := s.w.Write(b)
+	if err != nil {
+		s.err = err
+	}
+	return n, err
+}

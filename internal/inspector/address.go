@@ -1,0 +1,144 @@
+package inspector
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+// Address is where the inspector of a process is.
+type Address struct {
+	PID   int
+	Port  netip.AddrPort
+	ID    string // without which nobody gets in
+	Apart bool   // the port is in a network that is not ours
+}
+
+// URL is what a debugger connects to.
+func (a Address) URL() string { return "ws://" + a.Port.String() + "/" + a.ID }
+
+// DevTools is what Chrome opens, as it stands, in its address bar.
+func (a Address) DevTools() string {
+	return "devtools://devtools/bundled/js_app.html?experiments=true&v8only=true&ws=" + a.Port.String() + "/" + a.ID
+}
+
+// Dial connects to the inspector; ctx bounds that alone. Errors: [ErrGone],
+// ctx's.
+func (a Address) Dial(ctx context.Context) (*Session, error) {
+	return dial(ctx, a.URL(), a.connect)
+}
+
+func (a Address) connect(ctx context.Context, _, _ string) (net.Conn, error) {
+	return sys.DialIn(ctx, a.PID, a.Port)
+}
+
+// What node says on its standard error.
+const (
+	saidListening = "Debugger listening on ws://"
+	saidFailed    = "Starting inspector on "
+)
+
+// announced reads a line in which a process tells of its port.
+func announced(line string) (port uint16, id string, ok bool) {
+	rest, ok := strings.CutPrefix(line, saidListening)
+	if !ok {
+		return 0, "", false
+	}
+	host, id, ok := strings.Cut(strings.TrimSpace(rest), "/")
+	i := strings.LastIndexByte(host, ':')
+	if !ok || i < 0 || !isID(id) {
+		return 0, "", false
+	}
+	n, err := strconv.ParseUint(host[i+1:], 10, 16)
+	return uint16(n), id, err == nil
+}
+
+// isID says whether a text is an id as node makes them: hex digits and dashes.
+func isID(id string) bool {
+	return len(id) >= 16 && len(id) <= 64 && strings.Trim(id, "0123456789abcdefABCDEF-") == ""
+}
+
+// at is the address of a port that a process listens at, as one can connect to
+// it; false: it does not.
+func at(pid int, port uint16, id string) (Address, bool) {
+	list, err := sys.Listening(pid)
+	if err != nil {
+		return Address{}, false
+	}
+	for _, l := range list {
+		if l.Port() != port {
+			continue
+		}
+		ip := l.Addr()
+		if ip.IsUnspecified() {
+			if ip = netip.AddrFrom4([4]byte{127, 0, 0, 1}); l.Addr().Is6() {
+				ip = netip.IPv6Loopback()
+			}
+		}
+		same, err := sys.SameNetwork(pid)
+		return Address{PID: pid, Port: netip.AddrPortFrom(ip, port), ID: id, Apart: !same}, err == nil
+	}
+	return Address{}, false
+}
+
+// askWithin bounds how long a port is asked whether it is an inspector.
+const askWithin = 500 * time.Millisecond
+
+// published looks for an inspector among the ports at which a process listens:
+// node tells of it there, unless it was told not to.
+func published(ctx context.Context, pid int) (Address, bool) {
+	list, err := sys.Listening(pid)
+	if err != nil {
+		return Address{}, false
+	}
+	for _, l := range list {
+		a, ok := at(pid, l.Port(), "")
+		if !ok {
+			continue
+		}
+		if a.ID, err = a.ask(ctx); err == nil {
+			return a, true
+		}
+	}
+	return Address{}, false
+}
+
+// ask has a port name its one target.
+func (a Address) ask(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	transport := &http.Transport{DialContext: a.connect, DisableCompression: true}
+	defer transport.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.Port.String()+"/json/list", nil)
+	if err != nil {
+		return "", err
+	}
+	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = res.Body.Close() }() // it was read only
+	var targets []struct {
+		ID   string `json:"id"`
+		Type string `json:"type"`
+	}
+	if err := json.NewDecoder(io.LimitReader(res.Body, 64<<10)).Decode(&targets); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrProtocol, err)
+	}
+	for _, t := range targets {
+		if t.Type == "node" && isID(t.ID) {
+			return t.ID, nil
+		}
+	}
+	return "", fmt.Errorf("%w: no target", ErrProtocol)
+}

@@ -1,0 +1,232 @@
+package inspector
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Ports opens the inspectors of processes and closes them when nobody uses them
+// any more. Make it with [NewPorts].
+type Ports struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	mu   sync.Mutex
+	open map[string]*port // by the keys of targets
+}
+
+// port is one inspector that is open, being opened or being closed.
+type port struct {
+	how   how
+	ready chan struct{} // closed when it is open, or cannot be
+	over  chan struct{} // closed when it is closed, or the process is gone
+	stop  context.CancelFunc
+
+	// Guarded by the mu of Ports.
+	users   int
+	keep    bool // it stays open without users
+	closing bool
+
+	// Set before ready is closed.
+	addr   Address
+	opened bool // by us
+	err    error
+}
+
+// ErrClosed means that [Ports] has been closed.
+var ErrClosed = errors.New("inspectors are closed")
+
+// closeWithin bounds how long a process may take to close its port.
+const closeWithin = 5 * time.Second
+
+// NewPorts returns Ports that knows of none.
+func NewPorts() *Ports {
+	p := &Ports{open: map[string]*port{}}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	return p
+}
+
+// Close ends all that is under way and waits for it. Ports that are open stay
+// so, but those that were to be closed.
+func (p *Ports) Close() {
+	p.mu.Lock()
+	p.cancel()
+	p.mu.Unlock()
+	p.work.Wait()
+}
+
+// Lease is the use of a port. It ends with Release.
+type Lease struct {
+	ports *Ports
+	key   string
+	port  *port
+	once  sync.Once
+}
+
+// Open has the inspector of a process opened, unless it is open, and waits for
+// that as long as ctx allows. Errors: a *[RefusedError] for a process that must
+// not be asked or has failed to, [ErrGone], [ErrClosed], ctx's.
+func (p *Ports) Open(ctx context.Context, t Target) (*Lease, error) {
+	for {
+		e, err := p.enter(t)
+		if err != nil {
+			return nil, err
+		}
+		if e.closing {
+			select {
+			case <-e.over:
+				continue
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		l := &Lease{ports: p, key: t.Key, port: e.port}
+		select {
+		case <-e.ready:
+		case <-ctx.Done():
+			_ = l.Release() // it is not open
+			return nil, ctx.Err()
+		}
+		if e.port.err != nil {
+			_ = l.Release() // likewise
+			return nil, e.port.err
+		}
+		if _, ok := at(t.PID, e.addr.Port.Port(), e.addr.ID); !ok { // somebody else has closed it
+			p.forget(t.Key, e.port)
+			_ = l.Release() // there is nothing to close
+			continue
+		}
+		return l, nil
+	}
+}
+
+// entered is a port as it was when somebody came to use it.
+type entered struct {
+	*port
+	closing bool
+}
+
+// enter counts a user in, and begins to open the port for the first.
+func (p *Ports) enter(t Target) (entered, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ctx.Err() != nil {
+		return entered{}, ErrClosed
+	}
+	e := p.open[t.Key]
+	if e != nil {
+		if !e.closing {
+			e.users++
+		}
+		return entered{e, e.closing}, nil
+	}
+	h, err := t.examine()
+	if err != nil {
+		return entered{}, err
+	}
+	ctx, stop := context.WithCancel(p.ctx)
+	e = &port{how: h, users: 1, ready: make(chan struct{}), over: make(chan struct{}), stop: stop}
+	p.open[t.Key] = e
+	p.work.Go(func() { p.look(ctx, t, e) })
+	return entered{e, false}, nil
+}
+
+// look opens a port and looks after it as long as the process lives.
+func (p *Ports) look(ctx context.Context, t Target, e *port) {
+	defer p.forget(t.Key, e)
+	p.work.Go(func() {
+		t.Await(ctx)
+		e.stop()
+	})
+	a, opened, err := t.open(ctx, e.how)
+	if err != nil && ctx.Err() != nil {
+		if err = ErrGone; p.ctx.Err() != nil {
+			err = ErrClosed
+		}
+	}
+	p.mu.Lock()
+	e.addr, e.opened, e.err = a, opened, err
+	e.keep = e.keep || !opened
+	unwanted := err == nil && e.users == 0 && !e.keep
+	e.closing = e.closing || unwanted
+	close(e.ready)
+	p.mu.Unlock()
+	switch {
+	case err != nil:
+	case unwanted:
+		_ = p.shut(t.Key, e) // nobody is left who could be told
+	default:
+		<-ctx.Done()
+	}
+}
+
+// forget takes a port out that is open no more.
+func (p *Ports) forget(key string, e *port) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open[key] == e {
+		delete(p.open, key)
+	}
+	select {
+	case <-e.over:
+	default:
+		close(e.over)
+	}
+	e.stop()
+}
+
+// shut has a process close its port. Of one that cannot do so now nobody
+// looks after the port any more.
+func (p *Ports) shut(key string, e *port) error {
+	defer p.forget(key, e)
+	ctx, cancel := context.WithTimeout(p.ctx, closeWithin)
+	defer cancel()
+	s, err := e.addr.Dial(ctx)
+	if err == nil {
+		err = s.Shut(ctx, e.how.anyPort)
+		s.Close()
+	}
+	if errors.Is(err, ErrGone) {
+		return nil
+	}
+	return err
+}
+
+// Address is where the inspector is.
+func (l *Lease) Address() Address { return l.port.addr }
+
+// Opened says whether the port was opened here, and not by somebody else.
+func (l *Lease) Opened() bool { return l.port.opened }
+
+// Keep has the port stay open.
+func (l *Lease) Keep() {
+	l.ports.mu.Lock()
+	l.port.keep = true
+	l.ports.mu.Unlock()
+}
+
+// Release ends the use of the port, which is closed if that was the last one and
+// nobody wants it to stay. The error says that it stays open nevertheless.
+func (l *Lease) Release() (err error) {
+	l.once.Do(func() {
+		p, e := l.ports, l.port
+		p.mu.Lock()
+		e.users--
+		last := e.users == 0 && !e.keep && !e.closing
+		select {
+		case <-e.ready:
+			last = last && e.err == nil
+			e.closing = e.closing || last
+		default: // look sees to it
+			last = false
+		}
+		p.mu.Unlock()
+		if last {
+			err = p.shut(l.key, e)
+		}
+	})
+	return err
+}

@@ -1,0 +1,211 @@
+package inspector
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/coder/websocket"
+)
+
+// maxMessage bounds one message of the other side, in bytes.
+const maxMessage = 64 << 20
+
+// Errors of a session; test with errors.Is.
+var (
+	ErrProtocol = errors.New("not the protocol of an inspector")
+	ErrGone     = errors.New("the inspector went away")
+)
+
+// CallError is what the inspector answers instead of a result.
+type CallError struct {
+	Method  string
+	Code    int
+	Message string
+}
+
+func (e *CallError) Error() string {
+	return fmt.Sprintf("%s: %s (%d)", e.Method, e.Message, e.Code)
+}
+
+// Session is a connection with an inspector. Make it with [Address.Dial].
+type Session struct {
+	ws     *websocket.Conn
+	cancel context.CancelFunc
+	done   chan struct{} // the read loop has ended
+
+	mu    sync.Mutex
+	last  int
+	waits map[int]chan<- message
+	heard func(method string, params json.RawMessage) error
+	err   error
+}
+
+// message is what comes: an answer or an event.
+type message struct {
+	ID     int             `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+type request struct {
+	ID     int    `json:"id"`
+	Method string `json:"method"`
+	Params any    `json:"params,omitempty"`
+}
+
+// dial connects; ctx bounds that alone.
+func dial(ctx context.Context, url string, connect func(ctx context.Context, network, addr string) (net.Conn, error)) (*Session, error) {
+	transport := &http.Transport{DialContext: connect, DisableCompression: true}
+	defer transport.CloseIdleConnections()
+	ws, res, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}})
+	if res != nil && res.Body != nil {
+		_ = res.Body.Close() // of an answer that was none to this
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrGone, err)
+	}
+	ws.SetReadLimit(maxMessage)
+	reading, cancel := context.WithCancel(context.Background())
+	s := &Session{ws: ws, cancel: cancel, done: make(chan struct{}), waits: map[int]chan<- message{}}
+	go s.read(reading)
+	// A process that wants to end waits for us otherwise. One that does not know
+	// this does not matter.
+	var refused *CallError
+	if err := s.Call(ctx, "NodeRuntime.notifyWhenWaitingForDisconnect", map[string]bool{"enabled": true}, nil); err != nil && !errors.As(err, &refused) {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// read is the loop that takes what comes.
+func (s *Session) read(ctx context.Context) {
+	var err error
+	for err == nil {
+		var data []byte
+		if _, data, err = s.ws.Read(ctx); err != nil {
+			err = fmt.Errorf("%w: %w", ErrGone, err)
+			break
+		}
+		err = s.take(data)
+	}
+	s.mu.Lock()
+	if s.err == nil {
+		s.err = err
+	}
+	s.mu.Unlock()
+	_ = s.ws.CloseNow() // it is over either way
+	close(s.done)
+}
+
+func (s *Session) take(data []byte) error {
+	var m message
+	if err := json.Unmarshal(data, &m); err != nil {
+		return fmt.Errorf("%w: %w", ErrProtocol, err)
+	}
+	if m.ID == 0 {
+		if m.Method == "" {
+			return fmt.Errorf("%w: neither an answer nor an event", ErrProtocol)
+		}
+		if m.Method == "NodeRuntime.waitingForDisconnect" {
+			return fmt.Errorf("%w: the process is ending", ErrGone)
+		}
+		s.mu.Lock()
+		heard := s.heard
+		s.mu.Unlock()
+		if heard == nil {
+			return nil
+		}
+		return heard(m.Method, m.Params)
+	}
+	s.mu.Lock()
+	answer := s.waits[m.ID]
+	delete(s.waits, m.ID)
+	s.mu.Unlock()
+	if answer != nil { // else its caller has left
+		answer <- m
+	}
+	return nil
+}
+
+// hear hands events to f, on the read loop, until it is set to another; an error
+// of f ends the session.
+func (s *Session) hear(f func(method string, params json.RawMessage) error) {
+	s.mu.Lock()
+	s.heard = f
+	s.mu.Unlock()
+}
+
+// Call asks for something and reads the result into out, unless that is nil.
+// Errors: a *[CallError], [ErrProtocol], [ErrGone], what was wrong with taking
+// what came meanwhile, ctx's. The session goes on after a *CallError and after
+// ctx's end.
+func (s *Session) Call(ctx context.Context, method string, params, out any) error {
+	answer := make(chan message, 1)
+	s.mu.Lock()
+	s.last++
+	id := s.last
+	s.waits[id] = answer
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.waits, id)
+		s.mu.Unlock()
+	}()
+	data, err := json.Marshal(request{id, method, params})
+	if err != nil {
+		return err
+	}
+	if err := s.ws.Write(ctx, websocket.MessageText, data); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		<-s.done // what cannot be written to ends
+		return s.why()
+	}
+	select {
+	case m := <-answer:
+		if m.Error != nil {
+			return &CallError{method, m.Error.Code, m.Error.Message}
+		}
+		if out == nil {
+			return nil
+		}
+		if err := json.Unmarshal(m.Result, out); err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrProtocol, method, err)
+		}
+		return nil
+	case <-s.done:
+		return s.why()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *Session) why() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// Close ends the session. The port stays open.
+func (s *Session) Close() {
+	s.mu.Lock()
+	if s.err == nil {
+		s.err = fmt.Errorf("%w: closed", ErrGone)
+	}
+	s.mu.Unlock()
+	s.cancel()
+	_ = s.ws.CloseNow() // nothing that the other side says matters any more
+	<-s.done
+}

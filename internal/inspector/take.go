@@ -1,0 +1,106 @@
+package inspector
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Profile takes a CPU profile that lasts d, or until stop is closed (nil: never),
+// and returns it as V8 writes it, which is what a .cpuprofile file holds. Errors
+// as of [Session.Call].
+func (s *Session) Profile(ctx context.Context, d time.Duration, stop <-chan struct{}) (json.RawMessage, error) {
+	for _, method := range []string{"Profiler.enable", "Profiler.start"} {
+		if err := s.Call(ctx, method, nil, nil); err != nil {
+			return nil, err
+		}
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-stop:
+	case <-s.done:
+		return nil, s.why()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	var out struct {
+		Profile json.RawMessage `json:"profile"`
+	}
+	if err := s.Call(ctx, "Profiler.stop", nil, &out); err != nil {
+		return nil, err
+	}
+	if len(out.Profile) == 0 || out.Profile[0] != '{' {
+		return nil, fmt.Errorf("%w: no profile in the answer", ErrProtocol)
+	}
+	return out.Profile, nil
+}
+
+// Snapshot writes a heap snapshot to w, piece by piece as it comes: what a
+// .heapsnapshot file holds. JavaScript stands still until V8 has made it. Errors
+// as of [Session.Call], and those of w, which end the session.
+func (s *Session) Snapshot(ctx context.Context, w io.Writer) error {
+	n := 0
+	s.hear(func(method string, params json.RawMessage) error {
+		if method != "HeapProfiler.addHeapSnapshotChunk" {
+			return nil
+		}
+		var in struct {
+			Chunk string `json:"chunk"`
+		}
+		if err := json.Unmarshal(params, &in); err != nil {
+			return fmt.Errorf("%w: %w", ErrProtocol, err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n += len(in.Chunk)
+		_, err := io.WriteString(w, in.Chunk)
+		return err
+	})
+	defer s.hear(nil)
+	// All pieces have been taken when the answer comes, as it comes behind them.
+	if err := s.Call(ctx, "HeapProfiler.takeHeapSnapshot", map[string]bool{"reportProgress": false}, nil); err != nil {
+		if ctx.Err() != nil {
+			s.Close() // or pieces would go to w, which is the caller's again
+		}
+		return err
+	}
+	if n == 0 {
+		return fmt.Errorf("%w: an empty heap snapshot", ErrProtocol)
+	}
+	return nil
+}
+
+// Shut has node close its port, and the session with it. With anyPort the port
+// is forgotten that it had: the next time it is another one.
+func (s *Session) Shut(ctx context.Context, anyPort bool) error {
+	code := "process._debugEnd()"
+	if anyPort {
+		code = "process.debugPort = 0; " + code
+	}
+	var out struct {
+		ExceptionDetails *struct {
+			Text string `json:"text"`
+		} `json:"exceptionDetails"`
+	}
+	err := s.Call(ctx, "Runtime.evaluate", map[string]any{"expression": code, "silent": true}, &out)
+	switch {
+	case errors.Is(err, ErrGone):
+		return nil
+	case err != nil:
+		return err
+	case out.ExceptionDetails != nil:
+		return fmt.Errorf("the port cannot be closed: %s", out.ExceptionDetails.Text)
+	}
+	select {
+	case <-s.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

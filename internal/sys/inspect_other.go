@@ -1,0 +1,37 @@
+//go:build !linux
+
+package sys
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"syscall"
+)
+
+// UserSignal is the one by which node is told to open its inspector; nobody is
+// sent it here.
+const UserSignal = syscall.Signal(0)
+
+// SignalIf sends sig to process pid if is says that it is the one that is meant.
+func SignalIf(pid int, sig syscall.Signal, is func() bool) error { return ErrUnsupported }
+
+// SignalCaught says whether process pid has a handler of its own for a signal.
+func SignalCaught(pid int, sig syscall.Signal) (bool, error) { return false, ErrUnsupported }
+
+// ProgramOf is the path of the program that process pid runs.
+func ProgramOf(pid int) (string, error) { return "", ErrUnsupported }
+
+// CommandLine are the arguments that process pid was started with.
+func CommandLine(pid int) ([]string, error) { return nil, ErrUnsupported }
+
+// Listening lists the addresses of TCP sockets at which process pid listens.
+func Listening(pid int) ([]netip.AddrPort, error) { return nil, ErrUnsupported }
+
+// SameNetwork says whether process pid sees the same network as this one.
+func SameNetwork(pid int) (bool, error) { return false, ErrUnsupported }
+
+// DialIn connects to a TCP address of the network that process pid sees.
+func DialIn(ctx context.Context, pid int, to netip.AddrPort) (net.Conn, error) {
+	return nil, ErrUnsupported
+}
