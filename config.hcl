@@ -239,6 +239,7 @@ host "ticker" {
 #     blame {                          # whose fault is a crash?
 #       window    = "5m"               # crashes that are seen together
 #       max_lives = 8                  # of hosts, for one search
+#       profile   = true               # of a host that hangs: who has the processor?
 #       quiet     = "5m"               # suspects that do nothing for so long are let go
 #     }
 #   }

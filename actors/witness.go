@@ -49,6 +49,14 @@ type Testimony struct {
 type ExtensionReport struct {
 	Begun     []string         `json:"begun"`     // whose activation had begun
 	Decisions []blame.Decision `json:"decisions"` // what the crash has led to
+	Profile   *ProfileReport   `json:"profile,omitempty"`
+}
+
+// ProfileReport is the CPU profile that was taken of a host while it hung.
+type ProfileReport struct {
+	Seconds float64       `json:"seconds"`
+	Shares  []blame.Share `json:"shares"`         // of the processor, by extension; the largest first
+	File    string        `json:"file,omitempty"` // where it is, as long as it is among the newest
 }
 
 // witness returns the companion if it wants to be told more, or nil.

@@ -5,10 +5,20 @@ package integration
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/internal/capture"
+	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -44,18 +54,23 @@ func profiles(t testing.TB, sup *supervisor.Supervisor, host string, d time.Dura
 	return p
 }
 
-// A profile of a busy host shows who is busy, also where no other message is
-// answered; and the port is closed afterwards.
+// A profile of a host in a loop shows the function that loops, although the host
+// answers nobody, and the port is closed afterwards. The one that a person opens
+// stays, also when a profile is taken.
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	for version := range releases {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			sup, h := alone(t, extendedOf(t, version, "burns"))
+			spec := extendedOf(t, version, "burns")
+			spec.Stop.Grace = time.Second // it does not hear of the end
+			spec.Liveness.After = 3 * time.Second
+			sup, h := alone(t, spec)
 			activates(t, sup, "timer", "calm")
-			if err := executes(t, h, nil, "timer.run", int(patience/time.Millisecond)/4); err != nil {
+			if err := executes(t, h, nil, "timer.run", int(patience/time.Millisecond)); err != nil {
 				t.Fatal(err)
 			}
+			until(t, h, lifecycle.Unresponsive)
 			p := profiles(t, sup, "vs", 500*time.Millisecond)
 			if n := p.hits("burnTheProcessor"); n < len(p.Samples)/2 {
 				t.Errorf("%d of %d samples", n, len(p.Samples))
@@ -64,12 +79,176 @@ func TestInspect(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !strings.HasPrefix(in.URL, "ws://127.0.0.1:") || !in.Opened || in.PID != *h.Status().PID {
+			if !strings.HasPrefix(in.URL, "ws://127.0.0.1:") || in.PID != *h.Status().PID || in.Apart {
 				t.Errorf("%+v", in)
 			}
+			profiles(t, sup, "vs", 50*time.Millisecond)
 			again, err := sup.Inspect(ctx(t), "vs")
 			if err != nil || again.URL != in.URL {
 				t.Errorf("%+v, %v", again, err)
+			}
+		})
+	}
+}
+
+// An extension that burns the processor in a timer, where no call and no
+// activation points to it, is found by the profile that is taken while the host
+// hangs, and is put apart; who has a call in flight at that time is not.
+func TestProfileBlames(t *testing.T) {
+	t.Parallel()
+	for version := range releases {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			spec := extendedOf(t, version, "burns")
+			spec.Liveness.After, spec.Liveness.KillAfter = 3*time.Second, 12*time.Second
+			state := t.TempDir()
+			sup := start(t, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(spec)}, StateDir: state})
+			h := host(t, sup, "vs")
+			for life := uint64(1); life <= 2; life++ {
+				activates(t, sup, "timer", "calm")
+				waiting := make(chan error, 1)
+				go func() { waiting <- h.Call(ctx(t), execute, []any{"calm.wait"}, nil) }()
+				if err := executes(t, h, nil, "timer.run", int(patience/time.Millisecond)); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-waiting; !errors.Is(err, supervisor.ErrUnresponsive) {
+					t.Fatal(err)
+				}
+				runs(t, h, life+1)
+			}
+			eventually(t, func() bool { return extensionOf(t, sup, "timer").Place == "vs~hostsup.timer" }, "it lives alone")
+			if s := extensionOf(t, sup, "calm"); s.Place != "vs" || s.Blame.SuspectIn != 0 {
+				t.Errorf("%+v", s)
+			}
+			says(t, told(t, sup, actors.KindBlame), "isolated hostsup.timer", "it alone is a suspect in 2 of 2 crashes")
+			var found []supervisor.CrashReport
+			eventually(t, func() bool {
+				found, _ = sup.Crashes("vs")
+				return len(found) == 2
+			}, "crash reports")
+			for _, r := range found {
+				p := r.Extensions.Profile
+				if p == nil || len(p.Shares) == 0 || p.Shares[0].ID != "hostsup.timer" || p.Shares[0].Share < 0.5 {
+					t.Fatalf("%+v", p)
+				}
+				eventually(t, func() bool {
+					b, err := os.ReadFile(p.File)
+					return err == nil && bytes.Contains(b, []byte("burnTheProcessor"))
+				}, p.File)
+			}
+		})
+	}
+}
+
+// A snapshot of the heap is one that tools can read, and costs the host nothing
+// but time: no port is left behind.
+func TestHeapSnapshot(t *testing.T) {
+	t.Parallel()
+	for version := range releases {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			sup, h := alone(t, vscodeHost(t, version))
+			activated(t, h)
+			var out bytes.Buffer
+			if err := sup.HeapSnapshot(ctx(t), "vs", &out); err != nil {
+				t.Fatal(err)
+			}
+			var heap struct {
+				Snapshot struct {
+					NodeCount int `json:"node_count"`
+				}
+				Nodes []int
+			}
+			if err := json.Unmarshal(out.Bytes(), &heap); err != nil {
+				t.Fatal(err)
+			}
+			if heap.Snapshot.NodeCount == 0 || len(heap.Nodes)%heap.Snapshot.NodeCount != 0 {
+				t.Errorf("%d nodes, %d numbers", heap.Snapshot.NodeCount, len(heap.Nodes))
+			}
+			if ports, err := sys.Listening(*h.Status().PID); err != nil || len(ports) > 0 {
+				t.Errorf("it listens at %v, %v", ports, err)
+			}
+			activated(t, h)
+			runs(t, h, 1)
+		})
+	}
+}
+
+// What is not node, or does not take the signal that opens an inspector, is
+// refused and lives on; and so is a host that does not run at all.
+func TestInspectRefuses(t *testing.T) {
+	t.Parallel()
+	node := peer(t, "node")
+	script := filepath.Join(t.TempDir(), "deaf.js")
+	// Once something listens for SIGUSR1 itself and lets go again, nobody does.
+	if err := os.WriteFile(script, []byte(`
+const f = () => {};
+process.on('SIGUSR1', f);
+process.off('SIGUSR1', f);
+console.log('deaf');
+setInterval(f, 1000);
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plain := func(name string, command ...string) supervisor.HostSpec {
+		return demoHost(name, func(s *supervisor.HostSpec) { s.Command, s.Protocol, s.Transport = command, nil, "" })
+	}
+	sup := start(t, supervisor.Spec{Groups: []supervisor.GroupSpec{
+		supervisor.Alone(demoHost("demo")), supervisor.Alone(plain("sleep", "/bin/sleep", "1000")), supervisor.Alone(plain("deaf", node, script)),
+	}})
+	deaf := host(t, sup, "deaf")
+	eventually(t, func() bool { return len(deaf.Tail(1)) > 0 }, "its handler")
+	for name, why := range map[string]string{"demo": "only node has an inspector", "sleep": "only node has an inspector", "deaf": "does not take SIGUSR1"} {
+		h := host(t, sup, name)
+		pid := *h.Status().PID
+		for _, err := range []error{
+			func() error { _, err := sup.Inspect(ctx(t), name); return err }(),
+			sup.Profile(ctx(t), name, time.Second, io.Discard), sup.HeapSnapshot(ctx(t), name, io.Discard),
+		} {
+			if !errors.Is(err, supervisor.ErrNoInspector) || !strings.Contains(err.Error(), why) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if s := h.Status(); s.State != lifecycle.Running || s.Life != 1 || *s.PID != pid {
+			t.Errorf("%+v", s)
+		}
+	}
+	echoes(t, host(t, sup, "demo"))
+	if err := deaf.Stop(ctx(t)); err != nil {
+		t.Fatal(err)
+	}
+	var state *supervisor.StateError
+	if _, err := sup.Inspect(ctx(t), "deaf"); !errors.As(err, &state) {
+		t.Errorf("%v", err)
+	}
+	if _, err := sup.Inspect(ctx(t), "nobody"); !errors.Is(err, supervisor.ErrNoHost) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A host that ends while it is profiled, or is stopped, ends the profile, and is
+// not held up by it.
+func TestInspectedHostEnds(t *testing.T) {
+	t.Parallel()
+	for name, ends := range map[string]func(*testing.T, *supervisor.Host){
+		"killed":  func(t *testing.T, h *supervisor.Host) { signal(t, h, syscall.SIGKILL) },
+		"stopped": func(t *testing.T, h *supervisor.Host) { _ = h.Stop(ctx(t)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sup, h := alone(t, vscodeHost(t, "1.100.3"))
+			activated(t, h)
+			done := make(chan error, 1)
+			go func() { done <- sup.Profile(ctx(t), "vs", supervisor.MaxProfile, io.Discard) }()
+			eventually(t, func() bool {
+				return slices.ContainsFunc(h.Tail(10), func(l capture.Line) bool { return strings.HasPrefix(l.Text, "Debugger attached") })
+			}, "the profile")
+			ends(t, h)
+			if err := <-done; !errors.Is(err, supervisor.ErrNoInspector) {
+				t.Errorf("%v", err)
+			}
+			if e := h.Status().LastExit; name == "stopped" && (e == nil || e.Code == nil || *e.Code != 0) {
+				t.Errorf("%+v", e)
 			}
 		})
 	}

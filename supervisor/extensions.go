@@ -114,7 +114,7 @@ func (s *Supervisor) extend(h *Host) error {
 	}
 	svc, err := service.New(h, service.Tree{
 		Host: s.world.Ref, Add: s.Add, Remove: s.Remove, Journal: s.world.Journal, Log: s.world.Log,
-		Redact: s.world.Redactor.String,
+		Redact: s.world.Redactor.String, Profile: s.profile, Profiles: s.profiles(),
 	})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -58,7 +59,7 @@ const (
 // stays open as long as the process lives. Errors: an *InspectError, ErrNoHost,
 // a *StateError for a host that does not run, ErrClosed, ctx's.
 func (s *Supervisor) Inspect(ctx context.Context, host string) (*Inspection, error) {
-	v, lease, err := s.lease(ctx, host)
+	v, lease, err := s.lease(ctx, host, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (s *Supervisor) Profile(ctx context.Context, host string, d time.Duration, 
 	if d < MinProfile || d > MaxProfile {
 		return &InspectError{host, fmt.Sprintf("a profile lasts from %v to %v, not %v", MinProfile, MaxProfile, d)}
 	}
-	data, err := s.profile(ctx, host, d, nil)
+	data, err := s.profile(ctx, host, 0, d)
 	if err != nil {
 		return err
 	}
@@ -84,10 +85,14 @@ func (s *Supervisor) Profile(ctx context.Context, host string, d time.Duration, 
 	return err
 }
 
-// profile takes a profile of d, or until stop is closed.
-func (s *Supervisor) profile(ctx context.Context, host string, d time.Duration, stop <-chan struct{}) (data []byte, err error) {
-	err = s.session(ctx, host, func(ctx context.Context, session *inspector.Session) error {
-		data, err = session.Profile(ctx, d, stop)
+// profile takes a profile of a life, or with 0 of the one that runs.
+func (s *Supervisor) profile(ctx context.Context, host string, life uint64, d time.Duration) (data []byte, err error) {
+	err = s.session(ctx, host, life, func(ctx context.Context, session *inspector.Session) error {
+		h, err := s.Host(host)
+		if err != nil {
+			return err
+		}
+		data, err = session.Profile(ctx, d, h.Status().State == lifecycle.Unresponsive)
 		return err
 	})
 	return data, err
@@ -98,14 +103,14 @@ func (s *Supervisor) profile(ctx context.Context, host string, d time.Duration, 
 // until it has been made, which for a large heap can take longer than the host
 // may be unresponsive. Errors as of Profile.
 func (s *Supervisor) HeapSnapshot(ctx context.Context, host string, w io.Writer) error {
-	return s.session(ctx, host, func(ctx context.Context, session *inspector.Session) error {
+	return s.session(ctx, host, 0, func(ctx context.Context, session *inspector.Session) error {
 		return session.Snapshot(ctx, w)
 	})
 }
 
 // session does something with the inspector of a host, and closes it then.
-func (s *Supervisor) session(ctx context.Context, host string, do func(context.Context, *inspector.Session) error) error {
-	v, lease, err := s.lease(ctx, host)
+func (s *Supervisor) session(ctx context.Context, host string, life uint64, do func(context.Context, *inspector.Session) error) error {
+	v, lease, err := s.lease(ctx, host, life)
 	if err != nil {
 		return err
 	}
@@ -128,6 +133,14 @@ func (s *Supervisor) session(ctx context.Context, host string, do func(context.C
 	return v.explain(ctx, err)
 }
 
+// profiles is the folder for profiles that go with crash reports, "" for none.
+func (s *Supervisor) profiles() string {
+	if s.spec.StateDir == "" {
+		return ""
+	}
+	return filepath.Join(s.spec.StateDir, "profiles")
+}
+
 // visit is the use of the inspector of one life.
 type visit struct {
 	s    *Supervisor
@@ -136,8 +149,8 @@ type visit struct {
 	pid  int
 }
 
-// lease opens the inspector of a host.
-func (s *Supervisor) lease(ctx context.Context, host string) (*visit, *inspector.Lease, error) {
+// lease opens the inspector of a life of a host, or with 0 of the one that runs.
+func (s *Supervisor) lease(ctx context.Context, host string, life uint64) (*visit, *inspector.Lease, error) {
 	h, err := s.Host(host)
 	if err != nil {
 		return nil, nil, err
@@ -149,6 +162,9 @@ func (s *Supervisor) lease(ctx context.Context, host string) (*visit, *inspector
 			e.Reason = *st.Reason
 		}
 		return nil, nil, e
+	}
+	if life != 0 && st.Life != life {
+		return nil, nil, &InspectError{host, "its life has ended"}
 	}
 	v := &visit{s: s, host: h, life: st.Life, pid: *st.PID}
 	opening, cancel := context.WithTimeout(ctx, opensIn)

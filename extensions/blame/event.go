@@ -78,7 +78,8 @@ type Share struct {
 	Share float64       `json:"share"`
 }
 
-// Profile tells who has had the processor while the host hangs.
+// Profile tells who has had the processor while the host hangs. Of a life that
+// does not hang it says nothing.
 type Profile struct {
 	Cell   string
 	Life   uint64

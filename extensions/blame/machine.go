@@ -134,7 +134,7 @@ func (m *Machine) Step(ev Event, now time.Time) []Effect {
 			l.uncaught[ev.ID] = uncaught{ev.Error, now}
 		}
 	case Profile:
-		if _, l := m.at(ev.Cell, ev.Life); l != nil {
+		if _, l := m.at(ev.Cell, ev.Life); l != nil && l.hung { // else it is over what was measured
 			clear(l.shares)
 			for _, s := range ev.Shares {
 				l.shares[s.ID] += s.Share
@@ -143,6 +143,7 @@ func (m *Machine) Step(ev Event, now time.Time) []Effect {
 	case Hung:
 		if _, l := m.at(ev.Cell, ev.Life); l != nil {
 			l.hung = true
+			clear(l.shares)
 		}
 	case Alive:
 		m.alive(ev)

@@ -33,6 +33,10 @@ type Spec struct {
 	// by a person, there are none.
 	Declared   []codec.Announced
 	Deactivate time.Duration // how long one of them gets to end before its host is restarted; default 5 s
+
+	// NoProfiles: no CPU profile is taken of a host that hangs. One says who has
+	// the processor, and takes that the inspector of its node is open meanwhile.
+	NoProfiles bool
 }
 
 // The protocols whose hosts can have extensions, by name.

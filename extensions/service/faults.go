@@ -161,12 +161,14 @@ func (p *place) ended(e actors.LifeEnd) (t actors.Testimony) {
 	p.life, p.line, p.coming = 0, nil, false
 	s.activation(activation.HostDown{Host: p.name, Next: activation.NextRestart, Cause: e.Reason})
 	kind, crashed := kindOf(e)
+	profile := p.evidence(e)
+	p.calm()
 	if !crashed {
 		s.follow(p.number, s.fault(p.number, blame.LifeEnded{Cell: p.cell, Life: e.Life}))
 		return t
 	}
 	out := s.fault(p.number, blame.Crashed{Cell: p.cell, Life: e.Life, Kind: kind, Reason: e.Reason})
-	t.Report = &actors.ExtensionReport{Begun: []string{}, Decisions: out.decisions}
+	t.Report = &actors.ExtensionReport{Begun: []string{}, Decisions: out.decisions, Profile: profile}
 	for _, id := range begun {
 		t.Report.Begun = append(t.Report.Begun, string(id))
 	}

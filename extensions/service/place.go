@@ -37,7 +37,8 @@ type place struct {
 	leaving bool
 
 	state  lifecycle.State
-	person bool // it was stopped by one
+	person bool  // it was stopped by one
+	hang   *hang // nil: it answers
 
 	// Not the loop's alone.
 	calls    ledger
@@ -224,7 +225,9 @@ func (p *place) changed(t lifecycle.Transition) {
 	case t.To == lifecycle.Unresponsive:
 		p.tally(t.Life, false)
 		p.s.fault(p.number, blame.Hung{Cell: p.cell, Life: t.Life})
+		p.hung(t.Life)
 	case t.To == lifecycle.Running && t.From == lifecycle.Unresponsive:
+		p.calm()
 		p.s.fault(p.number, blame.Alive{Cell: p.cell, Life: t.Life})
 	case t.To == lifecycle.Starting:
 		next = activation.NextRestart

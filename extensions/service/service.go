@@ -29,6 +29,13 @@ type Tree struct {
 	Journal *actors.Journal
 	Log     hclog.Logger
 	Redact  func(string) string // takes secrets out of what hosts say
+
+	// Profile takes a CPU profile of a life of a host, as V8 writes it; nil: none
+	// is taken.
+	Profile func(ctx context.Context, host string, life uint64, d time.Duration) ([]byte, error)
+	// Profiles is the folder for those that go with crash reports; "": they are
+	// not kept.
+	Profiles string
 }
 
 // Service looks after the extensions of one host. Make it with [New].

@@ -49,7 +49,7 @@ func (d editors) find(ctx context.Context) found {
 	}
 	result := manifest.Scan(ctx, roots, opt)
 	list := result.Extensions()
-	return found{list, result.Problems, blame.NewIndex(list)}
+	return found{list, result.Problems, blame.NewIndex(resolved(list))}
 }
 
 func (editors) voice(p *place) voice { return &editor{place: p} }

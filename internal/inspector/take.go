@@ -9,12 +9,18 @@ import (
 	"time"
 )
 
-// Profile takes a CPU profile that lasts d, or until stop is closed (nil: never),
-// and returns it as V8 writes it, which is what a .cpuprofile file holds. Errors
-// as of [Session.Call].
-func (s *Session) Profile(ctx context.Context, d time.Duration, stop <-chan struct{}) (json.RawMessage, error) {
+// Profile takes a CPU profile that lasts d and returns it as V8 writes it, which
+// is what a .cpuprofile file holds. Of code that was compiled within a loop
+// before the profile began V8 knows no name; with hot, which is for a process
+// that is in such a loop, all code is compiled anew. Errors as of [Session.Call].
+func (s *Session) Profile(ctx context.Context, d time.Duration, hot bool) (json.RawMessage, error) {
 	for _, method := range []string{"Profiler.enable", "Profiler.start"} {
 		if err := s.Call(ctx, method, nil, nil); err != nil {
+			return nil, err
+		}
+	}
+	if hot {
+		if err := s.recompile(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -22,7 +28,6 @@ func (s *Session) Profile(ctx context.Context, d time.Duration, stop <-chan stru
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-stop:
 	case <-s.done:
 		return nil, s.why()
 	case <-ctx.Done():
@@ -38,6 +43,20 @@ func (s *Session) Profile(ctx context.Context, d time.Duration, stop <-chan stru
 		return nil, fmt.Errorf("%w: no profile in the answer", ErrProtocol)
 	}
 	return out.Profile, nil
+}
+
+// recompile has V8 throw away what it has compiled, as it does when it begins to
+// count calls. One that refuses leaves the profile as good as it gets.
+func (s *Session) recompile(ctx context.Context) error {
+	var refused *CallError
+	err := s.Call(ctx, "Profiler.startPreciseCoverage", map[string]bool{"callCount": true, "detailed": false}, nil)
+	if err == nil {
+		err = s.Call(ctx, "Profiler.stopPreciseCoverage", nil, nil)
+	}
+	if errors.As(err, &refused) {
+		return nil
+	}
+	return err
 }
 
 // Snapshot writes a heap snapshot to w, piece by piece as it comes: what a

@@ -128,6 +128,7 @@ func (s Screen) accused(b *strings.Builder, r *actors.ExtensionReport) {
 	if len(r.Begun) > 0 {
 		fmt.Fprintf(b, "  %s\n", Clean(strings.Join(r.Begun, ", ")))
 	}
+	profiled(b, r.Profile)
 	for _, d := range r.Decisions {
 		ids := make([]string, len(d.IDs))
 		for i, id := range d.IDs {
@@ -147,5 +148,23 @@ func (s Screen) accused(b *strings.Builder, r *actors.ExtensionReport) {
 				fmt.Fprintln(b, "      nothing points to one of them: these are all that had begun")
 			}
 		}
+	}
+}
+
+// profiled writes who had the processor while the host hung.
+func profiled(b *strings.Builder, p *actors.ProfileReport) {
+	if p == nil {
+		return
+	}
+	who := make([]string, len(p.Shares))
+	for i, share := range p.Shares {
+		who[i] = fmt.Sprintf("%s %.0f %%", Clean(string(share.ID)), share.Share*100)
+	}
+	if len(who) == 0 {
+		who = []string{"no extension"}
+	}
+	fmt.Fprintf(b, "  had the processor, in %s: %s\n", Span(seconds(p.Seconds)), strings.Join(who, ", "))
+	if p.File != "" {
+		fmt.Fprintf(b, "  profile: %s\n", Clean(p.File))
 	}
 }
