@@ -47,6 +47,9 @@ func everything() *controltest.Supervisor {
 		{Seq: 1, Time: at, Life: 7, Stream: capture.Stdout, Text: "<b> & \"é\""},
 		{Seq: 5, Time: at, Life: 7, Stream: capture.Stderr, Text: "late", Lost: 3},
 	}
+	full.OnInspect = func(context.Context) (*supervisor.Inspection, error) {
+		return &supervisor.Inspection{Host: "ts", Life: 7, PID: 4711, URL: "ws://127.0.0.1:9229/x", DevTools: "devtools://devtools/x", Apart: true}, nil
+	}
 	full.OnCall = func(context.Context, control.Call) (codec.Raw, error) {
 		return nil, &codec.Error{Name: "RangeError", Message: "boom", Code: 7, Stack: "at f", Cause: &codec.Error{Name: "Inner", Message: "why"}}
 	}
@@ -104,6 +107,7 @@ func TestShapes(t *testing.T) {
 		{"extensions.json", "GET", "/v1/extensions?host=ts", "", "application/json"},
 		{"extension.json", "POST", "/v1/extensions/acme.theme/disable", "", "application/json"},
 		{"activate.json", "POST", "/v1/activate", `{"event":"onLanguage:go"}`, "application/json"},
+		{"inspect.json", "POST", "/v1/hosts/ts/inspect", "", "application/json"},
 		{"error_extension.json", "POST", "/v1/extensions/golang.g/release?host=ts", "", "application/json"},
 		{"error.json", "POST", "/v1/hosts/ts/call", `{"method":"m"}`, "application/json"},
 		{"error_host.json", "POST", "/v1/hosts/tss/start", "", "application/json"},

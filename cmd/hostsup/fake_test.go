@@ -386,7 +386,7 @@ func TestOutput(t *testing.T) {
 
 // A verb of another version is not there, not even in hiding.
 func TestVerbsOfThisVersion(t *testing.T) {
-	want := "init run validate secret sandbox exec-server exec call attach notify start stop restart reset wait activate extension status events logs crashes extensions demo-host version completion"
+	want := "init run validate secret sandbox exec-server exec call attach notify start stop restart reset wait activate extension status events logs crashes extensions inspect demo-host version completion"
 	var got []string
 	for _, c := range newApp(nil, nil, nil).root().Commands() {
 		got = append(got, c.Name())
