@@ -59,7 +59,9 @@ func fake(t *testing.T, answer func(id int, method string) []string) *Session {
 	return s
 }
 
-func ok(id int, result string) []string { return []string{fmt.Sprintf(`{"id":%d,"result":%s}`, id, result)} }
+func ok(id int, result string) []string {
+	return []string{fmt.Sprintf(`{"id":%d,"result":%s}`, id, result)}
+}
 
 func TestProfile(t *testing.T) {
 	t.Parallel()
@@ -196,7 +198,9 @@ func TestSnapshotFails(t *testing.T) {
 	}{
 		{"empty", func(id int) []string { return ok(id, "{}") }, io.Discard, ErrProtocol},
 		{"cut", func(int) []string { return nil }, io.Discard, ErrGone},
-		{"nonsense", func(int) []string { return []string{piece("a"), `{"method":"HeapProfiler.addHeapSnapshotChunk","params":7}`} }, io.Discard, ErrProtocol},
+		{"nonsense", func(int) []string {
+			return []string{piece("a"), `{"method":"HeapProfiler.addHeapSnapshotChunk","params":7}`}
+		}, io.Discard, ErrProtocol},
 		{"full", func(id int) []string { return append([]string{piece("a")}, ok(id, "{}")...) }, failing{full}, full},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
