@@ -232,7 +232,7 @@ func (v *visit) errors(ctx context.Context, after uint64, follow bool) iter.Seq[
 func (v *visit) explain(ctx context.Context, err error) error {
 	var refused *inspector.RefusedError
 	var told *inspector.CallError
-	reason := ""
+	var reason string
 	switch {
 	case err == nil:
 		return nil
