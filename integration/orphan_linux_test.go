@@ -33,11 +33,14 @@ const (
 func marked(mark string) change { return func(s *supervisor.HostSpec) { s.Env[treeEnv] = mark } }
 
 // processes lists who bears a mark. What is a zombie bears none.
-func processes(mark string) []int {
+func processes(mark string) []int { return having(treeEnv + "=" + mark) }
+
+// having lists the processes that have this in their environment.
+func having(entry string) []int {
 	var out []int
 	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, p := range paths {
-		if env, err := os.ReadFile(p); err == nil && bytes.Contains(env, []byte(treeEnv+"="+mark+"\x00")) {
+		if env, err := os.ReadFile(p); err == nil && bytes.Contains(env, []byte(entry+"\x00")) {
 			pid, _ := strconv.Atoi(strings.Split(p, "/")[2])
 			out = append(out, pid)
 		}

@@ -173,10 +173,52 @@ func TestPublishedWithTheEditor(t *testing.T) {
 func TestPublishedFromConfiguration(t *testing.T) {
 	t.Parallel()
 	peer(t, "git")
-	dir, work := t.TempDir(), t.TempDir()
+	work := t.TempDir()
 	s := vscodeHost(t, "1.100.3")
 	root, _ := vscode.Root(s.Command)
-	written(t, dir, "config.hcl", fmt.Sprintf(`
+	p := launched(t, s, fmt.Sprintf(`extensions {
+    builtin   = [%q]
+    user      = [%q, %q]
+    disabled  = ["vscode.git", "vscode.html-language-features"]
+    workspace = [%q]
+    storage   = %q
+  }`, root+"/extensions", published(t, "@theia/vscode-builtin-git"), published(t, "@theia/vscode-builtin-html-language-features"), work, t.TempDir()))
+	out, err := p.says("activate", "onLanguage:html")
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	mentions(t, out, "vscode.@theia/vscode-builtin-html-language-features: active in code")
+	eventually(t, func() bool {
+		_, err := p.says("call", "code", execute, `["git.init", true]`)
+		return err == nil
+	}, "git.init")
+	if _, err := os.Stat(filepath.Join(work, ".git", "HEAD")); err != nil {
+		t.Error(err)
+	}
+	p.ends(t)
+}
+
+// program is the program as it is shipped, with a configuration of one host of
+// VS Code.
+type program struct {
+	t    testing.TB
+	dir  string
+	run  *exec.Cmd
+	said bytes.Buffer
+	over bool
+}
+
+// launched runs it and waits until it answers. block is in the host's.
+func launched(t testing.TB, s supervisor.HostSpec, block string) *program {
+	t.Helper()
+	hostsupBinary(t)                   // it is no part of what is waited for
+	dir, err := os.MkdirTemp("", "p-") //nolint:usetesting // short, for the sockets in it, and for what a killed one leaves
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	p := &program{t: t, dir: dir}
+	written(t, p.dir, "config.hcl", fmt.Sprintf(`
 supervisor { socket = %q }
 host "code" {
   command     = [%q, %q, %q]
@@ -184,47 +226,45 @@ host "code" {
   inherit_env = ["PATH", "HOME"]
   start { timeout = "90s" }
   stop { grace = "90s" }
-  extensions {
-    builtin   = [%q]
-    user      = [%q, %q]
-    disabled  = ["vscode.git", "vscode.html-language-features"]
-    workspace = [%q]
-    storage   = %q
-  }
-}`, filepath.Join(dir, "s"), s.Command[0], s.Command[1], s.Command[2], root+"/extensions",
-		published(t, "@theia/vscode-builtin-git"), published(t, "@theia/vscode-builtin-html-language-features"), work, filepath.Join(dir, "storage")))
-	hostsup := func(args ...string) *exec.Cmd {
-		cmd := exec.CommandContext(ctx(t), hostsupBinary(t), args...)
-		cmd.Dir = dir
-		return cmd
-	}
-	says := func(args ...string) (string, error) {
-		out, err := hostsup(args...).CombinedOutput()
-		return string(out), err
-	}
-	run := hostsup("run")
-	var said bytes.Buffer
-	run.Stdout, run.Stderr = &said, &said
-	if err := run.Start(); err != nil {
+  %s
+}`, filepath.Join(p.dir, "s"), s.Command[0], s.Command[1], s.Command[2], block))
+	p.run = p.command("run")
+	p.run.Env = append(os.Environ(), "TMPDIR="+dir)
+	p.run.Stdout, p.run.Stderr = &p.said, &p.said
+	if err := p.run.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = run.Process.Signal(syscall.SIGTERM)
-		if err := run.Wait(); err != nil || t.Failed() {
-			t.Errorf("%v\n%s", err, &said)
+		if !p.over {
+			_ = p.run.Process.Kill()
+			_ = p.run.Wait() // it was killed
+		}
+		if t.Failed() {
+			t.Log(p.said.String())
 		}
 	})
-	eventually(t, func() bool { _, err := says("status"); return err == nil }, "it answers")
-	out, err := says("activate", "onLanguage:html")
-	if err != nil {
-		t.Errorf("%v: %s", err, out)
-	}
-	mentions(t, out, "vscode.@theia/vscode-builtin-html-language-features: active in code")
-	eventually(t, func() bool {
-		_, err := says("call", "code", execute, `["git.init", true]`)
-		return err == nil
-	}, "git.init")
-	if _, err := os.Stat(filepath.Join(work, ".git", "HEAD")); err != nil {
+	eventually(t, func() bool { _, err := p.says("status"); return err == nil }, "it answers")
+	return p
+}
+
+func (p *program) command(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx(p.t), hostsupBinary(p.t), args...)
+	cmd.Dir = p.dir
+	return cmd
+}
+
+// says is what one of its verbs prints.
+func (p *program) says(args ...string) (string, error) {
+	out, err := p.command(args...).CombinedOutput()
+	return string(out), err
+}
+
+// ends ends it as a person would.
+func (p *program) ends(t testing.TB) {
+	t.Helper()
+	p.over = true
+	_ = p.run.Process.Signal(syscall.SIGTERM)
+	if err := p.run.Wait(); err != nil {
 		t.Error(err)
 	}
 }

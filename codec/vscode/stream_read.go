@@ -25,7 +25,14 @@ type incoming struct {
 	passed int             // how many bytes of it were
 	open   bool            // it is not whole yet
 	first  [rpcHeader]byte // of it
+
+	longest int // of the messages so far
 }
+
+// droppedLimit is the most data that a frame may have which is not handed out,
+// unless one with as much was before: it is dropped as it comes, but what it
+// says of its length decides where the next frame is looked for.
+const droppedLimit = 64 << 20
 
 // Read returns the frames of the host that are messages, in order and once. No
 // frame is ever held as a whole.
@@ -134,6 +141,11 @@ func (s *stream) header() error {
 		return errDisconnected
 	case effect == persistent.Deliver && in.open && in.length != int(h.Length):
 		return frameError(fmt.Errorf("%w: frame %d has %d bytes when it is sent again, %d before", persistent.ErrShape, h.ID, h.Length, in.length), b)
+	case effect != persistent.Deliver && uint64(h.Length) > uint64(max(droppedLimit, in.longest)):
+		return &codec.FrameError{
+			Err: codec.ErrTooLarge, Offset: -1, Bytes: evidence(b),
+			Detail: fmt.Sprintf("%d bytes in a %s frame out of turn, limit %d", h.Length, h.Type, max(droppedLimit, in.longest)),
+		}
 	case h.Type != persistent.Ack && h.Type != persistent.KeepAlive && effect != persistent.Deliver:
 		signal(s.kick) // it may have asked for something to be written
 	}
@@ -142,6 +154,7 @@ func (s *stream) header() error {
 		in.skip = in.passed
 	} else if in.deliver {
 		in.open, in.length, in.passed = true, int(h.Length), 0
+		in.longest = max(in.longest, in.length)
 		in.head = append([]byte(nil), b...)
 	}
 	_, _ = in.src.Discard(persistent.HeaderSize) // it was just seen

@@ -254,6 +254,8 @@ func TestBadFrames(t *testing.T) {
 		"no id":          {framed("x"), codec.ErrID},
 		"ack of nothing": {string(persistent.Header{Type: persistent.Ack, Ack: 5}.Append(nil)), codec.ErrID},
 		"ack with data":  {string(persistent.Header{Type: persistent.Ack, Length: 5}.Append(nil)), codec.ErrShape},
+		"out of turn":    {string(persistent.Header{Type: persistent.Regular, ID: 9, Length: droppedLimit + 1}.Append(nil)), codec.ErrTooLarge},
+		"for itself":     {string(persistent.Header{Type: persistent.Control, Length: 1<<32 - 1}.Append(nil)), codec.ErrTooLarge},
 		"half a header":  {framed("x")[:5], codec.ErrTruncated},
 		"nothing":        {"", io.EOF},
 	} {
