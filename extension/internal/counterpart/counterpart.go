@@ -108,6 +108,9 @@ func (p *Peer) TryHandshake(h codec.Hello) error {
 	return nil
 }
 
+// Announced is what the host said of its extensions.
+func (p *Peer) Announced() ([]codec.Announced, bool) { return p.sess.Announced() }
+
 // Send sends messages in one write.
 func (p *Peer) Send(ms ...codec.Message) {
 	p.tb.Helper()
