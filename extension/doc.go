@@ -45,6 +45,17 @@
 // answered as "Panic" with its stack, and the host lives on. Answers of
 // cancelled requests are "Cancelled", whatever the handler returns.
 //
+// # Extensions
+//
+// A host may consist of parts that are switched on one by one, when they are
+// needed, and off alone: [Extend]. Their methods are the host's; a call to one
+// activates its extension first. Activate and Deactivate of one extension never
+// run at the same time, nor does a handler of it before the one has returned or
+// while the other runs. What is of another extension is not ordered by that; what
+// one depends on is active before it. A crash is tied to the extension that was
+// being activated or had a call in flight, and one that keeps crashing the host
+// gets a process of its own, in which this program runs again.
+//
 // # The end
 //
 // A supervisor ends a host by a goodbye, by SIGTERM, or by going away; see

@@ -125,6 +125,57 @@ func ExampleServer_OnInitialize() {
 	})
 }
 
+// A part of a host that is switched on when it is needed, and off alone.
+func ExampleExtend() {
+	s := extension.New(extension.Info{Name: "tools", Version: "1"})
+	var cache map[string]string
+	x := extension.Extend(s, extension.Manifest{
+		ID: "acme.format", Version: "1.2", Events: []string{"onLanguage:go"}, DependsOn: []string{"acme.parser"},
+		Activate: func(ctx context.Context, a *extension.Activation) error {
+			cache = map[string]string{}
+			a.Log().Info("ready", "for", a.Event)
+			return nil
+		},
+		Deactivate: func(ctx context.Context) error {
+			cache = nil
+			return nil
+		},
+	})
+	// A call to it activates the extension first.
+	extension.Handle(x, "format.run", func(ctx context.Context, path string) (string, error) {
+		return cache[path], nil
+	})
+}
+
+// An extension's own part of the host's init, {"acme.format": {"width": 100}}.
+func ExampleActivation_Decode() {
+	s := extension.New(extension.Info{Name: "tools", Version: "1"})
+	extension.Extend(s, extension.Manifest{ID: "acme.format", Activate: func(ctx context.Context, a *extension.Activation) error {
+		settings := struct {
+			Width int `msgpack:"width"`
+		}{Width: 80}
+		return a.Decode(&settings)
+	}})
+}
+
+// Something that goes on beside the calls, until the extension is deactivated.
+func ExampleActivation_Go() {
+	s := extension.New(extension.Info{Name: "tools", Version: "1"})
+	extension.Extend(s, extension.Manifest{ID: "acme.watch", Activate: func(ctx context.Context, a *extension.Activation) error {
+		a.Go(func(ctx context.Context) {
+			for {
+				select {
+				case <-time.After(time.Minute):
+					a.Log().Info("still here")
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+		return nil
+	}})
+}
+
 // In a test, the other end of a pipe plays the supervisor.
 func ExampleServer_ServeConn() {
 	s := extension.New(extension.Info{Name: "greeter", Version: "1.0"})

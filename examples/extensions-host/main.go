@@ -1,0 +1,106 @@
+// Extensions-host is a host of two extensions, one of which needs the other. A
+// supervisor runs it:
+//
+//	host "tools" {
+//	  command     = ["go", "run", "./examples/extensions-host"]
+//	  inherit_env = ["PATH", "HOME"]
+//	  init        = { "acme.format" = { width = 40 } }
+//	  extensions {
+//	    declare "acme.words" {
+//	      methods = ["words.split"]
+//	    }
+//	    declare "acme.format" {
+//	      events     = ["onLanguage:plaintext"]
+//	      methods    = ["format.run"]
+//	      depends_on = ["acme.words"]
+//	    }
+//	  }
+//	}
+//
+// and then:
+//
+//	hostsup activate onLanguage:plaintext
+//	hostsup extensions
+//	hostsup call tools format.run '"a text that is longer than a line"'
+//	hostsup extension disable acme.format
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/hostsup/hostsup/extension"
+)
+
+func main() {
+	s := extension.New(extension.Info{Name: "extensions-host", Version: "1.0"})
+	words(s)
+	format(s)
+	if err := s.Serve(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "extensions-host:", err)
+		os.Exit(1)
+	}
+}
+
+// words has nothing to make ready: it is there when it is active.
+func words(s *extension.Server) {
+	x := extension.Extend(s, extension.Manifest{ID: "acme.words", Version: "1.0"})
+	extension.Handle(x, "words.split", func(_ context.Context, text string) ([]string, error) {
+		return strings.Fields(text), nil
+	}, extension.Inline())
+}
+
+// format has settings, and something that goes on beside its calls.
+func format(s *extension.Server) {
+	type settings struct {
+		Width int `msgpack:"width"`
+	}
+	var set settings
+	var lines atomic.Int64
+	x := extension.Extend(s, extension.Manifest{
+		ID: "acme.format", Version: "1.2", Events: []string{"onLanguage:plaintext"}, DependsOn: []string{"acme.words"},
+		Activate: func(_ context.Context, a *extension.Activation) error {
+			set = settings{Width: 80}
+			if err := a.Decode(&set); err != nil {
+				return err
+			}
+			if set.Width < 10 {
+				return fmt.Errorf("a width of %d is too small", set.Width)
+			}
+			log := a.Log()
+			log.Info("ready", "for", a.Event, "width", set.Width)
+			a.Go(func(ctx context.Context) {
+				for every := time.NewTicker(time.Minute); ; {
+					select {
+					case <-every.C:
+						log.Info("so far", "lines", lines.Load())
+					case <-ctx.Done(): // it is deactivated
+						every.Stop()
+						return
+					}
+				}
+			})
+			return nil
+		},
+		Deactivate: func(context.Context) error {
+			fmt.Printf("%d lines in all\n", lines.Load()) // stdout is ours
+			return nil
+		},
+	})
+	extension.Handle(x, "format.run", func(_ context.Context, text string) ([]string, error) {
+		var out []string
+		line := ""
+		for _, word := range strings.Fields(text) {
+			if line != "" && len(line)+1+len(word) > set.Width {
+				out, line = append(out, line), ""
+			}
+			line = strings.TrimSpace(line + " " + word)
+		}
+		lines.Add(int64(len(out) + 1))
+		return append(out, line), nil
+	})
+}
