@@ -369,7 +369,8 @@ func TestUnitVerbs(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	mentions(t, err.Error(), "demo.greeter", "unknown dependency demo.words")
-	becomes(t, sup, "active", "clock", "moody")
+	set(t, sup, "words", service.Enable)
+	becomes(t, sup, "active", "words", "greeter", "clock", "moody")
 	runs(t, h, 1)
 	done := told(t, sup, actors.KindExtension)
 	says(t, done, "demo.greeter is deactivated")

@@ -1,6 +1,7 @@
 package activation
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -59,7 +60,10 @@ func (m *Machine) installed(ev Installed) {
 			m.fail(e, err)
 		}
 	}
-	m.replay(func(e *ext) bool { return fresh[e.Extension.ID] })
+	m.replay(func(e *ext) bool {
+		lacked := e.State == Broken && !e.Asked && e.Err != nil && errors.Is(e.Err, ErrMissing) && next[e.Err.On] != nil
+		return fresh[e.Extension.ID] || lacked // what it needs has come
+	})
 	if m.booted {
 		m.search(fresh)
 	}
