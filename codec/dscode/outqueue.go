@@ -34,7 +34,8 @@ func newOutqueue() *outqueue {
 
 var errNoRoom = errors.New("the host does not read")
 
-// put adds a frame, or returns errNoRoom.
+// put adds a frame, or returns errNoRoom. Whoever has put some wakes the writer
+// then, so that they leave together.
 func (q *outqueue) put(frame []byte, number uint64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -48,7 +49,6 @@ func (q *outqueue) put(frame []byte, number uint64) error {
 	}
 	q.buf = append(q.buf, frame...)
 	q.marks = append(q.marks, mark{len(q.buf), number})
-	signal(q.wake)
 	return nil
 }
 

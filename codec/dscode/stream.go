@@ -68,6 +68,7 @@ func (s *stream) Write(p []byte) (int, error) {
 		rest = append(s.part, p...)
 	}
 	whole := rest
+	defer signal(s.out.wake)
 	for len(rest) >= labelSize+header {
 		l, size := readLabel(rest), binary.BigEndian.Uint32(rest[labelSize:])
 		if l.what != whatFrame || size == 0 || size > MaxFrame {
@@ -100,6 +101,7 @@ func (s *stream) send(l label, frame []byte) error {
 			if !errors.Is(err, errNoRoom) {
 				return err
 			}
+			signal(s.out.wake)
 			select {
 			case <-s.out.space:
 			case <-s.stop:
@@ -116,6 +118,7 @@ func (s *stream) send(l label, frame []byte) error {
 	if err := g.q.put(frame, 0); errors.Is(err, errNoRoom) {
 		g.c.Close()
 	}
+	signal(g.q.wake)
 	return nil
 }
 

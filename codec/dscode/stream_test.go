@@ -14,10 +14,38 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
 )
+
+// What is written at once is taken by a writer that waits at once.
+func TestFramesLeaveTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		session := New().Open(codec.Limits{})
+		var b []byte
+		for range 300 {
+			var err error
+			if b, err = session.Append(b, &codec.Message{Kind: codec.Notification, Method: "n"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := &stream{out: newOutqueue(), stop: make(chan struct{})}
+		taken := make(chan int)
+		go func() {
+			_, marks, _ := s.out.take(s.stop)
+			taken <- len(marks)
+		}()
+		synctest.Wait()
+		if n, err := s.Write(b); err != nil || n != len(b) {
+			t.Fatal(n, err)
+		}
+		if n := <-taken; n != 300 {
+			t.Errorf("%d of 300 frames in the first write", n)
+		}
+	})
+}
 
 func TestBothWays(t *testing.T) {
 	h := newHouse(t)

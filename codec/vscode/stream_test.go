@@ -167,6 +167,30 @@ func alone1(t *testing.T) (*stream, peer, *reads) {
 	return s, peer{t, b}, r
 }
 
+// What is written at once goes to the socket at once.
+func TestFramesLeaveTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, p, _ := alone1(t)
+		all := ""
+		for i := range 300 {
+			all += framed(fmt.Sprint(i))
+		}
+		written := make(chan error, 1)
+		go func() {
+			_, err := s.Write([]byte(all))
+			written <- err
+		}()
+		// A read from a pipe in memory gets what one write has written.
+		n, err := p.c.Read(make([]byte, 2*len(all)))
+		if err != nil || n != len(all) {
+			t.Errorf("%d of %d bytes, %v", n, len(all), err)
+		}
+		if err := <-written; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, p, r := alone1(t)

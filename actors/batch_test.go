@@ -1,0 +1,84 @@
+package actors
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/dscode"
+	"github.com/hostsup/hostsup/codec/hostsup"
+	"github.com/hostsup/hostsup/codec/jsonrpc"
+	"github.com/hostsup/hostsup/codec/msgpackrpc"
+	"github.com/hostsup/hostsup/throttle"
+)
+
+// However many calls and notifications come while one write is under way, the
+// next write has them all, in every protocol; what is held back goes with them.
+// (VS Code's needs an installed build: codec/vscode tests its stream.)
+func TestBurstsAreOneWrite(t *testing.T) {
+	protocols := map[string]codec.Protocol{
+		"hostsup": hostsup.New(), "dscode": dscode.New(), "msgpack-rpc": msgpackrpc.New(msgpackrpc.Options{}),
+		"jsonrpc-headers": jsonrpc.Headers(jsonrpc.Options{}), "jsonrpc-lines": jsonrpc.Lines(jsonrpc.Options{}),
+	}
+	for name, p := range protocols {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ref := fakeRef()
+				spec := ref.spec
+				spec.Protocol = p
+				spec.Throttle = []throttle.Rule{{Method: "change", Every: time.Second, Key: "uri"}}
+				ref = newRef(ref.world, "g", spec)
+				session := p.Open(codec.Limits{})
+				if name == "hostsup" {
+					shake(t, session)
+				}
+				w := newFakeWire()
+				w.room, w.gate = 0, make(chan struct{})
+				c := newConn(ref, 1, session, w, 2)
+				ref.conn.Store(c)
+				go c.out.loop()
+				tell := func(method string, n int) {
+					t.Helper()
+					if err := ref.Notify(t.Context(), method, []any{map[string]any{"uri": "a", "n": n}}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				tell("first", 0)
+				synctest.Wait() // it is being written
+				for n := range 300 {
+					if _, err := ref.Go(t.Context(), "call", []any{n}); err != nil {
+						t.Fatal(err)
+					}
+					tell("note", n)
+					tell("change", n)
+				}
+				close(w.gate)
+				synctest.Wait()
+				w.mu.Lock()
+				if w.writes != 2 || w.tries > 1 {
+					t.Errorf("%d and %d writes", w.writes, w.tries)
+				}
+				w.writes, w.gate = 0, nil
+				size := w.got.Len()
+				w.mu.Unlock()
+				time.Sleep(time.Second) //nolint:forbidigo // in a synctest bubble
+				synctest.Wait()
+				w.mu.Lock()
+				if w.writes > 1 || w.got.Len() < size {
+					t.Errorf("%d writes of what was held", w.writes)
+				}
+				w.mu.Unlock()
+				st := ref.Status().Throttle[0]
+				if st.Sent+st.Coalesced != 300 || st.Sent < 2 {
+					t.Errorf("%+v", st)
+				}
+				for _, q := range c.close(ErrStopped) {
+					q.settle(nil, fmt.Errorf("%w", ErrStopped))
+				}
+				c.out.close(ErrStopped)
+			})
+		})
+	}
+}
