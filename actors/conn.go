@@ -33,6 +33,7 @@ type conn struct {
 	owed    int
 	owedAt  int64 // since when something is owed without a break; 0: nothing is
 	headers headerRing
+	heardAt int64                              // when the last message was read
 	serving map[uint32]context.CancelCauseFunc // requests of the host that handlers work on
 	turns   turns                              // of their answers
 
@@ -187,6 +188,7 @@ func (c *conn) taken(m *codec.Message) {
 		return
 	}
 	if q := c.open[m.ID]; q != nil && &q.message == m {
+		c.ref.meter.sent(q, now)
 		q.written, q.gone = true, q.late && c.caps&(codec.CapCancel|codec.CapAbandon) != 0
 	}
 }
@@ -254,6 +256,7 @@ func (c *conn) answer(m *codec.Message) error {
 	delete(c.open, m.ID)
 	c.punctual(q)
 	c.paid(q)
+	c.ref.meter.heard(q, c.heardAt)
 	c.finished()
 	c.mu.Unlock()
 	if m.Err == nil {
@@ -403,6 +406,7 @@ func (c *conn) pendingHeaders() []Header {
 func (c *conn) received(m *codec.Message) {
 	now := monotonic()
 	c.mu.Lock()
+	c.heardAt = now
 	c.headers.add(header{now, "received", m.Kind, m.ID, m.Method, m.Size})
 	c.mu.Unlock()
 }

@@ -225,6 +225,7 @@ func (h *Host) takePlace(ctx actor.Context, life uint64) {
 func (h *Host) spawn(ctx actor.Context, number uint64) {
 	h.lifeNo, h.pid, h.conn, h.liveness = number, 0, nil, "none"
 	h.spawned, h.retryAt = time.Now(), time.Time{}
+	h.ref.meter.begin()
 	props := shield(h.log, func() actor.Actor {
 		return &Life{log: h.log, ref: h.ref, number: number, host: ctx.Self()}
 	}, actor.WithSupervisor(h.world.Strategies.Life))
@@ -243,6 +244,7 @@ func (h *Host) ready(ctx actor.Context, m *lifeReady) {
 		return
 	}
 	h.pid, h.conn, h.liveness = m.pid, m.conn, m.liveness
+	h.ref.meter.ready(time.Since(h.spawned))
 	h.step(ctx, lifecycle.Ready{Life: m.life})
 }
 

@@ -37,6 +37,7 @@ type Ref struct {
 	feed          feed
 	thin          *thinner      // of notifications to the host; nil: they are sent as they come
 	noisy         atomic.Uint64 // the last life that printed such
+	meter         meter
 	noises        atomic.Uint64 // lines of text where messages belong, skipped
 	requestPrefix string
 	conn          atomic.Pointer[conn] // of the running life
@@ -141,6 +142,7 @@ func (r *Ref) Status() HostStatus {
 		Sandbox: r.sandboxStatus(), Slow: s.slow, DependsOn: r.spec.Start.DependsOn, Noise: r.noises.Load(),
 		Throttle: r.thin.status(),
 	}
+	r.meter.fill(&out)
 	if r.spec.Protocol != nil {
 		out.Protocol = r.spec.Protocol.Name()
 	}

@@ -33,6 +33,7 @@ type Request struct {
 
 	// Where it is. Written by its parent of the moment only.
 	id         uint32 // on the wire; 0 while it waits
+	began      int64  // when its frame was put into the outbox, under the connection's lock
 	acked      bool   // under the connection's lock, like the next two
 	written    bool   // its frame is in the outbox
 	gone       bool   // its caller left before that, and the host is to be told

@@ -48,6 +48,11 @@ type HostStatus struct {
 	Noise           uint64          `json:"noise"` // lines of text where messages belong, skipped since the start of the supervisor
 
 	Throttle []ThrottleStatus `json:"throttle"` // in the order of the spec
+
+	StartupSeconds         *float64 `json:"startup_seconds"`          // from its start to ready, of the life that was ready last
+	ActivationSeconds      *float64 `json:"activation_seconds"`       // that activating extensions took in this life, together
+	Calls                  uint64   `json:"calls"`                    // made to it since the start of the supervisor
+	AverageResponseSeconds *float64 `json:"average_response_seconds"` // of those that it has answered, from sent to read
 }
 
 // Event is one line of history: a state change of a host, or what happened to

@@ -336,7 +336,11 @@ func TestOutput(t *testing.T) {
       "retry_in_seconds": null,
       "depends_on": [],
       "noise": 0,
-      "throttle": []
+      "throttle": [],
+      "startup_seconds": null,
+      "activation_seconds": null,
+      "calls": 0,
+      "average_response_seconds": null
     }
   ],
   "exec_servers": []
@@ -346,7 +350,7 @@ func TestOutput(t *testing.T) {
 		{"activate onLanguage:go", "", "golang.go: active in ts (42ms): onLanguage:go\n"},
 		{"activate onCommand:nothing --json", "", "[]\n"},
 		{"extension disable acme.theme", "", "acme.theme: inactive\n"},
-		{"extension isolate acme.theme --json", "", `{"host":"ts","place":null,"id":"acme.theme","version":"1.0.0","state":"inactive","why":null,"activation":null,"blame":{"suspect_in":0,"quarantined":false,"decision":null}}` + "\n"},
+		{"extension isolate acme.theme --json", "", `{"host":"ts","place":null,"id":"acme.theme","version":"1.0.0","state":"inactive","why":null,"activation":null,"blame":{"suspect_in":0,"quarantined":false,"decision":null},"activation_seconds":null,"calls":0,"average_response_seconds":null,"rss_bytes":null}` + "\n"},
 		{"extensions ts", "", "HOST  PLACE  EXTENSION   VERSION  STATE     ACTIVATED IN  SUSPECT IN  WHY\n" +
 			"ts    ts     golang.go   0.52.2   active            42ms           -  onLanguage:go\n" +
 			"ts    -      acme.theme  1.0.0    inactive             -           -\n"},

@@ -42,6 +42,9 @@ func (a *app) status(ctx context.Context, hosts []string, check bool) error {
 	} else if err := screen(a.out).Sessions(a.out, st.ExecServers, len(hosts) > 0); err != nil {
 		return err
 	} else if len(hosts) > 0 { // these in full
+		if err := screen(a.out).Figures(a.out, st.Hosts); err != nil {
+			return err
+		}
 		if err := screen(a.out).Sandboxes(a.out, st.Hosts); err != nil {
 			return err
 		}

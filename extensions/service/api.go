@@ -44,6 +44,11 @@ type Status struct {
 	Why        string      `json:"why"`        // of the state; "" (null) when there is nothing to say
 	Activation *Activation `json:"activation"` // null unless it is active
 	Blame      Blame       `json:"blame"`
+
+	ActivationSeconds      *float64 `json:"activation_seconds"`       // what its activation took; null unless it is active
+	Calls                  uint64   `json:"calls"`                    // of its commands, since the start of the supervisor
+	AverageResponseSeconds *float64 `json:"average_response_seconds"` // of those that were answered
+	RSSBytes               *int64   `json:"rss_bytes"`                // of its host, where nobody else lives in that; else null
 }
 
 // Activation is how an extension became active.

@@ -22,17 +22,20 @@ type ledger struct {
 
 type entry struct {
 	command string
-	told    bool // the machine knows of it
+	use     *use
+	at      int64 // when it began
+	told    bool  // the machine knows of it
 }
 
-func (l *ledger) began(life uint64, id uint32, command string) {
+func (l *ledger) began(life uint64, id uint32, command string, u *use) {
+	now := u.begin()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if life < l.life {
 		return // a late word on one that is over
 	}
 	l.turn(life)
-	l.open[id] = entry{command: command}
+	l.open[id] = entry{command: command, use: u, at: now}
 }
 
 // turn begins with a life. Under the lock.
@@ -53,6 +56,7 @@ func (l *ledger) done(life uint64, id uint32) {
 		return
 	}
 	delete(l.open, id)
+	e.use.end(e.at)
 	if e.told {
 		l.ended = append(l.ended, id)
 	} else if _, known := l.back[e.command]; known || len(l.back) < maxCommands {
@@ -78,7 +82,8 @@ func (l *ledger) look(life uint64, over bool) (t tally) {
 		for id, e := range l.open {
 			if !e.told {
 				t.open[id] = e.command
-				l.open[id] = entry{e.command, true}
+				e.told = true
+				l.open[id] = e
 			}
 		}
 		t.ended, l.ended = l.ended, nil
@@ -94,7 +99,7 @@ func (p *place) Called(life uint64, id uint32, method string, params codec.Raw) 
 	if x, ok := p.voice.activates(method, params); ok {
 		p.starts.Store(startCall{life, id}, x)
 	} else if command, ok := p.voice.command(method, params); ok {
-		p.calls.began(life, id, command)
+		p.calls.began(life, id, command, p.s.uses.of(command))
 	}
 }
 

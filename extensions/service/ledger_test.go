@@ -18,22 +18,22 @@ func TestLedger(t *testing.T) {
 		}
 	}
 	look(1, false, nil, nil, nil)
-	l.began(1, 1, "a")
-	l.began(1, 2, "b")
+	l.began(1, 1, "a", new(use))
+	l.began(1, 2, "b", new(use))
 	l.done(1, 1)
 	l.done(1, 1)
 	look(1, false, map[uint32]string{2: "b"}, nil, map[string]int{"a": 1})
 	look(1, false, nil, nil, nil) // it is known already
 	l.done(1, 2)
-	l.began(1, 2, "c") // an id may come again
+	l.began(1, 2, "c", new(use)) // an id may come again
 	look(1, true, map[uint32]string{2: "c"}, []uint32{2}, nil)
 	// What comes late of a life that is over means nothing.
-	l.began(1, 3, "d")
+	l.began(1, 3, "d", new(use))
 	l.done(1, 2)
-	l.began(2, 3, "e")
+	l.began(2, 3, "e", new(use))
 	look(2, false, map[uint32]string{3: "e"}, nil, nil)
 	// A life of which nothing was asked before the next one had begun.
-	l.began(4, 1, "f")
+	l.began(4, 1, "f", new(use))
 	look(3, true, nil, nil, nil)
 	look(4, true, map[uint32]string{1: "f"}, nil, nil)
 	look(4, true, nil, nil, nil)
@@ -42,7 +42,7 @@ func TestLedger(t *testing.T) {
 func TestLedgerIsBounded(t *testing.T) {
 	var l ledger
 	for i := range uint32(2 * maxCommands) {
-		l.began(1, i, string(rune(i+0x10000)))
+		l.began(1, i, string(rune(i+0x10000)), new(use))
 		l.done(1, i)
 	}
 	if n := len(l.look(1, false).back); n != maxCommands {

@@ -102,6 +102,7 @@ func (s *Service) Status(ctx context.Context) ([]Status, error) {
 
 func (s *Service) status() []Status {
 	out := make([]Status, 0, len(s.found))
+	figures, inhabitants := s.figures(), s.inhabitants()
 	for _, e := range s.found {
 		st := Status{Host: s.base.Name(), ID: e.Name(), Version: e.Version, State: string(activation.Inactive)}
 		if at := s.placed.Places[e.ID]; at.Kind != "" {
@@ -133,6 +134,7 @@ func (s *Service) status() []Status {
 				}
 			}
 		}
+		s.measure(&st, e.ID, figures[e.ID], inhabitants)
 		out = append(out, st)
 	}
 	return out

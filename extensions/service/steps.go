@@ -74,7 +74,10 @@ func (s *Service) changed(e activation.Changed) {
 	case activation.Active:
 		st, _ := s.active.Get(e.ID)
 		s.why[e.ID] = st.Reason.Event
-		reason = fmt.Sprintf("%s is active in %s, by %s", e.ID, milliseconds(st.Times.CodeLoading+st.Times.ActivateCall+st.Times.ActivateResolved), st.Reason.Event)
+		reason = fmt.Sprintf("%s is active in %s, by %s", e.ID, milliseconds(total(st.Times)), st.Reason.Event)
+		if p := s.places[e.Host]; p != nil && p.ref != nil {
+			p.ref.Activated(total(st.Times))
+		}
 		s.log.Info("active", "extension", e.ID, "host", e.Host, "event", st.Reason.Event)
 	case activation.Broken:
 		reason = fmt.Sprintf("%s has failed: %s", e.ID, s.failure(e.ID, e.Why))

@@ -1,0 +1,64 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/hostsup/hostsup/actors"
+)
+
+// Figures writes of each host what was counted and measured of it: how long it
+// took to start, its calls, and the notifications that are thinned out. Of one
+// that nothing is known of it writes nothing.
+func (s Screen) Figures(w io.Writer, hosts []actors.HostStatus) error {
+	for _, h := range hosts {
+		var lines []string
+		if v := h.StartupSeconds; v != nil {
+			lines = append(lines, "ready in "+short(*v))
+		}
+		if v := h.ActivationSeconds; v != nil {
+			lines = append(lines, "extensions active in "+short(*v))
+		}
+		if h.Calls > 0 {
+			line := fmt.Sprintf("%d %s", h.Calls, Plural(int(h.Calls), "call", "calls"))
+			if v := h.AverageResponseSeconds; v != nil {
+				line += fmt.Sprintf(", answered in %s on average", short(*v))
+			}
+			lines = append(lines, line)
+		}
+		for _, t := range h.Throttle {
+			line := fmt.Sprintf("throttle %s: %d sent, %d left out", Clean(t.Method), t.Sent, t.Coalesced)
+			if t.Dropped > 0 {
+				line += fmt.Sprintf(", %d dropped", t.Dropped)
+			}
+			if t.Held > 0 {
+				line += fmt.Sprintf(", %d held", t.Held)
+			}
+			lines = append(lines, line)
+		}
+		if len(lines) == 0 {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "\n%s:\n", Clean(h.Name)); err != nil {
+			return err
+		}
+		for _, line := range lines {
+			if _, err := fmt.Fprintf(w, "  %s\n", line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// short is a time to three digits: 41.2ms, 1.25s, 311µs.
+func short(v float64) string {
+	d := seconds(v)
+	for unit := 100 * time.Second; unit > 1; unit /= 10 {
+		if d >= unit {
+			return d.Round(max(1, unit/100)).String()
+		}
+	}
+	return d.String()
+}

@@ -1,0 +1,105 @@
+package service
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/activation"
+	"github.com/hostsup/hostsup/extensions/location"
+)
+
+// uses counts the calls of commands, over all hosts and lives.
+type uses struct {
+	all   sync.Map // command → *use
+	known atomic.Int32
+	rest  use // of those beyond maxCommands, which are nobody's
+}
+
+// use is the calls of one command.
+type use struct {
+	calls    atomic.Uint64
+	answered atomic.Uint64
+	took     atomic.Int64 // ns until then, together
+}
+
+// started makes readings of the clock small.
+var started = time.Now()
+
+func (u *uses) of(command string) *use {
+	if one, ok := u.all.Load(command); ok {
+		return one.(*use)
+	}
+	if u.known.Load() >= maxCommands {
+		return &u.rest
+	}
+	one, loaded := u.all.LoadOrStore(command, new(use))
+	if !loaded {
+		u.known.Add(1)
+	}
+	return one.(*use)
+}
+
+func (u *use) begin() (now int64) {
+	u.calls.Add(1)
+	return int64(time.Since(started))
+}
+
+func (u *use) end(began int64) {
+	u.answered.Add(1)
+	u.took.Add(int64(time.Since(started)) - began)
+}
+
+// figures are those of one extension.
+type figures struct {
+	calls, answered uint64
+	took            int64
+}
+
+// figures adds up the calls by whose commands they are.
+func (s *Service) figures() map[extensions.ID]figures {
+	out := map[extensions.ID]figures{}
+	s.uses.all.Range(func(command, one any) bool {
+		text, _ := command.(string)
+		u, _ := one.(*use)
+		if id, ok := s.whose(text); ok {
+			f := out[id]
+			n := u.answered.Load() // before what is added first
+			f.calls, f.answered, f.took = f.calls+u.calls.Load(), f.answered+n, f.took+u.took.Load()
+			out[id] = f
+		}
+		return true
+	})
+	return out
+}
+
+// measure adds to a status what was counted of an extension.
+func (s *Service) measure(st *Status, id extensions.ID, f figures, alone map[location.Place]int) {
+	st.Calls = f.calls
+	if f.answered > 0 {
+		v := time.Duration(f.took / int64(f.answered)).Seconds()
+		st.AverageResponseSeconds = &v
+	}
+	if now, ok := s.active.Get(id); ok && st.Activation != nil {
+		v := total(now.Times).Seconds()
+		st.ActivationSeconds = &v
+	}
+	at := s.placed.Places[id]
+	if p := s.places[st.Place]; p != nil && p.ref != nil && p.life != 0 && alone[at] == 1 {
+		st.RSSBytes = p.ref.Status().RSSBytes
+	}
+}
+
+func total(t activation.Times) time.Duration {
+	return t.CodeLoading + t.ActivateCall + t.ActivateResolved
+}
+
+// inhabitants is how many live where.
+func (s *Service) inhabitants() map[location.Place]int {
+	out := map[location.Place]int{}
+	for _, at := range s.placed.Places {
+		out[at]++
+	}
+	return out
+}
