@@ -44,7 +44,11 @@ type Status struct {
 	Why        string      `json:"why"`        // of the state; "" (null) when there is nothing to say
 	Activation *Activation `json:"activation"` // null unless it is active
 	Blame      Blame       `json:"blame"`
+	Figures
+}
 
+// Figures are what was counted and measured of an extension.
+type Figures struct {
 	ActivationSeconds      *float64 `json:"activation_seconds"`       // what its activation took; null unless it is active
 	Calls                  uint64   `json:"calls"`                    // of its commands, since the start of the supervisor
 	AverageResponseSeconds *float64 `json:"average_response_seconds"` // of those that were answered
@@ -78,7 +82,8 @@ func (s Status) MarshalJSON() ([]byte, error) {
 		Why        *string     `json:"why"`
 		Activation *Activation `json:"activation"`
 		Blame      Blame       `json:"blame"`
-	}{s.Host, orNull(s.Place), s.ID, s.Version, s.State, orNull(s.Why), s.Activation, s.Blame})
+		Figures
+	}{s.Host, orNull(s.Place), s.ID, s.Version, s.State, orNull(s.Why), s.Activation, s.Blame, s.Figures})
 }
 
 // MarshalJSON implements json.Marshaler: what is absent is null.

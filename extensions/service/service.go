@@ -73,7 +73,7 @@ type Service struct {
 	why        map[extensions.ID]string
 	record     map[extensions.ID]*record
 	command    map[string]extensions.ID        // that no manifest names
-	uses       uses                            // not the loop\'s alone
+	uses       uses                            // not the loop's alone
 	registered map[string]registration         // where a command was registered last
 	said       map[string]bool                 // what is wrong with what hosts announce
 	methods    atomic.Pointer[map[string]bool] // those of extensions; not the loop's alone
