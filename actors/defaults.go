@@ -135,7 +135,7 @@ func (s HostSpec) Validate() error {
 		if s.Transport != "" {
 			bad("transport", "protocol %s has a way of its own to meet its hosts", s.Protocol.Name())
 		}
-		if s.Sandbox != nil {
+		if in, ok := s.Protocol.(codec.Inheriting); s.Sandbox != nil && (!ok || !in.Inherits()) {
 			bad("sandbox", "a confined host cannot reach the sockets of protocol %s", s.Protocol.Name())
 		}
 	}

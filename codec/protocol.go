@@ -59,6 +59,13 @@ type Bearer interface {
 	Files() []*os.File
 }
 
+// Inheriting is a [Meeter] whose hosts may need nothing to be met but what they
+// inherit, so that they can be confined.
+type Inheriting interface {
+	Meeter
+	Inherits() bool
+}
+
 // Answerer is a [Protocol] that knows what to answer to requests of a host that
 // nobody else answers. ok is false where it has nothing to say either.
 type Answerer interface {

@@ -46,8 +46,9 @@ func (r *reader) reconnecting(d *hostDecl) {
 func (r *reader) editor(d *hostDecl) vscode.Options {
 	e := &d.extensions.editor
 	_, reconnect := d.at["reconnect"]
+	_, confined := d.at["sandbox"] // no socket of ours can be reached from there
 	opt := vscode.Options{
-		Root: r.build(d), State: e.storage, Name: d.spec.Name, Reconnect: reconnect, Grace: d.reconnect.grace,
+		Root: r.build(d), State: e.storage, Name: d.spec.Name, Reconnect: reconnect || confined, Grace: d.reconnect.grace,
 		SettingsFile: e.settingsFile, Settings: e.settings,
 	}
 	if folders := d.extensions.spec.Workspace; len(folders) > 0 {
@@ -66,6 +67,21 @@ func (r *reader) build(d *hostDecl) string {
 		root = filepath.Join(d.spec.Dir, root) // as the program will see it
 	}
 	return root
+}
+
+// storing lets a confined host of VS Code reach what it cannot do without: its
+// build, its extensions, and where they keep things.
+func (r *reader) storing(d *hostDecl) {
+	if _, confined := d.at["sandbox"]; !confined || d.protocol != vscodeProtocol || d.speech.editor.Root == "" {
+		return
+	}
+	p := &d.confinement.policy
+	read, write := d.speech.editor.Grants(d.spec.Name)
+	read[0] = "-" + read[0] // the start says that there is no build
+	p.Read, p.Write = append(p.Read, read...), append(p.Write, write...)
+	for _, f := range d.extensions.spec.Folders {
+		p.Read = append(p.Read, "-"+f.Dir)
+	}
 }
 
 // editorSettings reads settings of an editor.

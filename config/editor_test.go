@@ -42,6 +42,21 @@ func TestEditor(t *testing.T) {
 	}
 }
 
+func TestEditorConfined(t *testing.T) {
+	t.Parallel()
+	src, err := os.ReadFile("testdata/good/vscode_confined.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, diags := Parse(src, "vscode_confined.hcl", testOptions())
+	if diags.HasErrors() {
+		t.Fatal(print(t, diags))
+	}
+	if p, ok := f.Spec.Groups[0].Hosts[0].Protocol.(*vscode.Protocol); !ok || !p.Inherits() {
+		t.Error("it is not handed its sockets")
+	}
+}
+
 // A file of settings is looked at when the file that names it is.
 func TestSettingsFile(t *testing.T) {
 	t.Parallel()

@@ -52,6 +52,7 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	r.throttled(b.Body, d)
 	r.backoff(d.places, h.Restart.Backoff)
 	r.resolveCommand(d)
+	r.storing(d)
 	resolved := r.confined(&d.confinement, d.places)
 	h.Sandbox, h.Resources, h.Observe = d.confinement.sandbox(), d.confinement.limits, d.confinement.observe
 	if h.Sandbox != nil && h.Transport == actors.TransportUnix {
@@ -102,7 +103,7 @@ func (r *reader) spoken(d *hostDecl) {
 	case h.Transport == "":
 		h.Transport = actors.Transport(def.Transport)
 	}
-	if at, confined := d.at["sandbox"]; own && confined {
+	if at, confined := d.at["sandbox"]; own && confined && d.protocol != vscodeProtocol {
 		r.fail(at, "a confined host cannot be reached", "The sockets of protocol %q are outside of its sandbox. Remove one of the two.", d.protocol)
 	}
 	if _, set := d.at["unresponsive.kill_after"]; !set && def.NeverKill {

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/hostsup/hostsup/codec/vscode"
 	"github.com/hostsup/hostsup/extensions/manifest"
 	"github.com/hostsup/hostsup/extensions/service"
+	confine "github.com/hostsup/hostsup/sandbox/policy"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -70,6 +72,59 @@ func TestEditorSettings(t *testing.T) {
 			gives(t, h, `[1]`, "get", "other.thing")
 			gives(t, h, fmt.Sprintf(`{"name":"%s, %s","trusted":false,"folders":["%s","%s"]}`,
 				filepath.Base(folders[0]), filepath.Base(folders[1]), folders[0], folders[1]), "workspace")
+		})
+	}
+}
+
+// A confined host runs its extensions, which write where they may keep things
+// and nowhere else; so does one for an extension that is put apart.
+func TestEditorConfined(t *testing.T) {
+	t.Parallel()
+	for version := range releases {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			outside := t.TempDir()
+			var opt vscode.Options
+			var dir string
+			spec := edited(t, version, "editor", func(s *service.Spec, o *vscode.Options) {
+				o.Reconnect = true
+				opt, dir = *o, s.Folders[0].Dir
+			})
+			p, _ := confine.Profile("node")
+			read, write := opt.Grants("vs")
+			p.Read, p.Write = append(append(p.Read, dir), read...), append(p.Write, write...)
+			p.Exec = append(p.Exec, spec.Command[0])
+			p.Level = confine.None // as strong as it can be here
+			spec.Sandbox = &p
+			sup, h := alone(t, spec)
+			kept := filepath.Join(opt.State, "vs", "kept")
+			runsAll := func(h *supervisor.Host) {
+				t.Helper()
+				gives(t, h, `null`, "write", kept, "text")
+				gives(t, h, `"text"`, "read", kept)
+				if text, err := os.ReadFile(kept); err != nil || string(text) != "text" {
+					t.Errorf("%q, %v", text, err)
+				}
+				for _, path := range []string{filepath.Join(outside, "x"), filepath.Join(dir, "memo", "x")} {
+					if err := executes(t, h, nil, "memo.write", path, "text"); err == nil || !strings.Contains(err.Error(), "EACCES") && !strings.Contains(err.Error(), "EROFS") && !strings.Contains(err.Error(), "ENOENT") {
+						t.Errorf("%s: %v", path, err)
+					}
+					if _, err := os.Stat(path); err == nil {
+						t.Errorf("%s was written", path)
+					}
+				}
+			}
+			runsAll(h)
+			if l := h.Status().Sandbox.Level; l == string(confine.None) {
+				t.Skip("nothing is enforced here")
+			}
+			if err := sup.SetExtension(ctx(t), "vs", "hostsup.memo", service.Isolate); err != nil {
+				t.Fatal(err)
+			}
+			runsAll(h)
+			if s := extensionOf(t, sup, "memo"); s.State != "active" || s.Place != "vs~hostsup.memo" {
+				t.Errorf("%+v", s)
+			}
 		})
 	}
 }

@@ -28,7 +28,8 @@ type Options struct {
 
 	// Name is the name of the folder below State; default: the host's. Hosts of one
 	// name share what their extensions keep, and each has a folder of its own for
-	// logs in it. An extension must not run in two of them at once.
+	// logs in it. An extension must not run in two of them at once. The folder is made when a host starts, and
+	// one that is confined has to be let write there.
 	Name string
 
 	// Reconnect has the host handed its sockets over an inherited descriptor
@@ -95,6 +96,22 @@ type Workspace struct {
 	Name      string   // default: made of the folders' names
 	Folders   []string // absolute paths
 	Untrusted bool     // extensions are told that the user does not trust it
+}
+
+// Grants are what a confined host cannot do without, as a policy of a sandbox
+// names it: it reads its build, the packages that npm has put beside that, and
+// the Folders of its extensions, and writes where these keep things. Profile
+// "node" has what its engine needs.
+func (o Options) Grants(host string) (read, write []string) {
+	read = append(read, o.Root)
+	for dir := filepath.Dir(filepath.Clean(o.Root)); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if filepath.Base(dir) == "node_modules" {
+			read = append(read, "-"+dir)
+		} else {
+			read = append(read, "-"+filepath.Join(dir, "node_modules"))
+		}
+	}
+	return append(read, o.Folders...), []string{"-" + o.state(host)}
 }
 
 // state is the folder of a host.

@@ -1,6 +1,8 @@
 package vscode
 
 import (
+	"os"
+
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 )
@@ -18,6 +20,8 @@ var (
 	_ codec.Answerer  = (*Protocol)(nil)
 	_ codec.Explainer = (*Protocol)(nil)
 	_ codec.Shorthand = (*Protocol)(nil)
+
+	_ codec.Inheriting = (*Protocol)(nil)
 )
 
 // New returns the protocol for the hosts of the build at opt.Root.
@@ -41,12 +45,22 @@ func (p *Protocol) Open(lim codec.Limits) codec.Session {
 	return s
 }
 
+// Inherits implements [codec.Inheriting]: hosts that are handed their sockets need
+// no path to us.
+func (p *Protocol) Inherits() bool { return p.opt.Reconnect }
+
 // Meet prepares the meeting with a host; a build that cannot be read is an
 // error before anything is started.
 func (p *Protocol) Meet(dir string) (codec.Meeting, error) {
 	b, err := ReadBuild(p.opt.Root)
 	if err != nil {
 		return nil, err
+	}
+	if p.opt.Name != "" {
+		// A host that is confined can be given it only when it is there.
+		if err := os.MkdirAll(p.opt.state(""), 0o700); err != nil {
+			return nil, err
+		}
 	}
 	if p.opt.Reconnect {
 		return handOver(b, p.opt.grace())
