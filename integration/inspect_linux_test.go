@@ -62,7 +62,7 @@ func TestInspect(t *testing.T) {
 	for version := range releases {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			spec := extendedOf(t, version, "burns")
+			spec := extendedOf(t, version, "burns") // which is profiled at the same time, as it hangs
 			spec.Stop.Grace = time.Second // it does not hear of the end
 			spec.Liveness.After = 3 * time.Second
 			sup, h := alone(t, spec)
@@ -73,7 +73,7 @@ func TestInspect(t *testing.T) {
 			until(t, h, lifecycle.Unresponsive)
 			p := profiles(t, sup, "vs", 500*time.Millisecond)
 			if n := p.hits("burnTheProcessor"); n < len(p.Samples)/2 {
-				t.Errorf("%d of %d samples", n, len(p.Samples))
+				t.Errorf("%d of %d samples: %+v", n, len(p.Samples), p.Nodes)
 			}
 			in, err := sup.Inspect(ctx(t), "vs")
 			if err != nil {

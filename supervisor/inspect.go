@@ -125,12 +125,7 @@ func (s *Supervisor) session(ctx context.Context, host string, life uint64, do f
 		v.await(inner)
 		cancel()
 	}()
-	session, err := lease.Address().Dial(inner)
-	if err == nil {
-		err = do(inner, session)
-		session.Close()
-	}
-	return v.explain(ctx, err)
+	return v.explain(ctx, lease.Session(inner, func(session *inspector.Session) error { return do(inner, session) }))
 }
 
 // profiles is the folder for profiles that go with crash reports, "" for none.

@@ -24,6 +24,7 @@ type port struct {
 	ready chan struct{} // closed when it is open, or cannot be
 	over  chan struct{} // closed when it is closed, or the process is gone
 	stop  context.CancelFunc
+	turn  chan struct{} // holds one while somebody has a session
 
 	// Guarded by the mu of Ports.
 	users   int
@@ -128,7 +129,7 @@ func (p *Ports) enter(t Target) (entered, error) {
 		return entered{}, err
 	}
 	ctx, stop := context.WithCancel(p.ctx)
-	e = &port{how: h, users: 1, ready: make(chan struct{}), over: make(chan struct{}), stop: stop}
+	e = &port{how: h, users: 1, ready: make(chan struct{}), over: make(chan struct{}), turn: make(chan struct{}, 1), stop: stop}
 	p.open[t.Key] = e
 	p.work.Go(func() { p.look(ctx, t, e) })
 	return entered{e, false}, nil
@@ -189,17 +190,50 @@ func (p *Ports) shut(key string, e *port) error {
 		err = s.Shut(ctx, e.how.anyPort)
 		s.Close()
 	}
-	if errors.Is(err, ErrGone) {
-		return nil
+	if err != nil && !errors.Is(err, ErrGone) {
+		return err
 	}
-	return err
+	// The sessions end first, then the port: who comes next is not to find it.
+	tick := time.NewTicker(closedAgain)
+	defer tick.Stop()
+	for {
+		if _, open := at(e.addr.PID, e.addr.Port.Port(), e.addr.ID); !open {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
+
+// closedAgain is how often it is looked whether a port is closed.
+const closedAgain = 5 * time.Millisecond
 
 // Address is where the inspector is.
 func (l *Lease) Address() Address { return l.port.addr }
 
 // Opened says whether the port was opened here, and not by somebody else.
 func (l *Lease) Opened() bool { return l.port.opened }
+
+// Session does something in a session with the inspector, when it is its turn:
+// profiles that are taken at the same time spoil each other. Errors as of
+// [Address.Dial], those of do, ctx's.
+func (l *Lease) Session(ctx context.Context, do func(*Session) error) error {
+	select {
+	case l.port.turn <- struct{}{}:
+		defer func() { <-l.port.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s, err := l.port.addr.Dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return do(s)
+}
 
 // Keep has the port stay open.
 func (l *Lease) Keep() {

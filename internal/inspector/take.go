@@ -12,15 +12,17 @@ import (
 // Profile takes a CPU profile that lasts d and returns it as V8 writes it, which
 // is what a .cpuprofile file holds. Of code that was compiled within a loop
 // before the profile began V8 knows no name; with hot, which is for a process
-// that is in such a loop, all code is compiled anew. Errors as of [Session.Call].
+// that is in such a loop, all code is compiled anew first. Errors as of [Session.Call].
 func (s *Session) Profile(ctx context.Context, d time.Duration, hot bool) (json.RawMessage, error) {
 	for _, method := range []string{"Profiler.enable", "Profiler.start"} {
 		if err := s.Call(ctx, method, nil, nil); err != nil {
 			return nil, err
 		}
 	}
+	var from int64
 	if hot {
-		if err := s.recompile(ctx); err != nil {
+		var err error
+		if from, err = s.recompile(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -42,21 +44,28 @@ func (s *Session) Profile(ctx context.Context, d time.Duration, hot bool) (json.
 	if len(out.Profile) == 0 || out.Profile[0] != '{' {
 		return nil, fmt.Errorf("%w: no profile in the answer", ErrProtocol)
 	}
+	if from > 0 {
+		return since(out.Profile, from)
+	}
 	return out.Profile, nil
 }
 
 // recompile has V8 throw away what it has compiled, as it does when it begins to
-// count calls. One that refuses leaves the profile as good as it gets.
-func (s *Session) recompile(ctx context.Context) error {
+// count calls, and returns when that was, in µs of V8's clock. One that refuses
+// leaves the profile as good as it gets; the time is 0 then.
+func (s *Session) recompile(ctx context.Context) (int64, error) {
 	var refused *CallError
-	err := s.Call(ctx, "Profiler.startPreciseCoverage", map[string]bool{"callCount": true, "detailed": false}, nil)
+	var out struct {
+		Timestamp float64 `json:"timestamp"` // seconds
+	}
+	err := s.Call(ctx, "Profiler.startPreciseCoverage", map[string]bool{"callCount": true, "detailed": false}, &out)
 	if err == nil {
 		err = s.Call(ctx, "Profiler.stopPreciseCoverage", nil, nil)
 	}
 	if errors.As(err, &refused) {
-		return nil
+		return 0, nil
 	}
-	return err
+	return int64(out.Timestamp * 1e6), err
 }
 
 // Snapshot writes a heap snapshot to w, piece by piece as it comes: what a
