@@ -63,7 +63,7 @@ func TestInspect(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			spec := extendedOf(t, version, "burns") // which is profiled at the same time, as it hangs
-			spec.Stop.Grace = time.Second // it does not hear of the end
+			spec.Stop.Grace = time.Second           // it does not hear of the end
 			spec.Liveness.After = 3 * time.Second
 			sup, h := alone(t, spec)
 			activates(t, sup, "timer", "calm")

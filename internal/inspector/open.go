@@ -161,7 +161,7 @@ func (t *Target) open(ctx context.Context, h how) (a Address, opened bool, err e
 				}
 			}
 			if strings.HasPrefix(line.Text, saidFailed) {
-				return Address{}, false, refuse("node says: %s", line.Text)
+				return Address{}, false, refuse("node says: %s (%s has it take any port)", line.Text, anyPort)
 			}
 		case <-tick.C:
 			if !h.quiet {

@@ -126,18 +126,26 @@ func (p *process) signals() int {
 	return p.sent
 }
 
+// eventually waits until something is so.
+func eventually(t *testing.T, ok func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	for !ok() {
+		select {
+		case <-deadline:
+			t.Fatal("did not come true")
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
 // listens waits until the process has a number of ports.
 func (p *process) listens(n int) {
 	p.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) { // polled
+	eventually(p.t, func() bool {
 		list, err := sys.Listening(p.PID)
-		if err == nil && len(list) == n {
-			return
-		}
-		if time.Now().After(deadline) {
-			p.t.Fatalf("it listens at %v, %v", list, err)
-		}
-	}
+		return err == nil && len(list) == n
+	})
 }
 
 func ports(t *testing.T) *Ports {
@@ -251,9 +259,7 @@ func TestPortThatComesLate(t *testing.T) {
 		_, err := ports.Open(ctx, p.Target)
 		done <- err
 	}()
-	for deadline := time.Now().Add(patience); p.signals() == 0 && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond) // polled
-	}
+	eventually(t, func() bool { return p.signals() > 0 })
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
@@ -280,12 +286,10 @@ func TestPortOfAStoppedProcess(t *testing.T) {
 	if err := syscall.Kill(p.PID, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	for st, err := sys.ReadStat(p.PID); st.State != 'T'; st, err = sys.ReadStat(p.PID) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Millisecond) // polled
-	}
+	eventually(t, func() bool {
+		st, err := sys.ReadStat(p.PID)
+		return err == nil && st.State == 'T'
+	})
 	var refused *RefusedError
 	if _, err := ports.Open(t.Context(), p.Target); !errors.As(err, &refused) || !strings.Contains(err.Error(), "is stopped") || p.signals() != 0 {
 		t.Errorf("%v, %d signals", err, p.signals())
@@ -340,9 +344,7 @@ func TestPortOfSomebodyElse(t *testing.T) {
 	a := opens(t, ports, first.Target).Address()
 	liar := node(t, `console.error('Debugger listening on `+a.URL()+`'); `+idles, anyPort, quiet)
 	liar.Key = "liar"
-	for deadline := time.Now().Add(patience); len(slices.Collect(liar.lines(t.Context(), 0, false))) == 0 && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond) // polled
-	}
+	eventually(t, func() bool { return len(slices.Collect(liar.lines(t.Context(), 0, false))) > 0 })
 	l := opens(t, ports, liar.Target)
 	if l.Address() == a || l.Address().PID != liar.PID {
 		t.Errorf("%+v", l.Address())
