@@ -303,7 +303,9 @@ func (c *driver) open(p *vscode.Protocol, src *bufio.Reader) error {
 			messages = nil
 			continue
 		}
-		if c.request(body) {
+		// Acks, and what is said of notifications, are no part of it.
+		means := len(body) < 5 || body[0] != rpcAck && binary.BigEndian.Uint32(body[1:]) != 0
+		if c.request(body) || !means {
 			messages = nil
 			continue
 		}
