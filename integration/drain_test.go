@@ -81,6 +81,14 @@ func asked(t *testing.T, spec *supervisor.HostSpec) (begin func(*supervisor.Host
 	}, release
 }
 
+// printed waits until a host's last words have been read.
+func printed(t *testing.T, h *supervisor.Host, text string) {
+	t.Helper()
+	eventually(t, func() bool {
+		return slices.ContainsFunc(h.Tail(100), func(l capture.Line) bool { return l.Text == text })
+	}, text)
+}
+
 // A stop lets calls under way finish, refuses new ones, and says goodbye then.
 func TestStopDrains(t *testing.T) {
 	t.Parallel()
@@ -117,9 +125,7 @@ func TestStopDrains(t *testing.T) {
 	if err := <-stopped; err != nil || len(got) != 2 {
 		t.Error(err, got)
 	}
-	if !slices.ContainsFunc(h.Tail(10), func(l capture.Line) bool { return l.Text == "goodbye" }) {
-		t.Error("there was no goodbye")
-	}
+	printed(t, h, "goodbye")
 	if e := h.Status().LastExit; e == nil || e.Code == nil || *e.Code != 0 {
 		t.Errorf("%+v", e)
 	}
@@ -143,9 +149,7 @@ func TestDrainHasAnEnd(t *testing.T) {
 			if err == nil || errors.Is(err, supervisor.ErrCutOff) != (drain > 0) || errors.Is(err, supervisor.ErrStopped) != (drain > 0) {
 				t.Errorf("a call under way: %v", err)
 			}
-			if !slices.ContainsFunc(h.Tail(10), func(l capture.Line) bool { return l.Text == "goodbye" }) {
-				t.Error("there was no goodbye")
-			}
+			printed(t, h, "goodbye")
 		})
 	}
 }
@@ -265,9 +269,7 @@ func TestVSCodeDrains(t *testing.T) {
 			if err := p.Result(&n); err != nil || n != 500 {
 				t.Errorf("a call under way: %d, %v", n, err)
 			}
-			if !slices.ContainsFunc(h.Tail(100), func(l capture.Line) bool { return l.Text == "deactivated" }) {
-				t.Error("it was not deactivated")
-			}
+			printed(t, h, "deactivated")
 		})
 	}
 }
