@@ -106,6 +106,11 @@ func (c *conn) rule(method string) (answerer, bool) {
 	if rule, ok := c.ref.answers.find(method); ok {
 		return rule, true
 	}
+	if p, ok := c.ref.spec.Protocol.(codec.Serving); ok {
+		if serve := p.Serve(method); serve != nil {
+			return answerer{handler: func(ctx context.Context, in *Incoming) (any, error) { return serve(ctx, in.Host, in.Params) }}, true
+		}
+	}
 	if p, ok := c.ref.spec.Protocol.(codec.Answerer); ok {
 		if result, ok := p.Answer(method); ok {
 			return answerer{reply: &codec.Message{Kind: codec.Response, Result: result}}, true

@@ -59,6 +59,19 @@ type Bearer interface {
 	Files() []*os.File
 }
 
+// Serving is a [Protocol] that works on some requests of hosts by itself, where
+// nobody else answers them.
+type Serving interface {
+	Protocol
+	// Serve returns what answers a request, or nil. It is called in the order of
+	// the requests, and must not wait.
+	Serve(method string) Service
+}
+
+// Service answers a request of a host. It may take its time, until ctx ends, and
+// runs beside others.
+type Service func(ctx context.Context, host string, params Raw) (Raw, error)
+
 // Inheriting is a [Meeter] whose hosts may need nothing to be met but what they
 // inherit, so that they can be confined.
 type Inheriting interface {

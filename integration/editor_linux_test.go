@@ -128,3 +128,53 @@ func TestEditorConfined(t *testing.T) {
 		})
 	}
 }
+
+// What extensions keep is where it was after they have moved, after a crash, and
+// for the next supervisor.
+func TestEditorMemory(t *testing.T) {
+	t.Parallel()
+	for version := range releases {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			work := t.TempDir()
+			spec := edited(t, version, "editor", func(_ *service.Spec, o *vscode.Options) {
+				o.Name, o.Workspace = "", &vscode.Workspace{Folders: []string{work}}
+			})
+			var where string
+			same := func(h *supervisor.Host) {
+				t.Helper()
+				var now struct{ Global, Workspace string }
+				if err := executes(t, h, &now, "memo.storage"); err != nil {
+					t.Fatal(err)
+				}
+				if at := now.Global + " " + now.Workspace; where == "" {
+					where = at
+				} else if at != where {
+					t.Errorf("%s, and %s before", at, where)
+				}
+				gives(t, h, `{"n":1}`, "recall", "k")
+				gives(t, h, `"here"`, "recall", "k", true)
+			}
+			sup, h := alone(t, spec)
+			for i := range 3 { // of several at once the last one stays
+				gives(t, h, `null`, "remember", "k", map[string]int{"n": i - 1})
+			}
+			gives(t, h, `null`, "remember", "k", "here", true)
+			same(h)
+			if err := sup.SetExtension(ctx(t), "vs", "hostsup.memo", service.Isolate); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := sup.Host("vs~hostsup.memo"); err != nil {
+				t.Fatal(err)
+			}
+			runs(t, h, 2) // it was active there
+			same(h)
+			if s := extensionOf(t, sup, "memo"); s.State != "active" || s.Place != "vs~hostsup.memo" {
+				t.Errorf("%+v", s)
+			}
+			end(t, sup)
+			_, h = alone(t, spec)
+			same(h)
+		})
+	}
+}

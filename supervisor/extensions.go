@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec/vscode"
 	"github.com/hostsup/hostsup/extensions/service"
 )
 
@@ -113,7 +115,7 @@ func (s *Supervisor) extend(h *Host) error {
 		return nil
 	}
 	svc, err := service.New(h, service.Tree{
-		Host: s.world.Ref, Add: s.Add, Remove: s.Remove, Journal: s.world.Journal, Log: s.world.Log,
+		Host: s.world.Ref, Add: s.beside(h.Name()), Remove: s.Remove, Journal: s.world.Journal, Log: s.world.Log,
 		Redact: s.world.Redactor.String, Profile: s.profile, Profiles: s.profiles(),
 	})
 	if err != nil {
@@ -126,6 +128,18 @@ func (s *Supervisor) extend(h *Host) error {
 	}
 	s.extended[h.Name()] = svc
 	return nil
+}
+
+// beside adds hosts for extensions of another one, with which they share what
+// these keep.
+func (s *Supervisor) beside(base string) func(context.Context, string, actors.HostSpec) error {
+	return func(ctx context.Context, group string, h actors.HostSpec) error {
+		if p, ok := h.Protocol.(*vscode.Protocol); ok {
+			h.Protocol = p.Beside(base)
+			h.Command = append(slices.Clone(h.Command), vscode.ArgShared)
+		}
+		return s.Add(ctx, group, h)
+	}
 }
 
 // unextend ends that, and takes away the hosts that were made for it.

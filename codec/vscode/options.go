@@ -243,6 +243,12 @@ func (o *Options) workspace() (codec.Raw, error) {
 	return json.Marshal([]any{data, !w.Untrusted})
 }
 
+// id is the same for the same folders.
+func (w *Workspace) id() string {
+	sum := sha256.Sum256([]byte(strings.Join(w.Folders, "\x00")))
+	return hex.EncodeToString(sum[:16])
+}
+
 // static is what the init data say of a workspace. Its id is the name of the
 // folder in which extensions keep what belongs to it.
 func (w *Workspace) static() map[string]any {
@@ -254,8 +260,7 @@ func (w *Workspace) static() map[string]any {
 		}
 		name = strings.Join(names, ", ")
 	}
-	sum := sha256.Sum256([]byte(strings.Join(w.Folders, "\x00")))
-	return map[string]any{"id": hex.EncodeToString(sum[:16]), "name": name, "transient": false, "configuration": nil, "isUntitled": false}
+	return map[string]any{"id": w.id(), "name": name, "transient": false, "configuration": nil, "isUntitled": false}
 }
 
 // fileURI is a path as VS Code passes URIs on.

@@ -12,7 +12,8 @@ import (
 // with [New].
 type Protocol struct {
 	jsonrpc.Encoding
-	opt Options
+	opt    Options
+	memory *memory
 }
 
 var (
@@ -22,10 +23,28 @@ var (
 	_ codec.Shorthand = (*Protocol)(nil)
 
 	_ codec.Inheriting = (*Protocol)(nil)
+	_ codec.Serving    = (*Protocol)(nil)
 )
 
 // New returns the protocol for the hosts of the build at opt.Root.
-func New(opt Options) *Protocol { return &Protocol{opt: opt} }
+func New(opt Options) *Protocol {
+	return &Protocol{opt: opt, memory: &memory{written: map[string]uint64{}}}
+}
+
+// ArgShared is an argument of a host's program: what it keeps for a workspace is
+// in the folder of that, even when another host keeps things there.
+const ArgShared = "--skipWorkspaceStorageLock"
+
+// Beside returns the protocol for more hosts that run extensions of one of the
+// given name, and share with it what these keep. [ArgShared] is for their
+// commands.
+func (p *Protocol) Beside(host string) *Protocol {
+	out := *p
+	if out.opt.Name == "" {
+		out.opt.Name = host
+	}
+	return &out
+}
 
 // Options returns what the protocol was made with.
 func (p *Protocol) Options() Options { return p.opt }
