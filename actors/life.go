@@ -375,7 +375,7 @@ const explainLines = 100
 // explain adds what the protocol knows about an exit that nothing else explains.
 func (a *Life) explain(f *Failure) {
 	p, ok := a.ref.spec.Protocol.(codec.Explainer)
-	if !ok || f.Detail != "" || f.Exit.Code == 0 && f.Exit.Signal == 0 {
+	if !ok || f.Detail != "" || a.stopping && f.Exit.Code == 0 && f.Exit.Signal == 0 {
 		return
 	}
 	end := codec.End{Code: f.Exit.Code, Signal: f.Exit.Signal, Ready: a.talks}
@@ -388,6 +388,9 @@ func (a *Life) explain(f *Failure) {
 	}
 	status := lifecycle.ExitStatus{Code: f.Exit.Code, Signal: f.Exit.Signal}
 	f.Detail = fmt.Sprintf("%s: %s", status, meaning)
+	if status == (lifecycle.ExitStatus{}) {
+		f.Cause = lifecycle.CauseClosed // not the good end that it looks like
+	}
 	if final && !a.stopping {
 		f.Cause = lifecycle.CauseVersion
 	}

@@ -108,7 +108,8 @@ type Explainer interface {
 	Protocol
 	// Explain puts an end in words, such as "JavaScript heap out of memory"; ""
 	// when there is nothing to add to the exit. final says that another start
-	// would end the same way.
+	// would end the same way. One with 0 that nobody asked for is a crash when it
+	// is explained, and else a good end.
 	Explain(e End) (meaning string, final bool)
 }
 

@@ -238,3 +238,22 @@ func TestVSCodeSupervisorIsKilled(t *testing.T) {
 		}
 	})
 }
+
+// One that ends by itself with 0, as hosts do that take their connection or
+// their supervisor for gone, has crashed like any other, and that is said.
+func TestVSCodeEndsByItself(t *testing.T) {
+	everyRelease(t, func(t *testing.T, version string) {
+		for name, command := range map[string][]any{"exit": {"hard.exit", 0}, "half closed": {"hard.end", "socket"}, "closed": {"hard.end", "idle"}} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				sup, h := alone(t, hardHost(t, version))
+				runs(t, h, 1)
+				pongs(t, h)
+				_ = executes(t, h, nil, command...) // its answer may be lost
+				runs(t, h, 2)
+				pongs(t, h)
+				mentions(t, crash(t, sup, "vs").Reason, "exit 0: nobody had told it to: it took its connection for closed")
+			})
+		}
+	})
+}

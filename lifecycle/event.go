@@ -104,7 +104,7 @@ const (
 	CauseTimeout      Cause = "timeout"      // the handshake never finished
 	CauseProtocol     Cause = "protocol"     // its bytes broke the protocol
 	CauseVersion      Cause = "version"      // it speaks another version: trying again cannot help
-	CauseClosed       Cause = "closed"       // it closed its connection and lived on
+	CauseClosed       Cause = "closed"       // it closed its connection and lived on, or ended with 0 where that is no good end
 	CauseUnresponsive Cause = "unresponsive" // it was killed for giving no sign of life
 	CauseInternal     Cause = "internal"     // an actor of the life failed
 )

@@ -42,6 +42,10 @@ func (*Protocol) Explain(e codec.End) (meaning string, final bool) {
 		return "it is another build than the commit in its init data names", true
 	case e.Code == exitUnexpectedError:
 		return "the extension host met an unexpected error", false
+	case e.Code == 0 && e.Ready:
+		return "nobody had told it to: it took its connection for closed, or its supervisor for gone, or something called process.reallyExit", false
+	case e.Code == 0:
+		return "it could not come to its socket, or was told nothing there", false
 	case e.Code == 1 && !e.Ready:
 		return "an error that nothing caught, before it was ready", false
 	}

@@ -240,6 +240,8 @@ func TestExplain(t *testing.T) {
 		{codec.End{Code: 81, Ready: true}, "the extension host met an unexpected error", false},
 		{codec.End{Code: 13}, "node ended while something was awaited that could not come any more", false},
 		{codec.End{Code: 99}, "", false},
+		{codec.End{Ready: true}, "nobody had told it to: it took its connection for closed, or its supervisor for gone, or something called process.reallyExit", false},
+		{codec.End{}, "it could not come to its socket, or was told nothing there", false},
 		{codec.End{Code: 1}, "an error that nothing caught, before it was ready", false},
 		{codec.End{Code: 1, Ready: true}, "", false},
 		{codec.End{Signal: 9}, "", false},

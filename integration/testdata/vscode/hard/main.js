@@ -38,12 +38,12 @@ exports.activate = (context) => {
     return [true, false].map((detached) => spawn('sh', ['-c', deaf], { detached, env, stdio: 'ignore' }).pid);
   });
   command('leave', (how) => { leaving = how; });
+  command('exit', (code) => process.reallyExit(code));
   command('spin', () => { for (;;); });
   command('end', (how) => {
     setImmediate(() => {
       switch (how) {
         case 'socket': connection().end(); break;
-        case 'channel': process.disconnect(); break;
         case 'idle': connection().destroy(); break;
       }
     });
