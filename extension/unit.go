@@ -262,9 +262,7 @@ func (a *Activation) Decode(out any) error {
 		return nil
 	}
 	var parts map[string]codec.Raw
-	if err := a.x.s.enc.Unmarshal(init, &parts); err != nil {
-		return nil // it is no map, so there is none
-	}
+	_ = a.x.s.enc.Unmarshal(init, &parts) // what is no map has no parts
 	for name, part := range parts {
 		if strings.EqualFold(name, a.x.m.ID) {
 			return a.x.s.enc.Unmarshal(part, out)

@@ -255,7 +255,7 @@ func TestActivationFails(t *testing.T) {
 		if m.Err == nil || m.Err.Name != want.name || m.Err.Message != want.message || (m.Err.Stack != "") != (want.how == "panic") {
 			t.Errorf("%s: %+v", want.how, m.Err)
 		}
-		if context.Cause(last.Context()) != extension.ErrDeactivated { //nolint:errorlint // the very same
+		if context.Cause(last.Context()) != extension.ErrDeactivated {
 			t.Errorf("%s: %v", want.how, context.Cause(last.Context()))
 		}
 	}

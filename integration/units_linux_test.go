@@ -396,7 +396,9 @@ func TestUnitDoesNotEnd(t *testing.T) {
 			if s := unit(t, sup, "moody"); s.State != "disabled" {
 				t.Errorf("%+v", s)
 			}
-			if want != "" {
+			if want == "" {
+				says(t, told(t, sup, actors.KindBlame), "noted demo.moody: killed by SIGABRT")
+			} else {
 				says(t, told(t, sup, actors.KindExtension), "the host is restarted: demo.moody is to end, and does not", want)
 			}
 		})

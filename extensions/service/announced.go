@@ -2,6 +2,7 @@ package service
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -14,20 +15,14 @@ import (
 // announced takes what a life says of its extensions. Where some are declared
 // that is compared; else it is what there is.
 func (p *program) announced(list []codec.Announced) {
-	var fit []codec.Announced
-	for _, a := range list {
-		id := extensions.MakeID(a.ID)
-		switch {
-		case !id.Valid():
-			p.wrong("", "host %s announces %q, which is no id of an extension; expected publisher.name", p.name, a.ID)
-		case slices.ContainsFunc(fit, func(b codec.Announced) bool { return extensions.MakeID(b.ID) == id }):
-			p.wrong(id, "host %s announces %s twice", p.name, a.ID)
-		default:
-			fit = append(fit, a)
-		}
-	}
+	fit, wrong := fitting(list, p.name)
 	if len(p.declared) > 0 {
-		fit = p.compared(fit)
+		var more []complaint
+		fit, more = compared(p.declared, fit, p.name)
+		wrong = append(wrong, more...)
+	}
+	for _, c := range wrong {
+		p.wrong(c)
 	}
 	known := make([]extensions.Extension, len(fit))
 	for i, a := range fit {
@@ -36,27 +31,53 @@ func (p *program) announced(list []codec.Announced) {
 	p.s.known(known)
 }
 
-// compared is what is declared, completed by what is announced.
-func (p *program) compared(list []codec.Announced) []codec.Announced {
-	find := func(in []codec.Announced, id extensions.ID) int {
-		return slices.IndexFunc(in, func(a codec.Announced) bool { return extensions.MakeID(a.ID) == id })
-	}
+// complaint is something that is wrong with what a host announces.
+type complaint struct {
+	id   extensions.ID // "": none
+	text string
+}
+
+func complain(id extensions.ID, format string, args ...any) complaint {
+	return complaint{id, fmt.Sprintf(format, args...)}
+}
+
+// fitting leaves out what is no extension.
+func fitting(list []codec.Announced, host string) (out []codec.Announced, wrong []complaint) {
 	for _, a := range list {
-		if id := extensions.MakeID(a.ID); find(p.declared, id) < 0 {
-			p.wrong(id, "%s: host %s announces it, and it is not declared: %s", id, p.name, names("declared are", p.declared))
+		switch id := extensions.MakeID(a.ID); {
+		case !id.Valid():
+			wrong = append(wrong, complain("", "host %s announces %q, which is no id of an extension; expected publisher.name", host, a.ID))
+		case find(out, id) >= 0:
+			wrong = append(wrong, complain(id, "host %s announces %s twice", host, a.ID))
+		default:
+			out = append(out, a)
 		}
 	}
-	out := slices.Clone(p.declared)
+	return out, wrong
+}
+
+func find(in []codec.Announced, id extensions.ID) int {
+	return slices.IndexFunc(in, func(a codec.Announced) bool { return extensions.MakeID(a.ID) == id })
+}
+
+// compared is what is declared, completed by what a host announces.
+func compared(declared, list []codec.Announced, host string) (out []codec.Announced, wrong []complaint) {
+	for _, a := range list {
+		if id := extensions.MakeID(a.ID); find(declared, id) < 0 {
+			wrong = append(wrong, complain(id, "%s: host %s announces it, and it is not declared: %s", id, host, names("declared are", declared)))
+		}
+	}
+	out = slices.Clone(declared)
 	for i := range out {
 		d, id := &out[i], extensions.MakeID(out[i].ID)
 		at := find(list, id)
 		if at < 0 {
-			p.wrong(id, "%s: it is declared, and host %s does not announce it: %s", id, p.name, names("announced are", list))
+			wrong = append(wrong, complain(id, "%s: it is declared, and host %s does not announce it: %s", id, host, names("announced are", list)))
 			continue
 		}
 		a := list[at]
 		if d.Version != "" && d.Version != a.Version {
-			p.wrong(id, "%s: version: %q is declared, and host %s announces %q", id, d.Version, p.name, a.Version)
+			wrong = append(wrong, complain(id, "%s: version: %q is declared, and host %s announces %q", id, d.Version, host, a.Version))
 		}
 		d.Version = cmp.Or(d.Version, a.Version)
 		for _, m := range []struct {
@@ -71,11 +92,11 @@ func (p *program) compared(list []codec.Announced) []codec.Announced {
 			if *m.declared == nil {
 				*m.declared = m.says
 			} else if !slices.Equal(set(*m.declared, m.same), set(m.says, m.same)) {
-				p.wrong(id, "%s: %s: %s declared, and host %s announces %s", id, m.what, quoted(*m.declared, " are"), p.name, quoted(m.says, ""))
+				wrong = append(wrong, complain(id, "%s: %s: %s declared, and host %s announces %s", id, m.what, quoted(*m.declared, " are"), host, quoted(m.says, "")))
 			}
 		}
 	}
-	return out
+	return out, wrong
 }
 
 func plain(s string) string { return s }
@@ -113,10 +134,10 @@ func names(what string, list []codec.Announced) string {
 }
 
 // wrong tells once what is wrong with what a host announces.
-func (p *program) wrong(id extensions.ID, format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !p.s.said[text] {
-		p.s.said[text] = true
-		p.s.problem(id, fmt.Errorf("%s", text))
+func (p *program) wrong(c complaint) {
+	if !p.s.said[c.text] {
+		p.s.said[c.text] = true
+		p.s.problem(c.id, errors.New(c.text))
 	}
 }
 

@@ -67,6 +67,7 @@ type program struct {
 	mute     bool                                   // the life does not speak of extensions
 	active   map[extensions.ID]extensions.Extension // that the life was asked to activate
 	ending   map[extensions.ID]bool
+	ends     uint64   // how many have been begun
 	later    []func() // activations of those that are ending
 }
 
@@ -95,7 +96,7 @@ func (p *program) up() {
 		p.announced(list)
 		return
 	}
-	p.wrong("", "host %s has extensions by its configuration, and does not speak of any", p.name)
+	p.wrong(complain("", "host %s has extensions by its configuration, and does not speak of any", p.name))
 }
 
 func (p *program) welcome() {}
@@ -136,28 +137,39 @@ func (p *program) end(gone []extensions.ID) {
 		p.ending[id] = true
 	}
 	p.commands.Clear()
-	line, life, names := p.line, p.life, make([]string, len(order))
+	line, life, first, names := p.line, p.life, p.ends, make([]string, len(order))
 	for i, id := range order {
 		names[i] = p.active[id].Name()
 	}
+	p.ends += uint64(len(order))
 	p.s.deltas++
 	p.s.work.Go(func() {
 		var err error
-		for _, name := range names {
+		for i, name := range names {
+			// A crash now is its fault.
+			call := blame.CallBegan{Cell: p.cell, Life: life, Call: firstEnd + first + uint64(i), ID: order[i], Method: hostsup.MethodDeactivate}
+			p.s.post(func() { p.s.fault(p.number, call) })
 			if err = p.deactivates(line, name); err != nil {
 				err = fmt.Errorf("%s is to end, and does not: %w", name, err)
 				break
 			}
+			p.s.post(func() { p.s.fault(p.number, blame.CallEnded{Cell: call.Cell, Life: life, Call: call.Call}) })
 		}
+		var down *actors.HostError
+		gone := errors.As(err, &down) // and the extensions with it
 		p.s.post(func() {
 			p.s.deltas--
-			if p.line == line {
+			if p.line == line && !gone {
 				p.ended(life, order, more, err)
 			}
 			p.s.settle()
 		})
 	})
 }
+
+// firstEnd is the number of the first end among the calls of a life, whose own
+// numbers have 32 bits.
+const firstEnd = 1 << 32
 
 // deactivates asks for the end of one and waits for it.
 func (p *program) deactivates(line *actors.Line, name string) error {
