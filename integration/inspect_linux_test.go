@@ -17,7 +17,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/internal/capture"
-	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/internal/sys/procnet"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -165,7 +165,7 @@ func TestHeapSnapshot(t *testing.T) {
 			if heap.Snapshot.NodeCount == 0 || len(heap.Nodes)%heap.Snapshot.NodeCount != 0 {
 				t.Errorf("%d nodes, %d numbers", heap.Snapshot.NodeCount, len(heap.Nodes))
 			}
-			if ports, err := sys.Listening(*h.Status().PID); err != nil || len(ports) > 0 {
+			if ports, err := procnet.Listening(*h.Status().PID); err != nil || len(ports) > 0 {
 				t.Errorf("it listens at %v, %v", ports, err)
 			}
 			activated(t, h)

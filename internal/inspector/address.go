@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/internal/sys/procnet"
 )
 
 // Address is where the inspector of a process is.
@@ -38,7 +38,7 @@ func (a Address) Dial(ctx context.Context) (*Session, error) {
 }
 
 func (a Address) connect(ctx context.Context, _, _ string) (net.Conn, error) {
-	return sys.DialIn(ctx, a.PID, a.Port)
+	return procnet.DialIn(ctx, a.PID, a.Port)
 }
 
 // What node says on its standard error.
@@ -70,7 +70,7 @@ func isID(id string) bool {
 // at is the address of a port that a process listens at, as one can connect to
 // it; false: it does not.
 func at(pid int, port uint16, id string) (Address, bool) {
-	list, err := sys.Listening(pid)
+	list, err := procnet.Listening(pid)
 	if err != nil {
 		return Address{}, false
 	}
@@ -84,7 +84,7 @@ func at(pid int, port uint16, id string) (Address, bool) {
 				ip = netip.IPv6Loopback()
 			}
 		}
-		same, err := sys.SameNetwork(pid)
+		same, err := procnet.SameNetwork(pid)
 		return Address{PID: pid, Port: netip.AddrPortFrom(ip, port), ID: id, Apart: !same}, err == nil
 	}
 	return Address{}, false
@@ -96,7 +96,7 @@ const askWithin = 500 * time.Millisecond
 // published looks for an inspector among the ports at which a process listens:
 // node tells of it there, unless it was told not to.
 func published(ctx context.Context, pid int) (Address, bool) {
-	list, err := sys.Listening(pid)
+	list, err := procnet.Listening(pid)
 	if err != nil {
 		return Address{}, false
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/internal/sys/procnet"
 )
 
 const patience = time.Minute
@@ -143,7 +144,7 @@ func eventually(t *testing.T, ok func() bool) {
 func (p *process) listens(n int) {
 	p.t.Helper()
 	eventually(p.t, func() bool {
-		list, err := sys.Listening(p.PID)
+		list, err := procnet.Listening(p.PID)
 		return err == nil && len(list) == n
 	})
 }

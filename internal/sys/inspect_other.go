@@ -2,12 +2,7 @@
 
 package sys
 
-import (
-	"context"
-	"net"
-	"net/netip"
-	"syscall"
-)
+import "syscall"
 
 // UserSignal is the one by which node is told to open its inspector; nobody is
 // sent it here.
@@ -24,14 +19,3 @@ func ProgramOf(pid int) (string, error) { return "", ErrUnsupported }
 
 // CommandLine are the arguments that process pid was started with.
 func CommandLine(pid int) ([]string, error) { return nil, ErrUnsupported }
-
-// Listening lists the addresses of TCP sockets at which process pid listens.
-func Listening(pid int) ([]netip.AddrPort, error) { return nil, ErrUnsupported }
-
-// SameNetwork says whether process pid sees the same network as this one.
-func SameNetwork(pid int) (bool, error) { return false, ErrUnsupported }
-
-// DialIn connects to a TCP address of the network that process pid sees.
-func DialIn(ctx context.Context, pid int, to netip.AddrPort) (net.Conn, error) {
-	return nil, ErrUnsupported
-}

@@ -1,0 +1,124 @@
+package procnet
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Listening lists the addresses of TCP sockets at which process pid listens, as
+// it sees them.
+func Listening(pid int) ([]netip.AddrPort, error) {
+	base := "/proc/" + strconv.Itoa(pid)
+	fds, err := os.ReadDir(base + "/fd")
+	if err != nil {
+		return nil, err
+	}
+	own := map[string]bool{}
+	for _, fd := range fds {
+		to, err := os.Readlink(base + "/fd/" + fd.Name())
+		if err != nil {
+			continue // closed meanwhile
+		}
+		if inode, ok := strings.CutPrefix(to, "socket:["); ok {
+			own[strings.TrimSuffix(inode, "]")] = true
+		}
+	}
+	var out []netip.AddrPort
+	for _, name := range []string{"/net/tcp", "/net/tcp6"} {
+		f, err := os.Open(base + name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a kernel without IPv6
+		}
+		if err != nil {
+			return nil, err
+		}
+		lines := bufio.NewScanner(f)
+		for lines.Scan() {
+			f := strings.Fields(lines.Text())
+			if len(f) < 10 || f[3] != "0A" || !own[f[9]] {
+				continue
+			}
+			if at, ok := socketAddress(f[1]); ok {
+				out = append(out, at)
+			}
+		}
+		err = lines.Err()
+		_ = f.Close() // it was read only
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// socketAddress reads an address of /proc/net/tcp: words of four bytes in the
+// byte order of the machine, and the port.
+func socketAddress(text string) (netip.AddrPort, bool) {
+	host, port, ok := strings.Cut(text, ":")
+	b, err := hex.DecodeString(host)
+	n, perr := strconv.ParseUint(port, 16, 16)
+	if !ok || err != nil || perr != nil || len(b)%4 != 0 {
+		return netip.AddrPort{}, false
+	}
+	for i := 0; i < len(b); i += 4 {
+		binary.NativeEndian.PutUint32(b[i:], binary.BigEndian.Uint32(b[i:]))
+	}
+	a, ok := netip.AddrFromSlice(b)
+	return netip.AddrPortFrom(a.Unmap(), uint16(n)), ok
+}
+
+// SameNetwork says whether process pid sees the same network as this one.
+func SameNetwork(pid int) (bool, error) {
+	own, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		return false, err
+	}
+	its, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/net")
+	return own == its, err
+}
+
+// DialIn connects to a TCP address of the network that process pid sees. Where
+// that is not this process's own it takes CAP_SYS_ADMIN.
+func DialIn(ctx context.Context, pid int, to netip.AddrPort) (net.Conn, error) {
+	same, err := SameNetwork(pid)
+	if err != nil {
+		return nil, err
+	}
+	if same {
+		return new(net.Dialer).DialContext(ctx, "tcp", to.String())
+	}
+	ns, err := os.Open("/proc/" + strconv.Itoa(pid) + "/ns/net")
+	if err != nil {
+		return nil, err
+	}
+	defer ns.Close() // it was read only
+	type result struct {
+		conn net.Conn
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() { // ends with ctx at the latest
+		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+			done <- result{nil, fmt.Errorf("enter the network of process %d: %w", pid, err)}
+			return
+		}
+		c, err := new(net.Dialer).DialContext(ctx, "tcp", to.String()) // an address is dialed on this goroutine
+		done <- result{c, err}
+	}()
+	r := <-done
+	return r.conn, r.err
+}
