@@ -13,6 +13,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/span"
 	"github.com/hostsup/hostsup/lifecycle"
 )
 
@@ -67,7 +68,7 @@ func (r *reader) backoff(p places, back lifecycle.Backoff) {
 	if back.Initial <= back.Max || !p.sound("restart.backoff.initial", "restart.backoff.max") {
 		return
 	}
-	initial, max := shortDuration(back.Initial), shortDuration(back.Max)
+	initial, max := span.Of(back.Initial), span.Of(back.Max)
 	if at, ok := p.at["restart.backoff.max"]; ok {
 		r.fail(at, "invalid value for max", "The longest wait (%s) is shorter than the first one (initial, %s).", max, initial)
 	} else {

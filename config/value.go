@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/hostsup/hostsup/internal/span"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -73,21 +74,9 @@ func duration(dst *time.Duration, orNever *bool) setting {
 			if orNever != nil && *orNever {
 				return strconv.Quote(never)
 			}
-			return strconv.Quote(shortDuration(*dst))
+			return strconv.Quote(span.Of(*dst))
 		},
 	}
-}
-
-// shortDuration is d without the zero parts: "5m" for "5m0s".
-func shortDuration(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }
 
 var looseDuration = regexp.MustCompile(`^\s*(\d+(?:\.\d+)?)\s*([\pL]*)\s*$`)

@@ -37,17 +37,7 @@ func connect(t testing.TB, s *extension.Server) *counterpart.Peer {
 	mine, theirs := counterpart.Pair(t)
 	done := counterpart.Serve(context.Background(), s, theirs)
 	p := counterpart.Open(t, mine)
-	t.Cleanup(func() {
-		if t.Failed() {
-			p.Close()
-			<-done
-			return
-		}
-		p.Goodbye()
-		if err := <-done; err != nil {
-			t.Error("serve:", err)
-		}
-	})
+	p.LeaveAtEnd(done)
 	return p
 }
 

@@ -76,17 +76,7 @@ func opened(t testing.TB, s *extension.Server, h codec.Hello, mine counterpart.C
 	p := counterpart.New(t, mine)
 	h.Supervisor, h.Host, h.Life, h.Extended = "test", "h", 1, true
 	p.Handshake(h)
-	t.Cleanup(func() {
-		if t.Failed() {
-			p.Close()
-			<-done
-			return
-		}
-		p.Goodbye()
-		if err := <-done; err != nil {
-			t.Error("serve:", err)
-		}
-	})
+	p.LeaveAtEnd(done)
 	return p
 }
 

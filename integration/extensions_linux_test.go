@@ -48,13 +48,19 @@ func extendedOf(t testing.TB, version, folder string, with ...func(*service.Spec
 // extensionOf is the status of one.
 func extensionOf(t testing.TB, sup *supervisor.Supervisor, name string) service.Status {
 	t.Helper()
+	return extensionStatus(t, sup, "hostsup."+name)
+}
+
+// extensionStatus is the status of an extension, by its id.
+func extensionStatus(t testing.TB, sup *supervisor.Supervisor, id string) service.Status {
+	t.Helper()
 	all, err := sup.Extensions("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(all, func(s service.Status) bool { return s.ID == "hostsup."+name })
+	i := slices.IndexFunc(all, func(s service.Status) bool { return s.ID == id })
 	if i < 0 {
-		t.Fatalf("there is no %s: %+v", name, all)
+		t.Fatalf("there is no %s: %+v", id, all)
 	}
 	return all[i]
 }

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec/vscode"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox"
@@ -74,25 +73,8 @@ func TestVSCodeFrameCap(t *testing.T) {
 // A call that is never answered ends in time, and the host is told.
 func TestVSCodeDeadline(t *testing.T) {
 	t.Parallel()
-	provider := make(chan int, 1)
-	told := make(chan string, 10)
-	_, h := alone(t, vscodeHost(t, "1.100.3", func(s *supervisor.HostSpec) {
-		s.Requests.Timeout = 2 * time.Second
-		s.Answers.Handlers = map[string]actors.Handler{
-			"MainThreadLanguageFeatures.$registerNavigateTypeSupport": func(_ context.Context, r *actors.Incoming) (any, error) {
-				var args []any
-				err := r.Decode(&args)
-				if n, ok := args[0].(float64); ok {
-					provider <- int(n)
-				}
-				return nil, err
-			},
-			"MainThreadCommands.$executeCommand": func(_ context.Context, r *actors.Incoming) (any, error) {
-				told <- string(r.Params)
-				return nil, nil
-			},
-		}
-	}))
+	provider, told, listens := symbols()
+	_, h := alone(t, vscodeHost(t, "1.100.3", listens, func(s *supervisor.HostSpec) { s.Requests.Timeout = 2 * time.Second }))
 	runs(t, h, 1)
 	if err := h.Call(ctx(t), activate, []any{"onCommand:hello.greet", 0}, nil, supervisor.Timeout(patience)); err != nil {
 		t.Fatal(err)

@@ -48,15 +48,7 @@ func units(spec service.Spec, moods ...string) supervisor.HostSpec {
 // unit is the status of one.
 func unit(t testing.TB, sup *supervisor.Supervisor, name string) service.Status {
 	t.Helper()
-	all, err := sup.Extensions("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := slices.IndexFunc(all, func(s service.Status) bool { return s.ID == "demo."+name })
-	if i < 0 {
-		t.Fatalf("there is no %s: %+v", name, all)
-	}
-	return all[i]
+	return extensionStatus(t, sup, "demo."+name)
 }
 
 // becomes waits for the state of some.

@@ -89,6 +89,28 @@ func reconnecting(t testing.TB) change {
 	}
 }
 
+// symbols hears of the extension's provider of symbols, by its number, and of what
+// that tells.
+func symbols() (provider <-chan int, told <-chan string, listens change) {
+	number, says := make(chan int, 1), make(chan string, 10)
+	return number, says, func(s *supervisor.HostSpec) {
+		s.Answers.Handlers = map[string]actors.Handler{
+			"MainThreadLanguageFeatures.$registerNavigateTypeSupport": func(_ context.Context, r *actors.Incoming) (any, error) {
+				var args []any
+				err := r.Decode(&args)
+				if n, ok := args[0].(float64); ok {
+					number <- int(n)
+				}
+				return nil, err
+			},
+			"MainThreadCommands.$executeCommand": func(_ context.Context, r *actors.Incoming) (any, error) {
+				says <- string(r.Params)
+				return nil, nil
+			},
+		}
+	}
+}
+
 // executes calls a command of the extension.
 func executes(t testing.TB, h *supervisor.Host, out any, args ...any) error {
 	t.Helper()
@@ -197,24 +219,8 @@ func callsVSCode(t *testing.T, h *supervisor.Host) {
 // it. Without one nobody waits for the answer, and that is all.
 func TestVSCodeCancel(t *testing.T) {
 	t.Parallel()
-	provider := make(chan int, 1)
-	told := make(chan string, 10)
-	_, h := alone(t, vscodeHost(t, "1.100.3", func(s *supervisor.HostSpec) {
-		s.Answers.Handlers = map[string]actors.Handler{
-			"MainThreadLanguageFeatures.$registerNavigateTypeSupport": func(_ context.Context, r *actors.Incoming) (any, error) {
-				var args []any
-				err := r.Decode(&args)
-				if n, ok := args[0].(float64); ok {
-					provider <- int(n)
-				}
-				return nil, err
-			},
-			"MainThreadCommands.$executeCommand": func(_ context.Context, r *actors.Incoming) (any, error) {
-				told <- string(r.Params)
-				return nil, nil
-			},
-		}
-	}))
+	provider, told, listens := symbols()
+	_, h := alone(t, vscodeHost(t, "1.100.3", listens))
 	runs(t, h, 1)
 	activated(t, h)
 	hears := func(want string) {

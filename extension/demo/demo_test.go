@@ -34,17 +34,7 @@ func here(t *testing.T) *counterpart.Peer {
 	done := make(chan error, 1)
 	go func() { done <- demo.Serve(context.Background(), theirs) }()
 	p := counterpart.Open(t, mine)
-	t.Cleanup(func() {
-		if t.Failed() {
-			p.Close()
-			<-done
-			return
-		}
-		p.Goodbye()
-		if err := <-done; err != nil {
-			t.Error("serve:", err)
-		}
-	})
+	p.LeaveAtEnd(done)
 	return p
 }
 

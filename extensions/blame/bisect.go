@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/internal/span"
 )
 
 // bisection is a search by trials.
@@ -131,12 +132,12 @@ func (m *Machine) quiet() {
 		}
 	}
 	if guilty == "" {
-		m.unsolved(fmt.Sprintf("apart they have not crashed for %s", span(m.rules.Quiet)))
+		m.unsolved(fmt.Sprintf("apart they have not crashed for %s", span.Of(m.rules.Quiet)))
 		return
 	}
 	m.endTrial()
 	name := m.where[guilty]
-	m.record(Isolated, name, []extensions.ID{guilty}, fmt.Sprintf("apart from %s it has not happened again for %s, and most speaks against it: it stays alone", join(others), span(m.rules.Quiet)), evidence)
+	m.record(Isolated, name, []extensions.ID{guilty}, fmt.Sprintf("apart from %s it has not happened again for %s, and most speaks against it: it stays alone", join(others), span.Of(m.rules.Quiet)), evidence)
 	m.turn(m.cells[name], Quarantine)
 	m.parts[guilty] = &apart{crashes: evidence, instead: others}
 	if len(others) > 0 {

@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/internal/span"
 )
 
 // enough is in how many crashes of a window one has to be a suspect.
@@ -55,13 +54,13 @@ func (m *Machine) judge(c *cell, e Evidence) {
 	case n < enough:
 		m.record(Noted, c.name, e.ids(), e.Reason+": one crash moves nobody", []Evidence{e})
 	case most < enough && (n <= enough || len(candidates) < 2):
-		m.record(Noted, c.name, e.ids(), fmt.Sprintf("%s: %d crashes within %s have no suspect in common", e.Reason, n, span(m.rules.Window)), m.evidence())
+		m.record(Noted, c.name, e.ids(), fmt.Sprintf("%s: %d crashes within %s have no suspect in common", e.Reason, n, span.Of(m.rules.Window)), m.evidence())
 	case len(candidates) == 1:
-		m.isolate(candidates, m.evidence(), fmt.Sprintf("it alone is a suspect in %d of %s within %s", most, times(n), span(m.rules.Window)))
+		m.isolate(candidates, m.evidence(), fmt.Sprintf("it alone is a suspect in %d of %s within %s", most, times(n), span.Of(m.rules.Window)))
 	case m.trial != nil:
 		m.record(Noted, c.name, candidates, e.Reason+": no one suspect, and a search is on already", m.evidence())
 	default:
-		m.bisect(candidates, fmt.Sprintf("%d suspects in %d of %s within %s", len(candidates), most, times(n), span(m.rules.Window)))
+		m.bisect(candidates, fmt.Sprintf("%d suspects in %d of %s within %s", len(candidates), most, times(n), span.Of(m.rules.Window)))
 	}
 }
 
@@ -95,18 +94,6 @@ func (m *Machine) common() ([]extensions.ID, int) {
 }
 
 func (m *Machine) evidence() []Evidence { return slices.Clone(m.crash) }
-
-// span is a duration without the parts of it that are zero: "5m".
-func span(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
-}
 
 // isolate puts extensions into a cell of their own and clears the account.
 func (m *Machine) isolate(ids []extensions.ID, evidence []Evidence, why string) {

@@ -80,6 +80,23 @@ func Open(tb testing.TB, conn Conn) *Peer {
 	return p
 }
 
+// LeaveAtEnd says goodbye at the end of the test, and wants done, which says how
+// the serving of the other side has ended, to go well; of a test that has failed
+// it only waits for that.
+func (p *Peer) LeaveAtEnd(done <-chan error) {
+	p.tb.Cleanup(func() {
+		if p.tb.Failed() {
+			p.Close()
+			<-done
+			return
+		}
+		p.Goodbye()
+		if err := <-done; err != nil {
+			p.tb.Error("serve:", err)
+		}
+	})
+}
+
 // Handshake opens the connection.
 func (p *Peer) Handshake(h codec.Hello) {
 	p.tb.Helper()
