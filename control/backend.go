@@ -25,6 +25,7 @@ type Supervisor interface {
 	Activate(ctx context.Context, host, event string) error // host "": every one that it concerns
 	Extensions(host string) ([]service.Status, error)
 	SetExtension(ctx context.Context, host, id string, verb service.Verb) error
+	RescanExtensions(ctx context.Context, host string) ([]service.Difference, error) // host "": all that have folders
 	Host(name string) (Host, error)
 	Done() <-chan struct{} // closed when it has ended
 }

@@ -54,6 +54,7 @@ var classes = []struct {
 	{NoSuchCrash, http.StatusNotFound, supervisor.ErrNoCrash},
 	{NoSuchExtension, http.StatusNotFound, service.ErrUnknownExtension},
 	{NoExtensions, http.StatusConflict, service.ErrNoExtensions},
+	{NoExtensions, http.StatusConflict, service.ErrNoFolders},
 	{NoInspector, http.StatusConflict, supervisor.ErrNoInspector},
 	{NotActive, http.StatusBadGateway, service.ErrNotActive},
 	{NoSuchMethod, http.StatusNotFound, supervisor.ErrNoSuchMethod},

@@ -24,6 +24,11 @@ type extensionList struct {
 	Extensions []service.Status `json:"extensions"`
 }
 
+// differenceList is the answer to a look into the folders.
+type differenceList struct {
+	Differences []service.Difference `json:"differences"`
+}
+
 var extensionVerbs = []service.Verb{service.Enable, service.Disable, service.Isolate, service.Release}
 
 // activate waits for as long as its caller stays.
@@ -80,6 +85,19 @@ func (s *Server) setExtension(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, extensionList{list})
 }
 
+// rescan answers with what is different, when it counts.
+func (s *Server) rescan(w http.ResponseWriter, r *http.Request) error {
+	host := r.URL.Query().Get("host")
+	list, err := s.sup.RescanExtensions(r.Context(), host)
+	if err != nil {
+		return s.extensionFail(host, err)
+	}
+	if list == nil {
+		list = []service.Difference{}
+	}
+	return answer(w, differenceList{list})
+}
+
 // noExtension says that there is no such extension, and which there are.
 func (s *Server) noExtension(host, id string) *Error {
 	e := &Error{Class: NoSuchExtension, Message: fmt.Sprintf("no extension %q is known", id), Host: host, Extension: id, Extensions: []string{}}
@@ -99,6 +117,12 @@ func (s *Server) extensionFail(host string, err error) *Error {
 		return &Error{Class: NoExtensions, Host: host, Message: fmt.Sprintf("host %q has no extensions: there is no extensions block in its configuration", host)}
 	}
 	e := describe(err, nil)
+	if errors.Is(err, service.ErrNoFolders) {
+		e.Message = "no host has folders with extensions to look into"
+		if host != "" {
+			e.Message = fmt.Sprintf("host %q has no folders with extensions to look into: it has those that its configuration declares or that it announces itself", host)
+		}
+	}
 	if e.Class == NoSuchHost {
 		return s.noHost(host)
 	}
@@ -146,6 +170,17 @@ func (c *Client) SetExtension(ctx context.Context, host, id string, verb service
 		return nil, err
 	}
 	return out.Extensions, nil
+}
+
+// RescanExtensions looks into the folders of the extensions of a host anew, or of
+// all that have some when host is "", and returns what is different when that
+// counts.
+func (c *Client) RescanExtensions(ctx context.Context, host string) ([]service.Difference, error) {
+	out, err := post[differenceList](ctx, c, prefix+"/extensions/rescan"+queryOf(hostQuery(host)), nil)
+	if err != nil {
+		return nil, err
+	}
+	return out.Differences, nil
 }
 
 func hostQuery(host string) url.Values {

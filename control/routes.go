@@ -41,6 +41,7 @@ func (s *Server) routes() http.Handler {
 	handle("GET "+prefix+"/crashes", s.crashes)
 	handle("GET "+prefix+"/crashes/{id}", s.crash)
 	handle("GET "+prefix+"/extensions", s.extensions)
+	handle("POST "+prefix+"/extensions/rescan", s.rescan)
 	handle("POST "+prefix+"/extensions/{id}/{verb}", s.setExtension)
 	handle("POST "+prefix+"/activate", s.activate)
 

@@ -88,6 +88,35 @@ func (s *Supervisor) SetExtension(ctx context.Context, host, id string, verb ser
 	return errors.Join(errs...)
 }
 
+// RescanExtensions looks into the folders of the extensions of a host ("" for all
+// that have some) anew, has what is different count, and returns that when the
+// hosts that it concerns have been told or restarted; see [service.Service.Rescan].
+// Errors: service.ErrNoFolders and ErrNoExtensions, ErrNoHost, ErrClosed, ctx's.
+func (s *Supervisor) RescanExtensions(ctx context.Context, host string) ([]service.Difference, error) {
+	list, err := s.services(host)
+	if err != nil {
+		return nil, err
+	}
+	out := []service.Difference{}
+	var errs []error
+	looked := false
+	for _, svc := range list {
+		part, err := svc.Rescan(ctx)
+		if host == "" && errors.Is(err, service.ErrNoFolders) {
+			continue
+		}
+		looked = true
+		out = append(out, part...)
+		if err != nil {
+			errs = append(errs, closed(err))
+		}
+	}
+	if !looked {
+		return nil, service.ErrNoFolders
+	}
+	return out, errors.Join(errs...)
+}
+
 // services are those of a host, or all of them by name.
 func (s *Supervisor) services(host string) ([]*service.Service, error) {
 	s.mu.Lock()

@@ -108,11 +108,12 @@ func (a *app) extensions(ctx context.Context, host string) error {
 func (a *app) extensionVerb() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "extension",
-		Short: "Enable, disable or isolate an extension",
-		Long: `Say what is to be done with one extension. It holds until the supervisor ends, or
-another is said.`,
+		Short: "Enable, disable or isolate an extension, or look for new ones",
+		Long: `Say what is to be done with one extension, which holds until the supervisor ends
+or another is said; or look for those that were added, replaced or removed.`,
 		Example: `  hostsup extension isolate golang.go
-  hostsup extension release golang.go`,
+  hostsup extension release golang.go
+  hostsup extension rescan`,
 		Args: noSuchVerb,
 		RunE: func(*cobra.Command, []string) error { return usagef("no verb given") },
 	}
@@ -121,8 +122,52 @@ another is said.`,
 		a.oneExtensionVerb(service.Disable, "Activate an extension no longer, and end it", ""),
 		a.oneExtensionVerb(service.Isolate, "Give an extension a host of its own", "What needs it goes with it."),
 		a.oneExtensionVerb(service.Release, "Let an extension come back from a host of its own", "Also one that was put there for its crashes."),
+		a.rescanVerb(),
 	)
 	return cmd
+}
+
+func (a *app) rescanVerb() *cobra.Command {
+	var host string
+	cmd := &cobra.Command{
+		Use:   "rescan",
+		Short: "Look into the folders of extensions anew",
+		Long: `Look into the folders of extensions anew. Those that were added, replaced or
+removed since are printed, and count from now on. A host is told of them while it
+runs; where one has begun to be activated that was replaced or removed, its host is
+restarted, and the others in it come back.`,
+		Example: `  hostsup extension rescan
+  hostsup extension rescan --host code`,
+		Args:              args(0, 0, ""),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.rescan(cmd.Context(), host)
+		},
+	}
+	a.hostFlag(cmd, &host, "look into the folders of this `HOST` only; else of every one that has some")
+	a.jsonFlag(cmd, "print what is different as one JSON document")
+	return cmd
+}
+
+func (a *app) rescan(ctx context.Context, host string) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	list, err := c.RescanExtensions(ctx, host)
+	switch {
+	case err != nil:
+		return err
+	case a.json:
+		a.out.jsonDocument(list)
+		return nil
+	case len(list) == 0:
+		a.out.line("nothing has changed")
+	}
+	for _, d := range list {
+		a.out.line(show.Clean(d.Host) + ": " + show.Clean(d.String()))
+	}
+	return nil
 }
 
 func (a *app) oneExtensionVerb(verb service.Verb, short, more string) *cobra.Command {

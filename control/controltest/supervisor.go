@@ -33,6 +33,7 @@ type Supervisor struct {
 
 	Units      []service.Status                                    // the extensions of all hosts
 	OnActivate func(ctx context.Context, host, event string) error // nil: succeeds
+	OnRescan   func(ctx context.Context, host string) ([]service.Difference, error)
 	OnSet      func(ctx context.Context, host, id string, verb service.Verb) error
 }
 
@@ -106,6 +107,14 @@ func (s *Supervisor) Extensions(host string) ([]service.Status, error) {
 		}
 	}
 	return out, nil
+}
+
+// RescanExtensions asks OnRescan; without it nothing is different.
+func (s *Supervisor) RescanExtensions(ctx context.Context, host string) ([]service.Difference, error) {
+	if err := s.hasExtensions(host); err != nil || s.OnRescan == nil {
+		return nil, err
+	}
+	return s.OnRescan(ctx, host)
 }
 
 // SetExtension asks OnSet for one of Units.

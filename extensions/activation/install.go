@@ -1,6 +1,7 @@
 package activation
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -26,12 +27,15 @@ func (m *Machine) installed(ev Installed) {
 				by[event] = append(by[event], x.ID)
 			}
 		}
+		if h := m.hosts[where]; h != nil && h.state == hostUp {
+			e.late = h.life
+		}
 		order = append(order, x.ID)
 		next[x.ID] = e
 		switch {
 		case old == nil:
 			fresh[x.ID] = true
-		case old.Host != where, old.Version != "" && old.Version != x.Version, old.Folder != x.Folder:
+		case old.Host != where, old.Version != "" && old.Version != x.Version, old.Folder != x.Folder, !bytes.Equal(old.Description, x.Description):
 			fresh[x.ID] = true
 			why := "it is replaced"
 			if old.Host != where {
@@ -42,7 +46,7 @@ func (m *Machine) installed(ev Installed) {
 			}
 			m.end(old, Inactive, why)
 		default:
-			e.Status, e.back = old.Status, old.back
+			e.Status, e.back, e.late = old.Status, old.back, old.late
 			if e.State == Activating && !e.Asked && !slices.Equal(old.Dependencies, x.Dependencies) {
 				waits = append(waits, e)
 			}

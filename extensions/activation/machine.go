@@ -48,6 +48,7 @@ type ext struct {
 	Status
 	events map[string]bool
 	back   Reason // of the activation that the last life took with it; Event "": none
+	late   uint64 // the life of its host that had begun when it came; 0: none had
 }
 
 type hostState int

@@ -41,9 +41,13 @@ func (m *Machine) fire(event string, atStart bool) (ids []extensions.ID, errs []
 }
 
 // leave says whether an event is left to the extension's host, which is only
-// started for it.
+// started for it. One that has come into a life that had begun has missed the
+// startup there, which is done once.
 func (m *Machine) leave(e *ext, event string) bool {
 	if e.Host == "" || !startup(event) || !m.host(e.Host).spec.Own {
+		return false
+	}
+	if h := m.host(e.Host); h.state == hostUp && h.life == e.late {
 		return false
 	}
 	m.need(e.Host, event+" for "+string(e.Extension.ID))

@@ -17,6 +17,7 @@ type Spec = plan.Spec
 // one.
 var (
 	ErrNoExtensions     = errors.New("host has no extensions")
+	ErrNoFolders        = errors.New("no folders with extensions")
 	ErrUnknownExtension = errors.New("no such extension")
 	ErrVerb             = errors.New("unknown verb; expected enable, disable, isolate or release")
 	ErrNotActive        = errors.New("not active")

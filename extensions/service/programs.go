@@ -33,6 +33,8 @@ func (d programs) find(context.Context) found {
 	return out
 }
 
+func (programs) folders() bool { return false }
+
 func (d programs) voice(p *place) voice {
 	return &program{place: p, declared: d.spec.Declared, grace: d.spec.Deactivate}
 }

@@ -76,6 +76,8 @@ type Service struct {
 	uses       uses                            // not the loop's alone
 	registered map[string]registration         // where a command was registered last
 	said       map[string]bool                 // what is wrong with what hosts announce
+	wrong      map[string]bool                 // what is wrong with what was found last
+	looks      chan struct{}                   // held by who looks into the folders; not the loop's alone
 	methods    atomic.Pointer[map[string]bool] // those of extensions; not the loop's alone
 }
 
@@ -101,7 +103,7 @@ func New(base *actors.Ref, tree Tree) (*Service, error) {
 		notes: map[location.Note]bool{}, faults: map[int]*faults{}, owner: map[string]int{}, places: map[string]*place{},
 		waits: map[uint64]chan []*activation.Error{}, why: map[extensions.ID]string{}, record: map[extensions.ID]*record{},
 		command: map[string]extensions.ID{}, registered: map[string]registration{},
-		said: map[string]bool{},
+		said: map[string]bool{}, wrong: map[string]bool{}, looks: make(chan struct{}, 1),
 	}
 	s.queue.wake = make(chan struct{}, 1)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -151,6 +153,7 @@ func (s *Service) name(p location.Place) string {
 func (s *Service) scan() {
 	result := s.dialect.find(s.ctx)
 	for _, err := range result.problems {
+		s.wrong[err.Error()] = true
 		s.problem("", err)
 	}
 	for _, text := range s.spec.Disabled {
@@ -166,6 +169,9 @@ func (s *Service) scan() {
 	}
 	r, problems := extensions.NewRegistry(list)
 	s.registry = r
+	for _, err := range problems {
+		s.wrong[err.Error()] = true
+	}
 	s.problems(problems)
 }
 
@@ -174,13 +180,19 @@ func (s *Service) problems(list []error) {
 	for _, err := range list {
 		var e *extensions.Error
 		if errors.As(err, &e) {
-			if !s.registry.Has(e.ID) {
-				s.refused[e.ID] = err.Error()
-			}
+			s.refuse(err)
 			s.problem(e.ID, err)
 			continue
 		}
 		s.problem("", err)
+	}
+}
+
+// refuse remembers why an extension is not in the registry, if it is not.
+func (s *Service) refuse(err error) {
+	var e *extensions.Error
+	if errors.As(err, &e) && !s.registry.Has(e.ID) {
+		s.refused[e.ID] = err.Error()
 	}
 }
 

@@ -52,6 +52,8 @@ func (d editors) find(ctx context.Context) found {
 	return found{list, result.Problems, blame.NewIndex(resolved(list))}
 }
 
+func (d editors) folders() bool { return len(d.spec.Folders) > 0 }
+
 func (editors) voice(p *place) voice { return &editor{place: p} }
 
 // editor is one such host. Its fields are the loop's.
