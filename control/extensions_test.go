@@ -108,6 +108,25 @@ func TestSetExtension(t *testing.T) {
 	}
 }
 
+// What is different comes back for the host that was meant, also when nothing is.
+func TestRescan(t *testing.T) {
+	want := []service.Difference{{Host: "ts", ID: "golang.go", Change: service.Changed, Before: "1", After: "2"}, {Host: "ts", ID: "a.b", Change: service.Added, After: "1"}}
+	c := withExtensions(t, func(s *controltest.Supervisor) {
+		s.OnRescan = func(_ context.Context, host string) ([]service.Difference, error) {
+			if host == "" {
+				return nil, nil
+			}
+			return want, nil
+		}
+	})
+	if got, err := c.RescanExtensions(t.Context(), "ts"); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := c.RescanExtensions(t.Context(), ""); err != nil || got == nil || len(got) != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // What can go wrong comes back as what it was.
 func TestExtensionErrors(t *testing.T) {
 	failed := &service.ActivationError{Event: "onLanguage:go", Errs: []*activation.Error{{ID: "golang.go", Cause: activation.ErrMissing, On: "acme.base"}}}
@@ -121,7 +140,12 @@ func TestExtensionErrors(t *testing.T) {
 			}
 			return supervisor.ErrClosed
 		}
+		s.OnRescan = func(context.Context, string) ([]service.Difference, error) { return nil, service.ErrNoFolders }
 	})
+	rescan := func(host string) error {
+		_, err := c.RescanExtensions(t.Context(), host)
+		return err
+	}
 	activate := func(host, event string) error {
 		_, err := c.Activate(t.Context(), host, event)
 		return err
@@ -147,6 +171,10 @@ func TestExtensionErrors(t *testing.T) {
 		{set("", "golang.goo", service.Enable), control.NoSuchExtension, service.ErrUnknownExtension, `no extension "golang.goo" is known`},
 		{set("ts", "golang.goo", service.Enable), control.NoSuchExtension, service.ErrUnknownExtension, `host "ts" has no extension "golang.goo"`},
 		{set("nobody", "golang.go", service.Enable), control.NoSuchHost, supervisor.ErrNoHost, `no host "nobody" is configured`},
+		{rescan("db"), control.NoExtensions, service.ErrNoExtensions, `host "db" has no extensions: there is no extensions block in its configuration`},
+		{rescan(""), control.NoExtensions, service.ErrNoExtensions, "no host has folders with extensions to look into"},
+		{rescan("ts"), control.NoExtensions, service.ErrNoExtensions, `host "ts" has no folders with extensions to look into: it has those that its configuration declares or that it announces itself`},
+		{rescan("nobody"), control.NoSuchHost, supervisor.ErrNoHost, `no host "nobody" is configured`},
 		{set("", "golang.go", "remove"), control.Invalid, nil, `"remove" is nothing that can be done with an extension`},
 	} {
 		var e *control.Error

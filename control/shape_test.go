@@ -80,6 +80,13 @@ func everything() *controltest.Supervisor {
 			},
 			{Host: "ts", ID: "acme.theme", Version: "1.0.0", State: "inactive"},
 		},
+		OnRescan: func(context.Context, string) ([]service.Difference, error) {
+			return []service.Difference{
+				{Host: "ts", ID: "acme.css", Change: service.Added, After: "1.0.0"},
+				{Host: "ts", ID: "golang.go", Change: service.Changed, Before: "0.52.1", After: "0.52.2"},
+				{Host: "ts", ID: "acme.words", Change: service.Removed, Before: "1.2.0"},
+			}, nil
+		},
 		History: []supervisor.Event{
 			{Seq: 1, Time: at, Kind: actors.KindSupervisor, Reason: "ready"},
 			{Lost: 2},
@@ -106,6 +113,7 @@ func TestShapes(t *testing.T) {
 		{"crash.json", "GET", "/v1/crashes/c1", "", "application/json"},
 		{"extensions.json", "GET", "/v1/extensions?host=ts", "", "application/json"},
 		{"extension.json", "POST", "/v1/extensions/acme.theme/disable", "", "application/json"},
+		{"rescan.json", "POST", "/v1/extensions/rescan?host=ts", "", "application/json"},
 		{"activate.json", "POST", "/v1/activate", `{"event":"onLanguage:go"}`, "application/json"},
 		{"inspect.json", "POST", "/v1/hosts/ts/inspect", "", "application/json"},
 		{"error_extension.json", "POST", "/v1/extensions/golang.g/release?host=ts", "", "application/json"},

@@ -77,6 +77,15 @@ func fake(t *testing.T) {
 		}
 		return nil
 	}
+	sup.OnRescan = func(_ context.Context, host string) ([]service.Difference, error) {
+		if host == "" {
+			return nil, nil
+		}
+		return []service.Difference{
+			{Host: host, ID: "acme.css", Change: service.Added, After: "1.0.0"},
+			{Host: host, ID: "golang.go", Change: service.Changed, Before: "0.52.1", After: "0.52.2"},
+		}, nil
+	}
 	host, running := "ts", lifecycle.Running
 	sup.History = []supervisor.Event{{Lost: 7}, {Seq: 8, Time: at, Kind: actors.KindState, Host: &host, To: &running, Reason: "ready"}}
 	sup.Reports = []actors.CrashReport{{ID: "c1", Time: at, Host: "ts", Group: "editor", Life: 1, State: running, Reason: "exit 3"}}
@@ -221,6 +230,11 @@ func TestExitCodes(t *testing.T) {
 		{"extension enable golan.go", 1, `hostsup: no extension "golan.go" is known (there are: golang.go, acme.theme; did you mean "golang.go"?)`},
 		{"extension enable golang.go --host db", 1, `host "db" has no extensions`},
 		{"extension enable golang.go --host nobody", 5, "no host"},
+		{"extension rescan", 0, ""},
+		{"extension rescan --host db", 1, `host "db" has no extensions`},
+		{"extension rescan --host tss", 5, `did you mean "ts"?`},
+		{"extension rescan ts", 2, `"ts" is too much: no argument is expected`},
+		{"extension rescn", 2, `did you mean "rescan"?`},
 		{"version", 0, ""},
 		{"version --json", 0, ""},
 		{"version please", 2, "no argument"},
@@ -351,12 +365,35 @@ func TestOutput(t *testing.T) {
 		{"activate onCommand:nothing --json", "", "[]\n"},
 		{"extension disable acme.theme", "", "acme.theme: inactive\n"},
 		{"extension isolate acme.theme --json", "", `{"host":"ts","place":null,"id":"acme.theme","version":"1.0.0","state":"inactive","why":null,"activation":null,"blame":{"suspect_in":0,"quarantined":false,"decision":null},"activation_seconds":null,"calls":0,"average_response_seconds":null,"rss_bytes":null}` + "\n"},
+		{"extension rescan", "", "nothing has changed\n"},
+		{"extension rescan --json", "", "[]\n"},
+		{"extension rescan --host ts", "", "ts: acme.css 1.0.0 was added\nts: golang.go 0.52.1 has become 0.52.2\n"},
+		{"extension rescan --host ts --json", "", `[
+  {
+    "host": "ts",
+    "id": "acme.css",
+    "change": "added",
+    "before": null,
+    "after": "1.0.0"
+  },
+  {
+    "host": "ts",
+    "id": "golang.go",
+    "change": "changed",
+    "before": "0.52.1",
+    "after": "0.52.2"
+  }
+]
+`},
 		{"extensions ts", "", "HOST  PLACE  EXTENSION   VERSION  STATE     ACTIVATED IN  SUSPECT IN  WHY\n" +
 			"ts    ts     golang.go   0.52.2   active            42ms           -  onLanguage:go\n" +
 			"ts    -      acme.theme  1.0.0    inactive             -           -\n"},
 		{"__complete extension enable ", "", "golang.go\tactive\nacme.theme\tinactive\n:4\n"},
 		{"__complete extension enable golang.go ", "", ":4\n"},
 		{"__complete extension enable --host db ", "", ":4\n"},
+		{"__complete extension resc", "", "rescan\tLook into the folders of extensions anew\n:4\n"},
+		{"__complete extension rescan ", "", ":4\n"},
+		{"__complete extension rescan --host ", "", "ts\n:4\n"},
 		{"__complete activate onX --host ", "", "ts\n:4\n"},
 		{"__complete extensions ", "", "ts\n:4\n"},
 		{"__complete activate ", "", ":4\n"},
