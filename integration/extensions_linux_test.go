@@ -537,7 +537,7 @@ func TestNoExtensions(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	bad := demoHost("plain2")
-	bad.Extensions = &service.Spec{}
+	bad.Extensions = &service.Spec{Folders: []manifest.Root{{Dir: "/srv"}}} // which such hosts do not have
 	if err := sup.Add(ctx(t), "", bad); !errors.Is(err, supervisor.ErrSpec) {
 		t.Errorf("%v", err)
 	}

@@ -219,7 +219,14 @@ func TestRescanWithoutFolders(t *testing.T) {
 	if _, err := sup.RescanExtensions(ctx(t), "nobody"); !errors.Is(err, supervisor.ErrNoHost) {
 		t.Errorf("%v", err)
 	}
-	if _, err := sup.RescanExtensions(ctx(t), ""); !errors.Is(err, service.ErrNoFolders) {
-		t.Errorf("%v", err)
+	declared := demoHost("declared")
+	declared.Extensions = &service.Spec{}
+	if err := sup.Add(ctx(t), "", declared); err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range []string{"", "declared"} {
+		if _, err := sup.RescanExtensions(ctx(t), host); !errors.Is(err, service.ErrNoFolders) {
+			t.Errorf("%v", err)
+		}
 	}
 }
