@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -206,6 +207,46 @@ func TestRemovedExtensionsLeaveNothing(t *testing.T) {
 	if s := extensionOf(t, sup, "b"); s.Place != "vs" || s.Blame.Quarantined || s.Blame.Decision != "" {
 		t.Errorf("%+v", s)
 	}
+	runs(t, h, 1)
+}
+
+// Who goes away before all was read changes nothing; of many at once each
+// difference is heard by one, and what is there last counts.
+func TestRescansAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, dir, "a", "1.0.0", "")
+	sup, h := alone(t, extended(t, "many", func(s *service.Spec) { s.Folders = []manifest.Root{{Dir: dir}} }))
+	activates(t, sup, "a")
+	put(t, dir, "b", "1.0.0", "")
+	gone, cancel := context.WithCancel(ctx(t))
+	cancel()
+	if list, err := sup.RescanExtensions(gone, "vs"); !errors.Is(err, context.Canceled) || len(list) != 0 {
+		t.Errorf("%v, %v", list, err)
+	}
+	if all, err := sup.Extensions(""); err != nil || len(all) != 1 {
+		t.Errorf("%+v, %v", all, err)
+	}
+	heard := make(chan []service.Difference)
+	for range 4 {
+		go func() {
+			list, err := sup.RescanExtensions(ctx(t), "vs")
+			if err != nil {
+				t.Error(err)
+			}
+			heard <- list
+		}()
+	}
+	var all []string
+	for range 4 {
+		for _, d := range <-heard {
+			all = append(all, d.String())
+		}
+	}
+	if len(all) != 1 || all[0] != "hostsup.b 1.0.0 was added" {
+		t.Errorf("%q", all)
+	}
+	activates(t, sup, "b")
 	runs(t, h, 1)
 }
 
