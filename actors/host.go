@@ -56,6 +56,7 @@ type Host struct {
 	heard   int // heard; what it says in between is older than the last of them
 	void    int // wish up to which a start of the group's is void: a person's stop
 	closing bool
+	torn    bool // the actor is ending, and its parts with it
 	tried   bool // the first start has had its outcome
 }
 
@@ -221,8 +222,13 @@ func (h *Host) takePlace(ctx actor.Context, life uint64) {
 	}
 }
 
-// spawn makes the actor of the next life. The old one is gone.
+// spawn makes the actor of the next life. The old one is gone. A host that ends
+// still gets messages until its parts have ended, and nothing would end a life
+// that began behind that.
 func (h *Host) spawn(ctx actor.Context, number uint64) {
+	if h.torn {
+		return
+	}
 	h.lifeNo, h.pid, h.conn, h.liveness = number, 0, nil, "none"
 	h.spawned, h.retryAt = time.Now(), time.Time{}
 	h.ref.meter.begin()
@@ -250,7 +256,7 @@ func (h *Host) ready(ctx actor.Context, m *lifeReady) {
 
 // ended takes what a life has left behind.
 func (h *Host) ended(ctx actor.Context, f *Failure) {
-	if f.Life != h.lifeNo || f.Life == h.endedNo {
+	if h.torn || f.Life != h.lifeNo || f.Life == h.endedNo {
 		return
 	}
 	h.failure, h.endedNo = f, f.Life
@@ -490,6 +496,7 @@ func (h *Host) deliver(q *Request) {
 
 // stopping is the end of the actor; its life is stopped by the library next.
 func (h *Host) stopping() {
+	h.torn = true
 	h.ref.end()
 	h.place.give()
 	h.unpublishConn()

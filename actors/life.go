@@ -134,8 +134,8 @@ func (a *Life) connect(ctx actor.Context) {
 	spec := &a.ref.spec
 	session := spec.Protocol.Open(spec.Limits)
 	hello := codec.Hello{Supervisor: "hostsup", Version: a.ref.world.Version, Host: spec.Name, Life: a.number, Init: a.ref.opening(), Dir: spec.Dir}
-	if spec.Sandbox == nil {
-		hello.PID = os.Getpid()
+	if spec.Sandbox == nil && a.ref.world.Launcher.Kill() != sandbox.KillPidns {
+		hello.PID = os.Getpid() // elsewhere it could not see us, and would take us for gone
 	}
 	c := newConn(a.ref, a.number, session, w, 2) // id 1 is the handshake's
 	props := shield(a.log, func() actor.Actor {
@@ -399,6 +399,9 @@ func (a *Life) explain(f *Failure) {
 // fail is the end of the life: the requests are answered, then the actor
 // fails. What the strategy is told is all that is left of it.
 func (a *Life) fail(ctx actor.Context, f *Failure) {
+	if a.torn {
+		return // messages still come, but nobody is to follow from what they say
+	}
 	f.Life, f.child, f.caps, f.pid = a.number, a.child, a.caps, ctx.Self()
 	a.transport.close() // its folder is gone before anybody hears of the end
 	if a.conn != nil {
