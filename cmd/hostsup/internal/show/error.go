@@ -1,7 +1,10 @@
 package show
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"reflect"
 	"strings"
 
 	"github.com/agext/levenshtein"
@@ -29,8 +32,8 @@ func (s Screen) Error(e *control.Error) string {
 	if e.Code != 0 {
 		fmt.Fprintf(&b, "\n  code: %d", e.Code)
 	}
-	if e.Data != nil {
-		b.WriteString("\n  data: " + Clean(string(e.Data)))
+	if data := besides(e); len(data) > 0 {
+		b.WriteString("\n  data: " + Clean(string(data)))
 	}
 	for c := e.Cause; c != nil; c = c.Cause {
 		b.WriteString("\n  caused by: " + Clean(strings.Trim(c.Name+": "+c.Message, ": ")))
@@ -43,6 +46,38 @@ func (s Screen) Error(e *control.Error) string {
 		}
 	}
 	return b.String()
+}
+
+// besides is an error's data without what is shown of it anyway: some hosts send
+// all of the error once more.
+func besides(e *control.Error) []byte {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(e.Data, &all) != nil || all == nil {
+		return e.Data
+	}
+	rest := maps.Clone(all)
+	for key, shown := range map[string]any{"name": e.Name, "message": e.Message, "stack": e.Stack, "$isError": true, "noTelemetry": false} {
+		if text, err := json.Marshal(shown); err == nil && sameJSON(rest[key], text) {
+			delete(rest, key)
+		}
+	}
+	if len(rest) == len(all) {
+		return e.Data // as the host has written it
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	data, err := json.Marshal(rest)
+	if err != nil { // it was JSON
+		return e.Data
+	}
+	return data
+}
+
+// sameJSON compares two values that are strings or words.
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // maxNames is how many names an error lists.

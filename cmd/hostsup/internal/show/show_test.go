@@ -227,6 +227,10 @@ func TestErrors(t *testing.T) {
 		{Class: control.TimedOut, Message: `call sleep of host "ts": timed out after 5s`},
 		{Class: control.HostError, Name: "RangeError", Message: "boom\x1b[2J", Code: 7, Stack: "at f\n\tat g\n", Data: []byte(`{"n":1}`),
 			Cause: &control.Cause{Name: "Inner", Message: "why", Cause: &control.Cause{Message: "root"}}},
+		{Class: control.HostError, Name: "Error", Message: "again", Stack: "at <a>", Data: []byte(`{"$isError":true,"name":"Error","message":"again","stack":"at <a>","noTelemetry":false}`)},
+		{Class: control.HostError, Name: "Error", Message: "more", Stack: "at b", Data: []byte(`{"$isError":true,"name":"Error","message":"more","stack":"at b","code":"EPERM"}`)},
+		{Class: control.HostError, Name: "Error", Message: "else", Data: []byte(`{}`)},
+		{Class: control.HostError, Message: "text", Data: []byte(`"text"`)},
 	} {
 		b.WriteString(screen(0, false).Error(e) + "\n\n")
 	}
