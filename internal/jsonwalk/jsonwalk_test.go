@@ -73,7 +73,7 @@ func TestStrings(t *testing.T) {
 }
 
 func FuzzCheck(f *testing.F) {
-	for _, s := range []string{`{"a":[1,-2.5e3,"x\u00e9",true,null]}`, `[[],{}]`, `"\ud800"`, ` 0 `, `{"a":{"a":"%b%"}}`, `[1,]`} {
+	for _, s := range []string{`{"a":[1,-2.5e3,"x\u00e9",true,null]}`, `[[],{}]`, `"\ud800"`, ` 0 `, `{"a":{"a":"%b%"}}`, `[1,]`, "{\"\x92\xa6\":{}}"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -144,7 +144,10 @@ func Text(value []byte) string {
 	}
 	inner := value[1 : len(value)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {
-		return strings.ToValidUTF8(string(inner), "\uFFFD")
+		if !utf8.Valid(inner) {
+			return string([]rune(string(inner))) // each byte for itself, as encoding/json has it
+		}
+		return string(inner)
 	}
 	var out string
 	if json.Unmarshal(value, &out) != nil {
