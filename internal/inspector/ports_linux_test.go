@@ -284,13 +284,14 @@ func TestPortThatComesLate(t *testing.T) {
 func TestPortOfAStoppedProcess(t *testing.T) {
 	t.Parallel()
 	p, ports := node(t, idles, anyPort, quiet), ports(t)
+	stopped := func() bool {
+		st, err := sys.ReadStat(p.PID)
+		return err == nil && st.State == 'T'
+	}
 	if err := syscall.Kill(p.PID, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool {
-		st, err := sys.ReadStat(p.PID)
-		return err == nil && st.State == 'T'
-	})
+	eventually(t, stopped)
 	var refused *RefusedError
 	if _, err := ports.Open(t.Context(), p.Target); !errors.As(err, &refused) || !strings.Contains(err.Error(), "is stopped") || p.signals() != 0 {
 		t.Errorf("%v, %d signals", err, p.signals())
@@ -298,6 +299,7 @@ func TestPortOfAStoppedProcess(t *testing.T) {
 	if err := syscall.Kill(p.PID, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, func() bool { return !stopped() })
 	releases(t, opens(t, ports, p.Target))
 	p.listens(0)
 }
