@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -187,11 +188,12 @@ func TestMessages(t *testing.T) {
 	defer stop()
 	began, got, lost, gate := make(chan bool), 0, uint64(0), make(chan bool)
 	ended := make(chan bool)
+	var once sync.Once
 	go func() {
 		defer close(ended)
 		for m := range asker.Messages(follow) {
-			if m.Method == "first" {
-				close(began)
+			if m.Method == "first" { // it may be there more than once
+				once.Do(func() { close(began) })
 				<-gate
 				continue
 			}
