@@ -61,6 +61,7 @@ func FuzzParams(f *testing.F) {
 		`{"processId":"p","afterSeq":1,"maxBytes":2,"waitMs":3,"chunk":"eA==","writeId":"w","signal":"interrupt","rows":1,"cols":2}`,
 		`{"path":"file:///x","dataBase64":"eA==","recursive":true,"options":{"maxDepth":1,"maxDirectories":1,"maxEntries":1},"handleId":"h","offset":0,"len":1,"mode":"replace"}`,
 		`{"sandbox":{"permissions":{"type":"managed","network":"restricted","file_system":{"type":"restricted","entries":[{"path":{"type":"special","value":{"kind":"root"}},"access":"read"}]}},"windowsSandboxLevel":"disabled"},"path":"file:///x"}`,
+		`{"sandbox":{"permissions":{"type":"managed","network":"restricted","file_system":{"type":"restricted","entries":[]}},"windowsSandboxLevel":"disabled"},"path":"file:"}`,
 		`{"method":"GET","url":"http://x/","requestId":"r","headers":[{"name":"a","value":"b"}],"bodyBase64":"","redirectPolicy":"stop"}`,
 		`{"watchId":1,"missing":["file:///a"],"present":[]}`, `null`, `[]`, `5`, `"x"`,
 	} {

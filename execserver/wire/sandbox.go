@@ -113,13 +113,13 @@ func (FileSystemType) variants() []string { return []string{"restricted", "unres
 // FileSystemPermissions are what is allowed with files. With Restricted, what
 // no entry names is denied.
 type FileSystemPermissions struct {
-	Type    FileSystemType    `json:"type" wire:"required"`
-	Entries []PermissionEntry `json:"entries,omitempty"`
+	Type    FileSystemType
+	Entries []PermissionEntry
 }
 
 type fileSystemWire struct {
 	Type    FileSystemType     `json:"type" wire:"required"`
-	Entries *[]PermissionEntry `json:"entries"`
+	Entries *[]PermissionEntry `json:"entries,omitempty"`
 }
 
 func (f *FileSystemPermissions) decodeWire(_ *decoder, raw []byte) error {
@@ -138,6 +138,21 @@ func (f *FileSystemPermissions) decodeWire(_ *decoder, raw []byte) error {
 		f.Entries = *w.Entries
 	}
 	return nil
+}
+
+// MarshalJSON implements json.Marshaler. Restricted without entries, which
+// denies everything, is written with an empty list: a server refuses it without
+// one.
+func (f FileSystemPermissions) MarshalJSON() ([]byte, error) {
+	w := fileSystemWire{Type: f.Type}
+	if f.Type == FileSystemRestricted || len(f.Entries) > 0 {
+		entries := f.Entries
+		if entries == nil {
+			entries = []PermissionEntry{}
+		}
+		w.Entries = &entries
+	}
+	return json.Marshal(w)
 }
 
 // Access is what an entry allows.
