@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/coder/websocket"
+
+	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
 // maxMessage bounds one message of the other side, in bytes.
@@ -45,16 +47,47 @@ type Session struct {
 	err   error
 }
 
-// message is what comes: an answer or an event.
+// message is what comes: an answer or an event. Its parts have been checked to be
+// JSON.
 type message struct {
-	ID     int             `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-	Result json.RawMessage `json:"result"`
-	Error  *struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-	} `json:"error"`
+	id     int
+	method string
+	params json.RawMessage
+	result json.RawMessage
+	err    *refusal
+}
+
+// refusal is what comes instead of a result.
+type refusal struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+// parse reads a message in one pass and where it lies: a heap snapshot is tens of
+// megabytes of them. What it returns refers to data.
+func parse(data []byte) (m message, err error) {
+	if err := jsonwalk.Check(data, nil); err != nil {
+		return m, err
+	}
+	if kind := jsonwalk.KindOf(data); kind != jsonwalk.Map {
+		return m, fmt.Errorf("%v, not an object", kind)
+	}
+	jsonwalk.Object(data, func(name string, value []byte) bool {
+		switch name {
+		case "id":
+			err = json.Unmarshal(value, &m.id)
+		case "method":
+			err = json.Unmarshal(value, &m.method)
+		case "error":
+			err = json.Unmarshal(value, &m.err)
+		case "params":
+			m.params = value
+		case "result":
+			m.result = value
+		}
+		return err == nil
+	})
+	return m, err
 }
 
 type request struct {
@@ -109,15 +142,15 @@ func (s *Session) read(ctx context.Context) {
 }
 
 func (s *Session) take(data []byte) error {
-	var m message
-	if err := json.Unmarshal(data, &m); err != nil {
+	m, err := parse(data)
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
-	if m.ID == 0 {
-		if m.Method == "" {
+	if m.id == 0 {
+		if m.method == "" {
 			return fmt.Errorf("%w: neither an answer nor an event", ErrProtocol)
 		}
-		if m.Method == "NodeRuntime.waitingForDisconnect" {
+		if m.method == "NodeRuntime.waitingForDisconnect" {
 			return fmt.Errorf("%w: the process is ending", ErrGone)
 		}
 		s.mu.Lock()
@@ -126,11 +159,11 @@ func (s *Session) take(data []byte) error {
 		if heard == nil {
 			return nil
 		}
-		return heard(m.Method, m.Params)
+		return heard(m.method, m.params)
 	}
 	s.mu.Lock()
-	answer := s.waits[m.ID]
-	delete(s.waits, m.ID)
+	answer := s.waits[m.id]
+	delete(s.waits, m.id)
 	s.mu.Unlock()
 	if answer != nil { // else its caller has left
 		answer <- m
@@ -175,13 +208,13 @@ func (s *Session) Call(ctx context.Context, method string, params, out any) erro
 	}
 	select {
 	case m := <-answer:
-		if m.Error != nil {
-			return &CallError{method, m.Error.Code, m.Error.Message}
+		if m.err != nil {
+			return &CallError{method, m.err.Code, m.err.Message}
 		}
 		if out == nil {
 			return nil
 		}
-		if err := json.Unmarshal(m.Result, out); err != nil {
+		if err := json.Unmarshal(m.result, out); err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrProtocol, method, err)
 		}
 		return nil

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
 // Profile takes a CPU profile that lasts d and returns it as V8 writes it, which
@@ -77,17 +79,16 @@ func (s *Session) Snapshot(ctx context.Context, w io.Writer) error {
 		if method != "HeapProfiler.addHeapSnapshotChunk" {
 			return nil
 		}
-		var in struct {
-			Chunk string `json:"chunk"`
-		}
-		if err := json.Unmarshal(params, &in); err != nil {
-			return fmt.Errorf("%w: %w", ErrProtocol, err)
+		chunk := jsonwalk.Member(params, "chunk")
+		if kind := jsonwalk.KindOf(chunk); kind != jsonwalk.String {
+			return fmt.Errorf("%w: a piece of the heap snapshot is %v", ErrProtocol, kind)
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n += len(in.Chunk)
-		_, err := io.WriteString(w, in.Chunk)
+		text := jsonwalk.Text(chunk)
+		n += len(text)
+		_, err := io.WriteString(w, text)
 		return err
 	})
 	defer s.hear(nil)
