@@ -214,7 +214,10 @@ func (s *session) mixed(c *cursor) ([]byte, error) {
 func (s *session) object(dst []byte, c *cursor) ([]byte, error) {
 	n := c.u32("number of buffers")
 	value := c.long("object")
-	if c.fail == nil && uint64(n)*4 > uint64(len(c.all)-c.at) {
+	if c.fail != nil {
+		return dst, c.fail // before n is believed
+	}
+	if uint64(n)*4 > uint64(len(c.all)-c.at) {
 		return dst, c.broken(codec.ErrTruncated, "%d buffers, %d bytes left", n, len(c.all)-c.at)
 	}
 	var refs [][]byte

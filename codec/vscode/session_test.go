@@ -322,6 +322,7 @@ func FuzzReader(f *testing.F) {
 		head(5, 7), head(6, 7), head(7, 7), head(8, 7) + long("x"), head(9, 7) + long(`{"$$ref$$":1}`),
 		head(10, 7) + "\x00\x00\x00\x01" + long(`[{"$$ref$$":0}]`) + long("hi"),
 		head(11, 7) + long(`{"$isError":true,"name":"a","cause":{"$isError":true}}`), head(12, 7), "\x01", "\x02",
+		head(10, 7) + "\xff\xff\xff\xff" + "\xff\xff\xff\xff", // buffers beyond counting, and an object that is cut off
 	} {
 		f.Add([]byte(framed(s)))
 	}
