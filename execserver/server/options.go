@@ -36,7 +36,7 @@ type Options struct {
 
 	Retain        int           // bytes of output kept per process; 0 is 1 MiB
 	Window        int           // bytes of output that a client may be behind before its process is stalled; 0 is half of Retain
-	KeepClosed    time.Duration // how long a closed process can be read; 0 is 80 s
+	KeepClosed    time.Duration // how long a closed process can be read; 0 is 80 s. It begins anew while its client is away or behind, and when that comes back
 	KeepDetached  time.Duration // how long a session lives without a connection; 0 is 80 s
 	Ping          time.Duration // 0 is 30 s; negative: none
 	PongWait      time.Duration // how long a ping may be unanswered before the session can be taken over; 0 is 2 s

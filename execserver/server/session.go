@@ -24,6 +24,7 @@ type session struct {
 
 	mu       sync.Mutex
 	conn     *conn
+	attached time.Time // when that came, or the last one did
 	detached time.Time // since when it has none; zero: it has
 	procs    map[string]*process
 	ended    bool
@@ -50,7 +51,7 @@ func (s *session) attach(c *conn, answer func()) *wire.Error {
 		old.kick(closePolicy, "the session was resumed by another connection")
 		s.srv.count.takeovers.Add(1)
 	}
-	s.conn, s.detached = c, time.Time{}
+	s.conn, s.attached, s.detached = c, time.Now(), time.Time{}
 	answer()
 	for _, p := range s.procs {
 		p.attach(c)
@@ -261,8 +262,8 @@ func (a *sessionActor) sweep() {
 	for due := len(a.closed); n < due && !now.Before(a.closed[n].until); n++ {
 		p := a.closed[n].p
 		a.closed[n] = aged{}
-		if p.awaited() {
-			a.closed = append(a.closed, aged{p, now.Add(a.srv.opt.KeepClosed)})
+		if until := a.keepUntil(p, now); now.Before(until) {
+			a.closed = append(a.closed, aged{p, until})
 			continue
 		}
 		a.remove(p)
@@ -282,6 +283,19 @@ func (a *sessionActor) sweep() {
 	clear(a.left[len(kept):])
 	a.left = kept
 	a.wakeLater()
+}
+
+// keepUntil says until when a closed process is to be kept beyond its time: a
+// client that has not got everything, or has lost its connection meanwhile and
+// with it what was on its way, has as long to come and read as any other.
+func (a *sessionActor) keepUntil(p *process, now time.Time) time.Time {
+	a.mu.Lock()
+	since, away := a.attached, a.conn == nil
+	a.mu.Unlock()
+	if away || p.awaited() {
+		since = now
+	}
+	return since.Add(a.srv.opt.KeepClosed)
 }
 
 func (a *sessionActor) wakeLater() {
