@@ -58,7 +58,7 @@ func scanOutput(msg []byte) (output, bool) {
 			case "chunk":
 				chunk, bit = value, 8
 			}
-			if bit == 0 || seen&bit != 0 {
+			if bit == 0 || seen&bit != 0 || bit != 8 && len(value) > shortString {
 				return o, false
 			}
 			seen |= bit
@@ -86,6 +86,10 @@ func scanOutput(msg []byte) (output, bool) {
 	return o, true
 }
 
+// shortString is up to how many bytes scanString looks at each one. What is
+// longer is taken for base64 alone, whose decoder is stricter.
+const shortString = 128
+
 // scanString takes a string without escapes and control characters off b.
 func scanString(b []byte) (s, rest []byte, ok bool) {
 	if len(b) == 0 || b[0] != '"' {
@@ -96,7 +100,7 @@ func scanString(b []byte) (s, rest []byte, ok bool) {
 		return nil, nil, false
 	}
 	s, rest = b[1:1+end], b[end+2:]
-	if len(s) <= 128 { // longer ones are base64, whose decoder is stricter
+	if len(s) <= shortString {
 		for _, c := range s {
 			if c < ' ' || c == '\\' || c >= 0x7f {
 				return nil, nil, false

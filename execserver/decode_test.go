@@ -20,6 +20,8 @@ func FuzzScanOutput(f *testing.F) {
 		`{"method":"process/output","params":{"processId":"p","seq":1,"stream":"stdout","chunk":"aGk=","x":"y"}}`,
 		`{"method":"process/output","params":{"processId":"p","seq":1,"stream":"stdout","chunk":"` + strings.Repeat("AAAA", 100) + `"}}`,
 		`{"method":"process/output","params":{"processId":"p","seq":1,"stream":"stdout","chunk":"` + strings.Repeat("AAAA", 100) + "\n" + `"}}`,
+		`{"method":"process/output","params":{"processId":"` + strings.Repeat("\xff", shortString+1) + `","seq":1,"stream":"stdout","chunk":"aGk="}}`,
+		`{"method":"process/output","params":{"processId":"p","seq":1,"stream":"` + strings.Repeat("\x7f", shortString+1) + `","chunk":"aGk="}}`,
 	} {
 		f.Add([]byte(s))
 	}
