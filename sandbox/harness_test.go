@@ -20,7 +20,7 @@ import (
 )
 
 // patience bounds every wait in these tests; a test that needs it fails.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // roleVar names what the test binary does instead of testing; see roles.
 const roleVar = "HOSTSUP_TEST_ROLE"

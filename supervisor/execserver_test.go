@@ -24,7 +24,7 @@ import (
 	"github.com/hostsup/hostsup/lifecycle"
 )
 
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // until waits for a condition that nothing tells of.
 func until(t *testing.T, what string, is func() bool) {

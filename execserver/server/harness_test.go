@@ -197,7 +197,7 @@ func lineClient(t testing.TB, r io.Reader, w io.WriteCloser) *client {
 	return c
 }
 
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // await returns the first message that is wanted.
 func (c *client) await(what string, want func(*got) bool) *got {

@@ -19,7 +19,7 @@ import (
 	"github.com/hostsup/hostsup/internal/sys/procnet"
 )
 
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // process is a node that a test inspects.
 type process struct {
