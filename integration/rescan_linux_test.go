@@ -110,6 +110,21 @@ func TestExtensionsAreLookedForAgain(t *testing.T) {
 				t.Errorf("what is wrong was told %d times", wrong)
 			}
 
+			// A manifest of which one half is written is no news.
+			whole, err := os.ReadFile(filepath.Join(dir, "a", "package.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, text := range [][]byte{whole[:len(whole)/2], whole} {
+				if err := os.WriteFile(filepath.Join(dir, "a", "package.json"), text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				rescan()
+			}
+			says(t, told(t, sup, actors.KindExtension), filepath.Join(dir, "a", "package.json")+": not JSON")
+			answers("a", "1.0.0")
+			runs(t, h, 1)
+
 			// What nobody has activated goes, and is replaced, without a restart.
 			if err := os.RemoveAll(filepath.Join(dir, "c")); err != nil {
 				t.Fatal(err)

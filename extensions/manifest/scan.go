@@ -52,6 +52,39 @@ func (r Result) Extensions() []extensions.Extension {
 	return out
 }
 
+// Keeping is Extensions with those of before of which this look could tell
+// nothing, as they were: nobody else has their id, and their package.json or a
+// folder that it lies in is there and cannot be read or, as when it is half
+// written, is no JSON. The problem says so.
+func (r Result) Keeping(before []extensions.Extension) []extensions.Extension {
+	unread := map[string]bool{}
+	for _, err := range r.Problems {
+		var p *Problem
+		if errors.As(err, &p) && p.Key == "" && (errors.Is(p, ErrJSON) || errors.Is(p, ErrUnreadable) && !errors.Is(p, fs.ErrNotExist)) {
+			unread[p.File] = true
+		}
+	}
+	out := r.Extensions()
+	if len(unread) == 0 {
+		return out
+	}
+	there := map[extensions.ID]bool{}
+	for _, x := range out {
+		there[x.ID] = true
+	}
+	for _, x := range before {
+		if there[x.ID] || !unread[filepath.Join(x.Folder, "package.json")] && !unread[x.Folder] && !unread[filepath.Dir(x.Folder)] {
+			continue
+		}
+		at := slices.IndexFunc(out, func(other extensions.Extension) bool { return order(&x, &other) < 0 })
+		if at < 0 {
+			at = len(out)
+		}
+		out = slices.Insert(out, at, x)
+	}
+	return out
+}
+
 // Scan looks for extensions. A folder without a package.json is no extension
 // and no problem; neither is one whose name begins with a dot, nor one that the
 // .obsolete file beside it marks as uninstalled. Symbolic links are followed. A
@@ -120,17 +153,29 @@ func (s scanner) list(root Root) []finding {
 		return []finding{{problems: []error{unreadable(root.Dir, err)}}}
 	}
 	// A folder of extensions may have a package.json of its own, which is no
-	// extension's.
-	own, err := s.file(filepath.Join(dir, "package.json"))
+	// extension's. Of one that cannot be read nobody knows.
+	name := filepath.Join(dir, "package.json")
+	own, err := s.file(name)
 	if err == nil && (root.Origin == extensions.Development || jsonwalk.KindOf(jsonwalk.Find(clean(own), "engines.vscode")) == jsonwalk.String) {
 		return []finding{{folder: dir, origin: root.Origin, must: true}}
+	}
+	if err == nil {
+		if err = jsonwalk.Check(clean(own), nil); err != nil {
+			err = fmt.Errorf("%w: %w", ErrJSON, err)
+		}
+	} else if errors.Is(err, fs.ErrNotExist) || notFolder(dir) {
+		err = nil // what is wrong with dir is found below
+	}
+	var problems []error
+	if err != nil {
+		problems = append(problems, unreadable(name, err))
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return []finding{{problems: []error{unreadable(dir, err)}}}
 	}
-	obsolete, problems := s.obsolete(filepath.Join(dir, ".obsolete"))
-	out := []finding{{problems: problems}}
+	obsolete, wrong := s.obsolete(filepath.Join(dir, ".obsolete"))
+	out := []finding{{problems: append(problems, wrong...)}}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") || e.Type().IsRegular() {
 			continue
@@ -259,10 +304,20 @@ func notFolder(name string) bool {
 }
 
 func unreadable(file string, err error) *Problem {
-	if !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrUnreadable) {
+	if !errors.Is(err, ErrTooLarge) && !errors.Is(err, ErrUnreadable) && !errors.Is(err, ErrJSON) {
 		err = fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	return &Problem{File: file, Cause: err}
+}
+
+// rank is the order in which the kinds of extensions come.
+var rank = map[extensions.Origin]int{extensions.Builtin: 0, extensions.User: 1, extensions.Development: 2}
+
+// order compares extensions by their places in a registry.
+func order(a, b *extensions.Extension) int {
+	return cmp.Or(cmp.Compare(rank[a.Origin], rank[b.Origin]),
+		strings.Compare(strings.ToLower(filepath.Base(a.Folder)), strings.ToLower(filepath.Base(b.Folder))),
+		strings.Compare(a.Folder, b.Folder))
 }
 
 // unique leaves one manifest of each id and brings them into the order of a
@@ -270,13 +325,8 @@ func unreadable(file string, err error) *Problem {
 // builtin one when the other is not newer. What takes the place of a builtin
 // one is described as builtin itself, as VS Code does.
 func unique(list []*Manifest) ([]*Manifest, []error) {
-	rank := map[extensions.Origin]int{extensions.Builtin: 0, extensions.User: 1, extensions.Development: 2}
 	sorted := slices.Clone(list)
-	slices.SortStableFunc(sorted, func(a, b *Manifest) int {
-		return cmp.Or(cmp.Compare(rank[a.Origin], rank[b.Origin]),
-			strings.Compare(strings.ToLower(filepath.Base(a.Folder)), strings.ToLower(filepath.Base(b.Folder))),
-			strings.Compare(a.Folder, b.Folder))
-	})
+	slices.SortStableFunc(sorted, func(a, b *Manifest) int { return order(&a.Extension, &b.Extension) })
 	var out []*Manifest
 	var problems []error
 	at := map[extensions.ID]int{}

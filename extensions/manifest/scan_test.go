@@ -172,3 +172,64 @@ func BenchmarkScan500(b *testing.B) {
 		}
 	}
 }
+
+// What was known stays where it cannot be read any more, and only there.
+func TestKeepingWhatCannotBeRead(t *testing.T) {
+	files := map[string]string{}
+	for _, name := range []string{"a", "half", "gone", "folder", "wrong", "old", "z"} {
+		files[name+"/package.json"] = pkg("p."+name, "1.0.0")
+	}
+	dir := tree(t, files)
+	single := tree(t, map[string]string{"package.json": pkg("p.single", "1.0.0")})
+	scan := func() Result {
+		return Scan(t.Context(), []Root{{dir, extensions.User}, {single, extensions.User}}, Options{Product: "1.60.0"})
+	}
+	before := scan().Extensions()
+	write := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(dir, "half", "package.json"), files["half/package.json"][:20])
+	write(filepath.Join(single, "package.json"), "")
+	write(filepath.Join(dir, "wrong", "package.json"), `{"publisher":"p","name":"wrong","version":7,"engines":{"vscode":"*"}}`)
+	write(filepath.Join(dir, "old", "package.json"), strings.ReplaceAll(files["old/package.json"], "^1.50.0", "^1.90.0"))
+	for _, err := range []error{
+		os.RemoveAll(filepath.Join(dir, "gone")),
+		os.Remove(filepath.Join(dir, "folder", "package.json")), os.Mkdir(filepath.Join(dir, "folder", "package.json"), 0o700),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	names := func(list []extensions.Extension) string {
+		var out []string
+		for _, x := range list {
+			out = append(out, x.Value)
+		}
+		return strings.Join(out, " ")
+	}
+	r := scan()
+	// In the order of a registry, by the names of the folders: the last one's is a
+	// number.
+	if got, want := names(r.Keeping(before)), "p.single p.a p.folder p.half p.z"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := names(r.Keeping(nil)); got != "p.a p.z" {
+		t.Errorf("%s", got)
+	}
+	if len(r.Problems) != 5 {
+		t.Errorf("%v", r.Problems)
+	}
+	// Somebody else with its id is the one that counts.
+	double := filepath.Join(dir, "zz")
+	if err := os.Mkdir(double, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(filepath.Join(double, "package.json"), pkg("p.half", "2.0.0"))
+	for _, x := range scan().Keeping(before) {
+		if x.Value == "p.half" && x.Version != "2.0.0" {
+			t.Errorf("%+v", x)
+		}
+	}
+}

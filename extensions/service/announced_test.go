@@ -73,7 +73,7 @@ func TestUnitsAreExtensions(t *testing.T) {
 	t.Parallel()
 	got := programs{plan.Spec{Declared: []codec.Announced{
 		{ID: "Acme.Fmt", Version: "1", Events: []string{"*", "onCommand:run", "*"}, DependsOn: []string{"Acme.Base"}, Methods: []string{"run", "stop", "run"}},
-	}}}.find(t.Context())
+	}}}.find(t.Context(), nil)
 	want := []extensions.Extension{{
 		ID: "acme.fmt", Value: "Acme.Fmt", Version: "1", Origin: extensions.Builtin, Main: "Acme.Fmt",
 		Dependencies: []extensions.ID{"acme.base"}, Events: []string{"*", "onCommand:run", "onCommand:stop"},

@@ -16,8 +16,9 @@ import (
 type dialect interface {
 	// own says that hosts do the startup of their extensions by themselves.
 	own() bool
-	// find returns what is known before any host has run. It is called by anybody.
-	find(ctx context.Context) found
+	// find returns what is known before any host has run, or was known before and
+	// cannot be read now. It is called by anybody.
+	find(ctx context.Context, before []extensions.Extension) found
 	// folders says that find reads some, in which there may be something else later.
 	folders() bool
 	voice(p *place) voice

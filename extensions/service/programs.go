@@ -25,7 +25,7 @@ type programs struct{ spec plan.Spec }
 func (programs) own() bool { return false }
 
 // find returns what is declared.
-func (d programs) find(context.Context) found {
+func (d programs) find(context.Context, []extensions.Extension) found {
 	var out found
 	for _, a := range d.spec.Declared {
 		out.list = append(out.list, unit(a))

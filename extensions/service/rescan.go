@@ -79,7 +79,8 @@ func differences(host string, before, now []extensions.Extension) []Difference {
 }
 
 // Rescan looks into the folders anew and has what is different count: what a
-// start would find there now is what there is. It returns the differences, by id,
+// start would find there now is what there is, but that an extension of which the
+// package.json is there and cannot be read stays as it was. It returns the differences, by id,
 // when hosts that they concern have been told, started or restarted; an empty
 // list when there are none. What is wrong with extensions is told in the journal,
 // unless it was told of the last look. When ctx ends before all was read, nothing
@@ -111,7 +112,11 @@ func (s *Service) look(ctx context.Context) ([]Difference, error) {
 	reading, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	now := s.dialect.find(reading)
+	before, err := get(ctx, s, func() []extensions.Extension { return s.found })
+	if err != nil {
+		return nil, err
+	}
+	now := s.dialect.find(reading, before)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

@@ -151,7 +151,7 @@ func (s *Service) name(p location.Place) string {
 
 // scan takes what is known before any host has run.
 func (s *Service) scan() {
-	result := s.dialect.find(s.ctx)
+	result := s.dialect.find(s.ctx, nil)
 	for _, err := range result.problems {
 		s.wrong[err.Error()] = true
 		s.problem("", err)

@@ -34,7 +34,7 @@ const (
 func (editors) own() bool { return true }
 
 // find reads the folders.
-func (d editors) find(ctx context.Context) found {
+func (d editors) find(ctx context.Context, before []extensions.Extension) found {
 	opt := manifest.Options{}
 	if root, ok := vscode.Root(d.base.Spec().Command); ok {
 		if build, err := vscode.ReadBuild(root); err == nil {
@@ -48,7 +48,7 @@ func (d editors) find(ctx context.Context) found {
 		}
 	}
 	result := manifest.Scan(ctx, roots, opt)
-	list := result.Extensions()
+	list := result.Keeping(before)
 	return found{list, result.Problems, blame.NewIndex(resolved(list))}
 }
 
