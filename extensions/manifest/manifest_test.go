@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
 var here = Source{File: "/x/package.json", Folder: "/x", Origin: extensions.User, Product: "1.100.3"}
@@ -200,6 +201,7 @@ func TestMessages(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(base(`,"contributes":{"views":{"a":[{"id":"x"}]},"commands":[{"command":"c"}]},"title":"%t%"`)), []byte(`{"t":"T"}`))
 	f.Add([]byte(base(`,"__metadata":{"id":"u"},"identifier":1,"activationEvents":["onUri"]`)), []byte(`{}`))
+	f.Add([]byte(base(`,"idEntifier":1,"isbuiltin":true`)), []byte(`{}`))
 	f.Add([]byte("\xef\xbb\xbf{\"name\":\"\\ud800\"}"), []byte(`[]`))
 	f.Fuzz(func(t *testing.T, data, nls []byte) {
 		messages, err := ParseMessages(nls, "nls")
@@ -223,12 +225,13 @@ func FuzzParse(f *testing.F) {
 		if m == nil {
 			return
 		}
-		var d struct {
-			Identifier extensions.Identifier `json:"identifier"`
-			Builtin    bool                  `json:"isBuiltin"`
-		}
-		if err := json.Unmarshal(m.Description, &d); err != nil || d.Identifier.Lower != m.ID || d.Builtin {
+		// By exact names, as JavaScript has it: a manifest may have fields of its own.
+		var id extensions.ID
+		if err := json.Unmarshal(jsonwalk.Find(m.Description, "identifier._lower"), &id); err != nil || id != m.ID || !json.Valid(m.Description) {
 			t.Fatalf("%v: %s", err, m.Description)
+		}
+		if got := jsonwalk.Member(m.Description, "isBuiltin"); string(got) != "false" {
+			t.Fatalf("%s: %s", got, m.Description)
 		}
 	})
 }
