@@ -122,7 +122,10 @@ func (s *Supervisor) session(ctx context.Context, host string, life uint64, do f
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { // ends with inner
-		v.await(inner)
+		// Node that ends says so and waits for us to leave, and ends what is under
+		// way in order then: leaving it at the first word of a stop leaves a profile
+		// to an exit that it can crash.
+		v.wait(inner, v.there, over...)
 		cancel()
 	}()
 	return v.explain(ctx, lease.Session(inner, func(session *inspector.Session) error { return do(inner, session) }))
@@ -190,11 +193,26 @@ func (v *visit) up() bool {
 // end.
 const lookAgain = 2 * time.Second
 
-// await waits for the end of the life.
+// over are the states in which a life is not any more.
+var over = []lifecycle.State{lifecycle.Starting, lifecycle.Crashed, lifecycle.Restarting, lifecycle.Failed, lifecycle.Stopped}
+
+// there says whether it is still the same life, and be it that it is being ended.
+func (v *visit) there() bool {
+	st := v.host.Status()
+	return st.Life == v.life && (inspectable(st.State) || st.State == lifecycle.Stopping)
+}
+
+// await waits until the life ends or is being ended.
 func (v *visit) await(ctx context.Context) {
-	for ctx.Err() == nil && v.up() {
+	v.wait(ctx, v.up, append(slices.Clone(over), lifecycle.Stopping)...)
+}
+
+// wait waits until something is so no more, which can be when one of some states
+// comes.
+func (v *visit) wait(ctx context.Context, so func() bool, states ...lifecycle.State) {
+	for ctx.Err() == nil && so() {
 		waiting, cancel := context.WithTimeout(ctx, lookAgain)
-		_ = v.host.Wait(waiting, lifecycle.Starting, lifecycle.Crashed, lifecycle.Restarting, lifecycle.Failed, lifecycle.Stopping, lifecycle.Stopped)
+		_ = v.host.Wait(waiting, states...)
 		cancel()
 	}
 }

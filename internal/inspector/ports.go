@@ -257,6 +257,11 @@ func (l *Lease) Release() (err error) {
 		default: // look sees to it
 			last = false
 		}
+		select {
+		case <-e.over: // with its process, most likely
+			last = false
+		default:
+		}
 		p.mu.Unlock()
 		if last {
 			err = p.shut(l.key, e)
