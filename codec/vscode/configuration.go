@@ -97,10 +97,10 @@ func ours(value any) any {
 }
 
 // Configuration is what ExtHostConfiguration.$initializeConfiguration is called
-// with, and what it is that $acceptConfigurationChanged tells anew: the defaults
-// that extensions contribute, given by their descriptions, with those of the
-// options over them, and the user's settings. The error says what is wrong with
-// [Options.SettingsFile].
+// with: the defaults that extensions contribute, given by their descriptions, with
+// those of the options over them, and the user's settings. The error says what is
+// wrong with [Options.SettingsFile]. What of it is told anew is for
+// [Protocol.Reconfigured].
 func (p *Protocol) Configuration(descriptions []json.RawMessage) (codec.Raw, error) {
 	return p.opt.configuration(descriptions)
 }
@@ -114,13 +114,18 @@ func (o *Options) configuration(descriptions []json.RawMessage) (codec.Raw, erro
 		}
 	}
 	maps.Copy(settings, o.Settings)
-	defaults := contributed(descriptions)
-	maps.Copy(defaults, o.Defaults)
 	none := newModel(nil)
 	return json.Marshal([]any{map[string]any{
-		"defaults": newModel(defaults), "policy": none, "application": none, "userLocal": newModel(settings),
+		"defaults": o.defaults(descriptions), "policy": none, "application": none, "userLocal": newModel(settings),
 		"userRemote": none, "workspace": none, "folders": []any{}, "configurationScopes": []any{},
 	}})
+}
+
+// defaults are those of a host with these extensions.
+func (o *Options) defaults(descriptions []json.RawMessage) model {
+	defaults := contributed(descriptions)
+	maps.Copy(defaults, o.Defaults)
+	return newModel(defaults)
 }
 
 // ReadSettings reads a file of settings: an object of JSON, in which there may be

@@ -49,7 +49,7 @@ func (hs *handshake) Handle(m *codec.Message) ([]codec.Message, bool, error) {
 		return hs.ready()
 	case m.Kind == codec.Notification && m.Method == methodInitialized && hs.step == waitsInitialized:
 		params, err := hs.s.opt.configuration(hs.descriptions)
-		hs.descriptions = nil
+		hs.descriptions, hs.s.configured = nil, params
 		return hs.call(waitsConfiguration, methodConfiguration, params, err)
 	case hs.step <= waitsInitialized || m.Kind == codec.Notification:
 		return nil, false, hs.early(m)

@@ -86,6 +86,7 @@ func TestHandshake(t *testing.T) {
 	if !strings.Contains(string(out[0].Params), `"userLocal":{"contents":{"editor":{"tabSize":4,"x":{"y":true}},"top":"z"},"keys":["editor.tabSize","editor.x.y","top"],"overrides":[]}`) {
 		t.Errorf("%s", out[0].Params)
 	}
+	told := string(out[0].Params)
 	// What the host asks meanwhile is none of this.
 	for _, m := range []*codec.Message{{Kind: codec.Request, ID: 1, Method: "MainThreadX.$y"}, {Kind: codec.Cancel, ID: 1}} {
 		if _, _, err := hs.Handle(m); !errors.Is(err, codec.ErrUnrelated) {
@@ -102,6 +103,9 @@ func TestHandshake(t *testing.T) {
 	out, done, err = hs.Handle(answers1(nil))
 	if err != nil || !done || out != nil || !s.running.Load() {
 		t.Fatal(out, done, err)
+	}
+	if request, result := s.Opened(); string(request) != told || result != nil {
+		t.Errorf("%s, %s", request, result)
 	}
 	if p := hs.Peer(); p.Name != "vscode" || p.Version != "1.2.3" || !p.Caps.Has(codec.CapAck|codec.CapCancel|codec.CapPing|codec.CapAbandon) || p.Caps.Has(codec.CapStream) {
 		t.Errorf("%+v", p)

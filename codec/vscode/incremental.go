@@ -3,11 +3,12 @@ package vscode
 import "github.com/hostsup/hostsup/codec"
 
 // Incremental implements [codec.Incremental]: changes of texts and of what is
-// open are told as differences.
+// open are told as differences, and with a configuration what of it is another.
 func (*Protocol) Incremental(method string, _ codec.Raw) bool {
 	switch method {
 	case "ExtHostDocuments.$acceptModelChanged", "ExtHostDocumentsAndEditors.$acceptDocumentsAndEditorsDelta",
-		"ExtHostNotebookDocuments.$acceptModelChanged", "ExtHostNotebook.$acceptDocumentAndEditorsDelta":
+		"ExtHostNotebookDocuments.$acceptModelChanged", "ExtHostNotebook.$acceptDocumentAndEditorsDelta",
+		MethodReconfigured:
 		return true
 	}
 	return false

@@ -13,7 +13,8 @@ type session struct {
 	build   *Build
 	noBuild error // why there is no build
 
-	running atomic.Bool // the handshake is done
+	running    atomic.Bool // the handshake is done
+	configured codec.Raw   // what the host was told in it
 }
 
 // ping is what hosts are asked for life with: it returns what it is given, on
@@ -28,5 +29,9 @@ func (s *session) Ping() string { return ping }
 func (s *session) Goodbye() (ask *codec.Message, last []codec.Message) {
 	return &codec.Message{Kind: codec.Request, Method: methodTerminate}, nil
 }
+
+// Opened implements [codec.Opener]: it is the host's configuration that can be told
+// again, with what has changed of it; see [Protocol.Reconfigured].
+func (s *session) Opened() (request, result codec.Raw) { return s.configured, nil }
 
 func (s *session) Handshake(h codec.Hello) codec.Handshake { return &handshake{s: s, hello: h} }

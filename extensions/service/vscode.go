@@ -62,7 +62,8 @@ type editor struct {
 	opened extensions.View
 	view   extensions.View // what the life knows
 	begun  map[extensions.ID]bool
-	early  []report // of a life that is not up yet
+	early  []report  // of a life that is not up yet
+	config codec.Raw // what the life was told of its configuration last
 }
 
 // opening makes the init data of the next life.
@@ -92,7 +93,12 @@ func (p *editor) opening() codec.Raw {
 
 func (p *editor) living() []string { return nil }
 
-func (p *editor) up() { p.view, p.begun = p.opened, map[extensions.ID]bool{} }
+func (p *editor) up() {
+	p.view, p.begun, p.config = p.opened, map[extensions.ID]bool{}, nil
+	if p.line != nil {
+		p.config, _, _ = p.line.Opened()
+	}
+}
 
 func (p *editor) welcome() {
 	early := p.early
@@ -124,9 +130,12 @@ func (p *editor) sync() {
 	}
 	p.view = next
 	line := p.line
+	err := p.reconfigure(delta) // first, as who is added may be activated at once
 	p.s.deltas++
 	p.s.work.Go(func() {
-		err := line.Call(p.s.ctx, methodDelta, []any{delta}, nil)
+		if err == nil {
+			err = line.Call(p.s.ctx, methodDelta, []any{delta}, nil)
+		}
 		p.s.post(func() {
 			p.s.deltas--
 			if err != nil && p.line == line {
@@ -135,6 +144,25 @@ func (p *editor) sync() {
 			p.s.settle()
 		})
 	})
+}
+
+// reconfigure tells a life which defaults hold with the extensions that there are
+// now. Who only moves from host to host has them everywhere.
+func (p *editor) reconfigure(delta extensions.Delta) error {
+	protocol, ok := p.s.base.Spec().Protocol.(*vscode.Protocol)
+	if !ok || len(delta.ToAdd)+len(delta.ToRemove) == 0 {
+		return nil
+	}
+	var descriptions []json.RawMessage
+	for _, e := range p.s.registry.All() {
+		descriptions = append(descriptions, e.Description)
+	}
+	config, err := protocol.Reconfigured(p.config, descriptions)
+	if err != nil || config == nil {
+		return err
+	}
+	p.config = config
+	return p.line.Tell(vscode.MethodReconfigured, config)
 }
 
 // deactivate implements voice: an extension cannot be ended alone.
