@@ -8,9 +8,16 @@ import (
 	"github.com/hostsup/hostsup/codec"
 )
 
-// maxServing is how many requests of a host's own are worked on at once; more
-// are answered with an error.
-const maxServing = 256
+// Bounds of what a host asks for. What is over them is answered with an error of
+// name [NameOverloaded].
+const (
+	// maxServing is how many requests of a host's own may be open at once: those
+	// that are worked on, and those whose answers wait for the host to read.
+	maxServing = 256
+	// maxServingBytes is how many bytes the parameters of those that are worked on
+	// may take together. One request alone may have more.
+	maxServingBytes = 256 << 20
+)
 
 // serve answers a request that the host makes. Called by the read loop, which
 // it does not hold up: handlers run on goroutines of their own, which end with
@@ -51,12 +58,19 @@ func (c *conn) begin(m *codec.Message, inTurn bool) (later bool, err error) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	c.mu.Lock()
 	_, twice := c.serving[m.ID]
-	full := len(c.serving) >= maxServing
-	if !twice && !full && !c.closed {
+	full := ""
+	switch open, bytes := len(c.serving)+c.unread, c.servingBytes; {
+	case open >= maxServing:
+		full = fmt.Sprintf("%d requests of the host are open", open)
+	case bytes > 0 && bytes+len(m.Params) > maxServingBytes:
+		full = fmt.Sprintf("the open requests of the host have %d bytes of parameters, and this one %d, limit %d together", bytes, len(m.Params), maxServingBytes)
+	}
+	if !twice && full == "" && !c.closed {
 		if c.serving == nil {
 			c.serving = make(map[uint32]context.CancelCauseFunc)
 		}
 		c.serving[m.ID] = cancel
+		c.servingBytes += len(m.Params)
 		c.ref.world.serving.Add(1)
 	}
 	closed := c.closed
@@ -65,16 +79,16 @@ func (c *conn) begin(m *codec.Message, inTurn bool) (later bool, err error) {
 	case twice:
 		cancel(nil)
 		return false, &codec.FrameError{Err: codec.ErrID, Offset: -1, Detail: fmt.Sprintf("request %d of the host, which is open already", m.ID)}
-	case full:
+	case full != "":
 		cancel(nil)
-		c.refuse(held, m.ID, NameOverloaded, fmt.Sprintf("%d requests of the host are open", maxServing))
+		c.refuse(held, m.ID, NameOverloaded, full)
 		return false, nil
 	case closed:
 		cancel(nil)
 		return false, nil
 	}
 	in := &Incoming{ref: c.ref, Host: c.ref.spec.Name, Life: c.life, Method: m.Method, Params: m.Params, Encoding: c.ref.spec.Protocol, Trace: m.Trace}
-	id := m.ID
+	id, size := m.ID, len(m.Params)
 	go func() {
 		defer c.ref.world.serving.Done()
 		out := c.handle(ctx, rule.handler, in)
@@ -85,6 +99,7 @@ func (c *conn) begin(m *codec.Message, inTurn bool) (later bool, err error) {
 		}
 		c.mu.Lock()
 		delete(c.serving, id)
+		c.servingBytes -= size
 		c.mu.Unlock()
 		c.respond(ctx, out)
 		cancel(nil)
@@ -158,9 +173,12 @@ func (c *conn) respond(ctx context.Context, out *codec.Message) {
 		case err == nil:
 			return
 		case errors.Is(err, errFull):
+			c.waits(1)
 			select {
 			case <-space:
+				c.waits(-1) // before the host can have read of it
 			case <-ctx.Done():
+				c.waits(-1)
 				if !c.out.forget(c.session, out.ID) {
 					c.refuse(byLoop, out.ID, codec.NameCancelled, "the host took the request back")
 				}
@@ -173,6 +191,13 @@ func (c *conn) respond(ctx context.Context, out *codec.Message) {
 			return // the stream is broken, of which the read loop tells
 		}
 	}
+}
+
+// waits counts the answers that wait for the host to read.
+func (c *conn) waits(n int) {
+	c.mu.Lock()
+	c.unread += n
+	c.mu.Unlock()
 }
 
 // errTakenBack is the cause of a handler's end when the host no longer wants

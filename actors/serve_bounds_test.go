@@ -1,0 +1,136 @@
+package actors
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/hostsup"
+)
+
+// await polls until a condition holds.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(what)
+		}
+	}
+}
+
+// A host that asks and does not read what it is answered takes no more than a
+// bounded number of answers, each with its goroutine; when it reads again, it is
+// served again.
+func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
+	ref := fakeRef()
+	var handled atomic.Int64
+	ref.spec.Answers.Handlers = map[string]Handler{"large": func(context.Context, *Incoming) (any, error) {
+		handled.Add(1)
+		return strings.Repeat("x", 1<<16), nil
+	}}
+	ref.answers = newAnswers(ref.world, &ref.spec)
+	c, w := fakeConn(t, ref)
+	w.mu.Lock()
+	w.room, w.gate = 0, make(chan struct{})
+	w.mu.Unlock()
+	const asks = 40 * maxServing
+	for id := uint32(1); id <= asks; id++ {
+		if err := c.serve(&codec.Message{Kind: codec.Request, ID: id, Method: "large"}); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "a handler does not end", func() bool {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return len(c.serving) == 0
+		})
+	}
+	// Those that fit into what waits to be written are over.
+	if most := int64(2*outboxLimit>>16 + 2*maxServing); handled.Load() > most {
+		t.Errorf("%d requests were worked on, want %d at most", handled.Load(), most)
+	}
+	close(w.gate)
+	ref.world.Served()
+	if c.unread != 0 || c.servingBytes != 0 {
+		t.Errorf("%d answers still wait, %d bytes", c.unread, c.servingBytes)
+	}
+	before := handled.Load()
+	if err := c.serve(&codec.Message{Kind: codec.Request, ID: asks + 1, Method: "large"}); err != nil {
+		t.Fatal(err)
+	}
+	ref.world.Served()
+	if handled.Load() != before+1 {
+		t.Error("it is not served again")
+	}
+}
+
+// What the open requests of a host carry is bounded together.
+func TestParametersOfOpenRequestsAreBounded(t *testing.T) {
+	ref := fakeRef()
+	ref.spec.Answers.Handlers = map[string]Handler{"slow": func(ctx context.Context, _ *Incoming) (any, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	ref.answers = newAnswers(ref.world, &ref.spec)
+	c, w := fakeConn(t, ref)
+	params := make(codec.Raw, maxServingBytes/2) // never looked at
+	for id := uint32(1); id <= 3; id++ {
+		if err := c.serve(&codec.Message{Kind: codec.Request, ID: id, Method: "slow", Params: params}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.out.release()
+	var refused []codec.Message
+	await(t, "nothing is refused", func() bool {
+		refused = refused[:0]
+		refused = append(refused, w.answers(t)...)
+		return len(refused) > 0
+	})
+	if len(refused) != 1 || refused[0].ID != 3 || refused[0].Err == nil || refused[0].Err.Name != NameOverloaded {
+		t.Errorf("%+v", refused)
+	}
+	for id := uint32(1); id <= 2; id++ {
+		c.unserve(id)
+	}
+	ref.world.Served()
+	// One alone may be larger.
+	if err := c.serve(&codec.Message{Kind: codec.Request, ID: 4, Method: "slow", Params: make(codec.Raw, maxServingBytes+1)}); err != nil {
+		t.Fatal(err)
+	}
+	c.mu.Lock()
+	n := len(c.serving)
+	c.mu.Unlock()
+	c.unserve(4)
+	ref.world.Served()
+	if n != 1 {
+		t.Error("a large request alone is refused")
+	}
+}
+
+// answers are the answers to requests of the host that have arrived there.
+func (w *fakeWire) answers(t *testing.T) []codec.Message {
+	t.Helper()
+	w.mu.Lock()
+	b := bytes.Clone(w.got.Bytes())
+	w.mu.Unlock()
+	s := hostsup.Open(codec.Limits{})
+	shake(t, s)
+	r := s.NewReader(bytes.NewReader(b))
+	var out []codec.Message
+	for {
+		var m codec.Message
+		err := r.Next(&m)
+		if errors.Is(err, io.EOF) || errors.Is(err, codec.ErrTruncated) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, m)
+	}
+}
