@@ -37,7 +37,7 @@ type conn struct {
 	serving map[uint32]context.CancelCauseFunc // requests of the host that handlers work on
 	turns   turns                              // of their answers
 
-	servingBytes int // of the parameters of those in serving
+	servingBytes int // of the parameters of those in serving, and of answers that wait
 	unread       int // answers that wait for the host to read
 
 	refuses bool   // new requests, as the life is about to be told to end

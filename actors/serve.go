@@ -15,7 +15,7 @@ const (
 	// that are worked on, and those whose answers wait for the host to read.
 	maxServing = 256
 	// maxServingBytes is how many bytes the parameters of those that are worked on
-	// may take together. One request alone may have more.
+	// may take, together with the answers that wait. One alone may have more.
 	maxServingBytes = 256 << 20
 )
 
@@ -173,12 +173,16 @@ func (c *conn) respond(ctx context.Context, out *codec.Message) {
 		case err == nil:
 			return
 		case errors.Is(err, errFull):
-			c.waits(1)
+			size := len(out.Result)
+			if !c.hold(size) {
+				c.refuse(byLoop, out.ID, NameOverloaded, fmt.Sprintf("an answer of %d bytes does not fit to those that the host has not read, limit %d together", size, maxServingBytes))
+				return
+			}
 			select {
 			case <-space:
-				c.waits(-1) // before the host can have read of it
+				c.unhold(size) // before the host can have read of it
 			case <-ctx.Done():
-				c.waits(-1)
+				c.unhold(size)
 				if !c.out.forget(c.session, out.ID) {
 					c.refuse(byLoop, out.ID, codec.NameCancelled, "the host took the request back")
 				}
@@ -193,11 +197,23 @@ func (c *conn) respond(ctx context.Context, out *codec.Message) {
 	}
 }
 
-// waits counts the answers that wait for the host to read.
-func (c *conn) waits(n int) {
+// hold counts an answer that waits for the host to read; false: it must not wait.
+func (c *conn) hold(size int) bool {
 	c.mu.Lock()
-	c.unread += n
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	if c.servingBytes > 0 && c.servingBytes+size > maxServingBytes {
+		return false
+	}
+	c.unread++
+	c.servingBytes += size
+	return true
+}
+
+func (c *conn) unhold(size int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unread--
+	c.servingBytes -= size
 }
 
 // errTakenBack is the cause of a handler's end when the host no longer wants

@@ -112,6 +112,39 @@ func TestParametersOfOpenRequestsAreBounded(t *testing.T) {
 	}
 }
 
+// So is what the answers carry that the host does not read.
+func TestLargeAnswersThatNobodyReadsAreBounded(t *testing.T) {
+	ref := fakeRef()
+	large := codec.Raw(append([]byte{0xc6, 0x01, 0, 0, 0}, make([]byte, 1<<24)...)) // 16 MiB as binary data
+	begin := make(chan struct{})
+	ref.spec.Answers.Handlers = map[string]Handler{"large": func(context.Context, *Incoming) (any, error) {
+		<-begin
+		return large, nil
+	}}
+	ref.answers = newAnswers(ref.world, &ref.spec)
+	c, w := fakeConn(t, ref)
+	w.mu.Lock()
+	w.room, w.gate = 0, make(chan struct{})
+	w.mu.Unlock()
+	const asks = 40
+	for id := uint32(1); id <= asks; id++ {
+		if err := c.serve(&codec.Message{Kind: codec.Request, ID: id, Method: "large"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(begin)
+	await(t, "it is not as much that waits as there is room for", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.serving) == 0 && c.unread == maxServingBytes/len(large)
+	})
+	c.cancel(errors.New("the connection ends"))
+	ref.world.Served()
+	if c.unread != 0 || c.servingBytes != 0 {
+		t.Errorf("%d answers still wait, %d bytes", c.unread, c.servingBytes)
+	}
+}
+
 // answers are the answers to requests of the host that have arrived there.
 func (w *fakeWire) answers(t *testing.T) []codec.Message {
 	t.Helper()
