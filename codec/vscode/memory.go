@@ -22,12 +22,44 @@ const (
 	methodRemember = "MainThreadStorage.$setValue"
 )
 
+// Bounds of what is remembered. An extension that has no room left is told so
+// where it waits for that to be done; what was there before stays.
+const (
+	// maxValue is how many bytes one value may have as JSON: 32 times as many as VS
+	// Code begins to warn of.
+	maxValue = 16 << 20
+	// maxValues is how many extensions may have one, in each scope of a host, and
+	// maxBytes how many bytes they may have there together.
+	maxValues = 4096
+	maxBytes  = 256 << 20
+)
+
 // memory is what extensions have remembered, in files that no host can reach. The
-// hosts of one protocol share it.
+// hosts of one protocol share it, and do not wait for those of another name.
 type memory struct {
+	mu     sync.Mutex
+	asked  uint64 // requests so far
+	scopes map[string]*scope
+}
+
+// scope is one folder of values.
+type scope struct {
 	mu      sync.Mutex
-	asked   uint64            // requests so far
-	written map[string]uint64 // the one that a file is of
+	written map[string]uint64 // by file, of at most maxValues: the request that it is of
+	sizes   map[string]int64  // of the files that there are; nil: nobody has looked
+	bytes   int64             // of sizes
+}
+
+// scope returns the one of a folder.
+func (m *memory) scope(dir string) *scope {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.scopes[dir]
+	if s == nil {
+		s = &scope{written: map[string]uint64{}}
+		m.scopes[dir] = s
+	}
+	return s
 }
 
 // Serve implements [codec.Serving]: what extensions have remembered is kept in
@@ -89,9 +121,10 @@ func (p *Protocol) remembered(host string, params codec.Raw) (path string, value
 
 // recall returns a value as the text of JSON, or null.
 func (m *memory) recall(path string) (codec.Raw, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	s := m.scope(filepath.Dir(path))
+	s.mu.Lock()
 	text, err := os.ReadFile(path)
+	s.mu.Unlock()
 	if errors.Is(err, fs.ErrNotExist) {
 		return codec.Raw("null"), nil
 	}
@@ -102,25 +135,87 @@ func (m *memory) recall(path string) (codec.Raw, error) {
 }
 
 func (m *memory) remember(path string, value json.RawMessage, turn uint64) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.written[path] > turn {
+	dir, file := filepath.Split(path)
+	s := m.scope(filepath.Clean(dir))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.written[file] > turn {
 		return nil // there is a later one
 	}
-	m.written[path] = turn
-	if len(value) == 0 || value[0] != '{' || string(value) == `{"$undefined":true}` {
-		err := os.Remove(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
+	if err := s.look(dir); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	gone := len(value) == 0 || value[0] != '{' || string(value) == `{"$undefined":true}`
+	if gone {
+		value = nil
+	}
+	if err := s.room(file, int64(len(value))); err != nil && !gone {
+		return err
+	}
+	if _, known := s.written[file]; known || len(s.written) < maxValues {
+		s.written[file] = turn
+	}
+	if gone {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		s.set(file, 0, true)
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	// Whoever looks sees the one or the other, whole.
 	if err := os.WriteFile(path+"~", value, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(path+"~", path)
+	if err := os.Rename(path+"~", path); err != nil {
+		return err
+	}
+	s.set(file, int64(len(value)), false)
+	return nil
+}
+
+// look finds out how much there is. Under the lock.
+func (s *scope) look(dir string) error {
+	if s.sizes != nil {
+		return nil
+	}
+	list, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	s.sizes = make(map[string]int64, len(list))
+	for _, e := range list {
+		info, err := e.Info()
+		if err == nil && info.Mode().IsRegular() && !strings.HasSuffix(e.Name(), "~") {
+			s.set(e.Name(), info.Size(), false)
+		}
+	}
+	return nil
+}
+
+// set takes in what a file has become. Under the lock.
+func (s *scope) set(file string, size int64, gone bool) {
+	s.bytes += size - s.sizes[file]
+	if s.sizes[file] = size; gone {
+		delete(s.sizes, file)
+	}
+}
+
+// room says whether there is room for a value. Under the lock.
+func (s *scope) room(file string, size int64) error {
+	before, known := s.sizes[file]
+	full := func(format string, args ...any) error {
+		return &codec.Error{Name: "Error", Message: fmt.Sprintf(format, args...)}
+	}
+	switch after := s.bytes - before + size; {
+	case size > maxValue:
+		return full("the value has %d bytes, limit %d", size, maxValue)
+	case !known && len(s.sizes) >= maxValues:
+		return full("%d extensions have a value, which is the limit", maxValues)
+	case after > maxBytes && size > before:
+		return full("the values of all extensions would have %d bytes, limit %d", after, maxBytes)
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package vscode
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,5 +63,59 @@ func TestMemory(t *testing.T) {
 	}
 	if p.Serve("MainThreadStorage.$other") != nil {
 		t.Error("it is served")
+	}
+}
+
+// A host cannot have files without end written.
+func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	remember := func(p *Protocol, id, value string) error {
+		t.Helper()
+		_, err := p.Serve(methodRemember)(context.Background(), "code", codec.Raw(`[true,"`+id+`",`+value+`]`))
+		return err
+	}
+	p := New(Options{State: state})
+	for i := range maxValues {
+		if err := remember(p, fmt.Sprint("a.b", i), `{"n":1}`); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	for range 2 { // the second time by who only finds the files
+		if err := remember(p, "a.more", `{"n":1}`); err == nil || !strings.Contains(err.Error(), "limit") {
+			t.Error(err)
+		}
+		if err := remember(p, "a.b0", `{"n":2}`); err != nil {
+			t.Error("what is there cannot be changed:", err)
+		}
+		p = New(Options{State: state})
+	}
+	for i := range maxValues {
+		if err := remember(p, fmt.Sprint("a.none", i), `{"$undefined":true}`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := p.memory.scope(filepath.Join(state, ".memory", "code", "global")); len(s.written) > maxValues {
+		t.Errorf("%d turns are kept", len(s.written))
+	}
+	if err := remember(p, "a.b1", `{"$undefined":true}`); err != nil {
+		t.Error(err)
+	}
+	if err := remember(p, "a.more", `{"n":1}`); err != nil {
+		t.Error("there is room again:", err)
+	}
+	if err := remember(p, "a.more", `{"n":"`+strings.Repeat("x", maxValue)+`"}`); err == nil || !strings.Contains(err.Error(), "limit") {
+		t.Error(err)
+	}
+	full := &scope{sizes: map[string]int64{"a": maxBytes - 10, "b": 10}, bytes: maxBytes}
+	if err := full.room("c", 1); err == nil {
+		t.Error("there is room where all is taken")
+	}
+	if err := full.room("b", 5); err != nil {
+		t.Error(err)
+	}
+	raw, err := p.Serve(methodRecall)(context.Background(), "code", codec.Raw(`[true,"a.b0"]`))
+	if err != nil || string(raw) != `"{\"n\":2}"` {
+		t.Errorf("%s, %v", raw, err)
 	}
 }

@@ -28,7 +28,7 @@ var (
 
 // New returns the protocol for the hosts of the build at opt.Root.
 func New(opt Options) *Protocol {
-	return &Protocol{opt: opt, memory: &memory{written: map[string]uint64{}}}
+	return &Protocol{opt: opt, memory: &memory{scopes: map[string]*scope{}}}
 }
 
 // ArgShared is an argument of a host's program: what it keeps for a workspace is
