@@ -186,6 +186,8 @@ func (m *Machine) Step(ev Event, now time.Time) []Effect {
 		}
 	case Ended:
 		m.ended(ev)
+	case Forget:
+		m.forget(ev.Tag)
 	case Found:
 		m.found(ev)
 	case Fired:

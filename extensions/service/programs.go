@@ -285,17 +285,16 @@ func (p *program) need(ctx context.Context, in *actors.Incoming) (any, error) {
 		return nil, &codec.Error{Name: codec.NameInvalidParams, Message: err.Error()}
 	}
 	id := extensions.MakeID(q.ID)
-	answer := make(chan []*activation.Error, 1)
-	refused, err := get(ctx, p.s, func() string {
+	w := newWaiter()
+	refused, err := get(context.WithoutCancel(ctx), p.s, func() string {
 		if why := p.unfit(id); why != "" {
 			return why
 		}
-		p.s.tag++
-		p.s.waits[p.s.tag] = answer
+		tag := p.s.enlist(w)
 		if x, _ := p.s.registry.Get(id); x.WantsEvent(q.Event) {
-			p.s.activation(activation.Request{Event: q.Event, Tag: p.s.tag})
+			p.s.activation(activation.Request{Event: q.Event, Tag: tag})
 		} else {
-			p.s.activation(activation.RequestExtension{ID: id, Tag: p.s.tag})
+			p.s.activation(activation.RequestExtension{ID: id, Tag: tag})
 		}
 		return ""
 	})
@@ -306,7 +305,7 @@ func (p *program) need(ctx context.Context, in *actors.Incoming) (any, error) {
 		return nil, &codec.Error{Name: codec.NameNotActive, Message: q.ID + ": " + refused}
 	}
 	var wrong *ActivationError
-	switch err := p.s.await(ctx, q.ID, answer); {
+	switch err := p.s.await(ctx, q.ID, w); {
 	case errors.As(err, &wrong): // the event may be for others, too
 		for _, e := range wrong.Errs {
 			if e.ID == id {

@@ -172,13 +172,11 @@ func (p *editor) needs(ctx context.Context, in *actors.Incoming) (any, error) {
 	if !ok {
 		return nil, &codec.Error{Name: codec.NameInvalidParams, Message: "an extension expected"}
 	}
-	answer := make(chan []*activation.Error, 1)
+	w := newWaiter()
 	p.s.post(func() {
-		p.s.tag++
-		p.s.waits[p.s.tag] = answer
-		p.s.activation(activation.RequestExtension{ID: id, From: reason(r.arg(1), "").ID, Tag: p.s.tag})
+		p.s.activation(activation.RequestExtension{ID: id, From: reason(r.arg(1), "").ID, Tag: p.s.enlist(w)})
 	})
-	return nil, p.s.await(ctx, string(id), answer)
+	return nil, p.s.await(ctx, string(id), w)
 }
 
 // exists says whether folders of the workspace contain something, which the

@@ -46,7 +46,7 @@ type goal struct {
 	ref  *actors.Ref
 	ours bool // an extension has it, or a host has said that it does
 	here bool // in the place that asks
-	wait chan []*activation.Error
+	wait *waiter
 	err  error
 }
 
@@ -54,7 +54,8 @@ type goal struct {
 // for the extension's activation.
 func (s *Service) find(ctx context.Context, from *place, command string) (goal, error) {
 	for asked := false; ; asked = true {
-		g, err := get(ctx, s, func() goal { return s.goal(from, command, asked) })
+		// Also for who has left: else what has begun for it would be awaited by nobody.
+		g, err := get(context.WithoutCancel(ctx), s, func() goal { return s.goal(from, command, asked) })
 		if err == nil {
 			err = g.err
 		}
@@ -104,13 +105,12 @@ func (s *Service) goal(from *place, command string, asked bool) goal {
 		}
 		return goal{ref: p.ref, ours: true, here: p == from} // which says why it cannot
 	}
-	s.tag++
-	g := goal{wait: make(chan []*activation.Error, 1)}
-	s.waits[s.tag] = g.wait
+	g := goal{wait: newWaiter()}
+	tag := s.enlist(g.wait)
 	if e, _ := s.registry.Get(id); e.WantsEvent(eventCommand + command) {
-		s.activation(activation.Request{Event: eventCommand + command, Tag: s.tag})
+		s.activation(activation.Request{Event: eventCommand + command, Tag: tag})
 	} else {
-		s.activation(activation.RequestExtension{ID: id, Tag: s.tag})
+		s.activation(activation.RequestExtension{ID: id, Tag: tag})
 	}
 	return g
 }

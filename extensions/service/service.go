@@ -68,7 +68,7 @@ type Service struct {
 	deltas     int      // that hosts have not answered
 	then       []func() // what is told to active after that
 	tag        uint64
-	waits      map[uint64]chan []*activation.Error
+	waits      map[uint64]*waiter
 	idle       []chan struct{} // closed when nothing is under way
 	why        map[extensions.ID]string
 	record     map[extensions.ID]*record
@@ -101,7 +101,7 @@ func New(base *actors.Ref, tree Tree) (*Service, error) {
 		tree: tree, base: base, spec: *base.Spec().Extensions, log: tree.Log.Named(base.Name()).Named("extensions"),
 		done: make(chan struct{}), refused: map[extensions.ID]string{}, disabled: map[extensions.ID]string{},
 		notes: map[location.Note]bool{}, faults: map[int]*faults{}, owner: map[string]int{}, places: map[string]*place{},
-		waits: map[uint64]chan []*activation.Error{}, why: map[extensions.ID]string{}, record: map[extensions.ID]*record{},
+		waits: map[uint64]*waiter{}, why: map[extensions.ID]string{}, record: map[extensions.ID]*record{},
 		command: map[string]extensions.ID{}, registered: map[string]registration{},
 		said: map[string]bool{}, wrong: map[string]bool{}, looks: make(chan struct{}, 1),
 	}

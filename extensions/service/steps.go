@@ -34,9 +34,9 @@ func (s *Service) activation(ev activation.Event) {
 		case activation.Changed:
 			s.changed(e)
 		case activation.Settled:
-			if answer := s.waits[e.Tag]; answer != nil {
+			if w := s.waits[e.Tag]; w != nil {
 				delete(s.waits, e.Tag)
-				answer <- e.Errs
+				w.answer <- e.Errs
 			}
 		case activation.Search:
 			s.search(e)
@@ -114,18 +114,32 @@ func (s *Service) search(e activation.Search) {
 // Activate requests an event and waits until those who want it are active or
 // have failed; see [ActivationError].
 func (s *Service) Activate(ctx context.Context, event string) error {
-	answer := make(chan []*activation.Error, 1)
-	s.post(func() {
-		s.tag++
-		s.waits[s.tag] = answer
-		s.activation(activation.Request{Event: event, Tag: s.tag})
-	})
-	return s.await(ctx, event, answer)
+	w := newWaiter()
+	s.post(func() { s.activation(activation.Request{Event: event, Tag: s.enlist(w)}) })
+	return s.await(ctx, event, w)
 }
 
-func (s *Service) await(ctx context.Context, event string, answer <-chan []*activation.Error) error {
+// waiter waits for a request of the machine of activations. tag is the loop's.
+type waiter struct {
+	tag    uint64
+	answer chan []*activation.Error // capacity 1
+}
+
+func newWaiter() *waiter { return &waiter{answer: make(chan []*activation.Error, 1)} }
+
+// enlist returns the tag of a request that somebody is going to await.
+func (s *Service) enlist(w *waiter) uint64 {
+	s.tag++
+	w.tag = s.tag
+	s.waits[w.tag] = w
+	return w.tag
+}
+
+// await waits for the outcome of a request. Of one that is not waited for to its end
+// nothing is kept.
+func (s *Service) await(ctx context.Context, event string, w *waiter) error {
 	select {
-	case errs := <-answer:
+	case errs := <-w.answer:
 		if len(errs) > 0 {
 			return &ActivationError{event, errs}
 		}
@@ -133,6 +147,12 @@ func (s *Service) await(ctx context.Context, event string, answer <-chan []*acti
 	case <-s.done:
 		return ErrClosed
 	case <-ctx.Done():
+		s.post(func() {
+			if s.waits[w.tag] != nil {
+				delete(s.waits, w.tag)
+				s.activation(activation.Forget{Tag: w.tag})
+			}
+		})
 		return ctx.Err()
 	}
 }
