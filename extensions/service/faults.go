@@ -149,6 +149,7 @@ func (p *place) ended(e actors.LifeEnd) (t actors.Testimony) {
 		p.up(e.Life, nil)
 	}
 	p.voice.over()
+	p.tellUntold(e.Life)
 	p.tally(e.Life, true)
 	p.commands.Clear()
 	p.starts.Range(func(key, _ any) bool {

@@ -14,6 +14,7 @@ import (
 	"github.com/hostsup/hostsup/extensions/activation"
 	"github.com/hostsup/hostsup/extensions/blame"
 	"github.com/hostsup/hostsup/extensions/location"
+	"github.com/hostsup/hostsup/guard"
 	"github.com/hostsup/hostsup/lifecycle"
 )
 
@@ -39,6 +40,8 @@ type place struct {
 	state  lifecycle.State
 	person bool  // it was stopped by one
 	hang   *hang // nil: it answers
+	errors *guard.Limiter
+	untold int // errors that nobody catches
 
 	// Not the loop's alone.
 	calls    ledger
@@ -209,9 +212,6 @@ func (p *place) Notified(life uint64, m *codec.Message) { p.voice.notified(life,
 
 // Asked implements [actors.Companion].
 func (p *place) Asked(method string) actors.Handler { return p.voice.asked(method) }
-
-// Pace implements [actors.Companion].
-func (p *place) Pace(context.Context) {}
 
 // Changed implements [actors.Witness].
 func (p *place) Changed(t lifecycle.Transition) {

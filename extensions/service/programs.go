@@ -190,7 +190,7 @@ const late = time.Second
 // ended takes what has become of the ends of some.
 func (p *program) ended(life uint64, order, more []extensions.ID, err error) {
 	if err != nil {
-		p.restart(p.s.tree.Redact(err.Error()))
+		p.restart(p.s.text(err.Error()))
 		return
 	}
 	lives := p.s.lives(p.place)
@@ -258,9 +258,9 @@ func (p *program) failed(e activation.Activate, cause string, err error) {
 	}
 	var said *codec.Error
 	if errors.As(err, &said) && said.Stack != "" {
-		p.s.log.Warn("stack of a failure", "extension", e.ID, "stack", p.s.tree.Redact(said.Stack))
+		p.s.log.Warn("stack of a failure", "extension", e.ID, "stack", p.s.text(said.Stack))
 	}
-	p.s.activation(activation.Failed{Host: e.Host, Life: e.Life, ID: e.ID, Cause: p.s.tree.Redact(cause)})
+	p.s.activation(activation.Failed{Host: e.Host, Life: e.Life, ID: e.ID, Cause: p.s.text(cause)})
 }
 
 // millis is a time that a host has told.
@@ -347,9 +347,9 @@ func (p *program) notified(life uint64, m *codec.Message) {
 		if _, known := p.s.extension(id); !known {
 			return
 		}
-		text := p.s.tree.Redact((&codec.Error{Name: in.Error.Name, Message: in.Error.Message}).Error())
+		text := p.s.text((&codec.Error{Name: in.Error.Name, Message: in.Error.Message}).Error())
 		p.s.fault(p.number, blame.Uncaught{Cell: p.cell, Life: life, ID: id, Error: text})
-		p.s.tell(actors.Event{Kind: actors.KindExtension, Extension: string(id), Reason: fmt.Sprintf("%s has an error that nobody catches: %s", id, text)}, p.name, life)
+		p.uncaught(life, string(id), text)
 	})
 }
 

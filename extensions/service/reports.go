@@ -33,6 +33,8 @@ type report struct {
 	life   uint64
 	method string
 	args   []json.RawMessage
+
+	text, stack string // of an error, whose argument is nil then
 }
 
 // asked implements voice. The host waits for some of the answers: it goes on when
@@ -44,6 +46,9 @@ func (p *editor) asked(method string) actors.Handler {
 			r, err := parse(in)
 			if err != nil {
 				return nil, err
+			}
+			if method == methodError || method == methodUncaught {
+				r.thrown()
 			}
 			_, err = get(ctx, p.s, func() struct{} {
 				p.hear(r)
@@ -96,6 +101,26 @@ func (p *editor) hear(r report) {
 	if p.life == r.life && !p.coming {
 		p.heard(r)
 	} else if r.life > p.life || p.coming && r.life == p.life {
+		p.keep(r)
+	}
+}
+
+// keep keeps a report for when the life is up.
+func (p *editor) keep(r report) {
+	if len(p.early) == 0 {
+		p.waiting = 0
+	}
+	size := 256 + len(r.text) + len(r.stack)
+	for _, arg := range r.args {
+		size += len(arg)
+	}
+	switch {
+	case p.waiting > maxEarly: // which was told
+	case p.waiting+size > maxEarly:
+		p.waiting = maxEarly + 1
+		p.s.problem("", fmt.Errorf("host %s: it says more of its extensions before it is ready than is kept, %d bytes: the rest is not followed", p.name, maxEarly))
+	default:
+		p.waiting += size
 		p.early = append(p.early, r)
 	}
 }
@@ -105,6 +130,10 @@ func (p *editor) heard(r report) {
 	s := p.s
 	id, ok := identifier(r.args[0])
 	if !ok {
+		return
+	}
+	if _, known := s.extension(id); !known && r.method != methodUncaught {
+		s.log.Debug("a host speaks of an extension that there is not", "host", p.name, "method", r.method, "extension", s.text(string(id)))
 		return
 	}
 	switch r.method {
@@ -123,16 +152,19 @@ func (p *editor) heard(r report) {
 		s.fault(p.number, blame.Finished{Cell: p.cell, Life: r.life, ID: id})
 		var missing struct{ Dependency string }
 		_ = json.Unmarshal(r.arg(2), &missing) // null, mostly
-		text, _ := thrown(r.arg(1))
-		s.activation(activation.Failed{Host: p.name, Life: r.life, ID: id, Cause: s.tree.Redact(withoutPrefix(text)), Missing: extensions.MakeID(missing.Dependency)})
+		s.activation(activation.Failed{Host: p.name, Life: r.life, ID: id, Cause: s.text(withoutPrefix(r.text)), Missing: extensions.MakeID(missing.Dependency)})
 	case methodUncaught:
-		text, stack := thrown(r.arg(1))
-		if found, ok := s.index.Stack(stack); ok {
+		if found, ok := s.index.Stack(r.stack); ok {
 			id = found
 		}
-		text = s.tree.Redact(text)
-		s.fault(p.number, blame.Uncaught{Cell: p.cell, Life: r.life, ID: id, Error: text})
-		s.tell(actors.Event{Kind: actors.KindExtension, Extension: string(id), Reason: fmt.Sprintf("%s has an error that nobody catches: %s", id, text)}, p.name, r.life)
+		text := s.text(r.text)
+		name := string(id)
+		if _, known := s.extension(id); known {
+			s.fault(p.number, blame.Uncaught{Cell: p.cell, Life: r.life, ID: id, Error: text})
+		} else {
+			name = s.text(name)
+		}
+		p.uncaught(r.life, name, text)
 	}
 }
 
@@ -144,7 +176,7 @@ const maxCommands = 10_000
 // activated then.
 func (p *editor) registered(r report, busy []extensions.ID) {
 	var command string
-	if json.Unmarshal(r.args[0], &command) != nil {
+	if json.Unmarshal(r.args[0], &command) != nil || len(command) > maxCommand {
 		return
 	}
 	if _, again := p.s.registered[command]; again || len(p.s.registered) < maxCommands {
@@ -194,6 +226,15 @@ func (p *editor) exists(ctx context.Context, in *actors.Incoming) (any, error) {
 	if json.Unmarshal(r.args[0], &asked) != nil || json.Unmarshal(r.arg(1), &patterns) != nil {
 		return nil, &codec.Error{Name: codec.NameInvalidParams, Message: "folders and patterns expected"}
 	}
+	if n := len(strings.Join(patterns, "")); len(patterns) > maxPatterns || n > maxPattern {
+		return nil, &codec.Error{Name: codec.NameInvalidParams, Message: fmt.Sprintf("%d patterns of %d bytes, limit %d and %d", len(patterns), n, maxPatterns, maxPattern)}
+	}
+	select {
+	case p.searches <- struct{}{}:
+		defer func() { <-p.searches }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	var folders, events []string
 	for _, dir := range p.s.spec.Workspace {
 		for _, f := range asked {
@@ -208,9 +249,18 @@ func (p *editor) exists(ctx context.Context, in *actors.Incoming) (any, error) {
 	}
 	found, err := workspace.Contains(ctx, events, folders, workspace.Dir{})
 	if err != nil {
-		p.s.log.Warn("problem", "host", p.name, "error", err)
+		p.s.log.Warn("problem", "host", p.name, "error", p.s.text(err.Error()))
 	}
 	return found != "", nil
+}
+
+// thrown reads the error in a report here, which may be large, and not in the loop.
+func (r *report) thrown() {
+	if len(r.args) < 2 {
+		return
+	}
+	r.text, r.stack = thrown(r.args[1])
+	r.args[1], r.stack = nil, r.stack[:min(len(r.stack), maxRead)]
 }
 
 // arg is an argument, nil where there is none.

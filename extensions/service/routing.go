@@ -201,7 +201,7 @@ func (p *editor) execute(ctx context.Context, in *actors.Incoming) (any, error) 
 	}
 	var command string
 	var again bool
-	if json.Unmarshal(r.args[0], &command) != nil || len(r.args) > 2 && json.Unmarshal(r.args[2], &again) != nil {
+	if json.Unmarshal(r.args[0], &command) != nil || len(command) > maxCommand || len(r.args) > 2 && json.Unmarshal(r.args[2], &again) != nil {
 		return nil, &codec.Error{Name: codec.NameInvalidParams, Message: "a command, its arguments, and whether it may be tried again expected"}
 	}
 	g, err := p.s.find(ctx, p.place, command)
@@ -286,10 +286,13 @@ func (p *editor) fired(ctx context.Context, in *actors.Incoming) (any, error) {
 		return nil, err
 	}
 	var command string
-	if json.Unmarshal(r.args[0], &command) == nil && command != "" {
-		p.s.post(func() { p.s.activation(activation.Request{Event: eventCommand + command}) })
+	if json.Unmarshal(r.args[0], &command) == nil && command != "" && len(command) <= maxCommand {
+		_, err = get(ctx, p.s, func() struct{} {
+			p.s.activation(activation.Request{Event: eventCommand + command})
+			return struct{}{}
+		})
 	}
-	return nil, nil
+	return nil, err
 }
 
 // commands are the ids of all commands that are known.

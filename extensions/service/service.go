@@ -240,6 +240,7 @@ type queue struct {
 	mu    sync.Mutex
 	items []func()
 	wake  chan struct{}
+	room  chan struct{} // closed when items were taken; nil: nobody waits
 }
 
 // post has the loop do something. It never waits.
@@ -263,11 +264,7 @@ func (s *Service) run() {
 		case <-s.ctx.Done():
 			return
 		}
-		s.queue.mu.Lock()
-		items := s.queue.items
-		s.queue.items = nil
-		s.queue.mu.Unlock()
-		for _, f := range items {
+		for _, f := range s.queue.take() {
 			f()
 		}
 		s.rest()

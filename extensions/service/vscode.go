@@ -54,7 +54,9 @@ func (d editors) find(ctx context.Context, before []extensions.Extension) found 
 
 func (d editors) folders() bool { return len(d.spec.Folders) > 0 }
 
-func (editors) voice(p *place) voice { return &editor{place: p} }
+func (editors) voice(p *place) voice {
+	return &editor{place: p, searches: make(chan struct{}, maxSearches)}
+}
 
 // editor is one such host. Its fields are the loop's.
 type editor struct {
@@ -64,6 +66,9 @@ type editor struct {
 	begun  map[extensions.ID]bool
 	early  []report  // of a life that is not up yet
 	config codec.Raw // what the life was told of its configuration last
+
+	waiting  int           // bytes of early
+	searches chan struct{} // of the workspace; not the loop's alone
 }
 
 // opening makes the init data of the next life.
@@ -139,7 +144,7 @@ func (p *editor) sync() {
 		p.s.post(func() {
 			p.s.deltas--
 			if err != nil && p.line == line {
-				p.restart("it does not take changes: " + err.Error())
+				p.restart("it does not take changes: " + p.s.text(err.Error()))
 			}
 			p.s.settle()
 		})
@@ -181,7 +186,7 @@ func (p *editor) activate(e activation.Activate, x extensions.Extension) {
 		case errors.As(err, &down), p.s.ctx.Err() != nil:
 			return // the end of the life says so
 		case err != nil:
-			cause = p.s.tree.Redact(err.Error())
+			cause = p.s.text(err.Error())
 		case !ok:
 			cause = "the host does not know it"
 		default:

@@ -1,0 +1,303 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/activation"
+	"github.com/hostsup/hostsup/extensions/blame"
+	"github.com/hostsup/hostsup/extensions/location"
+)
+
+// heard is a service with the extension a.b and one host, whose life 1 is up
+// unless it is early, as a test plays it.
+func heard(t *testing.T, early bool) (*Service, *editor) {
+	t.Helper()
+	s := &Service{
+		tree: Tree{Journal: actors.NewJournal(), Log: hclog.NewNullLogger(), Redact: func(s string) string { return strings.ReplaceAll(s, "SECRET", "[redacted]") }},
+		base: &actors.Ref{}, log: hclog.NewNullLogger(), done: make(chan struct{}),
+		refused: map[extensions.ID]string{}, disabled: map[extensions.ID]string{}, notes: map[location.Note]bool{},
+		faults: map[int]*faults{}, owner: map[string]int{}, places: map[string]*place{}, waits: map[uint64]*waiter{},
+		why: map[extensions.ID]string{}, record: map[extensions.ID]*record{}, command: map[string]extensions.ID{},
+		registered: map[string]registration{}, said: map[string]bool{}, wrong: map[string]bool{},
+	}
+	s.queue.wake = make(chan struct{}, 1)
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.dialect = editors{}
+	x := extensions.Extension{ID: "a.b", Value: "a.b", Main: "x", Events: []string{"onCommand:known"}}
+	s.found = []extensions.Extension{x}
+	s.registry, _ = extensions.NewRegistry(s.found)
+	s.active = activation.New(activation.Rules{})
+	at := location.Place{Kind: location.Process, Number: 1}
+	name := s.name(at)
+	p := s.place(name, 1, blame.Home)
+	s.places[name] = p
+	s.placed.Places = map[extensions.ID]location.Place{"a.b": at}
+	e, ok := p.voice.(*editor)
+	if !ok {
+		t.Fatalf("%T", p.voice)
+	}
+	s.activation(activation.Installed{List: s.found, Where: map[extensions.ID]string{"a.b": name}})
+	s.activation(activation.Boot{})
+	if !early {
+		p.life = 1
+		s.fault(1, blame.LifeStarted{Cell: blame.Home, Life: 1})
+		s.activation(activation.HostUp{Host: name, Life: 1})
+		e.up()
+	}
+	go s.run()
+	t.Cleanup(s.Close)
+	return s, e
+}
+
+// says has the host make a request.
+func (p *editor) says(ctx context.Context, method, params string) error {
+	_, err := p.asked(method)(ctx, &actors.Incoming{Life: 1, Method: method, Params: codec.Raw(params)})
+	return err
+}
+
+func (s *Service) reasons() (out []string) {
+	for e := range s.tree.Journal.Events(context.Background(), 0, false) {
+		out = append(out, e.Reason)
+	}
+	return out
+}
+
+// Errors are told as far as they are of use, and so many of them as somebody may
+// read.
+func TestUncaughtErrorsAreBounded(t *testing.T) {
+	s, p := heard(t, false)
+	long, err := json.Marshal(map[string]any{"$isError": true, "name": "Error", "message": strings.Repeat("é", 1<<20), "stack": strings.Repeat("at x\n", 1<<20)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const errs = 1000
+	for i := range errs {
+		params := fmt.Sprintf(`["a.b",{"$isError":true,"name":"Error","message":"number %d","stack":""}]`, i)
+		if i == 0 {
+			params = `["a.b",` + string(long) + `]`
+		}
+		if err := p.says(t.Context(), methodUncaught, params); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.s.post(func() { p.tellUntold(1) })
+	if err := p.s.quiet(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all := s.reasons()
+	for _, r := range all {
+		if len(r) > 2*maxText {
+			t.Errorf("%d bytes are told", len(r))
+		}
+	}
+	// The limit is by the minute, and a slow machine may take some.
+	if len(all) < errorsTold.Count || len(all) > errs/2 {
+		t.Errorf("%d are told", len(all))
+	}
+	if last := all[len(all)-1]; !strings.Contains(last, "more errors that nobody catches are not told") {
+		t.Error(last)
+	}
+}
+
+func TestTextsOfHosts(t *testing.T) {
+	s, _ := heard(t, false)
+	for in, want := range map[string]string{
+		"short SECRET": "short [redacted]", "": "",
+		strings.Repeat("x", maxText+1):         strings.Repeat("x", maxText) + fmt.Sprintf("… (%d bytes)", maxText+1),
+		"x" + strings.Repeat("é", maxText/2+1): "x" + strings.Repeat("é", maxText/2-1) + fmt.Sprintf("… (%d bytes)", maxText+3),
+	} {
+		if got := s.text(in); got != want {
+			t.Errorf("%.20s…: %d bytes, want %d: …%s", in, len(got), len(want), got[max(0, len(got)-30):])
+		}
+	}
+	s.tree.Redact = func(string) string { return "SEC" }
+	if got := s.text(strings.Repeat("x", maxRead+1)); strings.Contains(got, "SEC") {
+		t.Errorf("%s: half of a secret", got)
+	}
+}
+
+// Of extensions that there are not nothing is kept, whatever a host says of them.
+func TestUnknownExtensionsAreNotKept(t *testing.T) {
+	s, p := heard(t, false)
+	for i := range 1000 {
+		for _, method := range []string{methodWill, methodDid, methodError, methodUncaught} {
+			if err := p.says(t.Context(), method, fmt.Sprintf(`["x.y%d",null,null,null,{}]`, i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := p.says(t.Context(), methodWill, `["a.b"]`); err != nil {
+		t.Fatal(err)
+	}
+	n, err := get(t.Context(), s, func() int { return len(p.begun) + len(s.why) + len(s.record) })
+	if err != nil || n > 3 || n == 0 {
+		t.Errorf("%d entries are kept, %v", n, err)
+	}
+}
+
+// What a life reports before it is up is kept for then, up to a bound.
+func TestEarlyReportsAreBounded(t *testing.T) {
+	s, p := heard(t, true)
+	text := strings.Repeat("x", maxEarly/64)
+	for i := range 200 {
+		params := fmt.Sprintf(`["a.b",{"$isError":true,"name":"Error","message":"%s"}]`, text)
+		if i%2 == 0 {
+			params = fmt.Sprintf(`["a.b","%s"]`, text)
+		}
+		method := methodWill
+		if i%2 == 1 {
+			method = methodUncaught
+		}
+		if err := p.says(t.Context(), method, params); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n, err := get(t.Context(), s, func() int { return len(p.early) })
+	if err != nil || n != 63 {
+		t.Errorf("%d reports are kept, %v", n, err)
+	}
+	if all := s.reasons(); len(all) != 1 || !strings.Contains(all[0], "not followed") {
+		t.Errorf("%q", all)
+	}
+	// The next life begins anew.
+	if _, err := get(t.Context(), s, func() bool {
+		p.over()
+		p.keep(report{life: 2, method: methodWill, args: []json.RawMessage{json.RawMessage(`"a.b"`)}})
+		return true
+	}); err != nil || len(p.early) != 1 {
+		t.Errorf("%d, %v", len(p.early), err)
+	}
+}
+
+// Names of commands are no longer than names are.
+func TestNamesOfCommandsAreBounded(t *testing.T) {
+	s, p := heard(t, false)
+	name := strings.Repeat("x", maxCommand)
+	for _, c := range []string{name, name + "x"} {
+		if err := p.says(t.Context(), methodRegister, `["`+c+`"]`); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.says(t.Context(), methodFire, `["`+c+`"]`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	requested, err := get(t.Context(), s, s.active.Requested)
+	requested = slices.DeleteFunc(requested, func(event string) bool { return !strings.HasPrefix(event, eventCommand) })
+	if err != nil || len(requested) != 1 || requested[0] != eventCommand+name || len(s.registered) != 1 {
+		t.Errorf("%d events, %d commands, %v", len(requested), len(s.registered), err)
+	}
+	if err := p.says(t.Context(), methodExecute, `["`+name+`x",[],false]`); err == nil {
+		t.Error("it is executed")
+	}
+}
+
+// A request that is taken back leaves nothing behind.
+func TestRequestsThatAreTakenBackAreForgotten(t *testing.T) {
+	s, p := heard(t, false)
+	if err := p.says(t.Context(), methodWill, `["a.b"]`); err != nil { // and never that it has
+		t.Fatal(err)
+	}
+	for range 100 {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- p.says(ctx, methodNeeds, `["a.b"]`) }()
+		await(t, s, func() bool { return len(s.waits) > 0 })
+		cancel()
+		if err := <-done; err == nil {
+			t.Fatal("it is answered")
+		}
+		await(t, s, func() bool { return len(s.waits) == 0 })
+	}
+}
+
+// await polls until the loop finds that a condition holds.
+func await(t *testing.T, s *Service, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); ; {
+		if ok, err := get(t.Context(), s, holds); err != nil || ok {
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("it does not come to pass")
+		}
+	}
+}
+
+// Patterns that a host has its workspace searched for are compiled, and walked
+// for: not without end.
+func TestPatternsAreBounded(t *testing.T) {
+	_, p := heard(t, false)
+	dir := t.TempDir()
+	p.s.spec.Workspace = []string{dir}
+	ask := func(patterns ...string) error {
+		raw, err := json.Marshal([]any{[]map[string]string{{"fsPath": dir}}, patterns})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.says(t.Context(), methodExists, string(raw))
+	}
+	if err := ask("**/x"); err != nil {
+		t.Error(err)
+	}
+	for _, many := range [][]string{make([]string, maxPatterns+1), {strings.Repeat("**/", maxPattern/3+1)}} {
+		if err := ask(many...); err == nil || !strings.Contains(err.Error(), "limit") {
+			t.Error(err)
+		}
+	}
+}
+
+// A host is read no further while the loop has much to do, and is afterwards.
+func TestHostsWaitForTheLoop(t *testing.T) {
+	s, p := heard(t, false)
+	begun, end := make(chan struct{}), make(chan struct{})
+	s.post(func() {
+		close(begun)
+		<-end
+	})
+	<-begun
+	for range maxQueue - 1 {
+		p.Asked(methodRegister)
+	}
+	p.Pace(t.Context()) // there is room for one
+	p.Asked(methodRegister)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	p.Pace(gone) // who has left does not wait
+	paced := make(chan struct{})
+	go func() {
+		p.Pace(t.Context())
+		close(paced)
+	}()
+	for deadline := time.Now().Add(60 * time.Second); ; {
+		s.queue.mu.Lock()
+		waits := s.queue.room != nil
+		s.queue.mu.Unlock()
+		if waits {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("it does not wait")
+		}
+	}
+	select {
+	case <-paced:
+		t.Fatal("it does not wait")
+	default:
+	}
+	close(end)
+	<-paced
+}
