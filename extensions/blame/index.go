@@ -13,14 +13,19 @@ import (
 
 // Index finds the extension that a file belongs to, by its folder. Safe for
 // concurrent use.
-type Index struct{ folders map[string]extensions.ID }
+type Index struct {
+	folders map[string]extensions.ID
+	longest int // of their paths, in bytes
+}
 
 // NewIndex returns the index of extensions that have a folder.
 func NewIndex(list []extensions.Extension) Index {
-	x := Index{make(map[string]extensions.ID, len(list))}
+	x := Index{folders: make(map[string]extensions.ID, len(list))}
 	for _, e := range list {
 		if e.Folder != "" {
-			x.folders[strings.TrimRight(slashes(e.Folder), "/")] = e.ID
+			folder := strings.TrimRight(slashes(e.Folder), "/")
+			x.folders[folder] = e.ID
+			x.longest = max(x.longest, len(folder))
 		}
 	}
 	return x
@@ -39,6 +44,9 @@ func (x Index) File(name string) (extensions.ID, bool) {
 		}
 	}
 	name = slashes(name)
+	if len(name) > x.longest { // no folder of ours goes on behind that
+		name = name[:strings.LastIndexByte(name[:x.longest+1], '/')+1]
+	}
 	for i := len(name); i > 0; i = strings.LastIndexByte(name[:i], '/') {
 		if id, ok := x.folders[name[:i]]; ok {
 			return id, true
@@ -107,7 +115,7 @@ func (x Index) Shares(data []byte) ([]Share, error) {
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, fmt.Errorf("cpu profile: %w", err)
 	}
-	parent, own := map[int]int{}, map[int]extensions.ID{}
+	parent, own := map[int]int{}, map[int]extensions.ID{} // "": nobody's
 	for _, n := range p.Nodes {
 		for _, child := range n.Children {
 			parent[child] = n.ID
@@ -124,18 +132,8 @@ func (x Index) Shares(data []byte) ([]Share, error) {
 			took = max(p.TimeDeltas[i], 0)
 		}
 		total += took
-		// The depth is bounded by the number of nodes, also when they are linked
-		// in a circle.
-		for at, steps := sample, 0; steps <= len(p.Nodes); steps++ {
-			if id, ok := own[at]; ok {
-				spent[id] += took
-				break
-			}
-			up, ok := parent[at]
-			if !ok {
-				break
-			}
-			at = up
+		if id := whose(sample, parent, own); id != "" {
+			spent[id] += took
 		}
 	}
 	var out []Share
@@ -154,4 +152,30 @@ func (x Index) Shares(data []byte) ([]Share, error) {
 		return strings.Compare(string(a.ID), string(b.ID))
 	})
 	return out, nil
+}
+
+// whose is the extension of a node: its own, or that of the nearest node above
+// which has one. What was found is kept in own, so that each node is passed once,
+// also when they are linked in a circle.
+func whose(node int, parent map[int]int, own map[int]extensions.ID) extensions.ID {
+	var passed []int
+	var id extensions.ID
+	for at := node; ; {
+		known, ok := own[at]
+		if ok {
+			id = known
+			break
+		}
+		own[at] = "" // until it is known
+		passed = append(passed, at)
+		if at, ok = parent[at]; !ok {
+			break
+		}
+	}
+	if id != "" {
+		for _, at := range passed {
+			own[at] = id
+		}
+	}
+	return id
 }

@@ -1,6 +1,8 @@
 package blame
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/hostsup/hostsup/extensions"
@@ -13,7 +15,7 @@ var index = NewIndex([]extensions.Extension{
 
 func TestIndex(t *testing.T) {
 	for name, want := range map[string]extensions.ID{
-		"/ext/one/main.js": "a.one", "/ext/one": "a.one", "/ext/one/inner/x.js": "a.inner", "/ext/onetwo/main.js": "",
+		"/ext/one/main.js": "a.one", "/ext/one": "a.one", "/ext/one/inner/x.js": "a.inner", "/ext/onetwo/main.js": "", "/ext/one/innermost/and/some/more": "a.one",
 		"file:///ext/with%20space/m.js": "a.space", `c:\Ext\Win\m.js`: "a.win", "file:///C:/Ext/Win/m.js": "a.win", "": "", "node:internal/x": "", "/": "",
 	} {
 		if got, ok := index.File(name); got != want || ok != (want != "") {
@@ -51,6 +53,34 @@ func TestShares(t *testing.T) {
 	}
 	if _, err := index.Shares([]byte(`[`)); err == nil {
 		t.Error("no error")
+	}
+}
+
+// What a runtime says of itself can be anything; each of these took hours.
+func TestReadingDoesNotTakeLongerThanThereIsToRead(t *testing.T) {
+	var b strings.Builder
+	const nodes = 200_000
+	b.WriteString(`{"nodes":[{"id":0,"callFrame":{"url":"/ext/one/m.js"},"children":[1]}`)
+	for i := 1; i < nodes; i++ {
+		fmt.Fprintf(&b, `,{"id":%d,"children":[%d]}`, i, i+1)
+	}
+	fmt.Fprintf(&b, `,{"id":-1,"children":[-2]},{"id":-2,"children":[-1]}],"samples":[-1`)
+	for i := range 1_000_000 {
+		fmt.Fprintf(&b, `,%d`, nodes-i%2)
+	}
+	b.WriteString(`]}`)
+	if got, err := index.Shares([]byte(b.String())); err != nil || len(got) != 1 || got[0].ID != "a.one" || got[0].Share < 0.99 {
+		t.Errorf("%v, %v", got, err)
+	}
+	deep := strings.Repeat("/", 10<<20)
+	if id, ok := index.File(deep); ok {
+		t.Error(id)
+	}
+	if id, ok := index.File("/ext/one" + deep); !ok || id != "a.one" {
+		t.Error(id)
+	}
+	if id, ok := index.Stack("Error\n    at f (" + deep + ":1:1)\n    at g (/ext/one" + deep + "m.js:1:1)"); !ok || id != "a.one" {
+		t.Error(id)
 	}
 }
 
