@@ -1,6 +1,8 @@
 package service
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"sync"
 
@@ -20,6 +22,11 @@ type ledger struct {
 	back  map[string]int // how many have ended since the last look, besides ended; of at most maxCommands commands
 }
 
+// maxOpen is how many calls of a life are known as open at the least. Callers
+// may leave one that its host has begun with and does not answer, of which the
+// ledger is not told; of more than twice as many the older ones are forgotten.
+const maxOpen = 10_000
+
 type entry struct {
 	command string
 	use     *use
@@ -36,6 +43,20 @@ func (l *ledger) began(life uint64, id uint32, command string, u *use) {
 	}
 	l.turn(life)
 	l.open[id] = entry{command: command, use: u, at: now}
+	if len(l.open) > 2*maxOpen {
+		l.trim()
+	}
+}
+
+// trim forgets all but the youngest of the open calls. Under the lock.
+func (l *ledger) trim() {
+	ids := slices.SortedFunc(maps.Keys(l.open), func(a, b uint32) int { return cmp.Compare(l.open[a].at, l.open[b].at) })
+	for _, id := range ids[:len(ids)-maxOpen] {
+		if l.open[id].told {
+			l.ended = append(l.ended, id)
+		}
+		delete(l.open, id)
+	}
 }
 
 // turn begins with a life. Under the lock.

@@ -50,6 +50,27 @@ func TestLedgerIsBounded(t *testing.T) {
 	}
 }
 
+// Calls that their callers have left and the host never answers are not kept for
+// good.
+func TestOpenCallsAreBounded(t *testing.T) {
+	var l ledger
+	u := new(use)
+	const calls = 10 * maxOpen
+	for i := range uint32(calls) {
+		l.began(1, i, "a", u)
+		if i == maxOpen {
+			l.look(1, false)
+		}
+	}
+	got := l.look(1, false)
+	if n := len(l.open); n < maxOpen || n > 2*maxOpen || l.open[calls-1].command != "a" {
+		t.Errorf("%d calls are kept", n)
+	}
+	if len(got.ended) != maxOpen+1 { // that the machine knew of
+		t.Errorf("%d are told to be over", len(got.ended))
+	}
+}
+
 func TestCommandOfACall(t *testing.T) {
 	for params, want := range map[string]string{
 		`["a.b"]`: "a.b", `["a.b",{"x":["y"]}]`: "a.b", ` [ "a.b" ]`: "a.b", `["a\"b"]`: `a"b`, `[""]`: "",
