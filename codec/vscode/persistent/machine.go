@@ -246,10 +246,10 @@ func (m *Machine) acknowledged(ack uint32) {
 
 // rewind has everything that is kept written again.
 func (m *Machine) rewind() {
-	m.written, m.unsent = 0, m.bytes
-	for i := range m.kept {
+	for i := range m.written { // the others were not written
 		m.kept[i].at = time.Time{}
 	}
+	m.written, m.unsent = 0, m.bytes
 }
 
 // Wait says that somebody waits from now on for the socket to say something,

@@ -389,6 +389,26 @@ func TestNothingIsLost(t *testing.T) {
 
 // Whatever a peer writes, a machine says what is wrong with it or takes it, and
 // what it keeps for itself stays in order.
+// A host may ask for everything again and again; that costs what was written since.
+func TestReplayOfWhatWasNotWritten(t *testing.T) {
+	now := time.Unix(0, 0)
+	m := New(now)
+	const frames = 1 << 20
+	for range frames {
+		if err := m.Send([]byte{1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 1 << 20 {
+		if _, err := m.Receive(now, Header{Type: ReplayRequest}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := m.Pull(now, nil, 1); len(out) != HeaderSize+1 || ParseHeader(out).ID != 1 || m.Unsent() != (frames-1)*(HeaderSize+1) {
+		t.Errorf("%x, %d bytes unsent", out, m.Unsent())
+	}
+}
+
 func FuzzReceive(f *testing.F) {
 	f.Add(Header{Regular, 1, 1, 0}.Append(nil), uint8(2))
 	f.Add(append(Header{ReplayRequest, 0, 1, 0}.Append(nil), Header{Type: Pause}.Append(nil)...), uint8(3))
