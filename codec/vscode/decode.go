@@ -220,9 +220,12 @@ func (s *session) object(dst []byte, c *cursor) ([]byte, error) {
 	if uint64(n)*4 > uint64(len(c.all)-c.at) {
 		return dst, c.broken(codec.ErrTruncated, "%d buffers, %d bytes left", n, len(c.all)-c.at)
 	}
-	var refs [][]byte
-	for range n {
-		refs = append(refs, c.long("buffer"))
+	if uint64(n) > uint64(s.lim.Elements) {
+		return dst, c.broken(codec.ErrElements, "%d buffers, limit %d", n, s.lim.Elements)
+	}
+	refs := make([][]byte, n)
+	for i := range refs {
+		refs[i] = c.long("buffer")
 	}
 	if c.fail != nil {
 		return dst, c.fail

@@ -265,6 +265,7 @@ func TestBadMessages(t *testing.T) {
 		"mixed no JSON":     {framed(head(3, 1) + who + "\x01\x01" + long("1 2")), codec.ErrTrailing, "bytes after the value"},
 		"buffer cut":        {framed(head(8, 1) + "\x00\x00\x00\x05hell"), codec.ErrTruncated, "result: 5 bytes, 4 left"},
 		"buffers of nobody": {framed(head(10, 1) + "\xff\xff\xff\xff" + long("1") + long("")), codec.ErrTruncated, "4294967295 buffers, 4 bytes left"},
+		"buffers many":      {framed(head(10, 1) + "\x00\x00\x00\x33" + long("1") + strings.Repeat(long(""), 51)), codec.ErrElements, "51 buffers, limit 50"},
 		"buffers cut":       {framed(head(10, 1) + "\x00\x00\x00\x01" + long("1") + "\x00\x00\x00\x05hell"), codec.ErrTruncated, "buffer: 5 bytes, 4 left"},
 		"object with more":  {framed(head(10, 1) + "\x00\x00\x00\x00" + long("1") + "x"), codec.ErrTrailing, "1 bytes"},
 		"many references":   {framed(head(10, 1) + "\x00\x00\x00\x01" + long("["+strings.Repeat(`{"$$ref$$":0},`, 10)+"1]") + long(strings.Repeat("x", 400))), codec.ErrTooLarge, "limit 4096"},
