@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/hostsup/hostsup/actors"
@@ -263,6 +264,46 @@ func TestRescansAtOnce(t *testing.T) {
 	}
 	activates(t, sup, "b")
 	runs(t, h, 1)
+}
+
+// Of many that are enabled at once each is known to the host.
+func TestEnabledAtOnce(t *testing.T) {
+	t.Parallel()
+	for version := range releases {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			put(t, dir, "a", "1.0.0", "")
+			var names []string
+			for i := range 20 {
+				names = append(names, fmt.Sprintf("x%d", i))
+				put(t, dir, names[i], "1.0.0", "")
+			}
+			sup, h := alone(t, extendedOf(t, version, "many", func(s *service.Spec) {
+				s.Folders = []manifest.Root{{Dir: dir}}
+				for _, name := range names {
+					s.Disabled = append(s.Disabled, "hostsup."+name)
+				}
+			}))
+			activates(t, sup, "a")
+			var all sync.WaitGroup
+			for _, name := range names {
+				all.Go(func() {
+					if err := sup.SetExtension(ctx(t), "", "hostsup."+name, service.Enable); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			for _, name := range names {
+				var got string
+				if err := h.Call(ctx(t), name+".run", nil, &got); err != nil || got != "1.0.0" {
+					t.Errorf("%s: %q, %v", name, got, err)
+				}
+			}
+			runs(t, h, 1)
+		})
+	}
 }
 
 // Where there are no folders there is nothing to look into.

@@ -64,8 +64,9 @@ type editor struct {
 	opened extensions.View
 	view   extensions.View // what the life knows
 	begun  map[extensions.ID]bool
-	early  []report  // of a life that is not up yet
-	config codec.Raw // what the life was told of its configuration last
+	early  []report     // of a life that is not up yet
+	config codec.Raw    // what the life was told of its configuration last
+	owes   *actors.Line // whose life has not answered to the latest changes
 
 	waiting  int           // bytes of early
 	searches chan struct{} // of the workspace; not the loop's alone
@@ -118,7 +119,8 @@ func (p *editor) ahead(life uint64) bool { return len(p.early) > 0 && p.early[0]
 
 func (p *editor) over() { p.early = nil }
 
-// sync tells a life what has changed.
+// sync tells a life what has changed, one after the other: of two changes at once
+// the host would forget the first.
 func (p *editor) sync() {
 	if p.line == nil {
 		return
@@ -133,7 +135,10 @@ func (p *editor) sync() {
 			return
 		}
 	}
-	p.view = next
+	if p.owes == p.line {
+		return // its answer leads here
+	}
+	p.view, p.owes = next, p.line
 	line := p.line
 	err := p.reconfigure(delta) // first, as who is added may be activated at once
 	p.s.deltas++
@@ -143,8 +148,15 @@ func (p *editor) sync() {
 		}
 		p.s.post(func() {
 			p.s.deltas--
-			if err != nil && p.line == line {
+			if p.owes == line {
+				p.owes = nil
+			}
+			switch {
+			case p.line != line:
+			case err != nil:
 				p.restart("it does not take changes: " + p.s.text(err.Error()))
+			default:
+				p.sync()
 			}
 			p.s.settle()
 		})
