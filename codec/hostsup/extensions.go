@@ -7,8 +7,15 @@ import (
 	"github.com/hostsup/hostsup/codec/mpack"
 )
 
-// MaxExtensions is how many extensions a host may announce.
-const MaxExtensions = 10_000
+// Bounds of what a host announces: the other side compares all of it with each
+// other.
+const (
+	// MaxExtensions is how many extensions a host may announce.
+	MaxExtensions = 1000
+	// MaxAnnouncedNames is how many events, dependencies and methods these may have,
+	// all together.
+	MaxAnnouncedNames = 10_000
+)
 
 // Params and results of the requests about extensions.
 type (
@@ -90,6 +97,7 @@ func (f *fields) announced() []codec.Announced {
 		return nil
 	}
 	out := []codec.Announced{}
+	names := 0
 	for range n {
 		n, valid := f.c.Map()
 		if !valid {
@@ -120,6 +128,10 @@ func (f *fields) announced() []codec.Announced {
 		}
 		f.c = in.c
 		f.c.Close()
+		if names += len(x.Events) + len(x.DependsOn) + len(x.Methods); names > MaxAnnouncedNames {
+			f.err = &codec.FrameError{Err: codec.ErrShape, Offset: -1, Detail: fmt.Sprintf("%s: %s: over %d events, dependencies and methods", f.of, f.key, MaxAnnouncedNames)}
+			return nil
+		}
 		out = append(out, x)
 	}
 	f.c.Close()

@@ -33,11 +33,26 @@ func TestAnnounced(t *testing.T) {
 		})
 	}
 	out, err := answers(make([]codec.Announced, hostsup.MaxExtensions+1))
-	if err == nil || !strings.Contains(err.Error(), "10001 of them, 10000 at most") {
+	if err == nil || !strings.Contains(err.Error(), "1001 of them, 1000 at most") {
 		t.Errorf("%v", err)
 	}
 	if list, ok := out.Announced(); ok || list != nil {
 		t.Errorf("%d are known of an answer that was refused", len(list))
+	}
+}
+
+// What extensions have to do with each other is bounded as well.
+func TestAnnouncedNames(t *testing.T) {
+	names := make([]string, hostsup.MaxAnnouncedNames/2)
+	list := []codec.Announced{{ID: "a.b", Events: names}, {ID: "a.c", DependsOn: names}}
+	if out, err := answers(list); err != nil {
+		t.Error(err)
+	} else if got, ok := out.Announced(); !ok || len(got) != 2 {
+		t.Errorf("%d, %t", len(got), ok)
+	}
+	list[1].Methods = []string{"one more"}
+	if _, err := answers(list); err == nil || !strings.Contains(err.Error(), "over 10000 events, dependencies and methods") {
+		t.Error(err)
 	}
 }
 

@@ -135,10 +135,15 @@ func names(what string, list []codec.Announced) string {
 
 // wrong tells once what is wrong with what a host announces.
 func (p *program) wrong(c complaint) {
-	if !p.s.said[c.text] {
-		p.s.said[c.text] = true
-		p.s.problem(c.id, errors.New(c.text))
+	text := p.s.text(c.text)
+	if p.s.said[text] {
+		return
 	}
+	if len(p.s.said) >= maxComplaints {
+		clear(p.s.said) // rather told twice than kept for good
+	}
+	p.s.said[text] = true
+	p.s.problem(c.id, errors.New(text))
 }
 
 // known takes what there is now: what is new or different is added, what is gone

@@ -260,6 +260,28 @@ func TestPatternsAreBounded(t *testing.T) {
 	}
 }
 
+// What is wrong with what hosts announce is not remembered for good, nor told at
+// any length.
+func TestComplaintsAreBounded(t *testing.T) {
+	s, e := heard(t, false)
+	p := &program{place: e.place}
+	n, err := get(t.Context(), s, func() int {
+		for i := range 3 * maxComplaints {
+			for range 2 {
+				p.wrong(complain("", "%d: %s", i, strings.Repeat("x", 2*maxText)))
+			}
+		}
+		return len(s.said)
+	})
+	if err != nil || n > maxComplaints {
+		t.Errorf("%d are remembered, %v", n, err)
+	}
+	all := s.reasons()
+	if len(all) != 3*maxComplaints || len(all[0]) > maxText+100 {
+		t.Errorf("%d are told, the first in %d bytes", len(all), len(all[0]))
+	}
+}
+
 // A host is read no further while the loop has much to do, and is afterwards.
 func TestHostsWaitForTheLoop(t *testing.T) {
 	s, p := heard(t, false)
