@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/guard"
 	"github.com/hostsup/hostsup/secret"
 )
 
@@ -54,6 +55,8 @@ type holdings struct {
 	mu      sync.Mutex
 	release map[uint64][]func() // by life
 	gone    uint64              // lives up to this one have ended
+	latest  map[string]latest   // of secrets that can be another one at any time, by their names
+	changes *guard.Limiter      // of these; nil: there was none
 }
 
 // hold looks for a value from now on, which a life is about to be given.
@@ -86,6 +89,12 @@ func (r *Ref) letGo(life uint64) {
 			release()
 		}
 		delete(h.release, of)
+	}
+	for name, of := range h.latest {
+		if of.life <= h.gone {
+			of.release()
+			delete(h.latest, name)
+		}
 	}
 }
 

@@ -121,6 +121,9 @@ func (c *conn) rule(method string) (answerer, bool) {
 	if rule, ok := c.ref.answers.find(method); ok {
 		return rule, true
 	}
+	if h := c.ref.keeper(method); h != nil {
+		return answerer{handler: h}, true
+	}
 	if p, ok := c.ref.spec.Protocol.(codec.Serving); ok {
 		if serve := p.Serve(method); serve != nil {
 			return answerer{handler: func(ctx context.Context, in *Incoming) (any, error) { return serve(ctx, in.Host, in.Params) }}, true

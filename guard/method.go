@@ -131,6 +131,12 @@ var more = []Rule{
 	{"tasks.executeTask", TasksExecute},
 	{"commands.executeCommand", CommandsExecute},
 
+	// Extension hosts of VS Code.
+	{"MainThreadSecretState.$getPassword", SecretsRead},
+	{"MainThreadSecretState.$getKeys", SecretsRead},
+	{"MainThreadSecretState.$setPassword", SecretsWrite},
+	{"MainThreadSecretState.$deletePassword", SecretsWrite},
+
 	// Language servers.
 	{"workspace/applyEdit", WorkspaceWrite},
 	{"workspace/configuration", WorkspaceRead},

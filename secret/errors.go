@@ -15,6 +15,7 @@ var (
 	ErrExposed    = errors.New("others may read it")
 	ErrUndecipher = errors.New("cannot be decrypted with this identity")
 	ErrDamaged    = errors.New("not a file of secrets")
+	ErrFull       = errors.New("no room for more secrets")
 	ErrName       = errors.New("not a name of a secret")
 	ErrValue      = errors.New("not a value of a secret")
 	ErrTimeout    = errors.New("no answer in time")

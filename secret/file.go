@@ -163,5 +163,8 @@ func (f *fileSource) change(how func(map[string][]byte) error) error {
 	if err != nil {
 		return fmt.Errorf("encrypt: %w", err)
 	}
+	if sealed.Len() > maxFile { // it could not be read again
+		return fmt.Errorf("%w: the file would be larger than %d bytes", ErrFull, maxFile)
+	}
 	return replaceFile(f.path, sealed.Bytes())
 }

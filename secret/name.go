@@ -13,7 +13,10 @@ const (
 	MaxValue = 16 << 10
 )
 
-var nameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:-]{0,127}$`)
+// MaxName is the greatest length of a name, in bytes.
+const MaxName = 128
+
+var nameRule = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._/:-]{0,%d}$`, MaxName-1))
 
 // CheckName says what is wrong with the name of a secret: the error wraps
 // [ErrName].
@@ -21,7 +24,7 @@ func CheckName(name string) error {
 	if nameRule.MatchString(name) {
 		return nil
 	}
-	return fmt.Errorf("%w: %.64q; expected a letter or digit, then letters, digits, '.', '_', '-', '/' or ':', at most 128 in all", ErrName, name)
+	return fmt.Errorf("%w: %.64q; expected a letter or digit, then letters, digits, '.', '_', '-', '/' or ':', at most %d in all", ErrName, name, MaxName)
 }
 
 // CheckValue says why a value cannot be a secret: the error wraps [ErrValue]

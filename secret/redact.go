@@ -41,6 +41,14 @@ func NewRedactor(linger time.Duration) *Redactor {
 	return &Redactor{linger: linger, held: make(map[string]*held), timers: make(map[*time.Timer]bool)}
 }
 
+// Linger is how long a value is looked for after it was let go.
+func (r *Redactor) Linger() time.Duration {
+	if r == nil {
+		return 0
+	}
+	return r.linger
+}
+
 // Label is what stands in place of a secret's value.
 func Label(name string) string { return "[redacted: " + name + "]" }
 

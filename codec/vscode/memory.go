@@ -100,9 +100,8 @@ func (p *Protocol) remembered(host string, params codec.Raw) (path string, value
 	if json.Unmarshal(params, &args) != nil || len(args) < 2 || json.Unmarshal(args[0], &global) != nil || json.Unmarshal(args[1], &id) != nil {
 		return "", nil, &codec.Error{Name: codec.NameInvalidParams, Message: "a scope, an extension and a value expected"}
 	}
-	id = strings.ToLower(id)
-	if publisher, name, ok := strings.Cut(id, "."); !ok || publisher == "" || name == "" || len(id) > 200 {
-		return "", nil, &codec.Error{Name: codec.NameInvalidParams, Message: fmt.Sprintf("%.64q is no id of an extension", id)}
+	if id, err = extensionID(id); err != nil {
+		return "", nil, err
 	}
 	if len(args) > 2 {
 		value = args[2]
@@ -117,6 +116,15 @@ func (p *Protocol) remembered(host string, params codec.Raw) (path string, value
 	home := p.opt.state(host)
 	// A host may write below home. The name of none begins with a dot.
 	return filepath.Join(filepath.Dir(home), ".memory", filepath.Base(home), scope, url.PathEscape(id)+".json"), value, nil
+}
+
+// extensionID returns the id of an extension as all of them are written.
+func extensionID(text string) (string, error) {
+	id := strings.ToLower(text)
+	if publisher, name, ok := strings.Cut(id, "."); !ok || publisher == "" || name == "" || len(id) > 200 {
+		return "", &codec.Error{Name: codec.NameInvalidParams, Message: fmt.Sprintf("%.64q is no id of an extension", id)}
+	}
+	return id, nil
 }
 
 // recall returns a value as the text of JSON, or null.

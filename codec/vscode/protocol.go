@@ -12,8 +12,9 @@ import (
 // with [New].
 type Protocol struct {
 	jsonrpc.Encoding
-	opt    Options
-	memory *memory
+	opt     Options
+	memory  *memory
+	secrets *confidences
 }
 
 var (
@@ -24,11 +25,12 @@ var (
 
 	_ codec.Inheriting = (*Protocol)(nil)
 	_ codec.Serving    = (*Protocol)(nil)
+	_ codec.Keeper     = (*Protocol)(nil)
 )
 
 // New returns the protocol for the hosts of the build at opt.Root.
 func New(opt Options) *Protocol {
-	return &Protocol{opt: opt, memory: &memory{scopes: map[string]*scope{}}}
+	return &Protocol{opt: opt, memory: &memory{scopes: map[string]*scope{}}, secrets: newConfidences()}
 }
 
 // ArgShared is an argument of a host's program: what it keeps for a workspace is

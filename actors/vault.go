@@ -1,0 +1,230 @@
+package actors
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/guard"
+	"github.com/hostsup/hostsup/secret"
+)
+
+// Bounds of what a [codec.Keeper] has kept.
+const (
+	maxKept     = 256         // secrets of a household
+	maxChanges  = 256         // values that a life may store within the time for which they are looked for afterwards
+	keepingTime = time.Minute // for a request, with its wait for others
+)
+
+// keeper returns what answers a request for secrets of those in a host, or nil.
+func (r *Ref) keeper(method string) Handler {
+	p, ok := r.spec.Protocol.(codec.Keeper)
+	if !ok || r.world.Secrets == nil {
+		return nil
+	}
+	keep := p.Keep(method)
+	if keep == nil {
+		return nil
+	}
+	return func(outer context.Context, in *Incoming) (any, error) {
+		ctx, cancel := context.WithTimeoutCause(outer, keepingTime, secret.ErrTimeout)
+		defer cancel()
+		out, err := keep(ctx, vault{r, in.Life, p, p.Household(in.Host)}, in.Host, in.Params)
+		if err != nil && outer.Err() == nil {
+			err = r.unkept(in, err)
+		}
+		return out, err
+	}
+}
+
+// unkept puts what is the matter with secrets into words for the host.
+func (r *Ref) unkept(in *Incoming, err error) error {
+	var own *codec.Error
+	if errors.As(err, &own) || errors.Is(err, secret.ErrValue) {
+		return err
+	}
+	// Where they are is not the host's business.
+	r.world.Log.Named(in.Host).Warn("a request for a secret failed", "method", in.Method, "life", in.Life, "error", err)
+	text := "secrets cannot be read or kept at the moment"
+	for _, reason := range []error{
+		secret.ErrNoKeyring, secret.ErrLocked, secret.ErrNoIdentity, secret.ErrIdentity, secret.ErrExposed, secret.ErrUndecipher,
+		secret.ErrDamaged, secret.ErrFull, secret.ErrTimeout, secret.ErrClosed,
+	} {
+		if errors.Is(err, reason) {
+			text += ": " + reason.Error()
+			break
+		}
+	}
+	return &codec.Error{Name: NameError, Message: text}
+}
+
+// vault is the part of the store in which the secrets of a household are, for a
+// request of a life of one of its hosts. Their names are made by [secret.Join] of
+// the protocol's, the household's, the owner's and the key.
+type vault struct {
+	ref       *Ref
+	life      uint64
+	keeper    codec.Keeper
+	household string
+}
+
+func (v vault) name(owner, key string) string {
+	return secret.Join(v.keeper.Name(), v.household, owner, key)
+}
+
+// Get implements [codec.Vault]. Under a name that cannot be there is nothing.
+func (v vault) Get(ctx context.Context, owner, key string) (value string, found bool, err error) {
+	name := v.name(owner, key)
+	b, err := v.ref.world.Secrets.Get(ctx, name)
+	switch {
+	case errors.Is(err, secret.ErrNotFound), errors.Is(err, secret.ErrName):
+		return "", false, nil
+	case err != nil:
+		return "", false, err
+	}
+	defer secret.Wipe(b)
+	if !utf8.Valid(b) {
+		return "", false, fmt.Errorf("%w: it is not UTF-8, so that it cannot be answered as a text", secret.ErrValue)
+	}
+	v.ref.holdLatest(v.life, name, b)
+	return string(b), true, nil
+}
+
+// Set implements [codec.Vault].
+func (v vault) Set(ctx context.Context, owner, key, value string) error {
+	name, b := v.name(owner, key), []byte(value)
+	defer secret.Wipe(b)
+	if err := secret.CheckName(name); err != nil {
+		return &codec.Error{Name: codec.NameInvalidParams, Message: fmt.Sprintf("the name of the secret would have %d bytes (%.64q…); expected at most %d", len(name), name, secret.MaxName)}
+	}
+	if err := secret.CheckValue(b); err != nil {
+		return err
+	}
+	if err := v.ref.change(); err != nil {
+		return err
+	}
+	defer v.ref.world.Redactor.Hold(name, b)() // for a while, also when it is not stored
+	all, err := v.list(ctx)
+	if err != nil {
+		return err
+	}
+	if len(all) >= maxKept && !slices.Contains(all, name) {
+		return &codec.Error{Name: NameError, Message: fmt.Sprintf("the extensions of host %q have %d secrets; expected at most %d", v.household, len(all), maxKept)}
+	}
+	if err := v.ref.world.Secrets.Set(ctx, name, b); err != nil {
+		return err
+	}
+	v.ref.holdLatest(v.life, name, b)
+	return nil
+}
+
+// Delete implements [codec.Vault].
+func (v vault) Delete(ctx context.Context, owner, key string) (found bool, err error) {
+	name := v.name(owner, key)
+	err = v.ref.world.Secrets.Delete(ctx, name)
+	if errors.Is(err, secret.ErrNotFound) || errors.Is(err, secret.ErrName) {
+		return false, nil
+	}
+	if err == nil {
+		v.ref.letGoLatest(name)
+	}
+	return err == nil, err
+}
+
+// Keys implements [codec.Vault].
+func (v vault) Keys(ctx context.Context, owner string) ([]string, error) {
+	all, err := v.list(ctx)
+	var keys []string
+	for _, name := range all {
+		if parts, _ := secret.Split(name); parts[2] == owner {
+			keys = append(keys, parts[3])
+		}
+	}
+	slices.Sort(keys)
+	return keys, err
+}
+
+// list returns the names of what is in the vault.
+func (v vault) list(ctx context.Context) ([]string, error) {
+	all, err := v.ref.world.Secrets.List(ctx)
+	return slices.DeleteFunc(all, func(name string) bool {
+		parts, ok := secret.Split(name)
+		return !ok || len(parts) != 4 || parts[0] != v.keeper.Name() || parts[1] != v.household
+	}), err
+}
+
+// Tell implements [codec.Vault].
+func (v vault) Tell(method string, params codec.Raw) {
+	for _, r := range v.ref.world.Refs() {
+		p, ok := r.spec.Protocol.(codec.Keeper)
+		if !ok || p.Name() != v.keeper.Name() || p.Household(r.spec.Name) != v.household {
+			continue
+		}
+		if c := r.conn.Load(); c != nil {
+			m := codec.Message{Kind: codec.Notification, Method: method, Params: params}
+			_, _ = c.tell(&m, noLimit) // one that is about to end is not told
+		}
+	}
+}
+
+// latest is the value that a life knows of a secret.
+type latest struct {
+	life    uint64
+	sum     [sha256.Size]byte
+	release func()
+}
+
+// holdLatest looks for the value that a life knows of a secret from now on, in
+// place of the one before: for that as long as for any that was let go.
+func (r *Ref) holdLatest(life uint64, name string, value []byte) {
+	sum := sha256.Sum256(value)
+	h := &r.holdings
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old, known := h.latest[name]
+	switch {
+	case known && old.life == life && old.sum == sum:
+		return
+	case life <= h.gone, known && old.life > life:
+		r.world.Redactor.Hold(name, value)()
+		return
+	case known:
+		old.release()
+	case h.latest == nil:
+		h.latest = make(map[string]latest)
+	}
+	h.latest[name] = latest{life, sum, r.world.Redactor.Hold(name, value)}
+}
+
+// letGoLatest tells that a secret is there no more.
+func (r *Ref) letGoLatest(name string) {
+	h := &r.holdings
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if of, known := h.latest[name]; known {
+		of.release()
+		delete(h.latest, name)
+	}
+}
+
+// change counts a value that is stored: each is looked for after it was replaced,
+// for which the host must not have any number of them.
+func (r *Ref) change() error {
+	h := &r.holdings
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	per := max(r.world.Redactor.Linger(), time.Minute)
+	if h.changes == nil {
+		h.changes = guard.NewLimiter(guard.Rate{Count: maxChanges, Per: per})
+	}
+	var busy *guard.RateError
+	if err := h.changes.Check(time.Now()); errors.As(err, &busy) {
+		return &codec.Error{Name: NameRateLimited, Message: fmt.Sprintf("more than %d values were stored within %s; the next one in %s", maxChanges, per, busy.After.Round(time.Millisecond))}
+	}
+	return nil
+}
