@@ -21,6 +21,7 @@ import (
 	"github.com/hostsup/hostsup/codec/hostsup"
 	"github.com/hostsup/hostsup/extension/demo"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/secret"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -168,6 +169,9 @@ func start(t testing.TB, spec supervisor.Spec, opts ...supervisor.Option) *super
 // begin runs a tree that ends with the test.
 func begin(t testing.TB, spec supervisor.Spec, opts ...supervisor.Option) *supervisor.Supervisor {
 	t.Helper()
+	if spec.Secrets == (secret.Options{}) { // extensions may have some, which are none of this machine's
+		spec.Secrets = secret.Options{Backend: secret.File, File: filepath.Join(t.TempDir(), "secrets.age")}
+	}
 	sup, err := supervisor.Start(context.Background(), spec, append([]supervisor.Option{supervisor.WithLogger(logger(t))}, opts...)...)
 	if err != nil {
 		t.Fatal(err)

@@ -198,6 +198,28 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
+// A file that could not be read again is not written.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	f := &fileSource{path: filepath.Join(t.TempDir(), "secrets.age")}
+	f.identity = f.path + ".identity"
+	if err := f.Set("github", []byte("value")); err != nil {
+		t.Fatal(err)
+	}
+	err := f.change(func(all map[string][]byte) error {
+		for i := range maxFile / MaxValue {
+			all[fmt.Sprint("n", i)] = bytes.Repeat([]byte{'x'}, MaxValue)
+		}
+		return nil
+	})
+	if !errors.Is(err, ErrFull) {
+		t.Error(err)
+	}
+	if names, err := f.List(); err != nil || !slices.Equal(names, []string{"github"}) {
+		t.Errorf("%q, %v", names, err)
+	}
+}
+
 func TestFormat(t *testing.T) {
 	for _, text := range []string{
 		"", "x", header + "a", header + "a dmFsdWU=", header + "a\n", header + "no way dmFsdWU=\n", header + "a dmFsdWU\n", header + "a !\n",

@@ -20,7 +20,8 @@
 // answered later; so a host that works is told from one that hangs. A
 // notification is a call whose answer nobody waits for. What a host asks and
 // nobody answers, by a rule or a handler, is answered as by an editor without
-// anything in it (see [Protocol.Answer]).
+// anything in it (see [Protocol.Answer]), but for what extensions have it remember
+// (see [Protocol.Serve] and [Protocol.Keep]).
 //
 // # What JSON has no word for
 //

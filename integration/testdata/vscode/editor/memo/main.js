@@ -26,6 +26,15 @@ exports.activate = (context) => {
   command('kept', (key) => context.secrets.get(key));
   command('forget', (key) => context.secrets.delete(key));
   command('keys', () => (context.secrets.keys ? context.secrets.keys() : undefined));
+  command('keepAll', (key, values) => Promise.all(values.map((v) => context.secrets.store(key, v))));
+  const news = [];
+  context.subscriptions.push(context.secrets.onDidChange((e) => news.push(e.key)));
+  command('news', () => news);
+  command('tell', async (key) => fs.writeSync(2, `it is ${await context.secrets.get(key)}.\n`));
+  command('die', async (key) => {
+    fs.writeSync(2, `and last ${await context.secrets.get(key)}\n`);
+    process.abort();
+  });
   command('write', (path, text) => fs.writeFileSync(path, text));
   command('read', (path) => fs.readFileSync(path, 'utf8'));
   command('measure', (bytes, text) => [bytes.byteLength, text]);
