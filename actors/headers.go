@@ -2,14 +2,19 @@ package actors
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
 )
 
-// headersKept is how many message headers a crash report shows.
-const headersKept = 50
+// headersKept is how many message headers a crash report shows, and maxMethodKept
+// how many bytes a method in them may have; of a longer one there is the length.
+const (
+	headersKept   = 50
+	maxMethodKept = 1 << 10
+)
 
 // header is a Header before it is rendered.
 type header struct {
@@ -28,6 +33,9 @@ type headerRing struct {
 }
 
 func (r *headerRing) add(h header) {
+	if n := len(h.method); n > maxMethodKept {
+		h.method = fmt.Sprintf("(a name of %d bytes)", n)
+	}
 	r.ring[r.n%headersKept] = h
 	r.n++
 }

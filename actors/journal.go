@@ -44,6 +44,7 @@ func (j *Journal) Write(e Event) Event {
 			e.Exit = &exit
 		}
 	}
+	e.Reason = shortened(e.Reason)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {

@@ -2,16 +2,31 @@ package actors
 
 import (
 	"bytes"
+	"fmt"
+	"strings"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/sandbox/denial"
 	"github.com/hostsup/hostsup/secret"
 )
 
-// redactFailure takes the values of secrets out of why a life ended: everything
-// that is told of it, in events, status, report, log and answers, is made of
-// this.
+// maxDetail is how many bytes of why a life ended are kept and told: it may be
+// what its host has said, which can be as long as a frame.
+const maxDetail = 16 << 10
+
+// shortened is a text of at most maxDetail bytes and a word about the rest.
+func shortened(text string) string {
+	if len(text) <= maxDetail {
+		return text
+	}
+	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:maxDetail], ""), len(text))
+}
+
+// redactFailure takes the values of secrets out of why a life ended, and what is
+// too long: everything that is told of it, in events, status, report, log and
+// answers, is made of this.
 func redactFailure(r *secret.Redactor, f *Failure) {
+	defer func() { f.Detail = shortened(f.Detail) }() // behind, as half of a value is not known
 	if !r.Active() {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync/atomic"
@@ -165,5 +166,26 @@ func (w *fakeWire) answers(t *testing.T) []codec.Message {
 			t.Fatal(err)
 		}
 		out = append(out, m)
+	}
+}
+
+// What is kept of what a host says has a bound: why its life ended, what is told of
+// it, and the names of its methods.
+func TestWhatIsKeptOfAHostIsBounded(t *testing.T) {
+	long := strings.Repeat("é", 4<<20)
+	f := &Failure{Detail: long}
+	redactFailure(nil, f)
+	if want := strings.Repeat("é", maxDetail/2) + fmt.Sprintf("… (%d bytes)", len(long)); f.Detail != want {
+		t.Errorf("%d bytes of why it ended, want %d", len(f.Detail), len(want))
+	}
+	if e := NewJournal().Write(Event{Reason: long}); len(e.Reason) > maxDetail+100 {
+		t.Errorf("%d bytes are told", len(e.Reason))
+	}
+	c, _ := fakeConn(t, fakeRef())
+	c.received(&codec.Message{Kind: codec.Request, ID: 1, Method: long})
+	c.received(&codec.Message{Kind: codec.Request, ID: 2, Method: "short"})
+	all := c.pendingHeaders()
+	if len(all) != 2 || all[0].Method != fmt.Sprintf("(a name of %d bytes)", len(long)) || all[1].Method != "short" {
+		t.Errorf("%.100v", all)
 	}
 }
