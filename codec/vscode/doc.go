@@ -68,6 +68,9 @@
 // of a frame, before memory is set aside. Of a message that was let in a payload
 // may take twice that as JSON. 64 MiB may be unacknowledged in frames; then what
 // is written waits. A host that makes a million requests without acknowledging anything is ended.
+// What extensions have remembered has room for 16 MiB in a value, and for 4096
+// extensions and 256 MiB in each of the two places; what does not fit is an error
+// for who wants it remembered.
 //
 // # Order and concurrency
 //
