@@ -32,6 +32,15 @@ type Companion interface {
 	Pace(ctx context.Context)
 }
 
+// Clerk is a [Companion] that some requests of the host only tell something, which
+// are answered at once, without a result.
+type Clerk interface {
+	Companion
+	// Noted takes such a request; false: it is none. It is called by the read loop,
+	// in the order of the requests, before Asked, and must not wait.
+	Noted(life uint64, method string, params codec.Raw) bool
+}
+
 // Line is the connection of one life, for a companion.
 type Line struct{ c *conn }
 

@@ -38,6 +38,10 @@ func (c *conn) begin(m *codec.Message, inTurn bool) (later bool, err error) {
 		c.reply(&codec.Message{Kind: codec.Response, ID: m.ID, Err: e})
 		return false, nil
 	}
+	if clerk, ok := c.ref.with().(Clerk); ok && clerk.Noted(c.life, m.Method, m.Params) {
+		c.reply(&codec.Message{Kind: codec.Response, ID: m.ID})
+		return false, nil
+	}
 	rule, ok := c.rule(m.Method)
 	switch {
 	case !ok && m.Method == "$/ping":

@@ -185,8 +185,8 @@ func TestNamesOfCommandsAreBounded(t *testing.T) {
 	s, p := heard(t, false)
 	name := strings.Repeat("x", maxCommand)
 	for _, c := range []string{name, name + "x"} {
-		if err := p.says(t.Context(), methodRegister, `["`+c+`"]`); err != nil {
-			t.Fatal(err)
+		if !p.Noted(1, methodRegister, codec.Raw(`["`+c+`"]`)) {
+			t.Fatal("it is not noted")
 		}
 		if err := p.says(t.Context(), methodFire, `["`+c+`"]`); err != nil {
 			t.Fatal(err)
@@ -292,10 +292,10 @@ func TestHostsWaitForTheLoop(t *testing.T) {
 	})
 	<-begun
 	for range maxQueue - 1 {
-		p.Asked(methodRegister)
+		p.Noted(1, methodRegister, codec.Raw(`["c"]`))
 	}
 	p.Pace(t.Context()) // there is room for one
-	p.Asked(methodRegister)
+	p.Noted(1, methodRegister, codec.Raw(`["c"]`))
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	p.Pace(gone) // who has left does not wait

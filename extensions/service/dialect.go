@@ -33,7 +33,7 @@ type found struct {
 }
 
 // voice speaks with the host of one place. All methods are called by the loop,
-// but for the last four, which may be called by anybody and must
+// but for the last five, which may be called by anybody and must
 // not wait.
 type voice interface {
 	// opening returns what the next life is told; see [actors.Companion]. living is
@@ -57,6 +57,7 @@ type voice interface {
 	deactivate(id extensions.ID)
 	// asked answers requests of the host, or is nil; notified hears what it says.
 	asked(method string) actors.Handler
+	noted(life uint64, method string, params codec.Raw) bool // see [actors.Clerk]
 	notified(life uint64, m *codec.Message)
 	// command is the command that a call is of, if it is of one; activates is the
 	// extension that a call activates, where nothing but its answer tells its end.

@@ -52,6 +52,7 @@ type place struct {
 var (
 	_ actors.Witness     = (*place)(nil)
 	_ actors.Housekeeper = (*place)(nil)
+	_ actors.Clerk       = (*place)(nil)
 )
 
 func (s *Service) place(name string, number int, cell string) *place {
@@ -212,6 +213,11 @@ func (p *place) Notified(life uint64, m *codec.Message) { p.voice.notified(life,
 
 // Asked implements [actors.Companion].
 func (p *place) Asked(method string) actors.Handler { return p.voice.asked(method) }
+
+// Noted implements [actors.Clerk].
+func (p *place) Noted(life uint64, method string, params codec.Raw) bool {
+	return p.voice.noted(life, method, params)
+}
 
 // Changed implements [actors.Witness].
 func (p *place) Changed(t lifecycle.Transition) {

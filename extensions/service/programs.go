@@ -271,6 +271,8 @@ func millis(ms float64) time.Duration {
 	return time.Duration(ms * float64(time.Millisecond))
 }
 
+func (p *program) noted(uint64, string, codec.Raw) bool { return false }
+
 func (p *program) asked(method string) actors.Handler {
 	if method == hostsup.MethodNeed {
 		return p.need

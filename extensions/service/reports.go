@@ -56,22 +56,6 @@ func (p *editor) asked(method string) actors.Handler {
 			})
 			return nil, err
 		}
-	case methodRegister:
-		// Handlers may overtake each other, but this is before the host can be
-		// heard to be done with the activation in which it is said.
-		busy := make(chan []extensions.ID, 1)
-		p.s.post(func() { busy <- p.s.active.In(p.name, true) })
-		return func(ctx context.Context, in *actors.Incoming) (any, error) {
-			r, err := parse(in)
-			if err != nil {
-				return nil, err
-			}
-			_, err = get(ctx, p.s, func() struct{} {
-				p.registered(r, <-busy)
-				return struct{}{}
-			})
-			return nil, err
-		}
 	case methodNeeds:
 		return p.needs
 	case methodExecute:
@@ -172,15 +156,23 @@ func (p *editor) heard(r report) {
 // they are.
 const maxCommands = 10_000
 
-// registered follows whose commands there are. busy are those that were being
-// activated then.
-func (p *editor) registered(r report, busy []extensions.ID) {
-	var command string
-	if json.Unmarshal(r.args[0], &command) != nil || len(command) > maxCommand {
-		return
+// noted implements voice: a command is registered. There may be thousands at once.
+func (p *editor) noted(life uint64, method string, params codec.Raw) bool {
+	if method != methodRegister {
+		return false
 	}
+	var args []json.RawMessage
+	var command string
+	if json.Unmarshal(params, &args) == nil && len(args) > 0 && json.Unmarshal(args[0], &command) == nil && len(command) <= maxCommand {
+		p.s.post(func() { p.registered(life, command) })
+	}
+	return true
+}
+
+// registered follows whose commands there are.
+func (p *editor) registered(life uint64, command string) {
 	if _, again := p.s.registered[command]; again || len(p.s.registered) < maxCommands {
-		p.s.registered[command] = registration{p.name, r.life}
+		p.s.registered[command] = registration{p.name, life}
 	}
 	if _, ok := p.whose(command); ok || len(p.s.command) >= maxCommands {
 		return
@@ -188,7 +180,7 @@ func (p *editor) registered(r report, busy []extensions.ID) {
 	// The host does not say whose it is. One that is not in a manifest is
 	// registered while its extension is being activated; that is remembered for
 	// lives in which several are at once.
-	if len(busy) == 1 {
+	if busy := p.s.active.In(p.name, true); len(busy) == 1 {
 		p.s.command[command] = busy[0]
 	}
 }
