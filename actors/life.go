@@ -23,8 +23,9 @@ import (
 )
 
 // closedGrace is how long a host that closed its connection has to end as
-// well, before that counts as closing the connection and living on.
-const closedGrace = 250 * time.Millisecond
+// well, before that counts as closing the connection and living on. Node takes
+// part of a second to exit where others want the processor, too.
+const closedGrace = time.Second
 
 // Life is the actor of one life of a host: one process and at most one
 // connection. It fails as a whole: whatever goes wrong, the process tree is
