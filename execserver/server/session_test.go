@@ -29,7 +29,7 @@ func TestClosedProcessIsKeptForItsClient(t *testing.T) {
 				s.procs[p.id] = p
 				a := &sessionActor{session: s, closed: []aged{{p, time.Now().Add(keep)}}}
 				there := func(d time.Duration) bool {
-					for end := time.Now().Add(d); ; time.Sleep(time.Second) {
+					for end := time.Now().Add(d); ; time.Sleep(time.Second) { //nolint:forbidigo // in a bubble
 						a.sweep()
 						if a.sweeping != nil {
 							a.sweeping.Stop() // this test is the one who looks
