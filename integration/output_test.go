@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
+	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -95,7 +97,9 @@ func TestLastMessages(t *testing.T) {
 	if len(r.Messages) != 50 {
 		t.Fatalf("%d messages", len(r.Messages))
 	}
-	last := r.Messages[49]
+	// A host that takes long to exit may be asked for life meanwhile.
+	said := slices.DeleteFunc(slices.Clone(r.Messages), func(m actors.Header) bool { return m.Method == "$/ping" })
+	last := said[len(said)-1]
 	if last.Dir != "sent" || last.Kind != "request" || last.Method != "exit" || last.Size == 0 || last.ID == 0 {
 		t.Errorf("the last one: %+v", last)
 	}
