@@ -46,14 +46,14 @@ func names(t testing.TB, w *fakeWire, n int) []string {
 	return out
 }
 
-// soon polls a condition.
-func soon(t testing.TB, ok func() bool) {
+// soon polls a condition; what says which, where there are several.
+func soon(t testing.TB, ok func() bool, what ...any) {
 	t.Helper()
 	deadline := time.After(time.Minute)
 	for !ok() {
 		select {
 		case <-deadline:
-			t.Fatal("did not come true within 10 s")
+			t.Fatal("did not come true within a minute ", fmt.Sprint(what...))
 		case <-time.After(time.Millisecond):
 		}
 	}

@@ -9,21 +9,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/hostsup"
 )
-
-// await polls until a condition holds.
-func await(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !holds(); <-time.After(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal(what)
-		}
-	}
-}
 
 // A host that asks and does not read what it is answered takes no more than a
 // bounded number of answers, each with its goroutine; when it reads again, it is
@@ -45,11 +34,11 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		if err := c.serve(&codec.Message{Kind: codec.Request, ID: id, Method: "large"}); err != nil {
 			t.Fatal(err)
 		}
-		await(t, "a handler does not end", func() bool {
+		soon(t, func() bool {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			return len(c.serving) == 0
-		})
+		}, "a handler's end")
 	}
 	// Those that fit into what waits to be written are over.
 	if most := int64(2*outboxLimit>>16 + 2*maxServing); handled.Load() > most {
@@ -87,11 +76,11 @@ func TestParametersOfOpenRequestsAreBounded(t *testing.T) {
 	}
 	c.out.release()
 	var refused []codec.Message
-	await(t, "nothing is refused", func() bool {
+	soon(t, func() bool {
 		refused = refused[:0]
 		refused = append(refused, w.answers(t)...)
 		return len(refused) > 0
-	})
+	}, "a refusal")
 	if len(refused) != 1 || refused[0].ID != 3 || refused[0].Err == nil || refused[0].Err.Name != NameOverloaded {
 		t.Errorf("%+v", refused)
 	}
@@ -137,11 +126,11 @@ func TestLargeAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	// When there is room in the outbox once more, one of those that wait goes there,
 	// and who was refused meanwhile does not come back.
 	const most = maxServingBytes >> 24
-	await(t, "it is not about as much that waits as there is room for", func() bool {
+	soon(t, func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return len(c.serving) == 0 && c.unread > most/2 && c.unread <= most && c.servingBytes <= maxServingBytes
-	})
+	}, "about as much waits as there is room for")
 	c.cancel(errors.New("the connection ends"))
 	ref.world.Served()
 	if c.unread != 0 || c.servingBytes != 0 {
