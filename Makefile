@@ -2,18 +2,24 @@
 
 GO ?= go
 
-.PHONY: all test lint fuzz build bench cover clean
+.PHONY: all test lint fuzz confine-faults confine-model build bench cover clean
 
 all: build
 
 test: ## every check, then every test
-	./test
+	./test all
 
 lint: ## the linters alone
 	./test format vet lint
 
 fuzz: ## every fuzz target, a minute each
 	HOSTSUP_FUZZTIME=$${HOSTSUP_FUZZTIME:-60s} ./test fuzz
+
+confine-faults: ## every system call of a confined start fails, every process is killed at it; takes hours
+	CGO_ENABLED=0 $(GO) test ./sandbox -run '^TestFaults$$' -v -timeout 0 -faults $${FAULTS:-.}
+
+confine-model: ## random grants, links and renames against a model: SEEDS cases for each user and level
+	$(GO) test -count 1 -timeout 0 -v -run 'TestModel$$' ./sandbox/selftest/grants -seeds $${SEEDS:-2000}
 
 build: ## the binary, static, into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/ ./cmd/hostsup

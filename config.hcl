@@ -54,7 +54,7 @@ group "demo" {
     # protocol  = "hostsup"              # or "none": supervised, but never spoken to
     # transport = "fd"                   # fd | stdio | unix
     # dir       = "/"                    # example; relative paths start from this file's folder
-    env         = { GREETING = var.greeting } # or, as a value that nobody else sees: TOKEN = secret("github")
+    env         = { GREETING = var.greeting } # or, as a secret: TOKEN = secret("github")
     inherit_env = ["PATH", "HOME"] # nothing else is inherited
     # secrets     = ["github"]           # example; it may ask for these itself
     # init        = { cache = true }     # example; handed to the host when it starts
@@ -122,6 +122,7 @@ group "demo" {
     #   files    = 4
     # }
     # limits {                           # example; a limit that is not set is none
+    #   enforce       = "strict"         # or best-effort: start also where no cgroup can hold memory, tasks or cpu
     #   memory        = "512MiB"
     #   tasks         = 256              # processes and threads
     #   cpu           = 1.5              # processors
@@ -268,9 +269,12 @@ host "ticker" {
 #     max_clock_skew = "30s"
 #   }
 #   retention {                        # for clients that are behind, or away
-#     bytes    = "1MiB"                # of output, per process
-#     closed   = "80s"                 # of a process that has ended
-#     detached = "80s"                 # of a session without a connection
+#     bytes     = "16MiB"              # of output, per process
+#     budget    = "256MiB"             # of memory, for all of them beyond 1 MiB each
+#     when_full = "pause"              # or "drop": without a connection, lose the oldest
+#     closed    = "80s"                # of a process that has ended
+#     detached  = "80s"                # of a session without a connection
+#     detached_max = "168h"            # where its client asks for more: hostsup exec --detach
 #   }
 #   restart {                          # of the server itself: always, after a while
 #     backoff {

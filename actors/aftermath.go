@@ -64,6 +64,9 @@ func (a *Aftermath) work() {
 	if a.report == nil {
 		return
 	}
+	if a.failure.child != nil {
+		a.report.Denials = redactDenials(a.world.Redactor, a.failure.child.Denials())
+	}
 	a.report.Lines = []ReportLine{}
 	for _, l := range a.ref.log.TailOfLife(a.failure.Life, reportLines) {
 		a.report.Lines = append(a.report.Lines, ReportLine{l.Time, l.Stream.String(), l.Text})

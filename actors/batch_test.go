@@ -8,10 +8,10 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/dscode"
-	"github.com/hostsup/hostsup/codec/hostsup"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 	"github.com/hostsup/hostsup/codec/msgpackrpc"
-	"github.com/hostsup/hostsup/throttle"
+	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/intercept/throttle"
 )
 
 // However many calls and notifications come while one write is under way, the
@@ -19,7 +19,7 @@ import (
 // (VS Code's needs an installed build: codec/vscode tests its stream.)
 func TestBurstsAreOneWrite(t *testing.T) {
 	protocols := map[string]codec.Protocol{
-		"hostsup": hostsup.New(), "dscode": dscode.New(), "msgpack-rpc": msgpackrpc.New(msgpackrpc.Options{}),
+		"hostsup": native.New(), "dscode": dscode.New(), "msgpack-rpc": msgpackrpc.New(msgpackrpc.Options{}),
 		"jsonrpc-headers": jsonrpc.Headers(jsonrpc.Options{}), "jsonrpc-lines": jsonrpc.Lines(jsonrpc.Options{}),
 	}
 	for name, p := range protocols {

@@ -17,7 +17,7 @@ import (
 const maxDeniedEvents = 16
 
 // bounded reports whether the host's processes are confined or limited.
-func (s *HostSpec) bounded() bool { return s.Sandbox != nil || s.Resources != policy.Limits{} }
+func (s *HostSpec) bounded() bool { return s.Sandbox != nil || s.Resources.Any() }
 
 // observed reports whether a life of the host is to be watched.
 func (s *HostSpec) observed() bool {
@@ -46,6 +46,9 @@ func (r *Ref) sandboxStatus() SandboxStatus {
 	in := c.Confinement()
 	out.Level = string(in.Level)
 	out.Missing = append(out.Missing, in.Missing...)
+	for _, s := range in.Weaker {
+		out.Weaker = append(out.Weaker, s.Limit)
+	}
 	out.Denials = c.Denials()
 	return out
 }

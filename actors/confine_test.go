@@ -3,7 +3,7 @@ package actors
 import (
 	"testing"
 
-	"github.com/hostsup/hostsup/codec/hostsup"
+	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/sandbox/denial"
@@ -52,7 +52,7 @@ func TestDeniedOnce(t *testing.T) {
 
 // A policy that is wrong is found before anything is started.
 func TestValidateSandbox(t *testing.T) {
-	s := HostSpec{Name: "x", Command: []string{"x"}, Transport: TransportUnix, Protocol: hostsup.New(), Sandbox: &policy.Policy{Level: policy.Full, Deny: []string{"rel"}, Source: map[string]string{"deny[0]": "c.hcl:7"}}, Resources: policy.Limits{Tasks: -1}}.WithDefaults()
+	s := HostSpec{Name: "x", Command: []string{"x"}, Transport: TransportUnix, Protocol: native.New(), Sandbox: &policy.Policy{Level: policy.Full, Deny: []string{"rel"}, Source: map[string]string{"deny[0]": "c.hcl:7"}}, Resources: policy.Limits{Tasks: -1}}.WithDefaults()
 	err := s.Validate()
 	want := "invalid specification: host \"x\": transport: a confined host cannot reach the supervisor's socket; expected fd or stdio\n" +
 		"invalid specification: host \"x\": sandbox: c.hcl:7: deny[0] \"rel\": it is not absolute (begin it with /)\n" +

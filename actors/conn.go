@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/link"
 )
 
 // conn is the shared face of one Connection: callers register requests in it
@@ -24,14 +25,7 @@ type conn struct {
 	wire    wire
 
 	mu      sync.Mutex
-	closed  bool
-	err     error // what requests of a closed connection are answered
-	next    uint32
-	wrapped bool
-	open    map[uint32]*Request // also settled ones that the host has not answered yet
-	late    int                 // how many of open are settled
-	owed    int
-	owedAt  int64 // since when something is owed without a break; 0: nothing is
+	table   link.Table // of the supervisor's requests
 	headers headerRing
 	heardAt int64                              // when the last message was read
 	serving map[uint32]context.CancelCauseFunc // requests of the host that handlers work on
@@ -40,8 +34,7 @@ type conn struct {
 	servingBytes int // of the parameters of those in serving, and of answers that wait
 	unread       int // answers that wait for the host to read
 
-	refuses bool   // new requests, as the life is about to be told to end
-	drained func() // called when nobody waits for an answer any more; nil: nobody asks
+	drained func() // called when no caller waits any more; nil without a drain
 
 	ctx    context.Context // of the connection
 	cancel context.CancelCauseFunc
@@ -61,13 +54,10 @@ func monotonic() int64 { return int64(time.Since(base)) + 1 }
 // then goes the slow way, through the host.
 var errConnClosed = errors.New("connection closed")
 
-// lateLimit bounds how many answers a host may owe to callers that are gone.
-const lateLimit = 16384
-
 func newConn(ref *Ref, life uint64, session codec.Session, w wire, firstID uint32) *conn {
 	c := &conn{
 		ref: ref, life: life, session: session, wire: w, out: newOutbox(w),
-		next: firstID, open: make(map[uint32]*Request),
+		table: link.NewTable(firstID),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.out.taken = c.taken
@@ -85,20 +75,17 @@ func (c *conn) send(ctx context.Context, q *Request) error { return c.transmit(c
 func (c *conn) sendNow(q *Request) error { return c.transmit(context.Background(), q, noLimit) }
 
 func (c *conn) transmit(ctx context.Context, q *Request, limit int) error {
-	q.sent.Store(false)
 	alone, err := c.register(q)
 	if err != nil {
 		return err
 	}
-	// The connection may end at any moment from here on, and the request go to
-	// the next life; until this is through with it, it must not.
-	defer q.through()
+	id := q.entry.ID()
 	c.called(q)
-	if !q.internal {
+	if !q.entry.Internal {
 		c.ref.thin.before(c, q.params)
 	}
 	m := &q.message
-	*m = codec.Message{Kind: codec.Request, ID: q.id, Method: q.method, Params: q.params, Progress: q.idle > 0 && q.stream == nil}
+	*m = codec.Message{Kind: codec.Request, ID: id, Method: q.method, Params: q.params, Progress: q.idle > 0 && q.stream == nil}
 	if c.caps.Has(codec.CapTrace) {
 		m.Trace = q.trace
 	}
@@ -107,18 +94,23 @@ func (c *conn) transmit(ctx context.Context, q *Request, limit int) error {
 		who = here
 	}
 	for {
-		space, err := c.out.add(c.session, m, who, limit)
+		told, space, err := c.out.append(c.session, m, who, limit)
 		switch {
 		case err == nil:
-			if q.gone {
+			// NOTE: the connection may have ended, and the request be on its way to the
+			// next life. It must not be touched here any more, but for what told allows.
+			switch {
+			case told.Has(link.Orphaned):
+				q.moveOn()
+			case told.Has(link.Gone):
 				if c.caps.Has(codec.CapCancel) {
-					c.post(&codec.Message{Kind: codec.Cancel, ID: q.id})
+					c.post(&codec.Message{Kind: codec.Cancel, ID: id})
 				}
 				if c.caps.Has(codec.CapAbandon) {
 					c.drop(q)
 				}
-			} else if q.stream != nil {
-				c.giveCredit(q, streamWindow)
+			case q.stream != nil: // which never goes to another life
+				c.giveCredit(id, link.Window)
 			}
 			return nil
 		case errors.Is(err, errFull):
@@ -133,97 +125,94 @@ func (c *conn) transmit(ctx context.Context, q *Request, limit int) error {
 			return nil
 		case errors.As(err, new(*codec.FrameError)):
 			// The wire cannot carry it; the connection is none the worse.
+			q.settle(nil, c.ref.unsendable(q.method, err))
 			c.drop(q)
-			q.settle(nil, err)
 			return nil
 		default:
 			// The stream is broken; the read loop says so too and everything
 			// that is registered is answered there.
+			c.unsent(q, link.Unsent)
 			return nil
 		}
 	}
+}
+
+// agree sets what both sides can do. It must be called before the conn is published.
+func (c *conn) agree(caps codec.Caps, acks bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.caps, c.acks = caps, acks
+	c.table.Agree(link.Rules{Acks: acks, Cancel: caps.Has(codec.CapCancel), Abandon: caps.Has(codec.CapAbandon)})
+}
+
+// step tells the table of the requests what has happened. The caller carries the
+// effects out, but for the end of a drain.
+func (c *conn) step(ev link.Event, now int64) link.Effects {
+	c.mu.Lock()
+	out := c.stepLocked(ev, now)
+	c.mu.Unlock()
+	return out
+}
+
+// stepLocked is step for a caller that holds the lock.
+func (c *conn) stepLocked(ev link.Event, now int64) link.Effects {
+	out := c.table.Step(ev, now)
+	if out.Do.Has(link.Drained) && c.drained != nil {
+		c.drained()
+		c.drained = nil
+	}
+	return out
 }
 
 // register gives the request its id. alone tells that it is the only one open.
 func (c *conn) register(q *Request) (alone bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || c.refuses && !q.internal {
+	var now int64
+	if c.table.Owed() == 0 { // else the time does not matter
+		now = monotonic()
+	}
+	switch out := c.table.Step(link.Event{Op: link.Register, Entry: &q.entry}, now); {
+	case out.Do.Has(link.Closed):
 		return false, errConnClosed
+	case out.Do.Has(link.Overloaded):
+		return false, &CallError{c.ref.spec.Name, q.method, ErrOverloaded, fmt.Sprintf("(host owes %d answers to callers that are gone)", out.N), nil}
+	default:
+		q.life.Store(c.life)
+		q.conn.Store(c)
+		return out.Do.Has(link.Alone), nil
 	}
-	if c.late >= lateLimit {
-		return false, &CallError{c.ref.spec.Name, q.method, ErrOverloaded, fmt.Sprintf("(host owes %d answers to callers that are gone)", c.late), nil}
-	}
-	for {
-		if c.next == 0 {
-			c.next, c.wrapped = 1, true
-		}
-		if _, taken := c.open[c.next]; !taken {
-			break
-		}
-		c.next++
-	}
-	q.id = c.next
-	c.next++
-	q.acked, q.written, q.late, q.gone = false, false, false, false
-	q.life.Store(c.life)
-	q.conn.Store(c)
-	c.open[q.id] = q
-	if c.acks || q.internal {
-		if c.owed++; c.owed == 1 {
-			c.owedAt = monotonic()
-		}
-	} else {
-		q.acked = true
-	}
-	return len(c.open) == 1, nil
 }
 
 // taken is told of each frame in the outbox before anything of it is written:
-// a host may end of it, and the crash report has to have it. The caller of a
-// request that left before that has still to be told of to the host.
-func (c *conn) taken(m *codec.Message) {
+// a host may end of it, and the crash report has to have it. It returns what the
+// writer of a request has to do.
+func (c *conn) taken(m *codec.Message) link.Effect {
 	now := monotonic()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.headers.add(header{now, "sent", m.Kind, m.ID, m.Method, m.Size})
 	if m.Kind != codec.Request {
-		return
+		return 0
 	}
-	if q := c.open[m.ID]; q != nil && &q.message == m {
-		c.ref.meter.sent(q, now)
-		q.written, q.gone = true, q.late && c.caps&(codec.CapCancel|codec.CapAbandon) != 0
+	out := c.table.Step(link.Event{Op: link.Wrote, ID: m.ID}, now)
+	if out.Do.Has(link.Sent) {
+		c.ref.meter.sent(requestOf(out.Entry))
 	}
+	return out.Do
 }
+
+// requestOf returns the request that an entry is part of.
+func requestOf(e *link.Entry) *Request { return e.Owner.(*Request) }
 
 // drop takes back a request that was never written.
-func (c *conn) drop(q *Request) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.open[q.id] == q {
-		delete(c.open, q.id)
-		c.paid(q)
-		c.punctual(q)
-		c.finished()
-	}
-}
+func (c *conn) drop(q *Request) { c.unsent(q, link.Drop) }
 
-// punctual takes a request out of those whose callers are gone. Under the lock.
-func (c *conn) punctual(q *Request) {
-	if q.late {
-		q.late = false
-		c.late--
-	}
-}
-
-// paid takes a request out of what is owed. Under the lock.
-func (c *conn) paid(q *Request) {
-	if q.acked {
-		return
-	}
-	q.acked = true
-	if c.owed--; c.owed == 0 {
-		c.owedAt = 0
+// unsent ends the writing of a request. When its life has ended meanwhile, its
+// writer takes it to the next.
+func (c *conn) unsent(q *Request, op link.Op) {
+	if c.step(link.Event{Op: op, Entry: &q.entry}, 0).Do.Has(link.Orphaned) {
+		q.moveOn()
 	}
 }
 
@@ -233,41 +222,42 @@ func (c *conn) paid(q *Request) {
 func (c *conn) owing() (since int64, open bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.owedAt, !c.closed
+	return c.table.Owed(), !c.table.IsClosed()
 }
 
-// given says whether an id was ever given out. Under the lock.
-func (c *conn) given(id uint32) bool { return id != 0 && (c.wrapped || id < c.next) }
+// faultError puts a fault of the host in words. what is "ack of", for example.
+func faultError(f link.Fault, what string, m *codec.Message, next uint32) error {
+	e := &codec.FrameError{Err: codec.ErrID, Offset: -1, Detail: fmt.Sprintf("%s request %d, which was never made", what, m.ID)}
+	switch f {
+	case link.NoFault:
+		return nil
+	case link.Answered:
+		e.Detail = fmt.Sprintf("%s request %d, which was answered before", what, m.ID)
+	case link.NotAllowed:
+		e.Err, e.Detail = codec.ErrNoCredit, fmt.Sprintf("%s request %d, whose caller allowed none", what, m.ID)
+	case link.NoCredit:
+		e.Err, e.Detail = codec.ErrNoCredit, fmt.Sprintf("item %d", m.Seq)
+	case link.Disorder:
+		e.Err, e.Detail = codec.ErrShape, fmt.Sprintf("item %d where %d is next", m.Seq, next)
+	}
+	return e
+}
 
 // answer gives a request its outcome.
 func (c *conn) answer(m *codec.Message) error {
 	c.answered(m.ID)
-	c.mu.Lock()
-	q := c.open[m.ID]
-	if q == nil {
-		given := c.given(m.ID)
-		c.mu.Unlock()
-		if given && c.caps.Has(codec.CapAbandon) {
-			return nil
-		}
-		detail := fmt.Sprintf("response to request %d, which was never made", m.ID)
-		if given {
-			detail = fmt.Sprintf("response to request %d, which was answered before", m.ID)
-		}
-		return &codec.FrameError{Err: codec.ErrID, Offset: -1, Detail: detail}
+	out := c.step(link.Event{Op: link.Answer, ID: m.ID}, 0)
+	if out.Entry == nil {
+		return faultError(out.Fault, "response to", m, 0)
 	}
-	delete(c.open, m.ID)
-	c.punctual(q)
-	c.paid(q)
-	c.ref.meter.heard(q, c.heardAt)
-	c.finished()
-	c.mu.Unlock()
+	q := requestOf(out.Entry)
+	c.ref.meter.heard(q, out.Since, c.heardAt)
 	if m.Err == nil {
 		q.settle(m.Result, nil)
 	} else {
 		q.settle(nil, c.hostError(q, m.Err))
 	}
-	if q.internal && c.onReply != nil {
+	if q.entry.Internal && c.onReply != nil {
 		c.onReply(q)
 	}
 	return nil
@@ -284,80 +274,63 @@ func (c *conn) hostError(q *Request, e *codec.Error) error {
 
 // ack marks a request as picked up.
 func (c *conn) ack(id uint32) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	q := c.open[id]
-	if q == nil {
-		if c.given(id) {
-			return nil
-		}
-		return &codec.FrameError{Err: codec.ErrID, Offset: -1, Detail: fmt.Sprintf("ack of request %d, which was never made", id)}
+	out := c.step(link.Event{Op: link.Ack, ID: id}, 0)
+	if out.Fault == link.NoFault {
+		return nil
 	}
-	c.paid(q)
-	return nil
+	return faultError(out.Fault, "ack of", &codec.Message{ID: id}, 0)
 }
 
 // item adds an element to a streamed result.
 func (c *conn) item(m *codec.Message) error {
-	c.mu.Lock()
-	q := c.open[m.ID]
-	given := c.given(m.ID)
-	if q != nil {
-		c.paid(q)
-	}
-	c.mu.Unlock()
-	switch {
-	case q == nil && given, q != nil && q.settled.Load():
+	out := c.step(link.Event{Op: link.Item, ID: m.ID, N: m.Seq}, monotonic())
+	if out.Entry != nil && requestOf(out.Entry).settled.Load() {
 		return nil
-	case q == nil:
-		return &codec.FrameError{Err: codec.ErrID, Offset: -1, Detail: fmt.Sprintf("item of request %d, which was never made", m.ID)}
-	case q.stream == nil:
-		return &codec.FrameError{Err: codec.ErrNoCredit, Offset: -1, Detail: fmt.Sprintf("item of request %d, whose caller allowed none", m.ID)}
 	}
-	return q.stream.push(m.Seq, m.Result)
+	if out.Do.Has(link.Deliver) {
+		requestOf(out.Entry).stream.push(m.Result)
+	}
+	return faultError(out.Fault, "item of", m, out.N)
 }
 
 // progress puts off the deadline of a request that the host tells it works on.
 func (c *conn) progress(id uint32) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if q := c.open[id]; q != nil {
-		q.progressed.Store(monotonic())
+	if out := c.step(link.Event{Op: link.Progress, ID: id}, 0); out.Entry != nil {
+		requestOf(out.Entry).progressed.Store(monotonic())
 	}
 }
 
-// giveCredit allows the host n more items.
-func (c *conn) giveCredit(q *Request, n uint32) {
-	if !c.caps.Has(codec.CapStream) {
-		return
+// grant gives the host credit for the items of a stream that its caller has taken.
+func (c *conn) grant(q *Request, items int) {
+	out := c.step(link.Event{Op: link.Grant, Entry: &q.entry, N: uint32(items)}, monotonic())
+	if out.Do.Has(link.GiveCredit) {
+		c.giveCredit(out.Entry.ID(), out.N)
 	}
-	c.post(&codec.Message{Kind: codec.Credit, ID: q.id, Credit: n})
+}
+
+// silence returns how long the host could have sent an item of a stream and did not.
+func (c *conn) silence(q *Request) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return q.stream.link.Silence(monotonic())
+}
+
+// giveCredit allows the host n more items.
+func (c *conn) giveCredit(id, n uint32) {
+	if c.caps.Has(codec.CapStream) {
+		c.post(&codec.Message{Kind: codec.Credit, ID: id, Credit: n})
+	}
 }
 
 // sendCancel tells the host that the caller of a settled request is gone. The
 // id stays open until the host has answered, where it has to.
 func (c *conn) sendCancel(q *Request) {
-	c.mu.Lock()
-	if c.closed || c.open[q.id] != q || q.late {
-		c.mu.Unlock()
-		return
-	}
-	tell := q.written // else send tells, behind the request itself
-	if tell && c.caps.Has(codec.CapAbandon) {
-		delete(c.open, q.id)
-		c.paid(q)
-	} else {
-		c.late++
-		q.late = true
-	}
-	c.finished()
-	c.mu.Unlock()
-	if tell && c.caps.Has(codec.CapCancel) {
-		c.post(&codec.Message{Kind: codec.Cancel, ID: q.id})
+	if c.step(link.Event{Op: link.Cancel, Entry: &q.entry}, 0).Do.Has(link.TellCancel) {
+		c.post(&codec.Message{Kind: codec.Cancel, ID: q.entry.ID()})
 	}
 }
 
-// post sends a small message that nobody waits for. When the outbox is full
+// post sends a small message without waiting for an answer. When the outbox is full
 // the host is not reading; cancel and credit still go in, as it may read again,
 // and answers to the host are dropped: it asked, so it has to read. A host that
 // reads nothing and lets even that run over loses those, too.
@@ -380,22 +353,24 @@ func (c *conn) pass(m *codec.Message, w when) {
 // open, oldest first. The caller answers them.
 func (c *conn) close(err error) []*Request {
 	c.mu.Lock()
-	if c.closed {
+	if c.table.IsClosed() {
 		c.mu.Unlock()
 		return nil
 	}
-	c.closed, c.err = true, err
 	c.cancel(err)
-	open := make([]*Request, 0, len(c.open))
-	for _, q := range c.open {
-		open = append(open, q)
-	}
-	clear(c.open)
-	c.owed, c.owedAt, c.late = 0, 0, 0
+	c.table.Step(link.Event{Op: link.Close}, 0)
+	list := c.table.Listed()
 	c.mu.Unlock()
 	c.ref.thin.end(c)
-	sortByAge(open)
-	return open
+	return requestsOf(list)
+}
+
+func requestsOf(list []*link.Entry) []*Request {
+	out := make([]*Request, len(list))
+	for i, e := range list {
+		out[i] = requestOf(e)
+	}
+	return out
 }
 
 // pendingHeaders returns the last message headers, oldest first.

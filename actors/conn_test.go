@@ -3,12 +3,11 @@ package actors
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"strings"
 	"testing"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/link"
 )
 
 // sent makes a request and sends it.
@@ -32,55 +31,23 @@ func wrong(t testing.TB, err error, kind error, text string) {
 	}
 }
 
-func TestIDsWrapAround(t *testing.T) {
-	c, _ := fakeConn(t, fakeRef())
-	first := sent(t, c) // the handshake has had 1
-	second := sent(t, c)
-	if first.id != 2 || second.id != 3 {
-		t.Fatalf("ids %d and %d", first.id, second.id)
-	}
-	c.mu.Lock()
-	c.next = math.MaxUint32 - 1
-	c.mu.Unlock()
-	var got []uint32
-	for range 4 {
-		q := sent(t, c)
-		got = append(got, q.id)
-	}
-	// 0 is no id, and 2 and 3 are open still.
-	if want := []uint32{math.MaxUint32 - 1, math.MaxUint32, 1, 4}; fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("ids %v, want %v", got, want)
-	}
-	for _, q := range []*Request{first, second} {
-		if err := c.answer(reply(q.id)); err != nil {
-			t.Error(err)
-		}
-		<-q.done
-	}
-	// Any id may have been given by now.
-	wrong(t, c.answer(reply(77)), codec.ErrID, "answered before")
-	if err := c.ack(77); err != nil {
-		t.Errorf("late ack: %v", err)
-	}
-}
-
 func TestAnswersThatNobodyAskedFor(t *testing.T) {
 	c, _ := fakeConn(t, fakeRef())
 	q := sent(t, c)
-	if err := c.answer(reply(q.id)); err != nil || q.err != nil {
+	if err := c.answer(reply(q.entry.ID())); err != nil || q.err != nil {
 		t.Fatal(err, q.err)
 	}
-	wrong(t, c.answer(reply(q.id)), codec.ErrID, "answered before")
+	wrong(t, c.answer(reply(q.entry.ID())), codec.ErrID, "answered before")
 	wrong(t, c.answer(reply(99)), codec.ErrID, "never made")
 	wrong(t, c.ack(99), codec.ErrID, "never made")
 	wrong(t, c.ack(0), codec.ErrID, "never made")
 	wrong(t, c.item(&codec.Message{ID: 99}), codec.ErrID, "never made")
-	wrong(t, c.item(&codec.Message{ID: sent(t, c).id}), codec.ErrNoCredit, "allowed none")
+	wrong(t, c.item(&codec.Message{ID: sent(t, c).entry.ID()}), codec.ErrNoCredit, "allowed none")
 	// These come late, which is nobody's fault.
-	if err := c.ack(q.id); err != nil {
+	if err := c.ack(q.entry.ID()); err != nil {
 		t.Errorf("ack behind the answer: %v", err)
 	}
-	if err := c.item(&codec.Message{ID: q.id}); err != nil {
+	if err := c.item(&codec.Message{ID: q.entry.ID()}); err != nil {
 		t.Errorf("item behind the answer: %v", err)
 	}
 }
@@ -89,12 +56,12 @@ func TestErrorsOfTheHost(t *testing.T) {
 	c, _ := fakeConn(t, fakeRef())
 	q := sent(t, c)
 	own := &codec.Error{Name: "Mine", Message: "what"}
-	if err := c.answer(&codec.Message{ID: q.id, Err: own}); err != nil || !errors.Is(q.err, own) {
+	if err := c.answer(&codec.Message{ID: q.entry.ID(), Err: own}); err != nil || !errors.Is(q.err, own) {
 		t.Errorf("%v, %v", err, q.err)
 	}
 	q = sent(t, c)
 	none := &codec.Error{Name: codec.NameMethodNotFound, Message: "no echo here"}
-	if err := c.answer(&codec.Message{ID: q.id, Err: none}); err != nil || !errors.Is(q.err, ErrNoSuchMethod) || !errors.Is(q.err, none) {
+	if err := c.answer(&codec.Message{ID: q.entry.ID(), Err: none}); err != nil || !errors.Is(q.err, ErrNoSuchMethod) || !errors.Is(q.err, none) {
 		t.Errorf("%v, %v", err, q.err)
 	}
 }
@@ -108,31 +75,31 @@ func TestLateAnswers(t *testing.T) {
 	if !errors.Is(q.err, ErrCancelled) || ref.pending.Load() != 0 {
 		t.Fatalf("%v, %d pending", q.err, ref.pending.Load())
 	}
-	if c.late != 1 || len(c.open) != 1 {
-		t.Fatalf("%d late, %d open", c.late, len(c.open))
+	if c.table.Late() != 1 || c.table.Len() != 1 {
+		t.Fatalf("%d late, %d open", c.table.Late(), c.table.Len())
 	}
 	soon(t, func() bool { return len(w.written(t)) == 2 })
-	if got := w.written(t); got[0].Kind != codec.Request || got[1].Kind != codec.Cancel || got[1].ID != q.id {
+	if got := w.written(t); got[0].Kind != codec.Request || got[1].Kind != codec.Cancel || got[1].ID != q.entry.ID() {
 		t.Errorf("sent %+v", got)
 	}
-	if err := c.answer(reply(q.id)); err != nil || c.late != 0 || len(c.open) != 0 || !errors.Is(q.err, ErrCancelled) {
-		t.Errorf("%v; %d late, %d open, outcome %v", err, c.late, len(c.open), q.err)
+	if err := c.answer(reply(q.entry.ID())); err != nil || c.table.Late() != 0 || c.table.Len() != 0 || !errors.Is(q.err, ErrCancelled) {
+		t.Errorf("%v; %d late, %d open, outcome %v", err, c.table.Late(), c.table.Len(), q.err)
 	}
 	// A host that never answers those who have left is not asked for ever.
-	for range lateLimit {
+	for range link.LateLimit {
 		sent(t, c).cancel(ErrCancelled)
 	}
 	last := fakeCall(ref)
 	if err := c.send(context.Background(), last); !errors.Is(err, ErrOverloaded) {
-		t.Errorf("request %d: %v", lateLimit+1, err)
+		t.Errorf("request %d: %v", link.LateLimit+1, err)
 	}
 	for _, q := range c.close(ErrCrashed) {
 		if !q.settled.Load() {
-			t.Errorf("request %d has no outcome", q.id)
+			t.Errorf("request %d has no outcome", q.entry.ID())
 		}
 	}
-	if c.late != 0 {
-		t.Errorf("%d late after the end", c.late)
+	if c.table.Late() != 0 {
+		t.Errorf("%d late after the end", c.table.Late())
 	}
 }
 
@@ -144,14 +111,15 @@ func TestCancelGoesBehindTheRequest(t *testing.T) {
 	}
 	q.cancel(ErrCancelled) // its caller leaves before the frame is written
 	m := &q.message
-	*m = codec.Message{Kind: codec.Request, ID: q.id, Method: "echo"}
-	if _, err := c.out.put(c.session, m, here); err != nil {
+	*m = codec.Message{Kind: codec.Request, ID: q.entry.ID(), Method: "echo"}
+	told, _, err := c.out.append(c.session, m, here, outboxLimit)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if got := w.written(t); len(got) != 1 {
 		t.Fatalf("sent %+v", got)
 	}
-	if !q.gone {
+	if !told.Has(link.Gone) {
 		t.Error("the writer was not told to cancel")
 	}
 }
@@ -174,14 +142,14 @@ func TestOwing(t *testing.T) {
 		t.Fatal("nothing is owed for two requests")
 	}
 	for range 2 { // the second ack changes nothing
-		if err := c.ack(a.id); err != nil {
+		if err := c.ack(a.entry.ID()); err != nil {
 			t.Fatal(err)
 		}
 		if owed() != since {
 			t.Error("an ack of one of two")
 		}
 	}
-	if err := c.answer(reply(b.id)); err != nil { // an answer counts as an ack
+	if err := c.answer(reply(b.entry.ID())); err != nil { // an answer counts as an ack
 		t.Fatal(err)
 	}
 	if owed() != 0 {
@@ -193,16 +161,16 @@ func TestOwing(t *testing.T) {
 		t.Error("a host that has not picked up a cancelled request owes that still")
 	}
 	c.drop(third)
-	if owed() != 0 || c.late != 0 {
-		t.Errorf("dropped, and owed since %d, %d late", owed(), c.late)
+	if owed() != 0 || c.table.Late() != 0 {
+		t.Errorf("dropped, and owed since %d, %d late", owed(), c.table.Late())
 	}
-	c.acks = false // a host that does not acknowledge owes an answer to pings alone
+	c.agree(c.caps, false) // a host that does not acknowledge owes an answer to pings alone
 	sent(t, c)
 	if owed() != 0 {
 		t.Error("an ack is owed by a host that has none")
 	}
 	ping := newRequest(c.ref, "$/ping", nil)
-	ping.internal = true
+	ping.entry.Internal = true
 	if err := c.sendNow(ping); err != nil || owed() == 0 {
 		t.Errorf("no answer is owed to a ping: %v", err)
 	}
@@ -260,32 +228,5 @@ func TestHeadersKeepTheLast(t *testing.T) {
 	r.add(header{at: 2, id: 2})
 	if got := r.list(); got[0].ID != 1 || got[1].ID != 2 || got[2].ID != 3 {
 		t.Errorf("not in order of time: %+v", got)
-	}
-}
-
-func TestStreamTakesWhatItAllowed(t *testing.T) {
-	s := newStream()
-	for i := range streamWindow {
-		if err := s.push(uint32(i), nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	wrong(t, s.push(streamWindow, nil), codec.ErrNoCredit, "item 64")
-	if items, _ := s.take(); len(items) != streamWindow {
-		t.Fatalf("%d items", len(items))
-	}
-	if n := s.grant(); n != streamWindow {
-		t.Fatalf("%d more allowed", n)
-	}
-	if n := s.grant(); n != 0 {
-		t.Fatalf("%d more allowed for nothing taken", n)
-	}
-	wrong(t, s.push(7, nil), codec.ErrShape, "item 7 where 64 is next")
-	if err := s.push(streamWindow, nil); err != nil {
-		t.Error(err)
-	}
-	s.end()
-	if err := s.push(1000, nil); err != nil {
-		t.Errorf("behind the end: %v", err)
 	}
 }

@@ -78,9 +78,12 @@ func (a *Connection) open(ctx actor.Context) {
 		a.c.post(&out[i])
 	}
 	parent := ctx.Parent()
+	a.c.out.mu.Lock()
+	a.c.out.broke = func(error) { tell(root, parent, &hostDeaf{}) }
+	a.c.out.mu.Unlock()
 	if done {
 		p := a.hs.Peer()
-		a.c.caps, a.c.acks = p.Caps, p.Caps.Has(codec.CapAck)
+		a.c.agree(p.Caps, p.Caps.Has(codec.CapAck))
 		tell(ctx, self, &handshakeDone{p})
 	}
 	a.loops.Go(func() {
@@ -97,11 +100,13 @@ func (a *Connection) read(open bool, connected func(codec.Peer)) error {
 	if s, ok := a.c.session.(codec.Noisy); ok {
 		s.OnNoise(func(line []byte) { a.ref.noise(a.life, line) })
 	}
-	r := a.c.session.NewReader(signs{a.c})
+	in := &input{c: a.c}
+	r := a.c.session.NewReader(in)
 	for {
 		if err := r.Next(&m); err != nil {
 			return err
 		}
+		in.partial = 0
 		a.c.received(&m)
 		if !open {
 			out, done, err := a.hs.Handle(&m)
@@ -117,7 +122,7 @@ func (a *Connection) read(open bool, connected func(codec.Peer)) error {
 			if done {
 				open = true
 				peer := a.hs.Peer()
-				a.c.caps, a.c.acks = peer.Caps, peer.Caps.Has(codec.CapAck)
+				a.c.agree(peer.Caps, peer.Caps.Has(codec.CapAck))
 				connected(peer)
 			}
 			continue
@@ -125,29 +130,53 @@ func (a *Connection) read(open bool, connected func(codec.Peer)) error {
 		if err := a.dispatch(&m); err != nil {
 			return err
 		}
-		if a.c.hung.Load() && !r.Buffered() {
-			a.c.onSign()
+		if alive(&m) {
+			a.c.sign.Store(monotonic())
+			if a.c.hung.Load() && !r.Buffered() {
+				a.c.onSign()
+			}
 		}
 	}
 }
 
-// signs reads from a connection's wire; each byte of the host is a sign of life.
-// By the time that it is called, everything that was read before is worked on.
-type signs struct{ c *conn }
+// alive says whether a message is a sign of life: it is about a request of the
+// supervisor. What a host says by itself may come from a thread that goes on
+// while the loop that does the work hangs.
+func alive(m *codec.Message) bool {
+	switch m.Kind {
+	case codec.Response, codec.Ack, codec.Item:
+		return true
+	case codec.Notification:
+		return m.ID != 0 // the progress of a request
+	}
+	return false
+}
 
-func (s signs) Read(p []byte) (int, error) {
-	s.c.out.release()
-	if with := s.c.ref.with(); with != nil {
-		with.Pace(s.c.ctx)
+// longMessage is from how many bytes on a message that is still being read is a
+// sign of life: it may be an answer that takes a while to write.
+const longMessage = 64 << 10
+
+// input reads from a connection's wire. By the time that it is called, everything
+// that was read before is worked on.
+type input struct {
+	c       *conn
+	partial int // bytes read since the last whole message
+}
+
+func (i *input) Read(p []byte) (int, error) {
+	i.c.out.release()
+	if with := i.c.ref.with(); with != nil {
+		with.Pace(i.c.ctx)
 	}
-	n, err := s.c.wire.Read(p)
-	if n > 0 {
-		s.c.sign.Store(monotonic())
+	n, err := i.c.wire.Read(p)
+	if n > 0 && i.partial >= longMessage {
+		i.c.sign.Store(monotonic())
 	}
+	i.partial += n
 	return n, err
 }
 
-// dispatch hands one message to whom it concerns.
+// dispatch hands one message to its receiver.
 func (a *Connection) dispatch(m *codec.Message) error {
 	switch m.Kind {
 	case codec.Response:
@@ -238,7 +267,7 @@ func (a *Connection) check(ctx actor.Context) {
 // internal sends a request of the supervisor's own.
 func (a *Connection) internal(method string) *Request {
 	q := newRequest(a.ref, method, nil)
-	q.internal = true
+	q.entry.Internal = true
 	if err := a.c.sendNow(q); err != nil {
 		q.settle(nil, err)
 	}

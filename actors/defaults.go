@@ -11,6 +11,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox/policy"
+	"sync"
 )
 
 // WithDefaults returns the spec with zero fields replaced by the defaults that
@@ -80,18 +81,20 @@ func (s HostSpec) WithDefaults() HostSpec {
 
 // nameRule is what names of hosts and groups look like: they become parts of
 // addresses and file names.
-var nameRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var nameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
 
 // ErrSpec is wrapped by everything that Validate finds.
 var ErrSpec = errors.New("invalid specification")
 
 // hostRule is that for hosts: the supervisor makes some by itself, whose names
 // begin with that of another and a ~.
-var hostRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}(~[A-Za-z0-9._-]{1,120})?$`)
+var hostRule = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}(~[A-Za-z0-9._-]{1,120})?$`)
+})
 
 // CheckName says what is wrong with the name of a host or group, if anything.
 func CheckName(name string) error {
-	if !nameRule.MatchString(name) {
+	if !nameRule().MatchString(name) {
 		return fmt.Errorf("%w: name %q: expected a letter or digit, then letters, digits, '.', '_' or '-', at most 63 in all", ErrSpec, name)
 	}
 	return nil
@@ -104,7 +107,7 @@ func (s HostSpec) Validate() error {
 	bad := func(field, format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w: host %q: %s: %w", ErrSpec, s.Name, field, fmt.Errorf(format, args...)))
 	}
-	if !hostRule.MatchString(s.Name) {
+	if !hostRule().MatchString(s.Name) {
 		errs = append(errs, CheckName(s.Name))
 	}
 	if len(s.Command) == 0 || s.Command[0] == "" {

@@ -25,6 +25,8 @@
 //
 //   - A Request has exactly one outcome: an answer, an error of the host,
 //     crashed, unresponsive, timed out, cancelled, overloaded or stopped.
+//   - A [Call] or another message to the root of a tree that has an answer gets
+//     exactly one, or is a dead letter, whatever becomes of the tree meanwhile.
 //   - Requests of one goroutine are written in the order in which they were
 //     made, within one life.
 //   - Events are numbered in the order in which they are written; those of one

@@ -11,7 +11,7 @@ func TestDrainWaitsForCallers(t *testing.T) {
 	c, _ := fakeConn(t, ref)
 	first, second, third := sent(t, c), sent(t, c), sent(t, c)
 	ping := newRequest(ref, "$/ping", nil)
-	ping.internal = true
+	ping.entry.Internal = true
 	if err := c.sendNow(ping); err != nil {
 		t.Fatal(err)
 	}
@@ -20,21 +20,21 @@ func TestDrainWaitsForCallers(t *testing.T) {
 	if err := c.send(t.Context(), fakeCall(ref)); !errors.Is(err, errConnClosed) {
 		t.Errorf("a new call: %v", err)
 	}
-	if err := c.answer(reply(second.id)); err != nil || done != 0 {
+	if err := c.answer(reply(second.entry.ID())); err != nil || done != 0 {
 		t.Error(err, done)
 	}
 	first.cancel(ErrCancelled) // its caller has left; the host still owes the answer
 	if done != 0 {
 		t.Error("somebody still waits")
 	}
-	if err := c.answer(reply(third.id)); err != nil || done != 1 {
+	if err := c.answer(reply(third.entry.ID())); err != nil || done != 1 {
 		t.Error(err, done)
 	}
-	if err := c.answer(reply(first.id)); err != nil || done != 1 {
+	if err := c.answer(reply(first.entry.ID())); err != nil || done != 1 {
 		t.Error(err, done)
 	}
 	bye := newRequest(ref, "shutdown", nil)
-	bye.internal = true
+	bye.entry.Internal = true
 	if err := c.sendNow(bye); err != nil {
 		t.Error("the goodbye is refused", err)
 	}
@@ -52,7 +52,7 @@ func TestDrainEnds(t *testing.T) {
 	c, _ := fakeConn(t, ref)
 	answered, cut := sent(t, c), sent(t, c)
 	c.drain(func() { t.Error("somebody still waits") })
-	if err := c.answer(reply(answered.id)); err != nil {
+	if err := c.answer(reply(answered.entry.ID())); err != nil {
 		t.Fatal(err)
 	}
 	c.cutOff(2 * time.Second)
@@ -64,7 +64,7 @@ func TestDrainEnds(t *testing.T) {
 	if answered.err != nil {
 		t.Error(answered.err)
 	}
-	if err := c.answer(reply(cut.id)); err != nil { // too late
+	if err := c.answer(reply(cut.entry.ID())); err != nil { // too late
 		t.Error(err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
@@ -22,14 +23,33 @@ var (
 	ErrCutOff       = fmt.Errorf("call was cut off: %w", ErrStopped) // it was under way at a stop, and not answered in StopRule.Drain
 	ErrNoSuchMethod = errors.New("no such method")
 	ErrNoProtocol   = errors.New("host speaks no protocol")
+	ErrReserved     = errors.New("the method is reserved for the supervisor, which opens and ends the connection by it")
+	ErrUnsendable   = errors.New("the host's protocol cannot carry the message")
 	ErrNoHost       = errors.New("no such host")
 	ErrNameTaken    = errors.New("name is taken")
 	ErrClosed       = errors.New("supervisor is stopped")
 )
 
+// What a HostError wraps when the host is there no more.
+var (
+	errRemoved = &stoppedFor{"host was removed", ErrNoHost}
+	errEnded   = &stoppedFor{"supervisor is stopping or has stopped", ErrClosed}
+)
+
+// stoppedFor is ErrStopped and why it is so.
+type stoppedFor struct {
+	text string
+	why  error
+}
+
+func (e *stoppedFor) Error() string   { return e.text }
+func (e *stoppedFor) Unwrap() []error { return []error{ErrStopped, e.why} }
+
 // HostError tells that a host could not take or finish a call because of the
 // state it was in. It wraps one of ErrCrashed, ErrUnresponsive, ErrStopped,
-// ErrCutOff (which is ErrStopped, too) and ErrFailed.
+// ErrCutOff (which is ErrStopped, too) and ErrFailed. The ErrStopped of a host
+// that was removed is also ErrNoHost, and that of a host whose supervisor is
+// stopping or has stopped is also ErrClosed.
 type HostError struct {
 	Host   string
 	Life   uint64 // the life the call went to; 0 when it went to none
@@ -50,25 +70,32 @@ func (e *HostError) Error() string {
 func (e *HostError) Unwrap() error { return e.Err }
 
 // CallError tells what became of one call that the host is not to blame for.
-// It wraps one of ErrTimeout, ErrCancelled, ErrOverloaded, ErrNoSuchMethod and
-// ErrNoProtocol. A timed-out one is also context.DeadlineExceeded, a cancelled
+// It wraps one of ErrTimeout, ErrCancelled, ErrOverloaded, ErrNoSuchMethod,
+// ErrNoProtocol, ErrReserved and ErrUnsendable. A timed-out one is also context.DeadlineExceeded, a cancelled
 // one also context.Canceled.
 type CallError struct {
 	Host   string
 	Method string
 	Err    error
 	Detail string
-	Cause  *codec.Error // ErrNoSuchMethod: what the host answered
+	Cause  error // ErrNoSuchMethod: the host's *codec.Error; ErrUnsendable: the *codec.FrameError; else nil
 }
 
 // Error returns `call sleep of host "ts": timed out after 5s`.
 func (e *CallError) Error() string {
-	text := fmt.Sprintf("call %s of host %q: %v", e.Method, e.Host, e.Err)
+	method := e.Method
+	if len(method) > shownMethod {
+		method = strings.ToValidUTF8(method[:shownMethod], "") + "…"
+	}
+	text := fmt.Sprintf("call %s of host %q: %v", method, e.Host, e.Err)
 	if e.Detail != "" {
 		text += " " + e.Detail
 	}
 	return text
 }
+
+// shownMethod is how many bytes of a method's name an error shows.
+const shownMethod = 128
 
 // Unwrap returns the sentinel and what it stands for elsewhere.
 func (e *CallError) Unwrap() []error {
@@ -83,6 +110,24 @@ func (e *CallError) Unwrap() []error {
 		out = append(out, e.Cause)
 	}
 	return out
+}
+
+// unsendable is the error for a message that the wire cannot carry; any other err
+// is returned as it is.
+func (r *Ref) unsendable(method string, err error) error {
+	var frame *codec.FrameError
+	if !errors.As(err, &frame) {
+		return err
+	}
+	return &CallError{Host: r.spec.Name, Method: method, Err: ErrUnsendable, Detail: "(" + frame.Error() + ")", Cause: frame}
+}
+
+// reserved returns the error for a method that callers must not send, or nil.
+func (r *Ref) reserved(method string) error {
+	if p, ok := r.spec.Protocol.(codec.Reserver); ok && p.Reserved(method) {
+		return &CallError{Host: r.spec.Name, Method: method, Err: ErrReserved, Detail: "(stop or restart the host instead)"}
+	}
+	return nil
 }
 
 // StateError tells that a verb did not get a host where it should be.

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/hostsup"
+	"github.com/hostsup/hostsup/codec/native"
 )
 
 // fakeWire is a wire that a test holds by both ends.
@@ -92,7 +92,7 @@ func opening(s codec.Session) (codec.Handshake, codec.Message) {
 func shake(t testing.TB, s codec.Session) {
 	t.Helper()
 	hs, first := opening(s)
-	answer, _, err := hostsup.Open(codec.Limits{}).Accept(hostsup.Self{Name: "h", Caps: codec.CapAll}).Handle(&first)
+	answer, _, err := native.Open(codec.Limits{}).Accept(native.Self{Name: "h", Caps: codec.CapAll}).Handle(&first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func shake(t testing.TB, s codec.Session) {
 // written returns what has arrived so far, as the host decodes it.
 func (w *fakeWire) written(t testing.TB) []codec.Message {
 	t.Helper()
-	s := hostsup.Open(codec.Limits{})
+	s := native.Open(codec.Limits{})
 	_, first := opening(s)
 	b, err := s.Append(nil, &first)
 	if err != nil {
@@ -113,8 +113,8 @@ func (w *fakeWire) written(t testing.TB) []codec.Message {
 	w.mu.Lock()
 	b = append(b, w.got.Bytes()...)
 	w.mu.Unlock()
-	host := hostsup.Open(codec.Limits{})
-	host.Accept(hostsup.Self{Name: "h", Caps: codec.CapAll})
+	host := native.Open(codec.Limits{})
+	host.Accept(native.Self{Name: "h", Caps: codec.CapAll})
 	r := host.NewReader(bytes.NewReader(b))
 	var out []codec.Message
 	for {
@@ -135,7 +135,7 @@ func (w *fakeWire) written(t testing.TB) []codec.Message {
 func fakeRef() *Ref {
 	log := hclog.NewNullLogger()
 	w := &World{System: NewSystem(log), Log: log, Journal: NewJournal()}
-	spec := HostSpec{Name: "h", Command: []string{"x"}, Protocol: hostsup.New()}.WithDefaults()
+	spec := HostSpec{Name: "h", Command: []string{"x"}, Protocol: native.New()}.WithDefaults()
 	ref := newRef(w, "g", spec)
 	ref.inbox.ended = true
 	return ref
@@ -146,10 +146,10 @@ func fakeRef() *Ref {
 func fakeConn(t testing.TB, ref *Ref) (*conn, *fakeWire) {
 	t.Helper()
 	w := newFakeWire()
-	session := hostsup.Open(codec.Limits{})
+	session := native.Open(codec.Limits{})
 	shake(t, session)
 	c := newConn(ref, 1, session, w, 2)
-	c.caps, c.acks = codec.CapAll, true
+	c.agree(codec.CapAll, true)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

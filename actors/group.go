@@ -73,12 +73,6 @@ func (g *Group) Receive(ctx actor.Context) {
 			tell(ctx, ctx.Parent(), &escalated{g.name, m.name, m.reason})
 		}
 		g.leave(ctx, m)
-	case *wantStart:
-		g.step(ctx, lifecycle.Want{Name: m.name, By: m.by})
-		tell(ctx, g.hosts[m.name], &groupHeard{})
-	case *unwant:
-		g.step(ctx, lifecycle.Unwant{Name: m.name})
-		tell(ctx, g.hosts[m.name], &groupHeard{})
 	case *firstTry:
 		tell(ctx, ctx.Parent(), m)
 	case *addToGroup:
@@ -93,7 +87,7 @@ func (g *Group) Receive(ctx actor.Context) {
 }
 
 func (g *Group) spawn(ctx actor.Context, ref *Ref) error {
-	props := shield(g.log, func() actor.Actor { return newHost(g.world, ref) }, actor.WithSupervisor(g.world.Strategies.Host))
+	props := shieldLasting(g.log, false, ref.refuse, func() actor.Actor { return newHost(g.world, ref) }, actor.WithSupervisor(g.world.Strategies.Host))
 	pid, err := ctx.SpawnNamed(props, ref.spec.Name)
 	if err != nil {
 		return err
@@ -110,16 +104,22 @@ func (g *Group) step(ctx actor.Context, ev lifecycle.GroupEvent) {
 		return
 	}
 	g.machine = next
+	g.carryOut(ctx, effects)
+}
+
+func (g *Group) carryOut(ctx actor.Context, effects []lifecycle.GroupEffect) {
 	for _, e := range effects {
 		switch e := e.(type) {
 		case lifecycle.StartHost:
-			g.order(ctx, e.Name, &startHost{e.By})
+			g.order(ctx, e.Name, lifecycle.Start{By: e.By})
 		case lifecycle.StopHost:
-			g.order(ctx, e.Name, &stopHost{e.By, e.Reason, e.Back})
-		case lifecycle.ReleaseHost:
-			g.order(ctx, e.Name, &releaseHost{})
+			g.order(ctx, e.Name, lifecycle.Stop{By: e.By, Reason: e.Reason, Back: e.Back})
 		case lifecycle.FailHost:
-			g.order(ctx, e.Name, &failHost{e.Dependency})
+			g.order(ctx, e.Name, lifecycle.DependencyFailed{Name: e.Dependency})
+		case lifecycle.HoldHost:
+			tell(ctx, g.hosts[e.Name], &fromGroup{ev: lifecycle.Waits{For: e.For}})
+		case lifecycle.HeardHost:
+			tell(ctx, g.hosts[e.Name], &fromGroup{ev: lifecycle.Heard{}})
 		case lifecycle.Escalate:
 			name := g.name
 			g.world.Journal.Write(Event{Kind: KindEscalated, Group: &name, Reason: fmt.Sprintf("host %s has failed", e.Name)})
@@ -132,29 +132,39 @@ func (g *Group) step(ctx actor.Context, ev lifecycle.GroupEvent) {
 	}
 }
 
+// refuse answers what the group has not read at its end.
+func (g *Group) refuse(_ *endedActor, message any) {
+	switch m := actor.UnwrapEnvelopeMessage(message).(type) {
+	case *addToGroup:
+		m.done(ErrClosed)
+	case *removeFromGroup:
+		m.done(ErrClosed)
+	}
+}
+
 // order sends a command to a host. One whose actor was lost to a defect answers
 // by way of ourselves, so that nobody waits for it.
-func (g *Group) order(ctx actor.Context, host string, command any) {
+func (g *Group) order(ctx actor.Context, host string, command lifecycle.Event) {
 	if pid := g.hosts[host]; pid != nil {
-		tell(ctx, pid, command)
+		tell(ctx, pid, &fromGroup{command, true})
 		return
 	}
 	tell(ctx, ctx.Self(), &hostChanged{name: host, to: lifecycle.Failed, answer: true})
 }
 
 func (g *Group) add(ctx actor.Context, m *addToGroup) {
-	next, _, err := g.machine.Step(lifecycle.Join{Member: member(m.ref.spec)})
-	if err == nil {
-		err = g.spawn(ctx, m.ref)
-	}
+	next, effects, err := g.machine.Step(lifecycle.Join{Member: member(m.ref.spec)})
 	if err != nil {
 		m.done(err)
 		return
 	}
 	g.machine = next
-	if !m.ref.spec.Start.Lazy {
-		g.step(ctx, lifecycle.Want{Name: m.ref.spec.Name, By: lifecycle.ByTree})
+	if err := g.spawn(ctx, m.ref); err != nil {
+		g.machine, _, _ = g.machine.Step(lifecycle.Leave{Name: m.ref.spec.Name})
+		m.done(err)
+		return
 	}
+	g.carryOut(ctx, effects)
 	m.done(nil)
 }
 
@@ -170,13 +180,12 @@ func (g *Group) remove(ctx actor.Context, m *removeFromGroup) {
 		return
 	}
 	g.gone[m.host] = m.done
-	g.step(ctx, lifecycle.Unwant{Name: m.host})
-	tell(ctx, pid, &stopHost{by: lifecycle.ByPerson, reason: "removed"})
+	tell(ctx, pid, &fromGroup{lifecycle.Stop{By: lifecycle.ByPerson, Reason: "removed"}, true})
 }
 
 // leave ends the actor of a removed host once it is at rest.
 func (g *Group) leave(ctx actor.Context, m *hostChanged) {
-	if g.gone[m.name] != nil && m.to.AtRest() && m.answer || g.gone[m.name] != nil && m.to == lifecycle.Stopped {
+	if g.gone[m.name] != nil && m.to.AtRest() {
 		tell(ctx, g.hosts[m.name], &closeHost{})
 	}
 }
@@ -187,18 +196,19 @@ func (g *Group) terminated(ctx actor.Context, who *actor.PID) {
 			continue
 		}
 		delete(g.hosts, name)
-		g.world.leave(name)
 		if done := g.gone[name]; done != nil {
 			delete(g.gone, name)
 			g.step(ctx, lifecycle.Leave{Name: name})
 			group, host := g.name, name
-			g.world.Journal.Write(Event{Kind: KindRemoved, Group: &group, Host: &host})
+			g.world.Journal.Write(Event{Kind: KindRemoved, Group: &group, Host: &host}) // before the name is free
+			g.world.leave(name)
 			done(nil)
 			return
 		}
 		if g.closing {
-			return
+			return // its handle says that the supervisor stops
 		}
+		g.world.leave(name)
 		// A host's actor never ends by itself while the tree stands: a defect.
 		g.log.Error("defect: the actor of a host ended", "host", name)
 		g.step(ctx, lifecycle.Changed{Name: name, To: lifecycle.Failed, Lost: true})

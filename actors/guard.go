@@ -29,7 +29,7 @@ import (
 //     it an error, on the read loops, where a protocol and a program's own
 //     callbacks run;
 //   - Stop drops what is queued without a word: whatever must be answered is
-//     kept outside mailboxes (see Request) or drained by its owner.
+//     kept outside mailboxes (see Request), or its receiver has a lastingMailbox.
 
 // tell sends a message and refuses nil, which would never be taken out of the
 // mailbox's count.
@@ -48,24 +48,39 @@ type guarded struct {
 	actor.Actor
 	log   hclog.Logger
 	alone bool
+	box   *lastingMailbox // nil: what it has not read at its end is dropped
 }
 
 // shield makes props for an actor; log gets what goes wrong while stopping.
 func shield(log hclog.Logger, make func() actor.Actor, opts ...actor.PropsOption) *actor.Props {
-	return actor.PropsFromProducer(func() actor.Actor { return &guarded{make(), log, false} }, opts...)
+	return actor.PropsFromProducer(func() actor.Actor { return &guarded{make(), log, false, nil} }, opts...)
 }
 
-// shieldRoot is shield for the root of a tree.
+// shieldRoot is shield for the root of a tree, which is spawned once. What it
+// has not read at its end is refused (see refuse).
 func shieldRoot(log hclog.Logger, make func() actor.Actor, opts ...actor.PropsOption) *actor.Props {
-	return actor.PropsFromProducer(func() actor.Actor { return &guarded{make(), log, true} }, opts...)
+	return shieldLasting(log, true, refuse, make, opts...)
+}
+
+// shieldLasting is shield for an actor that is spawned once and that owes
+// answers: refuse gets each message that the actor has not read at its end.
+func shieldLasting(log hclog.Logger, alone bool, refuse refusal, make func() actor.Actor, opts ...actor.PropsOption) *actor.Props {
+	box := newLastingMailbox(refuse)
+	return actor.PropsFromProducer(func() actor.Actor { return &guarded{make(), log, alone, box} },
+		append(opts, actor.WithMailbox(func() actor.Mailbox { return box }))...)
 }
 
 // Receive hands the message on.
 func (g *guarded) Receive(ctx actor.Context) {
 	contain := g.alone
 	switch ctx.Message().(type) {
-	case *actor.Stopping, *actor.Stopped:
+	case *actor.Stopping:
 		contain = true
+	case *actor.Stopped:
+		contain = true
+		if g.box != nil {
+			defer g.box.end(ctx)
+		}
 	case *actor.Restarting:
 		return
 	}

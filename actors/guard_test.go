@@ -214,3 +214,33 @@ func TestSlogAdapter(t *testing.T) {
 		t.Error("what the library has to say is trace, and its warnings are warnings")
 	}
 }
+
+// The library lets an actor be found before its mailbox can be used. What is sent
+// to one that owes answers meanwhile waits until it has started.
+func TestMessageBeforeTheStart(t *testing.T) {
+	system := NewSystem(hclog.NewNullLogger())
+	defer system.Shutdown()
+	var told []string
+	done := make(chan struct{})
+	props := shieldRoot(hclog.NewNullLogger(), func() actor.Actor {
+		return actor.ReceiveFunc(func(ctx actor.Context) {
+			switch m := ctx.Message().(type) {
+			case *actor.Started:
+				told = append(told, "started")
+			case string:
+				told = append(told, m)
+			case *actor.Stopped:
+				close(done)
+			}
+		})
+	}, actor.WithOnInit(func(ctx actor.Context) { // which comes between the two
+		tell(system.Root, ctx.Self(), "first")
+		tell(system.Root, ctx.Self(), "second")
+	}))
+	pid := system.Root.Spawn(props)
+	system.Root.Poison(pid)
+	<-done
+	if got := strings.Join(told, " "); got != "started first second" {
+		t.Error(got)
+	}
+}

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -52,9 +51,4 @@ func (r *headerRing) list() []Header {
 	}
 	slices.SortStableFunc(out, func(a, b Header) int { return a.Time.Compare(b.Time) })
 	return out
-}
-
-// sortByAge puts requests in the order in which they were given ids.
-func sortByAge(qs []*Request) {
-	slices.SortFunc(qs, func(a, b *Request) int { return cmp.Compare(a.id, b.id) })
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/hostsup/hostsup/internal/reports"
-	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/sandbox"
 )
 
 // Host is the actor of one host: it owns the state machine and the restart
@@ -30,51 +30,51 @@ type Host struct {
 	retryAt time.Time
 	place   *ticket // of the start that goes on, or waits
 	held    string  // why that waits; "" when it does not
+	lacks   string  // what the supervisor was short of for it, until the next try
 
 	life      *actor.PID // of the life that exists
 	lifeNo    uint64
 	pid       int // of its process
+	child     *sandbox.Child
+	dying     bool // the life has ended, and the end of its process tree is awaited
 	conn      *conn
 	up        *conn // of which the companion was told
 	liveness  string
 	spawned   time.Time
 	lastExit  *ExitInfo
 	crashID   string       // of the crash being decided
+	lastID    string       // of the last crash
 	lastCrash uint64       // number of the last life that crashed
 	seen      bool         // a transition was told
 	failure   *Failure     // of the life that ended last, until it is out of the way
 	endedNo   uint64       // its number
 	holding   bool         // what is news is told after the next life has begun
-	news      []news       // held so far
+	news      []func()     // held so far
 	remains   []*Aftermath // of lives that ended; set to work when the next is on its way
 
-	parked  []*Request
-	calling bool // a call has asked for a start, and the state is the same since
-	back    bool // stopped by its group, which starts it again
-	waiting []waiter
-	said    int // wishes told to the group, and how many of them it has
-	heard   int // heard; what it says in between is older than the last of them
-	void    int // wish up to which a start of the group's is void: a person's stop
-	closing bool
-	torn    bool // the actor is ending, and its parts with it
-	tried   bool // the first start has had its outcome
+	parked     []*Request
+	operations uint64            // begun so far
+	waiting    map[uint64]waiter // who waits for those that go on, by number
+	closing    bool
+	torn       bool // the actor is ending, and its parts with it
+	tried      bool // the first start has had its outcome
 }
 
-// waiter is a verb whose end somebody waits for.
-type waiter struct {
-	verb Verb
-	wish int // the wish told to the group for it
-	done func(error)
-}
+// quietAfter is how long a start may go without a handshake until a person is
+// told what that usually means. It is far below the usual time-out of a start.
+const quietAfter = 5 * time.Second
 
 func newHost(w *World, ref *Ref) *Host {
 	s := &ref.spec
 	rules := lifecycle.HostRules{
 		Restart: s.Restart, StartTimeout: s.Start.Timeout, WaitSlow: s.Start.OnTimeout == TimeoutWait,
-		KillAfter: s.Liveness.KillAfter, Gated: ref.gated, Placed: w.MaxStarting > 0,
+		KillAfter: s.Liveness.KillAfter, Gated: ref.gated, Eager: !s.Start.Lazy, Placed: w.MaxStarting > 0,
 	}
 	if s.Liveness.NeverKill {
 		rules.KillAfter = 0
+	}
+	if s.Protocol != nil {
+		rules.QuietAfter = quietAfter
 	}
 	seed := fnv.New64a()
 	fmt.Fprintf(seed, "%s %d", s.Name, time.Now().UnixNano())
@@ -82,6 +82,7 @@ func newHost(w *World, ref *Ref) *Host {
 		log: w.Log.Named(s.Name), world: w, ref: ref, liveness: "none",
 		machine: lifecycle.NewHost(rules, seed.Sum64(), time.Now()),
 		timers:  make(map[lifecycle.Timer]*alarm),
+		waiting: make(map[uint64]waiter),
 	}
 	return h
 }
@@ -89,26 +90,13 @@ func newHost(w *World, ref *Ref) *Host {
 // Receive implements actor.Actor.
 func (h *Host) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
-	case *startHost:
-		if h.heard >= h.void {
-			h.step(ctx, lifecycle.Start{By: m.by})
+	case *fromGroup:
+		h.step(ctx, m.ev)
+		if m.answer {
+			tell(ctx, ctx.Parent(), &hostChanged{name: h.ref.spec.Name, to: h.machine.State(), by: h.machine.By(), answer: true})
 		}
-		h.answerGroup(ctx)
-	case *stopHost:
-		h.back = m.back
-		h.step(ctx, lifecycle.Stop{By: m.by, Reason: m.reason})
-		h.answerGroup(ctx)
-	case *releaseHost:
-		h.step(ctx, lifecycle.Release{})
-		h.answerGroup(ctx)
-	case *failHost:
-		h.step(ctx, lifecycle.DependencyFailed{Name: m.dependency})
-		if h.machine.State() == lifecycle.Failed {
-			h.settleWaiters(lifecycle.Failed, fmt.Sprintf("dependency %s failed", m.dependency))
-		}
-		h.answerGroup(ctx)
-	case *groupHeard:
-		h.heard++
+	case *treeEnds:
+		h.treeEnds(ctx)
 	case *actor.Started, *inboxFilled:
 		for _, item := range h.ref.inbox.take() {
 			switch item := item.(type) {
@@ -129,7 +117,7 @@ func (h *Host) Receive(ctx actor.Context) {
 		h.step(ctx, lifecycle.Placed{Life: m.life})
 	case *lifeSpawned:
 		if m.life == h.lifeNo {
-			h.pid = m.pid
+			h.child, h.pid = m.child, m.child.Pid()
 			h.publish()
 		}
 		h.clearUp(ctx)
@@ -151,6 +139,10 @@ func (h *Host) Receive(ctx actor.Context) {
 		h.terminated(ctx, m.Who)
 	case *lifeVanished:
 		h.vanished(ctx, m.life)
+	case *treeGone:
+		if m.life == h.lifeNo && h.dying {
+			h.out(ctx, m.err)
+		}
 	case *closeHost:
 		h.closing = true
 		ctx.Stop(ctx.Self())
@@ -158,6 +150,7 @@ func (h *Host) Receive(ctx actor.Context) {
 		h.clearUp(ctx)
 		h.stopping()
 	case *actor.Stopped:
+		h.ref.rest()
 		h.ref.log.Close()
 		h.ref.letGo(math.MaxUint64) // nobody is left who could say them
 	}
@@ -188,10 +181,21 @@ func (h *Host) step(ctx actor.Context, ev lifecycle.Event) {
 			if t := h.timers[e.Timer]; t != nil {
 				t.cancel()
 			}
+		case lifecycle.AskStart:
+			h.afterNews(func() { tell(ctx, ctx.Parent(), &groupEvent{lifecycle.Want{Name: h.ref.spec.Name, By: e.By}}) })
+		case lifecycle.TellStop:
+			h.afterNews(func() { tell(ctx, ctx.Parent(), &groupEvent{lifecycle.Unwant{Name: h.ref.spec.Name}}) })
+		case lifecycle.Done:
+			h.afterNews(func() { h.done(e) })
 		case lifecycle.Slow:
 			h.publish()
 			h.event(Event{Kind: KindSlow, Reason: fmt.Sprintf("not ready %s after its start; waiting", e.After)})
 			h.firstTry(ctx)
+		case lifecycle.Shortage:
+			h.shortage(ctx, e)
+		case lifecycle.Quiet:
+			h.event(Event{Kind: KindSlow, Reason: h.noHandshake(e.After)})
+			h.log.Warn("slow start", "reason", h.noHandshake(e.After), "life", e.Life, "pid", h.pid)
 		}
 	}
 	h.publish()
@@ -229,11 +233,11 @@ func (h *Host) spawn(ctx actor.Context, number uint64) {
 	if h.torn {
 		return
 	}
-	h.lifeNo, h.pid, h.conn, h.liveness = number, 0, nil, "none"
-	h.spawned, h.retryAt = time.Now(), time.Time{}
+	h.lifeNo, h.pid, h.child, h.conn, h.liveness = number, 0, nil, nil, "none"
+	h.spawned, h.retryAt, h.lacks = time.Now(), time.Time{}, ""
 	h.ref.meter.begin()
 	props := shield(h.log, func() actor.Actor {
-		return &Life{log: h.log, ref: h.ref, number: number, host: ctx.Self()}
+		return &Life{log: h.log, ref: h.ref, number: number, byHand: h.machine.By() == lifecycle.ByPerson, host: ctx.Self()}
 	}, actor.WithSupervisor(h.world.Strategies.Life))
 	pid, err := ctx.SpawnNamed(props, fmt.Sprintf("life-%d", number))
 	if err != nil {
@@ -257,6 +261,7 @@ func (h *Host) ready(ctx actor.Context, m *lifeReady) {
 // ended takes what a life has left behind.
 func (h *Host) ended(ctx actor.Context, f *Failure) {
 	if h.torn || f.Life != h.lifeNo || f.Life == h.endedNo {
+		h.ref.settleResend(f)
 		return
 	}
 	h.failure, h.endedNo = f, f.Life
@@ -265,14 +270,20 @@ func (h *Host) ended(ctx actor.Context, f *Failure) {
 	h.holding = true
 	before := h.machine.State()
 	ev := f.event()
-	h.lastExit = exitInfo(f, ev.Reason())
-	if before != lifecycle.Stopping {
+	began := f.Cause != lifecycle.CauseShortage
+	if began {
+		h.lastExit = exitInfo(f, ev.Reason())
+	}
+	if began && before != lifecycle.Stopping {
 		h.crashID = reports.NewID(fmt.Sprintf("%s-%d", h.ref.spec.Name, f.Life), time.Now())
 	}
 	resend := f.Resend
 	f.Resend = nil
 	h.parked = append(resend, h.parked...)
-	said := h.testify(f, ev)
+	var said Testimony
+	if began {
+		said = h.testify(f, ev)
+	}
 	if said.Forgive {
 		h.step(ctx, lifecycle.Reset{})
 	}
@@ -286,9 +297,8 @@ func (h *Host) ended(ctx actor.Context, f *Failure) {
 		a.report.Extensions = said.Report
 	}
 	h.crashID = ""
-	// A process that has ended with its tree killed is in nobody's way, and one
-	// that never came to be has no actor either: the next life need not wait for
-	// the actors of this one.
+	// Where the process has ended, or never came to be, the next life need not
+	// wait for the actors of this one.
 	if f.pid == nil || f.Exit != nil {
 		h.gone(ctx, f.Life)
 	}
@@ -296,7 +306,10 @@ func (h *Host) ended(ctx actor.Context, f *Failure) {
 	if h.life != nil && h.lifeNo != f.Life {
 		runtime.Gosched() // the next life first: what follows can be done beside it
 	}
-	h.tellNews(ctx)
+	for _, tell := range h.news {
+		tell()
+	}
+	h.news = nil
 	h.remains = append(h.remains, a)
 	if h.life == nil || h.lifeNo == f.Life {
 		h.clearUp(ctx)
@@ -316,77 +329,6 @@ func (h *Host) clearUp(ctx actor.Context) {
 	h.remains = nil
 }
 
-func (h *Host) report(f *Failure, state lifecycle.State) *CrashReport {
-	r := &CrashReport{
-		ID: h.crashID, Time: time.Now(), Host: h.ref.spec.Name, Group: h.ref.group, Life: f.Life, PID: h.pid,
-		Command: redactStrings(h.world.Redactor, h.ref.spec.Command), State: state, Reason: f.Error(), Exit: h.lastExit, Crashes: h.machine.CrashesInWindow(time.Now()),
-		Uptime: time.Since(h.spawned).Seconds(), Next: h.machine.Reason(), Pending: f.Pending, Messages: f.Headers, Noise: f.Bad,
-		Protocol: "none",
-	}
-	if h.ref.spec.Protocol != nil {
-		r.Protocol = h.ref.spec.Protocol.Name()
-	}
-	if f.Exit != nil {
-		r.Core, r.User, r.System, r.MaxRSS = f.Exit.Core, f.Exit.User.Seconds(), f.Exit.System.Seconds(), f.Exit.MaxRSS
-	}
-	return r
-}
-
-func exitInfo(f *Failure, reason string) *ExitInfo {
-	e := &ExitInfo{Reason: reason, At: time.Now()}
-	if f.Exit != nil {
-		e.At = f.Exit.At
-		if f.Exit.Signal != 0 {
-			name := sys.SignalName(f.Exit.Signal)
-			e.Signal = &name
-		} else {
-			e.Code = &f.Exit.Code
-		}
-	}
-	return e
-}
-
-// status is the exit in numbers, nil when there was no process.
-func (e *ExitInfo) status() *lifecycle.ExitStatus {
-	switch {
-	case e.Signal != nil:
-		return &lifecycle.ExitStatus{Code: -1, Signal: sys.SignalNumber(*e.Signal)}
-	case e.Code != nil:
-		return &lifecycle.ExitStatus{Code: *e.Code}
-	}
-	return nil
-}
-
-// terminated follows the end of a child.
-func (h *Host) terminated(ctx actor.Context, who *actor.PID) {
-	if h.life == nil || !who.Equal(h.life) {
-		return // an aftermath
-	}
-	// What the strategy or the life said of the end is in the mailbox already,
-	// but user messages come after this one: look at it from behind them.
-	tell(ctx, ctx.Self(), &lifeVanished{h.lifeNo})
-}
-
-func (h *Host) vanished(ctx actor.Context, life uint64) {
-	if life != h.lifeNo || h.life == nil {
-		return
-	}
-	if h.endedNo != life { // the actor was stopped from outside, or has a defect
-		h.ended(ctx, &Failure{Life: life, Cause: lifecycle.CauseInternal, Detail: "the actor of the life ended"})
-	}
-	h.gone(ctx, life)
-}
-
-// gone tells the rules that nothing is left of a life that could be in the way
-// of the next.
-func (h *Host) gone(ctx actor.Context, life uint64) {
-	if h.failure == nil {
-		return // they know
-	}
-	h.life, h.failure, h.pid = nil, nil, 0
-	h.step(ctx, lifecycle.Gone{Life: life})
-}
-
 // transition follows a change of the state, and makes it known.
 func (h *Host) transition(ctx actor.Context, t lifecycle.Transition) {
 	from, to, life := t.From, t.To, t.Life
@@ -404,18 +346,17 @@ func (h *Host) transition(ctx actor.Context, t lifecycle.Transition) {
 	if life <= 1 && from == lifecycle.Stopped && !h.seen {
 		e.From = nil
 	}
-	h.seen, h.calling = true, false
+	h.seen = true
 	if w := h.ref.witness(); w != nil {
 		w.Changed(t)
 	}
 	switch to {
 	case lifecycle.Crashed:
-		h.lastCrash = life
+		h.lastCrash, h.lastID = life, h.crashID
 		e.Exit = h.lastExit
-		if h.crashID != "" {
-			id := h.crashID
-			e.CrashID = &id
-		}
+		e.CrashID = idOf(h.crashID)
+	case lifecycle.Failed:
+		e.CrashID = idOf(h.crashID)
 	case lifecycle.Stopped:
 		if h.failure != nil {
 			e.Exit = h.lastExit
@@ -427,23 +368,26 @@ func (h *Host) transition(ctx actor.Context, t lifecycle.Transition) {
 		h.unpublishConn()
 	}
 	h.publish() // first: who has read the event asks for the status next
-	h.news = append(h.news, news{t, e, h.pid})
-	if !h.holding {
-		h.tellNews(ctx)
-	}
+	pid := h.pid
+	h.afterNews(func() { h.tellNews(ctx, t, e, pid) })
 }
 
-func (h *Host) firstTry(ctx actor.Context) {
-	if !h.tried {
-		h.tried = true
-		tell(ctx, ctx.Parent(), &firstTry{h.ref.spec.Name})
+// idOf returns nil for no id.
+func idOf(id string) *string {
+	if id == "" {
+		return nil
 	}
+	return &id
 }
 
-func (h *Host) event(e Event) {
-	name, group := h.ref.spec.Name, h.ref.group
-	e.Host, e.Group = &name, &group
-	h.world.Journal.Write(e)
+// noHandshake says what a start without a handshake usually means.
+func (h *Host) noHandshake(after time.Duration) string {
+	p := h.ref.spec.Protocol.Name()
+	text := fmt.Sprintf("no handshake %s after its start: the program does not answer in protocol %q", after, p)
+	if p == "hostsup" {
+		text += " (the default)"
+	}
+	return text + "; one that speaks no protocol needs protocol = \"none\""
 }
 
 func (h *Host) publish() {
@@ -455,9 +399,19 @@ func (h *Host) publish() {
 	if h.held != "" {
 		reason += ", " + h.held
 	}
+	if h.machine.IsShort() {
+		reason += ", " + h.lacks
+	}
+	if h.machine.IsQuiet() {
+		reason += "; " + h.noHandshake(quietAfter)
+	}
+	if h.dying && h.machine.State() != lifecycle.Stopped {
+		reason += ", when the processes of the last life have ended"
+	}
 	h.ref.publish(snapshot{
 		state: h.machine.State(), reason: reason, life: h.lifeNo, pid: pid, restarts: h.machine.Restarts(),
 		machine: h.machine, since: h.machine.Since(), liveness: h.liveness, lastExit: h.lastExit, slow: h.machine.IsSlow(), retryAt: h.retryAt,
+		crashID: h.lastID,
 	})
 }
 
@@ -503,18 +457,13 @@ func (h *Host) stopping() {
 	for _, t := range h.timers {
 		t.cancel()
 	}
-	err := &HostError{Host: h.ref.spec.Name, Err: ErrStopped, Reason: "supervisor stopped"}
+	err := h.ref.goneError()
 	for _, q := range h.parked {
 		q.settle(nil, err)
 	}
 	h.parked = nil
 	for _, w := range h.waiting {
-		w.done(&StateError{h.ref.spec.Name, w.target(), h.machine.State(), "supervisor stopped"})
+		w.done(h.world.noHost(h.ref.spec.Name))
 	}
-	h.waiting = nil
-}
-
-// answerGroup tells the group that a command of its has been carried out.
-func (h *Host) answerGroup(ctx actor.Context) {
-	tell(ctx, ctx.Parent(), &hostChanged{name: h.ref.spec.Name, to: h.machine.State(), by: h.machine.By(), answer: true})
+	clear(h.waiting)
 }

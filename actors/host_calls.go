@@ -19,10 +19,8 @@ func (h *Host) park(ctx actor.Context, q *Request) {
 		return
 	}
 	h.parked = append(h.parked, q)
-	if h.machine.State() == lifecycle.Stopped && h.ref.spec.Start.Lazy && !h.machine.StoppedByPerson() {
-		h.calling = true
-		h.said++
-		tell(ctx, ctx.Parent(), &wantStart{h.ref.spec.Name, lifecycle.ByCall})
+	if h.machine.State() == lifecycle.Stopped && h.ref.spec.Start.Lazy && !h.machine.StoppedByPerson() && !h.machine.Pending() && !h.world.ending.Load() {
+		h.step(ctx, lifecycle.Wish{By: lifecycle.ByCall})
 		return
 	}
 	h.settleParked(ctx)
@@ -59,14 +57,12 @@ func (h *Host) settleParked(ctx actor.Context) {
 		queue := h.ref.spec.Requests.WhileDown == Queue
 		keep = func(q *Request) bool { return queue || q.resent || q.patient }
 	case lifecycle.Stopped:
-		if h.awaitsStart() {
-			break
-		}
-		keep = func(*Request) bool { return false }
+		wait := h.machine.Pending() && !h.world.ending.Load()
+		keep = func(*Request) bool { return wait }
 	default:
 		keep = func(*Request) bool { return false }
 	}
-	err := downError(h.ref.spec.Name, state, h.machine.Reason(), h.lastExit)
+	err := h.ref.downErrorIn(state, h.machine.Reason(), h.lastExit)
 	h.parked = slices.DeleteFunc(h.parked, func(q *Request) bool {
 		if q.settled.Load() {
 			return true
@@ -79,108 +75,70 @@ func (h *Host) settleParked(ctx actor.Context) {
 	})
 }
 
-// awaitsStart says whether a stopped host is about to be started: by its
-// group, once what it depends on is there, or by the call that waits.
-func (h *Host) awaitsStart() bool {
-	if h.machine.StoppedByPerson() {
-		return false
-	}
-	return h.calling || h.lifeNo == 0 && !h.ref.spec.Start.Lazy || h.machine.By() == lifecycle.ByGroup && h.back
-}
-
 // verb carries out what a person or a program asked for.
 func (h *Host) verb(ctx actor.Context, m *verb) {
-	state := h.machine.State()
-	name := h.ref.spec.Name
+	if h.world.ending.Load() && m.verb != VerbStop {
+		m.done(ErrClosed)
+		return
+	}
+	op, by := lifecycle.OpStart, lifecycle.ByPerson
 	switch m.verb {
 	case VerbStart:
-		if state == lifecycle.Running || state == lifecycle.Unresponsive {
-			m.done(nil)
+	case VerbRaise:
+		if state := h.machine.State(); h.machine.StoppedByPerson() || state == lifecycle.Failed {
+			m.done(&StateError{h.ref.spec.Name, lifecycle.Running, state, h.machine.Reason()})
 			return
 		}
-		h.want(ctx, m)
+		by = lifecycle.ByProgram
 	case VerbStop:
-		h.said++
-		h.void = h.said
-		tell(ctx, ctx.Parent(), &unwant{name})
-		if state != lifecycle.Stopped {
-			h.waiting = append(h.waiting, waiter{m.verb, h.said, m.done})
-		}
-		h.step(ctx, lifecycle.Stop{By: lifecycle.ByPerson, Reason: "stopped by request"})
-		h.overrule("stopped by request")
-		if state == lifecycle.Stopped {
-			m.done(nil)
-		}
+		op = lifecycle.OpStop
 	case VerbRestart:
-		if state == lifecycle.Stopped || state == lifecycle.Failed {
-			h.want(ctx, m)
-			return
-		}
-		h.waiting = append(h.waiting, waiter{m.verb, h.said, m.done})
-		h.step(ctx, lifecycle.Restart{By: lifecycle.ByPerson})
+		op = lifecycle.OpRestart
 	case VerbReset:
 		h.event(Event{Kind: KindReset, Reason: "crash window cleared"})
 		h.step(ctx, lifecycle.Reset{})
-		if state == lifecycle.Failed {
-			h.said++
-			tell(ctx, ctx.Parent(), &wantStart{name, lifecycle.ByPerson})
-		}
 		m.done(nil)
+		return
 	default:
-		m.done(&CallError{name, string(m.verb), ErrNoSuchMethod, "", nil})
+		m.done(&CallError{h.ref.spec.Name, string(m.verb), ErrNoSuchMethod, "", nil})
+		return
 	}
+	h.operations++
+	h.waiting[h.operations] = waiter{op, m.done}
+	h.step(ctx, lifecycle.Operate{Operation: op, By: by, ID: h.operations})
 }
 
-// want asks the group for a start, which it gives once what the host depends
-// on is there, and lets the verb wait for it.
-func (h *Host) want(ctx actor.Context, m *verb) {
-	h.said++
-	h.waiting = append(h.waiting, waiter{m.verb, h.said, m.done})
-	tell(ctx, ctx.Parent(), &wantStart{h.ref.spec.Name, lifecycle.ByPerson})
+// waiter is who waits for an operation.
+type waiter struct {
+	op   lifecycle.Operation
+	done func(error)
 }
 
-// overrule answers those who wait for the host to run: somebody has spoken
-// after them.
-func (h *Host) overrule(reason string) {
-	h.waiting = slices.DeleteFunc(h.waiting, func(w waiter) bool {
-		if w.verb == VerbStop {
-			return false
-		}
-		w.done(&StateError{h.ref.spec.Name, w.target(), h.machine.State(), reason})
-		return true
-	})
-}
-
-// target is the state that ends the wait well.
-func (w waiter) target() lifecycle.State {
-	if w.verb == VerbStop {
-		return lifecycle.Stopped
+// done answers the one who waits for an operation.
+func (h *Host) done(e lifecycle.Done) {
+	w, ok := h.waiting[e.ID]
+	if !ok {
+		return // answered when the tree began to end
 	}
-	return lifecycle.Running
+	delete(h.waiting, e.ID)
+	want := lifecycle.Running
+	if w.op == lifecycle.OpStop {
+		want = lifecycle.Stopped
+	}
+	var err error
+	if !e.OK {
+		err = &StateError{h.ref.spec.Name, want, e.State, e.Reason}
+	}
+	w.done(err)
 }
 
-// settleWaiters answers the verbs whose outcome a change is.
-func (h *Host) settleWaiters(to lifecycle.State, reason string) {
-	h.waiting = slices.DeleteFunc(h.waiting, func(w waiter) bool {
-		target := w.target()
-		fail := &StateError{h.ref.spec.Name, target, to, reason}
-		switch {
-		case to == target:
-			w.done(nil)
-		case w.verb == VerbStop:
-			return false // every way down ends in stopped
-		case to == lifecycle.Crashed:
-			fail.Reason = reason
-			w.done(fail)
-		case to == lifecycle.Failed:
-			w.done(fail)
-		case to == lifecycle.Stopping && w.verb == VerbStart:
-			w.done(fail)
-		case to == lifecycle.Stopped && h.machine.State() == lifecycle.Stopped && !h.machine.Pending() && h.heard >= w.wish:
-			w.done(fail)
-		default:
-			return false
+// treeEnds answers those who wait for a start, which there will not be.
+func (h *Host) treeEnds(ctx actor.Context) {
+	for id, w := range h.waiting {
+		if w.op != lifecycle.OpStop {
+			delete(h.waiting, id)
+			w.done(ErrClosed)
 		}
-		return true
-	})
+	}
+	h.settleParked(ctx)
 }

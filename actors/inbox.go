@@ -1,6 +1,10 @@
 package actors
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
 
 // inbox holds what a host's actor must answer: calls that found no connection
 // and verbs. It lies outside the mailbox because the library drops what is
@@ -50,6 +54,7 @@ func (r *Ref) end() {
 	items := b.items
 	b.items, b.ended = nil, true
 	b.mu.Unlock()
+	r.cancel()
 	r.deadlines.stop()
 	r.feed.close()
 	for _, item := range items {
@@ -57,7 +62,23 @@ func (r *Ref) end() {
 		case *Request:
 			item.settle(nil, r.goneError())
 		case *verb:
-			item.done(ErrClosed)
+			item.done(r.world.noHost(r.spec.Name))
 		}
 	}
+}
+
+// refuse answers what the host's actor has not read at its end.
+func (r *Ref) refuse(_ *endedActor, message any) {
+	if m, ok := actor.UnwrapEnvelopeMessage(message).(*lifeEnded); ok {
+		r.settleResend(m.Failure)
+	}
+}
+
+// settleResend ends the requests that were to go to a life that there will not
+// be.
+func (r *Ref) settleResend(f *Failure) {
+	for _, q := range f.Resend {
+		q.settle(nil, r.goneError())
+	}
+	f.Resend = nil
 }

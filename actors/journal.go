@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hostsup/hostsup/secret"
+	"github.com/hostsup/hostsup/intercept/secret"
 )
 
 // journalSize is how many events are kept for readers that come late or fall

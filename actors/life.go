@@ -1,17 +1,13 @@
 package actors
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
-	"strings"
 	"syscall"
 	"time"
-	"unicode"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/go-hclog"
@@ -35,6 +31,7 @@ type Life struct {
 	log    hclog.Logger
 	ref    *Ref
 	number uint64
+	byHand bool // a person has asked for it
 	host   *actor.PID
 
 	process    *actor.PID
@@ -69,7 +66,7 @@ func (a *Life) Receive(ctx actor.Context) {
 	case *spawned:
 		a.spawned(ctx, m)
 	case *spawnFailed:
-		a.fail(ctx, &Failure{Cause: lifecycle.CauseSpawn, Detail: m.err.Error()})
+		a.fail(ctx, unmade(m.err, a.ref.spec.Resources))
 	case *dialed:
 		a.dialed(ctx, m.err)
 	case *connected:
@@ -84,6 +81,8 @@ func (a *Life) Receive(ctx actor.Context) {
 		if a.exit != nil {
 			a.finish(ctx)
 		}
+	case *hostDeaf:
+		a.deaf(ctx)
 	case *stopLife:
 		a.stop(ctx)
 	case *drained:
@@ -151,75 +150,6 @@ func (a *Life) connect(ctx actor.Context) {
 	tell(ctx, pid, &openConn{})
 }
 
-// connEnded follows the end of the byte stream.
-func (a *Life) connEnded(ctx actor.Context, err error) {
-	if a.failing != nil || a.stopping {
-		a.ladder.Talks = false
-		a.drained(ctx) // nothing is answered any more
-		return         // our own doing
-	}
-	f := a.broken(err)
-	switch {
-	case a.exit != nil, f.Cause == lifecycle.CauseClosed, errors.Is(err, codec.ErrTruncated):
-		// Most often a sign of an exit, which says more: a host that is killed
-		// while it writes leaves a torn frame, too.
-		a.suspect = f
-		if a.exit == nil {
-			a.set(ctx, closedGrace, "closed")
-		}
-	default:
-		a.end(ctx, f)
-	}
-}
-
-// broken says what the end of the byte stream means by itself.
-func (a *Life) broken(err error) *Failure {
-	var (
-		frame   *codec.FrameError
-		refused *codec.Error
-		d       *defect
-	)
-	switch {
-	case errors.Is(err, codec.ErrVersion):
-		return &Failure{Cause: lifecycle.CauseVersion, Detail: err.Error()}
-	case errors.As(err, &frame):
-		f := &Failure{Cause: lifecycle.CauseProtocol, Detail: err.Error(), Bad: frame.Bytes}
-		if text, ok := noise(a.ref.world.Redactor.Last(frame.Bytes)); ok && a.ref.spec.transport() == TransportStdio {
-			hint := "print to stderr"
-			if a.ref.spec.Protocol.Defaults().Transport == string(TransportFD) {
-				hint += ", or use transport fd"
-			}
-			f.Detail = fmt.Sprintf("text on stdout, where frames belong: %q (%s)", text, hint)
-		}
-		return f
-	case errors.As(err, &refused):
-		return &Failure{Cause: lifecycle.CauseProtocol, Detail: "it refused the handshake: " + refused.Error()}
-	case errors.As(err, &d):
-		a.log.Error("defect: the read loop failed", "panic", d.what, "stack", string(d.stack))
-		return &Failure{Cause: lifecycle.CauseInternal, Detail: d.Error()}
-	case errors.Is(err, io.EOF):
-		return &Failure{Cause: lifecycle.CauseClosed, Detail: "closed its connection and lived on"}
-	}
-	return &Failure{Cause: lifecycle.CauseClosed, Detail: "connection broke: " + err.Error()}
-}
-
-// noise returns the text that somebody printed where frames belong, if that is
-// what broke the protocol. Frames may follow it.
-func noise(b []byte) (string, bool) {
-	end := bytes.IndexFunc(b, func(r rune) bool {
-		return r == unicode.ReplacementChar || !unicode.IsPrint(r) && !unicode.IsSpace(r)
-	})
-	if end >= 0 {
-		b = b[:end]
-	}
-	if i := bytes.LastIndexByte(b, '\n'); i >= 0 && end >= 0 {
-		b = b[:i]
-	}
-	// Four printable bytes may well be the length of a frame.
-	text := strings.TrimSpace(string(b))
-	return text, len(text) > 4
-}
-
 // stop begins the way down: goodbye, signal, SIGKILL.
 func (a *Life) stop(ctx actor.Context) {
 	if a.stopping {
@@ -236,7 +166,7 @@ func (a *Life) stop(ctx actor.Context) {
 	a.ladder = lifecycle.Ladder{
 		Drain: a.ref.spec.Stop.Drain,
 		Grace: a.ref.spec.Stop.Grace,
-		Talks: a.talks && !a.closed && !a.conn.hung.Load(),
+		Talks: a.talks && !a.closed && !a.conn.hung.Load() && !a.conn.out.broken(),
 	}
 	rung, stay := a.ladder.First()
 	a.climb(ctx, rung, stay)
@@ -254,7 +184,7 @@ func (a *Life) climb(ctx actor.Context, rung lifecycle.Rung, stay time.Duration)
 	case lifecycle.RungSignal:
 		tell(ctx, a.process, &signalProcess{a.ref.spec.Stop.Signal})
 	case lifecycle.RungKill:
-		tell(ctx, a.process, &killProcess{})
+		a.kill(ctx)
 		return
 	}
 	a.set(ctx, stay, "rung")
@@ -282,6 +212,8 @@ func (a *Life) alarm(ctx actor.Context, what string) {
 		a.climb(ctx, rung, stay)
 	case "closed":
 		a.end(ctx, a.suspect)
+	case "kill":
+		a.stuck(ctx)
 	case "exit", "output":
 		a.finish(ctx)
 	}
@@ -300,7 +232,37 @@ func (a *Life) end(ctx actor.Context, f *Failure) {
 		a.fail(ctx, f)
 		return
 	}
+	a.kill(ctx)
+}
+
+// killWait is how long the processes of a life may take to end after SIGKILL.
+// What is left then is told, and nothing waits for it any longer.
+const killWait = 10 * time.Second
+
+// kill sends SIGKILL to the tree, and looks after killWait whether the process
+// has ended.
+func (a *Life) kill(ctx actor.Context) {
 	tell(ctx, a.process, &killProcess{})
+	a.set(ctx, killWait, "kill")
+}
+
+// stuck ends a life whose process does not end although it was killed.
+func (a *Life) stuck(ctx actor.Context) {
+	if a.child == nil { // its start takes long, which has a bound of its own
+		a.kill(ctx)
+		return
+	}
+	f := a.failing
+	if f == nil {
+		f = &Failure{Cause: lifecycle.CauseStuck}
+	}
+	if err := a.child.Stuck(); err != nil {
+		if f.Detail != "" {
+			f.Detail += "; "
+		}
+		f.Detail += err.Error()
+	}
+	a.fail(ctx, f)
 }
 
 // exited follows the end of the process. What it said before is in the stream
@@ -442,13 +404,13 @@ func (a *Life) answerPending(f *Failure) {
 	}
 	for _, q := range a.conn.close(err) {
 		switch {
-		case q.internal:
+		case q.entry.Internal:
 			q.settle(nil, err)
 			continue
 		case q.settled.Load():
 			continue
 		case q.idempotent && !q.resent && !a.stopping:
-			if q.leave() {
+			if q.leave(a.conn) {
 				f.Resend = append(f.Resend, q)
 			}
 			continue

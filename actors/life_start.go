@@ -9,9 +9,9 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox"
-	"github.com/hostsup/hostsup/secret"
 )
 
 // begin reads the secrets that the process gets, beside the mailbox: a keyring
@@ -38,7 +38,7 @@ func (a *Life) secretsRead(ctx actor.Context, m *secretsRead) {
 	}
 	a.reading = nil
 	if m.err != nil {
-		a.fail(ctx, &Failure{Cause: lifecycle.CauseSpawn, Detail: m.err.Error()})
+		a.fail(ctx, unmade(m.err, a.ref.spec.Resources))
 		return
 	}
 	a.launch(ctx, m.env)
@@ -59,13 +59,17 @@ func (a *Life) launch(ctx actor.Context, secrets map[string]string) {
 	spec := &a.ref.spec
 	cmd, err := command(spec, a.number, secrets)
 	if err == nil {
+		cmd.Accept = a.byHand
 		err = spec.Guard.verify(cmd.Path)
 	}
 	if err == nil {
-		a.transport, err = openTransport(spec, cmd)
+		a.transport, err = openTransport(&a.ref.world.folders, spec, cmd)
+	}
+	if err == nil {
+		err = a.transport.checkReserve()
 	}
 	if err != nil {
-		a.fail(ctx, &Failure{Cause: lifecycle.CauseSpawn, Detail: err.Error()})
+		a.fail(ctx, unmade(err, spec.Resources))
 		return
 	}
 	props := shield(a.log, func() actor.Actor {
@@ -82,7 +86,7 @@ func (a *Life) launch(ctx actor.Context, secrets map[string]string) {
 func (a *Life) spawned(ctx actor.Context, m *spawned) {
 	a.child, a.caps = m.child, m.caps
 	a.ref.confined(a.log, a.number, m.child)
-	tell(ctx, a.host, &lifeSpawned{a.number, a.child.Pid()})
+	tell(ctx, a.host, &lifeSpawned{a.number, a.child})
 	if a.ref.spec.Protocol == nil {
 		tell(ctx, a.host, &lifeReady{a.number, a.child.Pid(), nil, "none"})
 		return
@@ -135,6 +139,6 @@ func command(spec *HostSpec, life uint64, secrets map[string]string) (*sandbox.C
 	return &sandbox.Command{
 		Name: fmt.Sprintf("%s.%d", spec.Name, life),
 		Path: path, Args: args, Env: environ(env), Dir: spec.Dir,
-		Policy: spec.Sandbox, Limits: spec.Resources, Observe: spec.observed(),
+		Owner: spec.Name, Policy: spec.Sandbox, Limits: spec.Resources, Observe: spec.observed(),
 	}, nil
 }

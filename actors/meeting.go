@@ -20,8 +20,8 @@ type meeting struct {
 
 // meet prepares the meeting with a host that is about to start, and returns
 // what that inherits besides its outputs.
-func (t *transport) meet(p codec.Meeter, cmd *sandbox.Command) (inherited []*os.File, err error) {
-	if t.dir, err = os.MkdirTemp("", "hostsup-"); err != nil { // 0700
+func (t *transport) meet(dirs *folders, p codec.Meeter, cmd *sandbox.Command) (inherited []*os.File, err error) {
+	if t.dir, err = dirs.make(); err != nil {
 		return nil, err
 	}
 	m, err := p.Meet(t.dir)

@@ -13,7 +13,10 @@ import (
 )
 
 // Messages for those who spawn the tree in an actor system of their own. All
-// are sent to the PID of the supervisor; answers go to the sender.
+// are sent to the PID of the supervisor; answers go to the sender. A message
+// with an answer gets exactly one, also when the tree ends before it has read
+// the message: the error is ErrClosed then. A message that is sent after the end
+// of the tree is a dead letter of the actor system instead.
 
 // Call asks a host for something. The answer is a *Result with the same ID.
 type Call struct {
@@ -48,6 +51,7 @@ const (
 	VerbStop    Verb = "stop"    // answered when it is stopped
 	VerbRestart Verb = "restart" // stop, then start
 	VerbReset   Verb = "reset"   // clears the crash window; a failed host starts again
+	VerbRaise   Verb = "raise"   // start for a program: refused where a person stopped the host, or it was given up
 )
 
 // Done answers a Command, an AddHost, a RemoveHost or a Shutdown.
@@ -70,7 +74,8 @@ type RemoveHost struct {
 	Host string
 }
 
-// GetStatus asks for the status of all hosts. The answer is a []HostStatus.
+// GetStatus asks for the status of all hosts. The answer is a []HostStatus; of a
+// tree that ends there is none, and the message is a dead letter.
 type GetStatus struct{}
 
 // Shutdown stops all hosts, dependents first, then the supervisor itself. The
@@ -91,17 +96,13 @@ type Escalated struct {
 
 type (
 	// supervisor → group → host
-	startHost struct{ by lifecycle.By }
-	stopHost  struct {
-		by     lifecycle.By
-		reason string
-		back   bool // to be started again when its group is ready
+	fromGroup struct {
+		ev     lifecycle.Event
+		answer bool // with a hostChanged, once it is carried out
 	}
-	releaseHost struct{}
-	failHost    struct{ dependency string }
-	groupEvent  struct{ ev lifecycle.GroupEvent }
-	bootGroup   struct{ refs []*Ref }
-	addToGroup  struct {
+	groupEvent struct{ ev lifecycle.GroupEvent } // also host → group
+	bootGroup  struct{ refs []*Ref }
+	addToGroup struct {
 		ref  *Ref
 		done func(error)
 	}
@@ -110,6 +111,7 @@ type (
 		done func(error)
 	}
 	closeHost struct{} // at rest: end the actor
+	treeEnds  struct{} // no host is started any more
 
 	// Go API → supervisor: the exported messages with a func instead of a sender
 	getGroups struct{ done func([]GroupStatus) }
@@ -147,16 +149,8 @@ type (
 	}
 	groupAtRest struct{ group string }
 	escalated   struct{ group, host, reason string }
-	wantStart   struct {
-		name string
-		by   lifecycle.By
-	}
-	unwant struct{ name string }
-
-	// group → host, behind whatever a wantStart or unwant has brought about
-	groupHeard struct{}
-	firstTry   struct{ host string }
-	hostGone   struct{ group string } // a host of the group was taken out
+	firstTry    struct{ host string }
+	hostGone    struct{ group string } // a host of the group was taken out
 
 	// host → life
 	beginLife struct{}
@@ -174,8 +168,13 @@ type (
 		liveness string
 	}
 	lifeSpawned struct {
+		life  uint64
+		child *sandbox.Child
+	}
+	// to itself: nothing of the life's process tree is left, or err says what is
+	treeGone struct {
 		life uint64
-		pid  int
+		err  error
 	}
 	lifeEnded struct{ *Failure }
 	verdict   struct {
@@ -215,6 +214,7 @@ type (
 		life uint64
 		err  error
 	}
+	hostDeaf      struct{} // nothing can be written to the host any more
 	sayGoodbye    struct{}
 	signOfLife    struct{}
 	checkLiveness struct{ gen uint64 }

@@ -6,7 +6,7 @@ import (
 )
 
 // meter counts what a host does, over all its lives but where it says otherwise.
-// Whoever sends a call or reads its answer adds to it; nobody waits for that.
+// Whoever sends a call or reads its answer adds to it; no caller waits for that.
 type meter struct {
 	calls    atomic.Uint64 // written to the host, but for the supervisor's own
 	answered atomic.Uint64 // of these
@@ -18,18 +18,17 @@ type meter struct {
 }
 
 // sent counts a call that is on its way.
-func (m *meter) sent(q *Request, now int64) {
-	q.began = now
-	if !q.internal && !q.resent {
+func (m *meter) sent(q *Request) {
+	if !q.entry.Internal && !q.resent {
 		m.calls.Add(1)
 	}
 }
 
-// heard counts an answer.
-func (m *meter) heard(q *Request, now int64) {
-	if !q.internal && q.began != 0 && now >= q.began {
+// heard counts the answer to a call that was written at since, unless that is 0.
+func (m *meter) heard(q *Request, since, now int64) {
+	if !q.entry.Internal && since != 0 && now >= since {
 		m.answered.Add(1)
-		m.took.Add(now - q.began)
+		m.took.Add(now - since)
 	}
 }
 

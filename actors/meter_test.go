@@ -17,7 +17,7 @@ func TestMeter(t *testing.T) {
 		}
 		answer := func(q *Request) {
 			t.Helper()
-			m := reply(q.id)
+			m := reply(q.entry.ID())
 			c.received(m)
 			if err := c.answer(m); err != nil {
 				t.Fatal(err)
@@ -31,7 +31,7 @@ func TestMeter(t *testing.T) {
 		second.cancel(ErrCancelled) // the host has still taken its time
 		answer(second)
 		ping := newRequest(ref, "$/ping", nil)
-		ping.internal = true
+		ping.entry.Internal = true
 		if err := c.sendNow(ping); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/link"
 )
 
 // outboxLimit is how many bytes may wait for a host that does not read. A
@@ -42,12 +43,17 @@ type outbox struct {
 	held    bool          // some of buf waits for release
 	ending  bool          // close our half once buf is empty
 	err     error         // why nothing can be written any more
-	space   chan struct{} // closed when buf has been taken; nil when nobody waits
+	space   chan struct{} // closed when buf has been taken; nil when no writer waits
 	wake    chan struct{} // capacity 1; closed at the end
 
 	// taken, when not nil, is told of each message that is in buf, before any of
 	// it can be written. It is called under mu.
-	taken func(*codec.Message)
+	// What it returns is for who appends.
+	taken func(*codec.Message) link.Effect
+
+	// broke, when not nil, is told, once, that the wire cannot be written to any
+	// more though nobody closed it here. It is called under mu and must not block.
+	broke func(error)
 }
 
 // when says who writes a message.
@@ -72,11 +78,17 @@ func (o *outbox) put(s codec.Session, m *codec.Message, w when) (space <-chan st
 
 // add is put with a limit of its own.
 func (o *outbox) add(s codec.Session, m *codec.Message, w when, limit int) (space <-chan struct{}, err error) {
+	_, space, err = o.append(s, m, w, limit)
+	return space, err
+}
+
+// append is add, and returns what taken has said.
+func (o *outbox) append(s codec.Session, m *codec.Message, w when, limit int) (told link.Effect, space <-chan struct{}, err error) {
 	o.mu.Lock()
 	if o.err != nil {
 		err = o.err
 		o.mu.Unlock()
-		return nil, err
+		return 0, nil, err
 	}
 	if len(o.buf) >= limit {
 		if o.space == nil {
@@ -84,17 +96,17 @@ func (o *outbox) add(s codec.Session, m *codec.Message, w when, limit int) (spac
 		}
 		space = o.space
 		o.mu.Unlock()
-		return space, errFull
+		return 0, space, errFull
 	}
 	buf, err := s.Append(o.buf, m)
 	if err != nil {
 		o.mu.Unlock()
-		return nil, err
+		return 0, nil, err
 	}
 	m.Size = len(buf) - len(o.buf)
 	o.buf = buf
 	if o.taken != nil {
-		o.taken(m)
+		told = o.taken(m)
 	}
 	switch {
 	case o.writing:
@@ -110,7 +122,7 @@ func (o *outbox) add(s codec.Session, m *codec.Message, w when, limit int) (spac
 		o.writing = true
 		o.dash()
 	}
-	return nil, nil
+	return told, nil, nil
 }
 
 // release writes what was held, unless somebody is writing.
@@ -139,7 +151,7 @@ func (o *outbox) dash() {
 	o.mu.Lock()
 	switch {
 	case err != nil:
-		o.fail(err)
+		o.breaks(err)
 	case n < len(mine):
 		// The rest goes before whatever was appended meanwhile.
 		o.buf = append(append(o.spare[:0:0], mine[n:]...), o.buf...)
@@ -206,6 +218,14 @@ func (o *outbox) fail(err error) {
 	}
 }
 
+// breaks is fail after a write that failed. Under the lock.
+func (o *outbox) breaks(err error) {
+	if o.err == nil && o.broke != nil {
+		o.broke(err)
+	}
+	o.fail(err)
+}
+
 // end closes our half of the stream once everything put before is written.
 func (o *outbox) end() {
 	o.mu.Lock()
@@ -259,7 +279,7 @@ func (o *outbox) loop() {
 			o.mu.Lock()
 			o.spare = keep(mine)
 			if err != nil {
-				o.fail(err)
+				o.breaks(err)
 			}
 			o.mu.Unlock()
 		}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/hostsup"
+	"github.com/hostsup/hostsup/codec/native"
 )
 
 // note is a small message to tell others from.
@@ -28,7 +28,7 @@ func newTestOutbox(t testing.TB) (o *outbox, w *fakeWire, s codec.Session, start
 		w.Close()
 		loop.Wait()
 	})
-	return o, w, hostsup.Open(codec.Limits{}), func() { loop.Go(o.loop) }
+	return o, w, native.Open(codec.Limits{}), func() { loop.Go(o.loop) }
 }
 
 // names waits for n messages and returns their methods.
@@ -231,7 +231,7 @@ func TestOutboxWithALoneMessageThatCannotBeWritten(t *testing.T) {
 func TestOutboxRefusesWhatIsTooLarge(t *testing.T) {
 	w := newFakeWire()
 	o := newOutbox(w)
-	s := hostsup.Open(codec.Limits{Frame: 100})
+	s := native.Open(codec.Limits{Frame: 100})
 	if _, err := o.put(s, &codec.Message{Kind: codec.Notification, Method: "m", Params: append([]byte{0xc4, 200}, make([]byte, 200)...)}, here); !errors.Is(err, codec.ErrTooLarge) {
 		t.Errorf("%v", err)
 	}

@@ -55,13 +55,14 @@ func (a *Process) Receive(ctx actor.Context) {
 	case *KillProcess:
 		a.kill()
 	case *actor.Stopping:
-		// The way out for a tree that is torn down as it stands. In the
-		// ordinary ways the process is gone before its actor.
+		// The way out for a tree that is torn down as it stands, and for a
+		// process that does not end. In the ordinary ways the process is gone
+		// before its actor.
 		if a.child != nil && !a.gone {
 			a.kill()
-			<-a.child.Done()
-			if a.owner != nil {
-				a.child.Release() // it may never have heard of it
+			a.child.Release() // the parent may never have heard of it
+			if err := a.child.AwaitGone(killWait); err != nil {
+				a.log.Error("the process tree does not end", "error", err)
 			}
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/sandbox/denial"
-	"github.com/hostsup/hostsup/secret"
 )
 
 // maxDetail is how many bytes of why a life ended are kept and told: it may be

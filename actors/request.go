@@ -10,6 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/link"
 )
 
 // Request is one pending request: an actor with its own PID, a deadline and
@@ -31,32 +32,22 @@ type Request struct {
 	register   sync.Once
 	registered atomic.Bool
 
-	// Where it is. Written by its parent of the moment only.
-	id         uint32 // on the wire; 0 while it waits
-	began      int64  // when its frame was put into the outbox, under the connection's lock
-	acked      bool   // under the connection's lock, like the next two
-	written    bool   // its frame is in the outbox
-	gone       bool   // its caller left before that, and the host is to be told
-	late       bool   // its caller is gone and the host still owes the answer
+	entry      link.Entry // its part of the connection's table
 	idempotent bool
 	patient    bool // it waits for the next life where it found none
 	resent     bool // it went to a life that crashed and may not be sent a third time
-	internal   bool // the supervisor's own: ping, goodbye; takes no place in max_pending
+	listed     bool // in ref.deadlines, where older and younger are its neighbors
+	settled    atomic.Bool
 
 	life       atomic.Uint64 // the life it was written to last
 	conn       atomic.Pointer[conn]
-	settled    atomic.Bool
-	sent       atomic.Bool  // whoever wrote it is through with it
 	progressed atomic.Int64 // when the host last said that it works on it
-	orphan     atomic.Bool  // its life ended before that; the writer takes it to the next
 	timer      *time.Timer
 	deadline   time.Duration
-	due        int64 // this and the next three belong to ref.deadlines
-	listed     bool
+	due        int64 // when it ends at the latest, unless 0 or of a stream
 	older      *Request
 	younger    *Request
 	idle       time.Duration // the deadline is put off by this at every item or sign of progress
-	limit      int64         // then, unless 0 or of a stream, the request ends all the same
 	stream     *stream
 	replyTo    *actor.PID // an actor that gets a *Result
 	replyID    any
@@ -83,7 +74,9 @@ var requestSeq atomic.Uint64
 
 // newRequest makes a request. Its deadline does not run before arm.
 func newRequest(ref *Ref, method string, params codec.Raw) *Request {
-	return &Request{ref: ref, method: method, params: params, done: make(chan struct{})}
+	q := &Request{ref: ref, method: method, params: params, done: make(chan struct{})}
+	q.entry.Owner = q
+	return q
 }
 
 // address returns the PID, under which the request is registered from the
@@ -105,24 +98,18 @@ func (q *Request) address() *actor.PID {
 
 // leave takes an idempotent request from a life that has ended. false: whoever
 // is still writing it takes it to the next life.
-func (q *Request) leave() bool {
-	if !q.sent.Load() {
-		q.orphan.Store(true)
-		if !q.sent.Load() || !q.orphan.CompareAndSwap(true, false) {
-			return false
-		}
+func (q *Request) leave(c *conn) bool {
+	if !c.step(link.Event{Op: link.Leave, Entry: &q.entry}, 0).Do.Has(link.Free) {
+		return false
 	}
 	q.resent = true
 	q.conn.Store(nil)
 	return true
 }
 
-// through tells that the writer of a request will not touch it any more.
-func (q *Request) through() {
-	q.sent.Store(true)
-	if !q.orphan.CompareAndSwap(true, false) {
-		return
-	}
+// moveOn is for the writer of a request whose life has ended meanwhile: it goes to
+// the next life.
+func (q *Request) moveOn() {
 	q.resent = true
 	q.conn.Store(nil)
 	if !q.ref.hand(q) {
@@ -137,7 +124,7 @@ func (q *Request) arm() {
 		q.progressed.Store(now)
 		first := q.idle
 		if q.deadline > 0 {
-			q.limit, first = now+int64(q.deadline), min(first, q.deadline)
+			q.due, first = now+int64(q.deadline), min(first, q.deadline)
 		}
 		q.timer = time.AfterFunc(first, q.expire)
 		return
@@ -158,20 +145,20 @@ func (q *Request) expire() {
 		// a second time.
 		now := monotonic()
 		left := q.idle - time.Duration(now-q.progressed.Load())
-		if q.limit != 0 {
-			left = min(left, time.Duration(q.limit-now))
+		if q.due != 0 {
+			left = min(left, time.Duration(q.due-now))
 		}
 		if left > 0 {
 			q.timer.Reset(left)
 			return
 		}
-		if q.limit == 0 || now < q.limit {
+		if q.due == 0 || now < q.due {
 			after = q.idle
 		}
 	}
 	if q.stream != nil && q.idle > 0 {
 		// Nothing of a stream happens before arm has returned.
-		if left := q.idle - q.stream.silence(); left > 0 {
+		if left := q.idle - q.silence(); left > 0 {
 			q.timer.Reset(left)
 			return
 		}
@@ -179,6 +166,20 @@ func (q *Request) expire() {
 	if q.finish(nil, &CallError{q.ref.spec.Name, q.method, ErrTimeout, "after " + after.String(), nil}) {
 		q.tellHost()
 	}
+}
+
+// asStream makes the result one that may come as items.
+func (q *Request) asStream() {
+	q.stream = newStream()
+	q.entry.Items = &q.stream.link
+}
+
+// silence returns how long a stream has had no item that could have come.
+func (q *Request) silence() time.Duration {
+	if c := q.conn.Load(); c != nil {
+		return c.silence(q)
+	}
+	return time.Duration(monotonic() - q.stream.began)
 }
 
 // settle gives the request its outcome. Only the first call does anything.
@@ -203,7 +204,7 @@ func (q *Request) finish(result codec.Raw, err error) bool {
 	if q.registered.Load() {
 		q.ref.world.System.ProcessRegistry.Remove(q.pid)
 	}
-	if !q.internal {
+	if !q.entry.Internal {
 		q.ref.pending.Add(-1)
 	}
 	if q.stream != nil {

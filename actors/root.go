@@ -115,6 +115,7 @@ func (s *Supervisor) Receive(ctx actor.Context) {
 		s.terminated(ctx, m.Who)
 	case *actor.Stopping:
 		s.closing = true
+		s.world.ending.Store(true)
 	case *actor.Stopped:
 		s.end()
 	}
@@ -136,10 +137,11 @@ func (s *Supervisor) answer(ctx actor.Context, id any) func(error) {
 func (s *Supervisor) call(ctx actor.Context, m *Call) {
 	ref := s.world.Ref(m.Host)
 	if ref == nil {
-		s.respond(ctx, &Result{ID: m.ID, Err: fmt.Errorf("%w: %q", ErrNoHost, m.Host)})
+		s.respond(ctx, &Result{ID: m.ID, Err: s.world.noHost(m.Host)})
 		return
 	}
-	if err := ref.callFor(ctx.Sender(), m); err != nil {
+	// Params are of a type of the sender's, whose encoding may panic.
+	if err := contained(func() error { return ref.callFor(ctx.Sender(), m) }); err != nil {
 		s.respond(ctx, &Result{ID: m.ID, Err: err})
 	}
 }
@@ -147,12 +149,8 @@ func (s *Supervisor) call(ctx actor.Context, m *Call) {
 func (s *Supervisor) command(ctx actor.Context, m *Command) {
 	done := s.answer(ctx, m.ID)
 	ref := s.world.Ref(m.Host)
-	if ref == nil {
-		done(fmt.Errorf("%w: %q", ErrNoHost, m.Host))
-		return
-	}
-	if !ref.hand(&verb{m.Verb, done}) {
-		done(fmt.Errorf("%w: %q", ErrNoHost, m.Host))
+	if ref == nil || !ref.hand(&verb{m.Verb, done}) {
+		done(s.world.noHost(m.Host))
 	}
 }
 
@@ -171,13 +169,13 @@ func (s *Supervisor) addGroup(ctx actor.Context, spec GroupSpec) error {
 		s.added++
 		name = fmt.Sprintf("%s~%d", name, s.added)
 	}
-	pid, err := ctx.SpawnNamed(shield(s.log, func() actor.Actor { return g }, actor.WithSupervisor(s.world.Strategies.Group)), name)
+	pid, err := ctx.SpawnNamed(shieldLasting(s.log, false, g.refuse, func() actor.Actor { return g }, actor.WithSupervisor(s.world.Strategies.Group)), name)
 	if err != nil {
 		return err
 	}
 	var refs []*Ref
 	for _, h := range spec.Hosts {
-		refs = append(refs, s.enter(pid, spec.Name, g.machine.Shares(), h))
+		refs = append(refs, s.enter(pid, spec.Name, g.machine.Strategy(), h))
 	}
 	s.groups = append(s.groups, groupEntry{spec.Name, g.machine.Strategy(), pid})
 	tell(ctx, pid, &bootGroup{refs})
@@ -185,9 +183,9 @@ func (s *Supervisor) addGroup(ctx actor.Context, spec GroupSpec) error {
 }
 
 // enter makes a host known by its name.
-func (s *Supervisor) enter(group *actor.PID, name string, gated bool, spec HostSpec) *Ref {
+func (s *Supervisor) enter(group *actor.PID, name string, strategy lifecycle.Strategy, spec HostSpec) *Ref {
 	ref := newRef(s.world, name, spec)
-	ref.gated = gated
+	ref.gated = lifecycle.Gated(strategy, member(spec))
 	// The library names a child after its parent; knowing the name before the
 	// actor exists lets calls be made right away.
 	ref.pid = actor.NewPID(group.Address, group.Id+"/"+spec.Name)
@@ -199,7 +197,7 @@ func (s *Supervisor) enter(group *actor.PID, name string, gated bool, spec HostS
 	return ref
 }
 
-// group returns the place of a group, -1 if there is none of this name.
+// group returns the place of a group, -1 if no group has this name.
 func (s *Supervisor) group(name string) int {
 	return slices.IndexFunc(s.groups, func(g groupEntry) bool { return g.name == name })
 }
@@ -215,7 +213,7 @@ func (s *Supervisor) taken(spec GroupSpec) bool {
 }
 
 func (s *Supervisor) add(ctx actor.Context, group string, spec HostSpec, done func(error)) {
-	if len(s.stopping) > 0 {
+	if s.world.ending.Load() {
 		done(ErrClosed)
 		return
 	}
@@ -243,7 +241,7 @@ func (s *Supervisor) add(ctx actor.Context, group string, spec HostSpec, done fu
 	}
 	if i := s.group(group); i >= 0 && group != spec.Name {
 		g, self, root := s.groups[i], ctx.Self(), ctx.ActorSystem().Root
-		ref := s.enter(g.pid, group, g.strategy != lifecycle.OneForOne, spec)
+		ref := s.enter(g.pid, group, g.strategy, spec)
 		tell(ctx, g.pid, &addToGroup{ref, func(err error) {
 			if err != nil {
 				s.world.leave(spec.Name)
@@ -259,15 +257,15 @@ func (s *Supervisor) add(ctx actor.Context, group string, spec HostSpec, done fu
 
 func (s *Supervisor) remove(ctx actor.Context, host string, done func(error)) {
 	ref := s.world.Ref(host)
-	if ref == nil {
-		done(fmt.Errorf("%w: %q", ErrNoHost, host))
+	if ref == nil || s.closing {
+		done(s.world.noHost(host))
 		return
 	}
 	delete(s.eager, host)
 	s.settleReady()
 	i := s.group(ref.group)
 	if i < 0 {
-		done(fmt.Errorf("%w: %q", ErrNoHost, host))
+		done(s.world.noHost(host))
 		return
 	}
 	self, root := ctx.Self(), ctx.ActorSystem().Root
@@ -340,7 +338,11 @@ func (s *Supervisor) shutdown(ctx actor.Context, done func(error)) {
 	if len(s.stopping) > 1 {
 		return
 	}
+	s.world.ending.Store(true)
 	s.world.Journal.Write(Event{Kind: KindSupervisor, Reason: "stopping"})
+	for _, r := range s.world.Refs() {
+		tell(ctx, r.pid, &treeEnds{})
+	}
 	for _, g := range s.groups {
 		tell(ctx, g.pid, &groupEvent{lifecycle.Shutdown{}})
 	}

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/guard"
-	"github.com/hostsup/hostsup/secret"
+	"github.com/hostsup/hostsup/intercept/guard"
+	"github.com/hostsup/hostsup/intercept/secret"
 )
 
 // SecretRule says which secrets a host gets. Values are read when a life begins,

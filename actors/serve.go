@@ -69,7 +69,7 @@ func (c *conn) begin(m *codec.Message, inTurn bool) (later bool, err error) {
 	case bytes > 0 && bytes+len(m.Params) > maxServingBytes:
 		full = fmt.Sprintf("the open requests of the host have %d bytes of parameters, and this one %d, limit %d together", bytes, len(m.Params), maxServingBytes)
 	}
-	if !twice && full == "" && !c.closed {
+	if !twice && full == "" && !c.table.IsClosed() {
 		if c.serving == nil {
 			c.serving = make(map[uint32]context.CancelCauseFunc)
 		}
@@ -77,7 +77,7 @@ func (c *conn) begin(m *codec.Message, inTurn bool) (later bool, err error) {
 		c.servingBytes += len(m.Params)
 		c.ref.world.serving.Add(1)
 	}
-	closed := c.closed
+	closed := c.table.IsClosed()
 	c.mu.Unlock()
 	switch {
 	case twice:
@@ -149,14 +149,13 @@ func (c *conn) refuse(w when, id uint32, name, message string) {
 // handle runs a handler.
 func (c *conn) handle(ctx context.Context, h Handler, in *Incoming) *codec.Message {
 	out := &codec.Message{Kind: codec.Response}
-	var v any
-	err := contained(func() (err error) {
-		v, err = h(ctx, in)
+	err := contained(func() error {
+		v, err := h(ctx, in)
+		if err == nil {
+			out.Result, err = in.Encoding.Marshal(v) // of a type of the handler's
+		}
 		return err
 	})
-	if err == nil {
-		out.Result, err = in.Encoding.Marshal(v)
-	}
 	var d *defect
 	switch {
 	case errors.As(err, &d):

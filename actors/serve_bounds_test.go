@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/hostsup"
+	"github.com/hostsup/hostsup/codec/native"
 )
 
 // A host that asks and does not read what it is answered takes no more than a
@@ -144,7 +144,7 @@ func (w *fakeWire) answers(t *testing.T) []codec.Message {
 	w.mu.Lock()
 	b := bytes.Clone(w.got.Bytes())
 	w.mu.Unlock()
-	s := hostsup.Open(codec.Limits{})
+	s := native.Open(codec.Limits{})
 	shake(t, s)
 	r := s.NewReader(bytes.NewReader(b))
 	var out []codec.Message

@@ -5,9 +5,9 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions/plan"
+	"github.com/hostsup/hostsup/intercept/throttle"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox/policy"
-	"github.com/hostsup/hostsup/throttle"
 )
 
 // HostSpec says everything about one host. It is a value: nothing changes it
@@ -75,7 +75,7 @@ type StartRule struct {
 	Lazy      bool          // start at the first call instead of with the supervisor
 	Timeout   time.Duration // spawn to handshake done; default 60 s
 	OnTimeout OnTimeout     // default crash
-	DependsOn []string      // hosts of the same group that must be running first
+	DependsOn []string      // hosts of the same group that must be running before each start of this one
 }
 
 // OnTimeout says what a start that takes too long means.

@@ -20,6 +20,7 @@ type ExitInfo struct {
 type SandboxStatus struct {
 	Level   string          `json:"level"`             // of package policy; "none" when nothing is enforced
 	Missing []string        `json:"missing"`           // what a stronger level, or the limits, would have on top
+	Weaker  []string        `json:"weaker,omitempty"`  // the limits ("memory", "tasks", "cpu") that are held by weaker means than asked for, or not at all
 	Denials []denial.Denial `json:"denials,omitempty"` // what the life that was started last was refused
 }
 
@@ -35,7 +36,11 @@ type HostStatus struct {
 	Restarts        uint64          `json:"restarts"`
 	CrashesInWindow int             `json:"crashes_in_window"`
 	MaxCrashes      int             `json:"max_crashes"`
-	Since           time.Time       `json:"since"`
+	Since           time.Time       `json:"since"`             // when it entered the state
+	Started         *time.Time      `json:"started"`           // when the process was started; nil without a process
+	Eager           bool            `json:"eager"`             // it starts by itself, not at the first call
+	StoppedByPerson bool            `json:"stopped_by_person"` // it is down because a person wanted it so
+	CrashID         *string         `json:"crash_id"`          // of its last crash
 	Pending         int             `json:"pending"`
 	Liveness        string          `json:"liveness"` // ack, ping, none
 	LastExit        *ExitInfo       `json:"last_exit"`
@@ -70,6 +75,7 @@ type Event struct {
 	Reason  string           `json:"reason"`
 	Exit    *ExitInfo        `json:"exit"`
 	CrashID *string          `json:"crash_id"`
+	PIDs    []int            `json:"pids,omitempty"` // KindStuck: the processes that are left
 	// Extension is whose event it is; Decision what was decided about some.
 	Extension string          `json:"extension,omitempty"`
 	Decision  *blame.Decision `json:"decision,omitempty"`
@@ -79,7 +85,9 @@ type Event struct {
 // Kinds of events.
 const (
 	KindState      = "state"      // a host changed its state
-	KindSlow       = "slow"       // a start is over its time-out and waited for
+	KindStuck      = "stuck"      // processes of a life have not ended although they were killed; nothing waits for them any longer
+	KindShortage   = "shortage"   // the supervisor was short of something to start a host with, and tries again
+	KindSlow       = "slow"       // a start has had no handshake for 5 s, or is over its time-out and waited for
 	KindAdded      = "added"      // a host or group was added
 	KindRemoved    = "removed"    // a host or group was removed
 	KindReset      = "reset"      // a crash window was cleared by a person
@@ -115,6 +123,8 @@ type CrashReport struct {
 	Messages []Header        `json:"messages"` // the last 50 message headers, oldest first
 	Protocol string          `json:"protocol"`
 	Noise    []byte          `json:"bad_bytes,omitempty"` // the first bytes that broke the protocol
+
+	Denials []denial.Denial `json:"denials,omitempty"` // what its sandbox refused the life, with the line of policy that would allow it
 
 	Extensions *ExtensionReport `json:"extensions,omitempty"` // of a host that has some
 }

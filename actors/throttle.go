@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/throttle"
+	"github.com/hostsup/hostsup/intercept/throttle"
 )
 
 // ThrottleStatus is a rule for notifications to a host, and what became of them
@@ -39,7 +39,7 @@ type thinner struct {
 
 	mu      sync.Mutex
 	machine *throttle.Machine[*codec.Message]
-	conn    *conn // of the life that is up, or coming up; nil: there is none
+	conn    *conn // of the life that is up, or coming up; nil without one
 	through bool  // the life is about to be told to end: nothing is held any more
 	timer   *time.Timer
 	due     time.Time // when the timer fires; zero: it does not

@@ -12,9 +12,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/hostsup"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
-	"github.com/hostsup/hostsup/throttle"
+	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/intercept/throttle"
 )
 
 // thinRef is fakeRef with rules.
@@ -269,7 +269,7 @@ func TestIncrementalChangesAreNotThrottled(t *testing.T) {
 }
 
 func TestThrottleRulesAreValidated(t *testing.T) {
-	spec := HostSpec{Name: "h", Command: []string{"x"}, Protocol: hostsup.New(), Throttle: []throttle.Rule{changes, changes}}
+	spec := HostSpec{Name: "h", Command: []string{"x"}, Protocol: native.New(), Throttle: []throttle.Rule{changes, changes}}
 	if err := spec.WithDefaults().Validate(); !errors.Is(err, ErrSpec) || !errors.Is(err, throttle.ErrRule) {
 		t.Error(err)
 	}
@@ -277,7 +277,7 @@ func TestThrottleRulesAreValidated(t *testing.T) {
 	if err := spec.WithDefaults().Validate(); !errors.Is(err, ErrSpec) {
 		t.Error(err)
 	}
-	spec.Protocol = hostsup.New()
+	spec.Protocol = native.New()
 	if err := spec.WithDefaults().Validate(); err != nil {
 		t.Error(err)
 	}

@@ -44,13 +44,13 @@ type transport struct {
 
 	mu       sync.Mutex
 	knocking map[*net.UnixConn]bool // connected, and not let in yet
-	shut     bool                   // nobody is let in any more
+	shut     bool                   // no connection is accepted any more
 	guest    wire                   // the one that was, until it is claimed
 }
 
 // openTransport makes the descriptors of a life and puts the child's ends into
-// cmd.Files.
-func openTransport(spec *HostSpec, cmd *sandbox.Command) (t *transport, err error) {
+// cmd.Files. What has to be found by a path lies in a folder of dirs.
+func openTransport(dirs *folders, spec *HostSpec, cmd *sandbox.Command) (t *transport, err error) {
 	t = &transport{}
 	defer func() {
 		if err != nil {
@@ -91,7 +91,7 @@ func openTransport(spec *HostSpec, cmd *sandbox.Command) (t *transport, err erro
 	t.outputs = append(t.outputs, output{r, capture.Stderr})
 
 	if p, ok := spec.Protocol.(codec.Meeter); ok {
-		inherited, err := t.meet(p, cmd)
+		inherited, err := t.meet(dirs, p, cmd)
 		if err != nil {
 			return t, err
 		}
@@ -109,7 +109,7 @@ func openTransport(spec *HostSpec, cmd *sandbox.Command) (t *transport, err erro
 			files = append(files, theirs)
 			cmd.Env = append(cmd.Env, EnvFD+"=3")
 		case TransportUnix:
-			if err := t.listen(); err != nil {
+			if err := t.listen(dirs); err != nil {
 				return t, err
 			}
 			cmd.Env = append(cmd.Env, EnvAddr+"="+t.listener.Addr().String(), EnvToken+"="+hex.EncodeToString(t.token))
@@ -120,8 +120,8 @@ func openTransport(spec *HostSpec, cmd *sandbox.Command) (t *transport, err erro
 }
 
 // listen makes a socket only we can reach, in a folder of its own.
-func (t *transport) listen() (err error) {
-	if t.dir, err = os.MkdirTemp("", "hostsup-"); err != nil { // 0700
+func (t *transport) listen(dirs *folders) (err error) {
+	if t.dir, err = dirs.make(); err != nil {
 		return err
 	}
 	t.token = make([]byte, 32)

@@ -14,7 +14,7 @@ import (
 type turns struct {
 	mu    sync.Mutex
 	open  []uint32      // not answered, in the order of their arrival
-	moved chan struct{} // closed when one has left; nil when nobody waits
+	moved chan struct{} // closed when one has left; nil when no request waits
 }
 
 // enter is called by the read loop for each request that a handler works on. It
@@ -80,7 +80,7 @@ func (c *conn) passOn(id uint32) {
 		return
 	}
 	q := newRequest(c.ref, ping, nil)
-	q.internal = true
+	q.entry.Internal = true
 	if c.sendNow(q) != nil {
 		return // the connection has ended, and with it whatever is open
 	}
@@ -93,7 +93,7 @@ func (c *conn) passOn(id uint32) {
 // passOnBeside is passOn for the read loop, which must not wait.
 func (c *conn) passOnBeside(id uint32) {
 	c.mu.Lock()
-	wait := !c.closed && !c.turns.last(id)
+	wait := !c.table.IsClosed() && !c.turns.last(id)
 	if wait {
 		c.ref.world.serving.Add(1)
 	}

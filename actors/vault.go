@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/guard"
-	"github.com/hostsup/hostsup/secret"
+	"github.com/hostsup/hostsup/intercept/guard"
+	"github.com/hostsup/hostsup/intercept/secret"
 )
 
 // Bounds of what a [codec.Keeper] has kept.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/vscode"
-	"github.com/hostsup/hostsup/secret"
+	"github.com/hostsup/hostsup/intercept/secret"
 )
 
 // chest is a source of secrets in memory.

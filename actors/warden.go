@@ -1,19 +1,15 @@
 package actors
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/guard"
+	"github.com/hostsup/hostsup/intercept/guard"
 )
 
 // GuardRule says what a host may ask for, and what may be started as the host.
-// The zero value allows everything; see package guard for what the parts mean.
+// The zero value allows everything; see package intercept/guard for what the parts mean.
 type GuardRule struct {
 	Permissions []string    // names of those that are granted; nil: no request takes one
 	RateLimit   *guard.Rate // of its requests; nil: none
@@ -77,7 +73,7 @@ func (r GuardRule) validate(p codec.Protocol, bad func(field, format string, arg
 }
 
 // check returns why a request of the host is refused, or nil.
-func (w *warden) check(m *codec.Message, enc codec.Encoding) *codec.Error {
+func (w *warden) check(m *codec.Message, p codec.Protocol) *codec.Error {
 	if w == nil {
 		return nil
 	}
@@ -92,64 +88,20 @@ func (w *warden) check(m *codec.Message, enc codec.Encoding) *codec.Error {
 		}
 	}
 	if w.paths != nil {
-		if err := w.within(m.Params, enc); err != nil {
+		if err := w.within(m, p); err != nil {
 			return &codec.Error{Name: NamePathDenied, Message: fmt.Sprintf("%.64q: %v", m.Method, err)}
 		}
 	}
 	return nil
 }
 
-// pathKeys are the members of parameters that name a file or folder, in the
-// protocols that hosts speak. In lower case.
-var pathKeys = []string{
-	"path", "paths", "uri", "uris", "file", "files", "fspath", "filepath", "filename", "dir", "directory", "folder", "cwd",
-	"olduri", "newuri", "oldpath", "newpath", "source", "target", "from", "to", "rooturi", "rootpath", "documenturi", "scopeuri", "resource",
-}
-
 // within looks at every path that the parameters name.
-func (w *warden) within(params codec.Raw, enc codec.Encoding) error {
-	if len(params) == 0 {
-		return nil
-	}
-	text, err := enc.ToJSON(params)
-	if err != nil {
+func (w *warden) within(m *codec.Message, p codec.Protocol) error {
+	check := w.paths.CheckParams(m.Method, p.Defaults().URIObjects)
+	if err := p.Walk(m.Params, check); err != nil {
 		return fmt.Errorf("the paths in its parameters cannot be seen: %w", err)
 	}
-	var v any
-	if err := json.Unmarshal(text, &v); err != nil {
-		return fmt.Errorf("the paths in its parameters cannot be seen: %w", err)
-	}
-	return w.walk("", v)
-}
-
-func (w *warden) walk(key string, v any) error {
-	switch v := v.(type) {
-	case map[string]any:
-		for k, e := range v {
-			if err := w.walk(k, e); err != nil {
-				return err
-			}
-		}
-	case []any:
-		for _, e := range v {
-			if err := w.walk(key, e); err != nil {
-				return err
-			}
-		}
-	case string:
-		named := slices.Contains(pathKeys, strings.ToLower(key))
-		if !strings.HasPrefix(strings.ToLower(v), "file:") && !named {
-			return nil
-		}
-		err := w.paths.Check(v)
-		if errors.Is(err, guard.ErrNotPath) && !strings.HasPrefix(strings.ToLower(v), "file:") && strings.Contains(v, ":") {
-			return nil // untitled:, http: and the like name no file
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", key, err)
-		}
-	}
-	return nil
+	return check.Err()
 }
 
 // verify looks at the executable that is about to be started.

@@ -90,11 +90,11 @@ func (l *Line) Call(ctx context.Context, method string, in, out any, opts ...Cal
 
 // called tells a witness of a call.
 func (c *conn) called(q *Request) {
-	if c.ref.companion.Load() == nil || q.internal {
+	if c.ref.companion.Load() == nil || q.entry.Internal {
 		return
 	}
 	if w := c.ref.witness(); w != nil {
-		w.Called(c.life, q.id, q.method, q.params)
+		w.Called(c.life, q.entry.ID(), q.method, q.params)
 	}
 }
 

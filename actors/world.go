@@ -1,16 +1,19 @@
 package actors
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/internal/reports"
 	"github.com/hostsup/hostsup/sandbox"
-	"github.com/hostsup/hostsup/secret"
 )
 
 // Strategies are the supervisor strategies of the tree's levels, each towards
@@ -42,10 +45,17 @@ type World struct {
 	MaxStarting int
 
 	// OnNotification gets what hosts say of themselves. It is called on the
-	// connection's read loop and must not wait. May be nil.
+	// connection's read loop and must not wait. A panic in it is logged, and no
+	// fault of the host. May be nil.
 	OnNotification func(Notification)
 
+	// Advice says what a person can do about a host that has failed, for the
+	// log; crashID is "" when it failed without a crash. nil: nothing is said.
+	Advice func(host, crashID string) string
+
+	ending  atomic.Bool    // the tree is being stopped, or has ended
 	places  places         // of those that start
+	folders folders        // of transports that need a path
 	serving sync.WaitGroup // handlers of requests that hosts make
 
 	mu    sync.RWMutex
@@ -67,6 +77,15 @@ func (w *World) Ref(name string) *Ref {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	return w.refs[name]
+}
+
+// noHost returns the error for the name of a host that is not there: ErrClosed
+// once the tree is being stopped.
+func (w *World) noHost(name string) error {
+	if w.ending.Load() {
+		return ErrClosed
+	}
+	return fmt.Errorf("%w: %q", ErrNoHost, name)
 }
 
 // Refs returns all handles in the order of declaration.
@@ -101,9 +120,23 @@ func (w *World) leave(name string) {
 // are gone, so that their contexts have ended.
 func (w *World) Served() { w.serving.Wait() }
 
+// Close waits as Served does, and removes the tree's temporary folder.
+func (w *World) Close() error {
+	w.Served()
+	return w.folders.close()
+}
+
 // notify hands on a notification of a host.
 func (w *World) notify(r *Ref, m *codec.Message) {
-	if w.OnNotification != nil {
+	if w.OnNotification == nil {
+		return
+	}
+	err := contained(func() error {
 		w.OnNotification(Notification{r.spec.Name, r.Life(), m.Method, m.Params, r.spec.Protocol})
+		return nil
+	})
+	var d *defect
+	if errors.As(err, &d) {
+		w.Log.Error("the callback for notifications panicked", "host", r.spec.Name, "method", m.Method, "panic", d.what, "stack", string(d.stack))
 	}
 }

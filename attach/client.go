@@ -12,6 +12,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/lifecycle"
 )
 
 // Codes of JSON-RPC and the Language Server Protocol 3.17 for what the hub
@@ -45,6 +46,7 @@ type client struct {
 	settled    bool            // under hub.mu: LSP: it has said initialized
 	leaving    bool            // under hub.mu: it has said shutdown
 	early      []codec.Message // under hub.mu: notifications that came before that
+	earlyBytes int             // under hub.mu: of their parameters
 
 	starting context.Context // of the start that is made for it
 	giveUp   context.CancelFunc
@@ -53,11 +55,15 @@ type client struct {
 	met     chan struct{} // closed when it may be asked: it has the answer to its initialize, or needs none
 	meeting sync.Once     // closes met
 	backlog atomic.Int64  // bytes that it has not taken
+	took    atomic.Int64  // bytes that it has taken so far
+	holdAt  int64         // under hub.mu: the host is held up for it while its backlog is over this
+	heldAt  int64         // under hub.mu: what it had taken when that was in vain
 
 	mu    sync.Mutex
-	buf   []byte
+	queue [][]byte      // messages that it has not taken, some together
 	wake  chan struct{} // capacity 1
-	ended bool
+	ended bool          // nothing is put into queue any more
+	watch *time.Timer   // of watchdog; nil while the backlog is within its limit
 	next  uint32
 	asked map[uint32]chan *codec.Message // requests made to it
 	open  map[uint32]*errand             // requests it has made
@@ -67,10 +73,16 @@ type client struct {
 // the program breaks the protocol. It returns nil when the program has said
 // exit, or ended its stream; the bytes it has not sent whole are lost then. rw is
 // closed, which must end a Read and a Write that wait.
+//
+// Serve returns the error of [Refused] at once where there is one.
 func (h *Hub) Serve(ctx context.Context, rw io.ReadWriteCloser) error {
+	if err := Refused(h.host.Status()); err != nil {
+		_ = rw.Close()
+		return err
+	}
 	spec := h.host.Spec()
 	c := &client{
-		hub: h, session: spec.Protocol.Open(spec.Limits), rw: rw,
+		hub: h, session: spec.Protocol.Open(spec.Limits), rw: rw, holdAt: backlogLimit,
 		met: make(chan struct{}), running: make(chan struct{}), gone: make(chan struct{}), wake: make(chan struct{}, 1),
 		asked: map[uint32]chan *codec.Message{}, open: map[uint32]*errand{},
 	}
@@ -87,6 +99,21 @@ func (h *Hub) Serve(ctx context.Context, rw io.ReadWriteCloser) error {
 	stop()
 	_ = rw.Close()
 	h.log.Debug("a client left", "host", h.host.Name(), "client", c.number, "reason", err)
+	return err
+}
+
+// Refused returns why no program may attach to a host in its present state, nil
+// if one may. A program does not undo what a person did: it does not start a host
+// that a person stopped, nor one that was given up. The error is a
+// *[actors.StateError].
+func Refused(st actors.HostStatus) error {
+	if !st.StoppedByPerson && st.State != lifecycle.Failed {
+		return nil
+	}
+	err := &actors.StateError{Host: st.Name, Want: lifecycle.Running, State: st.State}
+	if st.Reason != nil {
+		err.Reason = *st.Reason
+	}
 	return err
 }
 
@@ -211,8 +238,9 @@ func (h *Hub) failure(err error) *codec.Error {
 		return own
 	}
 	var call *actors.CallError
-	if errors.As(err, &call) && call.Cause != nil {
-		return call.Cause
+	var told *codec.Error
+	if errors.As(err, &call) && errors.As(call.Cause, &told) {
+		return told
 	}
 	e := &codec.Error{Code: h.dialect.failed(), Message: err.Error()}
 	if errors.Is(err, actors.ErrCancelled) {
@@ -229,7 +257,7 @@ func (c *client) welcome(id uint32, result codec.Raw, err error) {
 	for _, m := range c.early {
 		c.notify(m.Method, m.Params)
 	}
-	c.early, c.greeted = nil, err == nil
+	c.early, c.earlyBytes, c.greeted = nil, 0, err == nil
 	c.meet()
 }
 
@@ -292,14 +320,19 @@ func (c *client) await(ctx context.Context, id uint32, answer chan *codec.Messag
 }
 
 // send puts a message behind those that the client has not taken. It never
-// waits; see [Hub.Pace].
+// waits. A client for which too much waits is cut off.
 func (c *client) send(m *codec.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
 		return
 	}
-	buf, err := c.session.Append(c.buf, m)
+	last := []byte(nil)
+	n := len(c.queue)
+	if n > 0 && len(c.queue[n-1]) < together {
+		last, n = c.queue[n-1], n-1
+	}
+	buf, err := c.session.Append(last, m)
 	if err != nil {
 		if m.Kind == codec.Cancel {
 			return // the protocol has none
@@ -308,49 +341,99 @@ func (c *client) send(m *codec.Message) {
 		if m.Kind != codec.Response {
 			return
 		}
-		buf, err = c.session.Append(c.buf, &codec.Message{Kind: codec.Response, ID: m.ID, Err: &codec.Error{Code: codeInternal, Message: err.Error()}})
+		buf, err = c.session.Append(last, &codec.Message{Kind: codec.Response, ID: m.ID, Err: &codec.Error{Code: codeInternal, Message: err.Error()}})
 		if err != nil {
 			return
 		}
 	}
-	c.backlog.Add(int64(len(buf) - len(c.buf)))
-	c.buf = buf
+	c.queue = append(c.queue[:n], buf)
+	size := int64(len(buf) - len(last))
+	switch backlog := c.backlog.Add(size); {
+	case backlog > cutLimit && backlog > size: // one message alone may have more
+		c.cut(fmt.Errorf("it does not read: %d MiB wait for it, limit %d", backlog>>20, cutLimit>>20))
+	case backlog > backlogLimit && c.watch == nil:
+		c.watchFrom(c.took.Load())
+	}
+	c.nudge()
+}
+
+// nudge wakes the write loop.
+func (c *client) nudge() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
 	}
 }
 
+// watchFrom looks at the client after stuckAfter: while its backlog is over the
+// limit it has to take leastTaken in that time. took is what it had taken before.
+// Under client.mu.
+func (c *client) watchFrom(took int64) {
+	c.watch = time.AfterFunc(stuckAfter, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.watch = nil
+		now := c.took.Load()
+		switch {
+		case c.ended || c.backlog.Load() <= backlogLimit:
+		case now-took < leastTaken:
+			c.cut(fmt.Errorf("it does not read: it took %d KiB in %s, and %d MiB wait for it", (now-took)>>10, stuckAfter, c.backlog.Load()>>20))
+		default:
+			c.watchFrom(now)
+		}
+	})
+}
+
+// cut makes the client leave without what it has not taken. Under client.mu.
+func (c *client) cut(reason error) {
+	c.queue, c.ended = nil, true
+	c.hub.log.Warn("a client is cut off", "host", c.hub.host.Name(), "client", c.number, "reason", reason)
+	c.end(reason)
+	c.nudge()
+}
+
 // write is the write loop. It ends when the client is gone.
 func (c *client) write() {
 	defer close(c.gone)
-	var spare []byte
 	for range c.wake {
 		for {
 			c.mu.Lock()
-			mine, ended := c.buf, c.ended
-			if len(mine) > 0 {
-				c.buf, spare = spare[:0], nil
+			var mine []byte
+			if len(c.queue) > 0 {
+				mine, c.queue[0] = c.queue[0], nil
+				c.queue = c.queue[1:]
 			}
+			ended := c.ended
 			c.mu.Unlock()
-			if len(mine) == 0 {
+			if mine == nil {
 				if ended {
 					return
 				}
 				break
 			}
-			_, err := c.rw.Write(mine)
-			c.backlog.Add(-int64(len(mine)))
-			c.hub.taken()
-			if err != nil {
+			if err := c.pour(mine); err != nil {
 				c.end(fmt.Errorf("write to the client: %w", err))
 				return
 			}
-			if spare = mine; cap(spare) > 1<<20 {
-				spare = nil
-			}
 		}
 	}
+}
+
+// pour writes a part of the queue, in pieces, so that it shows that the client
+// takes something.
+func (c *client) pour(mine []byte) error {
+	for len(mine) > 0 {
+		n := min(len(mine), together)
+		_, err := c.rw.Write(mine[:n])
+		if err != nil {
+			return err
+		}
+		mine = mine[n:]
+		c.took.Add(int64(n))
+		c.backlog.Add(-int64(n))
+		c.hub.taken(c)
+	}
+	return nil
 }
 
 // end makes the client leave for a reason.
@@ -378,11 +461,11 @@ func (c *client) finish(err error) {
 	patience.Stop()
 	c.mu.Lock()
 	c.ended = true
-	c.mu.Unlock()
-	select {
-	case c.wake <- struct{}{}:
-	default:
+	if c.watch != nil {
+		c.watch.Stop()
 	}
+	c.mu.Unlock()
+	c.nudge()
 	patience = time.AfterFunc(lastWait, func() { c.cancel(errors.New("it does not read its last answers")) })
 	<-c.gone
 	patience.Stop()

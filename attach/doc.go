@@ -42,7 +42,10 @@
 //
 // # Concurrency
 //
-// Nobody waits for a client that does not read, except the reading from the
-// host: at more than 8 MiB that a client has not taken, nothing more is read from
-// the host; a client that takes nothing for 10 seconds then is cut off.
+// A client that does not read holds up nobody for long. Up to 8 MiB wait for it as
+// long as it likes. Over that, reading from the host pauses so that a client that
+// reads can catch up, for at most 500 ms if it takes nothing in that time, and again
+// for each further 8 MiB. A client is cut off, with a reason that Serve returns and
+// the log has, when it takes less than 1 MiB in 10 seconds while more than 8 MiB wait
+// for it, or when more than 64 MiB do.
 package attach

@@ -95,7 +95,7 @@ func (ds *documents) close(c *client, d *document) bool {
 	return true
 }
 
-// left closes what a client had open and returns what nobody has open any more.
+// left closes what a client had open and returns the documents that no client has open any more.
 func (ds *documents) left(c *client) []string {
 	var out []string
 	for _, d := range ds.all() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -21,16 +22,34 @@ var ErrProtocol = errors.New("hosts of this protocol cannot be attached to")
 // ErrTaken means that something else accompanies the host already.
 var ErrTaken = errors.New("something else accompanies the host")
 
-// How much a client may leave unread before the host is held up, and how long
-// it may take nothing then.
+// Bounds of what a client may leave unread. No client holds up the host, and with
+// it the other clients, for longer than holdUp at a time.
 const (
+	// backlogLimit is how much may wait for a client for as long as it likes. Over
+	// it the host is held up for a moment, and the client has to go on reading.
 	backlogLimit = 8 << 20
-	stuckAfter   = 10 * time.Second
+	// cutLimit is how much may wait for it at all; one message alone may have more.
+	cutLimit = 64 << 20
+	// A client that takes less than leastTaken in stuckAfter while it is over
+	// backlogLimit is cut off.
+	stuckAfter = 10 * time.Second
+	leastTaken = 1 << 20
+	// holdUp is how long the host is held up for a client that is over
+	// backlogLimit. Where the client takes nothing in that time, it is waited for
+	// again when another backlogLimit has come, or when it has taken leastTaken. A
+	// client that is slow, on a machine that has no time for it, must not be mistaken
+	// for one that does not read: it would be cut off by the next 64 MiB.
+	holdUp = 500 * time.Millisecond
+	// together is how many bytes of messages are written at once.
+	together = 256 << 10
 )
 
-// maxEarly bounds the notifications that wait for a client's initialize to be
-// answered; a host that says more in that time says it to nobody.
-const maxEarly = 1024
+// maxEarly and maxEarlyBytes bound the notifications that wait for a client's
+// initialize to be answered; a host that says more in that time says it to nobody.
+const (
+	maxEarly      = 1024
+	maxEarlyBytes = backlogLimit
+)
 
 // Hub stands between one host and the clients that attach to it. Make it with
 // [New]; there is one for a host.
@@ -38,7 +57,7 @@ type Hub struct {
 	host    *actors.Ref
 	log     hclog.Logger
 	dialect dialect
-	started sync.Mutex // held by the client that starts the host
+	started chan struct{} // has room for one token, which the client has that starts the host
 
 	mu       sync.Mutex
 	clients  []*client // in the order of their arrival
@@ -74,7 +93,7 @@ func New(host *actors.Ref, log hclog.Logger) (*Hub, error) {
 	if !ok {
 		return nil, fmt.Errorf("host %q: %w: %s", host.Name(), ErrProtocol, p.Name())
 	}
-	h := &Hub{host: host, log: log.Named("attach"), dialect: d, tokens: map[string]token{}, watched: map[string]int{}, told: map[string]bool{}}
+	h := &Hub{host: host, log: log.Named("attach"), dialect: d, started: make(chan struct{}, 1), tokens: map[string]token{}, watched: map[string]int{}, told: map[string]bool{}}
 	h.docs.open = map[string]*document{}
 	if !host.Accompany(h) {
 		return nil, fmt.Errorf("host %q: %w", host.Name(), ErrTaken)
@@ -84,6 +103,10 @@ func New(host *actors.Ref, log hclog.Logger) (*Hub, error) {
 
 // Can says whether hosts of a protocol can be attached to.
 func Can(p codec.Protocol) bool { return p != nil && dialects[p.Name()] != nil }
+
+// Protocols returns the sorted names of the protocols whose hosts can be attached
+// to.
+func Protocols() []string { return slices.Sorted(maps.Keys(dialects)) }
 
 // Clients is how many are attached.
 func (h *Hub) Clients() int {
@@ -141,8 +164,9 @@ func (h *Hub) broadcast(method string, params codec.Raw) {
 		switch {
 		case c.greeted:
 			c.notify(method, params)
-		case (c.coming || c.introduced) && len(c.early) < maxEarly:
+		case (c.coming || c.introduced) && len(c.early) < maxEarly && (c.earlyBytes == 0 || c.earlyBytes+len(params) <= maxEarlyBytes):
 			c.early = append(c.early, codec.Message{Method: method, Params: params})
+			c.earlyBytes += len(params)
 		}
 	}
 }
@@ -168,7 +192,7 @@ func (h *Hub) first() *client {
 	return nil
 }
 
-// next is the client that the host is being started for, nil if there is none:
+// next is the client that the host is being started for, nil without one:
 // a host asks as soon as it is opened, which its client has yet to hear of.
 // Under the lock.
 func (h *Hub) next(method string) *client {
@@ -183,39 +207,65 @@ func (h *Hub) next(method string) *client {
 	return nil
 }
 
-// Pace implements [actors.Companion].
+// Pace implements [actors.Companion]. A host that is faster than a client is read
+// as fast as that one reads; for a client that does not read it is not held up.
 func (h *Hub) Pace(ctx context.Context) {
-	for {
-		h.mu.Lock()
-		i := slices.IndexFunc(h.clients, func(c *client) bool { return c.backlog.Load() > backlogLimit })
-		if i < 0 {
-			h.mu.Unlock()
-			return
-		}
-		c := h.clients[i]
-		if h.moved == nil {
-			h.moved = make(chan struct{})
-		}
-		moved := h.moved
-		h.mu.Unlock()
-		patience := time.NewTimer(stuckAfter)
+	c, moved := h.slow()
+	if c == nil {
+		return
+	}
+	took := c.took.Load()
+	patience := time.NewTimer(holdUp)
+	defer patience.Stop()
+	for c.backlog.Load() > backlogLimit {
 		select {
 		case <-moved:
+			h.mu.Lock()
+			moved = h.waitMoved()
+			h.mu.Unlock()
+		case <-c.gone:
+			return
 		case <-ctx.Done():
-			patience.Stop()
 			return
 		case <-patience.C:
-			c.end(fmt.Errorf("it has not read for %s", stuckAfter))
-			<-c.gone
+			if c.took.Load() == took {
+				h.mu.Lock()
+				c.holdAt, c.heldAt = c.holdAt+backlogLimit, took
+				h.mu.Unlock()
+			}
+			return
 		}
-		patience.Stop()
 	}
 }
 
-// taken tells that a client has read something.
-func (h *Hub) taken() {
+// slow returns a client that the host may be held up for, or nil if no client is slow,
+// and a channel that is closed when a client takes something.
+func (h *Hub) slow() (c *client, moved <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	i := slices.IndexFunc(h.clients, func(c *client) bool { return c.backlog.Load() > c.holdAt })
+	if i < 0 {
+		return nil, nil
+	}
+	return h.clients[i], h.waitMoved()
+}
+
+// waitMoved returns a channel that is closed when a client takes something. Under
+// the lock.
+func (h *Hub) waitMoved() <-chan struct{} {
+	if h.moved == nil {
+		h.moved = make(chan struct{})
+	}
+	return h.moved
+}
+
+// taken tells that a client has read something, or is gone.
+func (h *Hub) taken(c *client) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c.backlog.Load() == 0 || c.took.Load()-c.heldAt >= leastTaken {
+		c.holdAt = backlogLimit
+	}
 	if h.moved != nil {
 		close(h.moved)
 		h.moved = nil
@@ -250,8 +300,12 @@ func (h *Hub) tell(ctx context.Context, method string, params codec.Raw, act fun
 // start opens the host for a client: what it is to be opened with is params, if
 // its spec leaves that to clients. It returns the host's answer.
 func (h *Hub) start(ctx context.Context, c *client, params codec.Raw) (codec.Raw, error) {
-	h.started.Lock()
-	defer h.started.Unlock()
+	select {
+	case h.started <- struct{}{}:
+		defer func() { <-h.started }()
+	case <-ctx.Done(): // while another client starts it, for as long as that takes
+		return nil, ctx.Err()
+	}
 	h.mu.Lock()
 	c.coming = true
 	h.mu.Unlock()
@@ -288,14 +342,15 @@ func (h *Hub) start(ctx context.Context, c *client, params codec.Raw) (codec.Raw
 	return h.result, nil
 }
 
-// raise starts the host where it does not run, and always if anew, and waits
-// until it runs or has given up.
+// raise starts the host where it does not run, and starts another life of it if
+// anew, and waits until it runs or has given up. It does not start a host that a
+// person stopped, nor one that was given up.
 func (h *Hub) raise(ctx context.Context, anew bool) error {
-	verb := h.host.Start
-	if anew {
-		verb = h.host.Restart
+	err := h.host.Raise(ctx)
+	if err == nil && anew {
+		err = h.host.Restart(ctx)
 	}
-	if err := verb(ctx); err != nil {
+	if err != nil {
 		var state *actors.StateError
 		if !errors.As(err, &state) || state.State != lifecycle.Crashed && state.State != lifecycle.Restarting {
 			return err
@@ -339,7 +394,7 @@ func (h *Hub) leave(ctx context.Context, c *client) {
 	h.resign(c)
 	last := h.dialect.left(h, c)
 	h.mu.Unlock()
-	h.taken()
+	h.taken(c)
 	for _, m := range last {
 		h.tell(ctx, m.Method, m.Params, nil)
 	}

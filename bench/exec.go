@@ -43,10 +43,8 @@ func execSection(opt options) (_ *report, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	ours := filepath.Join(dir, "hostsup")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", ours, "./cmd/hostsup")
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build hostsup: %w: %s", err, out)
+	if err := buildHostsup(root, ours); err != nil {
+		return nil, err
 	}
 
 	all := map[contender][]execFigures{}
@@ -109,8 +107,8 @@ func execTargets(all map[contender][]execFigures) []target {
 		{"exec: memory when started", ourWeb, theirWeb, execIdle, mib, 0.5, false},
 		{"exec: memory when started", ourStdio, theirStdio, execIdle, mib, 0.5, false},
 		{"exec: memory after a session", ourWeb, theirWeb, execAfter, mib, 0.5, false},
-		{"exec: start to ready", ourWeb, theirWeb, execReady, millis, 1, false},
-		{"exec: start to ready", ourStdio, theirStdio, execReady, millis, 1, false},
+		{"exec: start to ready", ourWeb, theirWeb, execReady, millis, 0.8, false},
+		{"exec: start to ready", ourStdio, theirStdio, execReady, millis, 0.8, false},
 	} {
 		ours, theirs := execColumn(all[p.ours], p.get), execColumn(all[p.theirs], p.get)
 		out = append(out, target{
@@ -153,6 +151,16 @@ func moduleRoot() (string, error) {
 		return "", fmt.Errorf("where is the module: %w", err)
 	}
 	return strings.TrimSpace(string(out)), nil
+}
+
+// buildHostsup builds the program as it is shipped.
+func buildHostsup(root, path string) error {
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "./cmd/hostsup")
+	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build hostsup: %w: %s", err, out)
+	}
+	return nil
 }
 
 // codexBinary is what HOSTSUP_CODEX names, or what ./test peers has installed.

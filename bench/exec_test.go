@@ -117,7 +117,7 @@ func TestRunTrue(t *testing.T) {
 }
 
 func TestExecTargets(t *testing.T) {
-	ours := execFigures{Ready: 1, Idle: 4, Status: 6, True: 9, After: 5, Rate: 301, Output: 301, Peak: 4}
+	ours := execFigures{Ready: 0.5, Idle: 4, Status: 6, True: 9, After: 5, Rate: 301, Output: 301, Peak: 4}
 	theirs := execFigures{Ready: 1, Idle: 10, Status: 10, True: 100, After: 10, Rate: 100, Output: 100, Peak: 10}
 	for _, c := range []struct {
 		stdio float64 // of theirs, for /bin/true

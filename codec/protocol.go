@@ -27,6 +27,8 @@ type Defaults struct {
 	// NeverKill: an unresponsive host is reported and not killed, because the
 	// protocol has no way to tell one that is busy from one that hangs.
 	NeverKill bool
+	// URIObjects: hosts send URIs taken apart, as objects with a scheme and a path.
+	URIObjects bool
 }
 
 // Meeter is a [Protocol] whose hosts are met in a way of their own instead of
@@ -108,7 +110,7 @@ type Explainer interface {
 	Protocol
 	// Explain puts an end in words, such as "JavaScript heap out of memory"; ""
 	// when there is nothing to add to the exit. final says that another start
-	// would end the same way. One with 0 that nobody asked for is a crash when it
+	// would end the same way. An unrequested exit with status 0 is a crash when it
 	// is explained, and else a good end.
 	Explain(e End) (meaning string, final bool)
 }
@@ -160,6 +162,26 @@ type Encoding interface {
 	// everything that JSON can say.
 	ToJSON(raw Raw) ([]byte, error)
 	FromJSON(text []byte) (Raw, error)
+	// Walk tells v of each part of raw, in the order in which they stand there,
+	// and leaves nothing out: of several members of one name v gets each. raw
+	// need not be trusted: it is checked against the default limits first, and
+	// nothing is told of one that is not well-formed. An empty raw has no parts.
+	Walk(raw Raw, v Visitor) error
+}
+
+// Visitor is told of the parts of a payload by [Encoding.Walk]. The texts are
+// valid until the method returns, and need not be UTF-8.
+type Visitor interface {
+	// Open begins an array or, if object, a map; Close ends the innermost one.
+	Open(object bool)
+	Close()
+	// Key is the name of the member whose value comes next. A key that is not a
+	// text, as MessagePack allows, is a value of its own before Key(nil).
+	Key(text []byte)
+	// Text is a value that is a string, or bytes.
+	Text(text []byte)
+	// Other is any other value.
+	Other()
 }
 
 // Session is the protocol state of one connection. Append may be called by
@@ -186,6 +208,15 @@ type Session interface {
 	// Goodbye returns the request that asks the peer to end, or nil, and what
 	// is sent after its answer, before the stream is closed.
 	Goodbye() (ask *Message, last []Message)
+}
+
+// Reserver is a [Protocol] with requests and notifications by which the
+// supervisor opens and ends a connection. Callers must not send them: a host that
+// was told to shut down, for example, answers nobody any more and yet runs.
+type Reserver interface {
+	Protocol
+	// Reserved reports whether method is one of them.
+	Reserved(method string) bool
 }
 
 // Opener is a [Session] whose handshake asks something that can be told again:

@@ -11,7 +11,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/internal/signame"
 	"github.com/hostsup/hostsup/lifecycle"
 )
 
@@ -241,7 +241,7 @@ func exits(dst *[]lifecycle.ExitStatus) setting {
 			var parts []string
 			for _, e := range *dst {
 				if e.Signal != 0 {
-					parts = append(parts, fmt.Sprintf("%q", sys.SignalName(e.Signal)))
+					parts = append(parts, fmt.Sprintf("%q", signame.Of(e.Signal)))
 				} else {
 					parts = append(parts, fmt.Sprint(e.Code))
 				}

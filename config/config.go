@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/sandbox/policy"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -79,10 +80,18 @@ type Options struct {
 	// Stat is asked whether folders and programs exist, which only makes
 	// warnings. Nil means os.Stat in [Load] and not to ask in [Parse].
 	Stat func(path string) (fs.FileInfo, error)
+	// LookPath is asked whether programs can be found and run, which only makes
+	// warnings; see sandbox.LookPath. Nil means sandbox.LookPath in [Load] and
+	// not to ask in [Parse].
+	LookPath func(file, dir, path string) (string, error)
 	// Enforce is asked whether a policy and limits can be enforced on this
-	// machine, and what the policy comes to; policy.Resolve will do. Its errors
-	// are those of package policy. Nil means not to ask.
-	Enforce func(*policy.Policy, policy.Limits) (*policy.Resolved, error)
+	// machine, and what the policy comes to, as policy.Resolve does. Its errors
+	// are those of package policy. What is weaker than asked for, and accepted
+	// by the policy, makes warnings. Nil means not to ask.
+	Enforce func(*policy.Policy, policy.Limits) (r *policy.Resolved, weaker []*policy.Error, err error)
+	// Elsewhere means that the file is for another machine: neither Stat nor
+	// LookPath nor Enforce is asked.
+	Elsewhere bool
 	// Lenient makes warnings of what Enforce refuses: the file is in order, but
 	// those hosts will not start.
 	Lenient bool
@@ -99,6 +108,13 @@ func Load(path string, opts Options) (*File, hcl.Diagnostics) {
 	if why != "" {
 		return nil, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "cannot read " + path, Detail: why}}
 	}
+	if opts.Elsewhere {
+		opts.Stat, opts.LookPath, opts.Enforce = nil, nil, nil
+		return Parse(src, path, opts)
+	}
+	if opts.LookPath == nil {
+		opts.LookPath = sandbox.LookPath
+	}
 	if opts.Stat == nil {
 		opts.Stat = os.Stat
 	}
@@ -109,14 +125,14 @@ var tooLarge = fmt.Sprintf("The file is larger than %s, which no configuration n
 
 const noSuchFile = "There is no such file."
 
-// readFile returns the content of a file, or in a sentence why there is none.
+// readFile returns the content of a file, or a sentence that says why it cannot be read.
 func readFile(path string) (src []byte, why string) {
 	f, err := os.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, noSuchFile
 	case errors.Is(err, fs.ErrPermission):
-		return nil, "This user may not read it."
+		return nil, fmt.Sprintf("This user (uid %d) may not read it.", os.Geteuid())
 	case err != nil:
 		return nil, sentence(err)
 	}
@@ -216,7 +232,7 @@ func (opts Options) complete(filename string) (string, Options) {
 
 func newReader(opts Options) *reader {
 	r := &reader{
-		scope: newScope(opts.Self, opts.LookupEnv), dir: opts.Dir, stat: opts.Stat,
+		scope: newScope(opts.Self, opts.LookupEnv), dir: opts.Dir, stat: opts.Stat, lookPath: opts.LookPath,
 		enforce: opts.Enforce, lenient: opts.Lenient,
 	}
 	r.programs, _ = opts.LookupEnv("PATH")

@@ -45,11 +45,12 @@ func (r *reader) confined(c *confinement, p places) (resolved *policy.Resolved) 
 		return nil
 	}
 	r.refused(c, errs, hcl.DiagError)
-	if r.enforce == nil || len(errs) > 0 || !c.given && c.limits == (policy.Limits{}) {
+	if r.enforce == nil || len(errs) > 0 || !c.given && !c.limits.Any() {
 		return nil
 	}
-	resolved, err := r.enforce(c.sandbox(), c.limits)
+	resolved, weaker, err := r.enforce(c.sandbox(), c.limits)
 	r.refused(c, policy.Errors(err), r.severity())
+	r.weaker(c, weaker)
 	if err != nil {
 		return nil
 	}
@@ -101,6 +102,15 @@ func (r *reader) refused(c *confinement, errs []*policy.Error, severity hcl.Diag
 	}
 }
 
+// weaker warns of limits that the machine holds by weaker means, which the
+// limits accept.
+func (r *reader) weaker(c *confinement, list []*policy.Error) {
+	for _, e := range list {
+		rng, field := c.place(e.Field)
+		r.warn(rng, "weaker than "+field+" says", "%s.", upperFirst(e.Reason))
+	}
+}
+
 // place is where a field stands, or the nearest thing around it; what comes
 // from a profile stands where that is named.
 func (c *confinement) place(field string) (hcl.Range, string) {
@@ -131,9 +141,9 @@ func (r *reader) reachable(resolved *policy.Resolved, d *hostDecl) {
 		return
 	}
 	if path, err := sandbox.LookPath(d.spec.Command[0], d.spec.Dir, r.programs); err == nil && !resolved.Access(path).Has(policy.Exec) {
-		r.note(r.severity(), d.at["command"], "program is not granted", "The sandbox does not let %s run. Add it or its folder to exec.%s", path, r.notYet())
+		r.note(r.severity(), d.at["command"], "program is not granted", "The sandbox does not let %s run; %s.%s", path, policy.Add(policy.Line("exec", path)), r.notYet())
 	}
 	if dir := d.spec.Dir; dir != "" && !resolved.Reaches(dir) {
-		r.note(r.severity(), d.at["dir"], "folder is not granted", "The sandbox does not grant %s, in which the host is to work. Add it to read or write.%s", dir, r.notYet())
+		r.note(r.severity(), d.at["dir"], "folder is not granted", "The sandbox does not grant %s, in which the host is to work; %s.%s", dir, policy.Add(policy.Line("read", dir)), r.notYet())
 	}
 }

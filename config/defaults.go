@@ -6,9 +6,9 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox"
-	"github.com/hostsup/hostsup/secret"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -32,7 +32,7 @@ func defaultFile() *File {
 type Setting struct {
 	Path    string // blocks and name: "host.restart.backoff.max"
 	Expect  string // what may be written: `a duration such as "5s"`
-	Default string // as it would be written; "" when there is none
+	Default string // as it would be written; "" without a default
 	Doc     string // what it is for
 }
 

@@ -42,7 +42,7 @@ func newExecServerDecl() *execServerDecl {
 func execServerSection(d *execServerDecl) section {
 	o := &d.spec.Options
 	sandbox := sandboxSection(&d.confinement)
-	sandbox.doc = "How a command is confined whose client asks for nothing."
+	sandbox.doc = "What holds for all that clients ask for, beside the sandboxes that they ask for: commands, files and HTTP."
 	// It is about what status tells of a host.
 	sandbox.settings = slices.DeleteFunc(sandbox.settings, func(s setting) bool { return s.name == "observe" })
 	limits := limitsSection(&d.confinement.limits)
@@ -77,9 +77,12 @@ func execServerSection(d *execServerDecl) section {
 			{
 				name: "retention", doc: "What is kept for clients that are behind, or away.",
 				settings: []setting{
-					named("bytes", "of output, per process; older output of a process without a connection is lost", size(&o.Retain, 64<<10, 1<<30)),
+					named("bytes", "of output, per process; of what a connection was sent already half of that, or 1 MiB", size(&o.Retain, 64<<10, 1<<30)),
+					named("budget", "of memory, for the output of all processes beyond the 1 MiB that each has; half of it is for those that pause otherwise", size(&o.Budget, 1<<20, 64<<30)),
+					named("when_full", "what a process without a connection does then: wait for its client, or go on and lose its oldest output", choice(&o.WhenFull, server.WhenFulls()...)),
 					named("closed", "how long the output of a process that has ended can be read", duration(&o.KeepClosed, nil)),
 					named("detached", "how long a session lives on without a connection", duration(&o.KeepDetached, nil)),
+					named("detached_max", "the longest that a client can have it live on, as hostsup exec --detach does", duration(&o.KeepAsked, nil)),
 				},
 			},
 			{

@@ -90,7 +90,7 @@ func (r *reader) extensions(body hcl.Body, d *hostDecl) {
 	if at, said := d.at["start.eager"]; said {
 		s.Eager = !d.spec.Start.Lazy
 		if d.protocol == plan.Hostsup && len(s.Declared) == 0 && !s.Eager {
-			r.warn(at, "extensions that nobody knows of", "Host %q says which it has when it runs, and nothing starts it. Declare them, or let it be eager.", d.spec.Name)
+			r.warn(at, "extensions that are not known", "Host %q says which it has when it runs, and nothing starts it. Declare them, or let it be eager.", d.spec.Name)
 		}
 	} else if d.protocol == plan.Hostsup {
 		s.Eager = len(s.Declared) == 0 // only the host knows them

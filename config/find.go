@@ -11,7 +11,7 @@ import (
 // defaultFileName is looked for in the working folder.
 const defaultFileName = "config.hcl"
 
-// ErrNoConfig is returned by [Find] when no file was named and there is none
+// ErrNoConfig is returned by [Find] when no file was named and none was found
 // in the working folder.
 var ErrNoConfig = errors.New("no configuration")
 

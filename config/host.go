@@ -15,6 +15,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/internal/span"
 	"github.com/hostsup/hostsup/lifecycle"
+	"sync"
 )
 
 // hostDecl is a host as it stands in the file.
@@ -156,6 +157,7 @@ func (r *reader) resolveCommand(d *hostDecl) {
 	}
 	program := d.spec.Command[0]
 	if !strings.ContainsRune(filepath.ToSlash(program), '/') {
+		r.lookedUp(d, program)
 		return
 	}
 	if !filepath.IsAbs(program) {
@@ -168,6 +170,22 @@ func (r *reader) resolveCommand(d *hostDecl) {
 	}
 	if r.isMissing(program) {
 		r.warn(d.at["command"], "program does not exist", "There is no %s (yet). Starting host %q will fail as long as that is so.", program, d.spec.Name)
+		return
+	}
+	r.lookedUp(d, program)
+}
+
+// lookedUp warns of a program that PATH does not have, or that cannot be run.
+func (r *reader) lookedUp(d *hostDecl, program string) {
+	if r.lookPath == nil {
+		return
+	}
+	_, err := r.lookPath(program, "", r.programs)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		r.warn(d.at["command"], "program cannot be run", "%s. Starting host %q will fail as long as that is so.", upperFirst(err.Error()), d.spec.Name)
+	case errors.Is(err, fs.ErrNotExist) && filepath.Base(program) == program:
+		r.warn(d.at["command"], "program does not exist", "There is no %s (yet) in any folder of PATH, in which the supervisor looks for it. Starting host %q will fail as long as that is so. Install it, or write its whole path.", program, d.spec.Name)
 	}
 }
 
@@ -187,7 +205,7 @@ func (r *reader) isMissing(path string) bool {
 }
 
 // nameGaps is what cannot be in a name.
-var nameGaps = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+var nameGaps = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9._-]+`) })
 
 // checkName reports a name that a host or group cannot have: names become
 // parts of file names, and are typed in a terminal.
@@ -197,7 +215,7 @@ func (r *reader) checkName(kind string, b *hcl.Block) {
 		return
 	}
 	detail := "A name has 1 to 63 letters, digits, dots, dashes and underscores, and begins with a letter or digit."
-	better := strings.Trim(nameGaps.ReplaceAllString(name, "-"), "._-")
+	better := strings.Trim(nameGaps().ReplaceAllString(name, "-"), "._-")
 	if actors.CheckName(better) == nil {
 		detail += fmt.Sprintf(" %q would do.", better)
 	}

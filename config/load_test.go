@@ -75,7 +75,7 @@ func TestLoadUnreadable(t *testing.T) {
 		{"below a file", filepath.Join(secret, "x.hcl"), "Not a directory."},
 		{"huge", write(t, "huge.hcl", strings.Repeat("#", maxFile+1)), "The file is larger than 1MiB"},
 		{"endless", "/dev/zero", "The file is larger than 1MiB"},
-		{"secret", secret, "This user may not read it."},
+		{"secret", secret, fmt.Sprintf("This user (uid %d) may not read it.", os.Geteuid())},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.name == "secret" && os.Geteuid() == 0 {

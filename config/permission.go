@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/hostsup/hostsup/guard"
+	"github.com/hostsup/hostsup/intercept/guard"
 )
 
 // permissions reads names of permissions. An empty list grants none.

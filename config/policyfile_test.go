@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/hashicorp/hcl/v2/hclwrite"
 
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -116,7 +117,7 @@ func TestFormatPolicy(t *testing.T) {
 		Level: policy.Landlock, User: "1001", Read: []string{"/a b", `/q"\${x}%{y}`, "-/c"}, Exec: []string{"/usr"}, Write: []string{"/w"},
 		Network: policy.NetworkHost, JIT: true, Devices: []string{"/dev/dri/card0"}, Syscalls: policy.Syscalls{Deny: []string{"kcmp"}, Allow: []string{"ptrace"}},
 	}
-	full := policy.Policy{Level: policy.Full, Deny: []string{"/a/**/*.pem"}, Network: policy.NetworkAllow, Allow: []string{"a:1"},
+	full := policy.Policy{Level: policy.Full, Deny: []string{"/a/**/*.pem"}, Network: policy.NetworkAllow, Allow: []string{"a:1"}, Listen: []string{"127.0.0.1:8080", "[::1]:81"},
 		Tmp: policy.Tmp{Size: 65 << 10, Inodes: 64}, Work: policy.Work{Path: "/w", Size: 1 << 30, Inodes: 99, Keep: true}}
 	policies := []policy.Policy{{}, all, full}
 	for _, name := range policy.Profiles() {
@@ -130,6 +131,9 @@ func TestFormatPolicy(t *testing.T) {
 	for _, l := range []policy.Limits{{}, {Memory: 1 << 30, Tasks: 1 << 20, CPU: 1.25, Files: 64, FileSize: 1 << 40, AddressSpace: 5 << 20}} {
 		for _, p := range policies {
 			text := FormatPolicy(p, l)
+			if formatted := string(hclwrite.Format([]byte(text))); formatted != text {
+				t.Error(cmp.Diff(formatted, text))
+			}
 			f, diags := ParsePolicy([]byte(text), "p.hcl", testOptions())
 			if diags.HasErrors() {
 				t.Fatalf("%s\n%s", text, print(t, diags))
@@ -194,12 +198,13 @@ host "e" {
 		t.Fatal(err)
 	}
 	asked := 0
-	opts := Options{Enforce: func(p *policy.Policy, l policy.Limits) (*policy.Resolved, error) {
+	opts := Options{Enforce: func(p *policy.Policy, l policy.Limits) (*policy.Resolved, []*policy.Error, error) {
 		asked++
 		if l.Tasks == 5 {
-			return nil, errors.Join(&policy.Error{Field: "limits.tasks", Value: "5", Reason: "there is no cgroup here"})
+			return nil, nil, errors.Join(&policy.Error{Field: "limits.tasks", Value: "5", Reason: "there is no cgroup here"})
 		}
-		return policy.Resolve(p, l)
+		r, err := policy.Resolve(p, l)
+		return r, nil, err
 	}}
 	want := []string{
 		`7,14- nosuch": it does not exist. Make it first`,

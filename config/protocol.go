@@ -8,9 +8,9 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/dscode"
-	"github.com/hostsup/hostsup/codec/hostsup"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 	"github.com/hostsup/hostsup/codec/msgpackrpc"
+	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/codec/vscode"
 )
 
@@ -36,7 +36,7 @@ const (
 
 // protocols are the ones that are built, by name.
 var protocols = map[string]func(speech) codec.Protocol{
-	defaultProtocol:   func(speech) codec.Protocol { return hostsup.New() },
+	defaultProtocol:   func(speech) codec.Protocol { return native.New() },
 	noProtocol:        func(speech) codec.Protocol { return nil },
 	"msgpack-rpc":     func(s speech) codec.Protocol { return msgpackrpc.New(msgpackrpc.Options{Ping: s.ping}) },
 	"dscode":          func(speech) codec.Protocol { return dscode.New() },

@@ -20,9 +20,10 @@ type reader struct {
 	stat  func(string) (fs.FileInfo, error)
 	diags hcl.Diagnostics
 
-	enforce  func(*policy.Policy, policy.Limits) (*policy.Resolved, error) // may be nil
-	lenient  bool                                                          // what enforce refuses is a warning
-	programs string                                                        // the supervisor's PATH
+	lookPath func(file, dir, path string) (string, error)                                   // nil: programs are not looked for
+	enforce  func(*policy.Policy, policy.Limits) (*policy.Resolved, []*policy.Error, error) // may be nil
+	lenient  bool                                                                           // what enforce refuses is a warning
+	programs string                                                                         // the supervisor's PATH
 }
 
 // fail records an error at rng.

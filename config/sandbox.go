@@ -41,7 +41,7 @@ func sandboxSection(c *confinement) section {
 		settings: []setting{
 			named("profile", "a named profile that the rest adds to; hostsup sandbox profile prints them", c.profile()),
 			named("level", "the weakest that is accepted; "+levelForm, choice(&p.Level, policy.Levels()...)),
-			named("user", "as root: a user id of its own, or the name or number of a user; others: their own", text(&p.User)),
+			named("user", "as root: a user id of its own (auto), the user that sudo names (caller), or the name or number of a user; others: their own", text(&p.User)),
 			named("read", "may be read, with all that is below; a dash in front: where it exists", c.paths("read", &p.Read)),
 			named("exec", "may be read and run", c.paths("exec", &p.Exec)),
 			named("write", "may be read and written; files keep their owner", c.paths("write", &p.Write)),
@@ -49,6 +49,7 @@ func sandboxSection(c *confinement) section {
 			named("deny", "wins over every grant, also when missing yet; patterns (*, ?, [a-z], **) hold for what matches at the start", c.paths("deny", &p.Deny)),
 			named("network", "what it may reach", orElse(choice(&p.Network, policy.NetworkNone, policy.NetworkHost, policy.NetworkAllow), &p.Network, policy.NetworkNone)),
 			named("allow", `what it may reach with network = "allow"`, c.words("allow", `a list of HOST:PORT such as ["db.example:5432"]`, &p.Allow)),
+			named("listen", "addresses of this machine that are forwarded to the same port of its own loopback", c.words("listen", `a list of IP:PORT such as ["127.0.0.1:8080"]`, &p.Listen)),
 			named("jit", "memory that is written and run, and running files that it wrote", boolean(&p.JIT, false)),
 			named("observe", "watch it, to tell what it was denied: where the kernel does not by itself, always, or never; slows down what it does with files",
 				choice(&c.observe, actors.ObserveAuto, actors.ObserveAlways, actors.ObserveNever)),
@@ -86,7 +87,9 @@ func limitsSection(l *policy.Limits) section {
 	return section{
 		name: "limits", doc: "What it may use up with everything it starts; without a setting there is no limit.",
 		settings: []setting{
-			named("memory", "of the whole tree; without cgroups it is sampled", unlimited(size(&l.Memory, 1<<20, 1<<50), &l.Memory)),
+			named("enforce", "what to do where no cgroup can hold memory, tasks or cpu: refuse to start, or hold them as far as it goes and say so",
+				orElse(choice(&l.Enforce, policy.Strict, policy.BestEffort), &l.Enforce, policy.Strict)),
+			named("memory", "of the whole tree", unlimited(size(&l.Memory, 1<<20, 1<<50), &l.Memory)),
 			named("tasks", "processes and threads", unlimited(whole(&l.Tasks, 1, 1<<22), &l.Tasks)),
 			named("cpu", "processors: 1.5 is one and a half", unlimited(fraction(&l.CPU, 0.01, 4096), &l.CPU)),
 			named("files", "open descriptors of each process", unlimited(whole(&l.Files, 8, 1<<30), &l.Files)),

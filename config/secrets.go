@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 
-	"github.com/hostsup/hostsup/secret"
+	"github.com/hostsup/hostsup/intercept/secret"
 )
 
 // secretFuncName is the function that stands for a secret. It is never called: what

@@ -9,6 +9,9 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/hostsup/hostsup/internal/nearest"
+	"sync"
 )
 
 // section is one kind of block: its arguments and the blocks inside it. The
@@ -115,7 +118,7 @@ func misspelt(body hcl.Body, name string) bool {
 		return false
 	}
 	for have := range maps.Keys(b.Attributes) {
-		if nearest(have, []string{name}) != "" {
+		if nearest.Name(have, []string{name}) != "" {
 			return true
 		}
 	}
@@ -126,7 +129,7 @@ func misspelt(body hcl.Body, name string) bool {
 // there is one of that name.
 func (s section) redirect(diags hcl.Diagnostics) {
 	for _, d := range diags {
-		m := unknownArgument.FindStringSubmatch(d.Detail)
+		m := unknownArgument().FindStringSubmatch(d.Detail)
 		if m == nil {
 			continue
 		}
@@ -138,7 +141,9 @@ func (s section) redirect(diags hcl.Diagnostics) {
 
 // unknownArgument is what the library says of an argument that is not in the
 // schema when it has no suggestion of its own.
-var unknownArgument = regexp.MustCompile(`^An argument named "([^"]+)" is not expected here\.$`)
+var unknownArgument = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^An argument named "([^"]+)" is not expected here\.$`)
+})
 
 // having names the blocks below s that have a setting.
 func (s section) having(name, prefix string) []string {

@@ -102,7 +102,7 @@ func hostSection(d *hostDecl) section {
 					speaking(named("timeout", "from spawn to the end of the handshake", duration(&h.Start.Timeout, nil))),
 					speaking(named("on_timeout", "then: kill it and count a crash, or report it as slow and keep it",
 						choice(&h.Start.OnTimeout, actors.TimeoutCrash, actors.TimeoutWait))),
-					named("depends_on", "hosts of the same group that must be running first", hostNames(&h.Start.DependsOn, &d.deps)),
+					named("depends_on", "hosts of the same group that must be running before each start of this one, also after a crash", hostNames(&h.Start.DependsOn, &d.deps)),
 				},
 			},
 			{

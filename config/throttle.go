@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/throttle"
+	"github.com/hostsup/hostsup/intercept/throttle"
 )
 
 // throttleHeader is a block of a host about what it is told often.

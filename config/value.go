@@ -13,8 +13,11 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/hostsup/hostsup/sandbox/policy"
+
+	"github.com/hostsup/hostsup/internal/signame"
 	"github.com/hostsup/hostsup/internal/span"
-	"github.com/hostsup/hostsup/internal/sys"
+	"sync"
 )
 
 // setting is one argument of a block: its name, how it is read into the spec,
@@ -79,7 +82,7 @@ func duration(dst *time.Duration, orNever *bool) setting {
 	}
 }
 
-var looseDuration = regexp.MustCompile(`^\s*(\d+(?:\.\d+)?)\s*([\pL]*)\s*$`)
+var looseDuration = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*(\d+(?:\.\d+)?)\s*([\pL]*)\s*$`) })
 
 // units are ways to write a unit of time that Go does not know, with the
 // factor and the unit it does.
@@ -99,7 +102,7 @@ func meantDuration(text string, orNever bool) string {
 			return s
 		}
 	}
-	m := looseDuration.FindStringSubmatch(text)
+	m := looseDuration().FindStringSubmatch(text)
 	if m == nil {
 		return ""
 	}
@@ -127,8 +130,8 @@ func meantDuration(text string, orNever bool) string {
 const sizeForm = `a size such as "512KiB", "16MiB" or "1GiB"`
 
 var (
-	sizePattern = regexp.MustCompile(`^(\d+)(KiB|MiB|GiB)$`)
-	looseSize   = regexp.MustCompile(`^\s*(\d+)\s*([kKmMgG])?(?:i?[bB])?\s*$`)
+	sizePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\d+)(KiB|MiB|GiB)$`) })
+	looseSize   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*(\d+)\s*([kKmMgG])?(?:i?[bB])?\s*$`) })
 	sizeUnits   = map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 )
 
@@ -144,7 +147,7 @@ func size[T int | int64](dst *T, least, most T) setting {
 			if !ok {
 				return
 			}
-			m := sizePattern.FindStringSubmatch(text)
+			m := sizePattern().FindStringSubmatch(text)
 			if m == nil {
 				g.bad("%q is not %s.%s", text, sizeForm, meantSize(text))
 				return
@@ -165,21 +168,14 @@ func size[T int | int64](dst *T, least, most T) setting {
 }
 
 func meantSize(text string) string {
-	m := looseSize.FindStringSubmatch(text)
+	m := looseSize().FindStringSubmatch(text)
 	if m == nil || m[2] == "" {
 		return ""
 	}
 	return fmt.Sprintf(" Did you mean %q?", m[1]+strings.ToUpper(m[2])+"iB")
 }
 
-func showSize(n int64) string {
-	for _, u := range []string{"GiB", "MiB", "KiB"} {
-		if n >= sizeUnits[u] && n%sizeUnits[u] == 0 {
-			return fmt.Sprintf("%d%s", n/sizeUnits[u], u)
-		}
-	}
-	return fmt.Sprintf("%dB", n)
-}
+func showSize(n int64) string { return policy.FormatSize(n) }
 
 // whole reads a whole number from least to most.
 func whole(dst *int, least, most int) setting {
@@ -349,7 +345,7 @@ func signal(dst *int) setting {
 				*dst = n
 			}
 		},
-		show: func() string { return strconv.Quote(sys.SignalName(*dst)) },
+		show: func() string { return strconv.Quote(signame.Of(*dst)) },
 	}
 }
 
@@ -369,7 +365,7 @@ func (g given) signal(want string) (int, bool) {
 		return 0, false
 	}
 	text := g.val.AsString()
-	if n := sys.SignalNumber(text); n > 0 {
+	if n := signame.Number(text); n > 0 {
 		return n, true
 	}
 	full := strings.ToUpper(text)
@@ -378,7 +374,7 @@ func (g given) signal(want string) (int, bool) {
 	}
 	var names []string
 	for n := 1; n <= lastSignal; n++ {
-		if name := sys.SignalName(n); strings.HasPrefix(name, "SIG") {
+		if name := signame.Of(n); strings.HasPrefix(name, "SIG") {
 			names = append(names, name)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+	"sync"
 )
 
 // VarPrefix begins the name of an environment variable that sets a variable
@@ -137,7 +138,7 @@ func (r *reader) evalDefault(expr hcl.Expression) (cty.Value, bool) {
 	return r.evalIn(expr, r.scope.base)
 }
 
-var number = regexp.MustCompile(`^[+-]?[0-9.]+([eE][+-]?[0-9]+)?$`)
+var number = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[+-]?[0-9.]+([eE][+-]?[0-9]+)?$`) })
 
 // fromText reads a value given outside the file. A variable of a primitive
 // type, or of no type at all, takes the text as it is; one of a list or map
@@ -147,7 +148,7 @@ func fromText(text string, want cty.Type, hasDefault bool, source string, ctx *h
 		if !want.IsPrimitiveType() {
 			want = cty.String
 		}
-		if want == cty.Number && number.MatchString(text) && numberTooLarge([]byte(text)) {
+		if want == cty.Number && number().MatchString(text) && numberTooLarge([]byte(text)) {
 			return cty.DynamicVal, fmt.Errorf("the number is out of range")
 		}
 		v, err := convert.Convert(cty.StringVal(text), want)

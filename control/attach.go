@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -30,11 +31,19 @@ func letGo(w http.ResponseWriter) {
 // says, the answer's body what it is told, both as long as it stays.
 func (s *Server) attach(w http.ResponseWriter, r *http.Request, h Host) error {
 	if h.Encoding() == nil || !h.CanAttach() {
-		return &Error{Class: Invalid, Message: "no program can attach to host " + r.PathValue("host") + ": " + attach.ErrProtocol.Error(), Host: r.PathValue("host")}
+		st := h.Status()
+		return &Error{Class: Invalid, Host: st.Name, Message: fmt.Sprintf("no program can attach to host %q: hosts of protocol %q cannot be attached to, those of %s can",
+			st.Name, st.Protocol, strings.Join(attach.Protocols(), ", "))}
 	}
+	if err := attach.Refused(h.Status()); err != nil {
+		return hostFail(h, err) // as an answer, before the caller says anything
+	}
+	w.WriteHeader(http.StatusContinue)
 	control := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Trailer", errorTrailer)
+	// The rest of the request's body is not read, so that nothing can follow it.
+	w.Header().Set("Connection", "close")
 	w.WriteHeader(http.StatusOK)
 	// A caller that is gone already is found to be by who writes to it.
 	_ = control.Flush()
@@ -94,6 +103,9 @@ func (c *Client) Attach(ctx context.Context, host string, in io.Reader, out io.W
 	if err != nil {
 		return invalid(err.Error())
 	}
+	// Nothing is said before the supervisor has agreed: what is on its way when it
+	// refuses would hide the reason.
+	req.Header.Set("Expect", "100-continue")
 	res, err := c.send(ctx, req)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package control
 import (
 	"net/http"
 
+	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -62,15 +63,17 @@ var classes = []struct {
 	{Unresponsive, http.StatusBadGateway, supervisor.ErrUnresponsive},
 	{Crashed, http.StatusBadGateway, supervisor.ErrCrashed},
 	{Overloaded, http.StatusServiceUnavailable, supervisor.ErrOverloaded},
+	{Closed, http.StatusServiceUnavailable, supervisor.ErrClosed}, // before Stopped: it is what its hosts are, too
+	{Closed, http.StatusServiceUnavailable, service.ErrClosed},
 	{Stopped, http.StatusConflict, supervisor.ErrStopped},
 	{Failed, http.StatusConflict, supervisor.ErrFailed},
-	{Closed, http.StatusServiceUnavailable, supervisor.ErrClosed},
-	{Closed, http.StatusServiceUnavailable, service.ErrClosed},
 	{TimedOut, http.StatusGatewayTimeout, supervisor.ErrTimeout},
 	{Cancelled, statusClientGone, supervisor.ErrCancelled},
 	{HostError, http.StatusBadGateway, nil},
+	{TooLarge, http.StatusRequestEntityTooLarge, codec.ErrTooLarge}, // of a frame; that of a request has no sentinel
 	{Invalid, http.StatusBadRequest, service.ErrVerb},
-	{TooLarge, http.StatusRequestEntityTooLarge, nil},
+	{Invalid, http.StatusBadRequest, supervisor.ErrReserved},
+	{Invalid, http.StatusBadRequest, supervisor.ErrUnsendable},
 	{Forbidden, http.StatusForbidden, nil},
 	{Unknown, http.StatusNotFound, nil},
 	{Internal, http.StatusInternalServerError, nil},

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/hostsup/hostsup/actors"
@@ -44,7 +45,9 @@ func NewClient(socket string, opts ...ClientOption) *Client {
 		DialContext:         c.dial,
 		MaxIdleConnsPerHost: 2,
 		IdleConnTimeout:     30 * time.Second,
-		DisableCompression:  true,
+		// Of a supervisor that does not answer at all; it agrees within milliseconds.
+		ExpectContinueTimeout: 10 * time.Second,
+		DisableCompression:    true,
 	}}
 	return c
 }
@@ -52,12 +55,10 @@ func NewClient(socket string, opts ...ClientOption) *Client {
 // Close closes idle connections. It does not end what is under way.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Socket is the path of the control socket.
-func (c *Client) Socket() string { return c.socket }
-
-// Status returns the whole supervisor, or what belongs to some hosts.
-func (c *Client) Status(ctx context.Context, hosts ...string) (*supervisor.Status, error) {
-	return get[supervisor.Status](ctx, c, prefix+"/status", url.Values{"host": hosts})
+// Status returns the whole supervisor, or what belongs to some hosts, groups and
+// exec servers.
+func (c *Client) Status(ctx context.Context, names ...string) (*supervisor.Status, error) {
+	return get[supervisor.Status](ctx, c, prefix+"/status", url.Values{"host": names})
 }
 
 // Start returns when the host runs; an error says why it does not.
@@ -209,6 +210,9 @@ func (c *Client) broken(ctx context.Context, err error) *Error {
 		return &Error{Class: TimedOut, Message: "timed out waiting for the supervisor at " + c.socket}
 	case ctx.Err() != nil:
 		return &Error{Class: Cancelled, Message: "cancelled"}
+	}
+	if strings.Contains(err.Error(), "malformed HTTP") { // the library has no type for it
+		return &Error{Class: Unknown, Message: fmt.Sprintf("%s is not a supervisor's control socket: what listens there speaks something else", c.socket)}
 	}
 	return &Error{Class: Disconnected, Message: fmt.Sprintf("the supervisor at %s went away before it answered (%v)", c.socket, rootCause(err))}
 }

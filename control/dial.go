@@ -27,6 +27,9 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 		return nil, ctx.Err()
 	case errors.Is(err, os.ErrPermission):
 		return nil, &Error{Class: Forbidden, Message: denied(c.socket)}
+	case isNoSocket(c.socket):
+		return nil, &Error{Class: NoSupervisor,
+			Message: fmt.Sprintf(`no supervisor at %s: it is no socket; "hostsup run" prints the path of its own`, c.socket)}
 	default:
 		return nil, &Error{Class: NoSupervisor,
 			Message: fmt.Sprintf(`no supervisor at %s: start one with "hostsup run"`, c.socket)}
@@ -35,6 +38,12 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
+}
+
+// isNoSocket reports whether something else than a socket is at a path.
+func isNoSocket(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().Type() != os.ModeSocket
 }
 
 // denied says who may use the socket.

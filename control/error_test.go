@@ -10,7 +10,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/hostsup"
+	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/control/controltest"
 	"github.com/hostsup/hostsup/lifecycle"
@@ -21,7 +21,7 @@ import (
 func callWith(t *testing.T, err error) error {
 	t.Helper()
 	h := controltest.NewHost(actors.HostStatus{Name: "ts", State: lifecycle.Running})
-	h.Enc = hostsup.New()
+	h.Enc = native.New()
 	h.OnCall = func(context.Context, control.Call) (codec.Raw, error) { return nil, err }
 	c := control.NewClient(controltest.Serve(t, &controltest.Supervisor{Members: []*controltest.Host{h}}, control.Options{}))
 	defer c.Close()
@@ -56,6 +56,10 @@ func TestErrorRoundTrip(t *testing.T) {
 		{control.Closed, actors.ErrClosed, []error{actors.ErrClosed}, nil},
 		{control.HostError, &codec.Error{Name: "RangeError", Message: "boom"}, nil, []error{supervisor.ErrNoSuchMethod}},
 		{control.Failed, &actors.StateError{Host: "ts", Want: lifecycle.Running, State: lifecycle.Failed, Reason: "exit 3"}, []error{supervisor.ErrFailed}, nil},
+		{control.Closed, errors.Join(supervisor.ErrStopped, supervisor.ErrClosed), []error{supervisor.ErrClosed}, nil},
+		{control.Invalid, of(supervisor.ErrReserved), nil, nil},
+		{control.Invalid, of(supervisor.ErrUnsendable), nil, nil},
+		{control.TooLarge, &actors.CallError{Host: "ts", Method: "m", Err: supervisor.ErrUnsendable, Cause: &codec.FrameError{Err: codec.ErrTooLarge}}, []error{codec.ErrTooLarge}, nil},
 		{control.Internal, errors.New("disk on fire"), nil, []error{supervisor.ErrCrashed}},
 	}
 	for _, tt := range tests {
@@ -104,7 +108,7 @@ func sameEvidence[E error](t *testing.T, got, want error) {
 
 // A host's own error keeps its name, code, stack, data and causes.
 func TestHostErrorEvidence(t *testing.T) {
-	data, err := hostsup.New().FromJSON([]byte(`{"path":"/srv","n":[1,2]}`))
+	data, err := native.New().FromJSON([]byte(`{"path":"/srv","n":[1,2]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -132,7 +132,7 @@ func (s *Server) extensionFail(host string, err error) *Error {
 	return e
 }
 
-// tidyExtensions is an empty list where there is none.
+// tidyExtensions returns list, and an empty list for nil.
 func tidyExtensions(list []service.Status) []service.Status {
 	if list == nil {
 		return []service.Status{}

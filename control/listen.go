@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -30,68 +31,142 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("a supervisor (pid %d) is already running at %s", e.PID, e.Socket)
 }
 
-// errHeld is returned by lockFile when a live process holds the lock.
-var errHeld = errors.New("lock is held")
-
-// Listener is a control socket with the lock that makes it this process's own.
-// It is a net.Listener of unix connections.
+// Listener is a control socket with what makes it this process's own: a lock
+// file beside the socket, and where there is one (Linux) an identity that nobody
+// can remove. It is a net.Listener of unix connections. Safe for concurrent use.
 type Listener struct {
-	*net.UnixListener
-	path  string
-	made  os.FileInfo // the socket that was made, to remove no other one
-	lock  *os.File
-	close sync.Once
-	err   error
+	path string
+
+	mu       sync.Mutex
+	cur      *net.UnixListener
+	made     os.FileInfo // the socket that was made, to remove no other one
+	lock     *os.File
+	identity io.Closer // nil where the system has none
+	known    string    // what the identity stands for
+	closed   bool
+	err      error // of Close
 }
 
 // Listen makes the control socket path with mode 0600; its folder, when
-// missing, with 0700. A live owner is an *[InUseError]; what a dead one left is
-// replaced; anything else at path is left alone and is an error. [Listener.Close]
-// removes what Listen made, but for the folder.
+// missing, with 0700. A live owner is an *[InUseError], also when its files were
+// removed; what a dead one left is replaced; anything else at path is left alone
+// and is an error. [Listener.Close] removes what Listen made, but for the folder.
 func Listen(path string) (*Listener, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err
 	}
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of the control socket: %w", err)
+	l := &Listener{path: path}
+	if err := l.make(); err != nil {
+		return nil, errors.Join(err, l.Close())
 	}
-	if err := checkFolder(dir); err != nil {
-		return nil, err
-	}
-	lock, pid, err := lockFile(path + ".lock")
-	if errors.Is(err, errHeld) {
-		return nil, &InUseError{Socket: path, PID: pid}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("lock the control socket: %w", err)
-	}
-	l, err := bind(path)
-	if err != nil {
-		return nil, errors.Join(err, unlockFile(lock))
-	}
-	l.lock = lock
 	return l, nil
 }
 
-func bind(path string) (*Listener, error) {
+// make makes what is missing of the folder, the identity, the lock and the
+// socket.
+func (l *Listener) make() error {
+	dir := filepath.Dir(l.path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the folder of the control socket: %w", err)
+	}
+	if err := checkFolder(dir); err != nil {
+		return err
+	}
+	if err := l.identify(); err != nil {
+		return err
+	}
+	if !l.holdsLock() {
+		lock, pid, err := lockFile(l.lockPath())
+		switch {
+		case errors.Is(err, sys.ErrLocked):
+			return &InUseError{Socket: l.path, PID: pid}
+		case err != nil:
+			return fmt.Errorf("lock the control socket: %w", err)
+		}
+		if l.lock != nil {
+			_ = l.lock.Close() // of a file that was removed
+		}
+		l.lock = lock
+	}
+	if l.holdsSocket() {
+		return nil
+	}
+	nl, made, err := bind(l.path)
+	if err != nil {
+		return err
+	}
+	old := l.cur
+	l.cur, l.made = nl, made
+	if old != nil {
+		_ = old.Close() // Accept goes on with the new one
+	}
+	return nil
+}
+
+// identify takes the identity of the socket for this process. It stands for a
+// name in a folder, however its path is written, and outlives both files.
+func (l *Listener) identify() error {
+	name := identityOf(l.path)
+	if name == l.known {
+		return nil
+	}
+	held, pid, err := takeIdentity(name)
+	if errors.Is(err, sys.ErrLocked) {
+		return &InUseError{Socket: l.path, PID: pid}
+	}
+	if err != nil {
+		return fmt.Errorf("take the identity of the control socket: %w", err)
+	}
+	if l.identity != nil {
+		_ = l.identity.Close() // of a folder that was removed
+	}
+	l.identity, l.known = held, name
+	return nil
+}
+
+func (l *Listener) lockPath() string { return l.path + ".lock" }
+
+// holdsLock reports whether the lock is there and this one's.
+func (l *Listener) holdsLock() bool {
+	if l.lock == nil {
+		return false
+	}
+	mine, err := l.lock.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Lstat(l.lockPath())
+	return err == nil && os.SameFile(mine, now)
+}
+
+// holdsSocket reports whether the socket is there and this one's.
+func (l *Listener) holdsSocket() bool {
+	if l.cur == nil {
+		return false
+	}
+	now, err := os.Lstat(l.path)
+	return err == nil && os.SameFile(now, l.made)
+}
+
+func bind(path string) (*net.UnixListener, os.FileInfo, error) {
 	if err := clearStale(path); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error { return ownerOnly(c) }}
 	nl, err := lc.Listen(context.Background(), "unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("make the control socket: %w", err)
+		return nil, nil, fmt.Errorf("make the control socket: %w", err)
 	}
-	l := &Listener{UnixListener: nl.(*net.UnixListener), path: path}
+	l := nl.(*net.UnixListener)
 	l.SetUnlinkOnClose(false) // Close removes it, when it is still this one
-	if l.made, err = os.Lstat(path); err == nil && l.made.Mode().Perm() != 0o600 {
+	made, err := os.Lstat(path)
+	if err == nil && made.Mode().Perm() != 0o600 {
 		err = os.Chmod(path, 0o600)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("make the control socket: %w", err), l.UnixListener.Close(), os.Remove(path))
+		return nil, nil, errors.Join(fmt.Errorf("make the control socket: %w", err), l.Close(), os.Remove(path))
 	}
-	return l, nil
+	return l, made, nil
 }
 
 // clearStale removes a socket nobody listens on. The lock is held, so no other
@@ -107,7 +182,11 @@ func clearStale(path string) error {
 	if info.Mode().Type() != os.ModeSocket {
 		return fmt.Errorf("%s is there and is not a socket: remove it, or choose another place for the control socket", path)
 	}
-	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
+	c, err := net.DialTimeout("unix", path, time.Second)
+	if errors.Is(err, syscall.EAGAIN) { // too many wait to be accepted
+		return &InUseError{Socket: path}
+	}
+	if err == nil {
 		defer func() { _ = c.Close() }()
 		cred, _ := sys.PeerCred(c.(*net.UnixConn)) // without it the pid stays unknown
 		return &InUseError{Socket: path, PID: cred.Pid}
@@ -136,14 +215,106 @@ func checkPath(path string) error {
 	return nil
 }
 
-// Close stops listening and removes the socket and its lock.
+// Accept implements net.Listener.
+func (l *Listener) Accept() (net.Conn, error) {
+	for {
+		l.mu.Lock()
+		cur := l.cur
+		l.mu.Unlock()
+		c, err := cur.Accept()
+		if err == nil {
+			return c, nil
+		}
+		l.mu.Lock()
+		replaced := l.cur != cur
+		l.mu.Unlock()
+		if !replaced {
+			return nil, err
+		}
+	}
+}
+
+// Addr implements net.Listener.
+func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: l.path, Net: "unix"} }
+
+// lookEvery is how often Keep looks after the socket.
+const lookEvery = 2 * time.Second
+
+// Keep makes the socket and its lock again when somebody has removed them, and
+// calls tell with what happened: err is nil when they are there again, or why
+// they cannot be made, which is told once until it changes. Keep looks every two
+// seconds; it returns when ctx ends or the Listener is closed.
+func (l *Listener) Keep(ctx context.Context, tell func(what string, err error)) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	last := ""
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		what, over, err := l.restore()
+		switch {
+		case over:
+			return
+		case err != nil:
+			if err.Error() != last {
+				tell(what, err)
+			}
+			last = err.Error()
+			continue
+		case what != "":
+			tell(what, nil)
+		}
+		last = ""
+	}
+}
+
+// restore makes again what was removed, and says what that was; over means that
+// the Listener is closed.
+func (l *Listener) restore() (what string, over bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return "", true, nil
+	}
+	switch lock, socket := l.holdsLock(), l.holdsSocket(); {
+	case lock && socket:
+		return "", false, nil
+	case lock:
+		what = "the control socket " + l.path + " was removed"
+	case socket:
+		what = "the lock " + l.lockPath() + " of the control socket was removed"
+	default:
+		what = "the control socket " + l.path + " and its lock were removed"
+	}
+	return what, false, l.make()
+}
+
+// Close stops listening and removes the socket and its lock. Calls after the
+// first return what that returned.
 func (l *Listener) Close() error {
-	l.close.Do(func() {
-		l.err = l.UnixListener.Close()
-		if now, err := os.Lstat(l.path); err == nil && os.SameFile(now, l.made) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return l.err
+	}
+	l.closed = true
+	if l.cur != nil {
+		l.err = l.cur.Close()
+		if l.holdsSocket() {
 			l.err = errors.Join(l.err, os.Remove(l.path))
 		}
-		l.err = errors.Join(l.err, unlockFile(l.lock))
-	})
+	}
+	if l.lock != nil {
+		if l.holdsLock() {
+			l.err = errors.Join(l.err, os.Remove(l.lockPath()))
+		}
+		l.err = errors.Join(l.err, l.lock.Close())
+	}
+	if l.identity != nil {
+		l.err = errors.Join(l.err, l.identity.Close())
+	}
 	return l.err
 }

@@ -5,9 +5,11 @@ package control_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -147,6 +149,111 @@ func TestCloseLeavesAnothersSocket(t *testing.T) {
 		t.Error(err)
 	} else {
 		c.Close()
+	}
+}
+
+// With the socket and the lock removed, the owner is found all the same.
+func TestListenRefusesAnOwnerWithoutFiles(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has an identity without a file")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "s")
+	listen(t, path)
+	for _, file := range []string{path, path + ".lock"} {
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{path, filepath.Join(link, "s")} {
+		_, err := control.Listen(path)
+		var used *control.InUseError
+		if !errors.As(err, &used) || used.PID != os.Getpid() {
+			t.Errorf("Listen(%s): %v", path, err)
+		}
+	}
+	listen(t, path+"2")
+	listen(t, filepath.Join(t.TempDir(), "s"))
+}
+
+// TestKeep removes a control socket in each way, and calls its owner again.
+func TestKeep(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a")
+	path := filepath.Join(dir, "s")
+	l := listen(t, path)
+	srv := control.NewServer(&controltest.Supervisor{}, control.Options{})
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(l) }()
+	ctx, cancel := context.WithCancel(t.Context())
+	told, kept := make(chan string, 16), make(chan struct{})
+	go func() {
+		defer close(kept)
+		l.Keep(ctx, func(what string, err error) { told <- fmt.Sprintf("%s: %v", what, err) })
+	}()
+	remove := func(file string) {
+		t.Helper()
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rename := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tells := func(want string) {
+		t.Helper()
+		if got := <-told; got != want {
+			t.Errorf("told %q, want %q", got, want)
+		}
+	}
+	answers := func() {
+		t.Helper()
+		c := control.NewClient(path)
+		defer c.Close()
+		if _, err := c.Status(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if got := mode(t, path); got != os.ModeSocket|0o600 {
+			t.Errorf("socket has mode %v", got)
+		}
+		if got := mode(t, path+".lock").Perm(); got != 0o600 {
+			t.Errorf("lock has mode %#o", got)
+		}
+	}
+	answers()
+	remove(path)
+	tells("the control socket " + path + " was removed: <nil>")
+	answers()
+	remove(path + ".lock")
+	tells("the lock " + path + ".lock of the control socket was removed: <nil>")
+	answers()
+	rename(dir, dir+".gone")
+	tells("the control socket " + path + " and its lock were removed: <nil>")
+	answers()
+	if err := os.WriteFile(path+".file", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rename(path+".file", path)
+	tells("the control socket " + path + " was removed: " + path + " is there and is not a socket: remove it, or choose another place for the control socket")
+	remove(path)
+	tells("the control socket " + path + " was removed: <nil>")
+	answers()
+	cancel()
+	<-kept
+	if err := srv.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 

@@ -15,7 +15,6 @@ func lockFile(string) (*os.File, int, error) {
 	return nil, 0, fmt.Errorf("a supervisor's control socket: %w", sys.ErrUnsupported)
 }
 
-func unlockFile(*os.File) error       { return nil }
 func ownerOnly(syscall.RawConn) error { return nil }
 func checkFolder(string) error        { return nil }
 func ownerOf(os.FileInfo) int         { return -1 }

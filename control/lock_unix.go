@@ -11,18 +11,20 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+
+	"github.com/hostsup/hostsup/internal/sys"
 )
 
 // lockFile makes and locks the file path and writes this process's id into
 // it. The lock ends with the process, however it ends. When another one holds
-// it, the error is errHeld and pid is the other's.
+// it, the error is sys.ErrLocked and pid is the other's.
 func lockFile(path string) (f *os.File, pid int, err error) {
 	for {
 		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 		if err != nil {
 			return nil, 0, err
 		}
-		if err = flock(f); err != nil {
+		if err = sys.Lock(f); err != nil {
 			text, _ := io.ReadAll(io.LimitReader(f, 32)) // only evidence
 			pid, _ = strconv.Atoi(string(bytes.TrimSpace(text)))
 			_ = f.Close()
@@ -44,33 +46,9 @@ func lockFile(path string) (f *os.File, pid int, err error) {
 		_, err = fmt.Fprintf(f, "%d\n", os.Getpid())
 	}
 	if err != nil {
-		return nil, 0, errors.Join(err, unlockFile(f))
+		return nil, 0, errors.Join(err, os.Remove(path), f.Close())
 	}
 	return f, os.Getpid(), nil
-}
-
-func flock(f *os.File) error {
-	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		switch err {
-		case nil:
-			return nil
-		case syscall.EINTR:
-		case syscall.EWOULDBLOCK:
-			return errHeld
-		default:
-			return os.NewSyscallError("flock", err)
-		}
-	}
-}
-
-// unlockFile removes a file locked by lockFile, then lets go of it.
-func unlockFile(f *os.File) error {
-	err := os.Remove(f.Name())
-	if errors.Is(err, os.ErrNotExist) {
-		err = nil
-	}
-	return errors.Join(err, f.Close())
 }
 
 // ownerOnly gives a socket that is not bound yet mode 0600, so that it never

@@ -74,8 +74,7 @@ func (s *Server) host(name string) (Host, error) {
 	return h, err
 }
 
-// noHost says that there is no such host. A supervisor that ends has none any
-// more, which is another error.
+// noHost says that there is no such host, or that the supervisor has ended.
 func (s *Server) noHost(name string) *Error {
 	e := &Error{Class: NoSuchHost, Message: fmt.Sprintf("no host %q is configured", name), Host: name, Hosts: []string{}}
 	for _, h := range s.sup.Status().Hosts {

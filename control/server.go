@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -17,6 +18,8 @@ type Options struct {
 	Version string       // of the supervisor, told with every answer
 	Logger  hclog.Logger // nil: none
 	MaxBody int64        // bytes of a request's body; default 64 MiB
+
+	MaxConns int // connections that are served at once; default 256, at most a quarter of the descriptors; more get the error class overloaded
 }
 
 // defaultMaxBody is above the default frame limit, so that the protocol's own
@@ -31,6 +34,7 @@ type Server struct {
 	ctx      context.Context // of every request; ends with Close
 	cancel   context.CancelFunc
 	handlers sync.WaitGroup
+	conns    atomic.Int64 // open now
 }
 
 // NewServer makes a server for sup. It starts nothing.
@@ -41,12 +45,16 @@ func NewServer(sup Supervisor, opt Options) *Server {
 	if opt.MaxBody <= 0 {
 		opt.MaxBody = defaultMaxBody
 	}
+	if opt.MaxConns <= 0 {
+		opt.MaxConns = defaultMaxConns()
+	}
 	s := &Server{sup: sup, opt: opt}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.http = &http.Server{
 		Handler:           s.guard(s.routes()),
 		BaseContext:       func(net.Listener) context.Context { return s.ctx },
-		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return withCaller(ctx, c) },
+		ConnContext:       s.opened,
+		ConnState:         s.changed,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
@@ -62,7 +70,7 @@ func standardLog(l hclog.Logger) *log.Logger {
 // Serve answers on l until [Server.Close], which makes it return nil. l is closed
 // when Serve returns.
 func (s *Server) Serve(l net.Listener) error {
-	err := s.http.Serve(l)
+	err := s.http.Serve(bounded{l, s})
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
@@ -103,6 +111,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		w.Header().Set(versionHeader, s.opt.Version)
 		if err, ok := r.Context().Value(callerKey{}).(error); ok {
 			s.opt.Logger.Warn("turned a caller away", "error", err)
+			w.Header().Set("Connection", "close")
 			s.fail(w, r, err)
 			return
 		}

@@ -19,8 +19,8 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/hostsup"
 	"github.com/hostsup/hostsup/codec/mpack"
+	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/control/controltest"
 	"github.com/hostsup/hostsup/internal/capture"
@@ -31,15 +31,21 @@ import (
 // one serves a supervisor with one host "ts" and returns a client of it.
 func one(t *testing.T, change func(*controltest.Supervisor, *controltest.Host)) *control.Client {
 	t.Helper()
+	c := control.NewClient(serveOne(t, change))
+	t.Cleanup(c.Close)
+	return c
+}
+
+// serveOne returns the path of a control socket.
+func serveOne(t *testing.T, change func(*controltest.Supervisor, *controltest.Host)) string {
+	t.Helper()
 	h := controltest.NewHost(actors.HostStatus{Name: "ts", Group: "editor", State: lifecycle.Running, Life: 1})
-	h.Enc = hostsup.New()
+	h.Enc = native.New()
 	sup := &controltest.Supervisor{Members: []*controltest.Host{h}}
 	if change != nil {
 		change(sup, h)
 	}
-	c := control.NewClient(controltest.Serve(t, sup, control.Options{Version: "v1.2.3", MaxBody: 1 << 20}))
-	t.Cleanup(c.Close)
-	return c
+	return controltest.Serve(t, sup, control.Options{Version: "v1.2.3", MaxBody: 1 << 20})
 }
 
 func class(err error) control.Class {
@@ -244,7 +250,7 @@ func TestStream(t *testing.T) {
 		h.OnStream = func(_ context.Context, q control.Call) iter.Seq2[codec.Raw, error] {
 			return func(yield func(codec.Raw, error) bool) {
 				for i := range 1000 {
-					raw, err := hostsup.New().Marshal(map[string]int{"end": i})
+					raw, err := native.New().Marshal(map[string]int{"end": i})
 					if err != nil || !yield(raw, err) {
 						return
 					}
@@ -426,9 +432,9 @@ func (e endless) Events(context.Context, bool) iter.Seq[supervisor.Event] { retu
 
 // Requests that no client of ours would make are answered in the same form.
 func TestRawRequests(t *testing.T) {
-	c := one(t, nil)
+	socket := serveOne(t, nil)
 	web := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", c.Socket())
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}}
 	defer web.CloseIdleConnections()
 	tests := []struct {

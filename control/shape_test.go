@@ -17,7 +17,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/hostsup"
+	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/control/controltest"
 	"github.com/hostsup/hostsup/execserver/server"
@@ -38,11 +38,11 @@ func everything() *controltest.Supervisor {
 	exit := &actors.ExitInfo{Signal: ptr("SIGKILL"), Reason: "killed by SIGKILL", At: at}
 	full := controltest.NewHost(actors.HostStatus{
 		Name: "ts", Group: "editor", Protocol: "hostsup", State: lifecycle.Restarting, Reason: ptr("killed by SIGKILL"),
-		Life: 7, PID: ptr(4711), Restarts: 6, CrashesInWindow: 2, MaxCrashes: 3, Since: at, Pending: 4, Liveness: "ping",
+		Life: 7, PID: ptr(4711), Restarts: 6, CrashesInWindow: 2, MaxCrashes: 3, Since: at, Started: &at, Eager: true, CrashID: ptr("c1"), Pending: 4, Liveness: "ping",
 		LastExit: exit, RSSBytes: ptr[int64](1 << 20), CPUSeconds: ptr(1.25), Slow: true, RetryInSeconds: ptr(0.5),
 		DependsOn: []string{"db"}, Sandbox: actors.SandboxStatus{Level: "none", Missing: []string{"x"}},
 	})
-	full.Enc = hostsup.New()
+	full.Enc = native.New()
 	full.Output = []capture.Line{
 		{Seq: 1, Time: at, Life: 7, Stream: capture.Stdout, Text: "<b> & \"é\""},
 		{Seq: 5, Time: at, Life: 7, Stream: capture.Stderr, Text: "late", Lost: 3},
@@ -57,7 +57,7 @@ func everything() *controltest.Supervisor {
 		Info: supervisor.Info{PID: 1, Version: "v1.2.3", Started: at, Config: ptr("/etc/hostsup.hcl"), Socket: ptr("/run/hostsup.sock"),
 			Kill: "keeper", Missing: []string{"no cgroup: not delegated"}},
 		Groups:  []actors.GroupStatus{{Name: "editor", Strategy: lifecycle.OneForAll, Hosts: []string{"ts"}}, {Name: "alone"}},
-		Members: []*controltest.Host{full, controltest.NewHost(actors.HostStatus{Name: "alone", Group: "alone", Protocol: "none", State: lifecycle.Stopped, Since: at, Liveness: "none"})},
+		Members: []*controltest.Host{full, controltest.NewHost(actors.HostStatus{Name: "alone", Group: "alone", Protocol: "none", State: lifecycle.Stopped, Since: at, StoppedByPerson: true, Liveness: "none"})},
 		Servers: []supervisor.ExecServerStatus{
 			{
 				Name: "agents", URL: "ws://127.0.0.1:4500", State: lifecycle.Restarting, Reason: ptr("accept failed"), Since: at, Restarts: 2,

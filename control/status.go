@@ -8,8 +8,8 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// status answers with everything, or with the hosts and exec servers that are
-// named host=….
+// status answers with everything, or with the hosts, the groups and the exec
+// servers that are named host=….
 func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
 	st := s.sup.Status()
 	if s.ended() {
@@ -24,22 +24,19 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, tidy(st))
 }
 
-// only cuts a status down to some hosts, with their groups, and exec servers.
+// only cuts a status down to some hosts and the hosts of some groups, with their
+// groups, and to some exec servers.
 func (s *Server) only(st supervisor.Status, names []string) (supervisor.Status, error) {
 	for _, name := range names {
-		if !slices.ContainsFunc(st.Hosts, func(h actors.HostStatus) bool { return h.Name == name }) &&
+		if !slices.ContainsFunc(st.Hosts, func(h actors.HostStatus) bool { return h.Name == name || h.Group == name }) &&
 			!slices.ContainsFunc(st.ExecServers, func(e supervisor.ExecServerStatus) bool { return e.Name == name }) {
-			e := s.noHost(name)
-			for _, x := range st.ExecServers {
-				e.Hosts = append(e.Hosts, x.Name)
-			}
-			return st, e
+			return st, s.noName(st, name)
 		}
 	}
 	out := supervisor.Status{Supervisor: st.Supervisor}
 	groups := map[string]bool{}
 	for _, h := range st.Hosts {
-		if slices.Contains(names, h.Name) {
+		if slices.Contains(names, h.Name) || slices.Contains(names, h.Group) {
 			out.Hosts = append(out.Hosts, h)
 			groups[h.Group] = true
 		}
@@ -55,6 +52,24 @@ func (s *Server) only(st supervisor.Status, names []string) (supervisor.Status, 
 		}
 	}
 	return out, nil
+}
+
+// noName says that there is neither a host nor a group nor an exec server of a
+// name, and which there are.
+func (s *Server) noName(st supervisor.Status, name string) *Error {
+	e := s.noHost(name)
+	if e.Class != NoSuchHost {
+		return e
+	}
+	for _, g := range st.Groups {
+		if !slices.Contains(e.Hosts, g.Name) {
+			e.Hosts = append(e.Hosts, g.Name)
+		}
+	}
+	for _, x := range st.ExecServers {
+		e.Hosts = append(e.Hosts, x.Name)
+	}
+	return e
 }
 
 // tidy makes lists that are empty read as such: scripts rely on [] where

@@ -185,7 +185,7 @@ func (s *Server) crash(w http.ResponseWriter, r *http.Request) error {
 	report, err := s.sup.Crash(id)
 	switch {
 	case errors.Is(err, supervisor.ErrNoCrash), errors.Is(err, reports.ErrBadID):
-		return &Error{Class: NoSuchCrash, Message: fmt.Sprintf("no crash report %q is kept", id)}
+		return &Error{Class: NoSuchCrash, Message: fmt.Sprintf("no crash report %q is kept; hostsup crashes lists those that are", id)}
 	case errors.Is(err, supervisor.ErrAmbiguous):
 		return invalid(err.Error())
 	case err != nil:

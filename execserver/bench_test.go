@@ -65,7 +65,7 @@ func benchmarkOutput(b *testing.B, size int) {
 	b.SetBytes(int64(size))
 	b.ReportAllocs()
 	b.ResetTimer()
-	_, sub, err := c.StartSubscribed(ctx, wire.ProcessStartParams{ProcessID: "p", Argv: []string{"x"}}, Stall)
+	_, sub, err := c.StartSubscribed(ctx, wire.ProcessStartParams{ProcessID: "p", Argv: []string{"x"}}, Keep)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -25,6 +25,11 @@ type Options struct {
 	Retry   Retry
 	Recover Recover
 
+	// Spill bounds the temporary file that keeps what a slow reader, a
+	// Subscription with Keep or the body of an HTTP answer, has not read yet. In
+	// bytes for each reader; default 256 MiB, at least 1 MiB.
+	Spill int64
+
 	// Latched makes the loss of a session final: from then on every call
 	// returns its reason. Otherwise each call makes one attempt at a new
 	// session.
@@ -66,6 +71,10 @@ func (o Options) withDefaults() Options {
 	def(&o.Retry.For, 5*time.Minute)
 	def(&o.Recover.Every, 100*time.Millisecond)
 	def(&o.Recover.For, 45*time.Second)
+	if o.Spill == 0 {
+		o.Spill = 256 << 20
+	}
+	o.Spill = max(o.Spill, 1<<20)
 	return o
 }
 

@@ -322,7 +322,7 @@ func TestCloseAnytime(t *testing.T) {
 		is(t, story(t, sub, 1), "failed: exec-server client is closed")
 
 		c, conn = s.client(Options{}, true)
-		start(t, c, conn, "p", Stall)
+		start(t, c, conn, "p", Keep)
 		go func() {
 			for q := uint64(1); ; q++ {
 				if _, err := conn.c.Write(append(wire.AppendOutput(nil, []byte(`"p"`), q, wire.Stdout, make([]byte, 1<<20)), '\n')); err != nil {

@@ -1,12 +1,15 @@
 // Package execserver is the client of an exec server: it runs commands, reads
 // and writes files and makes HTTP requests where the server runs.
 //
-// A [Client] is made for an [Endpoint] (a WebSocket, a Unix socket, a command
+// It is used as the standard library is used here: [Client.Command] is
+// exec.CommandContext, [Client.FS] is package os with a context, [FS.Dir] is
+// os.DirFS, and [Client.RoundTripper] is a transport for an http.Client.
+//
+// A [Client] is made for an [Endpoint] (a WebSocket, a Unix socket, a [Program]
 // that is started and speaks over its standard streams, any stream of bytes)
-// and connects when something is first asked of it. [Client.Start] makes a
-// [Process], whose events a [Subscription] reads; [Client.FS] has the files and
-// [Client.HTTP] the requests. The types of params and results are those of
-// package wire.
+// and connects when something is first asked of it. Below [Cmd], [Client.Start]
+// makes a [Process], whose events a [Subscription] reads, and [Client.Call] makes
+// any request; its params and results are the types of package wire.
 //
 // # What it promises about order
 //
@@ -25,28 +28,36 @@
 //
 // Everything that waits for an answer fails, once, with the one reason that
 // the connection ended for ([ErrDisconnected]); so do bodies of HTTP answers,
-// open files and watches. Nothing is sent again: whether the server did it is
-// not known. (Input may be written again under its id, see Process.Stdin.)
+// watches, and files that are open to be written. Nothing is sent again, because
+// it is not known whether the server did it, except for what changes nothing when
+// it is done twice: input under its id (Process.Stdin), reading a file, and
+// FS.WriteFile, which writes the whole file again.
 //
 // Processes live on: the session is resumed, by attempts every 100 ms for 45 s
 // (which begin anew when one got on with the reading before it was cut),
 // what every process has said in the meantime is read, and subscribers notice
-// nothing. New calls wait for that. When it fails, the processes fail with
-// [ErrSessionLost], and the next call makes one attempt at a new session. A
-// server that was started by the client cannot be resumed: it ends with its
-// connection.
+// nothing. New calls wait for that. Files that are open to be read live on too,
+// see FS.Open. When resuming fails, the processes fail with [ErrSessionLost], and
+// the next call makes one attempt at a new session. A server that was started by
+// the client cannot be resumed: it ends with its connection.
 //
 // # Concurrency
 //
-// Everything is safe for concurrent use, but a Subscription and a Body have one
-// reader at a time. A connection has two goroutines; a process has none.
-// Subscribers with [Stall], and bodies, hold the reading back when they are
-// slow, but not while a request of this client waits for its answer: whoever
-// reads may make requests.
+// Everything is safe for concurrent use, but a Subscription, a Cmd, a pipe of a
+// Cmd and the body of an HTTP answer have one reader at a time. A connection has
+// two goroutines; a process has none; a Cmd has one for each of Stdin, the output
+// and its context.
+//
+// A reader that is slow, or does not read at all, holds up no other process and
+// no request: what it has not read goes to a temporary file, up to
+// Options.Spill, and over that bound output is lost to this reader alone, which
+// is told by a [LaggedError]. A reader whose process has the connection to itself
+// slows that process down instead, and loses nothing.
 //
 // # What it never does
 //
-// It never repeats a request, never drops an event unseen, never keeps more
-// than is said here of what the server sends, and leaves no process and no
-// goroutine behind after [Client.Close].
+// It never repeats a request but for those named above, never drops an event
+// unseen, never keeps more than is said here of what the server sends, and leaves
+// no process and no goroutine behind after [Client.Close], but for one that is in
+// a Read of Cmd.Stdin or a Write of Cmd.Stdout.
 package execserver

@@ -34,6 +34,8 @@ var (
 	ErrEventsLost = errors.New("process events are no longer retained")
 	// ErrLagged: a subscriber was too slow, or came too late. *LaggedError.
 	ErrLagged = errors.New("subscriber lagged behind")
+	// ErrSpill: the temporary file with what was not read yet cannot be read.
+	ErrSpill = errors.New("the temporary file with unread output cannot be read")
 	// ErrNoExtension: the server does not have the extension that this needs.
 	ErrNoExtension = errors.New("exec-server does not have this extension")
 	// ErrStdin: a process takes no input. *WriteError.
@@ -47,6 +49,7 @@ var (
 	ErrAttached       = errors.New("session attached")  // to another connection
 	ErrNoMethod       = errors.New("no such method")    // an older server
 	ErrBadParams      = errors.New("invalid params")    // wrong use
+	ErrTooLarge       = errors.New("message too large") // for the server, which has not read it
 	ErrUnauthorized   = errors.New("not authorized")    // 401 or 403, *RefusedError
 	errMalformed      = errors.New("malformed message") // ends a connection
 )
@@ -67,26 +70,50 @@ func (e *RequestError) Unwrap() error { return e.Err }
 
 // Is says which of the sentinels it is.
 func (e *RequestError) Is(target error) bool {
-	says := func(start string) bool { return strings.HasPrefix(e.Err.Message, start) }
 	switch target {
-	case ErrNotFound, fs.ErrNotExist:
+	case ErrNotFound:
 		return e.Err.Code == wire.CodeNotFound
+	case fs.ErrNotExist:
+		return e.Err.Code == wire.CodeNotFound || e.errno() == 2 ||
+			e.Err.Code == wire.CodeInternal && e.says("Unable to spawn") && strings.Contains(e.Err.Message, "No viable candidates") // a program, with a terminal
 	case ErrAttached:
 		return e.Err.Code == wire.CodeAlreadyAttached
 	case ErrNoMethod:
 		return e.Err.Code == wire.CodeMethodNotFound
 	case ErrBadParams:
 		return e.Err.Code == wire.CodeInvalidParams
+	case ErrTooLarge:
+		_, is := e.Err.TooLargeLimit()
+		return is
 	case ErrUnknownProcess:
-		return e.Err.Code == wire.CodeInvalidRequest && says("unknown process id")
+		return e.Err.Code == wire.CodeInvalidRequest && e.says("unknown process id")
 	case ErrUnknownSession:
-		return e.Err.Code == wire.CodeInvalidRequest && says("unknown session id")
+		return e.Err.Code == wire.CodeInvalidRequest && e.says("unknown session id")
 	case fs.ErrPermission:
-		return e.Err.Code == wire.CodeInternal && says("Permission denied")
+		return e.errno() == 13 || e.errno() == 1
 	case fs.ErrExist:
-		return e.Err.Code == wire.CodeInternal && says("File exists")
+		return e.errno() == 17 || e.says("Directory not empty (os error")
 	}
 	return false
+}
+
+// says reports whether the message begins with some words.
+func (e *RequestError) says(start string) bool { return strings.HasPrefix(e.Err.Message, start) }
+
+// errno is the number in a message such as "No such file or directory (os error
+// 2)", 0 for none. Unix systems agree on the small ones.
+func (e *RequestError) errno() int {
+	const before = "(os error "
+	at := strings.LastIndex(e.Err.Message, before)
+	if at < 0 {
+		return 0
+	}
+	digits, _, ok := strings.Cut(e.Err.Message[at+len(before):], ")")
+	n, err := strconv.Atoi(digits)
+	if !ok || err != nil {
+		return 0
+	}
+	return n
 }
 
 // ConnectError is an attempt to reach a server that has failed.

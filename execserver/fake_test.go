@@ -14,10 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/hostsup/hostsup/execserver/server"
 	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/internal/leaktest"
 )
 
 // asServer makes this binary a server on its standard streams.
@@ -33,7 +32,7 @@ func TestMain(m *testing.M) {
 		<-s.Done()
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 // fake is a server that does what a test says, line by line.
@@ -113,7 +112,10 @@ func (f *fake) accept(resume, session string) *fakeConn {
 	if (p.ResumeSessionID == nil) != (resume == "") || p.ResumeSessionID != nil && *p.ResumeSessionID != resume {
 		f.t.Fatalf("initialize %s, want to resume %q", m.Params, resume)
 	}
-	c.result(m, wire.InitializeResult{SessionID: session, Extensions: wire.Extensions()})
+	c.result(m, wire.InitializeResult{
+		SessionID: session, Extensions: wire.Extensions(),
+		EnvironmentInfo: wire.EnvironmentInfo{Capabilities: wire.Capabilities{FileWriteStreaming: true}},
+	})
 	c.want(wire.NotifyInitialized)
 	return c
 }

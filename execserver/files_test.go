@@ -3,10 +3,13 @@ package execserver
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/hostsup/hostsup/execserver/wire"
 )
@@ -32,58 +35,77 @@ func TestFS(t *testing.T) {
 	bubble(t, func(t *testing.T, s *fake) {
 		c, conn := s.client(Options{}, true)
 		fsys, ctx := c.FS(), t.Context()
+		sandboxed := fsys.Sandboxed(&wire.SandboxContext{})
 		for _, test := range []struct {
 			method, want string
 			result       any
 			f            func() error
 		}{
-			{wire.MethodFSReadFile, `{"path":"file:///a"}`, &wire.FSReadFileResult{Data: []byte("hi")}, func() error {
-				data, err := fsys.ReadFile(ctx, wire.FSReadFileParams{Path: "file:///a"})
-				is(t, string(data), "hi")
-				return err
+			{wire.MethodFSWriteFile, `{"path":"file:///a%20b","dataBase64":"aGk="}`, wire.Empty{}, func() error {
+				return fsys.WriteFile(ctx, "/a b", []byte("hi"))
 			}},
-			{wire.MethodFSWriteFile, `{"path":"file:///a","dataBase64":"aGk="}`, wire.Empty{}, func() error {
-				return fsys.WriteFile(ctx, wire.FSWriteFileParams{Path: "file:///a"}, []byte("hi"))
-			}},
-			{wire.MethodFSCreateDirectory, `{"path":"file:///a"}`, wire.Empty{}, func() error {
-				return fsys.CreateDirectory(ctx, wire.FSCreateDirectoryParams{Path: "file:///a"})
-			}},
-			{wire.MethodFSGetMetadata, `{"path":"file:///a"}`, wire.FSMetadata{IsFile: true, Size: 3}, func() error {
-				m, err := fsys.GetMetadata(ctx, wire.FSGetMetadataParams{Path: "file:///a"})
-				if !m.IsFile || m.Size != 3 {
-					t.Errorf("%+v", m)
+			{wire.MethodFSCreateDirectory, `{"path":"file:///a","recursive":true}`, wire.Empty{}, func() error { return fsys.MkdirAll(ctx, "/a") }},
+			{wire.MethodFSCreateDirectory, `{"path":"file:///a","recursive":false}`, wire.Empty{}, func() error { return fsys.Mkdir(ctx, "/a") }},
+			{wire.MethodFSGetMetadata, `{"path":"file:///d/a"}`, wire.FSMetadata{IsFile: true, Size: 3}, func() error {
+				m, err := fsys.Stat(ctx, "/d/a")
+				if err == nil {
+					is(t, fs.FormatFileInfo(m), "-r--r--r-- 3 "+time.UnixMilli(0).Format(time.DateTime)+" a")
 				}
 				return err
 			}},
-			{wire.MethodFSCanonicalize, `{"path":"file:///a"}`, wire.FSCanonicalizeResult{Path: "file:///b"}, func() error {
-				p, err := fsys.Canonicalize(ctx, wire.FSCanonicalizeParams{Path: "file:///a"})
-				is(t, string(p), "file:///b")
+			{wire.MethodFSCanonicalize, `{"path":"file:///a"}`, wire.FSCanonicalizeResult{Path: "file:///b%20c"}, func() error {
+				p, err := fsys.EvalSymlinks(ctx, "/a")
+				is(t, p, "/b c")
 				return err
 			}},
-			{wire.MethodFSReadDirectory, `{"path":"file:///a"}`, wire.FSReadDirectoryResult{Entries: []wire.FSDirEntry{{FileName: "x"}}}, func() error {
-				e, err := fsys.ReadDirectory(ctx, wire.FSReadDirectoryParams{Path: "file:///a"})
-				if len(e) != 1 || e[0].FileName != "x" {
-					t.Errorf("%+v", e)
-				}
+			{wire.MethodFSReadDirectory, `{"path":"file:///a"}`, wire.FSReadDirectoryResult{Entries: []wire.FSDirEntry{{FileName: "y", IsFile: true}, {FileName: "x", IsDirectory: true}}}, func() error {
+				e, err := fsys.ReadDir(ctx, "/a")
+				is(t, fmt.Sprint(e), "[d x/ - y]")
 				return err
 			}},
-			{wire.MethodFSWalk, "", wire.FSWalkResult{Truncated: true}, func() error {
-				r, err := fsys.Walk(ctx, wire.FSWalkParams{Path: "file:///a"})
-				if !r.Truncated {
-					t.Errorf("%+v", r)
-				}
-				return err
+			{wire.MethodFSRemove, `{"path":"file:///a","recursive":true,"force":true}`, wire.Empty{}, func() error { return fsys.RemoveAll(ctx, "/a") }},
+			{wire.MethodFSRemove, `{"path":"file:///a","recursive":false,"force":false}`, wire.Empty{}, func() error { return fsys.Remove(ctx, "/a") }},
+			{wire.MethodFSCopy, `{"sourcePath":"file:///a","destinationPath":"file:///b","recursive":true}`, wire.Empty{}, func() error {
+				return fsys.Copy(ctx, "/a", "/b")
 			}},
-			{wire.MethodFSRemove, `{"path":"file:///a"}`, wire.Empty{}, func() error { return fsys.Remove(ctx, wire.FSRemoveParams{Path: "file:///a"}) }},
-			{wire.MethodFSCopy, `{"sourcePath":"file:///a","destinationPath":"file:///b","recursive":false}`, wire.Empty{}, func() error {
-				return fsys.Copy(ctx, wire.FSCopyParams{SourcePath: "file:///a", DestinationPath: "file:///b"})
-			}},
+			{wire.MethodFSRemove, "", wire.Empty{}, func() error { return sandboxed.Remove(ctx, "/a") }},
 		} {
 			if err := ask(t, conn, test.method, test.want, test.result, test.f); err != nil {
 				t.Errorf("%s: %v", test.method, err)
 			}
 		}
+		for _, bad := range []string{"", "a\x00b"} {
+			if _, err := fsys.Stat(ctx, bad); !errors.Is(err, fs.ErrInvalid) {
+				t.Errorf("%q: %v", bad, err)
+			}
+		}
 	})
+}
+
+// Paths are those of the server's system.
+func TestPaths(t *testing.T) {
+	for _, test := range []struct {
+		system      string
+		cwd         wire.URI
+		name        string
+		want, fails string
+	}{
+		{"linux", "file:///home/u", "a/../b", "file:///home/u/b", ""},
+		{"linux", "file:///home/u", "/x", "file:///x", ""},
+		{"linux", "file:///home/u", `a\b`, "file:///home/u/a%5Cb", ""},
+		{"", "", "/x", "file:///x", ""},
+		{"", "", "x", "", "an absolute path is needed"},
+		{"windows", "file:///C:/Users", `sub\a b`, "file:///C:/Users/sub/a%20b", ""},
+		{"windows", "file:///C:/Users", `D:\x`, "file:///D:/x", ""},
+	} {
+		c := New(Unix{}, Options{})
+		c.hello.EnvironmentInfo = wire.EnvironmentInfo{PlatformOS: test.system, Cwd: test.cwd}
+		got, err := c.uri(test.name)
+		if string(got) != test.want || (err == nil) != (test.fails == "") || err != nil && !strings.Contains(err.Error(), test.fails) {
+			t.Errorf("%s on %q: %s %v", test.name, test.system, got, err)
+		}
+		c.Close()
+	}
 }
 
 func TestFSErrors(t *testing.T) {
@@ -96,12 +118,16 @@ func TestFSErrors(t *testing.T) {
 			{wire.Error{Code: wire.CodeNotFound, Message: "No such file or directory (os error 2)"}, fs.ErrNotExist},
 			{wire.Error{Code: wire.CodeNotFound, Message: "unknown file handle `h`"}, ErrNotFound},
 			{wire.Error{Code: wire.CodeInternal, Message: "Permission denied (os error 13)"}, fs.ErrPermission},
+			{wire.Error{Code: wire.CodeInternal, Message: "No such file or directory (os error 2)"}, fs.ErrNotExist},
+			{wire.Error{Code: wire.CodeInternal, Message: "Unable to spawn no-such because:\nNo viable candidates found in PATH \"/bin\""}, fs.ErrNotExist},
+			{wire.Error{Code: wire.CodeInternal, Message: "Operation not permitted (os error 1)"}, fs.ErrPermission},
+			{wire.Error{Code: wire.CodeInternal, Message: "Directory not empty (os error 39)"}, fs.ErrExist},
 			{wire.Error{Code: wire.CodeInternal, Message: "File exists (os error 17)"}, fs.ErrExist},
 			{wire.Error{Code: wire.CodeMethodNotFound, Message: "exec-server stub does not implement `fs/walk` yet"}, ErrNoMethod},
 			{wire.Error{Code: wire.CodeInvalidRequest, Message: "path is not a file"}, &wire.Error{Code: wire.CodeInvalidRequest}},
 		} {
 			err := ask(t, conn, wire.MethodFSReadFile, "", &test.e, func() error {
-				_, err := c.FS().ReadFile(t.Context(), wire.FSReadFileParams{})
+				err := c.Call(t.Context(), wire.MethodFSReadFile, nil, nil)
 				return err
 			})
 			if !errors.Is(err, test.is) {
@@ -116,7 +142,8 @@ func TestFSErrors(t *testing.T) {
 	})
 }
 
-// An open file reads and writes by blocks, and ends with its connection.
+// An open file reads and writes by blocks; one that is written ends with its
+// connection.
 func TestFile(t *testing.T) {
 	bubble(t, func(t *testing.T, s *fake) {
 		c, conn := s.client(Options{}, true)
@@ -146,7 +173,7 @@ func TestFile(t *testing.T) {
 				}
 			}
 		}()
-		f, err := c.FS().Open(t.Context(), wire.FSOpenParams{Path: "file:///a", Mode: wire.FSOpenReplace})
+		f, err := c.FS().Create(t.Context(), "/a")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,12 +191,98 @@ func TestFile(t *testing.T) {
 			t.Error(err)
 		}
 		synctest.Wait()
-		if _, err := f.ReadAt(make([]byte, 1), 0); !errors.Is(err, ErrDisconnected) {
+		if _, err := f.ReadAt(make([]byte, 1), 0); !errors.Is(err, fs.ErrClosed) {
 			t.Error(err)
 		}
-		if err := f.Close(); err != nil {
+		if err := f.Close(); !errors.Is(err, fs.ErrClosed) {
 			t.Error(err)
 		}
+	})
+}
+
+// serveFile answers requests about one file, with the times that a server tells,
+// until the connection is cut at a request for the offset.
+func (c *fakeConn) serveFile(content string, made, changed int64, cutAt uint64) {
+	for m := range c.got {
+		switch m.Method {
+		case wire.MethodFSOpen:
+			c.result(m, wire.FSOpenResult{})
+		case wire.MethodFSGetMetadata:
+			c.result(m, wire.FSMetadata{IsFile: true, Size: uint64(len(content)), CreatedAtMs: made, ModifiedAtMs: changed})
+		case wire.MethodFSReadBlock, wire.MethodFSWriteBlock:
+			p := params[wire.FSReadBlockParams](c.t, m)
+			if p.Offset >= cutAt {
+				c.cut()
+				return
+			}
+			if m.Method == wire.MethodFSWriteBlock {
+				c.result(m, wire.Empty{})
+				continue
+			}
+			part := content[min(int(p.Offset), len(content)):]
+			part = part[:min(int(p.Len), len(part))]
+			c.result(m, &wire.FSReadBlockResult{Chunk: []byte(part), EOF: len(part) < int(p.Len)})
+		case wire.MethodFSClose:
+			c.result(m, wire.Empty{})
+			return
+		}
+	}
+}
+
+// A file that is open to be read outlives its connection unless another file has
+// taken its place; one that is open to be written does not.
+func TestFileOverReconnect(t *testing.T) {
+	for name, test := range map[string]struct {
+		made, changed, madeLater, changedLater int64
+		is                                     error
+	}{
+		"same":                {1, 2, 1, 3, nil},
+		"replaced":            {1, 2, 3, 3, ErrReplaced},
+		"same, not known":     {0, 2, 0, 2, nil},
+		"replaced, not known": {0, 2, 0, 3, ErrReplaced},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *fake) {
+				content := strings.Repeat("0123456789", 1000)
+				c, conn := s.client(Options{}, true)
+				go conn.serveFile(content, test.made, test.changed, 5000)
+				f, err := c.FS().Open(t.Context(), "/a")
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := make([]byte, 4000)
+				if _, err := io.ReadFull(f, got); err != nil || string(got) != content[:4000] {
+					t.Fatalf("%q %v", got, err)
+				}
+				if _, err := io.ReadFull(f, make([]byte, 1000)); err != nil {
+					t.Fatal(err)
+				}
+				go func() { s.accept("s-1", "s-1").serveFile(content, test.madeLater, test.changedLater, 1<<30) }()
+				rest, err := io.ReadAll(f)
+				if !errors.Is(err, test.is) || test.is == nil && string(rest) != content[5000:] {
+					t.Errorf("%d bytes, %v", len(rest), err)
+				}
+				if err := f.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+	t.Run("written", func(t *testing.T) {
+		bubble(t, func(t *testing.T, s *fake) {
+			c, conn := s.client(Options{}, true)
+			go conn.serveFile("", 0, 0, 5)
+			f, err := c.FS().Create(t.Context(), "/a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(f, "12345"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(f, "67890"); !errors.Is(err, ErrDisconnected) {
+				t.Error(err)
+			}
+		})
 	})
 }
 
@@ -177,8 +290,8 @@ func TestWatchMissing(t *testing.T) {
 	bubble(t, func(t *testing.T, s *fake) {
 		c, conn := s.client(Options{}, true)
 		watch := func(watching bool) (w *Watch) {
-			err := ask(t, conn, wire.MethodFSWatchMissing, `{"watchId":7,"missing":[],"present":null}`, wire.FSWatchMissingResult{Watching: watching}, func() error {
-				got, ok, err := c.FS().WatchMissing(t.Context(), wire.FSWatchMissingParams{WatchID: 7})
+			err := ask(t, conn, wire.MethodFSWatchMissing, "", wire.FSWatchMissingResult{Watching: watching}, func() error {
+				got, ok, err := c.FS().WatchMissing(t.Context(), []string{"/later"}, "/now")
 				if ok != watching {
 					t.Errorf("ok is %v", ok)
 				}
@@ -198,7 +311,7 @@ func TestWatchMissing(t *testing.T) {
 			t.Error("done before anything happened")
 		default:
 		}
-		conn.send(`{"method":"fs/missingChanged","params":{"watchId":7}}`)
+		conn.sendf(`{"method":"fs/missingChanged","params":{"watchId":%d}}`, processIDs.Load())
 		if <-w.Done(); w.Err() != nil {
 			t.Error(w.Err())
 		}

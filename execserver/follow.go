@@ -2,6 +2,7 @@ package execserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -52,13 +53,14 @@ func (p *Process) publish(events []Event) (slow *Subscription) {
 		p.log.add(e)
 		for _, s := range p.subs {
 			s.add(e)
-			if s.overflow == Stall && s.bytes > stallBytes {
+			if s.overflow == Keep && s.queue.slow() {
 				slow = s
 			}
 		}
 		switch e.Kind {
 		case Exited:
 			p.exit = Exit{Code: e.ExitCode, SandboxDenied: e.SandboxDenied}
+			close(p.exited)
 		case Closed, Failed:
 			p.err = e.Err
 			p.end()
@@ -162,12 +164,7 @@ func (p *Process) refill(ctx context.Context, l *link) error {
 		if p.token != "" {
 			return p.attach(ctx, l, after)
 		}
-		var r wire.ProcessReadResult
-		none, most := uint64(0), uint(refillBytes)
-		err := l.call(ctx, wire.MethodProcessRead, wire.ProcessReadParams{ProcessID: p.id, AfterSeq: &after, MaxBytes: &most, WaitMs: &none}, &r, nil)
-		if err == nil && r.Failure != nil {
-			err = &RequestError{Method: wire.MethodProcessRead, Err: wire.Internal("%s", *r.Failure)}
-		}
+		got, err := p.readOnce(ctx, l, after)
 		var refused *RequestError
 		if errors.As(err, &refused) || errors.Is(err, ErrProtocol) {
 			p.fail(fmt.Errorf("process %q: %w", p.id, err))
@@ -176,38 +173,72 @@ func (p *Process) refill(ctx context.Context, l *link) error {
 		if err != nil {
 			return err
 		}
-		p.mu.Lock()
-		if p.ended {
-			p.mu.Unlock()
-			return nil
-		}
-		s := snapshotOf(&r)
-		ready, v, upTo := p.seq.absorb(s)
-		p.publish(ready)
-		p.watchGap()
-		progress, missing := p.seq.last > after, p.seq.waits()
-		p.mu.Unlock()
 		switch {
-		case v == lost:
+		case got.verdict == lost:
 			p.c.terminate(l, p.id)
-			p.fail(&LostError{UpTo: upTo})
+			p.fail(&LostError{UpTo: got.upTo})
 			return nil
-		case progress && s.size() >= refillBytes/2:
+		case got.progress && got.size >= refillBytes/2:
 			stuck = 0 // it may have been cut there
-		case v == caughtUp:
+		case got.ended, got.verdict == caughtUp:
 			return nil
-		case progress:
+		case got.progress:
 			stuck = 0
 		case stuck+1 < stuckReads:
 			stuck++
-		case missing:
+		case got.missing:
 			p.c.terminate(l, p.id)
-			p.fail(&LostError{UpTo: upTo})
+			p.fail(&LostError{UpTo: got.upTo})
 			return nil
 		default:
 			return nil // what is to come comes by itself
 		}
 	}
+}
+
+// absorbed is what one read has brought.
+type absorbed struct {
+	verdict  verdict
+	upTo     uint64
+	size     int  // bytes of output
+	progress bool // something could be published
+	missing  bool // something came that cannot be published yet
+	ended    bool // nothing is missing: the process has ended
+}
+
+// readOnce reads what comes after an event, and publishes it. That is done before
+// the events that have come behind the answer are looked at: from then on the
+// server keeps no more than it has sent, and of what comes before its turn only a
+// part is kept here.
+func (p *Process) readOnce(ctx context.Context, l *link, after uint64) (*absorbed, error) {
+	none, most := uint64(0), uint(refillBytes)
+	got := new(absorbed)
+	params := wire.ProcessReadParams{ProcessID: p.id, AfterSeq: &after, MaxBytes: &most, WaitMs: &none}
+	err := l.callInOrder(ctx, wire.MethodProcessRead, params, func(raw json.RawMessage) error {
+		var r wire.ProcessReadResult
+		if err := json.Unmarshal(raw, &r); err != nil {
+			return malformed(raw, "%w", err)
+		}
+		if r.Failure != nil {
+			return &RequestError{Method: wire.MethodProcessRead, Err: wire.Internal("%s", *r.Failure)}
+		}
+		s := snapshotOf(&r)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if got.ended = p.ended; p.ended {
+			return nil
+		}
+		var ready []Event
+		ready, got.verdict, got.upTo = p.seq.absorb(s)
+		p.publish(ready)
+		p.watchGap()
+		got.size, got.progress, got.missing = s.size(), p.seq.last > after, p.seq.waits()
+		return nil
+	})
+	if err != nil {
+		return nil, err // got may still be written to
+	}
+	return got, nil
 }
 
 func snapshotOf(r *wire.ProcessReadResult) snapshot {

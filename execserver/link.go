@@ -28,6 +28,8 @@ type handler interface {
 	// request is a request of the server; the answer is a result or an error.
 	// It is called on a goroutine of its own and is not to wait.
 	request(method string, params []byte) (any, *wire.Error)
+	// processBeside reports whether there is a process that s is no reader of.
+	processBeside(s stalling) bool
 	// ended is called once, last.
 	ended(l *link)
 }
@@ -51,11 +53,14 @@ type link struct {
 	mu      sync.Mutex
 	nextID  int64
 	pending map[int64]*call
-	cause   error // why it is ending; nil while it is not
-	end     error // what everybody is told; nil until it has ended
-	drained *time.Timer
-	bodies  map[string]*Body
-	watches map[uint64]*Watch
+	// oversize is the size of the largest request so far: the server may answer
+	// each one that it passes over, and this ends them all at the first answer.
+	oversize int
+	cause    error // why it is ending; nil while it is not
+	end      error // what everybody is told; nil until it has ended
+	drained  *time.Timer
+	bodies   map[string]*body
+	watches  map[uint64]*Watch
 }
 
 // call is a request that waits for its answer.
@@ -65,7 +70,11 @@ type call struct {
 	// late gets a result that nobody waits for any more; nil for one that is
 	// of no consequence.
 	late func()
+	// take gets the result on the goroutine that reads, before anything that has
+	// come behind it, and must not block or keep it; nil hands it to who waits.
+	take func(json.RawMessage) error
 	left bool // nobody waits any more
+	size int  // bytes of the request; 0 until it is known
 }
 
 type answer struct {
@@ -169,6 +178,9 @@ func (l *link) receive(msg []byte) error {
 func (l *link) answered(m *wire.Message, msg []byte) error {
 	id, ok := m.ID.Int()
 	if ok && id == -1 && m.Err != nil {
+		if limit, is := m.Err.TooLargeLimit(); is && l.passedOver(limit, m.Err) {
+			return nil
+		}
 		return &ProtocolError{Err: m.Err} // it has not understood what we sent
 	}
 	l.mu.Lock()
@@ -187,10 +199,29 @@ func (l *link) answered(m *wire.Message, msg []byte) error {
 		}
 	case m.Err != nil:
 		c.done <- answer{err: &RequestError{Method: c.method, Err: m.Err}}
+	case c.take != nil:
+		c.done <- answer{err: c.take(m.Result)}
 	default:
 		c.done <- answer{result: bytes.Clone(m.Result)}
 	}
 	return nil
+}
+
+// passedOver ends the requests of more than limit bytes: the server does not say
+// which of them it has not read. It reports whether there are any.
+func (l *link) passedOver(limit int, why *wire.Error) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	found := false
+	for id, c := range l.pending {
+		if c.size <= limit {
+			continue
+		}
+		found = true
+		delete(l.pending, id)
+		c.done <- answer{err: &RequestError{Method: c.method, Err: why}} // has room: a call is answered once
+	}
+	return found || l.oversize > limit
 }
 
 // answer answers a request of the server.
@@ -251,6 +282,7 @@ func (l *link) finish() {
 	l.pending, l.bodies, l.watches = nil, nil, nil
 	told := l.end
 	l.mu.Unlock()
+	close(l.done) // first: whoever is told and asks again must not be given this link
 	for _, c := range pending {
 		c.done <- answer{err: told} // has room: a call is answered once
 	}
@@ -260,15 +292,25 @@ func (l *link) finish() {
 	for _, w := range watches {
 		w.fail(told)
 	}
-	close(l.done)
 }
 
 // call makes a request and waits for the answer, which is decoded into result
 // unless that is nil. late, if any, is called when the request succeeds after
 // ctx has ended.
 func (l *link) call(ctx context.Context, method string, params, result any, late func()) error {
-	c, err := l.ask(ctx, method, params, late)
-	if err != nil {
+	c := &call{method: method, done: make(chan answer, 1), late: late}
+	return l.make(ctx, c, params, result)
+}
+
+// callInOrder is call for a result that has to be seen before what comes behind
+// it: take gets it on the goroutine that reads. It may run on when ctx has ended.
+func (l *link) callInOrder(ctx context.Context, method string, params any, take func(json.RawMessage) error) error {
+	return l.make(ctx, &call{method: method, done: make(chan answer, 1), take: take}, params, nil)
+}
+
+// make makes the request c and waits for its answer.
+func (l *link) make(ctx context.Context, c *call, params, result any) error {
+	if err := l.ask(ctx, c, params); err != nil {
 		return err
 	}
 	select {
@@ -298,15 +340,14 @@ func (a answer) into(result any) error {
 }
 
 // ask sends a request.
-func (l *link) ask(ctx context.Context, method string, params any, late func()) (*call, error) {
+func (l *link) ask(ctx context.Context, c *call, params any) error {
 	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	c := &call{method: method, done: make(chan answer, 1), late: late}
 	l.mu.Lock()
 	if l.end != nil {
 		l.mu.Unlock()
-		return nil, l.end
+		return l.end
 	}
 	l.nextID++
 	id := l.nextID
@@ -314,14 +355,17 @@ func (l *link) ask(ctx context.Context, method string, params any, late func()) 
 	l.mu.Unlock()
 	signal(l.asked)
 
-	frame, err := wire.AppendRequest(nil, wire.IntID(id), method, params)
+	frame, err := wire.AppendRequest(nil, wire.IntID(id), c.method, params)
 	if err == nil {
+		l.mu.Lock()
+		c.size, l.oversize = len(frame), max(l.oversize, len(frame))
+		l.mu.Unlock()
 		select {
 		case l.out <- frame:
-			return c, nil
+			return nil
 		case <-l.closing:
 			<-l.done
-			return nil, l.end
+			return l.end
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
@@ -329,7 +373,7 @@ func (l *link) ask(ctx context.Context, method string, params any, late func()) 
 	l.mu.Lock()
 	delete(l.pending, id)
 	l.mu.Unlock()
-	return nil, err
+	return err
 }
 
 // notify sends a notification.
@@ -345,22 +389,16 @@ func (l *link) notify(ctx context.Context, method string) error {
 	}
 }
 
-// waiting says whether a request waits for its answer.
-func (l *link) waiting() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.pending) > 0
-}
-
-// stalling is a reader that is too slow.
+// stalling is a reader that is behind.
 type stalling interface {
-	full(waiting bool) bool
+	full() bool
 	hasRoom() <-chan struct{}
 }
 
-// stall waits until s has room. Only the reading goroutine calls it.
+// stall waits until s has room, for as long as nothing but s uses the
+// connection. Only the reading goroutine calls it.
 func (l *link) stall(s stalling) {
-	for s.full(l.waiting()) {
+	for s.full() && !l.sharedBeside(s) {
 		select {
 		case <-s.hasRoom():
 		case <-l.asked:
@@ -368,4 +406,16 @@ func (l *link) stall(s stalling) {
 			return
 		}
 	}
+}
+
+// sharedBeside reports whether somebody besides s waits for what comes over the
+// connection.
+func (l *link) sharedBeside(s stalling) bool {
+	l.mu.Lock()
+	used := len(l.pending) > 0 || len(l.watches) > 0
+	for _, b := range l.bodies {
+		used = used || stalling(b) != s
+	}
+	l.mu.Unlock()
+	return used || l.h.processBeside(s)
 }

@@ -3,6 +3,7 @@ package execserver
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/hostsup/hostsup/execserver/wire"
 )
@@ -16,6 +17,19 @@ func (c *Client) Processes(ctx context.Context) ([]wire.ProcessInfo, error) {
 	var r wire.ProcessListResult
 	err = l.call(ctx, wire.MethodProcessList, nil, &r, nil)
 	return r.Processes, err
+}
+
+// Keep has the session live that long without a connection, as far as the server
+// allows it, and returns how long that is; with 0 it ends with its connection. It
+// needs wire.ExtSessionKeep.
+func (c *Client) Keep(ctx context.Context, d time.Duration) (time.Duration, error) {
+	l, err := c.need(ctx, wire.ExtSessionKeep)
+	if err != nil {
+		return 0, err
+	}
+	var r wire.SessionKeepResult
+	err = l.call(ctx, wire.MethodSessionKeep, wire.SessionKeepParams{KeepMs: uint64(max(0, d.Milliseconds()))}, &r, nil)
+	return time.Duration(r.KeepMs) * time.Millisecond, err
 }
 
 // Observe follows a process of any session of the server by its attach token
@@ -41,6 +55,14 @@ func (c *Client) Observe(ctx context.Context, token string, after uint64) (*Proc
 	return p, nil
 }
 
+// Observed is what the server told of an observed process when the observation
+// began, or was last resumed.
+func (p *Process) Observed() wire.ProcessInfo {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.observed
+}
+
 // Unobserve ends an observation; the process goes on.
 func (p *Process) Unobserve(ctx context.Context) error {
 	if p.token == "" {
@@ -60,6 +82,11 @@ func (p *Process) Unobserve(ctx context.Context) error {
 func (p *Process) attach(ctx context.Context, l *link, after uint64) error {
 	var r wire.ProcessAttachResult
 	err := l.call(ctx, wire.MethodProcessAttach, wire.ProcessAttachParams{AttachID: p.id, Token: p.token, AfterSeq: &after}, &r, nil)
+	if err == nil {
+		p.mu.Lock()
+		p.observed = r.Process
+		p.mu.Unlock()
+	}
 	if refused := (*RequestError)(nil); errors.As(err, &refused) {
 		p.fail(err)
 	}

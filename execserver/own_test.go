@@ -51,7 +51,7 @@ func TestOwnUnix(t *testing.T) {
 
 // TestOwnStdio starts this binary once more as a server; see TestMain.
 func TestOwnStdio(t *testing.T) {
-	peer(t, Command{Args: []string{os.Args[0]}, Env: []string{"PATH=/usr/bin:/bin", asServer + "=1", "GORACE=atexit_sleep_ms=0"}})
+	peer(t, Program{Args: []string{os.Args[0]}, Env: []string{"PATH=/usr/bin:/bin", asServer + "=1", "GORACE=atexit_sleep_ms=0"}})
 }
 
 // What our own server can beyond the others.
@@ -70,7 +70,7 @@ func peerExtensions(t *testing.T, e Endpoint) {
 	// The end of its input.
 	params := command("cat; echo end")
 	params.PipeStdin = true
-	p, sub, err := c.StartSubscribed(t.Context(), params, Stall)
+	p, sub, err := c.StartSubscribed(t.Context(), params, Keep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func peerExtensions(t *testing.T, e Endpoint) {
 	// The size of its terminal.
 	params = command("stty size; read -r x; stty size")
 	params.TTY, params.Size = true, &wire.TerminalSize{Rows: 30, Cols: 100}
-	if p, sub, err = c.StartSubscribed(t.Context(), params, Stall); err != nil {
+	if p, sub, err = c.StartSubscribed(t.Context(), params, Keep); err != nil {
 		t.Fatal(err)
 	}
 	if e, err := sub.Next(t.Context()); err != nil || string(e.Data) != "30 100\r\n" {
@@ -108,7 +108,7 @@ func peerExtensions(t *testing.T, e Endpoint) {
 	}
 
 	// Who runs, and a look at it from another session; then SIGTERM first.
-	p, sub, err = c.StartSubscribed(t.Context(), command(`trap 'echo term; exit 4' TERM; echo ready; while :; do sleep 0.05; done`), Stall)
+	p, sub, err = c.StartSubscribed(t.Context(), command(`trap 'echo term; exit 4' TERM; echo ready; while :; do sleep 0.05; done`), Keep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func peerExtensions(t *testing.T, e Endpoint) {
 	}
 	for _, q := range []*Process{p, seen} {
 		var out bytes.Buffer
-		exit, err := q.Subscribe(Stall).Copy(t.Context(), &out, nil)
+		exit, err := q.Subscribe(Keep).Copy(t.Context(), &out, nil)
 		if err != nil || exit.Code != 4 || out.String() != "ready\nterm\n" {
 			t.Errorf("%q %+v %v", out.String(), exit, err)
 		}
@@ -159,11 +159,11 @@ func peerExtensions(t *testing.T, e Endpoint) {
 		close(gone)
 	}))
 	defer web.Close()
-	_, b, err := c.HTTPStream(t.Context(), wire.HTTPRequestParams{Method: "GET", URL: web.URL})
+	resp, err := (&http.Client{Transport: c.RoundTripper()}).Get(web.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Close()
+	resp.Body.Close()
 	select {
 	case <-gone:
 	case <-time.After(time.Minute):

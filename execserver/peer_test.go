@@ -6,50 +6,30 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
-// codexBinary is the program whose exec-server the client is held to: what
-// HOSTSUP_CODEX names, or what is installed in the repository's cache.
-func codexBinary(t *testing.T) string {
-	t.Helper()
-	if path := os.Getenv("HOSTSUP_CODEX"); path != "" {
-		return path
-	}
-	found, _ := filepath.Glob("../.cache/*/node_modules/@openai/codex-linux-*/vendor/*/bin/codex") // the pattern is valid
-	if len(found) == 0 {
-		t.Skip("codex is not installed")
-	}
-	path, err := filepath.Abs(found[0]) // it is started elsewhere
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func codexCommand(t *testing.T, listen string) Command {
-	return Command{
-		Args: []string{codexBinary(t), "exec-server", "--listen", listen},
+func codexCommand(t *testing.T, listen string) Program {
+	return Program{
+		Args: []string{require.Codex(t), "exec-server", "--listen", listen},
 		Env:  []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir(), "CODEX_HOME=" + t.TempDir()},
 		Dir:  t.TempDir(),
 	}
 }
 
 // listening starts a server that prints its URL, and ends it with the test.
-func listening(t *testing.T, cmd Command) WebSocket {
+func listening(t *testing.T, cmd Program) WebSocket {
 	t.Helper()
 	launcher, err := sandbox.NewLauncher(sandbox.Options{})
 	if err != nil {
@@ -94,6 +74,7 @@ func peer(t *testing.T, e Endpoint) {
 		return c
 	}
 	t.Run("process", func(t *testing.T) { peerProcess(t, connect(t)) })
+	t.Run("command", func(t *testing.T) { peerCommand(t, connect(t)) })
 	t.Run("stdin", func(t *testing.T) { peerStdin(t, connect(t)) })
 	t.Run("terminal", func(t *testing.T) { peerTerminal(t, connect(t)) })
 	t.Run("signals", func(t *testing.T) { peerSignals(t, connect(t)) })
@@ -102,7 +83,9 @@ func peer(t *testing.T, e Endpoint) {
 	t.Run("http", func(t *testing.T) { peerHTTP(t, connect(t)) })
 	if ws, ok := e.(WebSocket); ok {
 		t.Run("resume", func(t *testing.T) { peerResume(t, ws) })
+		t.Run("input of later clients", func(t *testing.T) { peerAdoptedInput(t, ws) })
 		t.Run("nothing lost", func(t *testing.T) { peerNothingLost(t, ws) })
+		t.Run("work over cuts", func(t *testing.T) { peerWorkOverCuts(t, ws) })
 		t.Run("slow reader", func(t *testing.T) { peerSlowReader(t, connect(t)) })
 	}
 }
@@ -114,7 +97,7 @@ func command(script string) wire.ProcessStartParams {
 // run runs a command to its end.
 func run(t *testing.T, c *Client, p wire.ProcessStartParams) (out, errs string, exit Exit) {
 	t.Helper()
-	_, sub, err := c.StartSubscribed(t.Context(), p, Stall)
+	_, sub, err := c.StartSubscribed(t.Context(), p, Keep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +150,7 @@ func peerProcess(t *testing.T, c *Client) {
 func peerStdin(t *testing.T, c *Client) {
 	params := command("head -c 1000000 | md5sum")
 	params.PipeStdin = true
-	p, sub, err := c.StartSubscribed(t.Context(), params, Stall)
+	p, sub, err := c.StartSubscribed(t.Context(), params, Keep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +167,7 @@ func peerStdin(t *testing.T, c *Client) {
 func peerTerminal(t *testing.T, c *Client) {
 	params := command(`stty -echo; read -r x; printf 'got %s\n' "$x"; exit 5`)
 	params.TTY = true
-	p, sub, err := c.StartSubscribed(t.Context(), params, Stall)
+	p, sub, err := c.StartSubscribed(t.Context(), params, Keep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +182,7 @@ func peerTerminal(t *testing.T, c *Client) {
 }
 
 func peerSignals(t *testing.T, c *Client) {
-	p, sub, err := c.StartSubscribed(t.Context(), command(`trap 'echo int; exit 5' INT; echo ready; while :; do sleep 0.05; done`), Stall)
+	p, sub, err := c.StartSubscribed(t.Context(), command(`trap 'echo int; exit 5' INT; echo ready; while :; do sleep 0.05; done`), Keep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +212,7 @@ func peerMany(t *testing.T, c *Client) {
 	var wg sync.WaitGroup
 	for range 24 {
 		wg.Go(func() {
-			_, sub, err := c.StartSubscribed(t.Context(), command(`i=0; while [ $i -lt 60 ]; do echo o$i; echo e$i >&2; i=$((i+1)); done`), Stall)
+			_, sub, err := c.StartSubscribed(t.Context(), command(`i=0; while [ $i -lt 60 ]; do echo o$i; echo e$i >&2; i=$((i+1)); done`), Keep)
 			if err != nil {
 				t.Error(err)
 				return
@@ -258,59 +241,79 @@ func peerMany(t *testing.T, c *Client) {
 
 func peerFiles(t *testing.T, c *Client) {
 	dir, fsys, ctx := t.TempDir(), c.FS(), t.Context()
-	at := func(name string) wire.URI { return wire.FileURI(filepath.Join(dir, name)) }
-	if err := fsys.WriteFile(ctx, wire.FSWriteFileParams{Path: at("a b")}, []byte("content")); err != nil {
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := fsys.WriteFile(ctx, at("a b"), []byte("content")); err != nil {
 		t.Fatal(err)
 	}
-	if data, err := fsys.ReadFile(ctx, wire.FSReadFileParams{Path: at("a b")}); err != nil || string(data) != "content" {
+	if data, err := fsys.ReadFile(ctx, at("a b")); err != nil || string(data) != "content" {
 		t.Errorf("%q %v", data, err)
 	}
-	if m, err := fsys.GetMetadata(ctx, wire.FSGetMetadataParams{Path: at("a b")}); err != nil || !m.IsFile || m.Size != 7 {
-		t.Errorf("%+v %v", m, err)
+	if m, err := fsys.Stat(ctx, at("a b")); err != nil || !m.Mode().IsRegular() || m.Size() != 7 || m.Name() != "a b" {
+		t.Errorf("%v %v", m, err)
 	}
-	if _, err := fsys.GetMetadata(ctx, wire.FSGetMetadataParams{Path: at("none")}); !errors.Is(err, fs.ErrNotExist) {
+	for name, f := range map[string]func(string) error{
+		"stat":     func(p string) error { _, err := fsys.Stat(ctx, p); return err },
+		"open":     func(p string) error { _, err := fsys.Open(ctx, p); return err },
+		"read":     func(p string) error { _, err := fsys.ReadFile(ctx, p); return err },
+		"write":    func(p string) error { return fsys.WriteFile(ctx, p+"/x", nil) },
+		"readdir":  func(p string) error { _, err := fsys.ReadDir(ctx, p); return err },
+		"evalsyms": func(p string) error { _, err := fsys.EvalSymlinks(ctx, p); return err },
+		"remove":   func(p string) error { return fsys.Remove(ctx, p) },
+		"copy":     func(p string) error { return fsys.Copy(ctx, p, at("copy")) },
+		"mkdir":    func(p string) error { return fsys.Mkdir(ctx, p+"/x") },
+	} {
+		if err := f(at("none")); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), at("none")) {
+			t.Errorf("%s of what is missing: %v", name, err)
+		}
+	}
+	if _, err := fsys.Create(ctx, at("none/x")); !errors.Is(err, fs.ErrNotExist) && (c.writesBlocks() || !errors.Is(err, ErrNoMethod)) {
+		t.Errorf("create of what is missing: %v", err)
+	}
+	if err := fsys.MkdirAll(ctx, at("d/e")); err != nil {
 		t.Error(err)
 	}
-	if err := fsys.CreateDirectory(ctx, wire.FSCreateDirectoryParams{Path: at("d/e")}); err != nil {
+	if err := fsys.Mkdir(ctx, at("d")); !errors.Is(err, fs.ErrExist) {
 		t.Error(err)
 	}
-	if err := fsys.Copy(ctx, wire.FSCopyParams{SourcePath: at("a b"), DestinationPath: at("d/c")}); err != nil {
+	if err := fsys.Copy(ctx, at("a b"), at("d/c")); err != nil {
 		t.Error(err)
 	}
-	if r, err := fsys.Walk(ctx, wire.FSWalkParams{Path: at("d"), Options: wire.FSWalkOptions{MaxDepth: 9, MaxDirectories: 9, MaxEntries: 9}}); err != nil || len(r.Entries) != 2 {
-		t.Errorf("%+v %v", r, err)
-	}
-	if e, err := fsys.ReadDirectory(ctx, wire.FSReadDirectoryParams{Path: at("d")}); err != nil || len(e) != 2 {
+	if e, err := fsys.ReadDir(ctx, at("d")); err != nil || len(e) != 2 || e[0].Name() != "c" {
 		t.Errorf("%+v %v", e, err)
 	}
-	if p, err := fsys.Canonicalize(ctx, wire.FSCanonicalizeParams{Path: at("d/../a b")}); err != nil || !strings.HasSuffix(string(p), "/a%20b") {
+	if err := fsys.Remove(ctx, at("d")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a folder that is not empty: %v", err)
+	}
+	if p, err := fsys.EvalSymlinks(ctx, at("d/../a b")); err != nil || !strings.HasSuffix(p, "/a b") {
 		t.Error(p, err)
 	}
-	f, err := fsys.Open(ctx, wire.FSOpenParams{Path: at("big"), Mode: wire.FSOpenReplace})
-	if err != nil {
-		t.Fatal(err)
-	}
-	big := bytes.Repeat([]byte("0123456789abcdef"), 3<<16)
-	if n, err := f.WriteAt(big, 0); n != len(big) || err != nil {
-		t.Error(n, err)
-	}
-	if err := f.Close(); err != nil {
+	big := bytes.Repeat([]byte("0123456789abcdef"), writeAtOnce/16+100)
+	if err := fsys.WriteFile(ctx, at("d/big"), big); err != nil {
 		t.Error(err)
 	}
-	if f, err = fsys.Open(ctx, wire.FSOpenParams{Path: at("big")}); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<40)); err != nil || !bytes.Equal(got, big) {
+	if got, err := fsys.ReadFile(ctx, at("d/big")); err != nil || !bytes.Equal(got, big) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	if err := f.Close(); err != nil {
+	if err := fsys.Remove(ctx, at("d/big")); err != nil {
 		t.Error(err)
 	}
-	w, ok, err := fsys.WatchMissing(ctx, wire.FSWatchMissingParams{Missing: []wire.URI{at("later")}})
+	if err := fstest.TestFS(fsys.Dir(ctx, dir), "a b", "d/c", "d/e"); err != nil {
+		t.Error(err)
+	}
+	if c.Info().Capabilities.FSWatchMissing {
+		peerWatch(t, fsys, at("later"))
+	}
+	if err := fsys.RemoveAll(ctx, at("d")); err != nil {
+		t.Error(err)
+	}
+}
+
+func peerWatch(t *testing.T, fsys FS, path string) {
+	w, ok, err := fsys.WatchMissing(t.Context(), []string{path}, "")
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "later"), nil, 0o600); err != nil {
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -320,41 +323,5 @@ func peerFiles(t *testing.T, c *Client) {
 		}
 	case <-time.After(time.Minute):
 		t.Error("not told of a file")
-	}
-	if err := fsys.Remove(ctx, wire.FSRemoveParams{Path: at("d")}); err != nil {
-		t.Error(err)
-	}
-}
-
-func peerHTTP(t *testing.T, c *Client) {
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // what there is
-		w.Header().Set("X-Got", r.Method+" "+string(body))
-		w.WriteHeader(404)
-		for i := range 200 {
-			fmt.Fprintf(w, "%d:%s\n", i, strings.Repeat("x", 20_000))
-		}
-	}))
-	defer web.Close()
-	body := []byte("hi")
-	var want strings.Builder
-	for i := range 200 {
-		fmt.Fprintf(&want, "%d:%s\n", i, strings.Repeat("x", 20_000))
-	}
-	r, err := c.HTTP(t.Context(), wire.HTTPRequestParams{Method: "POST", URL: web.URL, Body: &body})
-	if err != nil || r.Status != 404 || string(r.Body) != want.String() {
-		t.Errorf("%d, %d bytes, %v", r.Status, len(r.Body), err)
-	}
-	r, b, err := c.HTTPStream(t.Context(), wire.HTTPRequestParams{Method: "GET", URL: web.URL})
-	if err != nil || r.Status != 404 {
-		t.Fatalf("%d %v", r.Status, err)
-	}
-	got, err := io.ReadAll(b)
-	if err != nil || string(got) != want.String() {
-		t.Errorf("%d bytes, %v", len(got), err)
-	}
-	b.Close()
-	if _, err = c.HTTP(t.Context(), wire.HTTPRequestParams{Method: "GET", URL: "ftp://x/"}); !errors.Is(err, ErrBadParams) {
-		t.Error(err)
 	}
 }

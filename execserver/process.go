@@ -36,7 +36,9 @@ type Process struct {
 	id      string
 	started wire.ProcessStartResult // valid when Start has returned
 	token   string                  // of one that is only observed
+	exited  chan struct{}           // closed when Exited is published
 	done    chan struct{}           // closed after the last event
+	writer  string                  // begins the ids of writes, where an earlier client has written too
 	writes  atomic.Uint64
 	filling chan struct{} // room for one: a read of what is missing is under way
 
@@ -50,6 +52,8 @@ type Process struct {
 	exit  Exit
 	err   error // why it failed
 	ended bool  // the last event is out
+
+	observed wire.ProcessInfo
 }
 
 var processIDs atomic.Uint64
@@ -58,7 +62,7 @@ var processIDs atomic.Uint64
 func newID() string { return fmt.Sprintf("%d-%s", processIDs.Add(1), rand.Text()) }
 
 func newProcess(c *Client, id string, after uint64) *Process {
-	p := &Process{c: c, id: id, base: after, done: make(chan struct{}), filling: make(chan struct{}, 1)}
+	p := &Process{c: c, id: id, base: after, exited: make(chan struct{}), done: make(chan struct{}), filling: make(chan struct{}, 1)}
 	p.seq.last = after
 	return p
 }
@@ -68,43 +72,45 @@ func newProcess(c *Client, id string, after uint64) *Process {
 // connection does, before the answer, a process that was started after all is
 // killed.
 func (c *Client) Start(ctx context.Context, params wire.ProcessStartParams) (*Process, error) {
-	p, _, err := c.start(ctx, params, nil)
-	return p, err
+	return c.start(ctx, params, func(*Process) {})
 }
 
 // StartSubscribed is Start with a subscription from before the first event.
 func (c *Client) StartSubscribed(ctx context.Context, params wire.ProcessStartParams, o Overflow) (*Process, *Subscription, error) {
-	return c.start(ctx, params, &o)
+	var sub *Subscription
+	p, err := c.start(ctx, params, func(p *Process) { sub = p.Subscribe(o) })
+	if err != nil {
+		return nil, nil, err
+	}
+	return p, sub, nil
 }
 
-func (c *Client) start(ctx context.Context, params wire.ProcessStartParams, o *Overflow) (*Process, *Subscription, error) {
+// start is Start; subscribe is called before the first event may come.
+func (c *Client) start(ctx context.Context, params wire.ProcessStartParams, subscribe func(*Process)) (*Process, error) {
 	if params.ProcessID == "" {
 		params.ProcessID = newID()
 	}
 	whole(&params)
 	l, err := c.ready(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	p := newProcess(c, params.ProcessID, 0)
-	var sub *Subscription
-	if o != nil {
-		sub = p.Subscribe(*o)
-	}
+	subscribe(p)
 	// Events may come before the answer.
 	if err := c.register(p); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	err = l.call(ctx, wire.MethodProcessStart, params, &p.started, func() { c.terminate(l, p.id) })
 	if err == nil {
-		return p, sub, nil
+		return p, nil
 	}
 	c.forget(p)
 	p.fail(err)
 	if errors.Is(err, ErrDisconnected) {
 		c.doubt(l, p.id)
 	}
-	return nil, nil, err
+	return nil, err
 }
 
 // whole makes what has to be on the wire.
@@ -139,7 +145,7 @@ func (c *Client) Adopt(ctx context.Context, id string, after uint64) (*Process, 
 		return nil, err
 	}
 	p := newProcess(c, id, after)
-	p.started.ProcessID = id
+	p.started.ProcessID, p.writer = id, newID()+"-"
 	if err := c.register(p); err != nil {
 		return nil, err
 	}
@@ -165,8 +171,14 @@ func (p *Process) Started() wire.ProcessStartResult { return p.started }
 // Subscribe returns the events from the first one that is kept: the last 256
 // with at most 1 MiB of output are. If there were others, Next begins with a
 // *LaggedError.
-func (p *Process) Subscribe(o Overflow) *Subscription {
-	s := &Subscription{p: p, overflow: o, wake: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+func (p *Process) Subscribe(o Overflow) *Subscription { return p.subscribe(o, "") }
+
+// subscribe is Subscribe for the output of one stream; "" is each.
+func (p *Process) subscribe(o Overflow, only wire.Stream) *Subscription {
+	s := &Subscription{p: p, overflow: o, only: only, wake: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	if o == Keep {
+		s.queue.limit = p.c.opt.Spill
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.next = p.base + 1
@@ -193,6 +205,13 @@ func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.exit, p.err
+}
+
+// exitSoFar is how the process itself has ended, if it has; output may follow.
+func (p *Process) exitSoFar() Exit {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.exit
 }
 
 // Read asks the server for retained output with numbers over after. maxBytes 0
@@ -245,7 +264,8 @@ func (p *Process) Write(ctx context.Context, data []byte) (int, error) {
 	}
 }
 
-func (p *Process) writeID() string { return fmt.Sprintf("w%d", p.writes.Add(1)) }
+// writeID is one that no other client has used for the process.
+func (p *Process) writeID() string { return fmt.Sprintf("%sw%d", p.writer, p.writes.Add(1)) }
 
 // WriteID writes at most 8 MiB in one request. The server writes once for each
 // id, so that one that ended with ErrDisconnected may be made again with the

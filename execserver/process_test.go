@@ -49,7 +49,7 @@ func TestEventsInOrder(t *testing.T) {
 func TestWait(t *testing.T) {
 	bubble(t, func(t *testing.T, s *fake) {
 		c, conn := s.client(Options{}, true)
-		p, sub := start(t, c, conn, "p", Stall)
+		p, sub := start(t, c, conn, "p", Keep)
 		var out, errs strings.Builder
 		copied := make(chan error, 1)
 		go func() {
@@ -114,7 +114,7 @@ func TestGap(t *testing.T) {
 func TestOverfull(t *testing.T) {
 	bubble(t, func(t *testing.T, s *fake) {
 		c, conn := s.client(Options{}, true)
-		_, sub := start(t, c, conn, "p", Stall)
+		_, sub := start(t, c, conn, "p", Keep)
 		begun := time.Now()
 		for q := uint64(2); q <= 300; q++ {
 			conn.out("p", q, "x")
@@ -184,7 +184,7 @@ func TestGapStuck(t *testing.T) {
 func TestLateSubscriber(t *testing.T) {
 	bubble(t, func(t *testing.T, s *fake) {
 		c, conn := s.client(Options{}, true)
-		p, sub := start(t, c, conn, "p", Stall)
+		p, sub := start(t, c, conn, "p", Keep)
 		for q := uint64(1); q <= 300; q++ {
 			conn.out("p", q, "x")
 		}
@@ -192,7 +192,7 @@ func TestLateSubscriber(t *testing.T) {
 		synctest.Wait()
 		late := p.Subscribe(Drop)
 		is(t, story(t, late, 2), "subscriber lagged behind: events 1 to 45 are missing 46:x")
-		lossless := p.Subscribe(Stall)
+		lossless := p.Subscribe(Keep)
 		is(t, story(t, lossless, 2), "subscriber lagged behind: events 1 to 45 are missing 46:x")
 		lossless.Close()
 		for q := uint64(1); q <= 300; q++ { // and the other one has everything
@@ -245,12 +245,12 @@ func TestLateSubscriber(t *testing.T) {
 	})
 }
 
-// A subscriber with Stall holds the server back, but not when a request of ours
-// waits for its answer.
+// A subscriber with Keep holds the server back while it has the connection to
+// itself, but not when a request of ours waits for its answer.
 func TestStall(t *testing.T) {
 	bubble(t, func(t *testing.T, s *fake) {
 		c, conn := s.client(Options{}, true)
-		_, sub := start(t, c, conn, "p", Stall)
+		_, sub := start(t, c, conn, "p", Keep)
 		big := strings.Repeat("x", 256<<10)
 		sent := make(chan uint64, 100)
 		go func() {

@@ -17,8 +17,8 @@ func TestResume(t *testing.T) {
 	bubble(t, func(t *testing.T, s *fake) {
 		var states []string
 		c, conn := s.client(Options{OnState: func(s State, err error) { states = append(states, s.String()) }}, true)
-		_, running := start(t, c, conn, "running", Stall)
-		_, ended := start(t, c, conn, "ended", Stall)
+		_, running := start(t, c, conn, "running", Keep)
+		_, ended := start(t, c, conn, "ended", Keep)
 		conn.out("running", 1, "a")
 		conn.out("running", 3, "c") // 2 is lost with the connection
 		conn.out("ended", 1, "x")
@@ -105,7 +105,7 @@ func TestResumeCutAgain(t *testing.T) {
 func TestResumeBitByBit(t *testing.T) {
 	bubble(t, func(t *testing.T, s *fake) {
 		c, conn := s.client(Options{}, true)
-		_, sub := start(t, c, conn, "p", Stall)
+		_, sub := start(t, c, conn, "p", Keep)
 		piece := bytes.Repeat([]byte("x"), refillBytes/2)
 		const pieces = 8
 		for q := uint64(1); q <= pieces; q++ {
@@ -142,7 +142,7 @@ func TestResumeBitByBit(t *testing.T) {
 func TestResumeOverfull(t *testing.T) {
 	bubble(t, func(t *testing.T, s *fake) {
 		c, conn := s.client(Options{}, true)
-		_, sub := start(t, c, conn, "p", Stall)
+		_, sub := start(t, c, conn, "p", Keep)
 		conn.cut()
 		conn = s.conn()
 		m := conn.want(wire.MethodInitialize)
@@ -167,6 +167,45 @@ func TestResumeOverfull(t *testing.T) {
 			t.Error(c.State())
 		}
 	})
+}
+
+// A server that has answered what it was asked for keeps no more for the client,
+// and what comes behind the answer comes as fast as it goes: it must not be taken
+// for what is ahead of its turn, of which only a part is kept.
+func TestResumeFlooded(t *testing.T) {
+	const pieces, flood = 64, 5000
+	s := newFake(t)
+	c, conn := s.client(Options{}, true)
+	_, sub := start(t, c, conn, "p", Keep)
+	conn.cut()
+	conn = s.accept("s-1", "s-1")
+	m := conn.want(wire.MethodProcessRead)
+	r := wire.ProcessReadResult{NextSeq: pieces + 1}
+	for q := uint64(1); q <= pieces; q++ { // it takes time to read them
+		r.Chunks = append(r.Chunks, wire.OutputChunk{Seq: q, Stream: wire.Stdout, Chunk: make([]byte, refillBytes/2/pieces-1)})
+	}
+	all, err := wire.AppendResult(nil, m.ID, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for q := uint64(pieces + 1); q <= pieces+flood; q++ {
+		all = wire.AppendOutput(append(all, '\n'), []byte(`"p"`), q, wire.Stdout, []byte("x"))
+	}
+	go func() { // ends with the connection
+		for m := range conn.got {
+			if m.Method == wire.MethodProcessRead {
+				conn.refuse(m, wire.CodeInvalidRequest, "it is no longer kept")
+			}
+		}
+	}()
+	conn.send(string(all))
+	conn.exited("p", pieces+flood+1, 0)
+	conn.closed("p", pieces+flood+2)
+	for q := uint64(1); q <= pieces+flood+2; q++ {
+		if e, err := sub.Next(t.Context()); err != nil || e.Seq != q {
+			t.Fatalf("%d instead of %d: %v %v", e.Seq, q, e.Err, err)
+		}
+	}
 }
 
 func TestResumeEventsLost(t *testing.T) {

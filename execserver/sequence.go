@@ -1,10 +1,5 @@
 package execserver
 
-import (
-	"maps"
-	"slices"
-)
-
 // How much of what came too early is kept for later. What is over it is
 // dropped and read again.
 const (
@@ -167,9 +162,6 @@ func (s *sequence) flush(ready []Event) []Event {
 	}
 	return ready
 }
-
-// held lists the numbers that are ahead, for messages and tests.
-func (s *sequence) held() []uint64 { return slices.Sorted(maps.Keys(s.ahead)) }
 
 // skipTo gives up what is missing before next and returns what may be published
 // then.

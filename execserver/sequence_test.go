@@ -2,6 +2,8 @@ package execserver
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,7 +112,7 @@ func showEvent(e Event) string {
 
 func showSequence(s *sequence) string {
 	text := fmt.Sprintf("at %d", s.last)
-	if held := s.held(); len(held) > 12 {
+	if held := slices.Sorted(maps.Keys(s.ahead)); len(held) > 12 {
 		text += fmt.Sprintf(", holds %d from %d to %d", len(held), held[0], held[len(held)-1])
 	} else if len(held) > 0 {
 		text += fmt.Sprintf(", holds %v", held)

@@ -21,8 +21,15 @@ func (c *Client) ready(ctx context.Context) (*link, error) {
 		c.mu.Lock()
 		switch {
 		case c.state == Attached:
-			defer c.mu.Unlock()
-			return c.link, nil
+			l := c.link
+			c.mu.Unlock()
+			select {
+			case <-l.done: // its goroutine is about to say so
+				c.linkEnded(l)
+				continue
+			default:
+				return l, nil
+			}
 		case c.state == Ended:
 			c.mu.Unlock()
 			return nil, ErrClosed
@@ -369,6 +376,22 @@ func (c *Client) output(l *link, o output) error {
 		p.receive(l, o.event)
 	}
 	return nil
+}
+
+// processBeside implements handler.
+func (c *Client) processBeside(s stalling) bool {
+	var own *Process
+	if sub, ok := s.(*Subscription); ok {
+		own = sub.p
+	}
+	c.routes.RLock()
+	defer c.routes.RUnlock()
+	for _, p := range c.procs {
+		if p != own {
+			return true
+		}
+	}
+	return false
 }
 
 // notification implements handler.

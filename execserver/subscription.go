@@ -1,7 +1,9 @@
 package execserver
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"io"
 	"iter"
 	"slices"
@@ -15,19 +17,20 @@ type Overflow uint8
 
 const (
 	// Drop drops the oldest events that were not read yet, over 256 of them or
-	// 1 MiB of output, and says so with a [LaggedError]. Nobody else notices.
+	// 1 MiB of output, and reports it with a [LaggedError]. Nothing else is
+	// affected.
 	Drop Overflow = iota
-	// Stall loses nothing: over 1 MiB of output that was not read yet the
-	// client stops reading from the server, which in turn stops the process,
-	// and with it whatever else comes over this connection. It goes on reading
-	// while a request of its own waits for an answer, so that a subscriber may
-	// make requests; over 64 MiB not even then.
-	Stall
-)
-
-const (
-	stallBytes = 1 << 20  // from here on reading stops while nobody waits for an answer
-	stallHard  = 64 << 20 // from here on it stops
+	// Keep loses nothing up to a bound. Unread output over 1 MiB goes to a
+	// temporary file of at most Options.Spill bytes. What comes while that is
+	// full is dropped and reported to this subscription by a [LaggedError] in
+	// its place.
+	//
+	// A process that has the connection to itself is slowed down instead: while
+	// no other process, HTTP answer, watch or request of the client uses the
+	// connection, the client stops reading it over 1 MiB, and the server in turn
+	// stops the process. So a reader of one process loses nothing, however slow
+	// it is, and no reader ever holds up another process.
+	Keep
 )
 
 // gapHere marks, in a queue, events that did not come.
@@ -42,9 +45,9 @@ type Subscription struct {
 	room     chan struct{} // something was read; room for one
 
 	// Guarded by p.mu.
-	queue  []Event
-	bytes  int
-	missed *LaggedError // what was dropped before queue[0]
+	only   wire.Stream // output of other streams is passed over; "" for none
+	queue  backlog
+	missed *LaggedError // what was dropped before the first of queue
 	next   uint64       // number of the event that comes next
 	closed bool
 	over   bool // the final event was read
@@ -78,18 +81,15 @@ func (s *Subscription) pop() (Event, bool, error) {
 		s.missed = nil
 		return Event{}, false, m
 	}
-	if len(s.queue) == 0 {
+	e, ok := s.queue.pop()
+	if !ok {
 		return Event{}, false, nil
 	}
-	e := s.queue[0]
-	s.queue[0] = Event{}
-	s.queue = s.queue[1:]
+	s.readSome()
 	if e.Kind == gapHere {
 		return Event{}, false, e.Err
 	}
-	s.bytes -= len(e.Data)
-	s.over = e.Kind == Closed || e.Kind == Failed
-	s.readSome()
+	s.read(e.Kind)
 	return e, true, nil
 }
 
@@ -104,19 +104,24 @@ func (s *Subscription) take(ctx context.Context, into []Event) ([]Event, error) 
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
 	if s.missed == nil && !s.closed {
-		into = append(into, s.queue...)
-		clear(s.queue)
-		s.queue, s.bytes = s.queue[:0], 0
-		last := into[len(into)-1].Kind
-		s.over = last == Closed || last == Failed
+		into = s.queue.popMemory(into)
+		s.read(into[len(into)-1].Kind)
 		s.readSome()
 	}
 	return into, nil
 }
 
+// read notes that an event of a kind was read. p.mu is held.
+func (s *Subscription) read(k Kind) {
+	if k == Closed || k == Failed {
+		s.over = true
+		s.queue.close()
+	}
+}
+
 // readSome tells the connection that there is room again.
 func (s *Subscription) readSome() {
-	if s.overflow == Stall {
+	if s.overflow == Keep {
 		signal(s.room)
 	}
 }
@@ -142,14 +147,20 @@ func (s *Subscription) All(ctx context.Context) iter.Seq2[Event, error] {
 
 // Copy writes the output of the process to stdout and stderr until its end and
 // returns how it ended; what a terminal shows goes to stdout. A nil writer
-// throws its stream away. An error of a writer ends the copying, and so does a
-// *LaggedError.
+// throws its stream away. An error of a writer ends the copying. A *LaggedError
+// does not, but is returned at the end.
 func (s *Subscription) Copy(ctx context.Context, stdout, stderr io.Writer) (Exit, error) {
 	var exit Exit
 	var events []Event
+	var lag error
 	for {
 		var err error
-		if events, err = s.take(ctx, events); err != nil {
+		events, err = s.take(ctx, events)
+		if errors.Is(err, ErrLagged) {
+			lag = cmp.Or(lag, err)
+			continue
+		}
+		if err != nil {
 			if err == io.EOF { //nolint:errorlint // Next returns exactly this
 				err = ErrClosed
 			}
@@ -171,9 +182,11 @@ func (s *Subscription) Copy(ctx context.Context, stdout, stderr io.Writer) (Exit
 			case Exited:
 				exit = Exit{Code: e.ExitCode, SandboxDenied: e.SandboxDenied}
 			case Closed:
-				return exit, nil
-			case Failed, gapHere:
+				return exit, lag
+			case Failed:
 				return exit, e.Err
+			case gapHere:
+				lag = cmp.Or(lag, e.Err)
 			}
 		}
 	}
@@ -187,7 +200,8 @@ func (s *Subscription) Close() {
 	if s.closed {
 		return
 	}
-	s.closed, s.queue, s.bytes = true, nil, 0
+	s.closed = true
+	s.queue.close()
 	s.p.subs = slices.DeleteFunc(s.p.subs, func(other *Subscription) bool { return other == s })
 	signal(s.wake)
 	signal(s.room)
@@ -195,29 +209,35 @@ func (s *Subscription) Close() {
 
 // add appends an event. p.mu is held.
 func (s *Subscription) add(e Event) {
-	if e.Seq > 0 {
-		switch {
-		case e.Seq <= s.next:
-		case len(s.queue) == 0:
-			s.miss(s.next, e.Seq)
-		default:
-			s.queue = append(s.queue, Event{Kind: gapHere, Err: &LaggedError{First: s.next, Next: e.Seq}})
+	if s.only != "" && e.Kind == Output && e.Stream != s.only {
+		if e.Seq == s.next {
+			s.next++
 		}
+		return
+	}
+	if !s.queue.fits(&e) {
+		return // the next event that fits reports the gap
+	}
+	if e.Seq > s.next {
+		if s.queue.empty() {
+			s.miss(s.next, e.Seq)
+		} else {
+			s.queue.push(Event{Kind: gapHere, Err: &LaggedError{First: s.next, Next: e.Seq}})
+		}
+		s.next = e.Seq
+	}
+	if !s.queue.push(e) {
+		return
+	}
+	if e.Seq > 0 {
 		s.next = e.Seq + 1
 	}
-	s.queue = append(s.queue, e)
-	s.bytes += len(e.Data)
-	if s.overflow == Drop {
-		for len(s.queue) > logEvents || len(s.queue) > 1 && s.bytes > logBytes {
-			old := s.queue[0]
-			s.queue[0] = Event{}
-			s.queue = s.queue[1:]
-			s.bytes -= len(old.Data)
-			if lag, ok := old.Err.(*LaggedError); ok && old.Kind == gapHere { //nolint:errorlint // our own mark
-				s.miss(lag.First, lag.Next)
-			} else {
-				s.miss(old.Seq, old.Seq+1)
-			}
+	for s.overflow == Drop && (len(s.queue.mem) > logEvents || len(s.queue.mem) > 1 && s.queue.cost > logBytes+logEvents*eventCost) {
+		old, _ := s.queue.pop()
+		if lag, ok := old.Err.(*LaggedError); ok && old.Kind == gapHere { //nolint:errorlint // our own mark
+			s.miss(lag.First, lag.Next)
+		} else {
+			s.miss(old.Seq, old.Seq+1)
 		}
 	}
 	signal(s.wake)
@@ -231,12 +251,11 @@ func (s *Subscription) miss(first, next uint64) {
 	s.missed.Next = next
 }
 
-// full says whether the connection has to stop reading for s. waiting is
-// whether a request waits for its answer.
-func (s *Subscription) full(waiting bool) bool {
+// full reports whether s is behind by more than stays in memory.
+func (s *Subscription) full() bool {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
-	return !s.closed && (s.bytes > stallHard || s.bytes > stallBytes && !waiting)
+	return !s.closed && s.queue.slow()
 }
 
 func (s *Subscription) hasRoom() <-chan struct{} { return s.room }

@@ -38,7 +38,7 @@ type transport interface {
 }
 
 // Endpoint says where a server is and how it is reached. It is made by
-// [WebSocket], [Unix], [Command] or [Stream].
+// [WebSocket], [Unix], [Program] or [Stream].
 type Endpoint interface {
 	// String is for messages: an address or a command line, without secrets.
 	String() string

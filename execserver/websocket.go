@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -89,7 +90,7 @@ func (w WebSocket) dial(ctx context.Context) (transport, error) {
 	return &frames{conn: conn}, nil
 }
 
-// frames is one message a frame of a WebSocket.
+// frames is a WebSocket with one message a frame, or several when it is long.
 type frames struct {
 	conn *websocket.Conn
 	buf  []byte
@@ -144,8 +145,23 @@ func (f *frames) note(err error) error {
 	return fmt.Errorf("websocket: %w", err)
 }
 
+// maxFrame bounds a frame: servers take messages of 64 MiB, but frames of 16.
+const maxFrame = 8 << 20
+
 func (f *frames) write(msg []byte, _ bool) error {
-	return f.conn.Write(context.Background(), websocket.MessageText, msg)
+	if len(msg) <= maxFrame {
+		return f.conn.Write(context.Background(), websocket.MessageText, msg)
+	}
+	w, err := f.conn.Writer(context.Background(), websocket.MessageText)
+	if err != nil {
+		return err
+	}
+	for part := range slices.Chunk(msg, maxFrame) { // a frame for each
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+	}
+	return w.Close()
 }
 
 // hangUp says nothing to the peer: one that is gone is not waited for.

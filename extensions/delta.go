@@ -107,16 +107,3 @@ func gone(old, now map[ID]known) []Identifier {
 	})
 	return out
 }
-
-// Mine lists what the host was told to run, by id.
-func (v View) Mine() []ID {
-	out := make([]ID, 0, len(v.mine))
-	for id := range v.mine {
-		out = append(out, id)
-	}
-	slices.Sort(out)
-	return out
-}
-
-// Version is the newest version that the host was told.
-func (v View) Version() int { return v.version }

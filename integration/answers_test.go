@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/extension"
+	"github.com/hostsup/hostsup/sdk"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -32,8 +33,8 @@ type question struct {
 
 // asker is a host that asks its supervisor what it is told to, and says it too.
 func asker() int {
-	s := extension.New(extension.Info{Name: "asker", Version: "1"})
-	extension.Handle(s, "ask", func(ctx context.Context, q question) (any, error) {
+	s := sdk.New(sdk.Info{Name: "asker", Version: "1"})
+	sdk.Handle(s, "ask", func(ctx context.Context, q question) (any, error) {
 		if q.Cancel {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, 20*time.Millisecond)
@@ -43,7 +44,7 @@ func asker() int {
 		err := s.Call(ctx, q.Method, q.Params, &out)
 		return out, err
 	})
-	extension.Handle(s, "say", func(ctx context.Context, n int) (any, error) {
+	sdk.Handle(s, "say", func(ctx context.Context, n int) (any, error) {
 		for i := range n {
 			if err := s.Notify(ctx, "said", i); err != nil {
 				return nil, err
@@ -77,9 +78,10 @@ func TestAnswers(t *testing.T) {
 				}
 				return 2 * n, nil
 			},
-			"double/*": func(context.Context, *actors.Incoming) (any, error) { return "pattern", nil },
-			"panics":   func(context.Context, *actors.Incoming) (any, error) { panic("ouch") },
-			"fails":    func(context.Context, *actors.Incoming) (any, error) { return nil, fmt.Errorf("a: %w", errors.New("b")) },
+			"double/*":            func(context.Context, *actors.Incoming) (any, error) { return "pattern", nil },
+			"panics":              func(context.Context, *actors.Incoming) (any, error) { panic("ouch") },
+			"panics when encoded": func(context.Context, *actors.Incoming) (any, error) { return grenade{}, nil },
+			"fails":               func(context.Context, *actors.Incoming) (any, error) { return nil, fmt.Errorf("a: %w", errors.New("b")) },
 			"named": func(context.Context, *actors.Incoming) (any, error) {
 				return nil, &codec.Error{Name: "Own", Message: "m"}
 			},
@@ -116,6 +118,7 @@ func TestAnswers(t *testing.T) {
 		{"double/it", nil, "pattern", ""},
 		{"double", "x", nil, "Error: "},
 		{"panics", nil, nil, `Panic: the handler of "panics" failed`},
+		{"panics when encoded", nil, nil, `Panic: the handler of "panics when encoded" failed`},
 		{"fails", nil, nil, "Error: a: b"},
 		{"named", nil, nil, "Own: m"},
 		{"unsendable", nil, nil, "Error: "},
@@ -228,3 +231,9 @@ func TestMessages(t *testing.T) {
 		t.Errorf("%d seen, %d lost, of %d", got, lost, many)
 	}
 }
+
+// grenade is a value whose encoding panics.
+type grenade struct{}
+
+// EncodeMsgpack implements msgpack.CustomEncoder.
+func (grenade) EncodeMsgpack(*msgpack.Encoder) error { panic("ouch") }

@@ -19,11 +19,12 @@ import (
 	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// npm is the path of a program that ./test has installed.
+// npm is the path of a program that ./test peers has installed.
 func npm(t testing.TB, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(peerDir, ".bin", name))
@@ -31,10 +32,7 @@ func npm(t testing.TB, name string) string {
 		_, err = os.Stat(path)
 	}
 	if err != nil {
-		if required() {
-			t.Fatalf("%s is not installed: %v", name, err)
-		}
-		t.Skipf("%s is not installed; ./test peers does that", name)
+		require.Missing(t, "%v; ./test peers installs it", err)
 	}
 	return path
 }
@@ -64,6 +62,25 @@ type attached struct {
 	reply   func(method string) (codec.Raw, *codec.Error)                   // to requests of the server
 	replies func(method string, params codec.Raw) (codec.Raw, *codec.Error) // likewise
 	asked   []string
+	paused  bool
+	pause   chan struct{} // closed when it reads on; nil for one that never pauses
+}
+
+// pauses has it read nothing more after the message that comes next, until resume.
+func (a *attached) pauses() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.paused = true
+}
+
+func (a *attached) resume() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.paused = false
+	if a.pause != nil {
+		close(a.pause)
+		a.pause = nil
+	}
 }
 
 func (a *attached) setReply(f func(method string, params codec.Raw) (codec.Raw, *codec.Error)) {
@@ -90,6 +107,12 @@ func (a *attached) loop() {
 	defer close(a.read)
 	r := a.session.NewReader(a.rw)
 	for {
+		a.mu.Lock()
+		paused, pause := a.paused, a.pause
+		a.mu.Unlock()
+		if paused {
+			<-pause
+		}
 		var m codec.Message
 		if r.Next(&m) != nil {
 			a.mu.Lock()

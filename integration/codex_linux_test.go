@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hostsup/hostsup/internal/require"
 )
 
 const unconfined = "danger-full-access"
@@ -19,7 +21,7 @@ const unconfined = "danger-full-access"
 // one by, and on the server that it comes with, to show that the plan is right.
 func TestCodex(t *testing.T) {
 	t.Parallel()
-	codexProgram(t)
+	require.Codex(t)
 	ours := hostsupBinary(t)
 	for name, reach := range map[string]func(t *testing.T, a *agent){
 		"variable": func(t *testing.T, a *agent) { a.byURL(a.serve(t, "variable", ours).url) },
@@ -106,7 +108,7 @@ func numbers(from, to int) string {
 // written.
 func TestCodexCut(t *testing.T) {
 	t.Parallel()
-	for name, program := range map[string]string{"theirs": codexProgram(t), "ours": hostsupBinary(t)} {
+	for name, program := range map[string]string{"theirs": require.Codex(t), "ours": hostsupBinary(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			codexCut(t, program)
@@ -180,7 +182,7 @@ func (a *agent) await(name string, every time.Duration, between func()) {
 // server.
 func TestCodexRestart(t *testing.T) {
 	t.Parallel()
-	codexProgram(t)
+	require.Codex(t)
 	ours := hostsupBinary(t)
 	for name, sig := range map[string]syscall.Signal{"stopped": syscall.SIGTERM, "killed": syscall.SIGKILL} {
 		t.Run(name, func(t *testing.T) {
@@ -236,7 +238,7 @@ func numberIn(file string) (int, error) {
 // of the command that ran and of the next one.
 func TestCodexProgramDies(t *testing.T) {
 	t.Parallel()
-	codexProgram(t)
+	require.Codex(t)
 	ours := hostsupBinary(t)
 	var a *agent
 	a = newAgent(t, unconfined, func(m *model) {
@@ -265,7 +267,7 @@ func TestCodexProgramDies(t *testing.T) {
 // alone may be written.
 func TestCodexConfined(t *testing.T) {
 	t.Parallel()
-	codexProgram(t)
+	require.Codex(t)
 	ours := hostsupBinary(t)
 	var a *agent
 	a = newAgent(t, "workspace-write", func(m *model) {

@@ -17,24 +17,9 @@ import (
 	"sync"
 	"testing"
 	"time"
-)
 
-// codexProgram is the path of the real client, which is a server as well.
-func codexProgram(t testing.TB) string {
-	t.Helper()
-	if path := os.Getenv("HOSTSUP_CODEX"); path != "" {
-		return path
-	}
-	found, _ := filepath.Glob(peerDir + "/@openai/codex-linux-*/vendor/*/bin/codex") // the pattern is valid
-	if len(found) == 0 {
-		return peer(t, "codex")
-	}
-	path, err := filepath.Abs(found[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
+	"github.com/hostsup/hostsup/internal/require"
+)
 
 // agent is a run of `codex exec` whose model is played by the test: it decides
 // what the tools are called with and keeps what they have answered.
@@ -50,7 +35,7 @@ type agent struct {
 // for.
 func newAgent(t *testing.T, mode string, plan func(m *model)) *agent {
 	t.Helper()
-	a := &agent{dir: place(t, os.Getuid()), program: codexProgram(t), model: newModel(t, plan)}
+	a := &agent{dir: place(t, os.Getuid()), program: require.Codex(t), model: newModel(t, plan)}
 	a.home = filepath.Join(a.dir, "codex")
 	for _, sub := range []string{"home", "tmp", "codex", "work"} {
 		if err := os.Mkdir(filepath.Join(a.dir, sub), 0o755); err != nil {

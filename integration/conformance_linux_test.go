@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/hostsup/hostsup/integration/conformance"
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/sandbox"
 	confine "github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -24,20 +25,6 @@ const (
 )
 
 var updateConformance = flag.Bool("conformance.update", false, "write the table of differences into "+conformancePage)
-
-// codexBinary is the program whose protocol it is.
-func codexBinary(t testing.TB) string {
-	t.Helper()
-	found, _ := filepath.Glob("../.cache/peers/node_modules/@openai/codex-linux-*/vendor/*/bin/codex") // the pattern is valid
-	if len(found) == 0 {
-		found = []string{"codex 0.169, in .cache/peers"}
-	}
-	path, err := filepath.Abs(peer(t, found[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 func scripts(t testing.TB) []conformance.Script {
 	t.Helper()
@@ -77,13 +64,14 @@ func expected(t testing.TB) *conformance.Expected {
 // and compares what comes back.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	theirs, ours := codexBinary(t), hostsupBinary(t)
+	theirs, ours := require.Codex(t), hostsupBinary(t)
 	web := conformance.NewWeb()
 	defer web.Close()
 	base := place(t, os.Getuid())
 	sides := [2]*conformance.Side{
 		{Name: "codex", Argv: []string{theirs, "exec-server"}, Base: base, Home: filepath.Dir(filepath.Dir(theirs)), Web: web.URL},
-		{Name: "house", Argv: []string{ours, "exec-server"}, Base: base, Home: filepath.Dir(ours), Web: web.URL, Strict: true},
+		// The real one keeps 1 MiB of output.
+		{Name: "house", Argv: []string{ours, "exec-server", "--retain-kib", "1024"}, Base: base, Home: filepath.Dir(ours), Web: web.URL, Strict: true},
 	}
 	for _, s := range sides {
 		if err := s.Prepare(); err != nil {
@@ -103,8 +91,8 @@ func TestConformance(t *testing.T) {
 				for _, on := range sc.On {
 					t.Run(fmt.Sprintf("%s/%s/%s", sc.Theme, sc.Name, on), func(t *testing.T) {
 						t.Parallel()
-						if sc.Confines && sandbox.Probe().Level == confine.None && !required() {
-							t.Skip("this machine can confine nothing")
+						if sc.Confines && sandbox.Probe().Level == confine.None {
+							require.Missing(t, "confinement of any kind")
 						}
 						if sc.Patient {
 							if testing.Short() {
@@ -133,7 +121,8 @@ func TestConformance(t *testing.T) {
 		}
 		return played[scenario+" ws"] || played[scenario+" stdio"]
 	}) {
-		t.Errorf("no longer different: %+v", p)
+		b, err := json.Marshal(p)
+		t.Errorf("no longer different: %s %v", b, err)
 	}
 }
 
@@ -181,24 +170,5 @@ func TestConformanceList(t *testing.T) {
 			}
 		}
 	}
-	page, err := os.ReadFile(conformancePage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin, end = "<!-- differences -->\n", "<!-- end -->\n"
-	before, rest, ok := strings.Cut(string(page), begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		t.Fatalf("%s has no place for the table", conformancePage)
-	}
-	want := before + begin + list.Table() + end + after
-	if want == string(page) {
-		return
-	}
-	if !*updateConformance {
-		t.Fatalf("the table in %s is not that of the list: run this test with -conformance.update", conformancePage)
-	}
-	if err := os.WriteFile(conformancePage, []byte(want), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	holdsTable(t, conformancePage, "<!-- differences -->\n", list.Table(), *updateConformance, "-conformance.update")
 }

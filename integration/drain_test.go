@@ -13,27 +13,27 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/actors"
-	"github.com/hostsup/hostsup/extension"
+	"github.com/hostsup/hostsup/intercept/throttle"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/sdk"
 	"github.com/hostsup/hostsup/supervisor"
-	"github.com/hostsup/hostsup/throttle"
 )
 
 func init() {
-	roles["curt"] = func() int { return watch(extension.WithDrain(0)) } // ends at once when it is told to, whatever it is at
+	roles["curt"] = func() int { return watch(sdk.WithDrain(0)) } // ends at once when it is told to, whatever it is at
 	roles["watcher"] = func() int { return watch() }
 }
 
 // watch is a host that says what it is told.
-func watch(opts ...extension.Option) int {
-	s := extension.New(extension.Info{Name: "watcher", Version: "1"}, opts...)
-	extension.OnNotify(s, "change", func(_ context.Context, c changed) error {
+func watch(opts ...sdk.Option) int {
+	s := sdk.New(sdk.Info{Name: "watcher", Version: "1"}, opts...)
+	sdk.OnNotify(s, "change", func(_ context.Context, c changed) error {
 		fmt.Fprintf(os.Stderr, "changed %s%d\n", c.URI, c.N)
 		return nil
 	})
-	extension.Handle(s, "about", func(context.Context, changed) (any, error) { return nil, nil })
-	extension.Handle(s, "ask", func(ctx context.Context, method string) (any, error) {
+	sdk.Handle(s, "about", func(context.Context, changed) (any, error) { return nil, nil })
+	sdk.Handle(s, "ask", func(ctx context.Context, method string) (any, error) {
 		var out any
 		return out, s.Call(ctx, method, nil, &out)
 	})

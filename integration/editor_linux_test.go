@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/hostsup/hostsup/codec/vscode"
 	"github.com/hostsup/hostsup/extensions/manifest"
 	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/internal/require"
 	confine "github.com/hostsup/hostsup/sandbox/policy"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -116,7 +118,7 @@ func TestEditorConfined(t *testing.T) {
 			}
 			runsAll(h)
 			if l := h.Status().Sandbox.Level; l == string(confine.None) {
-				t.Skip("nothing is enforced here")
+				require.Missing(t, "confinement of any kind")
 			}
 			if err := sup.SetExtension(ctx(t), "vs", "hostsup.memo", service.Isolate); err != nil {
 				t.Fatal(err)
@@ -161,13 +163,18 @@ func TestEditorMemory(t *testing.T) {
 			}
 			gives(t, h, `null`, "remember", "k", "here", true)
 			same(h)
+			// A life that is killed leaves its lock, with an id that its namespace had
+			// and that of the next life has again.
+			signal(t, h, syscall.SIGKILL)
+			runs(t, h, 2)
+			same(h)
 			if err := sup.SetExtension(ctx(t), "vs", "hostsup.memo", service.Isolate); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := sup.Host("vs~hostsup.memo"); err != nil {
 				t.Fatal(err)
 			}
-			runs(t, h, 2) // it was active there
+			runs(t, h, 3) // it was active there
 			same(h)
 			if s := extensionOf(t, sup, "memo"); s.State != "active" || s.Place != "vs~hostsup.memo" {
 				t.Errorf("%+v", s)

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"hash"
 	"io"
@@ -15,39 +14,45 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/hostsup/hostsup/execserver"
 	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/internal/require"
 )
 
 func init() { roles["lines"] = writeLines }
 
 // Environment of the role "lines".
 const (
-	linesEnv     = "HOSTSUP_TEST_LINES"      // how many
-	linesRateEnv = "HOSTSUP_TEST_LINES_RATE" // a second; 0 is as fast as they go
-	linesSumEnv  = "HOSTSUP_TEST_LINES_SUM"  // file that gets the sum of what was written
+	linesEnv       = "HOSTSUP_TEST_LINES"        // how many at least
+	linesRateEnv   = "HOSTSUP_TEST_LINES_RATE"   // a second; 0 is as fast as they go
+	linesSumEnv    = "HOSTSUP_TEST_LINES_SUM"    // file that gets how many there were, and their sum
+	linesEnoughEnv = "HOSTSUP_TEST_LINES_ENOUGH" // file without which there are more; "": none
 )
 
 // writeLines writes numbered lines, so many a second by the clock, however late
-// it is woken, and then leaves the sum of all of them in a file.
+// it is woken, until there are enough, and then leaves their number and sum in a
+// file.
 func writeLines() int {
 	total, err1 := strconv.Atoi(os.Getenv(linesEnv))
 	rate, err2 := strconv.Atoi(os.Getenv(linesRateEnv))
 	if err1 != nil || err2 != nil {
 		return 2
 	}
+	enough := os.Getenv(linesEnoughEnv)
 	sum := sha256.New()
 	out := bufio.NewWriterSize(io.MultiWriter(os.Stdout, sum), 32<<10)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for begun, n := time.Now(), 0; n < total; {
+	n := 0
+	for begun, more := time.Now(), true; more; {
 		due := total
 		if rate > 0 {
 			<-tick.C
-			due = min(total, int(time.Since(begun).Seconds()*float64(rate)))
+			due = int(time.Since(begun).Seconds() * float64(rate))
 		}
 		for ; n < due; n++ {
 			fmt.Fprintf(out, "line %08d\n", n)
@@ -55,8 +60,12 @@ func writeLines() int {
 		if out.Flush() != nil {
 			return 1
 		}
+		if more = n < total; !more && enough != "" {
+			_, err := os.Stat(enough)
+			more = err != nil
+		}
 	}
-	if os.WriteFile(os.Getenv(linesSumEnv), []byte(hex.EncodeToString(sum.Sum(nil))), 0o600) != nil {
+	if os.WriteFile(os.Getenv(linesSumEnv), fmt.Appendf(nil, "%d %x", n, sum.Sum(nil)), 0o600) != nil {
 		return 1
 	}
 	return 0
@@ -112,19 +121,37 @@ func execServer(t *testing.T, network string, flags ...string) (*relay, execserv
 	return front, e
 }
 
-// cutting cuts every so often until it is told to stop.
-func cutting(front *relay, every time.Duration) (stop func()) {
+// cutting cuts every so often, and as soon after that as there is a connection
+// over which something has come, until it is told to stop. A connection that has
+// brought nothing is not cut: how long a machine that is busy with other tests takes
+// to make one is not what is asked. After so many cuts it calls done.
+func cutting(front *relay, every time.Duration, events *atomic.Uint64, cuts int, done func()) (stop func()) {
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		tick := time.NewTicker(every)
+		tick, look := time.NewTicker(every), time.NewTicker(5*time.Millisecond)
 		defer tick.Stop()
-		for {
+		defer look.Stop()
+		for n := 0; ; {
 			select {
 			case <-tick.C:
-				front.cut()
 			case <-end:
 				return
+			}
+			for had := events.Load(); events.Load() == had; {
+				select {
+				case <-look.C:
+				case <-end:
+					return
+				}
+			}
+			_, before := front.count()
+			front.cut()
+			if _, now := front.count(); now > before {
+				n++
+			}
+			if n == cuts {
+				done()
 			}
 		}
 	}()
@@ -134,27 +161,42 @@ func cutting(front *relay, every time.Duration) (stop func()) {
 	}
 }
 
+// cutter is how a connection is cut again and again; the zero value leaves it alone.
+type cutter struct {
+	every time.Duration
+	cuts  int // before which the process does not end
+}
+
 // equal runs the role "lines" over a connection that is cut again and again,
 // and fails the test unless every byte of it comes, once and in order. Slowly is
-// called for each piece; with every above 0 the connection is cut so often.
-func equal(t *testing.T, front *relay, e execserver.Endpoint, lines, rate int, every time.Duration, slowly func()) {
+// called for each piece.
+func equal(t *testing.T, front *relay, e execserver.Endpoint, lines, rate int, by cutter, slowly func()) {
 	t.Helper()
 	c, err := execserver.Connect(ctx(t), e, execserver.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	session, sumFile := c.SessionID(), filepath.Join(t.TempDir(), "sum")
+	session, dir := c.SessionID(), t.TempDir()
+	sumFile, enough := filepath.Join(dir, "sum"), ""
+	if by.cuts > 0 {
+		enough = filepath.Join(dir, "enough")
+	}
 	env := hostEnv("lines")
-	env[linesEnv], env[linesRateEnv], env[linesSumEnv] = strconv.Itoa(lines), strconv.Itoa(rate), sumFile
-	_, sub, err := c.StartSubscribed(ctx(t), wire.ProcessStartParams{Argv: []string{self}, Cwd: "file:///", Env: env}, execserver.Stall)
+	env[linesEnv], env[linesRateEnv], env[linesSumEnv], env[linesEnoughEnv] = strconv.Itoa(lines), strconv.Itoa(rate), sumFile, enough
+	_, sub, err := c.StartSubscribed(ctx(t), wire.ProcessStartParams{Argv: []string{self}, Cwd: "file:///", Env: env}, execserver.Keep)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := &reading{t: t, sum: sha256.New()}
 	stop := func() {}
-	if every > 0 {
-		stop = cutting(front, every)
+	var events atomic.Uint64
+	if by.every > 0 {
+		stop = cutting(front, by.every, &events, by.cuts, func() {
+			if err := os.WriteFile(enough, nil, 0o600); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	exit := -1
 	// How long it all takes is the machine's; that it goes on is asked here.
@@ -164,6 +206,7 @@ func equal(t *testing.T, front *relay, e execserver.Endpoint, lines, rate int, e
 	defer stands.Stop()
 	for event, err := range sub.All(going) {
 		stands.Reset(patience)
+		events.Add(1)
 		if err != nil {
 			t.Errorf("after %d lines: %v", got.n, err)
 			break
@@ -183,14 +226,15 @@ func equal(t *testing.T, front *relay, e execserver.Endpoint, lines, rate int, e
 	if err != nil {
 		t.Error(err)
 	}
-	if sum := hex.EncodeToString(got.sum.Sum(nil)); exit != 0 || got.n != lines || got.size != lines*len("line 00000000\n") || sum != string(want) {
-		t.Errorf("exit %d; %d lines of %d, %d bytes with sum %s, want %s", exit, got.n, lines, got.size, sum, want)
+	all := fmt.Sprintf("%d %x", got.n, got.sum.Sum(nil))
+	if exit != 0 || got.n < lines || got.size != got.n*len("line 00000000\n") || all != string(want) {
+		t.Errorf("exit %d; %d bytes of lines and their sum: %s, want %s", exit, got.size, all, want)
 	}
 	if c.SessionID() != session {
 		t.Error("it is another session")
 	}
 	_, cuts := front.count()
-	if cuts < 3 {
+	if cuts < max(by.cuts, 3) {
 		t.Errorf("only %d cuts", cuts)
 	}
 	t.Logf("%d lines, %d cuts", got.n, cuts)
@@ -202,7 +246,7 @@ func TestExecServerNothingLost(t *testing.T) {
 	t.Parallel()
 	const rate = 10_000
 	seconds, every := 30, 2*time.Second
-	if testing.Short() && !required() {
+	if testing.Short() && !require.All() {
 		seconds, every = 5, time.Second
 	}
 	for _, network := range []string{"tcp", "unix"} {
@@ -211,7 +255,7 @@ func TestExecServerNothingLost(t *testing.T) {
 			// A minute of output: how long a machine that is busy with other
 			// tests takes to connect again is not what is asked here.
 			front, e := execServer(t, network, "--retain-kib", strconv.Itoa(8<<10))
-			equal(t, front, e, seconds*rate, rate, every, func() {})
+			equal(t, front, e, seconds*rate, rate, cutter{every, 4}, func() {})
 		})
 	}
 }
@@ -228,7 +272,7 @@ func TestExecServerSlowReader(t *testing.T) {
 			slow := time.NewTicker(2 * time.Millisecond)
 			defer slow.Stop()
 			pieces := 0
-			equal(t, front, e, 1_000_000, 0, 0, func() {
+			equal(t, front, e, 1_000_000, 0, cutter{}, func() {
 				<-slow.C
 				if pieces++; pieces%64 == 0 {
 					front.cut()

@@ -43,8 +43,17 @@ func (a *agent) serveAt(t testing.TB, mark, listen string, argv ...string) *remo
 	t.Helper()
 	argv = append([]string{argv[0], "exec-server", "--listen", listen}, argv[1:]...)
 	argv = codexMarked(mark, argv...)
-	r := &remote{cmd: exec.Command(argv[0], argv[1:]...)}
-	r.cmd.Env, r.cmd.Dir, r.cmd.Stderr = a.environ(), a.path("tmp"), logWriter{t}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env, cmd.Dir = a.environ(), a.path("tmp")
+	return listening(t, mark, listen, cmd)
+}
+
+// listening starts a server that ends with the test and waits until it listens.
+// At ws://127.0.0.1:0 it tells its address.
+func listening(t testing.TB, mark, listen string, cmd *exec.Cmd) *remote {
+	t.Helper()
+	r := &remote{cmd: cmd}
+	r.cmd.Stderr = logWriter{t}
 	out, err := r.cmd.StdoutPipe()
 	if err == nil {
 		err = r.cmd.Start()

@@ -15,7 +15,7 @@ import (
 
 	"github.com/hostsup/hostsup/codec/vscode"
 	"github.com/hostsup/hostsup/extensions/service"
-	"github.com/hostsup/hostsup/secret"
+	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/supervisor"
 )
 

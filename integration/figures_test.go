@@ -10,8 +10,8 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/intercept/throttle"
 	"github.com/hostsup/hostsup/supervisor"
-	"github.com/hostsup/hostsup/throttle"
 )
 
 // What a host is asked is counted, over its lives.

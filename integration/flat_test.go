@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/internal/leaktest"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -28,7 +29,7 @@ func measure() use {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	threads, _ := os.ReadDir("/proc/self/task")
-	return use{int(m.HeapAlloc), runtime.NumGoroutine(), openFDs(), len(threads)}
+	return use{int(m.HeapAlloc), runtime.NumGoroutine(), len(leaktest.Descriptors()), len(threads)}
 }
 
 // flat holds that cycles leave no more behind than the history they are meant

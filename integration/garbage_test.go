@@ -5,43 +5,45 @@ package integration
 import (
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/hostsup/hostsup/actors"
-	"github.com/hostsup/hostsup/extension/demo"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/sdk/demo"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
 // TestGarbage runs a host for every kind of bad bytes, and beside them one
-// that does not notice.
+// that does not notice: it answers as it does beside hosts that are killed.
 func TestGarbage(t *testing.T) {
 	t.Parallel()
 	g := supervisor.GroupSpec{Name: "editor", Hosts: []supervisor.HostSpec{demoHost("good")}}
 	for _, kind := range demo.Kinds() {
-		g.Hosts = append(g.Hosts, demoHost(kind.Kind))
+		g.Hosts = append(g.Hosts, demoHost(kind.Kind), demoHost("killed-"+kind.Kind))
 	}
 	sup := start(t, supervisor.Spec{Groups: []supervisor.GroupSpec{g}})
 	good := host(t, sup, "good")
 	runs(t, good, 1)
-	over := make(chan struct{})
-	slowest := make(chan time.Duration)
-	go func() {
-		var worst time.Duration
-		for {
-			began := time.Now()
-			if err := good.Call(ctx(t), "echo", 1, nil, supervisor.Timeout(10*time.Second)); err != nil {
-				t.Errorf("the good host: %v", err)
-			}
-			worst = max(worst, time.Since(began))
-			select {
-			case <-over:
-				slowest <- worst
-				return
-			default:
-			}
+	before := beside(t, good, func() {
+		var work sync.WaitGroup
+		defer work.Wait()
+		for _, kind := range demo.Kinds() {
+			h := host(t, sup, "killed-"+kind.Kind)
+			work.Go(func() {
+				_ = h.Call(ctx(t), "crash", map[string]string{"signal": "SIGKILL"}, nil) // it ends under it
+				_ = h.Wait(ctx(t), lifecycle.Running)
+				_ = h.Call(ctx(t), "echo", 1, nil)
+			})
 		}
+	})
+	var during []time.Duration
+	over := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		during = beside(t, good, func() { <-over })
 	}()
 	t.Run("kinds", func(t *testing.T) {
 		for _, kind := range demo.Kinds() {
@@ -68,7 +70,8 @@ func TestGarbage(t *testing.T) {
 		}
 	})
 	close(over)
-	t.Logf("the good host answered within %s", <-slowest)
+	<-ended
+	undisturbed(t, before, during)
 	if s := good.Status(); s.Life != 1 || s.State != lifecycle.Running {
 		t.Errorf("the good host: %+v", s)
 	}

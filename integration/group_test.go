@@ -83,7 +83,7 @@ func TestDependencyThatFails(t *testing.T) {
 	until(t, ts, lifecycle.Running)
 	until(t, lint, lifecycle.Running)
 	expect(t, sup, "lint", `failed: dependency ts failed
-		starting: …
+		starting: what it needs is running again
 		running: ready`)
 }
 
@@ -113,12 +113,12 @@ func TestSharedFate(t *testing.T) {
 	const shared = untouched + `
 		stopping: group: b crashed
 		stopped: group: b crashed
-		starting: …
+		starting: restart with its group
 		running: ready`
 	const crashed = untouched + `
 		crashed: killed by SIGKILL
 		restarting: killed by SIGKILL: again now, crash 1 of 3 in 5m0s
-		starting: …
+		starting: restart
 		running: ready`
 	for _, row := range []struct {
 		strategy lifecycle.Strategy

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/actors"
-	"github.com/hostsup/hostsup/guard"
+	"github.com/hostsup/hostsup/intercept/guard"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -48,6 +48,12 @@ func TestGuard(t *testing.T) {
 		{"fileSystem.read", map[string]any{"path": filepath.Join(root, "out", "passwd")}, "PathDenied"},
 		{"fileSystem.read", map[string]any{"path": filepath.Join(root, "..", "x")}, "PathDenied"},
 		{"fileSystem.read", map[string]any{"uri": "untitled:one"}, "granted"},
+		{"workspace.edit", map[string]any{"changes": map[string]any{"file:///etc/passwd": []any{}}}, "PathDenied"},
+		{"workspace.edit", map[string]any{"changes": map[string]any{"file://" + root + "/a": []any{map[string]any{"newText": "/etc/passwd"}}}}, "granted"},
+		{"anything", []any{"/etc/passwd"}, "PathDenied"},
+		{"anything", []any{[]byte("/etc/passwd")}, "PathDenied"},
+		{"anything", []any{"FILE://localhost" + root + "/%2e%2e/%2e%2e/etc/passwd"}, "PathDenied"},
+		{"anything", []any{root + "/a", "text", "and/or", "// a comment"}, "granted"},
 		{"clipboard.read", nil, "PermissionDenied"},
 	} {
 		if got := ask(test.method, test.params); !strings.Contains(got, test.want) {

@@ -196,7 +196,7 @@ func TestHeapSnapshot(t *testing.T) {
 func TestInspectRefuses(t *testing.T) {
 	t.Parallel()
 	node := peer(t, "node")
-	script := filepath.Join(t.TempDir(), "deaf.js")
+	script := filepath.Join(t.TempDir(), "deaf.cjs") // by its name node knows what it is, without a package.json of anybody's
 	// Once something listens for SIGUSR1 itself and lets go again, nobody does.
 	if err := os.WriteFile(script, []byte(`
 const f = () => {};
@@ -214,7 +214,10 @@ setInterval(f, 1000);
 		supervisor.Alone(demoHost("demo")), supervisor.Alone(plain("sleep", "/bin/sleep", "1000")), supervisor.Alone(plain("deaf", node, script)),
 	}})
 	deaf := host(t, sup, "deaf")
-	eventually(t, func() bool { return len(deaf.Tail(1)) > 0 }, "its handler")
+	eventually(t, func() bool {
+		tail := deaf.Tail(1)
+		return len(tail) > 0 && tail[0].Text == "deaf"
+	}, "its handler")
 	for name, why := range map[string]string{"demo": "only node has an inspector", "sleep": "only node has an inspector", "deaf": "does not take SIGUSR1"} {
 		h := host(t, sup, name)
 		pid := *h.Status().PID
@@ -243,30 +246,113 @@ setInterval(f, 1000);
 	}
 }
 
-// A host that ends while it is profiled, or is stopped, ends the profile, and is
-// not held up by it.
+// hasPrinted reports whether a host has printed a line that begins with text.
+func hasPrinted(h *supervisor.Host, text string) bool {
+	return slices.ContainsFunc(h.Tail(100), func(l capture.Line) bool { return strings.HasPrefix(l.Text, text) })
+}
+
+// A host that ends while it is inspected, by itself or because it is stopped, ends
+// the inspection, and is not held up by it: its node does not wait for us.
 func TestInspectedHostEnds(t *testing.T) {
 	t.Parallel()
-	for name, ends := range map[string]func(*testing.T, *supervisor.Host){
-		"killed":  func(t *testing.T, h *supervisor.Host) { signal(t, h, syscall.SIGKILL) },
-		"stopped": func(t *testing.T, h *supervisor.Host) { _ = h.Stop(ctx(t)) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			sup, h := alone(t, vscodeHost(t, "1.100.3"))
+	script := filepath.Join(t.TempDir(), "ends.cjs")
+	if err := os.WriteFile(script, []byte(`
+const timer = setInterval(() => {}, 1000);
+process.on('SIGTERM', () => process.exit(0));
+process.on('SIGHUP', () => clearInterval(timer));
+process.on('SIGQUIT', () => { throw new Error('on purpose'); });
+process.on('newListener', event => event === 'exit' && console.log('inspected'));
+console.log('up');
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	type program struct {
+		sup *supervisor.Supervisor
+		h   *supervisor.Host
+		// isPrepared reports whether the process knows what to do at its end.
+		isPrepared func() bool
+	}
+	programs := map[string]func(*testing.T) program{
+		"VS Code": func(t *testing.T) program {
+			sup, h := alone(t, vscodeHost(t, "1.100.3", grace(time.Minute)))
 			activated(t, h)
-			done := make(chan error, 1)
-			go func() { done <- sup.Profile(ctx(t), "vs", supervisor.MaxProfile, io.Discard) }()
-			eventually(t, func() bool {
-				return slices.ContainsFunc(h.Tail(10), func(l capture.Line) bool { return strings.HasPrefix(l.Text, "Debugger attached") })
-			}, "the profile")
-			ends(t, h)
-			if err := <-done; !errors.Is(err, supervisor.ErrNoInspector) {
-				t.Errorf("%v", err)
+			listeners := func() (n int) {
+				if err := executes(t, h, &n, "hello.listeners", "exit"); err != nil {
+					t.Fatal(err)
+				}
+				return n
 			}
-			if e := h.Status().LastExit; name == "stopped" && (e == nil || e.Code == nil || *e.Code != 0) {
-				t.Errorf("%+v", e)
+			before := listeners()
+			return program{sup, h, func() bool { return listeners() > before }}
+		},
+		"node": func(t *testing.T) program {
+			sup, h := alone(t, demoHost("vs", grace(time.Minute), func(s *supervisor.HostSpec) {
+				s.Command = []string{peer(t, "node"), "--inspect-port=0", "--inspect-publish-uid=stderr", script}
+				s.Protocol, s.Transport = nil, ""
+			}))
+			eventually(t, func() bool { return hasPrinted(h, "up") })
+			return program{sup, h, func() bool { return hasPrinted(h, "inspected") }}
+		},
+	}
+	uses := map[string]func(*testing.T, *supervisor.Supervisor, *supervisor.Host) error{
+		"profile": func(t *testing.T, sup *supervisor.Supervisor, h *supervisor.Host) error {
+			return sup.Profile(ctx(t), h.Name(), supervisor.MaxProfile, io.Discard)
+		},
+		"snapshot": func(t *testing.T, sup *supervisor.Supervisor, h *supervisor.Host) (err error) {
+			for err == nil {
+				err = sup.HeapSnapshot(ctx(t), h.Name(), io.Discard)
 			}
-		})
+			return err
+		},
+	}
+	stop := func(t *testing.T, p program) { _ = p.h.Stop(ctx(t)) } // what follows is looked at
+	signals := func(sig syscall.Signal) func(*testing.T, program) {
+		return func(t *testing.T, p program) { signal(t, p.h, sig) }
+	}
+	for name, end := range map[string]struct {
+		do       func(*testing.T, program)
+		asked    bool   // for which the exit status is 0
+		at       string // the line behind which it is done; "": when the process is prepared
+		nodeOnly bool
+	}{
+		"killed":          {do: signals(syscall.SIGKILL)},
+		"stopped":         {do: stop, asked: true},
+		"stopped at once": {do: stop, asked: true, at: "Debugger attached"},
+		"restarted":       {do: func(t *testing.T, p program) { _ = p.h.Restart(ctx(t)) }, asked: true},
+		"shut down":       {do: func(t *testing.T, p program) { _ = p.sup.Stop(ctx(t)) }, asked: true},
+		"exit":            {do: signals(syscall.SIGTERM), nodeOnly: true},
+		"nothing left":    {do: signals(syscall.SIGHUP), nodeOnly: true},
+		"exception":       {do: signals(syscall.SIGQUIT), nodeOnly: true},
+	} {
+		for kind, begin := range programs {
+			if end.nodeOnly && kind != "node" {
+				continue
+			}
+			for use, inspect := range uses {
+				t.Run(strings.Join([]string{kind, use, name}, " "), func(t *testing.T) {
+					t.Parallel()
+					p := begin(t)
+					done := make(chan error, 1)
+					go func() { done <- inspect(t, p.sup, p.h) }()
+					if end.at != "" {
+						eventually(t, func() bool { return hasPrinted(p.h, end.at) })
+					} else {
+						eventually(t, p.isPrepared)
+					}
+					end.do(t, p)
+					var state *supervisor.StateError // of a snapshot that was to follow
+					if err := <-done; !errors.Is(err, supervisor.ErrNoInspector) && !errors.As(err, &state) {
+						t.Errorf("%v", err)
+					}
+					if e := p.h.Status().LastExit; end.asked && (e == nil || e.Code == nil || *e.Code != 0) {
+						t.Errorf("%+v", e)
+					}
+					_ = p.sup.Stop(ctx(t)) // then all that it has printed is read
+					if end.at == "" && hasPrinted(p.h, "Waiting for the debugger") {
+						t.Errorf("%v", p.h.Tail(100))
+					}
+				})
+			}
+		}
 	}
 }

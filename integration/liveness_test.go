@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
@@ -130,4 +131,62 @@ func TestHangWithCallsInFlight(t *testing.T) {
 		running: ready
 		unresponsive: no sign of life
 		running: answers again`)
+}
+
+// TestTalkIsNoSignOfLife: what a hung host says by itself says nothing about the
+// loop that does its work.
+func TestTalkIsNoSignOfLife(t *testing.T) {
+	t.Parallel()
+	sup, h := alone(t, demoHost("ts", plays("chatterbox"), watched))
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		for range h.Messages(ctx(t)) {
+			return
+		}
+	}()
+	if _, err := h.Go(ctx(t), "hang", nil); err != nil {
+		t.Fatal(err)
+	}
+	<-said
+	expect(t, sup, "ts", `starting: configured
+		running: ready
+		unresponsive: no sign of life
+		crashed: killed: unresponsive for 500ms
+		restarting: killed: unresponsive for 500ms: again now, crash 1 of 3 in 5m0s
+		starting: restart
+		running: ready`)
+}
+
+// TestDeafHost: a host that closes the end that it reads from is ended, although
+// it goes on talking; no call waits for its time-out.
+func TestDeafHost(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		transport actors.Transport
+		reason    string
+	}{
+		"socket": {actors.TransportFD, "reads no more from its connection"},
+		"pipe":   {actors.TransportStdio, "closed its standard input"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sup, h := alone(t, demoHost("ts", plays("chatterbox"), func(s *supervisor.HostSpec) {
+				s.Transport = c.transport
+				s.Liveness.After, s.Liveness.Ping = time.Hour, time.Hour
+			}))
+			if err := h.Call(ctx(t), "deafen", nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := h.Call(ctx(t), "echo", nil, nil, supervisor.Timeout(patience)); !errors.Is(err, supervisor.ErrCrashed) {
+				t.Errorf("a call: %v", err)
+			}
+			expect(t, sup, "ts", `starting: configured
+				running: ready
+				crashed: `+c.reason+` and lived on
+				restarting: `+c.reason+` and lived on: again now, crash 1 of 3 in 5m0s
+				starting: restart
+				running: ready`)
+		})
+	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// fromNpm is a host that runs a program which ./test installs from npm.
+// fromNpm is a host that runs a program which ./test peers installs from npm.
 func fromNpm(t testing.TB, p codec.Protocol, program string, args ...string) supervisor.HostSpec {
 	t.Helper()
 	path := npm(t, program)

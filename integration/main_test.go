@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	ossignal "os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -16,12 +15,13 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"go.uber.org/goleak"
 
-	"github.com/hostsup/hostsup/codec/hostsup"
-	"github.com/hostsup/hostsup/extension/demo"
+	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/intercept/secret"
+	"github.com/hostsup/hostsup/internal/leaktest"
+	"github.com/hostsup/hostsup/internal/poll"
 	"github.com/hostsup/hostsup/lifecycle"
-	"github.com/hostsup/hostsup/secret"
+	"github.com/hostsup/hostsup/sdk/demo"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -48,11 +48,6 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(play())
 	}
-	// Who runs this may ignore SIGHUP, as nohup does; what is started here is not
-	// to inherit that.
-	if ossignal.Ignored(syscall.SIGHUP) {
-		ossignal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
-	}
 	// Most tests wait most of the time: for a process to start, or to be
 	// called unresponsive.
 	flag.Parse()
@@ -60,72 +55,24 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
-	temp, err := os.MkdirTemp("", "hostsup-integration-")
-	if err == nil {
-		self, err = os.Executable()
-	}
-	if err != nil {
+	var err error
+	if self, err = os.Executable(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	if err := os.Setenv("TMPDIR", temp); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	fds := openFDs()
-	code := m.Run()
+	leaktest.Main(tests{m})
+}
+
+// tests are all tests, and what is done after the last one, before a look at
+// what they have left.
+type tests struct{ *testing.M }
+
+func (t tests) Run() int {
+	code := t.M.Run()
 	for _, f := range atEnd {
 		f()
 	}
-	if code == 0 {
-		code = leftovers(temp, fds)
-	}
-	os.RemoveAll(temp)
-	os.Exit(code)
-}
-
-// leftovers says what the tests have left behind: goroutines, descriptors,
-// children, temporary files.
-func leftovers(temp string, fds int) int {
-	bad := 0
-	complain := func(format string, args ...any) {
-		fmt.Fprintf(os.Stderr, "left behind: "+format+"\n", args...)
-		bad = 1
-	}
-	if err := goleak.Find(); err != nil {
-		complain("%v", err)
-	}
-	if now := openFDs(); now > fds {
-		complain("%d descriptors", now-fds)
-	}
-	if kids := children(os.Getpid()); len(kids) > 0 {
-		complain("children %v", kids)
-	}
-	if files, _ := filepath.Glob(filepath.Join(temp, "*")); len(files) > 0 {
-		complain("files %v", files)
-	}
-	for _, parent := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
-		if groups, _ := filepath.Glob(fmt.Sprintf("%s/hostsup-%d-*", parent, os.Getpid())); len(groups) > 0 {
-			complain("cgroups %v", groups)
-		}
-	}
-	return bad
-}
-
-func openFDs() int {
-	entries, _ := os.ReadDir("/proc/self/fd")
-	return len(entries)
-}
-
-// children returns the direct children of a process.
-func children(pid int) []string {
-	var out []string
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	for _, t := range tasks {
-		b, _ := os.ReadFile(t)
-		out = append(out, strings.Fields(string(b))...)
-	}
-	return out
+	return code
 }
 
 // hostEnv is the environment of a host played by this program.
@@ -140,7 +87,7 @@ func hostEnv(role string) map[string]string {
 
 // demoHost is a demo host, quick to come back, with the changes made to it.
 func demoHost(name string, change ...func(*supervisor.HostSpec)) supervisor.HostSpec {
-	h := supervisor.HostSpec{Name: name, Command: []string{self}, Protocol: hostsup.New(), Env: hostEnv("demo")}
+	h := supervisor.HostSpec{Name: name, Command: []string{self}, Protocol: native.New(), Env: hostEnv("demo")}
 	h.Restart = lifecycle.DefaultRestart()
 	h.Restart.Backoff.Initial, h.Restart.Backoff.Max, h.Restart.Backoff.Jitter = 10*time.Millisecond, 50*time.Millisecond, 0
 	for _, f := range change {
@@ -176,7 +123,10 @@ func begin(t testing.TB, spec supervisor.Spec, opts ...supervisor.Option) *super
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { end(t, sup) })
+	t.Cleanup(func() {
+		end(t, sup)
+		holdHistory(t, sup)
+	})
 	return sup
 }
 
@@ -233,15 +183,7 @@ func runs(t testing.TB, h *supervisor.Host, life uint64) {
 // eventually polls a condition that has no event of its own.
 func eventually(t testing.TB, ok func() bool, what ...any) {
 	t.Helper()
-	deadline := time.After(patience)
-	// Soon at first, then seldom: some of these read all of /proc.
-	for pause := time.Millisecond; !ok(); pause = min(2*pause, 50*time.Millisecond) {
-		select {
-		case <-deadline:
-			t.Fatalf("did not come true within %s %v", patience, what)
-		case <-time.After(pause):
-		}
-	}
+	poll.Until(t, patience, fmt.Sprint(what...), ok)
 }
 
 // signal sends a signal to the process of a host.

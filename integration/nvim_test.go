@@ -18,6 +18,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/msgpackrpc"
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -249,10 +250,9 @@ func TestNeovimsPluginHosts(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			plugin := filepath.Join(t.TempDir(), tt.file)
-			if err := os.WriteFile(plugin, []byte(tt.plugin), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			dir := t.TempDir()
+			plugin := written(t, dir, tt.file, tt.plugin)
+			written(t, dir, "package.json", "{}") // or node looks for one above
 			spec := speaker(t, "plugins", tt.command(t, plugin)...)
 			// What Neovim answers as [channel, metadata].
 			info, err := exec.CommandContext(ctx(t), peer(t, "nvim"), "--api-info").Output()
@@ -325,10 +325,7 @@ func pynvim(t *testing.T, plugin string) []string {
 	t.Helper()
 	python := peer(t, "/usr/bin/python3") // Debian's, which Debian's package is for
 	if out, err := exec.CommandContext(ctx(t), python, "-c", "import neovim").CombinedOutput(); err != nil {
-		if required() {
-			t.Fatalf("missing: python3-pynvim; ./test peers installs it: %s", out)
-		}
-		t.Skip("not here: python3-pynvim; ./test peers installs it")
+		require.Missing(t, "python3-pynvim; ./test peers installs it: %s", out)
 	}
 	return []string{python, "-c", "from neovim import start_host; start_host()", plugin}
 }
@@ -340,10 +337,7 @@ func nodeHost(t *testing.T, plugin string) []string {
 		_, err = os.Stat(main)
 	}
 	if err != nil {
-		if required() {
-			t.Fatalf("missing: %v; ./test peers installs it", err)
-		}
-		t.Skipf("not here: %v; ./test peers installs it", err)
+		require.Missing(t, "%v; ./test peers installs it", err)
 	}
 	return []string{peer(t, "node"), main, plugin}
 }

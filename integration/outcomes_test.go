@@ -125,16 +125,51 @@ func (c *crowd) settled(want func(error) bool) {
 	if len(c.outcomes) != inFlight {
 		c.t.Errorf("%d calls have an outcome, want %d", len(c.outcomes), inFlight)
 	}
-	wrong := 0
-	for name, errs := range c.outcomes {
-		if len(errs) != 1 {
-			c.t.Errorf("%s has %d outcomes: %v", name, len(errs), errs)
-		}
-		if wrong++; !want(errs[0]) && wrong < 5 {
-			c.t.Errorf("%s: %v", name, errs[0])
-		}
+	if all, examples := unexpected(c.outcomes, want); all > 0 {
+		c.t.Errorf("%d of %d calls have another outcome than exactly one that is expected, such as:\n%s", all, inFlight, strings.Join(examples, "\n"))
 	}
 	eventually(c.t, func() bool { return requests(c.system) <= 1 }, "no request is left but a ping")
+}
+
+// unexpected counts the calls that do not have exactly one outcome of a kind that
+// want accepts, and describes at most five of them.
+func unexpected(outcomes map[string][]error, want func(error) bool) (all int, examples []string) {
+	for name, errs := range outcomes {
+		if len(errs) == 1 && want(errs[0]) {
+			continue
+		}
+		if all++; all <= 5 {
+			examples = append(examples, fmt.Sprintf("%s: %v", name, errs))
+		}
+	}
+	return all, examples
+}
+
+// The kind of each outcome is checked, not only of the first few: TestEveryCallHasOneOutcome
+// and TestOverload prove nothing otherwise.
+func TestUnexpectedLooksAtEveryOutcome(t *testing.T) {
+	t.Parallel()
+	expected := errors.New("expected")
+	for name, bad := range map[string][]error{
+		"another kind": {errors.New("another")},
+		"success":      {nil},
+		"none":         {},
+		"two":          {expected, expected},
+	} {
+		outcomes := make(map[string][]error)
+		for i := range inFlight {
+			outcomes[fmt.Sprintf("call %d", i)] = []error{expected}
+		}
+		if all, examples := unexpected(outcomes, oneOf(expected)); all != 0 || len(examples) != 0 {
+			t.Errorf("all as expected: %d, %q", all, examples)
+		}
+		for i := range inFlight {
+			outcomes[fmt.Sprintf("call %d", i)] = bad
+			if all, examples := unexpected(outcomes, oneOf(expected)); all != i+1 || len(examples) != min(i+1, 5) {
+				t.Fatalf("%s: %d of %d calls are found, %d are described", name, all, i+1, len(examples))
+			}
+		}
+	}
 }
 
 // requests counts the requests that are addressable, pings included.
@@ -165,6 +200,23 @@ func (c *crowd) asked() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.outcomes, "the last")
+}
+
+// eachLife has end end this life and each that comes after it until all calls have
+// an outcome: an idempotent call that has not reached the next life before that ends
+// is sent to the one after it.
+func (c *crowd) eachLife(end func()) {
+	c.t.Helper()
+	for life := uint64(1); ; life++ {
+		eventually(c.t, func() bool {
+			s := c.h.Status()
+			return c.count() == inFlight || s.State == lifecycle.Running && s.Life == life
+		}, "the next life")
+		if c.count() == inFlight {
+			return
+		}
+		end()
+	}
 }
 
 // oneOf accepts errors of these kinds.
@@ -203,20 +255,15 @@ func TestEveryCallHasOneOutcome(t *testing.T) {
 		do     func(*crowd)
 		want   func(error) bool
 	}{{
-		title: "kill -9, of this life and the next",
-		do: func(c *crowd) {
-			signal(c.t, c.h, syscall.SIGKILL)
-			runs(c.t, c.h, 2)
-			signal(c.t, c.h, syscall.SIGKILL)
-		},
-		want: exited(lifecycle.ExitStatus{Signal: 9}),
+		title: "kill -9, of this life and those after it",
+		with:  []change{crashes(20)},
+		do:    func(c *crowd) { c.eachLife(func() { signal(c.t, c.h, syscall.SIGKILL) }) },
+		want:  exited(lifecycle.ExitStatus{Signal: 9}),
 	}, {
-		title: "an exit, of this life and the next",
+		title: "an exit, of this life and those after it",
+		with:  []change{crashes(20)},
 		do: func(c *crowd) {
-			for life := range uint64(2) {
-				runs(c.t, c.h, life+1)
-				_ = c.h.Call(ctx(c.t), "exit", map[string]int{"code": 3}, nil)
-			}
+			c.eachLife(func() { _ = c.h.Call(ctx(c.t), "exit", map[string]int{"code": 3}, nil) })
 		},
 		want: exited(lifecycle.ExitStatus{Code: 3}),
 	}, {
@@ -242,7 +289,7 @@ func TestEveryCallHasOneOutcome(t *testing.T) {
 		title: "a person's stop of a host that does not",
 		with:  []change{startsLike("ignore-term"), grace(300 * time.Millisecond)},
 		do:    func(c *crowd) { persons((*supervisor.Host).Stop)(&scene{t: c.t, h: c.h}) },
-		want:  oneOf(supervisor.ErrStopped),
+		want:  stoppedOrTold, // it still reads the goodbye
 	}, {
 		title: "a person's restart",
 		do:    func(c *crowd) { persons((*supervisor.Host).Restart)(&scene{t: c.t, h: c.h}) },

@@ -19,37 +19,43 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/sandbox"
 	confine "github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// peerDir is where ./test installs packages from npm.
+// peerDir is where ./test peers installs packages from npm.
 const peerDir = "../.cache/peers/node_modules"
 
 // job is a real program with something to do: in a folder of its own, beside a
 // secret that it also tries to read.
 type job struct {
 	uid    int
-	dir    string // work/ is to be written, in/ to be read, secret not
+	dir    string // work/ is to be written, in/ to be read, secret not; tmp/ is for what runs without a sandbox
 	secret string // what is in it
 }
 
 func newJob(t testing.TB, uid int) *job {
 	t.Helper()
 	if sandbox.Probe().Level == confine.None {
-		t.Skip("this machine can confine nothing")
+		require.Missing(t, "confinement of any kind")
 	}
 	j := &job{uid: uid, dir: place(t, uid), secret: fmt.Sprintf("secret%d", time.Now().UnixNano())}
-	for _, sub := range []string{"work", "in"} {
-		if err := os.Mkdir(j.path(sub), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chown(j.path(sub), uid, uid); err != nil {
-			t.Fatal(err)
-		}
+	for _, sub := range []string{"work", "in", "tmp"} {
+		j.folder(t, sub)
 	}
 	j.file(t, "secret", j.secret)
 	return j
+}
+
+func (j *job) folder(t testing.TB, name string) {
+	t.Helper()
+	if err := os.Mkdir(j.path(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(j.path(name), j.uid, j.uid); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (j *job) path(elem ...string) string {
@@ -78,7 +84,7 @@ func (j *job) read(t testing.TB, name string) string {
 // plain is a command without a sandbox, as the job's user.
 func (j *job) plain(ctx context.Context, argv ...string) *exec.Cmd {
 	cmd := as(j.uid, exec.CommandContext(ctx, argv[0], argv[1:]...))
-	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + j.path("work"), "TMPDIR=/tmp"}
+	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + j.path("work"), "TMPDIR=" + j.path("tmp")}
 	cmd.Dir = j.path("work")
 	cmd.WaitDelay = 10 * time.Second
 	return cmd
@@ -147,9 +153,9 @@ try { console.log(fs.readFileSync(process.argv[3], 'utf8')); } catch (e) { conso
 `
 	users(t, func(t *testing.T, uid int) {
 		j := newJob(t, uid)
-		j.file(t, "in/script.js", script)
+		j.file(t, "in/script.cjs", script)
 		j.file(t, "in/numbers.json", "[1, 2, 39]")
-		argv := []string{node, j.path("in/script.js"), j.path("in/numbers.json"), j.path("secret")}
+		argv := []string{node, j.path("in/script.cjs"), j.path("in/numbers.json"), j.path("secret")}
 		j.finds(t, argv...)
 		os.Remove(j.path("work/out.json"))
 		out := j.does(t, j.granted("node"), argv...)
@@ -258,7 +264,7 @@ git hash-object -w "$1" > object && git cat-file -p "$(cat object)" || echo "sec
 			j := newJob(t, uid)
 			j.finds(t, argv(j)...)
 			os.RemoveAll(j.path("work/repo"))
-			check(t, j.does(t, j.granted("build-tool"), argv(j)...))
+			check(t, j.does(t, j.granted("git"), argv(j)...))
 			// It is there for the user outside, who may go on with it.
 			out, err := j.plain(ctx(t), git, "-C", j.path("work/repo"), "log", "--format=%s").CombinedOutput()
 			if err != nil || string(out) != "one in words\na thousand numbers\n" {
@@ -297,7 +303,7 @@ func TestLanguageServer(t *testing.T) {
 	server := peer(t, filepath.Join(dir, ".bin/vscode-json-language-server"))
 	users(t, func(t *testing.T, uid int) {
 		if out, err := as(uid, exec.Command("/bin/sh", "-c", "cat "+server)).CombinedOutput(); err != nil {
-			t.Skipf("user %d cannot reach what ./test has installed: %s", uid, out)
+			require.Missing(t, "what ./test peers has installed, for user %d: %s", uid, out)
 		}
 		j := newJob(t, uid)
 		schema := func(title string) string {

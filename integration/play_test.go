@@ -59,6 +59,9 @@ func TestTransitions(t *testing.T) {
 	}
 	for _, from := range lifecycle.States() {
 		for _, to := range lifecycle.States() {
+			if from == lifecycle.Stopping && to == lifecycle.Failed {
+				continue // TestFrozenHost: it takes a process that cannot be killed
+			}
 			if lifecycle.Allowed(from, to) && !gone[way{from, to}] {
 				t.Errorf("no tale goes from %s to %s", from, to)
 			}

@@ -219,17 +219,20 @@ func launched(t testing.TB, s supervisor.HostSpec, block string) *program {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	p := &program{t: t, dir: dir}
 	written(t, p.dir, "config.hcl", fmt.Sprintf(`
-supervisor { socket = %q }
+supervisor {
+  socket    = %q
+  state_dir = %q
+}
 host "code" {
   command     = [%q, %q, %q]
   protocol    = "vscode"
-  inherit_env = ["PATH", "HOME"]
+  inherit_env = ["PATH", "HOME", "TMPDIR"]
   start { timeout = "90s" }
   stop { grace = "90s" }
   %s
-}`, filepath.Join(p.dir, "s"), s.Command[0], s.Command[1], s.Command[2], block))
+}`, filepath.Join(p.dir, "s"), filepath.Join(p.dir, "state"), s.Command[0], s.Command[1], s.Command[2], block))
 	p.run = p.command("run")
-	p.run.Env = append(os.Environ(), "TMPDIR="+dir)
+	p.run.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir)
 	p.run.Stdout, p.run.Stderr = &p.said, &p.said
 	if err := p.run.Start(); err != nil {
 		t.Fatal(err)

@@ -104,7 +104,9 @@ func TestVSCodeDeadline(t *testing.T) {
 // as one for its address space would, and is named when it is reached.
 func TestVSCodeMemory(t *testing.T) {
 	everyRelease(t, func(t *testing.T, version string) {
-		sup, h := alone(t, hardHost(t, version, func(s *supervisor.HostSpec) { s.Resources = confine.Limits{Memory: 512 << 20} }))
+		sup, h := alone(t, hardHost(t, version, func(s *supervisor.HostSpec) {
+			s.Resources = confine.Limits{Memory: 512 << 20, Enforce: confine.BestEffort}
+		}))
 		runs(t, h, 1)
 		pongs(t, h)
 		var n int

@@ -4,6 +4,8 @@ package integration
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -30,12 +32,27 @@ func besides(t testing.TB, version string, with ...func(*supervisor.HostSpec)) (
 	return alone(t, spec)
 }
 
-// pidOf is what a command that returns the id of its process has returned, and
-// which host that is.
-func pidOf(t testing.TB, sup *supervisor.Supervisor, pid int) string {
+// whoHas is the host whose process has told its pid namespace, and its id in
+// there.
+func whoHas(t testing.TB, sup *supervisor.Supervisor, id string) string {
 	t.Helper()
 	for _, h := range sup.Hosts() {
-		if s := h.Status(); s.PID != nil && *s.PID == pid {
+		s := h.Status()
+		if s.PID == nil {
+			continue
+		}
+		proc := fmt.Sprintf("/proc/%d/", *s.PID)
+		space, err := os.Readlink(proc + "ns/pid")
+		if err != nil {
+			t.Error(err)
+		}
+		status, err := os.ReadFile(proc + "status")
+		if err != nil {
+			t.Error(err)
+		}
+		_, ids, _ := strings.Cut(string(status), "\nNSpid:")
+		ids, _, _ = strings.Cut(ids, "\n")
+		if inner := strings.Fields(ids); len(inner) > 0 && id == space+" "+inner[len(inner)-1] {
 			return h.Name()
 		}
 	}
@@ -45,10 +62,10 @@ func pidOf(t testing.TB, sup *supervisor.Supervisor, pid int) string {
 // runsIn calls a command of the home host and says in which one it has run.
 func runsIn(t testing.TB, sup *supervisor.Supervisor, h *supervisor.Host, want, command string, args ...any) {
 	t.Helper()
-	var pid int
-	if err := h.Call(ctx(t), command, args, &pid); err != nil {
+	var id string
+	if err := h.Call(ctx(t), command, args, &id); err != nil {
 		t.Errorf("%s: %v", command, err)
-	} else if got := pidOf(t, sup, pid); got != want {
+	} else if got := whoHas(t, sup, id); got != want {
 		t.Errorf("%s has run in %s, not in %s", command, got, want)
 	}
 }

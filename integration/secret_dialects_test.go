@@ -14,7 +14,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 	"github.com/hostsup/hostsup/codec/msgpackrpc"
-	"github.com/hostsup/hostsup/secret"
+	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/supervisor"
 )
 

@@ -25,11 +25,12 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/mpack"
-	"github.com/hostsup/hostsup/extension"
+	"github.com/hostsup/hostsup/intercept/secret"
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox"
 	confine "github.com/hostsup/hostsup/sandbox/policy"
-	"github.com/hostsup/hostsup/secret"
+	"github.com/hostsup/hostsup/sdk"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -46,9 +47,9 @@ func digest(value string) string {
 // teller is a host that says its secrets wherever it can.
 func teller() int {
 	token := os.Getenv("TOKEN")
-	s := extension.New(extension.Info{Name: "teller", Version: "1"})
-	extension.Handle(s, "digest", func(_ context.Context, name string) (string, error) { return digest(os.Getenv(name)), nil })
-	extension.Handle(s, "print", func(context.Context, any) (any, error) {
+	s := sdk.New(sdk.Info{Name: "teller", Version: "1"})
+	sdk.Handle(s, "digest", func(_ context.Context, name string) (string, error) { return digest(os.Getenv(name)), nil })
+	sdk.Handle(s, "print", func(context.Context, any) (any, error) {
 		for _, f := range []*os.File{os.Stdout, os.Stderr} {
 			fmt.Fprintf(f, "token is %s, quoted %q, basic %s\n", token, token, base64.StdEncoding.EncodeToString([]byte("me:"+token)))
 			fmt.Fprint(f, "in pieces: ")
@@ -61,7 +62,7 @@ func teller() int {
 		}
 		return nil, nil
 	})
-	extension.Handle(s, "fail", func(context.Context, any) (any, error) {
+	sdk.Handle(s, "fail", func(context.Context, any) (any, error) {
 		data, err := mpack.Encoding{}.Marshal(map[string]any{"header": []string{"Bearer " + token}})
 		if err != nil {
 			return nil, err
@@ -70,10 +71,10 @@ func teller() int {
 			Name: "Bad" + token, Message: "with token " + token, Stack: "main.login(" + token + ")", Data: data, Cause: &codec.Error{Name: "Inner", Message: token},
 		})
 	})
-	extension.Handle(s, "say", func(ctx context.Context, _ any) (any, error) {
+	sdk.Handle(s, "say", func(ctx context.Context, _ any) (any, error) {
 		return nil, errors.Join(s.Notify(ctx, "said/"+token, map[string]any{"deep": []any{token}}), s.Notify(ctx, "end", nil))
 	})
-	extension.Handle(s, "ask", func(ctx context.Context, q question) (string, error) {
+	sdk.Handle(s, "ask", func(ctx context.Context, q question) (string, error) {
 		var out any
 		if err := s.Call(ctx, q.Method, q.Params, &out); err != nil {
 			return "", err
@@ -84,10 +85,10 @@ func teller() int {
 		}
 		return fmt.Sprint(out), nil
 	})
-	extension.Handle(s, "call it", func(ctx context.Context, _ any) (any, error) {
+	sdk.Handle(s, "call it", func(ctx context.Context, _ any) (any, error) {
 		return nil, s.Call(ctx, token, nil, nil)
 	})
-	extension.Handle(s, "die", func(ctx context.Context, _ any) (any, error) {
+	sdk.Handle(s, "die", func(ctx context.Context, _ any) (any, error) {
 		_ = s.Notify(ctx, token, token)
 		fmt.Fprintf(os.Stderr, "panic: cannot log in with %s\n", token)
 		fmt.Fprint(os.Stderr, "and last "+token)
@@ -219,7 +220,7 @@ func TestSecret(t *testing.T) {
 		h.Command = []string{"/bin/sh", "-c", `echo "logged in with $TOKEN and so on"; read`}
 	})
 	groups := []supervisor.GroupSpec{supervisor.Alone(h), supervisor.Alone(mute), supervisor.Alone(babbler)}
-	if sandbox.Probe().Level.AtLeast(confine.NoCgroup) {
+	if require.All() || sandbox.Probe().Level.AtLeast(confine.NoCgroup) {
 		confined := tellerHost("confined", func(h *supervisor.HostSpec) {
 			p, _ := confine.Profile("strict")
 			p.JIT, p.Exec = true, append(p.Exec, filepath.Dir(self)) // for the race detector, and the program

@@ -4,6 +4,7 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -43,6 +44,7 @@ func expect(t testing.TB, sup *supervisor.Supervisor, name, want string) {
 	t.Helper()
 	lines := strings.FieldsFunc(want, func(r rune) bool { return r == '\n' })
 	var got []string
+	var trace strings.Builder
 	c := ctx(t)
 	for e := range sup.Events(c, true) {
 		if e.Host == nil || *e.Host != name || e.Kind == "added" || e.Kind == "removed" {
@@ -54,7 +56,12 @@ func expect(t testing.TB, sup *supervisor.Supervisor, name, want string) {
 		if !some && line(e) != next || some && !strings.HasPrefix(line(e), open) {
 			t.Fatalf("the story of %s goes\n\t%s\nwant at its end\n\t%s", name, strings.Join(got, "\n\t"), next)
 		}
+		if !some {
+			open = line(e)
+		}
+		fmt.Fprintln(&trace, traceLine(e, open))
 		if lines = lines[1:]; len(lines) == 0 {
+			holdTrace(t, name, trace.String())
 			return
 		}
 	}

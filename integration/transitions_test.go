@@ -130,7 +130,7 @@ var tales = []tale{{
 		running: ready
 		crashed: exit 3
 		failed: exit 3: crash 1 in 5m0s, given up
-		starting: …
+		starting: restart
 		running: ready`,
 }, {
 	title: "crashes older than the window do not count",
@@ -494,4 +494,17 @@ var tales = []tale{{
 	})},
 	want: `failed: dependency db failed
 		stopped: stopped by request`,
+}, {
+	title: "a restart is given up when what the host depends on has failed",
+	needs: &supervisor.HostSpec{Name: "db", Command: []string{"/bin/sleep", "1000"}},
+	do: steps{is(lifecycle.Running), does(func(sc *scene) {
+		db := host(sc.t, sc.sup, "db")
+		signal(sc.t, db, syscall.SIGKILL)
+		until(sc.t, db, lifecycle.Failed)
+	}), sends(syscall.SIGKILL)},
+	want: `starting: configured
+		running: ready
+		crashed: killed by SIGKILL
+		restarting: killed by SIGKILL: again now, crash 1 of 3 in 5m0s
+		failed: dependency db failed`,
 }}

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/actors"
-	"github.com/hostsup/hostsup/extension/demo"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/sdk/demo"
 	"github.com/hostsup/hostsup/supervisor"
 )
 

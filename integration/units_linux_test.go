@@ -13,9 +13,10 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/extension"
+	"github.com/hostsup/hostsup/extensions/activation"
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/sdk"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -408,7 +409,8 @@ func TestUnitEndsWithItsCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	echoes(t, h) // so that it has been taken
+	eventually(t, func() bool { return h.Status().Pending == 1 }, "it is on its way") // it is looked where to first
+	echoes(t, h)                                                                      // so that it has been taken
 	set(t, sup, "moody", service.Disable)
 	var failure *codec.Error
 	if err := call.Result(nil); !errors.As(err, &failure) || failure.Name != codec.NameNotActive {
@@ -473,7 +475,7 @@ func TestUnitsWithoutOtherCapabilities(t *testing.T) {
 
 func init() {
 	roles["without extensions"] = func() int {
-		if err := extension.New(extension.Info{Name: "plain"}).Serve(context.Background()); err != nil {
+		if err := sdk.New(sdk.Info{Name: "plain"}).Serve(context.Background()); err != nil {
 			return 1
 		}
 		return 0
@@ -494,4 +496,38 @@ func TestUnitsOfAHostWithout(t *testing.T) {
 	mentions(t, err.Error(), "demo.moody", "the host does not speak of extensions")
 	says(t, told(t, sup, actors.KindExtension), "host app has extensions by its configuration, and does not speak of any")
 	runs(t, h, 1)
+}
+
+// What is requested while the host starts for the first time is answered when it
+// has told which extensions live in it.
+func TestUnitsAreAwaited(t *testing.T) {
+	t.Parallel()
+	sup := begin(t, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(units(service.Spec{Eager: true}))}})
+	if err := sup.Activate(ctx(t), "", "onLanguage:plaintext"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"words", "greeter"} {
+		if s := unit(t, sup, name); s.State != "active" {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// A host that does not start is the reason why nothing is activated.
+func TestUnitsOfNoHost(t *testing.T) {
+	t.Parallel()
+	h := units(service.Spec{Eager: true})
+	h.Command, h.Restart.MaxCrashes = []string{"/bin/sleep", "1000"}, 1 // which never shakes hands
+	sup := begin(t, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(h)}})
+	app := host(t, sup, "app")
+	eventually(t, func() bool { return app.Status().PID != nil })
+	killed, pid := make(chan error, 1), *app.Status().PID
+	go func() { killed <- syscall.Kill(pid, syscall.SIGKILL) }()
+	err := sup.Activate(ctx(t), "app", "*")
+	if err := <-killed; err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(err, service.ErrNotActive) || !errors.Is(err, activation.ErrHostDown) || !strings.Contains(err.Error(), "SIGKILL") {
+		t.Errorf("%v", err)
+	}
 }

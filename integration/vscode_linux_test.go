@@ -63,10 +63,15 @@ func vscodeHost(t testing.TB, version string, with ...change) supervisor.HostSpe
 			t.Fatal(err)
 		}
 	}
+	home, err := os.MkdirTemp("", "h-") //nolint:usetesting // short, for the sockets that extensions make in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
 	return demoHost("vs", append([]change{func(s *supervisor.HostSpec) {
 		s.Command = []string{paths[1], paths[0], "--type=extensionHost"}
 		s.Protocol = vscode.New(vscodeOptions(t, root))
-		s.Env = map[string]string{"HOME": t.TempDir(), "PATH": "/usr/local/bin:/usr/bin:/bin"}
+		s.Env = map[string]string{"HOME": home, "TMPDIR": home, "PATH": "/usr/local/bin:/usr/bin:/bin"}
 		s.Start.Timeout = patience
 		s.Liveness.After, s.Liveness.KillAfter = patience, patience
 		s.Requests.Timeout = patience

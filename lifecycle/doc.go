@@ -11,8 +11,10 @@
 //
 // # Who carries it out
 //
-// Step returns effects in the order in which they are to be carried out. The
-// caller (package actors) runs timers, processes and messages and feeds back
-// what happened as events. Events about a life that is not the current one are
-// ignored here, so that a late message of an old life does no harm.
+// Step returns effects in the order in which they are to be carried out. What a
+// host tells its group, transitions included, must arrive in that order, and so
+// must what the group tells each host. The caller (package actors) runs timers,
+// processes and messages and feeds back what happened as events. Events about a
+// life that is not the current one are ignored here, so that a late message of an
+// old life does no harm.
 package lifecycle

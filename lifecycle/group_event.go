@@ -10,13 +10,15 @@ type Boot struct{}
 // started any more.
 type Shutdown struct{}
 
-// Want asks for a host to run, with all it depends on.
+// Want asks for a host to run, see [AskStart]. What it depends on and does not
+// run is started for it, except: a host that a person stopped and one that has
+// failed come back for nobody but a person.
 type Want struct {
 	Name string
 	By   By
 }
 
-// Unwant tells that a host was stopped on purpose.
+// Unwant tells that a person has stopped a host, see [TellStop].
 type Unwant struct{ Name string }
 
 // Changed tells the state of a host, after each change and once in answer to
@@ -29,7 +31,8 @@ type Changed struct {
 	Lost   bool // its actor is gone; what it was told is not answered
 }
 
-// Join adds a member; Leave removes one that is at rest.
+// Join adds a member and starts it unless it is lazy; Leave removes one that is
+// at rest.
 type (
 	Join  struct{ Member Member }
 	Leave struct{ Name string }
@@ -46,8 +49,8 @@ func (Leave) groupEvent()    {}
 // GroupEffect is what the caller has to do. The types below are all there are.
 type GroupEffect interface{ groupEffect() }
 
-// StartHost, StopHost, ReleaseHost and FailHost are events for a host:
-// [Start], [Stop], [Release], [DependencyFailed].
+// StartHost, StopHost, FailHost, HoldHost and HeardHost are events for a host: [Start],
+// [Stop], [DependencyFailed], [Waits], [Heard]. The last two are not answered.
 type (
 	StartHost struct {
 		Name string
@@ -59,8 +62,9 @@ type (
 		Reason string
 		Back   bool // it is to be started again when its group is ready
 	}
-	ReleaseHost struct{ Name string }
-	FailHost    struct{ Name, Dependency string }
+	FailHost  struct{ Name, Dependency string }
+	HoldHost  struct{ Name, For string }
+	HeardHost struct{ Name string }
 )
 
 // Escalate tells that a host has given up and what it meant for the group.
@@ -69,9 +73,10 @@ type Escalate struct{ Name string }
 // AtRestAll tells that a shutdown is complete.
 type AtRestAll struct{}
 
-func (StartHost) groupEffect()   {}
-func (StopHost) groupEffect()    {}
-func (ReleaseHost) groupEffect() {}
-func (FailHost) groupEffect()    {}
-func (Escalate) groupEffect()    {}
-func (AtRestAll) groupEffect()   {}
+func (StartHost) groupEffect() {}
+func (StopHost) groupEffect()  {}
+func (FailHost) groupEffect()  {}
+func (HoldHost) groupEffect()  {}
+func (HeardHost) groupEffect() {}
+func (Escalate) groupEffect()  {}
+func (AtRestAll) groupEffect() {}

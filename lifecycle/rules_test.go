@@ -19,18 +19,28 @@ func TestRandomWalk(t *testing.T) {
 		h := NewHost(rules, seed, now)
 		alive := uint64(0) // the life whose actor exists
 		place := uint64(0) // the life that has a place, or waits for one
+		owed := 0          // what the group was told and has not heard
+		short := false     // the next life has the place of the one before
 		state := h.State()
 		for range 2000 {
 			now = now.Add(time.Duration(r.IntN(40_000)) * time.Millisecond)
 			life := h.Life() - uint64(r.IntN(2))
 			all := []Event{
-				Start{ByPerson}, Stop{ByPerson, "x"}, Stop{ByGroup, "x"}, Restart{ByPerson}, Reset{}, Release{}, DependencyFailed{"db"},
+				Start{ByPerson}, Stop{By: ByPerson, Reason: "x"}, Stop{By: ByGroup, Reason: "x", Back: r.IntN(2) == 0}, Stop{By: ByTree, Reason: "x"},
+				Wish{ByCall}, Operate{OpStart, ByPerson, 1}, Operate{OpStop, ByPerson, 2}, Operate{OpRestart, ByPerson, 3}, Operate{OpStart, ByProgram, 4}, Reset{}, DependencyFailed{"db"}, Waits{"db"},
 				Placed{life}, Ready{life}, Hung{life, time.Second}, Alive{life}, Fired{StartTimer}, Fired{KillTimer}, Fired{BackoffTimer}, Fired{RetryTimer},
 				Ended{Life: life, Cause: CauseExit}, Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: 3}}, Ended{Life: life, Cause: CauseVersion},
+				Ended{Life: life, Cause: CauseShortage}, Ended{Life: life, Cause: CauseRefused}, Fired{ShortTimer},
+			}
+			if owed > 0 {
+				all = append(all, Heard{}, Heard{}, Heard{})
 			}
 			ev := all[r.IntN(len(all))]
+			if ev == Event(Heard{}) {
+				owed--
+			}
 			if r.IntN(4) == 0 && alive != 0 {
-				ev = Gone{alive}
+				ev = Gone{Life: alive}
 				alive = 0
 			}
 			var effects []Effect
@@ -45,11 +55,17 @@ func TestRandomWalk(t *testing.T) {
 						t.Fatalf("seed %d: told %s -> %s while in %s", seed, e.From, e.To, state)
 					}
 					state = e.To
+				case AskStart, TellStop:
+					owed++
 				case SpawnLife:
 					if alive != 0 {
 						t.Fatalf("seed %d: life %d spawned while life %d is there", seed, e.Life, alive)
 					}
 					alive = e.Life
+					if short && place != 0 {
+						place = e.Life
+					}
+					short = false
 					if rules.Placed && place != e.Life {
 						t.Fatalf("seed %d: life %d spawned without a place", seed, e.Life)
 					}
@@ -58,6 +74,8 @@ func TestRandomWalk(t *testing.T) {
 						t.Fatalf("seed %d: a place for life %d while life %d has one", seed, e.Life, place)
 					}
 					place = e.Life
+				case Shortage:
+					short = true
 				case GivePlace:
 					if place != e.Life {
 						t.Fatalf("seed %d: the place of life %d given back, that of life %d is held", seed, e.Life, place)
@@ -111,7 +129,7 @@ func TestCrashLoopIsSlowedDown(t *testing.T) {
 				switch e := e.(type) {
 				case SpawnLife:
 					starts++
-					pending = append(pending, Ready{e.Life}, Ended{Life: e.Life, Cause: CauseExit, Status: ExitStatus{Code: 1}}, Gone{e.Life})
+					pending = append(pending, Ready{e.Life}, Ended{Life: e.Life, Cause: CauseExit, Status: ExitStatus{Code: 1}}, Gone{Life: e.Life})
 				case SetTimer:
 					now = now.Add(e.After)
 					pending = append(pending, Fired{e.Timer})

@@ -23,7 +23,7 @@ func TestHostScripts(t *testing.T) {
 				return string(h.State()) + "\n"
 			}
 			if d.Cmd == "show" {
-				return fmt.Sprintf("%s, life %d, restarts %d, crashes %d, slow %v\n", h.State(), h.Life(), h.Restarts(), h.CrashesInWindow(now), h.IsSlow())
+				return fmt.Sprintf("%s (%s), life %d, restarts %d, crashes %d, slow %v\n", h.State(), h.Reason(), h.Life(), h.Restarts(), h.CrashesInWindow(now), h.IsSlow())
 			}
 			next, effects := h.Step(eventFrom(t, d, h), now)
 			if next.refused != 0 {
@@ -77,9 +77,15 @@ func TestGroupScripts(t *testing.T) {
 				case StartHost:
 					fmt.Fprintf(&b, "start %s (%s)\n", e.Name, e.By)
 				case StopHost:
-					fmt.Fprintf(&b, "stop %s (%s)\n", e.Name, e.Reason)
-				case ReleaseHost:
-					fmt.Fprintf(&b, "release %s\n", e.Name)
+					fmt.Fprintf(&b, "stop %s (%s)", e.Name, e.Reason)
+					if e.Back {
+						b.WriteString(", back later")
+					}
+					b.WriteByte('\n')
+				case HoldHost:
+					fmt.Fprintf(&b, "hold %s: waiting for %s\n", e.Name, e.For)
+				case HeardHost:
+					fmt.Fprintf(&b, "heard %s\n", e.Name)
 				case FailHost:
 					fmt.Fprintf(&b, "fail %s: dependency %s\n", e.Name, e.Dependency)
 				case Escalate:
@@ -152,8 +158,10 @@ func rulesFrom(t *testing.T, d *datadriven.TestData) HostRules {
 	}
 	r.Restart.RetryFailed = duration(t, d, "retry")
 	r.Gated = d.HasArg("gated")
+	r.Eager = d.HasArg("eager")
 	r.Placed = d.HasArg("placed")
 	r.WaitSlow = d.HasArg("wait")
+	r.QuietAfter = duration(t, d, "quiet")
 	if d.HasArg("report-only") {
 		r.KillAfter = 0
 	}
@@ -180,13 +188,17 @@ func eventFrom(t *testing.T, d *datadriven.TestData, h Host) Event {
 	case "start":
 		return Start{by}
 	case "stop":
-		return Stop{by, "asked for"}
-	case "restart":
-		return Restart{by}
+		return Stop{by, "asked for", d.HasArg("back")}
+	case "wish":
+		return Wish{by}
+	case "op":
+		return Operate{Operation(d.CmdArgs[0].Key), ByPerson, 1}
+	case "heard":
+		return Heard{}
+	case "waits":
+		return Waits{d.CmdArgs[0].Key}
 	case "reset":
 		return Reset{}
-	case "release":
-		return Release{}
 	case "dependency-failed":
 		return DependencyFailed{d.CmdArgs[0].Key}
 	case "placed":
@@ -198,7 +210,7 @@ func eventFrom(t *testing.T, d *datadriven.TestData, h Host) Event {
 	case "alive":
 		return Alive{life}
 	case "gone":
-		return Gone{life}
+		return Gone{life, strings.TrimSpace(d.Input)}
 	case "fired":
 		return Fired{Timer(d.CmdArgs[0].Key)}
 	case "exit":
@@ -243,8 +255,22 @@ func showEffects(effects []Effect) string {
 			fmt.Fprintf(&b, "timer %s %s\n", e.Timer, e.After)
 		case CancelTimer:
 			fmt.Fprintf(&b, "no timer %s\n", e.Timer)
+		case AskStart:
+			fmt.Fprintf(&b, "ask for a start (%s)\n", e.By)
+		case TellStop:
+			b.WriteString("tell of the stop\n")
+		case Done:
+			fmt.Fprintf(&b, "done %d: %v", e.ID, e.OK)
+			if !e.OK {
+				fmt.Fprintf(&b, ", %s (%s)", e.State, e.Reason)
+			}
+			b.WriteByte('\n')
+		case Shortage:
+			fmt.Fprintf(&b, "shortage: life %d: %s: again in %s\n", e.Life, e.Detail, e.Wait)
 		case Slow:
 			fmt.Fprintf(&b, "slow: life %d after %s\n", e.Life, e.After)
+		case Quiet:
+			fmt.Fprintf(&b, "quiet: life %d after %s\n", e.Life, e.After)
 		}
 	}
 	return orNothing(b.String())

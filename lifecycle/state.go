@@ -27,7 +27,7 @@ func (s State) Valid() bool { _, ok := transitions[s]; return ok }
 // unresponsive.
 func (s State) Up() bool { return s == Running || s == Unresponsive }
 
-// AtRest says whether a host in s has no process and gets none by itself.
+// AtRest says whether a host in s has no life and gets none by itself.
 func (s State) AtRest() bool { return s == Stopped || s == Failed }
 
 // transitions is the one table of what may follow what.
@@ -37,9 +37,9 @@ var transitions = map[State][]State{
 	Running:      {Unresponsive, Crashed, Stopping, Stopped, Restarting}, // the last two: an own exit with a success status
 	Unresponsive: {Running, Crashed, Stopping},                           //
 	Crashed:      {Restarting, Failed, Stopped},                          // stopped: policy never
-	Restarting:   {Starting, Stopping},                                   //
+	Restarting:   {Starting, Stopping, Failed},                           // failed: a dependency failed
 	Failed:       {Starting, Stopped},                                    //
-	Stopping:     {Stopped},                                              //
+	Stopping:     {Stopped, Failed},                                      // failed: its processes do not end
 }
 
 // Allowed says whether a host may go from one state to the other directly.

@@ -5,20 +5,25 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/hostsup/hostsup/internal/sys"
-	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // closeWait is how long Close waits for processes that the kernel does not
-// let go of.
-const closeWait = 10 * time.Second
+// let go of, from their SIGKILL on; closeLeast is how long it waits for those
+// that were given that time before.
+const (
+	closeWait  = 10 * time.Second
+	closeLeast = time.Second
+)
 
 // base is what every backend shares: the book of children, their descriptors,
 // and the order of closing.
@@ -36,6 +41,7 @@ type base struct {
 	busy   int // starts under way and children not gone
 	live   map[*Child]struct{}
 	empty  chan struct{} // closed when the Launcher is closed and busy is 0
+	quit   chan struct{} // closed when what is still there then is given up
 
 	closing  sync.Once
 	closeErr error
@@ -49,7 +55,8 @@ type backend interface {
 	start(cmd *Command, files []int) (*Child, error)
 	// trouble is what is wrong at the moment; nil mostly.
 	trouble() []string
-	// stop is called once, after the last child is gone or was given up.
+	// stop is called once, after quit was closed: the last child is gone or was
+	// given up.
 	stop() error
 }
 
@@ -58,7 +65,7 @@ func newBase() (*base, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &base{null: null, live: map[*Child]struct{}{}, empty: make(chan struct{})}
+	b := &base{null: null, live: map[*Child]struct{}{}, empty: make(chan struct{}), quit: make(chan struct{})}
 	// Without a list of descriptors (no /proc), 0, 1 and 2 are still right.
 	fds, _ := sys.Inheritable()
 	for _, fd := range fds {
@@ -101,7 +108,7 @@ func (b *base) start(cmd *Command) (*Child, error) {
 		return fail(StepFiles, err)
 	}
 	var c *Child
-	if cmd.Policy != nil || cmd.Observe || cmd.Limits != (policy.Limits{}) {
+	if cmd.Policy != nil || cmd.Observe || cmd.Limits.Any() {
 		c, err = b.startHeld(cmd, files)
 	} else {
 		c, err = b.back.start(cmd, files)
@@ -180,21 +187,23 @@ func (b *base) close() error {
 		if b.busy == 0 {
 			close(b.empty)
 		}
-		children := make([]*Child, 0, len(b.live))
-		for c := range b.live {
-			children = append(children, c)
+		children := slices.Collect(maps.Keys(b.live))
+		patience := closeWait
+		if len(children) == b.busy { // no start is under way
+			patience = max(patience-leastKilled(children), closeLeast)
 		}
 		b.mu.Unlock()
 		for _, c := range children {
 			c.Release()
 		}
-		timer := time.NewTimer(closeWait)
+		timer := time.NewTimer(patience)
 		defer timer.Stop()
 		select {
 		case <-b.empty:
 		case <-timer.C:
 			b.closeErr = b.stuck()
 		}
+		close(b.quit)
 		if err := b.back.stop(); b.closeErr == nil {
 			b.closeErr = err
 		}
@@ -206,15 +215,35 @@ func (b *base) close() error {
 	return b.closeErr
 }
 
+// leastKilled is how long ago the last of the children was killed: those that
+// were given time already get no more.
+func leastKilled(children []*Child) time.Duration {
+	if len(children) == 0 {
+		return 0
+	}
+	least := closeWait
+	for _, c := range children {
+		least = min(least, c.sinceKilled())
+	}
+	return least
+}
+
 // stuck names what did not end in time.
 func (b *base) stuck() error {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	var names []string
-	for c := range b.live {
-		names = append(names, fmt.Sprintf("%s (pid %d)", c.name, c.pid))
+	children := slices.Collect(maps.Keys(b.live))
+	busy := b.busy
+	b.mu.Unlock()
+	var errs []error
+	for _, c := range children {
+		if err := c.Stuck(); err != nil {
+			errs = append(errs, err)
+		}
 	}
-	return fmt.Errorf("close launcher: still there after %v: %s", closeWait, strings.Join(names, ", "))
+	if len(errs) == 0 && busy > 0 {
+		errs = append(errs, fmt.Errorf("close launcher: %d starts or process trees are not done after %v", busy, closeWait))
+	}
+	return errors.Join(errs...)
 }
 
 func exitOf(e sys.Exit) Exit {

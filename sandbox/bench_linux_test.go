@@ -94,10 +94,7 @@ func pipe(tb testing.TB) (r, w *os.File) {
 func BenchmarkStartKillReap(b *testing.B) {
 	for _, kind := range []Kill{KillCgroup, KillPidns, KillKeeper, KillGroup} {
 		b.Run(string(kind), func(b *testing.B) {
-			l, err := NewLauncher(Options{Kill: kind})
-			if err != nil {
-				b.Skip(err)
-			}
+			l := launcherWith(b, Options{Kill: kind})
 			defer l.Close()
 			bare, ours := &bareLoop{}, &ourLoop{l: l}
 			bare.start(b)

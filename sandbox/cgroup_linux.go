@@ -38,7 +38,6 @@ type cgroups struct {
 	mu    sync.Mutex
 	dead  []grave
 	wake  chan struct{} // one token: dead has grown
-	quit  chan struct{}
 	ended chan struct{}
 }
 
@@ -64,9 +63,9 @@ func newCgroups(b *base) (*cgroups, error) {
 	parent = sys.DelegatedCgroup(parent)
 	c := &cgroups{
 		base: b, spare: make(chan plot, 1), refill: make(chan struct{}, 1),
-		wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
+		wake: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
-	if c.path, c.dir, err = ownFolder(parent); err != nil {
+	if c.path, c.dir, err = ownFolder(parent, nil); err != nil {
 		return nil, err
 	}
 	owned := sweepStale(parent, filepath.Base(c.path))
@@ -85,10 +84,14 @@ func newCgroups(b *base) (*cgroups, error) {
 	return c, nil
 }
 
-// ownFolder makes and locks a folder for this Launcher.
-func ownFolder(parent string) (path string, dir int, err error) {
+// ownFolder makes and locks a folder for this Launcher. tell, if it is not nil, is
+// told of its path before it is made.
+func ownFolder(parent string, tell func(path string)) (path string, dir int, err error) {
 	for range 10 {
 		path = filepath.Join(parent, fmt.Sprintf("%s%d-%08x", folderPrefix, os.Getpid(), rand.Uint32()))
+		if tell != nil {
+			tell(path)
+		}
 		if err = sys.MakeCgroup(sys.AtCWD, path); err != nil {
 			if errors.Is(err, fs.ErrExist) {
 				continue
@@ -101,7 +104,10 @@ func ownFolder(parent string) (path string, dir int, err error) {
 			continue
 		}
 		if err = sys.TryLock(dir); err == nil {
-			return path, dir, nil
+			// Who took it for stale may have removed it before we had the lock.
+			if _, err = os.Stat(path); err == nil {
+				return path, dir, nil
+			}
 		}
 		sys.Close(dir)
 	}
@@ -205,14 +211,10 @@ func (c *cgroups) discard() {
 func (c *cgroups) trouble() []string { return c.keeper.trouble() }
 
 func (c *cgroups) stop() error {
-	close(c.quit)
 	<-c.ended
 	err := sys.RemoveCgroup(sys.AtCWD, c.path)
-	if errors.Is(err, syscall.EBUSY) {
-		_ = sys.KillCgroup(c.dir, ".")
-	}
 	sys.Close(c.dir)
-	c.keeper.stop() // finds the folder gone, or goes on with it
+	c.keeper.stop(err != nil)
 	if err != nil {
 		return fmt.Errorf("remove %s: %w", c.path, err)
 	}

@@ -37,8 +37,20 @@ type Command struct {
 	// policy that cannot be enforced here as strictly as it demands makes Start
 	// fail; nothing is ever enforced more weakly in silence.
 	Policy *policy.Policy
+	// Owner names whose Policy it is, such as a host, over all its starts. The
+	// Launcher remembers to which folders its granted paths led: where a confined
+	// process or another user may have replaced one, Start fails with an error that
+	// is a [policy.ErrUntrusted]. "" remembers nothing.
+	Owner string
+	// Accept takes what granted paths lead to now as right: a person has asked for
+	// this start.
+	Accept bool
 	// Limits bound what the process and everything it starts may use up.
 	Limits policy.Limits
+	// Self starts this very program once more; Path is not used. On Linux it may
+	// have been replaced. The Policy need not grant the program or its shared
+	// libraries.
+	Self bool
 	// Observe has a confined process watched by a system call filter that lets
 	// everything pass as before, so that Child.Denials tells also what is not
 	// recorded otherwise. It makes the process slower.

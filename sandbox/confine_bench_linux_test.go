@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ func BenchmarkConfinedStart(b *testing.B) {
 	full := strict(b)
 	landlock := strict(b)
 	landlock.Level = policy.Landlock
-	limits := policy.Limits{Memory: 64 << 20, Tasks: 64, CPU: 1, Files: 256}
+	limits := policy.Limits{Memory: 64 << 20, Tasks: 64, CPU: 1, Files: 256, Enforce: policy.BestEffort}
 
 	ours := func(l *Launcher, p *policy.Policy, limits policy.Limits) func() {
 		return func() {
@@ -92,6 +93,63 @@ func BenchmarkConfinedStart(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
+// BenchmarkOrdinaryStart starts /bin/true confined as the exec server confines what
+// its clients ask for, beside the same grants for a host, by turns in this one run:
+//
+//	ordinary/host      what it costs to see what one's user sees
+//	within/ordinary    what a second policy around it costs
+//	ordinary/plain     to an unconfined start
+func BenchmarkOrdinaryStart(b *testing.B) {
+	confines(b, policy.NoCgroup)
+	l := launcherOf(b, "")
+	work := b.TempDir()
+	wide := policy.Policy{Level: policy.NoCgroup, JIT: true, Write: []string{work}, Read: []string{"-/sys/devices/system", "-/sys/kernel/mm/transparent_hugepage", "-/sys/kernel/mm/hugepages"}}
+	entries, err := os.ReadDir("/")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, e := range entries {
+		if !slices.Contains([]string{"proc", "sys", "dev", "lost+found"}, e.Name()) {
+			wide.Exec = append(wide.Exec, "/"+e.Name())
+		}
+	}
+	ordinary := wide
+	ordinary.Ordinary = true
+	within := ordinary
+	within.Within = &ordinary
+	type way struct {
+		name   string
+		policy *policy.Policy
+		times  []time.Duration
+	}
+	ways := []*way{{name: "plain"}, {name: "host", policy: &wide}, {name: "ordinary", policy: &ordinary}, {name: "within", policy: &within}}
+	start := func(p *policy.Policy) {
+		c, err := l.Start(&Command{Name: "bench.1", Path: "/bin/true", Args: []string{"true"}, Policy: p})
+		if err != nil {
+			b.Fatal(err)
+		}
+		<-c.Done()
+		c.Release()
+	}
+	for b.Loop() {
+		for _, w := range ways {
+			t := time.Now()
+			start(w.policy)
+			w.times = append(w.times, time.Since(t))
+		}
+	}
+	median := map[string]float64{}
+	for _, w := range ways {
+		slices.Sort(w.times)
+		median[w.name] = float64(w.times[len(w.times)/2])
+		b.ReportMetric(median[w.name]/1e3, w.name+"-µs")
+	}
+	b.ReportMetric(median["ordinary"]/median["host"], "ordinary/host")
+	b.ReportMetric(median["within"]/median["ordinary"], "within/ordinary")
+	b.ReportMetric(median["ordinary"]/median["plain"], "ordinary/plain")
+	b.ReportMetric(0, "ns/op")
+}
+
 // bwrapStrict are bubblewrap's arguments that come nearest to the profile
 // strict.
 func bwrapStrict() []string {
@@ -109,4 +167,39 @@ func bwrapStrict() []string {
 		}
 	}
 	return append(args, "--remount-ro", "/", "--chdir", "/", "--", "/bin/true")
+}
+
+// BenchmarkManyDenied starts /bin/true confined by a policy whose pattern matches
+// 20,000 files in 200 folders.
+func BenchmarkManyDenied(b *testing.B) {
+	confines(b, policy.NoCgroup)
+	l := launcherOf(b, "")
+	p := strict(b)
+	p.Level = policy.NoCgroup
+	dir := manyFiles(b, 20_000)
+	p.Write, p.Deny = []string{dir}, []string{dir + "/**/*.key"}
+	for b.Loop() {
+		c, err := l.Start(&Command{Name: "bench.1", Path: "/bin/true", Args: []string{"true"}, Policy: p})
+		if err != nil {
+			b.Fatal(err)
+		}
+		<-c.Done()
+		c.Release()
+	}
+}
+
+// manyFiles makes a folder with n files, a hundred in each folder.
+func manyFiles(t testing.TB, n int) string {
+	t.Helper()
+	dir := ground(t)
+	for i := range n {
+		in := dir + "/" + strconv.Itoa(i/100)
+		if i%100 == 0 {
+			if err := os.Mkdir(in, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(t, in+"/"+strconv.Itoa(i)+".key", "secret")
+	}
+	return dir
 }

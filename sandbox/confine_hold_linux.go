@@ -6,94 +6,32 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"sync"
+	"path/filepath"
+	"strings"
 	"syscall"
+
+	"github.com/hostsup/hostsup/internal/helper"
+	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// placeholders are the empty files and folders that stand where something is
-// denied that does not exist: nothing else can hold a place in a real folder.
-// They go with the last life that needs them.
-type placeholders struct {
-	mu   sync.Mutex
-	used map[string]int
+// placeholder is an empty folder that stands where something is denied that does
+// not exist: nothing else can hold a name in a real folder. Each life that needs
+// it has a shared lock on it, and the last one removes it; see sys.HoldPlaceholder.
+type placeholder struct {
+	parent *os.File // the folder around it
+	name   string
+	lock   int // the placeholder itself, locked; -1: not yet
 }
 
-// hold makes sure that there is something at path. made is what release takes.
-func (p *placeholders) hold(path string, dir bool) (err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.used[path] == 0 {
-		if dir {
-			err = os.Mkdir(path, 0)
-		} else {
-			var f *os.File
-			if f, err = os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0); err == nil {
-				err = f.Close()
-			}
-		}
-		if errors.Is(err, fs.ErrExist) {
-			return nil // somebody was faster: it is there, and will be covered
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if p.used == nil {
-		p.used = map[string]int{}
-	}
-	p.used[path]++
-	return nil
-}
-
-// share counts one more user of a placeholder; false when path is none.
-func (p *placeholders) share(path string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.used[path] == 0 {
-		return false
-	}
-	p.used[path]++
-	return true
-}
-
-// release removes a placeholder with its last user, if it still is one.
-func (p *placeholders) release(path string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.used[path]--; p.used[path] > 0 {
-		return
-	}
-	delete(p.used, path)
-	st, err := os.Lstat(path)
-	if err != nil || st.Mode().Perm() != 0 {
-		return
-	}
-	if st.IsDir() {
-		_ = syscall.Rmdir(path) // not when there is something in it
-	} else if st.Mode().IsRegular() && st.Size() == 0 {
-		_ = os.Remove(path)
-	}
-}
-
-// holdMissing puts placeholders where denied paths are missing, and the
-// folder of the bounded work folder where that one is.
+// holdMissing puts placeholders where denied paths are missing, and makes the
+// bounded work folder where that is.
 func (s *starting) holdMissing() error {
-	h, holds := s.child.held, &s.confine.holds
 	for i := range s.r.Denied {
-		d := &s.r.Denied[i]
-		path := d.Anchor
-		if d.Missing {
-			if err := holds.hold(path, d.Anchor != d.Path); err != nil {
-				return s.confineError("hold the place of "+path, bare(err))
+		if d := &s.r.Denied[i]; d.Missing {
+			if err := s.hold(d); err != nil {
+				return s.confineError(stepHold+d.Anchor, bare(err))
 			}
-		} else if !holds.share(path) {
-			continue
-		}
-		h.onFree(func() { holds.release(path) })
-	}
-	for _, g := range s.r.Grants { // what another life holds the place of
-		if path := g.Path; g.ReadOnly && holds.share(path) {
-			h.onFree(func() { holds.release(path) })
 		}
 	}
 	w := s.r.Policy.Work.Path
@@ -101,12 +39,90 @@ func (s *starting) holdMissing() error {
 		if w == "" || !g.Dir || !within(w, g.Path) {
 			continue
 		}
-		if err := os.MkdirAll(w, 0o755); err != nil {
+		if err := sys.MakeBeneath(g.Path, strings.TrimPrefix(w, g.Path), 0o755); err != nil {
 			return s.confineError("make "+w, bare(err))
 		}
 		break
 	}
 	return nil
+}
+
+// hold makes or shares the placeholder at an anchor. Everything goes by the
+// descriptor of the folder around it, which no link leads to: whatever becomes of
+// the path meanwhile, no other folder is touched.
+func (s *starting) hold(d *policy.Denied) error {
+	h := s.child.held
+	parent, err := sys.PinPlain(filepath.Dir(d.Anchor))
+	if err != nil {
+		return err
+	}
+	if h.sweep == nil {
+		h.sweep = &sweep{by: &s.confine.sweeper, base: s.base}
+		h.onFree(h.sweep.done)
+	}
+	p := &placeholder{parent: parent, name: filepath.Base(d.Anchor), lock: -1}
+	// Told of before it is made, so that it is removed whatever happens.
+	if err := h.sweep.add(p); err != nil {
+		return err
+	}
+	lock, id, err := sys.HoldPlaceholder(int(parent.Fd()), p.name)
+	if err == syscall.EEXIST {
+		return cameToBe(d)
+	}
+	if err != nil {
+		return err
+	}
+	if s.held == nil {
+		s.held = map[string]sys.FileID{}
+	}
+	s.held[d.Anchor] = id
+	return h.sweep.locked(lock)
+}
+
+// cameToBe has something covered that was to stay absent, and has been made since
+// the policy was resolved. For what else is denied that is to be done again.
+func cameToBe(d *policy.Denied) error {
+	info, err := os.Lstat(d.Anchor)
+	if err != nil || !d.Absent || info.Mode()&fs.ModeSymlink != 0 || sys.Placeholder(d.Anchor, info) {
+		return syscall.ESTALE
+	}
+	d.Missing, d.Absent, d.Dir = false, false, info.IsDir()
+	return nil
+}
+
+// onto has what covers a placeholder come onto that and nothing else.
+func (s *starting) onto(ops []helper.MountOp) {
+	for i := range ops {
+		if id, ok := s.held["/"+ops[i].Path]; ok && ops[i].Kind == helper.OpCover {
+			ops[i].ID = id
+		}
+	}
+}
+
+// The steps of a start about paths that are denied begin so.
+const (
+	stepHold  = "hold the place of "
+	stepPin   = "pin "
+	stepCover = "deny "
+)
+
+// replacedMeanwhile reports whether a start has failed because somebody has
+// renamed or replaced something around a denied path while it went on.
+func replacedMeanwhile(err error) bool {
+	var se *StartError
+	if !errors.As(err, &se) || se.Step != StepConfine {
+		return false
+	}
+	var errno syscall.Errno
+	about := strings.HasPrefix(se.Path, stepHold) || strings.HasPrefix(se.Path, stepPin) || strings.HasPrefix(se.Path, stepCover)
+	if !about || !errors.As(err, &errno) {
+		return false
+	}
+	switch errno {
+	case syscall.ENOENT, syscall.ENOTDIR, syscall.ELOOP, syscall.ESTALE, syscall.EXDEV:
+		return true
+	}
+	return false
 }
 
 // within reports whether path is dir or below it. Both are clean.

@@ -16,10 +16,6 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// imageSuffix follows the path of a work folder that is kept: the image of its
-// file system lies beside it, in a folder that only root writes to.
-const imageSuffix = ".image"
-
 // keepWait is how long a start waits for the last life's file system to be
 // unmounted.
 const keepWait = 5 * time.Second
@@ -31,16 +27,19 @@ func (s *starting) keep() (int, error) {
 	if w.Path == "" || !w.Keep {
 		return -1, nil
 	}
-	image := w.Path + imageSuffix
-	fail := func(what string, err error) (int, error) { return -1, s.confineError(what+" "+image, bare(err)) }
-	switch _, err := os.Lstat(image); {
-	case errors.Is(err, fs.ErrNotExist):
-		if err := makeImage(image, w.Size, w.Inodes); err != nil {
+	path := w.Image()
+	fail := func(what string, err error) (int, error) { return -1, s.confineError(what+" "+path, bare(err)) }
+	image, err := openImage(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeImage(path, w.Size, w.Inodes); err != nil {
 			return fail("make", err)
 		}
-	case err != nil:
-		return fail("look at", err)
+		image, err = openImage(path)
 	}
+	if err != nil {
+		return fail("open", err)
+	}
+	defer image.Close()
 	for start, delay := time.Now(), time.Millisecond; ; delay = min(2*delay, 100*time.Millisecond) {
 		fd, err := sys.LoopMount(image, int(dataAttrs(s.r.Policy.JIT)))
 		if err == nil {
@@ -54,6 +53,31 @@ func (s *starting) keep() (int, error) {
 		}
 		time.Sleep(delay)
 	}
+}
+
+// openImage opens an image that nobody but this user can have written: the kernel
+// does not expect a file system that somebody has made up.
+func openImage(path string) (*os.File, error) {
+	f, err := sys.OpenPlain(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		switch uid, _, _ := sys.OwnersOf(info); {
+		case !info.Mode().IsRegular():
+			err = errors.New("it is no file")
+		case uid != os.Geteuid():
+			err = fmt.Errorf("it belongs to user %d and not to the supervisor's", uid)
+		case info.Mode().Perm()&^0o600 != 0:
+			err = fmt.Errorf("others may use it (%s)", info.Mode())
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // makeImage makes an image with an empty file system, whole or not at all.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -30,6 +31,11 @@ type reach struct {
 // the namespace, in which there is nothing else; the variables only save the
 // command's user from setting them.
 func (s *starting) network(root *rootPlan) error {
+	if s.cmd.Observe && s.r.Policy.Network != policy.NetworkHost && s.r.Access(resolvFile).Has(policy.Read) {
+		// No name server can be reached in either case. One on the command's own
+		// loopback is asked nevertheless, and the observer sees for which name.
+		root.text(resolvFile, "nameserver 127.0.0.1\n")
+	}
 	if s.r.Policy.Network != policy.NetworkAllow {
 		return nil
 	}
@@ -117,25 +123,40 @@ func withProxy(env []string, proxy string, direct []string) []string {
 	return out
 }
 
-const hostsFile = "/etc/hosts"
+const (
+	hostsFile  = "/etc/hosts"
+	resolvFile = "/etc/resolv.conf"
+)
 
 // hosts puts names in front of what the machine's own file says, if that one
 // is granted.
 func (p *rootPlan) hosts(text string) {
-	const hidden = "/dev/.hosts"
 	if !p.made[hostsFile] && !p.within(hostsFile) {
-		p.parents(hostsFile)
-		p.op(helper.MountOp{Kind: helper.OpText, Path: hostsFile, Mode: 0o444, From: text + "127.0.0.1 localhost\n::1 localhost\n"})
-		p.made[hostsFile] = true
-	} else {
-		old, err := os.ReadFile(hostsFile)
-		if err != nil {
-			return // nothing to lay it over; by the proxy the names are reached all the same
-		}
-		p.op(helper.MountOp{Kind: helper.OpText, Path: hidden, Mode: 0o444, From: text + string(old)})
-		p.op(helper.MountOp{Kind: helper.OpCover, Path: hostsFile, From: strings.TrimPrefix(hidden, "/"), Attrs: onlyData | sys.MountReadOnly, What: "mount " + hostsFile})
+		p.text(hostsFile, text+"127.0.0.1 localhost\n::1 localhost\n")
+		return
 	}
-	p.rules = append(p.rules, helper.LandlockRule{Path: hostsFile, Rights: sys.LandlockReadFile})
+	old, err := os.ReadFile(hostsFile)
+	if err != nil {
+		return // nothing to lay it over; by the proxy the names are reached all the same
+	}
+	p.text(hostsFile, text+string(old))
+}
+
+// text has a text stand at path, which is laid over a file that is granted there.
+func (p *rootPlan) text(path, text string) {
+	if real, err := filepath.EvalSymlinks(path); err == nil && (p.made[real] || p.within(real)) {
+		path = real // nothing can be laid over a link
+	}
+	if !p.made[path] && !p.within(path) {
+		p.parents(path)
+		p.op(helper.MountOp{Kind: helper.OpText, Path: path, Mode: 0o444, From: text})
+		p.made[path] = true
+	} else {
+		hidden := "/dev/." + filepath.Base(path)
+		p.op(helper.MountOp{Kind: helper.OpText, Path: hidden, Mode: 0o444, From: text})
+		p.op(helper.MountOp{Kind: helper.OpCover, Path: path, From: strings.TrimPrefix(hidden, "/"), Attrs: onlyData | sys.MountReadOnly, What: "mount " + path})
+	}
+	p.rules = append(p.rules, helper.LandlockRule{Path: path, Rights: sys.LandlockReadFile})
 }
 
 // noteAttempt counts what the proxy has refused. What was allowed and failed

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/hostsup/hostsup/internal/helper"
@@ -17,13 +18,14 @@ import (
 // records are the kernel's audit records, for all confined children of a
 // Launcher; read only where the machine makes them anyway.
 type records struct {
-	once  sync.Once
-	audit *denial.Audit // nil: none can be read
+	unread bool // Options.Unrecorded
+	once   sync.Once
+	audit  *denial.Audit // nil: none can be read
 }
 
 func (r *records) open() *denial.Audit {
 	r.once.Do(func() {
-		if os.Geteuid() == 0 {
+		if os.Geteuid() == 0 && !r.unread {
 			r.audit, _ = denial.OpenAudit() // without them there are the other sources
 		}
 	})
@@ -57,30 +59,25 @@ func (s *starting) watchRecords() {
 	c.held.onFree(stop)
 }
 
-// observe plans that the command is watched, and returns the policy that the
-// filter is still to hold: calls that are refused whatever their arguments are
-// refused by the observer then, because only so they come to light.
-func (s *starting) observe(r *policy.Resolved) *policy.Resolved {
+// observe plans that the command is watched. Calls that are refused whatever
+// their arguments are handed to the observer, to be refused by it in place of
+// the filter, because only so they come to light.
+func (s *starting) observe(r *policy.Resolved, scope policy.SyscallScope) {
 	if !s.cmd.Observe {
-		return r
+		return
 	}
 	calls := denial.WatchedCalls(s.cmd.observed != nil)
 	s.plan.NoNewPrivs = true // or the kernel takes no filter
 	if r != nil {
-		left := *r
-		left.RefusedSyscalls = nil
-		for _, name := range r.RefusedSyscalls {
-			n, ok := policy.SyscallNumber(name)
-			if !ok || slices.ContainsFunc(calls, func(c sys.WatchedCall) bool { return c.NR == n }) {
-				left.RefusedSyscalls = append(left.RefusedSyscalls, name)
-			} else {
-				calls = append(calls, sys.WatchedCall{NR: n})
+		s.handed = r.RefusedWhole(scope)
+		for _, name := range s.handed {
+			if n, ok := policy.SyscallNumber(name); ok {
+				// In front: what is refused is not watched under a condition.
+				calls = slices.Insert(calls, 0, sys.WatchedCall{NR: n})
 			}
 		}
-		r = &left
 	}
 	s.plan.Observer = sys.WatchProgram(calls).Encode()
-	return r
 }
 
 // observer watches the command through the filter's descriptor.
@@ -94,14 +91,35 @@ func (s *starting) observer(fd int) error {
 	if s.cmd.observed != nil {
 		sink = s.cmd.observed
 	} else if s.cmd.Policy != nil && s.level != policy.None {
-		sink = (&outside{r: s.r, log: h.denials, known: map[attempt]denial.Denial{}, tmp: scratch{}}).note
+		note := newOutside(s.r, s.level, h.denials).note
+		sink = func(d denial.Denial) {
+			if d.Kind == denial.Write {
+				h.tmp.sample()
+			}
+			note(d)
+		}
 	}
-	o, err := denial.Observe(fd, sink)
+	o, err := denial.Observe(fd, s.handed, sink)
 	if err != nil {
 		return err
 	}
 	h.onFree(func() { _ = o.Close() })
 	return nil
+}
+
+// watchTmp has the room in the private /tmp of a command that is observed be looked
+// at. One that has ended already is not.
+func (s *starting) watchTmp() {
+	if !s.cmd.Observe || s.cmd.Policy == nil || !s.level.AtLeast(policy.NoCgroup) || !s.r.PrivateTmp {
+		return
+	}
+	f, err := os.Open("/proc/" + strconv.Itoa(s.child.pid) + "/root/tmp")
+	if err != nil {
+		return
+	}
+	h := s.child.held
+	h.tmp.open(f)
+	h.onFree(h.tmp.close)
 }
 
 // noteLimits counts the limits that were reached. It is called once, when the
@@ -111,11 +129,33 @@ func (h *held) noteLimits(e *Exit) {
 	if e.Limit != "" {
 		reached[e.Limit] = max(reached[e.Limit], 1)
 	}
+	for _, d := range h.tmp.reached(e.At) {
+		h.denials.Add(d)
+	}
 	for limit, n := range reached {
 		h.denials.Add(denial.Denial{
-			Kind: denial.Limit, Path: limit, Field: "limits." + limit, Source: denial.Cgroup, Count: n, First: e.At, Last: e.At,
+			Kind: denial.Limit, Path: limit, Field: "limits." + limit, Suggest: h.bounds.twice(limit), Source: denial.Cgroup, Count: n, First: e.At, Last: e.At,
 		})
 	}
+}
+
+// twice is the line of policy that gives twice as much of what was reached.
+func (b *bounds) twice(limit string) string {
+	if b == nil {
+		return ""
+	}
+	var value string
+	switch limit {
+	case "memory":
+		value = policy.Quote(policy.FormatSize(2 * b.limits.Memory))
+	case "tasks":
+		value = strconv.Itoa(2 * b.limits.Tasks)
+	case "file_size":
+		value = policy.Quote(policy.FormatSize(2 * b.limits.FileSize))
+	default:
+		return ""
+	}
+	return "limits { " + limit + " = " + value + " }"
 }
 
 // reached is how often each limit stood in the way, as the kernel counted.

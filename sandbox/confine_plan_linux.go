@@ -3,9 +3,14 @@
 package sandbox
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/hostsup/hostsup/internal/helper"
 	"github.com/hostsup/hostsup/internal/sys"
@@ -30,15 +35,17 @@ type rootPlan struct {
 
 	made   map[string]bool // paths of the new root that are there
 	pinned map[string]bool // folders that cannot be renamed any more
-	mapped map[string]bool // folders of inner whose owner the command is
+	mapped map[string]int  // folders of inner, with the owner that the command's user has in their place, or is shown as
+	closed map[string]bool // what bars has found out, by folder
 	inner  []string        // folders shown from outside: what is below is there, or nobody makes it
 	hollow []string        // folders within those that show only what is granted in them
 	ops    []helper.MountOp
 	rules  []helper.LandlockRule
+	err    error // why something of the machine that is to be shown could not be looked at
 }
 
 func planRoot(r *policy.Resolved, uid, gid int, root bool) *rootPlan {
-	p := &rootPlan{r: r, uid: uid, gid: gid, root: root, made: map[string]bool{"": true, "/": true}, pinned: map[string]bool{}, mapped: map[string]bool{}}
+	p := &rootPlan{r: r, uid: uid, gid: gid, root: root, made: map[string]bool{"": true, "/": true}, pinned: map[string]bool{}, mapped: map[string]int{}, closed: map[string]bool{}}
 	p.rules = append(p.rules, helper.LandlockRule{Path: "/", Rights: sys.LandlockReadDir})
 	p.standard()
 	for i := range r.Grants {
@@ -110,10 +117,10 @@ const (
 	hollowNodes = 1024
 )
 
-// enter sees to it that the command can come to path, which is in a folder from
-// outside. A folder on the way that is closed to strangers, as /root mostly is,
-// gives place to one with nothing but what is granted in it: the command's user
-// could have seen nothing else there either.
+// enter sees to it that the mount of path can be made, and the command come to it,
+// in a folder from outside. A folder on the way that is closed to strangers, as
+// /root mostly is, gives place to one with nothing but what is granted in it: the
+// command's user could mostly have seen nothing else there either.
 func (p *rootPlan) enter(path string) {
 	if !p.root || !p.within(path) {
 		return
@@ -121,19 +128,35 @@ func (p *rootPlan) enter(path string) {
 	inner := around(p.inner, path)
 	closed := ""
 	for dir := filepath.Dir(path); len(dir) >= len(inner); dir = filepath.Dir(dir) {
-		if st, err := os.Stat(dir); err == nil && st.Mode().Perm()&1 == 0 {
+		if p.bars(inner, dir) {
 			closed = dir // the outermost
 		}
 		if dir == "/" {
 			break
 		}
 	}
-	if closed == "" || p.mapped[inner] {
-		return // or it is the owner's
+	if closed == "" {
+		return
 	}
 	p.hollow = append(p.hollow, closed)
 	p.made[closed] = true
 	p.op(helper.MountOp{Kind: helper.OpTmpfs, Path: closed, Attrs: onlyData, Size: hollowSize, Nodes: hollowNodes, Mode: 0o755, UID: -1, What: "mount " + closed})
+}
+
+// bars reports whether a folder, within inner, cannot be entered by the process
+// that makes the mounts: it is closed to strangers, and inner does not show its
+// owner as the command's user.
+func (p *rootPlan) bars(inner, dir string) bool {
+	closed, known := p.closed[dir]
+	if !known {
+		if st, err := os.Stat(dir); err == nil && st.Mode().Perm()&1 == 0 {
+			uid, _, _ := sys.OwnersOf(st)
+			owner, mapped := p.mapped[inner]
+			closed = !mapped || owner != uid
+		}
+		p.closed[dir] = closed
+	}
+	return closed
 }
 
 // standard is what every root has.
@@ -146,8 +169,14 @@ func (p *rootPlan) standard() {
 		p.device("/dev/" + name)
 	}
 	for _, l := range [][2]string{{"fd", "/proc/self/fd"}, {"stdin", "/proc/self/fd/0"}, {"stdout", "/proc/self/fd/1"}, {"stderr", "/proc/self/fd/2"}, {"shm", "/tmp"}} {
+		if l[0] == "shm" && p.r.Policy.Ordinary {
+			continue
+		}
 		p.op(helper.MountOp{Kind: helper.OpLink, Path: "/dev/" + l[0], From: l[1]})
 		p.made["/dev/"+l[0]] = true
+	}
+	if p.r.Policy.Ordinary {
+		p.ordinary()
 	}
 	if p.r.PrivateTmp {
 		p.dir("/tmp", 0o755)
@@ -170,7 +199,10 @@ func dataAttrs(jit bool) uint64 {
 func (p *rootPlan) device(path string) {
 	mode, number, err := sys.Device(path)
 	if err != nil {
-		return // a container without it
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENODEV) { // a container without it
+			p.err = errors.Join(p.err, fmt.Errorf("%s: %w", path, err))
+		}
+		return
 	}
 	p.parents(path)
 	p.made[path] = true
@@ -219,6 +251,10 @@ func (p *rootPlan) grant(g *policy.Grant) {
 		return
 	}
 	p.enter(g.Path)
+	if g.ReadOnly && p.hidden(g.Path) {
+		p.pin(g.Pinned)
+		return // it grants nothing, and nobody comes there to write
+	}
 	if !p.made[g.Path] && !p.within(g.Path) {
 		p.parents(g.Path)
 		if g.Dir {
@@ -229,12 +265,19 @@ func (p *rootPlan) grant(g *policy.Grant) {
 		}
 	}
 	p.pin(g.Pinned)
-	o := helper.MountOp{Kind: helper.OpBind, Path: g.Path, From: g.Path, Attrs: p.attrs(g.Access), UID: -1, What: "mount " + g.Path + how(g.Access)}
+	o := helper.MountOp{Kind: helper.OpBind, Path: g.Path, From: g.Path, ID: identity(g), Attrs: p.attrs(g.Access), UID: -1, What: "mount " + g.Path + how(g.Access)}
 	p.owner(&o, g)
 	p.op(o)
 	if g.Dir {
 		p.inner = append(p.inner, g.Path)
-		p.mapped[g.Path] = o.UID >= 0
+		switch {
+		case p.shown():
+			p.mapped[g.Path] = os.Geteuid()
+		case o.UID >= 0 && !o.Loose:
+			p.mapped[g.Path] = o.UID
+		case p.root && g.UID == p.uid:
+			p.mapped[g.Path] = p.uid
+		}
 	}
 	p.rules = append(p.rules, helper.LandlockRule{Path: g.Path, Rights: p.rights(g.Access)})
 }
@@ -244,7 +287,7 @@ func (p *rootPlan) pin(dirs []string) {
 	for _, dir := range dirs {
 		if !p.pinned[dir] && !p.hidden(dir) {
 			p.pinned[dir] = true
-			p.op(helper.MountOp{Kind: helper.OpPin, Path: dir, What: "pin " + dir})
+			p.op(helper.MountOp{Kind: helper.OpPin, Path: dir, What: stepPin + dir})
 		}
 	}
 }
@@ -268,19 +311,47 @@ func (p *rootPlan) attrs(a policy.Access) uint64 {
 
 // owner has what belongs to the folder's owner shown as the command's: what
 // it writes keeps that owner, and nothing is changed. What is root's and only
-// to be read stays root's: a grant of /etc does not reveal its shadow.
+// to be read stays root's: a grant of /etc does not reveal its shadow. A user
+// that is named and has the right to write a folder does that by its own name.
 func (p *rootPlan) owner(o *helper.MountOp, g *policy.Grant) {
 	if !p.root {
 		return
 	}
 	// What is only read only is shown as what is around it.
 	o.Loose = !g.Access.Has(policy.Write) && !g.ReadOnly
-	uid, gid, err := sys.Owner(g.Path)
-	if err != nil || uid == p.uid || uid == 0 && o.Loose {
-		return // the mount itself will say what is wrong
+	if p.shown() {
+		if p.uid == os.Geteuid() {
+			o.Loose = false // it is shown as it is
+			return
+		}
+		o.All, o.UID, o.GID = true, os.Geteuid(), os.Getegid()
+		return
 	}
-	o.UID, o.GID = uid, gid
+	if g.UID == 0 && o.Loose || !o.Loose && (g.UID == p.uid || p.writes(g)) {
+		return
+	}
+	o.UID, o.GID = g.UID, g.GID
 }
+
+// writes reports whether the user that the policy names may write to what is
+// granted without being shown as its owner.
+func (p *rootPlan) writes(g *policy.Grant) bool {
+	if p.r.UID < 0 || g.ReadOnly {
+		return false
+	}
+	st, err := os.Stat(g.Path)
+	if err != nil {
+		return false // the mount tells why
+	}
+	bits, group := st.Mode().Perm(), g.GID == p.gid || slices.Contains(p.r.Groups, g.GID)
+	if group {
+		bits >>= 3
+	}
+	return bits&2 != 0 && (!g.Dir || bits&1 != 0)
+}
+
+// identity is of what a grant was resolved to.
+func identity(g *policy.Grant) sys.FileID { return sys.FileID{Device: g.Node, Inode: g.Inode} }
 
 // work is the bounded folder.
 func (p *rootPlan) work() {
@@ -309,16 +380,33 @@ func (p *rootPlan) work() {
 const (
 	coverDir  = "/dev/.denied/folder"
 	coverFile = "/dev/.denied/file"
+	// What stands for a folder that must not come to be can be read.
+	coverEmpty = "/dev/.denied/empty"
 )
+
+// covers makes what lies over other paths.
+func (p *rootPlan) covers() {
+	if p.made[coverFile] {
+		return
+	}
+	p.made[coverFile] = true
+	p.dir("/dev/.denied", 0o755)
+	p.dir(coverDir, 0)
+	p.dir(coverEmpty, 0o555)
+	p.op(helper.MountOp{Kind: helper.OpFile, Path: coverFile})
+}
 
 // denied covers what is denied, after everything that is granted.
 func (p *rootPlan) denied() {
 	if len(p.r.Denied) == 0 {
 		return
 	}
-	p.dir("/dev/.denied", 0o755)
-	p.dir(coverDir, 0)
-	p.op(helper.MountOp{Kind: helper.OpFile, Path: coverFile})
+	p.covers()
+	for i := range p.r.Denied {
+		if d := &p.r.Denied[i]; !d.Link {
+			p.enter(d.Anchor)
+		}
+	}
 	for _, d := range p.r.Denied {
 		p.pin(d.Pinned)
 	}
@@ -327,9 +415,12 @@ func (p *rootPlan) denied() {
 			continue // what it points to is denied as well, or it cannot be seen
 		}
 		from := coverFile
-		if d.Dir || d.Missing && d.Anchor != d.Path {
+		switch {
+		case d.Absent:
+			from = coverEmpty
+		case d.Dir || d.Missing: // a placeholder
 			from = coverDir
 		}
-		p.op(helper.MountOp{Kind: helper.OpCover, Path: d.Anchor, From: strings.TrimPrefix(from, "/"), Attrs: onlyData | sys.MountReadOnly, What: "deny " + d.Anchor})
+		p.op(helper.MountOp{Kind: helper.OpCover, Path: d.Anchor, From: strings.TrimPrefix(from, "/"), Attrs: onlyData | sys.MountReadOnly, What: stepCover + d.Anchor})
 	}
 }

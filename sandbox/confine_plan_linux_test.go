@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -60,6 +61,92 @@ func TestConfinedInAClosedFolder(t *testing.T) {
 	for _, f := range []string{"/q", "/deep/q", "/bin/q", "/moved", "/fresh"} {
 		if _, err := os.Lstat(dir + "/home/shut" + f); err == nil {
 			t.Errorf("there is a %s", f)
+		}
+	}
+}
+
+// What is denied in a folder that is closed to the command does not keep it from
+// being started, and holds: whatever the folder belongs to, and also where the
+// command has closed it itself.
+func TestDeniedInAClosedFolder(t *testing.T) {
+	l := jailedLauncher(t)
+	if os.Geteuid() != 0 {
+		t.Skip("what this user may not look at is refused")
+	}
+	const owner = 12345
+	for name, c := range map[string]struct {
+		write    bool
+		uid, own int // of the granted folder, and of the closed one in it
+		mode     os.FileMode
+	}{
+		"read":                          {false, 0, 0, 0o700},
+		"read, of its owner":            {false, owner, owner, 0o700},
+		"written, of another owner":     {true, owner, 0, 0o700},
+		"closed by a process before it": {true, owner, owner, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := ground(t)
+			write(t, dir+"/p/shut/key", "secret\n")
+			write(t, dir+"/p/shut/fixed", "fixed\n")
+			write(t, dir+"/p/open", "open\n")
+			p := strict(t)
+			p.Deny = []string{dir + "/p/shut/key", dir + "/p/shut/missing"}
+			p.ReadOnly = []string{dir + "/p/shut/fixed"}
+			p.Read = append(p.Read, dir+"/p")
+			if c.write {
+				p.Write = []string{dir + "/p"}
+			}
+			if err := errors.Join(os.Chown(dir+"/p", c.uid, c.uid), os.Chown(dir+"/p/shut", c.own, c.own), os.Chmod(dir+"/p/shut", c.mode)); err != nil {
+				t.Fatal(err)
+			}
+			out, _ := output(t, l, p, `
+try() { if (eval "$2") >/dev/null 2>&1; then echo "$1: yes"; else echo "$1: no"; fi; }
+try open    "cat $1/p/open"
+try key     "chmod 755 $1/p/shut; cat $1/p/shut/key"
+try missing "echo x > $1/p/shut/missing"
+try fixed   "grep fixed $1/p/shut/fixed"
+try change  "echo x >>$1/p/shut/fixed"
+try away    "mv $1/p/shut $1/p/other"
+`, dir)
+			want := map[string]string{"open": "yes"}
+			if c.write && c.uid == c.own {
+				want["fixed"] = "yes" // it has opened its folder
+			}
+			tried(t, out, 6, want)
+			if _, err := os.Lstat(dir + "/p/shut/missing"); !eventually(func() bool { _, err = os.Lstat(dir + "/p/shut/missing"); return errors.Is(err, os.ErrNotExist) }) {
+				t.Errorf("what stood for a missing file is left: %v", err)
+			}
+		})
+	}
+}
+
+// A folder of another owner that is granted beside the one around it is shown as
+// the command's own, as it would be if it were granted alone.
+func TestGrantsOfSeveralOwners(t *testing.T) {
+	l := jailedLauncher(t)
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes files of others")
+	}
+	const owner = 12345
+	dir := ground(t)
+	write(t, dir+"/p/theirs/private/file", "theirs\n")
+	for _, f := range []string{"/p/theirs", "/p/theirs/private", "/p/theirs/private/file"} {
+		if err := os.Chown(dir+f, owner, owner); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(dir+"/p/theirs/private", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, list := range map[string]func(p *policy.Policy) *[]string{
+		"read":  func(p *policy.Policy) *[]string { return &p.Read },
+		"write": func(p *policy.Policy) *[]string { return &p.Write },
+	} {
+		p := strict(t)
+		at := list(p)
+		*at = append(*at, dir+"/p", dir+"/p/theirs")
+		if out, _ := output(t, l, p, `cat $1/p/theirs/private/file`, dir); out != "theirs\n" {
+			t.Errorf("%s: %q", name, out)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -23,7 +24,7 @@ func (s *starting) spawns() bool {
 	return s.plan.Mode == helper.PlanSelf && sys.HaveSpawn && !s.cmd.Observe && (runtime.GOARCH == "amd64" || s.cmd.Policy == nil || s.r.Policy.JIT)
 }
 
-// spawn starts the command's process, or the helper that does.
+// spawn starts the command's process, or the nurse that does.
 func (s *starting) spawn() (err error) {
 	h := s.child.held
 	tree := func(err error) error { return &StartError{Name: s.cmd.Name, Step: StepTree, Err: err} }
@@ -32,18 +33,16 @@ func (s *starting) spawn() (err error) {
 		return tree(err)
 	}
 	defer closeAll(procs)
-	s.plan.Groups = len(procs)
-	extra := procs[:len(procs):len(procs)]
-	if s.plan.UserNS {
-		strangers, err := s.confine.spaces.of(helper.NobodyKnown, helper.NobodyKnown)
-		if err != nil {
-			return s.confineError("make a user namespace", err)
+	if s.plan.Mode == helper.PlanSelf {
+		if err = s.direct(procs); err == nil {
+			s.running()
 		}
-		own, err := s.confine.spaces.of(s.plan.UID, s.plan.GID)
-		if err != nil {
-			return s.confineError(fmt.Sprintf("make a user namespace for %d", s.plan.UID), err)
-		}
-		extra = append(extra, strangers, own)
+		return err
+	}
+	d := helper.Descriptors{Files: s.files, Groups: procs}
+	defer closeOwners(&d)
+	if err := s.owners(&d); err != nil {
+		return err
 	}
 	kept, err := s.keep()
 	if err != nil {
@@ -51,35 +50,27 @@ func (s *starting) spawn() (err error) {
 	}
 	if kept >= 0 {
 		defer sys.Close(kept)
-		extra = append(extra, kept)
+		d.Kept = kept
 	}
-
-	place := sys.Process{PidNS: s.plan.Mode == helper.PlanInit, DieWithUs: s.plan.Mode == helper.PlanInit}
-	if os.Geteuid() != 0 && place.PidNS {
-		place.UserNS = true
-		place.Ambient = sys.NamespaceCapabilities
-	}
-	if place.PidNS && s.plan.Unshare == 0 {
-		place.MountNS = true
-	}
+	cgroup := 0
 	if s.cg != nil {
-		place.Cgroup = s.lot.dir
+		cgroup = s.lot.dir
 		if h.bounds.init >= 0 {
-			place.Cgroup = h.bounds.init
+			cgroup = h.bounds.init
 		}
 	}
-	if s.plan.Mode == helper.PlanSelf {
-		if err = s.direct(procs); err == nil {
-			s.running()
-		}
-		return err
-	}
-	files := append(s.files[:len(s.files):len(s.files)], extra...)
-	p, err := s.spawnHelper(helper.RoleConfine, place, files, helper.Pack(&s.plan), s.cmd.Name)
+	p, nurse, err := s.startNurse(&s.plan, &d, cgroup, s.cmd.Name)
 	if err != nil {
-		return tree(err)
+		return s.explain(err)
 	}
-	host, err := s.follow(p)
+	defer nurse.Free()
+	var host *watch
+	if h.sweep != nil {
+		err = h.sweep.begun(p.fd)
+	}
+	if err == nil {
+		host, err = s.follow(p, nurse)
+	}
 	if err != nil {
 		p.end()
 		return err
@@ -89,27 +80,69 @@ func (s *starting) spawn() (err error) {
 	return nil
 }
 
+// owners makes the user namespaces of the command and of its mounts.
+func (s *starting) owners(d *helper.Descriptors) error {
+	if !s.plan.UserNS {
+		return nil
+	}
+	var err error
+	if d.Strangers, err = s.confine.spaces.of(helper.NobodyKnown, helper.NobodyKnown, nil, 0); err != nil {
+		return s.confineError("make a user namespace", err)
+	}
+	if s.plan.Inner.Shown {
+		d.Own, err = s.confine.spaces.shown(s.plan.Inner, s.plan.UID, s.plan.GID, s.plan.Inotify)
+	} else {
+		d.Own, err = s.confine.spaces.of(s.plan.UID, s.plan.GID, s.plan.Groups, s.plan.Inotify)
+	}
+	if err != nil {
+		return s.confineError(fmt.Sprintf("make a user namespace for %d", s.plan.UID), err)
+	}
+	if err := probe().memory.holdsOwners(d.Strangers); err != nil {
+		return s.confineError("show files as those of other owners", err)
+	}
+	if what, err := makeOwners(&s.plan, d); err != nil {
+		return s.confineError(what, err)
+	}
+	return nil
+}
+
+// makeOwners makes the user namespaces by which mounts are shown as those of the
+// command, until closeOwners.
+func makeOwners(p *helper.Plan, d *helper.Descriptors) (what string, err error) {
+	for i := range p.Mounts {
+		op := &p.Mounts[i]
+		o, ok := op.Owner()
+		if _, made := d.Owners[o]; made || !ok {
+			continue
+		}
+		fd, err := newSpace(o.IDs(p.UID, p.GID), 0)
+		if err != nil {
+			return "map the owner of " + op.From, err
+		}
+		if d.Owners == nil {
+			d.Owners = map[helper.Owner]int{}
+		}
+		d.Owners[o] = fd
+	}
+	return "", nil
+}
+
+func closeOwners(d *helper.Descriptors) {
+	for _, fd := range d.Owners {
+		sys.Close(fd)
+	}
+}
+
 // running begins what looks at a command that runs.
 func (s *starting) running() {
 	s.watchMemory()
 	s.watchRecords()
+	s.watchTmp()
+	s.forwardIn()
 }
 
 // direct starts the command's process without a helper between.
 func (s *starting) direct(procs []int) error {
-	ruleset, err := s.plan.Ruleset()
-	if err != nil {
-		return s.explain(err)
-	}
-	if ruleset >= 0 {
-		high, err := sys.HighFD(ruleset, len(s.files))
-		sys.Close(ruleset)
-		if err != nil {
-			return s.explain(helper.Failed("landlock", err))
-		}
-		ruleset = high
-		defer sys.Close(high)
-	}
 	ear, err := s.ear()
 	if err != nil {
 		return s.explain(err)
@@ -120,7 +153,12 @@ func (s *starting) direct(procs []int) error {
 		from, s.plan.Bounded = s.confine.boundless(), true
 	}
 	var script sys.Script
-	if err := s.plan.Write(&script, s.files, procs, ruleset, ear.theirs); err != nil {
+	free := ear.theirs + 1
+	for _, fd := range slices.Concat(s.files, procs) {
+		free = max(free, fd+1)
+	}
+	free = max(free, len(s.files))
+	if err := s.plan.Direct(&script, s.files, procs, ear.theirs, free); err != nil {
 		return s.explain(err)
 	}
 	birth := s.lot.dir
@@ -148,13 +186,13 @@ func (s *starting) direct(procs []int) error {
 	return s.adoptDirect(newWatch(pid, pidfd))
 }
 
-// follow reads what the helper says until the command runs.
-func (s *starting) follow(p *helperProc) (*watch, error) {
+// follow reads what the nurse says until the command runs.
+func (s *starting) follow(p *helperProc, nurse *sys.Nurse) (*watch, error) {
 	for {
 		r, fd, err := p.read()
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil, s.confineError("helper", errors.New("it ended at once: is package sandbox initialised in this program?"))
+			return nil, s.confineError("helper", errors.New("it ended without a word"))
 		case err != nil:
 			return nil, s.confineError("helper", err)
 		}
@@ -164,11 +202,7 @@ func (s *starting) follow(p *helperProc) (*watch, error) {
 		case helper.ReportObserver:
 			err = s.observer(fd)
 		case helper.ReportProblem:
-			what, err := p.readText(r.Exit.Code)
-			if err != nil {
-				return nil, s.confineError("helper", err)
-			}
-			return nil, s.problem(what, syscall.Errno(r.Errno))
+			return nil, s.explain(nurse.Failure(r.Errno, r.Exit))
 		case helper.ReportStarted:
 			w, err := p.meet(fd)
 			if err != nil {
@@ -195,19 +229,27 @@ func (s *starting) explain(err error) error {
 // about.
 func (s *starting) problem(what string, errno syscall.Errno) error {
 	e := &StartError{Name: s.cmd.Name, Step: StepConfine, Path: what, Err: errno}
+	if errno == syscall.ESTALE {
+		e.Err = fmt.Errorf("it was replaced while the start went on: %w", errno)
+	}
 	switch what {
 	case "dir":
 		e.Step, e.Path = StepDir, s.plan.Dir
 		if _, err := os.Stat(e.Path); err == nil && s.plan.Mounts != nil && errno == syscall.ENOENT {
-			e.Err = fmt.Errorf("it is not granted: %w", errno)
+			e.Err = &policy.LackError{What: "it is not granted", Line: policy.Line("read", e.Path), Err: errno}
 		}
 	case "exec":
+		if s.cmd.Self {
+			e.Step, e.Path = StepExec, sys.Program
+			break
+		}
 		e = explain(s.cmd, errno)
 		if s.cmd.Policy == nil || s.r.Access(s.cmd.Path).Has(policy.Exec) {
 			break
 		}
 		if _, err := os.Stat(s.cmd.Path); err == nil {
-			e.Step, e.Path, e.Err = StepExec, s.cmd.Path, fmt.Errorf("the policy does not let it be run; exec = [%q] would: %w", s.cmd.Path, errno)
+			e.Step, e.Path, e.Grant = StepExec, s.cmd.Path, s.cmd.Path
+			e.Err = &policy.LackError{What: "it is not granted for running", Line: policy.Line("exec", s.cmd.Path), Err: errno}
 		}
 	case "descriptors":
 		e.Step, e.Path = StepFiles, ""
@@ -215,13 +257,4 @@ func (s *starting) problem(what string, errno syscall.Errno) error {
 		e.Step = StepFork
 	}
 	return e
-}
-
-const maxProblem = 8192
-
-// readText reads the text that follows a report.
-func (h *helperProc) readText(n int) (string, error) {
-	b := make([]byte, min(max(n, 0), maxProblem))
-	_, err := io.ReadFull(h.sock, b)
-	return string(b), err
 }

@@ -5,9 +5,10 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"net"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -24,51 +25,82 @@ type confiner struct {
 	strongest policy.Level
 	users     users
 	limiter   limiter
-	holds     placeholders
+	sweeper   sweeper
 	filters   filters
 	spaces    spaces
 	records   records
+	resolver  policy.Resolver
 
-	bounding sync.Once
+	bounding sync.Mutex
 	bounded  *spawner // its thread has no bounding set; made when first wanted
 }
 
 // boundless starts what is to have no capability, ever. To empty the set takes
-// a call for each of them, which one thread makes once for all.
+// a call for each of them, which one thread makes once for all. A thread that
+// could not is replaced at the next start.
 func (c *confiner) boundless() *spawner {
-	c.bounding.Do(func() { c.bounded = newSpawner(sys.NoBounding) })
+	c.bounding.Lock()
+	defer c.bounding.Unlock()
+	if c.bounded == nil || c.bounded.hasEnded() {
+		c.bounded = newSpawner(func() error { return helper.Failed("capabilities", sys.NoBounding()) })
+	}
 	return c.bounded
 }
 
 // close is called after the last child is gone.
 func (c *confiner) close() error {
-	c.bounding.Do(func() {})
 	if c.bounded != nil {
 		c.bounded.stop()
 	}
+	c.sweeper.close()
 	c.spaces.close()
 	c.users.close()
 	c.records.close()
 	return c.limiter.close()
 }
 
+func (b *base) announce(owner string, p *policy.Policy) { b.confine.resolver.Announce(owner, p) }
+
 // startHeld starts a command that has a policy or limits.
 func (b *base) startHeld(cmd *Command, files []int) (*Child, error) {
 	if hasZero(cmd) {
 		return nil, syscall.EINVAL
 	}
-	s := &starting{base: b, cmd: cmd, files: files, child: newChild(cmd, time.Now())}
-	s.child.held = &held{denials: denial.NewLog(0)}
-	if err := s.start(); err != nil {
+	begun := time.Now()
+	unmapped := cmd.Policy != nil && cmd.Policy.Ordinary && os.Geteuid() == 0 && !mapsRoot()
+	for pause := time.Millisecond; ; pause = min(2*pause, startPause) {
+		s := &starting{base: b, cmd: cmd, files: files, child: newChild(cmd, time.Now()), unmapped: unmapped}
+		s.child.held = &held{denials: denial.NewLog(0)}
+		err := s.start()
+		if err == nil {
+			return s.child, nil
+		}
 		s.child.held.free()
+		if s.cannotMap(err) {
+			unmapped = true
+			continue
+		}
+		if replacedMeanwhile(err) && time.Since(begun) < startPatience {
+			time.Sleep(pause)
+			continue
+		}
+		if cmd.Policy != nil {
+			err = probe().memory.forgetful(err)
+		}
 		var se *StartError
 		if errors.As(err, &se) {
 			return nil, err
 		}
 		return nil, &StartError{Name: cmd.Name, Step: StepConfine, Err: err}
 	}
-	return s.child, nil
 }
+
+// A start around which others rename folders is tried for startPatience, with
+// pauses of up to startPause: who renames may be kept from going on by other work.
+const (
+	startPatience = 2 * time.Second
+	startPause    = 50 * time.Millisecond
+)
 
 // starting is a start under way.
 type starting struct {
@@ -77,10 +109,15 @@ type starting struct {
 	files []int
 	child *Child
 
-	r     *policy.Resolved
-	level policy.Level
-	plan  helper.Plan
-	reach *reach
+	r      *policy.Resolved
+	level  policy.Level
+	plan   helper.Plan
+	reach  *reach
+	inward []net.Listener        // of the policy's listen, in its order
+	held   map[string]sys.FileID // placeholders, by path
+	handed []string              // calls that the observer refuses in place of the filter
+
+	unmapped bool // an ordinary policy of root's that names no user, where files cannot be shown as those of another owner
 
 	cg  *cgroups // nil: lives have no cgroup of their own
 	lot plot     // that of this one
@@ -96,9 +133,10 @@ func (s *starting) confineError(what string, err error) error {
 }
 
 func (s *starting) start() (err error) {
-	if s.r, err = policy.Resolve(s.cmd.Policy, s.cmd.Limits); err != nil {
+	if s.r, err = s.confine.resolver.Resolve(policy.Owned{Owner: s.cmd.Owner, Accept: s.cmd.Accept}, s.cmd.Policy, s.cmd.Limits); err != nil {
 		return s.wrong(err)
 	}
+	s.unmapped = s.unmapped && s.r.UID < 0
 	if err := s.choose(); err != nil {
 		return s.wrong(err)
 	}
@@ -142,6 +180,9 @@ func (s *starting) choose() error {
 	}
 	m := probe()
 	s.level = m.Level
+	if s.unmapped {
+		s.level = m.strongest(featureOwners)
+	}
 	if limit := s.confine.strongest; limit != "" && !limit.AtLeast(s.level) {
 		s.level = limit
 	}
@@ -155,12 +196,14 @@ func (s *starting) choose() error {
 		if len(lacks) == 0 {
 			lacks = []string{"the launcher was told so"}
 		}
-		return fmt.Errorf("level %s cannot be enforced here, %s at most (%s); see doctor, or accept it by level = %q",
-			want, s.level, strings.Join(lacks, "; "), s.level)
+		return &LevelError{Want: want, Have: s.level, Lacks: lacks}
 	}
 	if s.level != policy.Full && s.level != policy.NoCgroup {
 		if w := s.r.Policy.Work.Path; w != "" {
 			return fmt.Errorf("work %s cannot be bounded at level %s", w, s.level)
+		}
+		if len(s.r.Policy.Listen) > 0 {
+			return fmt.Errorf("listen cannot be enforced at level %s", s.level)
 		}
 		if s.r.Policy.Network == policy.NetworkAllow {
 			return fmt.Errorf(`network = "allow" cannot be enforced at level %s`, s.level)
@@ -175,67 +218,55 @@ func (s *starting) choose() error {
 	return nil
 }
 
-// bound makes the cgroups of the limits. What no cgroup can hold is refused
-// where that was asked for, and else held by other means or told as missing.
+// bound makes the cgroups of the limits. Limits that no cgroup can hold refuse
+// the start, or with policy.BestEffort are held by other means, which is told.
 func (s *starting) bound() error {
 	h := s.child.held
 	l := s.r.Limits
-	s.plan.Limits = rlimits(l)
+	s.plan.Limits = rlimits(l, s.cmd.Policy != nil && s.level != policy.None)
 	b, lacks, err := s.confine.limiter.bound(s.limitName(), l, s.cg, s.lot)
 	if err != nil {
 		return s.confineError("limits", err)
 	}
 	h.bounds = b
-	want := s.r.Policy.Level
-	if s.cmd.Policy == nil {
-		want = policy.DefaultLevel()
-	}
+	var refused []error
 	for _, c := range controllers {
 		err, lack := lacks[c]
 		if !lack {
 			continue
 		}
-		if want == policy.Full {
-			return s.wrong(fmt.Errorf("the limit %s needs a cgroup: %w", limitNames[c], err))
+		own := s.cmd.Policy != nil && ownCount(s.level)
+		short := Shortfall{limitNames[c], err.Error(), instead(limitNames[c], own)}
+		if l.Enforce != policy.BestEffort {
+			refused = append(refused, short.problem(l, s.r.Policy.Source))
+			continue
 		}
+		h.confinement.Weaker = append(h.confinement.Weaker, short)
+		h.confinement.Missing = append(h.confinement.Missing, "limit "+short.String())
 		switch {
 		case c == "memory":
 			h.sample = l.Memory
-			s.lack("memory: sampled, because " + err.Error())
-		case c == "pids" && s.ownCount():
+		case c == "pids" && own:
 			s.plan.Limits = append(s.plan.Limits, helper.Rlimit{Resource: sys.LimitTasks, Value: uint64(l.Tasks) + initTasks})
-			s.lack("tasks: by a limit of its user's processes, because " + err.Error())
-		default:
-			s.lack(limitNames[c] + ": not enforceable here: " + err.Error())
 		}
+	}
+	if refused != nil {
+		return s.wrong(errors.Join(refused...))
 	}
 	return nil
 }
 
-// initTasks is how many threads our init may have, which count as its user's.
-const initTasks = 8
-
-// ownCount reports whether the kernel counts the command's processes apart
-// from all others.
-func (s *starting) ownCount() bool {
-	return s.cmd.Policy != nil && (os.Geteuid() == 0 || s.level.AtLeast(policy.NoCgroup))
-}
-
 var limitNames = map[string]string{"memory": "memory", "pids": "tasks", "cpu": "cpu"}
-
-func (s *starting) lack(what string) {
-	h := s.child.held
-	h.confinement.Missing = append(h.confinement.Missing, what)
-}
 
 func (s *starting) limitName() string {
 	return fmt.Sprintf("life-%d", s.confine.limiter.serial.Add(1))
 }
 
 // makePlan decides what the helper is to do.
-func (s *starting) makePlan() error {
+func (s *starting) makePlan() (err error) {
 	p, cmd, r := &s.plan, s.cmd, s.r
-	p.Path, p.Dir, p.Args, p.Env, p.Files = cmd.Path, cmd.Dir, cmd.Args, cmd.Env, len(s.files)
+	p.Path, p.Dir, p.Args, p.Env = cmd.Path, cmd.Dir, cmd.Args, cmd.Env
+	p.Self, p.Terminal = cmd.Self, cmd.Terminal
 	p.UID, p.GID = -1, -1
 	jailed := s.level.AtLeast(policy.NoCgroup)
 	switch {
@@ -251,8 +282,11 @@ func (s *starting) makePlan() error {
 		if p.Mode == helper.PlanInit {
 			p.Proc, p.Caps = true, !root
 		}
-		s.observe(nil)
+		s.observe(nil, policy.SyscallScope{})
 		return nil
+	}
+	if err := s.refuseFolders(); err != nil {
+		return s.wrong(err)
 	}
 	if err := s.chooseUser(root); err != nil {
 		return err
@@ -260,7 +294,9 @@ func (s *starting) makePlan() error {
 	p.Caps, p.NoNewPrivs = true, true
 	m := probe()
 	p.NoJIT = !r.Policy.JIT && m.mdwe && !s.spawns()
-	p.Filter = s.confine.filters.get(s.observe(r), s.level, p.NoJIT)
+	scope := s.scope()
+	s.observe(r, scope)
+	p.Filter = s.confine.filters.get(r, scope, s.handed)
 	p.Landlock = m.landlock
 	p.Audit = root
 	if p.Dir == "" {
@@ -270,15 +306,18 @@ func (s *starting) makePlan() error {
 	}
 	if !jailed {
 		p.LandlockNet = r.Policy.Network == policy.NetworkNone
-		p.Rules = s.plainRules()
-		return nil
+		p.Rules, err = s.plainRules()
+		return err
 	}
-	p.UserNS = root
+	p.UserNS, p.Inotify = root, sys.InotifyShare()
 	p.Memfd = root && !r.Policy.JIT && m.memfd
 	p.Unshare = sys.NewMount | sys.NewIPC | sys.NewUTS | sys.NewCgroup
 	if r.Policy.Network != policy.NetworkHost {
 		p.Unshare |= sys.NewNet
 		p.Loopback = true
+	}
+	if r.Policy.Ordinary {
+		s.ordinary(root)
 	}
 	uid, gid := p.UID, p.GID
 	if uid < 0 {
@@ -288,19 +327,53 @@ func (s *starting) makePlan() error {
 		return err
 	}
 	rp := planRoot(r, uid, gid, root)
+	if p.Inner.Shown {
+		rp.mustMap(p.Dir)
+	}
+	if p.Terminal && r.Policy.Ordinary {
+		rp.terminal(cmd.Files[0], s.files[0])
+	}
+	if p.WholeProc {
+		if err := rp.coverProc(s.unmapped); err != nil {
+			return s.confineError("look at /proc", err)
+		}
+	}
+	if cmd.Self {
+		if err := rp.libraries(); err != nil {
+			return s.confineError("find the libraries of this program", err)
+		}
+	}
 	if err := s.network(rp); err != nil {
 		return err
 	}
+	if err := s.listen(); err != nil {
+		return err
+	}
+	if rp.err != nil {
+		return s.confineError("look at a device", rp.err)
+	}
+	s.onto(rp.ops)
 	p.Mounts, p.RootAttrs, p.Rules = rp.ops, rp.rootAttrs(), rp.rules
 	return nil
 }
 
-// chooseUser finds the ids that the command runs as. Never root's.
+// scope is what the rules for system calls depend on.
+func (s *starting) scope() policy.SyscallScope {
+	p := &s.r.Policy
+	return policy.SyscallScope{Level: s.level, JIT: p.JIT, Network: p.Network, Protected: s.plan.NoJIT, Sampled: s.child.held.sample > 0, Unmapped: s.unmapped && s.level.AtLeast(policy.NoCgroup)}
+}
+
+// chooseUser finds the ids that the command runs as: root's only where owners
+// cannot be mapped.
 func (s *starting) chooseUser(root bool) error {
 	if !root {
 		return nil
 	}
-	s.plan.UID, s.plan.GID = s.r.UID, s.r.GID
+	if s.unmapped && s.level.AtLeast(policy.NoCgroup) {
+		s.plan.UID, s.plan.GID = os.Geteuid(), os.Getegid()
+		return nil
+	}
+	s.plan.UID, s.plan.GID, s.plan.Groups = s.r.UID, s.r.GID, s.r.Groups
 	if s.r.UID >= 0 {
 		return nil
 	}
@@ -314,24 +387,37 @@ func (s *starting) chooseUser(root bool) error {
 }
 
 // plainRules are what Landlock allows where there are no mounts.
-func (s *starting) plainRules() []helper.LandlockRule {
+func (s *starting) plainRules() ([]helper.LandlockRule, error) {
 	jit := s.r.Policy.JIT
 	var rules []helper.LandlockRule
-	for _, g := range s.r.Grants {
+	for i := range s.r.Grants {
+		g := &s.r.Grants[i]
 		rights := landlockRights(g.Access, jit)
 		if g.Device {
 			rights |= sys.LandlockIoctl
 		}
 		if g.Link == "" {
-			rules = append(rules, helper.LandlockRule{Path: g.Path, Rights: rights})
+			rules = append(rules, helper.LandlockRule{Path: g.Path, ID: identity(g), Rights: rights})
+		}
+	}
+	if s.cmd.Self {
+		list, err := thisLibraries.get()
+		if err != nil {
+			return nil, s.confineError("find the libraries of this program", err)
+		}
+		for _, l := range list {
+			rules = append(rules, helper.LandlockRule{Path: l.from, Rights: landlockRights(policy.Exec, false)})
 		}
 	}
 	for _, name := range devices {
-		if _, err := os.Stat("/dev/" + name); err == nil {
+		switch _, err := os.Stat("/dev/" + name); {
+		case err == nil:
 			rules = append(rules, helper.LandlockRule{Path: "/dev/" + name, Rights: sys.LandlockReadFile | sys.LandlockWrite | sys.LandlockIoctl | sys.LandlockTruncate})
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, s.confineError("look at a device", err)
 		}
 	}
-	return rules
+	return rules, nil
 }
 
 // heldParts are what is kept for a child with a Policy or with Limits.
@@ -340,6 +426,8 @@ type heldParts struct {
 	sample   int64 // bytes; memory is sampled against it; 0: it is not
 	peak     atomic.Int64
 	exceeded atomic.Bool
+	tmp      room
+	sweep    *sweep // nil: it has no placeholders
 	frees    []func()
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -27,6 +29,15 @@ func strict(t testing.TB) *policy.Policy {
 		t.Fatal("no profile strict")
 	}
 	return &p
+}
+
+// confines skips a test where a level cannot be enforced, which fails it where
+// nothing may be missing.
+func confines(t testing.TB, level policy.Level) {
+	t.Helper()
+	if m := Probe(); !m.Level.AtLeast(level) {
+		require.Missing(t, "confinement at level %s: this machine has %s; hostsup sandbox doctor says why", level, m.Level)
+	}
 }
 
 // weakly makes a Launcher that confines at a level at most, or skips.
@@ -42,7 +53,7 @@ func weakly(t testing.TB, level policy.Level) *Launcher {
 		}
 	})
 	if got := l.Machine().Level; got != level && level != "" {
-		t.Skipf("level %s at most", got)
+		require.Missing(t, "confinement at level %s: this machine has %s", level, got)
 	}
 	return l
 }
@@ -136,9 +147,7 @@ func TestConfinedFiles(t *testing.T) {
 	p.Deny = []string{dir + "/write/.env", dir + "/write/sub/deep/key", dir + "/write/none", dir + "/write/no/such"}
 
 	l := weakly(t, "")
-	if !l.Machine().Level.AtLeast(policy.NoCgroup) {
-		t.Skip("needs mounts")
-	}
+	confines(t, policy.NoCgroup)
 	out, _ := output(t, l, p, `
 D=$1
 try() { if (eval "$2") >/dev/null 2>&1; then echo "$1: yes"; else echo "$1: no"; fi; }
@@ -178,8 +187,12 @@ try null          "echo x > /dev/null"
 			t.Errorf("%s is left", f)
 		}
 	}
-	if uid, _, err := sys.Owner(dir + "/write/new"); err != nil || root && uid != owner || !root && uid != os.Getuid() {
-		t.Errorf("what it wrote belongs to %d, %v", uid, err)
+	written, err := os.Lstat(dir + "/write/new")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if uid, _, _ := sys.OwnersOf(written); root && uid != owner || !root && uid != os.Getuid() {
+		t.Errorf("what it wrote belongs to %d", uid)
 	}
 }
 
@@ -285,7 +298,6 @@ func TestConfinedDescriptors(t *testing.T) {
 
 func TestConfinedStartErrors(t *testing.T) {
 	l := weakly(t, "")
-	full := l.Machine().Level.AtLeast(policy.NoCgroup)
 	base := strict(t)
 	dir := ground(t)
 	write(t, dir+"/script", "#!/bin/sh\n")
@@ -296,11 +308,11 @@ func TestConfinedStartErrors(t *testing.T) {
 		change func(*policy.Policy, *Command)
 		step   Step
 		want   string
-		skip   bool
+		mounts bool
 	}{
 		"no such path": {func(p *policy.Policy, _ *Command) { p.Read = append(p.Read, dir+"/none") }, StepPolicy, "does not exist", false},
 		"no such dir":  {func(_ *policy.Policy, c *Command) { c.Dir = "/none" }, StepDir, "no such file", false},
-		"dir outside":  {func(_ *policy.Policy, c *Command) { c.Dir = dir }, StepDir, "not granted", !full},
+		"dir outside":  {func(_ *policy.Policy, c *Command) { c.Dir = dir }, StepDir, "not granted", true},
 		"not granted":  {func(_ *policy.Policy, c *Command) { c.Path = dir + "/script" }, StepExec, "exec = [", false},
 		"only read": {func(p *policy.Policy, c *Command) { c.Path = dir + "/script"; p.Read = append(p.Read, dir) },
 			StepExec, "exec = [", false},
@@ -309,8 +321,8 @@ func TestConfinedStartErrors(t *testing.T) {
 		"root":       {func(p *policy.Policy, _ *Command) { p.User = "0" }, StepPolicy, "nothing runs confined as root", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c.skip {
-				t.Skip("needs mounts")
+			if c.mounts {
+				confines(t, policy.NoCgroup)
 			}
 			p := *base
 			p.Read = slices.Clone(p.Read)
@@ -356,16 +368,15 @@ func TestConfinedRefusesWeakerLevel(t *testing.T) {
 }
 
 func TestConfinedNetworkNone(t *testing.T) {
-	ln, err := sys.ListenTCP([]byte{127, 0, 0, 1}, 0)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sys.Close(ln)
-	sa, err := syscall.Getsockname(ln)
+	defer ln.Close()
+	_, port, err := net.SplitHostPort(ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := strconv.Itoa(sa.(*syscall.SockaddrInet4).Port)
 	script := `exec 5<>/dev/tcp/127.0.0.1/$0 && echo reached`
 	reach := func(l *Launcher, p *policy.Policy) string {
 		out, _ := output(t, l, p, `exec /bin/bash -c '`+script+`' "$1"`, port)
@@ -400,9 +411,7 @@ func TestConfinedJIT(t *testing.T) {
 
 func TestConfinedBoundedFolders(t *testing.T) {
 	l := weakly(t, "")
-	if !l.Machine().Level.AtLeast(policy.NoCgroup) {
-		t.Skip("needs mounts")
-	}
+	confines(t, policy.NoCgroup)
 	dir := ground(t)
 	p := strict(t)
 	p.Work = policy.Work{Path: dir + "/work", Size: 1 << 20, Inodes: 32}

@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -17,7 +18,7 @@ func (b *base) startHeld(cmd *Command, files []int) (*Child, error) {
 	err := cmd.Policy.Validate(cmd.Limits)
 	switch {
 	case err != nil:
-	case cmd.Limits != (policy.Limits{}):
+	case cmd.Limits.Any():
 		err = fmt.Errorf("limits cannot be enforced by this build: %w", ErrUnsupported)
 	case cmd.Policy.Weakest() != policy.None:
 		err = fmt.Errorf("level %s cannot be enforced by this build: %w", cmd.Policy.Weakest(), ErrUnsupported)
@@ -27,4 +28,10 @@ func (b *base) startHeld(cmd *Command, files []int) (*Child, error) {
 	return nil, &StartError{Name: cmd.Name, Step: StepPolicy, Err: err}
 }
 
+// announce has nothing to remember here: what is confined is refused.
+func (*base) announce(string, *policy.Policy) {}
+
 func (*confiner) close() error { return nil }
+
+// thisProgram is the path of this program.
+func thisProgram() (string, error) { return os.Executable() }

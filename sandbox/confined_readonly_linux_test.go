@@ -32,9 +32,7 @@ func TestReadOnlyWithinWritable(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := weakly(t, "")
-	if !l.Machine().Level.AtLeast(policy.NoCgroup) {
-		t.Skip("needs mounts")
-	}
+	confines(t, policy.NoCgroup)
 	out, _ := output(t, l, p, `
 D=$1/write
 try() { if (eval "$2") >/dev/null 2>&1; then echo "$1: yes"; else echo "$1: no"; fi; }

@@ -47,12 +47,25 @@ func (s *starting) adoptDirect(w *watch) error {
 }
 
 func (d *jailed) run() {
-	d.nursed.await()
-	<-d.child.released
 	if d.cg == nil {
-		d.base.leave(d.child)
+		d.nursed.run()
 		return
 	}
+	d.await(func() {
+		// What is in the cgroup was in the helper's namespace, and gone with it.
+		if populated, err := sys.CgroupPopulated(d.lot.events); err != nil || !populated {
+			d.child.vanish()
+		}
+	})
+	select {
+	case <-d.child.gone:
+	default:
+		_ = sys.KillCgroup(d.cg.dir, d.lot.folder)
+		if d.base.awaitEmpty(d.lot.events, d.child) {
+			d.child.vanish()
+		}
+	}
+	<-d.child.released
 	sys.Close(d.lot.events)
 	d.cg.bury(d.lot.folder, d.child)
 }

@@ -28,6 +28,9 @@ type direct struct {
 	mu    sync.Mutex
 	over  bool      // there is nothing left to kill
 	ended sys.Watch // set under mu
+	// reaped: the leader of the group is no zombie any more. Its number is still
+	// the group's while that has members, and is not signalled any more.
+	reaped bool
 }
 
 // startDirect spawns cmd and awaits its end.
@@ -70,15 +73,23 @@ func (d *direct) run() {
 	}
 	if d.group && stolen { // the number of the group may be anybody's now
 		d.mu.Lock()
-		d.over = true
+		d.over, d.reaped = true, true
 		d.mu.Unlock()
+		d.child.vanish()
 	}
 	d.child.end(exitOf(e))
+	select {
+	case <-d.child.gone:
+	case <-d.child.hunted:
+	case <-d.child.released:
+		_ = d.kill() // that of Release came before the end
+	}
+	d.awaitGone()
 	<-d.child.released
 	d.mu.Lock()
 	d.over = true
 	d.ended.Close()
-	if d.group {
+	if d.group && !d.reaped {
 		_, _ = d.wait(true)
 	}
 	d.close()
@@ -107,29 +118,53 @@ func (d *direct) kill() error {
 	if d.over {
 		return nil
 	}
-	if d.group {
-		return d.killGroup()
-	}
+	ended := false
 	select {
 	case <-d.child.done:
+		ended = true
+	default:
+	}
+	if d.group {
+		return d.killGroup(ended)
+	}
+	if ended {
 		// Mostly it has left nothing behind, which costs less to find out than
 		// a kill, on the way to the next start.
 		if populated, err := sys.CgroupPopulated(d.events); err == nil && !populated {
 			d.over = true
+			d.child.vanish()
 			return nil
 		}
-	default:
+	} else {
 		_ = d.watch.signal(syscall.SIGKILL) // one that moved to another cgroup, too
 	}
 	return sys.KillCgroup(d.cg.dir, d.folder)
 }
 
-// killGroup is safe while the leader is not reaped.
-func (d *direct) killGroup() error {
-	if err := sys.Kill(-d.pid, syscall.SIGKILL); err != syscall.ESRCH {
-		return err
+// killGroup signals the group by its number while the leader, be it as a
+// zombie, keeps that from passing to somebody else. Then the leader is reaped,
+// so that the number says whether the group has other members. The caller
+// holds mu.
+func (d *direct) killGroup(ended bool) error {
+	if d.reaped {
+		for _, pid := range d.members() {
+			d.killMember(pid)
+		}
+		return nil
 	}
-	return nil
+	err := sys.Kill(-d.pid, syscall.SIGKILL)
+	if err == syscall.ESRCH {
+		err = nil
+	}
+	if ended {
+		_, _ = d.wait(true)
+		d.reaped = true
+		if sys.Kill(-d.pid, 0) == syscall.ESRCH {
+			d.over = true
+			d.child.vanish()
+		}
+	}
+	return err
 }
 
 func (d *direct) pids() ([]int, error) {
@@ -140,6 +175,8 @@ func (d *direct) pids() ([]int, error) {
 		return nil, os.ErrProcessDone
 	case d.cg != nil:
 		return sys.CgroupProcs(d.cg.dir, d.folder)
+	case d.reaped:
+		return d.members(), nil
 	default:
 		return withDescendants(d.pid), nil
 	}

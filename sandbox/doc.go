@@ -13,7 +13,8 @@
 // What of a policy is enforced is named by a level, never by silence. [Probe]
 // tries once what this machine gives; a Start takes the strongest level, tells
 // it in [Child.Confinement] with what is missing, and fails where that is
-// weaker than the policy accepts.
+// weaker than the policy accepts. A program that starts one command and ends
+// may have the successes of that remembered for a boot: [RememberProbe].
 //
 //   - full and no-cgroup: user, pid, mount, network, ipc, uts and cgroup
 //     namespaces; an empty root made of what is granted, read-only where it is
@@ -58,10 +59,17 @@
 //     supervisor is killed, only the processes it started itself die, and that
 //     on Linux alone.
 //
+// [Child.Gone] tells when the tree is gone, as far as the way can tell. NOTE:
+// cgroup.kill signals the first thread of each process; one whose first thread
+// has ended while others run is signalled by its pidfd.
+//
 // # The keeper
 //
-// The keeper and the init are this very program once more: /proc/self/exe,
-// recognised in an init function of package internal/helper by the name
+// The init of a confined or limited command is a copy of this process that lets
+// go of its memory and descriptors and makes a list of system calls that was
+// written before (type Nurse of package internal/sys). It never runs the Go
+// runtime, or any code of the program. The keeper, and the init of a command
+// that is neither, are this very program once more: /proc/self/exe, recognised in an init function of package internal/helper by the name
 // hostsup-keeper in argv[0], a variable in the environment and a socket on
 // descriptor 3. No call in main is needed, and test binaries work too. It never
 // returns to the program's own code; the few packages that are initialised
@@ -75,7 +83,8 @@
 // execve. Done is closed after Exit is set. Where there are pidfds, a child has
 // no goroutine while it runs: one that serves this whole program waits for the
 // ends of all, in the network poller and not on a thread. From its end to its
-// Release a child has one of its own; Close waits for these.
+// Release a child has one of its own; Close waits for these. What does not end
+// within ten seconds of its SIGKILL is given up, and named by a [StuckError].
 //
 // # What it never does
 //

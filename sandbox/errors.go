@@ -2,8 +2,11 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // ErrUnsupported is returned where this system cannot do what was asked.
@@ -39,6 +42,9 @@ type StartError struct {
 	Step Step
 	Path string // what it was about: the program or the folder; may be empty
 	Err  error
+	// Grant is what the policy would have to grant for running, where that is
+	// the reason; else empty.
+	Grant string
 }
 
 // Error reads "start ts.7: /usr/bin/nod: no such file or directory".
@@ -74,4 +80,18 @@ func (e *StartError) Permanent() bool {
 		return true
 	}
 	return false
+}
+
+// LevelError means that the machine does not reach the weakest level that a
+// policy accepts. A [StartError] of StepPolicy wraps it.
+type LevelError struct {
+	Want, Have policy.Level
+	Lacks      []string // what it takes, and why it is not there
+}
+
+// Error reads "level full cannot be enforced here, landlock at most (…); see
+// doctor, or accept it by level = "landlock"".
+func (e *LevelError) Error() string {
+	return fmt.Sprintf("level %s cannot be enforced here, %s at most (%s); see doctor, or accept it by level = %q",
+		e.Want, e.Have, strings.Join(e.Lacks, "; "), e.Have)
 }

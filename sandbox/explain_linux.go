@@ -4,14 +4,18 @@ package sandbox
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/hostsup/hostsup/internal/sys/procnet"
 	"github.com/hostsup/hostsup/sandbox/denial"
 	"github.com/hostsup/hostsup/sandbox/netproxy"
 	"github.com/hostsup/hostsup/sandbox/policy"
@@ -21,7 +25,7 @@ func explainRun(ctx context.Context, l *Launcher, cmd Command) (needed policy.Po
 	cmd.Observe = true
 	var s *survey
 	if cmd.Policy == nil {
-		s = newSurvey()
+		s = newSurvey(cmd.Env)
 		cmd.observed = s.note
 	}
 	c, err := l.Start(&cmd)
@@ -37,11 +41,22 @@ func explainRun(ctx context.Context, l *Launcher, cmd Command) (needed policy.Po
 		<-c.Done()
 	}
 	if s != nil {
+		s.mu.Lock()
+		s.room(time.Now())
+		s.mu.Unlock()
 		denials = byName(ctx, net.DefaultResolver, s.list())
 		return denial.Suggest(denials), denials, c.Exit(), err
 	}
 	denials = c.Denials()
-	return policy.Merge(*cmd.Policy, denial.Suggest(denials)), denials, c.Exit(), err
+	more := denial.Suggest(denials)
+	if more.Network == policy.NetworkNone || cmd.Policy.Network == policy.NetworkHost {
+		more.Network = "" // as it is
+	}
+	needed = policy.Merge(*cmd.Policy, more)
+	if needed.Network != policy.NetworkAllow {
+		needed.Allow = nil
+	}
+	return needed, denials, c.Exit(), err
 }
 
 // maxSurvey is how many different things a survey keeps.
@@ -55,26 +70,40 @@ type survey struct {
 	mu    sync.Mutex
 	known map[attempt][]denial.Denial // what an attempt comes to
 	tmp   scratch
-	bound map[uint16]bool // ports that the command listens on itself
+
+	listening []netip.AddrPort // on this machine, before the command began
+	measured  time.Time        // when the room in /tmp was
+	took      time.Duration    // that this needed
+	size      int64            // of a /tmp that is large enough; 0: no /tmp is needed
+	inodes    int64
 }
 
-func newSurvey() *survey {
-	return &survey{log: denial.NewLog(maxSurvey), known: map[attempt][]denial.Denial{}, tmp: scratch{}, bound: map[uint16]bool{}}
+// newSurvey begins a survey of a command with an environment. A HOME in /tmp is
+// scratch: a confined command has an empty one there.
+func newSurvey(env []string) *survey {
+	s := &survey{log: denial.NewLog(maxSurvey), known: map[attempt][]denial.Denial{}, tmp: scratch{}}
+	for _, v := range env {
+		if home, ok := strings.CutPrefix(v, "HOME="); ok && home != "/tmp" && within(home, "/tmp") {
+			s.tmp[home] = true
+		}
+	}
+	s.listening, _ = procnet.AllListening() // where it cannot be read, what is on loopback is not granted
+	return s
 }
 
 func (s *survey) note(d denial.Denial) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	d.Path = policy.Unmerged(d.Path)
+	if d.Kind == denial.Write && len(s.tmp) > 0 && d.Last.Sub(s.measured) > max(measureEvery, 10*s.took) {
+		s.room(d.Last)
+	}
 	a := attempt{d.Kind, d.Path, d.Grant}
 	list, known := s.known[a]
 	if !known {
-		list = s.needs(d)
-		for _, n := range list {
-			// Where a link is granted with its folder, what it points to is not.
-			if real, err := filepath.EvalSymlinks(n.Path); filepath.IsAbs(n.Path) && err == nil && real != n.Path && n.Grant == "" {
-				n.Path, n.Detail, n.Field, n.Suggest = real, n.Path+" leads there", "", ""
-				list = append(list, n)
-			}
+		for _, n := range s.needs(d) {
+			n.Path = policy.Unmerged(n.Path)
+			list = append(append(list, n), targets(n)...)
 		}
 		// What is not there yet may be there the next time.
 		if len(s.known) < maxKnown && (len(list) > 0 || there(d.Path)) {
@@ -87,7 +116,46 @@ func (s *survey) note(d denial.Denial) {
 	}
 }
 
-func (s *survey) list() []denial.Denial { return s.log.List() }
+// targets are what a link leads to, link by link: where it is granted with its
+// folder, they are not.
+func targets(n denial.Denial) []denial.Denial {
+	if !filepath.IsAbs(n.Path) || n.Grant != "" {
+		return nil
+	}
+	real, err := filepath.EvalSymlinks(n.Path)
+	if err != nil || real == n.Path {
+		return nil
+	}
+	var list []denial.Denial
+	add := func(path string) {
+		n.Detail, n.Field, n.Suggest, n.Via = n.Path+" leads there", "", "", n.Path
+		n.Path = path
+		list = append(list, n)
+	}
+	for n.Path != real {
+		next, err := os.Readlink(n.Path)
+		if err != nil { // a folder above it is a link
+			add(real)
+			break
+		}
+		if !filepath.IsAbs(next) {
+			next = filepath.Join(filepath.Dir(n.Path), next)
+		}
+		add(policy.Unmerged(filepath.Clean(next)))
+		if len(list) > 40 { // changed meanwhile
+			break
+		}
+	}
+	return list
+}
+
+func (s *survey) list() []denial.Denial {
+	list := s.log.List()
+	if s.size > 0 {
+		list = append(list, wantsRoom("tmp.size", s.size, s.measured), wantsRoom("tmp.inodes", s.inodes, s.measured))
+	}
+	return list
+}
 
 // needs is what an attempt would need to be granted; nil for nothing, and for
 // what fails in any case.
@@ -96,17 +164,27 @@ func (s *survey) needs(d denial.Denial) []denial.Denial {
 	case denial.Syscall, denial.Resolve:
 		return []denial.Denial{d}
 	case denial.Bind:
-		if a, err := netip.ParseAddrPort(d.Path); err == nil {
-			s.bound[a.Port()] = true
-		}
 		return nil
 	case denial.Connect:
 		return s.connects(d)
 	}
-	if within(d.Path, "/proc") || d.Path == "/" || s.tmp.has(&d, false) {
+	if within(d.Path, "/proc") || d.Path == "/" {
 		return nil
 	}
+	if real, err := filepath.EvalSymlinks(d.Path); err == nil && within(real, "/proc") {
+		return nil // /etc/mtab: what it has of its own is not granted
+	}
+	if s.tmp.has(&d, false) {
+		if d.Kind != denial.Exec || !there(d.Path) {
+			return nil
+		}
+		d.Field, d.Suggest, d.Detail = "jit", "jit = true", "it has written this file"
+		return []denial.Denial{d}
+	}
 	grantable(&d)
+	if d.Kind == denial.Read && isFolder(d.Path) {
+		d.Kind = denial.Stat // a folder on the way to what is granted shows that
+	}
 	switch d.Kind {
 	case denial.Write:
 		target := d.Path
@@ -149,7 +227,7 @@ func (s *survey) connects(d denial.Denial) []denial.Denial {
 		}
 		return []denial.Denial{d}
 	}
-	a, err := netip.ParseAddrPort(d.Path)
+	a, err := netip.ParseAddrPort(strings.TrimPrefix(d.Path, "udp "))
 	if err != nil {
 		return []denial.Denial{d}
 	}
@@ -158,8 +236,8 @@ func (s *survey) connects(d denial.Denial) []denial.Denial {
 		return nil
 	case a.Addr().IsUnspecified() || a.Addr().IsMulticast():
 		return nil
-	case a.Addr().IsLoopback() && s.bound[a.Port()]:
-		return nil
+	case a.Addr().IsLoopback() && (strings.HasPrefix(d.Path, "udp ") || !anyListens(s.listening, a)):
+		return nil // its own server, or none
 	}
 	return []denial.Denial{d}
 }
@@ -191,16 +269,35 @@ func byName(ctx context.Context, r netproxy.Resolver, list []denial.Denial) []de
 			}
 		}
 	}
+	var private []denial.Denial
+	tcp := map[string]bool{} // what was connected to, by name where there is one, and by address
 	for i := range list {
 		d := &list[i]
 		a, err := netip.ParseAddrPort(d.Path)
 		if d.Kind != denial.Connect || err != nil {
 			continue
 		}
+		tcp[a.String()] = true
 		if name := names[a.Addr().Unmap()]; name != "" {
 			d.Grant = netproxy.HostPort(name, a.Port())
-			d.Suggest = "allow = [" + denial.Quote(d.Grant) + "]"
+			d.Suggest = policy.Line("allow", d.Grant)
+			tcp[d.Grant] = true
+			if class := netproxy.Class(a.Addr()); class != "" {
+				// The proxy connects no name to such an address unless that is
+				// named too.
+				also := *d
+				also.Path, also.Grant, also.Suggest = a.String()+" of "+name, a.String(), policy.Line("allow", a.String())
+				also.Detail = fmt.Sprintf("%s resolves to %s, a %s address, which has to be allowed by itself", name, a.Addr().Unmap(), class)
+				private = append(private, also)
+			}
 		}
 	}
-	return list
+	list = append(list, private...)
+	// The C library connects datagram sockets to the addresses of a name, and
+	// sends nothing, to find out which to prefer.
+	return slices.DeleteFunc(list, func(d denial.Denial) bool {
+		addr, udp := strings.CutPrefix(d.Path, "udp ")
+		a, err := netip.ParseAddrPort(addr)
+		return udp && err == nil && (tcp[a.String()] || tcp[netproxy.HostPort(names[a.Addr().Unmap()], a.Port())])
+	})
 }

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/sandbox/denial"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -89,9 +90,7 @@ func TestExplainedPolicyIsEnough(t *testing.T) {
 	if err := needed.Validate(policy.Limits{}); err != nil {
 		t.Fatal(err)
 	}
-	if !Probe().Level.AtLeast(policy.NoCgroup) {
-		return
-	}
+	confines(t, policy.NoCgroup)
 	needed.Level = policy.NoCgroup
 	out, left, e := confinedSh(t, l, Command{Policy: &needed, Dir: dir}, script)
 	if out != want || e.Code != 0 {
@@ -168,7 +167,7 @@ func TestInterpreters(t *testing.T) {
 	}
 	sh, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip(err)
+		require.Missing(t, "%v", err)
 	}
 	if got := paths(sh); len(got) == 0 || !strings.Contains(got[0], "ld") {
 		t.Log("bash has no loader: ", got)
@@ -205,8 +204,15 @@ func TestConnectionsAreAllowedByName(t *testing.T) {
 	for _, name := range []string{"a.example", "b.example", "gone.example"} {
 		log.Add(denial.Denial{Kind: denial.Resolve, Path: name, Field: "allow", Grant: name + ":*"})
 	}
-	list := byName(t.Context(), nameServer{"a.example.": "::ffff:8.8.8.8", "b.example.": "2001:4860::1"}, log.List())
-	if p := denial.Suggest(list); !slices.Equal(p.Allow, []string{"9.9.9.9:443", "a.example:443", "b.example:80"}) {
+	log.Add(denial.Denial{Kind: denial.Connect, Path: "10.1.2.3:5432", Field: "allow"})
+	log.Add(denial.Denial{Kind: denial.Resolve, Path: "db.example", Field: "allow", Grant: "db.example:*"})
+	list := byName(t.Context(), nameServer{"db.example.": "10.1.2.3", "a.example.": "::ffff:8.8.8.8", "b.example.": "2001:4860::1"}, log.List())
+	// The proxy connects no name to a private address that is not named too.
+	if p := denial.Suggest(list); !slices.Equal(p.Allow, []string{"10.1.2.3:5432", "9.9.9.9:443", "a.example:443", "b.example:80", "db.example:5432"}) {
 		t.Errorf("%q", p.Allow)
+	}
+	why := "db.example resolves to 10.1.2.3, a private address, which has to be allowed by itself"
+	if !slices.ContainsFunc(list, func(d denial.Denial) bool { return d.Grant == "10.1.2.3:5432" && d.Detail == why }) {
+		t.Errorf("the reason is not told: %v", list)
 	}
 }

@@ -4,18 +4,18 @@ package sandbox
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/hostsup/hostsup/internal/leaktest"
+	"github.com/hostsup/hostsup/internal/poll"
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -32,88 +32,37 @@ func TestMain(m *testing.M) {
 	if role := roles[os.Getenv(roleVar)]; role != nil {
 		os.Exit(role(os.Args[1:]))
 	}
-	before := openFiles()
-	code := m.Run()
-	if code == 0 {
-		code = leaks(before)
-	}
-	os.Exit(code)
-}
-
-// leaks says what the tests have left behind.
-func leaks(before []string) int {
-	var left []string
-	ok := eventually(func() bool {
-		left = nil
-		if err := goleak.Find(); err != nil {
-			left = append(left, err.Error())
-		}
-		for _, f := range openFiles() {
-			if !slices.Contains(before, f) {
-				left = append(left, "open file "+f)
-			}
-		}
-		kids, _ := sys.Children(os.Getpid())
-		for _, pid := range kids {
-			left = append(left, fmt.Sprintf("process %d", pid))
-		}
-		left = append(left, leftFolders()...)
-		return len(left) == 0
-	})
-	if !ok {
-		fmt.Fprintf(os.Stderr, "left behind:\n%s\n", strings.Join(left, "\n"))
-		return 1
-	}
-	return 0
-}
-
-// openFiles lists this process's descriptors as "number target".
-func openFiles() []string {
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		return nil
-	}
-	var files []string
-	for _, e := range entries {
-		if target, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && !strings.Contains(target, "eventpoll") && !strings.Contains(target, "eventfd") {
-			files = append(files, e.Name()+" "+target)
-		}
-	}
-	return files
-}
-
-// leftFolders lists cgroups made by this process that are still there.
-func leftFolders() []string {
-	var left []string
-	for _, parent := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
-		found, _ := filepath.Glob(fmt.Sprintf("%s/hostsup-%d-*", parent, os.Getpid()))
-		left = append(left, found...)
-	}
-	return left
+	leaktest.Main(m)
 }
 
 // eventually polls a condition until it holds, or patience is over.
-func eventually(cond func() bool) bool {
-	deadline := time.Now().Add(patience)
-	for delay := 100 * time.Microsecond; ; delay = min(2*delay, 20*time.Millisecond) {
-		if cond() {
-			return true
-		}
-		if time.Now().After(deadline) {
-			return false
-		}
-		time.Sleep(delay) //nolint:forbidigo // polls a condition with a deadline
+func eventually(cond func() bool) bool { return poll.Within(patience, cond) }
+
+// launcherWith makes a Launcher. A test of a way of killing that does not work
+// here is skipped, and fails where nothing may be missing, except that ordinary
+// users have no cgroups and that portable builds have the process group alone.
+func launcherWith(t testing.TB, opt Options) *Launcher {
+	t.Helper()
+	l, err := NewLauncher(opt)
+	switch {
+	case err == nil:
+	case !errors.Is(err, ErrUnsupported):
+		t.Fatal(err)
+	case portable:
+		t.Skipf("this build kills by the process group only: %v", err)
+	case opt.Kill == KillCgroup:
+		require.Privilege(t, "%v", err)
+	default:
+		require.Missing(t, "%v", err)
 	}
+	return l
 }
 
-// launcher makes a Launcher that is closed, without an error, with the test.
-// A way that does not work here skips the test.
+// launcherOf is launcherWith for a Launcher that is closed, without an error,
+// with the test.
 func launcherOf(t testing.TB, kind Kill) *Launcher {
 	t.Helper()
-	l, err := NewLauncher(Options{Kill: kind})
-	if err != nil {
-		t.Skip(err)
-	}
+	l := launcherWith(t, Options{Kill: kind})
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -200,7 +149,7 @@ func (i id) String() string { return fmt.Sprintf("%d@%d", i.pid, i.start) }
 
 func idOf(pid int) (id, bool) {
 	st, err := sys.ReadStat(pid)
-	return id{pid, st.Start}, err == nil && st.State != 'Z'
+	return id{pid, st.Start}, err == nil && !st.Ended()
 }
 
 // alive is false for a zombie: what is left of it is its parent's business.

@@ -19,9 +19,6 @@ import (
 // starting up, some milliseconds; only a machine in trouble comes near this.
 const helperWait = 20 * time.Second
 
-// self is this program, also when its file was replaced meanwhile.
-const self = "/proc/self/exe"
-
 // helperEnv keeps the runtime of a helper small: one processor, no collector
 // below a limit it never gets near, and no look at the limits of cgroups.
 var helperEnv = []string{
@@ -47,7 +44,7 @@ func (b *base) spawnHelper(r helper.Role, p sys.Process, files []int, payload []
 		return nil, err
 	}
 	null := int(b.null.Fd())
-	p.Path, p.Args = self, []string{helper.Name, note}
+	p.Path, p.Args = sys.Program, []string{helper.Name, note}
 	p.Env = helperEnv
 	p.Files = b.padded(append([]int{null, null, null, int(theirs.Fd())}, files...))
 	p.Session = true
@@ -55,7 +52,7 @@ func (b *base) spawnHelper(r helper.Role, p sys.Process, files []int, payload []
 	theirs.Close()
 	if err != nil {
 		ours.Close()
-		return nil, fmt.Errorf("start %s: %w", self, err)
+		return nil, fmt.Errorf("start %s: %w", sys.Program, err)
 	}
 	h := &helperProc{watch: newWatch(pid, pidfd), sock: ours}
 	_ = ours.SetDeadline(time.Now().Add(helperWait))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/internal/helper"
+	"github.com/hostsup/hostsup/internal/signame"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -20,8 +21,9 @@ type keeper struct {
 	ended chan struct{}
 
 	mu   sync.Mutex
-	proc *helperProc // nil: there is none at the moment
+	proc *helperProc // nil while no keeper runs
 	lost error       // why
+	also []string    // folders that it removes beside the cgroup
 }
 
 // How often a keeper that does not stay alive is started again.
@@ -54,6 +56,21 @@ func (k *keeper) start() (*helperProc, error) {
 	}
 	return h, nil
 }
+
+// remove has the keeper remove the folder of a cgroup of another hierarchy, too,
+// which need not be there yet.
+func (k *keeper) remove(path string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.also = append(k.also, path)
+	if k.proc != nil {
+		k.proc.alsoRemove(path)
+	}
+}
+
+// alsoRemove tells a keeper of a folder. One that has ended is told nothing; the
+// one that comes after it is.
+func (h *helperProc) alsoRemove(path string) { _, _ = h.sock.WriteString(path + "\n") }
 
 // run waits for the keeper's end. One that was killed is replaced at once,
 // and after growing pauses when it does not stay.
@@ -112,6 +129,11 @@ func (k *keeper) set(h *helperProc, lost error) bool {
 		return false
 	default:
 		k.proc, k.lost = h, lost
+		if h != nil {
+			for _, path := range k.also {
+				h.alsoRemove(path)
+			}
+		}
 		return true
 	}
 }
@@ -128,8 +150,10 @@ func (k *keeper) trouble() []string {
 // keeperLeave is how long a keeper may take to see that it is not needed.
 const keeperLeave = 2 * time.Second
 
-// stop lets the keeper go and waits for its end.
-func (k *keeper) stop() {
+// stop lets the keeper go and waits for its end. One that still has something
+// to do is not waited for: it goes on for helper.KeepFor to end what is left
+// and to remove the folder, which it finds gone otherwise.
+func (k *keeper) stop(left bool) {
 	k.mu.Lock()
 	close(k.quit)
 	h := k.proc
@@ -137,6 +161,9 @@ func (k *keeper) stop() {
 	if h != nil {
 		h.sock.Close()
 		_ = h.signal(syscall.SIGCONT) // should somebody have stopped it
+		if left {
+			return
+		}
 		t := time.NewTimer(keeperLeave)
 		defer t.Stop()
 		select {
@@ -150,7 +177,7 @@ func (k *keeper) stop() {
 
 func describe(e Exit) string {
 	if e.Signal != 0 {
-		return sys.SignalName(e.Signal)
+		return signame.Of(e.Signal)
 	}
 	return fmt.Sprintf("exit code %d", e.Code)
 }

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hostsup/hostsup/sandbox/policy"
@@ -19,6 +20,9 @@ type Options struct {
 	// Strongest is a bound on the level of confinement, for comparisons and for
 	// machines on which namespaces are not wanted; "" is policy.Full.
 	Strongest policy.Level
+	// Unrecorded leaves the kernel's records of what it denies unread. Denials of
+	// commands are then those that observing finds, and limits that were reached.
+	Unrecorded bool
 }
 
 // Launcher starts processes and ends their trees. One serves a whole
@@ -34,6 +38,7 @@ type launcher interface {
 	kind() Kill
 	missing() []string
 	start(*Command) (*Child, error)
+	announce(owner string, p *policy.Policy)
 	close() error
 }
 
@@ -56,13 +61,30 @@ func (l *Launcher) Kill() Kill { return l.impl.kind() }
 // gone at the moment. It is nil when nothing is missing.
 func (l *Launcher) Missing() []string { return l.impl.missing() }
 
+// Announce tells which folders p, the policy of a command with that
+// Command.Owner, lets be written, before one is started: an earlier life of it,
+// under an earlier Launcher, may have put symbolic links there. No start follows
+// one that lies in such a folder.
+func (l *Launcher) Announce(owner string, p *policy.Policy) { l.impl.announce(owner, p) }
+
 // Start starts cmd as the leader of a session and process group of its own
 // and returns once its execve has succeeded. Errors are *StartError.
-func (l *Launcher) Start(cmd *Command) (*Child, error) { return l.impl.start(cmd) }
+func (l *Launcher) Start(cmd *Command) (*Child, error) {
+	if cmd.Self {
+		path, err := thisProgram()
+		if err != nil {
+			return nil, &StartError{Name: cmd.Name, Step: StepExec, Err: err}
+		}
+		this := *cmd
+		this.Path, cmd = path, &this
+	}
+	return l.impl.start(cmd)
+}
 
 // Close kills the children that are still alive, with their trees, reaps them,
-// removes the cgroups and ends the keeper. It waits at most ten seconds for
-// processes that the kernel does not let go of, and names them in its error.
+// removes the cgroups and ends the keeper. It waits for processes that the
+// kernel does not let go of until ten seconds after their SIGKILL, and names
+// them in its error, which wraps a *StuckError for each tree.
 // A second Close returns what the first did.
 func (l *Launcher) Close() error { return l.impl.close() }
 
@@ -77,6 +99,12 @@ type Child struct {
 	done  chan struct{}
 	ended func(Exit) // Command.Ended
 	exit  Exit       // written before done is closed
+
+	killed   atomic.Int64 // when KillTree was called first, in nanoseconds of Unix time; 0: it was not
+	hunting  sync.Once
+	hunted   chan struct{} // closed by a KillTree after Done: from then on the backend looks for the end of the tree
+	vanished sync.Once
+	gone     chan struct{} // closed by vanish
 
 	releasing sync.Once
 	released  chan struct{} // closed by Release
@@ -93,7 +121,8 @@ type tree interface {
 }
 
 func newChild(cmd *Command, started time.Time) *Child {
-	return &Child{name: cmd.Name, ended: cmd.Ended, started: started, done: make(chan struct{}), released: make(chan struct{})}
+	return &Child{name: cmd.Name, ended: cmd.Ended, started: started, done: make(chan struct{}),
+		hunted: make(chan struct{}), gone: make(chan struct{}), released: make(chan struct{})}
 }
 
 // Name is the Command's.
@@ -130,14 +159,23 @@ func (c *Child) Signal(sig os.Signal) error {
 // KillTree sends SIGKILL to the process and everything it started, as far as
 // Launcher.Kill can reach. It does not wait. Idempotent; also valid after
 // Done, for what the process left behind; without effect after Release.
-func (c *Child) KillTree() error { return c.tree.kill() }
+func (c *Child) KillTree() error {
+	c.killed.CompareAndSwap(0, time.Now().UnixNano())
+	err := c.tree.kill()
+	select {
+	case <-c.done:
+		c.hunting.Do(func() { close(c.hunted) })
+	default:
+	}
+	return err
+}
 
 // Release frees what is kept for the tree (cgroup folder, descriptors, and
 // with KillGroup the ended process's entry). Call it after Done; it kills what
 // is left of the tree first. It does not wait; Launcher.Close does.
 func (c *Child) Release() {
 	c.releasing.Do(func() {
-		_ = c.tree.kill()
+		_ = c.KillTree()
 		close(c.released)
 	})
 }

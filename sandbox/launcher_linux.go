@@ -19,7 +19,7 @@ func newLauncher(opt Options) (launcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.confine.strongest, b.confine.users.Range = opt.Strongest, opt.Users
+	b.confine.strongest, b.confine.users.Range, b.confine.records.unread = opt.Strongest, opt.Users, opt.Unrecorded
 	known := false
 	for _, kind := range []Kill{KillCgroup, KillPidns, KillKeeper, KillGroup} {
 		if opt.Kill != "" && kind != opt.Kill {
@@ -32,6 +32,9 @@ func newLauncher(opt Options) (launcher, error) {
 		back, err := b.backend(kind)
 		if err == nil {
 			b.mode, b.back = kind, back
+			if c, ok := back.(*cgroups); ok {
+				b.confine.limiter.tell = c.keeper.remove
+			}
 			return b, nil
 		}
 		if opt.Kill != "" {

@@ -5,6 +5,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -26,6 +27,8 @@ var controllers = []string{"memory", "pids", "cpu"}
 // has a limit.
 type limiter struct {
 	serial atomic.Uint64 // of lives
+
+	tell func(path string) // the keeper, of a folder that goes with this process; nil: there is no keeper
 
 	mu     sync.Mutex
 	opened map[string]*hierarchy
@@ -49,7 +52,7 @@ func (l *limiter) hierarchy(controller string) (*hierarchy, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, dir, err := ownFolder(parent)
+	path, dir, err := ownFolder(parent, l.tell)
 	if err != nil {
 		return nil, err
 	}
@@ -102,13 +105,18 @@ func (l *limiter) bound(name string, limits policy.Limits, cg *cgroups, life plo
 	b, missing = &bounds{limits: limits, init: -1, host: -1}, map[string]error{}
 	var unified []string
 	for _, controller := range controllers {
-		if !needs(limits, controller) {
+		if !has(limits, limitNames[controller]) {
 			continue
 		}
 		h, err := l.hierarchy(controller)
 		if err != nil {
-			if cg != nil {
+			switch {
+			case cg != nil:
 				err = l.unified(cg, controller)
+			case errors.Is(err, sys.ErrNoHierarchy):
+				if err = tryUnified(controller); err == nil {
+					err = errors.New("lives have no cgroup of their own, because their trees are killed in another way")
+				}
 			}
 			if err != nil {
 				missing[controller] = err
@@ -170,9 +178,18 @@ func enable(parent string, dir int, controller string) error {
 	if !slices.Contains(strings.Fields(have), controller) {
 		return fmt.Errorf("the controller %s is neither in a v1 hierarchy of ours nor in %s", controller, parent)
 	}
+	// The kernel refuses some controllers where there are processes. With others
+	// it lets the cgroups below have threads only, and no process of ours. The
+	// cgroup of the whole machine, which has no type, is an exception.
+	busy := fmt.Errorf("%s holds processes, this one among them, and so hands no limits down", parent)
+	if _, err := sys.CgroupText(top, "cgroup.type"); err == nil {
+		if procs, err := sys.CgroupText(top, "cgroup.procs"); err == nil && procs != "" {
+			return busy
+		}
+	}
 	switch err := sys.SetCgroup(top, "cgroup.subtree_control", "+"+controller); {
 	case errors.Is(err, syscall.EBUSY):
-		return fmt.Errorf("%s holds processes, this one among them, and so hands no limits down", parent)
+		return busy
 	case err != nil:
 		return fmt.Errorf("hand the controller %s down in %s: %w", controller, parent, err)
 	}
@@ -207,16 +224,9 @@ func (b *bounds) split(life plot, list []string) error {
 	return nil
 }
 
-func needs(l policy.Limits, controller string) bool {
-	switch controller {
-	case "memory":
-		return l.Memory > 0
-	case "pids":
-		return l.Tasks > 0
-	default:
-		return l.CPU > 0
-	}
-}
+// socketShare is the part of a memory limit that sockets may have on top of
+// it, where the kernel counts them apart (cgroup v1).
+const socketShare = 8
 
 // cpuPeriod is the kernel's default, in microseconds.
 const cpuPeriod = 100_000
@@ -246,6 +256,11 @@ func (g *bound) set(l policy.Limits) error {
 			return err
 		}
 		_ = sys.SetCgroup(g.dir, "memory.memsw.limit_in_bytes", memory) // absent without swap accounting
+		// What waits in sockets is counted apart, and only from here on.
+		sockets := strconv.FormatInt(l.Memory/socketShare, 10)
+		if err := sys.SetCgroup(g.dir, "memory.kmem.tcp.limit_in_bytes", sockets); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	return nil
 }
@@ -355,9 +370,23 @@ func removeCgroup(in int, name string, patience time.Duration) {
 	}
 }
 
-// rlimits are the limits that hold for each process.
-func rlimits(l policy.Limits) []helper.Rlimit {
-	out := []helper.Rlimit{{Resource: sys.LimitCore, Value: 0}}
+const (
+	// noCoreDump is the limit of core dumps at which the kernel writes none and
+	// does not run the program that the machine may have for them. At 0 it runs
+	// that.
+	noCoreDump = 1
+	// waitingSignals bounds the signals that wait for confined processes; the
+	// kernel counts them for each user, not for each process.
+	waitingSignals = 1024
+)
+
+// rlimits are the limits that hold for each process; some only if it is
+// confined.
+func rlimits(l policy.Limits, confined bool) []helper.Rlimit {
+	out := []helper.Rlimit{lowered(sys.LimitCore, noCoreDump)}
+	if confined {
+		out = append(out, lowered(sys.LimitSignals, waitingSignals))
+	}
 	if l.Files > 0 {
 		out = append(out, helper.Rlimit{Resource: sys.LimitFiles, Value: uint64(l.Files)})
 	}
@@ -368,4 +397,13 @@ func rlimits(l policy.Limits) []helper.Rlimit {
 		out = append(out, helper.Rlimit{Resource: sys.LimitAddressSpace, Value: uint64(l.AddressSpace)})
 	}
 	return out
+}
+
+// lowered is a limit that is not above the hard one of this process, which few
+// may raise.
+func lowered(resource int, value uint64) helper.Rlimit {
+	if hard, err := sys.HardLimit(resource); err == nil {
+		value = min(value, hard)
+	}
+	return helper.Rlimit{Resource: resource, Value: value}
 }

@@ -27,7 +27,15 @@ func LookPath(file, dir, path string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return abs, runnable(abs)
+		st, err := os.Stat(abs)
+		if err != nil {
+			var pe *fs.PathError
+			if errors.As(err, &pe) {
+				err = pe.Err
+			}
+			return abs, fmt.Errorf("%s: %w", abs, err)
+		}
+		return abs, runnable(abs, st)
 	}
 	var refused error
 	for _, folder := range filepath.SplitList(path) {
@@ -35,8 +43,11 @@ func LookPath(file, dir, path string) (string, error) {
 			continue
 		}
 		p := filepath.Join(folder, file)
-		err := runnable(p)
-		if err == nil {
+		st, err := os.Stat(p)
+		if err != nil {
+			continue // not there, or the folder is closed to this user, as shells take it
+		}
+		if err = runnable(p, st); err == nil {
 			return p, nil
 		}
 		if refused == nil && errors.Is(err, fs.ErrPermission) {
@@ -56,20 +67,12 @@ func (e *lookError) Error() string {
 	if e.path == "" {
 		return e.file + ": not found, the PATH to look in is empty"
 	}
-	return e.file + ": not found in PATH " + e.path
+	return e.file + ": not found in any folder of PATH"
 }
 
 func (e *lookError) Is(target error) bool { return target == fs.ErrNotExist }
 
-func runnable(p string) error {
-	st, err := os.Stat(p)
-	if err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
-			err = pe.Err
-		}
-		return fmt.Errorf("%s: %w", p, err)
-	}
+func runnable(p string, st fs.FileInfo) error {
 	if st.IsDir() {
 		return fmt.Errorf("%s: is a folder: %w", p, fs.ErrPermission)
 	}

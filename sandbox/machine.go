@@ -36,6 +36,19 @@ func (m *Machine) Feature(name string) (Feature, bool) {
 // The result is shared and must not be changed.
 func Probe() *Machine { return machineHere() }
 
+// RememberProbe has [Probe] take over what an earlier process of this boot tried
+// with success, and keep what it tries itself, in a folder that only the caller
+// can write: hostsup in $XDG_RUNTIME_DIR, for root in /run. Where there is none,
+// nothing is remembered. It must be called before the first Probe, and is for
+// programs that start one command and end.
+//
+// What is remembered never makes confinement weaker. Failures are tried again
+// each time, and what worked once and does not work any more fails the start,
+// which is then an error of [StepConfine] or [StepTree], and is forgotten. The
+// Machine is without [FeatureRecords], which no level needs: the kernel takes long
+// to answer.
+func RememberProbe() { rememberProbe() }
+
 // Machine is [Probe]'s, with no level stronger than Options.Strongest.
 func (l *Launcher) Machine() *Machine {
 	m := machineHere()
@@ -49,6 +62,7 @@ func (l *Launcher) Machine() *Machine {
 type Confinement struct {
 	Level   policy.Level `json:"level"`
 	Missing []string     `json:"missing"` // what a stronger level, or the limits asked for, would have on top, in words for a person
+	Weaker  []Shortfall  `json:"weaker"`  // the limits that no cgroup holds; they are in Missing too
 }
 
 // Confinement is what is enforced on c: level none for one that was started
@@ -78,10 +92,13 @@ type held struct {
 	heldParts
 }
 
-// Main may be called at the beginning of a program's main function by those
-// who like to see that this package starts the program once more for its
-// helpers. It does nothing: a helper never gets as far as main.
-func Main() {}
+// EnterDelegated makes room for limits where systemd has delegated a cgroup to
+// this process alone (a scope or a service with Delegate=yes): it moves the
+// process to a cgroup named supervisor below, as DelegateSubgroup=supervisor
+// does, because a cgroup that has processes cannot hand limits down. Anywhere
+// else it does nothing. It is for a program's main function, before the first
+// [Probe] and [NewLauncher], which never move the process themselves.
+func EnterDelegated() error { return enterDelegated() }
 
 // Range is a range of user and group ids, of which every confined process of a
 // Launcher run by root gets one of its own for as long as it lives.

@@ -66,13 +66,14 @@ func (n *nursing) start(cmd *Command, files []int) (*Child, error) {
 }
 
 func (d *nursed) run() {
-	d.await()
+	d.await(d.child.vanish)
 	<-d.child.released
 	d.base.leave(d.child)
 }
 
-// await follows the helper to its end, and tells that of the command.
-func (d *nursed) await() {
+// await follows the helper to its end, and tells that of the command. It calls
+// ended when the helper, and with it all that it knows of, has ended.
+func (d *nursed) await(ended func()) {
 	reported := false
 	for {
 		r, fd, err := d.helper.read()
@@ -84,6 +85,9 @@ func (d *nursed) await() {
 		}
 		if r.Kind == helper.ReportExit && !reported {
 			reported = true
+			if r.Alone {
+				d.child.vanish()
+			}
 			d.child.end(exitOf(r.Exit))
 		}
 	}
@@ -99,6 +103,7 @@ func (d *nursed) await() {
 	d.helper.sock.Close()
 	d.host.close()
 	d.mu.Unlock()
+	ended()
 	if !reported {
 		d.child.end(exitOf(sys.Exit{Code: -1, Signal: int(syscall.SIGKILL), Usage: e.Usage}))
 	}

@@ -47,7 +47,7 @@ func init() {
 			if level != "" {
 				p, _ := policy.Profile("strict")
 				p.Level = level
-				cmd.Policy, cmd.Limits = &p, policy.Limits{Tasks: 100}
+				cmd.Policy, cmd.Limits = &p, policy.Limits{Tasks: 100, Enforce: policy.BestEffort}
 			}
 			c, err := l.Start(cmd)
 			w.Close()
@@ -268,6 +268,27 @@ func TestStaleFoldersAreSwept(t *testing.T) {
 	}
 }
 
+// TestCgroupsAreClosed holds that no other user can open the folders of a
+// Launcher, and lock them: they would look like those of a living one.
+func TestCgroupsAreClosed(t *testing.T) {
+	l := launcherOf(t, KillCgroup)
+	b, ok := l.impl.(*base)
+	if !ok {
+		t.Fatal("no cgroups")
+	}
+	cg, ok := b.back.(*cgroups)
+	if !ok {
+		t.Fatal("no cgroups")
+	}
+	st, err := os.Stat(cg.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st.Mode().Perm()&0o077 != 0 {
+		t.Errorf("%s: %v", cg.path, st.Mode())
+	}
+}
+
 func TestOnlyOurFoldersAreSwept(t *testing.T) {
 	for name, want := range map[string]bool{
 		"hostsup-1-00000000":            true,
@@ -320,7 +341,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	}
 	cmd := exec.Command(binary, "-test.v", "-test.timeout=5m", "-test.run="+which)
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=/usr/bin:/bin", "TMPDIR=" + dir, "HOME=" + dir}
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "TMPDIR=" + dir, "HOME=" + dir, "HOSTSUP_REQUIRE_PEERS=" + os.Getenv("HOSTSUP_REQUIRE_PEERS"), "CGO_ENABLED=0"} // it cannot build anything
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 	out, err := cmd.CombinedOutput()
 	for line := range strings.Lines(string(out)) {

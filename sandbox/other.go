@@ -5,6 +5,7 @@ package sandbox
 import (
 	"fmt"
 	"io/fs"
+	"os"
 )
 
 func newLauncher(Options) (launcher, error) {
@@ -12,3 +13,5 @@ func newLauncher(Options) (launcher, error) {
 }
 
 func mayRun(string, fs.FileInfo) error { return nil }
+
+func thisProgram() (string, error) { return os.Executable() }

@@ -5,11 +5,14 @@ package sandbox
 import (
 	"errors"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
+	"github.com/hostsup/hostsup/internal/sys/procnet"
 	"github.com/hostsup/hostsup/sandbox/denial"
 	"github.com/hostsup/hostsup/sandbox/netproxy"
 	"github.com/hostsup/hostsup/sandbox/policy"
@@ -22,6 +25,18 @@ type outside struct {
 	log   *denial.Log
 	known map[attempt]denial.Denial // what an attempt comes to; of no kind: it is none
 	tmp   scratch
+	bound map[uint16]bool // ports that the command listens on itself
+	allow *netproxy.Rules // of network = "allow"
+	// mounts is whether the command has a root of its own.
+	mounts bool
+}
+
+func newOutside(r *policy.Resolved, level policy.Level, log *denial.Log) *outside {
+	o := &outside{r: r, mounts: level.AtLeast(policy.NoCgroup), log: log, known: map[attempt]denial.Denial{}, tmp: scratch{}, bound: map[uint16]bool{}}
+	if r.Policy.Network == policy.NetworkAllow {
+		o.allow, _ = netproxy.Parse(r.Policy.Allow) // a list that is wrong has refused the start
+	}
+	return o
 }
 
 type attempt struct {
@@ -34,6 +49,7 @@ type attempt struct {
 const maxKnown = 1 << 14
 
 func (o *outside) note(d denial.Denial) {
+	d.Path = policy.Unmerged(d.Path)
 	a := attempt{d.Kind, d.Path, d.Grant}
 	n, known := o.known[a]
 	if !known {
@@ -57,39 +73,43 @@ func (o *outside) bad(d *denial.Denial) bool {
 	case denial.Syscall:
 		return d.Field != "jit" || !o.r.Policy.JIT
 	case denial.Connect:
-		// By host and port the proxy tells better, and the namespace's own
-		// loopback is the command's.
-		path, isPath := strings.CutPrefix(d.Path, "unix /")
-		switch {
-		case isPath:
-			return !o.granted("/"+path, policy.Write) && there("/"+path)
-		case o.r.Policy.Network == policy.NetworkHost:
-			return false
-		case strings.HasPrefix(d.Path, "unix "):
-			return false // an abstract one, which only the namespace's own processes have
-		}
-		return o.r.Policy.Network == policy.NetworkNone && !loopback(d.Path)
+		return o.connects(d)
 	case denial.Resolve:
-		switch o.r.Policy.Network {
-		case policy.NetworkHost:
+		if o.r.Policy.Network == policy.NetworkHost || o.allow.Knows(d.Path) {
 			return false
-		case policy.NetworkAllow:
-			rules, err := netproxy.Parse(o.r.Policy.Allow)
-			return err == nil && !rules.Knows(d.Path)
 		}
+		o.list(d)
 		return true
 	case denial.Bind:
+		if a, err := netip.ParseAddrPort(d.Path); err == nil {
+			o.bound[a.Port()] = true
+		}
 		return false
 	}
-	if o.own(d.Path) || o.r.PrivateTmp && o.tmp.has(d, true) {
+	if o.own(d.Path) {
 		return false
+	}
+	written := o.r.PrivateTmp && o.tmp.has(d, true)
+	if d.Kind == denial.Exec && (written || o.granted(d.Path, policy.Write) && there(d.Path)) {
+		d.Field, d.Grant, d.Suggest, d.Detail = "jit", "", "jit = true", "it can write this file"
+		return !o.r.Policy.JIT && !o.granted(d.Path, policy.Exec)
+	}
+	if written {
+		return false
+	}
+	if d.Kind == denial.Read && isLibrary(d.Path) {
+		d.Kind, d.Field, d.Suggest, d.Detail = denial.Exec, "", "", "a library, which is mapped to be run"
 	}
 	want := map[denial.Kind]policy.Access{denial.Stat: policy.Read, denial.Read: policy.Read, denial.Write: policy.Write, denial.Exec: policy.Exec}[d.Kind]
 	grantable(d)
 	if d.Grant == "" && !there(d.Path) || d.Grant != "" && !there(d.Grant) {
 		return false
 	}
-	if d.Kind == denial.Stat && o.leads(d.Path) || o.granted(d.Path, want) {
+	if o.granted(d.Path, want) {
+		return false
+	}
+	// A folder on the way to what is granted shows that.
+	if (d.Kind == denial.Stat || d.Kind == denial.Read && o.mounts && isFolder(d.Path)) && o.leads(d.Path) {
 		return false
 	}
 	// A link that is in sight already lacks only what it points to.
@@ -97,6 +117,91 @@ func (o *outside) bad(d *denial.Denial) bool {
 		d.Grant, d.Suggest, d.Field = real, "", ""
 	}
 	return true
+}
+
+// connects is bad for a connection. What goes by the proxy the proxy tells.
+func (o *outside) connects(d *denial.Denial) bool {
+	path, isPath := strings.CutPrefix(d.Path, "unix /")
+	switch {
+	case isPath:
+		return !o.granted("/"+path, policy.Write) && there("/"+path)
+	case o.r.Policy.Network == policy.NetworkHost:
+		return false
+	case strings.HasPrefix(d.Path, "unix "):
+		return false // an abstract one, which only the namespace's own processes have
+	}
+	addr, udp := strings.CutPrefix(d.Path, "udp ")
+	a, err := netip.ParseAddrPort(addr)
+	switch {
+	case err != nil:
+		return true
+	case udp && a.Port() == 53:
+		return false // the name that is asked for is told
+	case a.Addr().IsLoopback():
+		// The loopback of the namespace is the command's own. What listens on
+		// that of the machine is what it cannot reach.
+		if udp || o.bound[a.Port()] || o.allow.Allows(a.Addr().String(), a.Port()) || !listens(a) {
+			return false
+		}
+		o.list(d)
+	case o.r.Policy.Network == policy.NetworkAllow:
+		d.Field, d.Grant, d.Suggest = "network", "", `network = "host"`
+		if !udp {
+			d.Detail = "directly; what allow names is reached by the proxy, or by its name and port"
+		}
+	case !udp:
+		o.list(d)
+	}
+	return true
+}
+
+// list names the lines that add to the allow-list what a denial names in Grant, or
+// in Path.
+func (o *outside) list(d *denial.Denial) {
+	entry := d.Grant
+	if entry == "" {
+		entry = d.Path
+	}
+	d.Field, d.Suggest = "allow", policy.Line("allow", entry)
+	if o.r.Policy.Network != policy.NetworkAllow {
+		d.Suggest = `network = "allow"` + "\n" + d.Suggest
+	}
+}
+
+// listens reports whether a TCP socket of this machine's network listens at a,
+// which is a loopback address.
+func listens(a netip.AddrPort) bool {
+	all, err := procnet.AllListening()
+	return err == nil && anyListens(all, a)
+}
+
+// anyListens reports whether one of the listening sockets is there for
+// connections to a.
+func anyListens(all []netip.AddrPort, a netip.AddrPort) bool {
+	return slices.ContainsFunc(all, func(l netip.AddrPort) bool {
+		return l.Port() == a.Port() && (l.Addr() == a.Addr() || l.Addr().IsUnspecified())
+	})
+}
+
+// isLibrary reports whether path leads to a shared library, by its name and its
+// first bytes.
+func isLibrary(path string) bool {
+	if name := filepath.Base(path); !strings.HasSuffix(name, ".so") && !strings.Contains(name, ".so.") {
+		return false
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 4)
+	n, _ := f.Read(head)
+	return string(head[:n]) == "\x7fELF"
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func (o *outside) granted(path string, want policy.Access) bool { return o.r.Access(path).Has(want) }
@@ -127,10 +232,6 @@ func grantable(d *denial.Denial) {
 func there(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
-}
-
-func loopback(addr string) bool {
-	return strings.HasPrefix(addr, "127.") || strings.HasPrefix(addr, "[::1]:")
 }
 
 // ownDevice reports whether a path is in the /dev that every confined process

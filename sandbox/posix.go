@@ -23,7 +23,7 @@ func newLauncher(opt Options) (launcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &posix{base: b, procs: map[int]*member{}, signals: make(chan os.Signal, 1), quit: make(chan struct{}), ended: make(chan struct{})}
+	p := &posix{base: b, procs: map[int]*member{}, signals: make(chan os.Signal, 1), ended: make(chan struct{})}
 	b.mode, b.back = KillGroup, p
 	b.weaker = []string{fmt.Sprintf("cgroup, pidns, keeper: this build has none of them (%s, portable)", runtime.GOOS)}
 	ossignal.Notify(p.signals, syscall.SIGCHLD)
@@ -39,7 +39,6 @@ type posix struct {
 	procs map[int]*member // not reaped yet
 
 	signals chan os.Signal // one token is enough: every look is at all
-	quit    chan struct{}
 	ended   chan struct{}
 }
 
@@ -81,7 +80,6 @@ func (p *posix) trouble() []string { return nil }
 
 func (p *posix) stop() error {
 	ossignal.Stop(p.signals)
-	close(p.quit)
 	<-p.ended
 	return nil
 }
@@ -110,7 +108,9 @@ func (p *posix) look() {
 		}
 		if ended {
 			m.reaped = true
-			m.empty = sys.Kill(-pid, 0) == syscall.ESRCH
+			if m.empty = sys.Kill(-pid, 0) == syscall.ESRCH; m.empty {
+				m.child.vanish()
+			}
 			delete(p.procs, pid)
 			m.child.end(exitOf(e))
 		}
@@ -118,14 +118,41 @@ func (p *posix) look() {
 	}
 }
 
-// run waits for the Release and the end.
+// run waits for the end, the end of the group, and the Release.
 func (m *member) run() {
-	<-m.child.released
 	<-m.child.done
+	select {
+	case <-m.child.gone:
+	case <-m.child.hunted:
+		m.awaitGroup()
+	case <-m.child.released:
+		_ = m.kill() // that of Release came before the end
+		m.awaitGroup()
+	}
+	<-m.child.released
 	m.mu.Lock()
 	m.empty = true
 	m.mu.Unlock()
 	m.p.leave(m.child)
+}
+
+// awaitGroup waits until the group that was killed has no member left that we
+// may signal. No event tells of that here, so it asks again and again, which is
+// harmless even if the number has passed to another group.
+func (m *member) awaitGroup() {
+	for delay := time.Millisecond; ; delay = min(2*delay, 50*time.Millisecond) {
+		if err := sys.Kill(-m.child.pid, 0); err == syscall.ESRCH || err == syscall.EPERM {
+			m.child.vanish()
+			return
+		}
+		timer := time.NewTimer(delay)
+		select {
+		case <-timer.C:
+		case <-m.p.quit:
+			timer.Stop()
+			return
+		}
+	}
 }
 
 func (m *member) signal(sig os.Signal) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,6 +24,7 @@ type machine struct {
 	landlock int  // version
 	mdwe     bool // memory can be kept from becoming executable
 	memfd    bool // executable memory files can be switched off
+	memory   *memory
 }
 
 var theMachine = sync.OnceValue(look)
@@ -38,10 +40,23 @@ var (
 	forFull   = []policy.Level{policy.Full}
 )
 
-// look tries everything once.
+const (
+	featureOwners = "mapped owners" // files are shown as those of other owners
+	featureUsers  = "own user ids"  // a policy that names no user gets an id that no other tree has
+
+	// The /proc of a confined process can show memory and processors, which an
+	// ordinary policy asks for.
+	featureMachine = "the machine in /proc"
+)
+
+// look tries everything once. What takes a process or a cgroup to find out may
+// be known from an earlier process; see RememberProbe.
 func look() *machine {
 	m := &machine{root: os.Geteuid() == 0}
-	m.Level = policy.None
+	if remembering.Load() {
+		m.memory = openMemory()
+		defer m.memory.keep()
+	}
 	add := func(name string, levels []policy.Level, err error, detail, advice string) {
 		f := Feature{Name: name, Have: err == nil, Detail: detail, For: levels}
 		if err != nil {
@@ -62,29 +77,48 @@ func look() *machine {
 
 	m.mdwe = sys.HaveMDWE()
 	add("memory protection", nil, lack(m.mdwe, "the kernel does not know it; the system call filter stands in"), "PR_SET_MDWE", "Linux 6.3")
+	add("landlock: truncating", nil, version(m.landlock, sys.LandlockTruncateVersion), "", "Linux 6.2; without namespaces, files that the user may write can be truncated by their path")
 	add("landlock: TCP ports", nil, version(m.landlock, sys.LandlockNetVersion), "", "Linux 6.7; without namespaces, TCP is refused by the system call filter then")
 	add("landlock: signals and abstract sockets", nil, version(m.landlock, sys.LandlockScopeVersion), "", "Linux 6.12; without namespaces, processes of the same user can be signalled")
 	add("landlock: sockets in files", nil, version(m.landlock, sys.LandlockUnixVersion), "", "a newer kernel; until then, a socket that lies in a granted folder can be connected to")
 	if m.root {
 		m.memfd = sys.HaveMemfdSwitch()
 		add("memory files cannot be run", nil, lack(m.memfd, "the kernel cannot switch them off; the system call filter stands in"), "vm.memfd_noexec", "Linux 6.3")
-		on, err := sys.AuditEnabled()
-		switch {
-		case err != nil:
-			err = fmt.Errorf("the audit subsystem cannot be asked: %w", err)
-		case !on:
-			err = errors.New("the audit subsystem is switched off")
+		locks, err := openUserLocks()
+		if err == nil {
+			locks.Close()
 		}
-		add("records of denials", nil, err, "audit", "auditctl -e 1; until then denials are found by observing only")
+		add(featureUsers, nil, err, "locked in the folder hostsup of "+runtimeFolder(), "make /run writable for root (systemd: RuntimeDirectory=hostsup); until then, policies have to name a user")
+		if !remembering.Load() { // a program that starts one command shows nobody the features
+			m.records(add)
+		}
 	}
 	add("observing", nil, sys.HaveFilter(sys.FilterNotify), "seccomp notification", "Linux 5.19")
+	m.Level = m.strongest("")
+	return m
+}
+
+// strongest is the strongest level of which this machine lacks nothing, but for the
+// feature without.
+func (m *machine) strongest(without string) policy.Level {
 	for _, level := range []policy.Level{policy.Full, policy.NoCgroup, policy.Landlock} {
-		if len(m.lacks(level)) == 0 {
-			m.Level = level
-			break
+		if !slices.ContainsFunc(m.lacks(level), func(f Feature) bool { return f.Name != without }) {
+			return level
 		}
 	}
-	return m
+	return policy.None
+}
+
+// records asks whether the kernel records what it denies.
+func (m *machine) records(add func(name string, levels []policy.Level, err error, detail, advice string)) {
+	on, err := sys.AuditEnabled()
+	switch {
+	case err != nil:
+		err = fmt.Errorf("the audit subsystem cannot be asked: %w", err)
+	case !on:
+		err = errors.New("the audit subsystem is switched off")
+	}
+	add(FeatureRecords, nil, err, "audit", "auditctl -e 1; until then denials are found by observing only")
 }
 
 func lack(have bool, why string) error {
@@ -109,85 +143,95 @@ func filterError() error {
 
 // spaces tries to make the namespaces and a root of its own, as a start does.
 func (m *machine) spaces(add func(name string, levels []policy.Level, err error, detail, advice string)) {
-	b, err := newBase()
-	if err != nil {
-		add("namespaces", forSpaces, err, "", "")
-		return
-	}
-	defer b.free()
+	var made *base
+	defer func() {
+		if made != nil {
+			made.free()
+		}
+	}()
+	prober := sync.OnceValues(func() (_ *base, err error) { // not made where everything is remembered
+		made, err = newBase()
+		return made, err
+	})
 	advice := "allow user namespaces: user.max_user_namespaces above 0, kernel.unprivileged_userns_clone=1, " +
 		"kernel.apparmor_restrict_unprivileged_userns=0 or an AppArmor profile for this program; in a container, a seccomp profile that lets unshare and mount pass"
 	if m.root {
 		advice = "give this program CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID; in a container, --privileged or a seccomp profile that lets unshare and mount pass"
 	}
-	add("user namespaces", forSpaces, b.try(helper.Plan{UID: -1, UserNS: m.root}), "", advice)
+	tryFor := func(levels []policy.Level, name, detail, advice string, plan func() helper.Plan) {
+		add(name, levels, m.memory.try(name, func() error {
+			b, err := prober()
+			if err != nil {
+				return err
+			}
+			return b.try(plan())
+		}), detail, advice)
+	}
+	try := func(name, detail, advice string, plan func() helper.Plan) {
+		tryFor(forSpaces, name, detail, advice, plan)
+	}
 	r := &policy.Resolved{PrivateTmp: true, Policy: policy.Policy{Tmp: policy.Tmp{Size: policy.DefaultTmpSize, Inodes: policy.DefaultTmpInodes}}}
-	add("a root of its own", forSpaces, b.try(helper.Plan{UID: -1, Unshare: sys.NewMount, Mounts: planRoot(r, -1, -1, false).ops}), "mount namespace, pivot_root, /proc of its own pid namespace", advice)
-	add("other namespaces", forSpaces, b.try(helper.Plan{UID: -1, Unshare: sys.NewIPC | sys.NewUTS | sys.NewCgroup}), "pid, ipc, uts, cgroup", advice)
-	add("private network", forSpaces, b.try(helper.Plan{UID: -1, Unshare: sys.NewNet, Loopback: true}), "network namespace", advice)
+	try("user namespaces", "", advice, func() helper.Plan { return helper.Plan{UID: -1, UserNS: m.root} })
+	try("a root of its own", "mount namespace, pivot_root, /proc of its own pid namespace", advice, func() helper.Plan {
+		return helper.Plan{UID: -1, Unshare: sys.NewMount, Mounts: planRoot(r, -1, -1, false).ops}
+	})
+	tryFor(nil, featureMachine, "for sandboxes of exec server clients", "nothing may be mounted over parts of /proc, as containers do; until then free, lscpu and the like find nothing there", func() helper.Plan {
+		return helper.Plan{UID: -1, Unshare: sys.NewMount, WholeProc: true, Mounts: planRoot(r, -1, -1, false).ops}
+	})
+	try("other namespaces", "pid, ipc, uts, cgroup", advice, func() helper.Plan {
+		return helper.Plan{UID: -1, Unshare: sys.NewIPC | sys.NewUTS | sys.NewCgroup}
+	})
+	try("private network", "network namespace", advice, func() helper.Plan {
+		return helper.Plan{UID: -1, Unshare: sys.NewNet, Loopback: true}
+	})
 	if m.root {
-		dir, err := os.MkdirTemp("", "hostsup-probe-")
-		if err == nil {
-			defer func() { _ = os.Remove(dir) }()
-			p := planRoot(r, firstUser, firstUser, true)
-			attrs := p.rootAttrs()
-			p.op(helper.MountOp{Kind: helper.OpDir, Path: "/probe", Mode: 0o755})
-			p.op(helper.MountOp{Kind: helper.OpBind, Path: "/probe", From: dir, UID: 0, GID: 0})
-			err = b.try(helper.Plan{UID: firstUser, GID: firstUser, Unshare: sys.NewMount, Mounts: p.ops, RootAttrs: attrs})
-		}
-		add("mapped owners", forSpaces, err, "idmapped mounts, tried in "+os.TempDir(), "Linux 5.19, and a file system that can: ext4, xfs, btrfs, tmpfs (6.3)")
+		add(featureOwners, forSpaces, m.memory.try(featureOwners, func() error {
+			owners, err := newSpace(helper.Owner{}.IDs(firstUser, firstUser), 0)
+			if err != nil {
+				return err
+			}
+			defer sys.Close(owners)
+			return sys.TryMap(ownersFolder(), owners)
+		}), "idmapped mounts, tried in "+ownersFolder(), "Linux 5.19, and a file system that can: ext4, xfs, btrfs, tmpfs (6.3)")
 	}
 }
 
-// try has a helper carry a plan out up to the command.
-func (b *base) try(p helper.Plan) error {
-	p.Mode = helper.PlanTry
-	place := sys.Process{PidNS: true, MountNS: p.Unshare&sys.NewMount == 0, UserNS: os.Geteuid() != 0}
-	if place.UserNS {
-		place.Ambient = sys.NamespaceCapabilities
+// ownersFolder is where mapped owners are tried: a TMPDIR that is not there says
+// nothing about the machine.
+func ownersFolder() string {
+	dir := os.TempDir()
+	if st, err := os.Stat(dir); err == nil && st.IsDir() {
+		return dir
 	}
-	h, err := b.spawnHelper(helper.RoleConfine, place, nil, helper.Pack(&p), "probe")
-	if err != nil {
-		return err
-	}
-	defer h.end()
-	r, fd, err := h.read()
-	closeFD(fd)
-	switch {
-	case err != nil:
-		return err
-	case r.Kind == helper.ReportReady:
-		return nil
-	}
-	what, err := h.readText(r.Exit.Code)
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("%s: %w", what, syscall.Errno(r.Errno))
+	return "/"
 }
 
 // limits tries to make the cgroups that limit.
 func (m *machine) limits(add func(name string, levels []policy.Level, err error, detail, advice string)) {
 	var l limiter
 	defer func() { _ = l.close() }()
-	advice := "run it as root, or where its own cgroup is delegated to it (systemd: Delegate=yes, DelegateSubgroup=supervisor)"
+	advice := "run it as root, or where a cgroup is delegated to it: " + delegation
 	if m.root {
-		advice = "a kernel with the controller, mounted so that this program may make a folder below its own cgroup"
+		advice = "run it where a cgroup is its own: systemd-run --scope -p Delegate=yes hostsup …, or a unit with Delegate=yes; the kernel must have the controller"
 	}
 	for _, c := range controllers {
 		limits := map[string]policy.Limits{"memory": {Memory: 64 << 20}, "pids": {Tasks: 64}, "cpu": {CPU: 1}}[c]
 		instead := map[string]string{"memory": "it is sampled instead", "pids": "a limit on the user's processes stands in", "cpu": "it is not enforceable"}[c]
-		b, missing, err := l.bound("probe", limits, nil, plot{})
-		if err == nil {
-			err = missing[c]
-		}
-		b.remove()
-		if err != nil {
-			if v2 := tryUnified(c); v2 == nil || os.Geteuid() == 0 {
-				err = v2
+		name := limitNames[c] + " limit"
+		err := m.memory.try(name, func() error {
+			b, missing, err := l.bound("probe", limits, nil, plot{})
+			if err == nil {
+				err = missing[c]
 			}
-		}
-		add(limitNames[c]+" limit", forFull, err, "cgroup", advice+"; until then "+instead)
+			b.remove()
+			if err != nil {
+				if v2 := tryUnified(c); v2 == nil || os.Geteuid() == 0 || errors.Is(err, sys.ErrNoHierarchy) {
+					err = v2
+				}
+			}
+			return err
+		})
+		add(name, forFull, err, "cgroup", advice+"; until then "+instead)
 	}
 }
 
@@ -198,7 +242,7 @@ func tryUnified(controller string) error {
 		return err
 	}
 	parent = sys.DelegatedCgroup(parent)
-	path, dir, err := ownFolder(parent)
+	path, dir, err := ownFolder(parent, nil)
 	if err != nil {
 		return err
 	}
@@ -232,20 +276,24 @@ func (m *machine) missing(level policy.Level) []string {
 		switch f.Name {
 		case "memory protection", "memory files cannot be run", "landlock: TCP ports", "records of denials", "observing":
 			continue // something stands in
+		case featureUsers:
+			continue // the start is refused where it needs one
+		case featureMachine:
+			continue // the policies that ask for it tell
 		case "landlock: sockets in files":
 			if m.root && level != policy.Landlock {
 				continue // mapped owners do it
 			}
-		case "landlock: signals and abstract sockets":
+		case "landlock: signals and abstract sockets", "landlock: truncating":
 			if level != policy.Landlock {
-				continue // namespaces do it
+				continue // namespaces and mounts do it
 			}
 		}
 		out = append(out, f.Name+": "+f.Detail)
 	}
 	if level == policy.Landlock {
 		out = append(out,
-			"no namespaces: the metadata of all files (stat, chmod, chown, times, attributes) and the list of all processes can be seen, and changed as far as its user may",
+			"no namespaces: the metadata of all files (stat, chmod, chown, times, attributes) and the list of all processes can be seen, and changed as far as its user may; what the kernel counts for each user, as inotify instances, is shared",
 			"no mounts: nothing can be denied within a grant, /tmp is not private, nothing bounds what is written in a folder, the machine's name can be seen",
 			"no mounts without execution: what was written can be mapped into memory to be run")
 	}

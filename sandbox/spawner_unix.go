@@ -13,7 +13,7 @@ import (
 // signal is sent when the thread that forked ends, not the process, so this
 // one must live as long as any child.
 type spawner struct {
-	prepare  func() // what the thread does to itself first, for good; nil: nothing
+	prepare  func() error // what the thread does to itself first, for good; nil: nothing
 	requests chan *spawn
 	quit     chan struct{}
 	ended    chan struct{}
@@ -29,7 +29,7 @@ type spawn struct {
 
 var errSpawnerEnded = errors.New("the spawning thread has ended")
 
-func newSpawner(prepare func()) *spawner {
+func newSpawner(prepare func() error) *spawner {
 	s := &spawner{prepare: prepare, requests: make(chan *spawn), quit: make(chan struct{}), ended: make(chan struct{})}
 	go s.run()
 	return s
@@ -38,8 +38,9 @@ func newSpawner(prepare func()) *spawner {
 func (s *spawner) run() {
 	defer close(s.ended)
 	runtime.LockOSThread()
+	var unfit error
 	if s.prepare != nil {
-		s.prepare() // the thread is fit for nothing else, and ends with this goroutine
+		unfit = s.prepare() // the thread is fit for nothing else, and ends with this goroutine
 	} else {
 		// Unlocked at the end, so that the thread goes back to the runtime instead
 		// of ending: should a child be left, its signal would fire.
@@ -51,8 +52,13 @@ func (s *spawner) run() {
 			if r.by == nil {
 				r.by = r.Start
 			}
-			r.pid, r.pidfd, r.err = r.by()
+			if r.pid, r.pidfd, r.err = 0, -1, unfit; unfit == nil {
+				r.pid, r.pidfd, r.err = r.by()
+			}
 			close(r.done)
+			if unfit != nil {
+				return
+			}
 		case <-s.quit:
 			return
 		}
@@ -72,6 +78,17 @@ func (s *spawner) do(r *spawn) (pid, pidfd int, err error) {
 		return r.pid, r.pidfd, r.err
 	case <-s.ended:
 		return 0, -1, errSpawnerEnded
+	}
+}
+
+// hasEnded reports whether the thread was unfit. The start that it was needed for
+// has then got an error.
+func (s *spawner) hasEnded() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
 	}
 }
 

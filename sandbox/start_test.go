@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -62,7 +63,7 @@ func TestExitSaysWhatWasUsed(t *testing.T) {
 func TestCoreIsSaid(t *testing.T) {
 	pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern")
 	if err != nil || strings.TrimSpace(string(pattern)) != "core" {
-		t.Skipf("cores go to %q", pattern)
+		require.Missing(t, "cores in the folder of the process: /proc/sys/kernel/core_pattern is %q", pattern)
 	}
 	everyWay(t, func(t *testing.T, l *Launcher) {
 		dir := t.TempDir()
@@ -73,7 +74,7 @@ func TestCoreIsSaid(t *testing.T) {
 		e := wait(t, c)
 		cores, err := filepath.Glob(filepath.Join(dir, "core*"))
 		if e.Signal != int(syscall.SIGQUIT) {
-			t.Skipf("cores cannot be had here: %+v", e)
+			require.Missing(t, "the right to write cores: %+v", e)
 		}
 		if err != nil || e.Core != (len(cores) > 0) {
 			t.Errorf("%+v with %q, %v", e, cores, err)
@@ -429,7 +430,7 @@ func TestLookPath(t *testing.T) {
 			t.Errorf("%q in %q: %q, %v", test.file, test.path, got, err)
 		}
 	}
-	if _, err := LookPath("nod", "", "/bin:/usr/bin"); fmt.Sprint(err) != "nod: not found in PATH /bin:/usr/bin" {
+	if _, err := LookPath("nod", "", "/bin:/usr/bin"); fmt.Sprint(err) != "nod: not found in any folder of PATH" {
 		t.Errorf("%v", err)
 	}
 }

@@ -3,10 +3,8 @@
 package sandbox
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // explain finds out what the plain errno of a failed fork, chdir and execve
@@ -59,10 +58,7 @@ func explain(cmd *Command, err error) *StartError {
 		e.Err = syscall.EISDIR
 	case errno == syscall.ENOENT:
 		e.Step = StepInterpreter
-		e.Err = fmt.Errorf("the interpreter it names is missing: %w", errno)
-		if name := interpreter(p); name != "" {
-			e.Err = fmt.Errorf("its interpreter %q: %w", name, errno)
-		}
+		e.Grant, e.Err = interpreterError(cmd, p, errno)
 	}
 	return e
 }
@@ -98,22 +94,30 @@ func bare(err error) error {
 	return err
 }
 
-// interpreter is what the #! line of a script names, with a carriage return
-// left in: that is a common reason for it not to be found.
-func interpreter(path string) string {
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
+// interpreterError says which of the files that the kernel needs to run the
+// program at path is missing, or not granted: then it returns what would have to
+// be.
+func interpreterError(cmd *Command, path string, errno syscall.Errno) (grant string, err error) {
+	chain := interpreterChain(path)
+	if len(chain) == 0 {
+		return "", fmt.Errorf("the interpreter it names is missing: %w", errno)
 	}
-	defer f.Close()
-	line, err := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')
-	if err != nil && err != io.EOF {
-		return ""
+	for _, name := range chain {
+		if _, err := os.Stat(name); err != nil {
+			return "", fmt.Errorf("its interpreter %q: %w", name, errno)
+		}
 	}
-	name, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "#!")
-	if !ok {
-		return ""
+	if cmd.Policy == nil {
+		return "", fmt.Errorf("its interpreter %q: %w", chain[0], errno)
 	}
-	name, _, _ = strings.Cut(strings.Trim(name, " \t"), " ")
-	return name
+	name := chain[0] // or a link that leads to it
+	if r, err := policy.Resolve(cmd.Policy, cmd.Limits); err == nil {
+		for _, n := range chain {
+			if !r.Access(n).Has(policy.Exec) {
+				name = n
+				break
+			}
+		}
+	}
+	return name, &policy.LackError{What: "its interpreter " + name + " is not granted", Line: policy.Line("exec", name), Err: errno}
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/hostsup/hostsup/internal/leaktest"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -95,7 +96,7 @@ func TestCloseKillsEverything(t *testing.T) {
 		for _, c := range children {
 			wait(t, c)
 		}
-		if left := leftFolders(); len(left) > 0 {
+		if left := leaktest.Cgroups(); len(left) > 0 {
 			t.Errorf("left %v", left)
 		}
 		_, err := l.Start(shell("true"))

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/hostsup"
+	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
 func startDemo(b testing.TB) *supervisor.Host {
 	sup, err := supervisor.Start(context.Background(), supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(supervisor.HostSpec{
-		Name: "demo", Command: []string{os.Args[0]}, Env: map[string]string{"DEMO": "1"}, Protocol: hostsup.New(),
+		Name: "demo", Command: []string{os.Args[0]}, Env: map[string]string{"DEMO": "1"}, Protocol: native.New(),
 	})}})
 	if err != nil {
 		b.Fatal(err)

@@ -20,6 +20,8 @@ var (
 	ErrOverloaded   = actors.ErrOverloaded   // *CallError: max_pending requests are open
 	ErrNoSuchMethod = actors.ErrNoSuchMethod // *CallError; also the host's *codec.Error
 	ErrNoProtocol   = actors.ErrNoProtocol   // *CallError: the host is supervised without speaking to it
+	ErrReserved     = actors.ErrReserved     // *CallError: the supervisor opens or ends connections by this method
+	ErrUnsendable   = actors.ErrUnsendable   // *CallError: the protocol cannot carry the message; also a *codec.FrameError
 	ErrNoHost       = actors.ErrNoHost       // no host has this name
 	ErrNameTaken    = actors.ErrNameTaken    // Add: a host or group has this name
 	ErrClosed       = actors.ErrClosed       // the supervisor has stopped

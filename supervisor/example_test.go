@@ -10,10 +10,9 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/actors"
-	"github.com/hostsup/hostsup/codec/hostsup"
+	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/execserver"
 	"github.com/hostsup/hostsup/execserver/server"
-	"github.com/hostsup/hostsup/execserver/wire"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -26,7 +25,7 @@ func demoSpec(name string) supervisor.HostSpec {
 	}
 	return supervisor.HostSpec{
 		Name: name, Command: []string{self}, Env: map[string]string{"DEMO": "1", "GORACE": "atexit_sleep_ms=0"},
-		Protocol: hostsup.New(),
+		Protocol: native.New(),
 	}
 }
 
@@ -173,19 +172,12 @@ func ExampleSupervisor_ExecServers() {
 	}
 	client := execserver.New(endpoint, execserver.Options{Name: "example"})
 	defer client.Close()
-	_, sub, err := client.StartSubscribed(ctx, wire.ProcessStartParams{
-		Argv: []string{"/bin/sh", "-c", "echo hello; exit 3"}, Cwd: "file:///", Env: map[string]string{},
-	}, execserver.Stall)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	exit, err := sub.Copy(ctx, os.Stdout, os.Stderr)
-	fmt.Println(exit.Code, err)
+	out, err := client.Command(ctx, "/bin/sh", "-c", "echo hello; exit 3").Output()
+	fmt.Printf("%s%v\n", out, err)
 	fmt.Println(sup.ExecServers()[0].Metrics.Starts)
 	// Output:
 	// hello
-	// 3 <nil>
+	// exit status 3
 	// 1
 }
 

@@ -5,7 +5,6 @@ package supervisor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -21,6 +20,8 @@ import (
 	"github.com/hostsup/hostsup/execserver"
 	"github.com/hostsup/hostsup/execserver/server"
 	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/internal/leaktest"
+	"github.com/hostsup/hostsup/internal/poll"
 	"github.com/hostsup/hostsup/lifecycle"
 )
 
@@ -29,16 +30,7 @@ const patience = 3 * time.Minute
 // until waits for a condition that nothing tells of.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(patience)
-	for !is() {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("%s did not come about", what)
-		}
-	}
+	poll.Until(t, patience, what, is)
 }
 
 func startTree(t *testing.T, spec Spec) *Supervisor {
@@ -66,22 +58,22 @@ func connect(t *testing.T, url string) *execserver.Client {
 	return c
 }
 
-// output runs a command to its end.
-func output(t *testing.T, c *execserver.Client, policy *wire.EnvPolicy, script string) string {
+// output runs a command to its end, with the server's environment or with none.
+func output(t *testing.T, c *execserver.Client, inherit bool, script string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	_, sub, err := c.StartSubscribed(ctx, wire.ProcessStartParams{
-		Argv: []string{"/bin/sh", "-c", script}, Cwd: "file:///", Env: map[string]string{}, EnvPolicy: policy,
-	}, execserver.Stall)
+	cmd := c.Command(ctx, "/bin/sh", "-c", script)
+	if !inherit {
+		cmd.Env = []string{}
+	}
+	out, err := cmd.Output()
 	if err != nil {
-		t.Fatal(err)
+		var exit *execserver.ExitError
+		errors.As(err, &exit)
+		t.Fatalf("%v: %+v", err, exit)
 	}
-	var out, bad strings.Builder
-	if exit, err := sub.Copy(ctx, &out, &bad); err != nil || exit.Code != 0 {
-		t.Fatalf("%v, %v: %s", exit, err, bad.String())
-	}
-	return out.String()
+	return string(out)
 }
 
 func TestExecServerBesideHosts(t *testing.T) {
@@ -102,12 +94,11 @@ func TestExecServerBesideHosts(t *testing.T) {
 	if len(st.ExecServers) != 2 || len(st.Hosts) != 1 || st.Hosts[0].State != lifecycle.Running || len(st.Groups) != 1 {
 		t.Fatalf("%+v", st)
 	}
-	all := &wire.EnvPolicy{Inherit: wire.InheritAll, IgnoreDefaultExcludes: true}
-	text := output(t, connect(t, st.ExecServers[0].URL), all, "env")
+	text := output(t, connect(t, st.ExecServers[0].URL), true, "env")
 	if !strings.Contains(text, "INHERITED=yes") || !strings.Contains(text, "REPLACED=yes") || strings.Contains(text, "HOSTSUP_SOCKET") {
 		t.Error(text)
 	}
-	text = output(t, connect(t, st.ExecServers[1].URL), all, "env")
+	text = output(t, connect(t, st.ExecServers[1].URL), true, "env")
 	if !strings.Contains(text, "INHERITED=yes") || strings.Contains(text, "REPLACED") {
 		t.Error(text)
 	}
@@ -127,7 +118,7 @@ func TestExecServerIsStartedAgain(t *testing.T) {
 	}
 	until(t, "a running server", func() bool { return s.ExecServers()[0].State == lifecycle.Running })
 	url := first.URL()
-	if got := output(t, connect(t, url), nil, "echo one"); got != "one\n" {
+	if got := output(t, connect(t, url), false, "echo one"); got != "one\n" {
 		t.Error(got)
 	}
 	_ = first.Stop(context.Background()) // which nobody of the tree has asked for
@@ -135,7 +126,7 @@ func TestExecServerIsStartedAgain(t *testing.T) {
 		st := s.ExecServers()[0]
 		return st.Restarts == 1 && st.State == lifecycle.Running
 	})
-	if got := output(t, connect(t, url), nil, "echo two"); got != "two\n" {
+	if got := output(t, connect(t, url), false, "echo two"); got != "two\n" {
 		t.Error(got)
 	}
 	if m := s.ExecServers()[0].Metrics; m.Starts != 2 || m.Sessions != 2 || m.OpenSessions != 1 {
@@ -180,7 +171,7 @@ func TestExecServerWaitsForItsAddress(t *testing.T) {
 	})
 	taken.Close()
 	until(t, "the server", func() bool { return s.ExecServers()[0].State == lifecycle.Running })
-	if got := output(t, connect(t, "ws://"+address), nil, "echo here"); got != "here\n" {
+	if got := output(t, connect(t, "ws://"+address), false, "echo here"); got != "here\n" {
 		t.Error(got)
 	}
 }
@@ -216,24 +207,19 @@ func TestExecServerThatCannotListen(t *testing.T) {
 func TestStopEndsExecServers(t *testing.T) {
 	s := startTree(t, Spec{ExecServers: []ExecServerSpec{{Name: "exec"}}})
 	c := connect(t, s.ExecServers()[0].URL)
-	pid := filepath.Join(t.TempDir(), "pid")
+	tree := leaktest.NewTether(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if _, err := c.Start(ctx, wire.ProcessStartParams{Cwd: "file:///", Env: map[string]string{"PATH": os.Getenv("PATH")},
-		Argv: []string{"/bin/sh", "-c", "trap '' TERM INT HUP; (echo $$ > " + pid + ".tmp; mv " + pid + ".tmp " + pid + "); while :; do sleep 1000; done"}}); err != nil {
+		Argv: []string{"/bin/sh", "-c", "trap '' TERM INT HUP; " + tree.Hold + "while :; do sleep 1000; done"}}); err != nil {
 		t.Fatal(err)
 	}
-	var n int
-	until(t, "the process", func() bool {
-		b, err := os.ReadFile(pid)
-		_, scanned := fmt.Sscan(string(b), &n)
-		return err == nil && scanned == nil
-	})
+	until(t, "the process", tree.IsHeld)
 	if err := s.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(n, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("process %d is left: %v", n, err)
+	if tree.IsHeld() {
+		t.Error("a process is left")
 	}
 	if st := s.ExecServers()[0]; st.State != lifecycle.Stopped || len(st.Sessions) != 0 || st.Metrics.Starts != 1 {
 		t.Errorf("%+v", st)
@@ -289,7 +275,7 @@ func TestExecServerInProps(t *testing.T) {
 	if st, ok := next().([]actors.HostStatus); !ok || len(st) != 1 || st[0].State != lifecycle.Running {
 		t.Errorf("%v", st)
 	}
-	if got := output(t, connect(t, listen), nil, "echo here"); got != "here\n" {
+	if got := output(t, connect(t, listen), false, "echo here"); got != "here\n" {
 		t.Error(got)
 	}
 	asked <- &actors.Shutdown{ID: 2}

@@ -165,10 +165,21 @@ func (s *Supervisor) beside(base string) func(context.Context, string, actors.Ho
 	return func(ctx context.Context, group string, h actors.HostSpec) error {
 		if p, ok := h.Protocol.(*vscode.Protocol); ok {
 			h.Protocol = p.Beside(base)
-			h.Command = append(slices.Clone(h.Command), vscode.ArgShared)
 		}
 		return s.Add(ctx, group, h)
 	}
+}
+
+// sharing has a host of VS Code's keep what it keeps for a workspace in the same
+// folder in each of its lives, as hosts beside it do at the same time. VS Code's
+// own lock would lead the life after one that was killed to another folder:
+// the lock names a process by its id, and in a pid namespace the next life has
+// the same. Here no life begins before the one before is over.
+func sharing(h HostSpec) HostSpec {
+	if _, ok := h.Protocol.(*vscode.Protocol); ok && !slices.Contains(h.Command, vscode.ArgShared) {
+		h.Command = append(slices.Clone(h.Command), vscode.ArgShared)
+	}
+	return h
 }
 
 // unextend ends that, and takes away the hosts that were made for it.

@@ -119,16 +119,7 @@ func (s *Supervisor) session(ctx context.Context, host string, life uint64, do f
 			s.world.Log.Named(host).Warn("the inspector stays open", "url", lease.Address().URL(), "error", err)
 		}
 	}()
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() { // ends with inner
-		// Node that ends says so and waits for us to leave, and ends what is under
-		// way in order then: leaving it at the first word of a stop leaves a profile
-		// to an exit that it can crash.
-		v.wait(inner, v.there, over...)
-		cancel()
-	}()
-	return v.explain(ctx, lease.Session(inner, func(session *inspector.Session) error { return do(inner, session) }))
+	return v.explain(ctx, lease.Session(ctx, do))
 }
 
 // profiles is the folder for profiles that go with crash reports, "" for none.
@@ -193,26 +184,11 @@ func (v *visit) up() bool {
 // end.
 const lookAgain = 2 * time.Second
 
-// over are the states in which a life is not any more.
-var over = []lifecycle.State{lifecycle.Starting, lifecycle.Crashed, lifecycle.Restarting, lifecycle.Failed, lifecycle.Stopped}
-
-// there says whether it is still the same life, and be it that it is being ended.
-func (v *visit) there() bool {
-	st := v.host.Status()
-	return st.Life == v.life && (inspectable(st.State) || st.State == lifecycle.Stopping)
-}
-
 // await waits until the life ends or is being ended.
 func (v *visit) await(ctx context.Context) {
-	v.wait(ctx, v.up, append(slices.Clone(over), lifecycle.Stopping)...)
-}
-
-// wait waits until something is so no more, which can be when one of some states
-// comes.
-func (v *visit) wait(ctx context.Context, so func() bool, states ...lifecycle.State) {
-	for ctx.Err() == nil && so() {
+	for ctx.Err() == nil && v.up() {
 		waiting, cancel := context.WithTimeout(ctx, lookAgain)
-		_ = v.host.Wait(waiting, states...)
+		_ = v.host.Wait(waiting, lifecycle.Starting, lifecycle.Crashed, lifecycle.Restarting, lifecycle.Failed, lifecycle.Stopping, lifecycle.Stopped)
 		cancel()
 	}
 }

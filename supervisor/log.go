@@ -3,7 +3,7 @@ package supervisor
 import (
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/hostsup/hostsup/secret"
+	"github.com/hostsup/hostsup/intercept/secret"
 )
 
 // cleanLog is a logger that takes values of secrets out of what it is given.

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"go.uber.org/goleak"
 
-	"github.com/hostsup/hostsup/extension/demo"
+	"github.com/hostsup/hostsup/internal/leaktest"
+	"github.com/hostsup/hostsup/sdk/demo"
 )
 
 // TestMain plays the demo host when a test starts this program as one.
@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("DEMO") != "" {
 		os.Exit(demo.Main(context.Background()))
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 // quiet is a logger for actor systems of tests.

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox"
-	"github.com/hostsup/hostsup/secret"
 )
 
 // HostSpec says everything about one host; see [actors.HostSpec].

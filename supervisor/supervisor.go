@@ -6,22 +6,15 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/hashicorp/go-hclog"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/internal/inspector"
-	"github.com/hostsup/hostsup/internal/reports"
-	"github.com/hostsup/hostsup/internal/version"
-	"github.com/hostsup/hostsup/sandbox"
-	"github.com/hostsup/hostsup/secret"
 )
 
 // Host is the handle of one host, valid over all its lives; see [actors.Ref].
@@ -37,32 +30,6 @@ type CrashReport = actors.CrashReport
 // [actors.Notification].
 type Notification = actors.Notification
 
-// Option changes how a tree is run.
-type Option func(*options)
-
-type options struct {
-	log    hclog.Logger
-	system *actor.ActorSystem
-	kill   sandbox.Kill
-	notify func(Notification)
-}
-
-// WithLogger sends the tree's log lines to l. Default: nothing is logged.
-func WithLogger(l hclog.Logger) Option { return func(o *options) { o.log = l } }
-
-// WithSystem spawns the tree in an actor system of the caller's. Default: one
-// of its own (which takes about 3 MiB).
-func WithSystem(s *actor.ActorSystem) Option { return func(o *options) { o.system = s } }
-
-// WithKill takes this way of ending process trees instead of the strongest
-// that works here.
-func WithKill(k sandbox.Kill) Option { return func(o *options) { o.kill = k } }
-
-// WithNotifications hands what hosts say of themselves to f. It is called on
-// the read loop of a connection: it must not wait, and must not keep Params'
-// bytes unless it copies them.
-func WithNotifications(f func(Notification)) Option { return func(o *options) { o.notify = f } }
-
 // Supervisor is a running tree. Safe for concurrent use.
 type Supervisor struct {
 	world   *actors.World
@@ -74,6 +41,7 @@ type Supervisor struct {
 	done    chan struct{}
 	mu      sync.Mutex
 	err     error
+	left    error                 // what of the tree has not ended; known once done is closed
 	hubs    map[*Host]*attach.Hub // of hosts that somebody has attached to
 	stopped bool
 
@@ -146,104 +114,6 @@ func Props(system *actor.ActorSystem, spec Spec, opts ...Option) (*actor.Props, 
 	return t.props(), nil
 }
 
-// tree is a Supervisor before it runs.
-type tree struct {
-	sup     *Supervisor
-	world   *actors.World
-	groups  []GroupSpec   // until there are props
-	execs   []*execServer // those that listen
-	spawned chan struct{} // closed once sup.root may be used
-}
-
-func newTree(spec Spec, opts []Option) (*tree, error) {
-	var o options
-	for _, opt := range opts {
-		opt(&o)
-	}
-	if o.log == nil {
-		o.log = hclog.NewNullLogger()
-	}
-	spec = spec.WithDefaults()
-	if err := spec.Validate(); err != nil {
-		return nil, err
-	}
-	launcher, err := sandbox.NewLauncher(sandbox.Options{Kill: o.kill, Users: spec.Users})
-	if err != nil {
-		return nil, fmt.Errorf("processes cannot be started here: %w", err)
-	}
-	redactor := secret.NewRedactor(spec.Secrets.Cache)
-	o.log = redactedLog(o.log, redactor)
-	w := &actors.World{
-		System: o.system, Log: o.log, Launcher: launcher, Journal: actors.NewJournal(), Version: version.Version(),
-		OnNotification: o.notify, MaxStarting: spec.MaxStarting, Secrets: secret.Open(spec.Secrets), Redactor: redactor,
-		Strategies: actors.Strategies{
-			Root: Contain{o.log, "group"}, Group: Contain{o.log, "host"}, Host: Restart{}, Life: Contain{o.log, "part of a life"},
-		},
-	}
-	w.Journal.Redact(redactor)
-	crashes := ""
-	if spec.StateDir != "" {
-		w.LogDir, crashes = filepath.Join(spec.StateDir, "logs"), filepath.Join(spec.StateDir, "crashes")
-	}
-	w.Reports, err = reports.Open[CrashReport](crashes, reports.Options{OnError: func(err error) { o.log.Warn("crash reports", "error", err) }})
-	if err != nil {
-		return nil, errors.Join(err, launcher.Close())
-	}
-	t := &tree{world: w, groups: spec.Groups, spawned: make(chan struct{})}
-	for _, e := range spec.ExecServers {
-		srv, err := t.newExecServer(e)
-		if err != nil {
-			return nil, errors.Join(append([]error{err}, append(discard(t.execs), launcher.Close(), w.Reports.Close())...)...)
-		}
-		t.execs = append(t.execs, srv)
-	}
-	spec.Groups, spec.ExecServers = nil, nil // the hosts have their own copies; these would only take memory
-	t.sup = &Supervisor{world: w, spec: spec, execs: t.execs, started: time.Now(), done: make(chan struct{}), ports: inspector.NewPorts()}
-	return t, nil
-}
-
-// props are those of the root actor; they are to be spawned once.
-func (t *tree) props() *actor.Props {
-	groups := t.groups
-	t.groups = nil
-	if len(t.execs) > 0 {
-		return t.house(groups)
-	}
-	return actors.NewRoot(t.world, groups, t.onFailed, t.close)
-}
-
-func (t *tree) onFailed(group, host, reason string) {
-	if t.sup.spec.OnFailed != Exit || t.sup.apart(host) {
-		return
-	}
-	t.sup.mu.Lock()
-	if t.sup.err == nil {
-		t.sup.err = fmt.Errorf("%w: %s: %s", ErrHostFailed, host, reason)
-	}
-	t.sup.mu.Unlock()
-	go func() { // ends with the tree at the latest
-		<-t.spawned
-		_ = t.sup.Stop(context.Background())
-	}()
-}
-
-// close gives back what the tree held. The actors are gone.
-func (t *tree) close() {
-	t.sup.endExtensions()
-	t.sup.ports.Close()
-	t.world.Served()
-	if err := t.world.Launcher.Close(); err != nil {
-		t.world.Log.Error("process trees", "error", err)
-	}
-	if err := t.world.Reports.Close(); err != nil {
-		t.world.Log.Error("crash reports", "error", err)
-	}
-	t.world.Journal.Close()
-	t.world.Secrets.Close()
-	t.world.Redactor.Close()
-	close(t.sup.done)
-}
-
 // PID is the address of the tree's root, for the messages of package actors.
 func (s *Supervisor) PID() *actor.PID {
 	s.mu.Lock()
@@ -251,8 +121,14 @@ func (s *Supervisor) PID() *actor.PID {
 	return s.root
 }
 
-// Host returns the handle of a host. The error wraps ErrNoHost.
+// Host returns the handle of a host. The error wraps ErrNoHost, or is ErrClosed
+// when the tree has ended.
 func (s *Supervisor) Host(name string) (*Host, error) {
+	select {
+	case <-s.done:
+		return nil, ErrClosed
+	default:
+	}
 	if r := s.world.Ref(name); r != nil {
 		return r, nil
 	}
@@ -312,6 +188,12 @@ func (s *Supervisor) Events(ctx context.Context, follow bool) iter.Seq[Event] {
 	return s.world.Journal.Events(ctx, 0, follow)
 }
 
+// Note writes an event of kind supervisor, for what the program around the tree
+// has to tell whoever reads its events.
+func (s *Supervisor) Note(reason string) {
+	s.world.Journal.Write(Event{Kind: actors.KindSupervisor, Reason: reason})
+}
+
 // Crashes returns the crash reports of a host ("" for all), newest last.
 func (s *Supervisor) Crashes(host string) ([]CrashReport, error) { return s.world.Reports.List(host) }
 
@@ -358,7 +240,7 @@ func (s *Supervisor) Ready(ctx context.Context) error { return s.ask(ctx, actors
 // "". It is started unless it is lazy; Add does not wait for that. Errors:
 // ErrNameTaken, ErrSpec, *lifecycle.OrderError, ErrClosed, ctx's.
 func (s *Supervisor) Add(ctx context.Context, group string, h HostSpec) error {
-	h = h.WithDefaults()
+	h = sharing(h.WithDefaults())
 	if err := h.Validate(); err != nil {
 		return err
 	}
@@ -394,9 +276,12 @@ func (s *Supervisor) Remove(ctx context.Context, name string) error {
 }
 
 // Stop stops all hosts, dependents before what they depend on, and all exec
-// servers with what they run, and ends the tree: when it returns nil, no process, goroutine or file of it is left. When
-// ctx ends first, what is left is killed at once, and Stop returns ctx's error
-// after that is done. Later calls wait for the first.
+// servers with what they run, and ends the tree: when it returns nil, no
+// process, goroutine or file of it is left. When ctx ends first, what is left is
+// killed at once, and the error of Stop wraps that of ctx after that is done.
+// Processes that do not end within ten seconds of a SIGKILL are not waited for
+// any longer; the error then wraps a *[sandbox.StuckError] that names them.
+// Later calls wait for the first and return the same about processes.
 func (s *Supervisor) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	first := !s.stopped
@@ -411,14 +296,21 @@ func (s *Supervisor) Stop(ctx context.Context) error {
 	}
 	select {
 	case <-s.done:
-		return nil
+		return s.leftBehind()
 	case <-ctx.Done():
 		// Stopping the root actor stops all below it; each life kills its
 		// process tree on the way.
 		s.world.System.Root.Stop(s.PID())
 		<-s.done
-		return ctx.Err()
+		return errors.Join(ctx.Err(), s.leftBehind())
 	}
+}
+
+// leftBehind is what has not ended of a tree that is done.
+func (s *Supervisor) leftBehind() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.left
 }
 
 // Done is closed when the tree has ended.
@@ -430,65 +322,6 @@ func (s *Supervisor) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
-}
-
-// GroupStatus and HostStatus are parts of Status; see package actors.
-type (
-	GroupStatus = actors.GroupStatus
-	HostStatus  = actors.HostStatus
-)
-
-// Status is the whole tree as `status --json` shows it.
-type Status struct {
-	Supervisor  Info                 `json:"supervisor"`
-	Groups      []actors.GroupStatus `json:"groups"`
-	Hosts       []actors.HostStatus  `json:"hosts"`
-	ExecServers []ExecServerStatus   `json:"exec_servers"`
-}
-
-// Info is the supervisor's own part of the status.
-type Info struct {
-	PID     int       `json:"pid"`
-	Version string    `json:"version"`
-	Started time.Time `json:"started"`
-	Config  *string   `json:"config"`
-	Socket  *string   `json:"socket"`
-	Kill    string    `json:"kill"`    // how process trees are ended: cgroup, pidns, keeper, group
-	Missing []string  `json:"missing"` // why stronger ways are not in force
-}
-
-// Status returns what there is to say of the tree now.
-func (s *Supervisor) Status() Status {
-	out := Status{
-		Supervisor: Info{
-			PID: os.Getpid(), Version: s.world.Version, Started: s.started,
-			Kill: string(s.world.Launcher.Kill()), Missing: s.world.Launcher.Missing(),
-		},
-		Groups: []actors.GroupStatus{}, Hosts: []actors.HostStatus{}, ExecServers: s.ExecServers(),
-	}
-	if out.Supervisor.Missing == nil {
-		out.Supervisor.Missing = []string{}
-	}
-	if s.spec.Config != "" {
-		out.Supervisor.Config = &s.spec.Config
-	}
-	if s.spec.Socket != "" {
-		out.Supervisor.Socket = &s.spec.Socket
-	}
-	groups := make(chan []actors.GroupStatus, 1)
-	err := s.ask(context.Background(), func(done func(error)) any {
-		return actors.AskGroups(func(g []actors.GroupStatus) {
-			groups <- g
-			done(nil)
-		})
-	})
-	if err == nil {
-		out.Groups = <-groups
-	}
-	for _, h := range s.Hosts() {
-		out.Hosts = append(out.Hosts, h.Status())
-	}
-	return out
 }
 
 // CallOption changes one call.

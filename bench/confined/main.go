@@ -3,7 +3,9 @@
 // confines a process is the program that imports package sandbox, once more:
 // what else that program links takes its time in every start.
 //
-//	confined N
+//	confined N HOSTSUP
+//	confined first    start one and end
+//	confined nothing  end
 package main
 
 import (
@@ -21,22 +23,59 @@ import (
 )
 
 func main() {
-	sandbox.CloseInheritedOnExec()
-	f, err := confined(os.Args[1:])
-	if err == nil {
-		err = json.NewEncoder(os.Stdout).Encode(f)
-	}
-	if err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "confined:", err)
 		os.Exit(1)
 	}
 }
 
-// confined starts /bin/true N times in each way, by turns. The figures are
-// nanoseconds from the start to the end.
+func run(args []string) error {
+	if len(args) == 1 {
+		switch args[0] {
+		case nothing:
+			return nil
+		case first:
+			return startFirst()
+		}
+	}
+	sandbox.CloseInheritedOnExec()
+	f, err := confined(args)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(f)
+}
+
+// Arguments of this program started once more.
+const (
+	first   = "first"
+	nothing = "nothing"
+)
+
+// startFirst starts one command as sandbox run does.
+func startFirst() (err error) {
+	sandbox.RememberProbe()
+	l, err := sandbox.NewLauncher(sandbox.Options{Kill: sandbox.KillGroup, Unrecorded: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	strict, ok := policy.Profile("strict")
+	if !ok {
+		return errors.New("there is no profile strict")
+	}
+	return startTrue(l, &strict)
+}
+
+// confined starts /bin/true N times in each way, by turns, one of which is the
+// program HOSTSUP. The figures are nanoseconds from the start to the end.
 func confined(args []string) (_ ways.Figures, err error) {
-	if len(args) != 1 {
-		return nil, errors.New("want N")
+	if len(args) != 2 {
+		return nil, errors.New("want N HOSTSUP")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
 	}
 	n, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -65,6 +104,10 @@ func confined(args []string) (_ ways.Figures, err error) {
 		ways.Landlock: func() error { return startTrue(weak, &landlock) },
 		ways.Full:     func() error { return startTrue(full, &strict) },
 		ways.Bwrap:    startBwrap,
+		ways.Run:      func() error { return startProgram(args[1], "sandbox", "run", "--profile", "strict", "--", "/bin/true") },
+		ways.Version:  func() error { return startProgram(args[1], "version") },
+		ways.First:    func() error { return startProgram(self, first) },
+		ways.Nothing:  func() error { return startProgram(self, nothing) },
 	}
 	f := ways.Figures{}
 	for i := range n + 3 {
@@ -110,7 +153,12 @@ func startBwrap() error {
 			args = append(args, "--ro-bind", path, path)
 		}
 	}
-	cmd := exec.Command("bwrap", append(args, "--remount-ro", "/", "--chdir", "/", "--", "/bin/true")...)
+	return startProgram("bwrap", append(args, "--remount-ro", "/", "--chdir", "/", "--", "/bin/true")...)
+}
+
+// startProgram runs a program to its end, as a shell would.
+func startProgram(name string, args ...string) error {
+	cmd := exec.Command(name, args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)

@@ -41,7 +41,7 @@ func TestParseNameWithBrackets(t *testing.T) {
 func TestDescendants(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "sleep 60 & wait")
 	if err := cmd.Start(); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	defer func() {
 		all, _ := Descendants(cmd.Process.Pid)

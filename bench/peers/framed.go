@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/hostsup"
+	"github.com/hostsup/hostsup/codec/native"
 )
 
 // pending is where a connection keeps its open requests. The three ways to do
@@ -48,7 +48,7 @@ func framed(name string, keep func() pending) Peer {
 			if err != nil {
 				return nil, errors.Join(err, s.Close())
 			}
-			c := &framedConn{nc: nc, server: s, proto: hostsup.New(), keep: keep(), w: newWriter(nc), done: make(chan struct{})}
+			c := &framedConn{nc: nc, server: s, proto: native.New(), keep: keep(), w: newWriter(nc), done: make(chan struct{})}
 			c.sess = c.proto.Open(codec.Limits{})
 			c.rd = c.sess.NewReader(nc)
 			go c.w.loop(c.done)
@@ -175,8 +175,8 @@ func serveFramed(l net.Listener, _ <-chan struct{}) error {
 		return err
 	}
 	defer nc.Close()
-	sess := hostsup.Open(codec.Limits{})
-	accept := sess.Accept(hostsup.Self{Name: "echo", Version: "0", Caps: codec.CapAck | codec.CapPing | codec.CapCancel})
+	sess := native.Open(codec.Limits{})
+	accept := sess.Accept(native.Self{Name: "echo", Version: "0", Caps: codec.CapAck | codec.CapPing | codec.CapCancel})
 	rd := sess.NewReader(nc)
 	var out []byte
 	for opened := false; ; {

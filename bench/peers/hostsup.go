@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/actors"
-	"github.com/hostsup/hostsup/codec/hostsup"
-	"github.com/hostsup/hostsup/extension/demo"
+	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/sdk/demo"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// DemoHost is the host that [DemoSpec] describes: extension/demo in this same
+// DemoHost is the host that [DemoSpec] describes: sdk/demo in this same
 // binary.
 func DemoHost() int { return demo.Main(context.Background()) }
 
@@ -22,7 +22,7 @@ func DemoSpec(maxPending int) (supervisor.Spec, error) {
 	if err != nil {
 		return supervisor.Spec{}, err
 	}
-	h := actors.HostSpec{Name: "echo", Command: []string{self, "demo-host"}, Protocol: hostsup.New()}
+	h := actors.HostSpec{Name: "echo", Command: []string{self, "demo-host"}, Protocol: native.New()}
 	if dir := os.Getenv(ProfileEnv); dir != "" {
 		h.Env = map[string]string{ProfileEnv: dir}
 	}

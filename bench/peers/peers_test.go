@@ -9,6 +9,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hostsup/hostsup/internal/leaktest"
+	"github.com/hostsup/hostsup/internal/require"
 )
 
 // TestMain lets the test binary stand for the servers, as bench's own does.
@@ -27,14 +30,14 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "demo-host" {
 		os.Exit(DemoHost())
 	}
-	os.Exit(m.Run())
+	leaktest.Main(m)
 }
 
 func dialed(t *testing.T, p Peer) Conn {
 	t.Helper()
 	c, err := p.Dial()
 	if errors.Is(err, ErrMissing) {
-		t.Skip(err)
+		require.Missing(t, "%v", err)
 	}
 	if err != nil {
 		t.Fatal(err)

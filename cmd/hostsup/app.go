@@ -24,7 +24,8 @@ type app struct {
 	vars   []string // --var
 	json   bool     // --json of the verb that runs
 
-	finish func() // when the verb has ended, if anything is to be done
+	finish    func() // when the verb has ended, if anything is to be done
+	wrongHelp error  // why no help was shown
 }
 
 func newApp(in io.Reader, out, errout io.Writer) *app {
@@ -34,13 +35,16 @@ func newApp(in io.Reader, out, errout io.Writer) *app {
 // main runs one command line and returns the exit code.
 func (a *app) main(ctx context.Context, args []string) int {
 	root := a.root()
-	root.SetArgs(args)
+	root.SetArgs(beforeCommand(root, args))
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.errout)
 	cmd, err := root.ExecuteContextC(ctx)
 	if a.finish != nil {
 		a.finish()
+	}
+	if err == nil {
+		err = a.wrongHelp
 	}
 	if err == nil {
 		err = a.out.err
@@ -66,13 +70,15 @@ and tells what happened.`,
   hostsup status                       in another terminal
   hostsup call math add '[1, 2]'
   hostsup events -f`,
-		Args:              noSuchVerb,
-		RunE:              func(*cobra.Command, []string) error { return usagef("no verb given") },
+		Args: noSuchVerb,
+		RunE: func(*cobra.Command, []string) error {
+			return usagef("no verb given: hostsup status shows what runs, hostsup run starts it")
+		},
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err.Error()} })
+	cmd.SetFlagErrorFunc(wrongFlag)
 	flags := cmd.PersistentFlags()
 	flags.StringVarP(&a.config, "config", "c", "", "configuration `FILE` (default: $HOSTSUP_CONFIG, else ./config.hcl)")
 	flags.StringVar(&a.socket, "socket", "", "control socket `PATH` (default: $HOSTSUP_SOCKET, else the configuration's, else the user's)")
@@ -94,6 +100,7 @@ and tells what happened.`,
 	add(groupHost, a.callVerb(), a.attachVerb(), a.notifyVerb(), a.startVerb(), a.stopVerb(), a.restartVerb(), a.resetVerb(), a.waitVerb(), a.activateVerb(), a.extensionVerb())
 	add(groupSee, a.statusVerb(), a.eventsVerb(), a.logsVerb(), a.crashesVerb(), a.extensionsVerb(), a.inspectVerb())
 	cmd.AddCommand(a.demoHostVerb(), a.versionVerb(), a.completionVerb())
+	a.checkHelp(cmd)
 	return cmd
 }
 

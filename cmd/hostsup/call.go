@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -145,5 +146,9 @@ func checkJSON(text []byte, from string) error {
 	}
 	line := 1 + bytes.Count(before, []byte("\n"))
 	column := len([]rune(string(before[bytes.LastIndexByte(before, '\n')+1:]))) + 1
-	return usagef("%s is not JSON: line %d, column %d: %v", from, line, column, err)
+	hint := ""
+	if first := strings.TrimSpace(string(text)); first != "" && strings.IndexFunc(first, func(r rune) bool { return !unicode.IsLetter(r) }) < 0 {
+		hint = fmt.Sprintf(`; a string has quotes of its own, which the shell must leave: '"%.40s"'`, first)
+	}
+	return usagef("%s is not JSON: line %d, column %d: %v%s", from, line, column, err, hint)
 }

@@ -76,7 +76,7 @@ func (a *app) configuredSocket() (string, error) {
 func (a *app) load(path string, opts config.Options) (*config.File, hcl.Diagnostics, error) {
 	vars, err := config.ParseVars(a.vars)
 	if err != nil {
-		return nil, nil, &usageError{err.Error()}
+		return nil, nil, &usageError{text: err.Error()}
 	}
 	opts.Vars = vars
 	file, diags := config.Load(path, opts)

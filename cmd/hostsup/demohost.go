@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/hostsup/hostsup/extension/demo"
+	"github.com/hostsup/hostsup/sdk/demo"
 )
 
 func (a *app) demoHostVerb() *cobra.Command {

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path"
+	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -16,7 +20,9 @@ import (
 
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
 	"github.com/hostsup/hostsup/execserver"
+	"github.com/hostsup/hostsup/execserver/server"
 	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 const (
@@ -29,23 +35,36 @@ const (
 type remote struct {
 	url, dir, tokenFile string
 	env                 []string
-	noTTY               bool
+	tty, noTTY          bool
+	interactive         bool
+	sandbox             string // a profile or a file; "": none
 	wait                time.Duration
+
+	detach bool
+	keep   time.Duration
+	full   string // when_full of a detached command
 }
 
 func (a *app) execVerb() *cobra.Command {
 	var r remote
 	cmd := &cobra.Command{
-		Use:   "exec --url URL [--] CMD [ARG…]",
+		Use:   "exec [FLAG…] --url URL [--] CMD [ARG…]",
 		Short: "Run a command on an exec server",
 		Long: `Run a command on an exec server. Its streams are ours, signals are passed on to
 it, and the exit code is its own: 128+N when signal N ended it (1 with a terminal
 on a server other than ours). It is over when the command has ended and nothing
 that it has started has its output open any more; what is left of that ends with
-the session. It has a terminal when standard input and output are one.
+the session. It has a terminal when standard input and output are one, or with
+-t, and none with -T.
 
-SIGINT interrupts it; SIGTERM and SIGHUP ask it to end, and end it after five
-seconds. A connection that is cut is made again, without loss, for 45 seconds.
+With a terminal Ctrl-C is the command's. Without one the first SIGINT interrupts
+it, the second asks it to end, and the third ends it; SIGTERM and SIGHUP ask it to
+end, and end it after five seconds. A connection that is cut is made again, without
+loss, for 45 seconds.
+
+With --detach it is left running, and its ID is printed, by which "hostsup exec"
+followed at once by ps, attach, logs or kill finds it. Behind a flag or -- these
+words are commands: "hostsup exec --url URL ps" runs ps.
 
 It gets the server's environment, but for variables whose names look like
 secrets, and what --env names. The exit code is 4 when there is no server at the
@@ -54,6 +73,12 @@ URL, and 1 when the command cannot be started or the server is lost.`,
   tar c . | hostsup exec --url unix:///run/exec.sock --dir /srv/in -- tar x`,
 		Args: args(1, -1, "CMD"),
 		RunE: func(cmd *cobra.Command, command []string) error {
+			switch {
+			case r.tty && r.noTTY:
+				return usagef("-t and -T are opposites")
+			case r.detach:
+				return a.execDetached(cmd.Context(), &r, command)
+			}
 			return a.exec(cmd.Context(), &r, command)
 		},
 	}
@@ -63,9 +88,17 @@ URL, and 1 when the command cannot be started or the server is lost.`,
 	f.StringVar(&r.dir, "dir", "", "working `FOLDER`, on the server (default: the server's own)")
 	f.StringArrayVar(&r.env, "env", nil, "give it a variable, `NAME=VALUE` or the NAME of one of ours; may be repeated")
 	f.StringVar(&r.tokenFile, "token-file", "", "`FILE` with the token that the server asks for")
-	f.BoolVar(&r.noTTY, "no-tty", false, "no terminal for the command, even if we have one")
+	f.BoolVarP(&r.tty, "tty", "t", false, "a terminal for the command, even if we have none")
+	f.BoolVarP(&r.noTTY, "no-tty", "T", false, "no terminal for the command, even if we have one")
+	f.BoolVarP(&r.interactive, "interactive", "i", false, "give it our input even if that is empty; with --detach, that of whoever attaches")
+	f.StringVar(&r.sandbox, "sandbox", "", "confine it: `PROFILE` of a sandbox, or a policy file with paths of the server")
+	f.BoolVarP(&r.detach, "detach", "d", false, "leave it running, and print its ID")
+	f.DurationVar(&r.keep, "keep", 24*time.Hour, "with --detach, how long it and its output are kept while nobody is attached")
+	f.StringVar(&r.full, "when-full", string(server.Drop), "with --detach, what it does when no more of its output is kept: `HOW` is drop (the oldest goes) or pause")
 	f.DurationVar(&r.wait, "wait", 0, "how long to wait for the server to be there, such as 10s")
 	cobra.CheckErr(cmd.MarkFlagFilename("token-file"))
+	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("sandbox", cobra.FixedCompletions(policy.Profiles(), cobra.ShellCompDirectiveDefault)))
+	cmd.AddCommand(a.execPsVerb(), a.execAttachVerb(), a.execLogsVerb(), a.execKillVerb())
 	return cmd
 }
 
@@ -76,55 +109,26 @@ func (a *app) exec(ctx context.Context, r *remote, command []string) error {
 	}
 	screen := a.terminal(r)
 	watch := &connectionWatch{errout: a.errout}
-	opt := execserver.Options{Name: "hostsup exec", OnState: watch.changed, Retry: execserver.Retry{First: 100 * time.Millisecond, Max: time.Second, For: r.wait}}
-	if r.wait <= 0 {
-		opt.Retry.For = -1
-	}
 	// From here on signals are the command's.
-	signals := make(chan os.Signal, 16)
-	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(s) {
-			signal.Notify(signals, s)
-		}
-	}
+	signals := execSignals()
 	defer signal.Stop(signals)
-
-	client := execserver.New(endpoint, opt)
+	client := execserver.New(endpoint, r.options(watch))
 	defer client.Close()
 	if err := connectOrSignal(ctx, client, signals); err != nil {
-		return a.execError(err)
+		return a.notConnected(r.url, err)
 	}
-	params, err := r.params(client, command, screen)
+	params, err := a.params(r, client, command, screen)
 	if err != nil {
 		return err
 	}
-	input := a.input(screen)
-	params.PipeStdin = input != nil && screen == nil
-	p, sub, err := client.StartSubscribed(ctx, params, execserver.Stall)
+	input := a.input(r, screen)
+	params.PipeStdin = input != nil && !params.TTY
+	p, sub, err := client.StartSubscribed(ctx, params, execserver.Keep)
 	if err != nil {
 		return a.execError(fmt.Errorf("%s: %w", command[0], err))
 	}
-	if screen != nil {
-		if err := screen.raw(); err != nil {
-			return err
-		}
-		defer screen.restore()
-		watch.raw()
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	var helpers sync.WaitGroup
-	defer helpers.Wait()
-	defer cancel(nil)
-	helpers.Go(func() { passOn(ctx, cancel, p, signals) })
-	if screen != nil && client.Has(wire.ExtProcessResize) {
-		helpers.Go(func() { screen.follow(ctx, p) })
-	}
-	if input != nil {
-		// It is left where it waits for input when the command has ended: then
-		// this program does too.
-		go a.feed(ctx, client, p, input, screen != nil)
-	}
-	exit, err := sub.Copy(ctx, a.out, a.errout)
+	s := &execStreams{app: a, client: client, p: p, sub: sub, screen: screen, watch: watch, input: input, tty: params.TTY}
+	exit, err := s.run(ctx, func(ctx context.Context, fail context.CancelCauseFunc) { passOn(ctx, fail, p, signals) })
 	if err != nil {
 		// Nobody is left to hear of it.
 		end, stop := context.WithTimeout(context.Background(), execSignal)
@@ -138,6 +142,38 @@ func (a *app) exec(ctx context.Context, r *remote, command []string) error {
 	return nil
 }
 
+// execSignals are those that a command gets, and that would leave a terminal raw.
+func execSignals() chan os.Signal {
+	signals := make(chan os.Signal, 16)
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
+	return signals
+}
+
+// options are those of a client that connects for r.
+func (r *remote) options(watch *connectionWatch) execserver.Options {
+	opt := execserver.Options{Name: "hostsup exec", Retry: execserver.Retry{First: 100 * time.Millisecond, Max: time.Second, For: r.wait}}
+	if watch != nil {
+		opt.OnState = watch.changed
+	}
+	if r.wait <= 0 {
+		opt.Retry.For = -1
+	}
+	return opt
+}
+
+// notConnected tells why there is no connection to the server at url.
+func (a *app) notConnected(url string, err error) error {
+	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(a.errout, "hostsup: no exec server at %s: start one with \"hostsup exec-server --listen %[1]s\"\n", show.Clean(url))
+		return &told{exitNoSupervisor}
+	}
+	return a.execError(err)
+}
+
 // endpoint is the server that is meant.
 func (r *remote) endpoint() (execserver.Endpoint, error) {
 	if r.url == "" {
@@ -145,7 +181,7 @@ func (r *remote) endpoint() (execserver.Endpoint, error) {
 	}
 	e, err := execserver.ParseEndpoint(r.url)
 	if err != nil {
-		return nil, &usageError{err.Error()}
+		return nil, &usageError{text: err.Error()}
 	}
 	if r.tokenFile == "" {
 		return e, nil
@@ -179,7 +215,7 @@ func connectOrSignal(ctx context.Context, client *execserver.Client, signals <-c
 }
 
 // params is what is to be run.
-func (r *remote) params(client *execserver.Client, command []string, screen *screenOf) (wire.ProcessStartParams, error) {
+func (a *app) params(r *remote, client *execserver.Client, command []string, screen *screenOf) (wire.ProcessStartParams, error) {
 	params := wire.ProcessStartParams{
 		Argv:      command,
 		Cwd:       client.Info().Cwd,
@@ -194,12 +230,18 @@ func (r *remote) params(client *execserver.Client, command []string, screen *scr
 	case params.Cwd == "":
 		params.Cwd = "file:///"
 	}
-	if screen != nil {
-		params.TTY = true
-		params.Env["TERM"] = os.Getenv("TERM")
-		if client.Has(wire.ExtProcessResize) {
-			params.Size = screen.size()
+	if r.sandbox != "" {
+		var err error
+		if params.Policy, err = a.remotePolicy(r, client, &params.Cwd); err != nil {
+			return params, err
 		}
+	}
+	if screen != nil || r.tty {
+		params.TTY = true
+		params.Env["TERM"] = cmp.Or(os.Getenv("TERM"), "xterm")
+	}
+	if screen != nil && client.Has(wire.ExtProcessResize) {
+		params.Size = screen.size()
 	}
 	for _, s := range r.env {
 		name, value, given := strings.Cut(s, "=")
@@ -217,6 +259,36 @@ func (r *remote) params(client *execserver.Client, command []string, screen *scr
 	return params, nil
 }
 
+// remotePolicy is the policy that --sandbox names, for the server to enforce. The
+// working folder is changed to / when none was asked for and it is not granted.
+func (a *app) remotePolicy(r *remote, client *execserver.Client, cwd *wire.URI) (json.RawMessage, error) {
+	c, err := a.namedPolicy(r.sandbox)
+	if err != nil {
+		return nil, err
+	}
+	if !client.Has(wire.ExtProcessPolicy) {
+		return nil, errors.New("--sandbox: this server cannot enforce a policy of hostsup's")
+	}
+	if dir, bad := cwd.Native(); r.dir == "" && bad == nil && !slices.ContainsFunc(slices.Concat(c.policy.Read, c.policy.Exec, c.policy.Write), func(granted string) bool {
+		rel, err := filepath.Rel(strings.TrimPrefix(granted, "-"), dir)
+		return err == nil && filepath.IsLocal(rel)
+	}) {
+		*cwd = "file:///"
+	}
+	return json.Marshal(map[string]any{"policy": c.policy, "limits": c.limits})
+}
+
+// namedPolicy reads the policy that --sandbox names: a profile, or a file.
+func (a *app) namedPolicy(name string) (confine, error) {
+	c := confine{file: name}
+	if _, ok := policy.Profile(name); ok {
+		c = confine{profile: name}
+	} else if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		return c, usagef("--sandbox %s: it is no file, and no profile: %s", name, strings.Join(policy.Profiles(), ", "))
+	}
+	return c, a.readPolicy(&c)
+}
+
 // execError tells what went wrong.
 func (a *app) execError(err error) error {
 	var by *signalled
@@ -224,6 +296,12 @@ func (a *app) execError(err error) error {
 		if n, ok := by.signal.(syscall.Signal); ok {
 			return &told{128 + int(n)}
 		}
+	}
+	if cut := (*execserver.DisconnectedError)(nil); errors.As(err, &cut) && errors.Is(err, execserver.ErrSessionLost) && cut.Resume != nil {
+		if errors.Is(cut.Resume, execserver.ErrUnknownSession) {
+			return errors.New("the connection was cut, and the server no longer knows the session: it was restarted, or has ended it, and the command with it")
+		}
+		return fmt.Errorf("the connection was cut, and the session could not be resumed: %w", cut.Resume)
 	}
 	if errors.Is(err, execserver.ErrConnect) {
 		fmt.Fprintf(a.errout, "hostsup: %s\n", show.Clean(err.Error()))

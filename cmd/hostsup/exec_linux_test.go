@@ -111,3 +111,85 @@ func startExecServer(t *testing.T, command []string) string {
 	}
 	return strings.TrimSpace(string(line[:n]))
 }
+
+// Who is attached to a command leaves it with the detach keys, and the terminal
+// is as it was; so it is when this program panics.
+func TestExecAttachTerminal(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	url := startExecServer(t, []string{"hostsup", "exec-server"})
+	other, tty := terminal(t, 90)
+	before := stty(t, tty)
+	run := func(args ...string) (code int, out, errout string) {
+		var o, e bytes.Buffer
+		code = newApp(nil, &o, &e).main(t.Context(), append([]string{"exec"}, args...))
+		return code, o.String(), e.String()
+	}
+	code, id, errout := run("--url", url, "-d", "-t", "--", "sh", "-c", `while read -r x; do printf 'got %s\n' "$x"; done; exit 7`)
+	if code != 0 {
+		t.Fatal(errout)
+	}
+	id = strings.TrimSpace(id)
+	defer run("kill", id)
+	for i, keys := range []string{"first\r\x10\x11", "\x10second\r\x10\x10\x11"} { // ctrl-p alone is the command's
+		ended := make(chan int, 1)
+		var told bytes.Buffer
+		go func() { ended <- newApp(tty, tty, &told).main(t.Context(), []string{"exec", "attach", id}) }()
+		if err := await(time.Minute, func() bool { return strings.Contains(stty(t, tty), "-icanon") }); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.WriteString(keys); err != nil {
+			t.Fatal(err)
+		}
+		if c := <-ended; c != 0 || !strings.Contains(told.String(), "detached: ") {
+			t.Errorf("exit %d, %s", c, told.String())
+		}
+		if after := stty(t, tty); after != before {
+			t.Errorf("after %d the terminal is left as\n%s\nit was\n%s", i, after, before)
+		}
+	}
+	var logs string
+	if err := await(time.Minute, func() bool {
+		_, logs, errout = run("logs", id)
+		return strings.Contains(logs, "got first") && strings.Contains(logs, "second\r\n")
+	}); err != nil {
+		t.Errorf("%q %s", logs, errout)
+	}
+
+	s := &screenOf{in: tty, out: tty}
+	was := stty(t, tty)
+	func() {
+		defer func() { _ = recover() }()
+		defer s.restoreInPanic()
+		if err := s.raw(); err != nil {
+			t.Fatal(err)
+		}
+		panic("a defect")
+	}()
+	if after := stty(t, tty); after != was {
+		t.Errorf("after a panic the terminal is left as\n%s", after)
+	}
+}
+
+// A command is never taken for a verb below exec.
+func TestExecVerbsShadowNoCommand(t *testing.T) {
+	root := newApp(nil, nil, nil).root()
+	for given, want := range map[string]string{
+		"exec ps":                          "exec ps",
+		"exec ps --json":                   "exec ps --json",
+		"exec --url u ps":                  "exec --url u -- ps",
+		"exec --url=u -t ps -x":            "exec --url=u -t -- ps -x",
+		"exec -it --url u kill x":          "exec -it --url u -- kill x",
+		"exec --url u -- ps":               "exec --url u -- ps",
+		"exec -- ps":                       "exec -- ps",
+		"-c f exec --env A=b -d logs":      "-c f exec --env A=b -d -- logs",
+		"--config f exec attach i":         "--config f exec attach i",
+		"exec attach --detach-keys a i":    "exec attach --detach-keys a i",
+		"status exec":                      "status exec",
+		"sandbox run --profile p exec t x": "sandbox run --profile p exec t x",
+	} {
+		if got := strings.Join(beforeCommand(root, strings.Fields(given)), " "); got != want {
+			t.Errorf("%s: %s, want %s", given, got, want)
+		}
+	}
+}

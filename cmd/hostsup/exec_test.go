@@ -49,7 +49,7 @@ func TestExecScripts(t *testing.T) {
 				Setup: func(env *testscript.Env) error {
 					env.Setenv("GORACE", "atexit_sleep_ms=0")
 					env.Setenv("HOME", env.WorkDir)
-					return nil
+					return shortTemp(env)
 				},
 				Condition: func(cond string) (bool, error) { return cond == name, nil },
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -58,6 +58,7 @@ func TestExecScripts(t *testing.T) {
 					"cutter": scriptCutter,
 					"told":   scriptTold,
 					"send":   scriptSend,
+					"until":  scriptUntil,
 				},
 			})
 		})
@@ -119,9 +120,16 @@ func scriptCutter(ts *testscript.TestScript, _ bool, _ []string) {
 
 // told FILE TEXT: waits until a file has a text.
 func scriptTold(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(poll(20*time.Second, func() bool {
+	ts.Check(await(20*time.Second, func() bool {
 		b, err := os.ReadFile(ts.MkAbs(args[0]))
 		return err == nil && bytes.Contains(b, []byte(args[1]))
+	}))
+}
+
+// until TEXT COMMAND…: runs a command until it prints a text.
+func scriptUntil(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(await(time.Minute, func() bool {
+		return ts.Exec(args[1], args[2:]...) == nil && strings.Contains(ts.ReadFile("stdout"), args[0])
 	}))
 }
 

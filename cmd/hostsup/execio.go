@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,10 +17,87 @@ import (
 	"github.com/hostsup/hostsup/execserver/wire"
 )
 
+// execStreams connect us with a command.
+type execStreams struct {
+	app    *app
+	client *execserver.Client
+	p      *execserver.Process
+	sub    *execserver.Subscription
+	screen *screenOf // nil: our terminal is not the command's
+	watch  *connectionWatch
+	input  io.Reader // nil: none
+	tty    bool      // of the command
+	keys   []byte    // that detach; none: nothing does
+}
+
+// run passes everything on until the command has ended, or pass, which is told of
+// signals, or the detach keys fail with a reason. The terminal is as before then.
+func (s *execStreams) run(ctx context.Context, pass func(context.Context, context.CancelCauseFunc)) (execserver.Exit, error) {
+	if s.screen != nil {
+		if err := s.screen.raw(); err != nil {
+			return execserver.Exit{}, err
+		}
+		defer s.screen.restore()
+		s.watch.raw()
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	var helpers sync.WaitGroup
+	defer helpers.Wait()
+	defer cancel(nil)
+	helpers.Go(func() {
+		defer s.screen.restoreInPanic()
+		pass(ctx, cancel)
+	})
+	if s.screen != nil && s.client.Has(wire.ExtProcessResize) {
+		helpers.Go(func() {
+			defer s.screen.restoreInPanic()
+			s.screen.follow(ctx, s.p)
+		})
+	}
+	if s.input != nil {
+		input := s.input
+		if len(s.keys) > 0 {
+			input = &keyReader{from: input, keys: s.keys, pressed: func() { cancel(errDetached) }}
+		}
+		// It is left where it waits for input when the command has ended: then
+		// this program does too.
+		go func() {
+			defer s.screen.restoreInPanic()
+			s.app.feed(ctx, s.client, s.p, input, s.tty)
+		}()
+	}
+	type copied struct {
+		exit execserver.Exit
+		err  error
+	}
+	over := make(chan copied, 1)
+	go func() {
+		defer s.screen.restoreInPanic()
+		exit, err := s.sub.Copy(ctx, s.app.out, s.app.errout)
+		over <- copied{exit, err}
+	}()
+	select {
+	case c := <-over:
+		return c.exit, c.err
+	case <-ctx.Done():
+	}
+	select {
+	case c := <-over:
+		return c.exit, c.err
+	case <-time.After(execUnread):
+		// It is left where it writes to a terminal or pipe that is not read: this
+		// program ends now.
+		return execserver.Exit{}, context.Cause(ctx)
+	}
+}
+
+// execUnread is how long the end waits for a write that may be under way.
+const execUnread = 200 * time.Millisecond
+
 // input is what the command is to read; nil when there is nothing.
-func (a *app) input(screen *screenOf) io.Reader {
+func (a *app) input(r *remote, screen *screenOf) io.Reader {
 	f := fileOf(a.in)
-	if f == nil || screen != nil {
+	if f == nil || screen != nil || r.interactive {
 		return a.in
 	}
 	mine, err := f.Stat()
@@ -53,16 +131,23 @@ func (a *app) feed(ctx context.Context, client *execserver.Client, p *execserver
 
 // passOn hands signals on to the command.
 func passOn(ctx context.Context, fail context.CancelCauseFunc, p *execserver.Process, signals <-chan os.Signal) {
-	asked := false
+	asked, interrupted := false, false
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case s := <-signals:
+			select {
+			case <-p.Done(): // all that is left is its output, which nobody takes
+				fail(&signalled{s})
+				return
+			default:
+			}
 			tell, cancel := context.WithTimeout(ctx, execSignal)
 			var err error
 			switch {
-			case s == os.Interrupt:
+			case s == os.Interrupt && !interrupted:
+				interrupted = true
 				err = p.Interrupt(tell)
 			case asked: // for the second time
 				_, err = p.Terminate(tell, 0)
@@ -130,7 +215,7 @@ type screenOf struct {
 // terminal is ours, if the command is to have one.
 func (a *app) terminal(r *remote) *screenOf {
 	in, out := fileOf(a.in), fileOf(a.out)
-	if r.noTTY || in == nil || out == nil || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
+	if r.noTTY || r.detach || in == nil || out == nil || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
 		return nil
 	}
 	return &screenOf{in: in, out: out}
@@ -139,6 +224,17 @@ func (a *app) terminal(r *remote) *screenOf {
 func (s *screenOf) raw() (err error) {
 	s.was, err = term.MakeRaw(int(s.in.Fd()))
 	return err
+}
+
+// restoreInPanic gives the terminal back before the program ends with a panic. It
+// is deferred by goroutines.
+func (s *screenOf) restoreInPanic() {
+	if why := recover(); why != nil {
+		if s != nil {
+			s.restore()
+		}
+		panic(why)
+	}
 }
 
 func (s *screenOf) restore() { _ = term.Restore(int(s.in.Fd()), s.was) } // it may be gone
@@ -157,8 +253,11 @@ func (s *screenOf) follow(ctx context.Context, p *execserver.Process) {
 	defer signal.Stop(changes)
 	for {
 		if now := s.size(); now != nil {
-			// One that is lost is made up for by the next.
-			_ = p.Resize(ctx, now.Rows, now.Cols)
+			err := p.Resize(ctx, now.Rows, now.Cols)
+			if errors.Is(err, execserver.ErrDisconnected) && !errors.Is(err, execserver.ErrSessionLost) && ctx.Err() == nil {
+				continue // the server may not have been told; this waits for the next connection
+			}
+			// What else can be wrong is so of the next change too.
 		}
 		select {
 		case <-changes:

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/hostsup/hostsup/config"
 	"github.com/hostsup/hostsup/execserver/server"
 	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // execStopWithin is how long the end of an exec server may take. What the
@@ -37,7 +39,9 @@ type execFlags struct {
 	tokenFile  string
 	secretFile string
 	skew       int
-	retain     int
+	retain     int    // KiB
+	budget     int    // MiB
+	sandbox    string // a profile or a file; "": none
 	level      string
 }
 
@@ -54,12 +58,12 @@ and its end is the server's.
 Everything that was started ends with its session, and with the server, also
 when that is killed.`,
 		Example: `  hostsup exec-server --listen ws://127.0.0.1:8080
-  hostsup exec-server --listen unix:///run/exec.sock
+  hostsup exec-server --listen unix:///run/exec.sock --sandbox build-tool
   hostsup exec-server --listen ws://0.0.0.0:8080 --ws-auth capability-token --ws-token-file /etc/exec.token`,
 		Args: args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.execServer(cmd.Context(), &f) },
 	}
-	s := cmd.Flags()
+	s, def := cmd.Flags(), server.Defaults()
 	s.StringVar(&f.opt.Listen, "listen", "ws://127.0.0.1:0", "`URL` is ws://IP:PORT (port 0 for any), unix:///PATH or stdio")
 	s.StringVar(&f.auth, "ws-auth", "", "what a WebSocket's client has to show: `KIND` is capability-token or signed-bearer-token")
 	s.StringVar(&f.tokenFile, "ws-token-file", "", "absolute `PATH` of the file with the capability token")
@@ -72,10 +76,14 @@ when that is killed.`,
 	s.IntVar(&f.opt.Concurrent, "concurrent-requests", 0, "at most `N` requests of one connection at a time (default 256)")
 	s.DurationVar(&f.opt.KeepDetached, "keep-detached", 80*time.Second, "how long a session lives without a connection")
 	s.DurationVar(&f.opt.KeepClosed, "keep-closed", 80*time.Second, "how long the output of an ended process can be read")
-	s.IntVar(&f.retain, "retain-kib", 1024, "`KIB` of output that are kept per process")
+	s.IntVar(&f.retain, "retain-kib", def.Retain>>10, "`KIB` of output that are kept per process")
+	s.IntVar(&f.budget, "retain-budget-mib", def.Budget>>20, "`MIB` of memory for the output of all processes beyond 1 MiB each")
+	s.StringVar((*string)(&f.opt.WhenFull), "when-full", string(def.WhenFull), "what a process without a connection does when that is full: `HOW` is pause or drop")
 	s.IntVar(&f.opt.MaxProcesses, "max-processes", 0, "at most `N` processes at a time (default: any number)")
 	s.IntVar(&f.opt.MaxSessions, "max-sessions", 0, "at most `N` sessions at a time (default: any number)")
 	s.BoolVar(&f.opt.NoPrivateHTTP, "refuse-private-http", false, "no HTTP requests to private addresses and to this machine")
+	s.StringVar(&f.sandbox, "sandbox", "", "confine all that clients ask for: `PROFILE` of a sandbox, or a policy file")
+	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("sandbox", cobra.FixedCompletions(policy.Profiles(), cobra.ShellCompDirectiveDefault)))
 	s.StringVar(&f.level, "log-level", "warn", "`LEVEL` of what is told on standard error: trace, debug, info, warn or error")
 	return cmd
 }
@@ -83,11 +91,14 @@ when that is killed.`,
 // options turns the flags into options.
 func (f *execFlags) options() (server.Options, error) {
 	o := f.opt
-	if f.retain <= 0 || f.opt.Concurrent < 0 || f.skew < 0 || f.opt.MaxProcesses < 0 || f.opt.MaxSessions < 0 ||
+	if f.retain <= 0 || f.budget <= 0 || f.opt.Concurrent < 0 || f.skew < 0 || f.opt.MaxProcesses < 0 || f.opt.MaxSessions < 0 ||
 		o.KeepDetached <= 0 || o.KeepClosed <= 0 {
 		return o, usagef("numbers and times must be positive")
 	}
-	o.Retain = f.retain << 10
+	o.Retain, o.Budget = f.retain<<10, f.budget<<20
+	if !slices.Contains(server.WhenFulls(), o.WhenFull) {
+		return o, usagef("--when-full %q: %s or %s is expected", o.WhenFull, server.Pause, server.Drop)
+	}
 	o.Auth.JWTSkew = time.Duration(f.skew) * time.Second
 	if o.Auth.JWTSkew == 0 {
 		o.Auth.JWTSkew = time.Nanosecond
@@ -129,7 +140,16 @@ func (a *app) execServer(ctx context.Context, f *execFlags) error {
 	if hclog.LevelFromString(f.level) == hclog.NoLevel {
 		return usagef("--log-level %q: trace, debug, info, warn or error is expected", f.level)
 	}
-	o.Log = newLogger(a.errout, config.Log{Level: config.Level(f.level)}).Named("exec-server")
+	if f.sandbox != "" {
+		c, err := a.namedPolicy(f.sandbox)
+		if err != nil {
+			return err
+		}
+		o.Sandbox, o.Limits = &c.policy, c.limits
+	}
+	log, queue := newLogger(a.errout, config.Log{Level: config.Level(f.level)})
+	defer queue.flush()
+	o.Log = log.Named("exec-server")
 	sandbox.CloseInheritedOnExec()
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

@@ -12,6 +12,7 @@ import (
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
 	"github.com/hostsup/hostsup/config"
 	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/internal/nearest"
 )
 
 // Exit codes, which scripts rely on.
@@ -25,11 +26,16 @@ const (
 )
 
 // usageError is wrong use of the command line.
-type usageError struct{ text string }
+type usageError struct {
+	text string
+	cmd  *cobra.Command // whose help explains the right use; nil: the command that ran
+}
 
 func (e *usageError) Error() string { return e.text }
 
-func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+func usagef(format string, args ...any) error {
+	return &usageError{text: fmt.Sprintf(format, args...)}
+}
 
 // configError is a configuration that cannot be used.
 type configError struct {
@@ -58,6 +64,9 @@ func (a *app) exit(cmd *cobra.Command, err error) int {
 	var conf *configError
 	switch {
 	case errors.As(err, &usage):
+		if usage.cmd != nil {
+			cmd = usage.cmd
+		}
 		fmt.Fprintf(a.errout, "hostsup: %s\n", show.Clean(usage.text))
 		fmt.Fprintf(a.errout, "run \"%s --help\" for how to use it\n", cmd.CommandPath())
 		return exitUsage
@@ -130,17 +139,82 @@ func noSuchVerb(cmd *cobra.Command, given []string) error {
 	if len(given) == 0 {
 		return nil
 	}
+	verbs := verbsOf(cmd)
+	text := fmt.Sprintf("%q is not a verb of %s", given[0], cmd.CommandPath())
+	if near := nearest.Question(given[0], verbs); near != "" {
+		text += ": " + near
+	} else if len(verbs) > 0 {
+		text += ": there are " + strings.Join(verbs, ", ")
+	} else {
+		text += ", which has no verbs"
+	}
+	return &usageError{text, cmd}
+}
+
+// checkHelp makes help about a verb that does not exist wrong use, both as
+// "help VERB" and as "VERB --help", where cobra shows the help of the command
+// above it. root must have all its verbs.
+func (a *app) checkHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	cobra.CheckErr(err)
+	help.Args = func(_ *cobra.Command, given []string) error {
+		cmd, rest, err := root.Find(given)
+		if err != nil {
+			return err
+		}
+		return noSuchVerb(cmd, rest)
+	}
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if given := cmd.Flags().Args(); cmd.HasSubCommands() && len(given) > 0 {
+			if a.wrongHelp = cmd.ValidateArgs(given[:1]); a.wrongHelp != nil {
+				return
+			}
+		}
+		show(cmd, args)
+	})
+}
+
+// noVerb is for a command that has others below it and was given none.
+func noVerb(cmd *cobra.Command, _ []string) error {
+	return usagef("no verb given: there are %s", strings.Join(verbsOf(cmd), ", "))
+}
+
+func verbsOf(cmd *cobra.Command) []string {
 	var verbs []string
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
 			verbs = append(verbs, c.Name())
 		}
 	}
-	text := fmt.Sprintf("%q is not a verb of hostsup", given[0])
-	if near := show.Nearest(given[0], verbs); near != "" {
-		text += fmt.Sprintf(": did you mean %q?", near)
-	} else {
-		text += ": there are " + strings.Join(verbs, ", ")
+	return verbs
+}
+
+// wrongFlag says of a flag what was expected.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	text := err.Error()
+	var unknown interface{ GetSpecifiedName() string }
+	what, why, _ := strings.Cut(text, " flag: ")
+	switch {
+	case errors.As(err, &unknown):
+		var names []string
+		for _, flags := range []string{cmd.LocalFlags().FlagUsages(), cmd.InheritedFlags().FlagUsages()} {
+			for _, word := range strings.Fields(flags) {
+				if name, ok := strings.CutPrefix(word, "--"); ok {
+					names = append(names, name)
+				}
+			}
+		}
+		if near := nearest.Name(unknown.GetSpecifiedName(), names); near != "" {
+			text += fmt.Sprintf(": did you mean --%s?", near)
+		}
+	case strings.HasPrefix(why, "time: "):
+		text = what + " flag: a duration such as 500ms, 5s or 1m30s is expected"
+	case strings.HasPrefix(why, "strconv.ParseBool"):
+		text = what + " flag: true or false is expected"
+	case strings.HasPrefix(why, "strconv."):
+		text = what + " flag: a whole number is expected"
 	}
-	return &usageError{text}
+	return &usageError{text: text}
 }

@@ -44,14 +44,19 @@ func (a *app) activate(ctx context.Context, host, event string) error {
 		return err
 	}
 	list, err := c.Activate(ctx, host, event)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case a.json:
+	}
+	if len(list) == 0 {
+		all, err := c.Extensions(ctx, host)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(a.errout, "hostsup: no extension was activated by %q: %s\n", event, show.Idle(all))
+	}
+	if a.json {
 		a.out.jsonDocument(list)
 		return nil
-	case len(list) == 0:
-		fmt.Fprintf(a.errout, "hostsup: nothing became active by %s: nobody wants it who is not active already\n", show.Clean(event))
 	}
 	for _, e := range list {
 		a.out.line(screen(a.out).Extension(e))
@@ -115,7 +120,7 @@ or another is said; or look for those that were added, replaced or removed.`,
   hostsup extension release golang.go
   hostsup extension rescan`,
 		Args: noSuchVerb,
-		RunE: func(*cobra.Command, []string) error { return usagef("no verb given") },
+		RunE: noVerb,
 	}
 	cmd.AddCommand(
 		a.oneExtensionVerb(service.Enable, "Let an extension be activated again", "What has asked for it meanwhile is made up for."),

@@ -15,7 +15,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/hostsup"
+	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/control/controltest"
 	"github.com/hostsup/hostsup/extensions/activation"
@@ -31,7 +31,7 @@ func fake(t *testing.T) {
 	t.Helper()
 	sup := &controltest.Supervisor{Info: supervisor.Info{PID: 1, Version: "v1", Started: time.Now(), Kill: "group"}}
 	ts := controltest.NewHost(actors.HostStatus{Name: "ts", Group: "editor", State: lifecycle.Running, Life: 1})
-	ts.Enc = hostsup.New()
+	ts.Enc = native.New()
 	ts.OnCall = func(_ context.Context, c control.Call) (codec.Raw, error) {
 		if err := failures[c.Method]; err != nil {
 			return nil, err
@@ -166,10 +166,10 @@ func TestExitCodes(t *testing.T) {
 		{"status", 0, ""},
 		{"status ts", 0, ""},
 		{"status --check ts", 0, ""},
-		{"status --check", 1, ""},
-		{"status --json --check", 1, ""},
+		{"status --check", 1, `host "db" is failed: next: hostsup start db`},
+		{"status --json --check", 1, `host "db" is failed`},
 		{"status xyz", 5, `no host "xyz" is configured (there are: ts, db)`},
-		{"status st", 5, `no host "st" is configured (there are: ts, db)`},
+		{"status st", 5, `no host "st" is configured (there are: ts, db; did you mean "ts"?)`},
 		{"call ts echo", 0, ""},
 		{"call tss echo", 5, `did you mean "ts"?`},
 		{"call ts echo {", 2, "the argument is not JSON: line 1, column 2"},
@@ -177,10 +177,13 @@ func TestExitCodes(t *testing.T) {
 		{"call", 2, "HOST METHOD [JSON|-] is missing"},
 		{"call ts echo 1 2", 2, `"2" is too much`},
 		{"call ts echo --timeout -1s", 2, "negative"},
-		{"call ts echo --timeout soon", 2, "invalid argument"},
+		{"call ts echo --timeout soon", 2, "a duration such as 500ms, 5s or 1m30s is expected"},
 		{"call ts echo --retries 3", 2, "unknown flag"},
+		{"call ts echo --timeuot 3s", 2, "unknown flag: --timeuot: did you mean --timeout?"},
+		{"logs ts -n few", 2, "a whole number is expected"},
 		{"notify ts echo", 0, ""},
 		{"notify ts echo x", 2, "not JSON"},
+		{"call ts echo hello", 2, `a string has quotes of its own, which the shell must leave: '"hello"'`},
 		{"notify x echo", 5, "no host"},
 		{"start ts", 0, ""},
 		{"start db", 1, `hostsup: failed: host "db" is failed, not running: exit 3`},
@@ -207,11 +210,11 @@ func TestExitCodes(t *testing.T) {
 		{"crashes ts", 0, ""},
 		{"crashes nobody", 5, "no host"},
 		{"crashes show c1", 0, ""},
-		{"crashes show c2", 1, `hostsup: no crash report "c2" is kept`},
+		{"crashes show c2", 1, `hostsup: no crash report "c2" is kept; hostsup crashes lists`},
 		{"crashes show", 2, "ID is missing"},
 		{"activate onLanguage:go", 0, ""},
 		{"activate onLanguage:go --host ts", 0, ""},
-		{"activate onCommand:nothing", 0, "hostsup: nothing became active by onCommand:nothing"},
+		{"activate onCommand:nothing", 0, `no extension was activated by "onCommand:nothing": the extensions of ts (`},
 		{"activate onCommand:fail", 1, "hostsup: not_active: onCommand:fail: golang.go: unknown dependency acme.base"},
 		{"activate onLanguage:go --host db", 1, `host "db" has no extensions: there is no extensions block in its configuration`},
 		{"activate onLanguage:go --host tss", 5, `did you mean "ts"?`},
@@ -248,7 +251,8 @@ func TestExitCodes(t *testing.T) {
 		{"", 2, "no verb given"},
 		{"stat", 2, `did you mean "start"?`},
 		{"supervise", 2, `"supervise" is not a verb of hostsup: there are init, run, validate`},
-		{"sandbox", 2, "no verb given"},
+		{"sandbox", 2, "no verb given: there are run, explain"},
+		{"sandbox frob", 2, `"frob" is not a verb of hostsup sandbox: there are`},
 		{"sandbox rum", 2, `did you mean "run"?`},
 		{"sandbox run", 2, "CMD is missing"},
 		{"sandbox run -- true", 2, "a policy is missing"},
@@ -337,6 +341,10 @@ func TestOutput(t *testing.T) {
       "crashes_in_window": 0,
       "max_crashes": 0,
       "since": "0001-01-01T00:00:00Z",
+      "started": null,
+      "eager": false,
+      "stopped_by_person": false,
+      "crash_id": null,
       "pending": 0,
       "liveness": "",
       "last_exit": null,
@@ -427,7 +435,7 @@ func TestOutput(t *testing.T) {
 
 // A verb of another version is not there, not even in hiding.
 func TestVerbsOfThisVersion(t *testing.T) {
-	want := "init run validate secret sandbox exec-server exec call attach notify start stop restart reset wait activate extension status events logs crashes extensions inspect demo-host version completion"
+	want := "init run validate secret sandbox exec-server exec call attach notify start stop restart reset wait activate extension status events logs crashes extensions inspect demo-host version completion help"
 	var got []string
 	for _, c := range newApp(nil, nil, nil).root().Commands() {
 		got = append(got, c.Name())

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
 )
 
 // verbOf is what a verb does with one host.
@@ -23,7 +25,7 @@ func (a *app) startVerb() *cobra.Command {
 
 func (a *app) stopVerb() *cobra.Command {
 	return a.hostVerb("stop", "Stop hosts and wait until they are stopped",
-		"They stay down until they are started by a person.", (*control.Client).Stop)
+		"They stay down until a person starts them: calls, activation events and programs\nthat attach do not.", (*control.Client).Stop)
 }
 
 func (a *app) restartVerb() *cobra.Command {
@@ -87,6 +89,11 @@ func (a *app) each(ctx context.Context, hosts []string, do verbOf) error {
 			hosts = append(hosts, h.Name)
 		}
 	}
+	for _, name := range hosts {
+		if err := isHost(st, name); err != nil {
+			return err
+		}
+	}
 	code := exitDone
 	for _, name := range hosts {
 		h, err := do(c, ctx, name)
@@ -100,6 +107,19 @@ func (a *app) each(ctx context.Context, hosts []string, do verbOf) error {
 		return &told{code}
 	}
 	return nil
+}
+
+// isHost returns an error when a name that st knows is not the name of a host.
+func isHost(st *supervisor.Status, name string) error {
+	if slices.ContainsFunc(st.Hosts, func(h actors.HostStatus) bool { return h.Name == name }) {
+		return nil
+	}
+	for _, g := range st.Groups {
+		if g.Name == name {
+			return usagef("%q is a group: name its hosts, which are %s", name, strings.Join(g.Hosts, ", "))
+		}
+	}
+	return usagef("%q is an exec server: it starts and stops with the supervisor", name)
 }
 
 func (a *app) printHost(h actors.HostStatus) {

@@ -16,6 +16,7 @@ import (
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/initial"
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
 	"github.com/hostsup/hostsup/config"
+	"github.com/hostsup/hostsup/internal/nearest"
 )
 
 // defaultConfig is where the other verbs look for a configuration.
@@ -144,7 +145,7 @@ func (a *app) initial(f initFlags, dir string) ([]initial.Host, error) {
 	}
 	hosts, err := initial.Join(named, agents)
 	if err != nil {
-		return nil, &usageError{err.Error()}
+		return nil, &usageError{text: err.Error()}
 	}
 	if len(hosts) == 0 {
 		return nil, fmt.Errorf("nothing in %s can be supervised", show.Clean(f.from))
@@ -158,12 +159,12 @@ func unknownServer(flag, arg string, err error, names []string) error {
 		return usagef("%s %v", flag, err)
 	}
 	text := fmt.Sprintf("%s %v", flag, err)
-	if near := show.Nearest(arg, names); near != "" {
-		text += fmt.Sprintf(": did you mean %q?", near)
+	if near := nearest.Question(arg, names); near != "" {
+		text += ": " + near
 	} else {
 		text += fmt.Sprintf(": there are %s; any other one is given as %s=COMMAND", strings.Join(names, ", "), arg)
 	}
-	return &usageError{text}
+	return &usageError{text: text}
 }
 
 // fromAgent reads an agent's file, and tells what is left out.

@@ -10,7 +10,7 @@ import (
 
 	cmap "github.com/orcaman/concurrent-map"
 
-	"github.com/hostsup/hostsup/extension/demo"
+	"github.com/hostsup/hostsup/sdk/demo"
 )
 
 func init() {

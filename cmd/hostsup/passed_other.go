@@ -2,13 +2,19 @@
 
 package main
 
-import "github.com/hostsup/hostsup/sandbox"
+import (
+	"time"
+
+	"github.com/hostsup/hostsup/sandbox"
+)
 
 // passing has nothing to do where there are no signals.
 type passing struct{}
 
 func passed() *passing { return &passing{} }
 
-func (*passing) to(*sandbox.Child) {}
+func (*passing) await() {}
 
-func (*passing) stop() {}
+func (*passing) to(*sandbox.Child, time.Duration) {}
+
+func (*passing) stop() string { return "" }

@@ -44,6 +44,7 @@ func (a *app) run() error {
 	if runtime.GOOS == "windows" {
 		return errors.New("supervising is not there yet on windows; verbs that talk to a supervisor are")
 	}
+	makeRoom()
 	// A host that cannot be confined as it has to be is refused when it starts;
 	// the others run.
 	_, file, err := a.configuration(config.Options{Enforce: enforceable, Lenient: true})
@@ -67,16 +68,18 @@ func (a *app) run() error {
 	if err != nil {
 		return err
 	}
-	log := newLogger(a.errout, file.Log)
-	sup, err := supervisor.Start(context.Background(), spec, supervisor.WithLogger(log))
+	log, queue := newLogger(a.errout, file.Log)
+	defer queue.flush()
+	sup, err := supervisor.Start(context.Background(), spec, supervisor.WithLogger(log), supervisor.WithAdvice(show.Advice))
 	if diags := file.Blame(err); diags != nil { // what is wrong has a place in the file
+		queue.flush()
 		scr := screen(a.errout)
 		return errors.Join(config.Print(a.errout, diags, scr.Color, scr.Width), l.Close(), &told{exitFailed})
 	}
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	r := &running{sup: sup, log: log, spec: spec, errout: a.errout}
+	r := &running{sup: sup, log: log, spec: spec, errout: queue}
 	return r.serve(l, signals)
 }
 
@@ -94,6 +97,12 @@ func (r *running) serve(l *control.Listener, signals <-chan os.Signal) error {
 	srv := control.NewServer(control.Over(r.sup), control.Options{Version: version.Version(), Logger: r.log.Named("control")})
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
+	kept := make(chan struct{})
+	keepCtx, keepNoMore := context.WithCancel(context.Background())
+	go func() {
+		defer close(kept)
+		l.Keep(keepCtx, r.restored)
+	}()
 	ready := make(chan error, 1)
 	go func() { ready <- r.sup.Ready(context.Background()) }() // ends with the supervisor at the latest
 
@@ -137,19 +146,33 @@ func (r *running) serve(l *control.Listener, signals <-chan os.Signal) error {
 		}
 	}
 
+	keepNoMore()
+	<-kept
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
 	closeErr := errors.Join(srv.Close(ctx), l.Close())
 	if served != nil {
 		closeErr = errors.Join(closeErr, <-served)
 	}
+	left := r.sup.Stop(context.Background()) // the tree has ended: it only says what has not ended with it
 	switch {
 	case r.sup.Err() != nil:
-		return r.sup.Err()
+		return errors.Join(r.sup.Err(), left)
 	case stopCtx.Err() != nil:
-		return errors.New("stopped at once by a second signal")
+		return errors.Join(errors.New("stopped at once by a second signal"), left)
 	}
-	return errors.Join(serveErr, closeErr)
+	return errors.Join(serveErr, closeErr, left)
+}
+
+// restored tells of a control socket that somebody has removed.
+func (r *running) restored(what string, err error) {
+	if err != nil {
+		r.log.Error(what+", and cannot be made again", "error", err)
+		r.sup.Note(fmt.Sprintf("%s, and cannot be made again: %v", what, err))
+		return
+	}
+	r.log.Warn(what + ", and made again")
+	r.sup.Note(what + ", and made again")
 }
 
 // readyLine is what scripts wait for.
@@ -169,12 +192,15 @@ func (r *running) readyLine() string {
 		up, len(st.Hosts), show.Plural(len(st.Hosts), "host", "hosts"), servers, os.Getpid(), r.spec.Socket)
 }
 
-// newLogger logs as the configuration says. A terminal gets colour.
-func newLogger(w io.Writer, conf config.Log) hclog.Logger {
+// newLogger logs as the configuration says, and never waits for who reads that.
+// A terminal gets colour. The queue must be flushed before the program ends, and
+// before anything else is written to w.
+func newLogger(w io.Writer, conf config.Log) (hclog.Logger, *logQueue) {
+	queue := newLogQueue(w)
 	opt := &hclog.LoggerOptions{
 		Name:       "hostsup",
 		Level:      hclog.LevelFromString(string(conf.Level)),
-		Output:     w,
+		Output:     queue,
 		JSONFormat: conf.Format == config.FormatJSON,
 	}
 	if scr := screen(w); scr.Terminal && !opt.JSONFormat {
@@ -183,5 +209,5 @@ func newLogger(w io.Writer, conf config.Log) hclog.Logger {
 			opt.Color, opt.ColorHeaderAndFields = hclog.ForceColor, true
 		}
 	}
-	return hclog.New(opt)
+	return hclog.New(opt), queue
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
 	"github.com/hostsup/hostsup/config"
+	"github.com/hostsup/hostsup/internal/nearest"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -22,16 +23,23 @@ func (a *app) sandboxVerb() *cobra.Command {
 		Use:   "sandbox",
 		Short: "Run commands confined, and see what this machine can enforce",
 		Args:  noSuchVerb,
-		RunE:  func(*cobra.Command, []string) error { return usagef("no verb given") },
+		RunE:  noVerb,
+
+		PersistentPreRun: func(*cobra.Command, []string) { makeRoom() },
 	}
 	cmd.AddCommand(a.sandboxRunVerb(), a.sandboxExplainVerb(), a.sandboxProfileVerb(), a.sandboxDoctorVerb(), a.sandboxSelftestVerb())
 	return cmd
 }
 
+// makeRoom lets a delegated cgroup that has only this process hand limits down.
+// Where that fails, the limits that are asked for are refused with the reason.
+func makeRoom() { _ = sandbox.EnterDelegated() }
+
 // confine is what a command line says of a policy.
 type confine struct {
 	file, profile, level, network     string
 	read, exec, write, readOnly, deny []string
+	allow, listen                     []string
 	env                               []string
 	dir                               string
 
@@ -52,7 +60,9 @@ func (c *confine) flags(cmd *cobra.Command) {
 	f.StringArrayVar(&c.write, "write", nil, "grant `PATH` for reading and writing")
 	f.StringArrayVar(&c.readOnly, "read-only", nil, "leave `PATH` as it is, although it lies in what can be written")
 	f.StringArrayVar(&c.deny, "deny", nil, "deny `PATH` or pattern inside of what is granted")
-	f.StringVar(&c.network, "network", "", "what it may reach: none or host")
+	f.StringVar(&c.network, "network", "", "what it may reach: none, host, or what --allow names")
+	f.StringArrayVar(&c.allow, "allow", nil, "let it reach `HOST:PORT`; may be repeated, like the next")
+	f.StringArrayVar(&c.listen, "listen", nil, "forward `IP:PORT` of this machine to that port of its own loopback")
 	f.StringArrayVar(&c.env, "env", nil, "give it a variable, `NAME=VALUE` or the NAME of one of ours; may be repeated")
 	f.StringVar(&c.dir, "dir", "", "working `FOLDER` (default: this one when it is there for it, else its work folder, else /)")
 	cobra.CheckErr(cmd.MarkFlagFilename("policy", "hcl"))
@@ -61,15 +71,25 @@ func (c *confine) flags(cmd *cobra.Command) {
 
 // given reports whether a policy was named at all.
 func (c *confine) given() bool {
-	return c.file != "" || c.profile != "" || len(c.read)+len(c.exec)+len(c.write)+len(c.readOnly)+len(c.deny) > 0 || c.level != "" || c.network != ""
+	return c.file != "" || c.profile != "" || len(c.read)+len(c.exec)+len(c.write)+len(c.readOnly)+len(c.deny)+len(c.allow)+len(c.listen) > 0 || c.level != "" || c.network != ""
 }
 
 // loadPolicy reads what was named into policy, limits and resolved. An error
 // that is not wrong use is a *configError, or one of package policy.
 func (a *app) loadPolicy(c *confine) error {
+	if err := a.readPolicy(c); err != nil {
+		return err
+	}
+	var err error
+	c.resolved, err = policy.Resolve(&c.policy, c.limits)
+	return err
+}
+
+// readPolicy reads what was named into policy and limits.
+func (a *app) readPolicy(c *confine) error {
 	vars, err := config.ParseVars(a.vars)
 	if err != nil {
-		return &usageError{err.Error()}
+		return &usageError{text: err.Error()}
 	}
 	if c.file != "" {
 		f, diags := config.LoadPolicy(c.file, config.Options{Vars: vars})
@@ -91,8 +111,7 @@ func (a *app) loadPolicy(c *confine) error {
 		return err
 	}
 	c.policy = policy.Merge(c.policy, more)
-	c.resolved, err = policy.Resolve(&c.policy, c.limits)
-	return err
+	return nil
 }
 
 // more is what flags add to a policy.
@@ -112,6 +131,16 @@ func (c *confine) more() (policy.Policy, error) {
 			p.Source[fmt.Sprintf("%s[%d]", l.name, i)] = "--" + strings.ReplaceAll(l.name, "_", "-")
 		}
 	}
+	for i := range c.allow {
+		p.Source[fmt.Sprintf("allow[%d]", i)] = "--allow"
+	}
+	for i := range c.listen {
+		p.Source[fmt.Sprintf("listen[%d]", i)] = "--listen"
+	}
+	p.Listen = c.listen
+	if p.Allow = c.allow; len(c.allow) > 0 && c.network == "" {
+		p.Network = policy.NetworkAllow
+	}
 	if c.level != "" {
 		p.Source["level"] = "--level"
 	}
@@ -121,16 +150,19 @@ func (c *confine) more() (policy.Policy, error) {
 	return p, nil
 }
 
-// enforceable says what a policy comes to here, or why it cannot be enforced.
-func enforceable(p *policy.Policy, l policy.Limits) (*policy.Resolved, error) {
-	r, err := policy.Resolve(p, l)
-	if err != nil {
-		return nil, err
+// enforceable returns what a policy comes to here, and which limits are held
+// more weakly than asked for, or why the two cannot be enforced.
+func enforceable(p *policy.Policy, l policy.Limits) (r *policy.Resolved, weaker []*policy.Error, err error) {
+	if r, err = policy.Resolve(p, l); err != nil {
+		return nil, nil, err
 	}
 	if err := reached(p); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return r, nil
+	if weaker, err = sandbox.Probe().Limits(p, l); err != nil {
+		return nil, nil, err
+	}
+	return r, weaker, nil
 }
 
 // reached is an error when the weakest level that p accepts is stronger than
@@ -220,7 +252,10 @@ func startCode(err error) int {
 }
 
 // findError is a command that cannot be found, or not be run.
-type findError struct{ err error }
+type findError struct {
+	err   error
+	grant string // what the policy would have to grant for running; may be empty
+}
 
 func (e *findError) Error() string { return e.err.Error() }
 func (e *findError) Unwrap() error { return e.err }
@@ -247,12 +282,12 @@ func (a *app) sandboxProfileVerb() *cobra.Command {
 			p, ok := policy.Profile(given[0])
 			if !ok {
 				text := fmt.Sprintf("there is no profile %q", given[0])
-				if near := show.Nearest(given[0], policy.Profiles()); near != "" {
-					text += fmt.Sprintf(": did you mean %q?", near)
+				if near := nearest.Question(given[0], policy.Profiles()); near != "" {
+					text += ": " + near
 				} else {
 					text += ": there are " + strings.Join(policy.Profiles(), ", ")
 				}
-				return &usageError{text}
+				return &usageError{text: text}
 			}
 			fmt.Fprintf(a.out, "# Profile %q: %s.\n", p.Profile, policy.ProfileDoc(p.Profile))
 			p.Profile = "" // it is written out

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -22,26 +23,46 @@ import (
 
 func (a *app) sandboxExplainVerb() *cobra.Command {
 	var c confine
-	var file string
+	var file, refine string
+	var diff bool
 	cmd := &cobra.Command{
-		Use:   "explain [--policy FILE | --profile NAME] [--] [CMD [ARG…]]",
+		Use:   "explain [--policy FILE | --profile NAME | --refine FILE] [--] [CMD [ARG…]]",
 		Short: "Show what a policy comes to here, or the smallest that a command needs",
 		Long: `Without a policy, run a command as it is, watched, and print the smallest policy
 that it needed. With a policy, run it confined and print that policy with
-what it lacks.
-With a policy and no command, print what the policy comes to on this machine:
-what is granted, and which files its patterns deny.
+what it lacks. With a policy and no command, print what the policy comes to on
+this machine: what is granted, and which files its patterns deny.
+
+With --refine, run the command confined again and again, each time with what it
+was denied the time before, until nothing is denied that its result depends on: its
+exit code and its standard output. It has to be one that can be run again.
+With --diff, print what two policies differ in, each a file or a named profile.
 
 The policy goes to standard output or to the file named by --output; the
 command's own standard output goes to standard error unless there is --output.
-What is watched can be changed by the command right after: read the policy
+The command has the environment that sandbox run gives it, and an empty HOME in
+/tmp. What is watched can be changed by the command right after: read the policy
 before it is used on what is not trusted.`,
 		Example: `  hostsup sandbox explain -- node script.js > policy.hcl
   hostsup sandbox explain --profile node --read . -- node script.js
+  hostsup sandbox explain --refine policy.hcl -o policy.hcl -- node script.js
+  hostsup sandbox explain --diff node policy.hcl
   hostsup sandbox explain --policy policy.hcl`,
 		Args: args(0, -1, "CMD"),
 		RunE: func(cmd *cobra.Command, command []string) error {
-			if len(command) == 0 && !c.given() {
+			switch {
+			case diff && (len(command) != 2 || refine != "" || c.given()):
+				return usagef("--diff takes two policies, each a file or the name of a profile, and nothing else")
+			case diff:
+				return a.sandboxDiff(command[0], command[1])
+			case refine != "" && c.file != "":
+				return usagef("--refine FILE is the policy: leave --policy out")
+			case refine != "" && len(command) == 0:
+				return usagef("a command is missing to be run with %s", refine)
+			case refine != "":
+				c.file = refine
+				return a.sandboxRefine(cmd.Context(), &c, command, file)
+			case len(command) == 0 && !c.given():
 				return usagef("a command is missing, or a policy")
 			}
 			return a.sandboxExplain(cmd.Context(), &c, command, file)
@@ -49,6 +70,9 @@ before it is used on what is not trusted.`,
 	}
 	c.flags(cmd)
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write the policy to `FILE`")
+	cmd.Flags().StringVar(&refine, "refine", "", "start from the policy `FILE`, and run the command until it lacks nothing")
+	cmd.Flags().BoolVar(&diff, "diff", false, "print what two policies differ in")
+	cobra.CheckErr(cmd.MarkFlagFilename("refine", "hcl"))
 	a.jsonFlag(cmd, "print one JSON document")
 	return cmd
 }
@@ -62,8 +86,9 @@ func (a *app) sandboxExplain(ctx context.Context, c *confine, command []string, 
 		weak = reached(&c.policy)
 	}
 	if len(command) == 0 {
-		if weak != nil {
-			fmt.Fprintf(a.errout, "hostsup: sandbox: %s\n", show.Clean(weak.Error()))
+		weaker, refused := sandbox.Probe().Limits(&c.policy, c.limits)
+		for _, e := range slices.Concat(policy.Errors(weak), policy.Errors(refused), weaker) {
+			fmt.Fprintf(a.errout, "hostsup: sandbox: %s\n", show.Clean(e.Error()))
 		}
 		if a.json {
 			a.out.jsonDocument(resolvedJSON(c.resolved))
@@ -78,8 +103,20 @@ func (a *app) sandboxExplain(ctx context.Context, c *confine, command []string, 
 	if err != nil {
 		return a.confineError(err)
 	}
-	if !c.given() {
+	if c.given() {
+		a.strayed(c)
+	} else {
 		cmd.Policy = nil // it runs as it is
+		home, err := os.MkdirTemp("/tmp", "hostsup-home-")
+		if err != nil {
+			return a.confineError(fmt.Errorf("make an empty HOME for it: %w", err))
+		}
+		defer os.RemoveAll(home) //nolint:errcheck // what it made unremovable stays in /tmp
+		for i, v := range cmd.Env {
+			if v == "HOME=/tmp" { // and no one that was asked for
+				cmd.Env[i] = "HOME=" + home
+			}
+		}
 	}
 	cmd.Files = []*os.File{fileOf(a.in), fileOf(a.errout), fileOf(a.errout)}
 	if file != "" {
@@ -89,7 +126,12 @@ func (a *app) sandboxExplain(ctx context.Context, c *confine, command []string, 
 	if err != nil {
 		return a.confineError(err)
 	}
-	found.confined, found.command = c.given(), command
+	found.confined, found.command, found.limits = c.given(), command, c.limits
+	return a.writeExplained(found, file)
+}
+
+// writeExplained writes what was found to a file, or to our own output for "".
+func (a *app) writeExplained(found *explained, file string) (err error) {
 	text := found.text()
 	if a.json {
 		if text, err = found.json(); err != nil {
@@ -97,7 +139,12 @@ func (a *app) sandboxExplain(ctx context.Context, c *confine, command []string, 
 		}
 	}
 	if file != "" {
-		return os.WriteFile(file, []byte(text), 0o666)
+		f, err := createPlain(file)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString(text)
+		return errors.Join(err, f.Close())
 	}
 	_, err = io.WriteString(a.out, text)
 	return err
@@ -108,8 +155,10 @@ type explained struct {
 	command  []string
 	confined bool
 	needed   policy.Policy
+	limits   policy.Limits // of the policy that it ran under
 	denials  []denial.Denial
 	exit     sandbox.Exit
+	rounds   int // of --refine; 0: without
 }
 
 func explain(ctx context.Context, cmd *sandbox.Command) (*explained, error) {
@@ -136,24 +185,34 @@ func (e *explained) text() string {
 	comment := func(format string, args ...any) {
 		fmt.Fprintf(&b, "# %s\n", show.Clean(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")))
 	}
-	how := "exited with " + fmt.Sprint(e.exit.Code)
-	if e.exit.Signal != 0 {
-		how = "was " + show.Signal(e.exit.Signal)
+	comment("%s %s.", strings.Join(e.command, " "), e.ending())
+	denied := func() {
+		for _, d := range e.denials {
+			comment("  %s", d.String())
+		}
 	}
-	comment("%s %s.", strings.Join(e.command, " "), how)
 	switch {
 	case !e.confined:
+		for _, d := range e.denials {
+			if d.Kind == denial.Connect && d.Detail != "" {
+				comment("%s: %s", d.Suggest, d.Detail)
+			}
+		}
 		comment("The smallest policy that it needed, as far as this run went:")
+	case e.rounds > 0 && len(e.denials) > 0:
+		comment("It was run %d times. Its result does not depend on what it is denied still:", e.rounds)
+		denied()
+		comment("The policy:")
+	case e.rounds > 0:
+		comment("It was run %d times, and is denied nothing any more. The policy:", e.rounds)
 	case len(e.denials) == 0:
 		comment("It was denied nothing. The policy:")
 	default:
 		comment("It was denied:")
-		for _, d := range e.denials {
-			comment("  %s", d.String())
-		}
+		denied()
 		comment("The policy with what would have spared that:")
 	}
-	b.WriteString(config.FormatPolicy(e.needed, policy.Limits{}))
+	b.WriteString(config.FormatPolicy(e.needed, e.limits))
 	return b.String()
 }
 
@@ -169,7 +228,7 @@ func (e *explained) json() (string, error) {
 	}
 	out.jsonDocument(map[string]any{
 		"command": e.command, "exit": exit, "confined": e.confined, "denials": append([]denial.Denial{}, e.denials...),
-		"policy": config.FormatPolicy(e.needed, policy.Limits{}),
+		"policy": config.FormatPolicy(e.needed, e.limits),
 	})
 	return b.String(), out.err
 }
@@ -190,6 +249,7 @@ func resolvedJSON(r *policy.Resolved) any {
 		Dir     bool   `json:"dir"`
 		Pattern string `json:"pattern,omitempty"`
 		Field   string `json:"field"`
+		Closed  string `json:"closed,omitempty"`
 	}
 	out := struct {
 		Policy          string   `json:"policy"`
@@ -206,7 +266,7 @@ func resolvedJSON(r *policy.Resolved) any {
 		out.Grants = append(out.Grants, grant{g.Path, g.Access.String(), g.Dir, g.Device, g.Link, g.Field})
 	}
 	for _, d := range r.Denied {
-		out.Denied = append(out.Denied, denied{d.Path, d.Missing, d.Dir, d.Pattern, d.Field})
+		out.Denied = append(out.Denied, denied{d.Path, d.Missing, d.Dir, d.Pattern, d.Field, d.Closed})
 	}
 	return out
 }

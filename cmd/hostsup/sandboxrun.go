@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +20,8 @@ import (
 
 func (a *app) sandboxRunVerb() *cobra.Command {
 	var c confine
-	var denials bool
+	var say saying
+	var grace time.Duration
 	cmd := &cobra.Command{
 		Use:   "run (--policy FILE | --profile NAME) [--] CMD [ARG…]",
 		Short: "Run a command confined",
@@ -26,6 +29,10 @@ func (a *app) sandboxRunVerb() *cobra.Command {
 the exit code is the command's own: 128+N when signal N ended it, 126 when it
 cannot be run, 127 when it is not there, and 125 when the policy is wrong or
 cannot be enforced here, with the reason on standard error.
+
+A SIGTERM gives the command the time that --grace says; then it is killed with
+everything it has started. A second SIGTERM, or a SIGINT, SIGHUP or SIGQUIT after
+the first, kills at once.
 
 Of the environment it gets PATH, TERM, LANG and what --env names; HOME is its
 work folder, else /tmp. Everything it has started ends with it.`,
@@ -37,35 +44,65 @@ work folder, else /tmp. Everything it has started ends with it.`,
 			if c.file == "" && c.profile == "" {
 				return usagef("a policy is missing: --policy FILE or --profile NAME")
 			}
-			return a.sandboxRun(&c, command, denials)
+			if grace < 0 {
+				return usagef("--grace %v: a time that is not negative is expected", grace)
+			}
+			return a.sandboxRun(&c, command, grace, say)
 		},
 	}
 	c.flags(cmd)
-	cmd.Flags().BoolVar(&denials, "denials", false, "watch it, and say on standard error at the end what it was denied")
+	cmd.Flags().DurationVar(&grace, "grace", 5*time.Second, "how long the command may go on after a SIGTERM to us before it is killed")
+	cmd.Flags().BoolVar(&say.denials, "denials", false, "watch it, and say on standard error at the end what it was denied")
+	cmd.Flags().BoolVar(&say.quiet, "quiet", false, "do not say on standard error what is enforced more weakly than asked for, or than it could be")
+	cmd.Flags().StringVar(&say.report, "report", "", "write to `FILE`, as JSON, the level, what is missing, how the command ended and what it was denied")
 	return cmd
 }
 
-func (a *app) sandboxRun(c *confine, command []string, denials bool) error {
-	if err := a.loadPolicy(c); err != nil {
-		return a.confineError(err)
-	}
-	if err := reached(&c.policy); err != nil {
-		return a.confineError(err)
-	}
-	cmd, err := c.command(command)
+// saying is what sandbox run tells beside what the command does.
+type saying struct {
+	denials, quiet bool
+	report         string // path of the report; "": no report is written
+}
+
+func (a *app) sandboxRun(c *confine, command []string, grace time.Duration, say saying) error {
+	report, err := openRunReport(say.report, command)
 	if err != nil {
 		return a.confineError(err)
 	}
-	cmd.Observe = denials || c.observe
+	cmd, err := a.runnable(c, command)
+	if err != nil {
+		a.write(report, nil, err)
+		return a.confineError(err)
+	}
+	cmd.Observe = say.denials || c.observe
 	cmd.Files = []*os.File{fileOf(a.in), fileOf(a.out), fileOf(a.errout)}
-	end, err := runConfined(sandbox.Options{}, cmd)
+	opt := c.options()
+	opt.Unrecorded = !cmd.Observe && report == nil
+	end, err := runConfined(opt, cmd, grace, func(child *sandbox.Child) {
+		in := child.Confinement()
+		report.started(in)
+		if say.quiet {
+			return
+		}
+		for _, m := range weaker(in) {
+			fmt.Fprintf(a.errout, "hostsup: sandbox: %s\n", show.Clean(m))
+		}
+	})
+	a.write(report, end, err)
 	if err != nil {
 		return a.confineError(err)
 	}
-	if denials {
+	if end.killed != "" && end.exit.Signal == int(syscall.SIGKILL) {
+		fmt.Fprintf(a.errout, "hostsup: sandbox: %s: everything it had started was killed\n", end.killed)
+	}
+	if say.denials {
+		a.strayed(c)
 		for _, d := range end.denials {
 			fmt.Fprintf(a.errout, "hostsup: denied: %s\n", show.Clean(d.String()))
 		}
+	}
+	if end.faulted() && !say.denials && !say.quiet {
+		fmt.Fprintf(a.errout, "hostsup: sandbox: the command was %s; run it with --denials to see what it was denied\n", show.Signal(end.exit.Signal))
 	}
 	if end.exit.OutOfMemory {
 		fmt.Fprintf(a.errout, "hostsup: out of memory (limit %s)\n", show.Bytes(c.limits.Memory))
@@ -74,6 +111,29 @@ func (a *app) sandboxRun(c *confine, command []string, denials bool) error {
 		return &told{code}
 	}
 	return nil
+}
+
+// runnable returns the command, where the policy is right and can be enforced.
+func (a *app) runnable(c *confine, command []string) (*sandbox.Command, error) {
+	if err := a.loadPolicy(c); err != nil {
+		return nil, err
+	}
+	sandbox.RememberProbe()
+	if err := reached(&c.policy); err != nil {
+		return nil, err
+	}
+	return c.command(command)
+}
+
+// strayed tells when the command cannot have our working folder because that is not
+// granted, and returns the folder; "" when it has it, or one that was asked for.
+func (a *app) strayed(c *confine) string {
+	here, err := os.Getwd()
+	if err != nil || c.dir != "" || c.resolved.Reaches(here) {
+		return ""
+	}
+	fmt.Fprintf(a.errout, "hostsup: the working folder is not granted; %s\n", show.Clean(policy.Add(policy.Line("read", here))))
+	return here
 }
 
 // command renders what is to be run. The program is looked up in our own PATH,
@@ -96,16 +156,27 @@ func (c *confine) command(command []string) (*sandbox.Command, error) {
 	}
 	path, err := sandbox.LookPath(command[0], lookIn, os.Getenv("PATH"))
 	if err != nil {
-		return nil, &findError{err}
+		return nil, &findError{err: err}
 	}
 	if c.resolved != nil && c.resolved.Policy.Level != policy.None && !c.resolved.Access(path).Has(policy.Exec) {
-		return nil, &findError{fmt.Errorf("%s is not granted for running: add it, or its folder, to exec: %w", path, os.ErrPermission)}
+		return nil, &findError{&policy.LackError{What: path + " is not granted for running", Line: policy.Line("exec", path), Err: os.ErrPermission}, path}
 	}
 	env, err := c.environment()
 	if err != nil {
 		return nil, err
 	}
 	return &sandbox.Command{Name: "run", Path: path, Args: command, Env: env, Dir: dir, Policy: &c.policy, Limits: c.limits}, nil
+}
+
+// options choose how the command's tree is ended. One in namespaces of its own
+// ends with them, and takes neither a cgroup for that nor a keeper, which would
+// have to be started first.
+func (c *confine) options() sandbox.Options {
+	counted := c.limits.Memory > 0 || c.limits.Tasks > 0 || c.limits.CPU > 0
+	if counted || c.policy.Weakest() == policy.None || !sandbox.Probe().Level.AtLeast(policy.NoCgroup) {
+		return sandbox.Options{}
+	}
+	return sandbox.Options{Kill: sandbox.KillGroup}
 }
 
 // handed are the variables that a confined command gets unasked: they say how
@@ -184,7 +255,7 @@ func fileOf(stream any) *os.File {
 type ending struct {
 	exit    sandbox.Exit
 	denials []denial.Denial
-	in      sandbox.Confinement
+	killed  string // why its tree was killed; empty when it was not
 }
 
 // code is the exit code that tells of it.
@@ -195,24 +266,40 @@ func (e *ending) code() int {
 	return e.exit.Code
 }
 
+// faulted reports whether the command ended by a signal that programs end with when
+// they are refused what they take for granted.
+func (e *ending) faulted() bool {
+	switch syscall.Signal(e.exit.Signal) {
+	case syscall.SIGABRT, syscall.SIGBUS, syscall.SIGILL, syscall.SIGSEGV, syscall.SIGTRAP:
+		return true
+	}
+	return false
+}
+
 // runConfined runs a command to its end, with signals passed on to it. What it
-// has started ends with it.
-func runConfined(opt sandbox.Options, cmd *sandbox.Command) (*ending, error) {
+// has started ends with it. Started is called once it runs.
+func runConfined(opt sandbox.Options, cmd *sandbox.Command, grace time.Duration, started func(*sandbox.Child)) (*ending, error) {
+	signals := passed()
 	l, err := sandbox.NewLauncher(opt)
 	if err != nil {
+		signals.stop()
 		return nil, err
 	}
-	signals := passed()
-	defer signals.stop()
+	signals.await()
 	child, err := l.Start(cmd)
 	if err != nil {
+		signals.stop()
 		return nil, errors.Join(err, l.Close())
 	}
-	signals.to(child)
+	started(child)
+	signals.to(child, grace)
 	<-child.Done()
-	e := &ending{exit: child.Exit(), in: child.Confinement()}
+	e := &ending{exit: child.Exit()}
 	child.Release()
-	err = l.Close() // what is recorded of denials is there now
+	var stopping sync.WaitGroup
+	stopping.Go(func() { e.killed = signals.stop() }) // beside the end of the namespaces
+	err = l.Close()                                   // what is recorded of denials is there now
 	e.denials = child.Denials()
+	stopping.Wait()
 	return e, err
 }

@@ -31,6 +31,7 @@ too proves nothing. Exits with 1 when something got out or could not be tried.`,
 				}
 				opt.Levels = append(opt.Levels, policy.Level(l))
 			}
+			opt.Ordinary = opt.Ordinary || opt.Within
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			if scr := screen(a.errout); scr.Terminal {
@@ -58,6 +59,8 @@ too proves nothing. Exits with 1 when something got out or could not be tried.`,
 		},
 	}
 	f := cmd.Flags()
+	f.BoolVar(&opt.Ordinary, "exec-server", false, "confine as the exec server confines the commands of its clients")
+	f.BoolVar(&opt.Within, "exec-server-sandbox", false, "confine as an exec server with a sandbox confines a client that asks for everything")
 	f.StringArrayVar(&levels, "level", nil, "try this `LEVEL` (default: the strongest here, and landlock); may be repeated")
 	f.StringArrayVar(&opt.Only, "only", nil, "only attempts whose class/name contains `TEXT`; may be repeated")
 	f.IntVar(&opt.UID, "uid", 0, "as root, try as an ordinary user of this `ID` as well")

@@ -14,22 +14,22 @@ import (
 
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
 	"github.com/hostsup/hostsup/config"
-	"github.com/hostsup/hostsup/secret"
+	"github.com/hostsup/hostsup/intercept/secret"
 )
 
 func (a *app) secretVerb() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "secret",
-		Short: "Keep values that hosts are given, and that nobody else sees",
-		Long: `Keep values that hosts are given, and that nobody else sees: in the keyring of
-the system, or where there is none in an encrypted file. A configuration names
-them: env = { TOKEN = secret("github") }. Its secrets block says where they are;
+		Short: "Manage secrets that are passed to hosts",
+		Long: `Manage secrets that are passed to hosts. They are kept in the keyring of the
+system, or in an encrypted file where the system has no keyring. A configuration
+names them: env = { TOKEN = secret("github") }. Its secrets block says where they are;
 without a configuration they are in the usual place.`,
 		Example: `  hostsup secret set github            asks for the value
   hostsup secret set github < file     takes it from a file or a pipe
   hostsup secret list`,
 		Args: noSuchVerb,
-		RunE: func(*cobra.Command, []string) error { return usagef("no verb given: set, list or rm") },
+		RunE: noVerb,
 	}
 	set := &cobra.Command{
 		Use:   "set NAME",
@@ -81,7 +81,7 @@ func (a *app) secrets() (*secret.Store, error) {
 // withSecret has the store open for what is done with one name.
 func (a *app) withSecret(name string, do func(*secret.Store) error) error {
 	if err := secret.CheckName(name); err != nil {
-		return &usageError{err.Error()}
+		return &usageError{text: err.Error()}
 	}
 	store, err := a.secrets()
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 	"unsafe"
+
+	"github.com/hostsup/hostsup/internal/require"
 )
 
 // terminal opens a pseudo-terminal of some columns: what is written to tty
@@ -17,7 +19,7 @@ func terminal(t *testing.T, columns uint16) (other, tty *os.File) {
 	t.Helper()
 	other, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("no pseudo-terminals here: %v", err)
+		require.Missing(t, "pseudo-terminals: %v", err)
 	}
 	t.Cleanup(func() { other.Close() })
 	ioctl := func(request uintptr, arg unsafe.Pointer) {

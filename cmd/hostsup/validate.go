@@ -16,20 +16,17 @@ func (a *app) validateVerb() *cobra.Command {
 		Short: "Check a configuration without running it",
 		Long: `Check a configuration without running it. Sandboxes are checked against this
 machine: paths that are granted have to be there, and it has to be able to
-enforce their level.`,
+enforce their level. A program or folder that is missing is a warning.`,
 		Args: args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error { return a.validate(elsewhere) },
 	}
-	cmd.Flags().BoolVar(&elsewhere, "elsewhere", false, "it is for another machine: do not check sandboxes against this one")
+	cmd.Flags().BoolVar(&elsewhere, "elsewhere", false, "it is for another machine: do not check sandboxes, programs and folders against this one")
 	return cmd
 }
 
 func (a *app) validate(elsewhere bool) error {
-	opts := config.Options{Enforce: enforceable}
-	if elsewhere {
-		opts.Enforce = nil
-	}
-	path, file, err := a.configuration(opts)
+	makeRoom()
+	path, file, err := a.configuration(config.Options{Enforce: enforceable, Elsewhere: elsewhere})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hostsup/hostsup/codec/hostsup"
+	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/internal/version"
 )
 
@@ -42,7 +42,7 @@ func (a *app) versionVerb() *cobra.Command {
 }
 
 func readBuildInfo() buildInfo {
-	b := buildInfo{Version: version.Version(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Protocol: hostsup.Version}
+	b := buildInfo{Version: version.Version(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Protocol: native.Version}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/hostsup/hostsup/internal/require"
 )
 
 // TestScriptsVSCode are scripts with the real extension host of VS Code, which is
@@ -22,11 +24,8 @@ func TestScriptsVSCode(t *testing.T) {
 	if err == nil {
 		_, err = os.Stat(bootstrap)
 	}
-	if err != nil && os.Getenv("HOSTSUP_REQUIRE_PEERS") == "1" {
-		t.Fatalf("missing: %v; ./test peers installs it", err)
-	}
 	if err != nil {
-		t.Skipf("not here: %v; ./test peers installs it", err)
+		require.Missing(t, "%v; ./test peers installs it", err)
 	}
 	params := scripts("vscode")
 	setup := params.Setup

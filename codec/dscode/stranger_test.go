@@ -10,13 +10,17 @@ import (
 	"testing"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/require"
 )
 
 // Another user is not let in, even where the folder would let it.
 func TestStranger(t *testing.T) {
 	const python = "/usr/bin/python3"
-	if _, err := os.Stat(python); err != nil || os.Getuid() != 0 {
-		t.Skip("needs root and Python")
+	if os.Getuid() != 0 {
+		require.Privilege(t, "the right to run a program as another user")
+	}
+	if _, err := os.Stat(python); err != nil {
+		require.Missing(t, "%v", err)
 	}
 	h := newHouse(t)
 	h.accept()

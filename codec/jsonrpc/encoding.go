@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
 // ErrTarget means that what was given to [Encoding.Unmarshal] cannot be
@@ -67,8 +68,8 @@ func (Encoding) Unmarshal(raw codec.Raw, out any) error {
 		raw = null
 	}
 	s := newScanner(raw, codec.Limits{})
-	s.space()
-	if f := s.value(0); f != ok {
+	s.Space()
+	if f := s.Value(0); f != jsonwalk.OK {
 		return fmt.Errorf("decode: %w", s.err(f))
 	}
 	if err := s.end(); err != nil {
@@ -85,7 +86,7 @@ func (Encoding) Unmarshal(raw codec.Raw, out any) error {
 		return nil
 	case *any, *map[string]any, *[]any:
 		// An object of few keys takes one group of a map, an element an any.
-		if size := s.maps*320 + (s.max-s.left)*32; size > maxDecoded {
+		if size := s.Maps*320 + (s.max-s.Left)*32; size > maxDecoded {
 			return &codec.FrameError{
 				Err: codec.ErrElements, Offset: -1, Bytes: evidence(raw),
 				Detail: fmt.Sprintf("about %d MiB once decoded, limit %d", size>>20, maxDecoded>>20),
@@ -131,20 +132,34 @@ func (Encoding) FromJSON(text []byte) (codec.Raw, error) {
 
 func compact(text []byte) ([]byte, error) {
 	s := newScanner(text, codec.Limits{})
-	s.space()
-	if f := s.value(0); f != ok {
+	s.Space()
+	if f := s.Value(0); f != jsonwalk.OK {
 		return nil, s.err(f)
 	}
 	if err := s.end(); err != nil {
 		return nil, err
 	}
-	if s.blanks == 0 {
+	if s.Blanks == 0 {
 		return bytes.Clone(text), nil
 	}
 	var out bytes.Buffer
-	out.Grow(len(text) - s.blanks)
+	out.Grow(len(text) - s.Blanks)
 	if err := json.Compact(&out, text); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil
+}
+
+// Walk implements [codec.Encoding]. Bytes of a string that are not UTF-8 are told
+// as they stand there; a surrogate without its partner is told in three bytes,
+// which are not UTF-8 either.
+func (Encoding) Walk(raw codec.Raw, v codec.Visitor) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	if err := Check(raw, codec.Limits{}); err != nil {
+		return fmt.Errorf("walk: %w", err)
+	}
+	jsonwalk.Visit(raw, v)
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
 const (
@@ -48,48 +49,48 @@ func (e *envelope) empty() bool {
 // scanned once. Of a key that comes twice the last value counts, as it does
 // for JSON.parse.
 func readEnvelope(s *scanner, base int) (envelope, error) {
-	e := envelope{b: s.b, at: s.pos}
-	if s.at() != '{' {
-		return e, s.shape(s.pos, "a message is an object, "+quote(s.b[s.pos:], 24))
+	e := envelope{b: s.B, at: s.Pos}
+	if s.At() != '{' {
+		return e, s.shape(s.Pos, "a message is an object, "+quote(s.B[s.Pos:], 24))
 	}
-	if base >= s.depth {
-		return e, s.err(tooDeep)
+	if base >= s.Depth {
+		return e, s.err(jsonwalk.TooDeep)
 	}
-	s.maps++
-	s.pos++
-	s.space()
-	if s.at() == '}' {
-		s.pos++
-		e.end = s.pos
+	s.Maps++
+	s.Pos++
+	s.Space()
+	if s.At() == '}' {
+		s.Pos++
+		e.end = s.Pos
 		return e, nil
 	}
 	for {
-		from := s.pos
-		if f := s.element(true); f != ok {
+		from := s.Pos
+		if f := s.Element(true); f != jsonwalk.OK {
 			return e, s.err(f)
 		}
-		member := e.member(s.b[from:s.pos])
-		from = s.pos
-		if f := s.value(base + 1); f != ok {
+		member := e.member(s.B[from:s.Pos])
+		from = s.Pos
+		if f := s.Value(base + 1); f != jsonwalk.OK {
 			return e, s.err(f)
 		}
 		if member != nil {
-			*member = span{from, s.pos}
+			*member = span{from, s.Pos}
 		}
-		s.space()
-		switch s.at() {
+		s.Space()
+		switch s.At() {
 		case ',':
-			s.pos++
-			s.space()
+			s.Pos++
+			s.Space()
 		case '}':
-			s.pos++
-			e.end = s.pos
+			s.Pos++
+			e.end = s.Pos
 			return e, nil
 		default:
-			if s.pos >= len(s.b) {
-				return e, s.err(truncated)
+			if s.Pos >= len(s.B) {
+				return e, s.err(jsonwalk.Truncated)
 			}
-			return e, s.err(badByte)
+			return e, s.err(jsonwalk.BadByte)
 		}
 	}
 }
@@ -133,27 +134,27 @@ func keyOf(text []byte) []byte {
 // that b is; b was checked. It returns false when b is no object.
 func fields(b []byte, each func(key string, value span)) bool {
 	s := newScanner(b, codec.Limits{Depth: MaxDepth, Elements: math.MaxInt32, String: len(b), Frame: len(b)})
-	s.space()
-	if s.at() != '{' {
+	s.Space()
+	if s.At() != '{' {
 		return false
 	}
-	s.pos++
-	s.space()
-	for s.at() == '"' {
-		from := s.pos
-		if s.element(true) != ok {
+	s.Pos++
+	s.Space()
+	for s.At() == '"' {
+		from := s.Pos
+		if s.Element(true) != jsonwalk.OK {
 			return false
 		}
-		key := string(keyOf(b[from:s.pos]))
-		from = s.pos
-		if s.value(1) != ok {
+		key := string(keyOf(b[from:s.Pos]))
+		from = s.Pos
+		if s.Value(1) != jsonwalk.OK {
 			return false
 		}
-		each(key, span{from, s.pos})
-		s.space()
-		if s.at() == ',' {
-			s.pos++
-			s.space()
+		each(key, span{from, s.Pos})
+		s.Space()
+		if s.At() == ',' {
+			s.Pos++
+			s.Space()
 		}
 	}
 	return true
@@ -291,5 +292,5 @@ func (e *envelope) frame(err error, at int, detail string) error {
 }
 
 func (s *scanner) shape(at int, detail string) error {
-	return &codec.FrameError{Err: codec.ErrShape, Offset: at, Detail: detail, Bytes: evidence(s.b)}
+	return &codec.FrameError{Err: codec.ErrShape, Offset: at, Detail: detail, Bytes: evidence(s.B)}
 }

@@ -217,7 +217,7 @@ func (h *header) contentType(value string) error {
 	return nil
 }
 
-// strange is a line that is none of a header: most often something other than
+// strange is a line that belongs to no header: most often something other than
 // the protocol was printed.
 func (h *header) strange(b []byte) error {
 	hint := ""

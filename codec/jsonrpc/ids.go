@@ -54,7 +54,7 @@ func (t *ids) give(id string, life bool) (uint32, error) {
 	return t.next, nil
 }
 
-// given is the number of an open request, 0 when there is none of that id.
+// given is the number of an open request, 0 when no open request has that id.
 func (t *ids) given(id []byte) uint32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,9 +16,10 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
+	"github.com/hostsup/hostsup/internal/require"
 )
 
-// peerPath is a program from npm, installed by ./test.
+// peerPath is a program from npm, installed by ./test peers.
 func peerPath(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("../../.cache/peers/node_modules/.bin", name))
@@ -29,10 +30,7 @@ func peerPath(t *testing.T, name string) string {
 		_, err = exec.LookPath("node")
 	}
 	if err != nil {
-		if os.Getenv("HOSTSUP_REQUIRE_PEERS") == "1" {
-			t.Fatalf("%s, which ./test installs: %v", name, err)
-		}
-		t.Skipf("%s, which ./test installs, is not here: %v", name, err)
+		require.Missing(t, "%s, which ./test peers installs: %v", name, err)
 	}
 	return path
 }
@@ -60,6 +58,7 @@ func startPeer(t *testing.T, p codec.Protocol, h codec.Hello, argv ...string) *p
 	c := &peer{t: t, s: p.Open(codec.Limits{}), got: make(chan codec.Message, 1000), err: make(chan error, 1), next: 2}
 	c.cmd = exec.Command(argv[0], argv[1:]...)
 	c.cmd.Dir = h.Dir
+	c.cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir()) // pyright leaves folders in it when it is killed
 	var err error
 	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -327,10 +326,7 @@ func TestFilesystemServer(t *testing.T) {
 func TestSessionlessServer(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		if os.Getenv("HOSTSUP_REQUIRE_PEERS") == "1" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
+		require.Missing(t, "%v", err)
 	}
 	script, err := filepath.Abs("testdata/sessionless.py")
 	if err != nil {

@@ -50,6 +50,13 @@ func (protocol) Defaults() codec.Defaults {
 	return codec.Defaults{Transport: "stdio", NeverKill: true}
 }
 
+// Reserved implements [codec.Reserver]. MCP reserves nothing: a server refuses a
+// second initialize by itself, and one without sessions has no other way to be
+// asked.
+func (p protocol) Reserved(method string) bool {
+	return !p.lines && (method == "initialize" || method == "initialized" || method == "shutdown" || method == "exit")
+}
+
 func (p protocol) Open(lim codec.Limits) codec.Session {
 	s := &Session{opt: p.opt, lines: p.lines, lim: lim.WithDefaults(), app: lsp{}}
 	if p.lines {

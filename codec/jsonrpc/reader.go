@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
 const (
@@ -63,14 +64,14 @@ func (r *reader) next(m *codec.Message, frame func() error) error {
 func (r *reader) begin(body []byte, owned bool, head, tail int) error {
 	r.body = newScanner(body, r.s.lim)
 	r.open, r.batch, r.owned, r.counted, r.frame, r.tail = true, false, owned, 0, head, tail
-	r.body.space()
-	if r.body.at() != '[' {
+	r.body.Space()
+	if r.body.At() != '[' {
 		return nil
 	}
 	r.batch = true
-	r.body.pos++
-	r.body.space()
-	if r.body.at() == ']' {
+	r.body.Pos++
+	r.body.Space()
+	if r.body.At() == ']' {
 		return r.body.shape(0, "a batch of no messages")
 	}
 	return nil
@@ -80,10 +81,10 @@ func (r *reader) begin(body []byte, owned bool, head, tail int) error {
 func (r *reader) message(m *codec.Message) (skip bool, err error) {
 	s, base := &r.body, 0
 	if r.batch {
-		if base = 1; s.left == 0 {
-			return false, s.err(tooMany)
+		if base = 1; s.Left == 0 {
+			return false, s.err(jsonwalk.TooMany)
 		}
-		s.left--
+		s.Left--
 	}
 	e, err := readEnvelope(s, base)
 	if err == nil {
@@ -98,8 +99,8 @@ func (r *reader) message(m *codec.Message) (skip bool, err error) {
 	if skip, err = r.s.message(&e, m, r.own); err != nil || skip {
 		return skip, err
 	}
-	m.Size, r.frame = r.frame+s.pos-r.counted, 0
-	r.counted = s.pos
+	m.Size, r.frame = r.frame+s.Pos-r.counted, 0
+	r.counted = s.Pos
 	if !r.open {
 		m.Size += r.tail
 	}
@@ -110,18 +111,18 @@ func (r *reader) message(m *codec.Message) (skip bool, err error) {
 func (r *reader) separator() error {
 	s := &r.body
 	if r.batch {
-		s.space()
-		switch c := s.at(); {
-		case s.pos >= len(s.b):
-			return s.err(truncated)
+		s.Space()
+		switch c := s.At(); {
+		case s.Pos >= len(s.B):
+			return s.err(jsonwalk.Truncated)
 		case c == ',':
-			s.pos++
-			s.space()
+			s.Pos++
+			s.Space()
 			return nil
 		case c != ']':
-			return s.err(badByte)
+			return s.err(jsonwalk.BadByte)
 		}
-		s.pos++
+		s.Pos++
 	}
 	r.open = false
 	return s.end()
@@ -129,7 +130,7 @@ func (r *reader) separator() error {
 
 // own makes a payload the receiver's.
 func (r *reader) own(payload []byte) codec.Raw {
-	if r.owned && len(payload) >= len(r.body.b)/2 {
+	if r.owned && len(payload) >= len(r.body.B)/2 {
 		return payload
 	}
 	return bytes.Clone(payload)
@@ -138,9 +139,9 @@ func (r *reader) own(payload []byte) codec.Raw {
 // object is a line that is JSON and no message, such as those of loggers.
 func (r *reader) object() error {
 	if r.s.opt.FailOnNoise {
-		return noise(r.body.b)
+		return noise(r.body.B)
 	}
-	r.s.hear(r.body.b)
+	r.s.hear(r.body.B)
 	return nil
 }
 
@@ -148,7 +149,7 @@ func (r *reader) object() error {
 func (r *reader) cut(err error) error {
 	var frame *codec.FrameError
 	if r.ended && errors.As(err, &frame) && errors.Is(err, codec.ErrTruncated) {
-		frame.Detail = fmt.Sprintf("the stream ended within a message, after %d bytes of it", len(r.body.b))
+		frame.Detail = fmt.Sprintf("the stream ended within a message, after %d bytes of it", len(r.body.B))
 	}
 	return err
 }

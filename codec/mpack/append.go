@@ -3,7 +3,6 @@ package mpack
 import (
 	"encoding/binary"
 	"math"
-	"time"
 )
 
 // AppendNil appends nil.
@@ -90,20 +89,6 @@ func AppendExt(dst []byte, typ int8, data []byte) []byte {
 		dst = appendHead(dst, len(data), 0, -1, 0xc7)
 	}
 	return append(append(dst, byte(typ)), data...)
-}
-
-// AppendTime appends t as the timestamp extension, in the fewest bytes.
-func AppendTime(dst []byte, t time.Time) []byte {
-	secs, nanos := t.Unix(), uint64(t.Nanosecond())
-	switch {
-	case secs>>34 != 0: // also before 1970
-		dst = append(dst, 0xc7, 12, 0xff)
-		dst = binary.BigEndian.AppendUint32(dst, uint32(nanos))
-		return binary.BigEndian.AppendUint64(dst, uint64(secs))
-	case nanos == 0 && secs <= math.MaxUint32:
-		return binary.BigEndian.AppendUint32(append(dst, 0xd6, 0xff), uint32(secs))
-	}
-	return binary.BigEndian.AppendUint64(append(dst, 0xd7, 0xff), nanos<<34|uint64(secs))
 }
 
 // appendHead writes the header of a str, bin or ext: the short form up to

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/hostsup/hostsup/codec"
+	"sync"
 )
 
 // maxSettings is the most that a file of settings may take, in bytes.
@@ -33,7 +34,7 @@ type overrides struct {
 
 // forLanguages is the name of settings for some languages: "[markdown]",
 // "[c][cpp]".
-var forLanguages = regexp.MustCompile(`^(\[[^\]]+\])+$`)
+var forLanguages = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\[[^\]]+\])+$`) })
 
 // newModel makes a model of settings by their full names. It keeps nothing of
 // them.
@@ -42,7 +43,7 @@ func newModel(settings map[string]any) model {
 	m.Contents, m.Keys = tree(settings)
 	for _, key := range m.Keys {
 		values, ok := settings[key].(map[string]any)
-		if !ok || !forLanguages.MatchString(key) {
+		if !ok || !forLanguages().MatchString(key) {
 			continue
 		}
 		o := overrides{Identifiers: strings.Split(key[1:len(key)-1], "][")}
@@ -59,7 +60,7 @@ func tree(settings map[string]any) (contents map[string]any, keys []string) {
 	slices.Sort(keys)
 	for _, key := range keys {
 		parts := strings.Split(key, ".")
-		if forLanguages.MatchString(key) {
+		if forLanguages().MatchString(key) {
 			parts = []string{key}
 		}
 		plant(contents, parts, settings[key])

@@ -18,7 +18,7 @@
 //
 // A call is acknowledged as soon as the other side has begun with it, and
 // answered later; so a host that works is told from one that hangs. A
-// notification is a call whose answer nobody waits for. What a host asks and
+// notification is a call whose answer is ignored. What a host asks and
 // nobody answers, by a rule or a handler, is answered as by an editor without
 // anything in it (see [Protocol.Answer]), but for what extensions have it remember
 // (see [Protocol.Serve] and [Protocol.Keep]).

@@ -57,7 +57,7 @@ const rpcHeader = 1 + 4
 const maxMethod = 255
 
 // Append encodes m as one frame; its ack and id are the stream's to fill in. A
-// notification is a request whose answer nobody waits for.
+// notification is a request whose answer is ignored.
 func (s *session) Append(dst []byte, m *codec.Message) ([]byte, error) {
 	if n := max(len(m.Params), len(m.Result)); n > 2*s.lim.Frame {
 		return dst, tooLarge(n, s.lim.Frame)

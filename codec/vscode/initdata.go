@@ -28,9 +28,7 @@ func (s *session) initData(h codec.Hello) (init codec.Raw, descriptions []json.R
 			"isExtensionTelemetryLoggingOnly": true, "appUriScheme": h.Supervisor,
 			"globalStorageHome":    fileURI(filepath.Join(state, "globalStorage")),
 			"workspaceStorageHome": fileURI(filepath.Join(state, "workspaceStorage")),
-			// Only one of the hosts with the same folder has what is in it.
-			"skipWorkspaceStorageLock": true,
-			"extensionLogLevel":        []any{}, "isPortable": false, "isSessionsWindow": false,
+			"extensionLogLevel":    []any{}, "isPortable": false, "isSessionsWindow": false,
 		},
 		"workspace":  nil,
 		"extensions": ext,

@@ -34,7 +34,8 @@ func New(opt Options) *Protocol {
 }
 
 // ArgShared is an argument of a host's program: what it keeps for a workspace is
-// in the folder of that, even when another host keeps things there.
+// in the folder of that, even when another host keeps things there. The program
+// does not look at the setting of that name in its initialization data.
 const ArgShared = "--skipWorkspaceStorageLock"
 
 // Beside returns the protocol for more hosts that run extensions of one of the
@@ -56,7 +57,7 @@ func (*Protocol) Name() string { return "vscode" }
 
 // Defaults say that hosts are killed which do not answer: they acknowledge what
 // they are asked at once, however long it then takes.
-func (*Protocol) Defaults() codec.Defaults { return codec.Defaults{} }
+func (*Protocol) Defaults() codec.Defaults { return codec.Defaults{URIObjects: true} }
 
 // Open makes a session. Where the build cannot be read it fails at its first
 // message.

@@ -59,7 +59,7 @@ func changed(before, now model) change {
 	c := change{Keys: differ(before.flat(), now.flat()), Overrides: [][2]any{}}
 	languages := map[string][]string{}
 	for _, key := range c.Keys {
-		if !forLanguages.MatchString(key) {
+		if !forLanguages().MatchString(key) {
 			continue
 		}
 		was, _ := before.Contents[key].(map[string]any)
@@ -81,7 +81,7 @@ func (m model) flat() map[string]any {
 	out := make(map[string]any, len(m.Keys))
 	for _, key := range m.Keys {
 		parts := strings.Split(key, ".")
-		if forLanguages.MatchString(key) {
+		if forLanguages().MatchString(key) {
 			parts = []string{key}
 		}
 		var value any = m.Contents

@@ -11,6 +11,13 @@ import (
 // methodCommand is the call of a command.
 const methodCommand = "ExtHostCommands.$executeContributedCommand"
 
+func reserved(method string) bool {
+	return method == methodReady || method == methodInitialized || method == methodInit || method == methodTerminate
+}
+
+// Reserved implements [codec.Reserver].
+func (*Protocol) Reserved(method string) bool { return reserved(method) }
+
 // Expand lets a command be called by its id: "hello.greet" with its arguments,
 // or with one that is no list, is the call of ExtHostCommands that executes it.
 // What has the form of a method of an object is left as it is.
@@ -18,7 +25,7 @@ func (*Protocol) Expand(method string, params codec.Raw) (string, codec.Raw) {
 	switch {
 	case method == "", method[0] == '$', strings.Contains(method, ".$"):
 		return method, params
-	case method == methodReady, method == methodInitialized, method == methodInit, method == methodTerminate:
+	case reserved(method):
 		return method, params
 	}
 	id, err := json.Marshal(method)

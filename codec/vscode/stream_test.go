@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/vscode/persistent"
+	"github.com/hostsup/hostsup/internal/poll"
 )
 
 // pipe is one end of a socket in memory. It breaks, with its other end, after
@@ -56,17 +57,6 @@ func (p *pipe) Write(b []byte) (int, error) {
 }
 
 func discard(r io.Reader) { _, _ = io.Copy(io.Discard, r) } // until it is closed
-
-// poll waits until something is so.
-func poll(t *testing.T, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); <-time.After(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Error("it does not come true")
-			return
-		}
-	}
-}
 
 // SyscallConn is what it has none of: everything is left to Write.
 func (*pipe) SyscallConn() (syscall.RawConn, error) { return nil, errors.ErrUnsupported }
@@ -316,9 +306,9 @@ func TestNothingIsAcknowledged(t *testing.T) {
 		defer s.mu.Unlock()
 		return s.m.Kept()
 	}
-	poll(t, func() bool { return kept() >= keptLimit })
+	poll.Until(t, time.Minute, "it does not come true", func() bool { return kept() >= keptLimit })
 	p.write(persistent.Header{Type: persistent.Ack, Ack: 2}, "")
-	poll(t, func() bool { return kept() >= keptLimit })
+	poll.Until(t, time.Minute, "it does not come true", func() bool { return kept() >= keptLimit })
 	if n := kept(); n > keptLimit+len(big) {
 		t.Errorf("%d bytes", n)
 	}
@@ -334,7 +324,7 @@ func TestAsksWithoutEnd(t *testing.T) {
 	go discard(p.c)
 	p.says(1, head(1, 1)+"…") // begins to count
 	p.says(2, head(1, 2)+"…")
-	poll(t, func() bool {
+	poll.Until(t, time.Minute, "it does not come true", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.asked == 1
@@ -345,7 +335,7 @@ func TestAsksWithoutEnd(t *testing.T) {
 	// What has been acknowledged counts no more.
 	p.write(persistent.Header{Type: persistent.Ack, Ack: 1}, "")
 	p.says(3, head(1, 3)+"…")
-	poll(t, func() bool {
+	poll.Until(t, time.Minute, "it does not come true", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.m.Received() == 3 && s.asked == 0
@@ -435,7 +425,7 @@ func TestSocketsAreCut(t *testing.T) {
 				})
 			}
 			for _, s := range sides {
-				poll(t, func() bool {
+				poll.Until(t, time.Minute, "it does not come true", func() bool {
 					s.mu.Lock()
 					defer s.mu.Unlock()
 					return s.m.Received() == messages

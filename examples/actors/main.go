@@ -13,8 +13,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/actors"
-	"github.com/hostsup/hostsup/codec/hostsup"
-	"github.com/hostsup/hostsup/extension/demo"
+	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/sdk/demo"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -64,7 +64,7 @@ func main() {
 		os.Exit(1)
 	}
 	c := &client{finish: make(chan error, 1), spec: supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(supervisor.HostSpec{
-		Name: "adder", Command: []string{self}, Env: map[string]string{"ROLE": "host"}, Protocol: hostsup.New(),
+		Name: "adder", Command: []string{self}, Env: map[string]string{"ROLE": "host"}, Protocol: native.New(),
 	})}}}
 	system := actor.NewActorSystem()
 	system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return c }))

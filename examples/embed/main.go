@@ -12,9 +12,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/hostsup/hostsup/codec/hostsup"
-	"github.com/hostsup/hostsup/extension"
+	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/sdk"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -31,11 +31,11 @@ func main() {
 
 // host is the program's other role: what is kept alive.
 func host() error {
-	srv := extension.New(extension.Info{Name: "greeter", Version: "1"})
-	extension.Handle(srv, "greet", func(_ context.Context, name string) (string, error) {
+	srv := sdk.New(sdk.Info{Name: "greeter", Version: "1"})
+	sdk.Handle(srv, "greet", func(_ context.Context, name string) (string, error) {
 		return fmt.Sprintf("hello %s, from process %d", name, os.Getpid()), nil
 	})
-	extension.Handle(srv, "crash", func(context.Context, any) (any, error) {
+	sdk.Handle(srv, "crash", func(context.Context, any) (any, error) {
 		fmt.Fprintln(os.Stderr, "something went very wrong")
 		os.Exit(3)
 		return nil, nil
@@ -54,7 +54,7 @@ func supervise() error {
 		Name:     "greeter",
 		Command:  []string{self},
 		Env:      map[string]string{"ROLE": "host"},
-		Protocol: hostsup.New(),
+		Protocol: native.New(),
 	})}})
 	if err != nil {
 		return err
@@ -83,20 +83,22 @@ func supervise() error {
 	}
 	fmt.Println("error:", crashed)
 
-	if err := greeter.Wait(ctx, lifecycle.Restarting); err != nil {
-		return err
-	}
-	if err := greeter.Wait(ctx, lifecycle.Running); err != nil {
-		return err
+	// Events begins with the oldest event, so that the program misses no event
+	// however fast the host is: its second life ends the wait.
+	for e := range sup.Events(ctx, true) {
+		if e.To == nil {
+			continue
+		}
+		if e.From != nil {
+			fmt.Printf("%s: %s → %s: %s\n", *e.Host, *e.From, *e.To, e.Reason)
+		}
+		if *e.To == lifecycle.Running && *e.Life == 2 {
+			break
+		}
 	}
 	if err := greeter.Call(ctx, "greet", "again", &text); err != nil {
 		return err
 	}
 	fmt.Println(text)
-	for e := range sup.Events(ctx, false) {
-		if e.From != nil && e.To != nil {
-			fmt.Printf("%s: %s → %s: %s\n", *e.Host, *e.From, *e.To, e.Reason)
-		}
-	}
 	return nil
 }

@@ -4,6 +4,9 @@
 //	host "tools" {
 //	  command     = ["go", "run", "./examples/extensions-host"]
 //	  inherit_env = ["PATH", "HOME"]
+//	  start {
+//	    timeout = "5m" # the first time, Go compiles it
+//	  }
 //	  init        = { "acme.format" = { width = 40 } }
 //	  extensions {
 //	    declare "acme.words" {
@@ -33,11 +36,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hostsup/hostsup/extension"
+	"github.com/hostsup/hostsup/sdk"
 )
 
 func main() {
-	s := extension.New(extension.Info{Name: "extensions-host", Version: "1.0"})
+	s := sdk.New(sdk.Info{Name: "extensions-host", Version: "1.0"})
 	words(s)
 	format(s)
 	if err := s.Serve(context.Background()); err != nil {
@@ -47,23 +50,23 @@ func main() {
 }
 
 // words has nothing to make ready: it is there when it is active.
-func words(s *extension.Server) {
-	x := extension.Extend(s, extension.Manifest{ID: "acme.words", Version: "1.0"})
-	extension.Handle(x, "words.split", func(_ context.Context, text string) ([]string, error) {
+func words(s *sdk.Server) {
+	x := sdk.Extend(s, sdk.Manifest{ID: "acme.words", Version: "1.0"})
+	sdk.Handle(x, "words.split", func(_ context.Context, text string) ([]string, error) {
 		return strings.Fields(text), nil
-	}, extension.Inline())
+	}, sdk.Inline())
 }
 
 // format has settings, and something that goes on beside its calls.
-func format(s *extension.Server) {
+func format(s *sdk.Server) {
 	type settings struct {
 		Width int `msgpack:"width"`
 	}
 	var set settings
 	var lines atomic.Int64
-	x := extension.Extend(s, extension.Manifest{
+	x := sdk.Extend(s, sdk.Manifest{
 		ID: "acme.format", Version: "1.2", Events: []string{"onLanguage:plaintext"}, DependsOn: []string{"acme.words"},
-		Activate: func(_ context.Context, a *extension.Activation) error {
+		Activate: func(_ context.Context, a *sdk.Activation) error {
 			set = settings{Width: 80}
 			if err := a.Decode(&set); err != nil {
 				return err
@@ -91,7 +94,7 @@ func format(s *extension.Server) {
 			return nil
 		},
 	})
-	extension.Handle(x, "format.run", func(_ context.Context, text string) ([]string, error) {
+	sdk.Handle(x, "format.run", func(_ context.Context, text string) ([]string, error) {
 		var out []string
 		line := ""
 		for _, word := range strings.Fields(text) {

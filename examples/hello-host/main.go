@@ -1,8 +1,11 @@
 // Hello-host is a small host to start from. A supervisor runs it:
 //
 //	host "hello" {
-//	  command = ["go", "run", "./examples/hello-host"]
+//	  command     = ["go", "run", "./examples/hello-host"]
 //	  inherit_env = ["PATH", "HOME"]
+//	  start {
+//	    timeout = "5m" # the first time, Go compiles it
+//	  }
 //	}
 //
 // and then:
@@ -18,7 +21,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/extension"
+	"github.com/hostsup/hostsup/sdk"
 )
 
 // config is what the supervisor may hand over in the handshake.
@@ -32,23 +35,23 @@ type person struct {
 
 func main() {
 	cfg := config{Greeting: "hello"}
-	s := extension.New(extension.Info{Name: "hello-host", Version: "1.0"})
+	s := sdk.New(sdk.Info{Name: "hello-host", Version: "1.0"})
 
-	s.OnInitialize(func(_ context.Context, h extension.Hello) error {
+	s.OnInitialize(func(_ context.Context, h sdk.Hello) error {
 		fmt.Printf("started by %s as %s, life %d\n", h.Supervisor, h.Host, h.Life) // stdout is ours
 		return h.Decode(&cfg)
 	})
 
 	// One value in, one value out. An error is an answer too.
-	extension.Handle(s, "greet", func(_ context.Context, in person) (string, error) {
+	sdk.Handle(s, "greet", func(_ context.Context, in person) (string, error) {
 		if in.Name == "" {
 			return "", &codec.Error{Name: "Nobody", Message: "whom shall I greet?"}
 		}
 		return cfg.Greeting + ", " + in.Name, nil
-	}, extension.Inline())
+	}, sdk.Inline())
 
 	// Many values out, as fast as the caller takes them.
-	extension.Stream(s, "countdown", func(ctx context.Context, from int, send func(any) error) error {
+	sdk.Stream(s, "countdown", func(ctx context.Context, from int, send func(any) error) error {
 		for i := from; i >= 0; i-- {
 			if err := send(i); err != nil {
 				return err

@@ -73,6 +73,13 @@ func (w *rawWS) next(t testing.TB, buf []byte) []byte {
 	if _, err := io.ReadFull(w.br, buf[:n]); err != nil {
 		t.Fatal(err)
 	}
+	if h[0] == opPing|opFin {
+		pong := append([]byte{opPong | opFin, 0x80 | byte(n), 0, 0, 0, 0}, buf[:n]...)
+		if _, err := w.c.Write(pong); err != nil {
+			t.Fatal(err)
+		}
+		return w.next(t, buf)
+	}
 	return buf[:n]
 }
 

@@ -4,15 +4,15 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/creack/pty"
-
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
 // exit notes the end of the process itself.
 func (p *process) exit(e sandbox.Exit) {
+	inOrder()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.held = &e
@@ -119,14 +119,26 @@ func (p *process) write(q *wire.ProcessWriteParams, r reply) {
 		_, known = p.writes.known[q.WriteID] // the answer to the first try may have been lost
 	}
 	p.mu.Unlock()
-	accepted := func() { r.result(&wire.ProcessWriteResult{Status: wire.WriteAccepted}) }
+	answer := r
+	accepted := func() { answer.result(&wire.ProcessWriteResult{Status: wire.WriteAccepted}) }
+	wait := func() (ok bool) { answer, ok = r.park(); return ok }
 	switch {
 	case p.real() == nil:
 		r.result(&wire.ProcessWriteResult{Status: wire.WriteUnknownProcess})
 	case known:
 		accepted()
-	case shut, !in.write(q.Chunk, accepted):
+	case shut:
 		r.result(&wire.ProcessWriteResult{Status: wire.WriteStdinClosed})
+	default:
+		switch in.write(q.Chunk, wait, accepted) {
+		case inputFull:
+			p.mu.Lock()
+			p.writes.forget(q.WriteID) // it can be tried again
+			p.mu.Unlock()
+			r.fail(wire.InvalidRequest("process %s does not read its input: at most %d bytes may wait for it", q.ProcessID, inputMost))
+		case inputShut:
+			r.result(&wire.ProcessWriteResult{Status: wire.WriteStdinClosed})
+		}
 	}
 }
 
@@ -146,7 +158,7 @@ func (c *conn) closeStdin(q *wire.ProcessCloseStdinParams, r reply) {
 		done := in != nil && !shut
 		switch {
 		case done && p.params.tty:
-			done = in.write([]byte{endOfFile}, func() {})
+			done = in.write([]byte{endOfFile}, func() bool { return true }, func() {}) == inputTaken
 		case done:
 			done = in.end()
 		}
@@ -173,7 +185,7 @@ func (c *conn) resizeProcess(q *wire.ProcessResizeParams, r reply) {
 		case p.tty == nil: // it has ended
 			r.result(wire.Empty{})
 		default:
-			if err := pty.Setsize(p.tty, &pty.Winsize{Rows: q.Rows, Cols: q.Cols}); err != nil {
+			if err := sys.ResizeTerminal(p.tty, q.Rows, q.Cols); err != nil {
 				r.fail(wire.OSError(err))
 				return
 			}
@@ -185,15 +197,8 @@ func (c *conn) resizeProcess(q *wire.ProcessResizeParams, r reply) {
 func unknownProcess(id string) *wire.Error { return wire.InvalidRequest("unknown process id %s", id) }
 
 func (c *conn) listProcesses(r reply) {
-	s := c.session
-	s.mu.Lock()
-	procs := make([]*process, 0, len(s.procs))
-	for _, p := range s.procs {
-		procs = append(procs, p)
-	}
-	s.mu.Unlock()
 	res := wire.ProcessListResult{Processes: []wire.ProcessInfo{}}
-	for _, p := range procs {
+	for _, p := range c.session.processes() {
 		res.Processes = append(res.Processes, p.info())
 	}
 	r.result(&res)

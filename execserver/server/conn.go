@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hostsup/hostsup/execserver/server/fetch"
@@ -30,7 +31,12 @@ type conn struct {
 	watched map[string]*observer
 
 	// Of the writing goroutine alone:
-	batch batch
+	batch    batch
+	unmarked int    // bytes of output since the last ping that asked for its arrival
+	nextPing uint64 // number of the next such ping
+
+	answeredPing atomic.Uint64 // number of the last one that was answered
+	deaf         atomic.Bool   // the client answers no pings
 
 	work    chan struct{} // one token: there is something to write
 	gone    chan struct{} // closed with the connection
@@ -39,14 +45,18 @@ type conn struct {
 	mu       sync.Mutex
 	admit    sync.Cond
 	answers  [][]byte
-	controls []byte
+	controls []byte // a ping, of which one at a time is under way
+	pong     []byte // the answer to the last ping that came; it stands for those before
 	sources  []source
-	writing  bool // the writer has work in hand
-	direct   bool // somebody else writes one answer
-	torn     bool // of which a part is left
-	waiting  int  // bytes of answers not written yet
-	running  int  // requests not answered yet
+	writing  bool      // the writer has work in hand
+	direct   bool      // somebody else writes one answer
+	torn     bool      // of which a part is left
+	waiting  int       // bytes of answers not written yet
+	running  int       // requests not answered yet, without those that are parked
+	parked   int       // requests that wait for a process or for another server
+	asked    time.Time // the last process/read, or initialized; zero before that
 	bye      []byte
+	told     bool // it is written, and can be answered
 	over     bool
 	why      error
 
@@ -58,9 +68,11 @@ type conn struct {
 }
 
 func (s *Server) newConn(w io.WriteCloser, f framing, peer string) *conn {
-	c := &conn{srv: s, peer: peer, framing: f, wire: w,
+	c := &conn{srv: s, peer: peer, framing: f, wire: w, nextPing: 1,
 		work: make(chan struct{}, 1), gone: make(chan struct{}), written: make(chan struct{})}
-	c.ctx, c.cancel = context.WithCancel(s.ctx)
+	// Not the server's: at its end the connection lives until the Close frame is
+	// written, which shut asks for.
+	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.admit.L = &c.mu
 	return c
 }
@@ -81,7 +93,8 @@ func (c *conn) drop(why error) {
 		return
 	}
 	c.over, c.why = true, why
-	c.answers, c.sources, c.controls = nil, nil, nil
+	c.srv.memory.released(c.waiting)
+	c.answers, c.sources, c.controls, c.pong = nil, nil, nil, nil
 	c.admit.Broadcast()
 	close(c.gone)
 	c.mu.Unlock()
@@ -113,12 +126,36 @@ func (c *conn) malformed(err error) {
 	if c.peer != "" {
 		text = wire.MalformedWebSocket(c.peer, err)
 	}
-	c.respond(wire.AppendError(nil, wire.UnknownID, wire.InvalidRequest("%s", text)))
+	c.begin() // as for a request: a client that does not read the answers is read no further
+	reply{c: c, id: wire.UnknownID}.fail(wire.InvalidRequest("%s", text))
 }
 
-// tooLarge answers a message that was passed over.
-func (c *conn) tooLarge() {
-	c.respond(wire.AppendError(nil, wire.UnknownID, wire.InvalidRequest("message is too large: limit is %d bytes", c.srv.opt.MaxMessage)))
+// maxBeginning is how much of a message that is too large is looked at for its
+// id.
+const maxBeginning = 64 << 10
+
+// maxEnd is how much of its end is looked at, where the id stands when it comes
+// last.
+const maxEnd = 4 << 10
+
+// ending keeps the last bytes of what is written to it, maxEnd or some more.
+type ending []byte
+
+// Write never fails.
+func (e *ending) Write(b []byte) (int, error) {
+	*e = append((*e)[max(0, len(*e)-maxEnd):], b[max(0, len(b)-maxEnd):]...)
+	return len(b), nil
+}
+
+// tooLarge answers a message that was passed over, of which the beginning and
+// the end are known.
+func (c *conn) tooLarge(beginning, end []byte) {
+	id, ok := wire.RequestID(beginning, end)
+	if !ok {
+		id = wire.UnknownID
+	}
+	c.begin()
+	reply{c: c, id: id}.fail(wire.TooLarge(c.srv.opt.MaxMessage))
 }
 
 func (c *conn) notification(m *wire.Message) error {
@@ -129,6 +166,9 @@ func (c *conn) notification(m *wire.Message) error {
 		return fatal("initialized came before initialize")
 	}
 	c.ready = true
+	c.mu.Lock()
+	c.asked = time.Now()
+	c.mu.Unlock()
 	return nil
 }
 
@@ -153,8 +193,41 @@ func (c *conn) finish() {
 
 // reply answers one request, once.
 type reply struct {
-	c  *conn
-	id wire.ID
+	c      *conn
+	id     wire.ID
+	parked bool
+}
+
+// maxParked is how many requests of one connection may be parked.
+const maxParked = 1024
+
+// park has a request wait for others than this server: for the output of a
+// process, for one to read its input, for the answer of a web server. It does
+// not count among those that keep the connection from being read, as none of
+// them would ever make room: the request that ends the wait may come behind it.
+// The returned reply takes the place of r; it is r, and not ok, when too many
+// wait already.
+func (r reply) park() (waits reply, ok bool) {
+	r.c.mu.Lock()
+	defer r.c.mu.Unlock()
+	if r.c.parked >= maxParked {
+		return r, false
+	}
+	r.c.parked++
+	r.c.running--
+	r.c.admit.Broadcast()
+	return reply{r.c, r.id, true}, true
+}
+
+// finish ends a request; its answer is queued, or nobody waits for it.
+func (r reply) finish() {
+	if !r.parked {
+		r.c.finish()
+		return
+	}
+	r.c.mu.Lock()
+	defer r.c.mu.Unlock()
+	r.c.parked--
 }
 
 func (r reply) result(v any) {
@@ -162,19 +235,15 @@ func (r reply) result(v any) {
 	if err != nil {
 		b = wire.AppendError(nil, r.id, wire.Internal("%s", err))
 	}
-	r.c.respond(b)
-	r.c.finish()
+	r.raw(b)
 }
 
-func (r reply) fail(e *wire.Error) {
-	r.c.respond(wire.AppendError(nil, r.id, e))
-	r.c.finish()
-}
+func (r reply) fail(e *wire.Error) { r.raw(wire.AppendError(nil, r.id, e)) }
 
 // raw answers with encoded text.
 func (r reply) raw(b []byte) {
 	r.c.respond(b)
-	r.c.finish()
+	r.finish()
 }
 
 // either answers with a result or an error.
@@ -196,16 +265,28 @@ func (c *conn) spawn(f func()) {
 }
 
 // close ends the connection after its last message, and waits for everything
-// that belongs to it.
+// that belongs to it, but for requests that are stuck: what they have open is
+// closed when they return.
 func (c *conn) close(why error) {
 	c.drop(why)
 	<-c.written
-	c.handlers.Wait()
-	if c.fetch != nil {
-		c.fetch.Close()
-	}
-	if c.files != nil {
-		c.files.close()
+	settled := make(chan struct{})
+	go func() {
+		defer close(settled)
+		c.handlers.Wait()
+		if c.fetch != nil {
+			c.fetch.Close()
+		}
+		if c.files != nil {
+			c.files.close()
+		}
+	}()
+	patience := time.NewTimer(stuckAfter)
+	defer patience.Stop()
+	select {
+	case <-settled:
+	case <-patience.C:
+		c.srv.opt.Log.Warn("requests about files do not end: a file system does not answer", "peer", c.peer)
 	}
 	for _, o := range c.watched {
 		o.end()

@@ -1,6 +1,10 @@
 package server
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/hostsup/hostsup/execserver/wire"
+)
 
 // denialWords are what programs say, in any case, when a sandbox has refused
 // them something; those of the protocol's first server.
@@ -16,7 +20,8 @@ const longestDenial = len("operation not permitted")
 const killedByFilter = 128 + 31
 
 // looksDenied guesses whether a confined process has failed for its sandbox: by
-// its exit code, and by what of its output is kept. Called with the lock.
+// its exit code, and by the last MiB of its output, which is what the protocol's
+// first server keeps. Called with the lock.
 func (p *process) looksDenied() bool {
 	if !p.params.confined || p.code == 0 {
 		return false
@@ -25,7 +30,12 @@ func (p *process) looksDenied() bool {
 		return true
 	}
 	var tail []byte // of the chunks before, in small letters
+	older := p.kept.bytes - wire.RetainBytes
 	for i := range p.kept.n {
+		if older > 0 {
+			older -= len(p.kept.at(i).data)
+			continue
+		}
 		text := append(tail, bytes.ToLower(p.kept.at(i).data)...)
 		for _, w := range denialWords {
 			if bytes.Contains(text, w) {

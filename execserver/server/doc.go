@@ -13,13 +13,24 @@
 // # The way of output
 //
 // A stream of a process is read into pages of 64 KiB, numbered in chunks of at
-// most 8 KiB, and kept by the process: the last MiB for process/read, and
-// everything that its session's connection has not been sent yet. The
+// most 8 KiB, and kept by the process: the last of it for process/read and for
+// a client that comes back, and everything that its session's connection has not
+// been sent yet. The
 // connection's writer takes chunks from there when it can write, and encodes
 // them straight into the frames it writes. No queue of messages lies between:
 // what a client does not read stays in its process, whose output is not read
 // any further when that is too much. A process without a connection goes on at
-// full speed, and the oldest output is lost.
+// full speed until Options.Retain is full; then it waits, or with Drop the oldest
+// output is lost.
+//
+// # The budget
+//
+// Each process may keep its last MiB of output, whatever others do. Memory beyond
+// that, up to Options.Retain a process, comes out of Options.Budget, which all
+// sessions share: up to half of it for output that may go when room is wanted
+// (it was sent, or Drop is in force), all of it for output that must stay. When
+// it is used up, what may go is kept to the MiB, and a process whose output must
+// stay waits until its client is back, or until another process gives memory back.
 //
 // # Promises about order and concurrency
 //

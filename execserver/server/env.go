@@ -25,11 +25,7 @@ var defaultExcludes = []string{"*KEY*", "*SECRET*", "*TOKEN*"}
 func (s *Server) environment(policy *wire.EnvPolicy, env map[string]string) []string {
 	vars := env
 	if policy != nil {
-		own := s.opt.Env
-		if own == nil {
-			own = os.Environ()
-		}
-		vars = applyPolicy(policy, own)
+		vars = applyPolicy(policy, s.inheritable())
 		for k, v := range env {
 			vars[k] = v
 		}
@@ -39,6 +35,29 @@ func (s *Server) environment(policy *wire.EnvPolicy, env map[string]string) []st
 		out = append(out, k+"="+v)
 	}
 	return out
+}
+
+// inheritable is what a process can inherit at most, but for the control socket.
+func (s *Server) inheritable() []string {
+	if s.opt.Env != nil {
+		return s.opt.Env
+	}
+	return os.Environ()
+}
+
+// lookupEnv is a variable for a header of an HTTP request: one that the client's
+// processes can inherit too.
+func (s *Server) lookupEnv(name string) (string, bool) {
+	if name == "" || name == controlSocket {
+		return "", false
+	}
+	value, found := "", false
+	for _, kv := range s.inheritable() {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
+			value, found = v, true // the last one counts, as for a process
+		}
+	}
+	return value, found
 }
 
 // applyPolicy goes the policy's steps in their order: inherit, the default

@@ -9,61 +9,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/coder/websocket"
-	"go.uber.org/goleak"
 
 	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/internal/leaktest"
 )
 
 func TestMain(m *testing.M) {
-	before := openFiles()
-	code := m.Run()
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-		within(time.Minute, func() bool { // the runtime's own: poller, cgroup files
-			runtime.GC()
-			return openFiles() <= before+4
-		})
-		if after := openFiles(); after > before+4 {
-			fmt.Fprintf(os.Stderr, "%d descriptors were open, and now %d are: %v\n", before, after, fileNames())
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
-
-// within looks again and again, for as long as that, whether it is so.
-func within(d time.Duration, is func() bool) bool {
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(d); !is(); <-tick.C {
-		if time.Now().After(end) {
-			return false
-		}
-	}
-	return true
-}
-
-func openFiles() int { return len(fileNames()) }
-
-func fileNames() []string {
-	entries, _ := os.ReadDir("/proc/self/fd")
-	var out []string
-	for _, e := range entries {
-		name, _ := os.Readlink("/proc/self/fd/" + e.Name())
-		out = append(out, name)
-	}
-	return out
+	leaktest.Main(m)
 }
 
 // startServer runs a server for a test.

@@ -1,15 +1,67 @@
 package server
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
 	"github.com/hostsup/hostsup/execserver/server/fetch"
 	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/sandbox/netproxy"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 func (c *conn) fetcher() *fetch.Client {
 	if c.fetch == nil {
-		c.fetch = fetch.New(fetch.Options{RefusePrivate: c.srv.opt.NoPrivateHTTP})
+		c.fetch = fetch.New(fetch.Options{RefusePrivate: c.srv.opt.NoPrivateHTTP, LookupEnv: c.srv.lookupEnv, Dial: c.srv.dial})
 	}
 	return c.fetch
+}
+
+// reach sets up how HTTP requests of clients connect: as the processes of the
+// server's sandbox may. Without one, and with the network of the machine, they
+// connect by themselves.
+func (s *Server) reach() error {
+	if s.opt.Sandbox == nil {
+		return nil
+	}
+	switch s.opt.Sandbox.Network {
+	case policy.NetworkHost:
+	case policy.NetworkAllow:
+		rules, err := netproxy.Parse(s.opt.Sandbox.Allow)
+		if err != nil {
+			return err
+		}
+		s.proxy = netproxy.New(rules, func(a netproxy.Attempt) {
+			if !a.Allowed {
+				s.opt.Log.Warn("an HTTP request of a client was refused by the sandbox", "host", a.Host, "port", a.Port, "reason", a.Reason)
+			}
+		})
+		if s.opt.NoPrivateHTTP {
+			connect := s.proxy.Dial
+			s.proxy.Dial = func(ctx context.Context, addr netip.AddrPort) (net.Conn, error) {
+				if class := netproxy.Class(addr.Addr()); class != "" {
+					return nil, fmt.Errorf("%s is not a public address (%s)", addr.Addr(), class)
+				}
+				return connect(ctx, addr)
+			}
+		}
+		s.dial = func(ctx context.Context, host string, port uint16) (net.Conn, error) {
+			c, err := s.proxy.Connect(ctx, host, port)
+			var no *netproxy.RefusedError
+			if errors.As(err, &no) {
+				return nil, wire.InvalidRequest("http/request refused by the sandbox of this server: %s", no)
+			}
+			return c, err
+		}
+	default:
+		s.dial = func(context.Context, string, uint16) (net.Conn, error) {
+			return nil, wire.InvalidRequest("http/request refused by the sandbox of this server: it has no network")
+		}
+	}
+	return nil
 }
 
 func (c *conn) httpRequest(q *wire.HTTPRequestParams, r reply) {
@@ -18,6 +70,9 @@ func (c *conn) httpRequest(q *wire.HTTPRequestParams, r reply) {
 	if bad != nil {
 		r.fail(bad)
 		return
+	}
+	if waits, ok := r.park(); ok {
+		r = waits
 	}
 	c.spawn(func() {
 		res, body, err := one.Do()

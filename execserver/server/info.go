@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -41,20 +42,31 @@ func (s *Server) infoAnswer(id wire.ID) []byte {
 	return append(b, s.infoText[len(head)+1:]...)
 }
 
-// loginShell is the user's shell, as far as that can be found out.
+// loginShell is the user's shell where it is one whose language clients know, and
+// else one that is on the PATH: bash, or zsh, or /bin/sh. The environment's SHELL
+// is not asked. That is how the real server finds it.
 func loginShell() string {
+	shell := ""
 	uid := strconv.Itoa(os.Getuid())
 	if f, err := os.Open("/etc/passwd"); err == nil {
 		defer f.Close()
 		for s := bufio.NewScanner(f); s.Scan(); {
-			p := strings.Split(s.Text(), ":")
-			if len(p) == 7 && p[2] == uid && filepath.IsAbs(p[6]) {
-				return p[6]
+			if p := strings.Split(s.Text(), ":"); len(p) == 7 && p[2] == uid {
+				shell = p[6]
+				break
 			}
 		}
 	}
-	if sh := os.Getenv("SHELL"); filepath.IsAbs(sh) {
-		return sh
+	switch filepath.Base(shell) {
+	case "bash", "zsh", "sh":
+		if info, err := os.Stat(shell); err == nil && info.Mode().IsRegular() {
+			return shell
+		}
+	}
+	for _, name := range []string{"bash", "zsh"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
 	}
 	return "/bin/sh"
 }

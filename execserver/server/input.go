@@ -10,9 +10,21 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// inputBound is how many bytes wait for a process that does not read before
-// the next write is answered only when some are gone.
-const inputBound = 1 << 20
+// What a process does not read waits here.
+const (
+	inputBound = 16 << 20 // bytes, before the next write is answered only when some are gone
+	inputMost  = 64 << 20 // bytes, before the next write is refused
+	pieceBytes = 64       // that each write counts beside its own
+)
+
+// inputState is what has become of a write.
+type inputState int
+
+const (
+	inputTaken inputState = iota
+	inputFull             // too much waits already
+	inputShut             // nothing is taken any more
+)
 
 // input writes to the stdin or the terminal of a process. What the process
 // does not take at once is written by a goroutine that is there for it alone.
@@ -20,6 +32,7 @@ type input struct {
 	file *os.File
 	raw  syscall.RawConn
 	keep bool // the file is somebody else's to close
+	mem  *memory
 
 	mu      sync.Mutex
 	waiting [][]byte
@@ -30,21 +43,22 @@ type input struct {
 	shut    bool
 }
 
-func newInput(f *os.File, keep bool) (*input, error) {
+func newInput(f *os.File, keep bool, mem *memory) (*input, error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	return &input{file: f, raw: raw, keep: keep}, nil
+	return &input{file: f, raw: raw, keep: keep, mem: mem}, nil
 }
 
 // write takes b, in order of the calls, and calls done when there is room for
-// more: before it returns, mostly. false: nothing is taken any more.
-func (in *input) write(b []byte, done func()) bool {
+// more: before it returns, mostly. When done has to wait for the process, wait
+// is called first, and says whether it may.
+func (in *input) write(b []byte, wait func() bool, done func()) inputState {
 	in.mu.Lock()
 	if in.shut || in.eof {
 		in.mu.Unlock()
-		return false
+		return inputShut
 	}
 	if !in.busy && len(b) > 0 {
 		n, err := sys.TryWrite(in.raw, b)
@@ -53,22 +67,30 @@ func (in *input) write(b []byte, done func()) bool {
 		}
 		b = b[n:]
 	}
+	late := in.bytes+len(b) > inputBound
+	if late && (in.bytes > inputMost || !wait()) {
+		if in.bytes > 0 {
+			in.mu.Unlock()
+			return inputFull
+		}
+		late = false // a part of it is written
+	}
 	if len(b) > 0 {
 		in.waiting = append(in.waiting, b)
-		in.bytes += len(b)
+		in.bytes += len(b) + pieceBytes
 		if !in.busy {
 			in.busy = true
 			go in.run()
 		}
 	}
-	if in.bytes > inputBound {
+	if late {
 		in.answers = append(in.answers, done)
 		in.mu.Unlock()
-		return true
+		return inputTaken
 	}
 	in.mu.Unlock()
 	done()
-	return true
+	return inputTaken
 }
 
 // run writes what waits, and ends with it.
@@ -88,7 +110,7 @@ func (in *input) run() {
 		in.mu.Unlock()
 		_, err := in.file.Write(b)
 		in.mu.Lock()
-		in.bytes -= len(b)
+		in.bytes -= len(b) + pieceBytes
 		if err != nil && !errors.Is(err, os.ErrClosed) { // nobody reads any more: the rest goes the same way
 			in.waiting, in.bytes = nil, 0
 		}
@@ -125,6 +147,7 @@ func (in *input) end() bool {
 }
 
 func (in *input) shutNow() {
+	in.mem.released(in.bytes)
 	in.shut, in.waiting, in.bytes = true, nil, 0
 	if !in.keep {
 		in.file.Close()
@@ -146,6 +169,9 @@ func (in *input) close() {
 	}
 	in.answerAll()
 }
+
+// forget takes back what seen has remembered.
+func (m *writeMemory) forget(id string) { delete(m.known, id) }
 
 // writeMemory knows the last write ids of a process.
 type writeMemory struct {

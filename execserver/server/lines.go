@@ -45,12 +45,16 @@ func (c *conn) readLines(r io.Reader) error {
 		line, err := br.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) || len(long) > 0 {
 			if len(long)+len(line) > c.srv.opt.MaxMessage+1 {
+				beginning := append(long[:min(len(long), maxBeginning):min(len(long), maxBeginning)], line[:min(len(line), maxBeginning)]...)
+				end := ending{}
+				_, _ = end.Write(line)
 				if errors.Is(err, bufio.ErrBufferFull) {
-					err = skipLine(br)
+					err = skipLine(br, &end)
 				}
+				c.srv.memory.released(cap(long))
 				long = nil
 				if err == nil {
-					c.tooLarge()
+					c.tooLarge(beginning, end)
 					continue
 				}
 				return errEnd
@@ -67,6 +71,7 @@ func (c *conn) readLines(r io.Reader) error {
 			}
 		}
 		if long = long[:0]; cap(long) > 4*lineBuffer {
+			c.srv.memory.released(cap(long))
 			long = nil
 		}
 		if err != nil {
@@ -75,9 +80,11 @@ func (c *conn) readLines(r io.Reader) error {
 	}
 }
 
-func skipLine(br *bufio.Reader) error {
+// skipLine passes the rest of a line on to end.
+func skipLine(br *bufio.Reader, end *ending) error {
 	for {
-		_, err := br.ReadSlice('\n')
+		line, err := br.ReadSlice('\n')
+		_, _ = end.Write(line)
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return err
 		}
@@ -155,8 +162,11 @@ func (s *Server) serveUnix() error {
 // listenUnix makes a socket that only this user can connect to, and replaces
 // one that nobody listens on.
 func listenUnix(path string) (net.Listener, error) {
-	if c, err := net.Dial("unix", path); err == nil {
+	c, err := net.Dial("unix", path)
+	if err == nil {
 		c.Close()
+	}
+	if err == nil || errors.Is(err, syscall.EAGAIN) { // which says that too many wait to be accepted
 		return nil, fmt.Errorf("listen unix://%s: somebody listens there already", path)
 	}
 	if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSocket == 0 {

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,8 @@ import (
 )
 
 // Options say how a Server works. The zero value, with a Listen, is that of the
-// protocol's first server wherever a client can tell.
+// protocol's first server wherever a client can tell, but for Retain and WhenFull:
+// that one keeps 1 MiB and drops.
 type Options struct {
 	// Listen is ws://IP:PORT (port 0 for any), unix:///PATH, or stdio, also as
 	// stdio://. "" is ws://127.0.0.1:0.
@@ -26,18 +28,24 @@ type Options struct {
 	// Exposed allows a WebSocket on an address beyond this machine without Auth.
 	Exposed bool
 
-	// Sandbox confines every process whose start asks for nothing; nil: not.
+	// Sandbox confines whatever a client asks for: processes, requests about files,
+	// and what HTTP requests connect to; nil: nothing does. A request with a sandbox
+	// object of its own is confined by both. Commands see what their user sees, as far
+	// as it is granted: policy.Policy.Ordinary is set.
 	Sandbox *policy.Policy
 	// Limits bound every process.
 	Limits policy.Limits
-	// Env is the environment that a client's policy inherits from, as NAME=VALUE;
-	// nil is the program's. The control socket of a supervisor is never in it.
+	// Env is the environment that a client's policy inherits from, and that headers
+	// of HTTP requests can name, as NAME=VALUE; nil is the program's. The control socket of a supervisor is never in it.
 	Env []string
 
-	Retain        int           // bytes of output kept per process; 0 is 1 MiB
-	Window        int           // bytes of output that a client may be behind before its process is stalled; 0 is half of Retain
+	Retain        int           // bytes of output kept per process; 0 is 16 MiB. Of what a connection was sent already half is kept, or 1 MiB
+	Budget        int           // bytes of memory for the output of all processes beyond the 1 MiB that each has; 0 is 256 MiB. See the package's documentation
+	WhenFull      WhenFull      // what becomes of a process without a connection when that is used up, unless its client says; "" is Pause
+	Window        int           // bytes of output that a client may be behind before its process is stalled; 0 is 512 KiB, or half of a smaller Retain
 	KeepClosed    time.Duration // how long a closed process can be read; 0 is 80 s. It begins anew while its client is away or behind, and when that comes back
 	KeepDetached  time.Duration // how long a session lives without a connection; 0 is 80 s
+	KeepAsked     time.Duration // the longest that a client can have it live so by session/keep; 0 is a week, or KeepDetached where that is longer
 	Ping          time.Duration // 0 is 30 s; negative: none
 	PongWait      time.Duration // how long a ping may be unanswered before the session can be taken over; 0 is 2 s
 	Concurrent    int           // requests of one connection at a time; 0 is 256
@@ -108,8 +116,9 @@ func Defaults() Options {
 		return Options{} // never
 	}
 	return Options{
-		Listen: defaultListen, Auth: Auth{JWTSkew: defaultSkew}, Retain: o.Retain, KeepClosed: o.KeepClosed, KeepDetached: o.KeepDetached,
-		Ping: o.Ping, PongWait: o.PongWait, Concurrent: o.Concurrent, MaxMessage: o.MaxMessage,
+		Listen: defaultListen, Auth: Auth{JWTSkew: defaultSkew}, Retain: o.Retain, Budget: o.Budget, WhenFull: o.WhenFull, KeepClosed: o.KeepClosed, KeepDetached: o.KeepDetached,
+		KeepAsked: o.KeepAsked,
+		Ping:      o.Ping, PongWait: o.PongWait, Concurrent: o.Concurrent, MaxMessage: o.MaxMessage,
 	}
 }
 
@@ -153,11 +162,21 @@ func (o Options) withDefaults() (Options, address, error) {
 			*d.v = d.d
 		}
 	}
+	if o.KeepAsked <= 0 {
+		o.KeepAsked = max(7*24*time.Hour, o.KeepDetached)
+	}
 	if o.Ping == 0 {
 		o.Ping = wire.PingSeconds * time.Second
 	}
-	def(&o.Retain, wire.RetainBytes)
-	def(&o.Window, max(o.Retain/2, pageBytes))
+	def(&o.Retain, defaultRetain)
+	def(&o.Budget, defaultBudget)
+	def(&o.Window, max(min(o.Retain, wire.RetainBytes)/2, pageBytes))
+	if o.WhenFull == "" {
+		o.WhenFull = Pause
+	}
+	if !slices.Contains(WhenFulls(), o.WhenFull) {
+		return o, a, fmt.Errorf("when full %q: expected %q or %q", o.WhenFull, Pause, Drop)
+	}
 	def(&o.Concurrent, 256)
 	def(&o.MaxMessage, wire.MaxMessage)
 	if o.Log == nil {

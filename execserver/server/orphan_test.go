@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/internal/leaktest"
 )
 
 // TestServerThatIsKilledLeavesNothing runs a server in a program of its own and
@@ -26,7 +27,8 @@ func TestServerThatIsKilledLeavesNothing(t *testing.T) {
 		return
 	}
 	cmd := exec.Command("/proc/self/exe", "-test.run", "^TestServerThatIsKilledLeavesNothing$")
-	cmd.Env = append(os.Environ(), "EXEC_SERVER_TEST_VICTIM=1")
+	// It is killed, and so is what would remove its temporary folder.
+	cmd.Env = append(os.Environ(), "EXEC_SERVER_TEST_VICTIM=1", "TMPDIR="+t.TempDir())
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -40,20 +42,18 @@ func TestServerThatIsKilledLeavesNothing(t *testing.T) {
 	}
 	c := dial(t, url)
 	c.initialize(wire.InitializeParams{})
-	pids := []int{}
+	tree := leaktest.NewTether(t)
 	for i := range 3 {
 		id := fmt.Sprint("p", i)
-		c.start(shell(id, "setsid sleep 1000 & echo $$ $!; trap '' TERM HUP; wait; sleep 1000"))
+		c.start(shell(id, tree.Hold+"setsid sleep 1000 & echo up; trap '' TERM HUP; wait; sleep 1000"))
 		c.awaitOutput(id, wire.Stdout, "\n")
-		for _, s := range strings.Fields(c.output(id)[wire.Stdout]) {
-			pids = append(pids, number(t, s))
-		}
+	}
+	if !tree.IsHeld() {
+		t.Error("they do not run")
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // killed
-	for _, pid := range pids {
-		gone(t, pid)
-	}
+	goneWith(t, tree)
 }

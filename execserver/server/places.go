@@ -3,94 +3,140 @@ package server
 import (
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/hostsup/hostsup/execserver/wire"
 )
 
-// places knows where the special paths of a sandbox object are.
-type places struct {
-	sb  *wire.SandboxContext
-	cwd wire.URI // of the process
+// entry is one entry of a sandbox object for one path of this machine.
+type entry struct {
+	path    string // absolute and clean; a pattern as package policy knows them
+	pattern bool
+	access  wire.Access
 }
 
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
-
-// of is what the path of an entry names: one path, or a pattern, or several.
-func (a *places) of(p *wire.PermissionPath) ([]string, *wire.Error) {
-	switch p.Type {
-	case wire.PathPlain:
-		path, bad := p.Native()
-		return []string{filepath.Clean(path)}, bad
-	case wire.PathGlob:
-		if !filepath.IsAbs(p.Pattern) {
-			return nil, wire.InvalidRequest("the sandbox cannot be enforced here: the pattern %s is not absolute", p.Pattern)
-		}
-		return []string{p.Pattern}, nil
-	}
-	roots, bad := a.special(p.Special.Kind)
+// entriesOf resolves the paths of a sandbox object.
+func entriesOf(sb *wire.SandboxContext, cwd *wire.URI) ([]entry, *wire.Error) {
+	at, bad := newPlaces(sb, cwd)
 	if bad != nil {
 		return nil, bad
 	}
-	var out []string
-	for _, r := range roots {
-		if sub := p.Special.Subpath; sub != nil {
-			if !filepath.IsLocal(*sub) {
-				return nil, wire.InvalidRequest("the sandbox names %s, which leads out of its folder", *sub)
+	var out []entry
+	for i := range sb.Permissions.FileSystem.Entries {
+		e := &sb.Permissions.FileSystem.Entries[i]
+		if e.Path.Type == wire.PathGlob {
+			pattern := e.Path.Pattern
+			if strings.ContainsAny(pattern, `{}\`) {
+				return nil, wire.InvalidRequest("the sandbox cannot be enforced here: the pattern %s has braces or a backslash, which are not known", pattern)
 			}
-			r = filepath.Join(r, *sub)
+			pattern = strings.ReplaceAll(pattern, "[!", "[^")
+			if !filepath.IsAbs(pattern) {
+				if at.cwd == "" {
+					return nil, wire.InvalidRequest("the sandbox cannot be enforced here: the pattern %s is relative, and there is no folder that it counts from", pattern)
+				}
+				pattern = escapeGlob(at.cwd) + "/" + pattern
+			}
+			out = append(out, entry{pattern, true, e.Access})
+			continue
 		}
-		out = append(out, r)
+		paths, bad := at.of(&e.Path)
+		if bad != nil {
+			return nil, bad
+		}
+		access := e.Access
+		if access == wire.AccessWrite && e.Path.Type == wire.PathSpecial && e.Path.Special.Kind == wire.SpecialMinimal {
+			access = wire.AccessRead // the programs of the system must not be changed
+		}
+		grants := access == wire.AccessRead || access == wire.AccessWrite
+		if len(paths) == 0 && !grants {
+			return nil, wire.InvalidRequest("the sandbox cannot be enforced here: it denies a special path that is not known")
+		}
+		for _, path := range paths {
+			out = append(out, entry{filepath.Clean(path), false, access})
+		}
 	}
 	return out, nil
 }
 
-func (a *places) special(kind wire.SpecialKind) ([]string, *wire.Error) {
-	native := func(list ...wire.URI) (out []string, bad *wire.Error) {
-		for _, u := range list {
-			path, bad := u.Native()
-			if bad != nil {
-				return nil, bad
-			}
-			out = append(out, path)
-		}
-		return out, nil
+// places are the special paths of a sandbox object.
+type places struct {
+	cwd   string // "": it is not known
+	roots []string
+}
+
+func newPlaces(sb *wire.SandboxContext, of *wire.URI) (*places, *wire.Error) {
+	cwd, roots := of, sb.WorkspaceRoots
+	if sb.Cwd != nil {
+		cwd = sb.Cwd
 	}
-	cwd, roots := a.cwd, a.sb.WorkspaceRoots
-	if a.sb.Cwd != nil {
-		cwd = *a.sb.Cwd
-	}
-	if c := a.sb.PolicyContext; c != nil {
+	if c := sb.PolicyContext; c != nil {
 		if c.Cwd != nil {
-			cwd = *c.Cwd
+			cwd = c.Cwd
 		}
 		if len(c.WorkspaceRoots) > 0 {
 			roots = c.WorkspaceRoots
 		}
 	}
+	at := &places{}
+	if cwd != nil {
+		path, bad := cwd.Native()
+		if bad != nil {
+			return nil, bad
+		}
+		at.cwd = path
+	}
+	for _, u := range roots {
+		path, bad := u.Native()
+		if bad != nil {
+			return nil, bad
+		}
+		at.roots = append(at.roots, path)
+	}
+	if len(roots) == 0 && at.cwd != "" {
+		at.roots = []string{at.cwd}
+	}
+	return at, nil
+}
+
+// of returns the paths that an entry names, which is no pattern.
+func (a *places) of(p *wire.PermissionPath) ([]string, *wire.Error) {
+	if p.Type == wire.PathPlain {
+		path, bad := p.Native()
+		return []string{path}, bad
+	}
+	folders, bad := a.special(p.Special.Kind)
+	if bad != nil {
+		return nil, bad
+	}
+	var out []string
+	for _, dir := range folders {
+		if sub := p.Special.Subpath; sub != nil {
+			if !filepath.IsLocal(*sub) {
+				return nil, wire.InvalidRequest("the sandbox names %s, which leads out of its folder", *sub)
+			}
+			dir = filepath.Join(dir, *sub)
+		}
+		out = append(out, dir)
+	}
+	return out, nil
+}
+
+func (a *places) special(kind wire.SpecialKind) ([]string, *wire.Error) {
 	switch kind {
 	case wire.SpecialRoot:
 		return []string{"/"}, nil
 	case wire.SpecialMinimal:
-		var out []string
-		for _, p := range programs {
-			if exists(p) {
-				out = append(out, p)
-			}
-		}
-		return out, nil
+		return minimal, nil
 	case wire.SpecialCwd:
-		return native(cwd)
-	case wire.SpecialProjectRoots:
-		if len(roots) == 0 {
-			return native(cwd)
+		if a.cwd == "" {
+			return nil, nil
 		}
-		return native(roots...)
+		return []string{a.cwd}, nil
+	case wire.SpecialProjectRoots:
+		return a.roots, nil
 	case wire.SpecialTmpdir:
 		if dir := os.Getenv("TMPDIR"); filepath.IsAbs(dir) {
-			return []string{filepath.Clean(dir)}, nil
+			return []string{dir}, nil
 		}
 		return nil, nil
 	case wire.SpecialSlashTmp:

@@ -36,6 +36,7 @@ type process struct {
 	stdin   *input         // nil: none
 	tty     *os.File       // our end of its terminal; nil: none
 	streams []*stream      // that are not at their end
+	reader  reader         // of these; it has a lock of its own
 	held    *sandbox.Exit  // the exit, until the output before it is in
 	kept    ring           //
 	nextSeq uint64         // of the next event
@@ -55,6 +56,8 @@ type process struct {
 	queued  bool           // it stands in the owner's queue
 	watch   []*observer    // other connections
 	writes  *writeMemory   // nil: none yet
+
+	retention
 }
 
 // startParams is what is told of a process, of how it was started.
@@ -64,6 +67,7 @@ type startParams struct {
 	tty  bool
 
 	confined bool // by a sandbox
+	full     WhenFull
 }
 
 func newProcess(s *session, id string, p startParams) *process {
@@ -130,30 +134,37 @@ func (p *process) wake() {
 	}
 }
 
-// output takes n bytes that were read into pg. It waits while the owner is too
-// far behind, and reports whether pg was kept, in which case the reader needs
-// another.
+// keptPage is how many bytes a page must hold to be kept as it is. Less is
+// copied, so that what is retained takes little more memory than its bytes.
+const keptPage = pageBytes * 3 / 4
+
+// output takes the bytes that were read into pg. It waits while the owner is too
+// far behind or there is no room for them, and reports whether pg was kept, in
+// which case the reader needs another.
 func (p *process) output(stream wire.Stream, pg *page) (kept bool) {
 	b := pg.b
-	opt := &p.s.srv.opt
 	p.s.srv.count.output.Add(uint64(len(b)))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.owner != nil && p.unsent >= opt.Window && !p.killed && !p.ended {
+	for !p.killed && !p.ended && !p.hasRoom(len(b)) {
+		p.pausing++
 		p.room.Wait()
+		p.pausing--
 	}
 	if p.ended {
 		return false
 	}
-	if kept = len(b) >= pageBytes/4; !kept {
-		tail := p.kept.room(len(b))
-		start := len(tail.b)
-		tail.b = append(tail.b, b...)
-		b, pg = tail.b[start:], tail
-	}
+	kept = len(b) >= keptPage
 	for len(b) > 0 {
 		n := min(len(b), wire.ChunkBytes)
-		p.kept.push(chunk{seq: p.nextSeq, stream: stream, data: b[:n:n], page: pg})
+		data := b[:n:n]
+		if !kept {
+			pg = p.kept.room(n)
+			start := len(pg.b)
+			pg.b = append(pg.b, data...)
+			data = pg.b[start:len(pg.b):len(pg.b)]
+		}
+		p.kept.push(chunk{seq: p.nextSeq, stream: stream, data: data, page: pg})
 		p.nextSeq++
 		if p.owner != nil {
 			p.unsent += n
@@ -163,21 +174,6 @@ func (p *process) output(stream wire.Stream, pg *page) (kept bool) {
 	p.trim()
 	p.event()
 	return kept
-}
-
-// trim forgets what is more than is retained, but nothing that the owner has
-// not got, nor what is being sent.
-func (p *process) trim() {
-	keep := p.nextSeq
-	if p.owner != nil {
-		keep = min(keep, p.cursor)
-	}
-	if p.taken != 0 {
-		keep = min(keep, p.taken)
-	}
-	if lost := p.kept.trim(p.s.srv.opt.Retain, wire.RetainChunks, keep, p.cursor); lost > 0 {
-		p.s.srv.count.lost.Add(uint64(lost))
-	}
 }
 
 // settle makes the exit and the close known once what comes before them is in.
@@ -224,11 +220,12 @@ func (p *process) attach(c *conn) {
 	defer p.mu.Unlock()
 	p.owner, p.queued = c, false
 	p.cursor, p.unsent = p.nextSeq, 0
+	p.holdForOwner()
 	p.room.Broadcast()
 }
 
-// detach takes it away. Output goes on, and what is more than is retained is
-// lost.
+// detach takes it away. Output goes on until no more can be retained; then the
+// process pauses, or the oldest output is lost.
 func (p *process) detach(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -236,6 +233,7 @@ func (p *process) detach(c *conn) {
 		return
 	}
 	p.owner, p.queued, p.unsent = nil, false, 0
+	p.holdWithoutOwner()
 	p.trim()
 	p.room.Broadcast()
 }
@@ -310,7 +308,7 @@ func (p *process) sent(c *conn, b *batch) (more bool) {
 	defer p.mu.Unlock()
 	p.taken = 0
 	if p.ended {
-		p.kept.free()
+		p.free()
 		return false
 	}
 	if p.owner != c {
@@ -319,6 +317,8 @@ func (p *process) sent(c *conn, b *batch) (more bool) {
 	}
 	p.cursor = b.next
 	p.unsent -= b.bytes
+	p.mark(c)
+	p.arrived(c)
 	p.trim()
 	p.room.Broadcast()
 	p.queued = p.cursor < p.nextSeq
@@ -341,7 +341,7 @@ func (p *process) end() {
 	}
 	p.ended = true
 	if p.taken == 0 {
-		p.kept.free()
+		p.free()
 	}
 	for _, o := range p.watch {
 		o.wake()

@@ -11,6 +11,9 @@ import (
 // readProcess answers process/read: at once, unless there is nothing and the
 // client wants to wait.
 func (c *conn) readProcess(q *wire.ProcessReadParams, r reply) {
+	c.mu.Lock()
+	c.asked = time.Now()
+	c.mu.Unlock()
 	p := c.session.process(q.ProcessID)
 	if p == nil {
 		r.fail(unknownProcess(q.ProcessID))
@@ -22,14 +25,19 @@ func (c *conn) readProcess(q *wire.ProcessReadParams, r reply) {
 			return
 		}
 		if q.WaitMs == nil || *q.WaitMs == 0 {
-			r.raw(p.read(r.id, q))
+			p.read(r, q)
 			return
 		}
-		if b, _ := p.readOrWait(r.id, q); b != nil {
-			r.raw(b)
+		if b, next, _ := p.readOrWait(r, q); b != nil {
+			p.answerRead(r, q, b, next)
 			return
 		}
-		c.spawn(func() { p.poll(c, q, r) })
+		waits, ok := r.park()
+		if !ok {
+			p.read(r, q) // as when nothing has come in time
+			return
+		}
+		c.spawn(func() { p.poll(c, q, waits) })
 	})
 }
 
@@ -42,43 +50,57 @@ func (p *process) poll(c *conn, q *wire.ProcessReadParams, r reply) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
-		b, changed := p.readOrWait(r.id, q)
+		b, next, changed := p.readOrWait(r, q)
 		if b != nil {
-			r.raw(b)
+			p.answerRead(r, q, b, next)
 			return
 		}
 		select {
 		case <-changed:
 		case <-timer.C:
-			r.raw(p.read(r.id, q))
+			p.read(r, q)
 			return
 		case <-c.ctx.Done():
-			r.c.finish()
+			r.finish()
 			return
 		}
 	}
 }
 
 // readOrWait reads if there is something that q does not know of, else it
-// returns what is closed at the next event.
-func (p *process) readOrWait(id wire.ID, q *wire.ProcessReadParams) ([]byte, <-chan struct{}) {
+// returns what is closed at the next event. next is the first event that the
+// answer does not have.
+func (p *process) readOrWait(r reply, q *wire.ProcessReadParams) (b []byte, next uint64, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	after := afterSeq(q)
 	news := p.closed || p.ended || p.kept.from(after+1) < p.kept.n || p.exited && after < p.nextSeq-1
 	if news {
-		return p.appendRead(id, q), nil
+		b, next = p.appendRead(r, q)
+		return b, next, nil
 	}
 	if p.changed == nil {
 		p.changed = make(chan struct{})
 	}
-	return nil, p.changed
+	return nil, 0, p.changed
 }
 
-func (p *process) read(id wire.ID, q *wire.ProcessReadParams) []byte {
+// read answers with what there is.
+func (p *process) read(r reply, q *wire.ProcessReadParams) {
+	p.mu.Lock()
+	b, next := p.appendRead(r, q)
+	p.mu.Unlock()
+	p.answerRead(r, q, b, next)
+}
+
+// answerRead sends an answer that has the events before next. What it has asked
+// for is held until the answer is under way: so nothing that comes after it gets
+// there before it.
+func (p *process) answerRead(r reply, q *wire.ProcessReadParams, b []byte, next uint64) {
+	r.raw(b)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.appendRead(id, q)
+	p.asked(r.c, afterSeq(q)+1, next)
 }
 
 func afterSeq(q *wire.ProcessReadParams) uint64 {
@@ -89,7 +111,7 @@ func afterSeq(q *wire.ProcessReadParams) uint64 {
 }
 
 // appendRead encodes the answer. Called with the lock.
-func (p *process) appendRead(id wire.ID, q *wire.ProcessReadParams) []byte {
+func (p *process) appendRead(r reply, q *wire.ProcessReadParams) (b []byte, next uint64) {
 	after, limit := afterSeq(q), uint64(math.MaxInt64)
 	if q.MaxBytes != nil {
 		limit = uint64(*q.MaxBytes)
@@ -104,11 +126,11 @@ func (p *process) appendRead(id wire.ID, q *wire.ProcessReadParams) []byte {
 		sum += size
 		n++
 	}
-	b := make([]byte, 0, 256+int(sum)*4/3+n*64)
+	b = make([]byte, 0, 256+int(sum)*4/3+n*64)
 	b = append(b, `{"id":`...)
-	b = id.AppendJSON(b)
+	b = r.id.AppendJSON(b)
 	b = append(b, `,"result":{"chunks":[`...)
-	next := p.nextSeq
+	next = p.nextSeq
 	for j := i; j < i+n; j++ {
 		k := p.kept.at(j)
 		if j > i {
@@ -142,5 +164,5 @@ func (p *process) appendRead(id wire.ID, q *wire.ProcessReadParams) []byte {
 		b = strconv.AppendUint(b, p.kept.lostBytes, 10)
 		b = append(b, '}')
 	}
-	return append(b, `}}`...)
+	return append(b, `}}`...), next
 }

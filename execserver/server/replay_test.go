@@ -90,14 +90,19 @@ type played struct {
 
 func (p *player) play(steps []step) {
 	if p.name == "21_real_codex_exec_tap" {
-		if err := os.MkdirAll(filepath.Join(p.dir, "wd"), 0o755); err != nil {
-			p.t.Fatal(err)
+		for _, dir := range []string{"wd", "around/srv", "around/tmp"} {
+			if err := os.MkdirAll(filepath.Join(p.dir, dir), 0o755); err != nil {
+				p.t.Fatal(err)
+			}
 		}
 	}
 	var srv *Server
 	for _, st := range steps {
 		p.t.Logf("line %d", st.line)
 		st.Msg = bytes.ReplaceAll(st.Msg, []byte("/srv/codex"), []byte(p.dir))
+		for _, dir := range []string{"/srv/", "/tmp/", "/"} { // the client looks for a .git there, which somebody may have
+			st.Msg = bytes.ReplaceAll(st.Msg, []byte("file://"+dir+".git"), []byte(wire.FileURI(filepath.Join(p.dir, "around", dir, ".git"))))
+		}
 		st.Msg = bytes.ReplaceAll(st.Msg, []byte(`"-lc"`), []byte(`"-c"`)) // no login: what that does is the machine's business
 		switch st.Dir {
 		case "event":

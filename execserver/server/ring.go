@@ -2,6 +2,7 @@ package server
 
 import (
 	"sync"
+	"unsafe"
 
 	"github.com/hostsup/hostsup/execserver/wire"
 )
@@ -46,6 +47,7 @@ type ring struct {
 	head   int
 	n      int
 	bytes  int
+	pages  int   // bytes of the pages that chunks lie in
 	tail   *page // where small chunks are copied to
 
 	lostChunks, lostBytes uint64
@@ -54,19 +56,33 @@ type ring struct {
 
 func (r *ring) at(i int) *chunk { return &r.chunks[(r.head+i)&(len(r.chunks)-1)] }
 
+// memory is what the ring takes, in bytes.
+func (r *ring) memory() int { return r.pages + len(r.chunks)*int(unsafe.Sizeof(chunk{})) }
+
 func (r *ring) push(c chunk) {
 	if r.n == len(r.chunks) {
-		grown := make([]chunk, max(4, 2*len(r.chunks)))
-		for i := range r.n {
-			grown[i] = *r.at(i)
-		}
-		r.chunks, r.head = grown, 0
+		r.resize(max(4, 2*len(r.chunks)))
+	}
+	if c.page.refs == 0 {
+		r.pages += cap(c.page.b)
 	}
 	c.page.refs++
 	*r.at(r.n) = c
 	r.n++
 	r.bytes += len(c.data)
 }
+
+// resize makes room for size chunks, a power of two.
+func (r *ring) resize(size int) {
+	chunks := make([]chunk, size)
+	for i := range r.n {
+		chunks[i] = *r.at(i)
+	}
+	r.chunks, r.head = chunks, 0
+}
+
+// leastChunks is the room for chunks that is not made smaller.
+const leastChunks = 256
 
 // drop forgets the oldest chunk.
 func (r *ring) drop() {
@@ -75,12 +91,17 @@ func (r *ring) drop() {
 	r.lostBytes += uint64(len(c.data))
 	r.lostChunks++
 	r.lostThrough = c.seq
-	if c.page.refs--; c.page.refs == 0 && c.page != r.tail {
-		putPage(c.page)
+	if c.page.refs--; c.page.refs == 0 {
+		r.pages -= cap(c.page.b)
+		if c.page != r.tail {
+			putPage(c.page)
+		}
 	}
 	*c = chunk{}
 	r.head = (r.head + 1) & (len(r.chunks) - 1)
-	r.n--
+	if r.n--; len(r.chunks) > leastChunks && r.n < len(r.chunks)/8 {
+		r.resize(len(r.chunks) / 4)
+	}
 }
 
 // trim drops the oldest chunks while there are more than is kept, but none

@@ -18,6 +18,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/execserver/wire"
 	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/sandbox/netproxy"
 )
 
 // Server is an exec server: its listener, and the actor above its sessions.
@@ -32,6 +33,8 @@ type Server struct {
 	listener net.Listener
 	http     *http.Server
 	url      string
+	proxy    *netproxy.Proxy                                         // with a sandbox that allows some hosts; nil: without
+	dial     func(context.Context, string, uint16) (net.Conn, error) // of HTTP requests; nil: nothing confines them
 	info     wire.EnvironmentInfo
 	infoText []byte
 	started  time.Time
@@ -49,7 +52,9 @@ type Server struct {
 	stopping bool
 	err      error
 
-	count counters
+	count  counters
+	memory memory
+	budget budget
 }
 
 type counters struct {
@@ -72,9 +77,13 @@ func New(opt Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{opt: opt, addr: addr, launcher: opt.Launcher, launched: make(chan struct{}), done: make(chan struct{}), started: time.Now(),
-		sessions: map[string]*session{}, conns: map[*conn]struct{}{}}
+		sessions: map[string]*session{}, conns: map[*conn]struct{}{}, budget: budget{limit: opt.Budget}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if err := s.reach(); err != nil {
+		return nil, err
+	}
 	s.info = environmentInfo(opt.Version)
+	s.info.Capabilities.FSWatchMissing = opt.Sandbox == nil
 	if s.infoText, err = wire.AppendResult(nil, wire.IntID(0), &s.info); err != nil {
 		return nil, err
 	}
@@ -103,8 +112,12 @@ func (s *Server) launch() (*sandbox.Launcher, error) {
 	return s.launcher, s.noLaunch
 }
 
-// closeLauncher ends the launcher, if it is the server's.
+// closeLauncher ends the launcher, if it is the server's, and what HTTP requests
+// are connected to.
 func (s *Server) closeLauncher() error {
+	if s.proxy != nil {
+		_ = s.proxy.Close() // never an error
+	}
 	l, err := s.launch()
 	if !s.own || err != nil {
 		return nil //nolint:nilerr // there is none to close, which every start has told
@@ -252,7 +265,7 @@ func (a *rootActor) open(ctx actor.Context, s *session) error {
 }
 
 func (s *Server) newSession(client string) (*session, error) {
-	se := &session{srv: s, id: newID(), client: client, since: time.Now(), detached: time.Now(), procs: map[string]*process{}, done: make(chan struct{})}
+	se := &session{srv: s, id: newID(), client: client, since: time.Now(), detached: time.Now(), keep: s.opt.KeepDetached, procs: map[string]*process{}, done: make(chan struct{})}
 	m := &openSession{se, make(chan error, 1)}
 	s.mu.Lock()
 	pid := s.pid

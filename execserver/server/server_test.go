@@ -6,37 +6,33 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
-	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/coder/websocket"
 
 	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/internal/leaktest"
+	"github.com/hostsup/hostsup/internal/poll"
+	"github.com/hostsup/hostsup/internal/require"
 )
 
 // eventually waits for a condition.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	if !within(patience, ok) {
+	if !poll.Within(patience, ok) {
 		t.Fatalf("%s did not come about", what)
 	}
 }
 
-// gone waits for the end of a process that is not our child.
-func gone(t testing.TB, pid int) {
+// goneWith waits until no process holds a tether.
+func goneWith(t testing.TB, h *leaktest.Tether) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("the end of process %d", pid), func() bool {
-		if syscall.Kill(pid, 0) == syscall.ESRCH {
-			return true
-		}
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		return err != nil || strings.Contains(string(b), ") Z ") // whoever inherited it has not looked yet
-	})
+	eventually(t, "the end of what was started", func() bool { return !h.IsHeld() })
 }
 
 func number(t testing.TB, s string) int {
@@ -88,9 +84,8 @@ func TestExitComesAfterWhatWasWrittenBefore(t *testing.T) {
 
 func TestTerminalEndsByControlD(t *testing.T) {
 	s := startServer(t, Options{})
-	c := dial(t, s.URL())
-	c.initialize(wire.InitializeParams{})
-	for i := range 50 { // its end must not look like a hangup
+	c, _ := extended(t, s) // without extensions the end by any signal is told as 1
+	for i := range 50 {    // its end must not look like a hangup
 		id := fmt.Sprint("t", i)
 		p := shell(id, "exec cat")
 		p.TTY = true
@@ -107,13 +102,16 @@ func TestTerminalEndsByControlD(t *testing.T) {
 func TestTerminateTakesTheTree(t *testing.T) {
 	s := startServer(t, Options{})
 	if k := s.Status().Kill; k == "group" {
-		t.Skipf("trees are ended by %s here", k)
+		require.Missing(t, "a way to end whole trees: here it is %s", k)
 	}
 	c := dial(t, s.URL())
 	c.initialize(wire.InitializeParams{})
-	c.start(shell("a", "setsid sleep 1000 & echo $!; wait"))
+	tree := leaktest.NewTether(t)
+	c.start(shell("a", tree.Hold+"setsid sleep 1000 & echo up; wait"))
 	c.awaitOutput("a", wire.Stdout, "\n")
-	pid := number(t, c.output("a")[wire.Stdout])
+	if !tree.IsHeld() {
+		t.Error("it does not run")
+	}
 	if r := call[wire.ProcessTerminateResult](c, wire.MethodProcessTerminate, wire.ProcessTerminateParams{ProcessID: "a"}); !r.Running {
 		t.Error("it was not running")
 	}
@@ -121,24 +119,24 @@ func TestTerminateTakesTheTree(t *testing.T) {
 		t.Error(e)
 	}
 	c.awaitClose("a")
-	gone(t, pid)
+	goneWith(t, tree)
 }
 
 func TestWhatIsLeftBehindLivesWithTheSession(t *testing.T) {
 	s := startServer(t, Options{KeepDetached: 50 * time.Millisecond})
 	c := dial(t, s.URL())
 	c.initialize(wire.InitializeParams{})
-	c.start(shell("a", "setsid sleep 1000 >/dev/null 2>&1 & echo $!"))
+	left := leaktest.NewTether(t)
+	c.start(shell("a", left.Hold+"setsid sleep 1000 >/dev/null 2>&1 &"))
 	c.awaitClose("a")
-	pid := number(t, c.output("a")[wire.Stdout])
-	if err := syscall.Kill(pid, 0); err != nil {
-		t.Errorf("it ended with the command that started it: %v", err)
+	if !left.IsHeld() {
+		t.Error("it ended with the command that started it")
 	}
 	c.stop()
 	if s.Status().Kill == "group" {
-		t.Skip("trees are ended by group here")
+		require.Missing(t, "a way to end whole trees: here it is group")
 	}
-	gone(t, pid)
+	goneWith(t, left)
 	eventually(t, "the end of the session", func() bool { return len(s.Status().Sessions) == 0 })
 }
 
@@ -178,7 +176,7 @@ func TestSessionIsResumed(t *testing.T) {
 }
 
 func TestDetachedProcessGoesOnAndLossIsTold(t *testing.T) {
-	s := startServer(t, Options{Retain: 64 << 10})
+	s := startServer(t, Options{Retain: 64 << 10, WhenFull: Drop})
 	a := dial(t, s.URL())
 	id := a.initialize(wire.InitializeParams{}).SessionID
 	p := shell("p", "read x; head -c 3000000 /dev/zero")
@@ -237,10 +235,55 @@ func TestSlowReaderStallsItsOwnProcessAlone(t *testing.T) {
 	}
 	for _, se := range s.Status().Sessions {
 		for _, p := range se.Processes {
-			if p.RetainedBytes > wire.RetainBytes+pageBytes {
+			if p.RetainedBytes > s.opt.Retain/2+pageBytes {
 				t.Errorf("%s keeps %d bytes", p.ID, p.RetainedBytes)
 			}
 		}
+	}
+}
+
+// TestClientThatDoesNotReadTakesBoundedMemory: what its processes write without
+// end is held in memory that does not grow.
+func TestClientThatDoesNotReadTakesBoundedMemory(t *testing.T) {
+	const processes = 16
+	s := startServer(t, Options{})
+	slow := dialRaw(t, s.URL())
+	slow.send(t, fmt.Sprintf(startTrue, 1, "x", 1))
+	slow.until(t, `"id":1,`)
+	heap := func() int {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	before := heap()
+	for i := range processes {
+		slow.send(t, fmt.Sprintf(`{"id":%d,"method":"process/start","params":{"processId":"zero%d","argv":["/bin/cat","/dev/zero"],"cwd":"file:///tmp","env":{},"tty":false}}`, i+2, i))
+	}
+	stalled := func() bool {
+		for i := range processes {
+			p := s.all()[0].process(fmt.Sprint("zero", i))
+			if p == nil {
+				return false
+			}
+			p.mu.Lock()
+			full := p.unsent >= s.opt.Window
+			p.mu.Unlock()
+			if !full {
+				return false
+			}
+		}
+		return true
+	}
+	eventually(t, "that all stall", stalled)
+	// Of each the retained output and a window that is not sent, and for all the
+	// queue of answers.
+	bound := processes*(s.opt.Retain+s.opt.Window+4*pageBytes) + queueBytes
+	if grown := heap() - before; grown > bound {
+		t.Errorf("%d bytes for %d processes, want at most %d", grown, processes, bound)
+	}
+	if output := s.count.output.Load(); output < processes*uint64(s.opt.Window) {
+		t.Errorf("only %d bytes were written", output)
 	}
 }
 
@@ -297,6 +340,27 @@ func TestCloseFramesSayWhy(t *testing.T) {
 	}
 }
 
+// The end of the server is told to every client, also to one that is busy with
+// output, and to one without a session.
+func TestEndOfTheServerIsSaidInCloseFrames(t *testing.T) {
+	s := startServer(t, Options{})
+	idle := dial(t, s.URL())
+	busy, _ := extended(t, s)
+	busy.start(shell("busy", "yes"))
+	busy.awaitOutput("busy", wire.Stdout, "y")
+	waits, _ := extended(t, s)
+	waits.start(shell("silent", "sleep 1000"))
+	waits.ask(wire.MethodProcessRead, wire.ProcessReadParams{ProcessID: "silent", WaitMs: ptr(uint64(3600_000))})
+	call[wire.EnvironmentStatus](waits, wire.MethodEnvironmentStatus, nil)
+	stopServer(t, s)
+	for name, c := range map[string]*client{"idle": idle, "busy": busy, "waits": waits} {
+		var ce websocket.CloseError
+		if err := c.awaitEnd(); !asClose(err, &ce) || ce.Code != closeGoingAway || ce.Reason != ErrStopped.Error() {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func asClose(err error, ce *websocket.CloseError) bool {
 	for ; err != nil; err = unwrap(err) {
 		if e, ok := err.(websocket.CloseError); ok { //nolint:errorlint // the loop unwraps
@@ -324,6 +388,16 @@ func TestOversizeMessageIsAnswered(t *testing.T) {
 	g := c.await("the refusal", func(g *got) bool { return g.Kind == wire.KindError && g.ID == wire.UnknownID })
 	if g.Err.Code != wire.CodeInvalidRequest || g.Err.Message != "message is too large: limit is 1048576 bytes" {
 		t.Error(g.Err)
+	}
+	// By the id of the request, wherever that stands.
+	for _, text := range []string{`{"id":%d,"method":"environment/status","params":{"a":%q}}`, `{"method":"environment/status","params":{"a":%[2]q},"id":%[1]d}`} {
+		c.nextID++
+		if err := c.send(fmt.Appendf(nil, text, c.nextID, strings.Repeat("x", 3<<20))); err != nil {
+			t.Fatal(err)
+		}
+		if g := c.answer(wire.IntID(c.nextID)); g.Kind != wire.KindError || g.Err.Message != "message is too large: limit is 1048576 bytes" {
+			t.Error(g.text)
+		}
 	}
 	call[wire.EnvironmentStatus](c, wire.MethodEnvironmentStatus, nil) // it goes on
 }
@@ -395,4 +469,33 @@ func TestLargeInputForAProcessThatDoesNotRead(t *testing.T) {
 	}
 	// Without the extension there is no end of input.
 	_ = c.refused(wire.MethodProcessCloseStdin, wire.ProcessCloseStdinParams{ProcessID: "a"})
+}
+
+// What a process writes to one pipe and then to the other is told in that
+// order, also when both are full by the time that somebody looks.
+func TestStreamsAreToldInTheOrderTheyWereReady(t *testing.T) {
+	if !readsInOrder {
+		t.Skip("here each stream is read by itself")
+	}
+	s := startServer(t, Options{})
+	c := dial(t, s.URL())
+	c.initialize(wire.InitializeParams{})
+	const each = 100
+	for i := range each {
+		c.start(shell(fmt.Sprint("out first ", i), "echo x; echo x >&2"))
+		c.start(shell(fmt.Sprint("err first ", i), "echo x >&2; echo x"))
+	}
+	wrong := map[wire.Stream]int{}
+	for i := range each {
+		for id, want := range map[string]wire.Stream{fmt.Sprint("out first ", i): wire.Stdout, fmt.Sprint("err first ", i): wire.Stderr} {
+			first := awaitNote(c, "output of "+id, wire.NotifyProcessOutput, func(p wire.ProcessOutput) bool { return p.ProcessID == id })
+			if first.Stream != want {
+				wrong[want]++
+			}
+			c.awaitClose(id)
+		}
+	}
+	if len(wrong) > 0 {
+		t.Errorf("of %d each, second instead of first: %v", each, wrong)
+	}
 }

@@ -2,6 +2,8 @@ package server
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,6 +30,8 @@ type session struct {
 	detached time.Time // since when it has none; zero: it has
 	procs    map[string]*process
 	ended    bool
+	keep     time.Duration // how long it lives without a connection
+	left     []leftover    // what closed processes have left behind
 	done     chan struct{} // closed when nothing is left of it
 }
 
@@ -56,8 +60,24 @@ func (s *session) attach(c *conn, answer func()) *wire.Error {
 	for _, p := range s.procs {
 		p.attach(c)
 	}
+	if len(s.procs) > 0 {
+		s.unholdLater(c, holdWait)
+	}
 	s.tell(&attached{})
 	return nil
+}
+
+// keepSession changes how long the session lives without a connection.
+func (c *conn) keepSession(q *wire.SessionKeepParams, r reply) {
+	longest := c.srv.opt.KeepAsked
+	keep := longest
+	if q.KeepMs < uint64(longest/time.Millisecond) {
+		keep = time.Duration(q.KeepMs) * time.Millisecond
+	}
+	c.session.mu.Lock()
+	c.session.keep = keep
+	c.session.mu.Unlock()
+	r.result(&wire.SessionKeepResult{KeepMs: uint64(keep / time.Millisecond)})
 }
 
 // leave takes the session away from c. Called with the lock.
@@ -83,6 +103,13 @@ func (s *session) process(id string) *process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.procs[id]
+}
+
+// processes are all of them.
+func (s *session) processes() []*process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.procs))
 }
 
 // add enters a new process.
@@ -147,8 +174,13 @@ type sessionActor struct {
 	number   int
 	starting map[*process]*launch
 	closed   []aged // in the order of their ends
-	left     []*sandbox.Child
 	sweeping *time.Timer
+}
+
+// leftover is the tree of a closed process in which something still runs.
+type leftover struct {
+	child *sandbox.Child
+	argv  []string
 }
 
 type aged struct {
@@ -167,7 +199,10 @@ func (a *sessionActor) Receive(ctx actor.Context) {
 	case *detached:
 		a.gen++
 		gen := a.gen
-		a.expiry = time.AfterFunc(a.srv.opt.KeepDetached, func() { a.tell(&expire{gen}) })
+		a.mu.Lock()
+		keep := a.keep
+		a.mu.Unlock()
+		a.expiry = time.AfterFunc(keep, func() { a.tell(&expire{gen}) })
 	case *expire:
 		if m.gen == a.gen {
 			a.srv.opt.Log.Info("a session without a connection has ended", "session", a.id, "client", a.client)
@@ -232,7 +267,9 @@ func (a *sessionActor) processClosed(ctx actor.Context, p *process) {
 		if empty(child) {
 			child.Release()
 		} else {
-			a.left = append(a.left, child)
+			a.mu.Lock()
+			a.left = append(a.left, leftover{child, p.params.argv})
+			a.mu.Unlock()
 		}
 	}
 	a.closed = append(a.closed, aged{p, time.Now().Add(a.srv.opt.KeepClosed)})
@@ -272,16 +309,15 @@ func (a *sessionActor) sweep() {
 	if a.closed = a.closed[n:]; len(a.closed) == 0 {
 		a.closed = nil
 	}
-	kept := a.left[:0]
-	for _, c := range a.left {
-		if empty(c) {
-			c.Release()
-		} else {
-			kept = append(kept, c)
+	a.mu.Lock()
+	a.left = slices.DeleteFunc(a.left, func(l leftover) bool {
+		gone := empty(l.child)
+		if gone {
+			l.child.Release()
 		}
-	}
-	clear(a.left[len(kept):])
-	a.left = kept
+		return gone
+	})
+	a.mu.Unlock()
 	a.wakeLater()
 }
 
@@ -367,10 +403,13 @@ func (a *sessionActor) stopped() {
 			child.Release()
 		}
 	}
-	for _, c := range a.left {
-		c.Release()
-	}
+	a.mu.Lock()
+	left := a.left
 	a.left = nil
+	a.mu.Unlock()
+	for _, l := range left {
+		l.child.Release()
+	}
 	for _, l := range a.starting { // whose actor may not have got so far
 		for _, f := range l.props.Close {
 			f.Close()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -38,12 +39,23 @@ func (c *conn) startProcess(q *wire.ProcessStartParams, r reply) {
 		r.fail(bad)
 		return
 	}
-	how, bad := c.srv.confine(q)
+	if bad := refuseManaged(q); bad != nil {
+		r.fail(bad)
+		return
+	}
+	how, limits, bad := c.srv.confineProcess(q)
 	if bad != nil {
 		r.fail(bad)
 		return
 	}
-	p := newProcess(c.session, q.ProcessID, startParams{q.Argv, q.Cwd, q.TTY, how.policy != nil})
+	full := c.srv.opt.WhenFull
+	if q.WhenFull != nil {
+		if full = WhenFull(*q.WhenFull); !slices.Contains(WhenFulls(), full) {
+			r.fail(wire.InvalidParams("whenFull %q: expected %q or %q", full, Pause, Drop))
+			return
+		}
+	}
+	p := newProcess(c.session, q.ProcessID, startParams{q.Argv, q.Cwd, q.TTY, how.policy != nil, full})
 	if c.ext {
 		p.token = newToken()
 	}
@@ -56,9 +68,12 @@ func (c *conn) startProcess(q *wire.ProcessStartParams, r reply) {
 		p.failed(r, err)
 		return
 	}
+	if how.policy != nil && !q.TTY {
+		ends.reopenable()
+	}
 	cmd := &sandbox.Command{
 		Name: "exec." + c.session.id[:8], Args: append([]string(nil), q.Argv...), Env: c.srv.environment(q.EnvPolicy, q.Env),
-		Dir: dir, Files: ends.files, Terminal: q.TTY, Policy: how.policy, Limits: c.srv.opt.Limits,
+		Dir: dir, Files: ends.files, Terminal: q.TTY, Limits: limits,
 	}
 	if q.Arg0 != nil {
 		cmd.Args[0] = *q.Arg0
@@ -80,16 +95,27 @@ func (c *conn) startProcess(q *wire.ProcessStartParams, r reply) {
 		p.isStarted()
 	}
 	c.files.settled(c, func() {
-		if cmd.Path, err = program(q.Argv[0], dir, cmd.Env); err != nil {
-			ends.close()
-			for _, f := range ends.childs {
-				f.Close()
-			}
+		if err := c.settle(q, cmd, dir); err != nil {
+			ends.discard()
 			p.failed(r, err)
 			return
 		}
+		// What the process puts out is seen from its first byte on: only so is the
+		// order of the streams known.
+		p.reads(ends)
 		c.session.tell(&startNow{l})
 	})
+}
+
+// settle fills in what depends on the files that are there at the start.
+func (c *conn) settle(q *wire.ProcessStartParams, cmd *sandbox.Command, dir string) (err error) {
+	how, _, bad := c.srv.confineProcess(q)
+	if bad != nil {
+		return bad
+	}
+	cmd.Policy = how.policy
+	cmd.Path, err = program(q.Argv[0], dir, cmd.Env)
+	return err
 }
 
 // noCommand is the answer to a command that no system can be given.
@@ -151,29 +177,43 @@ func (e *ends) close() {
 	}
 }
 
+// discard closes all of them.
+func (e *ends) discard() {
+	e.close()
+	for _, f := range e.childs {
+		f.Close()
+	}
+}
+
+// reopenable lets a confined command, which as root is another user, open its
+// pipes again as /dev/stdout and the like. They have no name but those in /proc
+// of the processes that hold them, which are closed to other users.
+func (e *ends) reopenable() {
+	for _, f := range e.childs {
+		_ = f.Chmod(0o666) // where that fails, nothing is confined
+	}
+}
+
 func openEnds(q *wire.ProcessStartParams) (e *ends, err error) {
 	e = &ends{files: make([]*os.File, 3)}
 	defer func() {
 		if err != nil {
-			e.close()
-			for _, f := range e.childs {
-				f.Close()
-			}
+			e.discard()
 		}
 	}()
 	if q.TTY {
-		ours, its, err := pty.Open()
+		rows, cols := uint16(defaultRows), uint16(defaultCols)
+		if q.Size != nil {
+			rows, cols = q.Size.Rows, q.Size.Cols
+		}
+		ours, its, err := openTerminal(rows, cols)
 		if err != nil {
 			return e, err
 		}
 		e.tty, e.childs = ours, []*os.File{its}
 		e.files[0], e.files[1], e.files[2] = its, its, its
 		e.out = []*stream{{file: ours, name: wire.PTY}}
-		size := &pty.Winsize{Rows: defaultRows, Cols: defaultCols}
-		if q.Size != nil {
-			size.Rows, size.Cols = q.Size.Rows, q.Size.Cols
-		}
-		return e, pty.Setsize(ours, size)
+		return e, nil
 	}
 	for i, name := range []wire.Stream{wire.Stdout, wire.Stderr} {
 		ours, its, err := sys.ChildPipe(true)
@@ -196,25 +236,48 @@ func openEnds(q *wire.ProcessStartParams) (e *ends, err error) {
 	return e, nil
 }
 
-// runs takes the started child and reads its output from now on.
+// openTerminal returns both sides of a new terminal: ours, which never blocks,
+// and its, for the standard streams of a program.
+func openTerminal(rows, cols uint16) (ours, its *os.File, err error) {
+	ours, its, err = pty.Open() //nolint:forbidigo // ours does not block from the next line on
+	if err != nil {
+		return nil, nil, err
+	}
+	if ours, err = sys.Unblocked(ours); err != nil {
+		return nil, nil, errors.Join(err, its.Close())
+	}
+	if err := sys.ResizeTerminal(ours, rows, cols); err != nil {
+		return nil, nil, errors.Join(err, ours.Close(), its.Close())
+	}
+	return ours, its, nil
+}
+
+// reads reads the output from now on, of a process that is about to be started.
+func (p *process) reads(e *ends) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.streams = append([]*stream(nil), e.out...)
+	for _, s := range e.out {
+		s.p = p
+		s.start()
+	}
+}
+
+// runs takes the started child.
 func (p *process) runs(child *sandbox.Child, e *ends) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.s.srv.count.starts.Add(1)
-	p.child, p.tty, p.streams = child, e.tty, append([]*stream(nil), e.out...)
+	p.child, p.tty = child, e.tty
 	var err error
 	switch {
 	case e.tty != nil:
-		p.stdin, err = newInput(e.tty, true)
+		p.stdin, err = newInput(e.tty, true, &p.s.srv.memory)
 	case e.in != nil:
-		p.stdin, err = newInput(e.in, false)
+		p.stdin, err = newInput(e.in, false, &p.s.srv.memory)
 	}
 	if err != nil { // never, for what was just opened
 		p.stdin = nil
-	}
-	for _, s := range e.out {
-		s.p = p
-		s.start()
 	}
 }
 
@@ -236,11 +299,15 @@ func startError(err error) *wire.Error {
 	if errors.Is(err, errEnd) {
 		return wire.Internal("the session has ended")
 	}
+	var known *wire.Error
+	if errors.As(err, &known) {
+		return known
+	}
 	var se *sandbox.StartError
 	if errors.As(err, &se) {
 		switch se.Step {
 		case sandbox.StepPolicy, sandbox.StepConfine:
-			return wire.Internal("the sandbox cannot be enforced: %s", err)
+			return unenforced(err)
 		case sandbox.StepFiles:
 			return wire.Internal("nul byte found in provided data")
 		case sandbox.StepExec:

@@ -23,9 +23,17 @@ type SessionStatus struct {
 	ID        string          `json:"id"`
 	Client    string          `json:"client"` // what it calls itself
 	Since     time.Time       `json:"since"`
-	Peer      *string         `json:"peer"`     // address of its connection's other end; null without one, and where it has no address
-	Detached  *time.Time      `json:"detached"` // since when it has none
+	Peer      *string         `json:"peer"`         // address of its connection's other end; null without one, and where it has no address
+	Detached  *time.Time      `json:"detached"`     // since when it has none
+	Keep      float64         `json:"keep_seconds"` // how long it lives without one
 	Processes []ProcessStatus `json:"processes"`
+	Left      []LeftStatus    `json:"left"` // what processes that are closed have left behind, such as daemons
+}
+
+// LeftStatus is what one closed process has left behind. It ends with the session.
+type LeftStatus struct {
+	Command []string `json:"command"` // of the process that has ended
+	PIDs    []int    `json:"pids"`
 }
 
 // ProcessStatus is one process of a session, the oldest first.
@@ -40,6 +48,7 @@ type ProcessStatus struct {
 	ExitCode      *int32       `json:"exit_code"` // null before its end
 	RetainedBytes int          `json:"retained_bytes"`
 	DroppedBytes  uint64       `json:"dropped_bytes"` // of its output, no longer retained
+	Paused        bool         `json:"paused"`        // it has no connection, and waits for room for its output
 }
 
 // ProcessState is how far a process has come.
@@ -117,7 +126,7 @@ func (s *Server) Metrics() Metrics {
 
 func (s *session) status() SessionStatus {
 	s.mu.Lock()
-	st := SessionStatus{ID: s.id, Client: s.client, Since: s.since, Processes: []ProcessStatus{}}
+	st := SessionStatus{ID: s.id, Client: s.client, Since: s.since, Keep: s.keep.Seconds(), Processes: []ProcessStatus{}, Left: []LeftStatus{}}
 	if s.conn != nil {
 		if peer := s.conn.peer; peer != "" {
 			st.Peer = &peer
@@ -129,6 +138,13 @@ func (s *session) status() SessionStatus {
 	procs := make([]*process, 0, len(s.procs))
 	for _, p := range s.procs {
 		procs = append(procs, p)
+	}
+	for _, l := range s.left {
+		pids, err := l.child.Pids()
+		pids = slices.DeleteFunc(pids, func(pid int) bool { return pid == l.child.Pid() })
+		if err == nil && len(pids) > 0 {
+			st.Left = append(st.Left, LeftStatus{Command: l.argv, PIDs: pids})
+		}
 	}
 	s.mu.Unlock()
 	for _, p := range procs {
@@ -144,7 +160,7 @@ func (p *process) status() ProcessStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	st := ProcessStatus{ID: p.id, Command: p.params.argv, Dir: p.params.cwd, TTY: p.params.tty, Since: p.since,
-		State: ProcessStarting, RetainedBytes: p.kept.bytes, DroppedBytes: p.kept.lostBytes}
+		State: ProcessStarting, RetainedBytes: p.kept.bytes, DroppedBytes: p.kept.lostBytes, Paused: p.pausing > 0 && p.owner == nil}
 	if p.child != nil {
 		pid := p.child.Pid()
 		st.PID, st.State = &pid, ProcessRunning

@@ -10,6 +10,10 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
+// readsInOrder says that streams are read in the order in which they became
+// ready.
+const readsInOrder = true
+
 const (
 	// burst is how much a stream puts out in one go before it counts as busy.
 	burst = 256 << 10
@@ -23,22 +27,37 @@ const (
 	busyNaps = 3
 )
 
-// reading is how a stream is read: by a goroutine that is there only while
-// there is something to read, on a descriptor outside of the runtime's poller.
-type reading struct {
-	mu     sync.Mutex
-	fd     int
-	watch  sys.Watch
-	parked bool // nobody reads; who finds it so has somebody do it
-	poked  bool
-	left   int // bytes until all that was there at the exit is in; -1: not known
-	grown  bool
+// reader reads all streams of one process, on descriptors outside of the
+// runtime's poller, by a goroutine that is there only while there is something
+// to read. It takes the streams in the order in which they became ready, which
+// the kernel knows, and in turns while several have more.
+type reader struct {
+	mu      sync.Mutex
+	ready   []*stream
+	running bool
 }
 
-// start reads from now on.
+// reading is what the reader knows of one stream.
+type reading struct {
+	fd    int
+	watch sys.Watch
+
+	// Below the reader's lock:
+	queued bool // in its queue, being read, or at its end; else the watch is armed
+	poked  bool
+
+	// Of its goroutine:
+	left        int // bytes until all that was there at the exit is in; -1: not known
+	killed      bool
+	grown       bool
+	total, naps int // since the stream became ready
+}
+
+// start reads from now on. What becomes ready later is read later.
 func (s *stream) start() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	r := &s.p.reader
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	s.left = -1
 	fd, err := sys.Dup(s.file)
 	if s.name != wire.PTY {
@@ -46,37 +65,24 @@ func (s *stream) start() {
 	}
 	s.fd = fd
 	if err == nil {
-		s.parked = true
 		s.watch, err = sys.NewWatch(fd, s)
 	}
 	if err != nil { // the system has no room for it
 		s.p.s.srv.opt.Log.Error("the output of a process cannot be read", "process", s.p.id, "error", err)
-		s.parked = false
+		s.queued = true
 		go s.end()
 	}
 }
 
 // Ready implements sys.Waiter.
-func (s *stream) Ready() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.wake()
-}
+func (s *stream) Ready() { s.p.reader.wake(s, false) }
 
-func (s *stream) wake() {
-	if s.parked {
-		s.parked = false
-		go s.pump()
-	}
-}
+// inOrder puts all streams that are ready now into their queues before any that is
+// poked.
+func inOrder() { sys.TellReady() }
 
 // poke makes the reader look at the process: it has exited, or was killed.
-func (s *stream) poke() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.poked = true
-	s.wake()
-}
+func (s *stream) poke() { s.p.reader.wake(s, true) }
 
 // abort ends the reading.
 func (s *stream) abort() { s.poke() }
@@ -89,87 +95,144 @@ func (s *stream) release() {
 	}
 }
 
-// park leaves the stream to its watch, unless it was poked. After that the
-// caller may not touch it any more.
-func (s *stream) park() (parked bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// wake puts a stream at the end of the queue, unless it is there.
+func (r *reader) wake(s *stream, poke bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s.poked = s.poked || poke
+	if s.queued {
+		return
+	}
+	s.queued, s.total, s.naps = true, 0, 0
+	r.ready = append(r.ready, s)
+	if !r.running {
+		r.running = true
+		go r.run()
+	}
+}
+
+// next takes the first stream of the queue; nil ends the goroutine. before is
+// the stream that was read last, if it has more to read.
+func (r *reader) next(before *stream) (s *stream, poked bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if before != nil {
+		r.ready = append(r.ready, before)
+	}
+	if len(r.ready) == 0 {
+		r.ready, r.running = nil, false
+		return nil, false
+	}
+	s = r.ready[0]
+	r.ready = r.ready[:copy(r.ready, r.ready[1:])]
+	poked, s.poked = s.poked, false
+	return s, poked
+}
+
+// park leaves a stream to its watch, unless it was poked.
+func (r *reader) park(s *stream) (parked bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if s.poked {
 		return false, nil
 	}
 	if err := s.watch.Arm(); err != nil {
 		return false, err
 	}
-	s.parked = true
+	s.queued = false
 	return true, nil
 }
 
-// pump reads until there is nothing for now, or to the end.
-func (s *stream) pump() {
+// alone reports whether no other stream waits to be read.
+func (r *reader) alone() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.ready) == 0
+}
+
+// run reads until there is nothing for now.
+func (r *reader) run() {
 	var pg *page
-	killed := false
-	total, naps := 0, 0
+	defer func() {
+		if pg != nil {
+			putPage(pg)
+		}
+	}()
+	var more *stream
 	for {
-		s.mu.Lock()
-		poked := s.poked
-		s.poked = false
-		s.mu.Unlock()
+		s, poked := r.next(more)
+		if s == nil {
+			return
+		}
 		if poked {
-			var exited bool
-			if killed, exited = s.state(); exited && s.left < 0 && s.name != wire.PTY {
-				var err error
-				if s.left, err = sys.Queued(uintptr(s.fd)); err != nil {
-					s.left = 0
-				}
-				if s.left == 0 {
-					s.isDrained()
-				}
-			}
+			s.look()
 		}
 		if pg == nil {
 			pg = getPage()
 		}
 		n, again, err := sys.ReadNow(uintptr(s.fd), pg.b[:cap(pg.b)])
+		more = s
 		switch {
-		case again && !killed && total >= burst && naps < busyNaps:
-			naps++
-			time.Sleep(busyNap)
+		case again && !s.killed && s.total >= burst && s.naps < busyNaps:
+			s.naps++
+			if r.alone() {
+				time.Sleep(busyNap)
+			}
 			continue
-		case again && !killed:
-			putPage(pg)
-			pg = nil
+		case again && !s.killed:
 			var parked bool
-			if parked, err = s.park(); parked {
-				return
+			if parked, err = r.park(s); parked {
+				more = nil
 			}
 			if err == nil {
 				continue
 			}
 		}
 		if again || err != nil || n == 0 {
-			break
-		}
-		naps = 0
-		total += n
-		if total >= burst && !s.grown {
-			s.grown = true
-			sys.GrowPipe(s.fd, busyPipe)
+			more = nil
+			s.end()
+			continue
 		}
 		pg.b = pg.b[:n]
-		if s.p.output(s.name, pg) {
+		if s.took(pg) {
 			pg = nil
 		} else {
 			pg.b = pg.b[:0]
 		}
-		if s.left > 0 {
-			if s.left -= n; s.left <= 0 {
-				s.left = 0
-				s.isDrained()
-			}
+	}
+}
+
+// look finds out what has happened to the process.
+func (s *stream) look() {
+	var exited bool
+	if s.killed, exited = s.state(); !exited || s.left >= 0 || s.name == wire.PTY {
+		return
+	}
+	var err error
+	if s.left, err = sys.Queued(uintptr(s.fd)); err != nil {
+		s.left = 0
+	}
+	if s.left == 0 {
+		s.isDrained()
+	}
+}
+
+// took hands what was read to the process, and reports whether that has kept
+// the page.
+func (s *stream) took(pg *page) (kept bool) {
+	n := len(pg.b)
+	s.naps = 0
+	s.total += n
+	if s.total >= burst && !s.grown {
+		s.grown = true
+		sys.GrowPipe(s.fd, busyPipe)
+	}
+	kept = s.p.output(s.name, pg)
+	if s.left > 0 {
+		if s.left -= n; s.left <= 0 {
+			s.left = 0
+			s.isDrained()
 		}
 	}
-	if pg != nil {
-		putPage(pg)
-	}
-	s.end()
+	return kept
 }

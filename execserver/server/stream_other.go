@@ -11,8 +11,18 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
+// readsInOrder says that streams are read in the order in which they became
+// ready. Here nothing tells that order.
+const readsInOrder = false
+
 // reading is nothing here: each stream has a goroutine of its own.
 type reading struct{}
+
+// reader is nothing either.
+type reader struct{}
+
+// inOrder does nothing: the streams are read by themselves.
+func inOrder() {}
 
 // poke makes the reader look at the process: it has exited, or was killed.
 func (s *stream) poke() { _ = s.file.SetReadDeadline(time.Unix(1, 0)) }

@@ -28,8 +28,14 @@ const (
 	closePolicy    = 1008
 )
 
-// closeWait is how long the other end has to answer a close.
-const closeWait = 200 * time.Millisecond
+const (
+	// closeWait is how long a Close frame may take to be written.
+	closeWait = 200 * time.Millisecond
+	// closeAnswer is how long the other end then has to answer it. Before it gets to
+	// it, it may answer pings, and what comes to a socket that is closed already has
+	// the system throw away what the other end has not read.
+	closeAnswer = time.Second
+)
 
 // upgrade is the HTTP side of the server.
 func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) {
@@ -68,10 +74,10 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) {
 		CompressionMode: websocket.CompressionDisabled,
 		// The library would wait for room in the socket, and then give up.
 		OnPingReceived: func(_ context.Context, payload []byte) bool {
-			c.control(append(appendFrameHead(nil, opPong, len(payload)), payload...))
+			c.control(opPong, payload)
 			return false
 		},
-		OnPongReceived: func(context.Context, []byte) { c.alive() },
+		OnPongReceived: func(_ context.Context, payload []byte) { c.ponged(payload) },
 	})
 	if err != nil {
 		s.opt.Log.Debug("a WebSocket was not opened", "peer", r.RemoteAddr, "error", err)
@@ -132,17 +138,21 @@ func (c *conn) readFrames(ws *websocket.Conn) error {
 		}
 		c.alive()
 		if n > int64(c.srv.opt.MaxMessage) {
+			beginning, end := bytes.Clone(buf.Next(maxBeginning)), ending{}
+			_, _ = end.Write(buf.Bytes())
+			c.srv.memory.released(buf.Cap())
 			buf = bytes.Buffer{}
-			if _, err := io.Copy(io.Discard, r); err != nil {
+			if _, err := io.Copy(&end, r); err != nil {
 				return errEnd
 			}
-			c.tooLarge()
+			c.tooLarge(beginning, end)
 			continue
 		}
 		if err := c.message(buf.Bytes()); err != nil {
 			return err
 		}
 		if buf.Cap() > 64<<10 {
+			c.srv.memory.released(buf.Cap())
 			buf = bytes.Buffer{}
 		}
 	}
@@ -176,7 +186,17 @@ func (c *conn) kick(code int, reason string) {
 		c.signal()
 	}
 	c.mu.Unlock()
-	time.AfterFunc(closeWait, func() { c.drop(errors.New(reason)) })
+	drop := func() { c.drop(errors.New(reason)) }
+	time.AfterFunc(closeWait, func() {
+		c.mu.Lock()
+		told := c.told
+		c.mu.Unlock()
+		if !told {
+			drop()
+			return
+		}
+		time.AfterFunc(closeAnswer, drop)
+	})
 }
 
 // alive notes a sign of life.
@@ -195,7 +215,7 @@ func (c *conn) ping() {
 	}
 	c.pingMu.Unlock()
 	if fresh {
-		c.control(appendFrameHead(nil, opPing, 0))
+		c.control(opPing, nil)
 	}
 }
 

@@ -26,16 +26,19 @@ type framing interface {
 	// end completes the message that lies in b from start on, and what begin
 	// appended; it may move it.
 	end(b []byte, start int) []byte
-	// around is what comes before and after a message of n bytes.
-	around(n int) (before, after []byte)
+	// wrap appends a message as it is, with what comes around it.
+	wrap(to net.Buffers, message []byte) net.Buffers
 }
 
 // lines is a message a line.
 type lines struct{}
 
-func (lines) begin(b []byte) []byte             { return b }
-func (lines) end(b []byte, _ int) []byte        { return append(b, '\n') }
-func (lines) around(int) (before, after []byte) { return nil, []byte{'\n'} }
+func (lines) begin(b []byte) []byte      { return b }
+func (lines) end(b []byte, _ int) []byte { return append(b, '\n') }
+
+func (lines) wrap(to net.Buffers, message []byte) net.Buffers {
+	return append(to, message, []byte{'\n'})
+}
 
 // frames is a message a text frame of a WebSocket's server.
 type frames struct{}
@@ -62,10 +65,22 @@ func (frames) end(b []byte, start int) []byte {
 	return b
 }
 
-func (frames) around(n int) (before, after []byte) { return appendFrameHead(nil, opText, n), nil }
+// wrap cuts a message into frames that every client takes.
+func (frames) wrap(to net.Buffers, message []byte) net.Buffers {
+	for op := byte(opText); ; op = opMore {
+		if len(message) <= wire.MaxFrame {
+			return append(to, appendFrameHead(nil, op, len(message)), message)
+		}
+		head := appendFrameHead(nil, op, wire.MaxFrame)
+		head[0] &^= opFin
+		to = append(to, head, message[:wire.MaxFrame])
+		message = message[wire.MaxFrame:]
+	}
+}
 
 // Opcodes of frames, and the bit of the last frame of a message.
 const (
+	opMore  = 0 // goes on with a message
 	opText  = 1
 	opClose = 8
 	opPing  = 9
@@ -99,7 +114,8 @@ type tryWriter interface {
 func (c *conn) respond(b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
+	if c.over { // what it was made of may be much more, and goes with it
+		c.srv.memory.released(giveBackBytes)
 		return
 	}
 	if w, ok := c.wire.(tryWriter); ok && len(b) <= directBytes && !c.writing && !c.direct && !c.torn && !c.pending() {
@@ -123,17 +139,22 @@ func (c *conn) respond(b []byte) {
 
 // pending says whether there is anything to write. Called with the lock.
 func (c *conn) pending() bool {
-	return len(c.answers) > 0 || len(c.sources) > 0 || len(c.controls) > 0 || c.bye != nil
+	return len(c.answers) > 0 || len(c.sources) > 0 || len(c.controls)+len(c.pong) > 0 || c.bye != nil
 }
 
-// control queues a frame that is no message.
-func (c *conn) control(b []byte) {
+// control queues a frame that is no message: a ping, or the pong that takes the
+// place of one that is not written yet.
+func (c *conn) control(op byte, payload []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
+	switch {
+	case c.over:
 		return
+	case op == opPong:
+		c.pong = append(appendFrameHead(c.pong[:0], op, len(payload)), payload...)
+	default:
+		c.controls = append(appendFrameHead(c.controls, op, len(payload)), payload...)
 	}
-	c.controls = append(c.controls, b...)
 	c.signal()
 }
 
@@ -188,8 +209,8 @@ func (c *conn) write() {
 			c.torn = false
 			answers, c.answers = c.answers, answers[:0]
 			sources, c.sources = c.sources, sources[:0]
-			buf = append(buf[:0], c.controls...)
-			c.controls = c.controls[:0]
+			buf = append(append(buf[:0], c.controls...), c.pong...)
+			c.controls, c.pong = c.controls[:0], c.pong[:0]
 			bye := c.bye
 			c.mu.Unlock()
 			var err error
@@ -203,8 +224,7 @@ func (c *conn) write() {
 				n += len(a)
 				answers[i] = nil
 				if len(a) >= largeBytes {
-					before, after := c.framing.around(len(a))
-					bufs := net.Buffers{buf, before, a, after}
+					bufs := c.framing.wrap(net.Buffers{buf}, a)
 					err = c.flush(&bufs)
 					buf = buf[:0]
 				} else {
@@ -246,7 +266,10 @@ func (c *conn) write() {
 				buf = nil
 			}
 			if bye != nil && err == nil {
-				_ = c.put(bye)
+				told := c.put(bye) == nil && c.pings
+				c.mu.Lock()
+				c.told = told
+				c.mu.Unlock()
 				return
 			}
 			if err != nil {
@@ -257,6 +280,7 @@ func (c *conn) write() {
 		if !c.busy() && big != nil { // an idle connection holds no memory
 			buffers.Put(big)
 			big, buf = nil, nil
+			answers, sources = nil, nil
 		}
 	}
 }
@@ -292,6 +316,9 @@ func (c *conn) answered(n int) {
 	defer c.mu.Unlock()
 	c.waiting -= n
 	c.admit.Broadcast()
+	if n >= largeBytes {
+		c.srv.memory.released(n)
+	}
 }
 
 // encode implements source: notifications for the owner of the process.
@@ -300,7 +327,8 @@ func (p *process) encode(c *conn, b []byte, limit int) ([]byte, bool) {
 		return b, false
 	}
 	b = c.batch.encode(c, b, p.quoted)
-	return b, p.sent(c, &c.batch)
+	more := p.sent(c, &c.batch)
+	return c.askArrival(b, c.batch.bytes+chunkCost*len(c.batch.chunks)), more
 }
 
 // encode appends the notifications of a batch.

@@ -1,3 +1,5 @@
+//go:build !purego
+
 package wire
 
 import (
@@ -12,8 +14,9 @@ import (
 //go:noescape
 func encodeBlocks(dst, src *byte, blocks int)
 
-// encode64 encodes src into dst, which has exactly the room. Output is encoded
-// so often that the standard library's way would be half of all the work.
+// encode64 encodes src into dst, which has exactly the room. The standard
+// library takes a third of the speed from output of 256 MiB: docs/dependencies.md
+// has the figures.
 func encode64(dst, src []byte) {
 	if cpu.X86.HasAVX2 && len(src) >= 28 {
 		n := (len(src) - 4) / 24

@@ -1,3 +1,5 @@
+//go:build !purego
+
 #include "textflag.h"
 
 // Of each 12 bytes of a lane, the bytes of four groups of three, each as b1 b0

@@ -38,6 +38,20 @@ func TestBase64IsStandard(t *testing.T) {
 	}
 }
 
+// BenchmarkEncode64 measures what this build uses; with the build tag purego
+// that is the standard library.
+func BenchmarkEncode64(b *testing.B) {
+	src := make([]byte, 64<<10)
+	for i := range src {
+		src[i] = byte(7 * i)
+	}
+	dst := make([]byte, 0, base64.StdEncoding.EncodedLen(len(src)))
+	b.SetBytes(int64(len(src)))
+	for b.Loop() {
+		AppendBase64(dst, src)
+	}
+}
+
 func FuzzBase64(f *testing.F) {
 	f.Add([]byte("eHh4"), []byte("some bytes that are encoded, of which there are more than fit one block"))
 	f.Fuzz(func(t *testing.T, in, data []byte) {

@@ -68,6 +68,18 @@ type OutputLost struct {
 	Bytes     uint64 `json:"bytes"`
 }
 
+// SessionKeepParams say how long the session lives without a connection from now
+// on; 0 ends it with its connection.
+type SessionKeepParams struct {
+	KeepMs uint64 `json:"keepMs" wire:"required"`
+}
+
+// SessionKeepResult answers session/keep with how long it will be, which the
+// server bounds.
+type SessionKeepResult struct {
+	KeepMs uint64 `json:"keepMs"`
+}
+
 // HTTPCancelParams name an http/request of this connection.
 type HTTPCancelParams struct {
 	RequestID string `json:"requestId" wire:"required"`

@@ -38,6 +38,7 @@ const (
 	MethodProcessAttach     = "process/attach"
 	MethodProcessDetach     = "process/detach"
 	MethodHTTPCancel        = "http/cancel"
+	MethodSessionKeep       = "session/keep"
 )
 
 // Notifications.
@@ -59,13 +60,15 @@ const (
 	ExtProcessGrace      = "process/terminate.grace"
 	ExtProcessAttach     = "process/attach" // also process/detach and ProcessStartResult.AttachToken
 	ExtHTTPCancel        = "http/cancel"
+	ExtProcessPolicy     = "process/start.policy"
+	ExtSessionKeep       = "session/keep" // also ProcessStartParams.WhenFull
 	// ExtAll in a request stands for all that there are.
 	ExtAll = "*"
 )
 
 // Extensions are all of them, as a server lists them.
 func Extensions() []string {
-	return []string{ExtProcessList, ExtProcessResize, ExtProcessCloseStdin, ExtProcessGrace, ExtProcessAttach, ExtHTTPCancel}
+	return []string{ExtProcessList, ExtProcessResize, ExtProcessCloseStdin, ExtProcessGrace, ExtProcessAttach, ExtHTTPCancel, ExtProcessPolicy, ExtSessionKeep}
 }
 
 // Family is what a method belongs to, in the words of the errors that tell a
@@ -117,6 +120,7 @@ var extensionMethods = map[string]Family{
 	MethodProcessAttach:     FamilyExec,
 	MethodProcessDetach:     FamilyExec,
 	MethodHTTPCancel:        FamilyHTTP,
+	MethodSessionKeep:       FamilyExec,
 }
 
 // FamilyOf says whether there is a method, and its family. Those of extensions

@@ -36,6 +36,13 @@ type ProcessStartParams struct {
 	ShellSnapshot         *ShellSnapshot    `json:"shellSnapshot,omitempty"`
 	// Size of the terminal; nil is 24 by 80. ExtProcessResize.
 	Size *TerminalSize `json:"size,omitempty" wire:"ext"`
+	// WhenFull is "pause" or "drop": what happens to the process when no client
+	// is connected and no more of its output can be retained; nil leaves it to the
+	// server. ExtSessionKeep.
+	WhenFull *string `json:"whenFull,omitempty" wire:"ext"`
+	// Policy is a policy of hostsup's own that confines the process, in place of
+	// Sandbox: a JSON object with policy and limits. ExtProcessPolicy.
+	Policy json.RawMessage `json:"policy,omitempty" wire:"ext"`
 }
 
 // TerminalSize is the size of a terminal in characters.

@@ -10,8 +10,11 @@ type URI string
 
 // FileURI is the URI of an absolute path of this system. Bytes that are no
 // UTF-8 are kept.
-func FileURI(path string) URI {
-	if runtime.GOOS == "windows" {
+func FileURI(path string) URI { return FileURIOn(OSName(), path) }
+
+// FileURIOn is FileURI for a system with an OSName.
+func FileURIOn(osName, path string) URI {
+	if osName == "windows" {
 		path = strings.ReplaceAll(path, `\`, "/")
 	}
 	if !strings.HasPrefix(path, "/") {
@@ -139,15 +142,19 @@ func appendEscaped(b []byte, c byte) []byte {
 }
 
 // Native is the path on this system. The error is -32600.
-func (u URI) Native() (string, *Error) {
+func (u URI) Native() (string, *Error) { return u.NativeOn(OSName()) }
+
+// NativeOn is Native for a system with an OSName.
+func (u URI) NativeOn(osName string) (string, *Error) {
+	windows := osName == "windows"
 	rest := strings.TrimPrefix(string(u), "file://")
 	bad := func() (string, *Error) {
-		return "", InvalidRequest("'%s' is invalid on '%s'", string(u), OSName())
+		return "", InvalidRequest("'%s' is invalid on '%s'", string(u), osName)
 	}
 	if !strings.HasPrefix(rest, "/") {
 		return bad()
 	}
-	if runtime.GOOS != "windows" && hasDrive(rest) {
+	if !windows && hasDrive(rest) {
 		u = URI("file:///" + strings.ToUpper(rest[1:2]) + rest[2:])
 		return bad()
 	}
@@ -169,7 +176,7 @@ func (u URI) Native() (string, *Error) {
 	if len(out) > 1 && out[len(out)-1] == '/' {
 		out = out[:len(out)-1]
 	}
-	if runtime.GOOS == "windows" {
+	if windows {
 		if len(out) < 3 || out[2] != ':' {
 			return bad()
 		}

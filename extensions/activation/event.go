@@ -47,7 +47,8 @@ type Installed struct {
 
 // Request asks for an activation event, like "onCommand:hello.greet". When
 // all who wanted it are active or have failed, Settled follows with the same
-// tag; a tag of 0 is not answered. "onLanguage:x" requests "onLanguage", too.
+// tag; a tag of 0 is not answered. "onLanguage:x" requests "onLanguage", too. An
+// event of the startup waits for hosts that do that by themselves and are starting.
 type Request struct {
 	Event string
 	Tag   uint64

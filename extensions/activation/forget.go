@@ -2,7 +2,7 @@ package activation
 
 import "slices"
 
-// Forget tells that nobody waits any longer for the request of a tag, which is not
+// Forget tells that the caller no longer waits for the request of a tag, which is not
 // settled then. What was requested stays so.
 type Forget struct{ Tag uint64 }
 

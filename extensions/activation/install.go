@@ -94,8 +94,9 @@ func (m *Machine) boot() {
 			m.need(s.Name, "eager")
 		}
 	}
-	m.do(SetTimer{m.rules.Startup})
-	m.fire(eventStar, true)
+	m.finish = m.now.Add(m.rules.Startup)
+	m.setTimer()
+	m.fire(eventStar, true, &wait{})
 	all := map[extensions.ID]bool{}
 	for _, id := range m.order {
 		all[id] = true
@@ -133,7 +134,7 @@ func (m *Machine) found(ev Found) {
 	}
 	m.remember(ask{event: ev.Event}, true)
 	if !m.leave(e, ev.Event) {
-		_ = m.begin(e, Reason{true, ev.ID, ev.Event}, nil) // nobody waits for it
+		_ = m.begin(e, Reason{true, ev.ID, ev.Event}, nil) // no request waits for it
 	}
 }
 
@@ -150,11 +151,11 @@ func (m *Machine) quiet() bool {
 	return true
 }
 
-// finish requests onStartupFinished, once.
-func (m *Machine) finish() {
+// finishStartup requests onStartupFinished, once.
+func (m *Machine) finishStartup() {
 	if !m.booted || m.finished {
 		return
 	}
 	m.finished = true
-	m.fire(eventFinished, false)
+	m.fire(eventFinished, false, &wait{})
 }

@@ -1,7 +1,6 @@
 package activation
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +31,8 @@ type Machine struct {
 	booted    bool
 	finished  bool // onStartupFinished was requested
 	searching map[extensions.ID]bool
+	finish    time.Time // when onStartupFinished is requested at the latest; zero: it was, or Boot has not come
+	alarm     time.Time // when the timer runs out; zero: it does not run
 
 	now time.Time
 	out []Effect
@@ -64,13 +65,8 @@ type host struct {
 	spec  HostSpec
 	state hostState
 	life  uint64
-}
-
-// wait is a request that is not settled.
-type wait struct {
-	tag  uint64
-	ids  []extensions.ID
-	errs []*Error
+	since time.Time // when the life came up
+	cause string    // why it is down, if it was up or was to start
 }
 
 // New returns a machine without extensions.
@@ -114,10 +110,6 @@ func (m *Machine) All() []Status {
 	}
 	return out
 }
-
-// Begun says whether the host was asked to activate the extension, or has done
-// so by itself, in its current life.
-func (m *Machine) Begun(id extensions.ID) bool { e := m.exts[id]; return e != nil && e.Asked }
 
 // In lists the extensions that a host was asked to activate in this life, in
 // the order of the registry; busy ones only, when only those that are not done
@@ -191,14 +183,16 @@ func (m *Machine) Step(ev Event, now time.Time) []Effect {
 	case Found:
 		m.found(ev)
 	case Fired:
-		m.finish()
+		m.fired()
 	}
 	m.settle()
 	if m.booted && !m.finished && m.quiet() {
-		m.out = append(m.out, CancelTimer{})
-		m.finish()
+		m.finish = time.Time{}
+		m.setTimer()
+		m.finishStartup()
 		m.settle()
 	}
+	m.setTimer()
 	out := m.out
 	m.out = nil
 	return out
@@ -280,27 +274,4 @@ func (m *Machine) remember(a ask, wanted bool) bool {
 	m.seen[a] = true
 	m.asked = append(m.asked, a)
 	return true
-}
-
-// settle answers the requests of which nothing is open.
-func (m *Machine) settle() {
-	m.waits = slices.DeleteFunc(m.waits, func(w wait) bool {
-		for _, id := range w.ids {
-			if e := m.exts[id]; e != nil && e.State == Activating {
-				return false
-			}
-		}
-		errs := w.errs
-		for _, id := range w.ids {
-			switch e := m.exts[id]; {
-			case slices.ContainsFunc(errs, func(err *Error) bool { return err.ID == id }):
-			case e == nil:
-				errs = append(errs, &Error{ID: id, Cause: ErrUnknown})
-			case e.State == Broken:
-				errs = append(errs, e.Err)
-			}
-		}
-		m.do(Settled{w.tag, errs})
-		return true
-	})
 }

@@ -21,6 +21,19 @@ func TestScripts(t *testing.T) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			now = now.Add(time.Second)
 			switch d.Cmd {
+			case "fired":
+				if now.Before(m.alarm) {
+					now = m.alarm
+				}
+			case "wait":
+				d, err := time.ParseDuration(d.CmdArgs[0].Key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				now = now.Add(d)
+				return "ok\n"
+			}
+			switch d.Cmd {
 			case "new":
 				m = New(Rules{Hosts: hostsFrom(d.Input)})
 				return "ok\n"
@@ -56,6 +69,7 @@ func hostsFrom(in string) []HostSpec {
 		for _, w := range f[1:] {
 			s.Eager = s.Eager || w == "eager"
 			s.Own = s.Own || w == "own"
+			s.Tells = s.Tells || w == "tells"
 		}
 		out = append(out, s)
 	}

@@ -2,7 +2,6 @@ package activation
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/hostsup/hostsup/extensions"
@@ -29,18 +28,22 @@ var (
 	ErrHostDown   = errors.New("host is down")
 	ErrUnknown    = errors.New("no such extension")
 	ErrLoop       = errors.New("needs itself")
+	ErrNotBegun   = errors.New("its host did not begin to activate it")
 )
 
 // Error says why an extension is not active.
 type Error struct {
-	ID     extensions.ID
+	ID     extensions.ID // "" while no extension is known, because the host did not start
 	Cause  error         // one of the sentinels
 	On     extensions.ID // ErrMissing, ErrDependency: which one
 	Detail string        // what the host said
 }
 
 func (e *Error) Error() string {
-	text := fmt.Sprintf("%s: %v", e.ID, e.Cause)
+	text := e.Cause.Error()
+	if e.ID != "" {
+		text = string(e.ID) + ": " + text
+	}
 	if e.On != "" {
 		text += " " + string(e.On)
 	}
@@ -73,12 +76,19 @@ type HostSpec struct {
 	// Own says that the host does the startup of its extensions by itself: "*",
 	// workspaceContains and onStartupFinished start it and are not said to it.
 	Own bool
+	// Tells says that the host itself tells which extensions live in it, when it
+	// is up. A request waits for the first start, where that is under way, and
+	// fails where that has failed.
+	Tells bool
 }
 
 // Rules of a machine. The zero value is usable.
 type Rules struct {
-	Startup time.Duration // after that onStartupFinished does not wait any longer; default 10 s
-	// MaxEvents is how many events that nobody wants yet are remembered for
+	// Startup is the time after which onStartupFinished does not wait any longer;
+	// default 10 s. Hosts that do the startup by themselves have twice that from
+	// the time when they are up until a request of an event of the startup fails.
+	Startup time.Duration
+	// MaxEvents is how many events that no extension wants yet are remembered for
 	// extensions that come later; default 4096. Others always are.
 	MaxEvents int
 	Hosts     []HostSpec // those that are not named are neither eager nor start by themselves

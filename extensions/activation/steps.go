@@ -8,36 +8,46 @@ import (
 )
 
 func (m *Machine) request(r Request) {
-	w := wait{tag: r.Tag}
-	general := ""
+	w := wait{tag: r.Tag, events: []string{r.Event}}
 	if strings.HasPrefix(r.Event, "onLanguage:") {
-		general = "onLanguage"
+		w.events = []string{"onLanguage", r.Event}
 	}
-	for _, event := range []string{general, r.Event} {
-		if event != "" {
-			ids, errs := m.fire(event, event == eventStar)
-			w.ids, w.errs = append(w.ids, ids...), append(w.errs, errs...)
+	for _, event := range w.events {
+		m.fire(event, event == eventStar, &w)
+	}
+	if r.Tag == 0 {
+		return
+	}
+	for _, s := range m.rules.Hosts {
+		if h := m.host(s.Name); s.Tells && h.life == 0 && h.state != hostIdle {
+			w.hosts = append(w.hosts, s.Name)
 		}
 	}
-	if r.Tag != 0 {
-		m.waits = append(m.waits, w)
-	}
+	m.waits = append(m.waits, w)
 }
 
-// fire requests one event and returns whom it concerns.
-func (m *Machine) fire(event string, atStart bool) (ids []extensions.ID, errs []*Error) {
-	ids = m.by[event]
+// fire requests one event and adds to w the extensions that it concerns, and why some of those
+// cannot be activated.
+func (m *Machine) fire(event string, atStart bool, w *wait) {
+	ids := m.by[event]
 	m.remember(ask{event: event}, len(ids) > 0)
+	w.ids = append(w.ids, ids...)
 	for _, id := range ids {
 		e := m.exts[id]
-		if m.leave(e, event) {
+		if !m.leave(e, event) {
+			if err := m.begin(e, Reason{atStart, id, event}, nil); err != nil {
+				w.errs = append(w.errs, err)
+			}
 			continue
 		}
-		if err := m.begin(e, Reason{atStart, id, event}, nil); err != nil {
-			errs = append(errs, err)
+		switch {
+		case e.State != Inactive || !e.HasCode():
+		case m.beginsLater(e):
+			w.left = append(w.left, id)
+		case m.host(e.Host).state == hostNever:
+			w.errs = append(w.errs, m.downError(e))
 		}
 	}
-	return ids, errs
 }
 
 // leave says whether an event is left to the extension's host, which is only
@@ -164,7 +174,7 @@ func (m *Machine) up(ev HostUp) {
 		}
 		m.down(HostDown{ev.Host, NextRestart, "it has a new life"})
 	}
-	h.state, h.life = hostUp, ev.Life
+	h.state, h.life, h.since = hostUp, ev.Life, m.now
 	m.replay(func(e *ext) bool { return e.Host == ev.Host })
 	// What was active for the sake of another host was never requested.
 	for _, id := range m.order {
@@ -208,7 +218,7 @@ func (m *Machine) again(e *ext, why Reason) {
 
 func (m *Machine) down(ev HostDown) {
 	h := m.host(ev.Host)
-	h.state = map[Next]hostState{NextIdle: hostIdle, NextRestart: hostStarting, NextNever: hostNever}[ev.Next]
+	h.state, h.cause = map[Next]hostState{NextIdle: hostIdle, NextRestart: hostStarting, NextNever: hostNever}[ev.Next], ev.Cause
 	for _, id := range m.order {
 		e := m.exts[id]
 		if e.Host != ev.Host || e.State == Inactive {

@@ -73,7 +73,7 @@ func (m *Machine) Cells() map[extensions.ID]string {
 	return out
 }
 
-// Purpose returns what a cell is for; "" when there is none of that name.
+// Purpose returns what a cell is for; "" when no cell has that name.
 func (m *Machine) Purpose(name string) Purpose {
 	if c := m.cells[name]; c != nil {
 		return c.purpose

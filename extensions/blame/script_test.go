@@ -10,11 +10,11 @@ import (
 	"github.com/hostsup/hostsup/extensions"
 )
 
-// The scripts under testdata read as stories: what happens, then what follows.
+// The scripts under testdata/scripts read as stories: what happens, then what follows.
 // A cell is "home" or its name; its current life is meant. `go test
 // ./extensions/blame -args -rewrite` writes them anew.
 func TestScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
 		now := time.Unix(0, 0).UTC()
 		var m *Machine
 		lives := map[string]uint64{}

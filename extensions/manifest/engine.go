@@ -6,12 +6,17 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // engineForm is what engines.vscode may look like; semver what a version does.
 var (
-	engineForm = regexp.MustCompile(`^(\^|>=)?(\d{1,9}|x)\.(\d{1,9}|x)\.(\d{1,9}|x)(-.*)?$`)
-	semver     = regexp.MustCompile(`^[v=]*\s*(0|[1-9]\d{0,15})\.(0|[1-9]\d{0,15})\.(0|[1-9]\d{0,15})(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?$`)
+	engineForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(\^|>=)?(\d{1,9}|x)\.(\d{1,9}|x)\.(\d{1,9}|x)(-.*)?$`)
+	})
+	semver = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[v=]*\s*(0|[1-9]\d{0,15})\.(0|[1-9]\d{0,15})\.(0|[1-9]\d{0,15})(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?$`)
+	})
 )
 
 // engine is a parsed engines.vscode.
@@ -26,7 +31,7 @@ func parseEngine(text string) (engine, bool) {
 	if text == "*" {
 		return engine{}, true
 	}
-	m := engineForm.FindStringSubmatch(text)
+	m := engineForm().FindStringSubmatch(text)
 	if m == nil {
 		return engine{}, false
 	}
@@ -92,12 +97,12 @@ func (p *parser) engine(text string) bool {
 	return true
 }
 
-func validVersion(text string) bool { return semver.MatchString(strings.TrimSpace(text)) }
+func validVersion(text string) bool { return semver().MatchString(strings.TrimSpace(text)) }
 
 // compareVersions orders versions as semver does; what is no version comes
 // first.
 func compareVersions(a, b string) int {
-	x, y := semver.FindStringSubmatch(strings.TrimSpace(a)), semver.FindStringSubmatch(strings.TrimSpace(b))
+	x, y := semver().FindStringSubmatch(strings.TrimSpace(a)), semver().FindStringSubmatch(strings.TrimSpace(b))
 	if x == nil || y == nil {
 		return cmp.Compare(len(x), len(y))
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/hostsup"
 	"github.com/hostsup/hostsup/codec/mpack"
+	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/plan"
 )
@@ -114,11 +114,11 @@ func FuzzAnnounced(f *testing.F) {
 				t.Fatalf("it differs from itself: %+v", wrong)
 			}
 		}
-		raw, err := mpack.Encoding{}.Marshal(hostsup.Need{ID: id, Event: event})
+		raw, err := mpack.Encoding{}.Marshal(native.Need{ID: id, Event: event})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var back hostsup.Need
+		var back native.Need
 		if err := (mpack.Encoding{}).Unmarshal(raw, &back); err != nil || back.ID != id || back.Event != event {
 			t.Fatalf("%+v, %v", back, err)
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/actors"
-	"github.com/hostsup/hostsup/guard"
+	"github.com/hostsup/hostsup/intercept/guard"
 )
 
 // Bounds of what is kept and told of what a host says.

@@ -16,6 +16,8 @@ import (
 type dialect interface {
 	// own says that hosts do the startup of their extensions by themselves.
 	own() bool
+	// tells says that hosts tell which extensions live in them, when they are up.
+	tells() bool
 	// find returns what is known before any host has run, or was known before and
 	// cannot be read now. It is called by anybody.
 	find(ctx context.Context, before []extensions.Extension) found

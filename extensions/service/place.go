@@ -14,7 +14,7 @@ import (
 	"github.com/hostsup/hostsup/extensions/activation"
 	"github.com/hostsup/hostsup/extensions/blame"
 	"github.com/hostsup/hostsup/extensions/location"
-	"github.com/hostsup/hostsup/guard"
+	"github.com/hostsup/hostsup/intercept/guard"
 	"github.com/hostsup/hostsup/lifecycle"
 )
 

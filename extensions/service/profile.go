@@ -112,7 +112,8 @@ func (p *place) evidence(e actors.LifeEnd) *actors.ProfileReport {
 }
 
 // keepProfile writes a profile into a folder and removes the oldest there that
-// are too many. Their names are in the order of their times.
+// are too many. Their names are in the order of their times; those after name
+// were dated by a clock that was ahead, and are removed first.
 func keepProfile(dir, name string, data []byte) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -134,6 +135,15 @@ func keepProfile(dir, name string, data []byte) error {
 		return err
 	}
 	list = slices.DeleteFunc(list, func(e fs.DirEntry) bool { return !strings.HasSuffix(e.Name(), suffixProfile) })
+	slices.SortStableFunc(list, func(a, b fs.DirEntry) int {
+		switch ahead := a.Name() > name; {
+		case ahead == (b.Name() > name):
+			return 0
+		case ahead:
+			return -1
+		}
+		return 1
+	})
 	var errs []error
 	for _, e := range list[:max(0, len(list)-keptFiles)] {
 		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/hostsup"
+	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/activation"
 	"github.com/hostsup/hostsup/extensions/blame"
@@ -22,7 +22,8 @@ import (
 // is switched on and off by a request, and the host asks for those that it needs.
 type programs struct{ spec plan.Spec }
 
-func (programs) own() bool { return false }
+func (programs) own() bool   { return false }
+func (programs) tells() bool { return true }
 
 // find returns what is declared.
 func (d programs) find(context.Context, []extensions.Extension) found {
@@ -149,7 +150,7 @@ func (p *program) end(gone []extensions.ID) {
 		var err error
 		for i, name := range names {
 			// A crash now is its fault.
-			call := blame.CallBegan{Cell: p.cell, Life: life, Call: firstEnd + first + uint64(i), ID: order[i], Method: hostsup.MethodDeactivate}
+			call := blame.CallBegan{Cell: p.cell, Life: life, Call: firstEnd + first + uint64(i), ID: order[i], Method: native.MethodDeactivate}
 			p.s.post(func() { p.s.fault(p.number, call) })
 			if err = p.deactivates(line, name); err != nil {
 				err = fmt.Errorf("%s is to end, and does not: %w", name, err)
@@ -179,8 +180,8 @@ func (p *program) deactivates(line *actors.Line, name string) error {
 	if grace <= 0 {
 		grace = 5 * time.Second
 	}
-	in := hostsup.Deactivate{ID: name, TimeoutMS: grace.Milliseconds()}
-	return line.Call(p.s.ctx, hostsup.MethodDeactivate, in, nil, actors.Timeout(grace+late))
+	in := native.Deactivate{ID: name, TimeoutMS: grace.Milliseconds()}
+	return line.Call(p.s.ctx, native.MethodDeactivate, in, nil, actors.Timeout(grace+late))
 }
 
 // late is how much longer the answer is waited for, which says what it is that
@@ -233,8 +234,8 @@ func (p *program) activate(e activation.Activate, x extensions.Extension) {
 	p.s.fault(p.number, blame.Began{Cell: p.cell, Life: e.Life, ID: e.ID})
 	line := p.line
 	p.s.work.Go(func() {
-		var done hostsup.Activated
-		err := line.Call(p.s.ctx, hostsup.MethodActivate, hostsup.Activate{ID: x.Name(), Event: e.Reason.Event, Startup: e.Reason.Startup}, &done)
+		var done native.Activated
+		err := line.Call(p.s.ctx, native.MethodActivate, native.Activate{ID: x.Name(), Event: e.Reason.Event, Startup: e.Reason.Startup}, &done)
 		var down *actors.HostError
 		if errors.As(err, &down) || p.s.ctx.Err() != nil {
 			return // the end of the life says so
@@ -274,7 +275,7 @@ func millis(ms float64) time.Duration {
 func (p *program) noted(uint64, string, codec.Raw) bool { return false }
 
 func (p *program) asked(method string) actors.Handler {
-	if method == hostsup.MethodNeed {
+	if method == native.MethodNeed {
 		return p.need
 	}
 	return nil
@@ -282,7 +283,7 @@ func (p *program) asked(method string) actors.Handler {
 
 // need has an extension activated that was called.
 func (p *program) need(ctx context.Context, in *actors.Incoming) (any, error) {
-	var q hostsup.Need
+	var q native.Need
 	if err := p.s.base.Encoding().Unmarshal(in.Params, &q); err != nil {
 		return nil, &codec.Error{Name: codec.NameInvalidParams, Message: err.Error()}
 	}
@@ -336,10 +337,10 @@ func (p *program) unfit(id extensions.ID) string {
 }
 
 func (p *program) notified(life uint64, m *codec.Message) {
-	if m.Method != hostsup.MethodUncaught {
+	if m.Method != native.MethodUncaught {
 		return
 	}
-	var in hostsup.Uncaught
+	var in native.Uncaught
 	if err := p.s.base.Encoding().Unmarshal(m.Params, &in); err != nil {
 		p.s.log.Debug("not understood", "host", p.name, "method", m.Method, "error", err)
 		return
@@ -362,10 +363,10 @@ func (p *program) command(method string, _ codec.Raw) (string, bool) {
 }
 
 func (p *program) activates(method string, params codec.Raw) (extensions.ID, bool) {
-	if method != hostsup.MethodActivate {
+	if method != native.MethodActivate {
 		return "", false
 	}
-	var in hostsup.Activate
+	var in native.Activate
 	if p.s.base.Encoding().Unmarshal(params, &in) != nil {
 		return "", false
 	}

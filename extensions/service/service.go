@@ -23,7 +23,7 @@ import (
 
 // Tree is what a service needs of the supervisor.
 type Tree struct {
-	Host    func(name string) *actors.Ref // nil: there is none
+	Host    func(name string) *actors.Ref // nil when no host has that name
 	Add     func(ctx context.Context, group string, h actors.HostSpec) error
 	Remove  func(ctx context.Context, name string) error
 	Journal *actors.Journal
@@ -131,9 +131,9 @@ func New(base *actors.Ref, tree Tree) (*Service, error) {
 
 // hosts are those that are known beforehand, and how they start.
 func (s *Service) hosts() []activation.HostSpec {
-	out := []activation.HostSpec{{Name: s.base.Name(), Eager: s.spec.Eager, Own: s.dialect.own()}}
+	out := []activation.HostSpec{{Name: s.base.Name(), Eager: s.spec.Eager, Own: s.dialect.own(), Tells: s.dialect.tells()}}
 	for _, n := range slices.Compact(slices.Sorted(maps.Values(s.spec.Affinity))) {
-		out = append(out, activation.HostSpec{Name: s.name(location.Place{Kind: location.Process, Number: n}), Eager: s.spec.Eager, Own: s.dialect.own()})
+		out = append(out, activation.HostSpec{Name: s.name(location.Place{Kind: location.Process, Number: n}), Eager: s.spec.Eager, Own: s.dialect.own(), Tells: s.dialect.tells()})
 	}
 	return out
 }
@@ -240,7 +240,7 @@ type queue struct {
 	mu    sync.Mutex
 	items []func()
 	wake  chan struct{}
-	room  chan struct{} // closed when items were taken; nil: nobody waits
+	room  chan struct{} // closed when items were taken; nil: no caller waits
 }
 
 // post has the loop do something. It never waits.

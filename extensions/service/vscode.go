@@ -31,7 +31,8 @@ const (
 	methodCommand  = "ExtHostCommands.$executeContributedCommand"
 )
 
-func (editors) own() bool { return true }
+func (editors) own() bool   { return true }
+func (editors) tells() bool { return false }
 
 // find reads the folders.
 func (d editors) find(ctx context.Context, before []extensions.Extension) found {

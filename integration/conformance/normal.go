@@ -117,8 +117,7 @@ func (n normalizer) text(name, s string) any {
 	if len(s) > huge {
 		return short(s)
 	}
-	s = address.ReplaceAllString(n.masks.Replace(s), "$$ADDRESS")
-	s = state.ReplaceAllString(alias.ReplaceAllString(s, "codex-arg0"), "$$SIDE/state")
+	s = state.ReplaceAllString(alias.ReplaceAllString(n.plain(s), "codex-arg0"), "$$SIDE/state")
 	if s == late || s == "http/request failed: error sending request for url ($WEB/never)" {
 		return "http/request failed: too late"
 	}
@@ -126,6 +125,17 @@ func (n normalizer) text(name, s string) any {
 		return short(s)
 	}
 	return s
+}
+
+func (n normalizer) plain(s string) string {
+	return address.ReplaceAllString(n.masks.Replace(s), "$$ADDRESS")
+}
+
+// Plain returns a text without what differs at every run: the names of
+// addresses on loopback, and what masks replace, which are pairs of a text and
+// what stands for it.
+func Plain(s string, masks ...string) string {
+	return normalizer{strings.NewReplacer(masks...)}.plain(s)
 }
 
 func short(s string) string {

@@ -117,7 +117,7 @@ var repeat = regexp.MustCompile(`\$REPEAT\((\d+)\)`)
 
 // expand puts in what is different for each side.
 func (p *player) expand(s string) string {
-	s = strings.NewReplacer("@/", "file://"+p.dir+"/", "$DIR", p.dir, "$WEB", p.side.Web, "$SESSION", p.session, "$SIDE", p.side.Dir()).Replace(s)
+	s = strings.NewReplacer("@/", "file://"+p.dir+"/", "$DIR", p.dir, "$WEB", p.side.Web, "$PORT", p.side.Web[strings.LastIndexByte(p.side.Web, ':')+1:], "$SESSION", p.session, "$SIDE", p.side.Dir()).Replace(s)
 	return repeat.ReplaceAllStringFunc(s, func(m string) string {
 		n, _ := strconv.Atoi(repeat.FindStringSubmatch(m)[1]) // it is a number
 		return strings.Repeat("x", n)

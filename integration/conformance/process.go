@@ -64,13 +64,18 @@ func joined(all []*event) map[string]string {
 	return out
 }
 
-var numbers = regexp.MustCompile(`[ \t]*\d+`)
+// numbers are numbers with the blanks before them, and blanks of columns whose
+// width depends on how large numbers may be.
+var (
+	numbers = regexp.MustCompile(`[ \t]*\d+`)
+	columns = regexp.MustCompile(`[ \t]{2,}`)
+)
 
 // comparable is what a process has put out, without its numbers if it is to be.
 func (p *player) comparable(out map[string]string) map[string]string {
 	if p.sc.Numbers {
 		for stream, s := range out {
-			out[stream] = numbers.ReplaceAllString(s, " N")
+			out[stream] = columns.ReplaceAllString(numbers.ReplaceAllString(s, " N"), " ")
 		}
 	}
 	return out

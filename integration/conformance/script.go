@@ -61,7 +61,7 @@ func (s Step) Name() string {
 // goes on with the one before it; "== NAME" begins a scenario, about which
 // "on", "flags", "raw", "numbers", "patient" and "confines" say what the fields of
 // [Scenario] do; # begins a comment. In a step, $DIR is the scenario's folder,
-// @/ the beginning of the URIs of what is in it, $SIDE that of the server, $WEB the URL of a [NewWeb],
+// @/ the beginning of the URIs of what is in it, $SIDE that of the server, $WEB the URL of a [NewWeb], $PORT its port,
 // $SESSION the id of the last session, $REPEAT(N) a text of N letters.
 func Parse(theme string, text []byte) (Script, error) {
 	s := Script{Theme: theme}

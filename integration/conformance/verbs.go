@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -37,8 +38,10 @@ func init() {
 		// Connections: "hello" initializes one, "resume" with the last session,
 		// "connect NAME | HEADER: VALUE"
 		// makes another, "use NAME" goes on with one, "end" ends it, "ended"
-		// waits for its end, "pinged" for a ping of the server's.
+		// waits for its end, "pinged" for a ping of the server's; "term" sends the
+		// server of this scenario alone a SIGTERM.
 		"hello": hello, "resume": resume, "connect": connect, "use": use, "end": end, "ended": ended, "pinged": pinged,
+		"term": term,
 		// Processes: "start ID PARAMS -- SCRIPT" runs a shell's script;
 		// "output ID TEXT" waits for it, "exited" and "closed" wait for the
 		// notifications; "write ID TEXT", and "read ID PARAMS" with the chunks
@@ -278,6 +281,16 @@ func ended(p *player, ctx context.Context, _ string) (any, error) {
 		return "still there", nil
 	}
 	return b.over, err
+}
+
+func term(p *player, _ context.Context, _ string) (any, error) {
+	if pipes, ok := p.links[p.cur].conn.(*pipes); ok {
+		return nil, pipes.cmd.Process.Signal(syscall.SIGTERM)
+	}
+	if len(p.sc.Flags) == 0 {
+		return nil, errors.New("other scenarios use this server: one with flags has its own")
+	}
+	return nil, p.server.cmd.Process.Signal(syscall.SIGTERM)
 }
 
 func pinged(p *player, ctx context.Context, _ string) (any, error) {

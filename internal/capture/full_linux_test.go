@@ -8,13 +8,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hostsup/hostsup/internal/require"
 )
 
 // A real file system that is full, and has room again later.
 func TestRealFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k,mode=0700"); err != nil {
-		t.Skipf("needs the right to mount a tmpfs: %v", err)
+		require.Privilege(t, "the right to mount a tmpfs: %v", err)
 	}
 	defer func() {
 		if err := syscall.Unmount(dir, 0); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/internal/leaktest"
+	"github.com/hostsup/hostsup/internal/poll"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
@@ -36,13 +37,7 @@ func wait(t testing.TB, c <-chan struct{}, what string) {
 // until polls a condition with a deadline.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(30 * time.Second); !ok(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within 30 s", what)
-		}
-	}
+	poll.Until(t, 30*time.Second, what, ok)
 }
 
 func texts(lines []Line) []string {

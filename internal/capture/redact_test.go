@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hostsup/hostsup/secret"
+	"github.com/hostsup/hostsup/intercept/secret"
 )
 
 // However a host cuts what it prints into writes, a value in it is kept nowhere.

@@ -9,47 +9,210 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// confine carries out a plan. It runs on the main thread, to which everything
-// that holds for a thread belongs, and whose copy becomes the command.
-func confine(payload []byte) int {
-	var p Plan
-	if err := unpack(payload, &p); err != nil {
-		return helperWrong
-	}
-	if p.Mode == PlanInit {
-		_ = sys.SetParentDeath()
-	}
-	c := confining{Plan: &p, proc: -1}
-	if err := c.prepare(); err != nil {
-		return problem(FD, err)
-	}
-	if p.Mode == PlanTry {
-		return c.try()
-	}
-	return c.nurse()
+// Descriptors are those of the Launcher that a nurse and its command have.
+type Descriptors struct {
+	Null   int
+	Sock   int   // the nurse's end; as FD
+	Files  []int // the command's
+	Groups []int // open cgroup.procs files the command puts itself into
+
+	// With Plan.UserNS: user namespaces that map nobody's ids, and those of the
+	// command.
+	Strangers, Own int
+	Owners         map[Owner]int // user namespaces that show files as those of the command
+	Kept           int           // a file system to be shown by OpKept
+
+	Env []string // of a helper that the nurse becomes to hunt
 }
 
-// try goes as far as the user namespace of a command.
-func (c *confining) try() int {
-	if c.UserNS {
-		fd, err := sys.TryUserNS()
-		if err != nil {
-			return problem(FD, Failed("make a user namespace", err))
-		}
-		sys.Close(fd)
-	}
-	_ = say(Report{Kind: ReportReady}, -1)
-	return helperDone
-}
-
-// confining is a plan under way.
+// confining is a plan that is being written down as scripts.
 type confining struct {
 	*Plan
-	root    int // the new root, before it is one
-	proc    int // a /proc that shows our own pid namespace and can be written
-	ruleset int
-	script  sys.Script
-	spaces  map[[2]int]int // user namespaces by the owner they map
+	*sys.Nurse
+	s       *sys.Script // Nurse.First
+	note    string
+	all     []int       // descriptors of the nurse, by number
+	at      map[int]int // numbers of descriptors of the Launcher that mounts need
+	root    sys.Opened  // the new root, before it is one
+	dir     sys.Opened  // a folder of it, of the path dirName: see enterDir
+	dirName string
+	proc    sys.Opened // a /proc that shows the nurse's pid namespace
+}
+
+// Nurse writes the plan down as the scripts of a nurse, which ps shows with the
+// note. With awaits it is in a user namespace
+// of its own, and waits for a byte before all else.
+func (p *Plan) Nurse(d *Descriptors, note string, awaits bool) (*sys.Nurse, error) {
+	c := confining{Plan: p, Nurse: sys.NewNurse(), note: note, at: map[int]int{}}
+	c.s, c.Sock, c.Failed, c.Ended = c.First, FD, ReportProblem, ReportExit
+	if err := c.write(d, awaits); err != nil {
+		c.Free()
+		return nil, err
+	}
+	return c.Nurse, nil
+}
+
+func (c *confining) write(d *Descriptors, awaits bool) error {
+	if c.Mode != PlanReaper {
+		c.s.Step("parent")
+		c.s.ParentDeath()
+	}
+	c.s.Step("descriptors")
+	c.all = append([]int{d.Null, d.Null, d.Null, d.Sock}, d.Files...)
+	c.all = append(c.all, d.Groups...)
+	for _, fd := range []int{d.Strangers, d.Own, d.Kept} {
+		c.hold(fd)
+	}
+	for _, fd := range d.Owners {
+		c.hold(fd)
+	}
+	c.s.Replace(c.all)
+	c.s.Step("name")
+	if err := c.Show(Name, c.note); err != nil {
+		return Failed("name", err)
+	}
+	c.s.Step("session")
+	c.s.Session()
+	// In a pid namespace of its own it cannot see its parent, which may have ended
+	// before all this.
+	c.s.Step("parent")
+	c.s.OtherEnd(FD)
+	if awaits {
+		c.s.AwaitByte(FD)
+		if c.Inotify > 0 {
+			c.s.BoundInotify(c.Inotify)
+		}
+	}
+	if err := c.prepare(d); err != nil {
+		return err
+	}
+	if c.Mode == PlanTry {
+		c.s.Step("report")
+		c.s.Write(FD, string(Report{Kind: ReportReady}.Encode()))
+		return nil
+	}
+	return c.nurse(d)
+}
+
+// hold has the nurse keep a descriptor. A number below 1 means that there is no descriptor.
+func (c *confining) hold(fd int) {
+	if fd > 0 {
+		c.at[fd] = len(c.all)
+		c.all = append(c.all, fd)
+	}
+}
+
+// prepare writes what is done outside of the command's process.
+func (c *confining) prepare(d *Descriptors) error {
+	s := c.s
+	if c.Memfd {
+		s.Step("switch executable memory files off")
+		s.RefuseMemfdExec()
+	}
+	own := uintptr(c.Unshare)
+	if c.Mode != PlanTry {
+		own &^= sys.NewCgroup // the command makes that, of the cgroups that it enters
+	}
+	if own != 0 {
+		s.Step("make namespaces")
+		s.Unshare(own)
+	}
+	if c.Unshare&sys.NewMount != 0 {
+		if err := c.mounts(d); err != nil {
+			return err
+		}
+	} else if c.Proc {
+		s.FreshProc()
+	}
+	if c.Unshare&sys.NewUTS != 0 && !c.KeepName {
+		s.Step("name the machine")
+		s.Hostname("sandbox")
+	}
+	if c.Loopback {
+		s.Step("loopback")
+		s.Loopback()
+	}
+	for _, addr := range c.Listen {
+		s.Step("listen on " + addr.Name)
+		fd, err := s.Listen([]byte(addr.IP), addr.Port)
+		if err != nil {
+			return Failed("listen on "+addr.Name, err)
+		}
+		s.Step("hand a listener out")
+		s.Send(FD, Report{Kind: ReportListener}.Encode(), fd)
+		s.Close(fd)
+	}
+	if c.Mode == PlanTry && c.UserNS {
+		s.Step("make a user namespace")
+		s.Unshare(sys.NewUser)
+	}
+	return nil
+}
+
+// nurse writes how the command is run in a process of its own, is reaped with
+// its orphans, and its end reported.
+func (c *confining) nurse(d *Descriptors) error {
+	var parent sys.Number // of the command; it ends with an init in any case
+	if c.Mode == PlanReaper {
+		c.s.Step("reap orphans")
+		parent = c.s.Self()
+		c.s.Subreaper()
+		if err := c.Wake([]string{Name, c.note}, d.Env, HuntVar); err != nil {
+			return Failed("reap orphans", err)
+		}
+	}
+	var fds, groups []int
+	for i := range d.Files {
+		fds = append(fds, FD+1+i)
+	}
+	for i := range d.Groups {
+		groups = append(groups, FD+1+len(d.Files)+i)
+	}
+	// Numbers that are free in the nurse, and above those of the command.
+	ruleset, sock := len(c.all), len(c.all)+1
+	c.s.Step("descriptors")
+	c.s.Copy(FD, sock)
+	has, err := c.rules(c.s, ruleset, 0) // 0 is d.Null
+	if err != nil {
+		return err
+	}
+	if !has {
+		ruleset = -1
+	}
+	if c.UserNS {
+		c.Command.Step("user namespace")
+		c.Command.JoinUser(c.at[d.Own])
+	}
+	if err := c.Plan.Write(c.Command, fds, groups, ruleset, sock, parent); err != nil {
+		return err
+	}
+	c.rest()
+	return nil
+}
+
+// rest writes what the nurse does once the command runs: nothing is left in it
+// that is not needed to wait.
+func (c *confining) rest() {
+	s := c.Then
+	switch {
+	case c.UID < 0 && c.Caps:
+		s.Step("give up capabilities")
+		s.NoCapabilities()
+	case c.UID >= 0 && c.Mode == PlanInit:
+		// One that hunts needs the right to kill what belongs to another user; the
+		// command, which has no rights, can do nothing to it either way.
+		s.Step("become nobody")
+		s.Groups()
+		s.IDs(NobodyKnown, NobodyKnown) // the command has no rights over that user
+		s.ParentDeath()
+	}
+	s.Step("tell of the command")
+	s.Attempt(func() { _ = s.Chdir("/") })
+	s.Send(FD, Report{Kind: ReportStarted}.Encode(), c.Pidfd()).Unless(syscall.EPIPE) // the wait that follows notices that the other end is closed
+	// A reader of the command's output must see its end.
+	s.Attempt(func() { s.CloseFrom(FD + 1) })
+	// Until the Launcher has looked up the command's number it is not reaped.
+	s.Attempt(func() { s.AwaitByte(FD) })
 }
 
 // step names what Failed.
@@ -82,138 +245,4 @@ func StepOf(err error) (string, syscall.Errno) {
 		return se.Step, errno
 	}
 	return "", errno
-}
-
-// problem tells the Launcher what Failed.
-func problem(sock int, err error) int {
-	what, errno := StepOf(err)
-	r := Report{Kind: ReportProblem, Errno: int32(errno)}
-	r.Exit.Code = len(what)
-	_ = sys.SendFD(sock, append(r.Encode(), what...), -1)
-	return helperDone
-}
-
-// prepare does what has to be done outside of the command's process.
-func (c *confining) prepare() error {
-	if c.Memfd {
-		if err := sys.RefuseMemfdExec(); err != nil {
-			return Failed("switch executable memory files off", err)
-		}
-	}
-	if c.Unshare != 0 {
-		if err := sys.Unshare(uintptr(c.Unshare)); err != nil {
-			return Failed("make namespaces", err)
-		}
-	}
-	if c.Unshare&sys.NewMount != 0 {
-		if err := c.mounts(); err != nil {
-			return err
-		}
-	} else if c.Proc {
-		_ = sys.MountProc() // where a fresh one is not allowed, the outer one stays
-	}
-	if c.Unshare&sys.NewUTS != 0 {
-		if err := sys.SetHostname("sandbox"); err != nil {
-			return Failed("name the machine", err)
-		}
-	}
-	if c.Loopback {
-		if err := sys.LoopbackUp(); err != nil {
-			return Failed("loopback", err)
-		}
-	}
-	for _, addr := range c.Listen {
-		fd, err := sys.ListenTCP([]byte(addr.IP), addr.Port)
-		if err != nil {
-			return Failed("listen on "+addr.Name, err)
-		}
-		err = say(Report{Kind: ReportListener}, fd)
-		sys.Close(fd)
-		if err != nil {
-			return Failed("hand a listener out", err)
-		}
-	}
-	return c.landlock()
-}
-
-func (c *confining) landlock() (err error) {
-	c.ruleset, err = c.Plan.Ruleset()
-	return err
-}
-
-// fork starts the command's process. It shares our memory until its execve,
-// where the processor lets it: what it changes there holds for us as well, and
-// may.
-func (c *confining) fork() (pid, pidfd int, err error) {
-	var fds, groups []int
-	for i := range c.Files {
-		fds = append(fds, FD+1+i)
-	}
-	for i := range c.Groups {
-		groups = append(groups, FD+1+c.Files+i)
-	}
-	sock, err := sys.HighFD(FD, c.Files)
-	if err != nil {
-		return 0, -1, Failed("descriptors", err)
-	}
-	if c.UserNS {
-		c.script.Step("user namespace")
-		c.script.JoinUser(c.extra(ownSpace))
-	}
-	if err := c.Plan.Write(&c.script, fds, groups, c.ruleset, sock); err != nil {
-		return 0, -1, err
-	}
-	if sys.HaveSpawn {
-		return c.script.Spawn(0)
-	}
-	f, err := c.script.Fork(0, 0)
-	if err == nil {
-		err = f.Await()
-	}
-	if err != nil {
-		return 0, -1, err
-	}
-	return f.Pid, f.Pidfd, nil
-}
-
-// Descriptors that follow those of the groups when a plan has UserNS.
-const (
-	strangersSpace = iota // a user namespace that maps nobody's ids
-	ownSpace              // one that maps those of the command
-	keptMount             // a file system to be shown by OpKept
-)
-
-func (c *confining) extra(which int) int { return FD + 1 + c.Files + c.Groups + which }
-
-// nurse runs the command in a process of its own, reaps it and its orphans,
-// and reports its end.
-func (c *confining) nurse() int {
-	r := RoleInit
-	if c.Mode == PlanReaper {
-		r = RoleReaper
-		if err := sys.SetSubreaper(); err != nil {
-			return problem(FD, Failed("reap orphans", err))
-		}
-	}
-	pid, pidfd, err := c.fork()
-	if err != nil {
-		return problem(FD, err)
-	}
-	_ = say(Report{Kind: ReportStarted}, pidfd) // if nobody is there any more, obey will see it
-	sys.Close(pidfd)
-	// Nothing is left here that is not needed to wait: a reader of the
-	// command's output must see its end.
-	_ = sys.CloseFrom(FD + 1)
-	calm()
-	if c.UID >= 0 {
-		// One that hunts needs the right to kill what belongs to another user; the
-		// command, which has no rights, can do nothing to it either way.
-		if r == RoleInit {
-			_ = sys.BecomeNobody(NobodyKnown, NobodyKnown) // whom the command can do nothing to
-			_ = sys.SetParentDeath()
-		}
-	} else if c.Caps {
-		_ = sys.DropCapabilities()
-	}
-	return attend(r, pid)
 }

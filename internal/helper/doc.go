@@ -1,7 +1,8 @@
 // Package helper is what this program is when it runs as a helper of package
-// sandbox: the keeper of a Launcher's cgroups, the init or the reaper of one
-// command, and the one that makes the namespaces and mounts of a confined
-// command. It holds also the words in which the two talk.
+// sandbox: the keeper of a Launcher's cgroups, and the init or the reaper of one
+// command. It also holds the messages that the two exchange, and writes a [Plan]
+// down as the scripts of a [sys.Nurse], which makes the namespaces and mounts of a
+// confined command and speaks as a helper does.
 //
 // A helper is this very program once more, recognised in an init function by
 // its name in argv[0], a variable in the environment and a socket on
@@ -15,9 +16,13 @@
 // # Order and concurrency
 //
 // A helper works on the main thread, to which everything that holds for a
-// thread belongs. Its order of steps is that of a [Plan]: mounts before
-// Landlock, which forbids them; user and capabilities before the system call
-// filter; limits last, because the Go runtime would not survive them.
+// thread belongs. The order of the steps of a [Plan] is: mounts before Landlock,
+// which forbids them; user and capabilities before the system call filter;
+// limits last.
+//
+// Once its command runs, an init or a reaper rests ([sys.Rest]): it waits without
+// the Go runtime and without its memory. A reaper that is to kill runs this
+// program again in its place, as one that hunts.
 //
 // # What it never does
 //

@@ -3,9 +3,11 @@
 package helper
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -35,6 +37,9 @@ func helper() int {
 		return helperWrong
 	}
 	_ = sys.SetName(Name)
+	if pid, err := strconv.Atoi(os.Getenv(HuntVar)); err == nil {
+		return resume(pid)
+	}
 	r, payload, err := readHello()
 	if err != nil {
 		return helperWrong
@@ -44,8 +49,8 @@ func helper() int {
 		return test()
 	case RoleKeeper:
 		return keep(string(payload))
-	case RoleConfine:
-		return confine(payload)
+	case RoleSweeper:
+		return sweep()
 	case RoleInit, RoleReaper:
 		o, err := decodeOrder(payload)
 		if err != nil {
@@ -131,7 +136,8 @@ func fail(kind byte, err error) int {
 const KeepFor = time.Minute
 
 // keep waits for the end of the Launcher, however it comes about, and then
-// ends everything in its cgroup.
+// ends everything in its cgroup. What it is told until then are paths, each with
+// a line end, of cgroups that have no process without that one, and go with it.
 func keep(path string) int {
 	const dir = FD + 1
 	calm()
@@ -139,16 +145,26 @@ func keep(path string) int {
 		return helperWrong
 	}
 	_ = sys.ShedCleanPages() // of no use any more, and only a wish
-	var b [16]byte
+	var b [4096]byte
+	var told []byte
 	for {
-		if n, err := readSome(b[:]); n == 0 || err != nil {
+		n, err := readSome(b[:])
+		if n == 0 || err != nil {
 			break
+		}
+		told = append(told, b[:n]...)
+	}
+	folders := []string{path}
+	for line := range bytes.Lines(told) {
+		if name, whole := bytes.CutSuffix(line, []byte("\n")); whole {
+			folders = append(folders, string(name))
 		}
 	}
 	delay := time.Millisecond
 	for start := time.Now(); time.Since(start) < KeepFor; {
 		_ = sys.KillCgroup(dir, ".")
-		if err := sys.RemoveCgroup(sys.AtCWD, path); err == nil {
+		folders = slices.DeleteFunc(folders, func(path string) bool { return sys.RemoveCgroup(sys.AtCWD, path) == nil })
+		if len(folders) == 0 {
 			return helperDone
 		}
 		time.Sleep(delay)
@@ -184,9 +200,9 @@ func nurse(r Role, o *Order) int {
 	if err != nil {
 		return fail(ReportFailed, err)
 	}
-	_ = say(Report{Kind: ReportStarted}, pidfd) // if nobody is there any more, obey will see it
-	sys.Close(pidfd)
 	calm()
+	_ = say(Report{Kind: ReportStarted}, pidfd) // if the other end is closed, obey notices it
+	sys.Close(pidfd)
 	return attend(r, pid)
 }
 
@@ -195,14 +211,32 @@ func attend(r Role, pid int) int {
 	// Until the Launcher has looked up the command's number it is not reaped.
 	var b [1]byte
 	_, _ = readSome(b[:])
+	rest := sys.Rest{Sock: FD, Child: pid, Kind: ReportExit}
+	if r == RoleReaper {
+		rest.Wake, rest.Env = os.Args, append(os.Environ(), HuntVar+"="+strconv.Itoa(pid))
+	}
+	_ = rest.Begin() // where it cannot, this program does the same, and takes more memory
 	go obey(r)
+	return bury(pid)
+}
+
+// resume is what a reaper does when it wakes up from its rest: the order to
+// kill has come, or the end of the Launcher.
+func resume(pid int) int {
+	go hunt()
+	return bury(pid)
+}
+
+// bury reaps until no child is left, and no orphan, and reports the command's
+// end.
+func bury(pid int) int {
 	for {
 		got, e, err := sys.WaitAny()
-		if err != nil { // no child left, and no orphan
+		if err != nil {
 			return helperDone
 		}
 		if got == pid {
-			_ = say(Report{Kind: ReportExit, Exit: e}, -1)
+			_ = say(Report{Kind: ReportExit, Exit: e, Alone: !sys.HaveChild()}, -1)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (q quarry) stop() (found int) {
 			// Between the list and the pidfd the number may have passed to a
 			// process that is none of ours.
 			st, serr := sys.ReadStat(pid)
-			if serr != nil || st.State == 'Z' || (st.Parent != parent && st.Parent != self) {
+			if serr != nil || st.Ended() || (st.Parent != parent && st.Parent != self) {
 				if err == nil {
 					sys.Close(fd)
 				}

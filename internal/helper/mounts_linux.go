@@ -3,78 +3,131 @@
 package helper
 
 import (
-	"errors"
+	"path"
 	"strconv"
-	"syscall"
 
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// mounts makes the new root and enters it.
-func (c *confining) mounts() error {
-	if err := sys.PrivateMounts(); err != nil {
-		return Failed("make mounts private", err)
+// mounts writes how the new root is made and entered.
+func (c *confining) mounts(d *Descriptors) error {
+	s := c.s
+	s.Step("make mounts private")
+	s.PrivateMounts()
+	if c.Inner.Shown && c.UID != c.Inner.UID {
+		// A folder that is shown as the command's may be closed to everybody else, and
+		// what keeps sockets from being written keeps capabilities from opening it.
+		s.Step("act as the command's user")
+		if err := s.ActAs(c.UID, c.GID); err != nil {
+			return Failed("act as the command's user", err)
+		}
+		s.Step("parent")
+		s.ParentDeath() // a change of user takes it away
+		s.OtherEnd(FD)
 	}
-	if err := c.owners(); err != nil {
-		return err
+	s.Step("make /proc")
+	options := []string{"hidepid", "invisible"}
+	if !c.WholeProc {
+		options = append(options, "subset", "pid")
 	}
-	var err error
-	c.root, err = sys.NewFilesystem("tmpfs", int(c.RootAttrs), "mode", "0755", "size", "1m", "nr_inodes", "8192")
-	if err != nil {
-		return Failed("make a root", err)
+	if c.Inner.Shown && c.UID == c.Inner.UID {
+		options = append(options, "gid", strconv.Itoa(NobodyKnown)) // root's group would see all processes
 	}
-	// It lies over the root, which nobody who is there already sees: what is to
-	// be shown in it can still be found.
-	if err := sys.AttachTree(c.root, sys.AtCWD, "/"); err != nil {
-		return Failed("mount the new root", err)
-	}
+	c.proc = s.Filesystem("proc", onlyData, options...)
+	s.Step("make a root")
+	c.root = s.Filesystem("tmpfs", c.RootAttrs, "mode", "0755", "size", "1m", "nr_inodes", "8192")
+	s.Step("mount the new root")
+	s.AttachRoot(c.root)
 	for i := range c.Mounts {
 		op := &c.Mounts[i]
-		if err := c.mount(op); err != nil {
-			what := op.What
-			if what == "" {
-				what = "make /" + op.Path
-			}
+		what := op.What
+		if what == "" {
+			what = "make /" + op.Path
+		}
+		s.Step(what)
+		if err := c.mount(op, d); err != nil {
 			return Failed(what, err)
 		}
 	}
-	for _, fd := range c.spaces {
-		sys.Close(fd)
-	}
-	if err := sys.RestrictMount(c.root, sys.MountReadOnly); err != nil {
-		return Failed("make the new root read-only", err)
-	}
-	if err := sys.EnterRoot(c.root); err != nil {
-		return Failed("enter the new root", err)
-	}
-	sys.Close(c.root)
+	c.leaveDir()
+	s.Step("make the new root read-only")
+	s.RestrictMount(c.root, sys.MountReadOnly)
+	s.Step("enter the new root")
+	s.EnterRoot(c.root)
 	return nil
 }
 
-func (c *confining) mount(op *MountOp) error {
+const onlyData = sys.MountNoSuid | sys.MountNoDev | sys.MountNoExec
+
+func (c *confining) mount(op *MountOp, d *Descriptors) error {
 	switch op.Kind {
-	case OpDir:
-		return sys.MakeDirAt(c.root, op.Path, uint32(op.Mode))
-	case OpFile:
-		return sys.MakeFileAt(c.root, op.Path, uint32(op.Mode))
-	case OpLink:
-		return sys.MakeLinkAt(op.From, c.root, op.Path)
-	case OpDevice:
-		return sys.MakeDeviceAt(c.root, op.Path, uint32(op.Mode), uint64(op.Size))
-	case OpText:
-		return sys.MakeTextAt(c.root, op.Path, uint32(op.Mode), op.From)
+	case OpDir, OpFile, OpLink, OpDevice, OpText:
+		return c.make(op)
 	}
-	fd, err := c.source(op)
+	at, err := c.s.OpenIn(c.root, op.Path)
 	if err != nil {
 		return err
 	}
-	err = sys.AttachTree(fd, c.root, op.Path)
-	sys.Close(fd)
-	return err
+	if op.Kind == OpCover && op.ID != (sys.FileID{}) {
+		c.s.Same(at, op.ID)
+	}
+	fd, err := c.source(op, d, at)
+	if err != nil {
+		return err
+	}
+	c.s.Attach(fd, at)
+	c.leaveDir()
+	return nil
 }
 
-// source makes the mount that an op attaches.
-func (c *confining) source(op *MountOp) (int, error) {
+// make makes what is no mount. Folders that are shown from outside may be on the
+// way, with others who change them: no link is followed.
+func (c *confining) make(op *MountOp) error {
+	s, name := c.s, path.Base(op.Path)
+	dir, err := c.enterDir(path.Dir(op.Path))
+	if err != nil {
+		return err
+	}
+	switch op.Kind {
+	case OpDir:
+		return s.MakeDir(dir, name, uint32(op.Mode))
+	case OpFile:
+		return s.MakeFile(dir, name, uint32(op.Mode))
+	case OpLink:
+		return s.MakeLink(op.From, dir, name)
+	case OpDevice:
+		return s.MakeDevice(dir, name, uint32(op.Mode), uint64(op.Size))
+	}
+	return s.MakeText(dir, name, uint32(op.Mode), op.From)
+}
+
+// enterDir opens a folder of the new root, which stays open until another one is
+// opened or something is mounted.
+func (c *confining) enterDir(name string) (sys.Opened, error) {
+	if name == "." {
+		return c.root, nil
+	}
+	if name == c.dirName {
+		return c.dir, nil
+	}
+	c.leaveDir()
+	dir, err := c.s.OpenIn(c.root, name)
+	if err == nil {
+		c.dir, c.dirName = dir, name
+	}
+	return dir, err
+}
+
+func (c *confining) leaveDir() {
+	if c.dirName != "" {
+		c.s.Close(c.dir)
+		c.dirName = ""
+	}
+}
+
+// source makes the mount that an op attaches at what is open.
+func (c *confining) source(op *MountOp, d *Descriptors, at sys.Opened) (fd sys.Opened, err error) {
+	s := c.s
 	switch op.Kind {
 	case OpTmpfs:
 		options := []string{"mode", "0" + strconv.FormatInt(int64(op.Mode), 8), "size", strconv.FormatInt(op.Size, 10),
@@ -82,97 +135,78 @@ func (c *confining) source(op *MountOp) (int, error) {
 		if op.UID >= 0 {
 			options = append(options, "uid", strconv.Itoa(op.UID), "gid", strconv.Itoa(op.GID))
 		}
-		return sys.NewFilesystem("tmpfs", int(op.Attrs), options...)
+		return s.Filesystem("tmpfs", op.Attrs, options...), nil
+	case OpTerminals:
+		return s.Filesystem("devpts", op.Attrs, "mode", "0620", "ptmxmode", "0666", "max", strconv.FormatInt(op.Nodes, 10)), nil
 	case OpProc:
-		return c.showProc(op.Attrs)
+		// It is not a clone: what is not attached can be cloned since Linux 6.15 only.
+		s.RestrictTree(c.proc, op.Attrs)
+		return c.proc, nil
 	case OpPin:
-		return sys.CloneTreeAt(c.root, op.Path)
-	}
-	var fd int
-	var err error
-	switch op.Kind {
+		return s.CloneOpen(at), nil
 	case OpCover:
-		fd, err = sys.CloneTreeAt(c.root, op.From)
+		var from sys.Opened
+		if from, err = s.OpenIn(c.root, op.From); err == nil {
+			fd = s.CloneOpen(from)
+			s.Close(from)
+		}
 	case OpKept:
-		fd = c.extra(keptMount)
+		fd = s.Known(c.at[d.Kept])
 	default:
-		fd, err = sys.CloneTree(op.From)
+		fd, err = s.CloneTree(op.From, op.ID)
 	}
 	if err != nil {
-		return -1, err
+		return fd, err
 	}
-	if ns := c.owner(op); ns < 0 {
-		err = sys.RestrictTree(fd, op.Attrs)
-	} else if err = sys.MapTree(fd, op.Attrs, ns); errors.Is(err, syscall.EINVAL) && op.Loose {
-		err = sys.RestrictTree(fd, op.Attrs) // a file system of the kernel's own, or one that cannot
-	}
-	if err != nil {
-		sys.Close(fd)
-		return -1, err
+	if ns := c.owner(op, d); ns < 0 {
+		s.RestrictTree(fd, op.Attrs)
+	} else {
+		// Loose: a file system of the kernel's own, or one that cannot, is shown as it is.
+		s.MapTree(fd, op.Attrs, ns, op.Loose && !op.Must)
 	}
 	return fd, nil
 }
 
-// owners makes the /proc of our pid namespace, and the user namespaces that
-// say whose files are shown as whose. It comes before the new root lies over
-// the old one: who is in a root that is not his namespace's makes none.
-func (c *confining) owners() (err error) {
-	c.proc, err = sys.NewFilesystem("proc", sys.MountNoSuid|sys.MountNoDev|sys.MountNoExec, "hidepid", "invisible", "subset", "pid")
-	if err != nil {
-		return Failed("make /proc", err)
+// owner is the number of the user namespace whose mapping an op's files are
+// shown by; -1: as they are.
+func (c *confining) owner(op *MountOp, d *Descriptors) int {
+	if o, ok := op.Owner(); ok {
+		return c.at[d.Owners[o]]
 	}
-	c.spaces = map[[2]int]int{}
-	for i := range c.Mounts {
-		op := &c.Mounts[i]
-		owner := op.owner()
-		if _, ok := c.spaces[owner]; ok || op.Kind != OpBind && op.Kind != OpKept || op.UID < 0 {
-			continue
-		}
-		ids := sys.IDs{InsideUID: op.UID, InsideGID: op.GID, OutsideUID: c.UID, OutsideGID: c.GID}
-		if op.Loose {
-			ids.InsideGID, ids.OutsideGID = NobodyKnown, NobodyKnown
-		}
-		if c.spaces[owner], err = sys.NewUserNS(c.proc, ids); err != nil {
-			return Failed("map the owner of "+op.From, err)
-		}
-	}
-	return nil
-}
-
-// showProc makes the mount of /proc that the command sees; the other one can
-// be written, to map ids.
-func (c *confining) showProc(attrs uint64) (int, error) {
-	fd, err := sys.CloneTreeAt(c.proc, ".")
-	if err != nil {
-		return -1, err
-	}
-	if err := sys.RestrictTree(fd, attrs); err != nil {
-		sys.Close(fd)
-		return -1, err
-	}
-	return fd, nil
-}
-
-// owner is the user namespace whose mapping an op's files are shown by; -1:
-// as they are.
-func (c *confining) owner(op *MountOp) int {
-	switch {
-	case op.Kind != OpBind && op.Kind != OpKept:
-		return -1
-	case op.UID >= 0:
-		return c.spaces[op.owner()]
-	case op.Loose && c.UserNS:
-		return c.extra(strangersSpace)
+	if op.Kind == OpBind && op.Loose && c.UserNS {
+		return c.at[d.Strangers]
 	}
 	return -1
 }
 
-// owner is whose files are shown as the command's. What is only to be read has
-// its owner alone mapped and no group: that makes reading possible and keeps
-// everybody from writing.
-func (op *MountOp) owner() [2]int {
-	if op.Loose {
-		return [2]int{op.UID, -1}
+// Owner is whose files are shown as the command's.
+type Owner struct {
+	UID, GID int
+	Loose    bool
+	All      bool // those of all others are shown by their numbers
+}
+
+// Owner returns false when the files are shown as they are. What is only to be
+// read has its owner alone mapped and no group: that makes reading possible and
+// keeps everybody from writing.
+func (op *MountOp) Owner() (Owner, bool) {
+	if op.Kind != OpBind && op.Kind != OpKept || op.UID < 0 {
+		return Owner{}, false
 	}
-	return [2]int{op.UID, op.GID}
+	if op.Loose {
+		return Owner{UID: op.UID, GID: -1, Loose: true, All: op.All}, true
+	}
+	return Owner{UID: op.UID, GID: op.GID, All: op.All}, true
+}
+
+// IDs is the mapping that shows the owner's files as those of uid and gid.
+func (o Owner) IDs(uid, gid int) sys.IDs {
+	if o.Loose {
+		return sys.IDs{InsideUID: o.UID, InsideGID: NobodyKnown, OutsideUID: uid, OutsideGID: NobodyKnown, OtherUsers: o.All}
+	}
+	if o.All {
+		return sys.IDs{InsideUID: o.UID, InsideGID: o.GID, OutsideUID: uid, OutsideGID: gid, OtherUsers: true, OtherGroups: true}
+	}
+	// An owner may write to files of other groups, which must be known for that.
+	return sys.IDs{InsideUID: o.UID, InsideGID: o.GID, OutsideUID: uid, OutsideGID: gid, AllGroups: true}
 }

@@ -2,17 +2,11 @@
 
 package helper
 
-import (
-	"encoding/binary"
-	"reflect"
-)
+import "github.com/hostsup/hostsup/internal/sys"
 
-// What the Launcher tells a helper that confines, and what that says on top of
-// the reports of the others.
+// What a nurse says on top of the reports of helpers.
 const (
-	RoleConfine Role = 'p' // payload: a plan; descriptors from 4 on: the command's, then plan.procs
-
-	ReportProblem  = 'w' // a step of the plan failed: Exit.Code bytes that name it follow
+	ReportProblem  = 'w' // a step of the plan failed: see sys.Nurse.Failure
 	ReportListener = 'l' // a listening socket comes with it, in the order of Plan.Listen
 	ReportObserver = 'o' // the descriptor of the observing filter comes with it
 )
@@ -32,10 +26,12 @@ type Plan struct {
 	Unshare int // namespaces to leave first; with one of mounts, Mounts make the new root
 	Proc    bool
 
+	WholeProc bool // the /proc of the new root shows the machine too; Mounts cover what is not to be seen
+	KeepName  bool // the machine has its own name
+
 	Path, Dir string
 	Args, Env []string
-	Files     int // of the command
-	Groups    int // open cgroup.procs files the command puts itself into
+	Terminal  bool // descriptor 0 becomes the controlling terminal
 
 	Mounts    []MountOp
 	RootAttrs uint64 // of the new root
@@ -43,21 +39,34 @@ type Plan struct {
 	Listen    []Address // loopback addresses to listen on, in the order in which they are handed out
 	Memfd     bool      // executable memory files are switched off in the pid namespace
 
-	UID, GID int  // -1: as they are
-	UserNS   bool // the command enters a user namespace that knows only UID and GID; two descriptors of such follow those of the groups
-	Caps     bool // the command gives up what capabilities it could have
-	Bounded  bool // the thread that starts it has an empty bounding set
+	UID, GID int   // -1: as they are
+	Groups   []int // beside GID, where UID is set
+	Inner    Inner // with UserNS
+	UserNS   bool  // the command enters a user namespace that knows only UID, GID and Groups; two descriptors of such follow those of the groups
+	Inotify  int   // instances that a user namespace of the command's own may have; 0: as many as its user
+	Caps     bool  // the command gives up what capabilities it could have
+	Bounded  bool  // the thread that starts it has an empty bounding set
 
 	Landlock    int // version; 0: none
 	LandlockNet bool
 	Audit       bool
 	Rules       []LandlockRule
+	Self        bool // the command is this program
 
 	NoNewPrivs bool
 	NoJIT      bool
 	Filter     []uint64
 	Observer   []uint64
 	Limits     []Rlimit
+}
+
+// Inner is who the command is in its user namespace.
+type Inner struct {
+	// Shown says that Plan.UID and Plan.GID are shown to the command as UID and
+	// GID, and every other number as itself. Files that are the UID's outside are
+	// then the command's own.
+	Shown    bool
+	UID, GID int
 }
 
 // NobodyKnown is a user and group id that nobody has: the last but three of
@@ -74,6 +83,7 @@ type Address struct {
 // LandlockRule gives rights to a path and to what is below it.
 type LandlockRule struct {
 	Path   string
+	ID     sys.FileID // what Path must lead to; zero: anything but a link
 	Rights uint64
 }
 
@@ -94,150 +104,25 @@ type MountOp struct {
 	Size  int64 // OpTmpfs, bytes
 	Nodes int64
 	Mode  int
-	What  string // names the step in errors; "" for those that say it by themselves
-	Loose bool   // only to be read: nothing is written to, not even a socket
+	What  string     // names the step in errors; "" for those that say it by themselves
+	ID    sys.FileID // OpBind: what From must lead to, OpCover: what is covered; zero: anything
+	Loose bool       // only to be read: nothing is written to, not even a socket
+	All   bool       // OpBind: all owners are shown by their numbers beside
+	Must  bool       // with Loose and All: a file system that cannot show them fails the plan
 }
 
 // The kinds of a MountOp.
 const (
-	OpDir    = iota // make a folder
-	OpFile          // make an empty file
-	OpLink          // make a symbolic link
-	OpBind          // show a path from outside
-	OpTmpfs         // a file system in memory
-	OpProc          // /proc
-	OpPin           // make a folder one that cannot be renamed
-	OpCover         // show another path of the new root
-	OpKept          // show the mount that comes after those of UserNS
-	OpText          // make a file with From in it
-	OpDevice        // make a character device with the number Size
+	OpDir       = iota // make a folder
+	OpFile             // make an empty file
+	OpLink             // make a symbolic link
+	OpBind             // show a path from outside
+	OpTmpfs            // a file system in memory
+	OpProc             // /proc
+	OpPin              // make a folder one that cannot be renamed
+	OpCover            // show another path of the new root
+	OpKept             // show the mount that comes after those of UserNS
+	OpText             // make a file with From in it
+	OpDevice           // make a character device with the number Size
+	OpTerminals        // a /dev/pts of its own
 )
-
-// Pack and unpack carry structs of numbers, strings and lists of them over the
-// helper's socket. Both ends are the same binary, so there is no version and
-// no name in it.
-func Pack(v any) []byte { return packValue(nil, reflect.ValueOf(v).Elem()) }
-
-func packValue(b []byte, v reflect.Value) []byte {
-	switch v.Kind() {
-	case reflect.Bool:
-		if v.Bool() {
-			return append(b, 1)
-		}
-		return append(b, 0)
-	case reflect.Int, reflect.Int64:
-		return binary.AppendVarint(b, v.Int())
-	case reflect.Uint64:
-		return binary.AppendUvarint(b, v.Uint())
-	case reflect.String:
-		b = binary.AppendUvarint(b, uint64(v.Len()))
-		return append(b, v.String()...)
-	case reflect.Slice:
-		b = binary.AppendUvarint(b, uint64(v.Len()))
-		if words, ok := v.Interface().([]uint64); ok {
-			for _, w := range words {
-				b = binary.LittleEndian.AppendUint64(b, w)
-			}
-			return b
-		}
-		for i := range v.Len() {
-			b = packValue(b, v.Index(i))
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			b = packValue(b, v.Field(i))
-		}
-	}
-	return b
-}
-
-// unpack fills *v from what Pack made of one.
-func unpack(b []byte, v any) error {
-	u := unpacker{b: b}
-	u.value(reflect.ValueOf(v).Elem())
-	if u.bad || len(u.b) > 0 {
-		return ErrOrder
-	}
-	return nil
-}
-
-type unpacker struct {
-	b   []byte
-	bad bool
-}
-
-func (u *unpacker) uvarint() uint64 {
-	n, size := binary.Uvarint(u.b)
-	return n & u.took(size)
-}
-
-// took moves on; its mask is zero when there was nothing.
-func (u *unpacker) took(size int) uint64 {
-	if size <= 0 {
-		u.bad, u.b = true, nil
-		return 0
-	}
-	u.b = u.b[size:]
-	return ^uint64(0)
-}
-
-// length is that of a list or string, never more than there are bytes.
-func (u *unpacker) length() int {
-	n := u.uvarint()
-	if n > uint64(len(u.b)) {
-		u.bad, u.b = true, nil
-		return 0
-	}
-	return int(n)
-}
-
-func (u *unpacker) words(n int) []uint64 {
-	if n > len(u.b)/8 {
-		u.bad, u.b = true, nil
-		return nil
-	}
-	var words []uint64
-	for range n {
-		words = append(words, binary.LittleEndian.Uint64(u.b))
-		u.b = u.b[8:]
-	}
-	return words
-}
-
-func (u *unpacker) value(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Bool:
-		if len(u.b) == 0 {
-			u.bad = true
-			return
-		}
-		v.SetBool(u.b[0] == 1)
-		u.b = u.b[1:]
-	case reflect.Int, reflect.Int64:
-		n, size := binary.Varint(u.b)
-		u.took(size)
-		v.SetInt(n)
-	case reflect.Uint64:
-		v.SetUint(u.uvarint())
-	case reflect.String:
-		n := u.length()
-		v.SetString(string(u.b[:n]))
-		u.b = u.b[n:]
-	case reflect.Slice:
-		n := u.length()
-		if words, ok := v.Addr().Interface().(*[]uint64); ok {
-			*words = u.words(n)
-			return
-		}
-		if n > 0 {
-			v.Set(reflect.MakeSlice(v.Type(), n, n))
-		}
-		for i := 0; i < n && !u.bad; i++ {
-			u.value(v.Index(i))
-		}
-	case reflect.Struct:
-		for i := 0; i < v.NumField() && !u.bad; i++ {
-			u.value(v.Field(i))
-		}
-	}
-}

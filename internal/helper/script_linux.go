@@ -2,52 +2,98 @@
 
 package helper
 
-import "github.com/hostsup/hostsup/internal/sys"
+import (
+	"os"
 
-// Ruleset makes the plan's Landlock ruleset; -1 when it has none.
-func (p *Plan) Ruleset() (int, error) {
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+// rules writes how the plan's Landlock ruleset is made, as the descriptor of the
+// number to. It returns false when it writes no ruleset. null (-1: none) is a
+// descriptor of the /dev/null that the command may have been given, which need not
+// be the one that it sees.
+func (p *Plan) rules(s *sys.Script, to, null int) (bool, error) {
 	if p.Landlock == 0 {
-		return -1, nil
+		return false, nil
 	}
-	fd, err := sys.NewLandlock(p.Landlock, p.LandlockNet)
-	if err != nil {
-		return -1, Failed("landlock", err)
-	}
+	s.Step("landlock")
+	ruleset := s.Ruleset(p.Landlock, p.LandlockNet)
 	for _, r := range p.Rules {
-		if err := sys.AllowPath(fd, p.Landlock, r.Path, r.Rights); err != nil {
-			sys.Close(fd)
-			return -1, Failed("allow "+r.Path, err)
+		s.Step("allow " + r.Path)
+		if err := s.AllowPath(ruleset, p.Landlock, r.Path, r.ID, r.Rights); err != nil {
+			return false, Failed("allow "+r.Path, err)
 		}
 	}
-	return fd, nil
+	if null >= 0 {
+		s.Step("allow /dev/null")
+		s.AllowOpen(ruleset, p.Landlock, null, sys.LandlockReadFile|sys.LandlockWrite|sys.LandlockIoctl|sys.LandlockTruncate)
+	}
+	if p.Self {
+		s.Step("allow this program")
+		if err := s.AllowProgram(ruleset); err != nil {
+			return false, Failed("allow this program", err)
+		}
+	}
+	s.Step("landlock")
+	s.Move(ruleset, to)
+	return true, nil
+}
+
+// Direct writes the script of the command's process where that is all there is.
+// The descriptor of the number free is made by it.
+func (p *Plan) Direct(s *sys.Script, fds, groups []int, sock, free int) error {
+	has, err := p.rules(s, free, -1)
+	if err != nil {
+		return err
+	}
+	if !has {
+		free = -1
+	}
+	return p.Write(s, fds, groups, free, sock, s.This())
 }
 
 // Write makes the script of the command's process, in the order in which one
 // step does not take away what the next one needs. fds are the command's
 // descriptors, groups open cgroup.procs files; an observer goes to sock. The
-// numbers of ruleset and sock are above the command's.
-func (p *Plan) Write(s *sys.Script, fds, groups []int, ruleset, sock int) error {
+// numbers of ruleset and sock are above the command's. The process ends with
+// parent, unless that names no process.
+func (p *Plan) Write(s *sys.Script, fds, groups []int, ruleset, sock int, parent sys.Number) error {
 	s.Step("cgroup")
 	for _, fd := range groups {
 		s.Write(fd, "0")
+	}
+	if p.Unshare&sys.NewCgroup != 0 {
+		s.Step("cgroup namespace") // of the cgroups just entered: their names say whose they are
+		s.Unshare(sys.NewCgroup)
 	}
 	s.Step("session")
 	s.Session()
 	if p.Caps && !p.Bounded {
 		s.Step("capabilities")
-		s.NoBounding()
+		if err := s.NoBounding(p.Mode != PlanInit && os.Geteuid() != 0); err != nil {
+			return Failed("capabilities", err)
+		}
 	}
 	if p.UID >= 0 {
 		s.Step("user")
-		s.Groups()
-		s.IDs(p.UID, p.GID)
+		s.Groups(p.Groups...)
+		if p.Inner.Shown {
+			s.IDs(p.Inner.UID, p.Inner.GID)
+		} else {
+			s.IDs(p.UID, p.GID)
+		}
 	}
-	if p.Mode == PlanSelf {
+	if !parent.None() {
 		s.Step("parent")
 		s.ParentDeath() // a change of user takes it away
+		s.ParentIs(parent)
 	}
 	s.Step("descriptors")
 	s.Descriptors(fds, ruleset, sock)
+	if p.Terminal {
+		s.Step("terminal")
+		s.Terminal(0)
+	}
 	if p.Dir != "" {
 		s.Step("dir")
 		if err := s.Chdir(p.Dir); err != nil {
@@ -68,20 +114,20 @@ func (p *Plan) Write(s *sys.Script, fds, groups []int, ruleset, sock int) error 
 		if p.Audit {
 			flags = sys.LandlockAudited(p.Landlock)
 		}
-		s.Landlock(ruleset, flags)
+		s.Restrict(ruleset, flags)
 	}
 	if p.Caps {
 		s.Step("capabilities")
 		s.NoCapabilities()
+	}
+	s.Step("limits") // before the filter, which lets that of core dumps not be changed
+	for _, l := range p.Limits {
+		s.Limit(l.Resource, l.Value)
 	}
 	s.Step("system call filter")
 	if len(p.Observer) > 0 {
 		s.Observe(sys.DecodeFilter(p.Observer), sock, Report{Kind: ReportObserver}.Encode())
 	}
 	s.Filter(sys.DecodeFilter(p.Filter))
-	s.Step("limits")
-	for _, l := range p.Limits {
-		s.Limit(l.Resource, l.Value)
-	}
 	return Failed("exec", s.Exec(p.Path, p.Args, p.Env))
 }

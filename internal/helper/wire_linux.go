@@ -13,7 +13,8 @@ import (
 // helper's descriptor 3.
 //
 //	launcher → helper   one Hello: magic, role, u32 length, payload
-//	                    then single bytes: SayGo, later SayKill
+//	                    then single bytes: SayGo, later SayKill; to a keeper
+//	                    lines, the paths of folders that it is to remove too
 //	                    the end of the stream: the launcher is gone or done
 //	helper → launcher   reports of ReportSize bytes
 //
@@ -21,6 +22,7 @@ import (
 const (
 	Name       = "hostsup-keeper"
 	Var        = "HOSTSUP_KEEPER" // set to FD
+	HuntVar    = "HOSTSUP_HUNT"   // set to the number of the command by one that wakes up to hunt
 	FD         = 3
 	magic      = "hostsup\x00"
 	SayGo      = 'g' // the started command is known; it may be reaped
@@ -33,10 +35,11 @@ type Role byte
 
 // The roles.
 const (
-	RoleTest   Role = 't' // says ready and ends: does a helper work here?
-	RoleKeeper Role = 'c' // payload: the path of the cgroup, which is open on descriptor 4
-	RoleInit   Role = 'i' // payload: a command; pid 1 of its namespace
-	RoleReaper Role = 'r' // payload: a command; inherits its orphans and hunts them
+	RoleTest    Role = 't' // says ready and ends: does a helper work here?
+	RoleKeeper  Role = 'c' // payload: the path of the cgroup, which is open on descriptor 4
+	RoleInit    Role = 'i' // payload: a command; pid 1 of its namespace
+	RoleReaper  Role = 'r' // payload: a command; inherits its orphans and hunts them
+	RoleSweeper Role = 's' // is told Sweeps; removes placeholders
 )
 
 // Report is what a helper says.
@@ -44,6 +47,7 @@ type Report struct {
 	Kind  byte
 	Errno int32 // ReportFailed, ReportBroken
 	Exit  sys.Exit
+	Alone bool // ReportExit: the command has left no process behind
 }
 
 // The kinds of a Report.
@@ -53,43 +57,24 @@ const (
 	ReportFailed  = 'f' // it could not be started
 	ReportBroken  = 'b' // the helper itself could not do its work
 	ReportExit    = 'x' // it has ended
-	ReportSize    = 48
+	ReportSize    = len(sys.ExitRecord{})
 )
 
 // Encode makes ReportSize bytes of it.
 func (r Report) Encode() []byte {
-	b := make([]byte, ReportSize)
-	b[0] = r.Kind
-	if r.Exit.Core {
-		b[1] = 1
+	b := r.Exit.Record(r.Kind, r.Errno)
+	if r.Alone {
+		b.SetAlone()
 	}
-	le := binary.LittleEndian
-	le.PutUint32(b[4:], uint32(r.Errno))
-	le.PutUint32(b[8:], uint32(int32(r.Exit.Code)))
-	le.PutUint32(b[12:], uint32(int32(r.Exit.Signal)))
-	le.PutUint64(b[16:], uint64(r.Exit.Usage.User))
-	le.PutUint64(b[24:], uint64(r.Exit.Usage.System))
-	le.PutUint64(b[32:], uint64(r.Exit.Usage.MaxRSS))
-	return b
+	return b[:]
 }
 
 // DecodeReport undoes Encode.
-func DecodeReport(b []byte) Report {
-	le := binary.LittleEndian
-	return Report{
-		Kind:  b[0],
-		Errno: int32(le.Uint32(b[4:])),
-		Exit: sys.Exit{
-			Core:   b[1] == 1,
-			Code:   int(int32(le.Uint32(b[8:]))),
-			Signal: int(int32(le.Uint32(b[12:]))),
-			Usage: sys.Usage{
-				User:   int64(le.Uint64(b[16:])),
-				System: int64(le.Uint64(b[24:])),
-				MaxRSS: int64(le.Uint64(b[32:])),
-			},
-		},
-	}
+func DecodeReport(b []byte) (r Report) {
+	record := sys.ExitRecord(b)
+	r.Kind, r.Errno, r.Exit = record.Exit()
+	r.Alone = record.Alone()
+	return r
 }
 
 // Hello is the first message to a helper.

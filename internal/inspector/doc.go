@@ -27,5 +27,5 @@
 // # What it never does
 //
 // It stops nobody in a debugger, and runs nothing in a process but what closes
-// the port.
+// the port: at once, or when the process ends.
 package inspector

@@ -3,7 +3,7 @@ package inspector
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/hostsup/hostsup/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }

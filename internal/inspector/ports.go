@@ -21,8 +21,9 @@ type Ports struct {
 // port is one inspector that is open, being opened or being closed.
 type port struct {
 	how   how
-	ready chan struct{} // closed when it is open, or cannot be
-	over  chan struct{} // closed when it is closed, or the process is gone
+	ready chan struct{}   // closed when it is open, or cannot be
+	over  chan struct{}   // closed when it is closed, or the process is gone
+	ctx   context.Context // ends with the process, or as soon as that is being ended
 	stop  context.CancelFunc
 	turn  chan struct{} // holds one while somebody has a session
 
@@ -36,6 +37,9 @@ type port struct {
 	opened bool // by us
 	err    error
 }
+
+// ending reports whether the process has ended or is being ended.
+func (e *port) ending() bool { return e.ctx.Err() != nil }
 
 // ErrClosed means that [Ports] has been closed.
 var ErrClosed = errors.New("inspectors are closed")
@@ -129,24 +133,22 @@ func (p *Ports) enter(t Target) (entered, error) {
 		return entered{}, err
 	}
 	ctx, stop := context.WithCancel(p.ctx)
-	e = &port{how: h, users: 1, ready: make(chan struct{}), over: make(chan struct{}), turn: make(chan struct{}, 1), stop: stop}
+	e = &port{how: h, users: 1, ready: make(chan struct{}), over: make(chan struct{}), turn: make(chan struct{}, 1), ctx: ctx, stop: stop}
 	p.open[t.Key] = e
-	p.work.Go(func() { p.look(ctx, t, e) })
+	p.work.Go(func() { p.look(t, e) })
 	return entered{e, false}, nil
 }
 
 // look opens a port and looks after it as long as the process lives.
-func (p *Ports) look(ctx context.Context, t Target, e *port) {
+func (p *Ports) look(t Target, e *port) {
 	defer p.forget(t.Key, e)
 	p.work.Go(func() {
-		t.Await(ctx)
+		t.Await(e.ctx)
 		e.stop()
 	})
-	a, opened, err := t.open(ctx, e.how)
-	if err != nil && ctx.Err() != nil {
-		if err = ErrGone; p.ctx.Err() != nil {
-			err = ErrClosed
-		}
+	a, opened, err := t.open(e.ctx, e.how)
+	if err != nil && e.ctx.Err() != nil {
+		err = p.ended()
 	}
 	p.mu.Lock()
 	e.addr, e.opened, e.err = a, opened, err
@@ -160,8 +162,16 @@ func (p *Ports) look(ctx context.Context, t Target, e *port) {
 	case unwanted:
 		_ = p.shut(t.Key, e) // nobody is left who could be told
 	default:
-		<-ctx.Done()
+		<-e.ctx.Done()
 	}
+}
+
+// ended says why a port has ended that was not closed.
+func (p *Ports) ended() error {
+	if p.ctx.Err() != nil {
+		return ErrClosed
+	}
+	return ErrGone
 }
 
 // forget takes a port out that is open no more.
@@ -187,7 +197,9 @@ func (p *Ports) shut(key string, e *port) error {
 	defer cancel()
 	s, err := e.addr.Dial(ctx)
 	if err == nil {
-		err = s.Shut(ctx, e.how.anyPort)
+		if err = s.prepare(ctx, true); err == nil {
+			err = s.Shut(ctx, e.how.anyPort)
+		}
 		s.Close()
 	}
 	if err != nil && !errors.Is(err, ErrGone) {
@@ -218,21 +230,86 @@ func (l *Lease) Address() Address { return l.port.addr }
 func (l *Lease) Opened() bool { return l.port.opened }
 
 // Session does something in a session with the inspector, when it is its turn:
-// profiles that are taken at the same time spoil each other. Errors as of
-// [Address.Dial], those of do, ctx's.
-func (l *Lease) Session(ctx context.Context, do func(*Session) error) error {
+// profiles that are taken at the same time spoil each other. The context of do
+// ends as soon as the process is being ended, and the session is to end at once
+// then. Errors: those of [Address.Dial] and of do, [ErrGone], [ErrClosed], ctx's.
+func (l *Lease) Session(ctx context.Context, do func(context.Context, *Session) error) error {
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(l.port.ctx, cancel)()
 	select {
 	case l.port.turn <- struct{}{}:
 		defer func() { <-l.port.turn }()
-	case <-ctx.Done():
+	case <-inner.Done():
+		return l.why(ctx)
+	}
+	ours := !l.stays()
+	s, err := l.port.addr.Dial(inner)
+	if err == nil {
+		if err = s.prepare(inner, ours); err != nil {
+			s.Close()
+		} else {
+			if err = inner.Err(); err == nil {
+				err = do(inner, s)
+			}
+			l.leave(s, ours)
+		}
+	}
+	if err != nil && inner.Err() != nil {
+		return l.why(ctx)
+	}
+	return err
+}
+
+// leave ends a session.
+//
+// NOTE: Node can crash when a connection ends while node closes the port (its
+// handler is freed before the close frame has been written). So the process is
+// what ends the session when the process is being ended, and any other session
+// first has the process keep the port open at its end.
+func (l *Lease) leave(s *Session, ours bool) {
+	p := l.ports
+	if ours && !l.port.ending() {
+		ctx, cancel := context.WithTimeout(l.port.ctx, closeWithin)
+		_ = s.keepsPort(ctx) // a process that does not answer does not end by itself either
+		cancel()
+	}
+	if !l.port.ending() || !p.outlive(s) {
+		s.Close()
+	}
+}
+
+// outlive closes a session when its process has ended it, in a goroutine; false:
+// the ports are being closed.
+func (p *Ports) outlive(s *Session) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ctx.Err() != nil {
+		return false
+	}
+	p.work.Go(func() {
+		select {
+		case <-s.done:
+		case <-p.ctx.Done():
+		}
+		s.Close()
+	})
+	return true
+}
+
+// why says what has ended a session with the context ctx.
+func (l *Lease) why(ctx context.Context) error {
+	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	s, err := l.port.addr.Dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	return do(s)
+	return l.ports.ended()
+}
+
+// stays reports whether the port stays open without users.
+func (l *Lease) stays() bool {
+	l.ports.mu.Lock()
+	defer l.ports.mu.Unlock()
+	return l.port.keep
 }
 
 // Keep has the port stay open.
@@ -257,11 +334,7 @@ func (l *Lease) Release() (err error) {
 		default: // look sees to it
 			last = false
 		}
-		select {
-		case <-e.over: // with its process, most likely
-			last = false
-		default:
-		}
+		last = last && !e.ending() // else the port ends with its process
 		p.mu.Unlock()
 		if last {
 			err = p.shut(l.key, e)

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostsup/hostsup/internal/poll"
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/internal/sys/procnet"
 )
@@ -27,7 +29,7 @@ type process struct {
 	t *testing.T
 
 	mu    sync.Mutex
-	said  []Line
+	texts []Line
 	more  chan struct{} // closed when there is another line
 	ended chan struct{}
 	sent  int // signals
@@ -38,7 +40,7 @@ func node(t *testing.T, script string, args ...string) *process {
 	t.Helper()
 	path, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip(err)
+		require.Missing(t, "%v", err)
 	}
 	rest := []string{}
 	if i := slices.Index(args, "--"); i >= 0 {
@@ -62,7 +64,7 @@ func node(t *testing.T, script string, args ...string) *process {
 		defer close(read)
 		for lines := bufio.NewScanner(stderr); lines.Scan(); {
 			p.mu.Lock()
-			p.said = append(p.said, Line{uint64(len(p.said) + 1), lines.Text()})
+			p.texts = append(p.texts, Line{uint64(len(p.texts) + 1), lines.Text()})
 			close(p.more)
 			p.more = make(chan struct{})
 			p.mu.Unlock()
@@ -100,7 +102,7 @@ func (p *process) lines(ctx context.Context, after uint64, follow bool) iter.Seq
 	return func(yield func(Line) bool) {
 		for {
 			p.mu.Lock()
-			said, more := slices.Clone(p.said), p.more
+			said, more := slices.Clone(p.texts), p.more
 			p.mu.Unlock()
 			for _, l := range said {
 				if l.Seq > after && !yield(l) {
@@ -130,14 +132,7 @@ func (p *process) signals() int {
 // eventually waits until something is so.
 func eventually(t *testing.T, ok func() bool) {
 	t.Helper()
-	deadline := time.After(patience)
-	for !ok() {
-		select {
-		case <-deadline:
-			t.Fatal("did not come true")
-		case <-time.After(time.Millisecond):
-		}
-	}
+	poll.Until(t, patience, "the condition", ok)
 }
 
 // listens waits until the process has a number of ports.
@@ -199,8 +194,8 @@ func TestPorts(t *testing.T) {
 								return
 							}
 							all[i] = l
-							if err := l.Session(t.Context(), func(s *Session) error {
-								_, err := s.Profile(t.Context(), time.Millisecond, true)
+							if err := l.Session(t.Context(), func(ctx context.Context, s *Session) error {
+								_, err := s.Profile(ctx, time.Millisecond, true)
 								return err
 							}); err != nil {
 								t.Error(err)
@@ -253,7 +248,11 @@ func TestPortThatComesLate(t *testing.T) {
 	t.Parallel()
 	// Until the file is there it sleeps outside of JavaScript.
 	file := filepath.Join(t.TempDir(), "wake")
-	p, ports := node(t, `console.log('up'); require('child_process').execSync('until [ -e "$0" ]; do sleep 0.01; done'.replace('$0', process.argv[1])); `+idles, anyPort, quiet, "--", file), ports(t)
+	p, ports := node(t, `console.log('up'); require('child_process').execSync('>"$0.in"; until [ -e "$0" ]; do sleep 0.01; done'.replaceAll('$0', process.argv[1])); `+idles, anyPort, quiet, "--", file), ports(t)
+	eventually(t, func() bool {
+		_, err := os.Stat(file + ".in")
+		return err == nil
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -313,7 +312,7 @@ func TestPortOfAProcessThatEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-p.ended
-	if err := l.Session(t.Context(), func(*Session) error { return nil }); err == nil {
+	if err := l.Session(t.Context(), func(context.Context, *Session) error { return nil }); err == nil {
 		t.Error("there is nobody to speak with")
 	}
 	releases(t, l)

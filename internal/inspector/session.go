@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -23,6 +24,9 @@ var (
 	ErrGone     = errors.New("the inspector went away")
 )
 
+// errEnding is the [ErrGone] of a process that ends.
+var errEnding = fmt.Errorf("%w: the process is ending", ErrGone)
+
 // CallError is what the inspector answers instead of a result.
 type CallError struct {
 	Method  string
@@ -37,6 +41,7 @@ func (e *CallError) Error() string {
 // Session is a connection with an inspector. Make it with [Address.Dial].
 type Session struct {
 	ws     *websocket.Conn
+	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	done   chan struct{} // the read loop has ended
 
@@ -96,8 +101,10 @@ type request struct {
 	Params any    `json:"params,omitempty"`
 }
 
-// dial connects; ctx bounds that alone.
+// dial connects; ctx bounds that alone, with prepareWithin for what has begun.
 func dial(ctx context.Context, url string, connect func(ctx context.Context, network, addr string) (net.Conn, error)) (*Session, error) {
+	ctx, cancel := outlast(ctx, prepareWithin)
+	defer cancel()
 	transport := &http.Transport{DialContext: connect, DisableCompression: true}
 	defer transport.CloseIdleConnections()
 	ws, res, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}})
@@ -108,17 +115,63 @@ func dial(ctx context.Context, url string, connect func(ctx context.Context, net
 		return nil, fmt.Errorf("%w: %w", ErrGone, err)
 	}
 	ws.SetReadLimit(maxMessage)
-	reading, cancel := context.WithCancel(context.Background())
-	s := &Session{ws: ws, cancel: cancel, done: make(chan struct{}), waits: map[int]chan<- message{}}
-	go s.read(reading)
-	// A process that wants to end waits for us otherwise. One that does not know
-	// this does not matter.
-	var refused *CallError
-	if err := s.Call(ctx, "NodeRuntime.notifyWhenWaitingForDisconnect", map[string]bool{"enabled": true}, nil); err != nil && !errors.As(err, &refused) {
-		s.Close()
-		return nil, err
-	}
+	s := &Session{ws: ws, done: make(chan struct{}), waits: map[int]chan<- message{}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	go s.read(s.ctx)
 	return s, nil
+}
+
+// prepareWithin bounds how long a process may take to begin a session, and to
+// prepare for its end, when nobody wants the session any more.
+const prepareWithin = time.Second
+
+// prepare has the process end without a wait when it ends during the session.
+// With ours, which must be false for a port that a debugger of somebody else may
+// use, it closes the port then. A session that is not prepared must be closed, as
+// the process would wait for it without a limit. Errors: [ErrGone], also for a
+// process that ends already; when ctx has ended for prepareWithin, ctx's.
+//
+// NOTE: The end of ctx is mostly the end of the process, which may be prepared or
+// may wait by then. The answers tell.
+func (s *Session) prepare(ctx context.Context, ours bool) error {
+	ctx, cancel := outlast(ctx, prepareWithin)
+	defer cancel()
+	code := isEnding
+	if ours {
+		code = hook + code
+	}
+	var refused *CallError
+	ending := false
+	switch err := s.evaluate(ctx, code, &ending); {
+	case ending:
+		return errEnding
+	case errors.As(err, &refused): // it has no JavaScript any more
+		return fmt.Errorf("%w: %w", ErrGone, err)
+	case err != nil && !errors.Is(err, errThrown): // one that does not take the listener ends as node does
+		return err
+	}
+	// A process that does not close the port tells that it waits for the session.
+	err := s.Call(ctx, "NodeRuntime.notifyWhenWaitingForDisconnect", map[string]bool{"enabled": true}, nil)
+	if errors.As(err, &refused) {
+		return nil // it is a node that does not know the method
+	}
+	return err
+}
+
+// keepsPort takes back that the process closes the port when it ends.
+func (s *Session) keepsPort(ctx context.Context) error { return s.evaluate(ctx, unhook, nil) }
+
+// outlast returns a context that ends a time after another.
+func outlast(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		t := time.AfterFunc(d, cancel)
+		context.AfterFunc(longer, func() { t.Stop() })
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
 }
 
 // read is the loop that takes what comes.
@@ -151,7 +204,7 @@ func (s *Session) take(data []byte) error {
 			return fmt.Errorf("%w: neither an answer nor an event", ErrProtocol)
 		}
 		if m.method == "NodeRuntime.waitingForDisconnect" {
-			return fmt.Errorf("%w: the process is ending", ErrGone)
+			return errEnding
 		}
 		s.mu.Lock()
 		heard := s.heard
@@ -199,10 +252,11 @@ func (s *Session) Call(ctx context.Context, method string, params, out any) erro
 	if err != nil {
 		return err
 	}
-	if err := s.ws.Write(ctx, websocket.MessageText, data); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	// The end of the context of a write would close the connection.
+	if err := s.ws.Write(s.ctx, websocket.MessageText, data); err != nil {
 		<-s.done // what cannot be written to ends
 		return s.why()
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/hostsup/hostsup/internal/jsonwalk"
@@ -74,7 +75,8 @@ func (s *Session) recompile(ctx context.Context) (int64, error) {
 // .heapsnapshot file holds. JavaScript stands still until V8 has made it. Errors
 // as of [Session.Call], and those of w, which end the session.
 func (s *Session) Snapshot(ctx context.Context, w io.Writer) error {
-	n := 0
+	var mu sync.Mutex
+	n, left := 0, false
 	s.hear(func(method string, params json.RawMessage) error {
 		if method != "HeapProfiler.addHeapSnapshotChunk" {
 			return nil
@@ -83,53 +85,28 @@ func (s *Session) Snapshot(ctx context.Context, w io.Writer) error {
 		if kind := jsonwalk.KindOf(chunk); kind != jsonwalk.String {
 			return fmt.Errorf("%w: a piece of the heap snapshot is %v", ErrProtocol, kind)
 		}
-		if err := ctx.Err(); err != nil {
-			return err
+		mu.Lock()
+		defer mu.Unlock()
+		if left {
+			return nil
 		}
 		text := jsonwalk.Text(chunk)
 		n += len(text)
 		_, err := io.WriteString(w, text)
 		return err
 	})
-	defer s.hear(nil)
+	defer func() { // w is the caller's again
+		s.hear(nil)
+		mu.Lock()
+		left = true
+		mu.Unlock()
+	}()
 	// All pieces have been taken when the answer comes, as it comes behind them.
 	if err := s.Call(ctx, "HeapProfiler.takeHeapSnapshot", map[string]bool{"reportProgress": false}, nil); err != nil {
-		if ctx.Err() != nil {
-			s.Close() // or pieces would go to w, which is the caller's again
-		}
 		return err
 	}
 	if n == 0 {
 		return fmt.Errorf("%w: an empty heap snapshot", ErrProtocol)
 	}
 	return nil
-}
-
-// Shut has node close its port, and the session with it. With anyPort the port
-// is forgotten that it had: the next time it is another one.
-func (s *Session) Shut(ctx context.Context, anyPort bool) error {
-	code := "process._debugEnd()"
-	if anyPort {
-		code = "process.debugPort = 0; " + code
-	}
-	var out struct {
-		ExceptionDetails *struct {
-			Text string `json:"text"`
-		} `json:"exceptionDetails"`
-	}
-	err := s.Call(ctx, "Runtime.evaluate", map[string]any{"expression": code, "silent": true}, &out)
-	switch {
-	case errors.Is(err, ErrGone):
-		return nil
-	case err != nil:
-		return err
-	case out.ExceptionDetails != nil:
-		return fmt.Errorf("the port cannot be closed: %s", out.ExceptionDetails.Text)
-	}
-	select {
-	case <-s.done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

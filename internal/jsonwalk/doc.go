@@ -3,12 +3,13 @@
 //
 // # Promises
 //
+// [Scanner] checks JSON against bounds, for codecs, and [Check] is made of it.
 // [Check] accepts exactly what RFC 8259 allows, to a depth of [MaxDepth], and
-// never panics. [Object], [Array], [Find], [Skip] and [SkipText] are for texts
+// never panics. [Object], [Array], [Find], [Visit], [Skip] and [SkipText] are for texts
 // that Check has accepted; given another they stop early, and do not panic
 // either. Names are compared exactly, not without regard to case as
 // encoding/json does. Nothing is kept and nothing is changed; all functions are
-// safe for concurrent use.
+// safe for concurrent use, and a Scanner is for one goroutine.
 //
 // # What it never does
 //

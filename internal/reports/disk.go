@@ -51,7 +51,7 @@ func (s *Store[T]) load() ([]*report[T], error) {
 	for _, e := range list {
 		path := filepath.Join(s.dir, e.Name())
 		if strings.HasPrefix(e.Name(), partial) {
-			if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > abandoned {
+			if info, err := e.Info(); err == nil && time.Since(info.ModTime()).Abs() > abandoned { // or dated by a wrong clock
 				_ = os.Remove(path)
 			}
 			continue

@@ -24,6 +24,10 @@
 // out the only report of another. This bounds the reports that wait to be
 // written, too.
 //
+// A report that is dated more than a minute after the present, by a clock that
+// was wrong, counts as the oldest: it is listed first and pushes out no report
+// that is added after it.
+//
 // # Files
 //
 // ID.json with mode 0600 in a folder with mode 0700:

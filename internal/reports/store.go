@@ -84,9 +84,21 @@ func Open[T any](dir string, opt Options) (*Store[T], error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	now := time.Now()
+	slices.SortFunc(found, func(a, b *report[T]) int {
+		af, bf := a.after(now), b.after(now)
+		switch {
+		case af && !bf:
+			return -1
+		case bf && !af:
+			return 1
+		}
+		return a.compare(b)
+	})
 	for _, r := range found {
-		s.insert(r)
+		s.counts[r.host]++
 	}
+	s.list = found
 	s.prune()
 	return s, nil
 }
@@ -113,13 +125,25 @@ func (s *Store[T]) Add(id string, at time.Time, host string, v T) error {
 	return nil
 }
 
-// insert puts a report in its place by time. The caller holds mu.
+// lateness is how much later than other reports one may be added that is dated
+// before them. What is dated even later than that, or so far after now, was
+// dated by a clock that was wrong.
+const lateness = time.Minute
+
+// after reports whether r was dated by a clock that was ahead at the time t.
+func (r *report[T]) after(t time.Time) bool { return r.time.After(t.Add(lateness)) }
+
+// compare orders reports by their time, then by their id.
+func (r *report[T]) compare(b *report[T]) int {
+	return cmp.Or(r.time.Compare(b.time), strings.Compare(r.id, b.id))
+}
+
+// insert puts a new report in its place by time, but behind those that a clock
+// dated which was ahead: they are older. The caller holds mu.
 func (s *Store[T]) insert(r *report[T]) {
 	at := len(s.list)
-	for ; at > 0; at-- {
-		if b := s.list[at-1]; cmp.Or(b.time.Compare(r.time), strings.Compare(b.id, r.id)) < 0 {
-			break
-		}
+	for at > 0 && !s.list[at-1].after(r.time) && s.list[at-1].compare(r) >= 0 {
+		at--
 	}
 	s.list = slices.Insert(s.list, at, r)
 	s.counts[r.host]++

@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
+
+	"github.com/hostsup/hostsup/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 type crash struct {
 	Host   string
@@ -423,5 +424,47 @@ func TestNewID(t *testing.T) {
 	}
 	if a, b := NewID("z-1", start), NewID("a-1", start.Add(time.Millisecond)); a >= b {
 		t.Errorf("%s and %s do not sort by time", a, b)
+	}
+}
+
+// TestReportsOfTheFuture has reports whose clock was a year ahead in the folder,
+// or the clock set back while the store is open. They are the first to go.
+func TestReportsOfTheFuture(t *testing.T) {
+	for name, reopen := range map[string]bool{"found": true, "clock set back": false} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			opt := Options{Keep: 3, PerHost: 1}
+			s := open(t, dir, opt)
+			now := time.Now().UTC().Truncate(time.Second)
+			put := func(n int, at time.Time) {
+				t.Helper()
+				if err := s.Add(NewID(fmt.Sprintf("ts-%d", n), at), at, "ts", crash{Host: "ts", Number: n}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for n := range 3 {
+				put(n, now.AddDate(1, 0, n))
+			}
+			if reopen {
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+				s = open(t, dir, opt)
+			}
+			for n := 3; n < 5; n++ {
+				put(n, now.Add(time.Duration(n)*time.Second))
+			}
+			if got, want := numbers(t, s, ""), "ts2 ts3 ts4"; got != want {
+				t.Errorf("kept %q, want %q", got, want)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = open(t, dir, opt)
+			put(5, now.Add(5*time.Second))
+			if got, want := numbers(t, s, ""), "ts3 ts4 ts5"; got != want {
+				t.Errorf("kept %q after the next start, want %q", got, want)
+			}
+		})
 	}
 }

@@ -2,7 +2,6 @@ package sys
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 
@@ -59,6 +58,14 @@ func ranges(rules []FilterRule) []span {
 	return out
 }
 
+// faresLike reports whether calls of the two rules fare alike whatever their
+// arguments.
+func (r *FilterRule) faresLike(other *FilterRule) bool {
+	return r.Otherwise == other.Otherwise && slices.EqualFunc(r.Checks, other.Checks, func(a, b FilterCheck) bool {
+		return a.Action == b.Action && slices.Equal(a.Tests, b.Tests)
+	})
+}
+
 // search finds the span of a number: in one block if its jumps reach, else in
 // that of the half it is in.
 func search(spans []span) Filter {
@@ -82,21 +89,29 @@ type block struct {
 	f       Filter
 	yes, no []label // of each instruction that jumps
 	places  []int   // of the labels from 1 on; -1: not placed yet
-	answers map[FilterAction]label
+	answers []labelled[FilterAction]
+	bodies  []labelled[*FilterRule] // by label
+}
+
+// labelled is what comes at a label.
+type labelled[T any] struct {
+	label label
+	what  T
 }
 
 // assemble makes a block of spans; false when a jump in it would not reach.
 func assemble(spans []span) (Filter, bool) {
-	b := &block{answers: map[FilterAction]label{}}
-	bodies := map[label]*FilterRule{}
-	b.halve(spans, bodies)
-	for _, l := range slices.Sorted(maps.Keys(bodies)) {
-		b.place(l)
-		b.body(bodies[l])
+	room := 4 * len(spans) // mostly enough
+	b := &block{f: make(Filter, 0, room), yes: make([]label, 0, room), no: make([]label, 0, room), places: make([]int, 0, room)}
+	b.halve(spans)
+	for _, body := range b.bodies {
+		b.place(body.label)
+		b.body(body.what)
 	}
-	for _, a := range slices.Sorted(maps.Keys(b.answers)) {
-		b.place(b.answers[a])
-		b.add(answer(a), next, next)
+	slices.SortFunc(b.answers, func(x, y labelled[FilterAction]) int { return cmp.Compare(x.what, y.what) })
+	for _, a := range b.answers {
+		b.place(a.label)
+		b.add(answer(a.what), next, next)
 	}
 	return b.link()
 }
@@ -113,23 +128,27 @@ func (b *block) label() label {
 func (b *block) place(l label) { b.places[l-1] = len(b.f) }
 
 func (b *block) answer(a FilterAction) label {
-	if _, ok := b.answers[a]; !ok {
-		b.answers[a] = b.label()
+	for _, known := range b.answers { // few
+		if known.what == a {
+			return known.label
+		}
 	}
-	return b.answers[a]
+	l := b.label()
+	b.answers = append(b.answers, labelled[FilterAction]{l, a})
+	return l
 }
 
 // halve finds the span of the number that is loaded, and goes to what becomes
 // of it.
-func (b *block) halve(spans []span, bodies map[label]*FilterRule) {
+func (b *block) halve(spans []span) {
 	const few = 3
 	if len(spans) > few {
 		half := len(spans) / 2
 		above := b.label()
 		b.add(jump(unix.BPF_JGE, spans[half].first, 0, 0), above, next)
-		b.halve(spans[:half], bodies)
+		b.halve(spans[:half])
 		b.place(above)
-		b.halve(spans[half:], bodies)
+		b.halve(spans[half:])
 		return
 	}
 	pass := b.answer(FilterAllow)
@@ -139,8 +158,17 @@ func (b *block) halve(spans []span, bodies map[label]*FilterRule) {
 	for i, s := range spans {
 		to, other := b.answer(s.rule.Otherwise), next
 		if len(s.rule.Checks) > 0 {
-			to = b.label()
-			bodies[to] = s.rule
+			to = next
+			for _, body := range b.bodies {
+				if s.rule.faresLike(body.what) {
+					to = body.label
+					break
+				}
+			}
+			if to == next {
+				to = b.label()
+				b.bodies = append(b.bodies, labelled[*FilterRule]{to, s.rule})
+			}
 		}
 		if i == len(spans)-1 {
 			other = pass
@@ -185,11 +213,7 @@ func (b *block) body(r *FilterRule) {
 			if j == len(c.Tests)-1 {
 				holds = b.answer(c.Action)
 			}
-			if t.Differ {
-				b.add(jump(unix.BPF_JEQ, t.Value, 0, 0), fails, holds)
-			} else {
-				b.add(jump(unix.BPF_JEQ, t.Value, 0, 0), holds, fails)
-			}
+			b.compare(t, holds, fails)
 		}
 		if len(c.Tests) > 1 {
 			loaded = nothing // it depends on which of them failed
@@ -197,6 +221,33 @@ func (b *block) body(r *FilterRule) {
 		if i < len(r.Checks)-1 {
 			b.place(fails)
 		}
+	}
+}
+
+// compare goes to holds or fails, by what is in the accumulator; holds may be
+// next.
+func (b *block) compare(t FilterTest, holds, fails label) {
+	if t.First == t.Last {
+		if t.Differ {
+			holds, fails = fails, holds
+		}
+		b.add(jump(unix.BPF_JEQ, t.First, 0, 0), holds, fails)
+		return
+	}
+	after := next
+	if holds == next {
+		after = b.label()
+		holds = after
+	}
+	if t.Differ {
+		holds, fails = fails, holds
+	}
+	if t.First > 0 {
+		b.add(jump(unix.BPF_JGE, t.First, 0, 0), next, fails)
+	}
+	b.add(jump(unix.BPF_JGT, t.Last, 0, 0), fails, holds)
+	if after != next {
+		b.place(after)
 	}
 }
 

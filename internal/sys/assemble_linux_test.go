@@ -88,7 +88,8 @@ checks:
 			if x.High {
 				arg >>= 32
 			}
-			if (uint32(arg)&x.Mask == x.Value) == x.Differ {
+			v := uint32(arg) & x.Mask
+			if (v >= x.First && v <= x.Last) == x.Differ {
 				continue checks
 			}
 		}
@@ -111,8 +112,10 @@ func TestFiltersSayWhatTheirRulesSay(t *testing.T) {
 			for range rnd.IntN(4) * rnd.IntN(2) {
 				c := FilterCheck{Action: actions[rnd.IntN(len(actions))]}
 				for range rnd.IntN(4) {
+					first := uint32(values[rnd.IntN(4)])
 					c.Tests = append(c.Tests, FilterTest{
-						Arg: rnd.IntN(6), High: rnd.IntN(4) == 0, Mask: masks[rnd.IntN(len(masks))], Value: uint32(values[rnd.IntN(4)]), Differ: rnd.IntN(2) == 0,
+						Arg: rnd.IntN(6), High: rnd.IntN(4) == 0, Mask: masks[rnd.IntN(len(masks))],
+						First: first, Last: first + uint32(rnd.IntN(2)*rnd.IntN(5)), Differ: rnd.IntN(2) == 0,
 					})
 				}
 				r.Checks = append(r.Checks, c)
@@ -153,5 +156,13 @@ func TestFiltersShareWhatIsAlike(t *testing.T) {
 	head := len(NewFilter(469, nil)) - 2
 	if got := len(f) - head; got != 4 { // two comparisons and two answers
 		t.Errorf("a range takes %d instructions", got)
+	}
+	check := func(number int) FilterRule {
+		tests := []FilterTest{{Arg: 1, Mask: 6}}
+		return FilterRule{Number: number, Checks: []FilterCheck{{Tests: tests, Action: FilterKill}}}
+	}
+	one, both := len(NewFilter(469, []FilterRule{check(10)})), len(NewFilter(469, []FilterRule{check(10), check(20)}))
+	if both != one+1 { // the comparison with its number
+		t.Errorf("a second call with the same checks takes %d instructions", both-one)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/hostsup/hostsup/internal/require"
 )
 
 func TestParseAudit(t *testing.T) {
@@ -23,11 +25,11 @@ func TestParseAudit(t *testing.T) {
 func TestAuditIsAskedAndRead(t *testing.T) {
 	on, err := AuditEnabled()
 	if err != nil {
-		t.Skip("the audit subsystem cannot be asked: ", err)
+		require.Privilege(t, "the audit subsystem: %v", err)
 	}
 	f, err := OpenAudit()
 	if err != nil {
-		t.Skip(err)
+		require.Privilege(t, "the audit subsystem: %v", err)
 	}
 	defer f.Close()
 	// Setting what is set already is a record of its own only when audit is

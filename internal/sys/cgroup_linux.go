@@ -75,20 +75,70 @@ func unescapeMount(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// MakeCgroup makes the cgroup name below the open folder dir.
-func MakeCgroup(dir int, name string) error { return unix.Mkdirat(dir, name, 0o755) }
+// MakeCgroup makes the cgroup name below the open folder dir. Other users cannot
+// open it, and so cannot lock it.
+func MakeCgroup(dir int, name string) error { return unix.Mkdirat(dir, name, 0o700) }
 
 // KillCgroup sends SIGKILL to every process in the cgroup name below the open
 // folder dir ("." is dir itself) and in the cgroups below that one, those that
 // are being forked included. One that is gone is no error.
+//
+// NOTE: The kernel's cgroup.kill signals the first thread of each process alone,
+// which does nothing to a process whose first thread has ended while others
+// run (seen with Linux 6.18). So each process that is still listed after it is
+// signalled once more, as a whole.
 func KillCgroup(dir int, name string) error {
+	signalled := map[int]bool{}
+	for {
+		if err := killCgroup(dir, name); err != nil {
+			return ignoreGone(err)
+		}
+		if !killListed(dir, name, signalled) {
+			return nil
+		}
+	}
+}
+
+// killListed signals the processes that the cgroup lists and that were not
+// signalled yet, and tells whether there were any. What cannot be listed is left
+// to the kernel's own kill.
+func killListed(dir int, name string, signalled map[int]bool) bool {
+	listed, _ := CgroupProcs(dir, name)
+	fds := map[int]int{}
+	for _, pid := range listed {
+		if signalled[pid] {
+			continue
+		}
+		signalled[pid] = true
+		if fd, err := PidfdOpen(pid); err == nil { // else it has ended, or the kernel's own kill has to do
+			fds[pid] = fd
+		}
+	}
+	if len(fds) == 0 {
+		return false
+	}
+	// What is listed while there is a pidfd of it is what the pidfd refers to;
+	// before that the number may have passed to somebody else.
+	listed, _ = CgroupProcs(dir, name)
+	for _, pid := range listed {
+		if fd, ok := fds[pid]; ok {
+			_ = PidfdSignal(fd, unix.SIGKILL) // one that has ended meanwhile
+		}
+	}
+	for _, fd := range fds {
+		_ = unix.Close(fd)
+	}
+	return true
+}
+
+func killCgroup(dir int, name string) error {
 	fd, err := unix.Openat(dir, name+"/cgroup.kill", unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return ignoreGone(err)
+		return err
 	}
 	_, err = unix.Write(fd, []byte{'1'})
 	_ = unix.Close(fd)
-	return ignoreGone(err)
+	return err
 }
 
 func ignoreGone(err error) error {

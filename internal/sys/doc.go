@@ -19,7 +19,9 @@
 //
 // # What it never does
 //
-// It never waits for "any child", never changes an attribute of the whole
+// It never has the Go runtime stand still: a call that may wait for something is
+// never made as a raw one, but for vfork, whose child waits for nothing of ours. It
+// never waits for "any child", never changes an attribute of the whole
 // process unless the function's name says so, and never makes a descriptor
 // that would be inherited by a program started later: all are close-on-exec
 // from the moment they exist (where the system cannot do that atomically,

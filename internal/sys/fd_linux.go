@@ -42,38 +42,8 @@ func TryLock(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) }
 // where a function takes an open folder.
 const AtCWD = unix.AT_FDCWD
 
-// CloseFrom closes every descriptor from first on (of the whole process; for
-// helper processes) but those of the runtime: its poller and what wakes that
-// are anonymous inodes, which have no file type, and are among the first that a
-// process opens. Without them the runtime ends the process at its next wait.
-func CloseFrom(first int) error {
-	const among = 256
-	from := first
-	for fd := first; fd < first+among; fd++ {
-		var st unix.Stat_t
-		if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != 0 {
-			continue
-		}
-		if fd > from {
-			if err := unix.CloseRange(uint(from), uint(fd-1), 0); err != nil {
-				return err
-			}
-		}
-		from = fd + 1
-	}
-	return unix.CloseRange(uint(from), ^uint(0), 0)
-}
-
-// PlainPipe makes a pipe that the network poller is not told of; both ends are
-// close-on-exec. For helper processes.
-func PlainPipe() (r, w int, err error) {
-	var p [2]int
-	err = unix.Pipe2(p[:], unix.O_CLOEXEC)
-	return p[0], p[1], err
-}
-
-// WriteByte writes a zero byte to a plain descriptor.
-func WriteByte(fd int) error {
-	_, err := unix.Write(fd, []byte{0})
-	return err
+// IsFolder reports whether the descriptor fd is one of a folder.
+func IsFolder(fd int) bool {
+	var st unix.Stat_t
+	return unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
 }

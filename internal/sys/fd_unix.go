@@ -3,24 +3,48 @@
 package sys
 
 import (
+	"math"
 	"os"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
+// NoFollow is a flag of os.OpenFile by which a symbolic link at the end of a path
+// is an error; 0 where the system has none.
+const NoFollow = unix.O_NOFOLLOW
+
 // Close closes a plain descriptor.
 func Close(fd int) error { return unix.Close(fd) }
 
+// DescriptorLimit is how many descriptors this process may have open: their
+// numbers are below it.
+func DescriptorLimit() int {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || uint64(l.Cur) > math.MaxInt32 {
+		return math.MaxInt32
+	}
+	return int(l.Cur)
+}
+
 // NewFile wraps a descriptor that can be polled (a pidfd, a socket, a pipe):
 // it is made non-blocking, and reading from the file parks the goroutine, not
-// a thread.
+// a thread. With an error it is closed.
 func NewFile(fd int, name string) (*os.File, error) {
 	if err := unix.SetNonblock(fd, true); err != nil {
+		_ = unix.Close(fd)
 		return nil, err
 	}
-	return os.NewFile(uintptr(fd), name), nil
+	f := os.NewFile(uintptr(fd), name)
+	// A file that the runtime does not poll has no deadlines, and who waits for it
+	// would wait for ever or not at all.
+	if err := f.SetDeadline(time.Time{}); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // Inheritable lists the descriptors above 2 that a program started now would

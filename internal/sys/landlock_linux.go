@@ -28,10 +28,11 @@ const (
 
 // Versions of Landlock that brought what is asked for here.
 const (
-	LandlockNetVersion   = 4 // TCP ports
-	LandlockScopeVersion = 6 // signals and abstract sockets
-	LandlockAuditVersion = 7
-	LandlockUnixVersion  = 9 // sockets in the file system
+	LandlockTruncateVersion = 3
+	LandlockNetVersion      = 4 // TCP ports
+	LandlockScopeVersion    = 6 // signals and abstract sockets
+	LandlockAuditVersion    = 7
+	LandlockUnixVersion     = 9 // sockets in the file system
 )
 
 // LandlockVersion is the kernel's; 0 when it has none or it is switched off.
@@ -43,10 +44,10 @@ func LandlockVersion() int {
 	return int(v)
 }
 
-// NewLandlock makes a ruleset that handles, which is to say refuses, all that
-// the kernel's version knows: files, with network also TCP ports, and signals
-// and abstract sockets to processes outside.
-func NewLandlock(version int, network bool) (int, error) {
+// Ruleset makes a Landlock ruleset that handles, which is to say refuses, all
+// that the kernel's version knows: files, with network also TCP ports, and
+// signals and abstract sockets to processes outside.
+func (s *Script) Ruleset(version int, network bool) Opened {
 	attr := struct{ fs, net, scoped uint64 }{fs: landlockFS(version)}
 	size := unsafe.Sizeof(attr.fs)
 	if version >= LandlockNetVersion {
@@ -59,11 +60,7 @@ func NewLandlock(version int, network bool) (int, error) {
 		size += unsafe.Sizeof(attr.scoped)
 		attr.scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
-	if errno != 0 {
-		return -1, errno
-	}
-	return int(fd), nil
+	return s.opens(s.add(unix.SYS_LANDLOCK_CREATE_RULESET, hold(s, attr), size, 0))
 }
 
 func landlockFS(version int) uint64 {
@@ -71,7 +68,7 @@ func landlockFS(version int) uint64 {
 	if version < 2 {
 		fs &^= LandlockRefer
 	}
-	if version < 3 {
+	if version < LandlockTruncateVersion {
 		fs &^= LandlockTruncate
 	}
 	if version < 5 {
@@ -85,27 +82,59 @@ func landlockFS(version int) uint64 {
 
 // AllowPath adds rights to path, and to what is below it, to a ruleset. Rights
 // that the version does not know, or that a file cannot have, are left out.
-func AllowPath(ruleset, version int, path string, rights uint64) error {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+// Unless id is zero, what path leads to is as with OpenPlain.
+func (s *Script) AllowPath(ruleset Opened, version int, path string, id FileID, rights uint64) error {
+	rights &= landlockFS(version)
+	if id == (FileID{}) {
+		return s.allow(ruleset, path, unix.O_NOFOLLOW, rights)
+	}
+	fd, err := s.OpenPlain(path, id)
+	if err == nil {
+		s.allowOpen(ruleset, fd, rights)
+	}
+	return err
+}
+
+// AllowOpen adds rights to the file that is open as a descriptor, which stays open.
+func (s *Script) AllowOpen(ruleset Opened, version, fd int, rights uint64) {
+	rule := place[landlockPath](s)
+	rule.rights, rule.fd = rights&landlockFiles&landlockFS(version), int32(fd)
+	s.add(unix.SYS_LANDLOCK_ADD_RULE, 0, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(rule)), 0).given(0, ruleset)
+}
+
+// AllowProgram adds the right to run this program to a ruleset, by the file that
+// runs and not by its path.
+func (s *Script) AllowProgram(ruleset Opened) error {
+	return s.allow(ruleset, Program, 0, LandlockReadFile|LandlockExecute)
+}
+
+func (s *Script) allow(ruleset Opened, path string, flags uintptr, rights uint64) error {
+	p, err := s.str(path)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return err
-	}
-	rights &= landlockFS(version)
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		rights &= landlockFiles
-	}
-	rule := landlockPath{rights, int32(fd)}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
-	if errno != 0 {
-		return errno
-	}
+	s.allowOpen(ruleset, s.opens(s.add(unix.SYS_OPENAT, atCWD, p, unix.O_PATH|unix.O_CLOEXEC|flags)), rights)
 	return nil
 }
+
+// allowOpen adds rights to what is open as fd, which is closed.
+func (s *Script) allowOpen(ruleset, fd Opened, rights uint64) {
+	add := func(rights uint64) *call {
+		rule := place[landlockPath](s)
+		rule.rights = rights
+		c := s.add(unix.SYS_LANDLOCK_ADD_RULE, 0, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(rule)), 0).given(0, ruleset)
+		c.from, c.to = fd.fd, &rule.fd
+		return c
+	}
+	if c := add(rights); rights&^landlockFiles != 0 && rights&landlockFiles != 0 {
+		c.pass, c.skip = unix.EINVAL, 1 // it is no folder
+		add(rights & landlockFiles)
+	}
+	s.Close(fd)
+}
+
+// Program is this program, also when its file was replaced meanwhile.
+const Program = "/proc/self/exe"
 
 // landlockPath is packed in the kernel; what follows its last field here is
 // not looked at.
@@ -121,4 +150,9 @@ func LandlockAudited(version int) uint32 {
 		return 0
 	}
 	return unix.LANDLOCK_RESTRICT_SELF_LOG_NEW_EXEC_ON
+}
+
+// Restrict puts the thread under a ruleset.
+func (s *Script) Restrict(ruleset int, flags uint32) {
+	s.add(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(ruleset), uintptr(flags))
 }

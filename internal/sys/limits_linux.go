@@ -20,7 +20,19 @@ const (
 	LimitFileSize     = unix.RLIMIT_FSIZE
 	LimitAddressSpace = unix.RLIMIT_AS
 	LimitTasks        = unix.RLIMIT_NPROC
+	LimitSignals      = unix.RLIMIT_SIGPENDING
 )
+
+// HardLimit returns the hard limit of this process for a resource.
+func HardLimit(resource int) (uint64, error) {
+	var l unix.Rlimit
+	err := unix.Getrlimit(resource, &l)
+	return l.Max, err
+}
+
+// ErrNoHierarchy is what OwnCgroup1 returns for a controller that is in no v1
+// hierarchy, as on all machines with v2 alone.
+var ErrNoHierarchy = errors.New("no v1 hierarchy")
 
 // OwnCgroup1 is the folder of this process's own cgroup in the v1 hierarchy of
 // a controller.
@@ -45,7 +57,7 @@ func ownCgroup1(controller, self, mounts string) (string, error) {
 		}
 	}
 	if own == "" || strings.HasPrefix(own, "/../") {
-		return "", fmt.Errorf("no v1 hierarchy has the controller %s for us", controller)
+		return "", fmt.Errorf("%w has the controller %s for us", ErrNoHierarchy, controller)
 	}
 	for line := range strings.Lines(mounts) {
 		head, tail, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")
@@ -68,14 +80,55 @@ func ownCgroup1(controller, self, mounts string) (string, error) {
 // cannot hand limits down.
 func DelegatedCgroup(own string) string {
 	parent := path.Dir(own)
-	var b [8]byte
-	for _, name := range []string{"user.delegate", "trusted.delegate"} {
-		n, err := unix.Getxattr(parent, name, b[:])
-		if err == nil && n == 1 && b[0] == '1' && unix.Access(parent, unix.W_OK) == nil {
-			return parent
-		}
+	if marked(parent) || path.Base(own) == subgroup && owned(parent) {
+		return parent
 	}
 	return own
+}
+
+// subgroup is the cgroup that EnterSubgroup moves to.
+const subgroup = "supervisor"
+
+// marked reports whether systemd has marked a cgroup as handed over to what runs
+// in it. That of a user marks none in its older versions.
+func marked(cgroup string) bool {
+	var b [8]byte
+	for _, name := range []string{"user.delegate", "trusted.delegate"} {
+		n, err := unix.Getxattr(cgroup, name, b[:])
+		if err == nil && n == 1 && b[0] == '1' && unix.Access(cgroup, unix.W_OK) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// owned reports whether a cgroup is an ordinary user's to divide.
+func owned(cgroup string) bool {
+	return os.Geteuid() != 0 && unix.Access(cgroup, unix.W_OK) == nil &&
+		unix.Access(cgroup+"/cgroup.subtree_control", unix.W_OK) == nil && unix.Access(cgroup+"/cgroup.procs", unix.W_OK) == nil
+}
+
+// EnterSubgroup moves this process to a cgroup named supervisor below its own,
+// when its own is delegated to it and has no other process: what has processes
+// cannot hand limits down. Where that is not so it does nothing.
+func EnterSubgroup() error {
+	own, err := OwnCgroup()
+	if err != nil || !marked(own) && !owned(own) {
+		return nil // there is nothing to move in
+	}
+	dir, err := OpenDir(own)
+	if err != nil {
+		return err
+	}
+	defer Close(dir)
+	self := strconv.Itoa(os.Getpid())
+	if all, err := CgroupText(dir, "cgroup.procs"); err != nil || all != self {
+		return err
+	}
+	if err := MakeCgroup(dir, subgroup); err != nil && err != unix.EEXIST {
+		return err
+	}
+	return SetCgroup(dir, subgroup+"/cgroup.procs", self)
 }
 
 // SetCgroup writes a value to a file of the cgroup below the open folder dir.
@@ -86,7 +139,9 @@ func writeAt(dir int, file, value string) error {
 	if err != nil {
 		return err
 	}
-	_, err = unix.Write(fd, []byte(value))
+	for err = unix.EINTR; err == unix.EINTR; { // where it takes the kernel long to make room within a limit
+		_, err = unix.Write(fd, []byte(value))
+	}
 	unix.Close(fd)
 	return err
 }

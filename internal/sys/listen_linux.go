@@ -1,53 +1,42 @@
 package sys
 
-import "golang.org/x/sys/unix"
+import (
+	"encoding/binary"
 
-// ListenTCP listens at a port of an address of 4 or 16 bytes, in the calling
-// thread's network namespace.
-func ListenTCP(ip []byte, port int) (int, error) {
-	var sa unix.Sockaddr
-	family := unix.AF_INET
+	"golang.org/x/sys/unix"
+)
+
+// Listen listens at a TCP port of an address of 4 or 16 bytes, in the thread's
+// network namespace.
+func (s *Script) Listen(ip []byte, port int) (Opened, error) {
+	bigPort := binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, uint16(port)))
+	family, size := uintptr(unix.AF_INET), uintptr(unix.SizeofSockaddrInet4)
+	var addr uintptr
 	switch len(ip) {
 	case 4:
-		sa = &unix.SockaddrInet4{Port: port, Addr: [4]byte(ip)}
+		addr = hold(s, unix.RawSockaddrInet4{Family: unix.AF_INET, Port: bigPort, Addr: [4]byte(ip)})
 	case 16:
-		family, sa = unix.AF_INET6, &unix.SockaddrInet6{Port: port, Addr: [16]byte(ip)}
+		family, size = unix.AF_INET6, unix.SizeofSockaddrInet6
+		addr = hold(s, unix.RawSockaddrInet6{Family: unix.AF_INET6, Port: bigPort, Addr: [16]byte(ip)})
 	default:
-		return -1, unix.EINVAL
+		return Opened{}, unix.EINVAL
 	}
-	s, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return -1, err
-	}
+	fd := s.opens(s.add(unix.SYS_SOCKET, family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 	if family == unix.AF_INET6 {
-		err = unix.SetsockoptInt(s, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1)
+		s.add(unix.SYS_SETSOCKOPT, 0, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, hold(s, int32(1)), 4).given(0, fd)
 	}
-	if err == nil {
-		err = unix.Bind(s, sa)
-	}
-	if err == nil {
-		err = unix.Listen(s, 128)
-	}
-	if err != nil {
-		unix.Close(s)
-		return -1, err
-	}
-	return s, nil
+	s.add(unix.SYS_BIND, 0, addr, size).given(0, fd)
+	s.add(unix.SYS_LISTEN, 0, 128).given(0, fd)
+	return fd, nil
 }
 
-// MakeTextAt makes a file with text in it, below the open folder dir.
-func MakeTextAt(dir int, name string, mode uint32, text string) error {
-	fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
-	if err != nil {
-		return err
-	}
-	for b := []byte(text); len(b) > 0 && err == nil; {
-		var n int
-		n, err = unix.Write(fd, b)
-		b = b[max(n, 0):]
-	}
-	if cerr := unix.Close(fd); err == nil {
-		err = cerr
-	}
-	return err
+// Loopback switches the loopback interface of the thread's network namespace on.
+func (s *Script) Loopback() {
+	const size = 40 // of a struct ifreq
+	var r [size]byte
+	copy(r[:unix.IFNAMSIZ], "lo")
+	binary.NativeEndian.PutUint16(r[unix.IFNAMSIZ:], unix.IFF_UP|unix.IFF_RUNNING)
+	fd := s.opens(s.add(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))
+	s.add(unix.SYS_IOCTL, 0, unix.SIOCSIFFLAGS, hold(s, r)).given(0, fd)
+	s.Close(fd)
 }

@@ -7,15 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LoopMount makes a mount of the ext4 file system in an image file that is not
-// attached anywhere. The image stays locked until the last mount of it is gone,
-// also when that is after this process; EWOULDBLOCK while it is.
-func LoopMount(image string, attrs int) (mount int, err error) {
-	fd, err := unix.Open(image, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return -1, err
-	}
-	defer unix.Close(fd)
+// LoopMount makes a mount of the ext4 file system in an image, open for reading
+// and writing, that is not attached anywhere. The image stays locked until the
+// last mount of it is gone, also when that is after this process; EWOULDBLOCK
+// while it is.
+func LoopMount(image *os.File, attrs int) (mount int, err error) {
+	fd := int(image.Fd())
 	// The kernel keeps the open file, and with it the lock, for the device.
 	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return -1, err

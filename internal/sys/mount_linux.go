@@ -1,8 +1,13 @@
 package sys
 
 import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
 	"strconv"
-	"syscall"
+	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,57 +20,131 @@ const (
 	MountNoExec   = unix.MOUNT_ATTR_NOEXEC
 )
 
-// Unshare gives the calling thread namespaces of its own. It takes long, for a
-// system call, and does not let the Go runtime go on meanwhile: it is for
-// helper processes, which have nothing else to do.
-func Unshare(namespaces uintptr) error {
-	if _, _, errno := unix.RawSyscall(unix.SYS_UNSHARE, namespaces, 0, 0); errno != 0 {
-		return errno
-	}
-	return nil
-}
+const (
+	atCWD = ^uintptr(-unix.AT_FDCWD - 1)
+	tree  = uintptr(unix.AT_EMPTY_PATH | unix.AT_RECURSIVE) // of an open mount and those below it
+)
+
+// Unshare gives the thread namespaces of its own.
+func (s *Script) Unshare(namespaces uintptr) { s.add(unix.SYS_UNSHARE, namespaces) }
 
 // PrivateMounts cuts the mount namespace off from the one it was copied from.
-func PrivateMounts() error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") }
+func (s *Script) PrivateMounts() { s.remount(unix.MS_REC | unix.MS_PRIVATE) }
 
-// CloneTree makes a mount of path, with what is mounted below it, that is not
-// attached anywhere. No part of path may be a symbolic link.
-func CloneTree(path string) (int, error) {
-	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, how)
-	if err != nil {
-		return -1, err
-	}
-	defer unix.Close(fd)
-	return unix.OpenTree(fd, "", unix.AT_EMPTY_PATH|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+func (s *Script) remount(flags uintptr) *call {
+	return s.add(unix.SYS_MOUNT, s.text(""), s.text("/"), s.text(""), flags, 0)
 }
 
-// CloneTreeAt is CloneTree for name below the folder dir.
-func CloneTreeAt(dir int, name string) (int, error) {
-	return unix.OpenTree(dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+// FreshProc puts a fresh /proc, which shows the thread's pid namespace, over the
+// one that is there. The thread is in a mount namespace of its own; nothing it
+// mounts is seen outside, while mounts made outside still come in. Where a
+// fresh one is not allowed, the one that is there stays.
+func (s *Script) FreshProc() {
+	c := s.remount(unix.MS_REC | unix.MS_SLAVE)
+	c.ignore, c.missed = true, 1
+	s.add(unix.SYS_MOUNT, s.text("proc"), s.text("/proc"), s.text("proc"), unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, 0).ignore = true
+}
+
+// text is str for what has no zero byte.
+func (s *Script) text(v string) uintptr { return s.bytes(append([]byte(v), 0)) }
+
+// CloneTree makes a mount of path, with what is mounted below it, that is not
+// attached anywhere. What path leads to is as with OpenPlain.
+func (s *Script) CloneTree(path string, id FileID) (Opened, error) {
+	at, err := s.OpenPlain(path, id)
+	if err != nil {
+		return Opened{}, err
+	}
+	fd := s.CloneOpen(at)
+	s.Close(at)
+	return fd, nil
+}
+
+// OpenIn opens path below the folder dir only to name it. Nothing in path may be
+// a symbolic link: one is ELOOP. It takes openat2 (ENOSYS), in whose place nothing
+// is tried: what is below dir may be changed by others meanwhile.
+func (s *Script) OpenIn(dir Opened, path string) (Opened, error) {
+	p, err := s.str(path)
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_BENEATH}
+	return s.opens(s.add(unix.SYS_OPENAT2, 0, p, hold(s, how), unix.SizeofOpenHow).given(0, dir)), err
+}
+
+// CloneOpen makes a mount of what is open, as CloneTree does of a path.
+func (s *Script) CloneOpen(at Opened) Opened {
+	return s.opens(s.add(unix.SYS_OPEN_TREE, 0, s.text(""), tree|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC).given(0, at))
+}
+
+func (s *Script) setAttr(mount Opened, flags uintptr, attr unix.MountAttr) *call {
+	return s.add(unix.SYS_MOUNT_SETATTR, 0, s.text(""), flags, hold(s, attr), unsafe.Sizeof(attr)).given(0, mount)
 }
 
 // RestrictTree sets attributes on a mount and on those below it.
-func RestrictTree(mount int, attrs uint64) error {
-	return unix.MountSetattr(mount, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: attrs})
+func (s *Script) RestrictTree(mount Opened, attrs uint64) {
+	s.setAttr(mount, tree, unix.MountAttr{Attr_set: attrs})
 }
 
 // RestrictMount sets attributes on one mount.
-func RestrictMount(mount int, attrs uint64) error {
-	return unix.MountSetattr(mount, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: attrs})
+func (s *Script) RestrictMount(mount Opened, attrs uint64) {
+	s.setAttr(mount, unix.AT_EMPTY_PATH, unix.MountAttr{Attr_set: attrs})
 }
 
 // MapTree sets attributes on a mount that is not attached yet, and on those
 // below it, and shows their files as owned by other ids: those that userns, a
-// descriptor of a user namespace, maps. EINVAL: a file system that cannot.
-func MapTree(mount int, attrs uint64, userns int) error {
-	return unix.MountSetattr(mount, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE,
-		&unix.MountAttr{Attr_set: attrs | unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(userns)})
+// descriptor of a user namespace, maps. EINVAL: a file system that cannot. With
+// loose, those of such a one are shown as they are.
+func (s *Script) MapTree(mount Opened, attrs uint64, userns int, loose bool) {
+	c := s.setAttr(mount, tree, unix.MountAttr{Attr_set: attrs | unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(userns)})
+	if loose {
+		c.pass, c.skip = unix.EINVAL, 1
+		s.RestrictTree(mount, attrs)
+	}
 }
 
-// AttachTree puts a mount on name below the folder dir.
-func AttachTree(mount, dir int, name string) error {
-	return unix.MoveMount(mount, "", dir, name, unix.MOVE_MOUNT_F_EMPTY_PATH)
+// ErrOwners is that of a file system that can show its files as its own owners'
+// alone.
+var ErrOwners = errors.New("the file system cannot show files as those of another owner")
+
+// TryMap shows the folder dir, in a mount that nobody sees, as owned by the ids
+// that userns maps, and tells whether that can be done: ErrOwners is its file
+// system's own answer, every other error says nothing about it.
+func TryMap(dir string, userns int) error {
+	fd, err := unix.OpenTree(AtCWD, dir, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return os.NewSyscallError("open_tree", err)
+	}
+	defer unix.Close(fd)
+	err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(userns)})
+	if err == unix.EINVAL {
+		return fmt.Errorf("%w: %w", ErrOwners, err)
+	}
+	return os.NewSyscallError("mount_setattr", err)
+}
+
+// Attach puts a mount on what is open at the descriptor at, and closes both.
+func (s *Script) Attach(mount, at Opened) {
+	const flags = unix.MOVE_MOUNT_F_EMPTY_PATH | unix.MOVE_MOUNT_T_EMPTY_PATH
+	s.add(unix.SYS_MOVE_MOUNT, 0, s.text(""), 0, s.text(""), flags).given(0, mount).given(2, at)
+	s.Close(mount)
+	s.Close(at)
+}
+
+// AttachRoot puts a mount over the root. What is there already does not see it:
+// what is to be shown in it can still be found.
+func (s *Script) AttachRoot(mount Opened) {
+	s.add(unix.SYS_MOVE_MOUNT, 0, s.text(""), atCWD, s.text("/"), unix.MOVE_MOUNT_F_EMPTY_PATH).given(0, mount)
+}
+
+// Filesystem makes a mount of a new file system that is not attached anywhere;
+// options are KEY, VALUE, KEY, VALUE ….
+func (s *Script) Filesystem(kind string, attrs uint64, options ...string) Opened {
+	fs := s.opens(s.add(unix.SYS_FSOPEN, s.text(kind), unix.FSOPEN_CLOEXEC))
+	for i := 0; i+1 < len(options); i += 2 {
+		s.add(unix.SYS_FSCONFIG, 0, unix.FSCONFIG_SET_STRING, s.text(options[i]), s.text(options[i+1]), 0).given(0, fs)
+	}
+	s.add(unix.SYS_FSCONFIG, 0, unix.FSCONFIG_CMD_CREATE, 0, 0, 0).given(0, fs)
+	fd := s.opens(s.add(unix.SYS_FSMOUNT, 0, unix.FSMOUNT_CLOEXEC, uintptr(attrs)).given(0, fs))
+	s.Close(fs)
+	return fd
 }
 
 // NewFilesystem makes a mount of a new file system that is not attached
@@ -92,43 +171,61 @@ func NewFilesystem(kind string, attrs int, options ...string) (int, error) {
 	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attrs)
 }
 
-// EnterRoot makes an attached mount the root of the calling thread's mount
-// namespace, and of every process in it, and lets go of what was the root.
-func EnterRoot(mount int) error {
-	if err := unix.Fchdir(mount); err != nil {
+// EnterRoot makes an attached mount the root of the thread's mount namespace,
+// and of every process in it, and lets go of what was the root.
+func (s *Script) EnterRoot(mount Opened) {
+	s.add(unix.SYS_FCHDIR).given(0, mount)
+	s.add(unix.SYS_PIVOT_ROOT, s.text("."), s.text("."))
+	s.add(unix.SYS_UMOUNT2, s.text("."), unix.MNT_DETACH)
+	s.add(unix.SYS_CHDIR, s.text("/"))
+	s.Close(mount)
+}
+
+// MakeDir, MakeFile, MakeLink and MakeDevice make an empty folder, an empty file,
+// a symbolic link, and a character device with the number and mode of another,
+// in the folder dir; name has no slash. One that is there already is no error.
+func (s *Script) MakeDir(dir Opened, name string, mode uint32) error {
+	p, err := s.str(name)
+	s.add(unix.SYS_MKDIRAT, 0, p, uintptr(mode)).given(0, dir).pass = unix.EEXIST
+	return err
+}
+
+// MakeFile is described at MakeDir.
+func (s *Script) MakeFile(dir Opened, name string, mode uint32) error {
+	p, err := s.str(name)
+	s.add(unix.SYS_MKNODAT, 0, p, uintptr(unix.S_IFREG|mode), 0).given(0, dir).pass = unix.EEXIST
+	return err
+}
+
+// MakeLink is described at MakeDir.
+func (s *Script) MakeLink(text string, dir Opened, name string) error {
+	t, err := s.str(text)
+	if err != nil {
 		return err
 	}
-	if err := unix.PivotRoot(".", "."); err != nil {
-		return err
+	p, err := s.str(name)
+	s.add(unix.SYS_SYMLINKAT, t, 0, p).given(1, dir).pass = unix.EEXIST
+	return err
+}
+
+// MakeDevice is described at MakeDir.
+func (s *Script) MakeDevice(dir Opened, name string, mode uint32, number uint64) error {
+	p, err := s.str(name)
+	c := s.add(unix.SYS_MKNODAT, 0, p, uintptr(unix.S_IFCHR|mode), uintptr(number)).given(0, dir)
+	c.pass, c.missed = unix.EEXIST, 1
+	s.add(unix.SYS_FCHMODAT, 0, p, uintptr(mode)).given(0, dir) // whatever the umask
+	return err
+}
+
+// MakeText makes a file with text in it, in the folder dir; name has no slash.
+func (s *Script) MakeText(dir Opened, name string, mode uint32, text string) error {
+	p, err := s.str(name)
+	fd := s.opens(s.add(unix.SYS_OPENAT, 0, p, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, uintptr(mode)).given(0, dir))
+	if text != "" {
+		s.add(unix.SYS_WRITE, 0, s.bytes([]byte(text)), uintptr(len(text))).given(0, fd).least = uintptr(len(text))
 	}
-	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
-		return err
-	}
-	return unix.Chdir("/")
-}
-
-// MakeDirAt, MakeFileAt and MakeLinkAt make an empty folder, an empty file and
-// a symbolic link below the folder dir. One that is there already is no error.
-func MakeDirAt(dir int, name string, mode uint32) error {
-	return ignoreExist(unix.Mkdirat(dir, name, mode))
-}
-
-// MakeFileAt is described at MakeDirAt.
-func MakeFileAt(dir int, name string, mode uint32) error {
-	return ignoreExist(unix.Mknodat(dir, name, unix.S_IFREG|mode, 0))
-}
-
-// MakeLinkAt is described at MakeDirAt.
-func MakeLinkAt(text string, dir int, name string) error {
-	return ignoreExist(unix.Symlinkat(text, dir, name))
-}
-
-// MakeDeviceAt makes a character device with the number and mode of another.
-func MakeDeviceAt(dir int, name string, mode uint32, number uint64) error {
-	if err := unix.Mknodat(dir, name, unix.S_IFCHR|mode, int(number)); err != nil {
-		return ignoreExist(err)
-	}
-	return unix.Fchmodat(dir, name, mode, 0) // whatever the umask
+	s.Close(fd)
+	return err
 }
 
 // Device is the mode and number of a character device.
@@ -143,127 +240,173 @@ func Device(path string) (mode uint32, number uint64, err error) {
 	return st.Mode & 0o777, uint64(st.Rdev), nil
 }
 
-func ignoreExist(err error) error {
-	if err == unix.EEXIST {
-		return nil
-	}
-	return err
+// Hostname names the machine in the thread's UTS namespace.
+func (s *Script) Hostname(name string) {
+	s.add(unix.SYS_SETHOSTNAME, s.bytes([]byte(name)), uintptr(len(name)))
 }
 
-// SetHostname names the machine in the calling thread's UTS namespace.
-func SetHostname(name string) error { return unix.Sethostname([]byte(name)) }
+// RefuseMemfdExec has the kernel refuse executable memory files in the thread's
+// pid namespace and those below. It takes real root.
+func (s *Script) RefuseMemfdExec() {
+	fd := s.opens(s.add(unix.SYS_OPENAT, atCWD, s.text(memfdSwitch), unix.O_WRONLY|unix.O_CLOEXEC))
+	s.add(unix.SYS_WRITE, 0, s.bytes([]byte("2")), 1).given(0, fd)
+	s.Close(fd)
+}
 
-// LoopbackUp switches the loopback interface of the calling thread's network
-// namespace on.
-func LoopbackUp() error {
-	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+const memfdSwitch = "/proc/sys/vm/memfd_noexec"
+
+// InotifyShare is how many inotify instances a user namespace may have so that
+// it leaves others most of those that the kernel lets the user have who made
+// it; 0 when that is not known.
+func InotifyShare() int {
+	const share = 4
+	b, err := os.ReadFile(inotifyLimit)
 	if err != nil {
-		return err
+		return 0
 	}
-	defer unix.Close(s)
-	r, err := unix.NewIfreq("lo")
+	n, err := strconv.Atoi(strings.TrimSpace(string(b)))
 	if err != nil {
-		return err
+		return 0
 	}
-	r.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, r)
+	return max(n/share, 1)
 }
 
-// RefuseMemfdExec has the kernel refuse executable memory files in the
-// caller's pid namespace and those below. It takes real root.
-func RefuseMemfdExec() error {
-	return writeAt(unix.AT_FDCWD, "/proc/sys/vm/memfd_noexec", "2")
+const inotifyLimit = "/proc/sys/user/max_inotify_instances" // of the opener's user namespace
+
+// BoundInotify limits the inotify instances of the thread's user namespace,
+// where /proc can be written.
+func (s *Script) BoundInotify(n int) {
+	text := strconv.Itoa(n)
+	open := s.add(unix.SYS_OPENAT, atCWD, s.text(inotifyLimit), unix.O_WRONLY|unix.O_CLOEXEC)
+	open.ignore = true
+	fd := s.opens(open)
+	s.add(unix.SYS_WRITE, 0, s.bytes([]byte(text)), uintptr(len(text))).given(0, fd).ignore = true
+	s.add(unix.SYS_CLOSE, 0).given(0, fd).ignore = true
 }
 
-// IDs is one mapping of a user namespace: a user and a group.
-type IDs struct{ InsideUID, InsideGID, OutsideUID, OutsideGID int }
+// IDs is the mapping of a user namespace: a user and a group, and other groups
+// that have the same number on both sides.
+type IDs struct {
+	InsideUID, InsideGID, OutsideUID, OutsideGID int
+
+	Groups    []int // at most 300, none of them InsideGID or OutsideGID; without AllGroups
+	AllGroups bool  // all that there are; OutsideGID is InsideGID the other way round
+
+	// OtherUsers and OtherGroups map every other number to itself. The number
+	// OutsideUID has no meaning inside then, nor has InsideUID outside.
+	OtherUsers, OtherGroups bool
+}
+
+// users are the lines of a uid_map.
+func (ids *IDs) users() string {
+	if ids.OtherUsers {
+		return others(ids.InsideUID, ids.OutsideUID)
+	}
+	return fmt.Sprintf("%d %d 1", ids.InsideUID, ids.OutsideUID)
+}
+
+// groups are the lines of a gid_map.
+func (ids *IDs) groups() string {
+	if ids.OtherGroups {
+		return others(ids.InsideGID, ids.OutsideGID)
+	}
+	var b idMap
+	in, out := ids.InsideGID, ids.OutsideGID
+	if !ids.AllGroups {
+		b.line(in, out, 1)
+		for _, g := range ids.Groups {
+			b.line(g, g, 1)
+		}
+		return b.String()
+	}
+	low, high := min(in, out), max(in, out)
+	b.line(0, 0, low)
+	b.line(low, in+out-low, 1)
+	if low != high {
+		b.line(low+1, low+1, high-low-1)
+		b.line(high, in+out-high, 1)
+	}
+	b.line(high+1, high+1, lastID-high)
+	return b.String()
+}
+
+// lastID is the highest id: the number above it stands for none.
+const lastID = math.MaxUint32 - 1
+
+// others maps the number in to the number out, and every number but these two to
+// itself.
+func others(in, out int) string {
+	var b idMap
+	low, high := min(in, out), max(in, out)
+	b.line(0, 0, low)
+	b.line(in, out, 1)
+	b.line(low+1, low+1, high-low-1)
+	b.line(high+1, high+1, lastID-high)
+	return b.String()
+}
+
+// idMap is the text of a uid_map or gid_map.
+type idMap struct{ strings.Builder }
+
+func (m *idMap) line(inside, outside, count int) {
+	if count > 0 {
+		fmt.Fprintf(m, "%d %d %d\n", inside, outside, count)
+	}
+}
 
 // MapIDs writes the mapping of the user namespace of process pid, as seen in
 // the open /proc.
 func MapIDs(proc, pid int, ids IDs) error {
-	one := func(file string, inside, outside int) error {
+	one := func(file, text string) error {
 		fd, err := unix.Openat(proc, strconv.Itoa(pid)+"/"+file, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return err
 		}
-		_, err = unix.Write(fd, []byte(strconv.Itoa(inside)+" "+strconv.Itoa(outside)+" 1"))
+		_, err = unix.Write(fd, []byte(text))
 		unix.Close(fd)
 		return err
 	}
-	if err := one("gid_map", ids.InsideGID, ids.OutsideGID); err != nil {
+	if err := one("gid_map", ids.groups()); err != nil {
 		return err
 	}
-	return one("uid_map", ids.InsideUID, ids.OutsideUID)
+	return one("uid_map", ids.users())
+}
+
+// NoSetgroups has no process in the user namespace of process pid change its
+// supplementary groups, without which an ordinary user may not map a group. It
+// comes before MapIDs.
+func NoSetgroups(proc, pid int) error {
+	return writeAt(proc, strconv.Itoa(pid)+"/setgroups", "deny")
 }
 
 // NewUserNS makes a user namespace without a process in it and returns a
-// descriptor of it. The caller is locked to its thread; proc is an open /proc
-// that shows the caller's own pid namespace.
-func NewUserNS(proc int, ids IDs) (int, error) {
-	var p [2]int
-	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
-		return -1, err
-	}
-	defer unix.Close(p[0])
-	defer unix.Close(p[1])
+// descriptor of it. It may have so many inotify instances; 0: as many as its
+// user. proc is an open /proc that shows the caller's own pid namespace.
+func NewUserNS(proc int, ids IDs, inotify int) (int, error) {
 	var s Script
-	s.Step("wait")
-	s.AwaitByte(p[0])
+	if inotify > 0 {
+		s.Step("inotify")
+		s.BoundInotify(inotify)
+	}
 	s.Exit()
-	f, err := s.Fork(NewUser, 0)
-	if err != nil {
-		return -1, err
-	}
-	defer f.Kill()
-	if err := MapIDs(proc, f.Pid, ids); err != nil {
-		return -1, err
-	}
-	return unix.Openat(proc, strconv.Itoa(f.Pid)+"/ns/user", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-}
-
-// TryUserNS makes a user namespace that maps nothing, and returns the pidfd of
-// a process in it that has ended.
-func TryUserNS() (int, error) {
-	var s Script
-	s.Step("exit")
-	s.Exit()
-	f, err := s.Fork(NewUser, 0)
-	if err != nil {
-		return -1, err
-	}
-	unix.Close(f.errs)
-	Reap(f.Pid)
-	return f.Pidfd, nil
+	ns := -1
+	err := s.runEnded(NewUser, func(pid int) (err error) {
+		// The namespace is there until the process that it began with is reaped.
+		if err = MapIDs(proc, pid, ids); err == nil {
+			ns, err = unix.Openat(proc, strconv.Itoa(pid)+"/ns/user", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		}
+		return err
+	})
+	return ns, err
 }
 
 // HaveMemfdSwitch reports whether RefuseMemfdExec has something to switch.
 func HaveMemfdSwitch() bool {
-	return unix.Access("/proc/sys/vm/memfd_noexec", unix.W_OK) == nil
+	return unix.Access(memfdSwitch, unix.W_OK) == nil
 }
 
 // HaveMDWE reports whether the kernel knows what Script.NoWrittenCode asks for.
 func HaveMDWE() bool {
 	_, err := unix.PrctlRetInt(unix.PR_GET_MDWE, 0, 0, 0, 0)
 	return err == nil
-}
-
-// Owner is who owns a file, which is not followed when it is a symbolic link.
-func Owner(path string) (uid, gid int, err error) {
-	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
-		return 0, 0, err
-	}
-	return int(st.Uid), int(st.Gid), nil
-}
-
-// BecomeNobody changes the user and group of all threads of this process and
-// gives up their supplementary groups and capabilities.
-func BecomeNobody(uid, gid int) error {
-	if err := syscall.Setgroups(nil); err != nil {
-		return err
-	}
-	if err := syscall.Setresgid(gid, gid, gid); err != nil {
-		return err
-	}
-	return syscall.Setresuid(uid, uid, uid)
 }

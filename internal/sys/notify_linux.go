@@ -3,6 +3,8 @@ package sys
 import (
 	"os"
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 	"unsafe"
@@ -163,4 +165,31 @@ func ReadMemory(pid int, addr uint64, b []byte) (int, error) {
 	local := []unix.Iovec{{Base: &b[0]}}
 	local[0].SetLen(len(b))
 	return unix.ProcessVMReadv(pid, local, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(b)}}, 0)
+}
+
+// IsDatagram reports whether a descriptor of another process, given by one of its
+// threads, is a socket for datagrams; known is false for one that cannot be
+// looked at.
+func IsDatagram(tid, fd int) (is, known bool) {
+	pid := tid
+	if b, err := os.ReadFile("/proc/" + strconv.Itoa(tid) + "/status"); err == nil {
+		if _, rest, ok := strings.Cut(string(b), "\nTgid:"); ok { // threads have no pidfd of their own
+			line, _, _ := strings.Cut(rest, "\n")
+			if n, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
+				pid = n
+			}
+		}
+	}
+	pidfd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return false, false
+	}
+	defer unix.Close(pidfd)
+	own, err := unix.PidfdGetfd(pidfd, fd, 0)
+	if err != nil {
+		return false, false
+	}
+	defer unix.Close(own)
+	kind, err := unix.GetsockoptInt(own, unix.SOL_SOCKET, unix.SO_TYPE)
+	return kind == unix.SOCK_DGRAM, err == nil
 }

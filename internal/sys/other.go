@@ -3,9 +3,13 @@
 package sys
 
 import (
+	"math"
 	"os"
 	"syscall"
 )
+
+// NoFollow is 0 here: no flag of os.OpenFile refuses a symbolic link.
+const NoFollow = 0
 
 // Cred says who is at the other end of a unix socket.
 type Cred struct{ Pid, Uid, Gid int }
@@ -15,6 +19,12 @@ func PeerCred(syscall.Conn) (Cred, error) { return Cred{}, ErrUnsupported }
 
 // SocketPair cannot be made here.
 func SocketPair() (ours, theirs *os.File, err error) { return nil, nil, ErrUnsupported }
+
+// IsSocket is not known here.
+func IsSocket(int) bool { return false }
+
+// DescriptorLimit is not known here.
+func DescriptorLimit() int { return math.MaxInt32 }
 
 // Pipe makes a pipe, the read end first; size is not used here.
 func Pipe(size int) (r, w *os.File, err error) { return os.Pipe() }

@@ -14,18 +14,6 @@ func growPipe(f *os.File, size int) {
 	}
 }
 
-// PipeSize is what the kernel buffers in a pipe, in bytes.
-func PipeSize(f *os.File) (size int, err error) {
-	c, err := f.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	if e := c.Control(func(fd uintptr) { size, err = unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0) }); e != nil {
-		return 0, e
-	}
-	return size, err
-}
-
 // GrowPipe asks the kernel to buffer size bytes of a pipe. That it does not is
 // no error.
 func GrowPipe(fd, size int) { _, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, size) }

@@ -44,10 +44,6 @@ func MountProc() error {
 	return unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 }
 
-// NamespaceCapabilities are what a helper of an ordinary user needs in its
-// user namespace: to mount, to configure its network, and to give up rights.
-var NamespaceCapabilities = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_CHROOT}
-
 // IgnoreSignals has the process ignore signals, without the Go runtime's
 // knowing. For helper processes: package os/signal makes them start later.
 func IgnoreSignals(signals ...syscall.Signal) {

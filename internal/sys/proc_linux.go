@@ -45,7 +45,7 @@ func parseStat(b []byte) (Stat, error) {
 		return Stat{}, fmt.Errorf("%d fields", len(f)+2)
 	}
 	var n [22]uint64
-	for _, k := range []int{1, 11, 12, 19, 21} {
+	for _, k := range []int{1, 2, 11, 12, 17, 19, 21} {
 		v, err := strconv.ParseInt(string(f[k]), 10, 64)
 		if err != nil {
 			return Stat{}, err
@@ -54,10 +54,13 @@ func parseStat(b []byte) (Stat, error) {
 	}
 	return Stat{
 		Parent: int(n[1]),
+		Group:  int(n[2]),
 		State:  f[0][0],
 		RSS:    int64(n[21]) * pageSize,
 		CPU:    time.Duration(n[11]+n[12]) * clockTick,
 		Start:  n[19],
+
+		Threads: int(n[17]),
 	}, nil
 }
 
@@ -87,6 +90,26 @@ func Children(pid int) ([]int, error) {
 	if !seen {
 		if _, err := os.Stat("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children"); err != nil {
 			return nil, ErrUnsupported
+		}
+	}
+	return pids, nil
+}
+
+// GroupMembers lists the processes of the process group pgid that have not
+// ended. It looks at all processes of the system, one after the other.
+func GroupMembers(pgid int) ([]int, error) {
+	names, err := readNames("/proc")
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if st, err := ReadStat(pid); err == nil && st.Group == pgid && !st.Ended() {
+			pids = append(pids, pid)
 		}
 	}
 	return pids, nil

@@ -12,6 +12,16 @@ const maxRSSUnit = 1024
 // Capabilities that Process.Ambient can name.
 const CapSysAdmin = unix.CAP_SYS_ADMIN
 
+// HaveChild reports whether this process has a child, zombies included.
+func HaveChild() bool {
+	for {
+		err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if err != unix.EINTR {
+			return err != unix.ECHILD
+		}
+	}
+}
+
 // Start starts the process and returns once its execve has succeeded. pidfd
 // is close-on-exec, refers to exactly this process and is the caller's to
 // close. The error is the plain syscall.Errno of whatever step failed; a

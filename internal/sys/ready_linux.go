@@ -22,15 +22,22 @@ type Waiter interface {
 // serves all watches of this process. It is there as long as there is a watch.
 // The zero value watches nothing.
 type Watch struct {
-	id uint64
-	fd int
+	id     uint64
+	fd     int
+	events uint32
 }
 
 // NewWatch arms a watch of fd, which should be non-blocking and must stay open
 // until Close. Ready may be called before NewWatch has returned. Errors: EPERM
 // for what cannot be polled (files, folders); EEXIST for a descriptor that is
 // watched already; ENOSPC and ENOMEM, ENFILE and EMFILE.
-func NewWatch(fd int, w Waiter) (Watch, error) { return shared.add(fd, w) }
+func NewWatch(fd int, w Waiter) (Watch, error) {
+	return shared.add(fd, unix.EPOLLIN|unix.EPOLLRDHUP, w)
+}
+
+// NewChangeWatch is NewWatch for a file of the kernel's that tells of changes
+// (cgroup.events): Ready is called when it has changed since it was read last.
+func NewChangeWatch(fd int, w Waiter) (Watch, error) { return shared.add(fd, unix.EPOLLPRI, w) }
 
 // Arm asks for one more call of Ready. It is for after such a call, and comes
 // at once if the descriptor is ready already.
@@ -48,7 +55,7 @@ func (w Watch) Close() {
 // AwaitReadable returns when fd can be read or has its end. It takes no thread
 // while it waits, except when the system has no room for a watch.
 func AwaitReadable(fd int) {
-	ready := make(told, 1)
+	ready := make(Told, 1)
 	w, err := NewWatch(fd, ready)
 	if err != nil {
 		pollReadable(fd)
@@ -72,10 +79,17 @@ func Dup(f *os.File) (int, error) {
 	return dup, err
 }
 
-// told is a Waiter that is armed once.
-type told chan struct{}
+// Told is a Waiter that remembers in a buffer of one that its descriptor was
+// ready.
+type Told chan struct{}
 
-func (c told) Ready() { c <- struct{}{} }
+// Ready implements Waiter.
+func (c Told) Ready() {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
 
 func pollReadable(fd int) {
 	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
@@ -97,10 +111,11 @@ type poller struct {
 	set     *os.File // nil while there is no watch
 	fd      int      // of set
 	waiters map[uint64]Waiter
-	last    uint64 // ids are never used twice: what is late finds nobody
+	telling sync.Mutex // held while what is ready is told; before mu
+	last    uint64     // ids are never used twice: what is late finds nobody
 }
 
-func (p *poller) add(fd int, waiter Waiter) (Watch, error) {
+func (p *poller) add(fd int, events uint32, waiter Waiter) (Watch, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.set == nil {
@@ -109,7 +124,7 @@ func (p *poller) add(fd int, waiter Waiter) (Watch, error) {
 		}
 	}
 	p.last++
-	w := Watch{p.last, fd}
+	w := Watch{p.last, fd, events}
 	p.waiters[w.id] = waiter
 	if err := p.control(unix.EPOLL_CTL_ADD, w); err != nil {
 		p.forget(w)
@@ -120,7 +135,7 @@ func (p *poller) add(fd int, waiter Waiter) (Watch, error) {
 
 // control needs no lock: while there is a watch, the set is open.
 func (p *poller) control(op int, w Watch) error {
-	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLONESHOT, Fd: int32(w.id), Pad: int32(w.id >> 32)}
+	ev := unix.EpollEvent{Events: w.events | unix.EPOLLONESHOT, Fd: int32(w.id), Pad: int32(w.id >> 32)}
 	return unix.EpollCtl(p.fd, op, w.fd, &ev)
 }
 
@@ -151,7 +166,6 @@ func (p *poller) start() error {
 	}
 	set, err := NewFile(fd, "epoll")
 	if err != nil {
-		Close(fd)
 		return err
 	}
 	raw, err := set.SyscallConn()
@@ -165,27 +179,48 @@ func (p *poller) start() error {
 }
 
 func (p *poller) run(raw syscall.RawConn) {
-	var events [64]unix.EpollEvent
-	for {
-		n := 0
-		err := raw.Read(func(fd uintptr) bool {
-			for {
-				var err error
-				if n, err = unix.EpollWait(int(fd), events[:], 0); err != unix.EINTR {
-					return err != nil || n > 0
-				}
+	for raw.Read(func(fd uintptr) bool { return p.tell(fd) != 0 }) == nil { // until it is closed
+	}
+}
+
+// atOnce is how much of what is ready is told in one go.
+const atOnce = 64
+
+// tell calls Ready of what has become ready, in that order, and returns how much that
+// was; -1 for an error.
+func (p *poller) tell(fd uintptr) int {
+	p.telling.Lock()
+	defer p.telling.Unlock()
+	var events [atOnce]unix.EpollEvent
+	n, err := 0, error(unix.EINTR)
+	for err == unix.EINTR {
+		n, err = unix.EpollWait(int(fd), events[:], 0)
+	}
+	for _, ev := range events[:max(n, 0)] {
+		p.mu.Lock()
+		w := p.waiters[uint64(uint32(ev.Fd))|uint64(uint32(ev.Pad))<<32]
+		p.mu.Unlock()
+		if w != nil {
+			w.Ready()
+		}
+	}
+	return n
+}
+
+// TellReady returns when Ready was called of each watch whose descriptor is ready
+// now. So who knows otherwise that a process has ended, can be sure that what it has put
+// out before comes first. It must not be called from a Ready, nor with a lock that one takes.
+func TellReady() {
+	shared.mu.Lock()
+	set := shared.set
+	shared.mu.Unlock()
+	if set == nil {
+		return
+	}
+	if raw, err := set.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { // an error: it was closed, and there is no watch
+			for shared.tell(fd) == atOnce {
 			}
 		})
-		if err != nil {
-			return // closed
-		}
-		for _, ev := range events[:max(n, 0)] {
-			p.mu.Lock()
-			w := p.waiters[uint64(uint32(ev.Fd))|uint64(uint32(ev.Pad))<<32]
-			p.mu.Unlock()
-			if w != nil {
-				w.Ready()
-			}
-		}
 	}
 }

@@ -3,6 +3,7 @@ package sys
 import (
 	"os"
 	pathpkg "path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,6 +38,73 @@ func pinPlain(path string) (int, error) {
 	return fd, err
 }
 
+// StatPlain describes what is at path, in which nothing may be a symbolic link:
+// one is ELOOP or ENOTDIR.
+func StatPlain(path string) (os.FileInfo, error) {
+	fd, err := openat2(unix.AT_FDCWD, path, unix.O_PATH|unix.O_NOFOLLOW, 0, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && info.Mode()&os.ModeSymlink != 0 { // opened step by step
+		return nil, &os.PathError{Op: "open", Path: path, Err: unix.ELOOP}
+	}
+	return info, err
+}
+
+// MakeBeneath makes the folder rel and those on the way to it below the folder
+// at path, where they are missing. Nothing in either may be a symbolic link.
+func MakeBeneath(path, rel string, mode uint32) error {
+	at, err := pinPlain(path)
+	for _, name := range strings.FieldsFunc(rel, func(r rune) bool { return r == '/' }) {
+		if err != nil {
+			break
+		}
+		dir := at
+		if err = unix.Mkdirat(dir, name, mode); err == nil || err == unix.EEXIST {
+			at, err = unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		} else {
+			at = -1
+		}
+		unix.Close(dir)
+	}
+	if at >= 0 {
+		unix.Close(at)
+	}
+	return err
+}
+
+// ExtendedAccess reports whether a file has an access list beyond its mode.
+func ExtendedAccess(path string) bool {
+	_, err := unix.Lgetxattr(path, "system.posix_acl_access", nil)
+	return err == nil
+}
+
+// OutsiderID returns the number that the kernel shows as the owner of files whose
+// user is not mapped in this user namespace, and whether there are such users. If
+// there are, no mapped user has that number.
+func OutsiderID() (uid int, ok bool) {
+	text, err := os.ReadFile("/proc/self/uid_map")
+	if err != nil {
+		return 0, false
+	}
+	const overflow = 65534
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) != 3 {
+			return 0, false
+		}
+		first, err1 := strconv.ParseUint(f[0], 10, 64)
+		count, err2 := strconv.ParseUint(f[2], 10, 64)
+		if err1 != nil || err2 != nil || overflow >= first && overflow-first < count {
+			return 0, false
+		}
+	}
+	return overflow, true
+}
+
 // OpenBeneath opens rel below the open folder dir; nothing in rel may be a
 // symbolic link or lead out of dir. Like OpenPlain it waits for nothing.
 func OpenBeneath(dir *os.File, rel string, flags int, mode uint32) (*os.File, error) {
@@ -57,11 +125,61 @@ func openat2(dir int, path string, flags int, mode uint32, resolve uint64) (int,
 	}
 	for {
 		fd, err := unix.Openat2(dir, path, how)
-		// EAGAIN: something was renamed meanwhile, and the kernel asks to try again.
-		if err != unix.EINTR && err != unix.EAGAIN {
-			return fd, err
+		switch err {
+		case unix.EINTR, unix.EAGAIN: // EAGAIN: something was renamed meanwhile, and the kernel asks to try again
+			continue
+		case unix.ENOSYS: // confined: what looks at arguments cannot look at these
+			return openPlainSteps(dir, path, flags, mode, resolve&unix.RESOLVE_BENEATH != 0)
+		}
+		return fd, err
+	}
+}
+
+// openPlainSteps is openat2 without links, one component after the other. Each
+// is opened in the folder that was opened before, so that nothing that is
+// renamed or replaced meanwhile is followed.
+func openPlainSteps(dir int, path string, flags int, mode uint32, beneath bool) (int, error) {
+	at := dir
+	step := func(name string, flags int) error {
+		fd, err := unix.Openat(at, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+		for err == unix.EINTR {
+			fd, err = unix.Openat(at, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+		}
+		if at != dir {
+			unix.Close(at)
+		}
+		at = fd
+		return err
+	}
+	const folder = unix.O_PATH | unix.O_DIRECTORY
+	if strings.HasPrefix(path, "/") {
+		if beneath {
+			return -1, unix.EXDEV
+		}
+		if err := step("/", folder); err != nil {
+			return -1, err
 		}
 	}
+	names := strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
+	if len(names) == 0 {
+		names = []string{"."}
+	}
+	for i, name := range names {
+		if name == ".." && beneath {
+			if at != dir {
+				unix.Close(at)
+			}
+			return -1, unix.EXDEV
+		}
+		how := folder
+		if i == len(names)-1 {
+			how = flags
+		}
+		if err := step(name, how); err != nil {
+			return -1, err
+		}
+	}
+	return at, nil
 }
 
 // PinFolder opens a folder, links followed, only to name it: what is reached
@@ -87,19 +205,6 @@ func PinPlain(path string) (*os.File, error) {
 // PinnedPath is a path of this process to base in the folder dir.
 func PinnedPath(dir *os.File, base string) string {
 	return "/proc/self/fd/" + itoa(dir.Fd()) + "/" + base
-}
-
-// RealPath is where an open file or folder lies now. One that has been removed
-// is ENOENT.
-func RealPath(f *os.File) (string, error) {
-	path, err := os.Readlink("/proc/self/fd/" + itoa(f.Fd()))
-	if err != nil {
-		return "", err
-	}
-	if !strings.HasPrefix(path, "/") || strings.HasSuffix(path, " (deleted)") {
-		return "", unix.ENOENT
-	}
-	return path, nil
 }
 
 func itoa(n uintptr) string {

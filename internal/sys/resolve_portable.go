@@ -13,6 +13,15 @@ func OpenPlain(string, int, uint32) (*os.File, error) { return nil, ErrUnsupport
 // OpenBeneath cannot be done here.
 func OpenBeneath(*os.File, string, int, uint32) (*os.File, error) { return nil, ErrUnsupported }
 
+// StatPlain is [os.Lstat] here, which follows links on the way.
+func StatPlain(path string) (os.FileInfo, error) { return os.Lstat(path) }
+
+// ExtendedAccess is not known here.
+func ExtendedAccess(string) bool { return false }
+
+// OutsiderID is for user namespaces, which are not here.
+func OutsiderID() (uid int, ok bool) { return 0, false }
+
 // PinFolder cannot be done here.
 func PinFolder(string) (*os.File, error) { return nil, ErrUnsupported }
 
@@ -21,9 +30,6 @@ func PinPlain(string) (*os.File, error) { return nil, ErrUnsupported }
 
 // PinnedPath has nothing to name here.
 func PinnedPath(_ *os.File, base string) string { return base }
-
-// RealPath cannot be done here.
-func RealPath(*os.File) (string, error) { return "", ErrUnsupported }
 
 // RemoveAt cannot be done here.
 func RemoveAt(*os.File, string, bool) error { return ErrUnsupported }

@@ -1,8 +1,6 @@
 package sys
 
 import (
-	"encoding/binary"
-	"fmt"
 	"runtime"
 	"syscall"
 	"unsafe"
@@ -17,17 +15,91 @@ import (
 type Script struct {
 	calls []call
 	steps []string
+	mem   *scriptMemory // where what the calls point to lies; nil: on the heap, held by keep
 	keep  []any
 	above int // the descriptors below are the program's
 }
 
 type call struct {
 	nr     uintptr
-	args   [6]uintptr
+	args   [8]uintptr // the last two are not passed
+	in     [2]*int32  // where not nil, the results of earlier calls that are the arguments of the numbers at
+	at     [2]uint8
+	out    *int32 // where the result goes
+	from   *int32 // copied to to before the call, when not nil
+	to     *int32
+	same   *sameFile // where not nil, what the call must have found out
+	least  uintptr   // a smaller result is an error
+	is     *int32    // where not nil, any other result is an error
 	step   int32
-	least  uintptr // a smaller result is an error
-	ignore bool    // an error is none
-	out    *int32  // where the result goes
+	ignore bool          // an error of the call is ignored
+	pass   syscall.Errno // nor is this one
+	skip   uint32        // how many calls a success leaves out
+	missed uint32        // how many of the next calls an ignored error skips
+}
+
+// Opened is a descriptor that a call of a Script returns, for the calls that
+// follow.
+type Opened struct{ fd *int32 }
+
+// given has argument i be a descriptor that an earlier call returns.
+func (c *call) given(i uint8, o Opened) *call {
+	k := 0
+	if c.in[0] != nil {
+		k = 1
+	}
+	c.in[k], c.at[k] = o.fd, i
+	return c
+}
+
+// opens has the result be kept for later calls.
+func (s *Script) opens(c *call) Opened {
+	c.out = place[int32](s)
+	return Opened{c.out}
+}
+
+// sameFile is what statx has to find.
+type sameFile struct {
+	found        unix.Statx_t
+	major, minor uint32
+	inode        uint64
+}
+
+//go:norace
+//go:nosplit
+func (f *sameFile) holds() bool {
+	return f.found.Ino == f.inode && f.found.Dev_major == f.major && f.found.Dev_minor == f.minor
+}
+
+// OpenPlain opens path only to name it. No folder on the way may be a symbolic
+// link, and one at the end is opened itself. Unless id is zero, path must lead to
+// the file that id identifies: another one is ESTALE.
+func (s *Script) OpenPlain(path string, id FileID) (Opened, error) {
+	p, err := s.str(path)
+	if err != nil {
+		return Opened{}, err
+	}
+	const flags = unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW
+	how := unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	open := s.add(unix.SYS_OPENAT2, atCWD, p, hold(s, how), unix.SizeofOpenHow)
+	fd := s.opens(open)
+	if id == (FileID{}) {
+		return fd, nil
+	}
+	// Confined ourselves: what looks at arguments cannot look at those of openat2.
+	// What counts is which file it is.
+	open.pass, open.skip = unix.ENOSYS, 1
+	s.add(unix.SYS_OPENAT, atCWD, p, flags).out = fd.fd
+	s.Same(fd, id)
+	return fd, nil
+}
+
+// Same has the script end with ESTALE unless what is open is the file that id
+// identifies.
+func (s *Script) Same(at Opened, id FileID) {
+	same := place[sameFile](s)
+	same.major, same.minor, same.inode = unix.Major(id.Device), unix.Minor(id.Device), id.Inode
+	s.add(unix.SYS_STATX, 0, s.text(""), unix.AT_EMPTY_PATH, unix.STATX_INO, uintptr(unsafe.Pointer(&same.found))).given(0, at).same = same
 }
 
 // ScriptError says which step of a Script failed.
@@ -52,18 +124,43 @@ func (s *Script) add(nr uintptr, args ...uintptr) *call {
 	return &s.calls[len(s.calls)-1]
 }
 
-// hold keeps what p points to alive, and in its place, as long as s lives.
-func hold[T any](s *Script, p *T) uintptr {
-	s.keep = append(s.keep, p)
+// alloc returns memory that stays where it is as long as s lives. It is not
+// looked at by the garbage collector: what it points to is from alloc, too.
+func (s *Script) alloc(size uintptr) unsafe.Pointer {
+	if s.mem != nil {
+		return s.mem.alloc(size)
+	}
+	words := make([]uint64, size/8+1)
+	s.keep = append(s.keep, words)
+	return unsafe.Pointer(&words[0])
+}
+
+// place returns a zero T in memory of s.
+func place[T any](s *Script) *T {
+	var t T
+	return (*T)(s.alloc(unsafe.Sizeof(t)))
+}
+
+// hold returns the address of a copy of v.
+func hold[T any](s *Script, v T) uintptr {
+	p := place[T](s)
+	*p = v
 	return uintptr(unsafe.Pointer(p))
+}
+
+// list copies a list into memory of s.
+func list[T any](s *Script, v []T) *T {
+	var t T
+	p := (*T)(s.alloc(unsafe.Sizeof(t) * uintptr(max(len(v), 1))))
+	copy(unsafe.Slice(p, len(v)), v)
+	return p
 }
 
 func (s *Script) bytes(b []byte) uintptr {
 	if len(b) == 0 {
 		return 0
 	}
-	s.keep = append(s.keep, b)
-	return uintptr(unsafe.Pointer(&b[0]))
+	return uintptr(unsafe.Pointer(list(s, b)))
 }
 
 func (s *Script) str(v string) (uintptr, error) {
@@ -74,22 +171,21 @@ func (s *Script) str(v string) (uintptr, error) {
 	return s.bytes(b), nil
 }
 
-func (s *Script) strs(list []string) (uintptr, error) {
-	ptrs := make([]uintptr, len(list)+1)
-	for i, v := range list {
+func (s *Script) strs(all []string) (uintptr, error) {
+	ptrs := make([]uintptr, len(all)+1)
+	for i, v := range all {
 		p, err := s.str(v)
 		if err != nil {
 			return 0, err
 		}
 		ptrs[i] = p
 	}
-	s.keep = append(s.keep, ptrs)
-	return uintptr(unsafe.Pointer(&ptrs[0])), nil
+	return uintptr(unsafe.Pointer(list(s, ptrs))), nil
 }
 
 // AwaitByte waits for a byte from the descriptor fd.
 func (s *Script) AwaitByte(fd int) {
-	s.add(unix.SYS_READ, uintptr(fd), hold(s, new(byte)), 1).least = 1
+	s.add(unix.SYS_READ, uintptr(fd), hold(s, byte(0)), 1).least = 1
 }
 
 // Write writes text to the open file fd.
@@ -98,20 +194,120 @@ func (s *Script) Write(fd int, text string) {
 	s.add(unix.SYS_WRITE, uintptr(fd), s.bytes(b), uintptr(len(b)))
 }
 
+// Replace makes fds the descriptors 0, 1, 2 … and closes all others.
+func (s *Script) Replace(fds []int) {
+	s.move(fds)
+	s.CloseFrom(len(fds))
+}
+
+// CloseFrom closes all descriptors from first on.
+func (s *Script) CloseFrom(first int) {
+	s.add(unix.SYS_CLOSE_RANGE, uintptr(first), uintptr(^uint32(0)), 0)
+}
+
+// Move makes fd the descriptor to, which execve closes. What was there before
+// is closed.
+func (s *Script) Move(fd Opened, to int) {
+	c := s.add(unix.SYS_DUP3, 0, uintptr(to), unix.O_CLOEXEC).given(0, fd)
+	c.pass, c.missed = unix.EINVAL, 1 // it has that number
+	s.Close(fd)
+}
+
+// Copy makes a copy of the descriptor fd, with the number to, which execve
+// closes. What was there before is closed.
+func (s *Script) Copy(fd, to int) {
+	s.add(unix.SYS_DUP3, uintptr(fd), uintptr(to), unix.O_CLOEXEC)
+}
+
+// Close closes a descriptor.
+func (s *Script) Close(fd Opened) { s.add(unix.SYS_CLOSE).given(0, fd).ignore = true }
+
+// Known is a descriptor that is open when the script begins.
+func (s *Script) Known(fd int) Opened {
+	p := place[int32](s)
+	*p = int32(fd)
+	return Opened{p}
+}
+
 // JoinUser enters an open user namespace.
 func (s *Script) JoinUser(ns int) { s.add(unix.SYS_SETNS, uintptr(ns), unix.CLONE_NEWUSER) }
 
 // Session makes the process the leader of a session.
 func (s *Script) Session() { s.add(unix.SYS_SETSID) }
 
+// Terminal makes the terminal that is open as fd the controlling one of the session
+// that the process leads.
+func (s *Script) Terminal(fd int) { s.add(unix.SYS_IOCTL, uintptr(fd), unix.TIOCSCTTY, 0) }
+
+// Subreaper makes the process the new parent of every descendant whose own
+// parent ends.
+func (s *Script) Subreaper() { s.add(unix.SYS_PRCTL, unix.PR_SET_CHILD_SUBREAPER, 1) }
+
+// Unless has the call be none that fails when it returns errno.
+func (c *call) Unless(errno syscall.Errno) { c.pass = errno }
+
+// Attempt has the calls that f adds change nothing for the others when they
+// fail.
+func (s *Script) Attempt(f func()) {
+	from := len(s.calls)
+	f()
+	for i := from; i < len(s.calls); i++ {
+		s.calls[i].ignore = true
+	}
+}
+
+// Name gives the thread the name that ps and top show; the kernel keeps 15
+// bytes. On the main thread it is the process's name.
+func (s *Script) Name(name string) error {
+	p, err := s.str(name)
+	s.add(unix.SYS_PRCTL, unix.PR_SET_NAME, p)
+	return err
+}
+
 // ParentDeath has the process killed when the thread that started it ends.
 func (s *Script) ParentDeath() {
 	s.add(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL))
 }
 
+// ParentIs fails when the process is not a child of the process of that number:
+// its parent had ended before ParentDeath, of which nothing tells. Both processes
+// must be in one pid namespace.
+func (s *Script) ParentIs(pid Number) { s.add(unix.SYS_GETPPID).is = pid.at }
+
+// Self is the number of the process, for ParentIs in one that it starts.
+func (s *Script) Self() Number {
+	c := s.add(unix.SYS_GETPID)
+	c.out = place[int32](s)
+	return Number{c.out}
+}
+
+// This is the number of this process, which makes the script.
+func (s *Script) This() Number {
+	p := place[int32](s)
+	*p = int32(unix.Getpid())
+	return Number{p}
+}
+
+// Number is that of a process. The zero value names no process.
+type Number struct{ at *int32 }
+
+// None reports whether there is no number.
+func (n Number) None() bool { return n.at == nil }
+
+// OtherEnd fails when the other end of the socket fd is closed.
+func (s *Script) OtherEnd(fd int) {
+	c := s.add(unix.SYS_RECVFROM, uintptr(fd), hold(s, byte(0)), 1, unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	c.least, c.pass = 1, unix.EAGAIN // nothing is sent yet
+}
+
 // Descriptors makes fds the descriptors 0, 1, 2 … and has all others closed by
 // execve. Until then those in others keep their numbers.
 func (s *Script) Descriptors(fds []int, others ...int) {
+	s.move(fds, others...)
+	s.add(unix.SYS_CLOSE_RANGE, uintptr(len(fds)), uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC)
+}
+
+func (s *Script) move(fds []int, others ...int) {
 	free := len(fds)
 	for _, fd := range append(others, fds...) {
 		free = max(free, fd+1)
@@ -123,100 +319,6 @@ func (s *Script) Descriptors(fds []int, others ...int) {
 	for i := range fds {
 		s.add(unix.SYS_DUP3, uintptr(free+i), uintptr(i), 0)
 	}
-	s.add(unix.SYS_CLOSE_RANGE, uintptr(len(fds)), uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC)
-}
-
-// Chdir changes the working folder.
-func (s *Script) Chdir(dir string) error {
-	p, err := s.str(dir)
-	s.add(unix.SYS_CHDIR, p)
-	return err
-}
-
-// Umask sets the mask of new files.
-func (s *Script) Umask(mask int) { s.add(unix.SYS_UMASK, uintptr(mask)) }
-
-// Groups makes the list of supplementary groups empty.
-func (s *Script) Groups() { s.add(unix.SYS_SETGROUPS, 0, 0) }
-
-// IDs changes user and group.
-func (s *Script) IDs(uid, gid int) {
-	s.add(unix.SYS_SETRESGID, uintptr(gid), uintptr(gid), uintptr(gid))
-	s.add(unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), uintptr(uid))
-}
-
-// NoBounding empties the set of capabilities that programs could bring, as far
-// as that is allowed.
-func (s *Script) NoBounding() {
-	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
-		s.add(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c).ignore = true
-	}
-}
-
-// NoBounding is Script.NoBounding for the calling thread, which is to be locked
-// and to end locked: nothing gives the set back.
-func NoBounding() {
-	for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
-		_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0)
-	}
-}
-
-// NoCapabilities gives up all of them.
-func (s *Script) NoCapabilities() {
-	s.add(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL)
-	h := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	s.add(unix.SYS_CAPSET, hold(s, h), hold(s, new([2]unix.CapUserData)))
-}
-
-// NoNewPrivileges keeps every later execve from giving rights.
-func (s *Script) NoNewPrivileges() { s.add(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1) }
-
-// NoWrittenCode has memory that is or was writable never be executable.
-func (s *Script) NoWrittenCode() {
-	s.add(unix.SYS_PRCTL, unix.PR_SET_MDWE, unix.PR_MDWE_REFUSE_EXEC_GAIN)
-}
-
-// Landlock puts the thread under an open ruleset.
-func (s *Script) Landlock(ruleset int, flags uint32) {
-	s.add(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(ruleset), uintptr(flags))
-}
-
-// Filter installs a system call filter.
-func (s *Script) Filter(f Filter) {
-	if len(f) == 0 {
-		return
-	}
-	s.add(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, s.program(f))
-}
-
-// Observe installs a filter that tells of calls, and sends the descriptor on
-// which it tells to the other end of the socket sock, with text.
-func (s *Script) Observe(f Filter, sock int, text []byte) {
-	const fdSize = 4
-	oob := make([]byte, unix.CmsgSpace(fdSize))
-	h := (*unix.Cmsghdr)(unsafe.Pointer(&oob[0]))
-	h.Level, h.Type = unix.SOL_SOCKET, unix.SCM_RIGHTS
-	h.SetLen(unix.CmsgLen(fdSize))
-	iov := &unix.Iovec{Base: &text[0]}
-	iov.SetLen(len(text))
-	msg := &unix.Msghdr{Iov: iov, Control: &oob[0]}
-	msg.SetIovlen(1)
-	msg.SetControllen(len(oob))
-	s.keep = append(s.keep, oob, iov, text)
-
-	flags := uintptr(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
-	s.add(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, s.program(f)).out = (*int32)(unsafe.Pointer(&oob[unix.CmsgLen(0)]))
-	s.add(unix.SYS_SENDMSG, uintptr(sock), hold(s, msg), unix.MSG_NOSIGNAL)
-}
-
-func (s *Script) program(f Filter) uintptr {
-	s.keep = append(s.keep, f)
-	return hold(s, &unix.SockFprog{Len: uint16(len(f)), Filter: (*unix.SockFilter)(unsafe.Pointer(&f[0]))})
-}
-
-// Limit lowers a limit of the process, hard and soft.
-func (s *Script) Limit(resource int, value uint64) {
-	s.add(unix.SYS_PRLIMIT64, 0, uintptr(resource), hold(s, &unix.Rlimit{Cur: value, Max: value}), 0)
 }
 
 // Exec runs a program. It is the last step.
@@ -245,13 +347,13 @@ func (s *Script) Exit() { s.add(unix.SYS_EXIT_GROUP, 0) }
 // are blocked until here, so that none finds a handler of the Go runtime's.
 func (s *Script) unmask() {
 	s.Step("signals")
-	action := hold(s, new([8]uint64))
+	action := hold(s, [8]uint64{})
 	for sig := uintptr(1); sig <= 64; sig++ {
 		if sig != uintptr(unix.SIGKILL) && sig != uintptr(unix.SIGSTOP) {
 			s.add(unix.SYS_RT_SIGACTION, sig, action, 0, 8).ignore = true
 		}
 	}
-	s.add(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, hold(s, new(uint64)), 0, 8)
+	s.add(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, hold(s, uint64(0)), 0, 8)
 	s.Step("exec")
 }
 
@@ -274,176 +376,47 @@ func (s *Script) err(step int32, errno syscall.Errno) error {
 	return &ScriptError{s.steps[step], errno}
 }
 
-// Namespaces for Fork and Unshare.
-const (
-	NewUser   = unix.CLONE_NEWUSER
-	NewMount  = unix.CLONE_NEWNS
-	NewNet    = unix.CLONE_NEWNET
-	NewIPC    = unix.CLONE_NEWIPC
-	NewUTS    = unix.CLONE_NEWUTS
-	NewCgroup = unix.CLONE_NEWCGROUP
-	NewPID    = unix.CLONE_NEWPID
-)
-
-// Forked is a process that runs a Script.
-type Forked struct {
-	Pid   int
-	Pidfd int // close-on-exec, the caller's to close
-
-	script *Script
-	errs   int
-}
-
-// Fork makes a copy of this process, in the given new namespaces and in the v2
-// cgroup whose folder is open at cgroup (0: our own), that runs the script on a
-// copy of the calling thread. The caller must be locked to its thread, and
-// Await or kill the process.
-func (s *Script) Fork(namespaces uintptr, cgroup int) (*Forked, error) {
-	if len(s.calls) == 0 {
-		return nil, unix.EINVAL
-	}
-	var p [2]int
-	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
-		return nil, err
-	}
-	// Above everything that the script makes of its descriptors.
-	errw, err := HighFD(p[1], s.above)
-	unix.Close(p[1])
-	if err != nil {
-		unix.Close(p[0])
-		return nil, err
-	}
-	var old uint64
-	if err := blockSignals(&old); err != nil {
-		unix.Close(p[0])
-		unix.Close(errw)
-		return nil, err
-	}
-	sp := newSpawning(uint64(namespaces), cgroup)
-	pid, errno := s.fork(sp, uintptr(errw))
-	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&old)), 0, 8, 0, 0)
-	runtime.KeepAlive(s)
-	unix.Close(errw)
-	if errno != 0 {
-		unix.Close(p[0])
-		return nil, errno
-	}
-	return &Forked{Pid: int(pid), Pidfd: int(sp.pidfd), script: s, errs: p[0]}, nil
-}
-
-// Await returns nil once the script's execve has succeeded. After an error
-// the process is reaped.
-func (f *Forked) Await() error {
-	var b [8]byte
-	n := 0
-	for n < len(b) {
-		// Not to be held up by the Go runtime: nothing else is to do.
-		m, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(f.errs), uintptr(unsafe.Pointer(&b[n])), uintptr(len(b)-n))
-		if errno == unix.EINTR {
-			continue
-		}
-		if errno != 0 || m == 0 {
-			break
-		}
-		n += int(m)
-	}
-	unix.Close(f.errs)
-	if n < len(b) {
-		return nil // closed by execve, or by an end that its parent will see
-	}
-	Reap(f.Pid)
-	unix.Close(f.Pidfd)
-	return f.script.err(int32(binary.NativeEndian.Uint32(b[:])), syscall.Errno(binary.NativeEndian.Uint32(b[4:])))
-}
-
-// Kill ends a process that is not awaited any more.
-func (f *Forked) Kill() {
-	_ = unix.Kill(f.Pid, unix.SIGKILL)
-	Reap(f.Pid)
-	unix.Close(f.Pidfd)
-	unix.Close(f.errs)
-}
-
-// spawning is a process in the making.
-type spawning struct {
-	args  cloneArgs
-	pidfd int32
-
-	// What a child that shares our memory leaves for us.
-	failed bool
-	step   int32
-	errno  syscall.Errno
-}
-
-// cloneArgs is the kernel's struct clone_args.
-type cloneArgs struct {
-	flags, pidfd, childTID, parentTID, exitSignal  uint64
-	stack, stackSize, tls, setTID, setTIDs, cgroup uint64
-}
-
-func newSpawning(flags uint64, cgroup int) *spawning {
-	sp := &spawning{pidfd: -1}
-	sp.args = cloneArgs{
-		flags: flags | unix.CLONE_PIDFD,
-		pidfd: uint64(uintptr(unsafe.Pointer(&sp.pidfd))), exitSignal: uint64(unix.SIGCHLD),
-	}
-	if cgroup > 0 {
-		sp.args.flags |= unix.CLONE_INTO_CGROUP
-		sp.args.cgroup = uint64(cgroup)
-	}
-	return sp
-}
-
-// HighFD copies a descriptor to a number not below least. It is close-on-exec.
-func HighFD(fd, least int) (int, error) {
-	return unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, least)
-}
-
-func blockSignals(old *uint64) error {
-	all := ^uint64(0)
-	_, _, errno := syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK,
-		uintptr(unsafe.Pointer(&all)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
-	if errno != 0 {
-		return fmt.Errorf("rt_sigprocmask: %w", errno)
-	}
-	return nil
-}
-
-// fork and run are all that the copy executes: no allocation, no growing of
-// the stack, nothing of the Go runtime.
-//
-//go:norace
-//go:nosplit
-func (s *Script) fork(sp *spawning, errs uintptr) (uintptr, syscall.Errno) {
-	var pid uintptr
-	var errno syscall.Errno
-	if sp.args.cgroup == 0 { // known longer, and to more filters
-		pid, _, errno = syscall.RawSyscall6(unix.SYS_CLONE, uintptr(sp.args.flags|sp.args.exitSignal), 0, uintptr(unsafe.Pointer(&sp.pidfd)), 0, 0, 0)
-	} else {
-		pid, _, errno = syscall.RawSyscall6(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&sp.args)), unsafe.Sizeof(sp.args), 0, 0, 0, 0)
-	}
-	if errno != 0 || pid != 0 {
-		return pid, errno
-	}
-	var fail [2]uint32
-	step, errno := s.run()
-	fail[0], fail[1] = uint32(step), uint32(errno)
-	_, _, _ = syscall.RawSyscall6(unix.SYS_WRITE, errs, uintptr(unsafe.Pointer(&fail)), 8, 0, 0, 0)
-	for {
-		_, _, _ = syscall.RawSyscall6(unix.SYS_EXIT_GROUP, 127, 0, 0, 0, 0, 0)
-	}
-}
-
 // run returns the step that failed, or -1.
 //
 //go:norace
 //go:nosplit
 func (s *Script) run() (int32, syscall.Errno) {
-	for i := range s.calls {
-		c := &s.calls[i]
+	if len(s.calls) == 0 {
+		return -1, 0
+	}
+	return runCalls(&s.calls[0], uintptr(len(s.calls)))
+}
+
+// runCalls makes n calls, of which the first is at c.
+//
+//go:norace
+//go:nosplit
+//go:nocheckptr
+func runCalls(c *call, n uintptr) (int32, syscall.Errno) {
+	for i := uintptr(0); i < n; i++ {
+		c := (*call)(unsafe.Add(unsafe.Pointer(c), i*unsafe.Sizeof(call{})))
+		for k := range c.in {
+			if c.in[k] != nil {
+				c.args[c.at[k]&7] = uintptr(*c.in[k])
+			}
+		}
+		if c.from != nil {
+			*c.to = *c.from
+		}
 		r, _, errno := syscall.RawSyscall6(c.nr, c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[5])
-		if errno != 0 && !c.ignore || errno == 0 && r < c.least {
+		if errno == 0 && c.same != nil && !c.same.holds() {
+			return c.step, unix.ESTALE
+		}
+		if errno == 0 && c.is != nil && int32(r) != *c.is {
+			return c.step, unix.ESRCH
+		}
+		switch {
+		case errno == 0 && r >= c.least:
+			i += uintptr(c.skip)
+		case !c.ignore && (errno == 0 || errno != c.pass):
 			return c.step, errno
+		default:
+			i += uintptr(c.missed)
 		}
 		if c.out != nil {
 			*c.out = int32(r)

@@ -23,13 +23,14 @@ type FilterCheck struct {
 	Action FilterAction
 }
 
-// FilterTest compares 32 bits of an argument: argument & Mask with Value.
+// FilterTest compares 32 bits of an argument: it holds when argument & Mask is
+// between First and Last, both included.
 type FilterTest struct {
-	Arg    int
-	High   bool // the upper 32 bits
-	Mask   uint32
-	Value  uint32
-	Differ bool // holds when they are not equal
+	Arg         int
+	High        bool // the upper 32 bits
+	Mask        uint32
+	First, Last uint32
+	Differ      bool // holds when it is not between them
 }
 
 // FilterAction is what a filter answers.

@@ -19,7 +19,7 @@ func SocketPair() (ours, theirs *os.File, err error) {
 		return nil, nil, os.NewSyscallError("socketpair", err)
 	}
 	if ours, err = NewFile(fds[0], "socketpair"); err != nil {
-		_, _ = unix.Close(fds[0]), unix.Close(fds[1])
+		_ = unix.Close(fds[1])
 		return nil, nil, os.NewSyscallError("socketpair", err)
 	}
 	return ours, os.NewFile(uintptr(fds[1]), "socketpair"), nil

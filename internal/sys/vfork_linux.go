@@ -26,9 +26,28 @@ func vfork(nr, a1, a2, a3 uintptr) (pid, errno uintptr)
 // may change memory, or what holds for it: no NoWrittenCode. An error is a
 // *ScriptError when a step failed, and the process is reaped then.
 func (s *Script) Spawn(cgroup int) (pid, pidfd int, err error) {
+	return s.vfork(newSpawning(unix.CLONE_VM|unix.CLONE_VFORK, cgroup))
+}
+
+// runEnded runs a script that ends with Exit in a new process, in the given new
+// namespaces, as Spawn does. It calls use when the process has ended and is not
+// reaped yet. The new process waits for nothing, so it ends although this one is
+// killed meanwhile.
+func (s *Script) runEnded(namespaces uint64, use func(pid int) error) error {
+	sp := newSpawning(unix.CLONE_VM|unix.CLONE_VFORK|namespaces, 0)
+	sp.args.exitSignal = 0 // no signal at its end, and a wait for any child does not reap it
+	pid, pidfd, err := s.vfork(sp)
+	if err != nil {
+		return err
+	}
+	unix.Close(pidfd)
+	defer reapAny(pid)
+	return use(pid)
+}
+
+func (s *Script) vfork(sp *spawning) (pid, pidfd int, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	sp := newSpawning(unix.CLONE_VM|unix.CLONE_VFORK, cgroup)
 	var old uint64
 	if err := blockSignals(&old); err != nil {
 		return 0, -1, err
@@ -42,7 +61,7 @@ func (s *Script) Spawn(cgroup int) (pid, pidfd int, err error) {
 		return 0, -1, syscall.Errno(errno)
 	}
 	if sp.failed {
-		Reap(int(n))
+		reapAny(int(n))
 		unix.Close(int(sp.pidfd))
 		return 0, -1, s.err(sp.step, sp.errno)
 	}
@@ -98,6 +117,24 @@ func (s *Script) spawn(sp *spawning) (pid, errno uintptr) {
 		return
 	}
 	sp.step, sp.errno = s.run()
+	sp.failed = true
+	for {
+		_, _, _ = syscall.RawSyscall6(unix.SYS_EXIT_GROUP, 127, 0, 0, 0, 0, 0)
+	}
+}
+
+// spawn returns at once in the parent, whose frame the child has used.
+//
+//go:norace
+//go:nosplit
+//go:noinline
+func (s *nursing) spawn() (pid, errno uintptr) {
+	sp := &s.birth
+	pid, errno = vfork(unix.SYS_CLONE, uintptr(sp.args.flags|sp.args.exitSignal), 0, uintptr(unsafe.Pointer(&sp.pidfd)))
+	if errno != 0 || pid != 0 {
+		return
+	}
+	sp.step, sp.errno = runCalls(s.inner.first, s.inner.n)
 	sp.failed = true
 	for {
 		_, _, _ = syscall.RawSyscall6(unix.SYS_EXIT_GROUP, 127, 0, 0, 0, 0, 0)

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // Values of the Linux ABI that are the same on the processors this runs on.
@@ -40,6 +43,9 @@ type frame struct {
 	memory func(addr uint64, b []byte) int
 	// link reads a link of the process's folder in /proc: "cwd", "fd/3".
 	link func(name string) (string, bool)
+	// datagram reports whether a descriptor of the process is a socket for
+	// datagrams, as far as that is known.
+	datagram func(fd int) (is, known bool)
 }
 
 // watched are the calls that the observer is told of and lets pass.
@@ -100,11 +106,13 @@ var watched = []struct {
 	{"setxattr", always, func(f *frame) []Denial { return f.file(Write, atFDCWD, f.args[0]) }},
 	{"lsetxattr", always, func(f *frame) []Denial { return f.file(Write, atFDCWD, f.args[0]) }},
 
-	{"connect", always, func(f *frame) []Denial { return f.socket(Connect, f.args[1], f.args[2]) }},
+	{"connect", always, func(f *frame) []Denial { return f.connect(f.fd(0), f.args[1], f.args[2], false) }},
 	{"bind", always, func(f *frame) []Denial { return f.socket(Bind, f.args[1], f.args[2]) }},
 	{"sendto", condition{5, ^uint32(0), 0, true}, func(f *frame) []Denial {
-		return append(f.asks(f.args[1], f.args[2]), f.socket(Connect, f.args[4], f.args[5])...)
+		return f.sent(f.fd(0), f.args[1], f.args[2], f.args[4], f.args[5])
 	}},
+	// A filter's own listener is handed on by sendmsg with flags.
+	{"sendmsg", condition{2, ^uint32(0), 0, false}, func(f *frame) []Denial { return f.message(f.args[1]) }},
 	{"sendmmsg", always, (*frame).sendmmsg},
 }
 
@@ -271,9 +279,9 @@ func (f *frame) socket(kind Kind, addr, length uint64) []Denial {
 		if kind == Bind {
 			d.Grant = path.Dir(p)
 		}
-		d.Suggest = line("write", d.Grant)
+		d.Suggest = policy.Line("write", d.Grant)
 	case kind == Connect:
-		d.Field, d.Suggest = "allow", line("allow", s)
+		d.Field, d.Suggest = "allow", policy.Line("allow", s)
 	}
 	return []Denial{d}
 }
@@ -292,29 +300,57 @@ func (f *frame) asks(addr, length uint64) []Denial {
 		return nil
 	}
 	// Which port is wanted there is not known yet.
-	return []Denial{{Kind: Resolve, Path: name, Field: "allow", Grant: name + ":*", Suggest: line("allow", name+":*")}}
+	return []Denial{{Kind: Resolve, Path: name, Field: "allow", Grant: name + ":*", Suggest: policy.Line("allow", name+":*")}}
 }
 
-// sendmmsg looks at the first parts of the first messages, which is how the C
-// library asks for both kinds of address at once.
+// connect sees where a socket leads; sends is for a message that names where it
+// goes, which only datagrams do.
+func (f *frame) connect(fd int, addr, length uint64, sends bool) []Denial {
+	list := f.socket(Connect, addr, length)
+	for i := range list {
+		d := &list[i]
+		if is, known := f.datagram(fd); strings.HasPrefix(d.Path, "unix ") || !is && (known || !sends) {
+			continue
+		}
+		d.Path, d.Field, d.Suggest = "udp "+d.Path, "network", `network = "host"` // no proxy has datagrams
+	}
+	return list
+}
+
+// sent sees what a message asks a name server for, or else where it goes.
+func (f *frame) sent(fd int, data, size, addr, length uint64) []Denial {
+	if list := f.asks(data, size); list != nil || addr == 0 {
+		return list
+	}
+	return f.connect(fd, addr, length, true)
+}
+
+// message sees a message with its header at an address, as far as its first
+// part.
+func (f *frame) message(at uint64) []Denial {
+	var h [64]byte
+	if f.memory(at, h[:]) < 56 { // the header of sendmsg is shorter than that of sendmmsg
+		return nil
+	}
+	var part [16]byte
+	if f.memory(binary.LittleEndian.Uint64(h[16:]), part[:]) < len(part) {
+		return nil
+	}
+	return f.sent(f.fd(0), binary.LittleEndian.Uint64(part[:]), binary.LittleEndian.Uint64(part[8:]),
+		binary.LittleEndian.Uint64(h[:]), uint64(binary.LittleEndian.Uint32(h[8:])))
+}
+
+// sendmmsg looks at the first messages, which is how the C library asks for both
+// kinds of address at once.
 func (f *frame) sendmmsg() []Denial {
 	const headers, headerSize = 4, 64
 	var list []Denial
 	for i := range min(uint64(uint32(f.args[2])), headers) {
-		var h [headerSize]byte
-		if f.memory(f.args[1]+i*headerSize, h[:]) < len(h) {
-			break
-		}
-		var part [16]byte
-		if f.memory(binary.LittleEndian.Uint64(h[16:]), part[:]) < len(part) {
-			break
-		}
-		for _, d := range f.asks(binary.LittleEndian.Uint64(part[:]), binary.LittleEndian.Uint64(part[8:])) {
-			if len(list) == 0 || list[0].Path != d.Path {
+		for _, d := range f.message(f.args[1] + i*headerSize) {
+			if !slices.ContainsFunc(list, func(o Denial) bool { return o.Path == d.Path }) {
 				list = append(list, d)
 			}
 		}
-		list = append(list, f.socket(Connect, binary.LittleEndian.Uint64(h[:]), uint64(binary.LittleEndian.Uint32(h[8:])))...)
 	}
 	return list
 }

@@ -21,7 +21,8 @@ func (p process) frame(args ...uint64) *frame {
 			}
 			return copy(b, p.memory[addr-p.at:])
 		},
-		link: func(name string) (string, bool) { s, ok := p.links[name]; return s, ok },
+		link:     func(name string) (string, bool) { s, ok := p.links[name]; return s, ok },
+		datagram: func(fd int) (is, known bool) { return fd == 9, fd != 10 },
 	}
 	copy(f.args[:], args)
 	return f
@@ -147,7 +148,15 @@ func TestWatchedCalls(t *testing.T) {
 		{"sendto", aQuery + "x", []uint64{3, base, uint64(len(aQuery)) + 1, 0, 0, 0}, ""},
 		{"sendto", "GET / HTTP/1.1\r\n\r\n........", []uint64{3, base, 18, 0, 0, 0}, ""},
 		{"sendto", "", []uint64{3, base, 1 << 40, 0, 0, 0}, ""},
-		{"sendto", "\x02\x00\x00\x35\x08\x08\x08\x08........", []uint64{3, base, 0, 0, base, 16}, "connect 8.8.8.8:53"},
+		{"sendto", "\x02\x00\x00\x35\x08\x08\x08\x08........", []uint64{3, base, 0, 0, base, 16}, "connect 8.8.8.8:53"}, // with data, of a stream
+		{"sendto", "\x02\x00\x00\x35\x08\x08\x08\x08........", []uint64{9, base, 0, 0, base, 16}, "connect udp 8.8.8.8:53"},
+		{"sendto", "\x02\x00\x00\x35\x08\x08\x08\x08........", []uint64{10, base, 0, 0, base, 16}, "connect udp 8.8.8.8:53"},
+		{"sendto", aQuery + "\x02\x00\x00\x35\x08\x08\x08\x08........", []uint64{9, base, uint64(len(aQuery)), 0, base + uint64(len(aQuery)), 16}, "resolve db.example by db.example:*"},
+		{"connect", "\x02\x00\x01\xbb\x08\x08\x08\x08........", []uint64{9, base, 16}, "connect udp 8.8.8.8:443"},
+		{"connect", "\x02\x00\x01\xbb\x08\x08\x08\x08........", []uint64{10, base, 16}, "connect 8.8.8.8:443"},
+		{"connect", "\x01\x00/run/x.sock\x00junk", []uint64{9, base, 110}, "connect unix /run/x.sock by /run/x.sock"},
+		{"sendmsg", mmsg(base), []uint64{9, base}, "resolve db.example by db.example:*"},
+		{"sendmsg", "", []uint64{9, base}, ""},
 		{"sendmmsg", mmsg(base), []uint64{3, base, 2}, "resolve db.example by db.example:*"},
 		{"sendmmsg", mmsg(base), []uint64{3, base + 1, 1 << 31}, ""},
 		{"bind", "\x01\x00/run/x.sock\x00", []uint64{3, base, 110}, "bind unix /run/x.sock by /run"},

@@ -14,7 +14,7 @@ func ExampleNewLog() {
 	for _, d := range log.List() {
 		fmt.Println(d)
 	}
-	// Output: read /etc/shadow (3 times): read = ["/etc/shadow"]
+	// Output: read /etc/shadow (3 times): add to sandbox: read = ["/etc/shadow"]
 }
 
 func ExampleSuggest() {
@@ -25,5 +25,5 @@ func ExampleSuggest() {
 	log.Add(denial.Denial{Kind: denial.Connect, Path: "db.example:5432", Field: "allow"})
 	p := denial.Suggest(log.List())
 	fmt.Println(p.Exec, p.Read, p.Network, p.Allow)
-	// Output: [/usr/bin] [/srv/ts/host.js] allow [db.example:5432]
+	// Output: [/usr/bin/git /usr/bin/ssh] [/srv/ts/host.js] allow [db.example:5432]
 }

@@ -1,10 +1,7 @@
 package denial
 
 import (
-	"fmt"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -59,7 +56,7 @@ func (d *Denial) complete(now time.Time) {
 			return
 		}
 		if valid(p) {
-			d.Suggest = line(d.Field, g[0])
+			d.Suggest = policy.Line(d.Field, g[0])
 		} else {
 			d.Field = "" // what no policy may grant
 		}
@@ -72,37 +69,4 @@ func (d *Denial) granted() string {
 		return d.Grant
 	}
 	return d.Path
-}
-
-// line is a field of a policy with one entry.
-func line(field, value string) string { return field + " = [" + Quote(value) + "]" }
-
-// Quote writes s as a string of the configuration language.
-func Quote(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case (r == '$' || r == '%') && strings.HasPrefix(s[i+1:], "{"):
-			b.WriteRune(r) // twice is once, and no template
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r < ' ' || r == 0x7f:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteString(s[i : i+n])
-		}
-		i += n
-	}
-	b.WriteByte('"')
-	return b.String()
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -52,7 +53,7 @@ func TestAuditTellsOfALandlockedProcess(t *testing.T) {
 	on, err := sys.AuditEnabled()
 	switch {
 	case err != nil:
-		t.Skip("no right to the audit subsystem: ", err)
+		require.Privilege(t, "the audit subsystem: %v", err)
 	case !on && os.Getenv("HOSTSUP_TEST_AUDIT") == "":
 		if _, err := OpenAudit(); !errors.Is(err, ErrAuditOff) {
 			t.Error(err)
@@ -60,7 +61,7 @@ func TestAuditTellsOfALandlockedProcess(t *testing.T) {
 		t.Skip("the audit subsystem is off, and HOSTSUP_TEST_AUDIT does not say that it may be switched on")
 	case !on:
 		if err := sys.SetAuditEnabled(true); err != nil {
-			t.Skip(err)
+			require.Privilege(t, "the audit subsystem: %v", err)
 		}
 		defer func() {
 			if err := sys.SetAuditEnabled(false); err != nil {
@@ -84,7 +85,7 @@ func TestAuditTellsOfALandlockedProcess(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe", landlockedArg, "/bin/bash", "-c", script)
 	out, _ := cmd.CombinedOutput() // it fails, that is the point
 	if strings.Contains(string(out), "landlock") {
-		t.Skip(string(out))
+		require.Missing(t, "%s", out)
 	}
 	var mu sync.Mutex
 	var seen []Denial

@@ -28,7 +28,7 @@ func TestLogCounts(t *testing.T) {
 	if d.Count != 5 || !d.First.Equal(t0) || !d.Last.Equal(t0.Add(2)) || d.Field != "read" || d.Suggest != `read = ["/a"]` {
 		t.Errorf("%+v", d)
 	}
-	if s := d.String(); s != `read /a (5 times): read = ["/a"]` {
+	if s := d.String(); s != `read /a (5 times): add to sandbox: read = ["/a"]` {
 		t.Error(s)
 	}
 	if fmt.Sprint(told) != "[1 4 5 1]" {
@@ -60,15 +60,5 @@ func TestLogIsConcurrent(t *testing.T) {
 	}
 	if sum != 400 {
 		t.Error(sum)
-	}
-}
-
-func TestQuote(t *testing.T) {
-	for in, want := range map[string]string{
-		"/a b": `"/a b"`, `a"b\`: `"a\"b\\"`, "${x} %{y} $z %": `"$${x} %%{y} $z %"`, "\n\t\r\x01": `"\n\t\r\u0001"`, "é": `"é"`, "\xff": "\"\xff\"", "$": `"$"`,
-	} {
-		if got := Quote(in); got != want {
-			t.Errorf("%q: %s", in, got)
-		}
 	}
 }

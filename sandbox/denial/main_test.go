@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/hostsup/hostsup/internal/leaktest"
 )
 
 func TestMain(m *testing.M) {
@@ -14,5 +14,5 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == landlockedArg {
 		landlocked()
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }

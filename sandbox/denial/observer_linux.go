@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -33,9 +34,10 @@ func WatchedCalls(all bool) []sys.WatchedCall {
 }
 
 // Observer is told of the watched calls of a process and all it starts, and
-// lets them pass. A call that is handed to it and is not one of WatchedCalls is
-// refused with EPERM and told as a refused system call: so a filter may hand
-// over what it would refuse itself, to have it told.
+// lets them pass. A call that is handed to it and is not one of WatchedCalls, or
+// that it was told to refuse, is refused with EPERM, by its number alone, and told
+// as a refused system call: so a filter may hand over what it would refuse itself,
+// to have it told.
 //
 // It must be closed. When it is, or this process ends, calls that are watched
 // fail with ENOSYS from then on: it is closed after the processes it watches
@@ -51,25 +53,22 @@ type Observer struct {
 // Observe starts an Observer on the listener of a filter, which it owns from
 // then on. sink is called for every path, address or call, one after the
 // other, while the process waits; it says what was tried, whether or not it
-// was refused then.
-func Observe(listener int, sink func(Denial)) (*Observer, error) {
+// was refused then. refused are the names of calls that are refused although
+// they are among WatchedCalls.
+func Observe(listener int, refused []string, sink func(Denial)) (*Observer, error) {
 	f, err := sys.NewFile(listener, "seccomp listener")
 	if err != nil {
-		_ = sys.Close(listener)
 		return nil, fmt.Errorf("observe: %w", err)
 	}
 	o := &Observer{f: f, sink: sink, see: map[int32]func(*frame) []Denial{}, done: make(chan struct{})}
 	for _, w := range watched {
-		if nr, ok := policy.SyscallNumber(w.name); ok {
+		if nr, ok := policy.SyscallNumber(w.name); ok && !slices.Contains(refused, w.name) {
 			o.see[int32(nr)] = w.see
 		}
 	}
 	go o.run()
 	return o, nil
 }
-
-// Done is closed when nobody is left to be observed, or after Close.
-func (o *Observer) Done() <-chan struct{} { return o.done }
 
 // Close ends it and waits for a sink that is being called. Idempotent.
 func (o *Observer) Close() error {
@@ -80,6 +79,8 @@ func (o *Observer) Close() error {
 
 func (o *Observer) run() {
 	defer close(o.done)
+	// A call that nobody answers any more fails with ENOSYS, where it would wait.
+	defer o.once.Do(func() { _ = o.f.Close() })
 	for {
 		if err := sys.Readable(o.f, o.some); err != nil {
 			return
@@ -112,8 +113,7 @@ func (o *Observer) one(listener int) error {
 	see, ok := o.see[n.NR]
 	if !ok || n.Arch != sys.NativeArch {
 		o.sink(refusedCall(int(n.NR), time.Now())) // first: who sees the process end finds it on record
-		_ = sys.RefuseNotification(listener, n.ID, syscall.EPERM)
-		return nil
+		return answered(sys.RefuseNotification(listener, n.ID, syscall.EPERM))
 	}
 	pid := int(n.Pid)
 	f := frame{
@@ -129,6 +129,7 @@ func (o *Observer) one(listener int) error {
 			s, err := os.Readlink(fmt.Sprintf("/proc/%d/%s", pid, name))
 			return s, err == nil
 		},
+		datagram: func(fd int) (is, known bool) { return sys.IsDatagram(pid, fd) },
 	}
 	var seen []Denial
 	if pid != 0 {
@@ -142,8 +143,15 @@ func (o *Observer) one(listener int) error {
 			o.sink(d)
 		}
 	}
-	_ = sys.ContinueNotification(listener, n.ID) // ENOENT: its thread is gone
-	return nil
+	return answered(sys.ContinueNotification(listener, n.ID))
+}
+
+// answered returns the error of an answer. A thread that is gone is no error.
+func answered(err error) error {
+	if errors.Is(err, syscall.ENOENT) {
+		return nil
+	}
+	return err
 }
 
 func refusedCall(nr int, now time.Time) Denial {

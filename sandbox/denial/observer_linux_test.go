@@ -17,7 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 const observedArg = "denial-observed"
@@ -73,12 +75,12 @@ func watch(t *testing.T, env []string, dir string, argv ...string) (seen []Denia
 	if err != nil || fd < 0 {
 		_ = cmd.Wait()
 		if strings.Contains(b.String(), "seccomp") {
-			t.Skip(b.String())
+			require.Missing(t, "observing: %s", b.String())
 		}
 		t.Fatal(fd, err, b.String())
 	}
 	var mu sync.Mutex
-	o, err := Observe(fd, func(d Denial) {
+	o, err := Observe(fd, nil, func(d Denial) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen = append(seen, d)
@@ -90,7 +92,7 @@ func watch(t *testing.T, env []string, dir string, argv ...string) (seen []Denia
 	err = cmd.Wait()
 	kill.Stop()
 	select {
-	case <-o.Done(): // nobody is left
+	case <-o.done: // nobody is left
 	case <-time.After(30 * time.Second):
 		t.Error("the observer does not see the end")
 	}
@@ -136,7 +138,7 @@ func TestObserverSeesWhatAProgramTouches(t *testing.T) {
 		if d.Source != Seccomp || !d.Hint || d.Count != 1 || d.First.IsZero() || d.Suggest == "" && !within(d.Path, "/proc") && !within(d.Path, "/dev") {
 			t.Fatalf("%+v", d)
 		}
-		if d.Path == dir+"/sub/moved" && d.Suggest != line("write", dir+"/sub") {
+		if d.Path == dir+"/sub/moved" && d.Suggest != policy.Line("write", dir+"/sub") {
 			t.Errorf("%+v", d)
 		}
 	}
@@ -160,7 +162,7 @@ func TestObserverSeesConnections(t *testing.T) {
 	}()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip(err)
+		require.Missing(t, "%v", err)
 	}
 	host, port, _ := net.SplitHostPort(l.Addr().String())
 	seen, out, err := watch(t, nil, "/", bash, "-c", "exec 5<>/dev/tcp/"+host+"/"+port)
@@ -176,7 +178,7 @@ func TestObserverSeesConnections(t *testing.T) {
 func TestObserverRefusesWhatIsNotWatched(t *testing.T) {
 	mount, err := exec.LookPath("mount")
 	if err != nil {
-		t.Skip(err)
+		require.Missing(t, "%v", err)
 	}
 	seen, out, err := watch(t, []string{"REFUSE=1"}, "/", mount, "-n", "-i", "-t", "tmpfs", "none", t.TempDir())
 	var ee *exec.ExitError
@@ -209,7 +211,7 @@ func TestObserverIsClosedFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := Observe(fd, func(Denial) { t.Error("told of something") })
+	o, err := Observe(fd, nil, func(Denial) { t.Error("told of something") })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,10 +221,10 @@ func TestObserverIsClosedFirst(t *testing.T) {
 	if fd, err = syscall.Dup(int(r.Fd())); err != nil {
 		t.Fatal(err)
 	}
-	if o, err = Observe(fd, func(Denial) { t.Error("told of something") }); err != nil {
+	if o, err = Observe(fd, nil, func(Denial) { t.Error("told of something") }); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = w.Write([]byte("x"))
-	<-o.Done()
+	<-o.done
 	_ = o.Close()
 }

@@ -4,16 +4,18 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // Suggest is the smallest policy, as far as it is still one to read, under
-// which nothing in the list would have been refused: paths of the system's
-// programs, and many of one folder, come together in the folder that holds
-// them, unless that is somebody's home, or a folder of the system that holds
-// much else. The Level is left open, Network and JIT are what the list needs.
+// which nothing in the list would have been refused: files as they were used,
+// and a folder in place of four or more files or folders in it that need the
+// same access, unless that folder is somebody's home, or one of the system that
+// holds much else. The Level is left open, Network and JIT are what the list
+// needs.
 //
 // What no policy can give is left out: system calls that are never allowed,
 // other processes, limits. What every confined process has of its own is left
@@ -21,23 +23,30 @@ import (
 func Suggest(list []Denial) policy.Policy {
 	var p policy.Policy
 	paths := map[string]policy.Access{}
+	targets := map[string]policy.Access{} // of links
+	via := map[string][]string{}
 	looked := map[string]bool{}
 	var allow, calls, devices []string
 	host := false
 	for i := range list {
 		d := &list[i]
 		g := d.granted()
+		to := paths
+		if d.Via != "" {
+			to = targets
+			via[g] = append(via[g], d.Via)
+		}
 		switch d.Field {
 		case "read":
-			if d.Kind == Stat {
+			if d.Kind == Stat && d.Via == "" {
 				looked[g] = true
 			} else {
-				need(paths, g, policy.Read)
+				need(to, g, policy.Read)
 			}
 		case "exec":
-			need(paths, g, policy.Exec)
+			need(to, g, policy.Exec)
 		case "write":
-			need(paths, g, policy.Write)
+			need(to, g, policy.Write)
 		case "devices":
 			if valid(policy.Policy{Devices: []string{g}}) {
 				devices = append(devices, g)
@@ -48,6 +57,10 @@ func Suggest(list []Denial) policy.Policy {
 			}
 		case "network":
 			host = true
+		case "tmp.size":
+			p.Tmp.Size = max(p.Tmp.Size, d.number())
+		case "tmp.inodes":
+			p.Tmp.Inodes = max(p.Tmp.Inodes, d.number())
 		case "jit":
 			p.JIT = true
 		case "syscalls.allow":
@@ -60,6 +73,8 @@ func Suggest(list []Denial) policy.Policy {
 	}
 	merge(paths)
 	look(paths, looked)
+	merge(paths)
+	follow(paths, targets, via)
 	for _, file := range slices.Sorted(maps.Keys(paths)) {
 		a := paths[file]
 		outer := around(paths, path.Dir(file))
@@ -68,6 +83,7 @@ func Suggest(list []Denial) policy.Policy {
 		}
 		// Exec and Write both give Read.
 		switch {
+		case a.Has(policy.Exec) && p.JIT && outer.Has(policy.Write): // what JIT lets it run
 		case a.Has(policy.Exec) && !outer.Has(policy.Exec):
 			p.Exec = append(p.Exec, file)
 		case !a.Has(policy.Write) && !outer.Has(policy.Read):
@@ -88,6 +104,12 @@ func Suggest(list []Denial) policy.Policy {
 		p.Network = policy.NetworkNone
 	}
 	return p
+}
+
+// number is what Grant says where it is one.
+func (d *Denial) number() int64 {
+	n, _ := strconv.ParseInt(d.Grant, 10, 64) // 0 asks for nothing
+	return n
 }
 
 func sorted(list []string) []string {
@@ -122,29 +144,52 @@ func around(paths map[string]policy.Access, file string) policy.Access {
 	return a
 }
 
-// systemFolders hold programs and what belongs to them, and nobody's secrets:
-// one file of them is as good as all. The first that fits is taken.
-var systemFolders = []string{
-	"/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/share", "/usr/include",
-	"/usr/local/bin", "/usr/local/sbin", "/usr/local/lib", "/usr/local/libexec", "/usr/local/share",
-	"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store",
-	"/etc/alternatives", "/etc/ca-certificates", "/etc/fonts", "/etc/ld.so.conf.d", "/etc/pki/tls/certs", "/etc/ssl/certs", "/etc/terminfo",
-	"/sys/devices/system/cpu",
-}
-
-// wholeFolders are taken whole wherever they stand.
+// wholeFolders are taken whole wherever they stand, when many of what is in
+// them is needed.
 var wholeFolders = []string{"node_modules", "site-packages", "dist-packages", ".git"}
 
 // many is how many entries of a folder stand for all of it.
 const many = 4
 
+// follow grants the targets of links that are not granted themselves but by the
+// folder that they are in: a grant of a link is one of its target too. via has
+// the links that lead to a target.
+func follow(paths, targets map[string]policy.Access, via map[string][]string) {
+	var comes func(target string, a policy.Access, deep int) bool
+	comes = func(target string, a policy.Access, deep int) bool {
+		return deep < 40 && slices.ContainsFunc(via[target], func(link string) bool { return paths[link].Has(a) || comes(link, a, deep+1) })
+	}
+	more := map[string]policy.Access{}
+	for target, a := range targets {
+		if !comes(target, a, 0) && !around(paths, target).Has(a) {
+			more[target] = a
+		}
+	}
+	for target, a := range more {
+		if !slices.ContainsFunc(via[target], func(link string) bool { return more[link].Has(a) }) { // else with that link
+			paths[target] |= a
+		}
+	}
+	if len(more) > 0 {
+		merge(paths)
+	}
+}
+
 // merge replaces paths by the folders that hold them.
 func merge(paths map[string]policy.Access) {
-	for _, file := range slices.Sorted(maps.Keys(paths)) {
-		a := paths[file]
-		if to := whole(file); to != "" && !a.Has(policy.Write) {
-			delete(paths, file)
-			paths[to] |= a
+	inside := map[string][]string{}
+	for file, a := range paths {
+		if dir := whole(file); dir != "" && !a.Has(policy.Write) {
+			inside[dir] = append(inside[dir], file)
+		}
+	}
+	for dir, files := range inside {
+		if len(files) >= many {
+			for _, file := range files {
+				a := paths[file]
+				delete(paths, file)
+				paths[dir] |= a
+			}
 		}
 	}
 	// Only what has the same access comes together, so that nothing gets more
@@ -174,13 +219,8 @@ func merge(paths map[string]policy.Access) {
 	}
 }
 
-// whole is the folder that a path stands for; "" for none.
+// whole is the outermost of wholeFolders that a path is in; "" for none.
 func whole(file string) string {
-	for _, dir := range systemFolders {
-		if within(file, dir) {
-			return dir
-		}
-	}
 	parts := strings.Split(file, "/")
 	for i, part := range parts {
 		if i > 1 && slices.Contains(wholeFolders, part) {
@@ -219,11 +259,9 @@ func look(paths map[string]policy.Access, looked map[string]bool) {
 	}
 	extra := map[string]policy.Access{}
 	for file := range looked {
-		if file == "/" || seen[file] || around(paths, file) != 0 {
+		// A folder that holds much else is not granted for a look at it.
+		if file == "/" || seen[file] || around(paths, file) != 0 || slices.Contains(crowded, file) {
 			continue
-		}
-		if to := whole(file); to != "" {
-			file = to
 		}
 		need(extra, file, policy.Read)
 	}

@@ -22,7 +22,7 @@ func callDenial(nr int) Denial {
 		return d
 	}
 	if valid(policy.Policy{Syscalls: policy.Syscalls{Allow: []string{name}}}) {
-		d.Field, d.Suggest = "syscalls.allow", "syscalls { "+line("allow", name)+" }"
+		d.Field, d.Suggest = "syscalls.allow", "syscalls { "+policy.Line("allow", name)+" }"
 	}
 	return d
 }

@@ -22,6 +22,7 @@ const (
 	HTTP     Protocol = "http"    // an HTTP request in absolute form
 	SOCKS5   Protocol = "socks5"
 	Forwards Protocol = "forward" // a connection to a listener of Proxy.Forward
+	Direct   Protocol = "direct"  // Proxy.Connect
 )
 
 // Attempt is one try to reach something through a [Proxy].
@@ -81,9 +82,9 @@ func parseTarget(s string) (target, error) {
 
 // connect checks, resolves, checks the addresses, dials the first that
 // answers, and logs.
-func (p *Proxy) connect(proto Protocol, t target) (net.Conn, *refusal) {
+func (p *Proxy) connect(ctx context.Context, proto Protocol, t target) (net.Conn, *refusal) {
 	at := Attempt{Time: time.Now(), Protocol: proto, Host: t.host(), Port: t.port}
-	c, r := p.reach(t, &at)
+	c, r := p.reach(ctx, t, &at)
 	if r != nil {
 		at.Reason = r.reason
 	}
@@ -91,12 +92,12 @@ func (p *Proxy) connect(proto Protocol, t target) (net.Conn, *refusal) {
 	return c, r
 }
 
-func (p *Proxy) reach(t target, at *Attempt) (net.Conn, *refusal) {
+func (p *Proxy) reach(ctx context.Context, t target, at *Attempt) (net.Conn, *refusal) {
 	if !p.rules.allows(t) {
 		at.Entry = t.String()
 		return nil, &refusal{403, replyNotAllowed, "not in the allow list"}
 	}
-	ctx, cancel := context.WithTimeout(p.ctx, p.DialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.DialTimeout)
 	defer cancel()
 	addrs, err := p.resolve(ctx, t)
 	if err != nil {

@@ -70,7 +70,7 @@ func (p *Proxy) http(c net.Conn, h *reader) {
 		proto = Connect
 	}
 	_ = c.SetDeadline(time.Time{})
-	server, r := p.connect(proto, q.target)
+	server, r := p.connect(p.ctx, proto, q.target)
 	if r != nil {
 		refuse(c, httpRefusal(r.status, q.target.String()+": "+r.reason))
 		return
@@ -121,7 +121,7 @@ func (p *Proxy) socks(c net.Conn, h *reader) {
 		return
 	}
 	_ = c.SetDeadline(time.Time{})
-	server, r := p.connect(SOCKS5, t)
+	server, r := p.connect(p.ctx, SOCKS5, t)
 	if r != nil {
 		refuse(c, socksReply(r.reply))
 		return
@@ -136,17 +136,21 @@ func (p *Proxy) socks(c net.Conn, h *reader) {
 
 // forward serves one connection to a listener of Forward.
 func (p *Proxy) forward(c net.Conn, t target) {
-	server, r := p.connect(Forwards, t)
+	server, r := p.connect(p.ctx, Forwards, t)
 	if r != nil {
-		// The client's own protocol is not known: a reset is all there is to
-		// say.
-		if l, ok := c.(interface{ SetLinger(int) error }); ok {
-			_ = l.SetLinger(0)
-		}
+		reset(c)
 		return
 	}
 	defer p.drop(server)
 	p.tunnel(c, server, nil, false)
+}
+
+// reset has the end of a connection be a reset. Where the client's own protocol is
+// not known that is all there is to say.
+func reset(c net.Conn) {
+	if l, ok := c.(interface{ SetLinger(int) error }); ok {
+		_ = l.SetLinger(0)
+	}
 }
 
 // giveUp is for a client that did not say what it wants.

@@ -7,6 +7,9 @@
 // listener whose every connection goes to one entry, for programs that know no
 // proxy; [Rules.Forwards] lists which listeners that takes.
 //
+// [Proxy.Connect] is for the program that has the Proxy: what it connects to on
+// behalf of somebody confined obeys the same list.
+//
 // # What is checked
 //
 // The host and port that are asked for must match an entry. Names are

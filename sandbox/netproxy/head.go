@@ -25,7 +25,7 @@ func bad(format string, args ...any) *refusal {
 
 // headEnd finds the end of a head in what has come so far; 0 when it is not
 // there yet. A line that does not end in CR LF is refused at once, so that
-// nobody waits for the rest of it.
+// the proxy does not wait for the rest of it.
 func headEnd(b []byte, from int) (end int, r *refusal) {
 	for i := max(from-3, 0); i < len(b); i++ {
 		switch {

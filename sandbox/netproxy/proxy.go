@@ -92,6 +92,23 @@ func (p *Proxy) Forward(l net.Listener, hostport string) error {
 	return p.accept(l, func(c net.Conn) { p.forward(c, t) })
 }
 
+// Inward connects every client of l by dial until Close, or until l fails; it
+// closes l. No allow list is looked at. The error is never nil, and [ErrClosed]
+// after Close.
+func (p *Proxy) Inward(l net.Listener, dial func(context.Context) (net.Conn, error)) error {
+	return p.accept(l, func(c net.Conn) {
+		ctx, cancel := context.WithTimeout(p.ctx, p.DialTimeout)
+		server, err := dial(ctx)
+		cancel()
+		if err != nil || !p.hold(server) {
+			reset(c)
+			return
+		}
+		defer p.drop(server)
+		p.tunnel(c, server, nil, false)
+	})
+}
+
 func (p *Proxy) accept(l net.Listener, serve func(net.Conn)) error {
 	defer l.Close()
 	p.mu.Lock()
@@ -180,6 +197,10 @@ func (p *Proxy) hold(c net.Conn) bool {
 
 func (p *Proxy) drop(c net.Conn) {
 	_ = c.Close()
+	p.forget(c)
+}
+
+func (p *Proxy) forget(c net.Conn) {
 	p.mu.Lock()
 	delete(p.conns, c)
 	p.mu.Unlock()

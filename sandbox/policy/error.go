@@ -15,6 +15,8 @@ type Error struct {
 	Reason string // what is wrong with it
 	Help   string // what would work; may be empty
 	Where  string // "config.hcl:41", from Policy.Source; may be empty
+
+	untrusted bool
 }
 
 // Error reads `config.hcl:41: deny[2] "/srv/x": it needs mounts (accept no
@@ -41,8 +43,10 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Is makes every Error an ErrInvalid.
-func (e *Error) Is(target error) bool { return target == ErrInvalid }
+// Is makes every Error an ErrInvalid, and some an ErrUntrusted.
+func (e *Error) Is(target error) bool {
+	return target == ErrInvalid || e.untrusted && target == ErrUntrusted
+}
 
 // Errors returns the single errors of what Validate or Resolve returned, in
 // the order of the fields.
@@ -65,6 +69,11 @@ type problems struct {
 
 func (p *problems) add(field, value, reason, help string) {
 	p.list = append(p.list, &Error{Field: field, Value: value, Reason: reason, Help: help, Where: p.where(field)})
+}
+
+// distrust is add for what is an ErrUntrusted.
+func (p *problems) distrust(field, value, reason, help string) {
+	p.list = append(p.list, &Error{Field: field, Value: value, Reason: reason, Help: help, Where: p.where(field), untrusted: true})
 }
 
 // where is the place of a field, or of the nearest thing around it.

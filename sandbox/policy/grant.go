@@ -1,12 +1,16 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+
+	"github.com/hostsup/hostsup/internal/sys"
 )
 
 // grants collects what the lists grant, then lets grants add up.
@@ -27,9 +31,14 @@ func (r *resolver) grants() {
 	for i, s := range p.Devices {
 		r.device(fmt.Sprintf("devices[%d]", i), s)
 	}
+	r.mergedLinks()
 	r.addUp()
 	r.fix()
-	r.out.PrivateTmp = !slices.ContainsFunc(r.out.Grants, func(g Grant) bool { return g.Link == "" && g.Path == "/tmp" })
+	r.out.PrivateTmp = r.privateTmp()
+}
+
+func (r *resolver) privateTmp() bool {
+	return !slices.ContainsFunc(r.out.Grants, func(g Grant) bool { return g.Link == "" && g.Path == "/tmp" })
 }
 
 // exists follows a granted entry; false when it is skipped or an error.
@@ -42,8 +51,12 @@ func (r *resolver) exists(field, entry string) (traced, bool) {
 			r.bad.add(field, entry, "this user may not look at it: "+reason(err), "")
 		}
 		return t, false
+	case errors.Is(err, errLinks) && !r.follows(field, entry, &t):
+		return t, false
 	case err != nil:
-		r.bad.add(field, entry, reason(err), "")
+		if !optional || !errors.Is(err, syscall.ENOTDIR) { // nothing is in a file
+			r.bad.add(field, entry, reason(err), "")
+		}
 		return t, false
 	case t.missing != "":
 		if !optional {
@@ -80,25 +93,35 @@ func (r *resolver) grant(field, entry string, access Access) {
 		r.bad.add(field, entry, "it leads to "+t.real+": "+why, help)
 		return
 	}
-	if t.info.Mode()&fs.ModeDevice != 0 {
+	info, ok := r.trusted(field, entry, &t)
+	if !ok {
+		return
+	}
+	if access.Has(Write) {
+		for image, owner := range r.images {
+			if within(image, t.real) {
+				r.bad.distrust(field, entry, fmt.Sprintf("%s holds the file system of the work folder of %s, and nobody but the supervisor may be able to change that file",
+					image, cmp.Or(owner, "another sandbox")), "grant the folders beside it")
+				return
+			}
+		}
+	}
+	if info.Mode()&fs.ModeDevice != 0 {
 		r.bad.add(field, entry, "it is a device file", "name it in devices")
 		return
 	}
 	for _, l := range t.links {
 		r.out.Grants = append(r.out.Grants, Grant{Path: l.path, Access: access, Link: l.text, Field: field, ReadOnly: access == 0})
 	}
-	r.out.Grants = append(r.out.Grants, Grant{Path: t.real, Access: access, Dir: t.info.IsDir(), Field: field, ReadOnly: access == 0})
+	g := Grant{Path: t.real, Access: access, Dir: info.IsDir(), Field: field, ReadOnly: access == 0}
+	id := sys.IDOf(info)
+	g.Node, g.Inode = id.Device, id.Inode
+	g.UID, g.GID, _ = sys.OwnersOf(info)
+	r.out.Grants = append(r.out.Grants, g)
 }
 
-// fix finishes what is to be read only: what holds it in its place, and what
-// cannot be held there.
+// fix finishes what is to be read only: what holds it in its place.
 func (r *resolver) fix() {
-	for _, l := range r.fixedLinks {
-		if around := nearest(r.out.Grants, l.Path); around != nil && around.Access.Has(Write) {
-			r.bad.add(l.Field, l.Path, fmt.Sprintf("it is a symbolic link in %s, which can be written, and could be replaced there", around.Path),
-				"name what it leads to, and take it out of "+around.Path)
-		}
-	}
 	for i := range r.out.Grants {
 		if g := &r.out.Grants[i]; g.ReadOnly {
 			g.Pinned = r.pinned(g.Path)
@@ -134,13 +157,7 @@ func (r *resolver) addUp() {
 			fixed[g.Path] = true
 		}
 	}
-	all = slices.DeleteFunc(all, func(g Grant) bool {
-		if g.ReadOnly && g.Link != "" {
-			r.fixedLinks = append(r.fixedLinks, g)
-			return true
-		}
-		return false
-	})
+	all = slices.DeleteFunc(all, func(g Grant) bool { return g.ReadOnly && g.Link != "" })
 	for i := range all {
 		g := &all[i]
 		if g.ReadOnly = g.Link == "" && fixed[g.Path]; g.ReadOnly && g.Access.Has(Write) {
@@ -149,16 +166,8 @@ func (r *resolver) addUp() {
 	}
 	slices.SortStableFunc(all, func(a, b Grant) int { return strings.Compare(a.Path, b.Path) })
 	var out []Grant
-	for _, g := range all {
-		if n := len(out); n > 0 && out[n-1].Path == g.Path {
-			last := &out[n-1]
-			if r.runsWritten(g, *last) {
-				continue
-			}
-			last.Access |= g.Access
-			continue
-		}
-		around := nearest(out, g.Path)
+	for _, g := range r.merge(all) {
+		around := above(out, g.Path)
 		if g.ReadOnly = g.ReadOnly && around != nil && around.Access.Has(Write); g.ReadOnly {
 			g.Access = (g.Access | around.Access) &^ (Write &^ Read)
 			out = append(out, g)
@@ -187,11 +196,27 @@ func (r *resolver) addUp() {
 		default:
 			g.Access |= around.Access &^ (Exec &^ Read) // what can be written cannot be run
 		}
-		if g.Access != around.Access {
+		// One of another owner is shown as that owner's.
+		if g.Access != around.Access || g.UID != around.UID {
 			out = append(out, g)
 		}
 	}
 	r.out.Grants = out
+}
+
+// merge makes one of the grants of each path, which come one after the other.
+func (r *resolver) merge(all []Grant) []Grant {
+	var out []Grant
+	for _, g := range all {
+		n := len(out)
+		switch {
+		case n == 0 || out[n-1].Path != g.Path:
+			out = append(out, g)
+		case !r.runsWritten(g, out[n-1]):
+			out[n-1].Access |= g.Access
+		}
+	}
+	return out
 }
 
 // runsWritten reports a grant for running of what can be written.
@@ -210,9 +235,9 @@ func (r *resolver) runsWritten(g, other Grant) bool {
 	return true
 }
 
-// nearest is the grant of the innermost folder around path. Grants are in
+// above is the grant of the innermost folder around path. Grants are in
 // order.
-func nearest(grants []Grant, path string) *Grant {
+func above(grants []Grant, path string) *Grant {
 	for i := len(grants) - 1; i >= 0; i-- {
 		if g := &grants[i]; g.Dir && g.Path != path && within(path, g.Path) {
 			return g

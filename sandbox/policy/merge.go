@@ -24,8 +24,10 @@ func Merge(base, over Policy) Policy {
 	inherit(&out.Work.Path, base.Work.Path)
 	inherit(&out.Work.Size, base.Work.Size)
 	inherit(&out.Work.Inodes, base.Work.Inodes)
+	inherit(&out.Within, base.Within)
 	out.Work.Keep = out.Work.Keep || base.Work.Keep
 	out.JIT = out.JIT || base.JIT
+	out.Ordinary = out.Ordinary || base.Ordinary
 	places := map[string]string{} // of base, under the numbers in out
 	more := base.lists()
 	for i, l := range out.lists() {
@@ -52,6 +54,36 @@ func Merge(base, over Policy) Policy {
 	return out
 }
 
+// Without returns what p has beyond base: Merge(base, Without(p, base)) is p, for
+// a p that has all of base's entries, except for the order of entries and for
+// JIT, which stays as it is in p. Profile stays too. Neither argument is changed,
+// and the result has no Source.
+func Without(p, base Policy) Policy {
+	out := p.clone()
+	out.Source = nil
+	shed(&out.Level, base.Level)
+	shed(&out.User, base.User)
+	shed(&out.Network, base.Network)
+	shed(&out.Tmp.Size, base.Tmp.Size)
+	shed(&out.Tmp.Inodes, base.Tmp.Inodes)
+	if out.Work == base.Work {
+		out.Work = Work{}
+	}
+	of := base.lists()
+	for i, l := range out.lists() {
+		*l.at = slices.DeleteFunc(*l.at, func(s string) bool { return slices.Contains(*of[i].at, s) })
+	}
+	return out
+}
+
+// shed makes a zero value of what is inherited.
+func shed[T comparable](dst *T, v T) {
+	if *dst == v {
+		var zero T
+		*dst = zero
+	}
+}
+
 // inherit fills in a zero value.
 func inherit[T comparable](dst *T, v T) {
 	var zero T
@@ -69,7 +101,7 @@ func (p *Policy) WithDefaults() Policy {
 	switch {
 	case q.User == "" && root:
 		q.User = "auto"
-	case q.User == "auto" && !root:
+	case (q.User == "auto" || q.User == caller) && !root:
 		q.User = ""
 	}
 	def := func(n *int64, def int64) {
@@ -99,7 +131,8 @@ type list struct {
 func (p *Policy) lists() []list {
 	return []list{
 		{"read", &p.Read}, {"exec", &p.Exec}, {"write", &p.Write}, {"read_only", &p.ReadOnly}, {"deny", &p.Deny},
-		{"allow", &p.Allow}, {"devices", &p.Devices},
+		{"absent", &p.Absent},
+		{"allow", &p.Allow}, {"listen", &p.Listen}, {"devices", &p.Devices},
 		{"syscalls.deny", &p.Syscalls.Deny}, {"syscalls.allow", &p.Syscalls.Allow},
 	}
 }

@@ -45,29 +45,46 @@ var (
 	// programs are where a system keeps its programs and their libraries.
 	programs = []string{"-/usr", "-/bin", "-/sbin", "-/lib", "-/lib32", "-/libx32", "-/lib64"}
 	// loading is what the dynamic loader and the C library read at every start.
-	loading = []string{"-/etc/ld.so.cache", "-/etc/ld.so.conf", "-/etc/ld.so.conf.d", "-/etc/alternatives", "-/etc/localtime"}
-	// runtimes is what interpreters look at: names of users and hosts, locales,
-	// certificates, the number of processors.
-	runtimes = slices.Concat(loading, []string{
-		"-/etc/passwd", "-/etc/group", "-/etc/nsswitch.conf", "-/etc/hosts", "-/etc/locale.alias", "-/etc/mime.types",
-		"-/etc/ssl/certs", "-/etc/ssl/openssl.cnf", "-/etc/pki/tls/certs", "-/etc/ca-certificates",
-		"-/sys/devices/system/cpu",
-	})
-	// editing is what terminal programs and version control read besides.
-	editing = slices.Concat(runtimes, []string{"-/etc/terminfo", "-/etc/inputrc", "-/etc/gitconfig", "-/etc/gitattributes"})
+	loading = []string{
+		"-/etc/ld.so.cache", "-/etc/ld.so.conf", "-/etc/ld.so.conf.d", "-/etc/alternatives", "-/etc/localtime",
+		"-/etc/locale.alias", "-/etc/nsswitch.conf",
+	}
+	// names is where the names of users and hosts are looked up.
+	names = []string{"-/etc/passwd", "-/etc/group", "-/etc/hosts"}
+	// certificates are what a server on the network is checked by.
+	certificates = []string{"-/etc/ssl/certs", "-/etc/ssl/openssl.cnf", "-/etc/pki/tls/certs", "-/etc/ca-certificates"}
 )
+
+// processors is by which engines find out how many threads are of use.
+const processors = "-/sys/devices/system/cpu"
+
+// reads are the paths that a profile may read: what loading has, and more.
+func reads(more ...[]string) []string { return slices.Concat(append([][]string{loading}, more...)...) }
 
 var profiles = []profile{
 	{"the system's programs and nothing else: no memory that is written and run, no network",
 		Policy{Profile: "strict", Exec: programs, Read: loading, Network: NetworkNone}},
-	{"scripts for Node.js, whose engine needs memory that it writes and runs",
-		Policy{Profile: "node", Exec: programs, Read: runtimes, Network: NetworkNone, JIT: true}},
+	{"version control, and what it runs",
+		Policy{Profile: "git", Exec: programs, Read: reads(names, certificates, []string{"-/etc/gitconfig", "-/etc/gitattributes"}), Network: NetworkNone}},
 	{"scripts for Python",
-		Policy{Profile: "python", Exec: programs, Read: append(slices.Clone(runtimes), "-/etc/python3"), Network: NetworkNone}},
+		Policy{Profile: "python", Exec: programs, Read: reads(names, certificates, []string{processors, "-/etc/mime.types", "-/etc/python3"}), Network: NetworkNone}},
+	{"scripts for Node.js, whose engine needs memory that it writes and runs",
+		Policy{Profile: "node", Exec: programs, Read: reads(names, certificates, []string{processors}), Network: NetworkNone, JIT: true}},
+	{"servers of the Model Context Protocol, for Node.js and Python",
+		Policy{Profile: "mcp-server", Exec: programs, Read: reads(names, certificates, []string{processors, "-/etc/mime.types"}), Network: NetworkNone, JIT: true}},
 	{"language servers and editors: engines that compile, with room for an index in /tmp",
-		Policy{Profile: "language-server", Exec: programs, Read: editing, Network: NetworkNone, JIT: true,
-			Tmp: Tmp{Size: 256 << 20, Inodes: 32768}}},
+		Policy{Profile: "language-server", Exec: programs, Read: reads(names, []string{"-/etc/ssl/openssl.cnf", processors, "-/etc/terminfo", "-/etc/gitconfig"}),
+			Network: NetworkNone, JIT: true, Tmp: Tmp{Size: 256 << 20, Inodes: 32768}}},
+	{"hosts of editor extensions: engines that compile, and what extensions start",
+		Policy{Profile: "vscode-extensions", Exec: programs, Read: reads(names, certificates[:2], []string{processors, "-/etc/gitconfig"}),
+			Network: NetworkNone, JIT: true, Tmp: Tmp{Size: 256 << 20, Inodes: 32768}}},
+	{"building Go programs, with the cache in a large /tmp",
+		Policy{Profile: "go-build", Exec: programs, Read: reads(names[:1], names[2:], certificates, []string{"-/etc/gitconfig"}), Network: NetworkNone,
+			Tmp: Tmp{Size: 2 << 30, Inodes: 262144}}},
+	{"installing packages of Node.js, with the scripts that they run",
+		Policy{Profile: "npm-install", Exec: programs, Read: reads(names[:1], names[2:], certificates, []string{processors}), Network: NetworkNone, JIT: true,
+			Tmp: Tmp{Size: 1 << 30, Inodes: 262144}}},
 	{"compilers, version control and what they build and run, with a large /tmp",
-		Policy{Profile: "build-tool", Exec: programs, Read: editing, Network: NetworkNone, JIT: true,
+		Policy{Profile: "build-tool", Exec: programs, Read: reads(names, certificates[:2], []string{processors, "-/etc/gitconfig"}), Network: NetworkNone, JIT: true,
 			Tmp: Tmp{Size: 1 << 30, Inodes: 262144}}},
 }

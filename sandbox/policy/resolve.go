@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"syscall"
 )
 
 // Resolve says what p and l come to on this machine now: it follows links,
@@ -16,39 +19,73 @@ import (
 // where its entry begins with a dash. The error joins errors of type *[Error],
 // those of [Policy.Validate] among them. A nil p resolves to level None without
 // any grant.
+//
+// No symbolic link is followed that somebody could have put there who is not to
+// decide where it leads: in a folder that p lets be written, or that another user
+// than root and this one may write. See [Resolver] for what else is known of a
+// supervisor.
 func Resolve(p *Policy, l Limits) (*Resolved, error) {
-	if err := p.Validate(l); err != nil {
-		return nil, err
-	}
-	if p == nil {
-		return &Resolved{Policy: Policy{Level: None}, Limits: l, UID: -1, GID: -1}, nil
-	}
-	r := resolver{seen: seen{}, out: &Resolved{Policy: p.WithDefaults(), Limits: l, UID: -1, GID: -1}}
+	return new(Resolver).Resolve(Owned{}, p, l)
+}
+
+func (r *resolver) resolve(p *Policy, l Limits) error {
+	r.out = &Resolved{Policy: p.WithDefaults(), Limits: l, UID: -1, GID: -1}
 	r.bad.source = p.Source
+	r.writable(p)
 	r.user()
 	r.grants()
 	r.work()
 	r.deny()
-	if err := r.bad.err(); err != nil {
-		return nil, err
+	if p.Within != nil && len(r.bad.list) == 0 {
+		if around, ok := r.around(p.Within, l); ok {
+			r.narrow(p, around)
+		}
 	}
-	r.out.RefusedSyscalls = p.refused()
-	return r.out, nil
+	if err := r.bad.err(); err != nil {
+		return err
+	}
+	r.out.RefusedSyscalls = r.out.Policy.refused()
+	return nil
 }
 
 type resolver struct {
 	bad problems
 	out *Resolved
 
-	fixedLinks []Grant // links that read_only went over
-	seen       seen
+	seen seen
+
+	owned     Owned
+	written   map[string]string // by any policy before: owners, by folder
+	own       map[string]string // by this one: fields, by folder
+	images    map[string]string // owners, by path
+	exposures map[string]string // what exposed has found out, by path
+	before    map[string]file   // what entries led to
+	found     map[string]file   // what they lead to now
 }
+
+// caller stands for the user who has called hostsup: for root the one that sudo
+// names, for others themselves.
+const caller = "caller"
 
 // user finds the number of a user that is named.
 func (r *resolver) user() {
 	name := r.out.Policy.User
 	if name == "" || name == "auto" {
 		return
+	}
+	if name == caller {
+		if os.Geteuid() != 0 {
+			return // the command runs as this user in any case
+		}
+		// sudo sets the id of its caller, and only root could set another one.
+		if name = os.Getenv("SUDO_UID"); name == "" || name == "0" {
+			r.bad.add("user", caller, "root has called, and nothing runs confined as root", `use "auto", or the name or number of another user`)
+			return
+		}
+		if n, err := strconv.ParseUint(name, 10, 32); err != nil || n == 0 || n >= math.MaxUint32-1 {
+			r.bad.add("user", caller, fmt.Sprintf("SUDO_UID is %q, which is no number of a user", name), "")
+			return
+		}
 	}
 	var u *user.User
 	n, err := strconv.ParseUint(name, 10, 32)
@@ -67,6 +104,9 @@ func (r *resolver) user() {
 			return
 		}
 		r.out.UID, r.out.GID = uid, gid
+		if os.Geteuid() == 0 {
+			r.groups(u)
+		}
 	}
 	switch euid := os.Geteuid(); {
 	case r.out.UID == 0:
@@ -75,6 +115,29 @@ func (r *resolver) user() {
 		r.bad.add("user", name, "only root can change the user", "remove it, or run the supervisor as root")
 	case euid != 0:
 		r.out.UID, r.out.GID = -1, -1
+	}
+}
+
+// maxGroups is how many groups a user namespace can have, as far as there is room
+// for their numbers.
+const maxGroups = 300
+
+// groups finds the groups of a user beside its own.
+func (r *resolver) groups(u *user.User) {
+	list, err := u.GroupIds()
+	if err != nil {
+		r.bad.add("user", u.Username, "its groups cannot be found: "+reason(err), "")
+		return
+	}
+	for _, id := range list {
+		if g, err := strconv.Atoi(id); err == nil && g > 0 && g != r.out.GID {
+			r.out.Groups = append(r.out.Groups, g)
+		}
+	}
+	slices.Sort(r.out.Groups)
+	r.out.Groups = slices.Compact(r.out.Groups)
+	if n := len(r.out.Groups); n > maxGroups {
+		r.bad.add("user", u.Username, fmt.Sprintf("it is in %d groups, and at most %d can be kept", n, maxGroups), "")
 	}
 }
 
@@ -87,8 +150,16 @@ func (r *resolver) work() {
 	if w.Keep && os.Geteuid() != 0 {
 		r.bad.add("work.keep", "true", "only root can keep a folder of bounded size: it takes a loop device", "use keep = false, or run the supervisor as root")
 	}
-	t, err := trace(filepath.Clean(w.Path))
-	if err != nil {
+	t, err := r.seen.trace(filepath.Clean(w.Path))
+	if !r.follows("work.path", w.Path, &t) {
+		return
+	}
+	var pe *fs.PathError
+	switch {
+	case errors.Is(err, syscall.ENOTDIR) && errors.As(err, &pe):
+		r.workNeedsFolder(filepath.Dir(pe.Path))
+		return
+	case err != nil:
 		r.bad.add("work.path", w.Path, reason(err), "")
 		return
 	}
@@ -99,7 +170,7 @@ func (r *resolver) work() {
 	}
 	if t.missing == "" {
 		if !t.info.IsDir() {
-			r.bad.add("work.path", w.Path, "it is no folder", "")
+			r.workNeedsFolder(t.real)
 			return
 		}
 		entries, err := os.ReadDir(t.real)
@@ -112,4 +183,32 @@ func (r *resolver) work() {
 		}
 	}
 	w.Path = t.real
+	if w.Keep {
+		r.image(w.Image())
+	}
+}
+
+// workNeedsFolder refuses a file that stands where the work folder, or a folder
+// around it, belongs. The file stays: it may be somebody's, also where a host can
+// have put it there, of which the message tells.
+func (r *resolver) workNeedsFolder(file string) {
+	path := r.out.Policy.Work.Path
+	text := file + " is not a folder, and work.path needs one there"
+	if why := r.exposed(file); why != "" {
+		r.bad.distrust("work.path", path, text+"; a host may have put it there: "+why, "move it away, or put work.path in a folder that no sandbox grants in write")
+		return
+	}
+	r.bad.add("work.path", path, text, "move it away, or name another folder")
+}
+
+// image refuses the image of a file system that is mounted as root where another
+// than the supervisor could write or replace it.
+func (r *resolver) image(path string) {
+	why := r.exposed(path)
+	if why == "" {
+		why = r.lets(path)
+	}
+	if why != "" {
+		r.bad.distrust("work.keep", "true", path+" would hold its file system, and nobody but the supervisor may be able to change that file: "+why, imageHelp)
+	}
 }

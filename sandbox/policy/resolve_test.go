@@ -87,6 +87,9 @@ func say(r *Resolved, root string) []string {
 				s += " " + short(p)
 			}
 		}
+		if d.Absent {
+			s += " empty"
+		}
 		out = append(out, s)
 	}
 	return out
@@ -159,6 +162,16 @@ func TestResolve(t *testing.T) {
 			p:    Policy{Read: []string{"/r"}, Write: []string{"/a"}, Deny: []string{"/a/b/c/.env", "/a/.env", "/r/.env"}},
 			want: []string{"write /a/", "read /r/", "deny /a/.env missing from /a/.env", "deny /a/b/c/.env missing from /a/b/c pinned /a/b"},
 		},
+		"deny below a file": {
+			tree: []string{"a/f", "a/b/f", "a/l -> b/f/none", "r/f", "w"},
+			p:    Policy{Read: []string{"/r"}, Write: []string{"/a", "/w"}, Deny: []string{"/a/f/x", "/a/b/f/x/y", "/a/l*", "/a/f/*", "/r/f/x", "/w/x"}},
+			want: []string{"write /a/", "read /r/", "write /w", "deny /a/b/f pinned /a/b", "deny /a/f"},
+		},
+		"a grant below a file": {
+			tree: []string{"a/f"},
+			p:    Policy{Read: []string{"-/a/f/x"}, Write: []string{"/a"}, ReadOnly: []string{"-/a/f/x/y"}},
+			want: []string{"write /a/"},
+		},
 		"deny wins over a grant in it": {
 			tree: []string{"a/b/c/", "d/"},
 			p:    Policy{Read: []string{"/a", "/a/b/c", "/d"}, Write: []string{"/a/b"}, Deny: []string{"/a/b", "/d"}},
@@ -174,10 +187,25 @@ func TestResolve(t *testing.T) {
 			p:    Policy{Read: []string{"/a"}, Deny: []string{"/a/l", "/a/m/t"}},
 			want: []string{"read /a/", "deny /a/l link", "deny /a/s/t"},
 		},
+		"deny of a link that nobody can use": {
+			tree: []string{"a/l -> ROOT/b/t", "b/t"},
+			p:    Policy{Write: []string{"/a"}, Deny: []string{"/a/l"}},
+			want: []string{"write /a/", "deny /a/l link"},
+		},
 		"globs": {
 			tree: []string{"a/x.pem", "a/.env", "a/b/y.pem", "a/b/c/z.pem", "a/l -> b", "c/no.pem", "a/b/q[1].pem"},
 			p:    Policy{Read: []string{"/a"}, Deny: []string{"/**/*.pem", "/a/.e?v", `/a/b/q\[1\].pem`, "/c/*"}},
 			want: []string{"read /a/", "deny /a/.env by /a/.e?v", "deny /a/b/c/z.pem by /**/*.pem", "deny /a/b/q[1].pem by /**/*.pem", "deny /a/b/y.pem by /**/*.pem", "deny /a/x.pem by /**/*.pem"},
+		},
+		"a glob through a link that leads to itself": {
+			tree: []string{"a/l -> l", "a/x"},
+			p:    Policy{Read: []string{"/a"}, Deny: []string{"/a/l/*", "/a/*/y", "/a/l/**/y"}},
+			want: []string{"read /a/"},
+		},
+		"a glob that matches a link to a granted file": {
+			tree: []string{"a/l -> ROOT/b/x", "b/x"},
+			p:    Policy{Read: []string{"/a/l"}, Deny: []string{"/a/*"}},
+			want: nil,
 		},
 		"a glob for folders": {
 			tree: []string{"a/x/.git/hooks/", "a/y/.git/hooks/", "a/z/"},
@@ -201,6 +229,11 @@ func TestResolve(t *testing.T) {
 			p:    Policy{Exec: []string{"/a/bin"}, Write: []string{"/a"}, ReadOnly: []string{"/a/bin"}},
 			want: []string{"write /a/", "exec /a/bin/ fixed"},
 		},
+		"absent": {
+			tree: []string{"a/here/x", "a/b/", "r/"},
+			p:    Policy{Read: []string{"/r"}, Write: []string{"/a"}, Absent: []string{"/a/.git", "/a/here", "/a/b/.codex", "/r/.git"}},
+			want: []string{"write /a/", "read /r/", "deny /a/.git missing from /a/.git empty", "deny /a/b/.codex missing from /a/b/.codex pinned /a/b empty"},
+		},
 		"read only where nothing is written": {
 			tree: []string{"a/b/", "c/"},
 			p:    Policy{Read: []string{"/a"}, ReadOnly: []string{"/a/b", "/c"}},
@@ -211,7 +244,7 @@ func TestResolve(t *testing.T) {
 			root := tree(t, c.tree...)
 			p := c.p
 			p.Level = Full
-			for _, l := range p.lists()[:5] {
+			for _, l := range p.lists()[:6] {
 				for i, s := range *l.at {
 					s, optional := Optional(s)
 					(*l.at)[i] = root + s
@@ -236,6 +269,26 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// TestGrantsAddUpInAnyOrder holds that what a path is granted by itself counts
+// before what comes from the folder around it, also where another user owns it.
+func TestGrantsAddUpInAnyOrder(t *testing.T) {
+	for name, owned := range map[string][]Access{"read first": {Read, Write}, "write first": {Write, Read}} {
+		t.Run(name, func(t *testing.T) {
+			r := resolver{out: &Resolved{Policy: Policy{Level: NoCgroup}, Grants: []Grant{{Path: "/a", Dir: true, Access: Exec}}}}
+			for _, access := range owned {
+				r.out.Grants = append(r.out.Grants, Grant{Path: "/a/f", Access: access, UID: 4242})
+			}
+			r.addUp()
+			if err := r.bad.err(); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := say(r.out, ""), []string{"exec /a/", "write /a/f"}; !slices.Equal(got, want) {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
+	}
+}
+
 func TestResolveRefuses(t *testing.T) {
 	root := tree(t, "g/link -> ../a", "a/f", "l -> l", "up -> /", "w/x", "e/", "dev -> /dev/null")
 	uid := os.Geteuid()
@@ -254,11 +307,14 @@ func TestResolveRefuses(t *testing.T) {
 		"run what is written":    {Policy{Exec: []string{"/a/f"}, Write: []string{"/a"}}, []string{`exec[0] "ROOT/a/f": it can be written too (write[0])`}},
 		"held apart by Landlock": {Policy{Level: Landlock, Exec: []string{"/a"}, Write: []string{"/a/f"}}, []string{`write[0] "ROOT/a/f": what is written there could be run`}},
 		"work is not empty":      {Policy{Work: Work{Path: "/w"}}, []string{`work.path "ROOT/w": there are files in it (x)`}},
-		"work is a file":         {Policy{Work: Work{Path: "/a/f"}}, []string{`work.path "ROOT/a/f": it is no folder`}},
+		"work is a file":         {Policy{Work: Work{Path: "/a/f"}}, []string{`work.path "ROOT/a/f": ROOT/a/f is not a folder, and work.path needs one there (move it away, or name another folder)`}},
+		"work below a file":      {Policy{Work: Work{Path: "/a/f/g/work"}}, []string{`work.path "ROOT/a/f/g/work": ROOT/a/f is not a folder, and work.path needs one there (move`}},
 		"deny in work":           {Policy{Work: Work{Path: "/e"}, Deny: []string{"/e/.env"}}, []string{`deny[0] "ROOT/e/.env": it lies in work`}},
+		"work in what is denied": {Policy{Write: []string{"/a"}, Deny: []string{"/a/in"}, Work: Work{Path: "/a/in/w"}}, []string{`deny[0] "ROOT/a/in": it holds the folder that work bounds, ROOT/a/in/w`}},
 		"a grant through a link": {Policy{Work: Work{Path: "/nosuch"}, Read: []string{"/up/ROOT/nosuch"}}, []string{`read[0] "ROOT/up/ROOT/nosuch": it does not exist`}},
 		"written and fixed":      {Policy{Write: []string{"/a"}, ReadOnly: []string{"/a"}}, []string{`write[0] "ROOT/a": it is in read_only too`}},
-		"a link that is written": {Policy{Write: []string{"/a", "/g"}, ReadOnly: []string{"/g/link/f"}}, []string{`read_only[0] "ROOT/g/link": it is a symbolic link in ROOT/g, which can be written`}},
+		"a link that is written": {Policy{Write: []string{"/a", "/g"}, ReadOnly: []string{"/g/link/f"}}, []string{`read_only[0] "ROOT/g/link/f": ROOT/g/link is a symbolic link to ../a, which is not followed: write[1] lets ROOT/g be written`}},
+		"a link that is denied":  {Policy{Write: []string{"/a", "/g"}, Deny: []string{"/g/link/f"}}, []string{`deny[0] "ROOT/g/link/f": ROOT/g/link is a symbolic link to ../a, which is not followed: write[1] lets ROOT/g be written (name what it leads to`}},
 		"nothing to fix":         {Policy{Write: []string{"/a"}, ReadOnly: []string{"/a/none"}}, []string{`read_only[0] "ROOT/a/none": it does not exist`}},
 		"no device":              {Policy{Devices: []string{"/dev/fd"}}, nil},
 		"no user":                {Policy{User: "nobody-at-all"}, []string{`user "nobody-at-all": there is no such user here`}},
@@ -268,7 +324,7 @@ func TestResolveRefuses(t *testing.T) {
 			if p.Level == "" {
 				p.Level = Full
 			}
-			for _, l := range p.lists()[:5] {
+			for _, l := range p.lists()[:6] {
 				for i, s := range *l.at {
 					(*l.at)[i] = root + strings.ReplaceAll(s, "ROOT", root[1:])
 				}

@@ -46,6 +46,9 @@ type Resolved struct {
 	// UID and GID are the user and group that Policy.User names; -1 for one
 	// that is still to be chosen ("auto" as root) or stays as it is (not root).
 	UID, GID int
+	// Groups are the other groups of the user that Policy.User names, by
+	// /etc/group, sorted; never root's.
+	Groups []int
 
 	// PrivateTmp says that /tmp is a fresh one of Policy.Tmp's bounds. It is
 	// false when the policy grants the machine's own /tmp or what is above it.
@@ -54,8 +57,8 @@ type Resolved struct {
 	// RefusedSyscalls are the names of the system calls that are refused
 	// whatever their arguments, sorted: the list of this package, without what
 	// the policy takes off and with what it adds. Calls that are refused for
-	// some arguments only (clone, clone3, ioctl, socket, memfd_create, prctl)
-	// are not in it unless the policy denies them as a whole.
+	// some arguments, or at some levels, are not in it unless the policy denies
+	// them as a whole; see Resolved.SyscallRules.
 	RefusedSyscalls []string
 }
 
@@ -71,14 +74,21 @@ type Grant struct {
 	ReadOnly bool
 	// Pinned are for a ReadOnly grant what they are for a Denied.
 	Pinned []string
+
+	// Device number and inode of Path as it was found, and who owns it; zero for a
+	// link. A start that finds something else at Path must fail.
+	Node, Inode uint64
+	UID, GID    int
 }
 
 // Denied is one path that may not be touched, nor what is below it.
 type Denied struct {
 	Path    string // absolute and clean; no part of its folder is a symbolic link
 	Missing bool   // it does not exist; it must not come into being
+	Absent  bool   // it is to be seen as an empty folder
 	Dir     bool
 	Link    bool   // a symbolic link; what it points to is denied too
+	Closed  string // why Path cannot be looked into; it is denied as a whole, because what is denied may be or come to be in it
 	Pattern string // the glob that it matched; "" for a literal path
 	Field   string // "deny[2]"
 	// Anchor is the part of Path that is to be covered: Path itself, or when

@@ -7,70 +7,62 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/hostsup/hostsup/internal/nearest"
 )
 
 // SyscallNumber returns the number of a system call of Linux on this
 // processor; false for a name that does not exist, or not here.
 func SyscallNumber(name string) (int, bool) {
 	e, ok := findSyscall(name)
-	n := int16(-1)
-	if ok {
-		switch runtime.GOARCH {
-		case "amd64":
-			n = e.amd64
-		case "arm64":
-			n = e.arm64
+	if !ok {
+		return -1, false
+	}
+	n := e.number()
+	return n, n >= 0
+}
+
+// SyscallName returns the name of the system call of Linux that has a number
+// on this processor; false for a number that has none.
+func SyscallName(number int) (string, bool) {
+	i, ok := slices.BinarySearchFunc(syscallsByNumber(), number, func(at syscallAt, n int) int { return cmp.Compare(at.number, n) })
+	if !ok {
+		return "", false
+	}
+	return syscallTable[syscallsByNumber()[i].row].name, true
+}
+
+// number is that on this processor; -1: it has none.
+func (e *syscallRow) number() int {
+	switch runtime.GOARCH {
+	case "amd64":
+		return int(e.amd64)
+	case "arm64":
+		return int(e.arm64)
+	}
+	return -1
+}
+
+// syscallAt is a row of the table by its number on this processor.
+type syscallAt struct{ number, row int }
+
+var syscallsByNumber = sync.OnceValue(func() []syscallAt {
+	var out []syscallAt
+	for i := range syscallTable {
+		if n := syscallTable[i].number(); n >= 0 {
+			out = append(out, syscallAt{n, i})
 		}
 	}
-	return int(n), n >= 0
-}
+	slices.SortFunc(out, func(a, b syscallAt) int { return cmp.Compare(a.number, b.number) })
+	return out
+})
 
-func findSyscall(name string) (syscallNumbers, bool) {
-	i, ok := slices.BinarySearchFunc(syscallTable[:], name, func(e syscallNumbers, name string) int { return cmp.Compare(e.name, name) })
+func findSyscall(name string) (*syscallRow, bool) {
+	i, ok := slices.BinarySearchFunc(syscallTable[:], name, func(e syscallRow, name string) int { return cmp.Compare(e.name, name) })
 	if !ok {
-		return syscallNumbers{}, false
+		return nil, false
 	}
-	return syscallTable[i], true
-}
-
-// neverSyscalls are refused always, and no policy takes them off the list:
-// they undo the confinement, or act on the machine as a whole.
-var neverSyscalls = map[string]string{
-	"_sysctl": machine, "acct": machine, "adjtimex": machine, "afs_syscall": machine, "bpf": around, "chroot": namespaces,
-	"clock_adjtime": machine, "clock_settime": machine, "create_module": machine, "delete_module": machine,
-	"fanotify_init": around, "finit_module": machine, "fsconfig": mounts, "fsmount": mounts, "fsopen": mounts, "fspick": mounts,
-	"get_kernel_syms": machine, "init_module": machine,
-	"io_uring_enter": around, "io_uring_register": around, "io_uring_setup": around, "ioperm": machine, "iopl": machine,
-	"kexec_file_load": machine, "kexec_load": machine, "add_key": keyrings, "keyctl": keyrings, "request_key": keyrings,
-	"lookup_dcookie": machine, "mount": mounts, "mount_setattr": mounts, "move_mount": mounts, "nfsservctl": machine,
-	"open_by_handle_at": around, "open_tree": mounts, "open_tree_attr": mounts, "pivot_root": mounts, "query_module": machine,
-	"quotactl": machine, "quotactl_fd": machine, "reboot": machine, "setdomainname": machine, "sethostname": machine,
-	"setns": namespaces, "settimeofday": machine, "swapoff": machine, "swapon": machine, "sysfs": machine, "syslog": machine,
-	"umount2": mounts, "unshare": namespaces, "uselib": machine, "vhangup": machine, "vserver": machine,
-}
-
-// Why a call can never be allowed.
-const (
-	around     = "it goes around the confinement"
-	keyrings   = "keyrings are shared with processes outside"
-	machine    = "it acts on the whole machine"
-	mounts     = "it changes what is mounted"
-	namespaces = "it leaves the namespaces of the confinement"
-)
-
-// refusedSyscalls are refused unless a policy takes them off the list. What
-// they reach is bounded by the rest of the confinement, but few programs need
-// them, and they are where holes were found.
-var refusedSyscalls = []string{
-	"get_mempolicy", "kcmp", "mbind", "memfd_secret", "migrate_pages", "modify_ldt", "move_pages", "name_to_handle_at",
-	"perf_event_open", "personality", "pidfd_getfd", "process_madvise", "process_mrelease", "process_vm_readv", "process_vm_writev",
-	"ptrace", "set_mempolicy", "set_mempolicy_home_node", "userfaultfd", "ustat",
-}
-
-// neededSyscalls cannot be denied: every start needs them after the filter is
-// in force.
-var neededSyscalls = []string{
-	"close", "execve", "exit", "exit_group", "futex", "prlimit64", "rt_sigreturn", "write",
+	return &syscallTable[i], true
 }
 
 // refused is the list that a policy comes to, sorted, without names that this
@@ -86,16 +78,15 @@ func (p *Policy) refused() []string {
 var refusedByDefault = sync.OnceValue(new(Policy).listRefused)
 
 func (p *Policy) listRefused() []string {
-	out := slices.Concat(refusedSyscalls, p.Syscalls.Deny)
-	for name := range neverSyscalls {
-		out = append(out, name)
+	var out []string
+	for i := range syscallTable {
+		e := &syscallTable[i]
+		refused := e.treatment.standing >= standingRefused && !slices.Contains(p.Syscalls.Allow, e.name)
+		if e.number() >= 0 && (refused || slices.Contains(p.Syscalls.Deny, e.name)) {
+			out = append(out, e.name)
+		}
 	}
-	slices.Sort(out)
-	out = slices.Compact(out)
-	return slices.DeleteFunc(out, func(name string) bool {
-		_, here := SyscallNumber(name)
-		return !here || slices.Contains(p.Syscalls.Allow, name)
-	})
+	return out
 }
 
 func (p *Policy) checkSyscalls(bad *problems) {
@@ -103,7 +94,7 @@ func (p *Policy) checkSyscalls(bad *problems) {
 		field := fmt.Sprintf("syscalls.deny[%d]", i)
 		switch {
 		case !checkSyscall(bad, field, name):
-		case slices.Contains(neededSyscalls, name):
+		case standingOf(name) == standingNeeded:
 			bad.add(field, name, "no program can start or end without it", "")
 		case slices.Contains(p.Syscalls.Allow, name):
 			bad.add(field, name, "it is both denied and allowed", "keep one of the two")
@@ -114,12 +105,21 @@ func (p *Policy) checkSyscalls(bad *problems) {
 		if !checkSyscall(bad, field, name) {
 			continue
 		}
-		if why, never := neverSyscalls[name]; never {
-			bad.add(field, name, "no policy may allow it: "+why, "")
-		} else if !slices.Contains(refusedSyscalls, name) {
+		switch e, _ := findSyscall(name); e.treatment.standing {
+		case standingNever:
+			bad.add(field, name, "no policy may allow it: "+e.treatment.why, "")
+		case standingFree, standingNeeded:
 			bad.add(field, name, "it is not refused, so that there is nothing to allow", "remove it")
 		}
 	}
+}
+
+func standingOf(name string) standing {
+	e, ok := findSyscall(name)
+	if !ok {
+		return standingFree
+	}
+	return e.treatment.standing
 }
 
 func checkSyscall(bad *problems, field, name string) bool {
@@ -131,7 +131,7 @@ func checkSyscall(bad *problems, field, name string) bool {
 		bad.add(field, name, "there is no system call of that name", "names are in small letters")
 	case !ok:
 		bad.add(field, name, "there is no system call of that name", nearSyscall(name))
-	case runtime.GOARCH == "amd64" && e.amd64 < 0, runtime.GOARCH == "arm64" && e.arm64 < 0:
+	case e.number() < 0 && (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64"):
 		bad.add(field, name, "this processor ("+runtime.GOARCH+") has no such system call", "remove it for this machine")
 	default:
 		return true
@@ -139,45 +139,21 @@ func checkSyscall(bad *problems, field, name string) bool {
 	return false
 }
 
-// nearSyscall is help for a name that does not exist: one that differs in a
-// letter, or that has the name in it.
+// nearSyscall is help for a name that does not exist: one that is much like it,
+// or those that have the name in them.
 func nearSyscall(name string) string {
-	var near []string
+	var names, longer []string
 	for _, e := range syscallTable {
-		if oneEdit(e.name, name) {
-			return "did you mean " + e.name + "?"
-		}
-		if len(name) > 2 && strings.Contains(e.name, name) && len(near) < 4 {
-			near = append(near, e.name)
+		names = append(names, e.name)
+		if len(name) > 2 && strings.Contains(e.name, name) && len(longer) < 4 {
+			longer = append(longer, e.name)
 		}
 	}
-	if len(near) > 0 {
-		return "there are " + strings.Join(near, ", ")
+	switch near := nearest.Name(name, names); {
+	case near != "" && (len(near) <= len(name)+1 || !strings.Contains(near, name)):
+		return "did you mean " + near + "?"
+	case len(longer) > 0:
+		return "there are " + strings.Join(longer, ", ")
 	}
 	return "names are like ptrace; man 2 syscalls lists them"
-}
-
-// oneEdit reports whether a letter added, left out, exchanged or swapped with
-// its neighbour makes b of a.
-func oneEdit(a, b string) bool {
-	if len(a) < len(b) {
-		a, b = b, a
-	}
-	if len(a)-len(b) > 1 || len(b) < 3 {
-		return false
-	}
-	i := 0
-	for i < len(b) && a[i] == b[i] {
-		i++
-	}
-	if len(a) > len(b) {
-		return a[i+1:] == b[i:]
-	}
-	if i == len(b) {
-		return false // the same
-	}
-	if a[i+1:] == b[i+1:] {
-		return true
-	}
-	return i+1 < len(b) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }

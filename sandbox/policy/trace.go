@@ -6,6 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+
+	"github.com/hostsup/hostsup/internal/sys"
 )
 
 // traced is where a path leads.
@@ -48,7 +51,7 @@ func trace(path string) (traced, error) { return seen(nil).trace(path) }
 
 func (s seen) trace(path string) (traced, error) {
 	var t traced
-	cur, rest := "/", split(path)
+	cur, rest, changes := "/", split(path), 0
 	for len(rest) > 0 {
 		part := rest[0]
 		rest = rest[1:]
@@ -60,11 +63,11 @@ func (s seen) trace(path string) (traced, error) {
 		info, err := s.lstat(next)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			t.missing, t.info = next, nil
-			t.real = filepath.Join(append([]string{next}, rest...)...)
-			return t, nil
+			return t.lacks(next, rest), nil
 		case err != nil:
 			return t, err
+		case sys.Placeholder(next, info):
+			return t.lacks(next, rest), nil
 		}
 		t.info = info
 		if info.Mode()&fs.ModeSymlink == 0 {
@@ -72,6 +75,11 @@ func (s seen) trace(path string) (traced, error) {
 			continue
 		}
 		text, err := os.Readlink(next)
+		if changes++; changes < maxLinks && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL)) {
+			delete(s, next) // it is no link any more
+			rest = append([]string{part}, rest...)
+			continue
+		}
 		if err != nil {
 			return t, err
 		}
@@ -93,6 +101,14 @@ func (s seen) trace(path string) (traced, error) {
 		t.info = info
 	}
 	return t, nil
+}
+
+// lacks returns t where there is no next, in which rest was to be looked for. A
+// placeholder is nothing.
+func (t traced) lacks(next string, rest []string) traced {
+	t.missing, t.info = next, nil
+	t.real = filepath.Join(append([]string{next}, rest...)...)
+	return t
 }
 
 // split returns the parts of a path, without those that say nothing.

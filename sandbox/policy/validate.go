@@ -3,11 +3,13 @@ package policy
 import (
 	"fmt"
 	"math"
+	"net/netip"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Defaults of a policy's bounds.
@@ -50,6 +52,9 @@ func (p *Policy) check(bad *problems) {
 	for i, s := range p.ReadOnly {
 		p.checkGrant(bad, fmt.Sprintf("read_only[%d]", i), s)
 	}
+	for i, s := range p.Absent {
+		checkPath(bad, fmt.Sprintf("absent[%d]", i), s)
+	}
 	for i, s := range p.Deny {
 		checkDeny(bad, fmt.Sprintf("deny[%d]", i), s)
 	}
@@ -58,20 +63,26 @@ func (p *Policy) check(bad *problems) {
 	}
 	p.checkSyscalls(bad)
 	p.checkNetwork(bad)
+	p.checkListen(bad)
 	p.checkTmp(bad)
 	p.checkWork(bad)
 	p.checkLevel(bad)
+	if p.Within != nil {
+		if err := p.Within.Validate(Limits{}); err != nil {
+			bad.list = append(bad.list, err)
+		}
+	}
 }
 
-var userName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,31}\$?$`)
+var userName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,31}\$?$`) })
 
 func (p *Policy) checkUser(bad *problems) {
 	switch n, err := strconv.ParseUint(p.User, 10, 32); {
-	case p.User == "", p.User == "auto":
+	case p.User == "", p.User == "auto", p.User == caller:
 	case err == nil && n == 0, p.User == "root":
 		bad.add("user", p.User, "nothing runs confined as root", `use "auto", or the name or number of another user`)
 	case err == nil && n < math.MaxUint32-1:
-	case err == nil || !userName.MatchString(p.User):
+	case err == nil || !userName().MatchString(p.User):
 		bad.add("user", p.User, "it is neither the name nor the number of a user", `"auto" gives it a number of its own`)
 	}
 }
@@ -174,6 +185,26 @@ func (p *Policy) checkNetwork(bad *problems) {
 	}
 }
 
+// checkListen reports addresses that cannot be listened at, or need not be.
+func (p *Policy) checkListen(bad *problems) {
+	ports := map[uint16]bool{}
+	for i, s := range p.Listen {
+		field := fmt.Sprintf("listen[%d]", i)
+		a, err := netip.ParseAddrPort(s)
+		switch {
+		case err != nil || a.Addr().Zone() != "":
+			bad.add(field, s, "it is no address and port", `write an address of this machine and a port, such as "127.0.0.1:8080"`)
+		case a.Port() == 0:
+			bad.add(field, s, "port 0 is none that a command could listen at", "")
+		case p.Network == NetworkHost:
+			bad.add(field, s, `it has no meaning with network = "host", where servers are reached as they are`, "remove it")
+		case ports[a.Port()]:
+			bad.add(field, s, "the port is in the list already", "")
+		}
+		ports[a.Port()] = true
+	}
+}
+
 func cmpOr(n, def Network) Network {
 	if n == "" {
 		return def
@@ -206,6 +237,9 @@ func checkBound(bad *problems, field string, n, least int64) {
 	}
 }
 
+// imageHelp says where a work folder can be kept.
+const imageHelp = "put work.path in a folder that root alone may write and that no sandbox grants in write"
+
 func (p *Policy) checkWork(bad *problems) {
 	w := p.Work
 	if w.Path == "" {
@@ -229,6 +263,12 @@ func (p *Policy) checkWork(bad *problems) {
 	if slices.Contains([]string{"/", "/tmp", "/home", "/root", "/srv", "/var", "/opt", "/run", "/mnt"}, path) {
 		bad.add("work.path", w.Path, "it would cover a folder that is not the host's own", "use a folder of the host's own, such as /srv/x/work")
 		return
+	}
+	for i, s := range p.Write {
+		s, _ = Optional(s)
+		if w.Keep && filepath.IsAbs(s) && within(w.Image(), filepath.Clean(s)) {
+			bad.add("work.keep", "true", fmt.Sprintf("%s would hold its file system, and write[%d] lets %s be written", w.Image(), i, filepath.Clean(s)), imageHelp)
+		}
 	}
 	for _, l := range p.lists()[:3] {
 		for i, s := range *l.at {
@@ -261,6 +301,9 @@ func (p *Policy) checkLevel(bad *problems) {
 	for i, s := range p.ReadOnly {
 		bad.add(fmt.Sprintf("read_only[%d]", i), s, cannot+"without mounts, what can be written with the folder around it cannot be taken out of that", instead+", or grants that leave it out")
 	}
+	for i, s := range p.Listen {
+		bad.add(fmt.Sprintf("listen[%d]", i), s, cannot+"it needs a network namespace", instead)
+	}
 	if p.Network == NetworkAllow {
 		bad.add("network", string(p.Network), cannot+"it needs a network namespace", instead+`, or network = "none"`)
 	}
@@ -287,6 +330,9 @@ func (l Limits) check(bad *problems) {
 		case n > 0 && n < least:
 			bad.add("limits."+field, strconv.FormatInt(n, 10), fmt.Sprintf("it is less than %d, with which no program starts", least), help)
 		}
+	}
+	if l.Enforce != "" && l.Enforce != Strict && l.Enforce != BestEffort {
+		bad.add("limits.enforce", string(l.Enforce), "it is unknown", "use one of strict, best-effort")
 	}
 	limit("memory", l.Memory, 1<<20, "use at least 1MiB")
 	limit("tasks", int64(l.Tasks), 1, "")

@@ -37,6 +37,11 @@ type attempt struct {
 	// named: when it gets out and the sandbox has said before, in
 	// Confinement.Missing, that it lacks one of these, that is a gap.
 	named []string
+	// unpromised: when it gets out, that is a gap for this reason, and
+	// docs/security.md lists it as not promised.
+	unpromised string
+	// shown: policies with Ordinary let it be seen, and it is not tried with them.
+	shown bool
 	// refused are the levels at which the policy of this attempt cannot be
 	// enforced, so that its start has to fail.
 	refused []policy.Level
@@ -72,6 +77,43 @@ func held(format string, args ...any) finding {
 
 func unclear(format string, args ...any) finding {
 	return finding{broken: true, evidence: fmt.Sprintf(format, args...)}
+}
+
+// failure is the panic by which check and must end do or prepare.
+type failure struct{ error }
+
+// tried calls do or prepare and returns its error, also one by check or must.
+func tried(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			stopped, ok := p.(failure)
+			if !ok {
+				panic(p)
+			}
+			err = stopped.error
+		}
+	}()
+	return f()
+}
+
+// check ends the do or the prepare that calls it with err, unless that is nil.
+// It must not be called on another goroutine, nor by watch, judge and play.
+func check(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// must is check for a function that returns a value too.
+func must[T any](v T, err error) T {
+	check(err)
+	return v
+}
+
+// must2 is must for two values.
+func must2[A, B any](a A, b B, err error) (A, B) {
+	check(err)
+	return a, b
 }
 
 // missing is what prepare returns where the machine lacks something.

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/hostsup/hostsup/internal/require"
 )
 
 // sandboxes that are not ours, to see that the suite can tell.
@@ -23,11 +25,11 @@ func shut(*testing.T) *box {
 func bwrap(t *testing.T) *box {
 	path, err := exec.LookPath("bwrap")
 	if err != nil {
-		t.Skip("bubblewrap is not here")
+		require.Missing(t, "%v; ./test peers installs it", err)
 	}
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip("bash is not here")
+		require.Missing(t, "%v", err)
 	}
 	return &box{wrap: func(s *stage, argv []string) []string {
 		args := []string{path, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",

@@ -162,6 +162,48 @@ func calls() []*attempt {
 		return raw(unix.SYS_MIGRATE_PAGES, 0, 64, uintptr(unsafe.Pointer(&nodes)), uintptr(unsafe.Pointer(&nodes)))
 	})
 	call("memory-secret", "make memory that the kernel itself cannot read", func() error { return raw(unix.SYS_MEMFD_SECRET, 0) })
+	call("io-setup", "take of the machine's one count of asynchronous requests", func() error {
+		var ctx uintptr
+		if err := raw(unix.SYS_IO_SETUP, 1, uintptr(unsafe.Pointer(&ctx))); err != nil {
+			return err
+		}
+		return raw(unix.SYS_IO_DESTROY, ctx)
+	})
+	call("remap-file-pages", "have memory mapped in another order", func() error {
+		// Of nothing: the kernel looks at the arguments first.
+		return reached(raw(unix.SYS_REMAP_FILE_PAGES, 0, 0, 0, 0, 0), unix.EINVAL)
+	})
+	call("socket-pair-family", "make a pair of sockets of another family than unix", func() error {
+		_, err := unix.Socketpair(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		return reached(err, unix.EOPNOTSUPP) // the family was asked
+	})
+	call("share-memory-pages", "have one's memory compared with that of all other processes", func() error {
+		if err := unix.Prctl(unix.PR_SET_MEMORY_MERGE, 1, 0, 0, 0); err != nil {
+			return err
+		}
+		return unix.Prctl(unix.PR_SET_MEMORY_MERGE, 0, 0, 0, 0)
+	})
+	call("share-memory-advice", "the same for a part of it", func() error {
+		b, err := unix.Mmap(-1, 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+		if err != nil {
+			return err
+		}
+		return unix.Madvise(b, unix.MADV_MERGEABLE)
+	})
+	call("socket-protocol", "make a socket of a protocol that few programs speak", func() error {
+		// Where the kernel does not have it, it says so.
+		for _, protocol := range []int{unix.IPPROTO_SCTP, unix.IPPROTO_UDPLITE, unix.IPPROTO_DCCP} {
+			kind := map[int]int{unix.IPPROTO_UDPLITE: unix.SOCK_DGRAM, unix.IPPROTO_DCCP: unix.SOCK_DCCP}[protocol]
+			fd, err := unix.Socket(unix.AF_INET, max(kind, unix.SOCK_STREAM)|unix.SOCK_CLOEXEC, protocol)
+			if err == nil {
+				unix.Close(fd)
+			}
+			if reached(err, unix.EPROTONOSUPPORT, unix.ESOCKTNOSUPPORT) == nil {
+				return nil
+			}
+		}
+		return errors.New("no such socket")
+	})
 	return append(list, foreign()...)
 }
 

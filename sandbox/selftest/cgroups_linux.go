@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hostsup/hostsup/internal/poll"
 )
 
 // groups are attempts on cgroup files. The cgroups are made for the purpose, by
@@ -33,7 +35,7 @@ func groups() []*attempt {
 				return "", missing("a v2 cgroup that may be written: " + err.Error())
 			}
 			s.onClose(func() {
-				poll(2*time.Second, func() bool { return unix.Rmdir(dir) == nil })
+				poll.Within(2*time.Second, func() bool { return unix.Rmdir(dir) == nil })
 			})
 			open(dir, "cgroup.procs", "cgroup.kill", "cgroup.freeze")
 			s.set("group", dir)
@@ -42,14 +44,8 @@ func groups() []*attempt {
 		return "", missing("a v2 cgroup tree")
 	}
 	withVictim := func(s *stage) error {
-		dir, err := unified(s)
-		if err != nil {
-			return err
-		}
-		v, err := s.victim()
-		if err != nil {
-			return err
-		}
+		dir := must(unified(s))
+		v := must(s.victim())
 		return os.WriteFile(dir+"/cgroup.procs", fmt.Append(nil, v.Pid), 0)
 	}
 	return []*attempt{
@@ -110,10 +106,7 @@ func groups() []*attempt {
 				const file = "pids.max"
 				dir := "/sys/fs/cgroup/pids/hostsup-selftest-" + s.mark
 				if err := os.Mkdir(dir, 0o777); err != nil {
-					dir, err = unified(s)
-					if err != nil {
-						return err
-					}
+					dir = must(unified(s))
 				} else {
 					s.onClose(func() { _ = unix.Rmdir(dir) })
 				}
@@ -177,23 +170,7 @@ func rewrite(path string) error {
 // mounted mounts a file system in the granted folder and takes it away again.
 func mounted(in *inside, source, kind string) error {
 	path := in.get("write") + "/mount"
-	if err := os.Mkdir(path, 0o777); err != nil {
-		return err
-	}
-	if err := unix.Mount(source, path, kind, 0, ""); err != nil {
-		return err
-	}
+	check(os.Mkdir(path, 0o777))
+	check(unix.Mount(source, path, kind, 0, ""))
 	return unix.Unmount(path, unix.MNT_DETACH)
-}
-
-// poll asks until the answer is yes, at most for a time.
-func poll(most time.Duration, ok func() bool) bool {
-	for end := time.Now().Add(most); ; time.Sleep(5 * time.Millisecond) {
-		if ok() {
-			return true
-		}
-		if time.Now().After(end) {
-			return false
-		}
-	}
 }

@@ -31,9 +31,7 @@ func devices() []*attempt {
 				return nil
 			}, func(in *inside) error {
 				path := in.get("write") + "/device"
-				if err := unix.Mknod(path, kind|0o666, in.num("number")); err != nil {
-					return err
-				}
+				check(unix.Mknod(path, kind|0o666, in.num("number")))
 				return readSome(path)
 			}
 	}
@@ -67,10 +65,7 @@ func devices() []*attempt {
 		{
 			class: Devices, name: "open-terminal", about: "write to another process's terminal by its path",
 			prepare: func(s *stage) error {
-				t, err := s.terminal()
-				if err != nil {
-					return err
-				}
+				t := must(s.terminal())
 				s.set("terminal", t.path)
 				return token(s)
 			},

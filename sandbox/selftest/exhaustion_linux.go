@@ -4,13 +4,12 @@ package selftest
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -25,6 +24,8 @@ const (
 	filesLimit  = 64
 	sizeLimit   = 16 << 20
 	cpuLimit    = 0.1
+	// What every confined process may have of signals that wait.
+	signalsLimit = 1024
 
 	// Of every bounded folder, in basePolicy.
 	folderSize   = 32 << 20
@@ -33,12 +34,13 @@ const (
 
 // limited bounds everything but the processor.
 func limited(_ *stage, _ *policy.Policy, l *policy.Limits) {
-	*l = policy.Limits{Memory: memoryLimit, Tasks: tasksLimit, Files: filesLimit, FileSize: sizeLimit}
+	*l = policy.Limits{Memory: memoryLimit, Tasks: tasksLimit, Files: filesLimit, FileSize: sizeLimit, Enforce: policy.BestEffort}
 }
 
 // exhaustion are attempts to use more than the limits say.
 func exhaustion() []*attempt {
 	list := append(memories(), folders()...)
+	list = append(list, userIDs())
 	list = append(list, &attempt{
 		class: Exhaustion, name: "files", about: "open more files than allowed", change: limited, prepare: token,
 		do: func(in *inside) error {
@@ -95,14 +97,12 @@ func exhaustion() []*attempt {
 		judge: func(s *stage, r *run1) finding { return counted(s, r, tasksLimit, "threads") },
 	}, &attempt{
 		class: Exhaustion, name: "processor", about: "use more of the processors than allowed", alone: true,
-		change: func(_ *stage, _ *policy.Policy, l *policy.Limits) { l.CPU = cpuLimit }, named: []string{"cpu limit"},
+		change: func(_ *stage, _ *policy.Policy, l *policy.Limits) { l.CPU, l.Enforce = cpuLimit, policy.BestEffort }, named: []string{"cpu limit"},
 		do: func(in *inside) error {
 			var kids []*exec.Cmd
 			for range 8 {
 				kid := in.child("spin", "800")
-				if err := kid.Start(); err != nil {
-					return err
-				}
+				check(kid.Start())
 				kids = append(kids, kid)
 			}
 			for _, kid := range kids {
@@ -118,12 +118,92 @@ func exhaustion() []*attempt {
 			return held("%.2f processors over %.1f s", share, r.wall.Seconds())
 		},
 	}, &attempt{
+		class: Exhaustion, name: "core-pipe", about: "have the program that the machine runs for core dumps run", change: limited,
+		do: func(in *inside) error {
+			err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+			in.pause()
+			return err
+		},
+		watch: func(s *stage, r *run1) {
+			limits, _ := os.ReadFile(fmt.Sprintf("/proc/%d/limits", r.p.pid))
+			for line := range strings.Lines(string(limits)) {
+				if value, ok := strings.CutPrefix(line, "Max core file size"); ok {
+					s.vars["core"] = strings.Fields(value)[0]
+				}
+			}
+		},
+		judge: func(s *stage, r *run1) finding {
+			const noPipe = "1" // at which the kernel runs no program
+			switch l, ok := s.vars["core"].(string); {
+			case !ok:
+				return unclear("nobody has looked: %s", r.how())
+			case l != noPipe:
+				return escaped("its limit is %s", l)
+			}
+			return held("its limit is %s", noPipe)
+		},
+	}, &attempt{
+		class: Exhaustion, name: "signals", about: "queue as many signals as its user may have", change: limited,
+		do: func(in *inside) error {
+			runtime.LockOSThread() // the thread that the signals wait for
+			var set unix.Sigset_t
+			const signal = 40
+			set.Val[0] = 1 << (signal - 1)
+			check(unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil))
+			n := 0
+			var err error
+			for ; n < 2*signalsLimit && err == nil; n++ {
+				err = queueForThread(signal)
+			}
+			in.say("%d signals", n)
+			return err
+		},
+		judge: func(_ *stage, r *run1) finding {
+			var n int
+			_, _ = fmt.Sscanf(r.last(), "%d signals", &n)
+			if n > signalsLimit+1 {
+				return escaped("%s", r.last())
+			}
+			return held("%s", r.last())
+		},
+	}, &attempt{
+		class: Exhaustion, name: "inotify", about: "take the inotify instances that its user may have", alone: true,
+		named: []string{"inotify instances"},
+		prepare: func(s *stage) error {
+			share := sys.InotifyShare()
+			if share == 0 {
+				return missing("a count of inotify instances")
+			}
+			s.set("share", share)
+			return nil
+		},
+		do: func(in *inside) error {
+			n, share := 0, in.num("share")
+			var err error
+			// A few more than its share prove it, and are no harm to others.
+			for ; n < share+8 && err == nil; n++ {
+				_, err = unix.InotifyInit1(unix.IN_CLOEXEC)
+			}
+			if err != nil {
+				n--
+			}
+			in.say("%d instances", n)
+			return err
+		},
+		judge: func(s *stage, r *run1) finding {
+			var n, share int
+			_, _ = fmt.Sscanf(r.last(), "%d instances", &n)
+			_, _ = fmt.Sscan(s.params["share"], &share)
+			if n > share {
+				return escaped("%d, and its share is %d", n, share)
+			}
+			return held("%d, and its share is %d", n, share)
+		},
+	}, &attempt{
 		class: Exhaustion, name: "core", about: "leave a core dump behind", change: limited,
 		do: func(*inside) error {
 			var l unix.Rlimit
-			if err := unix.Getrlimit(unix.RLIMIT_CORE, &l); err != nil {
-				return err
-			}
+			check(unix.Getrlimit(unix.RLIMIT_CORE, &l))
 			l.Cur = l.Max
 			_ = unix.Setrlimit(unix.RLIMIT_CORE, &l)
 			return syscall.Exec("/bin/sh", []string{"sh", "-c", "kill -ABRT $$"}, nil)
@@ -139,10 +219,7 @@ func exhaustion() []*attempt {
 		list = append(list, &attempt{
 			class: Exhaustion, name: name, about: about, change: limited,
 			do: func(in *inside) error {
-				f, err := os.Create(in.get("write") + "/big")
-				if err != nil {
-					return err
-				}
+				f := must(os.Create(in.get("write") + "/big"))
 				defer f.Close()
 				return do(f)
 			},
@@ -176,148 +253,6 @@ func counted(s *stage, r *run1, limit int, what string) finding {
 	return held("%s", r.how())
 }
 
-// pour writes n bytes to w, and tells how many MiB it has written.
-func pour(w io.Writer, n int, told func(mib int)) error {
-	b := make([]byte, 1<<20)
-	for i := range b {
-		b[i] = byte(i)
-	}
-	for done := 0; done < n; done += len(b) {
-		if _, err := w.Write(b); err != nil {
-			return err
-		}
-		if told != nil {
-			told(done>>20 + 1)
-		}
-	}
-	return nil
-}
-
-// memoryNamed: a limit that is sampled comes late.
-var memoryNamed = []string{"memory limit"}
-
-// memories are attempts to use more memory than allowed.
-func memories() []*attempt {
-	// stays watches whether a tree that uses too much lives on with it.
-	stays := func(s *stage, r *run1) {
-		end := time.Now().Add(time.Second)
-		for time.Now().Before(end) {
-			select {
-			case <-r.p.done:
-				return
-			case <-time.After(20 * time.Millisecond):
-			}
-		}
-		var sum int64
-		for _, pid := range r.p.pids() {
-			if rss, _, err := sys.ProcStat(pid); err == nil {
-				sum += rss
-			}
-		}
-		s.vars["rss"] = sum
-	}
-	tooMuch := func(s *stage, r *run1) finding {
-		if rss, _ := s.vars["rss"].(int64); rss > memoryLimit*5/4 {
-			return escaped("it lives with %d MiB, and %d are allowed", rss>>20, memoryLimit>>20)
-		}
-		return held("%s", r.how())
-	}
-	list := []*attempt{
-		{
-			class: Exhaustion, name: "memory", about: "use more memory than allowed in one process", change: limited, named: memoryNamed,
-			do: func(in *inside) error {
-				b := fill(2 * memoryLimit)
-				in.pause()
-				runtime.KeepAlive(b)
-				return nil
-			},
-			watch: stays, judge: tooMuch,
-		},
-		{
-			class: Exhaustion, name: "memory-shared-out", about: "use more memory than allowed, some in each of many processes", change: limited, named: memoryNamed,
-			do: func(in *inside) error {
-				const each = 48
-				for n := 0; n < 2*memoryLimit>>20; n += each {
-					kid := in.child("hold", strconv.Itoa(each))
-					kid.Stdin, _, _ = os.Pipe()
-					if err := kid.Start(); err != nil {
-						return err
-					}
-				}
-				in.pause()
-				return nil
-			},
-			watch: stays, judge: tooMuch,
-		},
-	}
-	// filled makes one that fills something that takes memory without being a
-	// process's own.
-	filled := func(name, about string, fill func(in *inside, told func(mib int)) error) {
-		list = append(list, &attempt{
-			class: Exhaustion, name: name, about: about, change: limited, named: memoryNamed,
-			do: func(in *inside) error {
-				return fill(in, func(mib int) { in.say("%d MiB", mib) })
-			},
-			judge: func(_ *stage, r *run1) finding {
-				var mib int
-				_, _ = fmt.Sscanf(r.last(), "%d MiB", &mib)
-				if mib > memoryLimit*5/4>>20 {
-					return escaped("%s, and %d are allowed", r.last(), memoryLimit>>20)
-				}
-				return held("%s", r.how())
-			},
-		})
-	}
-	filled("memory-memfd", "use more memory than allowed in a file in memory", func(_ *inside, told func(int)) error {
-		fd, err := unix.MemfdCreate("fill", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
-		if err != nil {
-			return fmt.Errorf("memfd_create: %w", err)
-		}
-		return pour(os.NewFile(uintptr(fd), "memfd"), 2*memoryLimit, told)
-	})
-	filled("memory-system-v", "use more memory than allowed in System V segments", func(_ *inside, told func(int)) error {
-		const each = 16 << 20
-		var ids []int
-		defer func() {
-			for _, id := range ids {
-				_, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil)
-			}
-		}()
-		for n := 0; n < 2*memoryLimit; n += each {
-			id, err := unix.SysvShmGet(unix.IPC_PRIVATE, each, unix.IPC_CREAT|0o600)
-			if err != nil {
-				return err
-			}
-			ids = append(ids, id)
-			b, err := unix.SysvShmAttach(id, 0, 0)
-			_, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil)
-			if err != nil {
-				return err
-			}
-			for i := 0; i < each; i += page {
-				b[i] = 1
-			}
-			told((n + each) >> 20)
-		}
-		return nil
-	})
-	filled("memory-shm", "use more memory than allowed in /dev/shm", func(in *inside, told func(int)) error {
-		path := "/dev/shm/" + partName + in.get("mark")
-		var err error
-		for i := 0; i < 2*memoryLimit/(8<<20) && err == nil; i++ {
-			var f *os.File
-			f, err = os.OpenFile(path+strconv.Itoa(i), os.O_CREATE|os.O_WRONLY, 0o600)
-			if err == nil {
-				defer func() { _ = os.Remove(f.Name()) }()
-				err = pour(f, 8<<20, func(mib int) { told(i*8 + mib) })
-				f.Close()
-			}
-		}
-		return err
-	})
-	return list
-}
-
 // folders are attempts to put more into a bounded folder than fits.
 func folders() []*attempt {
 	const sizeMiB, inodes = folderSize >> 20, folderInodes
@@ -326,10 +261,7 @@ func folders() []*attempt {
 		list = append(list, &attempt{
 			class: Exhaustion, name: f.name + "-bytes", about: "fill " + f.name + " beyond its size", named: []string{"bounds what is written"},
 			do: func(in *inside) error {
-				out, err := os.Create(in.get(f.folder) + "/fill")
-				if err != nil {
-					return err
-				}
+				out := must(os.Create(in.get(f.folder) + "/fill"))
 				defer out.Close()
 				return pour(out, 3*sizeMiB<<20, func(mib int) { in.say("%d MiB", mib) })
 			},
@@ -345,9 +277,7 @@ func folders() []*attempt {
 			class: Exhaustion, name: f.name + "-inodes", about: "make more files in " + f.name + " than fit", named: []string{"bounds what is written"},
 			do: func(in *inside) error {
 				for i := range 2 * inodes {
-					if err := os.WriteFile(in.get(f.folder)+"/f"+strconv.Itoa(i), nil, 0o600); err != nil {
-						return err
-					}
+					check(os.WriteFile(in.get(f.folder)+"/f"+strconv.Itoa(i), nil, 0o600))
 					if i%100 == 99 {
 						in.say("%d files", i+1)
 					}

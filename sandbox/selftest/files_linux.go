@@ -4,6 +4,7 @@ package selftest
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -28,25 +29,18 @@ func fileReads() []*attempt {
 			func(in *inside) error { return in.sayFile(in.get("read") + "/../outside/secret") }),
 		reads("read-own-link", "follow a symbolic link that was made inside", nil, func(in *inside) error {
 			link := in.get("write") + "/mine"
-			if err := os.Symlink(in.get("secret"), link); err != nil {
-				return err
-			}
+			check(os.Symlink(in.get("secret"), link))
 			return in.sayFile(link)
 		}),
 		reads("read-found-link", "follow a symbolic link that lies in a granted folder and leads out", nil,
 			func(in *inside) error { return in.sayFile(in.get("read") + "/link") }),
 		reads("read-hard-link", "make a hard link to it in a granted folder", nil, func(in *inside) error {
 			link := in.get("write") + "/hard"
-			if err := os.Link(in.get("secret"), link); err != nil {
-				return err
-			}
+			check(os.Link(in.get("secret"), link))
 			return in.sayFile(link)
 		}),
 		reads("read-link-descriptor", "link an own descriptor's path and go up from there", nil, func(in *inside) error {
-			d, err := os.Open(in.get("write"))
-			if err != nil {
-				return err
-			}
+			d := must(os.Open(in.get("write")))
 			defer d.Close()
 			return in.sayFile(fmt.Sprintf("/proc/self/fd/%d/../outside/secret", d.Fd()))
 		}),
@@ -68,19 +62,10 @@ func fileReads() []*attempt {
 			s.set("handle-type", h.Type())
 			return nil
 		}, func(in *inside) error {
-			b, err := hex.DecodeString(in.get("handle"))
-			if err != nil {
-				return err
-			}
-			at, err := os.Open(in.get("read"))
-			if err != nil {
-				return err
-			}
+			b := must(hex.DecodeString(in.get("handle")))
+			at := must(os.Open(in.get("read")))
 			defer at.Close()
-			fd, err := unix.OpenByHandleAt(int(at.Fd()), unix.NewFileHandle(int32(in.num("handle-type")), b), unix.O_RDONLY)
-			if err != nil {
-				return err
-			}
+			fd := must(unix.OpenByHandleAt(int(at.Fd()), unix.NewFileHandle(int32(in.num("handle-type")), b), unix.O_RDONLY))
 			return in.sayFrom(os.NewFile(uintptr(fd), "handle"))
 		}),
 		reads("list", "list a folder beside the granted ones", func(s *stage) error {
@@ -104,13 +89,8 @@ func fileReads() []*attempt {
 		{
 			class: Files, name: "inotify", about: "watch a folder beside the granted ones and hear of a file made there",
 			do: func(in *inside) error {
-				fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
-				if err != nil {
-					return err
-				}
-				if _, err := unix.InotifyAddWatch(fd, in.get("outside"), unix.IN_CREATE); err != nil {
-					return err
-				}
+				fd := must(unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK))
+				must(unix.InotifyAddWatch(fd, in.get("outside"), unix.IN_CREATE))
 				in.pause()
 				b := make([]byte, 1024)
 				n, err := unix.Read(fd, b)
@@ -240,13 +220,9 @@ func fileWrites() []*attempt {
 			func(in *inside) error { return put(in.get("secret"), "overwritten", 0) }),
 		changed("write-append", "append to it through a symbolic link made inside", secret, func(in *inside) error {
 			link := in.get("write") + "/mine"
-			if err := os.Symlink(in.get("secret"), link); err != nil {
-				return err
-			}
+			check(os.Symlink(in.get("secret"), link))
 			return put(link, "appended", os.O_APPEND)
 		}),
-		changed("truncate", "truncate it by its path", secret,
-			func(in *inside) error { return unix.Truncate(in.get("secret"), 0) }),
 		changed("create", "make a file beside the granted folders", folder,
 			func(in *inside) error { return put(in.get("outside")+"/new", "new", os.O_CREATE) }),
 		changed("create-dotdot", "make a file through .. from the folder that may be written", folder,
@@ -272,14 +248,38 @@ func fileWrites() []*attempt {
 			func(in *inside) error { return put(in.get("read")+"/new", "new", os.O_CREATE) }),
 		changed("write-through-proc", "open a read-only descriptor again for writing through /proc/self/fd", content("read/file"),
 			func(in *inside) error {
-				f, err := os.Open(in.get("read") + "/file")
-				if err != nil {
-					return err
-				}
+				f := must(os.Open(in.get("read") + "/file"))
 				defer f.Close()
 				return put(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), "overwritten", os.O_TRUNC)
 			}),
 	}
+	list = append(list, &attempt{
+		class: Files, name: "lease-granted-read", about: "have everybody wait who opens a file for writing that is granted for reading only",
+		do: func(in *inside) error {
+			f := must(os.Open(in.get("read") + "/file"))
+			defer f.Close()
+			must(unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK))
+			in.pause()
+			return nil
+		},
+		watch: func(s *stage, r *run1) {
+			f, err := os.OpenFile(s.path("read/file"), os.O_WRONLY|syscall.O_NONBLOCK, 0)
+			if err == nil {
+				f.Close()
+			}
+			s.vars["open"] = err
+		},
+		judge: func(s *stage, r *run1) finding {
+			if err, _ := s.vars["open"].(error); errors.Is(err, syscall.EWOULDBLOCK) {
+				return escaped("to open it for writing would wait")
+			}
+			return held("%s", r.how())
+		},
+	})
+	truncate := changed("truncate", "truncate it by its path", secret,
+		func(in *inside) error { return unix.Truncate(in.get("secret"), 0) })
+	truncate.named = []string{"landlock: truncating"}
+	list = append(list, truncate)
 	// What changes a file without writing to it.
 	meta := func(name, about, file string, do func(in *inside, path string) error) {
 		at := changed(name, about, inode(file), func(in *inside) error { return do(in, in.get("dir")+"/"+file) })
@@ -301,15 +301,9 @@ func fileWrites() []*attempt {
 	meta("setxattr", "set an extended attribute of a file outside", "outside/secret",
 		func(_ *inside, path string) error { return unix.Setxattr(path, "user.after", []byte("x"), 0) })
 	meta("inode-flags-granted-read", "change the flags of a file that was opened for reading only", "read/file", func(_ *inside, path string) error {
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
+		f := must(os.Open(path))
 		defer f.Close()
-		flags, err := unix.IoctlGetUint32(int(f.Fd()), unix.FS_IOC_GETFLAGS)
-		if err != nil {
-			return err
-		}
+		flags := must(unix.IoctlGetUint32(int(f.Fd()), unix.FS_IOC_GETFLAGS))
 		return unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, int(flags^nodump))
 	})
 	return list

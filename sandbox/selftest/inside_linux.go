@@ -101,7 +101,7 @@ func partAttempt(args []string) int {
 		}
 	}()
 	text := ""
-	if err := at.do(in); err != nil {
+	if err := tried(func() error { return at.do(in) }); err != nil {
 		text = err.Error()
 		if text == "" {
 			text = "failed"
@@ -167,10 +167,7 @@ func (in *inside) child(args ...string) *exec.Cmd {
 
 // sayFile reads all of a file, up to a bound, and says it.
 func (in *inside) sayFile(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
+	f := must(os.Open(path))
 	defer f.Close()
 	return in.sayFrom(f)
 }

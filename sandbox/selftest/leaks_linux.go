@@ -73,7 +73,7 @@ func leaks() []*attempt {
 				}
 				return held("%s", r.how())
 			},
-			named: []string{"machine's name"},
+			named: []string{"machine's name"}, shown: true,
 		},
 		{
 			class: Leaks, name: "interfaces", about: "learn the machine's network devices",
@@ -100,6 +100,28 @@ func leaks() []*attempt {
 			},
 		},
 		{
+			class: Leaks, name: "cgroup", about: "learn where the supervisor keeps its cgroups",
+			do: func(in *inside) error {
+				b, err := os.ReadFile("/proc/self/cgroup")
+				in.say("%s", b)
+				return err
+			},
+			change: limited,
+			judge: func(_ *stage, r *run1) finding {
+				own, _ := os.ReadFile("/proc/self/cgroup")
+				for line := range strings.Lines(string(own)) {
+					_, path, _ := strings.Cut(strings.TrimSpace(line), ":/")
+					if path != "" && r.saw(path) {
+						return escaped("its own is in /%s", path)
+					}
+				}
+				if r.saw("/hostsup-") {
+					return escaped("%s", r.last())
+				}
+				return held("%s", r.how())
+			},
+		},
+		{
 			class: Leaks, name: "kernel-command-line", about: "read how the machine was booted",
 			do: func(*inside) error {
 				b, err := os.ReadFile("/proc/cmdline")
@@ -112,15 +134,10 @@ func leaks() []*attempt {
 		{
 			class: Leaks, name: "kernel-symbols", about: "learn where the kernel lies in memory",
 			do: func(*inside) error {
-				f, err := os.Open("/proc/kallsyms")
-				if err != nil {
-					return err
-				}
+				f := must(os.Open("/proc/kallsyms"))
 				defer f.Close()
 				b := make([]byte, 16)
-				if _, err := f.Read(b); err != nil {
-					return err
-				}
+				must(f.Read(b))
 				if strings.Trim(string(b), "0") == "" {
 					return errors.New("the addresses are hidden")
 				}

@@ -7,8 +7,8 @@ import "slices"
 // attempts are all tries to get out, by class.
 func attempts() []*attempt {
 	return slices.Concat(
-		fileReads(), fileWrites(), fileDenied(), handedOver(),
+		fileReads(), fileWrites(), fileDenied(), handedOver(), sent(), replaced(), keptImage(),
 		ownCode(), devices(), groups(), network(), others(),
-		privileges(), calls(), terminals(), leaks(), exhaustion(), outliving(),
+		privileges(), []*attempt{mappedSetUID()}, calls(), terminals(), leaks(), exhaustion(), outliving(),
 	)
 }

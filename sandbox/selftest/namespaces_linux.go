@@ -59,10 +59,7 @@ func namespaces() []*attempt {
 	join := func(name string, about string, flag int) {
 		try("join-"+name, about, func(in *inside) error {
 			runtime.LockOSThread()
-			fd, err := unix.Open("/proc/"+in.get("victim")+"/ns/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
+			fd := must(unix.Open("/proc/"+in.get("victim")+"/ns/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0))
 			return unix.Setns(fd, flag)
 		}).prepare = needVictim
 	}

@@ -27,10 +27,7 @@ func learns() []*attempt {
 				return nil
 			},
 			do: func(in *inside) error {
-				b, err := syscall.NetlinkRIB(unix.RTM_GETLINK, unix.AF_UNSPEC)
-				if err != nil {
-					return err
-				}
+				b := must(syscall.NetlinkRIB(unix.RTM_GETLINK, unix.AF_UNSPEC))
 				all, err := syscall.ParseNetlinkMessage(b)
 				for i := range all {
 					attrs, _ := syscall.ParseNetlinkRouteAttr(&all[i])
@@ -68,19 +65,14 @@ func learns() []*attempt {
 		{
 			class: Network, name: "netlink-audit", about: "speak to the kernel's audit system",
 			do: func(*inside) error {
-				fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_AUDIT)
-				if err != nil {
-					return err
-				}
+				fd := must(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_AUDIT))
 				defer unix.Close(fd)
 				const get = 1000 // AUDIT_GET: what is its state?
 				m := binary.NativeEndian.AppendUint32(nil, unix.NLMSG_HDRLEN)
 				m = binary.NativeEndian.AppendUint16(m, get)
 				m = binary.NativeEndian.AppendUint16(m, unix.NLM_F_REQUEST)
 				m = append(m, make([]byte, 8)...)
-				if err := unix.Sendto(fd, m, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-					return err
-				}
+				check(unix.Sendto(fd, m, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
 				b := make([]byte, 4096)
 				n, _, err := unix.Recvfrom(fd, b, 0)
 				if err == nil && n >= 20 && binary.NativeEndian.Uint16(b[4:]) == unix.NLMSG_ERROR {

@@ -109,10 +109,7 @@ func network() []*attempt {
 		return connect(unix.AF_INET, unix.SOCK_STREAM, 0, &unix.SockaddrInet4{Port: in.num("port")})
 	})
 	reaches("tcp-fast-open", "connect by sending the first data", tcp, func(in *inside) error {
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
+		fd := must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 		defer unix.Close(fd)
 		return unix.Sendto(fd, []byte("hello"), unix.MSG_FASTOPEN, &unix.SockaddrInet4{Port: in.num("port"), Addr: [4]byte{127, 0, 0, 1}})
 	})
@@ -122,10 +119,7 @@ func network() []*attempt {
 	dials("udp", "send a datagram to a server on the machine", "udp", hears("udp", "127.0.0.1:0"))
 	dials("udp6", "send a datagram by IPv6", "udp6", hears("udp6", "[::1]:0"))
 	reaches("udp-sendmsg", "send a datagram without connecting", hears("udp", "127.0.0.1:0"), func(in *inside) error {
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
+		fd := must(unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))
 		defer unix.Close(fd)
 		return unix.Sendmsg(fd, []byte("hello"), nil, &unix.SockaddrInet4{Port: in.num("port"), Addr: [4]byte{127, 0, 0, 1}}, 0)
 	})
@@ -135,9 +129,7 @@ func network() []*attempt {
 	dials("unix-path-datagram", "send a datagram to a unix socket outside", "unixgram", hears("unixgram", "./outside/sock"))
 	dials("unix-granted-read", "connect to a unix socket in a folder that is granted for reading only", "unix", serves("unix", "./read/sock")).named = []string{"sockets in files"}
 	reaches("unix-proc-root", "connect to a unix socket outside through /proc/PID/root", func(s *stage) error {
-		if err := serves("unix", "./outside/sock")(s); err != nil {
-			return err
-		}
+		check(serves("unix", "./outside/sock")(s))
 		return needVictim(s)
 	}, func(in *inside) error {
 		return says("unix", "/proc/"+in.get("victim")+"/cwd/sock")
@@ -271,10 +263,7 @@ func listens() []*attempt {
 			if address == "@" {
 				address += in.get("token")
 			}
-			l, err := net.Listen(network, address)
-			if err != nil {
-				return err
-			}
+			l := must(net.Listen(network, address))
 			defer l.Close()
 			go func() {
 				for {
@@ -309,10 +298,7 @@ func listens() []*attempt {
 		{
 			class: Network, name: "listen-udp", about: "receive datagrams from others on the machine", prepare: token, judge: unseen,
 			do: func(in *inside) error {
-				p, err := net.ListenPacket("udp", "127.0.0.1:0")
-				if err != nil {
-					return err
-				}
+				p := must(net.ListenPacket("udp", "127.0.0.1:0"))
 				defer p.Close()
 				in.say("%s", p.LocalAddr())
 				in.pause()

@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hostsup/hostsup/internal/poll"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/sandbox/policy"
@@ -106,9 +107,7 @@ func outliving() []*attempt {
 	// A main process that stays, after it has started something.
 	starts := func(args ...string) func(in *inside) error {
 		return func(in *inside) error {
-			if err := startChild(args...); err != nil {
-				return err
-			}
+			check(startChild(args...))
 			untilEOF(os.Stdin, lingerFor)
 			return nil
 		}
@@ -250,7 +249,7 @@ func outlive(ctx context.Context, at *attempt, s *stage, b *box, kill bool) (fin
 		f = escaped("there still after %s", within)
 	}
 	leashW.Close()
-	if !poll(2*time.Second, func() bool {
+	if !poll.Within(2*time.Second, func() bool {
 		select {
 		case <-gone:
 			return true

@@ -34,9 +34,7 @@ func notRun(s *stage, r *run1) finding {
 
 // runsFile puts this program at path and starts it there.
 func runsFile(in *inside, path string) error {
-	if err := copyFile(path, in.get("program"), 0o755); err != nil {
-		return err
-	}
+	check(copyFile(path, in.get("program"), 0o755))
 	cmd := in.child("say", in.get("token"))
 	cmd.Path = path
 	return cmd.Run()
@@ -49,22 +47,14 @@ func memfd(in *inside, flags int) (*os.File, error) {
 		return nil, fmt.Errorf("memfd_create: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "memfd")
-	from, err := os.Open(in.get("program"))
-	if err != nil {
-		return nil, err
-	}
+	from := must(os.Open(in.get("program")))
 	defer from.Close()
-	if _, err = io.Copy(f, from); err != nil {
-		return nil, err
-	}
+	must(io.Copy(f, from))
 	return f, f.Chmod(0o755)
 }
 
 func runsMemfd(in *inside, flags int) error {
-	f, err := memfd(in, flags)
-	if err != nil {
-		return err
-	}
+	f := must(memfd(in, flags))
 	cmd := in.child("say", in.get("token"))
 	cmd.ExtraFiles = []*os.File{f}
 	cmd.Path = "/proc/self/fd/3"
@@ -102,24 +92,14 @@ func bytesAt(addr uintptr, n int) []byte {
 
 // mapsFile writes code to an open file and maps it to be run.
 func mapsFile(in *inside, f *os.File, flags int) error {
-	if err := f.Truncate(page); err != nil {
-		return err
-	}
-	if _, err := f.WriteAt(machineCode, 0); err != nil {
-		return err
-	}
-	p, err := mmap(0, page, unix.PROT_READ|unix.PROT_EXEC, flags, int(f.Fd()))
-	if err != nil {
-		return err
-	}
+	check(f.Truncate(page))
+	must(f.WriteAt(machineCode, 0))
+	p := must(mmap(0, page, unix.PROT_READ|unix.PROT_EXEC, flags, int(f.Fd())))
 	return codeAt(in, p)
 }
 
 func mapsNew(in *inside, path string, flags int) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o755)
-	if err != nil {
-		return err
-	}
+	f := must(os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o755))
 	defer f.Close()
 	return mapsFile(in, f, flags)
 }
@@ -160,9 +140,7 @@ func ownCode() []*attempt {
 	})
 	add("script", "start a script that was written to the granted folder, by its first line", func(in *inside) error {
 		path := in.get("write") + "/own.sh"
-		if err := os.WriteFile(path, []byte("#!/bin/sh\necho "+in.get("token")+"\n"), 0o755); err != nil {
-			return err
-		}
+		check(os.WriteFile(path, []byte("#!/bin/sh\necho "+in.get("token")+"\n"), 0o755))
 		cmd := exec.Command(path)
 		cmd.Stdout = os.Stdout
 		return cmd.Run()
@@ -172,9 +150,7 @@ func ownCode() []*attempt {
 		cmd.Path = in.get("read") + "/tool"
 		return cmd.Run()
 	}).prepare = func(s *stage) error {
-		if err := copyFile(s.path("read/tool"), s.suite.program, 0o755); err != nil {
-			return err
-		}
+		check(copyFile(s.path("read/tool"), s.suite.program, 0o755))
 		return token(s)
 	}
 	add("granted-write", "start a program that lies in the folder that may be written", func(in *inside) error {
@@ -182,16 +158,12 @@ func ownCode() []*attempt {
 		cmd.Path = in.get("write") + "/tool"
 		return cmd.Run()
 	}).prepare = func(s *stage) error {
-		if err := copyFile(s.path("write/tool"), s.suite.program, 0o755); err != nil {
-			return err
-		}
+		check(copyFile(s.path("write/tool"), s.suite.program, 0o755))
 		return token(s)
 	}
 	loader := add("loader", "start an own program through the dynamic loader, which may be run", func(in *inside) error {
 		path := in.get("write") + "/echo"
-		if err := copyFile(path, in.get("echo"), 0o755); err != nil {
-			return err
-		}
+		check(copyFile(path, in.get("echo"), 0o755))
 		cmd := exec.Command(in.get("loader"), path, in.get("token"))
 		cmd.Stdout = os.Stdout
 		return cmd.Run()
@@ -215,10 +187,7 @@ func ownCode() []*attempt {
 	add("memfd-exec-flag", "the same, with the flag that asks for a runnable one",
 		func(in *inside) error { return runsMemfd(in, unix.MFD_EXEC) })
 	add("execveat", "start a program from a file in memory by its descriptor", func(in *inside) error {
-		f, err := memfd(in, unix.MFD_CLOEXEC)
-		if err != nil {
-			return err
-		}
+		f := must(memfd(in, unix.MFD_CLOEXEC))
 		empty, _ := syscall.BytePtrFromString("")
 		argv, _ := syscall.SlicePtrFromStrings([]string{partName, "child", "say", in.get("token")})
 		envv, _ := syscall.SlicePtrFromStrings(partEnv("own"))
@@ -227,23 +196,15 @@ func ownCode() []*attempt {
 		return errno
 	})
 	machine("map-write-exec", "map memory that is writable and executable", func(in *inside) error {
-		p, err := mmap(0, page, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANON, -1)
-		if err != nil {
-			return err
-		}
+		p := must(mmap(0, page, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANON, -1))
 		copy(bytesAt(p, page), machineCode)
 		return codeAt(in, p)
 	})
 	protects := func(protect func(p uintptr) error) func(*inside) error {
 		return func(in *inside) error {
-			p, err := mmap(0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON, -1)
-			if err != nil {
-				return err
-			}
+			p := must(mmap(0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON, -1))
 			copy(bytesAt(p, page), machineCode)
-			if err := protect(p); err != nil {
-				return err
-			}
+			check(protect(p))
 			return codeAt(in, p)
 		}
 	}
@@ -295,28 +256,19 @@ func ownCode() []*attempt {
 		}
 		return codeAt(in, x)
 	})
+	mapsTwice(machine)
 	machine("proc-self-mem", "write to one's own code through /proc/self/mem", func(in *inside) error {
-		f, err := os.OpenFile("/proc/self/mem", os.O_RDWR, 0)
-		if err != nil {
-			return err
-		}
+		f := must(os.OpenFile("/proc/self/mem", os.O_RDWR, 0))
 		defer f.Close()
 		// Read-only memory, as that of a program: what may be run and not written.
-		p, err := mapCode(in)
-		if err != nil {
-			return err
-		}
-		if _, err := f.WriteAt(machineCode, int64(p)); err != nil {
-			return err
-		}
+		p := must(mapCode(in))
+		must(f.WriteAt(machineCode, int64(p)))
 		return codeAt(in, p)
 	})
 	list = append(list, &attempt{
 		class: OwnCode, name: "replace-tool", about: "overwrite a program that is granted for running",
 		prepare: func(s *stage) error {
-			if err := os.Mkdir(s.path("run"), 0o777); err != nil {
-				return err
-			}
+			check(os.Mkdir(s.path("run"), 0o777))
 			s.set("tool", s.path("run/tool"))
 			return copyFile(s.path("run/tool"), s.path("read/file"), 0o777)
 		},
@@ -334,10 +286,7 @@ func ownCode() []*attempt {
 
 // mapCode maps a page of this program's own file, to be read and run.
 func mapCode(in *inside) (uintptr, error) {
-	f, err := os.Open(in.get("program"))
-	if err != nil {
-		return 0, err
-	}
+	f := must(os.Open(in.get("program")))
 	defer f.Close()
 	return mmap(0, page, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE, int(f.Fd()))
 }

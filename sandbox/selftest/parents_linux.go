@@ -68,19 +68,14 @@ func parents() []*attempt {
 			class: Processes, name: "parent-limits", about: "set the limits of the process that has started it",
 			do: func(*inside) error {
 				var l unix.Rlimit // what they are already
-				if err := unix.Prlimit(parent(), unix.RLIMIT_CORE, nil, &l); err != nil {
-					return err
-				}
+				check(unix.Prlimit(parent(), unix.RLIMIT_CORE, nil, &l))
 				return unix.Prlimit(parent(), unix.RLIMIT_CORE, &l, nil)
 			},
 		},
 		{
 			class: Processes, name: "parent-environ", about: "read the environment of the process that has started it",
 			do: func(in *inside) error {
-				b, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", parent()))
-				if err != nil {
-					return err
-				}
+				b := must(os.ReadFile(fmt.Sprintf("/proc/%d/environ", parent())))
 				return sayDigests(in, strings.Split(string(b), "\x00"))
 			},
 			judge: knowsEnvironment,

@@ -3,8 +3,10 @@
 package selftest
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -58,24 +60,61 @@ func others() []*attempt {
 		return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 	})
 	harms("pidfd-proc", "signal a process outside through its folder in /proc", func(_ *inside, pid int) error {
-		fd, err := unix.Open(fmt.Sprintf("/proc/%d", pid), unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
+		fd := must(unix.Open(fmt.Sprintf("/proc/%d", pid), unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
 		return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 	})
 	harms("sigio", "let the kernel signal a process outside when a descriptor is ready", func(_ *inside, pid int) error {
-		p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-		if err != nil {
-			return err
-		}
+		p := must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0))
 		for _, step := range []struct{ cmd, arg int }{{unix.F_SETOWN, pid}, {unix.F_SETSIG, int(unix.SIGKILL)}, {unix.F_SETFL, unix.O_ASYNC}} {
 			if _, err := unix.FcntlInt(uintptr(p[0]), step.cmd, step.arg); err != nil {
 				return fmt.Errorf("fcntl: %w", err)
 			}
 		}
-		_, err = unix.Write(p[1], []byte("x"))
+		_, err := unix.Write(p[1], []byte("x"))
 		return err
+	})
+
+	list = append(list, &attempt{
+		class: Processes, name: "limit-other-thread", about: "change a limit of the process that started it, by another of its threads",
+		do: func(*inside) error {
+			// Inside of a pid namespace that is its init.
+			parent := os.Getppid()
+			entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", parent))
+			var tids []int
+			for _, e := range entries {
+				if tid, err := strconv.Atoi(e.Name()); err == nil && tid != parent {
+					tids = append(tids, tid)
+				}
+			}
+			if err != nil && parent == 1 { // its threads are hidden; they have the next numbers
+				for tid := 2; tid < os.Getpid(); tid++ {
+					tids = append(tids, tid)
+				}
+				err = nil
+			}
+			last := err
+			if last == nil {
+				last = errors.New("it has no other thread")
+			}
+			for _, tid := range tids {
+				var l unix.Rlimit
+				if last = unix.Prlimit(tid, unix.RLIMIT_NOFILE, nil, &l); last == nil {
+					return unix.Prlimit(tid, unix.RLIMIT_NOFILE, &l, nil) // to what it is
+				}
+			}
+			return last
+		},
+	}, &attempt{
+		class: Exhaustion, name: "core-pipe-child", about: "let that program run for a child, by changing the child's limit",
+		do: func(in *inside) error {
+			kid := in.child("wait", "10000")
+			stdin, w := must2(os.Pipe())
+			defer w.Close()
+			kid.Stdin = stdin
+			check(kid.Start())
+			defer func() { _ = kid.Process.Kill(); _ = kid.Wait() }()
+			return unix.Prlimit(kid.Process.Pid, unix.RLIMIT_CORE, &unix.Rlimit{}, nil)
+		},
 	})
 
 	sees("proc-environ", "read the environment of a process outside",
@@ -83,10 +122,7 @@ func others() []*attempt {
 	sees("proc-cmdline", "read the arguments of a process outside",
 		func(in *inside, pid int) error { return in.sayFile(fmt.Sprintf("/proc/%d/cmdline", pid)) })
 	sees("proc-mem", "read the memory of a process outside through /proc", func(in *inside, pid int) error {
-		f, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
-		if err != nil {
-			return err
-		}
+		f := must(os.Open(fmt.Sprintf("/proc/%d/mem", pid)))
 		defer f.Close()
 		b := make([]byte, in.num("secret-length"))
 		n, err := f.ReadAt(b, int64(in.num("victim-addr")))
@@ -104,10 +140,7 @@ func others() []*attempt {
 		if err != nil {
 			return fmt.Errorf("pidfd_open: %w", err)
 		}
-		fd, err := unix.PidfdGetfd(p, in.num("victim-fd"), 0)
-		if err != nil {
-			return err
-		}
+		fd := must(unix.PidfdGetfd(p, in.num("victim-fd"), 0))
 		b := make([]byte, 4096)
 		n, err := unix.Pread(fd, b, 0)
 		in.say("%q", b[:max(n, 0)])
@@ -132,12 +165,9 @@ func others() []*attempt {
 		return err
 	})
 	writes("proc-mem-write", "write to the memory of a process outside through /proc", func(in *inside, pid int) error {
-		f, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
+		f := must(os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_WRONLY, 0))
 		defer f.Close()
-		_, err = f.WriteAt([]byte("own"), int64(in.num("victim-addr")))
+		_, err := f.WriteAt([]byte("own"), int64(in.num("victim-addr")))
 		return err
 	})
 	trace := harms("ptrace", "trace a process outside", func(in *inside, pid int) error {

@@ -42,7 +42,7 @@ type Verdict string
 const (
 	Held     Verdict = "held"     // it works without a sandbox and did not work in it
 	Escaped  Verdict = "ESCAPED"  // it worked in the sandbox
-	Gap      Verdict = "gap"      // it worked, and this level does not promise otherwise: Cell.Evidence begins with what is missing
+	Gap      Verdict = "gap"      // it worked, and this level does not promise otherwise: Cell.Evidence begins with what is missing, or why it is not promised
 	Refused  Verdict = "refused"  // the policy that the attempt is about is refused at this level before the start
 	Vacuous  Verdict = "vacuous"  // it does not work without a sandbox either, so it proves nothing
 	Broken   Verdict = "BROKEN"   // the process did not get as far as trying, or the judge could not tell

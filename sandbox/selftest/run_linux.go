@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hostsup/hostsup/internal/signame"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -62,7 +63,7 @@ func (r *run1) how() string {
 	case r.late:
 		return "it did not end and was killed"
 	case r.end.signal != 0:
-		return "killed by " + sys.SignalName(r.end.signal)
+		return "killed by " + signame.Of(r.end.signal)
 	}
 	return fmt.Sprintf("exit code %d: %s", r.end.code, r.out)
 }
@@ -220,7 +221,8 @@ func verdict(at *attempt, missing []string, control, confined finding) Cell {
 	return c
 }
 
-// gap is the line in which the sandbox has named what the attempt needs.
+// gap is the line in which the sandbox has named what the attempt needs, or why
+// what it tries is not promised.
 func (at *attempt) gap(missing []string) (string, bool) {
 	for _, line := range missing {
 		for _, key := range at.named {
@@ -229,7 +231,7 @@ func (at *attempt) gap(missing []string) (string, bool) {
 			}
 		}
 	}
-	return "", false
+	return "not promised: " + at.unpromised, at.unpromised != ""
 }
 
 // cell runs an attempt in a box and weighs it against its control.
@@ -278,7 +280,7 @@ func (su *suite) one(ctx context.Context, at *attempt, b *box) (f finding, gone 
 	defer s.close()
 	if at.prepare != nil {
 		var m missing
-		switch err := at.prepare(s); {
+		switch err := tried(func() error { return at.prepare(s) }); {
 		case errors.As(err, &m):
 			return f, string(m), nil
 		case err != nil:

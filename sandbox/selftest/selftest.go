@@ -16,6 +16,13 @@ type Options struct {
 	// needs no account: the program is copied to where that user can run it.
 	// 0 adds none.
 	UID int
+	// Ordinary has everything be confined by policies with Ordinary, as the exec
+	// server confines the commands of its clients. It is for levels with namespaces.
+	Ordinary bool
+	// Within, with Ordinary, has every command ask for everything, within the policy
+	// that it is confined by otherwise: as a client of an exec server that has a
+	// sandbox of its own.
+	Within bool
 	// Only restricts to attempts whose "class/name" contains one of these; empty
 	// takes all.
 	Only []string

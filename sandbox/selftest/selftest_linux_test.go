@@ -5,31 +5,19 @@ package selftest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
-	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/internal/leaktest"
+	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-		if kids, _ := sys.Children(os.Getpid()); len(kids) > 0 {
-			fmt.Fprintln(os.Stderr, "left behind: processes", kids)
-			code = 1
-		}
-	}
-	os.Exit(code)
+	leaktest.Main(m)
 }
 
 // TestRun runs a few attempts in the real sandbox; all of them run in the
@@ -37,7 +25,7 @@ func TestMain(m *testing.M) {
 func TestRun(t *testing.T) {
 	best := sandbox.Probe().Level
 	if best == policy.None {
-		t.Skip("this machine can confine nothing")
+		require.Missing(t, "confinement of any kind")
 	}
 	seen := 0
 	rep, err := Run(t.Context(), Options{
@@ -108,6 +96,13 @@ func TestAttempts(t *testing.T) {
 
 func TestVerdict(t *testing.T) {
 	at := &attempt{named: []string{"mounts"}}
+	open := &attempt{unpromised: "nothing holds it"}
+	if got := verdict(open, nil, escaped("yes"), escaped("yes")); got.Verdict != Gap || !strings.HasPrefix(got.Evidence, "not promised: nothing holds it"+evidenceMark) {
+		t.Errorf("%+v", got)
+	}
+	if got := verdict(open, nil, escaped("yes"), held("no")); got.Verdict != Held {
+		t.Errorf("%+v", got)
+	}
 	gone, in, out, unknown := []string{"no mounts: all is seen"}, held("no"), escaped("yes"), unclear("what?")
 	for _, test := range []struct {
 		missing           []string

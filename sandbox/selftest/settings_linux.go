@@ -4,6 +4,7 @@ package selftest
 
 import (
 	"errors"
+	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -29,12 +30,8 @@ func mounts() []*attempt {
 	try("mount-proc", "mount another /proc", func(in *inside) error { return mounted(in, "proc", "proc") })
 	try("mount-bind", "bind one folder to another", func(in *inside) error {
 		path := in.get("write") + "/mount"
-		if err := os.Mkdir(path, 0o777); err != nil {
-			return err
-		}
-		if err := unix.Mount(in.get("read"), path, "", unix.MS_BIND, ""); err != nil {
-			return err
-		}
+		check(os.Mkdir(path, 0o777))
+		check(unix.Mount(in.get("read"), path, "", unix.MS_BIND, ""))
 		return unix.Unmount(path, unix.MNT_DETACH)
 	})
 	try("remount", "make what is granted for reading writable", func(in *inside) error {
@@ -124,7 +121,17 @@ func settings() []*attempt {
 				return err
 			}
 			l.Cur, l.Max = value, max(l.Max, value)
-			return unix.Setrlimit(resource, &l)
+			if err := unix.Setrlimit(resource, &l); err != nil {
+				return err
+			}
+			// For a limit that stays what it is the call succeeds without effect.
+			if err := unix.Getrlimit(resource, &l); err != nil {
+				return err
+			}
+			if l.Cur < value {
+				return fmt.Errorf("the limit is still %d", l.Cur)
+			}
+			return nil
 		}).change = limited
 	}
 	limit("limit-files", "raise one's own limit of open files", unix.RLIMIT_NOFILE, 1000)

@@ -22,10 +22,7 @@ func sharedObjects() []*attempt {
 					return missing("System V shared memory: " + err.Error())
 				}
 				s.onClose(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
-				b, err := unix.SysvShmAttach(id, 0, 0)
-				if err != nil {
-					return err
-				}
+				b := must(unix.SysvShmAttach(id, 0, 0))
 				copy(b, s.secret)
 				s.set("id", id)
 				return unix.SysvShmDetach(b)
@@ -111,10 +108,7 @@ func sharedObjects() []*attempt {
 				return errnoOrNil(errno)
 			},
 			do: func(in *inside) error {
-				fd, err := mqOpen(in.get("name"), unix.O_RDONLY|unix.O_NONBLOCK)
-				if err != nil {
-					return err
-				}
+				fd := must(mqOpen(in.get("name"), unix.O_RDONLY|unix.O_NONBLOCK))
 				b := make([]byte, 8192)
 				n, _, errno := unix.Syscall6(unix.SYS_MQ_TIMEDRECEIVE, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), 0, 0, 0)
 				if errno != 0 {
@@ -157,10 +151,7 @@ func sharedObjects() []*attempt {
 				return nil
 			},
 			do: func(in *inside) error {
-				id, err := unix.RequestKey("user", in.get("name"), "", unix.KEY_SPEC_PROCESS_KEYRING)
-				if err != nil {
-					return err
-				}
+				id := must(unix.RequestKey("user", in.get("name"), "", unix.KEY_SPEC_PROCESS_KEYRING))
 				b := make([]byte, 256)
 				n, err := unix.KeyctlBuffer(unix.KEYCTL_READ, id, b, 0)
 				if n > 0 {
@@ -191,13 +182,27 @@ func mqOpen(name string, flags int) (int, error) {
 
 // sigqueue sends a signal with a value.
 func sigqueue(pid int, sig unix.Signal) error {
-	const queue = -1 // SI_QUEUE
-	info := struct {
-		signo, errno, code, _ int32
-		_                     [112]byte
-	}{signo: int32(sig), code: queue}
+	info := queued(sig)
 	_, _, errno := unix.Syscall(unix.SYS_RT_SIGQUEUEINFO, uintptr(pid), uintptr(sig), uintptr(unsafe.Pointer(&info)))
 	return errnoOrNil(errno)
+}
+
+// queueForThread sends one to the calling thread.
+func queueForThread(sig unix.Signal) error {
+	info := queued(sig)
+	_, _, errno := unix.Syscall6(unix.SYS_RT_TGSIGQUEUEINFO, uintptr(os.Getpid()), uintptr(unix.Gettid()), uintptr(sig), uintptr(unsafe.Pointer(&info)), 0, 0)
+	return errnoOrNil(errno)
+}
+
+// signalInfo is a siginfo_t.
+type signalInfo struct {
+	signo, errno, code, _ int32
+	_                     [112]byte
+}
+
+func queued(sig unix.Signal) signalInfo {
+	const queue = -1 // SI_QUEUE
+	return signalInfo{signo: int32(sig), code: queue}
 }
 
 // ioctl is the call with the command as it is, whatever its upper half.

@@ -35,6 +35,8 @@ type suite struct {
 	program  string // a copy of this program in tools
 	leak     string // the value of leakVar
 	parallel int
+	ordinary bool   // policies have Ordinary
+	within   bool   // they are around one that grants everything
 	state    string // of this process, before any start
 	stages   atomic.Int64
 }
@@ -75,7 +77,7 @@ func newSuite(opt Options, tools string) (*suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	su := &suite{dir: dir, tools: tools, leak: "leak-" + random(), parallel: opt.Parallel, state: ownState()}
+	su := &suite{dir: dir, tools: tools, leak: "leak-" + random(), parallel: opt.Parallel, ordinary: opt.Ordinary, within: opt.Within, state: ownState()}
 	if su.parallel <= 0 {
 		su.parallel = 2 * min(runtime.GOMAXPROCS(0), 4)
 	}
@@ -148,9 +150,9 @@ func copyFile(to, from string, mode os.FileMode) error {
 func (su *suite) run(ctx context.Context, opt Options) (*Report, error) {
 	levels := opt.Levels
 	if len(levels) == 0 {
-		levels = defaultLevels(sandbox.Probe().Level)
+		levels = defaultLevels(sandbox.Probe().Level, opt.Ordinary)
 	}
-	tries, must := chosen(attempts(), opt.Only), chosen(work(), opt.Only)
+	tries, must := chosen(attempts(), opt), chosen(work(), opt)
 	list := append(append([]*attempt(nil), tries...), must...)
 	if len(list) == 0 {
 		return nil, fmt.Errorf("no attempt is called %s", strings.Join(opt.Only, " or "))
@@ -218,22 +220,23 @@ func (su *suite) level(ctx context.Context, level policy.Level, list []*attempt,
 	return col, cells, errors.Join(err, l.Close())
 }
 
-// defaultLevels are the strongest and the one without namespaces.
-func defaultLevels(strongest policy.Level) []policy.Level {
-	if strongest.AtLeast(policy.NoCgroup) {
+// defaultLevels are the strongest and the one without namespaces, where ordinary
+// policies are like all others.
+func defaultLevels(strongest policy.Level, ordinary bool) []policy.Level {
+	if strongest.AtLeast(policy.NoCgroup) && !ordinary {
 		return []policy.Level{strongest, policy.Landlock}
 	}
 	return []policy.Level{strongest}
 }
 
-func chosen(list []*attempt, only []string) []*attempt {
+func chosen(list []*attempt, opt Options) []*attempt {
 	var out []*attempt
 	for _, at := range list {
-		take := len(only) == 0
-		for _, o := range only {
+		take := len(opt.Only) == 0
+		for _, o := range opt.Only {
 			take = take || strings.Contains(at.id(), o)
 		}
-		if take {
+		if take && !(opt.Ordinary && at.shown) {
 			out = append(out, at)
 		}
 	}
@@ -262,7 +265,7 @@ func (su *suite) asUser(ctx context.Context, opt Options) (*Report, error) {
 	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chown(dir, opt.UID, opt.UID)); err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(order{Options: Options{Only: opt.Only, Dir: dir, Parallel: su.parallel}, Tools: su.tools})
+	text, err := json.Marshal(order{Options: Options{Only: opt.Only, Ordinary: opt.Ordinary, Within: opt.Within, Dir: dir, Parallel: su.parallel}, Tools: su.tools})
 	if err != nil {
 		return nil, err
 	}

@@ -70,14 +70,8 @@ func drain(fd int) string {
 func terminals() []*attempt {
 	const given = 3
 	hand := func(s *stage) error {
-		t, err := s.terminal()
-		if err != nil {
-			return err
-		}
-		fd, err := unix.Open(t.path, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
+		t := must(s.terminal())
+		fd := must(unix.Open(t.path, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0))
 		f := os.NewFile(uintptr(fd), t.path)
 		s.onClose(func() { f.Close() })
 		s.extra, s.ctty = []*os.File{f}, true

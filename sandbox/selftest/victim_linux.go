@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 	"unsafe"
+
+	"github.com/hostsup/hostsup/internal/poll"
 )
 
 // victim is a process of ours that is not to be touched from the sandbox. It
@@ -97,7 +99,7 @@ func (v *victim) alive() (bool, string) {
 func unharmed(s *stage, r *run1) finding {
 	// What was sent may take a moment to arrive.
 	how := ""
-	if poll(50*time.Millisecond, func() (hit bool) {
+	if poll.Within(50*time.Millisecond, func() (hit bool) {
 		hit, how = s.theVictim().alive()
 		return !hit
 	}) {

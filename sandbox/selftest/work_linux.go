@@ -17,17 +17,18 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hostsup/hostsup/internal/poll"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// classWork is the class of what must work; it is none of the attempts'.
+// classWork is the class of what must work; no attempt belongs to it.
 const classWork Class = "work"
 
 // work is what a confined process must be able to do, in the form of attempts:
 // "escaped" is right here.
 func work() []*attempt {
 	var list []*attempt
-	must := func(name, about string, do func(in *inside) error) *attempt {
+	able := func(name, about string, do func(in *inside) error) *attempt {
 		list = append(list, &attempt{class: classWork, name: name, about: about, prepare: token, do: do})
 		return list[len(list)-1]
 	}
@@ -46,10 +47,10 @@ func work() []*attempt {
 			return prepare(s)
 		}
 	}
-	at := must("read", "read a granted file", func(in *inside) error { return in.sayFile(in.get("read") + "/plain") })
+	at := able("read", "read a granted file", func(in *inside) error { return in.sayFile(in.get("read") + "/plain") })
 	at.prepare = func(s *stage) error { return s.file("read/plain", s.secret) }
 	at.judge = seen
-	must("write", "write to a granted folder; what is made there is the supervisor's user's", func(in *inside) error {
+	able("write", "write to a granted folder; what is made there is the supervisor's user's", func(in *inside) error {
 		return put(in.get("write")+"/new", in.get("token"), os.O_CREATE)
 	}).judge = func(s *stage, r *run1) finding {
 		var st syscall.Stat_t
@@ -61,7 +62,7 @@ func work() []*attempt {
 		}
 		return held("content %q, owner %d, %v; %s", s.read("write/new"), st.Uid, err, r.how())
 	}
-	must("arrange", "rename, link and remove in a granted folder, and set modes and times", func(in *inside) error {
+	able("arrange", "rename, link and remove in a granted folder, and set modes and times", func(in *inside) error {
 		dir := in.get("write")
 		now := time.Now()
 		return errors.Join(
@@ -69,36 +70,27 @@ func work() []*attempt {
 			os.Rename(dir+"/a/f", dir+"/b/f"), os.Symlink("b/f", dir+"/link"), os.Chmod(dir+"/b/f", 0o644),
 			os.Chtimes(dir+"/b/f", now, now), os.Truncate(dir+"/b/f", 0), os.RemoveAll(dir+"/b"))
 	})
-	must("run", "start a granted program", func(in *inside) error { return in.child("say", in.get("token")).Run() }).judge = seen
-	must("shell", "start programs of the system and join them by a pipe", func(in *inside) error {
+	able("run", "start a granted program", func(in *inside) error { return in.child("say", in.get("token")).Run() }).judge = seen
+	able("shell", "start programs of the system and join them by a pipe", func(in *inside) error {
 		cmd := exec.Command("/bin/sh", "-c", "echo "+in.get("token")+" | cat")
 		cmd.Stdout = os.Stdout
 		return cmd.Run()
 	}).judge = seen
-	must("tmp", "write and read in /tmp", func(in *inside) error {
+	able("tmp", "write and read in /tmp", func(in *inside) error {
 		path := in.get("tmp") + "/mine"
-		if err := os.WriteFile(path, []byte(in.get("token")), 0o600); err != nil {
-			return err
-		}
+		check(os.WriteFile(path, []byte(in.get("token")), 0o600))
 		return in.sayFile(path)
 	}).judge = seen
-	must("work", "write and read in the bounded folder", func(in *inside) error {
+	able("work", "write and read in the bounded folder", func(in *inside) error {
 		path := in.get("work") + "/mine"
-		if err := os.WriteFile(path, []byte(in.get("token")), 0o600); err != nil {
-			return err
-		}
+		check(os.WriteFile(path, []byte(in.get("token")), 0o600))
 		return in.sayFile(path)
 	}).prepare = withMounts("a bounded folder", token)
-	must("devices", "use null, zero and random", func(*inside) error {
-		if err := put("/dev/null", "x", 0); err != nil {
-			return err
-		}
+	able("devices", "use null, zero and random", func(*inside) error {
+		check(put("/dev/null", "x", 0))
 		for _, path := range []string{"/dev/zero", "/dev/urandom"} {
-			f, err := os.Open(path)
-			if err != nil {
-				return err
-			}
-			_, err = io.ReadFull(f, make([]byte, 16))
+			f := must(os.Open(path))
+			_, err := io.ReadFull(f, make([]byte, 16))
 			f.Close()
 			if err != nil {
 				return err
@@ -106,60 +98,48 @@ func work() []*attempt {
 		}
 		return nil
 	})
-	must("proc", "read about itself in /proc", func(*inside) error {
+	able("proc", "read about itself in /proc", func(*inside) error {
 		_, err := os.ReadFile("/proc/self/status")
 		return err
 	}).prepare = withMounts("a /proc of its own", token)
-	at = must("deny-leaves-nothing", "leave nothing on the disk of what stood in for a denied file that does not exist", func(in *inside) error {
+	at = able("deny-leaves-nothing", "leave nothing on the disk of what stood in for a denied file that does not exist", func(in *inside) error {
 		return put(in.get("write")+"/other", "x", os.O_CREATE)
 	})
 	at.prepare = withMounts("a denied file", token)
 	at.change = func(s *stage, p *policy.Policy, _ *policy.Limits) { p.Deny = []string{s.path("write/none/.env")} }
 	at.judge = func(s *stage, r *run1) finding {
-		if s.read("write/other") == "x" && poll(2*time.Second, func() bool { _, err := os.Lstat(s.path("write/none")); return err != nil }) {
+		if s.read("write/other") == "x" && poll.Within(2*time.Second, func() bool { _, err := os.Lstat(s.path("write/none")); return err != nil }) {
 			return escaped("nothing is left")
 		}
 		return held("something is there; %s", r.how())
 	}
-	must("supervisor-unchanged", "start without a change to the process that starts it", func(*inside) error { return nil }).judge = func(s *stage, _ *run1) finding {
+	able("supervisor-unchanged", "start without a change to the process that starts it", func(*inside) error { return nil }).judge = func(s *stage, _ *run1) finding {
 		// While others are being started their children may share our memory.
 		now := ""
-		if !poll(2*time.Second, func() bool { now = ownState(); return now == s.suite.state }) {
+		if !poll.Within(2*time.Second, func() bool { now = ownState(); return now == s.suite.state }) {
 			return held("it is %s and was %s", now, s.suite.state)
 		}
 		return escaped("%s", now)
 	}
-	must("children", "start, signal and reap children", func(in *inside) error {
+	able("children", "start, signal and reap children", func(in *inside) error {
 		kid := in.child("wait", "10000")
 		kid.Stdin, _, _ = os.Pipe()
-		if err := kid.Start(); err != nil {
-			return err
-		}
-		if err := kid.Process.Kill(); err != nil {
-			return err
-		}
+		check(kid.Start())
+		check(kid.Process.Kill())
 		_ = kid.Wait() // killed
 		if ws, ok := kid.ProcessState.Sys().(syscall.WaitStatus); !ok || ws.Signal() != syscall.SIGKILL {
 			return fmt.Errorf("it ended with %s", kid.ProcessState)
 		}
 		return nil
 	})
-	must("socket-pair", "talk over a pair of unix sockets", func(*inside) error {
-		p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		if _, err := unix.Write(p[0], []byte("x")); err != nil {
-			return err
-		}
-		_, err = unix.Read(p[1], make([]byte, 1))
+	able("socket-pair", "talk over a pair of unix sockets", func(*inside) error {
+		p := must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+		must(unix.Write(p[0], []byte("x")))
+		_, err := unix.Read(p[1], make([]byte, 1))
 		return err
 	})
-	must("own-loopback", "serve and connect within itself", func(*inside) error {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return err
-		}
+	able("own-loopback", "serve and connect within itself", func(*inside) error {
+		l := must(net.Listen("tcp", "127.0.0.1:0"))
 		defer l.Close()
 		c, err := net.DialTimeout("tcp", l.Addr().String(), time.Second)
 		if err == nil {
@@ -167,22 +147,19 @@ func work() []*attempt {
 		}
 		return err
 	}).prepare = withMounts("a loopback of its own", token)
-	at = must("allowed-address", "connect to an address that the policy allows", func(in *inside) error { return says("tcp", in.get("address")) })
+	at = able("allowed-address", "connect to an address that the policy allows", func(in *inside) error { return says("tcp", in.get("address")) })
 	at.prepare = withMounts("an allow-list", serves("tcp", "127.0.0.1:0"))
 	at.change = func(s *stage, p *policy.Policy, _ *policy.Limits) {
 		p.Network, p.Allow = policy.NetworkAllow, []string{s.params["address"]}
 	}
 	at.judge = unheard
-	at = must("allowed-address-proxy", "connect to it through the proxy", func(in *inside) error { return tunnel(in.get("address")) })
+	at = able("allowed-address-proxy", "connect to it through the proxy", func(in *inside) error { return tunnel(in.get("address")) })
 	at.prepare, at.change, at.judge = list[len(list)-2].prepare, list[len(list)-2].change, unheard
-	at = must("network-host", "connect to a server on the machine when the policy allows the network", func(in *inside) error { return says("tcp", in.get("address")) })
+	at = able("network-host", "connect to a server on the machine when the policy allows the network", func(in *inside) error { return says("tcp", in.get("address")) })
 	at.prepare, at.judge = serves("tcp", "127.0.0.1:0"), unheard
 	at.change = func(_ *stage, p *policy.Policy, _ *policy.Limits) { p.Network = policy.NetworkHost }
-	at = must("jit", "run memory that it has written when the policy allows that", func(in *inside) error {
-		p, err := mmap(0, page, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANON, -1)
-		if err != nil {
-			return err
-		}
+	at = able("jit", "run memory that it has written when the policy allows that", func(in *inside) error {
+		p := must(mmap(0, page, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANON, -1))
 		if machineCode == nil {
 			return nil
 		}
@@ -190,7 +167,7 @@ func work() []*attempt {
 		return codeAt(in, p)
 	})
 	at.change = func(_ *stage, p *policy.Policy, _ *policy.Limits) { p.JIT = true }
-	must("signal", "hear a signal from its supervisor", func(in *inside) error {
+	able("signal", "hear a signal from its supervisor", func(in *inside) error {
 		c := make(chan os.Signal, 1)
 		signal.Notify(c, syscall.SIGTERM)
 		in.pause()
@@ -207,7 +184,7 @@ func work() []*attempt {
 			_ = syscall.Kill(r.p.pid, syscall.SIGTERM)
 		}
 	}
-	must("exit-code", "end with a code of its own", func(*inside) error {
+	able("exit-code", "end with a code of its own", func(*inside) error {
 		leave(7)
 		return nil
 	}).judge = func(_ *stage, r *run1) finding {
@@ -216,7 +193,7 @@ func work() []*attempt {
 		}
 		return held("%s", r.how())
 	}
-	must("limits", "work within limits", func(in *inside) error {
+	able("limits", "work within limits", func(in *inside) error {
 		b := fill(memoryLimit / 4)
 		err := in.child("say", in.get("token")).Run()
 		in.say("%d", len(strings.TrimSpace(string(b[:1]))))

@@ -11,4 +11,10 @@ const (
 	Landlock = "hostsup, level landlock"
 	Full     = "hostsup, level full"
 	Bwrap    = "bwrap"
+	Run      = "hostsup sandbox run" // the command, not the package
+
+	// What sandbox run cannot be faster than.
+	Version = "hostsup version"                     // the program, which does nothing
+	First   = "package sandbox, its first start"    // in a program that has little else, and starts one command
+	Nothing = "package sandbox, which does nothing" // the same program
 )

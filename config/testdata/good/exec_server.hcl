@@ -20,9 +20,11 @@ exec_server "agents" {
     token_file = "/etc/hostsup/missing.token"
   }
   retention {
-    bytes    = "4MiB"
-    closed   = "10m"
-    detached = "12h"
+    bytes     = "4MiB"
+    budget    = "1GiB"
+    when_full = "drop"
+    closed    = "10m"
+    detached  = "12h"
   }
   restart {
     backoff {

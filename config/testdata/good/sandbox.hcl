@@ -8,6 +8,7 @@ host "strict" {
 host "all" {
   command = ["node", "host.js"]
   limits {
+    enforce       = "best-effort"
     memory        = "256MiB"
     tasks         = 64
     cpu           = 0.5

@@ -7,6 +7,7 @@ import (
 	"net/http/httputil"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hostsup/hostsup/execserver/wire"
 )
@@ -28,16 +29,27 @@ func (a *answer) get(name string) (string, bool) {
 	return "", false
 }
 
-// visible is the headers as they are answered: grouped, and without those whose
-// values are no text.
+// visible returns the headers as they are answered: grouped, with values in
+// UTF-8.
 func (a *answer) visible() []wire.HTTPHeader {
 	out := make([]wire.HTTPHeader, 0, len(a.headers))
 	for _, h := range grouped(a.headers) {
-		if strings.IndexFunc(h.value, func(r rune) bool { return r >= 0x7f || r < ' ' && r != '\t' }) < 0 {
-			out = append(out, wire.HTTPHeader{Name: h.name, Value: h.value})
-		}
+		out = append(out, wire.HTTPHeader{Name: h.name, Value: text(h.value)})
 	}
 	return out
+}
+
+// text returns the value of a header as UTF-8. A value that is no UTF-8 is
+// Latin-1, as HTTP has it.
+func text(value string) string {
+	if utf8.ValidString(value) {
+		return value
+	}
+	runes := make([]rune, len(value))
+	for i := range len(value) {
+		runes[i] = rune(value[i])
+	}
+	return string(runes)
 }
 
 var (

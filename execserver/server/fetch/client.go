@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -28,6 +29,9 @@ type Options struct {
 
 	// LookupEnv has the values of headers that name one. Default: os.LookupEnv.
 	LookupEnv func(string) (string, bool)
+	// Dial, when not nil, makes every connection, and no proxy is used. A
+	// *wire.Error of it is the answer to the request.
+	Dial func(ctx context.Context, host string, port uint16) (net.Conn, error)
 	// Proxy chooses an http:// proxy. Default: that of the environment.
 	Proxy func(*http.Request) (*url.URL, error)
 	// TLS is used for https, with the server's name filled in.

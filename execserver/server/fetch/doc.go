@@ -20,6 +20,15 @@
 // With [Options.RefusePrivate] every address is judged at the moment it is
 // connected to, so neither a name that changes nor a redirect leads inside.
 //
+// # Why this is not net/http
+//
+// The real server's answers were recorded (testdata/http.jsonl). A client sees in
+// them the order in which headers were sent and received, names in lower case,
+// and transfer-encoding. Package http sends Host first and the others by the
+// alphabet, keeps the headers of a response in a map and takes
+// transfer-encoding out of it: with it none of the recorded responses is the
+// same. Its reader of chunks is used here, and its rules for proxies.
+//
 // # Order
 //
 // The pieces of one stream come in order from [Body.Run], which is called when

@@ -89,7 +89,7 @@ func (c *Client) tlsConfig(host string) *tls.Config {
 
 // proxy is the proxy for a URL, or nil.
 func (c *Client) proxy(to *target) (*url.URL, error) {
-	if c.o.RefusePrivate {
+	if c.o.RefusePrivate || c.o.Dial != nil {
 		return nil, nil
 	}
 	u, _ := url.Parse(to.String())
@@ -107,6 +107,9 @@ func (c *Client) proxy(to *target) (*url.URL, error) {
 }
 
 func (c *Client) dial(ctx context.Context, to *target, proxy *url.URL) (net.Conn, error) {
+	if c.o.Dial != nil {
+		return c.o.Dial(ctx, to.host, to.toPort())
+	}
 	address := to.address()
 	if proxy != nil {
 		port := proxy.Port()

@@ -6,6 +6,9 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
 )
 
 // target is a URL in its normal form.
@@ -33,7 +36,7 @@ var (
 func (t *target) web() bool { return t.scheme == "http" || t.scheme == "https" }
 
 // parseTarget reads an absolute URL as browsers do. Of one that is not http or
-// https only the scheme is told. Names with letters beyond ASCII have to be in
+// https only the scheme is told. Names with letters beyond ASCII are turned into
 // their ASCII form.
 func parseTarget(s string) (*target, error) {
 	s = strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
@@ -102,13 +105,15 @@ func (t *target) authority(s string) error {
 		port = strings.TrimPrefix(port, ":")
 	} else {
 		host, port, _ = strings.Cut(s, ":")
-		if host = strings.ToLower(unescape(host)); host == "" {
+		var err error
+		switch host, err = asciiHost(strings.ToLower(unescape(host))); {
+		case err != nil:
+			return err
+		case host == "":
 			return errNoHost
-		}
-		if !isHost(host) {
+		case !isHost(host):
 			return errHost
 		}
-		var err error
 		if host, err = numericHost(host); err != nil {
 			return err
 		}
@@ -127,6 +132,23 @@ func (t *target) authority(s string) error {
 		}
 	}
 	return nil
+}
+
+// international converts names as browsers do: what is looked up need not be a
+// name of a host by the older rules.
+var international = idna.New(idna.MapForLookup(), idna.StrictDomainName(false), idna.CheckHyphens(false), idna.BidiRule(), idna.Transitional(false))
+
+// asciiHost returns an international name in the form in which it is looked up,
+// and any other as it is.
+func asciiHost(host string) (string, error) {
+	if strings.IndexFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return host, nil
+	}
+	ascii, err := international.ToASCII(host)
+	if err != nil {
+		return "", errHost
+	}
+	return ascii, nil
 }
 
 // isHost reports whether s is a name that can be looked up.
@@ -194,14 +216,16 @@ func (t *target) defaultPort() int {
 	return 80
 }
 
-// address is what to connect to.
-func (t *target) address() string {
-	port := int(t.port)
-	if port == 0 {
-		port = t.defaultPort()
+// toPort is the port to connect to.
+func (t *target) toPort() uint16 {
+	if t.port == 0 {
+		return uint16(t.defaultPort())
 	}
-	return net.JoinHostPort(t.host, strconv.Itoa(port))
+	return t.port
 }
+
+// address is what to connect to.
+func (t *target) address() string { return net.JoinHostPort(t.host, strconv.Itoa(int(t.toPort()))) }
 
 // hostport is the host as a header and a URL have it.
 func (t *target) hostport() string {

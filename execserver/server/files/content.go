@@ -3,9 +3,7 @@ package files
 import (
 	"context"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"github.com/hostsup/hostsup/execserver/wire"
@@ -15,17 +13,16 @@ import (
 // ReadFile reads a whole file.
 func (f *Files) ReadFile(ctx context.Context, p wire.FSReadFileParams) (wire.FSReadFileResult, *wire.Error) {
 	var none wire.FSReadFileResult
+	path, bad := native(p.Sandbox, p.Path)
+	if bad != nil {
+		return none, bad
+	}
 	var file *os.File
 	var err error
 	if yes(p.FollowSymlinks) {
-		at, bad := f.enter(p.Sandbox, p.Path, true)
-		if bad != nil {
-			return none, bad
-		}
-		defer at.leave()
-		file, err = openRegular(at)
+		file, err = openRegular(path)
 	} else {
-		file, err = f.openPlain(p.Sandbox, p.Path, os.O_RDONLY)
+		file, err = sys.OpenPlain(path, os.O_RDONLY, 0o666)
 		if err == nil {
 			err = regular(file, wire.InvalidRequest("path is not a regular file"))
 		}
@@ -43,35 +40,19 @@ func (f *Files) ReadFile(ctx context.Context, p wire.FSReadFileParams) (wire.FSR
 
 // openRegular opens a regular file to read it, and nothing else: what is no
 // file is not even opened.
-func openRegular(p *place) (*os.File, error) {
-	if err := p.mayRead(); err != nil {
-		return nil, err
-	}
-	info, err := p.stat()
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, notFile(p.shown)
+		return nil, notFile(path)
 	}
-	file, err := os.OpenFile(p.at, p.flags(os.O_RDONLY|syscall.O_NONBLOCK), 0)
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
-	return file, regular(file, notFile(p.shown))
-}
-
-// stat is what is at the place; a link is followed unless there are rules,
-// which have followed it before.
-func (p *place) stat() (fs.FileInfo, error) {
-	if p.rules == nil {
-		return os.Stat(p.at)
-	}
-	info, err := os.Lstat(p.at)
-	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		return nil, syscall.ELOOP
-	}
-	return info, err
+	return file, regular(file, notFile(path))
 }
 
 // regular closes a file that is none.
@@ -84,29 +65,6 @@ func regular(file *os.File, otherwise *wire.Error) error {
 		_ = file.Close()
 	}
 	return err
-}
-
-// openPlain opens a path that may have no link in it.
-func (f *Files) openPlain(sb *wire.SandboxContext, uri wire.URI, flags int) (*os.File, error) {
-	path, bad := uri.Native()
-	if bad != nil {
-		return nil, bad
-	}
-	rules, bad := f.rules(sb)
-	if bad != nil {
-		return nil, bad
-	}
-	path = filepath.Clean(path)
-	if rules != nil { // without links the path is the real one, or there is an error
-		judge := rules.Read
-		if flags&(os.O_WRONLY|os.O_RDWR) != 0 {
-			judge = rules.Write
-		}
-		if err := judge(path); err != nil {
-			return nil, err
-		}
-	}
-	return sys.OpenPlain(path, flags, 0o666)
 }
 
 // readAll reads a file that may grow meanwhile, or that has no size (those of
@@ -147,27 +105,22 @@ func (f *Files) WriteFile(ctx context.Context, p wire.FSWriteFileParams) *wire.E
 	if err != nil {
 		return wire.InvalidRequest("fs/writeFile requires valid base64 dataBase64: %s", err)
 	}
+	path, bad := native(p.Sandbox, p.Path)
+	if bad != nil {
+		return bad
+	}
 	var file *os.File
-	var shown string
 	if yes(p.FollowSymlinks) {
-		at, bad := f.enter(p.Sandbox, p.Path, true)
-		if bad != nil {
-			return bad
-		}
-		defer at.leave()
-		shown = at.shown
-		if err = at.mayWrite(); err == nil {
-			file, err = os.OpenFile(at.at, at.flags(os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK), 0o666)
-		}
+		file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK, 0o666)
 	} else {
-		file, err = f.openPlain(p.Sandbox, p.Path, os.O_WRONLY|os.O_CREATE)
+		file, err = sys.OpenPlain(path, os.O_WRONLY|os.O_CREATE, 0o666)
 	}
 	if err != nil {
 		return failure(err)
 	}
 	defer file.Close()
 	// Emptied only now: before, it was not known to be a file.
-	if err := empty(file, notFile(shown)); err != nil {
+	if err := truncate(file, notFile(path)); err != nil {
 		return failure(err)
 	}
 	for len(data) > 0 {
@@ -183,9 +136,9 @@ func (f *Files) WriteFile(ctx context.Context, p wire.FSWriteFileParams) *wire.E
 	return nil
 }
 
-// empty empties a regular file. The devices that take anything are passed
+// truncate empties a regular file. The devices that take anything are passed
 // over, others and fifos are refused: writing to them may wait for ever.
-func empty(file *os.File, otherwise *wire.Error) error {
+func truncate(file *os.File, otherwise *wire.Error) error {
 	info, err := file.Stat()
 	switch {
 	case err != nil:

@@ -5,9 +5,11 @@
 // # What it promises
 //
 // Every method may be called at any time and side by side with others. Paths
-// are those of the server; a client may name any that the server's user may
-// use, unless the request carries a sandbox object: then what is asked for is
-// held to the [Rules] of that object or refused, and never done without them.
+// are those of the server; a client may name any that the process it is served
+// by may use. This package confines nothing by itself: a request that carries a
+// sandbox object is refused here. Whoever confines requests starts a worker
+// ([WorkerName]), which is this program once more under a policy, and hands
+// them to it by a [Remote].
 //
 // Nothing waits for a file: a fifo, a device or a socket is told from a file
 // before a byte is read, and opening one does not block. Memory is bounded by
@@ -25,5 +27,5 @@
 //
 // Open files and watches belong to one connection: each has a [Files] of its
 // own, and [Files.Close] ends what it holds. The only goroutine is that of a
-// watch; it ends with the watch.
+// watch; it ends with the watch. A Remote has one goroutine, which Close ends.
 package files

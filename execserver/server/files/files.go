@@ -14,8 +14,6 @@ type Limits struct {
 	Handles    int   // open files; default wire.MaxFileHandles
 	DirEntries int   // entries that readDirectory answers with; default 500,000
 
-	// Enforce makes rules of a sandbox object. Default: PathRules.
-	Enforce Enforcer
 	// Changed is told of what a watch has seen, from a goroutine of the watch's
 	// own, which Close and the next watch wait for: it must not wait for them.
 	// Without it nothing can be watched.
@@ -45,9 +43,6 @@ func New(limits Limits) *Files {
 	if limits.DirEntries <= 0 {
 		limits.DirEntries = 500_000
 	}
-	if limits.Enforce == nil {
-		limits.Enforce = PathRules
-	}
 	return &Files{limits: limits, handles: map[string]*handle{}}
 }
 
@@ -64,6 +59,14 @@ func (f *Files) Close() {
 		}
 	}
 	w.stop()
+}
+
+// Holds reports whether a file is open under a client's name, or is being
+// opened.
+func (f *Files) Holds(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.handles[id] != nil
 }
 
 // failure is the answer for an error of the system.

@@ -16,19 +16,15 @@ import (
 // CreateDirectory makes a folder, with those above it unless Recursive is
 // false.
 func (f *Files) CreateDirectory(_ context.Context, p wire.FSCreateDirectoryParams) *wire.Error {
-	path, bad := p.Path.Native()
-	if bad != nil {
-		return bad
-	}
-	rules, bad := f.rules(p.Sandbox)
+	path, bad := native(p.Sandbox, p.Path)
 	if bad != nil {
 		return bad
 	}
 	var err error
 	if yes(p.Recursive) {
-		err = makeAll(rules, path)
+		err = makeAll(path)
 	} else {
-		err = makeOne(rules, path)
+		err = os.Mkdir(path, 0o777)
 	}
 	if err != nil {
 		return failure(err)
@@ -36,27 +32,12 @@ func (f *Files) CreateDirectory(_ context.Context, p wire.FSCreateDirectoryParam
 	return nil
 }
 
-func makeOne(rules Rules, path string) error {
-	p, err := placeOf(rules, path, false)
-	if err != nil {
-		return err
-	}
-	defer p.leave()
-	if err := p.mayWrite(); err != nil {
-		if _, there := os.Lstat(p.at); there == nil && p.mayRead() == nil {
-			return syscall.EEXIST
-		}
-		return err
-	}
-	return os.Mkdir(p.at, 0o777)
-}
-
 // makeAll makes what is missing of path from the top down. A folder that is
 // there needs no right to write.
-func makeAll(rules Rules, path string) error {
+func makeAll(path string) error {
 	var missing []string
 	for dir := path; ; dir = filepath.Dir(dir) {
-		ok, err := isFolder(rules, dir)
+		ok, err := isFolder(dir)
 		if ok {
 			break
 		}
@@ -69,9 +50,9 @@ func makeAll(rules Rules, path string) error {
 		}
 	}
 	for _, dir := range slices.Backward(missing) {
-		if err := makeOne(rules, dir); err != nil {
+		if err := os.Mkdir(dir, 0o777); err != nil {
 			// Somebody else may have made it meanwhile.
-			if ok, _ := isFolder(rules, dir); !ok {
+			if ok, _ := isFolder(dir); !ok {
 				return err
 			}
 		}
@@ -79,18 +60,10 @@ func makeAll(rules Rules, path string) error {
 	return nil
 }
 
-// isFolder reports whether path leads to a folder that may be seen. What is
-// there and is no folder is EEXIST.
-func isFolder(rules Rules, path string) (bool, error) {
-	p, err := placeOf(rules, path, true)
-	if err != nil {
-		return false, err
-	}
-	defer p.leave()
-	if rules != nil && !rules.Sees(p.real) && rules.Write(p.real) != nil {
-		return false, rules.Read(p.real)
-	}
-	info, err := p.stat()
+// isFolder reports whether path leads to a folder. What is there and is no
+// folder is EEXIST.
+func isFolder(path string) (bool, error) {
+	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return false, err
@@ -107,15 +80,11 @@ const dirBatch = 512
 // what they lead to; those that lead nowhere are left out.
 func (f *Files) ReadDirectory(ctx context.Context, p wire.FSReadDirectoryParams) (wire.FSReadDirectoryResult, *wire.Error) {
 	var none wire.FSReadDirectoryResult
-	at, bad := f.enter(p.Sandbox, p.Path, true)
+	path, bad := native(p.Sandbox, p.Path)
 	if bad != nil {
 		return none, bad
 	}
-	defer at.leave()
-	if err := at.mayRead(); err != nil {
-		return none, failure(err)
-	}
-	dir, err := os.OpenFile(at.at, at.flags(openFolder), 0)
+	dir, err := os.OpenFile(path, openFolder, 0)
 	if err != nil {
 		return none, failure(err)
 	}
@@ -123,9 +92,9 @@ func (f *Files) ReadDirectory(ctx context.Context, p wire.FSReadDirectoryParams)
 	out := wire.FSReadDirectoryResult{Entries: []wire.FSDirEntry{}}
 	err = eachEntry(ctx, dir, func(e fs.DirEntry) error {
 		if len(out.Entries) >= f.limits.DirEntries {
-			return wire.InvalidRequest("path `%s` has more than %d entries", at.shown, f.limits.DirEntries)
+			return wire.InvalidRequest("path `%s` has more than %d entries", path, f.limits.DirEntries)
 		}
-		mode, ok := target(at.child(e.Name()), e)
+		mode, ok := target(path, e)
 		if ok {
 			out.Entries = append(out.Entries, wire.FSDirEntry{FileName: legible(e.Name()), IsDirectory: mode.IsDir(), IsFile: mode.IsRegular()})
 		}
@@ -137,12 +106,15 @@ func (f *Files) ReadDirectory(ctx context.Context, p wire.FSReadDirectoryParams)
 	return out, nil
 }
 
-// eachEntry calls visit for every entry; memory does not grow with their
-// number.
+// eachEntry calls visit for every entry, and looks at ctx before each; memory does
+// not grow with their number.
 func eachEntry(ctx context.Context, dir *os.File, visit func(fs.DirEntry) error) error {
 	for {
 		entries, err := dir.ReadDir(dirBatch)
 		for _, e := range entries {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			if err := visit(e); err != nil {
 				return err
 			}
@@ -158,24 +130,13 @@ func eachEntry(ctx context.Context, dir *os.File, visit func(fs.DirEntry) error)
 	}
 }
 
-// target is the kind of what an entry is or leads to. It is not ok when that
-// is nothing, or nothing that may be read.
-func target(p *place, e fs.DirEntry) (fs.FileMode, bool) {
+// target is the kind of what an entry of the folder dir is or leads to. It is
+// not ok when that is nothing.
+func target(dir string, e fs.DirEntry) (fs.FileMode, bool) {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return e.Type(), true
 	}
-	if p.rules != nil {
-		to, err := placeOf(p.rules, p.real, true)
-		if err != nil {
-			return 0, false
-		}
-		defer to.leave()
-		if to.mayRead() != nil {
-			return 0, false
-		}
-		p = to
-	}
-	info, err := p.stat()
+	info, err := os.Stat(join(dir, e.Name()))
 	if err != nil {
 		return 0, false
 	}

@@ -12,7 +12,10 @@ import (
 )
 
 // handle is an open file; f is nil while it is being opened.
-type handle struct{ f *os.File }
+type handle struct {
+	f      *os.File
+	writes bool // it was opened to be replaced
+}
 
 // maxHandleID is how many bytes a client's name for a handle may have.
 const maxHandleID = 32
@@ -24,7 +27,7 @@ func (f *Files) Open(_ context.Context, p wire.FSOpenParams) (wire.FSOpenResult,
 	if len(p.HandleID) > maxHandleID {
 		return none, wire.InvalidRequest("file handle ID must not exceed %d bytes", maxHandleID)
 	}
-	h := &handle{}
+	h := &handle{writes: p.Mode == wire.FSOpenReplace}
 	if bad := f.reserve(p.HandleID, h); bad != nil {
 		return none, bad
 	}
@@ -59,26 +62,22 @@ func (f *Files) reserve(id string, h *handle) *wire.Error {
 }
 
 func (f *Files) openHandle(p wire.FSOpenParams) (*os.File, error) {
-	at, bad := f.enter(p.Sandbox, p.Path, true)
+	path, bad := native(p.Sandbox, p.Path)
 	if bad != nil {
 		return nil, bad
 	}
-	defer at.leave()
 	if p.Mode != wire.FSOpenReplace {
-		return openRegular(at)
-	}
-	if err := at.mayWrite(); err != nil {
-		return nil, err
+		return openRegular(path)
 	}
 	// A device is not even opened, if it can be helped.
-	if info, err := at.stat(); err == nil && info.Mode()&os.ModeDevice != 0 {
-		return nil, notFile(at.shown)
+	if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeDevice != 0 {
+		return nil, notFile(path)
 	}
-	file, err := os.OpenFile(at.at, at.flags(os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK), 0o666)
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK, 0o666)
 	if err != nil {
 		return nil, err
 	}
-	if err := regular(file, notFile(at.shown)); err != nil {
+	if err := regular(file, notFile(path)); err != nil {
 		return nil, err
 	}
 	if err := file.Truncate(0); err != nil {
@@ -173,6 +172,12 @@ func (f *Files) WriteBlock(_ context.Context, p wire.FSWriteBlockParams) *wire.E
 	}
 	if p.Offset > math.MaxInt64-uint64(len(p.Chunk)) {
 		return wire.InvalidRequest("file write range exceeds the signed 64-bit file offset limit")
+	}
+	if h, _, bad := f.handle(p.HandleID); bad != nil || !h.writes {
+		if bad == nil { // a mistake of the client's, which the file has no part in
+			bad = failure(syscall.EBADF)
+		}
+		return bad
 	}
 	return f.use(p.HandleID, func(file *os.File) error {
 		_, err := file.WriteAt(p.Chunk, int64(p.Offset))

@@ -14,55 +14,30 @@ import (
 // GetMetadata says what a path is.
 func (f *Files) GetMetadata(_ context.Context, p wire.FSGetMetadataParams) (wire.FSMetadata, *wire.Error) {
 	var none wire.FSMetadata
-	if !yes(p.FollowSymlinks) {
-		return f.plainMetadata(p)
-	}
-	link, bad := f.enter(p.Sandbox, p.Path, false)
+	path, bad := native(p.Sandbox, p.Path)
 	if bad != nil {
 		return none, bad
 	}
-	defer link.leave()
-	self, err := os.Lstat(link.at)
-	if err != nil {
-		return none, failure(visible(link, err))
+	if !yes(p.FollowSymlinks) {
+		return plainMetadata(path)
 	}
-	to := link
-	if link.rules != nil && self.Mode()&fs.ModeSymlink != 0 {
-		if to, bad = f.enter(p.Sandbox, p.Path, true); bad != nil {
-			return none, bad
-		}
-		defer to.leave()
-	}
-	if err := to.mayRead(); err != nil {
-		return none, failure(err)
-	}
-	info, err := to.stat()
+	self, err := os.Lstat(path)
 	if err != nil {
 		return none, failure(err)
 	}
-	m := metadata(info, sys.Born(to.at, to.rules == nil))
+	info, err := os.Stat(path)
+	if err != nil {
+		return none, failure(err)
+	}
+	m := metadata(info, sys.Born(path, true))
 	m.IsSymlink = self.Mode()&fs.ModeSymlink != 0
 	return m, nil
 }
 
 // plainMetadata is about a path that may have no link in it.
-func (f *Files) plainMetadata(p wire.FSGetMetadataParams) (wire.FSMetadata, *wire.Error) {
+func plainMetadata(path string) (wire.FSMetadata, *wire.Error) {
 	var none wire.FSMetadata
-	path, bad := p.Path.Native()
-	if bad != nil {
-		return none, bad
-	}
-	rules, bad := f.rules(p.Sandbox)
-	if bad != nil {
-		return none, bad
-	}
-	path = filepath.Clean(path)
-	if rules != nil {
-		if err := rules.Read(path); err != nil {
-			return none, failure(err)
-		}
-	}
-	dir, base := filepath.Split(path)
+	dir, base := filepath.Split(filepath.Clean(path))
 	parent, err := sys.PinPlain(dir)
 	if err != nil {
 		return none, failure(err)
@@ -97,35 +72,17 @@ func metadata(info fs.FileInfo, born time.Time) wire.FSMetadata {
 	return m
 }
 
-// visible is err, or what the rules say about a path that they do not show.
-func visible(p *place, err error) error {
-	if bad := p.mayRead(); bad != nil {
-		return bad
-	}
-	return err
-}
-
 // Canonicalize is a path without links.
 func (f *Files) Canonicalize(_ context.Context, p wire.FSCanonicalizeParams) (wire.FSCanonicalizeResult, *wire.Error) {
 	var none wire.FSCanonicalizeResult
-	at, bad := f.enter(p.Sandbox, p.Path, true)
+	path, bad := native(p.Sandbox, p.Path)
 	if bad != nil {
 		return none, bad
 	}
-	defer at.leave()
-	if at.rules != nil {
-		if err := at.mayRead(); err != nil && !at.rules.Sees(at.real) {
-			return none, failure(err)
-		}
-		if _, err := os.Lstat(at.at); err != nil {
-			return none, failure(err)
-		}
-		return wire.FSCanonicalizeResult{Path: wire.FileURI(at.real)}, nil
-	}
-	if _, err := os.Stat(at.at); err != nil { // ELOOP and ENOTDIR in the words of the system
+	if _, err := os.Stat(path); err != nil { // ELOOP and ENOTDIR in the words of the system
 		return none, failure(err)
 	}
-	real, err := filepath.EvalSymlinks(at.at)
+	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return none, failure(err)
 	}

@@ -51,47 +51,11 @@ func recorded(t *testing.T, file, root string) []exchange {
 // call does what a server does with a request.
 func call(t testing.TB, f *Files, method string, params []byte) (any, *wire.Error) {
 	t.Helper()
-	ctx := t.Context()
-	switch method {
-	case wire.MethodFSReadFile:
-		return with(params, func(p wire.FSReadFileParams) (any, *wire.Error) { return f.ReadFile(ctx, p) })
-	case wire.MethodFSWriteFile:
-		return with(params, func(p wire.FSWriteFileParams) (any, *wire.Error) { return struct{}{}, f.WriteFile(ctx, p) })
-	case wire.MethodFSCreateDirectory:
-		return with(params, func(p wire.FSCreateDirectoryParams) (any, *wire.Error) { return struct{}{}, f.CreateDirectory(ctx, p) })
-	case wire.MethodFSGetMetadata:
-		return with(params, func(p wire.FSGetMetadataParams) (any, *wire.Error) { return f.GetMetadata(ctx, p) })
-	case wire.MethodFSCanonicalize:
-		return with(params, func(p wire.FSCanonicalizeParams) (any, *wire.Error) { return f.Canonicalize(ctx, p) })
-	case wire.MethodFSReadDirectory:
-		return with(params, func(p wire.FSReadDirectoryParams) (any, *wire.Error) { return f.ReadDirectory(ctx, p) })
-	case wire.MethodFSWalk:
-		return with(params, func(p wire.FSWalkParams) (any, *wire.Error) { return f.Walk(ctx, p) })
-	case wire.MethodFSRemove:
-		return with(params, func(p wire.FSRemoveParams) (any, *wire.Error) { return struct{}{}, f.Remove(ctx, p) })
-	case wire.MethodFSCopy:
-		return with(params, func(p wire.FSCopyParams) (any, *wire.Error) { return struct{}{}, f.Copy(ctx, p) })
-	case wire.MethodFSOpen:
-		return with(params, func(p wire.FSOpenParams) (any, *wire.Error) { return f.Open(ctx, p) })
-	case wire.MethodFSReadBlock:
-		return with(params, func(p wire.FSReadBlockParams) (any, *wire.Error) { return f.ReadBlock(ctx, p) })
-	case wire.MethodFSWriteBlock:
-		return with(params, func(p wire.FSWriteBlockParams) (any, *wire.Error) { return struct{}{}, f.WriteBlock(ctx, p) })
-	case wire.MethodFSClose:
-		return with(params, func(p wire.FSCloseParams) (any, *wire.Error) { return struct{}{}, f.CloseHandle(ctx, p) })
-	case wire.MethodFSWatchMissing:
-		return with(params, func(p wire.FSWatchMissingParams) (any, *wire.Error) { return f.WatchMissing(ctx, p) })
-	}
-	t.Fatalf("no method %s", method)
-	return nil, nil
-}
-
-func with[P any](raw []byte, do func(P) (any, *wire.Error)) (any, *wire.Error) {
-	var p P
-	if bad := wire.DecodeParams(raw, &p, false); bad != nil {
+	q, bad := Decode(method, params, false)
+	if bad != nil {
 		return nil, bad
 	}
-	return do(p)
+	return f.Do(t.Context(), q)
 }
 
 // comparable is an answer without what differs from run to run.

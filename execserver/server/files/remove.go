@@ -19,57 +19,42 @@ func (f *Files) Remove(ctx context.Context, p wire.FSRemoveParams) *wire.Error {
 	if !yes(p.FollowSymlinks) && yes(p.Recursive) {
 		return wire.Internal("recursive no-follow removal is unsupported")
 	}
-	bad := f.remove(ctx, p)
-	if bad != nil && bad.Code == wire.CodeNotFound && yes(p.Force) {
+	path, bad := native(p.Sandbox, p.Path)
+	if bad != nil {
+		return bad
+	}
+	var err error
+	if yes(p.FollowSymlinks) {
+		err = remove(ctx, path, yes(p.Recursive))
+	} else {
+		err = removePlain(path)
+	}
+	if err == nil {
+		return nil
+	}
+	if bad = failure(err); bad.Code == wire.CodeNotFound && yes(p.Force) {
 		return nil
 	}
 	return bad
 }
 
-func (f *Files) remove(ctx context.Context, p wire.FSRemoveParams) *wire.Error {
-	if !yes(p.FollowSymlinks) {
-		return f.removePlain(p)
-	}
-	at, bad := f.enter(p.Sandbox, p.Path, false)
-	if bad != nil {
-		return bad
-	}
-	defer at.leave()
-	if err := removePlace(ctx, at, yes(p.Recursive)); err != nil {
-		return failure(err)
-	}
-	return nil
-}
-
-func removePlace(ctx context.Context, at *place, recursive bool) error {
-	info, err := os.Lstat(at.at)
+func remove(ctx context.Context, path string, recursive bool) error {
+	info, err := os.Lstat(path)
 	if err != nil {
-		return visible(at, err)
-	}
-	if at.rules != nil {
-		judge := at.rules.Write
-		if info.IsDir() && recursive {
-			judge = at.rules.Clear
-		}
-		// What goes is an entry of the folder around it.
-		for _, err := range []error{at.mayWrite(), judge(at.real), at.rules.Write(filepath.Dir(at.real))} {
-			if err != nil {
-				return err
-			}
-		}
+		return err
 	}
 	if !info.IsDir() || !recursive {
-		return os.Remove(at.at)
+		return os.Remove(path)
 	}
-	parent, err := sys.PinFolder(filepath.Dir(at.at))
+	parent, err := sys.PinFolder(filepath.Dir(path))
 	if errors.Is(err, sys.ErrUnsupported) {
-		return os.RemoveAll(at.at)
+		return os.RemoveAll(path)
 	}
 	if err != nil {
 		return err
 	}
 	defer parent.Close()
-	base := filepath.Base(at.at)
+	base := filepath.Base(path)
 	if base == "/" {
 		return syscall.EBUSY
 	}
@@ -77,43 +62,24 @@ func removePlace(ctx context.Context, at *place, recursive bool) error {
 }
 
 // removePlain removes a path that may have no link in it.
-func (f *Files) removePlain(p wire.FSRemoveParams) *wire.Error {
-	path, bad := p.Path.Native()
-	if bad != nil {
-		return bad
-	}
-	rules, bad := f.rules(p.Sandbox)
-	if bad != nil {
-		return bad
-	}
-	// Without links the cleaned path is the real one, or there is an error.
+func removePlain(path string) error {
 	dir, base := filepath.Split(filepath.Clean(path))
-	if rules != nil {
-		for _, real := range []string{filepath.Join(dir, base), filepath.Clean(dir)} {
-			if err := rules.Write(real); err != nil {
-				return failure(err)
-			}
-		}
-	}
 	if base == "" {
-		return failure(syscall.EBUSY)
+		return syscall.EBUSY
 	}
 	parent, err := sys.PinPlain(dir)
 	if err != nil {
-		return failure(err)
+		return err
 	}
 	defer parent.Close()
 	info, err := os.Lstat(sys.PinnedPath(parent, base))
 	switch {
 	case err != nil:
-		return failure(err)
+		return err
 	case info.Mode()&fs.ModeSymlink != 0:
 		return errLink
 	}
-	if err := sys.RemoveAt(parent, base, info.IsDir()); err != nil {
-		return failure(err)
-	}
-	return nil
+	return sys.RemoveAt(parent, base, info.IsDir())
 }
 
 // maxTree is how many folders deep a tree may be that is removed: what a path
@@ -170,6 +136,9 @@ func removeEntries(ctx context.Context, dir *os.File, depth int) error {
 	for {
 		names, err := dir.Readdirnames(64)
 		for _, name := range names {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			if err := removeTree(ctx, dir, name, depth+1); err != nil {
 				return err
 			}

@@ -31,11 +31,10 @@ func (f *Files) Walk(ctx context.Context, p wire.FSWalkParams) (wire.FSWalkResul
 			walkDepth, walkDirectories, walkEntries)
 	}
 	w := &walker{options: o, left: int(o.MaxEntries), out: wire.FSWalkResult{Entries: []wire.FSWalkEntry{}, Errors: []wire.FSWalkError{}}}
-	top, bad := f.enter(p.Sandbox, p.Path, o.FollowDirectorySymlinks)
+	top, bad := native(p.Sandbox, p.Path)
 	if bad != nil {
 		return wire.FSWalkResult{}, bad
 	}
-	defer top.leave()
 	if err := w.begin(top); err != nil {
 		return wire.FSWalkResult{}, failure(err)
 	}
@@ -55,7 +54,6 @@ func (f *Files) Walk(ctx context.Context, p wire.FSWalkParams) (wire.FSWalkResul
 
 type walker struct {
 	options wire.FSWalkOptions
-	rules   Rules
 	out     wire.FSWalkResult
 	queue   []step
 	folders int             // that are or were in the queue
@@ -67,28 +65,23 @@ type walker struct {
 // step is a folder that is to be read.
 type step struct {
 	path  string // as it is listed
-	real  string // under rules: where it is
 	depth uint
 }
 
 // begin queues the top, when it is a folder. A link as the top is none when
 // links are not followed.
-func (w *walker) begin(top *place) error {
-	w.rules = top.rules
-	if err := top.mayRead(); err != nil {
-		return err
-	}
-	info, err := os.Lstat(top.at)
-	if err == nil && info.Mode()&fs.ModeSymlink != 0 && w.rules == nil {
+func (w *walker) begin(top string) error {
+	info, err := os.Lstat(top)
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		link := info
-		if info, err = os.Stat(top.at); err == nil && !w.options.FollowDirectorySymlinks {
+		if info, err = os.Stat(top); err == nil && !w.options.FollowDirectorySymlinks {
 			info = link
 		}
 	}
 	if err != nil || !info.IsDir() {
 		return err
 	}
-	w.push(step{path: top.shown, real: top.real}, info)
+	w.push(step{path: top}, info)
 	return nil
 }
 
@@ -125,33 +118,25 @@ type found struct {
 
 // folder lists one folder.
 func (w *walker) folder(ctx context.Context, s step) error {
-	p := &place{at: s.path, shown: s.path}
-	if w.rules != nil {
-		var err error
-		if p, err = placeOf(w.rules, s.real, false); err != nil {
-			return err
-		}
-		defer p.leave()
-		if err := p.mayRead(); err != nil {
-			return err
-		}
-	}
-	all, err := w.first(ctx, p)
+	all, err := w.first(ctx, s.path)
 	if err != nil {
 		return err
 	}
 	for _, e := range all {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if w.left == 0 {
 			w.full, w.out.Truncated = true, true
 			return nil
 		}
 		w.left--
-		w.entry(s, p, e)
+		w.entry(s, e)
 	}
 	return nil
 }
 
-func (w *walker) entry(s step, p *place, e found) {
+func (w *walker) entry(s step, e found) {
 	path := join(s.path, e.name)
 	switch {
 	case e.kind.IsRegular() && !e.link:
@@ -166,27 +151,16 @@ func (w *walker) entry(s step, p *place, e found) {
 	}
 	next := step{path: path, depth: s.depth + 1}
 	var info fs.FileInfo
-	if w.rules != nil {
-		to, err := placeOf(w.rules, join(p.real, e.name), e.link)
-		if err != nil {
-			w.out.Errors = append(w.out.Errors, wire.FSWalkError{Path: wire.FileURI(path), Message: failure(err).Message})
-			return
-		}
-		defer to.leave()
-		p, next.real = to, to.real
-	} else {
-		p = p.child(e.name)
-	}
 	if w.options.FollowDirectorySymlinks {
-		info, _ = os.Stat(p.at)
+		info, _ = os.Stat(path)
 	}
 	w.push(next, info)
 }
 
 // first is the entries of a folder by name: one more than may be looked at,
 // however many there are.
-func (w *walker) first(ctx context.Context, p *place) ([]found, error) {
-	dir, err := os.OpenFile(p.at, p.flags(openFolder), 0)
+func (w *walker) first(ctx context.Context, path string) ([]found, error) {
+	dir, err := os.OpenFile(path, openFolder, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +170,7 @@ func (w *walker) first(ctx context.Context, p *place) ([]found, error) {
 	byName := func(a, b found) int { return strings.Compare(a.name, b.name) }
 	err = eachEntry(ctx, dir, func(e fs.DirEntry) error {
 		link := e.Type()&fs.ModeSymlink != 0
-		if kind, ok := target(p.child(e.Name()), e); ok {
+		if kind, ok := target(path, e); ok {
 			all = append(all, found{e.Name(), kind, link})
 		}
 		if len(all) >= 2*most+dirBatch {

@@ -36,6 +36,18 @@ func Listening(pid int) ([]netip.AddrPort, error) {
 			own[strings.TrimSuffix(inode, "]")] = true
 		}
 	}
+	return listening(base, func(inode string) bool { return own[inode] })
+}
+
+// AllListening lists the addresses of all TCP sockets that listen in the network
+// of this process, whichever process they belong to.
+func AllListening() ([]netip.AddrPort, error) {
+	return listening("/proc/self", func(string) bool { return true })
+}
+
+// listening reads the sockets that listen in the network of a process, as far as
+// their inodes are wanted.
+func listening(base string, wanted func(inode string) bool) ([]netip.AddrPort, error) {
 	var out []netip.AddrPort
 	for _, name := range []string{"/net/tcp", "/net/tcp6"} {
 		f, err := os.Open(base + name)
@@ -48,7 +60,7 @@ func Listening(pid int) ([]netip.AddrPort, error) {
 		lines := bufio.NewScanner(f)
 		for lines.Scan() {
 			f := strings.Fields(lines.Text())
-			if len(f) < 10 || f[3] != "0A" || !own[f[9]] {
+			if len(f) < 10 || f[3] != "0A" || !wanted(f[9]) {
 				continue
 			}
 			if at, ok := socketAddress(f[1]); ok {

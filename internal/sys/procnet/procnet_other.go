@@ -13,6 +13,10 @@ import (
 // Listening lists the addresses of TCP sockets at which process pid listens.
 func Listening(pid int) ([]netip.AddrPort, error) { return nil, sys.ErrUnsupported }
 
+// AllListening lists the addresses of all TCP sockets that listen in the network
+// of this process.
+func AllListening() ([]netip.AddrPort, error) { return nil, sys.ErrUnsupported }
+
 // SameNetwork says whether process pid sees the same network as this one.
 func SameNetwork(pid int) (bool, error) { return false, sys.ErrUnsupported }
 

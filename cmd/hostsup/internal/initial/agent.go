@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/hostsup/hostsup/actors"
+	"sync"
 )
 
 // Left is a server of an agent's file that has no place in a configuration.
@@ -111,7 +112,7 @@ func (m Machine) agentHost(name string, src json.RawMessage) (Host, error) {
 }
 
 // placeholder is what agents replace, with or without a default.
-var placeholder = regexp.MustCompile(`^\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}$`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}$`) })
 
 func hasPlaceholder(s string) bool { return strings.Contains(s, "${") }
 
@@ -130,7 +131,7 @@ func (h *Host) variables(env map[string]any) error {
 		default:
 			return fmt.Errorf("its variable %s is not a string", k)
 		}
-		if m := placeholder.FindStringSubmatch(v); m != nil && m[1] == k {
+		if m := placeholder().FindStringSubmatch(v); m != nil && m[1] == k {
 			if !fitName(k) {
 				return fmt.Errorf("%q cannot be the name of a variable of a host", k)
 			}
@@ -151,11 +152,11 @@ func (h *Host) variables(env map[string]any) error {
 }
 
 // nameGaps is what cannot be in the name of a host.
-var nameGaps = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+var nameGaps = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9._-]+`) })
 
 // hostName is a name that a host can have, as near to the one given as can be.
 func hostName(s string) string {
-	s = strings.Trim(nameGaps.ReplaceAllString(s, "-"), "._-")
+	s = strings.Trim(nameGaps().ReplaceAllString(s, "-"), "._-")
 	s = s[:min(len(s), maxName)]
 	if actors.CheckName(s) != nil {
 		return "server"

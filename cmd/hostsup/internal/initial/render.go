@@ -1,7 +1,6 @@
 package initial
 
 import (
-	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -9,8 +8,9 @@ import (
 	"unicode"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/hashicorp/hcl/v2/hclwrite"
-	"github.com/zclconf/go-cty/cty"
+
+	"github.com/hostsup/hostsup/internal/hcltext"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // Render writes the file with these hosts, which stands in the folder base.
@@ -21,11 +21,11 @@ func Render(hosts []Host, base string) []byte {
 	for _, h := range hosts {
 		w.host(h)
 	}
-	return hclwrite.Format([]byte(w.String()))
+	return []byte(w.String())
 }
 
 type writer struct {
-	strings.Builder
+	hcltext.Writer
 	base string
 }
 
@@ -45,24 +45,24 @@ func (w *writer) header(hosts []Host) {
 	w.note("The server is then started here, and started again when it crashes. Agents may")
 	w.note("leave out the variables that tell where the supervisor's socket is; if nobody is")
 	w.note("found there, add --socket and the path that `hostsup run` prints.")
+	w.note("")
+	w.note("A server that hangs is reported and not killed, because servers may be busy for")
+	w.note("minutes without a word. In a host, unresponsive { kill_after = \"5m\" } kills one")
+	w.note("that owes a sign of life for so long, and it is started again.")
 }
 
 // note writes a line of comment, whatever is in the text.
 func (w *writer) note(text string) {
-	w.WriteString(strings.TrimRight("# "+oneLine(text), " ") + "\n")
+	w.Line(strings.TrimRight("# "+oneLine(text), " "))
 }
 
 // set writes a setting and, on its line, why it is there.
 func (w *writer) set(name, value, why string) {
-	line := name + " = " + value
-	if why != "" {
-		line += " # " + oneLine(why)
-	}
-	w.WriteString(line + "\n")
+	w.Set(name, value, oneLine(why))
 }
 
 func (w *writer) host(h Host) {
-	w.WriteByte('\n')
+	w.Line("")
 	if h.About != "" {
 		w.note(h.About + ".")
 	}
@@ -73,50 +73,44 @@ func (w *writer) host(h Host) {
 		w.note("An argument looks like a secret. Who lists processes sees it: if the program")
 		w.note("can take it from a variable, name that in inherit_env and set it outside.")
 	}
-	fmt.Fprintf(w, "host %s {\n", quote(h.Name))
+	w.Open("host " + policy.Quote(h.Name))
 	if from := w.whereFrom(h); from != "" {
 		w.note(from)
 	}
-	w.set("command", w.command(h), "")
+	w.command(h)
 	switch h.Kind {
 	case LanguageServer:
-		w.set("protocol", quote("jsonrpc-headers"), "what language servers speak on stdin and stdout")
+		w.set("protocol", policy.Quote("jsonrpc-headers"), "what language servers speak on stdin and stdout")
 		w.set("attach", "true", "it starts when the first editor attaches, and opens with what that says")
 	case MCPServer:
-		w.set("protocol", quote("jsonrpc-lines"), "what MCP servers speak on stdin and stdout")
+		w.set("protocol", policy.Quote("jsonrpc-lines"), "what MCP servers speak on stdin and stdout")
 		w.set("attach", "true", "it starts when the first agent attaches, and opens with what that says")
 	case Neovim:
-		w.set("protocol", quote("msgpack-rpc"), "what Neovim speaks; try: hostsup call "+h.Name+` nvim_eval '["6*7"]'`)
+		w.set("protocol", policy.Quote("msgpack-rpc"), "what Neovim speaks; try: hostsup call "+h.Name+` nvim_eval '["6*7"]'`)
 	}
 	if h.Dir != "" {
-		w.set("dir", quote(h.Dir), "where it runs")
+		w.set("dir", policy.Quote(h.Dir), "where it runs")
 	}
 	w.inherit(h)
 	w.env(h)
 	if h.Fetches {
-		w.WriteString("start {\n")
-		w.set("timeout", quote("2m"), "the first start may have to download it")
-		w.set("on_timeout", quote("wait"), "after that it is reported as slow, but not killed")
-		w.WriteString("}\n")
+		w.Open("start")
+		w.set("timeout", policy.Quote("2m"), "the first start may have to download it")
+		w.set("on_timeout", policy.Quote("wait"), "after that it is reported as slow, but not killed")
+		w.Close()
 	}
-	w.WriteString("}\n")
+	w.Close()
 }
 
-// command writes the command over more than one line when it is long.
-func (w *writer) command(h Host) string {
-	quotes, width := make([]string, len(h.Command)), 0
+func (w *writer) command(h Host) {
+	quotes := make([]string, len(h.Command))
 	for i, s := range h.Command {
 		if i == 0 {
 			s = w.program(h)
 		}
-		quotes[i] = quote(s)
-		width += len(quotes[i]) + 2
+		quotes[i] = policy.Quote(s)
 	}
-	const wide = 90
-	if width <= wide {
-		return "[" + strings.Join(quotes, ", ") + "]"
-	}
-	return "[\n" + strings.Join(quotes, ",\n") + ",\n]"
+	w.List("command", quotes)
 }
 
 // program is how the program is named in the file. A relative path in there
@@ -146,7 +140,7 @@ func (w *writer) inherit(h Host) {
 	var list []string
 	for _, n := range append([]string{"PATH", "HOME"}, h.Inherit...) {
 		if _, set := h.Env[n]; !set {
-			list = append(list, quote(n))
+			list = append(list, policy.Quote(n))
 		}
 	}
 	if list != nil {
@@ -164,22 +158,18 @@ func (w *writer) env(h Host) {
 	} else {
 		w.note("Set beside those.")
 	}
-	w.WriteString("env = {\n")
+	w.Open("env =")
 	for _, k := range slices.Sorted(maps.Keys(h.Env)) {
 		key, why := k, ""
 		if k == "for" || !hclsyntax.ValidIdentifier(k) {
-			key = quote(k)
+			key = policy.Quote(k)
 		}
 		if looksSecret(k, h.Env[k]) {
 			why = "looks like a secret"
 		}
-		w.set(key, quote(h.Env[k]), why)
+		w.set(key, policy.Quote(h.Env[k]), why)
 	}
-	w.WriteString("}\n")
-}
-
-func quote(s string) string {
-	return string(hclwrite.TokensForValue(cty.StringVal(s)).Bytes())
+	w.Close()
 }
 
 // oneLine keeps a text from being more than a comment, and from being shown as

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // secretNames are words of names whose values are to be kept.
@@ -11,21 +12,23 @@ var secretNames = []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE"
 
 // secretShapes are what issuers give their tokens to be known by, and passwords
 // within URLs.
-var secretShapes = regexp.MustCompile(`gh[opsur]_[A-Za-z0-9]{16}|github_pat_\w{16}|glpat-[\w-]{16}|\bsk-[\w-]{16}|xox[abeprs]-[\w-]{10}|\bAKIA[0-9A-Z]{16}|\bAIza[\w-]{30}|\bhf_[A-Za-z0-9]{20}|\bnpm_[A-Za-z0-9]{20}|\beyJ[\w-]{10,}\.[\w-]{10,}\.|-----BEGIN [A-Z ]*PRIVATE KEY|://[^/\s:@]*:[^/\s@]+@`)
+var secretShapes = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`gh[opsur]_[A-Za-z0-9]{16}|github_pat_\w{16}|glpat-[\w-]{16}|\bsk-[\w-]{16}|xox[abeprs]-[\w-]{10}|\bAKIA[0-9A-Z]{16}|\bAIza[\w-]{30}|\bhf_[A-Za-z0-9]{20}|\bnpm_[A-Za-z0-9]{20}|\beyJ[\w-]{10,}\.[\w-]{10,}\.|-----BEGIN [A-Z ]*PRIVATE KEY|://[^/\s:@]*:[^/\s@]+@`)
+})
 
 // wordGaps are between the words of a name.
-var wordGaps = regexp.MustCompile(`[^A-Za-z0-9]+`)
+var wordGaps = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9]+`) })
 
 // looksSecret guesses from its name and its looks that a value is a secret. A
 // path to a secret is none.
 func looksSecret(name, value string) bool {
-	if secretShapes.MatchString(value) {
+	if secretShapes().MatchString(value) {
 		return true
 	}
 	if len(value) < 6 || strings.ContainsAny(value[:1], "/~.$") || strings.Contains(value, "${") {
 		return false
 	}
-	return slices.ContainsFunc(wordGaps.Split(strings.ToUpper(name), -1), func(w string) bool {
+	return slices.ContainsFunc(wordGaps().Split(strings.ToUpper(name), -1), func(w string) bool {
 		return slices.Contains(secretNames, w) || strings.HasSuffix(w, "TOKEN") || strings.HasSuffix(w, "SECRET") || strings.HasSuffix(w, "PASSWORD") || strings.HasSuffix(w, "APIKEY")
 	})
 }
@@ -36,7 +39,7 @@ func secretArgument(command []string) bool {
 	for i, w := range command {
 		name, value, joined := strings.Cut(w, "=")
 		switch {
-		case secretShapes.MatchString(w), joined && looksSecret(name, value):
+		case secretShapes().MatchString(w), joined && looksSecret(name, value):
 			return true
 		case i > 0 && strings.HasPrefix(command[i-1], "-") && !strings.Contains(command[i-1], "=") && !strings.HasPrefix(w, "-") && looksSecret(command[i-1], w):
 			return true

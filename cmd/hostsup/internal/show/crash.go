@@ -55,6 +55,12 @@ func (s Screen) Crash(w io.Writer, c *actors.CrashReport) error {
 		field("bad bytes", fmt.Sprintf("% x  %s", c.Noise, Clean(string(c.Noise))))
 	}
 
+	if len(c.Denials) > 0 {
+		fmt.Fprintf(&b, "\n%s\n", s.Paint(Bold, fmt.Sprintf("denied by its sandbox, %d", len(c.Denials))))
+		for _, d := range c.Denials {
+			fmt.Fprintf(&b, "  %s\n", Clean(d.String()))
+		}
+	}
 	s.accused(&b, c.Extensions)
 	fmt.Fprintf(&b, "\n%s\n", s.Paint(Bold, fmt.Sprintf("last output, %d %s", len(c.Lines), Plural(len(c.Lines), "line", "lines"))))
 	for _, ln := range c.Lines {

@@ -7,9 +7,8 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/agext/levenshtein"
-
 	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/internal/nearest"
 )
 
 // Error is what went wrong, for a person: the class in front where it adds to
@@ -23,7 +22,7 @@ func (s Screen) Error(e *control.Error) string {
 	case control.NoSupervisor, control.Forbidden, control.Invalid, control.NoSuchCrash, control.NoExtensions, control.NoInspector:
 		return Clean(e.Message)
 	}
-	text := string(e.Class) + ": " + Clean(e.Error())
+	text := string(e.Class) + ": " + Clean(e.Error()) + advised(e)
 	var b strings.Builder
 	b.WriteString(text)
 	if e.Name == "" && e.Code == 0 && e.Stack == "" && e.Data == nil {
@@ -46,6 +45,18 @@ func (s Screen) Error(e *control.Error) string {
 		}
 	}
 	return b.String()
+}
+
+// advised is what a person can do about a host that is down.
+func advised(e *control.Error) string {
+	switch {
+	case e.Host == "":
+	case e.Class == control.Failed:
+		return "; next: hostsup crashes " + Clean(e.Host) + ", " + Advice(e.Host, "")
+	case e.Class == control.Stopped && !strings.Contains(e.Error(), "supervisor"):
+		return "; next: " + Advice(e.Host, "")
+	}
+	return ""
 }
 
 // besides is an error's data without what is shown of it anyway: some hosts send
@@ -96,22 +107,8 @@ func suggestion(given string, names []string) string {
 	if more := len(names) - maxNames; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	if near := Nearest(given, names); near != "" {
-		text += fmt.Sprintf("; did you mean %q?", near)
+	if near := nearest.Question(given, names); near != "" {
+		text += "; " + near
 	}
 	return text + ")"
-}
-
-// Nearest returns the name that was probably meant, or "".
-func Nearest(given string, names []string) string {
-	best, least := "", min(2, len(given)/2)+1
-	for _, n := range names {
-		if strings.EqualFold(n, given) {
-			return n
-		}
-		if d := levenshtein.Distance(given, n, nil); d < least {
-			best, least = n, d
-		}
-	}
-	return best
 }

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/lifecycle"
 )
 
 // longest name of a state
@@ -59,7 +60,7 @@ func (s Screen) change(ev actors.Event) string {
 
 // what is the reason, and what it leaves out.
 func (s Screen) what(ev actors.Event) string {
-	text := Clean(ev.Reason)
+	reason := Clean(ev.Reason)
 	var more []string
 	if ev.Exit != nil && ev.Exit.Reason != "" && !strings.Contains(ev.Reason, ev.Exit.Reason) {
 		more = append(more, Clean(ev.Exit.Reason))
@@ -70,17 +71,20 @@ func (s Screen) what(ev actors.Event) string {
 	if ev.PID != nil {
 		more = append(more, fmt.Sprintf("pid %d", *ev.PID))
 	}
-	if ev.CrashID != nil {
+	if ev.CrashID != nil && (ev.To == nil || *ev.To != lifecycle.Failed) { // of which the text tells
 		more = append(more, "crash "+Clean(*ev.CrashID))
 	}
+	if ev.To != nil && *ev.To == lifecycle.Failed && ev.Host != nil {
+		reason += "; next: " + Advice(*ev.Host, orEmpty(ev.CrashID))
+	}
 	if len(more) == 0 {
-		return text
+		return reason
 	}
 	tail := "(" + strings.Join(more, ", ") + ")"
-	if text == "" {
+	if reason == "" {
 		return s.Paint(Dim, tail)
 	}
-	return text + " " + s.Paint(Dim, tail)
+	return reason + " " + s.Paint(Dim, tail)
 }
 
 // NameWidth is the width of a column of names.

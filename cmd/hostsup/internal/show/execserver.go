@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/hostsup/hostsup/execserver/server"
 	"github.com/hostsup/hostsup/lifecycle"
@@ -83,10 +84,21 @@ func (s Screen) Sessions(w io.Writer, list []supervisor.ExecServerStatus, all bo
 					pid = strconv.Itoa(*p.PID)
 				}
 				state := cell{string(p.State), processStyle(p.State)}
+				if p.Paused {
+					state = cell{"paused", Yellow}
+				}
 				if p.ExitCode != nil {
 					state.text += fmt.Sprintf(" (%d)", *p.ExitCode)
 				}
 				row(cut(Clean(p.ID), 16), pid, state, Span(s.Now.Sub(p.Since)), Clean(commandText(p.Command)))
+			}
+			for _, l := range se.Left {
+				shown++
+				pids := make([]string, len(l.PIDs))
+				for i, pid := range l.PIDs {
+					pids[i] = strconv.Itoa(pid)
+				}
+				row("left", strings.Join(pids, ","), cell{"running", Green}, none, "left by "+Clean(commandText(l.Command)))
 			}
 			if shown == 0 {
 				row(none, none, cell{text: none}, Span(s.Now.Sub(se.Since)), "")

@@ -168,3 +168,32 @@ func profiled(b *strings.Builder, p *actors.ProfileReport) {
 		fmt.Fprintf(b, "  profile: %s\n", Clean(p.File))
 	}
 }
+
+// Idle says why an event may have activated none of these extensions, and what to
+// look at.
+func Idle(list []service.Status) string {
+	if len(list) == 0 {
+		return "no host has extensions; an extensions block in its configuration gives it some"
+	}
+	var states, hosts []string
+	counts := map[string]int{}
+	for _, e := range list {
+		if counts[e.State]++; counts[e.State] == 1 {
+			states = append(states, e.State)
+		}
+		if !slices.Contains(hosts, e.Host) {
+			hosts = append(hosts, e.Host)
+		}
+	}
+	for i, st := range states {
+		states[i] = fmt.Sprintf("%d %s", counts[st], Clean(st))
+	}
+	text := fmt.Sprintf("the extensions of %s (%s) declare other events", Clean(strings.Join(hosts, ", ")), strings.Join(states, ", "))
+	if counts["active"] > 0 {
+		text += ", or are active by another one"
+	}
+	if counts["inactive"] > 0 {
+		text += ", or were not activated by their host when it started"
+	}
+	return text + "; next: hostsup extensions"
+}

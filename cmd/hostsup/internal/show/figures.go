@@ -9,11 +9,15 @@ import (
 )
 
 // Figures writes of each host what was counted and measured of it: how long it
-// took to start, its calls, and the notifications that are thinned out. Of one
-// that nothing is known of it writes nothing.
+// took to start, its calls, and the notifications that are thinned out; on a
+// terminal also the whole reason of its state. Of a host of which nothing is known
+// it writes nothing.
 func (s Screen) Figures(w io.Writer, hosts []actors.HostStatus) error {
 	for _, h := range hosts {
 		var lines []string
+		if reason := why(h); s.Width > 0 && reason != "" {
+			lines = append(lines, "reason: "+reason) // in the table it may have been cut
+		}
 		if v := h.StartupSeconds; v != nil {
 			lines = append(lines, "ready in "+short(*v))
 		}

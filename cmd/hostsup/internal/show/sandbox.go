@@ -4,16 +4,17 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hostsup/hostsup/actors"
-	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/internal/signame"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // Signal is the end by a signal: "killed by SIGKILL".
-func Signal(n int) string { return "killed by " + sys.SignalName(n) }
+func Signal(n int) string { return "killed by " + signame.Of(n) }
 
 // Profiles writes the named profiles, a line each.
 func (s Screen) Profiles(w io.Writer) error {
@@ -83,6 +84,27 @@ func (s Screen) Machine(w io.Writer, m *sandbox.Machine, system, user string) er
 	return nil
 }
 
+// limits reads "strict: memory 512MiB, cpu 0.5".
+func limits(l policy.Limits) string {
+	var list []string
+	add := func(name, value string, set bool) {
+		if set {
+			list = append(list, name+" "+value)
+		}
+	}
+	add("memory", Bytes(l.Memory), l.Memory > 0)
+	add("tasks", strconv.Itoa(l.Tasks), l.Tasks > 0)
+	add("cpu", strconv.FormatFloat(l.CPU, 'g', -1, 64), l.CPU > 0)
+	add("files", strconv.Itoa(l.Files), l.Files > 0)
+	add("file_size", Bytes(l.FileSize), l.FileSize > 0)
+	add("address_space", Bytes(l.AddressSpace), l.AddressSpace > 0)
+	how := l.Enforce
+	if how == "" {
+		how = policy.Strict
+	}
+	return string(how) + ": " + strings.Join(list, ", ")
+}
+
 func levels(in []policy.Level) string {
 	if len(in) == 0 {
 		return none
@@ -127,6 +149,9 @@ func (s Screen) Resolved(w io.Writer, r *policy.Resolved) error {
 	if p.Work.Path != "" {
 		fmt.Fprintf(w, "work     %s, %s, %d files\n", Clean(p.Work.Path), Bytes(p.Work.Size), p.Work.Inodes)
 	}
+	if l := r.Limits; l.Any() {
+		fmt.Fprintf(w, "limits   %s\n", limits(l))
+	}
 	var rows [][]cell
 	for _, g := range r.Grants {
 		what := g.Access.String()
@@ -147,6 +172,9 @@ func (s Screen) Resolved(w io.Writer, r *policy.Resolved) error {
 		path := d.Path
 		if d.Missing {
 			path += " (missing yet)"
+		}
+		if d.Closed != "" {
+			path += " (as a whole: " + d.Closed + ")"
 		}
 		rows = append(rows, []cell{{"deny", Red}, {text: Clean(from)}, {text: Clean(path)}})
 	}

@@ -53,14 +53,14 @@ func status() *supervisor.Status {
 		Supervisor: supervisor.Info{PID: 4242, Version: "v0.1.0", Started: now.Add(-3*time.Hour - 12*time.Minute), Kill: "keeper",
 			Missing: []string{"no cgroup: the folder of this process is not delegated to it", "no pidns: this user may not make pid namespaces"}},
 		Hosts: []actors.HostStatus{
-			{Name: "store", Group: "editor", State: lifecycle.Running, Life: 1, PID: ptr(4711), Since: now.Add(-90 * time.Minute),
+			{Name: "store", Group: "editor", State: lifecycle.Running, Life: 1, PID: ptr(4711), Since: now.Add(-time.Minute), Started: ptr(now.Add(-90 * time.Minute)), // it was unresponsive for a while
 				RSSBytes: ptr[int64](34 << 20), CPUSeconds: ptr(12.345)},
 			{Name: "typescript", Group: "editor", State: lifecycle.Restarting, Reason: ptr("killed by SIGKILL"), Life: 7, Restarts: 6,
 				CrashesInWindow: 2, MaxCrashes: 3, RetryInSeconds: ptr(0.35)},
-			{Name: "slow", Group: "slow", State: lifecycle.Starting, Life: 1, PID: ptr(9), Since: now.Add(-61 * time.Second), Slow: true,
+			{Name: "slow", Group: "slow", State: lifecycle.Starting, Life: 1, PID: ptr(9), Started: ptr(now.Add(-61 * time.Second)), Slow: true,
 				RSSBytes: ptr[int64](1 << 20), CPUSeconds: ptr(0.0)},
 			{Name: "a-host-with-a-very-long-name-indeed", Group: "tools", State: lifecycle.Failed,
-				Reason: ptr("unresponsive for 30s while \"sleep\" was not acknowledged\nnext line \x1b[2J"), Life: 3, Restarts: 2},
+				Reason: ptr("unresponsive for 30s while \"sleep\" was not acknowledged\nnext line \x1b[2J"), Life: 3, Restarts: 2, CrashID: ptr("20260301-115900.000-tool-3")},
 			{Name: "quiet", Group: "tools", State: lifecycle.Stopped},
 		},
 	}

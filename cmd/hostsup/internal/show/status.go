@@ -69,7 +69,9 @@ func (s Screen) hostRow(h actors.HostStatus) []cell {
 	}
 	if h.PID != nil {
 		pid = strconv.Itoa(*h.PID)
-		uptime = Span(s.Now.Sub(h.Since))
+	}
+	if h.Started != nil {
+		uptime = Span(s.Now.Sub(*h.Started))
 	}
 	if h.RSSBytes != nil {
 		mem = Bytes(*h.RSSBytes)
@@ -98,10 +100,65 @@ func why(h actors.HostStatus) string {
 	if h.CrashesInWindow > 0 && h.State != lifecycle.Failed {
 		parts = append(parts, fmt.Sprintf("crash %d of %d", h.CrashesInWindow, h.MaxCrashes))
 	}
+	if weaker := h.Sandbox.Weaker; len(weaker) > 0 {
+		parts = append(parts, fmt.Sprintf("%s %s not held as asked", Plural(len(weaker), "limit", "limits"), strings.Join(weaker, ", ")))
+	}
 	if n := len(h.Sandbox.Denials); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d %s denied", n, Plural(n, "thing", "things")))
 	}
+	if h.State == lifecycle.Failed {
+		parts = append(parts, "next: "+Advice(h.Name, orEmpty(h.CrashID)))
+	}
 	return strings.Join(parts, "; ")
+}
+
+func orEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// Advice is what a person can do about a host that has failed. crashID is "" when
+// it failed without a crash.
+func Advice(host, crashID string) string {
+	start := "hostsup start " + Clean(host)
+	if crashID == "" {
+		return start
+	}
+	return "hostsup crashes show " + Clean(crashID) + ", " + start
+}
+
+// Unwell returns what is wrong with a host, or "" when it is as it should be: a
+// host that starts by itself has to be running unless a person stopped it, and
+// one that starts at the first call must not have failed to.
+func Unwell(h actors.HostStatus) string {
+	switch {
+	case h.State == lifecycle.Running, h.StoppedByPerson:
+		return ""
+	case !h.Eager && (h.State == lifecycle.Stopped || h.State == lifecycle.Starting || h.State == lifecycle.Stopping):
+		return ""
+	}
+	line := fmt.Sprintf("host %q is %s", h.Name, h.State)
+	if reason := why(h); reason != "" {
+		line += ": " + reason
+	}
+	if h.State == lifecycle.Stopped {
+		line += "; next: " + Advice(h.Name, "")
+	}
+	return line
+}
+
+// UnwellServer is Unwell of an exec server, which has to listen.
+func UnwellServer(e supervisor.ExecServerStatus) string {
+	if e.State == lifecycle.Running {
+		return ""
+	}
+	line := fmt.Sprintf("exec server %q is %s", e.Name, e.State)
+	if e.Reason != nil {
+		line += ": " + Clean(*e.Reason)
+	}
+	return line
 }
 
 // Host is one host in one line: `math: running (life 2, pid 4711)`.

@@ -42,6 +42,7 @@ exports.activate = (context) => {
     setImmediate(() => cut.forEach((h) => h.destroy()));
     return cut.length;
   });
+  command('listeners', (event) => process.listenerCount(event));
   command('print', (text) => console.log(text));
   command('reject', () => { Promise.reject(new Error('nobody catches this')); });
 };

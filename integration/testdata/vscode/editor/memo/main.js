@@ -3,11 +3,14 @@
 const fs = require('fs');
 const vscode = require('vscode');
 
+// The namespace of its process, and the process's id in there.
+const id = () => fs.readlinkSync('/proc/self/ns/pid') + ' ' + process.pid;
+
 exports.activate = (context) => {
   const command = (name, run) => context.subscriptions.push(vscode.commands.registerCommand('memo.' + name, run));
   const heard = [];
   context.subscriptions.push(vscode.workspace.onDidChangeConfiguration((e) => heard.push(e.affectsConfiguration('memo'))));
-  command('run', () => process.pid);
+  command('run', id);
   command('get', (key, languageId) => vscode.workspace.getConfiguration(undefined, { languageId }).get(key));
   command('heard', () => heard);
   command('workspace', () => ({
@@ -39,6 +42,6 @@ exports.activate = (context) => {
   command('read', (path) => fs.readFileSync(path, 'utf8'));
   command('measure', (bytes, text) => [bytes.byteLength, text]);
   command('fail', () => { throw new RangeError('on purpose'); });
-  command('apply', () => vscode.commands.executeCommand('third.apply', () => process.pid));
+  command('apply', () => vscode.commands.executeCommand('third.apply', id));
   command('call', (...args) => vscode.commands.executeCommand(...args));
 };

@@ -1,0 +1,61 @@
+package actors
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/hostsup/hostsup/internal/signame"
+	"github.com/hostsup/hostsup/lifecycle"
+)
+
+// shortage makes known that a start waits because the supervisor lacks something.
+func (h *Host) shortage(ctx actor.Context, e lifecycle.Shortage) {
+	h.lacks = fmt.Sprintf("%s; again in %s", e.Detail, e.Wait)
+	h.event(Event{Kind: KindShortage, Life: &e.Life, Reason: h.lacks})
+	h.log.Error("cannot start the host, which is not its fault", "reason", e.Detail, "again", e.Wait)
+	h.firstTry(ctx)
+}
+
+// report returns the crash report of a life, so far as it is known at its end.
+func (h *Host) report(f *Failure, state lifecycle.State) *CrashReport {
+	r := &CrashReport{
+		ID: h.crashID, Time: time.Now(), Host: h.ref.spec.Name, Group: h.ref.group, Life: f.Life, PID: h.pid,
+		Command: redactStrings(h.world.Redactor, h.ref.spec.Command), State: state, Reason: f.Error(), Exit: h.lastExit, Crashes: h.machine.CrashesInWindow(time.Now()),
+		Uptime: time.Since(h.spawned).Seconds(), Next: h.machine.Reason(), Pending: f.Pending, Messages: f.Headers, Noise: f.Bad,
+		Protocol: "none",
+	}
+	if h.ref.spec.Protocol != nil {
+		r.Protocol = h.ref.spec.Protocol.Name()
+	}
+	if f.Exit != nil {
+		r.Core, r.User, r.System, r.MaxRSS = f.Exit.Core, f.Exit.User.Seconds(), f.Exit.System.Seconds(), f.Exit.MaxRSS
+	}
+	return r
+}
+
+func exitInfo(f *Failure, reason string) *ExitInfo {
+	e := &ExitInfo{Reason: reason, At: time.Now()}
+	if f.Exit != nil {
+		e.At = f.Exit.At
+		if f.Exit.Signal != 0 {
+			name := signame.Of(f.Exit.Signal)
+			e.Signal = &name
+		} else {
+			e.Code = &f.Exit.Code
+		}
+	}
+	return e
+}
+
+// status is the exit in numbers, nil when there was no process.
+func (e *ExitInfo) status() *lifecycle.ExitStatus {
+	switch {
+	case e.Signal != nil:
+		return &lifecycle.ExitStatus{Code: -1, Signal: signame.Number(*e.Signal)}
+	case e.Code != nil:
+		return &lifecycle.ExitStatus{Code: *e.Code}
+	}
+	return nil
+}

@@ -1,0 +1,330 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/lifecycle"
+)
+
+// CallOption changes one call.
+type CallOption func(*callOptions)
+
+type callOptions struct {
+	idempotent bool
+	patient    bool
+	led        bool // it is for this host, which has been found out
+	unbounded  bool // somebody else sees to the deadline
+	timeout    time.Duration
+	trace      codec.Trace
+}
+
+// Idempotent allows the call to be sent again, at most once, to the next life
+// when the host crashes before it has answered.
+func Idempotent() CallOption { return func(o *callOptions) { o.idempotent = true } }
+
+// Patient lets the call wait while the host is crashed or restarting, whatever
+// the host's own rule for that is.
+func Patient() CallOption { return func(o *callOptions) { o.patient = true } }
+
+// Timeout bounds the call, in addition to its context. Without either, the
+// host's own time-out holds.
+// The shortest of several holds.
+func Timeout(d time.Duration) CallOption {
+	return func(o *callOptions) {
+		if o.timeout <= 0 || d > 0 && d < o.timeout {
+			o.timeout = d
+		}
+	}
+}
+
+// Trace sends W3C trace context along, when the host understands it.
+func Trace(parent, state string) CallOption {
+	return func(o *callOptions) { o.trace = codec.Trace{Parent: parent, State: state} }
+}
+
+// Call asks the host for something and waits for the outcome. in is encoded by
+// the host's protocol (nil, values, or a codec.Raw); the result is decoded into
+// the pointer out, or discarded when out is nil; a *codec.Raw gets it as it is.
+//
+// Errors: the host's own answer is a *codec.Error; *HostError (ErrCrashed,
+// ErrUnresponsive, ErrStopped, ErrFailed) tells that the host could not take
+// or finish it; *CallError is ErrTimeout, ErrCancelled, ErrOverloaded,
+// ErrNoSuchMethod, ErrNoProtocol, ErrReserved or ErrUnsendable; else in could not
+// be encoded or the result not be decoded. Exactly one outcome is given, and never after ctx has ended.
+func (r *Ref) Call(ctx context.Context, method string, in, out any, opts ...CallOption) error {
+	q, err := r.open(ctx, method, in, false, opts)
+	if err != nil {
+		return err
+	}
+	raw, err := q.wait(ctx)
+	if err != nil {
+		return err
+	}
+	switch out := out.(type) {
+	case nil:
+		return nil
+	case *codec.Raw:
+		*out = raw
+		return nil
+	}
+	return r.spec.Protocol.Unmarshal(raw, out)
+}
+
+// Pending is a call whose outcome is not waited for in place.
+type Pending struct{ q *Request }
+
+// Go is Call without waiting: the outcome is taken from the Pending. ctx is
+// not watched after Go has returned; its deadline is. Go itself waits only for
+// room to write to a host that does not read, as long as ctx allows.
+func (r *Ref) Go(ctx context.Context, method string, in any, opts ...CallOption) (*Pending, error) {
+	if d, ok := ctx.Deadline(); ok {
+		opts = append([]CallOption{Timeout(time.Until(d))}, opts...)
+	}
+	q, err := r.open(ctx, method, in, false, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Pending{q}, nil
+}
+
+// PID is the address of the request's actor; stopping it, or sending it a
+// *CancelRequest, ends the call.
+func (p *Pending) PID() *actor.PID { return p.q.address() }
+
+// Done is closed when there is an outcome.
+func (p *Pending) Done() <-chan struct{} { return p.q.done }
+
+// Result waits for the outcome and decodes it like Call.
+func (p *Pending) Result(out any) error {
+	<-p.q.done
+	if p.q.err != nil || out == nil {
+		return p.q.err
+	}
+	if raw, ok := out.(*codec.Raw); ok {
+		*raw = p.q.result
+		return nil
+	}
+	return p.q.ref.spec.Protocol.Unmarshal(p.q.result, out)
+}
+
+// Cancel ends the call; its outcome is ErrCancelled unless it had one.
+func (p *Pending) Cancel() {
+	p.q.cancel(&CallError{p.q.ref.spec.Name, p.q.method, ErrCancelled, "", nil})
+}
+
+// open makes a request and gets it on its way.
+func (r *Ref) open(ctx context.Context, method string, in any, streamed bool, opts []CallOption) (*Request, error) {
+	if err := ctx.Err(); err != nil {
+		q := &Request{ref: r, method: method}
+		return nil, q.ctxError(ctx)
+	}
+	_, bounded := ctx.Deadline()
+	q, find, err := r.make(method, in, streamed, bounded, opts)
+	if err != nil {
+		return nil, err
+	}
+	q.arm()
+	r.guide(ctx, q, find)
+	return q, nil
+}
+
+// make makes a request without arming or sending it. bounded tells that somebody else
+// sees to its deadline. The Finder is nil when the request is for this host.
+func (r *Ref) make(method string, in any, streamed, bounded bool, opts []CallOption) (*Request, Finder, error) {
+	var o callOptions
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if r.spec.Protocol == nil {
+		return nil, nil, &CallError{r.spec.Name, method, ErrNoProtocol, "", nil}
+	}
+	params, err := r.spec.Protocol.Marshal(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p, ok := r.spec.Protocol.(codec.Shorthand); ok {
+		method, params = p.Expand(method, params)
+	}
+	if err := r.reserved(method); err != nil {
+		return nil, nil, err
+	}
+	if int(r.pending.Add(1)) > r.spec.Requests.MaxPending {
+		r.pending.Add(-1)
+		return nil, nil, &CallError{r.spec.Name, method, ErrOverloaded, "", nil}
+	}
+	deadline := o.timeout
+	if deadline <= 0 && !bounded && !o.unbounded {
+		deadline = r.spec.Requests.Timeout
+	}
+	q := newRequest(r, method, params)
+	q.deadline = deadline
+	q.patient = o.patient
+	q.idempotent, q.trace = o.idempotent && !streamed, o.trace
+	if streamed {
+		q.asStream()
+		q.idle = deadline
+	} else {
+		q.idle = r.spec.Requests.IdleTimeout
+	}
+	if o.led {
+		return q, nil, nil
+	}
+	find := r.elsewhere(method, params)
+	if find != nil && !streamed {
+		q.idle = 0 // of its progress the other host tells
+	}
+	return q, find, nil
+}
+
+// callFor makes a call for an actor, which gets a *Result unless an error is
+// returned.
+func (r *Ref) callFor(sender *actor.PID, m *Call) error {
+	opts := []CallOption{Timeout(m.Timeout)}
+	if m.Idempotent {
+		opts = append(opts, Idempotent())
+	}
+	q, find, err := r.make(m.Method, m.Params, false, m.Timeout > 0, opts)
+	if err != nil {
+		return err
+	}
+	q.replyTo, q.replyID = sender, m.ID
+	q.arm()
+	// Writing may wait for a host that does not read, and the actor that asks
+	// must not: that wait is the request's own.
+	if find != nil {
+		r.guide(context.Background(), q, find)
+		return nil
+	}
+	if c := r.conn.Load(); c != nil && !c.out.full() && c.sendNow(q) == nil {
+		return nil
+	}
+	go r.route(context.Background(), q)
+	return nil
+}
+
+// notifyNow is Notify for an actor: a host that does not read is not waited for.
+func (r *Ref) notifyNow(method string, in any) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return r.Notify(ctx, method, in)
+}
+
+// route writes a request to the running life, waiting as send does, or leaves
+// it to the host's actor.
+func (r *Ref) route(ctx context.Context, q *Request) {
+	if c := r.conn.Load(); c != nil {
+		switch err := c.send(ctx, q); {
+		case err == nil:
+			return
+		case errors.Is(err, errConnClosed):
+		default:
+			q.settle(nil, err)
+			return
+		}
+	}
+	if !r.hand(q) {
+		q.settle(nil, r.goneError())
+	}
+}
+
+// goneError is the outcome of a call to a host that is no more.
+func (r *Ref) goneError() error {
+	e := &HostError{Host: r.spec.Name, Err: errRemoved}
+	if r.world.ending.Load() {
+		e.Err = errEnded
+	}
+	return e
+}
+
+// forget tells the host's actor that a parked call has nobody waiting.
+func (r *Ref) forget(q *Request) { tell(r.world.System.Root, r.pid, &forget{q}) }
+
+// Notify tells the host something. It returns when the message is handed to
+// the connection, or held back by a rule of [HostSpec].Throttle, not when the host
+// has read it; a host that is not running gives a *HostError at once.
+func (r *Ref) Notify(ctx context.Context, method string, in any) error {
+	if r.spec.Protocol == nil {
+		return &CallError{r.spec.Name, method, ErrNoProtocol, "", nil}
+	}
+	params, err := r.spec.Protocol.Marshal(in)
+	if err != nil {
+		return err
+	}
+	if p, ok := r.spec.Protocol.(codec.Shorthand); ok {
+		method, params = p.Expand(method, params)
+	}
+	if err := r.reserved(method); err != nil {
+		return err
+	}
+	if find := r.elsewhere(method, params); find != nil {
+		return r.notifyElsewhere(method, params, find)
+	}
+	c := r.conn.Load()
+	if c == nil {
+		return r.downError()
+	}
+	m := codec.Message{Kind: codec.Notification, Method: method, Params: params}
+	for {
+		space, err := c.tell(&m, outboxLimit)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, errFull):
+			if c.out.broken() {
+				return r.downError()
+			}
+			return r.unsendable(method, err)
+		}
+		select {
+		case <-space:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// downError says why the host takes nothing now.
+func (r *Ref) downError() error {
+	if r.lasting.Err() != nil {
+		return r.goneError()
+	}
+	s := r.snapshot()
+	return r.downErrorIn(s.state, s.reason, s.lastExit)
+}
+
+// downErrorIn is downError for a state. When the whole tree is being stopped,
+// that is why a host takes no calls.
+func (r *Ref) downErrorIn(state lifecycle.State, reason string, last *ExitInfo) error {
+	e := downError(r.spec.Name, state, reason, last)
+	if e.Err == ErrStopped && r.world.ending.Load() { //nolint:errorlint // it is set just before
+		e.Err = errEnded
+	}
+	return e
+}
+
+// downError puts a state in the words of a call's outcome.
+func downError(host string, state lifecycle.State, reason string, last *ExitInfo) *HostError {
+	e := &HostError{Host: host, Reason: reason}
+	switch state {
+	case lifecycle.Failed:
+		e.Err = ErrFailed
+	case lifecycle.Stopped:
+		e.Err = ErrStopped
+	case lifecycle.Stopping:
+		e.Err, e.Reason = ErrStopped, "it is stopping, and takes no new calls"
+		if reason != "" {
+			e.Reason += ": " + reason
+		}
+	default:
+		e.Err = ErrCrashed
+		if last != nil {
+			e.Reason, e.Exit = last.Reason, last.status()
+		}
+	}
+	return e
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/hostsup/hostsup/config"
+)
+
+// A standard error that is not read blocks neither logging nor the end of the
+// program. A later reader is told how much was lost.
+func TestLogWaitsForNobody(t *testing.T) {
+	r, w := io.Pipe() // holds nothing at all
+	log, queue := newLogger(w, config.Log{Level: "info"})
+	long := strings.Repeat("x", 1000)
+	const n = 3 * logQueueBytes / 1000
+	for i := range n {
+		log.Info(long, "number", i)
+	}
+	queue.flush()
+	all := make(chan []string)
+	go func() {
+		var got []string
+		lines := bufio.NewScanner(r)
+		for lines.Scan() {
+			got = append(got, lines.Text())
+		}
+		all <- got
+	}()
+	queue.flush() // until there is room
+	log.Info("after")
+	queue.flush()
+	w.Close()
+	got := <-all
+	kept := len(got) - 2
+	for i, text := range got[:max(kept, 0)] {
+		if !strings.HasSuffix(text, fmt.Sprintf("number=%d", i)) {
+			t.Fatalf("line %d: %.100s", i, text)
+		}
+	}
+	if kept < 1 || kept >= n || got[kept] != fmt.Sprintf("hostsup: %d lines of the log were lost here: standard error was not read", n-kept) ||
+		!strings.HasSuffix(got[kept+1], "after") {
+		t.Errorf("of %d lines %d came, and then %.200q", n, kept, got[max(kept, 0):])
+	}
+}

@@ -1,0 +1,203 @@
+package inspector
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hostsup/hostsup/internal/sys/procnet"
+)
+
+// endings is a script that ends by itself, in another way for each signal of
+// ways.
+const endings = `
+console.log('up');
+const timer = setInterval(() => {}, 1000);
+process.on('SIGTERM', () => process.exit(0));
+process.on('SIGHUP', () => clearInterval(timer));
+process.on('SIGQUIT', () => { throw new Error('on purpose'); });
+`
+
+var ways = map[string]syscall.Signal{"exit": syscall.SIGTERM, "nothing left": syscall.SIGHUP, "exception": syscall.SIGQUIT}
+
+// uses is what sessions are for.
+var uses = map[string]func(context.Context, *Session) error{
+	"profile": func(ctx context.Context, s *Session) error {
+		_, err := s.Profile(ctx, time.Hour, false)
+		return err
+	},
+	"snapshot": func(ctx context.Context, s *Session) error {
+		for {
+			if err := s.Snapshot(ctx, io.Discard); err != nil {
+				return err
+			}
+		}
+	},
+}
+
+// Lines of a process.
+const (
+	attached = "Debugger attached"
+	waiting  = "Waiting for the debugger"
+)
+
+// said reports whether the process has written a line that begins with text.
+func (p *process) said(text string) bool {
+	for line := range p.lines(p.t.Context(), 0, false) {
+		if strings.HasPrefix(line.Text, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// A process that ends by itself during a session does not wait for the end of
+// the session.
+func TestProcessEndsDuringSession(t *testing.T) {
+	t.Parallel()
+	for use, do := range uses {
+		for way, sig := range ways {
+			t.Run(use+" "+way, func(t *testing.T) {
+				t.Parallel()
+				p, ports := node(t, endings, anyPort, quiet), ports(t)
+				l := opens(t, ports, p.Target)
+				err := l.Session(t.Context(), func(ctx context.Context, s *Session) error {
+					if err := p.Signal(sig); err != nil {
+						t.Error(err)
+					}
+					return do(ctx, s)
+				})
+				if !errors.Is(err, ErrGone) {
+					t.Errorf("%v", err)
+				}
+				releases(t, l)
+				<-p.ended
+				if p.said(waiting) {
+					t.Error("it waited for the debugger")
+				}
+			})
+		}
+	}
+}
+
+// A process that waits already when a session begins is not waited for by the
+// session, which would be for good.
+func TestSessionBeginsWhenProcessWaits(t *testing.T) {
+	t.Parallel()
+	for _, ours := range []bool{false, true} {
+		for way, sig := range ways {
+			t.Run(way, func(t *testing.T) {
+				t.Parallel()
+				p, ports := node(t, endings, anyPort, quiet), ports(t)
+				a := opens(t, ports, p.Target).Address()
+				s, err := a.Dial(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close()
+				eventually(t, func() bool { return p.said(attached) })
+				if err := p.Signal(sig); err != nil {
+					t.Fatal(err)
+				}
+				eventually(t, func() bool { return p.said(waiting) })
+				if err := s.prepare(t.Context(), ours); !errors.Is(err, ErrGone) {
+					t.Errorf("%v", err)
+				}
+				s.Close()
+				<-p.ended
+			})
+		}
+	}
+}
+
+// A session ends as soon as its process is being ended, and no other begins.
+func TestSessionEndsWhenProcessIsBeingEnded(t *testing.T) {
+	t.Parallel()
+	for use, do := range uses {
+		t.Run(use, func(t *testing.T) {
+			t.Parallel()
+			p, ports := node(t, idles, anyPort, quiet), ports(t)
+			being := make(chan struct{})
+			p.Await = func(ctx context.Context) {
+				select {
+				case <-being:
+				case <-ctx.Done():
+				}
+			}
+			l := opens(t, ports, p.Target)
+			err := l.Session(t.Context(), func(ctx context.Context, s *Session) error {
+				close(being)
+				return do(ctx, s)
+			})
+			if !errors.Is(err, ErrGone) {
+				t.Errorf("%v", err)
+			}
+			if err := l.Session(t.Context(), func(context.Context, *Session) error { return nil }); !errors.Is(err, ErrGone) {
+				t.Errorf("%v", err)
+			}
+			releases(t, l)
+			if list, err := procnet.Listening(p.PID); err != nil || len(list) != 1 {
+				t.Errorf("the port of a process that ends was closed in one more session: %v, %v", list, err)
+			}
+		})
+	}
+}
+
+// What a session leaves in a process goes with its port, and stays out of a port
+// that somebody else may use.
+func TestSessionLeavesNoListener(t *testing.T) {
+	t.Parallel()
+	const listeners = "process.listenerCount('exit')"
+	p, ports := node(t, idles, anyPort, quiet), ports(t)
+	counts := func(l *Lease, want int, do func()) {
+		t.Helper()
+		if err := l.Session(t.Context(), func(ctx context.Context, s *Session) error {
+			got := 0
+			if err := s.evaluate(ctx, listeners, &got); err != nil || got != want {
+				t.Errorf("%d listeners, want %d, %v", got, want, err)
+			}
+			do()
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	for range 2 {
+		l := opens(t, ports, p.Target)
+		counts(l, 1, func() {})
+		counts(l, 1, func() {})
+		releases(t, l)
+	}
+	l := opens(t, ports, p.Target)
+	counts(l, 1, l.Keep)
+	counts(l, 0, func() {})
+}
+
+// A process that ends at any time of a session's beginning and end does not wait,
+// and a session with it neither.
+func TestProcessEndsAnyTime(t *testing.T) {
+	t.Parallel()
+	var work sync.WaitGroup
+	for i := range 40 {
+		work.Go(func() {
+			p, ports := node(t, endings, anyPort, quiet), ports(t)
+			l := opens(t, ports, p.Target)
+			time.AfterFunc(time.Duration(i)*100*time.Microsecond, func() { _ = p.Signal(syscall.SIGTERM) })
+			for l.Session(t.Context(), func(ctx context.Context, s *Session) error {
+				_, err := s.Profile(ctx, time.Microsecond, false)
+				return err
+			}) == nil {
+			}
+			_ = l.Release() // it has ended, or does so meanwhile
+			<-p.ended
+		})
+		if i%4 == 3 {
+			work.Wait()
+		}
+	}
+}

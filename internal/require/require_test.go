@@ -1,0 +1,67 @@
+package require
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+)
+
+// recorder is a test whose end is only noted.
+type recorder struct {
+	testing.TB
+	how string
+}
+
+func (r *recorder) Helper() {}
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.how = "failed: " + fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+func (r *recorder) Skipf(format string, args ...any) {
+	r.how = "skipped: " + fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+// ends returns how a test ends that lacks a tool, by the value of
+// HOSTSUP_REQUIRE_PEERS.
+func ends(t *testing.T, value string, lacks func(t testing.TB, format string, args ...any)) string {
+	t.Setenv("HOSTSUP_REQUIRE_PEERS", value)
+	r := &recorder{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		lacks(r, "a tool %d", 7)
+		r.how = "it went on"
+	}()
+	<-done
+	return r.how
+}
+
+const (
+	skipped = "skipped: not here: a tool 7"
+	failed  = "failed: HOSTSUP_REQUIRE_PEERS=1, and missing: a tool 7"
+	forRoot = "skipped: only for root: a tool 7"
+)
+
+func TestMissing(t *testing.T) {
+	for value, want := range map[string]string{"": skipped, "1": failed} {
+		if how := ends(t, value, Missing); how != want {
+			t.Errorf("%q: %s", value, how)
+		}
+	}
+}
+
+func TestPrivilege(t *testing.T) {
+	want := map[string]string{"": skipped, "1": failed}
+	if os.Getuid() != 0 {
+		want = map[string]string{"": forRoot, "1": forRoot}
+	}
+	for value, want := range want {
+		if how := ends(t, value, Privilege); how != want {
+			t.Errorf("%q: %s", value, how)
+		}
+	}
+}

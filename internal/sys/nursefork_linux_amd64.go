@@ -1,0 +1,64 @@
+//go:build !cgo
+
+package sys
+
+import (
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// cloneOn makes a system call that returns twice: here, and in a child that
+// goes on with s.live, on a stack of its own that ends at top.
+//
+//go:noescape
+func cloneOn(nr, a1, a2, a3, top uintptr, s *nursing) (pid, errno uintptr)
+
+func (s *nursing) fork(sp *spawning) (uintptr, syscall.Errno) {
+	top := uintptr(unsafe.Pointer(&s.stack)) + nurseStack
+	var pid, errno uintptr
+	if sp.args.cgroup == 0 { // known longer, and to more filters
+		pid, errno = cloneOn(unix.SYS_CLONE, uintptr(sp.args.flags|sp.args.exitSignal), top, uintptr(unsafe.Pointer(&sp.pidfd)), top, s)
+	} else {
+		sp.args.stack, sp.args.stackSize = uint64(top-nurseStack), nurseStack
+		pid, errno = cloneOn(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&sp.args)), unsafe.Sizeof(sp.args), 0, top, s)
+	}
+	return pid, syscall.Errno(errno)
+}
+
+// copying is held by what makes a process a copy of this one, and while there is a
+// descriptor that another copy must not have.
+var copying sync.Mutex
+
+// withoutHeap has the Go heap not be copied to a process, which would take the
+// longer the larger it is, until the function that it returns is called. What the
+// runtime maps meanwhile is copied. The caller holds syscall.ForkLock.
+func withoutHeap(page uintptr) func() {
+	copying.Lock()
+	const arena = 64 << 20 // the runtime maps the heap in pieces of this size and alignment
+	var here byte          // on a stack, which is in the heap
+	first := uintptr(unsafe.Pointer(&here)) &^ (arena - 1)
+	last := first
+	advise := func(at uintptr, advice uintptr) bool {
+		_, _, errno := unix.RawSyscall(unix.SYS_MADVISE, at, arena, advice)
+		return errno == 0
+	}
+	if !advise(first, unix.MADV_DONTFORK) {
+		_ = advise(first, unix.MADV_DOFORK) // of which a part may be mapped
+		return copying.Unlock
+	}
+	for last += arena; advise(last, unix.MADV_DONTFORK); last += arena {
+	}
+	for first -= arena; advise(first, unix.MADV_DONTFORK); first -= arena {
+	}
+	return func() {
+		for at := first; at <= last; at += arena { // the outermost of which may be mapped in part
+			_ = advise(at, unix.MADV_DOFORK)
+		}
+		copying.Unlock()
+	}
+}
+
+var _ = nurseLives // which the assembly calls

@@ -1,0 +1,283 @@
+//go:build (amd64 || arm64) && !cgo
+
+package sys
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// CanRest reports whether Rest works in this program. It does not with a C
+// library in the process, whose memory the kernel writes to.
+const CanRest = true
+
+// Rest makes a process of this one that waits and has next to no memory: all
+// other threads end, and the Go runtime never runs again in it. It must be called on the main thread, which must be locked, by
+// one who owns every child of this process. It returns only with an error, and
+// then nothing has changed but that signals are blocked.
+//
+// What is left is a loop of system calls. As soon as there is no other thread it
+// gives the memory back. It reaps the children of this process
+// and sends an [ExitRecord] of the kind Kind to the socket Sock when Child ends.
+// It ends the process with code 0 when no child is left. When something comes
+// on Sock, or its other end is closed, it ends the process with code 0, or runs
+// Wake in its place.
+type Rest struct {
+	Sock  int
+	Child int
+	Kind  byte
+
+	// Wake are the arguments of this program, run once more, with the
+	// environment Env and with Sock left open; nil ends the process. All signals
+	// are blocked in it.
+	Wake, Env []string
+}
+
+// resting is the state of the loop. It is on pages of its own, and has no
+// pointer that Go knows.
+type resting struct {
+	waiting
+	tasks, pid, page uintptr
+
+	given [maxGiven]given
+	n     int
+	buf   [4096]byte
+}
+
+// given is a mapping whose memory is given back.
+type given struct {
+	start, end uintptr
+	fresh      bool // by a new one in its place: what it says then is zero
+}
+
+// Flags of rt_sigaction.
+const (
+	onStack  = 0x08000000
+	restorer = 0x04000000 // without which x86 delivers no signal
+)
+
+// maxGiven bounds the mappings: a helper has some thirty.
+const maxGiven = 128
+
+// restSize is what the state and the strings of the program to run take.
+const restSize = 64 << 10
+
+// Begin begins the rest.
+func (r *Rest) Begin() error {
+	pages, err := unix.Mmap(-1, 0, restSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return err
+	}
+	s := (*resting)(unsafe.Pointer(&pages[0]))
+	s.child, s.pid = uintptr(r.Child), uintptr(os.Getpid())
+	s.page = uintptr(os.Getpagesize())
+	s.record[0] = r.Kind
+	if err := s.prepare(r, pages[unsafe.Sizeof(*s):]); err != nil {
+		_ = unix.Munmap(pages)
+		return err
+	}
+	s.run()
+	return nil
+}
+
+func (s *resting) prepare(r *Rest, rest []byte) error {
+	if len(r.Wake) > 0 {
+		a := arena(rest)
+		var ok [3]bool
+		s.path, ok[0] = a.str("/proc/self/exe")
+		s.argv, ok[1] = a.strs(r.Wake)
+		s.envv, ok[2] = a.strs(r.Env)
+		if ok != [3]bool{true, true, true} {
+			return unix.E2BIG
+		}
+	}
+	if err := s.mappings(uintptr(unsafe.Pointer(s))); err != nil {
+		return err
+	}
+	tasks, err := unix.Open("/proc/self/task", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	// From here on no signal is handled on this thread; those of children are read.
+	err = blockSignals(nil)
+	signals := -1
+	if err == nil {
+		var chld unix.Sigset_t
+		chld.Val[0] = 1 << (unix.SIGCHLD - 1)
+		signals, err = unix.Signalfd(-1, &chld, unix.SFD_CLOEXEC|unix.SFD_NONBLOCK)
+	}
+	if err == nil {
+		// The others end by a signal that has them do so.
+		action := [4]uint64{uint64(exitThreadPC()), onStack | restorer, uint64(exitThreadPC()), ^uint64(0)}
+		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGURG), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
+		if errno != 0 {
+			err = errno
+		}
+	}
+	if err != nil {
+		unix.Close(tasks)
+		if signals >= 0 {
+			unix.Close(signals)
+		}
+		return err
+	}
+	s.tasks = uintptr(tasks)
+	s.polls[0] = unix.PollFd{Fd: int32(r.Sock), Events: unix.POLLIN}
+	s.polls[1] = unix.PollFd{Fd: int32(signals), Events: unix.POLLIN}
+	return nil
+}
+
+// arena gives out memory that stays where it is.
+type arena []byte
+
+func (a *arena) str(v string) (uintptr, bool) {
+	if len(v) >= len(*a) {
+		return 0, false
+	}
+	at := &(*a)[0]
+	copy(*a, v)
+	*a = (*a)[(len(v)+1+7)&^7:]
+	return uintptr(unsafe.Pointer(at)), true
+}
+
+func (a *arena) strs(list []string) (uintptr, bool) {
+	size := 8 * (len(list) + 1)
+	if size >= len(*a) {
+		return 0, false
+	}
+	table := (*a)[:size]
+	*a = (*a)[size:]
+	for i, v := range list {
+		p, ok := a.str(v)
+		if !ok {
+			return 0, false
+		}
+		*(*uintptr)(unsafe.Pointer(&table[8*i])) = p
+	}
+	return uintptr(unsafe.Pointer(&table[0])), true
+}
+
+// mappings lists what is given back: all that can be, but for the pages at keep
+// and those of the arguments, which ps shows.
+func (s *resting) mappings(keep uintptr) error {
+	fd, err := unix.Open("/proc/self/maps", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), "maps") // os.Open would set the network poller up
+	defer f.Close()
+	shown := uintptr(unsafe.Pointer(unsafe.StringData(os.Args[0]))) &^ (s.page - 1)
+	sc := bufio.NewScanner(f)
+	for sc.Scan() {
+		m, ok := parseMapping(sc.Bytes())
+		fields := bytes.Fields(sc.Bytes())
+		if !ok || s.n == len(s.given) || m.start <= keep && keep < m.end {
+			continue
+		}
+		name := ""
+		if len(fields) > 5 {
+			name = string(fields[5])
+		}
+		switch {
+		case m.clean:
+			s.give(m.start, m.end, false)
+		case name == "[stack]":
+			s.give(m.start, min(max(shown, m.start), m.end), false)
+		case len(name) > 0 && name[0] == '[' && name != "[heap]" && !bytes.HasPrefix(fields[5], []byte("[anon")):
+			// the kernel's
+		case string(fields[1]) == "rw-p":
+			s.give(m.start, m.end, true)
+		}
+	}
+	return sc.Err()
+}
+
+func (s *resting) give(start, end uintptr, fresh bool) {
+	if start < end {
+		s.given[s.n] = given{start, end, fresh}
+		s.n++
+	}
+}
+
+// exitThreadPC is where a thread goes that is to end.
+func exitThreadPC() uintptr
+
+// run is all that the process does from here on: nothing of the Go runtime, no
+// growing of the stack, no pointer to what it manages.
+//
+//go:norace
+//go:nosplit
+//go:noinline
+func (s *resting) run() {
+	for pause := [2]int64{0, 20_000}; ; pause = [2]int64{0, min(2*pause[1], 100_000_000)} {
+		s.turn(uintptr(unsafe.Pointer(&pause)))
+		if s.alone() {
+			break
+		}
+	}
+	s.giveBack()
+	s.wait()
+}
+
+// giveBack gives back all memory but the pages of s and of the stack.
+//
+//go:norace
+//go:nosplit
+func (s *resting) giveBack() {
+	var here byte
+	low := uintptr(unsafe.Pointer(&here))&^(s.page-1) - s.page
+	high := low + 3*s.page // frames above are never returned to
+	for i := 0; i < s.n; i++ {
+		g := &s.given[i]
+		switch {
+		case !g.fresh:
+			_, _, _ = syscall.RawSyscall6(unix.SYS_MADVISE, g.start, g.end-g.start, unix.MADV_DONTNEED, 0, 0, 0)
+		case g.end <= low || high <= g.start:
+			renew(g.start, g.end)
+		default:
+			renew(g.start, low)
+			renew(high, g.end)
+		}
+	}
+	_, _, _ = syscall.RawSyscall6(unix.SYS_CLOSE, s.tasks, 0, 0, 0, 0, 0)
+}
+
+//go:norace
+//go:nosplit
+func renew(start, end uintptr) {
+	if start < end {
+		_, _, _ = syscall.RawSyscall6(unix.SYS_MMAP, start, end-start, unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED|unix.MAP_NORESERVE, ^uintptr(0), 0)
+	}
+}
+
+// alone reports whether there is no other thread, and has one end: a signal to
+// the process goes to any that does not block it, which is all but this one.
+// Their numbers are not asked for, as /proc may be that of another namespace.
+//
+//go:norace
+//go:nosplit
+func (s *resting) alone() bool {
+	_, _, _ = syscall.RawSyscall6(unix.SYS_KILL, s.pid, uintptr(unix.SIGURG), 0, 0, 0, 0)
+	_, _, _ = syscall.RawSyscall6(unix.SYS_LSEEK, s.tasks, 0, 0, 0, 0, 0)
+	threads := 0
+	for {
+		n, _, errno := syscall.RawSyscall6(unix.SYS_GETDENTS64, s.tasks, uintptr(unsafe.Pointer(&s.buf[0])), unsafe.Sizeof(s.buf), 0, 0, 0)
+		if errno != 0 || n == 0 {
+			return threads == 1
+		}
+		for at := uintptr(0); at < n; {
+			const lengthAt, nameAt = 16, 19 // of struct linux_dirent64
+			entry := unsafe.Add(unsafe.Pointer(&s.buf), at)
+			if *(*byte)(unsafe.Add(entry, nameAt)) != '.' {
+				threads++
+			}
+			at += uintptr(*(*uint16)(unsafe.Add(entry, lengthAt)))
+		}
+	}
+}

@@ -1,0 +1,39 @@
+//go:build unix
+
+package sys
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Unblocked returns f as a file that never blocks, and closes f. A write to a
+// terminal that blocks waits for the program to read, and whoever waits for the
+// writer with it.
+func Unblocked(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	f.Close()
+	if err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	if err := syscall.SetNonblock(fd, true); err != nil {
+		return nil, errors.Join(os.NewSyscallError("fcntl", err), unix.Close(fd))
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
+}
+
+// ResizeTerminal sets the size of a terminal by our side of it.
+func ResizeTerminal(ours *os.File, rows, cols uint16) error {
+	raw, err := ours.SyscallConn() // Fd would make it blocking
+	if err != nil {
+		return err
+	}
+	var rerr error
+	err = raw.Control(func(fd uintptr) {
+		rerr = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: cols})
+	})
+	return errors.Join(err, os.NewSyscallError("ioctl", rerr))
+}

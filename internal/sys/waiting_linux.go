@@ -1,0 +1,108 @@
+package sys
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// waiting is the loop of a process that waits for the end of its children and
+// for an order, without the Go runtime: it is made of system calls alone.
+type waiting struct {
+	child            uintptr // the command
+	path, argv, envv uintptr // of what is run to wake up; path is 0: nothing
+
+	polls  [2]unix.PollFd // the socket for orders and reports, and the signals of children
+	record ExitRecord
+	usage  unix.Rusage
+	status uint32
+	signal unix.SignalfdSiginfo
+}
+
+//go:norace
+//go:nosplit
+//go:nocheckptr
+func (s *waiting) wait() {
+	for {
+		s.turn(0)
+	}
+}
+
+// turn looks at what has come, and waits for more, or until the time that is at
+// timeout; 0: for ever.
+//
+//go:norace
+//go:nosplit
+//go:nocheckptr
+func (s *waiting) turn(timeout uintptr) {
+	if s.reap() {
+		s.exit()
+	}
+	if s.polls[0].Revents != 0 {
+		s.wake()
+	}
+	s.polls[0].Revents, s.polls[1].Revents = 0, 0
+	_, _, _ = syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&s.polls[0])), 2, timeout, 0, 0, 0)
+	if s.polls[1].Revents != 0 {
+		_, _, _ = syscall.RawSyscall6(unix.SYS_READ, uintptr(s.polls[1].Fd), uintptr(unsafe.Pointer(&s.signal)), unsafe.Sizeof(s.signal), 0, 0, 0)
+	}
+}
+
+//go:norace
+//go:nosplit
+//go:nocheckptr
+func (s *waiting) exit() {
+	for {
+		_, _, _ = syscall.RawSyscall6(unix.SYS_EXIT_GROUP, 0, 0, 0, 0, 0, 0)
+	}
+}
+
+// reap reaps the children that have ended, and reports whether all children are
+// gone.
+//
+//go:norace
+//go:nosplit
+//go:nocheckptr
+func (s *waiting) reap() bool {
+	for {
+		pid, _, errno := syscall.RawSyscall6(unix.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(&s.status)), unix.WNOHANG, uintptr(unsafe.Pointer(&s.usage)), 0, 0)
+		switch {
+		case errno == unix.EINTR:
+		case errno != 0:
+			return true
+		case pid == 0:
+			return false
+		case pid == s.child:
+			s.record.end(s.status, &s.usage)
+			_, _, errno = syscall.RawSyscall6(unix.SYS_WAITID, unix.P_ALL, 0, 0, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, 0, 0)
+			if errno == unix.ECHILD {
+				s.record.SetAlone()
+			}
+			_, _, _ = syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(s.polls[0].Fd), uintptr(unsafe.Pointer(&s.record)), unsafe.Sizeof(s.record), unix.MSG_NOSIGNAL, 0, 0)
+			s.child = 0
+		}
+	}
+}
+
+// wake runs what is to be run when something has come, and nothing else ever.
+//
+//go:norace
+//go:nosplit
+//go:nocheckptr
+func (s *waiting) wake() {
+	if s.path == 0 {
+		s.exit()
+	}
+	pause := unix.Timespec{Nsec: 10_000_000}
+	for {
+		_, _, _ = syscall.RawSyscall6(unix.SYS_FCNTL, uintptr(s.polls[0].Fd), unix.F_SETFD, 0, 0, 0, 0)
+		_, _, _ = syscall.RawSyscall6(unix.SYS_EXECVE, s.path, s.argv, s.envv, 0, 0, 0)
+		// There is no memory for it, or no file: as long as that is so, the
+		// children are reaped.
+		if s.reap() {
+			s.exit()
+		}
+		_, _, _ = syscall.RawSyscall6(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&pause)), 0, 0, 0, 0, 0)
+	}
+}

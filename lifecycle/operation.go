@@ -1,0 +1,116 @@
+package lifecycle
+
+import "slices"
+
+// Operation is what a person or a program asks of a host and waits for.
+type Operation string
+
+// The operations.
+const (
+	OpStart   Operation = "start"   // done when the host runs
+	OpStop    Operation = "stop"    // done when it is stopped and its processes have ended
+	OpRestart Operation = "restart" // stop, then start; done when the host runs
+)
+
+// Operate begins an operation. Exactly one [Done] with the same ID follows, now
+// or later: at the latest when the host is at rest and nothing starts it.
+type Operate struct {
+	Operation Operation
+	By        By // ByPerson, or ByProgram, which must not ask for OpStop
+	ID        uint64
+}
+
+// Done ends an operation.
+type Done struct {
+	ID     uint64
+	OK     bool
+	State  State // the state of the host; if not OK, instead of the one asked for
+	Reason string
+}
+
+// operation is one whose Done is to follow.
+type operation struct {
+	op   Operation
+	id   uint64
+	wish int // how much the group had been told when it began
+}
+
+// operate begins an operation.
+func (s *step) operate(e Operate) {
+	op, id := e.Operation, e.ID
+	if op == OpStop {
+		s.stop(Stop{By: e.By, Reason: "stopped by request"})
+		s.finish(func(o operation) bool { return o.op != OpStop }, false, s.state, "stopped by request")
+	} else {
+		switch {
+		case op == OpStart && s.state.Up():
+			s.do(Done{ID: id, OK: true, State: s.state})
+			return
+		case s.state == Stopping && s.by == ByTree:
+			s.do(Done{ID: id, State: Stopping, Reason: s.reason})
+			return
+		case op == OpRestart:
+			s.restart(e.By)
+		default:
+			s.wish(e.By)
+		}
+	}
+	// A step with one replaces the list: the machine is a value.
+	s.ops = append(slices.Clip(s.ops), operation{op, id, s.said})
+	s.stopped()
+}
+
+// stopped ends the stops of a host that is down.
+func (s *step) stopped() {
+	if s.state == Stopped && !s.present {
+		s.finish(func(o operation) bool { return o.op == OpStop }, true, Stopped, "")
+	}
+}
+
+// refuse ends the operations that the group has heard of and answers by not
+// starting the host.
+func (s *step) refuse(reason string) {
+	s.finish(func(o operation) bool { return o.op != OpStop && s.heard >= o.wish }, false, s.state, reason)
+}
+
+// outcomes ends the operations whose outcome the transitions of this step are.
+func (s *step) outcomes() {
+	for _, e := range s.out {
+		t, ok := e.(Transition)
+		if !ok {
+			continue
+		}
+		switch t.To {
+		case Running:
+			s.finish(func(o operation) bool { return o.op != OpStop }, true, t.To, t.Reason)
+		case Crashed:
+			s.finish(func(o operation) bool { return o.op != OpStop }, false, t.To, t.Reason)
+		case Failed: // a stop ends so when processes of the host do not
+			s.finish(func(operation) bool { return true }, false, t.To, t.Reason)
+		case Stopping:
+			if !s.Pending() {
+				s.finish(func(o operation) bool { return o.op == OpStart }, false, t.To, t.Reason)
+			}
+		case Stopped:
+			if s.state == Stopped && !s.Pending() {
+				s.finish(func(o operation) bool { return o.op != OpStop }, false, t.To, t.Reason)
+			}
+		}
+	}
+}
+
+// finish ends the operations that are meant.
+func (s *step) finish(meant func(operation) bool, ok bool, state State, reason string) {
+	if !slices.ContainsFunc(s.ops, meant) {
+		return
+	}
+	var rest []operation
+	for _, o := range s.ops {
+		if !meant(o) {
+			rest = append(rest, o)
+			continue
+		}
+		s.do(Done{ID: o.id, OK: ok, State: state, Reason: reason})
+	}
+	s.ops = rest
+}

@@ -1,0 +1,19 @@
+// Package link is one conversation with one peer, as far as it is pure: [Table]
+// keeps the requests that are open on a connection.
+//
+// The table gives out ids, counts the acknowledgements that are owed, bounds the
+// items of streamed results by credit, tells late answers from those that nobody
+// asked for, and says when a connection has drained. It is a machine: [Table.Step]
+// takes an [Event] and the time, and returns [Effects] for the caller to carry out.
+//
+// # Order and concurrency
+//
+// A Table is not safe for concurrent use. The caller holds one lock around Step,
+// and carries the effects out in the order of the steps where their order matters.
+//
+// # What it never does
+//
+// It has no goroutine, no clock and no timer, encodes and writes nothing, and knows
+// neither actors nor hosts. Step sets no memory aside but for the lists of [CutOff]
+// and [Close] and the growth of the table itself.
+package link

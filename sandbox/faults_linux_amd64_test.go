@@ -1,0 +1,573 @@
+//go:build !hostsup_posix
+
+package sandbox
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hostsup/hostsup/internal/require"
+	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
+
+// faultLimit is how long a start with a fault may take, with a second start after
+// it and the end of both.
+const faultLimit = 40 * time.Second
+
+// outcome is what became of a start.
+type outcome struct {
+	result *faultyResult // nil: the supervisor has not lived to tell
+	first  string        // what the command has reported
+	second string        // likewise, that of the start after it
+	hung   []string
+	left   []string // what is left of it on the machine
+	stderr string
+	tracer *tracer
+}
+
+// startWith starts a command in a supervisor of its own, with a fault.
+func startWith(f *faultySetting, program string, ft fault) (*outcome, error) {
+	runtime.LockOSThread() // which alone is told of what it traces
+	defer runtime.UnlockOSThread()
+	setting, err := json.Marshal(f)
+	if err != nil {
+		return nil, err
+	}
+	// Standard input, output and error, and the two reports.
+	var ours, theirs [5]*os.File
+	for i := range ours {
+		if ours[i], theirs[i], err = os.Pipe(); err != nil {
+			return nil, err
+		}
+	}
+	ours[0], theirs[0] = theirs[0], ours[0]
+	fds := make([]uintptr, len(theirs))
+	for i, f := range theirs {
+		fds[i] = f.Fd()
+	}
+	attr := &syscall.ProcAttr{Dir: "/", Env: []string{roleVar + "=faulty", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR=" + f.Dir + "/tmp"}, Files: fds}
+	attr.Sys = &syscall.SysProcAttr{Setsid: true}
+	if f.User && os.Geteuid() == 0 {
+		attr.Sys.Credential = &syscall.Credential{Uid: faultyUser, Gid: faultyUser}
+	}
+	root, err := syscall.ForkExec(program, []string{"faulty", string(setting)}, attr)
+	for _, f := range theirs {
+		f.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	texts := make([]chan string, len(ours))
+	out := bufio.NewReader(ours[1])
+	ready, err := out.ReadString('\n')
+	for i, from := range []io.Reader{nil, out, ours[2], ours[3], ours[4]} {
+		if from == nil {
+			continue
+		}
+		texts[i] = make(chan string, 1)
+		go func() {
+			b, _ := io.ReadAll(from)
+			ours[i].Close()
+			texts[i] <- string(b)
+		}()
+	}
+	if err != nil || ready != "ready\n" {
+		ours[0].Close()
+		return nil, fmt.Errorf("the supervisor does not start: %q, %w\n%s", ready, err, <-texts[2])
+	}
+	o := &outcome{tracer: newTracer(root, ft, f.direct())}
+	var keeper id
+	for _, h := range helpersOf(root) {
+		keeper, o.tracer.keeper = h, h.pid
+	}
+	if err := o.tracer.seize(); err != nil {
+		_ = syscall.Kill(root, syscall.SIGKILL)
+		return nil, err
+	}
+	_, _ = ours[0].WriteString("go\n")
+	o.hung = o.tracer.run(faultLimit)
+	ours[0].Close()
+	if keeper.pid != 0 && !eventually(func() bool { return !keeper.alive() }) {
+		o.left = append(o.left, "keeper "+keeper.String())
+	}
+	text := <-texts[1]
+	o.stderr, o.first, o.second = <-texts[2], plain(f.Dir, <-texts[3]), plain(f.Dir, <-texts[4])
+	var res faultyResult
+	if json.Unmarshal([]byte(text), &res) == nil {
+		o.result = &res
+	}
+	if f.Kill != "" && ft.kill == bySupervisor {
+		// Without a keeper the next supervisor removes the empty cgroups of limits,
+		// unless another one is about to.
+		eventually(func() bool {
+			for _, c := range controllers {
+				if parent, err := sys.OwnCgroup1(c); err == nil {
+					sweepStale(parent, "")
+				}
+			}
+			return len(remains(f, root)) == 0
+		})
+	}
+	o.left = append(o.left, remains(f, root)...)
+	return o, nil
+}
+
+func (f *faultySetting) direct() bool {
+	return f.Level == "" || f.Level == policy.Landlock && f.Kill != KillKeeper
+}
+
+// remains are what a supervisor with that number has left on the machine.
+func remains(f *faultySetting, pid int) []string {
+	var left []string
+	for _, parent := range []string{"/sys/fs/cgroup/*", "/sys/fs/cgroup", "/sys/fs/cgroup/*/*"} {
+		found, _ := filepath.Glob(fmt.Sprintf("%s/hostsup-%d-*", parent, pid))
+		left = append(left, found...)
+	}
+	if own, err := sys.OwnCgroup(); err == nil {
+		found, _ := filepath.Glob(fmt.Sprintf("%s/hostsup-%d-*", own, pid))
+		left = append(left, found...)
+	}
+	if b, err := os.ReadFile("/proc/self/mountinfo"); err == nil && bytes.Contains(b, []byte(f.Dir)) {
+		left = append(left, "a mount in "+f.Dir)
+	}
+	if err := filepath.Walk(f.Dir, func(path string, _ os.FileInfo, err error) error {
+		switch strings.TrimPrefix(path, f.Dir) {
+		case "", "/read", "/write", "/write/denied", "/write/kept", "/work", "/tmp", "/program":
+		default:
+			left = append(left, path)
+		}
+		return err
+	}); err != nil {
+		left = append(left, err.Error())
+	}
+	return left
+}
+
+// plain is a report without what differs between two processes that are confined
+// alike.
+func plain(dir, report string) string {
+	report = ownNumber.ReplaceAllString(report, "${1}N")
+	report = strings.ReplaceAll(ownUser.ReplaceAllString(report, "${1}UID"), dir, "DIR")
+	var out strings.Builder
+	for line := range strings.Lines(report) {
+		if rest, ok := strings.CutPrefix(line, "namespace "); ok {
+			kind, _, _ := strings.Cut(rest, ":")
+			own, _ := os.Readlink("/proc/self/ns/" + kind)
+			line = "namespace " + kind + ": its own\n"
+			if strings.HasPrefix(rest, own+" ") {
+				line = "namespace " + kind + ": the machine's\n"
+			}
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}
+
+// ownNumber is that of the process, or of its supervisor or its life in the name of
+// a cgroup.
+var ownNumber = regexp.MustCompile(`(NSpid:\t|/hostsup-|/life-)[0-9a-f-]+`)
+
+// ownUser is a user of the pool, of which another one may be free.
+var ownUser = regexp.MustCompile(`(\b|=)20000\d{5}\b`)
+
+const faultyUser = 65534
+
+// faultyProgram is this test binary where any user can run it.
+func faultyProgram(t testing.TB) string {
+	t.Helper()
+	path := ground(t) + "/program"
+	b, err := os.ReadFile("/proc/self/exe")
+	if err == nil {
+		err = os.WriteFile(path, b, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func (f *faultySetting) set(t testing.TB) {
+	t.Helper()
+	f.Dir = ground(t)
+	for _, dir := range []string{"/read", "/write/denied", "/write/kept", "/work", "/tmp"} {
+		if err := os.MkdirAll(f.Dir+dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !f.User || os.Geteuid() != 0 {
+		return
+	}
+	for _, dir := range []string{"/write", "/write/denied", "/write/kept", "/work", "/tmp"} {
+		if err := os.Chown(f.Dir+dir, faultyUser, faultyUser); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// chosenFaults are those that are tried; "." takes an hour or more.
+var chosenFaults = flag.String("faults", "", "try the faults whose description matches this regular expression, not a sample")
+
+// sampleFor is how long a sample of faults is tried.
+const sampleFor = 20 * time.Second
+
+// TestFaults has a system call of a start fail, or a process killed at it, as root
+// and as an ordinary user, at every level: the start is refused, or the
+// confinement is the same as without the fault, and nothing is left. It tries a
+// sample; `make confine-faults` tries all.
+func TestFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	program := faultyProgram(t)
+	settings := slices.DeleteFunc(slices.Clone(faultySettings), func(f faultySetting) bool {
+		// A nurse with a C library closes itself to its user, and may be faster than
+		// the supervisor that maps its ids: no such program is shipped.
+		return !f.User && os.Geteuid() != 0 || f.User && f.Level == policy.NoCgroup && raceEnabled
+	})
+	if *chosenFaults == "" {
+		const some = 4
+		order := sourceOrder(t)
+		order.Shuffle(len(settings), func(i, j int) { settings[i], settings[j] = settings[j], settings[i] })
+		settings = settings[:min(some, len(settings))]
+	}
+	chosen := regexp.MustCompile(*chosenFaults)
+	documented := documentedCalls(t)
+	var todo []*faultCase
+	for i := range settings {
+		f := &settings[i]
+		f.set(t)
+		usual, err := startWith(f, program, fault{})
+		if errors.Is(err, syscall.EPERM) {
+			require.Missing(t, "processes cannot be traced: %v", err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if errs := usual.wrong(f, usual, fault{}); len(errs) > 0 {
+			t.Fatalf("%s, without a fault: %s\n%s", f.Name, strings.Join(errs, "\n"), usual.stderr)
+		}
+		for _, c := range usual.tracer.calls {
+			if at := (place{by: c.by, nr: c.nr}); !documented[at] {
+				t.Errorf("%s: docs/confinement-start.md does not name the system call %s of %s", f.Name, callName(c.nr), c.by)
+				documented[at] = true
+			}
+		}
+		todo = append(todo, f.cases(usual)...)
+	}
+	if *chosenFaults == "" {
+		sample(todo, sourceOrder(t))
+	} else {
+		todo = slices.DeleteFunc(todo, func(c *faultCase) bool { return !chosen.MatchString(c.String()) })
+	}
+	tryFaults(t, program, todo)
+}
+
+// sourceOrder is random by the sources of the package: each change of them has
+// another sample, and who runs the same ones again has the same.
+func sourceOrder(t *testing.T) *rand.Rand {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.New()
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum.Write(b)
+	}
+	return rand.New(rand.NewChaCha8([32]byte(sum.Sum(nil))))
+}
+
+// told is what the supervisor says that a confinement lacks. Where a nurse has a C library
+// it can be faster than who maps its ids, and then a trial of namespaces fails by chance.
+func (f *faultySetting) told(r *faultyResult) []string {
+	return slices.DeleteFunc(slices.Clone(r.Told), func(s string) bool {
+		return raceEnabled && f.User && strings.Contains(s, "map ids: ")
+	})
+}
+
+// documentedCalls are the system calls that docs/confinement-start.md names, of
+// each kind of process: | process | step | `call` `call` | what fails |.
+func documentedCalls(t *testing.T) map[place]bool {
+	t.Helper()
+	b, err := os.ReadFile("../docs/confinement-start.md")
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip("the test does not run where its sources are")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[place]bool{}
+	for line := range strings.Lines(string(b)) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 6 {
+			continue
+		}
+		for _, name := range strings.Fields(cells[3]) {
+			nr, ok := policy.SyscallNumber(strings.Trim(name, "`"))
+			if ok {
+				named[place{by: strings.TrimSpace(cells[1]), nr: nr}] = true
+			} else if strings.HasPrefix(name, "`") {
+				t.Errorf("docs/confinement-start.md names %s, which is no system call", name)
+			}
+		}
+	}
+	return named
+}
+
+// faultCase is one fault.
+type faultCase struct {
+	setting *faultySetting
+	usual   *outcome // without a fault
+	fault   fault
+}
+
+func (c *faultCase) String() string {
+	if c.fault.errno != 0 {
+		return fmt.Sprintf("%s: %v: %s", c.setting.Name, c.fault.at, unix.ErrnoName(c.fault.errno))
+	}
+	return fmt.Sprintf("%s: %v: the %s is killed", c.setting.Name, c.fault.at, c.fault.kill)
+}
+
+// errnos are the errors that calls fail with: some have a meaning to a start, as
+// that a kernel is too old or that something is there already.
+var errnos = []syscall.Errno{unix.EPERM, unix.EINVAL, unix.ENOSYS, unix.EEXIST, unix.ENOMEM}
+
+// neverFail are calls that the kernel has no error for.
+var neverFail = map[int]bool{
+	unix.SYS_GETPID: true, unix.SYS_GETPPID: true, unix.SYS_GETUID: true, unix.SYS_GETEUID: true, unix.SYS_GETGID: true,
+	unix.SYS_GETEGID: true, unix.SYS_UMASK: true, unix.SYS_EXIT_GROUP: true,
+}
+
+// cases are all faults of a start.
+func (f *faultySetting) cases(usual *outcome) (all []*faultCase) {
+	add := func(ft fault) { all = append(all, &faultCase{f, usual, ft}) }
+	for _, c := range usual.tracer.calls {
+		for _, errno := range errnos {
+			if neverFail[c.nr] {
+				break
+			}
+			add(fault{at: c.place, errno: errno})
+		}
+		add(fault{at: c.place, kill: bySupervisor})
+		if f.Kill == "" && !f.User {
+			add(fault{at: c.place, kill: byKeeper})
+		}
+		switch c.by {
+		case bySpace, byNurse:
+			add(fault{at: c.place, kill: c.by})
+		case byCommand:
+			add(fault{at: c.place, kill: c.by})
+			if !f.direct() {
+				add(fault{at: c.place, kill: byNurse})
+			}
+		}
+	}
+	return all
+}
+
+// sample shuffles faults, so that those which come first differ most.
+func sample(all []*faultCase, random *rand.Rand) {
+	type class struct {
+		setting, by, kill string
+		nr                int
+		fails             bool
+	}
+	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	seen := map[class]int{}
+	order := map[*faultCase]int{}
+	for _, c := range all {
+		k := class{c.setting.Name, c.fault.at.by, c.fault.kill, c.fault.at.nr, c.fault.errno != 0}
+		order[c] = seen[k]
+		seen[k]++
+	}
+	slices.SortStableFunc(all, func(a, b *faultCase) int { return order[a] - order[b] })
+}
+
+// tryFaults tries faults side by side.
+func tryFaults(t *testing.T, program string, todo []*faultCase) {
+	begin := time.Now()
+	var wg sync.WaitGroup
+	var next, missed atomic.Int64
+	for range 2 * runtime.GOMAXPROCS(0) {
+		own := map[string]faultySetting{} // with folders of this worker's
+		for _, c := range todo {
+			if f, ok := own[c.setting.Name]; !ok {
+				f = *c.setting
+				f.set(t)
+				own[f.Name] = f
+			}
+		}
+		wg.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(todo) || *chosenFaults == "" && time.Since(begin) > sampleFor {
+					next.Add(-1)
+					return
+				}
+				c := todo[i]
+				f := own[c.setting.Name]
+				o, err := startWith(&f, program, c.fault)
+				if err != nil {
+					t.Errorf("%v: %v", c, err)
+					continue
+				}
+				if !o.tracer.hit {
+					missed.Add(1)
+				}
+				for _, err := range o.wrong(&f, c.usual, c.fault) {
+					t.Errorf("%v: %s\n%s", c, err, o.stderr)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("%d of %d faults in %v; %d places were not come to", next.Load(), len(todo), time.Since(begin).Round(time.Second), missed.Load())
+}
+
+// wrong is what is wrong with an outcome; usual is that without a fault.
+func (o *outcome) wrong(f *faultySetting, usual *outcome, ft fault) (errs []string) {
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Sprintf(format, args...)) }
+	if len(o.hung) > 0 {
+		bad("does not end: %q", o.hung)
+	}
+	if len(o.left) > 0 {
+		bad("left %q", o.left)
+	}
+	first, want := o.first, usual.first
+	if f.Observe && ft.kill == bySupervisor && strings.Contains(first, "error while loading shared libraries") {
+		first = "" // calls that are observed fail without who observes, before the command has anything to report
+	}
+	believed := false // that the file system of the root shows files as they are alone; the next start asks again
+	if ft.errno == unix.EINVAL && ft.at.nr == unix.SYS_MOUNT_SETATTR {
+		believed = f.View && !f.User && o.result != nil && slices.ContainsFunc(o.result.Told, func(s string) bool { return strings.HasPrefix(s, "mapped owners: the file system") })
+		// A file system that cannot show files as another user's shows them as they
+		// are where they are only to be read.
+		// Writing fails for another reason first then.
+		asTheyAre := strings.NewReplacer(",idmapped", "", "only read: "+syscall.EROFS.Error(), "only read: "+syscall.EACCES.Error())
+		first, want = asTheyAre.Replace(first), asTheyAre.Replace(want)
+	}
+	if f.Allow && ft.at == (place{by: bySupervisor, nr: unix.SYS_ACCEPT4, nth: ft.at.nth}) && strings.Contains(first, "connect to the machine: "+syscall.ECONNREFUSED.Error()) {
+		first, want = unheard(first), unheard(want)
+	}
+	// With its nurse, which waits for it from then on, a command ends after its start.
+	ends := ft.kill != "" || ft.at.by == byNurse
+	if ends || o.result != nil && o.result.Error != "" { // in the middle of the report, it may be
+		first = first[:strings.LastIndexByte(first, '\n')+1]
+		want = want[:min(len(want), len(first))]
+	}
+	if first != "" && optional(first) != optional(want) && !believed {
+		bad("the confinement differs from that without a fault: %s", difference(want, first))
+	}
+	if ft.kill == bySupervisor {
+		return errs
+	}
+	res := o.result
+	switch {
+	case res == nil:
+		bad("the supervisor has not lived through it")
+		return errs
+	case res.Error != "":
+	case first != "":
+		// What is weaker for an ordinary user is accepted, and told.
+		told, asUsual := f.told(res), f.told(usual.result)
+		if accepted := (f.User || believed) && len(told) >= len(asUsual); !accepted && !slices.Equal(told, asUsual) {
+			bad("it is told that it lacks %q and not %q", told, asUsual)
+		}
+	case res.Exit == nil || res.Exit.Signal != int(syscall.SIGKILL) || !ends:
+		bad("it has started without a report, and ended by %+v", res.Exit)
+	}
+	if res.Again != "" {
+		bad("the next start fails: %s", res.Again)
+	} else if optional(o.second) != optional(usual.second) {
+		bad("the confinement of the next start differs: %s", difference(usual.second, o.second))
+	}
+	if res.Close != "" || len(res.Left) > 0 {
+		bad("close: %s; left %q", res.Close, res.Left)
+	}
+	return errs
+}
+
+// optional leaves out of a report what the policy grants where it is there: what
+// cannot be looked at is not.
+func optional(report string) string {
+	var out strings.Builder
+	for line := range strings.Lines(report) {
+		if !strings.HasPrefix(line, "/proc/self/mountinfo: /etc/") {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
+}
+
+// unheard leaves out of a report whether the allow-list's proxy was reached: one
+// that cannot accept is not there any more.
+func unheard(report string) string {
+	var out strings.Builder
+	for line := range strings.Lines(report) {
+		if !strings.HasPrefix(line, "connect to the machine: ") {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
+}
+
+// difference names the lines that only one of two reports has.
+func difference(a, b string) string {
+	var out []string
+	in := map[string]int{}
+	for line := range strings.Lines(a) {
+		in[line]++
+	}
+	for line := range strings.Lines(b) {
+		if in[line]--; in[line] < 0 {
+			out = append(out, "+"+strings.TrimSpace(line))
+		}
+	}
+	for line, n := range in {
+		if n > 0 {
+			out = append(out, "-"+strings.TrimSpace(line))
+		}
+	}
+	return strings.Join(out, "\n\t")
+}
+
+var faultySettings = []faultySetting{
+	{Name: "full", Level: policy.Full},
+	{Name: "full with an allow-list", Level: policy.Full, Allow: true},
+	{Name: "full, observed", Level: policy.Full, Observe: true},
+	{Name: "full, ordinary", Level: policy.Full, View: true},
+	{Name: "landlock", Level: policy.Landlock},
+	{Name: "landlock with a reaper", Level: policy.Landlock, Kill: KillKeeper},
+	{Name: "landlock with a process group", Level: policy.Landlock, Kill: KillGroup},
+	{Name: "limits alone"},
+	{Name: "user, no-cgroup", Level: policy.NoCgroup, User: true},
+	{Name: "user, no-cgroup, ordinary", Level: policy.NoCgroup, User: true, View: true},
+	{Name: "user, landlock with a reaper", Level: policy.Landlock, User: true, Kill: KillKeeper},
+	{Name: "user, landlock with a process group", Level: policy.Landlock, User: true, Kill: KillGroup},
+}

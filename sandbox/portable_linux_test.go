@@ -1,0 +1,5 @@
+//go:build !hostsup_posix
+
+package sandbox
+
+const portable = false

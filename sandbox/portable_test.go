@@ -1,0 +1,6 @@
+//go:build unix && (!linux || hostsup_posix)
+
+package sandbox
+
+// portable is true in builds whose only way of killing is the process group.
+const portable = true

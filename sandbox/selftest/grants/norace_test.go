@@ -1,0 +1,5 @@
+//go:build !race
+
+package grants
+
+const raceEnabled = false

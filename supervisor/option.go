@@ -1,0 +1,41 @@
+package supervisor
+
+import (
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/hostsup/hostsup/sandbox"
+)
+
+// Option changes how a tree is run.
+type Option func(*options)
+
+type options struct {
+	log    hclog.Logger
+	system *actor.ActorSystem
+	kill   sandbox.Kill
+	notify func(Notification)
+	advice func(host, crashID string) string
+}
+
+// WithLogger sends the tree's log lines to l. Default: nothing is logged.
+func WithLogger(l hclog.Logger) Option { return func(o *options) { o.log = l } }
+
+// WithSystem spawns the tree in an actor system of the caller's. Default: one
+// of its own (which takes about 3 MiB).
+func WithSystem(s *actor.ActorSystem) Option { return func(o *options) { o.system = s } }
+
+// WithKill takes this way of ending process trees instead of the strongest
+// that works here.
+func WithKill(k sandbox.Kill) Option { return func(o *options) { o.kill = k } }
+
+// WithNotifications hands what hosts say of themselves to f. It is called on
+// the read loop of a connection: it must not wait, and must not keep Params'
+// bytes unless it copies them. A panic in f is logged and changes nothing else.
+func WithNotifications(f func(Notification)) Option { return func(o *options) { o.notify = f } }
+
+// WithAdvice adds to the log line of a host that has failed what f says a person
+// can do about it; crashID is "" when the host failed without a crash.
+func WithAdvice(f func(host, crashID string) string) Option {
+	return func(o *options) { o.advice = f }
+}

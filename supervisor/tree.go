@@ -1,0 +1,152 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/intercept/secret"
+	"github.com/hostsup/hostsup/internal/inspector"
+	"github.com/hostsup/hostsup/internal/reports"
+	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/internal/version"
+	"github.com/hostsup/hostsup/sandbox"
+)
+
+// tree is a Supervisor before it runs.
+type tree struct {
+	sup     *Supervisor
+	world   *actors.World
+	groups  []GroupSpec   // until there are props
+	execs   []*execServer // those that listen
+	spawned chan struct{} // closed once sup.root may be used
+	state   *os.File      // the locked state folder; nil without one
+}
+
+func newTree(spec Spec, opts []Option) (*tree, error) {
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if o.log == nil {
+		o.log = hclog.NewNullLogger()
+	}
+	spec = spec.WithDefaults()
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	var state *os.File
+	if spec.StateDir != "" {
+		var err error
+		if state, err = lockState(spec.StateDir); err != nil {
+			return nil, err
+		}
+	}
+	t, err := newLockedTree(spec, o)
+	if err != nil {
+		if state != nil {
+			err = errors.Join(err, sys.Unlock(state))
+		}
+		return nil, err
+	}
+	t.state = state
+	return t, nil
+}
+
+// newLockedTree is newTree once the state folder is this tree's own.
+func newLockedTree(spec Spec, o options) (*tree, error) {
+	launcher, err := sandbox.NewLauncher(sandbox.Options{Kill: o.kill, Users: spec.Users})
+	if err != nil {
+		return nil, fmt.Errorf("processes cannot be started here: %w", err)
+	}
+	redactor := secret.NewRedactor(spec.Secrets.Cache)
+	o.log = redactedLog(o.log, redactor)
+	w := &actors.World{
+		System: o.system, Log: o.log, Launcher: launcher, Journal: actors.NewJournal(), Version: version.Version(),
+		OnNotification: o.notify, Advice: o.advice, MaxStarting: spec.MaxStarting, Secrets: secret.Open(spec.Secrets), Redactor: redactor,
+		Strategies: actors.Strategies{
+			Root: Contain{o.log, "group"}, Group: Contain{o.log, "host"}, Host: Restart{}, Life: Contain{o.log, "part of a life"},
+		},
+	}
+	w.Journal.Redact(redactor)
+	crashes := ""
+	if spec.StateDir != "" {
+		w.LogDir, crashes = filepath.Join(spec.StateDir, "logs"), filepath.Join(spec.StateDir, "crashes")
+	}
+	w.Reports, err = reports.Open[CrashReport](crashes, reports.Options{OnError: func(err error) { o.log.Warn("crash reports", "error", err) }})
+	if err != nil {
+		return nil, errors.Join(err, launcher.Close())
+	}
+	for _, g := range spec.Groups {
+		for i := range g.Hosts {
+			g.Hosts[i] = sharing(g.Hosts[i])
+			launcher.Announce(g.Hosts[i].Name, g.Hosts[i].Sandbox)
+		}
+	}
+	t := &tree{world: w, groups: spec.Groups, spawned: make(chan struct{})}
+	for _, e := range spec.ExecServers {
+		srv, err := t.newExecServer(e)
+		if err != nil {
+			return nil, errors.Join(append([]error{err}, append(discard(t.execs), launcher.Close(), w.Reports.Close())...)...)
+		}
+		t.execs = append(t.execs, srv)
+	}
+	spec.Groups, spec.ExecServers = nil, nil // the hosts have their own copies; these would only take memory
+	t.sup = &Supervisor{world: w, spec: spec, execs: t.execs, started: time.Now(), done: make(chan struct{}), ports: inspector.NewPorts()}
+	return t, nil
+}
+
+// props are those of the root actor; they are to be spawned once.
+func (t *tree) props() *actor.Props {
+	groups := t.groups
+	t.groups = nil
+	if len(t.execs) > 0 {
+		return t.house(groups)
+	}
+	return actors.NewRoot(t.world, groups, t.onFailed, t.close)
+}
+
+func (t *tree) onFailed(group, host, reason string) {
+	if t.sup.spec.OnFailed != Exit || t.sup.apart(host) {
+		return
+	}
+	t.sup.mu.Lock()
+	if t.sup.err == nil {
+		t.sup.err = fmt.Errorf("%w: %s: %s", ErrHostFailed, host, reason)
+	}
+	t.sup.mu.Unlock()
+	go func() { // ends with the tree at the latest
+		<-t.spawned
+		_ = t.sup.Stop(context.Background())
+	}()
+}
+
+// close gives back what the tree held. The actors are gone.
+func (t *tree) close() {
+	t.sup.endExtensions()
+	t.sup.ports.Close()
+	if err := t.world.Close(); err != nil {
+		t.world.Log.Warn("temporary files", "error", err)
+	}
+	if err := t.world.Launcher.Close(); err != nil {
+		t.world.Log.Error("process trees", "error", err)
+		t.sup.mu.Lock()
+		t.sup.left = err
+		t.sup.mu.Unlock()
+	}
+	if err := t.world.Reports.Close(); err != nil {
+		t.world.Log.Error("crash reports", "error", err)
+	}
+	t.world.Journal.Close()
+	t.world.Secrets.Close()
+	t.world.Redactor.Close()
+	_ = sys.Unlock(t.state) // last; nil is an error that changes nothing
+	close(t.sup.done)
+}
