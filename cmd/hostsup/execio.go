@@ -129,12 +129,21 @@ func (a *app) feed(ctx context.Context, client *execserver.Client, p *execserver
 	}
 }
 
-// passOn hands signals on to the command.
+// passOn hands signals on to the command. After the second that asks for the end
+// the command's output is not waited for either: it may be that nobody takes it.
 func passOn(ctx context.Context, fail context.CancelCauseFunc, p *execserver.Process, signals <-chan os.Signal) {
 	asked, interrupted := false, false
+	var last os.Signal
+	var ended <-chan struct{}
+	var unread <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
+			return
+		case <-ended:
+			ended, unread = nil, time.After(execSignal)
+		case <-unread:
+			fail(&signalled{last})
 			return
 		case s := <-signals:
 			select {
@@ -150,6 +159,7 @@ func passOn(ctx context.Context, fail context.CancelCauseFunc, p *execserver.Pro
 				interrupted = true
 				err = p.Interrupt(tell)
 			case asked: // for the second time
+				last, ended = s, p.Done()
 				_, err = p.Terminate(tell, 0)
 			default:
 				asked = true

@@ -350,19 +350,30 @@ func TestExecTerminalSizeOverACut(t *testing.T) {
 }
 
 // A terminal that shows nothing any more does not keep the client: the second
-// signal ends it.
+// signal ends it, whether the command has ended by the first or ends by the second.
 func TestExecTerminalThatIsNotRead(t *testing.T) {
 	url := startExecServer(t, []string{"hostsup", "exec-server"})
-	tree, flood := leaktest.NewTether(t), leaktest.NewTether(t)
-	a := execAt(t, url, tree.Hold+strings.Replace(flood.Hold, "9>", "8>", 1)+`echo up; head -c 100000 /dev/zero; exec 8>&-; sleep 1000`)
-	a.until("up\r\n")
-	if err := await(time.Minute, func() bool { return !flood.IsHeld() }); err != nil { // more than a terminal takes
-		t.Fatal(err)
+	for name, traps := range map[string]bool{"ends": false, "traps": true} {
+		t.Run(name, func(t *testing.T) {
+			tree, flood, asked := leaktest.NewTether(t), leaktest.NewTether(t), leaktest.NewTether(t)
+			script := tree.Hold + strings.Replace(flood.Hold, "9>", "8>", 1) + strings.Replace(asked.Hold, "9>", "7>", 1)
+			if traps {
+				script += `trap "exec 7>&-" TERM; `
+			}
+			a := execAt(t, url, script+`echo up; head -c 100000 /dev/zero; exec 8>&-; while :; do sleep 0.01; done`)
+			a.until("up\r\n")
+			if err := await(time.Minute, func() bool { return !flood.IsHeld() }); err != nil { // more than a terminal takes
+				t.Fatal(err)
+			}
+			a.signal(syscall.SIGTERM)
+			if err := await(time.Minute, func() bool { return !asked.IsHeld() }); err != nil {
+				t.Fatal(err)
+			}
+			a.signal(syscall.SIGTERM)
+			a.ends(128 + 15)
+			if err := await(time.Minute, func() bool { return !tree.IsHeld() }); err != nil {
+				t.Errorf("something of the command is left: %v", err)
+			}
+		})
 	}
-	a.signal(syscall.SIGTERM)
-	if err := await(time.Minute, func() bool { return !tree.IsHeld() }); err != nil {
-		t.Fatal(err)
-	}
-	a.signal(syscall.SIGTERM)
-	a.ends(128 + 15)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/hostsup/hostsup/config"
@@ -14,11 +15,13 @@ import (
 // program. A later reader is told how much was lost.
 func TestLogWaitsForNobody(t *testing.T) {
 	r, w := io.Pipe() // holds nothing at all
-	log, queue := newLogger(w, config.Log{Level: "info"})
+	begun := make(chan struct{})
+	log, queue := newLogger(&tellsFirst{w: w, begun: begun}, config.Log{Level: "info"})
 	long := strings.Repeat("x", 1000)
 	const n = 3 * logQueueBytes / 1000
 	for i := range n {
 		log.Info(long, "number", i)
+		<-begun // what is written is no longer waiting: all that is lost is lost in one place
 	}
 	queue.flush()
 	all := make(chan []string)
@@ -45,4 +48,16 @@ func TestLogWaitsForNobody(t *testing.T) {
 		!strings.HasSuffix(got[kept+1], "after") {
 		t.Errorf("of %d lines %d came, and then %.200q", n, kept, got[max(kept, 0):])
 	}
+}
+
+// tellsFirst closes begun when the first write begins.
+type tellsFirst struct {
+	w     io.Writer
+	once  sync.Once
+	begun chan struct{}
+}
+
+func (f *tellsFirst) Write(b []byte) (int, error) {
+	f.once.Do(func() { close(f.begun) })
+	return f.w.Write(b)
 }
