@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/bench/measure"
+	"github.com/hostsup/hostsup/sandbox/allow"
 	"github.com/hostsup/hostsup/sandbox/netproxy"
 )
 
@@ -61,7 +62,7 @@ func proxyWorker([]string) (f proxyFigures, err error) {
 		<-served
 	}()
 	addr := server.Addr().String()
-	rules, err := netproxy.Parse([]string{addr})
+	rules, err := allow.Parse([]string{addr})
 	if err != nil {
 		return f, err
 	}

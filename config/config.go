@@ -85,7 +85,7 @@ type Options struct {
 	// not to ask in [Parse].
 	LookPath func(file, dir, path string) (string, error)
 	// Enforce is asked whether a policy and limits can be enforced on this
-	// machine, and what the policy comes to, as policy.Resolve does. Its errors
+	// machine, and what the policy comes to, as resolve.Policy does. Its errors
 	// are those of package policy. What is weaker than asked for, and accepted
 	// by the policy, makes warnings. Nil means not to ask.
 	Enforce func(*policy.Policy, policy.Limits) (r *policy.Resolved, weaker []*policy.Error, err error)

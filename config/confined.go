@@ -10,6 +10,7 @@ import (
 
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
 // confined completes what the blocks sandbox and limits say when they have been
@@ -140,10 +141,10 @@ func (r *reader) reachable(resolved *policy.Resolved, d *hostDecl) {
 	if resolved == nil || !d.confinement.given || resolved.Policy.Level == policy.None || len(d.spec.Command) == 0 {
 		return
 	}
-	if path, err := sandbox.LookPath(d.spec.Command[0], d.spec.Dir, r.programs); err == nil && !resolved.Access(path).Has(policy.Exec) {
+	if path, err := sandbox.LookPath(d.spec.Command[0], d.spec.Dir, r.programs); err == nil && !resolve.Access(resolved, path).Has(policy.Exec) {
 		r.note(r.severity(), d.at["command"], "program is not granted", "The sandbox does not let %s run; %s.%s", path, policy.Add(policy.Line("exec", path)), r.notYet())
 	}
-	if dir := d.spec.Dir; dir != "" && !resolved.Reaches(dir) {
+	if dir := d.spec.Dir; dir != "" && !resolve.Reaches(resolved, dir) {
 		r.note(r.severity(), d.at["dir"], "folder is not granted", "The sandbox does not grant %s, in which the host is to work; %s.%s", dir, policy.Add(policy.Line("read", dir)), r.notYet())
 	}
 }

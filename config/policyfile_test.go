@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 
 	"github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
 const contractPolicy = `
@@ -203,7 +204,7 @@ host "e" {
 		if l.Tasks == 5 {
 			return nil, nil, errors.Join(&policy.Error{Field: "limits.tasks", Value: "5", Reason: "there is no cgroup here"})
 		}
-		r, err := policy.Resolve(p, l)
+		r, err := resolve.Policy(p, l)
 		return r, nil, err
 	}}
 	want := []string{

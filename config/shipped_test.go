@@ -35,7 +35,7 @@ var samePolicy = cmp.Comparer(func(a, b *policy.Policy) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	x, y := a.WithDefaults(), b.WithDefaults()
+	x, y := a.WithDefaults(false), b.WithDefaults(false)
 	x.Source, y.Source = nil, nil
 	return cmp.Equal(x, y, cmpopts.EquateEmpty())
 })

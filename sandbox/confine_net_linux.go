@@ -14,24 +14,26 @@ import (
 
 	"github.com/hostsup/hostsup/internal/helper"
 	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox/allow"
 	"github.com/hostsup/hostsup/sandbox/denial"
 	"github.com/hostsup/hostsup/sandbox/netproxy"
 	"github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
 // reach is how a command in a network namespace of its own reaches what its
 // policy allows: one proxy outside, and listeners inside that it serves.
 type reach struct {
 	proxy    *netproxy.Proxy
-	forwards []netproxy.Forward // of the second listener and those that follow
-	next     int                // listener to come
+	forwards []allow.Forward // of the second listener and those that follow
+	next     int             // listener to come
 }
 
 // network plans what the command may reach through the proxy. What enforces is
 // the namespace, in which there is nothing else; the variables only save the
 // command's user from setting them.
 func (s *starting) network(root *rootPlan) error {
-	if s.cmd.Observe && s.r.Policy.Network != policy.NetworkHost && s.r.Access(resolvFile).Has(policy.Read) {
+	if s.cmd.Observe && s.r.Policy.Network != policy.NetworkHost && resolve.Access(s.r, resolvFile).Has(policy.Read) {
 		// No name server can be reached in either case. One on the command's own
 		// loopback is asked nevertheless, and the observer sees for which name.
 		root.text(resolvFile, "nameserver 127.0.0.1\n")
@@ -39,7 +41,7 @@ func (s *starting) network(root *rootPlan) error {
 	if s.r.Policy.Network != policy.NetworkAllow {
 		return nil
 	}
-	rules, err := netproxy.Parse(s.r.Policy.Allow)
+	rules, err := allow.Parse(s.r.Policy.Allow)
 	if err != nil {
 		return s.wrong(err)
 	}
@@ -49,7 +51,7 @@ func (s *starting) network(root *rootPlan) error {
 		forwards: rules.Forwards(),
 	}
 	s.child.held.onFree(func() { _ = s.reach.proxy.Close() })
-	at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), netproxy.Port)
+	at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), allow.Port)
 	proxy := at.String()
 	listen := func(a netip.AddrPort) {
 		s.plan.Listen = append(s.plan.Listen, helper.Address{Name: a.String(), IP: string(a.Addr().AsSlice()), Port: int(a.Port())})
@@ -166,7 +168,7 @@ func noteAttempt(log *denial.Log, a netproxy.Attempt) {
 		return
 	}
 	d := denial.Denial{
-		Kind: denial.Connect, Path: netproxy.HostPort(a.Host, a.Port), Detail: a.Reason, Source: denial.Proxy,
+		Kind: denial.Connect, Path: allow.HostPort(a.Host, a.Port), Detail: a.Reason, Source: denial.Proxy,
 		First: a.Time, Last: a.Time,
 	}
 	if a.Entry != "" {

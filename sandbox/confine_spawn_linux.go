@@ -15,6 +15,7 @@ import (
 	"github.com/hostsup/hostsup/internal/helper"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
 // spawns reports whether the command's process shares our memory until its
@@ -244,7 +245,7 @@ func (s *starting) problem(what string, errno syscall.Errno) error {
 			break
 		}
 		e = explain(s.cmd, errno)
-		if s.cmd.Policy == nil || s.r.Access(s.cmd.Path).Has(policy.Exec) {
+		if s.cmd.Policy == nil || resolve.Access(s.r, s.cmd.Path).Has(policy.Exec) {
 			break
 		}
 		if _, err := os.Stat(s.cmd.Path); err == nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox/denial"
 	"github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
 // confiner is what a Launcher keeps for its confined and limited children.
@@ -29,7 +30,7 @@ type confiner struct {
 	filters   filters
 	spaces    spaces
 	records   records
-	resolver  policy.Resolver
+	resolver  resolve.Resolver
 
 	bounding sync.Mutex
 	bounded  *spawner // its thread has no bounding set; made when first wanted
@@ -133,7 +134,7 @@ func (s *starting) confineError(what string, err error) error {
 }
 
 func (s *starting) start() (err error) {
-	if s.r, err = s.confine.resolver.Resolve(policy.Owned{Owner: s.cmd.Owner, Accept: s.cmd.Accept}, s.cmd.Policy, s.cmd.Limits); err != nil {
+	if s.r, err = s.confine.resolver.Resolve(resolve.Owned{Owner: s.cmd.Owner, Accept: s.cmd.Accept}, s.cmd.Policy, s.cmd.Limits); err != nil {
 		return s.wrong(err)
 	}
 	s.unmapped = s.unmapped && s.r.UID < 0

@@ -20,8 +20,8 @@ func (b *base) startHeld(cmd *Command, files []int) (*Child, error) {
 	case err != nil:
 	case cmd.Limits.Any():
 		err = fmt.Errorf("limits cannot be enforced by this build: %w", ErrUnsupported)
-	case cmd.Policy.Weakest() != policy.None:
-		err = fmt.Errorf("level %s cannot be enforced by this build: %w", cmd.Policy.Weakest(), ErrUnsupported)
+	case cmd.Policy.Weakest(os.Geteuid() == 0) != policy.None:
+		err = fmt.Errorf("level %s cannot be enforced by this build: %w", cmd.Policy.Weakest(os.Geteuid() == 0), ErrUnsupported)
 	default:
 		return b.back.start(cmd, files)
 	}

@@ -16,9 +16,11 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/internal/sys/procnet"
+	"github.com/hostsup/hostsup/sandbox/allow"
 	"github.com/hostsup/hostsup/sandbox/denial"
 	"github.com/hostsup/hostsup/sandbox/netproxy"
 	"github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
 func explainRun(ctx context.Context, l *Launcher, cmd Command) (needed policy.Policy, denials []denial.Denial, e Exit, err error) {
@@ -94,7 +96,7 @@ func newSurvey(env []string) *survey {
 func (s *survey) note(d denial.Denial) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d.Path = policy.Unmerged(d.Path)
+	d.Path = resolve.Unmerged(d.Path)
 	if d.Kind == denial.Write && len(s.tmp) > 0 && d.Last.Sub(s.measured) > max(measureEvery, 10*s.took) {
 		s.room(d.Last)
 	}
@@ -102,7 +104,7 @@ func (s *survey) note(d denial.Denial) {
 	list, known := s.known[a]
 	if !known {
 		for _, n := range s.needs(d) {
-			n.Path = policy.Unmerged(n.Path)
+			n.Path = resolve.Unmerged(n.Path)
 			list = append(append(list, n), targets(n)...)
 		}
 		// What is not there yet may be there the next time.
@@ -141,7 +143,7 @@ func targets(n denial.Denial) []denial.Denial {
 		if !filepath.IsAbs(next) {
 			next = filepath.Join(filepath.Dir(n.Path), next)
 		}
-		add(policy.Unmerged(filepath.Clean(next)))
+		add(resolve.Unmerged(filepath.Clean(next)))
 		if len(list) > 40 { // changed meanwhile
 			break
 		}
@@ -279,10 +281,10 @@ func byName(ctx context.Context, r netproxy.Resolver, list []denial.Denial) []de
 		}
 		tcp[a.String()] = true
 		if name := names[a.Addr().Unmap()]; name != "" {
-			d.Grant = netproxy.HostPort(name, a.Port())
+			d.Grant = allow.HostPort(name, a.Port())
 			d.Suggest = policy.Line("allow", d.Grant)
 			tcp[d.Grant] = true
-			if class := netproxy.Class(a.Addr()); class != "" {
+			if class := allow.Class(a.Addr()); class != "" {
 				// The proxy connects no name to such an address unless that is
 				// named too.
 				also := *d
@@ -298,6 +300,6 @@ func byName(ctx context.Context, r netproxy.Resolver, list []denial.Denial) []de
 	return slices.DeleteFunc(list, func(d denial.Denial) bool {
 		addr, udp := strings.CutPrefix(d.Path, "udp ")
 		a, err := netip.ParseAddrPort(addr)
-		return udp && err == nil && (tcp[a.String()] || tcp[netproxy.HostPort(names[a.Addr().Unmap()], a.Port())])
+		return udp && err == nil && (tcp[a.String()] || tcp[allow.HostPort(names[a.Addr().Unmap()], a.Port())])
 	})
 }

@@ -13,9 +13,10 @@ import (
 	"syscall"
 
 	"github.com/hostsup/hostsup/internal/sys/procnet"
+	"github.com/hostsup/hostsup/sandbox/allow"
 	"github.com/hostsup/hostsup/sandbox/denial"
-	"github.com/hostsup/hostsup/sandbox/netproxy"
 	"github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
 // outside sorts out of what a command tries what its policy does not grant.
@@ -26,7 +27,7 @@ type outside struct {
 	known map[attempt]denial.Denial // what an attempt comes to; of no kind: it is none
 	tmp   scratch
 	bound map[uint16]bool // ports that the command listens on itself
-	allow *netproxy.Rules // of network = "allow"
+	allow *allow.Rules    // of network = "allow"
 	// mounts is whether the command has a root of its own.
 	mounts bool
 }
@@ -34,7 +35,7 @@ type outside struct {
 func newOutside(r *policy.Resolved, level policy.Level, log *denial.Log) *outside {
 	o := &outside{r: r, mounts: level.AtLeast(policy.NoCgroup), log: log, known: map[attempt]denial.Denial{}, tmp: scratch{}, bound: map[uint16]bool{}}
 	if r.Policy.Network == policy.NetworkAllow {
-		o.allow, _ = netproxy.Parse(r.Policy.Allow) // a list that is wrong has refused the start
+		o.allow, _ = allow.Parse(r.Policy.Allow) // a list that is wrong has refused the start
 	}
 	return o
 }
@@ -49,7 +50,7 @@ type attempt struct {
 const maxKnown = 1 << 14
 
 func (o *outside) note(d denial.Denial) {
-	d.Path = policy.Unmerged(d.Path)
+	d.Path = resolve.Unmerged(d.Path)
 	a := attempt{d.Kind, d.Path, d.Grant}
 	n, known := o.known[a]
 	if !known {
@@ -204,7 +205,9 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-func (o *outside) granted(path string, want policy.Access) bool { return o.r.Access(path).Has(want) }
+func (o *outside) granted(path string, want policy.Access) bool {
+	return resolve.Access(o.r, path).Has(want)
+}
 
 // own reports whether a path is in what every confined process has.
 func (o *outside) own(path string) bool {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
 func init() { roles["remember"] = remember }
@@ -111,7 +112,7 @@ func newNested(t *testing.T) *nested {
 	}
 	p, _ := policy.Profile("strict")
 	p.JIT = true
-	r, err := policy.Resolve(&p, policy.Limits{})
+	r, err := resolve.Policy(&p, policy.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

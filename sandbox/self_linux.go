@@ -11,6 +11,7 @@ import (
 	"github.com/hostsup/hostsup/internal/helper"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
 // thisProgram is the path of this program, also when its file was replaced.
@@ -74,7 +75,7 @@ func findLibraries() ([]library, error) {
 func (p *rootPlan) libraries() error {
 	list, err := thisLibraries.get()
 	for _, l := range list {
-		if p.r.Access(l.at).Has(policy.Exec) || p.made[l.at] || p.within(l.at) {
+		if resolve.Access(p.r, l.at).Has(policy.Exec) || p.made[l.at] || p.within(l.at) {
 			continue
 		}
 		p.parents(l.at)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
 // explain finds out what the plain errno of a failed fork, chdir and execve
@@ -111,9 +112,9 @@ func interpreterError(cmd *Command, path string, errno syscall.Errno) (grant str
 		return "", fmt.Errorf("its interpreter %q: %w", chain[0], errno)
 	}
 	name := chain[0] // or a link that leads to it
-	if r, err := policy.Resolve(cmd.Policy, cmd.Limits); err == nil {
+	if r, err := resolve.Policy(cmd.Policy, cmd.Limits); err == nil {
 		for _, n := range chain {
-			if !r.Access(n).Has(policy.Exec) {
+			if !resolve.Access(r, n).Has(policy.Exec) {
 				name = n
 				break
 			}

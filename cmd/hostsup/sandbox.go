@@ -16,6 +16,7 @@ import (
 	"github.com/hostsup/hostsup/internal/nearest"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
 func (a *app) sandboxVerb() *cobra.Command {
@@ -81,7 +82,7 @@ func (a *app) loadPolicy(c *confine) error {
 		return err
 	}
 	var err error
-	c.resolved, err = policy.Resolve(&c.policy, c.limits)
+	c.resolved, err = resolve.Policy(&c.policy, c.limits)
 	return err
 }
 
@@ -153,7 +154,7 @@ func (c *confine) more() (policy.Policy, error) {
 // enforceable returns what a policy comes to here, and which limits are held
 // more weakly than asked for, or why the two cannot be enforced.
 func enforceable(p *policy.Policy, l policy.Limits) (r *policy.Resolved, weaker []*policy.Error, err error) {
-	if r, err = policy.Resolve(p, l); err != nil {
+	if r, err = resolve.Policy(p, l); err != nil {
 		return nil, nil, err
 	}
 	if err := reached(p); err != nil {
@@ -168,10 +169,10 @@ func enforceable(p *policy.Policy, l policy.Limits) (r *policy.Resolved, weaker 
 // reached is an error when the weakest level that p accepts is stronger than
 // what this machine gives.
 func reached(p *policy.Policy) error {
-	if p == nil || p.Weakest() == policy.None {
+	if p == nil || p.Weakest(os.Geteuid() == 0) == policy.None {
 		return nil
 	}
-	m, want := sandbox.Probe(), p.Weakest()
+	m, want := sandbox.Probe(), p.Weakest(os.Geteuid() == 0)
 	if m.Level.AtLeast(want) {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
 // maxRounds bounds how often a command is run to refine its policy.
@@ -32,7 +33,7 @@ func (a *app) sandboxRefine(ctx context.Context, c *confine, command []string, f
 	if here := a.strayed(c); here != "" {
 		c.policy = policy.Merge(c.policy, policy.Policy{Read: []string{here}})
 		var err error
-		if c.resolved, err = policy.Resolve(&c.policy, c.limits); err != nil {
+		if c.resolved, err = resolve.Policy(&c.policy, c.limits); err != nil {
 			return a.confineError(err)
 		}
 	}
@@ -48,7 +49,7 @@ func (a *app) sandboxRefine(ctx context.Context, c *confine, command []string, f
 				return a.confineError(err)
 			}
 			fmt.Fprintf(a.errout, "hostsup: round %d: %s\n", round, show.Clean(err.Error()))
-			if c.resolved, err = policy.Resolve(&c.policy, c.limits); err != nil {
+			if c.resolved, err = resolve.Policy(&c.policy, c.limits); err != nil {
 				return a.confineError(err)
 			}
 			continue
@@ -73,7 +74,7 @@ func (a *app) sandboxRefine(ctx context.Context, c *confine, command []string, f
 			fmt.Fprintf(a.errout, "hostsup: it is denied more after %d rounds\n", round)
 			return &told{1}
 		}
-		if c.resolved, err = policy.Resolve(&more, c.limits); err != nil {
+		if c.resolved, err = resolve.Policy(&more, c.limits); err != nil {
 			return a.confineError(err)
 		}
 		c.policy, last, lastSum = more, nil, ""

@@ -16,6 +16,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/sandbox/denial"
 	"github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
 func (a *app) sandboxRunVerb() *cobra.Command {
@@ -129,7 +130,7 @@ func (a *app) runnable(c *confine, command []string) (*sandbox.Command, error) {
 // granted, and returns the folder; "" when it has it, or one that was asked for.
 func (a *app) strayed(c *confine) string {
 	here, err := os.Getwd()
-	if err != nil || c.dir != "" || c.resolved.Reaches(here) {
+	if err != nil || c.dir != "" || resolve.Reaches(c.resolved, here) {
 		return ""
 	}
 	fmt.Fprintf(a.errout, "hostsup: the working folder is not granted; %s\n", show.Clean(policy.Add(policy.Line("read", here))))
@@ -151,14 +152,14 @@ func (c *confine) command(command []string) (*sandbox.Command, error) {
 			return nil, err
 		}
 		lookIn = dir
-	case c.resolved == nil || c.resolved.Reaches(here):
+	case c.resolved == nil || resolve.Reaches(c.resolved, here):
 		dir = here
 	}
 	path, err := sandbox.LookPath(command[0], lookIn, os.Getenv("PATH"))
 	if err != nil {
 		return nil, &findError{err: err}
 	}
-	if c.resolved != nil && c.resolved.Policy.Level != policy.None && !c.resolved.Access(path).Has(policy.Exec) {
+	if c.resolved != nil && c.resolved.Policy.Level != policy.None && !resolve.Access(c.resolved, path).Has(policy.Exec) {
 		return nil, &findError{&policy.LackError{What: path + " is not granted for running", Line: policy.Line("exec", path), Err: os.ErrPermission}, path}
 	}
 	env, err := c.environment()
@@ -173,7 +174,7 @@ func (c *confine) command(command []string) (*sandbox.Command, error) {
 // have to be started first.
 func (c *confine) options() sandbox.Options {
 	counted := c.limits.Memory > 0 || c.limits.Tasks > 0 || c.limits.CPU > 0
-	if counted || c.policy.Weakest() == policy.None || !sandbox.Probe().Level.AtLeast(policy.NoCgroup) {
+	if counted || c.policy.Weakest(os.Geteuid() == 0) == policy.None || !sandbox.Probe().Level.AtLeast(policy.NoCgroup) {
 		return sandbox.Options{}
 	}
 	return sandbox.Options{Kill: sandbox.KillGroup}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hostsup/hostsup/execserver/server/fetch"
 	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/sandbox/allow"
 	"github.com/hostsup/hostsup/sandbox/netproxy"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -30,7 +31,7 @@ func (s *Server) reach() error {
 	switch s.opt.Sandbox.Network {
 	case policy.NetworkHost:
 	case policy.NetworkAllow:
-		rules, err := netproxy.Parse(s.opt.Sandbox.Allow)
+		rules, err := allow.Parse(s.opt.Sandbox.Allow)
 		if err != nil {
 			return err
 		}
@@ -42,7 +43,7 @@ func (s *Server) reach() error {
 		if s.opt.NoPrivateHTTP {
 			connect := s.proxy.Dial
 			s.proxy.Dial = func(ctx context.Context, addr netip.AddrPort) (net.Conn, error) {
-				if class := netproxy.Class(addr.Addr()); class != "" {
+				if class := allow.Class(addr.Addr()); class != "" {
 					return nil, fmt.Errorf("%s is not a public address (%s)", addr.Addr(), class)
 				}
 				return connect(ctx, addr)

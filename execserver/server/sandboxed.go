@@ -18,6 +18,7 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
 // Requests about files that are confined are carried out by workers: processes
@@ -65,7 +66,7 @@ type bound struct {
 }
 
 func boundOf(p *policy.Policy, l policy.Limits) (bound, error) {
-	r, err := policy.Resolve(p, l)
+	r, err := resolve.Policy(p, l)
 	if err != nil {
 		return bound{}, err
 	}
@@ -117,7 +118,7 @@ func forFiles(p *policy.Policy) *policy.Policy {
 // private reports whether a path is in the /tmp that each process has of its
 // own. Nobody would ever see what is written there.
 func (b *bound) private(path string) bool {
-	return b.resolved.PrivateTmp && below(filepath.Clean(path), "/tmp") && b.resolved.Access(path) == 0
+	return b.resolved.PrivateTmp && below(filepath.Clean(path), "/tmp") && resolve.Access(b.resolved, path) == 0
 }
 
 // do carries out a confined request in its turn.
@@ -167,7 +168,7 @@ func (b *bound) readOnly(paths []wire.URI) bool {
 		if bad != nil {
 			return false
 		}
-		a := b.resolved.Access(path)
+		a := resolve.Access(b.resolved, path)
 		return a.Has(policy.Read) && !a.Has(policy.Write)
 	})
 }

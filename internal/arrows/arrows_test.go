@@ -21,7 +21,7 @@ var systems = []string{"linux", "darwin", "windows"}
 
 // pure are the packages that decide, and do nothing.
 var pure = []string{
-	"lifecycle", "link", "extensions/activation", "extensions/blame", "extensions/location", "codec/vscode/persistent",
+	"lifecycle", "link", "sandbox/policy", "extensions/activation", "extensions/blame", "extensions/location", "codec/vscode/persistent",
 }
 
 // system are packages that touch the system. Packages below one of them count too.
@@ -112,9 +112,10 @@ func apart(name string) bool {
 	return first == "examples" || first == "integration" || name == "internal/arrows"
 }
 
-// touches says whether an import touches the system. net/url only takes text apart.
+// touches says whether an import touches the system. net/url and net/netip only take
+// text apart.
 func touches(path string) bool {
-	return path != "net/url" && slices.ContainsFunc(system, func(s string) bool { return path == s || strings.HasPrefix(path, s+"/") })
+	return path != "net/url" && path != "net/netip" && slices.ContainsFunc(system, func(s string) bool { return path == s || strings.HasPrefix(path, s+"/") })
 }
 
 // reach is all that a package reaches by arrows.

@@ -7,10 +7,11 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/hostsup/hostsup/sandbox/allow"
 )
 
 // Protocol is the way in which a client asked.
@@ -57,33 +58,10 @@ const (
 	replyAddressType = 8
 )
 
-// parseTarget reads host:port as clients write it.
-func parseTarget(s string) (target, error) {
-	host, port, ok := splitHostPort(s)
-	if !ok {
-		return target{}, fmt.Errorf("%.100q is not host:port", s)
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || !isDigit(port[0]) {
-		return target{}, fmt.Errorf("%.100q is not a port", port)
-	}
-	if inner, ok := strings.CutPrefix(host, "["); ok {
-		host = strings.TrimSuffix(inner, "]")
-		if a, err := netip.ParseAddr(host); err != nil || !a.Is6() {
-			return target{}, fmt.Errorf("%.100q is not an IPv6 address", host)
-		}
-	}
-	t, reason := newTarget(host, uint16(n))
-	if reason != "" {
-		return target{}, fmt.Errorf("%.100q: %s", s, reason)
-	}
-	return t, nil
-}
-
 // connect checks, resolves, checks the addresses, dials the first that
 // answers, and logs.
-func (p *Proxy) connect(ctx context.Context, proto Protocol, t target) (net.Conn, *refusal) {
-	at := Attempt{Time: time.Now(), Protocol: proto, Host: t.host(), Port: t.port}
+func (p *Proxy) connect(ctx context.Context, proto Protocol, t allow.Target) (net.Conn, *refusal) {
+	at := Attempt{Time: time.Now(), Protocol: proto, Host: t.Host(), Port: t.Port}
 	c, r := p.reach(ctx, t, &at)
 	if r != nil {
 		at.Reason = r.reason
@@ -92,8 +70,8 @@ func (p *Proxy) connect(ctx context.Context, proto Protocol, t target) (net.Conn
 	return c, r
 }
 
-func (p *Proxy) reach(ctx context.Context, t target, at *Attempt) (net.Conn, *refusal) {
-	if !p.rules.allows(t) {
+func (p *Proxy) reach(ctx context.Context, t allow.Target, at *Attempt) (net.Conn, *refusal) {
+	if !p.rules.Permits(t) {
 		at.Entry = t.String()
 		return nil, &refusal{403, replyNotAllowed, "not in the allow list"}
 	}
@@ -106,13 +84,13 @@ func (p *Proxy) reach(ctx context.Context, t target, at *Attempt) (net.Conn, *re
 	}
 	good, bad := p.check(addrs, t)
 	if len(good) == 0 {
-		if e := HostPort(addrs[0].String(), t.port); validEntry(e) {
+		if e := allow.HostPort(addrs[0].String(), t.Port); allow.Valid(e) {
 			at.Entry = e
 		}
 		return nil, &refusal{403, replyNotAllowed, bad}
 	}
 	at.Allowed = true
-	c, addr, err := p.dial(ctx, good, t.port)
+	c, addr, err := p.dial(ctx, good, t.Port)
 	if err != nil {
 		return nil, dialRefusal(err)
 	}
@@ -121,16 +99,16 @@ func (p *Proxy) reach(ctx context.Context, t target, at *Attempt) (net.Conn, *re
 }
 
 // resolve asks for a name's addresses. localhost is never asked for.
-func (p *Proxy) resolve(ctx context.Context, t target) ([]netip.Addr, error) {
-	if t.addr.IsValid() {
-		return []netip.Addr{t.addr}, nil
+func (p *Proxy) resolve(ctx context.Context, t allow.Target) ([]netip.Addr, error) {
+	if t.Addr.IsValid() {
+		return []netip.Addr{t.Addr}, nil
 	}
-	if t.name == localhost {
+	if t.Name == allow.Localhost {
 		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, nil
 	}
 	// The dot at the end keeps the resolver from trying the name below the
 	// machine's own domains, where somebody else may answer for it.
-	addrs, err := p.Resolver.LookupNetIP(ctx, "ip", t.name+".")
+	addrs, err := p.Resolver.LookupNetIP(ctx, "ip", t.Name+".")
 	if err == nil && len(addrs) == 0 {
 		err = errors.New("no addresses")
 	}
@@ -142,15 +120,15 @@ func (p *Proxy) resolve(ctx context.Context, t target) ([]netip.Addr, error) {
 
 // check sorts out the addresses that may be dialled; bad says what is wrong
 // with the first of the others.
-func (p *Proxy) check(addrs []netip.Addr, t target) (good []netip.Addr, bad string) {
+func (p *Proxy) check(addrs []netip.Addr, t allow.Target) (good []netip.Addr, bad string) {
 	var own []netip.Addr
 	asked := false
 	for _, a := range addrs {
-		if p.rules.names(a, t.port) {
+		if p.rules.Names(a, t.Port) {
 			good = append(good, a)
 			continue
 		}
-		what := class(a)
+		what := allow.Class(a)
 		if what == "" {
 			if !asked {
 				var err error
@@ -167,17 +145,12 @@ func (p *Proxy) check(addrs []netip.Addr, t target) (good []netip.Addr, bad stri
 			good = append(good, a)
 		} else if bad == "" {
 			bad = fmt.Sprintf("%s, %s: only an entry with that address allows it", a, article(what))
-			if t.name != "" {
+			if t.Name != "" {
 				bad = "resolves to " + bad
 			}
 		}
 	}
 	return good, bad
-}
-
-func validEntry(s string) bool {
-	_, err := parseEntry(s)
-	return err == nil
 }
 
 func article(class string) string {

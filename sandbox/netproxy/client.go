@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"github.com/hostsup/hostsup/sandbox/allow"
 )
 
 // client serves one connection to the proxy.
@@ -135,7 +137,7 @@ func (p *Proxy) socks(c net.Conn, h *reader) {
 }
 
 // forward serves one connection to a listener of Forward.
-func (p *Proxy) forward(c net.Conn, t target) {
+func (p *Proxy) forward(c net.Conn, t allow.Target) {
 	server, r := p.connect(p.ctx, Forwards, t)
 	if r != nil {
 		reset(c)

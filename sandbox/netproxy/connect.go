@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net"
+
+	"github.com/hostsup/hostsup/sandbox/allow"
 )
 
 // RefusedError says that a host and port may not be reached.
@@ -15,7 +17,7 @@ type RefusedError struct {
 
 // Error is one line: `db.example:5432: not in the allow list`.
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("%s: %s", HostPort(e.Host, e.Port), e.Reason)
+	return fmt.Sprintf("%s: %s", allow.HostPort(e.Host, e.Port), e.Reason)
 }
 
 // Connect connects to a host, which is a name or an address without brackets,
@@ -23,7 +25,7 @@ func (e *RefusedError) Error() string {
 // the address hold, and the attempt is logged. The error is a *RefusedError when
 // they forbid it. Close of the Proxy closes the connection.
 func (p *Proxy) Connect(ctx context.Context, host string, port uint16) (net.Conn, error) {
-	t, reason := newTarget(host, port)
+	t, reason := allow.NewTarget(host, port)
 	if reason != "" {
 		return nil, &RefusedError{host, port, reason}
 	}
@@ -35,7 +37,7 @@ func (p *Proxy) Connect(ctx context.Context, host string, port uint16) (net.Conn
 	case r == nil:
 		return &heldConn{c, p}, nil
 	case r.reply == replyNotAllowed:
-		return nil, &RefusedError{t.host(), port, r.reason}
+		return nil, &RefusedError{t.Host(), port, r.reason}
 	}
 	return nil, fmt.Errorf("connect to %s: %s", t, r.reason)
 }

@@ -5,7 +5,7 @@
 // One listener takes HTTP CONNECT, HTTP requests in absolute form, and SOCKS5
 // (CONNECT only), told apart by the first byte. [Proxy.Forward] serves a
 // listener whose every connection goes to one entry, for programs that know no
-// proxy; [Rules.Forwards] lists which listeners that takes.
+// proxy; [allow.Rules.Forwards] lists which listeners that takes.
 //
 // [Proxy.Connect] is for the program that has the Proxy: what it connects to on
 // behalf of somebody confined obeys the same list.

@@ -4,26 +4,12 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/hostsup/hostsup/sandbox/allow"
 	"github.com/hostsup/hostsup/sandbox/netproxy"
 )
 
-func ExampleParse() {
-	rules, err := netproxy.Parse([]string{"db.example:5432", "*.cdn.example:443", "127.0.0.1:8080"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(rules.Allows("a.cdn.example", 443), rules.Allows("cdn.example", 443), rules.Allows("10.0.0.5", 5432))
-
-	_, err = netproxy.Parse([]string{"db.example"})
-	fmt.Println(err)
-	// Output:
-	// true false false
-	// allow[0]: "db.example": no port; write db.example:443, or db.example:* for every port
-}
-
 func ExampleNew() {
-	rules, err := netproxy.Parse([]string{"db.example:5432"})
+	rules, err := allow.Parse([]string{"db.example:5432"})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hostsup/hostsup/sandbox/allow"
 )
 
 // zone is a name server for tests.
@@ -47,9 +49,9 @@ type rig struct {
 	came     chan struct{}
 }
 
-func newRig(t testing.TB, server string, z zone, allow ...string) *rig {
+func newRig(t testing.TB, server string, z zone, list ...string) *rig {
 	t.Helper()
-	rules, err := Parse(allow)
+	rules, err := allow.Parse(list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +69,7 @@ func newRig(t testing.TB, server string, z zone, allow ...string) *rig {
 		g.mu.Lock()
 		g.dialled = append(g.dialled, a)
 		g.mu.Unlock()
-		if class(a.Addr()) == "" {
+		if allow.Class(a.Addr()) == "" {
 			return d.DialContext(ctx, "tcp", g.server)
 		}
 		return d.DialContext(ctx, "tcp", a.String())

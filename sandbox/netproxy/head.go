@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/hostsup/hostsup/sandbox/allow"
 )
 
 // request is the head of an HTTP request to a proxy.
 type request struct {
 	method  string
 	connect bool
-	target  target
+	target  allow.Target
 	path    string // what an origin server is asked for; "" for CONNECT
 	minor   byte   // of HTTP/1.
 	fields  []field
@@ -114,11 +116,11 @@ func (q *request) takeTarget(s string) *refusal {
 		case !strings.HasPrefix(q.path, "/"):
 			q.path = "/" + q.path
 		}
-		if _, _, ok := splitHostPort(authority); !ok {
+		if _, _, ok := allow.SplitHostPort(authority); !ok {
 			authority = strings.TrimSuffix(authority, ":") + ":80"
 		}
 	}
-	t, err := parseTarget(authority)
+	t, err := allow.ParseTarget(authority)
 	if err != nil {
 		return bad("%v", err)
 	}
@@ -146,8 +148,8 @@ func (q *request) origin() []byte {
 		}
 	}
 	var b bytes.Buffer
-	host := q.target.host()
-	if q.target.port != 80 {
+	host := q.target.Host()
+	if q.target.Port != 80 {
 		host = q.target.String()
 	} else if strings.ContainsRune(host, ':') {
 		host = "[" + host + "]"
@@ -168,7 +170,7 @@ func (q *request) origin() []byte {
 
 func isToken(s string) bool {
 	for i := range len(s) {
-		if c := s[i]; !isAlpha(c) && !isDigit(c) && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
+		if c := s[i]; !(c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z') && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
 			return false
 		}
 	}

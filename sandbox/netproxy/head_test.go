@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/hostsup/hostsup/sandbox/allow"
 )
 
 func crlf(s string) []byte { return []byte(strings.ReplaceAll(s, "\n", "\r\n")) }
@@ -121,7 +123,7 @@ func FuzzHead(f *testing.F) {
 			}
 			return
 		}
-		if q.target.port == 0 || q.target.name == "" == !q.target.addr.IsValid() {
+		if q.target.Port == 0 || q.target.Name == "" == !q.target.Addr.IsValid() {
 			t.Fatalf("%+v", q.target)
 		}
 		if q.connect {
@@ -133,7 +135,7 @@ func FuzzHead(f *testing.F) {
 		if err != nil {
 			return // net/http is stricter in places; a server may be too
 		}
-		t2, err := parseTarget(addPort(req.Host))
+		t2, err := allow.ParseTarget(addPort(req.Host))
 		if err != nil || t2 != q.target {
 			t.Fatalf("%q is not %v", req.Host, q.target)
 		}
@@ -141,7 +143,7 @@ func FuzzHead(f *testing.F) {
 }
 
 func addPort(host string) string {
-	if _, _, ok := splitHostPort(host); ok {
+	if _, _, ok := allow.SplitHostPort(host); ok {
 		return host
 	}
 	return host + ":80"
@@ -204,7 +206,7 @@ func FuzzSocks(f *testing.F) {
 			t.Fatal("refused and not", n, r)
 		case n > len(b):
 			t.Fatal(n)
-		case n > 0 && (tg.port == 0 || tg.name == "" == !tg.addr.IsValid()):
+		case n > 0 && (tg.Port == 0 || tg.Name == "" == !tg.Addr.IsValid()):
 			t.Fatalf("%+v", tg)
 		case n == 0 && r == nil && len(b) >= 4+256+2:
 			t.Fatal("waits for more than a request can be")

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/hostsup/hostsup/sandbox/allow"
 )
 
 // Resolver turns a name into addresses. A *net.Resolver is one.
@@ -31,7 +33,7 @@ type Proxy struct {
 	DialTimeout time.Duration // to resolve and connect; 30 s
 	IdleTimeout time.Duration // without a byte in either direction; 10 min
 
-	rules *Rules
+	rules *allow.Rules
 	log   func(Attempt)
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -46,7 +48,7 @@ type Proxy struct {
 
 // New makes a Proxy that allows what rules allow (nil: nothing) and tells log
 // of every attempt (nil: nobody).
-func New(rules *Rules, log func(Attempt)) *Proxy {
+func New(rules *allow.Rules, log func(Attempt)) *Proxy {
 	if log == nil {
 		log = func(Attempt) {}
 	}
@@ -84,7 +86,7 @@ func (p *Proxy) Serve(l net.Listener) error { return p.accept(l, p.client) }
 // fails; it closes l. The allow list and the check of the address hold as for
 // any other attempt. The error is never nil, and [ErrClosed] after Close.
 func (p *Proxy) Forward(l net.Listener, hostport string) error {
-	t, err := parseTarget(hostport)
+	t, err := allow.ParseTarget(hostport)
 	if err != nil {
 		_ = l.Close()
 		return err

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hostsup/hostsup/sandbox/allow"
 )
 
 var names = zone{
@@ -67,12 +69,12 @@ func TestConnectAndSocksReachWhatIsAllowed(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	z := zone{}
-	allow := []string{"10.0.0.6:*", "nowhere.example:*"}
+	entries := []string{"10.0.0.6:*", "nowhere.example:*"}
 	for name, list := range names {
 		z[name] = list
-		allow = append(allow, strings.TrimSuffix(name, ".")+":80")
+		entries = append(entries, strings.TrimSuffix(name, ".")+":80")
 	}
-	g := newRig(t, "127.0.0.1:1", z, allow...)
+	g := newRig(t, "127.0.0.1:1", z, entries...)
 	g.Dial = func(context.Context, netip.AddrPort) (net.Conn, error) { return nil, errors.New("dialled") }
 	g.serve()
 	for _, c := range []struct {
@@ -98,7 +100,7 @@ func TestRefused(t *testing.T) {
 		{"public.example", 80, 502, replyFailed, "dialled", ""},
 		{"10.0.0.6", 1, 502, replyFailed, "dialled", ""},
 	} {
-		conn, status, body := g.connectVia(HostPort(c.host, c.port))
+		conn, status, body := g.connectVia(allow.HostPort(c.host, c.port))
 		if status != c.status {
 			t.Errorf("%s: %d %s", c.host, status, body)
 		}
@@ -109,7 +111,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 		if a.Entry != "" {
-			if _, err := Parse([]string{a.Entry}); err != nil {
+			if _, err := allow.Parse([]string{a.Entry}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -145,7 +147,7 @@ func TestDialErrors(t *testing.T) {
 		{"two.example", 80, 504, replyTimeout, "no answer in time"}, // the first address's failure is told
 		{"slow.example", 80, 502, replyHost, "cannot resolve"},
 	} {
-		if _, status, body := g.connectVia(HostPort(c.host, c.port)); status != c.status || !strings.Contains(body, c.reason) {
+		if _, status, body := g.connectVia(allow.HostPort(c.host, c.port)); status != c.status || !strings.Contains(body, c.reason) {
 			t.Errorf("%s: %d %q", c.host, status, body)
 		}
 		if a := g.attempt(); !a.Allowed || a.Addr.IsValid() {

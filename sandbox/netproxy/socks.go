@@ -3,6 +3,8 @@ package netproxy
 import (
 	"encoding/binary"
 	"net/netip"
+
+	"github.com/hostsup/hostsup/sandbox/allow"
 )
 
 // SOCKS5, RFC 1928: the parts that a client that only connects uses.
@@ -31,7 +33,7 @@ func parseGreeting(b []byte) (n int, noAuth bool) {
 
 // parseSocks reads a request. n is 0 when more has to come and r is nil; a
 // request that is refused is never waited for any longer.
-func parseSocks(b []byte) (t target, n int, r *refusal) {
+func parseSocks(b []byte) (t allow.Target, n int, r *refusal) {
 	switch {
 	case len(b) > 0 && b[0] != socksVersion:
 		return t, 0, &refusal{0, replyFailed, "not a SOCKS5 request"}
@@ -62,7 +64,7 @@ func parseSocks(b []byte) (t target, n int, r *refusal) {
 		a, _ := netip.AddrFromSlice(b[at : at+size])
 		host = a.String()
 	}
-	t, reason := newTarget(host, binary.BigEndian.Uint16(b[n-2:]))
+	t, reason := allow.NewTarget(host, binary.BigEndian.Uint16(b[n-2:]))
 	if reason != "" {
 		return t, 0, &refusal{0, replyFailed, reason}
 	}

@@ -4,19 +4,19 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/hostsup/hostsup/sandbox/netproxy"
+	entries "github.com/hostsup/hostsup/sandbox/allow"
 )
 
 // checkAllow reports entries that the proxy cannot read.
-func checkAllow(bad *problems, entries []string) {
-	_, err := netproxy.Parse(entries)
+func checkAllow(bad *Problems, list []string) {
+	_, err := entries.Parse(list)
 	for _, e := range flatten(err) {
-		var entry *netproxy.EntryError
+		var entry *entries.EntryError
 		if errors.As(e, &entry) {
-			bad.add(fmt.Sprintf("allow[%d]", entry.Index), entry.Value, entry.Reason, entry.Help)
+			bad.Add(fmt.Sprintf("allow[%d]", entry.Index), entry.Value, entry.Reason, entry.Help)
 			continue
 		}
-		bad.add("allow", "", e.Error(), "")
+		bad.Add("allow", "", e.Error(), "")
 	}
 }
 

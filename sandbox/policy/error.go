@@ -8,6 +8,11 @@ import (
 // ErrInvalid is what every [Error] is: errors.Is(err, ErrInvalid).
 var ErrInvalid = errors.New("invalid policy")
 
+// ErrUntrusted is what an [Error] is, besides [ErrInvalid], when a granted path
+// is not to be trusted: it leads over a symbolic link that a confined process or
+// another user could have put there, or it leads to another folder than before.
+var ErrUntrusted = errors.New("untrusted path")
+
 // Error is one thing that is wrong with a policy or with limits.
 type Error struct {
 	Field  string // "deny[2]", "limits.memory", "tmp.size"
@@ -61,34 +66,36 @@ func Errors(err error) []*Error {
 	return all
 }
 
-// problems collects errors, each with its place.
-type problems struct {
-	source map[string]string
-	list   []error
+// Problems collects errors, each with its place. The zero value has none.
+type Problems struct {
+	Source map[string]string // of the policy
+	List   []error
 }
 
-func (p *problems) add(field, value, reason, help string) {
-	p.list = append(p.list, &Error{Field: field, Value: value, Reason: reason, Help: help, Where: p.where(field)})
+// Add adds an [Error].
+func (p *Problems) Add(field, value, reason, help string) {
+	p.List = append(p.List, &Error{Field: field, Value: value, Reason: reason, Help: help, Where: p.where(field)})
 }
 
-// distrust is add for what is an ErrUntrusted.
-func (p *problems) distrust(field, value, reason, help string) {
-	p.list = append(p.list, &Error{Field: field, Value: value, Reason: reason, Help: help, Where: p.where(field), untrusted: true})
+// Distrust is Add for what is an [ErrUntrusted], too.
+func (p *Problems) Distrust(field, value, reason, help string) {
+	p.List = append(p.List, &Error{Field: field, Value: value, Reason: reason, Help: help, Where: p.where(field), untrusted: true})
 }
 
 // where is the place of a field, or of the nearest thing around it.
-func (p *problems) where(field string) string {
+func (p *Problems) where(field string) string {
 	for field != "" {
-		if at, ok := p.source[field]; ok {
+		if at, ok := p.Source[field]; ok {
 			return at
 		}
 		i := strings.LastIndexAny(field, ".[")
 		if i < 0 {
-			return p.source[""]
+			return p.Source[""]
 		}
 		field = field[:i]
 	}
 	return ""
 }
 
-func (p *problems) err() error { return errors.Join(p.list...) }
+// Err joins what was added. It is nil for nothing.
+func (p *Problems) Err() error { return errors.Join(p.List...) }

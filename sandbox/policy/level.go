@@ -1,9 +1,6 @@
 package policy
 
-import (
-	"os"
-	"slices"
-)
+import "slices"
 
 // Levels returns all levels, strongest first.
 func Levels() []Level { return []Level{Full, NoCgroup, Landlock, None} }
@@ -25,21 +22,21 @@ func (l Level) AtLeast(other Level) bool {
 
 // DefaultLevel is the weakest level that a policy accepts when it names none:
 // Full for root, NoCgroup for other users, who cannot make cgroups everywhere.
-func DefaultLevel() Level {
-	if os.Geteuid() == 0 {
+func DefaultLevel(root bool) Level {
+	if root {
 		return Full
 	}
 	return NoCgroup
 }
 
-// Weakest is the weakest level that p accepts: its Level, or the default. A
-// nil policy accepts None.
-func (p *Policy) Weakest() Level {
+// Weakest is the weakest level that p accepts: its Level, or the default of root
+// or of other users. A nil policy accepts None.
+func (p *Policy) Weakest(root bool) Level {
 	switch {
 	case p == nil:
 		return None
 	case p.Level == "":
-		return DefaultLevel()
+		return DefaultLevel(root)
 	}
 	return p.Level
 }

@@ -3,7 +3,6 @@ package policy
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 )
@@ -93,15 +92,14 @@ func inherit[T comparable](dst *T, v T) {
 }
 
 // WithDefaults returns a copy of p with zero values replaced by what they stand
-// for, for the user of this process.
-func (p *Policy) WithDefaults() Policy {
+// for, where the supervisor runs as root or as another user.
+func (p *Policy) WithDefaults(root bool) Policy {
 	q := p.clone()
-	root := os.Geteuid() == 0
-	q.Level = p.Weakest()
+	q.Level = p.Weakest(root)
 	switch {
 	case q.User == "" && root:
 		q.User = "auto"
-	case (q.User == "auto" || q.User == caller) && !root:
+	case (q.User == "auto" || q.User == Caller) && !root:
 		q.User = ""
 	}
 	def := func(n *int64, def int64) {

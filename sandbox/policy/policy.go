@@ -16,6 +16,10 @@ const (
 	None     Level = "none"      // nothing is enforced
 )
 
+// Caller as a Policy.User stands for the user who has called hostsup: for root the
+// one that sudo names, for others themselves.
+const Caller = "caller"
+
 // Network says what a process may reach.
 type Network string
 

@@ -286,7 +286,7 @@ func TestArgumentsDecide(t *testing.T) {
 		if p == nil {
 			p = &Policy{}
 		}
-		r := &Resolved{RefusedSyscalls: p.refused()}
+		r := &Resolved{RefusedSyscalls: p.Refused()}
 		if got := decide(t, r.SyscallRules(test.scope, nil), test.name, test.args...); got != test.want {
 			t.Errorf("%s%#x in %+v: %s, want %s", test.name, test.args, test.scope, got, test.want)
 		}
@@ -295,7 +295,7 @@ func TestArgumentsDecide(t *testing.T) {
 
 // What is in no table is refused, whatever its number.
 func TestUnknownCallsAreRefused(t *testing.T) {
-	r := &Resolved{RefusedSyscalls: new(Policy).refused()}
+	r := &Resolved{RefusedSyscalls: new(Policy).Refused()}
 	rules := r.SyscallRules(SyscallScope{Level: Full}, nil)
 	for n := range NewestSyscall + 1 {
 		_, known := SyscallName(n)

@@ -65,9 +65,9 @@ func findSyscall(name string) (*syscallRow, bool) {
 	return &syscallTable[i], true
 }
 
-// refused is the list that a policy comes to, sorted, without names that this
+// Refused is the list of system calls that a policy comes to, sorted, without names that this
 // processor does not have.
-func (p *Policy) refused() []string {
+func (p *Policy) Refused() []string {
 	if len(p.Syscalls.Deny) == 0 && len(p.Syscalls.Allow) == 0 {
 		return slices.Clone(refusedByDefault())
 	}
@@ -89,15 +89,15 @@ func (p *Policy) listRefused() []string {
 	return out
 }
 
-func (p *Policy) checkSyscalls(bad *problems) {
+func (p *Policy) checkSyscalls(bad *Problems) {
 	for i, name := range p.Syscalls.Deny {
 		field := fmt.Sprintf("syscalls.deny[%d]", i)
 		switch {
 		case !checkSyscall(bad, field, name):
 		case standingOf(name) == standingNeeded:
-			bad.add(field, name, "no program can start or end without it", "")
+			bad.Add(field, name, "no program can start or end without it", "")
 		case slices.Contains(p.Syscalls.Allow, name):
-			bad.add(field, name, "it is both denied and allowed", "keep one of the two")
+			bad.Add(field, name, "it is both denied and allowed", "keep one of the two")
 		}
 	}
 	for i, name := range p.Syscalls.Allow {
@@ -107,9 +107,9 @@ func (p *Policy) checkSyscalls(bad *problems) {
 		}
 		switch e, _ := findSyscall(name); e.treatment.standing {
 		case standingNever:
-			bad.add(field, name, "no policy may allow it: "+e.treatment.why, "")
+			bad.Add(field, name, "no policy may allow it: "+e.treatment.why, "")
 		case standingFree, standingNeeded:
-			bad.add(field, name, "it is not refused, so that there is nothing to allow", "remove it")
+			bad.Add(field, name, "it is not refused, so that there is nothing to allow", "remove it")
 		}
 	}
 }
@@ -122,17 +122,17 @@ func standingOf(name string) standing {
 	return e.treatment.standing
 }
 
-func checkSyscall(bad *problems, field, name string) bool {
+func checkSyscall(bad *Problems, field, name string) bool {
 	e, ok := findSyscall(name)
 	switch {
 	case name == "":
-		bad.add(field, name, "it is empty", "")
+		bad.Add(field, name, "it is empty", "")
 	case !ok && strings.ToLower(name) != name:
-		bad.add(field, name, "there is no system call of that name", "names are in small letters")
+		bad.Add(field, name, "there is no system call of that name", "names are in small letters")
 	case !ok:
-		bad.add(field, name, "there is no system call of that name", nearSyscall(name))
+		bad.Add(field, name, "there is no system call of that name", nearSyscall(name))
 	case e.number() < 0 && (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64"):
-		bad.add(field, name, "this processor ("+runtime.GOARCH+") has no such system call", "remove it for this machine")
+		bad.Add(field, name, "this processor ("+runtime.GOARCH+") has no such system call", "remove it for this machine")
 	default:
 		return true
 	}

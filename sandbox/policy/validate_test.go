@@ -3,7 +3,6 @@ package policy
 import (
 	"errors"
 	"math"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -111,11 +110,13 @@ func TestLevels(t *testing.T) {
 	if Level("x").AtLeast(None) || Level("x").Valid() {
 		t.Error("an unknown level counts for something")
 	}
-	if want := map[bool]Level{true: Full, false: NoCgroup}[os.Geteuid() == 0]; (&Policy{}).Weakest() != want {
-		t.Error("default is", (&Policy{}).Weakest())
-	}
-	if (*Policy)(nil).Weakest() != None || (&Policy{Level: Landlock}).Weakest() != Landlock {
-		t.Error("Weakest does not follow the policy")
+	for root, want := range map[bool]Level{true: Full, false: NoCgroup} {
+		if got := (&Policy{}).Weakest(root); got != want {
+			t.Error("default is", got)
+		}
+		if (*Policy)(nil).Weakest(root) != None || (&Policy{Level: Landlock}).Weakest(root) != Landlock {
+			t.Error("Weakest does not follow the policy")
+		}
 	}
 }
 
@@ -168,7 +169,7 @@ func TestSyscallTable(t *testing.T) {
 		t.Fatal("the table is not sorted")
 	}
 	p := Policy{Syscalls: Syscalls{Deny: []string{"inotify_init1"}, Allow: []string{"ptrace"}}}
-	got := p.refused()
+	got := p.Refused()
 	for name, want := range map[string]bool{"inotify_init1": true, "ptrace": false, "mount": true, "kcmp": true, "read": false} {
 		if slices.Contains(got, name) != want {
 			t.Errorf("%s is refused: %v", name, !want)

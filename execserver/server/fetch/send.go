@@ -16,7 +16,7 @@ import (
 	"syscall"
 
 	"github.com/hostsup/hostsup/execserver/wire"
-	"github.com/hostsup/hostsup/sandbox/netproxy"
+	"github.com/hostsup/hostsup/sandbox/allow"
 )
 
 // send makes one request and returns when there is the head of an answer. The
@@ -146,7 +146,7 @@ func public(_, address string, _ syscall.RawConn) error {
 	if err != nil {
 		return err
 	}
-	if class := netproxy.Class(at.Addr()); class != "" {
+	if class := allow.Class(at.Addr()); class != "" {
 		return &privateError{at.Addr().Unmap(), class}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package policy
+package resolve
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // deny finds what is denied, takes away the grants that lie in it, and keeps
@@ -18,7 +19,7 @@ import (
 func (r *resolver) deny() {
 	for i, s := range r.out.Policy.Deny {
 		field := fmt.Sprintf("deny[%d]", i)
-		if !isGlob(s) {
+		if !policy.IsGlob(s) {
 			r.denyPath(field, "", unescape(filepath.Clean(s)), false)
 			continue
 		}
@@ -28,7 +29,7 @@ func (r *resolver) deny() {
 			if !errors.Is(err, errTooWide) {
 				help = "what it matches cannot be known"
 			}
-			r.bad.add(field, s, reason(err), help)
+			r.bad.Add(field, s, reason(err), help)
 			continue
 		}
 		for _, path := range g.found {
@@ -62,10 +63,10 @@ func (r *resolver) closed(field, pattern string, err error) bool {
 	if !r.worth(folder) {
 		return true // nothing there is granted
 	}
-	if above(r.out.Grants, folder) == nil || slices.ContainsFunc(r.out.Grants, func(g Grant) bool { return g.Path == folder }) {
+	if above(r.out.Grants, folder) == nil || slices.ContainsFunc(r.out.Grants, func(g policy.Grant) bool { return g.Path == folder }) {
 		return false
 	}
-	r.out.Denied = append(r.out.Denied, Denied{Path: folder, Dir: true, Closed: pe.Err.Error(), Pattern: pattern, Field: field, Anchor: folder})
+	r.out.Denied = append(r.out.Denied, policy.Denied{Path: folder, Dir: true, Closed: pe.Err.Error(), Pattern: pattern, Field: field, Anchor: folder})
 	return true
 }
 
@@ -78,16 +79,16 @@ func (r *resolver) flat(field, pattern string, err error) {
 		return
 	}
 	file := filepath.Dir(pe.Path)
-	if around := above(r.out.Grants, file); around != nil && around.Access.Has(Write) {
-		r.out.Denied = append(r.out.Denied, Denied{Path: file, Closed: pe.Err.Error(), Pattern: pattern, Field: field, Anchor: file})
+	if around := above(r.out.Grants, file); around != nil && around.Access.Has(policy.Write) {
+		r.out.Denied = append(r.out.Denied, policy.Denied{Path: file, Closed: pe.Err.Error(), Pattern: pattern, Field: field, Anchor: file})
 	}
 }
 
 // worth reports whether something at or below dir is granted, or a link there that
 // leads to something granted.
 func (r *resolver) worth(dir string) bool {
-	return slices.ContainsFunc(r.out.Grants, func(g Grant) bool {
-		return within(g.Path, dir) || g.Dir && within(dir, g.Path)
+	return slices.ContainsFunc(r.out.Grants, func(g policy.Grant) bool {
+		return policy.Within(g.Path, dir) || g.Dir && policy.Within(dir, g.Path)
 	})
 }
 
@@ -107,7 +108,7 @@ func (r *resolver) denyPath(field, pattern, path string, absent bool) {
 	case err != nil && r.closed(field, pattern, err):
 		return
 	case err != nil:
-		r.bad.add(field, path, reason(err), "")
+		r.bad.Add(field, path, reason(err), "")
 		return
 	}
 	// Where the host can replace a link its next start would deny something else.
@@ -117,18 +118,18 @@ func (r *resolver) denyPath(field, pattern, path string, absent bool) {
 	if absent && t.missing == "" || pattern != "" && t.missing != "" && len(t.links) == 0 { // a placeholder of another
 		return
 	}
-	if w := r.out.Policy.Work.Path; w != "" && within(t.real, w) {
+	if w := r.out.Policy.Work.Path; w != "" && policy.Within(t.real, w) {
 		if pattern == "" {
-			r.bad.add(field, path, "it lies in work, which begins empty and is the host's own", "remove it")
+			r.bad.Add(field, path, "it lies in work, which begins empty and is the host's own", "remove it")
 		}
 		return
 	}
 	for _, l := range t.links {
 		if l.final {
-			r.out.Denied = append(r.out.Denied, Denied{Path: l.path, Link: true, Pattern: pattern, Field: field, Anchor: l.path})
+			r.out.Denied = append(r.out.Denied, policy.Denied{Path: l.path, Link: true, Pattern: pattern, Field: field, Anchor: l.path})
 		}
 	}
-	d := Denied{Path: t.real, Absent: absent, Pattern: pattern, Field: field, Anchor: t.real}
+	d := policy.Denied{Path: t.real, Absent: absent, Pattern: pattern, Field: field, Anchor: t.real}
 	if t.missing != "" {
 		d.Missing, d.Anchor = true, t.missing
 	} else {
@@ -139,27 +140,27 @@ func (r *resolver) denyPath(field, pattern, path string, absent bool) {
 
 func (r *resolver) sift() {
 	all := r.out.Denied
-	slices.SortStableFunc(all, func(a, b Denied) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(all, func(a, b policy.Denied) int { return strings.Compare(a.Path, b.Path) })
 	denied := map[string]string{} // fields, by path
 	for _, d := range all {
 		denied[d.Path] = d.Field
 	}
-	r.out.Grants = slices.DeleteFunc(r.out.Grants, func(g Grant) bool {
+	r.out.Grants = slices.DeleteFunc(r.out.Grants, func(g policy.Grant) bool {
 		_, ok := innermost(denied, g.Path)
 		return ok
 	})
 	clear(denied)
-	var out []Denied
+	var out []policy.Denied
 	for _, d := range all {
 		if _, ok := innermost(denied, d.Path); ok {
 			continue // it is denied with the folder around it
 		}
 		around := above(r.out.Grants, d.Path)
-		if around == nil || d.Missing && !around.Access.Has(Write) {
+		if around == nil || d.Missing && !around.Access.Has(policy.Write) {
 			continue // nothing is there, and nothing can come to be there
 		}
-		if w := r.out.Policy.Work.Path; w != "" && within(w, d.Path) {
-			r.bad.add(d.Field, d.Path, "it holds the folder that work bounds, "+w+", which would be denied with it", "put work.path beside it")
+		if w := r.out.Policy.Work.Path; w != "" && policy.Within(w, d.Path) {
+			r.bad.Add(d.Field, d.Path, "it holds the folder that work bounds, "+w+", which would be denied with it", "put work.path beside it")
 		}
 		d.Pinned = r.pinned(d.Anchor)
 		denied[d.Path] = d.Field
@@ -206,7 +207,7 @@ func (r *resolver) mounts() {
 		if i, err := strconv.Atoi(strings.Trim(strings.TrimPrefix(most, "deny"), "[]")); err == nil {
 			value = r.out.Policy.Deny[i]
 		}
-		r.bad.add(most, value, fmt.Sprintf("it denies %d paths; with what else is denied and granted a start takes %d mounts, and the kernel has room for %d", fields[most], need, room),
+		r.bad.Add(most, value, fmt.Sprintf("it denies %d paths; with what else is denied and granted a start takes %d mounts, and the kernel has room for %d", fields[most], need, room),
 			"name the folders whose files are meant, or raise the setting fs.mount-max of the machine")
 	}
 }
@@ -215,7 +216,7 @@ func (r *resolver) mounts() {
 // path.
 func (r *resolver) pinned(path string) []string {
 	for _, g := range r.out.Grants {
-		if !g.Dir || !g.Access.Has(Write) || g.Path == path || !within(path, g.Path) {
+		if !g.Dir || !g.Access.Has(policy.Write) || g.Path == path || !policy.Within(path, g.Path) {
 			continue
 		}
 		var out []string

@@ -1,11 +1,13 @@
 //go:build unix
 
-package policy
+package resolve
 
 import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 func TestCaller(t *testing.T) {
@@ -17,7 +19,7 @@ func TestCaller(t *testing.T) {
 		{"1234567", 1234567, ""}, {"", 0, "root has called"}, {"0", 0, "root has called"}, {"x", 0, `SUDO_UID is "x"`}, {"4294967295", 0, "SUDO_UID is"},
 	} {
 		t.Setenv("SUDO_UID", c.sudo)
-		r, err := Resolve(&Policy{User: "caller", Level: NoCgroup}, Limits{})
+		r, err := Policy(&policy.Policy{User: "caller", Level: policy.NoCgroup}, policy.Limits{})
 		switch {
 		case os.Geteuid() != 0:
 			if err != nil || r.UID != -1 {

@@ -1,4 +1,4 @@
-package netproxy
+package allow
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Port is where the proxy listens inside a namespace, on loopback.
+// Port is where the proxy of an allow list listens inside a namespace, on loopback.
 const Port = 3128
 
 // ErrInvalid is wrapped by every error of [Parse].
@@ -49,9 +49,9 @@ type entry struct {
 	port   uint16     // 0: every port
 }
 
-// localhost is not resolved: it is the loopback addresses, wherever it is
+// Localhost is not resolved: it is the loopback addresses, wherever it is
 // asked for.
-const localhost = "localhost"
+const Localhost = "localhost"
 
 // Parse reads an allow list. An entry is HOST:PORT. HOST is a name, *.NAME for
 // everything below NAME (not NAME itself), an IPv4 address, an IPv6 address in
@@ -79,6 +79,12 @@ func Parse(entries []string) (*Rules, error) {
 	return r, nil
 }
 
+// Valid reports whether s is an entry that [Parse] takes.
+func Valid(s string) bool {
+	_, err := parseEntry(s)
+	return err == nil
+}
+
 func parseEntry(s string) (entry, *EntryError) {
 	wrong := func(reason, help string) (entry, *EntryError) {
 		return entry{}, &EntryError{Reason: reason, Help: help}
@@ -93,7 +99,7 @@ func parseEntry(s string) (entry, *EntryError) {
 	case strings.ContainsAny(s, "@?# \t\r\n"):
 		return wrong("it is not host:port", "write a name or address, a colon and a port")
 	}
-	host, port, ok := splitHostPort(s)
+	host, port, ok := SplitHostPort(s)
 	if !ok {
 		if a, err := netip.ParseAddr(s); err == nil && a.Is6() {
 			return wrong("an IPv6 address needs brackets and a port", "write ["+s+"]:443")
@@ -137,7 +143,7 @@ func parseEntry(s string) (entry, *EntryError) {
 	switch {
 	case reason != "":
 		return wrong(reason, nameHelp(host))
-	case wild && name == localhost:
+	case wild && name == Localhost:
 		return wrong("there is nothing below localhost", "write localhost:"+port)
 	case wild:
 		e.suffix = "." + name
@@ -147,9 +153,9 @@ func parseEntry(s string) (entry, *EntryError) {
 	return e, nil
 }
 
-// splitHostPort cuts at the last colon; an IPv6 address without brackets is
+// SplitHostPort cuts at the last colon; an IPv6 address without brackets is
 // no host and port.
-func splitHostPort(s string) (host, port string, ok bool) {
+func SplitHostPort(s string) (host, port string, ok bool) {
 	i := strings.LastIndexByte(s, ':')
 	if i <= 0 || i == len(s)-1 {
 		return "", "", false

@@ -1,4 +1,4 @@
-package policy
+package resolve
 
 import (
 	"errors"
@@ -11,46 +11,48 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// Resolve says what p and l come to on this machine now: it follows links,
+// Policy returns what p and l come to on this machine now: it follows links,
 // finds what globs match and fills in defaults. It looks at the file system and
 // changes nothing. A path that does not exist is an error, except in Deny and
-// where its entry begins with a dash. The error joins errors of type *[Error],
-// those of [Policy.Validate] among them. A nil p resolves to level None without
-// any grant.
+// where its entry begins with a dash. The error joins errors of type
+// *[policy.Error], those of [policy.Policy.Validate] among them. A nil p resolves
+// to level None without any grant.
 //
 // No symbolic link is followed that somebody could have put there who is not to
 // decide where it leads: in a folder that p lets be written, or that another user
 // than root and this one may write. See [Resolver] for what else is known of a
 // supervisor.
-func Resolve(p *Policy, l Limits) (*Resolved, error) {
+func Policy(p *policy.Policy, l policy.Limits) (*policy.Resolved, error) {
 	return new(Resolver).Resolve(Owned{}, p, l)
 }
 
-func (r *resolver) resolve(p *Policy, l Limits) error {
-	r.out = &Resolved{Policy: p.WithDefaults(), Limits: l, UID: -1, GID: -1}
-	r.bad.source = p.Source
+func (r *resolver) resolve(p *policy.Policy, l policy.Limits) error {
+	r.out = &policy.Resolved{Policy: p.WithDefaults(os.Geteuid() == 0), Limits: l, UID: -1, GID: -1}
+	r.bad.Source = p.Source
 	r.writable(p)
 	r.user()
 	r.grants()
 	r.work()
 	r.deny()
-	if p.Within != nil && len(r.bad.list) == 0 {
+	if p.Within != nil && len(r.bad.List) == 0 {
 		if around, ok := r.around(p.Within, l); ok {
 			r.narrow(p, around)
 		}
 	}
-	if err := r.bad.err(); err != nil {
+	if err := r.bad.Err(); err != nil {
 		return err
 	}
-	r.out.RefusedSyscalls = r.out.Policy.refused()
+	r.out.RefusedSyscalls = r.out.Policy.Refused()
 	return nil
 }
 
 type resolver struct {
-	bad problems
-	out *Resolved
+	bad policy.Problems
+	out *policy.Resolved
 
 	seen seen
 
@@ -63,27 +65,23 @@ type resolver struct {
 	found     map[string]file   // what they lead to now
 }
 
-// caller stands for the user who has called hostsup: for root the one that sudo
-// names, for others themselves.
-const caller = "caller"
-
 // user finds the number of a user that is named.
 func (r *resolver) user() {
 	name := r.out.Policy.User
 	if name == "" || name == "auto" {
 		return
 	}
-	if name == caller {
+	if name == policy.Caller {
 		if os.Geteuid() != 0 {
 			return // the command runs as this user in any case
 		}
 		// sudo sets the id of its caller, and only root could set another one.
 		if name = os.Getenv("SUDO_UID"); name == "" || name == "0" {
-			r.bad.add("user", caller, "root has called, and nothing runs confined as root", `use "auto", or the name or number of another user`)
+			r.bad.Add("user", policy.Caller, "root has called, and nothing runs confined as root", `use "auto", or the name or number of another user`)
 			return
 		}
 		if n, err := strconv.ParseUint(name, 10, 32); err != nil || n == 0 || n >= math.MaxUint32-1 {
-			r.bad.add("user", caller, fmt.Sprintf("SUDO_UID is %q, which is no number of a user", name), "")
+			r.bad.Add("user", policy.Caller, fmt.Sprintf("SUDO_UID is %q, which is no number of a user", name), "")
 			return
 		}
 	}
@@ -93,14 +91,14 @@ func (r *resolver) user() {
 		r.out.UID, r.out.GID = int(n), int(n) // a number needs no entry
 		u, _ = user.LookupId(name)
 	} else if u, err = user.Lookup(name); err != nil {
-		r.bad.add("user", name, "there is no such user here", `"auto" gives it a number of its own`)
+		r.bad.Add("user", name, "there is no such user here", `"auto" gives it a number of its own`)
 		return
 	}
 	if u != nil {
 		uid, err := strconv.Atoi(u.Uid)
 		gid, err2 := strconv.Atoi(u.Gid)
 		if err != nil || err2 != nil {
-			r.bad.add("user", name, "users have no numbers here", "remove it")
+			r.bad.Add("user", name, "users have no numbers here", "remove it")
 			return
 		}
 		r.out.UID, r.out.GID = uid, gid
@@ -110,9 +108,9 @@ func (r *resolver) user() {
 	}
 	switch euid := os.Geteuid(); {
 	case r.out.UID == 0:
-		r.bad.add("user", name, "nothing runs confined as root", `use "auto", or the name or number of another user`)
+		r.bad.Add("user", name, "nothing runs confined as root", `use "auto", or the name or number of another user`)
 	case euid != 0 && euid != r.out.UID:
-		r.bad.add("user", name, "only root can change the user", "remove it, or run the supervisor as root")
+		r.bad.Add("user", name, "only root can change the user", "remove it, or run the supervisor as root")
 	case euid != 0:
 		r.out.UID, r.out.GID = -1, -1
 	}
@@ -126,7 +124,7 @@ const maxGroups = 300
 func (r *resolver) groups(u *user.User) {
 	list, err := u.GroupIds()
 	if err != nil {
-		r.bad.add("user", u.Username, "its groups cannot be found: "+reason(err), "")
+		r.bad.Add("user", u.Username, "its groups cannot be found: "+reason(err), "")
 		return
 	}
 	for _, id := range list {
@@ -137,7 +135,7 @@ func (r *resolver) groups(u *user.User) {
 	slices.Sort(r.out.Groups)
 	r.out.Groups = slices.Compact(r.out.Groups)
 	if n := len(r.out.Groups); n > maxGroups {
-		r.bad.add("user", u.Username, fmt.Sprintf("it is in %d groups, and at most %d can be kept", n, maxGroups), "")
+		r.bad.Add("user", u.Username, fmt.Sprintf("it is in %d groups, and at most %d can be kept", n, maxGroups), "")
 	}
 }
 
@@ -148,7 +146,7 @@ func (r *resolver) work() {
 		return
 	}
 	if w.Keep && os.Geteuid() != 0 {
-		r.bad.add("work.keep", "true", "only root can keep a folder of bounded size: it takes a loop device", "use keep = false, or run the supervisor as root")
+		r.bad.Add("work.keep", "true", "only root can keep a folder of bounded size: it takes a loop device", "use keep = false, or run the supervisor as root")
 	}
 	t, err := r.seen.trace(filepath.Clean(w.Path))
 	if !r.follows("work.path", w.Path, &t) {
@@ -160,12 +158,12 @@ func (r *resolver) work() {
 		r.workNeedsFolder(filepath.Dir(pe.Path))
 		return
 	case err != nil:
-		r.bad.add("work.path", w.Path, reason(err), "")
+		r.bad.Add("work.path", w.Path, reason(err), "")
 		return
 	}
 	for _, g := range r.out.Grants {
-		if g.Link == "" && within(g.Path, t.real) {
-			r.bad.add(g.Field, g.Path, "it lies in the folder that work bounds; what is in a plain grant cannot be bounded", "put work.path beside it")
+		if g.Link == "" && policy.Within(g.Path, t.real) {
+			r.bad.Add(g.Field, g.Path, "it lies in the folder that work bounds; what is in a plain grant cannot be bounded", "put work.path beside it")
 		}
 	}
 	if t.missing == "" {
@@ -176,9 +174,9 @@ func (r *resolver) work() {
 		entries, err := os.ReadDir(t.real)
 		switch {
 		case err != nil && !errors.Is(err, fs.ErrPermission):
-			r.bad.add("work.path", w.Path, reason(err), "")
+			r.bad.Add("work.path", w.Path, reason(err), "")
 		case len(entries) > 0:
-			r.bad.add("work.path", w.Path, fmt.Sprintf("there are files in it (%s), and this folder cannot be bounded without hiding them", entries[0].Name()),
+			r.bad.Add("work.path", w.Path, fmt.Sprintf("there are files in it (%s), and this folder cannot be bounded without hiding them", entries[0].Name()),
 				"name an empty or missing folder, or grant this one in write, without bounds")
 		}
 	}
@@ -195,10 +193,10 @@ func (r *resolver) workNeedsFolder(file string) {
 	path := r.out.Policy.Work.Path
 	text := file + " is not a folder, and work.path needs one there"
 	if why := r.exposed(file); why != "" {
-		r.bad.distrust("work.path", path, text+"; a host may have put it there: "+why, "move it away, or put work.path in a folder that no sandbox grants in write")
+		r.bad.Distrust("work.path", path, text+"; a host may have put it there: "+why, "move it away, or put work.path in a folder that no sandbox grants in write")
 		return
 	}
-	r.bad.add("work.path", path, text, "move it away, or name another folder")
+	r.bad.Add("work.path", path, text, "move it away, or name another folder")
 }
 
 // image refuses the image of a file system that is mounted as root where another
@@ -209,6 +207,6 @@ func (r *resolver) image(path string) {
 		why = r.lets(path)
 	}
 	if why != "" {
-		r.bad.distrust("work.keep", "true", path+" would hold its file system, and nobody but the supervisor may be able to change that file: "+why, imageHelp)
+		r.bad.Distrust("work.keep", "true", path+" would hold its file system, and nobody but the supervisor may be able to change that file: "+why, policy.ImageHelp)
 	}
 }

@@ -1,20 +1,44 @@
-package netproxy
+package allow
 
 import (
+	"fmt"
 	"net/netip"
 	"strconv"
 	"strings"
 )
 
-// target is what a client asks for: a name in clean form, or an address.
-type target struct {
-	name string
-	addr netip.Addr // valid: no name
-	port uint16
+// Target is what a client asks for: a name in clean form, or an address.
+type Target struct {
+	Name string
+	Addr netip.Addr // valid: no name
+	Port uint16
 }
 
-// newTarget takes the host of a request apart; brackets are gone already.
-func newTarget(host string, port uint16) (t target, reason string) {
+// ParseTarget reads host:port as clients write it.
+func ParseTarget(s string) (Target, error) {
+	host, port, ok := SplitHostPort(s)
+	if !ok {
+		return Target{}, fmt.Errorf("%.100q is not host:port", s)
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || !isDigit(port[0]) {
+		return Target{}, fmt.Errorf("%.100q is not a port", port)
+	}
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		host = strings.TrimSuffix(inner, "]")
+		if a, err := netip.ParseAddr(host); err != nil || !a.Is6() {
+			return Target{}, fmt.Errorf("%.100q is not an IPv6 address", host)
+		}
+	}
+	t, reason := NewTarget(host, uint16(n))
+	if reason != "" {
+		return Target{}, fmt.Errorf("%.100q: %s", s, reason)
+	}
+	return t, nil
+}
+
+// NewTarget takes the host of a request apart; brackets are gone already.
+func NewTarget(host string, port uint16) (t Target, reason string) {
 	if port == 0 {
 		return t, "port 0"
 	}
@@ -22,20 +46,20 @@ func newTarget(host string, port uint16) (t target, reason string) {
 		if a.Zone() != "" {
 			return t, "an address with a zone"
 		}
-		return target{addr: a.Unmap(), port: port}, ""
+		return Target{Addr: a.Unmap(), Port: port}, ""
 	}
 	name, reason := cleanName(host)
-	return target{name: name, port: port}, reason
+	return Target{Name: name, Port: port}, reason
 }
 
-func (t target) host() string {
-	if t.addr.IsValid() {
-		return t.addr.String()
+func (t Target) Host() string {
+	if t.Addr.IsValid() {
+		return t.Addr.String()
 	}
-	return t.name
+	return t.Name
 }
 
-func (t target) String() string { return HostPort(t.host(), t.port) }
+func (t Target) String() string { return HostPort(t.Host(), t.Port) }
 
 // HostPort writes a name or address and a port as an allow entry has them.
 func HostPort(host string, port uint16) string {
@@ -49,23 +73,23 @@ func (e *entry) hasPort(port uint16) bool { return e.port == 0 || e.port == port
 
 // matches says whether the entry is for what is asked for. For "*" and an
 // address that is not public it says no.
-func (e *entry) matches(t target) bool {
-	if !e.hasPort(t.port) {
+func (e *entry) matches(t Target) bool {
+	if !e.hasPort(t.Port) {
 		return false
 	}
 	switch {
 	case e.any:
-		return t.name != localhost && (t.name != "" || class(t.addr) == "")
-	case t.addr.IsValid():
-		return e.addr == t.addr || e.name == localhost && t.addr.IsLoopback()
+		return t.Name != Localhost && (t.Name != "" || Class(t.Addr) == "")
+	case t.Addr.IsValid():
+		return e.addr == t.Addr || e.name == Localhost && t.Addr.IsLoopback()
 	case e.suffix != "":
-		return strings.HasSuffix(t.name, e.suffix)
+		return strings.HasSuffix(t.Name, e.suffix)
 	}
-	return e.name != "" && e.name == t.name
+	return e.name != "" && e.name == t.Name
 }
 
-// allows says whether some entry is for what is asked for.
-func (r *Rules) allows(t target) bool {
+// Permits says whether some entry is for what is asked for.
+func (r *Rules) Permits(t Target) bool {
 	if r == nil {
 		return false
 	}
@@ -77,12 +101,12 @@ func (r *Rules) allows(t target) bool {
 	return false
 }
 
-// names says whether an entry is this very address, which then may be
+// Names says whether an entry is this very address, which then may be
 // reached whatever it is.
-func (r *Rules) names(a netip.Addr, port uint16) bool {
+func (r *Rules) Names(a netip.Addr, port uint16) bool {
 	for i := range r.entries {
 		e := &r.entries[i]
-		if e.hasPort(port) && (e.addr == a || e.name == localhost && a.IsLoopback()) {
+		if e.hasPort(port) && (e.addr == a || e.name == Localhost && a.IsLoopback()) {
 			return true
 		}
 	}
@@ -92,8 +116,8 @@ func (r *Rules) names(a netip.Addr, port uint16) bool {
 // Allows says whether host:port matches an entry. It resolves nothing, so what
 // a name resolves to may still be refused.
 func (r *Rules) Allows(host string, port uint16) bool {
-	t, reason := newTarget(host, port)
-	return reason == "" && r.allows(t)
+	t, reason := NewTarget(host, port)
+	return reason == "" && r.Permits(t)
 }
 
 // Knows says whether some port of host matches an entry.
@@ -103,7 +127,7 @@ func (r *Rules) Knows(host string) bool {
 	}
 	for i := range r.entries {
 		e := &r.entries[i]
-		if t, reason := newTarget(host, max(e.port, 1)); reason == "" && e.matches(t) {
+		if t, reason := NewTarget(host, max(e.port, 1)); reason == "" && e.matches(t) {
 			return true
 		}
 	}
@@ -143,9 +167,9 @@ func (r *Rules) Forwards() []Forward {
 		e := &r.entries[i]
 		switch {
 		case e.port == 0:
-		case e.name == localhost:
-			add(netip.AddrFrom4([4]byte{127, 0, 0, 1}), e, localhost, "")
-			add(netip.IPv6Loopback(), e, localhost, "")
+		case e.name == Localhost:
+			add(netip.AddrFrom4([4]byte{127, 0, 0, 1}), e, Localhost, "")
+			add(netip.IPv6Loopback(), e, Localhost, "")
 		case e.addr.IsValid() && e.addr.IsLoopback():
 			add(e.addr, e, e.addr.String(), "")
 		case e.name != "":

@@ -1,4 +1,4 @@
-package netproxy
+package allow
 
 import "net/netip"
 
@@ -29,8 +29,9 @@ var (
 	global = netip.MustParsePrefix("2000::/3")     // all of IPv6 that is given out for public use
 )
 
-// class is "" for a public unicast address, else a word for what it is.
-func class(a netip.Addr) string {
+// Class is "" for an address of the public internet, else a word for what it
+// is: "loopback", "private", "link-local", "metadata", "reserved" and others.
+func Class(a netip.Addr) string {
 	a = a.Unmap().WithZone("")
 	switch {
 	case !a.IsValid():
@@ -56,7 +57,7 @@ func class(a netip.Addr) string {
 		return ""
 	case nat64.Contains(a):
 		b := a.As16()
-		return class(netip.AddrFrom4([4]byte(b[12:])))
+		return Class(netip.AddrFrom4([4]byte(b[12:])))
 	}
 	return "reserved"
 }

@@ -1,4 +1,4 @@
-package policy
+package resolve
 
 import (
 	"cmp"
@@ -11,19 +11,20 @@ import (
 	"syscall"
 
 	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // grants collects what the lists grant, then lets grants add up.
 func (r *resolver) grants() {
 	p := &r.out.Policy
 	for i, s := range p.Read {
-		r.grant(fmt.Sprintf("read[%d]", i), s, Read)
+		r.grant(fmt.Sprintf("read[%d]", i), s, policy.Read)
 	}
 	for i, s := range p.Exec {
-		r.grant(fmt.Sprintf("exec[%d]", i), s, Exec)
+		r.grant(fmt.Sprintf("exec[%d]", i), s, policy.Exec)
 	}
 	for i, s := range p.Write {
-		r.grant(fmt.Sprintf("write[%d]", i), s, Write)
+		r.grant(fmt.Sprintf("write[%d]", i), s, policy.Write)
 	}
 	for i, s := range p.ReadOnly {
 		r.grant(fmt.Sprintf("read_only[%d]", i), s, 0)
@@ -38,24 +39,24 @@ func (r *resolver) grants() {
 }
 
 func (r *resolver) privateTmp() bool {
-	return !slices.ContainsFunc(r.out.Grants, func(g Grant) bool { return g.Link == "" && g.Path == "/tmp" })
+	return !slices.ContainsFunc(r.out.Grants, func(g policy.Grant) bool { return g.Link == "" && g.Path == "/tmp" })
 }
 
 // exists follows a granted entry; false when it is skipped or an error.
 func (r *resolver) exists(field, entry string) (traced, bool) {
-	path, optional := Optional(entry)
+	path, optional := policy.Optional(entry)
 	t, err := r.seen.trace(filepath.Clean(path))
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		if !optional {
-			r.bad.add(field, entry, "this user may not look at it: "+reason(err), "")
+			r.bad.Add(field, entry, "this user may not look at it: "+reason(err), "")
 		}
 		return t, false
 	case errors.Is(err, errLinks) && !r.follows(field, entry, &t):
 		return t, false
 	case err != nil:
 		if !optional || !errors.Is(err, syscall.ENOTDIR) { // nothing is in a file
-			r.bad.add(field, entry, reason(err), "")
+			r.bad.Add(field, entry, reason(err), "")
 		}
 		return t, false
 	case t.missing != "":
@@ -65,10 +66,10 @@ func (r *resolver) exists(field, entry string) (traced, bool) {
 				why = "it does not exist: there is no " + t.missing
 			}
 			help := "make it first, or write \"-" + path + "\" to grant it where it exists"
-			if isGlob(path) {
+			if policy.IsGlob(path) {
 				help = "patterns are for deny; a grant names a folder with all that is in it"
 			}
-			r.bad.add(field, entry, why, help)
+			r.bad.Add(field, entry, why, help)
 		}
 		return t, false
 	}
@@ -84,36 +85,36 @@ func reason(err error) string {
 	return err.Error()
 }
 
-func (r *resolver) grant(field, entry string, access Access) {
+func (r *resolver) grant(field, entry string, access policy.Access) {
 	t, ok := r.exists(field, entry)
 	if !ok {
 		return
 	}
-	if why, help := misplaced(t.real, access.Has(Write)); why != "" {
-		r.bad.add(field, entry, "it leads to "+t.real+": "+why, help)
+	if why, help := policy.Misplaced(t.real, access.Has(policy.Write)); why != "" {
+		r.bad.Add(field, entry, "it leads to "+t.real+": "+why, help)
 		return
 	}
 	info, ok := r.trusted(field, entry, &t)
 	if !ok {
 		return
 	}
-	if access.Has(Write) {
+	if access.Has(policy.Write) {
 		for image, owner := range r.images {
-			if within(image, t.real) {
-				r.bad.distrust(field, entry, fmt.Sprintf("%s holds the file system of the work folder of %s, and nobody but the supervisor may be able to change that file",
+			if policy.Within(image, t.real) {
+				r.bad.Distrust(field, entry, fmt.Sprintf("%s holds the file system of the work folder of %s, and nobody but the supervisor may be able to change that file",
 					image, cmp.Or(owner, "another sandbox")), "grant the folders beside it")
 				return
 			}
 		}
 	}
 	if info.Mode()&fs.ModeDevice != 0 {
-		r.bad.add(field, entry, "it is a device file", "name it in devices")
+		r.bad.Add(field, entry, "it is a device file", "name it in devices")
 		return
 	}
 	for _, l := range t.links {
-		r.out.Grants = append(r.out.Grants, Grant{Path: l.path, Access: access, Link: l.text, Field: field, ReadOnly: access == 0})
+		r.out.Grants = append(r.out.Grants, policy.Grant{Path: l.path, Access: access, Link: l.text, Field: field, ReadOnly: access == 0})
 	}
-	g := Grant{Path: t.real, Access: access, Dir: info.IsDir(), Field: field, ReadOnly: access == 0}
+	g := policy.Grant{Path: t.real, Access: access, Dir: info.IsDir(), Field: field, ReadOnly: access == 0}
 	id := sys.IDOf(info)
 	g.Node, g.Inode = id.Device, id.Inode
 	g.UID, g.GID, _ = sys.OwnersOf(info)
@@ -135,16 +136,16 @@ func (r *resolver) device(field, entry string) {
 	case !ok:
 		return
 	case t.info.Mode()&fs.ModeCharDevice == 0:
-		r.bad.add(field, entry, "it is no character device", "disks and folders cannot be granted as devices")
+		r.bad.Add(field, entry, "it is no character device", "disks and folders cannot be granted as devices")
 		return
-	case !within(t.real, "/dev"):
-		r.bad.add(field, entry, "it leads to "+t.real+", which is not in /dev", "")
+	case !policy.Within(t.real, "/dev"):
+		r.bad.Add(field, entry, "it leads to "+t.real+", which is not in /dev", "")
 		return
 	}
 	for _, l := range t.links {
-		r.out.Grants = append(r.out.Grants, Grant{Path: l.path, Access: Write, Link: l.text, Field: field})
+		r.out.Grants = append(r.out.Grants, policy.Grant{Path: l.path, Access: policy.Write, Link: l.text, Field: field})
 	}
-	r.out.Grants = append(r.out.Grants, Grant{Path: t.real, Access: Write, Device: true, Field: field})
+	r.out.Grants = append(r.out.Grants, policy.Grant{Path: t.real, Access: policy.Write, Device: true, Field: field})
 }
 
 // addUp sorts the grants, merges those of one path, gives each the access of
@@ -157,19 +158,19 @@ func (r *resolver) addUp() {
 			fixed[g.Path] = true
 		}
 	}
-	all = slices.DeleteFunc(all, func(g Grant) bool { return g.ReadOnly && g.Link != "" })
+	all = slices.DeleteFunc(all, func(g policy.Grant) bool { return g.ReadOnly && g.Link != "" })
 	for i := range all {
 		g := &all[i]
-		if g.ReadOnly = g.Link == "" && fixed[g.Path]; g.ReadOnly && g.Access.Has(Write) {
-			r.bad.add(g.Field, g.Path, "it is in read_only too, and cannot be both", "take it out of one of the two")
+		if g.ReadOnly = g.Link == "" && fixed[g.Path]; g.ReadOnly && g.Access.Has(policy.Write) {
+			r.bad.Add(g.Field, g.Path, "it is in read_only too, and cannot be both", "take it out of one of the two")
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Grant) int { return strings.Compare(a.Path, b.Path) })
-	var out []Grant
+	slices.SortStableFunc(all, func(a, b policy.Grant) int { return strings.Compare(a.Path, b.Path) })
+	var out []policy.Grant
 	for _, g := range r.merge(all) {
 		around := above(out, g.Path)
-		if g.ReadOnly = g.ReadOnly && around != nil && around.Access.Has(Write); g.ReadOnly {
-			g.Access = (g.Access | around.Access) &^ (Write &^ Read)
+		if g.ReadOnly = g.ReadOnly && around != nil && around.Access.Has(policy.Write); g.ReadOnly {
+			g.Access = (g.Access | around.Access) &^ (policy.Write &^ policy.Read)
 			out = append(out, g)
 			continue
 		}
@@ -184,17 +185,17 @@ func (r *resolver) addUp() {
 			continue // it is there, in a folder that is granted
 		}
 		switch jit := r.out.Policy.JIT; {
-		case jit, !around.Access.Has(Exec) || !g.Access.Has(Write):
+		case jit, !around.Access.Has(policy.Exec) || !g.Access.Has(policy.Write):
 			if r.runsWritten(g, *around) {
 				continue
 			}
 			g.Access |= around.Access
-		case !r.out.Policy.Level.AtLeast(NoCgroup):
-			r.bad.add(g.Field, g.Path, fmt.Sprintf("what is written there could be run, because %s is granted for running; at level %s, which this policy accepts, that cannot be held apart",
+		case !r.out.Policy.Level.AtLeast(policy.NoCgroup):
+			r.bad.Add(g.Field, g.Path, fmt.Sprintf("what is written there could be run, because %s is granted for running; at level %s, which this policy accepts, that cannot be held apart",
 				around.Path, r.out.Policy.Level), `use jit = true, or level = "no-cgroup" or "full", or grants beside each other`)
 			continue
 		default:
-			g.Access |= around.Access &^ (Exec &^ Read) // what can be written cannot be run
+			g.Access |= around.Access &^ (policy.Exec &^ policy.Read) // what can be written cannot be run
 		}
 		// One of another owner is shown as that owner's.
 		if g.Access != around.Access || g.UID != around.UID {
@@ -205,8 +206,8 @@ func (r *resolver) addUp() {
 }
 
 // merge makes one of the grants of each path, which come one after the other.
-func (r *resolver) merge(all []Grant) []Grant {
-	var out []Grant
+func (r *resolver) merge(all []policy.Grant) []policy.Grant {
+	var out []policy.Grant
 	for _, g := range all {
 		n := len(out)
 		switch {
@@ -220,26 +221,26 @@ func (r *resolver) merge(all []Grant) []Grant {
 }
 
 // runsWritten reports a grant for running of what can be written.
-func (r *resolver) runsWritten(g, other Grant) bool {
+func (r *resolver) runsWritten(g, other policy.Grant) bool {
 	if r.out.Policy.JIT || g.ReadOnly || other.ReadOnly {
 		return false
 	}
-	if g.Access.Has(Write) {
+	if g.Access.Has(policy.Write) {
 		g, other = other, g
 	}
-	if !g.Access.Has(Exec) || !other.Access.Has(Write) {
+	if !g.Access.Has(policy.Exec) || !other.Access.Has(policy.Write) {
 		return false
 	}
-	r.bad.add(g.Field, g.Path, fmt.Sprintf("it can be written too (%s), and with jit = false what a host can write it cannot run", other.Field),
+	r.bad.Add(g.Field, g.Path, fmt.Sprintf("it can be written too (%s), and with jit = false what a host can write it cannot run", other.Field),
 		"set jit = true, or take it out of one of the two")
 	return true
 }
 
 // above is the grant of the innermost folder around path. Grants are in
 // order.
-func above(grants []Grant, path string) *Grant {
+func above(grants []policy.Grant, path string) *policy.Grant {
 	for i := len(grants) - 1; i >= 0; i-- {
-		if g := &grants[i]; g.Dir && g.Path != path && within(path, g.Path) {
+		if g := &grants[i]; g.Dir && g.Path != path && policy.Within(path, g.Path) {
 			return g
 		}
 	}

@@ -1,4 +1,4 @@
-package policy
+package resolve
 
 import (
 	"errors"
@@ -10,21 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-)
 
-// isGlob reports whether a path has a character that makes it a pattern: *, ?
-// or [. A backslash before one takes that away; see unescape.
-func isGlob(path string) bool {
-	for i := 0; i < len(path); i++ {
-		switch path[i] {
-		case '\\':
-			i++
-		case '*', '?', '[':
-			return true
-		}
-	}
-	return false
-}
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
 
 // unescape takes the backslashes out of a part of a pattern that is none.
 func unescape(s string) string {
@@ -123,7 +111,7 @@ func (g *globber) walk(dir string, parts []string) error {
 		g.been[state] = true
 	}
 	part, rest := parts[0], parts[1:]
-	if part != "**" && !isGlob(part) {
+	if part != "**" && !policy.IsGlob(part) {
 		next := filepath.Join(dir, unescape(part))
 		if _, err := os.Lstat(next); err != nil {
 			return g.failed(err)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package policy
+package resolve
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // TestResolverDistrusts checks which links are followed, and which changes of
@@ -16,19 +18,19 @@ import (
 func TestResolverDistrusts(t *testing.T) {
 	type start struct {
 		owner  string
-		p      Policy
+		p      policy.Policy
 		accept bool
 		want   []string // of the error; nil: it is resolved
 	}
 	relink := func(root, from, to string) error {
 		return errors.Join(os.RemoveAll(root+from), os.Symlink(to, root+from))
 	}
-	own := Policy{Write: []string{"/p", "/p/out"}}
-	alone, kept := Policy{Write: []string{"/p"}}, Policy{Work: Work{Path: "/p/w", Keep: true}}
-	reads := Policy{Read: []string{"/p/out"}}
+	own := policy.Policy{Write: []string{"/p", "/p/out"}}
+	alone, kept := policy.Policy{Write: []string{"/p"}}, policy.Policy{Work: policy.Work{Path: "/p/w", Keep: true}}
+	reads := policy.Policy{Read: []string{"/p/out"}}
 	for name, c := range map[string]struct {
 		tree     []string
-		announce *Policy
+		announce *policy.Policy
 		first    []start
 		change   func(root string) error
 		next     []start
@@ -40,45 +42,45 @@ func TestResolverDistrusts(t *testing.T) {
 			next: []start{
 				{owner: "a", p: own, want: []string{`write[1] "ROOT/p/out": ROOT/p/out is a symbolic link to ROOT/etc, which is not followed: write[0] lets ROOT/p be written`}},
 				{owner: "a", p: own, accept: true, want: []string{"is not followed"}},
-				{owner: "a", p: Policy{Write: []string{"/p/out", "/p"}}, want: []string{`write[0] "ROOT/p/out"`}},
-				{owner: "a", p: Policy{Write: []string{"/p"}, Work: Work{Path: "/p/out"}}, want: []string{`work.path "ROOT/p/out": ROOT/p/out is a symbolic link`}},
-				{owner: "a", p: Policy{Write: []string{"/p"}, Work: Work{Path: "/p/out/new"}}, want: []string{`work.path "ROOT/p/out/new": ROOT/p/out is a symbolic link`}},
-				{owner: "a", p: Policy{Write: []string{"/p"}, Read: []string{"-/p/out/x"}}},
-				{owner: "a", p: Policy{Write: []string{"/p"}}},
+				{owner: "a", p: policy.Policy{Write: []string{"/p/out", "/p"}}, want: []string{`write[0] "ROOT/p/out"`}},
+				{owner: "a", p: policy.Policy{Write: []string{"/p"}, Work: policy.Work{Path: "/p/out"}}, want: []string{`work.path "ROOT/p/out": ROOT/p/out is a symbolic link`}},
+				{owner: "a", p: policy.Policy{Write: []string{"/p"}, Work: policy.Work{Path: "/p/out/new"}}, want: []string{`work.path "ROOT/p/out/new": ROOT/p/out is a symbolic link`}},
+				{owner: "a", p: policy.Policy{Write: []string{"/p"}, Read: []string{"-/p/out/x"}}},
+				{owner: "a", p: policy.Policy{Write: []string{"/p"}}},
 			},
 		},
 		"a file where work needs a folder": {
 			tree:   []string{"p/"},
-			first:  []start{{owner: "a", p: Policy{Write: []string{"/p"}, Work: Work{Path: "/p/f/work"}}}},
+			first:  []start{{owner: "a", p: policy.Policy{Write: []string{"/p"}, Work: policy.Work{Path: "/p/f/work"}}}},
 			change: func(root string) error { return os.WriteFile(root+"/p/f", []byte("a user's"), 0o600) },
 			next: []start{
-				{owner: "a", p: Policy{Write: []string{"/p"}, Work: Work{Path: "/p/f/work"}}, want: []string{
+				{owner: "a", p: policy.Policy{Write: []string{"/p"}, Work: policy.Work{Path: "/p/f/work"}}, want: []string{
 					`work.path "ROOT/p/f/work": ROOT/p/f is not a folder, and work.path needs one there; a host may have put it there: write[0] lets ROOT/p be written (move it away, or put work.path in`,
 				}},
-				{owner: "a", p: Policy{Write: []string{"/p"}, Work: Work{Path: "/p/f"}}, want: []string{`work.path "ROOT/p/f": ROOT/p/f is not a folder`}},
-				{owner: "b", p: Policy{Work: Work{Path: "/p/f/work"}}, want: []string{"the sandbox of a lets ROOT/p be written"}},
+				{owner: "a", p: policy.Policy{Write: []string{"/p"}, Work: policy.Work{Path: "/p/f"}}, want: []string{`work.path "ROOT/p/f": ROOT/p/f is not a folder`}},
+				{owner: "b", p: policy.Policy{Work: policy.Work{Path: "/p/f/work"}}, want: []string{"the sandbox of a lets ROOT/p be written"}},
 			},
 		},
 		"a circle": {
 			tree:   []string{"p/"},
-			first:  []start{{owner: "a", p: Policy{Write: []string{"/p"}}}},
+			first:  []start{{owner: "a", p: policy.Policy{Write: []string{"/p"}}}},
 			change: func(root string) error { return os.Symlink("f", root+"/p/f") },
 			next: []start{
-				{owner: "a", p: Policy{Write: []string{"/p"}, Work: Work{Path: "/p/f/work"}}, want: []string{
+				{owner: "a", p: policy.Policy{Write: []string{"/p"}, Work: policy.Work{Path: "/p/f/work"}}, want: []string{
 					`work.path "ROOT/p/f/work": ROOT/p/f is a symbolic link to f, which is not followed: write[0] lets ROOT/p be written`,
 				}},
-				{owner: "b", p: Policy{Read: []string{"/p/f/x"}}, want: []string{
+				{owner: "b", p: policy.Policy{Read: []string{"/p/f/x"}}, want: []string{
 					`read[0] "ROOT/p/f/x": ROOT/p/f is a symbolic link to f, which is not followed: the sandbox of a lets ROOT/p be written`,
 				}},
 			},
 		},
 		"a link in the folder of another host": {
 			tree:   []string{"p/out/x", "etc/x"},
-			first:  []start{{owner: "a", p: Policy{Write: []string{"/p"}}}, {owner: "b", p: reads}},
+			first:  []start{{owner: "a", p: policy.Policy{Write: []string{"/p"}}}, {owner: "b", p: reads}},
 			change: func(root string) error { return relink(root, "/p/out", root+"/etc") },
 			next: []start{
 				{owner: "b", p: reads, want: []string{"the sandbox of a lets ROOT/p be written"}},
-				{owner: "b", p: Policy{Read: []string{"/p/out/x"}}, want: []string{"ROOT/p/out is a symbolic link"}},
+				{owner: "b", p: policy.Policy{Read: []string{"/p/out/x"}}, want: []string{"ROOT/p/out is a symbolic link"}},
 				{owner: "a", p: reads, want: []string{"its own sandbox has let ROOT/p be written"}},
 			},
 		},
@@ -89,7 +91,7 @@ func TestResolverDistrusts(t *testing.T) {
 		},
 		"a link where nobody else may write": {
 			tree: []string{"home/link -> ../p", "p/", "out -> p/../etc", "etc/"},
-			next: []start{{owner: "a", p: Policy{Write: []string{"/home/link"}, Read: []string{"/out"}}}},
+			next: []start{{owner: "a", p: policy.Policy{Write: []string{"/home/link"}, Read: []string{"/out"}}}},
 		},
 		"a link where everybody may write": {
 			tree:   []string{"p/out -> ../etc", "etc/"},
@@ -153,7 +155,7 @@ func TestResolverDistrusts(t *testing.T) {
 			announce: &kept,
 			next: []start{
 				{owner: "b", p: alone, want: []string{`write[0] "ROOT/p": ROOT/p/w.image holds the file system of the work folder of another`}},
-				{owner: "b", p: Policy{Write: []string{"/p/in", "/q"}, Read: []string{"/p"}}},
+				{owner: "b", p: policy.Policy{Write: []string{"/p/in", "/q"}, Read: []string{"/p"}}},
 			},
 		},
 	} {
@@ -163,12 +165,12 @@ func TestResolverDistrusts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			placed := func(p Policy) *Policy {
-				p.Level = Full
+			placed := func(p policy.Policy) *policy.Policy {
+				p.Level = policy.Full
 				for _, l := range []*[]string{&p.Read, &p.Write} {
 					list := make([]string, len(*l))
 					for i, s := range *l {
-						s, optional := Optional(s)
+						s, optional := policy.Optional(s)
 						if list[i] = real + s; optional {
 							list[i] = "-" + list[i]
 						}
@@ -186,8 +188,8 @@ func TestResolverDistrusts(t *testing.T) {
 			}
 			run := func(s *start) {
 				t.Helper()
-				_, err := r.Resolve(Owned{Owner: s.owner, Accept: s.accept}, placed(s.p), Limits{})
-				if (err != nil) != (s.want != nil) || err != nil && (!errors.Is(err, ErrUntrusted) || !errors.Is(err, ErrInvalid)) {
+				_, err := r.Resolve(Owned{Owner: s.owner, Accept: s.accept}, placed(s.p), policy.Limits{})
+				if (err != nil) != (s.want != nil) || err != nil && (!errors.Is(err, policy.ErrUntrusted) || !errors.Is(err, policy.ErrInvalid)) {
 					t.Errorf("%+v: %v", s, err)
 					return
 				}

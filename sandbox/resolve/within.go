@@ -1,33 +1,35 @@
-package policy
+package resolve
 
 import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // around resolves the policy that bounds this one.
-func (r *resolver) around(p *Policy, l Limits) (*Resolved, bool) {
+func (r *resolver) around(p *policy.Policy, l policy.Limits) (*policy.Resolved, bool) {
 	one := *r
-	one.bad, one.own, one.exposures, one.found = problems{}, map[string]string{}, map[string]string{}, map[string]file{}
+	one.bad, one.own, one.exposures, one.found = policy.Problems{}, map[string]string{}, map[string]string{}, map[string]file{}
 	if err := one.resolve(p, l); err != nil {
-		r.bad.list = append(r.bad.list, err)
+		r.bad.List = append(r.bad.List, err)
 		return nil, false
 	}
 	return one.out, true
 }
 
 // narrow leaves of this policy, as it was given, what the one around it grants too.
-func (r *resolver) narrow(given *Policy, around *Resolved) {
+func (r *resolver) narrow(given *policy.Policy, around *policy.Resolved) {
 	p, q := &r.out.Policy, &around.Policy
 	if !p.Level.AtLeast(q.Level) {
 		p.Level = q.Level
 	}
-	if !p.Level.AtLeast(NoCgroup) {
-		p.Level = NoCgroup // less is granted within a grant, which takes mounts
+	if !p.Level.AtLeast(policy.NoCgroup) {
+		p.Level = policy.NoCgroup // less is granted within a grant, which takes mounts
 	}
 	if p.User != q.User && p.User != "" && p.User != "auto" {
-		r.bad.add("user", p.User, "the policy around this one does not let it choose a user", "remove it")
+		r.bad.Add("user", p.User, "the policy around this one does not let it choose a user", "remove it")
 	}
 	p.User, r.out.UID, r.out.GID, r.out.Groups = q.User, around.UID, around.GID, around.Groups
 	r.narrowWork(around)
@@ -35,7 +37,7 @@ func (r *resolver) narrow(given *Policy, around *Resolved) {
 	r.narrowNetwork(q)
 	p.Syscalls.Deny = union(p.Syscalls.Deny, q.Syscalls.Deny)
 	p.Syscalls.Allow = common(p.Syscalls.Allow, q.Syscalls.Allow)
-	p.Tmp = Tmp{narrower(given.Tmp.Size, q.Tmp.Size), narrower(given.Tmp.Inodes, q.Tmp.Inodes)}
+	p.Tmp = policy.Tmp{Size: narrower(given.Tmp.Size, q.Tmp.Size), Inodes: narrower(given.Tmp.Inodes, q.Tmp.Inodes)}
 
 	r.narrowGrants(around)
 	p.JIT = p.JIT && q.JIT
@@ -44,40 +46,40 @@ func (r *resolver) narrow(given *Policy, around *Resolved) {
 	r.out.PrivateTmp = r.privateTmp()
 	r.own = map[string]string{}
 	for _, g := range r.out.Grants {
-		if g.Dir && g.Access.Has(Write) {
+		if g.Dir && g.Access.Has(policy.Write) {
 			r.own[g.Path] = g.Field
 		}
 	}
 }
 
 // narrowGrants gives each path that both grant the access that it has in both.
-func (r *resolver) narrowGrants(around *Resolved) {
-	var all []Grant
-	for _, side := range [][2]*Resolved{{r.out, around}, {around, r.out}} {
+func (r *resolver) narrowGrants(around *policy.Resolved) {
+	var all []policy.Grant
+	for _, side := range [][2]*policy.Resolved{{r.out, around}, {around, r.out}} {
 		for _, g := range side[0].Grants {
-			switch other := side[1].at(g.Path); {
+			switch other := at(side[1], g.Path); {
 			case g.Device, g.Link != "":
-				same := func(o Grant) bool { return o.Path == g.Path && o.Device == g.Device && o.Link == g.Link }
+				same := func(o policy.Grant) bool { return o.Path == g.Path && o.Device == g.Device && o.Link == g.Link }
 				if g.Access &= other; !slices.ContainsFunc(side[1].Grants, same) && (g.Device || g.Access == 0) {
 					continue
 				}
 			default:
-				if g.Access = side[0].effective(g.Access) & other; g.Access == 0 {
+				if g.Access = effective(side[0], g.Access) & other; g.Access == 0 {
 					continue
 				}
 			}
 			all = append(all, g)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Grant) int { return strings.Compare(a.Path, b.Path) })
-	all = slices.CompactFunc(all, func(a, b Grant) bool { return a.Path == b.Path })
-	var out []Grant
+	slices.SortStableFunc(all, func(a, b policy.Grant) int { return strings.Compare(a.Path, b.Path) })
+	all = slices.CompactFunc(all, func(a, b policy.Grant) bool { return a.Path == b.Path })
+	var out []policy.Grant
 	for _, g := range all {
 		in := above(out, g.Path)
-		if w := r.out.Policy.Work.Path; w != "" && within(g.Path, w) || g.Link != "" && in != nil {
+		if w := r.out.Policy.Work.Path; w != "" && policy.Within(g.Path, w) || g.Link != "" && in != nil {
 			continue
 		}
-		g.ReadOnly = in != nil && in.Access.Has(Write) && !g.Access.Has(Write)
+		g.ReadOnly = in != nil && in.Access.Has(policy.Write) && !g.Access.Has(policy.Write)
 		if in == nil || g.Device || g.Access != in.Access || g.UID != in.UID {
 			out = append(out, g)
 		}
@@ -86,10 +88,10 @@ func (r *resolver) narrowGrants(around *Resolved) {
 }
 
 // at is the access that a path has by grants, with what Policy.JIT adds.
-func (r *Resolved) at(path string) Access {
+func at(r *policy.Resolved, path string) policy.Access {
 	for i := len(r.Grants) - 1; i >= 0; i-- {
-		if g := &r.Grants[i]; g.Link == "" && !g.Device && (g.Path == path || g.Dir && within(path, g.Path)) {
-			return r.effective(g.Access)
+		if g := &r.Grants[i]; g.Link == "" && !g.Device && (g.Path == path || g.Dir && policy.Within(path, g.Path)) {
+			return effective(r, g.Access)
 		}
 	}
 	return 0
@@ -97,15 +99,15 @@ func (r *Resolved) at(path string) Access {
 
 // effective is an access with the right to run what was written, where the policy
 // has that.
-func (r *Resolved) effective(a Access) Access {
-	if r.Policy.JIT && a.Has(Write) {
-		a |= Exec
+func effective(r *policy.Resolved, a policy.Access) policy.Access {
+	if r.Policy.JIT && a.Has(policy.Write) {
+		a |= policy.Exec
 	}
 	return a
 }
 
 // narrowDenied denies what either denies.
-func (r *resolver) narrowDenied(around *Resolved) {
+func (r *resolver) narrowDenied(around *policy.Resolved) {
 	p := &r.out.Policy
 	for _, d := range around.Denied {
 		name, i, _ := strings.Cut(strings.TrimSuffix(d.Field, "]"), "[")
@@ -121,7 +123,7 @@ func (r *resolver) narrowDenied(around *Resolved) {
 	}
 	p.Deny, p.Absent = slices.Concat(p.Deny, around.Policy.Deny), slices.Concat(p.Absent, around.Policy.Absent)
 	// Of two for one path the one that denies more comes first, and counts.
-	slices.SortStableFunc(r.out.Denied, func(a, b Denied) int {
+	slices.SortStableFunc(r.out.Denied, func(a, b policy.Denied) int {
 		switch {
 		case a.Absent == b.Absent:
 			return 0
@@ -136,36 +138,36 @@ func (r *resolver) narrowDenied(around *Resolved) {
 
 // narrowWork keeps the bounded folder of the policy around this one. It is the
 // process's own, as /tmp is, unless it is kept.
-func (r *resolver) narrowWork(around *Resolved) {
+func (r *resolver) narrowWork(around *policy.Resolved) {
 	own, w := &r.out.Policy.Work, around.Policy.Work
 	switch {
 	case own.Path != "":
-		r.bad.add("work.path", own.Path, "the policy around this one grants no folder of its own", "name a folder that it grants in write")
-	case w.Keep && !r.out.at(w.Path).Has(Write):
-		r.bad.add("work.path", w.Path, "it is kept, and the policy within this one does not let it be written", "use keep = false")
+		r.bad.Add("work.path", own.Path, "the policy around this one grants no folder of its own", "name a folder that it grants in write")
+	case w.Keep && !at(r.out, w.Path).Has(policy.Write):
+		r.bad.Add("work.path", w.Path, "it is kept, and the policy within this one does not let it be written", "use keep = false")
 	}
 	*own = w
 }
 
 // narrowNetwork leaves what both may reach.
-func (r *resolver) narrowNetwork(q *Policy) {
+func (r *resolver) narrowNetwork(q *policy.Policy) {
 	p := &r.out.Policy
-	if p.Network != NetworkHost && q.Network != NetworkHost {
+	if p.Network != policy.NetworkHost && q.Network != policy.NetworkHost {
 		p.Listen = common(p.Listen, q.Listen)
-	} else if p.Network == NetworkHost {
+	} else if p.Network == policy.NetworkHost {
 		p.Listen = q.Listen
 	}
 	switch {
-	case q.Network == NetworkHost:
-	case p.Network == NetworkHost:
+	case q.Network == policy.NetworkHost:
+	case p.Network == policy.NetworkHost:
 		p.Network, p.Allow = q.Network, q.Allow
-	case p.Network == NetworkAllow && q.Network == NetworkAllow:
+	case p.Network == policy.NetworkAllow && q.Network == policy.NetworkAllow:
 		p.Allow = common(p.Allow, q.Allow)
 	default:
-		p.Network, p.Allow = NetworkNone, nil
+		p.Network, p.Allow = policy.NetworkNone, nil
 	}
-	if len(p.Allow) == 0 && p.Network == NetworkAllow {
-		p.Network = NetworkNone
+	if len(p.Allow) == 0 && p.Network == policy.NetworkAllow {
+		p.Network = policy.NetworkNone
 	}
 }
 

@@ -1,4 +1,4 @@
-package policy
+package resolve
 
 import (
 	"cmp"
@@ -10,15 +10,16 @@ import (
 	"sync"
 
 	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // writable finds the folders that p lets be written, outer ones first: in them
 // no link is followed to another one.
-func (r *resolver) writable(p *Policy) {
+func (r *resolver) writable(p *policy.Policy) {
 	type entry struct{ field, path string }
 	var all []entry
 	for i, s := range p.Write {
-		path, _ := Optional(s)
+		path, _ := policy.Optional(s)
 		all = append(all, entry{fmt.Sprintf("write[%d]", i), filepath.Clean(path)})
 	}
 	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(len(a.path), len(b.path)) })
@@ -52,7 +53,7 @@ func (r *resolver) doubt(t *traced) (link *tracedLink, why string) {
 func (r *resolver) follows(field, entry string, t *traced) bool {
 	link, why := r.doubt(t)
 	if why != "" {
-		r.bad.distrust(field, entry, fmt.Sprintf("%s is a symbolic link to %s, which is not followed: %s", link.path, link.text, why),
+		r.bad.Distrust(field, entry, fmt.Sprintf("%s is a symbolic link to %s, which is not followed: %s", link.path, link.text, why),
 			"name what it leads to, if that is meant")
 	}
 	return why == ""
@@ -70,7 +71,7 @@ func (r *resolver) trusted(field, entry string, t *traced) (info fs.FileInfo, ok
 		err = fmt.Errorf("%s is being replaced", t.real)
 	}
 	if err != nil {
-		r.bad.distrust(field, entry, reason(err), "")
+		r.bad.Distrust(field, entry, reason(err), "")
 		return nil, false
 	}
 	return info, r.same(field, entry, t.real, info)
@@ -78,13 +79,13 @@ func (r *resolver) trusted(field, entry string, t *traced) (info fs.FileInfo, ok
 
 // same reports whether an entry leads to what it led to before.
 func (r *resolver) same(field, entry, real string, info fs.FileInfo) bool {
-	name, _ := Optional(entry)
+	name, _ := policy.Optional(entry)
 	name = filepath.Clean(name)
 	now := file{id: sys.IDOf(info), folder: info.IsDir()}
 	before, known := r.before[name]
 	if known && before != now && !r.owned.Accept && !replaceable(before, info) {
 		if why := r.exposed(real); why != "" {
-			r.bad.distrust(field, entry, fmt.Sprintf("%s is another %s than before (device %s, inode %d; it was %s), and %s", real, kind(now.folder),
+			r.bad.Distrust(field, entry, fmt.Sprintf("%s is another %s than before (device %s, inode %d; it was %s), and %s", real, kind(now.folder),
 				device(now.id), now.id.Inode, was(before), why),
 				"look at it; hostsup start "+r.owned.Owner+" accepts it")
 			return false

@@ -1,4 +1,4 @@
-package netproxy
+package allow
 
 import (
 	"errors"
@@ -144,7 +144,7 @@ func TestForwards(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	for _, f := range want {
-		if _, err := parseTarget(f.Target); err != nil {
+		if _, err := ParseTarget(f.Target); err != nil {
 			t.Error(err)
 		}
 	}
@@ -166,11 +166,11 @@ func TestClass(t *testing.T) {
 		"2001::1": "reserved", "2001:db8::1": "documentation", "2002:7f00:1::": "6to4", "fec0::1": "reserved", "100::1": "reserved",
 		"3fff::1": "documentation", "5f00::1": "reserved", "4000::1": "reserved",
 	} {
-		if got := class(netip.MustParseAddr(s)); got != want {
+		if got := Class(netip.MustParseAddr(s)); got != want {
 			t.Errorf("%s: %q, want %q", s, got, want)
 		}
 	}
-	if class(netip.Addr{}) == "" {
+	if Class(netip.Addr{}) == "" {
 		t.Error("no address is public")
 	}
 }
@@ -192,8 +192,8 @@ func FuzzParse(f *testing.F) {
 		}
 		// What is forwarded is allowed, and what is written out is read again.
 		for _, fw := range r.Forwards() {
-			tg, err := parseTarget(fw.Target)
-			if err != nil || !r.allows(tg) || !fw.Listen.Addr().IsLoopback() || fw.Listen.Port() == 0 {
+			tg, err := ParseTarget(fw.Target)
+			if err != nil || !r.Permits(tg) || !fw.Listen.Addr().IsLoopback() || fw.Listen.Port() == 0 {
 				t.Fatal(fw, err)
 			}
 		}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package policy
+package resolve
 
 import (
 	"os"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/hostsup/hostsup/internal/require"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // What is granted in /usr comes with the links of the root that lead there, and
@@ -22,31 +23,31 @@ func TestMergedLinks(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		policy Policy
+		policy policy.Policy
 		want   func(link string) bool
 	}{
-		{Policy{Read: []string{"/usr"}, Exec: []string{"/usr"}}, func(string) bool { return true }},
-		{Policy{Exec: []string{"/usr/bin"}}, func(link string) bool { return link == "/bin" }},
-		{Policy{Read: []string{"/usr/bin"}}, func(link string) bool { return link == "/bin" }},
-		{Policy{Read: []string{"/usr"}}, func(string) bool { return true }},
-		{Policy{Read: []string{"/usr/bin/env"}}, func(link string) bool { return link == "/bin" }},
-		{Policy{Exec: []string{"/usr"}, Deny: []string{"/lib"}}, func(link string) bool { return link != "/lib" }},
-		{Policy{Read: []string{"/usr/share"}}, func(string) bool { return false }},
-		{Policy{}, func(string) bool { return false }},
+		{policy.Policy{Read: []string{"/usr"}, Exec: []string{"/usr"}}, func(string) bool { return true }},
+		{policy.Policy{Exec: []string{"/usr/bin"}}, func(link string) bool { return link == "/bin" }},
+		{policy.Policy{Read: []string{"/usr/bin"}}, func(link string) bool { return link == "/bin" }},
+		{policy.Policy{Read: []string{"/usr"}}, func(string) bool { return true }},
+		{policy.Policy{Read: []string{"/usr/bin/env"}}, func(link string) bool { return link == "/bin" }},
+		{policy.Policy{Exec: []string{"/usr"}, Deny: []string{"/lib"}}, func(link string) bool { return link != "/lib" }},
+		{policy.Policy{Read: []string{"/usr/share"}}, func(string) bool { return false }},
+		{policy.Policy{}, func(string) bool { return false }},
 	} {
 		p := c.policy
-		p.Level = NoCgroup
-		r, err := Resolve(&p, Limits{})
+		p.Level = policy.NoCgroup
+		r, err := Policy(&p, policy.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, link := range links {
-			i := slices.IndexFunc(r.Grants, func(g Grant) bool { return g.Path == link && g.Link != "" })
+			i := slices.IndexFunc(r.Grants, func(g policy.Grant) bool { return g.Path == link && g.Link != "" })
 			if (i >= 0) != c.want(link) {
 				t.Errorf("%v: %s is granted: %v", p, link, i >= 0)
 			}
-			if i >= 0 && r.Grants[i].Access != r.Access(link) && r.Access(link) != 0 {
-				t.Errorf("%v: %s is granted for %s, and what it leads to for %s", p, link, r.Grants[i].Access, r.Access(link))
+			if i >= 0 && r.Grants[i].Access != Access(r, link) && Access(r, link) != 0 {
+				t.Errorf("%v: %s is granted for %s, and what it leads to for %s", p, link, r.Grants[i].Access, Access(r, link))
 			}
 		}
 	}
@@ -76,21 +77,21 @@ func TestLoaderLinks(t *testing.T) {
 		require.Missing(t, "a loader that is a link")
 	}
 	for _, c := range []struct {
-		policy Policy
-		want   Access
+		policy policy.Policy
+		want   policy.Access
 	}{
-		{Policy{Exec: []string{filepath.Dir(real)}}, Exec},
-		{Policy{Exec: []string{real}}, Exec},
-		{Policy{Read: []string{filepath.Dir(real)}}, Read},
-		{Policy{Exec: []string{"/usr/share"}}, 0},
+		{policy.Policy{Exec: []string{filepath.Dir(real)}}, policy.Exec},
+		{policy.Policy{Exec: []string{real}}, policy.Exec},
+		{policy.Policy{Read: []string{filepath.Dir(real)}}, policy.Read},
+		{policy.Policy{Exec: []string{"/usr/share"}}, 0},
 	} {
 		p := c.policy
-		p.Level = NoCgroup
-		r, err := Resolve(&p, Limits{})
+		p.Level = policy.NoCgroup
+		r, err := Policy(&p, policy.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.Access(name); got != c.want {
+		if got := Access(r, name); got != c.want {
 			t.Errorf("%v: %s has %s, want %s", p, name, got, c.want)
 		}
 		shown := true // by the links that lead from one name to the next
@@ -99,9 +100,9 @@ func TestLoaderLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, l := range trace.links {
-			shown = shown && slices.ContainsFunc(r.Grants, func(g Grant) bool { return g.Path == l.path && g.Link != "" })
+			shown = shown && slices.ContainsFunc(r.Grants, func(g policy.Grant) bool { return g.Path == l.path && g.Link != "" })
 		}
-		if shown != (c.want == Exec) {
+		if shown != (c.want == policy.Exec) {
 			t.Errorf("%v: %s is shown: %v", p, name, shown)
 		}
 	}

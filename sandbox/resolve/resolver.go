@@ -1,18 +1,13 @@
-package policy
+package resolve
 
 import (
-	"errors"
 	"maps"
 	"path/filepath"
 	"sync"
 
 	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
-
-// ErrUntrusted is what an [Error] is, besides [ErrInvalid], when a granted path
-// is not to be trusted: it leads over a symbolic link that a confined process or
-// another user could have put there, or it leads to another folder than before.
-var ErrUntrusted = errors.New("untrusted path")
 
 // Resolver resolves the policies of one supervisor. It knows which folders the
 // confined processes of all of them may write, where no symbolic link is
@@ -44,7 +39,7 @@ type Owned struct {
 
 // Announce tells the Resolver which folders a policy lets be written, before it
 // is resolved for a start.
-func (r *Resolver) Announce(owner string, p *Policy) {
+func (r *Resolver) Announce(owner string, p *policy.Policy) {
 	if p == nil {
 		return
 	}
@@ -54,17 +49,17 @@ func (r *Resolver) Announce(owner string, p *Policy) {
 	defer r.mu.Unlock()
 	r.note(owner, one.own)
 	if t, err := one.seen.trace(filepath.Clean(p.Work.Path)); err == nil && p.Work.Keep && p.Work.Path != "" {
-		r.keep(owner, (&Work{Path: t.real}).Image())
+		r.keep(owner, (&policy.Work{Path: t.real}).Image())
 	}
 }
 
-// Resolve is the function [Resolve] with what the Resolver knows.
-func (r *Resolver) Resolve(o Owned, p *Policy, l Limits) (*Resolved, error) {
+// Resolve is [Policy] with what the Resolver knows.
+func (r *Resolver) Resolve(o Owned, p *policy.Policy, l policy.Limits) (*policy.Resolved, error) {
 	if err := p.Validate(l); err != nil {
 		return nil, err
 	}
 	if p == nil {
-		return &Resolved{Policy: Policy{Level: None}, Limits: l, UID: -1, GID: -1}, nil
+		return &policy.Resolved{Policy: policy.Policy{Level: policy.None}, Limits: l, UID: -1, GID: -1}, nil
 	}
 	one := r.resolver(o)
 	if err := one.resolve(p, l); err != nil {

@@ -1,4 +1,4 @@
-package policy
+package resolve
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // deepTree makes a folder at the end of depth others in dir, by a path that is
@@ -42,11 +44,11 @@ func deepTree(t *testing.T, dir, file string, depth int) {
 func TestDeniedInDeepFolder(t *testing.T) {
 	root := tree(t, "a/x.key", "a/b/y.key")
 	deepTree(t, filepath.Join(root, "a/b"), "z.key", 3000)
-	r, err := Resolve(&Policy{Level: NoCgroup, Write: []string{root + "/a"}, Deny: []string{root + "/**/*.key"}}, Limits{})
+	r, err := Policy(&policy.Policy{Level: policy.NoCgroup, Write: []string{root + "/a"}, Deny: []string{root + "/**/*.key"}}, policy.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var closed []Denied
+	var closed []policy.Denied
 	for _, d := range r.Denied {
 		if d.Closed != "" {
 			closed = append(closed, d)
@@ -94,12 +96,12 @@ func TestDeniedInClosedFolder(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = os.Chmod(folder, 0o755) })
-			r, err := Resolve(&Policy{Level: NoCgroup, Write: []string{root + "/a"}, Deny: []string{root + c.deny}}, Limits{})
+			r, err := Policy(&policy.Policy{Level: policy.NoCgroup, Write: []string{root + "/a"}, Deny: []string{root + c.deny}}, policy.Limits{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.ContainsFunc(r.Denied, func(d Denied) bool { return d.Path == folder && d.Dir && d.Closed != "" }) &&
-				!slices.ContainsFunc(r.Denied, func(d Denied) bool { return d.Path == folder+"/.env" }) {
+			if !slices.ContainsFunc(r.Denied, func(d policy.Denied) bool { return d.Path == folder && d.Dir && d.Closed != "" }) &&
+				!slices.ContainsFunc(r.Denied, func(d policy.Denied) bool { return d.Path == folder+"/.env" }) {
 				t.Errorf("denied is %q", say(r, root))
 			}
 		})
@@ -110,7 +112,7 @@ func TestDeniedInClosedFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = os.Chmod(root+"/a", 0o755) })
-		_, err := Resolve(&Policy{Level: NoCgroup, Write: []string{root + "/a"}, Deny: []string{root + "/a/**/.env"}}, Limits{})
+		_, err := Policy(&policy.Policy{Level: policy.NoCgroup, Write: []string{root + "/a"}, Deny: []string{root + "/a/**/.env"}}, policy.Limits{})
 		if err == nil || !strings.Contains(err.Error(), root+"/a: permission denied") {
 			t.Errorf("%v", err)
 		}
@@ -164,12 +166,12 @@ func TestDeniedNeedsRoom(t *testing.T) {
 	}
 	before := mountRoom
 	t.Cleanup(func() { mountRoom = before })
-	p := &Policy{Level: NoCgroup, Write: []string{root + "/a"}, Deny: []string{root + "/a/none", root + "/a/*.key"}}
-	if _, err := Resolve(p, Limits{}); err != nil {
+	p := &policy.Policy{Level: policy.NoCgroup, Write: []string{root + "/a"}, Deny: []string{root + "/a/none", root + "/a/*.key"}}
+	if _, err := Policy(p, policy.Limits{}); err != nil {
 		t.Error(err)
 	}
 	mountRoom = func() (int, []string) { return 300, []string{"/", root + "/a/mounted"} }
-	_, err := Resolve(p, Limits{})
+	_, err := Policy(p, policy.Limits{})
 	want := fmt.Sprintf(`deny[1] %q: it denies 400 paths; with what else is denied and granted a start takes 435 mounts, and the kernel has room for 300 (name`, root+"/a/*.key")
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v\nwant\n%s", err, want)
@@ -204,9 +206,9 @@ func BenchmarkManyDenied(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	p := &Policy{Level: NoCgroup, Write: []string{root}, Deny: []string{root + "/**/*.key"}}
+	p := &policy.Policy{Level: policy.NoCgroup, Write: []string{root}, Deny: []string{root + "/**/*.key"}}
 	for b.Loop() {
-		if r, err := Resolve(p, Limits{}); err != nil || len(r.Denied) != 20_000 {
+		if r, err := Policy(p, policy.Limits{}); err != nil || len(r.Denied) != 20_000 {
 			b.Fatal(err)
 		}
 	}

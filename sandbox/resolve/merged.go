@@ -1,8 +1,10 @@
-package policy
+package resolve
 
 import (
 	"path/filepath"
 	"slices"
+
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // rootFolders are links into /usr where that holds all of the system's programs.
@@ -22,11 +24,11 @@ func (r *resolver) mergedLinks() {
 			continue
 		}
 		for _, g := range granted {
-			if g.Access == 0 || !within(g.Path, t.real) && !(g.Dir && within(t.real, g.Path)) {
+			if g.Access == 0 || !policy.Within(g.Path, t.real) && !(g.Dir && policy.Within(t.real, g.Path)) {
 				continue
 			}
 			for _, l := range t.links {
-				r.out.Grants = append(r.out.Grants, Grant{Path: l.path, Access: g.Access, Link: l.text, Field: g.Field})
+				r.out.Grants = append(r.out.Grants, policy.Grant{Path: l.path, Access: g.Access, Link: l.text, Field: g.Field})
 			}
 		}
 	}
@@ -44,8 +46,8 @@ func (r *resolver) loaderLinks() {
 		if err != nil || t.missing != "" || len(t.links) == 0 {
 			continue
 		}
-		i := slices.IndexFunc(r.out.Grants, func(g Grant) bool {
-			return g.Link == "" && g.Access.Has(Exec) && (g.Path == t.real || g.Dir && within(t.real, g.Path))
+		i := slices.IndexFunc(r.out.Grants, func(g policy.Grant) bool {
+			return g.Link == "" && g.Access.Has(policy.Exec) && (g.Path == t.real || g.Dir && policy.Within(t.real, g.Path))
 		})
 		if i < 0 {
 			continue
@@ -55,7 +57,7 @@ func (r *resolver) loaderLinks() {
 		}
 		g := r.out.Grants[i]
 		for _, l := range t.links {
-			r.out.Grants = append(r.out.Grants, Grant{Path: l.path, Access: g.Access, Link: l.text, Field: g.Field})
+			r.out.Grants = append(r.out.Grants, policy.Grant{Path: l.path, Access: g.Access, Link: l.text, Field: g.Field})
 		}
 	}
 }
@@ -63,7 +65,7 @@ func (r *resolver) loaderLinks() {
 // merged follows a folder of the root that is a link into /usr.
 func (s seen) merged(link string) (traced, bool) {
 	t, err := s.trace(link)
-	return t, err == nil && t.missing == "" && len(t.links) > 0 && within(t.real, "/usr")
+	return t, err == nil && t.missing == "" && len(t.links) > 0 && policy.Within(t.real, "/usr")
 }
 
 // Unmerged returns where a path leads that goes through a link of the root into
@@ -71,7 +73,7 @@ func (s seen) merged(link string) (traced, bool) {
 // grant of the result comes with that link.
 func Unmerged(path string) string {
 	for _, link := range rootFolders {
-		if filepath.IsAbs(path) && within(path, link) {
+		if filepath.IsAbs(path) && policy.Within(path, link) {
 			if t, ok := seen(nil).merged(link); ok {
 				return t.real + path[len(link):]
 			}
