@@ -35,6 +35,7 @@ type base struct {
 	null    *os.File
 	pad     int // highest descriptor that would be inherited unless closed
 	confine confiner
+	mounts  mountCheck
 
 	mu     sync.Mutex
 	closed bool
@@ -102,6 +103,10 @@ func (b *base) start(cmd *Command) (*Child, error) {
 	b.busy++
 	b.mu.Unlock()
 
+	if err := b.mounts.check(cmd); err != nil {
+		b.leave(nil)
+		return nil, err
+	}
 	files, err := b.files(cmd)
 	if err != nil {
 		b.leave(nil)

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
@@ -329,6 +330,10 @@ func (tr *tracer) byRuntime(nr int, args [6]uint64) bool {
 	switch nr {
 	case unix.SYS_CLONE:
 		return args[0]&unix.CLONE_THREAD != 0
+	case unix.SYS_CLONE3: // by a C library, for the runtime
+		var flags uint64
+		_, err := sys.ReadMemory(tr.root, args[0], (*[8]byte)(unsafe.Pointer(&flags))[:])
+		return err == nil && flags&unix.CLONE_THREAD != 0
 	case unix.SYS_WRITE:
 		to, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", tr.root, args[0]))
 		return to == "anon_inode:[eventfd]"

@@ -6,6 +6,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -80,6 +82,37 @@ func fuseAnswer(request []byte) []byte {
 	}
 	binary.NativeEndian.PutUint32(head, uint32(len(head)))
 	return head
+}
+
+// A command in a folder whose file system does not answer is refused, and holds up
+// neither other starts nor this program's collection of garbage.
+func TestHungFileSystemHoldsUpNoOtherStart(t *testing.T) {
+	hung := hungFolder(t)
+	s := startServer(t, Options{Listen: "unix://" + filepath.Join(t.TempDir(), "s"), Ping: -1})
+	connect := func() *client {
+		nc, err := net.Dial("unix", s.addr.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := lineClient(t, nc, nc)
+		c.initialize(wire.InitializeParams{})
+		return c
+	}
+	c, other := connect(), connect()
+	for name, ask := range map[string]wire.ProcessStartParams{
+		"in":          {Argv: []string{"/bin/true"}, Cwd: wire.FileURI(hung)},
+		"below":       {Argv: []string{"/bin/true"}, Cwd: wire.FileURI(hung + "/folder")},
+		"the program": {Argv: []string{hung + "/program"}, Cwd: "file:///"},
+	} {
+		ask.ProcessID, ask.Env = name, map[string]string{}
+		id := c.ask(wire.MethodProcessStart, ask)
+		other.start(shell("beside "+name, "true"))
+		runtime.GC()
+		if g := c.answer(id); g.Kind != wire.KindError || !strings.Contains(g.Err.Message, "does not answer") {
+			t.Errorf("%s: %+v", name, g)
+		}
+	}
+	stopServer(t, s)
 }
 
 // A file system that does not answer holds up the requests that go there, and
