@@ -119,7 +119,7 @@ func mapsRoot() bool {
 // files as those of another owner, and can be made without that.
 func (s *starting) cannotMap(err error) bool {
 	var se *StartError
-	return s.plan.Inner.Shown && !s.unmapped && errors.As(err, &se) && se.Step == StepConfine && strings.HasPrefix(se.Path, "mount ") && errors.Is(err, syscall.EINVAL)
+	return s.plan.Inner.Shown && !s.unmapped && errors.As(err, &se) && se.Step == StepConfine && strings.HasSuffix(se.Path, helper.AsAnothers) && errors.Is(err, syscall.EINVAL)
 }
 
 // mustMap has the mounts that dir lies in be shown as the command's, or fail: the

@@ -125,6 +125,10 @@ func (c *confining) leaveDir() {
 	}
 }
 
+// AsAnothers ends the name of the step in which a file system is asked to show its
+// files as those of another owner.
+const AsAnothers = " as another owner's"
+
 // source makes the mount that an op attaches at what is open.
 func (c *confining) source(op *MountOp, d *Descriptors, at sys.Opened) (fd sys.Opened, err error) {
 	s := c.s
@@ -162,7 +166,9 @@ func (c *confining) source(op *MountOp, d *Descriptors, at sys.Opened) (fd sys.O
 		s.RestrictTree(fd, op.Attrs)
 	} else {
 		// Loose: a file system of the kernel's own, or one that cannot, is shown as it is.
+		s.Step(op.What + AsAnothers)
 		s.MapTree(fd, op.Attrs, ns, op.Loose && !op.Must)
+		s.Step(op.What)
 	}
 	return fd, nil
 }
