@@ -7,7 +7,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/internal/leaktest"
-	"github.com/hostsup/hostsup/link"
+	"github.com/hostsup/hostsup/link/pending"
 )
 
 // mirror is a wire whose peer answers every request within the write, on the
@@ -33,7 +33,7 @@ func mirrored(t testing.TB, result codec.Raw) *Ref {
 	w.c = newConn(ref, 1, session, w, 2)
 	w.c.agree(codec.CapAll, true)
 	taken := w.c.out.taken
-	w.c.out.taken = func(m *codec.Message) link.Effect {
+	w.c.out.taken = func(m *codec.Message) pending.Effect {
 		w.answer.ID = m.ID
 		return taken(m)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/link"
+	"github.com/hostsup/hostsup/link/pending"
 )
 
 // conn is the shared face of one Connection: callers register requests in it
@@ -25,7 +25,7 @@ type conn struct {
 	wire    wire
 
 	mu      sync.Mutex
-	table   link.Table // of the supervisor's requests
+	table   pending.Table // of the supervisor's requests
 	headers headerRing
 	heardAt int64                              // when the last message was read
 	serving map[uint32]context.CancelCauseFunc // requests of the host that handlers work on
@@ -57,7 +57,7 @@ var errConnClosed = errors.New("connection closed")
 func newConn(ref *Ref, life uint64, session codec.Session, w wire, firstID uint32) *conn {
 	c := &conn{
 		ref: ref, life: life, session: session, wire: w, out: newOutbox(w),
-		table: link.NewTable(firstID),
+		table: pending.NewTable(firstID),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.out.taken = c.taken
@@ -100,9 +100,9 @@ func (c *conn) transmit(ctx context.Context, q *Request, limit int) error {
 			// NOTE: the connection may have ended, and the request be on its way to the
 			// next life. It must not be touched here any more, but for what told allows.
 			switch {
-			case told.Has(link.Orphaned):
+			case told.Has(pending.Orphaned):
 				q.moveOn()
-			case told.Has(link.Gone):
+			case told.Has(pending.Gone):
 				if c.caps.Has(codec.CapCancel) {
 					c.post(&codec.Message{Kind: codec.Cancel, ID: id})
 				}
@@ -110,7 +110,7 @@ func (c *conn) transmit(ctx context.Context, q *Request, limit int) error {
 					c.drop(q)
 				}
 			case q.stream != nil: // which never goes to another life
-				c.giveCredit(id, link.Window)
+				c.giveCredit(id, pending.Window)
 			}
 			return nil
 		case errors.Is(err, errFull):
@@ -131,7 +131,7 @@ func (c *conn) transmit(ctx context.Context, q *Request, limit int) error {
 		default:
 			// The stream is broken; the read loop says so too and everything
 			// that is registered is answered there.
-			c.unsent(q, link.Unsent)
+			c.unsent(q, pending.Unsent)
 			return nil
 		}
 	}
@@ -142,12 +142,12 @@ func (c *conn) agree(caps codec.Caps, acks bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.caps, c.acks = caps, acks
-	c.table.Agree(link.Rules{Acks: acks, Cancel: caps.Has(codec.CapCancel), Abandon: caps.Has(codec.CapAbandon)})
+	c.table.Agree(pending.Rules{Acks: acks, Cancel: caps.Has(codec.CapCancel), Abandon: caps.Has(codec.CapAbandon)})
 }
 
 // step tells the table of the requests what has happened. The caller carries the
 // effects out, but for the end of a drain.
-func (c *conn) step(ev link.Event, now int64) link.Effects {
+func (c *conn) step(ev pending.Event, now int64) pending.Effects {
 	c.mu.Lock()
 	out := c.stepLocked(ev, now)
 	c.mu.Unlock()
@@ -155,9 +155,9 @@ func (c *conn) step(ev link.Event, now int64) link.Effects {
 }
 
 // stepLocked is step for a caller that holds the lock.
-func (c *conn) stepLocked(ev link.Event, now int64) link.Effects {
+func (c *conn) stepLocked(ev pending.Event, now int64) pending.Effects {
 	out := c.table.Step(ev, now)
-	if out.Do.Has(link.Drained) && c.drained != nil {
+	if out.Do.Has(pending.Drained) && c.drained != nil {
 		c.drained()
 		c.drained = nil
 	}
@@ -172,22 +172,22 @@ func (c *conn) register(q *Request) (alone bool, err error) {
 	if c.table.Owed() == 0 { // else the time does not matter
 		now = monotonic()
 	}
-	switch out := c.table.Step(link.Event{Op: link.Register, Entry: &q.entry}, now); {
-	case out.Do.Has(link.Closed):
+	switch out := c.table.Step(pending.Event{Op: pending.Register, Entry: &q.entry}, now); {
+	case out.Do.Has(pending.Closed):
 		return false, errConnClosed
-	case out.Do.Has(link.Overloaded):
+	case out.Do.Has(pending.Overloaded):
 		return false, &CallError{c.ref.spec.Name, q.method, ErrOverloaded, fmt.Sprintf("(host owes %d answers to callers that are gone)", out.N), nil}
 	default:
 		q.life.Store(c.life)
 		q.conn.Store(c)
-		return out.Do.Has(link.Alone), nil
+		return out.Do.Has(pending.Alone), nil
 	}
 }
 
 // taken is told of each frame in the outbox before anything of it is written:
 // a host may end of it, and the crash report has to have it. It returns what the
 // writer of a request has to do.
-func (c *conn) taken(m *codec.Message) link.Effect {
+func (c *conn) taken(m *codec.Message) pending.Effect {
 	now := monotonic()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -195,23 +195,23 @@ func (c *conn) taken(m *codec.Message) link.Effect {
 	if m.Kind != codec.Request {
 		return 0
 	}
-	out := c.table.Step(link.Event{Op: link.Wrote, ID: m.ID}, now)
-	if out.Do.Has(link.Sent) {
+	out := c.table.Step(pending.Event{Op: pending.Wrote, ID: m.ID}, now)
+	if out.Do.Has(pending.Sent) {
 		c.ref.meter.sent(requestOf(out.Entry))
 	}
 	return out.Do
 }
 
 // requestOf returns the request that an entry is part of.
-func requestOf(e *link.Entry) *Request { return e.Owner.(*Request) }
+func requestOf(e *pending.Entry) *Request { return e.Owner.(*Request) }
 
 // drop takes back a request that was never written.
-func (c *conn) drop(q *Request) { c.unsent(q, link.Drop) }
+func (c *conn) drop(q *Request) { c.unsent(q, pending.Drop) }
 
 // unsent ends the writing of a request. When its life has ended meanwhile, its
 // writer takes it to the next.
-func (c *conn) unsent(q *Request, op link.Op) {
-	if c.step(link.Event{Op: op, Entry: &q.entry}, 0).Do.Has(link.Orphaned) {
+func (c *conn) unsent(q *Request, op pending.Op) {
+	if c.step(pending.Event{Op: op, Entry: &q.entry}, 0).Do.Has(pending.Orphaned) {
 		q.moveOn()
 	}
 }
@@ -226,18 +226,18 @@ func (c *conn) owing() (since int64, open bool) {
 }
 
 // faultError puts a fault of the host in words. what is "ack of", for example.
-func faultError(f link.Fault, what string, m *codec.Message, next uint32) error {
+func faultError(f pending.Fault, what string, m *codec.Message, next uint32) error {
 	e := &codec.FrameError{Err: codec.ErrID, Offset: -1, Detail: fmt.Sprintf("%s request %d, which was never made", what, m.ID)}
 	switch f {
-	case link.NoFault:
+	case pending.NoFault:
 		return nil
-	case link.Answered:
+	case pending.Answered:
 		e.Detail = fmt.Sprintf("%s request %d, which was answered before", what, m.ID)
-	case link.NotAllowed:
+	case pending.NotAllowed:
 		e.Err, e.Detail = codec.ErrNoCredit, fmt.Sprintf("%s request %d, whose caller allowed none", what, m.ID)
-	case link.NoCredit:
+	case pending.NoCredit:
 		e.Err, e.Detail = codec.ErrNoCredit, fmt.Sprintf("item %d", m.Seq)
-	case link.Disorder:
+	case pending.Disorder:
 		e.Err, e.Detail = codec.ErrShape, fmt.Sprintf("item %d where %d is next", m.Seq, next)
 	}
 	return e
@@ -246,7 +246,7 @@ func faultError(f link.Fault, what string, m *codec.Message, next uint32) error 
 // answer gives a request its outcome.
 func (c *conn) answer(m *codec.Message) error {
 	c.answered(m.ID)
-	out := c.step(link.Event{Op: link.Answer, ID: m.ID}, 0)
+	out := c.step(pending.Event{Op: pending.Answer, ID: m.ID}, 0)
 	if out.Entry == nil {
 		return faultError(out.Fault, "response to", m, 0)
 	}
@@ -274,8 +274,8 @@ func (c *conn) hostError(q *Request, e *codec.Error) error {
 
 // ack marks a request as picked up.
 func (c *conn) ack(id uint32) error {
-	out := c.step(link.Event{Op: link.Ack, ID: id}, 0)
-	if out.Fault == link.NoFault {
+	out := c.step(pending.Event{Op: pending.Ack, ID: id}, 0)
+	if out.Fault == pending.NoFault {
 		return nil
 	}
 	return faultError(out.Fault, "ack of", &codec.Message{ID: id}, 0)
@@ -283,11 +283,11 @@ func (c *conn) ack(id uint32) error {
 
 // item adds an element to a streamed result.
 func (c *conn) item(m *codec.Message) error {
-	out := c.step(link.Event{Op: link.Item, ID: m.ID, N: m.Seq}, monotonic())
+	out := c.step(pending.Event{Op: pending.Item, ID: m.ID, N: m.Seq}, monotonic())
 	if out.Entry != nil && requestOf(out.Entry).settled.Load() {
 		return nil
 	}
-	if out.Do.Has(link.Deliver) {
+	if out.Do.Has(pending.Deliver) {
 		requestOf(out.Entry).stream.push(m.Result)
 	}
 	return faultError(out.Fault, "item of", m, out.N)
@@ -295,15 +295,15 @@ func (c *conn) item(m *codec.Message) error {
 
 // progress puts off the deadline of a request that the host tells it works on.
 func (c *conn) progress(id uint32) {
-	if out := c.step(link.Event{Op: link.Progress, ID: id}, 0); out.Entry != nil {
+	if out := c.step(pending.Event{Op: pending.Progress, ID: id}, 0); out.Entry != nil {
 		requestOf(out.Entry).progressed.Store(monotonic())
 	}
 }
 
 // grant gives the host credit for the items of a stream that its caller has taken.
 func (c *conn) grant(q *Request, items int) {
-	out := c.step(link.Event{Op: link.Grant, Entry: &q.entry, N: uint32(items)}, monotonic())
-	if out.Do.Has(link.GiveCredit) {
+	out := c.step(pending.Event{Op: pending.Grant, Entry: &q.entry, N: uint32(items)}, monotonic())
+	if out.Do.Has(pending.GiveCredit) {
 		c.giveCredit(out.Entry.ID(), out.N)
 	}
 }
@@ -325,7 +325,7 @@ func (c *conn) giveCredit(id, n uint32) {
 // sendCancel tells the host that the caller of a settled request is gone. The
 // id stays open until the host has answered, where it has to.
 func (c *conn) sendCancel(q *Request) {
-	if c.step(link.Event{Op: link.Cancel, Entry: &q.entry}, 0).Do.Has(link.TellCancel) {
+	if c.step(pending.Event{Op: pending.Cancel, Entry: &q.entry}, 0).Do.Has(pending.TellCancel) {
 		c.post(&codec.Message{Kind: codec.Cancel, ID: q.entry.ID()})
 	}
 }
@@ -358,14 +358,14 @@ func (c *conn) close(err error) []*Request {
 		return nil
 	}
 	c.cancel(err)
-	c.table.Step(link.Event{Op: link.Close}, 0)
+	c.table.Step(pending.Event{Op: pending.Close}, 0)
 	list := c.table.Listed()
 	c.mu.Unlock()
 	c.ref.thin.end(c)
 	return requestsOf(list)
 }
 
-func requestsOf(list []*link.Entry) []*Request {
+func requestsOf(list []*pending.Entry) []*Request {
 	out := make([]*Request, len(list))
 	for i, e := range list {
 		out[i] = requestOf(e)

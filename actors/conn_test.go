@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/link"
+	"github.com/hostsup/hostsup/link/pending"
 )
 
 // sent makes a request and sends it.
@@ -86,12 +86,12 @@ func TestLateAnswers(t *testing.T) {
 		t.Errorf("%v; %d late, %d open, outcome %v", err, c.table.Late(), c.table.Len(), q.err)
 	}
 	// A host that never answers those who have left is not asked for ever.
-	for range link.LateLimit {
+	for range pending.LateLimit {
 		sent(t, c).cancel(ErrCancelled)
 	}
 	last := fakeCall(ref)
 	if err := c.send(context.Background(), last); !errors.Is(err, ErrOverloaded) {
-		t.Errorf("request %d: %v", link.LateLimit+1, err)
+		t.Errorf("request %d: %v", pending.LateLimit+1, err)
 	}
 	for _, q := range c.close(ErrCrashed) {
 		if !q.settled.Load() {
@@ -119,7 +119,7 @@ func TestCancelGoesBehindTheRequest(t *testing.T) {
 	if got := w.written(t); len(got) != 1 {
 		t.Fatalf("sent %+v", got)
 	}
-	if !told.Has(link.Gone) {
+	if !told.Has(pending.Gone) {
 		t.Error("the writer was not told to cancel")
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hostsup/hostsup/link"
+	"github.com/hostsup/hostsup/link/pending"
 )
 
 // drained tells a life that its callers have their answers.
@@ -16,13 +16,13 @@ func (c *conn) drain(done func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drained = done
-	c.stepLocked(link.Event{Op: link.Drain}, 0)
+	c.stepLocked(pending.Event{Op: pending.Drain}, 0)
 }
 
 // cutOff ends the requests that were not answered in time; the host is told.
 func (c *conn) cutOff(after time.Duration) {
 	c.mu.Lock()
-	c.table.Step(link.Event{Op: link.CutOff}, 0)
+	c.table.Step(pending.Event{Op: pending.CutOff}, 0)
 	list := c.table.Listed()
 	c.mu.Unlock()
 	for _, q := range requestsOf(list) {

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/link"
+	"github.com/hostsup/hostsup/link/pending"
 )
 
 // outboxLimit is how many bytes may wait for a host that does not read. A
@@ -49,7 +49,7 @@ type outbox struct {
 	// taken, when not nil, is told of each message that is in buf, before any of
 	// it can be written. It is called under mu.
 	// What it returns is for who appends.
-	taken func(*codec.Message) link.Effect
+	taken func(*codec.Message) pending.Effect
 
 	// broke, when not nil, is told, once, that the wire cannot be written to any
 	// more though nobody closed it here. It is called under mu and must not block.
@@ -83,7 +83,7 @@ func (o *outbox) add(s codec.Session, m *codec.Message, w when, limit int) (spac
 }
 
 // append is add, and returns what taken has said.
-func (o *outbox) append(s codec.Session, m *codec.Message, w when, limit int) (told link.Effect, space <-chan struct{}, err error) {
+func (o *outbox) append(s codec.Session, m *codec.Message, w when, limit int) (told pending.Effect, space <-chan struct{}, err error) {
 	o.mu.Lock()
 	if o.err != nil {
 		err = o.err

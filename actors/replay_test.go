@@ -13,7 +13,7 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/native"
-	"github.com/hostsup/hostsup/link"
+	"github.com/hostsup/hostsup/link/pending"
 )
 
 var recordReplay = flag.Bool("record-replay", false, "write what random walks over a connection see into "+replayFile)
@@ -174,7 +174,7 @@ func (w *walker) walk(steps int) string {
 // watch writes down what goes into the outbox.
 func (w *walker) watch() {
 	taken := w.c.out.taken
-	w.c.out.taken = func(m *codec.Message) link.Effect {
+	w.c.out.taken = func(m *codec.Message) pending.Effect {
 		w.say(" [%s %d %d]", m.Kind, m.ID, m.Credit)
 		return taken(m)
 	}
@@ -186,7 +186,7 @@ func (w *walker) write(q *Request) (gone bool) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return told.Has(link.Gone)
+	return told.Has(pending.Gone)
 }
 
 // nextSeq returns the number of the item that is next: all that came in order are

@@ -10,7 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/link"
+	"github.com/hostsup/hostsup/link/pending"
 )
 
 // Request is one pending request: an actor with its own PID, a deadline and
@@ -32,7 +32,7 @@ type Request struct {
 	register   sync.Once
 	registered atomic.Bool
 
-	entry      link.Entry // its part of the connection's table
+	entry      pending.Entry // its part of the connection's table
 	idempotent bool
 	patient    bool // it waits for the next life where it found none
 	resent     bool // it went to a life that crashed and may not be sent a third time
@@ -99,7 +99,7 @@ func (q *Request) address() *actor.PID {
 // leave takes an idempotent request from a life that has ended. false: whoever
 // is still writing it takes it to the next life.
 func (q *Request) leave(c *conn) bool {
-	if !c.step(link.Event{Op: link.Leave, Entry: &q.entry}, 0).Do.Has(link.Free) {
+	if !c.step(pending.Event{Op: pending.Leave, Entry: &q.entry}, 0).Do.Has(pending.Free) {
 		return false
 	}
 	q.resent = true

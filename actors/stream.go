@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/link"
+	"github.com/hostsup/hostsup/link/pending"
 )
 
 // Stream asks for a streamed result and yields its items as they come. A host
@@ -62,7 +62,7 @@ func isNil(raw codec.Raw) bool { return len(raw) == 0 || len(raw) == 1 && raw[0]
 // stream is the part of a request that collects items. Items come only within
 // the credit given, so that the queue is bounded by the window.
 type stream struct {
-	link    link.Items // under the connection's lock
+	link    pending.Items // under the connection's lock
 	mu      sync.Mutex
 	items   []codec.Raw
 	began   int64 // when it was made

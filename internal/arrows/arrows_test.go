@@ -21,7 +21,7 @@ var systems = []string{"linux", "darwin", "windows"}
 
 // pure are the packages that decide, and do nothing.
 var pure = []string{
-	"lifecycle", "link", "sandbox/policy", "extensions/activation", "extensions/blame", "extensions/location", "codec/vscode/persistent",
+	"lifecycle", "link/pending", "sandbox/policy", "extensions/activation", "extensions/blame", "extensions/location", "codec/vscode/persistent",
 }
 
 // system are packages that touch the system. Packages below one of them count too.

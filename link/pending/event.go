@@ -1,4 +1,4 @@
-package link
+package pending
 
 // Op says what has happened.
 type Op uint8

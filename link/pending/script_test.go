@@ -1,4 +1,4 @@
-package link
+package pending
 
 import (
 	"fmt"
@@ -45,7 +45,7 @@ func (s *script) name(e *Entry) string {
 }
 
 // TestScripts tells stories: a line of what happens, then what follows from it.
-// `go test ./link -args -rewrite` writes them anew.
+// `go test ./link/pending -args -rewrite` writes them anew.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		var s *script
