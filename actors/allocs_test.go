@@ -2,43 +2,45 @@ package actors
 
 import (
 	"context"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/internal/leaktest"
-	"github.com/hostsup/hostsup/link/pending"
+	"github.com/hostsup/hostsup/link/linktest"
 )
 
 // mirror is a wire whose peer answers every request within the write, on the
-// goroutine that writes: no scheduler, timer or kernel has a part in a call.
+// goroutine that writes: no scheduler, timer or kernel has a part in a call. Ids are
+// given in order.
 type mirror struct {
-	*fakeWire
+	*linktest.Wire
 	c      *conn
 	answer codec.Message
+	tried  func() // at each write
 }
 
 func (w *mirror) TryWrite(p []byte) (int, error) {
-	w.c.received(&w.answer)
-	return len(p), w.c.answer(&w.answer)
+	w.answer.ID++
+	if w.tried != nil {
+		w.tried()
+	}
+	return len(p), w.c.Receive(&w.answer)
 }
 
 // mirrored returns the handle of a host that runs and answers result at once.
-func mirrored(t testing.TB, result codec.Raw) *Ref {
+func mirrored(t testing.TB, result codec.Raw) (*Ref, *mirror) {
 	t.Helper()
 	ref := fakeRef()
 	session := native.Open(codec.Limits{})
-	shake(t, session)
-	w := &mirror{fakeWire: newFakeWire(), answer: codec.Message{Kind: codec.Response, Result: result, Size: len(result) + 4}}
-	w.c = newConn(ref, 1, session, w, 2)
-	w.c.agree(codec.CapAll, true)
-	taken := w.c.out.taken
-	w.c.out.taken = func(m *codec.Message) pending.Effect {
-		w.answer.ID = m.ID
-		return taken(m)
-	}
+	linktest.Shake(t, session)
+	w := &mirror{Wire: linktest.NewWire(), answer: codec.Message{Kind: codec.Response, ID: 1, Result: result, Size: len(result) + 4}}
+	w.c = opened(t, ref, session, w, codec.CapAll)
 	ref.conn.Store(w.c)
-	return ref
+	return ref, w
 }
 
 // TestAllocationsOfACall freezes what a call sets aside between the caller and
@@ -49,7 +51,7 @@ func TestAllocationsOfACall(t *testing.T) {
 	}
 	params := make([]byte, 100)
 	raw := append(codec.Raw{0xc4, 100}, params...)
-	ref := mirrored(t, raw)
+	ref, _ := mirrored(t, raw)
 	ctx := context.Background()
 	for _, row := range []struct {
 		name string
@@ -82,11 +84,38 @@ func TestAllocationsOfACall(t *testing.T) {
 	}
 }
 
+// TestWayOfACall holds which functions of this module lie between a caller and the
+// write. Those of a real wire are TryWrite, which the mirror stands for, and what it
+// calls in internal/sys: eight together.
+func TestWayOfACall(t *testing.T) {
+	ref, w := mirrored(t, nil)
+	var way []string
+	w.tried = func() {
+		pcs := make([]uintptr, 50)
+		frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)]) // without this one and the wire
+		for more := true; more; {
+			var f runtime.Frame
+			f, more = frames.Next()
+			if name, ours := strings.CutPrefix(f.Function, "github.com/hostsup/hostsup/"); ours && !strings.Contains(name, ".Test") {
+				way = append(way, name)
+			}
+		}
+	}
+	if err := ref.Call(t.Context(), "echo", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	slices.Reverse(way)
+	const want = "actors.(*Ref).Call actors.(*Ref).open actors.(*Ref).route actors.(*conn).send link.(*Conn).Send link.(*outbox).write"
+	if got := strings.Join(way, " "); got != want {
+		t.Errorf("the way of a call is\n%s\nwant\n%s", got, want)
+	}
+}
+
 // BenchmarkCallMirrored is the way of a call without a kernel or another goroutine.
 func BenchmarkCallMirrored(b *testing.B) {
 	params := make([]byte, 100)
 	raw := append(codec.Raw{0xc4, 100}, params...)
-	ref := mirrored(b, raw)
+	ref, _ := mirrored(b, raw)
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := ref.Call(context.Background(), "echo", raw, nil); err != nil {

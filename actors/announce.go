@@ -21,7 +21,7 @@ func (r *Ref) introduce(h codec.Hello) codec.Hello {
 // Announced returns what the life has said of its extensions; false where it
 // does not speak of any. See [codec.Announcer].
 func (l *Line) Announced() ([]codec.Announced, bool) {
-	s, ok := l.c.session.(codec.Announcer)
+	s, ok := l.c.Session().(codec.Announcer)
 	if !ok {
 		return nil, false
 	}

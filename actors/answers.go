@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/link"
 )
 
 // AnswerRule says how the requests are answered that a host makes. The rule
@@ -81,10 +82,10 @@ type Forward struct {
 // Names of errors that hosts get from the supervisor, besides those of package
 // codec.
 const (
-	NameHostDown   = "HostDown"   // of a forward: its host crashed, is stopped or has failed
-	NameTimeout    = "Timeout"    // of a forward: its host did not answer in time
-	NameOverloaded = "Overloaded" // too many requests are open
-	NameError      = "Error"      // anything else
+	NameHostDown   = "HostDown"          // of a forward: its host crashed, is stopped or has failed
+	NameTimeout    = "Timeout"           // of a forward: its host did not answer in time
+	NameOverloaded = link.NameOverloaded // too many requests are open
+	NameError      = link.NameError      // anything else
 )
 
 // answerer is the rule for one pattern.

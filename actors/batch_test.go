@@ -12,6 +12,7 @@ import (
 	"github.com/hostsup/hostsup/codec/msgpackrpc"
 	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/intercept/throttle"
+	"github.com/hostsup/hostsup/link/linktest"
 )
 
 // However many calls and notifications come while one write is under way, the
@@ -32,13 +33,12 @@ func TestBurstsAreOneWrite(t *testing.T) {
 				ref = newRef(ref.world, "g", spec)
 				session := p.Open(codec.Limits{})
 				if name == "hostsup" {
-					shake(t, session)
+					linktest.Shake(t, session)
 				}
-				w := newFakeWire()
-				w.room, w.gate = 0, make(chan struct{})
-				c := newConn(ref, 1, session, w, 2)
+				w := linktest.NewWire()
+				w.Room, w.Gate = 0, make(chan struct{})
+				c := opened(t, ref, session, w, 0)
 				ref.conn.Store(c)
-				go c.out.loop()
 				tell := func(method string, n int) {
 					t.Helper()
 					if err := ref.Notify(t.Context(), method, []any{map[string]any{"uri": "a", "n": n}}); err != nil {
@@ -54,30 +54,29 @@ func TestBurstsAreOneWrite(t *testing.T) {
 					tell("note", n)
 					tell("change", n)
 				}
-				close(w.gate)
+				close(w.Gate)
 				synctest.Wait()
-				w.mu.Lock()
-				if w.writes != 2 || w.tries > 1 {
-					t.Errorf("%d and %d writes", w.writes, w.tries)
+				w.Lock()
+				if w.Writes != 2 || w.Tries > 1 {
+					t.Errorf("%d and %d writes", w.Writes, w.Tries)
 				}
-				w.writes, w.gate = 0, nil
-				size := w.got.Len()
-				w.mu.Unlock()
+				w.Writes, w.Gate = 0, nil
+				size := w.Got.Len()
+				w.Unlock()
 				time.Sleep(time.Second) //nolint:forbidigo // in a synctest bubble
 				synctest.Wait()
-				w.mu.Lock()
-				if w.writes > 1 || w.got.Len() < size {
-					t.Errorf("%d writes of what was held", w.writes)
+				w.Lock()
+				if w.Writes > 1 || w.Got.Len() < size {
+					t.Errorf("%d writes of what was held", w.Writes)
 				}
-				w.mu.Unlock()
+				w.Unlock()
 				st := ref.Status().Throttle[0]
 				if st.Sent+st.Coalesced != 300 || st.Sent < 2 {
 					t.Errorf("%+v", st)
 				}
 				for _, q := range c.close(ErrStopped) {
-					q.settle(nil, fmt.Errorf("%w", ErrStopped))
+					q.Settle(nil, fmt.Errorf("%w", ErrStopped))
 				}
-				c.out.close(ErrStopped)
 			})
 		})
 	}

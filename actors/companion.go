@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/link"
 )
 
 // Companion speaks with a host beside its callers, over all its lives: it is
@@ -52,8 +53,8 @@ func (l *Line) Life() uint64 { return l.c.life }
 // end of the connection, or a message that the wire cannot carry.
 func (l *Line) Notify(method string, params codec.Raw) (space <-chan struct{}, err error) {
 	m := codec.Message{Kind: codec.Notification, Method: method, Params: params}
-	space, err = l.c.tell(&m, outboxLimit)
-	if errors.Is(err, errFull) {
+	space, err = l.c.say(&m, link.Limit)
+	if errors.Is(err, link.ErrFull) {
 		err = ErrBusy
 	}
 	return space, err
@@ -62,14 +63,14 @@ func (l *Line) Notify(method string, params codec.Raw) (space <-chan struct{}, e
 // Tell is Notify for what must not wait: it goes over the bound.
 func (l *Line) Tell(method string, params codec.Raw) error {
 	m := codec.Message{Kind: codec.Notification, Method: method, Params: params}
-	_, err := l.c.tell(&m, noLimit)
+	_, err := l.c.say(&m, link.NoLimit)
 	return err
 }
 
 // Opened returns what was asked and answered in the handshake, where the
 // protocol has one that can be told again; see [codec.Opener].
 func (l *Line) Opened() (request, result codec.Raw, ok bool) {
-	o, ok := l.c.session.(codec.Opener)
+	o, ok := l.c.Session().(codec.Opener)
 	if !ok {
 		return nil, nil, false
 	}

@@ -111,24 +111,6 @@ func room(n int) byte {
 
 const roomSize = 8 << 10
 
-// defect is a panic that was contained.
-type defect struct {
-	what  any
-	stack []byte
-}
-
-func (d *defect) Error() string { return fmt.Sprintf("panic: %v", d.what) }
-
-// contained runs f, and returns a panic in it as a *defect.
-func contained(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = &defect{r, debug.Stack()}
-		}
-	}()
-	return f()
-}
-
 // alarm is a timer that sends a message to an actor. A message of an alarm
 // that was set anew or cancelled is told apart by its generation.
 type alarm struct {

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"bytes"
-	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -180,21 +179,6 @@ func TestAlarmGenerations(t *testing.T) {
 			t.Errorf("alarm %d still counts", last)
 		}
 	})
-}
-
-func TestContained(t *testing.T) {
-	if err := contained(func() error { return nil }); err != nil {
-		t.Error(err)
-	}
-	own := errors.New("own")
-	if err := contained(func() error { return own }); !errors.Is(err, own) {
-		t.Error(err)
-	}
-	err := contained(func() error { panic("boom") })
-	var d *defect
-	if !errors.As(err, &d) || err.Error() != "panic: boom" || !strings.Contains(string(d.stack), "TestContained") {
-		t.Errorf("%v", err)
-	}
 }
 
 func TestSlogAdapter(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hostsup/hostsup/internal/reports"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -436,15 +437,15 @@ func (h *Host) unpublishConn() {
 
 // deliver writes a parked request to the connection.
 func (h *Host) deliver(q *Request) {
-	if q.settled.Load() {
+	if q.IsSettled() {
 		return
 	}
 	switch err := h.conn.sendNow(q); {
 	case err == nil:
-	case errors.Is(err, errConnClosed):
-		q.settle(nil, &HostError{Host: h.ref.spec.Name, Life: h.lifeNo, Err: ErrCrashed, Reason: "connection closed"})
+	case errors.Is(err, link.ErrClosed):
+		q.Settle(nil, &HostError{Host: h.ref.spec.Name, Life: h.lifeNo, Err: ErrCrashed, Reason: "connection closed"})
 	default:
-		q.settle(nil, err)
+		q.Settle(nil, err)
 	}
 }
 
@@ -459,7 +460,7 @@ func (h *Host) stopping() {
 	}
 	err := h.ref.goneError()
 	for _, q := range h.parked {
-		q.settle(nil, err)
+		q.Settle(nil, err)
 	}
 	h.parked = nil
 	for _, w := range h.waiting {

@@ -7,11 +7,12 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/link"
 )
 
 // park takes a call that found no connection.
 func (h *Host) park(ctx actor.Context, q *Request) {
-	if q.settled.Load() {
+	if q.IsSettled() {
 		return
 	}
 	if c := h.ref.conn.Load(); c != nil {
@@ -31,15 +32,15 @@ func (h *Host) park(ctx actor.Context, q *Request) {
 func (h *Host) deliverOrKeep(q *Request, c *conn) {
 	switch err := c.sendNow(q); {
 	case err == nil:
-	case errors.Is(err, errConnClosed):
+	case errors.Is(err, link.ErrClosed):
 		h.parked = append(h.parked, q)
 	default:
-		q.settle(nil, err)
+		q.Settle(nil, err)
 	}
 }
 
 func (h *Host) forget(q *Request) {
-	h.parked = slices.DeleteFunc(h.parked, func(p *Request) bool { return p == q || p.settled.Load() })
+	h.parked = slices.DeleteFunc(h.parked, func(p *Request) bool { return p == q || p.IsSettled() })
 }
 
 // settleParked answers the calls that cannot wait in the present state.
@@ -64,13 +65,13 @@ func (h *Host) settleParked(ctx actor.Context) {
 	}
 	err := h.ref.downErrorIn(state, h.machine.Reason(), h.lastExit)
 	h.parked = slices.DeleteFunc(h.parked, func(q *Request) bool {
-		if q.settled.Load() {
+		if q.IsSettled() {
 			return true
 		}
 		if keep(q) {
 			return false
 		}
-		q.settle(nil, err)
+		q.Settle(nil, err)
 		return true
 	})
 }

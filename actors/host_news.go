@@ -4,6 +4,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/link"
 )
 
 // afterNews calls f behind what was made known before it: now, unless the next
@@ -45,7 +46,7 @@ func (h *Host) logTransition(t lifecycle.Transition, crash *string, pid int) {
 			if crash != nil {
 				id = *crash
 			}
-			err := contained(func() error {
+			err := link.Contain(func() error {
 				args = append(args, "next", advice(h.ref.spec.Name, id))
 				return nil
 			})

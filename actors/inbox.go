@@ -55,12 +55,12 @@ func (r *Ref) end() {
 	b.items, b.ended = nil, true
 	b.mu.Unlock()
 	r.cancel()
-	r.deadlines.stop()
+	r.deadlines.Stop()
 	r.feed.close()
 	for _, item := range items {
 		switch item := item.(type) {
 		case *Request:
-			item.settle(nil, r.goneError())
+			item.Settle(nil, r.goneError())
 		case *verb:
 			item.done(r.world.noHost(r.spec.Name))
 		}
@@ -78,7 +78,7 @@ func (r *Ref) refuse(_ *endedActor, message any) {
 // be.
 func (r *Ref) settleResend(f *Failure) {
 	for _, q := range f.Resend {
-		q.settle(nil, r.goneError())
+		q.Settle(nil, r.goneError())
 	}
 	f.Resend = nil
 }

@@ -137,7 +137,7 @@ func (a *Life) connect(ctx actor.Context) {
 	if spec.Sandbox == nil && a.ref.world.Launcher.Kill() != sandbox.KillPidns {
 		hello.PID = os.Getpid() // elsewhere it could not see us, and would take us for gone
 	}
-	c := newConn(a.ref, a.number, session, w, 2) // id 1 is the handshake's
+	c := newConn(a.ref, a.number, session, w)
 	props := shield(a.log, func() actor.Actor {
 		return &Connection{log: a.log, ref: a.ref, life: a.number, host: a.host, c: c, hs: session.Handshake(a.ref.introduce(hello))}
 	})
@@ -166,7 +166,7 @@ func (a *Life) stop(ctx actor.Context) {
 	a.ladder = lifecycle.Ladder{
 		Drain: a.ref.spec.Stop.Drain,
 		Grace: a.ref.spec.Stop.Grace,
-		Talks: a.talks && !a.closed && !a.conn.hung.Load() && !a.conn.out.broken(),
+		Talks: a.talks && !a.closed && !a.conn.Hung() && !a.conn.IsBroken(),
 	}
 	rung, stay := a.ladder.First()
 	a.climb(ctx, rung, stay)
@@ -178,7 +178,7 @@ func (a *Life) climb(ctx actor.Context, rung lifecycle.Rung, stay time.Duration)
 	case lifecycle.RungDrain:
 		self, root := ctx.Self(), ctx.ActorSystem().Root
 		a.ref.thin.drain(a.conn) // so that all that was said comes before what is waited for
-		a.conn.drain(func() { tell(root, self, &drained{}) })
+		a.conn.Drain(func() { tell(root, self, &drained{}) })
 	case lifecycle.RungGoodbye:
 		tell(ctx, a.connection, &sayGoodbye{})
 	case lifecycle.RungSignal:
@@ -368,7 +368,9 @@ func (a *Life) fail(ctx actor.Context, f *Failure) {
 	f.Life, f.child, f.caps, f.pid = a.number, a.child, a.caps, ctx.Self()
 	a.transport.close() // its folder is gone before anybody hears of the end
 	if a.conn != nil {
-		f.Headers = a.conn.pendingHeaders()
+		for _, h := range a.conn.Headers() {
+			f.Headers = append(f.Headers, Header(h))
+		}
 	}
 	redactFailure(a.ref.world.Redactor, f)
 	if a.conn != nil {
@@ -402,20 +404,18 @@ func (a *Life) answerPending(f *Failure) {
 	if f.Exit != nil {
 		err.Exit = &lifecycle.ExitStatus{Code: f.Exit.Code, Signal: f.Exit.Signal}
 	}
-	for _, q := range a.conn.close(err) {
+	for _, p := range a.conn.close(err) {
+		q, _ := p.Caller().(*Request)
 		switch {
-		case q.entry.Internal:
-			q.settle(nil, err)
-			continue
-		case q.settled.Load():
-			continue
+		case q == nil: // the connection's own
+			p.Settle(nil, err)
+		case q.IsSettled():
 		case q.idempotent && !q.resent && !a.stopping:
-			if q.leave(a.conn) {
+			if a.conn.Leave(p) { // else whoever still writes it takes it along
+				q.resent = true
 				f.Resend = append(f.Resend, q)
 			}
-			continue
-		}
-		if q.settle(nil, err) {
+		case q.Settle(nil, err):
 			f.Pending++
 		}
 	}

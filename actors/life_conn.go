@@ -12,6 +12,7 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/link"
 )
 
 // connEnded follows the end of the byte stream.
@@ -54,7 +55,7 @@ func (a *Life) broken(err error) *Failure {
 	var (
 		frame   *codec.FrameError
 		refused *codec.Error
-		d       *defect
+		d       *link.PanicError
 	)
 	switch {
 	case errors.Is(err, codec.ErrVersion):
@@ -72,7 +73,7 @@ func (a *Life) broken(err error) *Failure {
 	case errors.As(err, &refused):
 		return &Failure{Cause: lifecycle.CauseProtocol, Detail: "it refused the handshake: " + refused.Error()}
 	case errors.As(err, &d):
-		a.log.Error("defect: the read loop failed", "panic", d.what, "stack", string(d.stack))
+		a.log.Error("defect: the read loop failed", "panic", d.Value, "stack", string(d.Stack))
 		return &Failure{Cause: lifecycle.CauseInternal, Detail: d.Error()}
 	case errors.Is(err, io.EOF):
 		return &Failure{Cause: lifecycle.CauseClosed, Detail: "closed its connection and lived on"}

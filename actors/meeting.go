@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -50,7 +51,7 @@ func (t *transport) connect(came func(error)) {
 				_ = s.Close()
 				return
 			}
-			t.guest = &metWire{s}
+			t.guest = link.NewStreamWire(s)
 			t.mu.Unlock()
 		}
 		came(err)
@@ -69,15 +70,4 @@ func (m *meeting) end(t *transport) {
 		t.wire = nil
 	}
 	_ = m.Close() // everything that could be lost is closed above
-}
-
-// metWire is a wire over the stream of a meeting.
-type metWire struct{ codec.Stream }
-
-// TryWrite leaves everything to the write loop, unless the stream knows better.
-func (w *metWire) TryWrite(p []byte) (int, error) {
-	if t, ok := w.Stream.(codec.TryWriter); ok {
-		return t.TryWrite(p)
-	}
-	return 0, nil
 }

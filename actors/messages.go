@@ -9,6 +9,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -216,9 +217,10 @@ type (
 	}
 	hostDeaf      struct{} // nothing can be written to the host any more
 	sayGoodbye    struct{}
+	drained       struct{} // its callers have their answers
 	signOfLife    struct{}
 	checkLiveness struct{ gen uint64 }
-	internalReply struct{ q *Request }
+	internalReply struct{ p *link.Pending }
 	dialed        struct{ err error }
 	// begun elsewhere: what the environment has of secrets
 	secretsRead struct {

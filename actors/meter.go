@@ -18,15 +18,11 @@ type meter struct {
 }
 
 // sent counts a call that is on its way.
-func (m *meter) sent(q *Request) {
-	if !q.entry.Internal && !q.resent {
-		m.calls.Add(1)
-	}
-}
+func (m *meter) sent() { m.calls.Add(1) }
 
 // heard counts the answer to a call that was written at since, unless that is 0.
-func (m *meter) heard(q *Request, since, now int64) {
-	if !q.entry.Internal && since != 0 && now >= since {
+func (m *meter) heard(since, now int64) {
+	if since != 0 && now >= since {
 		m.answered.Add(1)
 		m.took.Add(now - since)
 	}

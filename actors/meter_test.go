@@ -15,11 +15,9 @@ func TestMeter(t *testing.T) {
 		if s := ref.Status(); s.Calls != 0 || s.AverageResponseSeconds != nil || s.StartupSeconds != nil || s.ActivationSeconds != nil {
 			t.Errorf("at first: %+v", s)
 		}
-		answer := func(q *Request) {
+		answer := func(q interface{ ID() uint32 }) {
 			t.Helper()
-			m := reply(q.entry.ID())
-			c.received(m)
-			if err := c.answer(m); err != nil {
+			if err := c.Receive(reply(q.ID())); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -28,17 +26,15 @@ func TestMeter(t *testing.T) {
 		wait(time.Second)
 		answer(first)
 		wait(2 * time.Second)
-		second.cancel(ErrCancelled) // the host has still taken its time
+		second.Cancel(ErrCancelled) // the host has still taken its time
 		answer(second)
-		ping := newRequest(ref, "$/ping", nil)
-		ping.entry.Internal = true
-		if err := c.sendNow(ping); err != nil {
-			t.Fatal(err)
-		}
+		ping := c.internal("$/ping")
 		wait(time.Hour)
 		answer(ping)
 		sent(t, c) // never answered
-		c.received(&codec.Message{Kind: codec.Notification, Method: "n"})
+		if err := c.Receive(&codec.Message{Kind: codec.Notification, Method: "n"}); err != nil {
+			t.Fatal(err)
+		}
 		ref.meter.ready(250 * time.Millisecond)
 		ref.Activated(20 * time.Millisecond)
 		ref.Activated(30 * time.Millisecond)
@@ -50,7 +46,7 @@ func TestMeter(t *testing.T) {
 			t.Error("in the next life nothing was activated yet")
 		}
 		for _, q := range c.close(ErrStopped) {
-			q.settle(nil, ErrStopped)
+			q.Settle(nil, ErrStopped)
 		}
 	})
 }

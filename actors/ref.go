@@ -13,6 +13,7 @@ import (
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -43,7 +44,7 @@ type Ref struct {
 	inbox         inbox                // what the host's actor must answer
 	lasting       context.Context      // ends with the host's actor
 	cancel        context.CancelFunc
-	deadlines     deadlines // of requests with the host's own time-out
+	deadlines     *link.Deadlines // of requests with the host's own time-out
 
 	mu   sync.Mutex
 	snap snapshot
@@ -73,7 +74,7 @@ func newRef(w *World, group string, spec HostSpec) *Ref {
 	})
 	r.lasting, r.cancel = context.WithCancel(context.Background())
 	r.answers, r.warden = newAnswers(w, &r.spec), newWarden(spec.Guard)
-	r.deadlines.after = spec.Requests.Timeout
+	r.deadlines = link.NewDeadlines(w.env(), spec.Requests.Timeout)
 	r.thin = newThinner(r)
 	r.snap = snapshot{state: lifecycle.Stopped, since: time.Now(), liveness: "none"}
 	return r

@@ -3,12 +3,14 @@ package actors
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/link"
 )
 
 // CallOption changes one call.
@@ -61,7 +63,7 @@ func (r *Ref) Call(ctx context.Context, method string, in, out any, opts ...Call
 	if err != nil {
 		return err
 	}
-	raw, err := q.wait(ctx)
+	raw, err := q.Wait(ctx)
 	if err != nil {
 		return err
 	}
@@ -73,6 +75,23 @@ func (r *Ref) Call(ctx context.Context, method string, in, out any, opts ...Call
 		return nil
 	}
 	return r.spec.Protocol.Unmarshal(raw, out)
+}
+
+// Stream asks for a streamed result and yields its items as they come. A host
+// without streams answers one value, which is yielded as the only item. An
+// error ends the sequence; leaving the loop cancels the call. The host is let
+// send a bounded number of items ahead of the loop's body. The time-out bounds
+// the silence between two items, not the whole stream.
+func (r *Ref) Stream(ctx context.Context, method string, in any, opts ...CallOption) iter.Seq2[codec.Raw, error] {
+	return func(yield func(codec.Raw, error) bool) {
+		q, err := r.open(ctx, method, in, true, opts)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer q.Cancel(q.Reason(context.Canceled))
+		q.Items(ctx)(yield)
+	}
 }
 
 // Pending is a call whose outcome is not waited for in place.
@@ -97,39 +116,43 @@ func (r *Ref) Go(ctx context.Context, method string, in any, opts ...CallOption)
 func (p *Pending) PID() *actor.PID { return p.q.address() }
 
 // Done is closed when there is an outcome.
-func (p *Pending) Done() <-chan struct{} { return p.q.done }
+func (p *Pending) Done() <-chan struct{} { return p.q.Done() }
 
 // Result waits for the outcome and decodes it like Call.
 func (p *Pending) Result(out any) error {
-	<-p.q.done
-	if p.q.err != nil || out == nil {
-		return p.q.err
+	<-p.q.Done()
+	result, err := p.q.Outcome()
+	if err != nil || out == nil {
+		return err
 	}
 	if raw, ok := out.(*codec.Raw); ok {
-		*raw = p.q.result
+		*raw = result
 		return nil
 	}
-	return p.q.ref.spec.Protocol.Unmarshal(p.q.result, out)
+	return p.q.ref.spec.Protocol.Unmarshal(result, out)
 }
 
 // Cancel ends the call; its outcome is ErrCancelled unless it had one.
 func (p *Pending) Cancel() {
-	p.q.cancel(&CallError{p.q.ref.spec.Name, p.q.method, ErrCancelled, "", nil})
+	p.q.Cancel(p.q.Reason(context.Canceled))
 }
 
 // open makes a request and gets it on its way.
 func (r *Ref) open(ctx context.Context, method string, in any, streamed bool, opts []CallOption) (*Request, error) {
 	if err := ctx.Err(); err != nil {
-		q := &Request{ref: r, method: method}
-		return nil, q.ctxError(ctx)
+		return nil, r.reason(method, err)
 	}
 	_, bounded := ctx.Deadline()
 	q, find, err := r.make(method, in, streamed, bounded, opts)
 	if err != nil {
 		return nil, err
 	}
-	q.arm()
-	r.guide(ctx, q, find)
+	q.Arm()
+	if find != nil {
+		go r.guided(q, find) // ends with the request
+	} else {
+		r.route(ctx, q)
+	}
 	return q, nil
 }
 
@@ -162,21 +185,19 @@ func (r *Ref) make(method string, in any, streamed, bounded bool, opts []CallOpt
 		deadline = r.spec.Requests.Timeout
 	}
 	q := newRequest(r, method, params)
-	q.deadline = deadline
-	q.patient = o.patient
-	q.idempotent, q.trace = o.idempotent && !streamed, o.trace
+	q.Timeout, q.Trace = deadline, o.trace
+	q.patient, q.idempotent = o.patient, o.idempotent && !streamed
 	if streamed {
-		q.asStream()
-		q.idle = deadline
+		q.Streamed()
 	} else {
-		q.idle = r.spec.Requests.IdleTimeout
+		q.Idle = r.spec.Requests.IdleTimeout
 	}
 	if o.led {
 		return q, nil, nil
 	}
 	find := r.elsewhere(method, params)
-	if find != nil && !streamed {
-		q.idle = 0 // of its progress the other host tells
+	if find != nil {
+		q.Idle = 0 // of its progress the other host tells
 	}
 	return q, find, nil
 }
@@ -193,14 +214,14 @@ func (r *Ref) callFor(sender *actor.PID, m *Call) error {
 		return err
 	}
 	q.replyTo, q.replyID = sender, m.ID
-	q.arm()
+	q.Arm()
 	// Writing may wait for a host that does not read, and the actor that asks
 	// must not: that wait is the request's own.
 	if find != nil {
-		r.guide(context.Background(), q, find)
+		go r.guided(q, find) // ends with the request
 		return nil
 	}
-	if c := r.conn.Load(); c != nil && !c.out.full() && c.sendNow(q) == nil {
+	if c := r.conn.Load(); c != nil && !c.IsFull() && c.sendNow(q) == nil {
 		return nil
 	}
 	go r.route(context.Background(), q)
@@ -218,17 +239,17 @@ func (r *Ref) notifyNow(method string, in any) error {
 // it to the host's actor.
 func (r *Ref) route(ctx context.Context, q *Request) {
 	if c := r.conn.Load(); c != nil {
-		switch err := c.send(ctx, q); {
+		switch err := c.send(ctx, q, link.Limit); {
 		case err == nil:
 			return
-		case errors.Is(err, errConnClosed):
+		case errors.Is(err, link.ErrClosed):
 		default:
-			q.settle(nil, err)
+			q.Settle(nil, err)
 			return
 		}
 	}
 	if !r.hand(q) {
-		q.settle(nil, r.goneError())
+		q.Settle(nil, r.goneError())
 	}
 }
 
@@ -270,12 +291,12 @@ func (r *Ref) Notify(ctx context.Context, method string, in any) error {
 	}
 	m := codec.Message{Kind: codec.Notification, Method: method, Params: params}
 	for {
-		space, err := c.tell(&m, outboxLimit)
+		space, err := c.say(&m, link.Limit)
 		switch {
 		case err == nil:
 			return nil
-		case !errors.Is(err, errFull):
-			if c.out.broken() {
+		case !errors.Is(err, link.ErrFull):
+			if c.IsBroken() {
 				return r.downError()
 			}
 			return r.unsendable(method, err)

@@ -14,8 +14,9 @@ import (
 func outcome(t testing.TB, q *Request) error {
 	t.Helper()
 	select {
-	case <-q.done:
-		return q.err
+	case <-q.Done():
+		_, err := q.Outcome()
+		return err
 	case <-time.After(time.Minute):
 		t.Fatal("no outcome")
 		return nil
@@ -41,7 +42,7 @@ func TestRequestIsAnActor(t *testing.T) {
 			q := fakeCall(ref)
 			pid := q.address()
 			root.Send(pid, "what nobody understands")
-			if q.settled.Load() {
+			if q.IsSettled() {
 				t.Fatal("settled by nonsense")
 			}
 			row.send(pid)
@@ -64,7 +65,7 @@ func TestRequestHasOneOutcome(t *testing.T) {
 	q := fakeCall(ref)
 	settled := make(chan bool)
 	for i := range 8 {
-		go func() { settled <- q.settle(codec.Raw{byte(i)}, nil) }()
+		go func() { settled <- q.Settle(codec.Raw{byte(i)}, nil) }()
 	}
 	n := 0
 	for range 8 {
@@ -102,12 +103,12 @@ func TestRequestCanBeWatched(t *testing.T) {
 			q := fakeCall(ref)
 			w := &watcher{watch: q.address(), heard: make(chan *actor.PID, 2), ready: make(chan struct{})}
 			if !early {
-				q.settle(nil, nil)
+				q.Settle(nil, nil)
 			}
 			pid := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return w }))
 			<-w.ready
 			if early {
-				q.settle(nil, nil)
+				q.Settle(nil, nil)
 			}
 			select {
 			case who := <-w.heard:
@@ -135,8 +136,8 @@ func TestRequestAnswersAnActorOnce(t *testing.T) {
 	}))
 	q := fakeCall(ref)
 	q.replyTo, q.replyID = asker, "mine"
-	q.cancel(ErrCancelled)
-	q.settle(codec.Raw{0xc0}, nil)
+	q.Cancel(ErrCancelled)
+	q.Settle(codec.Raw{0xc0}, nil)
 	q.Stop(nil)
 	if err := ref.world.System.Root.PoisonFuture(asker).Wait(); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/link"
 )
 
 // Supervisor is the root actor of a tree: it has a Group per group as its
@@ -141,7 +142,7 @@ func (s *Supervisor) call(ctx actor.Context, m *Call) {
 		return
 	}
 	// Params are of a type of the sender's, whose encoding may panic.
-	if err := contained(func() error { return ref.callFor(ctx.Sender(), m) }); err != nil {
+	if err := link.Contain(func() error { return ref.callFor(ctx.Sender(), m) }); err != nil {
 		s.respond(ctx, &Result{ID: m.ID, Err: err})
 	}
 }

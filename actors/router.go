@@ -35,22 +35,13 @@ func (r *Ref) elsewhere(method string, params codec.Raw) Finder {
 	return router.Route(life, method, params)
 }
 
-// guide gets a request on its way: to this host, or to the one that it is for.
-func (r *Ref) guide(ctx context.Context, q *Request, find Finder) {
-	if find == nil {
-		r.route(ctx, q)
-		return
-	}
-	go r.guided(q, find) // ends with the request
-}
-
 // guided takes a request to the host that it is for, whose outcome is its own.
 func (r *Ref) guided(q *Request, find Finder) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() { // as long as guided
 		select {
-		case <-q.done:
+		case <-q.Done():
 			cancel()
 		case <-ctx.Done():
 		}
@@ -58,13 +49,13 @@ func (r *Ref) guided(q *Request, find Finder) {
 	target, err := find(ctx)
 	switch {
 	case err != nil:
-		q.settle(nil, err)
+		q.Settle(nil, err)
 	case target == r:
 		r.route(ctx, q)
 	default:
 		var raw codec.Raw
-		err := target.Call(ctx, q.method, q.params, &raw, q.again)
-		q.settle(raw, err)
+		err := target.Call(ctx, q.Method, q.Params, &raw, q.again)
+		q.Settle(raw, err)
 	}
 }
 
@@ -74,7 +65,7 @@ func led(o *callOptions) { o.led = true }
 
 // again has a call made as the request was, which sees to the deadline.
 func (q *Request) again(o *callOptions) {
-	*o = callOptions{idempotent: q.idempotent, patient: q.patient, trace: q.trace, led: true, unbounded: true}
+	*o = callOptions{idempotent: q.idempotent, patient: q.patient, trace: q.Trace, led: true, unbounded: true}
 }
 
 // notifyElsewhere makes a call of which nobody waits for the outcome: whom it is
@@ -84,7 +75,7 @@ func (r *Ref) notifyElsewhere(method string, params codec.Raw, find Finder) erro
 	if err != nil {
 		return err
 	}
-	q.arm()
-	r.guide(context.Background(), q, find)
+	q.Arm()
+	go r.guided(q, find) // ends with the request
 	return nil
 }

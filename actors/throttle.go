@@ -9,6 +9,7 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/intercept/throttle"
+	"github.com/hostsup/hostsup/link"
 )
 
 // ThrottleStatus is a rule for notifications to a host, and what became of them
@@ -75,13 +76,13 @@ func validThrottle(p codec.Protocol, rules []throttle.Rule, bad func(field, form
 	}
 }
 
-// tell hands a notification to the connection, or holds it back. space says when
-// to try again after errFull.
-func (c *conn) tell(m *codec.Message, limit int) (space <-chan struct{}, err error) {
+// say hands a notification to the connection, or holds it back. space says when
+// to try again after link.ErrFull.
+func (c *conn) say(m *codec.Message, limit int) (space <-chan struct{}, err error) {
 	if t := c.ref.thin; t != nil && (t.methods[m.Method] || t.held.Load() > 0) {
 		return t.push(c, m, limit)
 	}
-	return c.out.add(c.session, m, byLoop, limit)
+	return c.Put(m, limit)
 }
 
 // before sends what has to go before a request. A caller whose own notifications
@@ -103,11 +104,11 @@ func (t *thinner) push(c *conn, m *codec.Message, limit int) (space <-chan struc
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.conn != c { // it has ended, and says so
-		return c.out.add(c.session, m, byLoop, limit)
+		return c.Put(m, limit)
 	}
 	// Nothing is held for a host that does not read: whoever tells it something
 	// waits, as without a rule.
-	if space, err := c.out.room(limit); err != nil {
+	if space, err := c.Room(limit); err != nil {
 		return space, err
 	}
 	now, own := time.Now(), *m
@@ -127,7 +128,7 @@ func (t *thinner) push(c *conn, m *codec.Message, limit int) (space <-chan struc
 	for i, msg := range out {
 		if msg != &own {
 			t.send(out[i : i+1])
-		} else if _, failed := c.out.add(c.session, msg, byLoop, noLimit); failed != nil {
+		} else if _, failed := c.Put(msg, link.NoLimit); failed != nil {
 			err = failed
 		}
 	}
@@ -139,7 +140,7 @@ func (t *thinner) push(c *conn, m *codec.Message, limit int) (space <-chan struc
 // more to be told; the end of the stream the read loop tells of. Under the lock.
 func (t *thinner) send(list []*codec.Message) {
 	for _, m := range list {
-		if _, err := t.conn.out.add(t.conn.session, m, byLoop, noLimit); errors.As(err, new(*codec.FrameError)) {
+		if _, err := t.conn.Put(m, link.NoLimit); errors.As(err, new(*codec.FrameError)) {
 			t.ref.world.Log.Named(t.ref.spec.Name).Warn("a notification cannot be sent", "method", m.Method, "error", err)
 		}
 	}
@@ -232,20 +233,4 @@ func (t *thinner) status() []ThrottleStatus {
 		})
 	})
 	return out
-}
-
-// room says whether add would take a message; else why not, and space when to try
-// again.
-func (o *outbox) room(limit int) (space <-chan struct{}, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	switch {
-	case o.err != nil:
-		return nil, o.err
-	case len(o.buf) < limit:
-		return nil, nil
-	case o.space == nil:
-		o.space = make(chan struct{})
-	}
-	return o.space, errFull
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/intercept/throttle"
+	"github.com/hostsup/hostsup/link"
+	"github.com/hostsup/hostsup/link/linktest"
 )
 
 // thinRef is fakeRef with rules.
@@ -32,11 +34,11 @@ var changes = throttle.Rule{Method: "change", Every: 16 * time.Millisecond, Key:
 func change(uri string, n int) map[string]any { return map[string]any{"uri": uri, "n": n} }
 
 // said is what a host has been told so far, in short: change a1.
-func said(t testing.TB, ref *Ref, w *fakeWire) string {
+func said(t testing.TB, ref *Ref, w *linktest.Wire) string {
 	t.Helper()
 	synctest.Wait()
 	var out []string
-	for _, m := range w.written(t) {
+	for _, m := range w.Written(t) {
 		switch m.Kind {
 		case codec.Request:
 			out = append(out, "("+m.Method+")")
@@ -124,7 +126,7 @@ func TestThrottle(t *testing.T) {
 		time.Sleep(time.Hour) //nolint:forbidigo // in a synctest bubble
 		expect("in the end", so)
 		for _, q := range c.close(ErrStopped) {
-			q.settle(nil, ErrStopped)
+			q.Settle(nil, ErrStopped)
 		}
 	})
 }
@@ -166,14 +168,14 @@ func TestThrottleWaitsForTheHost(t *testing.T) {
 		ref := thinRef(changes)
 		c, w := fakeConn(t, ref)
 		ref.conn.Store(c)
-		w.mu.Lock()
-		w.room, w.gate = 0, make(chan struct{})
-		w.mu.Unlock()
-		large := codec.Message{Kind: codec.Notification, Method: "large", Params: make(codec.Raw, outboxLimit)}
+		w.Lock()
+		w.Room, w.Gate = 0, make(chan struct{})
+		w.Unlock()
+		large := codec.Message{Kind: codec.Notification, Method: "large", Params: make(codec.Raw, link.Limit)}
 		large.Params[0] = 0xc6 // a bin
-		large.Params[1], large.Params[2], large.Params[3], large.Params[4] = byte((outboxLimit-5)>>24), byte((outboxLimit-5)>>16&0xff), byte((outboxLimit-5)>>8&0xff), byte((outboxLimit-5)&0xff)
+		large.Params[1], large.Params[2], large.Params[3], large.Params[4] = byte((link.Limit-5)>>24), byte((link.Limit-5)>>16&0xff), byte((link.Limit-5)>>8&0xff), byte((link.Limit-5)&0xff)
 		for range 2 { // one is being written
-			if _, err := c.out.put(c.session, &large, byLoop); err != nil {
+			if _, err := c.Put(&large, link.Limit); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -196,7 +198,7 @@ func TestThrottleWaitsForTheHost(t *testing.T) {
 		}
 		go func() { told <- ref.Notify(t.Context(), "change", change("a", 2)) }()
 		synctest.Wait()
-		close(w.gate)
+		close(w.Gate)
 		if err := <-told; err != nil {
 			t.Error(err)
 		}
@@ -237,8 +239,8 @@ func TestIncrementalChangesAreNotThrottled(t *testing.T) {
 		spec.Protocol = jsonrpc.Headers(jsonrpc.Options{})
 		spec.Throttle = []throttle.Rule{{Method: "textDocument/didChange", Every: time.Second, Key: "uri"}}
 		ref = newRef(ref.world, "g", spec)
-		w := newFakeWire()
-		c := newConn(ref, 1, spec.Protocol.Open(codec.Limits{}), w, 2)
+		w := linktest.NewWire()
+		c := opened(t, ref, spec.Protocol.Open(codec.Limits{}), w, 0)
 		ref.conn.Store(c)
 		const (
 			whole  = `{"textDocument":{"uri":"a","version":%d},"contentChanges":[{"text":"x"}]}`
@@ -250,11 +252,10 @@ func TestIncrementalChangesAreNotThrottled(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		go c.out.loop()
 		time.Sleep(time.Minute) //nolint:forbidigo // in a synctest bubble
-		w.mu.Lock()
-		got := w.got.String()
-		w.mu.Unlock()
+		w.Lock()
+		got := w.Got.String()
+		w.Unlock()
 		var versions []string
 		for _, part := range strings.Split(got, `"version":`)[1:] {
 			versions = append(versions, part[:1])
@@ -263,8 +264,6 @@ func TestIncrementalChangesAreNotThrottled(t *testing.T) {
 			t.Errorf("versions %s", s)
 		}
 		c.close(ErrStopped)
-		c.out.close(ErrStopped)
-		synctest.Wait()
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -34,7 +35,7 @@ const tokenWait = 5 * time.Second
 type transport struct {
 	childs  []*os.File // the child's ends, to be closed after the start
 	outputs []output   // our ends of captured pipes
-	wire    wire       // our end of the connection; nil: none, or still to come
+	wire    link.Wire  // our end of the connection; nil: none, or still to come
 
 	meeting  *meeting // of a protocol that has a way of its own
 	listener *net.UnixListener
@@ -45,7 +46,7 @@ type transport struct {
 	mu       sync.Mutex
 	knocking map[*net.UnixConn]bool // connected, and not let in yet
 	shut     bool                   // no connection is accepted any more
-	guest    wire                   // the one that was, until it is claimed
+	guest    link.Wire              // the one that was, until it is claimed
 }
 
 // openTransport makes the descriptors of a life and puts the child's ends into
@@ -72,7 +73,7 @@ func openTransport(dirs *folders, spec *HostSpec, cmd *sandbox.Command) (t *tran
 		}
 		t.childs = append(t.childs, childIn)
 		files[0], files[1] = childIn, childOut
-		t.wire = newPipeWire(r, w)
+		t.wire = link.NewPipeWire(r, w)
 	} else {
 		r, childOut, err := sys.ChildPipe(true)
 		if err != nil {
@@ -104,7 +105,7 @@ func openTransport(dirs *folders, spec *HostSpec, cmd *sandbox.Command) (t *tran
 			if err != nil {
 				return t, err
 			}
-			t.wire = newSocketWire(ours)
+			t.wire = link.NewSocketWire(ours)
 			t.childs = append(t.childs, theirs)
 			files = append(files, theirs)
 			cmd.Env = append(cmd.Env, EnvFD+"=3")
@@ -174,7 +175,7 @@ func (t *transport) letIn(c *net.UnixConn, err error) bool {
 		c.Close()
 		return false
 	}
-	t.shut, t.guest = true, newNetWire(c)
+	t.shut, t.guest = true, link.NewNetWire(c)
 	return true
 }
 

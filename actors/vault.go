@@ -12,6 +12,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/intercept/guard"
 	"github.com/hostsup/hostsup/intercept/secret"
+	"github.com/hostsup/hostsup/link"
 )
 
 // Bounds of what a [codec.Keeper] has kept.
@@ -167,7 +168,7 @@ func (v vault) Tell(method string, params codec.Raw) {
 		}
 		if c := r.conn.Load(); c != nil {
 			m := codec.Message{Kind: codec.Notification, Method: method, Params: params}
-			_, _ = c.tell(&m, noLimit) // one that is about to end is not told
+			_, _ = c.say(&m, link.NoLimit) // one that is about to end is not told
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions/blame"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/link"
 )
 
 // Witness is a [Companion] that is told more: of every call, of the ends of
@@ -16,7 +17,8 @@ import (
 type Witness interface {
 	Companion
 	// Called tells of a call before the host can have read of it; params must
-	// not be changed.
+	// not be changed. It is called under a lock of the connection, which it must not
+	// use.
 	Called(life uint64, id uint32, method string, params codec.Raw)
 	// Answered tells that the host has answered a call, be its caller there or
 	// not. What a life has not answered at its end is not told of.
@@ -74,14 +76,14 @@ func (l *Line) Call(ctx context.Context, method string, in, out any, opts ...Cal
 	if err != nil {
 		return err
 	}
-	q.arm()
-	if err := l.c.send(ctx, q); err != nil {
-		if errors.Is(err, errConnClosed) {
+	q.Arm()
+	if err := l.c.send(ctx, q, link.Limit); err != nil {
+		if errors.Is(err, link.ErrClosed) {
 			err = &HostError{Host: r.spec.Name, Life: l.c.life, Err: ErrCrashed, Reason: "connection closed"}
 		}
-		q.settle(nil, err)
+		q.Settle(nil, err)
 	}
-	raw, err := q.wait(ctx)
+	raw, err := q.Wait(ctx)
 	if err != nil || out == nil {
 		return err
 	}
@@ -89,12 +91,12 @@ func (l *Line) Call(ctx context.Context, method string, in, out any, opts ...Cal
 }
 
 // called tells a witness of a call.
-func (c *conn) called(q *Request) {
-	if c.ref.companion.Load() == nil || q.entry.Internal {
+func (c *conn) called(m *codec.Message) {
+	if c.ref.companion.Load() == nil {
 		return
 	}
 	if w := c.ref.witness(); w != nil {
-		w.Called(c.life, q.entry.ID(), q.method, q.params)
+		w.Called(c.life, m.ID, m.Method, m.Params)
 	}
 }
 

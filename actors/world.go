@@ -13,6 +13,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/internal/reports"
+	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -53,6 +54,9 @@ type World struct {
 	// log; crashID is "" when it failed without a crash. nil: nothing is said.
 	Advice func(host, crashID string) string
 
+	// Env is where time and goroutines come from; nil: [link.System].
+	Env link.Env
+
 	ending  atomic.Bool    // the tree is being stopped, or has ended
 	places  places         // of those that start
 	folders folders        // of transports that need a path
@@ -70,6 +74,14 @@ type Notification struct {
 	Method   string
 	Params   codec.Raw
 	Encoding codec.Encoding // of Params
+}
+
+// env returns Env.
+func (w *World) env() link.Env {
+	if w.Env == nil {
+		return link.System{}
+	}
+	return w.Env
 }
 
 // Ref returns the handle of a host, or nil.
@@ -131,12 +143,12 @@ func (w *World) notify(r *Ref, m *codec.Message) {
 	if w.OnNotification == nil {
 		return
 	}
-	err := contained(func() error {
+	err := link.Contain(func() error {
 		w.OnNotification(Notification{r.spec.Name, r.Life(), m.Method, m.Params, r.spec.Protocol})
 		return nil
 	})
-	var d *defect
+	var d *link.PanicError
 	if errors.As(err, &d) {
-		w.Log.Error("the callback for notifications panicked", "host", r.spec.Name, "method", m.Method, "panic", d.what, "stack", string(d.stack))
+		w.Log.Error("the callback for notifications panicked", "host", r.spec.Name, "method", m.Method, "panic", d.Value, "stack", string(d.Stack))
 	}
 }

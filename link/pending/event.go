@@ -5,10 +5,11 @@ type Op uint8
 
 // Events.
 const (
-	Register Op = iota // Entry asks for an id
+	Send     Op = iota // Entry asks for an id, and nothing is written before its frame is: Register and Wrote in one
+	Register           // Entry asks for an id, and its frame is to follow
 	Wrote              // the frame of request ID is in the outbox, and its writer will not touch it any more
 	Unsent             // Entry's writer gives up, and will not touch it any more
-	Drop               // Unsent, and Entry is taken out of the table
+	Drop               // Unsent, and Entry, or what Send has given ID, is taken out of the table
 	Cancel             // Entry's caller has left
 	Answer             // the peer answers request ID
 	Ack                // the peer has picked up request ID
@@ -47,9 +48,9 @@ type Effect uint16
 
 // Effects that are bits.
 const (
-	Closed     Effect = 1 << iota // Register: the connection takes no such request
-	Overloaded                    // Register: the peer owes N answers to callers that have left
-	Alone                         // Register: no other request is open
+	Closed     Effect = 1 << iota // Send, Register: the connection takes no such request
+	Overloaded                    // Send, Register: the peer owes N answers to callers that have left
+	Alone                         // Send, Register: no other request is open
 	Sent                          // Wrote: this is an open request
 	Gone                          // Wrote: the caller has left meanwhile, of which the peer is to be told
 	Orphaned                      // Wrote, Unsent, Drop: the writer takes the request to another connection
@@ -68,7 +69,7 @@ func (e Effect) Has(one Effect) bool { return e&one != 0 }
 type Effects struct {
 	Do    Effect
 	Fault Fault
-	ID    uint32 // Register: what was given
+	ID    uint32 // Send, Register: what was given
 	N     uint32 // see the bits and faults
 	Since int64  // Settle: when the request was written; 0: it was not
 	Entry *Entry // that the event is about

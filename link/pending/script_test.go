@@ -13,7 +13,7 @@ import (
 
 // ops are the events as the scripts call them.
 var ops = map[string]Op{
-	"register": Register, "wrote": Wrote, "unsent": Unsent, "drop": Drop, "cancel": Cancel, "answer": Answer, "ack": Ack, "item": Item,
+	"send": Send, "register": Register, "wrote": Wrote, "unsent": Unsent, "drop": Drop, "cancel": Cancel, "answer": Answer, "ack": Ack, "item": Item,
 	"progress": Progress, "grant": Grant, "drain": Drain, "cutoff": CutOff, "close": Close, "leave": Leave,
 }
 
@@ -86,7 +86,7 @@ func (s *script) play(t *testing.T, words []string, now int64) string {
 	}
 	ev := Event{Op: op}
 	if len(words) > 1 {
-		if op == Register && s.named[words[1]] == nil {
+		if (op == Register || op == Send) && s.named[words[1]] == nil {
 			s.named[words[1]] = new(Entry)
 		}
 		if e := s.named[words[1]]; e != nil {
@@ -148,8 +148,7 @@ func TestStepSetsNothingAside(t *testing.T) {
 	table.Agree(Rules{Acks: true, Cancel: true})
 	var e Entry
 	n := testing.AllocsPerRun(1000, func() {
-		id := table.Step(Event{Op: Register, Entry: &e}, 1).ID
-		table.Step(Event{Op: Wrote, ID: id}, 2)
+		id := table.Step(Event{Op: Send, Entry: &e}, 2).ID
 		table.Step(Event{Op: Ack, ID: id}, 3)
 		if out := table.Step(Event{Op: Answer, ID: id}, 4); !out.Do.Has(Settle) || out.Entry != &e || out.Since != 2 {
 			t.Fatalf("%+v", out)

@@ -65,12 +65,12 @@ func (t *Table) Listed() []*Entry {
 // Step takes in what has happened.
 func (t *Table) Step(ev Event, now int64) Effects {
 	switch ev.Op {
-	case Register:
-		return t.register(ev.Entry, now)
+	case Send, Register:
+		return t.register(ev, now)
 	case Wrote:
 		return t.wrote(ev.ID, now)
 	case Unsent, Drop:
-		return t.unsent(ev.Entry, ev.Op == Drop)
+		return t.unsent(ev)
 	case Cancel:
 		return t.cancel(ev.Entry)
 	case Answer:
@@ -98,7 +98,8 @@ func (t *Table) Step(ev Event, now int64) Effects {
 	return Effects{}
 }
 
-func (t *Table) register(e *Entry, now int64) Effects {
+func (t *Table) register(ev Event, now int64) Effects {
+	e := ev.Entry
 	if t.closed || t.refuses && !e.Internal {
 		return Effects{Do: Closed}
 	}
@@ -116,8 +117,11 @@ func (t *Table) register(e *Entry, now int64) Effects {
 	}
 	e.id = t.next
 	t.next++
-	e.acked, e.writing, e.written, e.late, e.orphan = false, true, false, false, false
-	e.wroteAt = 0
+	e.acked, e.late, e.orphan = false, false, false
+	e.writing, e.written, e.wroteAt = true, false, 0
+	if ev.Op == Send {
+		e.writing, e.written, e.wroteAt = false, true, now
+	}
 	if i := e.Items; i != nil {
 		i.credit, i.seq, i.taken = Window, 0, 0 // it is posted right behind the request
 	}
@@ -157,7 +161,13 @@ func (t *Table) wrote(id uint32, now int64) Effects {
 	return out
 }
 
-func (t *Table) unsent(e *Entry, drop bool) Effects {
+func (t *Table) unsent(ev Event) Effects {
+	e := ev.Entry
+	if e == nil { // one of Send, which may have left meanwhile
+		if e = t.find(ev.ID); e == nil {
+			return Effects{}
+		}
+	}
 	e.writing = false
 	out := Effects{Do: e.abandoned(), Entry: e}
 	if t.open[e.id] != e {
@@ -166,7 +176,7 @@ func (t *Table) unsent(e *Entry, drop bool) Effects {
 	switch {
 	case t.closed:
 		delete(t.open, e.id)
-	case drop:
+	case ev.Op == Drop:
 		t.remove(e)
 		out.Do |= t.drained()
 	}

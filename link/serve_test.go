@@ -1,4 +1,4 @@
-package actors
+package link
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
+	"github.com/hostsup/hostsup/link/linktest"
 )
 
 // A request that the host takes back is answered with an error, or not at all
@@ -23,20 +24,16 @@ func TestRequestTakenBack(t *testing.T) {
 	} {
 		t.Run(test.protocol.Name(), func(t *testing.T) {
 			begun := make(chan struct{})
-			ref := fakeRef()
-			ref.spec.Protocol = test.protocol
-			ref.spec.Answers.Handlers = map[string]Handler{
-				"slow": func(ctx context.Context, _ *Incoming) (any, error) {
+			o := &owner{handlers: map[string]Handler{
+				"slow": func(ctx context.Context) (codec.Raw, *codec.Error) {
 					close(begun)
 					<-ctx.Done()
-					return nil, ctx.Err()
+					return nil, &codec.Error{Name: codec.NameCancelled, Message: ctx.Err().Error()}
 				},
-				"quick": func(context.Context, *Incoming) (any, error) { return map[string]string{"says": "quick"}, nil },
-			}
-			ref.answers = newAnswers(ref.world, &ref.spec)
-			w := newFakeWire()
+				"quick": func(context.Context) (codec.Raw, *codec.Error) { return codec.Raw(`{"says":"quick"}`), nil },
+			}}
 			session := test.protocol.Open(codec.Limits{})
-			c := newConn(ref, 1, session, w, 2)
+			c := newTest(o, session, linktest.NewWire(), 0)
 			frame := func(body string) string {
 				if test.answers == 1 {
 					return body + "\n"
@@ -54,18 +51,18 @@ func TestRequestTakenBack(t *testing.T) {
 			}
 			do := func(m codec.Message) {
 				t.Helper()
-				if err := c.serve(&m); err != nil {
+				if err := c.Receive(&m); err != nil {
 					t.Fatal(err)
 				}
 			}
 			do(next())
 			<-begun
-			c.unserve(next().ID)
-			ref.world.Served() // its handler has ended, and with it whatever is said of it
 			do(next())
-			ref.world.Served()
+			o.serving.Wait() // its handler has ended, and with it whatever is said of it
+			do(next())
+			o.serving.Wait()
 			do(next()) // the id that was taken back is another request's now
-			ref.world.Served()
+			o.serving.Wait()
 			c.out.mu.Lock()
 			said := string(c.out.buf)
 			c.out.mu.Unlock()

@@ -1,13 +1,15 @@
-package actors
+package link
 
 import (
 	"testing"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/link/linktest"
 )
 
 // pouring is a wire that always has more to read.
-type pouring struct{ *fakeWire }
+type pouring struct{ *linktest.Wire }
 
 func (pouring) Read(p []byte) (int, error) { return len(p), nil }
 
@@ -15,17 +17,16 @@ func (pouring) Read(p []byte) (int, error) { return len(p), nil }
 // one are.
 func TestSignsOfLife(t *testing.T) {
 	for _, m := range []codec.Message{{Kind: codec.Response, ID: 7}, {Kind: codec.Ack, ID: 7}, {Kind: codec.Item, ID: 7}, {Kind: codec.Notification, ID: 7}} {
-		if !alive(&m) {
+		if !isSign(&m) {
 			t.Errorf("%v of a request is no sign of life", m.Kind)
 		}
 	}
 	for _, m := range []codec.Message{{Kind: codec.Notification}, {Kind: codec.Request, ID: 7}, {Kind: codec.Cancel, ID: 7}, {Kind: codec.Credit, ID: 7}} {
-		if alive(&m) {
+		if isSign(&m) {
 			t.Errorf("%v of a host's own is a sign of life", m.Kind)
 		}
 	}
-	c, w := fakeConn(t, fakeRef())
-	c.wire = pouring{w}
+	c := newTest(new(owner), native.Open(codec.Limits{}), pouring{linktest.NewWire()}, 0)
 	in := &input{c: c}
 	read := func(n int) bool {
 		t.Helper()

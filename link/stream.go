@@ -1,4 +1,4 @@
-package actors
+package link
 
 import (
 	"context"
@@ -9,49 +9,43 @@ import (
 	"github.com/hostsup/hostsup/link/pending"
 )
 
-// Stream asks for a streamed result and yields its items as they come. A host
-// without streams answers one value, which is yielded as the only item. An
-// error ends the sequence; leaving the loop cancels the call. The host is let
-// send a bounded number of items ahead of the loop's body. The time-out bounds
-// the silence between two items, not the whole stream.
-func (r *Ref) Stream(ctx context.Context, method string, in any, opts ...CallOption) iter.Seq2[codec.Raw, error] {
+// Items yields the items of a streamed result as they come. A result that comes as
+// one value is yielded as the only item, unless it is nil; an error ends the
+// sequence. The peer is let send a bounded number of items ahead of the loop's body.
+// When ctx ends, the request is cancelled; whoever leaves the loop early must cancel
+// it.
+func (p *Pending) Items(ctx context.Context) iter.Seq2[codec.Raw, error] {
 	return func(yield func(codec.Raw, error) bool) {
-		q, err := r.open(ctx, method, in, true, opts)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		defer q.cancel(&CallError{r.spec.Name, method, ErrCancelled, "", nil})
 		some := false
 		for {
-			items, ended := q.stream.take()
+			items, ended := p.stream.take()
 			for _, item := range items {
 				some = true
 				if !yield(item, nil) {
 					return
 				}
 			}
-			if c := q.conn.Load(); c != nil && !ended && len(items) > 0 {
-				c.grant(q, len(items))
-			}
-			if ended && len(items) == 0 {
-				break
-			}
 			if len(items) > 0 {
+				if c := p.conn.Load(); c != nil && !ended {
+					c.grant(p, len(items))
+				}
 				continue
 			}
+			if ended {
+				break
+			}
 			select {
-			case <-q.stream.changed:
+			case <-p.stream.changed:
 			case <-ctx.Done():
-				q.cancel(q.ctxError(ctx))
+				p.Cancel(p.reason(ctx.Err()))
 			}
 		}
-		<-q.done
+		<-p.done
 		switch {
-		case q.err != nil:
-			yield(nil, q.err)
-		case !some && !isNil(q.result):
-			yield(q.result, nil)
+		case p.err != nil:
+			yield(nil, p.err)
+		case !some && !isNil(p.result):
+			yield(p.result, nil)
 		}
 	}
 }
@@ -62,7 +56,7 @@ func isNil(raw codec.Raw) bool { return len(raw) == 0 || len(raw) == 1 && raw[0]
 // stream is the part of a request that collects items. Items come only within
 // the credit given, so that the queue is bounded by the window.
 type stream struct {
-	link    pending.Items // under the connection's lock
+	credit  pending.Items // under the connection's lock
 	mu      sync.Mutex
 	items   []codec.Raw
 	began   int64 // when it was made
@@ -70,9 +64,9 @@ type stream struct {
 	changed chan struct{} // capacity 1
 }
 
-func newStream() *stream {
-	s := &stream{began: monotonic(), changed: make(chan struct{}, 1)}
-	s.link.Begin(s.began)
+func newStream(env Env) *stream {
+	s := &stream{began: env.Now(), changed: make(chan struct{}, 1)}
+	s.credit.Begin(s.began)
 	return s
 }
 

@@ -1,18 +1,21 @@
-package actors
+package link
 
 import (
+	"context"
 	"crypto/sha256"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/link/linktest"
 	"github.com/hostsup/hostsup/link/pending"
 )
 
@@ -20,42 +23,46 @@ var recordReplay = flag.Bool("record-replay", false, "write what random walks ov
 
 const replayFile = "testdata/replay.txt"
 
+var (
+	errUnsendable = errors.New("the host's protocol cannot carry the message")
+	errCutOff     = errors.New(`host "h": call was cut off: host is stopped: not answered within 1s of the stop`)
+)
+
 // walker goes at random over everything that can be done to the requests of one
 // connection, and writes down what comes of it.
 type walker struct {
 	t    *testing.T
 	rnd  *rand.Rand
-	c    *conn
+	c    *Conn
+	open atomic.Int32 // requests without an outcome
 	log  strings.Builder
-	all  []*Request // in the order in which they were made
-	wait []*Request // registered, not yet written
+	all  []*call // in the order in which they were made
+	wait []*call // registered, not yet written
 	over bool
 }
 
-func newWalker(t *testing.T, seed uint64, caps codec.Caps, acks bool) *walker {
-	ref := fakeRef()
+func newWalker(t *testing.T, seed uint64, caps codec.Caps) *walker {
 	session := native.Open(codec.Limits{})
-	shake(t, session)
+	linktest.Shake(t, session)
 	w := &walker{t: t, rnd: rand.New(rand.NewPCG(seed, 14))}
-	w.c = newConn(ref, 1, session, newFakeWire(), 2)
-	w.c.agree(caps, acks)
-	w.watch()
+	w.c = newTest(new(owner), watched{session, w}, linktest.NewWire(), caps)
 	return w
 }
 
 func (w *walker) say(format string, args ...any) { fmt.Fprintf(&w.log, format, args...) }
 
 // make makes a request of some kind.
-func (w *walker) make() *Request {
-	q := fakeCall(w.c.ref)
+func (w *walker) make() *call {
+	q := newCall()
+	q.open = &w.open
 	switch w.rnd.IntN(6) {
 	case 0:
-		q.entry.Internal = true
-		w.c.ref.pending.Add(-1)
+		q.Internal = true
 	case 1:
-		q.asStream()
-	case 2:
-		q.idempotent = true
+		q.Streamed()
+	}
+	if !q.Internal {
+		w.open.Add(1)
 	}
 	w.all = append(w.all, q)
 	return q
@@ -73,7 +80,7 @@ func (w *walker) id() uint32 {
 	}
 }
 
-func (w *walker) some() *Request {
+func (w *walker) some() *call {
 	if len(w.all) == 0 {
 		return nil
 	}
@@ -85,76 +92,76 @@ func (w *walker) step() {
 	switch op := w.rnd.IntN(40); {
 	case op < 8:
 		q := w.make()
-		err := c.sendNow(q)
-		w.say("send %d internal=%v stream=%v: %v", q.entry.ID(), q.entry.Internal, q.stream != nil, err)
+		err := c.Send(context.Background(), &q.Pending, NoLimit)
+		w.say("send %d internal=%v stream=%v: %v", q.ID(), q.Internal, q.stream != nil, err)
 		if err != nil {
 			w.all = w.all[:len(w.all)-1]
-			q.settle(nil, err)
+			q.Settle(nil, err)
 		}
 	case op < 11:
 		q := w.make()
-		alone, err := c.register(q)
-		w.say("register %d alone=%v: %v", q.entry.ID(), alone, err)
+		out, _, err := c.register(pending.Register, &q.Pending, c.env.Now())
+		w.say("register %d alone=%v: %v", q.ID(), out.Do.Has(pending.Alone), err)
 		if err != nil {
 			w.all = w.all[:len(w.all)-1]
-			q.settle(nil, err)
+			q.Settle(nil, err)
 			break
 		}
 		w.wait = append(w.wait, q)
 	case op < 14 && len(w.wait) > 0:
 		q := w.wait[0]
 		w.wait = w.wait[1:]
-		m := &q.message
-		*m = codec.Message{Kind: codec.Request, ID: q.entry.ID(), Method: "echo"}
-		w.say("write %d", q.entry.ID())
+		w.say("write %d", q.ID())
 		w.say(": gone=%v", w.write(q))
 	case op < 19:
 		if q := w.some(); q != nil {
-			w.say("cancel %d", q.entry.ID())
-			q.cancel(ErrCancelled)
+			w.say("cancel %d", q.ID())
+			q.Cancel(errCancelled)
 		}
 	case op < 27:
 		m := &codec.Message{Kind: codec.Response, ID: w.id()}
 		w.say("answer %d", m.ID)
-		w.say(": %v", c.answer(m))
+		w.say(": %v", c.Receive(m))
 	case op < 31:
 		id := w.id()
-		w.say("ack %d: %v", id, c.ack(id))
+		w.say("ack %d: %v", id, c.Receive(ack(id)))
 	case op < 36:
 		m := &codec.Message{Kind: codec.Item, ID: w.id(), Result: codec.Raw{0xc0}}
 		for _, q := range w.all {
-			if q.entry.ID() == m.ID && q.stream != nil && w.rnd.IntN(20) > 0 {
+			if q.ID() == m.ID && q.stream != nil && w.rnd.IntN(20) > 0 {
 				m.Seq = w.nextSeq(q)
 			}
 		}
-		w.say("item %d: %v", m.ID, c.item(m))
+		w.say("item %d: %v", m.ID, c.Receive(m))
 	case op == 36:
 		if q := w.some(); q != nil && slices.Contains(w.wait, q) {
-			w.wait = slices.DeleteFunc(w.wait, func(o *Request) bool { return o == q })
-			c.drop(q)
-			w.say("drop %d", q.entry.ID())
-			q.settle(nil, ErrUnsendable)
+			w.wait = slices.DeleteFunc(w.wait, func(o *call) bool { return o == q })
+			c.step(pending.Event{Op: pending.Drop, Entry: &q.entry}, 0)
+			w.say("drop %d", q.ID())
+			q.Settle(nil, errUnsendable)
 		}
 	case op == 37 && w.rnd.IntN(4) == 0:
 		n := len(w.all)
-		c.drain(func() { w.say(" drained(%d)", n) })
+		c.Drain(func() { w.say(" drained(%d)", n) })
 		w.say("drain")
 	case op == 38 && w.rnd.IntN(6) == 0:
 		w.say("cut off")
-		c.cutOff(time.Second)
+		for _, p := range c.CutOff() {
+			p.Cancel(errCutOff)
+		}
 	case op == 39 && w.rnd.IntN(8) == 0:
 		w.say("close:")
-		for _, q := range c.close(ErrCrashed) {
-			w.say(" %d", q.entry.ID())
-			q.settle(nil, ErrCrashed)
+		for _, q := range c.Close(errCrashed) {
+			w.say(" %d", q.ID())
+			q.Settle(nil, errCrashed)
 		}
 		w.over = true
 	default:
 		return
 	}
-	owed, open := c.owing()
+	owed, open := c.Owing()
 	late, left := w.counts()
-	w.say(" | owed=%v open=%v late=%d left=%d pending=%d\n", owed != 0, open, late, left, c.ref.pending.Load())
+	w.say(" | owed=%v open=%v late=%d left=%d pending=%d\n", owed != 0, open, late, left, w.open.Load())
 }
 
 // walk goes some steps, and a few after the end.
@@ -166,23 +173,28 @@ func (w *walker) walk(steps int) string {
 		}
 	}
 	for _, q := range w.all {
-		w.say("%d %v %v\n", q.entry.ID(), q.settled.Load(), q.err)
+		w.say("%d %v %v\n", q.ID(), q.IsSettled(), q.err)
 	}
 	return w.log.String()
 }
 
-// watch writes down what goes into the outbox.
-func (w *walker) watch() {
-	taken := w.c.out.taken
-	w.c.out.taken = func(m *codec.Message) pending.Effect {
-		w.say(" [%s %d %d]", m.Kind, m.ID, m.Credit)
-		return taken(m)
-	}
+// watched writes down what goes into the outbox.
+type watched struct {
+	codec.Session
+	w *walker
 }
 
-// write does what send does with a registered request.
-func (w *walker) write(q *Request) (gone bool) {
-	told, _, err := w.c.out.append(w.c.session, &q.message, byLoop, noLimit)
+func (s watched) Append(dst []byte, m *codec.Message) ([]byte, error) {
+	out, err := s.Session.Append(dst, m)
+	if err == nil {
+		s.w.say(" [%s %d %d]", m.Kind, m.ID, m.Credit)
+	}
+	return out, err
+}
+
+// write does what Send does with a registered request.
+func (w *walker) write(q *call) (gone bool) {
+	told, _, err := w.c.write(&q.Pending, q.ID(), NoLimit)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -191,7 +203,7 @@ func (w *walker) write(q *Request) (gone bool) {
 
 // nextSeq returns the number of the item that is next: all that came in order are
 // still in the stream.
-func (w *walker) nextSeq(q *Request) uint32 { return uint32(len(q.stream.items)) }
+func (w *walker) nextSeq(q *call) uint32 { return uint32(len(q.stream.items)) }
 
 func (w *walker) counts() (late, open int) {
 	w.c.mu.Lock()
@@ -206,20 +218,19 @@ func TestReplay(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		caps codec.Caps
-		acks bool
 	}{
-		{"all", codec.CapAll &^ codec.CapAbandon, true},
-		{"no acks", codec.CapAll &^ codec.CapAbandon, false},
-		{"abandon", codec.CapAll | codec.CapAbandon, true},
-		{"none", 0, false},
-		{"abandon without cancel", codec.CapAbandon, false},
+		{"all", codec.CapAll &^ codec.CapAbandon},
+		{"no acks", codec.CapAll &^ (codec.CapAbandon | codec.CapAck)},
+		{"abandon", codec.CapAll | codec.CapAbandon},
+		{"none", 0},
+		{"abandon without cancel", codec.CapAbandon},
 	} {
 		for seed := range uint64(3) {
-			fmt.Fprintf(&got, "== %s %d\n%s", row.name, seed, newWalker(t, seed, row.caps, row.acks).walk(80))
+			fmt.Fprintf(&got, "== %s %d\n%s", row.name, seed, newWalker(t, seed, row.caps).walk(80))
 		}
 		sum := sha256.New()
 		for seed := range uint64(100) {
-			fmt.Fprint(sum, newWalker(t, 1000+seed, row.caps, row.acks).walk(300))
+			fmt.Fprint(sum, newWalker(t, 1000+seed, row.caps).walk(300))
 		}
 		fmt.Fprintf(&got, "== %s, 100 more\n%x\n", row.name, sum.Sum(nil))
 	}

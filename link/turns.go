@@ -1,4 +1,4 @@
-package actors
+package link
 
 import (
 	"context"
@@ -69,41 +69,42 @@ func (t *turns) leave(id uint32) {
 	}
 }
 
-// passOn lets the next one below be answered when the host has taken the answer
-// to this one. It may not be told before: an answer that comes while the host has
+// passOn lets the next one below be answered when the peer has taken the answer
+// to this one. It may not be told before: an answer that comes while the peer has
 // yet to return from the request above is out of turn, too. What is asked behind
 // an answer is heard when that has been.
-func (c *conn) passOn(id uint32) {
+func (c *Conn) passOn(id uint32) {
 	defer c.turns.leave(id)
 	ping := c.session.Ping()
 	if ping == "" || c.turns.last(id) {
 		return
 	}
-	q := newRequest(c.ref, ping, nil)
-	q.entry.Internal = true
-	if c.sendNow(q) != nil {
+	p := new(Pending)
+	p.Init(nil, nil, ping, nil)
+	p.Internal = true
+	if c.Send(c.ctx, p, NoLimit) != nil {
 		return // the connection has ended, and with it whatever is open
 	}
 	select {
-	case <-q.done:
+	case <-p.done:
 	case <-c.ctx.Done():
 	}
 }
 
 // passOnBeside is passOn for the read loop, which must not wait.
-func (c *conn) passOnBeside(id uint32) {
+func (c *Conn) passOnBeside(id uint32) {
 	c.mu.Lock()
 	wait := !c.table.IsClosed() && !c.turns.last(id)
 	if wait {
-		c.ref.world.serving.Add(1)
+		c.begun()
 	}
 	c.mu.Unlock()
 	if !wait {
 		c.turns.leave(id)
 		return
 	}
-	go func() { // ends with the connection at the latest
-		defer c.ref.world.serving.Done()
+	c.env.Go(func() { // ends with the connection at the latest
+		defer c.ended()
 		c.passOn(id)
-	}()
+	})
 }

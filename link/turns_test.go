@@ -1,4 +1,4 @@
-package actors
+package link
 
 import (
 	"context"
@@ -9,30 +9,31 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/msgpackrpc"
+	"github.com/hostsup/hostsup/link/linktest"
 )
 
 // A peer that asks from within its own requests gets the answers in the reverse
 // order, each once it has taken the one before.
 func TestAnswersInTurn(t *testing.T) {
-	ref := fakeRef()
-	ref.spec.Protocol = msgpackrpc.New(msgpackrpc.Options{})
+	protocol := msgpackrpc.New(msgpackrpc.Options{})
 	let := map[string]chan struct{}{}
 	done := make(chan string, 10)
-	ref.spec.Answers.Handlers = map[string]Handler{}
+	o := &owner{handlers: map[string]Handler{}, replies: map[string]codec.Raw{"reply": codec.Raw("\xa6reply!")}}
 	for _, name := range []string{"a", "b", "nvim_c"} {
 		let[name] = make(chan struct{})
-		ref.spec.Answers.Handlers[name] = func(context.Context, *Incoming) (any, error) {
+		o.handlers[name] = func(context.Context) (codec.Raw, *codec.Error) {
 			<-let[name]
 			done <- name
-			return name + "!", nil
+			raw, err := protocol.Marshal(name + "!")
+			if err != nil {
+				t.Error(err)
+			}
+			return raw, nil
 		}
 	}
-	ref.spec.Answers.Replies = []Reply{{Method: "reply", Result: "reply!"}}
-	ref.answers = newAnswers(ref.world, &ref.spec)
 	host, ours := io.Pipe()
-	session := ref.spec.Protocol.Open(codec.Limits{})
-	c := newConn(ref, 1, session, pipedWire{newFakeWire(), ours}, 2)
-	c.onReply = func(*Request) {}
+	session := protocol.Open(codec.Limits{})
+	c := newTest(o, session, pipedWire{linktest.NewWire(), ours}, 0)
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
@@ -49,7 +50,7 @@ func TestAnswersInTurn(t *testing.T) {
 		if err := r.Next(&m); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.serve(&m); err != nil {
+		if err := c.Receive(&m); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -80,7 +81,7 @@ func TestAnswersInTurn(t *testing.T) {
 			t.Fatalf("%d questions are open", open)
 		}
 		question++
-		if err := c.answer(reply(question)); err != nil {
+		if err := c.Receive(reply(question)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,7 +100,7 @@ func TestAnswersInTurn(t *testing.T) {
 	next("request poll")
 	alive()
 	next("1 a!")
-	ref.world.Served()
+	o.serving.Wait()
 	if len(c.turns.open) != 0 {
 		t.Errorf("open: %v", c.turns.open)
 	}
@@ -107,7 +108,7 @@ func TestAnswersInTurn(t *testing.T) {
 
 // pipedWire is a wire whose other end is read as a stream.
 type pipedWire struct {
-	*fakeWire
+	*linktest.Wire
 	to *io.PipeWriter
 }
 

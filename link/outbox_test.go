@@ -1,4 +1,4 @@
-package actors
+package link
 
 import (
 	"errors"
@@ -6,10 +6,10 @@ import (
 	"io"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/link/linktest"
 )
 
 // note is a small message to tell others from.
@@ -17,28 +17,32 @@ func note(format string, args ...any) *codec.Message {
 	return &codec.Message{Kind: codec.Notification, Method: fmt.Sprintf(format, args...)}
 }
 
+func newOutbox(w Wire, s codec.Session) *outbox {
+	return &outbox{w: w, env: System{}, session: s, wake: make(chan struct{}, 1)}
+}
+
 // newTestOutbox returns an outbox; its write loop runs with start only.
-func newTestOutbox(t testing.TB) (o *outbox, w *fakeWire, s codec.Session, start func()) {
+func newTestOutbox(t testing.TB) (o *outbox, w *linktest.Wire, start func()) {
 	t.Helper()
-	w = newFakeWire()
-	o = newOutbox(w)
+	w = linktest.NewWire()
+	o = newOutbox(w, native.Open(codec.Limits{}))
 	var loop sync.WaitGroup
 	t.Cleanup(func() {
 		o.close(io.ErrClosedPipe)
 		w.Close()
 		loop.Wait()
 	})
-	return o, w, native.Open(codec.Limits{}), func() { loop.Go(o.loop) }
+	return o, w, func() { loop.Go(o.loop) }
 }
 
 // names waits for n messages and returns their methods.
-func names(t testing.TB, w *fakeWire, n int) []string {
+func names(t testing.TB, w *linktest.Wire, n int) []string {
 	t.Helper()
 	var got []codec.Message
 	soon(t, func() bool {
-		got = w.written(t)
+		got = w.Written(t)
 		return len(got) >= n
-	})
+	}, "messages")
 	var out []string
 	for _, m := range got {
 		out = append(out, m.Method)
@@ -46,24 +50,11 @@ func names(t testing.TB, w *fakeWire, n int) []string {
 	return out
 }
 
-// soon polls a condition; what says which, where there are several.
-func soon(t testing.TB, ok func() bool, what ...any) {
-	t.Helper()
-	deadline := time.After(time.Minute)
-	for !ok() {
-		select {
-		case <-deadline:
-			t.Fatal("did not come true within a minute ", fmt.Sprint(what...))
-		case <-time.After(time.Millisecond):
-		}
-	}
-}
-
 func TestOutboxWritesALoneMessageItself(t *testing.T) {
-	o, w, s, _ := newTestOutbox(t) // there is no loop to do it
+	o, w, _ := newTestOutbox(t) // there is no loop to do it
 	for i := range 3 {
 		m := note("%d", i)
-		if _, err := o.put(s, m, here); err != nil || m.Size == 0 {
+		if _, err := o.put(m, here, Limit); err != nil || m.Size == 0 {
 			t.Fatalf("size %d, %v", m.Size, err)
 		}
 	}
@@ -73,62 +64,62 @@ func TestOutboxWritesALoneMessageItself(t *testing.T) {
 }
 
 func TestOutboxKeepsTheOrderOfATornMessage(t *testing.T) {
-	o, w, s, start := newTestOutbox(t)
-	w.room = 5 // the kernel takes a part of the first message
-	w.gate = make(chan struct{})
+	o, w, start := newTestOutbox(t)
+	w.Room = 5 // the kernel takes a part of the first message
+	w.Gate = make(chan struct{})
 	start()
 	for i := range 5 {
-		if _, err := o.put(s, note("%d", i), at(i == 0)); err != nil {
+		if _, err := o.put(note("%d", i), at(i == 0), Limit); err != nil {
 			t.Fatal(err)
 		}
 	}
-	<-w.begun
-	close(w.gate)
+	<-w.Begun
+	close(w.Gate)
 	if got := fmt.Sprint(names(t, w, 5)); got != "[0 1 2 3 4]" {
 		t.Error(got)
 	}
 }
 
 func TestOutboxPutsManyMessagesIntoOneWrite(t *testing.T) {
-	o, w, s, start := newTestOutbox(t)
-	w.gate = make(chan struct{})
+	o, w, start := newTestOutbox(t)
+	w.Gate = make(chan struct{})
 	start()
-	if _, err := o.put(s, note("first"), byLoop); err != nil {
+	if _, err := o.put(note("first"), byLoop, Limit); err != nil {
 		t.Fatal(err)
 	}
-	<-w.begun // the loop is held at its first write
+	<-w.Begun // the loop is held at its first write
 	for i := range 1000 {
-		if _, err := o.put(s, note("%d", i), at(i%2 == 0)); err != nil {
+		if _, err := o.put(note("%d", i), at(i%2 == 0), Limit); err != nil {
 			t.Fatal(err)
 		}
 	}
-	close(w.gate)
+	close(w.Gate)
 	got := names(t, w, 1001)
 	if got[0] != "first" || got[1] != "0" || got[1000] != "999" {
 		t.Errorf("%d messages out of order", len(got))
 	}
-	if w.writes != 2 {
-		t.Errorf("%d writes for %d messages", w.writes, len(got))
+	if w.Writes != 2 {
+		t.Errorf("%d writes for %d messages", w.Writes, len(got))
 	}
 }
 
 func TestOutboxFull(t *testing.T) {
-	o, w, s, start := newTestOutbox(t)
-	w.gate = make(chan struct{})
+	o, w, start := newTestOutbox(t)
+	w.Gate = make(chan struct{})
 	start()
 	big := &codec.Message{Kind: codec.Notification, Method: "big", Params: append([]byte{0xc6, 0, 0x40, 0, 0}, make([]byte, 4<<20)...)}
-	if _, err := o.put(s, big, byLoop); err != nil {
+	if _, err := o.put(big, byLoop, Limit); err != nil {
 		t.Fatal(err)
 	}
-	<-w.begun // that one is with the wire
-	if _, err := o.put(s, big, byLoop); err != nil {
+	<-w.Begun // that one is with the wire
+	if _, err := o.put(big, byLoop, Limit); err != nil {
 		t.Fatal(err)
 	}
-	space, err := o.put(s, note("late"), byLoop)
-	if !errors.Is(err, errFull) || !o.full() {
+	space, err := o.put(note("late"), byLoop, Limit)
+	if !errors.Is(err, ErrFull) || !o.full() {
 		t.Fatalf("a third one: %v", err)
 	}
-	again, _ := o.put(s, note("later"), here)
+	again, _ := o.put(note("later"), here, Limit)
 	select {
 	case <-space:
 		t.Fatal("there is no space")
@@ -138,13 +129,13 @@ func TestOutboxFull(t *testing.T) {
 	}
 	// What an actor has to say goes in all the same, and what the supervisor
 	// has to say for itself up to twice the limit.
-	if _, err := o.add(s, note("now"), byLoop, noLimit); err != nil {
+	if _, err := o.put(note("now"), byLoop, NoLimit); err != nil {
 		t.Error(err)
 	}
-	if _, err := o.add(s, note("cancel"), byLoop, 2*outboxLimit); err != nil {
+	if _, err := o.put(note("cancel"), byLoop, 2*Limit); err != nil {
 		t.Error(err)
 	}
-	close(w.gate)
+	close(w.Gate)
 	<-space
 	<-again
 	if got := fmt.Sprint(names(t, w, 4)); got != "[big big now cancel]" {
@@ -153,31 +144,31 @@ func TestOutboxFull(t *testing.T) {
 }
 
 func TestOutboxFullThenBroken(t *testing.T) {
-	o, w, s, start := newTestOutbox(t)
-	w.gate = make(chan struct{})
+	o, w, start := newTestOutbox(t)
+	w.Gate = make(chan struct{})
 	start()
 	big := &codec.Message{Kind: codec.Notification, Method: "big", Params: append([]byte{0xc6, 0, 0x40, 0, 0}, make([]byte, 4<<20)...)}
-	if _, err := o.put(s, big, byLoop); err != nil {
+	if _, err := o.put(big, byLoop, Limit); err != nil {
 		t.Fatal(err)
 	}
-	<-w.begun // the write loop has taken it, and waits at the gate
-	if _, err := o.put(s, big, byLoop); err != nil {
+	<-w.Begun // the write loop has taken it, and waits at the gate
+	if _, err := o.put(big, byLoop, Limit); err != nil {
 		t.Fatal(err)
 	}
 	if !o.full() {
 		t.Fatal("4 MiB do not fill it")
 	}
-	space, err := o.put(s, note("late"), byLoop)
-	if !errors.Is(err, errFull) {
+	space, err := o.put(note("late"), byLoop, Limit)
+	if !errors.Is(err, ErrFull) {
 		t.Fatal(err)
 	}
 	broken := errors.New("broken")
-	w.mu.Lock()
-	w.err = broken
-	w.mu.Unlock()
-	close(w.gate)
+	w.Lock()
+	w.Err = broken
+	w.Unlock()
+	close(w.Gate)
 	<-space // whoever waits is woken, and learns why
-	if _, err := o.put(s, note("later"), here); !errors.Is(err, broken) || !o.broken() {
+	if _, err := o.put(note("later"), here, Limit); !errors.Is(err, broken) || !o.broken() {
 		t.Errorf("%v", err)
 	}
 }
@@ -185,32 +176,32 @@ func TestOutboxFullThenBroken(t *testing.T) {
 func TestOutboxEndsBehindWhatWasPut(t *testing.T) {
 	for _, busy := range []bool{false, true} {
 		t.Run(fmt.Sprintf("busy=%v", busy), func(t *testing.T) {
-			o, w, s, start := newTestOutbox(t)
+			o, w, start := newTestOutbox(t)
 			if busy {
-				w.gate = make(chan struct{})
+				w.Gate = make(chan struct{})
 			}
 			start()
-			if _, err := o.put(s, note("last"), at(!busy)); err != nil {
+			if _, err := o.put(note("last"), at(!busy), Limit); err != nil {
 				t.Fatal(err)
 			}
 			if busy {
-				<-w.begun
+				<-w.Begun
 			}
 			o.end()
 			o.end()
 			if busy {
 				select {
-				case <-w.half:
+				case <-w.Half:
 					t.Fatal("closed before it was written")
 				default:
 				}
-				close(w.gate)
+				close(w.Gate)
 			}
-			<-w.half
+			<-w.Half
 			if got := fmt.Sprint(names(t, w, 1)); got != "[last]" {
 				t.Error(got)
 			}
-			if _, err := o.put(s, note("too late"), here); !errors.Is(err, io.ErrClosedPipe) {
+			if _, err := o.put(note("too late"), here, Limit); !errors.Is(err, io.ErrClosedPipe) {
 				t.Errorf("after the end: %v", err)
 			}
 		})
@@ -218,24 +209,23 @@ func TestOutboxEndsBehindWhatWasPut(t *testing.T) {
 }
 
 func TestOutboxWithALoneMessageThatCannotBeWritten(t *testing.T) {
-	o, w, s, _ := newTestOutbox(t)
-	w.err = errors.New("broken")
-	if _, err := o.put(s, note("lost"), here); err != nil {
+	o, w, _ := newTestOutbox(t)
+	w.Err = errors.New("broken")
+	if _, err := o.put(note("lost"), here, Limit); err != nil {
 		t.Errorf("the read loop is the one to tell: %v", err)
 	}
-	if _, err := o.put(s, note("lost"), here); !errors.Is(err, w.err) {
+	if _, err := o.put(note("lost"), here, Limit); !errors.Is(err, w.Err) {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestOutboxRefusesWhatIsTooLarge(t *testing.T) {
-	w := newFakeWire()
-	o := newOutbox(w)
-	s := native.Open(codec.Limits{Frame: 100})
-	if _, err := o.put(s, &codec.Message{Kind: codec.Notification, Method: "m", Params: append([]byte{0xc4, 200}, make([]byte, 200)...)}, here); !errors.Is(err, codec.ErrTooLarge) {
+	w := linktest.NewWire()
+	o := newOutbox(w, native.Open(codec.Limits{Frame: 100}))
+	if _, err := o.put(&codec.Message{Kind: codec.Notification, Method: "m", Params: append([]byte{0xc4, 200}, make([]byte, 200)...)}, here, Limit); !errors.Is(err, codec.ErrTooLarge) {
 		t.Errorf("%v", err)
 	}
-	if _, err := o.put(s, note("small"), here); err != nil {
+	if _, err := o.put(note("small"), here, Limit); err != nil {
 		t.Error(err)
 	}
 	if got := fmt.Sprint(names(t, w, 1)); got != "[small]" {
@@ -246,20 +236,20 @@ func TestOutboxRefusesWhatIsTooLarge(t *testing.T) {
 // TestOutboxFromManySides holds that frames stay whole and each sender's stay
 // in order, however little the kernel takes at once.
 func TestOutboxFromManySides(t *testing.T) {
-	o, w, s, start := newTestOutbox(t)
-	w.room = 1000
+	o, w, start := newTestOutbox(t)
+	w.Room = 1000
 	start()
 	const senders, each = 8, 200
 	var all sync.WaitGroup
 	for i := range senders {
 		all.Go(func() {
 			for j := range each {
-				if _, err := o.put(s, note("%d %d", i, j), here); err != nil {
+				if _, err := o.put(note("%d %d", i, j), here, Limit); err != nil {
 					t.Error(err)
 				}
-				w.mu.Lock()
-				w.room += 7 // a torn write now and then
-				w.mu.Unlock()
+				w.Lock()
+				w.Room += 7 // a torn write now and then
+				w.Unlock()
 			}
 		})
 	}
@@ -288,24 +278,24 @@ func at(alone bool) when {
 // order, and not by the write loop, which does not run here.
 func TestOutboxHolds(t *testing.T) {
 	for want, next := range map[string]bool{"[0 1 2]": false, "[0 1 2 next]": true} {
-		o, w, s, _ := newTestOutbox(t)
+		o, w, _ := newTestOutbox(t)
 		for i := range 3 {
-			if _, err := o.put(s, note("%d", i), held); err != nil {
+			if _, err := o.put(note("%d", i), held, Limit); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got := w.written(t); len(got) != 0 {
+		if got := w.Written(t); len(got) != 0 {
 			t.Errorf("written while it is held: %v", got)
 		}
 		if next {
-			if _, err := o.put(s, note("next"), here); err != nil {
+			if _, err := o.put(note("next"), here, Limit); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range 2 {
 			o.release()
-			if got := fmt.Sprint(names(t, w, 3)); got != want || w.tries != 1 {
-				t.Errorf("%s in %d writes, want %s in one", got, w.tries, want)
+			if got := fmt.Sprint(names(t, w, 3)); got != want || w.Tries != 1 {
+				t.Errorf("%s in %d writes, want %s in one", got, w.Tries, want)
 			}
 		}
 	}
@@ -313,18 +303,18 @@ func TestOutboxHolds(t *testing.T) {
 
 // The loop takes what was held with what it is woken for.
 func TestOutboxHoldsForTheLoop(t *testing.T) {
-	o, w, s, start := newTestOutbox(t)
+	o, w, start := newTestOutbox(t)
 	for i := range 3 {
-		if _, err := o.put(s, note("%d", i), held); err != nil {
+		if _, err := o.put(note("%d", i), held, Limit); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := o.put(s, note("3"), byLoop); err != nil {
+	if _, err := o.put(note("3"), byLoop, Limit); err != nil {
 		t.Fatal(err)
 	}
 	o.release() // is the loop's now
 	start()
-	if got := fmt.Sprint(names(t, w, 4)); got != "[0 1 2 3]" || w.writes != 1 || w.tries != 0 {
-		t.Errorf("%s in %d writes", got, w.writes+w.tries)
+	if got := fmt.Sprint(names(t, w, 4)); got != "[0 1 2 3]" || w.Writes != 1 || w.Tries != 0 {
+		t.Errorf("%s in %d writes", got, w.Writes+w.Tries)
 	}
 }

@@ -1,0 +1,36 @@
+// Package link is one conversation with one peer: requests in both directions over
+// one stream of bytes.
+//
+//	          Send                                  Owner
+//	            │                                     ▲
+//	Pending ── Conn ── pending.Table                  │ what comes by itself, the end, …
+//	            │                                     │
+//	         outbox ── Wire ══════ peer ══════ Wire ── read loop
+//
+// A [Pending] is a request to the peer: a promise with one outcome and a deadline.
+// [Conn.Send] gives it an id in the table of package pending, which decides, and puts
+// its frame into the outbox. A lone frame is written by its sender; else the write
+// loop sends what has come meanwhile in one write. The read loop takes the answer,
+// and settles the promise, which wakes whoever waits.
+//
+// What the peer says by itself goes to the [Owner]: notifications, and requests, which
+// it answers at once or by a [Handler]. The link bounds how many are open, cancels them
+// when the peer takes them back, and keeps the order of their answers where the
+// protocol wants one.
+//
+// # Order and concurrency
+//
+//   - Requests of one goroutine are written in the order in which they were sent, a
+//     cancel behind its request, and everything else in the order in which it was put.
+//   - The owner is told of what the peer says in the order of the stream.
+//   - A call takes the lock of the table twice, to register and at the answer, and that
+//     of the outbox once. Nothing is encoded or written under the lock of the table,
+//     and nothing that can block is done under either. The outbox's goes before the
+//     table's.
+//   - Frames are encoded under the lock of the outbox, as sessions want it.
+//
+// # What it never does
+//
+// It knows no actor, host or life, starts no process, and decides nothing about
+// restarts. It takes time, timers and goroutines from its [Env] alone.
+package link

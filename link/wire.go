@@ -1,0 +1,117 @@
+package link
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/linger"
+	"github.com/hostsup/hostsup/internal/sys"
+)
+
+// Wire is one connected byte stream to a peer. Close ends a Read or Write that
+// waits.
+type Wire interface {
+	io.ReadWriteCloser
+	// TryWrite writes what the kernel takes at once and never waits. 0 without an
+	// error means that Write has to be used.
+	TryWrite(p []byte) (int, error)
+	// CloseWrite ends our half: the peer reads EOF.
+	CloseWrite() error
+}
+
+// fileWire is a Wire over descriptors in the netpoller: one socket, or a pipe
+// each way.
+type fileWire struct {
+	r, w *os.File
+	in   *linger.Reader
+	raw  syscall.RawConn // of w
+	sock bool
+}
+
+// NewSocketWire returns a Wire over a connected socket.
+func NewSocketWire(f *os.File) Wire { return newFileWire(f, f, true) }
+
+// NewPipeWire returns a Wire that reads from one pipe and writes to another.
+func NewPipeWire(r, w *os.File) Wire { return newFileWire(r, w, false) }
+
+func newFileWire(r, w *os.File, sock bool) Wire {
+	raw, err := w.SyscallConn()
+	if err != nil {
+		raw = nil // TryWrite then leaves everything to the write loop
+	}
+	return &fileWire{r, w, linger.NewReader(r), raw, sock}
+}
+
+func (f *fileWire) Read(p []byte) (int, error)  { return f.in.Read(p) }
+func (f *fileWire) Write(p []byte) (int, error) { return f.w.Write(p) }
+
+func (f *fileWire) TryWrite(p []byte) (int, error) {
+	if f.raw == nil {
+		return 0, nil
+	}
+	return sys.TryWrite(f.raw, p)
+}
+
+func (f *fileWire) CloseWrite() error {
+	if f.sock {
+		return sys.ShutdownWrite(f.raw)
+	}
+	return f.w.Close()
+}
+
+func (f *fileWire) Close() error {
+	if f.sock {
+		return f.w.Close()
+	}
+	return errors.Join(f.r.Close(), ignoreClosed(f.w.Close()))
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// netWire is a Wire over an accepted unix socket.
+type netWire struct {
+	*net.UnixConn
+	in  *linger.Reader
+	raw syscall.RawConn
+}
+
+// NewNetWire returns a Wire over an accepted unix socket.
+func NewNetWire(c *net.UnixConn) Wire {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		raw = nil
+	}
+	return &netWire{c, linger.NewReader(c), raw}
+}
+
+func (n *netWire) Read(p []byte) (int, error) { return n.in.Read(p) }
+
+func (n *netWire) TryWrite(p []byte) (int, error) {
+	if n.raw == nil {
+		return 0, nil
+	}
+	return sys.TryWrite(n.raw, p)
+}
+
+// streamWire is a Wire over a stream of a protocol's own.
+type streamWire struct{ codec.Stream }
+
+// NewStreamWire returns a Wire over a stream of a protocol's own.
+func NewStreamWire(s codec.Stream) Wire { return streamWire{s} }
+
+// TryWrite leaves everything to the write loop, unless the stream knows better.
+func (w streamWire) TryWrite(p []byte) (int, error) {
+	if t, ok := w.Stream.(codec.TryWriter); ok {
+		return t.TryWrite(p)
+	}
+	return 0, nil
+}
