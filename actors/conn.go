@@ -71,7 +71,7 @@ func (c *conn) internal(method string) *link.Pending {
 
 // close ends the link, and with it what is held back for the host.
 func (c *conn) close(err error) []*link.Pending {
-	list := c.Close(err)
+	list := c.CloseRequests(err)
 	c.ref.thin.end(c)
 	return list
 }

@@ -59,7 +59,7 @@ func (a *Connection) Receive(ctx actor.Context) {
 		for _, p := range a.c.close(ErrStopped) {
 			p.Settle(nil, &HostError{Host: a.ref.spec.Name, Life: a.life, Err: ErrStopped, Reason: "supervisor stopped"})
 		}
-		a.c.Shut()
+		a.c.Close()
 	}
 }
 
@@ -95,7 +95,7 @@ func (a *Connection) schedule(ctx actor.Context, d time.Duration) {
 // check reads the signs of life, gives a verdict when there is a new one, and
 // sends the next ping.
 func (a *Connection) check(ctx actor.Context) {
-	owing, open := a.c.Owing()
+	owing, open := a.c.OwedSince()
 	if !a.done || a.bye != nil || !open {
 		return
 	}
@@ -139,7 +139,7 @@ func (a *Connection) leave() {
 		a.c.Post(&a.last[i])
 	}
 	a.last = nil
-	a.c.EndWrite()
+	a.c.CloseWrite()
 }
 
 // goodbye asks the host to end.

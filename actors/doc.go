@@ -16,10 +16,10 @@
 // # The way of a call
 //
 // [Ref] is the handle of a host. A call reserves a place in max_pending, makes a
-// [Request], registers it with the connection of the running life and appends
-// its frame to the connection's outbox; the read loop gives the request its
-// outcome. No mailbox lies on this way. Without a running life the request goes
-// to the Host's mailbox, where it waits or is answered.
+// [Request] and hands it to the link of the running life (package link), which
+// writes it and gives it its outcome. No mailbox lies on this way. Without a running
+// life the request goes to the Host's mailbox, where it waits or is answered. What
+// the host says by itself the link tells to conn, its owner.
 //
 // # Promises about order and concurrency
 //

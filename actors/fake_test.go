@@ -39,7 +39,7 @@ func fakeConn(t testing.TB, ref *Ref) (*conn, *linktest.Wire) {
 func opened(t testing.TB, ref *Ref, session codec.Session, w link.Wire, caps codec.Caps) *conn {
 	c := newConn(ref, 1, session, w)
 	c.Open(linktest.Shaken(caps))
-	t.Cleanup(c.Shut)
+	t.Cleanup(c.Close)
 	return c
 }
 

@@ -25,7 +25,7 @@ import (
 //     time.AfterFunc and a generation, answers use channels or plain sends;
 //   - a restart keeps the mailbox and can bring a stopped actor back to life:
 //     no strategy of this tree restarts, failed actors are stopped and made anew;
-//   - a panic on a goroutine of an actor's own ends the program: contained makes
+//   - a panic on a goroutine of an actor's own ends the program: link.Contain makes
 //     it an error, on the read loops, where a protocol and a program's own
 //     callbacks run;
 //   - Stop drops what is queued without a word: whatever must be answered is

@@ -411,7 +411,7 @@ func (a *Life) answerPending(f *Failure) {
 			p.Settle(nil, err)
 		case q.IsSettled():
 		case q.idempotent && !q.resent && !a.stopping:
-			if a.conn.Leave(p) { // else whoever still writes it takes it along
+			if a.conn.Release(p) { // else whoever still writes it takes it along
 				q.resent = true
 				f.Resend = append(f.Resend, q)
 			}

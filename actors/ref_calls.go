@@ -188,7 +188,7 @@ func (r *Ref) make(method string, in any, streamed, bounded bool, opts []CallOpt
 	q.Timeout, q.Trace = deadline, o.trace
 	q.patient, q.idempotent = o.patient, o.idempotent && !streamed
 	if streamed {
-		q.Streamed()
+		q.AllowItems()
 	} else {
 		q.Idle = r.spec.Requests.IdleTimeout
 	}

@@ -12,51 +12,52 @@ import (
 	"github.com/hostsup/hostsup/link/pending"
 )
 
-// Errors of [Conn.Send]. After both the request is its caller's to send elsewhere.
+// Errors of [Conn.Send]. After either, the sender may send the request elsewhere.
 var (
-	// ErrClosed means that the connection takes no such request: it has ended, or
-	// drains.
+	// ErrClosed means that the connection does not accept the request, because it has
+	// ended or drains.
 	ErrClosed = errors.New("connection closed")
-	// ErrMoved means that the connection has ended while the request waited to be
-	// written, and that whoever got it from [Conn.Close] has let it go by [Conn.Leave].
-	ErrMoved = errors.New("connection closed, and the request is to go on")
+	// ErrMoved means that the connection ended while Send waited for room, and that
+	// [Conn.Release] was called for the request.
+	ErrMoved = errors.New("connection closed while the request waited to be written")
 )
 
-// Owner is told what happens on a [Conn]. It must not block, but for Pace. Only
-// Sent and Broke may come from several goroutines at once, and they are called
-// under the lock of the outbox: they must not use the Conn. All others are called by
-// the read loop, in the order of the stream.
+// Owner is told what happens on a [Conn]. Its methods must not block, except Pace.
+// The read loop calls them, in the order of the stream, except Sent and Broke: a Conn
+// calls these two under the lock of its outbox, on the goroutine that sends or writes,
+// and they must not use the Conn.
 type Owner interface {
-	// Opened tells that both sides have shaken hands.
+	// Opened is called when the handshake is done, before any other message is
+	// delivered.
 	Opened(peer codec.Peer)
-	// Pace is called before more is read. It may hold that up as long as what was
-	// read before has found no taker, until ctx ends.
+	// Pace is called before each read. It may block until what was read before is
+	// consumed, but must return when ctx ends.
 	Pace(ctx context.Context)
-	// Noise gets each line that the peer has printed where messages belong, where the
-	// protocol allows that. It must not keep the slice.
+	// Noise is called with each line that the peer has printed between messages, where
+	// the protocol allows that. It must not keep the slice.
 	Noise(line []byte)
-	// Notified gets each notification.
+	// Notified is called with each notification.
 	Notified(m *codec.Message)
-	// Asked gets each request of the peer, and returns what answers it: reply, which
-	// is the owner's no more, at once, or else handle on a goroutine of its own.
-	// When both are nil, the request is never answered.
+	// Asked is called with each request of the peer. The Conn sends reply at once if it
+	// is not nil, and owns it then; else it runs handle on a goroutine. The request is
+	// never answered if both are nil.
 	Asked(m *codec.Message) (reply *codec.Message, handle Handler)
-	// Sent tells of each request before the peer can have read it. again says that it
-	// was sent before, on another connection.
+	// Sent is called for each request of this side before the peer can have read it.
+	// again reports whether it was sent before, on another connection. Sent must not
+	// keep or change m.
 	Sent(p *Pending, m *codec.Message, again bool)
-	// Answered tells of each answer before the request has its outcome. p is nil when
-	// nobody waits for that answer; since is when the request was written, 0 when it
-	// was not.
+	// Answered is called for each response, before the request has its outcome. p is
+	// nil if no request is open under the id. since is when the request was written,
+	// or 0.
 	Answered(id uint32, p *Pending, since, now int64)
-	// Replied tells that an internal request was answered.
+	// Replied is called when the peer has answered an internal request.
 	Replied(p *Pending)
-	// Sign tells of a sign of life while the peer is said to hang; see [Conn.SetHung].
+	// Sign is called at a sign of life while [Conn.SetHung] is in force.
 	Sign()
-	// Broke tells, once, that nothing can be written any more though nobody closed the
-	// connection here.
+	// Broke is called once when a write has failed.
 	Broke(err error)
-	// Ended tells why the stream has ended: io.EOF is a clean end, and a *[PanicError]
-	// a defect. It is the last call.
+	// Ended is called last, with the error that ended the read loop: io.EOF after a
+	// clean end, a *[PanicError] after a panic.
 	Ended(err error)
 }
 
@@ -66,8 +67,8 @@ type Options struct {
 	Wire    Wire
 	Owner   Owner
 	Env     Env
-	FirstID uint32          // of the requests of this side; those below are the handshake's
-	Serving *sync.WaitGroup // counts the handlers of the peer's requests; may be nil
+	FirstID uint32          // of requests of this side; the handshake has those below
+	Serving *sync.WaitGroup // counts the goroutines of handlers; may be nil
 }
 
 // Conn is one conversation with one peer.
@@ -77,8 +78,8 @@ type Conn struct {
 	owner   Owner
 	env     Env
 	out     outbox
-	caps    codec.Caps // set before anybody but the handshake sends
-	acks    bool       // every request is owed an ack, else only internal ones are owed an answer
+	caps    codec.Caps // set before Opened is called
+	acks    bool       // the peer acknowledges every request
 
 	mu       sync.Mutex
 	table    pending.Table // of the requests of this side
@@ -95,7 +96,7 @@ type Conn struct {
 	hung atomic.Bool  // the verdict in force
 }
 
-// New makes a Conn. Nothing is read or written by itself before Open.
+// New makes a Conn. Its loops do not run before Open is called.
 func New(o Options) *Conn {
 	c := &Conn{session: o.Session, wire: o.Wire, owner: o.Owner, env: o.Env, table: pending.NewTable(o.FirstID)}
 	c.out = outbox{w: o.Wire, env: o.Env, session: o.Session, wake: make(chan struct{}, 1), broke: o.Owner.Broke}
@@ -118,14 +119,15 @@ func (c *Conn) agree(caps codec.Caps) {
 	c.table.Agree(pending.Rules{Acks: c.acks, Cancel: caps.Has(codec.CapCancel), Abandon: caps.Has(codec.CapAbandon)})
 }
 
-// Send gives a request its id and puts its frame into the outbox. Where limit (see
-// [Limit]) has it wait for room, it waits no longer than ctx and the request live.
-// After ErrClosed, ErrMoved or an *[OverloadError] the request is its caller's; else
-// it has its outcome or will have it, and must not be sent again.
+// Send gives a request its id and puts its frame into the outbox. While the outbox
+// holds limit bytes (see [Limit]) or more, Send waits, until ctx ends or the request
+// has an outcome. An error means that the request was not sent: ErrClosed, ErrMoved,
+// or what the caller's Reason makes of an *[OverloadError]. After nil the request has
+// an outcome or will have one, and must not be sent again by the sender.
 //
-// NOTE: by the time that Send returns, the connection may have ended, and the
-// request be on its way to another one. It is not touched behind the lock of the
-// outbox any more.
+// NOTE: when Send returns, the connection may have ended already, and the request may
+// be on its way to another one. So Send does not touch it after releasing the lock of
+// the outbox.
 func (c *Conn) Send(ctx context.Context, p *Pending, limit int) error {
 	now := c.env.Now()
 	o := &c.out
@@ -140,7 +142,7 @@ func (c *Conn) Send(ctx context.Context, p *Pending, limit int) error {
 		return p.refused(err)
 	}
 	if err := c.encode(p, out.ID, now, again); err != nil {
-		// The wire cannot carry it; the connection is none the worse.
+		// The wire cannot carry the request; the connection goes on.
 		c.step(pending.Event{Op: pending.Drop, ID: out.ID}, 0)
 		o.mu.Unlock()
 		p.Settle(nil, p.reason(err))
@@ -149,11 +151,11 @@ func (c *Conn) Send(ctx context.Context, p *Pending, limit int) error {
 	switch {
 	case p.stream != nil && c.caps.Has(codec.CapStream):
 		_ = o.encode(&codec.Message{Kind: codec.Credit, ID: out.ID, Credit: pending.Window}, now) // it has no payload that could be refused
-		o.leave(byLoop)
+		o.flush(byLoop)
 	case out.Do.Has(pending.Alone) && o.claim():
 		o.write()
 	default:
-		o.leave(byLoop)
+		o.flush(byLoop)
 	}
 	return nil
 }
@@ -166,8 +168,8 @@ func (p *Pending) refused(err error) error {
 	return p.reason(err)
 }
 
-// sendLater is Send when there is no room. The request is owed an acknowledgement
-// from now on, written or not.
+// sendLater is Send for an outbox that is full or broken. The request counts as
+// unacknowledged while its write is blocked.
 func (c *Conn) sendLater(ctx context.Context, p *Pending, limit int, now int64) error {
 	out, _, err := c.register(pending.Register, p, now)
 	if err != nil {
@@ -205,8 +207,8 @@ func (c *Conn) sendLater(ctx context.Context, p *Pending, limit int, now int64) 
 			p.Settle(nil, p.reason(err))
 			return nil
 		}
-		// The stream is broken; the read loop says so too and everything
-		// that is registered is answered there.
+		// The stream is broken. The read loop reports that, and whoever closes the
+		// connection then settles what is registered.
 		if c.step(pending.Event{Op: pending.Unsent, Entry: &p.entry}, 0).Do.Has(pending.Orphaned) {
 			return p.moved()
 		}
@@ -214,14 +216,13 @@ func (c *Conn) sendLater(ctx context.Context, p *Pending, limit int, now int64) 
 	}
 }
 
-// moved hands a request back to whoever has sent it.
+// moved gives a request back to its sender.
 func (p *Pending) moved() error {
 	p.conn.Store(nil)
 	return ErrMoved
 }
 
-// write puts a registered request into the outbox. What it returns is for who
-// writes.
+// write puts a registered request into the outbox. told is what the writer has to do.
 func (c *Conn) write(p *Pending, id uint32, limit int) (told pending.Effect, space <-chan struct{}, err error) {
 	now := c.env.Now()
 	o := &c.out
@@ -240,11 +241,11 @@ func (c *Conn) write(p *Pending, id uint32, limit int) (told pending.Effect, spa
 		return 0, nil, err
 	}
 	told = c.step(pending.Event{Op: pending.Wrote, ID: id}, now).Do
-	o.leave(byLoop)
+	o.flush(byLoop)
 	return told, nil, nil
 }
 
-// register gives a request its id. again says that it was sent before.
+// register gives a request its id. again reports whether it was sent before.
 func (c *Conn) register(op pending.Op, p *Pending, now int64) (out pending.Effects, again bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -262,7 +263,7 @@ func (c *Conn) register(op pending.Op, p *Pending, now int64) (out pending.Effec
 	return out, again, nil
 }
 
-// encode puts the frame of a request into the outbox, whose lock the caller holds.
+// encode puts the frame of a request into the outbox. The caller must hold its lock.
 func (c *Conn) encode(p *Pending, id uint32, now int64, again bool) error {
 	m := &c.out.request
 	*m = codec.Message{Kind: codec.Request, ID: id, Method: p.Method, Params: p.Params, Progress: p.Idle > 0 && p.stream == nil}
@@ -273,12 +274,12 @@ func (c *Conn) encode(p *Pending, id uint32, now int64, again bool) error {
 	if err == nil {
 		c.owner.Sent(p, m, again)
 	}
-	m.Params = nil // it is the caller's
+	m.Params = nil // not kept alive until the next request
 	return err
 }
 
-// step tells the table of the requests what has happened. The caller carries the
-// effects out, but for the end of a drain.
+// step applies an event to the table. The caller carries the effects out, except the
+// end of a drain.
 func (c *Conn) step(ev pending.Event, now int64) pending.Effects {
 	c.mu.Lock()
 	out := c.stepLocked(ev, now)
@@ -307,10 +308,9 @@ func promises(list []*pending.Entry) []*Pending {
 	return out
 }
 
-// Owing returns since when an answer is owed, for the liveness verdict, and
-// whether there can be one: a connection that has ended owes nothing, which
-// says nothing about its peer.
-func (c *Conn) Owing() (since int64, open bool) {
+// OwedSince returns since when the peer owes an acknowledgement, 0 if it owes none.
+// open is false once the connection has ended; then since says nothing about the peer.
+func (c *Conn) OwedSince() (since int64, open bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.table.Owed(), !c.table.IsClosed()
@@ -319,14 +319,14 @@ func (c *Conn) Owing() (since int64, open bool) {
 // LastSign returns when the last sign of life came, 0 before the first.
 func (c *Conn) LastSign() int64 { return c.sign.Load() }
 
-// SetHung sets whether the peer is said to hang. While it is, the owner is told of
-// signs of life.
+// SetHung sets whether the peer is considered hung. While it is, [Owner.Sign] is called
+// at signs of life.
 func (c *Conn) SetHung(hung bool) { c.hung.Store(hung) }
 
 // Hung returns what SetHung has set.
 func (c *Conn) Hung() bool { return c.hung.Load() }
 
-// grant gives the peer credit for the items of a stream that its caller has taken.
+// grant gives the peer credit for items that the caller has taken.
 func (c *Conn) grant(p *Pending, items int) {
 	out := c.step(pending.Event{Op: pending.Grant, Entry: &p.entry, N: uint32(items)}, c.env.Now())
 	if out.Do.Has(pending.GiveCredit) && c.caps.Has(codec.CapStream) {
@@ -334,60 +334,59 @@ func (c *Conn) grant(p *Pending, items int) {
 	}
 }
 
-// withdraw tells the peer that the caller of a settled request is gone. The id
-// stays open until the peer has answered, where it has to.
+// withdraw tells the peer that a settled request is cancelled. The id stays open until
+// the peer has answered, unless the protocol wants no answer then.
 func (c *Conn) withdraw(p *Pending) {
 	now := c.env.Now()
 	o := &c.out
-	o.mu.Lock() // a request is in the outbox with its frame, or not yet in the table
+	o.mu.Lock() // so that a request in the table has its frame in the outbox, too
 	out := c.step(pending.Event{Op: pending.Cancel, Entry: &p.entry}, now)
 	if _, err := o.room(2 * Limit); err == nil && out.Do.Has(pending.TellCancel) {
 		_ = o.encode(&codec.Message{Kind: codec.Cancel, ID: p.entry.ID()}, now) // it has no payload that could be refused
-		o.leave(byLoop)
+		o.flush(byLoop)
 		return
 	}
 	o.mu.Unlock()
 }
 
-// Put hands a message that gets no answer to the outbox. After ErrFull, which limit
-// leads to, space says when to try again.
+// Put puts a message that is no request into the outbox, unless that holds limit bytes
+// or more: then the error is ErrFull, and space is closed when it is worth to try again.
 func (c *Conn) Put(m *codec.Message, limit int) (space <-chan struct{}, err error) {
 	return c.out.put(m, byLoop, limit)
 }
 
-// Room says whether Put would take a message; else why not, and after ErrFull when to
-// try again.
+// Room returns nil if Put would accept a message, else what Put would return.
 func (c *Conn) Room(limit int) (space <-chan struct{}, err error) {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	return c.out.room(limit)
 }
 
-// Post sends a small message without waiting for an answer. When the outbox is full
-// the peer is not reading; cancel and credit still go in, as it may read again,
-// and answers to the peer are dropped: it asked, so it has to read. A peer that
-// reads nothing and lets even that run over loses those, too.
+// Post puts a small message of the link's own into the outbox, and never waits. An
+// outbox that is full means that the peer does not read. Cancels and credit may exceed
+// the limit by as much again, since the peer may read again; answers to the peer are
+// dropped. What exceeds that is dropped, too.
 func (c *Conn) Post(m *codec.Message) { c.post(m, byLoop) }
 
-// post is Post for the read loop as well: what that answers is held, and leaves
-// together once it has to wait for more, or with what somebody else says before.
+// post is Post with a choice of who writes. What the read loop answers is held: it
+// leaves in one write before the loop reads more, or with a write of another sender.
 func (c *Conn) post(m *codec.Message, w when) {
 	limit := 2 * Limit
 	if m.Kind == codec.Response {
 		limit = Limit
 	}
-	// An error is the end of the connection, which the read loop tells of.
+	// An error is the end of the connection, which the read loop reports.
 	_, _ = c.out.put(m, w, limit)
 }
 
-// IsFull reports whether as much waits for a peer that does not read as may.
+// IsFull reports whether the outbox holds [Limit] bytes or more.
 func (c *Conn) IsFull() bool { return c.out.full() }
 
 // IsBroken reports whether nothing can be written any more.
 func (c *Conn) IsBroken() bool { return c.out.broken() }
 
 // Drain refuses new requests from now on. done is called once, when no caller waits
-// for an answer any more, which may be at once; it must not wait, or use the Conn.
+// for an answer, possibly before Drain returns; it must not block or use the Conn.
 func (c *Conn) Drain(done func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -395,8 +394,8 @@ func (c *Conn) Drain(done func()) {
 	c.stepLocked(pending.Event{Op: pending.Drain}, 0)
 }
 
-// CutOff ends the waiting of a drain. It returns the requests that are not answered,
-// oldest first, which the caller must cancel.
+// CutOff ends a drain. It returns the requests that are not answered, oldest first;
+// the caller must cancel them.
 func (c *Conn) CutOff() []*Pending {
 	c.mu.Lock()
 	c.table.Step(pending.Event{Op: pending.CutOff}, 0)
@@ -405,10 +404,10 @@ func (c *Conn) CutOff() []*Pending {
 	return promises(list)
 }
 
-// Close ends the connection for new requests and takes out those that are open,
-// oldest first, which the caller must settle or let go by Leave. err is why the
-// handlers of the peer's requests end. Only the first call does anything.
-func (c *Conn) Close(err error) []*Pending {
+// CloseRequests refuses new requests from now on, cancels the handlers of the peer's
+// requests with err, and returns the requests that are open, oldest first. The caller
+// must settle or release each of them. Later calls return nil.
+func (c *Conn) CloseRequests(err error) []*Pending {
 	c.mu.Lock()
 	if c.table.IsClosed() {
 		c.mu.Unlock()
@@ -421,9 +420,10 @@ func (c *Conn) Close(err error) []*Pending {
 	return promises(list)
 }
 
-// Leave lets a request go that Close has returned, so that it can be sent elsewhere.
-// false: whoever is still writing it gets ErrMoved, and sends it.
-func (c *Conn) Leave(p *Pending) bool {
+// Release makes a request that CloseRequests has returned ready to be sent elsewhere.
+// If it returns false, a Send of the request is still blocked: that returns ErrMoved,
+// and its caller must send the request elsewhere.
+func (c *Conn) Release(p *Pending) bool {
 	if !c.step(pending.Event{Op: pending.Leave, Entry: &p.entry}, 0).Do.Has(pending.Free) {
 		return false
 	}
@@ -431,12 +431,12 @@ func (c *Conn) Leave(p *Pending) bool {
 	return true
 }
 
-// EndWrite closes our half of the stream behind all that was put before.
-func (c *Conn) EndWrite() { c.out.end() }
+// CloseWrite closes this side's half of the stream after writing what was put before.
+func (c *Conn) CloseWrite() { c.out.end() }
 
-// Shut closes the wire and waits for the loops. The requests must have been taken
-// out by Close.
-func (c *Conn) Shut() {
+// Close closes the wire and waits until the loops have ended. CloseRequests must have
+// been called if requests may be open.
+func (c *Conn) Close() {
 	c.out.close(io.ErrClosedPipe)
 	c.wire.Close()
 	c.loops.Wait()
@@ -453,7 +453,7 @@ func (c *Conn) Headers() []Header {
 	return newest(all)
 }
 
-// fault puts what the peer has done wrong in words. what is "ack of", for example.
+// fault describes what the peer did wrong. what is "ack of", for example.
 func fault(out pending.Effects, what string, m *codec.Message) error {
 	e := &codec.FrameError{Err: codec.ErrID, Offset: -1, Detail: fmt.Sprintf("%s request %d, which was never made", what, m.ID)}
 	switch out.Fault {

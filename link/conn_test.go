@@ -62,7 +62,7 @@ func TestLateAnswers(t *testing.T) {
 	if err := c.Send(t.Context(), &newCall().Pending, Limit); !errors.As(err, &owed) || owed.Owed != pending.LateLimit {
 		t.Errorf("request %d: %v", pending.LateLimit+1, err)
 	}
-	for _, q := range c.Close(errCrashed) {
+	for _, q := range c.CloseRequests(errCrashed) {
 		if !q.IsSettled() {
 			t.Errorf("request %d has no outcome", q.ID())
 		}
@@ -96,7 +96,7 @@ func TestCancelGoesBehindTheRequest(t *testing.T) {
 func TestOwing(t *testing.T) {
 	c, _ := testConn(t, new(owner))
 	owed := func() int64 {
-		since, open := c.Owing()
+		since, open := c.OwedSince()
 		if !open {
 			t.Error("an open connection is said to be closed")
 		}
@@ -141,8 +141,8 @@ func TestOwing(t *testing.T) {
 	if err := c.Send(t.Context(), &internalCall().Pending, NoLimit); err != nil || owed() == 0 {
 		t.Errorf("no answer is owed to a ping: %v", err)
 	}
-	c.Close(errCrashed)
-	if _, open := c.Owing(); open {
+	c.CloseRequests(errCrashed)
+	if _, open := c.OwedSince(); open {
 		t.Error("a connection that has ended would have its host answer again")
 	}
 }
@@ -153,7 +153,7 @@ func TestCloseTakesTheOldestFirst(t *testing.T) {
 	for range 100 {
 		want = append(want, sent(t, c))
 	}
-	got := c.Close(errCrashed)
+	got := c.CloseRequests(errCrashed)
 	if len(got) != len(want) {
 		t.Fatalf("%d requests", len(got))
 	}
@@ -162,7 +162,7 @@ func TestCloseTakesTheOldestFirst(t *testing.T) {
 			t.Fatalf("request %d is out of order", i)
 		}
 	}
-	if c.Close(errCrashed) != nil {
+	if c.CloseRequests(errCrashed) != nil {
 		t.Error("closed twice")
 	}
 	if err := c.Send(t.Context(), &newCall().Pending, Limit); !errors.Is(err, ErrClosed) {
@@ -236,7 +236,7 @@ func TestDrainWaitsForCallers(t *testing.T) {
 	if done != 2 {
 		t.Error("there is nothing to wait for")
 	}
-	for _, q := range c.Close(errCrashed) {
+	for _, q := range c.CloseRequests(errCrashed) {
 		q.Settle(nil, errCrashed)
 	}
 }

@@ -18,6 +18,10 @@
 // when the peer takes them back, and keeps the order of their answers where the
 // protocol wants one.
 //
+// Features see what passes in four places: Owner.Sent and Owner.Answered have each
+// request of this side and its answer, Owner.Asked and Owner.Notified what the peer says
+// by itself. Where nobody looks, each costs the call of a method.
+//
 // # Order and concurrency
 //
 //   - Requests of one goroutine are written in the order in which they were sent, a

@@ -65,7 +65,7 @@ func testConn(t testing.TB, o *owner) (*Conn, *linktest.Wire) {
 	linktest.Shake(t, session)
 	c := newTest(o, session, w, 0)
 	c.Open(linktest.Shaken(codec.CapAll))
-	t.Cleanup(c.Shut)
+	t.Cleanup(c.Close)
 	return c, w
 }
 

@@ -11,21 +11,20 @@ import (
 	"github.com/hostsup/hostsup/codec"
 )
 
-// Limit is how many bytes may wait for a peer that does not read. A message that
-// is larger than that may wait alone. What a link has to say for itself (see
-// [Conn.Post]) may go over it by as much again; NoLimit is for what somebody who
-// must not wait has in memory already.
+// Limit is how many bytes may wait for a peer that does not read, plus one message. A
+// link's own messages (see [Conn.Post]) may exceed it by as much again. NoLimit is for
+// senders that must not wait, such as actors, and have the message in memory anyway.
 const (
 	Limit   = 4 << 20
 	NoLimit = math.MaxInt
 )
 
-// ErrFull means that the peer does not read, and that as much waits for it as may.
+// ErrFull means that the peer does not read, and that the limit is reached.
 var ErrFull = errors.New("outbox full")
 
-// outbox is the write side of a connection: frames are appended by whoever
-// sends, and leave together. Under load one write carries many frames; a lone
-// frame is written by its sender, which saves waking the write loop.
+// outbox is the write side of a connection. Senders append frames, which leave
+// together: under load one write carries many of them. A lone frame is written by its
+// sender, which saves waking the write loop.
 type outbox struct {
 	w       Wire
 	env     Env
@@ -36,34 +35,36 @@ type outbox struct {
 	buf     []byte        // frames that wait
 	ending  bool          // close our half once buf is empty
 	err     error         // why nothing can be written any more
-	space   chan struct{} // closed when buf has been taken; nil when nobody waits for room
+	space   chan struct{} // closed when buf was taken; nil while no sender waits for room
 	wake    chan struct{} // capacity 1
-	request codec.Message // that is being put; here so that sending sets no memory aside
+	request codec.Message // the one being encoded; a field, so that Send allocates nothing
 	sent    ring          // headers of what was put
 
-	state atomic.Uint32 // idle, busy or more; left idle under mu only
-	held  atomic.Bool   // some of buf may wait for release
-	spare []byte        // the buffer of the write before; of whoever is busy
+	// state tells whether a goroutine writes. It leaves idle only under mu, and gets
+	// idle without mu after a lone frame, which saves that lock.
+	state atomic.Uint32
+	held  atomic.Bool // buf may hold messages that wait for release
+	spare []byte      // the buffer of the last write; owned by the goroutine that writes
 }
 
 // States of an outbox.
 const (
 	idle uint32 = iota
-	busy        // somebody is in a write or about to
-	more        // likewise, and what was put since then waits for the write loop
+	busy        // a goroutine writes or is about to
+	more        // likewise, and what was put since waits for the write loop
 )
 
-// when says who writes a message.
+// when selects who writes a message, and when.
 type when uint8
 
 const (
-	byLoop when = iota // the write loop, with what comes until then
-	here               // who puts it, unless somebody is writing
-	held               // whoever writes next, at the latest release
+	byLoop when = iota // the write loop, with what is put until then
+	here               // the goroutine that puts it, unless another one writes
+	held               // the next write takes it along; release at the latest
 )
 
-// put appends one message and sets its size. After ErrFull, which limit leads to,
-// space says when to try again.
+// put appends one message and sets its size. If buf has limit bytes or more, the error
+// is ErrFull, and space is closed when buf was taken.
 func (o *outbox) put(m *codec.Message, w when, limit int) (space <-chan struct{}, err error) {
 	o.mu.Lock()
 	if space, err = o.room(limit); err == nil {
@@ -73,12 +74,12 @@ func (o *outbox) put(m *codec.Message, w when, limit int) (space <-chan struct{}
 		o.mu.Unlock()
 		return space, err
 	}
-	o.leave(w)
+	o.flush(w)
 	return nil, nil
 }
 
-// room says whether a message may be put; else why not, and after ErrFull when to
-// try again. Under the lock.
+// room returns nil if a message may be put, else the results of put. The caller must
+// hold mu.
 func (o *outbox) room(limit int) (space <-chan struct{}, err error) {
 	switch {
 	case o.err != nil:
@@ -91,8 +92,8 @@ func (o *outbox) room(limit int) (space <-chan struct{}, err error) {
 	return o.space, ErrFull
 }
 
-// encode appends a message. Under the lock. Before anything of it can be written,
-// its header is kept: the peer may end of it, and a crash report has to have it.
+// encode appends a message, and keeps its header before it can be written: the peer may
+// crash on it, and the crash report must show it. The caller must hold mu.
 func (o *outbox) encode(m *codec.Message, now int64) error {
 	buf, err := o.session.Append(o.buf, m)
 	if err != nil {
@@ -104,9 +105,9 @@ func (o *outbox) encode(m *codec.Message, now int64) error {
 	return nil
 }
 
-// leave sees to it that what was put is written. It is called under the lock, and
-// gives it back.
-func (o *outbox) leave(w when) {
+// flush has what was put written, in the way that w says. The caller must hold the lock,
+// which flush releases.
+func (o *outbox) flush(w when) {
 	if !o.claim() {
 		o.mu.Unlock()
 		return
@@ -120,12 +121,12 @@ func (o *outbox) leave(w when) {
 		o.mu.Unlock()
 	default:
 		o.mu.Unlock()
-		o.kick()
+		o.wakeLoop()
 	}
 }
 
-// claim makes the caller the one who writes, unless somebody is, who then sees to
-// what waits by now. Under the lock.
+// claim makes the caller the writer and returns true, unless there is one: that then
+// takes along what waits by now. The caller must hold mu.
 func (o *outbox) claim() bool {
 	for {
 		switch o.state.Load() {
@@ -135,13 +136,13 @@ func (o *outbox) claim() bool {
 		case more:
 			return false
 		}
-		if o.state.CompareAndSwap(busy, more) { // else it has just ended
+		if o.state.CompareAndSwap(busy, more) { // else the write has just ended
 			return false
 		}
 	}
 }
 
-// release writes what was held, unless somebody is writing.
+// release writes what was held, unless another goroutine writes.
 func (o *outbox) release() {
 	if !o.held.Load() {
 		return
@@ -155,9 +156,8 @@ func (o *outbox) release() {
 	o.write()
 }
 
-// write writes here what the kernel takes at once, and leaves the rest to the
-// write loop. It is called under the lock, by who has claimed the outbox, and gives
-// the lock back.
+// write writes what the kernel takes at once, and leaves the rest to the write loop.
+// The caller must hold mu, which write releases, and must have claimed the outbox.
 func (o *outbox) write() {
 	mine := o.swap()
 	o.mu.Unlock()
@@ -165,13 +165,13 @@ func (o *outbox) write() {
 	if err == nil && n == len(mine) {
 		o.spare = keep(mine)
 		if !o.state.CompareAndSwap(busy, idle) {
-			o.kick() // more has come
+			o.wakeLoop() // for what was put meanwhile
 		}
 		return
 	}
 	o.mu.Lock()
 	if err != nil {
-		o.breaks(err)
+		o.failWrite(err)
 		o.state.Store(idle)
 		o.mu.Unlock()
 		return
@@ -179,11 +179,11 @@ func (o *outbox) write() {
 	// The rest goes before whatever was appended meanwhile.
 	o.buf = append(append([]byte(nil), mine[n:]...), o.buf...)
 	o.mu.Unlock()
-	o.kick()
+	o.wakeLoop()
 }
 
-// forget ends a request of the peer's without an answer, where its protocol
-// wants none; false: it is to be answered.
+// forget ends a request of the peer without an answer. It returns false if the protocol
+// wants one.
 func (o *outbox) forget(id uint32) bool {
 	f, ok := o.session.(codec.Forgetter)
 	if !ok {
@@ -194,7 +194,7 @@ func (o *outbox) forget(id uint32) bool {
 	return f.Forget(id)
 }
 
-// swap takes what waits. Under the lock.
+// swap takes what waits. The caller must hold mu and have claimed the outbox.
 func (o *outbox) swap() []byte {
 	mine := o.buf
 	o.buf, o.spare = o.spare[:0], nil
@@ -202,7 +202,7 @@ func (o *outbox) swap() []byte {
 	return mine
 }
 
-// wakeWaiters tells those who wait for room. Under the lock.
+// wakeWaiters wakes the senders that wait for room. The caller must hold mu.
 func (o *outbox) wakeWaiters() {
 	if o.space != nil {
 		close(o.space)
@@ -218,14 +218,14 @@ func keep(b []byte) []byte {
 	return b
 }
 
-func (o *outbox) kick() {
+func (o *outbox) wakeLoop() {
 	select {
 	case o.wake <- struct{}{}:
 	default:
 	}
 }
 
-// fail makes every later put return err. Under the lock.
+// fail makes every later put return err. The caller must hold mu.
 func (o *outbox) fail(err error) {
 	if o.err == nil {
 		o.err = err
@@ -234,22 +234,22 @@ func (o *outbox) fail(err error) {
 	}
 }
 
-// breaks is fail after a write that failed. Under the lock.
-func (o *outbox) breaks(err error) {
+// failWrite is fail after a failed write. The caller must hold mu.
+func (o *outbox) failWrite(err error) {
 	if o.err == nil && o.broke != nil {
 		o.broke(err)
 	}
 	o.fail(err)
 }
 
-// end closes our half of the stream once everything put before is written.
+// end closes this side's half of the stream when everything put before is written.
 func (o *outbox) end() {
 	o.mu.Lock()
 	o.ending = true
 	mine := o.err == nil && o.claim()
 	o.mu.Unlock()
 	if mine {
-		o.kick()
+		o.wakeLoop()
 	}
 }
 
@@ -258,15 +258,15 @@ func (o *outbox) close(err error) {
 	o.mu.Lock()
 	o.fail(err)
 	o.mu.Unlock()
-	o.kick()
+	o.wakeLoop()
 }
 
 // loop writes until the outbox fails or is closed.
 func (o *outbox) loop() {
 	for range o.wake {
-		// Whoever woke this loop is one of many who were just given their
-		// answers and are about to send again. Letting them run first puts
-		// their frames into this write.
+		// The goroutine that woke this loop is often one of many that just got their
+		// answers and are about to send again. Letting them run first puts their frames
+		// into this write.
 		runtime.Gosched()
 		for {
 			o.mu.Lock()
@@ -293,21 +293,21 @@ func (o *outbox) loop() {
 			o.spare = keep(mine)
 			if err != nil {
 				o.mu.Lock()
-				o.breaks(err)
+				o.failWrite(err)
 				o.mu.Unlock()
 			}
 		}
 	}
 }
 
-// broken says whether nothing can be written any more.
+// broken reports whether nothing can be written any more.
 func (o *outbox) broken() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.err != nil
 }
 
-// full says whether put would have to wait.
+// full reports whether buf has Limit bytes or more.
 func (o *outbox) full() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -10,34 +10,35 @@ import (
 	"github.com/hostsup/hostsup/link/pending"
 )
 
-// Pending is a request to the peer: a promise that has exactly one outcome, and a
-// deadline. Whoever makes requests embeds it by value, calls Init, sets what else
-// is exported, then Arm, and hands it to [Conn.Send]; the exported fields must not
-// be changed afterwards. Its methods are safe for concurrent use.
+// Pending is a request to the peer: a promise with exactly one outcome and a deadline.
+// A caller embeds it by value, calls Init, sets the exported fields it needs, calls Arm
+// and passes it to [Conn.Send]. The exported fields must not be changed after Arm. The
+// methods from Arm on are safe for concurrent use.
 type Pending struct {
 	Method string
 	Params codec.Raw
 	Trace  codec.Trace
-	// Timeout bounds the request from Arm on, and of one with a streamed result
-	// each silence of the peer; 0: nothing does.
+	// Timeout bounds the time from Arm to the outcome. Of a request with AllowItems it
+	// bounds the time in which the peer could send an item and does not. 0 means no
+	// bound.
 	Timeout time.Duration
-	// Idle ends the request when the peer has not told for so long that it works on
-	// it; 0: it need not tell.
+	// Idle, if not 0, ends the request when the peer has sent no sign of progress for
+	// so long.
 	Idle time.Duration
-	// Internal says that the request is the link's owner's own, a ping for example:
-	// it is sent while the connection drains, and [Owner.Replied] is told of its end.
+	// Internal marks a request of the link's owner, such as a ping: it is sent also
+	// while the connection drains, and [Owner.Replied] is called at its answer.
 	Internal bool
 
 	caller Caller
 	list   *Deadlines
 	entry  pending.Entry
-	conn   atomic.Pointer[Conn] // that it was given to last
-	sent   bool                 // it was written to some peer; under the lock of the connection that has it
+	conn   atomic.Pointer[Conn] // the last one that accepted it
+	sent   bool                 // it was sent before; guarded by the lock of the Conn that has it
 	stream *stream
 
-	progressed atomic.Int64 // when the peer last said that it works on it
+	progressed atomic.Int64 // when the last sign of progress came
 	timer      Timer
-	due        int64 // when it ends at the latest, unless 0 or of a stream
+	due        int64 // when it ends at the latest; 0 for none
 	listed     bool  // it is in list, where older and younger are its neighbors
 	older      *Pending
 	younger    *Pending
@@ -49,17 +50,17 @@ type Pending struct {
 	err    error
 }
 
-// Caller is who has made a request. Its methods must not block.
+// Caller is the owner of a [Pending]. Its methods must not block.
 type Caller interface {
-	// Reason returns the outcome of a request that has no result: cause is a
+	// Reason returns the error with which a request ends that has no result. cause is a
 	// *[TimeoutError], the error of a context, an *[OverloadError], the *[codec.Error]
-	// that the peer has answered, or a *[codec.FrameError] when the wire cannot carry
-	// the request.
+	// that the peer has answered, or a *[codec.FrameError] if the wire cannot carry the
+	// request.
 	Reason(cause error) error
 	// Settled is called once, with the outcome, before Done is closed.
 	Settled(result codec.Raw, err error)
-	// Withdrawn is called after Settled when this side has ended the request and no
-	// connection has it.
+	// Withdrawn is called after Settled if this side has ended the request while no
+	// connection had it.
 	Withdrawn()
 }
 
@@ -69,46 +70,46 @@ type TimeoutError struct{ After time.Duration }
 // Error returns "timed out after 5s".
 func (e *TimeoutError) Error() string { return "timed out after " + e.After.String() }
 
-// OverloadError refuses a request because the peer owes too many answers to callers
-// that have left.
+// OverloadError refuses a request because the peer owes too many answers to requests
+// that were cancelled.
 type OverloadError struct{ Owed int }
 
-// Error says how many they are.
+// Error returns "the peer owes 16384 answers to callers that are gone".
 func (e *OverloadError) Error() string {
 	return fmt.Sprintf("the peer owes %d answers to callers that are gone", e.Owed)
 }
 
-// Init makes p ready for one request. caller may be nil; the list may be nil for a
-// request without deadline and items.
+// Init prepares p for one request. caller may be nil. list may be nil for a request
+// without deadline and items.
 func (p *Pending) Init(caller Caller, list *Deadlines, method string, params codec.Raw) {
 	p.Method, p.Params, p.caller, p.list = method, params, caller, list
 	p.done = make(chan struct{})
 	p.entry.Owner = p
 }
 
-// Streamed says that the result may come as items. It must be called before Arm.
-func (p *Pending) Streamed() {
+// AllowItems lets the peer send the result as items. It must be called before Arm.
+func (p *Pending) AllowItems() {
 	p.stream = newStream(p.list.env)
 	p.entry.Items = &p.stream.credit
 }
 
-// Caller returns who has made the request.
+// Caller returns what Init was given.
 func (p *Pending) Caller() Caller { return p.caller }
 
-// ID returns the id that it has, or had last, on a connection; 0 before the first.
-// NOTE: it must not be called while the request may be on its way to another one.
+// ID returns the id of the request on the last connection that accepted it, or 0. It
+// must not be called while the request may be on its way to another connection.
 func (p *Pending) ID() uint32 { return p.entry.ID() }
 
 // Done is closed when there is an outcome.
 func (p *Pending) Done() <-chan struct{} { return p.done }
 
-// IsSettled reports whether there is an outcome, or is about to be.
+// IsSettled reports whether the outcome is decided; Done may not be closed yet.
 func (p *Pending) IsSettled() bool { return p.settled.Load() }
 
 // Outcome returns the outcome. It must not be called before Done is closed.
 func (p *Pending) Outcome() (codec.Raw, error) { return p.result, p.err }
 
-// Wait returns the outcome; when ctx ends first it cancels the request.
+// Wait returns the outcome. It cancels the request when ctx ends first.
 func (p *Pending) Wait(ctx context.Context) (codec.Raw, error) {
 	select {
 	case <-p.done:
@@ -119,7 +120,7 @@ func (p *Pending) Wait(ctx context.Context) (codec.Raw, error) {
 	return p.result, p.err
 }
 
-// reason is what the caller makes of a cause.
+// reason returns what the caller makes of a cause.
 func (p *Pending) reason(cause error) error {
 	if p.caller == nil {
 		return cause
@@ -127,7 +128,7 @@ func (p *Pending) reason(cause error) error {
 	return p.caller.Reason(cause)
 }
 
-// Arm lets the deadline run, once everything else about the request is set.
+// Arm starts the deadline.
 func (p *Pending) Arm() {
 	first := p.Timeout
 	switch {
@@ -162,11 +163,11 @@ func (p *Pending) expire() {
 	}
 }
 
-// left returns how long the request may still take as far as is known by now, and
-// whether it is what the peer has not told that ends it.
+// left returns how long the request may still take, and otherwise whether a lack of
+// progress ends it.
 func (p *Pending) left() (left time.Duration, idle bool) {
 	switch {
-	case p.stream != nil: // nothing of which happens before Arm has returned
+	case p.stream != nil: // its timer is set: nothing comes before Arm has returned
 		return p.Timeout - p.silence(), false
 	case p.Idle > 0:
 		now := p.list.env.Now()
@@ -179,7 +180,7 @@ func (p *Pending) left() (left time.Duration, idle bool) {
 	return 0, false
 }
 
-// silence returns how long a stream has had no item that could have come.
+// silence returns for how long the peer could have sent an item and has not.
 func (p *Pending) silence() time.Duration {
 	now := p.list.env.Now()
 	if c := p.conn.Load(); c != nil {
@@ -190,8 +191,8 @@ func (p *Pending) silence() time.Duration {
 	return time.Duration(now - p.stream.began)
 }
 
-// Settle gives the request its outcome. Only the first call does anything, and
-// returns true. The peer is not told; [Pending.Cancel] does that.
+// Settle gives the request its outcome and returns true, unless it has one. The peer is
+// not told; see [Pending.Cancel].
 func (p *Pending) Settle(result codec.Raw, err error) bool {
 	if !p.finish(result, err) {
 		return false
@@ -220,7 +221,7 @@ func (p *Pending) finish(result codec.Raw, err error) bool {
 	return true
 }
 
-// Cancel gives the request an outcome of this side's, and tells the peer to stop
+// Cancel ends the request with err, unless it has an outcome, and tells the peer to stop
 // working on it.
 func (p *Pending) Cancel(err error) {
 	if p.Settle(nil, err) {
@@ -228,7 +229,7 @@ func (p *Pending) Cancel(err error) {
 	}
 }
 
-// withdraw follows an outcome that the peer has not given.
+// withdraw tells the connection, or else the caller, that this side ended the request.
 func (p *Pending) withdraw() {
 	if c := p.conn.Load(); c != nil {
 		c.withdraw(p)

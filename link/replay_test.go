@@ -59,7 +59,7 @@ func (w *walker) make() *call {
 	case 0:
 		q.Internal = true
 	case 1:
-		q.Streamed()
+		q.AllowItems()
 	}
 	if !q.Internal {
 		w.open.Add(1)
@@ -151,7 +151,7 @@ func (w *walker) step() {
 		}
 	case op == 39 && w.rnd.IntN(8) == 0:
 		w.say("close:")
-		for _, q := range c.Close(errCrashed) {
+		for _, q := range c.CloseRequests(errCrashed) {
 			w.say(" %d", q.ID())
 			q.Settle(nil, errCrashed)
 		}
@@ -159,7 +159,7 @@ func (w *walker) step() {
 	default:
 		return
 	}
-	owed, open := c.Owing()
+	owed, open := c.OwedSince()
 	late, left := w.counts()
 	w.say(" | owed=%v open=%v late=%d left=%d pending=%d\n", owed != 0, open, late, left, w.open.Load())
 }
