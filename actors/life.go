@@ -368,6 +368,7 @@ func (a *Life) fail(ctx actor.Context, f *Failure) {
 	f.Life, f.child, f.caps, f.pid = a.number, a.child, a.caps, ctx.Self()
 	a.transport.close() // its folder is gone before anybody hears of the end
 	if a.conn != nil {
+		f.Headers = []Header{}
 		for _, h := range a.conn.Headers() {
 			f.Headers = append(f.Headers, Header(h))
 		}
