@@ -23,6 +23,10 @@ type Aftermath struct {
 	failure *Failure
 	report  *CrashReport // nil: not a crash
 	done    bool
+
+	pid        int // of the process; 0: there was none
+	uptime     time.Duration
+	extensions *ExtensionReport
 }
 
 // beginAftermath sets an Aftermath to work.

@@ -110,16 +110,8 @@ func (g *Group) step(ctx actor.Context, ev lifecycle.GroupEvent) {
 func (g *Group) carryOut(ctx actor.Context, effects []lifecycle.GroupEffect) {
 	for _, e := range effects {
 		switch e := e.(type) {
-		case lifecycle.StartHost:
-			g.order(ctx, e.Name, lifecycle.Start{By: e.By})
-		case lifecycle.StopHost:
-			g.order(ctx, e.Name, lifecycle.Stop{By: e.By, Reason: e.Reason, Back: e.Back})
-		case lifecycle.FailHost:
-			g.order(ctx, e.Name, lifecycle.DependencyFailed{Name: e.Dependency})
-		case lifecycle.HoldHost:
-			tell(ctx, g.hosts[e.Name], &fromGroup{ev: lifecycle.Waits{For: e.For}})
-		case lifecycle.HeardHost:
-			tell(ctx, g.hosts[e.Name], &fromGroup{ev: lifecycle.Heard{}})
+		case lifecycle.Command:
+			g.command(ctx, e)
 		case lifecycle.Escalate:
 			name := g.name
 			g.world.Journal.Write(Event{Kind: KindEscalated, Group: &name, Reason: fmt.Sprintf("host %s has failed", e.Name)})
@@ -142,14 +134,15 @@ func (g *Group) refuse(_ *endedActor, message any) {
 	}
 }
 
-// order sends a command to a host. One whose actor was lost to a defect answers
+// command sends a command to a host. One whose actor was lost to a defect answers
 // by way of ourselves, so that nobody waits for it.
-func (g *Group) order(ctx actor.Context, host string, command lifecycle.Event) {
-	if pid := g.hosts[host]; pid != nil {
-		tell(ctx, pid, &fromGroup{command, true})
-		return
+func (g *Group) command(ctx actor.Context, c lifecycle.Command) {
+	_, waits := c.Event.(lifecycle.Waits)
+	if pid := g.hosts[c.Name]; pid != nil {
+		tell(ctx, pid, &fromGroup{c.Event, !waits})
+	} else if !waits {
+		tell(ctx, ctx.Self(), &hostChanged{name: c.Name, to: lifecycle.Failed, answer: true})
 	}
-	tell(ctx, ctx.Self(), &hostChanged{name: host, to: lifecycle.Failed, answer: true})
 }
 
 func (g *Group) add(ctx actor.Context, m *addToGroup) {

@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
-	"runtime"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/hostsup/hostsup/internal/reports"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
@@ -27,38 +25,26 @@ type Host struct {
 	ref   *Ref
 
 	machine lifecycle.Host
-	timers  map[lifecycle.Timer]*alarm
+	timers  [lifecycle.Timers]alarm
 	retryAt time.Time
 	place   *ticket // of the start that goes on, or waits
-	held    string  // why that waits; "" when it does not
-	lacks   string  // what the supervisor was short of for it, until the next try
 
 	life      *actor.PID // of the life that exists
 	lifeNo    uint64
 	pid       int // of its process
 	child     *sandbox.Child
-	dying     bool // the life has ended, and the end of its process tree is awaited
 	conn      *conn
 	up        *conn // of which the companion was told
 	liveness  string
 	spawned   time.Time
 	lastExit  *ExitInfo
-	crashID   string       // of the crash being decided
-	lastID    string       // of the last crash
-	lastCrash uint64       // number of the last life that crashed
-	seen      bool         // a transition was told
-	failure   *Failure     // of the life that ended last, until it is out of the way
-	endedNo   uint64       // its number
-	holding   bool         // what is news is told after the next life has begun
-	news      []func()     // held so far
+	lastCrash string       // its id
+	end       *Aftermath   // of the life whose end is being decided
 	remains   []*Aftermath // of lives that ended; set to work when the next is on its way
 
 	parked     []*Request
 	operations uint64            // begun so far
 	waiting    map[uint64]waiter // who waits for those that go on, by number
-	closing    bool
-	torn       bool // the actor is ending, and its parts with it
-	tried      bool // the first start has had its outcome
 }
 
 // quietAfter is how long a start may go without a handshake until a person is
@@ -69,20 +55,19 @@ func newHost(w *World, ref *Ref) *Host {
 	s := &ref.spec
 	rules := lifecycle.HostRules{
 		Restart: s.Restart, StartTimeout: s.Start.Timeout, WaitSlow: s.Start.OnTimeout == TimeoutWait,
-		KillAfter: s.Liveness.KillAfter, Gated: ref.gated, Eager: !s.Start.Lazy, Placed: w.MaxStarting > 0,
+		KillAfter: s.Liveness.KillAfter, Gated: ref.gated, Eager: !s.Start.Lazy, MaxStarting: w.MaxStarting,
 	}
 	if s.Liveness.NeverKill {
 		rules.KillAfter = 0
 	}
 	if s.Protocol != nil {
-		rules.QuietAfter = quietAfter
+		rules.Protocol, rules.QuietAfter = s.Protocol.Name(), quietAfter
 	}
 	seed := fnv.New64a()
 	fmt.Fprintf(seed, "%s %d", s.Name, time.Now().UnixNano())
 	h := &Host{
 		log: w.Log.Named(s.Name), world: w, ref: ref, liveness: "none",
 		machine: lifecycle.NewHost(rules, seed.Sum64(), time.Now()),
-		timers:  make(map[lifecycle.Timer]*alarm),
 		waiting: make(map[uint64]waiter),
 	}
 	return h
@@ -110,11 +95,10 @@ func (h *Host) Receive(ctx actor.Context) {
 	case *forget:
 		h.forget(m.q)
 	case *timerFired:
-		if t := h.timers[m.timer]; t != nil && t.gen == m.gen {
+		if h.timers[m.timer].gen == m.gen {
 			h.step(ctx, lifecycle.Fired{Timer: m.timer})
 		}
 	case *placed:
-		h.held = ""
 		h.step(ctx, lifecycle.Placed{Life: m.life})
 	case *lifeSpawned:
 		if m.life == h.lifeNo {
@@ -141,15 +125,12 @@ func (h *Host) Receive(ctx actor.Context) {
 	case *lifeVanished:
 		h.vanished(ctx, m.life)
 	case *treeGone:
-		if m.life == h.lifeNo && h.dying {
-			h.out(ctx, m.err)
-		}
+		h.out(ctx, m)
 	case *closeHost:
-		h.closing = true
 		ctx.Stop(ctx.Self())
 	case *actor.Stopping:
 		h.clearUp(ctx)
-		h.stopping()
+		h.stopping(ctx)
 	case *actor.Stopped:
 		h.ref.rest()
 		h.ref.log.Close()
@@ -160,82 +141,80 @@ func (h *Host) Receive(ctx actor.Context) {
 // step asks the rules and does what they say.
 func (h *Host) step(ctx actor.Context, ev lifecycle.Event) {
 	var effects []lifecycle.Effect
+	var answer lifecycle.Event
 	h.machine, effects = h.machine.Step(ev, time.Now())
+	if !h.machine.Present() {
+		h.life, h.pid, h.child = nil, 0, nil
+	}
 	for _, e := range effects {
 		switch e := e.(type) {
 		case lifecycle.Transition:
 			h.transition(ctx, e)
 		case lifecycle.TakePlace:
-			h.takePlace(ctx, e.Life)
+			answer = h.takePlace(ctx, e.Life)
 		case lifecycle.GivePlace:
 			h.place.give()
-			h.held = ""
 		case lifecycle.SpawnLife:
 			h.spawn(ctx, e.Life)
 		case lifecycle.StopLife:
 			tell(ctx, h.life, &stopLife{})
 		case lifecycle.KillLife:
 			tell(ctx, h.life, &killLife{e.Cause, e.Detail})
+		case lifecycle.AwaitTree:
+			h.awaitTree(ctx, e.Life)
 		case lifecycle.SetTimer:
 			h.setTimer(ctx, e)
 		case lifecycle.CancelTimer:
-			if t := h.timers[e.Timer]; t != nil {
-				t.cancel()
-			}
+			h.timers[e.Timer].cancel()
 		case lifecycle.AskStart:
-			h.afterNews(func() { tell(ctx, ctx.Parent(), &groupEvent{lifecycle.Want{Name: h.ref.spec.Name, By: e.By}}) })
+			tell(ctx, ctx.Parent(), &groupEvent{lifecycle.Want{Name: h.ref.spec.Name, By: e.By, Number: e.Number}})
 		case lifecycle.TellStop:
-			h.afterNews(func() { tell(ctx, ctx.Parent(), &groupEvent{lifecycle.Unwant{Name: h.ref.spec.Name}}) })
+			tell(ctx, ctx.Parent(), &groupEvent{lifecycle.Unwant{Name: h.ref.spec.Name, Number: e.Number}})
 		case lifecycle.Done:
-			h.afterNews(func() { h.done(e) })
+			h.done(e)
 		case lifecycle.Slow:
 			h.publish()
 			h.event(Event{Kind: KindSlow, Reason: fmt.Sprintf("not ready %s after its start; waiting", e.After)})
-			h.firstTry(ctx)
+		case lifecycle.Tried:
+			tell(ctx, ctx.Parent(), &firstTry{h.ref.spec.Name})
 		case lifecycle.Shortage:
-			h.shortage(ctx, e)
+			h.shortage(e)
 		case lifecycle.Quiet:
-			h.event(Event{Kind: KindSlow, Reason: h.noHandshake(e.After)})
-			h.log.Warn("slow start", "reason", h.noHandshake(e.After), "life", e.Life, "pid", h.pid)
+			h.event(Event{Kind: KindSlow, Reason: e.Reason})
+			h.log.Warn("slow start", "reason", e.Reason, "life", e.Life, "pid", h.pid)
 		}
+	}
+	if answer != nil {
+		h.step(ctx, answer)
+		return
 	}
 	h.publish()
 	h.settleParked(ctx)
 }
 
 func (h *Host) setTimer(ctx actor.Context, e lifecycle.SetTimer) {
-	t := h.timers[e.Timer]
-	if t == nil {
-		t = &alarm{}
-		h.timers[e.Timer] = t
-	}
 	self, root := ctx.Self(), ctx.ActorSystem().Root
-	t.set(e.After, func(gen uint64) { tell(root, self, &timerFired{e.Timer, gen}) })
+	h.timers[e.Timer].set(e.After, func(gen uint64) { tell(root, self, &timerFired{e.Timer, gen}) })
 	if e.Timer == lifecycle.BackoffTimer {
 		h.retryAt = time.Now().Add(e.After)
 	}
 }
 
-// takePlace waits for a place beside the mailbox: a host that waits can be
-// stopped as any other.
-func (h *Host) takePlace(ctx actor.Context, life uint64) {
+// takePlace asks for a place and returns the answer. It waits for one beside the
+// mailbox: a host that waits can be stopped as any other.
+func (h *Host) takePlace(ctx actor.Context, life uint64) lifecycle.Event {
 	self, root := ctx.Self(), ctx.ActorSystem().Root
 	var waits bool
-	h.place, waits = h.world.places.take(h.world.MaxStarting, func() { tell(root, self, &placed{life}) })
-	if waits {
-		h.held = full(h.world.MaxStarting)
+	if h.place, waits = h.world.places.take(h.world.MaxStarting, func() { tell(root, self, &placed{life}) }); waits {
+		return lifecycle.Queued{Life: life}
 	}
+	return lifecycle.Placed{Life: life}
 }
 
-// spawn makes the actor of the next life. The old one is gone. A host that ends
-// still gets messages until its parts have ended, and nothing would end a life
-// that began behind that.
+// spawn makes the actor of the next life. The old one is gone.
 func (h *Host) spawn(ctx actor.Context, number uint64) {
-	if h.torn {
-		return
-	}
 	h.lifeNo, h.pid, h.child, h.conn, h.liveness = number, 0, nil, nil, "none"
-	h.spawned, h.retryAt, h.lacks = time.Now(), time.Time{}, ""
+	h.spawned, h.retryAt = time.Now(), time.Time{}
 	h.ref.meter.begin()
 	props := shield(h.log, func() actor.Actor {
 		return &Life{log: h.log, ref: h.ref, number: number, byHand: h.machine.By() == lifecycle.ByPerson, host: ctx.Self()}
@@ -261,59 +240,32 @@ func (h *Host) ready(ctx actor.Context, m *lifeReady) {
 
 // ended takes what a life has left behind.
 func (h *Host) ended(ctx actor.Context, f *Failure) {
-	if h.torn || f.Life != h.lifeNo || f.Life == h.endedNo {
+	if !h.machine.Lives(f.Life) {
 		h.ref.settleResend(f)
 		return
 	}
-	h.failure, h.endedNo = f, f.Life
 	h.unpublishConn()
 	h.clearUp(ctx)
-	h.holding = true
-	before := h.machine.State()
 	ev := f.event()
-	began := f.Cause != lifecycle.CauseShortage
-	if began {
+	a := &Aftermath{log: h.log, world: h.world, ref: h.ref, failure: f, pid: h.pid, uptime: time.Since(h.spawned)}
+	if f.Cause != lifecycle.CauseShortage {
 		h.lastExit = exitInfo(f, ev.Reason())
+		said := h.testify(f, ev)
+		ev.Cleared, a.extensions = said.Forgive, said.Report
 	}
-	if began && before != lifecycle.Stopping {
-		h.crashID = reports.NewID(fmt.Sprintf("%s-%d", h.ref.spec.Name, f.Life), time.Now())
-	}
-	resend := f.Resend
+	h.parked = append(f.Resend, h.parked...)
 	f.Resend = nil
-	h.parked = append(resend, h.parked...)
-	var said Testimony
-	if began {
-		said = h.testify(f, ev)
-	}
-	if said.Forgive {
-		h.step(ctx, lifecycle.Reset{})
-	}
-	h.step(ctx, ev)
-	if said.Forgive {
-		h.step(ctx, lifecycle.Reset{})
-	}
-	a := &Aftermath{log: h.log, world: h.world, ref: h.ref, failure: f}
-	if h.lastCrash == f.Life {
-		a.report = h.report(f, before)
-		a.report.Extensions = said.Report
-	}
-	h.crashID = ""
 	// Where the process has ended, or never came to be, the next life need not
 	// wait for the actors of this one.
 	if f.pid == nil || f.Exit != nil {
-		h.gone(ctx, f.Life)
+		ev.Rest = h.rest()
 	}
-	h.holding = false
-	if h.life != nil && h.lifeNo != f.Life {
-		runtime.Gosched() // the next life first: what follows can be done beside it
-	}
-	for _, tell := range h.news {
-		tell()
-	}
-	h.news = nil
+	h.end = a
+	h.step(ctx, ev)
+	h.end = nil
 	h.remains = append(h.remains, a)
-	if h.life == nil || h.lifeNo == f.Life {
-		h.clearUp(ctx)
+	if h.lifeNo == f.Life {
+		h.clearUp(ctx) // else when the process of the next life has been started
 	}
 }
 
@@ -332,63 +284,54 @@ func (h *Host) clearUp(ctx actor.Context) {
 
 // transition follows a change of the state, and makes it known.
 func (h *Host) transition(ctx actor.Context, t lifecycle.Transition) {
-	from, to, life := t.From, t.To, t.Life
-	if to == lifecycle.Starting && h.held != "" {
-		t.Reason += ", " + h.held
-	}
+	from, to, life := t.From, t.To, t.Life // the journal keeps nothing else of t
 	e := Event{Kind: KindState, Time: time.Now(), Reason: t.Reason, From: &from, To: &to, Life: &life}
-	if h.pid != 0 && to != lifecycle.Starting {
-		pid := h.pid
-		e.PID = &pid
-	}
 	if life == 0 {
 		e.Life = nil
 	}
-	if life <= 1 && from == lifecycle.Stopped && !h.seen {
+	if t.First {
 		e.From = nil
 	}
-	h.seen = true
+	pid := h.pid
+	if t.End {
+		pid = h.end.pid
+		h.decided(t, &e)
+	}
+	if pid != 0 && to != lifecycle.Starting {
+		e.PID = &pid
+	}
 	if w := h.ref.witness(); w != nil {
 		w.Changed(t)
 	}
-	switch to {
-	case lifecycle.Crashed:
-		h.lastCrash, h.lastID = life, h.crashID
-		e.Exit = h.lastExit
-		e.CrashID = idOf(h.crashID)
-	case lifecycle.Failed:
-		e.CrashID = idOf(h.crashID)
-	case lifecycle.Stopped:
-		if h.failure != nil {
-			e.Exit = h.lastExit
-		}
-	case lifecycle.Running:
+	if to == lifecycle.Running {
 		h.publishConn()
-	}
-	if to != lifecycle.Running && to != lifecycle.Unresponsive {
+	} else if to != lifecycle.Unresponsive {
 		h.unpublishConn()
 	}
 	h.publish() // first: who has read the event asks for the status next
-	pid := h.pid
-	h.afterNews(func() { h.tellNews(ctx, t, e, pid) })
+	h.event(e)
+	h.logTransition(t, e.CrashID, pid)
+	tell(ctx, ctx.Parent(), &hostChanged{name: h.ref.spec.Name, to: to, by: t.By, reason: t.Reason})
 }
 
-// idOf returns nil for no id.
-func idOf(id string) *string {
-	if id == "" {
-		return nil
+// decided adds to an event, and to the crash report, what has become of the life
+// that has ended.
+func (h *Host) decided(t lifecycle.Transition, e *Event) {
+	if t.To == lifecycle.Crashed {
+		h.end.report = h.report(t.From)
+		h.lastCrash = h.end.report.ID
 	}
-	return &id
-}
-
-// noHandshake says what a start without a handshake usually means.
-func (h *Host) noHandshake(after time.Duration) string {
-	p := h.ref.spec.Protocol.Name()
-	text := fmt.Sprintf("no handshake %s after its start: the program does not answer in protocol %q", after, p)
-	if p == "hostsup" {
-		text += " (the default)"
+	switch t.To {
+	case lifecycle.Crashed, lifecycle.Stopped:
+		e.Exit = h.lastExit
 	}
-	return text + "; one that speaks no protocol needs protocol = \"none\""
+	if r := h.end.report; r != nil {
+		r.Next = t.Reason
+		if t.To == lifecycle.Crashed || t.To == lifecycle.Failed {
+			id := r.ID
+			e.CrashID = &id
+		}
+	}
 }
 
 func (h *Host) publish() {
@@ -396,23 +339,10 @@ func (h *Host) publish() {
 	if h.machine.State().AtRest() || h.machine.State() == lifecycle.Restarting {
 		pid = 0
 	}
-	reason := h.machine.Reason()
-	if h.held != "" {
-		reason += ", " + h.held
-	}
-	if h.machine.IsShort() {
-		reason += ", " + h.lacks
-	}
-	if h.machine.IsQuiet() {
-		reason += "; " + h.noHandshake(quietAfter)
-	}
-	if h.dying && h.machine.State() != lifecycle.Stopped {
-		reason += ", when the processes of the last life have ended"
-	}
 	h.ref.publish(snapshot{
-		state: h.machine.State(), reason: reason, life: h.lifeNo, pid: pid, restarts: h.machine.Restarts(),
+		state: h.machine.State(), reason: h.machine.Explanation(), life: h.lifeNo, pid: pid, restarts: h.machine.Restarts(),
 		machine: h.machine, since: h.machine.Since(), liveness: h.liveness, lastExit: h.lastExit, slow: h.machine.IsSlow(), retryAt: h.retryAt,
-		crashID: h.lastID,
+		crashID: h.lastCrash,
 	})
 }
 
@@ -450,14 +380,9 @@ func (h *Host) deliver(q *Request) {
 }
 
 // stopping is the end of the actor; its life is stopped by the library next.
-func (h *Host) stopping() {
-	h.torn = true
+func (h *Host) stopping(ctx actor.Context) {
 	h.ref.end()
-	h.place.give()
 	h.unpublishConn()
-	for _, t := range h.timers {
-		t.cancel()
-	}
 	err := h.ref.goneError()
 	for _, q := range h.parked {
 		q.Settle(nil, err)
@@ -467,4 +392,5 @@ func (h *Host) stopping() {
 		w.done(h.world.noHost(h.ref.spec.Name))
 	}
 	clear(h.waiting)
+	h.step(ctx, lifecycle.Torn{})
 }

@@ -20,55 +20,48 @@ func (h *Host) terminated(ctx actor.Context, who *actor.PID) {
 }
 
 func (h *Host) vanished(ctx actor.Context, life uint64) {
-	if life != h.lifeNo || h.life == nil {
+	if h.machine.Lives(life) { // the actor was stopped from outside, or has a defect
+		h.ended(ctx, &Failure{Life: life, Cause: lifecycle.CauseInternal, Detail: "the actor of the life ended"})
 		return
 	}
-	if h.endedNo != life { // the actor was stopped from outside, or has a defect
-		h.ended(ctx, &Failure{Life: life, Cause: lifecycle.CauseInternal, Detail: "the actor of the life ended"})
-	}
-	h.gone(ctx, life)
+	h.step(ctx, lifecycle.Vanished{Life: life, Rest: h.rest()})
 }
 
-// gone follows the end of a life that has no process any more: what that has
-// left behind may still have the memory, the ports and the files that the next
-// life needs.
-func (h *Host) gone(ctx actor.Context, life uint64) {
-	if h.failure == nil || h.dying {
-		return // the rules know, or are about to
-	}
-	h.dying = true
-	child := h.child
-	if child == nil {
-		h.out(ctx, nil)
-		return
+// rest returns what is left of a life whose process or actor has ended: its other
+// processes may still have the memory, the ports and the files that the next life
+// needs.
+func (h *Host) rest() lifecycle.Rest {
+	if h.child == nil {
+		return lifecycle.RestNothing
 	}
 	select {
-	case <-child.Gone():
-		h.out(ctx, nil)
-		return
+	case <-h.child.Gone():
+		return lifecycle.RestNothing
 	default:
+		return lifecycle.RestTree
 	}
-	h.publish()
-	self, root := ctx.Self(), ctx.ActorSystem().Root
+}
+
+func (h *Host) awaitTree(ctx actor.Context, life uint64) {
+	child, self, root := h.child, ctx.Self(), ctx.ActorSystem().Root
 	h.world.serving.Go(func() { tell(root, self, &treeGone{life, child.AwaitGone(killWait)}) })
 }
 
-// out tells the rules that nothing is left of the life that could be in the way
-// of the next, or with err that what is left is not waited for any longer.
-func (h *Host) out(ctx actor.Context, err error) {
-	gone := lifecycle.Gone{Life: h.lifeNo}
-	if err != nil {
-		gone.Left = err.Error()
-		h.log.Error("processes do not end", "error", err)
+// out tells the rules that nothing is left of a life that could be in the way
+// of the next, or that what is left is not waited for any longer.
+func (h *Host) out(ctx actor.Context, m *treeGone) {
+	gone := lifecycle.Gone{Life: m.life}
+	if m.err != nil {
+		gone.Left = m.err.Error()
+		h.log.Error("processes do not end", "error", m.err)
 		e := Event{Kind: KindStuck, Life: &gone.Life, Reason: gone.Left}
 		var stuck *sandbox.StuckError
-		if errors.As(err, &stuck) {
+		if errors.As(m.err, &stuck) {
 			for _, l := range stuck.Left {
 				e.PIDs = append(e.PIDs, l.PID)
 			}
 		}
 		h.event(e)
 	}
-	h.life, h.failure, h.pid, h.child, h.dying = nil, nil, 0, nil, false
 	h.step(ctx, gone)
 }

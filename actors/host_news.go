@@ -1,32 +1,9 @@
 package actors
 
 import (
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/link"
 )
-
-// afterNews calls f behind what was made known before it: now, unless the next
-// life is to begin first.
-func (h *Host) afterNews(f func()) {
-	if h.holding {
-		h.news = append(h.news, f)
-		return
-	}
-	f()
-}
-
-// tellNews tells journal, log and group of a change.
-func (h *Host) tellNews(ctx actor.Context, t lifecycle.Transition, e Event, pid int) {
-	h.event(e)
-	h.logTransition(t, e.CrashID, pid)
-	tell(ctx, ctx.Parent(), &hostChanged{name: h.ref.spec.Name, to: t.To, by: t.By, reason: t.Reason})
-	switch t.To {
-	case lifecycle.Running, lifecycle.Crashed, lifecycle.Failed:
-		h.firstTry(ctx)
-	}
-}
 
 func (h *Host) logTransition(t lifecycle.Transition, crash *string, pid int) {
 	args := []any{"reason", t.Reason}
@@ -61,13 +38,6 @@ func (h *Host) logTransition(t lifecycle.Transition, crash *string, pid int) {
 		h.log.Debug(string(t.To), args...)
 	default:
 		h.log.Info(string(t.To), args...)
-	}
-}
-
-func (h *Host) firstTry(ctx actor.Context) {
-	if !h.tried {
-		h.tried = true
-		tell(ctx, ctx.Parent(), &firstTry{h.ref.spec.Name})
 	}
 }
 

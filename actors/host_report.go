@@ -4,26 +4,26 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
+	"github.com/hostsup/hostsup/internal/reports"
 	"github.com/hostsup/hostsup/internal/signame"
 	"github.com/hostsup/hostsup/lifecycle"
 )
 
 // shortage makes known that a start waits because the supervisor lacks something.
-func (h *Host) shortage(ctx actor.Context, e lifecycle.Shortage) {
-	h.lacks = fmt.Sprintf("%s; again in %s", e.Detail, e.Wait)
-	h.event(Event{Kind: KindShortage, Life: &e.Life, Reason: h.lacks})
+func (h *Host) shortage(e lifecycle.Shortage) {
+	h.event(Event{Kind: KindShortage, Life: &e.Life, Reason: fmt.Sprintf("%s; again in %s", e.Detail, e.Wait)})
 	h.log.Error("cannot start the host, which is not its fault", "reason", e.Detail, "again", e.Wait)
-	h.firstTry(ctx)
 }
 
-// report returns the crash report of a life, so far as it is known at its end.
-func (h *Host) report(f *Failure, state lifecycle.State) *CrashReport {
+// report returns the crash report of the life that has ended in state, so far as
+// it is known at its end.
+func (h *Host) report(state lifecycle.State) *CrashReport {
+	f, now := h.end.failure, time.Now()
 	r := &CrashReport{
-		ID: h.crashID, Time: time.Now(), Host: h.ref.spec.Name, Group: h.ref.group, Life: f.Life, PID: h.pid,
-		Command: redactStrings(h.world.Redactor, h.ref.spec.Command), State: state, Reason: f.Error(), Exit: h.lastExit, Crashes: h.machine.CrashesInWindow(time.Now()),
-		Uptime: time.Since(h.spawned).Seconds(), Next: h.machine.Reason(), Pending: f.Pending, Messages: f.Headers, Noise: f.Bad,
+		ID: reports.NewID(fmt.Sprintf("%s-%d", h.ref.spec.Name, f.Life), now), Time: now,
+		Host: h.ref.spec.Name, Group: h.ref.group, Life: f.Life, PID: h.end.pid,
+		Command: redactStrings(h.world.Redactor, h.ref.spec.Command), State: state, Reason: f.Error(), Exit: h.lastExit, Crashes: h.machine.CrashesInWindow(now),
+		Uptime: h.end.uptime.Seconds(), Extensions: h.end.extensions, Pending: f.Pending, Messages: f.Headers, Noise: f.Bad,
 		Protocol: "none",
 	}
 	if h.ref.spec.Protocol != nil {

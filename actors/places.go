@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 )
@@ -23,24 +22,20 @@ type ticket struct {
 	gone    bool
 }
 
-// take asks for one of limit places. granted is called once, as soon as there is
-// one, which may be before take returns, and not after give has been called
-// unless the two meet. waits says that there is none yet.
+// take asks for one of limit places. waits says that there is none yet: granted is
+// called once, as soon as there is one, which may be before take returns, and not
+// after give has been called unless the two meet.
 func (p *places) take(limit int, granted func()) (t *ticket, waits bool) {
 	t = &ticket{places: p, granted: granted}
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.taken < limit && len(p.queue) == 0 {
 		p.taken++
 		t.has = true
 	} else {
 		p.queue = append(p.queue, t)
 	}
-	has := t.has
-	p.mu.Unlock()
-	if has {
-		granted()
-	}
-	return t, !has
+	return t, !t.has
 }
 
 // give hands a place to who is next, or takes back the wish for one. Further
@@ -72,11 +67,3 @@ func (t *ticket) give() {
 
 // placed tells a host's actor that a life of its has a place.
 type placed struct{ life uint64 }
-
-// full says why a host waits for one of limit places.
-func full(limit int) string {
-	if limit == 1 {
-		return "waiting for a place: another host is starting"
-	}
-	return fmt.Sprintf("waiting for a place: %d hosts are starting", limit)
-}

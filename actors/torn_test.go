@@ -12,12 +12,12 @@ import (
 func TestNothingBeginsInATornTree(t *testing.T) {
 	ref := fakeRef()
 	h := newHost(ref.world, ref)
-	h.lifeNo = 1
-	h.stopping()
-	h.ended(nil, &Failure{Life: 1, Cause: lifecycle.CauseExit})
-	h.spawn(nil, 2)
-	if h.life != nil || h.lifeNo != 1 || h.endedNo != 0 {
-		t.Errorf("life %d, %v; ended %d", h.lifeNo, h.life, h.endedNo)
+	h.machine, _ = h.machine.Step(lifecycle.Start{By: lifecycle.ByPerson}, h.machine.Since())
+	h.stopping(nil)
+	q := fakeCall(ref)
+	h.ended(nil, &Failure{Life: 1, Cause: lifecycle.CauseExit, Resend: []*Request{q}})
+	if s := h.machine.State(); s != lifecycle.Starting || len(h.remains) != 0 || !q.IsSettled() {
+		t.Errorf("%s; %d lives left something; a call is answered: %v", s, len(h.remains), q.IsSettled())
 	}
 	l := &Life{ref: ref, number: 1, torn: true}
 	l.fail(nil, &Failure{Cause: lifecycle.CauseExit})

@@ -17,4 +17,14 @@
 // processes and messages and feeds back what happened as events. Events about a
 // life that is not the current one are ignored here, so that a late message of an
 // old life does no harm.
+//
+// The effects of an event that ends one life and begins the next come in another
+// order: those that begin the next life first, then all that is told.
+//
+// # Requests and commands
+//
+// A host and its group decide beside each other. The host numbers what it asks of
+// the group ([AskStart], [TellStop]), and each command of the group names the last
+// request that it rests on. A start that rests on an older one is superseded: the
+// group answers the later request with a command of its own.
 package lifecycle

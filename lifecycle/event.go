@@ -28,9 +28,16 @@ type Event interface{ event() }
 
 // Start comes from the group: the host may run now. In failed it opens a new
 // window; in restarting it cuts the wait short; while running it changes
-// nothing. It is void while the group has not heard everything that the host
-// told it: the group answers that with another one.
-type Start struct{ By By }
+// nothing.
+//
+// Ack, here and in the other commands of a group, is the number of the host's
+// last request that the group had acted on when it gave the command. While the
+// host has made another one, a start is superseded: the group answers that
+// request with another command.
+type Start struct {
+	By  By
+	Ack int
+}
 
 // Stop asks for the host to end and stay down. Reason is shown to people. With
 // Back the group starts the host again by itself; this is not asked of a host
@@ -39,6 +46,7 @@ type Stop struct {
 	By     By
 	Reason string
 	Back   bool
+	Ack    int
 }
 
 // Wish asks for the host to run; the host asks its group, see [AskStart].
@@ -47,18 +55,24 @@ type Wish struct{ By By }
 // Reset clears the crash window and the back-off; a failed host starts again.
 type Reset struct{}
 
-// Heard comes from the group before whatever follows from an [AskStart] or a
-// [TellStop].
-type Heard struct{}
-
 // DependencyFailed tells a host that is to start that it cannot.
-type DependencyFailed struct{ Name string }
+type DependencyFailed struct {
+	Name string
+	Ack  int
+}
 
 // Waits tells a host that is to start what its group is waiting for.
-type Waits struct{ For string }
+type Waits struct {
+	For string
+	Ack int
+}
 
-// Placed tells that a life has the place that [TakePlace] asked for.
-type Placed struct{ Life uint64 }
+// Placed tells that a life has the place that [TakePlace] asked for, Queued
+// that it has to wait for it.
+type (
+	Placed struct{ Life uint64 }
+	Queued struct{ Life uint64 }
+)
 
 // Ready tells that the handshake of a life is done (without a protocol: that
 // it is spawned).
@@ -73,15 +87,38 @@ type (
 	Alive struct{ Life uint64 }
 )
 
-// Ended tells that a life has ended or has to be ended. Nothing is left to
-// run in it, but its actor and its processes may still be on their way out; Gone
-// follows when they are out.
+// Ended tells that a life has ended or has to be ended, and what is left of it.
+// Nothing is left to run in it, but its actor and its processes may still be on
+// their way out.
 type Ended struct {
-	Life   uint64
-	Cause  Cause
-	Status ExitStatus // CauseExit: how the process ended
-	Detail string     // evidence for people: an error text, what was wrong with the bytes
+	Life    uint64
+	Cause   Cause
+	Status  ExitStatus // CauseExit: how the process ended
+	Detail  string     // evidence for people: an error text, what was wrong with the bytes
+	Cleared bool       // what has caused the crashes so far, this one included, is somewhere else now
+	Rest    Rest
 }
+
+// Vanished tells that the actor of a life that has ended is gone, and what is left
+// of the life.
+type Vanished struct {
+	Life uint64
+	Rest Rest
+}
+
+// Rest is what is left of a life that has ended.
+type Rest uint8
+
+// What may be left.
+const (
+	RestActor   Rest = iota // its actor, and all else: Vanished follows
+	RestTree                // processes: their end is to be awaited
+	RestNothing             // nothing, as if Gone followed
+)
+
+// Torn tells that the actor of the host ends, and its parts with it. Nothing
+// follows from any event after that.
+type Torn struct{}
 
 // Gone tells that nothing of a life is in the way of the next one: its whole
 // process tree has ended, or it never had one. Left, when it is not "", says
@@ -100,14 +137,16 @@ func (Stop) event()             {}
 func (Wish) event()             {}
 func (Operate) event()          {}
 func (Reset) event()            {}
-func (Heard) event()            {}
 func (DependencyFailed) event() {}
 func (Waits) event()            {}
 func (Placed) event()           {}
+func (Queued) event()           {}
 func (Ready) event()            {}
 func (Hung) event()             {}
 func (Alive) event()            {}
 func (Ended) event()            {}
+func (Vanished) event()         {}
+func (Torn) event()             {}
 func (Gone) event()             {}
 func (Fired) event()            {}
 
@@ -129,17 +168,19 @@ const (
 	CauseStuck        Cause = "stuck"        // its process did not end although it was killed
 )
 
-// Timer names one of the timers of a host.
-type Timer string
+// Timer is one of the timers of a host: a number below [Timers].
+type Timer uint8
 
 // The timers of a host. Setting one that runs replaces it.
 const (
-	StartTimer   Timer = "start"    // spawn to handshake done
-	QuietTimer   Timer = "quiet"    // spawn to the report that no handshake has come
-	KillTimer    Timer = "kill"     // unresponsive to killed
-	BackoffTimer Timer = "backoff"  // restarting to starting
-	ShortTimer   Timer = "shortage" // a start that the supervisor was too short for, to its next try
-	RetryTimer   Timer = "retry"    // failed to starting
+	StartTimer   Timer = iota // spawn to handshake done
+	QuietTimer                // spawn to the report that no handshake has come
+	KillTimer                 // unresponsive to killed
+	BackoffTimer              // restarting to starting
+	ShortTimer                // a start that the supervisor was too short for, to its next try
+	RetryTimer                // failed to starting
+
+	Timers = iota // how many there are
 )
 
 // Effect is what the caller has to do. The types below are all there are.
@@ -150,15 +191,18 @@ type Transition struct {
 	From, To State
 	Life     uint64
 	Reason   string
-	By       By // who asked, for starting, stopping and stopped
+	By       By   // who asked, for starting, stopping and stopped
+	First    bool // the host has been in From since it was made
+	End      bool // it follows from the end of the life
 }
 
 // SpawnLife asks for a new life. There is no other life when it is asked for.
 type SpawnLife struct{ Life uint64 }
 
 // TakePlace asks for a place among the hosts that may start at once, for a life
-// that is spawned when [Placed] says that it has one. It comes before the
-// Transition to starting. GivePlace gives the place back, or the wish for one.
+// that is spawned when [Placed] says that it has one. The answer must be the next
+// event: Placed, or [Queued] and later Placed. The Transition to starting follows
+// the answer. GivePlace gives the place back, or the wish for one.
 type (
 	TakePlace struct{ Life uint64 }
 	GivePlace struct{ Life uint64 }
@@ -175,6 +219,9 @@ type KillLife struct {
 	Detail string
 }
 
+// AwaitTree asks for the end of the life's processes to be awaited. Gone follows.
+type AwaitTree struct{ Life uint64 }
+
 // SetTimer and CancelTimer run the timers of the host.
 type (
 	SetTimer struct {
@@ -184,14 +231,17 @@ type (
 	CancelTimer struct{ Timer Timer }
 )
 
-// AskStart tells the group that the host wants to run. The group answers with
-// [Heard] and then, now or later, with [Start], with [DependencyFailed], or with
-// a [Stop] that says why not.
-type AskStart struct{ By By }
-
-// TellStop tells the group that a person has stopped the host. The group
-// answers with [Heard].
-type TellStop struct{}
+// AskStart tells the group that the host wants to run. The group answers, now or
+// later, with [Start], with [DependencyFailed], or with a [Stop] that says why
+// not. TellStop tells it that a person has stopped the host. Both are requests,
+// numbered from 1 in one sequence.
+type (
+	AskStart struct {
+		By     By
+		Number int
+	}
+	TellStop struct{ Number int }
+)
 
 // Slow tells that a start is over its time-out and waited for.
 type Slow struct {
@@ -199,10 +249,11 @@ type Slow struct {
 	After time.Duration
 }
 
-// Quiet tells that a start has been without a handshake for After.
+// Quiet tells that a start has been without a handshake for some time, and what
+// that usually means.
 type Quiet struct {
-	Life  uint64
-	After time.Duration
+	Life   uint64
+	Reason string
 }
 
 // Shortage tells that a start could not be made for want of something that the
@@ -213,13 +264,19 @@ type Shortage struct {
 	Wait   time.Duration
 }
 
+// Tried tells, once, that the first start has had its outcome: the host runs, has
+// crashed or failed, or its start takes long.
+type Tried struct{}
+
 func (Transition) effect()  {}
+func (Tried) effect()       {}
 func (Shortage) effect()    {}
 func (SpawnLife) effect()   {}
 func (TakePlace) effect()   {}
 func (GivePlace) effect()   {}
 func (StopLife) effect()    {}
 func (KillLife) effect()    {}
+func (AwaitTree) effect()   {}
 func (SetTimer) effect()    {}
 func (CancelTimer) effect() {}
 func (AskStart) effect()    {}

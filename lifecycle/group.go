@@ -39,6 +39,7 @@ type member struct {
 	kept     bool // stopped by a person: only a person's start, also of a dependent, brings it back
 	asks     bool // restarting, and ready for a start
 	granted  bool // a start was sent, and the state has not changed since
+	acked    int  // number of its last request
 	inFlight int  // commands sent and not yet answered
 	drains   bool // a sharer on its way down
 

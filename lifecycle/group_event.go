@@ -14,12 +14,16 @@ type Shutdown struct{}
 // run is started for it, except: a host that a person stopped and one that has
 // failed come back for nobody but a person.
 type Want struct {
-	Name string
-	By   By
+	Name   string
+	By     By
+	Number int // of the request
 }
 
 // Unwant tells that a person has stopped a host, see [TellStop].
-type Unwant struct{ Name string }
+type Unwant struct {
+	Name   string
+	Number int
+}
 
 // Changed tells the state of a host, after each change and once in answer to
 // each command (which may have changed nothing).
@@ -49,23 +53,12 @@ func (Leave) groupEvent()    {}
 // GroupEffect is what the caller has to do. The types below are all there are.
 type GroupEffect interface{ groupEffect() }
 
-// StartHost, StopHost, FailHost, HoldHost and HeardHost are events for a host: [Start],
-// [Stop], [DependencyFailed], [Waits], [Heard]. The last two are not answered.
-type (
-	StartHost struct {
-		Name string
-		By   By
-	}
-	StopHost struct {
-		Name   string
-		By     By
-		Reason string
-		Back   bool // it is to be started again when its group is ready
-	}
-	FailHost  struct{ Name, Dependency string }
-	HoldHost  struct{ Name, For string }
-	HeardHost struct{ Name string }
-)
+// Command gives a host an event: [Start], [Stop], [DependencyFailed] or [Waits].
+// All but the last are answered by a [Changed].
+type Command struct {
+	Name  string
+	Event Event
+}
 
 // Escalate tells that a host has given up and what it meant for the group.
 type Escalate struct{ Name string }
@@ -73,10 +66,6 @@ type Escalate struct{ Name string }
 // AtRestAll tells that a shutdown is complete.
 type AtRestAll struct{}
 
-func (StartHost) groupEffect() {}
-func (StopHost) groupEffect()  {}
-func (FailHost) groupEffect()  {}
-func (HoldHost) groupEffect()  {}
-func (HeardHost) groupEffect() {}
+func (Command) groupEffect()   {}
 func (Escalate) groupEffect()  {}
 func (AtRestAll) groupEffect() {}

@@ -20,17 +20,18 @@ func (g Group) Step(ev GroupEvent) (Group, []GroupEffect, error) {
 		for i := range s.members {
 			// One that waits for a start learns that there will be none.
 			if m := &s.members[i]; m.drains || m.wanted && (m.state.AtRest() || m.state == Stopping) {
-				s.tell(m, StopHost{m.Name, ByTree, "supervisor stops", false})
+				s.stop(m, ByTree, "supervisor stops", false)
 			}
 		}
 	case Want:
 		if i := s.find(ev.Name); i >= 0 {
+			s.members[i].acked = ev.Number
 			s.asked(i, ev.By)
 		}
 	case Unwant:
 		if i := s.find(ev.Name); i >= 0 {
 			m := &s.members[i]
-			s.do(HeardHost{m.Name})
+			m.acked = ev.Number
 			m.wanted, m.kept, m.asks, m.granted = false, true, false, false
 			m.told, m.refused = "", false
 		}
@@ -61,10 +62,14 @@ type groupStep struct {
 
 func (s *groupStep) do(e GroupEffect) { s.out = append(s.out, e) }
 
-// tell sends a command to a member.
-func (s *groupStep) tell(m *member, e GroupEffect) {
+// command sends a member what it answers.
+func (s *groupStep) command(m *member, e Event) {
 	m.inFlight++
-	s.do(e)
+	s.do(Command{m.Name, e})
+}
+
+func (s *groupStep) stop(m *member, by By, reason string, back bool) {
+	s.command(m, Stop{by, reason, back, m.acked})
 }
 
 // find returns the index of a member, or -1.
@@ -116,14 +121,13 @@ func (s *groupStep) join(m Member) error {
 // asked takes the wish of a member, or of somebody for it.
 func (s *groupStep) asked(i int, by By) {
 	m := &s.members[i]
-	s.do(HeardHost{m.Name})
 	switch {
 	case s.shutdown:
-		s.tell(m, StopHost{m.Name, ByTree, "supervisor stops", false})
+		s.stop(m, ByTree, "supervisor stops", false)
 		return
 	case by == ByRule && !m.wanted && m.state != Failed:
 		// Its group has given up meanwhile, and it had asked before it knew.
-		s.tell(m, StopHost{m.Name, ByGroup, m.told, false})
+		s.stop(m, ByGroup, m.told, false)
 		return
 	}
 	m.granted, m.asks = false, m.state == Restarting
@@ -216,7 +220,7 @@ func (s *groupStep) drain(i int, reason string, back bool) {
 		case Starting, Running, Unresponsive:
 			s.goesDown(m) // by itself, if it is not wanted: a person stops it
 			if wanted {
-				s.tell(m, StopHost{m.Name, ByGroup, reason, m.wanted})
+				s.stop(m, ByGroup, reason, m.wanted)
 				m.by = ByGroup
 			}
 		case Stopping:
@@ -229,7 +233,7 @@ func (s *groupStep) drain(i int, reason string, back bool) {
 			s.pull(j, false) // what has ended meanwhile comes back for it
 		case wanted && !back && !m.drains:
 			// Down, or about to start: it learns that it stays down.
-			s.tell(m, StopHost{m.Name, ByGroup, reason, false})
+			s.stop(m, ByGroup, reason, false)
 		}
 	}
 }
@@ -270,14 +274,14 @@ func (s *groupStep) settleUp(m *member) {
 		return
 	}
 	m.granted, m.told, m.refused = true, "", false
-	s.tell(m, StartHost{m.Name, m.by})
+	s.command(m, Start{m.by, m.acked})
 }
 
 // hold tells a member, once, what its start waits for.
 func (s *groupStep) hold(m *member, what string) {
 	if m.told != what || m.refused {
 		m.told, m.refused = what, false
-		s.do(HoldHost{m.Name, what})
+		s.do(Command{m.Name, Waits{what, m.acked}})
 	}
 }
 
@@ -290,10 +294,10 @@ func (s *groupStep) refuse(m, d *member) {
 	}
 	m.told, m.refused, m.by = why, true, ByDependency
 	if d.state == Failed {
-		s.tell(m, FailHost{m.Name, d.Name})
+		s.command(m, DependencyFailed{d.Name, m.acked})
 		return
 	}
-	s.tell(m, StopHost{m.Name, ByGroup, fmt.Sprintf("needs %s, which is stopped", d.Name), false})
+	s.stop(m, ByGroup, fmt.Sprintf("needs %s, which is stopped", d.Name), false)
 }
 
 // settleDown stops every host all of whose dependents are at rest.
@@ -309,7 +313,7 @@ func (s *groupStep) settleDown() {
 		// makes sure that none is left running.
 		if m.state != Stopping && (m.inFlight == 0 || m.granted) && s.dependentsRest(m) {
 			m.granted = false
-			s.tell(m, StopHost{m.Name, ByTree, "supervisor stops", false})
+			s.stop(m, ByTree, "supervisor stops", false)
 		}
 	}
 	if rest {

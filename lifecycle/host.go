@@ -10,20 +10,32 @@ type HostRules struct {
 	Restart      RestartRule
 	StartTimeout time.Duration // spawn to ready; 0: none
 	WaitSlow     bool          // a start over its time-out is reported and kept
+	Protocol     string        // by name; "": it speaks none
 	QuietAfter   time.Duration // a start without a handshake is reported after so long; 0: never
 	KillAfter    time.Duration // unresponsive to killed; 0: never
 	Gated        bool          // restarts ask the group: the host depends on others, or shares their fate
 	Eager        bool          // the group starts the host unasked
-	Placed       bool          // each start waits for a place among those that may go on at once
+	MaxStarting  int           // how many hosts may start at once; 0: any number
 }
 
 // place says whether a start has its place.
 type place uint8
 
 const (
-	noPlace place = iota // needs none, or has given it back
-	wantsPlace
+	noPlace     place = iota // needs none, or has given it back
+	asksPlace                // the answer follows at once
+	queuedPlace              // waits for it
 	hasPlace
+)
+
+// presence says how much there is of the current life.
+type presence uint8
+
+const (
+	absent  presence = iota // nothing
+	alive                   // it was spawned, and has not ended
+	ended                   // it has ended, and its actor may be there
+	leaving                 // the end of its processes is awaited
 )
 
 // Host is the state machine of one host. It is a value: Step returns the next
@@ -37,7 +49,7 @@ type Host struct {
 	life   uint64
 	since  time.Time
 
-	present   bool        // a life exists (not all of it is gone yet)
+	presence  presence    // of the current life
 	spawnedAt time.Time   // of the current life
 	again     bool        // somebody wants a start, and it has not come yet
 	againBy   By          // who that is
@@ -45,8 +57,7 @@ type Host struct {
 	backedOff bool        // the back-off has run out
 	asks      bool        // restarting: the group was asked
 	waits     string      // what the group waits for before it starts the host
-	said      int         // what the group was told: wishes and stops of a person
-	heard     int         // how much of that the group had heard when it last spoke
+	requested int         // number of the last request that was made to the group
 	ops       []operation // whose Done is to follow; never changed in place
 	crashes   []time.Time // within the window, oldest first; never changed in place
 	streak    int         // ends since the last healthy spell
@@ -55,9 +66,13 @@ type Host struct {
 	quiet     bool        // the running start has been without a handshake for QuietAfter
 	place     place       // of the running start
 	short     bool        // the running start waits for what the supervisor is short of
+	lacks     string      // what that is, and how long it waits
 	shortFor  int         // starts in a row that it was too short for
 	rng       uint64
-	refused   int // transitions the table did not have; tests hold it at 0
+	moved     bool // it has had a transition
+	tried     bool // Tried was told
+	torn      bool // its actor is ending
+	refused   int  // transitions the table did not have; tests hold it at 0
 }
 
 // NewHost returns a stopped host. The seed makes its jitter reproducible.
@@ -79,11 +94,52 @@ func (h Host) Reason() string {
 	return h.reason + ", waiting for " + h.waits
 }
 
+// Explanation is Reason with whatever else holds up what is to follow.
+func (h Host) Explanation() string {
+	text := h.Reason()
+	if h.place == queuedPlace {
+		text += ", " + h.full()
+	}
+	if h.short {
+		text += ", " + h.lacks
+	}
+	if h.quiet {
+		text += "; " + h.noHandshake()
+	}
+	if h.presence == leaving && h.state != Stopped {
+		text += ", when the processes of the last life have ended"
+	}
+	return text
+}
+
+// full says why a start waits for a place.
+func (h Host) full() string {
+	if h.rules.MaxStarting == 1 {
+		return "waiting for a place: another host is starting"
+	}
+	return fmt.Sprintf("waiting for a place: %d hosts are starting", h.rules.MaxStarting)
+}
+
+// noHandshake says what a start without a handshake usually means.
+func (h Host) noHandshake() string {
+	text := fmt.Sprintf("no handshake %s after its start: the program does not answer in protocol %q", h.rules.QuietAfter, h.rules.Protocol)
+	if h.rules.Protocol == "hostsup" {
+		text += " (the default)"
+	}
+	return text + "; one that speaks no protocol needs protocol = \"none\""
+}
+
 // By says who asked for that state; "" when nobody did.
 func (h Host) By() By { return h.by }
 
 // Life is the number of the current life, 0 before the first.
 func (h Host) Life() uint64 { return h.life }
+
+// Lives reports whether a life has been spawned and has not ended.
+func (h Host) Lives(life uint64) bool { return life == h.life && h.presence == alive && !h.torn }
+
+// Present reports whether anything of the current life is there.
+func (h Host) Present() bool { return h.presence != absent }
 
 // Since is when it entered the state.
 func (h Host) Since() time.Time { return h.since }
@@ -93,10 +149,6 @@ func (h Host) Restarts() uint64 { return h.restarts }
 
 // IsSlow says whether the running start is over its time-out.
 func (h Host) IsSlow() bool { return h.slow }
-
-// IsQuiet reports whether the running start has been without a handshake for
-// QuietAfter.
-func (h Host) IsQuiet() bool { return h.quiet }
 
 // SpawnedAt returns when the process of the current life was started, or the
 // zero time before the first life.
@@ -112,40 +164,43 @@ func (h Host) StoppedByPerson() bool {
 	return (h.state == Stopped || h.state == Stopping) && h.by == ByPerson && !h.again
 }
 
-// IsShort reports whether it is starting and waits for something that the
-// supervisor was short of, and has no process until then.
-func (h Host) IsShort() bool { return h.short }
-
 // CrashesInWindow counts the crashes that still count at now.
 func (h Host) CrashesInWindow(now time.Time) int { return len(h.inWindow(now)) }
 
 // Step takes one event and returns the next machine and what to do.
 func (h Host) Step(ev Event, now time.Time) (Host, []Effect) {
 	s := step{Host: h, now: now}
+	if s.torn {
+		return s.Host, nil
+	}
 	switch ev := ev.(type) {
 	case Start:
+		s.ack = ev.Ack
 		s.start(ev.By)
 	case Stop:
+		s.ack = ev.Ack
 		s.stop(ev)
 	case Wish:
 		s.wish(ev.By)
 	case Operate:
 		s.operate(ev)
 	case Reset:
-		s.crashes, s.streak = nil, 0
-		if s.state == Failed {
-			s.wish(ByPerson)
-		}
-	case Heard:
-		s.heard++
+		s.reset()
 	case DependencyFailed:
+		s.ack = ev.Ack
 		s.dependencyFailed(ev.Name)
 	case Waits:
-		if s.heard == s.said && (s.state.AtRest() && s.Pending() || s.state == Restarting && s.asks) {
+		s.ack = ev.Ack
+		if !s.superseded() && (s.state.AtRest() && s.Pending() || s.state == Restarting && s.asks) {
 			s.waits = ev.For
 		}
 	case Placed:
 		s.placed(ev.Life)
+	case Queued:
+		if ev.Life == s.life && s.place == asksPlace {
+			s.place = queuedPlace
+			s.begin(", " + s.full())
+		}
 	case Ready:
 		s.ready(ev.Life)
 	case Hung:
@@ -162,6 +217,12 @@ func (h Host) Step(ev Event, now time.Time) (Host, []Effect) {
 		}
 	case Ended:
 		s.ended(ev)
+	case Vanished:
+		if ev.Life == s.life && s.presence == ended {
+			s.leave(ev.Rest)
+		}
+	case Torn:
+		s.tear()
 	case Gone:
 		s.gone(ev)
 	case Fired:

@@ -1,7 +1,9 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -10,6 +12,8 @@ type step struct {
 	Host
 	now time.Time
 	out []Effect
+	ack int  // of the present command
+	end bool // what follows from the end of a life is being decided
 }
 
 func (s *step) do(e Effect) { s.out = append(s.out, e) }
@@ -24,8 +28,20 @@ func (s *step) to(next State, reason string, by By) {
 	if s.state == Starting {
 		s.givePlace()
 	}
-	s.do(Transition{From: s.state, To: next, Life: s.life, Reason: reason, By: by})
-	s.state, s.reason, s.by, s.since, s.waits = next, reason, by, s.now, ""
+	s.do(Transition{From: s.state, To: next, Life: s.life, Reason: reason, By: by, First: !s.moved, End: s.end})
+	s.state, s.reason, s.by, s.since, s.waits, s.moved = next, reason, by, s.now, "", true
+	switch next {
+	case Running, Crashed, Failed:
+		s.firstTry()
+	}
+}
+
+// firstTry tells, once, that the first start has had its outcome.
+func (s *step) firstTry() {
+	if !s.tried {
+		s.tried = true
+		s.do(Tried{})
+	}
 }
 
 // wish asks the group for a start. Nobody is asked for what goes on already.
@@ -44,13 +60,17 @@ func (s *step) wish(by By) {
 func (s *step) ask(by By) {
 	s.again, s.againBy = true, by
 	s.asks = s.state == Restarting
-	s.said++
-	s.do(AskStart{by})
+	s.requested++
+	s.do(AskStart{by, s.requested})
 }
 
+// superseded reports whether the host has made a request since the group decided
+// on the present command.
+func (s *step) superseded() bool { return s.ack < s.requested }
+
 func (s *step) start(by By) {
-	if s.heard < s.said {
-		return // decided before the group knew what the host has said since
+	if s.superseded() {
+		return
 	}
 	switch s.state {
 	case Failed:
@@ -70,7 +90,7 @@ func (s *step) start(by By) {
 
 // dependencyFailed gives up what is to start.
 func (s *step) dependencyFailed(name string) {
-	if s.heard < s.said {
+	if s.superseded() {
 		return
 	}
 	reason := fmt.Sprintf("dependency %s failed", name)
@@ -87,7 +107,7 @@ func (s *step) dependencyFailed(name string) {
 
 // launch begins a life, or has it begin as soon as the old one is gone.
 func (s *step) launch(by By) {
-	if s.present {
+	if s.Present() {
 		s.again, s.againBy = true, by
 		return
 	}
@@ -97,19 +117,29 @@ func (s *step) launch(by By) {
 	s.again, s.promised = false, false
 	s.life++
 	s.slow, s.quiet, s.shortFor = false, false, 0
-	if s.rules.Placed {
-		s.place = wantsPlace
+	s.againBy = by
+	if s.rules.MaxStarting > 0 {
+		s.place = asksPlace
 		s.do(TakePlace{s.life})
-		s.to(Starting, startReason(by), by)
 		return
 	}
-	s.to(Starting, startReason(by), by)
+	s.begin("")
 	s.spawn()
+}
+
+// begin tells that a start has begun, and what it waits for.
+func (s *step) begin(waits string) {
+	if s.state == Starting {
+		return // another try
+	}
+	by := s.againBy
+	s.to(Starting, startReason(by)+waits, by)
+	s.reason = startReason(by)
 }
 
 // spawn makes the process of a life that nothing holds up any more.
 func (s *step) spawn() {
-	s.present, s.spawnedAt = true, s.now
+	s.presence, s.spawnedAt = alive, s.now
 	s.do(SpawnLife{s.life})
 	if s.rules.StartTimeout > 0 {
 		s.do(SetTimer{StartTimer, s.rules.StartTimeout})
@@ -124,8 +154,10 @@ func (s *step) spawn() {
 func (s *step) shortage(detail string) {
 	s.short = true
 	s.shortFor++
+	s.lacks = fmt.Sprintf("%s; again in %s", detail, s.shortWait())
 	s.do(Shortage{s.life, detail, s.shortWait()})
-	s.refuse(detail)
+	s.firstTry()
+	s.finish(func(o operation) bool { return o.op != OpStop }, false, s.state, detail)
 }
 
 // shortages spaces the tries of a start that the supervisor is too short for.
@@ -137,8 +169,8 @@ func (s *step) shortWait() time.Duration { return shortages.Delay(s.shortFor, 0.
 func (s *step) tryAgain() {
 	s.short = false
 	s.life++
-	if s.rules.Placed && s.place == noPlace { // it was slow, and has given its place back
-		s.place = wantsPlace
+	if s.rules.MaxStarting > 0 && s.place == noPlace { // it was slow, and has given its place back
+		s.place = asksPlace
 		s.do(TakePlace{s.life})
 		return
 	}
@@ -159,10 +191,11 @@ func (s *step) endStart() {
 }
 
 func (s *step) placed(life uint64) {
-	if life != s.life || s.place != wantsPlace {
+	if life != s.life || s.place != asksPlace && s.place != queuedPlace {
 		return // it was given back before we heard of it
 	}
 	s.place = hasPlace
+	s.begin("")
 	s.spawn()
 }
 
@@ -201,8 +234,8 @@ func (s *step) stop(e Stop) {
 	}
 	s.again, s.promised, s.waits = false, false, ""
 	if e.By == ByPerson {
-		s.said++
-		s.do(TellStop{})
+		s.requested++
+		s.do(TellStop{s.requested})
 	}
 	if e.By == ByTree && s.state == Stopped {
 		s.finish(func(o operation) bool { return o.op != OpStop }, false, s.state, e.Reason)
@@ -212,7 +245,7 @@ func (s *step) stop(e Stop) {
 
 // stopByGroup takes what the group says of a host that it stops, and reports
 // whether the host has anything to end for it. A wish that the group has not
-// heard of when it says so stays.
+// acted on stays.
 func (s *step) stopByGroup(e Stop) bool {
 	if s.state == Starting || s.state.Up() {
 		s.promised = e.Back
@@ -221,7 +254,7 @@ func (s *step) stopByGroup(e Stop) bool {
 	if e.Back {
 		return false // it is down, or about to be
 	}
-	if s.heard == s.said {
+	if !s.superseded() {
 		s.again, s.promised, s.waits = false, false, ""
 		switch {
 		case s.state == Stopped:
@@ -250,7 +283,7 @@ func (s *step) down(by By, reason string) {
 	case Restarting:
 		s.do(CancelTimer{BackoffTimer})
 		s.to(Stopping, reason, by)
-		if !s.present {
+		if !s.Present() {
 			s.to(Stopped, reason, by)
 		}
 	case Stopping:
@@ -259,7 +292,7 @@ func (s *step) down(by By, reason string) {
 		s.endStart()
 		s.do(CancelTimer{KillTimer})
 		s.to(Stopping, reason, by)
-		if !s.present { // it has waited for a place, or for what the supervisor lacked
+		if !s.Present() { // it has waited for a place, or for what the supervisor lacked
 			s.to(Stopped, reason, by)
 			break
 		}
@@ -271,10 +304,10 @@ func (s *step) down(by By, reason string) {
 func (s *step) restart(by By) {
 	switch s.state {
 	case Starting, Running, Unresponsive:
-		if s.place == wantsPlace {
+		if s.place == queuedPlace {
 			return // the life to come is as new as can be
 		}
-		if s.short && !s.present {
+		if s.short && !s.Present() {
 			s.do(CancelTimer{ShortTimer})
 			s.tryAgain()
 			return
@@ -288,18 +321,72 @@ func (s *step) restart(by By) {
 }
 
 func (s *step) ready(life uint64) {
-	if life != s.life || s.state != Starting || s.place == wantsPlace {
+	if life != s.life || s.state != Starting || s.place == queuedPlace {
 		return
 	}
 	s.endStart()
 	s.to(Running, "ready", "")
 }
 
-// ended decides what follows the end of a life.
+// ended follows the end of a life.
 func (s *step) ended(e Ended) {
-	if e.Life != s.life || s.place == wantsPlace || s.short {
+	if !s.Lives(e.Life) {
 		return
 	}
+	s.presence = ended
+	if e.Cleared {
+		s.reset()
+	}
+	s.end = true
+	s.decide(e)
+	s.end = false
+	if e.Cleared {
+		s.reset()
+	}
+	s.leave(e.Rest)
+	// The next life begins before anybody is told of the end of this one.
+	slices.SortStableFunc(s.out, func(a, b Effect) int { return cmp.Compare(tells(a), tells(b)) })
+}
+
+// tells returns 1 for an effect that makes something known, 0 for others.
+func tells(e Effect) int {
+	switch e.(type) {
+	case Transition, Tried, AskStart, TellStop, Done, Shortage:
+		return 1
+	}
+	return 0
+}
+
+// reset clears the crash window and the back-off.
+func (s *step) reset() {
+	s.crashes, s.streak = nil, 0
+	if s.state == Failed {
+		s.wish(ByPerson)
+	}
+}
+
+// leave follows what is left of a life that has ended.
+func (s *step) leave(r Rest) {
+	switch r {
+	case RestTree:
+		s.presence = leaving
+		s.do(AwaitTree{s.life})
+	case RestNothing:
+		s.gone(Gone{Life: s.life})
+	}
+}
+
+// tear gives back what the host has of others.
+func (s *step) tear() {
+	s.torn = true
+	s.givePlace()
+	for t := range Timer(Timers) {
+		s.do(CancelTimer{t})
+	}
+}
+
+// decide asks the rules what follows the end of a life.
+func (s *step) decide(e Ended) {
 	switch s.state {
 	case Starting, Running, Unresponsive:
 	default:
@@ -377,7 +464,7 @@ func (s *step) retry(reason, budget string) {
 // resume starts the next life of a restarting host when nothing of its own holds
 // it any more.
 func (s *step) resume() {
-	if s.state != Restarting || !s.backedOff || s.present {
+	if s.state != Restarting || !s.backedOff || s.Present() {
 		return
 	}
 	switch {
@@ -389,10 +476,10 @@ func (s *step) resume() {
 }
 
 func (s *step) gone(e Gone) {
-	if e.Life != s.life || !s.present {
+	if e.Life != s.life || !s.Present() {
 		return
 	}
-	s.present = false
+	s.presence = absent
 	switch {
 	case s.state == Stopping && e.Left != "" && !s.Pending():
 		s.to(Failed, e.Left, "") // it is not stopped, and somebody has to look
@@ -418,27 +505,28 @@ func (s *step) gone(e Gone) {
 func (s *step) fired(t Timer) {
 	switch t {
 	case StartTimer:
-		if s.state != Starting || !s.present || s.short {
+		if s.state != Starting || !s.Present() || s.short {
 			return
 		}
 		if s.rules.WaitSlow {
 			s.slow = true
 			s.givePlace()
 			s.do(Slow{s.life, s.rules.StartTimeout})
+			s.firstTry()
 			return
 		}
 		s.do(KillLife{s.life, CauseTimeout, fmt.Sprintf("not ready %s after its start", round(s.rules.StartTimeout))})
 	case QuietTimer:
 		if s.state == Starting {
 			s.quiet = true
-			s.do(Quiet{s.life, s.rules.QuietAfter})
+			s.do(Quiet{s.life, s.noHandshake()})
 		}
 	case KillTimer:
 		if s.state == Unresponsive {
 			s.do(KillLife{s.life, CauseUnresponsive, fmt.Sprintf("killed: unresponsive for %s", round(s.rules.KillAfter))})
 		}
 	case ShortTimer:
-		if s.short && !s.present {
+		if s.short && !s.Present() {
 			s.tryAgain()
 		}
 	case BackoffTimer:

@@ -185,10 +185,9 @@ func (w *world) normalize() {
 			if j == 0 {
 				h.ops = slices.Clone(h.ops)
 			}
-			h.ops[j].wish = max(h.ops[j].wish-h.heard, 0)
 			h.ops[j].id = 0
 		}
-		h.said, h.heard = h.said-h.heard, 0
+		w.renumber(i)
 		if h.rules.Restart.Policy == Never {
 			h.crashes = nil // they count for nothing
 		}
@@ -196,6 +195,59 @@ func (w *world) normalize() {
 			w.group.members[i].inFlight = 0
 		}
 	}
+}
+
+// renumber gives the requests of a host the least numbers that leave them in the
+// order in which they are.
+func (w *world) renumber(i int) {
+	h, s, m := &w.hosts[i], &w.sim[i], &w.group.members[i]
+	if h.requested == 0 {
+		return
+	}
+	var all []int
+	each := func(change func(int) int) {
+		h.requested, m.acked = change(h.requested), change(m.acked)
+		for j := range h.ops {
+			h.ops[j].request = change(h.ops[j].request)
+		}
+		for j, e := range s.toHost {
+			switch e := e.(type) {
+			case Start:
+				e.Ack = change(e.Ack)
+				s.toHost[j] = e
+			case Stop:
+				e.Ack = change(e.Ack)
+				s.toHost[j] = e
+			case DependencyFailed:
+				e.Ack = change(e.Ack)
+				s.toHost[j] = e
+			case Waits:
+				e.Ack = change(e.Ack)
+				s.toHost[j] = e
+			}
+		}
+		for j, e := range s.toGroup {
+			switch e := e.(type) {
+			case Want:
+				e.Number = change(e.Number)
+				s.toGroup[j] = e
+			case Unwant:
+				e.Number = change(e.Number)
+				s.toGroup[j] = e
+			}
+		}
+	}
+	s.toHost, s.toGroup = slices.Clone(s.toHost), slices.Clone(s.toGroup)
+	each(func(n int) int {
+		all = append(all, n)
+		return n
+	})
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if all[len(all)-1] == len(all)-1 {
+		return
+	}
+	each(func(n int) int { return slices.Index(all, n) })
 }
 
 // forget lets so much time pass that nobody remembers a crash.
@@ -212,7 +264,7 @@ func (w *world) key() [16]byte {
 	for i := range w.hosts {
 		m, h, s := &w.group.members[i], &w.hosts[i], &w.sim[i]
 		k.add(m.state, m.wanted, m.kept, m.asks, m.granted, m.inFlight, m.drains, m.told, m.refused,
-			h.state, int(h.life), h.present, h.again, h.promised, h.waits != "", h.said, h.short,
+			h.state, int(h.life), int(h.presence), h.again, h.promised, h.waits != "", h.requested, m.acked, h.short,
 			len(h.crashes), h.streak, int(s.proc), s.cause, s.timers[backoff], s.timers[retry], s.timers[short], s.ops, s.kept, len(h.ops))
 		// What else there is makes a difference in some states alone; who asked for
 		// a start makes none but to people.
@@ -226,20 +278,18 @@ func (w *world) key() [16]byte {
 			k.add(h.by, h.reason)
 		}
 		for _, o := range h.ops {
-			k.add(o.op, o.wish > 0)
+			k.add(o.op, o.request)
 		}
 		for _, e := range s.toHost {
 			switch e := e.(type) {
 			case Start:
-				k.add(1)
+				k.add(1, e.Ack)
 			case Stop:
-				k.add(2, e.By, e.Reason, e.Back)
+				k.add(2, e.By, e.Reason, e.Back, e.Ack)
 			case DependencyFailed:
-				k.add(3, e.Name)
+				k.add(3, e.Name, e.Ack)
 			case Waits:
-				k.add(4, e.For)
-			case Heard:
-				k.add(5)
+				k.add(4, e.For, e.Ack)
 			}
 		}
 		k.add(0)

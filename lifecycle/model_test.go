@@ -170,7 +170,11 @@ func (w *world) groupStep(ev GroupEvent) error {
 	}
 	for _, e := range effects {
 		switch e := e.(type) {
-		case StartHost:
+		case Command:
+			send(e.Name, e.Event)
+			if _, starts := e.Event.(Start); !starts {
+				continue
+			}
 			for _, j := range w.group.members[w.group.index[e.Name]].needs {
 				if d := w.group.members[j]; !d.state.Up() {
 					return fmt.Errorf("%s is started while %s is %s", e.Name, d.Name, d.state)
@@ -179,15 +183,6 @@ func (w *world) groupStep(ev GroupEvent) error {
 			if w.group.shutdown {
 				return fmt.Errorf("%s is started during the shutdown", e.Name)
 			}
-			send(e.Name, Start{e.By})
-		case StopHost:
-			send(e.Name, Stop{e.By, e.Reason, e.Back})
-		case FailHost:
-			send(e.Name, DependencyFailed{e.Dependency})
-		case HoldHost:
-			send(e.Name, Waits{e.For})
-		case HeardHost:
-			send(e.Name, Heard{})
 		case AtRestAll:
 			w.rest = true
 		}
@@ -223,9 +218,9 @@ func (w *world) hostStep(i int, ev Event) error {
 		case CancelTimer:
 			s.timer(e.Timer, false)
 		case AskStart:
-			tell(Want{name, e.By})
+			tell(Want{name, e.By, e.Number})
 		case TellStop:
-			tell(Unwant{name})
+			tell(Unwant{name, e.Number})
 		case Done:
 			s.ops--
 		}
@@ -329,7 +324,7 @@ func (w *world) steps() []move {
 		}
 		for t, timer := range []Timer{BackoffTimer, RetryTimer, ShortTimer} {
 			if s.timers[t] {
-				event("timer "+string(timer), Fired{timer}, func(s *simHost) { s.timers[t] = false })
+				event("timer "+timerNames[timer], Fired{timer}, func(s *simHost) { s.timers[t] = false })
 			}
 		}
 	}

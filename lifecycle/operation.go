@@ -30,9 +30,9 @@ type Done struct {
 
 // operation is one whose Done is to follow.
 type operation struct {
-	op   Operation
-	id   uint64
-	wish int // how much the group had been told when it began
+	op      Operation
+	id      uint64
+	request int // number of the last request to the group when it had begun
 }
 
 // operate begins an operation.
@@ -56,21 +56,21 @@ func (s *step) operate(e Operate) {
 		}
 	}
 	// A step with one replaces the list: the machine is a value.
-	s.ops = append(slices.Clip(s.ops), operation{op, id, s.said})
+	s.ops = append(slices.Clip(s.ops), operation{op, id, s.requested})
 	s.stopped()
 }
 
 // stopped ends the stops of a host that is down.
 func (s *step) stopped() {
-	if s.state == Stopped && !s.present {
+	if s.state == Stopped && !s.Present() {
 		s.finish(func(o operation) bool { return o.op == OpStop }, true, Stopped, "")
 	}
 }
 
-// refuse ends the operations that the group has heard of and answers by not
+// refuse ends the operations whose requests the present command has acted on, by not
 // starting the host.
 func (s *step) refuse(reason string) {
-	s.finish(func(o operation) bool { return o.op != OpStop && s.heard >= o.wish }, false, s.state, reason)
+	s.finish(func(o operation) bool { return o.op != OpStop && s.ack >= o.request }, false, s.state, reason)
 }
 
 // outcomes ends the operations whose outcome the transitions of this step are.

@@ -12,39 +12,56 @@ import (
 func TestRandomWalk(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		rules := HostRules{Restart: DefaultRestart(), StartTimeout: time.Minute, KillAfter: 30 * time.Second, Gated: seed%3 == 0, WaitSlow: seed%2 == 0, Placed: seed%5 < 2}
+		rules := HostRules{Restart: DefaultRestart(), StartTimeout: time.Minute, KillAfter: 30 * time.Second, Gated: seed%3 == 0, WaitSlow: seed%2 == 0, MaxStarting: max(0, 2-int(seed%5))}
 		rules.Restart.Policy = []Policy{OnCrash, Always, Never}[r.IntN(3)]
 		rules.Restart.RetryFailed = time.Duration(r.IntN(2)) * time.Minute
 		now := time.Unix(1, 0)
 		h := NewHost(rules, seed, now)
 		alive := uint64(0) // the life whose actor exists
 		place := uint64(0) // the life that has a place, or waits for one
-		owed := 0          // what the group was told and has not heard
+		asked := false     // a place was asked for, without an answer yet
+		requested := 0     // number of the last request to the group
+		acked := 0         // number of the last that it has acted on
 		short := false     // the next life has the place of the one before
 		state := h.State()
 		for range 2000 {
 			now = now.Add(time.Duration(r.IntN(40_000)) * time.Millisecond)
 			life := h.Life() - uint64(r.IntN(2))
 			all := []Event{
-				Start{ByPerson}, Stop{By: ByPerson, Reason: "x"}, Stop{By: ByGroup, Reason: "x", Back: r.IntN(2) == 0}, Stop{By: ByTree, Reason: "x"},
-				Wish{ByCall}, Operate{OpStart, ByPerson, 1}, Operate{OpStop, ByPerson, 2}, Operate{OpRestart, ByPerson, 3}, Operate{OpStart, ByProgram, 4}, Reset{}, DependencyFailed{"db"}, Waits{"db"},
+				Start{ByPerson, acked}, Stop{By: ByPerson, Reason: "x"}, Stop{ByGroup, "x", r.IntN(2) == 0, acked}, Stop{By: ByTree, Reason: "x"},
+				Wish{ByCall}, Operate{OpStart, ByPerson, 1}, Operate{OpStop, ByPerson, 2}, Operate{OpRestart, ByPerson, 3}, Operate{OpStart, ByProgram, 4}, Reset{}, DependencyFailed{"db", acked}, Waits{"db", acked},
 				Placed{life}, Ready{life}, Hung{life, time.Second}, Alive{life}, Fired{StartTimer}, Fired{KillTimer}, Fired{BackoffTimer}, Fired{RetryTimer},
 				Ended{Life: life, Cause: CauseExit}, Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: 3}}, Ended{Life: life, Cause: CauseVersion},
+				Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: 3}, Rest: RestNothing}, Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: 3}, Cleared: true, Rest: RestTree},
 				Ended{Life: life, Cause: CauseShortage}, Ended{Life: life, Cause: CauseRefused}, Fired{ShortTimer},
 			}
-			if owed > 0 {
-				all = append(all, Heard{}, Heard{}, Heard{})
+			if acked < requested && r.IntN(5) == 0 {
+				acked++
 			}
 			ev := all[r.IntN(len(all))]
-			if ev == Event(Heard{}) {
-				owed--
-			}
-			if r.IntN(4) == 0 && alive != 0 {
+			switch {
+			case asked: // the answer comes before anything else
+				ev, asked = []Event{Placed{h.Life()}, Queued{h.Life()}}[r.IntN(2)], false
+			case r.IntN(4) == 0 && h.presence == ended:
+				ev = Vanished{alive, []Rest{RestTree, RestNothing}[r.IntN(2)]}
+			case r.IntN(4) == 0 && h.presence >= ended:
 				ev = Gone{Life: alive}
-				alive = 0
 			}
+			before, lived := h.Life(), h.Lives(h.Life())
 			var effects []Effect
 			h, effects = h.Step(ev, now)
+			switch e := ev.(type) {
+			case Gone:
+				alive = 0
+			case Ended:
+				if e.Rest == RestNothing && e.Life == before && lived {
+					alive = 0
+				}
+			case Vanished:
+				if e.Rest == RestNothing {
+					alive = 0
+				}
+			}
 			if h.refused != 0 {
 				t.Fatalf("seed %d: %T in %s: a transition the table does not have", seed, ev, state)
 			}
@@ -55,8 +72,10 @@ func TestRandomWalk(t *testing.T) {
 						t.Fatalf("seed %d: told %s -> %s while in %s", seed, e.From, e.To, state)
 					}
 					state = e.To
-				case AskStart, TellStop:
-					owed++
+				case AskStart:
+					requested = e.Number
+				case TellStop:
+					requested = e.Number
 				case SpawnLife:
 					if alive != 0 {
 						t.Fatalf("seed %d: life %d spawned while life %d is there", seed, e.Life, alive)
@@ -66,14 +85,14 @@ func TestRandomWalk(t *testing.T) {
 						place = e.Life
 					}
 					short = false
-					if rules.Placed && place != e.Life {
+					if rules.MaxStarting > 0 && place != e.Life {
 						t.Fatalf("seed %d: life %d spawned without a place", seed, e.Life)
 					}
 				case TakePlace:
-					if place != 0 || !rules.Placed {
+					if place != 0 || rules.MaxStarting == 0 {
 						t.Fatalf("seed %d: a place for life %d while life %d has one", seed, e.Life, place)
 					}
-					place = e.Life
+					place, asked = e.Life, true
 				case Shortage:
 					short = true
 				case GivePlace:
@@ -83,7 +102,7 @@ func TestRandomWalk(t *testing.T) {
 					place = 0
 				}
 			}
-			if place != 0 && (state != Starting || h.IsSlow()) {
+			if place != 0 && !asked && (state != Starting || h.IsSlow()) {
 				t.Fatalf("seed %d: a place is held in %s", seed, state)
 			}
 			if state != h.State() {
@@ -119,7 +138,7 @@ func TestCrashLoopIsSlowedDown(t *testing.T) {
 		now := begin
 		h := NewHost(rules, seed, now)
 		starts := 0
-		var pending []Event = []Event{Start{ByTree}}
+		var pending []Event = []Event{Start{By: ByTree}}
 		for len(pending) > 0 && now.Sub(begin) < 10*time.Second {
 			ev := pending[0]
 			pending = pending[1:]

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ func TestHostScripts(t *testing.T) {
 				return string(h.State()) + "\n"
 			}
 			if d.Cmd == "show" {
-				return fmt.Sprintf("%s (%s), life %d, restarts %d, crashes %d, slow %v\n", h.State(), h.Reason(), h.Life(), h.Restarts(), h.CrashesInWindow(now), h.IsSlow())
+				return fmt.Sprintf("%s (%s), life %d, restarts %d, crashes %d, slow %v\n", h.State(), h.Explanation(), h.Life(), h.Restarts(), h.CrashesInWindow(now), h.IsSlow())
 			}
 			next, effects := h.Step(eventFrom(t, d, h), now)
 			if next.refused != 0 {
@@ -38,11 +39,13 @@ func TestHostScripts(t *testing.T) {
 func TestGroupScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/group", func(t *testing.T, path string) {
 		var g Group
+		requests := 0
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			var ev GroupEvent
 			switch d.Cmd {
 			case "new":
 				var err error
+				requests = 0
 				if g, err = NewGroup(Strategy(arg(d, "strategy")), membersFrom(d.Input)); err != nil {
 					return err.Error() + "\n"
 				}
@@ -52,9 +55,11 @@ func TestGroupScripts(t *testing.T) {
 			case "shutdown":
 				ev = Shutdown{}
 			case "want":
-				ev = Want{d.CmdArgs[0].Key, By(arg(d, "by"))}
+				requests++
+				ev = Want{d.CmdArgs[0].Key, By(arg(d, "by")), requests}
 			case "unwant":
-				ev = Unwant{d.CmdArgs[0].Key}
+				requests++
+				ev = Unwant{d.CmdArgs[0].Key, requests}
 			case "join":
 				ev = Join{membersFrom(d.Input)[0]}
 			case "leave":
@@ -74,20 +79,8 @@ func TestGroupScripts(t *testing.T) {
 			var b strings.Builder
 			for _, e := range effects {
 				switch e := e.(type) {
-				case StartHost:
-					fmt.Fprintf(&b, "start %s (%s)\n", e.Name, e.By)
-				case StopHost:
-					fmt.Fprintf(&b, "stop %s (%s)", e.Name, e.Reason)
-					if e.Back {
-						b.WriteString(", back later")
-					}
-					b.WriteByte('\n')
-				case HoldHost:
-					fmt.Fprintf(&b, "hold %s: waiting for %s\n", e.Name, e.For)
-				case HeardHost:
-					fmt.Fprintf(&b, "heard %s\n", e.Name)
-				case FailHost:
-					fmt.Fprintf(&b, "fail %s: dependency %s\n", e.Name, e.Dependency)
+				case Command:
+					b.WriteString(showCommand(e))
 				case Escalate:
 					fmt.Fprintf(&b, "escalate %s\n", e.Name)
 				case AtRestAll:
@@ -97,6 +90,28 @@ func TestGroupScripts(t *testing.T) {
 			return orNothing(b.String())
 		})
 	})
+}
+
+func showCommand(c Command) string {
+	var text string
+	var ack int
+	switch e := c.Event.(type) {
+	case Start:
+		text, ack = fmt.Sprintf("start %s (%s)", c.Name, e.By), e.Ack
+	case Stop:
+		text, ack = fmt.Sprintf("stop %s (%s)", c.Name, e.Reason), e.Ack
+		if e.Back {
+			text += ", back later"
+		}
+	case Waits:
+		text, ack = fmt.Sprintf("hold %s: waiting for %s", c.Name, e.For), e.Ack
+	case DependencyFailed:
+		text, ack = fmt.Sprintf("fail %s: dependency %s", c.Name, e.Name), e.Ack
+	}
+	if ack > 0 {
+		text += fmt.Sprintf(", after request %d", ack)
+	}
+	return text + "\n"
 }
 
 func orNothing(s string) string {
@@ -159,7 +174,10 @@ func rulesFrom(t *testing.T, d *datadriven.TestData) HostRules {
 	r.Restart.RetryFailed = duration(t, d, "retry")
 	r.Gated = d.HasArg("gated")
 	r.Eager = d.HasArg("eager")
-	r.Placed = d.HasArg("placed")
+	if m := arg(d, "max-starting"); m != "" {
+		scan(t, m, &r.MaxStarting)
+	}
+	r.Protocol = arg(d, "protocol")
 	r.WaitSlow = d.HasArg("wait")
 	r.QuietAfter = duration(t, d, "quiet")
 	if d.HasArg("report-only") {
@@ -184,49 +202,65 @@ func eventFrom(t *testing.T, d *datadriven.TestData, h Host) Event {
 		scan(t, l, &life)
 	}
 	by := By(arg(d, "by"))
+	ack := h.requested // the group has acted on all requests, unless a script says otherwise
+	if a := arg(d, "ack"); a != "" {
+		scan(t, a, &ack)
+	}
 	switch d.Cmd {
 	case "start":
-		return Start{by}
+		return Start{by, ack}
 	case "stop":
-		return Stop{by, "asked for", d.HasArg("back")}
+		return Stop{by, "asked for", d.HasArg("back"), ack}
 	case "wish":
 		return Wish{by}
 	case "op":
 		return Operate{Operation(d.CmdArgs[0].Key), ByPerson, 1}
-	case "heard":
-		return Heard{}
 	case "waits":
-		return Waits{d.CmdArgs[0].Key}
+		return Waits{d.CmdArgs[0].Key, ack}
 	case "reset":
 		return Reset{}
 	case "dependency-failed":
-		return DependencyFailed{d.CmdArgs[0].Key}
+		return DependencyFailed{d.CmdArgs[0].Key, ack}
 	case "placed":
 		return Placed{life}
+	case "queued":
+		return Queued{life}
 	case "ready":
 		return Ready{life}
 	case "hung":
 		return Hung{life, 3 * time.Second}
 	case "alive":
 		return Alive{life}
+	case "vanished":
+		return Vanished{life, rest(d)}
+	case "torn":
+		return Torn{}
 	case "gone":
 		return Gone{life, strings.TrimSpace(d.Input)}
 	case "fired":
-		return Fired{Timer(d.CmdArgs[0].Key)}
+		return Fired{Timer(slices.Index(timerNames, d.CmdArgs[0].Key))}
 	case "exit":
 		var code int
 		scan(t, d.CmdArgs[0].Key, &code)
-		return Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: code}}
+		return Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: code}, Cleared: d.HasArg("cleared"), Rest: rest(d)}
 	case "killed":
 		var sig int
 		scan(t, d.CmdArgs[0].Key, &sig)
-		return Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: -1, Signal: sig}}
+		return Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: -1, Signal: sig}, Cleared: d.HasArg("cleared"), Rest: rest(d)}
 	case "ended":
-		return Ended{Life: life, Cause: Cause(d.CmdArgs[0].Key), Detail: strings.TrimSpace(d.Input)}
+		return Ended{Life: life, Cause: Cause(d.CmdArgs[0].Key), Detail: strings.TrimSpace(d.Input), Cleared: d.HasArg("cleared"), Rest: rest(d)}
 	}
 	t.Fatalf("%s: unknown command %s", d.Pos, d.Cmd)
 	return nil
 }
+
+// rest is what is left of a life: "rest=tree", "rest=nothing".
+func rest(d *datadriven.TestData) Rest {
+	return Rest(max(0, slices.Index([]string{"", "tree", "nothing"}, arg(d, "rest"))))
+}
+
+// timerNames are what scripts call the timers.
+var timerNames = []string{"start", "quiet", "kill", "backoff", "shortage", "retry"}
 
 func showEffects(effects []Effect) string {
 	var b strings.Builder
@@ -240,7 +274,12 @@ func showEffects(effects []Effect) string {
 			if e.By != "" {
 				fmt.Fprintf(&b, " by %s", e.By)
 			}
+			if e.First {
+				b.WriteString(", the first")
+			}
 			b.WriteByte('\n')
+		case Tried:
+			b.WriteString("the first start has had its outcome\n")
 		case SpawnLife:
 			fmt.Fprintf(&b, "spawn life %d\n", e.Life)
 		case TakePlace:
@@ -251,14 +290,16 @@ func showEffects(effects []Effect) string {
 			fmt.Fprintf(&b, "stop life %d\n", e.Life)
 		case KillLife:
 			fmt.Fprintf(&b, "kill life %d: %s: %s\n", e.Life, e.Cause, e.Detail)
+		case AwaitTree:
+			fmt.Fprintf(&b, "await the end of the processes of life %d\n", e.Life)
 		case SetTimer:
-			fmt.Fprintf(&b, "timer %s %s\n", e.Timer, e.After)
+			fmt.Fprintf(&b, "timer %s %s\n", timerNames[e.Timer], e.After)
 		case CancelTimer:
-			fmt.Fprintf(&b, "no timer %s\n", e.Timer)
+			fmt.Fprintf(&b, "no timer %s\n", timerNames[e.Timer])
 		case AskStart:
-			fmt.Fprintf(&b, "ask for a start (%s)\n", e.By)
+			fmt.Fprintf(&b, "request %d: a start (%s)\n", e.Number, e.By)
 		case TellStop:
-			b.WriteString("tell of the stop\n")
+			fmt.Fprintf(&b, "request %d: it was stopped\n", e.Number)
 		case Done:
 			fmt.Fprintf(&b, "done %d: %v", e.ID, e.OK)
 			if !e.OK {
@@ -270,7 +311,7 @@ func showEffects(effects []Effect) string {
 		case Slow:
 			fmt.Fprintf(&b, "slow: life %d after %s\n", e.Life, e.After)
 		case Quiet:
-			fmt.Fprintf(&b, "quiet: life %d after %s\n", e.Life, e.After)
+			fmt.Fprintf(&b, "quiet: life %d: %s\n", e.Life, e.Reason)
 		}
 	}
 	return orNothing(b.String())
