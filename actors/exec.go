@@ -20,7 +20,7 @@ import (
 // process leaves behind when it ends by itself lives on until a KillProcess,
 // or the Release of the child, which is up to the owner. Stopping the actor
 // before the process has ended kills the tree.
-func NewProcess(log hclog.Logger, l *sandbox.Launcher, key any) *actor.Props {
+func NewProcess(log hclog.Logger, l Launcher, key any) *actor.Props {
 	return Guarded(log, func() actor.Actor { return &Process{log: log, launcher: l, owner: key} })
 }
 
@@ -80,12 +80,7 @@ func (a *Process) signalGroup(m *SignalProcess) {
 		a.signal(int(m.Signal))
 		return
 	}
-	if a.child == nil || a.gone {
-		return
-	}
-	select {
-	case <-a.child.Done():
-	default:
+	if a.child != nil && !a.ended() {
 		if err := sys.Kill(-a.child.Pid(), m.Signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 			a.log.Warn("cannot signal the process group", "pid", a.child.Pid(), "signal", int(m.Signal), "error", err)
 		}

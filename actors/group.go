@@ -157,8 +157,8 @@ func (g *Group) add(ctx actor.Context, m *addToGroup) {
 		m.done(err)
 		return
 	}
+	m.done(nil) // first: it is told that the host was added before it starts
 	g.carryOut(ctx, effects)
-	m.done(nil)
 }
 
 // remove stops a host; its actor ends when it is at rest.

@@ -187,34 +187,45 @@ func (a *Life) climb(ctx actor.Context, rung lifecycle.Rung, stay time.Duration)
 		a.kill(ctx)
 		return
 	}
-	a.set(ctx, stay, "rung")
+	a.set(ctx, stay, rungTimer)
 }
 
 // drained goes on with the stop when there is nothing left to wait for.
 func (a *Life) drained(ctx actor.Context) {
 	if a.rung == lifecycle.RungDrain && a.failing == nil && a.exit == nil {
-		a.alarm(ctx, "rung")
+		a.alarm(ctx, rungTimer)
 	}
 }
 
-func (a *Life) set(ctx actor.Context, d time.Duration, what string) {
+// lifeTimer says what the one timer of a life waits for.
+type lifeTimer uint8
+
+const (
+	rungTimer   lifeTimer = iota // the end of a rung
+	closedTimer                  // the exit of a host that has closed its connection
+	killTimer                    // the exit of one that was killed
+	exitTimer                    // the end of the stream of one that has exited
+	outputTimer                  // the last output of one that has exited
+)
+
+func (a *Life) set(ctx actor.Context, d time.Duration, what lifeTimer) {
 	self, root := ctx.Self(), ctx.ActorSystem().Root
 	a.timer.set(d, func(gen uint64) { tell(root, self, &lifeAlarm{gen, what}) })
 }
 
-func (a *Life) alarm(ctx actor.Context, what string) {
+func (a *Life) alarm(ctx actor.Context, what lifeTimer) {
 	switch what {
-	case "rung":
+	case rungTimer:
 		if a.rung == lifecycle.RungDrain && !a.closed { // else the end of the life says what became of them
 			a.conn.cutOff(a.ladder.Drain)
 		}
 		rung, stay := a.ladder.Next(a.rung)
 		a.climb(ctx, rung, stay)
-	case "closed":
+	case closedTimer:
 		a.end(ctx, a.suspect)
-	case "kill":
+	case killTimer:
 		a.stuck(ctx)
-	case "exit", "output":
+	case exitTimer, outputTimer:
 		a.finish(ctx)
 	}
 }
@@ -243,7 +254,7 @@ const killWait = 10 * time.Second
 // has ended.
 func (a *Life) kill(ctx actor.Context) {
 	tell(ctx, a.process, &killProcess{})
-	a.set(ctx, killWait, "kill")
+	a.set(ctx, killWait, killTimer)
 }
 
 // stuck ends a life whose process does not end although it was killed.
@@ -276,7 +287,7 @@ func (a *Life) exited(ctx actor.Context, exit sandbox.Exit) {
 	a.exit = &exit
 	a.timer.cancel()
 	if a.connection != nil && !a.closed {
-		a.set(ctx, lastWords, "exit")
+		a.set(ctx, lastWords, exitTimer)
 		return
 	}
 	a.finish(ctx)
@@ -299,7 +310,7 @@ func (a *Life) finish(ctx actor.Context) {
 	f.Exit = a.exit
 	if f.Cause == lifecycle.CauseExit && a.unread() {
 		a.reads++
-		a.set(ctx, readAgain, "output")
+		a.set(ctx, readAgain, outputTimer)
 		return
 	}
 	if f.Cause == lifecycle.CauseExit {

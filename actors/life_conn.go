@@ -29,7 +29,7 @@ func (a *Life) connEnded(ctx actor.Context, err error) {
 		// while it writes leaves a torn frame, too.
 		a.suspect = f
 		if a.exit == nil {
-			a.set(ctx, closedGrace, "closed")
+			a.set(ctx, closedGrace, closedTimer)
 		}
 	default:
 		a.end(ctx, f)
@@ -47,7 +47,7 @@ func (a *Life) deaf(ctx actor.Context) {
 		detail = "closed its standard input and lived on"
 	}
 	a.suspect = &Failure{Cause: lifecycle.CauseClosed, Detail: detail}
-	a.set(ctx, closedGrace, "closed")
+	a.set(ctx, closedGrace, closedTimer)
 }
 
 // broken says what the end of the byte stream means by itself.

@@ -194,11 +194,8 @@ type (
 		child *sandbox.Child
 		caps  []*capture.Capture
 	}
-	spawnFailed struct{ err error }
-	exited      struct {
-		exit sandbox.Exit
-		told bool // to the process: its parent knows
-	}
+	spawnFailed   struct{ err error }
+	exited        struct{ exit sandbox.Exit }
 	signalProcess struct{ sig int }
 	killProcess   struct{}
 
@@ -229,7 +226,7 @@ type (
 	}
 	lifeAlarm struct {
 		gen  uint64
-		what string
+		what lifeTimer
 	}
 )
 

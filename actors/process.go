@@ -20,13 +20,13 @@ import (
 // see [NewProcess].
 type Process struct {
 	log      hclog.Logger
-	launcher *sandbox.Launcher
+	launcher Launcher
 	life     uint64
 	out      *capture.Log
 	owner    any // the key of an owner that is no life; nil: a life
 	child    *sandbox.Child
 	known    atomic.Bool // the life has been told of the child
-	gone     bool
+	gone     bool        // the owner has been told of the end
 }
 
 // Receive implements actor.Actor.
@@ -44,10 +44,7 @@ func (a *Process) Receive(ctx actor.Context) {
 			tell(ctx, ctx.Parent(), &ProcessExited{a.owner, m.exit})
 			return
 		}
-		a.kill() // what it left behind; the life does so too, but may be torn down already
-		if !m.told {
-			tell(ctx, ctx.Parent(), m)
-		}
+		tell(ctx, ctx.Parent(), m)
 	case *StartProcess:
 		a.spawn(ctx, &spawnProcess{cmd: m.Command, close: m.Close})
 	case *SignalProcess:
@@ -58,7 +55,12 @@ func (a *Process) Receive(ctx actor.Context) {
 		// The way out for a tree that is torn down as it stands, and for a
 		// process that does not end. In the ordinary ways the process is gone
 		// before its actor.
-		if a.child != nil && !a.gone {
+		switch {
+		case a.child == nil:
+		case a.owner == nil && a.ended():
+			a.kill() // what it left behind; the life may have been torn down before it could
+		case !a.gone:
+			a.known.Store(false) // a life hears of the end of this actor, and not of the exit that follows from it
 			a.kill()
 			a.child.Release() // the parent may never have heard of it
 			if err := a.child.AwaitGone(killWait); err != nil {
@@ -72,12 +74,13 @@ func (a *Process) spawn(ctx actor.Context, m *spawnProcess) {
 	self, parent, root := ctx.Self(), ctx.Parent(), ctx.ActorSystem().Root
 	m.cmd.Ended = func(e sandbox.Exit) {
 		// A life that knows its process is told at once: each stop on the way
-		// makes the next life start later.
-		known := a.known.Load()
-		tell(root, self, &exited{exit: e, told: known})
-		if known { // last: the goroutine that is made last runs first
-			tell(root, parent, &exited{exit: e})
+		// makes the next life start later. One that does not hears of the start
+		// first.
+		to := self
+		if a.known.Load() {
+			to = parent
 		}
+		tell(root, to, &exited{e})
 	}
 	child, err := a.launcher.Start(m.cmd)
 	for _, f := range m.close {
@@ -108,11 +111,21 @@ func (a *Process) spawn(ctx actor.Context, m *spawnProcess) {
 }
 
 func (a *Process) signal(sig int) {
-	if a.child == nil || a.gone {
+	if a.child == nil {
 		return
 	}
 	if err := a.child.Signal(syscall.Signal(sig)); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		a.log.Warn("cannot signal the process", "pid", a.child.Pid(), "signal", sig, "error", err)
+	}
+}
+
+// ended reports whether the process itself has ended.
+func (a *Process) ended() bool {
+	select {
+	case <-a.child.Done():
+		return true
+	default:
+		return false
 	}
 }
 

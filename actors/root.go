@@ -57,7 +57,7 @@ func (s *Supervisor) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		for _, spec := range s.specs {
-			if err := s.addGroup(ctx, spec); err != nil {
+			if err := s.addGroup(ctx, spec, func() {}); err != nil {
 				s.log.Error("group cannot be started", "group", spec.Name, "error", err)
 			}
 		}
@@ -155,8 +155,8 @@ func (s *Supervisor) command(ctx actor.Context, m *Command) {
 	}
 }
 
-// addGroup spawns a group with its hosts.
-func (s *Supervisor) addGroup(ctx actor.Context, spec GroupSpec) error {
+// addGroup spawns a group with its hosts. It calls added before any of them starts.
+func (s *Supervisor) addGroup(ctx actor.Context, spec GroupSpec, added func()) error {
 	if s.group(spec.Name) >= 0 || s.taken(spec) {
 		return fmt.Errorf("%w: %q", ErrNameTaken, spec.Name)
 	}
@@ -179,6 +179,7 @@ func (s *Supervisor) addGroup(ctx actor.Context, spec GroupSpec) error {
 		refs = append(refs, s.enter(pid, spec.Name, g.machine.Strategy(), h))
 	}
 	s.groups = append(s.groups, groupEntry{spec.Name, g.machine.Strategy(), pid})
+	added()
 	tell(ctx, pid, &bootGroup{refs})
 	return nil
 }
@@ -233,12 +234,9 @@ func (s *Supervisor) add(ctx actor.Context, group string, spec HostSpec, done fu
 		done(fmt.Errorf("%w: %q", ErrNameTaken, spec.Name))
 		return
 	}
-	written := func(err error) {
-		if err == nil {
-			g, h := group, spec.Name
-			s.world.Journal.Write(Event{Kind: KindAdded, Group: &g, Host: &h})
-		}
-		done(err)
+	added := func() {
+		g, h := group, spec.Name
+		s.world.Journal.Write(Event{Kind: KindAdded, Group: &g, Host: &h})
 	}
 	if i := s.group(group); i >= 0 && group != spec.Name {
 		g, self, root := s.groups[i], ctx.Self(), ctx.ActorSystem().Root
@@ -248,12 +246,14 @@ func (s *Supervisor) add(ctx actor.Context, group string, spec HostSpec, done fu
 				s.world.leave(spec.Name)
 				ref.end()
 				tell(root, self, &firstTry{spec.Name}) // there will be none
+			} else {
+				added()
 			}
-			written(err)
+			done(err)
 		}})
 		return
 	}
-	written(s.addGroup(ctx, GroupSpec{Name: group, Hosts: []HostSpec{spec}}))
+	done(s.addGroup(ctx, GroupSpec{Name: group, Hosts: []HostSpec{spec}}, added))
 }
 
 func (s *Supervisor) remove(ctx actor.Context, host string, done func(error)) {

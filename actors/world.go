@@ -26,12 +26,18 @@ type Strategies struct {
 	Life  actor.SupervisorStrategy // towards process and connection
 }
 
+// Launcher starts the processes of lives, as a *sandbox.Launcher does.
+type Launcher interface {
+	Start(*sandbox.Command) (*sandbox.Child, error)
+	Kill() sandbox.Kill // how it ends their trees
+}
+
 // World is what all actors of one tree share. It is made before the first
 // actor and not changed afterwards, but for the directory of hosts.
 type World struct {
 	System     *actor.ActorSystem
 	Log        hclog.Logger
-	Launcher   *sandbox.Launcher
+	Launcher   Launcher
 	Journal    *Journal
 	Reports    *reports.Store[CrashReport]
 	Strategies Strategies

@@ -16,6 +16,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/execserver/server"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/sandbox"
 )
 
 // ExecServerSpec is an exec server that runs beside the hosts, in the same
@@ -120,7 +121,7 @@ type execServer struct {
 }
 
 // newExecServer listens; serving begins when its actor runs.
-func (t *tree) newExecServer(spec ExecServerSpec) (*execServer, error) {
+func (t *tree) newExecServer(spec ExecServerSpec, l *sandbox.Launcher) (*execServer, error) {
 	w := t.world
 	e := &execServer{
 		spec: spec, log: w.Log.Named("exec-server").With("name", spec.Name), state: lifecycle.Starting, since: time.Now(),
@@ -129,7 +130,7 @@ func (t *tree) newExecServer(spec ExecServerSpec) (*execServer, error) {
 		},
 	}
 	o := &e.spec.Options
-	o.Launcher = w.Launcher
+	o.Launcher = l
 	if o.Log == nil {
 		o.Log = e.log
 	}

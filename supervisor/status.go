@@ -38,7 +38,7 @@ func (s *Supervisor) Status() Status {
 	out := Status{
 		Supervisor: Info{
 			PID: os.Getpid(), Version: s.world.Version, Started: s.started,
-			Kill: string(s.world.Launcher.Kill()), Missing: s.world.Launcher.Missing(),
+			Kill: string(s.launcher.Kill()), Missing: s.launcher.Missing(),
 		},
 		Groups: []actors.GroupStatus{}, Hosts: []actors.HostStatus{}, ExecServers: s.ExecServers(),
 	}

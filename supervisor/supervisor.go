@@ -15,6 +15,7 @@ import (
 	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/internal/inspector"
+	"github.com/hostsup/hostsup/sandbox"
 )
 
 // Host is the handle of one host, valid over all its lives; see [actors.Ref].
@@ -32,11 +33,12 @@ type Notification = actors.Notification
 
 // Supervisor is a running tree. Safe for concurrent use.
 type Supervisor struct {
-	world   *actors.World
-	spec    Spec // without the groups
-	execs   []*execServer
-	root    *actor.PID
-	started time.Time
+	world    *actors.World
+	launcher *sandbox.Launcher
+	spec     Spec // without the groups
+	execs    []*execServer
+	root     *actor.PID
+	started  time.Time
 
 	done    chan struct{}
 	mu      sync.Mutex

@@ -92,14 +92,14 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 	}
 	t := &tree{world: w, groups: spec.Groups, spawned: make(chan struct{})}
 	for _, e := range spec.ExecServers {
-		srv, err := t.newExecServer(e)
+		srv, err := t.newExecServer(e, launcher)
 		if err != nil {
 			return nil, errors.Join(append([]error{err}, append(discard(t.execs), launcher.Close(), w.Reports.Close())...)...)
 		}
 		t.execs = append(t.execs, srv)
 	}
 	spec.Groups, spec.ExecServers = nil, nil // the hosts have their own copies; these would only take memory
-	t.sup = &Supervisor{world: w, spec: spec, execs: t.execs, started: time.Now(), done: make(chan struct{}), ports: inspector.NewPorts()}
+	t.sup = &Supervisor{world: w, launcher: launcher, spec: spec, execs: t.execs, started: time.Now(), done: make(chan struct{}), ports: inspector.NewPorts()}
 	return t, nil
 }
 
@@ -135,7 +135,7 @@ func (t *tree) close() {
 	if err := t.world.Close(); err != nil {
 		t.world.Log.Warn("temporary files", "error", err)
 	}
-	if err := t.world.Launcher.Close(); err != nil {
+	if err := t.sup.launcher.Close(); err != nil {
 		t.world.Log.Error("process trees", "error", err)
 		t.sup.mu.Lock()
 		t.sup.left = err

@@ -1,0 +1,46 @@
+package sandbox
+
+import (
+	"os"
+	"time"
+)
+
+// Simulated is a Child without a process, for tests and simulations of those who
+// start processes: whoever made it decides what a signal does to it and when it
+// ends.
+type Simulated struct {
+	*Child
+	signals func(os.Signal)
+}
+
+// NewSimulated returns a Simulated for a command, with a number of its own. signals
+// is called for each signal, with os.Kill for KillTree, also after End.
+func NewSimulated(cmd *Command, pid int, signals func(*Simulated, os.Signal)) *Simulated {
+	s := &Simulated{Child: newChild(cmd, time.Now())}
+	s.signals = func(sig os.Signal) { signals(s, sig) }
+	s.pid, s.tree = pid, simulatedTree{s}
+	return s
+}
+
+// End ends the process. It must be called once.
+func (s *Simulated) End(e Exit) { s.end(e) }
+
+// Vanish says that nothing of the tree is left. It must follow End, and may be
+// called again.
+func (s *Simulated) Vanish() { s.vanish() }
+
+// simulatedTree is the tree of a Simulated.
+type simulatedTree struct{ s *Simulated }
+
+func (t simulatedTree) signal(sig os.Signal) error {
+	t.s.signals(sig)
+	return nil
+}
+
+func (t simulatedTree) kill() error {
+	t.s.signals(os.Kill)
+	return nil
+}
+
+func (t simulatedTree) pids() ([]int, error)       { return nil, nil } // there is none that the system knows
+func (t simulatedTree) cpu() (time.Duration, bool) { return 0, false }
