@@ -55,6 +55,7 @@ func (c *conn) drain() {
 		c.cancel(ErrShuttingDown)
 		c.idle(wait, nil)
 	}
+	c.settle() // the answers of handlers leave before a hook can end the process
 	c.runHooks()
 	c.mu.Lock()
 	c.over = true

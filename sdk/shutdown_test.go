@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,6 +75,45 @@ func TestGoodbyeWaitsForHandlersThenHooks(t *testing.T) {
 		}
 		if got := strings.Join(told, ", "); got != "note, handler, second hook, first hook" {
 			t.Error(got)
+		}
+	})
+}
+
+// A hook may end the process: the answers of handlers are with the supervisor by then,
+// also when the goroutine that writes them is not theirs.
+func TestHooksRunBehindTheAnswersOfHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(sdk.WithDrain(0))
+		s.HandleRaw("work", func(ctx context.Context, _ codec.Raw) (codec.Raw, error) {
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		})
+		var hooked atomic.Bool
+		s.OnShutdown(func(context.Context) error { hooked.Store(true); return nil })
+		p, done := bubble(t, t.Context(), s)
+		work := p.Request("work", nil)
+		p.Send(work)
+		p.Expect(codec.Ack, work.ID)
+		bye := p.Request(native.MethodShutdown, nil)
+		p.Send(bye)
+		synctest.Wait() // the acknowledgement is being written, or the answer, and nobody reads that yet
+		if hooked.Load() {
+			t.Error("the hook runs before the answer is written")
+		}
+		first, second := p.Next(), p.Next()
+		if first.Kind == codec.Response {
+			first, second = second, first
+		}
+		if first.Kind != codec.Ack || first.ID != bye.ID || second.Kind != codec.Response || second.ID != work.ID {
+			t.Errorf("%+v, %+v", first, second)
+		}
+		p.Expect(codec.Response, bye.ID)
+		if !hooked.Load() {
+			t.Error("the hook does not run")
+		}
+		p.Close()
+		if err := <-done; err != nil {
+			t.Error("serve:", err)
 		}
 	})
 }
