@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/execserver/part"
 	"github.com/hostsup/hostsup/execserver/server"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox"
@@ -75,9 +76,9 @@ func TestEveryMessageHasOneOutcome(t *testing.T) {
 	} {
 		for _, spec := range []supervisor.Spec{
 			{},
-			{ExecServers: []supervisor.ExecServerSpec{{Name: "agents", Options: server.Options{Listen: "ws://127.0.0.1:0"}}}},
+			{Parts: []supervisor.Part{part.Spec{Name: "agents", Options: server.Options{Listen: "ws://127.0.0.1:0"}}}},
 		} {
-			if len(spec.ExecServers) > 0 {
+			if len(spec.Parts) > 0 {
 				name += " with exec server"
 			}
 			spec.Groups = []supervisor.GroupSpec{supervisor.Alone(sleeper("a")), supervisor.Alone(sleeper("b"))}

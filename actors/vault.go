@@ -53,7 +53,7 @@ func (r *Ref) unkept(in *Incoming, err error) error {
 	r.world.Log.Named(in.Host).Warn("a request for a secret failed", "method", in.Method, "life", in.Life, "error", err)
 	text := "secrets cannot be read or kept at the moment"
 	for _, reason := range []error{
-		secret.ErrNoKeyring, secret.ErrLocked, secret.ErrNoIdentity, secret.ErrIdentity, secret.ErrExposed, secret.ErrUndecipher,
+		secret.ErrNoStore, secret.ErrNoKeyring, secret.ErrLocked, secret.ErrNoIdentity, secret.ErrIdentity, secret.ErrExposed, secret.ErrUndecipher,
 		secret.ErrDamaged, secret.ErrFull, secret.ErrTimeout, secret.ErrClosed,
 	} {
 		if errors.Is(err, reason) {

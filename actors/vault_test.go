@@ -61,7 +61,7 @@ func (c *chest) Where() string { return "a chest at home" }
 // vaultOf is the vault of a host.
 func vaultOf(t *testing.T, c *chest, host string) vault {
 	t.Helper()
-	w := &World{Log: hclog.NewNullLogger(), Secrets: secret.Open(secret.Options{Source: c}), Redactor: secret.NewRedactor(time.Hour)}
+	w := &World{Log: hclog.NewNullLogger(), Secrets: secret.Open(c, 0), Redactor: secret.NewRedactor(time.Hour)}
 	t.Cleanup(w.Secrets.Close)
 	t.Cleanup(w.Redactor.Close)
 	p := vscode.New(vscode.Options{})

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/bench/measure"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 	"github.com/hostsup/hostsup/supervisor"
@@ -237,7 +238,7 @@ func attachHub([]string) error {
 	}
 	ctx := context.Background()
 	h := actors.HostSpec{Name: "blobs", Command: []string{self, "worker", "attach-host"}, Protocol: jsonrpc.Lines(jsonrpc.Options{}), Attach: true}
-	s, err := supervisor.Start(ctx, supervisor.Spec{Groups: []supervisor.GroupSpec{{Name: "blobs", Hosts: []supervisor.HostSpec{h}}}})
+	s, err := supervisor.Start(ctx, supervisor.Spec{Groups: []supervisor.GroupSpec{{Name: "blobs", Hosts: []supervisor.HostSpec{h}}}, Parts: []supervisor.Part{attach.Part{}}})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/hostsup/hostsup/intercept/secret/stores"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/sandbox/policy"
 	"github.com/hostsup/hostsup/supervisor"
@@ -253,7 +254,8 @@ func parse(src []byte, filename string, opts Options) (*File, *hclsyntax.Body, h
 	kinds := c.Blocks.ByType()
 	r.variables(kinds["variable"], opts.Vars, opts.LookupEnv)
 	r.localValues(kinds["locals"])
-	for _, s := range []section{supervisorSection(f), secretsSection(&f.Spec.Secrets)} {
+	where := stores.Options{}.WithDefaults()
+	for _, s := range []section{supervisorSection(f), secretsSection(&where, &f.Spec.SecretCache)} {
 		for i, b := range kinds[s.name] {
 			if i > 0 {
 				r.twice(b, kinds[s.name][0].DefRange)
@@ -262,11 +264,12 @@ func parse(src []byte, filename string, opts Options) (*File, *hclsyntax.Body, h
 			r.section(b.Body, b.DefRange, s)
 		}
 	}
+	f.Spec.Secrets = where
 	t := r.tree(c.Blocks)
 	for _, b := range execs {
 		d := r.execServer(t, b)
 		f.execServers = append(f.execServers, d)
-		f.Spec.ExecServers = append(f.Spec.ExecServers, d.spec)
+		f.Spec.Parts = append(f.Spec.Parts, d.spec)
 	}
 	if len(t.hosts) == 0 && len(execs) == 0 && !r.diags.HasErrors() {
 		r.fail(hcl.Range{Filename: filename, Start: hcl.InitialPos, End: hcl.InitialPos}, "no host is configured",

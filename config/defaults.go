@@ -5,8 +5,12 @@ import (
 	"strings"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/extensions/hosted"
+	"github.com/hostsup/hostsup/inspect"
 	"github.com/hostsup/hostsup/intercept/secret"
+	"github.com/hostsup/hostsup/intercept/secret/stores"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/supervisor"
@@ -23,8 +27,11 @@ func defaultHost() actors.HostSpec {
 
 func defaultFile() *File {
 	return &File{
-		Spec: supervisor.Spec{OnFailed: supervisor.Stay, Users: sandbox.Range{First: 2_000_000_000, Count: 65_536}, Secrets: secret.Options{}.WithDefaults()},
-		Log:  Log{Level: LevelInfo, Format: FormatText},
+		Spec: supervisor.Spec{
+			Parts:    []supervisor.Part{attach.Part{}, inspect.Part{}, hosted.Part{}},
+			OnFailed: supervisor.Stay, Users: sandbox.Range{First: 2_000_000_000, Count: 65_536}, SecretCache: secret.DefaultCache,
+		},
+		Log: Log{Level: LevelInfo, Format: FormatText},
 	}
 }
 
@@ -55,8 +62,8 @@ func Reference() []Setting {
 		}
 	}
 	add("", supervisorSection(defaultFile()))
-	options := defaultFile().Spec.Secrets
-	add("", secretsSection(&options))
+	where := stores.Options{}.WithDefaults()
+	add("", secretsSection(&where, &defaultFile().Spec.SecretCache))
 	add("", groupSection(&supervisor.GroupSpec{Strategy: lifecycle.OneForOne}))
 	d := newHostDecl()
 	d.spec.Transport = actors.TransportFD

@@ -9,9 +9,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/hostsup/hostsup/execserver/part"
 	"github.com/hostsup/hostsup/execserver/server"
 	"github.com/hostsup/hostsup/lifecycle"
-	"github.com/hostsup/hostsup/supervisor"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 
 // execServerDecl is an exec server as it stands in the file.
 type execServerDecl struct {
-	spec supervisor.ExecServerSpec
+	spec part.Spec
 	places
 	confinement confinement
 	header      hcl.Range
@@ -216,7 +216,7 @@ func (d *execServerDecl) blame(err error) hcl.Range {
 // the file's text (its address is in use, its token cannot be read) has its
 // reason. It is nil for an error of anything else.
 func (f *File) Blame(err error) hcl.Diagnostics {
-	var ee *supervisor.ExecServerError
+	var ee *part.Error
 	if !errors.As(err, &ee) {
 		return nil
 	}

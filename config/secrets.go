@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -11,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/hostsup/hostsup/intercept/secret"
+	"github.com/hostsup/hostsup/intercept/secret/stores"
 )
 
 // secretFuncName is the function that stands for a secret. It is never called: what
@@ -28,15 +30,15 @@ var secretFunc = function.New(&function.Spec{
 	},
 })
 
-func secretsSection(o *secret.Options) section {
+func secretsSection(o *stores.Options, cache *time.Duration) section {
 	return section{
 		name: "secrets", doc: "Where the values are that secret(\"NAME\") stands for.",
 		settings: []setting{
-			named("backend", "the keyring of the system, a file encrypted with age, or the keyring where there is one", choice(&o.Backend, secret.Auto, secret.Keyring, secret.File)),
+			named("backend", "the keyring of the system, a file encrypted with age, or the keyring where there is one", choice(&o.Backend, stores.Auto, stores.Keyring, stores.File)),
 			named("service", "under which they are in the keyring", text(&o.Service)),
 			named("file", "the encrypted file; default: see secrets.md", path(&o.File, nil)),
 			named("identity", "key file that opens it; default: see secrets.md", path(&o.Identity, nil)),
-			named("cache", "how long a value stays in memory after it was read, or after the end of the life that was given it", duration(&o.Cache, nil)),
+			named("cache", "how long a value stays in memory after it was read, or after the end of the life that was given it", duration(cache, nil)),
 		},
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/execserver/part"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox/policy"
 	"github.com/hostsup/hostsup/supervisor"
@@ -244,11 +245,15 @@ func TestComplete(t *testing.T) {
 		if diags.HasErrors() {
 			t.Fatal(print(t, diags))
 		}
-		for _, e := range f.Spec.ExecServers {
+		for _, p := range f.Spec.Parts {
+			e, ok := p.(part.Spec)
+			if !ok {
+				continue
+			}
 			e.Options.Auth.TokenFile, e.Options.Auth.JWTSecretFile = "", "" // are not there
 			e.Options.Exposed = true
-			spec := supervisor.Spec{OnFailed: supervisor.Stay, ExecServers: []supervisor.ExecServerSpec{e}, Secrets: f.Spec.Secrets}
-			if diff := cmp.Diff(spec, spec.WithDefaults(), sameSpec); diff != "" {
+			spec := supervisor.Spec{OnFailed: supervisor.Stay, Parts: []supervisor.Part{e}, Secrets: f.Spec.Secrets, SecretCache: f.Spec.SecretCache}
+			if diff := cmp.Diff([]any{spec, e}, []any{spec.WithDefaults(), e.WithDefaults()}, sameSpec); diff != "" {
 				t.Errorf("exec server %s:\n%s", e.Name, diff)
 			}
 			if err := spec.Validate(); err != nil {

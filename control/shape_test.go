@@ -20,6 +20,7 @@ import (
 	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/control/controltest"
+	"github.com/hostsup/hostsup/execserver/part"
 	"github.com/hostsup/hostsup/execserver/server"
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/internal/capture"
@@ -58,8 +59,8 @@ func everything() *controltest.Supervisor {
 			Kill: "keeper", Missing: []string{"no cgroup: not delegated"}},
 		Groups:  []actors.GroupStatus{{Name: "editor", Strategy: lifecycle.OneForAll, Hosts: []string{"ts"}}, {Name: "alone"}},
 		Members: []*controltest.Host{full, controltest.NewHost(actors.HostStatus{Name: "alone", Group: "alone", Protocol: "none", State: lifecycle.Stopped, Since: at, StoppedByPerson: true, Liveness: "none"})},
-		Servers: []supervisor.ExecServerStatus{
-			{
+		Parts: []supervisor.PartStatus{
+			part.Status{
 				Name: "agents", URL: "ws://127.0.0.1:4500", State: lifecycle.Restarting, Reason: ptr("accept failed"), Since: at, Restarts: 2,
 				RetryInSeconds: ptr(0.25), Metrics: server.Metrics{Connections: 3, Open: 1, Sessions: 2, OpenSessions: 1, Requests: 40, BytesIn: 1000, BytesOut: 2000,
 					Starts: 5, Processes: 1, OutputBytes: 1500, LostBytes: 7},
@@ -69,8 +70,8 @@ func everything() *controltest.Supervisor {
 						{ID: "2", Command: []string{"false"}, Dir: "file:///tmp", TTY: true, Since: at, State: server.ProcessClosed, ExitCode: ptr[int32](1), DroppedBytes: 7}}},
 					{ID: "s2", Client: "codex", Since: at, Detached: &at},
 				},
-			},
-			{Name: "empty", URL: "unix:///run/x.sock", State: lifecycle.Running, Since: at},
+			}.Part(),
+			part.Status{Name: "empty", URL: "unix:///run/x.sock", State: lifecycle.Running, Since: at}.Part(),
 		},
 		Units: []service.Status{
 			{

@@ -29,7 +29,7 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) only(st supervisor.Status, names []string) (supervisor.Status, error) {
 	for _, name := range names {
 		if !slices.ContainsFunc(st.Hosts, func(h actors.HostStatus) bool { return h.Name == name || h.Group == name }) &&
-			!slices.ContainsFunc(st.ExecServers, func(e supervisor.ExecServerStatus) bool { return e.Name == name }) {
+			!slices.ContainsFunc(st.Parts, func(p supervisor.PartStatus) bool { return p.Name == name }) {
 			return st, s.noName(st, name)
 		}
 	}
@@ -41,9 +41,9 @@ func (s *Server) only(st supervisor.Status, names []string) (supervisor.Status, 
 			groups[h.Group] = true
 		}
 	}
-	for _, e := range st.ExecServers {
-		if slices.Contains(names, e.Name) {
-			out.ExecServers = append(out.ExecServers, e)
+	for _, p := range st.Parts {
+		if slices.Contains(names, p.Name) {
+			out.Parts = append(out.Parts, p)
 		}
 	}
 	for _, g := range st.Groups {
@@ -66,8 +66,8 @@ func (s *Server) noName(st supervisor.Status, name string) *Error {
 			e.Hosts = append(e.Hosts, g.Name)
 		}
 	}
-	for _, x := range st.ExecServers {
-		e.Hosts = append(e.Hosts, x.Name)
+	for _, p := range st.Parts {
+		e.Hosts = append(e.Hosts, p.Name)
 	}
 	return e
 }
@@ -84,14 +84,7 @@ func tidy(st supervisor.Status) supervisor.Status {
 	for i := range st.Hosts {
 		st.Hosts[i] = tidyHost(st.Hosts[i])
 	}
-	st.ExecServers = slices.Clone(list(st.ExecServers))
-	for i := range st.ExecServers {
-		e := &st.ExecServers[i]
-		e.Sessions = slices.Clone(list(e.Sessions))
-		for j := range e.Sessions {
-			e.Sessions[j].Processes = list(e.Sessions[j].Processes)
-		}
-	}
+	st.Parts = list(st.Parts)
 	return st
 }
 

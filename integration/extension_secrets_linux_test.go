@@ -16,6 +16,7 @@ import (
 	"github.com/hostsup/hostsup/codec/vscode"
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/intercept/secret"
+	"github.com/hostsup/hostsup/intercept/secret/stores"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -29,8 +30,12 @@ func TestExtensionSecrets(t *testing.T) {
 			t.Parallel()
 			const one, two, three = "first-tOken+9/77aa52", `{"token":"secOnd 3b"}`, "the other host's 4c61"
 			state := t.TempDir()
-			options := secret.Options{Backend: secret.File, File: filepath.Join(t.TempDir(), "secrets.age")}
-			store := secret.Open(options)
+			options := stores.Options{Backend: stores.File, File: filepath.Join(t.TempDir(), "secrets.age")}
+			source, err := options.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			store := secret.Open(source, 0)
 			defer store.Close()
 			if err := store.Set(ctx(t), "github", []byte("the operator's")); err != nil {
 				t.Fatal(err)
@@ -205,7 +210,7 @@ func TestExtensionSecretsAreShared(t *testing.T) {
 			}
 			sup := start(t, supervisor.Spec{
 				Groups:  []supervisor.GroupSpec{supervisor.Alone(sharing("one")), supervisor.Alone(sharing("two"))},
-				Secrets: secret.Options{Backend: secret.File, File: filepath.Join(t.TempDir(), "secrets.age")},
+				Secrets: stores.Options{Backend: stores.File, File: filepath.Join(t.TempDir(), "secrets.age")},
 			})
 			one, two := host(t, sup, "one"), host(t, sup, "two")
 			for _, h := range []*supervisor.Host{one, two} {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,8 +17,11 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec/native"
-	"github.com/hostsup/hostsup/intercept/secret"
+	"github.com/hostsup/hostsup/extensions/hosted"
+	"github.com/hostsup/hostsup/inspect"
+	"github.com/hostsup/hostsup/intercept/secret/stores"
 	"github.com/hostsup/hostsup/internal/leaktest"
 	"github.com/hostsup/hostsup/internal/poll"
 	"github.com/hostsup/hostsup/lifecycle"
@@ -116,9 +120,10 @@ func start(t testing.TB, spec supervisor.Spec, opts ...supervisor.Option) *super
 // begin runs a tree that ends with the test.
 func begin(t testing.TB, spec supervisor.Spec, opts ...supervisor.Option) *supervisor.Supervisor {
 	t.Helper()
-	if spec.Secrets == (secret.Options{}) { // extensions may have some, which are none of this machine's
-		spec.Secrets = secret.Options{Backend: secret.File, File: filepath.Join(t.TempDir(), "secrets.age")}
+	if spec.Secrets == nil { // extensions may have some, which are none of this machine's
+		spec.Secrets = stores.Options{Backend: stores.File, File: filepath.Join(t.TempDir(), "secrets.age")}
 	}
+	spec.Parts = slices.Concat(spec.Parts, []supervisor.Part{attach.Part{}, inspect.Part{}, hosted.Part{}})
 	sup, err := supervisor.Start(context.Background(), spec, append([]supervisor.Option{supervisor.WithLogger(logger(t))}, opts...)...)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 	"github.com/hostsup/hostsup/codec/msgpackrpc"
-	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -107,7 +106,7 @@ func TestSecretDialects(t *testing.T) {
 			})
 			h.Env = hostEnv(role)
 			source := &cabinet{all: map[string]string{"asked": "an \"answer\" to it"}}
-			sup := start(t, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(h)}, Secrets: secret.Options{Source: source}})
+			sup := start(t, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(h)}, Secrets: source})
 			var got string
 			if err := host(t, sup, "asker").Call(ctx(t), "digest", nil, &got); err != nil || got != digest("an \"answer\" to it") {
 				t.Errorf("%q, %v", got, err)

@@ -133,8 +133,9 @@ func (c *cabinet) Delete(name string) error {
 	return nil
 }
 
-func (c *cabinet) List() ([]string, error) { return nil, nil }
-func (c *cabinet) Where() string           { return "a cabinet" }
+func (c *cabinet) List() ([]string, error)      { return nil, nil }
+func (c *cabinet) Where() string                { return "a cabinet" }
+func (c *cabinet) Open() (secret.Source, error) { return c, nil }
 
 func tellerHost(name string, change ...func(*supervisor.HostSpec)) supervisor.HostSpec {
 	h := demoHost(name, change...)
@@ -228,7 +229,7 @@ func TestSecret(t *testing.T) {
 		})
 		groups = append(groups, supervisor.Alone(confined))
 	}
-	sup := start(t, supervisor.Spec{Groups: groups, StateDir: dir, Secrets: secret.Options{Source: store}}, supervisor.WithLogger(log))
+	sup := start(t, supervisor.Spec{Groups: groups, StateDir: dir, Secrets: store}, supervisor.WithLogger(log))
 	teller, other := host(t, sup, "teller"), host(t, sup, "mute")
 
 	said := make(chan bool)
@@ -414,7 +415,7 @@ func onlyTheirs(t *testing.T, value string, hosts int) {
 func TestSecretMissing(t *testing.T) {
 	t.Parallel()
 	store := &cabinet{all: map[string]string{"other": "somebody's"}}
-	sup := start(t, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(tellerHost("teller"))}, Secrets: secret.Options{Source: store}})
+	sup := start(t, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(tellerHost("teller"))}, Secrets: store})
 	h := host(t, sup, "teller")
 	until(t, h, lifecycle.Failed)
 	st := h.Status()
@@ -467,7 +468,7 @@ func TestSecretSlow(t *testing.T) {
 		h.Start = actors.StartRule{Lazy: true, Timeout: 50 * time.Millisecond}
 		h.Restart.Policy = lifecycle.Never
 	})
-	sup := start(t, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(waits), supervisor.Alone(late)}, Secrets: secret.Options{Source: store}})
+	sup := start(t, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(waits), supervisor.Alone(late)}, Secrets: store})
 	h, l := host(t, sup, "waits"), host(t, sup, "late")
 	started := make(chan error, 2)
 	go func() { started <- h.Start(ctx(t)) }()

@@ -9,9 +9,10 @@
 // spawn in an actor system of the caller's, to be talked to by the messages of
 // package actors. [Restart] and [Contain] are the strategies of the tree.
 //
-// Beside hosts a tree may have exec servers ([ExecServerSpec]), which run
-// commands for clients: they listen when Start returns, are made again when they
-// end by themselves, and end with the tree, with everything that they run.
+// What not every program needs is handed in, so that others do not link it: exec
+// servers, programs that attach to hosts and the inspector of node are a [Part]
+// each, in [Spec].Parts, and where secrets are is a [SecretStore]. Parts are open when
+// Start returns and end with the tree, with everything that they run.
 //
 // # Promises
 //

@@ -11,8 +11,6 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec/native"
-	"github.com/hostsup/hostsup/execserver"
-	"github.com/hostsup/hostsup/execserver/server"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -146,39 +144,6 @@ func ExampleProps() {
 	// Output:
 	// start <nil>
 	// shutdown <nil>
-}
-
-// An exec server runs commands for clients, beside hosts or alone.
-func ExampleSupervisor_ExecServers() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	sup, err := supervisor.Start(ctx, supervisor.Spec{
-		ExecServers: []supervisor.ExecServerSpec{{
-			Name:       "agents",
-			Options:    server.Options{Listen: "ws://127.0.0.1:0", KeepDetached: 12 * time.Hour},
-			InheritEnv: []string{"PATH", "HOME"},
-		}},
-	})
-	if err != nil { // an *ExecServerError when it cannot listen there
-		fmt.Println(err)
-		return
-	}
-	defer sup.Stop(context.Background())
-
-	endpoint, err := execserver.ParseEndpoint(sup.ExecServers()[0].URL)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	client := execserver.New(endpoint, execserver.Options{Name: "example"})
-	defer client.Close()
-	out, err := client.Command(ctx, "/bin/sh", "-c", "echo hello; exit 3").Output()
-	fmt.Printf("%s%v\n", out, err)
-	fmt.Println(sup.ExecServers()[0].Metrics.Starts)
-	// Output:
-	// hello
-	// exit status 3
-	// 1
 }
 
 func ExampleSupervisor_Add() {

@@ -4,23 +4,31 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/actors"
-	"github.com/hostsup/hostsup/execserver/server"
-	"github.com/hostsup/hostsup/lifecycle"
 )
 
-// house is the root of a tree that has exec servers: the hosts are one child of
-// it, each server is another. Messages are the hosts' unless they are for the
+// house is the root of a tree with parts that are actors: the hosts are one child
+// of it, each part is another. Messages are the hosts' unless they are for the
 // whole.
 type house struct {
 	*tree
 	hosts    *actor.PID
-	keepers  []*actor.PID
+	beside   []*actor.PID
 	stopping []func(error)
 	closing  bool
 }
 
 // stopHouse stops everything, as actors.Shutdown does.
 type stopHouse struct{ done func(error) }
+
+// isHouse reports whether a part of the tree is an actor.
+func (t *tree) isHouse() bool {
+	for _, p := range t.parts {
+		if p.Props != nil {
+			return true
+		}
+	}
+	return false
+}
 
 func (t *tree) house(groups []GroupSpec) *actor.Props {
 	return actors.GuardedRoot(t.world.Log, func() actor.Actor {
@@ -47,7 +55,7 @@ func (h *house) Receive(ctx actor.Context) {
 	case *actor.Stopping:
 		h.closing = true
 	case *actor.Stopped:
-		go h.end() // it waits for connections that say goodbye
+		go h.end() // parts may wait for connections that say goodbye
 	case *actor.Restarting, *actor.ReceiveTimeout:
 	default:
 		if h.hosts != nil {
@@ -66,25 +74,27 @@ func (h *house) start(ctx actor.Context) {
 		return
 	}
 	h.hosts = pid
-	for _, e := range h.execs {
-		pid, err := ctx.SpawnNamed(actors.Guarded(h.world.Log, func() actor.Actor { return &execKeeper{execServer: e} },
-			actor.WithSupervisor(Contain{h.world.Log, "exec server"})), "exec-"+e.spec.Name)
-		if err != nil { // likewise
-			h.world.Log.Error("the exec server cannot be started", "name", e.spec.Name, "error", err)
+	for _, p := range h.parts {
+		if p.Props == nil {
 			continue
 		}
-		h.keepers = append(h.keepers, pid)
+		pid, err := ctx.SpawnNamed(p.Props, "part-"+p.name)
+		if err != nil { // likewise
+			h.world.Log.Error("a part of the tree cannot be started", "part", p.kind, "name", p.name, "error", err)
+			continue
+		}
+		h.beside = append(h.beside, pid)
 	}
 }
 
-// stop ends the servers at once, and the hosts by their rules.
+// stop ends the parts at once, and the hosts by their rules.
 func (h *house) stop(ctx actor.Context, done func(error)) {
 	h.stopping = append(h.stopping, done)
 	if len(h.stopping) > 1 {
 		return
 	}
 	h.closing = true
-	for _, pid := range h.keepers {
+	for _, pid := range h.beside {
 		ctx.Stop(pid)
 	}
 	actors.Tell(ctx, h.hosts, actors.AskShutdown(func(error) {}))
@@ -96,65 +106,14 @@ func (h *house) terminated(ctx actor.Context, who *actor.PID) {
 		return
 	}
 	if !h.closing {
-		h.world.Log.Error("defect: the actor of an exec server ended", "actor", who.Id)
+		h.world.Log.Error("defect: the actor of a part of the tree ended", "actor", who.Id)
 	}
 }
 
-// end waits for what the servers have left, gives back what the tree held and
-// answers whoever waits.
+// end gives back what the tree held and answers whoever waits.
 func (h *house) end() {
-	for _, e := range h.execs {
-		e.end()
-	}
 	h.close()
 	for _, done := range h.stopping {
 		done(nil)
 	}
-}
-
-// end waits for the end of a server whose actor has stopped.
-func (e *execServer) end() {
-	if srv := e.current(); srv != nil {
-		<-srv.Done()
-	}
-	e.set(lifecycle.Stopped, "")
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.srv != nil {
-		e.past = e.past.Add(e.srv.Metrics().Ended())
-	}
-	e.srv = nil
-}
-
-// discard closes what has never run.
-func discard(list []*execServer) []error {
-	var errs []error
-	for _, e := range list {
-		errs = append(errs, e.srv.Discard())
-	}
-	return errs
-}
-
-// ExecServers are the statuses of all exec servers, in the order of the spec.
-func (s *Supervisor) ExecServers() []ExecServerStatus {
-	out := make([]ExecServerStatus, 0, len(s.execs))
-	for _, e := range s.execs {
-		out = append(out, e.status())
-	}
-	return out
-}
-
-// ExecServer is the exec server of this name that runs now. It is another one
-// after a restart. The error wraps ErrNoHost, or is ErrClosed where none runs at
-// the moment.
-func (s *Supervisor) ExecServer(name string) (*server.Server, error) {
-	for _, e := range s.execs {
-		if e.spec.Name == name {
-			if srv := e.current(); srv != nil {
-				return srv, nil
-			}
-			return nil, &ExecServerError{name, ErrClosed}
-		}
-	}
-	return nil, &ExecServerError{name, ErrNoHost}
 }

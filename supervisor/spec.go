@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/intercept/secret"
@@ -21,10 +22,10 @@ type GroupSpec = actors.GroupSpec
 // Spec is what a supervisor runs: an immutable value. Zero fields mean the
 // defaults.
 type Spec struct {
-	Groups      []GroupSpec
-	ExecServers []ExecServerSpec // beside the hosts; they listen when Start returns
-	StateDir    string           // log files and crash reports; "" keeps both in memory only
-	OnFailed    OnFailed         // default stay
+	Groups   []GroupSpec
+	Parts    []Part   // beside the hosts: exec servers and others; they are open when Start returns
+	StateDir string   // log files and crash reports; "" keeps both in memory only
+	OnFailed OnFailed // default stay
 	// MaxStarting is how many hosts start at once, from spawn to ready; those that
 	// come later are starting, too, and wait for a place in the order in which they
 	// came, their start time-outs with them. 0: any number. A start gives its place
@@ -34,12 +35,23 @@ type Spec struct {
 	Config      string // path of the file it came from; shown in status
 	Socket      string // control socket; shown in status
 	// Secrets say where the values are that hosts name in theirs. Nothing of it
-	// is looked at before a host needs one.
-	Secrets secret.Options
+	// is looked at before a host needs one. nil: there are none.
+	Secrets SecretStore
+	// SecretCache is how long a value stays in memory after it was read, or after
+	// the end of the life that was given it; default 5 min.
+	SecretCache time.Duration
 	// Users are the user and group ids that confined hosts are given, each one
 	// of its own, where the supervisor is root. The zero value is the default
 	// range of package sandbox.
 	Users sandbox.Range
+}
+
+// SecretStore says where the values of secrets are. Package intercept/secret/stores
+// has one for the keyring of the system and for a file encrypted with age.
+type SecretStore interface {
+	// Open returns what secrets are read through in one tree. It must not touch
+	// the store: that is done when a secret is first asked for.
+	Open() (secret.Source, error)
 }
 
 // OnFailed says what a host that has given up means for the whole.
@@ -61,10 +73,8 @@ func (s Spec) WithDefaults() Spec {
 	if s.OnFailed == "" {
 		s.OnFailed = Stay
 	}
-	s.Secrets = s.Secrets.WithDefaults()
-	s.ExecServers = slices.Clone(s.ExecServers)
-	for i := range s.ExecServers {
-		s.ExecServers[i] = s.ExecServers[i].withDefaults()
+	if s.SecretCache == 0 {
+		s.SecretCache = secret.DefaultCache
 	}
 	s.Groups = slices.Clone(s.Groups)
 	for i := range s.Groups {
@@ -108,7 +118,7 @@ func (s Spec) Validate() error {
 		members := make([]lifecycle.Member, 0, len(g.Hosts))
 		for _, h := range g.Hosts {
 			claim(h.Name, "host")
-			if err := h.Validate(); err != nil {
+			if err := s.check(h); err != nil {
 				errs = append(errs, err)
 			}
 			members = append(members, lifecycle.Member{Name: h.Name, DependsOn: h.Start.DependsOn})
@@ -117,20 +127,41 @@ func (s Spec) Validate() error {
 			errs = append(errs, err)
 		}
 	}
-	for _, e := range s.ExecServers {
-		claim(e.Name, "exec server")
-		if err := e.validate(); err != nil {
+	kinds := make(map[string]bool) // of parts without a name
+	for _, p := range s.Parts {
+		switch kind, name := p.Identity(); {
+		case name != "":
+			claim(name, kind)
+		case kinds[kind]:
+			errs = append(errs, fmt.Errorf("%w: there are two parts of kind %q", ErrSpec, kind))
+		default:
+			kinds[kind] = true
+		}
+		if err := p.Validate(); err != nil && !errors.Is(err, ErrSpec) {
+			errs = append(errs, fmt.Errorf("%w: %w", ErrSpec, err))
+		} else if err != nil {
 			errs = append(errs, err)
 		}
 	}
 	if s.MaxStarting < 0 {
 		errs = append(errs, fmt.Errorf("%w: max_starting: %d is negative", ErrSpec, s.MaxStarting))
 	}
-	if err := s.Secrets.Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("%w: secrets: %w", ErrSpec, err))
+	if s.SecretCache < 0 {
+		errs = append(errs, fmt.Errorf("%w: secrets: cache %s is negative", ErrSpec, s.SecretCache))
 	}
 	if s.OnFailed != Stay && s.OnFailed != Exit {
 		errs = append(errs, fmt.Errorf("%w: on_failed %q is unknown; expected stay or exit", ErrSpec, s.OnFailed))
 	}
 	return errors.Join(errs...)
+}
+
+// check returns what is wrong with a host of the spec, or one to be added to it.
+func (s Spec) check(h HostSpec) error {
+	if err := h.Validate(); err != nil {
+		return err
+	}
+	if s.Secrets == nil && len(h.Secrets.Env)+len(h.Secrets.Owned) > 0 {
+		return fmt.Errorf("%w: host %q: it names secrets, and the supervisor has no store of secrets", ErrSpec, h.Name)
+	}
+	return nil
 }

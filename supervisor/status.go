@@ -16,10 +16,12 @@ type (
 
 // Status is the whole tree as `status --json` shows it.
 type Status struct {
-	Supervisor  Info                 `json:"supervisor"`
-	Groups      []actors.GroupStatus `json:"groups"`
-	Hosts       []actors.HostStatus  `json:"hosts"`
-	ExecServers []ExecServerStatus   `json:"exec_servers"`
+	Supervisor Info                 `json:"supervisor"`
+	Groups     []actors.GroupStatus `json:"groups"`
+	Hosts      []actors.HostStatus  `json:"hosts"`
+	// Parts are those that have a status, in the order of the spec. Scripts know
+	// them as exec_servers, which are the parts of the binary that do.
+	Parts []PartStatus `json:"exec_servers"`
 }
 
 // Info is the supervisor's own part of the status.
@@ -40,7 +42,12 @@ func (s *Supervisor) Status() Status {
 			PID: os.Getpid(), Version: s.world.Version, Started: s.started,
 			Kill: string(s.launcher.Kill()), Missing: s.launcher.Missing(),
 		},
-		Groups: []actors.GroupStatus{}, Hosts: []actors.HostStatus{}, ExecServers: s.ExecServers(),
+		Groups: []actors.GroupStatus{}, Hosts: []actors.HostStatus{}, Parts: []PartStatus{},
+	}
+	for _, p := range s.parts {
+		if p.Status != nil {
+			out.Parts = append(out.Parts, p.Status())
+		}
 	}
 	if out.Supervisor.Missing == nil {
 		out.Supervisor.Missing = []string{}

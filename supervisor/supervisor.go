@@ -12,9 +12,6 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/actors"
-	"github.com/hostsup/hostsup/attach"
-	"github.com/hostsup/hostsup/extensions/service"
-	"github.com/hostsup/hostsup/internal/inspector"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -36,27 +33,24 @@ type Supervisor struct {
 	world    *actors.World
 	launcher *sandbox.Launcher
 	spec     Spec // without the groups
-	execs    []*execServer
+	parts    []openPart
 	root     *actor.PID
 	started  time.Time
 
 	done    chan struct{}
 	mu      sync.Mutex
 	err     error
-	left    error                 // what of the tree has not ended; known once done is closed
-	hubs    map[*Host]*attach.Hub // of hosts that somebody has attached to
+	left    error // what of the tree has not ended; known once done is closed
 	stopped bool
-
-	extended map[string]*service.Service // of hosts with extensions, by their names
-	ports    *inspector.Ports            // of hosts that are inspected
+	isHouse bool // parts are actors beside the hosts
 }
 
 // Start runs a tree and returns at once; hosts start beside it (see Ready), and
 // their handles can be had and called already.
 // The tree lives until Stop, until ctx ends (then it is stopped as by Stop
 // without a deadline), or until a host fails under OnFailed Exit. Errors:
-// *multiple* errors wrapping ErrSpec, an *ExecServerError for one that cannot
-// listen, or what the system refused.
+// *multiple* errors wrapping ErrSpec, that of a part that cannot be opened, or what
+// the system refused.
 func Start(ctx context.Context, spec Spec, opts ...Option) (*Supervisor, error) {
 	t, err := newTree(spec, opts)
 	if err != nil {
@@ -68,7 +62,6 @@ func Start(ctx context.Context, spec Spec, opts ...Option) (*Supervisor, error) 
 	s := t.sup
 	pid, err := t.world.System.Root.SpawnNamed(t.props(), t.world.System.ProcessRegistry.NextId()+"-hostsup")
 	if err != nil {
-		err = errors.Join(append(discard(t.execs), err)...)
 		t.close()
 		return nil, err
 	}
@@ -82,7 +75,7 @@ func Start(ctx context.Context, spec Spec, opts ...Option) (*Supervisor, error) 
 		return actors.AskGroups(func([]actors.GroupStatus) { done(nil) })
 	})
 	for _, h := range s.Hosts() {
-		if err := s.extend(h); err != nil {
+		if err := s.added(h); err != nil {
 			return nil, errors.Join(err, s.Stop(context.Background()))
 		}
 	}
@@ -106,9 +99,8 @@ func Props(system *actor.ActorSystem, spec Spec, opts ...Option) (*actor.Props, 
 	for _, g := range t.groups {
 		for _, h := range g.Hosts {
 			if h.Extensions != nil {
-				err := errors.Join(append(discard(t.execs), fmt.Errorf("%w: host %q: extensions: a tree in another actor system has none", ErrSpec, h.Name))...)
 				t.close()
-				return nil, err
+				return nil, fmt.Errorf("%w: host %q: extensions: a tree in another actor system has none", ErrSpec, h.Name)
 			}
 		}
 	}
@@ -141,46 +133,30 @@ func (s *Supervisor) Host(name string) (*Host, error) {
 func (s *Supervisor) Hosts() []*Host { return s.world.Refs() }
 
 // Attach lets a program speak to a host over rw as if it had started it; see
-// package attach. It returns when the program has left, nil when it did so by
-// itself. Errors besides what ended the program: [ErrNoHost], and
-// attach.ErrProtocol for a host that cannot be attached to.
+// package attach, whose Part the tree needs. It returns when the program has left,
+// nil when it did so by itself. Errors besides what ended the program: [ErrNoHost],
+// [ErrNoPart], and attach.ErrProtocol for a host that cannot be attached to.
 func (s *Supervisor) Attach(ctx context.Context, name string, rw io.ReadWriteCloser) error {
-	hub, err := s.hub(name)
+	h, err := s.Host(name)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() { // ends with this call, or the supervisor
-		select {
-		case <-s.done:
-			cancel(ErrClosed)
-		case <-ctx.Done():
+	for _, p := range s.parts {
+		if p.Opened.Attach == nil {
+			continue
 		}
-	}()
-	return hub.Serve(ctx, rw)
-}
-
-// hub returns the hub of a host, which is made when somebody first attaches.
-func (s *Supervisor) hub(name string) (*attach.Hub, error) {
-	h, err := s.Host(name)
-	if err != nil {
-		return nil, err
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		go func() { // ends with this call, or the supervisor
+			select {
+			case <-s.done:
+				cancel(ErrClosed)
+			case <-ctx.Done():
+			}
+		}()
+		return p.Attach(ctx, h, rw)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if hub := s.hubs[h]; hub != nil {
-		return hub, nil
-	}
-	hub, err := attach.New(h, s.world.Log)
-	if err != nil {
-		return nil, err
-	}
-	if s.hubs == nil {
-		s.hubs = make(map[*Host]*attach.Hub)
-	}
-	s.hubs[h] = hub
-	return hub, nil
+	return fmt.Errorf("attach to host %q: %w", name, ErrNoPart)
 }
 
 // Events returns the history kept so far (the last 4,096 events), oldest first,
@@ -243,7 +219,7 @@ func (s *Supervisor) Ready(ctx context.Context) error { return s.ask(ctx, actors
 // ErrNameTaken, ErrSpec, *lifecycle.OrderError, ErrClosed, ctx's.
 func (s *Supervisor) Add(ctx context.Context, group string, h HostSpec) error {
 	h = sharing(h.WithDefaults())
-	if err := h.Validate(); err != nil {
+	if err := s.spec.check(h); err != nil {
 		return err
 	}
 	if group != "" {
@@ -251,34 +227,31 @@ func (s *Supervisor) Add(ctx context.Context, group string, h HostSpec) error {
 			return err
 		}
 	}
-	if err := s.ask(ctx, func(done func(error)) any { return actors.AskAdd(group, h, done) }); err != nil || h.Extensions == nil {
+	if err := s.ask(ctx, func(done func(error)) any { return actors.AskAdd(group, h, done) }); err != nil {
 		return err
 	}
 	ref, err := s.Host(h.Name)
 	if err != nil {
 		return err
 	}
-	return s.extend(ref)
+	return s.added(ref)
 }
 
 // Remove stops a host and takes it out; its name is free again. A host that
 // others depend on is refused. Errors: ErrNoHost, ErrClosed, ctx's.
 func (s *Supervisor) Remove(ctx context.Context, name string) error {
-	if h, err := s.Host(name); err == nil {
-		defer func() { // its companion goes with it
-			s.mu.Lock()
-			delete(s.hubs, h)
-			s.mu.Unlock()
-		}()
+	h, err := s.Host(name)
+	if err != nil {
+		return err
 	}
 	if err := s.ask(ctx, func(done func(error)) any { return actors.AskRemove(name, done) }); err != nil {
 		return err
 	}
-	return s.unextend(ctx, name)
+	return s.removed(ctx, h)
 }
 
-// Stop stops all hosts, dependents before what they depend on, and all exec
-// servers with what they run, and ends the tree: when it returns nil, no
+// Stop stops all hosts, dependents before what they depend on, and all parts
+// with what they run, and ends the tree: when it returns nil, no
 // process, goroutine or file of it is left. When ctx ends first, what is left is
 // killed at once, and the error of Stop wraps that of ctx after that is done.
 // Processes that do not end within ten seconds of a SIGKILL are not waited for
@@ -291,7 +264,7 @@ func (s *Supervisor) Stop(ctx context.Context) error {
 	s.mu.Unlock()
 	if first {
 		var stop any = &stopHouse{func(error) {}}
-		if len(s.execs) == 0 {
+		if !s.isHouse {
 			stop = actors.AskShutdown(func(error) {})
 		}
 		s.world.System.Root.Send(s.PID(), stop)

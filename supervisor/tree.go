@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/intercept/secret"
-	"github.com/hostsup/hostsup/internal/inspector"
 	"github.com/hostsup/hostsup/internal/reports"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/internal/version"
@@ -24,8 +24,8 @@ import (
 type tree struct {
 	sup     *Supervisor
 	world   *actors.World
-	groups  []GroupSpec   // until there are props
-	execs   []*execServer // those that listen
+	groups  []GroupSpec // until there are props
+	parts   []openPart
 	spawned chan struct{} // closed once sup.root may be used
 	state   *os.File      // the locked state folder; nil without one
 }
@@ -66,11 +66,17 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("processes cannot be started here: %w", err)
 	}
-	redactor := secret.NewRedactor(spec.Secrets.Cache)
+	var source secret.Source
+	if spec.Secrets != nil {
+		if source, err = spec.Secrets.Open(); err != nil {
+			return nil, errors.Join(fmt.Errorf("%w: secrets: %w", ErrSpec, err), launcher.Close())
+		}
+	}
+	redactor := secret.NewRedactor(spec.SecretCache)
 	o.log = redactedLog(o.log, redactor)
 	w := &actors.World{
 		System: o.system, Log: o.log, Launcher: launcher, Journal: actors.NewJournal(), Version: version.Version(),
-		OnNotification: o.notify, Advice: o.advice, MaxStarting: spec.MaxStarting, Secrets: secret.Open(spec.Secrets), Redactor: redactor,
+		OnNotification: o.notify, Advice: o.advice, MaxStarting: spec.MaxStarting, Secrets: secret.Open(source, spec.SecretCache), Redactor: redactor,
 		Strategies: actors.Strategies{
 			Root: Contain{o.log, "group"}, Group: Contain{o.log, "host"}, Host: Restart{}, Life: Contain{o.log, "part of a life"},
 		},
@@ -91,15 +97,13 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 		}
 	}
 	t := &tree{world: w, groups: spec.Groups, spawned: make(chan struct{})}
-	for _, e := range spec.ExecServers {
-		srv, err := t.newExecServer(e, launcher)
-		if err != nil {
-			return nil, errors.Join(append([]error{err}, append(discard(t.execs), launcher.Close(), w.Reports.Close())...)...)
-		}
-		t.execs = append(t.execs, srv)
+	parts := spec.Parts
+	spec.Groups, spec.Parts = nil, nil // the hosts have their own copies; these would only take memory
+	t.sup = &Supervisor{world: w, launcher: launcher, spec: spec, started: time.Now(), done: make(chan struct{})}
+	if err := t.openParts(parts); err != nil {
+		return nil, errors.Join(err, launcher.Close(), w.Reports.Close())
 	}
-	spec.Groups, spec.ExecServers = nil, nil // the hosts have their own copies; these would only take memory
-	t.sup = &Supervisor{world: w, launcher: launcher, spec: spec, execs: t.execs, started: time.Now(), done: make(chan struct{}), ports: inspector.NewPorts()}
+	t.sup.parts, t.sup.isHouse = t.parts, t.isHouse()
 	return t, nil
 }
 
@@ -107,14 +111,20 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 func (t *tree) props() *actor.Props {
 	groups := t.groups
 	t.groups = nil
-	if len(t.execs) > 0 {
+	if t.isHouse() {
 		return t.house(groups)
 	}
 	return actors.NewRoot(t.world, groups, t.onFailed, t.close)
 }
 
+// isApart reports whether a host is one for extensions that were put apart: the
+// tree can do without it.
+func (t *tree) isApart(host string) bool {
+	return slices.ContainsFunc(t.parts, func(p openPart) bool { return p.Extensions != nil && p.Extensions.IsApart(host) })
+}
+
 func (t *tree) onFailed(group, host, reason string) {
-	if t.sup.spec.OnFailed != Exit || t.sup.apart(host) {
+	if t.sup.spec.OnFailed != Exit || t.isApart(host) {
 		return
 	}
 	t.sup.mu.Lock()
@@ -130,8 +140,7 @@ func (t *tree) onFailed(group, host, reason string) {
 
 // close gives back what the tree held. The actors are gone.
 func (t *tree) close() {
-	t.sup.endExtensions()
-	t.sup.ports.Close()
+	t.closeParts()
 	if err := t.world.Close(); err != nil {
 		t.world.Log.Warn("temporary files", "error", err)
 	}

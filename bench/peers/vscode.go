@@ -20,6 +20,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/vscode"
 	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/hosted"
 	"github.com/hostsup/hostsup/extensions/manifest"
 	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/supervisor"
@@ -107,7 +108,7 @@ func superviseCommands(v VSCodeHost) (Commander, error) {
 		Extensions: &plan.Spec{Folders: []manifest.Root{{Dir: v.Extensions, Origin: extensions.User}}},
 	}
 	h.Requests.Timeout, h.Requests.MaxPending = time.Hour, 1<<16
-	s, host, err := supervise(supervisor.Spec{Groups: []supervisor.GroupSpec{{Name: "code", Hosts: []supervisor.HostSpec{h}}}})
+	s, host, err := supervise(supervisor.Spec{Groups: []supervisor.GroupSpec{{Name: "code", Hosts: []supervisor.HostSpec{h}}}, Parts: []supervisor.Part{hosted.Part{}}})
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
 	"github.com/hostsup/hostsup/config"
 	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/execserver/part"
 	"github.com/hostsup/hostsup/internal/version"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox"
@@ -185,7 +186,8 @@ func (r *running) readyLine() string {
 		}
 	}
 	servers := ""
-	for _, e := range st.ExecServers {
+	execs, _ := part.Statuses(&st) // they are of this program
+	for _, e := range execs {
 		servers += fmt.Sprintf(", exec server %s at %s", e.Name, e.URL)
 	}
 	return fmt.Sprintf("hostsup: ready (%d of %d %s running%s, pid %d, socket %s)",

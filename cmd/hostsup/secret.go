@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -15,6 +16,8 @@ import (
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
 	"github.com/hostsup/hostsup/config"
 	"github.com/hostsup/hostsup/intercept/secret"
+	"github.com/hostsup/hostsup/intercept/secret/stores"
+	"github.com/hostsup/hostsup/supervisor"
 )
 
 func (a *app) secretVerb() *cobra.Command {
@@ -63,7 +66,7 @@ argument: those can be seen by everybody. Hosts get it at their next start.`,
 func (a *app) secrets() (*secret.Store, error) {
 	path, err := config.Find(a.config)
 	if errors.Is(err, config.ErrNoConfig) {
-		return secret.Open(secret.Options{}), nil
+		return openSecrets(stores.Options{}, 0)
 	}
 	if err != nil {
 		return nil, err
@@ -75,7 +78,15 @@ func (a *app) secrets() (*secret.Store, error) {
 	if file == nil {
 		return nil, &configError{diags: diags}
 	}
-	return secret.Open(file.Spec.Secrets), nil
+	return openSecrets(file.Spec.Secrets, file.Spec.SecretCache)
+}
+
+func openSecrets(where supervisor.SecretStore, cache time.Duration) (*secret.Store, error) {
+	source, err := where.Open()
+	if err != nil {
+		return nil, err
+	}
+	return secret.Open(source, cache), nil
 }
 
 // withSecret has the store open for what is done with one name.

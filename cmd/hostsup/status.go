@@ -8,6 +8,7 @@ import (
 
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
 	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/execserver/part"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -68,7 +69,11 @@ func (a *app) status(st *supervisor.Status, named bool) error {
 	if err := scr.Status(a.out, st); err != nil {
 		return err
 	}
-	if err := scr.Sessions(a.out, st.ExecServers, named); err != nil || !named {
+	servers, err := part.Statuses(st)
+	if err != nil {
+		return err
+	}
+	if err := scr.Sessions(a.out, servers, named); err != nil || !named {
 		return err
 	}
 	if err := scr.Figures(a.out, st.Hosts); err != nil {
@@ -85,7 +90,11 @@ func (a *app) check(st *supervisor.Status) error {
 			lines = append(lines, line)
 		}
 	}
-	for _, e := range st.ExecServers {
+	servers, err := part.Statuses(st)
+	if err != nil {
+		return err
+	}
+	for _, e := range servers {
 		if line := show.UnwellServer(e); line != "" {
 			lines = append(lines, line)
 		}

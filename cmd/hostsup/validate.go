@@ -7,6 +7,7 @@ import (
 
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
 	"github.com/hostsup/hostsup/config"
+	"github.com/hostsup/hostsup/execserver/part"
 )
 
 func (a *app) validateVerb() *cobra.Command {
@@ -36,8 +37,14 @@ func (a *app) validate(elsewhere bool) error {
 	}
 	text := fmt.Sprintf("%s is valid: %d %s in %d %s", show.Clean(path),
 		hosts, show.Plural(hosts, "host", "hosts"), len(file.Spec.Groups), show.Plural(len(file.Spec.Groups), "group", "groups"))
-	if n := len(file.Spec.ExecServers); n > 0 {
-		text += fmt.Sprintf(", %d %s", n, show.Plural(n, "exec server", "exec servers"))
+	servers := 0
+	for _, p := range file.Spec.Parts {
+		if _, is := p.(part.Spec); is {
+			servers++
+		}
+	}
+	if servers > 0 {
+		text += fmt.Sprintf(", %d %s", servers, show.Plural(servers, "exec server", "exec servers"))
 	}
 	a.out.line(text)
 	return nil

@@ -2,6 +2,7 @@ package vscode
 
 import (
 	"os"
+	"slices"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
@@ -37,6 +38,14 @@ func New(opt Options) *Protocol {
 // in the folder of that, even when another host keeps things there. The program
 // does not look at the setting of that name in its initialization data.
 const ArgShared = "--skipWorkspaceStorageLock"
+
+// Shared returns the command of a host with [ArgShared].
+func (p *Protocol) Shared(command []string) []string {
+	if slices.Contains(command, ArgShared) {
+		return command
+	}
+	return append(slices.Clone(command), ArgShared)
+}
 
 // Beside returns the protocol for more hosts that run extensions of one of the
 // given name, and share with it what these keep. [ArgShared] is for their

@@ -25,7 +25,7 @@ type Supervisor struct {
 	Info    supervisor.Info
 	Groups  []actors.GroupStatus
 	Members []*Host
-	Servers []supervisor.ExecServerStatus
+	Parts   []supervisor.PartStatus
 	History []supervisor.Event
 	Live    chan supervisor.Event // what comes to those who follow; closed: the supervisor has stopped
 	Reports []actors.CrashReport
@@ -41,7 +41,7 @@ var _ control.Supervisor = (*Supervisor)(nil)
 
 // Status returns what the fields say.
 func (s *Supervisor) Status() supervisor.Status {
-	st := supervisor.Status{Supervisor: s.Info, Groups: s.Groups, ExecServers: s.Servers}
+	st := supervisor.Status{Supervisor: s.Info, Groups: s.Groups, Parts: s.Parts}
 	for _, h := range s.Members {
 		st.Hosts = append(st.Hosts, h.Status())
 	}

@@ -4,16 +4,14 @@
 //
 // # Where secrets are
 //
-// A [Store] reads named secrets from the keyring of the system (the Secret
-// Service, Keychain, Credential Manager) or from a file encrypted with age. The
-// file is opened with an identity, which is a file too, for its owner alone; a
-// key is never taken from an environment variable, since the environment of a
-// process can be read in many places and is handed on. Under systemd the identity
-// is a credential. Nothing is opened before the first secret is asked for.
+// A [Store] reads named secrets through a [Source]: an interface, so that this
+// package links no keyring and no encryption. Package intercept/secret/stores has the
+// keyring of the system and a file encrypted with age. Nothing is opened before the
+// first secret is asked for.
 //
 // # How long they are held
 //
-// What was read is kept in memory for [Options.Cache], and then overwritten
+// What was read is kept in memory for the time given to [Open], and then overwritten
 // with zeros; also when it is replaced, removed, or the store is closed. A
 // [Redactor] holds a value for as long as somebody who was given it may say it.
 // Both hold bytes of their own. What the keyring's library, an environment that

@@ -8,6 +8,7 @@ import (
 // What can be wrong; test with errors.Is.
 var (
 	ErrNotFound   = errors.New("no such secret")
+	ErrNoStore    = errors.New("there is no store of secrets")
 	ErrNoKeyring  = errors.New("no keyring can be reached")
 	ErrLocked     = errors.New("the keyring is locked")
 	ErrNoIdentity = errors.New("no identity to open it with")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/intercept/secret"
+	"github.com/hostsup/hostsup/intercept/secret/stores"
 )
 
 func ExampleOpen() {
@@ -17,9 +18,14 @@ func ExampleOpen() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	store := secret.Open(secret.Options{
-		Backend: secret.File, File: filepath.Join(dir, "secrets.age"), Identity: filepath.Join(dir, "identity"), Cache: time.Minute,
-	})
+	source, err := stores.Options{
+		Backend: stores.File, File: filepath.Join(dir, "secrets.age"), Identity: filepath.Join(dir, "identity"),
+	}.Open()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	store := secret.Open(source, time.Minute)
 	defer store.Close()
 	ctx := context.Background()
 	if err := store.Set(ctx, "github", []byte("ghp_example")); err != nil {

@@ -14,6 +14,10 @@ const (
 	MaxValue = 16 << 10
 )
 
+// IdentityEnv names a path in the environment of the program: of the key that opens
+// an encrypted store. Hosts are not given it.
+const IdentityEnv = "HOSTSUP_SECRETS_IDENTITY"
+
 // MaxName is the greatest length of a name, in bytes.
 const MaxName = 128
 

@@ -10,8 +10,8 @@ import (
 )
 
 // Source is where secrets are: what a [Store] reads through. A Store calls one
-// method at a time. Errors wrap those of this package where they fit, and hold
-// no value.
+// method at a time. Errors wrap those of this package where they fit, and hold no
+// value. Package intercept/secret/stores has sources.
 type Source interface {
 	Get(name string) ([]byte, error) // new memory; ErrNotFound
 	Set(name string, value []byte) error
@@ -27,8 +27,9 @@ const patience = time.Minute
 // Store reads secrets and remembers them for a while. Safe for concurrent use;
 // make it with [Open].
 type Store struct {
-	opt  Options
-	turn chan struct{} // holds a token while nobody works on the source
+	source Source        // nil: there is none
+	keep   time.Duration // how long a value is remembered
+	turn   chan struct{} // holds a token while nobody works on the source
 
 	mu     sync.Mutex
 	cache  map[string]*cached
@@ -41,15 +42,24 @@ type cached struct {
 	timer *time.Timer
 }
 
-// Open returns a store. It touches neither keyring nor file: that is done when
-// the first secret is asked for.
-func Open(o Options) *Store {
-	s := &Store{opt: o.WithDefaults(), turn: make(chan struct{}, 1), cache: make(map[string]*cached)}
+// DefaultCache is how long a [Store] remembers a value unless something else is
+// said.
+const DefaultCache = 5 * time.Minute
+
+// Open returns a store that reads through source and remembers each value for
+// the time of cache; 0 means [DefaultCache]. It does not touch source before the
+// first secret is asked for. With a nil source every operation fails with
+// [ErrNoStore].
+func Open(source Source, cache time.Duration) *Store {
+	if cache == 0 {
+		cache = DefaultCache
+	}
+	s := &Store{source: source, keep: cache, turn: make(chan struct{}, 1), cache: make(map[string]*cached)}
 	s.turn <- struct{}{}
 	return s
 }
 
-// Get returns a secret, from memory if it was read within [Options.Cache]. The
+// Get returns a secret, from memory while it is remembered. The
 // caller owns the bytes, and should Wipe them when done. Errors are *[Error].
 func (s *Store) Get(ctx context.Context, name string) ([]byte, error) {
 	if err := CheckName(name); err != nil {
@@ -192,16 +202,12 @@ func (s *Store) onSource(f func(Source) error) error {
 	if closed {
 		return ErrClosed
 	}
-	src := s.opt.Source
-	if src == nil {
-		var err error
-		if src, err = choose(s.opt); err != nil {
-			return err
-		}
+	if s.source == nil {
+		return ErrNoStore
 	}
-	err := f(src)
+	err := f(s.source)
 	s.mu.Lock()
-	s.where = src.Where()
+	s.where = s.source.Where()
 	s.mu.Unlock()
 	return err
 }
@@ -216,7 +222,7 @@ func (s *Store) remember(name string, value []byte) {
 		return
 	}
 	c := &cached{value: value}
-	c.timer = time.AfterFunc(s.opt.Cache, func() {
+	c.timer = time.AfterFunc(s.keep, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.cache[name] == c {

@@ -82,7 +82,7 @@ func (d *drawer) wiped(t *testing.T, n int) {
 	}
 }
 
-func open(d *drawer) *Store { return Open(Options{Source: d, Cache: 5 * time.Minute}) }
+func open(d *drawer) *Store { return Open(d, 5*time.Minute) }
 
 func want(t *testing.T, s *Store, get func(context.Context, string) ([]byte, error), value string) []byte {
 	t.Helper()

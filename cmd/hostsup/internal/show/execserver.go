@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hostsup/hostsup/execserver/part"
 	"github.com/hostsup/hostsup/execserver/server"
 	"github.com/hostsup/hostsup/lifecycle"
-	"github.com/hostsup/hostsup/supervisor"
 )
 
 var execServerColumns = []column{
@@ -18,7 +18,7 @@ var execServerColumns = []column{
 	{title: "RESTARTS", right: true, spare: 8}, {title: "REASON"},
 }
 
-func (s Screen) execServers(w io.Writer, list []supervisor.ExecServerStatus) error {
+func (s Screen) execServers(w io.Writer, list []part.Status) error {
 	rows := make([][]cell, len(list))
 	for i, e := range list {
 		m, uptime, reason := e.Metrics, none, ""
@@ -51,7 +51,7 @@ const fewProcesses = 20
 
 // Sessions writes the sessions of exec servers with their processes: all of
 // them, or those that have not ended and not more than a screen takes.
-func (s Screen) Sessions(w io.Writer, list []supervisor.ExecServerStatus, all bool) error {
+func (s Screen) Sessions(w io.Writer, list []part.Status, all bool) error {
 	var rows [][]cell
 	left := 0
 	for _, e := range list {

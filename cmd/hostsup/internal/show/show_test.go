@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/execserver/part"
 	"github.com/hostsup/hostsup/execserver/server"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
@@ -89,7 +90,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-func execServers() []supervisor.ExecServerStatus {
+func execServers() []part.Status {
 	processes := []server.ProcessStatus{
 		{ID: "1-ABCDEFGHIJKLMNOPQRSTUVWXYZ", PID: ptr(4713), Command: []string{"sh", "-c", "make test\x1b[2J"}, Since: now.Add(-time.Minute), State: server.ProcessRunning},
 		{ID: "2", Command: []string{"false"}, Since: now.Add(-time.Minute), State: server.ProcessClosed, ExitCode: ptr[int32](1)},
@@ -99,7 +100,7 @@ func execServers() []supervisor.ExecServerStatus {
 	for i := range many {
 		many[i] = server.ProcessStatus{ID: fmt.Sprint(i), PID: ptr(5000 + i), Command: []string{"sleep", "9"}, Since: now, State: server.ProcessRunning}
 	}
-	return []supervisor.ExecServerStatus{
+	return []part.Status{
 		{Name: "agents", URL: "ws://127.0.0.1:4500", State: lifecycle.Running, Since: now.Add(-time.Hour),
 			Metrics: server.Metrics{OpenSessions: 3, Processes: 27, Starts: 1234, Requests: 56789, OutputBytes: 3 << 30, LostBytes: 1 << 20},
 			Sessions: []server.SessionStatus{
@@ -120,13 +121,16 @@ func TestExecServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
 			st := status()
-			st.Hosts, st.ExecServers = nil, execServers()
+			st.Hosts, st.Parts = nil, nil
+			for _, e := range execServers() {
+				st.Parts = append(st.Parts, e.Part())
+			}
 			s := screen(tt.width, tt.color)
 			if err := s.Status(&b, st); err != nil {
 				t.Fatal(err)
 			}
 			for _, all := range []bool{false, true} {
-				if err := s.Sessions(&b, st.ExecServers, all); err != nil {
+				if err := s.Sessions(&b, execServers(), all); err != nil {
 					t.Fatal(err)
 				}
 			}

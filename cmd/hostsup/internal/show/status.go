@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/execserver/part"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -19,10 +20,14 @@ var statusColumns = []column{
 
 // Status writes the supervisor in a few lines and its hosts and exec servers as tables.
 func (s Screen) Status(w io.Writer, st *supervisor.Status) error {
-	if err := s.head(w, st.Supervisor); err != nil {
+	servers, err := part.Statuses(st)
+	if err == nil {
+		err = s.head(w, st.Supervisor)
+	}
+	if err != nil {
 		return err
 	}
-	if len(st.Hosts) == 0 && len(st.ExecServers) == 0 {
+	if len(st.Hosts) == 0 && len(servers) == 0 {
 		_, err := fmt.Fprintln(w, "\nno hosts are configured")
 		return err
 	}
@@ -35,8 +40,8 @@ func (s Screen) Status(w io.Writer, st *supervisor.Status) error {
 			return err
 		}
 	}
-	if len(st.ExecServers) > 0 {
-		return s.execServers(w, st.ExecServers)
+	if len(servers) > 0 {
+		return s.execServers(w, servers)
 	}
 	return nil
 }
@@ -150,7 +155,7 @@ func Unwell(h actors.HostStatus) string {
 }
 
 // UnwellServer is Unwell of an exec server, which has to listen.
-func UnwellServer(e supervisor.ExecServerStatus) string {
+func UnwellServer(e part.Status) string {
 	if e.State == lifecycle.Running {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package secret
+package stores
 
 import (
 	"bytes"
@@ -14,19 +14,30 @@ import (
 
 	"filippo.io/age"
 	keyring "github.com/zalando/go-keyring"
+
+	"github.com/hostsup/hostsup/intercept/secret"
 )
 
-func fileStore(t *testing.T) (s *Store, path string) {
+func fileStore(t *testing.T) (s *secret.Store, path string) {
 	t.Helper()
-	t.Setenv(IdentityEnv, "")
+	t.Setenv(secret.IdentityEnv, "")
 	t.Setenv(CredentialsEnv, "")
 	path = filepath.Join(t.TempDir(), "keys", "secrets.age")
-	s = Open(Options{Backend: File, File: path})
+	s = open(t, Options{Backend: File, File: path})
 	t.Cleanup(s.Close)
 	return s, path
 }
 
-func set(t *testing.T, s *Store, name, value string) {
+func open(t *testing.T, o Options) *secret.Store {
+	t.Helper()
+	source, err := o.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret.Open(source, 0)
+}
+
+func set(t *testing.T, s *secret.Store, name, value string) {
 	t.Helper()
 	if err := s.Set(t.Context(), name, []byte(value)); err != nil {
 		t.Fatal(err)
@@ -48,10 +59,10 @@ func TestFile(t *testing.T) {
 	if names, err := s.List(t.Context()); err != nil || len(names) != 0 {
 		t.Errorf("%q, %v", names, err)
 	}
-	if _, err := s.Get(t.Context(), "github"); !errors.Is(err, ErrNotFound) {
+	if _, err := s.Get(t.Context(), "github"); !errors.Is(err, secret.ErrNotFound) {
 		t.Error(err)
 	}
-	if err := s.Delete(t.Context(), "github"); !errors.Is(err, ErrNotFound) {
+	if err := s.Delete(t.Context(), "github"); !errors.Is(err, secret.ErrNotFound) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Dir(path)); !errors.Is(err, os.ErrNotExist) {
@@ -73,7 +84,7 @@ func TestFile(t *testing.T) {
 	if err != nil || bytes.Contains(sealed, []byte("ghp_")) || bytes.Contains(sealed, []byte("github")) {
 		t.Errorf("the file is not encrypted (%v)", err)
 	}
-	other := Open(Options{Backend: File, File: path})
+	other := open(t, Options{Backend: File, File: path})
 	defer other.Close()
 	for name, v := range values {
 		if got, err := other.Get(t.Context(), name); err != nil || string(got) != v {
@@ -108,7 +119,7 @@ func TestIdentity(t *testing.T) {
 	try := func(o Options, is error, says string) {
 		t.Helper()
 		o.Backend, o.File = File, path
-		s := Open(o)
+		s := open(t, o)
 		defer s.Close()
 		v, err := s.Get(t.Context(), "github")
 		switch {
@@ -134,41 +145,41 @@ func TestIdentity(t *testing.T) {
 	if runtime.GOOS != "windows" {
 		for _, mode := range []os.FileMode{0o644, 0o640, 0o604, 0o620} {
 			write(moved, key, mode)
-			try(Options{Identity: moved}, ErrExposed, "expected 0600")
+			try(Options{Identity: moved}, secret.ErrExposed, "expected 0600")
 		}
 	}
 	write(moved, []byte("AGE-SECRET-KEY-1NONSENSE\n"), 0o600)
-	try(Options{Identity: moved}, ErrIdentity, moved)
+	try(Options{Identity: moved}, secret.ErrIdentity, moved)
 	other, err := age.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(moved, []byte(other.String()+"\n"), 0o600)
-	try(Options{Identity: moved}, ErrUndecipher, moved)
-	try(Options{Identity: filepath.Join(dir, "none")}, ErrNoIdentity, "there is no")
+	try(Options{Identity: moved}, secret.ErrUndecipher, moved)
+	try(Options{Identity: filepath.Join(dir, "none")}, secret.ErrNoIdentity, "there is no")
 
 	// By the environment: a path, and systemd's folder, whose files show the
 	// mask of an access list as the group's rights.
 	write(moved, key, 0o600)
-	t.Setenv(IdentityEnv, moved)
+	t.Setenv(secret.IdentityEnv, moved)
 	if err := os.Remove(id); err != nil {
 		t.Fatal(err)
 	}
 	try(Options{}, nil, "")
-	t.Setenv(IdentityEnv, "")
-	try(Options{}, ErrNoIdentity, id)
+	t.Setenv(secret.IdentityEnv, "")
+	try(Options{}, secret.ErrNoIdentity, id)
 	credentials := filepath.Join(dir, "credentials")
 	write(filepath.Join(credentials, CredentialName), key, 0o440)
 	t.Setenv(CredentialsEnv, credentials)
 	try(Options{}, nil, "")
 	if runtime.GOOS != "windows" {
 		write(filepath.Join(credentials, CredentialName), key, 0o444)
-		try(Options{}, ErrExposed, "0444")
+		try(Options{}, secret.ErrExposed, "0444")
 	}
 
 	// An identity that is gone is not made anew beside a file it cannot open.
 	t.Setenv(CredentialsEnv, "")
-	if err := s.Set(t.Context(), "github", []byte("new value")); !errors.Is(err, ErrNoIdentity) {
+	if err := s.Set(t.Context(), "github", []byte("new value")); !errors.Is(err, secret.ErrNoIdentity) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(id); !errors.Is(err, os.ErrNotExist) {
@@ -188,8 +199,8 @@ func TestDamaged(t *testing.T) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		o := Open(Options{Backend: File, File: path})
-		if v, err := o.Get(t.Context(), "github"); !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrUndecipher) {
+		o := open(t, Options{Backend: File, File: path})
+		if v, err := o.Get(t.Context(), "github"); !errors.Is(err, secret.ErrDamaged) && !errors.Is(err, secret.ErrUndecipher) {
 			t.Errorf("%d bytes: %q, %v", len(content), v, err)
 		}
 		if err := o.Set(t.Context(), "x", []byte("value")); err == nil {
@@ -208,12 +219,12 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := f.change(func(all map[string][]byte) error {
-		for i := range maxFile / MaxValue {
-			all[fmt.Sprint("n", i)] = bytes.Repeat([]byte{'x'}, MaxValue)
+		for i := range maxFile / secret.MaxValue {
+			all[fmt.Sprint("n", i)] = bytes.Repeat([]byte{'x'}, secret.MaxValue)
 		}
 		return nil
 	})
-	if !errors.Is(err, ErrFull) {
+	if !errors.Is(err, secret.ErrFull) {
 		t.Error(err)
 	}
 	if names, err := f.List(); err != nil || !slices.Equal(names, []string{"github"}) {
@@ -226,7 +237,7 @@ func TestFormat(t *testing.T) {
 		"", "x", header + "a", header + "a dmFsdWU=", header + "a\n", header + "no way dmFsdWU=\n", header + "a dmFsdWU\n", header + "a !\n",
 		header + "a dmFsdWU=\na dmFsdWU=\n", header + "a MQ==\n", header + "\n",
 	} {
-		if all, err := decode([]byte(text)); !errors.Is(err, ErrDamaged) {
+		if all, err := decode([]byte(text)); !errors.Is(err, secret.ErrDamaged) {
 			t.Errorf("%q: %v, %v", text, all, err)
 		}
 	}
@@ -243,7 +254,7 @@ func TestTogether(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
-			o := Open(Options{Backend: File, File: path})
+			o := open(t, Options{Backend: File, File: path})
 			defer o.Close()
 			if err := o.Set(t.Context(), fmt.Sprintf("n%d", i), []byte("value")); err != nil {
 				t.Error(err)
@@ -258,13 +269,13 @@ func TestTogether(t *testing.T) {
 
 // The keyring is taken where there is one, the file where there is none.
 func TestKeyring(t *testing.T) {
-	t.Setenv(IdentityEnv, "")
+	t.Setenv(secret.IdentityEnv, "")
 	t.Setenv(CredentialsEnv, "")
 	keyring.MockInit()
 	mocked = true
 	defer func() { mocked = false }()
 	path := filepath.Join(t.TempDir(), "secrets.age")
-	s := Open(Options{File: path, Service: "test"})
+	s := open(t, Options{File: path, Service: "test"})
 	defer s.Close()
 	set(t, s, "github", "from the keyring")
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
@@ -284,7 +295,7 @@ func TestKeyring(t *testing.T) {
 	}
 
 	// What was put into the file when there was no keyring is still found.
-	f := Open(Options{Backend: File, File: path})
+	f := open(t, Options{Backend: File, File: path})
 	defer f.Close()
 	set(t, f, "old", "from the file")
 	set(t, f, "github", "older")
@@ -300,7 +311,7 @@ func TestKeyring(t *testing.T) {
 		if err := s.Delete(t.Context(), name); err != nil {
 			t.Error(err)
 		}
-		if err := s.Delete(t.Context(), name); !errors.Is(err, ErrNotFound) {
+		if err := s.Delete(t.Context(), name); !errors.Is(err, secret.ErrNotFound) {
 			t.Error(err)
 		}
 	}
@@ -309,13 +320,13 @@ func TestKeyring(t *testing.T) {
 	}
 
 	for _, test := range []struct{ err, is error }{
-		{errors.New("failed to unlock correct collection '/org/freedesktop/secrets/collection/login'"), ErrLocked},
-		{errors.New("The name org.freedesktop.secrets was not provided by any .service files"), ErrNoKeyring},
-		{keyring.ErrUnsupportedPlatform, ErrNoKeyring},
-		{keyring.ErrSetDataTooBig, ErrValue},
+		{errors.New("failed to unlock correct collection '/org/freedesktop/secrets/collection/login'"), secret.ErrLocked},
+		{errors.New("The name org.freedesktop.secrets was not provided by any .service files"), secret.ErrNoKeyring},
+		{keyring.ErrUnsupportedPlatform, secret.ErrNoKeyring},
+		{keyring.ErrSetDataTooBig, secret.ErrValue},
 	} {
 		keyring.MockInitWithError(test.err)
-		k := Open(Options{Backend: Keyring})
+		k := open(t, Options{Backend: Keyring})
 		if _, err := k.Get(t.Context(), "github"); !errors.Is(err, test.is) {
 			t.Errorf("%v: %v, want %v", test.err, err, test.is)
 		}
@@ -334,9 +345,9 @@ func TestNoBus(t *testing.T) {
 		t.Skip("the keyring is on no bus here")
 	}
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "autolaunch:")
-	s := Open(Options{Backend: Keyring})
+	s := open(t, Options{Backend: Keyring})
 	defer s.Close()
-	if _, err := s.Get(t.Context(), "github"); !errors.Is(err, ErrNoKeyring) {
+	if _, err := s.Get(t.Context(), "github"); !errors.Is(err, secret.ErrNoKeyring) {
 		t.Error(err)
 	}
 }

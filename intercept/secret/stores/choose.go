@@ -1,15 +1,17 @@
-package secret
+package stores
 
 import (
 	"errors"
 	"io/fs"
 	"os"
 	"slices"
+
+	"github.com/hostsup/hostsup/intercept/secret"
 )
 
 // choose finds the source. It is asked anew for each operation: a keyring may
 // come later than the supervisor, which starts with the machine.
-func choose(o Options) (Source, error) {
+func choose(o Options) (secret.Source, error) {
 	if o.Backend == File {
 		return newFileSource(o)
 	}
@@ -37,14 +39,14 @@ type either struct {
 }
 
 // do works on the keyring, else on the file.
-func (e *either) do(f func(Source) error) error {
+func (e *either) do(f func(secret.Source) error) error {
 	e.where = e.keyring.Where()
 	err := f(e.keyring)
-	if errors.Is(err, ErrNoKeyring) {
+	if errors.Is(err, secret.ErrNoKeyring) {
 		e.where = e.file.Where()
 		return f(e.file)
 	}
-	if _, serr := os.Stat(e.file.path); !errors.Is(err, ErrNotFound) || errors.Is(serr, fs.ErrNotExist) {
+	if _, serr := os.Stat(e.file.path); !errors.Is(err, secret.ErrNotFound) || errors.Is(serr, fs.ErrNotExist) {
 		return err
 	}
 	e.where += " and " + e.file.Where()
@@ -52,7 +54,7 @@ func (e *either) do(f func(Source) error) error {
 }
 
 func (e *either) Get(name string) (v []byte, err error) {
-	err = e.do(func(s Source) error {
+	err = e.do(func(s secret.Source) error {
 		v, err = s.Get(name)
 		return err
 	})
@@ -60,14 +62,14 @@ func (e *either) Get(name string) (v []byte, err error) {
 }
 
 func (e *either) Set(name string, value []byte) error {
-	return e.do(func(s Source) error { return s.Set(name, value) })
+	return e.do(func(s secret.Source) error { return s.Set(name, value) })
 }
 
 // Delete removes it in both.
 func (e *either) Delete(name string) error {
-	err := e.do(func(s Source) error { return s.Delete(name) })
+	err := e.do(func(s secret.Source) error { return s.Delete(name) })
 	if err == nil && e.where == e.keyring.Where() {
-		if err := e.file.Delete(name); !errors.Is(err, ErrNotFound) {
+		if err := e.file.Delete(name); !errors.Is(err, secret.ErrNotFound) {
 			return err
 		}
 	}
@@ -75,7 +77,7 @@ func (e *either) Delete(name string) error {
 }
 
 func (e *either) List() (names []string, err error) {
-	err = e.do(func(s Source) error {
+	err = e.do(func(s secret.Source) error {
 		names, err = s.List()
 		return err
 	})

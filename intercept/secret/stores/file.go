@@ -1,4 +1,4 @@
-package secret
+package stores
 
 import (
 	"bytes"
@@ -10,12 +10,19 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"filippo.io/age"
+
+	"github.com/hostsup/hostsup/intercept/secret"
 )
 
 // maxFile bounds a file of secrets, in bytes.
 const maxFile = 16 << 20
+
+// lockWithin bounds how long a change of the file waits for another one: less than
+// a [secret.Store] waits for an operation.
+const lockWithin = 30 * time.Second
 
 // fileSource is a file that is encrypted with age, and the path of the identity
 // that opens it.
@@ -48,7 +55,7 @@ func (f *fileSource) Get(name string) ([]byte, error) {
 	delete(all, name)
 	wipeAll(all)
 	if !found {
-		return nil, ErrNotFound
+		return nil, secret.ErrNotFound
 	}
 	return v, nil
 }
@@ -64,7 +71,7 @@ func (f *fileSource) List() ([]string, error) {
 
 func (f *fileSource) Set(name string, value []byte) error {
 	return f.change(func(all map[string][]byte) error {
-		Wipe(all[name])
+		secret.Wipe(all[name])
 		all[name] = slices.Clone(value)
 		return nil
 	})
@@ -72,13 +79,13 @@ func (f *fileSource) Set(name string, value []byte) error {
 
 func (f *fileSource) Delete(name string) error {
 	if _, err := os.Stat(f.path); errors.Is(err, fs.ErrNotExist) {
-		return ErrNotFound // and nothing is made
+		return secret.ErrNotFound // and nothing is made
 	}
 	return f.change(func(all map[string][]byte) error {
 		if all[name] == nil {
-			return ErrNotFound
+			return secret.ErrNotFound
 		}
-		Wipe(all[name])
+		secret.Wipe(all[name])
 		delete(all, name)
 		return nil
 	})
@@ -93,7 +100,7 @@ func (f *fileSource) read() (map[string][]byte, error) {
 	case err != nil:
 		return nil, err
 	case len(sealed) > maxFile:
-		return nil, fmt.Errorf("%w: it is larger than %d bytes", ErrDamaged, maxFile)
+		return nil, fmt.Errorf("%w: it is larger than %d bytes", secret.ErrDamaged, maxFile)
 	}
 	ids, err := f.identities()
 	if err != nil {
@@ -103,17 +110,17 @@ func (f *fileSource) read() (map[string][]byte, error) {
 	if err != nil {
 		var no *age.NoIdentityMatchError
 		if errors.As(err, &no) {
-			return nil, fmt.Errorf("%w (%s)", ErrUndecipher, f.identity)
+			return nil, fmt.Errorf("%w (%s)", secret.ErrUndecipher, f.identity)
 		}
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("%w: %w", secret.ErrDamaged, err)
 	}
 	// What is decrypted is shorter than what was encrypted: no copy of it is
 	// left behind by a buffer that grows.
 	text := make([]byte, len(sealed))
 	n, err := io.ReadFull(r, text)
-	defer func() { Wipe(text) }()
+	defer func() { secret.Wipe(text) }()
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return nil, fmt.Errorf("%w: %w", secret.ErrDamaged, err)
 	}
 	return decode(text[:n])
 }
@@ -138,7 +145,7 @@ func (f *fileSource) change(how func(map[string][]byte) error) error {
 		return err
 	}
 	ids, err := f.identities()
-	if errors.Is(err, ErrNoIdentity) && !f.managed {
+	if errors.Is(err, secret.ErrNoIdentity) && !f.managed {
 		if _, serr := os.Stat(f.path); errors.Is(serr, fs.ErrNotExist) {
 			ids, err = makeIdentity(f.identity)
 		}
@@ -151,7 +158,7 @@ func (f *fileSource) change(how func(map[string][]byte) error) error {
 		return fmt.Errorf("%s: %w", f.identity, err)
 	}
 	text := encode(all)
-	defer Wipe(text)
+	defer secret.Wipe(text)
 	var sealed bytes.Buffer
 	w, err := age.Encrypt(&sealed, to...)
 	if err == nil {
@@ -164,7 +171,7 @@ func (f *fileSource) change(how func(map[string][]byte) error) error {
 		return fmt.Errorf("encrypt: %w", err)
 	}
 	if sealed.Len() > maxFile { // it could not be read again
-		return fmt.Errorf("%w: the file would be larger than %d bytes", ErrFull, maxFile)
+		return fmt.Errorf("%w: the file would be larger than %d bytes", secret.ErrFull, maxFile)
 	}
 	return replaceFile(f.path, sealed.Bytes())
 }

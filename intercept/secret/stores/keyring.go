@@ -1,4 +1,4 @@
-package secret
+package stores
 
 import (
 	"encoding/json"
@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	keyring "github.com/zalando/go-keyring"
+
+	"github.com/hostsup/hostsup/intercept/secret"
 )
 
 // keyringSource is the keyring of the system. Its items are named after the
@@ -91,15 +93,15 @@ func keyringError(err error) error {
 	text := strings.ToLower(err.Error())
 	switch {
 	case errors.Is(err, keyring.ErrNotFound):
-		return ErrNotFound
+		return secret.ErrNotFound
 	case errors.Is(err, keyring.ErrSetDataTooBig):
-		return fmt.Errorf("%w: the keyring takes no value as long as that", ErrValue)
+		return fmt.Errorf("%w: the keyring takes no value as long as that", secret.ErrValue)
 	case errors.Is(err, keyring.ErrUnsupportedPlatform):
-		return fmt.Errorf("%w: %w", ErrNoKeyring, err)
+		return fmt.Errorf("%w: %w", secret.ErrNoKeyring, err)
 	case strings.Contains(text, "unlock"), strings.Contains(text, "locked"), strings.Contains(text, "dismissed"), strings.Contains(text, "prompt"):
-		return fmt.Errorf("%w, or was never made (unlock it, or set backend = \"file\"): %w", ErrLocked, err)
+		return fmt.Errorf("%w, or was never made (unlock it, or set backend = \"file\"): %w", secret.ErrLocked, err)
 	case strings.Contains(text, "serviceunknown"), strings.Contains(text, "not provided by any"), strings.Contains(text, "dbus"), strings.Contains(text, "connection"), strings.Contains(text, "d-bus"):
-		return fmt.Errorf("%w: %w", ErrNoKeyring, err)
+		return fmt.Errorf("%w: %w", secret.ErrNoKeyring, err)
 	}
 	return err
 }

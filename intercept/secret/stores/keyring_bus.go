@@ -1,11 +1,13 @@
 //go:build !windows && !darwin
 
-package secret
+package stores
 
 import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/hostsup/hostsup/intercept/secret"
 )
 
 // mocked is set by tests, whose keyring is on no bus.
@@ -13,14 +15,14 @@ var mocked bool
 
 // keyringReachable looks for the session bus before the library does, which
 // would start a bus of its own where there is none, and leave it running. The
-// error wraps ErrNoKeyring.
+// error wraps secret.ErrNoKeyring.
 func keyringReachable() error {
 	if mocked {
 		return nil
 	}
 	switch address := os.Getenv("DBUS_SESSION_BUS_ADDRESS"); {
 	case strings.HasPrefix(address, "autolaunch:"):
-		return fmt.Errorf("%w: DBUS_SESSION_BUS_ADDRESS names no bus that runs", ErrNoKeyring)
+		return fmt.Errorf("%w: DBUS_SESSION_BUS_ADDRESS names no bus that runs", secret.ErrNoKeyring)
 	case address != "":
 		return nil
 	}
@@ -30,5 +32,5 @@ func keyringReachable() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set", ErrNoKeyring)
+	return fmt.Errorf("%w: there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set", secret.ErrNoKeyring)
 }

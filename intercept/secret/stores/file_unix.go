@@ -1,6 +1,6 @@
 //go:build unix
 
-package secret
+package stores
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -21,13 +22,13 @@ func private(info os.FileInfo, managed bool) error {
 		open &= 0o007
 	}
 	if open != 0 {
-		return fmt.Errorf("%w: its mode is %#o; expected 0600 (chmod 600)", ErrExposed, info.Mode().Perm())
+		return fmt.Errorf("%w: its mode is %#o; expected 0600 (chmod 600)", secret.ErrExposed, info.Mode().Perm())
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
-		return fmt.Errorf("%w: it belongs to uid %d", ErrExposed, st.Uid)
+		return fmt.Errorf("%w: it belongs to uid %d", secret.ErrExposed, st.Uid)
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: it is not a file", ErrIdentity)
+		return fmt.Errorf("%w: it is not a file", secret.ErrIdentity)
 	}
 	return nil
 }
@@ -39,7 +40,7 @@ func lock(path string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	for give := time.Now().Add(patience / 2); ; time.Sleep(5 * time.Millisecond) {
+	for give := time.Now().Add(lockWithin); ; time.Sleep(5 * time.Millisecond) {
 		err = sys.Lock(f)
 		switch {
 		case err == nil:
@@ -49,7 +50,7 @@ func lock(path string) (unlock func(), err error) {
 			return nil, err
 		case time.Now().After(give):
 			_ = f.Close()
-			return nil, fmt.Errorf("%w: somebody else holds %s", ErrTimeout, path)
+			return nil, fmt.Errorf("%w: somebody else holds %s", secret.ErrTimeout, path)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package supervisor
+package part
 
 import (
 	"context"
@@ -23,6 +23,7 @@ import (
 	"github.com/hostsup/hostsup/internal/leaktest"
 	"github.com/hostsup/hostsup/internal/poll"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
 )
 
 const patience = 3 * time.Minute
@@ -33,9 +34,9 @@ func until(t *testing.T, what string, is func() bool) {
 	poll.Until(t, patience, what, is)
 }
 
-func startTree(t *testing.T, spec Spec) *Supervisor {
+func startTree(t *testing.T, spec supervisor.Spec) *supervisor.Supervisor {
 	t.Helper()
-	s, err := Start(t.Context(), spec)
+	s, err := supervisor.Start(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,6 +46,17 @@ func startTree(t *testing.T, spec Spec) *Supervisor {
 		}
 	})
 	return s
+}
+
+// one is a tree with nothing but an exec server.
+func one(t *testing.T, spec Spec) (*supervisor.Supervisor, *ExecServer) {
+	t.Helper()
+	s := startTree(t, supervisor.Spec{Parts: []supervisor.Part{spec}})
+	e, err := Of(s, spec.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, e
 }
 
 func connect(t *testing.T, url string) *execserver.Client {
@@ -57,6 +69,8 @@ func connect(t *testing.T, url string) *execserver.Client {
 	t.Cleanup(func() { c.Close() })
 	return c
 }
+
+func ptr[T any](v T) *T { return &v }
 
 // output runs a command to its end, with the server's environment or with none.
 func output(t *testing.T, c *execserver.Client, inherit bool, script string) string {
@@ -80,29 +94,33 @@ func TestExecServerBesideHosts(t *testing.T) {
 	t.Setenv("HOSTSUP_SOCKET", "/run/secret.sock")
 	t.Setenv("INHERITED", "yes")
 	t.Setenv("REPLACED", "no")
-	s := startTree(t, Spec{
-		Groups: []GroupSpec{Alone(HostSpec{Name: "host", Command: []string{"/bin/sh", "-c", "exec sleep 1000"}})},
-		ExecServers: []ExecServerSpec{
-			{Name: "all", Env: map[string]string{"REPLACED": "yes"}},
-			{Name: "some", InheritEnv: []string{"INHERITED"}, Options: server.Options{Listen: "unix://" + filepath.Join(t.TempDir(), "x.sock")}},
+	s := startTree(t, supervisor.Spec{
+		Groups: []supervisor.GroupSpec{supervisor.Alone(supervisor.HostSpec{Name: "host", Command: []string{"/bin/sh", "-c", "exec sleep 1000"}})},
+		Parts: []supervisor.Part{
+			Spec{Name: "all", Env: map[string]string{"REPLACED": "yes"}},
+			Spec{Name: "some", InheritEnv: []string{"INHERITED"}, Options: server.Options{Listen: "unix://" + filepath.Join(t.TempDir(), "x.sock")}},
 		},
 	})
 	if err := s.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	st := s.Status()
-	if len(st.ExecServers) != 2 || len(st.Hosts) != 1 || st.Hosts[0].State != lifecycle.Running || len(st.Groups) != 1 {
+	execs, err := Statuses(&st)
+	if err != nil || len(execs) != 2 || len(st.Hosts) != 1 || st.Hosts[0].State != lifecycle.Running || len(st.Groups) != 1 {
 		t.Fatalf("%+v", st)
 	}
-	text := output(t, connect(t, st.ExecServers[0].URL), true, "env")
+	text := output(t, connect(t, execs[0].URL), true, "env")
 	if !strings.Contains(text, "INHERITED=yes") || !strings.Contains(text, "REPLACED=yes") || strings.Contains(text, "HOSTSUP_SOCKET") {
 		t.Error(text)
 	}
-	text = output(t, connect(t, st.ExecServers[1].URL), true, "env")
+	text = output(t, connect(t, execs[1].URL), true, "env")
 	if !strings.Contains(text, "INHERITED=yes") || strings.Contains(text, "REPLACED") {
 		t.Error(text)
 	}
-	for i, st := range s.ExecServers() {
+	if execs, err = Statuses(ptr(s.Status())); err != nil {
+		t.Fatal(err)
+	}
+	for i, st := range execs {
 		m := st.Metrics
 		if st.State != lifecycle.Running || m.Sessions != 1 || m.Starts != 1 || m.OutputBytes == 0 || m.BytesIn == 0 || m.BytesOut == 0 || len(st.Sessions) != 1 {
 			t.Errorf("%d: %+v", i, st)
@@ -111,31 +129,31 @@ func TestExecServerBesideHosts(t *testing.T) {
 }
 
 func TestExecServerIsStartedAgain(t *testing.T) {
-	s := startTree(t, Spec{ExecServers: []ExecServerSpec{{Name: "exec"}}})
-	first, err := s.ExecServer("exec")
+	s, e := one(t, Spec{Name: "exec"})
+	first, err := e.Server()
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, "a running server", func() bool { return s.ExecServers()[0].State == lifecycle.Running })
+	until(t, "a running server", func() bool { return e.Status().State == lifecycle.Running })
 	url := first.URL()
 	if got := output(t, connect(t, url), false, "echo one"); got != "one\n" {
 		t.Error(got)
 	}
 	_ = first.Stop(context.Background()) // which nobody of the tree has asked for
 	until(t, "another server", func() bool {
-		st := s.ExecServers()[0]
+		st := e.Status()
 		return st.Restarts == 1 && st.State == lifecycle.Running
 	})
 	if got := output(t, connect(t, url), false, "echo two"); got != "two\n" {
 		t.Error(got)
 	}
-	if m := s.ExecServers()[0].Metrics; m.Starts != 2 || m.Sessions != 2 || m.OpenSessions != 1 {
+	if m := e.Status().Metrics; m.Starts != 2 || m.Sessions != 2 || m.OpenSessions != 1 {
 		t.Errorf("the sums do not outlive the server: %+v", m)
 	}
 	var told []string
-	for e := range s.Events(t.Context(), false) {
-		if e.Kind == KindExecServer {
-			told = append(told, e.Reason)
+	for ev := range s.Events(t.Context(), false) {
+		if ev.Kind == KindEvent {
+			told = append(told, ev.Reason)
 		}
 	}
 	if len(told) != 3 || told[0] != "exec: listening at "+url || !strings.Contains(told[1], "nobody had asked for: again in") || told[2] != told[0] {
@@ -145,13 +163,12 @@ func TestExecServerIsStartedAgain(t *testing.T) {
 
 // While its address is taken it is tried again, by the rule.
 func TestExecServerWaitsForItsAddress(t *testing.T) {
-	s := startTree(t, Spec{ExecServers: []ExecServerSpec{{Name: "exec",
-		Backoff: lifecycle.Backoff{Initial: time.Millisecond, Max: 20 * time.Millisecond, Multiplier: 2, Healthy: time.Hour}}}})
-	first, err := s.ExecServer("exec")
+	_, e := one(t, Spec{Name: "exec", Backoff: lifecycle.Backoff{Initial: time.Millisecond, Max: 20 * time.Millisecond, Multiplier: 2, Healthy: time.Hour}})
+	first, err := e.Server()
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, "a running server", func() bool { return s.ExecServers()[0].State == lifecycle.Running })
+	until(t, "a running server", func() bool { return e.Status().State == lifecycle.Running })
 	address := strings.TrimPrefix(first.URL(), "ws://")
 	var taken net.Listener
 	go func() { _ = first.Stop(context.Background()) }()
@@ -159,18 +176,18 @@ func TestExecServerWaitsForItsAddress(t *testing.T) {
 		if taken, err = net.Listen("tcp", address); err == nil {
 			return true
 		}
-		if srv, err := s.ExecServer("exec"); err == nil && srv != first {
+		if srv, err := e.Server(); err == nil && srv != first {
 			first = srv
 			go func() { _ = srv.Stop(context.Background()) }()
 		}
 		return false
 	})
 	until(t, "a try in vain", func() bool {
-		st := s.ExecServers()[0]
+		st := e.Status()
 		return st.State == lifecycle.Restarting && st.Reason != nil && strings.Contains(*st.Reason, "address already in use")
 	})
 	taken.Close()
-	until(t, "the server", func() bool { return s.ExecServers()[0].State == lifecycle.Running })
+	until(t, "the server", func() bool { return e.Status().State == lifecycle.Running })
 	if got := output(t, connect(t, "ws://"+address), false, "echo here"); got != "here\n" {
 		t.Error(got)
 	}
@@ -182,22 +199,22 @@ func TestExecServerThatCannotListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	_, err = Start(t.Context(), Spec{ExecServers: []ExecServerSpec{
-		{Name: "good"}, {Name: "bad", Options: server.Options{Listen: "ws://" + taken.Addr().String()}},
+	_, err = supervisor.Start(t.Context(), supervisor.Spec{Parts: []supervisor.Part{
+		Spec{Name: "good"}, Spec{Name: "bad", Options: server.Options{Listen: "ws://" + taken.Addr().String()}},
 	}})
-	var ee *ExecServerError
+	var ee *Error
 	if !errors.As(err, &ee) || ee.Name != "bad" || !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("%v", err)
 	}
-	for name, spec := range map[string]ExecServerSpec{
+	for name, spec := range map[string]Spec{
 		"stdio":   {Name: "x", Options: server.Options{Listen: "stdio"}},
 		"exposed": {Name: "x", Options: server.Options{Listen: "ws://0.0.0.0:0"}},
 		"name":    {Name: "a/b"},
 		"host":    {Name: "host"},
 		"token":   {Name: "x", Options: server.Options{Auth: server.Auth{TokenFile: filepath.Join(t.TempDir(), "none")}}},
 	} {
-		spec := Spec{Groups: []GroupSpec{Alone(HostSpec{Name: "host", Command: []string{"true"}})}, ExecServers: []ExecServerSpec{spec}}
-		if _, err := Start(t.Context(), spec); !errors.Is(err, ErrSpec) {
+		spec := supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(supervisor.HostSpec{Name: "host", Command: []string{"true"}})}, Parts: []supervisor.Part{spec}}
+		if _, err := supervisor.Start(t.Context(), spec); !errors.Is(err, supervisor.ErrSpec) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -205,8 +222,8 @@ func TestExecServerThatCannotListen(t *testing.T) {
 
 // Whatever runs in it ends with the tree, at once.
 func TestStopEndsExecServers(t *testing.T) {
-	s := startTree(t, Spec{ExecServers: []ExecServerSpec{{Name: "exec"}}})
-	c := connect(t, s.ExecServers()[0].URL)
+	s, e := one(t, Spec{Name: "exec"})
+	c := connect(t, e.Status().URL)
 	tree := leaktest.NewTether(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -221,10 +238,10 @@ func TestStopEndsExecServers(t *testing.T) {
 	if tree.IsHeld() {
 		t.Error("a process is left")
 	}
-	if st := s.ExecServers()[0]; st.State != lifecycle.Stopped || len(st.Sessions) != 0 || st.Metrics.Starts != 1 {
+	if st := e.Status(); st.State != lifecycle.Stopped || len(st.Sessions) != 0 || st.Metrics.Starts != 1 {
 		t.Errorf("%+v", st)
 	}
-	if _, err := s.ExecServer("exec"); !errors.Is(err, ErrClosed) {
+	if _, err := e.Server(); !errors.Is(err, supervisor.ErrClosed) {
 		t.Error(err)
 	}
 }
@@ -233,9 +250,9 @@ func TestStopEndsExecServers(t *testing.T) {
 func TestExecServerInProps(t *testing.T) {
 	system := actors.NewSystem(hclog.NewNullLogger())
 	listen := "unix://" + filepath.Join(t.TempDir(), "x.sock")
-	props, err := Props(system, Spec{
-		Groups:      []GroupSpec{Alone(HostSpec{Name: "host", Command: []string{"/bin/sh", "-c", "exec sleep 1000"}})},
-		ExecServers: []ExecServerSpec{{Name: "exec", Options: server.Options{Listen: listen}}},
+	props, err := supervisor.Props(system, supervisor.Spec{
+		Groups: []supervisor.GroupSpec{supervisor.Alone(supervisor.HostSpec{Name: "host", Command: []string{"/bin/sh", "-c", "exec sleep 1000"}})},
+		Parts:  []supervisor.Part{Spec{Name: "exec", Options: server.Options{Listen: listen}}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package secret
+package stores
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"filippo.io/age"
+
+	"github.com/hostsup/hostsup/intercept/secret"
 )
 
 // identities reads what opens the file. Others must not be able to.
@@ -17,9 +19,9 @@ func (f *fileSource) identities() ([]age.Identity, error) {
 	file, err := os.Open(f.identity)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w: there is no %s", ErrNoIdentity, f.identity)
+		return nil, fmt.Errorf("%w: there is no %s", secret.ErrNoIdentity, f.identity)
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrNoIdentity, err)
+		return nil, fmt.Errorf("%w: %w", secret.ErrNoIdentity, err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
@@ -30,12 +32,12 @@ func (f *fileSource) identities() ([]age.Identity, error) {
 		return nil, fmt.Errorf("identity %s: %w", f.identity, err)
 	}
 	if info.Size() > 1<<20 {
-		return nil, fmt.Errorf("%w: %s is larger than 1 MiB", ErrIdentity, f.identity)
+		return nil, fmt.Errorf("%w: %s is larger than 1 MiB", secret.ErrIdentity, f.identity)
 	}
 	ids, err := age.ParseIdentities(file)
 	if err != nil {
 		// What the library says quotes the line, which is the key.
-		return nil, fmt.Errorf("%w: %s; expected a file as age-keygen makes it", ErrIdentity, f.identity)
+		return nil, fmt.Errorf("%w: %s; expected a file as age-keygen makes it", secret.ErrIdentity, f.identity)
 	}
 	return ids, nil
 }
@@ -52,7 +54,7 @@ func recipients(ids []age.Identity) ([]age.Recipient, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%w that can also encrypt", ErrIdentity)
+		return nil, fmt.Errorf("%w that can also encrypt", secret.ErrIdentity)
 	}
 	return out, nil
 }
@@ -68,7 +70,7 @@ func makeIdentity(path string) ([]age.Identity, error) {
 	}
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "# created: %s\n# public key: %s\n%s\n", time.Now().UTC().Format(time.RFC3339), id.Recipient(), id)
-	defer func() { Wipe(text.Bytes()) }()
+	defer func() { secret.Wipe(text.Bytes()) }()
 	if err := replaceFile(path, text.Bytes()); err != nil {
 		return nil, fmt.Errorf("make the identity: %w", err)
 	}

@@ -1,4 +1,4 @@
-package secret
+package stores
 
 import (
 	"errors"
@@ -6,7 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"time"
+
+	"github.com/hostsup/hostsup/intercept/secret"
 )
 
 // Backend says where secrets are.
@@ -19,26 +20,22 @@ const (
 	File    Backend = "file"    // encrypted with age
 )
 
-// Options say where the secrets of a [Store] are. The zero value is the default.
+// Options say where the secrets of a store are. The zero value is the default.
 type Options struct {
-	Backend Backend       // default auto
-	Service string        // under which they are in the keyring; default "hostsup"
-	File    string        // default: [DefaultFile]
-	Cache   time.Duration // how long a value stays in memory after it was read; default 5 min
+	Backend Backend // default auto
+	Service string  // under which they are in the keyring; default "hostsup"
+	File    string  // default: [DefaultFile]
 
 	// Identity is the path of the key that opens the file. Default: what
 	// HOSTSUP_SECRETS_IDENTITY names, else hostsup-identity in systemd's
 	// CREDENTIALS_DIRECTORY, else the path of the file with .identity behind it,
 	// which is made with the first secret.
 	Identity string
-
-	// Source is used instead of the backends: another store of secrets.
-	Source Source
 }
 
-// Names of the environment that say where the identity is. Neither holds a key.
+// Names of the environment that say where the identity is under systemd. Neither
+// holds a key.
 const (
-	IdentityEnv    = "HOSTSUP_SECRETS_IDENTITY"
 	CredentialsEnv = "CREDENTIALS_DIRECTORY"
 	CredentialName = "hostsup-identity"
 )
@@ -52,23 +49,16 @@ func (o Options) WithDefaults() Options {
 	if o.Service == "" {
 		o.Service = "hostsup"
 	}
-	if o.Cache == 0 {
-		o.Cache = 5 * time.Minute
-	}
 	return o
 }
 
-// Validate says what is wrong with options.
+// Validate returns what is wrong with the options.
 func (o Options) Validate() error {
 	switch o.Backend {
 	case "", Auto, Keyring, File:
-	default:
-		return fmt.Errorf("backend %q is unknown; expected auto, keyring or file", o.Backend)
+		return nil
 	}
-	if o.Cache < 0 {
-		return fmt.Errorf("cache %s is negative", o.Cache)
-	}
-	return nil
+	return fmt.Errorf("backend %q is unknown; expected auto, keyring or file", o.Backend)
 }
 
 // DefaultFile is where the file of secrets is unless something else was said:
@@ -96,7 +86,7 @@ func identityPath(o Options, file string) (path string, managed bool) {
 	if o.Identity != "" {
 		return o.Identity, false
 	}
-	if p := os.Getenv(IdentityEnv); p != "" {
+	if p := os.Getenv(secret.IdentityEnv); p != "" {
 		return p, false
 	}
 	if dir := os.Getenv(CredentialsEnv); filepath.IsAbs(dir) {

@@ -1,4 +1,4 @@
-package secret
+package stores
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/hostsup/hostsup/intercept/secret"
 )
 
 // header is the first line of what is encrypted. A line of its own follows for
@@ -32,22 +34,22 @@ func encode(all map[string][]byte) []byte {
 func decode(text []byte) (map[string][]byte, error) {
 	rest, ok := bytes.CutPrefix(text, []byte(header))
 	if !ok {
-		return nil, fmt.Errorf("%w: it does not begin with %q", ErrDamaged, header)
+		return nil, fmt.Errorf("%w: it does not begin with %q", secret.ErrDamaged, header)
 	}
 	all := make(map[string][]byte)
 	for n := 2; len(rest) > 0; n++ {
 		line, more, whole := bytes.Cut(rest, []byte{'\n'})
 		name, value, two := bytes.Cut(line, []byte{' '})
-		if !whole || !two || CheckName(string(name)) != nil || all[string(name)] != nil {
+		if !whole || !two || secret.CheckName(string(name)) != nil || all[string(name)] != nil {
 			wipeAll(all)
-			return nil, fmt.Errorf("%w: line %d is not a name and a value", ErrDamaged, n)
+			return nil, fmt.Errorf("%w: line %d is not a name and a value", secret.ErrDamaged, n)
 		}
 		v := make([]byte, base64.StdEncoding.DecodedLen(len(value)))
 		size, err := base64.StdEncoding.Decode(v, value)
-		if err != nil || CheckValue(v[:size]) != nil {
-			Wipe(v)
+		if err != nil || secret.CheckValue(v[:size]) != nil {
+			secret.Wipe(v)
 			wipeAll(all)
-			return nil, fmt.Errorf("%w: line %d has no value", ErrDamaged, n)
+			return nil, fmt.Errorf("%w: line %d has no value", secret.ErrDamaged, n)
 		}
 		all[string(name)], rest = v[:size], more
 	}
@@ -56,6 +58,6 @@ func decode(text []byte) (map[string][]byte, error) {
 
 func wipeAll(all map[string][]byte) {
 	for _, v := range all {
-		Wipe(v)
+		secret.Wipe(v)
 	}
 }

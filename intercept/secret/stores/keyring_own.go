@@ -1,6 +1,6 @@
 //go:build windows || darwin
 
-package secret
+package stores
 
 // mocked is set by tests.
 var mocked bool

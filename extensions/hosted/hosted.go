@@ -1,0 +1,245 @@
+package hosted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hostsup/hostsup/codec/vscode"
+	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// Part looks after the extensions of the hosts of a supervisor.
+type Part struct{}
+
+var _ supervisor.Part = Part{}
+
+// Identity implements [supervisor.Part].
+func (Part) Identity() (kind, name string) { return "extensions", "" }
+
+// Validate implements [supervisor.Part].
+func (Part) Validate() error { return nil }
+
+// Open implements [supervisor.Part].
+func (Part) Open(t supervisor.Tree) (*supervisor.Opened, error) {
+	s := &services{tree: t}
+	return &supervisor.Opened{Extensions: s, Added: s.added, Removed: s.removed, Close: s.close}, nil
+}
+
+// services are those of one tree.
+type services struct {
+	tree supervisor.Tree
+
+	mu   sync.Mutex
+	list map[string]*service.Service // by the names of the hosts with extensions
+}
+
+// Activate implements [supervisor.Extensions].
+func (s *services) Activate(ctx context.Context, host, event string) error {
+	list, err := s.of(host)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(list))
+	done := make(chan struct{})
+	for i, svc := range list {
+		go func() {
+			errs[i] = closed(svc.Activate(ctx, event))
+			done <- struct{}{}
+		}()
+	}
+	for range list {
+		<-done
+	}
+	return errors.Join(errs...)
+}
+
+// closed says in the words of package supervisor that the supervisor has stopped.
+func closed(err error) error {
+	if errors.Is(err, service.ErrClosed) {
+		return supervisor.ErrClosed
+	}
+	return err
+}
+
+// Extensions implements [supervisor.Extensions].
+func (s *services) Extensions(host string) ([]service.Status, error) {
+	list, err := s.of(host)
+	if err != nil {
+		return nil, err
+	}
+	out := []service.Status{}
+	for _, svc := range list {
+		part, err := svc.Status(context.Background())
+		if err != nil {
+			return nil, closed(err)
+		}
+		out = append(out, part...)
+	}
+	return out, nil
+}
+
+// SetExtension implements [supervisor.Extensions].
+func (s *services) SetExtension(ctx context.Context, host, id string, verb service.Verb) error {
+	list, err := s.of(host)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	found := false
+	for _, svc := range list {
+		has, err := svc.Has(ctx, id)
+		if err == nil && has {
+			found = true
+			err = svc.Set(ctx, id, verb)
+		}
+		if err != nil {
+			errs = append(errs, closed(err))
+		}
+	}
+	if !found && len(errs) == 0 {
+		return fmt.Errorf("%w: %q", service.ErrUnknownExtension, id)
+	}
+	return errors.Join(errs...)
+}
+
+// RescanExtensions implements [supervisor.Extensions].
+func (s *services) RescanExtensions(ctx context.Context, host string) ([]service.Difference, error) {
+	list, err := s.of(host)
+	if err != nil {
+		return nil, err
+	}
+	out := []service.Difference{}
+	var errs []error
+	looked := false
+	for _, svc := range list {
+		part, err := svc.Rescan(ctx)
+		if host == "" && errors.Is(err, service.ErrNoFolders) {
+			continue
+		}
+		looked = true
+		out = append(out, part...)
+		if err != nil {
+			errs = append(errs, closed(err))
+		}
+	}
+	if !looked {
+		return nil, service.ErrNoFolders
+	}
+	return out, errors.Join(errs...)
+}
+
+// of are those of a host, or all of them by name.
+func (s *services) of(host string) ([]*service.Service, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if host != "" {
+		if svc := s.list[host]; svc != nil {
+			return []*service.Service{svc}, nil
+		}
+		if _, err := s.tree.Supervisor.Host(host); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w: %q", service.ErrNoExtensions, host)
+	}
+	var out []*service.Service
+	for _, svc := range s.list {
+		out = append(out, svc)
+	}
+	slices.SortFunc(out, func(a, b *service.Service) int { return strings.Compare(a.Base(), b.Base()) })
+	return out, nil
+}
+
+// added begins to look after the extensions of a host, if it has some.
+func (s *services) added(h *supervisor.Host) error {
+	if h.Spec().Extensions == nil {
+		return nil
+	}
+	sup := s.tree.Supervisor
+	svc, err := service.New(h, service.Tree{
+		Host: s.host, Add: s.beside(h.Name()), Remove: sup.Remove, Journal: s.tree.Journal, Log: s.tree.Log,
+		Redact: s.tree.Redact, Profile: sup.ProfileLife, Profiles: s.profiles(),
+	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.list == nil {
+		s.list = make(map[string]*service.Service)
+	}
+	s.list[h.Name()] = svc
+	return nil
+}
+
+// host returns the handle of a host, or nil.
+func (s *services) host(name string) *supervisor.Host {
+	h, err := s.tree.Supervisor.Host(name)
+	if err != nil {
+		return nil
+	}
+	return h
+}
+
+// profiles is the folder for profiles that go with crash reports, "" for none.
+func (s *services) profiles() string {
+	if s.tree.StateDir == "" {
+		return ""
+	}
+	return filepath.Join(s.tree.StateDir, "profiles")
+}
+
+// beside adds hosts for extensions of another one, with which they share what
+// these keep.
+func (s *services) beside(base string) func(context.Context, string, supervisor.HostSpec) error {
+	return func(ctx context.Context, group string, h supervisor.HostSpec) error {
+		if p, ok := h.Protocol.(*vscode.Protocol); ok {
+			h.Protocol = p.Beside(base)
+		}
+		return s.tree.Supervisor.Add(ctx, group, h)
+	}
+}
+
+// removed ends the service of a host, and takes away the hosts that were made for it.
+func (s *services) removed(ctx context.Context, h *supervisor.Host) error {
+	s.mu.Lock()
+	svc := s.list[h.Name()]
+	delete(s.list, h.Name())
+	s.mu.Unlock()
+	if svc == nil {
+		return nil
+	}
+	made, err := svc.Made(ctx)
+	svc.Close()
+	for _, name := range made {
+		if gone := s.tree.Supervisor.Remove(ctx, name); gone != nil && !errors.Is(gone, supervisor.ErrNoHost) {
+			err = errors.Join(err, gone)
+		}
+	}
+	return err
+}
+
+// IsApart implements [supervisor.Extensions].
+func (s *services) IsApart(host string) bool {
+	base, _, ok := strings.Cut(host, "~")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return ok && s.list[base] != nil
+}
+
+// close ends all services. The tree has ended.
+func (s *services) close() error {
+	s.mu.Lock()
+	list := s.list
+	s.list = nil
+	s.mu.Unlock()
+	for _, svc := range list {
+		svc.Close()
+	}
+	return nil
+}

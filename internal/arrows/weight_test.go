@@ -1,0 +1,117 @@
+package arrows
+
+import (
+	"debug/buildinfo"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What a program that supervises one host may have more than one that only makes
+// an actor system: bytes of a stripped binary, and modules.
+const (
+	moreBytes   = 4 << 20
+	moreModules = 8
+)
+
+// heavy are what an importer of the Go API must not link, also through others: each
+// comes with a part that a program hands in.
+var heavy = []string{
+	"github.com/coder/websocket", "github.com/golang-jwt/jwt", "github.com/creack/pty", // exec servers, the inspector
+	"filippo.io/age", "github.com/zalando/go-keyring", "github.com/godbus/dbus", // stores of secrets
+	module + "execserver", module + "internal/inspector", module + "inspect", module + "intercept/secret/stores",
+	module + "attach", module + "extensions/hosted", module + "config", module + "control",
+}
+
+// isBelow reports whether path is one of the packages, or below one.
+func isBelow(path string, packages ...string) bool {
+	for _, p := range packages {
+		if path == p || strings.HasPrefix(path, p+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// TestSupervisorIsLight holds what package supervisor may import, also through
+// others.
+func TestSupervisorIsLight(t *testing.T) {
+	for _, goos := range systems {
+		for _, path := range list(t, goos)["supervisor"].Deps {
+			if isBelow(path, heavy...) {
+				t.Errorf("%s: supervisor imports %s", goos, path)
+			}
+		}
+	}
+}
+
+// TestExecServerStandsAlone holds that nothing but programs, the configuration
+// and tests knows the exec server.
+func TestExecServerStandsAlone(t *testing.T) {
+	for _, goos := range systems {
+		for name, p := range list(t, goos) {
+			if isBelow(name, "cmd", "config", "execserver", "examples", "integration") {
+				continue
+			}
+			for _, path := range p.Deps {
+				if isBelow(path, module+"execserver") {
+					t.Errorf("%s: %s imports %s", goos, name, path)
+				}
+			}
+		}
+	}
+}
+
+// TestWeightOfAnEmbedder prints what supervising a host adds to a program:
+//
+//	go test -v -run TestWeightOfAnEmbedder ./internal/arrows
+func TestWeightOfAnEmbedder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds two programs")
+	}
+	list(t, "linux") // skips without Go or the modules
+	bare, without := build(t, "bare")
+	embedder, with := build(t, "embedder")
+	var more []string
+	for path := range with {
+		if !without[path] {
+			more = append(more, path)
+		}
+	}
+	t.Logf("an actor system alone:   %8d bytes, %2d modules", bare, len(without))
+	t.Logf("with a supervised host:  %8d bytes, %2d modules", embedder, len(with))
+	t.Logf("more:                    %8d bytes, %2d modules: %s", embedder-bare, len(more), strings.Join(more, " "))
+	if embedder-bare > moreBytes {
+		t.Errorf("more than %d bytes", moreBytes)
+	}
+	if len(more) > moreModules {
+		t.Errorf("more than %d modules", moreModules)
+	}
+}
+
+// build builds a program of testdata, stripped, for a system on which the figures are
+// compared, and returns its size and the modules in it.
+func build(t *testing.T, name string) (size int64, modules map[string]bool) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "./testdata/"+name)
+	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	st, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules = make(map[string]bool)
+	for _, m := range info.Deps {
+		modules[m.Path] = true
+	}
+	return st.Size(), modules
+}
