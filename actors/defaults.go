@@ -6,12 +6,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox/policy"
-	"sync"
 )
 
 // WithDefaults returns the spec with zero fields replaced by the defaults that
@@ -61,7 +62,7 @@ func (s HostSpec) WithDefaults() HostSpec {
 		s.Requests.WhileDown = FailFast
 	}
 	if s.Stop.Signal == 0 {
-		s.Stop.Signal = 15
+		s.Stop.Signal = syscall.SIGTERM
 	}
 	set(&s.Stop.Grace, 5*time.Second)
 	if s.Observe == "" {
@@ -186,7 +187,7 @@ func (s HostSpec) Validate() error {
 		bad("on_timeout", "%q is unknown; expected crash or wait", s.Start.OnTimeout)
 	}
 	if s.Stop.Signal < 1 || s.Stop.Signal > 64 {
-		bad("stop signal", "%d is no signal", s.Stop.Signal)
+		bad("stop signal", "%d is no signal", int(s.Stop.Signal))
 	}
 	switch s.Observe {
 	case "", ObserveAuto, ObserveAlways, ObserveNever:

@@ -115,7 +115,7 @@ func TestDefects(t *testing.T) {
 			if err := other.Restart(within(t)); err != nil {
 				t.Errorf("the other host: %v", err)
 			}
-			if err := sup.Add(within(t), "", sleeper("new")); err != nil {
+			if _, err := sup.Add(within(t), "", sleeper("new")); err != nil {
 				t.Errorf("a new host: %v", err)
 			}
 			stopping, cancel := context.WithTimeout(context.Background(), time.Minute)

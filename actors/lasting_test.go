@@ -179,7 +179,7 @@ func TestHandleOfARemovedHost(t *testing.T) {
 	if err := sup.Remove(within(t), "a"); err != nil {
 		t.Fatal(err)
 	}
-	if err := sup.Add(within(t), "", sleeper("a")); err != nil {
+	if _, err := sup.Add(within(t), "", sleeper("a")); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-failed; !errors.Is(err, supervisor.ErrNoHost) {
@@ -242,7 +242,7 @@ func TestHandleAfterStop(t *testing.T) {
 			_, err = sup.Host("a")
 			for what, err := range map[string]error{
 				"host": err, "host while it stops": <-looks, "wait": <-waits, "start": h.Start(within(t)), "stop": h.Stop(within(t)),
-				"add": sup.Add(within(t), "", sleeper("b")), "remove": sup.Remove(within(t), "a"), "ready": sup.Ready(within(t)),
+				"add": addError(sup.Add(within(t), "", sleeper("b"))), "remove": sup.Remove(within(t), "a"), "ready": sup.Ready(within(t)),
 			} {
 				if !errors.Is(err, supervisor.ErrClosed) || errors.Is(err, supervisor.ErrNoHost) {
 					t.Errorf("%s after the end: %v", what, err)
@@ -254,3 +254,6 @@ func TestHandleAfterStop(t *testing.T) {
 		})
 	}
 }
+
+// addError is the error of an Add.
+func addError(_ *supervisor.Host, err error) error { return err }

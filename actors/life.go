@@ -182,7 +182,7 @@ func (a *Life) climb(ctx actor.Context, rung lifecycle.Rung, stay time.Duration)
 	case lifecycle.RungGoodbye:
 		tell(ctx, a.connection, &sayGoodbye{})
 	case lifecycle.RungSignal:
-		tell(ctx, a.process, &signalProcess{a.ref.spec.Stop.Signal})
+		tell(ctx, a.process, &signalProcess{int(a.ref.spec.Stop.Signal)})
 	case lifecycle.RungKill:
 		a.kill(ctx)
 		return

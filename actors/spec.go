@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"syscall"
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
@@ -118,8 +119,8 @@ type RequestRule struct {
 
 // StopRule says how a host is asked to end.
 type StopRule struct {
-	Signal int           // number; default SIGTERM (15)
-	Grace  time.Duration // from the start of stopping, or the end of Drain, to SIGKILL; default 5 s
+	Signal syscall.Signal // default SIGTERM
+	Grace  time.Duration  // from the start of stopping, or the end of Drain, to SIGKILL; default 5 s
 	// Drain is how long calls under way may go on before the goodbye, while new
 	// ones are refused; what is not answered by then fails with ErrCutOff. 0: the
 	// goodbye comes at once, and it is the host's affair what it still answers.

@@ -82,6 +82,18 @@ type Event struct {
 	Lost      uint64          `json:"-"` // set alone on a reader that fell behind: events it missed
 }
 
+// Transition returns the change of a host's state that the event is about; ok is
+// false for an event of another kind. from is "" for the first of a host.
+func (e Event) Transition() (from, to lifecycle.State, ok bool) {
+	if e.Kind != KindState || e.To == nil {
+		return "", "", false
+	}
+	if e.From != nil {
+		from = *e.From
+	}
+	return from, *e.To, true
+}
+
 // Kinds of events.
 const (
 	KindState      = "state"      // a host changed its state

@@ -31,7 +31,7 @@ func crashloopWorker([]string) (crashloopFigures, error) {
 	defer cancel()
 	var f crashloopFigures
 	var first time.Time
-	for e := range s.Events(ctx, true) {
+	for e := range s.Follow(ctx) {
 		if e.Kind != actors.KindState || e.To == nil || *e.To != lifecycle.Starting {
 			continue
 		}

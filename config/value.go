@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -338,14 +339,14 @@ func (r *reader) abs(p string) string {
 const signalForm = `a signal such as "SIGTERM", "INT" or 15`
 
 // signal reads the name or number of a signal.
-func signal(dst *int) setting {
+func signal(dst *syscall.Signal) setting {
 	return setting{expect: signalForm,
 		read: func(g given) {
 			if n, ok := g.signal(signalForm); ok {
-				*dst = n
+				*dst = syscall.Signal(n)
 			}
 		},
-		show: func() string { return strconv.Quote(signame.Of(*dst)) },
+		show: func() string { return strconv.Quote(signame.Of(int(*dst))) },
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/hostsup/hostsup/actors"
@@ -64,6 +65,13 @@ type Call struct {
 func Over(sup *supervisor.Supervisor) Supervisor { return tree{sup} }
 
 type tree struct{ *supervisor.Supervisor }
+
+func (t tree) Events(ctx context.Context, follow bool) iter.Seq[supervisor.Event] {
+	if follow {
+		return t.Follow(ctx)
+	}
+	return slices.Values(t.Supervisor.History())
+}
 
 func (t tree) Host(name string) (Host, error) {
 	h, err := t.Supervisor.Host(name)

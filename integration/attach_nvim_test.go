@@ -132,7 +132,7 @@ func TestAttachNeovim(t *testing.T) {
 	// Who comes to one that cannot be started is let go with the reason.
 	broken := speaker(t, "broken", "/no/such/program")
 	broken.Attach, broken.Restart.MaxCrashes = true, 1
-	if err := sup.Add(ctx(t), "", broken); err != nil {
+	if _, err := sup.Add(ctx(t), "", broken); err != nil {
 		t.Fatal(err)
 	}
 	three := attachTo(t, sup, "broken", spec.Protocol)

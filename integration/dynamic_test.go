@@ -18,7 +18,10 @@ import (
 func TestAddAndRemove(t *testing.T) {
 	t.Parallel()
 	sup := start(t, supervisor.Spec{Groups: []supervisor.GroupSpec{{Name: "editor", Hosts: []supervisor.HostSpec{sleeper("db")}}}})
-	add := func(group string, h supervisor.HostSpec) error { return sup.Add(ctx(t), group, h) }
+	add := func(group string, h supervisor.HostSpec) error {
+		_, err := sup.Add(ctx(t), group, h)
+		return err
+	}
 	remove := func(name string) error { return sup.Remove(ctx(t), name) }
 
 	// Into a group, with what it needs; by itself; into a group that is new.
@@ -93,7 +96,7 @@ func TestAddAndRemove(t *testing.T) {
 		until(t, host(t, sup, h.Name), lifecycle.Running)
 	}
 	var kinds []string
-	for e := range sup.Events(ctx(t), false) {
+	for _, e := range sup.History() {
 		if e.Kind == "added" || e.Kind == "removed" {
 			kinds = append(kinds, e.Kind)
 		}
@@ -131,7 +134,7 @@ func TestRemoveInEveryState(t *testing.T) {
 		t.Run(string(row.state), func(t *testing.T) {
 			name := "ts-" + string(row.state)
 			for range 2 { // the second time under the same name
-				if err := sup.Add(ctx(t), "", demoHost(name, row.with...)); err != nil {
+				if _, err := sup.Add(ctx(t), "", demoHost(name, row.with...)); err != nil {
 					t.Fatal(err)
 				}
 				sc := &scene{t, sup, host(t, sup, name)}
@@ -166,7 +169,7 @@ func TestAddManyAtOnce(t *testing.T) {
 						group = "editor"
 					}
 					h := sleeper(fmt.Sprintf("h%d", i))
-					if err := sup.Add(ctx(t), group, h); err != nil {
+					if _, err := sup.Add(ctx(t), group, h); err != nil {
 						return fmt.Errorf("add: %w", err)
 					}
 					ref, err := sup.Host(h.Name)

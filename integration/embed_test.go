@@ -286,7 +286,7 @@ func TestContextEndsTheTree(t *testing.T) {
 		"call":   h.Call(ctx(t), "echo", 1, nil),
 		"notify": h.Notify(ctx(t), "note", 1),
 		"start":  h.Start(ctx(t)),
-		"add":    sup.Add(ctx(t), "", demoHost("x")),
+		"add":    addError(sup.Add(ctx(t), "", demoHost("x"))),
 		"wait":   h.Wait(ctx(t), lifecycle.Running),
 	} {
 		if !errors.Is(err, supervisor.ErrClosed) || errors.Is(err, supervisor.ErrNoHost) {

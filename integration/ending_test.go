@@ -45,7 +45,7 @@ func TestNothingWaitsForATreeThatStops(t *testing.T) {
 	h := host(t, sup, "lazy")
 	for what, err := range map[string]error{
 		"call": h.Call(ctx(t), "echo", 1, nil), "notify": h.Notify(ctx(t), "note", 1), "start": h.Start(ctx(t)),
-		"restart": h.Restart(ctx(t)), "reset": h.Reset(ctx(t)), "add": sup.Add(ctx(t), "", demoHost("new")),
+		"restart": h.Restart(ctx(t)), "reset": h.Reset(ctx(t)), "add": addError(sup.Add(ctx(t), "", demoHost("new"))),
 		"what waited": <-waits, "what waited, too": <-waits,
 	} {
 		if !errors.Is(err, supervisor.ErrClosed) {

@@ -91,7 +91,7 @@ func ranIn(t testing.TB, sup *supervisor.Supervisor, name string, args ...any) (
 // told is what the journal says of a kind.
 func told(t testing.TB, sup *supervisor.Supervisor, kind string) (out []string) {
 	t.Helper()
-	for e := range sup.Events(ctx(t), false) {
+	for _, e := range sup.History() {
 		if e.Kind == kind {
 			out = append(out, e.Reason)
 		}
@@ -538,7 +538,7 @@ func TestNoExtensions(t *testing.T) {
 	}
 	bad := demoHost("plain2")
 	bad.Extensions = &service.Spec{Folders: []manifest.Root{{Dir: "/srv"}}} // which such hosts do not have
-	if err := sup.Add(ctx(t), "", bad); !errors.Is(err, supervisor.ErrSpec) {
+	if _, err := sup.Add(ctx(t), "", bad); !errors.Is(err, supervisor.ErrSpec) {
 		t.Errorf("%v", err)
 	}
 }

@@ -121,7 +121,7 @@ func TestTreesStayFlat(t *testing.T) {
 		}
 		echoes(t, host(t, sup, "b"))
 		for range 5 {
-			if err := sup.Add(ctx(t), "", sleeper("more")); err != nil {
+			if _, err := sup.Add(ctx(t), "", sleeper("more")); err != nil {
 				t.Fatal(err)
 			}
 			if err := sup.Remove(ctx(t), "more"); err != nil {

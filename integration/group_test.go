@@ -3,7 +3,6 @@
 package integration
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -26,7 +25,7 @@ func after(names ...string) change { return func(s *supervisor.HostSpec) { s.Sta
 // order returns who got into which state, in order: "a running".
 func order(sup *supervisor.Supervisor, states ...lifecycle.State) []string {
 	var out []string
-	for e := range sup.Events(context.Background(), false) {
+	for _, e := range sup.History() {
 		if e.Kind == "state" && slices.Contains(states, *e.To) {
 			out = append(out, *e.Host+" "+string(*e.To))
 		}
@@ -194,7 +193,7 @@ func TestSharedFateGivesUp(t *testing.T) {
 		t.Errorf("a %+v", s)
 	}
 	escalated := false
-	for e := range sup.Events(ctx(t), false) {
+	for _, e := range sup.History() {
 		escalated = escalated || e.Kind == "escalated" && *e.Group == "editor" && e.Host == nil
 	}
 	if !escalated {

@@ -30,7 +30,7 @@ func neverHung(t testing.TB, sup *supervisor.Supervisor, d time.Duration) {
 	hung := make(chan supervisor.Event)
 	c := ctx(t)
 	go func() {
-		for e := range sup.Events(c, true) {
+		for e := range sup.Follow(c) {
 			if e.Kind == "state" && *e.To == lifecycle.Unresponsive {
 				select {
 				case hung <- e:

@@ -117,6 +117,9 @@ func start(t testing.TB, spec supervisor.Spec, opts ...supervisor.Option) *super
 	return sup
 }
 
+// addError is the error of an Add.
+func addError(_ *supervisor.Host, err error) error { return err }
+
 // begin runs a tree that ends with the test.
 func begin(t testing.TB, spec supervisor.Spec, opts ...supervisor.Option) *supervisor.Supervisor {
 	t.Helper()

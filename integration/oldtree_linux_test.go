@@ -109,7 +109,7 @@ func oldTree(ctx context.Context, kill sandbox.Kill, addr string, opts ...superv
 		if err := syscall.Kill(*st.PID, syscall.SIGKILL); err != nil {
 			return err
 		}
-		for e := range sup.Events(ctx, true) {
+		for e := range sup.Follow(ctx) {
 			if e.To != nil && *e.To == lifecycle.Running && *e.Life > st.Life {
 				break
 			}
@@ -132,7 +132,7 @@ func oldTree(ctx context.Context, kill sandbox.Kill, addr string, opts ...superv
 		}
 	}
 	crashes := 0
-	for e := range sup.Events(ctx, false) {
+	for _, e := range sup.History() {
 		if e.To != nil && *e.To == lifecycle.Crashed {
 			crashes++
 		}

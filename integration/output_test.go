@@ -38,7 +38,7 @@ func TestLastWords(t *testing.T) {
 	seen, failed := 0, 0
 	c, cancel := context.WithTimeout(context.Background(), 4*patience)
 	defer cancel()
-	for e := range sup.Events(c, true) {
+	for e := range sup.Follow(c) {
 		if e.Kind != "state" {
 			continue
 		}

@@ -39,7 +39,7 @@ func TestTransitions(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				played++
-				for e := range sc.sup.Events(context.Background(), false) {
+				for _, e := range sc.sup.History() {
 					switch {
 					case e.Kind != "state":
 					case e.From == nil:

@@ -318,7 +318,7 @@ func TestRescanWithoutFolders(t *testing.T) {
 	}
 	declared := demoHost("declared")
 	declared.Extensions = &service.Spec{}
-	if err := sup.Add(ctx(t), "", declared); err != nil {
+	if _, err := sup.Add(ctx(t), "", declared); err != nil {
 		t.Fatal(err)
 	}
 	for _, host := range []string{"", "declared"} {

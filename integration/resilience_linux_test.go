@@ -180,7 +180,7 @@ func TestVSCodeBacksOff(t *testing.T) {
 	}
 	until(t, h, lifecycle.Failed)
 	var delays []string
-	for e := range sup.Events(ctx(t), false) {
+	for _, e := range sup.History() {
 		if e.To != nil && *e.To == lifecycle.Restarting {
 			delays = append(delays, e.Reason)
 		}

@@ -345,7 +345,7 @@ func TestSecret(t *testing.T) {
 
 	tell := func() {
 		told.put(t, "status", sup.Status())
-		for e := range sup.Events(ctx(t), false) {
+		for _, e := range sup.History() {
 			told.put(t, "event", e)
 		}
 		for _, h := range sup.Hosts() {

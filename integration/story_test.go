@@ -3,7 +3,6 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"strings"
@@ -17,7 +16,7 @@ import (
 // story returns the state changes of a host so far: "starting running crashed".
 func story(sup *supervisor.Supervisor, name string) string {
 	var out []string
-	for e := range sup.Events(context.Background(), false) {
+	for _, e := range sup.History() {
 		if e.Kind == "state" && *e.Host == name {
 			out = append(out, string(*e.To))
 		}
@@ -46,7 +45,7 @@ func expect(t testing.TB, sup *supervisor.Supervisor, name, want string) {
 	var got []string
 	var trace strings.Builder
 	c := ctx(t)
-	for e := range sup.Events(c, true) {
+	for e := range sup.Follow(c) {
 		if e.Host == nil || *e.Host != name || e.Kind == "added" || e.Kind == "removed" {
 			continue
 		}

@@ -3,7 +3,6 @@
 package integration
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,7 +24,7 @@ import (
 
 // stuckEvents are the events about processes that do not end.
 func stuckEvents(sup *supervisor.Supervisor) (out []supervisor.Event) {
-	for e := range sup.Events(context.Background(), false) {
+	for _, e := range sup.History() {
 		if e.Kind == actors.KindStuck {
 			out = append(out, e)
 		}

@@ -4,7 +4,6 @@ package integration
 
 import (
 	"cmp"
-	"context"
 	"flag"
 	"fmt"
 	"maps"
@@ -103,7 +102,7 @@ func holdHistory(t testing.TB, sup *supervisor.Supervisor) {
 	}
 	hosts := make(map[string]position)
 	seq := uint64(0)
-	for e := range sup.Events(context.Background(), false) {
+	for _, e := range sup.History() {
 		if seq != 0 && e.Seq != seq+1 {
 			t.Errorf("event %d follows event %d", e.Seq, seq)
 		}

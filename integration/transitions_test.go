@@ -472,7 +472,7 @@ var tales = []tale{{
 }, {
 	title: "a process without a protocol ends by its signal",
 	with: []change{runCommand("sleep", "1000"), func(s *supervisor.HostSpec) {
-		s.Stop.Signal = int(syscall.SIGUSR2)
+		s.Stop.Signal = syscall.SIGUSR2
 	}},
 	do: steps{is(lifecycle.Running), persons((*supervisor.Host).Stop)},
 	want: `starting: configured

@@ -98,7 +98,7 @@ func TestUnits(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	var order []string
-	for e := range sup.Events(ctx(t), false) {
+	for _, e := range sup.History() {
 		if e.Kind == actors.KindExtension && strings.Contains(e.Reason, "is active") {
 			order = append(order, e.Extension)
 		}

@@ -53,6 +53,54 @@ func Example() {
 	// Output: 42
 }
 
+// Call returns what a host answers as a value of the type that is asked for.
+func ExampleCall() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	sup, err := supervisor.Start(ctx, supervisor.Spec{
+		Groups: []supervisor.GroupSpec{supervisor.Alone(demoSpec("demo"))},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer sup.Stop(context.Background())
+	host, err := sup.Host("demo")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(supervisor.Call[int](ctx, host, "add", []int{20, 22}))
+	// Output: 42 <nil>
+}
+
+// Follow yields what has happened and what happens; Transition tells changes of state
+// from other events.
+func ExampleSupervisor_Follow() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	sup, err := supervisor.Start(ctx, supervisor.Spec{
+		Groups: []supervisor.GroupSpec{supervisor.Alone(demoSpec("demo"))},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer sup.Stop(context.Background())
+	for e := range sup.Follow(ctx) {
+		if from, to, ok := e.Transition(); ok {
+			fmt.Printf("%s: %q → %q\n", *e.Host, from, to)
+			if to == lifecycle.Running {
+				break
+			}
+		}
+	}
+	// Output:
+	// demo: "" → "stopped"
+	// demo: "stopped" → "starting"
+	// demo: "starting" → "running"
+}
+
 // The errors of a call tell apart whose fault it was.
 func ExampleHost_Call_errors() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -155,11 +203,7 @@ func ExampleSupervisor_Add() {
 		return
 	}
 	defer sup.Stop(context.Background())
-	if err := sup.Add(ctx, "", demoSpec("late")); err != nil {
-		fmt.Println(err)
-		return
-	}
-	host, err := sup.Host("late")
+	host, err := sup.Add(ctx, "", demoSpec("late"))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,6 +1,8 @@
 package supervisor
 
 import (
+	"log/slog"
+
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/go-hclog"
 
@@ -20,6 +22,10 @@ type options struct {
 
 // WithLogger sends the tree's log lines to l. Default: nothing is logged.
 func WithLogger(l hclog.Logger) Option { return func(o *options) { o.log = l } }
+
+// WithSlog sends the tree's log lines to l: the name of the logger within the tree as
+// the attribute "logger", and lines of hclog's level trace as slog.LevelDebug - 4.
+func WithSlog(l *slog.Logger) Option { return WithLogger(slogLog{to: l}) }
 
 // WithSystem spawns the tree in an actor system of the caller's. Default: one
 // of its own (which takes about 3 MiB).

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -159,11 +160,16 @@ func (s *Supervisor) Attach(ctx context.Context, name string, rw io.ReadWriteClo
 	return fmt.Errorf("attach to host %q: %w", name, ErrNoPart)
 }
 
-// Events returns the history kept so far (the last 4,096 events), oldest first,
-// and with follow what comes until ctx or the tree ends. A reader that falls
-// behind gets an Event with only Lost set in place of those it missed.
-func (s *Supervisor) Events(ctx context.Context, follow bool) iter.Seq[Event] {
-	return s.world.Journal.Events(ctx, 0, follow)
+// History returns the events kept so far, oldest first: the last 4,096.
+func (s *Supervisor) History() []Event {
+	return slices.Collect(s.world.Journal.Events(context.Background(), 0, false))
+}
+
+// Follow yields the events of History, and then what comes until ctx or the tree
+// ends. A reader that falls behind gets an Event with only Lost set in place of those
+// it missed.
+func (s *Supervisor) Follow(ctx context.Context) iter.Seq[Event] {
+	return s.world.Journal.Events(ctx, 0, true)
 }
 
 // Note writes an event of kind supervisor, for what the program around the tree
@@ -215,26 +221,27 @@ func (s *Supervisor) ask(ctx context.Context, send func(done func(error)) any) e
 func (s *Supervisor) Ready(ctx context.Context) error { return s.ask(ctx, actors.AskReady) }
 
 // Add adds a host to a group, or makes a group of its own for it when group is
-// "". It is started unless it is lazy; Add does not wait for that. Errors:
-// ErrNameTaken, ErrSpec, *lifecycle.OrderError, ErrClosed, ctx's.
-func (s *Supervisor) Add(ctx context.Context, group string, h HostSpec) error {
+// "", and returns its handle. The host is started unless it is lazy; Add does not
+// wait for that. Errors: ErrNameTaken, ErrSpec, *lifecycle.OrderError, ErrClosed,
+// ctx's, and what a part has against the host, which is in the tree then.
+func (s *Supervisor) Add(ctx context.Context, group string, h HostSpec) (*Host, error) {
 	h = sharing(h.WithDefaults())
 	if err := s.spec.check(h); err != nil {
-		return err
+		return nil, err
 	}
 	if group != "" {
 		if err := actors.CheckName(group); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := s.ask(ctx, func(done func(error)) any { return actors.AskAdd(group, h, done) }); err != nil {
-		return err
+		return nil, err
 	}
-	ref, err := s.Host(h.Name)
+	host, err := s.Host(h.Name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.added(ref)
+	return host, s.added(host)
 }
 
 // Remove stops a host and takes it out; its name is free again. A host that
@@ -297,6 +304,14 @@ func (s *Supervisor) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
+}
+
+// Call asks a host for something and returns its answer as an Out; see
+// [actors.Ref.Call], whose errors it has.
+func Call[Out any](ctx context.Context, host *Host, method string, in any, opts ...CallOption) (Out, error) {
+	var out Out
+	err := host.Call(ctx, method, in, &out, opts...)
+	return out, err
 }
 
 // CallOption changes one call.

@@ -68,8 +68,8 @@ func supervise() error {
 		return err
 	}
 
-	var text string
-	if err := greeter.Call(ctx, "greet", "world", &text); err != nil {
+	text, err := supervisor.Call[string](ctx, greeter, "greet", "world")
+	if err != nil {
 		return err
 	}
 	fmt.Println(text)
@@ -83,20 +83,21 @@ func supervise() error {
 	}
 	fmt.Println("error:", crashed)
 
-	// Events begins with the oldest event, so that the program misses no event
+	// Follow begins with the oldest event, so that the program misses no event
 	// however fast the host is: its second life ends the wait.
-	for e := range sup.Events(ctx, true) {
-		if e.To == nil {
+	for e := range sup.Follow(ctx) {
+		from, to, ok := e.Transition()
+		if !ok {
 			continue
 		}
-		if e.From != nil {
-			fmt.Printf("%s: %s → %s: %s\n", *e.Host, *e.From, *e.To, e.Reason)
+		if from != "" {
+			fmt.Printf("%s: %s → %s: %s\n", *e.Host, from, to, e.Reason)
 		}
-		if *e.To == lifecycle.Running && *e.Life == 2 {
+		if to == lifecycle.Running && *e.Life == 2 {
 			break
 		}
 	}
-	if err := greeter.Call(ctx, "greet", "again", &text); err != nil {
+	if text, err = supervisor.Call[string](ctx, greeter, "greet", "again"); err != nil {
 		return err
 	}
 	fmt.Println(text)

@@ -151,7 +151,7 @@ func TestExecServerIsStartedAgain(t *testing.T) {
 		t.Errorf("the sums do not outlive the server: %+v", m)
 	}
 	var told []string
-	for ev := range s.Events(t.Context(), false) {
+	for _, ev := range s.History() {
 		if ev.Kind == KindEvent {
 			told = append(told, ev.Reason)
 		}

@@ -201,7 +201,8 @@ func (s *services) beside(base string) func(context.Context, string, supervisor.
 		if p, ok := h.Protocol.(*vscode.Protocol); ok {
 			h.Protocol = p.Beside(base)
 		}
-		return s.tree.Supervisor.Add(ctx, group, h)
+		_, err := s.tree.Supervisor.Add(ctx, group, h)
+		return err
 	}
 }
 
