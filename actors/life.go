@@ -42,7 +42,7 @@ type Life struct {
 	exit       *sandbox.Exit
 	transport  *transport
 
-	reading context.CancelFunc // of the secrets; nil: not at it
+	preparing context.CancelFunc // begun by begin; nil: not at it
 
 	talks    bool // the handshake is done
 	closed   bool // the stream has ended
@@ -61,8 +61,8 @@ func (a *Life) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *beginLife:
 		a.begin(ctx)
-	case *secretsRead:
-		a.secretsRead(ctx, m)
+	case *lifePrepared:
+		a.prepared(ctx, m)
 	case *spawned:
 		a.spawned(ctx, m)
 	case *spawnFailed:
@@ -100,7 +100,7 @@ func (a *Life) Receive(ctx actor.Context) {
 	case *actor.Stopping:
 		a.torn = true
 		a.timer.cancel()
-		a.readNoMore()
+		a.prepareNoMore()
 		a.transport.close()
 	}
 }
@@ -159,7 +159,7 @@ func (a *Life) stop(ctx actor.Context) {
 	if a.failing != nil || a.exit != nil {
 		return // on its way out already
 	}
-	if a.readNoMore() {
+	if a.prepareNoMore() {
 		a.fail(ctx, &Failure{Cause: lifecycle.CauseSpawn, Detail: "stopped before it was started"})
 		return
 	}
@@ -238,7 +238,7 @@ func (a *Life) end(ctx actor.Context, f *Failure) {
 	}
 	a.failing = f
 	a.timer.cancel()
-	a.readNoMore()
+	a.prepareNoMore()
 	if a.process == nil {
 		a.fail(ctx, f)
 		return

@@ -5,59 +5,82 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
-// begin reads the secrets that the process gets, beside the mailbox: a keyring
-// may ask somebody first. Without any the process is asked for at once. (By a
-// message, and not in Started, which an actor may see twice.)
+// begin collects what the process is given for this life: what Prepare returns, and
+// secrets. It does so beside the mailbox, as a keyring may ask somebody first.
+// Without either the process is asked for at once. (By a message, and not in
+// Started, which an actor may see twice.)
 func (a *Life) begin(ctx actor.Context) {
-	if len(a.ref.spec.Secrets.Env) == 0 {
-		a.launch(ctx, nil)
+	if len(a.ref.spec.Secrets.Env) == 0 && a.ref.spec.Prepare == nil {
+		a.launch(ctx, Prepared{})
 		return
 	}
 	self, root := ctx.Self(), ctx.ActorSystem().Root
-	reading, cancel := context.WithCancel(context.Background())
-	a.reading = cancel
+	preparing, cancel := context.WithCancel(context.Background())
+	a.preparing = cancel
 	a.ref.world.serving.Go(func() {
 		defer cancel()
-		env, err := a.ref.secretEnv(reading, a.number)
-		tell(root, self, &secretsRead{env, err})
+		given, err := a.ref.prepare(preparing, a.number)
+		tell(root, self, &lifePrepared{given, err})
 	})
 }
 
-func (a *Life) secretsRead(ctx actor.Context, m *secretsRead) {
-	if a.reading == nil {
+// prepare asks the spec's Prepare, and reads the variables that are secrets.
+func (r *Ref) prepare(ctx context.Context, life uint64) (given Prepared, err error) {
+	if r.spec.Prepare != nil {
+		err = link.Contain(func() (err error) {
+			given, err = r.spec.Prepare(ctx, life)
+			return err
+		})
+		if err != nil {
+			return Prepared{}, fmt.Errorf("prepare: %w", err)
+		}
+	}
+	env, err := r.secretEnv(ctx, life)
+	if err != nil {
+		return Prepared{}, err
+	}
+	maps.Copy(env, given.Env)
+	given.Env = env
+	return given, nil
+}
+
+func (a *Life) prepared(ctx actor.Context, m *lifePrepared) {
+	if a.preparing == nil {
 		return // too late
 	}
-	a.reading = nil
+	a.preparing = nil
 	if m.err != nil {
 		a.fail(ctx, unmade(m.err, a.ref.spec.Resources))
 		return
 	}
-	a.launch(ctx, m.env)
+	a.launch(ctx, m.given)
 }
 
-// readNoMore ends the reading of secrets; true: it was going on.
-func (a *Life) readNoMore() bool {
-	if a.reading == nil {
+// prepareNoMore ends what begin has begun; true: it was going on.
+func (a *Life) prepareNoMore() bool {
+	if a.preparing == nil {
 		return false
 	}
-	a.reading()
-	a.reading = nil
+	a.preparing()
+	a.preparing = nil
 	return true
 }
 
 // launch prepares the transport and asks for the process.
-func (a *Life) launch(ctx actor.Context, secrets map[string]string) {
+func (a *Life) launch(ctx actor.Context, given Prepared) {
 	spec := &a.ref.spec
-	cmd, err := command(spec, a.number, secrets)
+	cmd, err := command(spec, a.number, given)
 	if err == nil {
 		cmd.Accept = a.byHand
 		err = spec.Guard.verify(cmd.Path)
@@ -117,9 +140,9 @@ func (a *Life) dialed(ctx actor.Context, err error) {
 	}
 }
 
-// command renders the spec of a host as what is to be started, with variables
-// that are secrets.
-func command(spec *HostSpec, life uint64, secrets map[string]string) (*sandbox.Command, error) {
+// command renders the spec of a host as what is to be started, with what this life
+// alone is given.
+func command(spec *HostSpec, life uint64, given Prepared) (*sandbox.Command, error) {
 	env := make(map[string]string, len(spec.Env)+len(spec.InheritEnv))
 	for _, name := range spec.InheritEnv {
 		if v, ok := os.LookupEnv(name); ok && name != "HOSTSUP_SOCKET" && name != secret.IdentityEnv {
@@ -127,12 +150,12 @@ func command(spec *HostSpec, life uint64, secrets map[string]string) (*sandbox.C
 		}
 	}
 	maps.Copy(env, spec.Env)
-	maps.Copy(env, secrets)
+	maps.Copy(env, given.Env)
 	path, err := sandbox.LookPath(spec.Command[0], spec.Dir, os.Getenv("PATH"))
 	if err != nil {
 		return nil, err
 	}
-	args := spec.Command
+	args := slices.Concat(spec.Command, given.Args)
 	if p, ok := spec.Protocol.(codec.Commander); ok {
 		args = p.Arguments(args, env)
 	}

@@ -219,10 +219,10 @@ type (
 	checkLiveness struct{ gen uint64 }
 	internalReply struct{ p *link.Pending }
 	dialed        struct{ err error }
-	// begun elsewhere: what the environment has of secrets
-	secretsRead struct {
-		env map[string]string
-		err error
+	// begun elsewhere: what this life alone is given, and the secrets
+	lifePrepared struct {
+		given Prepared
+		err   error
 	}
 	lifeAlarm struct {
 		gen  uint64

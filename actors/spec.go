@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"syscall"
 	"time"
 
@@ -35,6 +36,13 @@ type HostSpec struct {
 	Stop       StopRule
 	Log        LogRule
 
+	// Prepare is called before each life is started and returns what that life
+	// alone is given, such as a port or a token. It must return soon after ctx has
+	// ended, which it does when the start is given up. An error ends the start as
+	// that of a program which cannot be started does. nil: a life gets no more than
+	// the spec says.
+	Prepare func(ctx context.Context, life uint64) (Prepared, error)
+
 	// Extensions says which extensions the host has, and that they are looked
 	// after; see package extensions/service. nil: none. Such a host starts lazily.
 	Extensions *plan.Spec
@@ -48,6 +56,12 @@ type HostSpec struct {
 	// Resources bound what a life of the host with everything it starts may use
 	// up, also without Sandbox.
 	Resources policy.Limits
+}
+
+// Prepared is what one life is given beside what the spec of its host says.
+type Prepared struct {
+	Env  map[string]string // wins over the spec's
+	Args []string          // follow the spec's Command; all users of a machine can see them
 }
 
 // Observe says when a confined host is watched by a system call filter, which

@@ -15,6 +15,10 @@ import (
 // HostSpec says everything about one host; see [actors.HostSpec].
 type HostSpec = actors.HostSpec
 
+// Prepared is what one life of a host is given by the Prepare of its spec; see
+// [actors.Prepared].
+type Prepared = actors.Prepared
+
 // GroupSpec is a named set of hosts with a strategy for shared fate; see
 // [actors.GroupSpec].
 type GroupSpec = actors.GroupSpec
