@@ -117,9 +117,9 @@ func everyMessageHasOneOutcome(t *testing.T, spec supervisor.Spec, end func(*act
 				case 0:
 					m = &actors.Command{ID: id, Host: "a", Verb: actors.VerbStart}
 				case 1:
-					m = &actors.AddHost{ID: id, Host: sleeper("a")}
+					m = &actors.AddHost{ID: id, Host: actors.HostSpec(sleeper("a"))}
 				case 2:
-					m = &actors.AddHost{ID: id, Group: "tools", Host: supervisor.HostSpec{Name: "b"}}
+					m = &actors.AddHost{ID: id, Group: "tools", Host: actors.HostSpec{Name: "b"}}
 				case 3:
 					m = &actors.RemoveHost{ID: id, Host: "nobody"}
 				case 4:

@@ -13,49 +13,34 @@ import (
 )
 
 // HostSpec says everything about one host. It is a value: nothing changes it
-// after it was handed over. A host's identity is its name.
+// after it was handed over. Its fields are those of supervisor.HostSpec, which
+// explains them.
 type HostSpec struct {
-	Name       string            // unique within a supervisor, shared with group names
-	Command    []string          // program and arguments; looked up in the supervisor's PATH
-	Protocol   codec.Protocol    // nil: none, the process is supervised without speaking to it
-	Transport  Transport         // "" means the protocol's default
-	Dir        string            // working folder; "" means the supervisor's
-	Env        map[string]string // added to what InheritEnv names; nothing else is inherited
-	InheritEnv []string          // names
-	Init       any               // handed to the host in the handshake
-	Limits     codec.Limits      // of its messages
+	Name       string
+	Command    []string
+	Protocol   codec.Protocol
+	Transport  Transport
+	Dir        string
+	Env        map[string]string
+	InheritEnv []string
+	Init       any
+	Limits     codec.Limits
 	Start      StartRule
 	Restart    lifecycle.RestartRule
 	Liveness   LivenessRule
 	Requests   RequestRule
-	Throttle   []throttle.Rule // notifications to it that are thinned out; none by default
-	Answers    AnswerRule      // to what the host asks
-	Guard      GuardRule       // what it may ask for, and what may be started as it
-	Secrets    SecretRule      // values that are only read when a life begins, or it asks for them
-	Attach     bool            // opened by the first program that attaches to it, see package attach; it starts lazily
+	Throttle   []throttle.Rule
+	Answers    AnswerRule
+	Guard      GuardRule
+	Secrets    SecretRule
+	Attach     bool
 	Stop       StopRule
 	Log        LogRule
-
-	// Prepare is called before each life is started and returns what that life
-	// alone is given, such as a port or a token. It must return soon after ctx has
-	// ended, which it does when the start is given up. An error ends the start as
-	// that of a program which cannot be started does. nil: a life gets no more than
-	// the spec says.
-	Prepare func(ctx context.Context, life uint64) (Prepared, error)
-
-	// Extensions says which extensions the host has, and that they are looked
-	// after; see package extensions/service. nil: none. Such a host starts lazily.
+	Prepare    func(ctx context.Context, life uint64) (Prepared, error)
 	Extensions *plan.Spec
-
-	// Sandbox confines the host's processes; nil does not. Where it cannot be
-	// enforced as strictly as it demands, the host does not start.
-	Sandbox *policy.Policy
-	// Observe says whether a confined host is watched, so that its status tells
-	// what it was denied; default auto.
-	Observe Observe
-	// Resources bound what a life of the host with everything it starts may use
-	// up, also without Sandbox.
-	Resources policy.Limits
+	Sandbox    *policy.Policy
+	Observe    Observe
+	Resources  policy.Limits
 }
 
 // Prepared is what one life is given beside what the spec of its host says.

@@ -21,7 +21,7 @@
 // client is there the hub itself agrees, and keeps it for who comes.
 //
 // The first client's initialize is what the host is started with, if its spec
-// says so ([actors.HostSpec].Attach), else the spec's own Init is. Every client gets
+// says so ([supervisor.HostSpec].Attach), else the spec's own Init is. Every client gets
 // the recorded answer; one that has other root folders is refused while others
 // are attached, else the host is started anew for it. shutdown and exit end the
 // client's own connection and nothing else.

@@ -16,7 +16,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/bench/measure"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
@@ -237,7 +236,7 @@ func attachHub([]string) error {
 		return err
 	}
 	ctx := context.Background()
-	h := actors.HostSpec{Name: "blobs", Command: []string{self, "worker", "attach-host"}, Protocol: jsonrpc.Lines(jsonrpc.Options{}), Attach: true}
+	h := supervisor.HostSpec{Name: "blobs", Command: []string{self, "worker", "attach-host"}, Protocol: jsonrpc.Lines(jsonrpc.Options{}), Attach: true}
 	s, err := supervisor.Start(ctx, supervisor.Spec{Groups: []supervisor.GroupSpec{{Name: "blobs", Hosts: []supervisor.HostSpec{h}}}, Parts: []supervisor.Part{attach.Part{}}})
 	if err != nil {
 		return err

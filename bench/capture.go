@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/bench/measure"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
@@ -110,7 +109,7 @@ func captureWorker(args []string) (float64, error) {
 	if len(args) != 2 {
 		return 0, errors.New("want SOURCE STATE")
 	}
-	h := actors.HostSpec{Name: "cat", Command: []string{"cat", args[0]}}
+	h := supervisor.HostSpec{Name: "cat", Command: []string{"cat", args[0]}}
 	h.Log.MaxSize = 4 * lineSize * lineCount
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()

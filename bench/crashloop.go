@@ -19,7 +19,7 @@ type crashloopFigures struct{ Starts []float64 }
 // crashloopWorker supervises a program that fails at once, with the default
 // back-off and room for a hundred crashes.
 func crashloopWorker([]string) (crashloopFigures, error) {
-	h := actors.HostSpec{Name: "fails", Command: []string{"false"}, Restart: lifecycle.DefaultRestart()}
+	h := supervisor.HostSpec{Name: "fails", Command: []string{"false"}, Restart: lifecycle.DefaultRestart()}
 	h.Restart.MaxCrashes = 100
 	s, err := supervisor.Start(context.Background(), supervisor.Spec{
 		Groups: []supervisor.GroupSpec{{Name: "fails", Hosts: []supervisor.HostSpec{h}}},

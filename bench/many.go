@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/bench/measure"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
@@ -205,7 +204,7 @@ type supervised struct {
 func (c *supervised) up() error {
 	var hosts []supervisor.HostSpec
 	for i := range c.n {
-		hosts = append(hosts, actors.HostSpec{Name: "h" + strconv.Itoa(i), Command: sleeper})
+		hosts = append(hosts, supervisor.HostSpec{Name: "h" + strconv.Itoa(i), Command: sleeper})
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/bench/measure"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox"
@@ -158,7 +157,7 @@ func holdHostsup(args []string) error {
 	} else if len(args) != 2 {
 		return errors.New("want PROGRAM FIFO [KILL]")
 	}
-	h := actors.HostSpec{Name: "child", Command: args[:2], Restart: lifecycle.DefaultRestart()}
+	h := supervisor.HostSpec{Name: "child", Command: args[:2], Restart: lifecycle.DefaultRestart()}
 	h.Restart.MaxCrashes = 1 << 30
 	// Each life counts as a healthy one, after which the first restart does
 	// not wait: it is the path that is measured, not the back-off.

@@ -19,8 +19,8 @@ import (
 // defaultHost is a host of which nothing but the name was said. The values are
 // those of the library: a file and a Go program that leave something out get
 // the same.
-func defaultHost() actors.HostSpec {
-	h := actors.HostSpec{}.WithDefaults()
+func defaultHost() supervisor.HostSpec {
+	h := supervisor.HostSpec{}.WithDefaults()
 	h.Limits = codec.Limits{}.WithDefaults()
 	return h
 }

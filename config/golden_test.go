@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"sort"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -161,6 +162,9 @@ func dumpValue(b *strings.Builder, path string, v reflect.Value) {
 	switch x := v.Interface().(type) {
 	case time.Duration:
 		fmt.Fprintf(b, "%s = %s\n", path, x)
+		return
+	case syscall.Signal:
+		fmt.Fprintf(b, "%s = %d\n", path, int(x))
 		return
 	case codec.Protocol:
 		fmt.Fprintf(b, "%s = protocol %s\n", path, x.Name())

@@ -15,12 +15,13 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/internal/span"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
 	"sync"
 )
 
 // hostDecl is a host as it stands in the file.
 type hostDecl struct {
-	spec     actors.HostSpec
+	spec     supervisor.HostSpec
 	protocol string // its name
 	speech   speech
 	group    string // of which it is a member

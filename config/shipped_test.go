@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/execserver/part"
 	"github.com/hostsup/hostsup/lifecycle"
@@ -276,7 +275,7 @@ func TestComplete(t *testing.T) {
 			}
 		}
 	})
-	if diff := cmp.Diff(actors.HostSpec{Protocol: protocols[defaultProtocol](speech{})}.WithDefaults().Limits, defaultHost().Limits); diff != "" {
+	if diff := cmp.Diff(supervisor.HostSpec{Protocol: protocols[defaultProtocol](speech{})}.WithDefaults().Limits, defaultHost().Limits); diff != "" {
 		t.Errorf("limits of messages:\n%s", diff)
 	}
 }

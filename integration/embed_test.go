@@ -126,11 +126,11 @@ func TestMessagesOnly(t *testing.T) {
 	if err := done("no"); !errors.Is(err, supervisor.ErrNoHost) {
 		t.Errorf("a verb to nobody: %v", err)
 	}
-	say(&actors.AddHost{ID: "bad", Host: supervisor.HostSpec{Name: "x"}})
+	say(&actors.AddHost{ID: "bad", Host: actors.HostSpec{Name: "x"}})
 	if err := done("bad"); !errors.Is(err, supervisor.ErrSpec) {
 		t.Errorf("a host without a command: %v", err)
 	}
-	say(&actors.AddHost{ID: "add", Group: "tools", Host: supervisor.HostSpec{Name: "mcp", Command: []string{"sleep", "1000"}}})
+	say(&actors.AddHost{ID: "add", Group: "tools", Host: actors.HostSpec{Name: "mcp", Command: []string{"sleep", "1000"}}})
 	if err := done("add"); err != nil {
 		t.Error(err)
 	}

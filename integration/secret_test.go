@@ -453,6 +453,8 @@ type slowCabinet struct {
 	answer chan bool
 }
 
+func (c *slowCabinet) Open() (secret.Source, error) { return c, nil }
+
 func (c *slowCabinet) Get(name string) ([]byte, error) {
 	c.asked <- true
 	<-c.answer

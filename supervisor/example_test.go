@@ -96,8 +96,7 @@ func ExampleSupervisor_Follow() {
 		}
 	}
 	// Output:
-	// demo: "" → "stopped"
-	// demo: "stopped" → "starting"
+	// demo: "" → "starting"
 	// demo: "starting" → "running"
 }
 

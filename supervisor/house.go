@@ -30,7 +30,7 @@ func (t *tree) isHouse() bool {
 	return false
 }
 
-func (t *tree) house(groups []GroupSpec) *actor.Props {
+func (t *tree) house(groups []actors.GroupSpec) *actor.Props {
 	return actors.GuardedRoot(t.world.Log, func() actor.Actor {
 		h := &house{tree: t}
 		h.groups, groups = groups, nil

@@ -18,6 +18,7 @@ type options struct {
 	kill   sandbox.Kill
 	notify func(Notification)
 	advice func(host, crashID string) string
+	events func(Event)
 }
 
 // WithLogger sends the tree's log lines to l. Default: nothing is logged.
@@ -45,3 +46,10 @@ func WithNotifications(f func(Notification)) Option { return func(o *options) { 
 func WithAdvice(f func(host, crashID string) string) Option {
 	return func(o *options) { o.advice = f }
 }
+
+// WithEvents hands the tree's events to f, one after the other in their order,
+// for a tree made by [Props] above all, which has no History. f may wait: when it
+// falls behind it gets an Event with only Lost set in place of those it missed. The
+// tree does not end before f has returned from the last event, so f must not wait
+// for the end of the tree.
+func WithEvents(f func(Event)) Option { return func(o *options) { o.events = f } }

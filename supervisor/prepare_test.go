@@ -14,11 +14,13 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
+const patience = time.Minute
+
 // prepared is a host without a protocol that prepares its lives, in a tree that ends
 // with the test.
 func prepared(t *testing.T, prepare func(context.Context, uint64) (supervisor.Prepared, error)) (context.Context, *supervisor.Host) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	sup, err := supervisor.Start(context.Background(), supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(supervisor.HostSpec{
 		Name: "prepared", Command: []string{"/bin/sh", "-c", `echo "port $PORT of $NAME, token $1"; exec sleep 1000`, "sh"},

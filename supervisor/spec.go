@@ -12,17 +12,6 @@ import (
 	"github.com/hostsup/hostsup/sandbox"
 )
 
-// HostSpec says everything about one host; see [actors.HostSpec].
-type HostSpec = actors.HostSpec
-
-// Prepared is what one life of a host is given by the Prepare of its spec; see
-// [actors.Prepared].
-type Prepared = actors.Prepared
-
-// GroupSpec is a named set of hosts with a strategy for shared fate; see
-// [actors.GroupSpec].
-type GroupSpec = actors.GroupSpec
-
 // Spec is what a supervisor runs: an immutable value. Zero fields mean the
 // defaults.
 type Spec struct {
@@ -81,15 +70,8 @@ func (s Spec) WithDefaults() Spec {
 		s.SecretCache = secret.DefaultCache
 	}
 	s.Groups = slices.Clone(s.Groups)
-	for i := range s.Groups {
-		g := &s.Groups[i]
-		if g.Strategy == "" {
-			g.Strategy = lifecycle.OneForOne
-		}
-		g.Hosts = slices.Clone(g.Hosts)
-		for j := range g.Hosts {
-			g.Hosts[j] = g.Hosts[j].WithDefaults()
-		}
+	for i, g := range s.Groups {
+		s.Groups[i] = g.withDefaults()
 	}
 	return s
 }

@@ -234,7 +234,7 @@ func (s *Supervisor) Add(ctx context.Context, group string, h HostSpec) (*Host, 
 			return nil, err
 		}
 	}
-	if err := s.ask(ctx, func(done func(error)) any { return actors.AskAdd(group, h, done) }); err != nil {
+	if err := s.ask(ctx, func(done func(error)) any { return actors.AskAdd(group, actors.HostSpec(h), done) }); err != nil {
 		return nil, err
 	}
 	host, err := s.Host(h.Name)

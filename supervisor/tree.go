@@ -24,10 +24,11 @@ import (
 type tree struct {
 	sup     *Supervisor
 	world   *actors.World
-	groups  []GroupSpec // until there are props
+	groups  []actors.GroupSpec // until there are props
 	parts   []openPart
 	spawned chan struct{} // closed once sup.root may be used
 	state   *os.File      // the locked state folder; nil without one
+	told    chan struct{} // closed when nobody is told of events any more
 }
 
 func newTree(spec Spec, opts []Option) (*tree, error) {
@@ -57,6 +58,7 @@ func newTree(spec Spec, opts []Option) (*tree, error) {
 		return nil, err
 	}
 	t.state = state
+	t.tell(o.events)
 	return t, nil
 }
 
@@ -90,13 +92,15 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 	if err != nil {
 		return nil, errors.Join(err, launcher.Close())
 	}
-	for _, g := range spec.Groups {
-		for i := range g.Hosts {
-			g.Hosts[i] = sharing(g.Hosts[i])
-			launcher.Announce(g.Hosts[i].Name, g.Hosts[i].Sandbox)
+	groups := make([]actors.GroupSpec, len(spec.Groups))
+	for i, g := range spec.Groups {
+		groups[i] = actors.GroupSpec{Name: g.Name, Strategy: g.Strategy, Hosts: make([]actors.HostSpec, len(g.Hosts))}
+		for j, h := range g.Hosts {
+			groups[i].Hosts[j] = actors.HostSpec(sharing(h))
+			launcher.Announce(h.Name, h.Sandbox)
 		}
 	}
-	t := &tree{world: w, groups: spec.Groups, spawned: make(chan struct{})}
+	t := &tree{world: w, groups: groups, spawned: make(chan struct{})}
 	parts := spec.Parts
 	spec.Groups, spec.Parts = nil, nil // the hosts have their own copies; these would only take memory
 	t.sup = &Supervisor{world: w, launcher: launcher, spec: spec, started: time.Now(), done: make(chan struct{})}
@@ -105,6 +109,21 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 	}
 	t.sup.parts, t.sup.isHouse = t.parts, t.isHouse()
 	return t, nil
+}
+
+// tell hands events to f as long as there are any. f may be nil.
+func (t *tree) tell(f func(Event)) {
+	t.told = make(chan struct{})
+	if f == nil {
+		close(t.told)
+		return
+	}
+	go func() { // ends with the journal
+		defer close(t.told)
+		for e := range t.world.Journal.Events(context.Background(), 0, true) {
+			f(e)
+		}
+	}()
 }
 
 // props are those of the root actor; they are to be spawned once.
@@ -154,6 +173,7 @@ func (t *tree) close() {
 		t.world.Log.Error("crash reports", "error", err)
 	}
 	t.world.Journal.Close()
+	<-t.told
 	t.world.Secrets.Close()
 	t.world.Redactor.Close()
 	_ = sys.Unlock(t.state) // last; nil is an error that changes nothing

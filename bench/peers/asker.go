@@ -9,7 +9,6 @@ import (
 
 	"github.com/vmihailenco/msgpack/v5"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 	"github.com/hostsup/hostsup/codec/msgpackrpc"
 	"github.com/hostsup/hostsup/supervisor"
@@ -49,7 +48,7 @@ func Neovim(supervised bool) (Asker, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := actors.HostSpec{Command: argv, Protocol: msgpackrpc.New(msgpackrpc.Options{})}
+	h := supervisor.HostSpec{Command: argv, Protocol: msgpackrpc.New(msgpackrpc.Options{})}
 	return superviseAsker(h, func(ctx context.Context, h *supervisor.Host) error {
 		var n int
 		if err := h.Call(ctx, "nvim_eval", []any{sum}, &n); err != nil {
@@ -84,7 +83,7 @@ func LanguageServer(argv []string, supervised bool) (Asker, error) {
 	if !supervised {
 		return dialJSON(argv, headers{})
 	}
-	h := actors.HostSpec{Command: argv, Protocol: jsonrpc.Headers(jsonrpc.Options{}), Init: lspInit()}
+	h := supervisor.HostSpec{Command: argv, Protocol: jsonrpc.Headers(jsonrpc.Options{}), Init: lspInit()}
 	return superviseAsker(h, func(ctx context.Context, h *supervisor.Host) error {
 		err := h.Call(ctx, lspQuestion, nil, nil)
 		if errors.Is(err, supervisor.ErrNoSuchMethod) {
@@ -99,7 +98,7 @@ func MCPServer(argv []string, supervised bool) (Asker, error) {
 	if !supervised {
 		return dialJSON(argv, lines{})
 	}
-	h := actors.HostSpec{Command: argv, Protocol: jsonrpc.Lines(jsonrpc.Options{})}
+	h := supervisor.HostSpec{Command: argv, Protocol: jsonrpc.Lines(jsonrpc.Options{})}
 	return superviseAsker(h, func(ctx context.Context, h *supervisor.Host) error {
 		return h.Call(ctx, mcpQuestion, nil, nil)
 	})
@@ -108,7 +107,7 @@ func MCPServer(argv []string, supervised bool) (Asker, error) {
 func lspInit() map[string]any { return map[string]any{"capabilities": map[string]any{}} }
 
 // superviseAsker starts a host that asks.
-func superviseAsker(h actors.HostSpec, ask func(context.Context, *supervisor.Host) error) (Asker, error) {
+func superviseAsker(h supervisor.HostSpec, ask func(context.Context, *supervisor.Host) error) (Asker, error) {
 	h.Name, h.InheritEnv = "asked", []string{"PATH", "HOME"}
 	h.Env = map[string]string{"TMPDIR": os.TempDir()}
 	h.Requests.Timeout = time.Hour

@@ -6,7 +6,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/sdk/demo"
 	"github.com/hostsup/hostsup/supervisor"
@@ -22,7 +21,7 @@ func DemoSpec(maxPending int) (supervisor.Spec, error) {
 	if err != nil {
 		return supervisor.Spec{}, err
 	}
-	h := actors.HostSpec{Name: "echo", Command: []string{self, "demo-host"}, Protocol: native.New()}
+	h := supervisor.HostSpec{Name: "echo", Command: []string{self, "demo-host"}, Protocol: native.New()}
 	if dir := os.Getenv(ProfileEnv); dir != "" {
 		h.Env = map[string]string{ProfileEnv: dir}
 	}

@@ -102,7 +102,7 @@ func Commands(v VSCodeHost, supervised bool) (Commander, error) {
 }
 
 func superviseCommands(v VSCodeHost) (Commander, error) {
-	h := actors.HostSpec{
+	h := supervisor.HostSpec{
 		Name: "code", Command: v.command(), Protocol: vscode.New(vscode.Options{Root: v.Root, State: v.State}),
 		InheritEnv: []string{"PATH", "HOME"},
 		Extensions: &plan.Spec{Folders: []manifest.Root{{Dir: v.Extensions, Origin: extensions.User}}},

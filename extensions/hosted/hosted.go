@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec/vscode"
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/supervisor"
@@ -196,12 +197,12 @@ func (s *services) profiles() string {
 
 // beside adds hosts for extensions of another one, with which they share what
 // these keep.
-func (s *services) beside(base string) func(context.Context, string, supervisor.HostSpec) error {
-	return func(ctx context.Context, group string, h supervisor.HostSpec) error {
+func (s *services) beside(base string) func(context.Context, string, actors.HostSpec) error {
+	return func(ctx context.Context, group string, h actors.HostSpec) error {
 		if p, ok := h.Protocol.(*vscode.Protocol); ok {
 			h.Protocol = p.Beside(base)
 		}
-		_, err := s.tree.Supervisor.Add(ctx, group, h)
+		_, err := s.tree.Supervisor.Add(ctx, group, supervisor.HostSpec(h))
 		return err
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -80,6 +81,7 @@ func TestWeightOfAnEmbedder(t *testing.T) {
 			more = append(more, path)
 		}
 	}
+	slices.Sort(more)
 	t.Logf("an actor system alone:   %8d bytes, %2d modules", bare, len(without))
 	t.Logf("with a supervised host:  %8d bytes, %2d modules", embedder, len(with))
 	t.Logf("more:                    %8d bytes, %2d modules: %s", embedder-bare, len(more), strings.Join(more, " "))

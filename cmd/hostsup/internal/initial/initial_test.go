@@ -10,8 +10,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2/hclwrite"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/config"
+	"github.com/hostsup/hostsup/supervisor"
 )
 
 // machine has these programs and folders.
@@ -29,7 +29,7 @@ func machine(have ...string) Machine {
 }
 
 // parsed reads back what is rendered. It must be valid and formatted.
-func parsed(t testing.TB, hosts []Host) map[string]actors.HostSpec {
+func parsed(t testing.TB, hosts []Host) map[string]supervisor.HostSpec {
 	t.Helper()
 	text := Render(hosts, "/proj")
 	if string(hclwrite.Format(text)) != string(text) {
@@ -39,7 +39,7 @@ func parsed(t testing.TB, hosts []Host) map[string]actors.HostSpec {
 	if diags.HasErrors() {
 		t.Fatalf("%v\n%s", diags, text)
 	}
-	out := map[string]actors.HostSpec{}
+	out := map[string]supervisor.HostSpec{}
 	for _, g := range file.Spec.Groups {
 		for _, h := range g.Hosts {
 			out[h.Name] = h

@@ -1,0 +1,91 @@
+package supervisor
+
+import (
+	"context"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/extensions/plan"
+	"github.com/hostsup/hostsup/intercept/throttle"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/sandbox/policy"
+)
+
+// HostSpec says everything about one host. It is a value: nothing changes it
+// after it was handed over. A host's identity is its name.
+type HostSpec struct {
+	Name       string            // unique within a supervisor, shared with group names
+	Command    []string          // program and arguments; looked up in the supervisor's PATH
+	Protocol   codec.Protocol    // nil: none, the process is supervised without speaking to it
+	Transport  actors.Transport  // "" means the protocol's default
+	Dir        string            // working folder; "" means the supervisor's
+	Env        map[string]string // added to what InheritEnv names; nothing else is inherited
+	InheritEnv []string          // names
+	Init       any               // handed to the host in the handshake
+	Limits     codec.Limits      // of its messages
+	Start      actors.StartRule
+	Restart    lifecycle.RestartRule
+	Liveness   actors.LivenessRule
+	Requests   actors.RequestRule
+	Throttle   []throttle.Rule   // notifications to it that are thinned out; none by default
+	Answers    actors.AnswerRule // to what the host asks
+	Guard      actors.GuardRule  // what it may ask for, and what may be started as it
+	Secrets    actors.SecretRule // values that are only read when a life begins, or it asks for them
+	Attach     bool              // opened by the first program that attaches to it, see package attach; it starts lazily
+	Stop       actors.StopRule
+	Log        actors.LogRule
+
+	// Prepare is called before each life is started and returns what that life
+	// alone is given, such as a port or a token. It must return soon after ctx has
+	// ended, which it does when the start is given up. An error ends the start as
+	// that of a program which cannot be started does. nil: a life gets no more than
+	// the spec says.
+	Prepare func(ctx context.Context, life uint64) (Prepared, error)
+
+	// Extensions says which extensions the host has, and that they are looked
+	// after; see package extensions/service. nil: none. Such a host starts lazily.
+	Extensions *plan.Spec
+
+	// Sandbox confines the host's processes; nil does not. Where it cannot be
+	// enforced as strictly as it demands, the host does not start.
+	Sandbox *policy.Policy
+	// Observe says whether a confined host is watched, so that its status tells
+	// what it was denied; default auto.
+	Observe actors.Observe
+	// Resources bound what a life of the host with everything it starts may use
+	// up, also without Sandbox.
+	Resources policy.Limits
+}
+
+// Prepared is what one life of a host is given by the Prepare of its spec.
+type Prepared = actors.Prepared
+
+// WithDefaults returns the spec with zero fields replaced by the defaults that
+// the fields' comments name.
+func (s HostSpec) WithDefaults() HostSpec { return HostSpec(actors.HostSpec(s).WithDefaults()) }
+
+// Validate returns everything that is wrong with a spec that has its defaults: an
+// error that joins errors wrapping [ErrSpec].
+func (s HostSpec) Validate() error { return actors.HostSpec(s).Validate() }
+
+// GroupSpec is a named set of hosts with a strategy for shared fate. The order of
+// Hosts is the order of declaration: where dependencies leave a choice, it is
+// the order of starts, and what "rest" means in rest_for_one.
+type GroupSpec struct {
+	Name     string
+	Strategy lifecycle.Strategy // default one_for_one
+	Hosts    []HostSpec
+}
+
+// withDefaults is WithDefaults of all hosts, in a list of its own.
+func (g GroupSpec) withDefaults() GroupSpec {
+	if g.Strategy == "" {
+		g.Strategy = lifecycle.OneForOne
+	}
+	hosts := make([]HostSpec, len(g.Hosts))
+	for i, h := range g.Hosts {
+		hosts[i] = h.WithDefaults()
+	}
+	g.Hosts = hosts
+	return g
+}
