@@ -26,7 +26,6 @@ type Host struct {
 
 	machine lifecycle.Host
 	timers  [lifecycle.Timers]alarm
-	retryAt time.Time
 	place   *ticket // of the start that goes on, or waits
 
 	life      *actor.PID // of the life that exists
@@ -195,9 +194,6 @@ func (h *Host) step(ctx actor.Context, ev lifecycle.Event) {
 func (h *Host) setTimer(ctx actor.Context, e lifecycle.SetTimer) {
 	self, root := ctx.Self(), ctx.ActorSystem().Root
 	h.timers[e.Timer].set(e.After, func(gen uint64) { tell(root, self, &timerFired{e.Timer, gen}) })
-	if e.Timer == lifecycle.BackoffTimer {
-		h.retryAt = time.Now().Add(e.After)
-	}
 }
 
 // takePlace asks for a place and returns the answer. It waits for one beside the
@@ -214,7 +210,7 @@ func (h *Host) takePlace(ctx actor.Context, life uint64) lifecycle.Event {
 // spawn makes the actor of the next life. The old one is gone.
 func (h *Host) spawn(ctx actor.Context, number uint64) {
 	h.lifeNo, h.pid, h.child, h.conn, h.liveness = number, 0, nil, nil, "none"
-	h.spawned, h.retryAt = time.Now(), time.Time{}
+	h.spawned = time.Now()
 	h.ref.meter.begin()
 	props := shield(h.log, func() actor.Actor {
 		return &Life{log: h.log, ref: h.ref, number: number, byHand: h.machine.By() == lifecycle.ByPerson, host: ctx.Self()}
@@ -339,11 +335,7 @@ func (h *Host) publish() {
 	if h.machine.State().AtRest() || h.machine.State() == lifecycle.Restarting {
 		pid = 0
 	}
-	h.ref.publish(snapshot{
-		state: h.machine.State(), reason: h.machine.Explanation(), life: h.lifeNo, pid: pid, restarts: h.machine.Restarts(),
-		machine: h.machine, since: h.machine.Since(), liveness: h.liveness, lastExit: h.lastExit, slow: h.machine.IsSlow(), retryAt: h.retryAt,
-		crashID: h.lastCrash,
-	})
+	h.ref.publish(snapshot{machine: h.machine, life: h.lifeNo, pid: pid, liveness: h.liveness, lastExit: h.lastExit, crashID: h.lastCrash})
 }
 
 // publishConn opens the fast way for calls, behind those that have waited.

@@ -20,7 +20,7 @@ func (h *Host) park(ctx actor.Context, q *Request) {
 		return
 	}
 	h.parked = append(h.parked, q)
-	if h.machine.State() == lifecycle.Stopped && h.ref.spec.Start.Lazy && !h.machine.StoppedByPerson() && !h.machine.Pending() && !h.world.ending.Load() {
+	if h.machine.StartsAtCall() && !h.world.ending.Load() {
 		h.step(ctx, lifecycle.Wish{By: lifecycle.ByCall})
 		return
 	}
@@ -48,20 +48,13 @@ func (h *Host) settleParked(ctx actor.Context) {
 	if len(h.parked) == 0 {
 		return
 	}
-	state := h.machine.State()
-	keep := func(*Request) bool { return true }
-	switch state {
-	case lifecycle.Starting, lifecycle.Running, lifecycle.Unresponsive:
-		// Running without a connection: it has just ended, and the host's own
-		// end follows.
-	case lifecycle.Crashed, lifecycle.Restarting:
-		queue := h.ref.spec.Requests.WhileDown == Queue
-		keep = func(q *Request) bool { return queue || q.resent || q.patient }
-	case lifecycle.Stopped:
-		wait := h.machine.Pending() && !h.world.ending.Load()
-		keep = func(*Request) bool { return wait }
-	default:
-		keep = func(*Request) bool { return false }
+	state, calls := h.machine.State(), h.machine.Calls()
+	if state == lifecycle.Stopped && h.world.ending.Load() {
+		calls = lifecycle.CallsRefused
+	}
+	queue := h.ref.spec.Requests.WhileDown == Queue
+	keep := func(q *Request) bool {
+		return calls == lifecycle.CallsWait || calls == lifecycle.CallsKept && (queue || q.resent || q.patient)
 	}
 	err := h.ref.downErrorIn(state, h.machine.Reason(), h.lastExit)
 	h.parked = slices.DeleteFunc(h.parked, func(q *Request) bool {
@@ -86,10 +79,6 @@ func (h *Host) verb(ctx actor.Context, m *verb) {
 	switch m.verb {
 	case VerbStart:
 	case VerbRaise:
-		if state := h.machine.State(); h.machine.StoppedByPerson() || state == lifecycle.Failed {
-			m.done(&StateError{h.ref.spec.Name, lifecycle.Running, state, h.machine.Reason()})
-			return
-		}
 		by = lifecycle.ByProgram
 	case VerbStop:
 		op = lifecycle.OpStop

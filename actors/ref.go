@@ -52,17 +52,11 @@ type Ref struct {
 
 // snapshot is what the host's actor last said of itself.
 type snapshot struct {
-	state    lifecycle.State
-	reason   string
+	machine  lifecycle.Host
 	life     uint64
 	pid      int // 0: no process
-	restarts uint64
-	machine  lifecycle.Host // for what depends on the time of asking
-	since    time.Time
 	liveness string
 	lastExit *ExitInfo
-	slow     bool
-	retryAt  time.Time
 	crashID  string // of the last crash; "" before the first
 }
 
@@ -76,7 +70,7 @@ func newRef(w *World, group string, spec HostSpec) *Ref {
 	r.answers, r.warden = newAnswers(w, &r.spec), newWarden(spec.Guard)
 	r.deadlines = link.NewDeadlines(w.env(), spec.Requests.Timeout)
 	r.thin = newThinner(r)
-	r.snap = snapshot{state: lifecycle.Stopped, since: time.Now(), liveness: "none"}
+	r.snap = snapshot{machine: lifecycle.NewHost(lifecycle.HostRules{}, 0, time.Now()), liveness: "none"}
 	return r
 }
 
@@ -137,48 +131,44 @@ func (r *Ref) publish(s snapshot) {
 func (r *Ref) rest() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := &r.snap
-	s.pid, s.slow, s.retryAt = 0, false, time.Time{}
-	if !s.state.AtRest() {
-		s.state, s.since, s.reason = lifecycle.Stopped, time.Now(), "supervisor stopped"
-	}
+	r.snap.pid, r.snap.machine = 0, r.snap.machine.Over(time.Now())
 }
 
 // Status returns what there is to say of the host now. Memory and CPU time are
 // read from the system at the call.
 func (r *Ref) Status() HostStatus {
 	s := r.snapshot()
-	now := time.Now()
+	m, now, reason := &s.machine, time.Now(), s.machine.Explanation()
 	out := HostStatus{
-		Name: r.spec.Name, Group: r.group, Protocol: "none", State: s.state, Life: s.life,
-		Restarts: s.restarts, CrashesInWindow: s.machine.CrashesInWindow(now), MaxCrashes: r.spec.Restart.MaxCrashes,
-		Since: s.since, Pending: int(r.pending.Load()), Liveness: s.liveness, LastExit: s.lastExit,
-		Sandbox: r.sandboxStatus(), Slow: s.slow, DependsOn: r.spec.Start.DependsOn, Noise: r.noises.Load(),
-		Throttle: r.thin.status(), Eager: !r.spec.Start.Lazy, StoppedByPerson: s.machine.StoppedByPerson(),
+		Name: r.spec.Name, Group: r.group, Protocol: "none", State: m.State(), Life: s.life,
+		Restarts: m.Restarts(), CrashesInWindow: m.CrashesInWindow(now), MaxCrashes: r.spec.Restart.MaxCrashes,
+		Since: m.Since(), Pending: int(r.pending.Load()), Liveness: s.liveness, LastExit: s.lastExit,
+		Sandbox: r.sandboxStatus(), Slow: m.IsSlow(), DependsOn: r.spec.Start.DependsOn, Noise: r.noises.Load(),
+		Throttle: r.thin.status(), Eager: !r.spec.Start.Lazy, StoppedByPerson: m.StoppedByPerson(),
 	}
 	r.meter.fill(&out)
 	if r.spec.Protocol != nil {
 		out.Protocol = r.spec.Protocol.Name()
 	}
 	if red := r.world.Redactor; red.Active() {
-		s.reason = red.String(s.reason)
+		reason = red.String(reason)
 		out.Sandbox.Denials = redactDenials(red, out.Sandbox.Denials)
 	}
 	if out.DependsOn == nil {
 		out.DependsOn = []string{}
 	}
-	if s.reason != "" {
-		out.Reason = &s.reason
+	if reason != "" {
+		out.Reason = &reason
 	}
-	if !s.retryAt.IsZero() && s.state == lifecycle.Restarting {
-		left := max(0, s.retryAt.Sub(now).Seconds())
+	if at := m.RetryAt(); !at.IsZero() && m.State() == lifecycle.Restarting {
+		left := max(0, at.Sub(now).Seconds())
 		out.RetryInSeconds = &left
 	}
 	if s.crashID != "" {
 		out.CrashID = &s.crashID
 	}
 	if s.pid != 0 {
-		started := s.machine.SpawnedAt()
+		started := m.SpawnedAt()
 		out.PID, out.Started = &s.pid, &started
 		if rss, cpu, err := sys.ProcStat(s.pid); err == nil {
 			seconds := cpu.Seconds()

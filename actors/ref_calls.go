@@ -315,7 +315,7 @@ func (r *Ref) downError() error {
 		return r.goneError()
 	}
 	s := r.snapshot()
-	return r.downErrorIn(s.state, s.reason, s.lastExit)
+	return r.downErrorIn(s.machine.State(), s.machine.Explanation(), s.lastExit)
 }
 
 // downErrorIn is downError for a state. When the whole tree is being stopped,

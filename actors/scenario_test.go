@@ -138,7 +138,7 @@ func TestNextLifeWaitsForTheTree(t *testing.T) {
 		s.set(func() { p.stuck = true })
 		p.End(sandbox.Exit{Code: 3})
 		synctest.Wait()
-		if got, want := s.world.Ref("a").snapshot().reason, "when the processes of the last life have ended"; !strings.HasSuffix(got, want) {
+		if got, want := s.world.Ref("a").snapshot().machine.Explanation(), "when the processes of the last life have ended"; !strings.HasSuffix(got, want) {
 			t.Errorf("%q, want … %q", got, want)
 		}
 		s.passes(time.Second)
@@ -199,7 +199,7 @@ func TestStartsWaitForTheirTurn(t *testing.T) {
 		gate := make(chan struct{})
 		s.set(func() { s.hold["a"] = gate })
 		a, b, c := s.do("a", VerbStart), s.do("b", VerbStart), s.do("c", VerbStart)
-		if got, want := s.world.Ref("b").snapshot().reason, "asked for, waiting for a place: another host is starting"; got != want {
+		if got, want := s.world.Ref("b").snapshot().machine.Explanation(), "asked for, waiting for a place: another host is starting"; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 		stop := s.do("b", VerbStop)

@@ -12,7 +12,7 @@ import (
 // ErrClosed when the supervisor has stopped, ctx's.
 func (r *Ref) Wait(ctx context.Context, states ...lifecycle.State) error {
 	last := r.world.Journal.Last()
-	if slices.Contains(states, r.snapshot().state) {
+	if slices.Contains(states, r.snapshot().machine.State()) {
 		return nil
 	}
 	// passed reads the journal and reports whether the host has come to one of
@@ -22,7 +22,7 @@ func (r *Ref) Wait(ctx context.Context, states ...lifecycle.State) error {
 			switch {
 			case e.Lost > 0:
 				last += e.Lost
-				if slices.Contains(states, r.snapshot().state) {
+				if slices.Contains(states, r.snapshot().machine.State()) {
 					return true
 				}
 				continue

@@ -61,6 +61,7 @@ type Host struct {
 	ops       []operation // whose Done is to follow; never changed in place
 	crashes   []time.Time // within the window, oldest first; never changed in place
 	streak    int         // ends since the last healthy spell
+	retryAt   time.Time   // when the back-off runs out; zero: it does not run
 	restarts  uint64      // lives after the first one that the rules started
 	slow      bool        // the running start is over its time-out
 	quiet     bool        // the running start has been without a handshake for QuietAfter
@@ -143,6 +144,18 @@ func (h Host) Present() bool { return h.presence != absent }
 
 // Since is when it entered the state.
 func (h Host) Since() time.Time { return h.since }
+
+// RetryAt returns when the back-off of a restarting host runs out, or the zero time.
+func (h Host) RetryAt() time.Time { return h.retryAt }
+
+// Over returns what there is to say of a host whose actor has ended.
+func (h Host) Over(now time.Time) Host {
+	h.slow, h.quiet, h.short, h.place, h.presence, h.retryAt = false, false, false, noPlace, absent, time.Time{}
+	if !h.state.AtRest() {
+		h.state, h.since, h.reason, h.waits = Stopped, now, "supervisor stopped", ""
+	}
+	return h
+}
 
 // Restarts counts the lives that the rules started after the first.
 func (h Host) Restarts() uint64 { return h.restarts }

@@ -139,7 +139,7 @@ func (s *step) begin(waits string) {
 
 // spawn makes the process of a life that nothing holds up any more.
 func (s *step) spawn() {
-	s.presence, s.spawnedAt = alive, s.now
+	s.presence, s.spawnedAt, s.retryAt = alive, s.now, time.Time{}
 	s.do(SpawnLife{s.life})
 	if s.rules.StartTimeout > 0 {
 		s.do(SetTimer{StartTimer, s.rules.StartTimeout})
@@ -456,6 +456,7 @@ func (s *step) retry(reason, budget string) {
 	s.to(Restarting, reason+": "+when+budget, "")
 	s.backedOff, s.asks = wait == 0, false
 	if wait > 0 {
+		s.retryAt = s.now.Add(wait)
 		s.do(SetTimer{BackoffTimer, wait})
 	}
 	s.resume()

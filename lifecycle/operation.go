@@ -16,7 +16,7 @@ const (
 // or later: at the latest when the host is at rest and nothing starts it.
 type Operate struct {
 	Operation Operation
-	By        By // ByPerson, or ByProgram, which must not ask for OpStop
+	By        By // ByPerson; or ByProgram, which must not ask for OpStop, and is refused where a person stopped the host or it was given up
 	ID        uint64
 }
 
@@ -38,6 +38,10 @@ type operation struct {
 // operate begins an operation.
 func (s *step) operate(e Operate) {
 	op, id := e.Operation, e.ID
+	if e.By == ByProgram && (s.StoppedByPerson() || s.state == Failed) {
+		s.do(Done{ID: id, State: s.state, Reason: s.Reason()})
+		return
+	}
 	if op == OpStop {
 		s.stop(Stop{By: e.By, Reason: "stopped by request"})
 		s.finish(func(o operation) bool { return o.op != OpStop }, false, s.state, "stopped by request")

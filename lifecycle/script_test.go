@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,17 @@ func TestHostScripts(t *testing.T) {
 			}
 			if d.Cmd == "show" {
 				return fmt.Sprintf("%s (%s), life %d, restarts %d, crashes %d, slow %v\n", h.State(), h.Explanation(), h.Life(), h.Restarts(), h.CrashesInWindow(now), h.IsSlow())
+			}
+			if d.Cmd == "calls" {
+				text := []string{"refused", "kept if they outlive a life", "wait"}[h.Calls()]
+				if h.StartsAtCall() {
+					text += ", and start it"
+				}
+				return text + "\n"
+			}
+			if d.Cmd == "over" {
+				h = h.Over(now)
+				return fmt.Sprintf("%s (%s)\n", h.State(), h.Explanation())
 			}
 			next, effects := h.Step(eventFrom(t, d, h), now)
 			if next.refused != 0 {
@@ -214,7 +226,7 @@ func eventFrom(t *testing.T, d *datadriven.TestData, h Host) Event {
 	case "wish":
 		return Wish{by}
 	case "op":
-		return Operate{Operation(d.CmdArgs[0].Key), ByPerson, 1}
+		return Operate{Operation(d.CmdArgs[0].Key), cmp.Or(by, ByPerson), 1}
 	case "waits":
 		return Waits{d.CmdArgs[0].Key, ack}
 	case "reset":
