@@ -32,7 +32,7 @@ func init() {
 
 // chatterbox is a host that goes on talking in notifications, whatever becomes of
 // it otherwise: "hang" is the last request that it reads, and on "deafen" it
-// answers and closes the end that it reads from.
+// closes the end that it reads from, and answers then.
 func chatterbox() int {
 	in, out := os.Stdin, os.Stdout
 	if fd, err := strconv.Atoi(os.Getenv("HOSTSUP_HOST_FD")); err == nil {
@@ -75,10 +75,8 @@ func chatterbox() int {
 		case m.Kind == codec.Request:
 			replies = []codec.Message{{Kind: codec.Response, ID: m.ID, Result: []byte{0xc0}}}
 		}
-		for _, reply := range replies {
-			send(reply)
-		}
-		if m.Method == "deafen" {
+		deaf := m.Method == "deafen"
+		if deaf {
 			if in == out {
 				err = syscall.Shutdown(int(in.Fd()), syscall.SHUT_RD)
 			} else {
@@ -87,6 +85,11 @@ func chatterbox() int {
 			if err != nil {
 				return 2
 			}
+		}
+		for _, reply := range replies {
+			send(reply)
+		}
+		if deaf {
 			return talk()
 		}
 	}
