@@ -2,9 +2,7 @@ package actors
 
 import (
 	"context"
-	"fmt"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -69,17 +67,4 @@ func result(t testing.TB, q *Request) error {
 	}
 	_, err := q.Outcome()
 	return err
-}
-
-// soon polls a condition; what says which, where there are several.
-func soon(t testing.TB, ok func() bool, what ...any) {
-	t.Helper()
-	deadline := time.After(time.Minute)
-	for !ok() {
-		select {
-		case <-deadline:
-			t.Fatal("did not come true within a minute ", fmt.Sprint(what...))
-		case <-time.After(time.Millisecond):
-		}
-	}
 }

@@ -177,7 +177,7 @@ func TestStartWaitsForWhatIsShort(t *testing.T) {
 		`)
 		s.set(func() { s.refuse["a"] = errors.New("no such program") })
 		s.exits("a", 0)
-		start = s.do("a", VerbStart)
+		s.do("a", VerbStart)
 		s.tells(`
 			1.15s a: running → stopped (exit 0), pid 1, exit
 			1.15s a: stopped → starting (asked for)

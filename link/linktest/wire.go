@@ -126,7 +126,7 @@ func (w *Wire) Written(t testing.TB) []codec.Message {
 	for {
 		var m codec.Message
 		err := r.Next(&m)
-		if err == io.EOF || errors.Is(err, codec.ErrTruncated) { // the rest is to come
+		if errors.Is(err, io.EOF) || errors.Is(err, codec.ErrTruncated) { // the rest is to come
 			return out[1:]
 		}
 		if err != nil {

@@ -52,6 +52,7 @@ func NewTarget(host string, port uint16) (t Target, reason string) {
 	return Target{Name: name, Port: port}, reason
 }
 
+// Host is the address, or else the name.
 func (t Target) Host() string {
 	if t.Addr.IsValid() {
 		return t.Addr.String()
