@@ -35,9 +35,9 @@ func newConn(ref *Ref, life uint64, session codec.Session, w link.Wire) *conn {
 	return c
 }
 
-// send hands a request to the link, behind what was said before it. It waits only
-// while the host does not read and limit is reached, and then not longer than ctx and
-// the request live. link.ErrClosed: not sent, try elsewhere.
+// send hands a request to the link, after what was sent before it. While the outbox
+// holds limit bytes or more, send waits until ctx ends or the request has an outcome.
+// link.ErrClosed means that the request was not sent and may be sent elsewhere.
 func (c *conn) send(ctx context.Context, q *Request, limit int) error {
 	before := q.life.Swap(c.life)
 	c.ref.thin.before(c, q.Params)

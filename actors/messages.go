@@ -75,8 +75,8 @@ type RemoveHost struct {
 	Host string
 }
 
-// GetStatus asks for the status of all hosts. The answer is a []HostStatus; of a
-// tree that ends there is none, and the message is a dead letter.
+// GetStatus asks for the status of all hosts. The answer is a []HostStatus. A
+// tree that is ending does not answer: the message becomes a dead letter.
 type GetStatus struct{}
 
 // Shutdown stops all hosts, dependents first, then the supervisor itself. The

@@ -22,9 +22,9 @@ type ticket struct {
 	gone    bool
 }
 
-// take asks for one of limit places. waits says that there is none yet: granted is
-// called once, as soon as there is one, which may be before take returns, and not
-// after give has been called unless the two meet.
+// take asks for one of limit places. If waits is true, all places are taken, and
+// granted is called once when one becomes free, possibly before take returns. It is not
+// called after give has returned, unless give runs at the same time.
 func (p *places) take(limit int, granted func()) (t *ticket, waits bool) {
 	t = &ticket{places: p, granted: granted}
 	p.mu.Lock()

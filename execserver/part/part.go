@@ -22,8 +22,8 @@ const KindEvent = "exec_server"
 // its Parts.
 type Spec struct {
 	Name string // shares one space of names with hosts and groups
-	// Options are those of package server. Launcher is the tree's, and so is Log
-	// where there is none; Env is made of the two below; Listen stdio is refused.
+	// Options are those of package server. Launcher is set to the tree's, and so is Log
+	// if it is nil. Env is made from the two fields below. Listen "stdio" is refused.
 	Options server.Options
 	// Env is added to what InheritEnv names of this program's environment: what
 	// clients can have their commands inherit. A nil InheritEnv is all of it.

@@ -48,8 +48,8 @@ type budget struct {
 }
 
 // take takes n bytes and reports whether they were there. Half of the budget is
-// for processes that pause otherwise: dropping says that p is none of them. One
-// that waits is woken when there are some again.
+// reserved for processes that pause when it is used up; dropping says that p drops
+// output instead. A process that pauses is woken when there are bytes again.
 func (b *budget) take(p *process, n int, dropping bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -202,7 +202,7 @@ func (c *conn) ponged(payload []byte) {
 		return
 	}
 	c.answeredPing.Store(binary.BigEndian.Uint64(payload))
-	if c.session != nil { // else it answers what nobody has asked
+	if c.session != nil { // without one no process waits for the answer
 		c.settleMarks()
 	}
 }
