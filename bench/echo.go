@@ -26,6 +26,10 @@ const (
 type echoFigures struct {
 	P50, P99 float64 // nanoseconds, one call at a time
 	Ops      float64 // calls a second, inFlight at a time; 0 for a sequential peer
+
+	// Nanoseconds of processor time a call, of caller and peer together with all
+	// that they do beside the call, one at a time and inFlight at a time.
+	CPU, FloodCPU float64
 }
 
 // echoWorker measures one peer once: NAME SPELL.
@@ -66,7 +70,15 @@ func measureCalls(of func(worker int) call, spell time.Duration, concurrent bool
 			return f, err
 		}
 	}
+	clock, err := measure.ClockOfTree()
+	if err != nil {
+		return f, err
+	}
 	lat := make([]float64, 0, 1<<16)
+	used, err := clock.Read()
+	if err != nil {
+		return f, err
+	}
 	for end := time.Now().Add(spell); ; {
 		start := time.Now()
 		if start.After(end) {
@@ -77,21 +89,34 @@ func measureCalls(of func(worker int) call, spell time.Duration, concurrent bool
 		}
 		lat = append(lat, float64(time.Since(start)))
 	}
+	after, err := clock.Read()
+	if err != nil {
+		return f, err
+	}
+	f.CPU = float64(after-used) / float64(len(lat))
 	f.P50, f.P99 = measure.Quantile(lat, 0.5), measure.Quantile(lat, 0.99)
 	if !concurrent {
 		return f, nil
 	}
-	if _, err := flood(ctx, of, spell/3); err != nil { // warms the other paths up
+	if _, _, err := flood(ctx, of, spell/3); err != nil { // warms the other paths up
 		return f, err
 	}
-	var err error
-	f.Ops, err = flood(ctx, of, spell)
-	return f, err
+	if used, err = clock.Read(); err != nil {
+		return f, err
+	}
+	n, took, err := flood(ctx, of, spell)
+	if err != nil {
+		return f, err
+	}
+	if after, err = clock.Read(); err != nil {
+		return f, err
+	}
+	f.Ops, f.FloodCPU = float64(n)/took.Seconds(), float64(after-used)/float64(n)
+	return f, nil
 }
 
-// flood keeps inFlight calls open for that long and returns how many a second
-// were answered.
-func flood(ctx context.Context, of func(worker int) call, spell time.Duration) (float64, error) {
+// flood keeps inFlight calls open for that long and returns how many were answered.
+func flood(ctx context.Context, of func(worker int) call, spell time.Duration) (int64, time.Duration, error) {
 	var (
 		wg    sync.WaitGroup
 		stop  atomic.Bool
@@ -118,7 +143,7 @@ func flood(ctx context.Context, of func(worker int) call, spell time.Duration) (
 	timer.Stop()
 	took := time.Since(start)
 	close(errs)
-	return float64(total.Load()) / took.Seconds(), <-errs
+	return total.Load(), took, <-errs
 }
 
 // caller makes calls with a payload that is another one each time, so that an
@@ -187,9 +212,11 @@ func column(fs []echoFigures, get func(echoFigures) float64) []float64 {
 	return out
 }
 
-func p50(f echoFigures) float64 { return f.P50 }
-func p99(f echoFigures) float64 { return f.P99 }
-func ops(f echoFigures) float64 { return f.Ops }
+func p50(f echoFigures) float64      { return f.P50 }
+func p99(f echoFigures) float64      { return f.P99 }
+func ops(f echoFigures) float64      { return f.Ops }
+func cpu(f echoFigures) float64      { return f.CPU }
+func floodCPU(f echoFigures) float64 { return f.FloodCPU }
 
 func echoSection(opt options) (*report, error) {
 	names := []string{"hostsup", "framed-table", "neovim", "grpc-go-stream", "ttrpc", "grpc-go", "go-plugin", "bare-socket"}
@@ -203,7 +230,10 @@ func echoReport(title string, names []string, opt options) (*report, error) {
 	}
 	r := &report{
 		title: title,
-		head:  []string{"way", "p50", "p99", strconv.Itoa(inFlight) + " in flight", "p50 / " + names[0], "in flight / " + names[0]},
+		head: []string{
+			"way", "p50", "p99", strconv.Itoa(inFlight) + " in flight", "p50 / " + names[0], "in flight / " + names[0],
+			"processor time, one", "of " + strconv.Itoa(inFlight),
+		},
 	}
 	ours := all[names[0]]
 	for _, name := range names {
@@ -213,9 +243,11 @@ func echoReport(title string, names []string, opt options) (*report, error) {
 		}
 		r.row(name, micros(measure.Median(column(fs, p50))), micros(measure.Median(column(fs, p99))),
 			perSecond(measure.Median(column(fs, ops))),
-			times(measure.Ratio(column(fs, p50), column(ours, p50))), times(measure.Ratio(column(fs, ops), column(ours, ops))))
+			times(measure.Ratio(column(fs, p50), column(ours, p50))), times(measure.Ratio(column(fs, ops), column(ours, ops))),
+			micros(measure.Median(column(fs, cpu))), micros(measure.Median(column(fs, floodCPU))))
 	}
 	r.note("medians of %d rounds in turns, each in processes of its own; ratios are medians of the ratios within a round", opt.rounds)
+	r.note("processor time is that of both sides for a call, one at a time and with %d in flight, with all that they do beside it: looking on for an answer instead of sleeping, timers, collections", inFlight)
 	for _, name := range absent {
 		r.note("left out: %s is not on this machine", name)
 	}
@@ -226,9 +258,11 @@ func echoReport(title string, names []string, opt options) (*report, error) {
 		limit      float64
 		least      bool
 	}{
-		{"echo, 64 in flight", "go-plugin", ops, perSecond, 5, true},
+		{"echo, 64 in flight", "go-plugin", ops, perSecond, 7, true},
 		{"echo, 64 in flight", "ttrpc", ops, perSecond, 2.5, true},
 		{"echo, one at a time, p50", "ttrpc", p50, micros, 0.65, false},
+		{"processor time of a call", "framed-table", cpu, micros, 1.3, false},
+		{"processor time of a call, 64 in flight", "framed-table", floodCPU, micros, 1.3, false},
 	} {
 		if names[0] != "hostsup" || len(all[t.peer]) == 0 {
 			continue

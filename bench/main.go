@@ -18,16 +18,19 @@
 //	bench [flags] vscode      VS Code's extension host under hostsup and driven directly
 //	bench [flags] request     three ways to keep a pending request
 //
-// With -profile DIR each process leaves a CPU profile there.
+// With -profile DIR each process leaves a CPU profile there. With -page FILE the last
+// part of a page, docs/performance.md, becomes what the run has printed, verdicts first.
 //
 // What is measured runs in processes of its own, which are this binary started
 // again; its own verbs for that are not meant for people.
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,6 +86,7 @@ func run(args []string) int {
 	flags.DurationVar(&opt.spell, "spell", 700*time.Millisecond, "how long one echo measurement runs")
 	flags.IntVar(&opt.hosts, "hosts", 1000, "how many sleeping hosts")
 	profiles := flags.String("profile", "", "folder for CPU profiles of what is measured")
+	page := flags.String("page", "", "Markdown file whose last part, after its line "+mark+", becomes what is printed")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return 0
 	} else if err != nil {
@@ -107,9 +111,11 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		return 2
 	}
-	machine()
+	where := machine()
+	fmt.Println(where)
 	code := 0
 	var targets []target
+	var sections bytes.Buffer
 	for _, s := range chosen {
 		start := time.Now()
 		r, err := s.run(opt)
@@ -118,12 +124,38 @@ func run(args []string) int {
 			code = 1
 			continue
 		}
-		r.print(os.Stdout)
-		fmt.Printf("(%s took %s)\n\n", s.name, time.Since(start).Round(time.Second))
+		out := io.MultiWriter(os.Stdout, &sections)
+		r.print(out)
+		fmt.Fprintf(out, "(%s took %s)\n\n", s.name, time.Since(start).Round(time.Second))
 		targets = append(targets, r.targets...)
 	}
-	printTargets(os.Stdout, targets)
+	var verdicts bytes.Buffer
+	printTargets(&verdicts, targets)
+	fmt.Print(verdicts.String())
+	if *page != "" {
+		run := fmt.Sprintf("`cd bench && go run . %s`\nprinted on %s", strings.Join(args, " "), where)
+		if err := rewrite(*page, run+"\n"+verdicts.String()+sections.String()); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			return 1
+		}
+	}
 	return code
+}
+
+// mark is the line of a page behind which the figures stand.
+const mark = "<!-- one run -->"
+
+// rewrite puts text in place of all that follows the mark in a file.
+func rewrite(file, text string) error {
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	head, _, ok := strings.Cut(string(old), mark+"\n")
+	if !ok {
+		return fmt.Errorf("%s has no line %q, behind which the figures go", file, mark)
+	}
+	return os.WriteFile(file, []byte(head+mark+"\n\n"+strings.TrimRight(text, "\n")+"\n"), 0o644)
 }
 
 func choose(names []string) ([]section, error) {

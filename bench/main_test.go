@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"math"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -112,5 +114,27 @@ func TestChildTellsItsBirth(t *testing.T) {
 	}
 	if b.pid != cmd.Process.Pid || b.at < before || b.at > after {
 		t.Errorf("pid %d at %v, want %d between %v and %v", b.pid, b.at, cmd.Process.Pid, before, after)
+	}
+}
+
+func TestPageIsRewrittenBehindItsMark(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(page, []byte("# Words\n\n"+mark+"\n\nold figures\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := rewrite(page, "new figures\n\n"); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(page); string(got) != "# Words\n\n"+mark+"\n\nnew figures\n" {
+		t.Errorf("got %q", got)
+	}
+	if err := os.WriteFile(page, []byte("# Words\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := rewrite(page, "new figures"); err == nil || !strings.Contains(err.Error(), mark) {
+		t.Errorf("a page without the mark: %v", err)
+	}
+	if got, _ := os.ReadFile(page); string(got) != "# Words\n" {
+		t.Errorf("it was changed to %q", got)
 	}
 }

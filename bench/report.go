@@ -100,15 +100,17 @@ func table(w io.Writer, head []string, rows [][]string) {
 }
 
 // machine says where the figures come from.
-func machine() {
-	fmt.Printf("%s %s/%s, %d CPUs", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+func machine() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s/%s, %d CPUs", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
-		fmt.Printf(", Linux %s", strings.TrimSpace(string(text)))
+		fmt.Fprintf(&b, ", Linux %s", strings.TrimSpace(string(text)))
 	}
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
-		fmt.Printf(", load at the start %s", strings.Join(strings.Fields(string(text))[:3], " "))
+		fmt.Fprintf(&b, ", load at the start %s", strings.Join(strings.Fields(string(text))[:3], " "))
 	}
-	fmt.Printf(", %s\n\n", time.Now().UTC().Format(time.DateOnly))
+	fmt.Fprintf(&b, ", %s\n", time.Now().UTC().Format(time.DateOnly))
+	return b.String()
 }
 
 // micros renders nanoseconds.
