@@ -13,7 +13,7 @@ import (
 // What a program that supervises one host may have more than one that only makes
 // an actor system: bytes of a stripped binary, and modules.
 const (
-	moreBytes   = 4 << 20
+	moreBytes   = 4_000_000
 	moreModules = 8
 )
 

@@ -16,6 +16,22 @@ var (
 	free   = treatment{}
 	needed = treatment{standing: standingNeeded}
 
+	neverAround     = never(around)
+	neverKeyrings   = never(keyrings)
+	neverMachine    = never(machine)
+	neverMounts     = never(mounts)
+	neverNamespaces = never(namespaces)
+	absentAround    = absentAlways(around)
+
+	modeArgs     = mode(1)
+	modeAtArgs   = mode(2)
+	openArgs     = creates(1)
+	openatArgs   = creates(2)
+	mknodArgs    = nodes(1)
+	mknodatArgs  = nodes(2)
+	ioprioArgs   = priorities("IOPRIO_WHO_PROCESS", 1)
+	priorityArgs = priorities("PRIO_PROCESS", 0)
+
 	// What these calls reach is bounded by the rest of the confinement, but few
 	// programs need them, and they are where holes were found.
 	unlessAllowed = unless("few programs need it, and holes were found there", AnswerNotPermitted)
