@@ -48,6 +48,18 @@ func (e *FrameError) Error() string {
 	return b.String()
 }
 
+// Faultf returns a FrameError that wraps one of the sentinels. at is where the
+// fault is, or -1; of seen, which may be nil, it copies the first 64 bytes. It is not
+// inlined because that makes its callers larger, and slower where nothing is wrong.
+//
+//go:noinline
+func Faultf(err error, at int, seen []byte, format string, args ...any) *FrameError {
+	return &FrameError{
+		Err: err, Offset: at, Detail: fmt.Sprintf(format, args...),
+		Bytes: append([]byte(nil), seen[:min(len(seen), 64)]...),
+	}
+}
+
 // Unwrap returns the sentinel.
 func (e *FrameError) Unwrap() error { return e.Err }
 

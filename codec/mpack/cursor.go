@@ -8,9 +8,6 @@ import (
 	"github.com/hostsup/hostsup/codec"
 )
 
-// evidence is how many bytes of a bad frame an error keeps.
-const evidence = 64
-
 // Cursor walks over bytes that are not trusted, value by value, without
 // copying and without setting memory aside. Every method checks what it takes
 // against the limits and the bytes present. Each returns false when the value
@@ -310,11 +307,11 @@ func (c *Cursor) Err(field string) *codec.FrameError {
 	if field != "" {
 		detail = field + ": " + detail
 	}
-	return &codec.FrameError{Err: err, Offset: c.pos, Detail: detail, Bytes: Evidence(c.b)}
+	return codec.Faultf(err, c.pos, c.b, "%s", detail)
 }
 
-// Evidence copies the first bytes of b, at most 64, for a
-// [codec.FrameError].
-func Evidence(b []byte) []byte {
-	return append([]byte(nil), b[:min(len(b), evidence)]...)
+// Shapef returns a [codec.ErrShape] about the bytes that the cursor walks over. at
+// is where the fault is.
+func (c *Cursor) Shapef(at int, format string, args ...any) *codec.FrameError {
+	return codec.Faultf(codec.ErrShape, at, c.b, format, args...)
 }

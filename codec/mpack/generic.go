@@ -45,10 +45,8 @@ func (c *Cursor) affordable() error {
 	elements := c.limitElements - c.elements
 	need := len(c.b) + 40*elements + 350*c.maps
 	if need > maxDecoded {
-		return fmt.Errorf("decode: %w", &codec.FrameError{
-			Err: codec.ErrElements, Offset: 0, Bytes: Evidence(c.b),
-			Detail: fmt.Sprintf("%d elements, %d maps: about %d MiB decoded, limit %d MiB", elements, c.maps, need>>20, maxDecoded>>20),
-		})
+		return fmt.Errorf("decode: %w", codec.Faultf(codec.ErrElements, 0, c.b,
+			"%d elements, %d maps: about %d MiB decoded, limit %d MiB", elements, c.maps, need>>20, maxDecoded>>20))
 	}
 	return nil
 }

@@ -1,10 +1,6 @@
 package mpack
 
-import (
-	"fmt"
-
-	"github.com/hostsup/hostsup/codec"
-)
+import "github.com/hostsup/hostsup/codec"
 
 // Scanner finds where a value ends whose bytes come piece by piece, for
 // streams that have no lengths in front of their messages. It checks what
@@ -53,10 +49,7 @@ func (s *Scanner) Scan(b []byte) (size int, err error) {
 			c := Cursor{b: b, pos: s.at, fault: f, str: s.str, limitDepth: s.depth, limitElements: s.elements}
 			s.err = c.Err("")
 		} else if least := s.least(b); least > s.frame {
-			s.err = &codec.FrameError{
-				Err: codec.ErrTooLarge, Offset: -1, Bytes: Evidence(b),
-				Detail: fmt.Sprintf("a value of at least %d bytes, limit %d", least, s.frame),
-			}
+			s.err = codec.Faultf(codec.ErrTooLarge, -1, b, "a value of at least %d bytes, limit %d", least, s.frame)
 		} else if f == ok && s.at <= len(b) {
 			s.need = 0
 			return s.at, nil

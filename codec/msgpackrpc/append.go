@@ -1,10 +1,8 @@
 package msgpackrpc
 
 import (
-	"fmt"
-	"unicode/utf8"
-
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/internal/envelope"
 	"github.com/hostsup/hostsup/codec/mpack"
 )
 
@@ -24,19 +22,19 @@ const (
 // have are a *[codec.FrameError]; a trace is left out.
 func (s *Session) Append(dst []byte, m *codec.Message) ([]byte, error) {
 	if len(m.Params) > s.lim.Frame || len(m.Result) > s.lim.Frame {
-		return dst, s.tooLarge(max(len(m.Params), len(m.Result)))
+		return dst, envelope.TooLarge(max(len(m.Params), len(m.Result)), s.lim)
 	}
 	start := len(dst)
 	switch m.Kind {
 	case codec.Request, codec.Notification:
-		if err := checkMethod(m.Method); err != nil {
+		if err := envelope.CheckMethod(m.Method, MaxMethod); err != nil {
 			return dst, err
 		}
 		if m.Kind == codec.Notification {
 			dst = append(dst, notificationHead...)
 		} else {
 			if m.ID == 0 {
-				return dst, broken(codec.ErrShape, "request without an id")
+				return dst, codec.Faultf(codec.ErrShape, -1, nil, "request without an id")
 			}
 			dst = append(dst, requestHead...)
 			dst = mpack.AppendUint(dst, uint64(m.ID))
@@ -46,24 +44,20 @@ func (s *Session) Append(dst []byte, m *codec.Message) ([]byte, error) {
 	case codec.Response:
 		id, open := s.asks.id(m.ID)
 		if !open {
-			return dst, broken(codec.ErrID, "response to request %d, which is not open", m.ID)
+			return dst, codec.Faultf(codec.ErrID, -1, nil, "response to request %d, which is not open", m.ID)
 		}
 		dst = append(dst, responseHead...)
 		dst = mpack.AppendUint(dst, uint64(id))
-		switch {
-		case m.Err != nil:
-			dst = appendError(dst, m.Err)
-			dst = mpack.AppendNil(dst)
-		case len(m.Result) == 0:
-			dst = mpack.AppendNil(mpack.AppendNil(dst))
-		default:
-			dst = append(mpack.AppendNil(dst), m.Result...)
+		if m.Err != nil {
+			dst = mpack.AppendNil(appendError(dst, m.Err))
+		} else {
+			dst = envelope.AppendRaw(mpack.AppendNil(dst), m.Result)
 		}
 	default:
-		return dst, broken(codec.ErrShape, "the protocol has no %s", m.Kind)
+		return dst, codec.Faultf(codec.ErrShape, -1, nil, "the protocol has no %s", m.Kind)
 	}
 	if n := len(dst) - start; n > s.lim.Frame {
-		return dst[:start], s.tooLarge(n)
+		return dst[:start], envelope.TooLarge(n, s.lim)
 	}
 	switch m.Kind {
 	case codec.Request:
@@ -87,24 +81,3 @@ func appendParams(dst []byte, raw codec.Raw) []byte {
 
 // isArray says whether a value's first byte makes it an array.
 func isArray(first byte) bool { return first&0xf0 == 0x90 || first == 0xdc || first == 0xdd }
-
-func checkMethod(method string) error {
-	switch {
-	case method == "":
-		return broken(codec.ErrShape, "method: empty")
-	case len(method) > MaxMethod:
-		return broken(codec.ErrString, "method: %d bytes, limit %d", len(method), MaxMethod)
-	case !utf8.ValidString(method):
-		return broken(codec.ErrShape, "method: not UTF-8: %.64q", method)
-	}
-	return nil
-}
-
-func (s *Session) tooLarge(n int) error {
-	return broken(codec.ErrTooLarge, "%d bytes, limit %d", n, s.lim.Frame)
-}
-
-// broken is an error without a place in the bytes.
-func broken(err error, format string, args ...any) error {
-	return &codec.FrameError{Err: err, Offset: -1, Detail: fmt.Sprintf(format, args...)}
-}

@@ -26,10 +26,10 @@ func (a *asks) add(id uint32) (uint32, error) {
 		a.theirs, a.open = make(map[uint32]uint32), make(map[uint32]struct{})
 	}
 	if len(a.theirs) >= maxAsks {
-		return 0, broken(codec.ErrElements, "request %d of the peer, %d others are not answered yet", id, maxAsks)
+		return 0, codec.Faultf(codec.ErrElements, -1, nil, "request %d of the peer, %d others are not answered yet", id, maxAsks)
 	}
 	if _, twice := a.open[id]; twice {
-		return 0, broken(codec.ErrID, "request %d of the peer, another with this id is not answered yet", id)
+		return 0, codec.Faultf(codec.ErrID, -1, nil, "request %d of the peer, another with this id is not answered yet", id)
 	}
 	for {
 		if a.last++; a.last == 0 {

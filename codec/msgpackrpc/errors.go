@@ -1,16 +1,13 @@
 package msgpackrpc
 
 import (
-	"fmt"
 	"math"
 	"strings"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/internal/envelope"
 	"github.com/hostsup/hostsup/codec/mpack"
 )
-
-// maxText is how much of an error's message is kept, in bytes.
-const maxText = 64 << 10
 
 // The numbers of Neovim's classes of errors: the general one, and that of
 // arguments that a function cannot be called with.
@@ -55,12 +52,7 @@ func readError(raw codec.Raw, lim codec.Limits) *codec.Error {
 		e.Data = raw
 	}
 	if e.Data != nil {
-		e.Message = fmt.Sprintf("an error of %d bytes", len(raw))
-		if len(raw) <= maxText/8 {
-			if text, err := (mpack.Encoding{}).ToJSON(raw); err == nil {
-				e.Message = string(text)
-			}
-		}
+		e.Message = envelope.Text(raw, "")
 	}
 	if unknownMethod(e.Message) {
 		e.Name = codec.NameMethodNotFound
@@ -84,12 +76,12 @@ func unknownMethod(message string) bool {
 // text takes a str or a bin, made fit to be shown.
 func text(c *mpack.Cursor) (string, bool) {
 	s, is := bytesOf(c)
-	return shown(string(s[:min(len(s), maxText)])), is
+	return shown(string(s[:min(len(s), envelope.MaxText)])), is
 }
 
 // shown cuts s and mends what is not UTF-8.
 func shown(s string) string {
-	return strings.ToValidUTF8(s[:min(len(s), maxText)], "\ufffd")
+	return strings.ToValidUTF8(s[:min(len(s), envelope.MaxText)], "\ufffd")
 }
 
 // bytesOf takes a str or a bin; of another value, or one that is not all

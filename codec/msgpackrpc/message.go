@@ -1,45 +1,26 @@
 package msgpackrpc
 
 import (
-	"fmt"
-	"math"
-	"unicode/utf8"
-
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/internal/envelope"
 	"github.com/hostsup/hostsup/codec/mpack"
 )
 
-// arity is how many elements a message of each type has.
-var arity = [...]int{codec.Request: 4, codec.Response: 4, codec.Notification: 3}
+// shape is that of the protocol's messages.
+var shape = envelope.Shape{
+	Arity: [codec.Credit + 1]uint8{codec.Request: 4, codec.Response: 4, codec.Notification: 3},
+	Last:  codec.Notification, Kind: "type", ID: "msgid",
+}
 
 // message takes the bytes of a message apart, which are one value.
 func (r *reader) message(body []byte, m *codec.Message) error {
 	c := &r.c
 	c.Reset(body)
 	*m = codec.Message{Size: len(body)}
-	n, valid := c.Array()
-	if !valid {
-		return c.Err("message")
-	}
-	if n == 0 {
-		return shape(body, 0, "an empty array")
-	}
-	kind, valid := c.Uint(uint64(codec.Notification))
-	if !valid {
-		return c.Err("type")
-	}
-	m.Kind = codec.Kind(kind)
-	if n != arity[kind] {
-		return shape(body, 0, fmt.Sprintf("%s of %d elements, %d expected", m.Kind, n, arity[kind]))
-	}
-	var id uint64
-	if m.Kind != codec.Notification {
-		if id, valid = c.Uint(math.MaxUint32); !valid {
-			return c.Err("msgid")
-		}
+	if _, err := shape.Open(c, m, false); err != nil {
+		return err
 	}
 	if m.Kind == codec.Response {
-		m.ID = uint32(id)
 		return r.response(c, m)
 	}
 	at := c.Pos()
@@ -48,44 +29,37 @@ func (r *reader) message(body []byte, m *codec.Message) error {
 	case !valid:
 		return c.Err("method")
 	case len(name) > MaxMethod:
-		return &codec.FrameError{
-			Err: codec.ErrString, Offset: at, Bytes: mpack.Evidence(body),
-			Detail: fmt.Sprintf("method: %d bytes, limit %d", len(name), MaxMethod),
-		}
-	case len(name) == 0 || !utf8.Valid(name):
-		return shape(body, at, fmt.Sprintf("method: empty or not UTF-8: %.64q", name))
+		return codec.Faultf(codec.ErrString, at, body, "method: %d bytes, limit %d", len(name), MaxMethod)
 	}
-	m.Method = string(name)
+	if r.names == nil {
+		r.names = new(envelope.Names)
+	}
+	if m.Method, valid = r.names.Get(name); !valid {
+		return c.Shapef(at, "method: empty or not UTF-8: %.64q", name)
+	}
 	if m.Params, valid = c.Value(); !valid {
 		return c.Err("params")
 	}
-	r.lent = r.lent || m.Params != nil
+	r.in.Kept = r.in.Kept || m.Params != nil
 	if m.Kind == codec.Notification {
 		return nil
 	}
 	var err error
-	m.ID, err = r.s.asks.add(uint32(id))
+	m.ID, err = r.s.asks.add(m.ID)
 	return err
 }
 
-// response takes the rest of a response. Beside an error the result means
-// nothing.
+// response takes the rest of a response.
 func (r *reader) response(c *mpack.Cursor, m *codec.Message) error {
-	wrong, valid := c.Value()
-	if !valid {
-		return c.Err("error")
+	failure, result, err := envelope.Response(c)
+	if err != nil {
+		return err
 	}
-	result, valid := c.Value()
-	if !valid {
-		return c.Err("result")
+	if m.Result = result; failure != nil {
+		m.Err = readError(failure, r.s.lim)
+		r.in.Kept = r.in.Kept || m.Err.Data != nil
 	}
-	if wrong != nil {
-		m.Err = readError(wrong, r.s.lim)
-		r.lent = r.lent || m.Err.Data != nil
-	} else {
-		m.Result = result
-		r.lent = r.lent || result != nil
-	}
+	r.in.Kept = r.in.Kept || result != nil
 	if m.ID != 0 {
 		r.s.answer(m)
 		return nil
@@ -96,9 +70,5 @@ func (r *reader) response(c *mpack.Cursor, m *codec.Message) error {
 	if m.Err != nil {
 		said = m.Err.Error()
 	}
-	return broken(codec.ErrID, "response to request 0, which was never made: %.1024s", said)
-}
-
-func shape(body []byte, at int, detail string) error {
-	return &codec.FrameError{Err: codec.ErrShape, Offset: at, Detail: detail, Bytes: mpack.Evidence(body)}
+	return codec.Faultf(codec.ErrID, -1, nil, "response to request 0, which was never made: %.1024s", said)
 }

@@ -2,10 +2,9 @@ package native
 
 import (
 	"encoding/binary"
-	"fmt"
-	"unicode/utf8"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/internal/envelope"
 	"github.com/hostsup/hostsup/codec/mpack"
 )
 
@@ -21,15 +20,15 @@ const header = 4
 // *[codec.FrameError]; a trace that is not in force is left out.
 func (s *Session) Append(dst []byte, m *codec.Message) ([]byte, error) {
 	if m.ID == 0 && m.Kind != codec.Notification {
-		return dst, unsendable(codec.ErrShape, "%s without an id", m.Kind)
+		return dst, codec.Faultf(codec.ErrShape, -1, nil, "%s without an id", m.Kind)
 	}
 	if len(m.Params) > s.lim.Frame || len(m.Result) > s.lim.Frame {
-		return dst, s.tooLarge(max(len(m.Params), len(m.Result)))
+		return dst, envelope.TooLarge(max(len(m.Params), len(m.Result)), s.lim)
 	}
 	start := len(dst)
 	switch m.Kind {
 	case codec.Request, codec.Notification:
-		if err := checkMethod(m.Method); err != nil {
+		if err := envelope.CheckMethod(m.Method, MaxMethod); err != nil {
 			return dst, err
 		}
 		traced := m.Trace != (codec.Trace{}) && s.Caps().Has(codec.CapTrace)
@@ -45,7 +44,7 @@ func (s *Session) Append(dst []byte, m *codec.Message) ([]byte, error) {
 			dst = mpack.AppendUint(dst, uint64(m.ID))
 		}
 		dst = mpack.AppendString(dst, m.Method)
-		dst = appendRaw(dst, m.Params)
+		dst = envelope.AppendRaw(dst, m.Params)
 		if traced {
 			dst = appendTrace(dst, m.Trace)
 		}
@@ -57,41 +56,30 @@ func (s *Session) Append(dst []byte, m *codec.Message) ([]byte, error) {
 			dst = append(dst, 0xc0)
 		} else {
 			dst = append(dst, 0xc0)
-			dst = appendRaw(dst, m.Result)
+			dst = envelope.AppendRaw(dst, m.Result)
 		}
 	case codec.Ack, codec.Cancel, codec.Item, codec.Credit:
 		if need := needs[m.Kind]; !s.Caps().Has(need) {
-			return dst, unsendable(codec.ErrShape, "%s: capability %s is not in force", m.Kind, capNames(need)[0])
+			return dst, codec.Faultf(codec.ErrShape, -1, nil, "%s: capability %s is not in force", m.Kind, capNames(need)[0])
 		}
-		dst = append(dst, 0, 0, 0, 0, arity[m.Kind].least|0x90, byte(m.Kind))
+		dst = append(dst, 0, 0, 0, 0, shape.Arity[m.Kind]|0x90, byte(m.Kind))
 		dst = mpack.AppendUint(dst, uint64(m.ID))
 		switch m.Kind {
 		case codec.Item:
 			dst = mpack.AppendUint(dst, uint64(m.Seq))
-			dst = appendRaw(dst, m.Result)
+			dst = envelope.AppendRaw(dst, m.Result)
 		case codec.Credit:
 			dst = mpack.AppendUint(dst, uint64(m.Credit))
 		}
 	default:
-		return dst, unsendable(codec.ErrShape, "%s", m.Kind)
+		return dst, codec.Faultf(codec.ErrShape, -1, nil, "%s", m.Kind)
 	}
 	n := len(dst) - start - header
 	if n > s.lim.Frame {
-		return dst[:start], s.tooLarge(n)
+		return dst[:start], envelope.TooLarge(n, s.lim)
 	}
 	binary.BigEndian.PutUint32(dst[start:], uint32(n))
 	return dst, nil
-}
-
-// arity is how many elements a message's array has.
-var arity = [...]struct{ least, traced byte }{
-	codec.Request:      {4, 5},
-	codec.Response:     {4, 4},
-	codec.Notification: {3, 4},
-	codec.Ack:          {2, 2},
-	codec.Cancel:       {2, 2},
-	codec.Item:         {4, 4},
-	codec.Credit:       {3, 3},
 }
 
 // needs is the capability that a kind takes.
@@ -100,13 +88,6 @@ var needs = [...]codec.Caps{
 	codec.Cancel: codec.CapCancel,
 	codec.Item:   codec.CapStream,
 	codec.Credit: codec.CapStream,
-}
-
-func appendRaw(dst []byte, raw codec.Raw) []byte {
-	if len(raw) == 0 {
-		return append(dst, 0xc0)
-	}
-	return append(dst, raw...)
 }
 
 func appendTrace(dst []byte, t codec.Trace) []byte {
@@ -122,25 +103,4 @@ func appendTrace(dst []byte, t codec.Trace) []byte {
 		dst = mpack.AppendString(dst, t.State)
 	}
 	return dst
-}
-
-func checkMethod(method string) error {
-	switch {
-	case method == "":
-		return unsendable(codec.ErrShape, "method: empty")
-	case len(method) > MaxMethod:
-		return unsendable(codec.ErrString, "method: %d bytes, limit %d", len(method), MaxMethod)
-	case !utf8.ValidString(method):
-		return unsendable(codec.ErrShape, "method: not UTF-8: %.64q", method)
-	}
-	return nil
-}
-
-func (s *Session) tooLarge(n int) error {
-	return unsendable(codec.ErrTooLarge, "%d bytes, limit %d", n, s.lim.Frame)
-}
-
-// unsendable is what this side was asked to say and does not.
-func unsendable(err error, format string, args ...any) error {
-	return &codec.FrameError{Err: err, Offset: -1, Detail: fmt.Sprintf(format, args...)}
 }

@@ -1,11 +1,11 @@
 package native
 
 import (
-	"fmt"
 	"math"
 	"strings"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/codec/internal/envelope"
 	"github.com/hostsup/hostsup/codec/mpack"
 )
 
@@ -16,7 +16,7 @@ const (
 
 	// What is kept of a peer's words, in bytes; the rest is cut.
 	maxName = 1 << 10
-	maxText = 64 << 10
+	maxText = envelope.MaxText
 )
 
 // appendError writes e as a map with the keys that say something; name and
@@ -65,11 +65,7 @@ func appendError(dst []byte, e *codec.Error) []byte {
 // that is lost explains nothing: values that do not fit their key are left
 // out, a string is the message, [code, message] is taken for what it looks
 // like, and any other value is its own JSON when it is small.
-func readError(c *mpack.Cursor, lim codec.Limits) (*codec.Error, bool) {
-	raw, valid := c.Value()
-	if !valid {
-		return nil, false
-	}
+func readError(raw codec.Raw, lim codec.Limits) *codec.Error {
 	var first *codec.Error
 	link := &first
 	for range maxCauses {
@@ -80,7 +76,7 @@ func readError(c *mpack.Cursor, lim codec.Limits) (*codec.Error, bool) {
 		}
 		raw, link = cause, &e.Cause
 	}
-	return first, true
+	return first
 }
 
 // oneError takes one error of a chain and the value of its cause. The bytes
@@ -124,12 +120,7 @@ func oneError(raw codec.Raw, lim codec.Limits) (*codec.Error, codec.Raw) {
 			}
 		}
 	}
-	e.Message = fmt.Sprintf("an error of %d bytes that is no map", len(raw))
-	if len(raw) <= maxText/8 {
-		if shown, err := (mpack.Encoding{}).ToJSON(raw); err == nil {
-			e.Message = string(shown)
-		}
-	}
+	e.Message = envelope.Text(raw, " that is no map")
 	return e, nil
 }
 

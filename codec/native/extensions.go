@@ -1,8 +1,6 @@
 package native
 
 import (
-	"fmt"
-
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/mpack"
 )
@@ -93,7 +91,7 @@ func (f *fields) announced() []codec.Announced {
 		return nil
 	}
 	if n > MaxExtensions {
-		f.err = &codec.FrameError{Err: codec.ErrShape, Offset: -1, Detail: fmt.Sprintf("%s: %s: %d of them, %d at most", f.of, f.key, n, MaxExtensions)}
+		f.err = codec.Faultf(codec.ErrShape, -1, nil, "%s: %s: %d of them, %d at most", f.of, f.key, n, MaxExtensions)
 		return nil
 	}
 	out := []codec.Announced{}
@@ -129,7 +127,7 @@ func (f *fields) announced() []codec.Announced {
 		f.c = in.c
 		f.c.Close()
 		if names += len(x.Events) + len(x.DependsOn) + len(x.Methods); names > MaxAnnouncedNames {
-			f.err = &codec.FrameError{Err: codec.ErrShape, Offset: -1, Detail: fmt.Sprintf("%s: %s: over %d events, dependencies and methods", f.of, f.key, MaxAnnouncedNames)}
+			f.err = codec.Faultf(codec.ErrShape, -1, nil, "%s: %s: over %d events, dependencies and methods", f.of, f.key, MaxAnnouncedNames)
 			return nil
 		}
 		out = append(out, x)

@@ -100,7 +100,7 @@ func (hs *handshake) Handle(m *codec.Message) ([]codec.Message, bool, error) {
 	case m.Kind != codec.Response || m.ID != initializeID:
 		return nil, false, early(m, "the answer to initialize")
 	case m.Err != nil && m.Err.Name == NameVersion:
-		return nil, false, versionError(m.Err.Error())
+		return nil, false, codec.Faultf(codec.ErrVersion, -1, nil, "%v", m.Err)
 	case m.Err != nil:
 		return nil, false, fmt.Errorf("initialize: %w", m.Err)
 	}
@@ -183,13 +183,9 @@ func checkVersion(protocol uint64) error {
 	case Version:
 		return nil
 	case 0:
-		return versionError("the other side names none, this side speaks 1")
+		return codec.Faultf(codec.ErrVersion, -1, nil, "the other side names none, this side speaks 1")
 	}
-	return versionError(fmt.Sprintf("the other side speaks %d, this side 1", protocol))
-}
-
-func versionError(detail string) error {
-	return &codec.FrameError{Err: codec.ErrVersion, Offset: -1, Detail: detail}
+	return codec.Faultf(codec.ErrVersion, -1, nil, "the other side speaks %d, this side 1", protocol)
 }
 
 func early(m *codec.Message, due string) error {
@@ -197,5 +193,5 @@ func early(m *codec.Message, due string) error {
 	if m.Method != "" {
 		what = fmt.Sprintf("%s %.64q", what, m.Method)
 	}
-	return &codec.FrameError{Err: codec.ErrEarly, Offset: -1, Detail: fmt.Sprintf("%s, %s expected", what, due)}
+	return codec.Faultf(codec.ErrEarly, -1, nil, "%s, %s expected", what, due)
 }
