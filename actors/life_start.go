@@ -86,7 +86,7 @@ func (a *Life) launch(ctx actor.Context, given Prepared) {
 		err = spec.Guard.verify(cmd.Path)
 	}
 	if err == nil {
-		a.transport, err = openTransport(&a.ref.world.folders, spec, cmd)
+		a.transport, err = openTransport(a.ref.world, spec, cmd)
 	}
 	if err == nil {
 		err = a.transport.checkReserve()

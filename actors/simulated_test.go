@@ -39,13 +39,16 @@ type simulation struct {
 	running map[string]*simProcess // by host
 	refuse  map[string]error       // starts of a host fail with it
 	hold    map[string]chan struct{}
+	peers   map[string]*simPeer // of the running lives with a protocol
+	mute    map[string]bool     // hosts that do not shake hands
 }
 
 // simProcess is a process that ends at a signal, unless it is deaf to SIGTERM, or
 // stuck in the kernel.
 type simProcess struct {
 	*sandbox.Simulated
-	deaf, stuck bool // under simulation.mu
+	peer        *simPeer // nil: the host has no protocol
+	deaf, stuck bool     // under simulation.mu
 	over        bool
 }
 
@@ -79,12 +82,13 @@ func simulate(t *testing.T, change func(*World), groups []GroupSpec, f func(s *s
 		}
 		s := &simulation{
 			t: t, begin: time.Now(), pids: make(map[string]int), running: make(map[string]*simProcess), refuse: make(map[string]error), hold: make(map[string]chan struct{}),
+			peers: make(map[string]*simPeer), mute: make(map[string]bool),
 			world: &World{
 				System: NewSystem(log), Log: log, Journal: NewJournal(), Reports: crashes,
 				Strategies: Strategies{Root: stops{}, Group: stops{}, Host: toHost{}, Life: stops{}},
 			},
 		}
-		s.world.Launcher = s
+		s.world.Launcher, s.world.wires = s, s.wire
 		if change != nil {
 			change(s.world)
 		}
@@ -136,7 +140,10 @@ func (s *simulation) Start(cmd *sandbox.Command) (*sandbox.Child, error) {
 		return nil, &sandbox.StartError{Name: cmd.Name, Step: sandbox.StepFork, Err: err}
 	}
 	s.pids[host]++
-	p := &simProcess{}
+	p := &simProcess{peer: s.peers[host]}
+	if p.peer != nil {
+		go p.peer.serve(p)
+	}
 	p.Simulated = sandbox.NewSimulated(cmd, s.pids[host], func(_ *sandbox.Simulated, sig os.Signal) { s.signal(p, sig) })
 	s.running[host] = p
 	return p.Child, nil
@@ -153,6 +160,7 @@ func (s *simulation) signal(p *simProcess, sig os.Signal) {
 	s.mu.Unlock()
 	if ends {
 		number, _ := sig.(syscall.Signal)
+		p.hangUp()
 		p.End(sandbox.Exit{Code: -1, Signal: int(number)})
 	}
 	if gone {
@@ -177,6 +185,7 @@ func (s *simulation) exits(host string, code int) {
 	s.mu.Lock()
 	p.over = true
 	s.mu.Unlock()
+	p.hangUp()
 	p.End(sandbox.Exit{Code: code})
 	synctest.Wait()
 }

@@ -50,9 +50,10 @@ type transport struct {
 }
 
 // openTransport makes the descriptors of a life and puts the child's ends into
-// cmd.Files. What has to be found by a path lies in a folder of dirs.
-func openTransport(dirs *folders, spec *HostSpec, cmd *sandbox.Command) (t *transport, err error) {
+// cmd.Files. What has to be found by a path lies in a folder of the world's.
+func openTransport(world *World, spec *HostSpec, cmd *sandbox.Command) (t *transport, err error) {
 	t = &transport{}
+	dirs := &world.folders
 	defer func() {
 		if err != nil {
 			t.close()
@@ -99,8 +100,10 @@ func openTransport(dirs *folders, spec *HostSpec, cmd *sandbox.Command) (t *tran
 		files = append(files, inherited...)
 		t.childs = append(t.childs, inherited...)
 	} else if spec.Protocol != nil {
-		switch kind {
-		case TransportFD:
+		switch {
+		case world.wires != nil:
+			t.wire = world.wires(cmd)
+		case kind == TransportFD:
 			ours, theirs, err := sys.SocketPair()
 			if err != nil {
 				return t, err
@@ -109,7 +112,7 @@ func openTransport(dirs *folders, spec *HostSpec, cmd *sandbox.Command) (t *tran
 			t.childs = append(t.childs, theirs)
 			files = append(files, theirs)
 			cmd.Env = append(cmd.Env, EnvFD+"=3")
-		case TransportUnix:
+		case kind == TransportUnix:
 			if err := t.listen(dirs); err != nil {
 				return t, err
 			}

@@ -63,10 +63,11 @@ type World struct {
 	// Env is where time and goroutines come from; nil: [link.System].
 	Env link.Env
 
-	ending  atomic.Bool    // the tree is being stopped, or has ended
-	places  places         // of those that start
-	folders folders        // of transports that need a path
-	serving sync.WaitGroup // handlers of requests that hosts make
+	wires   func(*sandbox.Command) link.Wire // of a simulation; nil: sockets and pipes
+	ending  atomic.Bool                      // the tree is being stopped, or has ended
+	places  places                           // of those that start
+	folders folders                          // of transports that need a path
+	serving sync.WaitGroup                   // handlers of requests that hosts make
 
 	mu    sync.RWMutex
 	refs  map[string]*Ref
