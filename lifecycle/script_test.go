@@ -104,6 +104,135 @@ func TestGroupScripts(t *testing.T) {
 	})
 }
 
+func TestLifeScripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/life", func(t *testing.T, path string) {
+		var l Life
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			var out strings.Builder
+			if d.Cmd == "new" {
+				l = NewLife(LifeRules{
+					Drain: duration(t, d, "drain"), Grace: duration(t, d, "grace"), Prepares: d.HasArg("prepares"), Explains: d.HasArg("explains"),
+				})
+			}
+			for _, ev := range lifeEvents(t, d) {
+				var effects []LifeEffect
+				l, effects = l.Step(ev)
+				for _, e := range effects {
+					out.WriteString(showLifeEffect(e) + "\n")
+				}
+			}
+			return orNothing(out.String())
+		})
+	})
+}
+
+// lifeEvents are the events of a line of a script; new and up are short for how a
+// life with a connection comes to run.
+func lifeEvents(t *testing.T, d *datadriven.TestData) []LifeEvent {
+	fault := func(cause Cause) Fault {
+		f := Fault{Cause: cause, Detail: strings.TrimSpace(d.Input)}
+		for _, a := range d.CmdArgs {
+			if len(a.Vals) == 0 {
+				f.Cause = Cause(a.Key)
+				break
+			}
+		}
+		return f
+	}
+	switch d.Cmd {
+	case "new":
+		return []LifeEvent{Begin{}}
+	case "up":
+		return []LifeEvent{Spawned{}, Connected{}, HandshakeDone{}}
+	case "prepared":
+		return []LifeEvent{PreparationDone{fault("")}}
+	case "not-started":
+		return []LifeEvent{NotStarted{fault(CauseSpawn)}}
+	case "spawned":
+		return []LifeEvent{Spawned{}}
+	case "arrived":
+		return []LifeEvent{Arrived{}}
+	case "connected":
+		return []LifeEvent{Connected{}}
+	case "handshake":
+		return []LifeEvent{HandshakeDone{}}
+	case "stream-ends":
+		return []LifeEvent{StreamEnded{fault(CauseClosed), false}}
+	case "stream-breaks-off":
+		return []LifeEvent{StreamEnded{fault(CauseProtocol), true}}
+	case "write-fails":
+		return []LifeEvent{WriteFailed{fault(CauseClosed)}}
+	case "stop":
+		return []LifeEvent{StopAsked{d.HasArg("silent")}}
+	case "drained":
+		return []LifeEvent{Drained{}}
+	case "must-end":
+		return []LifeEvent{MustEnd{fault(CauseUnresponsive)}}
+	case "exit", "killed":
+		e := Exited{Limit: strings.TrimSpace(d.Input)}
+		if scan(t, d.CmdArgs[0].Key, &e.Status.Code); d.Cmd == "killed" {
+			e.Status = ExitStatus{Code: -1, Signal: e.Status.Code}
+		}
+		return []LifeEvent{e}
+	case "output-read":
+		return []LifeEvent{OutputRead{}}
+	case "explained":
+		return []LifeEvent{Explained{strings.TrimSpace(d.Input), d.HasArg("final")}}
+	case "part-ended":
+		return []LifeEvent{PartEnded{d.CmdArgs[0].Key == "connection"}}
+	case "timeout":
+		return []LifeEvent{LifeTimeout{}}
+	case "torn":
+		return []LifeEvent{Torn{}}
+	}
+	t.Fatalf("%s: unknown command %s", d.Pos, d.Cmd)
+	return nil
+}
+
+func showLifeEffect(e LifeEffect) string {
+	switch e := e.(type) {
+	case Prepare:
+		return "prepare"
+	case CancelPrepare:
+		return "prepare no more"
+	case Launch:
+		return "launch"
+	case Connect:
+		return "connect"
+	case DrainCalls:
+		return "drain the calls"
+	case CutOffCalls:
+		return fmt.Sprintf("cut off the calls after %s", e.After)
+	case SayGoodbye:
+		return "say goodbye"
+	case SignalProcess:
+		return "signal"
+	case KillProcess:
+		return "kill"
+	case SetLifeTimer:
+		return fmt.Sprintf("timer %s", e.After)
+	case CancelLifeTimer:
+		return "no timer"
+	case ReadOutput:
+		return "read the output"
+	case Explain:
+		return fmt.Sprintf("explain %s, ready %v", e.Status, e.Ready)
+	case EndLife:
+		text := fmt.Sprintf("end: %s", e.Fault.Cause)
+		if e.Fault.Detail != "" {
+			text += ": " + e.Fault.Detail
+		}
+		if e.Stuck {
+			text += ", with the process still there"
+		}
+		if e.Expected {
+			text += ", as asked for"
+		}
+		return text
+	}
+	return "?"
+}
+
 func showCommand(c Command) string {
 	var text string
 	var ack int
