@@ -5,12 +5,9 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/go-hclog"
-)
 
-// drainTime is how long the pipes of an ended process are read for more: what
-// it wrote before its end is in them already, and what still holds them open
-// then is about to be killed.
-const drainTime = 100 * time.Millisecond
+	"github.com/hostsup/hostsup/lifecycle"
+)
 
 // Aftermath is the actor of what a life leaves behind: it reads the pipes to
 // their end, files the crash report with the last words, and gives back what
@@ -43,7 +40,7 @@ func (a *Aftermath) Receive(ctx actor.Context) {
 	}
 }
 
-// work blocks for drainTime at most; nobody waits for this actor but a stop of
+// work blocks for [lifecycle.OutputWait] at most; nobody waits for this actor but a stop of
 // the whole tree.
 func (a *Aftermath) work() {
 	if a.done {
@@ -51,7 +48,7 @@ func (a *Aftermath) work() {
 	}
 	a.done = true
 	defer a.ref.letGo(a.failure.Life)
-	limit := time.NewTimer(drainTime)
+	limit := time.NewTimer(lifecycle.OutputWait)
 	defer limit.Stop()
 	for _, c := range a.failure.caps {
 		select {

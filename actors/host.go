@@ -212,9 +212,8 @@ func (h *Host) spawn(ctx actor.Context, number uint64) {
 	h.lifeNo, h.pid, h.child, h.conn, h.liveness = number, 0, nil, nil, "none"
 	h.spawned = time.Now()
 	h.ref.meter.begin()
-	props := shield(h.log, func() actor.Actor {
-		return &Life{log: h.log, ref: h.ref, number: number, byHand: h.machine.By() == lifecycle.ByPerson, host: ctx.Self()}
-	}, actor.WithSupervisor(h.world.Strategies.Life))
+	life := newLife(h, number, ctx.Self())
+	props := shield(h.log, func() actor.Actor { return life }, actor.WithSupervisor(h.world.Strategies.Life))
 	pid, err := ctx.SpawnNamed(props, fmt.Sprintf("life-%d", number))
 	if err != nil {
 		h.life = nil

@@ -3,11 +3,9 @@ package actors
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
-	"syscall"
-	"time"
+	"strings"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/go-hclog"
@@ -18,15 +16,10 @@ import (
 	"github.com/hostsup/hostsup/sandbox"
 )
 
-// closedGrace is how long a host that closed its connection has to end as
-// well, before that counts as closing the connection and living on. Node takes
-// part of a second to exit where others want the processor, too.
-const closedGrace = time.Second
-
 // Life is the actor of one life of a host: one process and at most one
-// connection. It fails as a whole: whatever goes wrong, the process tree is
-// killed, its end is awaited, the requests are answered, and then the actor
-// fails with a [Failure], which the host's strategy hands to the rules.
+// connection. What it does is decided by [lifecycle.Life]; this type carries it
+// out. At its end it answers the requests and fails with a [Failure], which the
+// host's strategy hands to the rules.
 type Life struct {
 	log    hclog.Logger
 	ref    *Ref
@@ -34,6 +27,8 @@ type Life struct {
 	byHand bool // a person has asked for it
 	host   *actor.PID
 
+	machine    lifecycle.Life
+	timer      alarm
 	process    *actor.PID
 	connection *actor.PID
 	conn       *conn
@@ -41,342 +36,182 @@ type Life struct {
 	caps       []*capture.Capture
 	exit       *sandbox.Exit
 	transport  *transport
+	given      Prepared
+	preparing  context.CancelFunc
+}
 
-	preparing context.CancelFunc // begun by begin; nil: not at it
-
-	talks    bool // the handshake is done
-	closed   bool // the stream has ended
-	stopping bool
-	failing  *Failure // why it is being ended; nil: not yet
-	suspect  *Failure // what the end of the stream means, unless an exit explains it
-	torn     bool     // the tree is torn down around it
-	reads    int      // how many times the last output was waited for
-	rung     lifecycle.Rung
-	ladder   lifecycle.Ladder
-	timer    alarm
+func newLife(h *Host, number uint64, host *actor.PID) *Life {
+	s := &h.ref.spec
+	_, explains := s.Protocol.(codec.Explainer)
+	return &Life{
+		log: h.log, ref: h.ref, number: number, byHand: h.machine.By() == lifecycle.ByPerson, host: host,
+		machine: lifecycle.NewLife(lifecycle.LifeRules{
+			Drain: s.Stop.Drain, Grace: s.Stop.Grace, Prepares: len(s.Secrets.Env) > 0 || s.Prepare != nil, Explains: explains,
+		}),
+	}
 }
 
 // Receive implements actor.Actor.
 func (a *Life) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *beginLife:
-		a.begin(ctx)
+		a.step(ctx, lifecycle.Begin{})
 	case *lifePrepared:
-		a.prepared(ctx, m)
+		a.given = m.given
+		a.step(ctx, lifecycle.PreparationDone{Fault: a.unmade(m.err)})
 	case *spawned:
 		a.spawned(ctx, m)
 	case *spawnFailed:
-		a.fail(ctx, unmade(m.err, a.ref.spec.Resources))
+		a.step(ctx, lifecycle.NotStarted{Fault: a.unmade(m.err)})
 	case *dialed:
-		a.dialed(ctx, m.err)
+		if m.err != nil {
+			a.step(ctx, lifecycle.MustEnd{Fault: lifecycle.Fault{Cause: lifecycle.CauseClosed, Detail: "no connection: " + m.err.Error()}})
+		} else {
+			a.step(ctx, lifecycle.Arrived{})
+		}
 	case *connected:
-		a.conn, a.talks = m.conn, true
+		a.conn = m.conn
+		a.step(ctx, lifecycle.HandshakeDone{})
 		tell(ctx, a.host, &lifeReady{a.number, a.child.Pid(), m.conn, m.liveness})
 	case *connEnded:
 		if errors.Is(m.err, os.ErrClosed) || errors.Is(m.err, net.ErrClosed) {
 			return // closed at our end: the actor of the connection is on its way out, and says more by that
 		}
-		a.closed = true
-		a.connEnded(ctx, m.err)
-		if a.exit != nil {
-			a.finish(ctx)
-		}
+		a.step(ctx, lifecycle.StreamEnded{Fault: a.broken(m.err), Truncated: errors.Is(m.err, codec.ErrTruncated)})
 	case *hostDeaf:
-		a.deaf(ctx)
+		a.step(ctx, lifecycle.WriteFailed{Fault: a.deaf()})
 	case *stopLife:
-		a.stop(ctx)
+		a.step(ctx, lifecycle.StopAsked{Silent: a.conn != nil && (a.conn.Hung() || a.conn.IsBroken())})
 	case *drained:
-		a.drained(ctx)
+		a.step(ctx, lifecycle.Drained{})
 	case *killLife:
-		a.end(ctx, &Failure{Cause: m.cause, Detail: m.detail})
+		a.step(ctx, lifecycle.MustEnd{Fault: lifecycle.Fault{Cause: m.cause, Detail: m.detail}})
 	case *exited:
-		a.exited(ctx, m.exit)
+		if err := a.child.KillTree(); err != nil { // what it left behind
+			a.log.Error("cannot kill the process tree", "pid", a.child.Pid(), "error", err)
+		}
+		a.exit = &m.exit
+		a.step(ctx, lifecycle.Exited{Status: exitStatus(a.exit), Limit: limited(a.exit, a.ref.spec.Resources)})
+	case *outputRead:
+		a.step(ctx, lifecycle.OutputRead{})
 	case *lifeAlarm:
 		if m.gen == a.timer.gen {
-			a.alarm(ctx, m.what)
+			a.step(ctx, lifecycle.LifeTimeout{})
 		}
 	case *actor.Terminated:
-		a.terminated(ctx, m.Who)
+		if of := m.Who.Equal(a.connection); of || m.Who.Equal(a.process) {
+			a.step(ctx, lifecycle.PartEnded{Connection: of})
+		}
 	case *actor.Stopping:
-		a.torn = true
-		a.timer.cancel()
-		a.prepareNoMore()
+		a.step(ctx, lifecycle.Torn{})
 		a.transport.close()
 	}
 }
 
-// terminated follows the end of a part. Parts end after their life; one that
-// does not has a defect, and takes the life with it.
-func (a *Life) terminated(ctx actor.Context, who *actor.PID) {
-	switch {
-	case a.torn:
-	case a.exit != nil:
-		if who.Equal(a.connection) && !a.closed {
-			// Its end is why the process ended, if it did so by itself.
-			a.closed, a.suspect = true, &Failure{Cause: lifecycle.CauseInternal, Detail: "the actor of the connection ended"}
-			a.finish(ctx)
+// step asks the rules and does what they say.
+func (a *Life) step(ctx actor.Context, ev lifecycle.LifeEvent) {
+	for ev != nil {
+		var effects []lifecycle.LifeEffect
+		a.machine, effects = a.machine.Step(ev)
+		ev = nil
+		for _, e := range effects {
+			if answer := a.carryOut(ctx, e); answer != nil {
+				ev = answer
+			}
 		}
-	case who.Equal(a.process): // and the process with it
-		f := a.failing
-		if f == nil {
-			f = &Failure{Cause: lifecycle.CauseInternal, Detail: "the actor of the process ended"}
+	}
+}
+
+// carryOut does what the rules say. What it returns is the next event.
+func (a *Life) carryOut(ctx actor.Context, e lifecycle.LifeEffect) lifecycle.LifeEvent {
+	self, root := ctx.Self(), ctx.ActorSystem().Root
+	switch e := e.(type) {
+	case lifecycle.Prepare:
+		a.prepare(ctx)
+	case lifecycle.CancelPrepare:
+		a.preparing()
+	case lifecycle.Launch:
+		if fault := a.launch(ctx); fault.Cause != "" {
+			return lifecycle.NotStarted{Fault: fault}
 		}
-		a.fail(ctx, f)
-	case who.Equal(a.connection):
-		a.end(ctx, &Failure{Cause: lifecycle.CauseInternal, Detail: "the actor of the connection ended"})
-	}
-}
-
-// connect makes the actor of the connection, which has the transport's wire
-// from then on.
-func (a *Life) connect(ctx actor.Context) {
-	w := a.transport.wire
-	spec := &a.ref.spec
-	session := spec.Protocol.Open(spec.Limits)
-	hello := codec.Hello{Supervisor: "hostsup", Version: a.ref.world.Version, Host: spec.Name, Life: a.number, Init: a.ref.opening(), Dir: spec.Dir}
-	if spec.Sandbox == nil && a.ref.world.Launcher.Kill() != sandbox.KillPidns {
-		hello.PID = os.Getpid() // elsewhere it could not see us, and would take us for gone
-	}
-	c := newConn(a.ref, a.number, session, w)
-	props := shield(a.log, func() actor.Actor {
-		return &Connection{log: a.log, ref: a.ref, life: a.number, host: a.host, c: c, hs: session.Handshake(a.ref.introduce(hello))}
-	})
-	pid, err := ctx.SpawnNamed(props, "connection")
-	if err != nil {
-		a.end(ctx, &Failure{Cause: lifecycle.CauseInternal, Detail: err.Error()})
-		return
-	}
-	a.connection, a.conn, a.transport.wire = pid, c, nil
-	tell(ctx, pid, &openConn{})
-}
-
-// stop begins the way down: goodbye, signal, SIGKILL.
-func (a *Life) stop(ctx actor.Context) {
-	if a.stopping {
-		return
-	}
-	a.stopping = true
-	if a.failing != nil || a.exit != nil {
-		return // on its way out already
-	}
-	if a.prepareNoMore() {
-		a.fail(ctx, &Failure{Cause: lifecycle.CauseSpawn, Detail: "stopped before it was started"})
-		return
-	}
-	a.ladder = lifecycle.Ladder{
-		Drain: a.ref.spec.Stop.Drain,
-		Grace: a.ref.spec.Stop.Grace,
-		Talks: a.talks && !a.closed && !a.conn.Hung() && !a.conn.IsBroken(),
-	}
-	rung, stay := a.ladder.First()
-	a.climb(ctx, rung, stay)
-}
-
-func (a *Life) climb(ctx actor.Context, rung lifecycle.Rung, stay time.Duration) {
-	a.rung = rung
-	switch rung {
-	case lifecycle.RungDrain:
-		self, root := ctx.Self(), ctx.ActorSystem().Root
+	case lifecycle.Connect:
+		if a.transport.claim() {
+			return a.connect(ctx)
+		}
+	case lifecycle.DrainCalls:
 		a.ref.thin.drain(a.conn) // so that all that was said comes before what is waited for
 		a.conn.Drain(func() { tell(root, self, &drained{}) })
-	case lifecycle.RungGoodbye:
+	case lifecycle.CutOffCalls:
+		a.conn.cutOff(e.After)
+	case lifecycle.SayGoodbye:
 		tell(ctx, a.connection, &sayGoodbye{})
-	case lifecycle.RungSignal:
+	case lifecycle.SignalProcess:
 		tell(ctx, a.process, &signalProcess{int(a.ref.spec.Stop.Signal)})
-	case lifecycle.RungKill:
-		a.kill(ctx)
-		return
+	case lifecycle.KillProcess:
+		tell(ctx, a.process, &killProcess{})
+	case lifecycle.SetLifeTimer:
+		a.timer.set(e.After, func(gen uint64) { tell(root, self, &lifeAlarm{gen}) })
+	case lifecycle.CancelLifeTimer:
+		a.timer.cancel()
+	case lifecycle.ReadOutput:
+		return a.readOutput(ctx)
+	case lifecycle.Explain:
+		return a.explain(e)
+	case lifecycle.EndLife:
+		a.fail(ctx, e)
 	}
-	a.set(ctx, stay, rungTimer)
+	return nil
 }
 
-// drained goes on with the stop when there is nothing left to wait for.
-func (a *Life) drained(ctx actor.Context) {
-	if a.rung == lifecycle.RungDrain && a.failing == nil && a.exit == nil {
-		a.alarm(ctx, rungTimer)
-	}
-}
-
-// lifeTimer says what the one timer of a life waits for.
-type lifeTimer uint8
-
-const (
-	rungTimer   lifeTimer = iota // the end of a rung
-	closedTimer                  // the exit of a host that has closed its connection
-	killTimer                    // the exit of one that was killed
-	exitTimer                    // the end of the stream of one that has exited
-	outputTimer                  // the last output of one that has exited
-)
-
-func (a *Life) set(ctx actor.Context, d time.Duration, what lifeTimer) {
-	self, root := ctx.Self(), ctx.ActorSystem().Root
-	a.timer.set(d, func(gen uint64) { tell(root, self, &lifeAlarm{gen, what}) })
-}
-
-func (a *Life) alarm(ctx actor.Context, what lifeTimer) {
-	switch what {
-	case rungTimer:
-		if a.rung == lifecycle.RungDrain && !a.closed { // else the end of the life says what became of them
-			a.conn.cutOff(a.ladder.Drain)
-		}
-		rung, stay := a.ladder.Next(a.rung)
-		a.climb(ctx, rung, stay)
-	case closedTimer:
-		a.end(ctx, a.suspect)
-	case killTimer:
-		a.stuck(ctx)
-	case exitTimer, outputTimer:
-		a.finish(ctx)
-	}
-}
-
-// end kills the process for a reason; the life fails with it when the process
-// is gone.
-func (a *Life) end(ctx actor.Context, f *Failure) {
-	if a.failing != nil || a.exit != nil {
-		return
-	}
-	a.failing = f
-	a.timer.cancel()
-	a.prepareNoMore()
-	if a.process == nil {
-		a.fail(ctx, f)
-		return
-	}
-	a.kill(ctx)
-}
-
-// killWait is how long the processes of a life may take to end after SIGKILL.
-// What is left then is told, and nothing waits for it any longer.
-const killWait = 10 * time.Second
-
-// kill sends SIGKILL to the tree, and looks after killWait whether the process
-// has ended.
-func (a *Life) kill(ctx actor.Context) {
-	tell(ctx, a.process, &killProcess{})
-	a.set(ctx, killWait, killTimer)
-}
-
-// stuck ends a life whose process does not end although it was killed.
-func (a *Life) stuck(ctx actor.Context) {
-	if a.child == nil { // its start takes long, which has a bound of its own
-		a.kill(ctx)
-		return
-	}
-	f := a.failing
-	if f == nil {
-		f = &Failure{Cause: lifecycle.CauseStuck}
-	}
-	if err := a.child.Stuck(); err != nil {
-		if f.Detail != "" {
-			f.Detail += "; "
-		}
-		f.Detail += err.Error()
-	}
-	a.fail(ctx, f)
-}
-
-// exited follows the end of the process. What it said before is in the stream
-// still, and says more than its exit. The end of the stream comes right behind,
-// as the rest of the tree is killed, too, unless somebody out of reach holds it
-// open.
-func (a *Life) exited(ctx actor.Context, exit sandbox.Exit) {
-	if err := a.child.KillTree(); err != nil { // what it left behind
-		a.log.Error("cannot kill the process tree", "pid", a.child.Pid(), "error", err)
-	}
-	a.exit = &exit
-	a.timer.cancel()
-	if a.connection != nil && !a.closed {
-		a.set(ctx, lastWords, exitTimer)
-		return
-	}
-	a.finish(ctx)
-}
-
-// lastWords is how long the stream of an ended process is read for more.
-const lastWords = 500 * time.Millisecond
-
-// finish says why the life has ended. The process is gone.
-func (a *Life) finish(ctx actor.Context) {
-	a.timer.cancel()
-	f := a.failing
-	switch {
-	case f == nil && a.suspect != nil && a.suspect.Cause != lifecycle.CauseClosed && a.exit.Signal == 0:
-		f = a.suspect
-	case f == nil, f.Cause == lifecycle.CauseClosed && a.exit.Signal != int(syscall.SIGKILL):
-		// The second: it was on its way out when we lost patience.
-		f = &Failure{Cause: lifecycle.CauseExit}
-	}
-	f.Exit = a.exit
-	if f.Cause == lifecycle.CauseExit && a.unread() {
-		a.reads++
-		a.set(ctx, readAgain, outputTimer)
-		return
-	}
-	if f.Cause == lifecycle.CauseExit {
-		f.Detail = limited(a.exit, a.ref.spec.Resources)
-		a.explain(f)
-	}
-	a.fail(ctx, f)
-}
-
-// readAgain is how often the output of an ended process is looked after that
-// explains its end, maxReads how many times.
-const (
-	readAgain = 5 * time.Millisecond
-	maxReads  = int(drainTime / readAgain)
-)
-
-// unread says whether what the process wrote last is still to be read, and
-// wanted to explain its end.
-func (a *Life) unread() bool {
-	if _, ok := a.ref.spec.Protocol.(codec.Explainer); !ok || a.stopping || a.exit.Signal == 0 || a.reads >= maxReads {
-		return false
-	}
-	for _, c := range a.caps {
+// readOutput waits for what the ended process wrote. The post-mortem stops what
+// somebody holds open.
+func (a *Life) readOutput(ctx actor.Context) lifecycle.LifeEvent {
+	for i, c := range a.caps {
 		select {
 		case <-c.Done():
+			continue
 		default:
-			return true
 		}
+		self, root, rest := ctx.Self(), ctx.ActorSystem().Root, a.caps[i:]
+		a.ref.world.env().Go(func() {
+			for _, c := range rest {
+				<-c.Done()
+			}
+			tell(root, self, &outputRead{})
+		})
+		return nil
 	}
-	return false
+	return lifecycle.OutputRead{}
 }
 
 // explainLines is how many of the last lines say why a process ended.
 const explainLines = 100
 
-// explain adds what the protocol knows about an exit that nothing else explains.
-func (a *Life) explain(f *Failure) {
-	p, ok := a.ref.spec.Protocol.(codec.Explainer)
-	if !ok || f.Detail != "" || a.stopping && f.Exit.Code == 0 && f.Exit.Signal == 0 {
-		return
-	}
-	end := codec.End{Code: f.Exit.Code, Signal: f.Exit.Signal, Ready: a.talks}
+// explain asks the protocol what it knows about an exit.
+func (a *Life) explain(e lifecycle.Explain) lifecycle.LifeEvent {
+	end := codec.End{Code: e.Status.Code, Signal: e.Status.Signal, Ready: e.Ready}
 	for _, l := range a.ref.log.TailOfLife(a.number, explainLines) {
 		end.Output = append(end.Output, l.Text)
 	}
-	meaning, final := p.Explain(end)
-	if meaning == "" {
-		return
+	var known lifecycle.Explained
+	if p, ok := a.ref.spec.Protocol.(codec.Explainer); ok {
+		known.Meaning, known.Final = p.Explain(end)
 	}
-	status := lifecycle.ExitStatus{Code: f.Exit.Code, Signal: f.Exit.Signal}
-	f.Detail = fmt.Sprintf("%s: %s", status, meaning)
-	if status == (lifecycle.ExitStatus{}) {
-		f.Cause = lifecycle.CauseClosed // not the good end that it looks like
-	}
-	if final && !a.stopping {
-		f.Cause = lifecycle.CauseVersion
-	}
+	return known
 }
 
 // fail is the end of the life: the requests are answered, then the actor
 // fails. What the strategy is told is all that is left of it.
-func (a *Life) fail(ctx actor.Context, f *Failure) {
-	if a.torn {
-		return // messages still come, but nobody is to follow from what they say
+func (a *Life) fail(ctx actor.Context, e lifecycle.EndLife) {
+	f := &Failure{
+		Life: a.number, Cause: e.Fault.Cause, Detail: e.Fault.Detail, Bad: e.Fault.Bad,
+		Exit: a.exit, child: a.child, caps: a.caps, pid: ctx.Self(),
 	}
-	f.Life, f.child, f.caps, f.pid = a.number, a.child, a.caps, ctx.Self()
+	if e.Stuck {
+		if err := a.child.Stuck(); err != nil {
+			f.Detail = strings.TrimPrefix(f.Detail+"; "+err.Error(), "; ")
+		}
+	}
 	a.transport.close() // its folder is gone before anybody hears of the end
 	if a.conn != nil {
 		f.Headers = []Header{}
@@ -386,9 +221,9 @@ func (a *Life) fail(ctx actor.Context, f *Failure) {
 	}
 	redactFailure(a.ref.world.Redactor, f)
 	if a.conn != nil {
-		a.answerPending(f)
+		a.answerPending(f, e.Expected)
 	}
-	if a.stopping {
+	if e.Expected {
 		tell(ctx, a.host, &lifeEnded{f})
 		ctx.Stop(ctx.Self())
 		return
@@ -404,17 +239,18 @@ func (a *Life) fail(ctx actor.Context, f *Failure) {
 
 // answerPending gives every open request its outcome, except those that may go
 // to the next life.
-func (a *Life) answerPending(f *Failure) {
+func (a *Life) answerPending(f *Failure, expected bool) {
 	name := a.ref.spec.Name
 	err := &HostError{Host: name, Life: a.number, Err: ErrCrashed, Reason: f.Error()}
 	if f.Cause == lifecycle.CauseUnresponsive {
 		err.Err = ErrUnresponsive
 	}
-	if a.stopping {
+	if expected {
 		err.Err = ErrStopped
 	}
 	if f.Exit != nil {
-		err.Exit = &lifecycle.ExitStatus{Code: f.Exit.Code, Signal: f.Exit.Signal}
+		status := exitStatus(f.Exit)
+		err.Exit = &status
 	}
 	for _, p := range a.conn.close(err) {
 		q, _ := p.Caller().(*Request)
@@ -422,7 +258,7 @@ func (a *Life) answerPending(f *Failure) {
 		case q == nil: // the connection's own
 			p.Settle(nil, err)
 		case q.IsSettled():
-		case q.idempotent && !q.resent && !a.stopping:
+		case q.idempotent && !q.resent && !expected:
 			if a.conn.Release(p) { // else whoever still writes it takes it along
 				q.resent = true
 				f.Resend = append(f.Resend, q)

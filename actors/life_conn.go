@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"unicode"
 
@@ -13,45 +14,43 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/link"
+	"github.com/hostsup/hostsup/sandbox"
 )
 
-// connEnded follows the end of the byte stream.
-func (a *Life) connEnded(ctx actor.Context, err error) {
-	if a.failing != nil || a.stopping {
-		a.ladder.Talks = false
-		a.drained(ctx) // nothing is answered any more
-		return         // our own doing
+// connect makes the actor of the connection, which has the transport's wire
+// from then on.
+func (a *Life) connect(ctx actor.Context) lifecycle.LifeEvent {
+	w := a.transport.wire
+	spec := &a.ref.spec
+	session := spec.Protocol.Open(spec.Limits)
+	hello := codec.Hello{Supervisor: "hostsup", Version: a.ref.world.Version, Host: spec.Name, Life: a.number, Init: a.ref.opening(), Dir: spec.Dir}
+	if spec.Sandbox == nil && a.ref.world.Launcher.Kill() != sandbox.KillPidns {
+		hello.PID = os.Getpid() // elsewhere it could not see us, and would take us for gone
 	}
-	f := a.broken(err)
-	switch {
-	case a.exit != nil, f.Cause == lifecycle.CauseClosed, errors.Is(err, codec.ErrTruncated):
-		// Most often a sign of an exit, which says more: a host that is killed
-		// while it writes leaves a torn frame, too.
-		a.suspect = f
-		if a.exit == nil {
-			a.set(ctx, closedGrace, closedTimer)
-		}
-	default:
-		a.end(ctx, f)
+	c := newConn(a.ref, a.number, session, w)
+	props := shield(a.log, func() actor.Actor {
+		return &Connection{log: a.log, ref: a.ref, life: a.number, host: a.host, c: c, hs: session.Handshake(a.ref.introduce(hello))}
+	})
+	pid, err := ctx.SpawnNamed(props, "connection")
+	if err != nil {
+		return lifecycle.MustEnd{Fault: lifecycle.Fault{Cause: lifecycle.CauseInternal, Detail: err.Error()}}
 	}
+	a.connection, a.conn, a.transport.wire = pid, c, nil
+	tell(ctx, pid, &openConn{})
+	return lifecycle.Connected{}
 }
 
-// deaf follows the end of the half of the byte stream that the host reads. The
-// end of the other half mostly comes right behind it, and says more.
-func (a *Life) deaf(ctx actor.Context) {
-	if a.failing != nil || a.stopping || a.closed || a.exit != nil {
-		return
-	}
+// deaf says what it means by itself that the host reads no more.
+func (a *Life) deaf() lifecycle.Fault {
 	detail := "reads no more from its connection and lived on"
 	if a.ref.spec.transport() == TransportStdio {
 		detail = "closed its standard input and lived on"
 	}
-	a.suspect = &Failure{Cause: lifecycle.CauseClosed, Detail: detail}
-	a.set(ctx, closedGrace, closedTimer)
+	return lifecycle.Fault{Cause: lifecycle.CauseClosed, Detail: detail}
 }
 
 // broken says what the end of the byte stream means by itself.
-func (a *Life) broken(err error) *Failure {
+func (a *Life) broken(err error) lifecycle.Fault {
 	var (
 		frame   *codec.FrameError
 		refused *codec.Error
@@ -59,9 +58,9 @@ func (a *Life) broken(err error) *Failure {
 	)
 	switch {
 	case errors.Is(err, codec.ErrVersion):
-		return &Failure{Cause: lifecycle.CauseVersion, Detail: err.Error()}
+		return lifecycle.Fault{Cause: lifecycle.CauseVersion, Detail: err.Error()}
 	case errors.As(err, &frame):
-		f := &Failure{Cause: lifecycle.CauseProtocol, Detail: err.Error(), Bad: frame.Bytes}
+		f := lifecycle.Fault{Cause: lifecycle.CauseProtocol, Detail: err.Error(), Bad: frame.Bytes}
 		if text, ok := noise(a.ref.world.Redactor.Last(frame.Bytes)); ok && a.ref.spec.transport() == TransportStdio {
 			hint := "print to stderr"
 			if a.ref.spec.Protocol.Defaults().Transport == string(TransportFD) {
@@ -71,14 +70,14 @@ func (a *Life) broken(err error) *Failure {
 		}
 		return f
 	case errors.As(err, &refused):
-		return &Failure{Cause: lifecycle.CauseProtocol, Detail: "it refused the handshake: " + refused.Error()}
+		return lifecycle.Fault{Cause: lifecycle.CauseProtocol, Detail: "it refused the handshake: " + refused.Error()}
 	case errors.As(err, &d):
 		a.log.Error("defect: the read loop failed", "panic", d.Value, "stack", string(d.Stack))
-		return &Failure{Cause: lifecycle.CauseInternal, Detail: d.Error()}
+		return lifecycle.Fault{Cause: lifecycle.CauseInternal, Detail: d.Error()}
 	case errors.Is(err, io.EOF):
-		return &Failure{Cause: lifecycle.CauseClosed, Detail: "closed its connection and lived on"}
+		return lifecycle.Fault{Cause: lifecycle.CauseClosed, Detail: "closed its connection and lived on"}
 	}
-	return &Failure{Cause: lifecycle.CauseClosed, Detail: "connection broke: " + err.Error()}
+	return lifecycle.Fault{Cause: lifecycle.CauseClosed, Detail: "connection broke: " + err.Error()}
 }
 
 // noise returns the text that somebody printed where frames belong, if that is

@@ -16,15 +16,9 @@ import (
 	"github.com/hostsup/hostsup/sandbox"
 )
 
-// begin collects what the process is given for this life: what Prepare returns, and
-// secrets. It does so beside the mailbox, as a keyring may ask somebody first.
-// Without either the process is asked for at once. (By a message, and not in
-// Started, which an actor may see twice.)
-func (a *Life) begin(ctx actor.Context) {
-	if len(a.ref.spec.Secrets.Env) == 0 && a.ref.spec.Prepare == nil {
-		a.launch(ctx, Prepared{})
-		return
-	}
+// prepare collects what the process is given for this life: what Prepare returns,
+// and secrets. It does so beside the mailbox, as a keyring may ask somebody first.
+func (a *Life) prepare(ctx actor.Context) {
 	self, root := ctx.Self(), ctx.ActorSystem().Root
 	preparing, cancel := context.WithCancel(context.Background())
 	a.preparing = cancel
@@ -55,32 +49,10 @@ func (r *Ref) prepare(ctx context.Context, life uint64) (given Prepared, err err
 	return given, nil
 }
 
-func (a *Life) prepared(ctx actor.Context, m *lifePrepared) {
-	if a.preparing == nil {
-		return // too late
-	}
-	a.preparing = nil
-	if m.err != nil {
-		a.fail(ctx, unmade(m.err, a.ref.spec.Resources))
-		return
-	}
-	a.launch(ctx, m.given)
-}
-
-// prepareNoMore ends what begin has begun; true: it was going on.
-func (a *Life) prepareNoMore() bool {
-	if a.preparing == nil {
-		return false
-	}
-	a.preparing()
-	a.preparing = nil
-	return true
-}
-
 // launch prepares the transport and asks for the process.
-func (a *Life) launch(ctx actor.Context, given Prepared) {
+func (a *Life) launch(ctx actor.Context) lifecycle.Fault {
 	spec := &a.ref.spec
-	cmd, err := command(spec, a.number, given)
+	cmd, err := command(spec, a.number, a.given)
 	if err == nil {
 		cmd.Accept = a.byHand
 		err = spec.Guard.verify(cmd.Path)
@@ -92,22 +64,22 @@ func (a *Life) launch(ctx actor.Context, given Prepared) {
 		err = a.transport.checkReserve()
 	}
 	if err != nil {
-		a.fail(ctx, unmade(err, spec.Resources))
-		return
+		return a.unmade(err)
 	}
 	props := shield(a.log, func() actor.Actor {
 		return &Process{log: a.log, launcher: a.ref.world.Launcher, life: a.number, out: a.ref.log}
 	})
 	if a.process, err = ctx.SpawnNamed(props, "process"); err != nil {
-		a.fail(ctx, &Failure{Cause: lifecycle.CauseInternal, Detail: err.Error()})
-		return
+		return lifecycle.Fault{Cause: lifecycle.CauseInternal, Detail: err.Error()}
 	}
 	tell(ctx, a.process, &spawnProcess{cmd: cmd, close: a.transport.childs, out: a.transport.outputs})
 	a.transport.childs, a.transport.outputs = nil, nil // the process actor's now
+	return lifecycle.Fault{}
 }
 
 func (a *Life) spawned(ctx actor.Context, m *spawned) {
 	a.child, a.caps = m.child, m.caps
+	a.step(ctx, lifecycle.Spawned{})
 	a.ref.confined(a.log, a.number, m.child)
 	tell(ctx, a.host, &lifeSpawned{a.number, a.child})
 	if a.ref.spec.Protocol == nil {
@@ -115,7 +87,7 @@ func (a *Life) spawned(ctx actor.Context, m *spawned) {
 		return
 	}
 	if a.transport.wire != nil {
-		a.connect(ctx)
+		a.step(ctx, a.connect(ctx))
 		return
 	}
 	self, root := ctx.Self(), ctx.ActorSystem().Root
@@ -124,20 +96,6 @@ func (a *Life) spawned(ctx actor.Context, m *spawned) {
 		return
 	}
 	a.transport.accept(func() { tell(root, self, &dialed{}) })
-}
-
-// dialed takes the connection of a host that has come to our socket.
-func (a *Life) dialed(ctx actor.Context, err error) {
-	if a.failing != nil || a.exit != nil {
-		return // the end of the life closes it
-	}
-	if err != nil {
-		a.end(ctx, &Failure{Cause: lifecycle.CauseClosed, Detail: "no connection: " + err.Error()})
-		return
-	}
-	if a.transport.claim() {
-		a.connect(ctx)
-	}
 }
 
 // command renders the spec of a host as what is to be started, with what this life

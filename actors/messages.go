@@ -224,10 +224,8 @@ type (
 		given Prepared
 		err   error
 	}
-	lifeAlarm struct {
-		gen  uint64
-		what lifeTimer
-	}
+	lifeAlarm  struct{ gen uint64 }
+	outputRead struct{} // all that the ended process wrote
 )
 
 // output is a pipe that carries one stream of a process.
@@ -259,7 +257,11 @@ func (f *Failure) Error() string { return f.event().Reason() }
 func (f *Failure) event() lifecycle.Ended {
 	e := lifecycle.Ended{Life: f.Life, Cause: f.Cause, Detail: f.Detail}
 	if f.Exit != nil {
-		e.Status = lifecycle.ExitStatus{Code: f.Exit.Code, Signal: f.Exit.Signal}
+		e.Status = exitStatus(f.Exit)
 	}
 	return e
+}
+
+func exitStatus(e *sandbox.Exit) lifecycle.ExitStatus {
+	return lifecycle.ExitStatus{Code: e.Code, Signal: e.Signal}
 }

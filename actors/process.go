@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/hostsup/hostsup/internal/capture"
+	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -63,7 +64,7 @@ func (a *Process) Receive(ctx actor.Context) {
 			a.known.Store(false) // a life hears of the end of this actor, and not of the exit that follows from it
 			a.kill()
 			a.child.Release() // the parent may never have heard of it
-			if err := a.child.AwaitGone(killWait); err != nil {
+			if err := a.child.AwaitGone(lifecycle.KillWait); err != nil {
 				a.log.Error("the process tree does not end", "error", err)
 			}
 		}

@@ -10,15 +10,19 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// unmade returns the failure of a life that could not be started. What this
-// program or the machine is short of for the moment is not the host's fault.
-func unmade(err error, limits policy.Limits) *Failure {
-	f := &Failure{Cause: lifecycle.CauseSpawn, Detail: err.Error()}
+// unmade says what it means that a life could not be started; no error means
+// nothing. What this program or the machine is short of for the moment is not the
+// host's fault.
+func (a *Life) unmade(err error) lifecycle.Fault {
+	if err == nil {
+		return lifecycle.Fault{}
+	}
+	f := lifecycle.Fault{Cause: lifecycle.CauseSpawn, Detail: err.Error()}
 	if errors.Is(err, policy.ErrUntrusted) {
 		f.Cause = lifecycle.CauseRefused
 		return f
 	}
-	if lacks := shortOf(err, limits); lacks != "" {
+	if lacks := shortOf(err, a.ref.spec.Resources); lacks != "" {
 		f.Cause, f.Detail = lifecycle.CauseShortage, lacks+": "+f.Detail
 	}
 	return f

@@ -19,6 +19,7 @@ func TestNothingBeginsInATornTree(t *testing.T) {
 	if s := h.machine.State(); s != lifecycle.Starting || len(h.remains) != 0 || !q.IsSettled() {
 		t.Errorf("%s; %d lives left something; a call is answered: %v", s, len(h.remains), q.IsSettled())
 	}
-	l := &Life{ref: ref, number: 1, torn: true}
-	l.fail(nil, &Failure{Cause: lifecycle.CauseExit})
+	l := newLife(h, 1, nil)
+	l.machine, _ = l.machine.Step(lifecycle.Torn{})
+	l.step(nil, lifecycle.MustEnd{Fault: lifecycle.Fault{Cause: lifecycle.CauseExit}})
 }
