@@ -85,8 +85,8 @@ func TestAllocationsOfACall(t *testing.T) {
 }
 
 // TestWayOfACall holds which functions of this module lie between a caller and the
-// write. Those of a real wire are TryWrite, which the mirror stands for, and what it
-// calls in internal/sys: eight together.
+// write. With supervisor.Host.Call before them, and behind them TryWrite of a real wire,
+// which the mirror stands for, they are eight.
 func TestWayOfACall(t *testing.T) {
 	ref, w := mirrored(t, nil)
 	var way []string

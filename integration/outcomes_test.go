@@ -459,7 +459,7 @@ func TestCallsWhileTheTreeEnds(t *testing.T) {
 							if i%2 == 0 {
 								err = h.Call(context.Background(), "echo", 1, nil, supervisor.Timeout(patience))
 							} else { // by way of the host's mailbox most of the time
-								err = h.Do(ctx(t), actors.VerbReset)
+								err = h.Ref().Do(ctx(t), actors.VerbReset)
 							}
 							if err != nil && !errors.Is(err, supervisor.ErrCrashed) {
 								back <- err

@@ -166,6 +166,11 @@ func (s *Supervisor) added(h *Host) error {
 
 // removed tells the parts of a host that was taken out.
 func (s *Supervisor) removed(ctx context.Context, h *Host) error {
+	s.mu.Lock()
+	if s.handles[h.Name()] == h {
+		delete(s.handles, h.Name())
+	}
+	s.mu.Unlock()
 	var errs []error
 	for _, p := range s.parts {
 		if p.Removed != nil {

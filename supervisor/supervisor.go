@@ -16,9 +16,6 @@ import (
 	"github.com/hostsup/hostsup/sandbox"
 )
 
-// Host is the handle of one host, valid over all its lives; see [actors.Ref].
-type Host = actors.Ref
-
 // Event is one line of history; see [actors.Event].
 type Event = actors.Event
 
@@ -43,7 +40,8 @@ type Supervisor struct {
 	err     error
 	left    error // what of the tree has not ended; known once done is closed
 	stopped bool
-	isHouse bool // parts are actors beside the hosts
+	handles map[string]*Host // by name
+	isHouse bool             // parts are actors beside the hosts
 }
 
 // Start runs a tree and returns at once; hosts start beside it (see Ready), and
@@ -125,13 +123,33 @@ func (s *Supervisor) Host(name string) (*Host, error) {
 	default:
 	}
 	if r := s.world.Ref(name); r != nil {
-		return r, nil
+		return s.handle(r), nil
 	}
 	return nil, fmt.Errorf("%w: %q", ErrNoHost, name)
 }
 
 // Hosts returns all handles in the order of declaration.
-func (s *Supervisor) Hosts() []*Host { return s.world.Refs() }
+func (s *Supervisor) Hosts() []*Host {
+	refs := s.world.Refs()
+	hosts := make([]*Host, len(refs))
+	for i, r := range refs {
+		hosts[i] = s.handle(r)
+	}
+	return hosts
+}
+
+// handle returns the handle of a host: the same one each time, by which programs may
+// tell hosts apart.
+func (s *Supervisor) handle(r *actors.Ref) *Host {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.handles[r.Name()]
+	if h == nil || h.ref != r { // new, or its name was free again
+		h = &Host{r}
+		s.handles[r.Name()] = h
+	}
+	return h
+}
 
 // Attach lets a program speak to a host over rw as if it had started it; see
 // package attach, whose Part the tree needs. It returns when the program has left,

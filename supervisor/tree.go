@@ -103,7 +103,7 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 	t := &tree{world: w, groups: groups, spawned: make(chan struct{})}
 	parts := spec.Parts
 	spec.Groups, spec.Parts = nil, nil // the hosts have their own copies; these would only take memory
-	t.sup = &Supervisor{world: w, launcher: launcher, spec: spec, started: time.Now(), done: make(chan struct{})}
+	t.sup = &Supervisor{world: w, launcher: launcher, spec: spec, started: time.Now(), done: make(chan struct{}), handles: make(map[string]*Host)}
 	if err := t.openParts(parts); err != nil {
 		return nil, errors.Join(err, launcher.Close(), w.Reports.Close())
 	}

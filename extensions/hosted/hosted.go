@@ -162,7 +162,7 @@ func (s *services) added(h *supervisor.Host) error {
 		return nil
 	}
 	sup := s.tree.Supervisor
-	svc, err := service.New(h, service.Tree{
+	svc, err := service.New(h.Ref(), service.Tree{
 		Host: s.host, Add: s.beside(h.Name()), Remove: sup.Remove, Journal: s.tree.Journal, Log: s.tree.Log,
 		Redact: s.tree.Redact, Profile: sup.ProfileLife, Profiles: s.profiles(),
 	})
@@ -179,12 +179,12 @@ func (s *services) added(h *supervisor.Host) error {
 }
 
 // host returns the handle of a host, or nil.
-func (s *services) host(name string) *supervisor.Host {
+func (s *services) host(name string) *actors.Ref {
 	h, err := s.tree.Supervisor.Host(name)
 	if err != nil {
 		return nil
 	}
-	return h
+	return h.Ref()
 }
 
 // profiles is the folder for profiles that go with crash reports, "" for none.
