@@ -15,7 +15,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/hostsup/hostsup/internal/linger"
+	"github.com/hostsup/hostsup/internal/busypoll"
 )
 
 // WebSocket is a server that listens at ws:// or wss://.
@@ -59,7 +59,7 @@ func dialTCP(ctx context.Context, network, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return linger.Conn(c), nil
+	return busypoll.Conn(c), nil
 }
 
 func (w WebSocket) dial(ctx context.Context) (transport, error) {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/internal/linger"
+	"github.com/hostsup/hostsup/internal/busypoll"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -27,7 +27,7 @@ type Wire interface {
 // each way.
 type fileWire struct {
 	r, w *os.File
-	in   *linger.Reader
+	in   *busypoll.Reader
 	raw  syscall.RawConn // of w
 	sock bool
 }
@@ -43,7 +43,7 @@ func newFileWire(r, w *os.File, sock bool) Wire {
 	if err != nil {
 		raw = nil // TryWrite then leaves everything to the write loop
 	}
-	return &fileWire{r, w, linger.NewReader(r), raw, sock}
+	return &fileWire{r, w, busypoll.NewReader(r), raw, sock}
 }
 
 func (f *fileWire) Read(p []byte) (int, error)  { return f.in.Read(p) }
@@ -80,7 +80,7 @@ func ignoreClosed(err error) error {
 // netWire is a Wire over an accepted unix socket.
 type netWire struct {
 	*net.UnixConn
-	in  *linger.Reader
+	in  *busypoll.Reader
 	raw syscall.RawConn
 }
 
@@ -90,7 +90,7 @@ func NewNetWire(c *net.UnixConn) Wire {
 	if err != nil {
 		raw = nil
 	}
-	return &netWire{c, linger.NewReader(c), raw}
+	return &netWire{c, busypoll.NewReader(c), raw}
 }
 
 func (n *netWire) Read(p []byte) (int, error) { return n.in.Read(p) }

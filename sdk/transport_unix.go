@@ -11,7 +11,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/hostsup/hostsup/internal/linger"
+	"github.com/hostsup/hostsup/internal/busypoll"
 )
 
 // socket is a stream socket in blocking mode. A host reads from one place
@@ -23,7 +23,7 @@ type socket struct {
 	file *os.File
 	fd   int
 	raw  syscall.RawConn
-	wait linger.State // of Read, which one goroutine calls
+	wait busypoll.State // of Read, which one goroutine calls
 	once sync.Once
 	err  error
 }

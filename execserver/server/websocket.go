@@ -16,7 +16,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/hostsup/hostsup/internal/linger"
+	"github.com/hostsup/hostsup/internal/busypoll"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -285,7 +285,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // socket is a connection that two may write to.
 type socket struct {
 	net.Conn
-	in  io.Reader       // lingers
+	in  io.Reader       // busy-polls
 	raw syscall.RawConn // nil: it has none
 
 	mu   sync.Mutex
@@ -294,8 +294,8 @@ type socket struct {
 
 func newSocket(nc net.Conn) *socket {
 	s := &socket{Conn: nc, in: nc}
-	if src, ok := nc.(linger.Source); ok {
-		s.in = linger.NewReader(src)
+	if src, ok := nc.(busypoll.Source); ok {
+		s.in = busypoll.NewReader(src)
 		if raw, err := src.SyscallConn(); err == nil {
 			s.raw = raw
 		}

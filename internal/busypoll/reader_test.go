@@ -1,4 +1,4 @@
-package linger
+package busypoll
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// pairs are the streams that hosts and servers are read from.
+// pairs opens each kind of stream that hosts and servers are read from.
 func pairs(t *testing.T) map[string]func() (src Source, peer io.WriteCloser) {
 	return map[string]func() (Source, io.WriteCloser){
 		"pipe": func() (Source, io.WriteCloser) {
@@ -40,7 +40,7 @@ func pairs(t *testing.T) map[string]func() (src Source, peer io.WriteCloser) {
 	}
 }
 
-func TestReaderHandsOnEveryByteInOrder(t *testing.T) {
+func TestReaderReturnsEveryByteInOrder(t *testing.T) {
 	for name, open := range pairs(t) {
 		t.Run(name, func(t *testing.T) {
 			src, peer := open()
@@ -112,7 +112,7 @@ func TestReaderKeepsDeadlines(t *testing.T) {
 	}
 }
 
-func TestConn(t *testing.T) {
+func TestConnWrapsOnlyPollableConnections(t *testing.T) {
 	src, peer := pairs(t)["tcp"]()
 	c := Conn(src.(net.Conn))
 	defer c.Close()
@@ -125,7 +125,7 @@ func TestConn(t *testing.T) {
 	if got, err := io.ReadAll(c); err != nil || string(got) != "hello" {
 		t.Errorf("%q, %v", got, err)
 	}
-	a, b := net.Pipe() // the poller does not know it
+	a, b := net.Pipe() // unknown to the poller
 	defer a.Close()
 	defer b.Close()
 	if Conn(a) != a {

@@ -1,4 +1,4 @@
-package linger
+package busypoll
 
 import (
 	"testing"

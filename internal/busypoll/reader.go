@@ -1,4 +1,4 @@
-package linger
+package busypoll
 
 import (
 	"io"
@@ -13,11 +13,12 @@ type Source interface {
 	syscall.Conn
 }
 
-// Reader reads from a Source as [State.Read] does. It is for one goroutine at a
-// time; closing the source ends its Read, and the source's deadlines hold.
+// Reader busy-polls for a short time before it blocks, as [State.Read] does. A
+// Reader must be used by one goroutine at a time. Closing the source ends Read, and
+// the source's deadlines hold.
 type Reader struct {
 	src   Source
-	raw   syscall.RawConn // nil: there is no looking
+	raw   syscall.RawConn // nil: never polls
 	state State
 }
 
@@ -25,14 +26,14 @@ type Reader struct {
 func NewReader(src Source) *Reader {
 	raw, err := src.SyscallConn()
 	if err != nil {
-		raw = nil // a closed one: its Read says so
+		raw = nil // src is closed: Read returns its error
 	}
 	return &Reader{src: src, raw: raw}
 }
 
 // Read implements io.Reader.
 func (r *Reader) Read(p []byte) (int, error) {
-	if r.raw == nil || len(p) == 0 || !canLook {
+	if r.raw == nil || len(p) == 0 || !canPoll {
 		return r.src.Read(p)
 	}
 	return r.state.Read(
@@ -53,8 +54,8 @@ type conn struct {
 
 func (c *conn) Read(p []byte) (int, error) { return c.r.Read(p) }
 
-// Conn returns c with its Read done by a [Reader], and c itself where it is
-// none that the runtime's poller knows.
+// Conn returns c with its Read done by a [Reader], or c itself where the runtime's
+// poller does not know the connection.
 func Conn(c net.Conn) net.Conn {
 	src, ok := c.(Source)
 	if !ok {

@@ -1,13 +1,13 @@
 //go:build unix
 
-package linger
+package busypoll
 
 import "github.com/hostsup/hostsup/internal/sys"
 
-const canLook = true
+const canPoll = true
 
-// readNow returns how much was there to be read; 0 also for an end or an error,
-// which a read that waits meets again.
+// readNow reads without blocking and returns the number of bytes; 0 also stands for
+// an end or an error, which a blocking read returns again.
 func readNow(fd uintptr, p []byte) int {
 	n, _, err := sys.ReadNow(fd, p)
 	if err != nil {

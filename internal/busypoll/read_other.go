@@ -1,7 +1,7 @@
 //go:build !unix
 
-package linger
+package busypoll
 
-const canLook = false
+const canPoll = false
 
 func readNow(uintptr, []byte) int { return 0 }
