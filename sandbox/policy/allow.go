@@ -20,7 +20,7 @@ func checkAllow(bad *Problems, list []string) {
 	}
 }
 
-// flatten returns the errors that err joins; none for nil.
+// flatten returns the errors that err joins; nil for a nil err.
 func flatten(err error) []error {
 	if err == nil {
 		return nil

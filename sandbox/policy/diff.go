@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// Diff returns what two policies with limits differ in, as lines of a policy file:
-// what only the first has, and what only the second has, each in the order of the
-// fields. Profiles are compared by what they come to, entries of lists one by one.
-// It looks at no file.
+// Diff returns the differences between two policies and their limits as lines of a
+// policy file: removed has the lines that only a has, added those that only b has,
+// each in the order of the fields. Profiles are compared by their content, lists
+// entry by entry. Diff accesses no file.
 func Diff(a Policy, la Limits, b Policy, lb Limits) (removed, added []string) {
 	of := b.lists()
 	scalar := func(field, x, y string) {

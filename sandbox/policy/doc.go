@@ -1,19 +1,18 @@
-// Package policy says what a confined process may read, write, run, reach and
-// use up: the data, its named profiles, how one policy adds to another, and what
-// is wrong with one. [Resolved] is what a policy comes to on a machine, which
-// package resolve finds out. It enforces nothing; package sandbox does.
+// Package policy describes what a confined process may read, write, run, reach
+// and consume. It defines the policy, its named profiles, how policies are merged,
+// and how a policy is validated. [Resolved] is a policy applied to one machine;
+// package resolve computes it. Package sandbox enforces it.
 //
 // # What it promises
 //
-// A [Policy] is plain data and is never changed by this package. Everything
-// that is wrong with one is found at once and told as [Error] values that name
-// the field, the place in the file it came from and what would work. Order is
-// that of the fields, and entries keep their numbers. [Policy.Validate] looks at
-// the form alone and gives the same answer on every machine. All functions may be
-// called concurrently; none keeps state.
+// The package never changes a [Policy]. Validation reports all mistakes at once,
+// as [Error] values with the field, its position in the file and a remedy, in the
+// order of the fields; entries keep their numbers. [Policy.Validate] checks
+// the form only and gives the same result on every machine. All functions may be
+// called concurrently; the package has no state.
 //
 // # What it never does
 //
-// It touches nothing: no file, no user, no kernel. It never guesses: a bound that
-// cannot be held or a name that is unknown is an error.
+// It accesses no file, no user database and no kernel interface. It never guesses:
+// an unknown name or a bound that cannot be enforced is an error.
 package policy

@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// ErrInvalid is what every [Error] is: errors.Is(err, ErrInvalid).
+// ErrInvalid matches every [Error]: errors.Is(err, ErrInvalid).
 var ErrInvalid = errors.New("invalid policy")
 
-// ErrUntrusted is what an [Error] is, besides [ErrInvalid], when a granted path
-// is not to be trusted: it leads over a symbolic link that a confined process or
-// another user could have put there, or it leads to another folder than before.
+// ErrUntrusted matches an [Error], besides [ErrInvalid], when a granted path
+// cannot be trusted: it passes a symbolic link that a confined process or another
+// user could have created, or it leads to another folder than before.
 var ErrUntrusted = errors.New("untrusted path")
 
-// Error is one thing that is wrong with a policy or with limits.
+// Error is one mistake in a policy or in limits.
 type Error struct {
 	Field  string // "deny[2]", "limits.memory", "tmp.size"
-	Value  string // what stands there; may be empty
-	Reason string // what is wrong with it
-	Help   string // what would work; may be empty
+	Value  string // the value of the field; may be empty
+	Reason string // why the value is invalid
+	Help   string // what would be valid; may be empty
 	Where  string // "config.hcl:41", from Policy.Source; may be empty
 
 	untrusted bool
 }
 
-// Error reads `config.hcl:41: deny[2] "/srv/x": it needs mounts (accept no
-// level below no-cgroup)`.
+// Error returns text such as `config.hcl:41: deny[2] "/srv/x": it needs mounts
+// (accept no level below no-cgroup)`.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Where != "" {
@@ -48,13 +48,13 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Is makes every Error an ErrInvalid, and some an ErrUntrusted.
+// Is reports whether target is ErrInvalid or, for an untrusted path, ErrUntrusted.
 func (e *Error) Is(target error) bool {
 	return target == ErrInvalid || e.untrusted && target == ErrUntrusted
 }
 
-// Errors returns the single errors of what Validate or Resolve returned, in
-// the order of the fields.
+// Errors splits an error of Validate or Resolve into single errors, in the order
+// of the fields.
 func Errors(err error) []*Error {
 	var all []*Error
 	for _, e := range flatten(err) {
@@ -66,7 +66,7 @@ func Errors(err error) []*Error {
 	return all
 }
 
-// Problems collects errors, each with its place. The zero value has none.
+// Problems collects errors, each with its position in the file. The zero value is empty.
 type Problems struct {
 	Source map[string]string // of the policy
 	List   []error
@@ -77,12 +77,12 @@ func (p *Problems) Add(field, value, reason, help string) {
 	p.List = append(p.List, &Error{Field: field, Value: value, Reason: reason, Help: help, Where: p.where(field)})
 }
 
-// Distrust is Add for what is an [ErrUntrusted], too.
+// Distrust adds an [Error] that also matches [ErrUntrusted].
 func (p *Problems) Distrust(field, value, reason, help string) {
 	p.List = append(p.List, &Error{Field: field, Value: value, Reason: reason, Help: help, Where: p.where(field), untrusted: true})
 }
 
-// where is the place of a field, or of the nearest thing around it.
+// where returns the position of a field, or of the nearest enclosing one that has a position.
 func (p *Problems) where(field string) string {
 	for field != "" {
 		if at, ok := p.Source[field]; ok {
@@ -97,5 +97,5 @@ func (p *Problems) where(field string) string {
 	return ""
 }
 
-// Err joins what was added. It is nil for nothing.
+// Err returns the added errors, joined; nil without any.
 func (p *Problems) Err() error { return errors.Join(p.List...) }

@@ -18,7 +18,7 @@ func ExampleMerge() {
 	// Output: strict no-cgroup [/srv/app/data] [/srv/app/data/.env] none
 }
 
-// Everything that is wrong is told at once, with what would work.
+// Validate reports all mistakes at once, each with a remedy.
 func ExamplePolicy_Validate() {
 	p := policy.Policy{
 		Level: policy.Landlock,

@@ -8,8 +8,8 @@ func Levels() []Level { return []Level{Full, NoCgroup, Landlock, None} }
 // Valid reports whether l is one of the levels.
 func (l Level) Valid() bool { return slices.Contains(Levels(), l) }
 
-// AtLeast reports whether l enforces all that other does. An unknown level is
-// weaker than None.
+// AtLeast reports whether l enforces everything that other enforces. An unknown
+// level is weaker than None.
 func (l Level) AtLeast(other Level) bool {
 	rank := func(l Level) int {
 		if i := slices.Index(Levels(), l); i >= 0 {
@@ -20,8 +20,8 @@ func (l Level) AtLeast(other Level) bool {
 	return rank(l) <= rank(other)
 }
 
-// DefaultLevel is the weakest level that a policy accepts when it names none:
-// Full for root, NoCgroup for other users, who cannot make cgroups everywhere.
+// DefaultLevel returns the weakest level that a policy without a level accepts:
+// Full for root, NoCgroup for other users, who cannot create cgroups everywhere.
 func DefaultLevel(root bool) Level {
 	if root {
 		return Full
@@ -29,8 +29,8 @@ func DefaultLevel(root bool) Level {
 	return NoCgroup
 }
 
-// Weakest is the weakest level that p accepts: its Level, or the default of root
-// or of other users. A nil policy accepts None.
+// Weakest returns the weakest level that p accepts: its Level, or [DefaultLevel].
+// A nil policy accepts None.
 func (p *Policy) Weakest(root bool) Level {
 	switch {
 	case p == nil:

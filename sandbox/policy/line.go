@@ -6,26 +6,25 @@ import (
 	"unicode"
 )
 
-// Line returns a list of a sandbox block with one entry: `read = ["/lib64"]`.
+// Line returns a line of a sandbox block, a list with one entry: `read = ["/lib64"]`.
 func Line(field, entry string) string { return field + " = [" + Quote(entry) + "]" }
 
-// Add returns the words by which every message names what would allow something
-// that a policy does not allow: `add to sandbox: read = ["/lib64"]`. Text is what
-// to write in the sandbox block, for example by [Line].
+// Add returns the advice that messages end with: `add to sandbox: read = ["/lib64"]`.
+// text is the line to add to the sandbox block, for example from [Line].
 func Add(text string) string { return "add to sandbox: " + text }
 
-// LackError says what is not granted, and ends with the line that would grant it.
+// LackError reports a missing grant; its text ends with the line that grants it.
 type LackError struct {
 	What string // "the program is not granted for running"
-	Line string // as for [Add]
-	Err  error  // what it comes to: test with errors.Is against fs.ErrNotExist and fs.ErrPermission
+	Line string // the argument of [Add]
+	Err  error  // matches fs.ErrNotExist or fs.ErrPermission
 }
 
 func (e *LackError) Error() string { return e.What + "; " + Add(e.Line) }
 func (e *LackError) Unwrap() error { return e.Err }
 
-// Quote writes s as a string of the configuration language. What cannot be seen is
-// escaped, and bytes that are no UTF-8, which it does not have, are U+FFFD.
+// Quote writes s as a string of the configuration language. It escapes characters
+// that are not printable. The language has UTF-8 only: other bytes become U+FFFD.
 func Quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -35,7 +34,7 @@ func Quote(s string) string {
 			b.WriteByte('\\')
 			b.WriteRune(r)
 		case (r == '$' || r == '%') && strings.HasPrefix(s[i+1:], "{"):
-			b.WriteRune(r) // twice is once, and no template
+			b.WriteRune(r) // doubled: the character itself, not a template
 			b.WriteRune(r)
 		case r == '\n':
 			b.WriteString(`\n`)

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Merge returns base with what over says added to it: lists are joined, each
-// entry once, those of over first, so that they keep their numbers in messages;
-// a scalar of over that is not its zero value replaces base's; JIT and
-// Work.Keep hold when either has them. Neither argument is changed, and the
-// result shares nothing with them.
+// Merge returns base with over added to it. Lists are joined without duplicates;
+// the entries of over come first, so that they keep their numbers in messages.
+// A scalar of over that is not zero replaces that of base. JIT, Ordinary and
+// Work.Keep are set when either policy sets them. Merge changes neither argument,
+// and the result shares no memory with them.
 func Merge(base, over Policy) Policy {
 	out := over.clone()
 	inherit(&out.Profile, base.Profile)
@@ -27,7 +27,7 @@ func Merge(base, over Policy) Policy {
 	out.Work.Keep = out.Work.Keep || base.Work.Keep
 	out.JIT = out.JIT || base.JIT
 	out.Ordinary = out.Ordinary || base.Ordinary
-	places := map[string]string{} // of base, under the numbers in out
+	source := map[string]string{} // of base, under the numbers in out
 	more := base.lists()
 	for i, l := range out.lists() {
 		for j, s := range *more[i].at {
@@ -36,35 +36,35 @@ func Merge(base, over Policy) Policy {
 				at = len(*l.at)
 				*l.at = append(*l.at, s)
 			}
-			if place, ok := base.Source[fmt.Sprintf("%s[%d]", l.name, j)]; ok {
-				places[fmt.Sprintf("%s[%d]", l.name, at)] = place
+			if pos, ok := base.Source[fmt.Sprintf("%s[%d]", l.name, j)]; ok {
+				source[fmt.Sprintf("%s[%d]", l.name, at)] = pos
 			}
 		}
 	}
-	for field, place := range base.Source {
+	for field, pos := range base.Source {
 		if !strings.HasSuffix(field, "]") {
-			places[field] = place
+			source[field] = pos
 		}
 	}
-	maps.Copy(places, over.Source)
-	if len(places) > 0 {
-		out.Source = places
+	maps.Copy(source, over.Source)
+	if len(source) > 0 {
+		out.Source = source
 	}
 	return out
 }
 
-// Without returns what p has beyond base: Merge(base, Without(p, base)) is p, for
-// a p that has all of base's entries, except for the order of entries and for
-// JIT, which stays as it is in p. Profile stays too. Neither argument is changed,
-// and the result has no Source.
+// Without returns what p adds to base. When p has all entries of base,
+// Merge(base, Without(p, base)) equals p except for the order of entries. JIT and
+// Profile stay as they are in p. Without changes neither argument; the result has
+// no Source.
 func Without(p, base Policy) Policy {
 	out := p.clone()
 	out.Source = nil
-	shed(&out.Level, base.Level)
-	shed(&out.User, base.User)
-	shed(&out.Network, base.Network)
-	shed(&out.Tmp.Size, base.Tmp.Size)
-	shed(&out.Tmp.Inodes, base.Tmp.Inodes)
+	clearIf(&out.Level, base.Level)
+	clearIf(&out.User, base.User)
+	clearIf(&out.Network, base.Network)
+	clearIf(&out.Tmp.Size, base.Tmp.Size)
+	clearIf(&out.Tmp.Inodes, base.Tmp.Inodes)
 	if out.Work == base.Work {
 		out.Work = Work{}
 	}
@@ -75,15 +75,15 @@ func Without(p, base Policy) Policy {
 	return out
 }
 
-// shed makes a zero value of what is inherited.
-func shed[T comparable](dst *T, v T) {
+// clearIf sets *dst to zero if it equals v.
+func clearIf[T comparable](dst *T, v T) {
 	if *dst == v {
 		var zero T
 		*dst = zero
 	}
 }
 
-// inherit fills in a zero value.
+// inherit sets *dst to v if it is zero.
 func inherit[T comparable](dst *T, v T) {
 	var zero T
 	if *dst == zero {
@@ -91,8 +91,8 @@ func inherit[T comparable](dst *T, v T) {
 	}
 }
 
-// WithDefaults returns a copy of p with zero values replaced by what they stand
-// for, where the supervisor runs as root or as another user.
+// WithDefaults returns a copy of p with zero values replaced by their defaults;
+// root says whether the supervisor runs as root.
 func (p *Policy) WithDefaults(root bool) Policy {
 	q := p.clone()
 	q.Level = p.Weakest(root)
@@ -125,7 +125,7 @@ type list struct {
 	at   *[]string
 }
 
-// lists are all lists of a policy, always in the same order.
+// lists returns all lists of a policy, always in the same order.
 func (p *Policy) lists() []list {
 	return []list{
 		{"read", &p.Read}, {"exec", &p.Exec}, {"write", &p.Write}, {"read_only", &p.ReadOnly}, {"deny", &p.Deny},

@@ -2,10 +2,9 @@ package policy
 
 import "slices"
 
-// A named profile is a policy like any other: what one would write oneself for
-// programs of a kind. It grants no folder of a user's and no network; what a
-// host works on is added to it. Paths with a dash in front are granted where
-// they exist, so that a profile fits machines that are laid out differently.
+// A named profile is an ordinary policy for one kind of program. It grants no
+// folder of a user and no network; policies add what a host works on. Most paths
+// have a dash, so that a profile fits machines with different layouts.
 
 // Profiles returns the names of the profiles, from the narrowest.
 func Profiles() []string {
@@ -16,7 +15,7 @@ func Profiles() []string {
 	return names
 }
 
-// Profile returns a named profile, as a copy that may be changed.
+// Profile returns a copy of a named profile, which the caller may change.
 func Profile(name string) (Policy, bool) {
 	for _, p := range profiles {
 		if p.policy.Profile == name {
@@ -26,7 +25,7 @@ func Profile(name string) (Policy, bool) {
 	return Policy{}, false
 }
 
-// ProfileDoc says in a line what a profile is for; "" for an unknown name.
+// ProfileDoc returns one line on the purpose of a profile; "" for an unknown name.
 func ProfileDoc(name string) string {
 	for _, p := range profiles {
 		if p.policy.Profile == name {
@@ -42,23 +41,23 @@ type profile struct {
 }
 
 var (
-	// programs are where a system keeps its programs and their libraries.
+	// programs lists where a system keeps its programs and their libraries.
 	programs = []string{"-/usr", "-/bin", "-/sbin", "-/lib", "-/lib32", "-/libx32", "-/lib64"}
-	// loading is what the dynamic loader and the C library read at every start.
+	// loading lists what the dynamic loader and the C library read at every start.
 	loading = []string{
 		"-/etc/ld.so.cache", "-/etc/ld.so.conf", "-/etc/ld.so.conf.d", "-/etc/alternatives", "-/etc/localtime",
 		"-/etc/locale.alias", "-/etc/nsswitch.conf",
 	}
-	// names is where the names of users and hosts are looked up.
+	// names lists where names of users and hosts are looked up.
 	names = []string{"-/etc/passwd", "-/etc/group", "-/etc/hosts"}
-	// certificates are what a server on the network is checked by.
+	// certificates lists the roots that verify servers on the network.
 	certificates = []string{"-/etc/ssl/certs", "-/etc/ssl/openssl.cnf", "-/etc/pki/tls/certs", "-/etc/ca-certificates"}
 )
 
-// processors is by which engines find out how many threads are of use.
+// processors is where language engines read how many threads to start.
 const processors = "-/sys/devices/system/cpu"
 
-// reads are the paths that a profile may read: what loading has, and more.
+// reads returns loading and more, the paths that a profile may read.
 func reads(more ...[]string) []string { return slices.Concat(append([][]string{loading}, more...)...) }
 
 var profiles = []profile{

@@ -2,7 +2,7 @@ package policy
 
 import "testing"
 
-// A profile is short enough to be read: ten lines more than strict at most.
+// A profile must be short enough to read: at most ten lines more than strict.
 func TestProfilesAreShort(t *testing.T) {
 	strict, _ := Profile("strict")
 	for _, name := range Profiles() {

@@ -13,7 +13,7 @@ import (
 var rewrite = flag.Bool("rewrite", false, "write the section on system calls of docs/security.md")
 
 // TestSyscallsAreDocumented compares docs/security.md with the table. `go test
-// ./sandbox/policy -run Documented -rewrite` writes the section anew.
+// ./sandbox/policy -run Documented -rewrite` rewrites the section.
 func TestSyscallsAreDocumented(t *testing.T) {
 	const path, begin, end = "../../docs/security.md", "<!-- system calls: begin -->\n", "<!-- system calls: end -->\n"
 	text, err := os.ReadFile(path)
@@ -23,7 +23,7 @@ func TestSyscallsAreDocumented(t *testing.T) {
 	head, rest, ok := strings.Cut(string(text), begin)
 	got, tail, also := strings.Cut(rest, end)
 	if !ok || !also {
-		t.Fatalf("%s has no place for the system calls", path)
+		t.Fatalf("%s has no markers for the system calls", path)
 	}
 	want := syscallSection()
 	if *rewrite {
@@ -31,11 +31,11 @@ func TestSyscallsAreDocumented(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if got != want {
-		t.Errorf("%s does not say what the table says; write it by `go test ./sandbox/policy -run Documented -rewrite`", path)
+		t.Errorf("%s differs from the table; rewrite it with `go test ./sandbox/policy -run Documented -rewrite`", path)
 	}
 }
 
-// syscallSection is the table for people, for amd64 and arm64 alike.
+// syscallSection returns the section on system calls, the same on amd64 and arm64.
 func syscallSection() string {
 	var b strings.Builder
 	names := func(kind standing) string {
@@ -64,7 +64,7 @@ func syscallSection() string {
 	list("Refused whatever the policy says:", standingNever)
 	list("Refused unless `syscalls { allow = […] }` names them:", standingRefused)
 
-	b.WriteString("Allowed or refused by their arguments; the first line of a call that fits decides:\n\n" +
+	b.WriteString("Allowed or refused by their arguments; the first row of a call that matches decides:\n\n" +
 		"| calls | where | arguments | answer | why |\n| --- | --- | --- | --- | --- |\n")
 	type lines struct {
 		calls []string
@@ -85,13 +85,13 @@ func syscallSection() string {
 	for _, r := range rows {
 		b.WriteString(strings.Replace(r.text, "CALLS", strings.Join(r.calls, " "), 1))
 	}
-	fmt.Fprintf(&b, "\nAllowed, and no policy may refuse them, because no program starts or ends without:\n%s\n", names(standingNeeded))
+	fmt.Fprintf(&b, "\nAllowed, and no policy may refuse them, because no program can start or end without them:\n%s\n", names(standingNeeded))
 	fmt.Fprintf(&b, "\nAllowed unless `syscalls { deny = […] }` names them:\n%s\n", names(standingFree))
-	fmt.Fprintf(&b, "\nEvery other number, and each above %d, does not exist for a confined process (ENOSYS): what a newer kernel adds is refused\nuntil it is in the table.\n", NewestSyscall)
+	fmt.Fprintf(&b, "\nOther numbers, and all above %d, do not exist for a confined process (ENOSYS): calls that a newer kernel adds are refused\nuntil they are in the table.\n", NewestSyscall)
 	return b.String()
 }
 
-// wrapped breaks text into lines as the rest of the page has them.
+// wrapped breaks text into lines of the page's width.
 func wrapped(text string) string {
 	const width = 120
 	var b strings.Builder
@@ -112,8 +112,8 @@ func wrapped(text string) string {
 	return b.String()
 }
 
-// lines are the rows of a call whose arguments decide; the calls come in place
-// of CALLS.
+// lines returns the rows of a call that depends on arguments, with CALLS in the
+// position of its names.
 func (t treatment) lines() string {
 	if len(t.checks) == 0 {
 		return ""
@@ -131,7 +131,7 @@ func (t treatment) lines() string {
 	for i := 0; i < len(t.checks); i++ {
 		c := t.checks[i]
 		args := c.text()
-		// What differs in one argument only is one line.
+		// Checks that differ in one argument only share a row.
 		for i+1 < len(t.checks) && len(c.Tests) == 1 && c.Answer == AnswerAllow && t.checks[i+1].when == c.when && t.checks[i+1].Answer == c.Answer &&
 			len(t.checks[i+1].Tests) == 1 && t.checks[i+1].Tests[0].Arg == c.Tests[0].Arg && !c.Tests[0].Differ {
 			i++
@@ -160,7 +160,7 @@ func (c ArgCheck) text() string {
 	return strings.Join(parts, " and ")
 }
 
-// decide is what rules say of a call with arguments.
+// decide returns the answer of rules to a call with arguments.
 func decide(t *testing.T, rules []SyscallRule, name string, args ...uint64) Answer {
 	t.Helper()
 	n, ok := SyscallNumber(name)
@@ -293,7 +293,6 @@ func TestArgumentsDecide(t *testing.T) {
 	}
 }
 
-// What is in no table is refused, whatever its number.
 func TestUnknownCallsAreRefused(t *testing.T) {
 	r := &Resolved{RefusedSyscalls: new(Policy).Refused()}
 	rules := r.SyscallRules(SyscallScope{Level: Full}, nil)

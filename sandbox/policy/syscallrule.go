@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Answer is what a confined process gets for a system call.
+// Answer is the result of a system call of a confined process.
 type Answer uint8
 
 // The answers.
@@ -18,25 +18,25 @@ const (
 	AnswerNoSuchFamily               // EAFNOSUPPORT
 )
 
-// String is how docs/security.md names a.
+// String returns the name of a in docs/security.md.
 func (a Answer) String() string {
 	return [...]string{"allowed", "no effect", "EPERM", "ENOSYS", "EINVAL", "EAFNOSUPPORT"}[a]
 }
 
-// ArgTest compares 32 bits of an argument: it holds when argument & Mask is
+// ArgTest compares 32 bits of an argument: it matches when argument & Mask is
 // between First and Last, both included.
 type ArgTest struct {
 	Arg         int  // from 0 on
 	High        bool // the upper 32 bits
 	Mask        uint32
 	First, Last uint32
-	Differ      bool // holds when it is not between them
+	Differ      bool // matches when it is not between them
 
 	text string // for docs/security.md
 }
 
-// ArgCheck looks at the arguments of a call: when all of Tests hold, Answer
-// decides. No Tests hold always.
+// ArgCheck gives Answer when all Tests match the arguments of a call. Without
+// Tests it always matches.
 type ArgCheck struct {
 	Tests  []ArgTest
 	Answer Answer
@@ -44,32 +44,32 @@ type ArgCheck struct {
 	when condition
 }
 
-// SyscallRule is what becomes of one system call: the first of Checks that
-// holds decides; when none does, or there are none, Otherwise.
+// SyscallRule decides one system call: the first of Checks that matches gives
+// the answer, or else Otherwise.
 type SyscallRule struct {
-	Name      string // "" for a number that no known call has
+	Name      string // "" for a number without a known call
 	Number    int
 	Checks    []ArgCheck
 	Otherwise Answer
 }
 
-// SyscallScope is what the rules depend on beside the list of refused calls.
+// SyscallScope is what the rules depend on besides the list of refused calls.
 type SyscallScope struct {
 	Level   Level
 	JIT     bool // Policy.JIT
 	Network Network
-	// Protected says that the kernel refuses to make memory executable that is
-	// or was writable, so that the rules need not.
+	// Protected reports whether the kernel itself refuses to make memory executable
+	// that is or was writable, so that the rules need not.
 	Protected bool
-	// Sampled says that the memory limit is held by sampling processes, which
-	// misses memory that belongs to none of them.
+	// Sampled reports whether the memory limit is enforced by sampling processes,
+	// which misses memory that belongs to no process.
 	Sampled bool
-	// Unmapped says that the process is root's outside too, so that nothing but the
-	// rules keeps it from sockets that only root may connect to.
+	// Unmapped reports whether the process is root on the host side too, so that only
+	// the rules keep it from sockets that only root may connect to.
 	Unmapped bool
 }
 
-// condition says where a check holds.
+// condition says when a check applies.
 type condition uint8
 
 const (
@@ -83,13 +83,13 @@ const (
 	whileUnmapped
 )
 
-// String is how docs/security.md says c.
+// String returns the text of c in docs/security.md.
 func (c condition) String() string {
 	return [...]string{"", "`jit = false`", "`jit = false`, before Linux 6.3", "level landlock", "levels full and no-cgroup",
 		"level landlock, unless `network = \"host\"`", "memory limit that is sampled", "client of an exec server as root, where owners cannot be mapped"}[c]
 }
 
-func (c condition) holds(s SyscallScope) bool {
+func (c condition) applies(s SyscallScope) bool {
 	switch c {
 	case noJIT:
 		return !s.JIT
@@ -109,7 +109,7 @@ func (c condition) holds(s SyscallScope) bool {
 	return true
 }
 
-// standing says whether a policy may change what becomes of a call.
+// standing says whether a policy may change the answer to a call.
 type standing uint8
 
 const (
@@ -119,22 +119,22 @@ const (
 	standingNever                   // refused, whatever the policy says
 )
 
-// treatment is what becomes of a call in a confined process.
+// treatment is how a call of a confined process is decided.
 type treatment struct {
 	standing standing
-	why      string // of a refusal, for people
-	answer   Answer // of a refused call
-	// What holds while the call is not refused whatever its arguments.
+	why      string // the reason of a refusal, for people
+	answer   Answer // to a refused call
+	// checks and otherwise apply while the call is not refused as a whole.
 	checks    []ArgCheck
 	otherwise Answer
 }
 
-// rule is the rule of a row for a call that is not refused as a whole.
+// rule returns the rule of a call that is not refused as a whole.
 func (e *syscallRow) rule(number int, s SyscallScope) SyscallRule {
 	r := SyscallRule{Name: e.name, Number: number, Otherwise: e.treatment.otherwise}
 	for _, c := range e.treatment.checks {
 		switch {
-		case !c.when.holds(s):
+		case !c.when.applies(s):
 		case len(c.Tests) == 0:
 			r.Otherwise = c.Answer
 			return r
@@ -145,14 +145,14 @@ func (e *syscallRow) rule(number int, s SyscallScope) SyscallRule {
 	return r
 }
 
-// SyscallRules returns what becomes of system calls on this processor, by
-// number, lowest first. Calls without a rule, and with numbers up to
-// NewestSyscall, are allowed. Calls in skip have none.
+// SyscallRules returns the rules for system calls on this processor, by number,
+// lowest first. Calls with numbers up to NewestSyscall and without a rule are
+// allowed. Calls in skip get no rule.
 func (r *Resolved) SyscallRules(s SyscallScope, skip []string) []SyscallRule {
 	var rules []SyscallRule
 	next := 0
 	for _, at := range syscallsByNumber() {
-		for ; next < at.number; next++ { // a number that is not in the table
+		for ; next < at.number; next++ { // numbers that are not in the table
 			rules = append(rules, SyscallRule{Number: next, Otherwise: AnswerNoSuchCall})
 		}
 		next = at.number + 1
@@ -176,8 +176,8 @@ func (r *Resolved) SyscallRules(s SyscallScope, skip []string) []SyscallRule {
 	return rules
 }
 
-// RefusedWhole returns the names of the system calls that are refused whatever
-// their arguments in a scope, because the policy says so or its kind does.
+// RefusedWhole returns the names of the system calls that are refused in a scope
+// whatever their arguments, by the policy or by their rules.
 func (r *Resolved) RefusedWhole(s SyscallScope) []string {
 	out := slices.Clone(r.RefusedSyscalls)
 	for _, rule := range r.SyscallRules(s, r.RefusedSyscalls) {
@@ -188,13 +188,13 @@ func (r *Resolved) RefusedWhole(s SyscallScope) []string {
 	return out
 }
 
-// argument is an argument of a call, with the name that its manual page has.
+// argument is an argument of a call, with its name in the manual page.
 type argument struct {
 	index int
 	name  string
 }
 
-// test compares bits of the argument; text says so.
+// test compares bits of the argument; text describes the test.
 func (a argument) test(mask, first, last uint32, text string) ArgTest {
 	return ArgTest{Arg: a.index, Mask: mask, First: first, Last: last, text: "`" + a.name + "` " + text}
 }
@@ -209,7 +209,7 @@ func (a argument) isNot(name string, value uint32) ArgTest {
 	return t
 }
 
-// has holds when one of bits is set.
+// has matches when one of bits is set.
 func (a argument) has(names string, bits uint32) ArgTest {
 	t := a.test(bits, 0, 0, "has "+names)
 	t.Differ = true
@@ -220,21 +220,21 @@ func (a argument) hasNone(names string, bits uint32) ArgTest {
 	return a.test(bits, 0, 0, "has no "+names)
 }
 
-// isNull holds for a pointer that is null.
+// isNull matches a null pointer.
 func (a argument) isNull() []ArgTest {
 	low, high := a.is("null", 0), a.is("null", 0)
 	high.High, high.text = true, ""
 	return []ArgTest{low, high}
 }
 
-// value is one that an argument may have.
+// value is a named value of an argument.
 type value struct {
 	name   string
 	number uint32
 }
 
-// oneOf makes checks that allow the values. They are sorted by number; what
-// follows each other becomes one check.
+// oneOf returns checks that allow the values, which must be sorted by number;
+// consecutive numbers share a check.
 func (a argument) oneOf(values ...value) []ArgCheck {
 	var out []ArgCheck
 	for len(values) > 0 {
@@ -258,25 +258,24 @@ func (a argument) oneOf(values ...value) []ArgCheck {
 func allow(tests ...ArgTest) ArgCheck  { return ArgCheck{Tests: tests} }
 func refuse(tests ...ArgTest) ArgCheck { return ArgCheck{Tests: tests, Answer: AnswerNotPermitted} }
 
-// in has the check hold under a condition only.
+// in restricts the check to a condition.
 func (c ArgCheck) in(when condition) ArgCheck {
 	c.when = when
 	return c
 }
 
-// with has the check answer something else.
+// with replaces the answer of the check.
 func (c ArgCheck) with(a Answer) ArgCheck {
 	c.Answer = a
 	return c
 }
 
-// byArguments is a call whose arguments decide; what no check decides is
-// allowed.
+// byArguments is for a call that is allowed unless a check refuses it.
 func byArguments(why string, checks ...ArgCheck) treatment {
 	return treatment{why: why, checks: checks}
 }
 
-// onlyArguments is a call of which only certain arguments are allowed.
+// onlyArguments is for a call that gets otherwise unless a check allows it.
 func onlyArguments(why string, otherwise Answer, checks ...ArgCheck) treatment {
 	return treatment{why: why, checks: checks, otherwise: otherwise}
 }
@@ -285,7 +284,7 @@ func never(why string) treatment {
 	return treatment{standing: standingNever, why: why, answer: AnswerNotPermitted}
 }
 
-// absentAlways is never for calls whose absence programs are prepared for.
+// absentAlways is like never, for calls whose absence programs can handle.
 func absentAlways(why string) treatment {
 	return treatment{standing: standingNever, why: why, answer: AnswerNoSuchCall}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/hostsup/hostsup/internal/nearest"
 )
 
-// SyscallNumber returns the number of a system call of Linux on this
-// processor; false for a name that does not exist, or not here.
+// SyscallNumber returns the number of a Linux system call on this processor;
+// false for a name that does not exist, or not on this processor.
 func SyscallNumber(name string) (int, bool) {
 	e, ok := findSyscall(name)
 	if !ok {
@@ -22,8 +22,8 @@ func SyscallNumber(name string) (int, bool) {
 	return n, n >= 0
 }
 
-// SyscallName returns the name of the system call of Linux that has a number
-// on this processor; false for a number that has none.
+// SyscallName returns the name of the Linux system call with a number on this
+// processor; false for an unknown number.
 func SyscallName(number int) (string, bool) {
 	i, ok := slices.BinarySearchFunc(syscallsByNumber(), number, func(at syscallAt, n int) int { return cmp.Compare(at.number, n) })
 	if !ok {
@@ -32,7 +32,7 @@ func SyscallName(number int) (string, bool) {
 	return syscallTable[syscallsByNumber()[i].row].name, true
 }
 
-// number is that on this processor; -1: it has none.
+// number returns the number on this processor; -1 if it has no such call.
 func (e *syscallRow) number() int {
 	switch runtime.GOARCH {
 	case "amd64":
@@ -43,7 +43,7 @@ func (e *syscallRow) number() int {
 	return -1
 }
 
-// syscallAt is a row of the table by its number on this processor.
+// syscallAt is a row of the table with its number on this processor.
 type syscallAt struct{ number, row int }
 
 var syscallsByNumber = sync.OnceValue(func() []syscallAt {
@@ -65,8 +65,8 @@ func findSyscall(name string) (*syscallRow, bool) {
 	return &syscallTable[i], true
 }
 
-// Refused is the list of system calls that a policy comes to, sorted, without names that this
-// processor does not have.
+// Refused returns the names of the system calls that p refuses whatever their
+// arguments, sorted, without calls that this processor does not have.
 func (p *Policy) Refused() []string {
 	if len(p.Syscalls.Deny) == 0 && len(p.Syscalls.Allow) == 0 {
 		return slices.Clone(refusedByDefault())
@@ -74,7 +74,7 @@ func (p *Policy) Refused() []string {
 	return p.listRefused()
 }
 
-// refusedByDefault is what most policies come to, made once.
+// refusedByDefault returns the list of most policies, made once.
 var refusedByDefault = sync.OnceValue(new(Policy).listRefused)
 
 func (p *Policy) listRefused() []string {
@@ -139,8 +139,8 @@ func checkSyscall(bad *Problems, field, name string) bool {
 	return false
 }
 
-// nearSyscall is help for a name that does not exist: one that is much like it,
-// or those that have the name in them.
+// nearSyscall returns help for an unknown name: a similar name, or the names that
+// contain it.
 func nearSyscall(name string) string {
 	var names, longer []string
 	for _, e := range syscallTable {

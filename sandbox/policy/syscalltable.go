@@ -1,21 +1,20 @@
 package policy
 
-// NewestSyscall is the highest number that was looked at when the table was
-// written. A call with a higher one does not exist for a confined process.
+// NewestSyscall is the highest number that was reviewed when the table was
+// written. Calls with higher numbers do not exist for a confined process.
 const NewestSyscall = 469
 
-// syscallRow is one system call of Linux: its numbers, -1 where a processor
-// does not have it, and what becomes of it in a confined process.
+// syscallRow is one Linux system call: its numbers, -1 where a processor does not
+// have it, and how it is treated in a confined process.
 type syscallRow struct {
 	name         string
 	amd64, arm64 int16
-	treatment    *treatment // a variable, so that the linker makes the table and no start of a program does
+	treatment    *treatment // a variable, so that the linker builds the table, not each start of a program
 }
 
-// syscallTable is the table that the filter of a confined process, the rules
-// of syscalls.allow and syscalls.deny, and the section on system calls in
-// docs/security.md are made of. It is sorted by name and follows the kernel's
-// own tables.
+// syscallTable is the source of the filter of confined processes, of the rules
+// for syscalls.allow and syscalls.deny, and of the section on system calls in
+// docs/security.md. It is sorted by name and follows the kernel's own tables.
 var syscallTable = [...]syscallRow{
 	{"_sysctl", 156, -1, &neverMachine},
 	{"accept", 43, 202, &free},

@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// Defaults of a policy's bounds.
+// Defaults of the bounds of a policy.
 const (
 	DefaultTmpSize    = 64 << 20 // bytes
 	DefaultTmpInodes  = 4096
@@ -20,10 +20,10 @@ const (
 	DefaultWorkInodes = 8192
 )
 
-// Validate says everything that is wrong with the form of p and l: it looks
-// neither at the file system nor at what the machine can enforce. A nil p is a
-// process that is not confined, of which only the limits are checked. The error
-// joins errors of type *[Error]; see [Errors].
+// Validate reports all mistakes in the form of p and l. It checks neither the file
+// system nor what the machine can enforce. A nil p means an unconfined process:
+// only the limits are checked. The error joins errors of type *[Error]; see
+// [Errors].
 func (p *Policy) Validate(l Limits) error {
 	var bad Problems
 	if p != nil {
@@ -87,7 +87,8 @@ func (p *Policy) checkUser(bad *Problems) {
 	}
 }
 
-// checkPath reports what no path of a policy can be.
+// checkPath adds the mistake if no field of a policy may have such a path, and
+// reports whether the path is valid.
 func checkPath(bad *Problems, field, path string) bool {
 	switch {
 	case path == "":
@@ -121,7 +122,7 @@ func (p *Policy) checkGrant(bad *Problems, field, entry string) {
 	}
 }
 
-// Misplaced says why a clean path cannot be granted, whatever is there.
+// Misplaced returns why a clean path cannot be granted on any machine; "" if it can.
 func Misplaced(path string, write bool) (reason, help string) {
 	switch {
 	case path == "/":
@@ -143,8 +144,8 @@ func Within(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir) && path[len(dir)] == '/'
 }
 
-// IsGlob reports whether a path has a character that makes it a pattern: *, ?
-// or [. A backslash before one takes that away.
+// IsGlob reports whether a path is a pattern: it has *, ? or [ without a
+// backslash before it.
 func IsGlob(path string) bool {
 	for i := 0; i < len(path); i++ {
 		switch path[i] {
@@ -199,7 +200,7 @@ func (p *Policy) checkNetwork(bad *Problems) {
 	}
 }
 
-// checkListen reports addresses that cannot be listened at, or need not be.
+// checkListen reports addresses that cannot be listened on, or need not be.
 func (p *Policy) checkListen(bad *Problems) {
 	ports := map[uint16]bool{}
 	for i, s := range p.Listen {
@@ -207,13 +208,13 @@ func (p *Policy) checkListen(bad *Problems) {
 		a, err := netip.ParseAddrPort(s)
 		switch {
 		case err != nil || a.Addr().Zone() != "":
-			bad.Add(field, s, "it is no address and port", `write an address of this machine and a port, such as "127.0.0.1:8080"`)
+			bad.Add(field, s, "it is not an address and port", `write an address of this machine and a port, such as "127.0.0.1:8080"`)
 		case a.Port() == 0:
-			bad.Add(field, s, "port 0 is none that a command could listen at", "")
+			bad.Add(field, s, "no command can listen on port 0", "")
 		case p.Network == NetworkHost:
 			bad.Add(field, s, `it has no meaning with network = "host", where servers are reached as they are`, "remove it")
 		case ports[a.Port()]:
-			bad.Add(field, s, "the port is in the list already", "")
+			bad.Add(field, s, "the port is already in the list", "")
 		}
 		ports[a.Port()] = true
 	}
@@ -241,7 +242,7 @@ func (p *Policy) checkTmp(bad *Problems) {
 	}
 }
 
-// checkBound reports a size or number that is set and too small to be of use.
+// checkBound reports a size or number that is negative, or set but too small.
 func checkBound(bad *Problems, field string, n, least int64) {
 	switch {
 	case n < 0:
@@ -251,7 +252,7 @@ func checkBound(bad *Problems, field string, n, least int64) {
 	}
 }
 
-// ImageHelp says where a work folder can be kept.
+// ImageHelp advises where a kept work folder may be.
 const ImageHelp = "put work.path in a folder that root alone may write and that no sandbox grants in write"
 
 func (p *Policy) checkWork(bad *Problems) {
@@ -300,8 +301,8 @@ func (p *Policy) checkWork(bad *Problems) {
 	}
 }
 
-// checkLevel reports what needs mounts or namespaces and so cannot be held at
-// the weakest level that the policy accepts.
+// checkLevel reports fields that need mounts or namespaces and therefore cannot be
+// enforced at the weakest level that the policy accepts.
 func (p *Policy) checkLevel(bad *Problems) {
 	level := p.Level // no default is weaker than NoCgroup
 	if !level.Valid() || level.AtLeast(NoCgroup) {
@@ -329,8 +330,8 @@ func (p *Policy) checkLevel(bad *Problems) {
 	}
 }
 
-// boundsTmp reports whether the policy itself says something of tmp; that of
-// its profile is no demand.
+// boundsTmp reports whether the policy itself bounds tmp; bounds of its profile do
+// not count.
 func (p *Policy) boundsTmp() bool {
 	base, _ := Profile(p.Profile)
 	return p.Tmp != (Tmp{}) && p.Tmp != base.Tmp

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// texts are the errors of Validate and Resolve, one line each.
+// texts returns the errors of Validate or Resolve, one line each.
 func texts(err error) []string {
 	var out []string
 	for _, e := range Errors(err) {
@@ -24,7 +24,7 @@ func TestValidate(t *testing.T) {
 	for name, c := range map[string]struct {
 		p    Policy
 		l    Limits
-		want []string // begins of the errors, in order
+		want []string // prefixes of the errors, in order
 	}{
 		"nothing":        {},
 		"a whole policy": {p: Policy{Profile: "node", Level: NoCgroup, User: "auto", Read: []string{"/srv", "-/opt/x"}, Write: []string{"/srv/w"}, Deny: []string{"/srv/.env", "/srv/**/*.pem"}, Network: NetworkAllow, Allow: []string{"db.example:5432", "127.0.0.1:8080"}, Syscalls: Syscalls{Deny: []string{"kcmp", "inotify_init1"}, Allow: []string{"ptrace"}}, Tmp: Tmp{Size: 1 << 20}, Work: Work{Path: "/srv/work", Size: 1 << 20}}, l: Limits{Memory: 64 << 20, Tasks: 3, CPU: 0.5, Files: 64, FileSize: 1 << 20, AddressSpace: 1 << 30}},
@@ -141,7 +141,7 @@ func TestProfiles(t *testing.T) {
 		}
 	}
 	if _, ok := Profile("nosuch"); ok || ProfileDoc("nosuch") != "" {
-		t.Error("a profile that there is not")
+		t.Error("an unknown profile was found")
 	}
 }
 
