@@ -65,7 +65,7 @@ func TestConfinedImageIsOurs(t *testing.T) {
 		"folder": {func() error { return os.Mkdir(image, 0o700) }, "is a directory"},
 		"pipe":   {func() error { return syscall.Mkfifo(image, 0o600) }, "it is no file"},
 		"shared folder": {func() error { return errors.Join(os.WriteFile(image, nil, 0o600), os.Chmod(dir, 0o777)) },
-			"nobody but the supervisor may be able to change that file: other users may write " + dir},
+			"only the supervisor may be able to change that file: other users may write " + dir},
 	} {
 		if err := c.prepare(); err != nil {
 			t.Fatal(err)

@@ -7,9 +7,9 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// Access returns what holds for a path, which is followed over links as the
-// kernel would. Denied paths have none. The folders of /dev, /proc, /tmp that
-// every confined process has are not looked at.
+// Access returns the access to a path, whose links it follows as the kernel does.
+// Denied paths have none. The private /dev, /proc and /tmp of every confined
+// process are not considered.
 func Access(r *policy.Resolved, path string) policy.Access {
 	t, err := trace(filepath.Clean(path))
 	if err != nil || !filepath.IsAbs(path) {
@@ -34,8 +34,8 @@ func Access(r *policy.Resolved, path string) policy.Access {
 	return 0
 }
 
-// Reaches reports whether a confined process can be in a folder: one that is
-// granted, or one on the way to something that is.
+// Reaches reports whether a confined process can enter a folder: the folder is
+// granted, or it leads to a granted path.
 func Reaches(r *policy.Resolved, dir string) bool {
 	if Access(r, dir) != 0 {
 		return true

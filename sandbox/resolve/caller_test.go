@@ -16,7 +16,7 @@ func TestCaller(t *testing.T) {
 		uid  int
 		bad  string
 	}{
-		{"1234567", 1234567, ""}, {"", 0, "root has called"}, {"0", 0, "root has called"}, {"x", 0, `SUDO_UID is "x"`}, {"4294967295", 0, "SUDO_UID is"},
+		{"1234567", 1234567, ""}, {"", 0, "root is the caller"}, {"0", 0, "root is the caller"}, {"x", 0, `SUDO_UID is "x"`}, {"4294967295", 0, "SUDO_UID is"},
 	} {
 		t.Setenv("SUDO_UID", c.sudo)
 		r, err := Policy(&policy.Policy{User: "caller", Level: policy.NoCgroup}, policy.Limits{})

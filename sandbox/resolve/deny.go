@@ -14,8 +14,8 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// deny finds what is denied, takes away the grants that lie in it, and keeps
-// what lies in a grant.
+// deny finds the denied paths, removes the grants within them, and keeps the denied
+// paths that lie in a grant.
 func (r *resolver) deny() {
 	for i, s := range r.out.Policy.Deny {
 		field := fmt.Sprintf("deny[%d]", i)
@@ -23,7 +23,7 @@ func (r *resolver) deny() {
 			r.denyPath(field, "", unescape(filepath.Clean(s)), false)
 			continue
 		}
-		g := globber{worth: r.worth, close: func(err error) bool { return r.closed(field, s, err) }}
+		g := globber{hasGrant: r.hasGrant, denyFolder: func(err error) bool { return r.denyClosed(field, s, err) }}
 		if err := g.match(s); err != nil {
 			help := "name the folder whose files are meant"
 			if !errors.Is(err, errTooWide) {
@@ -39,15 +39,15 @@ func (r *resolver) deny() {
 	for i, s := range r.out.Policy.Absent {
 		r.denyPath(fmt.Sprintf("absent[%d]", i), "", filepath.Clean(s), true)
 	}
-	r.sift()
+	r.filterDenied()
 	r.mounts()
 }
 
-// closed denies a folder in a grant that this user may not look into, as err says:
-// what is denied may be in it, and whoever is confined as this user could open it
-// to itself. It reports false where err says something else, or where the folder
-// is the grant itself or lies around it.
-func (r *resolver) closed(field, pattern string, err error) bool {
+// denyClosed denies a folder in a grant that, according to err, this user may not
+// search: denied files may be in it, and a process confined as this user could open
+// it to itself. It returns false for any other err, and for a folder that is the
+// grant or encloses it.
+func (r *resolver) denyClosed(field, pattern string, err error) bool {
 	var pe *fs.PathError
 	if !errors.As(err, &pe) {
 		return false
@@ -57,10 +57,10 @@ func (r *resolver) closed(field, pattern string, err error) bool {
 	case errors.Is(err, errTooDeep):
 	case !errors.Is(err, fs.ErrPermission):
 		return false
-	case pe.Op == "lstat": // it is the folder around it that is closed
+	case pe.Op == "lstat": // the enclosing folder is the closed one
 		folder = filepath.Dir(folder)
 	}
-	if !r.worth(folder) {
+	if !r.hasGrant(folder) {
 		return true // nothing there is granted
 	}
 	if above(r.out.Grants, folder) == nil || slices.ContainsFunc(r.out.Grants, func(g policy.Grant) bool { return g.Path == folder }) {
@@ -70,10 +70,10 @@ func (r *resolver) closed(field, pattern string, err error) bool {
 	return true
 }
 
-// flat denies the file that stands where a folder with a denied path would: nothing
-// is in it, and whoever is confined could put a folder in its place. Where nobody
-// who is confined can do that, there is nothing to deny.
-func (r *resolver) flat(field, pattern string, err error) {
+// denyFile denies the file that stands where a folder of a denied path would: a
+// confined process could replace it by a folder. If no confined process can, there
+// is nothing to deny.
+func (r *resolver) denyFile(field, pattern string, err error) {
 	var pe *fs.PathError
 	if !errors.As(err, &pe) {
 		return
@@ -84,43 +84,43 @@ func (r *resolver) flat(field, pattern string, err error) {
 	}
 }
 
-// worth reports whether something at or below dir is granted, or a link there that
-// leads to something granted.
-func (r *resolver) worth(dir string) bool {
+// hasGrant reports whether dir, a path below it, or the target of a link there is
+// granted.
+func (r *resolver) hasGrant(dir string) bool {
 	return slices.ContainsFunc(r.out.Grants, func(g policy.Grant) bool {
 		return policy.Within(g.Path, dir) || g.Dir && policy.Within(dir, g.Path)
 	})
 }
 
-// denyPath denies what path leads to, and the link itself when it is one. With
-// absent it does so only when nothing is there.
+// denyPath denies the target of path, and path itself when it is a link. With
+// absent it does so only when the target is missing.
 func (r *resolver) denyPath(field, pattern, path string, absent bool) {
 	t, err := r.seen.trace(path)
 	if errors.Is(err, errLinks) {
-		if _, why := r.doubt(&t); why != "" {
-			return // whoever made the circle has made it lead nowhere
+		if _, why := r.untrustedLink(&t); why != "" {
+			return // the links form a circle and lead nowhere
 		}
 	}
 	switch {
 	case errors.Is(err, syscall.ENOTDIR):
-		r.flat(field, pattern, err)
+		r.denyFile(field, pattern, err)
 		return
-	case err != nil && r.closed(field, pattern, err):
+	case err != nil && r.denyClosed(field, pattern, err):
 		return
 	case err != nil:
 		r.bad.Add(field, path, reason(err), "")
 		return
 	}
-	// Where the host can replace a link its next start would deny something else.
-	if pattern == "" && r.worth(t.real) && !r.follows(field, path, &t) {
+	// If the host can replace a link, its next start would deny another path.
+	if pattern == "" && r.hasGrant(t.real) && !r.checkLinks(field, path, &t) {
 		return
 	}
-	if absent && t.missing == "" || pattern != "" && t.missing != "" && len(t.links) == 0 { // a placeholder of another
+	if absent && t.missing == "" || pattern != "" && t.missing != "" && len(t.links) == 0 { // another start's placeholder
 		return
 	}
 	if w := r.out.Policy.Work.Path; w != "" && policy.Within(t.real, w) {
 		if pattern == "" {
-			r.bad.Add(field, path, "it lies in work, which begins empty and is the host's own", "remove it")
+			r.bad.Add(field, path, "it lies in work, which begins empty and belongs to the host", "remove it")
 		}
 		return
 	}
@@ -138,10 +138,10 @@ func (r *resolver) denyPath(field, pattern, path string, absent bool) {
 	r.out.Denied = append(r.out.Denied, d)
 }
 
-func (r *resolver) sift() {
+func (r *resolver) filterDenied() {
 	all := r.out.Denied
 	slices.SortStableFunc(all, func(a, b policy.Denied) int { return strings.Compare(a.Path, b.Path) })
-	denied := map[string]string{} // fields, by path
+	denied := map[string]string{} // field by path
 	for _, d := range all {
 		denied[d.Path] = d.Field
 	}
@@ -153,11 +153,11 @@ func (r *resolver) sift() {
 	var out []policy.Denied
 	for _, d := range all {
 		if _, ok := innermost(denied, d.Path); ok {
-			continue // it is denied with the folder around it
+			continue // it is denied with its folder
 		}
 		around := above(r.out.Grants, d.Path)
 		if around == nil || d.Missing && !around.Access.Has(policy.Write) {
-			continue // nothing is there, and nothing can come to be there
+			continue // it is missing and cannot be created
 		}
 		if w := r.out.Policy.Work.Path; w != "" && policy.Within(w, d.Path) {
 			r.bad.Add(d.Field, d.Path, "it holds the folder that work bounds, "+w+", which would be denied with it", "put work.path beside it")
@@ -169,17 +169,17 @@ func (r *resolver) sift() {
 	r.out.Denied = out
 }
 
-// mountsOfStart is how many mounts a start makes besides those of grants and of
-// what is denied, at most.
+// mountsOfStart is the maximum number of mounts of a start besides those for grants
+// and denied paths.
 const mountsOfStart = 32
 
-// mountRoom is changed by tests.
+// mountRoom is a variable for tests.
 var mountRoom = sys.MountRoom
 
-// mounts refuses what would take more mounts than the kernel allows: each grant,
-// each denied path and each folder that is held in its place is one.
+// mounts reports a policy that would take more mounts than the kernel allows: one
+// for each grant, each denied path and each pinned folder.
 func (r *resolver) mounts() {
-	const few = 256 // that there is always room for
+	const few = 256 // there is always room for these
 	need := mountsOfStart + len(r.out.Grants) + len(r.out.Denied)
 	pins := map[string]bool{}
 	fields := map[string]int{}
@@ -197,7 +197,7 @@ func (r *resolver) mounts() {
 		return
 	}
 	room, mounted := mountRoom()
-	for _, at := range mounted { // with a folder comes what is mounted in it
+	for _, at := range mounted { // a folder is mounted with the mounts in it
 		if above(r.out.Grants, at) != nil {
 			need++
 		}
@@ -212,8 +212,7 @@ func (r *resolver) mounts() {
 	}
 }
 
-// pinned are the folders between the outermost grant that can be written and
-// path.
+// pinned returns the folders between the outermost writable grant and path.
 func (r *resolver) pinned(path string) []string {
 	for _, g := range r.out.Grants {
 		if !g.Dir || !g.Access.Has(policy.Write) || g.Path == path || !policy.Within(path, g.Path) {

@@ -12,8 +12,8 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// deepTree makes a folder at the end of depth others in dir, by a path that is
-// longer than the kernel takes, and a file in it.
+// deepTree makes depth nested folders in dir, with a path longer than the kernel
+// accepts, and a file in the innermost.
 func deepTree(t *testing.T, dir, file string, depth int) {
 	t.Helper()
 	at, err := syscall.Open(dir, syscall.O_RDONLY|syscall.O_DIRECTORY, 0)
@@ -39,8 +39,8 @@ func deepTree(t *testing.T, dir, file string, depth int) {
 	syscall.Close(fd)
 }
 
-// TestDeniedInDeepFolder holds that a process that makes folders in folders does
-// not keep its next life from starting, and what is denied stays denied.
+// A process that nests folders must not prevent its next start, and denied files stay
+// denied.
 func TestDeniedInDeepFolder(t *testing.T) {
 	root := tree(t, "a/x.key", "a/b/y.key")
 	deepTree(t, filepath.Join(root, "a/b"), "z.key", 3000)
@@ -66,9 +66,8 @@ func TestDeniedInDeepFolder(t *testing.T) {
 	}
 }
 
-// TestDeniedInClosedFolder holds that a process that closes a folder to its own
-// user neither uncovers what is denied in there, nor keeps its next life from
-// starting. Root may look into every folder.
+// A process that closes a folder to its own user must neither uncover the denied
+// files in it nor prevent its next start. Root may search every folder.
 func TestDeniedInClosedFolder(t *testing.T) {
 	if os.Getuid() == 0 {
 		asStranger(t)
@@ -102,7 +101,7 @@ func TestDeniedInClosedFolder(t *testing.T) {
 			}
 			if !slices.ContainsFunc(r.Denied, func(d policy.Denied) bool { return d.Path == folder && d.Dir && d.Closed != "" }) &&
 				!slices.ContainsFunc(r.Denied, func(d policy.Denied) bool { return d.Path == folder+"/.env" }) {
-				t.Errorf("denied is %q", say(r, root))
+				t.Errorf("denied is %q", lines(r, root))
 			}
 		})
 	}
@@ -119,7 +118,7 @@ func TestDeniedInClosedFolder(t *testing.T) {
 	})
 }
 
-// asStranger runs the test once more as a user without rights.
+// asStranger runs the test again as a user without rights.
 func asStranger(t *testing.T) {
 	t.Helper()
 	const stranger = 54321
@@ -155,8 +154,8 @@ func asStranger(t *testing.T) {
 	}
 }
 
-// TestDeniedNeedsRoom holds that what takes more mounts than the kernel has room
-// for is refused before a start, with what to do.
+// A policy that takes more mounts than the kernel has room for is refused before the
+// start, with a remedy.
 func TestDeniedNeedsRoom(t *testing.T) {
 	root := tree(t, "a/")
 	for i := range 400 {
@@ -178,11 +177,11 @@ func TestDeniedNeedsRoom(t *testing.T) {
 	}
 }
 
-// TestPatternWithManyStars holds that a pattern looks into a folder once for each
-// of its parts, not once for each way in which they can be shared out.
+// A pattern must search a folder once for each of its parts, not once for each way to
+// distribute them.
 func TestPatternWithManyStars(t *testing.T) {
 	root := tree(t, strings.Repeat("a/", 20)+"x.key")
-	g := globber{worth: func(string) bool { return true }, close: func(error) bool { return false }}
+	g := globber{hasGrant: func(string) bool { return true }, denyFolder: func(error) bool { return false }}
 	if err := g.match(root + "/**/**/a/**/a/**/a/**/a/**/x.key"); err != nil {
 		t.Fatal(err)
 	}

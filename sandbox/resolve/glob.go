@@ -14,7 +14,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// unescape takes the backslashes out of a part of a pattern that is none.
+// unescape removes the backslashes from a part of a path that is not a pattern.
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
@@ -29,39 +29,39 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// maxVisited bounds how many entries of folders one pattern looks at.
+// maxVisited bounds how many folder entries one pattern reads.
 const maxVisited = 1 << 20
 
-// A folder with a longer path, or with more folders around it, is denied as a
-// whole where a pattern would have to look into it: what is in it is found by no
-// path, or takes a mount for each of the folders around it.
+// Where a pattern would have to search a folder with a longer path, or with more
+// enclosing folders, the folder is denied as a whole: no path reaches its files, or
+// they take a mount for each enclosing folder.
 const (
 	maxPath  = 2048
 	maxDepth = 128
 )
 
 var (
-	errTooWide = errors.New("more than a million files were looked at")
+	errTooWide = errors.New("it would have to search more than a million files")
 	errTooDeep = fmt.Errorf("it lies in more than %d folders, or its path is longer than %d bytes", maxDepth, maxPath)
 )
 
-// globber finds what a pattern matches. It goes only where something is granted,
-// and follows links that the pattern names a part of but none below **.
+// globber finds the paths that a pattern matches. It enters only folders with
+// grants, and follows links that a part of the pattern matches, but none below **.
 type globber struct {
-	worth   func(dir string) bool // whether something below dir can be granted
-	close   func(err error) bool  // has a folder be denied that cannot be looked into for err
-	visited int
-	found   []string
-	been    map[string]bool // where walk was, for patterns with several **; nil: it is never twice at one place
+	hasGrant   func(dir string) bool // whether a path below dir can be granted
+	denyFolder func(err error) bool  // denies the folder that cannot be searched because of err
+	visited    int
+	found      []string
+	walked     map[string]bool // the states of walk so far, for patterns with several **; nil: no state repeats
 }
 
-// match adds what pattern matches, each path once.
+// match adds the paths that pattern matches, each once.
 func (g *globber) match(pattern string) error {
 	parts := strings.Split(strings.Trim(filepath.Clean(pattern), "/"), "/")
-	// ** twice in a row is ** once.
+	// Consecutive ** are the same as one.
 	parts = slices.CompactFunc(parts, func(a, b string) bool { return a == "**" && b == "**" })
 	if first := slices.Index(parts, "**"); first >= 0 && slices.Contains(parts[first+1:], "**") {
-		g.been = map[string]bool{}
+		g.walked = map[string]bool{}
 	}
 	if err := g.walk("/", parts); err != nil {
 		return err
@@ -71,10 +71,10 @@ func (g *globber) match(pattern string) error {
 	return nil
 }
 
-// failed returns err, or nil where nothing matches for that reason or the folder
-// that it is about is denied as a whole.
+// failed returns nil if err means that nothing matches, or if the folder of err is
+// denied as a whole; otherwise err.
 func (g *globber) failed(err error) error {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || g.close(err) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || g.denyFolder(err) {
 		return nil
 	}
 	return err
@@ -88,8 +88,8 @@ func (g *globber) read(dir string) ([]fs.DirEntry, error) {
 	return os.ReadDir(dir)
 }
 
-// follow returns where a path leads, and false where it leads nowhere, or into a
-// folder that cannot be looked into.
+// follow returns the target of a path; false if there is none, or if it is in a
+// folder that cannot be searched.
 func (g *globber) follow(path string) (real string, ok bool, err error) {
 	real, err = filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrPermission) {
@@ -103,12 +103,12 @@ func (g *globber) walk(dir string, parts []string) error {
 		g.found = append(g.found, dir)
 		return nil
 	}
-	if g.been != nil {
+	if g.walked != nil {
 		state := strconv.Itoa(len(parts)) + dir
-		if g.been[state] {
+		if g.walked[state] {
 			return nil
 		}
-		g.been[state] = true
+		g.walked[state] = true
 	}
 	part, rest := parts[0], parts[1:]
 	if part != "**" && !policy.IsGlob(part) {
@@ -125,7 +125,7 @@ func (g *globber) walk(dir string, parts []string) error {
 		}
 		return g.walk(real, rest)
 	}
-	if !g.worth(dir) {
+	if !g.hasGrant(dir) {
 		return nil
 	}
 	entries, err := g.read(dir)
@@ -136,7 +136,7 @@ func (g *globber) walk(dir string, parts []string) error {
 		return errTooWide
 	}
 	if part == "**" && len(rest) > 0 {
-		if err := g.walk(dir, rest); err != nil { // ** stands for no folder too
+		if err := g.walk(dir, rest); err != nil { // ** also matches no folder
 			return err
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// grants collects what the lists grant, then lets grants add up.
+// grants collects the grants of the lists and adds them up.
 func (r *resolver) grants() {
 	p := &r.out.Policy
 	for i, s := range p.Read {
@@ -34,7 +34,7 @@ func (r *resolver) grants() {
 	}
 	r.mergedLinks()
 	r.addUp()
-	r.fix()
+	r.finishReadOnly()
 	r.out.PrivateTmp = r.privateTmp()
 }
 
@@ -42,7 +42,7 @@ func (r *resolver) privateTmp() bool {
 	return !slices.ContainsFunc(r.out.Grants, func(g policy.Grant) bool { return g.Link == "" && g.Path == "/tmp" })
 }
 
-// exists follows a granted entry; false when it is skipped or an error.
+// exists follows the path of an entry; false if the entry is skipped or an error.
 func (r *resolver) exists(field, entry string) (traced, bool) {
 	path, optional := policy.Optional(entry)
 	t, err := r.seen.trace(filepath.Clean(path))
@@ -52,10 +52,10 @@ func (r *resolver) exists(field, entry string) (traced, bool) {
 			r.bad.Add(field, entry, "this user may not look at it: "+reason(err), "")
 		}
 		return t, false
-	case errors.Is(err, errLinks) && !r.follows(field, entry, &t):
+	case errors.Is(err, errLinks) && !r.checkLinks(field, entry, &t):
 		return t, false
 	case err != nil:
-		if !optional || !errors.Is(err, syscall.ENOTDIR) { // nothing is in a file
+		if !optional || !errors.Is(err, syscall.ENOTDIR) { // a file contains no path
 			r.bad.Add(field, entry, reason(err), "")
 		}
 		return t, false
@@ -76,7 +76,7 @@ func (r *resolver) exists(field, entry string) (traced, bool) {
 	return t, true
 }
 
-// reason is what the system said, with the path it said it of.
+// reason returns the system's error with the path that it is about.
 func reason(err error) string {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -101,7 +101,7 @@ func (r *resolver) grant(field, entry string, access policy.Access) {
 	if access.Has(policy.Write) {
 		for image, owner := range r.images {
 			if policy.Within(image, t.real) {
-				r.bad.Distrust(field, entry, fmt.Sprintf("%s holds the file system of the work folder of %s, and nobody but the supervisor may be able to change that file",
+				r.bad.Distrust(field, entry, fmt.Sprintf("%s holds the file system of the work folder of %s, and only the supervisor may be able to change that file",
 					image, cmp.Or(owner, "another sandbox")), "grant the folders beside it")
 				return
 			}
@@ -121,8 +121,8 @@ func (r *resolver) grant(field, entry string, access policy.Access) {
 	r.out.Grants = append(r.out.Grants, g)
 }
 
-// fix finishes what is to be read only: what holds it in its place.
-func (r *resolver) fix() {
+// finishReadOnly finds the pinned folders of the read-only grants.
+func (r *resolver) finishReadOnly() {
 	for i := range r.out.Grants {
 		if g := &r.out.Grants[i]; g.ReadOnly {
 			g.Pinned = r.pinned(g.Path)
@@ -136,7 +136,7 @@ func (r *resolver) device(field, entry string) {
 	case !ok:
 		return
 	case t.info.Mode()&fs.ModeCharDevice == 0:
-		r.bad.Add(field, entry, "it is no character device", "disks and folders cannot be granted as devices")
+		r.bad.Add(field, entry, "it is not a character device", "disks and folders cannot be granted as devices")
 		return
 	case !policy.Within(t.real, "/dev"):
 		r.bad.Add(field, entry, "it leads to "+t.real+", which is not in /dev", "")
@@ -148,8 +148,8 @@ func (r *resolver) device(field, entry string) {
 	r.out.Grants = append(r.out.Grants, policy.Grant{Path: t.real, Access: policy.Write, Device: true, Field: field})
 }
 
-// addUp sorts the grants, merges those of one path, gives each the access of
-// those around it, and drops those that then say nothing new.
+// addUp sorts the grants, merges those of one path, gives each the access of its
+// enclosing grants, and removes those that then add nothing.
 func (r *resolver) addUp() {
 	all := r.out.Grants
 	fixed := map[string]bool{}
@@ -162,7 +162,7 @@ func (r *resolver) addUp() {
 	for i := range all {
 		g := &all[i]
 		if g.ReadOnly = g.Link == "" && fixed[g.Path]; g.ReadOnly && g.Access.Has(policy.Write) {
-			r.bad.Add(g.Field, g.Path, "it is in read_only too, and cannot be both", "take it out of one of the two")
+			r.bad.Add(g.Field, g.Path, "it is in read_only too, and cannot be both", "remove it from one of the two")
 		}
 	}
 	slices.SortStableFunc(all, func(a, b policy.Grant) int { return strings.Compare(a.Path, b.Path) })
@@ -175,14 +175,14 @@ func (r *resolver) addUp() {
 			continue
 		}
 		if g.Access == 0 {
-			continue // nobody can write it, and nothing else is said of it
+			continue // it is not writable anyway
 		}
 		if around == nil {
 			out = append(out, g)
 			continue
 		}
 		if g.Link != "" {
-			continue // it is there, in a folder that is granted
+			continue // an enclosing folder is granted
 		}
 		switch jit := r.out.Policy.JIT; {
 		case jit, !around.Access.Has(policy.Exec) || !g.Access.Has(policy.Write):
@@ -195,9 +195,9 @@ func (r *resolver) addUp() {
 				around.Path, r.out.Policy.Level), `use jit = true, or level = "no-cgroup" or "full", or grants beside each other`)
 			continue
 		default:
-			g.Access |= around.Access &^ (policy.Exec &^ policy.Read) // what can be written cannot be run
+			g.Access |= around.Access &^ (policy.Exec &^ policy.Read) // a writable path cannot be run
 		}
-		// One of another owner is shown as that owner's.
+		// A grant with another owner keeps that owner on the confined side.
 		if g.Access != around.Access || g.UID != around.UID {
 			out = append(out, g)
 		}
@@ -205,7 +205,7 @@ func (r *resolver) addUp() {
 	r.out.Grants = out
 }
 
-// merge makes one of the grants of each path, which come one after the other.
+// merge joins the grants of each path, which must be adjacent.
 func (r *resolver) merge(all []policy.Grant) []policy.Grant {
 	var out []policy.Grant
 	for _, g := range all {
@@ -220,7 +220,7 @@ func (r *resolver) merge(all []policy.Grant) []policy.Grant {
 	return out
 }
 
-// runsWritten reports a grant for running of what can be written.
+// runsWritten reports a path that is granted for running and is also writable.
 func (r *resolver) runsWritten(g, other policy.Grant) bool {
 	if r.out.Policy.JIT || g.ReadOnly || other.ReadOnly {
 		return false
@@ -232,12 +232,11 @@ func (r *resolver) runsWritten(g, other policy.Grant) bool {
 		return false
 	}
 	r.bad.Add(g.Field, g.Path, fmt.Sprintf("it can be written too (%s), and with jit = false what a host can write it cannot run", other.Field),
-		"set jit = true, or take it out of one of the two")
+		"set jit = true, or remove it from one of the two")
 	return true
 }
 
-// above is the grant of the innermost folder around path. Grants are in
-// order.
+// above returns the innermost grant that encloses path. grants must be in order.
 func above(grants []policy.Grant, path string) *policy.Grant {
 	for i := len(grants) - 1; i >= 0; i-- {
 		if g := &grants[i]; g.Dir && g.Path != path && policy.Within(path, g.Path) {

@@ -7,11 +7,11 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// rootFolders are links into /usr where that holds all of the system's programs.
+// rootFolders are links into /usr on systems that keep all programs there.
 var rootFolders = []string{"/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin"}
 
-// mergedLinks grants the links of the root that lead to what is granted in
-// /usr: programs name their loader by them, and scripts their shell.
+// mergedLinks grants the links of the root that lead to granted folders in /usr:
+// programs name their loader, and scripts their shell, through these links.
 func (r *resolver) mergedLinks() {
 	r.loaderLinks()
 	granted := r.out.Grants
@@ -20,7 +20,7 @@ func (r *resolver) mergedLinks() {
 		if !ok {
 			continue
 		}
-		if _, why := r.doubt(&t); why != "" {
+		if _, why := r.untrustedLink(&t); why != "" {
 			continue
 		}
 		for _, g := range granted {
@@ -34,12 +34,12 @@ func (r *resolver) mergedLinks() {
 	}
 }
 
-// loaders are the names by which programs name the loader of their libraries. It
-// lies in a folder of libraries, and its name is often a link in another one.
+// loaders lists the paths by which programs name their dynamic loader. The loader
+// is in a folder of libraries; the path is often a link in another one.
 var loaders = []string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib64/ld-linux-aarch64.so.1", "/lib/ld-linux-x86-64.so.2"}
 
-// loaderLinks grants the names of a loader that may be run: a policy that grants
-// the folders of programs and libraries then runs programs.
+// loaderLinks grants the paths in loaders that lead to a loader that may be run, so
+// that granting the folders of programs and libraries is enough to run programs.
 func (r *resolver) loaderLinks() {
 	for _, name := range loaders {
 		t, err := r.seen.trace(name)
@@ -52,7 +52,7 @@ func (r *resolver) loaderLinks() {
 		if i < 0 {
 			continue
 		}
-		if _, why := r.doubt(&t); why != "" {
+		if _, why := r.untrustedLink(&t); why != "" {
 			continue
 		}
 		g := r.out.Grants[i]
@@ -68,9 +68,9 @@ func (s seen) merged(link string) (traced, bool) {
 	return t, err == nil && t.missing == "" && len(t.links) > 0 && policy.Within(t.real, "/usr")
 }
 
-// Unmerged returns where a path leads that goes through a link of the root into
-// /usr, such as /lib64/x for which there is /usr/lib64/x; else the path itself. A
-// grant of the result comes with that link.
+// Unmerged returns the target of a path that passes a link from the root into /usr,
+// such as /usr/lib64/x for /lib64/x, or else the path itself. A grant of the result
+// includes that link.
 func Unmerged(path string) string {
 	for _, link := range rootFolders {
 		if filepath.IsAbs(path) && policy.Within(path, link) {

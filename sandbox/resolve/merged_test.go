@@ -13,8 +13,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// What is granted in /usr comes with the links of the root that lead there, and
-// with no others.
+// A grant in /usr includes the links of the root that lead there, and no others.
 func TestMergedLinks(t *testing.T) {
 	var links []string // of this machine
 	for _, link := range rootFolders {
@@ -63,8 +62,8 @@ func TestMergedLinks(t *testing.T) {
 	}
 }
 
-// The loader is found by the name that programs have for it where the folder that
-// it lies in is granted for running, and nowhere else.
+// The path of the loader is granted only if the folder of the loader is granted for
+// running.
 func TestLoaderLinks(t *testing.T) {
 	name, real := "", ""
 	for _, l := range loaders {
@@ -94,7 +93,7 @@ func TestLoaderLinks(t *testing.T) {
 		if got := Access(r, name); got != c.want {
 			t.Errorf("%v: %s has %s, want %s", p, name, got, c.want)
 		}
-		shown := true // by the links that lead from one name to the next
+		shown := true // through the links from one name to the next
 		trace, err := trace(name)
 		if err != nil {
 			t.Fatal(err)

@@ -15,17 +15,15 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// Policy returns what p and l come to on this machine now: it follows links,
-// finds what globs match and fills in defaults. It looks at the file system and
-// changes nothing. A path that does not exist is an error, except in Deny and
-// where its entry begins with a dash. The error joins errors of type
-// *[policy.Error], those of [policy.Policy.Validate] among them. A nil p resolves
-// to level None without any grant.
+// Policy applies p and l to this machine: it follows links, expands globs and fills
+// in defaults. It reads the file system and changes nothing. A missing path is an
+// error, except in Deny and where the entry begins with a dash. The error joins
+// errors of type *[policy.Error], among them those of [policy.Policy.Validate]. A
+// nil p resolves to level None without any grant.
 //
-// No symbolic link is followed that somebody could have put there who is not to
-// decide where it leads: in a folder that p lets be written, or that another user
-// than root and this one may write. See [Resolver] for what else is known of a
-// supervisor.
+// Policy does not follow a symbolic link in a folder that p makes writable, or that
+// users other than root and this one may write. [Resolver] also knows the other
+// policies of a supervisor.
 func Policy(p *policy.Policy, l policy.Limits) (*policy.Resolved, error) {
 	return new(Resolver).Resolve(Owned{}, p, l)
 }
@@ -56,16 +54,16 @@ type resolver struct {
 
 	seen seen
 
-	owned     Owned
-	written   map[string]string // by any policy before: owners, by folder
-	own       map[string]string // by this one: fields, by folder
-	images    map[string]string // owners, by path
-	exposures map[string]string // what exposed has found out, by path
-	before    map[string]file   // what entries led to
-	found     map[string]file   // what they lead to now
+	owned      Owned
+	written    map[string]string // by any policy before: owners, by folder
+	ownWritten map[string]string // by this one: field by folder
+	images     map[string]string // owners, by path
+	exposures  map[string]string // what exposed has found out, by path
+	before     map[string]file   // what entries led to
+	found      map[string]file   // what they lead to now
 }
 
-// user finds the number of a user that is named.
+// user finds the numbers of the user that the policy names.
 func (r *resolver) user() {
 	name := r.out.Policy.User
 	if name == "" || name == "auto" {
@@ -77,28 +75,28 @@ func (r *resolver) user() {
 		}
 		// sudo sets the id of its caller, and only root could set another one.
 		if name = os.Getenv("SUDO_UID"); name == "" || name == "0" {
-			r.bad.Add("user", policy.Caller, "root has called, and nothing runs confined as root", `use "auto", or the name or number of another user`)
+			r.bad.Add("user", policy.Caller, "root is the caller, and nothing runs confined as root", `use "auto", or the name or number of another user`)
 			return
 		}
 		if n, err := strconv.ParseUint(name, 10, 32); err != nil || n == 0 || n >= math.MaxUint32-1 {
-			r.bad.Add("user", policy.Caller, fmt.Sprintf("SUDO_UID is %q, which is no number of a user", name), "")
+			r.bad.Add("user", policy.Caller, fmt.Sprintf("SUDO_UID is %q, which is not a user id", name), "")
 			return
 		}
 	}
 	var u *user.User
 	n, err := strconv.ParseUint(name, 10, 32)
 	if err == nil {
-		r.out.UID, r.out.GID = int(n), int(n) // a number needs no entry
+		r.out.UID, r.out.GID = int(n), int(n) // a number needs no entry in the user database
 		u, _ = user.LookupId(name)
 	} else if u, err = user.Lookup(name); err != nil {
-		r.bad.Add("user", name, "there is no such user here", `"auto" gives it a number of its own`)
+		r.bad.Add("user", name, "there is no such user on this machine", `"auto" gives it a number of its own`)
 		return
 	}
 	if u != nil {
 		uid, err := strconv.Atoi(u.Uid)
 		gid, err2 := strconv.Atoi(u.Gid)
 		if err != nil || err2 != nil {
-			r.bad.Add("user", name, "users have no numbers here", "remove it")
+			r.bad.Add("user", name, "users have no numbers on this system", "remove it")
 			return
 		}
 		r.out.UID, r.out.GID = uid, gid
@@ -116,11 +114,10 @@ func (r *resolver) user() {
 	}
 }
 
-// maxGroups is how many groups a user namespace can have, as far as there is room
-// for their numbers.
+// maxGroups is how many groups the maps of a user namespace have room for.
 const maxGroups = 300
 
-// groups finds the groups of a user beside its own.
+// groups finds the supplementary groups of a user.
 func (r *resolver) groups(u *user.User) {
 	list, err := u.GroupIds()
 	if err != nil {
@@ -135,7 +132,7 @@ func (r *resolver) groups(u *user.User) {
 	slices.Sort(r.out.Groups)
 	r.out.Groups = slices.Compact(r.out.Groups)
 	if n := len(r.out.Groups); n > maxGroups {
-		r.bad.Add("user", u.Username, fmt.Sprintf("it is in %d groups, and at most %d can be kept", n, maxGroups), "")
+		r.bad.Add("user", u.Username, fmt.Sprintf("it is in %d groups, and at most %d are possible", n, maxGroups), "")
 	}
 }
 
@@ -149,7 +146,7 @@ func (r *resolver) work() {
 		r.bad.Add("work.keep", "true", "only root can keep a folder of bounded size: it takes a loop device", "use keep = false, or run the supervisor as root")
 	}
 	t, err := r.seen.trace(filepath.Clean(w.Path))
-	if !r.follows("work.path", w.Path, &t) {
+	if !r.checkLinks("work.path", w.Path, &t) {
 		return
 	}
 	var pe *fs.PathError
@@ -186,9 +183,9 @@ func (r *resolver) work() {
 	}
 }
 
-// workNeedsFolder refuses a file that stands where the work folder, or a folder
-// around it, belongs. The file stays: it may be somebody's, also where a host can
-// have put it there, of which the message tells.
+// workNeedsFolder reports a file that stands where the work folder, or a folder
+// above it, belongs. The file stays, because it may be the user's, even if a host
+// could have put it there; the message says so.
 func (r *resolver) workNeedsFolder(file string) {
 	path := r.out.Policy.Work.Path
 	text := file + " is not a folder, and work.path needs one there"
@@ -199,14 +196,14 @@ func (r *resolver) workNeedsFolder(file string) {
 	r.bad.Add("work.path", path, text, "move it away, or name another folder")
 }
 
-// image refuses the image of a file system that is mounted as root where another
-// than the supervisor could write or replace it.
+// image reports an image, which is mounted as root, that others than the supervisor
+// could write or replace.
 func (r *resolver) image(path string) {
 	why := r.exposed(path)
 	if why == "" {
-		why = r.lets(path)
+		why = r.letWritten(path)
 	}
 	if why != "" {
-		r.bad.Distrust("work.keep", "true", path+" would hold its file system, and nobody but the supervisor may be able to change that file: "+why, policy.ImageHelp)
+		r.bad.Distrust("work.keep", "true", path+" would hold its file system, and only the supervisor may be able to change that file: "+why, policy.ImageHelp)
 	}
 }

@@ -44,8 +44,8 @@ func tree(t *testing.T, entries ...string) string {
 	return root
 }
 
-// say renders what was resolved with paths from root, a line each.
-func say(r *policy.Resolved, root string) []string {
+// lines renders r with paths relative to root, one line each.
+func lines(r *policy.Resolved, root string) []string {
 	short := func(p string) string { return strings.TrimPrefix(p, root) }
 	var out []string
 	for _, g := range r.Grants {
@@ -100,7 +100,7 @@ func say(r *policy.Resolved, root string) []string {
 func TestResolve(t *testing.T) {
 	for name, c := range map[string]struct {
 		tree []string
-		p    policy.Policy // paths from the root of the tree
+		p    policy.Policy // with paths relative to the tree
 		want []string
 	}{
 		"nothing": {},
@@ -154,7 +154,7 @@ func TestResolve(t *testing.T) {
 			p:    policy.Policy{Read: []string{"/a"}, Deny: []string{"/a/.env", "/a/b"}},
 			want: []string{"read /a/", "deny /a/.env", "deny /a/b/"},
 		},
-		"deny outside of all grants says nothing": {
+		"deny outside of all grants has no effect": {
 			tree: []string{"a/", "b/c", "bin -> b"},
 			p:    policy.Policy{Read: []string{"/a"}, Deny: []string{"/b", "/bin/c", "/d"}},
 			want: []string{"read /a/"},
@@ -189,7 +189,7 @@ func TestResolve(t *testing.T) {
 			p:    policy.Policy{Read: []string{"/a"}, Deny: []string{"/a/l", "/a/m/t"}},
 			want: []string{"read /a/", "deny /a/l link", "deny /a/s/t"},
 		},
-		"deny of a link that nobody can use": {
+		"deny of a link that leads nowhere granted": {
 			tree: []string{"a/l -> ROOT/b/t", "b/t"},
 			p:    policy.Policy{Write: []string{"/a"}, Deny: []string{"/a/l"}},
 			want: []string{"write /a/", "deny /a/l link"},
@@ -259,7 +259,7 @@ func TestResolve(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(c.want, say(r, root)); d != "" {
+			if d := cmp.Diff(c.want, lines(r, root)); d != "" {
 				t.Error(d)
 			}
 			for _, g := range r.Grants {
@@ -271,8 +271,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestGrantsAddUpInAnyOrder holds that what a path is granted by itself counts
-// before what comes from the folder around it, also where another user owns it.
+// The own grants of a path apply before those of its folder, also if another user
+// owns it.
 func TestGrantsAddUpInAnyOrder(t *testing.T) {
 	for name, owned := range map[string][]policy.Access{"read first": {policy.Read, policy.Write}, "write first": {policy.Write, policy.Read}} {
 		t.Run(name, func(t *testing.T) {
@@ -284,14 +284,14 @@ func TestGrantsAddUpInAnyOrder(t *testing.T) {
 			if err := r.bad.Err(); err != nil {
 				t.Fatal(err)
 			}
-			if got, want := say(r.out, ""), []string{"exec /a/", "write /a/f"}; !slices.Equal(got, want) {
+			if got, want := lines(r.out, ""), []string{"exec /a/", "write /a/f"}; !slices.Equal(got, want) {
 				t.Errorf("%q, want %q", got, want)
 			}
 		})
 	}
 }
 
-// paths are the lists of a policy that name paths.
+// paths returns the lists of a policy that contain paths.
 func paths(p *policy.Policy) []*[]string {
 	return []*[]string{&p.Read, &p.Exec, &p.Write, &p.ReadOnly, &p.Deny, &p.Absent}
 }
@@ -314,7 +314,7 @@ func TestResolveRefuses(t *testing.T) {
 		"missing":                {policy.Policy{Read: []string{"/nosuch/b"}}, []string{`read[0] "ROOT/nosuch/b": it does not exist: there is no ROOT/nosuch (make it first, or write "-ROOT/nosuch/b"`}},
 		"not a folder":           {policy.Policy{Read: []string{"/a/f/g"}}, []string{`read[0] "ROOT/a/f/g": ROOT/a/f/g: not a directory`}},
 		"a glob":                 {policy.Policy{Read: []string{"/a/*"}}, []string{`read[0] "ROOT/a/*": it does not exist (patterns are for deny`}},
-		"a circle":               {policy.Policy{Read: []string{"/l"}, Deny: []string{"/l"}}, []string{`read[0] "ROOT/l": it leads over too many links`, `deny[0] "ROOT/l": it leads over`}},
+		"a circle":               {policy.Policy{Read: []string{"/l"}, Deny: []string{"/l"}}, []string{`read[0] "ROOT/l": it passes too many links`, `deny[0] "ROOT/l": it passes`}},
 		"a link to the top":      {policy.Policy{Write: []string{"/up"}}, []string{`write[0] "ROOT/up": it leads to /: it would grant`}},
 		"a link to proc":         {policy.Policy{Read: []string{"/up/proc/1"}}, []string{`read[0] "ROOT/up/proc/1": it leads to /proc/1: a confined process has`}},
 		"a device":               {policy.Policy{Read: []string{"/dev"}}, []string{`read[0] "ROOT/dev": it leads to /dev/null: a confined process has a /dev`}},
@@ -329,10 +329,10 @@ func TestResolveRefuses(t *testing.T) {
 		"a grant through a link": {policy.Policy{Work: policy.Work{Path: "/nosuch"}, Read: []string{"/up/ROOT/nosuch"}}, []string{`read[0] "ROOT/up/ROOT/nosuch": it does not exist`}},
 		"written and fixed":      {policy.Policy{Write: []string{"/a"}, ReadOnly: []string{"/a"}}, []string{`write[0] "ROOT/a": it is in read_only too`}},
 		"a link that is written": {policy.Policy{Write: []string{"/a", "/g"}, ReadOnly: []string{"/g/link/f"}}, []string{`read_only[0] "ROOT/g/link/f": ROOT/g/link is a symbolic link to ../a, which is not followed: write[1] lets ROOT/g be written`}},
-		"a link that is denied":  {policy.Policy{Write: []string{"/a", "/g"}, Deny: []string{"/g/link/f"}}, []string{`deny[0] "ROOT/g/link/f": ROOT/g/link is a symbolic link to ../a, which is not followed: write[1] lets ROOT/g be written (name what it leads to`}},
+		"a link that is denied":  {policy.Policy{Write: []string{"/a", "/g"}, Deny: []string{"/g/link/f"}}, []string{`deny[0] "ROOT/g/link/f": ROOT/g/link is a symbolic link to ../a, which is not followed: write[1] lets ROOT/g be written (name its target`}},
 		"nothing to fix":         {policy.Policy{Write: []string{"/a"}, ReadOnly: []string{"/a/none"}}, []string{`read_only[0] "ROOT/a/none": it does not exist`}},
 		"no device":              {policy.Policy{Devices: []string{"/dev/fd"}}, nil},
-		"no user":                {policy.Policy{User: "nobody-at-all"}, []string{`user "nobody-at-all": there is no such user here`}},
+		"no user":                {policy.Policy{User: "nobody-at-all"}, []string{`user "nobody-at-all": there is no such user on this machine`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := c.p
@@ -349,7 +349,7 @@ func TestResolveRefuses(t *testing.T) {
 			}
 			r, err := Policy(&p, policy.Limits{})
 			if err == nil {
-				t.Fatalf("resolved to %q", say(r, root))
+				t.Fatalf("resolved to %q", lines(r, root))
 			}
 			got := texts(err)
 			for i := range got {
@@ -395,7 +395,7 @@ func TestResolveDefaults(t *testing.T) {
 	if d := cmp.Diff(policy.Work{Path: root + "/y/w", Size: policy.DefaultWorkSize, Inodes: policy.DefaultWorkInodes}, q.Work); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"write /dev/tty device"}, say(r, "")); d != "" {
+	if d := cmp.Diff([]string{"write /dev/tty device"}, lines(r, "")); d != "" {
 		t.Error(d)
 	}
 	if slices.Contains(r.RefusedSyscalls, "ptrace") || !slices.Contains(r.RefusedSyscalls, "mount") {
@@ -438,7 +438,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// Each profile fits this machine, whatever is missing of what it names.
+// Each profile must resolve on this machine, whichever of its paths are missing.
 func TestProfilesResolve(t *testing.T) {
 	for _, name := range policy.Profiles() {
 		p, _ := policy.Profile(name)
@@ -448,7 +448,7 @@ func TestProfilesResolve(t *testing.T) {
 			continue
 		}
 		if sh, err := filepath.EvalSymlinks("/bin/sh"); err == nil && !Access(r, "/bin/sh").Has(policy.Exec) {
-			t.Errorf("%s does not let /bin/sh (%s) run: %q", name, sh, say(r, ""))
+			t.Errorf("%s does not let /bin/sh (%s) run: %q", name, sh, lines(r, ""))
 		}
 		for _, secret := range []string{"/root/.ssh/id_rsa", "/home/ada/.env", "/etc/shadow", "/etc/ssl/private", "/var/lib/x"} {
 			if a := Access(r, secret); a != 0 {

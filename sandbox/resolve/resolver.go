@@ -9,18 +9,18 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// Resolver resolves the policies of one supervisor. It knows which folders the
-// confined processes of all of them may write, where no symbolic link is
-// followed, and remembers to which folders granted paths led. The zero value
-// knows of no policy. Its methods are safe for concurrent use.
+// Resolver resolves the policies of one supervisor. It knows all folders that their
+// confined processes may write, and follows no symbolic link there. It remembers
+// where granted paths led. The zero value knows no policy. Its methods are safe for
+// concurrent use.
 type Resolver struct {
 	mu      sync.Mutex
-	written map[string]string          // the owner of a policy that lets a folder be written, by folder
-	leads   map[string]map[string]file // what granted paths led to, by owner and path
-	images  map[string]string          // the owner of the work folder that an image is of, by its path
+	written map[string]string          // the owner of the policy that makes a folder writable, by folder
+	targets map[string]map[string]file // where granted paths led, by owner and path
+	images  map[string]string          // the owner of the work folder of an image, by the path of the image
 }
 
-// file is what a granted path leads to.
+// file is the target of a granted path.
 type file struct {
 	id     sys.FileID
 	folder bool
@@ -28,17 +28,17 @@ type file struct {
 
 // Owned says whose policy is resolved.
 type Owned struct {
-	// Owner names the policy over all starts, such as a host: a granted path that
-	// lies where a confined process or another user may write must lead to the
+	// Owner names the policy over all starts, for example the host. A granted path in
+	// a folder that a confined process or another user may write must lead to the
 	// same folder at each start. "" remembers nothing.
 	Owner string
-	// Accept takes what paths lead to now as what they have to lead to from now on:
-	// a person has asked for the start.
+	// Accept makes the current targets of paths the expected ones, because a person
+	// asked for the start.
 	Accept bool
 }
 
-// Announce tells the Resolver which folders a policy lets be written, before it
-// is resolved for a start.
+// Announce tells the Resolver which folders a policy makes writable, before the
+// policy is resolved for a start.
 func (r *Resolver) Announce(owner string, p *policy.Policy) {
 	if p == nil {
 		return
@@ -47,13 +47,13 @@ func (r *Resolver) Announce(owner string, p *policy.Policy) {
 	one.writable(p)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.note(owner, one.own)
+	r.addWritten(owner, one.ownWritten)
 	if t, err := one.seen.trace(filepath.Clean(p.Work.Path)); err == nil && p.Work.Keep && p.Work.Path != "" {
 		r.keep(owner, (&policy.Work{Path: t.real}).Image())
 	}
 }
 
-// Resolve is [Policy] with what the Resolver knows.
+// Resolve is like [Policy], with the knowledge of the Resolver.
 func (r *Resolver) Resolve(o Owned, p *policy.Policy, l policy.Limits) (*policy.Resolved, error) {
 	if err := p.Validate(l); err != nil {
 		return nil, err
@@ -67,34 +67,34 @@ func (r *Resolver) Resolve(o Owned, p *policy.Policy, l policy.Limits) (*policy.
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.note(o.Owner, one.own)
+	r.addWritten(o.Owner, one.ownWritten)
 	if w := &one.out.Policy.Work; w.Keep {
 		r.keep(o.Owner, w.Image())
 	}
 	if o.Owner != "" {
-		if r.leads == nil {
-			r.leads = map[string]map[string]file{}
+		if r.targets == nil {
+			r.targets = map[string]map[string]file{}
 		}
-		if r.leads[o.Owner] == nil {
-			r.leads[o.Owner] = map[string]file{}
+		if r.targets[o.Owner] == nil {
+			r.targets[o.Owner] = map[string]file{}
 		}
-		maps.Copy(r.leads[o.Owner], one.found)
+		maps.Copy(r.targets[o.Owner], one.found)
 	}
 	return one.out, nil
 }
 
-// resolver returns one that knows what r knows now.
+// resolver returns a resolver with a copy of the state of r.
 func (r *Resolver) resolver(o Owned) *resolver {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return &resolver{
-		seen: seen{}, owned: o, written: maps.Clone(r.written), images: maps.Clone(r.images), before: maps.Clone(r.leads[o.Owner]),
-		own: map[string]string{}, exposures: map[string]string{}, found: map[string]file{},
+		seen: seen{}, owned: o, written: maps.Clone(r.written), images: maps.Clone(r.images), before: maps.Clone(r.targets[o.Owner]),
+		ownWritten: map[string]string{}, exposures: map[string]string{}, found: map[string]file{},
 	}
 }
 
-// note keeps the folders that a policy lets be written. The caller holds mu.
-func (r *Resolver) note(owner string, folders map[string]string) {
+// addWritten adds the folders that a policy makes writable. The caller must hold mu.
+func (r *Resolver) addWritten(owner string, folders map[string]string) {
 	if r.written == nil {
 		r.written = map[string]string{}
 	}
@@ -105,8 +105,7 @@ func (r *Resolver) note(owner string, folders map[string]string) {
 	}
 }
 
-// keep remembers an image as the only one of its owner, if that has a name. The
-// caller holds mu.
+// keep remembers an image; a named owner has only one. The caller must hold mu.
 func (r *Resolver) keep(owner, image string) {
 	if r.images == nil {
 		r.images = map[string]string{}
@@ -115,7 +114,7 @@ func (r *Resolver) keep(owner, image string) {
 	r.images[image] = owner
 }
 
-// innermost returns the entry of the innermost of the folders that path is or is in.
+// innermost returns the entry of path or of its innermost enclosing folder.
 func innermost(folders map[string]string, path string) (string, bool) {
 	for {
 		if v, ok := folders[path]; ok {

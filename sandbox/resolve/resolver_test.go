@@ -13,8 +13,8 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// TestResolverDistrusts checks which links are followed, and which changes of
-// granted folders are taken, from one start to the next.
+// TestResolverDistrusts checks which links are followed and which changes of granted
+// folders are accepted, from one start to the next.
 func TestResolverDistrusts(t *testing.T) {
 	type start struct {
 		owner  string

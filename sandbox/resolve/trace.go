@@ -11,10 +11,10 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// traced is where a path leads.
+// traced is the target of a path.
 type traced struct {
-	real    string      // no part of it is a link; what is missing of it is as written
-	missing string      // the first part of real that does not exist; "" when all do
+	real    string      // without links; missing parts are as written
+	missing string      // the first part of real that does not exist; "" when all exist
 	info    fs.FileInfo // of real; nil when it is missing
 	links   []tracedLink
 }
@@ -23,16 +23,15 @@ type traced struct {
 type tracedLink struct {
 	path  string // no part of its folder is a link
 	text  string
-	final bool // it stands for the whole path, not for a folder on the way
+	final bool // the link is the path itself, not a folder on the way
 }
 
-// maxLinks is how many links one path may lead over, as in the kernel.
+// maxLinks is how many links one path may pass, as in the kernel.
 const maxLinks = 40
 
-var errLinks = errors.New("it leads over too many links")
+var errLinks = errors.New("it passes too many links")
 
-// seen is what was found at paths, so that folders that many grants lead
-// through are looked at once.
+// seen caches the result of lstat by path, because many grants share folders.
 type seen map[string]fs.FileInfo
 
 func (s seen) lstat(path string) (fs.FileInfo, error) {
@@ -63,11 +62,11 @@ func (s seen) trace(path string) (traced, error) {
 		info, err := s.lstat(next)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return t.lacks(next, rest), nil
+			return t.missingAt(next, rest), nil
 		case err != nil:
 			return t, err
 		case sys.Placeholder(next, info):
-			return t.lacks(next, rest), nil
+			return t.missingAt(next, rest), nil
 		}
 		t.info = info
 		if info.Mode()&fs.ModeSymlink == 0 {
@@ -76,7 +75,7 @@ func (s seen) trace(path string) (traced, error) {
 		}
 		text, err := os.Readlink(next)
 		if changes++; changes < maxLinks && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL)) {
-			delete(s, next) // it is no link any more
+			delete(s, next) // no longer a link
 			rest = append([]string{part}, rest...)
 			continue
 		}
@@ -103,15 +102,15 @@ func (s seen) trace(path string) (traced, error) {
 	return t, nil
 }
 
-// lacks returns t where there is no next, in which rest was to be looked for. A
-// placeholder is nothing.
-func (t traced) lacks(next string, rest []string) traced {
+// missingAt returns t for a path of which next, before rest, does not exist. A
+// placeholder counts as missing.
+func (t traced) missingAt(next string, rest []string) traced {
 	t.missing, t.info = next, nil
 	t.real = filepath.Join(append([]string{next}, rest...)...)
 	return t
 }
 
-// split returns the parts of a path, without those that say nothing.
+// split returns the parts of a path without "" and ".".
 func split(path string) []string {
 	parts := strings.Split(path, "/")
 	out := parts[:0]

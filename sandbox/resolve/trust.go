@@ -13,8 +13,8 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// writable finds the folders that p lets be written, outer ones first: in them
-// no link is followed to another one.
+// writable finds the folders that p makes writable, outer ones first, because links
+// in them are not followed to others.
 func (r *resolver) writable(p *policy.Policy) {
 	type entry struct{ field, path string }
 	var all []entry
@@ -26,21 +26,21 @@ func (r *resolver) writable(p *policy.Policy) {
 	for _, e := range all {
 		t, err := r.seen.trace(e.path)
 		if err != nil || t.real == "/" {
-			continue // it is said where the entry is resolved
+			continue // reported when the entry is resolved
 		}
-		if _, why := r.doubt(&t); why != "" {
+		if _, why := r.untrustedLink(&t); why != "" {
 			continue
 		}
-		if r.own[t.real] == "" {
-			r.own[t.real] = e.field
+		if r.ownWritten[t.real] == "" {
+			r.ownWritten[t.real] = e.field
 			clear(r.exposures)
 		}
 	}
 }
 
-// doubt returns the first link on the way to t that somebody could have put there
-// who is not to decide where it leads, and who that is; "" for none.
-func (r *resolver) doubt(t *traced) (link *tracedLink, why string) {
+// untrustedLink returns the first link on the way to t that an untrusted process or
+// user could have created, and why; "" without such a link.
+func (r *resolver) untrustedLink(t *traced) (link *tracedLink, why string) {
 	for i := range t.links {
 		if why := r.exposed(t.links[i].path); why != "" {
 			return &t.links[i], why
@@ -49,23 +49,23 @@ func (r *resolver) doubt(t *traced) (link *tracedLink, why string) {
 	return nil, ""
 }
 
-// follows reports whether the links on the way to t may be followed for an entry.
-func (r *resolver) follows(field, entry string, t *traced) bool {
-	link, why := r.doubt(t)
+// checkLinks reports whether the links on the way to t may be followed for an entry.
+func (r *resolver) checkLinks(field, entry string, t *traced) bool {
+	link, why := r.untrustedLink(t)
 	if why != "" {
 		r.bad.Distrust(field, entry, fmt.Sprintf("%s is a symbolic link to %s, which is not followed: %s", link.path, link.text, why),
-			"name what it leads to, if that is meant")
+			"name its target, if that is meant")
 	}
 	return why == ""
 }
 
-// trusted reports whether what t leads to may be granted for an entry, and what
-// it is.
+// trusted reports whether the target of t may be granted for an entry, and returns
+// its file information.
 func (r *resolver) trusted(field, entry string, t *traced) (info fs.FileInfo, ok bool) {
-	if !r.follows(field, entry, t) {
+	if !r.checkLinks(field, entry, t) {
 		return nil, false
 	}
-	// What was seen step by step may have been replaced on the way.
+	// The path may have changed while it was followed part by part.
 	info, err := sys.StatPlain(t.real)
 	if err == nil && info.Mode().Type() != t.info.Mode().Type() {
 		err = fmt.Errorf("%s is being replaced", t.real)
@@ -77,7 +77,7 @@ func (r *resolver) trusted(field, entry string, t *traced) (info fs.FileInfo, ok
 	return info, r.same(field, entry, t.real, info)
 }
 
-// same reports whether an entry leads to what it led to before.
+// same reports whether an entry still has the target that it had before.
 func (r *resolver) same(field, entry, real string, info fs.FileInfo) bool {
 	name, _ := policy.Optional(entry)
 	name = filepath.Clean(name)
@@ -86,7 +86,7 @@ func (r *resolver) same(field, entry, real string, info fs.FileInfo) bool {
 	if known && before != now && !r.owned.Accept && !replaceable(before, info) {
 		if why := r.exposed(real); why != "" {
 			r.bad.Distrust(field, entry, fmt.Sprintf("%s is another %s than before (device %s, inode %d; it was %s), and %s", real, kind(now.folder),
-				device(now.id), now.id.Inode, was(before), why),
+				device(now.id), now.id.Inode, describe(before), why),
 				"look at it; hostsup start "+r.owned.Owner+" accepts it")
 			return false
 		}
@@ -95,14 +95,14 @@ func (r *resolver) same(field, entry, real string, info fs.FileInfo) bool {
 	return true
 }
 
-// replaceable reports whether a file may take the place of another one, as it
-// does when a program saves it: one with a single name is in no other folder.
+// replaceable reports whether one file may replace another, as when a program saves
+// it: a file with a single name is in no other folder.
 func replaceable(before file, info fs.FileInfo) bool {
 	_, _, names := sys.OwnersOf(info)
 	return !before.folder && info.Mode().IsRegular() && names == 1
 }
 
-func was(f file) string {
+func describe(f file) string {
 	return fmt.Sprintf("a %s: device %s, inode %d", kind(f.folder), device(f.id), f.id.Inode)
 }
 
@@ -115,9 +115,9 @@ func kind(folder bool) string {
 
 func device(id sys.FileID) string { return fmt.Sprintf("%#x", id.Device) }
 
-// exposed says who could have put there what is at path, or one of the folders
-// around it, besides root and this user; "" for nobody. No part of the folder of
-// path is a link.
+// exposed returns which process or user, besides root and this user, could have
+// created path or a folder above it; "" if none could. The folder of path must be
+// without links.
 func (r *resolver) exposed(path string) string {
 	if path == "/" {
 		return ""
@@ -135,19 +135,19 @@ func (r *resolver) exposed(path string) string {
 }
 
 func (r *resolver) changeable(path, dir string) string {
-	if why := r.lets(dir); why != "" {
+	if why := r.letWritten(dir); why != "" {
 		return why
 	}
 	info, err := r.seen.lstat(dir)
 	if err != nil {
 		return reason(err)
 	}
-	return stranger(dir, info, func() (fs.FileInfo, error) { return r.seen.lstat(path) })
+	return otherWriter(dir, info, func() (fs.FileInfo, error) { return r.seen.lstat(path) })
 }
 
-// lets says which policy lets path be written; "" for none.
-func (r *resolver) lets(path string) string {
-	if field, ok := r.own[path]; ok {
+// letWritten returns which policy makes path writable; "" without one.
+func (r *resolver) letWritten(path string) string {
+	if field, ok := r.ownWritten[path]; ok {
 		return field + " lets " + path + " be written"
 	}
 	owner, ok := r.written[path]
@@ -162,15 +162,15 @@ func (r *resolver) lets(path string) string {
 	return "the sandbox of " + owner + " lets " + path + " be written"
 }
 
-// stranger says which other user than root and this one may replace an entry of
-// a folder; "" for none. Only root and the owner of an entry may in a folder
-// such as /tmp, whose sticky bit is set.
-func stranger(dir string, info fs.FileInfo, entry func() (fs.FileInfo, error)) string {
+// otherWriter returns which user other than root and this one may replace an entry
+// of a folder; "" without one. In a folder with the sticky bit, such as /tmp, only
+// root and the owner of an entry may.
+func otherWriter(dir string, info fs.FileInfo, entry func() (fs.FileInfo, error)) string {
 	uid, gid, _ := sys.OwnersOf(info)
 	if uid < 0 {
-		return "" // no such system
+		return "" // the system has no owners
 	}
-	if !familiar(uid) {
+	if !isTrusted(uid) {
 		return fmt.Sprintf("user %d owns %s", uid, dir)
 	}
 	mode := info.Mode()
@@ -180,7 +180,7 @@ func stranger(dir string, info fs.FileInfo, entry func() (fs.FileInfo, error)) s
 	}
 	if mode&fs.ModeSticky != 0 {
 		if in, err := entry(); err == nil {
-			if owner, _, _ := sys.OwnersOf(in); familiar(owner) {
+			if owner, _, _ := sys.OwnersOf(in); isTrusted(owner) {
 				return ""
 			}
 		}
@@ -188,20 +188,20 @@ func stranger(dir string, info fs.FileInfo, entry func() (fs.FileInfo, error)) s
 	return fmt.Sprintf("other users may write %s (%s)", dir, mode)
 }
 
-// outsider is who owns the files of users that this user namespace does not
-// know: its host's.
-var outsider = sync.OnceValue(func() int {
+// overflowUser returns the user that owns the files of users that are not mapped
+// into this user namespace.
+var overflowUser = sync.OnceValue(func() int {
 	if uid, ok := sys.OutsiderID(); ok {
 		return uid
 	}
 	return -1
 })
 
-func familiar(uid int) bool { return uid == 0 || uid == os.Geteuid() || uid == outsider() }
+func isTrusted(uid int) bool { return uid == 0 || uid == os.Geteuid() || uid == overflowUser() }
 
-// ownGroup reports whether a group that may write dir has no member but root and
-// this user: root's, or the one of the user's number that many systems make for
-// each user. An access list may let others write.
+// ownGroup reports whether a group that may write dir has only root and this user as
+// members: root's group, or the group with the user's number that many systems
+// create for each user. An access list may allow others to write.
 func ownGroup(gid int, dir string) bool {
 	return (gid == 0 || gid == os.Geteuid()) && !sys.ExtendedAccess(dir)
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// around resolves the policy that bounds this one.
+// around resolves the bounding policy.
 func (r *resolver) around(p *policy.Policy, l policy.Limits) (*policy.Resolved, bool) {
 	one := *r
-	one.bad, one.own, one.exposures, one.found = policy.Problems{}, map[string]string{}, map[string]string{}, map[string]file{}
+	one.bad, one.ownWritten, one.exposures, one.found = policy.Problems{}, map[string]string{}, map[string]string{}, map[string]file{}
 	if err := one.resolve(p, l); err != nil {
 		r.bad.List = append(r.bad.List, err)
 		return nil, false
@@ -19,14 +19,14 @@ func (r *resolver) around(p *policy.Policy, l policy.Limits) (*policy.Resolved, 
 	return one.out, true
 }
 
-// narrow leaves of this policy, as it was given, what the one around it grants too.
+// narrow reduces this policy to what the bounding policy grants too.
 func (r *resolver) narrow(given *policy.Policy, around *policy.Resolved) {
 	p, q := &r.out.Policy, &around.Policy
 	if !p.Level.AtLeast(q.Level) {
 		p.Level = q.Level
 	}
 	if !p.Level.AtLeast(policy.NoCgroup) {
-		p.Level = policy.NoCgroup // less is granted within a grant, which takes mounts
+		p.Level = policy.NoCgroup // a grant with less access within another one takes mounts
 	}
 	if p.User != q.User && p.User != "" && p.User != "auto" {
 		r.bad.Add("user", p.User, "the policy around this one does not let it choose a user", "remove it")
@@ -42,17 +42,17 @@ func (r *resolver) narrow(given *policy.Policy, around *policy.Resolved) {
 	r.narrowGrants(around)
 	p.JIT = p.JIT && q.JIT
 	r.narrowDenied(around)
-	r.fix()
+	r.finishReadOnly()
 	r.out.PrivateTmp = r.privateTmp()
-	r.own = map[string]string{}
+	r.ownWritten = map[string]string{}
 	for _, g := range r.out.Grants {
 		if g.Dir && g.Access.Has(policy.Write) {
-			r.own[g.Path] = g.Field
+			r.ownWritten[g.Path] = g.Field
 		}
 	}
 }
 
-// narrowGrants gives each path that both grant the access that it has in both.
+// narrowGrants gives each path the access that it has in both policies.
 func (r *resolver) narrowGrants(around *policy.Resolved) {
 	var all []policy.Grant
 	for _, side := range [][2]*policy.Resolved{{r.out, around}, {around, r.out}} {
@@ -87,7 +87,7 @@ func (r *resolver) narrowGrants(around *policy.Resolved) {
 	r.out.Grants = out
 }
 
-// at is the access that a path has by grants, with what Policy.JIT adds.
+// at returns the access of a path by its grants and Policy.JIT.
 func at(r *policy.Resolved, path string) policy.Access {
 	for i := len(r.Grants) - 1; i >= 0; i-- {
 		if g := &r.Grants[i]; g.Link == "" && !g.Device && (g.Path == path || g.Dir && policy.Within(path, g.Path)) {
@@ -97,8 +97,7 @@ func at(r *policy.Resolved, path string) policy.Access {
 	return 0
 }
 
-// effective is an access with the right to run what was written, where the policy
-// has that.
+// effective adds to an access the right to run written files, if the policy has it.
 func effective(r *policy.Resolved, a policy.Access) policy.Access {
 	if r.Policy.JIT && a.Has(policy.Write) {
 		a |= policy.Exec
@@ -106,12 +105,12 @@ func effective(r *policy.Resolved, a policy.Access) policy.Access {
 	return a
 }
 
-// narrowDenied denies what either denies.
+// narrowDenied denies what either policy denies.
 func (r *resolver) narrowDenied(around *policy.Resolved) {
 	p := &r.out.Policy
 	for _, d := range around.Denied {
 		name, i, _ := strings.Cut(strings.TrimSuffix(d.Field, "]"), "[")
-		if n, err := strconv.Atoi(i); err == nil { // its number among all
+		if n, err := strconv.Atoi(i); err == nil { // shift its number to that in the joined list
 			if name == "absent" {
 				n += len(p.Absent)
 			} else {
@@ -122,7 +121,7 @@ func (r *resolver) narrowDenied(around *policy.Resolved) {
 		r.out.Denied = append(r.out.Denied, d)
 	}
 	p.Deny, p.Absent = slices.Concat(p.Deny, around.Policy.Deny), slices.Concat(p.Absent, around.Policy.Absent)
-	// Of two for one path the one that denies more comes first, and counts.
+	// Of two entries for one path, the one that denies more comes first and applies.
 	slices.SortStableFunc(r.out.Denied, func(a, b policy.Denied) int {
 		switch {
 		case a.Absent == b.Absent:
@@ -132,12 +131,12 @@ func (r *resolver) narrowDenied(around *policy.Resolved) {
 		}
 		return 1
 	})
-	r.sift()
+	r.filterDenied()
 	r.mounts()
 }
 
-// narrowWork keeps the bounded folder of the policy around this one. It is the
-// process's own, as /tmp is, unless it is kept.
+// narrowWork keeps the work folder of the bounding policy. It belongs to the process,
+// like /tmp, unless it is kept.
 func (r *resolver) narrowWork(around *policy.Resolved) {
 	own, w := &r.out.Policy.Work, around.Policy.Work
 	switch {
@@ -149,7 +148,7 @@ func (r *resolver) narrowWork(around *policy.Resolved) {
 	*own = w
 }
 
-// narrowNetwork leaves what both may reach.
+// narrowNetwork keeps the addresses that both policies allow.
 func (r *resolver) narrowNetwork(q *policy.Policy) {
 	p := &r.out.Policy
 	if p.Network != policy.NetworkHost && q.Network != policy.NetworkHost {
@@ -171,7 +170,7 @@ func (r *resolver) narrowNetwork(q *policy.Policy) {
 	}
 }
 
-// narrower is the lesser of two bounds, of which the first may be 0 for none.
+// narrower returns the lesser of two bounds; n may be 0 for no bound.
 func narrower(n, bound int64) int64 {
 	if n == 0 {
 		return bound
@@ -179,7 +178,7 @@ func narrower(n, bound int64) int64 {
 	return min(n, bound)
 }
 
-// common returns what is in both lists.
+// common returns the entries that are in both lists.
 func common(a, b []string) []string {
 	var out []string
 	for _, s := range a {
@@ -190,7 +189,7 @@ func common(a, b []string) []string {
 	return out
 }
 
-// union returns what is in either list.
+// union returns the entries that are in either list.
 func union(a, b []string) []string {
 	out := slices.Clone(a)
 	for _, s := range b {

@@ -11,7 +11,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// A policy within another one grants what both do, and nothing else.
+// A policy within another one grants exactly what both grant.
 func TestWithinGrantsWhatBothDo(t *testing.T) {
 	root := tempRoot(t)
 	paths := []string{"", "/a", "/a/b", "/a/b/c", "/a/d", "/e", "/e/f", "/e/f/g"}
