@@ -4,42 +4,39 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"syscall"
 
 	"github.com/hostsup/hostsup/execserver/wire"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// ReadFile reads a whole file.
-func (f *Files) ReadFile(ctx context.Context, p wire.FSReadFileParams) (wire.FSReadFileResult, *wire.Error) {
-	var none wire.FSReadFileResult
-	path, bad := native(p.Sandbox, p.Path)
+// readFile reads a whole file.
+func (f *Files) readFile(ctx context.Context, p *wire.FSReadFileParams) (any, error) {
+	path, bad := p.Path.Native()
 	if bad != nil {
-		return none, bad
+		return nil, bad
 	}
 	var file *os.File
 	var err error
 	if yes(p.FollowSymlinks) {
 		file, err = openRegular(path)
-	} else {
-		file, err = sys.OpenPlain(path, os.O_RDONLY, 0o666)
-		if err == nil {
-			err = regular(file, wire.InvalidRequest("path is not a regular file"))
-		}
+	} else if file, err = sys.OpenPlain(path, os.O_RDONLY, 0o666); err == nil {
+		err = regular(file, wire.InvalidRequest("path is not a regular file"))
 	}
 	if err != nil {
-		return none, failure(err)
+		return nil, err
 	}
 	defer file.Close()
 	data, err := f.readAll(ctx, file)
 	if err != nil {
-		return none, failure(err)
+		return nil, err
 	}
-	return wire.FSReadFileResult{Data: data}, nil
+	return &wire.FSReadFileResult{Data: data}, nil
 }
 
-// openRegular opens a regular file to read it, and nothing else: what is no
-// file is not even opened.
+// openRegular opens a regular file for reading. It does not open anything else,
+// not even for a moment.
 func openRegular(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -55,7 +52,7 @@ func openRegular(path string) (*os.File, error) {
 	return file, regular(file, notFile(path))
 }
 
-// regular closes a file that is none.
+// regular returns otherwise, and closes file, unless it is a regular file.
 func regular(file *os.File, otherwise *wire.Error) error {
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -67,8 +64,12 @@ func regular(file *os.File, otherwise *wire.Error) error {
 	return err
 }
 
-// readAll reads a file that may grow meanwhile, or that has no size (those of
-// the kernel), up to the limit. Memory is taken as bytes come.
+// pieceBytes is how much is read or written at a time, before ctx is looked at
+// again.
+const pieceBytes = 4 << 20
+
+// readAll reads a file up to the limit. The file may grow meanwhile, or have no
+// size, as those of the kernel. Memory is taken as bytes come.
 func (f *Files) readAll(ctx context.Context, file *os.File) ([]byte, error) {
 	tooLarge := wire.InvalidRequest("file is too large to read: limit is %d bytes", f.limits.ReadFile)
 	info, err := file.Stat()
@@ -83,8 +84,7 @@ func (f *Files) readAll(ctx context.Context, file *os.File) ([]byte, error) {
 		if len(data) == cap(data) {
 			data = append(data, 0)[:len(data)]
 		}
-		// In pieces, so that a client that has left is noticed.
-		n, err := file.Read(data[len(data):min(cap(data), len(data)+4<<20)])
+		n, err := file.Read(data[len(data):min(cap(data), len(data)+pieceBytes)])
 		data = data[:len(data)+n]
 		switch {
 		case int64(len(data)) > f.limits.ReadFile:
@@ -99,15 +99,15 @@ func (f *Files) readAll(ctx context.Context, file *os.File) ([]byte, error) {
 	}
 }
 
-// WriteFile makes or replaces a file. Its folder must exist.
-func (f *Files) WriteFile(ctx context.Context, p wire.FSWriteFileParams) *wire.Error {
+// writeFile makes or replaces a file. Its folder must exist.
+func (f *Files) writeFile(ctx context.Context, p *wire.FSWriteFileParams) (any, error) {
 	data, err := wire.DecodeBase64([]byte(p.DataBase64))
 	if err != nil {
-		return wire.InvalidRequest("fs/writeFile requires valid base64 dataBase64: %s", err)
+		return nil, wire.InvalidRequest("fs/writeFile requires valid base64 dataBase64: %s", err)
 	}
-	path, bad := native(p.Sandbox, p.Path)
+	path, bad := p.Path.Native()
 	if bad != nil {
-		return bad
+		return nil, bad
 	}
 	var file *os.File
 	if yes(p.FollowSymlinks) {
@@ -116,28 +116,27 @@ func (f *Files) WriteFile(ctx context.Context, p wire.FSWriteFileParams) *wire.E
 		file, err = sys.OpenPlain(path, os.O_WRONLY|os.O_CREATE, 0o666)
 	}
 	if err != nil {
-		return failure(err)
+		return nil, err
 	}
 	defer file.Close()
 	// Emptied only now: before, it was not known to be a file.
 	if err := truncate(file, notFile(path)); err != nil {
-		return failure(err)
+		return nil, err
 	}
-	for len(data) > 0 {
-		if ctx.Err() != nil {
-			return failure(ctx.Err())
+	for piece := range slices.Chunk(data, pieceBytes) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
-		n := min(len(data), 4<<20)
-		if _, err := file.Write(data[:n]); err != nil {
-			return failure(err)
+		if _, err := file.Write(piece); err != nil {
+			return nil, err
 		}
-		data = data[n:]
 	}
-	return nil
+	return nil, nil
 }
 
-// truncate empties a regular file. The devices that take anything are passed
-// over, others and fifos are refused: writing to them may wait for ever.
+// truncate empties a regular file. It passes over devices that discard what is
+// written, and returns otherwise for other devices and for fifos: a write to them
+// may block for ever.
 func truncate(file *os.File, otherwise *wire.Error) error {
 	info, err := file.Stat()
 	switch {

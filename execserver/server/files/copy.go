@@ -13,56 +13,47 @@ import (
 	"github.com/hostsup/hostsup/execserver/wire"
 )
 
-// Copy copies a file, a link as a link, or with Recursive a folder. Files that
-// are there are replaced, with the mode of the source; folders are added to;
-// a link is not put over anything. What is neither file, folder nor link is
-// left out of a folder.
-func (f *Files) Copy(ctx context.Context, p wire.FSCopyParams) *wire.Error {
-	from, bad := native(p.Sandbox, p.SourcePath)
-	if bad != nil {
-		return bad
-	}
-	to, bad := native(p.Sandbox, p.DestinationPath)
-	if bad != nil {
-		return bad
-	}
-	if err := copyPath(ctx, from, to, p.Recursive); err != nil {
-		return failure(err)
-	}
-	return nil
-}
+var errCopyKind = wire.InvalidRequest("fs/copy only supports regular files, directories, and symlinks")
 
-func copyPath(ctx context.Context, from, to string, recursive bool) error {
+// copy copies a file, a link as a link, or with Recursive a folder. Existing
+// files are replaced, with the mode of the source; entries are added to existing
+// folders; a link replaces nothing. A folder's entries that are neither file,
+// folder nor link are left out.
+func (f *Files) copy(ctx context.Context, p *wire.FSCopyParams) (any, error) {
+	from, bad := p.SourcePath.Native()
+	if bad != nil {
+		return nil, bad
+	}
+	to, bad := p.DestinationPath.Native()
+	if bad != nil {
+		return nil, bad
+	}
 	info, err := os.Lstat(from)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	switch kind := info.Mode().Type(); {
-	case kind == fs.ModeDir && !recursive:
-		return wire.InvalidRequest("fs/copy requires recursive: true when sourcePath is a directory")
+	case kind == fs.ModeDir && !p.Recursive:
+		return nil, wire.InvalidRequest("fs/copy requires recursive: true when sourcePath is a directory")
 	case kind == fs.ModeDir:
-		return copyTree(ctx, from, to)
+		return nil, copyTree(ctx, from, to)
 	case kind == fs.ModeSymlink:
-		return copyLink(from, to)
+		target, err := os.Readlink(from)
+		if err != nil {
+			return nil, err
+		}
+		return nil, os.Symlink(target, to)
 	case kind == 0:
-		return copyFile(ctx, from, to)
+		return nil, copyFile(ctx, from, to)
 	}
-	return wire.InvalidRequest("fs/copy only supports regular files, directories, and symlinks")
+	return nil, errCopyKind
 }
 
-func copyLink(from, to string) error {
-	target, err := os.Readlink(from)
-	if err != nil {
-		return err
-	}
-	return os.Symlink(target, to)
-}
-
-// copyPiece is how much is copied before it is looked whether anybody still
-// waits for it, which also shows that it gets on.
+// copyPiece is how much is copied before ctx is looked at again, which also shows
+// that the copy makes progress.
 const copyPiece = 8 << 20
 
-// copyFile replaces what to leads to.
+// copyFile copies a regular file over the one that to leads to.
 func copyFile(ctx context.Context, from, to string) error {
 	in, err := os.OpenFile(from, os.O_RDONLY|syscall.O_NONBLOCK|noFollow, 0)
 	if err != nil {
@@ -74,7 +65,7 @@ func copyFile(ctx context.Context, from, to string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return wire.InvalidRequest("fs/copy only supports regular files, directories, and symlinks")
+		return errCopyKind
 	}
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK, info.Mode().Perm())
 	if err != nil {
@@ -140,12 +131,12 @@ func copyTree(ctx context.Context, from, to string) error {
 	return t.folder(ctx)
 }
 
-// treeCopy copies one folder into another. Both are held open, and what is in
-// them is named from there: a link that is put in its way does not lead out.
+// treeCopy copies one folder into another. Both are held open, and entries are
+// named relative to them: a link that somebody creates meanwhile cannot lead out.
 type treeCopy struct {
 	source, dest *os.Root
-	left         int // bytes that a path may still become longer
-	depth        int // and folders
+	left         int // bytes by which a path may still become longer
+	depth        int // folders by which it may become deeper
 }
 
 func (t *treeCopy) folder(ctx context.Context) error {
@@ -221,8 +212,8 @@ func (t *treeCopy) file(ctx context.Context, name string) error {
 	return fill(ctx, out, in, info)
 }
 
-// realFuture is the path without links that a path which is not there yet
-// would have.
+// realFuture returns the path without links that a path would have once it
+// exists.
 func realFuture(path string) string {
 	rest := ""
 	for dir := path; ; dir = filepath.Dir(dir) {

@@ -6,17 +6,17 @@
 //
 // Every method may be called at any time and side by side with others. Paths
 // are those of the server; a client may name any that the process it is served
-// by may use. This package confines nothing by itself: a request that carries a
-// sandbox object is refused here. Whoever confines requests starts a worker
-// ([WorkerName]), which is this program once more under a policy, and hands
-// them to it by a [Remote].
+// by may use. This package does not confine: [Files.Do] does not look at the
+// sandbox object of a request. The caller must hand a request that is to be
+// confined to a worker ([WorkerName]), which is another process of this program
+// under a policy, by a [Remote].
 //
-// Nothing waits for a file: a fifo, a device or a socket is told from a file
+// No method blocks on a file: a fifo, a device or a socket is told from a file
 // before a byte is read, and opening one does not block. Memory is bounded by
 // [Limits], by the limits of a walk, and by the size of the one file that is
-// read; copies and removals need none that grows with what they work on.
-// Names that are no UTF-8 are kept in URIs, where they are escaped; in the
-// names of readDirectory each such byte reads U+FFFD.
+// read; copies and removals take a fixed amount. Names that are not UTF-8 are kept
+// in URIs, where they are escaped; in the names of readDirectory each such byte
+// reads U+FFFD.
 //
 // Errors are those of the protocol: a path that is missing is
 // wire.CodeNotFound, what the system does not permit or takes for invalid is

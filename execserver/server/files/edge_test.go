@@ -441,12 +441,12 @@ func TestHandlesAtOnce(t *testing.T) {
 		go func() {
 			defer func() { done <- struct{}{} }()
 			for range 200 {
-				_, _ = f.Open(t.Context(), wire.FSOpenParams{HandleID: "h", Path: uri})
-				r, bad := f.ReadBlock(t.Context(), wire.FSReadBlockParams{HandleID: "h", Len: 9})
-				if bad == nil && string(r.Chunk) != "a.txt" || bad != nil && bad.Code != wire.CodeNotFound {
-					t.Errorf("%q %v", r.Chunk, bad)
+				_, _ = f.open(t.Context(), &wire.FSOpenParams{HandleID: "h", Path: uri})
+				r, err := f.readBlock(t.Context(), &wire.FSReadBlockParams{HandleID: "h", Len: 9})
+				if err == nil && string(r.(*wire.FSReadBlockResult).Chunk) != "a.txt" || err != nil && failure(err).Code != wire.CodeNotFound {
+					t.Errorf("%q %v", r, err)
 				}
-				_ = f.CloseHandle(t.Context(), wire.FSCloseParams{HandleID: "h"})
+				_, _ = f.closeHandle(t.Context(), &wire.FSCloseParams{HandleID: "h"})
 			}
 		}()
 	}
@@ -465,13 +465,13 @@ func TestCancelled(t *testing.T) {
 	f := New(Limits{})
 	defer f.Close()
 	uri := func(name string) wire.URI { return wire.FileURI(filepath.Join(root, name)) }
-	if _, bad := f.ReadDirectory(ctx, wire.FSReadDirectoryParams{Path: uri("d")}); bad == nil {
+	if _, bad := f.readDirectory(ctx, &wire.FSReadDirectoryParams{Path: uri("d")}); bad == nil {
 		t.Error("readDirectory")
 	}
-	if bad := f.WriteFile(ctx, wire.FSWriteFileParams{Path: uri("a.txt"), DataBase64: "eA=="}); bad == nil {
+	if _, bad := f.writeFile(ctx, &wire.FSWriteFileParams{Path: uri("a.txt"), DataBase64: "eA=="}); bad == nil {
 		t.Error("writeFile")
 	}
-	if bad := f.Remove(ctx, wire.FSRemoveParams{Path: uri("d")}); bad == nil {
+	if _, bad := f.remove(ctx, &wire.FSRemoveParams{Path: uri("d")}); bad == nil {
 		t.Error("remove")
 	}
 }

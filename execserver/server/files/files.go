@@ -1,7 +1,10 @@
 package files
 
 import (
+	"cmp"
 	"errors"
+	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/hostsup/hostsup/execserver/wire"
@@ -14,9 +17,9 @@ type Limits struct {
 	Handles    int   // open files; default wire.MaxFileHandles
 	DirEntries int   // entries that readDirectory answers with; default 500,000
 
-	// Changed is told of what a watch has seen, from a goroutine of the watch's
-	// own, which Close and the next watch wait for: it must not wait for them.
-	// Without it nothing can be watched.
+	// Changed is called with what a watch has seen, on the goroutine of the watch.
+	// Close and the next watch wait for it, and it must not wait for them. If it is
+	// nil, nothing can be watched.
 	Changed func(wire.FSMissingChanged)
 }
 
@@ -32,17 +35,11 @@ type Files struct {
 	seenID  bool
 }
 
-// New makes the Files of one connection; it must be closed.
+// New returns the Files of one connection, which must be closed.
 func New(limits Limits) *Files {
-	if limits.ReadFile <= 0 {
-		limits.ReadFile = wire.MaxReadFile
-	}
-	if limits.Handles <= 0 {
-		limits.Handles = wire.MaxFileHandles
-	}
-	if limits.DirEntries <= 0 {
-		limits.DirEntries = 500_000
-	}
+	limits.ReadFile = cmp.Or(limits.ReadFile, wire.MaxReadFile)
+	limits.Handles = cmp.Or(limits.Handles, wire.MaxFileHandles)
+	limits.DirEntries = cmp.Or(limits.DirEntries, 500_000)
 	return &Files{limits: limits, handles: map[string]*handle{}}
 }
 
@@ -69,7 +66,7 @@ func (f *Files) Holds(id string) bool {
 	return f.handles[id] != nil
 }
 
-// failure is the answer for an error of the system.
+// failure returns an error as the answer to a request.
 func failure(err error) *wire.Error {
 	var known *wire.Error
 	if errors.As(err, &known) {
@@ -82,5 +79,9 @@ func notFile(shown string) *wire.Error {
 	return wire.InvalidRequest("path `%s` is not a file", shown)
 }
 
-// yes is a switch that is on unless it is turned off.
+// yes returns the value of an option that defaults to true.
 func yes(b *bool) bool { return b == nil || *b }
+
+// join returns the path of an entry of a folder. It does not clean the path: a ..
+// may follow a link.
+func join(dir, name string) string { return strings.TrimSuffix(dir, "/") + string(filepath.Separator) + name }

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -13,27 +14,21 @@ import (
 	"github.com/hostsup/hostsup/execserver/wire"
 )
 
-// CreateDirectory makes a folder, with those above it unless Recursive is
+// createDirectory makes a folder, with those above it unless Recursive is
 // false.
-func (f *Files) CreateDirectory(_ context.Context, p wire.FSCreateDirectoryParams) *wire.Error {
-	path, bad := native(p.Sandbox, p.Path)
+func (f *Files) createDirectory(_ context.Context, p *wire.FSCreateDirectoryParams) (any, error) {
+	path, bad := p.Path.Native()
 	if bad != nil {
-		return bad
+		return nil, bad
 	}
-	var err error
 	if yes(p.Recursive) {
-		err = makeAll(path)
-	} else {
-		err = os.Mkdir(path, 0o777)
+		return nil, makeAll(path)
 	}
-	if err != nil {
-		return failure(err)
-	}
-	return nil
+	return nil, os.Mkdir(path, 0o777)
 }
 
-// makeAll makes what is missing of path from the top down. A folder that is
-// there needs no right to write.
+// makeAll makes the missing folders of path from the top down. It does not try to
+// make existing ones, for which the right to write may be missing.
 func makeAll(path string) error {
 	var missing []string
 	for dir := path; ; dir = filepath.Dir(dir) {
@@ -60,8 +55,8 @@ func makeAll(path string) error {
 	return nil
 }
 
-// isFolder reports whether path leads to a folder. What is there and is no
-// folder is EEXIST.
+// isFolder reports whether path leads to a folder. The error is EEXIST when it
+// leads to something else.
 func isFolder(path string) (bool, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -76,63 +71,62 @@ func isFolder(path string) (bool, error) {
 // dirBatch is how many entries of a folder are looked at at a time.
 const dirBatch = 512
 
-// ReadDirectory answers with the entries of a folder in no order. Links show
+// readDirectory answers with the entries of a folder in no order. Links show
 // what they lead to; those that lead nowhere are left out.
-func (f *Files) ReadDirectory(ctx context.Context, p wire.FSReadDirectoryParams) (wire.FSReadDirectoryResult, *wire.Error) {
-	var none wire.FSReadDirectoryResult
-	path, bad := native(p.Sandbox, p.Path)
+func (f *Files) readDirectory(ctx context.Context, p *wire.FSReadDirectoryParams) (any, error) {
+	path, bad := p.Path.Native()
 	if bad != nil {
-		return none, bad
+		return nil, bad
 	}
 	dir, err := os.OpenFile(path, openFolder, 0)
 	if err != nil {
-		return none, failure(err)
+		return nil, err
 	}
 	defer dir.Close()
-	out := wire.FSReadDirectoryResult{Entries: []wire.FSDirEntry{}}
+	out := &wire.FSReadDirectoryResult{Entries: []wire.FSDirEntry{}}
 	err = eachEntry(ctx, dir, func(e fs.DirEntry) error {
 		if len(out.Entries) >= f.limits.DirEntries {
 			return wire.InvalidRequest("path `%s` has more than %d entries", path, f.limits.DirEntries)
 		}
-		mode, ok := target(path, e)
-		if ok {
-			out.Entries = append(out.Entries, wire.FSDirEntry{FileName: legible(e.Name()), IsDirectory: mode.IsDir(), IsFile: mode.IsRegular()})
+		if mode, ok := target(path, e); ok { // FileName in UTF-8, as JSON needs it
+			out.Entries = append(out.Entries, wire.FSDirEntry{FileName: string([]rune(e.Name())), IsDirectory: mode.IsDir(), IsFile: mode.IsRegular()})
 		}
 		return nil
 	})
-	if err != nil {
-		return none, failure(err)
-	}
-	return out, nil
+	return out, err
 }
 
-// eachEntry calls visit for every entry, and looks at ctx before each; memory does
-// not grow with their number.
+// eachEntry calls visit for every entry of dir. It looks at ctx before each one,
+// and takes memory for dirBatch of them.
 func eachEntry(ctx context.Context, dir *os.File, visit func(fs.DirEntry) error) error {
+	return batches(ctx, dir.ReadDir, dirBatch, visit)
+}
+
+// batches calls visit for every item that read returns, in batches of n, until
+// the end. It looks at ctx before each one.
+func batches[T any](ctx context.Context, read func(n int) ([]T, error), n int, visit func(T) error) error {
 	for {
-		entries, err := dir.ReadDir(dirBatch)
-		for _, e := range entries {
-			if ctx.Err() != nil {
-				return ctx.Err()
+		items, err := read(n)
+		for _, item := range items {
+			if err := ctx.Err(); err != nil {
+				return err
 			}
-			if err := visit(e); err != nil {
+			if err := visit(item); err != nil {
 				return err
 			}
 		}
-		switch {
-		case err == io.EOF:
+		if err == io.EOF {
 			return nil
-		case err != nil:
+		}
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
 		}
 	}
 }
 
-// target is the kind of what an entry of the folder dir is or leads to. It is
-// not ok when that is nothing.
-func target(dir string, e fs.DirEntry) (fs.FileMode, bool) {
+// target returns the kind of an entry of the folder dir, or of what it leads to.
+// ok is false when it leads nowhere.
+func target(dir string, e fs.DirEntry) (kind fs.FileMode, ok bool) {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return e.Type(), true
 	}
@@ -142,6 +136,3 @@ func target(dir string, e fs.DirEntry) (fs.FileMode, bool) {
 	}
 	return info.Mode(), true
 }
-
-// legible is a name as JSON can have it.
-func legible(name string) string { return string([]rune(name)) }

@@ -20,38 +20,37 @@ type handle struct {
 // maxHandleID is how many bytes a client's name for a handle may have.
 const maxHandleID = 32
 
-// Open opens a file under a name of the client's, to be read, or emptied and
+// open opens a file under a name of the client's, to be read, or emptied and
 // written.
-func (f *Files) Open(_ context.Context, p wire.FSOpenParams) (wire.FSOpenResult, *wire.Error) {
-	var none wire.FSOpenResult
+func (f *Files) open(_ context.Context, p *wire.FSOpenParams) (any, error) {
 	if len(p.HandleID) > maxHandleID {
-		return none, wire.InvalidRequest("file handle ID must not exceed %d bytes", maxHandleID)
+		return nil, wire.InvalidRequest("file handle ID must not exceed %d bytes", maxHandleID)
 	}
 	h := &handle{writes: p.Mode == wire.FSOpenReplace}
-	if bad := f.reserve(p.HandleID, h); bad != nil {
-		return none, bad
+	if err := f.reserve(p.HandleID, h); err != nil {
+		return nil, err
 	}
-	file, err := f.openHandle(p)
+	file, err := openHandle(p)
 	if err != nil {
 		f.drop(p.HandleID, h)
-		return none, failure(err)
+		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.handles[p.HandleID] != h { // closed meanwhile
 		_ = file.Close()
-		return none, unknownHandle(p.HandleID)
+		return nil, unknownHandle(p.HandleID)
 	}
 	h.f = file
-	return wire.FSOpenResult{HandleID: p.HandleID}, nil
+	return &wire.FSOpenResult{HandleID: p.HandleID}, nil
 }
 
-func (f *Files) reserve(id string, h *handle) *wire.Error {
+func (f *Files) reserve(id string, h *handle) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case f.closed:
-		return failure(os.ErrClosed)
+		return os.ErrClosed
 	case f.handles[id] != nil:
 		return wire.InvalidRequest("file handle `%s` already exists", id)
 	case len(f.handles) >= f.limits.Handles:
@@ -61,15 +60,15 @@ func (f *Files) reserve(id string, h *handle) *wire.Error {
 	return nil
 }
 
-func (f *Files) openHandle(p wire.FSOpenParams) (*os.File, error) {
-	path, bad := native(p.Sandbox, p.Path)
+func openHandle(p *wire.FSOpenParams) (*os.File, error) {
+	path, bad := p.Path.Native()
 	if bad != nil {
 		return nil, bad
 	}
 	if p.Mode != wire.FSOpenReplace {
 		return openRegular(path)
 	}
-	// A device is not even opened, if it can be helped.
+	// Opening a device may have an effect.
 	if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeDevice != 0 {
 		return nil, notFile(path)
 	}
@@ -100,11 +99,9 @@ func (f *Files) drop(id string, h *handle) {
 	}
 }
 
-func unknownHandle(id string) *wire.Error {
-	return wire.NotFound("unknown file handle `%s`", id)
-}
+func unknownHandle(id string) error { return wire.NotFound("unknown file handle `%s`", id) }
 
-func (f *Files) handle(id string) (*handle, *os.File, *wire.Error) {
+func (f *Files) handle(id string) (*handle, *os.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	h := f.handles[id]
@@ -114,31 +111,30 @@ func (f *Files) handle(id string) (*handle, *os.File, *wire.Error) {
 	return h, h.f, nil
 }
 
-// use does something with an open file. An error of the system ends the
-// handle.
-func (f *Files) use(id string, do func(*os.File) error) *wire.Error {
-	h, file, bad := f.handle(id)
-	if bad != nil {
-		return bad
+// use calls do with an open file. An error of the system ends the handle.
+func (f *Files) use(id string, do func(*os.File) error) error {
+	h, file, err := f.handle(id)
+	if err != nil {
+		return err
 	}
-	err := do(file)
+	err = do(file)
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, os.ErrClosed): // by fs/close, beside this
+	case errors.Is(err, os.ErrClosed): // by fs/close, meanwhile
 		return unknownHandle(id)
 	}
 	f.drop(id, h)
-	return failure(err)
+	return err
 }
 
-// ReadBlock reads a piece of an open file.
-func (f *Files) ReadBlock(_ context.Context, p wire.FSReadBlockParams) (wire.FSReadBlockResult, *wire.Error) {
+// readBlock reads a piece of an open file.
+func (f *Files) readBlock(_ context.Context, p *wire.FSReadBlockParams) (any, error) {
 	if p.Len < 1 || p.Len > wire.MaxReadBlock {
-		return wire.FSReadBlockResult{}, wire.InvalidRequest("file read block length must be between 1 and %d", wire.MaxReadBlock)
+		return nil, wire.InvalidRequest("file read block length must be between 1 and %d", wire.MaxReadBlock)
 	}
-	var out wire.FSReadBlockResult
-	bad := f.use(p.HandleID, func(file *os.File) error {
+	out := &wire.FSReadBlockResult{}
+	err := f.use(p.HandleID, func(file *os.File) error {
 		if p.Offset > math.MaxInt64 {
 			return syscall.EINVAL
 		}
@@ -146,7 +142,7 @@ func (f *Files) ReadBlock(_ context.Context, p wire.FSReadBlockParams) (wire.FSR
 		if err != nil {
 			return err
 		}
-		// No more memory than there is to read; those without a size may have any.
+		// No more memory than there is to read; a file without a size may have any.
 		size := int(p.Len)
 		if left := info.Size() - int64(p.Offset); info.Size() > 0 && left < int64(size) {
 			size = int(max(left, 0)) + 1
@@ -159,39 +155,37 @@ func (f *Files) ReadBlock(_ context.Context, p wire.FSReadBlockParams) (wire.FSR
 		}
 		return err
 	})
-	if bad != nil {
-		return wire.FSReadBlockResult{}, bad
-	}
-	return out, nil
+	return out, err
 }
 
-// WriteBlock writes a piece into a file that is open to be replaced.
-func (f *Files) WriteBlock(_ context.Context, p wire.FSWriteBlockParams) *wire.Error {
+// writeBlock writes a piece into a file that is open to be replaced.
+func (f *Files) writeBlock(_ context.Context, p *wire.FSWriteBlockParams) (any, error) {
 	if len(p.Chunk) < 1 || len(p.Chunk) > wire.MaxReadBlock {
-		return wire.InvalidRequest("file write block length must be between 1 and %d", wire.MaxReadBlock)
+		return nil, wire.InvalidRequest("file write block length must be between 1 and %d", wire.MaxReadBlock)
 	}
 	if p.Offset > math.MaxInt64-uint64(len(p.Chunk)) {
-		return wire.InvalidRequest("file write range exceeds the signed 64-bit file offset limit")
+		return nil, wire.InvalidRequest("file write range exceeds the signed 64-bit file offset limit")
 	}
-	if h, _, bad := f.handle(p.HandleID); bad != nil || !h.writes {
-		if bad == nil { // a mistake of the client's, which the file has no part in
-			bad = failure(syscall.EBADF)
-		}
-		return bad
+	h, _, err := f.handle(p.HandleID)
+	switch {
+	case err != nil:
+		return nil, err
+	case !h.writes: // a mistake of the client's, which does not end the handle
+		return nil, syscall.EBADF
 	}
-	return f.use(p.HandleID, func(file *os.File) error {
+	return nil, f.use(p.HandleID, func(file *os.File) error {
 		_, err := file.WriteAt(p.Chunk, int64(p.Offset))
 		return err
 	})
 }
 
-// CloseHandle closes an open file; one that is not open is no error.
-func (f *Files) CloseHandle(_ context.Context, p wire.FSCloseParams) *wire.Error {
+// closeHandle closes an open file. It is not an error if none is open.
+func (f *Files) closeHandle(_ context.Context, p *wire.FSCloseParams) (any, error) {
 	f.mu.Lock()
 	h := f.handles[p.HandleID]
 	f.mu.Unlock()
 	if h != nil {
 		f.drop(p.HandleID, h)
 	}
-	return nil
+	return nil, nil
 }

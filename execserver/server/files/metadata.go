@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"os"
@@ -11,56 +12,52 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// GetMetadata says what a path is.
-func (f *Files) GetMetadata(_ context.Context, p wire.FSGetMetadataParams) (wire.FSMetadata, *wire.Error) {
-	var none wire.FSMetadata
-	path, bad := native(p.Sandbox, p.Path)
+// getMetadata describes the file at a path.
+func (f *Files) getMetadata(_ context.Context, p *wire.FSGetMetadataParams) (any, error) {
+	path, bad := p.Path.Native()
 	if bad != nil {
-		return none, bad
+		return nil, bad
 	}
 	if !yes(p.FollowSymlinks) {
-		return plainMetadata(path)
+		parent, base, info, err := pinPlain(path)
+		if err != nil {
+			return nil, err
+		}
+		defer parent.Close()
+		return metadata(info, sys.Born(sys.PinnedPath(parent, base), false)), nil
 	}
 	self, err := os.Lstat(path)
 	if err != nil {
-		return none, failure(err)
+		return nil, err
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return none, failure(err)
+		return nil, err
 	}
 	m := metadata(info, sys.Born(path, true))
 	m.IsSymlink = self.Mode()&fs.ModeSymlink != 0
 	return m, nil
 }
 
-// plainMetadata is about a path that may have no link in it.
-func plainMetadata(path string) (wire.FSMetadata, *wire.Error) {
-	var none wire.FSMetadata
+// pinPlain opens the folder of a path, which must not contain a symbolic link,
+// and describes the file at the path, whose name in the folder is base.
+func pinPlain(path string) (parent *os.File, base string, info fs.FileInfo, err error) {
 	dir, base := filepath.Split(filepath.Clean(path))
-	parent, err := sys.PinPlain(dir)
+	base = cmp.Or(base, ".") // of the root
+	if parent, err = sys.PinPlain(dir); err != nil {
+		return nil, "", nil, err
+	}
+	if info, err = os.Lstat(sys.PinnedPath(parent, base)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		err = wire.InvalidRequest("path contains a symbolic link")
+	}
 	if err != nil {
-		return none, failure(err)
+		_ = parent.Close()
 	}
-	defer parent.Close()
-	if base == "" {
-		base = "."
-	}
-	at := sys.PinnedPath(parent, base)
-	info, err := os.Lstat(at)
-	switch {
-	case err != nil:
-		return none, failure(err)
-	case info.Mode()&fs.ModeSymlink != 0:
-		return none, errLink
-	}
-	return metadata(info, sys.Born(at, false)), nil
+	return parent, base, info, err
 }
 
-var errLink = wire.InvalidRequest("path contains a symbolic link")
-
-func metadata(info fs.FileInfo, born time.Time) wire.FSMetadata {
-	m := wire.FSMetadata{
+func metadata(info fs.FileInfo, born time.Time) *wire.FSMetadata {
+	m := &wire.FSMetadata{
 		IsDirectory:  info.IsDir(),
 		IsFile:       info.Mode().IsRegular(),
 		Size:         uint64(max(info.Size(), 0)),
@@ -72,19 +69,15 @@ func metadata(info fs.FileInfo, born time.Time) wire.FSMetadata {
 	return m
 }
 
-// Canonicalize is a path without links.
-func (f *Files) Canonicalize(_ context.Context, p wire.FSCanonicalizeParams) (wire.FSCanonicalizeResult, *wire.Error) {
-	var none wire.FSCanonicalizeResult
-	path, bad := native(p.Sandbox, p.Path)
+// canonicalize answers with a path without links.
+func (f *Files) canonicalize(_ context.Context, p *wire.FSCanonicalizeParams) (any, error) {
+	path, bad := p.Path.Native()
 	if bad != nil {
-		return none, bad
+		return nil, bad
 	}
 	if _, err := os.Stat(path); err != nil { // ELOOP and ENOTDIR in the words of the system
-		return none, failure(err)
+		return nil, err
 	}
 	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return none, failure(err)
-	}
-	return wire.FSCanonicalizeResult{Path: wire.FileURI(real)}, nil
+	return &wire.FSCanonicalizeResult{Path: wire.FileURI(real)}, err
 }

@@ -2,15 +2,16 @@ package files
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/hostsup/hostsup/execserver/wire"
 )
 
 // Request is one request of a client about files, with its params decoded.
 type Request struct {
-	// Sandbox is the sandbox object that the request came with. It is not part of
-	// what Do carries out: the caller must carry the request out in a process that
-	// is confined by it.
+	// Sandbox is the sandbox object that the request came with. Do does not look at
+	// it: the caller must carry the request out in a process that is confined by it.
 	Sandbox *wire.SandboxContext
 	// Handle is the client's name of the open file that the request is about, or
 	// that it opens.
@@ -19,10 +20,11 @@ type Request struct {
 	Closes  bool       // it closes Handle
 	Watches bool       // it begins to watch paths
 	Writes  []wire.URI // the paths that are made, changed or removed
-	// Changes is true for what must not run beside other requests about files.
+	// Changes is true for a request that must not run beside other requests about
+	// files.
 	Changes bool
 
-	do func(*Files, context.Context) (any, *wire.Error)
+	do func(*Files, context.Context) (any, error)
 }
 
 // Decode reads the params of a method about files. ext is true when the members
@@ -33,90 +35,59 @@ func Decode(method string, params []byte, ext bool) (*Request, *wire.Error) {
 }
 
 // Methods returns the names of all methods about files.
-func Methods() []string {
-	names := make([]string, 0, len(methods))
-	for name := range methods {
-		names = append(names, name)
-	}
-	return names
-}
+func Methods() []string { return slices.Collect(maps.Keys(methods)) }
 
 // Do carries a request out and returns its result.
-func (f *Files) Do(ctx context.Context, q *Request) (any, *wire.Error) { return q.do(f, ctx) }
+func (f *Files) Do(ctx context.Context, q *Request) (any, *wire.Error) {
+	result, err := q.do(f, ctx)
+	if err != nil {
+		return nil, failure(err)
+	}
+	return result, nil
+}
 
 // decoder makes a Request of params.
 type decoder func(params []byte, ext bool) (*Request, *wire.Error)
 
-// of is a method with params P and a result R; about fills in what the request
-// is about and returns where the params have their sandbox object.
-func of[P, R any](do func(*Files, context.Context, P) (R, *wire.Error), about func(*P, *Request) **wire.SandboxContext) decoder {
+// of returns the decoder of a method with params P. do carries a request out;
+// its result is nil for a method without one. about tells what a request is
+// about.
+func of[P any](do func(*Files, context.Context, *P) (any, error), about func(*P) Request) decoder {
 	return func(params []byte, ext bool) (*Request, *wire.Error) {
-		p, q := new(P), &Request{}
+		p := new(P)
 		if bad := wire.DecodeParams(params, p, ext); bad != nil {
 			return nil, bad
 		}
-		if at := about(p, q); at != nil {
-			q.Sandbox, *at = *at, nil
-		}
-		q.do = func(f *Files, ctx context.Context) (any, *wire.Error) {
-			res, bad := do(f, ctx, *p)
-			return &res, bad
-		}
-		return q, nil
+		q := about(p)
+		q.do = func(f *Files, ctx context.Context) (any, error) { return do(f, ctx, p) }
+		return &q, nil
 	}
 }
 
-// empty is a method without a result.
-func empty[P any](do func(*Files, context.Context, P) *wire.Error) func(*Files, context.Context, P) (wire.Empty, *wire.Error) {
-	return func(f *Files, ctx context.Context, p P) (wire.Empty, *wire.Error) { return wire.Empty{}, do(f, ctx, p) }
+// writing is a Request that changes the file system at a path.
+func writing(path wire.URI, sandbox *wire.SandboxContext) Request {
+	return Request{Sandbox: sandbox, Changes: true, Writes: []wire.URI{path}}
 }
 
-// changes says what a request writes.
-func (q *Request) changes(paths ...wire.URI) { q.Changes, q.Writes = true, paths }
-
 var methods = map[string]decoder{
-	wire.MethodFSReadFile: of((*Files).ReadFile, func(p *wire.FSReadFileParams, _ *Request) **wire.SandboxContext { return &p.Sandbox }),
-	wire.MethodFSWriteFile: of(empty((*Files).WriteFile), func(p *wire.FSWriteFileParams, q *Request) **wire.SandboxContext {
-		q.changes(p.Path)
-		return &p.Sandbox
-	}),
-	wire.MethodFSCreateDirectory: of(empty((*Files).CreateDirectory), func(p *wire.FSCreateDirectoryParams, q *Request) **wire.SandboxContext {
-		q.changes(p.Path)
-		return &p.Sandbox
-	}),
-	wire.MethodFSGetMetadata:   of((*Files).GetMetadata, func(p *wire.FSGetMetadataParams, _ *Request) **wire.SandboxContext { return &p.Sandbox }),
-	wire.MethodFSCanonicalize:  of((*Files).Canonicalize, func(p *wire.FSCanonicalizeParams, _ *Request) **wire.SandboxContext { return &p.Sandbox }),
-	wire.MethodFSReadDirectory: of((*Files).ReadDirectory, func(p *wire.FSReadDirectoryParams, _ *Request) **wire.SandboxContext { return &p.Sandbox }),
-	wire.MethodFSWalk:          of((*Files).Walk, func(p *wire.FSWalkParams, _ *Request) **wire.SandboxContext { return &p.Sandbox }),
-	wire.MethodFSRemove: of(empty((*Files).Remove), func(p *wire.FSRemoveParams, q *Request) **wire.SandboxContext {
-		q.changes(p.Path)
-		return &p.Sandbox
-	}),
-	wire.MethodFSCopy: of(empty((*Files).Copy), func(p *wire.FSCopyParams, q *Request) **wire.SandboxContext {
-		q.changes(p.DestinationPath)
-		return &p.Sandbox
-	}),
-	wire.MethodFSOpen: of((*Files).Open, func(p *wire.FSOpenParams, q *Request) **wire.SandboxContext {
-		q.Changes, q.Handle, q.Opens = true, p.HandleID, true
+	wire.MethodFSReadFile:        of((*Files).readFile, func(p *wire.FSReadFileParams) Request { return Request{Sandbox: p.Sandbox} }),
+	wire.MethodFSWriteFile:       of((*Files).writeFile, func(p *wire.FSWriteFileParams) Request { return writing(p.Path, p.Sandbox) }),
+	wire.MethodFSCreateDirectory: of((*Files).createDirectory, func(p *wire.FSCreateDirectoryParams) Request { return writing(p.Path, p.Sandbox) }),
+	wire.MethodFSGetMetadata:     of((*Files).getMetadata, func(p *wire.FSGetMetadataParams) Request { return Request{Sandbox: p.Sandbox} }),
+	wire.MethodFSCanonicalize:    of((*Files).canonicalize, func(p *wire.FSCanonicalizeParams) Request { return Request{Sandbox: p.Sandbox} }),
+	wire.MethodFSReadDirectory:   of((*Files).readDirectory, func(p *wire.FSReadDirectoryParams) Request { return Request{Sandbox: p.Sandbox} }),
+	wire.MethodFSWalk:            of((*Files).walk, func(p *wire.FSWalkParams) Request { return Request{Sandbox: p.Sandbox} }),
+	wire.MethodFSRemove:          of((*Files).remove, func(p *wire.FSRemoveParams) Request { return writing(p.Path, p.Sandbox) }),
+	wire.MethodFSCopy:            of((*Files).copy, func(p *wire.FSCopyParams) Request { return writing(p.DestinationPath, p.Sandbox) }),
+	wire.MethodFSOpen: of((*Files).open, func(p *wire.FSOpenParams) Request {
+		q := Request{Sandbox: p.Sandbox, Changes: true, Handle: p.HandleID, Opens: true}
 		if p.Mode == wire.FSOpenReplace {
 			q.Writes = []wire.URI{p.Path}
 		}
-		return &p.Sandbox
+		return q
 	}),
-	wire.MethodFSReadBlock: of((*Files).ReadBlock, func(p *wire.FSReadBlockParams, q *Request) **wire.SandboxContext {
-		q.Handle = p.HandleID
-		return nil
-	}),
-	wire.MethodFSWriteBlock: of(empty((*Files).WriteBlock), func(p *wire.FSWriteBlockParams, q *Request) **wire.SandboxContext {
-		q.Handle, q.Changes = p.HandleID, true
-		return nil
-	}),
-	wire.MethodFSClose: of(empty((*Files).CloseHandle), func(p *wire.FSCloseParams, q *Request) **wire.SandboxContext {
-		q.Handle, q.Changes, q.Closes = p.HandleID, true, true
-		return nil
-	}),
-	wire.MethodFSWatchMissing: of((*Files).WatchMissing, func(_ *wire.FSWatchMissingParams, q *Request) **wire.SandboxContext {
-		q.Changes, q.Watches = true, true
-		return nil
-	}),
+	wire.MethodFSReadBlock:    of((*Files).readBlock, func(p *wire.FSReadBlockParams) Request { return Request{Handle: p.HandleID} }),
+	wire.MethodFSWriteBlock:   of((*Files).writeBlock, func(p *wire.FSWriteBlockParams) Request { return Request{Handle: p.HandleID, Changes: true} }),
+	wire.MethodFSClose:        of((*Files).closeHandle, func(p *wire.FSCloseParams) Request { return Request{Handle: p.HandleID, Changes: true, Closes: true} }),
+	wire.MethodFSWatchMissing: of((*Files).watchMissing, func(*wire.FSWatchMissingParams) Request { return Request{Changes: true, Watches: true} }),
 }

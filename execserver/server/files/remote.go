@@ -33,17 +33,17 @@ type frame struct {
 // before it answered.
 var ErrWorkerEnded = errors.New("the confined process that serves files has ended")
 
-// NewRemote makes a Remote of the server's end of a worker's socket, which it
-// closes. It must be closed.
+// NewRemote returns a Remote that speaks over the server's end of a worker's
+// socket and closes it. The caller must close the Remote.
 func NewRemote(sock io.ReadWriteCloser) *Remote {
 	r := &Remote{sock: sock, calls: map[uint64]chan frame{}, ended: make(chan struct{})}
 	go r.read()
 	return r
 }
 
-// Do carries out one request of a client, whose params are those that it came
-// with. The result is JSON. When ctx ends before the answer, Do returns its
-// error, and the request may still take effect.
+// Do carries out one request of a client; params are those that it came with. The
+// result is JSON. When ctx ends before the answer, Do returns its error, and the
+// request may still take effect.
 func (r *Remote) Do(ctx context.Context, method string, ext bool, params []byte) (json.RawMessage, *wire.Error) {
 	answer := make(chan frame, 1)
 	r.mu.Lock()

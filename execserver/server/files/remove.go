@@ -13,15 +13,15 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// Remove removes a file, a link (never what it leads to), or a folder: with
-// what is below it unless Recursive is false.
-func (f *Files) Remove(ctx context.Context, p wire.FSRemoveParams) *wire.Error {
+// remove removes a file, a link (never what it leads to), or a folder: with
+// everything in it unless Recursive is false.
+func (f *Files) remove(ctx context.Context, p *wire.FSRemoveParams) (any, error) {
 	if !yes(p.FollowSymlinks) && yes(p.Recursive) {
-		return wire.Internal("recursive no-follow removal is unsupported")
+		return nil, wire.Internal("recursive no-follow removal is unsupported")
 	}
-	path, bad := native(p.Sandbox, p.Path)
+	path, bad := p.Path.Native()
 	if bad != nil {
-		return bad
+		return nil, bad
 	}
 	var err error
 	if yes(p.FollowSymlinks) {
@@ -29,13 +29,10 @@ func (f *Files) Remove(ctx context.Context, p wire.FSRemoveParams) *wire.Error {
 	} else {
 		err = removePlain(path)
 	}
-	if err == nil {
-		return nil
+	if err != nil && yes(p.Force) && failure(err).Code == wire.CodeNotFound {
+		err = nil
 	}
-	if bad = failure(err); bad.Code == wire.CodeNotFound && yes(p.Force) {
-		return nil
-	}
-	return bad
+	return nil, err
 }
 
 func remove(ctx context.Context, path string, recursive bool) error {
@@ -61,34 +58,26 @@ func remove(ctx context.Context, path string, recursive bool) error {
 	return removeTree(ctx, parent, base, 0)
 }
 
-// removePlain removes a path that may have no link in it.
+// removePlain removes a path that must not contain a link.
 func removePlain(path string) error {
-	dir, base := filepath.Split(filepath.Clean(path))
-	if base == "" {
+	if filepath.Clean(path) == "/" {
 		return syscall.EBUSY
 	}
-	parent, err := sys.PinPlain(dir)
+	parent, base, info, err := pinPlain(path)
 	if err != nil {
 		return err
 	}
 	defer parent.Close()
-	info, err := os.Lstat(sys.PinnedPath(parent, base))
-	switch {
-	case err != nil:
-		return err
-	case info.Mode()&fs.ModeSymlink != 0:
-		return errLink
-	}
 	return sys.RemoveAt(parent, base, info.IsDir())
 }
 
-// maxTree is how many folders deep a tree may be that is removed: what a path
-// can name has fewer. Each takes a descriptor.
+// maxTree bounds the depth of a tree that is removed or copied: a path cannot name
+// a deeper folder. Each level takes a descriptor.
 const maxTree = 2048
 
-// removeTree removes name below the open folder parent. It goes down by
-// descriptors and never through a link, so that nothing outside of the tree
-// can be put in its way.
+// removeTree removes name below the open folder parent. It descends by
+// descriptors and never through a link, so that nobody can redirect it out of the
+// tree.
 func removeTree(ctx context.Context, parent *os.File, name string, depth int) error {
 	err := sys.RemoveAt(parent, name, false)
 	if err == nil || errors.Is(err, fs.ErrNotExist) && depth > 0 {
@@ -113,10 +102,10 @@ func removeTree(ctx context.Context, parent *os.File, name string, depth int) er
 		return err
 	}
 	defer dir.Close()
-	// Entries may be passed over while others are removed, and somebody may add
-	// to them: again, as long as it helps, but not for ever.
+	// Entries may be passed over while others are removed, and somebody may add new
+	// ones: the folder is read again, but not for ever.
 	for range 100 {
-		if err := removeEntries(ctx, dir, depth); err != nil {
+		if err := batches(ctx, dir.Readdirnames, 64, func(name string) error { return removeTree(ctx, dir, name, depth+1) }); err != nil {
 			return err
 		}
 		if err = sys.RemoveAt(parent, name, true); err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -130,26 +119,4 @@ func removeTree(ctx context.Context, parent *os.File, name string, depth int) er
 		}
 	}
 	return err
-}
-
-func removeEntries(ctx context.Context, dir *os.File, depth int) error {
-	for {
-		names, err := dir.Readdirnames(64)
-		for _, name := range names {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err := removeTree(ctx, dir, name, depth+1); err != nil {
-				return err
-			}
-		}
-		switch {
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
-		}
-	}
 }

@@ -17,26 +17,26 @@ const (
 	walkEntries     = 50_000
 )
 
-// Walk lists what is below a folder, folder by folder, those of one sorted by
-// name. Only files and folders are listed; a link to a folder is one when
-// links are followed. Every folder is listed once, so that a walk ends also
-// where links go in circles.
-func (f *Files) Walk(ctx context.Context, p wire.FSWalkParams) (wire.FSWalkResult, *wire.Error) {
+// walk lists what is below a folder, folder by folder, the entries of each sorted
+// by name. Only files and folders are listed; a link to a folder counts as one
+// when links are followed. Every folder is listed once, so that a walk ends even
+// if links go in circles.
+func (f *Files) walk(ctx context.Context, p *wire.FSWalkParams) (any, error) {
 	o := p.Options
 	switch {
 	case o.MaxDirectories == 0 || o.MaxEntries == 0:
-		return wire.FSWalkResult{}, wire.InvalidRequest("filesystem walk limits must be greater than zero")
+		return nil, wire.InvalidRequest("filesystem walk limits must be greater than zero")
 	case o.MaxDepth > walkDepth || o.MaxDirectories > walkDirectories || o.MaxEntries > walkEntries:
-		return wire.FSWalkResult{}, wire.InvalidRequest("filesystem walk limits exceed maximums: depth=%d, directories=%d, entries=%d",
+		return nil, wire.InvalidRequest("filesystem walk limits exceed maximums: depth=%d, directories=%d, entries=%d",
 			walkDepth, walkDirectories, walkEntries)
 	}
-	w := &walker{options: o, left: int(o.MaxEntries), out: wire.FSWalkResult{Entries: []wire.FSWalkEntry{}, Errors: []wire.FSWalkError{}}}
-	top, bad := native(p.Sandbox, p.Path)
+	w := &walker{options: o, seen: map[fileID]bool{}, left: int(o.MaxEntries), out: wire.FSWalkResult{Entries: []wire.FSWalkEntry{}, Errors: []wire.FSWalkError{}}}
+	top, bad := p.Path.Native()
 	if bad != nil {
-		return wire.FSWalkResult{}, bad
+		return nil, bad
 	}
 	if err := w.begin(top); err != nil {
-		return wire.FSWalkResult{}, failure(err)
+		return nil, err
 	}
 	for len(w.queue) > 0 && !w.full {
 		next := w.queue[0]
@@ -44,20 +44,20 @@ func (f *Files) Walk(ctx context.Context, p wire.FSWalkParams) (wire.FSWalkResul
 		err := w.folder(ctx, next)
 		switch {
 		case ctx.Err() != nil:
-			return wire.FSWalkResult{}, failure(ctx.Err())
+			return nil, ctx.Err()
 		case err != nil:
 			w.out.Errors = append(w.out.Errors, wire.FSWalkError{Path: wire.FileURI(next.path), Message: failure(err).Message})
 		}
 	}
-	return w.out, nil
+	return &w.out, nil
 }
 
 type walker struct {
 	options wire.FSWalkOptions
 	out     wire.FSWalkResult
 	queue   []step
-	folders int             // that are or were in the queue
-	seen    map[fileID]bool // the same, when links are followed
+	folders int             // how many are or were in the queue
+	seen    map[fileID]bool // the folders that are or were in the queue, when links are followed
 	left    int             // entries that may still be looked at
 	full    bool            // there are more than that
 }
@@ -68,8 +68,8 @@ type step struct {
 	depth uint
 }
 
-// begin queues the top, when it is a folder. A link as the top is none when
-// links are not followed.
+// begin queues the top if it is a folder. A link does not count as a folder unless
+// links are followed.
 func (w *walker) begin(top string) error {
 	info, err := os.Lstat(top)
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -88,18 +88,12 @@ func (w *walker) begin(top string) error {
 // push queues a folder unless it was there before or there are too many.
 func (w *walker) push(s step, info fs.FileInfo) {
 	if info != nil {
-		id, ok := identify(info)
-		if ok && w.seen[id] {
-			return
+		if id, ok := identify(info); ok {
+			if w.seen[id] {
+				return
+			}
+			w.seen[id] = true
 		}
-		defer func() {
-			if ok && w.seen == nil {
-				w.seen = map[fileID]bool{}
-			}
-			if ok {
-				w.seen[id] = true
-			}
-		}()
 	}
 	if w.folders >= int(w.options.MaxDirectories) {
 		w.out.Truncated = true
@@ -109,7 +103,7 @@ func (w *walker) push(s step, info fs.FileInfo) {
 	w.queue = append(w.queue, s)
 }
 
-// found is an entry of a folder, its kind that of what it leads to.
+// found is an entry of a folder; kind is that of the file it leads to.
 type found struct {
 	name string
 	kind fs.FileMode
@@ -149,16 +143,15 @@ func (w *walker) entry(s step, e found) {
 	if s.depth >= w.options.MaxDepth || w.options.PruneHiddenDirectories && strings.HasPrefix(e.name, ".") {
 		return
 	}
-	next := step{path: path, depth: s.depth + 1}
 	var info fs.FileInfo
 	if w.options.FollowDirectorySymlinks {
 		info, _ = os.Stat(path)
 	}
-	w.push(next, info)
+	w.push(step{path: path, depth: s.depth + 1}, info)
 }
 
-// first is the entries of a folder by name: one more than may be looked at,
-// however many there are.
+// first returns the entries of a folder sorted by name, but at most one more than
+// may be looked at.
 func (w *walker) first(ctx context.Context, path string) ([]found, error) {
 	dir, err := os.OpenFile(path, openFolder, 0)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/hostsup/hostsup/execserver/wire"
@@ -13,22 +14,23 @@ import (
 // maxMissing is how many paths one watch may be about.
 const maxMissing = 64
 
-// WatchMissing begins to watch for the first of some missing paths to appear,
-// or a present one to change. It is a hint and comes once: something on the way
-// to a path has changed. A connection has one watch; a greater id ends the one
-// before, an id that is not greater is passed over. Watching is false when
-// nothing can or need be watched: no path, one that is there, one that leads
-// through a link, a file system that tells nothing.
-func (f *Files) WatchMissing(_ context.Context, p wire.FSWatchMissingParams) (wire.FSWatchMissingResult, *wire.Error) {
-	var none wire.FSWatchMissingResult
+// watchMissing begins to watch for the first of some missing paths to appear, or
+// for a present one to change. The notification is a hint and comes once: a folder
+// on the way to one of the paths has changed. A connection has one watch; a
+// greater id ends the one before, and an id that is not greater is ignored.
+// Watching is false when nothing can or need be watched: there is no path, or a
+// missing one exists, or one leads through a link, or the file system does not
+// report changes.
+func (f *Files) watchMissing(_ context.Context, p *wire.FSWatchMissingParams) (any, error) {
+	none := &wire.FSWatchMissingResult{}
 	missing, bad := natives(p.Missing)
 	if bad != nil {
-		return none, bad
+		return nil, bad
 	}
-	var there []string
+	var present []string
 	if p.Present != nil {
-		if there, bad = natives([]wire.URI{*p.Present}); bad != nil {
-			return none, bad
+		if present, bad = natives([]wire.URI{*p.Present}); bad != nil {
+			return nil, bad
 		}
 	}
 	f.mu.Lock()
@@ -44,7 +46,7 @@ func (f *Files) WatchMissing(_ context.Context, p wire.FSWatchMissingParams) (wi
 	if len(missing) == 0 || len(missing) > maxMissing || f.limits.Changed == nil {
 		return none, nil
 	}
-	w := newWatch(missing, there)
+	w := newWatch(missing, present)
 	if w == nil {
 		return none, nil
 	}
@@ -56,7 +58,7 @@ func (f *Files) WatchMissing(_ context.Context, p wire.FSWatchMissingParams) (wi
 	}
 	f.watch = w
 	go w.run(func() { f.limits.Changed(wire.FSMissingChanged{WatchID: p.WatchID}) })
-	return wire.FSWatchMissingResult{Watching: true}, nil
+	return &wire.FSWatchMissingResult{Watching: true}, nil
 }
 
 func natives(uris []wire.URI) ([]string, *wire.Error) {
@@ -71,46 +73,41 @@ func natives(uris []wire.URI) ([]string, *wire.Error) {
 	return out, nil
 }
 
-// watch tells once of a change.
+// watch reports one change.
 type watch struct {
 	notices *sys.Notices
-	self    map[int32]bool            // watched paths that are not to change
-	names   map[int32]map[string]bool // what is not to appear in a folder
+	self    map[int32]bool            // watched paths whose own changes count
+	names   map[int32]map[string]bool // entries of a watched folder whose appearance counts
 	once    sync.Once
 	done    chan struct{}
 }
 
 // newWatch watches all the paths, or returns nil.
-func newWatch(missing, there []string) *watch {
+func newWatch(missing, present []string) *watch {
 	n, err := sys.NewNotices()
 	if err != nil {
 		return nil
 	}
 	w := &watch{notices: n, self: map[int32]bool{}, names: map[int32]map[string]bool{}, done: make(chan struct{})}
-	for _, path := range missing {
-		if !w.missing(path) {
-			_ = n.Close()
-			return nil
-		}
-	}
-	for _, path := range there {
-		if !w.present(path) {
-			_ = n.Close()
-			return nil
-		}
-	}
-	// What appeared before its folder was watched would never be told of.
-	for _, path := range missing {
-		if _, err := os.Lstat(path); err == nil {
-			_ = n.Close()
-			return nil
-		}
+	// A path that has appeared before its folder was watched would not be reported.
+	if !every(missing, w.missing) || !every(present, w.present) || !every(missing, isMissing) {
+		_ = n.Close()
+		return nil
 	}
 	return w
 }
 
-// missing watches the folder that the first missing part of path would appear
-// in, and those above it for going away.
+func every(paths []string, ok func(string) bool) bool {
+	return !slices.ContainsFunc(paths, func(path string) bool { return !ok(path) })
+}
+
+func isMissing(path string) bool {
+	_, err := os.Lstat(path)
+	return err != nil
+}
+
+// missing watches the folder in which the first missing part of path would
+// appear, and the folders above it for their removal.
 func (w *watch) missing(path string) bool {
 	folder, name := filepath.Dir(path), filepath.Base(path)
 	if _, err := os.Lstat(path); err == nil || !missingOnly(err) {
@@ -140,7 +137,7 @@ func (w *watch) missing(path string) bool {
 	}
 }
 
-// present watches a path that is there.
+// present watches a path that exists.
 func (w *watch) present(path string) bool {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() && !info.Mode().IsRegular() || !w.folders(filepath.Dir(path)) {
@@ -158,8 +155,8 @@ func (w *watch) present(path string) bool {
 	return true
 }
 
-// folders watches the folders from the root down to path for going away. None
-// may be a link: what it leads to could change unnoticed.
+// folders watches the folders from the root down to path for their removal. It
+// fails if one of them is a link: its target could change unnoticed.
 func (w *watch) folders(path string) bool {
 	if !sys.TellsChanges(path) {
 		return false
@@ -205,7 +202,7 @@ func (w *watch) matters(n sys.Notice) bool {
 	return w.names[n.Watch][n.Name]
 }
 
-// stop ends a watch and waits until it has ended. Nil is none.
+// stop ends a watch and waits until it has ended. A nil watch is ignored.
 func (w *watch) stop() {
 	if w == nil {
 		return

@@ -18,7 +18,7 @@ func TestWatchMissing(t *testing.T) {
 	watch := func(present string, missing ...string) bool {
 		t.Helper()
 		id++
-		p := wire.FSWatchMissingParams{WatchID: id}
+		p := &wire.FSWatchMissingParams{WatchID: id}
 		for _, m := range missing {
 			p.Missing = append(p.Missing, wire.FileURI(filepath.Join(root, m)))
 		}
@@ -26,11 +26,11 @@ func TestWatchMissing(t *testing.T) {
 			u := wire.FileURI(filepath.Join(root, present))
 			p.Present = &u
 		}
-		r, bad := f.WatchMissing(t.Context(), p)
-		if bad != nil {
-			t.Fatal(bad)
+		r, err := f.watchMissing(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return r.Watching
+		return r.(*wire.FSWatchMissingResult).Watching
 	}
 	at := func(name string) string { return filepath.Join(root, name) }
 	file := func(name string) func() error {
@@ -132,7 +132,7 @@ func TestWatchMissing(t *testing.T) {
 	}
 	none := New(Limits{})
 	defer none.Close()
-	if r, bad := none.WatchMissing(t.Context(), wire.FSWatchMissingParams{Missing: []wire.URI{wire.FileURI(at("p6"))}}); r.Watching || bad != nil {
+	if r, err := none.watchMissing(t.Context(), &wire.FSWatchMissingParams{Missing: []wire.URI{wire.FileURI(at("p6"))}}); err != nil || r.(*wire.FSWatchMissingResult).Watching {
 		t.Error("watched for nobody")
 	}
 }

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -12,11 +13,11 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// A worker is this very program once more, which carries out requests about
+// A worker is another process of this program, which carries out requests about
 // files and nothing else. The server that starts it confines it, so that the
-// kernel holds each request to the policy: there is no check beside the access
-// that somebody could come between. It is recognised by its name in argv[0]
-// and a socket on descriptor 3, and ends when that is closed.
+// kernel enforces the policy on each access: there is no gap between a check and
+// an access. It is recognised by its name in argv[0] and a socket on descriptor 3,
+// and ends when the socket is closed.
 
 // WorkerName is argv[0] of a worker.
 const WorkerName = "hostsup-files"
@@ -76,18 +77,12 @@ func readFrame(r io.Reader) (n uint64, kind byte, body []byte, err error) {
 	if size > maxFrame {
 		return 0, 0, nil, errFrame
 	}
-	body = make([]byte, 0, min(size, 1<<20))
-	for len(body) < size {
-		if len(body) == cap(body) {
-			body = append(body, 0)[:len(body)]
-		}
-		m, err := io.ReadFull(r, body[len(body):min(cap(body), size)])
-		body = body[:len(body)+m]
-		if err != nil {
-			return 0, 0, nil, err
-		}
+	var b bytes.Buffer
+	b.Grow(min(size, 1<<20) + bytes.MinRead)
+	if _, err := io.CopyN(&b, r, int64(size)); err != nil {
+		return 0, 0, nil, err
 	}
-	return binary.LittleEndian.Uint64(head[:]), head[12], body, nil
+	return binary.LittleEndian.Uint64(head[:]), head[12], b.Bytes(), nil
 }
 
 // work serves a worker's socket until it is closed. It returns the exit code.
@@ -126,19 +121,14 @@ func (f *Files) serve(ctx context.Context, kind byte, body []byte) (byte, []byte
 }
 
 func (f *Files) request(ctx context.Context, ext bool, body []byte) (any, *wire.Error) {
-	for i, c := range body {
-		if c != 0 {
-			continue
-		}
-		method := string(body[:i])
-		if methods[method] == nil {
-			break
-		}
-		q, bad := Decode(method, body[i+1:], ext)
-		if bad != nil {
-			return nil, bad
-		}
-		return f.Do(ctx, q)
+	method, params, ok := bytes.Cut(body, []byte{0})
+	decode := methods[string(method)]
+	if !ok || decode == nil {
+		return nil, wire.Internal("%s", errFrame)
 	}
-	return nil, wire.Internal("%s", errFrame)
+	q, bad := decode(params, ext)
+	if bad != nil {
+		return nil, bad
+	}
+	return f.Do(ctx, q)
 }

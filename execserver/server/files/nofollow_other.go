@@ -1,6 +1,0 @@
-//go:build !unix
-
-package files
-
-// Nothing runs under rules here, and nothing without links.
-const noFollow = 0
