@@ -103,7 +103,7 @@ func (u *UUID) decodeWire(_ *decoder, raw []byte) error {
 		digits = s[1 : len(s)-1]
 	}
 	for i, c := range digits {
-		if c != '-' && (c > 'f' || unhex(byte(c)) < 0) {
+		if !strings.ContainsRune("0123456789abcdefABCDEF-", c) {
 			at := len(s) - len(digits) + i + 1
 			return decodeError(fmt.Sprintf("invalid character: expected an optional prefix of `urn:uuid:` followed by [0-9a-fA-F-], found `%c` at %d", c, at))
 		}

@@ -15,32 +15,23 @@ import (
 // answer is the head of a response, and its body to be read.
 type answer struct {
 	status  uint16
-	headers []header
+	headers headers
 	body    io.Reader
 	close   func() // ends the connection; may be called more than once
-}
-
-func (a *answer) get(name string) (string, bool) {
-	for _, h := range a.headers {
-		if h.name == name {
-			return h.value, true
-		}
-	}
-	return "", false
 }
 
 // visible returns the headers as they are answered: grouped, with values in
 // UTF-8.
 func (a *answer) visible() []wire.HTTPHeader {
 	out := make([]wire.HTTPHeader, 0, len(a.headers))
-	for _, h := range grouped(a.headers) {
+	for _, h := range a.headers.grouped() {
 		out = append(out, wire.HTTPHeader{Name: h.name, Value: text(h.value)})
 	}
 	return out
 }
 
-// text returns the value of a header as UTF-8. A value that is no UTF-8 is
-// Latin-1, as HTTP has it.
+// text returns the value of a header as UTF-8. A value that is not UTF-8 is taken
+// for Latin-1, as HTTP has it.
 func text(value string) string {
 	if utf8.ValidString(value) {
 		return value
@@ -153,7 +144,7 @@ func (a *answer) frame(r *bufio.Reader, method string, minor byte) error {
 	case coding != "":
 		a.body = r // to the end of the connection
 	case length >= 0:
-		a.body = &exactly{r: r, left: length}
+		a.body = &exactly{io.LimitedReader{R: r, N: length}}
 	default:
 		a.body = r
 	}
@@ -164,22 +155,12 @@ func lastCoding(s string) string {
 	return strings.TrimSpace(s[strings.LastIndexByte(s, ',')+1:])
 }
 
-// exactly reads left bytes; fewer are an error.
-type exactly struct {
-	r    io.Reader
-	left int64
-}
+// exactly reads a body of known length. An end before that is an error.
+type exactly struct{ io.LimitedReader }
 
 func (e *exactly) Read(p []byte) (int, error) {
-	if e.left == 0 {
-		return 0, io.EOF
-	}
-	if int64(len(p)) > e.left {
-		p = p[:e.left]
-	}
-	n, err := e.r.Read(p)
-	e.left -= int64(n)
-	if err == io.EOF && e.left > 0 {
+	n, err := e.LimitedReader.Read(p)
+	if err == io.EOF && e.N > 0 {
 		err = io.ErrUnexpectedEOF
 	}
 	return n, err

@@ -1,7 +1,6 @@
 package fetch
 
 import (
-	"context"
 	"io"
 	"sync"
 
@@ -10,10 +9,8 @@ import (
 
 // Body is the body of a streamed response, to be read once.
 type Body struct {
-	id     string
-	ctx    context.Context // of the call, which lasts until the body has been read
+	r      *Request
 	answer *answer
-	end    func()
 	once   sync.Once
 }
 
@@ -22,16 +19,16 @@ const pieceBytes = 256 << 10
 
 var pieces = sync.Pool{New: func() any { return new([pieceBytes]byte) }}
 
-// Run reads the body and hands it on: pieces as they come, numbered from 1, then
-// one that is empty and done, with an error when the body did not end as it
-// should. It returns after that one, or when sink returns an error. The bytes
-// of a piece are valid until sink returns. Run is called once, after the answer
-// to the request has been sent.
+// Run reads the body and hands it to sink: pieces as they come, numbered from 1,
+// then an empty last one with Done set, and with an error when the body did not
+// end as it should. Run returns after the last one, or when sink returns an error.
+// The bytes of a piece are valid until sink returns. Run must be called once, after
+// the answer to the request has been sent.
 func (b *Body) Run(sink func(*wire.HTTPBodyDelta) error) {
 	defer b.Close()
 	buf := pieces.Get().(*[pieceBytes]byte)
 	defer pieces.Put(buf)
-	d := wire.HTTPBodyDelta{RequestID: b.id}
+	d := wire.HTTPBodyDelta{RequestID: b.r.params.RequestID}
 	for !d.Done {
 		n, err := b.answer.body.Read(buf[:])
 		if n > 0 {
@@ -47,11 +44,11 @@ func (b *Body) Run(sink func(*wire.HTTPBodyDelta) error) {
 		d.Seq++
 		d.Delta, d.Done = nil, true
 		if err != io.EOF {
-			text := bodyText(b.ctx, err)
+			text := bodyText(b.r.ctx, err)
 			d.Error = &text
 		}
-		b.Close()    // who is told of the end may use the id again
-		_ = sink(&d) // whoever does not take it has ended
+		b.Close()    // before the client knows of the end, and may use the id again
+		_ = sink(&d) // it fails when the client is gone
 	}
 }
 
@@ -59,6 +56,6 @@ func (b *Body) Run(sink func(*wire.HTTPBodyDelta) error) {
 func (b *Body) Close() {
 	b.once.Do(func() {
 		b.answer.close()
-		b.end()
+		b.r.end()
 	})
 }

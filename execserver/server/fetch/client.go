@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -18,19 +19,18 @@ import (
 
 // Options are what requests may do. The zero value of a field is its default.
 type Options struct {
-	// RefusePrivate refuses every address that is not of the public internet.
-	// A proxy of the environment is not used then: it would connect for us.
+	// RefusePrivate refuses every address that is not of the public internet. A
+	// proxy of the environment is not used then: it would connect instead.
 	RefusePrivate bool
 
-	Active    int   // requests and streams at a time; default 128
-	Body      int64 // bytes of a body that is answered as a whole; default 512 MiB
-	Head      int   // bytes of the head of an answer; default 1 MiB
-	Redirects int   // that are followed; default 10
+	Active int   // requests and streams at a time; default 128
+	Body   int64 // bytes of a body that is answered as a whole; default 512 MiB
 
-	// LookupEnv has the values of headers that name one. Default: os.LookupEnv.
+	// LookupEnv looks up the values of headers that name a variable. Default:
+	// os.LookupEnv.
 	LookupEnv func(string) (string, bool)
-	// Dial, when not nil, makes every connection, and no proxy is used. A
-	// *wire.Error of it is the answer to the request.
+	// Dial, when not nil, makes every connection, and no proxy is used. If it
+	// returns a *wire.Error, that is the answer to the request.
 	Dial func(ctx context.Context, host string, port uint16) (net.Conn, error)
 	// Proxy chooses an http:// proxy. Default: that of the environment.
 	Proxy func(*http.Request) (*url.URL, error)
@@ -38,57 +38,40 @@ type Options struct {
 	TLS *tls.Config
 }
 
+const (
+	headBytes    = 1 << 20 // of the head of an answer
+	maxRedirects = 10      // that are followed
+)
+
 // Client makes the requests of one connection.
 type Client struct {
 	o Options
 
 	mu     sync.Mutex
 	closed bool
-	calls  map[string][]*call // by request id; streams have theirs alone
-	active int
+	active map[*Request]struct{} // those whose body was not read yet
 }
 
-// call is a request until its body has been read.
-type call struct {
-	id     string
-	stream bool
-	cancel context.CancelCauseFunc
-}
-
-var (
-	errCancelled = errors.New("cancelled")
-	errTimeout   = errors.New("timed out")
-)
+var errCancelled = errors.New("cancelled")
 
 // New makes a Client; it must be closed.
 func New(o Options) *Client {
-	if o.Active <= 0 {
-		o.Active = 128
-	}
-	if o.Body <= 0 {
-		o.Body = 512 << 20
-	}
-	if o.Head <= 0 {
-		o.Head = 1 << 20
-	}
-	if o.Redirects <= 0 {
-		o.Redirects = 10
-	}
+	o.Active, o.Body = cmp.Or(o.Active, 128), cmp.Or(o.Body, 512<<20)
 	if o.LookupEnv == nil {
 		o.LookupEnv = os.LookupEnv
 	}
 	if o.Proxy == nil {
 		o.Proxy = http.ProxyFromEnvironment
 	}
-	return &Client{o: o, calls: map[string][]*call{}}
+	return &Client{o: o, active: map[*Request]struct{}{}}
 }
 
-// Request is one that has been taken: its id is in use from then on. It must be
-// done.
+// Request is a request that was begun: its id is in use. Do must be called.
 type Request struct {
 	c      *Client
 	ctx    context.Context // until the body has been read
-	call   *call
+	cancel context.CancelCauseFunc
+	stop   context.CancelFunc // releases the timer of ctx
 	params wire.HTTPRequestParams
 	req    *request
 }
@@ -100,12 +83,25 @@ func (c *Client) Begin(ctx context.Context, p wire.HTTPRequestParams) (*Request,
 	if bad != nil {
 		return nil, bad
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	r := &Request{c: c, ctx: ctx, call: &call{id: p.RequestID, stream: p.StreamResponse, cancel: cancel}, params: p, req: req}
-	if bad := c.begin(r.call); bad != nil {
-		cancel(nil)
-		return nil, bad
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, wire.Internal("http/request failed: the connection has ended")
 	}
+	for other := range c.active {
+		if p.StreamResponse && other.params.StreamResponse && other.params.RequestID == p.RequestID {
+			return nil, wire.InvalidParams("http/request streamResponse requestId `%s` is already active", p.RequestID)
+		}
+	}
+	if len(c.active) >= c.o.Active {
+		return nil, wire.InvalidRequest("at most %d http requests may be active per connection", c.o.Active)
+	}
+	r := &Request{c: c, stop: func() {}, params: p, req: req}
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	if t := p.TimeoutMs; t != nil && *t <= math.MaxInt64/uint64(time.Millisecond) {
+		r.ctx, r.stop = context.WithTimeout(r.ctx, time.Duration(*t)*time.Millisecond)
+	}
+	c.active[r] = struct{}{}
 	return r, nil
 }
 
@@ -113,39 +109,33 @@ func (c *Client) Begin(ctx context.Context, p wire.HTTPRequestParams) (*Request,
 // there is a head, with a Body that must be run when the answer has been sent;
 // else Body is nil.
 func (r *Request) Do() (wire.HTTPResponse, *Body, *wire.Error) {
-	c, ctx, p := r.c, r.ctx, &r.params
-	end := func() { c.end(r.call) }
-	if t := p.TimeoutMs; t != nil && *t <= math.MaxInt64/uint64(time.Millisecond) {
-		if *t == 0 {
-			end()
-			return wire.HTTPResponse{}, nil, wire.Internal("http/request failed: route-aware request timed out")
-		}
-		timer := time.AfterFunc(time.Duration(*t)*time.Millisecond, func() { r.call.cancel(errTimeout) })
-		end = func() {
-			timer.Stop()
-			c.end(r.call)
-		}
+	if t := r.params.TimeoutMs; t != nil && *t == 0 {
+		r.end()
+		return wire.HTTPResponse{}, nil, wire.Internal("http/request failed: route-aware request timed out")
 	}
-	a, err := c.follow(ctx, r.req, p.RedirectPolicy != wire.RedirectStop)
+	a, err := r.c.follow(r.ctx, r.req, r.params.RedirectPolicy != wire.RedirectStop)
 	if err != nil {
-		end()
-		return wire.HTTPResponse{}, nil, failed(ctx, err)
+		defer r.end()
+		return wire.HTTPResponse{}, nil, failed(r.ctx, err)
 	}
 	out := wire.HTTPResponse{Status: a.status, Headers: a.visible()}
-	if p.StreamResponse {
+	if r.params.StreamResponse {
 		out.Body = []byte{} // an empty text, not null
-		return out, &Body{id: p.RequestID, ctx: ctx, answer: a, end: end}, nil
+		return out, &Body{r: r, answer: a}, nil
 	}
-	defer end()
+	defer r.end()
 	defer a.close()
-	out.Body, err = readAll(a.body, c.o.Body)
+	out.Body, err = io.ReadAll(io.LimitReader(a.body, r.c.o.Body+1))
+	if int64(len(out.Body)) > r.c.o.Body {
+		err = errTooLarge
+	}
 	if err != nil {
-		return wire.HTTPResponse{}, nil, wire.Internal("failed to read http/request response body: %s", bodyText(ctx, err))
+		return wire.HTTPResponse{}, nil, wire.Internal("failed to read http/request response body: %s", bodyText(r.ctx, err))
 	}
 	return out, nil, nil
 }
 
-// failed is the answer to a request that has none.
+// failed returns err as the answer to a request.
 func failed(ctx context.Context, err error) *wire.Error {
 	var known *wire.Error
 	switch {
@@ -159,26 +149,7 @@ func failed(ctx context.Context, err error) *wire.Error {
 
 var errTooLarge = errors.New("too large")
 
-func readAll(r io.Reader, limit int64) ([]byte, error) {
-	out := make([]byte, 0, 512)
-	for {
-		n, err := r.Read(out[len(out):cap(out)])
-		out = out[:len(out)+n]
-		switch {
-		case int64(len(out)) > limit:
-			return nil, errTooLarge
-		case err == io.EOF:
-			return out, nil
-		case err != nil:
-			return nil, err
-		}
-		if len(out) == cap(out) {
-			out = append(out, 0)[:len(out)]
-		}
-	}
-}
-
-// bodyText is why a body ended early, in the words that clients know.
+// bodyText says why a body ended early, in the words that clients know.
 func bodyText(ctx context.Context, err error) string {
 	switch {
 	case errors.Is(context.Cause(ctx), errCancelled):
@@ -189,54 +160,27 @@ func bodyText(ctx context.Context, err error) string {
 	return "error decoding response body"
 }
 
-func (c *Client) begin(one *call) *wire.Error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return wire.Internal("http/request failed: the connection has ended")
-	}
-	if one.stream {
-		for _, other := range c.calls[one.id] {
-			if other.stream {
-				return wire.InvalidParams("http/request streamResponse requestId `%s` is already active", one.id)
-			}
-		}
-	}
-	if c.active >= c.o.Active {
-		return wire.InvalidRequest("at most %d http requests may be active per connection", c.o.Active)
-	}
-	c.active++
-	c.calls[one.id] = append(c.calls[one.id], one)
-	return nil
-}
-
-func (c *Client) end(one *call) {
-	one.cancel(nil)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	list := c.calls[one.id]
-	for i, other := range list {
-		if other == one {
-			c.active--
-			if len(list) == 1 {
-				delete(c.calls, one.id)
-			} else {
-				c.calls[one.id] = append(list[:i:i], list[i+1:]...)
-			}
-			return
-		}
-	}
+// end frees the id of a request.
+func (r *Request) end() {
+	r.stop()
+	r.cancel(nil)
+	r.c.mu.Lock()
+	defer r.c.mu.Unlock()
+	delete(r.c.active, r)
 }
 
 // Cancel ends the requests and the stream with an id; it reports whether there
 // were any. A stream then ends with the error "cancelled".
-func (c *Client) Cancel(id string) bool {
+func (c *Client) Cancel(id string) (found bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, one := range c.calls[id] {
-		one.cancel(errCancelled)
+	for r := range c.active {
+		if r.params.RequestID == id {
+			r.cancel(errCancelled)
+			found = true
+		}
 	}
-	return len(c.calls[id]) > 0
+	return found
 }
 
 // Close ends all requests and streams and refuses new ones. It does not wait.
@@ -244,9 +188,7 @@ func (c *Client) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	for _, list := range c.calls {
-		for _, one := range list {
-			one.cancel(errCancelled)
-		}
+	for r := range c.active {
+		r.cancel(errCancelled)
 	}
 }

@@ -152,8 +152,8 @@ func client(t testing.TB, o Options) *Client {
 		c.Close()
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.active != 0 || len(c.calls) != 0 {
-			t.Errorf("%d requests are still on record: %v", c.active, c.calls)
+		if len(c.active) != 0 {
+			t.Errorf("%d requests are still on record: %v", len(c.active), c.active)
 		}
 	})
 	return c

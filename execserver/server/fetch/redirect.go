@@ -32,7 +32,7 @@ func (c *Client) follow(ctx context.Context, r *request, redirects bool) (*answe
 		switch {
 		case err != nil:
 			return nil, err
-		case n >= c.o.Redirects:
+		case n >= maxRedirects:
 			return nil, errTooMany
 		}
 		r = next
@@ -42,8 +42,8 @@ func (c *Client) follow(ctx context.Context, r *request, redirects bool) (*answe
 // credentials are not taken to another host.
 var credentials = []string{"authorization", "cookie", "cookie2", "proxy-authorization", "www-authenticate"}
 
-// next is the request that an answer leads to, or nil: it is no redirect, or
-// one that says nothing of where to.
+// next returns the request that an answer leads to. It returns nil when the
+// answer is not a redirect, or names no target.
 func (r *request) next(a *answer) (*request, error) {
 	method, body, headers := r.method, r.body, r.headers
 	switch a.status {
@@ -59,7 +59,7 @@ func (r *request) next(a *answer) (*request, error) {
 	default:
 		return nil, nil
 	}
-	location, ok := a.get("location")
+	location, ok := a.headers.get("location")
 	if !ok {
 		return nil, nil
 	}
@@ -72,15 +72,15 @@ func (r *request) next(a *answer) (*request, error) {
 	}
 	if method != r.method {
 		body = nil
-		headers = without(headers, "content-type", "content-length", "content-encoding", "transfer-encoding")
+		headers = headers.without("content-type", "content-length", "content-encoding", "transfer-encoding")
 	}
 	if to.hostport() != r.url.hostport() || to.scheme != r.url.scheme {
-		headers = without(headers, credentials...)
+		headers = headers.without(credentials...)
 	} else if r.url.login && !to.login {
 		to.user, to.password, to.login = r.url.user, r.url.password, true
 	}
 	// The host that a client named is for the first request only.
-	headers = without(headers, "referer", "host")
+	headers = headers.without("referer", "host")
 	switch {
 	case r.url.scheme == "https" && to.scheme == "http":
 	case to.origin() == r.url.origin():

@@ -1,7 +1,10 @@
 package fetch
 
 import (
+	"slices"
 	"strings"
+
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/hostsup/hostsup/execserver/wire"
 )
@@ -10,11 +13,13 @@ import (
 type request struct {
 	method  string
 	url     *target
-	headers []header // names in lower case, in the order of the client
+	headers headers // names in lower case, in the order of the client
 	body    []byte
 }
 
 type header struct{ name, value string }
+
+type headers []header
 
 // prepare checks params and says what is wrong in the words that clients know.
 func (c *Client) prepare(p wire.HTTPRequestParams) (*request, *wire.Error) {
@@ -55,77 +60,33 @@ func (c *Client) prepare(p wire.HTTPRequestParams) (*request, *wire.Error) {
 	return r, nil
 }
 
-// isToken reports whether s is a name as HTTP has them.
-func isToken(s string) bool {
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
-		if !letter && ('0' > c || c > '9') && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
-			return false
-		}
-	}
-	return s != "" && len(s) <= 1<<16
-}
+// isToken reports whether s is a name or a method of HTTP.
+func isToken(s string) bool { return len(s) <= 1<<16 && httpguts.ValidHeaderFieldName(s) }
 
 // isValue reports whether s can be the value of a header: nothing in it ends
 // the line.
-func isValue(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return true
-}
+func isValue(s string) bool { return httpguts.ValidHeaderFieldValue(s) }
 
-// get is the first value of a header.
-func (r *request) get(name string) (string, bool) {
-	for _, h := range r.headers {
-		if h.name == name {
-			return h.value, true
+// get returns the first value of a header.
+func (h headers) get(name string) (string, bool) {
+	for _, one := range h {
+		if one.name == name {
+			return one.value, true
 		}
 	}
 	return "", false
 }
 
-// count is how often a header is there.
-func (r *request) count(name string) int {
-	n := 0
-	for _, h := range r.headers {
-		if h.name == name {
-			n++
-		}
-	}
-	return n
+// without returns the headers without those that have one of the names.
+func (h headers) without(names ...string) headers {
+	return slices.DeleteFunc(slices.Clone(h), func(one header) bool { return slices.Contains(names, one.name) })
 }
 
-// without is the headers but those with some names.
-func without(headers []header, names ...string) []header {
-	var out []header
-	for _, h := range headers {
-		drop := false
-		for _, n := range names {
-			drop = drop || h.name == n
-		}
-		if !drop {
-			out = append(out, h)
-		}
+// grouped moves headers of one name to the place of the first of them.
+func (h headers) grouped() headers {
+	first := map[string]int{}
+	for i, one := range slices.Backward(h) {
+		first[one.name] = i
 	}
-	return out
-}
-
-// grouped puts headers of one name next to each other, where the first is.
-func grouped(headers []header) []header {
-	out := make([]header, 0, len(headers))
-	at := make(map[string][]string, len(headers))
-	for _, h := range headers {
-		at[h.name] = append(at[h.name], h.value)
-	}
-	for _, h := range headers {
-		for _, v := range at[h.name] {
-			out = append(out, header{h.name, v})
-		}
-		delete(at, h.name)
-	}
-	return out
+	return slices.SortedStableFunc(slices.Values(h), func(a, b header) int { return first[a.name] - first[b.name] })
 }

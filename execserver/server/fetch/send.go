@@ -68,7 +68,7 @@ func (c *Client) exchange(ctx context.Context, conn net.Conn, r *request, proxy 
 	}
 	_, wrote := conn.Write(out)
 	// A server may answer, and close, before it has read everything.
-	a, err := readAnswer(bufio.NewReaderSize(conn, 16<<10), r.method, c.o.Head)
+	a, err := readAnswer(bufio.NewReaderSize(conn, 16<<10), r.method, headBytes)
 	if err != nil && wrote != nil {
 		err = wrote
 	}
@@ -160,7 +160,7 @@ func (c *Client) tunnel(conn net.Conn, to *target, proxy *url.URL) error {
 		return err
 	}
 	// One byte at a time, as what comes after the head is the server's.
-	a, err := readAnswer(bufio.NewReaderSize(oneByte{conn}, 16), http.MethodConnect, c.o.Head)
+	a, err := readAnswer(bufio.NewReaderSize(oneByte{conn}, 16), http.MethodConnect, headBytes)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (c *Client) tunnel(conn net.Conn, to *target, proxy *url.URL) error {
 	return nil
 }
 
-// oneByte reads no more than it is asked for by a line reader.
+// oneByte reads a byte at a time.
 type oneByte struct{ net.Conn }
 
 func (o oneByte) Read(p []byte) (int, error) { return o.Conn.Read(p[:min(len(p), 1)]) }
@@ -190,11 +190,11 @@ func basic(user, password string) string {
 
 var errLength = errors.New("content-length is not that of the body")
 
-// encode is the request as it is sent: the client's headers, then ours.
+// encode returns the request as it is sent: the client's headers, then ours.
 func (r *request) encode(proxy *url.URL) ([]byte, error) {
-	headers := grouped(r.headers)
+	headers := r.headers.grouped()
 	add := func(name, value string) {
-		if _, there := r.get(name); !there {
+		if _, given := r.headers.get(name); !given {
 			headers = append(headers, header{name, value})
 		}
 	}
@@ -203,17 +203,18 @@ func (r *request) encode(proxy *url.URL) ([]byte, error) {
 	}
 	add("accept", "*/*")
 	add("host", r.url.hostport())
-	if r.count("content-length") > 1 || r.count("transfer-encoding") > 1 {
-		return nil, errLength
+	for _, name := range []string{"content-length", "transfer-encoding"} {
+		if len(r.headers)-len(r.headers.without(name)) > 1 {
+			return nil, errLength
+		}
 	}
-	chunked := false
-	if te, ok := r.get("transfer-encoding"); ok {
+	te, chunked := r.headers.get("transfer-encoding")
+	if chunked {
 		if lastCoding(te) != "chunked" {
 			return nil, errLength
 		}
-		chunked = true
-		headers = without(headers, "content-length")
-	} else if length, ok := r.get("content-length"); ok {
+		headers = headers.without("content-length")
+	} else if length, ok := r.headers.get("content-length"); ok {
 		// Another length would make a part of the body another request.
 		if n, err := strconv.ParseUint(length, 10, 63); err != nil || n != uint64(len(r.body)) {
 			return nil, errLength

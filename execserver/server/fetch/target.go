@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
+
+	"github.com/hostsup/hostsup/execserver/internal/weburl"
 )
 
 // target is a URL in its normal form.
@@ -39,9 +41,7 @@ func (t *target) web() bool { return t.scheme == "http" || t.scheme == "https" }
 // https only the scheme is told. Names with letters beyond ASCII are turned into
 // their ASCII form.
 func parseTarget(s string) (*target, error) {
-	s = strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
-	s = strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(s)
-	scheme, rest, ok := cutScheme(s)
+	scheme, rest, ok := weburl.CutScheme(weburl.Trim(s))
 	if !ok {
 		return nil, errRelative
 	}
@@ -51,40 +51,25 @@ func parseTarget(s string) (*target, error) {
 	}
 	rest, fragment, marked := strings.Cut(rest, "#")
 	if marked {
-		t.fragment = "#" + escape(fragment, " \"<>`")
+		t.fragment = "#" + weburl.Escape(fragment, "\"<>`")
 	}
 	rest, query, asked := strings.Cut(rest, "?")
 	rest = strings.TrimLeft(strings.ReplaceAll(rest, `\`, "/"), "/")
 	authority, path, _ := strings.Cut(rest, "/")
 	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
 		user, password, _ := strings.Cut(authority[:i], ":")
-		t.user, t.password = unescape(user), unescape(password)
+		t.user, t.password = weburl.Unescape(user), weburl.Unescape(password)
 		t.login = user != "" || password != ""
 		authority = authority[i+1:]
 	}
 	if err := t.authority(authority); err != nil {
 		return nil, err
 	}
-	t.path = cleanPath(path)
+	t.path = weburl.CleanPath("/" + path)
 	if asked {
-		t.path += "?" + escape(query, " \"<>'")
+		t.path += "?" + weburl.Escape(query, "\"<>'")
 	}
 	return t, nil
-}
-
-func cutScheme(s string) (scheme, rest string, ok bool) {
-	scheme, rest, ok = strings.Cut(s, ":")
-	if !ok || scheme == "" {
-		return "", "", false
-	}
-	for i := 0; i < len(scheme); i++ {
-		c := scheme[i]
-		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
-		if !letter && (i == 0 || (c < '0' || c > '9') && c != '+' && c != '-' && c != '.') {
-			return "", "", false
-		}
-	}
-	return strings.ToLower(scheme), rest, true
 }
 
 func (t *target) authority(s string) error {
@@ -106,7 +91,7 @@ func (t *target) authority(s string) error {
 	} else {
 		host, port, _ = strings.Cut(s, ":")
 		var err error
-		switch host, err = asciiHost(strings.ToLower(unescape(host))); {
+		switch host, err = asciiHost(strings.ToLower(weburl.Unescape(host))); {
 		case err != nil:
 			return err
 		case host == "":
@@ -244,63 +229,10 @@ func (t *target) origin() string { return t.scheme + "://" + t.hostport() }
 // String is the URL without user and password.
 func (t *target) String() string { return t.origin() + t.path }
 
-// cleanPath resolves dots and escapes what needs it.
-func cleanPath(path string) string {
-	var parts []string
-	all := strings.Split(path, "/")
-	for i, p := range all {
-		switch strings.ReplaceAll(strings.ToLower(p), "%2e", ".") {
-		case "..":
-			parts = parts[:max(len(parts)-1, 0)]
-		case ".":
-		default:
-			parts = append(parts, p)
-			continue
-		}
-		if i == len(all)-1 {
-			parts = append(parts, "")
-		}
-	}
-	return "/" + escape(strings.Join(parts, "/"), " \"#<>?`{}^")
-}
-
-func escape(s, special string) string {
-	const hex = "0123456789ABCDEF"
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(special, c) >= 0 {
-			b.WriteByte('%')
-			b.WriteByte(hex[c>>4])
-			b.WriteByte(hex[c&15])
-		} else {
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
-}
-
-func unescape(s string) string {
-	if !strings.Contains(s, "%") {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 2
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
-
-// resolve is where a Location leads from t.
+// resolve returns the URL to which a Location leads from t.
 func (t *target) resolve(location string) (*target, error) {
 	location = strings.TrimSpace(location)
-	if _, _, ok := cutScheme(location); ok {
+	if _, _, ok := weburl.CutScheme(location); ok {
 		return parseTarget(location)
 	}
 	location, _, _ = strings.Cut(location, "#")

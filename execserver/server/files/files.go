@@ -84,4 +84,6 @@ func yes(b *bool) bool { return b == nil || *b }
 
 // join returns the path of an entry of a folder. It does not clean the path: a ..
 // may follow a link.
-func join(dir, name string) string { return strings.TrimSuffix(dir, "/") + string(filepath.Separator) + name }
+func join(dir, name string) string {
+	return strings.TrimSuffix(dir, "/") + string(filepath.Separator) + name
+}
