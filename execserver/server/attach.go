@@ -10,7 +10,8 @@ import (
 type observer struct {
 	p      *process
 	c      *conn
-	quoted []byte // its name for the process, as JSON
+	name   string // the client's name for the process
+	quoted []byte // the same as JSON
 
 	// Under the lock of the process:
 	cursor uint64
@@ -33,7 +34,7 @@ func (c *conn) attachProcess(q *wire.ProcessAttachParams, r reply) {
 		r.fail(wire.InvalidRequest("process %s already exists", q.AttachID))
 		return
 	}
-	o := &observer{p: p, c: c, quoted: wire.AppendString(nil, q.AttachID), cursor: 1}
+	o := &observer{p: p, c: c, name: q.AttachID, quoted: wire.AppendString(nil, q.AttachID), cursor: 1}
 	if q.AfterSeq != nil {
 		o.cursor = *q.AfterSeq + 1
 	}
@@ -93,7 +94,7 @@ func (o *observer) encode(c *conn, b []byte, limit int) ([]byte, bool) {
 		was := o.cursor
 		o.cursor = p.kept.lostThrough + 1
 		if n, err := wire.AppendNotification(nil, wire.NotifyProcessOutLost, &wire.OutputLost{
-			ProcessID: c.nameOf(o), NextSeq: o.cursor, Bytes: p.kept.lostBytes - o.lost}); err == nil {
+			ProcessID: o.name, NextSeq: o.cursor, Bytes: p.kept.lostBytes - o.lost}); err == nil {
 			start := len(b)
 			b = c.framing.end(append(c.framing.begin(b), n...), start)
 		}
@@ -108,12 +109,6 @@ func (o *observer) encode(c *conn, b []byte, limit int) ([]byte, bool) {
 	o.cursor = o.batch.next
 	o.queued = o.cursor < p.nextSeq
 	return b, o.queued
-}
-
-// nameOf is the connection's name for what it watches.
-func (c *conn) nameOf(o *observer) string {
-	name, _ := wire.Unquote(o.quoted)
-	return name
 }
 
 // byToken finds a process by what shows that it may be watched.

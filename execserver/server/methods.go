@@ -1,6 +1,8 @@
 package server
 
 import (
+	"strings"
+
 	"github.com/hostsup/hostsup/execserver/server/files"
 	"github.com/hostsup/hostsup/execserver/wire"
 )
@@ -11,32 +13,49 @@ func (c *conn) request(m *wire.Message, n int) {
 	c.srv.count.requests.Add(1)
 	c.begin()
 	r := reply{c: c, id: m.ID}
-	family, known := wire.FamilyOf(m.Method, c.ext)
-	if !known {
-		r.fail(wire.NoMethod(m.Method))
-		return
-	}
 	if m.Method == wire.MethodInitialize {
 		c.initialize(m.Params, r)
 		return
 	}
-	call, bad := methods[m.Method](c, m.Params)
+	decode := methods[m.Method]
+	if decode == nil && c.ext {
+		decode = extensionMethods[m.Method]
+	}
+	if decode == nil {
+		r.fail(wire.NoMethod(m.Method))
+		return
+	}
+	call, bad := decode(c, m.Params)
 	switch {
 	case bad != nil:
 		r.fail(bad)
 	case c.session == nil:
-		r.fail(wire.InvalidRequest("client must call initialize before using %s methods", family))
+		r.fail(wire.InvalidRequest("client must call initialize before using %s methods", family(m.Method)))
 	case !c.ready:
-		r.fail(wire.InvalidRequest("client must send initialized before using %s methods", family))
+		r.fail(wire.InvalidRequest("client must send initialized before using %s methods", family(m.Method)))
 	default:
 		call(r)
 	}
 }
 
-// method reads the params of a request and returns what is to be done.
+// family returns what a method belongs to, in the words of the errors that tell a
+// client to initialize first.
+func family(method string) string {
+	switch family, _, _ := strings.Cut(method, "/"); family {
+	case "fs":
+		return "filesystem"
+	case "http":
+		return family
+	case "environment":
+		return strings.ReplaceAll(method, "/", " ")
+	}
+	return "exec"
+}
+
+// method reads the params of a request and returns what carries it out.
 type method func(c *conn, raw []byte) (func(reply), *wire.Error)
 
-// on is a method with params P.
+// on returns a method with params P.
 func on[P any](do func(*conn, *P, reply)) method {
 	return func(c *conn, raw []byte) (func(reply), *wire.Error) {
 		p := new(P)
@@ -47,7 +66,7 @@ func on[P any](do func(*conn, *P, reply)) method {
 	}
 }
 
-// plain is a method without params.
+// plain returns a method without params.
 func plain(do func(*conn, reply)) method {
 	return func(c *conn, raw []byte) (func(reply), *wire.Error) {
 		if err := wire.DecodeParams(raw, nil, c.ext); err != nil {
@@ -57,7 +76,7 @@ func plain(do func(*conn, reply)) method {
 	}
 }
 
-// onFiles is a method about files.
+// onFiles returns a method about files.
 func onFiles(name string) method {
 	return func(c *conn, raw []byte) (func(reply), *wire.Error) {
 		q, err := files.Decode(name, raw, c.ext)
@@ -68,28 +87,30 @@ func onFiles(name string) method {
 	}
 }
 
-// methods has all but initialize.
-var methods map[string]method
+// methods are those that need no extension, without initialize; extensionMethods
+// are the others.
+var methods, extensionMethods map[string]method
 
 func init() {
 	methods = map[string]method{
 		wire.MethodEnvironmentInfo:   plain(func(c *conn, r reply) { r.raw(c.srv.infoAnswer(r.id)) }),
 		wire.MethodEnvironmentStatus: plain(func(_ *conn, r reply) { r.raw(statusAnswer(r.id)) }),
 
-		wire.MethodProcessStart:      on((*conn).startProcess),
-		wire.MethodProcessRead:       on((*conn).readProcess),
-		wire.MethodProcessWrite:      on((*conn).writeProcess),
-		wire.MethodProcessSignal:     on((*conn).signalProcess),
-		wire.MethodProcessTerminate:  on((*conn).terminateProcess),
+		wire.MethodProcessStart:     on((*conn).startProcess),
+		wire.MethodProcessRead:      on((*conn).readProcess),
+		wire.MethodProcessWrite:     on((*conn).writeProcess),
+		wire.MethodProcessSignal:    on((*conn).signalProcess),
+		wire.MethodProcessTerminate: on((*conn).terminateProcess),
+		wire.MethodHTTPRequest:      on((*conn).httpRequest),
+	}
+	extensionMethods = map[string]method{
 		wire.MethodProcessList:       plain((*conn).listProcesses),
 		wire.MethodProcessResize:     on((*conn).resizeProcess),
 		wire.MethodProcessCloseStdin: on((*conn).closeStdin),
 		wire.MethodProcessAttach:     on((*conn).attachProcess),
 		wire.MethodProcessDetach:     on((*conn).detachProcess),
 		wire.MethodSessionKeep:       on((*conn).keepSession),
-
-		wire.MethodHTTPRequest: on((*conn).httpRequest),
-		wire.MethodHTTPCancel:  on((*conn).httpCancel),
+		wire.MethodHTTPCancel:        on((*conn).httpCancel),
 	}
 	for _, name := range files.Methods() {
 		methods[name] = onFiles(name)

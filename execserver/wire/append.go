@@ -3,53 +3,16 @@ package wire
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
-	"unicode/utf8"
+
+	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
-// AppendString appends s as a JSON string. Bytes that are no UTF-8 become
+// AppendString appends s as a JSON string. Bytes that are not UTF-8 become
 // U+FFFD.
-func AppendString(b []byte, s string) []byte {
-	b = append(b, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c < utf8.RuneSelf {
-			if c >= ' ' && c != '"' && c != '\\' {
-				i++
-				continue
-			}
-			b = append(b, s[start:i]...)
-			switch c {
-			case '"', '\\':
-				b = append(b, '\\', c)
-			case '\n':
-				b = append(b, '\\', 'n')
-			case '\r':
-				b = append(b, '\\', 'r')
-			case '\t':
-				b = append(b, '\\', 't')
-			default:
-				b = append(b, '\\', 'u', '0', '0', hexLower[c>>4], hexLower[c&15])
-			}
-			i++
-			start = i
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 {
-			b = append(b, s[start:i]...)
-			b = append(b, "\ufffd"...)
-			start = i + 1
-		}
-		i += n
-	}
-	b = append(b, s[start:]...)
-	return append(b, '"')
-}
-
-const hexLower = "0123456789abcdef"
+func AppendString(b []byte, s string) []byte { return jsonwalk.AppendText(b, s) }
 
 // AppendOutput appends a process/output notification. id is the process id as
 // a JSON string.
@@ -68,24 +31,12 @@ func AppendOutput(b, id []byte, seq uint64, stream Stream, data []byte) []byte {
 
 // AppendExited appends a process/exited notification.
 func AppendExited(b, id []byte, seq uint64, code int32, denied bool) []byte {
-	b = append(b, `{"method":"process/exited","params":{"processId":`...)
-	b = append(b, id...)
-	b = append(b, `,"seq":`...)
-	b = strconv.AppendUint(b, seq, 10)
-	b = append(b, `,"exitCode":`...)
-	b = strconv.AppendInt(b, int64(code), 10)
-	b = append(b, `,"sandboxDenied":`...)
-	b = strconv.AppendBool(b, denied)
-	return append(b, `}}`...)
+	return fmt.Appendf(b, `{"method":"process/exited","params":{"processId":%s,"seq":%d,"exitCode":%d,"sandboxDenied":%t}}`, id, seq, code, denied)
 }
 
 // AppendClosed appends a process/closed notification.
 func AppendClosed(b, id []byte, seq uint64) []byte {
-	b = append(b, `{"method":"process/closed","params":{"processId":`...)
-	b = append(b, id...)
-	b = append(b, `,"seq":`...)
-	b = strconv.AppendUint(b, seq, 10)
-	return append(b, `}}`...)
+	return fmt.Appendf(b, `{"method":"process/closed","params":{"processId":%s,"seq":%d}}`, id, seq)
 }
 
 // AppendChunk appends an OutputChunk of a ProcessReadResult.
@@ -103,21 +54,13 @@ func AppendChunk(b []byte, seq uint64, stream Stream, data []byte) []byte {
 // AppendBodyDelta appends an http/request/bodyDelta notification.
 func AppendBodyDelta(b []byte, d *HTTPBodyDelta) []byte {
 	b = slices.Grow(b, 128+base64.StdEncoding.EncodedLen(len(d.Delta)))
-	b = append(b, `{"method":"http/request/bodyDelta","params":{"requestId":`...)
-	b = AppendString(b, d.RequestID)
-	b = append(b, `,"seq":`...)
-	b = strconv.AppendUint(b, d.Seq, 10)
-	b = append(b, `,"deltaBase64":"`...)
+	b = fmt.Appendf(b, `{"method":"http/request/bodyDelta","params":{"requestId":%s,"seq":%d,"deltaBase64":"`, AppendString(nil, d.RequestID), d.Seq)
 	b = AppendBase64(b, d.Delta)
-	b = append(b, `","done":`...)
-	b = strconv.AppendBool(b, d.Done)
-	b = append(b, `,"error":`...)
-	if d.Error == nil {
-		b = append(b, "null"...)
-	} else {
-		b = AppendString(b, *d.Error)
+	failure := []byte("null")
+	if d.Error != nil {
+		failure = AppendString(nil, *d.Error)
 	}
-	return append(b, `}}`...)
+	return fmt.Appendf(b, `","done":%t,"error":%s}}`, d.Done, failure)
 }
 
 // AppendRequest appends a request; without params they are null.

@@ -1,13 +1,17 @@
 package wire
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"unicode/utf8"
+
+	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
 // decodeError is a detail of -32602.
@@ -36,7 +40,7 @@ func DecodeParams(raw []byte, p any, ext bool) *Error {
 
 var null = []byte("null")
 
-// noParams accepts what a method without params may be given.
+// noParams checks the params of a method that has none.
 func noParams(raw []byte) *Error {
 	if raw == nil || string(raw) == "null" {
 		return nil
@@ -54,20 +58,26 @@ func decodeInto(raw []byte, p any) error {
 	return (&decoder{}).value(raw, reflect.ValueOf(p).Elem())
 }
 
-// decoder reads values strictly: no type is turned into another, null is no
-// value but for what is optional, members that are not known are passed over.
+// decoder reads values strictly: it converts no type to another, takes null only
+// for what is optional, and ignores unknown members.
+//
+// The tag wire of a field is "required", or "ext" for a member of an extension, or
+// "null" for one that may be null as if it were missing.
 type decoder struct{ ext bool }
 
 // custom is a type that reads itself.
-type custom interface {
-	decodeWire(d *decoder, raw []byte) error
-}
+type custom interface{ decodeWire(raw []byte) error }
 
-// variant is a string of which there are a few.
+// variant is a string with a few possible values.
 type variant interface{ variants() []string }
+
+// tagged is a struct that stands for an internally tagged enum of the protocol.
+// check reports what is missing of it.
+type tagged interface{ check() error }
 
 var (
 	customType  = reflect.TypeFor[custom]()
+	taggedType  = reflect.TypeFor[tagged]()
 	variantType = reflect.TypeFor[variant]()
 	bytesType   = reflect.TypeFor[[]byte]()
 	rawType     = reflect.TypeFor[json.RawMessage]()
@@ -89,7 +99,7 @@ func (d *decoder) value(raw []byte, v reflect.Value) error {
 	}
 	switch {
 	case reflect.PointerTo(t).Implements(customType):
-		return v.Addr().Interface().(custom).decodeWire(d, raw)
+		return v.Addr().Interface().(custom).decodeWire(raw)
 	case t.Implements(variantType):
 		return d.variant(raw, v)
 	case t == rawType:
@@ -167,15 +177,12 @@ func (d *decoder) bytes(raw []byte, v reflect.Value) error {
 		return wrongType(raw, "a string")
 	}
 	in := raw[1 : len(raw)-1]
-	for _, c := range in {
-		if c == '\\' { // legal, but nobody writes base64 so
-			s, err := unquote(raw)
-			if err != nil {
-				return err
-			}
-			in = []byte(s)
-			break
+	if bytes.IndexByte(in, '\\') >= 0 { // legal, but unusual
+		s, err := unquote(raw)
+		if err != nil {
+			return err
 		}
+		in = []byte(s)
 	}
 	out, err := DecodeBase64(in)
 	if err != nil {
@@ -194,16 +201,10 @@ func (d *decoder) variant(raw []byte, v reflect.Value) error {
 		return err
 	}
 	known := v.Interface().(variant).variants()
-	for _, k := range known {
-		if k == s {
-			v.SetString(s)
-			return nil
-		}
+	if slices.Contains(known, s) {
+		v.SetString(s)
+		return nil
 	}
-	return unknownVariant(s, known)
-}
-
-func unknownVariant(s string, known []string) error {
 	e := "unknown variant `" + s + "`, expected "
 	switch len(known) {
 	case 1:
@@ -223,13 +224,11 @@ func (d *decoder) slice(raw []byte, v reflect.Value) error {
 	t := v.Type().Elem()
 	out := reflect.MakeSlice(v.Type(), 0, 4)
 	var err error
-	elements(raw, func(value []byte) bool {
+	jsonwalk.Array(raw, func(value []byte) bool {
 		e := reflect.New(t).Elem()
-		if err = d.value(value, e); err != nil {
-			return false
-		}
+		err = d.value(value, e)
 		out = reflect.Append(out, e)
-		return true
+		return err == nil
 	})
 	v.Set(out)
 	return err
@@ -262,7 +261,7 @@ func (d *decoder) table(raw []byte, v reflect.Value) error {
 func (d *decoder) object(raw []byte, v reflect.Value) error {
 	p := planOf(v.Type())
 	if len(raw) == 0 || raw[0] != '{' {
-		return wrongType(raw, "struct "+p.name)
+		return wrongType(raw, p.name)
 	}
 	var seen uint64
 	var err error
@@ -271,7 +270,7 @@ func (d *decoder) object(raw []byte, v reflect.Value) error {
 			return
 		}
 		i, ok := p.index[string(key[1:len(key)-1])]
-		if !ok || p.fields[i].ext && !d.ext {
+		if !ok || p.fields[i].tag == "ext" && !d.ext || p.fields[i].tag == "null" && string(value) == "null" {
 			return
 		}
 		seen |= 1 << i
@@ -281,25 +280,28 @@ func (d *decoder) object(raw []byte, v reflect.Value) error {
 		return err
 	}
 	for i, f := range p.fields {
-		if f.required && seen&(1<<i) == 0 {
+		if f.tag == "required" && seen&(1<<i) == 0 {
 			return missing(f.name)
 		}
+	}
+	if p.tagged {
+		return v.Addr().Interface().(tagged).check()
 	}
 	return nil
 }
 
 // plan is how a struct is read, found out once.
 type plan struct {
-	name   string
+	name   string // in errors
 	fields []field
 	index  map[string]int
+	tagged bool
 }
 
 type field struct {
-	name     string
-	at       int
-	required bool
-	ext      bool
+	name string
+	tag  string
+	at   int
 }
 
 var plans sync.Map // reflect.Type → *plan
@@ -308,9 +310,11 @@ func planOf(t reflect.Type) *plan {
 	if p, ok := plans.Load(t); ok {
 		return p.(*plan)
 	}
-	p := &plan{name: t.Name(), index: map[string]int{}}
-	if n, ok := structNames[p.name]; ok {
-		p.name = n
+	p := &plan{name: cmp.Or(structNames[t.Name()], t.Name()), index: map[string]int{}, tagged: reflect.PointerTo(t).Implements(taggedType)}
+	if p.tagged {
+		p.name = "internally tagged enum " + p.name
+	} else {
+		p.name = "struct " + p.name
 	}
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -318,9 +322,8 @@ func planOf(t reflect.Type) *plan {
 		if name == "" || name == "-" {
 			continue
 		}
-		how := f.Tag.Get("wire")
 		p.index[name] = len(p.fields)
-		p.fields = append(p.fields, field{name: name, at: i, required: how == "required", ext: how == "ext"})
+		p.fields = append(p.fields, field{name, f.Tag.Get("wire"), i})
 	}
 	got, _ := plans.LoadOrStore(t, p)
 	return got.(*plan)
@@ -342,6 +345,8 @@ var structNames = map[string]string{
 	"HTTPHeader":             "HttpHeader",
 	"TraceContext":           "W3cTraceContext",
 	"Error":                  "JSONRPCErrorError",
+	"Permissions":            "ExecPermissionProfile",
+	"FileSystemPermissions":  "ManagedFileSystemPermissions",
 	"FSReadFileParams":       "WireFsReadFileParams", "FSWriteFileParams": "WireFsWriteFileParams",
 	"FSCreateDirectoryParams": "WireFsCreateDirectoryParams", "FSGetMetadataParams": "WireFsGetMetadataParams",
 	"FSCanonicalizeParams": "WireFsCanonicalizeParams", "FSReadDirectoryParams": "WireFsReadDirectoryParams",
@@ -391,8 +396,6 @@ func debugString(s string) string {
 			b.WriteString(`\0`)
 		case r < 0x20 || r == 0x7f:
 			fmt.Fprintf(&b, `\u{%x}`, r)
-		case r == utf8.RuneError:
-			b.WriteRune(r)
 		default:
 			b.WriteRune(r)
 		}

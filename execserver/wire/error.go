@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -33,7 +34,7 @@ type Error struct {
 // Error reads "no such file (-32004)".
 func (e *Error) Error() string { return e.Message + " (" + strconv.FormatInt(int64(e.Code), 10) + ")" }
 
-// Is compares codes: errors.Is(err, &Error{Code: CodeNotFound}).
+// Is compares codes, and messages where target has one: errors.Is(err, &Error{Code: CodeNotFound}).
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code && (t.Message == "" || t.Message == e.Message)
@@ -59,17 +60,17 @@ func NotFound(format string, args ...any) *Error {
 	return &Error{Code: CodeNotFound, Message: fmt.Sprintf(format, args...)}
 }
 
-// NoMethod is the error for a method that there is not.
+// NoMethod makes the error for an unknown method.
 func NoMethod(method string) *Error {
 	return &Error{Code: CodeMethodNotFound, Message: "exec-server stub does not implement `" + method + "` yet"}
 }
 
-// OSError is the error for an error of the system, with its usual words:
+// OSError makes an error of an error of the system, with its usual words:
 // "Permission denied (os error 13)".
 func OSError(err error) *Error { return &Error{Code: CodeInternal, Message: OSText(err)} }
 
-// FileError is OSError, but CodeNotFound for a file that does not exist and
-// CodeInvalidRequest for what is not permitted or is taken for invalid.
+// FileError is OSError, but with CodeNotFound for a file that does not exist and
+// CodeInvalidRequest for what is not permitted or invalid.
 func FileError(err error) *Error {
 	e := OSError(err)
 	switch {
@@ -81,8 +82,8 @@ func FileError(err error) *Error {
 	return e
 }
 
-// OSText is what an error of the system reads like. Errors without a number
-// keep their own words.
+// OSText returns the text of an error of the system. Errors without a number keep
+// their own text.
 func OSText(err error) string {
 	n, ok := errnoOf(err)
 	if !ok {
@@ -91,6 +92,7 @@ func OSText(err error) string {
 	text, ok := errnoTexts[n]
 	if !ok {
 		text = n.Error()
+		text = strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):]
 	}
 	return text + " (os error " + strconv.Itoa(int(n)) + ")"
 }
@@ -110,48 +112,27 @@ func errnoOf(err error) (syscall.Errno, bool) {
 	return 0, false
 }
 
-// errnoTexts are the words of the C library that the protocol's first server
-// is built with; others are those of this system.
+// errnoTexts are the words of the C library that the protocol's first server is
+// built with, where they are not those of Linux with a capital letter.
 var errnoTexts = map[syscall.Errno]string{
-	syscall.EPERM:        "Operation not permitted",
-	syscall.ENOENT:       "No such file or directory",
-	syscall.ESRCH:        "No such process",
-	syscall.EINTR:        "Interrupted system call",
 	syscall.EIO:          "I/O error",
-	syscall.ENXIO:        "No such device or address",
-	syscall.E2BIG:        "Argument list too long",
-	syscall.ENOEXEC:      "Exec format error",
-	syscall.EBADF:        "Bad file descriptor",
 	syscall.ECHILD:       "No child process",
-	syscall.EAGAIN:       "Resource temporarily unavailable",
 	syscall.ENOMEM:       "Out of memory",
-	syscall.EACCES:       "Permission denied",
-	syscall.EFAULT:       "Bad address",
 	syscall.EBUSY:        "Resource busy",
-	syscall.EEXIST:       "File exists",
 	syscall.EXDEV:        "Cross-device link",
-	syscall.ENODEV:       "No such device",
-	syscall.ENOTDIR:      "Not a directory",
-	syscall.EISDIR:       "Is a directory",
-	syscall.EINVAL:       "Invalid argument",
-	syscall.ENFILE:       "Too many open files in system",
 	syscall.EMFILE:       "No file descriptors available",
 	syscall.ENOTTY:       "Not a tty",
-	syscall.EFBIG:        "File too large",
-	syscall.ENOSPC:       "No space left on device",
 	syscall.ESPIPE:       "Invalid seek",
-	syscall.EROFS:        "Read-only file system",
-	syscall.EMLINK:       "Too many links",
-	syscall.EPIPE:        "Broken pipe",
 	syscall.ENAMETOOLONG: "Filename too long",
-	syscall.ENOSYS:       "Function not implemented",
-	syscall.ENOTEMPTY:    "Directory not empty",
 	syscall.ELOOP:        "Symbolic link loop",
-	syscall.EOVERFLOW:    "Value too large for data type",
 	syscall.EILSEQ:       "Illegal byte sequence",
 	syscall.EOPNOTSUPP:   "Not supported",
 	syscall.ETIMEDOUT:    "Operation timed out",
-	syscall.ECONNREFUSED: "Connection refused",
 	syscall.EDQUOT:       "Quota exceeded",
 	syscall.ESTALE:       "Stale file handle",
+	// Where other systems differ from Linux:
+	syscall.ENXIO:     "No such device or address",
+	syscall.ENODEV:    "No such device",
+	syscall.EAGAIN:    "Resource temporarily unavailable",
+	syscall.EOVERFLOW: "Value too large for data type",
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -14,19 +15,19 @@ type ID struct {
 	isText bool
 }
 
-// IntID is the id n.
+// IntID returns the id n.
 func IntID(n int64) ID { return ID{number: n} }
 
-// TextID is the id s.
+// TextID returns the id s.
 func TextID(s string) ID { return ID{text: s, isText: true} }
 
-// UnknownID is the id in the answer to what could not be understood.
+// UnknownID is the id in the answer to a message whose id is not known.
 var UnknownID = IntID(-1)
 
-// Int is the number, if it is one.
+// Int returns the number of an id that is one.
 func (id ID) Int() (int64, bool) { return id.number, !id.isText }
 
-// String is for logs.
+// String returns the id for logs.
 func (id ID) String() string {
 	if id.isText {
 		return strconv.Quote(id.text)
@@ -75,20 +76,14 @@ func parseID(raw []byte) (ID, error) {
 	return IntID(n), nil
 }
 
-// Unquote is the string that a valid JSON string stands for.
-func Unquote(raw []byte) (string, error) { return unquote(raw) }
-
-// unquote is the string that a valid JSON string stands for.
-func unquote(raw []byte) (string, error) {
-	if len(raw) < 2 || raw[0] != '"' {
+// unquote decodes a valid JSON string.
+func unquote(raw []byte) (s string, err error) {
+	switch {
+	case len(raw) < 2 || raw[0] != '"':
 		return "", errID
+	case bytes.IndexByte(raw, '\\') < 0:
+		return string(raw[1 : len(raw)-1]), nil
 	}
-	for _, c := range raw {
-		if c == '\\' {
-			var s string
-			err := json.Unmarshal(raw, &s)
-			return s, err
-		}
-	}
-	return string(raw[1 : len(raw)-1]), nil
+	err = json.Unmarshal(raw, &s)
+	return s, err
 }

@@ -1,8 +1,6 @@
 package wire
 
-import (
-	"errors"
-)
+import "errors"
 
 // Kind tells messages apart.
 type Kind int

@@ -71,68 +71,6 @@ func Extensions() []string {
 	return []string{ExtProcessList, ExtProcessResize, ExtProcessCloseStdin, ExtProcessGrace, ExtProcessAttach, ExtHTTPCancel, ExtProcessPolicy, ExtSessionKeep}
 }
 
-// Family is what a method belongs to, in the words of the errors that tell a
-// client to initialize first.
-type Family string
-
-// The families.
-const (
-	FamilyNone              Family = "" // initialize itself, and unknown methods
-	FamilyExec              Family = "exec"
-	FamilyFilesystem        Family = "filesystem"
-	FamilyHTTP              Family = "http"
-	FamilyEnvironmentInfo   Family = "environment info"
-	FamilyEnvironmentStatus Family = "environment status"
-)
-
-// families has every method that needs no extension.
-var families = map[string]Family{
-	MethodInitialize:        FamilyNone,
-	MethodEnvironmentInfo:   FamilyEnvironmentInfo,
-	MethodEnvironmentStatus: FamilyEnvironmentStatus,
-	MethodProcessStart:      FamilyExec,
-	MethodProcessRead:       FamilyExec,
-	MethodProcessWrite:      FamilyExec,
-	MethodProcessSignal:     FamilyExec,
-	MethodProcessTerminate:  FamilyExec,
-	MethodFSReadFile:        FamilyFilesystem,
-	MethodFSWriteFile:       FamilyFilesystem,
-	MethodFSCreateDirectory: FamilyFilesystem,
-	MethodFSGetMetadata:     FamilyFilesystem,
-	MethodFSCanonicalize:    FamilyFilesystem,
-	MethodFSReadDirectory:   FamilyFilesystem,
-	MethodFSWalk:            FamilyFilesystem,
-	MethodFSRemove:          FamilyFilesystem,
-	MethodFSCopy:            FamilyFilesystem,
-	MethodFSOpen:            FamilyFilesystem,
-	MethodFSReadBlock:       FamilyFilesystem,
-	MethodFSWriteBlock:      FamilyFilesystem,
-	MethodFSClose:           FamilyFilesystem,
-	MethodFSWatchMissing:    FamilyFilesystem,
-	MethodHTTPRequest:       FamilyHTTP,
-}
-
-// extensionMethods has the others.
-var extensionMethods = map[string]Family{
-	MethodProcessList:       FamilyExec,
-	MethodProcessResize:     FamilyExec,
-	MethodProcessCloseStdin: FamilyExec,
-	MethodProcessAttach:     FamilyExec,
-	MethodProcessDetach:     FamilyExec,
-	MethodHTTPCancel:        FamilyHTTP,
-	MethodSessionKeep:       FamilyExec,
-}
-
-// FamilyOf says whether there is a method, and its family. Those of extensions
-// are there with ext alone.
-func FamilyOf(method string, ext bool) (Family, bool) {
-	f, ok := families[method]
-	if !ok && ext {
-		f, ok = extensionMethods[method]
-	}
-	return f, ok
-}
-
 // Limits of the protocol.
 const (
 	MaxFrame         = 16 << 20 // bytes of one incoming WebSocket frame that every server accepts

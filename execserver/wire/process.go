@@ -93,7 +93,7 @@ type ShellSnapshot struct {
 // UUID is the text of a UUID.
 type UUID string
 
-func (u *UUID) decodeWire(_ *decoder, raw []byte) error {
+func (u *UUID) decodeWire(raw []byte) error {
 	s, err := text(raw)
 	if err != nil {
 		return err

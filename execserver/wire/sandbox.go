@@ -58,45 +58,19 @@ func (NetworkAccess) variants() []string { return []string{"restricted", "enable
 
 // Permissions are what is allowed.
 type Permissions struct {
-	Type       PermissionsType
-	Network    NetworkAccess // managed and external
-	FileSystem *FileSystemPermissions
-}
-
-type permissionsWire struct {
 	Type       PermissionsType        `json:"type" wire:"required"`
-	Network    *NetworkAccess         `json:"network,omitempty"`
-	FileSystem *FileSystemPermissions `json:"file_system,omitempty"`
+	Network    NetworkAccess          `json:"network,omitempty" wire:"null"` // managed and external
+	FileSystem *FileSystemPermissions `json:"file_system,omitempty"`         // managed
 }
 
-func (p *Permissions) decodeWire(d *decoder, raw []byte) error {
-	if len(raw) == 0 || raw[0] != '{' {
-		return wrongType(raw, "internally tagged enum ExecPermissionProfile")
-	}
-	var w permissionsWire
-	if err := decodeInto(raw, &w); err != nil {
-		return err
-	}
-	p.Type, p.FileSystem = w.Type, w.FileSystem
-	if w.Network != nil {
-		p.Network = *w.Network
-	}
+func (p *Permissions) check() error {
 	switch {
 	case p.Type == PermissionsManaged && p.FileSystem == nil:
 		return missing("file_system")
-	case p.Type != PermissionsDisabled && w.Network == nil:
+	case p.Type != PermissionsDisabled && p.Network == "":
 		return missing("network")
 	}
 	return nil
-}
-
-// MarshalJSON implements json.Marshaler.
-func (p Permissions) MarshalJSON() ([]byte, error) {
-	w := permissionsWire{Type: p.Type, FileSystem: p.FileSystem}
-	if p.Network != "" {
-		w.Network = &p.Network
-	}
-	return json.Marshal(w)
 }
 
 // FileSystemType is whether files are confined.
@@ -113,29 +87,13 @@ func (FileSystemType) variants() []string { return []string{"restricted", "unres
 // FileSystemPermissions are what is allowed with files. With Restricted, what
 // no entry names is denied.
 type FileSystemPermissions struct {
-	Type    FileSystemType
-	Entries []PermissionEntry
+	Type    FileSystemType    `json:"type" wire:"required"`
+	Entries []PermissionEntry `json:"entries,omitzero" wire:"null"`
 }
 
-type fileSystemWire struct {
-	Type    FileSystemType     `json:"type" wire:"required"`
-	Entries *[]PermissionEntry `json:"entries,omitempty"`
-}
-
-func (f *FileSystemPermissions) decodeWire(_ *decoder, raw []byte) error {
-	if len(raw) == 0 || raw[0] != '{' {
-		return wrongType(raw, "internally tagged enum ManagedFileSystemPermissions")
-	}
-	var w fileSystemWire
-	if err := decodeInto(raw, &w); err != nil {
-		return err
-	}
-	if w.Entries == nil && w.Type == FileSystemRestricted {
+func (f *FileSystemPermissions) check() error {
+	if f.Entries == nil && f.Type == FileSystemRestricted {
 		return missing("entries")
-	}
-	f.Type, f.Entries = w.Type, nil
-	if w.Entries != nil {
-		f.Entries = *w.Entries
 	}
 	return nil
 }
@@ -144,15 +102,11 @@ func (f *FileSystemPermissions) decodeWire(_ *decoder, raw []byte) error {
 // denies everything, is written with an empty list: a server refuses it without
 // one.
 func (f FileSystemPermissions) MarshalJSON() ([]byte, error) {
-	w := fileSystemWire{Type: f.Type}
-	if f.Type == FileSystemRestricted || len(f.Entries) > 0 {
-		entries := f.Entries
-		if entries == nil {
-			entries = []PermissionEntry{}
-		}
-		w.Entries = &entries
+	type plain FileSystemPermissions
+	if f.Type == FileSystemRestricted && f.Entries == nil {
+		f.Entries = []PermissionEntry{}
 	}
-	return json.Marshal(w)
+	return json.Marshal(plain(f))
 }
 
 // Access is what an entry allows.
@@ -222,7 +176,7 @@ type permissionPathWire struct {
 	Value   *SpecialPath       `json:"value,omitempty"`
 }
 
-func (p *PermissionPath) decodeWire(_ *decoder, raw []byte) error {
+func (p *PermissionPath) decodeWire(raw []byte) error {
 	if len(raw) == 0 || raw[0] != '{' {
 		return wrongType(raw, "internally tagged enum FileSystemPath")
 	}

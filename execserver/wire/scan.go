@@ -15,7 +15,7 @@ const maxDepth = 127
 // one, as they come; more are sorted when the object has ended.
 const fewKeys = 32
 
-// SyntaxError is text that is no JSON.
+// SyntaxError says where text is not JSON.
 type SyntaxError struct {
 	Reason       string
 	Line, Column int // from 1; the column counts bytes, and is 0 before the first
@@ -31,19 +31,19 @@ type scanner struct {
 	b     []byte
 	i     int
 	depth int
-	// escaped is whether there was a backslash in the last string.
+	// escaped is true when the last string had a backslash.
 	escaped bool
-	// keys are those of the objects that are not over: none may come twice in an
-	// object. nil: that is not looked at.
+	// keys are those of the objects that are still open, to find one that comes twice
+	// in an object. nil: duplicates are not looked for.
 	keys *keys
 }
 
-// keys is room for keys, to be used again.
+// keys is memory for keys, which is reused.
 type keys struct{ all []key }
 
 var spareKeys = sync.Pool{New: func() any { return &keys{make([]key, 0, 64)} }}
 
-// free gives the room back, unless it has become large.
+// free gives the memory back to the pool, unless it has become large.
 func (k *keys) free() {
 	if cap(k.all) <= 1024 {
 		k.all = k.all[:0]
@@ -57,7 +57,7 @@ type key struct {
 	escaped  bool
 }
 
-// name is what the key stands for.
+// name returns the key without quotes and escapes.
 func (k key) name(b []byte) []byte {
 	if k.escaped {
 		if s, err := unquote(b[k.from:k.to]); err == nil {
@@ -93,7 +93,7 @@ func (s *scanner) space() {
 	}
 }
 
-// peek is the next byte that is no space, 0 at the end.
+// peek skips white space and returns the next byte, or 0 at the end.
 func (s *scanner) peek() byte {
 	s.space()
 	if s.i < len(s.b) {
@@ -102,7 +102,7 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// value passes over one value.
+// value skips one value.
 func (s *scanner) value() error {
 	switch c := s.peek(); {
 	case s.i >= len(s.b):
@@ -185,7 +185,7 @@ func (s *scanner) number() error {
 	return nil
 }
 
-// str passes over the rest of a string whose quote was passed.
+// str skips the rest of a string, behind its first quote.
 func (s *scanner) str() error {
 	start, ascii := s.i, true
 	s.escaped = false
@@ -285,7 +285,7 @@ func (s *scanner) enter() error {
 	return nil
 }
 
-// bracket is what the scanner has to know of arrays and of objects.
+// bracket is what differs between arrays and objects.
 type bracket struct {
 	end                  byte
 	unfinished, expected string
@@ -296,8 +296,8 @@ var (
 	curly  = bracket{'}', "EOF while parsing an object", "expected `,` or `}`"}
 )
 
-// next passes over what is before an element; more is false if there is none
-// but the end, which is passed over too.
+// next skips what comes before an element. more is false at the end of the array
+// or object, which next skips too.
 func (s *scanner) next(first bool, in *bracket) (more bool, err error) {
 	c := s.peek()
 	switch {
@@ -333,8 +333,8 @@ func (s *scanner) array() error {
 	}
 }
 
-// object passes over an object and calls member, unless that is nil, with
-// every member: its key in quotes and its value.
+// object skips an object. It calls member, unless that is nil, with the key, in
+// quotes, and the value of each member.
 func (s *scanner) object(member func(key, value []byte)) error {
 	if err := s.enter(); err != nil {
 		return err
@@ -391,8 +391,8 @@ func (s *scanner) object(member func(key, value []byte)) error {
 	}
 }
 
-// add remembers a key of the object whose keys begin at first, and compares it
-// with the others while they are few.
+// add records a key of the object whose keys begin at first, and compares it with
+// the others while they are few.
 func (s *scanner) add(k key, first int) error {
 	if len(s.keys.all)-first < fewKeys {
 		name := k.name(s.b)
@@ -406,7 +406,7 @@ func (s *scanner) add(k key, first int) error {
 	return nil
 }
 
-// sorted looks for two equal keys in an object that has more than a few.
+// sorted looks for equal keys in an object that has more than a few.
 func (s *scanner) sorted(first int) error {
 	all := s.keys.all[first:]
 	if len(all) <= fewKeys {
@@ -430,29 +430,10 @@ func (s *scanner) twice(k key, index int) error {
 	return s.fail("duplicate JSON object key `"+string(k.name(s.b))+"`", index)
 }
 
-// members calls member with what a valid object has.
+// members calls member with the key and the value of each member of a valid object.
 func members(raw []byte, member func(key, value []byte)) {
 	s := scanner{b: raw}
 	if s.peek() == '{' {
 		_ = s.object(member) // it was checked
-	}
-}
-
-// elements calls element with what a valid array has, until it returns false.
-func elements(raw []byte, element func(value []byte) bool) {
-	s := scanner{b: raw}
-	if s.peek() != '[' {
-		return
-	}
-	s.i++
-	for s.peek() != ']' && s.i < len(s.b) {
-		if s.b[s.i] == ',' {
-			s.i++
-			s.space()
-		}
-		start := s.i
-		if s.value() != nil || !element(raw[start:s.i]) {
-			return
-		}
 	}
 }

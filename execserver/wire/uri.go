@@ -113,7 +113,7 @@ func OSName() string {
 	return runtime.GOOS
 }
 
-func (u *URI) decodeWire(_ *decoder, raw []byte) error {
+func (u *URI) decodeWire(raw []byte) error {
 	s, err := text(raw)
 	if err != nil {
 		return err
