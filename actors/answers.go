@@ -85,7 +85,7 @@ const (
 	NameHostDown   = "HostDown"          // of a forward: its host crashed, is stopped or has failed
 	NameTimeout    = "Timeout"           // of a forward: its host did not answer in time
 	NameOverloaded = link.NameOverloaded // too many requests are open
-	NameError      = link.NameError      // anything else
+	NameError      = "Error"             // anything else
 )
 
 // answerer is the rule for one pattern.

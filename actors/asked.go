@@ -10,7 +10,7 @@ import (
 )
 
 // Asked implements [link.Owner]: it says what answers a request that the host makes.
-func (c *conn) Asked(m *codec.Message) (reply *codec.Message, handle link.Handler) {
+func (c *conn) Asked(m *codec.Message) (reply *codec.Message, handler link.Handler) {
 	c.ref.feed.publish(c.ref, c.life, m)
 	if e := c.ref.warden.check(m, c.ref.spec.Protocol); e != nil {
 		c.ref.world.Log.Named(c.ref.spec.Name).Warn("a request of the host is refused", "method", m.Method, "life", c.life, "reason", e.Error())
@@ -32,7 +32,7 @@ func (c *conn) Asked(m *codec.Message) (reply *codec.Message, handle link.Handle
 		return &out, nil
 	}
 	in := &Incoming{ref: c.ref, Host: c.ref.spec.Name, Life: c.life, Method: m.Method, Params: m.Params, Encoding: c.ref.spec.Protocol, Trace: m.Trace}
-	return nil, func(ctx context.Context) (codec.Raw, *codec.Error) { return c.handle(ctx, rule.handler, in) }
+	return nil, link.HandlerFunc(func(r *link.Incoming) (codec.Raw, *codec.Error) { return c.handle(r, rule.handler, in) })
 }
 
 func errorReply(name, message string) *codec.Message {

@@ -30,7 +30,9 @@ func fakeConn(t testing.TB, ref *Ref) (*conn, *linktest.Wire) {
 	w := linktest.NewWire()
 	session := native.Open(codec.Limits{})
 	linktest.Shake(t, session)
-	return opened(t, ref, session, w, codec.CapAll), w
+	c := opened(t, ref, session, w, codec.CapAll)
+	<-w.Idle // the messages of a test do not meet those of the read loop
+	return c, w
 }
 
 // opened is a connection that has shaken hands.

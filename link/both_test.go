@@ -17,9 +17,17 @@ import (
 type side struct {
 	owner
 	*Conn
-	name string
-	told chan string
-	hs   codec.Handshake
+	name    string
+	told    chan string
+	counted chan error // how "count" has ended; may be nil
+	hs      codec.Handshake
+}
+
+func (s *side) Asked(m *codec.Message) (*codec.Message, Handler) {
+	if h := counting(m, s.counted); h != nil {
+		return nil, h
+	}
+	return s.owner.Asked(m)
 }
 
 func (s *side) Opened(codec.Peer)         { s.told <- s.name + " opened" }
@@ -36,15 +44,6 @@ func (s *side) call(t *testing.T, method string, params codec.Raw) *call {
 	return q
 }
 
-// accepting is the handshake of the side that is called.
-type accepting struct {
-	*native.Acceptor
-	s *native.Session
-}
-
-func (accepting) Start() ([]codec.Message, bool) { return nil, false }
-func (h accepting) Peer() codec.Peer             { return codec.Peer{Caps: h.s.Caps()} }
-
 // pair connects two links by a socket, and lets them shake hands.
 func pair(t *testing.T) (a, b *side) {
 	t.Helper()
@@ -60,8 +59,8 @@ func pair(t *testing.T) (a, b *side) {
 		t.Fatal(err)
 	}
 	make := func(name string, w Wire, s *native.Session, hs codec.Handshake) *side {
-		x := &side{name: name, told: make(chan string, 10), hs: hs}
-		x.handlers = map[string]Handler{
+		x := &side{name: name, told: make(chan string, 10), counted: make(chan error, 10), hs: hs}
+		x.handlers = map[string]func(context.Context) (codec.Raw, *codec.Error){
 			"who": func(context.Context) (codec.Raw, *codec.Error) { return codec.Raw("\xa1" + name), nil },
 			"wait": func(ctx context.Context) (codec.Raw, *codec.Error) {
 				x.told <- name + " works"
@@ -70,13 +69,13 @@ func pair(t *testing.T) (a, b *side) {
 				return nil, &codec.Error{Name: codec.NameCancelled}
 			},
 		}
-		x.Conn = New(Options{Session: s, Wire: w, Owner: x, Env: System{}, FirstID: 2, Serving: &x.serving})
+		x.Conn = New(Options{Session: s, Wire: w, Owner: x, Env: System{}, FirstID: 2, Bounds: PeerBounds, Serving: &x.owner.serving, Collect: 1 << 10})
 		return x
 	}
 	s := native.Open(codec.Limits{})
 	a = make("a", NewSocketWire(ours), s, s.Handshake(codec.Hello{Supervisor: "a", Host: "b", Life: 1}))
 	s = native.Open(codec.Limits{})
-	b = make("b", NewNetWire(conn.(*net.UnixConn)), s, accepting{s.Accept(native.Self{Name: "b", Caps: codec.CapAll}), s})
+	b = make("b", NewNetWire(conn.(*net.UnixConn)), s, s.Accept(native.Self{Name: "b", Caps: codec.CapAll}))
 	b.Open(b.hs)
 	a.Open(a.hs)
 	for _, x := range []*side{a, b} {
@@ -86,7 +85,7 @@ func pair(t *testing.T) (a, b *side) {
 				p.Settle(nil, errCrashed)
 			}
 			x.Close()
-			x.serving.Wait()
+			x.owner.serving.Wait()
 		})
 	}
 	return a, b

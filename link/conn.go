@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,8 @@ var (
 	ErrMoved = errors.New("connection closed while the request waited to be written")
 )
 
-// Owner is told what happens on a [Conn]. Its methods must not block, except Pace.
+// Owner is told what happens on a [Conn]. Its methods must not block, except Pace, or
+// after [Conn.EndTurn].
 // The read loop calls them, in the order of the stream, except Sent and Broke: a Conn
 // calls these two under the lock of its outbox, on the goroutine that sends or writes,
 // and they must not use the Conn.
@@ -38,10 +40,10 @@ type Owner interface {
 	Noise(line []byte)
 	// Notified is called with each notification.
 	Notified(m *codec.Message)
-	// Asked is called with each request of the peer. The Conn sends reply at once if it
-	// is not nil, and owns it then; else it runs handle on a goroutine. The request is
-	// never answered if both are nil.
-	Asked(m *codec.Message) (reply *codec.Message, handle Handler)
+	// Asked is called with each request of the peer. The Conn sends reply at the end of
+	// the turn if it is not nil, and owns it then; else it runs handler on a goroutine.
+	// The request is never answered if both are nil.
+	Asked(m *codec.Message) (reply *codec.Message, handler Handler)
 	// Sent is called for each request of this side before the peer can have read it.
 	// again reports whether it was sent before, on another connection. Sent must not
 	// keep or change m.
@@ -67,8 +69,22 @@ type Options struct {
 	Wire    Wire
 	Owner   Owner
 	Env     Env
-	FirstID uint32          // of requests of this side; the handshake has those below
-	Serving *sync.WaitGroup // counts the goroutines of handlers; may be nil
+	FirstID uint32 // of requests of this side; the handshake has those below
+
+	Bounds    pending.Bounds  // of the requests of the peer
+	Serving   Counter         // counts the requests that handlers have; may be nil
+	Context   context.Context // parent of the contexts of handlers; nil: one that ends with the connection
+	TakenBack error           // the cause with which those end when the peer cancels; nil: [ErrTakenBack]
+	Limit     int             // bytes that may wait for the peer before answers have to wait; 0 means [Limit]
+	Collect   int             // bytes of items that are kept for a peer without credit
+	Waits     bool            // the read loop waits while the outbox is full, instead of dropping its replies
+	NoHeaders bool            // Headers returns nothing
+}
+
+// Counter is a *[sync.WaitGroup], or what stands for one.
+type Counter interface {
+	Add(n int)
+	Done()
 }
 
 // Conn is one conversation with one peer.
@@ -85,11 +101,23 @@ type Conn struct {
 	table    pending.Table // of the requests of this side
 	received ring          // headers of what was read
 	drained  func()        // called when no caller waits any more; nil without a drain
-	requests requests      // of the peer
-	turns    turns         // of their answers
+	incoming pending.Incoming
+	turns    turns // of the answers to the peer
+
+	bounds    pending.Bounds
+	serving   Counter
+	takenBack error
+	limit     int
+	collect   int
+	waits     bool
+
+	// Of the read loop alone.
+	turn  []*Incoming // handed to handlers in this turn
+	yield bool        // there are few handlers, which may go first at its end
 
 	ctx    context.Context // of the connection
 	cancel context.CancelCauseFunc
+	parent context.Context // of the contexts of handlers
 	loops  sync.WaitGroup
 
 	sign atomic.Int64 // last sign of life
@@ -98,10 +126,17 @@ type Conn struct {
 
 // New makes a Conn. Its loops do not run before Open is called.
 func New(o Options) *Conn {
-	c := &Conn{session: o.Session, wire: o.Wire, owner: o.Owner, env: o.Env, table: pending.NewTable(o.FirstID)}
+	c := &Conn{
+		session: o.Session, wire: o.Wire, owner: o.Owner, env: o.Env, table: pending.NewTable(o.FirstID),
+		incoming: pending.NewIncoming(o.Bounds), bounds: o.Bounds, serving: o.Serving,
+		limit: cmp.Or(o.Limit, Limit), collect: o.Collect, waits: o.Waits, parent: o.Context, takenBack: cmp.Or(o.TakenBack, ErrTakenBack),
+	}
 	c.out = outbox{w: o.Wire, env: o.Env, session: o.Session, wake: make(chan struct{}, 1), broke: o.Owner.Broke}
-	c.requests.count = o.Serving
+	c.out.sent.off, c.received.off = o.NoHeaders, o.NoHeaders
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	if c.parent == nil {
+		c.parent = c.ctx
+	}
 	return c
 }
 
@@ -355,6 +390,43 @@ func (c *Conn) Put(m *codec.Message, limit int) (space <-chan struct{}, err erro
 	return c.out.put(m, byLoop, limit)
 }
 
+// Tell puts a message that is no request into the outbox, and waits for room there until
+// ctx ends; then it returns the cause. A message of the read loop, inTurn, leaves at the
+// end of the turn.
+func (c *Conn) Tell(ctx context.Context, m *codec.Message, inTurn bool) error {
+	w := byLoop
+	if inTurn {
+		w = held
+	}
+	for {
+		space, err := c.out.put(m, w, c.limit)
+		if !errors.Is(err, ErrFull) {
+			return err
+		}
+		if inTurn {
+			c.EndTurn()
+		}
+		select {
+		case <-space:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Flush waits until all that was put before is written, or cannot be any more, or ctx
+// ends.
+func (c *Conn) Flush(ctx context.Context) {
+	flushed := c.out.flushed()
+	if flushed == nil {
+		return
+	}
+	select {
+	case <-flushed:
+	case <-ctx.Done():
+	}
+}
+
 // Room returns nil if Put would accept a message, else what Put would return.
 func (c *Conn) Room(limit int) (space <-chan struct{}, err error) {
 	c.out.mu.Lock()
@@ -373,7 +445,7 @@ func (c *Conn) Post(m *codec.Message) { c.post(m, byLoop) }
 func (c *Conn) post(m *codec.Message, w when) {
 	limit := 2 * Limit
 	if m.Kind == codec.Response {
-		limit = Limit
+		limit = c.limit
 	}
 	// An error is the end of the connection, which the read loop reports.
 	_, _ = c.out.put(m, w, limit)

@@ -14,9 +14,14 @@
 // and settles the promise, which wakes whoever waits.
 //
 // What the peer says by itself goes to the [Owner]: notifications, and requests, which
-// it answers at once or by a [Handler]. The link bounds how many are open, cancels them
-// when the peer takes them back, and keeps the order of their answers where the
-// protocol wants one.
+// it answers at once or by a [Handler]. A handler has the [Incoming] request for a
+// context, and may send the items of its result. The link bounds how many requests are
+// open, cancels them when the peer takes them back, and keeps the order of their answers
+// where the protocol wants one; package pending decides here, too.
+//
+// What the read loop does between two waits is a turn. At its end the loop acknowledges
+// the requests that it has handed to handlers and that are not answered yet, and writes
+// all that the turn has made at once.
 //
 // Features see what passes in four places: Owner.Sent and Owner.Answered have each
 // request of this side and its answer, Owner.Asked and Owner.Notified what the peer says

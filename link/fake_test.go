@@ -26,7 +26,7 @@ var (
 
 // owner is an Owner that answers what a test has handlers for.
 type owner struct {
-	handlers map[string]Handler
+	handlers map[string]func(context.Context) (codec.Raw, *codec.Error)
 	replies  map[string]codec.Raw
 	serving  sync.WaitGroup
 }
@@ -46,12 +46,15 @@ func (o *owner) Asked(m *codec.Message) (*codec.Message, Handler) {
 	if reply, ok := o.replies[m.Method]; ok {
 		return &codec.Message{Result: reply}, nil
 	}
-	return nil, o.handlers[m.Method]
+	if f := o.handlers[m.Method]; f != nil {
+		return nil, HandlerFunc(func(r *Incoming) (codec.Raw, *codec.Error) { return f(r) })
+	}
+	return nil, nil
 }
 
 // newTest makes a Conn that is not opened.
 func newTest(o *owner, session codec.Session, w Wire, caps codec.Caps) *Conn {
-	c := New(Options{Session: session, Wire: w, Owner: o, Env: System{}, FirstID: 2, Serving: &o.serving})
+	c := New(Options{Session: session, Wire: w, Owner: o, Env: System{}, FirstID: 2, Bounds: PeerBounds, Serving: &o.serving, Collect: 1 << 10})
 	c.agree(caps)
 	return c
 }
@@ -65,6 +68,7 @@ func testConn(t testing.TB, o *owner) (*Conn, *linktest.Wire) {
 	linktest.Shake(t, session)
 	c := newTest(o, session, w, 0)
 	c.Open(linktest.Shaken(codec.CapAll))
+	<-w.Idle // the messages of a test do not meet those of the read loop
 	t.Cleanup(c.Close)
 	return c, w
 }

@@ -36,11 +36,15 @@ type header struct {
 
 // ring keeps the last headers of one direction.
 type ring struct {
+	off  bool // nothing is kept
 	kept []header
 	n    int // how many there were
 }
 
 func (r *ring) add(at int64, m *codec.Message) {
+	if r.off {
+		return
+	}
 	h := header{at, m.Method, m.Size, m.ID, m.Kind}
 	if n := len(h.method); n > maxMethodKept {
 		h.method = fmt.Sprintf("(a name of %d bytes)", n)

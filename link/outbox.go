@@ -37,7 +37,9 @@ type outbox struct {
 	err     error         // why nothing can be written any more
 	space   chan struct{} // closed when buf was taken; nil while no sender waits for room
 	wake    chan struct{} // capacity 1
-	request codec.Message // the one being encoded; a field, so that Send allocates nothing
+	request codec.Message // the one being encoded; a field, so that nothing is allocated for it
+	turn    bool          // the read loop is in a turn, at whose end it writes what handlers answer
+	empty   chan struct{} // closed when everything is written; nil while nobody waits for that
 	sent    ring          // headers of what was put
 
 	// state tells whether a goroutine writes. It leaves idle only under mu, and gets
@@ -61,6 +63,7 @@ const (
 	byLoop when = iota // the write loop, with what is put until then
 	here               // the goroutine that puts it, unless another one writes
 	held               // the next write takes it along; release at the latest
+	ofTurn             // as held while the read loop is in a turn, else as here
 )
 
 // put appends one message and sets its size. If buf has limit bytes or more, the error
@@ -68,7 +71,7 @@ const (
 func (o *outbox) put(m *codec.Message, w when, limit int) (space <-chan struct{}, err error) {
 	o.mu.Lock()
 	if space, err = o.room(limit); err == nil {
-		err = o.encode(m, o.env.Now())
+		err = o.encode(m, o.now())
 	}
 	if err != nil {
 		o.mu.Unlock()
@@ -76,6 +79,14 @@ func (o *outbox) put(m *codec.Message, w when, limit int) (space <-chan struct{}
 	}
 	o.flush(w)
 	return nil, nil
+}
+
+// now returns the time for a header, 0 if none are kept.
+func (o *outbox) now() int64 {
+	if o.sent.off {
+		return 0
+	}
+	return o.env.Now()
 }
 
 // room returns nil if a message may be put, else the results of put. The caller must
@@ -112,6 +123,12 @@ func (o *outbox) flush(w when) {
 		o.mu.Unlock()
 		return
 	}
+	if w == ofTurn {
+		w = here
+		if o.turn {
+			w = held
+		}
+	}
 	switch w {
 	case here:
 		o.write()
@@ -142,18 +159,65 @@ func (o *outbox) claim() bool {
 	}
 }
 
+// begin begins a turn of the read loop. The loop must call release or letGo before it
+// waits for anything.
+func (o *outbox) begin() {
+	o.mu.Lock()
+	o.turn = true
+	o.mu.Unlock()
+}
+
+// letGo ends a turn early. The write loop writes what was held.
+func (o *outbox) letGo() {
+	o.mu.Lock()
+	o.turn = false
+	if o.held.Load() && o.claim() {
+		o.held.Store(false)
+		o.wakeLoop()
+	}
+	o.mu.Unlock()
+}
+
 // release writes what was held, unless another goroutine writes.
 func (o *outbox) release() {
-	if !o.held.Load() {
-		return
+	if o.held.Load() {
+		o.mu.Lock()
+		o.releaseLocked()
 	}
-	o.mu.Lock()
+}
+
+// releaseLocked is release for a caller that holds mu, which it releases. It ends the
+// turn.
+func (o *outbox) releaseLocked() {
+	o.turn = false
 	o.held.Store(false)
 	if len(o.buf) == 0 || o.err != nil || !o.claim() {
 		o.mu.Unlock()
 		return
 	}
 	o.write()
+}
+
+// flushed returns a channel that is closed when all that was put before is written, or
+// cannot be any more. It is nil if that is so already.
+func (o *outbox) flushed() <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil || o.ending {
+		return nil
+	}
+	if o.claim() {
+		if len(o.buf) == 0 {
+			o.state.Store(idle)
+			return nil
+		}
+		o.wakeLoop()
+	}
+	// The loop is awake, or the writer will wake it.
+	if o.empty == nil {
+		o.empty = make(chan struct{})
+	}
+	return o.empty
 }
 
 // write writes what the kernel takes at once, and leaves the rest to the write loop.
@@ -177,7 +241,11 @@ func (o *outbox) write() {
 		return
 	}
 	// The rest goes before whatever was appended meanwhile.
-	o.buf = append(append([]byte(nil), mine[n:]...), o.buf...)
+	if rest := mine[n:]; len(o.buf) == 0 {
+		o.buf, o.spare = rest, o.buf
+	} else {
+		o.buf = append(append([]byte(nil), rest...), o.buf...)
+	}
 	o.mu.Unlock()
 	o.wakeLoop()
 }
@@ -200,6 +268,14 @@ func (o *outbox) swap() []byte {
 	o.buf, o.spare = o.spare[:0], nil
 	o.wakeWaiters()
 	return mine
+}
+
+// wakeFlushed wakes those that wait until everything is written. The caller must hold mu.
+func (o *outbox) wakeFlushed() {
+	if o.empty != nil {
+		close(o.empty)
+		o.empty = nil
+	}
 }
 
 // wakeWaiters wakes the senders that wait for room. The caller must hold mu.
@@ -231,6 +307,7 @@ func (o *outbox) fail(err error) {
 		o.err = err
 		o.buf = nil
 		o.wakeWaiters()
+		o.wakeFlushed()
 	}
 }
 
@@ -276,6 +353,7 @@ func (o *outbox) loop() {
 			}
 			if len(o.buf) == 0 {
 				o.state.Store(idle)
+				o.wakeFlushed()
 				if o.ending {
 					o.fail(io.ErrClosedPipe)
 				}

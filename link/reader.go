@@ -2,6 +2,7 @@ package link
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/link/pending"
@@ -24,7 +25,9 @@ func (c *Conn) Open(hs codec.Handshake) {
 	}
 	c.env.Go(func() {
 		defer c.loops.Done()
-		c.owner.Ended(Contain(func() error { return c.read(hs, done) }))
+		err := Contain(func() error { return c.read(hs, done) })
+		c.EndTurn() // what the loop has made so far is still owed
+		c.owner.Ended(err)
 	})
 }
 
@@ -61,7 +64,7 @@ func (c *Conn) read(hs codec.Handshake, open bool) error {
 			}
 			continue
 		}
-		if err := c.Receive(&m); err != nil {
+		if err := c.receive(&m); err != nil {
 			return err
 		}
 		if isSign(&m) && c.hung.Load() && !r.Buffered() {
@@ -73,21 +76,35 @@ func (c *Conn) read(hs codec.Handshake, open bool) error {
 // handshake takes in one message before both sides have shaken hands.
 func (c *Conn) handshake(hs codec.Handshake, m *codec.Message) (out []codec.Message, done bool, err error) {
 	if out, done, err = hs.Handle(m); errors.Is(err, codec.ErrUnrelated) {
-		return out, done, c.Receive(m)
+		return out, done, c.receive(m)
 	}
 	c.mu.Lock()
-	c.received.add(c.env.Now(), m)
+	c.received.add(c.out.now(), m)
+	if m.Kind == codec.Request {
+		c.incoming.Seen(m.ID)
+	}
 	c.mu.Unlock()
 	return out, done, err
 }
 
-// Receive takes in one message of the peer. An error ends the connection. It is for
-// the read loop, and for who has no stream to read from.
+// Receive takes in one message of the peer, as a turn of its own, for who has no stream
+// to read from. An error ends the connection.
 func (c *Conn) Receive(m *codec.Message) error {
-	now := c.env.Now()
+	err := c.receive(m)
+	c.EndTurn()
+	return err
+}
+
+// receive takes in one message of the peer. An error ends the connection.
+func (c *Conn) receive(m *codec.Message) error {
+	var now int64
 	if isSign(m) {
+		now = c.env.Now()
 		c.sign.Store(now)
+	} else {
+		now = c.out.now()
 	}
+	var twice bool
 	var out pending.Effects
 	c.mu.Lock()
 	c.received.add(now, m)
@@ -102,6 +119,8 @@ func (c *Conn) Receive(m *codec.Message) error {
 		if m.ID != 0 {
 			out = c.stepLocked(pending.Event{Op: pending.Progress, ID: m.ID}, now)
 		}
+	case codec.Request:
+		twice = c.incoming.Seen(m.ID)
 	}
 	c.mu.Unlock()
 	var p *Pending
@@ -131,11 +150,16 @@ func (c *Conn) Receive(m *codec.Message) error {
 		}
 		c.owner.Notified(m)
 	case codec.Request:
+		if twice {
+			return &codec.FrameError{Err: codec.ErrID, Offset: -1, Detail: fmt.Sprintf("request %d of the peer, which is open already", m.ID)}
+		}
 		return c.serve(m)
 	case codec.Cancel:
-		c.unserve(m.ID)
+		return c.withdrawn(m)
 	case codec.Credit:
-		// This side streams nothing yet.
+		return c.allowed(m)
+	default:
+		return &codec.FrameError{Err: codec.ErrShape, Offset: -1, Detail: m.Kind.String()}
 	}
 	return nil
 }
@@ -184,7 +208,7 @@ type input struct {
 }
 
 func (i *input) Read(p []byte) (int, error) {
-	i.c.out.release()
+	i.c.EndTurn()
 	i.c.owner.Pace(i.c.ctx)
 	n, err := i.c.wire.Read(p)
 	if n > 0 && i.partial >= longMessage {

@@ -15,7 +15,7 @@ import (
 func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	var handled atomic.Int64
 	large := codec.Raw(append([]byte{0xc6, 0, 1, 0, 0}, make([]byte, 1<<16)...)) // 64 KiB as binary data
-	o := &owner{handlers: map[string]Handler{"large": func(context.Context) (codec.Raw, *codec.Error) {
+	o := &owner{handlers: map[string]func(context.Context) (codec.Raw, *codec.Error){"large": func(context.Context) (codec.Raw, *codec.Error) {
 		handled.Add(1)
 		return large, nil
 	}}}
@@ -23,7 +23,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	w.Lock()
 	w.Room, w.Gate = 0, make(chan struct{})
 	w.Unlock()
-	const asks = 40 * maxServing
+	asks := uint32(40 * PeerBounds.Open)
 	for id := uint32(1); id <= asks; id++ {
 		if err := c.Receive(&codec.Message{Kind: codec.Request, ID: id, Method: "large"}); err != nil {
 			t.Fatal(err)
@@ -31,17 +31,17 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		soon(t, func() bool {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			return len(c.requests.open) == 0
+			return c.incoming.Working() == 0
 		}, "a handler's end")
 	}
 	// Those that fit into what waits to be written are over.
-	if most := int64(2*Limit>>16 + 2*maxServing); handled.Load() > most {
+	if most := int64(2*Limit>>16 + 2*PeerBounds.Open); handled.Load() > most {
 		t.Errorf("%d requests were worked on, want %d at most", handled.Load(), most)
 	}
 	close(w.Gate)
 	o.serving.Wait()
-	if c.requests.unread != 0 || c.requests.bytes != 0 {
-		t.Errorf("%d answers still wait, %d bytes", c.requests.unread, c.requests.bytes)
+	if n, bytes := c.incoming.Open(); n != 0 || bytes != 0 {
+		t.Errorf("%d answers still wait, %d bytes", n, bytes)
 	}
 	before := handled.Load()
 	if err := c.Receive(&codec.Message{Kind: codec.Request, ID: asks + 1, Method: "large"}); err != nil {
@@ -55,12 +55,12 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 
 // What the open requests of a host carry is bounded together.
 func TestParametersOfOpenRequestsAreBounded(t *testing.T) {
-	o := &owner{handlers: map[string]Handler{"slow": func(ctx context.Context) (codec.Raw, *codec.Error) {
+	o := &owner{handlers: map[string]func(context.Context) (codec.Raw, *codec.Error){"slow": func(ctx context.Context) (codec.Raw, *codec.Error) {
 		<-ctx.Done()
 		return nil, &codec.Error{Name: codec.NameCancelled}
 	}}}
 	c, w := testConn(t, o)
-	params := make(codec.Raw, maxServingBytes/2) // never looked at
+	params := make(codec.Raw, PeerBounds.Bytes/2) // never looked at
 	for id := uint32(1); id <= 3; id++ {
 		if err := c.Receive(&codec.Message{Kind: codec.Request, ID: id, Method: "slow", Params: params}); err != nil {
 			t.Fatal(err)
@@ -77,17 +77,21 @@ func TestParametersOfOpenRequestsAreBounded(t *testing.T) {
 		t.Errorf("%+v", refused)
 	}
 	for id := uint32(1); id <= 2; id++ {
-		c.unserve(id)
+		if err := c.Receive(&codec.Message{Kind: codec.Cancel, ID: id}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	o.serving.Wait()
 	// One alone may be larger.
-	if err := c.Receive(&codec.Message{Kind: codec.Request, ID: 4, Method: "slow", Params: make(codec.Raw, maxServingBytes+1)}); err != nil {
+	if err := c.Receive(&codec.Message{Kind: codec.Request, ID: 4, Method: "slow", Params: make(codec.Raw, PeerBounds.Bytes+1)}); err != nil {
 		t.Fatal(err)
 	}
 	c.mu.Lock()
-	n := len(c.requests.open)
+	n, _ := c.incoming.Open()
 	c.mu.Unlock()
-	c.unserve(4)
+	if err := c.Receive(&codec.Message{Kind: codec.Cancel, ID: 4}); err != nil {
+		t.Fatal(err)
+	}
 	o.serving.Wait()
 	if n != 1 {
 		t.Error("a large request alone is refused")
@@ -98,7 +102,7 @@ func TestParametersOfOpenRequestsAreBounded(t *testing.T) {
 func TestLargeAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	large := codec.Raw(append([]byte{0xc6, 0x01, 0, 0, 0}, make([]byte, 1<<24)...)) // 16 MiB as binary data
 	begin := make(chan struct{})
-	o := &owner{handlers: map[string]Handler{"large": func(context.Context) (codec.Raw, *codec.Error) {
+	o := &owner{handlers: map[string]func(context.Context) (codec.Raw, *codec.Error){"large": func(context.Context) (codec.Raw, *codec.Error) {
 		<-begin
 		return large, nil
 	}}}
@@ -115,15 +119,16 @@ func TestLargeAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	close(begin)
 	// When there is room in the outbox once more, one of those that wait goes there,
 	// and who was refused meanwhile does not come back.
-	const most = maxServingBytes >> 24
+	most := PeerBounds.Bytes >> 24
 	soon(t, func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return len(c.requests.open) == 0 && c.requests.unread > most/2 && c.requests.unread <= most && c.requests.bytes <= maxServingBytes
+		n, bytes := c.incoming.Open() // all are answers
+		return c.incoming.Working() == 0 && n > most/2 && n <= most && bytes <= PeerBounds.Bytes
 	}, "about as much waits as there is room for")
 	c.cancel(errors.New("the connection ends"))
 	o.serving.Wait()
-	if c.requests.unread != 0 || c.requests.bytes != 0 {
-		t.Errorf("%d answers still wait, %d bytes", c.requests.unread, c.requests.bytes)
+	if n, bytes := c.incoming.Open(); n != 0 || bytes != 0 {
+		t.Errorf("%d answers still wait, %d bytes", n, bytes)
 	}
 }

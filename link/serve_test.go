@@ -24,7 +24,7 @@ func TestRequestTakenBack(t *testing.T) {
 	} {
 		t.Run(test.protocol.Name(), func(t *testing.T) {
 			begun := make(chan struct{})
-			o := &owner{handlers: map[string]Handler{
+			o := &owner{handlers: map[string]func(context.Context) (codec.Raw, *codec.Error){
 				"slow": func(ctx context.Context) (codec.Raw, *codec.Error) {
 					close(begun)
 					<-ctx.Done()
@@ -33,7 +33,8 @@ func TestRequestTakenBack(t *testing.T) {
 				"quick": func(context.Context) (codec.Raw, *codec.Error) { return codec.Raw(`{"says":"quick"}`), nil },
 			}}
 			session := test.protocol.Open(codec.Limits{})
-			c := newTest(o, session, linktest.NewWire(), 0)
+			w := linktest.NewWire()
+			c := newTest(o, session, w, 0)
 			frame := func(body string) string {
 				if test.answers == 1 {
 					return body + "\n"
@@ -63,9 +64,9 @@ func TestRequestTakenBack(t *testing.T) {
 			o.serving.Wait()
 			do(next()) // the id that was taken back is another request's now
 			o.serving.Wait()
-			c.out.mu.Lock()
-			said := string(c.out.buf)
-			c.out.mu.Unlock()
+			w.Lock()
+			said := w.Got.String()
+			w.Unlock()
 			if n := strings.Count(said, `"id":"a"`); n != test.answers || strings.Count(said, `"quick"`) != 2 {
 				t.Errorf("%d answers to a, want %d: %s", n, test.answers, said)
 			}

@@ -18,7 +18,7 @@ func TestAnswersInTurn(t *testing.T) {
 	protocol := msgpackrpc.New(msgpackrpc.Options{})
 	let := map[string]chan struct{}{}
 	done := make(chan string, 10)
-	o := &owner{handlers: map[string]Handler{}, replies: map[string]codec.Raw{"reply": codec.Raw("\xa6reply!")}}
+	o := &owner{handlers: map[string]func(context.Context) (codec.Raw, *codec.Error){}, replies: map[string]codec.Raw{"reply": codec.Raw("\xa6reply!")}}
 	for _, name := range []string{"a", "b", "nvim_c"} {
 		let[name] = make(chan struct{})
 		o.handlers[name] = func(context.Context) (codec.Raw, *codec.Error) {

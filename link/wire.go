@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"syscall"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/internal/busypoll"
@@ -28,7 +27,7 @@ type Wire interface {
 type fileWire struct {
 	r, w *os.File
 	in   *busypoll.Reader
-	raw  syscall.RawConn // of w
+	*sys.TryWriter
 	sock bool
 }
 
@@ -39,28 +38,21 @@ func NewSocketWire(f *os.File) Wire { return newFileWire(f, f, true) }
 func NewPipeWire(r, w *os.File) Wire { return newFileWire(r, w, false) }
 
 func newFileWire(r, w *os.File, sock bool) Wire {
-	raw, err := w.SyscallConn()
-	if err != nil {
-		raw = nil // TryWrite then leaves everything to the write loop
-	}
-	return &fileWire{r, w, busypoll.NewReader(r), raw, sock}
+	return &fileWire{r, w, busypoll.NewReader(r), sys.NewTryWriter(w, false), sock}
 }
 
 func (f *fileWire) Read(p []byte) (int, error)  { return f.in.Read(p) }
 func (f *fileWire) Write(p []byte) (int, error) { return f.w.Write(p) }
 
-func (f *fileWire) TryWrite(p []byte) (int, error) {
-	if f.raw == nil {
-		return 0, nil
-	}
-	return sys.TryWrite(f.raw, p)
-}
-
 func (f *fileWire) CloseWrite() error {
-	if f.sock {
-		return sys.ShutdownWrite(f.raw)
+	if !f.sock {
+		return f.w.Close()
 	}
-	return f.w.Close()
+	raw, err := f.w.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return sys.ShutdownWrite(raw)
 }
 
 func (f *fileWire) Close() error {
@@ -80,27 +72,16 @@ func ignoreClosed(err error) error {
 // netWire is a Wire over an accepted unix socket.
 type netWire struct {
 	*net.UnixConn
-	in  *busypoll.Reader
-	raw syscall.RawConn
+	in *busypoll.Reader
+	*sys.TryWriter
 }
 
 // NewNetWire returns a Wire over an accepted unix socket.
 func NewNetWire(c *net.UnixConn) Wire {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		raw = nil
-	}
-	return &netWire{c, busypoll.NewReader(c), raw}
+	return &netWire{c, busypoll.NewReader(c), sys.NewTryWriter(c, false)}
 }
 
 func (n *netWire) Read(p []byte) (int, error) { return n.in.Read(p) }
-
-func (n *netWire) TryWrite(p []byte) (int, error) {
-	if n.raw == nil {
-		return 0, nil
-	}
-	return sys.TryWrite(n.raw, p)
-}
 
 // streamWire is a Wire over a stream of a protocol's own.
 type streamWire struct{ codec.Stream }

@@ -27,13 +27,14 @@ type Opening struct {
 	Caps       codec.Caps // what the supervisor is able to do
 }
 
-// Acceptor is the handshake from the host's side, a pure machine as
-// [codec.Handshake] is from the other.
+// Acceptor is the [codec.Handshake] of the host's side.
 type Acceptor struct {
 	s       *Session
 	opening Opening
 	state   int // 0 waits for initialize, 1 for initialized, 2 is done
 }
+
+var _ codec.Handshake = (*Acceptor)(nil)
 
 // Accept makes this the session of a host. Call it once, before the first
 // Append or Next.
@@ -74,6 +75,14 @@ func (a *Acceptor) Handle(m *codec.Message) (out []codec.Message, done bool, err
 	reply.Result = a.s.self.result(inForce)
 	a.s.caps.Store(uint32(inForce))
 	return []codec.Message{reply}, false, nil
+}
+
+// Start implements [codec.Handshake]: the supervisor speaks first.
+func (a *Acceptor) Start() (out []codec.Message, done bool) { return nil, false }
+
+// Peer implements [codec.Handshake].
+func (a *Acceptor) Peer() codec.Peer {
+	return codec.Peer{Name: a.opening.Supervisor, Version: a.opening.Version, Caps: a.s.Caps()}
 }
 
 // Opening is what the supervisor said; valid once Handle has answered it.

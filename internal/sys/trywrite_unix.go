@@ -26,6 +26,53 @@ func TryWrite(raw syscall.RawConn, p []byte) (n int, err error) {
 	return max(n, 0), err
 }
 
+// TryWriter writes as [TryWrite] does, also to a socket in blocking mode, and allocates
+// nothing for that. It is for one goroutine at a time.
+type TryWriter struct {
+	raw syscall.RawConn // nil: nothing is taken
+	try func(fd uintptr) bool
+	p   []byte
+	n   int
+	err error
+}
+
+// NewTryWriter returns a writer to c. blocking says that c is a socket in blocking mode.
+func NewTryWriter(c syscall.Conn, blocking bool) *TryWriter {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return new(TryWriter) // a closed one: its Write says so
+	}
+	w := &TryWriter{raw: raw}
+	w.try = func(fd uintptr) bool {
+		for {
+			if blocking {
+				w.n, w.err = unix.SendmsgN(int(fd), w.p, nil, nil, unix.MSG_DONTWAIT)
+			} else {
+				w.n, w.err = unix.Write(int(fd), w.p)
+			}
+			if w.err != unix.EINTR {
+				return true
+			}
+		}
+	}
+	return w
+}
+
+// TryWrite writes what the kernel takes at once. A full kernel is no error but a short
+// count.
+func (w *TryWriter) TryWrite(p []byte) (int, error) {
+	if w.raw == nil {
+		return 0, nil
+	}
+	w.p, w.n = p, 0
+	err := w.raw.Write(w.try)
+	w.p = nil
+	if err == nil && w.err != unix.EAGAIN {
+		err = w.err
+	}
+	return max(w.n, 0), err
+}
+
 // pipeBuf is what a pipe takes whole, or not at all, on every system.
 const pipeBuf = 512
 

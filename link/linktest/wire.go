@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"testing"
 
@@ -24,17 +25,20 @@ type Wire struct {
 	Begun  chan struct{} // one for every Write that waits at the gate
 	Err    error         // of both writes
 	Half   chan struct{} // closed by CloseWrite
+	Idle   chan struct{} // closed by the first Read: from then on the read loop waits
 	closed chan struct{} // closed by Close
 	once   sync.Once
+	first  sync.Once
 }
 
 // NewWire makes a wire whose peer says nothing and reads everything.
 func NewWire() *Wire {
-	return &Wire{Room: 1 << 30, Begun: make(chan struct{}, 100), Half: make(chan struct{}), closed: make(chan struct{})}
+	return &Wire{Room: 1 << 30, Begun: make(chan struct{}, 100), Half: make(chan struct{}), Idle: make(chan struct{}), closed: make(chan struct{})}
 }
 
 // Read waits for Close.
 func (w *Wire) Read([]byte) (int, error) {
+	w.first.Do(func() { close(w.Idle) })
 	<-w.closed
 	return 0, io.EOF
 }
@@ -136,8 +140,8 @@ func (w *Wire) Written(t testing.TB) []codec.Message {
 	}
 }
 
-// Answers are the answers to requests of the host that have arrived there.
-func (w *Wire) Answers(t testing.TB) []codec.Message {
+// Said returns what has arrived after the handshake.
+func (w *Wire) Said(t testing.TB) []codec.Message {
 	t.Helper()
 	w.Lock()
 	b := bytes.Clone(w.Got.Bytes())
@@ -157,6 +161,12 @@ func (w *Wire) Answers(t testing.TB) []codec.Message {
 		}
 		out = append(out, m)
 	}
+}
+
+// Answers returns the answers among what Said returns.
+func (w *Wire) Answers(t testing.TB) []codec.Message {
+	t.Helper()
+	return slices.DeleteFunc(w.Said(t), func(m codec.Message) bool { return m.Kind != codec.Response })
 }
 
 // Shaken is a handshake that is done at once.

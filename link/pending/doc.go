@@ -4,7 +4,9 @@
 //
 // The [Table] gives out ids, counts the acknowledgements that are owed, bounds the
 // items of streamed results by credit, tells late answers from those that nobody
-// asked for, and says when a connection has drained.
+// asked for, and says when a connection has drained. [Incoming] does the same for the
+// requests that the peer makes: it bounds and orders them, and counts the credit of
+// their items.
 //
 // # Order and concurrency
 //

@@ -47,7 +47,7 @@ func (s *script) name(e *Entry) string {
 // TestScripts tells stories: a line of what happens, then what follows from it.
 // `go test ./link/pending -args -rewrite` writes them anew.
 func TestScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/table", func(t *testing.T, path string) {
 		var s *script
 		var now int64
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
