@@ -48,13 +48,12 @@ func (a *Aftermath) work() {
 	}
 	a.done = true
 	defer a.ref.letGo(a.failure.Life)
-	limit := time.NewTimer(lifecycle.OutputWait)
-	defer limit.Stop()
+	late := make(chan struct{})
+	defer a.world.env().AfterFunc(lifecycle.OutputWait, func() { close(late) }).Stop()
 	for _, c := range a.failure.caps {
 		select {
 		case <-c.Done():
-		case <-limit.C:
-			limit.Reset(0) // the others get no more time
+		case <-late:
 			c.Stop()
 			<-c.Done()
 		}

@@ -89,7 +89,7 @@ func (a *Connection) kind() string {
 
 func (a *Connection) schedule(ctx actor.Context, d time.Duration) {
 	self, root := ctx.Self(), ctx.ActorSystem().Root
-	a.tick.set(d, func(gen uint64) { tell(root, self, &checkLiveness{gen}) })
+	a.tick.set(a.ref.world.env(), d, func(gen uint64) { tell(root, self, &checkLiveness{gen}) })
 }
 
 // check reads the signs of life, gives a verdict when there is a new one, and

@@ -16,7 +16,7 @@ import (
 // goes to nobody.
 func fakeRef() *Ref {
 	log := hclog.NewNullLogger()
-	w := &World{System: NewSystem(log), Log: log, Journal: NewJournal()}
+	w := &World{System: NewSystem(log), Log: log, Journal: NewJournal(nil)}
 	spec := HostSpec{Name: "h", Command: []string{"x"}, Protocol: native.New()}.WithDefaults()
 	ref := newRef(w, "g", spec)
 	ref.inbox.ended = true

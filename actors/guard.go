@@ -11,6 +11,8 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/hostsup/hostsup/link"
 )
 
 // This file is where the traps of the actor library are guarded, once for the
@@ -21,8 +23,8 @@ import (
 //     hosts would be gone: guardRoot lets nothing out;
 //   - a panic in Stopping or Stopped turns a stop into a restart or blocks the
 //     parent for ever: guarded recovers there;
-//   - ReceiveTimeout and Future race inside the library: clocks use
-//     time.AfterFunc and a generation, answers use channels or plain sends;
+//   - ReceiveTimeout and Future race inside the library: timers are
+//     alarms, with a generation, answers use channels or plain sends;
 //   - a restart keeps the mailbox and can bring a stopped actor back to life:
 //     no strategy of this tree restarts, failed actors are stopped and made anew;
 //   - a panic on a goroutine of an actor's own ends the program: link.Contain makes
@@ -114,15 +116,15 @@ const roomSize = 8 << 10
 // alarm is a timer that sends a message to an actor. A message of an alarm
 // that was set anew or cancelled is told apart by its generation.
 type alarm struct {
-	timer *time.Timer
+	timer link.Timer
 	gen   uint64
 }
 
 // set runs f with this generation after d.
-func (a *alarm) set(d time.Duration, f func(gen uint64)) {
+func (a *alarm) set(env link.Env, d time.Duration, f func(gen uint64)) {
 	a.cancel()
 	gen := a.gen
-	a.timer = time.AfterFunc(d, func() { f(gen) })
+	a.timer = env.AfterFunc(d, func() { f(gen) })
 }
 
 // cancel makes sure that nothing set before counts any more.

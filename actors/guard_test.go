@@ -11,6 +11,8 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/hostsup/hostsup/link"
 )
 
 // sends records what is sent.
@@ -153,16 +155,16 @@ func TestAlarmGenerations(t *testing.T) {
 			defer mu.Unlock()
 			fired = append(fired, gen)
 		}
-		a.set(time.Second, ring)
+		a.set(link.System{}, time.Second, ring)
 		first := a.gen
-		a.set(2*time.Second, ring) // takes the place of the first
+		a.set(link.System{}, 2*time.Second, ring) // takes the place of the first
 		second := a.gen
 		time.Sleep(3 * time.Second) //nolint:forbidigo // the bubble's time
 		synctest.Wait()
 		if len(fired) != 1 || fired[0] != second || first == second {
 			t.Errorf("fired %v, generations %d and %d", fired, first, second)
 		}
-		a.set(time.Second, ring)
+		a.set(link.System{}, time.Second, ring)
 		a.cancel()
 		a.cancel()
 		time.Sleep(2 * time.Second) //nolint:forbidigo // the bubble's time
@@ -171,7 +173,7 @@ func TestAlarmGenerations(t *testing.T) {
 			t.Errorf("a cancelled alarm rang: %v", fired)
 		}
 		// One that was on its way when it was cancelled is told by its number.
-		a.set(time.Second, ring)
+		a.set(link.System{}, time.Second, ring)
 		time.Sleep(time.Second) //nolint:forbidigo // the bubble's time
 		synctest.Wait()
 		a.cancel()

@@ -63,10 +63,10 @@ func newHost(w *World, ref *Ref) *Host {
 		rules.Protocol, rules.QuietAfter = s.Protocol.Name(), quietAfter
 	}
 	seed := fnv.New64a()
-	fmt.Fprintf(seed, "%s %d", s.Name, time.Now().UnixNano())
+	fmt.Fprintf(seed, "%s %d", s.Name, w.now().UnixNano())
 	h := &Host{
 		log: w.Log.Named(s.Name), world: w, ref: ref, liveness: "none",
-		machine: lifecycle.NewHost(rules, seed.Sum64(), time.Now()),
+		machine: lifecycle.NewHost(rules, seed.Sum64(), w.now()),
 		waiting: make(map[uint64]waiter),
 	}
 	return h
@@ -141,7 +141,7 @@ func (h *Host) Receive(ctx actor.Context) {
 func (h *Host) step(ctx actor.Context, ev lifecycle.Event) {
 	var effects []lifecycle.Effect
 	var answer lifecycle.Event
-	h.machine, effects = h.machine.Step(ev, time.Now())
+	h.machine, effects = h.machine.Step(ev, h.world.now())
 	if !h.machine.Present() {
 		h.life, h.pid, h.child = nil, 0, nil
 	}
@@ -193,7 +193,7 @@ func (h *Host) step(ctx actor.Context, ev lifecycle.Event) {
 
 func (h *Host) setTimer(ctx actor.Context, e lifecycle.SetTimer) {
 	self, root := ctx.Self(), ctx.ActorSystem().Root
-	h.timers[e.Timer].set(e.After, func(gen uint64) { tell(root, self, &timerFired{e.Timer, gen}) })
+	h.timers[e.Timer].set(h.world.env(), e.After, func(gen uint64) { tell(root, self, &timerFired{e.Timer, gen}) })
 }
 
 // takePlace asks for a place and returns the answer. It waits for one beside the
@@ -210,7 +210,7 @@ func (h *Host) takePlace(ctx actor.Context, life uint64) lifecycle.Event {
 // spawn makes the actor of the next life. The old one is gone.
 func (h *Host) spawn(ctx actor.Context, number uint64) {
 	h.lifeNo, h.pid, h.child, h.conn, h.liveness = number, 0, nil, nil, "none"
-	h.spawned = time.Now()
+	h.spawned = h.world.now()
 	h.ref.meter.begin()
 	life := newLife(h, number, ctx.Self())
 	props := shield(h.log, func() actor.Actor { return life }, actor.WithSupervisor(h.world.Strategies.Life))
@@ -229,7 +229,7 @@ func (h *Host) ready(ctx actor.Context, m *lifeReady) {
 		return
 	}
 	h.pid, h.conn, h.liveness = m.pid, m.conn, m.liveness
-	h.ref.meter.ready(time.Since(h.spawned))
+	h.ref.meter.ready(h.world.now().Sub(h.spawned))
 	h.step(ctx, lifecycle.Ready{Life: m.life})
 }
 
@@ -242,9 +242,9 @@ func (h *Host) ended(ctx actor.Context, f *Failure) {
 	h.unpublishConn()
 	h.clearUp(ctx)
 	ev := f.event()
-	a := &Aftermath{log: h.log, world: h.world, ref: h.ref, failure: f, pid: h.pid, uptime: time.Since(h.spawned)}
+	a := &Aftermath{log: h.log, world: h.world, ref: h.ref, failure: f, pid: h.pid, uptime: h.world.now().Sub(h.spawned)}
 	if f.Cause != lifecycle.CauseShortage {
-		h.lastExit = exitInfo(f, ev.Reason())
+		h.lastExit = exitInfo(f, ev.Reason(), h.world.now())
 		said := h.testify(f, ev)
 		ev.Cleared, a.extensions = said.Forgive, said.Report
 	}
@@ -280,7 +280,7 @@ func (h *Host) clearUp(ctx actor.Context) {
 // transition follows a change of the state, and makes it known.
 func (h *Host) transition(ctx actor.Context, t lifecycle.Transition) {
 	from, to, life := t.From, t.To, t.Life // the journal keeps nothing else of t
-	e := Event{Kind: KindState, Time: time.Now(), Reason: t.Reason, From: &from, To: &to, Life: &life}
+	e := Event{Kind: KindState, Time: h.world.now(), Reason: t.Reason, From: &from, To: &to, Life: &life}
 	if life == 0 {
 		e.Life = nil
 	}

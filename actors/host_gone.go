@@ -44,7 +44,7 @@ func (h *Host) rest() lifecycle.Rest {
 
 func (h *Host) awaitTree(ctx actor.Context, life uint64) {
 	child, self, root := h.child, ctx.Self(), ctx.ActorSystem().Root
-	h.world.serving.Go(func() { tell(root, self, &treeGone{life, child.AwaitGone(lifecycle.KillWait)}) })
+	h.world.run(func() { tell(root, self, &treeGone{life, child.AwaitGone(lifecycle.KillWait)}) })
 }
 
 // out tells the rules that nothing is left of a life that could be in the way

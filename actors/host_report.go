@@ -18,7 +18,7 @@ func (h *Host) shortage(e lifecycle.Shortage) {
 // report returns the crash report of the life that has ended in state, so far as
 // it is known at its end.
 func (h *Host) report(state lifecycle.State) *CrashReport {
-	f, now := h.end.failure, time.Now()
+	f, now := h.end.failure, h.world.now()
 	r := &CrashReport{
 		ID: reports.NewID(fmt.Sprintf("%s-%d", h.ref.spec.Name, f.Life), now), Time: now,
 		Host: h.ref.spec.Name, Group: h.ref.group, Life: f.Life, PID: h.end.pid,
@@ -35,8 +35,8 @@ func (h *Host) report(state lifecycle.State) *CrashReport {
 	return r
 }
 
-func exitInfo(f *Failure, reason string) *ExitInfo {
-	e := &ExitInfo{Reason: reason, At: time.Now()}
+func exitInfo(f *Failure, reason string, now time.Time) *ExitInfo {
+	e := &ExitInfo{Reason: reason, At: now}
 	if f.Exit != nil {
 		e.At = f.Exit.At
 		if f.Exit.Signal != 0 {

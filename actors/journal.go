@@ -4,9 +4,9 @@ import (
 	"context"
 	"iter"
 	"sync"
-	"time"
 
 	"github.com/hostsup/hostsup/intercept/secret"
+	"github.com/hostsup/hostsup/link"
 )
 
 // journalSize is how many events are kept for readers that come late or fall
@@ -18,6 +18,7 @@ const journalSize = 4096
 // journalSize events is told how many it missed. Writing never waits for a
 // reader. Safe for concurrent use.
 type Journal struct {
+	env    link.Env
 	mu     sync.Mutex
 	ring   []Event
 	next   uint64        // seq of the next event, from 1
@@ -26,9 +27,12 @@ type Journal struct {
 	redact *secret.Redactor
 }
 
-// NewJournal returns an empty journal.
-func NewJournal() *Journal {
-	return &Journal{next: 1, more: make(chan struct{})}
+// NewJournal returns an empty journal. env says the time; nil: [link.System] does.
+func NewJournal(env link.Env) *Journal {
+	if env == nil {
+		env = link.System{}
+	}
+	return &Journal{env: env, next: 1, more: make(chan struct{})}
 }
 
 // Redact takes out of events what r knows. To be said before the first.
@@ -53,7 +57,7 @@ func (j *Journal) Write(e Event) Event {
 	e.Seq = j.next
 	j.next++
 	if e.Time.IsZero() {
-		e.Time = time.Now()
+		e.Time = j.env.Time(j.env.Now())
 	}
 	if len(j.ring) < journalSize {
 		j.ring = append(j.ring, e)

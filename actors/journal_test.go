@@ -7,7 +7,7 @@ import (
 )
 
 func TestJournalNumbersWithoutGaps(t *testing.T) {
-	j := NewJournal()
+	j := NewJournal(nil)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -29,7 +29,7 @@ func TestJournalNumbersWithoutGaps(t *testing.T) {
 }
 
 func TestJournalTellsASlowReaderWhatItMissed(t *testing.T) {
-	j := NewJournal()
+	j := NewJournal(nil)
 	j.Write(Event{})
 	first := true
 	var lost, seen uint64

@@ -17,7 +17,7 @@ func TestWhatIsKeptOfAHostIsBounded(t *testing.T) {
 	if want := strings.Repeat("é", maxDetail/2) + fmt.Sprintf("… (%d bytes)", len(long)); f.Detail != want {
 		t.Errorf("%d bytes of why it ended, want %d", len(f.Detail), len(want))
 	}
-	if e := NewJournal().Write(Event{Reason: long}); len(e.Reason) > maxDetail+100 {
+	if e := NewJournal(nil).Write(Event{Reason: long}); len(e.Reason) > maxDetail+100 {
 		t.Errorf("%d bytes are told", len(e.Reason))
 	}
 	c, _ := fakeConn(t, fakeRef())

@@ -55,7 +55,7 @@ func newLife(h *Host, number uint64, host *actor.PID) *Life {
 func (a *Life) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *beginLife:
-		a.step(ctx, lifecycle.Begin{})
+		a.step(ctx, lifecycle.Begin)
 	case *lifePrepared:
 		a.given = m.given
 		a.step(ctx, lifecycle.PreparationDone{Fault: a.unmade(m.err)})
@@ -67,11 +67,11 @@ func (a *Life) Receive(ctx actor.Context) {
 		if m.err != nil {
 			a.step(ctx, lifecycle.MustEnd{Fault: lifecycle.Fault{Cause: lifecycle.CauseClosed, Detail: "no connection: " + m.err.Error()}})
 		} else {
-			a.step(ctx, lifecycle.Arrived{})
+			a.step(ctx, lifecycle.Arrived)
 		}
 	case *connected:
 		a.conn = m.conn
-		a.step(ctx, lifecycle.HandshakeDone{})
+		a.step(ctx, lifecycle.HandshakeDone)
 		tell(ctx, a.host, &lifeReady{a.number, a.child.Pid(), m.conn, m.liveness})
 	case *connEnded:
 		if errors.Is(m.err, os.ErrClosed) || errors.Is(m.err, net.ErrClosed) {
@@ -83,7 +83,7 @@ func (a *Life) Receive(ctx actor.Context) {
 	case *stopLife:
 		a.step(ctx, lifecycle.StopAsked{Silent: a.conn != nil && (a.conn.Hung() || a.conn.IsBroken())})
 	case *drained:
-		a.step(ctx, lifecycle.Drained{})
+		a.step(ctx, lifecycle.Drained)
 	case *killLife:
 		a.step(ctx, lifecycle.MustEnd{Fault: lifecycle.Fault{Cause: m.cause, Detail: m.detail}})
 	case *exited:
@@ -93,10 +93,10 @@ func (a *Life) Receive(ctx actor.Context) {
 		a.exit = &m.exit
 		a.step(ctx, lifecycle.Exited{Status: exitStatus(a.exit), Limit: limited(a.exit, a.ref.spec.Resources)})
 	case *outputRead:
-		a.step(ctx, lifecycle.OutputRead{})
+		a.step(ctx, lifecycle.OutputRead)
 	case *lifeAlarm:
 		if m.gen == a.timer.gen {
-			a.step(ctx, lifecycle.LifeTimeout{})
+			a.step(ctx, lifecycle.LifeTimeout)
 		}
 	case *actor.Terminated:
 		if of := m.Who.Equal(a.connection); of || m.Who.Equal(a.process) {
@@ -124,8 +124,24 @@ func (a *Life) step(ctx actor.Context, ev lifecycle.LifeEvent) {
 
 // carryOut does what the rules say. What it returns is the next event.
 func (a *Life) carryOut(ctx actor.Context, e lifecycle.LifeEffect) lifecycle.LifeEvent {
-	self, root := ctx.Self(), ctx.ActorSystem().Root
 	switch e := e.(type) {
+	case lifecycle.LifeOrder:
+		return a.order(ctx, e)
+	case lifecycle.CutOffCalls:
+		a.conn.cutOff(e.After)
+	case lifecycle.SetLifeTimer:
+		self, root := ctx.Self(), ctx.ActorSystem().Root
+		a.timer.set(a.ref.world.env(), e.After, func(gen uint64) { tell(root, self, &lifeAlarm{gen}) })
+	case lifecycle.Explain:
+		return a.explain(e)
+	case lifecycle.EndLife:
+		a.fail(ctx, e)
+	}
+	return nil
+}
+
+func (a *Life) order(ctx actor.Context, o lifecycle.LifeOrder) lifecycle.LifeEvent {
+	switch o {
 	case lifecycle.Prepare:
 		a.prepare(ctx)
 	case lifecycle.CancelPrepare:
@@ -139,26 +155,19 @@ func (a *Life) carryOut(ctx actor.Context, e lifecycle.LifeEffect) lifecycle.Lif
 			return a.connect(ctx)
 		}
 	case lifecycle.DrainCalls:
+		self, root := ctx.Self(), ctx.ActorSystem().Root
 		a.ref.thin.drain(a.conn) // so that all that was said comes before what is waited for
 		a.conn.Drain(func() { tell(root, self, &drained{}) })
-	case lifecycle.CutOffCalls:
-		a.conn.cutOff(e.After)
 	case lifecycle.SayGoodbye:
 		tell(ctx, a.connection, &sayGoodbye{})
 	case lifecycle.SignalProcess:
 		tell(ctx, a.process, &signalProcess{int(a.ref.spec.Stop.Signal)})
 	case lifecycle.KillProcess:
 		tell(ctx, a.process, &killProcess{})
-	case lifecycle.SetLifeTimer:
-		a.timer.set(e.After, func(gen uint64) { tell(root, self, &lifeAlarm{gen}) })
 	case lifecycle.CancelLifeTimer:
 		a.timer.cancel()
 	case lifecycle.ReadOutput:
 		return a.readOutput(ctx)
-	case lifecycle.Explain:
-		return a.explain(e)
-	case lifecycle.EndLife:
-		a.fail(ctx, e)
 	}
 	return nil
 }
@@ -181,7 +190,7 @@ func (a *Life) readOutput(ctx actor.Context) lifecycle.LifeEvent {
 		})
 		return nil
 	}
-	return lifecycle.OutputRead{}
+	return lifecycle.OutputRead
 }
 
 // explainLines is how many of the last lines say why a process ended.

@@ -37,7 +37,7 @@ func (a *Life) connect(ctx actor.Context) lifecycle.LifeEvent {
 	}
 	a.connection, a.conn, a.transport.wire = pid, c, nil
 	tell(ctx, pid, &openConn{})
-	return lifecycle.Connected{}
+	return lifecycle.Connected
 }
 
 // deaf says what it means by itself that the host reads no more.

@@ -22,7 +22,7 @@ func (a *Life) prepare(ctx actor.Context) {
 	self, root := ctx.Self(), ctx.ActorSystem().Root
 	preparing, cancel := context.WithCancel(context.Background())
 	a.preparing = cancel
-	a.ref.world.serving.Go(func() {
+	a.ref.world.run(func() {
 		defer cancel()
 		given, err := a.ref.prepare(preparing, a.number)
 		tell(root, self, &lifePrepared{given, err})
@@ -79,7 +79,7 @@ func (a *Life) launch(ctx actor.Context) lifecycle.Fault {
 
 func (a *Life) spawned(ctx actor.Context, m *spawned) {
 	a.child, a.caps = m.child, m.caps
-	a.step(ctx, lifecycle.Spawned{})
+	a.step(ctx, lifecycle.Spawned)
 	a.ref.confined(a.log, a.number, m.child)
 	tell(ctx, a.host, &lifeSpawned{a.number, a.child})
 	if a.ref.spec.Protocol == nil {

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -70,7 +69,7 @@ func newRef(w *World, group string, spec HostSpec) *Ref {
 	r.answers, r.warden = newAnswers(w, &r.spec), newWarden(spec.Guard)
 	r.deadlines = link.NewDeadlines(w.env(), spec.Requests.Timeout)
 	r.thin = newThinner(r)
-	r.snap = snapshot{machine: lifecycle.NewHost(lifecycle.HostRules{}, 0, time.Now()), liveness: "none"}
+	r.snap = snapshot{machine: lifecycle.NewHost(lifecycle.HostRules{}, 0, w.now()), liveness: "none"}
 	return r
 }
 
@@ -131,14 +130,14 @@ func (r *Ref) publish(s snapshot) {
 func (r *Ref) rest() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.snap.pid, r.snap.machine = 0, r.snap.machine.Over(time.Now())
+	r.snap.pid, r.snap.machine = 0, r.snap.machine.Over(r.world.now())
 }
 
 // Status returns what there is to say of the host now. Memory and CPU time are
 // read from the system at the call.
 func (r *Ref) Status() HostStatus {
 	s := r.snapshot()
-	m, now, reason := &s.machine, time.Now(), s.machine.Explanation()
+	m, now, reason := &s.machine, r.world.now(), s.machine.Explanation()
 	out := HostStatus{
 		Name: r.spec.Name, Group: r.group, Protocol: "none", State: m.State(), Life: s.life,
 		Restarts: m.Restarts(), CrashesInWindow: m.CrashesInWindow(now), MaxCrashes: r.spec.Restart.MaxCrashes,

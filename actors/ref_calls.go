@@ -102,7 +102,7 @@ type Pending struct{ q *Request }
 // room to write to a host that does not read, as long as ctx allows.
 func (r *Ref) Go(ctx context.Context, method string, in any, opts ...CallOption) (*Pending, error) {
 	if d, ok := ctx.Deadline(); ok {
-		opts = append([]CallOption{Timeout(time.Until(d))}, opts...)
+		opts = append([]CallOption{Timeout(d.Sub(r.world.now()))}, opts...)
 	}
 	q, err := r.open(ctx, method, in, false, opts)
 	if err != nil {
@@ -149,7 +149,7 @@ func (r *Ref) open(ctx context.Context, method string, in any, streamed bool, op
 	}
 	q.Arm()
 	if find != nil {
-		go r.guided(q, find) // ends with the request
+		r.world.env().Go(func() { r.guided(q, find) }) // ends with the request
 	} else {
 		r.route(ctx, q)
 	}
@@ -218,13 +218,13 @@ func (r *Ref) callFor(sender *actor.PID, m *Call) error {
 	// Writing may wait for a host that does not read, and the actor that asks
 	// must not: that wait is the request's own.
 	if find != nil {
-		go r.guided(q, find) // ends with the request
+		r.world.env().Go(func() { r.guided(q, find) }) // ends with the request
 		return nil
 	}
 	if c := r.conn.Load(); c != nil && !c.IsFull() && c.sendNow(q) == nil {
 		return nil
 	}
-	go r.route(context.Background(), q)
+	r.world.env().Go(func() { r.route(context.Background(), q) })
 	return nil
 }
 

@@ -149,12 +149,12 @@ func (q *Request) SendSystemMessage(_ *actor.PID, message any) {
 		q.Stop(nil)
 	case *actor.Watch:
 		// A request is over soon; watching costs one goroutine that ends with it.
-		go func() {
+		q.ref.world.env().Go(func() {
 			<-q.Done()
 			if p, ok := q.ref.world.System.ProcessRegistry.Get(m.Watcher); ok {
 				p.SendSystemMessage(m.Watcher, &actor.Terminated{Who: q.pid})
 			}
-		}()
+		})
 	}
 }
 

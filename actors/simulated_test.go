@@ -84,7 +84,7 @@ func simulate(t *testing.T, change func(*World), groups []GroupSpec, f func(s *s
 			t: t, begin: time.Now(), pids: make(map[string]int), running: make(map[string]*simProcess), refuse: make(map[string]error), hold: make(map[string]chan struct{}),
 			peers: make(map[string]*simPeer), mute: make(map[string]bool),
 			world: &World{
-				System: NewSystem(log), Log: log, Journal: NewJournal(), Reports: crashes,
+				System: NewSystem(log), Log: log, Journal: NewJournal(nil), Reports: crashes,
 				Strategies: Strategies{Root: stops{}, Group: stops{}, Host: toHost{}, Life: stops{}},
 			},
 		}

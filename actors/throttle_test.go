@@ -288,7 +288,7 @@ func BenchmarkNotifyThrottled(b *testing.B) {
 			ref := fakeRef()
 			spec := ref.spec
 			spec.Throttle = rules
-			ref = newRef(&World{System: ref.world.System, Log: hclog.NewNullLogger(), Journal: NewJournal()}, "g", spec)
+			ref = newRef(&World{System: ref.world.System, Log: hclog.NewNullLogger(), Journal: NewJournal(nil)}, "g", spec)
 			c, _ := fakeConn(b, ref)
 			ref.conn.Store(c)
 			params, err := spec.Protocol.Marshal(change("a", 1))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/go-hclog"
@@ -67,7 +68,7 @@ type World struct {
 	ending  atomic.Bool                      // the tree is being stopped, or has ended
 	places  places                           // of those that start
 	folders folders                          // of transports that need a path
-	serving sync.WaitGroup                   // handlers of requests that hosts make
+	serving sync.WaitGroup                   // run, and handlers of requests that hosts make
 
 	mu    sync.RWMutex
 	refs  map[string]*Ref
@@ -89,6 +90,21 @@ func (w *World) env() link.Env {
 		return link.System{}
 	}
 	return w.Env
+}
+
+// now returns the time of day, which can be compared as a monotonic reading.
+func (w *World) now() time.Time {
+	env := w.env()
+	return env.Time(env.Now())
+}
+
+// run runs f on a goroutine of its own, for which Served waits.
+func (w *World) run(f func()) {
+	w.serving.Add(1)
+	w.env().Go(func() {
+		defer w.serving.Done()
+		f()
+	})
 }
 
 // Ref returns the handle of a host, or nil.

@@ -94,13 +94,8 @@ func (l Life) Step(ev LifeEvent) (Life, []LifeEffect) {
 		return l, nil
 	}
 	switch ev := ev.(type) {
-	case Begin:
-		if !s.rules.Prepares {
-			s.launch()
-			break
-		}
-		s.phase = preparing
-		s.do(Prepare{})
+	case LifeNews:
+		s.news(ev)
 	case PreparationDone:
 		switch {
 		case s.phase != preparing: // too late
@@ -111,16 +106,6 @@ func (l Life) Step(ev LifeEvent) (Life, []LifeEffect) {
 		}
 	case NotStarted:
 		s.end(ev.Fault)
-	case Spawned:
-		s.phase = spawned
-	case Arrived:
-		if !s.leaving() {
-			s.do(Connect{})
-		}
-	case Connected:
-		s.connected = true
-	case HandshakeDone:
-		s.talks = true
 	case StreamEnded:
 		s.streamEnded(ev)
 	case WriteFailed:
@@ -130,28 +115,50 @@ func (l Life) Step(ev LifeEvent) (Life, []LifeEffect) {
 		}
 	case StopAsked:
 		s.stop(ev)
-	case Drained:
-		s.drained()
 	case MustEnd:
 		s.mustEnd(ev.Fault)
 	case Exited:
 		s.exit(ev)
-	case OutputRead:
-		if s.awaits == awaitOutput {
-			s.awaitNoMore()
-			s.read = true
-			s.conclude()
-		}
 	case Explained:
 		s.explained(ev)
 	case PartEnded:
 		s.partEnded(ev)
-	case LifeTimeout:
-		s.timeout()
 	case Torn:
 		s.prepareNoMore()
 		s.awaitNoMore()
 		s.phase = over
 	}
 	return s.Life, s.out
+}
+
+func (s *lifeStep) news(n LifeNews) {
+	switch n {
+	case Begin:
+		if !s.rules.Prepares {
+			s.launch()
+			break
+		}
+		s.phase = preparing
+		s.do(Prepare)
+	case Spawned:
+		s.phase = spawned
+	case Arrived:
+		if !s.leaving() {
+			s.do(Connect)
+		}
+	case Connected:
+		s.connected = true
+	case HandshakeDone:
+		s.talks = true
+	case Drained:
+		s.drained()
+	case OutputRead:
+		if s.awaits == awaitOutput {
+			s.awaitNoMore()
+			s.read = true
+			s.conclude()
+		}
+	case LifeTimeout:
+		s.timeout()
+	}
 }

@@ -25,13 +25,13 @@ func (s *lifeStep) await(what awaited, d time.Duration) {
 func (s *lifeStep) awaitNoMore() {
 	if s.awaits != awaitNothing {
 		s.awaits = awaitNothing
-		s.do(CancelLifeTimer{})
+		s.do(CancelLifeTimer)
 	}
 }
 
 func (s *lifeStep) launch() {
 	s.phase = launched
-	s.do(Launch{})
+	s.do(Launch)
 }
 
 // prepareNoMore ends the preparation, and reports whether it was going on.
@@ -40,7 +40,7 @@ func (s *lifeStep) prepareNoMore() bool {
 		return false
 	}
 	s.phase = unbegun
-	s.do(CancelPrepare{})
+	s.do(CancelPrepare)
 	return true
 }
 
@@ -65,11 +65,11 @@ func (s *lifeStep) climb(rung Rung, stay time.Duration) {
 	s.rung = rung
 	switch rung {
 	case RungDrain:
-		s.do(DrainCalls{})
+		s.do(DrainCalls)
 	case RungGoodbye:
-		s.do(SayGoodbye{})
+		s.do(SayGoodbye)
 	case RungSignal:
-		s.do(SignalProcess{})
+		s.do(SignalProcess)
 	case RungKill:
 		s.kill()
 		return
@@ -108,7 +108,7 @@ func (s *lifeStep) mustEnd(f Fault) {
 }
 
 func (s *lifeStep) kill() {
-	s.do(KillProcess{})
+	s.do(KillProcess)
 	s.await(awaitKill, KillWait)
 }
 
@@ -166,7 +166,7 @@ func (s *lifeStep) conclude() {
 	}
 	if !s.read && !s.stopping && s.status.Signal != 0 { // what it printed last may explain the end
 		s.await(awaitOutput, OutputWait)
-		s.do(ReadOutput{})
+		s.do(ReadOutput)
 		return
 	}
 	s.do(Explain{s.status, s.talks})

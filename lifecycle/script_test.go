@@ -141,21 +141,13 @@ func lifeEvents(t *testing.T, d *datadriven.TestData) []LifeEvent {
 	}
 	switch d.Cmd {
 	case "new":
-		return []LifeEvent{Begin{}}
+		return []LifeEvent{Begin}
 	case "up":
-		return []LifeEvent{Spawned{}, Connected{}, HandshakeDone{}}
+		return []LifeEvent{Spawned, Connected, HandshakeDone}
 	case "prepared":
 		return []LifeEvent{PreparationDone{fault("")}}
 	case "not-started":
 		return []LifeEvent{NotStarted{fault(CauseSpawn)}}
-	case "spawned":
-		return []LifeEvent{Spawned{}}
-	case "arrived":
-		return []LifeEvent{Arrived{}}
-	case "connected":
-		return []LifeEvent{Connected{}}
-	case "handshake":
-		return []LifeEvent{HandshakeDone{}}
 	case "stream-ends":
 		return []LifeEvent{StreamEnded{fault(CauseClosed), false}}
 	case "stream-breaks-off":
@@ -164,8 +156,6 @@ func lifeEvents(t *testing.T, d *datadriven.TestData) []LifeEvent {
 		return []LifeEvent{WriteFailed{fault(CauseClosed)}}
 	case "stop":
 		return []LifeEvent{StopAsked{d.HasArg("silent")}}
-	case "drained":
-		return []LifeEvent{Drained{}}
 	case "must-end":
 		return []LifeEvent{MustEnd{fault(CauseUnresponsive)}}
 	case "exit", "killed":
@@ -174,47 +164,24 @@ func lifeEvents(t *testing.T, d *datadriven.TestData) []LifeEvent {
 			e.Status = ExitStatus{Code: -1, Signal: e.Status.Code}
 		}
 		return []LifeEvent{e}
-	case "output-read":
-		return []LifeEvent{OutputRead{}}
 	case "explained":
 		return []LifeEvent{Explained{strings.TrimSpace(d.Input), d.HasArg("final")}}
 	case "part-ended":
 		return []LifeEvent{PartEnded{d.CmdArgs[0].Key == "connection"}}
-	case "timeout":
-		return []LifeEvent{LifeTimeout{}}
 	case "torn":
 		return []LifeEvent{Torn{}}
 	}
-	t.Fatalf("%s: unknown command %s", d.Pos, d.Cmd)
-	return nil
+	return []LifeEvent{LifeNews(d.Cmd)}
 }
 
 func showLifeEffect(e LifeEffect) string {
 	switch e := e.(type) {
-	case Prepare:
-		return "prepare"
-	case CancelPrepare:
-		return "prepare no more"
-	case Launch:
-		return "launch"
-	case Connect:
-		return "connect"
-	case DrainCalls:
-		return "drain the calls"
+	case LifeOrder:
+		return string(e)
 	case CutOffCalls:
 		return fmt.Sprintf("cut off the calls after %s", e.After)
-	case SayGoodbye:
-		return "say goodbye"
-	case SignalProcess:
-		return "signal"
-	case KillProcess:
-		return "kill"
 	case SetLifeTimer:
 		return fmt.Sprintf("timer %s", e.After)
-	case CancelLifeTimer:
-		return "no timer"
-	case ReadOutput:
-		return "read the output"
 	case Explain:
 		return fmt.Sprintf("explain %s, ready %v", e.Status, e.Ready)
 	case EndLife:

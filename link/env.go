@@ -31,8 +31,12 @@ var base = time.Now()
 // Now implements [Env].
 func (System) Now() int64 { return int64(time.Since(base)) + 1 }
 
-// Time implements [Env].
-func (System) Time(reading int64) time.Time { return base.Add(time.Duration(reading - 1)) }
+// Time implements [Env]. It follows the clock of the
+// machine also when that is set.
+func (System) Time(reading int64) time.Time {
+	now := time.Now()
+	return now.Add(time.Duration(reading-1) - now.Sub(base))
+}
 
 // AfterFunc implements [Env].
 func (System) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }

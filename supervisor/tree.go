@@ -77,7 +77,7 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 	redactor := secret.NewRedactor(spec.SecretCache)
 	o.log = redactedLog(o.log, redactor)
 	w := &actors.World{
-		System: o.system, Log: o.log, Launcher: launcher, Journal: actors.NewJournal(), Version: version.Version(),
+		System: o.system, Log: o.log, Launcher: launcher, Journal: actors.NewJournal(nil), Version: version.Version(),
 		OnNotification: o.notify, Advice: o.advice, MaxStarting: spec.MaxStarting, Secrets: secret.Open(source, spec.SecretCache), Redactor: redactor,
 		Strategies: actors.Strategies{
 			Root: Contain{o.log, "group"}, Group: Contain{o.log, "host"}, Host: Restart{}, Life: Contain{o.log, "part of a life"},

@@ -24,7 +24,7 @@ import (
 func heard(t *testing.T, early bool) (*Service, *editor) {
 	t.Helper()
 	s := &Service{
-		tree: Tree{Journal: actors.NewJournal(), Log: hclog.NewNullLogger(), Redact: func(s string) string { return strings.ReplaceAll(s, "SECRET", "[redacted]") }},
+		tree: Tree{Journal: actors.NewJournal(nil), Log: hclog.NewNullLogger(), Redact: func(s string) string { return strings.ReplaceAll(s, "SECRET", "[redacted]") }},
 		base: &actors.Ref{}, log: hclog.NewNullLogger(), done: make(chan struct{}),
 		refused: map[extensions.ID]string{}, disabled: map[extensions.ID]string{}, notes: map[location.Note]bool{},
 		faults: map[int]*faults{}, owner: map[string]int{}, places: map[string]*place{}, waits: map[uint64]*waiter{},
