@@ -2,8 +2,8 @@ package allow
 
 import "net/netip"
 
-// Special ranges that netip has no word for. Anything that is not public is
-// refused unless an entry names it.
+// special lists ranges that netip has no predicate for. Addresses that are not
+// public are refused unless an entry names them.
 var special = []struct {
 	prefix netip.Prefix
 	class  string
@@ -17,20 +17,20 @@ var special = []struct {
 	{netip.MustParsePrefix("198.51.100.0/24"), "documentation"},
 	{netip.MustParsePrefix("203.0.113.0/24"), "documentation"},
 	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"},      // and the broadcast address
-	{netip.MustParsePrefix("168.63.129.16/32"), "metadata"}, // a public number that Azure answers on the inside
-	{netip.MustParsePrefix("2001::/23"), "reserved"},        // Teredo, ORCHID and other addresses that stand for others
+	{netip.MustParsePrefix("168.63.129.16/32"), "metadata"}, // a public address that Azure answers within its network
+	{netip.MustParsePrefix("2001::/23"), "reserved"},        // Teredo, ORCHID and other addresses that encode others
 	{netip.MustParsePrefix("2001:db8::/32"), "documentation"},
-	{netip.MustParsePrefix("2002::/16"), "6to4"}, // has an IPv4 address in it
+	{netip.MustParsePrefix("2002::/16"), "6to4"}, // contains an IPv4 address
 	{netip.MustParsePrefix("3fff::/20"), "documentation"},
 }
 
 var (
 	nat64  = netip.MustParsePrefix("64:ff9b::/96") // the last four bytes are an IPv4 address
-	global = netip.MustParsePrefix("2000::/3")     // all of IPv6 that is given out for public use
+	global = netip.MustParsePrefix("2000::/3")     // the part of IPv6 that is assigned for public use
 )
 
-// Class is "" for an address of the public internet, else a word for what it
-// is: "loopback", "private", "link-local", "metadata", "reserved" and others.
+// Class returns "" for an address of the public internet, or else its class:
+// "loopback", "private", "link-local", "metadata", "reserved" and others.
 func Class(a netip.Addr) string {
 	a = a.Unmap().WithZone("")
 	switch {

@@ -1,6 +1,6 @@
-// Package allow says what a confined process may connect to: the entries of an
-// allow list, what they match, and what an address is. It opens and resolves
-// nothing; package netproxy does.
+// Package allow parses and matches allow lists, which say what a confined process
+// may connect to, and classifies addresses. It opens no connection and resolves no
+// name; package netproxy does.
 //
-// A list that was parsed is never changed, and safe for concurrent use.
+// A parsed list is never changed and is safe for concurrent use.
 package allow

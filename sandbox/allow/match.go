@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Target is what a client asks for: a name in clean form, or an address.
+// Target is the destination of a client: a name in clean form, or an address.
 type Target struct {
 	Name string
-	Addr netip.Addr // valid: no name
+	Addr netip.Addr // if valid, Name is ""
 	Port uint16
 }
 
@@ -37,7 +37,8 @@ func ParseTarget(s string) (Target, error) {
 	return t, nil
 }
 
-// NewTarget takes the host of a request apart; brackets are gone already.
+// NewTarget parses the host of a request, which must be without brackets. It
+// returns the reason if host is invalid.
 func NewTarget(host string, port uint16) (t Target, reason string) {
 	if port == 0 {
 		return t, "port 0"
@@ -52,7 +53,7 @@ func NewTarget(host string, port uint16) (t Target, reason string) {
 	return Target{Name: name, Port: port}, reason
 }
 
-// Host is the address, or else the name.
+// Host returns the address, or else the name.
 func (t Target) Host() string {
 	if t.Addr.IsValid() {
 		return t.Addr.String()
@@ -62,7 +63,7 @@ func (t Target) Host() string {
 
 func (t Target) String() string { return HostPort(t.Host(), t.Port) }
 
-// HostPort writes a name or address and a port as an allow entry has them.
+// HostPort writes a name or address and a port as in an allow entry.
 func HostPort(host string, port uint16) string {
 	if strings.ContainsRune(host, ':') {
 		host = "[" + host + "]"
@@ -72,8 +73,8 @@ func HostPort(host string, port uint16) string {
 
 func (e *entry) hasPort(port uint16) bool { return e.port == 0 || e.port == port }
 
-// matches says whether the entry is for what is asked for. For "*" and an
-// address that is not public it says no.
+// matches reports whether the entry matches t. "*" does not match an address that is
+// not public.
 func (e *entry) matches(t Target) bool {
 	if !e.hasPort(t.Port) {
 		return false
@@ -89,7 +90,7 @@ func (e *entry) matches(t Target) bool {
 	return e.name != "" && e.name == t.Name
 }
 
-// Permits says whether some entry is for what is asked for.
+// Permits reports whether an entry matches t.
 func (r *Rules) Permits(t Target) bool {
 	if r == nil {
 		return false
@@ -102,8 +103,8 @@ func (r *Rules) Permits(t Target) bool {
 	return false
 }
 
-// Names says whether an entry is this very address, which then may be
-// reached whatever it is.
+// Names reports whether an entry is exactly this address, which may then be reached
+// whatever its class.
 func (r *Rules) Names(a netip.Addr, port uint16) bool {
 	for i := range r.entries {
 		e := &r.entries[i]
@@ -114,14 +115,14 @@ func (r *Rules) Names(a netip.Addr, port uint16) bool {
 	return false
 }
 
-// Allows says whether host:port matches an entry. It resolves nothing, so what
-// a name resolves to may still be refused.
+// Allows reports whether host:port matches an entry. It resolves no name: the
+// addresses of a name may still be refused.
 func (r *Rules) Allows(host string, port uint16) bool {
 	t, reason := NewTarget(host, port)
 	return reason == "" && r.Permits(t)
 }
 
-// Knows says whether some port of host matches an entry.
+// Knows reports whether any port of host matches an entry.
 func (r *Rules) Knows(host string) bool {
 	if r == nil {
 		return false
@@ -135,19 +136,19 @@ func (r *Rules) Knows(host string) bool {
 	return false
 }
 
-// Forward is a listener inside the namespace whose connections go to one host
-// and port outside.
+// Forward is a listener on the confined side whose connections go to one host and
+// port on the host side.
 type Forward struct {
-	Listen netip.AddrPort // a loopback address inside
-	Target string         // host:port outside
-	Name   string         // what should resolve to Listen inside, for /etc/hosts; "" for loopback entries
+	Listen netip.AddrPort // a loopback address on the confined side
+	Target string         // host:port on the host side
+	Name   string         // the name for Listen in the confined /etc/hosts; "" for loopback entries
 }
 
-// Forwards lists the listeners with which programs that know no proxy reach
-// what the list names: each loopback entry at its own address, and each name
-// with a port at a loopback address of its own (127.64.0.1 and up), under
-// which an /etc/hosts inside should know it. Entries with * have none, nor have
-// addresses that are not loopback: those are reached through the proxy alone.
+// Forwards returns the listeners for programs that do not support proxies: each
+// loopback entry at its own address, and each name with a port at its own loopback
+// address (127.64.0.1 and up), which the confined /etc/hosts must contain. Entries
+// with * and addresses that are not loopback have no listener; they are reachable
+// through the proxy only.
 func (r *Rules) Forwards() []Forward {
 	if r == nil {
 		return nil

@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// Port is where the proxy of an allow list listens inside a namespace, on loopback.
+// Port is the loopback port of the proxy in the confined network namespace.
 const Port = 3128
 
-// ErrInvalid is wrapped by every error of [Parse].
+// ErrInvalid matches every error of [Parse].
 var ErrInvalid = errors.New("invalid allow entry")
 
-// EntryError tells what is wrong with one entry of an allow list.
+// EntryError describes one invalid entry of an allow list.
 type EntryError struct {
 	Index  int    // in the list
 	Value  string // the entry
 	Reason string // lower case, without the value
-	Help   string // what would work
+	Help   string // what would be valid
 }
 
-// Error is one line: `allow[2]: "example.com": no port; write example.com:443`.
+// Error returns a line such as `allow[2]: "example.com": no port; write example.com:443`.
 func (e *EntryError) Error() string {
 	s := fmt.Sprintf("allow[%d]: %q: %s", e.Index, e.Value, e.Reason)
 	if e.Help != "" {
@@ -31,36 +31,33 @@ func (e *EntryError) Error() string {
 	return s
 }
 
-// Unwrap makes every EntryError an [ErrInvalid].
+// Unwrap returns [ErrInvalid].
 func (e *EntryError) Unwrap() error { return ErrInvalid }
 
 // Rules is a parsed allow list. It is never changed after Parse, and safe for
 // concurrent use. The zero value and nil allow nothing.
 type Rules struct{ entries []entry }
 
-// entry is one host:port. Exactly one of any, suffix, name and addr says which
-// hosts it is for.
+// entry is one host:port. Exactly one of any, suffix, name and addr is set.
 type entry struct {
 	text   string
 	any    bool       // "*": every name, and every public address
-	suffix string     // ".example.com" for "*.example.com": what is below it, not itself
+	suffix string     // ".example.com" for "*.example.com": names below it, not itself
 	name   string     // "example.com"
 	addr   netip.Addr // an address, unmapped
 	port   uint16     // 0: every port
 }
 
-// Localhost is not resolved: it is the loopback addresses, wherever it is
-// asked for.
+// Localhost is never resolved: it always means the loopback addresses.
 const Localhost = "localhost"
 
 // Parse reads an allow list. An entry is HOST:PORT. HOST is a name, *.NAME for
 // everything below NAME (not NAME itself), an IPv4 address, an IPv6 address in
 // brackets, localhost, or * for every name and every public address. PORT is 1
 // to 65535, or * for every port. Names are ASCII (internationalised ones as
-// xn--), upper and lower case are the same, a dot at the end is dropped.
+// xn--), case does not matter, and a dot at the end is dropped.
 //
-// It opens and resolves nothing. The error joins one *[EntryError] for each
-// entry that is wrong.
+// Parse resolves no name. The error joins one *[EntryError] for each invalid entry.
 func Parse(entries []string) (*Rules, error) {
 	r := &Rules{}
 	var errs []error
@@ -79,7 +76,7 @@ func Parse(entries []string) (*Rules, error) {
 	return r, nil
 }
 
-// Valid reports whether s is an entry that [Parse] takes.
+// Valid reports whether [Parse] accepts s as an entry.
 func Valid(s string) bool {
 	_, err := parseEntry(s)
 	return err == nil
@@ -95,7 +92,7 @@ func parseEntry(s string) (entry, *EntryError) {
 	case strings.Contains(s, "://"):
 		return wrong("it is a URL", "write host:port without scheme and path")
 	case strings.ContainsAny(s, "/\\"):
-		return wrong("it has a slash", "write host:port; ranges of addresses are not known here")
+		return wrong("it has a slash", "write host:port; ranges of addresses are not supported")
 	case strings.ContainsAny(s, "@?# \t\r\n"):
 		return wrong("it is not host:port", "write a name or address, a colon and a port")
 	}
@@ -127,16 +124,16 @@ func parseEntry(s string) (entry, *EntryError) {
 		case a.Zone() != "":
 			return wrong("an address with a zone", "leave out %"+a.Zone())
 		case a.Is6() != bracketed:
-			return wrong("only IPv6 addresses stand in brackets", "write [::1]:80 or 127.0.0.1:80")
+			return wrong("only IPv6 addresses are written in brackets", "write [::1]:80 or 127.0.0.1:80")
 		}
 		e.addr = a.Unmap()
 		if e.addr.IsUnspecified() || e.addr.IsMulticast() {
-			return wrong("nothing can be connected to at "+bare, "name the address that is meant")
+			return wrong("nothing can be connected to at "+bare, "name a specific address")
 		}
 		return e, nil
 	}
 	if bracketed {
-		return wrong("not an IPv6 address in the brackets", "")
+		return wrong("the address in brackets is not IPv6", "")
 	}
 	name, wild := strings.CutPrefix(host, "*.")
 	name, reason := cleanName(name)
@@ -153,8 +150,8 @@ func parseEntry(s string) (entry, *EntryError) {
 	return e, nil
 }
 
-// SplitHostPort cuts at the last colon; an IPv6 address without brackets is
-// no host and port.
+// SplitHostPort splits s at the last colon; it does not accept an IPv6 address
+// without brackets.
 func SplitHostPort(s string) (host, port string, ok bool) {
 	i := strings.LastIndexByte(s, ':')
 	if i <= 0 || i == len(s)-1 {
@@ -170,8 +167,8 @@ func SplitHostPort(s string) (host, port string, ok bool) {
 	return host, port, true
 }
 
-// cleanName brings a host name into the form that is compared and resolved,
-// or says why it is none.
+// cleanName returns a host name in the form that is compared and resolved, or the
+// reason why it is invalid.
 func cleanName(s string) (name, reason string) {
 	s = strings.TrimSuffix(s, ".")
 	switch {
@@ -192,19 +189,19 @@ func cleanName(s string) (name, reason string) {
 		for _, c := range []byte(label) {
 			switch {
 			case c == '*':
-				return "", "* stands only alone or as the first part"
+				return "", "* stands only alone or as the first part of the name"
 			case c >= 0x80:
 				return "", "the name is not ASCII"
 			case c != '-' && c != '_' && !isDigit(c) && !isAlpha(c):
-				return "", fmt.Sprintf("the name has %q in it", string(c))
+				return "", fmt.Sprintf("the name contains %q", string(c))
 			}
 		}
 	}
-	// Resolvers disagree on what 127.1, 0x7f000001 or 2130706433 are; no name
-	// ends in a number.
+	// Resolvers disagree on 127.1, 0x7f000001 and 2130706433; no name ends in a
+	// number.
 	last := s[strings.LastIndexByte(s, '.')+1:]
 	if isDigit(last[0]) && strings.Trim(last, "0123456789") == "" || hexNumber(last) {
-		return "", "it ends in a number and is no address in four decimal parts"
+		return "", "it ends in a number but is not an address of four decimal parts"
 	}
 	return strings.ToLower(s), ""
 }
@@ -225,7 +222,7 @@ func nameHelp(host string) string {
 	return "write a name like db.example, or an address"
 }
 
-// String is the list as it was written.
+// String returns the entries of the list.
 func (r *Rules) String() string {
 	if r == nil {
 		return ""

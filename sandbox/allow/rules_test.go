@@ -60,7 +60,7 @@ func TestParse(t *testing.T) {
 		"*a.com:80":                      "* stands only",
 		"*.:80":                          "no host",
 		"*.localhost:80":                 "below localhost",
-		"a!b.com:80":                     `has "!"`,
+		"a!b.com:80":                     `contains "!"`,
 		strings.Repeat("a", 64) + ":80":  "longer than 63",
 		strings.Repeat("a.", 150) + ":8": "longer than 253",
 	} {
@@ -75,7 +75,7 @@ func TestParse(t *testing.T) {
 		}
 	}
 	if _, err := Parse([]string{"a", "b"}); strings.Count(err.Error(), "\n") != 1 {
-		t.Errorf("one line for each: %v", err)
+		t.Errorf("want one line for each error: %v", err)
 	}
 }
 
@@ -118,10 +118,10 @@ func TestAllows(t *testing.T) {
 	}
 	var none *Rules
 	if none.Knows("a") {
-		t.Error("nothing knows something")
+		t.Error("nil rules know a host")
 	}
 	if none.Allows("a", 1) || new(Rules).Allows("a", 1) || none.Forwards() != nil || none.String() != "" {
-		t.Error("nothing allows something")
+		t.Error("nil rules allow a host")
 	}
 }
 
@@ -190,7 +190,7 @@ func FuzzParse(f *testing.F) {
 		if r.String() != s {
 			t.Fatal("not as written")
 		}
-		// What is forwarded is allowed, and what is written out is read again.
+		// Forwarded targets are allowed, and String can be parsed again.
 		for _, fw := range r.Forwards() {
 			tg, err := ParseTarget(fw.Target)
 			if err != nil || !r.Permits(tg) || !fw.Listen.Addr().IsLoopback() || fw.Listen.Port() == 0 {

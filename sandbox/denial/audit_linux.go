@@ -11,28 +11,28 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// ErrAuditOff means that the kernel makes no audit records at the moment.
+// ErrAuditOff means that the kernel currently writes no audit records.
 var ErrAuditOff = errors.New("the kernel's audit subsystem is off")
 
-// Bounds of what is kept for those who ask later than the kernel told.
+// Bounds on what is kept for a Watch that is called after the record arrived.
 const (
-	maxDomains = 256 // Landlock domains that nobody has asked for
-	maxHeld    = 64  // denials of each, and of processes that nobody has asked for
+	maxDomains = 256 // Landlock domains without a watcher
+	maxHeld    = 64  // denials of each, and of processes without a watcher
 )
 
-// Audit reads the kernel's audit records and gives each to whom it belongs. It
-// must be closed.
+// Audit reads the kernel's audit records and passes each to its watcher. It must be
+// closed.
 type Audit struct {
 	f    *os.File
 	done chan struct{}
 	once sync.Once
 
-	mu       sync.Mutex
-	watchers map[*watcher]struct{}
-	domains  map[string]*domain
-	order    []string // of domains that are nobody's yet, the oldest first
-	strays   []Record // of system calls of nobody's yet
-	lost     bool
+	mu           sync.Mutex
+	watchers     map[*watcher]struct{}
+	domains      map[string]*domain
+	order        []string // of domains without a watcher, the oldest first
+	pendingCalls []Record // of system calls without a watcher
+	lost         bool
 }
 
 type watcher struct {
@@ -41,14 +41,14 @@ type watcher struct {
 }
 
 type domain struct {
-	pid  int // who made it; 0: not known yet
+	pid  int // of its creator; 0: not known yet
 	of   *watcher
 	held []Denial
 }
 
-// OpenAudit begins to read. The error wraps [ErrAuditOff] when there is
-// nothing to read, and os.ErrPermission without the right to: CAP_AUDIT_READ
-// and CAP_AUDIT_CONTROL in the first user namespace.
+// OpenAudit starts reading. The error wraps [ErrAuditOff] if there is nothing to
+// read, and os.ErrPermission without CAP_AUDIT_READ and CAP_AUDIT_CONTROL in the
+// initial user namespace.
 func OpenAudit() (*Audit, error) {
 	on, err := sys.AuditEnabled()
 	if err != nil {
@@ -71,10 +71,10 @@ func newAudit() *Audit {
 	return &Audit{done: make(chan struct{}), watchers: map[*watcher]struct{}{}, domains: map[string]*domain{}}
 }
 
-// Watch has sink called for what was and is refused to the processes that
-// belong, and to those in Landlock domains that such a process made. belongs
-// and sink are called on Audit's goroutine and on the caller's, and must not
-// wait or call Audit. What is told while nobody watches is kept for a while.
+// Watch calls sink for each past and future denial of a process for which belongs
+// returns true, and of the processes in Landlock domains that such a process
+// created. belongs and sink are called on Audit's goroutine and on the caller's,
+// and must not block or call Audit. Records without a watcher are kept for a while.
 func (a *Audit) Watch(belongs func(pid int) bool, sink func(Denial)) (stop func()) {
 	w := &watcher{belongs, sink}
 	a.mu.Lock()
@@ -85,15 +85,15 @@ func (a *Audit) Watch(belongs func(pid int) bool, sink func(Denial)) (stop func(
 			a.assign(name, d, w)
 		}
 	}
-	rest := a.strays[:0]
-	for _, r := range a.strays {
+	rest := a.pendingCalls[:0]
+	for _, r := range a.pendingCalls {
 		if belongs(r.Pid) {
 			tell(w, r.Denials)
 		} else {
 			rest = append(rest, r)
 		}
 	}
-	a.strays = rest
+	a.pendingCalls = rest
 	return func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -106,15 +106,15 @@ func (a *Audit) Watch(belongs func(pid int) bool, sink func(Denial)) (stop func(
 	}
 }
 
-// Lost says whether records were lost because they came faster than they were
-// read.
+// Lost reports whether records were lost because they arrived faster than Audit
+// read them.
 func (a *Audit) Lost() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.lost
 }
 
-// Close ends reading and waits for a sink that is being called. Idempotent.
+// Close stops reading and waits for a sink that is being called. It is idempotent.
 func (a *Audit) Close() error {
 	a.once.Do(func() { _ = a.f.Close() })
 	<-a.done
@@ -135,19 +135,19 @@ func (a *Audit) run() {
 	}
 }
 
-// take gives a record to its watcher, or keeps it for one.
+// take passes a record to its watcher, or keeps it for a later one.
 func (a *Audit) take(r Record, lost bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.lost = a.lost || lost
 	if r.Domain == "" {
-		a.stray(r)
+		a.takeCall(r)
 		return
 	}
 	d := a.domains[r.Domain]
 	if r.Gone {
-		// The denials of a domain come before its end. Those of one that
-		// nobody has asked for yet stay until their place is needed.
+		// The denials of a domain arrive before its end. Those of a domain without a
+		// watcher stay until bound removes them.
 		if d != nil && d.of != nil {
 			delete(a.domains, r.Domain)
 		}
@@ -178,7 +178,7 @@ func (a *Audit) take(r Record, lost bool) {
 	}
 }
 
-// bound forgets the oldest domain that is nobody's.
+// bound removes the oldest domains without a watcher.
 func (a *Audit) bound() {
 	for len(a.order) > maxDomains {
 		name := a.order[0]
@@ -201,7 +201,7 @@ func (a *Audit) assign(name string, d *domain, w *watcher) {
 	}
 }
 
-func (a *Audit) stray(r Record) {
+func (a *Audit) takeCall(r Record) {
 	if r.Pid == 0 {
 		return
 	}
@@ -211,10 +211,10 @@ func (a *Audit) stray(r Record) {
 			return
 		}
 	}
-	if len(a.strays) >= maxHeld {
-		a.strays = a.strays[1:]
+	if len(a.pendingCalls) >= maxHeld {
+		a.pendingCalls = a.pendingCalls[1:]
 	}
-	a.strays = append(a.strays, r)
+	a.pendingCalls = append(a.pendingCalls, r)
 }
 
 func tell(w *watcher, list []Denial) {

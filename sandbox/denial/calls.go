@@ -12,7 +12,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// Values of the Linux ABI that are the same on the processors this runs on.
+// Values of the Linux ABI that are the same on all supported processors.
 const (
 	atFDCWD   = -100
 	emptyPath = 0x1000
@@ -36,19 +36,19 @@ const (
 	maxSockaddr = 128
 )
 
-// frame is one watched call, and the means to see what it is about.
+// frame is one watched call, with access to its process.
 type frame struct {
 	args [6]uint64
-	// memory reads what the process has at an address, as far as it goes.
+	// memory reads the process's memory at an address and returns how many bytes it read.
 	memory func(addr uint64, b []byte) int
 	// link reads a link of the process's folder in /proc: "cwd", "fd/3".
 	link func(name string) (string, bool)
-	// datagram reports whether a descriptor of the process is a socket for
-	// datagrams, as far as that is known.
+	// datagram reports whether a descriptor of the process is a datagram socket, and
+	// whether that is known.
 	datagram func(fd int) (is, known bool)
 }
 
-// watched are the calls that the observer is told of and lets pass.
+// watched lists the calls that the observer sees and lets pass.
 var watched = []struct {
 	name string
 	when condition
@@ -109,15 +109,15 @@ var watched = []struct {
 	{"connect", always, func(f *frame) []Denial { return f.connect(f.fd(0), f.args[1], f.args[2], false) }},
 	{"bind", always, func(f *frame) []Denial { return f.socket(Bind, f.args[1], f.args[2]) }},
 	{"sendto", condition{5, ^uint32(0), 0, true}, func(f *frame) []Denial {
-		return f.sent(f.fd(0), f.args[1], f.args[2], f.args[4], f.args[5])
+		return f.sentTo(f.fd(0), f.args[1], f.args[2], f.args[4], f.args[5])
 	}},
-	// A filter's own listener is handed on by sendmsg with flags.
+	// sendmsg with flags is not watched: it sends the filter's own listener.
 	{"sendmsg", condition{2, ^uint32(0), 0, false}, func(f *frame) []Denial { return f.message(f.args[1]) }},
 	{"sendmmsg", always, (*frame).sendmmsg},
 }
 
-// condition is which calls of a number are watched: those whose argument and
-// mask is want, or is not. A mask of 0 is all of them.
+// condition selects the calls of a number that are watched: argument & mask must
+// equal want, or must not. A mask of 0 selects all.
 type condition struct {
 	arg        int
 	mask, want uint32
@@ -126,7 +126,7 @@ type condition struct {
 
 var always condition
 
-// fd is an argument that is a folder's descriptor.
+// fd returns an argument as a descriptor.
 func (f *frame) fd(i int) int { return int(int32(f.args[i])) }
 
 // word reads the first 64 bits of a structure.
@@ -138,8 +138,8 @@ func (f *frame) word(addr uint64) uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// text reads a string that ends in a zero byte, page by page: what comes after
-// it may not be there.
+// text reads a string that ends in a zero byte, page by page, because memory after
+// it may not be mapped.
 func (f *frame) text(addr uint64) (string, bool) {
 	var out []byte
 	buf := make([]byte, 256)
@@ -159,7 +159,7 @@ func (f *frame) text(addr uint64) (string, bool) {
 	return "", false
 }
 
-// path is where a folder's descriptor and a path lead, before links.
+// path joins a folder's descriptor and a path; it does not follow links.
 func (f *frame) path(dir int, addr uint64) (string, bool) {
 	p, ok := f.text(addr)
 	if !ok || p == "" {
@@ -181,7 +181,7 @@ func (f *frame) dir(fd int) (string, bool) {
 		name = "fd/" + strconv.Itoa(fd)
 	}
 	p, ok := f.link(name)
-	// Pipes and memory files have no path; removed ones none any more.
+	// Pipes, memory files and removed files have no path.
 	return p, ok && strings.HasPrefix(p, "/") && !strings.HasSuffix(p, " (deleted)")
 }
 
@@ -193,7 +193,7 @@ func (f *frame) file(kind Kind, dir int, addr uint64) []Denial {
 	return []Denial{pathDenial(kind, p)}
 }
 
-// fileOrFD is for calls that take the descriptor itself for an empty path.
+// fileOrFD is for calls that use the descriptor itself if the path is empty.
 func (f *frame) fileOrFD(kind Kind, dir int, addr, flags uint64) []Denial {
 	if flags&emptyPath != 0 {
 		if s, ok := f.text(addr); ok && s == "" {
@@ -225,7 +225,7 @@ func (f *frame) open(dir int, addr, flags uint64) []Denial {
 	return d
 }
 
-// entry is for calls that change what a folder holds.
+// entry is for calls that change the entries of a folder.
 func (f *frame) entry(dir int, addr uint64) []Denial {
 	d := f.file(Write, dir, addr)
 	if len(d) > 0 {
@@ -238,7 +238,7 @@ func (f *frame) entries(dir int, addr uint64, dir2 int, addr2 uint64) []Denial {
 	return append(f.entry(dir, addr), f.entry(dir2, addr2)...)
 }
 
-// mmap is watched for executable memory only.
+// mmap reports executable memory only.
 func (f *frame) mmap() []Denial {
 	if f.args[3]&mapAnon != 0 || f.args[2]&protWrite != 0 && f.args[3]&1 != 0 {
 		return jit("mmap")
@@ -251,7 +251,7 @@ func (f *frame) mmap() []Denial {
 }
 
 func jit(call string) []Denial {
-	return []Denial{{Kind: Syscall, Path: call, Field: "jit", Suggest: "jit = true", Detail: "memory that is written and run"}}
+	return []Denial{{Kind: Syscall, Path: call, Field: "jit", Suggest: "jit = true", Detail: "memory that is written and executed"}}
 }
 
 func (f *frame) socket(kind Kind, addr, length uint64) []Denial {
@@ -286,8 +286,8 @@ func (f *frame) socket(kind Kind, addr, length uint64) []Denial {
 	return []Denial{d}
 }
 
-// asks sees whether what is sent asks a name server for a name.
-func (f *frame) asks(addr, length uint64) []Denial {
+// queries reports the name if the sent bytes are a query to a name server.
+func (f *frame) queries(addr, length uint64) []Denial {
 	if length > maxQuery {
 		return nil
 	}
@@ -299,12 +299,12 @@ func (f *frame) asks(addr, length uint64) []Denial {
 	if !ok {
 		return nil
 	}
-	// Which port is wanted there is not known yet.
+	// The port is not known yet.
 	return []Denial{{Kind: Resolve, Path: name, Field: "allow", Grant: name + ":*", Suggest: policy.Line("allow", name+":*")}}
 }
 
-// connect sees where a socket leads; sends is for a message that names where it
-// goes, which only datagrams do.
+// connect reports the address of a socket call. sends means that the address is that
+// of a message, which only datagram sockets have.
 func (f *frame) connect(fd int, addr, length uint64, sends bool) []Denial {
 	list := f.socket(Connect, addr, length)
 	for i := range list {
@@ -312,21 +312,20 @@ func (f *frame) connect(fd int, addr, length uint64, sends bool) []Denial {
 		if is, known := f.datagram(fd); strings.HasPrefix(d.Path, "unix ") || !is && (known || !sends) {
 			continue
 		}
-		d.Path, d.Field, d.Suggest = "udp "+d.Path, "network", `network = "host"` // no proxy has datagrams
+		d.Path, d.Field, d.Suggest = "udp "+d.Path, "network", `network = "host"` // the proxy forwards no datagrams
 	}
 	return list
 }
 
-// sent sees what a message asks a name server for, or else where it goes.
-func (f *frame) sent(fd int, data, size, addr, length uint64) []Denial {
-	if list := f.asks(data, size); list != nil || addr == 0 {
+// sentTo reports the name that a message queries, or else its destination.
+func (f *frame) sentTo(fd int, data, size, addr, length uint64) []Denial {
+	if list := f.queries(data, size); list != nil || addr == 0 {
 		return list
 	}
 	return f.connect(fd, addr, length, true)
 }
 
-// message sees a message with its header at an address, as far as its first
-// part.
+// message reports on the first part of a message whose header is at an address.
 func (f *frame) message(at uint64) []Denial {
 	var h [64]byte
 	if f.memory(at, h[:]) < 56 { // the header of sendmsg is shorter than that of sendmmsg
@@ -336,12 +335,12 @@ func (f *frame) message(at uint64) []Denial {
 	if f.memory(binary.LittleEndian.Uint64(h[16:]), part[:]) < len(part) {
 		return nil
 	}
-	return f.sent(f.fd(0), binary.LittleEndian.Uint64(part[:]), binary.LittleEndian.Uint64(part[8:]),
+	return f.sentTo(f.fd(0), binary.LittleEndian.Uint64(part[:]), binary.LittleEndian.Uint64(part[8:]),
 		binary.LittleEndian.Uint64(h[:]), uint64(binary.LittleEndian.Uint32(h[8:])))
 }
 
-// sendmmsg looks at the first messages, which is how the C library asks for both
-// kinds of address at once.
+// sendmmsg reports on the first messages: the C library queries both kinds of
+// address at once.
 func (f *frame) sendmmsg() []Denial {
 	const headers, headerSize = 4, 64
 	var list []Denial
@@ -356,7 +355,7 @@ func (f *frame) sendmmsg() []Denial {
 }
 
 // sockaddr writes an address as "1.2.3.4:80", "[::1]:80", "unix /path" or
-// "unix @name". Others, and those without a name or a port, are none.
+// "unix @name"; false for other families, and without a name or a port.
 func sockaddr(b []byte) (string, bool) {
 	if len(b) < 2 {
 		return "", false

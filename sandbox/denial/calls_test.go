@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// process is a made-up one for a frame: memory from an address on, and links.
+// process is a fake for a frame: memory from an address on, and links.
 type process struct {
 	at     uint64
 	memory []byte
@@ -28,7 +28,7 @@ func (p process) frame(args ...uint64) *frame {
 	return f
 }
 
-func seen(list []Denial) string {
+func describe(list []Denial) string {
 	var out []string
 	for _, d := range list {
 		s := string(d.Kind) + " " + d.Path
@@ -40,10 +40,10 @@ func seen(list []Denial) string {
 	return strings.Join(out, ", ")
 }
 
-// aQuery asks for the addresses of db.example.
+// aQuery queries the addresses of db.example.
 const aQuery = "\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x02DB\x07example\x00\x00\x01\x00\x01"
 
-// mmsg is what sendmmsg takes, at base: two messages of one part each.
+// mmsg returns the argument of sendmmsg, at base: two messages of one part each.
 func mmsg(base uint64) string {
 	const header, part = 64, 16
 	b := make([]byte, 2*header+2*part)
@@ -85,7 +85,7 @@ func FuzzQuestion(f *testing.F) {
 }
 
 func TestWatchedCalls(t *testing.T) {
-	const base = 4090 // the string goes over the end of a page
+	const base = 4090 // the string crosses a page boundary
 	cwd := ^uint64(99)
 	minus1 := ^uint64(0)
 	open := func(flags uint64) []uint64 { return []uint64{cwd, base, flags} }
@@ -167,7 +167,7 @@ func TestWatchedCalls(t *testing.T) {
 		}}
 		for _, w := range watched {
 			if w.name == c.call {
-				if got := seen(w.see(p.frame(c.args...))); got != c.want {
+				if got := describe(w.see(p.frame(c.args...))); got != c.want {
 					t.Errorf("%s %q %v: %q, want %q", c.call, c.memory, c.args, got, c.want)
 				}
 			}

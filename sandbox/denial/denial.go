@@ -8,25 +8,25 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// Kind is what was tried.
+// Kind is the kind of an attempted operation.
 type Kind string
 
-// What can be tried.
+// The kinds of operations.
 const (
-	Stat    Kind = "stat"    // look at a file's metadata, or whether it is there
+	Stat    Kind = "stat"    // read a file's metadata, or test whether it exists
 	Read    Kind = "read"    // open a file or list a folder
-	Write   Kind = "write"   // open for writing, make, remove, rename, change
+	Write   Kind = "write"   // open for writing, create, remove, rename, change
 	Exec    Kind = "exec"    // run a program, or map a library
 	Device  Kind = "device"  // open a device file
-	Connect Kind = "connect" // reach an address: "1.2.3.4:443", "udp 1.2.3.4:53", "unix /path", "unix @name", or by the proxy "db.example:443"
-	Resolve Kind = "resolve" // ask for the addresses of a name
-	Bind    Kind = "bind"    // take an address, written as for connect
+	Connect Kind = "connect" // reach an address: "1.2.3.4:443", "udp 1.2.3.4:53", "unix /path", "unix @name", or through the proxy "db.example:443"
+	Resolve Kind = "resolve" // look up the addresses of a name
+	Bind    Kind = "bind"    // bind an address, written as for connect
 	Process Kind = "process" // signal or trace another process
 	Syscall Kind = "syscall" // a system call that the filter refuses
 	Limit   Kind = "limit"   // a limit was reached: "memory", "tasks", "files", …
 )
 
-// Source says who reported it.
+// Source is the reporter of a Denial.
 type Source string
 
 // The sources.
@@ -37,31 +37,31 @@ const (
 	Cgroup   Source = "cgroup"   // a limit's event counter
 )
 
-// Denial is something that was refused, or tried and outside of the policy, as
-// often as Count says.
+// Denial is an operation that was refused, or attempted beyond the policy, Count
+// times.
 type Denial struct {
 	Kind    Kind      `json:"kind"`
 	Path    string    `json:"path"`              // a path, an address, the name of a call or of a limit, by Kind
-	Field   string    `json:"field,omitempty"`   // the policy's field that would allow it ("read", "limits.memory"); "" when none would
-	Suggest string    `json:"suggest,omitempty"` // the line, or lines, of policy that would allow it; "" when none would
-	Grant   string    `json:"grant,omitempty"`   // the path that Suggest names, when it is not Path: the folder of an entry to be made
-	Via     string    `json:"via,omitempty"`     // the link that leads to Path; a grant of the link is one of Path too
-	Detail  string    `json:"detail,omitempty"`  // what the source said: "fs.write_file", "resolves to 10.0.0.5 (private)"
+	Field   string    `json:"field,omitempty"`   // the policy field that would allow it ("read", "limits.memory"); "" if no field would
+	Suggest string    `json:"suggest,omitempty"` // the lines of policy that would allow it; "" if no policy would
+	Grant   string    `json:"grant,omitempty"`   // the path in Suggest, if it is not Path: the folder of a new entry
+	Via     string    `json:"via,omitempty"`     // a link to Path; a grant of the link also grants Path
+	Detail  string    `json:"detail,omitempty"`  // from the source: "fs.write_file", "resolves to 10.0.0.5 (private)"
 	Source  Source    `json:"source"`
-	Hint    bool      `json:"hint,omitempty"` // seen by the observer: true at the moment of the call, as far as the process let it be
+	Hint    bool      `json:"hint,omitempty"` // from the observer, which reads memory that the process can change
 	Count   uint64    `json:"count"`
 	First   time.Time `json:"first"`
 	Last    time.Time `json:"last"`
 }
 
-// String is one line for a person: `read /etc/shadow (3 times): add to sandbox: read = ["/etc/shadow"]`.
+// String returns one line for people: `read /etc/shadow (3 times): add to sandbox: read = ["/etc/shadow"]`.
 func (d Denial) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", d.Kind, d.Path)
 	if d.Count > 1 {
 		fmt.Fprintf(&b, " (%d times)", d.Count)
 	}
-	if d.Detail != "" && d.Source != Landlock && (d.Kind == Connect || d.Kind == Exec) { // why it would be allowed by that
+	if d.Detail != "" && d.Source != Landlock && (d.Kind == Connect || d.Kind == Exec) { // explains the suggestion
 		fmt.Fprintf(&b, " (%s)", d.Detail)
 	}
 	switch {

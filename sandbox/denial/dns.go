@@ -4,12 +4,12 @@ import (
 	"strings"
 )
 
-// maxQuery is how much of a message is read to see whether it asks for a name.
+// maxQuery is how many bytes of a message are checked for a DNS query.
 const maxQuery = 512
 
-// question is the name that a message to a name server asks the addresses of;
-// false for anything else. It is strict: what it is shown may be any bytes that
-// a program sends anywhere.
+// question returns the name whose addresses a DNS query asks for; false for any
+// other message. It is strict, because b may be arbitrary bytes that a program
+// sends anywhere.
 func question(b []byte) (name string, ok bool) {
 	const (
 		head     = 12

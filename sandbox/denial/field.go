@@ -6,7 +6,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// field names the policy's field that allows a kind; "" where it depends.
+// field returns the policy field that allows a kind; "" if it depends.
 func (k Kind) field() string {
 	switch k {
 	case Stat, Read:
@@ -21,10 +21,10 @@ func (k Kind) field() string {
 	return ""
 }
 
-// pathDenial is one that a path's grant would have spared.
+// pathDenial returns the denial of a path, which a grant of the path would avoid.
 func pathDenial(kind Kind, path string) Denial { return Denial{Kind: kind, Path: path} }
 
-// complete fills in what follows from the rest.
+// complete fills in the fields that follow from the others.
 func (d *Denial) complete(now time.Time) {
 	if d.Count == 0 {
 		d.Count = 1
@@ -58,12 +58,12 @@ func (d *Denial) complete(now time.Time) {
 		if valid(p) {
 			d.Suggest = policy.Line(d.Field, g[0])
 		} else {
-			d.Field = "" // what no policy may grant
+			d.Field = "" // no policy may grant it
 		}
 	}
 }
 
-// granted is the path, or the entry, that a policy would have to name.
+// granted returns the path or entry that a policy would have to contain.
 func (d *Denial) granted() string {
 	if d.Grant != "" {
 		return d.Grant

@@ -23,9 +23,9 @@ import (
 
 const landlockedArg = "denial-landlocked"
 
-// landlocked is this program as the child of a test: it may read and run
-// everything and write nothing, listen and connect nowhere, and signal nobody;
-// then it becomes the command. Its number is told before that.
+// landlocked runs this program as the child of a test: it may read and run files,
+// but not write, listen, connect or signal others, and executes the command. The
+// kernel logs its denials also after that.
 func landlocked() {
 	runtime.LockOSThread()
 	const create, restrict = 444, 446
@@ -36,7 +36,7 @@ func landlocked() {
 		fmt.Fprintln(os.Stderr, "landlock", errno)
 		os.Exit(99)
 	}
-	_, _, _ = syscall.RawSyscall6(syscall.SYS_PRCTL, 38, 1, 0, 0, 0, 0) // what follows says whether it went well
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_PRCTL, 38, 1, 0, 0, 0, 0) // the next calls fail if this did
 	const logNewExec = 2
 	if _, _, errno := syscall.RawSyscall(restrict, fd, logNewExec, 0); errno != 0 {
 		fmt.Fprintln(os.Stderr, "landlock", errno)
@@ -46,10 +46,9 @@ func landlocked() {
 	os.Exit(99)
 }
 
-// The kernel's own words, from a process that a Landlock domain refuses. The
-// audit subsystem is the whole machine's: it is switched on for a moment only
-// where somebody says that this may be.
-func TestAuditTellsOfALandlockedProcess(t *testing.T) {
+// The test reads real kernel records. The audit subsystem belongs to the whole
+// machine: the test enables it for a moment only if HOSTSUP_TEST_AUDIT allows it.
+func TestAuditReportsDenialsOfLandlock(t *testing.T) {
 	on, err := sys.AuditEnabled()
 	switch {
 	case err != nil:
@@ -58,7 +57,7 @@ func TestAuditTellsOfALandlockedProcess(t *testing.T) {
 		if _, err := OpenAudit(); !errors.Is(err, ErrAuditOff) {
 			t.Error(err)
 		}
-		t.Skip("the audit subsystem is off, and HOSTSUP_TEST_AUDIT does not say that it may be switched on")
+		t.Skip("the audit subsystem is off, and HOSTSUP_TEST_AUDIT does not allow to enable it")
 	case !on:
 		if err := sys.SetAuditEnabled(true); err != nil {
 			require.Privilege(t, "the audit subsystem: %v", err)
@@ -83,13 +82,13 @@ func TestAuditTellsOfALandlockedProcess(t *testing.T) {
 	dir := t.TempDir()
 	script := fmt.Sprintf("echo x >%s/new; mkdir '%s/sub \"x'; echo x >/proc/self/comm; kill -0 %d; exec 5<>/dev/tcp/%s/%s", dir, dir, os.Getpid(), host, port)
 	cmd := exec.Command("/proc/self/exe", landlockedArg, "/bin/bash", "-c", script)
-	out, _ := cmd.CombinedOutput() // it fails, that is the point
+	out, _ := cmd.CombinedOutput() // it must fail
 	if strings.Contains(string(out), "landlock") {
 		require.Missing(t, "%s", out)
 	}
 	var mu sync.Mutex
 	var seen []Denial
-	// Asked for after everything has happened: nothing is lost.
+	// Watch after the process has ended: no record is lost.
 	stop := a.Watch(func(pid int) bool { return pid == cmd.Process.Pid }, func(d Denial) {
 		mu.Lock()
 		defer mu.Unlock()

@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// MaxDifferent is how many different denials a Log keeps unless it is told
-// otherwise.
+// MaxDifferent is how many different denials a Log keeps by default.
 const MaxDifferent = 256
 
-// Log keeps what was denied: each different thing once, with a count. It must
-// be made by [NewLog].
+// Log keeps denials, each different one once with a count. It must be made by
+// [NewLog].
 type Log struct {
 	mu        sync.Mutex
 	max       int
 	byKey     map[key]int
-	list      []Denial // in the order in which they came first
+	list      []Denial // ordered by first occurrence
 	lost      uint64
 	followers map[int]func(Denial)
 	next      int
@@ -27,7 +26,7 @@ type key struct {
 	source Source
 }
 
-// NewLog makes a Log of at most max different denials; 0 is [MaxDifferent].
+// NewLog returns a Log of at most max different denials; 0 is [MaxDifferent].
 func NewLog(max int) *Log {
 	if max <= 0 {
 		max = MaxDifferent
@@ -35,9 +34,9 @@ func NewLog(max int) *Log {
 	return &Log{max: max, byKey: map[key]int{}, followers: map[int]func(Denial){}}
 }
 
-// Add counts d. A Count of 0 is one, a zero First or Last is now, an empty
-// Field and Suggest are filled in where the policy has a field for it.
-// Followers are called before Add returns.
+// Add counts d. A Count of 0 means 1, a zero First or Last means now. Add fills in
+// an empty Field and Suggest if a policy field would allow d, and calls the
+// followers before it returns.
 func (l *Log) Add(d Denial) {
 	if d.Count == 0 {
 		d.Count = 1
@@ -78,25 +77,24 @@ func (l *Log) Add(d Denial) {
 	}
 }
 
-// List is a copy of what was denied so far, in the order in which it came
-// first.
+// List returns a copy of the denials so far, ordered by first occurrence.
 func (l *Log) List() []Denial {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]Denial(nil), l.list...)
 }
 
-// Lost is how many denials found no place because there were too many
-// different ones.
+// Lost returns how many denials were dropped because there were too many different
+// ones.
 func (l *Log) Lost() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lost
 }
 
-// Follow has f called for every denial from now on, with its count so far. f
-// is called by whoever adds, possibly by several at once; it must not wait. A
-// call that is under way may still come after stop has returned.
+// Follow calls f for every denial from now on, with its count so far. f is called on
+// the goroutine that calls Add, possibly on several at once, and must not block. A
+// call of f may still be in progress after stop has returned.
 func (l *Log) Follow(f func(Denial)) (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

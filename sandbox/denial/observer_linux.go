@@ -15,11 +15,11 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// WatchedCalls is what the filter of an observed process hands to its
-// Observer: calls that open, run, change or look at files by a path, that map
-// executable memory, and that connect or bind sockets. With all, what is sent
-// on connected sockets is looked at too, for the names that are asked for:
-// programs that talk much are slowed down much.
+// WatchedCalls returns the calls that the filter of an observed process passes to
+// its Observer: calls that open, run, change or stat files by a path, that map
+// executable memory, and that connect or bind sockets. With all, the list includes
+// sends on connected sockets, to find names in DNS queries; this slows down
+// programs that send much.
 func WatchedCalls(all bool) []sys.WatchedCall {
 	var list []sys.WatchedCall
 	for _, w := range watched {
@@ -33,15 +33,14 @@ func WatchedCalls(all bool) []sys.WatchedCall {
 	return list
 }
 
-// Observer is told of the watched calls of a process and all it starts, and
-// lets them pass. A call that is handed to it and is not one of WatchedCalls, or
-// that it was told to refuse, is refused with EPERM, by its number alone, and told
-// as a refused system call: so a filter may hand over what it would refuse itself,
-// to have it told.
+// Observer reports the watched calls of a process and its descendants, and lets them
+// pass. It refuses a call with EPERM, by its number alone, if the call is not one of
+// WatchedCalls or is on its list of refused calls, and reports it as a refused
+// system call. So a filter can pass the calls that it would refuse, to have them
+// reported.
 //
-// It must be closed. When it is, or this process ends, calls that are watched
-// fail with ENOSYS from then on: it is closed after the processes it watches
-// are gone.
+// It must be closed. After Close, or the end of this process, watched calls fail with
+// ENOSYS: Close must be called after the watched processes have ended.
 type Observer struct {
 	f    *os.File
 	sink func(Denial)
@@ -50,11 +49,10 @@ type Observer struct {
 	once sync.Once
 }
 
-// Observe starts an Observer on the listener of a filter, which it owns from
-// then on. sink is called for every path, address or call, one after the
-// other, while the process waits; it says what was tried, whether or not it
-// was refused then. refused are the names of calls that are refused although
-// they are among WatchedCalls.
+// Observe starts an Observer on the listener of a filter and takes ownership of the
+// listener. sink is called for every path, address or call, one after the other,
+// while the process waits, whether or not the kernel then refuses the call. refused
+// lists calls that are refused although they are among WatchedCalls.
 func Observe(listener int, refused []string, sink func(Denial)) (*Observer, error) {
 	f, err := sys.NewFile(listener, "seccomp listener")
 	if err != nil {
@@ -70,7 +68,7 @@ func Observe(listener int, refused []string, sink func(Denial)) (*Observer, erro
 	return o, nil
 }
 
-// Close ends it and waits for a sink that is being called. Idempotent.
+// Close stops o and waits for a sink that is being called. It is idempotent.
 func (o *Observer) Close() error {
 	o.once.Do(func() { _ = o.f.Close() })
 	<-o.done
@@ -79,40 +77,40 @@ func (o *Observer) Close() error {
 
 func (o *Observer) run() {
 	defer close(o.done)
-	// A call that nobody answers any more fails with ENOSYS, where it would wait.
+	// Closing makes unanswered calls fail with ENOSYS; otherwise they would block.
 	defer o.once.Do(func() { _ = o.f.Close() })
 	for {
-		if err := sys.Readable(o.f, o.some); err != nil {
+		if err := sys.Readable(o.f, o.serve); err != nil {
 			return
 		}
 	}
 }
 
-// soon is how long the next call is waited for on the thread: most come in
-// close succession.
-const soon = time.Millisecond
+// spinTime is how long serve waits for the next call on its thread, because most
+// calls follow each other closely.
+const spinTime = time.Millisecond
 
-// some takes calls as long as they come, and answers them.
-func (o *Observer) some(listener int) error {
+// serve answers calls until none arrives within spinTime.
+func (o *Observer) serve(listener int) error {
 	for {
-		if err := o.one(listener); err != nil || !sys.NotificationComes(listener, soon) {
+		if err := o.answer(listener); err != nil || !sys.NotificationComes(listener, spinTime) {
 			return err
 		}
 	}
 }
 
-// one takes one call and answers it.
-func (o *Observer) one(listener int) error {
+// answer receives one call and answers it.
+func (o *Observer) answer(listener int) error {
 	n, err := sys.ReceiveNotification(listener)
 	if errors.Is(err, syscall.ENOENT) {
-		return nil // its thread is gone
+		return nil // the thread has ended
 	}
 	if err != nil {
 		return err
 	}
 	see, ok := o.see[n.NR]
 	if !ok || n.Arch != sys.NativeArch {
-		o.sink(refusedCall(int(n.NR), time.Now())) // first: who sees the process end finds it on record
+		o.sink(refusedCall(int(n.NR), time.Now())) // before the answer, so that the report exists when the process ends
 		return answered(sys.RefuseNotification(listener, n.ID, syscall.EPERM))
 	}
 	pid := int(n.Pid)
@@ -135,7 +133,7 @@ func (o *Observer) one(listener int) error {
 	if pid != 0 {
 		seen = see(&f)
 	}
-	if sys.NotificationValid(listener, n.ID) { // else it may have been another process that was read
+	if sys.NotificationValid(listener, n.ID) { // otherwise memory of another process may have been read
 		now := time.Now()
 		for _, d := range seen {
 			d.Source, d.Hint = Seccomp, true
@@ -146,7 +144,7 @@ func (o *Observer) one(listener int) error {
 	return answered(sys.ContinueNotification(listener, n.ID))
 }
 
-// answered returns the error of an answer. A thread that is gone is no error.
+// answered returns the error of an answer; nil if the thread has ended.
 func answered(err error) error {
 	if errors.Is(err, syscall.ENOENT) {
 		return nil

@@ -24,9 +24,8 @@ import (
 
 const observedArg = "denial-observed"
 
-// observed is this program as the child of a test: it puts the observer's
-// filter on itself, passes the listener on by descriptor 3 and becomes the
-// command.
+// observed runs this program as the child of a test: it installs the observer's
+// filter, sends the listener through descriptor 3 and executes the command.
 func observed() {
 	runtime.LockOSThread()
 	fail := func(what string, err error) {
@@ -52,7 +51,7 @@ func observed() {
 	fail("exec", syscall.Exec(os.Args[2], os.Args[2:], os.Environ()))
 }
 
-// watch runs a command observed and returns what was seen of it.
+// watch runs a command with an observer and returns the reports.
 func watch(t *testing.T, env []string, dir string, argv ...string) (seen []Denial, out string, err error) {
 	t.Helper()
 	ours, theirs, err := sys.SocketPair()
@@ -92,9 +91,9 @@ func watch(t *testing.T, env []string, dir string, argv ...string) (seen []Denia
 	err = cmd.Wait()
 	kill.Stop()
 	select {
-	case <-o.done: // nobody is left
+	case <-o.done: // no process is left
 	case <-time.After(30 * time.Second):
-		t.Error("the observer does not see the end")
+		t.Error("the observer does not end")
 	}
 	if err := o.Close(); err != nil {
 		t.Error(err)
@@ -132,7 +131,7 @@ func TestObserverSeesWhatAProgramTouches(t *testing.T) {
 	}
 	libc := slices.ContainsFunc(seen, func(d Denial) bool { return d.Kind == Exec && strings.Contains(d.Path, "libc.so") })
 	if _, err := filepath.Glob("/lib/*/libc.so.6"); err == nil && !libc {
-		t.Error("the library that is mapped executable is not seen")
+		t.Error("the executable mapping of the library is not reported")
 	}
 	for _, d := range seen {
 		if d.Source != Seccomp || !d.Hint || d.Count != 1 || d.First.IsZero() || d.Suggest == "" && !within(d.Path, "/proc") && !within(d.Path, "/dev") {
@@ -174,7 +173,7 @@ func TestObserverSeesConnections(t *testing.T) {
 	}
 }
 
-// What a filter hands over and is not to be watched is refused, and said so.
+// A call that is not watched is refused and reported.
 func TestObserverRefusesWhatIsNotWatched(t *testing.T) {
 	mount, err := exec.LookPath("mount")
 	if err != nil {
@@ -187,9 +186,8 @@ func TestObserverRefusesWhatIsNotWatched(t *testing.T) {
 	}
 }
 
-// A child that is killed in the middle of a call, one that forks, and many at
-// once: the observer ends with the last of them.
-func TestObserverEndsWithTheLastOfThem(t *testing.T) {
+// The children fork, run at once, and kill each other during calls.
+func TestObserverEndsWithTheLastProcess(t *testing.T) {
 	seen, _, err := watch(t, nil, "/", "/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8; do (cat /etc/hosts /nonexistent/$i >/dev/null 2>&1; kill -9 $$) & done; wait")
 	var ee *exec.ExitError
 	if !errors.As(err, &ee) {
@@ -211,17 +209,17 @@ func TestObserverIsClosedFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := Observe(fd, nil, func(Denial) { t.Error("told of something") })
+	o, err := Observe(fd, nil, func(Denial) { t.Error("a call is reported") })
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = o.Close()
 	_ = o.Close()
-	// What is no listener ends by itself.
+	// An Observer on another kind of descriptor ends by itself.
 	if fd, err = syscall.Dup(int(r.Fd())); err != nil {
 		t.Fatal(err)
 	}
-	if o, err = Observe(fd, nil, func(Denial) { t.Error("told of something") }); err != nil {
+	if o, err = Observe(fd, nil, func(Denial) { t.Error("a call is reported") }); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = w.Write([]byte("x"))

@@ -9,26 +9,25 @@ import (
 	"time"
 )
 
-// Types of the kernel's audit records that are read here.
+// Types of the kernel's audit records.
 const (
 	recordSeccomp        = 1326
 	recordLandlockAccess = 1423
 	recordLandlockDomain = 1424
 )
 
-// Record is what one audit record of the kernel says.
+// Record is one parsed audit record of the kernel.
 type Record struct {
 	Time    time.Time
-	Domain  string   // of Landlock, a number of the kernel's; "" for others
-	Pid     int      // whose call was refused, or who made the domain; 0 when the record does not say
-	Gone    bool     // the domain is no more
-	Denials []Denial // what was refused; nil for a record about a domain
+	Domain  string   // the kernel's number of a Landlock domain; "" for other records
+	Pid     int      // of the refused caller, or of the creator of the domain; 0 if not in the record
+	Gone    bool     // the domain has ended
+	Denials []Denial // nil for a record about a domain
 }
 
-// ParseRecord reads the text of an audit record: of a Landlock access that was
-// refused (1423), of a Landlock domain (1424), and of a system call that was
-// refused by a filter (1326). Anything else, and what is not well formed, is
-// none.
+// ParseRecord parses the text of an audit record: of an access refused by Landlock
+// (1423), of a Landlock domain (1424), or of a system call refused by a filter
+// (1326). It returns false for other and for malformed records.
 func ParseRecord(kind uint16, text string) (Record, bool) {
 	at, rest, ok := parseStamp(text)
 	if !ok {
@@ -67,7 +66,7 @@ func ParseRecord(kind uint16, text string) (Record, bool) {
 	return r, true
 }
 
-// parseStamp reads "audit(1729738800.268:30): ".
+// parseStamp parses "audit(1729738800.268:30): ".
 func parseStamp(s string) (at time.Time, rest string, ok bool) {
 	s, ok = strings.CutPrefix(s, "audit(")
 	stamp, rest, ok2 := strings.Cut(s, "): ")
@@ -85,8 +84,8 @@ func parseStamp(s string) (at time.Time, rest string, ok bool) {
 	return time.Unix(n, int64(m)*int64(time.Millisecond)), rest, true
 }
 
-// fields are a record's, as they stand there. Of two with one name the first
-// counts: names of processes and files come after what the kernel says.
+// fields are the unparsed fields of a record. Of two with the same name the first
+// counts: names of processes and files come after the kernel's own fields.
 type fields map[string]string
 
 func parseFields(s string) fields {
@@ -116,8 +115,8 @@ func parseFields(s string) fields {
 	return f
 }
 
-// text is a field that others have a hand in: in quotes, or in hexadecimal
-// when there is something in it that quotes do not hold.
+// text decodes a field with untrusted text: in quotes, or in hexadecimal if it
+// contains characters that cannot be quoted.
 func (f fields) text(name string) string {
 	v := f[name]
 	if n := len(v); n >= 2 && v[0] == '"' {

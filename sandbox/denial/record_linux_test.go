@@ -17,8 +17,8 @@ func TestParseSeccompRecord(t *testing.T) {
 	}
 }
 
-// Who asks before, and who asks after the kernel has told, is told the same.
-func TestAuditGivesToWhomItBelongs(t *testing.T) {
+// A watcher from before the records and one from after them get the same denials.
+func TestAuditPassesRecordsToTheirWatcher(t *testing.T) {
 	a := newAudit()
 	take := func(kind uint16, text string) {
 		r, ok := ParseRecord(kind, text)
@@ -55,14 +55,14 @@ func TestAuditGivesToWhomItBelongs(t *testing.T) {
 	if len(early) != 3 || other != nil {
 		t.Error(early, other)
 	}
-	// What nobody ever asks for does not pile up.
+	// Records without a watcher do not accumulate.
 	for i := range 10 * maxDomains {
 		take(recordLandlockAccess, fmt.Sprintf(`audit(1.1:3): domain=x%d blockers=fs.execute path="/5"`, i))
 		take(recordLandlockAccess, `audit(1.1:3): domain=last blockers=fs.execute path="/5"`)
 		take(recordSeccomp, `audit(1.1:6): pid=5 comm="x" syscall=101`)
 	}
-	if len(a.domains) > maxDomains+2 || len(a.order) > maxDomains || len(a.strays) > maxHeld {
-		t.Error(len(a.domains), len(a.order), len(a.strays))
+	if len(a.domains) > maxDomains+2 || len(a.order) > maxDomains || len(a.pendingCalls) > maxHeld {
+		t.Error(len(a.domains), len(a.order), len(a.pendingCalls))
 	}
 	for _, d := range a.domains {
 		if len(d.held) > maxHeld {
@@ -70,6 +70,6 @@ func TestAuditGivesToWhomItBelongs(t *testing.T) {
 		}
 	}
 	if a.take(Record{}, true); !a.Lost() {
-		t.Error("the loss is lost")
+		t.Error("the lost records are not reported")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// As the kernel wrote them.
+// Records of a real kernel.
 const (
 	access = `audit(1795276437.647:4): domain=13af4f820 blockers=fs.make_reg path="/tmp/work/001" dev="vda" ino=10525459`
 	birth  = `audit(1795276437.647:3): domain=13af4f820 status=allocated mode=enforcing pid=9285 uid=0 exe="/tmp/denial.test" comm="exe"`
@@ -98,7 +98,7 @@ func FuzzRecord(f *testing.F) {
 			return
 		}
 		if r.Domain == "" && r.Pid == 0 {
-			t.Fatal("belongs to nobody")
+			t.Fatal("a record without domain and process")
 		}
 		for _, d := range r.Denials {
 			if d.Kind == "" || d.Path == "" || d.Count != 1 || d.First.IsZero() {

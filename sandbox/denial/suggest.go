@@ -10,20 +10,19 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// Suggest is the smallest policy, as far as it is still one to read, under
-// which nothing in the list would have been refused: files as they were used,
-// and a folder in place of four or more files or folders in it that need the
-// same access, unless that folder is somebody's home, or one of the system that
-// holds much else. The Level is left open, Network and JIT are what the list
-// needs.
+// Suggest returns a small, readable policy under which nothing in the list would
+// have been refused. It grants files as they were used. It grants a folder instead
+// of four or more entries that need the same access, unless the folder is a home or
+// a system folder with unrelated files. Level stays empty; Network and JIT follow
+// from the list.
 //
-// What no policy can give is left out: system calls that are never allowed,
-// other processes, limits. What every confined process has of its own is left
-// out too: /proc, and the devices null, zero, full, random, urandom and tty.
+// Suggest omits what no policy can grant: system calls that are never allowed, other
+// processes, limits. It also omits what every confined process has: /proc, and the
+// devices null, zero, full, random, urandom and tty.
 func Suggest(list []Denial) policy.Policy {
 	var p policy.Policy
 	paths := map[string]policy.Access{}
-	targets := map[string]policy.Access{} // of links
+	targets := map[string]policy.Access{} // the targets of links
 	via := map[string][]string{}
 	looked := map[string]bool{}
 	var allow, calls, devices []string
@@ -41,12 +40,12 @@ func Suggest(list []Denial) policy.Policy {
 			if d.Kind == Stat && d.Via == "" {
 				looked[g] = true
 			} else {
-				need(to, g, policy.Read)
+				addAccess(to, g, policy.Read)
 			}
 		case "exec":
-			need(to, g, policy.Exec)
+			addAccess(to, g, policy.Exec)
 		case "write":
-			need(to, g, policy.Write)
+			addAccess(to, g, policy.Write)
 		case "devices":
 			if valid(policy.Policy{Devices: []string{g}}) {
 				devices = append(devices, g)
@@ -68,11 +67,11 @@ func Suggest(list []Denial) policy.Policy {
 		}
 	}
 	for file, a := range paths {
-		// Running what one may write is a grant of its own.
+		// Running writable files needs JIT.
 		p.JIT = p.JIT || a.Has(policy.Exec) && around(paths, file).Has(policy.Write)
 	}
 	merge(paths)
-	look(paths, looked)
+	addLooked(paths, looked)
 	merge(paths)
 	follow(paths, targets, via)
 	for _, file := range slices.Sorted(maps.Keys(paths)) {
@@ -81,9 +80,9 @@ func Suggest(list []Denial) policy.Policy {
 		if file == "/" || outer.Has(a) {
 			continue
 		}
-		// Exec and Write both give Read.
+		// Exec and Write both include Read.
 		switch {
-		case a.Has(policy.Exec) && p.JIT && outer.Has(policy.Write): // what JIT lets it run
+		case a.Has(policy.Exec) && p.JIT && outer.Has(policy.Write): // JIT already allows it to run
 		case a.Has(policy.Exec) && !outer.Has(policy.Exec):
 			p.Exec = append(p.Exec, file)
 		case !a.Has(policy.Write) && !outer.Has(policy.Read):
@@ -106,9 +105,9 @@ func Suggest(list []Denial) policy.Policy {
 	return p
 }
 
-// number is what Grant says where it is one.
+// number returns Grant as a number.
 func (d *Denial) number() int64 {
-	n, _ := strconv.ParseInt(d.Grant, 10, 64) // 0 asks for nothing
+	n, _ := strconv.ParseInt(d.Grant, 10, 64) // 0 means no limit
 	return n
 }
 
@@ -117,8 +116,8 @@ func sorted(list []string) []string {
 	return slices.Compact(list)
 }
 
-// need adds an access to a path that a policy may name.
-func need(paths map[string]policy.Access, file string, a policy.Access) {
+// addAccess adds an access to a path if a policy may contain the path.
+func addAccess(paths map[string]policy.Access, file string, a policy.Access) {
 	p := policy.Policy{Read: []string{file}}
 	if a.Has(policy.Write) {
 		p = policy.Policy{Write: []string{file}}
@@ -128,13 +127,13 @@ func need(paths map[string]policy.Access, file string, a policy.Access) {
 	}
 }
 
-// valid reports whether a policy may say so.
+// valid reports whether p is a valid policy.
 func valid(p policy.Policy) bool {
 	p.Level = policy.NoCgroup
 	return p.Validate(policy.Limits{}) == nil
 }
 
-// around is what a path has of itself and of the folders around it.
+// around returns the access of a path from its own grant and those of its folders.
 func around(paths map[string]policy.Access, file string) policy.Access {
 	a := paths[file]
 	for file != "/" && file != "." {
@@ -144,16 +143,15 @@ func around(paths map[string]policy.Access, file string) policy.Access {
 	return a
 }
 
-// wholeFolders are taken whole wherever they stand, when many of what is in
-// them is needed.
+// wholeFolders lists folders that are granted as a whole, wherever they are, if many
+// of their files are needed.
 var wholeFolders = []string{"node_modules", "site-packages", "dist-packages", ".git"}
 
-// many is how many entries of a folder stand for all of it.
-const many = 4
+// minEntries is how many entries of a folder are replaced by the folder.
+const minEntries = 4
 
-// follow grants the targets of links that are not granted themselves but by the
-// folder that they are in: a grant of a link is one of its target too. via has
-// the links that lead to a target.
+// follow grants the targets of links that are granted through their folder only: a
+// grant of a link itself includes its target. via has the links to each target.
 func follow(paths, targets map[string]policy.Access, via map[string][]string) {
 	var comes func(target string, a policy.Access, deep int) bool
 	comes = func(target string, a policy.Access, deep int) bool {
@@ -166,7 +164,7 @@ func follow(paths, targets map[string]policy.Access, via map[string][]string) {
 		}
 	}
 	for target, a := range more {
-		if !slices.ContainsFunc(via[target], func(link string) bool { return more[link].Has(a) }) { // else with that link
+		if !slices.ContainsFunc(via[target], func(link string) bool { return more[link].Has(a) }) { // otherwise granted with that link
 			paths[target] |= a
 		}
 	}
@@ -175,16 +173,16 @@ func follow(paths, targets map[string]policy.Access, via map[string][]string) {
 	}
 }
 
-// merge replaces paths by the folders that hold them.
+// merge replaces paths by their folders.
 func merge(paths map[string]policy.Access) {
 	inside := map[string][]string{}
 	for file, a := range paths {
-		if dir := whole(file); dir != "" && !a.Has(policy.Write) {
+		if dir := wholeFolder(file); dir != "" && !a.Has(policy.Write) {
 			inside[dir] = append(inside[dir], file)
 		}
 	}
 	for dir, files := range inside {
-		if len(files) >= many {
+		if len(files) >= minEntries {
 			for _, file := range files {
 				a := paths[file]
 				delete(paths, file)
@@ -192,8 +190,8 @@ func merge(paths map[string]policy.Access) {
 			}
 		}
 	}
-	// Only what has the same access comes together, so that nothing gets more
-	// than a neighbour had; the deepest folders first.
+	// Only paths with the same access are merged, so that no path gets more access;
+	// the deepest folders come first.
 	for _, a := range []policy.Access{policy.Read, policy.Exec, policy.Write, policy.Exec | policy.Write} {
 		for {
 			count := map[string][]string{}
@@ -204,7 +202,7 @@ func merge(paths map[string]policy.Access) {
 			}
 			deepest := ""
 			for dir, files := range count {
-				if len(files) >= many && (strings.Count(dir, "/") > strings.Count(deepest, "/") || strings.Count(dir, "/") == strings.Count(deepest, "/") && dir < deepest) {
+				if len(files) >= minEntries && (strings.Count(dir, "/") > strings.Count(deepest, "/") || strings.Count(dir, "/") == strings.Count(deepest, "/") && dir < deepest) {
 					deepest = dir
 				}
 			}
@@ -219,8 +217,9 @@ func merge(paths map[string]policy.Access) {
 	}
 }
 
-// whole is the outermost of wholeFolders that a path is in; "" for none.
-func whole(file string) string {
+// wholeFolder returns the outermost folder of a path that is in wholeFolders; "" for
+// no such folder.
+func wholeFolder(file string) string {
 	parts := strings.Split(file, "/")
 	for i, part := range parts {
 		if i > 1 && slices.Contains(wholeFolders, part) {
@@ -230,27 +229,27 @@ func whole(file string) string {
 	return ""
 }
 
-// crowded folders hold what has nothing to do with each other.
-var crowded = []string{
+// sharedFolders lists folders with unrelated content, which are not granted as a whole.
+var sharedFolders = []string{
 	"/etc", "/etc/ssl", "/etc/security", "/home", "/root", "/usr", "/usr/local", "/var", "/var/lib", "/var/cache", "/var/log", "/var/tmp", "/var/run", "/run", "/run/user",
 	"/tmp", "/srv", "/opt", "/mnt", "/media", "/sys", "/boot", "/Users",
 }
 
 func mergeable(dir string) bool {
-	if dir == "/" || strings.Count(dir, "/") < 2 || slices.Contains(crowded, dir) || within(dir, "/sys") {
+	if dir == "/" || strings.Count(dir, "/") < 2 || slices.Contains(sharedFolders, dir) || within(dir, "/sys") {
 		return false
 	}
 	up := path.Dir(dir)
 	if up == "/home" || up == "/Users" || up == "/run/user" {
 		return false
 	}
-	// A folder with a dot in somebody's home may be all of its secrets.
+	// A dot folder in a home may contain all secrets of a user.
 	return !strings.HasPrefix(path.Base(dir), ".") || strings.HasPrefix(path.Base(up), ".")
 }
 
-// look adds what was only looked at, unless it is in sight anyway: what is
-// granted, and the folders that lead there.
-func look(paths map[string]policy.Access, looked map[string]bool) {
+// addLooked adds the paths that were only looked at, unless they are visible anyway:
+// granted paths and the folders that lead there.
+func addLooked(paths map[string]policy.Access, looked map[string]bool) {
 	seen := map[string]bool{}
 	for file := range paths {
 		for ; file != "/" && !seen[file]; file = path.Dir(file) {
@@ -259,14 +258,13 @@ func look(paths map[string]policy.Access, looked map[string]bool) {
 	}
 	extra := map[string]policy.Access{}
 	for file := range looked {
-		// A folder that holds much else is not granted for a look at it.
-		if file == "/" || seen[file] || around(paths, file) != 0 || slices.Contains(crowded, file) {
+		// A look at a folder with unrelated content does not grant it.
+		if file == "/" || seen[file] || around(paths, file) != 0 || slices.Contains(sharedFolders, file) {
 			continue
 		}
-		need(extra, file, policy.Read)
+		addAccess(extra, file, policy.Read)
 	}
-	// A folder that was only looked at is not granted for what is looked at
-	// below it.
+	// A folder that was only looked at does not cover paths below it.
 	for file := range extra {
 		above := false
 		for other := range extra {

@@ -76,7 +76,7 @@ func TestSuggest(t *testing.T) {
 		}
 		slices.Reverse(c.list)
 		if again := Suggest(c.list); !reflect.DeepEqual(got, again) {
-			t.Errorf("%s: the order matters", c.what)
+			t.Errorf("%s: the result depends on the order", c.what)
 		}
 		if err := got.Validate(policy.Limits{}); err != nil {
 			t.Errorf("%s: %v", c.what, err)

@@ -6,8 +6,8 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// callDenial is a system call that was refused, with the line that allows it
-// where a policy may.
+// callDenial returns the denial of a system call, with the line that allows it if a
+// policy may.
 func callDenial(nr int) Denial {
 	name, ok := policy.SyscallName(nr)
 	if !ok {

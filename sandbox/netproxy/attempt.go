@@ -14,10 +14,10 @@ import (
 	"github.com/hostsup/hostsup/sandbox/allow"
 )
 
-// Protocol is the way in which a client asked.
+// Protocol is the protocol by which a client made a request.
 type Protocol string
 
-// The ways of asking.
+// The protocols of clients.
 const (
 	Connect  Protocol = "connect" // HTTP CONNECT
 	HTTP     Protocol = "http"    // an HTTP request in absolute form
@@ -26,19 +26,19 @@ const (
 	Direct   Protocol = "direct"  // Proxy.Connect
 )
 
-// Attempt is one try to reach something through a [Proxy].
+// Attempt is one attempt to connect through a [Proxy].
 type Attempt struct {
 	Time     time.Time      `json:"time"`
-	Protocol Protocol       `json:"protocol,omitempty"` // "" when it never got that far
-	Host     string         `json:"host,omitempty"`     // a name in lower case or an address; "" when it never got that far
-	Port     uint16         `json:"port,omitempty"`     // 0 when it never got that far
-	Addr     netip.AddrPort `json:"addr,omitzero"`      // what it is connected to; zero when it is not
+	Protocol Protocol       `json:"protocol,omitempty"` // "" if the attempt failed before it was known
+	Host     string         `json:"host,omitempty"`     // a name in lower case or an address; "" if not known
+	Port     uint16         `json:"port,omitempty"`     // 0 if not known
+	Addr     netip.AddrPort `json:"addr,omitzero"`      // the connected address; zero without a connection
 	Allowed  bool           `json:"allowed"`            // by the list and the check of the address
-	Reason   string         `json:"reason,omitempty"`   // why it was refused or failed; "" when it is connected
-	Entry    string         `json:"entry,omitempty"`    // what would allow it in the list; "" when it is allowed, or nothing would
+	Reason   string         `json:"reason,omitempty"`   // why it was refused or failed; "" if it is connected
+	Entry    string         `json:"entry,omitempty"`    // the entry that would allow it; "" if it is allowed, or no entry would
 }
 
-// refusal is why nothing was connected, with what each protocol answers.
+// refusal is the reason of a failed attempt, with the answer of each protocol.
 type refusal struct {
 	status int  // HTTP
 	reply  byte // SOCKS5
@@ -58,8 +58,8 @@ const (
 	replyAddressType = 8
 )
 
-// connect checks, resolves, checks the addresses, dials the first that
-// answers, and logs.
+// connect checks the target, resolves it, checks the addresses, dials the first that
+// answers, and logs the attempt.
 func (p *Proxy) connect(ctx context.Context, proto Protocol, t allow.Target) (net.Conn, *refusal) {
 	at := Attempt{Time: time.Now(), Protocol: proto, Host: t.Host(), Port: t.Port}
 	c, r := p.reach(ctx, t, &at)
@@ -98,7 +98,7 @@ func (p *Proxy) reach(ctx context.Context, t allow.Target, at *Attempt) (net.Con
 	return c, nil
 }
 
-// resolve asks for a name's addresses. localhost is never asked for.
+// resolve looks up the addresses of a name. It never looks up localhost.
 func (p *Proxy) resolve(ctx context.Context, t allow.Target) ([]netip.Addr, error) {
 	if t.Addr.IsValid() {
 		return []netip.Addr{t.Addr}, nil
@@ -106,8 +106,8 @@ func (p *Proxy) resolve(ctx context.Context, t allow.Target) ([]netip.Addr, erro
 	if t.Name == allow.Localhost {
 		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, nil
 	}
-	// The dot at the end keeps the resolver from trying the name below the
-	// machine's own domains, where somebody else may answer for it.
+	// The dot at the end keeps the resolver from appending the machine's search
+	// domains, where others may own the name.
 	addrs, err := p.Resolver.LookupNetIP(ctx, "ip", t.Name+".")
 	if err == nil && len(addrs) == 0 {
 		err = errors.New("no addresses")
@@ -118,8 +118,8 @@ func (p *Proxy) resolve(ctx context.Context, t allow.Target) ([]netip.Addr, erro
 	return addrs, err
 }
 
-// check sorts out the addresses that may be dialled; bad says what is wrong
-// with the first of the others.
+// check returns the addresses that may be dialled; bad is the reason why the first
+// of the others may not.
 func (p *Proxy) check(addrs []netip.Addr, t allow.Target) (good []netip.Addr, bad string) {
 	var own []netip.Addr
 	asked := false
@@ -163,7 +163,8 @@ func article(class string) string {
 	return "a " + class + " address"
 }
 
-// dial tries one address after the other; each has a fair part of the time.
+// dial tries one address after the other; each gets an equal share of the remaining
+// time.
 func (p *Proxy) dial(ctx context.Context, addrs []netip.Addr, port uint16) (net.Conn, netip.AddrPort, error) {
 	var first error
 	for i, a := range addrs {

@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// BenchmarkThrough moves 1 GiB to a client, once straight over loopback and
-// once through the proxy, by turns, and reports the medians and what part of the
-// speed is left. It wants an idle machine: the proxy's way keeps more
-// processors busy.
+// BenchmarkThrough sends 1 GiB to a client, alternately over loopback and through
+// the proxy, and reports the medians and their ratio. It needs an idle machine,
+// because the proxy keeps more processors busy.
 func BenchmarkThrough(b *testing.B) {
 	const size = 1 << 30
 	l := listen(b)

@@ -26,10 +26,10 @@ func (p *Proxy) client(c net.Conn) {
 	case socksVersion:
 		p.socks(c, h)
 	case 4:
-		p.log(Attempt{Time: time.Now(), Protocol: SOCKS5, Reason: "SOCKS4 is not spoken here"})
+		p.log(Attempt{Time: time.Now(), Protocol: SOCKS5, Reason: "SOCKS4 is not supported"})
 		refuse(c, []byte{0, 91, 0, 0, 0, 0, 0, 0})
 	case 0x16:
-		p.log(Attempt{Time: time.Now(), Protocol: HTTP, Reason: "TLS to the proxy itself is not spoken here"})
+		p.log(Attempt{Time: time.Now(), Protocol: HTTP, Reason: "TLS to the proxy itself is not supported"})
 		refuse(c, []byte{0x15, 3, 1, 0, 2, 2, 40}) // alert: fatal, handshake failure
 	default:
 		p.http(c, h)
@@ -55,10 +55,10 @@ func (p *Proxy) http(c net.Conn, h *reader) {
 		from = h.n
 		switch err := h.more(); {
 		case errors.Is(err, errFull):
-			no(&refusal{http.StatusRequestHeaderFieldsTooLarge, 0, fmt.Sprintf("the request's head is longer than %d bytes", h.max)})
+			no(&refusal{http.StatusRequestHeaderFieldsTooLarge, 0, fmt.Sprintf("the head of the request is longer than %d bytes", h.max)})
 			return
 		case err != nil:
-			p.giveUp(c, err, httpRefusal(http.StatusRequestTimeout, "no whole request in time"))
+			p.giveUp(c, err, httpRefusal(http.StatusRequestTimeout, "no complete request in time"))
 			return
 		}
 	}
@@ -103,7 +103,7 @@ func (p *Proxy) socks(c net.Conn, h *reader) {
 		n, noAuth = parseGreeting(h.buf[:h.n])
 	}
 	if !noAuth {
-		no(&refusal{reason: "the SOCKS5 client insists on a password"}, []byte{socksVersion, socksNone})
+		no(&refusal{reason: "the SOCKS5 client requires a password"}, []byte{socksVersion, socksNone})
 		return
 	}
 	if _, err := c.Write([]byte{socksVersion, socksNoAuth}); err != nil {
@@ -147,22 +147,22 @@ func (p *Proxy) forward(c net.Conn, t allow.Target) {
 	p.tunnel(c, server, nil, false)
 }
 
-// reset has the end of a connection be a reset. Where the client's own protocol is
-// not known that is all there is to say.
+// reset closes a connection with a TCP reset, the only error that a client of an
+// unknown protocol can get.
 func reset(c net.Conn) {
 	if l, ok := c.(interface{ SetLinger(int) error }); ok {
 		_ = l.SetLinger(0)
 	}
 }
 
-// giveUp is for a client that did not say what it wants.
+// giveUp ends the connection of a client that sent no complete request.
 func (p *Proxy) giveUp(c net.Conn, err error, answer []byte) {
 	if p.ctx.Err() != nil {
 		return
 	}
-	reason := "the client left in the middle of its request"
+	reason := "the client disconnected during its request"
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		reason = "no whole request in time"
+		reason = "no complete request in time"
 	}
 	p.log(Attempt{Time: time.Now(), Reason: reason})
 	if answer != nil {
@@ -170,9 +170,8 @@ func (p *Proxy) giveUp(c net.Conn, err error, answer []byte) {
 	}
 }
 
-// refuse answers and closes so that the answer arrives: what the client is
-// still sending is taken in for a moment, because closing on it would be a
-// reset.
+// refuse answers and closes. It first reads what the client still sends for a
+// moment: closing with unread data would reset the connection and lose the answer.
 func refuse(c net.Conn, answer []byte) {
 	_ = c.SetDeadline(time.Now().Add(time.Second))
 	if _, err := c.Write(answer); err != nil {
@@ -185,7 +184,7 @@ func refuse(c net.Conn, answer []byte) {
 
 var errFull = errors.New("no room")
 
-// reader collects the beginning of what a client says, up to max bytes.
+// reader collects the first bytes of a client, up to max.
 type reader struct {
 	c   net.Conn
 	buf []byte
@@ -211,5 +210,5 @@ func (h *reader) more() error {
 	return err
 }
 
-// drop forgets the first n bytes.
+// drop removes the first n bytes.
 func (h *reader) drop(n int) { h.n = copy(h.buf, h.buf[n:h.n]) }

@@ -36,12 +36,12 @@ func (z zone) LookupNetIP(ctx context.Context, network, host string) ([]netip.Ad
 	return out, nil
 }
 
-// rig is a proxy on loopback whose public addresses all lead to one server.
+// rig is a proxy on loopback that dials one server for all public addresses.
 type rig struct {
 	*Proxy
 	t      testing.TB
 	addr   string
-	server string // host:port that every public address leads to
+	server string // host:port that is dialled for every public address
 
 	mu       sync.Mutex
 	attempts []Attempt
@@ -77,7 +77,7 @@ func newRig(t testing.TB, server string, z zone, list ...string) *rig {
 	return g
 }
 
-// serve starts it; what it needs different is set before.
+// serve starts the proxy; its fields must be set before.
 func (g *rig) serve() *rig {
 	g.t.Helper()
 	l := listen(g.t)
@@ -103,7 +103,7 @@ func listen(t testing.TB) net.Listener {
 	return l
 }
 
-// attempt waits for the next one.
+// attempt waits for the next logged attempt.
 func (g *rig) attempt() Attempt {
 	g.t.Helper()
 	select {
@@ -129,7 +129,7 @@ func dial(t testing.TB, addr string) *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// connectVia opens a tunnel by CONNECT.
+// connectVia opens a tunnel with CONNECT.
 func (g *rig) connectVia(target string) (*net.TCPConn, int, string) {
 	g.t.Helper()
 	c := dial(g.t, g.addr)
@@ -147,13 +147,13 @@ func (g *rig) connectVia(target string) (*net.TCPConn, int, string) {
 	return c, resp.StatusCode, body
 }
 
-// oneByte keeps a buffered reader from taking what belongs to the tunnel.
+// oneByte keeps a buffered reader from reading bytes of the tunnel.
 type oneByte struct{ r io.Reader }
 
 func (o oneByte) Read(b []byte) (int, error) { return o.r.Read(b[:1]) }
 
-// echo answers every connection with "hello\n" and then what it is sent, until
-// the client's end; then it says bye.
+// echo writes "hello\n" to every connection, echoes until the client closes its
+// side, and then writes "bye".
 func echo(t testing.TB) string {
 	l := listen(t)
 	var wg sync.WaitGroup
@@ -179,7 +179,7 @@ func echo(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// socksVia asks by SOCKS5 and returns the reply's code.
+// socksVia sends a SOCKS5 request and returns the code of the reply.
 func (g *rig) socksVia(host string, port uint16) (*net.TCPConn, byte) {
 	g.t.Helper()
 	c := dial(g.t, g.addr)
@@ -210,6 +210,6 @@ func readAll(t testing.TB, r io.Reader) string {
 func contains(t testing.TB, s, part string) {
 	t.Helper()
 	if !strings.Contains(s, part) {
-		t.Errorf("%q has no %q", s, part)
+		t.Errorf("%q does not contain %q", s, part)
 	}
 }

@@ -14,7 +14,7 @@ type request struct {
 	method  string
 	connect bool
 	target  allow.Target
-	path    string // what an origin server is asked for; "" for CONNECT
+	path    string // the path for the origin server; "" for CONNECT
 	minor   byte   // of HTTP/1.
 	fields  []field
 }
@@ -25,9 +25,9 @@ func bad(format string, args ...any) *refusal {
 	return &refusal{http.StatusBadRequest, 0, fmt.Sprintf(format, args...)}
 }
 
-// headEnd finds the end of a head in what has come so far; 0 when it is not
-// there yet. A line that does not end in CR LF is refused at once, so that
-// the proxy does not wait for the rest of it.
+// headEnd finds the end of a head in the bytes so far; 0 if they are incomplete. It
+// refuses a line that does not end in CR LF at once, so that the proxy does not wait
+// for the rest.
 func headEnd(b []byte, from int) (end int, r *refusal) {
 	for i := max(from-3, 0); i < len(b); i++ {
 		switch {
@@ -43,7 +43,7 @@ func headEnd(b []byte, from int) (end int, r *refusal) {
 	return 0, nil
 }
 
-// parseHead reads a whole head, with the empty line at its end.
+// parseHead parses a complete head, with the empty line at its end.
 func parseHead(head []byte) (*request, *refusal) {
 	lines := strings.Split(string(bytes.TrimSuffix(head, []byte("\r\n\r\n"))), "\r\n")
 	parts := strings.Split(lines[0], " ")
@@ -57,7 +57,7 @@ func parseHead(head []byte) (*request, *refusal) {
 	case "HTTP/1.0":
 	default:
 		if strings.HasPrefix(parts[2], "HTTP/") {
-			return nil, &refusal{http.StatusHTTPVersionNotSupported, 0, "only HTTP/1.1 is spoken here"}
+			return nil, &refusal{http.StatusHTTPVersionNotSupported, 0, "only HTTP/1.0 and HTTP/1.1 are supported"}
 		}
 		return nil, bad("not an HTTP request")
 	}
@@ -65,7 +65,7 @@ func parseHead(head []byte) (*request, *refusal) {
 		name, value, ok := strings.Cut(line, ":")
 		value = strings.Trim(value, " \t")
 		if !ok || !isToken(name) {
-			return nil, bad("a header field that is none")
+			return nil, bad("an invalid header field")
 		}
 		for i := range len(value) {
 			if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
@@ -80,12 +80,12 @@ func parseHead(head []byte) (*request, *refusal) {
 	return q, nil
 }
 
-// takeTarget reads the request's target: authority form for CONNECT, absolute
-// form for the rest.
+// takeTarget parses the request's target: authority form for CONNECT, absolute
+// form otherwise.
 func (q *request) takeTarget(s string) *refusal {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] >= 0x7f {
-			return bad("the request's target has a byte that is not allowed there")
+			return bad("the target of the request contains a byte that is not allowed")
 		}
 	}
 	authority := s
@@ -95,11 +95,11 @@ func (q *request) takeTarget(s string) *refusal {
 		scheme, rest, ok := strings.Cut(s, "://")
 		switch {
 		case !ok:
-			return bad("this is a proxy: the request needs the whole URL")
+			return bad("this is a proxy: the request needs a full URL")
 		case strings.EqualFold(scheme, "https"):
-			return bad("https goes through CONNECT")
+			return bad("https needs CONNECT")
 		case !strings.EqualFold(scheme, "http"):
-			return bad("only http URLs are fetched here")
+			return bad("only http URLs are supported")
 		case strings.ContainsRune(rest, '#'):
 			return bad("a fragment in the URL")
 		}
@@ -128,8 +128,8 @@ func (q *request) takeTarget(s string) *refusal {
 	return nil
 }
 
-// origin is the head as the origin server gets it: its own name, nothing that
-// was for the proxy, and the connection for this request only.
+// origin returns the head for the origin server: with its name, without fields for
+// the proxy, and with a connection for this request only.
 func (q *request) origin() []byte {
 	hop := map[string]bool{"host": true, "connection": true, "keep-alive": true, "te": true, "upgrade": true}
 	upgrade := ""
@@ -138,7 +138,7 @@ func (q *request) origin() []byte {
 		case "connection":
 			for _, o := range strings.Split(f.value, ",") {
 				o = strings.ToLower(strings.Trim(o, " \t"))
-				// These say where the body ends and are never for one hop.
+				// These delimit the body and are never hop-by-hop.
 				if o != "transfer-encoding" && o != "content-length" {
 					hop[o] = true
 				}
@@ -177,7 +177,7 @@ func isToken(s string) bool {
 	return s != ""
 }
 
-// httpRefusal is a whole response that says why.
+// httpRefusal returns a complete response with the reason.
 func httpRefusal(status int, reason string) []byte {
 	body := "hostsup: " + reason + "\n"
 	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",

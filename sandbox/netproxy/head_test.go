@@ -35,10 +35,10 @@ func TestParseHead(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		"GET / HTTP/1.1\n\n":                           "whole URL",
+		"GET / HTTP/1.1\n\n":                           "full URL",
 		"GET  http://a/ HTTP/1.1\n\n":                  "not an HTTP request",
 		"GET http://a/\n\n":                            "not an HTTP request",
-		"GET http://a/ HTTP/2.0\n\n":                   "only HTTP/1.1",
+		"GET http://a/ HTTP/2.0\n\n":                   "only HTTP/1.0",
 		"GET http://a/ FTP/1\n\n":                      "not an HTTP request",
 		"G(T http://a/ HTTP/1.1\n\n":                   "not an HTTP request",
 		"GET https://a/ HTTP/1.1\n\n":                  "CONNECT",
@@ -129,11 +129,11 @@ func FuzzHead(f *testing.F) {
 		if q.connect {
 			return
 		}
-		// The origin server sees one request, for what was checked.
+		// The origin server gets one request, for the checked target.
 		out := bufio.NewReader(bytes.NewReader(q.origin()))
 		req, err := http.ReadRequest(out)
 		if err != nil {
-			return // net/http is stricter in places; a server may be too
+			return // net/http, like a server, may be stricter
 		}
 		t2, err := allow.ParseTarget(addPort(req.Host))
 		if err != nil || t2 != q.target {
@@ -162,7 +162,7 @@ func TestParseSocks(t *testing.T) {
 		}
 		for i := range in {
 			if _, n, r := parseSocks([]byte(in[:i])); n != 0 || r != nil {
-				t.Errorf("%q: the beginning is %d %+v", in[:i], n, r)
+				t.Errorf("%q: the prefix parses as %d %+v", in[:i], n, r)
 			}
 		}
 	}
@@ -203,13 +203,13 @@ func FuzzSocks(f *testing.F) {
 		tg, n, r := parseSocks(b)
 		switch {
 		case r != nil && (n != 0 || r.reply == replyOK):
-			t.Fatal("refused and not", n, r)
+			t.Fatal("both refused and parsed", n, r)
 		case n > len(b):
 			t.Fatal(n)
 		case n > 0 && (tg.Port == 0 || tg.Name == "" == !tg.Addr.IsValid()):
 			t.Fatalf("%+v", tg)
 		case n == 0 && r == nil && len(b) >= 4+256+2:
-			t.Fatal("waits for more than a request can be")
+			t.Fatal("waits for more bytes than a request can have")
 		}
 	})
 }

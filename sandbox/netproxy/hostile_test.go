@@ -49,7 +49,7 @@ func TestHostileClients(t *testing.T) {
 			t.Errorf("%.40q: %+v", in, a)
 		}
 	}
-	// One that comes and goes is not worth a line.
+	// A client that sends nothing is not logged.
 	_ = dial(t, g.addr).Close()
 	c, status, _ := g.connectVia("other.example:1")
 	_ = c
@@ -88,13 +88,13 @@ func TestTooManyConnections(t *testing.T) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatal("the place is not free again")
+			t.Fatal("the closed connection still counts")
 		}
 	}
 }
 
-// Close ends what is in any state: before its request, while resolving, while
-// dialling, in the tunnel.
+// Close must end connections in every state: before the request, while resolving,
+// while dialling, and in the tunnel.
 func TestCloseEndsEverything(t *testing.T) {
 	server := echo(t)
 	z := zone{"slow.example.": {"wait"}, "silent.example.": {"1.1.1.1"}, "public.example.": {"8.8.8.8"}}

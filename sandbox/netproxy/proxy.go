@@ -11,27 +11,27 @@ import (
 	"github.com/hostsup/hostsup/sandbox/allow"
 )
 
-// Resolver turns a name into addresses. A *net.Resolver is one.
+// Resolver looks up the addresses of a name. *net.Resolver implements it.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Proxy serves listeners by one allow list. It must be made by [New] and
-// closed. The fields may be changed before the first Serve or Forward.
+// Proxy serves listeners under one allow list. It must be made by [New] and closed.
+// The fields must not be changed after the first Serve or Forward.
 type Proxy struct {
-	// Resolver resolves names; net.DefaultResolver.
+	// Resolver resolves names; by default net.DefaultResolver.
 	Resolver Resolver
-	// Dial connects to an address that has been checked; a net.Dialer.
+	// Dial connects to a checked address; by default with a net.Dialer.
 	Dial func(ctx context.Context, addr netip.AddrPort) (net.Conn, error)
-	// Own lists the machine's own addresses, which a name may not resolve to;
-	// those of its interfaces.
+	// Own lists the machine's own addresses, which names may not resolve to; by
+	// default those of its interfaces.
 	Own func() ([]netip.Addr, error)
 
-	MaxConns    int           // connections at the same time; more are refused; 128
-	MaxHead     int           // bytes of a request before its body; more are refused; 16 KiB
-	HeadTimeout time.Duration // for a client to say what it wants; 10 s
-	DialTimeout time.Duration // to resolve and connect; 30 s
-	IdleTimeout time.Duration // without a byte in either direction; 10 min
+	MaxConns    int           // concurrent connections; more are refused; default 128
+	MaxHead     int           // bytes of a request before its body; more are refused; default 16 KiB
+	HeadTimeout time.Duration // for a client to send its request; default 10 s
+	DialTimeout time.Duration // to resolve and connect; default 30 s
+	IdleTimeout time.Duration // without a byte in either direction; default 10 min
 
 	rules *allow.Rules
 	log   func(Attempt)
@@ -46,8 +46,8 @@ type Proxy struct {
 	clients   int
 }
 
-// New makes a Proxy that allows what rules allow (nil: nothing) and tells log
-// of every attempt (nil: nobody).
+// New returns a Proxy that allows what rules allow (nil: nothing) and calls log, if
+// it is not nil, for every attempt.
 func New(rules *allow.Rules, log func(Attempt)) *Proxy {
 	if log == nil {
 		log = func(Attempt) {}
@@ -74,17 +74,17 @@ func New(rules *allow.Rules, log func(Attempt)) *Proxy {
 	return p
 }
 
-// ErrClosed is what Serve and Forward return after Close.
+// ErrClosed is the error of Serve and Forward after Close.
 var ErrClosed = net.ErrClosed
 
-// Serve answers the clients of l until Close, or until l fails; it closes l.
-// Several listeners may be served at the same time. The error is never nil,
-// and [ErrClosed] after Close.
+// Serve serves the clients of l until Close, or until l fails; it closes l. Several
+// listeners may be served concurrently. The error is never nil; after Close it is
+// [ErrClosed].
 func (p *Proxy) Serve(l net.Listener) error { return p.accept(l, p.client) }
 
-// Forward connects every client of l to hostport until Close, or until l
-// fails; it closes l. The allow list and the check of the address hold as for
-// any other attempt. The error is never nil, and [ErrClosed] after Close.
+// Forward connects every client of l to hostport until Close, or until l fails; it
+// closes l. It applies the allow list and the check of the address. The error is
+// never nil; after Close it is [ErrClosed].
 func (p *Proxy) Forward(l net.Listener, hostport string) error {
 	t, err := allow.ParseTarget(hostport)
 	if err != nil {
@@ -94,9 +94,9 @@ func (p *Proxy) Forward(l net.Listener, hostport string) error {
 	return p.accept(l, func(c net.Conn) { p.forward(c, t) })
 }
 
-// Inward connects every client of l by dial until Close, or until l fails; it
-// closes l. No allow list is looked at. The error is never nil, and [ErrClosed]
-// after Close.
+// Inward connects every client of l with dial until Close, or until l fails; it
+// closes l. It does not apply the allow list. The error is never nil; after Close it
+// is [ErrClosed].
 func (p *Proxy) Inward(l net.Listener, dial func(context.Context) (net.Conn, error)) error {
 	return p.accept(l, func(c net.Conn) {
 		ctx, cancel := context.WithTimeout(p.ctx, p.DialTimeout)
@@ -134,8 +134,8 @@ func (p *Proxy) accept(l net.Listener, serve func(net.Conn)) error {
 			if p.ctx.Err() != nil {
 				return ErrClosed
 			}
-			// A connection that was given up before it was accepted, or no
-			// descriptor left at the moment, is no reason to end.
+			// A connection that was aborted before it was accepted, or a temporary
+			// lack of descriptors, must not end the loop.
 			if temporary(err) && pause.wait(p.ctx) {
 				continue
 			}
@@ -160,7 +160,7 @@ func (p *Proxy) accept(l net.Listener, serve func(net.Conn)) error {
 	}
 }
 
-// enter takes a place for a client.
+// enter counts a client, unless the Proxy is full or closed.
 func (p *Proxy) enter(c net.Conn) (full, closed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,7 +185,7 @@ func (p *Proxy) leave(c net.Conn) {
 	p.wg.Done()
 }
 
-// hold has Close close c too.
+// hold makes Close close c too.
 func (p *Proxy) hold(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -209,7 +209,7 @@ func (p *Proxy) forget(c net.Conn) {
 }
 
 // Close closes the listeners and every connection, and waits until Serve,
-// Forward and all goroutines have ended. Idempotent.
+// Forward and all goroutines have ended. It is idempotent.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -225,7 +225,7 @@ func (p *Proxy) Close() error {
 	return nil
 }
 
-// pause grows between accepts that fail.
+// pause waits between failing accepts, longer each time.
 type pause struct{ d time.Duration }
 
 func (w *pause) reset() { w.d = 0 }

@@ -61,7 +61,7 @@ func TestConnectAndSocksReachWhatIsAllowed(t *testing.T) {
 	if a := g.attempt(); a.Protocol != SOCKS5 || a.Host != "public.example" || a.Port != 443 || a.Addr.String() != "8.8.8.8:443" {
 		t.Errorf("%+v", a)
 	}
-	// Of what a name resolves to, only what was found public was dialled.
+	// Of the addresses of a name, only public ones are dialled.
 	if want := netip.MustParseAddrPort("8.8.4.4:7"); g.dialled[2] != want {
 		t.Errorf("%v", g.dialled)
 	}
@@ -105,7 +105,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %d %s", c.host, status, body)
 		}
 		contains(t, body, c.reason)
-		readAll(t, conn) // the end, and no reset
+		readAll(t, conn) // the connection ends without a reset
 		a := g.attempt()
 		if a.Allowed != (c.status == 502) || !strings.Contains(a.Reason, c.reason) || a.Entry != c.entry || a.Addr.IsValid() || a.Host != c.host || a.Port != c.port {
 			t.Errorf("%+v", a)
@@ -144,7 +144,7 @@ func TestDialErrors(t *testing.T) {
 	}{
 		{"127.0.0.1", 1, 502, replyRefused, "connection refused"},
 		{"silent.example", 80, 504, replyTimeout, "no answer in time"},
-		{"two.example", 80, 504, replyTimeout, "no answer in time"}, // the first address's failure is told
+		{"two.example", 80, 504, replyTimeout, "no answer in time"}, // the failure of the first address is reported
 		{"slow.example", 80, 502, replyHost, "cannot resolve"},
 	} {
 		if _, status, body := g.connectVia(allow.HostPort(c.host, c.port)); status != c.status || !strings.Contains(body, c.reason) {
@@ -204,7 +204,7 @@ func TestHTTPRequests(t *testing.T) {
 	contains(t, readAll(t, resp.Body), "hostsup: other.example:80: not in the allow list")
 }
 
-// A client that never says it is done gets no more than its one request.
+// A client that never closes its side gets only its one request.
 func TestHTTPEndsWithTheServer(t *testing.T) {
 	l := listen(t)
 	go func() {
@@ -248,7 +248,7 @@ func TestForward(t *testing.T) {
 		}
 		_ = l.Close()
 		if err := <-done; err == nil || errors.Is(err, ErrClosed) && g.ctx.Err() != nil {
-			t.Errorf("a listener that was closed by others: %v", err)
+			t.Errorf("a listener that others closed: %v", err)
 		}
 	}
 	_ = g.Close()
@@ -256,7 +256,7 @@ func TestForward(t *testing.T) {
 		t.Error(err)
 	}
 	if err := g.Forward(listen(t), "nonsense"); err == nil {
-		t.Error("a target that is none")
+		t.Error("an invalid target is accepted")
 	}
 	if err := g.Serve(listen(t)); !errors.Is(err, ErrClosed) {
 		t.Error(err)
@@ -279,7 +279,7 @@ func TestHalfClose(t *testing.T) {
 	}
 	defer s.Close()
 	_ = s.SetDeadline(time.Now().Add(30 * time.Second))
-	// The server ends its side first; the client's goes on.
+	// The server closes its side first; the client's stays open.
 	_, _ = io.WriteString(s, "done")
 	_ = s.(*net.TCPConn).CloseWrite()
 	if got := readAll(t, c); got != "done" {
@@ -314,7 +314,7 @@ func TestResetIsPassedOn(t *testing.T) {
 	}
 }
 
-// Data that came with the request is not lost.
+// Data that arrives with the request is not lost.
 func TestEarlyData(t *testing.T) {
 	server := echo(t)
 	g := newRig(t, server, names, "public.example:1").serve()
@@ -344,7 +344,7 @@ func TestIdle(t *testing.T) {
 	}
 	defer s.Close()
 	_ = s.SetDeadline(time.Now().Add(30 * time.Second))
-	// One direction that moves keeps both open.
+	// Traffic in one direction keeps both open.
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for range 12 {
@@ -359,7 +359,7 @@ func TestIdle(t *testing.T) {
 	if _, err := c.Read(make([]byte, 1)); err == nil {
 		t.Error("an idle tunnel stays")
 	}
-	// A receiver that takes nothing is idle too, whatever waits for it.
+	// A receiver that reads nothing is idle too, even if data is pending.
 	c, _, _ = g.connectVia("public.example:1")
 	s2, err := l.Accept()
 	if err != nil {

@@ -7,19 +7,18 @@ import (
 	"github.com/hostsup/hostsup/sandbox/allow"
 )
 
-// SOCKS5, RFC 1928: the parts that a client that only connects uses.
+// The parts of SOCKS5 (RFC 1928) for clients that only connect.
 const (
 	socksVersion = 5
 	socksNoAuth  = 0
-	socksNone    = 0xff // none of the offered methods will do
+	socksNone    = 0xff // no offered method is acceptable
 	socksConnect = 1
 	socksIPv4    = 1
 	socksName    = 3
 	socksIPv6    = 4
 )
 
-// parseGreeting reads the methods that a client offers. n is 0 when more has
-// to come.
+// parseGreeting parses the methods that a client offers. n is 0 if b is incomplete.
 func parseGreeting(b []byte) (n int, noAuth bool) {
 	if len(b) < 2 || len(b) < 2+int(b[1]) {
 		return 0, false
@@ -31,8 +30,8 @@ func parseGreeting(b []byte) (n int, noAuth bool) {
 	return n, noAuth
 }
 
-// parseSocks reads a request. n is 0 when more has to come and r is nil; a
-// request that is refused is never waited for any longer.
+// parseSocks parses a request. If n is 0 and r is nil, b is incomplete; an incomplete
+// request may already be refused.
 func parseSocks(b []byte) (t allow.Target, n int, r *refusal) {
 	switch {
 	case len(b) > 0 && b[0] != socksVersion:
@@ -71,8 +70,7 @@ func parseSocks(b []byte) (t allow.Target, n int, r *refusal) {
 	return t, n, nil
 }
 
-// socksReply answers a request; the address that is bound is nobody's
-// business.
+// socksReply returns the answer to a request, without the bound address.
 func socksReply(code byte) []byte {
 	return []byte{socksVersion, code, 0, socksIPv4, 0, 0, 0, 0, 0, 0}
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// chunk and linger bound what is moved between two looks at the clock. A splice
-// holds a pipe as long as it waits for more, which is only a moment then. A
-// receiver that does not take what one splice moves, 1 MiB at most, in
+// chunk and spliceTime bound how much and how long is copied between two checks of the
+// clock. A splice keeps a pipe while it waits for data, which spliceTime makes short. A
+// receiver that does not read what one splice moves, at most 1 MiB, within
 // Proxy.IdleTimeout counts as stuck.
 const (
-	chunk  = 1 << 20
-	linger = 100 * time.Millisecond
+	chunk      = 1 << 20
+	spliceTime = 100 * time.Millisecond
 )
 
-// wait returns when there is something to be read, or something wrong.
+// wait returns when c is readable or has failed.
 func wait(c net.Conn) error {
 	if s, ok := c.(syscall.Conn); ok {
 		return sys.WaitReadable(s)
@@ -32,11 +32,11 @@ func wait(c net.Conn) error {
 
 type closeWriter interface{ CloseWrite() error }
 
-// tunnel moves bytes both ways until both directions have ended, one has
-// failed, or nothing has come for the idle time. The end of one direction is
-// passed on as such; the other goes on. On Linux the bytes of sockets are
-// spliced and never seen here. first is what the client has sent already.
-// With untilServer everything ends with what the server sends.
+// tunnel copies bytes both ways until both directions have ended, one has failed, or
+// the idle time has passed. The end of one direction is forwarded; the other
+// continues. On Linux the bytes of sockets are spliced and never enter this process.
+// first is what the client has already sent. With untilServer the tunnel ends with
+// the server's direction.
 func (p *Proxy) tunnel(client, server net.Conn, first []byte, untilServer bool) {
 	t := &tunnel{idle: p.IdleTimeout, start: time.Now()}
 	var wg sync.WaitGroup
@@ -60,21 +60,21 @@ func (p *Proxy) tunnel(client, server net.Conn, first []byte, untilServer bool) 
 type tunnel struct {
 	idle  time.Duration
 	start time.Time
-	last  atomic.Int64 // since start, when a byte last moved either way
+	last  atomic.Int64 // time of the last byte in either direction, since start
 }
 
-// move copies until src ends (true) or something fails (false).
+// move copies until src ends (true) or an error occurs (false).
 func (t *tunnel) move(dst, src net.Conn) bool {
 	for {
-		// Every half of the idle time each direction says whether it has moved,
-		// so that neither calls the tunnel idle while the other is busy.
+		// Each direction records its progress every half of the idle time, so that
+		// neither considers the tunnel idle while the other is busy.
 		_ = src.SetReadDeadline(time.Now().Add(t.idle / 2))
 		n, err := int64(0), wait(src)
 		now := time.Now()
 		if err == nil {
-			// The reader's deadline is met only between two moves, the writer's
-			// in the middle of one: what is on the way then is lost.
-			_ = src.SetReadDeadline(now.Add(min(linger, t.idle/2)))
+			// A read deadline expires only between two copies; a write deadline expires
+			// within one, and the data in the pipe is lost.
+			_ = src.SetReadDeadline(now.Add(min(spliceTime, t.idle/2)))
 			_ = dst.SetWriteDeadline(now.Add(t.idle))
 			n, err = io.CopyN(dst, src, chunk)
 		}
