@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -23,7 +24,7 @@ type Aftermath struct {
 
 	pid        int // of the process; 0: there was none
 	uptime     time.Duration
-	extensions *ExtensionReport
+	extensions json.RawMessage
 }
 
 // beginAftermath sets an Aftermath to work.

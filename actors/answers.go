@@ -41,12 +41,33 @@ type Incoming struct {
 	Encoding codec.Encoding // of Params
 	Trace    codec.Trace
 
-	ref *Ref
+	ref  *Ref
+	rest []func(uint64, *codec.Message) Verdict // who is behind the interceptor that answers
 }
 
-// Rule answers the request as the rules of the spec, or [Ref.Handle], have it, for
-// a companion that would rather not; ok is false where none of them fits.
-func (r *Incoming) Rule(ctx context.Context) (result any, ok bool, err error) {
+// Rest answers the request as the interceptors behind the one that has it do; ok is
+// false if none of them does.
+func (r *Incoming) Rest(ctx context.Context) (result any, ok bool, err error) {
+	m := &codec.Message{Kind: codec.Request, Method: r.Method, Params: r.Params, Trace: r.Trace}
+	for n, f := range r.rest {
+		v := f(r.Life, m)
+		switch {
+		case v.Err != nil:
+			return nil, true, v.Err
+		case v.Reply != nil && v.Reply.Err != nil:
+			return nil, true, v.Reply.Err
+		case v.Reply != nil:
+			return v.Reply.Result, true, nil
+		case v.Handle != nil:
+			in := *r
+			in.Method, in.Params, in.rest = m.Method, m.Params, r.rest[n+1:]
+			result, err = v.Handle(ctx, &in)
+			return result, true, err
+		}
+		if v.Message != nil {
+			m = v.Message
+		}
+	}
 	rule, ok := r.ref.answers.find(r.Method)
 	switch {
 	case !ok:

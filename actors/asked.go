@@ -16,8 +16,28 @@ func (c *conn) Asked(m *codec.Message) (reply *codec.Message, handler link.Handl
 		c.ref.world.Log.Named(c.ref.spec.Name).Warn("a request of the host is refused", "method", m.Method, "life", c.life, "reason", e.Error())
 		return &codec.Message{Err: e}, nil
 	}
-	if clerk, ok := c.ref.with().(Clerk); ok && clerk.Noted(c.life, m.Method, m.Params) {
-		return &codec.Message{}, nil
+	if h := c.ref.secretHandler(m.Method); h != nil { // nobody else is to answer these
+		return nil, c.handler(h, m, nil)
+	}
+	return c.ask(c.ref.chain.Load().inbound, m)
+}
+
+// ask asks interceptors, then what answers without them.
+func (c *conn) ask(list []func(uint64, *codec.Message) Verdict, m *codec.Message) (reply *codec.Message, handle link.Handler) {
+	for n, f := range list {
+		v := f(c.life, m)
+		switch {
+		case v.Err != nil:
+			return &codec.Message{Err: answerOf(v.Err)}, nil
+		case v.Reply != nil:
+			out := *v.Reply
+			return &out, nil
+		case v.Handle != nil:
+			return nil, c.handler(v.Handle, m, list[n+1:])
+		}
+		if v.Message != nil {
+			m = v.Message
+		}
 	}
 	rule, ok := c.rule(m.Method)
 	switch {
@@ -31,25 +51,21 @@ func (c *conn) Asked(m *codec.Message) (reply *codec.Message, handler link.Handl
 		out := *rule.reply
 		return &out, nil
 	}
-	in := &Incoming{ref: c.ref, Host: c.ref.spec.Name, Life: c.life, Method: m.Method, Params: m.Params, Encoding: c.ref.spec.Protocol, Trace: m.Trace}
-	return nil, link.HandlerFunc(func(r *link.Incoming) (codec.Raw, *codec.Error) { return c.handle(r, rule.handler, in) })
+	return nil, c.handler(rule.handler, m, nil)
+}
+
+// handler has a request of the host answered by h; rest are those who are behind it.
+func (c *conn) handler(h Handler, m *codec.Message, rest []func(uint64, *codec.Message) Verdict) link.Handler {
+	in := &Incoming{ref: c.ref, Host: c.ref.spec.Name, Life: c.life, Method: m.Method, Params: m.Params, Encoding: c.ref.spec.Protocol, Trace: m.Trace, rest: rest}
+	return link.HandlerFunc(func(r *link.Incoming) (codec.Raw, *codec.Error) { return c.handle(r, h, in) })
 }
 
 func errorReply(name, message string) *codec.Message {
 	return &codec.Message{Err: &codec.Error{Name: name, Message: message}}
 }
 
-// rule says what answers a request of the host: the store of its secrets, its
-// companion, or the rules.
+// rule says what answers a request of the host that no interceptor answers.
 func (c *conn) rule(method string) (answerer, bool) {
-	if h := c.ref.secretHandler(method); h != nil { // nobody else is to answer these
-		return answerer{handler: h}, true
-	}
-	if with := c.ref.with(); with != nil {
-		if h := with.Asked(method); h != nil {
-			return answerer{handler: h}, true
-		}
-	}
 	if rule, ok := c.ref.answers.find(method); ok {
 		return rule, true
 	}

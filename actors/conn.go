@@ -19,6 +19,7 @@ type conn struct {
 	*link.Conn
 	ref  *Ref
 	life uint64
+	line Line // to this connection
 
 	// Who is told; nil before [Connection] opens the link.
 	root         *actor.RootContext
@@ -27,6 +28,7 @@ type conn struct {
 
 func newConn(ref *Ref, life uint64, session codec.Session, w link.Wire) *conn {
 	c := &conn{ref: ref, life: life}
+	c.line.c = c
 	c.Conn = link.New(link.Options{
 		Session: session, Wire: w, Owner: c, Env: ref.world.env(), FirstID: 2, // id 1 is the handshake's
 		Bounds: link.PeerBounds, Serving: &ref.world.serving,
@@ -41,6 +43,12 @@ func newConn(ref *Ref, life uint64, session codec.Session, w link.Wire) *conn {
 func (c *conn) send(ctx context.Context, q *Request, limit int) error {
 	before := q.life.Swap(c.life)
 	c.ref.thin.before(c, q.Params)
+	if list := c.ref.chain.Load().write; len(list) > 0 {
+		m := &codec.Message{Kind: codec.Request, Method: q.Method, Params: q.Params}
+		for _, f := range list {
+			f(&c.line, m, link.NoLimit)
+		}
+	}
 	err := c.Send(ctx, &q.Pending, limit)
 	switch {
 	case err == nil: // NOTE: q may be on its way to the next life by now
@@ -83,6 +91,15 @@ func (c *conn) cutOff(after time.Duration) {
 	}
 }
 
+// leaving tells the interceptors that the life is about to be asked to end.
+func (c *conn) leaving() {
+	for _, i := range c.ref.chain.Load().list {
+		if i.Leaving != nil {
+			i.Leaving(&c.line)
+		}
+	}
+}
+
 // Opened implements [link.Owner].
 func (c *conn) Opened(p codec.Peer) { c.tell(c.self, &handshakeDone{p}) }
 
@@ -109,8 +126,13 @@ func (c *conn) Noise(line []byte) { c.ref.noise(c.life, line) }
 
 // Pace implements [link.Owner].
 func (c *conn) Pace(ctx context.Context) {
-	if with := c.ref.with(); with != nil {
-		with.Pace(ctx)
+	for _, f := range c.ref.chain.Load().reading {
+		if hold := f(); hold != nil {
+			select {
+			case <-hold:
+			case <-ctx.Done():
+			}
+		}
 	}
 }
 
@@ -122,22 +144,37 @@ func (c *conn) Sent(p *link.Pending, m *codec.Message, again bool) {
 	if !again {
 		c.ref.meter.sent()
 	}
-	c.called(m)
+	for _, f := range c.ref.chain.Load().sent {
+		f(c.life, m, again)
+	}
 }
 
 // Answered implements [link.Owner].
 func (c *conn) Answered(id uint32, p *link.Pending, since, now int64) {
-	c.answered(id)
-	if p != nil && !p.Internal {
+	if p != nil && p.Internal {
+		return
+	}
+	took := time.Duration(-1)
+	if p != nil && since != 0 {
+		took = time.Duration(now - since)
 		c.ref.meter.heard(since, now)
+	}
+	for _, f := range c.ref.chain.Load().answered {
+		f(c.life, id, took)
 	}
 }
 
 // Notified implements [link.Owner].
 func (c *conn) Notified(m *codec.Message) {
 	c.ref.feed.publish(c.ref, c.life, m)
-	if with := c.ref.with(); with != nil {
-		with.Notified(c.life, m)
+	for _, f := range c.ref.chain.Load().inbound {
+		v := f(c.life, m)
+		if v.Err != nil || v.Taken {
+			return
+		}
+		if v.Message != nil {
+			m = v.Message
+		}
 	}
 	c.ref.world.notify(c.ref, m)
 }

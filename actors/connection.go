@@ -146,6 +146,7 @@ func (a *Connection) leave() {
 func (a *Connection) goodbye() {
 	a.tick.cancel()
 	a.ref.thin.drain(a.c)
+	a.c.leaving()
 	var ask *codec.Message
 	ask, a.last = a.c.Session().Goodbye()
 	if ask == nil {

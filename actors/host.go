@@ -33,7 +33,8 @@ type Host struct {
 	pid       int // of its process
 	child     *sandbox.Child
 	conn      *conn
-	up        *conn // of which the companion was told
+	up        *conn          // of which the interceptors told were told
+	told      []*Interceptor // with those that have nothing to be told
 	liveness  string
 	spawned   time.Time
 	lastExit  *ExitInfo
@@ -105,10 +106,12 @@ func (h *Host) Receive(ctx actor.Context) {
 			h.publish()
 		}
 		h.clearUp(ctx)
-	case *accompanied:
+	case *intercepted:
 		if h.ref.conn.Load() != nil {
 			h.letIn(func() {})
 		}
+	case *advised:
+		h.advise(ctx, m)
 	case *lifeReady:
 		h.ready(ctx, m)
 	case *verdict:
@@ -178,6 +181,8 @@ func (h *Host) step(ctx actor.Context, ev lifecycle.Event) {
 			tell(ctx, ctx.Parent(), &firstTry{h.ref.spec.Name})
 		case lifecycle.Shortage:
 			h.shortage(e)
+		case lifecycle.Unadvised:
+			h.event(Event{Kind: KindUnadvised, Life: &e.Life, Reason: fmt.Sprintf("what follows the end of the life was decided without advice, which has not come within %s", lifecycle.AdviceWait)})
 		case lifecycle.Quiet:
 			h.event(Event{Kind: KindSlow, Reason: e.Reason})
 			h.log.Warn("slow start", "reason", e.Reason, "life", e.Life, "pid", h.pid)
@@ -189,6 +194,20 @@ func (h *Host) step(ctx actor.Context, ev lifecycle.Event) {
 	}
 	h.publish()
 	h.settleParked(ctx)
+	h.settleEnd(ctx)
+}
+
+// settleEnd hands on what is left of a life when it is decided what follows its end.
+func (h *Host) settleEnd(ctx actor.Context) {
+	if h.end == nil || h.machine.AwaitsAdvice() {
+		return
+	}
+	life := h.end.failure.Life
+	h.remains = append(h.remains, h.end)
+	h.end = nil
+	if h.lifeNo == life {
+		h.clearUp(ctx) // else when the process of the next life has been started
+	}
 }
 
 func (h *Host) setTimer(ctx actor.Context, e lifecycle.SetTimer) {
@@ -245,8 +264,7 @@ func (h *Host) ended(ctx actor.Context, f *Failure) {
 	a := &Aftermath{log: h.log, world: h.world, ref: h.ref, failure: f, pid: h.pid, uptime: h.world.now().Sub(h.spawned)}
 	if f.Cause != lifecycle.CauseShortage {
 		h.lastExit = exitInfo(f, ev.Reason(), h.world.now())
-		said := h.testify(f, ev)
-		ev.Cleared, a.extensions = said.Forgive, said.Report
+		ev.Asked = h.consult(ctx, f, ev)
 	}
 	h.parked = append(f.Resend, h.parked...)
 	f.Resend = nil
@@ -257,11 +275,6 @@ func (h *Host) ended(ctx actor.Context, f *Failure) {
 	}
 	h.end = a
 	h.step(ctx, ev)
-	h.end = nil
-	h.remains = append(h.remains, a)
-	if h.lifeNo == f.Life {
-		h.clearUp(ctx) // else when the process of the next life has been started
-	}
 }
 
 // clearUp hands what is left of ended lives (pipes, tree, report) to actors of
@@ -295,8 +308,10 @@ func (h *Host) transition(ctx actor.Context, t lifecycle.Transition) {
 	if pid != 0 && to != lifecycle.Starting {
 		e.PID = &pid
 	}
-	if w := h.ref.witness(); w != nil {
-		w.Changed(t)
+	for _, i := range h.ref.chain.Load().list {
+		if i.Changed != nil {
+			i.Changed(t)
+		}
 	}
 	if to == lifecycle.Running {
 		h.publishConn()

@@ -57,6 +57,11 @@ func (r *Ref) end() {
 	r.cancel()
 	r.deadlines.Stop()
 	r.feed.close()
+	for _, i := range r.chain.Load().list {
+		if i.Closed != nil {
+			i.Closed()
+		}
+	}
 	for _, item := range items {
 		switch item := item.(type) {
 		case *Request:

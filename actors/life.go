@@ -36,7 +36,7 @@ type Life struct {
 	caps       []*capture.Capture
 	exit       *sandbox.Exit
 	transport  *transport
-	given      Prepared
+	given      *Start
 	preparing  context.CancelFunc
 }
 
@@ -45,8 +45,12 @@ func newLife(h *Host, number uint64, host *actor.PID) *Life {
 	_, explains := s.Protocol.(codec.Explainer)
 	return &Life{
 		log: h.log, ref: h.ref, number: number, byHand: h.machine.By() == lifecycle.ByPerson, host: host,
+		given: &Start{Life: number, Env: make(map[string]string), Hello: codec.Hello{
+			Supervisor: "hostsup", Version: h.world.Version, Host: s.Name, Life: number, Init: s.Init, Dir: s.Dir,
+		}},
 		machine: lifecycle.NewLife(lifecycle.LifeRules{
-			Drain: s.Stop.Drain, Grace: s.Stop.Grace, Prepares: len(s.Secrets.Env) > 0 || s.Prepare != nil, Explains: explains,
+			Drain: s.Stop.Drain, Grace: s.Stop.Grace, Explains: explains,
+			Prepares: h.ref.chain.Load().starting || len(s.Secrets.Env) > 0 || s.Prepare != nil,
 		}),
 	}
 }
@@ -57,7 +61,6 @@ func (a *Life) Receive(ctx actor.Context) {
 	case *beginLife:
 		a.step(ctx, lifecycle.Begin)
 	case *lifePrepared:
-		a.given = m.given
 		a.step(ctx, lifecycle.PreparationDone{Fault: a.unmade(m.err)})
 	case *spawned:
 		a.spawned(ctx, m)
@@ -157,6 +160,7 @@ func (a *Life) order(ctx actor.Context, o lifecycle.LifeOrder) lifecycle.LifeEve
 	case lifecycle.DrainCalls:
 		self, root := ctx.Self(), ctx.ActorSystem().Root
 		a.ref.thin.drain(a.conn) // so that all that was said comes before what is waited for
+		a.conn.leaving()
 		a.conn.Drain(func() { tell(root, self, &drained{}) })
 	case lifecycle.SayGoodbye:
 		tell(ctx, a.connection, &sayGoodbye{})

@@ -23,13 +23,13 @@ func (a *Life) connect(ctx actor.Context) lifecycle.LifeEvent {
 	w := a.transport.wire
 	spec := &a.ref.spec
 	session := spec.Protocol.Open(spec.Limits)
-	hello := codec.Hello{Supervisor: "hostsup", Version: a.ref.world.Version, Host: spec.Name, Life: a.number, Init: a.ref.opening(), Dir: spec.Dir}
+	hello := a.given.Hello
 	if spec.Sandbox == nil && a.ref.world.Launcher.Kill() != sandbox.KillPidns {
 		hello.PID = os.Getpid() // elsewhere it could not see us, and would take us for gone
 	}
 	c := newConn(a.ref, a.number, session, w)
 	props := shield(a.log, func() actor.Actor {
-		return &Connection{log: a.log, ref: a.ref, life: a.number, host: a.host, c: c, hs: session.Handshake(a.ref.introduce(hello))}
+		return &Connection{log: a.log, ref: a.ref, life: a.number, host: a.host, c: c, hs: session.Handshake(hello)}
 	})
 	pid, err := ctx.SpawnNamed(props, "connection")
 	if err != nil {

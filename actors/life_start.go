@@ -16,47 +16,70 @@ import (
 	"github.com/hostsup/hostsup/sandbox"
 )
 
-// prepare collects what the process is given for this life: what Prepare returns,
-// and secrets. It does so beside the mailbox, as a keyring may ask somebody first.
+// prepare collects what the process is given for this life, which it asks interceptors
+// for. It does so beside the mailbox, as a keyring may ask somebody first.
 func (a *Life) prepare(ctx actor.Context) {
 	self, root := ctx.Self(), ctx.ActorSystem().Root
 	preparing, cancel := context.WithCancel(context.Background())
 	a.preparing = cancel
 	a.ref.world.run(func() {
 		defer cancel()
-		given, err := a.ref.prepare(preparing, a.number)
-		tell(root, self, &lifePrepared{given, err})
+		tell(root, self, &lifePrepared{a.ref.prepare(preparing, a.given)})
 	})
 }
 
-// prepare asks the spec's Prepare, and reads the variables that are secrets.
-func (r *Ref) prepare(ctx context.Context, life uint64) (given Prepared, err error) {
+// prepare asks interceptors and the spec's Prepare, and reads the variables that are
+// secrets.
+func (r *Ref) prepare(ctx context.Context, s *Start) error {
+	if err := s.find(&r.spec); err != nil {
+		return err
+	}
+	for _, i := range r.chain.Load().list {
+		if i.Starting == nil {
+			continue
+		}
+		if err := link.Contain(func() error { return i.Starting(ctx, s) }); err != nil {
+			return err
+		}
+	}
 	if r.spec.Prepare != nil {
-		err = link.Contain(func() (err error) {
-			given, err = r.spec.Prepare(ctx, life)
+		var given Prepared
+		err := link.Contain(func() (err error) {
+			given, err = r.spec.Prepare(ctx, s.Life)
 			return err
 		})
 		if err != nil {
-			return Prepared{}, fmt.Errorf("prepare: %w", err)
+			return fmt.Errorf("prepare: %w", err)
 		}
+		maps.Copy(s.Env, given.Env)
+		s.Args = append(s.Args, given.Args...)
 	}
-	env, err := r.secretEnv(ctx, life)
+	env, err := r.secretEnv(ctx, s.Life)
 	if err != nil {
-		return Prepared{}, err
+		return err
 	}
-	maps.Copy(env, given.Env)
-	given.Env = env
-	return given, nil
+	maps.Copy(env, s.Env)
+	s.Env = env
+	return nil
+}
+
+// find finds the executable.
+func (s *Start) find(spec *HostSpec) (err error) {
+	if s.Path == "" {
+		s.Path, err = sandbox.LookPath(spec.Command[0], spec.Dir, os.Getenv("PATH"))
+	}
+	return err
 }
 
 // launch prepares the transport and asks for the process.
 func (a *Life) launch(ctx actor.Context) lifecycle.Fault {
 	spec := &a.ref.spec
-	cmd, err := command(spec, a.number, a.given)
+	err := a.given.find(spec)
 	if err == nil {
-		cmd.Accept = a.byHand
-		err = spec.Guard.verify(cmd.Path)
+		err = spec.Guard.verify(a.given.Path)
 	}
+	cmd := command(spec, a.given)
+	cmd.Accept = a.byHand
 	if err == nil {
 		a.transport, err = openTransport(a.ref.world, spec, cmd)
 	}
@@ -100,7 +123,7 @@ func (a *Life) spawned(ctx actor.Context, m *spawned) {
 
 // command renders the spec of a host as what is to be started, with what this life
 // alone is given.
-func command(spec *HostSpec, life uint64, given Prepared) (*sandbox.Command, error) {
+func command(spec *HostSpec, s *Start) *sandbox.Command {
 	env := make(map[string]string, len(spec.Env)+len(spec.InheritEnv))
 	for _, name := range spec.InheritEnv {
 		if v, ok := os.LookupEnv(name); ok && name != "HOSTSUP_SOCKET" && name != secret.IdentityEnv {
@@ -108,18 +131,14 @@ func command(spec *HostSpec, life uint64, given Prepared) (*sandbox.Command, err
 		}
 	}
 	maps.Copy(env, spec.Env)
-	maps.Copy(env, given.Env)
-	path, err := sandbox.LookPath(spec.Command[0], spec.Dir, os.Getenv("PATH"))
-	if err != nil {
-		return nil, err
-	}
-	args := slices.Concat(spec.Command, given.Args)
+	maps.Copy(env, s.Env)
+	args := slices.Concat(spec.Command, s.Args)
 	if p, ok := spec.Protocol.(codec.Commander); ok {
 		args = p.Arguments(args, env)
 	}
 	return &sandbox.Command{
-		Name: fmt.Sprintf("%s.%d", spec.Name, life),
-		Path: path, Args: args, Env: environ(env), Dir: spec.Dir,
+		Name: fmt.Sprintf("%s.%d", spec.Name, s.Life),
+		Path: s.Path, Args: args, Env: environ(env), Dir: spec.Dir,
 		Owner: spec.Name, Policy: spec.Sandbox, Limits: spec.Resources, Observe: spec.observed(),
-	}, nil
+	}
 }

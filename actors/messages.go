@@ -219,13 +219,9 @@ type (
 	checkLiveness struct{ gen uint64 }
 	internalReply struct{ p *link.Pending }
 	dialed        struct{ err error }
-	// begun elsewhere: what this life alone is given, and the secrets
-	lifePrepared struct {
-		given Prepared
-		err   error
-	}
-	lifeAlarm  struct{ gen uint64 }
-	outputRead struct{} // all that the ended process wrote
+	lifePrepared  struct{ err error } // what this life alone is given is there
+	lifeAlarm     struct{ gen uint64 }
+	outputRead    struct{} // all that the ended process wrote
 )
 
 // output is a pipe that carries one stream of a process.

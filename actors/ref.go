@@ -30,8 +30,9 @@ type Ref struct {
 
 	answers       *answers
 	warden        *warden
-	companion     atomic.Pointer[Companion]
-	holdings      holdings // values of secrets
+	chain         atomic.Pointer[chain]
+	held          atomic.Int64 // bytes of the parameters of calls that are held
+	holdings      holdings     // values of secrets
 	feed          feed
 	thin          *thinner      // of notifications to the host; nil: they are sent as they come
 	noisy         atomic.Uint64 // the last life that printed such
@@ -69,6 +70,7 @@ func newRef(w *World, group string, spec HostSpec) *Ref {
 	r.answers, r.warden = newAnswers(w, &r.spec), newWarden(spec.Guard)
 	r.deadlines = link.NewDeadlines(w.env(), spec.Requests.Timeout)
 	r.thin = newThinner(r)
+	r.chain.Store(newChain(nil))
 	r.snap = snapshot{machine: lifecycle.NewHost(lifecycle.HostRules{}, 0, w.now()), liveness: "none"}
 	return r
 }
@@ -146,6 +148,11 @@ func (r *Ref) Status() HostStatus {
 		Throttle: r.thin.status(), Eager: !r.spec.Start.Lazy, StoppedByPerson: m.StoppedByPerson(),
 	}
 	r.meter.fill(&out)
+	for _, i := range r.chain.Load().list {
+		if i.Status != nil {
+			i.Status(&out)
+		}
+	}
 	if r.spec.Protocol != nil {
 		out.Protocol = r.spec.Protocol.Name()
 	}

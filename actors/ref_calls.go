@@ -19,7 +19,7 @@ type CallOption func(*callOptions)
 type callOptions struct {
 	idempotent bool
 	patient    bool
-	led        bool // it is for this host, which has been found out
+	direct     bool // no interceptor is asked of it
 	unbounded  bool // somebody else sees to the deadline
 	timeout    time.Duration
 	trace      codec.Trace
@@ -143,13 +143,13 @@ func (r *Ref) open(ctx context.Context, method string, in any, streamed bool, op
 		return nil, r.reason(method, err)
 	}
 	_, bounded := ctx.Deadline()
-	q, find, err := r.make(method, in, streamed, bounded, opts)
+	q, d, err := r.make(method, in, streamed, bounded, opts)
 	if err != nil {
 		return nil, err
 	}
 	q.Arm()
-	if find != nil {
-		r.world.env().Go(func() { r.guided(q, find) }) // ends with the request
+	if d != nil {
+		r.world.env().Go(func() { r.follow(q, d) }) // ends with the request
 	} else {
 		r.route(ctx, q)
 	}
@@ -157,8 +157,8 @@ func (r *Ref) open(ctx context.Context, method string, in any, streamed bool, op
 }
 
 // make makes a request without arming or sending it. bounded tells that somebody else
-// sees to its deadline. The Finder is nil when the request is for this host.
-func (r *Ref) make(method string, in any, streamed, bounded bool, opts []CallOption) (*Request, Finder, error) {
+// sees to its deadline. The detour is nil if the request goes to this host at once.
+func (r *Ref) make(method string, in any, streamed, bounded bool, opts []CallOption) (*Request, *detour, error) {
 	var o callOptions
 	for _, opt := range opts {
 		opt(&o)
@@ -176,6 +176,14 @@ func (r *Ref) make(method string, in any, streamed, bounded bool, opts []CallOpt
 	if err := r.reserved(method); err != nil {
 		return nil, nil, err
 	}
+	var d *detour
+	if !o.direct && len(r.chain.Load().outbound) > 0 {
+		var m *codec.Message
+		if m, d, err = r.divert(method, params); err != nil {
+			return nil, nil, err
+		}
+		method, params = m.Method, m.Params
+	}
 	if int(r.pending.Add(1)) > r.spec.Requests.MaxPending {
 		r.pending.Add(-1)
 		return nil, nil, &CallError{r.spec.Name, method, ErrOverloaded, "", nil}
@@ -192,14 +200,10 @@ func (r *Ref) make(method string, in any, streamed, bounded bool, opts []CallOpt
 	} else {
 		q.Idle = r.spec.Requests.IdleTimeout
 	}
-	if o.led {
-		return q, nil, nil
-	}
-	find := r.elsewhere(method, params)
-	if find != nil {
+	if d != nil {
 		q.Idle = 0 // of its progress the other host tells
 	}
-	return q, find, nil
+	return q, d, nil
 }
 
 // callFor makes a call for an actor, which gets a *Result unless an error is
@@ -209,7 +213,7 @@ func (r *Ref) callFor(sender *actor.PID, m *Call) error {
 	if m.Idempotent {
 		opts = append(opts, Idempotent())
 	}
-	q, find, err := r.make(m.Method, m.Params, false, m.Timeout > 0, opts)
+	q, d, err := r.make(m.Method, m.Params, false, m.Timeout > 0, opts)
 	if err != nil {
 		return err
 	}
@@ -217,8 +221,8 @@ func (r *Ref) callFor(sender *actor.PID, m *Call) error {
 	q.Arm()
 	// Writing may wait for a host that does not read, and the actor that asks
 	// must not: that wait is the request's own.
-	if find != nil {
-		r.world.env().Go(func() { r.guided(q, find) }) // ends with the request
+	if d != nil {
+		r.world.env().Go(func() { r.follow(q, d) }) // ends with the request
 		return nil
 	}
 	if c := r.conn.Load(); c != nil && !c.IsFull() && c.sendNow(q) == nil {
@@ -282,16 +286,29 @@ func (r *Ref) Notify(ctx context.Context, method string, in any) error {
 	if err := r.reserved(method); err != nil {
 		return err
 	}
-	if find := r.elsewhere(method, params); find != nil {
-		return r.notifyElsewhere(method, params, find)
+	m := &codec.Message{Kind: codec.Notification, Method: method, Params: params}
+	if list := r.chain.Load().outbound; len(list) > 0 {
+		var v Verdict
+		for m, v, list = r.outbound(list, m); v.Hold != nil; m, v, list = r.outbound(list, m) {
+			select {
+			case <-v.Hold:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		switch {
+		case v.Err != nil, v.Taken:
+			return v.Err
+		case v.To != nil:
+			return r.notifyElsewhere(&detour{m, v, nil})
+		}
 	}
 	c := r.conn.Load()
 	if c == nil {
 		return r.downError()
 	}
-	m := codec.Message{Kind: codec.Notification, Method: method, Params: params}
 	for {
-		space, err := c.say(&m, link.Limit)
+		space, err := c.say(m, link.Limit)
 		switch {
 		case err == nil:
 			return nil

@@ -1,9 +1,9 @@
 package actors
 
 import (
+	"encoding/json"
 	"time"
 
-	"github.com/hostsup/hostsup/extensions/blame"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox/denial"
 )
@@ -76,9 +76,10 @@ type Event struct {
 	Exit    *ExitInfo        `json:"exit"`
 	CrashID *string          `json:"crash_id"`
 	PIDs    []int            `json:"pids,omitempty"` // KindStuck: the processes that are left
-	// Extension is whose event it is; Decision what was decided about some.
+	// Extension is whose event it is; Decision, a blame.Decision as JSON, what was
+	// decided about some.
 	Extension string          `json:"extension,omitempty"`
-	Decision  *blame.Decision `json:"decision,omitempty"`
+	Decision  json.RawMessage `json:"decision,omitempty"`
 	Lost      uint64          `json:"-"` // set alone on a reader that fell behind: events it missed
 }
 
@@ -107,6 +108,7 @@ const (
 	KindSupervisor = "supervisor" // the supervisor itself: ready, stopping
 	KindDenied     = "denied"     // a confined host was refused something; the first time in a life
 	KindExtension  = "extension"  // an extension changed its state or its host, or has something wrong with it
+	KindUnadvised  = "unadvised"  // what follows the end of a life was decided without the advice that was asked for
 	KindBlame      = "blame"      // it was decided whose fault a crash is, or who is put apart
 	KindOutput     = "output"     // something about a host's output: noise, a log file that cannot be written
 )
@@ -138,7 +140,7 @@ type CrashReport struct {
 
 	Denials []denial.Denial `json:"denials,omitempty"` // what its sandbox refused the life, with the line of policy that would allow it
 
-	Extensions *ExtensionReport `json:"extensions,omitempty"` // of a host that has some
+	Extensions json.RawMessage `json:"extensions,omitempty"` // of a host that has some: [Advice].Extensions
 }
 
 // ReportLine is one line of output in a crash report.

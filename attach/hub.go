@@ -19,9 +19,6 @@ import (
 // ErrProtocol means that hosts of this protocol cannot be attached to.
 var ErrProtocol = errors.New("hosts of this protocol cannot be attached to")
 
-// ErrTaken means that something else accompanies the host already.
-var ErrTaken = errors.New("something else accompanies the host")
-
 // Bounds of what a client may leave unread. No client holds up the host, and with
 // it the other clients, for longer than holdUp at a time.
 const (
@@ -73,7 +70,15 @@ type Hub struct {
 	watched  map[string]int  // MCP: resources subscribed to, by how many
 	told     map[string]bool // LSP: documents of which the host has published something
 	grants   []registration  // LSP: capabilities that the host has registered
-	moved    chan struct{}   // closed when a client has taken something; nil when nobody waits
+	hold     *hold           // the host is held up; nil: it is not
+}
+
+// hold holds up the host for a client that is slow.
+type hold struct {
+	client *client
+	took   int64 // what the client had taken when it began
+	done   chan struct{}
+	timer  *time.Timer
 }
 
 // token is whose progress a token of the hub stands for.
@@ -82,8 +87,8 @@ type token struct {
 	original []byte // as that client wrote it
 }
 
-// New returns the hub of a host and makes it the host's companion. Errors:
-// [ErrProtocol], [ErrTaken].
+// New returns the hub of a host and adds it to the host's interceptors. The error is
+// [ErrProtocol].
 func New(host *actors.Ref, log hclog.Logger) (*Hub, error) {
 	p := host.Spec().Protocol
 	if p == nil {
@@ -95,9 +100,10 @@ func New(host *actors.Ref, log hclog.Logger) (*Hub, error) {
 	}
 	h := &Hub{host: host, log: log.Named("attach"), dialect: d, started: make(chan struct{}, 1), tokens: map[string]token{}, watched: map[string]int{}, told: map[string]bool{}}
 	h.docs.open = map[string]*document{}
-	if !host.Accompany(h) {
-		return nil, fmt.Errorf("host %q: %w", host.Name(), ErrTaken)
-	}
+	host.Intercept(&actors.Interceptor{
+		Name: "attach", Stage: actors.StageServe, Value: h,
+		Starting: h.starting, Up: h.up, Down: h.down, Inbound: h.inbound, Reading: h.reading,
+	})
 	return h, nil
 }
 
@@ -115,15 +121,17 @@ func (h *Hub) Clients() int {
 	return len(h.clients)
 }
 
-// Opening implements [actors.Companion].
-func (h *Hub) Opening() codec.Raw {
+// starting opens the next life with what the clients have opened the host with.
+func (h *Hub) starting(_ context.Context, s *actors.Start) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.opening
+	if h.opening != nil {
+		s.Hello.Init = h.opening
+	}
+	return nil
 }
 
-// Up implements [actors.Companion].
-func (h *Hub) Up(line *actors.Line, publish func()) {
+func (h *Hub) up(line *actors.Line, publish func()) {
 	h.mu.Lock()
 	h.line, h.ended = line, line.Life()-1
 	_, h.result, _ = line.Opened()
@@ -137,8 +145,7 @@ func (h *Hub) Up(line *actors.Line, publish func()) {
 	}
 }
 
-// Down implements [actors.Companion].
-func (h *Hub) Down(life uint64) {
+func (h *Hub) down(life uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.line, h.ended = nil, life
@@ -146,16 +153,19 @@ func (h *Hub) Down(life uint64) {
 	clear(h.tokens)
 }
 
-// Notified implements [actors.Companion].
-func (h *Hub) Notified(_ uint64, m *codec.Message) {
+// inbound hands what the host says to clients.
+func (h *Hub) inbound(_ uint64, m *codec.Message) actors.Verdict {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	to, params := h.dialect.notified(h, m)
-	if to != nil {
-		to.notify(m.Method, params)
-		return
+	if m.Kind == codec.Request {
+		return actors.Verdict{Handle: h.asked(m.Method)}
 	}
-	h.broadcast(m.Method, params)
+	if to, params := h.dialect.notified(h, m); to != nil {
+		to.notify(m.Method, params)
+	} else {
+		h.broadcast(m.Method, params)
+	}
+	return actors.Verdict{}
 }
 
 // broadcast tells all clients that have introduced themselves. Under the lock.
@@ -171,10 +181,8 @@ func (h *Hub) broadcast(method string, params codec.Raw) {
 	}
 }
 
-// Asked implements [actors.Companion].
-func (h *Hub) Asked(method string) actors.Handler {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// asked returns what answers a request of the host, or nil. Under the lock.
+func (h *Hub) asked(method string) actors.Handler {
 	c := h.first()
 	if c == nil {
 		c = h.next(method)
@@ -207,56 +215,42 @@ func (h *Hub) next(method string) *client {
 	return nil
 }
 
-// Pace implements [actors.Companion]. A host that is faster than a client is read
-// as fast as that one reads; for a client that does not read it is not held up.
-func (h *Hub) Pace(ctx context.Context) {
-	c, moved := h.slow()
-	if c == nil {
-		return
-	}
-	took := c.took.Load()
-	patience := time.NewTimer(holdUp)
-	defer patience.Stop()
-	for c.backlog.Load() > backlogLimit {
-		select {
-		case <-moved:
-			h.mu.Lock()
-			moved = h.waitMoved()
-			h.mu.Unlock()
-		case <-c.gone:
-			return
-		case <-ctx.Done():
-			return
-		case <-patience.C:
-			if c.took.Load() == took {
-				h.mu.Lock()
-				c.holdAt, c.heldAt = c.holdAt+backlogLimit, took
-				h.mu.Unlock()
-			}
-			return
-		}
-	}
-}
-
-// slow returns a client that the host may be held up for, or nil if no client is slow,
-// and a channel that is closed when a client takes something.
-func (h *Hub) slow() (c *client, moved <-chan struct{}) {
+// reading returns what the host is held up for, or nil if no client is slow. A host
+// that is faster than a client is read as fast as that one reads; for a client that
+// does not read it is not held up.
+func (h *Hub) reading() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	i := slices.IndexFunc(h.clients, func(c *client) bool { return c.backlog.Load() > c.holdAt })
-	if i < 0 {
-		return nil, nil
+	if h.hold == nil {
+		i := slices.IndexFunc(h.clients, func(c *client) bool { return c.backlog.Load() > c.holdAt })
+		if i < 0 {
+			return nil
+		}
+		w := &hold{client: h.clients[i], took: h.clients[i].took.Load(), done: make(chan struct{})}
+		w.timer = time.AfterFunc(holdUp, func() { h.outOfPatience(w) })
+		h.hold = w
 	}
-	return h.clients[i], h.waitMoved()
+	return h.hold.done
 }
 
-// waitMoved returns a channel that is closed when a client takes something. Under
-// the lock.
-func (h *Hub) waitMoved() <-chan struct{} {
-	if h.moved == nil {
-		h.moved = make(chan struct{})
+// outOfPatience goes on without a client that the host was held up for.
+func (h *Hub) outOfPatience(w *hold) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.hold != w {
+		return
 	}
-	return h.moved
+	if c := w.client; c.took.Load() == w.took {
+		c.holdAt, c.heldAt = c.holdAt+backlogLimit, w.took
+	}
+	h.release()
+}
+
+// release ends the hold. Under the lock.
+func (h *Hub) release() {
+	h.hold.timer.Stop()
+	close(h.hold.done)
+	h.hold = nil
 }
 
 // taken tells that a client has read something, or is gone.
@@ -266,9 +260,8 @@ func (h *Hub) taken(c *client) {
 	if c.backlog.Load() == 0 || c.took.Load()-c.heldAt >= leastTaken {
 		c.holdAt = backlogLimit
 	}
-	if h.moved != nil {
-		close(h.moved)
-		h.moved = nil
+	if h.hold != nil && h.hold.client == c && (c.backlog.Load() <= backlogLimit || !slices.Contains(h.clients, c)) {
+		h.release()
 	}
 }
 

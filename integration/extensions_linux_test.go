@@ -182,9 +182,9 @@ func TestExtensionsComeBack(t *testing.T) {
 		found, _ = sup.Crashes("vs")
 		return len(found) == 2
 	}, "crash reports")
-	r := found[0]
-	if r.Extensions == nil || fmt.Sprint(r.Extensions.Begun) != "[hostsup.a hostsup.needs]" || len(r.Extensions.Decisions) != 1 {
-		t.Errorf("%+v", r.Extensions)
+	r := service.ReportOf(&found[0])
+	if r == nil || fmt.Sprint(r.Begun) != "[hostsup.a hostsup.needs]" || len(r.Decisions) != 1 {
+		t.Errorf("%+v", r)
 	}
 }
 

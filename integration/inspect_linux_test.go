@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/internal/jsonwalk"
 	"github.com/hostsup/hostsup/internal/sys/procnet"
@@ -129,7 +130,7 @@ func TestProfileBlames(t *testing.T) {
 				return len(found) == 2
 			}, "crash reports")
 			for _, r := range found {
-				p := r.Extensions.Profile
+				p := service.ReportOf(&r).Profile
 				if p == nil || len(p.Shares) == 0 || p.Shares[0].ID != "hostsup.timer" || p.Shares[0].Share < 0.5 {
 					t.Fatalf("%+v", p)
 				}

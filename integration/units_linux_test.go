@@ -295,10 +295,10 @@ func TestUnitDiesBeingActivated(t *testing.T) {
 	var why []string
 	eventually(t, func() bool {
 		found, _ := sup.Crashes("app")
-		if len(found) < 2 || found[1].Extensions == nil {
+		if len(found) < 2 || service.ReportOf(&found[1]) == nil {
 			return false
 		}
-		for _, d := range found[1].Extensions.Decisions {
+		for _, d := range service.ReportOf(&found[1]).Decisions {
 			for _, e := range d.Evidence {
 				why = append(why, e.Suspects[0].Why...)
 			}

@@ -96,8 +96,21 @@ type Ended struct {
 	Status  ExitStatus // CauseExit: how the process ended
 	Detail  string     // evidence for people: an error text, what was wrong with the bytes
 	Cleared bool       // what has caused the crashes so far, this one included, is somewhere else now
+	Asked   int        // who was asked for advice about the end: [Advice] follows from each
 	Rest    Rest
 }
+
+// Advice is what one of those has to say who were asked, see [Ended]. The machine waits
+// for all of them, for [AdviceWait] at most, before it decides what follows the end. It does not wait for
+// advice about an end that was asked for. Advice that comes later changes no
+// decision; with Cleared it resets the crash window.
+type Advice struct {
+	Life    uint64
+	Cleared bool // as in [Ended]
+}
+
+// AdviceWait is how long the machine waits for [Advice].
+const AdviceWait = 100 * time.Millisecond
 
 // Vanished tells that the actor of a life that has ended is gone, and what is left
 // of the life.
@@ -145,6 +158,7 @@ func (Ready) event()            {}
 func (Hung) event()             {}
 func (Alive) event()            {}
 func (Ended) event()            {}
+func (Advice) event()           {}
 func (Vanished) event()         {}
 func (Torn) event()             {}
 func (Gone) event()             {}
@@ -179,6 +193,7 @@ const (
 	BackoffTimer              // restarting to starting
 	ShortTimer                // a start that the supervisor was too short for, to its next try
 	RetryTimer                // failed to starting
+	AdviceTimer               // the end of a life to the decision without advice
 
 	Timers = iota // how many there are
 )
@@ -243,6 +258,10 @@ type (
 	TellStop struct{ Number int }
 )
 
+// Unadvised tells that some [Advice] did not come within [AdviceWait], and that the end
+// of the life is decided without it.
+type Unadvised struct{ Life uint64 }
+
 // Slow tells that a start is over its time-out and waited for.
 type Slow struct {
 	Life  uint64
@@ -282,6 +301,7 @@ func (CancelTimer) effect() {}
 func (AskStart) effect()    {}
 func (TellStop) effect()    {}
 func (Done) effect()        {}
+func (Unadvised) effect()   {}
 func (Slow) effect()        {}
 func (Quiet) effect()       {}
 

@@ -70,10 +70,11 @@ type Host struct {
 	lacks     string      // what that is, and how long it waits
 	shortFor  int         // starts in a row that it was too short for
 	rng       uint64
-	moved     bool // it has had a transition
-	tried     bool // Tried was told
-	torn      bool // its actor is ending
-	refused   int  // transitions the table did not have; tests hold it at 0
+	moved     bool   // it has had a transition
+	tried     bool   // Tried was told
+	torn      bool   // its actor is ending
+	advised   *Ended // the end that waits for Advice; never changed in place
+	refused   int    // transitions the table did not have; tests hold it at 0
 }
 
 // NewHost returns a stopped host. The seed makes its jitter reproducible.
@@ -141,6 +142,10 @@ func (h Host) Lives(life uint64) bool { return life == h.life && h.presence == a
 
 // Present reports whether anything of the current life is there.
 func (h Host) Present() bool { return h.presence != absent }
+
+// AwaitsAdvice reports whether the end of the current life is decided later, see
+// [Advice].
+func (h Host) AwaitsAdvice() bool { return h.advised != nil }
 
 // Since is when it entered the state.
 func (h Host) Since() time.Time { return h.since }
@@ -217,23 +222,23 @@ func (h Host) Step(ev Event, now time.Time) (Host, []Effect) {
 	case Ready:
 		s.ready(ev.Life)
 	case Hung:
-		if ev.Life == s.life && s.state == Running {
+		if s.Lives(ev.Life) && s.state == Running {
 			s.to(Unresponsive, fmt.Sprintf("no sign of life for %s", round(ev.Silent)), "")
 			if s.rules.KillAfter > 0 {
 				s.do(SetTimer{KillTimer, s.rules.KillAfter})
 			}
 		}
 	case Alive:
-		if ev.Life == s.life && s.state == Unresponsive {
+		if s.Lives(ev.Life) && s.state == Unresponsive {
 			s.do(CancelTimer{KillTimer})
 			s.to(Running, "answers again", "")
 		}
 	case Ended:
 		s.ended(ev)
+	case Advice:
+		s.advice(ev)
 	case Vanished:
-		if ev.Life == s.life && s.presence == ended {
-			s.leave(ev.Rest)
-		}
+		s.vanished(ev)
 	case Torn:
 		s.tear()
 	case Gone:

@@ -321,7 +321,7 @@ func (s *step) restart(by By) {
 }
 
 func (s *step) ready(life uint64) {
-	if life != s.life || s.state != Starting || s.place == queuedPlace {
+	if !s.Lives(life) || s.state != Starting {
 		return
 	}
 	s.endStart()
@@ -334,6 +334,55 @@ func (s *step) ended(e Ended) {
 		return
 	}
 	s.presence = ended
+	if e.Asked == 0 || s.state != Starting && !s.state.Up() {
+		s.settle(e)
+		return
+	}
+	s.advised = &e
+	if s.state == Starting {
+		s.endStart()
+	}
+	s.do(CancelTimer{KillTimer})
+	s.do(SetTimer{AdviceTimer, AdviceWait})
+}
+
+// advice takes what somebody has to say about the end of a life.
+func (s *step) advice(a Advice) {
+	switch {
+	case s.advised != nil && a.Life == s.advised.Life:
+		e := *s.advised
+		e.Asked, e.Cleared = e.Asked-1, e.Cleared || a.Cleared
+		s.advised = &e
+		if e.Asked == 0 {
+			s.do(CancelTimer{AdviceTimer})
+			s.settleAdvised()
+		}
+	case a.Cleared: // too late for the decision
+		s.reset()
+	}
+}
+
+// settleAdvised decides what follows an end that has waited for advice.
+func (s *step) settleAdvised() {
+	e := *s.advised
+	s.advised = nil
+	s.settle(e)
+}
+
+// vanished follows the end of the actor of a life.
+func (s *step) vanished(v Vanished) {
+	switch {
+	case v.Life != s.life || s.presence != ended:
+	case s.advised != nil:
+		e := *s.advised
+		e.Rest, s.advised = v.Rest, &e
+	default:
+		s.leave(v.Rest)
+	}
+}
+
+// settle decides what follows the end of a life.
+func (s *step) settle(e Ended) {
 	if e.Cleared {
 		s.reset()
 	}
@@ -351,7 +400,7 @@ func (s *step) ended(e Ended) {
 // tells returns 1 for an effect that makes something known, 0 for others.
 func tells(e Effect) int {
 	switch e.(type) {
-	case Transition, Tried, AskStart, TellStop, Done, Shortage:
+	case Transition, Tried, AskStart, TellStop, Done, Shortage, Unadvised:
 		return 1
 	}
 	return 0
@@ -378,7 +427,7 @@ func (s *step) leave(r Rest) {
 
 // tear gives back what the host has of others.
 func (s *step) tear() {
-	s.torn = true
+	s.torn, s.advised = true, nil
 	s.givePlace()
 	for t := range Timer(Timers) {
 		s.do(CancelTimer{t})
@@ -536,6 +585,11 @@ func (s *step) fired(t Timer) {
 	case RetryTimer:
 		if s.state == Failed {
 			s.wish(ByRule)
+		}
+	case AdviceTimer:
+		if s.advised != nil {
+			s.do(Unadvised{s.life})
+			s.settleAdvised()
 		}
 	}
 }

@@ -339,6 +339,8 @@ func eventFrom(t *testing.T, d *datadriven.TestData, h Host) Event {
 		return Hung{life, 3 * time.Second}
 	case "alive":
 		return Alive{life}
+	case "advice":
+		return Advice{life, d.HasArg("cleared")}
 	case "vanished":
 		return Vanished{life, rest(d)}
 	case "torn":
@@ -350,13 +352,13 @@ func eventFrom(t *testing.T, d *datadriven.TestData, h Host) Event {
 	case "exit":
 		var code int
 		scan(t, d.CmdArgs[0].Key, &code)
-		return Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: code}, Cleared: d.HasArg("cleared"), Rest: rest(d)}
+		return Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: code}, Cleared: d.HasArg("cleared"), Asked: advisers(t, d), Rest: rest(d)}
 	case "killed":
 		var sig int
 		scan(t, d.CmdArgs[0].Key, &sig)
-		return Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: -1, Signal: sig}, Cleared: d.HasArg("cleared"), Rest: rest(d)}
+		return Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: -1, Signal: sig}, Cleared: d.HasArg("cleared"), Asked: advisers(t, d), Rest: rest(d)}
 	case "ended":
-		return Ended{Life: life, Cause: Cause(d.CmdArgs[0].Key), Detail: strings.TrimSpace(d.Input), Cleared: d.HasArg("cleared"), Rest: rest(d)}
+		return Ended{Life: life, Cause: Cause(d.CmdArgs[0].Key), Detail: strings.TrimSpace(d.Input), Cleared: d.HasArg("cleared"), Asked: advisers(t, d), Rest: rest(d)}
 	}
 	t.Fatalf("%s: unknown command %s", d.Pos, d.Cmd)
 	return nil
@@ -367,8 +369,18 @@ func rest(d *datadriven.TestData) Rest {
 	return Rest(max(0, slices.Index([]string{"", "tree", "nothing"}, arg(d, "rest"))))
 }
 
+// advisers is how many were asked for advice: "asked", "asked=2".
+func advisers(t *testing.T, d *datadriven.TestData) (n int) {
+	if text := arg(d, "asked"); text != "" {
+		scan(t, text, &n)
+	} else if d.HasArg("asked") {
+		n = 1
+	}
+	return n
+}
+
 // timerNames are what scripts call the timers.
-var timerNames = []string{"start", "quiet", "kill", "backoff", "shortage", "retry"}
+var timerNames = []string{"start", "quiet", "kill", "backoff", "shortage", "retry", "advice"}
 
 func showEffects(effects []Effect) string {
 	var b strings.Builder
@@ -418,6 +430,8 @@ func showEffects(effects []Effect) string {
 			fmt.Fprintf(&b, "shortage: life %d: %s: again in %s\n", e.Life, e.Detail, e.Wait)
 		case Slow:
 			fmt.Fprintf(&b, "slow: life %d after %s\n", e.Life, e.After)
+		case Unadvised:
+			fmt.Fprintf(&b, "decided without advice: life %d\n", e.Life)
 		case Quiet:
 			fmt.Fprintf(&b, "quiet: life %d: %s\n", e.Life, e.Reason)
 		}

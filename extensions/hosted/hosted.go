@@ -162,13 +162,10 @@ func (s *services) added(h *supervisor.Host) error {
 		return nil
 	}
 	sup := s.tree.Supervisor
-	svc, err := service.New(h.Ref(), service.Tree{
+	svc := service.New(h.Ref(), service.Tree{
 		Host: s.host, Add: s.beside(h.Name()), Remove: sup.Remove, Journal: s.tree.Journal, Log: s.tree.Log,
 		Redact: s.tree.Redact, Profile: sup.ProfileLife, Profiles: s.profiles(),
 	})
-	if err != nil {
-		return err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.list == nil {

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -79,31 +78,18 @@ func (p *place) tellUntold(life uint64) {
 	}
 }
 
-// Pace implements [actors.Companion]: no more is read while the loop has too much
-// to do.
-func (p *place) Pace(ctx context.Context) { p.s.queue.wait(ctx, p.s.done) }
-
-// wait waits until there is not too much in the queue.
-func (q *queue) wait(ctx context.Context, done <-chan struct{}) {
-	for {
-		q.mu.Lock()
-		if len(q.items) < maxQueue {
-			q.mu.Unlock()
-			return
-		}
-		if q.room == nil {
-			q.room = make(chan struct{})
-		}
-		room := q.room
-		q.mu.Unlock()
-		select {
-		case <-room:
-		case <-done:
-			return
-		case <-ctx.Done():
-			return
-		}
+// full returns a channel that is closed when the queue has room again, or nil if it has
+// room: no more is read from hosts while the loop has too much to do.
+func (q *queue) full() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.items) < maxQueue || q.ended {
+		return nil
 	}
+	if q.room == nil {
+		q.room = make(chan struct{})
+	}
+	return q.room
 }
 
 // take takes what is in the queue.
@@ -112,9 +98,22 @@ func (q *queue) take() []func() {
 	defer q.mu.Unlock()
 	items := q.items
 	q.items = nil
+	q.release()
+	return items
+}
+
+// end lets hosts be read, whatever is in the queue: the loop has ended.
+func (q *queue) end() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.ended = true
+	q.release()
+}
+
+// release tells that there is room. Under the lock.
+func (q *queue) release() {
 	if q.room != nil {
 		close(q.room)
 		q.room = nil
 	}
-	return items
 }

@@ -185,7 +185,7 @@ func TestNamesOfCommandsAreBounded(t *testing.T) {
 	s, p := heard(t, false)
 	name := strings.Repeat("x", maxCommand)
 	for _, c := range []string{name, name + "x"} {
-		if !p.Noted(1, methodRegister, codec.Raw(`["`+c+`"]`)) {
+		if !p.place.voice.noted(1, methodRegister, codec.Raw(`["`+c+`"]`)) {
 			t.Fatal("it is not noted")
 		}
 		if err := p.says(t.Context(), methodFire, `["`+c+`"]`); err != nil {
@@ -292,16 +292,16 @@ func TestHostsWaitForTheLoop(t *testing.T) {
 	})
 	<-begun
 	for range maxQueue - 1 {
-		p.Noted(1, methodRegister, codec.Raw(`["c"]`))
+		p.place.voice.noted(1, methodRegister, codec.Raw(`["c"]`))
 	}
-	p.Pace(t.Context()) // there is room for one
-	p.Noted(1, methodRegister, codec.Raw(`["c"]`))
+	s.pace(t.Context()) // there is room for one
+	p.place.voice.noted(1, methodRegister, codec.Raw(`["c"]`))
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	p.Pace(gone) // who has left does not wait
+	s.pace(gone) // who has left does not wait
 	paced := make(chan struct{})
 	go func() {
-		p.Pace(t.Context())
+		s.pace(t.Context())
 		close(paced)
 	}()
 	for deadline := time.Now().Add(60 * time.Second); ; {
@@ -322,4 +322,14 @@ func TestHostsWaitForTheLoop(t *testing.T) {
 	}
 	close(end)
 	<-paced
+}
+
+// pace waits as the reading of a host does.
+func (s *Service) pace(ctx context.Context) {
+	if hold := s.queue.full(); hold != nil {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+		}
+	}
 }

@@ -38,8 +38,8 @@ type found struct {
 // but for the last five, which may be called by anybody and must
 // not wait.
 type voice interface {
-	// opening returns what the next life is told; see [actors.Companion]. living is
-	// that of [actors.Housekeeper].
+	// opening returns what the next life is opened with, nil for the spec's. living
+	// returns the extensions that it is told of, nil when none is known yet.
 	opening() codec.Raw
 	living() []string
 	// up tells of a new life, before anything is asked of it; its line may be
@@ -59,7 +59,9 @@ type voice interface {
 	deactivate(id extensions.ID)
 	// asked answers requests of the host, or is nil; notified hears what it says.
 	asked(method string) actors.Handler
-	noted(life uint64, method string, params codec.Raw) bool // see [actors.Clerk]
+	// noted takes a request that only tells something, which is answered at once; false:
+	// the request is none.
+	noted(life uint64, method string, params codec.Raw) bool
 	notified(life uint64, m *codec.Message)
 	// command is the command that a call is of, if it is of one; activates is the
 	// extension that a call activates, where nothing but its answer tells its end.

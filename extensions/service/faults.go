@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"syscall"
@@ -105,7 +106,7 @@ func (s *Service) decided(number int, d blame.Decision) {
 	case len(ids) > 0:
 		reason = fmt.Sprintf("%s %s: %s", d.Verdict, strings.Join(ids, ", "), d.Why)
 	}
-	e := actors.Event{Kind: actors.KindBlame, Reason: reason, Decision: &d}
+	e := actors.Event{Kind: actors.KindBlame, Reason: reason, Decision: asJSON(d)}
 	if len(ids) == 1 {
 		e.Extension = ids[0]
 	}
@@ -132,18 +133,53 @@ func (s *Service) home(number int, cell string) string {
 	return s.base.Name()
 }
 
-// Ended implements [actors.Witness].
-func (p *place) Ended(e actors.LifeEnd) actors.Testimony {
-	t, err := get(context.Background(), p.s, func() actors.Testimony { return p.ended(e) })
-	if err != nil { // the service has ended; so will the host
-		return actors.Testimony{}
+// advise says what the machines have found out about the end of a life.
+func (p *place) advise(e actors.LifeEnd, tell func(actors.Advice)) {
+	p.s.post(func() { tell(p.ended(e)) })
+}
+
+// Report is what a crash report says of extensions.
+type Report struct {
+	Begun     []string         `json:"begun"`     // whose activation had begun
+	Decisions []blame.Decision `json:"decisions"` // what the crash has led to
+	Profile   *ProfileReport   `json:"profile,omitempty"`
+}
+
+// ProfileReport is the CPU profile that was taken of a host while it hung.
+type ProfileReport struct {
+	Seconds float64       `json:"seconds"`
+	Shares  []blame.Share `json:"shares"`         // of the processor, by extension; the largest first
+	File    string        `json:"file,omitempty"` // where it is, as long as it is among the newest
+}
+
+// ReportOf returns what a crash report says of extensions, or nil.
+func ReportOf(c *actors.CrashReport) (r *Report) {
+	if json.Unmarshal(c.Extensions, &r) != nil {
+		return nil
 	}
-	return t
+	return r
+}
+
+// DecisionOf returns the decision that an event is about, or nil.
+func DecisionOf(e actors.Event) (d *blame.Decision) {
+	if json.Unmarshal(e.Decision, &d) != nil {
+		return nil
+	}
+	return d
+}
+
+// asJSON is a value of ours as JSON.
+func asJSON(v any) json.RawMessage {
+	text, err := json.Marshal(v)
+	if err != nil { // never: there is nothing in them that JSON has no word for
+		return nil
+	}
+	return text
 }
 
 // ended finds out who is to blame and has them moved before the next life
 // begins.
-func (p *place) ended(e actors.LifeEnd) (t actors.Testimony) {
+func (p *place) ended(e actors.LifeEnd) (a actors.Advice) {
 	s := p.s
 	if p.voice.ahead(e.Life) { // it has ended in its first moment
 		p.up(e.Life, nil)
@@ -166,21 +202,22 @@ func (p *place) ended(e actors.LifeEnd) (t actors.Testimony) {
 	p.calm()
 	if !crashed {
 		s.follow(p.number, s.fault(p.number, blame.LifeEnded{Cell: p.cell, Life: e.Life}))
-		return t
+		return a
 	}
 	out := s.fault(p.number, blame.Crashed{Cell: p.cell, Life: e.Life, Kind: kind, Reason: e.Reason})
-	t.Report = &actors.ExtensionReport{Begun: []string{}, Decisions: out.decisions, Profile: profile}
+	report := Report{Begun: []string{}, Decisions: out.decisions, Profile: profile}
 	for _, id := range begun {
-		t.Report.Begun = append(t.Report.Begun, string(id))
+		report.Begun = append(report.Begun, string(id))
 	}
 	if out.decisions == nil {
-		t.Report.Decisions = []blame.Decision{}
+		report.Decisions = []blame.Decision{}
 	}
+	a.Extensions = asJSON(report)
 	if p.cell == blame.Home {
-		t.Forgive, out.forgive = out.forgive, false
+		a.Clear, out.forgive = out.forgive, false
 	}
 	s.follow(p.number, out)
-	return t
+	return a
 }
 
 // kindOf says what sort of an end it was; false: not a crash.

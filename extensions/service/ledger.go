@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions"
@@ -115,12 +116,12 @@ func (l *ledger) look(life uint64, over bool) (t tally) {
 	return t
 }
 
-// Called implements [actors.Witness].
-func (p *place) Called(life uint64, id uint32, method string, params codec.Raw) {
-	if x, ok := p.voice.activates(method, params); ok {
-		p.starts.Store(startCall{life, id}, x)
-	} else if command, ok := p.voice.command(method, params); ok {
-		p.calls.began(life, id, command, p.s.uses.of(command))
+// called keeps a call in the ledger if it is of a command.
+func (p *place) called(life uint64, m *codec.Message, _ bool) {
+	if x, ok := p.voice.activates(m.Method, m.Params); ok {
+		p.starts.Store(startCall{life, m.ID}, x)
+	} else if command, ok := p.voice.command(m.Method, m.Params); ok {
+		p.calls.began(life, m.ID, command, p.s.uses.of(command))
 	}
 }
 
@@ -130,8 +131,7 @@ type startCall struct {
 	id   uint32
 }
 
-// Answered implements [actors.Witness].
-func (p *place) Answered(life uint64, id uint32) {
+func (p *place) answered(life uint64, id uint32, _ time.Duration) {
 	if x, ok := p.starts.LoadAndDelete(startCall{life, id}); ok {
 		p.s.post(func() { // before the end of the life can be told
 			if x, ok := x.(extensions.ID); ok {

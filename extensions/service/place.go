@@ -18,8 +18,8 @@ import (
 	"github.com/hostsup/hostsup/lifecycle"
 )
 
-// place is one host in which extensions live, and its companion. Its fields are
-// the loop's.
+// place is one host in which extensions live, of which it is an interceptor. Its fields
+// are the loop's.
 type place struct {
 	s      *Service
 	name   string
@@ -48,12 +48,6 @@ type place struct {
 	commands sync.Map // to the life in which they can be executed at once
 	starts   sync.Map // the extension of each request to activate one, by its startCall
 }
-
-var (
-	_ actors.Witness     = (*place)(nil)
-	_ actors.Housekeeper = (*place)(nil)
-	_ actors.Clerk       = (*place)(nil)
-)
 
 func (s *Service) place(name string, number int, cell string) *place {
 	p := &place{s: s, name: name, number: number, cell: cell}
@@ -101,8 +95,8 @@ func (s *Service) open(at location.Place) {
 		case err != nil:
 		case ref == nil:
 			err = fmt.Errorf("%w: %q", actors.ErrNoHost, p.name)
-		case !ref.Accompany(p):
-			err = fmt.Errorf("host %q: something else accompanies it", p.name)
+		default:
+			ref.Intercept(p.interceptor())
 		}
 		s.post(func() {
 			if err != nil {
@@ -166,26 +160,33 @@ func (p *place) restart(why string) {
 	})
 }
 
-// Opening implements [actors.Companion].
-func (p *place) Opening() codec.Raw {
-	raw, err := get(context.Background(), p.s, p.voice.opening)
-	if err != nil {
-		return nil // on the way down
+func (p *place) interceptor() *actors.Interceptor {
+	return &actors.Interceptor{
+		Name: "extensions", Stage: actors.StageServe, Value: p,
+		Starting: p.starting, Up: p.welcomes, Outbound: p.route, Sent: p.called, Answered: p.answered,
+		Inbound: p.inbound, Reading: p.s.queue.full, Advise: p.advise,
+		Changed: func(t lifecycle.Transition) { p.s.post(func() { p.changed(t) }) },
 	}
-	return raw
 }
 
-// Living implements [actors.Housekeeper].
-func (p *place) Living() []string {
-	ids, err := get(context.Background(), p.s, p.voice.living)
-	if err != nil {
-		return nil // likewise
+// starting opens the next life with the extensions that live in it.
+func (p *place) starting(ctx context.Context, s *actors.Start) error {
+	type opening struct {
+		init   codec.Raw
+		living []string
 	}
-	return ids
+	o, err := get(ctx, p.s, func() opening { return opening{p.voice.opening(), p.voice.living()} })
+	if err != nil { // on the way down
+		return nil //nolint:nilerr // the life ends, too
+	}
+	if o.init != nil {
+		s.Hello.Init = o.init
+	}
+	s.Hello.Extended, s.Hello.Extensions = true, o.living
+	return nil
 }
 
-// Up implements [actors.Companion].
-func (p *place) Up(line *actors.Line, publish func()) {
+func (p *place) welcomes(line *actors.Line, publish func()) {
 	p.s.post(func() { p.up(line.Life(), line) })
 	publish()
 }
@@ -205,23 +206,19 @@ func (p *place) welcome() {
 	p.voice.welcome()
 }
 
-// Down implements [actors.Companion]; Ended says more.
-func (p *place) Down(uint64) {}
+// noted is the answer to a request that only tells something.
+var noted = &codec.Message{}
 
-// Notified implements [actors.Companion].
-func (p *place) Notified(life uint64, m *codec.Message) { p.voice.notified(life, m) }
-
-// Asked implements [actors.Companion].
-func (p *place) Asked(method string) actors.Handler { return p.voice.asked(method) }
-
-// Noted implements [actors.Clerk].
-func (p *place) Noted(life uint64, method string, params codec.Raw) bool {
-	return p.voice.noted(life, method, params)
-}
-
-// Changed implements [actors.Witness].
-func (p *place) Changed(t lifecycle.Transition) {
-	p.s.post(func() { p.changed(t) })
+func (p *place) inbound(life uint64, m *codec.Message) (v actors.Verdict) {
+	switch {
+	case m.Kind == codec.Notification:
+		p.voice.notified(life, m)
+	case p.voice.noted(life, m.Method, m.Params):
+		v.Reply = noted
+	default:
+		v.Handle = p.voice.asked(m.Method)
+	}
+	return v
 }
 
 func (p *place) changed(t lifecycle.Transition) {

@@ -88,12 +88,12 @@ func (p *place) calm() {
 
 // evidence is what a profile adds to the report of a crash. Its file is written
 // beside.
-func (p *place) evidence(e actors.LifeEnd) *actors.ProfileReport {
+func (p *place) evidence(e actors.LifeEnd) *ProfileReport {
 	if p.hang == nil || p.hang.taken == nil || p.hang.life != e.Life {
 		return nil
 	}
 	t := p.hang.taken
-	out := &actors.ProfileReport{Seconds: t.span.Seconds(), Shares: t.shares}
+	out := &ProfileReport{Seconds: t.span.Seconds(), Shares: t.shares}
 	if out.Shares == nil {
 		out.Shares = []blame.Share{}
 	}

@@ -19,25 +19,21 @@ import (
 // eventCommand begins the activation events of commands.
 const eventCommand = "onCommand:"
 
-var _ actors.Router = (*place)(nil)
-
-// Route implements [actors.Router]: a command is executed where its extension
-// lives, which is activated before if it is not active.
-func (p *place) Route(life uint64, method string, params codec.Raw) actors.Finder {
-	command, ok := p.voice.command(method, params)
+// route redirects the call of a command: it is executed where its extension lives,
+// which is activated before if it is not active.
+func (p *place) route(life uint64, m *codec.Message) (v actors.Verdict) {
+	command, ok := p.voice.command(m.Method, m.Params)
 	if !ok {
-		return nil
+		return v
 	}
 	if known, ok := p.commands.Load(command); ok && known == life {
-		return nil
+		return v
 	}
-	return func(ctx context.Context) (*actors.Ref, error) {
+	v.To = func(ctx context.Context) (*actors.Ref, error) {
 		goal, err := p.s.find(ctx, p, command)
-		if err != nil {
-			return nil, err
-		}
-		return goal.ref, nil
+		return goal.ref, err
 	}
+	return v
 }
 
 // goal is where a command is to be executed, or what has to happen before that
@@ -209,7 +205,7 @@ func (p *editor) execute(ctx context.Context, in *actors.Incoming) (any, error) 
 	case err != nil:
 		return nil, err
 	case !g.ours:
-		if result, ok, err := in.Rule(ctx); ok {
+		if result, ok, err := in.Rest(ctx); ok {
 			return result, err
 		}
 		if ofEditor(command) {

@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -93,10 +92,9 @@ type crash struct {
 }
 
 // New looks for the extensions of a host and begins to look after them: the
-// hosts that affinities ask for exist when it returns. The error says that
-// something else accompanies the host. What is wrong with extensions is told in
-// the journal.
-func New(base *actors.Ref, tree Tree) (*Service, error) {
+// hosts that affinities ask for exist when it returns. What is wrong with extensions
+// is told in the journal.
+func New(base *actors.Ref, tree Tree) *Service {
 	s := &Service{
 		tree: tree, base: base, spec: *base.Spec().Extensions, log: tree.Log.Named(base.Name()).Named("extensions"),
 		done: make(chan struct{}), refused: map[extensions.ID]string{}, disabled: map[extensions.ID]string{},
@@ -110,10 +108,7 @@ func New(base *actors.Ref, tree Tree) (*Service, error) {
 	s.dialect = dialectOf(base)
 	home := s.place(base.Name(), 0, "")
 	home.ref = base
-	if !base.Accompany(home) {
-		s.cancel()
-		return nil, fmt.Errorf("host %q: something else accompanies it", base.Name())
-	}
+	base.Intercept(home.interceptor())
 	s.places[home.name] = home
 	s.scan()
 	s.active = activation.New(activation.Rules{Startup: s.spec.Startup, Hosts: s.hosts()})
@@ -126,7 +121,7 @@ func New(base *actors.Ref, tree Tree) (*Service, error) {
 			s.activation(activation.Request{Event: event})
 		}
 	})
-	return s, nil
+	return s
 }
 
 // hosts are those that are known beforehand, and how they start.
@@ -240,7 +235,8 @@ type queue struct {
 	mu    sync.Mutex
 	items []func()
 	wake  chan struct{}
-	room  chan struct{} // closed when items were taken; nil: no caller waits
+	room  chan struct{} // closed when items were taken; nil: no host waits
+	ended bool
 }
 
 // post has the loop do something. It never waits.
@@ -257,6 +253,7 @@ func (s *Service) post(f func()) {
 // run is the loop. It ends with Close.
 func (s *Service) run() {
 	defer close(s.done)
+	defer s.queue.end()
 	defer s.silence()
 	for {
 		select {

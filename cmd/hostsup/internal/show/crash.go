@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/extensions/service"
 )
 
 var crashColumns = []column{
@@ -61,7 +62,7 @@ func (s Screen) Crash(w io.Writer, c *actors.CrashReport) error {
 			fmt.Fprintf(&b, "  %s\n", Clean(d.String()))
 		}
 	}
-	s.accused(&b, c.Extensions)
+	s.accused(&b, service.ReportOf(c))
 	fmt.Fprintf(&b, "\n%s\n", s.Paint(Bold, fmt.Sprintf("last output, %d %s", len(c.Lines), Plural(len(c.Lines), "line", "lines"))))
 	for _, ln := range c.Lines {
 		mark, style := "out", Plain

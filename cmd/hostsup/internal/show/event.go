@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/lifecycle"
 )
 
@@ -65,7 +66,7 @@ func (s Screen) what(ev actors.Event) string {
 	if ev.Exit != nil && ev.Exit.Reason != "" && !strings.Contains(ev.Reason, ev.Exit.Reason) {
 		more = append(more, Clean(ev.Exit.Reason))
 	}
-	if why := suspicion(ev.Decision); why != "" {
+	if why := suspicion(service.DecisionOf(ev)); why != "" {
 		more = append(more, why)
 	}
 	if ev.PID != nil {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/extensions/blame"
 	"github.com/hostsup/hostsup/extensions/service"
 )
@@ -120,7 +119,7 @@ func suspicion(d *blame.Decision) string {
 
 // accused writes what a crash report says of extensions: who was there, whom the
 // crash speaks against, and what follows.
-func (s Screen) accused(b *strings.Builder, r *actors.ExtensionReport) {
+func (s Screen) accused(b *strings.Builder, r *service.Report) {
 	if r == nil {
 		return
 	}
@@ -152,7 +151,7 @@ func (s Screen) accused(b *strings.Builder, r *actors.ExtensionReport) {
 }
 
 // profiled writes who had the processor while the host hung.
-func profiled(b *strings.Builder, p *actors.ProfileReport) {
+func profiled(b *strings.Builder, p *service.ProfileReport) {
 	if p == nil {
 		return
 	}

@@ -2,6 +2,7 @@ package show
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -81,7 +82,10 @@ func TestEventOfDecision(t *testing.T) {
 		{&blame.Decision{IDs: []extensions.ID{"acme.bad"}, Evidence: []blame.Evidence{vague}}, " (nothing points to one of them)"},
 		{&blame.Decision{Verdict: blame.HostFault, Evidence: []blame.Evidence{vague}}, ""},
 	} {
-		ev.Decision = tt.decision
+		ev.Decision = nil
+		if tt.decision != nil {
+			ev.Decision = asJSON(t, tt.decision)
+		}
 		if got := screen(0, false).Event(ev, 4); got != line+tt.want {
 			t.Errorf("got  %s\nwant %s", got, line+tt.want)
 		}
@@ -98,16 +102,25 @@ func TestCrashOfExtensions(t *testing.T) {
 		{Time: now, Life: 7, Reason: "killed by SIGABRT\x1b[2J", Vague: true, Suspects: []blame.Suspect{{ID: "acme.bad", Why: []string{"was there"}}}},
 	}
 	var b bytes.Buffer
-	for _, r := range []*actors.ExtensionReport{
+	for _, r := range []*service.Report{
 		{Begun: []string{"acme.bad", "acme.go"}, Decisions: []blame.Decision{
 			{Verdict: blame.Isolated, IDs: []extensions.ID{"acme.bad"}, Why: "it alone is a suspect in 2 of 2 crashes in 5m0s", Evidence: evidence},
 			{Verdict: blame.Cleared, IDs: []extensions.ID{"acme.go", "acme.css"}, Why: "nothing speaks against them in this crash"}}},
 		{Decisions: []blame.Decision{{Verdict: blame.HostFault, Why: "it crashed before any activation"}}},
 	} {
-		c.Extensions = r
+		c.Extensions = asJSON(t, r)
 		if err := screen(80, false).Crash(&b, &c); err != nil {
 			t.Fatal(err)
 		}
 	}
 	golden(t, "crash_extensions.txt", b.String())
+}
+
+func asJSON(t *testing.T, v any) json.RawMessage {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
