@@ -16,18 +16,18 @@ const (
 	drawing = "../../docs/architecture.md"
 )
 
-// systems are those whose builds the drawing is about.
+// systems are the systems whose builds the drawing describes.
 var systems = []string{"linux", "darwin", "windows"}
 
-// pure are the packages that decide, and do nothing.
+// pure are the packages that decide and must not touch the system.
 var pure = []string{
 	"lifecycle", "link/pending", "sandbox/policy", "extensions/activation", "extensions/blame", "extensions/location", "codec/vscode/persistent",
 }
 
-// system are packages that touch the system. Packages below one of them count too.
+// system are packages that touch the system, with all packages below them.
 var system = []string{"os", "net", "syscall", "golang.org/x/sys", module + "internal/sys"}
 
-// drawn reads the arrows. order has the packages from the top down.
+// drawn reads the arrows. order holds the packages from the top down.
 func drawn(t *testing.T) (arrows map[string][]string, order []string) {
 	t.Helper()
 	b, err := os.ReadFile(drawing)
@@ -57,12 +57,12 @@ func drawn(t *testing.T) (arrows map[string][]string, order []string) {
 	return arrows, order
 }
 
-// pkg is what go list knows of a package.
+// pkg is a part of the output of go list about a package.
 type pkg struct {
 	ImportPath string
 	GoFiles    []string
 	Imports    []string // without those of tests
-	Deps       []string // also through others
+	Deps       []string // also transitive
 }
 
 // list returns the packages of this module as they are built for a system.
@@ -71,7 +71,7 @@ func list(t *testing.T, goos string) map[string]pkg {
 	present := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/asynkron/protoactor-go")
 	present.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=", "GOWORK=off")
 	if out, err := present.Output(); err != nil || len(bytes.TrimSpace(out)) == 0 {
-		t.Skip("Go, or what this module needs, is not here for this user")
+		t.Skip("this user has no Go, or not the modules that this module needs")
 	}
 	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,GoFiles,Imports,Deps", "./...")
 	cmd.Dir = "../.."
@@ -95,7 +95,7 @@ func list(t *testing.T, goos string) map[string]pkg {
 	}
 }
 
-// ours are the packages of this module among others.
+// ours returns the paths that belong to this module, relative to it.
 func ours(paths []string) []string {
 	var out []string
 	for _, p := range paths {
@@ -106,19 +106,19 @@ func ours(paths []string) []string {
 	return out
 }
 
-// apart says whether a package is not drawn.
-func apart(name string) bool {
+// isUndrawn reports whether the drawing leaves a package out.
+func isUndrawn(name string) bool {
 	first, _, _ := strings.Cut(name, "/")
 	return first == "examples" || first == "integration" || name == "internal/arrows"
 }
 
-// touches says whether an import touches the system. net/url and net/netip only take
-// text apart.
+// touches reports whether an import touches the system. net/url and net/netip only
+// parse text.
 func touches(path string) bool {
 	return path != "net/url" && path != "net/netip" && slices.ContainsFunc(system, func(s string) bool { return path == s || strings.HasPrefix(path, s+"/") })
 }
 
-// reach is all that a package reaches by arrows.
+// reach returns all packages that a package reaches by arrows.
 func reach(arrows map[string][]string, from string, seen map[string]bool) map[string]bool {
 	for _, to := range arrows[from] {
 		if !seen[to] {
@@ -145,7 +145,7 @@ func TestArrows(t *testing.T) {
 			t.Fatalf("%s: only %d packages", goos, len(pkgs))
 		}
 		for name, p := range pkgs {
-			if apart(name) {
+			if isUndrawn(name) {
 				continue
 			}
 			if arrows[name] == nil && !slices.Contains(order, name) {
@@ -164,37 +164,37 @@ func TestArrows(t *testing.T) {
 			may := reach(arrows, name, make(map[string]bool))
 			for _, to := range ours(p.Deps) {
 				if !may[to] {
-					t.Errorf("%s: %s imports %s through others, which the arrows do not allow", goos, name, to)
+					t.Errorf("%s: %s imports %s transitively, which the arrows do not allow", goos, name, to)
 				}
 			}
 		}
 	}
 	for _, from := range order {
 		if used[from] == nil {
-			t.Errorf("%s is drawn, and there is none", from)
+			t.Errorf("%s is drawn, but does not exist", from)
 		}
 		for _, to := range arrows[from] {
 			if !used[from][to] {
-				t.Errorf("the arrow %s → %s is drawn, and nothing imports so", from, to)
+				t.Errorf("the arrow %s → %s is drawn, but no build imports it", from, to)
 			}
 		}
 	}
 }
 
-// TestPure holds that what decides touches no system. The standard library's own
-// imports do not count: fmt can print.
+// TestPure holds that the packages that decide touch no system. The standard
+// library's own imports do not count: fmt can print.
 func TestPure(t *testing.T) {
 	for _, goos := range systems {
 		pkgs := list(t, goos)
 		for _, name := range pure {
 			p, ok := pkgs[name]
 			if !ok {
-				t.Errorf("there is no %s", name)
+				t.Errorf("%s does not exist", name)
 			}
 			for _, via := range append(ours(p.Deps), name) {
 				for _, path := range pkgs[via].Imports {
 					if touches(path) {
-						t.Errorf("%s: %s imports %s by way of %s", goos, name, path, via)
+						t.Errorf("%s: %s imports %s through %s", goos, name, path, via)
 					}
 				}
 			}

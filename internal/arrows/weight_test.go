@@ -10,18 +10,18 @@ import (
 	"testing"
 )
 
-// What a program that supervises one host may have more than one that only makes
-// an actor system: bytes of a stripped binary, and modules.
+// Limits on what supervising a host adds to a program that only makes an actor
+// system: bytes of a stripped binary, and modules.
 const (
 	moreBytes   = 4_000_000
 	moreModules = 8
 )
 
-// heavy are what an importer of the Go API must not link, also through others: each
-// comes with a part that a program hands in.
+// heavy are packages that an importer of the Go API must not link, also
+// transitively: each comes with a part that a program passes in.
 var heavy = []string{
 	"github.com/coder/websocket", "github.com/golang-jwt/jwt", "github.com/creack/pty", // exec servers, the inspector
-	"filippo.io/age", "github.com/zalando/go-keyring", "github.com/godbus/dbus", // stores of secrets
+	"filippo.io/age", "github.com/zalando/go-keyring", "github.com/godbus/dbus", // secret stores
 	module + "execserver", module + "internal/inspector", module + "inspect", module + "intercept/secret/stores",
 	module + "attach", module + "extensions/hosted", module + "config", module + "control",
 }
@@ -36,8 +36,7 @@ func isBelow(path string, packages ...string) bool {
 	return false
 }
 
-// TestSupervisorIsLight holds what package supervisor may import, also through
-// others.
+// TestSupervisorIsLight holds what package supervisor may import, also transitively.
 func TestSupervisorIsLight(t *testing.T) {
 	for _, goos := range systems {
 		for _, path := range list(t, goos)["supervisor"].Deps {
@@ -48,8 +47,8 @@ func TestSupervisorIsLight(t *testing.T) {
 	}
 }
 
-// TestExecServerStandsAlone holds that nothing but programs, the configuration
-// and tests knows the exec server.
+// TestExecServerStandsAlone holds that only programs, the configuration and tests
+// import the exec server.
 func TestExecServerStandsAlone(t *testing.T) {
 	for _, goos := range systems {
 		for name, p := range list(t, goos) {
@@ -93,8 +92,8 @@ func TestWeightOfAnEmbedder(t *testing.T) {
 	}
 }
 
-// build builds a program of testdata, stripped, for a system on which the figures are
-// compared, and returns its size and the modules in it.
+// build builds a program of testdata, stripped and always for the same system so that
+// figures can be compared, and returns its size and the modules in it.
 func build(t *testing.T, name string) (size int64, modules map[string]bool) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

@@ -10,15 +10,15 @@ import (
 // buffer fits, unless its lines are very short.
 const maxScratch = 512 << 10
 
-// From the burst-th line of one read on only every stampEvery-th bears the time,
-// life and stream that all of them share; the others are indented by a space.
-// That is a quarter less to write where lines come by the thousand.
+// From the burst-th line of one read on, only every stampEvery-th line has the
+// time, life and stream that all of them share; the others are indented by a space.
+// That saves a quarter of the bytes where lines arrive by the thousand.
 const (
 	burst      = 64
 	stampEvery = 64
 )
 
-// span is where the text of a line lies in the bytes that were read.
+// span is the position of a line's text in the bytes that were read.
 type span struct {
 	start, end int
 	more       bool
@@ -27,7 +27,7 @@ type span struct {
 // scratch is the working memory for the lines of one read.
 type scratch struct {
 	prefix []byte
-	out    []byte // the lines as the file wants them
+	out    []byte // the lines in the file's format
 	spans  []span // at least the newest keep lines
 	lines  int    // all of them
 	keep   int
@@ -40,7 +40,7 @@ func (w *scratch) add(b []byte, s span, file bool) {
 	w.note(s)
 }
 
-// note counts a line and remembers where it is.
+// note counts a line and records its position.
 func (w *scratch) note(s span) {
 	if len(w.spans) >= 2*w.keep { // the older half cannot stay in memory
 		w.spans = w.spans[:copy(w.spans, w.spans[len(w.spans)-w.keep:])]
@@ -49,13 +49,13 @@ func (w *scratch) note(s span) {
 	w.lines++
 }
 
-// plain takes lines from the start of b as long as they are neither long nor
-// end in CR LF, which is most of them; next would say the same of them, in twice
-// the time. Lines begin at base for the spans. It returns how many bytes it took:
-// none where there is no such line, or no room for one.
+// plain takes lines from the start of b as long as they are not too long and do not
+// end in CR LF, which is most of them; next gives the same result in twice the time.
+// Lines begin at base for the spans. plain returns how many bytes it took: 0 if the
+// first line is not plain, or out has no room for it.
 func (w *scratch) plain(b []byte, base int, file bool) (at int) {
-	// What is in w is worked on in variables: each store of a slice into it
-	// would be one that the collector watches.
+	// Local variables: the garbage collector has to track each store of a slice
+	// into w.
 	out, spans, lines := w.out, w.spans, w.lines
 	for {
 		line := b[at:min(len(b), at+MaxLine+1)]
@@ -83,8 +83,8 @@ func (w *scratch) plain(b []byte, base int, file bool) (at int) {
 }
 
 // take adds the whole lines of b, which came from one stream of one life, and
-// returns how many bytes they took. The first seen bytes of b were there at
-// the last call and hold no line end. With final, what is left is a line too.
+// returns how many bytes they took. The first seen bytes of b were passed in the
+// last call already and hold no line end. With final, the rest is a line too.
 func (l *Log) take(b []byte, seen int, final bool, s Stream, life uint64) int {
 	l.wmu.Lock()
 	l.mu.Lock()
@@ -131,7 +131,7 @@ func (l *Log) take(b []byte, seen int, final bool, s Stream, life uint64) int {
 	return at
 }
 
-// flush puts the lines of w into memory, then into the file. The caller holds
+// flush puts the lines of w into memory, then into the file. The caller must hold
 // wmu.
 func (l *Log) flush(w *scratch, b []byte, s Stream, life uint64, now time.Time) {
 	if w.lines == 0 {
@@ -144,8 +144,8 @@ func (l *Log) flush(w *scratch, b []byte, s Stream, life uint64, now time.Time) 
 	w.out, w.spans, w.lines = w.out[:0], w.spans[:0], 0
 }
 
-// publish numbers the lines of w, puts those that can stay into memory and
-// wakes the followers. It returns the first number.
+// publish numbers the lines of w, stores those that fit in memory and wakes the
+// followers. It returns the first number.
 func (l *Log) publish(w *scratch, b []byte, s Stream, life uint64, now time.Time) (first uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,8 +161,8 @@ func (l *Log) publish(w *scratch, b []byte, s Stream, life uint64, now time.Time
 		from--
 	}
 	kept := w.spans[from:]
-	// One copy for all: it is held by its last line, so that at most one read's
-	// worth of text outlives its place in the ring.
+	// One copy for all: the last line keeps it alive, so that at most the text of one
+	// read outlives its entries in the ring.
 	base := kept[0].start
 	text := string(b[base:kept[len(kept)-1].end])
 	seq := l.seq - uint64(len(kept)) + 1
@@ -178,28 +178,28 @@ func (l *Log) publish(w *scratch, b []byte, s Stream, life uint64, now time.Time
 	return first
 }
 
-// record writes lines to the file and remembers which are not there. The
-// caller holds wmu.
+// record writes lines to the file and records which of them it could not write. The
+// caller must hold wmu.
 func (l *Log) record(w *scratch, first uint64, now time.Time) {
 	out, lines := w.out, w.lines
 	n := l.sink.write(out, w.prefix, now)
 	if n < len(out) {
-		there := bytes.Count(out[:n], []byte{'\n'})
-		l.gaps.add(first+uint64(there), first+uint64(lines)-1)
+		stored := bytes.Count(out[:n], []byte{'\n'})
+		l.gaps.add(first+uint64(stored), first+uint64(lines)-1)
 		l.mu.Lock()
-		l.droppedLines += uint64(lines - there)
+		l.droppedLines += uint64(lines - stored)
 		l.droppedBytes += uint64(len(out) - n)
 		l.mu.Unlock()
-		lines = there
+		lines = stored
 	}
 	if lines > 0 {
 		l.gaps.written = first + uint64(lines) - 1
 	}
 }
 
-// retry ends a spell of failures when the file can be written again: with a
-// note that says what is missing. The caller holds wmu. A zero now does not
-// wait for the time of the next try.
+// retry ends a series of failures when the file can be written again, with a note
+// that counts what is missing. The caller must hold wmu. A zero now ignores the time
+// of the next attempt.
 func (l *Log) retry(now time.Time, life uint64) {
 	if now.IsZero() {
 		now = time.Now()
@@ -222,12 +222,12 @@ func (l *Log) retry(now time.Time, life uint64) {
 	l.gaps.written = l.publish(&w, text, Note, life, now)
 }
 
-// gaps remembers which lines are not in the files, so that History can number
-// those that are. Guarded by wmu.
+// gaps records which lines are not in the files, so that History can number those
+// that are. Guarded by wmu.
 type gaps struct {
 	written uint64 // the newest line in the files
 	ranges  []seqs // oldest first
-	floor   uint64 // what is below is not known any more
+	floor   uint64 // lines below are unknown
 }
 
 type seqs struct{ first, last uint64 }
@@ -246,8 +246,8 @@ func (g *gaps) add(first, last uint64) {
 	g.ranges = append(g.ranges, seqs{first, last})
 }
 
-// before returns the number of the line that stands before seq in the files;
-// 0 when that is not known.
+// before returns the number of the line that precedes seq in the files, or 0 when
+// that is unknown.
 func (g *gaps) before(seq uint64) uint64 {
 	if seq <= 1 {
 		return 0

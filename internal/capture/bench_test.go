@@ -34,7 +34,7 @@ func catCat(b *testing.B, in string) time.Duration {
 	return d
 }
 
-// captured is cat input into a Log with the given files.
+// captured runs cat input into a Log with the given files.
 func captured(b *testing.B, in string, size int, opt Options) time.Duration {
 	opt.Dir, opt.Name = b.TempDir(), "x"
 	start := time.Now()
@@ -84,7 +84,7 @@ func BenchmarkCapture(b *testing.B) {
 	}
 }
 
-// BenchmarkRatio runs both by turns and reports how many times as long as
+// BenchmarkRatio runs both in turn and reports how many times as long as
 // cat | cat >file capturing takes: with the default rotation, and into one
 // file that keeps everything.
 func BenchmarkRatio(b *testing.B) {
@@ -104,7 +104,7 @@ func BenchmarkRatio(b *testing.B) {
 	}
 }
 
-// BenchmarkLine is one short line at a time, as most hosts print.
+// BenchmarkLine adds one short line at a time, as most hosts print.
 func BenchmarkLine(b *testing.B) {
 	for name, dir := range map[string]string{"memory": "", "file": b.TempDir()} {
 		b.Run(name, func(b *testing.B) {
@@ -137,7 +137,7 @@ func (discard) Truncate(int64) error        { return nil }
 func (discard) Sync() error                 { return nil }
 func (discard) Close() error                { return nil }
 
-// BenchmarkTake is what a read of the largest buffer costs without the kernel.
+// BenchmarkTake measures a read of the largest buffer without the kernel.
 func BenchmarkTake(b *testing.B) {
 	l := New(Options{Dir: b.TempDir(), Name: "x"})
 	defer l.Close()

@@ -12,13 +12,13 @@ var bufferSizes = [...]int{4 << 10, 32 << 10, 256 << 10}
 const (
 	largest = len(bufferSizes) - 1
 
-	// maxLarge bounds the largest buffers in use at once by streams that just
-	// read fast, so that very many busy hosts before a slow disk share 8 MiB.
+	// maxLarge bounds the largest buffers that fast streams use at once, so that
+	// very many busy hosts on a slow disk share 8 MiB.
 	maxLarge = 32
 )
 
-// buffers are caches of memory without an owner, emptied by the collector;
-// the program would do the same without them, slower.
+// buffers are caches of unowned memory that the collector empties. They only make
+// the program faster.
 var (
 	buffers     [len(bufferSizes)]sync.Pool
 	largeInUse  atomic.Int32
@@ -30,8 +30,8 @@ type buffer struct {
 	class int
 }
 
-// takeBuffer returns a buffer of the class wanted, or a larger one when rest
-// bytes would take more than half of it.
+// takeBuffer returns a buffer of the given class, or a larger one when rest bytes
+// would fill more than half of it.
 func takeBuffer(class, rest int) *buffer {
 	if class == largest && largeInUse.Load() >= maxLarge {
 		class--

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Of lines that come by the hundred only some bear the stamp they share. All of
-// them are read back as they came, from files that each begin with a stamp.
-func TestBurst(t *testing.T) {
+// Of lines that arrive by the hundred only some have the stamp that they share. All
+// of them must be read back unchanged, from files that each begin with a stamp.
+func TestBurstSharesStamps(t *testing.T) {
 	for _, size := range []int64{900, 3000, 1 << 20} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			dir := t.TempDir()
@@ -71,7 +71,7 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// narrow fails once it holds so many bytes.
+// narrow fails once it holds room bytes.
 type narrow struct {
 	discard
 	room int
@@ -91,9 +91,9 @@ func (n narrow) Truncate(size int64) error {
 	return nil
 }
 
-// A file that fails anywhere in what would begin with a stamp of its own keeps
-// whole lines and never a stamp without one.
-func TestStampWithoutLine(t *testing.T) {
+// A file that fails anywhere in an append that begins with a stamp of its own must
+// keep whole lines, and never a stamp without a line.
+func TestFailedWriteLeavesNoStampWithoutLine(t *testing.T) {
 	dir := t.TempDir()
 	stamp, lines := []byte("STAMP out "), []byte(" one\n two\n")
 	for room := range len("STAMP out one\n two\n") + 1 {

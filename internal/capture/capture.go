@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Capture is one stream being read into a [Log].
+// Capture reads one stream into a [Log].
 type Capture struct {
 	log    *Log
 	r      *os.File
@@ -20,29 +20,29 @@ type Capture struct {
 	err      error // written before done is closed
 
 	// Of the reading goroutine:
-	rest   []byte // read, and not a whole line yet
-	raw    []byte // read behind that, and perhaps the beginning of what is redacted
+	rest   []byte // read, but not a whole line yet
+	raw    []byte // read after rest, perhaps the beginning of a redacted value
 	class  int    // index into bufferSizes
 	raised bool   // the pipe was enlarged
 }
 
-// Done is closed at the end of the stream, a read error or the end of Stop.
-// All lines are in the log then, the last one without line end included, and
-// the pipe is closed.
+// Done is closed at the end of the stream, after a read error or when Stop has
+// finished. By then all lines are in the log, including a last one without a line
+// end, and the pipe is closed.
 func (c *Capture) Done() <-chan struct{} { return c.done }
 
-// Err is why reading ended: nil at the end of the stream or after Stop. It is
-// valid once Done is closed.
+// Err returns why reading ended: nil at the end of the stream or after Stop. Err must
+// be called only after Done is closed.
 func (c *Capture) Err() error { return c.err }
 
-// Stop ends reading, after taking what is in the pipe already, whoever still
-// holds its write end. It does not wait: Done is closed then. Idempotent.
+// Stop ends reading after taking what the pipe already holds, even if another process
+// keeps the write end open. Stop returns at once, and Done is closed later. Idempotent.
 func (c *Capture) Stop() {
 	if c.stopping.Swap(true) || c.r == nil {
 		return
 	}
-	// Wakes the reader. What cannot be polled is closed under it instead,
-	// which ends a read that does not block.
+	// Wakes the reader. A file that cannot be polled is closed instead, which
+	// ends a read that does not block.
 	if c.r.SetReadDeadline(time.Unix(1, 0)) != nil {
 		_ = c.r.Close()
 	}
@@ -65,7 +65,7 @@ func (c *Capture) run() {
 	close(c.done)
 }
 
-// readBlocking reads what cannot be polled.
+// readBlocking reads a file that cannot be polled.
 func (c *Capture) readBlocking() error {
 	for !c.stopping.Load() {
 		n, err := c.fill(c.r.Read)
@@ -79,8 +79,8 @@ func (c *Capture) readBlocking() error {
 	return nil
 }
 
-// fill reads once, into a buffer that it holds no longer than that takes, and
-// hands the lines to the log.
+// fill reads once, into a buffer that it releases before it returns, and passes the
+// lines to the log.
 func (c *Capture) fill(read func([]byte) (int, error)) (n int, err error) {
 	b := takeBuffer(c.class, len(c.rest)+len(c.raw))
 	defer b.release()
@@ -105,8 +105,8 @@ func (c *Capture) fill(read func([]byte) (int, error)) (n int, err error) {
 	return n, err
 }
 
-// redact takes out of b, behind the first held bytes, what nobody is to see. What
-// may be the beginning of such at its end is kept for the next read.
+// redact replaces secrets in b after its first held bytes. It keeps an end of b that
+// may be the beginning of a secret for the next read.
 func (c *Capture) redact(b []byte, held int) []byte {
 	out, left := c.log.opt.Redact.Stream(b[held:])
 	c.raw = append(c.raw[:0], b[len(b)-left:]...)
@@ -119,7 +119,7 @@ func (c *Capture) redact(b []byte, held int) []byte {
 	return append(b[:held:held], out...)
 }
 
-// hold keeps the start of a line for the next read, in little memory.
+// hold keeps the start of a line for the next read, in a small buffer.
 func (c *Capture) hold(b []byte) {
 	if cap(c.rest) > 512 && cap(c.rest) > 4*len(b) {
 		c.rest = nil

@@ -26,7 +26,7 @@ func TestCapture(t *testing.T) {
 	w.Close()
 	wait(t, c.Done(), "end of the stream")
 	if err := c.Err(); err != nil {
-		t.Errorf("an end is no error: %v", err)
+		t.Errorf("an end must not be an error: %v", err)
 	}
 	if err := r.Close(); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("the pipe was left open: %v", err)
@@ -70,8 +70,8 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-// A host's bytes are kept as they are, and make valid JSON.
-func TestBytes(t *testing.T) {
+// A host's bytes must be kept unchanged, and make valid JSON.
+func TestBytesAreKeptUnchanged(t *testing.T) {
 	dir := t.TempDir()
 	l := New(Options{Dir: dir, Name: "x"})
 	defer l.Close()
@@ -94,7 +94,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// Nothing is set aside for a host that says nothing.
+// A host that prints nothing must not cost a file.
 func TestSilentHostMakesNoFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "logs")
 	l := New(Options{Dir: dir, Name: "x"})
@@ -113,7 +113,7 @@ func TestSilentHostMakesNoFile(t *testing.T) {
 	}
 }
 
-// Lines of any length in writes of any size, through a real pipe, come out the
+// Lines of any length in writes of any size, through a real pipe, must come out the
 // same in memory and in the files.
 func TestAnyLinesAnyWrites(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
@@ -170,8 +170,8 @@ func equal(a, b []string) bool {
 	return true
 }
 
-// Stop ends a capture whose pipe somebody else still holds, and takes what is
-// in it.
+// Stop must end a capture whose pipe another process still holds, after taking what
+// is in it.
 func TestStopTakesWhatIsThere(t *testing.T) {
 	l := New(Options{})
 	defer l.Close()
@@ -196,7 +196,7 @@ func TestStopTakesWhatIsThere(t *testing.T) {
 	}
 }
 
-// Stop ends although a writer never pauses.
+// Stop must end the capture even if a writer never pauses.
 func TestStopAgainstBusyWriter(t *testing.T) {
 	l := New(Options{})
 	defer l.Close()
@@ -217,7 +217,7 @@ func TestStopAgainstBusyWriter(t *testing.T) {
 	wait(t, c.Done(), "stop")
 }
 
-// A file that cannot be polled is read to its end too.
+// A file that cannot be polled must be read to its end too.
 func TestCaptureOfAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(path, bytes.Repeat([]byte("0123456789\n"), 100000), 0o600); err != nil {
@@ -288,9 +288,9 @@ func TestClose(t *testing.T) {
 	wait(t, c.Done(), "capture of nothing")
 }
 
-// The next life cannot push out the last words of a crashed one, and the tail
-// over all lives has no holes.
-func TestLastWordsOutliveTheNextLife(t *testing.T) {
+// The next life must not push out the last lines of a crashed one, and the tail over
+// all lives must have no holes.
+func TestLastLinesOutliveTheNextLife(t *testing.T) {
 	l := New(Options{Ring: 10})
 	defer l.Close()
 	count := 0
@@ -331,11 +331,11 @@ func TestLastWordsOutliveTheNextLife(t *testing.T) {
 		t.Errorf("with a note (-want +got)\n%s", d)
 	}
 	if d := cmp.Diff(numbers(71, 71), texts(l.TailOfLife(4, 10))); d != "" {
-		t.Errorf("a note is not what the host said (-want +got)\n%s", d)
+		t.Errorf("a note is not the host's output (-want +got)\n%s", d)
 	}
 }
 
-// Long lines do not take more memory than allowed, and the newest one stays.
+// Long lines must not take more memory than allowed, and the newest one must stay.
 func TestRingBytes(t *testing.T) {
 	l := New(Options{RingBytes: 1000})
 	defer l.Close()
@@ -351,7 +351,8 @@ func TestRingBytes(t *testing.T) {
 	}
 }
 
-// Both streams and notes at once: numbers have no gap, each stream its order.
+// With both streams and notes at once, numbers must have no gap and each stream must
+// keep its order.
 func TestStreamsTogether(t *testing.T) {
 	l := New(Options{Dir: t.TempDir(), Name: "x", Ring: 10000})
 	var wg sync.WaitGroup

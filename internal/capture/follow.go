@@ -9,10 +9,10 @@ import (
 const followBatch = 256
 
 // Follow returns the last n lines (those of [Log.History]) and then each new
-// one, until ctx ends or the log is closed and its last line was seen. A
-// follower that falls behind what is kept in memory (see [Options.Backlog])
-// misses lines; the next one it gets says in Lost how many. Nothing is kept per
-// follower, and nothing waits for one. Each range over the result starts anew.
+// one, until ctx ends or the log is closed and its last line was returned. A
+// follower that falls behind the lines kept in memory (see [Options.Backlog])
+// misses lines; Lost of its next line counts them. The log keeps nothing per
+// follower and waits for none. Each range over the result starts again.
 func (l *Log) Follow(ctx context.Context, n int) iter.Seq[Line] {
 	return func(yield func(Line) bool) {
 		l.mu.Lock()
@@ -20,7 +20,7 @@ func (l *Log) Follow(ctx context.Context, n int) iter.Seq[Line] {
 		l.mu.Unlock()
 		defer l.unfollow()
 
-		lines, from, _ := l.history(n) // what cannot be read is not there to be shown
+		lines, from, _ := l.history(n) // unreadable lines are skipped
 		if len(lines) > 0 && lines[0].Seq > 0 {
 			countLost(lines, lines[0].Seq)
 		}
@@ -48,8 +48,8 @@ func (l *Log) Follow(ctx context.Context, n int) iter.Seq[Line] {
 	}
 }
 
-// countLost sets Lost from the gaps in the numbers of lines, the first of
-// which was to be next, and returns the number expected after the last.
+// countLost sets Lost from the gaps between next, the number expected first, and the
+// numbers of lines. It returns the number expected after the last.
 func countLost(lines []Line, next uint64) uint64 {
 	for i := range lines {
 		lines[i].Lost = lines[i].Seq - next
@@ -58,8 +58,8 @@ func countLost(lines []Line, next uint64) uint64 {
 	return next
 }
 
-// since returns lines from a number on; when there are none, a channel that is
-// closed at the next one, or nil when there will be none.
+// since returns the lines from number seq on. If there are none, it returns a channel
+// that is closed at the next line, or nil if there will be none.
 func (l *Log) since(buf []Line, seq uint64) ([]Line, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -55,12 +55,12 @@ func TestFollowEndsWithContext(t *testing.T) {
 		}()
 		synctest.Wait()
 		if ended {
-			t.Fatal("ended by itself")
+			t.Fatal("ended before its context")
 		}
 		cancel()
 		synctest.Wait()
 		if !ended {
-			t.Fatal("goes on after its context")
+			t.Fatal("did not end with its context")
 		}
 		if l.followers != 0 {
 			t.Errorf("%d followers are left", l.followers)
@@ -71,7 +71,7 @@ func TestFollowEndsWithContext(t *testing.T) {
 	})
 }
 
-// A follower that sleeps holds up nobody, and is told what it missed.
+// A follower that sleeps must not block anything, and must learn what it missed.
 func TestFollowerFallsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Options{Ring: 10, Backlog: 100})
@@ -113,7 +113,7 @@ func TestFollowerFallsBehind(t *testing.T) {
 	})
 }
 
-// A follower that wants more than memory holds gets it from the files.
+// A follower that requests more lines than memory holds gets them from the files.
 func TestFollowFromFiles(t *testing.T) {
 	l := New(Options{Dir: t.TempDir(), Name: "x", Ring: 5})
 	for i := range 100 {
@@ -137,8 +137,8 @@ func TestFollowFromFiles(t *testing.T) {
 	}
 }
 
-// Each of many followers that read at their own pace, beside a host that does
-// not wait, sees every line or is told of it.
+// Each of many followers that read at their own speed, beside a host that does not
+// wait, must see every line or a count of those it missed.
 func TestManyFollowers(t *testing.T) {
 	l := New(Options{Backlog: 300})
 	sums := make(chan uint64)

@@ -9,8 +9,8 @@ import (
 // stampLayout is the time of a line in a file; its length never changes.
 const stampLayout = "2006-01-02T15:04:05.000000Z"
 
-// appendPrefix appends what stands before the text of a line in a file, with
-// the space that ends it.
+// appendPrefix appends what precedes the text of a line in a file, including the
+// space that ends it.
 func appendPrefix(b []byte, micro int64, life uint64, s Stream) []byte {
 	b = time.UnixMicro(micro).UTC().AppendFormat(b, stampLayout)
 	b = append(b, ' ')
@@ -36,15 +36,15 @@ func appendLine(b, prefix, text []byte, more bool) []byte {
 	return append(b, '\n')
 }
 
-// parser reads lines of files. It remembers the last time it parsed, because
-// the lines of one read share theirs.
+// parser reads lines of files. It caches the last time it parsed, because the lines
+// of one read share theirs.
 type parser struct {
 	stamp [len(stampLayout)]byte
 	time  time.Time
 }
 
-// parse reads one line without its LF. What is not in the format (a line torn
-// by the end of a supervisor, or edited by hand) is not ok.
+// parse reads one line without its LF. ok is false for a line that is not in the
+// format, such as one torn by the end of a supervisor or edited by hand.
 func (p *parser) parse(b []byte) (ln Line, ok bool) {
 	if len(b) <= len(p.stamp) || b[len(p.stamp)] != ' ' {
 		return ln, false

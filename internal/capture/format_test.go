@@ -33,7 +33,7 @@ func FuzzParse(f *testing.F) {
 		if !ok {
 			return
 		}
-		// What was parsed is written and parsed the same again.
+		// A parsed line, written and parsed again, must stay the same.
 		stored := appendLine(nil, appendPrefix(nil, ln.Time.UnixMicro(), ln.Life, ln.Stream), []byte(ln.Text), ln.More)
 		again, ok := p.parse(stored[:len(stored)-1])
 		if d := cmp.Diff(ln, again); !ok || d != "" {
@@ -71,6 +71,6 @@ func TestStreamText(t *testing.T) {
 	}
 	var s Stream
 	if err := json.Unmarshal([]byte(`"stdin"`), &s); err == nil {
-		t.Error("stdin is no captured stream")
+		t.Error("stdin is not a captured stream")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/hostsup/hostsup/internal/require"
 )
 
-// A real file system that is full, and has room again later.
+// A real file system is full, and later has room again.
 func TestRealFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k,mode=0700"); err != nil {
@@ -27,8 +27,8 @@ func TestRealFullDisk(t *testing.T) {
 	if err := os.WriteFile(ballast, make([]byte, 128<<10), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	told := make(chan error, 10)
-	l := New(Options{Dir: dir, Name: "x", MaxSize: 1 << 20, OnError: func(err error) { told <- err }})
+	reported := make(chan error, 10)
+	l := New(Options{Dir: dir, Name: "x", MaxSize: 1 << 20, OnError: func(err error) { reported <- err }})
 	r, w := pipe(t)
 	c := l.Capture(r, Stdout, 1)
 	const lines = 10000
@@ -38,8 +38,8 @@ func TestRealFullDisk(t *testing.T) {
 		}
 	}
 	until(t, "all lines", func() bool { return l.Lines() == lines })
-	if err := <-told; !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("told %v", err)
+	if err := <-reported; !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("reported %v", err)
 	}
 	if len(l.Tail(200)) != 200 {
 		t.Error("memory lost lines to a full disk")

@@ -10,18 +10,17 @@ import (
 	"slices"
 )
 
-// History returns the last n lines, oldest first, or fewer when there are not
-// as many: from memory when that holds them, else from the files, which may
-// reach back to earlier runs of the supervisor. Lines of the files that are
-// not in their format are left out. With an error it returns what could be
-// read. It reads the disk, and only as far back as it has to; lines go on
-// being captured meanwhile.
+// History returns the last n lines, oldest first, or fewer if there are not as
+// many: from memory if that holds them, else from the files, which may reach back to
+// earlier runs of the supervisor. Lines of the files that are not in their format
+// are skipped. With an error, History returns the lines that it could read. It reads
+// the disk only as far back as necessary, and does not block capturing.
 func (l *Log) History(n int) ([]Line, error) {
 	lines, _, err := l.history(n)
 	return lines, err
 }
 
-// history is History, and returns the number of the line after the last.
+// history is History, and also returns the number of the line after the last.
 func (l *Log) history(n int) (lines []Line, next uint64, err error) {
 	l.mu.Lock()
 	lines, next = newest(l.cur, l.past, n, nil), l.seq+1
@@ -30,10 +29,10 @@ func (l *Log) history(n int) (lines []Line, next uint64, err error) {
 		return lines, next, nil
 	}
 	if len(lines) == n && lines[n-1].Seq-lines[0].Seq == uint64(n-1) {
-		return lines, next, nil // all there, without holes between two lives
+		return lines, next, nil // complete, without holes between two lives
 	}
 
-	// While no line is being added, memory and files tell the same story.
+	// While no line is being added, memory and files agree.
 	l.wmu.Lock()
 	l.mu.Lock()
 	g := gaps{l.gaps.written, slices.Clone(l.gaps.ranges), l.gaps.floor}
@@ -61,7 +60,7 @@ func (l *Log) history(n int) (lines []Line, next uint64, err error) {
 	return lines, next, err
 }
 
-// openAll opens the files that are there for reading, newest first.
+// openAll opens the existing files for reading, newest first.
 func (s *sink) openAll() (files []sized, err error) {
 	for i := range s.files {
 		f, ferr := os.Open(s.path(i))
@@ -84,14 +83,14 @@ func (s *sink) openAll() (files []sized, err error) {
 	return files, err
 }
 
-// sized is a file that is read up to a size.
+// sized is a file that is read only up to size.
 type sized struct {
 	*os.File
 	size int64
 }
 
-// readBack returns the last n lines of files given newest first, oldest first,
-// with the numbers g knows.
+// readBack returns the last n lines of files, oldest first, with the numbers that g
+// knows. files must be ordered newest first.
 func readBack(files []sized, n int, g *gaps) (lines []Line, err error) {
 	var p parser
 	var indented [][]byte // lines, newest first, that share the stamp of one before them
@@ -105,7 +104,7 @@ func readBack(files []sized, n int, g *gaps) (lines []Line, err error) {
 		}
 		ferr := backwards(f, f.size, func(b []byte) bool {
 			if len(b) > 0 && b[0] == ' ' {
-				if len(indented) < 2*stampEvery { // else nobody wrote that
+				if len(indented) < 2*stampEvery { // else this package did not write it
 					indented = append(indented, bytes.Clone(b[1:]))
 				}
 				return true
@@ -131,19 +130,19 @@ func readBack(files []sized, n int, g *gaps) (lines []Line, err error) {
 	return lines, err
 }
 
-// backBlock is how much is read at a time. maxStored is longer than any line
-// that this package writes.
+// backBlock is how much is read at a time. maxStored is longer than any line that
+// this package writes.
 const (
 	backBlock = 64 << 10
 	maxStored = MaxLine + 256
 )
 
-// backwards calls line with each line of the first size bytes of r, last one
-// first, until it returns false. A last line without LF counts as one; a line
-// over maxStored is left out.
+// backwards calls line with each line of the first size bytes of r, last one first,
+// until line returns false. A last line without LF counts as one; a line over
+// maxStored is skipped.
 func backwards(r io.ReaderAt, size int64, line func([]byte) bool) error {
-	// buf holds the bytes from pos on that belong to lines not handed out yet,
-	// at its end so that what comes before can be read in front of it.
+	// buf holds the bytes from pos on of lines not returned yet, at its end so that
+	// the bytes before them can be read in front.
 	buf := make([]byte, backBlock+maxStored+1)
 	start, end := len(buf), len(buf)
 	skip := false // the line at the end of buf is too long

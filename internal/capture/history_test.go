@@ -47,12 +47,12 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	if list, _ := filepath.Glob(filepath.Join(dir, "x.log*")); len(list) < 2 {
-		t.Errorf("it all went into %v, nothing was rotated", list)
+		t.Errorf("all lines are in %v, nothing was rotated", list)
 	}
 }
 
-// What is not in the format is left out: torn lines, lines that are too long,
-// whole files.
+// Lines that are not in the format must be skipped: torn lines, lines that are too
+// long, whole files.
 func TestHistoryOfForeignFiles(t *testing.T) {
 	const good = "2026-11-21T12:00:00.000000Z 7 out good"
 	dir := t.TempDir()
@@ -71,7 +71,7 @@ func TestHistoryOfForeignFiles(t *testing.T) {
 	if d := cmp.Diff([]string{"good 1", "good 2", "good 3", "good 4"}, texts(lines)); err != nil || d != "" {
 		t.Fatalf("%v (-want +got)\n%s", err, d)
 	}
-	// The torn line at the end does not swallow what comes next.
+	// The torn line at the end must not swallow the next line.
 	say(l, 8, "good 5\n")
 	l.Close()
 	l.cur = nil
@@ -120,7 +120,7 @@ func TestBackwards(t *testing.T) {
 		}
 		var got []string
 		err := backwards(strings.NewReader(text), int64(len(text)), func(b []byte) bool {
-			if len(b) > 0 { // an empty first line is not told, none is ever written
+			if len(b) > 0 { // an empty first line is not passed on: none is ever written
 				got = append([]string{string(b)}, got...)
 			}
 			return true
@@ -130,12 +130,12 @@ func TestBackwards(t *testing.T) {
 		}
 	}
 	if err := backwards(strings.NewReader("short"), 10, func([]byte) bool { return true }); err == nil {
-		t.Error("a file that lost its end is no error")
+		t.Error("a file that lost its end is not reported")
 	}
 }
 
-// History is true while lines are added and files rotate.
-func TestHistoryMeanwhile(t *testing.T) {
+// History must be right while lines are added and files rotate.
+func TestHistoryWhileWriting(t *testing.T) {
 	l := New(Options{Dir: t.TempDir(), Name: "x", MaxSize: 4000, Files: 3, Ring: 10})
 	done := make(chan struct{})
 	go func() {

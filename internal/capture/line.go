@@ -9,15 +9,15 @@ import (
 // are split.
 const MaxLine = 64 << 10
 
-// Stream names where a line came from. Its text form, also in JSON, is stdout,
-// stderr or note.
+// Stream is the source of a line. Its text form, also in JSON, is stdout, stderr or
+// note.
 type Stream uint8
 
 // The streams.
 const (
 	Stdout Stream = 1
 	Stderr Stream = 2
-	Note   Stream = 3 // not the host: a remark of the supervisor, see [Log.Note]
+	Note   Stream = 3 // a remark of the supervisor, not output, see [Log.Note]
 )
 
 // String returns "stdout", "stderr" or "note".
@@ -55,14 +55,14 @@ func (s *Stream) UnmarshalText(b []byte) error {
 // Line is one captured line, without its line end. Lines over [MaxLine] are
 // split.
 type Line struct {
-	// Seq counts the lines of a log from 1 without gaps. It is 0 for a line
-	// that [Log.History] read from a file and whose number is not known, as
-	// those of an earlier run of the supervisor.
+	// Seq counts the lines of a log from 1 without gaps. It is 0 for a line that
+	// [Log.History] read from a file and whose number is unknown, for example of an
+	// earlier run of the supervisor.
 	Seq    uint64    `json:"seq"`
 	Time   time.Time `json:"time"` // when its end was read; UTC, microseconds
 	Life   uint64    `json:"life"`
 	Stream Stream    `json:"stream"`
 	Text   string    `json:"text"`           // as printed: may hold NUL, control bytes and invalid UTF-8
-	More   bool      `json:"more,omitempty"` // split: the text goes on in the stream's next line
+	More   bool      `json:"more,omitempty"` // split: the text continues in the stream's next line
 	Lost   uint64    `json:"lost,omitempty"` // followers: lines missed just before this one
 }

@@ -10,66 +10,64 @@ import (
 
 // Options of a Log. The zero value keeps 200 lines in memory and no files.
 type Options struct {
-	Dir     string // folder of the files, made when missing; "" keeps the memory only
+	Dir     string // folder of the files, made when missing; "" keeps lines in memory only
 	Name    string // base name: NAME.log, NAME.log.1, …; bytes other than A–Z a–z 0–9 . _ - become _
 	MaxSize int64  // bytes of one file; default 16 MiB. A single longer line still gets a file of its own
 	Files   int    // files kept, the current one included; default 4
 	Ring    int    // lines kept in memory, of the latest life and of all before it; default 200
 
-	// RingBytes bounds the text of those lines; default 4 MiB. Fewer than Ring
-	// lines are kept when they are that long.
+	// RingBytes bounds the text of those lines; default 4 MiB. Fewer than Ring lines
+	// are kept if they are that long.
 	RingBytes int
 
-	// Backlog takes the place of Ring while there is a follower, so that one that keeps up on the whole loses nothing in a
-	// burst; default 4096, at least Ring. Their text is bounded by twice
-	// RingBytes.
+	// Backlog replaces Ring while there is a follower, so that one that keeps up on
+	// average loses nothing in a burst; default 4096, at least Ring. The text of those
+	// lines is bounded by twice RingBytes.
 	Backlog int
 
-	// OnError is told when the files cannot be written, once per spell of
-	// failures; a spell ends with a note in the file that says how much is
-	// missing. While it lasts the file is tried again with the first line after
-	// 1 s, 2 s, … 1 min. Called without a lock held, by the goroutine that
-	// reads the host: it must return soon and must not call Close. Default:
-	// nobody is told.
+	// OnError is called when the files cannot be written, once per series of failures.
+	// A series ends with a note in the file that counts what is missing. Until then
+	// the file is tried again with the first line after 1 s, 2 s, … 1 min. OnError is
+	// called without a lock held, by the goroutine that reads the host: it must return
+	// soon and must not call Close. Default: errors are dropped.
 	OnError func(error)
 
-	// Redact takes out of all lines what nobody is to see, before they are in
-	// memory, with followers or in a file. Nil: nothing.
+	// Redact replaces secrets in all lines before they reach memory, followers or a
+	// file. Nil: nothing is replaced.
 	Redact Redactor
 }
 
-// Redactor replaces parts of what is captured. Stream is given bytes as they
-// come; of them it leaves the last held alone, which are not in out and come
-// again with what follows them. It returns out as a part of b where nothing is to
-// be replaced. What is replaced within a line holds no line end. Calls come from
-// many goroutines.
+// Redactor replaces parts of what is captured. Stream receives bytes as they arrive.
+// It leaves the last held bytes out of out; the caller passes them again with what
+// follows. Stream must return out as a part of b if it replaces nothing. A match within
+// a line must not hold a line end. Methods are called from many goroutines.
 type Redactor interface {
-	Active() bool // false: there is nothing to look for
+	Active() bool // false: there is nothing to replace
 	Stream(b []byte) (out []byte, held int)
-	Bytes(b []byte) []byte // all of it
-	Last(b []byte) []byte  // what was held, when nothing follows
+	Bytes(b []byte) []byte // replaces in all of b
+	Last(b []byte) []byte  // replaces in what was held, when nothing follows
 }
 
 // Log is the captured output of one host over all its lives: the last lines in
-// memory, and rotating files. Safe for concurrent use. Make it with [New].
+// memory, and rotating files. It is safe for concurrent use. Make it with [New].
 type Log struct {
 	opt Options
 
-	// wmu is held while lines are added, the write to the file included, and
-	// is taken before mu.
+	// wmu is held while lines are added, including the write to the file. It must be
+	// locked before mu.
 	wmu  sync.Mutex
 	sink sink
 	gaps gaps
 
-	// mu guards what follows, and is never held during input or output.
+	// mu guards the fields below, and must not be held during input or output.
 	mu           sync.Mutex
-	cur, past    *ring // lines of the latest life; of all before it
+	cur, past    *ring // lines of the latest life; of all earlier lives
 	seq          uint64
 	droppedLines uint64
 	droppedBytes uint64
 	captures     []*Capture
 	followers    int
-	wake         chan struct{} // closed at the next line; nil when nobody waits
+	wake         chan struct{} // closed at the next line; nil without waiting followers
 	closing      bool          // no new captures
 	closed       bool          // no new lines
 
@@ -77,7 +75,7 @@ type Log struct {
 	closeErr  error
 }
 
-// New returns a log. It touches no file: those are opened at the first line.
+// New returns a log. It touches no file: the first line opens it.
 func New(opt Options) *Log {
 	if opt.MaxSize <= 0 {
 		opt.MaxSize = 16 << 20
@@ -99,7 +97,7 @@ func New(opt Options) *Log {
 	return &Log{opt: opt, sink: sink{dir: opt.Dir, name: opt.Name, maxSize: opt.MaxSize, files: opt.Files}}
 }
 
-// fileName makes a name that cannot leave its folder.
+// fileName makes name safe: it cannot leave its folder.
 func fileName(name string) string {
 	if name == "" {
 		return "output"
@@ -113,7 +111,7 @@ func fileName(name string) string {
 	}, name)
 }
 
-// limit says how much a ring keeps now. The caller holds mu.
+// limit returns the present bound of a ring. The caller must hold mu.
 func (l *Log) limit() limit {
 	if l.followers > 0 {
 		return limit{l.opt.Backlog, 2 * l.opt.RingBytes}
@@ -121,7 +119,7 @@ func (l *Log) limit() limit {
 	return limit{l.opt.Ring, l.opt.RingBytes}
 }
 
-// ring returns where lines of a life go. The caller holds mu.
+// ring returns the ring for lines of a life. The caller must hold mu.
 func (l *Log) ring(life uint64) *ring {
 	switch {
 	case l.cur == nil:
@@ -138,54 +136,50 @@ func (l *Log) ring(life uint64) *ring {
 	return l.cur
 }
 
-// Tail returns the last n lines that are in memory, oldest first, or fewer
-// when there are not as many. It does not wait for the disk.
+// Tail returns the last n lines in memory, oldest first, or fewer if there are not as
+// many. It does not wait for the disk.
 func (l *Log) Tail(n int) []Line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return newest(l.cur, l.past, n, nil)
 }
 
-// TailOfLife returns the last n lines in memory that a life printed, oldest
-// first, without notes: its last words. They are all there once the captures
-// of that life are done, and the next life cannot push them out, however much
-// it prints; the one after that can.
+// TailOfLife returns the last n lines in memory that a life printed, oldest first,
+// without notes. They are complete once the captures of that life are done. The next
+// life cannot push them out, however much it prints; the one after that can.
 func (l *Log) TailOfLife(life uint64, n int) []Line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return newest(l.cur, l.past, n, func(e *entry) bool { return e.life == life && e.stream != Note })
 }
 
-// Lines returns how many lines there were since New, notes included: the Seq
-// of the newest.
+// Lines returns the number of lines since New, including notes: the Seq of the newest.
 func (l *Log) Lines() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.seq
 }
 
-// Dropped returns how many lines, and bytes of them, could not be written to
-// the files since New, as the files would have held them. Lines that rotation
-// removed are not counted.
+// Dropped returns how many lines, and how many bytes in the files' format, could not
+// be written to the files since New. Lines that rotation removed are not counted.
 func (l *Log) Dropped() (lines, bytes uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.droppedLines, l.droppedBytes
 }
 
-// Print adds a line of the given stream that came another way than by a
-// [Capture]. Line ends in it become spaces; it is kept as Note keeps a remark,
-// and cut as that.
+// Print adds a line of the given stream that did not come from a [Capture]. Line ends
+// in it become spaces; it is stored and cut like a remark of Note.
 func (l *Log) Print(s Stream, life uint64, line []byte) { l.add(s, life, bytes.Clone(line)) }
 
-// Note adds a remark of the supervisor as a line of its own. Line ends in text
-// become spaces, and text is cut at [MaxLine] bytes. It is written to the file
-// before Note returns. After Close it does nothing.
+// Note adds a remark of the supervisor as a separate line. Line ends in text become
+// spaces, and text is cut at [MaxLine] bytes. It is written to the file before Note
+// returns. After Close, Note does nothing.
 func (l *Log) Note(life uint64, text string) {
 	l.add(Note, life, []byte(text))
 }
 
-// add adds one line, which it may change.
+// add adds one line, which it may modify.
 func (l *Log) add(s Stream, life uint64, b []byte) {
 	for i, c := range b {
 		if c == '\n' || c == '\r' {
@@ -201,18 +195,17 @@ func (l *Log) add(s Stream, life uint64, b []byte) {
 	l.take(append(b, '\n'), 0, false, s, life)
 }
 
-// Sync asks the kernel to put what was written to the current file on the
-// disk, and waits for that. It is an error while the file cannot be written.
+// Sync asks the kernel to put the current file on the disk, and waits for that. It
+// fails while the file cannot be written.
 func (l *Log) Sync() error {
 	l.wmu.Lock()
 	defer l.wmu.Unlock()
 	return l.sink.sync()
 }
 
-// Close stops the captures that still run, waits until they have taken what is
-// in their pipes, closes the file, and ends the followers once they have seen
-// the last line. Tail and History go on working. Later calls return what the
-// first did.
+// Close stops the running captures, waits until they have taken what is in their
+// pipes, closes the file, and ends the followers once they have seen the last line.
+// Tail and History still work after Close. Later calls return the result of the first.
 func (l *Log) Close() error {
 	l.closeOnce.Do(func() {
 		l.mu.Lock()
@@ -226,9 +219,9 @@ func (l *Log) Close() error {
 			<-c.Done()
 		}
 		l.wmu.Lock()
-		if l.sink.down { // say what is missing, if that can be said by now
+		if l.sink.down { // record what is missing, if the file can be written by now
 			l.mu.Lock()
-			life := l.cur.life // there were lines, or nothing had failed
+			life := l.cur.life // not nil: lines came before the failure
 			l.mu.Unlock()
 			l.retry(time.Time{}, life)
 		}
@@ -242,7 +235,7 @@ func (l *Log) Close() error {
 	return l.closeErr
 }
 
-// wakeAll wakes the followers that wait. The caller holds mu.
+// wakeAll wakes the waiting followers. The caller must hold mu.
 func (l *Log) wakeAll() {
 	if l.wake != nil {
 		close(l.wake)
@@ -250,11 +243,11 @@ func (l *Log) wakeAll() {
 	}
 }
 
-// Capture reads r, the read end of a pipe, to its end on a goroutine of its
-// own, as the given stream of the given life (lives are numbered upwards). It
-// owns r from now on and closes it. r should be non-blocking, as those of
-// os.Pipe are: others keep a thread each, and Stop cannot interrupt them. On a
-// closed log it closes r and is done at once.
+// Capture reads r, the read end of a pipe, to its end in a new goroutine, as the given
+// stream of the given life (lives are numbered upwards). It takes ownership of r and
+// closes it. r should be non-blocking, as those of os.Pipe are: others keep a thread
+// each, and Stop cannot interrupt them. On a closed log Capture closes r and is done
+// at once.
 func (l *Log) Capture(r *os.File, s Stream, life uint64) *Capture {
 	c := &Capture{log: l, r: r, stream: s, life: life, done: make(chan struct{})}
 	l.mu.Lock()
@@ -273,7 +266,7 @@ func (l *Log) Capture(r *os.File, s Stream, life uint64) *Capture {
 	return c
 }
 
-// forget takes a capture that is done off the list.
+// forget removes a finished capture from the list.
 func (l *Log) forget(c *Capture) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

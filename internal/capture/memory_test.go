@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A silent host with two streams holds less than 3 KiB of heap, the two files
-// included, and no read buffer.
+// A silent host with two streams must hold less than 3 KiB of heap, including the two
+// files, and no read buffer.
 func TestIdleMemory(t *testing.T) {
 	const hosts = 200
 	dir := t.TempDir()
@@ -24,7 +24,7 @@ func TestIdleMemory(t *testing.T) {
 	logs := make([]*Log, 0, hosts)
 	captures := make([]*Capture, 0, 2*hosts)
 	ends := make([]*os.File, 0, 2*hosts)
-	probe := make([]byte, 1<<20) // room for 400 goroutines in words
+	probe := make([]byte, 1<<20) // room for the traces of 400 goroutines
 	heap0, stack0 := heap()
 	for range hosts {
 		l := New(Options{Dir: dir, Name: "host"})
@@ -62,8 +62,8 @@ func TestIdleMemory(t *testing.T) {
 	}
 }
 
-// parked reports whether no read buffer is being held, after every goroutine
-// had its turn.
+// parked reports whether no read buffer is in use, after every goroutine had a chance
+// to run.
 func parked(buf []byte) bool {
 	runtime.Gosched()
 	n := runtime.Stack(buf, true)

@@ -5,5 +5,5 @@ package capture
 // enlarge does nothing: the size of a pipe cannot be set here.
 func enlarge(int) {}
 
-// capacity is more than a pipe holds.
+// capacity returns more than a pipe holds.
 func capacity(int) int { return 1 << 20 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// read reads to the end. While there is nothing to read the goroutine is
-// parked in the runtime's poller, inside RawConn.Read, and holds no buffer.
+// read reads to the end. While there is nothing to read, the goroutine is parked in
+// the runtime's poller, inside RawConn.Read, and holds no buffer.
 func (c *Capture) read() error {
 	if c.r.SetReadDeadline(time.Time{}) != nil {
 		return c.readBlocking()
@@ -36,12 +36,12 @@ func (c *Capture) read() error {
 	return end
 }
 
-// pump reads until nothing is left for now, which is EAGAIN, or the end.
+// pump reads until EAGAIN or the end.
 func (c *Capture) pump(fd int) error {
 	for !c.stopping.Load() {
-		// Not even a read that leaves room in the buffer says that the pipe is
-		// empty: the poller may have told of its data and its end in one, and
-		// would not tell of the end again.
+		// Even a read that leaves room in the buffer does not mean that the pipe is
+		// empty: the poller may have reported data and end together, and would not
+		// report the end again.
 		n, err := c.fill(func(b []byte) (int, error) { return readFD(fd, b) })
 		if err != nil {
 			return err
@@ -57,8 +57,8 @@ func (c *Capture) pump(fd int) error {
 	return nil
 }
 
-// drain takes what is in the pipe, and no more: a writer that goes on must not
-// keep it going.
+// drain takes what is in the pipe now, and no more: a writer that continues must not
+// keep it running.
 func (c *Capture) drain(conn syscall.RawConn) error {
 	var end error
 	err := conn.Control(func(fd uintptr) {

@@ -10,7 +10,7 @@ import (
 	"github.com/hostsup/hostsup/intercept/secret"
 )
 
-// However a host cuts what it prints into writes, a value in it is kept nowhere.
+// However a host splits its writes, no value may be kept anywhere.
 func TestRedacted(t *testing.T) {
 	const value = "hunter2-hunter2-hunter3"
 	long := strings.Repeat("x", MaxLine-7)
@@ -62,7 +62,7 @@ func TestRedacted(t *testing.T) {
 	}
 }
 
-// The beginning of a value is kept back only as long as more may come.
+// The beginning of a value is held back only while more may follow.
 func TestRedactedBeginning(t *testing.T) {
 	r := secret.NewRedactor(0)
 	defer r.Close()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// entry is a Line as it is kept in memory.
+// entry is a Line in memory.
 type entry struct {
 	text   string
 	seq    uint64
@@ -65,7 +65,7 @@ func (r *ring) push(e entry, max limit) {
 	r.bytes += len(e.text)
 }
 
-// drop forgets the oldest entry.
+// drop removes the oldest entry.
 func (r *ring) drop() {
 	e := r.at(0)
 	r.bytes -= len(e.text)
@@ -76,10 +76,10 @@ func (r *ring) drop() {
 	r.n--
 }
 
-// empty forgets all, to be filled again at once.
+// empty removes all entries and keeps the memory.
 func (r *ring) empty() { r.head, r.n, r.bytes = 0, 0, 0 }
 
-// shrink drops what is over the limit and gives its memory back.
+// shrink drops the entries over the limit and releases their memory.
 func (r *ring) shrink(max limit) {
 	if r == nil {
 		return
@@ -100,7 +100,7 @@ func (r *ring) resize(size int) {
 	r.buf, r.head = buf, 0
 }
 
-// merge returns the newest entries of two rings, which are not used any more.
+// merge returns the newest entries of two rings, which must not be used afterwards.
 func merge(a, b *ring, max limit) *ring {
 	if a.len() == 0 {
 		return b

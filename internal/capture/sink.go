@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// How long a failed file is left alone, doubling from the first to the last;
-// a spell without failures of the latter length starts anew.
+// Delays before a failed file is tried again, doubling from the first to the last.
+// After lastRetry without a failure the delay starts again at firstRetry.
 const (
 	firstRetry = time.Second
 	lastRetry  = time.Minute
 )
 
-// file is what a sink needs of an *os.File.
+// file is the part of *os.File that a sink uses.
 type file interface {
 	io.Writer
 	Truncate(size int64) error
@@ -26,8 +26,8 @@ type file interface {
 	Close() error
 }
 
-// sink writes lines to rotating files. It is not safe for concurrent use, and
-// knows the time only from its callers.
+// sink writes lines to rotating files. It is not safe for concurrent use, and takes
+// the time only from its callers.
 type sink struct {
 	dir, name string
 	maxSize   int64
@@ -39,15 +39,15 @@ type sink struct {
 
 	down      bool // nothing is written before retryAt
 	cause     error
-	told      bool // cause was reported
+	reported  bool // cause was reported
 	retryAt   time.Time
 	wait      time.Duration
 	revived   time.Time
-	lostLines uint64 // of this spell
+	lostLines uint64 // of this series of failures
 	lostBytes uint64
 }
 
-// path returns the name of the i-th file; 0 is the current one.
+// path returns the path of the i-th file; 0 is the current one.
 func (s *sink) path(i int) string {
 	p := filepath.Join(s.dir, s.name+".log")
 	if i > 0 {
@@ -56,10 +56,10 @@ func (s *sink) path(i int) string {
 	return p
 }
 
-// write appends whole lines and returns how many bytes of them, whole lines
-// too, are in a file. When that is not all of b the sink is down and the rest
-// is counted as lost. A file that would begin with an indented line has stamp,
-// which ends in a space too, in front of it.
+// write appends whole lines and returns how many bytes, also in whole lines, are in a
+// file. If that is not all of b, the sink is down and the rest is counted as lost. A
+// file that would begin with an indented line gets stamp, which ends in a space too,
+// in front.
 func (s *sink) write(b, stamp []byte, now time.Time) (done int) {
 	if !s.down {
 		var err error
@@ -103,8 +103,8 @@ func (s *sink) append(b, stamp []byte) (done int, err error) {
 			err = io.ErrShortWrite
 		}
 		if err != nil {
-			// A torn line would swallow the next one: take it back. Where even
-			// that fails, the next open ends it.
+			// A torn line would swallow the next one: truncate it. If that fails as
+			// well, the next open ends it.
 			n = bytes.LastIndexByte(b[done:done+n], '\n') + 1
 			if n == 0 {
 				begin = 0
@@ -119,8 +119,8 @@ func (s *sink) append(b, stamp []byte) (done int, err error) {
 	return done, nil
 }
 
-// fit returns how many bytes of b, whole lines, go into the current file after
-// begin others.
+// fit returns how many bytes of b, in whole lines, fit into the current file after
+// begin other bytes.
 func (s *sink) fit(b []byte, begin int) int {
 	room := s.maxSize - s.size - int64(begin)
 	if int64(len(b)) <= room {
@@ -131,7 +131,7 @@ func (s *sink) fit(b []byte, begin int) int {
 			return i + 1
 		}
 	}
-	if s.size == 0 { // longer than any file: it gets one of its own
+	if s.size == 0 { // longer than any file: it gets its own
 		return bytes.IndexByte(b, '\n') + 1
 	}
 	return 0
@@ -153,7 +153,7 @@ func (s *sink) open() error {
 	return nil
 }
 
-// appendTo opens a file for appending and ends a line that was torn there.
+// appendTo opens a file for appending and ends a torn last line.
 func appendTo(path string) (_ file, size int64, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -191,12 +191,12 @@ func notRegular(path string) error {
 	return &os.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
 }
 
-// rotate moves every file up by one and leaves the current one to be opened.
+// rotate moves every file up by one. The caller must open the current one.
 func (s *sink) rotate() error {
 	if err := s.close(); err != nil {
 		return err
 	}
-	// Removed, not written over: a reader of History keeps what it has open.
+	// Removed, not overwritten: a History that reads it keeps it open.
 	if err := os.Remove(s.path(s.files - 1)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -208,10 +208,10 @@ func (s *sink) rotate() error {
 	return nil
 }
 
-// fail starts or prolongs a spell of failures.
+// fail starts or prolongs a series of failures.
 func (s *sink) fail(err error, now time.Time) {
 	if !s.down {
-		s.told = false
+		s.reported = false
 	}
 	if s.wait == 0 || now.Sub(s.revived) > lastRetry && !s.down {
 		s.wait = firstRetry
@@ -222,8 +222,8 @@ func (s *sink) fail(err error, now time.Time) {
 	_ = s.close()
 }
 
-// revive writes one line to a sink that is down. If it can be written, the
-// spell is over.
+// revive writes one line to a sink that is down. If that succeeds, the series of
+// failures is over.
 func (s *sink) revive(line []byte, now time.Time) bool {
 	if n, err := s.append(line, nil); n < len(line) {
 		s.fail(err, now)
@@ -234,12 +234,12 @@ func (s *sink) revive(line []byte, now time.Time) bool {
 	return true
 }
 
-// report returns the cause of a spell of failures, once.
+// report returns the cause of a series of failures, once.
 func (s *sink) report() error {
-	if !s.down || s.told {
+	if !s.down || s.reported {
 		return nil
 	}
-	s.told = true
+	s.reported = true
 	return fmt.Errorf("captured output is not written to %s: %w", s.path(0), s.cause)
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// disk is a file system with room for so many bytes.
+// disk is a file system with room for free bytes.
 type disk struct {
 	room    int
 	openErr error
@@ -86,7 +86,7 @@ func TestSinkOnFullDisk(t *testing.T) {
 		t.Errorf("%d lines, %d bytes lost, want 3 and 16", s.lostLines, s.lostBytes)
 	}
 
-	// Each try that fails doubles the wait, to a minute.
+	// Each failed attempt doubles the wait, up to a minute.
 	var waits []time.Duration
 	for range 8 {
 		waits = append(waits, s.retryAt.Sub(now))
@@ -110,8 +110,8 @@ func TestSinkOnFullDisk(t *testing.T) {
 		t.Errorf("%d bytes written after the spell", n)
 	}
 
-	// Soon again: told again, and the wait goes on where it was; after a
-	// minute of health it starts anew.
+	// A failure soon after: reported again, and the wait continues where it was. After
+	// a minute without failures it starts again.
 	d.room = 0
 	s.write([]byte("seven\n"), nil, now.Add(sec))
 	if s.report() == nil || s.retryAt.Sub(now) != 61*sec {
@@ -133,12 +133,12 @@ func TestSinkOnFullDisk(t *testing.T) {
 	}
 }
 
-// A log goes on while its disk is full: memory and followers have all lines,
-// numbers stay true, the owner is told once, the file says what is missing.
+// A log must work while its disk is full: memory and followers have all lines, numbers
+// stay right, OnError is called once, and the file counts what is missing.
 func TestLogOnFullDisk(t *testing.T) {
 	d := &disk{room: 1 << 20}
-	var told []error
-	l := New(Options{Dir: t.TempDir(), Name: "x", Ring: 20, OnError: func(err error) { told = append(told, err) }})
+	var reported []error
+	l := New(Options{Dir: t.TempDir(), Name: "x", Ring: 20, OnError: func(err error) { reported = append(reported, err) }})
 	l.sink.openFile = d.open
 	for i := 1; i <= 30; i++ {
 		switch i {
@@ -150,8 +150,8 @@ func TestLogOnFullDisk(t *testing.T) {
 		}
 		say(l, 1, fmt.Sprintf("%d\n", i))
 	}
-	if len(told) != 1 || !errors.Is(told[0], syscall.ENOSPC) {
-		t.Errorf("told %v", told)
+	if len(reported) != 1 || !errors.Is(reported[0], syscall.ENOSPC) {
+		t.Errorf("reported %v", reported)
 	}
 	if lines, bytes := l.Dropped(); lines != 10 || bytes < 20 {
 		t.Errorf("%d lines, %d bytes dropped", lines, bytes)
@@ -189,18 +189,18 @@ func TestLogOnFullDisk(t *testing.T) {
 		t.Errorf("%d lines in the file, want 21", n)
 	}
 
-	// The end of a log is the last chance to say so.
+	// Close is the last chance to record what is missing.
 	d.room = 0
 	say(l, 1, "unseen\n")
 	d.room = 1000
 	l.Close()
 	if !strings.Contains(d.names[l.sink.path(0)].String(), "1 lines (41 bytes) of output are missing here") {
-		t.Error("nothing said at the end")
+		t.Error("no note at the end")
 	}
 }
 
-// A folder that cannot be made is like a full disk; so is a name that is taken
-// by something else.
+// A folder that cannot be made is like a full disk; so is a file name that something
+// else occupies.
 func TestUnwritable(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "taken"), nil, 0o600); err != nil {
@@ -210,14 +210,14 @@ func TestUnwritable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, opt := range []Options{{Dir: filepath.Join(dir, "taken", "logs"), Name: "y"}, {Dir: dir, Name: "x"}} {
-		told := 0
-		opt.OnError = func(error) { told++ }
+		reported := 0
+		opt.OnError = func(error) { reported++ }
 		l := New(opt)
 		for range 100 {
 			say(l, 1, "a line\n")
 		}
-		if n, _ := l.Dropped(); told != 1 || n != 100 || len(l.Tail(1000)) != 100 {
-			t.Errorf("%s: told %d times, %d dropped, %d in memory", opt.Dir, told, n, len(l.Tail(1000)))
+		if n, _ := l.Dropped(); reported != 1 || n != 100 || len(l.Tail(1000)) != 100 {
+			t.Errorf("%s: reported %d times, %d dropped, %d in memory", opt.Dir, reported, n, len(l.Tail(1000)))
 		}
 		if err := l.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -225,8 +225,8 @@ func TestUnwritable(t *testing.T) {
 	}
 }
 
-// Many spells of failures: what is remembered of them is bounded, and numbers
-// are true or not given.
+// After many series of failures the record of them must be bounded, and numbers must
+// be right or missing.
 func TestManyGaps(t *testing.T) {
 	l := New(Options{Dir: t.TempDir(), Name: "x", Ring: 1})
 	real := &disk{room: 1 << 20}
@@ -262,7 +262,7 @@ func TestManyGaps(t *testing.T) {
 	l.Close()
 }
 
-// Rotation loses nothing that should still be there, whatever the sizes.
+// Rotation must not lose lines that should be kept, whatever the sizes.
 func TestRotation(t *testing.T) {
 	for _, c := range []struct {
 		size  int64
@@ -311,7 +311,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// A host's output through a pipe, in files that rotate under it.
+// A host's output through a pipe, in files that rotate meanwhile.
 func TestRotationUnderLoad(t *testing.T) {
 	l := New(Options{Dir: t.TempDir(), Name: "x", MaxSize: 1 << 20, Files: 8})
 	r, w := pipe(t)

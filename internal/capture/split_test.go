@@ -85,7 +85,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// checkSplit states what holds for any bytes in any reads.
+// checkSplit checks what must hold for any bytes in any reads.
 func checkSplit(t *testing.T, data, sizes []byte, max int) {
 	t.Helper()
 	got := splitInReads(data, sizes, max)
@@ -112,7 +112,7 @@ func checkSplit(t *testing.T, data, sizes []byte, max int) {
 		open = p.More
 	}
 	if open {
-		t.Fatal("the last piece promises more")
+		t.Fatal("the last piece has More set")
 	}
 	var want []string
 	for s := string(data); s != ""; {

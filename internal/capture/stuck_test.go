@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// stuck is a file on a disk that hangs.
+// stuck is a file on a hanging disk.
 type stuck struct {
 	file
 	writing, release chan struct{}
@@ -20,9 +20,9 @@ func (f stuck) Write(b []byte) (int, error) {
 
 func (stuck) Close() error { return nil }
 
-// While a write to the disk hangs, memory and followers have its lines
-// already, and nobody who asks for them waits.
-func TestStuckDisk(t *testing.T) {
+// While a write to the disk hangs, memory and followers must already have its lines,
+// and reading them must not block.
+func TestStuckDiskBlocksNoReader(t *testing.T) {
 	f := stuck{writing: make(chan struct{}), release: make(chan struct{})}
 	l := New(Options{Dir: t.TempDir(), Name: "x"})
 	l.sink.openFile = func(string) (file, int64, error) { return f, 0, nil }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The way of most lines gives what the way of all lines gives.
+// plain, which takes most lines, must give the same result as next.
 func TestTakeAgreesWithNext(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	for range 300 {

@@ -1,6 +1,6 @@
-// Package freezer keeps processes of tests from ending, also from a SIGKILL:
-// what a disk that does not answer does to a process. It uses the freezer of
-// cgroup v1, as the processes of a frozen v2 cgroup can be killed.
+// Package freezer keeps processes of tests from ending, even by SIGKILL, as a disk
+// that does not answer does. It uses the freezer of cgroup v1, because processes in a
+// frozen v2 cgroup can be killed.
 package freezer
 
 import (
@@ -16,12 +16,12 @@ import (
 	"github.com/hostsup/hostsup/internal/require"
 )
 
-// patience bounds how long the kernel may take for a change.
+// patience bounds the time that the kernel may take for a change.
 const patience = time.Minute
 
-// Freeze freezes processes until thaw is called, at the latest when the test
-// ends. A second call of thaw does nothing. Where there is no v1 freezer,
-// or this process may not use it, the test ends by [require.Privilege].
+// Freeze freezes processes until thaw is called, or else until the test ends. A
+// second call of thaw does nothing. Where there is no v1 freezer, or this process
+// must not use it, the test ends by [require.Privilege].
 func Freeze(t testing.TB, pids ...int) (thaw func()) {
 	t.Helper()
 	folder := filepath.Join("/sys/fs/cgroup/freezer", fmt.Sprintf("hostsup-test-%d-%s", os.Getpid(), strings.ReplaceAll(t.Name(), "/", "-")))

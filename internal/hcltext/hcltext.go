@@ -1,6 +1,6 @@
-// Package hcltext writes files in the configuration language, formatted as
-// hclwrite.Format does it. It takes the place of that package, which imports a
-// library for tests: each start of the program would pay for its initialisation.
+// Package hcltext writes text in the configuration language, formatted as
+// hclwrite.Format formats it. It replaces that package, which imports a library for
+// tests whose initialisation every start of the program would pay for.
 package hcltext
 
 import (
@@ -9,13 +9,13 @@ import (
 )
 
 // Writer collects lines. The zero value is empty. Values and heads of blocks are
-// written as they are: strings in them are quoted by the caller.
+// written unchanged: the caller must quote strings in them.
 type Writer struct {
 	text  strings.Builder
 	depth int
 }
 
-// Line writes a line as it is, a comment for example; "" separates blocks.
+// Line writes a line unchanged, for example a comment; "" separates blocks.
 func (w *Writer) Line(text string) {
 	if text != "" {
 		w.text.WriteString(strings.Repeat("  ", w.depth) + text)
@@ -23,29 +23,29 @@ func (w *Writer) Line(text string) {
 	w.text.WriteByte('\n')
 }
 
-// Open begins a block or, with a head that ends with " =", a map.
+// Open begins a block or, if head ends with " =", a map.
 func (w *Writer) Open(head string) {
 	w.Line(head + " {")
 	w.depth++
 }
 
-// Close ends what was opened last.
+// Close ends the innermost open block.
 func (w *Writer) Close() {
 	w.depth--
 	w.Line("}")
 }
 
-// Set writes a setting and, unless it is empty, a comment behind it.
+// Set writes a setting, followed by a comment unless that is empty.
 func (w *Writer) Set(name, value, comment string) {
-	line := name + "\t= " + value // aligned with those above and below
+	line := name + "\t= " + value // aligned with its neighbours
 	if comment != "" {
 		line += "\t# " + comment
 	}
 	w.Line(line)
 }
 
-// List writes a setting that is a list, with one entry a line where a single
-// one would be long.
+// List writes a setting that is a list, with one entry per line if a single line
+// would be long.
 func (w *Writer) List(name string, entries []string) {
 	const wide = 100
 	width := len(name)
@@ -65,12 +65,12 @@ func (w *Writer) List(name string, entries []string) {
 	w.Line("]")
 }
 
-// String returns the text, with the values of neighbouring settings in one column
-// and their comments in another.
+// String returns the text, with the values of neighbouring settings in one column and
+// their comments in another.
 func (w *Writer) String() string {
 	var out strings.Builder
 	columns := tabwriter.NewWriter(&out, 0, 0, 1, ' ', 0)
-	_, _ = columns.Write([]byte(w.text.String())) // a Builder takes everything
+	_, _ = columns.Write([]byte(w.text.String())) // a Builder does not fail
 	_ = columns.Flush()
 	return out.String()
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 )
 
-// What is written is what hclwrite makes of it.
-func TestWriterFormats(t *testing.T) {
+// hclwrite must leave the text unchanged.
+func TestWriterFormatsLikeHCLWrite(t *testing.T) {
 	var w Writer
 	w.Line("# A comment.")
 	w.Line("")
@@ -53,6 +53,6 @@ host "ä" {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if formatted := string(hclwrite.Format([]byte(got))); formatted != got {
-		t.Errorf("hclwrite makes of it\n%s", formatted)
+		t.Errorf("hclwrite formats it as\n%s", formatted)
 	}
 }

@@ -15,23 +15,23 @@ import (
 	"github.com/hostsup/hostsup/internal/sys/procnet"
 )
 
-// Address is where the inspector of a process is.
+// Address is the address of a process's inspector.
 type Address struct {
 	PID   int
 	Port  netip.AddrPort
-	ID    string // without which nobody gets in
-	Apart bool   // the port is in a network that is not ours
+	ID    string // part of the URL; connections without it are refused
+	Apart bool   // the port is in another network namespace
 }
 
-// URL is what a debugger connects to.
+// URL returns the URL that a debugger connects to.
 func (a Address) URL() string { return "ws://" + a.Port.String() + "/" + a.ID }
 
-// DevTools is what Chrome opens, as it stands, in its address bar.
+// DevTools returns the URL that Chrome opens when it is typed into its address bar.
 func (a Address) DevTools() string {
 	return "devtools://devtools/bundled/js_app.html?experiments=true&v8only=true&ws=" + a.Port.String() + "/" + a.ID
 }
 
-// Dial connects to the inspector; ctx bounds that alone. Errors: [ErrGone],
+// Dial connects to the inspector; ctx bounds only the connecting. Errors: [ErrGone],
 // ctx's.
 func (a Address) Dial(ctx context.Context) (*Session, error) {
 	return dial(ctx, a.URL(), a.connect)
@@ -41,15 +41,15 @@ func (a Address) connect(ctx context.Context, _, _ string) (net.Conn, error) {
 	return procnet.DialIn(ctx, a.PID, a.Port)
 }
 
-// What node says on its standard error.
+// Lines that node writes to its standard error.
 const (
-	saidListening = "Debugger listening on ws://"
-	saidFailed    = "Starting inspector on "
+	listeningPrefix = "Debugger listening on ws://"
+	failedPrefix    = "Starting inspector on "
 )
 
-// announced reads a line in which a process tells of its port.
+// announced parses a line in which a process announces its port.
 func announced(line string) (port uint16, id string, ok bool) {
-	rest, ok := strings.CutPrefix(line, saidListening)
+	rest, ok := strings.CutPrefix(line, listeningPrefix)
 	if !ok {
 		return 0, "", false
 	}
@@ -62,13 +62,13 @@ func announced(line string) (port uint16, id string, ok bool) {
 	return uint16(n), id, err == nil
 }
 
-// isID says whether a text is an id as node makes them: hex digits and dashes.
+// isID reports whether a text is an id as node makes them: hex digits and dashes.
 func isID(id string) bool {
 	return len(id) >= 16 && len(id) <= 64 && strings.Trim(id, "0123456789abcdefABCDEF-") == ""
 }
 
-// at is the address of a port that a process listens at, as one can connect to
-// it; false: it does not.
+// at returns the address of a port, in a form to connect to; false if the process does
+// not listen at that port.
 func at(pid int, port uint16, id string) (Address, bool) {
 	list, err := procnet.Listening(pid)
 	if err != nil {
@@ -90,11 +90,11 @@ func at(pid int, port uint16, id string) (Address, bool) {
 	return Address{}, false
 }
 
-// askWithin bounds how long a port is asked whether it is an inspector.
+// askWithin bounds the request that asks a port for its target.
 const askWithin = 500 * time.Millisecond
 
-// published looks for an inspector among the ports at which a process listens:
-// node tells of it there, unless it was told not to.
+// published looks for an inspector among the ports at which a process listens. Node
+// answers there unless it was started with --inspect-publish-uid=stderr.
 func published(ctx context.Context, pid int) (Address, bool) {
 	list, err := procnet.Listening(pid)
 	if err != nil {
@@ -112,7 +112,7 @@ func published(ctx context.Context, pid int) (Address, bool) {
 	return Address{}, false
 }
 
-// ask has a port name its one target.
+// ask requests the id of a port's only target.
 func (a Address) ask(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()

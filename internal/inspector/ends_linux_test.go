@@ -13,8 +13,7 @@ import (
 	"github.com/hostsup/hostsup/internal/sys/procnet"
 )
 
-// endings is a script that ends by itself, in another way for each signal of
-// ways.
+// endings is a script that ends by itself, in a different way for each signal of ways.
 const endings = `
 console.log('up');
 const timer = setInterval(() => {}, 1000);
@@ -25,7 +24,7 @@ process.on('SIGQUIT', () => { throw new Error('on purpose'); });
 
 var ways = map[string]syscall.Signal{"exit": syscall.SIGTERM, "nothing left": syscall.SIGHUP, "exception": syscall.SIGQUIT}
 
-// uses is what sessions are for.
+// uses are the uses of a session.
 var uses = map[string]func(context.Context, *Session) error{
 	"profile": func(ctx context.Context, s *Session) error {
 		_, err := s.Profile(ctx, time.Hour, false)
@@ -40,14 +39,14 @@ var uses = map[string]func(context.Context, *Session) error{
 	},
 }
 
-// Lines of a process.
+// Lines that a process writes.
 const (
 	attached = "Debugger attached"
 	waiting  = "Waiting for the debugger"
 )
 
-// said reports whether the process has written a line that begins with text.
-func (p *process) said(text string) bool {
+// hasLine reports whether the process has written a line that begins with text.
+func (p *process) hasLine(text string) bool {
 	for line := range p.lines(p.t.Context(), 0, false) {
 		if strings.HasPrefix(line.Text, text) {
 			return true
@@ -56,8 +55,8 @@ func (p *process) said(text string) bool {
 	return false
 }
 
-// A process that ends by itself during a session does not wait for the end of
-// the session.
+// A process that ends by itself during a session must not wait for the end of the
+// session.
 func TestProcessEndsDuringSession(t *testing.T) {
 	t.Parallel()
 	for use, do := range uses {
@@ -77,7 +76,7 @@ func TestProcessEndsDuringSession(t *testing.T) {
 				}
 				releases(t, l)
 				<-p.ended
-				if p.said(waiting) {
+				if p.hasLine(waiting) {
 					t.Error("it waited for the debugger")
 				}
 			})
@@ -85,8 +84,8 @@ func TestProcessEndsDuringSession(t *testing.T) {
 	}
 }
 
-// A process that waits already when a session begins is not waited for by the
-// session, which would be for good.
+// A session must not wait for a process that already waits for another session: it
+// would wait for ever.
 func TestSessionBeginsWhenProcessWaits(t *testing.T) {
 	t.Parallel()
 	for _, ours := range []bool{false, true} {
@@ -100,11 +99,11 @@ func TestSessionBeginsWhenProcessWaits(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer s.Close()
-				eventually(t, func() bool { return p.said(attached) })
+				eventually(t, func() bool { return p.hasLine(attached) })
 				if err := p.Signal(sig); err != nil {
 					t.Fatal(err)
 				}
-				eventually(t, func() bool { return p.said(waiting) })
+				eventually(t, func() bool { return p.hasLine(waiting) })
 				if err := s.prepare(t.Context(), ours); !errors.Is(err, ErrGone) {
 					t.Errorf("%v", err)
 				}
@@ -115,7 +114,7 @@ func TestSessionBeginsWhenProcessWaits(t *testing.T) {
 	}
 }
 
-// A session ends as soon as its process is being ended, and no other begins.
+// A session must end as soon as its process is stopped, and no other may begin.
 func TestSessionEndsWhenProcessIsBeingEnded(t *testing.T) {
 	t.Parallel()
 	for use, do := range uses {
@@ -148,8 +147,8 @@ func TestSessionEndsWhenProcessIsBeingEnded(t *testing.T) {
 	}
 }
 
-// What a session leaves in a process goes with its port, and stays out of a port
-// that somebody else may use.
+// What a session leaves in a process must go with its port, and stay out of a port that
+// another debugger may use.
 func TestSessionLeavesNoListener(t *testing.T) {
 	t.Parallel()
 	const listeners = "process.listenerCount('exit')"
@@ -178,8 +177,8 @@ func TestSessionLeavesNoListener(t *testing.T) {
 	counts(l, 0, func() {})
 }
 
-// A process that ends at any time of a session's beginning and end does not wait,
-// and a session with it neither.
+// A process that ends at any time of a session's beginning and end must not wait, and
+// the session must not either.
 func TestProcessEndsAnyTime(t *testing.T) {
 	t.Parallel()
 	var work sync.WaitGroup
@@ -193,7 +192,7 @@ func TestProcessEndsAnyTime(t *testing.T) {
 				return err
 			}) == nil {
 			}
-			_ = l.Release() // it has ended, or does so meanwhile
+			_ = l.Release() // the process has ended or is ending
 			<-p.ended
 		})
 		if i%4 == 3 {

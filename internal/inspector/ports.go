@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Ports opens the inspectors of processes and closes them when nobody uses them
-// any more. Make it with [NewPorts].
+// Ports opens the inspectors of processes and closes them after their last use. Make
+// it with [NewPorts].
 type Ports struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -18,14 +18,14 @@ type Ports struct {
 	open map[string]*port // by the keys of targets
 }
 
-// port is one inspector that is open, being opened or being closed.
+// port is one inspector that is open, opening or closing.
 type port struct {
-	how   how
-	ready chan struct{}   // closed when it is open, or cannot be
-	over  chan struct{}   // closed when it is closed, or the process is gone
-	ctx   context.Context // ends with the process, or as soon as that is being ended
-	stop  context.CancelFunc
-	turn  chan struct{} // holds one while somebody has a session
+	mode   mode
+	ready  chan struct{}   // closed when it is open, or cannot be
+	closed chan struct{}   // closed when it is closed, or the process is gone
+	ctx    context.Context // ends when the process ends or is being stopped
+	stop   context.CancelFunc
+	turn   chan struct{} // holds one value during a session
 
 	// Guarded by the mu of Ports.
 	users   int
@@ -38,7 +38,7 @@ type port struct {
 	err    error
 }
 
-// ending reports whether the process has ended or is being ended.
+// ending reports whether the process has ended or is being stopped.
 func (e *port) ending() bool { return e.ctx.Err() != nil }
 
 // ErrClosed means that [Ports] has been closed.
@@ -47,15 +47,15 @@ var ErrClosed = errors.New("inspectors are closed")
 // closeWithin bounds how long a process may take to close its port.
 const closeWithin = 5 * time.Second
 
-// NewPorts returns Ports that knows of none.
+// NewPorts returns Ports without an open port.
 func NewPorts() *Ports {
 	p := &Ports{open: map[string]*port{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p
 }
 
-// Close ends all that is under way and waits for it. Ports that are open stay
-// so, but those that were to be closed.
+// Close ends all work under way and waits for it. Open ports stay open, except those
+// that were about to be closed.
 func (p *Ports) Close() {
 	p.mu.Lock()
 	p.cancel()
@@ -63,7 +63,7 @@ func (p *Ports) Close() {
 	p.work.Wait()
 }
 
-// Lease is the use of a port. It ends with Release.
+// Lease is the use of a port. Release ends it.
 type Lease struct {
 	ports *Ports
 	key   string
@@ -71,9 +71,9 @@ type Lease struct {
 	once  sync.Once
 }
 
-// Open has the inspector of a process opened, unless it is open, and waits for
-// that as long as ctx allows. Errors: a *[RefusedError] for a process that must
-// not be asked or has failed to, [ErrGone], [ErrClosed], ctx's.
+// Open opens the inspector of a process, unless it is open, and waits for that until
+// ctx ends. Errors: a *[RefusedError] for a process that must not be asked or has
+// failed to open it, [ErrGone], [ErrClosed], ctx's.
 func (p *Ports) Open(ctx context.Context, t Target) (*Lease, error) {
 	for {
 		e, err := p.enter(t)
@@ -82,7 +82,7 @@ func (p *Ports) Open(ctx context.Context, t Target) (*Lease, error) {
 		}
 		if e.closing {
 			select {
-			case <-e.over:
+			case <-e.closed:
 				continue
 			case <-ctx.Done():
 				return nil, ctx.Err()
@@ -96,10 +96,10 @@ func (p *Ports) Open(ctx context.Context, t Target) (*Lease, error) {
 			return nil, ctx.Err()
 		}
 		if e.port.err != nil {
-			_ = l.Release() // likewise
+			_ = l.Release() // it is not open
 			return nil, e.port.err
 		}
-		if _, ok := at(t.PID, e.addr.Port.Port(), e.addr.ID); !ok { // somebody else has closed it
+		if _, ok := at(t.PID, e.addr.Port.Port(), e.addr.ID); !ok { // another program has closed it
 			p.forget(t.Key, e.port)
 			_ = l.Release() // there is nothing to close
 			continue
@@ -108,13 +108,13 @@ func (p *Ports) Open(ctx context.Context, t Target) (*Lease, error) {
 	}
 }
 
-// entered is a port as it was when somebody came to use it.
+// entered is a port as it was when a user entered.
 type entered struct {
 	*port
 	closing bool
 }
 
-// enter counts a user in, and begins to open the port for the first.
+// enter adds a user, and begins to open the port for the first.
 func (p *Ports) enter(t Target) (entered, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,25 +128,25 @@ func (p *Ports) enter(t Target) (entered, error) {
 		}
 		return entered{e, e.closing}, nil
 	}
-	h, err := t.examine()
+	m, err := t.examine()
 	if err != nil {
 		return entered{}, err
 	}
 	ctx, stop := context.WithCancel(p.ctx)
-	e = &port{how: h, users: 1, ready: make(chan struct{}), over: make(chan struct{}), turn: make(chan struct{}, 1), ctx: ctx, stop: stop}
+	e = &port{mode: m, users: 1, ready: make(chan struct{}), closed: make(chan struct{}), turn: make(chan struct{}, 1), ctx: ctx, stop: stop}
 	p.open[t.Key] = e
-	p.work.Go(func() { p.look(t, e) })
+	p.work.Go(func() { p.watch(t, e) })
 	return entered{e, false}, nil
 }
 
-// look opens a port and looks after it as long as the process lives.
-func (p *Ports) look(t Target, e *port) {
+// watch opens a port and attends to it as long as the process lives.
+func (p *Ports) watch(t Target, e *port) {
 	defer p.forget(t.Key, e)
 	p.work.Go(func() {
 		t.Await(e.ctx)
 		e.stop()
 	})
-	a, opened, err := t.open(e.ctx, e.how)
+	a, opened, err := t.open(e.ctx, e.mode)
 	if err != nil && e.ctx.Err() != nil {
 		err = p.ended()
 	}
@@ -160,13 +160,13 @@ func (p *Ports) look(t Target, e *port) {
 	switch {
 	case err != nil:
 	case unwanted:
-		_ = p.shut(t.Key, e) // nobody is left who could be told
+		_ = p.shut(t.Key, e) // no caller is left to report to
 	default:
 		<-e.ctx.Done()
 	}
 }
 
-// ended says why a port has ended that was not closed.
+// ended returns why a port has ended that was not closed.
 func (p *Ports) ended() error {
 	if p.ctx.Err() != nil {
 		return ErrClosed
@@ -174,7 +174,7 @@ func (p *Ports) ended() error {
 	return ErrGone
 }
 
-// forget takes a port out that is open no more.
+// forget removes a port that is no longer open.
 func (p *Ports) forget(key string, e *port) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,15 +182,15 @@ func (p *Ports) forget(key string, e *port) {
 		delete(p.open, key)
 	}
 	select {
-	case <-e.over:
+	case <-e.closed:
 	default:
-		close(e.over)
+		close(e.closed)
 	}
 	e.stop()
 }
 
-// shut has a process close its port. Of one that cannot do so now nobody
-// looks after the port any more.
+// shut makes a process close its port. A port that the process cannot close now is no
+// longer tracked.
 func (p *Ports) shut(key string, e *port) error {
 	defer p.forget(key, e)
 	ctx, cancel := context.WithTimeout(p.ctx, closeWithin)
@@ -198,15 +198,15 @@ func (p *Ports) shut(key string, e *port) error {
 	s, err := e.addr.Dial(ctx)
 	if err == nil {
 		if err = s.prepare(ctx, true); err == nil {
-			err = s.Shut(ctx, e.how.anyPort)
+			err = s.Shut(ctx, e.mode.anyPort)
 		}
 		s.Close()
 	}
 	if err != nil && !errors.Is(err, ErrGone) {
 		return err
 	}
-	// The sessions end first, then the port: who comes next is not to find it.
-	tick := time.NewTicker(closedAgain)
+	// The sessions end first, then the port: the next user must not find it.
+	tick := time.NewTicker(closePollInterval)
 	defer tick.Stop()
 	for {
 		if _, open := at(e.addr.PID, e.addr.Port.Port(), e.addr.ID); !open {
@@ -220,19 +220,19 @@ func (p *Ports) shut(key string, e *port) error {
 	}
 }
 
-// closedAgain is how often it is looked whether a port is closed.
-const closedAgain = 5 * time.Millisecond
+// closePollInterval is how often shut checks whether a port is closed.
+const closePollInterval = 5 * time.Millisecond
 
-// Address is where the inspector is.
+// Address returns the address of the inspector.
 func (l *Lease) Address() Address { return l.port.addr }
 
-// Opened says whether the port was opened here, and not by somebody else.
+// Opened reports whether Ports opened the port itself.
 func (l *Lease) Opened() bool { return l.port.opened }
 
-// Session does something in a session with the inspector, when it is its turn:
-// profiles that are taken at the same time spoil each other. The context of do
-// ends as soon as the process is being ended, and the session is to end at once
-// then. Errors: those of [Address.Dial] and of do, [ErrGone], [ErrClosed], ctx's.
+// Session runs do in a session with the inspector. Sessions with one process take turns,
+// because concurrent profiles spoil each other. The context of do ends as soon as the
+// process is being stopped; do must then return at once. Errors: those of
+// [Address.Dial] and of do, [ErrGone], [ErrClosed], ctx's.
 func (l *Lease) Session(ctx context.Context, do func(context.Context, *Session) error) error {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -241,9 +241,9 @@ func (l *Lease) Session(ctx context.Context, do func(context.Context, *Session) 
 	case l.port.turn <- struct{}{}:
 		defer func() { <-l.port.turn }()
 	case <-inner.Done():
-		return l.why(ctx)
+		return l.cause(ctx)
 	}
-	ours := !l.stays()
+	ours := !l.staysOpen()
 	s, err := l.port.addr.Dial(inner)
 	if err == nil {
 		if err = s.prepare(inner, ours); err != nil {
@@ -256,17 +256,17 @@ func (l *Lease) Session(ctx context.Context, do func(context.Context, *Session) 
 		}
 	}
 	if err != nil && inner.Err() != nil {
-		return l.why(ctx)
+		return l.cause(ctx)
 	}
 	return err
 }
 
 // leave ends a session.
 //
-// NOTE: Node can crash when a connection ends while node closes the port (its
-// handler is freed before the close frame has been written). So the process is
-// what ends the session when the process is being ended, and any other session
-// first has the process keep the port open at its end.
+// NOTE: Node can crash when a connection ends while node closes the port (its handler
+// is freed before the close frame has been written). So if the process is being
+// stopped, the process ends the session; any other session first makes the process
+// keep the port open when it ends.
 func (l *Lease) leave(s *Session, ours bool) {
 	p := l.ports
 	if ours && !l.port.ending() {
@@ -279,8 +279,8 @@ func (l *Lease) leave(s *Session, ours bool) {
 	}
 }
 
-// outlive closes a session when its process has ended it, in a goroutine; false:
-// the ports are being closed.
+// outlive closes a session, in a goroutine, after its process has ended it. It returns
+// false if the ports are being closed.
 func (p *Ports) outlive(s *Session) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -297,30 +297,30 @@ func (p *Ports) outlive(s *Session) bool {
 	return true
 }
 
-// why says what has ended a session with the context ctx.
-func (l *Lease) why(ctx context.Context) error {
+// cause returns what has ended a session with the context ctx.
+func (l *Lease) cause(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return l.ports.ended()
 }
 
-// stays reports whether the port stays open without users.
-func (l *Lease) stays() bool {
+// staysOpen reports whether the port stays open without users.
+func (l *Lease) staysOpen() bool {
 	l.ports.mu.Lock()
 	defer l.ports.mu.Unlock()
 	return l.port.keep
 }
 
-// Keep has the port stay open.
+// Keep makes the port stay open after its last use.
 func (l *Lease) Keep() {
 	l.ports.mu.Lock()
 	l.port.keep = true
 	l.ports.mu.Unlock()
 }
 
-// Release ends the use of the port, which is closed if that was the last one and
-// nobody wants it to stay. The error says that it stays open nevertheless.
+// Release ends the use of the port. After the last use Release closes the port, unless
+// Keep was called. An error means that the port stays open nevertheless.
 func (l *Lease) Release() (err error) {
 	l.once.Do(func() {
 		p, e := l.ports, l.port
@@ -331,7 +331,7 @@ func (l *Lease) Release() (err error) {
 		case <-e.ready:
 			last = last && e.err == nil
 			e.closing = e.closing || last
-		default: // look sees to it
+		default: // watch closes it
 			last = false
 		}
 		last = last && !e.ending() // else the port ends with its process

@@ -30,7 +30,7 @@ type process struct {
 
 	mu    sync.Mutex
 	texts []Line
-	more  chan struct{} // closed when there is another line
+	more  chan struct{} // closed at the next line
 	ended chan struct{}
 	sent  int // signals
 }
@@ -122,20 +122,20 @@ func (p *process) lines(ctx context.Context, after uint64, follow bool) iter.Seq
 	}
 }
 
-// signals is how many the process has been sent.
+// signals returns how many signals the process was sent.
 func (p *process) signals() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.sent
 }
 
-// eventually waits until something is so.
+// eventually waits until ok returns true.
 func eventually(t *testing.T, ok func() bool) {
 	t.Helper()
 	poll.Until(t, patience, "the condition", ok)
 }
 
-// listens waits until the process has a number of ports.
+// listens waits until the process listens at n ports.
 func (p *process) listens(n int) {
 	p.t.Helper()
 	eventually(p.t, func() bool {
@@ -174,8 +174,8 @@ const (
 	loops = `console.log('up'); for (;;);`
 )
 
-// Those who want a port share it; it goes with the last of them, and another is
-// opened for who comes then.
+// Users of a port share it; it closes with the last of them, and the next user gets
+// another one.
 func TestPorts(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{"idle": idles, "in a loop": loops} {
@@ -228,7 +228,7 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// A port that was open before is found, and stays.
+// A port that was open before must be found, and must stay open.
 func TestPortThatIsOpen(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"--inspect=127.0.0.1:0"}, {"--inspect=127.0.0.1:0", quiet}} {
@@ -242,11 +242,10 @@ func TestPortThatIsOpen(t *testing.T) {
 	}
 }
 
-// Who does not want to wait any more leaves nothing open, also when the process
-// gets to it only later.
+// A user that gives up must leave no port open, even if the process opens it only later.
 func TestPortThatComesLate(t *testing.T) {
 	t.Parallel()
-	// Until the file is there it sleeps outside of JavaScript.
+	// Until the file exists it sleeps outside of JavaScript.
 	file := filepath.Join(t.TempDir(), "wake")
 	p, ports := node(t, `console.log('up'); require('child_process').execSync('>"$0.in"; until [ -e "$0" ]; do sleep 0.01; done'.replaceAll('$0', process.argv[1])); `+idles, anyPort, quiet, "--", file), ports(t)
 	eventually(t, func() bool {
@@ -270,7 +269,7 @@ func TestPortThatComesLate(t *testing.T) {
 	seen, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	for l := range p.lines(seen, 0, true) {
-		if strings.HasPrefix(l.Text, saidListening) {
+		if strings.HasPrefix(l.Text, listeningPrefix) {
 			break
 		}
 	}
@@ -279,7 +278,7 @@ func TestPortThatComesLate(t *testing.T) {
 	p.listens(0)
 }
 
-// A process that is stopped is left alone.
+// A stopped process must be left alone.
 func TestPortOfAStoppedProcess(t *testing.T) {
 	t.Parallel()
 	p, ports := node(t, idles, anyPort, quiet), ports(t)
@@ -303,7 +302,7 @@ func TestPortOfAStoppedProcess(t *testing.T) {
 	p.listens(0)
 }
 
-// A process that ends takes its port along, and whoever waits for it hears of it.
+// A process that ends takes its port along, and waiting users get an error.
 func TestPortOfAProcessThatEnds(t *testing.T) {
 	t.Parallel()
 	p, ports := node(t, idles, anyPort, quiet), ports(t)
@@ -313,7 +312,7 @@ func TestPortOfAProcessThatEnds(t *testing.T) {
 	}
 	<-p.ended
 	if err := l.Session(t.Context(), func(context.Context, *Session) error { return nil }); err == nil {
-		t.Error("there is nobody to speak with")
+		t.Error("a session with an ended process began")
 	}
 	releases(t, l)
 	var refused *RefusedError
@@ -326,7 +325,7 @@ func TestPortOfAProcessThatEnds(t *testing.T) {
 	}
 }
 
-// A port that is taken is what node says it is.
+// A port that is taken must be reported with node's own message.
 func TestPortThatIsTaken(t *testing.T) {
 	t.Parallel()
 	first, ports := node(t, idles, "--inspect=127.0.0.1:0"), ports(t)
@@ -339,7 +338,7 @@ func TestPortThatIsTaken(t *testing.T) {
 	}
 }
 
-// What a process says of a port that it does not have is not believed.
+// A port that a process announces but does not have must not be accepted.
 func TestPortOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	first, ports := node(t, idles, "--inspect=127.0.0.1:0", quiet), ports(t)

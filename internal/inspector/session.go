@@ -15,7 +15,7 @@ import (
 	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
-// maxMessage bounds one message of the other side, in bytes.
+// maxMessage bounds one message of the inspector, in bytes.
 const maxMessage = 64 << 20
 
 // Errors of a session; test with errors.Is.
@@ -24,10 +24,10 @@ var (
 	ErrGone     = errors.New("the inspector went away")
 )
 
-// errEnding is the [ErrGone] of a process that ends.
+// errEnding is the [ErrGone] of a process that is ending.
 var errEnding = fmt.Errorf("%w: the process is ending", ErrGone)
 
-// CallError is what the inspector answers instead of a result.
+// CallError is an inspector's error response.
 type CallError struct {
 	Method  string
 	Code    int
@@ -45,15 +45,14 @@ type Session struct {
 	cancel context.CancelFunc
 	done   chan struct{} // the read loop has ended
 
-	mu    sync.Mutex
-	last  int
-	waits map[int]chan<- message
-	heard func(method string, params json.RawMessage) error
-	err   error
+	mu      sync.Mutex
+	last    int
+	waits   map[int]chan<- message
+	onEvent func(method string, params json.RawMessage) error
+	err     error
 }
 
-// message is what comes: an answer or an event. Its parts have been checked to be
-// JSON.
+// message is an incoming response or event. Its parts have been checked to be JSON.
 type message struct {
 	id     int
 	method string
@@ -62,13 +61,13 @@ type message struct {
 	err    *refusal
 }
 
-// refusal is what comes instead of a result.
+// refusal is the error of a response.
 type refusal struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 }
 
-// parse reads a message in one pass and where it lies: a heap snapshot is tens of
+// parse reads a message in one pass without copying: a heap snapshot is tens of
 // megabytes of them. What it returns refers to data.
 func parse(data []byte) (m message, err error) {
 	if err := jsonwalk.Check(data, nil); err != nil {
@@ -101,7 +100,7 @@ type request struct {
 	Params any    `json:"params,omitempty"`
 }
 
-// dial connects; ctx bounds that alone, with prepareWithin for what has begun.
+// dial connects. When ctx ends, what has begun may still take prepareWithin.
 func dial(ctx context.Context, url string, connect func(ctx context.Context, network, addr string) (net.Conn, error)) (*Session, error) {
 	ctx, cancel := outlast(ctx, prepareWithin)
 	defer cancel()
@@ -109,7 +108,7 @@ func dial(ctx context.Context, url string, connect func(ctx context.Context, net
 	defer transport.CloseIdleConnections()
 	ws, res, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}})
 	if res != nil && res.Body != nil {
-		_ = res.Body.Close() // of an answer that was none to this
+		_ = res.Body.Close() // the response refused the upgrade
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrGone, err)
@@ -121,18 +120,18 @@ func dial(ctx context.Context, url string, connect func(ctx context.Context, net
 	return s, nil
 }
 
-// prepareWithin bounds how long a process may take to begin a session, and to
-// prepare for its end, when nobody wants the session any more.
+// prepareWithin bounds how long a process may take to begin a session, and to prepare
+// for its end, after the caller has given up.
 const prepareWithin = time.Second
 
-// prepare has the process end without a wait when it ends during the session.
-// With ours, which must be false for a port that a debugger of somebody else may
-// use, it closes the port then. A session that is not prepared must be closed, as
-// the process would wait for it without a limit. Errors: [ErrGone], also for a
-// process that ends already; when ctx has ended for prepareWithin, ctx's.
+// prepare makes the process end without waiting if it ends during the session. With
+// ours, which must be false for a port that another debugger may use, the process
+// closes the port then. A session that is not prepared must be closed, because the
+// process would wait for it without a limit. Errors: [ErrGone], also for a process
+// that is already ending; ctx's, if ctx ended more than prepareWithin ago.
 //
-// NOTE: The end of ctx is mostly the end of the process, which may be prepared or
-// may wait by then. The answers tell.
+// NOTE: ctx mostly ends because the process does. By then the process may be prepared
+// or may be waiting; its responses tell.
 func (s *Session) prepare(ctx context.Context, ours bool) error {
 	ctx, cancel := outlast(ctx, prepareWithin)
 	defer cancel()
@@ -145,23 +144,23 @@ func (s *Session) prepare(ctx context.Context, ours bool) error {
 	switch err := s.evaluate(ctx, code, &ending); {
 	case ending:
 		return errEnding
-	case errors.As(err, &refused): // it has no JavaScript any more
+	case errors.As(err, &refused): // it runs no JavaScript any more
 		return fmt.Errorf("%w: %w", ErrGone, err)
-	case err != nil && !errors.Is(err, errThrown): // one that does not take the listener ends as node does
+	case err != nil && !errors.Is(err, errThrown): // without the listener it ends as node does
 		return err
 	}
-	// A process that does not close the port tells that it waits for the session.
+	// A process that does not close the port notifies that it waits for the session.
 	err := s.Call(ctx, "NodeRuntime.notifyWhenWaitingForDisconnect", map[string]bool{"enabled": true}, nil)
 	if errors.As(err, &refused) {
-		return nil // it is a node that does not know the method
+		return nil // this version of node does not know the method
 	}
 	return err
 }
 
-// keepsPort takes back that the process closes the port when it ends.
+// keepsPort undoes what prepare did with ours: the process no longer closes the port.
 func (s *Session) keepsPort(ctx context.Context) error { return s.evaluate(ctx, unhook, nil) }
 
-// outlast returns a context that ends a time after another.
+// outlast returns a context that ends d after ctx.
 func outlast(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -174,7 +173,7 @@ func outlast(ctx context.Context, d time.Duration) (context.Context, context.Can
 	}
 }
 
-// read is the loop that takes what comes.
+// read is the read loop.
 func (s *Session) read(ctx context.Context) {
 	var err error
 	for err == nil {
@@ -190,7 +189,7 @@ func (s *Session) read(ctx context.Context) {
 		s.err = err
 	}
 	s.mu.Unlock()
-	_ = s.ws.CloseNow() // it is over either way
+	_ = s.ws.CloseNow() // the session has ended either way
 	close(s.done)
 }
 
@@ -207,35 +206,34 @@ func (s *Session) take(data []byte) error {
 			return errEnding
 		}
 		s.mu.Lock()
-		heard := s.heard
+		onEvent := s.onEvent
 		s.mu.Unlock()
-		if heard == nil {
+		if onEvent == nil {
 			return nil
 		}
-		return heard(m.method, m.params)
+		return onEvent(m.method, m.params)
 	}
 	s.mu.Lock()
 	answer := s.waits[m.id]
 	delete(s.waits, m.id)
 	s.mu.Unlock()
-	if answer != nil { // else its caller has left
+	if answer != nil { // else its caller has given up
 		answer <- m
 	}
 	return nil
 }
 
-// hear hands events to f, on the read loop, until it is set to another; an error
-// of f ends the session.
-func (s *Session) hear(f func(method string, params json.RawMessage) error) {
+// handleEvents passes events to f, on the read loop, until the next call of
+// handleEvents. An error of f ends the session.
+func (s *Session) handleEvents(f func(method string, params json.RawMessage) error) {
 	s.mu.Lock()
-	s.heard = f
+	s.onEvent = f
 	s.mu.Unlock()
 }
 
-// Call asks for something and reads the result into out, unless that is nil.
-// Errors: a *[CallError], [ErrProtocol], [ErrGone], what was wrong with taking
-// what came meanwhile, ctx's. The session goes on after a *CallError and after
-// ctx's end.
+// Call sends a request and decodes the result into out, unless out is nil. Errors: a
+// *[CallError], [ErrProtocol], [ErrGone], the error of an event handler meanwhile,
+// ctx's. The session stays usable after a *CallError and after the end of ctx.
 func (s *Session) Call(ctx context.Context, method string, params, out any) error {
 	answer := make(chan message, 1)
 	s.mu.Lock()
@@ -257,7 +255,7 @@ func (s *Session) Call(ctx context.Context, method string, params, out any) erro
 	}
 	// The end of the context of a write would close the connection.
 	if err := s.ws.Write(s.ctx, websocket.MessageText, data); err != nil {
-		<-s.done // what cannot be written to ends
+		<-s.done // a connection that cannot be written to ends
 		return s.why()
 	}
 	select {
@@ -293,6 +291,6 @@ func (s *Session) Close() {
 	}
 	s.mu.Unlock()
 	s.cancel()
-	_ = s.ws.CloseNow() // nothing that the other side says matters any more
+	_ = s.ws.CloseNow() // the close handshake does not matter
 	<-s.done
 }

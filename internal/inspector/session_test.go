@@ -17,8 +17,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// fake is the other side of a session: answer gets each request and returns what
-// is to be sent, message by message; nil ends the connection.
+// fake is the inspector's side of a session. answer receives each request and returns
+// the messages to send; nil ends the connection.
 func fake(t *testing.T, answer func(id int, method string) []string) *Session {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -91,8 +91,7 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// Whatever the other side says instead of an answer is an error, and no call
-// waits for ever.
+// Any message other than an answer must be an error, and no call may wait for ever.
 func TestNonsense(t *testing.T) {
 	t.Parallel()
 	refused := new(CallError)
@@ -135,8 +134,7 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// One that is slow is waited for as long as the caller wants to, and the session
-// goes on.
+// A slow process is waited for until the caller gives up, and the session stays usable.
 func TestSlow(t *testing.T) {
 	t.Parallel()
 	s := fake(t, func(id int, method string) []string {
@@ -186,7 +184,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// A snapshot that is cut off, that nobody takes, or that is none, is an error.
+// A snapshot that is cut off, that cannot be written, or that is invalid, is an error.
 func TestSnapshotFails(t *testing.T) {
 	t.Parallel()
 	full := errors.New("the disk is full")
@@ -229,7 +227,7 @@ func TestShut(t *testing.T) {
 	}
 }
 
-// What nobody can connect to, or is no inspector, is gone.
+// An address that refuses connections, or is not an inspector, must give ErrGone.
 func TestDialFails(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.NotFoundHandler())

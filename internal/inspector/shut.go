@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Code that runs in a process. Node that ends with a session attached says so on
+// Code that runs in a process. Node that ends with a session attached reports that on
 // its standard error and waits for the session to end, without a limit, unless a
-// listener of its last event has closed the port. The symbol names the listener.
+// listener of its last event has closed the port. The symbol identifies the listener.
 const (
 	hook = `(k => {
 	if (!process._exiting && !process[k]) process.prependListener('exit', process[k] = () => process._debugEnd());
@@ -22,19 +22,18 @@ const (
 	isEnding = `process._exiting === true`
 )
 
-// turnWithin is how long node's event loop may take to come round before the
-// port is closed without it.
+// turnWithin is how long node's event loop may take for one turn before the port is
+// closed without it.
 const turnWithin = time.Second
 
-// Shut has node close its port, and the session with it. With anyPort the port
-// is forgotten that it had: the next time it is another one.
+// Shut makes node close its port, and the session with it. With anyPort node forgets
+// the port number: the next time it takes another one.
 //
-// NOTE: The port must be closed from the event loop where there is one that
-// turns. On SIGUSR1 node asks for the port twice, by an interrupt of running
-// code and by a wake-up of its loop, and whichever comes second does nothing if
-// the port is open. A port that is closed between the two is opened again. Code
-// that has hung is interrupted after all, and the loop closes the port once
-// more when it is back.
+// NOTE: The port must be closed from the event loop if the loop turns. On SIGUSR1 node
+// requests the port twice, by an interrupt of running code and by a wake-up of its
+// loop, and whichever comes second does nothing if the port is open. A port that is
+// closed between the two is opened again. Hung code is interrupted after turnWithin,
+// and the loop closes the port once more when it turns again.
 func (s *Session) Shut(ctx context.Context, anyPort bool) error {
 	code := "setImmediate(() => { " + unhook + " process._debugEnd(); })"
 	if anyPort {
@@ -50,9 +49,9 @@ func (s *Session) Shut(ctx context.Context, anyPort bool) error {
 	return err
 }
 
-// shut runs code that closes the port from the event loop, and where the loop
-// does not turn closes the port at once. It returns an error when the session has
-// ended, mostly [ErrGone].
+// shut runs code that closes the port from the event loop, or closes the port at once
+// if the loop does not turn. It returns an error when the session has ended, mostly
+// [ErrGone].
 func (s *Session) shut(ctx context.Context, code string) error {
 	if err := s.evaluate(ctx, code, nil); err != nil {
 		return err
@@ -77,11 +76,11 @@ func (s *Session) shut(ctx context.Context, code string) error {
 	}
 }
 
-// errThrown means that code that was run in a process threw an exception.
+// errThrown means that code run in a process threw an exception.
 var errThrown = errors.New("exception")
 
-// evaluate runs code in the process and reads its value into out, unless that is
-// nil. Errors: errThrown, those of [Session.Call].
+// evaluate runs code in the process and decodes its value into out, unless out is nil.
+// Errors: errThrown, those of [Session.Call].
 func (s *Session) evaluate(ctx context.Context, code string, out any) error {
 	var answer struct {
 		Result struct {

@@ -12,10 +12,10 @@ import (
 	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
-// Profile takes a CPU profile that lasts d and returns it as V8 writes it, which
-// is what a .cpuprofile file holds. Of code that was compiled within a loop
-// before the profile began V8 knows no name; with hot, which is for a process
-// that is in such a loop, all code is compiled anew first. Errors as of [Session.Call].
+// Profile takes a CPU profile that lasts d and returns it as V8 writes it, the content
+// of a .cpuprofile file. V8 has no names for code that was compiled within a loop before
+// the profile began; with hot, which is meant for a process in such a loop, all code is
+// recompiled first. Errors are those of [Session.Call].
 func (s *Session) Profile(ctx context.Context, d time.Duration, hot bool) (json.RawMessage, error) {
 	for _, method := range []string{"Profiler.enable", "Profiler.start"} {
 		if err := s.Call(ctx, method, nil, nil); err != nil {
@@ -53,9 +53,9 @@ func (s *Session) Profile(ctx context.Context, d time.Duration, hot bool) (json.
 	return out.Profile, nil
 }
 
-// recompile has V8 throw away what it has compiled, as it does when it begins to
-// count calls, and returns when that was, in µs of V8's clock. One that refuses
-// leaves the profile as good as it gets; the time is 0 then.
+// recompile makes V8 discard compiled code, as it does when it begins to count calls.
+// It returns the time of that, in µs of V8's clock, or 0 if V8 refuses: the profile
+// then lacks some names.
 func (s *Session) recompile(ctx context.Context) (int64, error) {
 	var refused *CallError
 	var out struct {
@@ -71,13 +71,13 @@ func (s *Session) recompile(ctx context.Context) (int64, error) {
 	return int64(out.Timestamp * 1e6), err
 }
 
-// Snapshot writes a heap snapshot to w, piece by piece as it comes: what a
-// .heapsnapshot file holds. JavaScript stands still until V8 has made it. Errors
-// as of [Session.Call], and those of w, which end the session.
+// Snapshot writes a heap snapshot to w piece by piece, the content of a .heapsnapshot
+// file. JavaScript is paused until V8 has made it. Errors are those of [Session.Call],
+// and those of w, which end the session.
 func (s *Session) Snapshot(ctx context.Context, w io.Writer) error {
 	var mu sync.Mutex
 	n, left := 0, false
-	s.hear(func(method string, params json.RawMessage) error {
+	s.handleEvents(func(method string, params json.RawMessage) error {
 		if method != "HeapProfiler.addHeapSnapshotChunk" {
 			return nil
 		}
@@ -95,13 +95,13 @@ func (s *Session) Snapshot(ctx context.Context, w io.Writer) error {
 		_, err := io.WriteString(w, text)
 		return err
 	})
-	defer func() { // w is the caller's again
-		s.hear(nil)
+	defer func() { // w must not be used after the return
+		s.handleEvents(nil)
 		mu.Lock()
 		left = true
 		mu.Unlock()
 	}()
-	// All pieces have been taken when the answer comes, as it comes behind them.
+	// The response follows the last piece.
 	if err := s.Call(ctx, "HeapProfiler.takeHeapSnapshot", map[string]bool{"reportProgress": false}, nil); err != nil {
 		return err
 	}

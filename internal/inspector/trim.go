@@ -23,8 +23,8 @@ type cpuNode struct {
 	Deopt     json.RawMessage `json:"deoptReason,omitempty"`
 }
 
-// since leaves out of a profile what was before a time in µs. One in which there
-// is nothing else stays as it is.
+// since removes from a profile what was before a time in µs. It leaves a profile
+// unchanged that has nothing else.
 func since(data json.RawMessage, from int64) (json.RawMessage, error) {
 	var p cpuProfile
 	if err := json.Unmarshal(data, &p); err != nil {
@@ -42,7 +42,7 @@ func since(data json.RawMessage, from int64) (json.RawMessage, error) {
 		return data, nil
 	}
 	p.Samples, p.TimeDeltas = p.Samples[first:], p.TimeDeltas[first:]
-	p.TimeDeltas[0] -= max(0, from-at) // the part of it that was before
+	p.TimeDeltas[0] -= max(0, from-at) // the part before from
 	p.StartTime = from
 	hits := make(map[int]int, len(p.Nodes))
 	for _, id := range p.Samples {
@@ -50,7 +50,7 @@ func since(data json.RawMessage, from int64) (json.RawMessage, error) {
 	}
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
-		n.HitCount, n.Ticks = hits[n.ID], nil // of which nobody knows which were before
+		n.HitCount, n.Ticks = hits[n.ID], nil // they do not record their times
 	}
 	return json.Marshal(p)
 }

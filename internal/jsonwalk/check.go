@@ -6,26 +6,26 @@ import (
 	"math"
 )
 
-// MaxDepth is how deep arrays and objects may lie in each other.
+// MaxDepth bounds the nesting of arrays and objects.
 const MaxDepth = 500
 
-// ErrDepth is the cause when a text is deeper than [MaxDepth].
+// ErrDepth means that a text is nested deeper than [MaxDepth].
 var ErrDepth = errors.New("nested too deep")
 
-// SyntaxError says where a text is not JSON.
+// SyntaxError reports where a text is not JSON.
 type SyntaxError struct {
-	Offset int    // of the byte that does not fit, from 0
-	Want   string // what was expected there
+	Offset int    // of the unexpected byte, from 0
+	Want   string // what was expected at Offset
 }
 
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("offset %d: %s expected", e.Offset, e.Want)
 }
 
-// Check says whether data is one JSON value with nothing but white space
-// around it. The error is a *[SyntaxError], or wraps [ErrDepth].
-// Every string that is a value, and no name, is handed to each with its
-// quotes; each may be nil.
+// Check reports whether data is one JSON value, surrounded by nothing but white
+// space. The error is a *[SyntaxError], or wraps [ErrDepth]. Check calls each,
+// unless it is nil, for every string that is a value, but not for names; start and
+// end include the quotes.
 func Check(data []byte, each func(start, end int)) error {
 	s := Scanner{B: data, Left: math.MaxInt, Depth: MaxDepth, String: len(data), lax: true, each: each}
 	s.Space()
@@ -42,7 +42,7 @@ func Check(data []byte, each func(start, end int)) error {
 	return nil
 }
 
-// Space returns where the white space ends that may be at i.
+// Space returns the index of the first byte at or after i that is not white space.
 func Space(data []byte, i int) int {
 	for i < len(data) && (data[i] == ' ' || data[i] == '\n' || data[i] == '\t' || data[i] == '\r') {
 		i++

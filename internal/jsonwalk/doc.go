@@ -1,5 +1,5 @@
-// Package jsonwalk reads JSON where it lies: it checks a text once, and then
-// hands out members and elements as slices of it, without building a tree.
+// Package jsonwalk reads JSON without building a tree: it checks a text once, and
+// then returns members and elements as slices of that text.
 //
 // # Promises
 //
@@ -7,12 +7,12 @@
 // [Check] accepts exactly what RFC 8259 allows, to a depth of [MaxDepth], and
 // never panics. [Object], [Array], [Find], [Visit], [Skip] and [SkipText] are for texts
 // that Check has accepted; given another they stop early, and do not panic
-// either. Names are compared exactly, not without regard to case as
-// encoding/json does. Nothing is kept and nothing is changed; all functions are
-// safe for concurrent use, and a Scanner is for one goroutine.
+// either. Names are compared exactly; encoding/json ignores case. No function
+// keeps or changes its input. All functions are safe for concurrent use; a Scanner
+// must be used by one goroutine.
 //
 // # What it never does
 //
 // It does not decide about duplicate names (the caller sees each of them), and
-// it does not look at what is in a string beyond its escapes.
+// it does not interpret strings beyond their escapes.
 package jsonwalk

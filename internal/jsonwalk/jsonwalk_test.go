@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestCheckSaysWhere(t *testing.T) {
+func TestCheckReportsOffset(t *testing.T) {
 	for text, want := range map[string]string{
 		``:              "offset 0: a value expected",
 		`{"a":1,}`:      "offset 7: a name in quotes expected",
@@ -84,7 +84,7 @@ func FuzzCheck(f *testing.F) {
 		if ok := json.Valid(data); ok != (err == nil) {
 			t.Fatalf("%q: %v, encoding/json says %v", data, err, ok)
 		}
-		// What is not checked must do no harm either.
+		// Functions for checked texts must not panic on others either.
 		Find(data, "a.0.b")
 		Strings(data, "a", func(string) {})
 		if err != nil || KindOf(data) != Map {

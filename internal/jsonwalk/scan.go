@@ -9,39 +9,38 @@ import (
 // Deepest is the deepest nesting that [Scanner.Depth] may allow.
 const Deepest = 1024
 
-// Fault says what a Scanner ran into.
+// Fault is a reason why a Scanner stopped.
 type Fault uint8
 
-// The faults. Pos is then where the value, string, number or byte begins that
-// is at fault.
+// The faults. Scanner.Pos is then the first byte of the value, string or number at
+// fault, or the byte itself.
 const (
 	OK Fault = iota
 	Truncated
 	TooDeep
 	TooMany
 	TooLong
-	BadByte    // starts no value, or has no place here
-	BadString  // a control character or an escape that is none
+	BadByte    // starts no value, or is not allowed here
+	BadString  // a control character or an invalid escape
 	BadUTF8    // within a string
-	BadNumber  // a number that JSON does not write so
-	BadLiteral // neither true nor false nor null
+	BadNumber  // a number that is not in JSON's syntax
+	BadLiteral // not true, false or null
 )
 
-// Scanner checks JSON, each byte once, without recursion and without memory of
-// its own. Keys need not be distinct, and an escaped surrogate need not have a
-// partner.
+// Scanner checks JSON, each byte once, without recursion and without allocating.
+// Keys need not be distinct, and an escaped surrogate need not have a partner.
 type Scanner struct {
 	B      []byte
 	Pos    int // of the next byte
-	Left   int // elements that may still come; a member counts as two
+	Left   int // elements still allowed; a member counts as two
 	Depth  int // nesting allowed
-	String int // bytes of the longest string allowed, as they are written
+	String int // bytes of the longest string allowed, escapes as written
 	Blanks int // bytes of white space seen
 	Maps   int // objects seen
 
 	lax   bool                 // strings need not be UTF-8
-	each  func(start, end int) // is told of strings that are values
-	where int                  // after a fault of a byte: its offset,
+	each  func(start, end int) // called for strings that are values
+	where int                  // after a fault: the offset of its byte,
 	want  string               // and what was expected there
 }
 
@@ -64,7 +63,7 @@ func (s *Scanner) Space() {
 	s.Blanks += s.Pos - from
 }
 
-// At is the byte at the position, 0 at the end.
+// At returns the byte at the position, 0 at the end.
 func (s *Scanner) At() byte {
 	if s.Pos < len(s.B) {
 		return s.B[s.Pos]
@@ -72,10 +71,10 @@ func (s *Scanner) At() byte {
 	return 0
 }
 
-// Value moves over the value at the position, which stands within base arrays
-// and objects.
+// Value moves over the value at the position, which is nested in base arrays and
+// objects.
 func (s *Scanner) Value(base int) Fault {
-	// Bit n of the stack says whether the nth open container is an object.
+	// Bit n of the stack is set if the nth open container is an object.
 	var stack [Deepest / 64]uint64
 	depth := base
 	for {
@@ -129,7 +128,7 @@ func (s *Scanner) Value(base int) Fault {
 		if f != OK {
 			return f
 		}
-		// A value is complete; and with it, perhaps, what it stands in.
+		// A value is complete, and perhaps the containers that it ends.
 		for {
 			if depth == base {
 				return OK
@@ -160,8 +159,8 @@ func (s *Scanner) Value(base int) Fault {
 	}
 }
 
-// Element moves to where the next value of a container begins: over its key,
-// when the container is an object.
+// Element moves to the next value of a container: past its key when the container
+// is an object.
 func (s *Scanner) Element(object bool) Fault {
 	n := 1
 	if object {
@@ -205,8 +204,8 @@ func (s *Scanner) text() Fault {
 	b, i := s.B, s.Pos+1
 	first := i
 	for {
-		// Eight plain characters at once: none below 0x20, none above 0x7f,
-		// no quote, no backslash. A false alarm above a real find is harmless.
+		// Eight plain characters at once: all within 0x20 and 0x7f, no quote, no
+		// backslash. A false alarm above a real find is harmless.
 		for i+8 <= len(b) {
 			v := binary.LittleEndian.Uint64(b[i:])
 			quote, slash := v^(ones*'"'), v^(ones*'\\')
@@ -259,8 +258,8 @@ func (s *Scanner) text() Fault {
 	}
 }
 
-// escape returns how long the escape at the front of b is, or which of its bytes
-// is at fault.
+// escape returns the length of the escape at the front of b, or the index of its
+// invalid byte.
 func escape(b []byte) (int, Fault) {
 	if len(b) < 2 {
 		return 1, Truncated

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A value ends where a decoder says, whatever follows.
-func TestSkip(t *testing.T) {
+// Skip must end where a decoder ends, whatever follows the value.
+func TestSkipEndsWhereADecoderEnds(t *testing.T) {
 	for _, value := range []string{
 		`""`, `"a"`, `"\""`, `"\\"`, `"]}"`, `1`, `-1.5e+3`, `true`, `null`, `[]`, `{}`, `[[],{}]`, `{"a":["]",{"b\"}":"}"}],"c":1}`, `[1 , 2 ]`,
 	} {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Visitor is told of the parts of a text by [Visit]. Names and strings are those
-// of [Bytes], and valid until the method returns.
+// Visitor receives the parts of a text from [Visit]. Names and strings are decoded
+// as by [Bytes], and valid until the method returns.
 type Visitor interface {
 	Open(object bool) // an array or an object begins
 	Close()           // the innermost one ends
@@ -17,10 +17,10 @@ type Visitor interface {
 	Other()           // any other value
 }
 
-// Visit tells v of every part of a value, in one pass and without recursion. Of
-// several members of one name it tells of each.
+// Visit calls v for every part of a value, in one pass and without recursion. It
+// calls v for each of several members with the same name.
 func Visit(value []byte, v Visitor) {
-	var objects []bool // of what is open
+	var objects []bool // of the open containers
 	name := false      // a string is the name of a member
 	for i := 0; i < len(value); {
 		switch c := value[i]; c {
@@ -38,7 +38,7 @@ func Visit(value []byte, v Visitor) {
 			objects, name = append(objects, c == '{'), c == '{'
 		case '}', ']':
 			if len(objects) == 0 {
-				return // a text that was not checked
+				return // the text was not checked
 			}
 			v.Close()
 			objects, name = objects[:len(objects)-1], false
@@ -54,10 +54,10 @@ func Visit(value []byte, v Visitor) {
 	}
 }
 
-// Bytes decodes a string without replacing anything: bytes that are not UTF-8
-// stay, and a surrogate that has no partner becomes the three bytes that UTF-8
-// would have for its number. The result may share memory with value. A value of
-// another kind is nil.
+// Bytes decodes a string without replacing anything: bytes that are not UTF-8 stay,
+// and a surrogate without a partner becomes the three bytes that UTF-8 would have
+// for its number. The result may share memory with value. Bytes returns nil for a
+// value of another kind.
 func Bytes(value []byte) []byte {
 	if len(value) < 2 || value[0] != '"' {
 		return nil
@@ -93,7 +93,7 @@ func Bytes(value []byte) []byte {
 	return append(out, inner...)
 }
 
-// unescaped is the character of an escape of one letter.
+// unescaped returns the character of a one-letter escape.
 func unescaped(escape byte) byte {
 	switch escape {
 	case 'b':
@@ -110,7 +110,7 @@ func unescaped(escape byte) byte {
 	return escape
 }
 
-// utf16At reads four hexadecimal digits; 0 where there are none.
+// utf16At reads four hexadecimal digits; it returns 0 for anything else.
 func utf16At(digits []byte) rune {
 	n, err := strconv.ParseUint(string(digits[:min(4, len(digits))]), 16, 16)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// teller writes down what it is told.
-type teller struct{ strings.Builder }
+// recorder records the calls of Visit.
+type recorder struct{ strings.Builder }
 
-func (t *teller) Open(object bool) { fmt.Fprintf(t, "open(%t) ", object) }
-func (t *teller) Close()           { t.WriteString("close ") }
-func (t *teller) Key(name []byte)  { fmt.Fprintf(t, "key(%q) ", name) }
-func (t *teller) Text(text []byte) { fmt.Fprintf(t, "text(%q) ", text) }
-func (t *teller) Other()           { t.WriteString("other ") }
+func (t *recorder) Open(object bool) { fmt.Fprintf(t, "open(%t) ", object) }
+func (t *recorder) Close()           { t.WriteString("close ") }
+func (t *recorder) Key(name []byte)  { fmt.Fprintf(t, "key(%q) ", name) }
+func (t *recorder) Text(text []byte) { fmt.Fprintf(t, "text(%q) ", text) }
+func (t *recorder) Other()           { t.WriteString("other ") }
 
 func TestVisit(t *testing.T) {
 	for text, want := range map[string]string{
@@ -27,7 +27,7 @@ func TestVisit(t *testing.T) {
 		`["\ud83d\ude00","\ud800","\udc80x","` + "\xff" + `","\/\\\"\b\f\r\t"]`: `open(false) text("😀") text("\xed\xa0\x80") text("\xed\xb2\x80x") text("\xff") text("/\\\"\b\f\r\t") close `,
 		`["a"`: `open(false) text("a") `, `]`: ``, `"\`: `text("") `, `"\u12`: `text("\x01") `,
 	} {
-		var got teller
+		var got recorder
 		if Visit([]byte(text), &got); got.String() != want {
 			t.Errorf("%s:\n%s\nwant\n%s", text, &got, want)
 		}

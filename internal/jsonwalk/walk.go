@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a value is.
+// Kind is the kind of a value.
 type Kind byte
 
-// The kinds of values. None is no value at all.
+// The kinds of values. None stands for a missing value.
 const (
 	None Kind = iota
 	Null
@@ -27,7 +27,7 @@ func (k Kind) String() string {
 	return [...]string{"nothing", "null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
 
-// KindOf tells the kind of a value by its first byte.
+// KindOf returns the kind of a value by its first byte.
 func KindOf(value []byte) Kind {
 	switch at(value, Space(value, 0)) {
 	case 0:
@@ -46,9 +46,9 @@ func KindOf(value []byte) Kind {
 	return Number
 }
 
-// Object calls each with the members of an object in their order, until it
-// returns false. The name is decoded, the value is a slice of the text. A
-// value that is no object has no members.
+// Object calls each with the members of an object in their order, until each
+// returns false. The name is decoded; the value is a slice of the text. A value that
+// is not an object has no members.
 func Object(value []byte, each func(name string, value []byte) bool) {
 	members(value, func(name, value []byte) bool { return each(Text(name), value) })
 }
@@ -60,8 +60,8 @@ func members(value []byte, each func(name, value []byte) bool) {
 	}
 }
 
-// object walks over the object that begins at i, and returns where it ends; or
-// where it gave up, as each did.
+// object walks over the object that begins at i. It returns where the object ends,
+// or where each stopped the walk.
 func object(data []byte, i int, each func(name, value []byte) bool) int {
 	for i = Space(data, i+1); at(data, i) == '"'; {
 		end := SkipText(data, i)
@@ -83,12 +83,12 @@ func object(data []byte, i int, each func(name, value []byte) bool) int {
 	return min(i+1, len(data))
 }
 
-// Strings calls each with the strings that the objects of a list have as a
-// member of that name, one object or a list of them; what is no object or no
-// string is left out. Of members of the same name each one counts.
+// Strings calls each with the strings that the objects of a list have as the member
+// name. list may be a list of objects or one object; values that are not objects,
+// and members that are not strings, are skipped. Duplicate members all count.
 func Strings(list []byte, name string, each func(text string)) {
 	pick := func(n, v []byte) bool {
-		if at(v, 0) == '"' && is(n, name) {
+		if at(v, 0) == '"' && nameIs(n, name) {
 			each(Text(v))
 		}
 		return true
@@ -117,8 +117,8 @@ func Strings(list []byte, name string, each func(text string)) {
 	}
 }
 
-// Array calls each with the elements of an array in their order, until it
-// returns false. A value that is no array has no elements.
+// Array calls each with the elements of an array in their order, until each returns
+// false. A value that is not an array has no elements.
 func Array(value []byte, each func(value []byte) bool) {
 	i := Space(value, 0)
 	if at(value, i) != '[' {
@@ -136,8 +136,8 @@ func Array(value []byte, each func(value []byte) bool) {
 	}
 }
 
-// Text decodes a string; a value of another kind is "". A surrogate that has
-// no partner becomes U+FFFD.
+// Text decodes a string; it returns "" for a value of another kind. A surrogate
+// without a partner becomes U+FFFD.
 func Text(value []byte) string {
 	if len(value) < 2 || value[0] != '"' {
 		return ""
@@ -145,7 +145,7 @@ func Text(value []byte) string {
 	inner := value[1 : len(value)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {
 		if !utf8.Valid(inner) {
-			return string([]rune(string(inner))) // each byte for itself, as encoding/json has it
+			return string([]rune(string(inner))) // json has it/json has it
 		}
 		return string(inner)
 	}
@@ -156,12 +156,12 @@ func Text(value []byte) string {
 	return out
 }
 
-// Member returns the value of a member of an object, the last when there are
-// several; nil when there is none.
+// Member returns the value of a member of an object: the last of duplicates, or nil
+// if there is no such member.
 func Member(value []byte, name string) []byte {
 	var found []byte
 	members(value, func(n, v []byte) bool {
-		if is(n, name) {
+		if nameIs(n, name) {
 			found = v
 		}
 		return true
@@ -169,17 +169,18 @@ func Member(value []byte, name string) []byte {
 	return found
 }
 
-// is compares a name as it is written without decoding it, when it can.
-func is(written []byte, name string) bool {
+// nameIs reports whether written, in quotes, decodes to name. It avoids decoding
+// where it can.
+func nameIs(written []byte, name string) bool {
 	if len(written) == len(name)+2 && string(written[1:len(written)-1]) == name {
 		return true
 	}
-	// An escape can make it longer, and replacing what is no UTF-8, too.
+	// Escapes make the written form longer, and so may replacing invalid UTF-8.
 	return (bytes.IndexByte(written, '\\') >= 0 || !utf8.Valid(written)) && Text(written) == name
 }
 
-// Find follows a dotted path of names and, in arrays, indexes from 0. It
-// returns nil when there is nothing.
+// Find follows a dotted path of names and, in arrays, indexes from 0. It returns nil
+// if the path leads nowhere.
 func Find(value []byte, path string) []byte {
 	for value != nil && path != "" {
 		var step string
@@ -205,8 +206,8 @@ func Find(value []byte, path string) []byte {
 	return value
 }
 
-// Skip returns where the value that begins at i ends. It knows strings and
-// brackets, which is enough for texts that were checked.
+// Skip returns the end of the value that begins at i. It knows only strings and
+// brackets, which is enough for checked texts.
 func Skip(data []byte, i int) int {
 	depth := 0
 	for i < len(data) {
@@ -237,7 +238,7 @@ func Skip(data []byte, i int) int {
 	return i
 }
 
-// What a byte outside of strings does to a value.
+// The effects of a byte outside of strings on a value.
 const (
 	quote = iota + 1
 	opens
@@ -247,7 +248,7 @@ const (
 
 var class = [256]byte{'"': quote, '{': opens, '[': opens, '}': closes, ']': closes, ',': ends, ':': ends, ' ': ends, '\n': ends, '\t': ends, '\r': ends}
 
-// SkipText returns where the string that begins at i ends.
+// SkipText returns the end of the string that begins at i.
 func SkipText(data []byte, i int) int {
 	for i++; i < len(data); i++ {
 		switch data[i] {
@@ -260,7 +261,7 @@ func SkipText(data []byte, i int) int {
 	return len(data)
 }
 
-// AppendText appends a text as a JSON string. What is not UTF-8 becomes U+FFFD.
+// AppendText appends text as a JSON string. Bytes that are not UTF-8 become U+FFFD.
 func AppendText(dst []byte, text string) []byte {
 	plain := utf8.ValidString(text)
 	for i := 0; plain && i < len(text); i++ {
@@ -271,7 +272,7 @@ func AppendText(dst []byte, text string) []byte {
 		return append(append(append(dst, '"'), text...), '"')
 	}
 	quoted, err := json.Marshal(text)
-	if err != nil { // there is no text that cannot be encoded
+	if err != nil { // every string can be encoded
 		return append(dst, `""`...)
 	}
 	return append(dst, quoted...)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestEveryPackageLooksForLeaks fails for a folder with tests whose TestMain
-// does not go through this package.
+// TestEveryPackageLooksForLeaks fails for a folder with tests whose TestMain does
+// not call this package.
 func TestEveryPackageLooksForLeaks(t *testing.T) {
 	root := filepath.Join("..", "..")
 	checked := map[string]bool{} // folders with tests, and whether they are checked
@@ -36,7 +36,7 @@ func TestEveryPackageLooksForLeaks(t *testing.T) {
 	}
 	for dir, is := range checked {
 		if !is {
-			t.Errorf("%s: the tests are not looked through for leaks; add a TestMain that calls leaktest.Main", strings.TrimPrefix(dir, root+"/"))
+			t.Errorf("%s: the tests are not checked for leaks; add a TestMain that calls leaktest.Main", strings.TrimPrefix(dir, root+"/"))
 		}
 	}
 }

@@ -1,10 +1,10 @@
 // Package leaktest fails the tests of a package for what they leave behind:
 // goroutines, descriptors, processes, files in the temporary folder, and
-// cgroups. Every package whose tests start or open any of these has
+// cgroups. Every package whose tests start or open any of these must have
 //
 //	func TestMain(m *testing.M) { leaktest.Main(m) }
 //
-// Descriptors, processes and cgroups are seen on Linux only.
+// Descriptors, processes and cgroups are checked on Linux only.
 package leaktest
 
 import (
@@ -21,20 +21,20 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long what is on its way out may take to be gone.
+// patience bounds the wait for what is about to end.
 const patience = 20 * time.Second
 
-// Tests is what runs the tests; *testing.M is one.
+// Tests runs the tests; *testing.M implements it.
 type Tests interface{ Run() int }
 
-// Main runs the tests, reports on stderr what they have left behind, and exits
-// with 1 if there was anything, else with the code of the tests.
+// Main runs the tests, reports on stderr what they left behind, and exits with 1 if
+// they left anything, else with the code of the tests.
 func Main(m Tests) { os.Exit(Run(m)) }
 
-// Run is Main without the exit. It sets TMPDIR to a new folder for the time of
-// the tests, so that a file which a test forgets there is seen. Signals that
-// whoever runs the tests has ignored, as nohup and a shell's & do, have their
-// default action again in the programs that tests start.
+// Run is Main without the exit. It sets TMPDIR to a new folder while the tests run,
+// so that files forgotten there are found. Signals that the parent ignored, as nohup
+// and a shell's & do, have their default action again in the programs that tests
+// start.
 func Run(m Tests) int {
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if signal.Ignored(s) {
@@ -43,7 +43,7 @@ func Run(m Tests) int {
 	}
 	temp, err := os.MkdirTemp("", "leaktest-")
 	if err == nil {
-		err = os.Chmod(temp, 0o777|os.ModeSticky) // as /tmp is: tests may run programs as other users
+		err = os.Chmod(temp, 0o777|os.ModeSticky) // tmp is: tests may run programs as other users/tmp is: tests may run programs as other users
 	}
 	if err == nil {
 		err = os.Setenv("TMPDIR", temp)
@@ -52,7 +52,7 @@ func Run(m Tests) int {
 		fmt.Fprintln(os.Stderr, "leaktest:", err)
 		return 1
 	}
-	defer func() { _ = os.RemoveAll(temp) }() // it is empty, or its files were named
+	defer func() { _ = os.RemoveAll(temp) }() // it is empty, or its files were reported
 	before := Descriptors()
 	code := m.Run()
 	if left := wait(before, temp); len(left) > 0 {
@@ -62,8 +62,8 @@ func Run(m Tests) int {
 	return code
 }
 
-// wait looks for leaks until there are none or patience is over, and returns
-// the last ones seen.
+// wait looks for leaks until it finds none or patience is over, and returns the last
+// ones found.
 func wait(before []string, temp string) []string {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -113,8 +113,8 @@ func Cgroups() []string {
 	return out
 }
 
-// Descriptors lists the open descriptors as "number target", without those
-// that the network poller keeps from its first use on.
+// Descriptors lists the open descriptors as "number target", without those that the
+// network poller keeps open after its first use.
 func Descriptors() []string {
 	entries, _ := os.ReadDir("/proc/self/fd")
 	var out []string
@@ -127,8 +127,8 @@ func Descriptors() []string {
 	return out
 }
 
-// processes lists the children of this process, and the processes that run
-// this very program and have lost their parent.
+// processes lists the children of this process, and the processes that run this very
+// program and have lost their parent.
 func processes() []string {
 	entries, _ := filepath.Glob("/proc/[0-9]*") // the pattern is valid
 	self, _ := os.Readlink("/proc/self/exe")
@@ -147,13 +147,13 @@ func processes() []string {
 	return out
 }
 
-// parentOf returns 0 for a process that is gone.
+// parentOf returns 0 for a process that has ended.
 func parentOf(pid string) int {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
 		return 0
 	}
-	// The name, in parentheses, may have anything in it.
+	// The name, in parentheses, may contain any character.
 	_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
 	fields := strings.Fields(rest)
 	if len(fields) < 2 {

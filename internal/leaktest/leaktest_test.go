@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestLeaksAreSeen makes one leak of each kind, and looks whether it is told.
+// TestLeaksAreSeen makes one leak of each kind and expects it to be reported.
 func TestLeaksAreSeen(t *testing.T) {
 	temp := t.TempDir()
 	before := Descriptors()
@@ -49,27 +49,27 @@ func TestLeaksAreSeen(t *testing.T) {
 	for what, make := range leak {
 		t.Run(what, func(t *testing.T) {
 			if left := wait(before, temp); len(left) > 0 {
-				t.Fatalf("left before the leak: %q", left)
+				t.Fatalf("reported before the leak: %q", left)
 			}
 			undo := make(t)
 			if left := strings.Join(leaks(before, temp), "\n"); !strings.Contains(left, what) {
-				t.Errorf("a %s is not seen: %q", what, left)
+				t.Errorf("a %s is not reported: %q", what, left)
 			}
 			undo()
 			if left := wait(before, temp); len(left) > 0 {
-				t.Errorf("left after the leak has ended: %q", left)
+				t.Errorf("reported after the leak has ended: %q", left)
 			}
 		})
 	}
 }
 
-// testsFunc is the tests of a package.
+// testsFunc implements Tests.
 type testsFunc func() int
 
 func (f testsFunc) Run() int { return f() }
 
 // TestIgnoredSignalsAreNotInherited runs tests with SIGHUP and SIGINT ignored, as
-// nohup and a shell's & have it, and sends these signals to what they start.
+// nohup and a shell's & do, and sends these signals to the programs they start.
 func TestIgnoredSignalsAreNotInherited(t *testing.T) {
 	const inside = "LEAKTEST_IGNORED"
 	if os.Getenv(inside) != "" {

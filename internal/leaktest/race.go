@@ -2,5 +2,5 @@
 
 package leaktest
 
-// Race reports that the race detector is built in, which sets memory aside too.
+// Race reports whether the race detector is built in, which allocates too.
 const Race = true

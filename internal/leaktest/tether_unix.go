@@ -10,17 +10,17 @@ import (
 )
 
 // Tether is a pipe that processes hold open, by which a test sees the end of the
-// last of them. The numbers that processes have for themselves may not be those
-// that the test knows them by.
+// last of them. It needs no pids: in a pid namespace a process does not know the pid
+// by which the test knows it.
 type Tether struct {
-	// Hold is what a shell script begins with to hold the pipe; whatever the
-	// script starts holds it too.
+	// Hold begins a shell script and makes it hold the pipe; the programs that the
+	// script starts hold it too.
 	Hold string
 
 	fd int
 }
 
-// NewTether makes a pipe that is removed with the test.
+// NewTether makes a pipe that is removed at the end of the test.
 func NewTether(t testing.TB) *Tether {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tether")

@@ -1,4 +1,4 @@
-// Package nearest finds the name that a person probably meant.
+// Package nearest finds the name that a user probably meant.
 package nearest
 
 import (
@@ -9,15 +9,14 @@ import (
 	"github.com/agext/levenshtein"
 )
 
-// longest bounds the bytes of a name that is compared: the comparison takes
-// quadratic time, and nobody types more.
+// longest bounds the bytes of a name that is compared: comparing takes quadratic
+// time, and users do not type more.
 const longest = 128
 
-// Name returns the candidate that given was probably meant to be, or "" when
-// none is near enough. Letter case does not count, and two letters in the wrong
-// order count as one mistake. Short words must be nearer than long ones, because
-// everything is two letters away from "fd". Of candidates that are equally near
-// Name returns the first.
+// Name returns the candidate that given was probably meant to be, or "" if no
+// candidate is near enough. It ignores letter case, and counts two swapped letters
+// as one mistake. Short words must be nearer than long ones, because every word is
+// two letters away from "fd". Of equally near candidates Name returns the first.
 func Name(given string, candidates []string) string {
 	if len(given) > longest {
 		return ""
@@ -48,7 +47,7 @@ func Question(given string, candidates []string) string {
 	return ""
 }
 
-// distance is the number of mistakes between two words.
+// distance returns the number of mistakes between two words.
 func distance(a, b string) int {
 	d := levenshtein.Distance(a, b, nil)
 	if d == 2 && sameLetters(a, b) {

@@ -1,6 +1,6 @@
-// Package poll waits in tests for conditions that no event announces, such as
-// the end of somebody else's process. A test must wait for the event where
-// there is one.
+// Package poll waits in tests for conditions that no event announces, such as the
+// end of a process that is not a child. Where there is an event, a test must wait
+// for the event.
 package poll
 
 import "time"

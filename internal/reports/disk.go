@@ -15,18 +15,18 @@ import (
 const (
 	format  = 1
 	suffix  = ".json"
-	partial = ".partial-" // how unfinished files begin
+	partial = ".partial-" // prefix of unfinished files
 
 	// maxFile bounds the bytes read of one file.
 	maxFile = 64 << 20
 
-	// abandoned is the age of an unfinished file that nobody will finish.
+	// abandoned is the age at which an unfinished file is removed.
 	abandoned = time.Hour
 )
 
 var (
-	errBroken = errors.New("not a crash report")       // a file that is not what this package writes
-	errUnfit  = errors.New("it cannot be put as JSON") // no disk could take it
+	errBroken = errors.New("not a crash report")       // a file that this package did not write
+	errUnfit  = errors.New("it cannot be put as JSON") // no attempt to write it can succeed
 )
 
 // stored is the content of a file.
@@ -38,7 +38,7 @@ type stored[T any] struct {
 	Report T         `json:"report"`
 }
 
-// load reads the index of the folder and removes what was never finished.
+// load reads the index of the folder and removes abandoned unfinished files.
 func (s *Store[T]) load() ([]*report[T], error) {
 	list, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -71,8 +71,8 @@ func (s *Store[T]) load() ([]*report[T], error) {
 	return found, nil
 }
 
-// read returns the report in a file. The error wraps ErrNotFound when it is
-// gone, and errBroken when it is none.
+// read returns the report in a file. The error wraps ErrNotFound if the file is gone,
+// and errBroken if it is not a report.
 func (s *Store[T]) read(id string) (v T, err error) {
 	got, err := readFile[T](filepath.Join(s.dir, id+suffix), id)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -107,7 +107,7 @@ func readFile[R any](path, id string) (got stored[R], err error) {
 	return got, nil
 }
 
-// kick starts the writer when there is something to do. The caller holds mu.
+// kick starts the writer if there is something to do. The caller must hold mu.
 func (s *Store[T]) kick() {
 	if s.dir == "" || s.writing {
 		return
@@ -119,7 +119,7 @@ func (s *Store[T]) kick() {
 	go s.write()
 }
 
-// next returns the oldest report to be written. The caller holds mu.
+// next returns the oldest report to write. The caller must hold mu.
 func (s *Store[T]) next() *report[T] {
 	for _, r := range s.list {
 		if !r.saved && !r.unfit {
@@ -129,12 +129,12 @@ func (s *Store[T]) next() *report[T] {
 	return nil
 }
 
-// write brings the folder up to date, and ends when it is or when the disk
+// write brings the folder up to date. It returns when the folder is, or when the disk
 // fails.
 func (s *Store[T]) write() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.rest.Broadcast()
+	defer s.idle.Broadcast()
 	defer func() { s.writing = false }()
 	for {
 		r, gone := s.next(), s.remove
@@ -143,7 +143,7 @@ func (s *Store[T]) write() {
 		}
 		s.current = r
 		s.mu.Unlock()
-		s.removeFiles(gone) // first: it may make the room for what follows
+		s.removeFiles(gone) // first: it may free the room for what follows
 		var err error
 		if r != nil {
 			err = s.save(r)
@@ -178,17 +178,17 @@ func (s *Store[T]) write() {
 	}
 }
 
-// saved notes that the file of a report is there. The caller holds mu.
+// saved records that the file of a report exists. The caller must hold mu.
 func (s *Store[T]) saved(r *report[T]) {
 	var none T
 	r.value, r.saved = none, true
-	if r.gone { // not kept any more since the write began
+	if r.dropped { // dropped since the write began
 		s.remove = append(s.remove, r.id)
 	}
 }
 
-// removeFiles removes the files of reports. One that cannot be removed is
-// found again at the next Open.
+// removeFiles removes the files of reports. The next Open finds a file again that
+// cannot be removed.
 func (s *Store[T]) removeFiles(ids []string) {
 	for _, id := range ids {
 		if err := os.Remove(filepath.Join(s.dir, id+suffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -199,7 +199,7 @@ func (s *Store[T]) removeFiles(ids []string) {
 
 // save writes the file of a report.
 func (s *Store[T]) save(r *report[T]) error {
-	// id, host, time and value do not change before it is saved.
+	// id, host, time and value do not change before the report is saved.
 	b, err := json.Marshal(stored[T]{format, r.id, r.time, r.host, r.value})
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnfit, err)
@@ -225,7 +225,7 @@ func (s *Store[T]) save(r *report[T]) error {
 		_ = os.Remove(f.Name())
 		return err
 	}
-	if d, err := os.Open(s.dir); err == nil { // the name is to last as well, where that can be asked for
+	if d, err := os.Open(s.dir); err == nil { // also makes the name durable, where the system can
 		_ = d.Sync()
 		_ = d.Close()
 	}

@@ -19,50 +19,49 @@ var (
 	ErrClosed    = errors.New("crash reports are closed")
 )
 
-// Options of a Store. The zero value is usable.
+// Options configures a Store. The zero value is usable.
 type Options struct {
 	Keep    int // reports kept of all hosts together; default 200
-	PerHost int // newest reports of every host kept in any case; default 5
+	PerHost int // newest reports always kept of every host; default 5
 
-	// OnError is told of files that are skipped or cannot be removed, once
-	// each, and of reports that cannot be written, once until a write succeeds. It is called
-	// without a lock held, from Open, List, Get or the goroutine that writes,
-	// and must not call Flush or Close. Default: nobody is told.
+	// OnError is called for files that are skipped or cannot be removed, once each,
+	// and for reports that cannot be written, once until a write succeeds. It is called
+	// without a lock held, from Open, List, Get or the goroutine that writes, and must
+	// not call Flush or Close. Default: errors are dropped.
 	OnError func(error)
 }
 
-// Store keeps reports of type T, which encoding/json must be able to write and
-// to read back. Safe for concurrent use. Make it with [Open] and end it with
-// Close.
+// Store keeps reports of type T, which encoding/json must be able to write and to read
+// back. It is safe for concurrent use. Make it with [Open] and end it with Close.
 type Store[T any] struct {
 	dir string
 	opt Options
 
 	mu      sync.Mutex
-	rest    sync.Cond // the writer has ended
+	idle    sync.Cond // signaled when the writer ends
 	list    []*report[T]
 	counts  map[string]int // by host
-	remove  []string       // ids whose files are to go
+	remove  []string       // ids of files to remove
 	current *report[T]     // being written, if any
 	writing bool
 	err     error // of the last write, nil when it succeeded
 	closed  bool
 }
 
-// report is one report. After it is saved its value is on disk only.
+// report is one report. Its value is only on disk after it is saved.
 type report[T any] struct {
 	id, host string
 	time     time.Time
 	value    T
 	saved    bool
 	unfit    bool // cannot be encoded: stays in memory
-	gone     bool // not kept any more
-	told     bool // its file is broken, and that was told
+	dropped  bool // dropped from the store
+	reported bool // its broken file was reported
 }
 
-// Open returns the store of a folder, which is made at the first write; with
-// dir "" the store is in memory only. It reads the index of what is there. It
-// fails when the folder cannot be read.
+// Open returns the store of a folder, which the first write creates; with dir "" the
+// store is in memory only. Open reads the index of existing reports. It fails if the
+// folder cannot be read.
 func Open[T any](dir string, opt Options) (*Store[T], error) {
 	if opt.Keep <= 0 {
 		opt.Keep = 200
@@ -74,7 +73,7 @@ func Open[T any](dir string, opt Options) (*Store[T], error) {
 		opt.OnError = func(error) {}
 	}
 	s := &Store[T]{dir: dir, opt: opt, counts: map[string]int{}}
-	s.rest.L = &s.mu
+	s.idle.L = &s.mu
 	if dir == "" {
 		return s, nil
 	}
@@ -103,9 +102,8 @@ func Open[T any](dir string, opt Options) (*Store[T], error) {
 	return s, nil
 }
 
-// Add keeps a report under an id (see [NewID]) that is not taken yet. It
-// returns at once; v must not be changed from now on. Errors: ErrBadID,
-// ErrExists, ErrClosed.
+// Add keeps a report under an unused id (see [NewID]). It returns at once; v must not
+// be changed afterwards. Errors: ErrBadID, ErrExists, ErrClosed.
 func (s *Store[T]) Add(id string, at time.Time, host string, v T) error {
 	if !valid(id) {
 		return fmt.Errorf("%w: %q", ErrBadID, id)
@@ -125,9 +123,8 @@ func (s *Store[T]) Add(id string, at time.Time, host string, v T) error {
 	return nil
 }
 
-// lateness is how much later than other reports one may be added that is dated
-// before them. What is dated even later than that, or so far after now, was
-// dated by a clock that was wrong.
+// lateness is how much a report may be dated before reports that were added earlier.
+// A larger difference, or a date that far in the future, is due to a wrong clock.
 const lateness = time.Minute
 
 // after reports whether r was dated by a clock that was ahead at the time t.
@@ -138,8 +135,8 @@ func (r *report[T]) compare(b *report[T]) int {
 	return cmp.Or(r.time.Compare(b.time), strings.Compare(r.id, b.id))
 }
 
-// insert puts a new report in its place by time, but behind those that a clock
-// dated which was ahead: they are older. The caller holds mu.
+// insert puts a new report in order of time, but after reports from a clock that was
+// ahead: they are older. The caller must hold mu.
 func (s *Store[T]) insert(r *report[T]) {
 	at := len(s.list)
 	for at > 0 && !s.list[at-1].after(r.time) && s.list[at-1].compare(r) >= 0 {
@@ -149,7 +146,7 @@ func (s *Store[T]) insert(r *report[T]) {
 	s.counts[r.host]++
 }
 
-// prune forgets the oldest reports over the bounds. The caller holds mu.
+// prune drops the oldest reports over the bounds. The caller must hold mu.
 func (s *Store[T]) prune() {
 	over := len(s.list) - s.opt.Keep
 	if over <= 0 {
@@ -161,7 +158,7 @@ func (s *Store[T]) prune() {
 		}
 		over--
 		s.counts[r.host]--
-		r.gone = true
+		r.dropped = true
 		if r.saved {
 			s.remove = append(s.remove, r.id)
 		}
@@ -170,9 +167,9 @@ func (s *Store[T]) prune() {
 	s.kick()
 }
 
-// List returns the reports of a host, or with "" all, newest last. Reports
-// whose file is gone or broken are left out. With an error, which is then not
-// of the report but of the disk, it returns what could be read.
+// List returns the reports of a host, or all with "", newest last. Reports whose file
+// is gone or broken are skipped. An error is one of the disk; List then returns the
+// reports that it could read.
 func (s *Store[T]) List(host string) ([]T, error) {
 	s.mu.Lock()
 	var found []report[T]
@@ -197,8 +194,8 @@ func (s *Store[T]) List(host string) ([]T, error) {
 	return out, errors.Join(errs...)
 }
 
-// Get returns the report whose id is id, or begins with it when it is the only
-// one that does. Errors: ErrNotFound; ErrAmbiguous; one of the disk.
+// Get returns the report with the given id, or the only report whose id begins with
+// it. Errors: ErrNotFound, ErrAmbiguous, or one of the disk.
 func (s *Store[T]) Get(id string) (v T, err error) {
 	s.mu.Lock()
 	var matches []*report[T]
@@ -225,8 +222,7 @@ func (s *Store[T]) Get(id string) (v T, err error) {
 	return v, fmt.Errorf("%w: %q: %s and %s", ErrAmbiguous, id, matches[0].id, matches[1].id)
 }
 
-// value returns what a report, of which copied is a copy made under the lock,
-// holds.
+// value returns the content of a report. copied is a copy of r made under the lock.
 func (s *Store[T]) value(r, copied *report[T]) (T, error) {
 	if !copied.saved {
 		return copied.value, nil
@@ -234,41 +230,41 @@ func (s *Store[T]) value(r, copied *report[T]) (T, error) {
 	v, err := s.read(copied.id)
 	if errors.Is(err, errBroken) {
 		s.mu.Lock()
-		told := r.told
-		r.told = true
+		reported := r.reported
+		r.reported = true
 		s.mu.Unlock()
-		if !told {
+		if !reported {
 			s.opt.OnError(err)
 		}
 	}
 	return v, err
 }
 
-// Flush waits until all that was added is on disk, or a try to write it has
-// failed, which is the error. What cannot be encoded is told to OnError alone.
+// Flush waits until all added reports are on disk, or returns the error of a failed
+// write. Reports that cannot be encoded are reported to OnError only.
 func (s *Store[T]) Flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.flush()
 }
 
-// flush is Flush for a caller that holds mu.
+// flush is Flush for a caller that must hold mu.
 func (s *Store[T]) flush() error {
-	for s.writing { // of an older pass, which may have failed before this call
-		s.rest.Wait()
+	for s.writing { // an older pass may have failed before this call
+		s.idle.Wait()
 	}
-	if s.next() == nil { // what failed is not kept any more
+	if s.next() == nil { // the failed report is dropped
 		s.err = nil
 	}
 	s.kick()
 	for s.writing {
-		s.rest.Wait()
+		s.idle.Wait()
 	}
 	return s.err
 }
 
-// Close is Flush, and lets nothing be added any more. Reports can still be
-// listed and fetched.
+// Close flushes the store and refuses further reports. Reports can still be listed and
+// fetched.
 func (s *Store[T]) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -38,7 +38,7 @@ func add(t *testing.T, s *Store[crash], host string, n int) (id string) {
 	return id
 }
 
-// errorLog collects what a store tells.
+// errorLog collects the errors of a store.
 type errorLog struct {
 	mu   sync.Mutex
 	errs []error
@@ -94,8 +94,8 @@ func files(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// In memory, before and after the write, and in the next store of the folder,
-// everything looks the same.
+// In memory, before and after the write, and in the next store of the folder, reports
+// must look the same.
 func TestStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state", "crashes")
 	for _, c := range []struct{ name, dir string }{{"memory", ""}, {"disk", dir}, {"disk again", dir}} {
@@ -128,7 +128,7 @@ func TestStore(t *testing.T) {
 				}
 			}
 			if errs := log.take(); errs != nil {
-				t.Errorf("told %v", errs)
+				t.Errorf("reported %v", errs)
 			}
 		})
 	}
@@ -185,8 +185,8 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
-// The newest stay, and a host that crashes all the time does not push out the
-// reports of another.
+// The newest reports must stay, and a host that crashes all the time must not push out
+// the reports of another.
 func TestPrune(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		s := open(t, dir, Options{Keep: 10, PerHost: 3})
@@ -229,7 +229,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// What is not a report is left alone, told once, and in nobody's way.
+// Files that are not reports must be left alone, reported once, and not disturb.
 func TestForeignFiles(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Options{})
@@ -273,13 +273,13 @@ func TestForeignFiles(t *testing.T) {
 		}
 	}
 	if errs := log.take(); len(errs) != 8 {
-		t.Errorf("told %d times, want once for each of 8: %v", len(errs), errs)
+		t.Errorf("reported %d times, want once for each of 8: %v", len(errs), errs)
 	}
 	if want, got := len(before)-1, files(t, dir); len(got) != want {
-		t.Errorf("%d files, want %d: only what was abandoned goes: %v", len(got), want, got)
+		t.Errorf("%d files, want %d: only abandoned files are removed: %v", len(got), want, got)
 	}
 
-	// Broken, or gone, while the store is open.
+	// Files break, or vanish, while the store is open.
 	write(good[0], `{"format":1,`)
 	write(good[1], `{"format":1,"id":"`+strings.TrimSuffix(good[1], ".json")+`","time":"2026-11-21T12:03:06Z","host":"h","report":{"Number":"no number"}}`)
 	if err := os.Remove(filepath.Join(dir, good[2])); err != nil {
@@ -297,11 +297,11 @@ func TestForeignFiles(t *testing.T) {
 		}
 	}
 	if errs := log.take(); len(errs) != 2 {
-		t.Errorf("told %d times, want once for each of 2: %v", len(errs), errs)
+		t.Errorf("reported %d times, want once for each of 2: %v", len(errs), errs)
 	}
 }
 
-// Reports are not lost when the disk fails: they are there, bounded, and are
+// Reports must not be lost when the disk fails: they stay available, bounded, and are
 // written when it works again.
 func TestDiskFails(t *testing.T) {
 	parent := t.TempDir()
@@ -314,11 +314,11 @@ func TestDiskFails(t *testing.T) {
 	for n := range 10 {
 		add(t, s, "h", n)
 		if err := s.Flush(); err == nil {
-			t.Fatal("Flush did not say that nothing can be written")
+			t.Fatal("Flush did not fail")
 		}
 	}
 	if errs := log.take(); len(errs) != 1 {
-		t.Errorf("told %d times, want once: %v", len(errs), errs)
+		t.Errorf("reported %d times, want once: %v", len(errs), errs)
 	}
 	if got := numbers(t, s, ""); got != "h5 h6 h7 h8 h9" {
 		t.Errorf("kept %q", got)
@@ -334,11 +334,11 @@ func TestDiskFails(t *testing.T) {
 	}
 
 	if _, err := Open[crash](filepath.Join(dir, files(t, dir)[0]), Options{}); err == nil {
-		t.Error("a file is no folder")
+		t.Error("a file was accepted as a folder")
 	}
 }
 
-// What cannot be encoded stays in memory and holds up no other.
+// A report that cannot be encoded must stay in memory and block no other.
 func TestUnfit(t *testing.T) {
 	dir := t.TempDir()
 	var log errorLog
@@ -351,7 +351,7 @@ func TestUnfit(t *testing.T) {
 		t.Error(err)
 	}
 	if errs := log.take(); len(errs) != 1 || !strings.Contains(errs[0].Error(), "unfit") {
-		t.Errorf("told %v", errs)
+		t.Errorf("reported %v", errs)
 	}
 	if got := numbers(t, s, ""); got != "h0 h1" {
 		t.Errorf("listed %q", got)
@@ -361,7 +361,7 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
-// Everything at once: nothing is lost, shown twice or half.
+// Under concurrent use no report may be lost, listed twice or truncated.
 func TestConcurrent(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Options{Keep: 20, PerHost: 2, OnError: func(err error) { t.Error(err) }})
@@ -427,8 +427,8 @@ func TestNewID(t *testing.T) {
 	}
 }
 
-// TestReportsOfTheFuture has reports whose clock was a year ahead in the folder,
-// or the clock set back while the store is open. They are the first to go.
+// TestReportsOfTheFuture stores reports dated a year ahead, or sets the clock back
+// while the store is open. Those reports must be dropped first.
 func TestReportsOfTheFuture(t *testing.T) {
 	for name, reopen := range map[string]bool{"found": true, "clock set back": false} {
 		t.Run(name, func(t *testing.T) {

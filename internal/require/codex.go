@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Codex returns the absolute path of the real Codex, without links: what the
-// variable HOSTSUP_CODEX names, or what ./test peers has installed. The test ends
-// as with Missing when there is neither.
+// Codex returns the absolute path of the real Codex, with links resolved: the path in
+// the variable HOSTSUP_CODEX, or the one that ./test peers installed. Without either
+// the test ends as with Missing.
 func Codex(t testing.TB) string {
 	t.Helper()
 	path := os.Getenv("HOSTSUP_CODEX")
@@ -20,12 +20,12 @@ func Codex(t testing.TB) string {
 			}
 			path = found[0]
 		} else if abs, err := filepath.Abs(dir); err != nil || abs == filepath.Dir(abs) {
-			t.Fatalf("there is no go.mod above the folder of the test: %v", err)
+			t.Fatalf("no go.mod above the folder of the test: %v", err)
 		}
 	}
 	path, err := filepath.Abs(path)
 	if err == nil {
-		path, err = filepath.EvalSymlinks(path) // the program names its own folder so
+		path, err = filepath.EvalSymlinks(path) // the program uses the resolved path for its own folder
 	}
 	if err != nil {
 		t.Fatalf("codex: %v", err)

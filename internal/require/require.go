@@ -1,8 +1,8 @@
-// Package require decides what becomes of a test that lacks something of the
-// machine: it is skipped, and fails where HOSTSUP_REQUIRE_PEERS=1 says that
-// nothing may be missing, as CI does.
+// Package require ends a test for which the machine lacks something: the test is
+// skipped, or fails where HOSTSUP_REQUIRE_PEERS=1 forbids that anything is missing,
+// as CI does.
 //
-// It is for tests alone, and safe for concurrent use.
+// It is for tests only, and safe for concurrent use.
 package require
 
 import (
@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// All reports whether nothing may be missing.
+// All reports whether HOSTSUP_REQUIRE_PEERS=1 is set: nothing may be missing.
 func All() bool { return os.Getenv("HOSTSUP_REQUIRE_PEERS") == "1" }
 
-// Missing ends the test, which fails where nothing may be missing. The text says
-// what is missing, and what would install it.
+// Missing ends the test: it fails where nothing may be missing, else it is skipped.
+// The text must name what is missing and what would install it.
 func Missing(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if All() {
@@ -23,8 +23,8 @@ func Missing(t testing.TB, format string, args ...any) {
 	t.Skipf("not here: "+format, args...)
 }
 
-// Privilege is Missing for what root may do on such a machine: the test of an
-// ordinary user is skipped also where nothing may be missing, and is run by root.
+// Privilege is Missing for what only root may do. An ordinary user's test is skipped
+// even where nothing may be missing, because root runs it.
 func Privilege(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getuid() == 0 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// recorder is a test whose end is only noted.
+// recorder records how a test ends.
 type recorder struct {
 	testing.TB
 	how string
@@ -25,7 +25,7 @@ func (r *recorder) Skipf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// ends returns how a test ends that lacks a tool, by the value of
+// ends returns how a test that lacks a tool ends, by the value of
 // HOSTSUP_REQUIRE_PEERS.
 func ends(t *testing.T, value string, lacks func(t testing.TB, format string, args ...any)) string {
 	t.Setenv("HOSTSUP_REQUIRE_PEERS", value)

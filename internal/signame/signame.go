@@ -1,5 +1,5 @@
-// Package signame has the names and numbers of signals. It asks no system, so that
-// rules that are pure can say by which signal a process was killed.
+// Package signame maps names of signals to numbers and back. It does not touch the
+// system, so that pure packages can name the signal that killed a process.
 package signame
 
 import (
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Of returns the name of a signal on this system, "SIGKILL" for 9. A number
-// without a name gives "signal 70".
+// Of returns the name of a signal on this system, "SIGKILL" for 9, or "signal 70" for
+// a number without a name.
 func Of(n int) string {
 	if n > 0 && n < len(names) {
 		return names[n]
@@ -17,8 +17,8 @@ func Of(n int) string {
 	return "signal " + strconv.Itoa(n)
 }
 
-// Number returns the number of the signal called "SIGTERM", "TERM" or "term". It
-// returns 0 when there is none.
+// Number returns the number of the signal called "SIGTERM", "TERM" or "term", or 0 if
+// there is no such signal.
 func Number(name string) int {
 	s := strings.ToUpper(name)
 	if !strings.HasPrefix(s, "SIG") {

@@ -1,4 +1,4 @@
-// Package span writes durations as people do.
+// Package span formats durations as people write them.
 package span
 
 import (
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Of is d without the parts of it that are zero: "5m", not "5m0s".
+// Of returns d without its parts that are zero: "5m", not "5m0s".
 func Of(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

@@ -1,4 +1,4 @@
-// Package version says which version of the program this is.
+// Package version reports the version of the program.
 package version
 
 import (
@@ -9,8 +9,8 @@ import (
 // stamped is set by the linker in releases: -X …/internal/version.stamped=v1.2.3.
 var stamped string
 
-// Version is the release, else the module version the program was built from,
-// else "devel".
+// Version returns the release, else the module version that the program was built
+// from, else "devel".
 var Version = sync.OnceValue(func() string {
 	if stamped != "" {
 		return stamped
