@@ -17,15 +17,15 @@ import (
 type Supervisor struct {
 	log    hclog.Logger
 	world  *World
-	specs  []GroupSpec
+	spec   RootSpec     // without the groups, once they are there
 	groups []groupEntry // in order of declaration
+	parts  []*actor.PID
 
 	eager    map[string]bool // hosts whose first try is awaited
 	ready    []func(error)
 	stopping []func(error)
 	resting  map[string]bool
-	onFailed func(group, host, reason string)
-	onEnd    func()
+	begun    bool // the groups of the spec are there
 	closing  bool // the tree is torn down
 	told     bool // ready was told
 	added    int  // groups added since the start
@@ -37,17 +37,26 @@ type groupEntry struct {
 	pid      *actor.PID
 }
 
-// NewRoot returns the props of the root of a tree, to be spawned once. specs
-// must be valid (see package supervisor); onFailed is told of every host that gives up, onEnd
-// that the tree has ended. Both are called on the actor's goroutine and may be
-// nil.
-func NewRoot(w *World, specs []GroupSpec, onFailed func(group, host, reason string), onEnd func()) *actor.Props {
+// RootSpec is what a tree is made of. Its functions are called on the root's
+// goroutine and may be nil.
+type RootSpec struct {
+	Groups   []GroupSpec // must be valid, see package supervisor
+	Parts    []PartSpec
+	OnFailed func(group, host, reason string) // a host has given up
+	OnEnd    func()                           // the tree has ended
+}
+
+// PartSpec is an actor beside the groups. It is stopped when the tree begins to stop.
+type PartSpec struct {
+	Name  string
+	Props *actor.Props
+}
+
+// NewRoot returns the props of the root of a tree, to be spawned once.
+func NewRoot(w *World, spec RootSpec) *actor.Props {
 	return shieldRoot(w.Log, func() actor.Actor {
-		s := &Supervisor{
-			log: w.Log, world: w, specs: specs, eager: make(map[string]bool), resting: make(map[string]bool),
-			onFailed: onFailed, onEnd: onEnd,
-		}
-		specs = nil // each host has its own; the props live as long as the tree
+		s := &Supervisor{log: w.Log, world: w, spec: spec, eager: make(map[string]bool), resting: make(map[string]bool)}
+		spec.Groups = nil // each host has its own; the props live as long as the tree
 		return s
 	}, actor.WithSupervisor(w.Strategies.Root))
 }
@@ -56,13 +65,7 @@ func NewRoot(w *World, specs []GroupSpec, onFailed func(group, host, reason stri
 func (s *Supervisor) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		for _, spec := range s.specs {
-			if err := s.addGroup(ctx, spec, func() {}); err != nil {
-				s.log.Error("group cannot be started", "group", spec.Name, "error", err)
-			}
-		}
-		s.specs = nil
-		s.settleReady()
+		s.start(ctx)
 	case *Call:
 		s.call(ctx, m)
 	case *Notify:
@@ -106,8 +109,8 @@ func (s *Supervisor) Receive(ctx actor.Context) {
 		delete(s.eager, m.host)
 		s.settleReady()
 		tell(ctx, ctx.Parent(), &Escalated{m.group, m.host, m.reason})
-		if s.onFailed != nil {
-			s.onFailed(m.group, m.host, m.reason)
+		if s.spec.OnFailed != nil {
+			s.spec.OnFailed(m.group, m.host, m.reason)
 		}
 	case *groupAtRest:
 		s.resting[m.group] = true
@@ -120,6 +123,24 @@ func (s *Supervisor) Receive(ctx actor.Context) {
 	case *actor.Stopped:
 		s.end()
 	}
+}
+
+func (s *Supervisor) start(ctx actor.Context) {
+	for _, spec := range s.spec.Groups {
+		if err := s.addGroup(ctx, spec, func() {}); err != nil {
+			s.log.Error("group cannot be started", "group", spec.Name, "error", err)
+		}
+	}
+	s.spec.Groups, s.begun = nil, true
+	for _, p := range s.spec.Parts {
+		pid, err := ctx.SpawnNamed(p.Props, "part:"+p.Name) // no group has such a name
+		if err != nil {
+			s.log.Error("a part of the tree cannot be started", "name", p.Name, "error", err)
+			continue
+		}
+		s.parts = append(s.parts, pid)
+	}
+	s.settleReady()
 }
 
 // respond answers whoever asked, if anybody waits for it.
@@ -166,7 +187,7 @@ func (s *Supervisor) addGroup(ctx actor.Context, spec GroupSpec, added func()) e
 	}
 	// An actor of that name may be on its way out still.
 	name := spec.Name
-	if s.specs == nil {
+	if s.begun {
 		s.added++
 		name = fmt.Sprintf("%s~%d", name, s.added)
 	}
@@ -341,6 +362,9 @@ func (s *Supervisor) shutdown(ctx actor.Context, done func(error)) {
 	}
 	s.world.ending.Store(true)
 	s.world.Journal.Write(Event{Kind: KindSupervisor, Reason: "stopping"})
+	for _, pid := range s.parts {
+		ctx.Stop(pid)
+	}
 	for _, r := range s.world.Refs() {
 		tell(ctx, r.pid, &treeEnds{})
 	}
@@ -364,6 +388,9 @@ func (s *Supervisor) settleShutdown(ctx actor.Context) {
 }
 
 func (s *Supervisor) terminated(ctx actor.Context, who *actor.PID) {
+	if len(s.stopping) == 0 && !s.closing && slices.ContainsFunc(s.parts, who.Equal) {
+		s.log.Error("defect: the actor of a part of the tree ended", "actor", who.Id)
+	}
 	for i, g := range s.groups {
 		if g.pid.Equal(who) && !s.closing {
 			// Groups end only with the tree; this one has a defect. Its hosts
@@ -388,8 +415,8 @@ func (s *Supervisor) end() {
 	}
 	s.ready = nil
 	s.world.Journal.Write(Event{Kind: KindSupervisor, Reason: "stopped"})
-	if s.onEnd != nil {
-		s.onEnd()
+	if s.spec.OnEnd != nil {
+		s.spec.OnEnd()
 	}
 	for _, done := range s.stopping {
 		done(nil)

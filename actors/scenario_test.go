@@ -427,3 +427,42 @@ func TestRootAnswers(t *testing.T) {
 		`)
 	})
 }
+
+// A part of the tree ends as soon as the tree begins to stop, and the tree with it;
+// one that ends before leaves the hosts alone.
+func TestPartsStandBesideTheGroups(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		var seen []string
+		note := func(what string) { seen = append(seen, what) }
+		props := actor.PropsFromFunc(func(ctx actor.Context) {
+			switch m := ctx.Message().(type) {
+			case *actor.Started:
+				note("started")
+			case *actor.Stopped:
+				note("stopped")
+			case string:
+				note(m)
+				ctx.Stop(ctx.Self())
+			}
+		})
+		simulate(t, nil, alone(HostSpec{Name: "a"}), func(s *simulation) {
+			part := actor.NewPID(s.root.Address, s.root.Id+"/part:p")
+			if early {
+				tell(s.world.System.Root, part, "ends")
+				synctest.Wait()
+			}
+			s.set(func() { s.running["a"].deaf = true })
+			down := s.shutdown()
+			note("shutdown is " + down())
+			s.passes(5 * time.Second)
+			note(down())
+		}, PartSpec{"p", props})
+		want := "started stopped shutdown is open done"
+		if early {
+			want = "started ends stopped shutdown is open done"
+		}
+		if got := strings.Join(seen, " "); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

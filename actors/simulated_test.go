@@ -72,7 +72,7 @@ func (stops) HandleFailure(_ *actor.ActorSystem, parent actor.Supervisor, child 
 }
 
 // simulate runs f with a tree of groups, which is shut down behind it.
-func simulate(t *testing.T, change func(*World), groups []GroupSpec, f func(s *simulation)) {
+func simulate(t *testing.T, change func(*World), groups []GroupSpec, f func(s *simulation), parts ...PartSpec) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		log := hclog.NewNullLogger()
@@ -98,7 +98,7 @@ func simulate(t *testing.T, change func(*World), groups []GroupSpec, f func(s *s
 			}
 		}
 		failed := func(group, host, reason string) { s.failed = append(s.failed, group+" "+host+": "+reason) }
-		s.root, err = s.world.System.Root.SpawnNamed(NewRoot(s.world, groups, failed, func() { s.stopped = true }), "hostsup")
+		s.root, err = s.world.System.Root.SpawnNamed(NewRoot(s.world, RootSpec{Groups: groups, Parts: parts, OnFailed: failed, OnEnd: func() { s.stopped = true }}), "hostsup")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,6 @@ type Supervisor struct {
 	left    error // what of the tree has not ended; known once done is closed
 	stopped bool
 	handles map[string]*Host // by name
-	isHouse bool             // parts are actors beside the hosts
 }
 
 // Start runs a tree and returns at once; hosts start beside it (see Ready), and
@@ -288,11 +287,7 @@ func (s *Supervisor) Stop(ctx context.Context) error {
 	s.stopped = true
 	s.mu.Unlock()
 	if first {
-		var stop any = &stopHouse{func(error) {}}
-		if !s.isHouse {
-			stop = actors.AskShutdown(func(error) {})
-		}
-		s.world.System.Root.Send(s.PID(), stop)
+		s.world.System.Root.Send(s.PID(), actors.AskShutdown(func(error) {}))
 	}
 	select {
 	case <-s.done:

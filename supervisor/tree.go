@@ -80,7 +80,7 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 		System: o.system, Log: o.log, Launcher: launcher, Journal: actors.NewJournal(nil), Version: version.Version(),
 		OnNotification: o.notify, Advice: o.advice, MaxStarting: spec.MaxStarting, Secrets: secret.Open(source, spec.SecretCache), Redactor: redactor,
 		Strategies: actors.Strategies{
-			Root: Contain{o.log, "group"}, Group: Contain{o.log, "host"}, Host: Restart{}, Life: Contain{o.log, "part of a life"},
+			Root: Contain{o.log, "group, or a part of the tree,"}, Group: Contain{o.log, "host"}, Host: Restart{}, Life: Contain{o.log, "part of a life"},
 		},
 	}
 	w.Journal.Redact(redactor)
@@ -107,7 +107,7 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 	if err := t.openParts(parts); err != nil {
 		return nil, errors.Join(err, launcher.Close(), w.Reports.Close())
 	}
-	t.sup.parts, t.sup.isHouse = t.parts, t.isHouse()
+	t.sup.parts = t.parts
 	return t, nil
 }
 
@@ -130,10 +130,13 @@ func (t *tree) tell(f func(Event)) {
 func (t *tree) props() *actor.Props {
 	groups := t.groups
 	t.groups = nil
-	if t.isHouse() {
-		return t.house(groups)
+	spec := actors.RootSpec{Groups: groups, OnFailed: t.onFailed, OnEnd: t.close}
+	for _, p := range t.parts {
+		if p.Props != nil {
+			spec.Parts = append(spec.Parts, actors.PartSpec{Name: p.name, Props: p.Props})
+		}
 	}
-	return actors.NewRoot(t.world, groups, t.onFailed, t.close)
+	return actors.NewRoot(t.world, spec)
 }
 
 // isApart reports whether a host is one for extensions that were put apart: the
