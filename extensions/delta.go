@@ -5,41 +5,40 @@ import (
 	"slices"
 )
 
-// Delta is what a running host has to be told when the registry, or what of it
-// the host runs, has changed. It encodes to the argument of the protocol's
-// call.
+// Delta is the update for a running host after a change of the registry, or of the
+// extensions that the host runs. It encodes to the argument of the protocol's call.
 type Delta struct {
 	VersionID           int               `json:"versionId"`
 	ToRemove            []Identifier      `json:"toRemove"`
 	ToAdd               []json.RawMessage `json:"toAdd"` // descriptions
 	AddActivationEvents map[ID][]string   `json:"addActivationEvents"`
-	MyToRemove          []Identifier      `json:"myToRemove"` // what this host runs no longer
-	MyToAdd             []Identifier      `json:"myToAdd"`    // what this host is to run
+	MyToRemove          []Identifier      `json:"myToRemove"` // this host no longer runs them
+	MyToAdd             []Identifier      `json:"myToAdd"`    // this host runs them from now on
 }
 
-// Empty says whether the delta changes nothing but the version.
+// Empty reports whether the delta changes only the version.
 func (d Delta) Empty() bool {
 	return len(d.ToRemove)+len(d.ToAdd)+len(d.MyToRemove)+len(d.MyToAdd) == 0
 }
 
-// View is what one life of a host was told. It is a value; the zero one knows
-// nothing, so that its first delta is everything.
+// View is what one life of a host knows about extensions. It is a value; the zero
+// View knows nothing, so that its first delta contains everything.
 type View struct {
 	version int
 	all     map[ID]known
 	mine    map[ID]known
 }
 
-// known is an extension as the host knows it.
+// known is what the host knows about an extension.
 type known struct {
 	since int
 	name  Identifier
 }
 
-// Next returns the view after the host is told of the registry, and what to
-// tell it. mine says what the host runs; extensions without code run nowhere.
-// It returns false, and nothing is to be sent, when the host knows this version
-// or a newer one, or nothing is different for it.
+// Next returns the delta from v to the registry, and the view after it. mine reports
+// which extensions the host runs; extensions without code run nowhere. Next returns
+// false, and nothing must be sent, if the host knows this version or a newer one, or
+// nothing changes for it.
 //
 // An extension that was replaced is in both ToRemove and ToAdd.
 func (v View) Next(r Registry, mine func(Extension) bool) (View, Delta, bool) {
@@ -49,8 +48,8 @@ func (v View) Next(r Registry, mine func(Extension) bool) (View, Delta, bool) {
 	return v.Move(r, mine)
 }
 
-// Move is Next for when the registry is the same and what the host runs is
-// not. A registry that is older than what the host knows is refused.
+// Move is like Next, for a change of mine while the registry stays the same. It
+// refuses a registry that is older than what the host knows.
 func (v View) Move(r Registry, mine func(Extension) bool) (View, Delta, bool) {
 	if r.version < v.version {
 		return v, Delta{}, false
@@ -91,7 +90,7 @@ func (v View) Move(r Registry, mine func(Extension) bool) (View, Delta, bool) {
 	return next, d, !d.Empty()
 }
 
-// gone returns what is in old and not in now, by id.
+// gone returns what is in old but not in now, sorted by id.
 func gone(old, now map[ID]known) []Identifier {
 	var out []Identifier
 	for id, k := range old {

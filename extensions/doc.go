@@ -1,26 +1,25 @@
-// Package extensions knows which extensions there are: their ids, what each
-// of them needs, and what changes for a host when extensions come and go.
+// Package extensions is the registry of extensions: their ids, their dependencies,
+// and what changes for a host when extensions are added or removed.
 //
-// Packages beside it build on that: manifest finds extensions in folders,
-// activation decides when one is activated, location in which host it runs,
-// blame whose fault a crash is.
+// Packages below it build on that: manifest finds extensions in folders, activation
+// decides when they are activated, location decides in which host they run, and
+// blame decides which one caused a crash.
 //
 // # Purity
 //
-// Everything here is a function of its arguments. A [Registry] is a value: its
-// Apply returns another one and leaves it as it was. Nothing reads a clock or a
-// file, starts a goroutine or keeps anything.
+// Everything here is a function of its arguments. A [Registry] is a value: Apply
+// returns a new one and does not change the old one. The package reads no clock and
+// no file, starts no goroutine and has no state.
 //
 // # Order
 //
-// A registry lists extensions as they are given: what is removed leaves, what
-// is added comes last. Everything that is computed from it follows that order,
-// so that the same list gives the same result.
+// A registry keeps extensions in the order in which they were added. All results
+// follow that order, so that the same list gives the same result.
 //
 // # What it never does
 //
-// It does not run an extension and does not ask a host. An extension whose
-// dependency is unknown stays in the registry, as hosts expect it: its
-// activation fails and names what is missing. Extensions in a loop of
-// dependencies never get to a host, which would not survive them.
+// It does not run extensions and does not call hosts. An extension with an unknown
+// dependency stays in the registry, as hosts expect: its activation fails with the
+// name of the dependency. Extensions in a dependency loop are never sent to a host,
+// because the host would not survive them.
 package extensions

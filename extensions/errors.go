@@ -6,24 +6,23 @@ import (
 	"strings"
 )
 
-// What can be wrong with an extension in a registry; test with errors.Is. The
-// typed errors below say more.
+// Causes of an [Error]; test with errors.Is.
 var (
-	ErrDuplicate = errors.New("extension is known already")
+	ErrDuplicate = errors.New("extension is already known")
 	ErrUnknown   = errors.New("no such extension")
 	ErrStarted   = errors.New("activation has begun")
 	ErrLoop      = errors.New("loop of dependencies")
 	ErrMissing   = errors.New("unknown dependency")
-	ErrBadID     = errors.New("not an id of an extension")
+	ErrBadID     = errors.New("not an extension id")
 )
 
-// Error is one extension that was refused, or has something wrong with it.
+// Error is a mistake in one extension, which may be why the registry refused it.
 type Error struct {
 	ID    ID
 	Cause error // one of the sentinels
-	// Path is the evidence. ErrLoop: the way from the extension into the loop
-	// and once round it, so that the last id stands in it twice. ErrMissing:
-	// the dependencies that are unknown.
+	// Path is the evidence. ErrLoop: the path from the extension into the loop and
+	// once around it, so that it contains the last id twice. ErrMissing: the unknown
+	// dependencies.
 	Path []ID
 }
 

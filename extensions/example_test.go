@@ -7,7 +7,7 @@ import (
 	"github.com/hostsup/hostsup/extensions"
 )
 
-// A host is told what changes, not everything again.
+// A host gets only the changes of the registry.
 func ExampleRegistry() {
 	text := func(name string) json.RawMessage { return json.RawMessage(fmt.Sprintf(`{"id":%q}`, name)) }
 	r, problems := extensions.NewRegistry([]extensions.Extension{

@@ -9,61 +9,61 @@ import (
 // differ in case only are the same extension; make one with [MakeID].
 type ID string
 
-// MakeID returns the id that a text names.
+// MakeID returns the id for text.
 func MakeID(text string) ID { return ID(strings.ToLower(strings.TrimSpace(text))) }
 
-// Valid says whether the id has a publisher and a name and is in lower case.
+// Valid reports whether the id has a publisher and a name and is in lower case.
 func (id ID) Valid() bool {
 	publisher, name, ok := strings.Cut(string(id), ".")
 	return ok && publisher != "" && name != "" && id == MakeID(string(id))
 }
 
-// Origin is where an extension comes from.
+// Origin is the source of an extension.
 type Origin string
 
 // The origins, in the order in which a registry lists them.
 const (
 	Builtin     Origin = "builtin"     // ships with the editor
 	User        Origin = "user"        // installed
-	Development Origin = "development" // being worked on
+	Development Origin = "development" // in development
 )
 
-// Kind says in what sort of host an extension can run.
+// Kind is a kind of host in which an extension can run.
 type Kind string
 
 // The kinds, as manifests write them.
 const (
-	KindUI        Kind = "ui"        // beside the user
-	KindWorkspace Kind = "workspace" // beside the files
-	KindWeb       Kind = "web"       // without a process of its own
+	KindUI        Kind = "ui"        // on the user's machine
+	KindWorkspace Kind = "workspace" // on the machine with the files
+	KindWeb       Kind = "web"       // in a web worker
 )
 
-// Extension is what hostsup needs to know of an extension.
+// Extension is what hostsup knows about an extension.
 type Extension struct {
 	ID      ID
-	Value   string // the id with the case that its manifest has; default: ID
+	Value   string // the id as written in its manifest; default: ID
 	Version string
 	Origin  Origin
 	Folder  string // absolute path
 
-	Main    string // the entry for a process; "": none
-	Browser string // the entry for a worker; "": none
+	Main    string // the entry for a process; may be ""
+	Browser string // the entry for a worker; may be ""
 	Kinds   []Kind // in order of preference
 
-	Dependencies []ID     // have to be active before it
-	Pack         []ID     // installed together with it; nothing is decided by that
-	Events       []string // activation events, those its contributions imply included
+	Dependencies []ID     // must be active before it
+	Pack         []ID     // installed together with it; has no effect here
+	Events       []string // activation events, including those implied by its contributions
 
-	// Description is the whole manifest as a host wants it: JSON. nil for
-	// extensions of hosts that need none.
+	// Description is the whole manifest as a host expects it: JSON. nil for
+	// extensions of hosts that need no description.
 	Description json.RawMessage
 }
 
-// HasCode says whether there is anything to activate. One without code only
+// HasCode reports whether the extension can be activated. One without code only
 // contributes data.
 func (e Extension) HasCode() bool { return e.Main != "" || e.Browser != "" }
 
-// Name is the id for people, with the case of the manifest.
+// Name returns the id for people, with the case of the manifest.
 func (e Extension) Name() string {
 	if e.Value != "" {
 		return e.Value
@@ -71,7 +71,7 @@ func (e Extension) Name() string {
 	return string(e.ID)
 }
 
-// WantsEvent says whether event activates the extension.
+// WantsEvent reports whether event activates the extension.
 func (e Extension) WantsEvent(event string) bool {
 	for _, own := range e.Events {
 		if own == event {
@@ -81,11 +81,11 @@ func (e Extension) WantsEvent(event string) bool {
 	return false
 }
 
-// Identifier is an id as the protocol writes it.
+// Identifier is an id as encoded by the protocol.
 type Identifier struct {
 	Value string `json:"value"`
 	Lower ID     `json:"_lower"`
 }
 
-// Identifier returns the id as the protocol writes it.
+// Identifier returns the id as encoded by the protocol.
 func (e Extension) Identifier() Identifier { return Identifier{e.Name(), e.ID} }

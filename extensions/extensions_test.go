@@ -12,8 +12,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// The scripts under testdata read as stories; `go test ./extensions -args
-// -rewrite` writes what they expect anew.
+// TestScripts runs the scripts under testdata; `go test ./extensions -args -rewrite`
+// rewrites the expected results.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		var r Registry
@@ -120,8 +120,8 @@ func names(list []Extension) string {
 	return strings.Join(out, " ")
 }
 
-// What is kept needs nothing that was dropped, what was dropped reaches a loop,
-// and every error shows one.
+// Kept extensions must not need dropped ones, dropped ones must reach a loop, and
+// every error must show one.
 func TestResolveProperties(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -192,12 +192,12 @@ func TestResolveProperties(t *testing.T) {
 	}
 }
 
-// A host that is told every delta knows what the registry knows.
+// A host that applies all deltas must know the whole registry.
 func TestDeltasAddUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	r := Registry{}
 	var v View
-	host := map[ID]int{} // the number in its description
+	host := map[ID]int{} // the number in the description, by id
 	for range 500 {
 		var c Change
 		for i := range 6 {
@@ -211,7 +211,7 @@ func TestDeltasAddUp(t *testing.T) {
 		}
 		r, _ = r.Apply(c, nil)
 		if rng.IntN(2) == 0 {
-			continue // it hears of two at once
+			continue // two changes in one delta
 		}
 		next, d, _ := v.Next(r, func(e Extension) bool { return e.ID != "x.0" })
 		v = next

@@ -2,8 +2,8 @@ package extensions
 
 import "encoding/json"
 
-// Init is the part of a host's first message that names the extensions: all of
-// them, their activation events, and those that it is to run.
+// Init is the part of a host's first message about extensions: all extensions, their
+// activation events, and those that the host runs.
 type Init struct {
 	VersionID        int               `json:"versionId"`
 	AllExtensions    []json.RawMessage `json:"allExtensions"`
@@ -11,7 +11,7 @@ type Init struct {
 	MyExtensions     []Identifier      `json:"myExtensions"`
 }
 
-// Init returns what a new life of a host is told, and what it knows then.
+// Init returns the message for a new life of a host, and the view after it.
 func (r Registry) Init(mine func(Extension) bool) (Init, View) {
 	view, d, _ := View{}.Move(r, mine)
 	return Init{r.version, d.ToAdd, d.AddActivationEvents, d.MyToAdd}, view

@@ -5,41 +5,41 @@ import (
 	"slices"
 )
 
-// Registry is the extensions that are known. It is a value; the zero one is
-// empty and has version 0.
+// Registry is the set of known extensions. It is a value; the zero Registry is empty
+// and has version 0.
 type Registry struct {
 	version int
 	list    []entry
 	index   map[ID]int
 }
 
-// entry is an extension and the version that brought it, which tells one that
-// was replaced from one that stayed.
+// entry is an extension with the version that added it, which tells a replaced
+// extension from an unchanged one.
 type entry struct {
 	Extension
 	since int
 }
 
-// Change is what is to be different. Removals come first, so that an id in
+// Change lists what to remove and to add. Removals come first, so that an id in
 // both is replaced.
 type Change struct {
 	Remove []ID
 	Add    []Extension
 }
 
-// NewRegistry returns the registry of the extensions that are found at first,
-// and what was refused (see [Registry.Apply]).
+// NewRegistry returns a registry of a first list of extensions, and the errors of
+// those that it refused (see [Registry.Apply]).
 func NewRegistry(list []Extension) (Registry, []error) {
 	return Registry{}.Apply(Change{Add: list}, nil)
 }
 
-// Apply returns the registry after a change, with its version one higher, and
-// what was refused: the removal of an extension that is unknown, or that
-// started says has begun to be activated (ErrUnknown, ErrStarted; nil: none
-// has); the addition of one that is known (ErrDuplicate) or has no id
-// (ErrBadID), or that is in a loop of dependencies or needs what is (ErrLoop).
-// New or newly unknown dependencies are reported and kept (ErrMissing). What is
-// refused does not keep the rest from being done.
+// Apply returns the registry after a change, with its version one higher, and an
+// error for each refused part. It refuses to remove an extension that is unknown
+// (ErrUnknown), or whose activation has begun according to started (ErrStarted; a
+// nil started means none). It refuses to add an extension that is known
+// (ErrDuplicate), has an invalid id (ErrBadID), or is in a dependency loop or needs
+// an extension in one (ErrLoop). Extensions with new unknown dependencies are
+// reported (ErrMissing) but kept. The rest of the change is applied.
 func (r Registry) Apply(c Change, started func(ID) bool) (Registry, []error) {
 	next := Registry{version: r.version + 1, list: slices.Clone(r.list)}
 	var problems []error
@@ -65,7 +65,7 @@ func (r Registry) Apply(c Change, started func(ID) bool) (Registry, []error) {
 		switch {
 		case !e.ID.Valid():
 			problems = append(problems, &Error{ID: e.ID, Cause: ErrBadID})
-		case held[e.ID]: // said above
+		case held[e.ID]: // reported above
 		case known[e.ID]:
 			problems = append(problems, &Error{ID: e.ID, Cause: ErrDuplicate})
 		default:
@@ -73,8 +73,8 @@ func (r Registry) Apply(c Change, started func(ID) bool) (Registry, []error) {
 			next.list = append(next.list, entry{e, next.version})
 		}
 	}
-	// What was there had no loop, so one always goes through what is new, and
-	// to refuse that is enough.
+	// The old extensions have no loop, so every loop contains a new one, and it is
+	// enough to refuse those.
 	var loops []error
 	_, wrong := Resolve(next.All())
 	next.list = slices.DeleteFunc(next.list, func(e entry) bool {
@@ -94,26 +94,26 @@ func (r Registry) Apply(c Change, started func(ID) bool) (Registry, []error) {
 	for _, err := range wrong {
 		var e *Error
 		if errors.As(err, &e) && errors.Is(err, ErrMissing) && r.Has(e.ID) && !gone[e.ID] && !slices.ContainsFunc(e.Path, r.Has) {
-			continue // it was so before, and was said then
+			continue // reported when it was added
 		}
 		problems = append(problems, err)
 	}
 	return next, problems
 }
 
-// about says whether err is about an extension and has that cause.
+// about reports whether err is about an extension and has that cause.
 func about(err error, id ID, cause error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.ID == id && errors.Is(err, cause)
 }
 
-// Version counts the changes. A host is never told of an older one.
+// Version returns the number of changes. A host never gets an older version.
 func (r Registry) Version() int { return r.version }
 
-// Len is how many extensions there are.
+// Len returns the number of extensions.
 func (r Registry) Len() int { return len(r.list) }
 
-// Has says whether there is an extension with this id.
+// Has reports whether the registry has an extension with this id.
 func (r Registry) Has(id ID) bool { _, ok := r.index[id]; return ok }
 
 // Get returns an extension.

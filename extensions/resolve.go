@@ -2,11 +2,11 @@ package extensions
 
 import "slices"
 
-// Resolve takes the extensions out that no host would survive: those in a loop
-// of dependencies, and those that need one of them. It peels: what needs only
-// what is good, becomes good, until nothing changes; the rest is dropped.
-// Unknown dependencies count as good here, their dependents are only reported
-// (ErrMissing). The errors are *[Error], in the order of the list.
+// Resolve drops the extensions that no host would survive: those in a dependency
+// loop, and those that need one of them. An extension is good if it needs only good
+// ones; Resolve repeats this until nothing changes and drops the rest. Unknown
+// dependencies count as good and are only reported (ErrMissing). The errors are
+// *[Error], in the order of the list.
 func Resolve(list []Extension) (kept []Extension, problems []error) {
 	g := newGraph(list)
 	good := g.peel()
@@ -23,9 +23,9 @@ func Resolve(list []Extension) (kept []Extension, problems []error) {
 	return kept, problems
 }
 
-// Groups orders a resolved list so that every extension comes after what it
-// needs: the first group needs nothing, the next only the first, and so on.
-// Within a group the order of the list holds. What is in a loop is left out.
+// Groups orders a resolved list so that every extension comes after its
+// dependencies: the first group needs nothing, the next only the first, and so on.
+// Groups keep the order of the list. Extensions in a loop are left out.
 func Groups(list []Extension) [][]Extension {
 	g := newGraph(list)
 	level := make([]int, len(list))
@@ -44,8 +44,8 @@ func Groups(list []Extension) [][]Extension {
 	return groups
 }
 
-// Families splits a list into the sets that dependencies join, in whichever
-// direction, in the order of their first members.
+// Families splits a list into sets connected by dependencies in either direction, in
+// the order of their first members.
 func Families(list []Extension) [][]Extension {
 	g := newGraph(list)
 	root := make([]int, len(list))
@@ -62,7 +62,7 @@ func Families(list []Extension) [][]Extension {
 	for i, deps := range g.arcs {
 		for _, dep := range deps {
 			a, b := find(i), find(dep)
-			root[max(a, b)] = min(a, b) // the first member stands for the set
+			root[max(a, b)] = min(a, b) // the first member represents the set
 		}
 	}
 	var out [][]Extension
@@ -78,8 +78,8 @@ func Families(list []Extension) [][]Extension {
 	return out
 }
 
-// Dependents returns everything in list that needs one of ids, directly or
-// through others, in the order of the list; ids themselves are not in it.
+// Dependents returns the extensions that need one of ids, directly or through
+// others, in the order of the list, without ids themselves.
 func Dependents(list []Extension, ids ...ID) []ID {
 	g := newGraph(list)
 	back := make([][]int, len(list))
@@ -112,11 +112,11 @@ func Dependents(list []Extension, ids ...ID) []ID {
 	return out
 }
 
-// graph is a list with its arcs by position.
+// graph is a list with its dependencies by position.
 type graph struct {
 	list  []Extension
 	index map[ID]int
-	arcs  [][]int // to what each needs, as far as that is known
+	arcs  [][]int // the known dependencies of each
 }
 
 func newGraph(list []Extension) graph {
@@ -144,9 +144,9 @@ func (g graph) missing(i int) []ID {
 	return out
 }
 
-// order returns what is in no loop, dependencies first.
+// order returns the extensions outside of loops, dependencies first.
 func (g graph) order() []int {
-	open := make([]int, len(g.list)) // dependencies that are not good yet
+	open := make([]int, len(g.list)) // the number of dependencies that are not good yet
 	back := make([][]int, len(g.list))
 	var out []int
 	for i, deps := range g.arcs {
@@ -176,8 +176,8 @@ func (g graph) peel() []bool {
 	return good
 }
 
-// loopOf walks from i along what is not good, until it comes to where it has
-// been. Every node that was not peeled has such an arc.
+// loopOf follows dependencies that are not good from i until one repeats. Every node
+// that is not good has such a dependency.
 func (g graph) loopOf(i int, good []bool) []ID {
 	seen := map[int]bool{}
 	var path []ID

@@ -7,12 +7,12 @@ import (
 	"github.com/hostsup/hostsup/extensions"
 )
 
-// Reason says why an extension is activated. It encodes as the protocol of VS
-// Code's host has it.
+// Reason is why an extension is activated. It encodes as the protocol of VS Code's
+// host expects.
 type Reason struct {
-	Startup bool          // the start of the editor, not something that was done in it
-	ID      extensions.ID // whose event it was: another than the activated one for what that needs
-	Event   string        // "api" for one that was asked for by its id
+	Startup bool          // because of the start of the editor, not of an action in it
+	ID      extensions.ID // the extension that declares the event: a dependent, for a dependency
+	Event   string        // "api" if the extension was requested by its id
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -28,65 +28,63 @@ func (r Reason) MarshalJSON() ([]byte, error) {
 type Times struct {
 	CodeLoading      time.Duration // reading the code
 	ActivateCall     time.Duration // the synchronous part of activate
-	ActivateResolved time.Duration // until what it returned was settled
+	ActivateResolved time.Duration // until the promise that it returned was settled
 }
 
-// Event is what happened. The types below are all there are.
+// Event is an input of the machine; the types below implement it.
 type Event interface{ event() }
 
-// Boot begins the startup. What was requested before waits for nothing.
+// Boot begins the startup. Requests before it do not wait for it.
 type Boot struct{}
 
-// Installed tells which extensions there are, and in which host each runs; one
-// that is missing in Where runs in none. It is sent before Boot, and whenever
-// either changes.
+// Installed lists the extensions and the host of each; an extension that is not in
+// Where runs in no host. It must come before Boot, and whenever either changes.
 type Installed struct {
 	List  []extensions.Extension
 	Where map[extensions.ID]string
 }
 
-// Request asks for an activation event, like "onCommand:hello.greet". When
-// all who wanted it are active or have failed, Settled follows with the same
-// tag; a tag of 0 is not answered. "onLanguage:x" requests "onLanguage", too. An
-// event of the startup waits for hosts that do that by themselves and are starting.
+// Request requests an activation event, like "onCommand:hello.greet". When all
+// extensions that declare it are active or have failed, Settled follows with the
+// same tag; a tag of 0 gets no answer. "onLanguage:x" requests "onLanguage" too. An
+// event of the startup waits for starting hosts that do the startup themselves.
 type Request struct {
 	Event string
 	Tag   uint64
 }
 
-// RequestExtension asks for one extension. From is who asks: an extension that
-// needs it, or "".
+// RequestExtension requests one extension. From is the extension that needs it, or "".
 type RequestExtension struct {
 	ID   extensions.ID
 	From extensions.ID
 	Tag  uint64
 }
 
-// HostUp tells that a life of a host takes activations.
+// HostUp reports that a life of a host accepts activations.
 type HostUp struct {
 	Host string
 	Life uint64
 }
 
-// Next says what follows the end of a host's life.
+// Next is what follows the end of a host's life.
 type Next string
 
-// What can follow.
+// The values of Next.
 const (
-	NextIdle    Next = "idle"    // it stays down until something concerns it
-	NextRestart Next = "restart" // another life is on its way
-	NextNever   Next = "never"   // it is given up, until somebody starts it
+	NextIdle    Next = "idle"    // the host stays down until an event concerns it
+	NextRestart Next = "restart" // another life is starting
+	NextNever   Next = "never"   // the host has failed, until a person starts it
 )
 
-// HostDown tells that a life has ended, or that a start has failed.
+// HostDown reports that a life has ended, or that a start has failed.
 type HostDown struct {
 	Host  string
 	Next  Next
 	Cause string
 }
 
-// Began tells that a host activates an extension; Reason is only heard for
-// one that was not asked of it, and may be empty where only Done tells it.
+// Began reports that a host activates an extension. Reason is used only if the
+// machine did not ask for it, and may be empty if only Done has it.
 type Began struct {
 	Host   string
 	Life   uint64
@@ -94,31 +92,31 @@ type Began struct {
 	Reason Reason
 }
 
-// Done tells that an extension is active.
+// Done reports that an extension is active.
 type Done struct {
 	Host   string
 	Life   uint64
 	ID     extensions.ID
 	Times  Times
-	Reason Reason // heard as that of Began
+	Reason Reason // as in Began
 }
 
-// Failed tells that an extension could not be activated.
+// Failed reports that an extension could not be activated.
 type Failed struct {
 	Host    string
 	Life    uint64
 	ID      extensions.ID
 	Cause   string
-	Missing extensions.ID // the dependency that is unknown, if that is the cause
+	Missing extensions.ID // the unknown dependency, if that is the cause
 }
 
-// Found answers a Search: the event that matched, "" when none has.
+// Found answers a Search with the event that matched; "" if none did.
 type Found struct {
 	ID    extensions.ID
 	Event string
 }
 
-// Fired tells that the timer set by [SetTimer] has run out.
+// Fired reports that the timer set by [SetTimer] has expired.
 type Fired struct{}
 
 func (Boot) event()             {}
@@ -133,17 +131,16 @@ func (Failed) event()           {}
 func (Found) event()            {}
 func (Fired) event()            {}
 
-// Effect is what the caller has to do. The types below are all there are.
+// Effect is an instruction for the caller; the types below implement it.
 type Effect interface{ effect() }
 
-// StartHost asks for a host that is idle.
+// StartHost starts an idle host.
 type StartHost struct {
 	Host string
 	Why  string
 }
 
-// Activate asks a host to activate an extension now; everything that it needs
-// is active.
+// Activate makes a host activate an extension, whose dependencies are all active.
 type Activate struct {
 	Host   string
 	Life   uint64
@@ -151,15 +148,15 @@ type Activate struct {
 	Reason Reason
 }
 
-// Deactivate asks a host to end an extension that it runs no longer. A host
-// that cannot do so has to be restarted.
+// Deactivate makes a host end an extension that no longer belongs to it. A host that
+// cannot do so must be restarted.
 type Deactivate struct {
 	Host string
 	Life uint64
 	ID   extensions.ID
 }
 
-// Changed tells that the state of an extension has changed.
+// Changed reports that the state of an extension has changed.
 type Changed struct {
 	ID       extensions.ID
 	Host     string
@@ -167,21 +164,20 @@ type Changed struct {
 	Why      string
 }
 
-// Settled answers a Request. Errs tells of those that are not active now, in
-// the order of the registry.
+// Settled answers a Request. Errs has the extensions that are not active now, in the
+// order of the registry.
 type Settled struct {
 	Tag  uint64
 	Errs []*Error
 }
 
-// Search asks for a look into the workspace (see package workspace); Found
-// answers.
+// Search makes the caller search the workspace (see package workspace); Found answers.
 type Search struct {
 	ID     extensions.ID
 	Events []string // all of them begin with workspaceContains:
 }
 
-// SetTimer and CancelTimer run the one timer of the machine.
+// SetTimer and CancelTimer control the one timer of the machine.
 type (
 	SetTimer    struct{ After time.Duration }
 	CancelTimer struct{}

@@ -8,7 +8,7 @@ import (
 	"github.com/hostsup/hostsup/extensions/activation"
 )
 
-// A command is used; its extension needs another one, and no host runs yet.
+// A command is called; its extension needs another one, and no host runs yet.
 func ExampleMachine() {
 	m := activation.New(activation.Rules{})
 	now := time.Unix(0, 0)

@@ -2,8 +2,8 @@ package activation
 
 import "slices"
 
-// Forget tells that the caller no longer waits for the request of a tag, which is not
-// settled then. What was requested stays so.
+// Forget reports that the caller no longer waits for the request with a tag, which
+// then gets no Settled. The request itself stays in force.
 type Forget struct{ Tag uint64 }
 
 func (Forget) event() {}

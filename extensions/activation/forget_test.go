@@ -7,7 +7,7 @@ import (
 	"github.com/hostsup/hostsup/extensions"
 )
 
-// Of requests for which nobody waits any longer nothing is kept.
+// The machine keeps nothing of forgotten requests.
 func TestForget(t *testing.T) {
 	now := time.Unix(0, 0)
 	m := New(Rules{})

@@ -14,7 +14,7 @@ func (m *Machine) installed(ev Installed) {
 	order := make([]extensions.ID, 0, len(ev.List))
 	by := map[string][]extensions.ID{}
 	fresh := map[extensions.ID]bool{}
-	var waits []*ext // that need something else than was known
+	var waits []*ext // waiting extensions whose dependencies have changed
 	for _, x := range ev.List {
 		old, where := m.exts[x.ID], ev.Where[x.ID]
 		if next[x.ID] != nil {
@@ -28,7 +28,7 @@ func (m *Machine) installed(ev Installed) {
 			}
 		}
 		if h := m.hosts[where]; h != nil && h.state == hostUp {
-			e.late = h.life
+			e.missed = h.life
 		}
 		order = append(order, x.ID)
 		next[x.ID] = e
@@ -44,9 +44,9 @@ func (m *Machine) installed(ev Installed) {
 					why = "it moves to host " + where
 				}
 			}
-			m.end(old, Inactive, why)
+			m.endExt(old, Inactive, why)
 		default:
-			e.Status, e.back, e.late = old.Status, old.back, old.late
+			e.Status, e.previous, e.missed = old.Status, old.previous, old.missed
 			if e.State == Activating && !e.Asked && !slices.Equal(old.Dependencies, x.Dependencies) {
 				waits = append(waits, e)
 			}
@@ -54,11 +54,11 @@ func (m *Machine) installed(ev Installed) {
 	}
 	for _, id := range m.order {
 		if next[id] == nil {
-			m.end(m.exts[id], Removed, "it is removed")
+			m.endExt(m.exts[id], Removed, "it is removed")
 			delete(m.searching, id)
 		}
 	}
-	m.exts, m.order, m.by = next, order, by
+	m.exts, m.order, m.byEvent = next, order, by
 	for _, e := range waits {
 		if err := m.needs(e, e.Reason, nil); err != nil {
 			m.fail(e, err)
@@ -66,22 +66,22 @@ func (m *Machine) installed(ev Installed) {
 	}
 	m.replay(func(e *ext) bool {
 		lacked := e.State == Broken && !e.Asked && e.Err != nil && errors.Is(e.Err, ErrMissing) && next[e.Err.On] != nil
-		return fresh[e.Extension.ID] || lacked // what it needs has come
+		return fresh[e.Extension.ID] || lacked // its missing dependency is known now
 	})
 	if m.booted {
 		m.search(fresh)
 	}
 }
 
-// end takes an extension out of its host.
-func (m *Machine) end(e *ext, to State, why string) {
+// endExt removes an extension from its host.
+func (m *Machine) endExt(e *ext, to State, why string) {
 	if h := m.host(e.Host); e.Asked && h.state == hostUp && e.State != Broken {
-		m.do(Deactivate{e.Host, h.life, e.Extension.ID})
+		m.emit(Deactivate{e.Host, h.life, e.Extension.ID})
 	}
 	if e.State == Activating {
-		m.interrupt(e.Extension.ID, &Error{ID: e.Extension.ID, Cause: ErrFailed, Detail: why})
+		m.reportFailure(e.Extension.ID, &Error{ID: e.Extension.ID, Cause: ErrFailed, Detail: why})
 	}
-	m.to(e, to, why)
+	m.setState(e, to, why)
 }
 
 func (m *Machine) boot() {
@@ -91,7 +91,7 @@ func (m *Machine) boot() {
 	m.booted = true
 	for _, s := range m.rules.Hosts {
 		if s.Eager {
-			m.need(s.Name, "eager")
+			m.requireHost(s.Name, "eager")
 		}
 	}
 	m.finish = m.now.Add(m.rules.Startup)
@@ -104,7 +104,7 @@ func (m *Machine) boot() {
 	m.search(all)
 }
 
-// search asks for a look into the workspace for what is not active yet.
+// search asks the caller to search the workspace for extensions that are not active.
 func (m *Machine) search(which map[extensions.ID]bool) {
 	for _, id := range m.order {
 		e := m.exts[id]
@@ -119,13 +119,13 @@ func (m *Machine) search(which map[extensions.ID]bool) {
 		}
 		if len(events) > 0 {
 			m.searching[id] = true
-			m.do(Search{id, events})
+			m.emit(Search{id, events})
 		}
 	}
 }
 
-// found takes what a look into the workspace has shown. That is for one
-// extension alone; another with the same event has its own answer.
+// found handles the result of a search, which is for one extension; another one with
+// the same event gets its own result.
 func (m *Machine) found(ev Found) {
 	delete(m.searching, ev.ID)
 	e := m.exts[ev.ID]
@@ -133,13 +133,13 @@ func (m *Machine) found(ev Found) {
 		return
 	}
 	m.remember(ask{event: ev.Event}, true)
-	if !m.leave(e, ev.Event) {
+	if !m.leaveToHost(e, ev.Event) {
 		_ = m.begin(e, Reason{true, ev.ID, ev.Event}, nil) // no request waits for it
 	}
 }
 
-// quiet says whether everything of the startup is done.
-func (m *Machine) quiet() bool {
+// startupDone reports whether all activations of the startup are done.
+func (m *Machine) startupDone() bool {
 	if len(m.searching) > 0 {
 		return false
 	}

@@ -15,30 +15,30 @@ const (
 	eventAPI      = "api"
 )
 
-// Machine knows the state of every extension. Make it with [New].
+// Machine has the state of every extension. It must be made by [New].
 type Machine struct {
-	rules Rules
-	specs map[string]HostSpec
-	hosts map[string]*host
-	order []extensions.ID // of the registry
-	exts  map[extensions.ID]*ext
-	by    map[string][]extensions.ID // whom an event concerns, in order
-	asked []ask
-	seen  map[ask]bool
-	idle  int // how many of asked nobody wanted
-	waits []wait
+	rules    Rules
+	specs    map[string]HostSpec
+	hosts    map[string]*host
+	order    []extensions.ID // of the registry
+	exts     map[extensions.ID]*ext
+	byEvent  map[string][]extensions.ID // the extensions that declare an event, in order
+	asked    []ask
+	seen     map[ask]bool
+	unwanted int // how many of asked no extension declared
+	waits    []wait
 
 	booted    bool
 	finished  bool // onStartupFinished was requested
 	searching map[extensions.ID]bool
-	finish    time.Time // when onStartupFinished is requested at the latest; zero: it was, or Boot has not come
-	alarm     time.Time // when the timer runs out; zero: it does not run
+	finish    time.Time // deadline for requesting onStartupFinished; zero: it was requested, or before Boot
+	timerAt   time.Time // when the timer expires; zero: it is not running
 
 	now time.Time
 	out []Effect
 }
 
-// ask is one request that is remembered: an event, or an extension.
+// ask is a remembered request for an event or an extension.
 type ask struct {
 	event string
 	id    extensions.ID
@@ -47,9 +47,9 @@ type ask struct {
 type ext struct {
 	extensions.Extension
 	Status
-	events map[string]bool
-	back   Reason // of the activation that the last life took with it; Event "": none
-	late   uint64 // the life of its host that had begun when it came; 0: none had
+	events   map[string]bool
+	previous Reason // of the activation that ended with the last life; Event is "" without one
+	missed   uint64 // the life of its host that was up when it was installed; 0: none
 }
 
 type hostState int
@@ -66,7 +66,7 @@ type host struct {
 	state hostState
 	life  uint64
 	since time.Time // when the life came up
-	cause string    // why it is down, if it was up or was to start
+	cause string    // why it is down, after a life or a start
 }
 
 // New returns a machine without extensions.
@@ -84,7 +84,7 @@ func New(rules Rules) *Machine {
 	return m
 }
 
-// Get returns what is known of an extension.
+// Get returns the status of an extension.
 func (m *Machine) Get(id extensions.ID) (Status, bool) {
 	e, ok := m.exts[id]
 	if !ok {
@@ -101,7 +101,7 @@ func (m *Machine) Get(id extensions.ID) (Status, bool) {
 	return s, true
 }
 
-// All returns what is known of all extensions, in the order of the registry.
+// All returns the status of all extensions, in the order of the registry.
 func (m *Machine) All() []Status {
 	out := make([]Status, 0, len(m.order))
 	for _, id := range m.order {
@@ -111,9 +111,8 @@ func (m *Machine) All() []Status {
 	return out
 }
 
-// In lists the extensions that a host was asked to activate in this life, in
-// the order of the registry; busy ones only, when only those that are not done
-// are wanted.
+// In returns the extensions that a host was asked to activate in this life, in the
+// order of the registry; with busy only those whose activation is in progress.
 func (m *Machine) In(host string, busy bool) []extensions.ID {
 	var out []extensions.ID
 	for _, id := range m.order {
@@ -124,7 +123,7 @@ func (m *Machine) In(host string, busy bool) []extensions.ID {
 	return out
 }
 
-// Requested lists the events that were requested, in order and once each.
+// Requested returns the requested events, in order and once each.
 func (m *Machine) Requested() []string {
 	var out []string
 	for _, a := range m.asked {
@@ -135,7 +134,7 @@ func (m *Machine) Requested() []string {
 	return out
 }
 
-// Step takes one event and returns what to do.
+// Step applies one event and returns its effects.
 func (m *Machine) Step(ev Event, now time.Time) []Effect {
 	m.now, m.out = now, nil
 	switch ev := ev.(type) {
@@ -148,27 +147,27 @@ func (m *Machine) Step(ev Event, now time.Time) []Effect {
 	case RequestExtension:
 		m.requestExtension(ev)
 	case HostUp:
-		m.up(ev)
+		m.hostUp(ev)
 	case HostDown:
-		m.down(ev)
+		m.hostDown(ev)
 	case Began:
-		if e := m.at(ev.Host, ev.Life, ev.ID); e != nil && (e.State == Inactive || e.State == Activating) {
+		if e := m.find(ev.Host, ev.Life, ev.ID); e != nil && (e.State == Inactive || e.State == Activating) {
 			if !e.Asked {
 				e.Reason, e.Asked = ev.Reason, true
 			}
-			m.to(e, Activating, "the host began it")
+			m.setState(e, Activating, "the host began it")
 		}
 	case Done:
-		if e := m.at(ev.Host, ev.Life, ev.ID); e != nil && e.State != Active {
-			if !e.Asked || e.Reason.Event == "" { // it did not say why when it began
+		if e := m.find(ev.Host, ev.Life, ev.ID); e != nil && e.State != Active {
+			if !e.Asked || e.Reason.Event == "" { // Began had no reason
 				e.Reason, e.Asked = ev.Reason, true
 			}
 			e.Times, e.Err = ev.Times, nil
-			m.to(e, Active, "")
+			m.setState(e, Active, "")
 			m.advance()
 		}
 	case Failed:
-		if e := m.at(ev.Host, ev.Life, ev.ID); e != nil && e.State != Active {
+		if e := m.find(ev.Host, ev.Life, ev.ID); e != nil && e.State != Active {
 			err := &Error{ID: ev.ID, Cause: ErrFailed, Detail: ev.Cause}
 			if ev.Missing != "" {
 				err.Cause, err.On = ErrMissing, ev.Missing
@@ -183,10 +182,10 @@ func (m *Machine) Step(ev Event, now time.Time) []Effect {
 	case Found:
 		m.found(ev)
 	case Fired:
-		m.fired()
+		m.timerFired()
 	}
 	m.settle()
-	if m.booted && !m.finished && m.quiet() {
+	if m.booted && !m.finished && m.startupDone() {
 		m.finish = time.Time{}
 		m.setTimer()
 		m.finishStartup()
@@ -198,30 +197,30 @@ func (m *Machine) Step(ev Event, now time.Time) []Effect {
 	return out
 }
 
-func (m *Machine) do(e Effect) { m.out = append(m.out, e) }
+func (m *Machine) emit(e Effect) { m.out = append(m.out, e) }
 
-// to changes a state.
-func (m *Machine) to(e *ext, next State, why string) {
+// setState changes the state of an extension and reports the change.
+func (m *Machine) setState(e *ext, next State, why string) {
 	if e.State == next {
 		return
 	}
-	m.do(Changed{e.Extension.ID, e.Host, e.State, next, why})
+	m.emit(Changed{e.Extension.ID, e.Host, e.State, next, why})
 	e.State, e.Since = next, m.now
 }
 
 func (m *Machine) fail(e *ext, err *Error) {
 	e.Err = err
-	m.to(e, Broken, err.Error())
+	m.setState(e, Broken, err.Error())
 }
 
-// reset makes an extension as if nothing had been asked of it.
+// reset makes an extension inactive, as if it had never been requested.
 func (m *Machine) reset(e *ext, why string) {
-	m.to(e, Inactive, why)
+	m.setState(e, Inactive, why)
 	e.Asked, e.Err, e.Times, e.Reason = false, nil, Times{}, Reason{}
 }
 
-// at returns the extension when it is in that life of that host.
-func (m *Machine) at(name string, life uint64, id extensions.ID) *ext {
+// find returns the extension if it belongs to that life of that host, or nil.
+func (m *Machine) find(name string, life uint64, id extensions.ID) *ext {
 	e, h := m.exts[id], m.hosts[name]
 	if e == nil || h == nil || e.Host != name || h.state != hostUp || h.life != life {
 		return nil
@@ -238,38 +237,39 @@ func (m *Machine) host(name string) *host {
 	return h
 }
 
-// need asks for a host; false when there is none to be had.
-func (m *Machine) need(name, why string) bool {
+// requireHost starts a host if it is idle; it returns false if the host is not
+// available.
+func (m *Machine) requireHost(name, why string) bool {
 	h := m.host(name)
 	if h.state == hostIdle {
 		h.state = hostStarting
-		m.do(StartHost{name, why})
+		m.emit(StartHost{name, why})
 	}
 	return h.state != hostNever
 }
 
-// wants says whether an event is one of the extension's.
+// wants reports whether the extension declares an event.
 func (e *ext) wants(event string) bool { return e.events[event] }
 
-// settled says whether nobody has to wait for it (any more).
+// settled reports whether waiting for the extension is over.
 func (e *ext) settled() bool { return e.State == Active || e.State == Broken || !e.HasCode() }
 
-// startup says whether an event belongs to the startup, which some hosts do
-// by themselves.
-func startup(event string) bool {
+// isStartup reports whether an event belongs to the startup, which some hosts do
+// themselves.
+func isStartup(event string) bool {
 	return event == eventStar || event == eventFinished || strings.HasPrefix(event, eventContains)
 }
 
-// remember keeps a request for later; false when it was there.
+// remember keeps a request for later; it returns false if it does not.
 func (m *Machine) remember(a ask, wanted bool) bool {
 	if m.seen[a] {
 		return false
 	}
 	if !wanted {
-		if m.idle >= m.rules.MaxEvents {
+		if m.unwanted >= m.rules.MaxEvents {
 			return false
 		}
-		m.idle++
+		m.unwanted++
 	}
 	m.seen[a] = true
 	m.asked = append(m.asked, a)

@@ -10,7 +10,7 @@ import (
 	"github.com/hostsup/hostsup/extensions"
 )
 
-// world is what carries effects out, and holds them to the rules.
+// world carries out effects and checks them against the rules.
 type world struct {
 	t     *testing.T
 	m     *Machine
@@ -55,8 +55,8 @@ func (w *world) step(ev Event) {
 	}
 }
 
-// Whatever happens, an extension is activated once in a life, after what it
-// needs, and every request is answered.
+// After any sequence of events, an extension is activated at most once in a life,
+// after its dependencies, and every request is answered.
 func TestMachineProperties(t *testing.T) {
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -130,14 +130,14 @@ func TestMachineProperties(t *testing.T) {
 						w.step(Done{Host: w.where[id], Life: at.life, ID: id})
 					}
 				}
-			case 8: // one that nobody has asked for yet moves
+			case 8: // an extension that was not requested yet moves
 				if s, _ := w.m.Get(id); !s.Asked && w.hosts[name].on[id] == "" {
 					w.where[id] = name
 					w.step(Installed{list, copied()})
 				}
 			}
 		}
-		// Everything comes up and is done: nothing is left open.
+		// When all hosts are up and all activations done, no request is open.
 		for range 20 {
 			for _, name := range hosts {
 				if h := w.hosts[name]; !h.up {

@@ -11,9 +11,8 @@ import (
 	"github.com/hostsup/hostsup/extensions"
 )
 
-// The scripts under testdata read as stories: a line of what happens, then the
-// effects it has. `go test ./extensions/activation -args -rewrite` writes them
-// anew.
+// TestScripts runs the scripts under testdata: each event is followed by its effects.
+// `go test ./extensions/activation -args -rewrite` rewrites them.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		now := time.Unix(1_000_000, 0)
@@ -22,8 +21,8 @@ func TestScripts(t *testing.T) {
 			now = now.Add(time.Second)
 			switch d.Cmd {
 			case "fired":
-				if now.Before(m.alarm) {
-					now = m.alarm
+				if now.Before(m.timerAt) {
+					now = m.timerAt
 				}
 			case "wait":
 				d, err := time.ParseDuration(d.CmdArgs[0].Key)
@@ -76,7 +75,7 @@ func hostsFrom(in string) []HostSpec {
 	return out
 }
 
-// installed reads lines of "host id [needs=a,b] [on=event,event] [data]
+// installedFrom parses lines of "host id [needs=a,b] [on=event,event] [data]
 // [version=n]"; "-" is no host.
 func installedFrom(in string) Installed {
 	ev := Installed{Where: map[extensions.ID]string{}}

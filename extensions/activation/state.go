@@ -13,13 +13,13 @@ type State string
 // The states of an extension.
 const (
 	Inactive   State = "inactive"
-	Activating State = "activating" // waits for its host or what it needs, or is being activated
+	Activating State = "activating" // waits for its host or its dependencies, or is being activated
 	Active     State = "active"
 	Broken     State = "failed"
-	Removed    State = "removed" // only as the end of a change
+	Removed    State = "removed" // only as the target of a change
 )
 
-// Why an extension is not active; test with errors.Is. [Error] says more.
+// Causes of an [Error]; test with errors.Is.
 var (
 	ErrFailed     = errors.New("activation failed")
 	ErrMissing    = errors.New("unknown dependency")
@@ -31,12 +31,12 @@ var (
 	ErrNotBegun   = errors.New("its host did not begin to activate it")
 )
 
-// Error says why an extension is not active.
+// Error is why an extension is not active.
 type Error struct {
 	ID     extensions.ID // "" while no extension is known, because the host did not start
 	Cause  error         // one of the sentinels
-	On     extensions.ID // ErrMissing, ErrDependency: which one
-	Detail string        // what the host said
+	On     extensions.ID // the dependency, for ErrMissing and ErrDependency
+	Detail string        // from the host
 }
 
 func (e *Error) Error() string {
@@ -56,40 +56,39 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Status is what is known of an extension.
+// Status is the state of an extension with its details.
 type Status struct {
 	ID     extensions.ID
-	Host   string // "": none
+	Host   string // "" if it runs in no host
 	State  State
 	Since  time.Time
 	Asked  bool // the host was asked to activate it, in this life
 	Reason Reason
-	Times  Times           // when it is active
-	Err    *Error          // when it has failed
-	Waits  []extensions.ID // what it still needs, while it is activating
+	Times  Times           // if it is active
+	Err    *Error          // if it has failed
+	Waits  []extensions.ID // the dependencies that it waits for, while it is activating
 }
 
-// HostSpec is what the machine has to know of a host.
+// HostSpec describes a host to the machine.
 type HostSpec struct {
 	Name  string
-	Eager bool // started at Boot, and not at the first event
-	// Own says that the host does the startup of its extensions by itself: "*",
-	// workspaceContains and onStartupFinished start it and are not said to it.
+	Eager bool // started at Boot, not at the first event
+	// Own means that the host itself does the startup of its extensions: "*",
+	// workspaceContains and onStartupFinished start the host but are not sent to it.
 	Own bool
-	// Tells says that the host itself tells which extensions live in it, when it
-	// is up. A request waits for the first start, where that is under way, and
-	// fails where that has failed.
+	// Tells means that the host announces its extensions when it is up. A request
+	// waits for a first start in progress, and fails if that start fails.
 	Tells bool
 }
 
 // Rules of a machine. The zero value is usable.
 type Rules struct {
-	// Startup is the time after which onStartupFinished does not wait any longer;
-	// default 10 s. Hosts that do the startup by themselves have twice that from
-	// the time when they are up until a request of an event of the startup fails.
+	// Startup is the longest time that onStartupFinished waits; default 10 s. For
+	// hosts that do the startup themselves, a request of an event of the startup
+	// fails twice that time after the host is up.
 	Startup time.Duration
-	// MaxEvents is how many events that no extension wants yet are remembered for
-	// extensions that come later; default 4096. Others always are.
+	// MaxEvents is how many events without an extension are remembered for later
+	// extensions; default 4096. Events with an extension always are.
 	MaxEvents int
-	Hosts     []HostSpec // those that are not named are neither eager nor start by themselves
+	Hosts     []HostSpec // other hosts have the zero HostSpec
 }

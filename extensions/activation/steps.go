@@ -26,15 +26,15 @@ func (m *Machine) request(r Request) {
 	m.waits = append(m.waits, w)
 }
 
-// fire requests one event and adds to w the extensions that it concerns, and why some of those
-// cannot be activated.
+// fire requests one event and adds to w the extensions that declare it, and the
+// errors of those that cannot be activated.
 func (m *Machine) fire(event string, atStart bool, w *wait) {
-	ids := m.by[event]
+	ids := m.byEvent[event]
 	m.remember(ask{event: event}, len(ids) > 0)
 	w.ids = append(w.ids, ids...)
 	for _, id := range ids {
 		e := m.exts[id]
-		if !m.leave(e, event) {
+		if !m.leaveToHost(e, event) {
 			if err := m.begin(e, Reason{atStart, id, event}, nil); err != nil {
 				w.errs = append(w.errs, err)
 			}
@@ -50,17 +50,17 @@ func (m *Machine) fire(event string, atStart bool, w *wait) {
 	}
 }
 
-// leave says whether an event is left to the extension's host, which is only
-// started for it. One that has come into a life that had begun has missed the
-// startup there, which is done once.
-func (m *Machine) leave(e *ext, event string) bool {
-	if e.Host == "" || !startup(event) || !m.host(e.Host).spec.Own {
+// leaveToHost reports whether the extension's host handles an event itself, and
+// starts the host. An extension that was installed while the host was up has missed
+// the startup of that life, so the machine handles its events.
+func (m *Machine) leaveToHost(e *ext, event string) bool {
+	if e.Host == "" || !isStartup(event) || !m.host(e.Host).spec.Own {
 		return false
 	}
-	if h := m.host(e.Host); h.state == hostUp && h.life == e.late {
+	if h := m.host(e.Host); h.state == hostUp && h.life == e.missed {
 		return false
 	}
-	m.need(e.Host, event+" for "+string(e.Extension.ID))
+	m.requireHost(e.Host, event+" for "+string(e.Extension.ID))
 	return true
 }
 
@@ -84,9 +84,8 @@ func apiReason(id, from extensions.ID) Reason {
 	return Reason{false, from, eventAPI}
 }
 
-// begin activates an extension, or takes its way as far as it goes now. The
-// error says why that cannot be; a lasting one is kept as the extension's
-// failure. chain is for whom it is needed.
+// begin activates an extension as far as currently possible. A lasting error becomes
+// the failure of the extension. chain lists the dependents for which it is needed.
 func (m *Machine) begin(e *ext, why Reason, chain []extensions.ID) *Error {
 	id := e.Extension.ID
 	if slices.Contains(chain, id) {
@@ -96,14 +95,14 @@ func (m *Machine) begin(e *ext, why Reason, chain []extensions.ID) *Error {
 	case e.State == Broken && e.Asked:
 		return e.Err
 	case e.State == Activating, e.State == Active, !e.HasCode():
-		return nil // one that has failed before its host was asked is tried again
+		return nil // one that failed before its host was asked is tried again
 	case e.Host == "":
 		return &Error{ID: id, Cause: ErrNoHost}
-	case !m.need(e.Host, why.Event+" for "+string(why.ID)):
+	case !m.requireHost(e.Host, why.Event+" for "+string(why.ID)):
 		return &Error{ID: id, Cause: ErrHostDown, Detail: e.Host}
 	}
 	e.Reason, e.Err = why, nil
-	m.to(e, Activating, why.Event)
+	m.setState(e, Activating, why.Event)
 	if err := m.needs(e, why, chain); err != nil {
 		m.fail(e, err)
 		return err
@@ -112,7 +111,7 @@ func (m *Machine) begin(e *ext, why Reason, chain []extensions.ID) *Error {
 	return nil
 }
 
-// needs begins what an extension needs. The error says why that cannot be.
+// needs begins the dependencies of an extension.
 func (m *Machine) needs(e *ext, why Reason, chain []extensions.ID) *Error {
 	id := e.Extension.ID
 	for _, dep := range e.Dependencies {
@@ -127,7 +126,7 @@ func (m *Machine) needs(e *ext, why Reason, chain []extensions.ID) *Error {
 	return nil
 }
 
-// send asks the host, when there is nothing more to wait for.
+// send asks the host to activate an extension when its dependencies are settled.
 func (m *Machine) send(e *ext) {
 	if e.State != Activating || e.Asked {
 		return
@@ -147,12 +146,12 @@ func (m *Machine) send(e *ext) {
 	}
 	if h := m.host(e.Host); h.state == hostUp {
 		e.Asked = true
-		m.do(Activate{e.Host, h.life, e.Extension.ID, e.Reason})
+		m.emit(Activate{e.Host, h.life, e.Extension.ID, e.Reason})
 	}
 }
 
-// advance goes on with what waits, until nothing moves: a failure may be what
-// another waits for.
+// advance retries waiting extensions until nothing changes: a failure may settle a
+// dependency of another.
 func (m *Machine) advance() {
 	for again := true; again; {
 		again = false
@@ -166,57 +165,57 @@ func (m *Machine) advance() {
 	}
 }
 
-func (m *Machine) up(ev HostUp) {
+func (m *Machine) hostUp(ev HostUp) {
 	h := m.host(ev.Host)
 	if h.state == hostUp {
 		if h.life == ev.Life {
 			return
 		}
-		m.down(HostDown{ev.Host, NextRestart, "it has a new life"})
+		m.hostDown(HostDown{ev.Host, NextRestart, "it has a new life"})
 	}
 	h.state, h.life, h.since = hostUp, ev.Life, m.now
 	m.replay(func(e *ext) bool { return e.Host == ev.Host })
-	// What was active for the sake of another host was never requested.
+	// Dependencies that were active for another host were never requested.
 	for _, id := range m.order {
 		e := m.exts[id]
-		if e.Host != ev.Host || e.back.Event == "" {
+		if e.Host != ev.Host || e.previous.Event == "" {
 			continue
 		}
-		if e.State == Inactive && !(h.spec.Own && startup(e.back.Event)) {
-			m.again(e, e.back)
+		if e.State == Inactive && !(h.spec.Own && isStartup(e.previous.Event)) {
+			m.repeat(e, e.previous)
 		}
-		e.back = Reason{}
+		e.previous = Reason{}
 	}
 }
 
-// replay repeats what was requested, for some extensions.
+// replay repeats the remembered requests for some extensions.
 func (m *Machine) replay(which func(*ext) bool) {
 	for _, a := range m.asked {
 		if a.id != "" {
 			if e := m.exts[a.id]; e != nil && which(e) {
-				m.again(e, apiReason(a.id, ""))
+				m.repeat(e, apiReason(a.id, ""))
 			}
 			continue
 		}
-		for _, id := range m.by[a.event] {
-			if e := m.exts[id]; which(e) && !m.leave(e, a.event) {
-				m.again(e, Reason{startup(a.event) && a.event != eventFinished, id, a.event})
+		for _, id := range m.byEvent[a.event] {
+			if e := m.exts[id]; which(e) && !m.leaveToHost(e, a.event) {
+				m.repeat(e, Reason{isStartup(a.event) && a.event != eventFinished, id, a.event})
 			}
 		}
 	}
 	m.advance()
 }
 
-func (m *Machine) again(e *ext, why Reason) {
+func (m *Machine) repeat(e *ext, why Reason) {
 	if e.State == Activating {
 		m.send(e)
 		return
 	}
-	// What cannot be is said to whoever requests it again.
+	// The next request of the extension gets the error.
 	_ = m.begin(e, why, nil)
 }
 
-func (m *Machine) down(ev HostDown) {
+func (m *Machine) hostDown(ev HostDown) {
 	h := m.host(ev.Host)
 	h.state, h.cause = map[Next]hostState{NextIdle: hostIdle, NextRestart: hostStarting, NextNever: hostNever}[ev.Next], ev.Cause
 	for _, id := range m.order {
@@ -225,17 +224,17 @@ func (m *Machine) down(ev HostDown) {
 			continue
 		}
 		if e.State == Activating && !e.Asked && h.state == hostStarting {
-			continue // it has waited for the host and goes on doing so
+			continue // it keeps waiting for the host
 		}
 		if e.State == Activating {
-			m.interrupt(id, &Error{ID: id, Cause: ErrHostDown, Detail: ev.Host + ": " + ev.Cause})
+			m.reportFailure(id, &Error{ID: id, Cause: ErrHostDown, Detail: ev.Host + ": " + ev.Cause})
 		}
 		if e.State == Active || e.Asked {
-			e.back = e.Reason
+			e.previous = e.Reason
 		}
 		m.reset(e, "host "+ev.Host+" ended: "+ev.Cause)
 	}
-	// Who waits in another host for what was lost waits on when it comes back.
+	// Dependents in other hosts keep waiting if their dependency comes back.
 	for _, id := range m.order {
 		e := m.exts[id]
 		if e.State != Activating || e.Asked {
@@ -253,8 +252,8 @@ func (m *Machine) down(ev HostDown) {
 	m.advance()
 }
 
-// revive begins a dependency once more, unless that would start a host that
-// has just gone down and is not meant to come back.
+// revive begins a dependency again, unless that would start a host that has just
+// gone down and must stay down.
 func (m *Machine) revive(d, whom *ext, ended *host) *Error {
 	if h := m.host(d.Host); h == ended && h.state != hostStarting {
 		return &Error{ID: d.Extension.ID, Cause: ErrHostDown, Detail: d.Host}
@@ -262,8 +261,8 @@ func (m *Machine) revive(d, whom *ext, ended *host) *Error {
 	return m.begin(d, whom.Reason, nil)
 }
 
-// interrupt tells who waits for an extension that this was in vain.
-func (m *Machine) interrupt(id extensions.ID, err *Error) {
+// reportFailure adds an error to the requests that wait for an extension.
+func (m *Machine) reportFailure(id extensions.ID, err *Error) {
 	for i, w := range m.waits {
 		if slices.Contains(w.ids, id) {
 			m.waits[i].errs = append(m.waits[i].errs, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// Part looks after the extensions of the hosts of a supervisor.
+// Part manages the extensions of the hosts of a supervisor.
 type Part struct{}
 
 var _ supervisor.Part = Part{}
@@ -32,12 +32,12 @@ func (Part) Open(t supervisor.Tree) (*supervisor.Opened, error) {
 	return &supervisor.Opened{Extensions: s, Added: s.added, Removed: s.removed, Close: s.close}, nil
 }
 
-// services are those of one tree.
+// services has the services of one tree.
 type services struct {
 	tree supervisor.Tree
 
 	mu   sync.Mutex
-	list map[string]*service.Service // by the names of the hosts with extensions
+	list map[string]*service.Service // by host name
 }
 
 // Activate implements [supervisor.Extensions].
@@ -60,7 +60,7 @@ func (s *services) Activate(ctx context.Context, host, event string) error {
 	return errors.Join(errs...)
 }
 
-// closed says in the words of package supervisor that the supervisor has stopped.
+// closed translates the error of a stopped service to that of package supervisor.
 func closed(err error) error {
 	if errors.Is(err, service.ErrClosed) {
 		return supervisor.ErrClosed
@@ -135,7 +135,7 @@ func (s *services) RescanExtensions(ctx context.Context, host string) ([]service
 	return out, errors.Join(errs...)
 }
 
-// of are those of a host, or all of them by name.
+// of returns the service of a host, or all services by name.
 func (s *services) of(host string) ([]*service.Service, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +156,7 @@ func (s *services) of(host string) ([]*service.Service, error) {
 	return out, nil
 }
 
-// added begins to look after the extensions of a host, if it has some.
+// added starts a service for a host, if it has extensions.
 func (s *services) added(h *supervisor.Host) error {
 	if h.Spec().Extensions == nil {
 		return nil
@@ -184,7 +184,7 @@ func (s *services) host(name string) *actors.Ref {
 	return h.Ref()
 }
 
-// profiles is the folder for profiles that go with crash reports, "" for none.
+// profiles returns the folder for profiles of crash reports, "" without one.
 func (s *services) profiles() string {
 	if s.tree.StateDir == "" {
 		return ""
@@ -192,8 +192,8 @@ func (s *services) profiles() string {
 	return filepath.Join(s.tree.StateDir, "profiles")
 }
 
-// beside adds hosts for extensions of another one, with which they share what
-// these keep.
+// beside returns a function that adds hosts for isolated extensions of the host base,
+// with which they share stored data.
 func (s *services) beside(base string) func(context.Context, string, actors.HostSpec) error {
 	return func(ctx context.Context, group string, h actors.HostSpec) error {
 		if p, ok := h.Protocol.(*vscode.Protocol); ok {
@@ -204,7 +204,7 @@ func (s *services) beside(base string) func(context.Context, string, actors.Host
 	}
 }
 
-// removed ends the service of a host, and takes away the hosts that were made for it.
+// removed closes the service of a host and removes the hosts that were added for it.
 func (s *services) removed(ctx context.Context, h *supervisor.Host) error {
 	s.mu.Lock()
 	svc := s.list[h.Name()]
@@ -231,7 +231,7 @@ func (s *services) IsApart(host string) bool {
 	return ok && s.list[base] != nil
 }
 
-// close ends all services. The tree has ended.
+// close closes all services after the end of the tree.
 func (s *services) close() error {
 	s.mu.Lock()
 	list := s.list

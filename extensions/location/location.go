@@ -11,21 +11,22 @@ import (
 // Kind is a kind of host.
 type Kind string
 
-// The kinds. The empty one is for what runs nowhere.
+// The kinds. An extension that runs nowhere has kind "".
 const (
 	Process Kind = "process"
 	Worker  Kind = "worker"
 )
 
-// Place is where an extension runs. The zero value is nowhere.
+// Place is the location of an extension: the host where it runs. The zero value means
+// that it runs nowhere.
 type Place struct {
 	Kind   Kind
 	Number int    // the affinity; 0: the default host
-	Cell   string // a host apart; Number is 0 then
+	Cell   string // the name of an isolated host; Number is 0 then
 }
 
-// Name returns the name of the host, made from that of the default host:
-// "ext", "ext-2", "ext~cell", with "-web" for workers. It is "" for nowhere.
+// Name returns the name of the host, derived from that of the default host: "ext",
+// "ext-2", "ext~cell", with "-web" for workers. It is "" for the zero Place.
 func (p Place) Name(base string) string {
 	switch {
 	case p.Kind == "":
@@ -42,22 +43,22 @@ func (p Place) Name(base string) string {
 	return base
 }
 
-// Input is what is decided from.
+// Input is the argument of [Assign].
 type Input struct {
 	List     []extensions.Extension   // of the registry
 	Affinity map[extensions.ID]int    // configured numbers; those below 1 are ignored with a note
-	Cells    map[extensions.ID]string // who is put apart, and the name of the cell
-	Worker   bool                     // there are hosts of the kind worker
-	Before   Assignment               // what is in force; zero at the start
+	Cells    map[extensions.ID]string // the cells of isolated extensions
+	Worker   bool                     // hosts of kind Worker are available
+	Before   Assignment               // the current assignment; zero at the start
 }
 
-// Note says why an extension is not where one would look for it.
+// Note explains an unexpected location of an extension.
 type Note struct {
 	ID  extensions.ID
 	Why string
 }
 
-// Assignment is the result.
+// Assignment is the result of [Assign].
 type Assignment struct {
 	Places map[extensions.ID]Place // of every extension in the list
 	Notes  []Note                  // in the order of the list
@@ -74,7 +75,7 @@ func Assign(in Input) Assignment {
 		a.byID[e.ID] = e
 		a.order = append(a.order, e.ID)
 		if n, ok := in.Affinity[e.ID]; ok && n < 1 {
-			a.note(e.ID, "affinity %d is ignored: it is no positive number", n)
+			a.note(e.ID, "affinity %d is ignored: it is not positive", n)
 		} else if ok {
 			a.affinity[e.ID] = n
 		}
@@ -116,7 +117,7 @@ func (a *assigner) note(id extensions.ID, format string, args ...any) {
 	a.notes[id] = append(a.notes[id], fmt.Sprintf(format, args...))
 }
 
-// kind returns the first kind that the extension prefers and that there is.
+// kind returns the first available kind that the extension prefers.
 func (a *assigner) kind(e extensions.Extension) Kind {
 	if !e.HasCode() {
 		return ""
@@ -139,8 +140,8 @@ func (a *assigner) kind(e extensions.Extension) Kind {
 	return ""
 }
 
-// cells returns who is apart: those who are put there, and those who need them,
-// with the nearest of what they need that is.
+// cells returns the cells of isolated extensions and of their dependents, which get
+// the cell of the nearest isolated dependency.
 func (a *assigner) cells() map[extensions.ID]string {
 	out := map[extensions.ID]string{}
 	for _, e := range a.List {
@@ -174,7 +175,7 @@ func (a *assigner) cells() map[extensions.ID]string {
 	return out
 }
 
-// family places extensions that dependencies join.
+// family assigns extensions that dependencies connect.
 func (a *assigner) family(kind Kind, family []extensions.Extension) {
 	number, from := 0, extensions.ID("")
 	changed := false
@@ -198,27 +199,27 @@ func (a *assigner) family(kind Kind, family []extensions.Extension) {
 	for _, e := range family {
 		place := Place{Kind: kind, Number: home}
 		if before, ok := a.stays(e.ID, kind); ok && !changed && before != place {
-			a.note(e.ID, "stays in host %d, although most of what it is joined with is in host %d", before.Number, home)
+			a.note(e.ID, "stays in host %d, although most of its family is in host %d", before.Number, home)
 			place = before
 		}
 		if n := a.affinity[e.ID]; n != 0 && n != place.Number {
-			a.note(e.ID, "affinity %d is not used: it is joined with what is in host %d", n, place.Number)
+			a.note(e.ID, "affinity %d is not used: its family is in host %d", n, place.Number)
 		}
 		a.Places[e.ID] = place
 	}
 }
 
-// known says whether the extension was there before.
+// known reports whether the extension was assigned before.
 func (a *assigner) known(id extensions.ID) bool { _, ok := a.Before.Places[id]; return ok }
 
-// stays returns the place where the extension runs, unless it was apart.
+// stays returns the current location of the extension, unless it is a cell.
 func (a *assigner) stays(id extensions.ID, kind Kind) (Place, bool) {
 	p, ok := a.Before.Places[id]
 	return p, ok && p.Kind == kind && p.Cell == ""
 }
 
-// popular returns the number with the most votes; of several the one that is
-// configured, else the lowest.
+// popular returns the number with the most votes; of several the configured one, or
+// else the lowest.
 func popular(votes map[int]int, configured int) int {
 	best, most := 0, 0
 	for n, v := range votes {
@@ -229,14 +230,13 @@ func popular(votes map[int]int, configured int) int {
 	return best
 }
 
-// Host is a place with who runs there.
+// Host is a location with the extensions that run there.
 type Host struct {
 	Place
 	Members []extensions.ID // in the order of the list
 }
 
-// Hosts lists the hosts that are needed: processes before workers, numbers
-// before cells.
+// Hosts returns the needed hosts: processes before workers, numbers before cells.
 func (a Assignment) Hosts() []Host {
 	var out []Host
 	at := map[Place]int{}
@@ -259,7 +259,7 @@ func (a Assignment) Hosts() []Host {
 	return out
 }
 
-// Where names the host of everything that runs (see [Place.Name]).
+// Where returns the host names of all extensions that run (see [Place.Name]).
 func (a Assignment) Where(base string) map[extensions.ID]string {
 	out := make(map[extensions.ID]string, len(a.Places))
 	for id, p := range a.Places {
@@ -276,8 +276,8 @@ type Move struct {
 	From, To Place
 }
 
-// Moves lists what is somewhere else than before, in the order of the list.
-// What has come or gone has not moved.
+// Moves returns the extensions with another location than before, in the order of
+// the list. It omits added and removed extensions.
 func (a Assignment) Moves(before Assignment) []Move {
 	var out []Move
 	for _, id := range a.order {

@@ -11,8 +11,8 @@ import (
 	"github.com/hostsup/hostsup/extensions"
 )
 
-// The scripts under testdata read as stories; `go test ./extensions/location
-// -args -rewrite` writes what they expect anew.
+// TestScripts runs the scripts under testdata; `go test ./extensions/location -args
+// -rewrite` rewrites the expected results.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		var before Assignment
@@ -69,8 +69,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// Whatever comes and goes, nothing that is not asked to move moves, and cells
-// hold those who are put there and their dependents alone.
+// After any change, only extensions with a changed number or cell move, and cells
+// contain only isolated extensions and their dependents.
 func TestProperties(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 500 {
@@ -106,15 +106,15 @@ func TestProperties(t *testing.T) {
 			}
 			in := Input{List: list, Affinity: affinity, Cells: cells, Before: before}
 			a := Assign(in)
-			// The order of the list does not matter for where things are.
+			// The order of the list does not affect locations.
 			slices.Reverse(in.List)
 			if b := Assign(in); len(b.Moves(a)) > 0 {
-				t.Fatalf("the order matters: %v", b.Moves(a))
+				t.Fatalf("the order of the list affects locations: %v", b.Moves(a))
 			}
 			for _, m := range a.Moves(before) {
-				// What an extension needs may be gone for a while, and with it the cell.
+				// A missing dependency may take the cell of its dependents away.
 				if !touched[m.ID] && m.From.Cell == "" && m.To.Cell == "" {
-					t.Fatalf("%v was not asked to", m)
+					t.Fatalf("%v has no reason to move", m)
 				}
 			}
 			for id, p := range a.Places {

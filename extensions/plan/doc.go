@@ -1,8 +1,8 @@
-// Package plan says what a host with extensions is to have: plain data, of which
-// package service makes something.
+// Package plan specifies a host with extensions: plain data, which package service
+// carries out.
 //
 // # What it never does
 //
-// It reads nothing and starts nothing; its functions are functions of their
-// arguments and safe for concurrent use.
+// It reads nothing and starts nothing; its functions are pure and safe for
+// concurrent use.
 package plan

@@ -13,43 +13,42 @@ import (
 	"github.com/hostsup/hostsup/extensions/manifest"
 )
 
-// Spec says which extensions a host has, and how they are looked after. A host
-// with extensions is started at the first event that concerns one of them,
-// unless it is Eager.
+// Spec specifies the extensions of a host and how they are managed. A host with
+// extensions is started at the first event that one of them declares, unless it is
+// Eager.
 type Spec struct {
-	Folders   []manifest.Root // where the extensions are
-	Disabled  []string        // ids of extensions that are known and never activated
+	Folders   []manifest.Root // folders with extensions
+	Disabled  []string        // ids of extensions that are known but never activated
 	Affinity  map[string]int  // ids to numbers from 1 on; the same number is the same host, "name-2" for 2
 	Events    []string        // activation events that are requested at the start, besides "*"
-	Workspace []string        // folders that workspaceContains events are about
-	Blame     blame.Rules     // when an extension is put apart
+	Workspace []string        // folders for workspaceContains events
+	Blame     blame.Rules     // when an extension is isolated
 	Startup   time.Duration   // the longest that onStartupFinished waits for the rest of the startup; default 10 s
-	Eager     bool            // the host is started with the supervisor, whoever it concerns
+	Eager     bool            // the host is started with the supervisor, without an event
 
-	// Declared are the extensions of a host of protocol hostsup, so that they are
-	// known before it runs. Lists that are nil, and a version that is empty, are
-	// what the host says of itself. With none declared, the extensions are those
-	// that the host announces: until it has been started, because it is Eager or
-	// by a person, there are none.
+	// Declared lists the extensions of a host of protocol hostsup, so that they are
+	// known before it runs. The host announces lists that are nil and a version that is
+	// empty. If Declared is empty, the host announces all extensions: there are none
+	// until it has been started, because it is Eager or by a person.
 	Declared   []codec.Announced
-	Deactivate time.Duration // how long one of them gets to end before its host is restarted; default 5 s
+	Deactivate time.Duration // how long an extension may take to end before its host is restarted; default 5 s
 
-	// NoProfiles: no CPU profile is taken of a host that hangs. One says who has
-	// the processor, and takes that the inspector of its node is open meanwhile.
+	// NoProfiles disables CPU profiles of hanging hosts. A profile shows which
+	// extension uses the processor; the inspector of the host's node is open meanwhile.
 	NoProfiles bool
 }
 
-// The protocols whose hosts can have extensions, by name.
+// The names of the protocols whose hosts can have extensions.
 const (
-	VSCode  = "vscode"  // those that are found in folders
-	Hostsup = "hostsup" // those that a host consists of
+	VSCode  = "vscode"  // extensions in folders
+	Hostsup = "hostsup" // extensions that the host announces
 )
 
-// Can says whether hosts of a protocol can have extensions that are told apart.
+// Can reports whether hosts of a protocol can have extensions.
 func Can(protocol string) bool { return protocol == VSCode || protocol == Hostsup }
 
-// Validate says everything that is wrong with a spec for a host of a protocol
-// (by its name): an error that joins one for each thing; nil when it can be run.
+// Validate reports all mistakes in a spec for a host of a protocol (by its name),
+// joined in one error.
 func (s *Spec) Validate(protocol string) error {
 	if s == nil {
 		return nil
@@ -74,7 +73,7 @@ func (s *Spec) Validate(protocol string) error {
 	}
 	id := func(what, text string) {
 		if !extensions.MakeID(text).Valid() {
-			bad("%s: %q is no id of an extension; expected publisher.name", what, text)
+			bad("%s: %q is not an extension id; expected publisher.name", what, text)
 		}
 	}
 	seen := map[extensions.ID]bool{}
@@ -84,7 +83,7 @@ func (s *Spec) Validate(protocol string) error {
 			id("declared "+d.ID+": depends_on", on)
 		}
 		if seen[extensions.MakeID(d.ID)] {
-			bad("declared: %q is there twice", d.ID)
+			bad("declared: %q is listed twice", d.ID)
 		}
 		seen[extensions.MakeID(d.ID)] = true
 		if slices.Contains(d.Events, "") || slices.Contains(d.Methods, "") {
@@ -104,7 +103,7 @@ func (s *Spec) Validate(protocol string) error {
 	}
 	for _, dir := range s.Workspace {
 		if !filepath.IsAbs(dir) {
-			bad("workspace: %q is no absolute path", dir)
+			bad("workspace: %q is not an absolute path", dir)
 		}
 	}
 	for what, n := range map[string]int64{"window": int64(s.Blame.Window), "quiet": int64(s.Blame.Quiet), "max_lives": int64(s.Blame.MaxLives), "startup": int64(s.Startup), "deactivate": int64(s.Deactivate)} {

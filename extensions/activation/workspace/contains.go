@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// Prefix is what the events begin with.
+// Prefix is the prefix of the events.
 const Prefix = "workspaceContains:"
 
-// Timeout is how long a search for patterns may take, all folders together.
+// Timeout is how long a search for patterns in all folders together may take.
 const Timeout = 7 * time.Second
 
-// ErrTimeout says that a search did not end in time; what was not found by
-// then counts as not there.
+// ErrTimeout means that a search did not end in time; patterns without a match by
+// then count as not found.
 var ErrTimeout = errors.New("search of the workspace took too long")
 
-// Finder looks into a workspace folder.
+// Finder searches a workspace folder.
 type Finder interface {
-	// Exists says whether there is a file or folder of that name, a relative
-	// path with slashes.
+	// Exists reports whether a file or folder exists; name is a relative path with
+	// slashes.
 	Exists(ctx context.Context, folder, name string) (bool, error)
-	// Search returns one of the patterns that match a file below the folder, or
-	// "" when none does.
+	// Search returns one of the patterns that match a file below the folder, or "" if
+	// none does.
 	Search(ctx context.Context, folder string, patterns []string) (string, error)
 }
 
-// Contains returns the first of the events for which the workspace has
-// something, "" when there is none. Names, which cost little, are looked for
-// before patterns (with * or ?). An error of one folder does not keep the
-// others from being looked at; errors are returned only when nothing is found.
+// Contains returns the first of the events that matches in the workspace, "" if none
+// does. It checks names, which are cheap, before patterns (with * or ?). After an
+// error in one folder it searches the others; it returns errors only if nothing is
+// found.
 func Contains(ctx context.Context, events, folders []string, f Finder) (string, error) {
 	var patterns []string
 	var errs []error

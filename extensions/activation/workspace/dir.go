@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// Dir finds in folders of this machine. A search leaves out .git, .svn and .hg,
-// and goes past what it may not read.
+// Dir searches folders of this machine. A search skips .git, .svn and .hg, and
+// folders that it may not read.
 type Dir struct{}
 
-// Exists implements [Finder]. A name that leads out of the folder does not
-// exist.
+// Exists implements [Finder]. It returns false for a name that leads out of the
+// folder.
 func (Dir) Exists(_ context.Context, folder, name string) (bool, error) {
 	name = filepath.FromSlash(name)
 	if !filepath.IsLocal(name) {
@@ -47,7 +47,7 @@ func (Dir) Search(ctx context.Context, folder string, patterns []string) (string
 		case err != nil && path == folder:
 			return err
 		case err != nil:
-			return nil //nolint:nilerr // what may not be read has nothing to show
+			return nil //nolint:nilerr // an unreadable folder has no matches
 		case d.IsDir() && (d.Name() == ".git" || d.Name() == ".svn" || d.Name() == ".hg"):
 			return fs.SkipDir
 		case d.IsDir():
@@ -68,9 +68,9 @@ func (Dir) Search(ctx context.Context, folder string, patterns []string) (string
 	return found, err
 }
 
-// Glob compiles a pattern: * is anything within a name, ** anything over
+// Glob compiles a pattern: * matches anything within a name, ** anything across
 // folders, ? one character of a name, [ab] and [!ab] one of a set, {x,y} one of
-// some patterns. It matches whole paths with slashes.
+// several patterns. It matches whole paths with slashes.
 func Glob(pattern string) (*regexp.Regexp, error) {
 	var b strings.Builder
 	b.WriteString("(?s)^")

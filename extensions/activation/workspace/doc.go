@@ -1,9 +1,7 @@
-// Package workspace answers whether a workspace contains what an extension's
-// workspaceContains events name: plain names by looking whether they exist,
-// patterns by a search that has an end.
+// Package workspace evaluates workspaceContains events: it tests whether plain names
+// exist and searches for patterns with a time limit.
 //
-// All functions are safe for concurrent use and keep nothing. [Contains] sees
-// the workspace through a [Finder] only; [Dir] is the one for folders of this
-// machine. Links to folders are not followed by a search, and nothing is
-// opened.
+// All functions are safe for concurrent use and have no state. [Contains] accesses
+// the workspace only through a [Finder]; [Dir] is the one for folders of this
+// machine. A search does not follow links to folders and opens no file.
 package workspace

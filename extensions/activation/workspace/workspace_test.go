@@ -40,7 +40,7 @@ func TestGlob(t *testing.T) {
 	}
 	for _, bad := range []string{"{a", "[a", "[]", "[z-a]"} {
 		if _, err := Glob(bad); err == nil {
-			t.Errorf("%s is a pattern", bad)
+			t.Errorf("%s is accepted as a pattern", bad)
 		}
 	}
 }
@@ -62,7 +62,7 @@ func TestContains(t *testing.T) {
 		want   string
 	}{
 		{[]string{"onCommand:x", Prefix + "package.json", Prefix + "go.mod"}, Prefix + "go.mod"},
-		{[]string{Prefix + "**/*.proto", Prefix + "go.mod"}, Prefix + "go.mod"}, // a name before a pattern
+		{[]string{Prefix + "**/*.proto", Prefix + "go.mod"}, Prefix + "go.mod"}, // names before patterns
 		{[]string{Prefix + "**/*.x", Prefix + "**/*.proto"}, Prefix + "**/*.proto"},
 		{[]string{Prefix + "*.proto"}, ""},
 		{[]string{Prefix + "**/*.secret"}, ""},
@@ -80,7 +80,7 @@ func TestContains(t *testing.T) {
 	}
 }
 
-// slow searches until it is stopped.
+// slow searches until its context is done.
 type slow struct{ Dir }
 
 func (slow) Search(ctx context.Context, _ string, _ []string) (string, error) {

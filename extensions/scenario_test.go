@@ -13,41 +13,40 @@ import (
 	"github.com/hostsup/hostsup/extensions/location"
 )
 
-// house runs the machines together, as a supervisor does, with hosts that are
-// only numbers.
-type house struct {
-	t      *testing.T
-	list   []extensions.Extension
-	active *activation.Machine
-	blamed *blame.Machine
-	placed location.Assignment
-	lives  map[string]uint64 // by host; of one that is up
-	starts map[string]int
-	calls  uint64
-	now    time.Time
-	told   []string
+// simulation runs the machines together, like a supervisor, with simulated hosts.
+type simulation struct {
+	t       *testing.T
+	list    []extensions.Extension
+	active  *activation.Machine
+	blamed  *blame.Machine
+	where   location.Assignment
+	lives   map[string]uint64 // the current life by host, while it is up
+	starts  map[string]int
+	calls   uint64
+	now     time.Time
+	records []string
 }
 
-func newHouse(t *testing.T, list []extensions.Extension) *house {
-	h := &house{t: t, list: list, active: activation.New(activation.Rules{}), blamed: blame.New(blame.Rules{}), lives: map[string]uint64{}, starts: map[string]int{}, now: time.Unix(0, 0)}
-	h.place()
+func newSimulation(t *testing.T, list []extensions.Extension) *simulation {
+	h := &simulation{t: t, list: list, active: activation.New(activation.Rules{}), blamed: blame.New(blame.Rules{}), lives: map[string]uint64{}, starts: map[string]int{}, now: time.Unix(0, 0)}
+	h.assign()
 	h.activation(activation.Boot{})
 	return h
 }
 
-// place decides anew where everything runs, and tells.
-func (h *house) place() {
-	h.placed = location.Assign(location.Input{List: h.list, Cells: h.blamed.Cells(), Before: h.placed})
-	h.activation(activation.Installed{List: h.list, Where: h.placed.Where("home")})
+// assign decides again where everything runs, and installs the result.
+func (h *simulation) assign() {
+	h.where = location.Assign(location.Input{List: h.list, Cells: h.blamed.Cells(), Before: h.where})
+	h.activation(activation.Installed{List: h.list, Where: h.where.Where("home")})
 }
 
-// cell is the name that blame has for a host.
+// cell returns blame's name for a host.
 func cell(host string) string {
 	_, c, _ := strings.Cut(host, "~")
 	return c
 }
 
-func (h *house) activation(ev activation.Event) {
+func (h *simulation) activation(ev activation.Event) {
 	h.now = h.now.Add(time.Second)
 	for _, e := range h.active.Step(ev, h.now) {
 		switch e := e.(type) {
@@ -67,29 +66,29 @@ func (h *house) activation(ev activation.Event) {
 	}
 }
 
-func (h *house) start(host string) {
+func (h *simulation) start(host string) {
 	h.starts[host]++
 	h.lives[host] = uint64(h.starts[host])
 	h.blame(blame.LifeStarted{Cell: cell(host), Life: h.lives[host]})
 	h.activation(activation.HostUp{Host: host, Life: h.lives[host]})
 }
 
-// blame returns whether anybody has moved.
-func (h *house) blame(ev blame.Event) bool {
+// blame reports whether an extension has moved.
+func (h *simulation) blame(ev blame.Event) bool {
 	moved := false
 	for _, e := range h.blamed.Step(ev, h.now) {
 		switch e := e.(type) {
 		case blame.Move:
 			moved = true
 		case blame.Record:
-			h.told = append(h.told, fmt.Sprintf("%s %v: %s", e.Decision.Verdict, e.Decision.IDs, e.Decision.Why))
+			h.records = append(h.records, fmt.Sprintf("%s %v: %s", e.Decision.Verdict, e.Decision.IDs, e.Decision.Why))
 		}
 	}
 	return moved
 }
 
 // command activates an extension and calls it.
-func (h *house) command(id extensions.ID) {
+func (h *simulation) command(id extensions.ID) {
 	h.activation(activation.Request{Event: "onCommand:" + string(id), Tag: 1})
 	s, _ := h.active.Get(id)
 	if s.State != activation.Active {
@@ -102,19 +101,19 @@ func (h *house) command(id extensions.ID) {
 		h.blame(blame.CallEnded{Cell: cell(s.Host), Life: life, Call: call})
 		return
 	}
-	// The host dies: who waits is told, then who is to blame moves, then the
-	// next life begins.
+	// The host dies: waiting requests fail, then the culprit moves, then the next life
+	// begins.
 	delete(h.lives, s.Host)
 	h.activation(activation.HostDown{Host: s.Host, Next: activation.NextRestart, Cause: "killed by SIGABRT"})
 	if h.blame(blame.Crashed{Cell: cell(s.Host), Life: life, Kind: blame.Exit, Reason: "killed by SIGABRT"}) {
-		h.place()
+		h.assign()
 	}
 	h.start(s.Host)
 }
 
-// Six extensions, one of which aborts in its command: after two crashes it
-// lives alone with what needs it, and the others never restart again.
-func TestSixExtensions(t *testing.T) {
+// Of six extensions one aborts in its command: after two crashes it runs in its own
+// host with its dependents, and the others never restart again.
+func TestCrashingExtensionIsIsolated(t *testing.T) {
 	list := []extensions.Extension{{ID: "x.bad"}, {ID: "x.lib"}, {ID: "x.a"}, {ID: "x.b"}, {ID: "x.c"}, {ID: "x.needs"}}
 	for i := range list {
 		list[i].Main = "m"
@@ -122,7 +121,7 @@ func TestSixExtensions(t *testing.T) {
 	}
 	list[0].Dependencies = []extensions.ID{"x.lib"}
 	list[5].Dependencies = []extensions.ID{"x.bad"}
-	h := newHouse(t, list)
+	h := newSimulation(t, list)
 	for _, e := range list {
 		if e.ID != "x.bad" {
 			h.command(e.ID)
@@ -146,18 +145,18 @@ func TestSixExtensions(t *testing.T) {
 	}
 	want := "home [x.lib x.a x.b x.c] home~x.bad [x.bad x.needs]"
 	var got []string
-	for _, host := range h.placed.Hosts() {
+	for _, host := range h.where.Hosts() {
 		got = append(got, fmt.Sprint(host.Name("home"), " ", host.Members))
 	}
 	if strings.Join(got, " ") != want {
 		t.Errorf("%v, want %s", got, want)
 	}
-	if !slices.Equal(h.told, []string{
+	if !slices.Equal(h.records, []string{
 		"noted [x.bad]: killed by SIGABRT: one crash moves nobody",
 		"isolated [x.bad]: it alone is a suspect in 2 of 2 crashes within 5m",
 		"confirmed [x.bad]: killed by SIGABRT: it happens apart from all others, too",
 	}) {
-		t.Errorf("%q", h.told)
+		t.Errorf("%q", h.records)
 	}
 	for _, s := range h.active.All() {
 		if s.State != activation.Active {
