@@ -152,9 +152,9 @@ func TestCrashingExtensionIsIsolated(t *testing.T) {
 		t.Errorf("%v, want %s", got, want)
 	}
 	if !slices.Equal(h.records, []string{
-		"noted [x.bad]: killed by SIGABRT: one crash moves nobody",
+		"noted [x.bad]: killed by SIGABRT: one crash isolates no extension",
 		"isolated [x.bad]: it alone is a suspect in 2 of 2 crashes within 5m",
-		"confirmed [x.bad]: killed by SIGABRT: it happens apart from all others, too",
+		"confirmed [x.bad]: killed by SIGABRT: it also crashes alone",
 	}) {
 		t.Errorf("%q", h.records)
 	}

@@ -11,14 +11,14 @@ import (
 // bisection is a search by trials.
 type bisection struct {
 	cells    []string        // the two halves
-	order    []extensions.ID // the candidates, who is suspected most first
+	order    []extensions.ID // the candidates, the strongest suspect first
 	evidence []Evidence
 	lives    int
-	patience int // how often it was waited for somebody who was not activated
+	patience int // how often the trials waited for an extension that was not activated
 }
 
-// patient is how often that is done.
-const patient = 3
+// maxPatience bounds bisection.patience.
+const maxPatience = 3
 
 // bisect begins a search.
 func (m *Machine) bisect(candidates []extensions.ID, why string) {
@@ -26,7 +26,7 @@ func (m *Machine) bisect(candidates []extensions.ID, why string) {
 	m.crash = nil
 	m.split(Home, candidates, why)
 	if m.trial != nil {
-		m.do(Forgive{Home})
+		m.emit(Forgive{Home})
 	}
 }
 
@@ -35,9 +35,9 @@ func (m *Machine) split(from string, candidates []extensions.ID, why string) {
 	t := m.trial
 	if t.lives+2 > m.rules.MaxLives {
 		evidence := t.evidence
-		m.record(Exhausted, from, candidates, fmt.Sprintf("%s, and %d of %d lives for trials are spent: they go apart together", why, t.lives, m.rules.MaxLives), nil)
+		m.record(Exhausted, from, candidates, fmt.Sprintf("%s, and %d of %d lives for trials are spent: they are isolated together", why, t.lives, m.rules.MaxLives), nil)
 		m.endTrial()
-		m.isolate(candidates, evidence, "one of them is the guilty one")
+		m.isolate(candidates, evidence, "one of them is the culprit")
 		return
 	}
 	half := len(candidates) / 2
@@ -52,31 +52,31 @@ func (m *Machine) split(from string, candidates []extensions.ID, why string) {
 			m.move(id, t.cells[i])
 		}
 	}
-	m.do(SetTimer{m.rules.Quiet})
+	m.emit(SetTimer{m.rules.Quiet})
 }
 
-// narrow is for a crash in a trial: the other half is cleared.
+// narrow handles a crash in a trial: it clears the other half.
 func (m *Machine) narrow(c *cell, e Evidence) {
 	t := m.trial
 	members := m.members(c.name)
 	t.evidence = append(t.evidence, e)
-	guilty := slices.DeleteFunc(slices.Clone(t.order), func(id extensions.ID) bool {
+	culprits := slices.DeleteFunc(slices.Clone(t.order), func(id extensions.ID) bool {
 		return !slices.Contains(members, id) || !slices.Contains(e.ids(), id)
 	})
-	if len(guilty) == 0 { // nothing that was recorded leads to them, but it was here
-		guilty = slices.DeleteFunc(slices.Clone(t.order), func(id extensions.ID) bool { return !slices.Contains(members, id) })
+	if len(culprits) == 0 { // no evidence against them, but they crashed here
+		culprits = slices.DeleteFunc(slices.Clone(t.order), func(id extensions.ID) bool { return !slices.Contains(members, id) })
 	}
 	for _, name := range t.cells {
 		if other := m.cells[name]; other != nil && other != c {
-			m.turn(other, Settled)
+			m.setPurpose(other, Settled)
 			if other.life == nil {
-				m.over(other)
+				m.lifeOver(other)
 			}
 		}
 	}
 	var cleared []extensions.ID
 	for _, id := range members {
-		if !slices.Contains(guilty, id) {
+		if !slices.Contains(culprits, id) {
 			cleared = append(cleared, id)
 		}
 	}
@@ -86,22 +86,22 @@ func (m *Machine) narrow(c *cell, e Evidence) {
 			m.move(id, Home)
 		}
 	}
-	if len(guilty) == 1 {
+	if len(culprits) == 1 {
 		evidence, lives := t.evidence, t.lives
 		m.endTrial()
-		m.isolate(guilty, evidence, fmt.Sprintf("%s: it is the only one left after %d trial lives", e.Reason, lives))
+		m.isolate(culprits, evidence, fmt.Sprintf("%s: it is the only one left after %d trial lives", e.Reason, lives))
 		return
 	}
-	m.split(c.name, guilty, e.Reason)
+	m.split(c.name, culprits, e.Reason)
 }
 
-// quiet is for trials in which nothing has happened for long enough.
-func (m *Machine) quiet() {
+// trialsQuiet handles trials without a crash for [Rules].Quiet.
+func (m *Machine) trialsQuiet() {
 	t := m.trial
 	if t == nil {
 		return
 	}
-	// Who was not even activated was not tried.
+	// A trial does not count for extensions that were not activated.
 	t.patience++
 	for _, name := range t.cells {
 		c := m.cells[name]
@@ -109,37 +109,37 @@ func (m *Machine) quiet() {
 			continue
 		}
 		for _, id := range m.members(name) {
-			if t.patience <= patient && (c.life == nil || !slices.Contains(c.life.begun, id)) {
-				m.do(SetTimer{m.rules.Quiet})
+			if t.patience <= maxPatience && (c.life == nil || !slices.Contains(c.life.begun, id)) {
+				m.emit(SetTimer{m.rules.Quiet})
 				return
 			}
 		}
 	}
-	// Alone it does nothing, and without it the others do nothing: of those who
-	// are alone the first is suspected most.
-	var guilty extensions.ID
+	// The culprit does not crash alone, nor do the others without it: take the
+	// strongest suspect of those that are alone.
+	var culprit extensions.ID
 	for _, id := range t.order {
 		if name := m.where[id]; slices.Contains(t.cells, name) && len(m.members(name)) == 1 {
-			guilty = id
+			culprit = id
 			break
 		}
 	}
 	evidence, cells := t.evidence, t.cells
 	var others []extensions.ID
 	for _, id := range t.order {
-		if name := m.where[id]; id != guilty && slices.Contains(cells, name) {
+		if name := m.where[id]; id != culprit && slices.Contains(cells, name) {
 			others = append(others, id)
 		}
 	}
-	if guilty == "" {
-		m.unsolved(fmt.Sprintf("apart they have not crashed for %s", span.Of(m.rules.Quiet)))
+	if culprit == "" {
+		m.unsolved(fmt.Sprintf("isolated they have not crashed for %s", span.Of(m.rules.Quiet)))
 		return
 	}
 	m.endTrial()
-	name := m.where[guilty]
-	m.record(Isolated, name, []extensions.ID{guilty}, fmt.Sprintf("apart from %s it has not happened again for %s, and most speaks against it: it stays alone", join(others), span.Of(m.rules.Quiet)), evidence)
-	m.turn(m.cells[name], Quarantine)
-	m.parts[guilty] = &apart{crashes: evidence, instead: others}
+	name := m.where[culprit]
+	m.record(Isolated, name, []extensions.ID{culprit}, fmt.Sprintf("apart from %s it has not happened again for %s, and most speaks against it: it stays alone", join(others), span.Of(m.rules.Quiet)), evidence)
+	m.setPurpose(m.cells[name], Quarantine)
+	m.parts[culprit] = &apart{crashes: evidence, instead: others}
 	if len(others) > 0 {
 		m.record(Cleared, Home, others, "they go home; if it happens there again it was one of them", nil)
 		for _, id := range others {
@@ -148,7 +148,7 @@ func (m *Machine) quiet() {
 	}
 }
 
-// unsolved ends a search that has shown nothing.
+// unsolved ends a search without a result.
 func (m *Machine) unsolved(why string) {
 	t := m.trial
 	m.endTrial()
@@ -161,9 +161,9 @@ func (m *Machine) unsolved(why string) {
 	m.record(Unsolved, Home, left, why+"; they stay apart until their hosts end", t.evidence)
 	for _, name := range t.cells {
 		if c := m.cells[name]; c != nil {
-			m.turn(c, Settled)
+			m.setPurpose(c, Settled)
 			if c.life == nil {
-				m.over(c)
+				m.lifeOver(c)
 			}
 		}
 	}
@@ -171,5 +171,5 @@ func (m *Machine) unsolved(why string) {
 
 func (m *Machine) endTrial() {
 	m.trial = nil
-	m.do(CancelTimer{})
+	m.emit(CancelTimer{})
 }

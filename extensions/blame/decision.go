@@ -6,28 +6,28 @@ import (
 	"github.com/hostsup/hostsup/extensions"
 )
 
-// Verdict is what was decided.
+// Verdict is the kind of a [Decision].
 type Verdict string
 
 // The verdicts.
 const (
-	Noted     Verdict = "noted"     // a crash with its suspects; nothing follows yet
+	Noted     Verdict = "noted"     // a crash with its suspects; no action yet
 	HostFault Verdict = "host"      // a crash that is no extension's fault
-	Isolated  Verdict = "isolated"  // put apart
+	Isolated  Verdict = "isolated"  // moved to a cell
 	Bisected  Verdict = "bisected"  // suspects were halved
-	Cleared   Verdict = "cleared"   // no longer suspected, and let home
-	Confirmed Verdict = "confirmed" // it has crashed alone
+	Cleared   Verdict = "cleared"   // no longer a suspect, and moved home
+	Confirmed Verdict = "confirmed" // crashed alone
 	Exhausted Verdict = "exhausted" // the budget of the trials is spent
-	Unsolved  Verdict = "unsolved"  // the trials have shown nothing
+	Unsolved  Verdict = "unsolved"  // the trials had no result
 	Spell     Verdict = "spell"     // the host hung and came back
 )
 
-// Suspect is an extension and what speaks against it, the strongest first.
+// Suspect is an extension with the evidence against it, the strongest first.
 type Suspect struct {
 	ID    extensions.ID `json:"id"`
-	Score int           `json:"score"` // 8 for being activated or 90 % of the processor, 4 for calls or half of it, 2 for uncaught errors, 0 for being there
-	// Returned is how often a call like the one in flight has ended before
-	// without harm, which speaks for it among those of the same score.
+	Score int           `json:"score"` // 8 for being activated or 90 % of the processor, 4 for calls or half of the processor, 2 for uncaught errors, 0 for presence
+	// Returned is how often calls of the method in flight have returned before; among
+	// suspects of the same score more is better.
 	Returned int      `json:"returned"`
 	Why      []string `json:"why"`
 }
@@ -39,7 +39,7 @@ type Evidence struct {
 	Life     uint64    `json:"life"`
 	Reason   string    `json:"reason"`
 	Suspects []Suspect `json:"suspects"`
-	// Vague says that nothing pointed to anybody: the suspects are all whose
+	// Vague means that there was no evidence: the suspects are all extensions whose
 	// activation had begun.
 	Vague bool `json:"vague"`
 
@@ -48,11 +48,11 @@ type Evidence struct {
 
 // Decision is one step of the machine, for events and crash reports.
 type Decision struct {
-	Seq      int             `json:"seq"` // counts up from 1
+	Seq      int             `json:"seq"` // from 1 on, without gaps
 	Time     time.Time       `json:"time"`
 	Verdict  Verdict         `json:"verdict"`
-	Cell     string          `json:"cell"` // where it happened
-	IDs      []extensions.ID `json:"ids"`  // whom it concerns
+	Cell     string          `json:"cell"` // the cell of the crash
+	IDs      []extensions.ID `json:"ids"`  // the extensions concerned
 	Why      string          `json:"why"`
 	Evidence []Evidence      `json:"evidence,omitempty"`
 }

@@ -9,22 +9,22 @@ import (
 // Home is the name of the cell that is the host itself.
 const Home = ""
 
-// Event is what happened. The types below are all there are.
+// Event is an input of the machine; the types below implement it.
 type Event interface{ event() }
 
-// LifeStarted tells that a cell has a new life, in which nobody is active yet.
+// LifeStarted reports that a cell has a new life, without active extensions.
 type LifeStarted struct {
 	Cell string
 	Life uint64
 }
 
-// LifeEnded tells that a life has ended because somebody wanted it to.
+// LifeEnded reports that a life has ended as requested.
 type LifeEnded struct {
 	Cell string
 	Life uint64
 }
 
-// Began and Finished tell of an activation; a failed one is finished, too.
+// Began and Finished report an activation; a failed one is finished too.
 type (
 	Began struct {
 		Cell string
@@ -38,8 +38,8 @@ type (
 	}
 )
 
-// CallBegan and CallEnded tell of a call that an extension answers. Call
-// numbers are the caller's, unique within the life.
+// CallBegan and CallEnded report a call that an extension answers. The caller chooses
+// the call numbers, which must be unique within the life.
 type (
 	CallBegan struct {
 		Cell   string
@@ -55,16 +55,15 @@ type (
 	}
 )
 
-// Returned tells of so many calls that have come and gone without a word on each
-// of them.
+// Returned reports a number of calls that have ended without single reports.
 type Returned struct {
 	ID     extensions.ID
 	Method string
 	Count  int
 }
 
-// Uncaught tells of an error that nobody caught, of the extension that its
-// stack leads to (see [Index]).
+// Uncaught reports an uncaught error of the extension that its stack leads to (see
+// [Index]).
 type Uncaught struct {
 	Cell  string
 	Life  uint64
@@ -72,21 +71,21 @@ type Uncaught struct {
 	Error string
 }
 
-// Share is how much of the processor an extension had, 0 to 1.
+// Share is an extension's share of the processor, 0 to 1.
 type Share struct {
 	ID    extensions.ID `json:"id"`
 	Share float64       `json:"share"`
 }
 
-// Profile tells who has had the processor while the host hangs. Of a life that
-// does not hang it says nothing.
+// Profile reports which extensions used the processor while the host hangs. It is
+// ignored for a life that does not hang.
 type Profile struct {
 	Cell   string
 	Life   uint64
 	Shares []Share
 }
 
-// Hung and Alive tell that a life is unresponsive, and that it answers again.
+// Hung and Alive report that a life is unresponsive, and that it answers again.
 type (
 	Hung struct {
 		Cell string
@@ -98,38 +97,38 @@ type (
 	}
 )
 
-// Kind says what sort of an end a crash was.
+// Kind is the kind of a crash.
 type Kind string
 
 // The kinds. All but the first two are no extension's fault.
 const (
 	Exit     Kind = "exit"          // it ended by itself, by a code or a signal
 	Hang     Kind = "hang"          // it was killed for being unresponsive
-	Memory   Kind = "out of memory" // the runtime or the kernel said so
-	Version  Kind = "version"       // it is of another build
-	Spawn    Kind = "spawn"         // it could not be started, or never got ready
-	Protocol Kind = "protocol"      // its bytes broke the protocol
-	Outside  Kind = "outside"       // somebody else killed it
+	Memory   Kind = "out of memory" // reported by the runtime or the kernel
+	Version  Kind = "version"       // it is a different build
+	Spawn    Kind = "spawn"         // it could not be started, or never became ready
+	Protocol Kind = "protocol"      // its bytes violated the protocol
+	Outside  Kind = "outside"       // another process killed it
 )
 
-// nobody says why an end of that kind is no extension's fault.
-func (k Kind) nobody() string {
+// hostFault returns why a crash of that kind is no extension's fault; "" if it may be.
+func (k Kind) hostFault() string {
 	switch k {
 	case Memory:
-		return "they share their memory"
+		return "all extensions share the memory"
 	case Version:
-		return "it is of another build"
+		return "it is a different build"
 	case Spawn:
-		return "it never got ready"
+		return "it never became ready"
 	case Protocol:
-		return "its messages were broken"
+		return "its messages were invalid"
 	case Outside:
-		return "somebody else ended it"
+		return "another process ended it"
 	}
 	return string(k)
 }
 
-// Crashed tells that a life has ended and nobody wanted it to.
+// Crashed reports that a life has ended without a request.
 type Crashed struct {
 	Cell   string
 	Life   uint64
@@ -137,16 +136,16 @@ type Crashed struct {
 	Reason string // for people: "killed by SIGABRT"
 }
 
-// Isolate and Release are a person's wish.
+// Isolate and Release are requests of a person.
 type (
 	Isolate struct{ ID extensions.ID }
 	Release struct{ ID extensions.ID }
 )
 
-// Forget tells that extensions were removed.
+// Forget reports that extensions were removed.
 type Forget struct{ IDs []extensions.ID }
 
-// Fired tells that the timer set by [SetTimer] has run out.
+// Fired reports that the timer set by [SetTimer] has expired.
 type Fired struct{}
 
 func (LifeStarted) event() {}
@@ -166,22 +165,22 @@ func (Release) event()     {}
 func (Forget) event()      {}
 func (Fired) event()       {}
 
-// Purpose says what a cell is for.
+// Purpose is the purpose of a cell.
 type Purpose string
 
 // The purposes.
 const (
 	AtHome     Purpose = "home"
-	Trial      Purpose = "trial"      // a half of the suspects; its lives are not counted in the home's window
-	Quarantine Purpose = "quarantine" // the guilty one, or those of whom one is
-	Settled    Purpose = "settled"    // a half that was cleared; it goes home when its host ends
+	Trial      Purpose = "trial"      // half of the suspects; its crashes do not count in the home's window
+	Quarantine Purpose = "quarantine" // the culprit, or several of which one is
+	Settled    Purpose = "settled"    // a cleared half; it goes home when its host ends
 )
 
-// Effect is what the caller has to do. The types below are all there are.
+// Effect is an instruction for the caller; the types below implement it.
 type Effect interface{ effect() }
 
-// Open tells that a cell is wanted: a host of its own, with the members that
-// the moves after it name. Close tells that nobody is left in one.
+// Open creates a cell: a host for the extensions of the following moves. Close
+// removes an empty cell.
 type (
 	Open struct {
 		Cell    string
@@ -190,27 +189,27 @@ type (
 	Close struct{ Cell string }
 )
 
-// Turn tells that a cell goes on with another purpose.
+// Turn changes the purpose of a cell.
 type Turn struct {
 	Cell    string
 	Purpose Purpose
 }
 
-// Move puts an extension into another cell.
+// Move moves an extension to another cell.
 type Move struct {
 	ID       extensions.ID
 	From, To string
 }
 
-// Forgive takes the crashes of a cell off its account: what has caused them is
-// somewhere else now.
+// Forgive resets the crash window of a cell, because the cause of its crashes has
+// moved to another cell.
 type Forgive struct{ Cell string }
 
 // Record keeps a decision.
 type Record struct{ Decision Decision }
 
-// SetTimer and CancelTimer run the one timer of the machine; setting it anew
-// replaces it.
+// SetTimer and CancelTimer control the one timer of the machine; SetTimer replaces
+// the previous setting.
 type (
 	SetTimer    struct{ After time.Duration }
 	CancelTimer struct{}

@@ -34,7 +34,7 @@ func ExampleMachine() {
 		}
 	}
 	// Output:
-	// noted [acme.bad acme.go] killed by SIGABRT: one crash moves nobody
+	// noted [acme.bad acme.go] killed by SIGABRT: one crash isolates no extension
 	// isolated [acme.bad] it alone is a suspect in 2 of 2 crashes within 5m
 	// move acme.bad to acme.bad
 }

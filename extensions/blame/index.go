@@ -11,11 +11,10 @@ import (
 	"github.com/hostsup/hostsup/extensions"
 )
 
-// Index finds the extension that a file belongs to, by its folder. Safe for
-// concurrent use.
+// Index finds the extension of a file by its folder. It is safe for concurrent use.
 type Index struct {
 	folders map[string]extensions.ID
-	longest int // of their paths, in bytes
+	longest int // the longest path, in bytes
 }
 
 // NewIndex returns the index of extensions that have a folder.
@@ -31,8 +30,8 @@ func NewIndex(list []extensions.Extension) Index {
 	return x
 }
 
-// File returns the extension of a path or file:// address; of folders in each
-// other the inner one counts.
+// File returns the extension of a path or file:// address; of nested folders the
+// innermost counts.
 func (x Index) File(name string) (extensions.ID, bool) {
 	if rest, ok := strings.CutPrefix(name, "file://"); ok {
 		if plain, err := url.PathUnescape(rest); err == nil {
@@ -44,7 +43,7 @@ func (x Index) File(name string) (extensions.ID, bool) {
 		}
 	}
 	name = slashes(name)
-	if len(name) > x.longest { // no folder of ours goes on behind that
+	if len(name) > x.longest { // no extension folder is longer
 		name = name[:strings.LastIndexByte(name[:x.longest+1], '/')+1]
 	}
 	for i := len(name); i > 0; i = strings.LastIndexByte(name[:i], '/') {
@@ -55,8 +54,8 @@ func (x Index) File(name string) (extensions.ID, bool) {
 	return "", false
 }
 
-// Stack returns the extension that a JavaScript stack leads to: that of its
-// first frame with a file of one.
+// Stack returns the extension of a JavaScript stack: that of the first frame with a
+// file of an extension.
 func (x Index) Stack(stack string) (extensions.ID, bool) {
 	for line := range strings.Lines(stack) {
 		line = strings.TrimSpace(line)
@@ -82,7 +81,7 @@ func (x Index) Stack(stack string) (extensions.ID, bool) {
 
 func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// slashes makes paths of all systems alike.
+// slashes normalizes paths of all systems.
 func slashes(path string) string {
 	if strings.Contains(path, `\`) || filepath.Separator != '/' {
 		path = strings.ReplaceAll(path, `\`, "/")
@@ -93,7 +92,7 @@ func slashes(path string) string {
 	return path
 }
 
-// profile is what of a V8 .cpuprofile matters.
+// profile has the used parts of a V8 .cpuprofile.
 type profile struct {
 	Nodes []struct {
 		ID        int `json:"id"`
@@ -107,15 +106,15 @@ type profile struct {
 	TimeDeltas []int64 `json:"timeDeltas"` // µs
 }
 
-// Shares reads a V8 CPU profile (JSON) and returns how much of its whole time
-// each extension had, the largest first; time spent below a frame of an
-// extension is its own. Idle time is nobody's and counts as part of the whole.
+// Shares parses a V8 CPU profile (JSON) and returns each extension's share of its
+// whole time, the largest first; time below a frame of an extension counts for that
+// extension. Idle time counts for the whole only.
 func (x Index) Shares(data []byte) ([]Share, error) {
 	var p profile
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, fmt.Errorf("cpu profile: %w", err)
 	}
-	parent, own := map[int]int{}, map[int]extensions.ID{} // "": nobody's
+	parent, own := map[int]int{}, map[int]extensions.ID{} // "": no extension's
 	for _, n := range p.Nodes {
 		for _, child := range n.Children {
 			parent[child] = n.ID
@@ -132,7 +131,7 @@ func (x Index) Shares(data []byte) ([]Share, error) {
 			took = max(p.TimeDeltas[i], 0)
 		}
 		total += took
-		if id := whose(sample, parent, own); id != "" {
+		if id := owner(sample, parent, own); id != "" {
 			spent[id] += took
 		}
 	}
@@ -154,10 +153,10 @@ func (x Index) Shares(data []byte) ([]Share, error) {
 	return out, nil
 }
 
-// whose is the extension of a node: its own, or that of the nearest node above
-// which has one. What was found is kept in own, so that each node is passed once,
-// also when they are linked in a circle.
-func whose(node int, parent map[int]int, own map[int]extensions.ID) extensions.ID {
+// owner returns the extension of a node, or of its nearest ancestor with one. It
+// caches results in own, so that it visits each node once, even if nodes form a
+// circle.
+func owner(node int, parent map[int]int, own map[int]extensions.ID) extensions.ID {
 	var passed []int
 	var id extensions.ID
 	for at := node; ; {

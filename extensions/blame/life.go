@@ -9,10 +9,10 @@ import (
 	"github.com/hostsup/hostsup/extensions"
 )
 
-// recent is how long before a crash an uncaught error speaks against someone.
-const recent = 5 * time.Second
+// recentError is how long before a crash an uncaught error counts as evidence.
+const recentError = 5 * time.Second
 
-// life is what is going on in a cell.
+// life is the current life of a cell.
 type life struct {
 	number     uint64
 	begun      []extensions.ID // in order
@@ -51,7 +51,7 @@ func (l *life) began(id extensions.ID) {
 	l.activating[id] = true
 }
 
-// evidence is what a crash now says.
+// evidence returns the evidence of a crash at this moment.
 func (l *life) evidence(c Crashed, returned map[command]int, now time.Time) Evidence {
 	e := Evidence{Time: now, Cell: c.Cell, Life: c.Life, Reason: c.Reason, begun: map[extensions.ID]bool{}}
 	for _, id := range l.begun {
@@ -80,8 +80,8 @@ func (l *life) evidence(c Crashed, returned map[command]int, now time.Time) Evid
 			}
 		}
 	}
-	// Who had the processor while the host hung has made it hang, whatever else
-	// was waiting.
+	// An extension that used the processor made the host hang, whatever other calls
+	// were waiting.
 	if len(found) == 0 {
 		for id := range l.activating {
 			add(id, 8, "was being activated")
@@ -97,7 +97,7 @@ func (l *life) evidence(c Crashed, returned map[command]int, now time.Time) Evid
 	}
 	if len(found) == 0 {
 		for id, u := range l.uncaught {
-			if now.Sub(u.at) <= recent {
+			if now.Sub(u.at) <= recentError {
 				add(id, 2, "had an uncaught error: "+u.text)
 			}
 		}

@@ -10,30 +10,30 @@ import (
 	"github.com/hostsup/hostsup/extensions"
 )
 
-// guilt says when a world's guilty extension brings its host down.
+// guilt describes when the culprit of a world crashes its host.
 type guilt struct {
 	name       string
 	activating bool // already while it is activated
 	together   bool // only while another call is in flight beside its own
 	hang       bool // it hangs, and is killed for that
-	profile    bool // and is seen to have the processor
-	silent     bool // some time after its activation, and nothing points to it
+	profile    bool // and a profile shows that it uses the processor
+	silent     bool // some time after its activation, without evidence
 	noise      bool // what is in flight then is not its own
-	homeMax    int  // crashes at home that it may take
+	homeMax    int  // the allowed number of crashes at home
 }
 
-// world runs extensions in cells as a supervisor would.
+// world runs extensions in cells like a supervisor.
 type world struct {
-	t      *testing.T
-	m      *Machine
-	rng    *rand.Rand
-	guilty extensions.ID
-	how    guilt
-	now    time.Time
-	lives  map[string]*running
-	next   uint64
-	timer  time.Time
-	log    []Decision
+	t       *testing.T
+	m       *Machine
+	rng     *rand.Rand
+	culprit extensions.ID
+	how     guilt
+	now     time.Time
+	lives   map[string]*running
+	next    uint64
+	timer   time.Time
+	log     []Decision
 
 	homeCrashes, crashes, maxLives int
 }
@@ -57,7 +57,7 @@ func (w *world) step(ev Event) {
 			delete(w.lives, e.Cell)
 		case Move:
 			if r := w.lives[e.From]; r != nil {
-				delete(r.begun, e.ID) // it was down, or is not needed there any more
+				delete(r.begun, e.ID) // the host was down, or no longer needs it
 				for n, id := range r.calls {
 					if id == e.ID {
 						delete(r.calls, n)
@@ -87,14 +87,14 @@ func (w *world) use(id extensions.ID) {
 	if !r.begun[id] {
 		r.begun[id] = true
 		w.step(Began{cell, r.life, id})
-		if id == w.guilty && w.how.activating {
+		if id == w.culprit && w.how.activating {
 			w.down(cell, r)
 			return
 		}
 		w.step(Finished{cell, r.life, id})
 	}
 	if w.how.silent {
-		if r.begun[w.guilty] && w.rng.IntN(4) == 0 {
+		if r.begun[w.culprit] && w.rng.IntN(4) == 0 {
 			if w.how.noise {
 				w.next++
 				w.step(CallBegan{cell, r.life, w.next, id, "noise"})
@@ -108,7 +108,7 @@ func (w *world) use(id extensions.ID) {
 	w.step(CallBegan{cell, r.life, w.next, id, "command"})
 	mine, others := 0, 0
 	for _, by := range r.calls {
-		if by == w.guilty {
+		if by == w.culprit {
 			mine++
 		} else {
 			others++
@@ -137,7 +137,7 @@ func (w *world) down(cell string, r *running) {
 		kind = Hang
 		w.step(Hung{cell, r.life})
 		if w.how.profile {
-			w.step(Profile{cell, r.life, []Share{{w.guilty, 0.97}, {"x.0", 0.03}}})
+			w.step(Profile{cell, r.life, []Share{{w.culprit, 0.97}, {"x.0", 0.03}}})
 		}
 	}
 	w.step(Crashed{cell, r.life, kind, "killed by SIGABRT"})
@@ -152,38 +152,37 @@ var guilts = []guilt{
 	{name: "aborts later", silent: true, homeMax: 2},
 }
 
-// For any single guilty extension and any order of what happens, the machine
-// isolates exactly that one, within its budget, and nobody else is ever put
-// down by it again.
-func TestTheGuiltyOneIsFound(t *testing.T) {
+// For any single culprit and any order of events, the machine isolates exactly the
+// culprit within its budget, and it no longer crashes other extensions.
+func TestCulpritIsIsolated(t *testing.T) {
 	for _, how := range guilts {
 		t.Run(how.name, func(t *testing.T) {
 			for seed := range uint64(25) {
 				rng := rand.New(rand.NewPCG(seed, 7))
-				n := 2 + rng.IntN(15) // what trials alone can tell apart
+				n := 2 + rng.IntN(15) // as many as trials can separate
 				if !how.silent {
 					n = 2 + rng.IntN(60)
 				}
 				if how.together {
-					n++ // of two that crash only together either may be guilty
+					n++ // of two that crash only together either may be the culprit
 				}
-				w := &world{t: t, m: New(Rules{}), rng: rng, how: how, now: time.Unix(0, 0), lives: map[string]*running{}, guilty: extensions.ID(fmt.Sprintf("x.%d", rng.IntN(n)))}
+				w := &world{t: t, m: New(Rules{}), rng: rng, how: how, now: time.Unix(0, 0), lives: map[string]*running{}, culprit: extensions.ID(fmt.Sprintf("x.%d", rng.IntN(n)))}
 				for range 40 * n {
 					w.use(extensions.ID(fmt.Sprintf("x.%d", rng.IntN(n))))
 				}
-				for range 1500 { // and for long enough that a search can end
+				for range 1500 { // long enough that a search can end
 					w.use(extensions.ID(fmt.Sprintf("x.%d", rng.IntN(n))))
 				}
-				if got := w.m.Quarantined(); !slices.Equal(got, []extensions.ID{w.guilty}) {
-					t.Fatalf("seed %d: %v are in quarantine, %s of %d is guilty\n%s", seed, got, w.guilty, n, w.story())
+				if got := w.m.Quarantined(); !slices.Equal(got, []extensions.ID{w.culprit}) {
+					t.Fatalf("seed %d: %v are in quarantine, %s of %d is the culprit\n%s", seed, got, w.culprit, n, w.history())
 				}
-				cell := w.m.Cells()[w.guilty]
+				cell := w.m.Cells()[w.culprit]
 				for id, c := range w.m.Cells() {
-					if id != w.guilty && c == cell {
-						t.Fatalf("seed %d: %s is with the guilty %s\n%s", seed, id, w.guilty, w.story())
+					if id != w.culprit && c == cell {
+						t.Fatalf("seed %d: %s is with the culprit %s\n%s", seed, id, w.culprit, w.history())
 					}
 				}
-				// Crashes that are too far apart to say anything come on top.
+				// Crashes that are too far apart to be evidence are added.
 				apart := -1
 				for _, d := range w.log {
 					if d.Verdict == Noted && len(d.Evidence) == 1 {
@@ -191,39 +190,38 @@ func TestTheGuiltyOneIsFound(t *testing.T) {
 					}
 				}
 				if w.homeCrashes > how.homeMax+max(0, apart) || w.maxLives > 8 {
-					t.Fatalf("seed %d: %d crashes at home, %d trial lives\n%s", seed, w.homeCrashes, w.maxLives, w.story())
+					t.Fatalf("seed %d: %d crashes at home, %d trial lives\n%s", seed, w.homeCrashes, w.maxLives, w.history())
 				}
 			}
 		})
 	}
 }
 
-// Where all evidence is misleading it takes longer, and an innocent one may be
-// apart for a while; the guilty one is found nevertheless.
-func TestMisleadingEvidence(t *testing.T) {
+// With misleading evidence the search takes longer, and an innocent extension may be
+// isolated for a while.
+func TestCulpritIsFoundDespiteMisleadingEvidence(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		n := 2 + rng.IntN(8)
-		w := &world{t: t, m: New(Rules{}), rng: rng, how: guilt{silent: true, noise: true}, now: time.Unix(0, 0), lives: map[string]*running{}, guilty: extensions.ID(fmt.Sprintf("x.%d", rng.IntN(n)))}
+		w := &world{t: t, m: New(Rules{}), rng: rng, how: guilt{silent: true, noise: true}, now: time.Unix(0, 0), lives: map[string]*running{}, culprit: extensions.ID(fmt.Sprintf("x.%d", rng.IntN(n)))}
 		for range 6000 {
 			w.use(extensions.ID(fmt.Sprintf("x.%d", rng.IntN(n))))
 		}
-		if got := w.m.Quarantined(); !slices.Contains(got, w.guilty) {
-			t.Errorf("seed %d: %v are in quarantine, %s of %d is guilty\n%s", seed, got, w.guilty, n, w.story())
+		if got := w.m.Quarantined(); !slices.Contains(got, w.culprit) {
+			t.Errorf("seed %d: %v are in quarantine, %s of %d is the culprit\n%s", seed, got, w.culprit, n, w.history())
 		}
 	}
 }
 
-// The same events give the same words.
-func TestDecisionsRepeat(t *testing.T) {
+func TestSameEventsGiveSameDecisions(t *testing.T) {
 	tell := func() string {
 		rng := rand.New(rand.NewPCG(3, 9))
-		w := &world{t: t, m: New(Rules{}), rng: rng, how: guilts[1], now: time.Unix(0, 0), lives: map[string]*running{}, guilty: "x.3"}
+		w := &world{t: t, m: New(Rules{}), rng: rng, how: guilts[1], now: time.Unix(0, 0), lives: map[string]*running{}, culprit: "x.3"}
 		w.how.silent = true
 		for range 800 {
 			w.use(extensions.ID(fmt.Sprintf("x.%d", rng.IntN(9))))
 		}
-		return w.story()
+		return w.history()
 	}
 	first := tell()
 	if first == "" {
@@ -236,7 +234,7 @@ func TestDecisionsRepeat(t *testing.T) {
 	}
 }
 
-func (w *world) story() string {
+func (w *world) history() string {
 	out := ""
 	for _, d := range w.log {
 		out += fmt.Sprintf("%s %d %s in %q %v: %s\n", d.Time.Format("15:04:05"), d.Seq, d.Verdict, d.Cell, d.IDs, d.Why)

@@ -10,9 +10,9 @@ import (
 	"github.com/hostsup/hostsup/extensions"
 )
 
-// The scripts under testdata/scripts read as stories: what happens, then what follows.
-// A cell is "home" or its name; its current life is meant. `go test
-// ./extensions/blame -args -rewrite` writes them anew.
+// TestScripts runs the scripts under testdata/scripts: events, then their effects. A
+// cell is "home" or a name, and means its current life. `go test ./extensions/blame
+// -args -rewrite` rewrites them.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
 		now := time.Unix(0, 0).UTC()

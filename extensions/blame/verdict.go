@@ -9,15 +9,15 @@ import (
 	"github.com/hostsup/hostsup/internal/span"
 )
 
-// enough is in how many crashes of a window one has to be a suspect.
-const enough = 2
+// minCrashes is in how many crashes of a window the culprit must be a suspect.
+const minCrashes = 2
 
-// crashed takes a crash and decides what follows.
+// crashed decides the effects of a crash.
 func (m *Machine) crashed(c *cell, l *life, ev Crashed) {
 	e := l.evidence(ev, m.calls, m.now)
 	switch {
 	case ev.Kind != Exit && ev.Kind != Hang:
-		m.record(HostFault, c.name, nil, ev.Reason+": "+ev.Kind.nobody(), []Evidence{e})
+		m.record(HostFault, c.name, nil, ev.Reason+": "+ev.Kind.hostFault(), []Evidence{e})
 	case len(e.begun) == 0:
 		m.record(HostFault, c.name, nil, ev.Reason+": none had begun to be activated", []Evidence{e})
 	default:
@@ -35,13 +35,13 @@ func (m *Machine) crashed(c *cell, l *life, ev Crashed) {
 			m.judge(c, e)
 		}
 	}
-	m.over(c)
+	m.lifeOver(c)
 	if t := m.trial; t != nil && c.purpose == Trial && t.lives >= m.rules.MaxLives {
 		m.unsolved(fmt.Sprintf("all %d lives for trials are spent", m.rules.MaxLives))
 	}
 }
 
-// judge is for crashes at home, and where those live who belong there.
+// judge handles crashes at home and in settled cells.
 func (m *Machine) judge(c *cell, e Evidence) {
 	m.crash = slices.DeleteFunc(m.crash, func(old Evidence) bool { return e.Time.Sub(old.Time) >= m.rules.Window })
 	m.crash = append(m.crash, e)
@@ -51,21 +51,21 @@ func (m *Machine) judge(c *cell, e Evidence) {
 	candidates, most := m.common()
 	n := len(m.crash)
 	switch {
-	case n < enough:
-		m.record(Noted, c.name, e.ids(), e.Reason+": one crash moves nobody", []Evidence{e})
-	case most < enough && (n <= enough || len(candidates) < 2):
+	case n < minCrashes:
+		m.record(Noted, c.name, e.ids(), e.Reason+": one crash isolates no extension", []Evidence{e})
+	case most < minCrashes && (n <= minCrashes || len(candidates) < 2):
 		m.record(Noted, c.name, e.ids(), fmt.Sprintf("%s: %d crashes within %s have no suspect in common", e.Reason, n, span.Of(m.rules.Window)), m.evidence())
 	case len(candidates) == 1:
 		m.isolate(candidates, m.evidence(), fmt.Sprintf("it alone is a suspect in %d of %s within %s", most, times(n), span.Of(m.rules.Window)))
 	case m.trial != nil:
-		m.record(Noted, c.name, candidates, e.Reason+": no one suspect, and a search is on already", m.evidence())
+		m.record(Noted, c.name, candidates, e.Reason+": no single suspect, and a search is already running", m.evidence())
 	default:
 		m.bisect(candidates, fmt.Sprintf("%d suspects in %d of %s within %s", len(candidates), most, times(n), span.Of(m.rules.Window)))
 	}
 }
 
-// common returns who is a suspect in the most crashes, in the order of what
-// speaks against them. Who is apart already is not.
+// common returns the extensions that are suspects in the most crashes, the strongest
+// suspect first, without those that are already isolated.
 func (m *Machine) common() ([]extensions.ID, int) {
 	count, score, returned := map[extensions.ID]int{}, map[extensions.ID]int{}, map[extensions.ID]int{}
 	for _, e := range m.crash {
@@ -95,7 +95,7 @@ func (m *Machine) common() ([]extensions.ID, int) {
 
 func (m *Machine) evidence() []Evidence { return slices.Clone(m.crash) }
 
-// isolate puts extensions into a cell of their own and clears the account.
+// isolate moves extensions to a cell of their own and resets the crash window.
 func (m *Machine) isolate(ids []extensions.ID, evidence []Evidence, why string) {
 	name := string(ids[0])
 	from := m.where[ids[0]]
@@ -107,17 +107,17 @@ func (m *Machine) isolate(ids []extensions.ID, evidence []Evidence, why string) 
 	}
 	if len(evidence) > 0 {
 		m.crash = nil
-		m.do(Forgive{Home})
-		m.acquit(ids)
+		m.emit(Forgive{Home})
+		m.clearOthers(ids)
 	}
 }
 
-// acquit lets those home who are apart for crashes at which the one who was
-// found now was there as well, and who have not crashed since.
-func (m *Machine) acquit(found []extensions.ID) {
+// clearOthers sends extensions home that are isolated for crashes that the found
+// culprits explain too, and that have not crashed since.
+func (m *Machine) clearOthers(found []extensions.ID) {
 	for _, id := range m.Quarantined() {
 		p := m.parts[id]
-		if slices.Contains(found, id) || p.confirmed || len(p.crashes) == 0 || m.freed[id] {
+		if slices.Contains(found, id) || p.confirmed || len(p.crashes) == 0 || m.cleared[id] {
 			continue
 		}
 		there := func(e Evidence) bool {
@@ -127,12 +127,12 @@ func (m *Machine) acquit(found []extensions.ID) {
 			continue
 		}
 		m.record(Cleared, m.where[id], []extensions.ID{id}, "it has not crashed alone, and "+join(found)+" was there whenever it was suspected", p.crashes)
-		m.freed[id] = true
-		m.home(id)
+		m.cleared[id] = true
+		m.sendHome(id)
 	}
 }
 
-// confirm is for crashes in quarantine.
+// confirm handles crashes in quarantine.
 func (m *Machine) confirm(c *cell, e Evidence) {
 	members := m.members(c.name)
 	fresh := slices.ContainsFunc(members, func(id extensions.ID) bool { return !m.parts[id].confirmed })
@@ -140,12 +140,12 @@ func (m *Machine) confirm(c *cell, e Evidence) {
 		m.parts[id].confirmed, m.parts[id].instead = true, nil
 	}
 	if fresh {
-		m.record(Confirmed, c.name, members, e.Reason+": it happens apart from all others, too", []Evidence{e})
+		m.record(Confirmed, c.name, members, e.Reason+": it also crashes alone", []Evidence{e})
 	}
 }
 
-// swap is for a crash after trials in which nothing happened: those who were
-// let home then could be the guilty ones as well.
+// swap handles a crash after trials without a result: one of the extensions that went
+// home then may be the culprit.
 func (m *Machine) swap(c *cell, e Evidence) bool {
 	for _, id := range m.Quarantined() {
 		p := m.parts[id]
@@ -160,7 +160,7 @@ func (m *Machine) swap(c *cell, e Evidence) bool {
 		}
 		was := p.crashes
 		m.record(Cleared, m.where[id], []extensions.ID{id}, e.Reason+": it goes on without it", []Evidence{e})
-		m.home(id)
+		m.sendHome(id)
 		if len(found) == 1 {
 			m.isolate(found, append(slices.Clone(was), e), "the crashes went on when it was home again and "+string(id)+" was not")
 		} else {

@@ -12,18 +12,18 @@ import (
 	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
-// reserved are the fields that the editor sets; a manifest that has them would
-// pass for another extension.
+// reserved lists fields that the editor sets; with them a manifest could pose as
+// another extension.
 var reserved = map[string]bool{
 	"id": true, "identifier": true, "isBuiltin": true, "isUserBuiltin": true, "isUnderDevelopment": true,
 	"extensionLocation": true, "uuid": true, "targetPlatform": true, "publisherDisplayName": true, "preRelease": true,
 }
 
-// URI is a file's address as the protocol writes it.
+// URI is the address of a file as encoded by the protocol.
 type URI struct {
 	Mid    int    `json:"$mid"`
 	FSPath string `json:"fsPath"`
-	Sep    int    `json:"_sep,omitempty"` // 1 where paths have backslashes
+	Sep    int    `json:"_sep,omitempty"` // 1 if paths have backslashes
 	Path   string `json:"path"`
 	Scheme string `json:"scheme"`
 }
@@ -44,8 +44,8 @@ func FileURI(path string) URI {
 // String returns the address as file:///….
 func (u URI) String() string { return (&url.URL{Scheme: u.Scheme, Path: u.Path}).String() }
 
-// describe makes the description that a host wants: the manifest with what the
-// editor adds, every field of the manifest as it is there.
+// describe returns the description that a host expects: the fields of the manifest
+// unchanged, and those that the editor adds.
 func (m *Manifest) describe() json.RawMessage {
 	out := make([]byte, 0, 1024+sum(m.fields))
 	add := func(name string, value any) {
@@ -112,7 +112,7 @@ func appendJSON(out []byte, value any) []byte {
 	return append(out, text...)
 }
 
-// plain says whether a string is its own JSON.
+// plain reports whether a string needs no escapes in JSON.
 func plain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {

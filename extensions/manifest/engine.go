@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// engineForm is what engines.vscode may look like; semver what a version does.
+// engineForm matches engines.vscode; semver matches a version.
 var (
 	engineForm = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^(\^|>=)?(\d{1,9}|x)\.(\d{1,9}|x)\.(\d{1,9}|x)(-.*)?$`)
@@ -22,7 +22,7 @@ var (
 // engine is a parsed engines.vscode.
 type engine struct {
 	base    [3]int
-	exact   [3]bool // this part must be equal, not only reached
+	exact   [3]bool // this part must be equal, not a minimum
 	minimum bool    // >=
 }
 
@@ -51,13 +51,13 @@ func parseEngine(text string) (engine, bool) {
 	return e, true
 }
 
-// fits says whether an editor of this version will do.
+// fits reports whether an editor of this version is compatible.
 func (e engine) fits(product [3]int) bool {
 	if e.minimum {
 		return compare(product, e.base) >= 0
 	}
-	// What was made for a version before 1.0 runs in every 1.x, unless it asks
-	// for one exactly.
+	// An extension for a version before 1.0 runs in every 1.x, unless it requires
+	// an exact version.
 	if product[0] == 1 && e.base[0] == 0 && e.exact != [3]bool{true, true, true} {
 		e = engine{base: [3]int{1, 0, 0}, exact: [3]bool{true, false, false}}
 	}
@@ -99,8 +99,7 @@ func (p *parser) engine(text string) bool {
 
 func validVersion(text string) bool { return semver().MatchString(strings.TrimSpace(text)) }
 
-// compareVersions orders versions as semver does; what is no version comes
-// first.
+// compareVersions orders versions as semver does; invalid versions come first.
 func compareVersions(a, b string) int {
 	x, y := semver().FindStringSubmatch(strings.TrimSpace(a)), semver().FindStringSubmatch(strings.TrimSpace(b))
 	if x == nil || y == nil {

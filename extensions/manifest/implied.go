@@ -4,10 +4,10 @@ import (
 	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
-// implied says which activation event follows from an element of a
-// contribution point: prefix and the field that comes after it. An element
-// without the field implies nothing. The table is that of VS Code 1.74 and
-// later; names that were in use for some releases only are in it too.
+// implied maps a contribution point to the activation event that its elements imply:
+// a prefix and the field after it. An element without the field implies no event.
+// The table is that of VS Code 1.74 and later, with names that only some releases
+// had.
 var implied = map[string]struct{ prefix, field string }{
 	"authentication":                {"onAuthenticationRequest:", "id"},
 	"chatContext":                   {"onChatContextProvider:", "id"},
@@ -29,8 +29,8 @@ var implied = map[string]struct{ prefix, field string }{
 	"walkthroughs":                  {"onWalkthrough:", "id"},
 }
 
-// events returns what activates an extension: the events of its manifest, then
-// those that its contributions imply, each once. One without code has none.
+// events returns the activation events of an extension: those of its manifest, then
+// those that its contributions imply, each once. An extension without code has none.
 func events(m *Manifest) []string {
 	if !m.HasCode() {
 		return nil
@@ -58,7 +58,7 @@ func events(m *Manifest) []string {
 			})
 		}
 		switch point {
-		case "languages": // one that only adds files to a language of others is no reason
+		case "languages": // an element that only adds files to another language implies no event
 			each(value, func(e []byte) {
 				if name := jsonwalk.Text(jsonwalk.Member(e, "id")); name != "" && truthy(jsonwalk.Member(e, "configuration")) {
 					add("onLanguage:" + name)
@@ -91,7 +91,7 @@ func named(list []byte, prefix string, add func(string)) {
 	})
 }
 
-// each calls do with the elements of a list, or with what is no list.
+// each calls do with the elements of a list, or with value itself if it is not a list.
 func each(value []byte, do func([]byte)) {
 	if jsonwalk.KindOf(value) != jsonwalk.List {
 		do(value)

@@ -17,18 +17,18 @@ type Manifest struct {
 	extensions.Extension
 
 	File      string
-	Publisher string // "undefined_publisher" when there is none
+	Publisher string // "undefined_publisher" without one
 	Shortname string // the field name
 	Engine    string // engines.vscode
 	Type      string // "module", "commonjs" or ""
-	Platform  string // what it was built for; "undefined" when that is not said
+	Platform  string // the platform of the build; "undefined" without one
 
-	Contributes  json.RawMessage // nil when there are none
+	Contributes  json.RawMessage // nil without contributions
 	Capabilities json.RawMessage
 
 	fields   []field
-	meta     []byte // __metadata, which an installer leaves
-	replaces bool   // it has taken the place of a builtin one, and its rights
+	meta     []byte // __metadata, which an installer writes
+	replaces bool   // it replaces a builtin extension and has its rights
 }
 
 type field struct {
@@ -36,21 +36,20 @@ type field struct {
 	value []byte
 }
 
-// noPublisher is what VS Code calls one that a manifest does not name.
+// noPublisher is VS Code's name for a missing publisher.
 const noPublisher = "undefined_publisher"
 
-// Source is where a manifest is from.
+// Source is the origin of a manifest.
 type Source struct {
-	File    string // path of package.json, for what is said of it
+	File    string // path of package.json, for messages
 	Folder  string // absolute path of the extension
 	Origin  extensions.Origin
 	Product string // version of the editor; "": engines are not compared
 }
 
-// Parse reads a manifest. With messages (package.nls.json) %placeholders% are
-// replaced; nil leaves them. It returns nil when the manifest cannot be used,
-// which is when one of the problems is no warning. The problems are
-// *[Problem].
+// Parse parses a manifest. It replaces %placeholders% by messages (package.nls.json);
+// nil messages leave them. It returns nil if the manifest cannot be used, which is
+// when one of the problems is not a warning. The problems are *[Problem].
 func Parse(data []byte, at Source, messages *Messages) (*Manifest, []error) {
 	p := parser{at: at}
 	data, ok := p.text(data, messages)
@@ -81,13 +80,13 @@ func (p *parser) warn(key, want, found string, cause error) {
 	p.problems = append(p.problems, &Problem{File: p.at.File, Key: key, Want: want, Found: found, Cause: cause, Warning: true})
 }
 
-// text checks the JSON and puts the messages in.
+// text checks the JSON and inserts the messages.
 func (p *parser) text(data []byte, messages *Messages) ([]byte, bool) {
 	data = clean(data)
-	var places []place
+	var strs []extent
 	note := func(start, end int) {
 		if end-start > 4 && data[start+1] == '%' && data[end-2] == '%' {
-			places = append(places, place{start, end})
+			strs = append(strs, extent{start, end})
 		}
 	}
 	if messages == nil {
@@ -99,9 +98,9 @@ func (p *parser) text(data []byte, messages *Messages) ([]byte, bool) {
 	if kind := jsonwalk.KindOf(data); kind != jsonwalk.Map {
 		return nil, p.fail("", "an object", kind.String(), ErrJSON)
 	}
-	if len(places) > 0 {
+	if len(strs) > 0 {
 		var missing []string
-		data, missing = messages.fill(data, places)
+		data, missing = messages.fill(data, strs)
 		for _, key := range missing {
 			p.warn("%"+key+"%", "a message in package.nls.json", "", ErrMessage)
 		}
@@ -109,7 +108,7 @@ func (p *parser) text(data []byte, messages *Messages) ([]byte, bool) {
 	return data, true
 }
 
-// clean takes a byte order mark away and replaces what is no UTF-8.
+// clean removes a byte order mark and replaces invalid UTF-8.
 func clean(data []byte) []byte {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if !utf8.Valid(data) {
@@ -118,8 +117,8 @@ func clean(data []byte) []byte {
 	return data
 }
 
-// read takes the fields that matter out of a checked text, in the order in
-// which VS Code looks at them.
+// read reads the used fields of a checked text, in the order in which VS Code checks
+// them.
 func (p *parser) read(m *Manifest, data []byte) bool {
 	m.fields = fields(data)
 	m.meta = m.get("__metadata")
@@ -181,7 +180,7 @@ func (p *parser) read(m *Manifest, data []byte) bool {
 	return true
 }
 
-// rest reads what no mistake in makes a manifest unusable.
+// rest reads the fields in which a mistake is only a warning.
 func (p *parser) rest(m *Manifest) {
 	pack, _ := p.strings(m, "extensionPack", false)
 	m.Pack = ids(pack)
@@ -209,7 +208,7 @@ func (p *parser) rest(m *Manifest) {
 	}
 }
 
-// kinds reads extensionKind, or deduces it as VS Code does.
+// kinds reads extensionKind, or derives it as VS Code does.
 func (p *parser) kinds(m *Manifest) []extensions.Kind {
 	var out []extensions.Kind
 	raw := m.get("extensionKind")
@@ -267,8 +266,8 @@ func (m *Manifest) get(name string) []byte {
 	return nil
 }
 
-// fields lists the members of the manifest; of two with the same name the
-// last counts, at the place of the first, as in JavaScript.
+// fields returns the members of the manifest; of two with the same name the last
+// counts, in the position of the first, as in JavaScript.
 func fields(data []byte) []field {
 	out := make([]field, 0, 32)
 	jsonwalk.Object(data, func(name string, value []byte) bool {
@@ -308,8 +307,8 @@ func (p *parser) soft(m *Manifest, key string) (string, bool) {
 	return jsonwalk.Text(v), true
 }
 
-// strings reads a list of strings. A mistake makes the manifest unusable, or,
-// when it is not fatal, is a warning and leaves out what is no string.
+// strings reads a list of strings. A mistake makes the manifest unusable; if fatal is
+// false, it is a warning, and values that are not strings are dropped.
 func (p *parser) strings(m *Manifest, key string, fatal bool) ([]string, bool) {
 	v := m.get(key)
 	if v == nil {

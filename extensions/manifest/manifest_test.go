@@ -68,12 +68,12 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// base is a manifest that is right, with more fields.
+// base returns a valid manifest with more fields.
 func base(more string) string {
 	return `{"name":"n","publisher":"p","version":"1.0.0","engines":{"vscode":"^1.50.0"},"main":"m"` + more + `}`
 }
 
-func TestWhatIsWrongIsNamed(t *testing.T) {
+func TestProblemsNameFileKeyAndExpectation(t *testing.T) {
 	for _, c := range []struct {
 		text, want string
 		cause      error
@@ -119,7 +119,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 			t.Errorf("%s: no warning", more)
 		}
 		if m != nil && strings.Contains(string(m.Description), `"isBuiltin":true`) {
-			t.Errorf("a manifest has made itself builtin: %s", m.Description)
+			t.Errorf("a manifest declares itself builtin: %s", m.Description)
 		}
 	}
 }
@@ -160,7 +160,7 @@ func TestVersionsInOrder(t *testing.T) {
 		}
 	}
 	if compareVersions("1.0.0+1", "1.0.0+2") != 0 {
-		t.Error("builds count")
+		t.Error("build metadata affects the order")
 	}
 }
 
@@ -225,7 +225,7 @@ func FuzzParse(f *testing.F) {
 		if m == nil {
 			return
 		}
-		// By exact names, as JavaScript has it: a manifest may have fields of its own.
+		// Names are compared exactly, as in JavaScript: a manifest may have other fields.
 		var id extensions.ID
 		if err := json.Unmarshal(jsonwalk.Find(m.Description, "identifier._lower"), &id); err != nil || id != m.ID || !json.Valid(m.Description) {
 			t.Fatalf("%v: %s", err, m.Description)

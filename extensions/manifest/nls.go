@@ -6,17 +6,17 @@ import (
 	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
-// Messages are the texts that stand for %placeholders% in a manifest.
+// Messages are the texts for %placeholders% in a manifest.
 type Messages struct {
 	texts, defaults map[string][]byte // as JSON, with their quotes
 }
 
-// place is where a string that may be a placeholder stands.
-type place struct{ start, end int }
+// extent is the position of a string that may be a placeholder.
+type extent struct{ start, end int }
 
-// ParseMessages reads package.nls.json; file is its path, for what is said of
-// it. A message is a string, or an object with a field message. Others are left
-// out. The error is a *[Problem].
+// ParseMessages parses package.nls.json; file is its path, for errors. A message is
+// a string, or an object with a field message; other values are dropped. The error
+// is a *[Problem].
 func ParseMessages(data []byte, file string) (*Messages, error) {
 	data = clean(data)
 	if err := jsonwalk.Check(data, nil); err != nil {
@@ -35,7 +35,7 @@ func ParseMessages(data []byte, file string) (*Messages, error) {
 	return m, nil
 }
 
-// Over returns messages that are taken from m and, where it has none, from
+// Over returns the messages of m and, for keys that m does not have, those of
 // defaults. Either may be nil.
 func (m *Messages) Over(defaults *Messages) *Messages {
 	if m == nil {
@@ -54,14 +54,13 @@ func (m *Messages) get(key string) []byte {
 	return m.defaults[key]
 }
 
-// fill replaces the placeholders and returns those it has no message for, which
-// stay as they are. A string of which only a part looks like one is no
-// placeholder.
-func (m *Messages) fill(data []byte, places []place) ([]byte, []string) {
+// fill replaces the placeholders and returns those without a message, which stay
+// unchanged. Only a whole string can be a placeholder.
+func (m *Messages) fill(data []byte, strs []extent) ([]byte, []string) {
 	out := make([]byte, 0, len(data)+len(data)/4)
 	var missing []string
 	at := 0
-	for _, p := range places {
+	for _, p := range strs {
 		text := jsonwalk.Text(data[p.start:p.end])
 		if len(text) < 2 {
 			continue

@@ -7,8 +7,7 @@ import (
 	"github.com/hostsup/hostsup/extensions"
 )
 
-// What can be wrong with a manifest; test with errors.Is. [Problem] and
-// [DuplicateError] say more.
+// Causes of a [Problem] or [DuplicateError]; test with errors.Is.
 var (
 	ErrUnreadable   = errors.New("cannot be read")
 	ErrTooLarge     = errors.New("too large")
@@ -19,13 +18,13 @@ var (
 	ErrMessage      = errors.New("message is missing")
 )
 
-// Problem is one thing that is wrong with a manifest.
+// Problem is one mistake in a manifest.
 type Problem struct {
 	File  string // path of the file
 	Key   string // dotted path of the field; "" for the file as a whole
-	Want  string // what was expected there
-	Found string // what there is
-	// Warning says that the extension is used nevertheless.
+	Want  string // the expected content
+	Found string // the actual content
+	// Warning means that the extension is used nevertheless.
 	Warning bool
 	Cause   error // one of the sentinels, or wraps one
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
-// Root is a folder to look into: one extension, or a folder of extensions. It
-// is one extension when it has a package.json with engines.vscode, or, under
-// development, with anything.
+// Root is a folder to scan: one extension, or a folder of extensions. It is one
+// extension if it has a package.json with engines.vscode, or, under development,
+// any package.json.
 type Root struct {
 	Dir    string
 	Origin extensions.Origin
@@ -32,18 +32,18 @@ type Root struct {
 // Options of a Scan. The zero value is usable.
 type Options struct {
 	Product  string // version of the editor; "": engines are not compared
-	Language string // of the messages, like "de" or "pt-br"; default: the manifest's own
+	Language string // of the messages, like "de" or "pt-br"; default: the manifest's language
 	MaxSize  int64  // bytes of one file; default 1 MiB
-	Parallel int    // files read at once; default 2 for each processor
+	Parallel int    // files that are read concurrently; default 2 for each processor
 }
 
-// Result is what a Scan has found.
+// Result is the result of a Scan.
 type Result struct {
 	Manifests []*Manifest
 	Problems  []error // *[Problem] and *[DuplicateError], in the order of the folders
 }
 
-// Extensions returns what was found for a registry.
+// Extensions returns the found extensions for a registry.
 func (r Result) Extensions() []extensions.Extension {
 	out := make([]extensions.Extension, len(r.Manifests))
 	for i, m := range r.Manifests {
@@ -52,10 +52,10 @@ func (r Result) Extensions() []extensions.Extension {
 	return out
 }
 
-// Keeping is Extensions with those of before of which this look could tell
-// nothing, as they were: nobody else has their id, and their package.json or a
-// folder that it lies in is there and cannot be read or, as when it is half
-// written, is no JSON. The problem says so.
+// Keeping is like Extensions, and keeps those of before about which the scan learned
+// nothing: no other extension has their id, and their package.json exists but cannot
+// be read, or a folder above it cannot, or it is not JSON, for example because it is
+// half written. A problem reports that.
 func (r Result) Keeping(before []extensions.Extension) []extensions.Extension {
 	unread := map[string]bool{}
 	for _, err := range r.Problems {
@@ -85,11 +85,11 @@ func (r Result) Keeping(before []extensions.Extension) []extensions.Extension {
 	return out
 }
 
-// Scan looks for extensions. A folder without a package.json is no extension
-// and no problem; neither is one whose name begins with a dot, nor one that the
-// .obsolete file beside it marks as uninstalled. Symbolic links are followed. A
-// root that cannot be read is a problem like every other. When ctx ends, what
-// was not read yet is missing, and its error is the last problem.
+// Scan finds extensions. It skips folders without a package.json, those whose name
+// begins with a dot, and those that the .obsolete file beside them marks as
+// uninstalled. It follows symbolic links. A root that cannot be read is a problem
+// like any other. If ctx is done, the result is incomplete, and the error of ctx is
+// the last problem.
 func Scan(ctx context.Context, roots []Root, opt Options) Result {
 	if opt.MaxSize <= 0 {
 		opt.MaxSize = 1 << 20
@@ -102,7 +102,7 @@ func Scan(ctx context.Context, roots []Root, opt Options) Result {
 	for _, root := range roots {
 		found = append(found, s.list(root)...)
 	}
-	// Workers take the next folder each; the results have their places.
+	// Each worker takes the next folder; results are stored by index.
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(opt.Parallel, len(found)) {
@@ -136,11 +136,11 @@ func Scan(ctx context.Context, roots []Root, opt Options) Result {
 
 type scanner struct{ opt Options }
 
-// finding is a folder that may be an extension, and what came of it.
+// finding is a folder that may be an extension, with its result.
 type finding struct {
 	folder   string
 	origin   extensions.Origin
-	must     bool // it was named itself
+	must     bool // it is a root itself
 	obsolete map[string]bool
 	manifest *Manifest
 	problems []error
@@ -152,8 +152,8 @@ func (s scanner) list(root Root) []finding {
 	if err != nil {
 		return []finding{{problems: []error{unreadable(root.Dir, err)}}}
 	}
-	// A folder of extensions may have a package.json of its own, which is no
-	// extension's. Of one that cannot be read nobody knows.
+	// A folder of extensions may have a package.json that is not an extension's. If
+	// it cannot be read, that is unknown.
 	name := filepath.Join(dir, "package.json")
 	own, err := s.file(name)
 	if err == nil && (root.Origin == extensions.Development || jsonwalk.KindOf(jsonwalk.Find(clean(own), "engines.vscode")) == jsonwalk.String) {
@@ -164,7 +164,7 @@ func (s scanner) list(root Root) []finding {
 			err = fmt.Errorf("%w: %w", ErrJSON, err)
 		}
 	} else if errors.Is(err, fs.ErrNotExist) || notFolder(dir) {
-		err = nil // what is wrong with dir is found below
+		err = nil // errors of dir are found below
 	}
 	var problems []error
 	if err != nil {
@@ -185,8 +185,8 @@ func (s scanner) list(root Root) []finding {
 	return out
 }
 
-// obsolete reads which extensions were uninstalled and not deleted yet: an
-// object with a true for each "publisher.name-version".
+// obsolete reads which extensions are uninstalled but not deleted yet: an object with
+// true for each "publisher.name-version".
 func (s scanner) obsolete(file string) (map[string]bool, []error) {
 	data, err := s.file(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -206,7 +206,7 @@ func (s scanner) obsolete(file string) (map[string]bool, []error) {
 	return out, nil
 }
 
-// read makes a manifest of a finding.
+// read reads the manifest of a finding.
 func (s scanner) read(f *finding) {
 	if f.folder == "" {
 		return
@@ -231,8 +231,8 @@ func (s scanner) read(f *finding) {
 	f.manifest = m
 }
 
-// messages reads those of the language, from its longest name to its shortest,
-// over the default ones. Without any, there are none.
+// messages reads the messages of the language, from its longest name to its
+// shortest, over the default ones; nil if there are no messages.
 func (s scanner) messages(folder string) (*Messages, []error) {
 	var problems []error
 	load := func(name string) *Messages {
@@ -266,8 +266,8 @@ func (s scanner) messages(folder string) (*Messages, []error) {
 	return m, problems
 }
 
-// file reads a regular file of at most MaxSize bytes. It is opened without
-// waiting, as a pipe would have one wait for its writer.
+// file reads a regular file of at most MaxSize bytes. It opens the file without
+// blocking, because opening a pipe waits for a writer.
 func (s scanner) file(name string) ([]byte, error) {
 	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -283,11 +283,11 @@ func (s scanner) file(name string) ([]byte, error) {
 	case info.Size() > s.opt.MaxSize:
 		return nil, fmt.Errorf("%w: over %d bytes", ErrTooLarge, s.opt.MaxSize)
 	}
-	// One read and one byte more than its size tell that this was all of it.
+	// One read with room for one more byte than the size shows whether this was all.
 	data := make([]byte, info.Size()+1)
 	n, err := io.ReadAtLeast(file, data, int(info.Size()))
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // it was cut while it was read
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // the file was truncated meanwhile
 	case err != nil:
 		return nil, err
 	case n == len(data):
@@ -296,8 +296,7 @@ func (s scanner) file(name string) ([]byte, error) {
 	return data[:n], nil
 }
 
-// notFolder says whether a link or a special file has turned out to be no
-// folder.
+// notFolder reports whether a link or a special file is not a folder.
 func notFolder(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && !info.IsDir()
@@ -310,20 +309,20 @@ func unreadable(file string, err error) *Problem {
 	return &Problem{File: file, Cause: err}
 }
 
-// rank is the order in which the kinds of extensions come.
+// rank is the order of the kinds of extensions.
 var rank = map[extensions.Origin]int{extensions.Builtin: 0, extensions.User: 1, extensions.Development: 2}
 
-// order compares extensions by their places in a registry.
+// order compares extensions by their order in a registry.
 func order(a, b *extensions.Extension) int {
 	return cmp.Or(cmp.Compare(rank[a.Origin], rank[b.Origin]),
 		strings.Compare(strings.ToLower(filepath.Base(a.Folder)), strings.ToLower(filepath.Base(b.Folder))),
 		strings.Compare(a.Folder, b.Folder))
 }
 
-// unique leaves one manifest of each id and brings them into the order of a
-// registry. The newer one is kept; one under development in any case, and a
-// builtin one when the other is not newer. What takes the place of a builtin
-// one is described as builtin itself, as VS Code does.
+// unique keeps one manifest of each id, in the order of a registry. It keeps the
+// newer one; one under development in any case, and a builtin one if the other is not
+// newer. A manifest that replaces a builtin one is described as builtin itself, as VS
+// Code does.
 func unique(list []*Manifest) ([]*Manifest, []error) {
 	sorted := slices.Clone(list)
 	slices.SortStableFunc(sorted, func(a, b *Manifest) int { return order(&a.Extension, &b.Extension) })
@@ -342,7 +341,7 @@ func unique(list []*Manifest) ([]*Manifest, []error) {
 		newer := compareVersions(m.Version, kept.Version)
 		switch {
 		case m.Folder == kept.Folder:
-			continue // one root lies in another
+			continue // one root is in another
 		case m.Origin == extensions.Development && kept.Origin != m.Origin:
 			kept, refused, why = m, kept, "it is under development"
 		case newer > 0:
@@ -359,7 +358,7 @@ func unique(list []*Manifest) ([]*Manifest, []error) {
 		out[i] = kept
 		problems = append(problems, &DuplicateError{ID: m.ID, Kept: kept.Folder, Refused: refused.Folder, KeptVersion: kept.Version, RefusedVersion: refused.Version, Why: why})
 	}
-	// What has replaced another takes the place of its own kind.
+	// A replacement is sorted by its own kind.
 	slices.SortStableFunc(out, func(a, b *Manifest) int { return cmp.Compare(rank[a.Origin], rank[b.Origin]) })
 	return out, problems
 }

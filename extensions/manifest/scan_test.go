@@ -87,7 +87,7 @@ func TestScanFolders(t *testing.T) {
 			}
 		}
 	}
-	want := map[error]int{ErrJSON: 2, ErrTooLarge: 1, ErrUnreadable: 2, ErrDuplicate: 0} // a folder for a file, a root that is not there
+	want := map[error]int{ErrJSON: 2, ErrTooLarge: 1, ErrUnreadable: 2, ErrDuplicate: 0} // a folder instead of a file, a missing root
 	if links {
 		want[ErrUnreadable]++ // self
 		want[ErrDuplicate]++  // link
@@ -139,8 +139,7 @@ func TestScanEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// many writes n extensions of the size that is usual, each with factor times
-// eight commands.
+// many writes n extensions of usual size, each with factor times eight commands.
 func many(t testing.TB, n, factor int) string {
 	files := map[string]string{}
 	for i := range n {
@@ -159,8 +158,8 @@ func many(t testing.TB, n, factor int) string {
 	return tree(t, files)
 }
 
-// 500 manifests with their messages, scanned and resolved; 50 ms is what they
-// may take.
+// BenchmarkScan500 scans and resolves 500 manifests with their messages, which may
+// take 50 ms.
 func BenchmarkScan500(b *testing.B) {
 	dir := many(b, 500, 3)
 	b.ResetTimer()
@@ -173,8 +172,8 @@ func BenchmarkScan500(b *testing.B) {
 	}
 }
 
-// What was known stays where it cannot be read any more, and only there.
-func TestKeepingWhatCannotBeRead(t *testing.T) {
+// Keeping keeps known extensions whose files cannot be read any more, and no others.
+func TestUnreadableExtensionsAreKept(t *testing.T) {
 	files := map[string]string{}
 	for _, name := range []string{"a", "half", "gone", "folder", "wrong", "old", "z"} {
 		files[name+"/package.json"] = pkg("p."+name, "1.0.0")
@@ -210,8 +209,7 @@ func TestKeepingWhatCannotBeRead(t *testing.T) {
 		return strings.Join(out, " ")
 	}
 	r := scan()
-	// In the order of a registry, by the names of the folders: the last one's is a
-	// number.
+	// The registry is ordered by the names of the folders; the last name is a number.
 	if got, want := names(r.Keeping(before)), "p.single p.a p.folder p.half p.z"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -221,7 +219,7 @@ func TestKeepingWhatCannotBeRead(t *testing.T) {
 	if len(r.Problems) != 5 {
 		t.Errorf("%v", r.Problems)
 	}
-	// Somebody else with its id is the one that counts.
+	// Another extension with the same id replaces it.
 	double := filepath.Join(dir, "zz")
 	if err := os.Mkdir(double, 0o700); err != nil {
 		t.Fatal(err)

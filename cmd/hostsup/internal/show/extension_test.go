@@ -25,8 +25,8 @@ func extensionList() []service.Status {
 			Blame:      service.Blame{SuspectIn: 2, Quarantined: true, Decision: "isolated: it alone is a suspect in 2 of 2 crashes in 5m0s"}},
 		{Host: "code", Place: "code", ID: "acme.css", Version: "1.0.0", State: "failed", Why: "acme.css: activation failed: Cannot find module './x'\nRequire stack:\x1b[2J"},
 		{Host: "code", Place: "code", ID: "acme.go", Version: "1.0.0", State: "active", Why: "*",
-			Activation: &service.Activation{Event: "*", Startup: true}, Blame: service.Blame{SuspectIn: 1, Decision: "noted: killed by SIGABRT: one crash moves nobody"}},
-		{Host: "code", ID: "vscode.git", Version: "1.0.0", State: "disabled", Why: "disabled by the configuration", Blame: service.Blame{Decision: "cleared: a person wants it so"}},
+			Activation: &service.Activation{Event: "*", Startup: true}, Blame: service.Blame{SuspectIn: 1, Decision: "noted: killed by SIGABRT: one crash isolates no extension"}},
+		{Host: "code", ID: "vscode.git", Version: "1.0.0", State: "disabled", Why: "disabled by the configuration", Blame: service.Blame{Decision: "cleared: requested by a person"}},
 		{Host: "editor", ID: "acme.theme", State: "inactive"},
 	}
 }
@@ -64,7 +64,7 @@ func TestExtension(t *testing.T) {
 
 // An event of a decision says what speaks against whom.
 func TestEventOfDecision(t *testing.T) {
-	ev := actors.Event{Time: now, Kind: actors.KindBlame, Host: ptr("code"), Reason: "noted acme.bad: killed by SIGABRT: one crash moves nobody", Extension: "acme.bad"}
+	ev := actors.Event{Time: now, Kind: actors.KindBlame, Host: ptr("code"), Reason: "noted acme.bad: killed by SIGABRT: one crash isolates no extension", Extension: "acme.bad"}
 	evidence := blame.Evidence{Suspects: []blame.Suspect{
 		{ID: "acme.bad", Why: []string{"was being activated", "had call bad.run\x1b in flight"}}, {ID: "acme.go", Why: []string{"had call go.test in flight"}}}}
 	vague := evidence
