@@ -2,6 +2,8 @@ package supervisor
 
 import (
 	"context"
+	"maps"
+	"reflect"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
@@ -67,6 +69,30 @@ func (s HostSpec) WithDefaults() HostSpec { return HostSpec(actors.HostSpec(s).W
 // Validate returns everything that is wrong with a spec that has its defaults: an
 // error that joins errors wrapping [ErrSpec].
 func (s HostSpec) Validate() error { return actors.HostSpec(s).Validate() }
+
+// Equal reports whether both specs describe the same host when they have their
+// defaults. Functions cannot be compared: of Prepare and Answers.Handlers only counts
+// which there are. Protocols are equal if they were made in the same way.
+func (s HostSpec) Equal(other HostSpec) bool {
+	a, b := s.WithDefaults(), other.WithDefaults()
+	if !equalProtocols(a.Protocol, b.Protocol) || (a.Prepare == nil) != (b.Prepare == nil) ||
+		!maps.EqualFunc(a.Answers.Handlers, b.Answers.Handlers, func(actors.Handler, actors.Handler) bool { return true }) {
+		return false
+	}
+	for _, x := range []*HostSpec{&a, &b} {
+		x.Protocol, x.Prepare, x.Answers.Handlers = nil, nil, nil
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// equalProtocols compares protocols that keep something for their hosts by their own
+// method Equal, others as values.
+func equalProtocols(a, b codec.Protocol) bool {
+	if p, ok := a.(interface{ Equal(codec.Protocol) bool }); ok {
+		return p.Equal(b)
+	}
+	return reflect.DeepEqual(a, b)
+}
 
 // GroupSpec is a named set of hosts with a strategy for shared fate. The order of
 // Hosts is the order of declaration: where dependencies leave a choice, it is

@@ -1,6 +1,8 @@
 package vscode
 
 import (
+	"reflect"
+
 	"os"
 	"slices"
 
@@ -32,6 +34,13 @@ var (
 // New returns the protocol for the hosts of the build at opt.Root.
 func New(opt Options) *Protocol {
 	return &Protocol{opt: opt, memory: &memory{scopes: map[string]*scope{}}, secrets: newConfidences()}
+}
+
+// Equal reports whether other is the protocol for the same hosts. What is kept for them
+// does not count.
+func (p *Protocol) Equal(other codec.Protocol) bool {
+	o, ok := other.(*Protocol)
+	return ok && reflect.DeepEqual(p.opt, o.opt)
 }
 
 // ArgShared is an argument of a host's program: what it keeps for a workspace is
