@@ -72,13 +72,13 @@ func (c *conn) rule(method string) (answerer, bool) {
 	if h := c.ref.keeper(method); h != nil {
 		return answerer{handler: h}, true
 	}
-	if p, ok := c.ref.spec.Protocol.(codec.Serving); ok {
-		if serve := p.Serve(method); serve != nil {
+	if c.ref.can.Serve != nil {
+		if serve := c.ref.can.Serve(method); serve != nil {
 			return answerer{handler: func(ctx context.Context, in *Incoming) (any, error) { return serve(ctx, in.Host, in.Params) }}, true
 		}
 	}
-	if p, ok := c.ref.spec.Protocol.(codec.Answerer); ok {
-		if result, ok := p.Answer(method); ok {
+	if c.ref.can.Answer != nil {
+		if result, ok := c.ref.can.Answer(method); ok {
 			return answerer{reply: &codec.Message{Kind: codec.Response, Result: result}}, true
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -135,11 +134,11 @@ func (s HostSpec) Validate() error {
 	if s.Protocol == nil && s.Transport != "" {
 		bad("transport", "a host without a protocol has none")
 	}
-	if _, own := s.Protocol.(codec.Meeter); own {
+	if can := s.features(); can.Meet != nil {
 		if s.Transport != "" {
 			bad("transport", "protocol %s has a way of its own to meet its hosts", s.Protocol.Name())
 		}
-		if in, ok := s.Protocol.(codec.Inheriting); s.Sandbox != nil && (!ok || !in.Inherits()) {
+		if s.Sandbox != nil && !can.Inherits {
 			bad("sandbox", "a confined host cannot reach the sockets of protocol %s", s.Protocol.Name())
 		}
 	}

@@ -124,7 +124,7 @@ func (r *Ref) unsendable(method string, err error) error {
 
 // reserved returns the error for a method that callers must not send, or nil.
 func (r *Ref) reserved(method string) error {
-	if p, ok := r.spec.Protocol.(codec.Reserver); ok && p.Reserved(method) {
+	if r.can.Reserved != nil && r.can.Reserved(method) {
 		return &CallError{Host: r.spec.Name, Method: method, Err: ErrReserved, Detail: "(stop or restart the host instead)"}
 	}
 	return nil

@@ -89,7 +89,7 @@ func (f *feed) publish(r *Ref, life uint64, m *codec.Message) {
 		return
 	}
 	out := HostMessage{Time: time.Now(), Host: r.spec.Name, Life: life, Kind: m.Kind, Method: m.Method, Params: m.Params, Encoding: r.spec.Protocol}
-	if k, ok := r.spec.Protocol.(codec.Keeper); secretMethod(m.Method) == secretSet || ok && k.Confides(m.Method) {
+	if s := r.can.Secrets; secretMethod(m.Method) == secretSet || s != nil && s.Confides(m.Method) {
 		out.shown, out.called = json.RawMessage(`"[redacted]"`), m.Method // no value yet that is known
 	} else if red := r.world.Redactor; red.Active() {
 		// Now, as who follows may look when the values are known no more.

@@ -42,14 +42,13 @@ type Life struct {
 
 func newLife(h *Host, number uint64, host *actor.PID) *Life {
 	s := &h.ref.spec
-	_, explains := s.Protocol.(codec.Explainer)
 	return &Life{
 		log: h.log, ref: h.ref, number: number, byHand: h.machine.By() == lifecycle.ByPerson, host: host,
 		given: &Start{Life: number, Env: make(map[string]string), Hello: codec.Hello{
 			Supervisor: "hostsup", Version: h.world.Version, Host: s.Name, Life: number, Init: s.Init, Dir: s.Dir,
 		}},
 		machine: lifecycle.NewLife(lifecycle.LifeRules{
-			Drain: s.Stop.Drain, Grace: s.Stop.Grace, Explains: explains,
+			Drain: s.Stop.Drain, Grace: s.Stop.Grace, Explains: h.ref.can.Explain != nil,
 			Prepares: h.ref.chain.Load().starting || len(s.Secrets.Env) > 0 || s.Prepare != nil,
 		}),
 	}
@@ -207,8 +206,8 @@ func (a *Life) explain(e lifecycle.Explain) lifecycle.LifeEvent {
 		end.Output = append(end.Output, l.Text)
 	}
 	var known lifecycle.Explained
-	if p, ok := a.ref.spec.Protocol.(codec.Explainer); ok {
-		known.Meaning, known.Final = p.Explain(end)
+	if a.ref.can.Explain != nil {
+		known.Meaning, known.Final = a.ref.can.Explain(end)
 	}
 	return known
 }

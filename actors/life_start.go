@@ -78,10 +78,10 @@ func (a *Life) launch(ctx actor.Context) lifecycle.Fault {
 	if err == nil {
 		err = spec.Guard.verify(a.given.Path)
 	}
-	cmd := command(spec, a.given)
+	cmd := command(spec, a.ref.can, a.given)
 	cmd.Accept = a.byHand
 	if err == nil {
-		a.transport, err = openTransport(a.ref.world, spec, cmd)
+		a.transport, err = openTransport(a.ref.world, spec, a.ref.can, cmd)
 	}
 	if err == nil {
 		err = a.transport.checkReserve()
@@ -123,7 +123,7 @@ func (a *Life) spawned(ctx actor.Context, m *spawned) {
 
 // command renders the spec of a host as what is to be started, with what this life
 // alone is given.
-func command(spec *HostSpec, s *Start) *sandbox.Command {
+func command(spec *HostSpec, can codec.Features, s *Start) *sandbox.Command {
 	env := make(map[string]string, len(spec.Env)+len(spec.InheritEnv))
 	for _, name := range spec.InheritEnv {
 		if v, ok := os.LookupEnv(name); ok && name != "HOSTSUP_SOCKET" && name != secret.IdentityEnv {
@@ -133,8 +133,8 @@ func command(spec *HostSpec, s *Start) *sandbox.Command {
 	maps.Copy(env, spec.Env)
 	maps.Copy(env, s.Env)
 	args := slices.Concat(spec.Command, s.Args)
-	if p, ok := spec.Protocol.(codec.Commander); ok {
-		args = p.Arguments(args, env)
+	if can.Arguments != nil {
+		args = can.Arguments(args, env)
 	}
 	return &sandbox.Command{
 		Name: fmt.Sprintf("%s.%d", spec.Name, s.Life),

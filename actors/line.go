@@ -69,22 +69,21 @@ func (l *Line) Call(ctx context.Context, method string, in, out any, opts ...Cal
 }
 
 // Opened returns what was asked and answered in the handshake, where the
-// protocol has one that can be told again; see [codec.Opener].
+// protocol has one that can be told again; see [codec.SessionFeatures].
 func (l *Line) Opened() (request, result codec.Raw, ok bool) {
-	o, ok := l.c.Session().(codec.Opener)
-	if !ok {
+	opened := l.c.Features().Opened
+	if opened == nil {
 		return nil, nil, false
 	}
-	request, result = o.Opened()
+	request, result = opened()
 	return request, result, true
 }
 
 // Announced returns what the life has said of its extensions; false where it
-// does not speak of any. See [codec.Announcer].
+// does not speak of any. See [codec.SessionFeatures].
 func (l *Line) Announced() ([]codec.Announced, bool) {
-	s, ok := l.c.Session().(codec.Announcer)
-	if !ok {
-		return nil, false
+	if announced := l.c.Features().Announced; announced != nil {
+		return announced()
 	}
-	return s.Announced()
+	return nil, false
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -21,21 +20,18 @@ type meeting struct {
 
 // meet prepares the meeting with a host that is about to start, and returns
 // what that inherits besides its outputs.
-func (t *transport) meet(dirs *folders, p codec.Meeter, cmd *sandbox.Command) (inherited []*os.File, err error) {
+func (t *transport) meet(dirs *folders, can codec.Features, cmd *sandbox.Command) (inherited []*os.File, err error) {
 	if t.dir, err = dirs.make(); err != nil {
 		return nil, err
 	}
-	m, err := p.Meet(t.dir)
+	m, err := can.Meet(t.dir)
 	if err != nil {
 		return nil, err
 	}
 	t.meeting = &meeting{Meeting: m}
 	t.meeting.ctx, t.meeting.cancel = context.WithCancel(context.Background())
 	cmd.Env = append(cmd.Env, m.Env()...)
-	if b, ok := m.(codec.Bearer); ok {
-		inherited = b.Files()
-	}
-	return inherited, nil
+	return m.Files(), nil
 }
 
 // connect waits for the host on a goroutine that close ends, and calls came
@@ -51,7 +47,7 @@ func (t *transport) connect(came func(error)) {
 				_ = s.Close()
 				return
 			}
-			t.guest = link.NewStreamWire(s)
+			t.guest = s
 			t.mu.Unlock()
 		}
 		came(err)

@@ -22,6 +22,7 @@ import (
 type Ref struct {
 	world *World
 	spec  HostSpec
+	can   codec.Features // of its protocol
 	group string
 	gated bool // its restarts ask its group
 	log   *capture.Log
@@ -61,7 +62,7 @@ type snapshot struct {
 }
 
 func newRef(w *World, group string, spec HostSpec) *Ref {
-	r := &Ref{world: w, spec: spec, group: group}
+	r := &Ref{world: w, spec: spec, can: spec.features(), group: group}
 	r.log = capture.New(capture.Options{
 		Dir: w.LogDir, Name: spec.Name, MaxSize: spec.Log.MaxSize, Files: spec.Log.Files, OnError: r.outputError,
 		Redact: w.Redactor,

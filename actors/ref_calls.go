@@ -170,8 +170,8 @@ func (r *Ref) make(method string, in any, streamed, bounded bool, opts []CallOpt
 	if err != nil {
 		return nil, nil, err
 	}
-	if p, ok := r.spec.Protocol.(codec.Shorthand); ok {
-		method, params = p.Expand(method, params)
+	if r.can.Expand != nil {
+		method, params = r.can.Expand(method, params)
 	}
 	if err := r.reserved(method); err != nil {
 		return nil, nil, err
@@ -280,8 +280,8 @@ func (r *Ref) Notify(ctx context.Context, method string, in any) error {
 	if err != nil {
 		return err
 	}
-	if p, ok := r.spec.Protocol.(codec.Shorthand); ok {
-		method, params = p.Expand(method, params)
+	if r.can.Expand != nil {
+		method, params = r.can.Expand(method, params)
 	}
 	if err := r.reserved(method); err != nil {
 		return err

@@ -19,7 +19,11 @@ import (
 // explaining is a protocol that knows why some of its hosts end.
 type explaining struct{ codec.Protocol }
 
-func (explaining) Explain(e codec.End) (meaning string, final bool) {
+func (e explaining) Features() codec.Features {
+	return codec.Features{Explain: e.explain}
+}
+
+func (explaining) explain(e codec.End) (meaning string, final bool) {
 	text := strings.Join(e.Output, " ")
 	switch {
 	case strings.Contains(text, "wrong version"):

@@ -12,6 +12,14 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
+// features is what the protocol can besides messages: nothing without one.
+func (s *HostSpec) features() codec.Features {
+	if s.Protocol == nil {
+		return codec.Features{}
+	}
+	return s.Protocol.Features()
+}
+
 // HostSpec says everything about one host. It is a value: nothing changes it
 // after it was handed over. Its fields are those of supervisor.HostSpec, which
 // explains them.

@@ -53,12 +53,9 @@ func newThinner(ref *Ref) *thinner {
 	if err != nil || len(spec.Throttle) == 0 || spec.Protocol == nil {
 		return nil
 	}
-	t := &thinner{ref: ref, machine: m, methods: map[string]bool{}, lookup: throttle.MessagePack}
+	t := &thinner{ref: ref, incremental: ref.can.Incremental, machine: m, methods: map[string]bool{}, lookup: throttle.MessagePack}
 	for _, r := range spec.Throttle {
 		t.methods[r.Method] = true
-	}
-	if p, ok := spec.Protocol.(codec.Incremental); ok {
-		t.incremental = p.Incremental
 	}
 	if yes, err := spec.Protocol.Marshal(true); err == nil && bytes.Equal(yes, []byte("true")) {
 		t.lookup = throttle.JSON

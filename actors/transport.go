@@ -51,7 +51,7 @@ type transport struct {
 
 // openTransport makes the descriptors of a life and puts the child's ends into
 // cmd.Files. What has to be found by a path lies in a folder of the world's.
-func openTransport(world *World, spec *HostSpec, cmd *sandbox.Command) (t *transport, err error) {
+func openTransport(world *World, spec *HostSpec, can codec.Features, cmd *sandbox.Command) (t *transport, err error) {
 	t = &transport{}
 	dirs := &world.folders
 	defer func() {
@@ -92,8 +92,8 @@ func openTransport(world *World, spec *HostSpec, cmd *sandbox.Command) (t *trans
 	t.childs = append(t.childs, childErr)
 	t.outputs = append(t.outputs, output{r, capture.Stderr})
 
-	if p, ok := spec.Protocol.(codec.Meeter); ok {
-		inherited, err := t.meet(dirs, p, cmd)
+	if can.Meet != nil {
+		inherited, err := t.meet(dirs, can, cmd)
 		if err != nil {
 			return t, err
 		}

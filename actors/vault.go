@@ -15,7 +15,7 @@ import (
 	"github.com/hostsup/hostsup/link"
 )
 
-// Bounds of what a [codec.Keeper] has kept.
+// Bounds of what those in hosts have kept.
 const (
 	maxKept     = 256         // secrets of a household
 	maxChanges  = 256         // values that a life may store within the time for which they are looked for afterwards
@@ -24,18 +24,18 @@ const (
 
 // keeper returns what answers a request for secrets of those in a host, or nil.
 func (r *Ref) keeper(method string) Handler {
-	p, ok := r.spec.Protocol.(codec.Keeper)
-	if !ok || r.world.Secrets == nil {
+	can := r.can.Secrets
+	if can == nil || r.world.Secrets == nil {
 		return nil
 	}
-	keep := p.Keep(method)
+	keep := can.Serve(method)
 	if keep == nil {
 		return nil
 	}
 	return func(outer context.Context, in *Incoming) (any, error) {
 		ctx, cancel := context.WithTimeoutCause(outer, keepingTime, secret.ErrTimeout)
 		defer cancel()
-		out, err := keep(ctx, vault{r, in.Life, p, p.Household(in.Host)}, in.Host, in.Params)
+		out, err := keep(ctx, vault{r, in.Life, can.Household(in.Host)}, in.Host, in.Params)
 		if err != nil && outer.Err() == nil {
 			err = r.unkept(in, err)
 		}
@@ -70,12 +70,13 @@ func (r *Ref) unkept(in *Incoming, err error) error {
 type vault struct {
 	ref       *Ref
 	life      uint64
-	keeper    codec.Keeper
 	household string
 }
 
+func (v vault) protocol() string { return v.ref.spec.Protocol.Name() }
+
 func (v vault) name(owner, key string) string {
-	return secret.Join(v.keeper.Name(), v.household, owner, key)
+	return secret.Join(v.protocol(), v.household, owner, key)
 }
 
 // Get implements [codec.Vault]. Under a name that cannot be there is nothing.
@@ -155,15 +156,15 @@ func (v vault) list(ctx context.Context) ([]string, error) {
 	all, err := v.ref.world.Secrets.List(ctx)
 	return slices.DeleteFunc(all, func(name string) bool {
 		parts, ok := secret.Split(name)
-		return !ok || len(parts) != 4 || parts[0] != v.keeper.Name() || parts[1] != v.household
+		return !ok || len(parts) != 4 || parts[0] != v.protocol() || parts[1] != v.household
 	}), err
 }
 
 // Tell implements [codec.Vault].
 func (v vault) Tell(method string, params codec.Raw) {
 	for _, r := range v.ref.world.Refs() {
-		p, ok := r.spec.Protocol.(codec.Keeper)
-		if !ok || p.Name() != v.keeper.Name() || p.Household(r.spec.Name) != v.household {
+		can := r.can.Secrets
+		if can == nil || r.spec.Protocol.Name() != v.protocol() || can.Household(r.spec.Name) != v.household {
 			continue
 		}
 		if c := r.conn.Load(); c != nil {

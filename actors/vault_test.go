@@ -65,7 +65,7 @@ func vaultOf(t *testing.T, c *chest, host string) vault {
 	t.Cleanup(w.Secrets.Close)
 	t.Cleanup(w.Redactor.Close)
 	p := vscode.New(vscode.Options{})
-	return vault{&Ref{world: w, spec: HostSpec{Name: host, Protocol: p}}, 1, p, host}
+	return vault{&Ref{world: w, spec: HostSpec{Name: host, Protocol: p}, can: p.Features()}, 1, host}
 }
 
 // Nothing that a host claims leads to what is another's.

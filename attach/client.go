@@ -34,6 +34,7 @@ type client struct {
 	hub     *Hub
 	number  uint64
 	session codec.Session
+	can     codec.SessionFeatures
 	rw      io.ReadWriteCloser
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -86,6 +87,7 @@ func (h *Hub) Serve(ctx context.Context, rw io.ReadWriteCloser) error {
 		met: make(chan struct{}), running: make(chan struct{}), gone: make(chan struct{}), wake: make(chan struct{}, 1),
 		asked: map[uint32]chan *codec.Message{}, open: map[uint32]*errand{},
 	}
+	c.can = c.session.Features()
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	c.starting, c.giveUp = context.WithCancel(c.ctx)
 	defer c.giveUp()
@@ -122,8 +124,8 @@ var errExit = errors.New("the client has left")
 
 // read hands on what the client says. It returns nil when the client has left.
 func (c *client) read() error {
-	if noisy, ok := c.session.(codec.Noisy); ok {
-		noisy.OnNoise(func([]byte) {}) // what a client prints besides is nobody's
+	if c.can.OnNoise != nil {
+		c.can.OnNoise(func([]byte) {}) // what a client prints besides is nobody's
 	}
 	r := c.session.NewReader(c.rw)
 	for {
@@ -219,8 +221,7 @@ type errand struct {
 // forget leaves a request that the client has taken back without an answer,
 // where the protocol has it so. Under client.mu.
 func (c *client) forget(id uint32) bool {
-	f, ok := c.session.(codec.Forgetter)
-	return ok && f.Forget(id)
+	return c.can.Forget != nil && c.can.Forget(id)
 }
 
 // respond answers a request of the client.

@@ -12,6 +12,10 @@
 // [Raw], from the stream to whoever wants them, and are decoded once, by the
 // protocol's [Encoding].
 //
+// What only some protocols can are functions in [Features] and [SessionFeatures]:
+// a host asks its protocol for the first once, when it is made, and a connection
+// its session for the second. Nobody asks again on the way of a message.
+//
 // # Promises
 //
 // Every byte a Reader takes is checked against the connection's [Limits]

@@ -18,12 +18,14 @@ type Protocol interface {
 	Open(lim Limits) Session
 	// Defaults is what a host that speaks it has where nothing else was said.
 	Defaults() Defaults
+	// Features is what it can besides.
+	Features() Features
 	Encoding
 }
 
 // Defaults of hosts that speak a protocol.
 type Defaults struct {
-	Transport string // "fd", "stdio" or "unix"; "" for a [Meeter], which has a way of its own
+	Transport string // "fd", "stdio" or "unix"; "" where [Features.Meet] is the way
 	// NeverKill: an unresponsive host is reported and not killed, because the
 	// protocol has no way to tell one that is busy from one that hangs.
 	NeverKill bool
@@ -31,21 +33,14 @@ type Defaults struct {
 	URIObjects bool
 }
 
-// Meeter is a [Protocol] whose hosts are met in a way of their own instead of
-// on an inherited socket, stdin and stdout, or one unix socket.
-type Meeter interface {
-	Protocol
-	// Meet prepares the meeting with one life of a host. dir is a folder that
-	// only the user can enter, is there for this purpose alone, and is removed
-	// after the Meeting was closed.
-	Meet(dir string) (Meeting, error)
-}
-
 // Meeting is how one life of a host is met. Close may be called while Connect
 // runs.
 type Meeting interface {
 	// Env returns the variables, NAME=value, by which the host finds it.
 	Env() []string
+	// Files returns what the host inherits from descriptor 3 on, nil for nothing. The
+	// caller closes them once the host has been started, or could not be.
+	Files() []*os.File
 	// Connect waits for the host, which was started after Env was asked, as
 	// long as ctx allows. The Stream is closed by the caller, before Close.
 	Connect(ctx context.Context) (Stream, error)
@@ -53,100 +48,16 @@ type Meeting interface {
 	io.Closer
 }
 
-// Bearer is a [Meeting] whose host inherits descriptors.
-type Bearer interface {
-	Meeting
-	// Files returns what the host has from descriptor 3 on. The caller closes
-	// them once the host has been started, or could not be.
-	Files() []*os.File
-}
-
-// Serving is a [Protocol] that works on some requests of hosts by itself, where
-// nobody else answers them.
-type Serving interface {
-	Protocol
-	// Serve returns what answers a request, or nil. It is called in the order of
-	// the requests, and must not wait.
-	Serve(method string) Service
-}
-
-// Service answers a request of a host. It may take its time, until ctx ends, and
-// runs beside others.
-type Service func(ctx context.Context, host string, params Raw) (Raw, error)
-
-// Inheriting is a [Meeter] whose hosts may need nothing to be met but what they
-// inherit, so that they can be confined.
-type Inheriting interface {
-	Meeter
-	Inherits() bool
-}
-
-// Answerer is a [Protocol] that knows what to answer to requests of a host that
-// nobody else answers. ok is false where it has nothing to say either.
-type Answerer interface {
-	Protocol
-	Answer(method string) (result Raw, ok bool)
-}
-
-// Incremental is a [Protocol] that knows notifications which only tell what is
-// different from before, so that none of them can be left out for a later one.
-type Incremental interface {
-	Protocol
-	// Incremental says whether a notification to a host is one of those. Without
-	// params it says so where all of that method are.
-	Incremental(method string, params Raw) bool
-}
-
-// Shorthand is a [Protocol] in which a call can be written in fewer words.
-type Shorthand interface {
-	Protocol
-	// Expand returns the call that is meant, which may be the one that is given.
-	Expand(method string, params Raw) (string, Raw)
-}
-
-// Explainer is a [Protocol] that knows more about how its hosts end than the
-// exit says by itself.
-type Explainer interface {
-	Protocol
-	// Explain puts an end in words, such as "JavaScript heap out of memory"; ""
-	// when there is nothing to add to the exit. final says that another start
-	// would end the same way. An unrequested exit with status 0 is a crash when it
-	// is explained, and else a good end.
-	Explain(e End) (meaning string, final bool)
-}
-
-// End is how the process of a host ended by itself.
-type End struct {
-	Code   int      // exit code; means nothing when Signal is not 0
-	Signal int      // the signal that ended it, or 0
-	Ready  bool     // the handshake was done
-	Output []string // the last lines that it printed, as far as they have been read
-}
-
-// Commander is a [Protocol] that has something to say about how its hosts are
-// started.
-type Commander interface {
-	Protocol
-	// Arguments returns the command, the name of the program first, as it is to
-	// be started with an environment; neither is changed.
-	Arguments(command []string, env map[string]string) []string
-}
-
 // Stream is a connected byte stream each way. Close ends a Read or Write that
 // waits.
 type Stream interface {
 	io.ReadWriteCloser
+	// TryWrite takes what it can of p without waiting for the host, and returns how
+	// much that is; 0 without an error means that Write has to be used. It spares a
+	// lone message the way over another goroutine.
+	TryWrite(p []byte) (int, error)
 	// CloseWrite ends our half: the host reads the end of the stream.
 	CloseWrite() error
-}
-
-// TryWriter is a [Stream] that can write without waiting, which spares a lone
-// message the way over another goroutine.
-type TryWriter interface {
-	Stream
-	// TryWrite takes what it can of p without waiting for the host, and returns
-	// how much that is; 0 without an error means that Write has to be used.
-	TryWrite(p []byte) (int, error)
 }
 
 // Encoding turns values into payloads and back. Its methods are safe for
@@ -208,43 +119,8 @@ type Session interface {
 	// Goodbye returns the request that asks the peer to end, or nil, and what
 	// is sent after its answer, before the stream is closed.
 	Goodbye() (ask *Message, last []Message)
-}
-
-// Reserver is a [Protocol] with requests and notifications by which the
-// supervisor opens and ends a connection. Callers must not send them: a host that
-// was told to shut down, for example, answers nobody any more and yet runs.
-type Reserver interface {
-	Protocol
-	// Reserved reports whether method is one of them.
-	Reserved(method string) bool
-}
-
-// Opener is a [Session] whose handshake asks something that can be told again:
-// Opened returns the params that were sent and the result that came, valid once
-// the handshake is done; nil where this peer was asked nothing.
-type Opener interface {
-	Session
-	Opened() (request, result Raw)
-}
-
-// Noisy is a [Session] whose peer may say something between messages that is
-// none, a banner for example. listen is called by the reader's goroutine for
-// each such line, without its line end; it must not keep the slice. Call OnNoise
-// before NewReader.
-type Noisy interface {
-	Session
-	OnNoise(listen func(line []byte))
-}
-
-// Forgetter is a [Session] of a protocol in which a request that was taken back
-// may get no answer at all.
-type Forgetter interface {
-	Session
-	// Forget takes the peer's request of this id, which the peer has taken back,
-	// for done, without a word. false: in this protocol it is answered all the
-	// same. It is called in the place of the Append of its answer, and as that
-	// by one goroutine at a time.
-	Forget(id uint32) bool
+	// Features is what the peer can besides.
+	Features() SessionFeatures
 }
 
 // Reader takes messages off a stream.

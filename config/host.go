@@ -99,7 +99,7 @@ func (r *reader) speech(d *hostDecl, table section) {
 func (r *reader) spoken(d *hostDecl) {
 	h := &d.spec
 	def := h.Protocol.Defaults()
-	_, own := h.Protocol.(codec.Meeter)
+	own := h.Protocol.Features().Meet != nil
 	switch at, set := d.at["transport"]; {
 	case own && set:
 		r.fail(at, "transport has no meaning here", "Protocol %q has a way of its own to meet its hosts. Remove it.", d.protocol)

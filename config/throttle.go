@@ -6,7 +6,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
-	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/intercept/throttle"
 )
 
@@ -53,6 +52,7 @@ func (r *reader) throttled(body hcl.Body, d *hostDecl) {
 			r.fail(b.DefRange, `block "throttle" has no meaning here`, "Nothing is said to a host with protocol = %q. Remove \"throttle\", or choose another protocol.", noProtocol)
 			continue
 		}
+		incremental := d.spec.Protocol.Features().Incremental
 		rule := throttle.Rule{Method: method}
 		r.section(b.Body, b.DefRange, throttleSection(&rule))
 		switch at, twice := first[method]; {
@@ -64,7 +64,7 @@ func (r *reader) throttled(body hcl.Body, d *hostDecl) {
 			first[method] = b.LabelRanges[0]
 			d.spec.Throttle = append(d.spec.Throttle, rule)
 		}
-		if p, ok := d.spec.Protocol.(codec.Incremental); ok && p.Incremental(method, nil) {
+		if incremental != nil && incremental(method, nil) {
 			r.warn(b.LabelRanges[0], "nothing that can be throttled", "Each %s tells what has changed since the one before; none can be left out. Remove the block.", method)
 		}
 	}

@@ -90,6 +90,7 @@ type Counter interface {
 // Conn is one conversation with one peer.
 type Conn struct {
 	session codec.Session
+	can     codec.SessionFeatures
 	wire    Wire
 	owner   Owner
 	env     Env
@@ -127,11 +128,11 @@ type Conn struct {
 // New makes a Conn. Its loops do not run before Open is called.
 func New(o Options) *Conn {
 	c := &Conn{
-		session: o.Session, wire: o.Wire, owner: o.Owner, env: o.Env, table: pending.NewTable(o.FirstID),
+		session: o.Session, can: o.Session.Features(), wire: o.Wire, owner: o.Owner, env: o.Env, table: pending.NewTable(o.FirstID),
 		incoming: pending.NewIncoming(o.Bounds), bounds: o.Bounds, serving: o.Serving,
 		limit: cmp.Or(o.Limit, Limit), collect: o.Collect, waits: o.Waits, parent: o.Context, takenBack: cmp.Or(o.TakenBack, ErrTakenBack),
 	}
-	c.out = outbox{w: o.Wire, env: o.Env, session: o.Session, wake: make(chan struct{}, 1), broke: o.Owner.Broke}
+	c.out = outbox{w: o.Wire, env: o.Env, session: o.Session, can: c.can, wake: make(chan struct{}, 1), broke: o.Owner.Broke}
 	c.out.sent.off, c.received.off = o.NoHeaders, o.NoHeaders
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	if c.parent == nil {
@@ -142,6 +143,9 @@ func New(o Options) *Conn {
 
 // Session returns the protocol's state of the connection.
 func (c *Conn) Session() codec.Session { return c.session }
+
+// Features is what the peer can besides what it is asked and asks.
+func (c *Conn) Features() codec.SessionFeatures { return c.can }
 
 // Acks reports whether the peer acknowledges requests. Valid once it is open.
 func (c *Conn) Acks() bool { return c.acks }

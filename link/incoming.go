@@ -108,7 +108,7 @@ const fewRunning = 64
 // serve has a request of the peer answered, at once or by a handler. It is called by the
 // read loop.
 func (c *Conn) serve(m *codec.Message) error {
-	ordered := c.turns.enter(c.session, m)
+	ordered := c.turns.enter(c.can, m)
 	later, err := c.begin(m, ordered)
 	if ordered && !later {
 		c.passOnBeside(m.ID)

@@ -29,6 +29,7 @@ type outbox struct {
 	w       Wire
 	env     Env
 	session codec.Session
+	can     codec.SessionFeatures
 	broke   func(error) // see [Owner.Broke]
 
 	mu      sync.Mutex
@@ -253,13 +254,12 @@ func (o *outbox) write() {
 // forget ends a request of the peer without an answer. It returns false if the protocol
 // wants one.
 func (o *outbox) forget(id uint32) bool {
-	f, ok := o.session.(codec.Forgetter)
-	if !ok {
+	if o.can.Forget == nil {
 		return false
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return f.Forget(id)
+	return o.can.Forget(id)
 }
 
 // swap takes what waits. The caller must hold mu and have claimed the outbox.

@@ -40,8 +40,8 @@ func (c *Conn) opened(hs codec.Handshake) {
 // read is the read loop. It returns why the stream ended; io.EOF is a clean end.
 func (c *Conn) read(hs codec.Handshake, open bool) error {
 	var m codec.Message
-	if s, ok := c.session.(codec.Noisy); ok {
-		s.OnNoise(c.owner.Noise)
+	if c.can.OnNoise != nil {
+		c.can.OnNoise(c.owner.Noise)
 	}
 	in := &input{c: c}
 	r := c.session.NewReader(in)

@@ -9,7 +9,7 @@ import (
 )
 
 // turns keeps the order of answers to a host that wants them as a stack does; see
-// [codec.Stacker]. Requests that something answers at once need no turn: there
+// [codec.SessionFeatures]. Requests that something answers at once need no turn: there
 // is none behind them yet. The zero value is ready to use.
 type turns struct {
 	mu    sync.Mutex
@@ -19,9 +19,8 @@ type turns struct {
 
 // enter is called by the read loop for each request that a handler works on. It
 // returns whether its answer has to wait for its turn.
-func (t *turns) enter(s codec.Session, m *codec.Message) bool {
-	stacker, ok := s.(codec.Stacker)
-	if !ok || !stacker.Stacks(m.Method) {
+func (t *turns) enter(can codec.SessionFeatures, m *codec.Message) bool {
+	if can.Stacks == nil || !can.Stacks(m.Method) {
 		return false
 	}
 	t.mu.Lock()

@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 
-	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/internal/busypoll"
 	"github.com/hostsup/hostsup/internal/sys"
 )
@@ -82,17 +81,3 @@ func NewNetWire(c *net.UnixConn) Wire {
 }
 
 func (n *netWire) Read(p []byte) (int, error) { return n.in.Read(p) }
-
-// streamWire is a Wire over a stream of a protocol's own.
-type streamWire struct{ codec.Stream }
-
-// NewStreamWire returns a Wire over a stream of a protocol's own.
-func NewStreamWire(s codec.Stream) Wire { return streamWire{s} }
-
-// TryWrite leaves everything to the write loop, unless the stream knows better.
-func (w streamWire) TryWrite(p []byte) (int, error) {
-	if t, ok := w.Stream.(codec.TryWriter); ok {
-		return t.TryWrite(p)
-	}
-	return 0, nil
-}

@@ -85,6 +85,9 @@ func (m *meeting) Env() []string {
 	return []string{EnvURL + "=ipc://" + m.out, EnvIncoming + "=ipc://" + m.in}
 }
 
+// Files returns nothing: the host has the URLs.
+func (m *meeting) Files() []*os.File { return nil }
+
 // Connect lets the host's connections in and connects to the host's socket,
 // with ten attempts and 200 ms, 400 ms, … between them.
 func (m *meeting) Connect(ctx context.Context) (codec.Stream, error) {

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/hostsup/hostsup/codec"
 )
 
 func TestMeet(t *testing.T) {
@@ -28,7 +26,7 @@ func TestMeet(t *testing.T) {
 		ln.SetUnlinkOnClose(false)
 		ln.Close()
 	}
-	m, err := New().(codec.Meeter).Meet(dir)
+	m, err := New().Features().Meet(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

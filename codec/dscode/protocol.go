@@ -27,13 +27,10 @@ const (
 // was asked.
 const NameConnectionLost = "ConnectionLost"
 
-// New returns the protocol. It is a [codec.Meeter]: its hosts are met by two
-// unix sockets.
+// New returns the protocol. Its hosts are met by two unix sockets.
 func New() codec.Protocol { return protocol{} }
 
 type protocol struct{ jsonrpc.Encoding }
-
-var _ codec.Meeter = protocol{}
 
 func (protocol) Name() string { return "dscode" }
 
@@ -51,4 +48,6 @@ func (protocol) Open(lim codec.Limits) codec.Session {
 	}
 }
 
-func (protocol) Meet(dir string) (codec.Meeting, error) { return meet(dir) }
+func (protocol) Features() codec.Features {
+	return codec.Features{Meet: func(dir string) (codec.Meeting, error) { return meet(dir) }}
+}

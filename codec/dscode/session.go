@@ -194,6 +194,9 @@ func (s *session) NewReader(r io.Reader) codec.Reader { return newReader(s, r) }
 // unknown one need not be answered at all.
 func (s *session) Ping() string { return "" }
 
+// Features returns nothing.
+func (s *session) Features() codec.SessionFeatures { return codec.SessionFeatures{} }
+
 // Goodbye asks for nothing: the sockets are closed, and a signal follows.
 func (s *session) Goodbye() (ask *codec.Message, last []codec.Message) { return nil, nil }
 

@@ -57,6 +57,9 @@ func newStream(m *meeting, d dialed) *stream {
 // Read returns labelled frames.
 func (s *stream) Read(p []byte) (int, error) { return s.in.read(p) }
 
+// TryWrite leaves everything to Write.
+func (s *stream) TryWrite([]byte) (int, error) { return 0, nil }
+
 // Write takes labelled frames and hands each to its connection. It waits while
 // too much waits for the connection that we opened. A frame for a connection of
 // the host that has ended is dropped, and one that finds too much waiting ends

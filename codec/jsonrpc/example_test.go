@@ -17,7 +17,7 @@ func ExampleHeaders() {
 
 func ExampleLines() {
 	s := jsonrpc.Lines(jsonrpc.Options{}).Open(codec.Limits{})
-	s.(codec.Noisy).OnNoise(func(line []byte) { fmt.Printf("printed: %s\n", line) })
+	s.Features().OnNoise(func(line []byte) { fmt.Printf("printed: %s\n", line) })
 	r := s.NewReader(strings.NewReader("server ready\n" + `{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}` + "\n"))
 	var m codec.Message
 	err := r.Next(&m)

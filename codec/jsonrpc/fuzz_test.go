@@ -121,7 +121,7 @@ func FuzzReaders(f *testing.F) {
 			var read int
 			var err error
 			noise := 0
-			s := p.Open(lim).(codec.Noisy)
+			s := p.Open(lim).(*jsonrpc.Session)
 			s.OnNoise(func(line []byte) { noise += len(line) })
 			got := allocated(func() { read, err = readAll(t, s, &cut{b, cuts}) })
 			if got > 512<<10+200*uint64(len(b)) {

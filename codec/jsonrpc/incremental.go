@@ -5,10 +5,10 @@ import (
 	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
-// Incremental implements [codec.Incremental]. A change of a document stands by
+// incremental is that of [codec.Features]. A change of a document stands by
 // itself when it begins with the whole text; one with a range in its place
 // changes what the server has, and so do all changes of notebooks.
-func (p protocol) Incremental(method string, params codec.Raw) bool {
+func (p protocol) incremental(method string, params codec.Raw) bool {
 	switch {
 	case p.lines:
 		return false
@@ -18,5 +18,3 @@ func (p protocol) Incremental(method string, params codec.Raw) bool {
 	}
 	return method == "notebookDocument/didChange"
 }
-
-var _ codec.Incremental = protocol{}

@@ -77,7 +77,7 @@ func startPeer(t *testing.T, p codec.Protocol, h codec.Hello, argv ...string) *p
 			_ = c.cmd.Wait()
 		}
 	})
-	if n, is := c.s.(codec.Noisy); is {
+	if n := c.s.Features(); n.OnNoise != nil {
 		n.OnNoise(func(line []byte) { t.Logf("noise: %q", line) })
 	}
 	hs := c.s.Handshake(h)

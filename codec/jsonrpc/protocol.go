@@ -17,7 +17,7 @@ type Options struct {
 	Ping string
 	// FailOnNoise ends a connection of [Lines] whose host prints a line that is
 	// no message; else such lines are handed to who listens (see
-	// [codec.Noisy]) and skipped.
+	// [codec.SessionFeatures]) and skipped.
 	FailOnNoise bool
 }
 
@@ -50,10 +50,13 @@ func (protocol) Defaults() codec.Defaults {
 	return codec.Defaults{Transport: "stdio", NeverKill: true}
 }
 
-// Reserved implements [codec.Reserver]. MCP reserves nothing: a server refuses a
-// second initialize by itself, and one without sessions has no other way to be
-// asked.
-func (p protocol) Reserved(method string) bool {
+func (p protocol) Features() codec.Features {
+	return codec.Features{Reserved: p.reserved, Incremental: p.incremental}
+}
+
+// reserved: MCP reserves nothing. A server refuses a second initialize by itself,
+// and one without sessions has no other way to be asked.
+func (p protocol) reserved(method string) bool {
 	return !p.lines && (method == "initialize" || method == "initialized" || method == "shutdown" || method == "exit")
 }
 
@@ -83,12 +86,6 @@ type Session struct {
 	request codec.Raw
 	result  codec.Raw
 }
-
-var (
-	_ codec.Noisy     = (*Session)(nil)
-	_ codec.Opener    = (*Session)(nil)
-	_ codec.Forgetter = (*Session)(nil)
-)
 
 // app is what is spoken over the framing.
 type app interface {
@@ -127,6 +124,11 @@ func (s *Session) OnNoise(listen func(line []byte)) { s.noise = listen }
 // Hello.Init, which must be a map (or a struct, or a [codec.Raw] of an
 // object), is put over the params of initialize, key by key.
 func (s *Session) Handshake(h codec.Hello) codec.Handshake { return s.app.handshake(s, h) }
+
+// Features returns what has to do with noise, the handshake and cancelled requests.
+func (s *Session) Features() codec.SessionFeatures {
+	return codec.SessionFeatures{Opened: s.Opened, OnNoise: s.OnNoise, Forget: s.Forget}
+}
 
 // Opened returns the params of the request that opened the connection and what
 // was answered, once the handshake is done; before that nil.

@@ -309,7 +309,7 @@ func TestNoise(t *testing.T) {
 	long := strings.Repeat("n", 200_000)
 	in := "Server ready\r\n[INFO] listening\n\n  {\"id\":7}\n{\"level\":30,\"msg\":\"x\"}\n" + long + "\n[1, 2]\n{\"id\":8}\nlast"
 	var heard []string
-	s := mcp.Open(codec.Limits{}).(codec.Noisy)
+	s := mcp.Open(codec.Limits{}).(*jsonrpc.Session)
 	s.OnNoise(func(line []byte) {
 		if len(line) > 64<<10 {
 			t.Errorf("%d bytes at once", len(line))

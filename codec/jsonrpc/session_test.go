@@ -162,7 +162,7 @@ func TestRequestsOfTheHost(t *testing.T) {
 			t.Errorf("%+v, %v", m, err)
 		}
 		back := codec.Message{Kind: codec.Response, ID: 6, Err: &codec.Error{Name: codec.NameCancelled}}
-		if forgotten := s.(codec.Forgetter).Forget(6); forgotten != (p == mcp) {
+		if forgotten := s.Features().Forget(6); forgotten != (p == mcp) {
 			t.Errorf("%s forgets: %v", p.Name(), forgotten)
 		} else if forgotten {
 			if _, err := s.Append(nil, &back); !errors.Is(err, codec.ErrID) {

@@ -40,6 +40,8 @@ func (protocol) Defaults() codec.Defaults {
 	return codec.Defaults{Transport: "stdio", NeverKill: true}
 }
 
+func (protocol) Features() codec.Features { return codec.Features{} }
+
 func (p protocol) Open(lim codec.Limits) codec.Session {
 	return &Session{lim: lim.WithDefaults(), ping: p.opt.Ping}
 }
@@ -53,7 +55,8 @@ type Session struct {
 	peer peer
 }
 
-var _ codec.Stacker = (*Session)(nil)
+// Features returns that a Neovim takes answers as a stack does.
+func (s *Session) Features() codec.SessionFeatures { return codec.SessionFeatures{Stacks: s.Stacks} }
 
 // NewReader reads messages from r.
 func (s *Session) NewReader(r io.Reader) codec.Reader { return newReader(s, r) }

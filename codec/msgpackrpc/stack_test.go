@@ -23,7 +23,7 @@ func TestStacks(t *testing.T) {
 		{"an answer to something else", "", strings.Replace(result, "\x02", "\x03", 1), true},
 	} {
 		s := msgpackrpc.New(msgpackrpc.Options{Ping: test.ping}).Open(codec.Limits{})
-		stacker := s.(codec.Stacker)
+		stacker := s.(*msgpackrpc.Session)
 		if !stacker.Stacks("done") || stacker.Stacks("nvim_get_api_info") || stacker.Stacks("vim_eval") {
 			t.Errorf("%s: before anything is known", test.name)
 		}

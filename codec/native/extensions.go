@@ -48,7 +48,7 @@ type (
 	}
 )
 
-// Announced implements [codec.Announcer].
+// Announced is that of [codec.SessionFeatures].
 func (s *Session) Announced() ([]codec.Announced, bool) { return s.announced, s.announces }
 
 // appendLiving says who lives in the process.

@@ -37,8 +37,9 @@ func (protocol) Name() string                        { return "hostsup" }
 func (protocol) Open(lim codec.Limits) codec.Session { return Open(lim) }
 func (protocol) Defaults() codec.Defaults            { return codec.Defaults{Transport: "fd"} }
 
-// Reserved implements [codec.Reserver].
-func (protocol) Reserved(method string) bool {
+func (protocol) Features() codec.Features { return codec.Features{Reserved: reserved} }
+
+func reserved(method string) bool {
 	return method == MethodInitialize || method == MethodInitialized || method == MethodShutdown
 }
 
@@ -53,8 +54,6 @@ type Session struct {
 	announced []codec.Announced // by the host, to the supervisor
 	announces bool
 }
-
-var _ codec.Announcer = (*Session)(nil)
 
 // Open makes the session of one new connection. Limits that are zero get
 // their defaults.
@@ -76,6 +75,11 @@ func (s *Session) Ping() string {
 // when it reads the end of the stream.
 func (s *Session) Goodbye() (ask *codec.Message, last []codec.Message) {
 	return &codec.Message{Kind: codec.Request, Method: MethodShutdown}, nil
+}
+
+// Features returns what a host announces.
+func (s *Session) Features() codec.SessionFeatures {
+	return codec.SessionFeatures{Announced: s.Announced}
 }
 
 // NewReader reads frames from r. On a host, call [Session.Accept] before the

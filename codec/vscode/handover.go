@@ -27,7 +27,7 @@ const (
 )
 
 // inherited is the number of the first descriptor that a host inherits behind
-// its standard ones; see [codec.Bearer].
+// its standard ones; see [codec.Meeting].
 const inherited = 3
 
 // Lines on the channel.
@@ -58,7 +58,7 @@ type handover struct {
 	met bool
 }
 
-var _ codec.Bearer = (*handover)(nil)
+var _ codec.Meeting = (*handover)(nil)
 
 func handOver(b *Build, grace time.Duration) (*handover, error) {
 	ours, child, err := connection()

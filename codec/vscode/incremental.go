@@ -2,7 +2,7 @@ package vscode
 
 import "github.com/hostsup/hostsup/codec"
 
-// Incremental implements [codec.Incremental]: changes of texts and of what is
+// Incremental is that of [codec.Features]: changes of texts and of what is
 // open are told as differences, and with a configuration what of it is another.
 func (*Protocol) Incremental(method string, _ codec.Raw) bool {
 	switch method {
@@ -13,5 +13,3 @@ func (*Protocol) Incremental(method string, _ codec.Raw) bool {
 	}
 	return false
 }
-
-var _ codec.Incremental = (*Protocol)(nil)

@@ -4,8 +4,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/hostsup/hostsup/codec"
 )
 
 // What node is told of its inspector, in the words that package inspector looks
@@ -17,8 +15,6 @@ const (
 	// Whoever asks the port is not told the id that lets him in.
 	quiet = "--inspect-publish-uid=stderr"
 )
-
-var _ codec.Commander = (*Protocol)(nil)
 
 // Arguments adds, for a host that is started by node, how node opens its
 // inspector if it is asked to: at any free port of the loopback, and so that

@@ -73,6 +73,9 @@ func environment(b *Build) []string {
 	return []string{envEntry + "=" + entry, envErrors + "=true", envNLS + "=" + string(nls)}
 }
 
+// Files returns nothing: the host has the path of the socket.
+func (m *meeting) Files() []*os.File { return nil }
+
 // Connect waits for the host. A connection of another user's is closed, and the
 // wait goes on.
 func (m *meeting) Connect(ctx context.Context) (codec.Stream, error) {

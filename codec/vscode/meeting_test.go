@@ -138,15 +138,14 @@ func (h fakeHost) handed() peer {
 func handedOver(t *testing.T) (codec.Meeting, map[string]string, fakeHost) {
 	t.Helper()
 	m, env := met(t, Options{Reconnect: true})
-	b, ok := m.(codec.Bearer)
-	if !ok || len(b.Files()) != 1 {
+	if len(m.Files()) != 1 {
 		t.Fatalf("%T", m)
 	}
-	c, err := net.FileConn(b.Files()[0])
+	c, err := net.FileConn(m.Files()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Files()[0].Close()
+	m.Files()[0].Close()
 	channel, ok := c.(*net.UnixConn)
 	if !ok {
 		t.Fatalf("%T", c)

@@ -62,7 +62,7 @@ func (m *memory) scope(dir string) *scope {
 	return s
 }
 
-// Serve implements [codec.Serving]: what extensions have remembered is kept in
+// Serve is that of [codec.Features]: what extensions have remembered is kept in
 // [Options.State], by the name of the host. It is to be called in the order of
 // the requests: of two values the later one stays.
 func (p *Protocol) Serve(method string) codec.Service {

@@ -10,26 +10,14 @@ import (
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 )
 
-// Protocol is VS Code's extension host protocol for hosts of one build. It is a
-// [codec.Meeter]: its hosts come to a unix socket, or are handed one. Make it
-// with [New].
+// Protocol is VS Code's extension host protocol for hosts of one build, which come
+// to a unix socket, or are handed one. Make it with [New].
 type Protocol struct {
 	jsonrpc.Encoding
 	opt     Options
 	memory  *memory
 	secrets *confidences
 }
-
-var (
-	_ codec.Meeter    = (*Protocol)(nil)
-	_ codec.Answerer  = (*Protocol)(nil)
-	_ codec.Explainer = (*Protocol)(nil)
-	_ codec.Shorthand = (*Protocol)(nil)
-
-	_ codec.Inheriting = (*Protocol)(nil)
-	_ codec.Serving    = (*Protocol)(nil)
-	_ codec.Keeper     = (*Protocol)(nil)
-)
 
 // New returns the protocol for the hosts of the build at opt.Root.
 func New(opt Options) *Protocol {
@@ -77,6 +65,16 @@ func (*Protocol) Name() string { return "vscode" }
 // they are asked at once, however long it then takes.
 func (*Protocol) Defaults() codec.Defaults { return codec.Defaults{URIObjects: true} }
 
+// Features returns all that the methods of p can, which are documented there.
+func (p *Protocol) Features() codec.Features {
+	return codec.Features{
+		Meet: p.Meet, Inherits: p.Inherits(), Arguments: p.Arguments, Explain: p.Explain,
+		Reserved: p.Reserved, Expand: p.Expand, Incremental: p.Incremental,
+		Serve: p.Serve, Answer: p.Answer,
+		Secrets: &codec.Secrets{Serve: p.Keep, Confides: p.Confides, Household: p.Household},
+	}
+}
+
 // Open makes a session. Where the build cannot be read it fails at its first
 // message.
 func (p *Protocol) Open(lim codec.Limits) codec.Session {
@@ -85,7 +83,7 @@ func (p *Protocol) Open(lim codec.Limits) codec.Session {
 	return s
 }
 
-// Inherits implements [codec.Inheriting]: hosts that are handed their sockets need
+// Inherits: hosts that are handed their sockets need
 // no path to us.
 func (p *Protocol) Inherits() bool { return p.opt.Reconnect }
 

@@ -37,7 +37,7 @@ func newConfidences() *confidences {
 	return &confidences{busy: make(chan struct{}, 1), changed: map[[3]string]uint64{}}
 }
 
-// Household implements [codec.Keeper]: extensions keep their secrets by the name
+// Household is that of [codec.Secrets]: extensions keep their secrets by the name
 // of the host, as they do everything else.
 func (p *Protocol) Household(host string) string {
 	if p.opt.Name != "" {
@@ -46,12 +46,12 @@ func (p *Protocol) Household(host string) string {
 	return host
 }
 
-// Confides implements [codec.Keeper].
+// Confides is that of [codec.Secrets].
 func (*Protocol) Confides(method string) bool { return method == methodStoreSecret }
 
-// Keep implements [codec.Keeper], for context.secrets of extensions. Of two changes
+// Keep is Serve of [codec.Secrets], for context.secrets of extensions. Of two changes
 // of the same secret the later one stays.
-func (p *Protocol) Keep(method string) codec.Keep {
+func (p *Protocol) Keep(method string) codec.SecretService {
 	if !slices.Contains([]string{methodSecret, methodStoreSecret, methodDeleteSecret, methodSecretKeys}, method) {
 		return nil
 	}

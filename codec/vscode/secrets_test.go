@@ -58,7 +58,7 @@ func TestSecrets(t *testing.T) {
 		t.Error(a, b, c)
 	}
 	d := &drawer{all: map[string]string{"c.d k": "somebody's"}}
-	does := func(k codec.Keep, host, params, want, wrong string) {
+	does := func(k codec.SecretService, host, params, want, wrong string) {
 		t.Helper()
 		raw, err := k(t.Context(), d, host, codec.Raw(params))
 		if string(raw) != want || (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), wrong) {

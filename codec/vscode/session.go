@@ -30,8 +30,10 @@ func (s *session) Goodbye() (ask *codec.Message, last []codec.Message) {
 	return &codec.Message{Kind: codec.Request, Method: methodTerminate}, nil
 }
 
-// Opened implements [codec.Opener]: it is the host's configuration that can be told
+// Opened is that of [codec.SessionFeatures]: it is the host's configuration that can be told
 // again, with what has changed of it; see [Protocol.Reconfigured].
 func (s *session) Opened() (request, result codec.Raw) { return s.configured, nil }
+
+func (s *session) Features() codec.SessionFeatures { return codec.SessionFeatures{Opened: s.Opened} }
 
 func (s *session) Handshake(h codec.Hello) codec.Handshake { return &handshake{s: s, hello: h} }

@@ -15,7 +15,7 @@ func reserved(method string) bool {
 	return method == methodReady || method == methodInitialized || method == methodInit || method == methodTerminate
 }
 
-// Reserved implements [codec.Reserver].
+// Reserved is that of [codec.Features].
 func (*Protocol) Reserved(method string) bool { return reserved(method) }
 
 // Expand lets a command be called by its id: "hello.greet" with its arguments,

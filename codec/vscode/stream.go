@@ -75,7 +75,7 @@ type stream struct {
 	wait    sync.WaitGroup
 }
 
-var _ codec.TryWriter = (*stream)(nil)
+var _ codec.Stream = (*stream)(nil)
 
 // newStream returns the stream over a socket and those after it. grace is how
 // long nothing may be heard after one was lost.
