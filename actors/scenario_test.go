@@ -195,7 +195,7 @@ func TestStartWaitsForWhatIsShort(t *testing.T) {
 func TestStartsWaitForTheirTurn(t *testing.T) {
 	lazy := StartRule{Lazy: true}
 	group := []GroupSpec{{Name: "g", Hosts: []HostSpec{{Name: "a", Start: lazy}, {Name: "b", Start: lazy}, {Name: "c", Start: lazy}}}}
-	simulate(t, func(w *World) { w.MaxStarting = 1 }, group, func(s *simulation) {
+	simulate(t, func(s *simulation) { s.world.MaxStarting = 1 }, group, func(s *simulation) {
 		gate := make(chan struct{})
 		s.set(func() { s.hold["a"] = gate })
 		a, b, c := s.do("a", VerbStart), s.do("b", VerbStart), s.do("c", VerbStart)

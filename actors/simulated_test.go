@@ -33,6 +33,8 @@ type simulation struct {
 	told    uint64 // events so far
 	failed  []string
 	stopped bool
+	seen    func(actor string, message any) // nil, or gets the messages of all actors below the root
+	started func()                          // nil, or called when a process is started
 
 	mu      sync.Mutex
 	pids    map[string]int         // processes of a host so far
@@ -72,7 +74,7 @@ func (stops) HandleFailure(_ *actor.ActorSystem, parent actor.Supervisor, child 
 }
 
 // simulate runs f with a tree of groups, which is shut down behind it.
-func simulate(t *testing.T, change func(*World), groups []GroupSpec, f func(s *simulation), parts ...PartSpec) {
+func simulate(t *testing.T, change func(*simulation), groups []GroupSpec, f func(s *simulation), parts ...PartSpec) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		log := hclog.NewNullLogger()
@@ -90,7 +92,7 @@ func simulate(t *testing.T, change func(*World), groups []GroupSpec, f func(s *s
 		}
 		s.world.Launcher, s.world.wires = s, s.wire
 		if change != nil {
-			change(s.world)
+			change(s)
 		}
 		for i := range groups {
 			for j := range groups[i].Hosts {
@@ -98,7 +100,11 @@ func simulate(t *testing.T, change func(*World), groups []GroupSpec, f func(s *s
 			}
 		}
 		failed := func(group, host, reason string) { s.failed = append(s.failed, group+" "+host+": "+reason) }
-		s.root, err = s.world.System.Root.SpawnNamed(NewRoot(s.world, RootSpec{Groups: groups, Parts: parts, OnFailed: failed, OnEnd: func() { s.stopped = true }}), "hostsup")
+		root := NewRoot(s.world, RootSpec{Groups: groups, Parts: parts, OnFailed: failed, OnEnd: func() { s.stopped = true }})
+		if s.seen != nil {
+			root.Configure(actor.WithSpawnMiddleware(s.watch))
+		}
+		s.root, err = s.world.System.Root.SpawnNamed(root, "hostsup")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,6 +112,7 @@ func simulate(t *testing.T, change func(*World), groups []GroupSpec, f func(s *s
 		f(s)
 		if !s.stopped {
 			s.shutdown()
+			s.passes(10 * time.Second) // hosts with a connection do not hear the goodbye
 		}
 		if err := s.world.Close(); err != nil {
 			t.Error(err)
@@ -116,6 +123,19 @@ func simulate(t *testing.T, change func(*World), groups []GroupSpec, f func(s *s
 			t.Error(err)
 		}
 	})
+}
+
+// watch shows the messages of actors to s.seen.
+func (s *simulation) watch(spawn actor.SpawnFunc) actor.SpawnFunc {
+	return func(sys *actor.ActorSystem, id string, props *actor.Props, parent actor.SpawnerContext) (*actor.PID, error) {
+		props.Configure(actor.WithSpawnMiddleware(s.watch), actor.WithReceiverMiddleware(func(receive actor.ReceiverFunc) actor.ReceiverFunc {
+			return func(ctx actor.ReceiverContext, e *actor.MessageEnvelope) {
+				s.seen(id[strings.LastIndexByte(id, '/')+1:], e.Message)
+				receive(ctx, e)
+			}
+		}))
+		return spawn(sys, id, props, parent)
+	}
 }
 
 // simSpec has a program that is there, and no chance in its back-off.
@@ -140,6 +160,9 @@ func (s *simulation) Start(cmd *sandbox.Command) (*sandbox.Child, error) {
 		return nil, &sandbox.StartError{Name: cmd.Name, Step: sandbox.StepFork, Err: err}
 	}
 	s.pids[host]++
+	if s.started != nil {
+		s.started()
+	}
 	p := &simProcess{peer: s.peers[host]}
 	if p.peer != nil {
 		go p.peer.serve(p)

@@ -28,6 +28,7 @@ var allowed = map[string]string{
 	"link/env.go: time.AfterFunc":       "it is where the real clock is",
 	"link/env.go: go":                   "it is where goroutines come from",
 	"link/outbox.go: runtime.Gosched":   "lets others add to a write; no order follows from it",
+	"link/incoming.go: runtime.Gosched": "lets quick handlers answer within the write of the acknowledgements; likewise",
 	"actors/transport.go: time.Now":     "the kernel's deadline of a read from a socket",
 	"actors/transport.go: Go":           "waits for connections of a real socket, which a simulation has none of",
 	"actors/meeting.go: Go":             "likewise",
