@@ -17,47 +17,46 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// closeWait is how long Close waits for processes that the kernel does not
-// let go of, from their SIGKILL on; closeLeast is how long it waits for those
-// that were given that time before.
+// closeWait is how long Close waits, from SIGKILL on, for processes that the kernel
+// does not end; closeLeast is how long it waits for those that already had that time.
 const (
 	closeWait  = 10 * time.Second
 	closeLeast = time.Second
 )
 
-// base is what every backend shares: the book of children, their descriptors,
+// base is the part that all backends share: the list of children, their descriptors,
 // and the order of closing.
 type base struct {
 	mode    Kill
-	weaker  []string // why stronger ways are not in force
+	weaker  []string // why stronger kill methods are not in use
 	back    backend
 	spawner *spawner
 	null    *os.File
-	pad     int // highest descriptor that would be inherited unless closed
+	pad     int // the highest descriptor that children would inherit unless it is closed
 	confine confiner
 	mounts  mountCheck
 
 	mu     sync.Mutex
 	closed bool
-	busy   int // starts under way and children not gone
+	busy   int // starts in progress and children that are not gone
 	live   map[*Child]struct{}
 	empty  chan struct{} // closed when the Launcher is closed and busy is 0
-	quit   chan struct{} // closed when what is still there then is given up
+	quit   chan struct{} // closed when Close gives up remaining children
 
 	closing  sync.Once
 	closeErr error
 }
 
-// backend is one way of killing.
+// backend is one kill method.
 type backend interface {
-	// start starts cmd with exactly these descriptors. It sees to it that the
-	// child is ended, and that base.leave is called after its Release. The
-	// error is a syscall.Errno of fork, chdir or execve, or a *StartError.
+	// start starts cmd with exactly these descriptors. The backend must end the child
+	// and call base.leave after its Release. The error is a syscall.Errno of fork,
+	// chdir or execve, or a *StartError.
 	start(cmd *Command, files []int) (*Child, error)
-	// trouble is what is wrong at the moment; nil mostly.
+	// trouble returns current problems; mostly nil.
 	trouble() []string
-	// stop is called once, after quit was closed: the last child is gone or was
-	// given up.
+	// stop is called once, after quit is closed: the last child is gone or was given
+	// up.
 	stop() error
 }
 
@@ -67,7 +66,7 @@ func newBase() (*base, error) {
 		return nil, err
 	}
 	b := &base{null: null, live: map[*Child]struct{}{}, empty: make(chan struct{}), quit: make(chan struct{})}
-	// Without a list of descriptors (no /proc), 0, 1 and 2 are still right.
+	// Without a list of descriptors (no /proc), 0, 1 and 2 are still correct.
 	fds, _ := sys.Inheritable()
 	for _, fd := range fds {
 		b.pad = max(b.pad, fd)
@@ -118,7 +117,7 @@ func (b *base) start(cmd *Command) (*Child, error) {
 	} else {
 		c, err = b.back.start(cmd, files)
 	}
-	runtime.KeepAlive(cmd.Files) // the numbers were taken out of them
+	runtime.KeepAlive(cmd.Files) // files has their numbers
 	if err != nil {
 		b.leave(nil)
 		var se *StartError
@@ -138,7 +137,7 @@ func (b *base) start(cmd *Command) (*Child, error) {
 	return c, nil
 }
 
-// files are the numbers of the command's descriptors, in order.
+// files returns the numbers of the command's descriptors, in order.
 func (b *base) files(cmd *Command) ([]int, error) {
 	fds := make([]int, max(len(cmd.Files), 3), max(len(cmd.Files), 3, b.pad+1))
 	for i := range fds {
@@ -146,7 +145,7 @@ func (b *base) files(cmd *Command) ([]int, error) {
 		if i < len(cmd.Files) && cmd.Files[i] != nil {
 			f = cmd.Files[i]
 		}
-		fd := int(f.Fd()) // makes it blocking, which is what programs expect
+		fd := int(f.Fd()) // also makes it blocking, as programs expect
 		if fd < 0 {
 			return nil, fmt.Errorf("file %d is closed: %w", i, syscall.EBADF)
 		}
@@ -155,7 +154,7 @@ func (b *base) files(cmd *Command) ([]int, error) {
 	return fds, nil
 }
 
-// padded closes what would be inherited above the command's own descriptors.
+// padded marks inherited descriptors above those of the command for closing.
 func (b *base) padded(files []int) []int {
 	for len(files) <= b.pad {
 		files = append(files, sys.Closed)
@@ -163,7 +162,7 @@ func (b *base) padded(files []int) []int {
 	return files
 }
 
-// leave is called when a start has failed, or when all of a child is gone.
+// leave must be called when a start has failed, or when a child is released and gone.
 func (b *base) leave(c *Child) {
 	if c != nil && c.held != nil {
 		go func() {
@@ -194,7 +193,7 @@ func (b *base) close() error {
 		}
 		children := slices.Collect(maps.Keys(b.live))
 		patience := closeWait
-		if len(children) == b.busy { // no start is under way
+		if len(children) == b.busy { // no start is in progress
 			patience = max(patience-leastKilled(children), closeLeast)
 		}
 		b.mu.Unlock()
@@ -220,8 +219,8 @@ func (b *base) close() error {
 	return b.closeErr
 }
 
-// leastKilled is how long ago the last of the children was killed: those that
-// were given time already get no more.
+// leastKilled returns how long ago the last of the children was killed: children
+// that already had closeWait get no more time.
 func leastKilled(children []*Child) time.Duration {
 	if len(children) == 0 {
 		return 0
@@ -233,7 +232,7 @@ func leastKilled(children []*Child) time.Duration {
 	return least
 }
 
-// stuck names what did not end in time.
+// stuck returns an error with the children that did not end in time.
 func (b *base) stuck() error {
 	b.mu.Lock()
 	children := slices.Collect(maps.Keys(b.live))
@@ -262,14 +261,13 @@ func exitOf(e sys.Exit) Exit {
 	}
 }
 
-// withDescendants lists pid and what descends from it, as far as the system
-// tells.
+// withDescendants returns pid and its descendants, as far as the system lists them.
 func withDescendants(pid int) []int {
 	below, _ := sys.Descendants(pid)
 	return append([]int{pid}, below...)
 }
 
-// done tells an ended process from other errors of a signal.
+// done translates the error of a signal to an ended process.
 func done(err error) error {
 	if err == syscall.ESRCH {
 		return os.ErrProcessDone
@@ -277,7 +275,8 @@ func done(err error) error {
 	return err
 }
 
-// number is a signal's, or an error for a foreign implementation of os.Signal.
+// number returns the number of a signal, or an error for another implementation of
+// os.Signal.
 func number(sig os.Signal) (syscall.Signal, error) {
 	if s, ok := sig.(syscall.Signal); ok {
 		return s, nil

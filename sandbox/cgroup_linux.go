@@ -17,23 +17,22 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// folderPrefix begins the name of a Launcher's cgroup: hostsup-PID-RANDOM.
+// folderPrefix is the prefix of the name of a Launcher's cgroup: hostsup-PID-RANDOM.
 const folderPrefix = "hostsup-"
 
-// cgroups is the strongest way: a v2 cgroup per life, below one that belongs
-// to this Launcher and is watched over by its keeper.
+// cgroups is the strongest kill method: a v2 cgroup for each life, below one of this
+// Launcher, which its keeper watches.
 type cgroups struct {
 	*base
 	path string // of the Launcher's folder
-	// dir is the open folder. It holds the lock by which others know that its
-	// owner is there; the keeper has a copy, so the lock goes with the last of
-	// the two.
+	// dir is the open folder. It holds the lock that shows others that its owner is
+	// alive; the keeper has a copy, so the lock ends with the last of the two.
 	dir    int
 	keeper *keeper
-	plots  atomic.Uint64 // how many cgroups have been numbered
+	plots  atomic.Uint64 // the number of the last cgroup
 
-	spare  chan plot     // one made in advance, off the way of a start
-	refill chan struct{} // one token: the spare is taken
+	spare  chan plot     // one made in advance, so that a start need not wait
+	refill chan struct{} // one token: the spare was taken
 
 	mu    sync.Mutex
 	dead  []grave
@@ -41,8 +40,8 @@ type cgroups struct {
 	ended chan struct{}
 }
 
-// plot is a cgroup without a process, with its folder open, and the file that
-// tells whether it has one: to open that takes ten times as long as to read it.
+// plot is a new cgroup with its open folder and its open cgroup.events: opening the
+// file takes ten times as long as reading it.
 type plot struct {
 	folder string
 	dir    int
@@ -54,7 +53,7 @@ func (p plot) close() {
 	sys.Close(p.events)
 }
 
-// newCgroups makes the Launcher's folder. The error says what is missing.
+// newCgroups creates the Launcher's folder. The error says what is missing.
 func newCgroups(b *base) (*cgroups, error) {
 	parent, err := sys.OwnCgroup()
 	if err != nil {
@@ -84,8 +83,8 @@ func newCgroups(b *base) (*cgroups, error) {
 	return c, nil
 }
 
-// ownFolder makes and locks a folder for this Launcher. tell, if it is not nil, is
-// told of its path before it is made.
+// ownFolder creates and locks a folder for this Launcher. It calls tell, if it is not
+// nil, with the path before it creates the folder.
 func ownFolder(parent string, tell func(path string)) (path string, dir int, err error) {
 	for range 10 {
 		path = filepath.Join(parent, fmt.Sprintf("%s%d-%08x", folderPrefix, os.Getpid(), rand.Uint32()))
@@ -98,13 +97,13 @@ func ownFolder(parent string, tell func(path string)) (path string, dir int, err
 			}
 			return "", -1, fmt.Errorf("make a folder in %s: %w", parent, err)
 		}
-		// Until it is locked it looks stale, and somebody who cleans up may be
-		// faster; then it is simply made anew.
+		// Until the folder is locked it looks stale, and another Launcher may remove
+		// it; then it is created again.
 		if dir, err = sys.OpenDir(path); err != nil {
 			continue
 		}
 		if err = sys.TryLock(dir); err == nil {
-			// Who took it for stale may have removed it before we had the lock.
+			// Another Launcher may have removed it before the lock was taken.
 			if _, err = os.Stat(path); err == nil {
 				return path, dir, nil
 			}
@@ -114,8 +113,8 @@ func ownFolder(parent string, tell func(path string)) (path string, dir int, err
 	return "", -1, fmt.Errorf("make a folder in %s: %w", parent, err)
 }
 
-// probe finds out whether processes can be born in the folder and killed
-// with it: the kernel is asked for a process that then finds no program.
+// probe tests whether processes can be started in the folder and killed with it: it
+// starts a program that does not exist.
 func (c *cgroups) probe() error {
 	if _, err := os.Stat(filepath.Join(c.path, "cgroup.kill")); err != nil {
 		return errors.New("the kernel has no cgroup.kill (Linux 5.14)")
@@ -150,13 +149,13 @@ func (c *cgroups) start(cmd *Command, files []int) (*Child, error) {
 	sys.Close(p.events)
 	_ = sys.RemoveCgroup(c.dir, p.folder)
 	switch err {
-	case syscall.ENODEV, syscall.EBUSY, syscall.EOPNOTSUPP: // execve says none of these
+	case syscall.ENODEV, syscall.EBUSY, syscall.EOPNOTSUPP: // not errors of execve
 		err = &StartError{Name: cmd.Name, Step: StepTree, Path: c.path + "/" + p.folder, Err: err}
 	}
 	return nil, err
 }
 
-// plot takes the spare cgroup, or makes one.
+// plot returns the spare cgroup, or a new one.
 func (c *cgroups) plot() (plot, error) {
 	select {
 	case p := <-c.spare:
@@ -166,8 +165,8 @@ func (c *cgroups) plot() (plot, error) {
 	}
 }
 
-// newPlot makes a cgroup and opens it. Its name is a number: whose it will be
-// is not known yet, and a cgroup cannot be renamed.
+// newPlot creates a cgroup and opens it. Its name is a number: its life is not known
+// yet, and a cgroup cannot be renamed.
 func (c *cgroups) newPlot() (plot, error) {
 	folder := "life-" + strconv.FormatUint(c.plots.Add(1), 10)
 	if err := sys.MakeCgroup(c.dir, folder); err != nil {
@@ -185,8 +184,8 @@ func (c *cgroups) newPlot() (plot, error) {
 	return plot{}, err
 }
 
-// prepare makes the spare cgroup when there is none. An error is not told:
-// the start that would have used it makes its own, and tells.
+// prepare creates the spare cgroup if there is none. It ignores errors: the next
+// start creates its own cgroup and reports the error.
 func (c *cgroups) prepare() {
 	if len(c.spare) > 0 {
 		return
@@ -195,7 +194,7 @@ func (c *cgroups) prepare() {
 	if err != nil {
 		return
 	}
-	c.spare <- p // only the janitor fills it
+	c.spare <- p // only the janitor sends
 }
 
 // discard removes the spare cgroup.

@@ -12,7 +12,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// answers are what the filter does for each of the table's answers.
+// answers maps the answers of the table to actions of the filter.
 var answers = map[policy.Answer]sys.FilterAction{
 	policy.AnswerAllow:        sys.FilterAllow,
 	policy.AnswerIgnore:       sys.FilterErrno(0),
@@ -22,8 +22,8 @@ var answers = map[policy.Answer]sys.FilterAction{
 	policy.AnswerNoSuchFamily: sys.FilterErrno(syscall.EAFNOSUPPORT),
 }
 
-// filterFor is the filter of a policy in a scope, made of the table of system
-// calls, without the calls that are handed to an observer to be refused.
+// filterFor returns the filter of a policy in a scope, built from the table of system
+// calls, without the calls that the observer refuses.
 func filterFor(r *policy.Resolved, scope policy.SyscallScope, handed []string) sys.Filter {
 	table := r.SyscallRules(scope, handed)
 	rules := make([]sys.FilterRule, 0, len(table))
@@ -41,17 +41,18 @@ func filterFor(r *policy.Resolved, scope policy.SyscallScope, handed []string) s
 	return sys.NewFilter(policy.NewestSyscall, rules)
 }
 
-// filters keeps those that were made: to assemble one takes longer than many
-// another step of a start.
+// filters caches encoded filters, because assembling one takes longer than most steps
+// of a start.
 type filters struct {
 	mu   sync.Mutex
 	made map[string][]uint64
 }
 
-// maxFilters bounds what is kept; hosts share few policies.
+// maxFilters bounds the cache; hosts share few policies.
 const maxFilters = 64
 
-// get is filterFor, encoded. The result is shared and not changed.
+// get returns the encoded filter of filterFor. The result is shared and must not be
+// changed.
 func (f *filters) get(r *policy.Resolved, scope policy.SyscallScope, handed []string) []uint64 {
 	key := fmt.Sprintf("%v ", scope) + strings.Join(r.RefusedSyscalls, " ") + "; " + strings.Join(handed, " ")
 	f.mu.Lock()

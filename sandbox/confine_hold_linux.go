@@ -15,17 +15,17 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// placeholder is an empty folder that stands where something is denied that does
-// not exist: nothing else can hold a name in a real folder. Each life that needs
-// it has a shared lock on it, and the last one removes it; see sys.HoldPlaceholder.
+// placeholder is an empty folder in the position of a missing denied path: nothing
+// else can reserve a name in a real folder. Each life that needs it has a shared lock
+// on it, and the last one removes it; see sys.HoldPlaceholder.
 type placeholder struct {
-	parent *os.File // the folder around it
+	parent *os.File // its folder
 	name   string
 	lock   int // the placeholder itself, locked; -1: not yet
 }
 
-// holdMissing puts placeholders where denied paths are missing, and makes the
-// bounded work folder where that is.
+// holdMissing creates placeholders for missing denied paths, and the bounded work
+// folder if it is missing.
 func (s *starting) holdMissing() error {
 	for i := range s.r.Denied {
 		if d := &s.r.Denied[i]; d.Missing {
@@ -47,9 +47,9 @@ func (s *starting) holdMissing() error {
 	return nil
 }
 
-// hold makes or shares the placeholder at an anchor. Everything goes by the
-// descriptor of the folder around it, which no link leads to: whatever becomes of
-// the path meanwhile, no other folder is touched.
+// hold creates or shares the placeholder at an anchor. It uses the descriptor of the
+// folder, opened without links: even if the path changes meanwhile, it does not touch
+// another folder.
 func (s *starting) hold(d *policy.Denied) error {
 	h := s.child.held
 	parent, err := sys.PinPlain(filepath.Dir(d.Anchor))
@@ -61,7 +61,7 @@ func (s *starting) hold(d *policy.Denied) error {
 		h.onFree(h.sweep.done)
 	}
 	p := &placeholder{parent: parent, name: filepath.Base(d.Anchor), lock: -1}
-	// Told of before it is made, so that it is removed whatever happens.
+	// The sweeper must know it before it exists, so that it is removed in any case.
 	if err := h.sweep.add(p); err != nil {
 		return err
 	}
@@ -79,8 +79,8 @@ func (s *starting) hold(d *policy.Denied) error {
 	return h.sweep.locked(lock)
 }
 
-// cameToBe has something covered that was to stay absent, and has been made since
-// the policy was resolved. For what else is denied that is to be done again.
+// cameToBe handles a missing path that was created after the policy was resolved. An
+// absent path is left alone; for a denied one the start is repeated.
 func cameToBe(d *policy.Denied) error {
 	info, err := os.Lstat(d.Anchor)
 	if err != nil || !d.Absent || info.Mode()&fs.ModeSymlink != 0 || sys.Placeholder(d.Anchor, info) {
@@ -90,7 +90,7 @@ func cameToBe(d *policy.Denied) error {
 	return nil
 }
 
-// onto has what covers a placeholder come onto that and nothing else.
+// onto restricts the mounts that cover placeholders to these very folders.
 func (s *starting) onto(ops []helper.MountOp) {
 	for i := range ops {
 		if id, ok := s.held["/"+ops[i].Path]; ok && ops[i].Kind == helper.OpCover {
@@ -99,15 +99,15 @@ func (s *starting) onto(ops []helper.MountOp) {
 	}
 }
 
-// The steps of a start about paths that are denied begin so.
+// Prefixes of the steps of a start that concern denied paths.
 const (
 	stepHold  = "hold the place of "
 	stepPin   = "pin "
 	stepCover = "deny "
 )
 
-// replacedMeanwhile reports whether a start has failed because somebody has
-// renamed or replaced something around a denied path while it went on.
+// replacedMeanwhile reports whether a start has failed because another process renamed
+// or replaced a folder of a denied path meanwhile.
 func replacedMeanwhile(err error) bool {
 	var se *StartError
 	if !errors.As(err, &se) || se.Step != StepConfine {

@@ -16,12 +16,12 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// keepWait is how long a start waits for the last life's file system to be
+// keepWait is how long a start waits until the file system of the last life is
 // unmounted.
 const keepWait = 5 * time.Second
 
-// keep opens the file system of a work folder that outlives its life, and
-// makes it when there is none. -1: the work folder is not kept.
+// keep opens the image of a kept work folder, and creates it if it is missing. It
+// returns -1 if the work folder is not kept.
 func (s *starting) keep() (int, error) {
 	w := s.r.Policy.Work
 	if w.Path == "" || !w.Keep {
@@ -55,8 +55,8 @@ func (s *starting) keep() (int, error) {
 	}
 }
 
-// openImage opens an image that nobody but this user can have written: the kernel
-// does not expect a file system that somebody has made up.
+// openImage opens an image that only this user can have written: the kernel is not
+// safe against crafted file systems.
 func openImage(path string) (*os.File, error) {
 	f, err := sys.OpenPlain(path, os.O_RDWR, 0)
 	if err != nil {
@@ -66,11 +66,11 @@ func openImage(path string) (*os.File, error) {
 	if err == nil {
 		switch uid, _, _ := sys.OwnersOf(info); {
 		case !info.Mode().IsRegular():
-			err = errors.New("it is no file")
+			err = errors.New("it is not a regular file")
 		case uid != os.Geteuid():
-			err = fmt.Errorf("it belongs to user %d and not to the supervisor's", uid)
+			err = fmt.Errorf("it belongs to user %d, not to the supervisor's user", uid)
 		case info.Mode().Perm()&^0o600 != 0:
-			err = fmt.Errorf("others may use it (%s)", info.Mode())
+			err = fmt.Errorf("other users may access it (%s)", info.Mode())
 		}
 	}
 	if err != nil {
@@ -80,7 +80,7 @@ func openImage(path string) (*os.File, error) {
 	return f, nil
 }
 
-// makeImage makes an image with an empty file system, whole or not at all.
+// makeImage creates an image with an empty file system, completely or not at all.
 func makeImage(path string, size, inodes int64) error {
 	mkfs, err := exec.LookPath("mkfs.ext4")
 	if err != nil {
@@ -96,7 +96,7 @@ func makeImage(path string, size, inodes int64) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("mkfs.ext4: %w: %s", err, bytes.TrimSpace(out))
 	}
-	err = os.Link(fresh, path) // fails where somebody was faster
+	err = os.Link(fresh, path) // fails if another start was faster
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}

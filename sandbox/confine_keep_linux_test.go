@@ -58,12 +58,12 @@ func TestConfinedImageIsOurs(t *testing.T) {
 		want    string
 	}{
 		"of another user": {func() error { return errors.Join(os.WriteFile(image, nil, 0o600), os.Chown(image, 4242, 4242)) }, "belongs to user 4242"},
-		"for others":      {func() error { return errors.Join(os.WriteFile(image, nil, 0o600), os.Chmod(image, 0o606)) }, "others may use it"},
+		"for others":      {func() error { return errors.Join(os.WriteFile(image, nil, 0o600), os.Chmod(image, 0o606)) }, "other users may access it"},
 		"link": {func() error {
 			return errors.Join(os.WriteFile(dir+"/other", nil, 0o600), os.Symlink("other", image))
 		}, "too many levels of symbolic links"},
 		"folder": {func() error { return os.Mkdir(image, 0o700) }, "is a directory"},
-		"pipe":   {func() error { return syscall.Mkfifo(image, 0o600) }, "it is no file"},
+		"pipe":   {func() error { return syscall.Mkfifo(image, 0o600) }, "it is not a regular file"},
 		"shared folder": {func() error { return errors.Join(os.WriteFile(image, nil, 0o600), os.Chmod(dir, 0o777)) },
 			"only the supervisor may be able to change that file: other users may write " + dir},
 	} {

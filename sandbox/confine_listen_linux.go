@@ -17,12 +17,12 @@ import (
 	"github.com/hostsup/hostsup/sandbox/netproxy"
 )
 
-// addressWait is how long a start waits for an address that the life before may
-// listen at still.
+// addressWait is how long a start waits for an address that the previous life may
+// still listen on.
 const addressWait = 2 * time.Second
 
-// listen takes the addresses of the policy's listen. Connections wait there until
-// the command runs.
+// listen listens on the addresses of the policy's listen. Connections wait there
+// until the command runs.
 func (s *starting) listen() error {
 	for _, text := range s.r.Policy.Listen {
 		at, err := netip.ParseAddrPort(text)
@@ -49,12 +49,12 @@ func listenAt(at netip.AddrPort) (net.Listener, error) {
 			}
 			return l, err
 		}
-		time.Sleep(delay) // nothing tells when an address is free
+		time.Sleep(delay) // no event reports a free address
 	}
 }
 
-// forwardIn has the connections to the addresses of listen forwarded to the loopback
-// of the command, which runs.
+// forwardIn forwards connections to the addresses of listen to the loopback of the
+// running command.
 func (s *starting) forwardIn() {
 	if len(s.inward) == 0 {
 		return
@@ -80,8 +80,8 @@ func (s *starting) forwardIn() {
 	}
 }
 
-// dialIn connects to the port of at on the loopback of a network: of the family of
-// at first, then of the other.
+// dialIn connects to the port of at on the loopback of a network, first with the
+// address family of at, then with the other.
 func dialIn(ctx context.Context, by *spawner, network *sys.Network, at netip.AddrPort) (c net.Conn, err error) {
 	for _, six := range []bool{at.Addr().Is6(), !at.Addr().Is6()} {
 		to := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), at.Port())

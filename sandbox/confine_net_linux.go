@@ -21,21 +21,20 @@ import (
 	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
-// reach is how a command in a network namespace of its own reaches what its
-// policy allows: one proxy outside, and listeners inside that it serves.
+// reach connects a command in its own network namespace to what its policy allows: a
+// proxy on the host side serves listeners on the confined side.
 type reach struct {
 	proxy    *netproxy.Proxy
-	forwards []allow.Forward // of the second listener and those that follow
-	next     int             // listener to come
+	forwards []allow.Forward // of the second and later listeners
+	next     int             // the number of the next listener
 }
 
-// network plans what the command may reach through the proxy. What enforces is
-// the namespace, in which there is nothing else; the variables only save the
-// command's user from setting them.
+// network plans what the command may reach through the proxy. The namespace, which has
+// no other connection, enforces it; the proxy variables are a convenience.
 func (s *starting) network(root *rootPlan) error {
 	if s.cmd.Observe && s.r.Policy.Network != policy.NetworkHost && resolve.Access(s.r, resolvFile).Has(policy.Read) {
-		// No name server can be reached in either case. One on the command's own
-		// loopback is asked nevertheless, and the observer sees for which name.
+		// No name server can be reached in any case. A name server on the command's
+		// loopback makes the command send queries, in which the observer finds the names.
 		root.text(resolvFile, "nameserver 127.0.0.1\n")
 	}
 	if s.r.Policy.Network != policy.NetworkAllow {
@@ -73,21 +72,21 @@ func (s *starting) network(root *rootPlan) error {
 	return nil
 }
 
-// listener serves one that was made inside.
+// listener serves a listener from the confined side.
 func (s *starting) listener(fd int) error {
 	if s.reach == nil || s.reach.next >= len(s.plan.Listen) || fd < 0 {
 		closeFD(fd)
-		return errors.New("no listener is awaited")
+		return errors.New("an unexpected listener")
 	}
 	i := s.reach.next
 	s.reach.next++
 	file := os.NewFile(uintptr(fd), "listener")
-	l, err := net.FileListener(file) // with a descriptor of its own
+	l, err := net.FileListener(file) // duplicates the descriptor
 	file.Close()
 	if err != nil {
 		return fmt.Errorf("listener: %w", err)
 	}
-	// Both end, and close l, with Proxy.Close.
+	// Proxy.Close ends both, which close l.
 	if i == 0 {
 		go func() { _ = s.reach.proxy.Serve(l) }()
 	} else {
@@ -102,8 +101,7 @@ func closeFD(fd int) {
 	}
 }
 
-// withProxy adds the variables by which programs find a proxy, where they are
-// not set.
+// withProxy adds the proxy variables that are not set.
 func withProxy(env []string, proxy string, direct []string) []string {
 	set := func(name string) bool {
 		return slices.ContainsFunc(env, func(s string) bool {
@@ -117,8 +115,8 @@ func withProxy(env []string, proxy string, direct []string) []string {
 		{"NO_PROXY", strings.Join(direct, ",")},
 	} {
 		if !set(v[0]) {
-			// Some programs read only one of the two, and HTTP_PROXY in capitals
-			// is what a CGI client can set.
+			// Some programs read only one of the two; a CGI client can set HTTP_PROXY in
+			// capitals.
 			out = append(out, v[0]+"="+v[1], strings.ToLower(v[0])+"="+v[1])
 		}
 	}
@@ -130,8 +128,7 @@ const (
 	resolvFile = "/etc/resolv.conf"
 )
 
-// hosts puts names in front of what the machine's own file says, if that one
-// is granted.
+// hosts adds names before the content of the machine's own file, if that is granted.
 func (p *rootPlan) hosts(text string) {
 	if !p.made[hostsFile] && !p.within(hostsFile) {
 		p.text(hostsFile, text+"127.0.0.1 localhost\n::1 localhost\n")
@@ -139,15 +136,15 @@ func (p *rootPlan) hosts(text string) {
 	}
 	old, err := os.ReadFile(hostsFile)
 	if err != nil {
-		return // nothing to lay it over; by the proxy the names are reached all the same
+		return // nothing to mount it over; the names are still reachable through the proxy
 	}
 	p.text(hostsFile, text+string(old))
 }
 
-// text has a text stand at path, which is laid over a file that is granted there.
+// text mounts a file with text at path, over a granted file.
 func (p *rootPlan) text(path, text string) {
 	if real, err := filepath.EvalSymlinks(path); err == nil && (p.made[real] || p.within(real)) {
-		path = real // nothing can be laid over a link
+		path = real // a link cannot be mounted over
 	}
 	if !p.made[path] && !p.within(path) {
 		p.parents(path)
@@ -161,8 +158,8 @@ func (p *rootPlan) text(path, text string) {
 	p.rules = append(p.rules, helper.LandlockRule{Path: path, Rights: sys.LandlockReadFile})
 }
 
-// noteAttempt counts what the proxy has refused. What was allowed and failed
-// is not its doing.
+// noteAttempt records an attempt that the proxy refused; failures of allowed attempts
+// are not denials.
 func noteAttempt(log *denial.Log, a netproxy.Attempt) {
 	if a.Allowed || a.Host == "" {
 		return

@@ -15,31 +15,31 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// records are the kernel's audit records, for all confined children of a
-// Launcher; read only where the machine makes them anyway.
+// records reads the kernel's audit records for all confined children of a Launcher, if
+// the machine writes them anyway.
 type records struct {
 	unread bool // Options.Unrecorded
 	once   sync.Once
-	audit  *denial.Audit // nil: none can be read
+	audit  *denial.Audit // nil: records cannot be read
 }
 
 func (r *records) open() *denial.Audit {
 	r.once.Do(func() {
 		if os.Geteuid() == 0 && !r.unread {
-			r.audit, _ = denial.OpenAudit() // without them there are the other sources
+			r.audit, _ = denial.OpenAudit() // optional: there are other sources
 		}
 	})
 	return r.audit
 }
 
-// close is called after the last child is gone.
+// close must be called after the last child is gone.
 func (r *records) close() {
 	if r.audit != nil {
 		_ = r.audit.Close()
 	}
 }
 
-// watchRecords has the kernel's records of a child that runs go to its log.
+// watchRecords adds the kernel's records of a running child to its log.
 func (s *starting) watchRecords() {
 	if s.cmd.Policy == nil || s.level == policy.None {
 		return
@@ -59,20 +59,20 @@ func (s *starting) watchRecords() {
 	c.held.onFree(stop)
 }
 
-// observe plans that the command is watched. Calls that are refused whatever
-// their arguments are handed to the observer, to be refused by it in place of
-// the filter, because only so they come to light.
+// observe plans the observation of the command. The observer, not the filter, refuses
+// the calls that are refused whatever their arguments, because only then they are
+// reported.
 func (s *starting) observe(r *policy.Resolved, scope policy.SyscallScope) {
 	if !s.cmd.Observe {
 		return
 	}
 	calls := denial.WatchedCalls(s.cmd.observed != nil)
-	s.plan.NoNewPrivs = true // or the kernel takes no filter
+	s.plan.NoNewPrivs = true // required for a filter
 	if r != nil {
 		s.handed = r.RefusedWhole(scope)
 		for _, name := range s.handed {
 			if n, ok := policy.SyscallNumber(name); ok {
-				// In front: what is refused is not watched under a condition.
+				// First: a refused call is not watched under a condition.
 				calls = slices.Insert(calls, 0, sys.WatchedCall{NR: n})
 			}
 		}
@@ -84,7 +84,7 @@ func (s *starting) observe(r *policy.Resolved, scope policy.SyscallScope) {
 func (s *starting) observer(fd int) error {
 	if !s.cmd.Observe || fd < 0 {
 		closeFD(fd)
-		return errors.New("no observer is awaited")
+		return errors.New("an unexpected observer")
 	}
 	h := s.child.held
 	sink := h.denials.Add
@@ -107,8 +107,7 @@ func (s *starting) observer(fd int) error {
 	return nil
 }
 
-// watchTmp has the room in the private /tmp of a command that is observed be looked
-// at. One that has ended already is not.
+// watchTmp measures the private /tmp of an observed command that has not ended.
 func (s *starting) watchTmp() {
 	if !s.cmd.Observe || s.cmd.Policy == nil || !s.level.AtLeast(policy.NoCgroup) || !s.r.PrivateTmp {
 		return
@@ -122,7 +121,7 @@ func (s *starting) watchTmp() {
 	h.onFree(h.tmp.close)
 }
 
-// noteLimits counts the limits that were reached. It is called once, when the
+// noteLimits records the limits that were reached. It must be called once, after the
 // command has ended and before its cgroups are removed.
 func (h *held) noteLimits(e *Exit) {
 	reached := h.bounds.reached()
@@ -139,7 +138,7 @@ func (h *held) noteLimits(e *Exit) {
 	}
 }
 
-// twice is the line of policy that gives twice as much of what was reached.
+// twice returns the line of policy that doubles a limit.
 func (b *bounds) twice(limit string) string {
 	if b == nil {
 		return ""
@@ -158,7 +157,7 @@ func (b *bounds) twice(limit string) string {
 	return "limits { " + limit + " = " + value + " }"
 }
 
-// reached is how often each limit stood in the way, as the kernel counted.
+// reached returns the kernel's counts of how often each limit was reached.
 func (b *bounds) reached() map[string]uint64 {
 	out := map[string]uint64{}
 	if b == nil {
@@ -184,14 +183,14 @@ func (b *bounds) reached() map[string]uint64 {
 	return out
 }
 
-// ear is where the observing filter of a command without a helper comes to.
-type ear struct {
-	ours   *os.File // nil: nothing comes
-	theirs int      // -1: nothing comes
+// filterSocket receives the observing filter of a command without a helper.
+type filterSocket struct {
+	ours   *os.File // nil without observation
+	theirs int      // -1 without observation
 }
 
-func (s *starting) ear() (*ear, error) {
-	e := &ear{theirs: -1}
+func (s *starting) newFilterSocket() (*filterSocket, error) {
+	e := &filterSocket{theirs: -1}
 	if !s.cmd.Observe {
 		return e, nil
 	}
@@ -208,10 +207,10 @@ func (s *starting) ear() (*ear, error) {
 	return e, nil
 }
 
-// hear waits for the filter and begins to observe: without that the execve
-// that comes next would wait for ever. A command that ends before is found by
-// who waits for its execve; one that cannot be observed fails in it.
-func (e *ear) hear(s *starting) {
+// receive waits for the filter and starts to observe: otherwise the execve that
+// follows would wait forever. The caller that waits for the execve detects a command
+// that ends before; if the observation fails, the execve fails.
+func (e *filterSocket) receive(s *starting) {
 	if e.ours == nil {
 		return
 	}
@@ -222,7 +221,7 @@ func (e *ear) hear(s *starting) {
 	}
 }
 
-func (e *ear) close() {
+func (e *filterSocket) close() {
 	closeFD(e.theirs)
 	if e.ours != nil {
 		e.ours.Close()

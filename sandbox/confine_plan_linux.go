@@ -17,7 +17,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// devices are those that every confined process has.
+// devices lists the devices of every confined process.
 var devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
 
 const (
@@ -25,23 +25,22 @@ const (
 	onlyData       = nothingSpecial | sys.MountNoExec
 )
 
-// rootPlan makes the list of mounts, and the Landlock rules that say the same
-// once more.
+// rootPlan builds the list of mounts, and the Landlock rules with the same meaning.
 type rootPlan struct {
 	r    *policy.Resolved
-	uid  int // the command's; -1: as it is
+	uid  int // of the command; -1: unchanged
 	gid  int
 	root bool // ids can be mapped
 
-	made   map[string]bool // paths of the new root that are there
-	pinned map[string]bool // folders that cannot be renamed any more
-	mapped map[string]int  // folders of inner, with the owner that the command's user has in their place, or is shown as
-	closed map[string]bool // what bars has found out, by folder
-	inner  []string        // folders shown from outside: what is below is there, or nobody makes it
-	hollow []string        // folders within those that show only what is granted in them
+	made   map[string]bool // paths that exist in the new root
+	pinned map[string]bool // folders that can no longer be renamed
+	mapped map[string]int  // folders of inner, with the owner that is mapped to the command's user
+	closed map[string]bool // results of isClosed, by folder
+	inner  []string        // folders from the host side: nothing is created below them
+	hollow []string        // folders within inner that show only the grants in them
 	ops    []helper.MountOp
 	rules  []helper.LandlockRule
-	err    error // why something of the machine that is to be shown could not be looked at
+	err    error // why a part of the machine could not be examined
 }
 
 func planRoot(r *policy.Resolved, uid, gid int, root bool) *rootPlan {
@@ -56,8 +55,8 @@ func planRoot(r *policy.Resolved, uid, gid int, root bool) *rootPlan {
 	return p
 }
 
-// rootAttrs are the attributes of the root itself. It has device files where they
-// could be made.
+// rootAttrs returns the attributes of the root itself. It contains device files if
+// they could be created.
 func (p *rootPlan) rootAttrs() uint64 {
 	if p.root {
 		return sys.MountNoSuid | sys.MountNoExec
@@ -70,7 +69,7 @@ func (p *rootPlan) op(o helper.MountOp) {
 	p.ops = append(p.ops, o)
 }
 
-// parents makes the folders above path that are not there.
+// parents creates the missing folders above path.
 func (p *rootPlan) parents(path string) {
 	dir := filepath.Dir(path)
 	if p.made[dir] || p.within(dir) {
@@ -87,19 +86,18 @@ func (p *rootPlan) dir(path string, mode int) {
 	}
 }
 
-// within reports whether path is in a folder from outside.
+// within reports whether path is in a folder from the host side.
 func (p *rootPlan) within(path string) bool {
 	inner := around(p.inner, path)
-	return len(inner) > len(around(p.hollow, path)) // of two at one place the hollow one is on top
+	return len(inner) > len(around(p.hollow, path)) // of two mounts at one path the hollow one is on top
 }
 
-// hidden reports whether path is in a hollow folder and is not one of those
-// that were made there.
+// hidden reports whether path is in a hollow folder and was not created there.
 func (p *rootPlan) hidden(path string) bool {
 	return around(p.hollow, path) != "" && !p.within(path) && !p.made[path]
 }
 
-// around is the innermost of dirs that path is or is in; "" when none is.
+// around returns the innermost of dirs that path is or is in; "" without one.
 func around(dirs []string, path string) string {
 	in := ""
 	for _, dir := range dirs {
@@ -110,17 +108,16 @@ func around(dirs []string, path string) string {
 	return in
 }
 
-// hollowSize bounds what the folders in a hollow one take, in bytes and in
-// number.
+// hollowSize bounds the bytes and the number of folders in a hollow folder.
 const (
 	hollowSize  = 1 << 20
 	hollowNodes = 1024
 )
 
-// enter sees to it that the mount of path can be made, and the command come to it,
-// in a folder from outside. A folder on the way that is closed to strangers, as
-// /root mostly is, gives place to one with nothing but what is granted in it: the
-// command's user could mostly have seen nothing else there either.
+// enter makes path mountable, and reachable for the command, in a folder from the host
+// side. It replaces a folder on the way that other users may not search, as /root
+// mostly is, by one that contains only the grants in it: the command's user could
+// mostly not have seen anything else there.
 func (p *rootPlan) enter(path string) {
 	if !p.root || !p.within(path) {
 		return
@@ -143,9 +140,9 @@ func (p *rootPlan) enter(path string) {
 	p.op(helper.MountOp{Kind: helper.OpTmpfs, Path: closed, Attrs: onlyData, Size: hollowSize, Nodes: hollowNodes, Mode: 0o755, UID: -1, What: "mount " + closed})
 }
 
-// bars reports whether a folder, within inner, cannot be entered by the process
-// that makes the mounts: it is closed to strangers, and inner does not show its
-// owner as the command's user.
+// isClosed reports whether the process that makes the mounts cannot enter a folder
+// within inner: other users may not search it, and inner does not map its owner to
+// the command's user.
 func (p *rootPlan) bars(inner, dir string) bool {
 	closed, known := p.closed[dir]
 	if !known {
@@ -159,7 +156,7 @@ func (p *rootPlan) bars(inner, dir string) bool {
 	return closed
 }
 
-// standard is what every root has.
+// standard adds what every root has.
 func (p *rootPlan) standard() {
 	p.dir("/proc", 0o555)
 	p.op(helper.MountOp{Kind: helper.OpProc, Path: "/proc", Attrs: onlyData | sys.MountReadOnly, What: "mount /proc"})
@@ -188,7 +185,7 @@ func (p *rootPlan) standard() {
 
 func (p *rootPlan) data() uint64 { return dataAttrs(p.r.Policy.JIT) }
 
-// dataAttrs are the attributes of what a command can write.
+// dataAttrs returns the attributes of mounts that a command can write.
 func dataAttrs(jit bool) uint64 {
 	if jit {
 		return nothingSpecial
@@ -215,7 +212,7 @@ func (p *rootPlan) device(path string) {
 	p.rules = append(p.rules, helper.LandlockRule{Path: path, Rights: sys.LandlockReadFile | sys.LandlockWrite | sys.LandlockIoctl | sys.LandlockTruncate})
 }
 
-// rights are what Landlock calls an access.
+// rights returns the Landlock rights of an access.
 func (p *rootPlan) rights(a policy.Access) uint64 { return landlockRights(a, p.r.Policy.JIT) }
 
 func landlockRights(a policy.Access, jit bool) uint64 {
@@ -253,7 +250,7 @@ func (p *rootPlan) grant(g *policy.Grant) {
 	p.enter(g.Path)
 	if g.ReadOnly && p.hidden(g.Path) {
 		p.pin(g.Pinned)
-		return // it grants nothing, and nobody comes there to write
+		return // it grants nothing, and cannot be reached for writing
 	}
 	if !p.made[g.Path] && !p.within(g.Path) {
 		p.parents(g.Path)
@@ -282,7 +279,7 @@ func (p *rootPlan) grant(g *policy.Grant) {
 	p.rules = append(p.rules, helper.LandlockRule{Path: g.Path, Rights: p.rights(g.Access)})
 }
 
-// pin keeps folders from being renamed. The mounts in them stay.
+// pin prevents renaming of folders. The mounts in them stay.
 func (p *rootPlan) pin(dirs []string) {
 	for _, dir := range dirs {
 		if !p.pinned[dir] && !p.hidden(dir) {
@@ -309,19 +306,19 @@ func (p *rootPlan) attrs(a policy.Access) uint64 {
 	return onlyData | sys.MountReadOnly
 }
 
-// owner has what belongs to the folder's owner shown as the command's: what
-// it writes keeps that owner, and nothing is changed. What is root's and only
-// to be read stays root's: a grant of /etc does not reveal its shadow. A user
-// that is named and has the right to write a folder does that by its own name.
+// owner maps the folder's owner to the command's user: files that the command writes
+// keep that owner, and nothing is changed. Read-only files of root stay root's, so
+// that a grant of /etc does not reveal the shadow file. A named user who may write a
+// folder writes it as that user.
 func (p *rootPlan) owner(o *helper.MountOp, g *policy.Grant) {
 	if !p.root {
 		return
 	}
-	// What is only read only is shown as what is around it.
+	// A grant that is only read-only is mapped like the grant around it.
 	o.Loose = !g.Access.Has(policy.Write) && !g.ReadOnly
 	if p.shown() {
 		if p.uid == os.Geteuid() {
-			o.Loose = false // it is shown as it is
+			o.Loose = false // it is not mapped
 			return
 		}
 		o.All, o.UID, o.GID = true, os.Geteuid(), os.Getegid()
@@ -333,15 +330,15 @@ func (p *rootPlan) owner(o *helper.MountOp, g *policy.Grant) {
 	o.UID, o.GID = g.UID, g.GID
 }
 
-// writes reports whether the user that the policy names may write to what is
-// granted without being shown as its owner.
+// writes reports whether the user that the policy names may write a grant without a
+// mapping of its owner.
 func (p *rootPlan) writes(g *policy.Grant) bool {
 	if p.r.UID < 0 || g.ReadOnly {
 		return false
 	}
 	st, err := os.Stat(g.Path)
 	if err != nil {
-		return false // the mount tells why
+		return false // the mount reports the error
 	}
 	bits, group := st.Mode().Perm(), g.GID == p.gid || slices.Contains(p.r.Groups, g.GID)
 	if group {
@@ -350,10 +347,10 @@ func (p *rootPlan) writes(g *policy.Grant) bool {
 	return bits&2 != 0 && (!g.Dir || bits&1 != 0)
 }
 
-// identity is of what a grant was resolved to.
+// identity returns the file that a grant was resolved to.
 func identity(g *policy.Grant) sys.FileID { return sys.FileID{Device: g.Node, Inode: g.Inode} }
 
-// work is the bounded folder.
+// work mounts the bounded folder.
 func (p *rootPlan) work() {
 	w := p.r.Policy.Work
 	if w.Path == "" {
@@ -375,16 +372,15 @@ func (p *rootPlan) work() {
 	p.rules = append(p.rules, helper.LandlockRule{Path: w.Path, Rights: p.rights(policy.Write)})
 }
 
-// What lies over denied paths: an empty folder and an empty file that nobody
-// may open.
+// Covers of denied paths: an empty folder and an empty file that no user may open.
 const (
 	coverDir  = "/dev/.denied/folder"
 	coverFile = "/dev/.denied/file"
-	// What stands for a folder that must not come to be can be read.
+	// coverEmpty, for a folder that must not be created, can be read.
 	coverEmpty = "/dev/.denied/empty"
 )
 
-// covers makes what lies over other paths.
+// covers creates the files that cover other paths.
 func (p *rootPlan) covers() {
 	if p.made[coverFile] {
 		return
@@ -396,7 +392,7 @@ func (p *rootPlan) covers() {
 	p.op(helper.MountOp{Kind: helper.OpFile, Path: coverFile})
 }
 
-// denied covers what is denied, after everything that is granted.
+// denied covers the denied paths, after all grants are mounted.
 func (p *rootPlan) denied() {
 	if len(p.r.Denied) == 0 {
 		return
@@ -412,7 +408,7 @@ func (p *rootPlan) denied() {
 	}
 	for _, d := range p.r.Denied {
 		if d.Link || p.hidden(d.Anchor) {
-			continue // what it points to is denied as well, or it cannot be seen
+			continue // its target is denied as well, or cannot be seen
 		}
 		from := coverFile
 		switch {

@@ -18,14 +18,14 @@ import (
 	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
-// spawns reports whether the command's process shares our memory until its
-// execve, so that what holds for memory must be held by the filter. On arm64
-// that would refuse what the C library does to protect code.
+// spawns reports whether the command's process shares our memory until its execve, so
+// that the filter must enforce the rules for memory. On arm64 such a filter would
+// refuse calls by which the C library protects code.
 func (s *starting) spawns() bool {
 	return s.plan.Mode == helper.PlanSelf && sys.HaveSpawn && !s.cmd.Observe && (runtime.GOARCH == "amd64" || s.cmd.Policy == nil || s.r.Policy.JIT)
 }
 
-// spawn starts the command's process, or the nurse that does.
+// spawn starts the command's process, or the nurse that starts it.
 func (s *starting) spawn() (err error) {
 	h := s.child.held
 	tree := func(err error) error { return &StartError{Name: s.cmd.Name, Step: StepTree, Err: err} }
@@ -81,7 +81,7 @@ func (s *starting) spawn() (err error) {
 	return nil
 }
 
-// owners makes the user namespaces of the command and of its mounts.
+// owners creates the user namespaces of the command and of its mounts.
 func (s *starting) owners(d *helper.Descriptors) error {
 	if !s.plan.UserNS {
 		return nil
@@ -107,8 +107,8 @@ func (s *starting) owners(d *helper.Descriptors) error {
 	return nil
 }
 
-// makeOwners makes the user namespaces by which mounts are shown as those of the
-// command, until closeOwners.
+// makeOwners creates the user namespaces that map the owners of mounts to the command's
+// user. The caller must call closeOwners.
 func makeOwners(p *helper.Plan, d *helper.Descriptors) (what string, err error) {
 	for i := range p.Mounts {
 		op := &p.Mounts[i]
@@ -134,7 +134,7 @@ func closeOwners(d *helper.Descriptors) {
 	}
 }
 
-// running begins what looks at a command that runs.
+// running starts what monitors a running command.
 func (s *starting) running() {
 	s.watchMemory()
 	s.watchRecords()
@@ -142,24 +142,24 @@ func (s *starting) running() {
 	s.forwardIn()
 }
 
-// direct starts the command's process without a helper between.
+// direct starts the command's process without a helper.
 func (s *starting) direct(procs []int) error {
-	ear, err := s.ear()
+	sock, err := s.newFilterSocket()
 	if err != nil {
 		return s.explain(err)
 	}
-	defer ear.close()
+	defer sock.close()
 	from := s.spawner
 	if s.plan.Caps {
 		from, s.plan.Bounded = s.confine.boundless(), true
 	}
 	var script sys.Script
-	free := ear.theirs + 1
+	free := sock.theirs + 1
 	for _, fd := range slices.Concat(s.files, procs) {
 		free = max(free, fd+1)
 	}
 	free = max(free, len(s.files))
-	if err := s.plan.Direct(&script, s.files, procs, ear.theirs, free); err != nil {
+	if err := s.plan.Direct(&script, s.files, procs, sock.theirs, free); err != nil {
 		return s.explain(err)
 	}
 	birth := s.lot.dir
@@ -171,7 +171,7 @@ func (s *starting) direct(procs []int) error {
 		by = func() (int, int, error) {
 			f, err := script.Fork(0, birth)
 			if err == nil {
-				ear.hear(s)
+				sock.receive(s)
 				err = f.Await()
 			}
 			if err != nil {
@@ -187,13 +187,13 @@ func (s *starting) direct(procs []int) error {
 	return s.adoptDirect(newWatch(pid, pidfd))
 }
 
-// follow reads what the nurse says until the command runs.
+// follow reads the reports of the nurse until the command runs.
 func (s *starting) follow(p *helperProc, nurse *sys.Nurse) (*watch, error) {
 	for {
 		r, fd, err := p.read()
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil, s.confineError("helper", errors.New("it ended without a word"))
+			return nil, s.confineError("helper", errors.New("it ended without a report"))
 		case err != nil:
 			return nil, s.confineError("helper", err)
 		}
@@ -212,7 +212,7 @@ func (s *starting) follow(p *helperProc, nurse *sys.Nurse) (*watch, error) {
 			_ = p.sock.SetDeadline(time.Time{})
 			return w, nil
 		default:
-			err = fmt.Errorf("it said %q", r.Kind)
+			err = fmt.Errorf("it sent an unexpected report %q", r.Kind)
 		}
 		if err != nil {
 			return nil, s.confineError("helper", err)
@@ -220,18 +220,18 @@ func (s *starting) follow(p *helperProc, nurse *sys.Nurse) (*watch, error) {
 	}
 }
 
-// explain is problem for an error of our own.
+// explain is like problem, for an error of this process.
 func (s *starting) explain(err error) error {
 	what, errno := helper.StepOf(err)
 	return s.problem(what, errno)
 }
 
-// problem says which step failed, and finds out what a failed execve was
-// about.
+// problem returns an error with the failed step, and with the reason of a failed
+// execve.
 func (s *starting) problem(what string, errno syscall.Errno) error {
 	e := &StartError{Name: s.cmd.Name, Step: StepConfine, Path: what, Err: errno}
 	if errno == syscall.ESTALE {
-		e.Err = fmt.Errorf("it was replaced while the start went on: %w", errno)
+		e.Err = fmt.Errorf("it was replaced during the start: %w", errno)
 	}
 	switch what {
 	case "dir":

@@ -21,7 +21,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
-// confiner is what a Launcher keeps for its confined and limited children.
+// confiner is the state of a Launcher for its confined and limited children.
 type confiner struct {
 	strongest policy.Level
 	users     users
@@ -33,12 +33,12 @@ type confiner struct {
 	resolver  resolve.Resolver
 
 	bounding sync.Mutex
-	bounded  *spawner // its thread has no bounding set; made when first wanted
+	bounded  *spawner // its thread has an empty bounding set; created on first use
 }
 
-// boundless starts what is to have no capability, ever. To empty the set takes
-// a call for each of them, which one thread makes once for all. A thread that
-// could not is replaced at the next start.
+// boundless returns the spawner of processes that can never gain capabilities. Its
+// thread empties its bounding set once, with a call for each capability, for all
+// starts. A thread that failed to is replaced at the next start.
 func (c *confiner) boundless() *spawner {
 	c.bounding.Lock()
 	defer c.bounding.Unlock()
@@ -48,7 +48,7 @@ func (c *confiner) boundless() *spawner {
 	return c.bounded
 }
 
-// close is called after the last child is gone.
+// close must be called after the last child is gone.
 func (c *confiner) close() error {
 	if c.bounded != nil {
 		c.bounded.stop()
@@ -96,14 +96,14 @@ func (b *base) startHeld(cmd *Command, files []int) (*Child, error) {
 	}
 }
 
-// A start around which others rename folders is tried for startPatience, with
-// pauses of up to startPause: who renames may be kept from going on by other work.
+// A start that fails because other processes rename folders is repeated for
+// startPatience, with pauses of up to startPause.
 const (
 	startPatience = 2 * time.Second
 	startPause    = 50 * time.Millisecond
 )
 
-// starting is a start under way.
+// starting is a start in progress.
 type starting struct {
 	*base
 	cmd   *Command
@@ -114,17 +114,17 @@ type starting struct {
 	level  policy.Level
 	plan   helper.Plan
 	reach  *reach
-	inward []net.Listener        // of the policy's listen, in its order
+	inward []net.Listener        // the addresses of the policy's listen, in order
 	held   map[string]sys.FileID // placeholders, by path
-	handed []string              // calls that the observer refuses in place of the filter
+	handed []string              // calls that the observer refuses instead of the filter
 
-	unmapped bool // an ordinary policy of root's that names no user, where files cannot be shown as those of another owner
+	unmapped bool // an ordinary policy as root without a user, where owners cannot be mapped
 
-	cg  *cgroups // nil: lives have no cgroup of their own
-	lot plot     // that of this one
+	cg  *cgroups // nil: lives have no cgroup
+	lot plot     // the cgroup of this life
 }
 
-// wrong is an error of the policy, or of the machine it is for.
+// wrong returns an error of StepPolicy.
 func (s *starting) wrong(err error) error {
 	return &StartError{Name: s.cmd.Name, Step: StepPolicy, Err: err}
 }
@@ -156,8 +156,7 @@ func (s *starting) start() (err error) {
 	return s.spawn()
 }
 
-// planted has a cgroup made ready for the next life, and removes that of one
-// that has not come about.
+// planted prepares a cgroup for the next life, and removes that of a failed start.
 func (s *starting) planted(err *error) {
 	sys.Close(s.lot.dir)
 	select {
@@ -171,7 +170,7 @@ func (s *starting) planted(err *error) {
 	}
 }
 
-// choose takes the strongest level, if that is as strong as the policy wants.
+// choose selects the strongest level; it fails if the policy does not accept it.
 func (s *starting) choose() error {
 	h := s.child.held
 	if s.cmd.Policy == nil {
@@ -195,7 +194,7 @@ func (s *starting) choose() error {
 			lacks = append(lacks, l.Name+": "+l.Detail)
 		}
 		if len(lacks) == 0 {
-			lacks = []string{"the launcher was told so"}
+			lacks = []string{"an option of the launcher excludes it"}
 		}
 		return &LevelError{Want: want, Have: s.level, Lacks: lacks}
 	}
@@ -219,8 +218,9 @@ func (s *starting) choose() error {
 	return nil
 }
 
-// bound makes the cgroups of the limits. Limits that no cgroup can hold refuse
-// the start, or with policy.BestEffort are held by other means, which is told.
+// bound creates the cgroups of the limits. It refuses the start if no cgroup can
+// enforce a limit; with policy.BestEffort the limit is enforced by other means and
+// reported.
 func (s *starting) bound() error {
 	h := s.child.held
 	l := s.r.Limits
@@ -263,7 +263,7 @@ func (s *starting) limitName() string {
 	return fmt.Sprintf("life-%d", s.confine.limiter.serial.Add(1))
 }
 
-// makePlan decides what the helper is to do.
+// makePlan decides what the helper does.
 func (s *starting) makePlan() (err error) {
 	p, cmd, r := &s.plan, s.cmd, s.r
 	p.Path, p.Dir, p.Args, p.Env = cmd.Path, cmd.Dir, cmd.Args, cmd.Env
@@ -336,7 +336,7 @@ func (s *starting) makePlan() (err error) {
 	}
 	if p.WholeProc {
 		if err := rp.coverProc(s.unmapped); err != nil {
-			return s.confineError("look at /proc", err)
+			return s.confineError("examine /proc", err)
 		}
 	}
 	if cmd.Self {
@@ -351,21 +351,21 @@ func (s *starting) makePlan() (err error) {
 		return err
 	}
 	if rp.err != nil {
-		return s.confineError("look at a device", rp.err)
+		return s.confineError("examine a device", rp.err)
 	}
 	s.onto(rp.ops)
 	p.Mounts, p.RootAttrs, p.Rules = rp.ops, rp.rootAttrs(), rp.rules
 	return nil
 }
 
-// scope is what the rules for system calls depend on.
+// scope returns what the rules for system calls depend on.
 func (s *starting) scope() policy.SyscallScope {
 	p := &s.r.Policy
 	return policy.SyscallScope{Level: s.level, JIT: p.JIT, Network: p.Network, Protected: s.plan.NoJIT, Sampled: s.child.held.sample > 0, Unmapped: s.unmapped && s.level.AtLeast(policy.NoCgroup)}
 }
 
-// chooseUser finds the ids that the command runs as: root's only where owners
-// cannot be mapped.
+// chooseUser selects the ids of the command: those of root only if owners cannot be
+// mapped.
 func (s *starting) chooseUser(root bool) error {
 	if !root {
 		return nil
@@ -387,7 +387,7 @@ func (s *starting) chooseUser(root bool) error {
 	return nil
 }
 
-// plainRules are what Landlock allows where there are no mounts.
+// plainRules returns the Landlock rules at the level without mounts.
 func (s *starting) plainRules() ([]helper.LandlockRule, error) {
 	jit := s.r.Policy.JIT
 	var rules []helper.LandlockRule
@@ -415,27 +415,28 @@ func (s *starting) plainRules() ([]helper.LandlockRule, error) {
 		case err == nil:
 			rules = append(rules, helper.LandlockRule{Path: "/dev/" + name, Rights: sys.LandlockReadFile | sys.LandlockWrite | sys.LandlockIoctl | sys.LandlockTruncate})
 		case !errors.Is(err, fs.ErrNotExist):
-			return nil, s.confineError("look at a device", err)
+			return nil, s.confineError("examine a device", err)
 		}
 	}
 	return rules, nil
 }
 
-// heldParts are what is kept for a child with a Policy or with Limits.
+// heldParts are the resources of a child with a Policy or with Limits.
 type heldParts struct {
 	bounds   *bounds
-	sample   int64 // bytes; memory is sampled against it; 0: it is not
+	sample   int64 // the limit for sampled memory, in bytes; 0: memory is not sampled
 	peak     atomic.Int64
 	exceeded atomic.Bool
 	tmp      room
-	sweep    *sweep // nil: it has no placeholders
+	sweep    *sweep // nil without placeholders
 	frees    []func()
 }
 
-// onFree has f called when all of the child is gone, the last one first.
+// onFree registers f to be called when the child is released and gone, in reverse
+// order.
 func (h *held) onFree(f func()) { h.frees = append(h.frees, f) }
 
-// free gives back what was held for the child. It may wait.
+// free releases the resources of the child. It may block.
 func (h *held) free() {
 	for i := len(h.frees) - 1; i >= 0; i-- {
 		h.frees[i]()

@@ -9,11 +9,10 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// confiner has nothing to keep here.
+// confiner is empty in this build.
 type confiner struct{}
 
-// startHeld starts what accepts level none and refuses the rest: nothing is
-// ever enforced more weakly in silence.
+// startHeld starts commands whose policy accepts level none, and refuses others.
 func (b *base) startHeld(cmd *Command, files []int) (*Child, error) {
 	err := cmd.Policy.Validate(cmd.Limits)
 	switch {
@@ -28,10 +27,10 @@ func (b *base) startHeld(cmd *Command, files []int) (*Child, error) {
 	return nil, &StartError{Name: cmd.Name, Step: StepPolicy, Err: err}
 }
 
-// announce has nothing to remember here: what is confined is refused.
+// announce does nothing in this build, which refuses confined commands.
 func (*base) announce(string, *policy.Policy) {}
 
 func (*confiner) close() error { return nil }
 
-// thisProgram is the path of this program.
+// thisProgram returns the path of this program.
 func thisProgram() (string, error) { return os.Executable() }

@@ -11,14 +11,14 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// jailed is a child behind a helper of its own that may also be in a cgroup.
+// jailed is a child with its own helper, possibly in a cgroup.
 type jailed struct {
 	nursed
-	cg  *cgroups // nil: none
+	cg  *cgroups // nil without a cgroup
 	lot plot
 }
 
-// adopt makes the child of a helper that stays.
+// adopt creates the Child of a command with a helper.
 func (s *starting) adopt(p *helperProc, host *watch) {
 	r := helper.RoleInit
 	if s.plan.Mode == helper.PlanReaper {
@@ -29,12 +29,12 @@ func (s *starting) adopt(p *helperProc, host *watch) {
 	go d.run()
 }
 
-// adoptDirect makes the child of a command without a helper.
+// adoptDirect creates the Child of a command without a helper.
 func (s *starting) adoptDirect(w *watch) error {
 	d := &direct{watch: w, child: s.child, base: s.base, group: s.cg == nil, folder: s.lot.folder, events: s.lot.events, cg: s.cg}
 	s.child.pid, s.child.tree = w.pid, d
 	var err error
-	d.mu.Lock() // Ready may come before its watch is known
+	d.mu.Lock() // Ready may be called before ended is set
 	d.ended, err = sys.NewWatch(w.fd, d)
 	d.mu.Unlock()
 	if err != nil {
@@ -52,7 +52,7 @@ func (d *jailed) run() {
 		return
 	}
 	d.await(func() {
-		// What is in the cgroup was in the helper's namespace, and gone with it.
+		// All processes of the cgroup were in the helper's namespace, and ended with it.
 		if populated, err := sys.CgroupPopulated(d.lot.events); err != nil || !populated {
 			d.child.vanish()
 		}
@@ -115,11 +115,10 @@ func (d *jailed) cpu() (time.Duration, bool) {
 	return t, err == nil
 }
 
-// sampling is how often memory is looked at where no cgroup counts it.
+// sampling is the interval of memory samples without a cgroup.
 const sampling = 200 * time.Millisecond
 
-// watchMemory kills the tree when it has more memory than it may, where no
-// cgroup does so.
+// watchMemory kills the tree when it exceeds its memory limit, if no cgroup does so.
 func (s *starting) watchMemory() {
 	c, h := s.child, s.child.held
 	if fd := h.bounds.oomEvents(); fd >= 0 {
@@ -162,8 +161,8 @@ func (s *starting) watchMemory() {
 	}()
 }
 
-// oom ends the tree in which a process found no memory: half of it would not
-// do what the whole is for. A v2 cgroup does so by itself.
+// oom kills the whole tree when one of its processes was killed for lack of memory,
+// because the rest would not work. A v2 cgroup does so itself.
 type oom struct{ child *Child }
 
 // Ready implements sys.Waiter.
@@ -176,7 +175,7 @@ func (o *oom) Ready() {
 	}
 }
 
-// judge says more of how a child has ended.
+// judge adds details to the end of a child.
 func (h *held) judge(e *Exit) {
 	h.bounds.judge(e)
 	if h.sample > 0 {

@@ -2,17 +2,16 @@ package sandbox
 
 import "github.com/hostsup/hostsup/sandbox/denial"
 
-// The features of a Machine by which denials are found.
+// The features of a Machine that detect denials.
 const (
-	FeatureRecords   = "records of denials" // the kernel's own
+	FeatureRecords   = "records of denials" // the kernel's audit records
 	FeatureObserving = "observing"          // Command.Observe
 )
 
-// Denied has f called for every denial of c from now on, with its count so
-// far, and before that for each that there was already. f must not wait; it
-// may be called by several goroutines at once, and twice for a denial that
-// comes at the same time as the call. It is never called for a child of which
-// no denials are recorded.
+// Denied calls f for each past denial of c, and then for every new one, with its count
+// so far. f must not block. It may be called on several goroutines at once, and twice
+// for a denial that occurs during the call of Denied. It is never called for a child
+// without a record of denials.
 func (c *Child) Denied(f func(denial.Denial)) {
 	if c.held == nil || c.held.denials == nil {
 		return

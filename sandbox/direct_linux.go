@@ -11,29 +11,28 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// direct is a child of ours without a helper between: the cgroup and group
-// ways.
+// direct is a child without a helper: the cgroup and group methods.
 type direct struct {
 	*watch
 	child *Child
 	base  *base
 
-	// group: the leader stays a zombie until Release, so that the number of its
-	// group cannot pass to somebody else.
+	// group means that the leader stays a zombie until Release, so that the number of
+	// its group cannot be reused.
 	group  bool
 	folder string   // its cgroup, below cgroups.dir
 	events int      // that cgroup's cgroup.events; closed by run
-	cg     *cgroups // nil: none
+	cg     *cgroups // nil without a cgroup
 
 	mu    sync.Mutex
-	over  bool      // there is nothing left to kill
+	over  bool      // no process is left to kill
 	ended sys.Watch // set under mu
-	// reaped: the leader of the group is no zombie any more. Its number is still
-	// the group's while that has members, and is not signalled any more.
+	// reaped means that the leader of the group is no longer a zombie. Its number
+	// stays reserved while the group has members, but must not be signalled.
 	reaped bool
 }
 
-// startDirect spawns cmd and awaits its end.
+// startDirect spawns cmd and watches for its end.
 func (b *base) startDirect(cmd *Command, p sys.Process, d *direct) (*Child, error) {
 	c := newChild(cmd, time.Now())
 	p.Path, p.Args, p.Env, p.Dir = cmd.Path, cmd.Args, cmd.Env, cmd.Dir
@@ -45,10 +44,10 @@ func (b *base) startDirect(cmd *Command, p sys.Process, d *direct) (*Child, erro
 	}
 	d.watch, d.child, d.base = newWatch(pid, pidfd), c, b
 	c.pid, c.tree = pid, d
-	d.mu.Lock() // Ready may come before its watch is known
+	d.mu.Lock() // Ready may be called before ended is set
 	d.ended, err = sys.NewWatch(pidfd, d)
 	d.mu.Unlock()
-	if err != nil { // the system has no room for it
+	if err != nil { // the system has no room for a watch
 		_ = sys.Kill(-pid, syscall.SIGKILL)
 		sys.Reap(pid)
 		d.close()
@@ -60,7 +59,7 @@ func (b *base) startDirect(cmd *Command, p sys.Process, d *direct) (*Child, erro
 // Ready implements sys.Waiter: the process has ended.
 func (d *direct) Ready() { go d.run() }
 
-// run is the rest of a child: from its end to its Release.
+// run handles a child from its end to its Release.
 func (d *direct) run() {
 	e, ended, stolen := d.look(!d.group)
 	if !ended {
@@ -71,7 +70,7 @@ func (d *direct) run() {
 			return
 		}
 	}
-	if d.group && stolen { // the number of the group may be anybody's now
+	if d.group && stolen { // the number of the group may be reused now
 		d.mu.Lock()
 		d.over, d.reaped = true, true
 		d.mu.Unlock()
@@ -82,7 +81,7 @@ func (d *direct) run() {
 	case <-d.child.gone:
 	case <-d.child.hunted:
 	case <-d.child.released:
-		_ = d.kill() // that of Release came before the end
+		_ = d.kill() // the kill of Release was before the end
 	}
 	d.awaitGone()
 	<-d.child.released
@@ -128,23 +127,22 @@ func (d *direct) kill() error {
 		return d.killGroup(ended)
 	}
 	if ended {
-		// Mostly it has left nothing behind, which costs less to find out than
-		// a kill, on the way to the next start.
+		// Mostly no process is left, and testing that delays the next start less than
+		// a kill.
 		if populated, err := sys.CgroupPopulated(d.events); err == nil && !populated {
 			d.over = true
 			d.child.vanish()
 			return nil
 		}
 	} else {
-		_ = d.watch.signal(syscall.SIGKILL) // one that moved to another cgroup, too
+		_ = d.watch.signal(syscall.SIGKILL) // also if it moved to another cgroup
 	}
 	return sys.KillCgroup(d.cg.dir, d.folder)
 }
 
-// killGroup signals the group by its number while the leader, be it as a
-// zombie, keeps that from passing to somebody else. Then the leader is reaped,
-// so that the number says whether the group has other members. The caller
-// holds mu.
+// killGroup signals the group by its number while the leader, even as a zombie,
+// reserves the number. Then it reaps the leader, so that the number shows whether the
+// group has other members. The caller must hold mu.
 func (d *direct) killGroup(ended bool) error {
 	if d.reaped {
 		for _, pid := range d.members() {
@@ -192,7 +190,7 @@ func (d *direct) cpu() (time.Duration, bool) {
 	return t, err == nil
 }
 
-// group is the weakest way: the process group alone.
+// group is the weakest kill method: the process group alone.
 type group struct{ *base }
 
 func (g *group) start(cmd *Command, files []int) (*Child, error) {

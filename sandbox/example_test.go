@@ -9,7 +9,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox"
 )
 
-// A process is started, ends by itself, and what it left behind is ended too.
+// A process ends by itself, and KillTree ends the child that it left.
 func ExampleNewLauncher() {
 	launcher, err := sandbox.NewLauncher(sandbox.Options{})
 	if err != nil {
@@ -43,7 +43,7 @@ func ExampleNewLauncher() {
 	// code 3
 }
 
-// A supervisor can say what is wrong with a command.
+// A StartError has the reason of a failed start.
 func ExampleStartError() {
 	launcher, err := sandbox.NewLauncher(sandbox.Options{Kill: sandbox.KillGroup})
 	if err != nil {

@@ -52,7 +52,7 @@ func explainRun(ctx context.Context, l *Launcher, cmd Command) (needed policy.Po
 	denials = c.Denials()
 	more := denial.Suggest(denials)
 	if more.Network == policy.NetworkNone || cmd.Policy.Network == policy.NetworkHost {
-		more.Network = "" // as it is
+		more.Network = "" // unchanged
 	}
 	needed = policy.Merge(*cmd.Policy, more)
 	if needed.Network != policy.NetworkAllow {
@@ -61,27 +61,26 @@ func explainRun(ctx context.Context, l *Launcher, cmd Command) (needed policy.Po
 	return needed, denials, c.Exit(), err
 }
 
-// maxSurvey is how many different things a survey keeps.
+// maxSurvey bounds the number of different denials of a survey.
 const maxSurvey = 1 << 16
 
-// survey collects what an unconfined command touches, as far as it would need
-// a grant.
+// survey collects what an unconfined command accesses and would need a grant for.
 type survey struct {
 	log *denial.Log
 
 	mu    sync.Mutex
-	known map[attempt][]denial.Denial // what an attempt comes to
+	known map[attempt][]denial.Denial // the result by attempt
 	tmp   scratch
 
-	listening []netip.AddrPort // on this machine, before the command began
-	measured  time.Time        // when the room in /tmp was
-	took      time.Duration    // that this needed
-	size      int64            // of a /tmp that is large enough; 0: no /tmp is needed
+	listening []netip.AddrPort // on this machine, before the command started
+	measured  time.Time        // when /tmp was last measured
+	took      time.Duration    // how long that took
+	size      int64            // of a sufficient /tmp; 0: no /tmp is needed
 	inodes    int64
 }
 
-// newSurvey begins a survey of a command with an environment. A HOME in /tmp is
-// scratch: a confined command has an empty one there.
+// newSurvey starts a survey of a command with an environment. A HOME in /tmp counts as
+// temporary: a confined command has an empty one there.
 func newSurvey(env []string) *survey {
 	s := &survey{log: denial.NewLog(maxSurvey), known: map[attempt][]denial.Denial{}, tmp: scratch{}}
 	for _, v := range env {
@@ -89,7 +88,7 @@ func newSurvey(env []string) *survey {
 			s.tmp[home] = true
 		}
 	}
-	s.listening, _ = procnet.AllListening() // where it cannot be read, what is on loopback is not granted
+	s.listening, _ = procnet.AllListening() // without the list, loopback addresses are not granted
 	return s
 }
 
@@ -107,7 +106,7 @@ func (s *survey) note(d denial.Denial) {
 			n.Path = resolve.Unmerged(n.Path)
 			list = append(append(list, n), targets(n)...)
 		}
-		// What is not there yet may be there the next time.
+		// A path that is missing now may exist next time.
 		if len(s.known) < maxKnown && (len(list) > 0 || there(d.Path)) {
 			s.known[a] = list
 		}
@@ -118,8 +117,8 @@ func (s *survey) note(d denial.Denial) {
 	}
 }
 
-// targets are what a link leads to, link by link: where it is granted with its
-// folder, they are not.
+// targets returns the targets of a link, link by link: a grant of its folder does not
+// include them.
 func targets(n denial.Denial) []denial.Denial {
 	if !filepath.IsAbs(n.Path) || n.Grant != "" {
 		return nil
@@ -136,7 +135,7 @@ func targets(n denial.Denial) []denial.Denial {
 	}
 	for n.Path != real {
 		next, err := os.Readlink(n.Path)
-		if err != nil { // a folder above it is a link
+		if err != nil { // a parent folder is a link
 			add(real)
 			break
 		}
@@ -159,8 +158,8 @@ func (s *survey) list() []denial.Denial {
 	return list
 }
 
-// needs is what an attempt would need to be granted; nil for nothing, and for
-// what fails in any case.
+// needs returns the grants that an attempt needs; nil if it needs none or fails in any
+// case.
 func (s *survey) needs(d denial.Denial) []denial.Denial {
 	switch d.Kind {
 	case denial.Syscall, denial.Resolve:
@@ -174,7 +173,7 @@ func (s *survey) needs(d denial.Denial) []denial.Denial {
 		return nil
 	}
 	if real, err := filepath.EvalSymlinks(d.Path); err == nil && within(real, "/proc") {
-		return nil // /etc/mtab: what it has of its own is not granted
+		return nil // /etc/mtab: its own files need no grant
 	}
 	if s.tmp.has(&d, false) {
 		if d.Kind != denial.Exec || !there(d.Path) {
@@ -185,7 +184,7 @@ func (s *survey) needs(d denial.Denial) []denial.Denial {
 	}
 	grantable(&d)
 	if d.Kind == denial.Read && isFolder(d.Path) {
-		d.Kind = denial.Stat // a folder on the way to what is granted shows that
+		d.Kind = denial.Stat // a folder on the way to a grant shows the grant
 	}
 	switch d.Kind {
 	case denial.Write:
@@ -234,23 +233,22 @@ func (s *survey) connects(d denial.Denial) []denial.Denial {
 		return []denial.Denial{d}
 	}
 	switch {
-	case a.Port() == 53: // names are resolved outside
+	case a.Port() == 53: // the proxy resolves names
 		return nil
 	case a.Addr().IsUnspecified() || a.Addr().IsMulticast():
 		return nil
 	case a.Addr().IsLoopback() && (strings.HasPrefix(d.Path, "udp ") || !anyListens(s.listening, a)):
-		return nil // its own server, or none
+		return nil // its own server, or no server
 	}
 	return []denial.Denial{d}
 }
 
-// resolveWait is how long the names that a command has asked for may take to
-// be found again.
+// resolveWait bounds how long the names that a command has queried are looked up again.
 const resolveWait = 5 * time.Second
 
-// byName has connections allowed by the name that the command has asked for,
-// where that name has the address still: addresses change, names do not. Names
-// themselves ask for nothing more then.
+// byName suggests connections by the name that the command has queried, if the name
+// still has the address: addresses change, names do not. The denials of such names
+// are then removed.
 func byName(ctx context.Context, r netproxy.Resolver, list []denial.Denial) []denial.Denial {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveWait)
 	defer cancel()
@@ -272,7 +270,7 @@ func byName(ctx context.Context, r netproxy.Resolver, list []denial.Denial) []de
 		}
 	}
 	var private []denial.Denial
-	tcp := map[string]bool{} // what was connected to, by name where there is one, and by address
+	tcp := map[string]bool{} // connected names and addresses
 	for i := range list {
 		d := &list[i]
 		a, err := netip.ParseAddrPort(d.Path)
@@ -285,18 +283,18 @@ func byName(ctx context.Context, r netproxy.Resolver, list []denial.Denial) []de
 			d.Suggest = policy.Line("allow", d.Grant)
 			tcp[d.Grant] = true
 			if class := allow.Class(a.Addr()); class != "" {
-				// The proxy connects no name to such an address unless that is
-				// named too.
+				// The proxy connects a name to such an address only if the list has
+				// the address too.
 				also := *d
 				also.Path, also.Grant, also.Suggest = a.String()+" of "+name, a.String(), policy.Line("allow", a.String())
-				also.Detail = fmt.Sprintf("%s resolves to %s, a %s address, which has to be allowed by itself", name, a.Addr().Unmap(), class)
+				also.Detail = fmt.Sprintf("%s resolves to %s, a %s address, which needs an entry of its own", name, a.Addr().Unmap(), class)
 				private = append(private, also)
 			}
 		}
 	}
 	list = append(list, private...)
-	// The C library connects datagram sockets to the addresses of a name, and
-	// sends nothing, to find out which to prefer.
+	// The C library connects datagram sockets to the addresses of a name, without
+	// sending, to choose between them.
 	return slices.DeleteFunc(list, func(d denial.Denial) bool {
 		addr, udp := strings.CutPrefix(d.Path, "udp ")
 		a, err := netip.ParseAddrPort(addr)

@@ -211,7 +211,7 @@ func TestConnectionsAreAllowedByName(t *testing.T) {
 	if p := denial.Suggest(list); !slices.Equal(p.Allow, []string{"10.1.2.3:5432", "9.9.9.9:443", "a.example:443", "b.example:80", "db.example:5432"}) {
 		t.Errorf("%q", p.Allow)
 	}
-	why := "db.example resolves to 10.1.2.3, a private address, which has to be allowed by itself"
+	why := "db.example resolves to 10.1.2.3, a private address, which needs an entry of its own"
 	if !slices.ContainsFunc(list, func(d denial.Denial) bool { return d.Grant == "10.1.2.3:5432" && d.Detail == why }) {
 		t.Errorf("the reason is not told: %v", list)
 	}

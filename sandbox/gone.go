@@ -8,21 +8,20 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// Gone is closed when the process has ended and nothing of its tree is left,
-// as far as the way of killing in force can tell: with KillCgroup the cgroup
-// has no process, with KillPidns and KillKeeper the helper has no child left
-// or has ended, with KillGroup the process group has no member that has not
-// ended. NOTE: the tree is looked for only after a KillTree or a Release that
-// follows Done; where the process leaves nothing behind, Gone is closed when
-// that KillTree returns.
+// Gone returns a channel that is closed when no process of the tree is left, as far
+// as the kill method can tell: with KillCgroup the cgroup is empty, with KillPidns
+// and KillKeeper the helper has no child left or has ended, with KillGroup all members
+// of the process group have ended. NOTE: the Launcher checks the tree only after a
+// KillTree or a Release that follows Done; if the process leaves no other process,
+// Gone is closed when that KillTree returns.
 func (c *Child) Gone() <-chan struct{} { return c.gone }
 
-// vanish says that the tree is gone.
+// vanish closes gone.
 func (c *Child) vanish() { c.vanished.Do(func() { close(c.gone) }) }
 
-// AwaitGone waits until the tree is gone. The error is a *StuckError when that
-// has not happened by the time that within has passed since the first KillTree,
-// which must have been called.
+// AwaitGone waits until the tree is gone. KillTree must have been called; AwaitGone
+// returns a *StuckError if the tree is not gone within that time after the first
+// KillTree.
 func (c *Child) AwaitGone(within time.Duration) error {
 	timer := time.NewTimer(within - c.sinceKilled())
 	defer timer.Stop()
@@ -34,7 +33,7 @@ func (c *Child) AwaitGone(within time.Duration) error {
 	}
 }
 
-// sinceKilled is how long ago KillTree was called first, 0 when it was not.
+// sinceKilled returns the time since the first KillTree; 0 without one.
 func (c *Child) sinceKilled() time.Duration {
 	at := c.killed.Load()
 	if at == 0 {
@@ -43,22 +42,23 @@ func (c *Child) sinceKilled() time.Duration {
 	return time.Since(time.Unix(0, at))
 }
 
-// StuckError tells that processes have not ended although they were sent
-// SIGKILL: the kernel does not let go of them (an uninterruptible wait, a
-// frozen cgroup), or they belong to a user that we may not signal.
+// StuckError means that processes have not ended after SIGKILL: the kernel does not
+// end them (an uninterruptible wait, a frozen cgroup), or they belong to a user that
+// this process may not signal.
 type StuckError struct {
 	Name  string        // Command.Name
 	After time.Duration // since the SIGKILL
-	Left  []Left        // the processes; empty when they cannot be listed
+	Left  []Left        // the processes; empty if they cannot be listed
 }
 
 // Left is a process that has not ended.
 type Left struct {
 	PID   int    `json:"pid"`
-	State string `json:"state"` // the letter that ps shows: "D", "T"; "" where the system does not tell
+	State string `json:"state"` // the letter that ps shows: "D", "T"; "" if unknown
 }
 
-// Error reads "ts.3 is still there 10s after SIGKILL: pid 4711 (state D)".
+// Error returns text such as "ts.3 is still there 10s after SIGKILL: pid 4711 (state
+// D)".
 func (e *StuckError) Error() string {
 	text := fmt.Sprintf("%s is still there %s after SIGKILL", e.Name, e.After.Round(time.Second))
 	if len(e.Left) == 0 {
@@ -78,11 +78,11 @@ func (e *StuckError) Error() string {
 	return text + ": " + strings.Join(names, ", ")
 }
 
-// maxNamed is how many processes a message names.
+// maxNamed bounds the number of processes in a message.
 const maxNamed = 16
 
-// Stuck returns nil when the tree is gone, and otherwise a *StuckError with the
-// processes that are there now.
+// Stuck returns nil if the tree is gone, and otherwise a *StuckError with the
+// remaining processes.
 func (c *Child) Stuck() error {
 	select {
 	case <-c.gone:
@@ -90,7 +90,7 @@ func (c *Child) Stuck() error {
 	default:
 	}
 	e := &StuckError{Name: c.name, After: c.sinceKilled()}
-	pids, _ := c.tree.pids() // without a list the error says less
+	pids, _ := c.tree.pids() // without a list the error has fewer details
 	for _, pid := range pids {
 		l := Left{PID: pid}
 		if st, err := sys.ReadStat(pid); err == nil {

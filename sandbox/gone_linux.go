@@ -9,8 +9,8 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// awaitGone returns when nothing of the tree is left, or the Launcher has
-// given it up. The tree was killed, and d is its run's.
+// awaitGone waits until no process of the tree is left, or the Launcher has given it
+// up. It must be called by run, after the tree was killed.
 func (d *direct) awaitGone() {
 	select {
 	case <-d.child.gone:
@@ -29,18 +29,18 @@ func (d *direct) awaitGone() {
 	}
 }
 
-// lookAgain is how often is looked where the system has no room for a watch.
+// lookAgain is the polling interval if the system has no room for a watch.
 const lookAgain = 10 * time.Millisecond
 
-// awaitEmpty returns true when the cgroup of a child, whose events file is open,
-// has no process, false when the Launcher has given it up before that.
+// awaitEmpty waits until the cgroup with the open events file is empty; it returns
+// false if the Launcher gives up the child before.
 func (b *base) awaitEmpty(events int, c *Child) bool {
 	changed := make(sys.Told, 1)
 	w, err := sys.NewChangeWatch(events, changed)
 	if err == nil {
 		defer w.Close()
 	}
-	// Armed before each look, so that no change is missed.
+	// Armed before each check, so that no change is missed.
 	for watched := err == nil; ; watched = watched && w.Arm() == nil {
 		if populated, err := sys.CgroupPopulated(events); err != nil || !populated {
 			return true
@@ -51,9 +51,9 @@ func (b *base) awaitEmpty(events int, c *Child) bool {
 	}
 }
 
-// await waits for a watch, or for a moment where there is none; false: the
-// Launcher has given up. NOTE: a change of cgroup.events that somebody else
-// has read wakes no watch; it is Gone that tells of that one.
+// await waits for a watch, or for lookAgain without one; it returns false if the
+// Launcher has given up. NOTE: a change of cgroup.events that another reader has read
+// does not wake a watch; Gone reports that change.
 func (b *base) await(ready <-chan struct{}, watched bool, c *Child) bool {
 	var again <-chan time.Time
 	if !watched {
@@ -71,8 +71,8 @@ func (b *base) await(ready <-chan struct{}, watched bool, c *Child) bool {
 	return true
 }
 
-// awaitGroup returns true when every member of the process group has ended,
-// false when the Launcher has given it up.
+// awaitGroup waits until every member of the process group has ended; it returns
+// false if the Launcher gives it up before.
 func (d *direct) awaitGroup() bool {
 	for {
 		members := d.members()
@@ -85,9 +85,9 @@ func (d *direct) awaitGroup() bool {
 	}
 }
 
-// members are those of the group that have not ended.
+// members returns the members of the group that have not ended.
 func (d *direct) members() []int {
-	pids, _ := sys.GroupMembers(d.pid) // without /proc nothing is known of them
+	pids, _ := sys.GroupMembers(d.pid) // unknown without /proc
 	return pids
 }
 
@@ -97,7 +97,7 @@ func (d *direct) member(pid int) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	// Before there was a pidfd the number may have passed to somebody else.
+	// The number may have been reused before the pidfd was opened.
 	if st, err := sys.ReadStat(pid); err != nil || st.Group != d.pid {
 		sys.Close(fd)
 		return -1, syscall.ESRCH
@@ -112,8 +112,8 @@ func (d *direct) killMember(pid int) {
 	}
 }
 
-// awaitMember returns when a member has ended; false: the Launcher has given
-// up.
+// awaitMember waits until a member has ended; it returns false if the Launcher has
+// given up.
 func (d *direct) awaitMember(pid int) bool {
 	ended := make(sys.Told, 1)
 	fd, err := d.member(pid)

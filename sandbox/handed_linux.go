@@ -8,13 +8,12 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// refuseFolders refuses descriptors of folders for a confined command: what is
-// reached through one is no path of the policy's, and no mount of the
-// command's holds what may be done there.
+// refuseFolders refuses descriptors of folders for a confined command: neither the
+// policy nor the command's mounts restrict access through them.
 func (s *starting) refuseFolders() error {
 	for i, fd := range s.files {
 		if fd >= 0 && sys.IsFolder(fd) {
-			return fmt.Errorf("descriptor %d is a folder, and no policy holds what is done through it: hand over a file, and grant the folder by its path", i)
+			return fmt.Errorf("descriptor %d is a folder, and a policy cannot restrict access through it: pass a file, and grant the folder by its path", i)
 		}
 	}
 	return nil

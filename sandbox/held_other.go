@@ -2,7 +2,7 @@
 
 package sandbox
 
-// heldParts are none where nothing is confined or limited.
+// heldParts is empty in builds that neither confine nor limit.
 type heldParts struct{}
 
 func (*held) judge(*Exit) {}

@@ -15,26 +15,26 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// helperWait bounds how long a helper may take to answer. It is a Go runtime
-// starting up, some milliseconds; only a machine in trouble comes near this.
+// helperWait bounds how long a helper may take to answer. A helper starts a Go
+// runtime, which takes some milliseconds; only an overloaded machine comes near this.
 const helperWait = 20 * time.Second
 
-// helperEnv keeps the runtime of a helper small: one processor, no collector
-// below a limit it never gets near, and no look at the limits of cgroups.
+// helperEnv keeps the runtime of a helper small: one processor, no garbage collection
+// below a limit that it never reaches, and no reading of cgroup limits.
 var helperEnv = []string{
 	helper.Var + "=" + strconv.Itoa(helper.FD),
 	"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=16MiB", "GODEBUG=containermaxprocs=0,updatemaxprocs=0",
-	"GORACE=atexit_sleep_ms=0", // in a program built with the race detector: no second of sleep at the end
+	"GORACE=atexit_sleep_ms=0", // with the race detector: no sleep of a second at the end
 }
 
-// helperProc is a running helper process, seen from the Launcher.
+// helperProc is the Launcher's handle of a helper process.
 type helperProc struct {
 	*watch
 	sock *os.File
 }
 
-// spawnHelper starts this program once more in the given role. p says where
-// to put it; files become its descriptors from 4 on; note is shown by ps.
+// spawnHelper starts this program again in the given role. p has its placement; files
+// become its descriptors from 4 on; ps shows note.
 func (b *base) spawnHelper(r helper.Role, p sys.Process, files []int, payload []byte, note string) (*helperProc, error) {
 	if len(payload) > helper.MaxPayload {
 		return nil, syscall.E2BIG
@@ -58,12 +58,12 @@ func (b *base) spawnHelper(r helper.Role, p sys.Process, files []int, payload []
 	_ = ours.SetDeadline(time.Now().Add(helperWait))
 	if _, err := ours.Write(helper.Hello(r, payload)); err != nil {
 		h.end()
-		return nil, fmt.Errorf("tell the helper: %w", err)
+		return nil, fmt.Errorf("send to the helper: %w", err)
 	}
 	return h, nil
 }
 
-// end kills a helper and forgets it.
+// end kills a helper, reaps it and closes its socket.
 func (h *helperProc) end() sys.Exit {
 	_ = h.watch.signal(syscall.SIGKILL)
 	e, _ := h.wait(true)
@@ -72,7 +72,7 @@ func (h *helperProc) end() sys.Exit {
 	return e
 }
 
-// read returns the next report and the descriptor that came with it, or -1.
+// read returns the next report and its descriptor, or -1.
 func (h *helperProc) read() (helper.Report, int, error) {
 	var b [helper.ReportSize]byte
 	n, fd, err := sys.RecvFD(h.sock, b[:])
@@ -91,8 +91,8 @@ func (h *helperProc) read() (helper.Report, int, error) {
 	return helper.DecodeReport(b[:]), fd, nil
 }
 
-// ready waits for the helper's first report. The error is a plain
-// syscall.Errno when it is about the command and not about the helper.
+// ready waits for the helper's first report. The error is a plain syscall.Errno if it
+// is about the command, not about the helper.
 func (h *helperProc) ready(want byte) (fd int, err error) {
 	r, fd, err := h.read()
 	switch {
@@ -105,21 +105,20 @@ func (h *helperProc) ready(want byte) (fd int, err error) {
 	case r.Kind == helper.ReportBroken:
 		return -1, fmt.Errorf("the helper cannot work: %w", syscall.Errno(r.Errno))
 	case r.Kind != want:
-		return -1, fmt.Errorf("the helper said %q", r.Kind)
+		return -1, fmt.Errorf("the helper sent an unexpected report %q", r.Kind)
 	}
 	_ = h.sock.SetDeadline(time.Time{})
 	return fd, nil
 }
 
-// meet makes the acquaintance of the command behind pidfd and lets the helper
-// go on.
+// meet identifies the command behind pidfd and lets the helper continue.
 func (h *helperProc) meet(pidfd int) (*watch, error) {
 	if pidfd < 0 {
 		return nil, errors.New("the helper passed no pidfd")
 	}
 	pid, err := sys.PidfdPid(pidfd)
 	if err == nil && pid <= 0 {
-		err = errors.New("the helper's child cannot be seen from here")
+		err = errors.New("the helper's child is not visible in this pid namespace")
 	}
 	if err != nil {
 		sys.Close(pidfd)
@@ -133,7 +132,7 @@ func (h *helperProc) meet(pidfd int) (*watch, error) {
 	return w, nil
 }
 
-// tryHelper finds out whether helpers work in this placement.
+// tryHelper tests whether helpers work in this placement.
 func (b *base) tryHelper(p sys.Process) error {
 	h, err := b.spawnHelper(helper.RoleTest, p, nil, nil, "test")
 	if err != nil {

@@ -2,5 +2,6 @@
 
 package sandbox
 
-// CloseInheritedOnExec does nothing here: descriptors are handed on by name alone.
+// CloseInheritedOnExec does nothing on this system, where only named descriptors are
+// inherited.
 func CloseInheritedOnExec() {}

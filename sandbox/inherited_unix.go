@@ -8,13 +8,12 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// CloseInheritedOnExec marks the descriptors above 2 that this process was started
-// with close-on-exec. A Launcher hands none of them on in any case, but has to
-// close them in every child it starts, which a stray descriptor with a high
-// number makes slow. It is for a program's main, before it has made a Launcher
-// and while it means to pass none of them to programs it starts by other means;
-// a library must not call it. Where the descriptors cannot be listed nothing
-// happens.
+// CloseInheritedOnExec marks the inherited descriptors above 2 of this process
+// close-on-exec. A Launcher never passes them on, but must close them in every child,
+// which is slow if one has a high number. Call it in main before NewLauncher, in a
+// program that does not pass these descriptors to programs that it starts by other
+// means; a library must not call it. It does nothing if the descriptors cannot be
+// listed.
 func CloseInheritedOnExec() {
 	fds, err := sys.Inheritable()
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/hostsup/hostsup/sandbox/denial"
 )
 
-// interpreters are what the kernel runs too when it runs a program: the one
-// that the first line of a script names, and the loader that a program for the
-// dynamic linker names. They are never seen in a call.
+// interpreters returns the files that the kernel also runs when it runs a program: the
+// interpreter in the first line of a script, and the loader that a dynamically linked
+// program names. They do not appear in a system call.
 func interpreters(path string) []denial.Denial {
 	var list []denial.Denial
 	for _, next := range interpreterChain(path) {

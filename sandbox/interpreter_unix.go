@@ -12,28 +12,27 @@ import (
 	"syscall"
 )
 
-// interpreterChain returns what the kernel has to find besides the program at
-// path to run it: the interpreter that the program names, the one that this
-// names in turn, and so on.
+// interpreterChain returns the files that the kernel needs besides the program at
+// path: the interpreter that the program names, the one that this names, and so on.
 func interpreterChain(path string) []string {
 	var list []string
-	for range 4 { // the kernel goes no further
+	for range 4 { // as many as the kernel follows
 		if path = interpreter(path); path == "" {
 			break
 		}
 		list = append(list, path)
 		if !strings.HasPrefix(path, "/") {
-			break // the kernel starts from its working folder
+			break // relative to the working folder of the command
 		}
 	}
 	return list
 }
 
-// interpreter is what the first line of a script names, with a carriage return
-// left in, which is a common reason for it not to be found, or the loader that a
-// program for the dynamic linker names; "" for none.
+// interpreter returns the interpreter in the first line of a script, or the loader
+// that a dynamically linked program names; "" for other files. It keeps a carriage
+// return, a common reason for a missing interpreter.
 func interpreter(path string) string {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // of a pipe nobody may ever open the other end
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe would wait for a writer
 	if err != nil {
 		return ""
 	}
@@ -56,8 +55,8 @@ func interpreter(path string) string {
 	return name
 }
 
-// elfLoader reads the loader of a 64-bit ELF program; "" for what is none or
-// has none.
+// elfLoader returns the loader of a 64-bit ELF program; "" for a program without one
+// and for other files.
 func elfLoader(r io.ReaderAt, head []byte) string {
 	const (
 		headSize, entrySize = 64, 56

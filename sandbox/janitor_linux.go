@@ -11,13 +11,13 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// grave is a cgroup to be removed once its last process is gone.
+// grave is a killed cgroup that is removed when its last process is gone.
 type grave struct {
 	folder string
 	child  *Child
 }
 
-// bury hands a killed cgroup over to be removed.
+// bury passes a killed cgroup to the janitor.
 func (c *cgroups) bury(folder string, child *Child) {
 	c.mu.Lock()
 	c.dead = append(c.dead, grave{folder, child})
@@ -28,14 +28,13 @@ func (c *cgroups) bury(folder string, child *Child) {
 	}
 }
 
-// janitor removes cgroups once their last processes are gone, and keeps a
-// spare one ready. It sleeps for good when there is neither to do. It lets a
-// moment pass before it removes what it was told of: the kernel gives its lock
-// on all cgroups to one at a time, and a start may be on its way.
+// janitor removes cgroups when their last processes are gone, and prepares a spare
+// one. It blocks while there is nothing to do. It waits a moment before it removes a
+// cgroup: the kernel has one lock for all cgroups, and a start may need it.
 //
-// Where others had folders in parent, it looks a second time after a moment:
-// one whose owner and keeper were killed just before we came may not have lost
-// its lock yet.
+// If other Launchers have folders in parent, janitor checks them again after a moment:
+// the lock of one whose owner and keeper have just been killed may not be released
+// yet.
 func (c *cgroups) janitor(parent string) {
 	defer close(c.ended)
 	defer c.discard()
@@ -77,7 +76,7 @@ func (c *cgroups) janitor(parent string) {
 	}
 }
 
-// clean tries every grave once and returns how many are left.
+// clean tries to remove every grave once and returns how many are left.
 func (c *cgroups) clean() int {
 	c.mu.Lock()
 	dead := c.dead
@@ -98,10 +97,10 @@ func (c *cgroups) clean() int {
 	return len(left)
 }
 
-// sweepStale ends what a Launcher that is gone, with its keeper, has left in
-// the folder parent. Whether one is gone is asked of its lock, not of a pid:
-// the number may have passed on, or belong to another pid namespace. It
-// returns how many folders, other than except, have an owner.
+// sweepStale kills and removes what ended Launchers, whose keepers have ended too, have
+// left in the folder parent. The lock shows whether a Launcher is alive; a pid may be
+// reused, or belong to another pid namespace. sweepStale returns how many folders,
+// other than except, have an owner.
 func sweepStale(parent, except string) (owned int) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -132,7 +131,7 @@ func sweepStale(parent, except string) (owned int) {
 	return owned
 }
 
-// isOurs recognises the name of a Launcher's folder.
+// isOurs reports whether a name is that of a Launcher's folder.
 func isOurs(name string) bool {
 	var pid int
 	var random uint32

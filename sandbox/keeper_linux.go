@@ -13,8 +13,8 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// keeper holds the one process that ends all cgroups should this process be
-// killed, and starts another one when it is itself killed.
+// keeper manages the process that kills all cgroups if this process is killed, and
+// starts it again when it ends.
 type keeper struct {
 	cg    *cgroups
 	quit  chan struct{}
@@ -22,15 +22,15 @@ type keeper struct {
 
 	mu   sync.Mutex
 	proc *helperProc // nil while no keeper runs
-	lost error       // why
-	also []string    // folders that it removes beside the cgroup
+	lost error       // why no keeper runs
+	also []string    // folders that it removes besides the cgroup
 }
 
-// How often a keeper that does not stay alive is started again.
+// Pauses between starts of a keeper that does not stay alive.
 const (
 	keeperRetry  = 100 * time.Millisecond
 	keeperLonger = 10 * time.Second
-	keeperStable = time.Minute // one that lived so long was not the fault of our trying
+	keeperStable = time.Minute // after this time the pauses start over
 )
 
 func newKeeper(c *cgroups) (*keeper, error) {
@@ -44,7 +44,7 @@ func newKeeper(c *cgroups) (*keeper, error) {
 	return k, nil
 }
 
-// start returns once the keeper is on watch.
+// start starts the keeper and returns when it is ready.
 func (k *keeper) start() (*helperProc, error) {
 	h, err := k.cg.spawnHelper(helper.RoleKeeper, sys.Process{}, []int{k.cg.dir}, []byte(k.cg.path), k.cg.path)
 	if err != nil {
@@ -57,8 +57,8 @@ func (k *keeper) start() (*helperProc, error) {
 	return h, nil
 }
 
-// remove has the keeper remove the folder of a cgroup of another hierarchy, too,
-// which need not be there yet.
+// remove makes the keeper also remove the folder of a cgroup of another hierarchy,
+// which need not exist yet.
 func (k *keeper) remove(path string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -68,12 +68,12 @@ func (k *keeper) remove(path string) {
 	}
 }
 
-// alsoRemove tells a keeper of a folder. One that has ended is told nothing; the
-// one that comes after it is.
+// alsoRemove sends a folder to a keeper. It ignores errors: if the keeper has ended,
+// the next one gets the folder.
 func (h *helperProc) alsoRemove(path string) { _, _ = h.sock.WriteString(path + "\n") }
 
-// run waits for the keeper's end. One that was killed is replaced at once,
-// and after growing pauses when it does not stay.
+// run waits for the keeper's end and replaces it at once, or after growing pauses if it
+// does not stay alive.
 func (k *keeper) run(h *helperProc) {
 	defer close(k.ended)
 	delay := time.Duration(0)
@@ -120,7 +120,7 @@ func (k *keeper) pause(d time.Duration) bool {
 	}
 }
 
-// set tells whether the keeper is still wanted.
+// set stores the keeper and reports whether it is still needed.
 func (k *keeper) set(h *helperProc, lost error) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -147,12 +147,12 @@ func (k *keeper) trouble() []string {
 	return []string{fmt.Sprintf("keeper: %v; until it runs again, a SIGKILL of this process leaves children of its hosts behind", k.lost)}
 }
 
-// keeperLeave is how long a keeper may take to see that it is not needed.
+// keeperLeave is how long a keeper may take to end when it is not needed.
 const keeperLeave = 2 * time.Second
 
-// stop lets the keeper go and waits for its end. One that still has something
-// to do is not waited for: it goes on for helper.KeepFor to end what is left
-// and to remove the folder, which it finds gone otherwise.
+// stop closes the keeper's socket and waits for its end. With left it does not wait:
+// the keeper runs for another helper.KeepFor to kill the remaining processes and to
+// remove the folder.
 func (k *keeper) stop(left bool) {
 	k.mu.Lock()
 	close(k.quit)
@@ -160,7 +160,7 @@ func (k *keeper) stop(left bool) {
 	k.mu.Unlock()
 	if h != nil {
 		h.sock.Close()
-		_ = h.signal(syscall.SIGCONT) // should somebody have stopped it
+		_ = h.signal(syscall.SIGCONT) // it may be stopped
 		if left {
 			return
 		}

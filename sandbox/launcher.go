@@ -9,31 +9,31 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// Options choose how a Launcher works. The zero value takes the strongest way
-// that works here.
+// Options configures a Launcher. The zero value selects the strongest kill method that
+// works on this machine.
 type Options struct {
-	Kill Kill // "" picks the strongest; another one is taken or NewLauncher fails
+	Kill Kill // "" selects the strongest; NewLauncher fails if another one does not work
 
-	// Users are what policies with user "auto" are given by root, each to one
-	// living process.
+	// Users is the range of user ids for policies with user "auto", as root. Each id is
+	// used by at most one living process tree.
 	Users Range
-	// Strongest is a bound on the level of confinement, for comparisons and for
-	// machines on which namespaces are not wanted; "" is policy.Full.
+	// Strongest bounds the level of confinement, for comparisons and for machines
+	// without namespaces; "" is policy.Full.
 	Strongest policy.Level
-	// Unrecorded leaves the kernel's records of what it denies unread. Denials of
-	// commands are then those that observing finds, and limits that were reached.
+	// Unrecorded disables reading of the kernel's records of denials. Denials of
+	// commands are then those of observation, and limits that were reached.
 	Unrecorded bool
 }
 
-// Launcher starts processes and ends their trees. One serves a whole
-// supervisor; it owns the thread that spawns, the keeper and the cgroup. Its
-// methods are safe for concurrent use. It must be closed.
+// Launcher starts processes and ends their trees. One Launcher serves a whole
+// supervisor; it owns the spawning thread, the keeper and the cgroup. Its methods are
+// safe for concurrent use. It must be closed.
 type Launcher struct {
 	impl      launcher
 	strongest policy.Level
 }
 
-// launcher is what an operating system provides.
+// launcher is the implementation for an operating system.
 type launcher interface {
 	kind() Kill
 	missing() []string
@@ -42,9 +42,9 @@ type launcher interface {
 	close() error
 }
 
-// NewLauncher probes the system once and sets up what the way of killing
-// needs, which takes some milliseconds. The error wraps [ErrUnsupported] when
-// the way asked for does not work here, and says why.
+// NewLauncher probes the system once and sets up the kill method, which takes some
+// milliseconds. The error wraps [ErrUnsupported], with the reason, if the requested
+// method does not work on this machine.
 func NewLauncher(opt Options) (*Launcher, error) {
 	impl, err := newLauncher(opt)
 	if err != nil {
@@ -53,22 +53,21 @@ func NewLauncher(opt Options) (*Launcher, error) {
 	return &Launcher{impl, opt.Strongest}, nil
 }
 
-// Kill names the way in force.
+// Kill returns the kill method in use.
 func (l *Launcher) Kill() Kill { return l.impl.kind() }
 
-// Missing says, in words for a person, what is not as strong as it could be:
-// why stronger ways of killing are not in force, and whether the keeper is
-// gone at the moment. It is nil when nothing is missing.
+// Missing returns texts for people on what is weaker than possible: why stronger kill
+// methods are not in use, and whether the keeper is currently not running. It returns
+// nil if nothing is missing.
 func (l *Launcher) Missing() []string { return l.impl.missing() }
 
-// Announce tells which folders p, the policy of a command with that
-// Command.Owner, lets be written, before one is started: an earlier life of it,
-// under an earlier Launcher, may have put symbolic links there. No start follows
-// one that lies in such a folder.
+// Announce tells the Launcher which folders p makes writable, before a command with
+// that Command.Owner is started: an earlier life of it, under an earlier Launcher, may
+// have created symbolic links there. No start follows links in such a folder.
 func (l *Launcher) Announce(owner string, p *policy.Policy) { l.impl.announce(owner, p) }
 
-// Start starts cmd as the leader of a session and process group of its own
-// and returns once its execve has succeeded. Errors are *StartError.
+// Start starts cmd as the leader of its own session and process group, and returns
+// after its execve has succeeded. Errors are *StartError.
 func (l *Launcher) Start(cmd *Command) (*Child, error) {
 	if cmd.Self {
 		path, err := thisProgram()
@@ -81,28 +80,27 @@ func (l *Launcher) Start(cmd *Command) (*Child, error) {
 	return l.impl.start(cmd)
 }
 
-// Close kills the children that are still alive, with their trees, reaps them,
-// removes the cgroups and ends the keeper. It waits for processes that the
-// kernel does not let go of until ten seconds after their SIGKILL, and names
-// them in its error, which wraps a *StuckError for each tree.
-// A second Close returns what the first did.
+// Close kills the remaining children with their trees, reaps them, removes the cgroups
+// and ends the keeper. It waits at most ten seconds after SIGKILL for processes that
+// the kernel does not end; then its error wraps a *StuckError for each such tree. A
+// second Close returns the same error.
 func (l *Launcher) Close() error { return l.impl.close() }
 
-// Child is one started process with its tree. Safe for concurrent use.
+// Child is one started process with its tree. It is safe for concurrent use.
 type Child struct {
 	name    string
 	pid     int
 	started time.Time
 	tree    tree
-	held    *held // nil: neither confined nor limited
+	held    *held // nil if neither confined nor limited
 
 	done  chan struct{}
 	ended func(Exit) // Command.Ended
 	exit  Exit       // written before done is closed
 
-	killed   atomic.Int64 // when KillTree was called first, in nanoseconds of Unix time; 0: it was not
+	killed   atomic.Int64 // time of the first KillTree, in nanoseconds of Unix time; 0: not called
 	hunting  sync.Once
-	hunted   chan struct{} // closed by a KillTree after Done: from then on the backend looks for the end of the tree
+	hunted   chan struct{} // closed by a KillTree after Done: the backend then waits for the end of the tree
 	vanished sync.Once
 	gone     chan struct{} // closed by vanish
 
@@ -110,13 +108,13 @@ type Child struct {
 	released  chan struct{} // closed by Release
 }
 
-// tree is how one child is reached, by the way of killing in force.
+// tree accesses one child by the kill method in use.
 type tree interface {
 	signal(os.Signal) error
 	kill() error
 	pids() ([]int, error)
-	// cpu is the processor time of the tree where the kernel keeps that sum,
-	// else false.
+	// cpu returns the processor time of the tree; false if the kernel does not keep
+	// that sum.
 	cpu() (time.Duration, bool)
 }
 
@@ -125,17 +123,17 @@ func newChild(cmd *Command, started time.Time) *Child {
 		hunted: make(chan struct{}), gone: make(chan struct{}), released: make(chan struct{})}
 }
 
-// Name is the Command's.
+// Name returns Command.Name.
 func (c *Child) Name() string { return c.name }
 
-// Pid is the process id as seen from outside.
+// Pid returns the process id on the host side.
 func (c *Child) Pid() int { return c.pid }
 
-// Done is closed when the process itself has ended. Its children may still be
-// there; see KillTree.
+// Done returns a channel that is closed when the process itself has ended. Its
+// descendants may still run; see KillTree.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
-// Exit is how it ended; valid once Done is closed.
+// Exit returns how the process ended. It is valid after Done is closed.
 func (c *Child) Exit() Exit {
 	select {
 	case <-c.done:
@@ -145,8 +143,8 @@ func (c *Child) Exit() Exit {
 	}
 }
 
-// Signal sends sig to the process (not to its tree). os.ErrProcessDone after
-// its end.
+// Signal sends sig to the process, not to its tree. It returns os.ErrProcessDone after
+// the end of the process.
 func (c *Child) Signal(sig os.Signal) error {
 	select {
 	case <-c.done:
@@ -156,9 +154,9 @@ func (c *Child) Signal(sig os.Signal) error {
 	}
 }
 
-// KillTree sends SIGKILL to the process and everything it started, as far as
-// Launcher.Kill can reach. It does not wait. Idempotent; also valid after
-// Done, for what the process left behind; without effect after Release.
+// KillTree sends SIGKILL to the process and its descendants, as far as the kill method
+// reaches them. It does not wait. It is idempotent, also ends remaining descendants
+// after Done, and has no effect after Release.
 func (c *Child) KillTree() error {
 	c.killed.CompareAndSwap(0, time.Now().UnixNano())
 	err := c.tree.kill()
@@ -170,9 +168,9 @@ func (c *Child) KillTree() error {
 	return err
 }
 
-// Release frees what is kept for the tree (cgroup folder, descriptors, and
-// with KillGroup the ended process's entry). Call it after Done; it kills what
-// is left of the tree first. It does not wait; Launcher.Close does.
+// Release frees the resources of the tree (cgroup folder, descriptors, and with
+// KillGroup the zombie). It should be called after Done, and first kills what is left
+// of the tree. It does not wait; Launcher.Close does.
 func (c *Child) Release() {
 	c.releasing.Do(func() {
 		_ = c.KillTree()
@@ -180,7 +178,7 @@ func (c *Child) Release() {
 	})
 }
 
-// end publishes how the process ended. Called once, by the child's goroutine.
+// end publishes how the process ended. The child's goroutine calls it once.
 func (c *Child) end(e Exit) {
 	e.At, e.Started = time.Now(), c.started
 	if c.held != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// newLauncher takes the strongest way that works, or the one asked for.
+// newLauncher selects the requested kill method, or the strongest that works.
 func newLauncher(opt Options) (launcher, error) {
 	if err := sys.HavePidfd(); err != nil {
 		return nil, fmt.Errorf("waiting on pidfds (Linux 5.4): %w", ErrUnsupported)
@@ -24,7 +24,7 @@ func newLauncher(opt Options) (launcher, error) {
 	for _, kind := range []Kill{KillCgroup, KillPidns, KillKeeper, KillGroup} {
 		if opt.Kill != "" && kind != opt.Kill {
 			if !known {
-				b.weaker = append(b.weaker, fmt.Sprintf("%s: %s was asked for", kind, opt.Kill))
+				b.weaker = append(b.weaker, fmt.Sprintf("%s: %s was requested", kind, opt.Kill))
 			}
 			continue
 		}
@@ -44,10 +44,10 @@ func newLauncher(opt Options) (launcher, error) {
 		b.weaker = append(b.weaker, fmt.Sprintf("%s: %v", kind, err))
 	}
 	b.free()
-	return nil, fmt.Errorf("no way of killing is called %q: %w", opt.Kill, ErrUnsupported)
+	return nil, fmt.Errorf("unknown kill method %q: %w", opt.Kill, ErrUnsupported)
 }
 
-// backend sets up one way, or says why it does not work here.
+// backend sets up one kill method. The error says why it does not work.
 func (b *base) backend(kind Kill) (backend, error) {
 	switch kind {
 	case KillCgroup:

@@ -20,28 +20,28 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// controllers are what limits are made of.
+// controllers lists the cgroup controllers of limits.
 var controllers = []string{"memory", "pids", "cpu"}
 
-// limiter has the cgroups that limit. It is set up with the first life that
-// has a limit.
+// limiter has the cgroups that limit lives. It is set up for the first life with a
+// limit.
 type limiter struct {
 	serial atomic.Uint64 // of lives
 
-	tell func(path string) // the keeper, of a folder that goes with this process; nil: there is no keeper
+	tell func(path string) // makes the keeper remove a folder after this process; nil without a keeper
 
 	mu     sync.Mutex
 	opened map[string]*hierarchy
-	v2     map[string]error // of controllers: nil when lives can have them
+	v2     map[string]error // by controller: nil if it is usable for lives
 }
 
-// hierarchy is a folder of this Launcher's in one hierarchy.
+// hierarchy is a folder of this Launcher in one hierarchy.
 type hierarchy struct {
 	path string
-	dir  int // open and locked, as long as the Launcher is there
+	dir  int // open and locked until the Launcher is closed
 }
 
-// hierarchy makes the folder for a v1 controller, once.
+// hierarchy creates the folder for a v1 controller, once.
 func (l *limiter) hierarchy(controller string) (*hierarchy, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,7 +65,7 @@ func (l *limiter) hierarchy(controller string) (*hierarchy, error) {
 	return h, nil
 }
 
-// close removes the folders, which are empty.
+// close removes the folders, which must be empty.
 func (l *limiter) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,22 +85,23 @@ type bounds struct {
 	limits policy.Limits
 	groups []bound
 
-	// Where v2 cgroups limit, the life's own is divided in these two open
-	// folders; else -1.
+	// With limits by cgroup v2, the cgroup of the life is split into these two open
+	// folders; otherwise -1.
 	init, host int
 }
 
 // bound is a cgroup of one life.
 type bound struct {
 	controller string
-	in         int    // the open folder it is in; not of v2, which goes with the life's own
-	name       string // its own
+	in         int    // the open parent folder; only for v1, as v2 is removed with the life's cgroup
+	name       string // of the cgroup
 	dir        int    // open
 	v2         bool
 }
 
-// bound makes what cgroups the limits need. missing names those that no cgroup
-// can hold here. cg and life are the v2 cgroup of the life; nil: it has none.
+// bound creates the cgroups for limits. missing has the controllers that are not
+// usable, with the reasons. cg and life are the v2 cgroup of the life; cg is nil
+// without one.
 func (l *limiter) bound(name string, limits policy.Limits, cg *cgroups, life plot) (b *bounds, missing map[string]error, err error) {
 	b, missing = &bounds{limits: limits, init: -1, host: -1}, map[string]error{}
 	var unified []string
@@ -115,7 +116,7 @@ func (l *limiter) bound(name string, limits policy.Limits, cg *cgroups, life plo
 				err = l.unified(cg, controller)
 			case errors.Is(err, sys.ErrNoHierarchy):
 				if err = tryUnified(controller); err == nil {
-					err = errors.New("lives have no cgroup of their own, because their trees are killed in another way")
+					err = errors.New("lives have no cgroup of their own, because the kill method is not cgroup")
 				}
 			}
 			if err != nil {
@@ -148,7 +149,7 @@ func (l *limiter) bound(name string, limits policy.Limits, cg *cgroups, life plo
 	return b, missing, nil
 }
 
-// unified makes a v2 controller usable in the cgroups of lives, once.
+// unified enables a v2 controller for the cgroups of lives, once.
 func (l *limiter) unified(cg *cgroups, controller string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,8 +164,8 @@ func (l *limiter) unified(cg *cgroups, controller string) error {
 	return err
 }
 
-// enable hands a v2 controller down from the folder parent to what is below
-// the open folder dir in it.
+// enable enables a v2 controller in the folder parent, for the children of the open
+// folder dir in it.
 func enable(parent string, dir int, controller string) error {
 	top, err := sys.OpenDir(parent)
 	if err != nil {
@@ -178,10 +179,10 @@ func enable(parent string, dir int, controller string) error {
 	if !slices.Contains(strings.Fields(have), controller) {
 		return fmt.Errorf("the controller %s is neither in a v1 hierarchy of ours nor in %s", controller, parent)
 	}
-	// The kernel refuses some controllers where there are processes. With others
-	// it lets the cgroups below have threads only, and no process of ours. The
-	// cgroup of the whole machine, which has no type, is an exception.
-	busy := fmt.Errorf("%s holds processes, this one among them, and so hands no limits down", parent)
+	// In a cgroup with processes the kernel refuses some controllers. Others it
+	// allows, but then child cgroups can only have threads, and no process of ours.
+	// The root cgroup, which has no type, is an exception.
+	busy := fmt.Errorf("%s contains processes, this one among them, so that its children cannot have limits", parent)
 	if _, err := sys.CgroupText(top, "cgroup.type"); err == nil {
 		if procs, err := sys.CgroupText(top, "cgroup.procs"); err == nil && procs != "" {
 			return busy
@@ -191,13 +192,13 @@ func enable(parent string, dir int, controller string) error {
 	case errors.Is(err, syscall.EBUSY):
 		return busy
 	case err != nil:
-		return fmt.Errorf("hand the controller %s down in %s: %w", controller, parent, err)
+		return fmt.Errorf("enable the controller %s in %s: %w", controller, parent, err)
 	}
 	return sys.SetCgroup(dir, "cgroup.subtree_control", "+"+controller)
 }
 
-// split divides the cgroup of a life, which has no process yet: what has
-// limits has no processes of its own, and our init does not count.
+// split divides the cgroup of a life, which has no process yet: a cgroup with limits
+// must not have processes, and our init must not count.
 func (b *bounds) split(life plot, list []string) error {
 	if len(list) == 0 {
 		return nil
@@ -224,8 +225,8 @@ func (b *bounds) split(life plot, list []string) error {
 	return nil
 }
 
-// socketShare is the part of a memory limit that sockets may have on top of
-// it, where the kernel counts them apart (cgroup v1).
+// socketShare is the fraction of a memory limit that sockets may use in addition, if
+// the kernel counts them separately (cgroup v1).
 const socketShare = 8
 
 // cpuPeriod is the kernel's default, in microseconds.
@@ -256,7 +257,7 @@ func (g *bound) set(l policy.Limits) error {
 			return err
 		}
 		_ = sys.SetCgroup(g.dir, "memory.memsw.limit_in_bytes", memory) // absent without swap accounting
-		// What waits in sockets is counted apart, and only from here on.
+		// Memory of sockets is counted separately, and only from now on.
 		sockets := strconv.FormatInt(l.Memory/socketShare, 10)
 		if err := sys.SetCgroup(g.dir, "memory.kmem.tcp.limit_in_bytes", sockets); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -265,7 +266,7 @@ func (g *bound) set(l policy.Limits) error {
 	return nil
 }
 
-// procs opens the files into which a process writes itself.
+// procs opens the files to which a process writes itself to enter the cgroups.
 func (b *bounds) procs() ([]int, error) {
 	if b == nil {
 		return nil, nil
@@ -275,7 +276,7 @@ func (b *bounds) procs() ([]int, error) {
 	for i := range b.groups {
 		if b.groups[i].v2 {
 			if joined {
-				continue // one folder has all of them
+				continue // one folder has all controllers
 			}
 			joined = true
 		}
@@ -295,8 +296,8 @@ func closeAll(fds []int) {
 	}
 }
 
-// oomEvents tells when there was no memory within the limit; -1 when nothing
-// has to be done about it.
+// oomEvents returns a descriptor that reports when the memory limit was hit; -1 if
+// the kernel then kills the tree itself.
 func (b *bounds) oomEvents() int {
 	if b == nil {
 		return -1
@@ -311,7 +312,7 @@ func (b *bounds) oomEvents() int {
 	return -1
 }
 
-// judge fills in what the cgroups know of an end.
+// judge adds the data of the cgroups to the end of a child.
 func (b *bounds) judge(e *Exit) {
 	if b == nil {
 		return
@@ -341,8 +342,8 @@ func (b *bounds) judge(e *Exit) {
 	}
 }
 
-// remove takes the cgroups away. Their processes are dead or dying; what does
-// not go within a minute is left to the next Launcher.
+// remove removes the cgroups, whose processes are dead or dying. It leaves those that
+// it cannot remove within a minute to the next Launcher.
 func (b *bounds) remove() {
 	if b == nil {
 		return
@@ -362,7 +363,7 @@ func (b *bounds) remove() {
 	b.init, b.host = -1, -1
 }
 
-// removeCgroup removes a cgroup whose processes are on their way out.
+// removeCgroup removes a cgroup whose processes are dying.
 func removeCgroup(in int, name string, patience time.Duration) {
 	start := time.Now()
 	for delay := time.Millisecond; sys.RemoveCgroup(in, name) != nil && time.Since(start) < patience; delay = min(2*delay, 100*time.Millisecond) {
@@ -371,17 +372,15 @@ func removeCgroup(in int, name string, patience time.Duration) {
 }
 
 const (
-	// noCoreDump is the limit of core dumps at which the kernel writes none and
-	// does not run the program that the machine may have for them. At 0 it runs
-	// that.
+	// noCoreDump is the core limit at which the kernel writes no core dump and does not
+	// run the machine's core dump program. At 0 it runs that program.
 	noCoreDump = 1
-	// waitingSignals bounds the signals that wait for confined processes; the
-	// kernel counts them for each user, not for each process.
+	// waitingSignals bounds the pending signals of confined processes; the kernel
+	// counts them for each user, not for each process.
 	waitingSignals = 1024
 )
 
-// rlimits are the limits that hold for each process; some only if it is
-// confined.
+// rlimits returns the limits of each process; some apply only if it is confined.
 func rlimits(l policy.Limits, confined bool) []helper.Rlimit {
 	out := []helper.Rlimit{lowered(sys.LimitCore, noCoreDump)}
 	if confined {
@@ -399,8 +398,8 @@ func rlimits(l policy.Limits, confined bool) []helper.Rlimit {
 	return out
 }
 
-// lowered is a limit that is not above the hard one of this process, which few
-// may raise.
+// lowered returns a limit of at most the hard limit of this process, because raising
+// that needs privileges.
 func lowered(resource int, value uint64) helper.Rlimit {
 	if hard, err := sys.HardLimit(resource); err == nil {
 		value = min(value, hard)

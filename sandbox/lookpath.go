@@ -9,15 +9,14 @@ import (
 	"strings"
 )
 
-// LookPath finds the program that file names. With a slash in it, file is a
-// path, relative to dir (the working folder of the command to be; "" is the
-// current one). Without, it is looked for in the folders of path, a PATH
-// value; an empty or relative folder in it is never searched, unlike in a
-// shell. The result is absolute. Errors wrap fs.ErrNotExist or
+// LookPath finds a program. A file with a slash is a path relative to dir (the working
+// folder of the future command; "" is the current one). Otherwise LookPath searches
+// the folders of path, a PATH value; unlike a shell it never searches empty or
+// relative folders. The result is absolute. Errors wrap fs.ErrNotExist or
 // fs.ErrPermission.
 func LookPath(file, dir, path string) (string, error) {
 	if file == "" {
-		return "", fmt.Errorf("no program is named: %w", fs.ErrNotExist)
+		return "", fmt.Errorf("the name of the program is empty: %w", fs.ErrNotExist)
 	}
 	if strings.ContainsRune(file, '/') || filepath.Base(file) != file {
 		if !filepath.IsAbs(file) {
@@ -45,7 +44,7 @@ func LookPath(file, dir, path string) (string, error) {
 		p := filepath.Join(folder, file)
 		st, err := os.Stat(p)
 		if err != nil {
-			continue // not there, or the folder is closed to this user, as shells take it
+			continue // missing, or this user may not search the folder; shells also go on
 		}
 		if err = runnable(p, st); err == nil {
 			return p, nil
@@ -60,12 +59,12 @@ func LookPath(file, dir, path string) (string, error) {
 	return "", &lookError{file, path}
 }
 
-// lookError is a program that no folder has.
+// lookError means that no folder has the program.
 type lookError struct{ file, path string }
 
 func (e *lookError) Error() string {
 	if e.path == "" {
-		return e.file + ": not found, the PATH to look in is empty"
+		return e.file + ": not found, PATH is empty"
 	}
 	return e.file + ": not found in any folder of PATH"
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func mayRun(p string, st fs.FileInfo) error {
-	if st.Mode().Perm()&0o111 == 0 { // root may search anything, but runs only what has the bit
+	if st.Mode().Perm()&0o111 == 0 { // root too can only run files with the bit
 		return fs.ErrPermission
 	}
 	return sys.Executable(p)

@@ -13,26 +13,26 @@ import (
 )
 
 const (
-	// answerWait is how long a file system may take to answer what a start asks it.
+	// answerWait is how long a file system may take to answer a check.
 	answerWait = 5 * time.Second
-	// maxUnanswered bounds how many starts may have left a thread waiting for a file
-	// system: a Go program has 10,000 threads at most.
+	// maxUnanswered bounds how many threads may wait for file systems: a Go program has
+	// 10,000 threads at most.
 	maxUnanswered = 256
 )
 
 var errNoAnswer = errors.New("its file system does not answer")
 
-// mountCheck finds out whether the file systems of a command's folder and program
-// answer. A process that is being started shares its parent's memory until its
-// execve, so that Go's scheduler would wait for an unreachable NFS server as the
-// child does: the whole program with it, at the next collection of garbage.
+// mountCheck tests whether the file systems of a command's folder and program answer.
+// A starting process shares its parent's memory until its execve. If the child waits
+// for an unreachable NFS server, Go's scheduler waits with it, and at the next garbage
+// collection the whole program.
 type mountCheck struct {
 	mu      sync.Mutex
-	waiting map[string]bool // paths that nothing has been heard of
+	waiting map[string]bool // paths without an answer yet
 }
 
-// check returns an error, a *StartError, when a file system does not answer. What
-// else may be wrong with a path is for the start to find.
+// check returns a *StartError if a file system does not answer. The start finds other
+// problems with a path.
 func (m *mountCheck) check(cmd *Command) error {
 	if cmd.Dir != "" {
 		if err := m.ask(cmd.Dir, openFolder); err != nil {
@@ -40,7 +40,7 @@ func (m *mountCheck) check(cmd *Command) error {
 		}
 	}
 	program := cmd.Path
-	if !filepath.IsAbs(program) { // it is the child that looks for it
+	if !filepath.IsAbs(program) { // the child resolves it
 		program = filepath.Join(cmd.Dir, program)
 	}
 	if err := m.ask(program, readProgram); err != nil {
@@ -85,19 +85,19 @@ func (m *mountCheck) ask(path string, look func(string)) error {
 	return errNoAnswer
 }
 
-// openFolder opens it, which asks more file systems than looking at it does.
+// openFolder opens a folder, which needs an answer of more file systems than stat.
 func openFolder(path string) {
 	if f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0); err == nil {
 		f.Close()
 	}
 }
 
-// readProgram reads the beginning of a program, as execve will.
+// readProgram reads the first bytes of a program, as execve does.
 func readProgram(path string) {
 	if i, err := os.Stat(path); err != nil || !i.Mode().IsRegular() {
 		return
 	}
-	if f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil { // it may be a pipe by now
+	if f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil { // it may be a pipe
 		_, _ = f.Read(make([]byte, 1))
 		f.Close()
 	}

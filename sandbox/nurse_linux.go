@@ -13,9 +13,9 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// startNurse starts the process that carries out a plan with the descriptors in
-// d, of which it fills in those that all nurses have. The caller frees the nurse
-// when the process has reported how that went.
+// startNurse starts the process that carries out a plan with the descriptors in d; it
+// fills in those that all nurses have. The caller must free the nurse after the
+// process has reported the result.
 func (b *base) startNurse(p *helper.Plan, d *helper.Descriptors, cgroup int, note string) (*helperProc, *sys.Nurse, error) {
 	ours, theirs, err := sys.SocketPair()
 	if err != nil {
@@ -43,7 +43,7 @@ func (b *base) startNurse(p *helper.Plan, d *helper.Descriptors, cgroup int, not
 	if err != nil {
 		nurse.Free()
 		ours.Close()
-		if !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.ENOMEM) { // which tell of a shortage
+		if !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.ENOMEM) { // not a temporary shortage
 			err = helper.Failed("make namespaces", err)
 		}
 		return nil, nil, err
@@ -60,7 +60,7 @@ func (b *base) startNurse(p *helper.Plan, d *helper.Descriptors, cgroup int, not
 	return h, nurse, nil
 }
 
-// mapSelf maps our own ids in the user namespace of a nurse, and lets it go on.
+// mapSelf maps our own ids in the user namespace of a nurse, and lets it continue.
 func (h *helperProc) mapSelf() error {
 	proc, err := sys.OpenDir("/proc")
 	if err != nil {
@@ -78,7 +78,7 @@ func (h *helperProc) mapSelf() error {
 	return err
 }
 
-// try has a nurse carry a plan out up to the command.
+// try makes a nurse carry out a plan up to the command.
 func (b *base) try(p helper.Plan) error {
 	p.Mode = helper.PlanTry
 	d := helper.Descriptors{}

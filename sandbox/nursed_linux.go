@@ -13,19 +13,19 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// nursed is a child behind a helper of its own: the pidns and keeper ways.
+// nursed is a child with its own helper: the pidns and keeper methods.
 type nursed struct {
 	child  *Child
 	base   *base
 	helper *helperProc
-	host   *watch // the command itself; not our child
+	host   *watch // the command itself, which is not our child
 	role   helper.Role
 
 	mu   sync.Mutex
-	over bool // the helper is reaped, and with it everything
+	over bool // the helper is reaped, and its whole tree has ended
 }
 
-// nursing starts every command behind a helper in the role.
+// nursing starts every command with a helper in the role.
 type nursing struct {
 	*base
 	role  helper.Role
@@ -71,8 +71,8 @@ func (d *nursed) run() {
 	d.base.leave(d.child)
 }
 
-// await follows the helper to its end, and tells that of the command. It calls
-// ended when the helper, and with it all that it knows of, has ended.
+// await waits for the end of the helper, and publishes the end of the command. It calls
+// ended when the helper and all processes that it knows have ended.
 func (d *nursed) await(ended func()) {
 	reported := false
 	for {
@@ -91,8 +91,8 @@ func (d *nursed) await(ended func()) {
 			d.child.end(exitOf(r.Exit))
 		}
 	}
-	// The helper has ended, or is about to. If it was killed, its command was
-	// too, and what the helper had used includes what the command did.
+	// The helper has ended or is ending. If it was killed, its command was too, and
+	// the resource use of the helper includes that of the command.
 	e, _ := d.helper.wait(true)
 	if !reported {
 		d.host.gone()
@@ -127,7 +127,7 @@ func (d *nursed) kill() error {
 	if d.role == helper.RoleInit {
 		err = d.helper.signal(syscall.SIGKILL)
 	} else {
-		// The keeper may have been stopped by its own command.
+		// The command may have stopped its keeper.
 		_ = d.helper.signal(syscall.SIGCONT)
 		_ = d.host.signal(syscall.SIGKILL)
 		_ = d.helper.sock.SetWriteDeadline(time.Now().Add(time.Second))

@@ -16,7 +16,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// What a policy with Ordinary shows beyond others.
+// What a policy with Ordinary shows in addition.
 
 const (
 	terminalCount = 256     // of one command; the machine has some thousands
@@ -24,18 +24,18 @@ const (
 	sharedNodes   = 65536
 )
 
-// machineFiles are what is shown of /proc beside the folders of processes: what
-// any user of the machine may read, and programs look at to choose how many
-// threads and how much memory they use, or to show it. What else there is tells
-// of the kernel's insides, of devices, and of others.
+// machineFiles lists the files of /proc that are shown besides the folders of
+// processes: any user may read them, and programs use them to choose the number of
+// threads and the amount of memory, or display them. Other files describe kernel
+// internals, devices and other users.
 var machineFiles = []string{
 	"cgroups", "cpuinfo", "diskstats", "filesystems", "loadavg", "meminfo", "mounts", "net", "partitions", "pressure",
 	"self", "stat", "swaps", "sys", "sysvipc", "thread-self", "tty", "uptime", "version", "vmstat",
 }
 
-// ordinary has the command be shown as the user of this process. Root's have a
-// user id of their own that is shown to them as root: outside it has no rights.
-// One whose policy names a user is that user, with its rights.
+// ordinary runs the command as the user of this process. As root the command has its
+// own user id, which appears as root on the confined side and has no rights on the
+// host side. If the policy names a user, the command is that user with its rights.
 func (s *starting) ordinary(root bool) {
 	p := &s.plan
 	p.KeepName = true
@@ -46,7 +46,7 @@ func (s *starting) ordinary(root bool) {
 	}
 	if s.unmapped {
 		s.child.held.confinement.Missing = append(s.child.held.confinement.Missing,
-			"mapped owners: the file system cannot show files as those of another owner, so that the command is root's, without capabilities and without unix sockets")
+			"mapped owners: the file system cannot map the owners of files, so that the command runs as root, without capabilities and without unix sockets")
 	}
 	if root && s.r.UID < 0 {
 		p.Inner = helper.Inner{Shown: true, UID: os.Geteuid(), GID: os.Getegid()}
@@ -65,27 +65,27 @@ func (p *rootPlan) ordinary() {
 	p.dir("/dev/shm", 0o755)
 	size := int64(sharedSize)
 	if limit := p.r.Limits.Memory; limit > 0 {
-		size = min(size, limit/2) // what is in it is in no process, and not seen where the limit is sampled
+		size = min(size, limit/2) // its memory belongs to no process, so that sampling does not see it
 	}
 	p.op(helper.MountOp{Kind: helper.OpTmpfs, Path: "/dev/shm", Attrs: p.data(), Size: size, Nodes: sharedNodes, Mode: 0o1777, UID: -1, What: "mount /dev/shm"})
 	p.rules = append(p.rules, helper.LandlockRule{Path: "/dev/shm", Rights: p.rights(policy.Write)})
 	p.made["/dev/ptmx"] = true
 }
 
-// terminal gives the terminal of a command, which lies in a /dev/pts outside, a name:
-// that of a console, as the terminals of containers have it. As root the command
-// becomes the owner, as after a login.
+// terminal gives the terminal of a command, which is in /dev/pts on the host side, the
+// name of a console, as in containers. As root it makes the command its owner, as a
+// login does.
 func (p *rootPlan) terminal(f *os.File, fd int) {
 	from, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
 	if err != nil {
-		return // it works without a name too
+		return // a terminal without a name works too
 	}
 	info, err := os.Lstat(from)
 	if open, e := f.Stat(); err != nil || e != nil || !os.SameFile(info, open) {
 		return
 	}
 	if p.root && p.uid != os.Geteuid() {
-		_ = f.Chown(p.uid, -1) // what cannot be opened by its name is open
+		_ = f.Chown(p.uid, -1) // on failure it cannot be opened by its name, but it is already open
 	}
 	const name = "/dev/console"
 	p.op(helper.MountOp{Kind: helper.OpFile, Path: name, Mode: 0o600})
@@ -94,13 +94,12 @@ func (p *rootPlan) terminal(f *os.File, fd int) {
 	p.made[name] = true
 }
 
-// rootMaps is set once files of the root have been shown as those of another owner.
+// rootMaps is set after owners of the root file system were mapped once.
 var rootMaps atomic.Bool
 
-// mapsRoot reports whether the file system of the root can show files as those of
-// another owner. That of most containers cannot. Only its own answer counts:
-// where the trial fails otherwise, by want of memory say, the start tells. What
-// fails is tried again by each start.
+// mapsRoot reports whether the root file system can map owners. That of most containers
+// cannot. Only that error counts: after another one, such as lack of memory, the start
+// reports it. Each start repeats a failed test.
 func mapsRoot() bool {
 	if rootMaps.Load() {
 		return true
@@ -115,15 +114,15 @@ func mapsRoot() bool {
 	return !errors.Is(err, sys.ErrOwners)
 }
 
-// cannotMap reports whether a start has failed because a file system cannot show
-// files as those of another owner, and can be made without that.
+// cannotMap reports whether a start has failed because a file system cannot map owners,
+// and can be repeated without mapping.
 func (s *starting) cannotMap(err error) bool {
 	var se *StartError
 	return s.plan.Inner.Shown && !s.unmapped && errors.As(err, &se) && se.Step == StepConfine && strings.HasSuffix(se.Path, helper.AsAnothers) && errors.Is(err, syscall.EINVAL)
 }
 
-// mustMap has the mounts that dir lies in be shown as the command's, or fail: the
-// command has to come to the folder that it begins in.
+// mustMap makes mapping mandatory for the mounts that contain dir: the command must be
+// able to enter its working folder.
 func (p *rootPlan) mustMap(dir string) {
 	for i := range p.ops {
 		o := &p.ops[i]
@@ -131,8 +130,8 @@ func (p *rootPlan) mustMap(dir string) {
 	}
 }
 
-// coverProc covers what of /proc is not to be seen. What others may not read
-// needs no cover, unless the command is root's.
+// coverProc covers the hidden files of /proc. Files that other users may not read need
+// no cover, unless the command runs as root.
 func (p *rootPlan) coverProc(all bool) error {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

@@ -19,23 +19,23 @@ import (
 	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
-// outside sorts out of what a command tries what its policy does not grant.
-// It is used by one goroutine.
+// outside finds the attempts of a command that its policy does not grant. It must be
+// used by one goroutine.
 type outside struct {
 	r     *policy.Resolved
 	log   *denial.Log
-	known map[attempt]denial.Denial // what an attempt comes to; of no kind: it is none
+	known map[attempt]denial.Denial // the denial by attempt; with Kind "" if it is granted
 	tmp   scratch
 	bound map[uint16]bool // ports that the command listens on itself
 	allow *allow.Rules    // of network = "allow"
-	// mounts is whether the command has a root of its own.
+	// mounts reports whether the command has its own root.
 	mounts bool
 }
 
 func newOutside(r *policy.Resolved, level policy.Level, log *denial.Log) *outside {
 	o := &outside{r: r, mounts: level.AtLeast(policy.NoCgroup), log: log, known: map[attempt]denial.Denial{}, tmp: scratch{}, bound: map[uint16]bool{}}
 	if r.Policy.Network == policy.NetworkAllow {
-		o.allow, _ = allow.Parse(r.Policy.Allow) // a list that is wrong has refused the start
+		o.allow, _ = allow.Parse(r.Policy.Allow) // an invalid list has failed the start
 	}
 	return o
 }
@@ -46,7 +46,7 @@ type attempt struct {
 	grant string
 }
 
-// maxKnown bounds what is remembered of a command that tries ever new paths.
+// maxKnown bounds the memory for a command that always tries new paths.
 const maxKnown = 1 << 14
 
 func (o *outside) note(d denial.Denial) {
@@ -67,8 +67,8 @@ func (o *outside) note(d denial.Denial) {
 	}
 }
 
-// bad reports whether the policy stands in the way of what was tried. What
-// would not be there without any confinement either was not denied.
+// bad reports whether the policy prevents an attempt. An attempt on a path that does
+// not exist on the host side either was not denied.
 func (o *outside) bad(d *denial.Denial) bool {
 	switch d.Kind {
 	case denial.Syscall:
@@ -109,18 +109,18 @@ func (o *outside) bad(d *denial.Denial) bool {
 	if o.granted(d.Path, want) {
 		return false
 	}
-	// A folder on the way to what is granted shows that.
+	// A folder on the way to a grant shows the grant.
 	if (d.Kind == denial.Stat || d.Kind == denial.Read && o.mounts && isFolder(d.Path)) && o.leads(d.Path) {
 		return false
 	}
-	// A link that is in sight already lacks only what it points to.
+	// Of a link that is already visible only the target is missing.
 	if real, err := filepath.EvalSymlinks(d.Path); err == nil && real != d.Path && d.Grant == "" && o.granted(filepath.Dir(d.Path), policy.Read) {
 		d.Grant, d.Suggest, d.Field = real, "", ""
 	}
 	return true
 }
 
-// connects is bad for a connection. What goes by the proxy the proxy tells.
+// connects is bad for a connection. The proxy reports connections through it.
 func (o *outside) connects(d *denial.Denial) bool {
 	path, isPath := strings.CutPrefix(d.Path, "unix /")
 	switch {
@@ -129,7 +129,7 @@ func (o *outside) connects(d *denial.Denial) bool {
 	case o.r.Policy.Network == policy.NetworkHost:
 		return false
 	case strings.HasPrefix(d.Path, "unix "):
-		return false // an abstract one, which only the namespace's own processes have
+		return false // abstract: it can only be a socket of the namespace's own processes
 	}
 	addr, udp := strings.CutPrefix(d.Path, "udp ")
 	a, err := netip.ParseAddrPort(addr)
@@ -137,10 +137,10 @@ func (o *outside) connects(d *denial.Denial) bool {
 	case err != nil:
 		return true
 	case udp && a.Port() == 53:
-		return false // the name that is asked for is told
+		return false // the queried name is reported
 	case a.Addr().IsLoopback():
-		// The loopback of the namespace is the command's own. What listens on
-		// that of the machine is what it cannot reach.
+		// The loopback of the namespace is the command's own: a denial needs a listener
+		// on that of the machine.
 		if udp || o.bound[a.Port()] || o.allow.Allows(a.Addr().String(), a.Port()) || !listens(a) {
 			return false
 		}
@@ -156,8 +156,7 @@ func (o *outside) connects(d *denial.Denial) bool {
 	return true
 }
 
-// list names the lines that add to the allow-list what a denial names in Grant, or
-// in Path.
+// list fills in the lines that add Grant of a denial, or else Path, to the allow list.
 func (o *outside) list(d *denial.Denial) {
 	entry := d.Grant
 	if entry == "" {
@@ -169,23 +168,21 @@ func (o *outside) list(d *denial.Denial) {
 	}
 }
 
-// listens reports whether a TCP socket of this machine's network listens at a,
-// which is a loopback address.
+// listens reports whether a TCP socket on the host side listens on a, which must be a
+// loopback address.
 func listens(a netip.AddrPort) bool {
 	all, err := procnet.AllListening()
 	return err == nil && anyListens(all, a)
 }
 
-// anyListens reports whether one of the listening sockets is there for
-// connections to a.
+// anyListens reports whether one of the listening sockets accepts connections to a.
 func anyListens(all []netip.AddrPort, a netip.AddrPort) bool {
 	return slices.ContainsFunc(all, func(l netip.AddrPort) bool {
 		return l.Port() == a.Port() && (l.Addr() == a.Addr() || l.Addr().IsUnspecified())
 	})
 }
 
-// isLibrary reports whether path leads to a shared library, by its name and its
-// first bytes.
+// isLibrary reports whether path is a shared library, by its name and its first bytes.
 func isLibrary(path string) bool {
 	if name := filepath.Base(path); !strings.HasSuffix(name, ".so") && !strings.Contains(name, ".so.") {
 		return false
@@ -209,18 +206,18 @@ func (o *outside) granted(path string, want policy.Access) bool {
 	return resolve.Access(o.r, path).Has(want)
 }
 
-// own reports whether a path is in what every confined process has.
+// own reports whether a path is in a folder that every confined process has.
 func (o *outside) own(path string) bool {
 	return path == "/" || path == "/dev" || within(path, "/proc") || ownDevice(path)
 }
 
-// leads reports whether a path is a folder above something granted.
+// leads reports whether a path is a folder above a grant.
 func (o *outside) leads(path string) bool {
 	return slices.ContainsFunc(o.r.Grants, func(g policy.Grant) bool { return within(g.Path, path) })
 }
 
-// grantable makes of an attempt what a policy would have to name: a device, or
-// for a file that is yet to be made its folder.
+// grantable changes an attempt to what a policy must grant: a device, or the folder of
+// a new file.
 func grantable(d *denial.Denial) {
 	info, err := os.Lstat(d.Path)
 	switch {
@@ -231,28 +228,28 @@ func grantable(d *denial.Denial) {
 	}
 }
 
-// there reports whether a path exists outside.
+// there reports whether a path exists on the host side.
 func there(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// ownDevice reports whether a path is in the /dev that every confined process
-// has.
+// ownDevice reports whether a path is a device in the private /dev of every confined
+// process.
 func ownDevice(path string) bool {
 	name, ok := strings.CutPrefix(path, "/dev/")
 	return ok && (slices.Contains(devices, name) || slices.Contains([]string{"fd", "stdin", "stdout", "stderr"}, name))
 }
 
-// scratch knows what a command has made for itself in /tmp, where a confined
-// one has a folder of its own.
+// scratch is the set of files that a command has created in /tmp, where a confined
+// command has a private folder.
 type scratch map[string]bool
 
-// maxScratch bounds what is remembered of a command that makes ever new files.
+// maxScratch bounds the memory for a command that always creates new files.
 const maxScratch = 1 << 14
 
-// has reports whether what was tried is about such a file. With fresh, /tmp is
-// the command's own already, so that everything written in it is new.
+// has reports whether an attempt is about such a file. fresh means that /tmp is already
+// private, so that everything written in it is new.
 func (s scratch) has(d *denial.Denial, fresh bool) bool {
 	root := "/tmp"
 	if within(d.Path, "/dev/shm") {

@@ -14,7 +14,7 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// newLauncher has one way on systems without pidfds and cgroups.
+// newLauncher has one kill method on systems without pidfds and cgroups.
 func newLauncher(opt Options) (launcher, error) {
 	if opt.Kill != "" && opt.Kill != KillGroup {
 		return nil, fmt.Errorf("kill %s: %w", opt.Kill, ErrUnsupported)
@@ -25,20 +25,20 @@ func newLauncher(opt Options) (launcher, error) {
 	}
 	p := &posix{base: b, procs: map[int]*member{}, signals: make(chan os.Signal, 1), ended: make(chan struct{})}
 	b.mode, b.back = KillGroup, p
-	b.weaker = []string{fmt.Sprintf("cgroup, pidns, keeper: this build has none of them (%s, portable)", runtime.GOOS)}
+	b.weaker = []string{fmt.Sprintf("cgroup, pidns, keeper: not available in this build (%s, portable)", runtime.GOOS)}
 	ossignal.Notify(p.signals, syscall.SIGCHLD)
 	go p.reaper()
 	return b, nil
 }
 
-// posix starts children in sessions of their own and reaps them by number when
-// SIGCHLD says that some child has ended. It takes no thread per child.
+// posix starts children in their own sessions, and reaps them by number when SIGCHLD
+// reports the end of a child. It needs no thread per child.
 type posix struct {
 	*base
 	mu    sync.Mutex
-	procs map[int]*member // not reaped yet
+	procs map[int]*member // children that are not reaped yet
 
-	signals chan os.Signal // one token is enough: every look is at all
+	signals chan os.Signal // one token is enough: look checks all children
 	ended   chan struct{}
 }
 
@@ -49,8 +49,8 @@ type member struct {
 
 	mu     sync.Mutex
 	reaped bool
-	// empty: the group has no member left. Only known at the moment of reaping;
-	// later its number may belong to somebody else, and is not signalled.
+	// empty means that the group has no members. It is known only when the child is
+	// reaped; later the number may be reused and must not be signalled.
 	empty bool
 }
 
@@ -58,7 +58,7 @@ func (p *posix) start(cmd *Command, files []int) (*Child, error) {
 	c := newChild(cmd, time.Now())
 	m := &member{p: p, child: c}
 	c.tree = m
-	p.mu.Lock() // nobody reaps between its start and its place in procs
+	p.mu.Lock() // the child must not be reaped before it is in procs
 	pid, pidfd, err := p.spawner.start(sys.Process{Path: cmd.Path, Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir,
 		Files: p.padded(files), Session: true, Terminal: cmd.Terminal})
 	if err == nil {
@@ -96,7 +96,7 @@ func (p *posix) reaper() {
 	}
 }
 
-// look asks after every child of ours, and after no other.
+// look checks every child of this Launcher, and no other.
 func (p *posix) look() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +104,7 @@ func (p *posix) look() {
 		m.mu.Lock()
 		e, ended, err := sys.WaitPid(pid)
 		if err != nil {
-			e, ended = sys.Exit{Code: -1}, true // somebody else reaped it
+			e, ended = sys.Exit{Code: -1}, true // other code reaped it
 		}
 		if ended {
 			m.reaped = true
@@ -126,7 +126,7 @@ func (m *member) run() {
 	case <-m.child.hunted:
 		m.awaitGroup()
 	case <-m.child.released:
-		_ = m.kill() // that of Release came before the end
+		_ = m.kill() // the kill of Release was before the end
 		m.awaitGroup()
 	}
 	<-m.child.released
@@ -136,9 +136,9 @@ func (m *member) run() {
 	m.p.leave(m.child)
 }
 
-// awaitGroup waits until the group that was killed has no member left that we
-// may signal. No event tells of that here, so it asks again and again, which is
-// harmless even if the number has passed to another group.
+// awaitGroup waits until the killed group has no member that this process may signal.
+// It polls, because no event reports that; polling is harmless even if the number is
+// reused by another group.
 func (m *member) awaitGroup() {
 	for delay := time.Millisecond; ; delay = min(2*delay, 50*time.Millisecond) {
 		if err := sys.Kill(-m.child.pid, 0); err == syscall.ESRCH || err == syscall.EPERM {

@@ -17,13 +17,13 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// machine is a Machine with what only this package asks.
+// machine is a Machine with details for this package.
 type machine struct {
 	Machine
 	root     bool
 	landlock int  // version
-	mdwe     bool // memory can be kept from becoming executable
-	memfd    bool // executable memory files can be switched off
+	mdwe     bool // the kernel can refuse to make memory executable
+	memfd    bool // executable memory files can be disabled
 	memory   *memory
 }
 
@@ -41,16 +41,16 @@ var (
 )
 
 const (
-	featureOwners = "mapped owners" // files are shown as those of other owners
-	featureUsers  = "own user ids"  // a policy that names no user gets an id that no other tree has
+	featureOwners = "mapped owners" // mounts can map the owners of files
+	featureUsers  = "own user ids"  // a policy without a user gets an id that no other tree has
 
-	// The /proc of a confined process can show memory and processors, which an
-	// ordinary policy asks for.
+	// The /proc of a confined process can show memory and processors, as a policy with
+	// Ordinary requires.
 	featureMachine = "the machine in /proc"
 )
 
-// look tries everything once. What takes a process or a cgroup to find out may
-// be known from an earlier process; see RememberProbe.
+// look tests all features once. Results of tests that need a process or a cgroup may
+// come from an earlier process; see RememberProbe.
 func look() *machine {
 	m := &machine{root: os.Geteuid() == 0}
 	if remembering.Load() {
@@ -69,27 +69,27 @@ func look() *machine {
 	m.landlock = sys.LandlockVersion()
 	var err error
 	if m.landlock == 0 {
-		err = errors.New("the kernel has none, or it is switched off")
+		err = errors.New("the kernel does not have it, or it is disabled")
 	}
 	add("landlock", forAll, err, fmt.Sprintf("version %d", m.landlock), "Linux 5.13, with landlock in the list of lsm= on the kernel's command line")
 	m.spaces(add)
 	m.limits(add)
 
 	m.mdwe = sys.HaveMDWE()
-	add("memory protection", nil, lack(m.mdwe, "the kernel does not know it; the system call filter stands in"), "PR_SET_MDWE", "Linux 6.3")
+	add("memory protection", nil, lack(m.mdwe, "the kernel does not have it; the system call filter replaces it"), "PR_SET_MDWE", "Linux 6.3")
 	add("landlock: truncating", nil, version(m.landlock, sys.LandlockTruncateVersion), "", "Linux 6.2; without namespaces, files that the user may write can be truncated by their path")
 	add("landlock: TCP ports", nil, version(m.landlock, sys.LandlockNetVersion), "", "Linux 6.7; without namespaces, TCP is refused by the system call filter then")
 	add("landlock: signals and abstract sockets", nil, version(m.landlock, sys.LandlockScopeVersion), "", "Linux 6.12; without namespaces, processes of the same user can be signalled")
 	add("landlock: sockets in files", nil, version(m.landlock, sys.LandlockUnixVersion), "", "a newer kernel; until then, a socket that lies in a granted folder can be connected to")
 	if m.root {
 		m.memfd = sys.HaveMemfdSwitch()
-		add("memory files cannot be run", nil, lack(m.memfd, "the kernel cannot switch them off; the system call filter stands in"), "vm.memfd_noexec", "Linux 6.3")
+		add("memory files cannot be run", nil, lack(m.memfd, "the kernel cannot disable them; the system call filter replaces it"), "vm.memfd_noexec", "Linux 6.3")
 		locks, err := openUserLocks()
 		if err == nil {
 			locks.Close()
 		}
 		add(featureUsers, nil, err, "locked in the folder hostsup of "+runtimeFolder(), "make /run writable for root (systemd: RuntimeDirectory=hostsup); until then, policies have to name a user")
-		if !remembering.Load() { // a program that starts one command shows nobody the features
+		if !remembering.Load() { // a program that starts one command does not show the features
 			m.records(add)
 		}
 	}
@@ -98,8 +98,8 @@ func look() *machine {
 	return m
 }
 
-// strongest is the strongest level of which this machine lacks nothing, but for the
-// feature without.
+// strongest returns the strongest level for which this machine has all features but
+// without.
 func (m *machine) strongest(without string) policy.Level {
 	for _, level := range []policy.Level{policy.Full, policy.NoCgroup, policy.Landlock} {
 		if !slices.ContainsFunc(m.lacks(level), func(f Feature) bool { return f.Name != without }) {
@@ -109,14 +109,14 @@ func (m *machine) strongest(without string) policy.Level {
 	return policy.None
 }
 
-// records asks whether the kernel records what it denies.
+// records tests whether the kernel records denials.
 func (m *machine) records(add func(name string, levels []policy.Level, err error, detail, advice string)) {
 	on, err := sys.AuditEnabled()
 	switch {
 	case err != nil:
-		err = fmt.Errorf("the audit subsystem cannot be asked: %w", err)
+		err = fmt.Errorf("the audit subsystem cannot be queried: %w", err)
 	case !on:
-		err = errors.New("the audit subsystem is switched off")
+		err = errors.New("the audit subsystem is disabled")
 	}
 	add(FeatureRecords, nil, err, "audit", "auditctl -e 1; until then denials are found by observing only")
 }
@@ -141,7 +141,7 @@ func filterError() error {
 	return nil
 }
 
-// spaces tries to make the namespaces and a root of its own, as a start does.
+// spaces tests creating the namespaces and a root, as a start does.
 func (m *machine) spaces(add func(name string, levels []policy.Level, err error, detail, advice string)) {
 	var made *base
 	defer func() {
@@ -149,7 +149,7 @@ func (m *machine) spaces(add func(name string, levels []policy.Level, err error,
 			made.free()
 		}
 	}()
-	prober := sync.OnceValues(func() (_ *base, err error) { // not made where everything is remembered
+	prober := sync.OnceValues(func() (_ *base, err error) { // not created if all results are stored
 		made, err = newBase()
 		return made, err
 	})
@@ -196,8 +196,7 @@ func (m *machine) spaces(add func(name string, levels []policy.Level, err error,
 	}
 }
 
-// ownersFolder is where mapped owners are tried: a TMPDIR that is not there says
-// nothing about the machine.
+// ownersFolder returns where mapped owners are tested; a missing TMPDIR is not used.
 func ownersFolder() string {
 	dir := os.TempDir()
 	if st, err := os.Stat(dir); err == nil && st.IsDir() {
@@ -206,7 +205,7 @@ func ownersFolder() string {
 	return "/"
 }
 
-// limits tries to make the cgroups that limit.
+// limits tests creating the cgroups of limits.
 func (m *machine) limits(add func(name string, levels []policy.Level, err error, detail, advice string)) {
 	var l limiter
 	defer func() { _ = l.close() }()
@@ -235,7 +234,7 @@ func (m *machine) limits(add func(name string, levels []policy.Level, err error,
 	}
 }
 
-// tryUnified tries whether a v2 controller can limit lives.
+// tryUnified tests whether a v2 controller can limit lives.
 func tryUnified(controller string) error {
 	parent, err := sys.OwnCgroup()
 	if err != nil {
@@ -253,7 +252,7 @@ func tryUnified(controller string) error {
 	return enable(parent, dir, controller)
 }
 
-// lacks are the features that a level needs and this machine does not have.
+// lacks returns the features that a level needs and this machine does not have.
 func (m *machine) lacks(level policy.Level) []Feature {
 	var out []Feature
 	for _, f := range m.Features {
@@ -266,7 +265,7 @@ func (m *machine) lacks(level policy.Level) []Feature {
 	return out
 }
 
-// missing says in words what confinement at a level does not have.
+// missing returns texts on what confinement at a level does not have.
 func (m *machine) missing(level policy.Level) []string {
 	var out []string
 	for _, f := range m.Features {
@@ -275,18 +274,18 @@ func (m *machine) missing(level policy.Level) []string {
 		}
 		switch f.Name {
 		case "memory protection", "memory files cannot be run", "landlock: TCP ports", "records of denials", "observing":
-			continue // something stands in
+			continue // another feature replaces it
 		case featureUsers:
 			continue // the start is refused where it needs one
 		case featureMachine:
-			continue // the policies that ask for it tell
+			continue // policies that need it report it
 		case "landlock: sockets in files":
 			if m.root && level != policy.Landlock {
-				continue // mapped owners do it
+				continue // mapped owners replace it
 			}
 		case "landlock: signals and abstract sockets", "landlock: truncating":
 			if level != policy.Landlock {
-				continue // namespaces and mounts do it
+				continue // namespaces and mounts replace it
 			}
 		}
 		out = append(out, f.Name+": "+f.Detail)

@@ -10,9 +10,9 @@ import (
 
 func machineHere() *Machine {
 	return &Machine{Level: policy.None, Features: []Feature{{
-		Name: "confinement", Detail: "this build has none (" + runtime.GOOS + ", portable)", Advice: "run it on Linux",
+		Name: "confinement", Detail: "not available in this build (" + runtime.GOOS + ", portable)", Advice: "run it on Linux",
 		For: []policy.Level{policy.Full, policy.NoCgroup, policy.Landlock},
 	}}}
 }
 
-func rememberProbe() {} // nothing is tried here
+func rememberProbe() {} // nothing is tested in this build

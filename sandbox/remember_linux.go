@@ -22,33 +22,32 @@ var remembering atomic.Bool
 
 func rememberProbe() { remembering.Store(true) }
 
-// memory is what earlier processes of this boot tried with success. Only
-// successes are kept: one that does not hold any more makes a start fail at the
-// very step, whereas a failure that is remembered would make confinement weaker
-// than the machine can do.
+// memory has the successful tests of earlier processes of this boot. Only successes
+// are stored: one that is no longer true makes a start fail at that step, but a stored
+// failure would make confinement weaker than the machine allows.
 type memory struct {
 	file  string
 	key   string
-	works []string // names of features that were tried with success
-	used  []string // those that look took over untried
-	news  bool     // works has grown
+	works []string // features that were tested with success
+	used  []string // stored features that look used without a test
+	news  bool     // works has new entries
 }
 
 const (
 	memoryPrefix = "probe-"
-	memorySize   = 16 << 10 // a larger file is not ours
-	memoryFiles  = 32       // programs and namespaces that something is remembered for
+	memorySize   = 16 << 10 // larger files are not ours
+	memoryFiles  = 32       // maximum number of stored keys: programs and namespaces
 )
 
-// memoryFile is the name of the file for a key.
+// memoryFile returns the name of the file for a key.
 func memoryFile(key string) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(key)) // never fails
 	return fmt.Sprintf("%s%016x", memoryPrefix, h.Sum64())
 }
 
-// openMemory reads what is remembered; nil when there is no folder that only
-// the caller can write.
+// openMemory reads the stored results; nil without a folder that only the caller can
+// write.
 func openMemory() *memory {
 	dir, err := privateFolder()
 	if err != nil {
@@ -67,8 +66,8 @@ func openMemory() *memory {
 	return m
 }
 
-// privateFolder returns the folder hostsup of the user's runtime folder, or of
-// /run for root, and makes it. Nobody else may be able to write to either.
+// privateFolder creates and returns the folder hostsup in the user's runtime folder, or
+// in /run for root. It fails if other users may write to either.
 func privateFolder() (string, error) {
 	top := runtimeFolder()
 	if err := ownFolderOnly(top); err != nil {
@@ -81,7 +80,7 @@ func privateFolder() (string, error) {
 	return dir, ownFolderOnly(dir)
 }
 
-// runtimeFolder is changed by tests.
+// runtimeFolder is a variable for tests.
 var runtimeFolder = func() string {
 	uid := os.Geteuid()
 	if uid == 0 {
@@ -99,7 +98,7 @@ func ownFolderOnly(dir string) error {
 		return err
 	}
 	if !st.IsDir() || !isOwn(st) || st.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("%s: others can write to it: %w", dir, os.ErrPermission)
+		return fmt.Errorf("%s: other users can write to it: %w", dir, os.ErrPermission)
 	}
 	return nil
 }
@@ -109,7 +108,7 @@ func isOwn(st os.FileInfo) bool {
 	return ok && int(s.Uid) == os.Geteuid()
 }
 
-// readOwn reads a file that only the caller can have written.
+// readOwn reads a file; it fails if others than the caller can have written it.
 func readOwn(path string) (string, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -121,14 +120,14 @@ func readOwn(path string) (string, error) {
 		return "", err
 	}
 	if !st.Mode().IsRegular() || !isOwn(st) || st.Mode().Perm()&0o022 != 0 || st.Size() > memorySize {
-		return "", fmt.Errorf("%s: others can write to it: %w", path, os.ErrPermission)
+		return "", fmt.Errorf("%s: other users can write to it: %w", path, os.ErrPermission)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, memorySize))
 	return string(b), err
 }
 
-// memoryKey says of which boot, kernel, user, namespaces, cgroup and program
-// something is remembered. It ends with an empty line.
+// memoryKey returns the boot, kernel, user, namespaces, cgroup and program for which
+// results are valid. It ends with an empty line.
 func memoryKey() (string, error) {
 	var b strings.Builder
 	program, err := os.Stat(sys.Program)
@@ -155,7 +154,7 @@ func memoryKey() (string, error) {
 		}
 		b.Write(text)
 	}
-	label, _ := os.ReadFile("/proc/self/attr/current") // none without such a security module
+	label, _ := os.ReadFile("/proc/self/attr/current") // empty without such a security module
 	fmt.Fprintf(&b, "label %q\n", label)
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -172,7 +171,7 @@ func memoryKey() (string, error) {
 	return b.String(), nil
 }
 
-// try carries a trial out, unless one is known to have worked.
+// try runs a test, unless its success is stored.
 func (m *memory) try(name string, trial func() error) error {
 	if m == nil {
 		return trial()
@@ -188,11 +187,11 @@ func (m *memory) try(name string, trial func() error) error {
 	return err
 }
 
-// uses reports whether a feature was taken over untried.
+// uses reports whether look used the stored result for a feature.
 func (m *memory) uses(name string) bool { return m != nil && slices.Contains(m.used, name) }
 
-// keep writes what has worked, for processes to come. An error is not told:
-// they try for themselves then.
+// keep stores new successes for later processes. It ignores errors: the later processes
+// then run the tests themselves.
 func (m *memory) keep() {
 	if m == nil || !m.news {
 		return
@@ -218,9 +217,8 @@ func (m *memory) keep() {
 	}
 }
 
-// forgetful is what a failed start makes of an error, when the machine was
-// taken for what an earlier process found: the memory is removed, so that the
-// next process tries for itself.
+// forgetful handles the error of a start that relied on stored results: it removes
+// them, so that the next process runs the tests itself.
 func (m *memory) forgetful(err error) error {
 	var se *StartError
 	if m == nil || len(m.used) == 0 || !errors.As(err, &se) || se.Permanent() {
@@ -228,11 +226,12 @@ func (m *memory) forgetful(err error) error {
 	}
 	_ = os.Remove(m.file)
 	e := *se
-	e.Err = fmt.Errorf("%w; this machine was taken for what an earlier start found, which is forgotten now: try again", se.Err)
+	e.Err = fmt.Errorf("%w; the start relied on test results of an earlier one, which are removed now: try again", se.Err)
 	return &e
 }
 
-// holdsOwners tries what mounts leave out in silence where it does not work.
+// holdsOwners tests the mapping of owners, which mounts omit without an error if it
+// does not work.
 func (m *memory) holdsOwners(userns int) error {
 	if !m.uses(featureOwners) {
 		return nil

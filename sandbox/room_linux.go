@@ -15,14 +15,14 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// room is what a command has taken of its private /tmp. The zero value knows
+// room measures what a command uses of its private /tmp. The zero value measures
 // nothing.
 type room struct {
 	mu     sync.Mutex
-	folder *os.File // holds the file system, also when the command is gone
+	folder *os.File // keeps the file system after the end of the command
 
-	size, bytes  int64 // of all files: allowed, and taken at most
-	nodes, files int64 // likewise, of their number
+	size, bytes  int64 // bytes: the bound, and the maximum in use
+	nodes, files int64 // likewise, the number of files
 }
 
 func (r *room) open(f *os.File) {
@@ -41,7 +41,7 @@ func (r *room) close() {
 	}
 }
 
-// sample looks at what is taken.
+// sample measures the current use.
 func (r *room) sample() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,7 +57,7 @@ func (r *room) sample() {
 	r.files = max(r.files, r.nodes-int64(st.Ffree))
 }
 
-// reached returns a denial for each bound that was come near to.
+// reached returns a denial for each bound that was almost reached.
 func (r *room) reached(at time.Time) []denial.Denial {
 	r.sample()
 	r.mu.Lock()
@@ -72,7 +72,7 @@ func (r *room) reached(at time.Time) []denial.Denial {
 	return list
 }
 
-// wantsRoom is a denial that a bound of /tmp would spare.
+// wantsRoom returns a denial that a larger bound of /tmp would avoid.
 func wantsRoom(field string, n int64, at time.Time) denial.Denial {
 	text := "inodes = " + strconv.FormatInt(n, 10)
 	if field == "tmp.size" {
@@ -84,11 +84,11 @@ func wantsRoom(field string, n int64, at time.Time) denial.Denial {
 	}
 }
 
-// measureEvery is how often a survey looks at what a command has in /tmp.
+// measureEvery is the interval at which a survey measures a command's files in /tmp.
 const measureEvery = 250 * time.Millisecond
 
-// room adds to a survey what its command needs in a /tmp of its own: twice of what
-// it has made there, and never less than the default.
+// room adds to a survey the size of a private /tmp for its command: twice of what the
+// command has created there, and at least the default.
 func (s *survey) room(now time.Time) {
 	const page = 4096
 	begun := time.Now()
@@ -96,7 +96,7 @@ func (s *survey) room(now time.Time) {
 	for path := range s.tmp {
 		_ = filepath.WalkDir(path, func(at string, e fs.DirEntry, err error) error {
 			if err != nil || at == path && e.IsDir() {
-				return nil //nolint:nilerr // it is gone meanwhile, or counts by what is in it
+				return nil //nolint:nilerr // removed meanwhile, or a folder
 			}
 			files++
 			if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
@@ -112,7 +112,7 @@ func (s *survey) room(now time.Time) {
 	s.size, s.inodes = max(s.size, enough(2*bytes, policy.DefaultTmpSize)), max(s.inodes, enough(2*files, policy.DefaultTmpInodes))
 }
 
-// enough is least, doubled until it is n.
+// enough doubles least until it is at least n.
 func enough(n, least int64) int64 {
 	for least < n {
 		least *= 2

@@ -14,18 +14,18 @@ import (
 	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
-// thisProgram is the path of this program, also when its file was replaced.
+// thisProgram returns the path of this program, which works even if its file was
+// replaced.
 func thisProgram() (string, error) { return sys.Program, nil }
 
 // library is a file that this program needs to start: its loader, or a shared
 // library.
 type library struct {
-	at   string // the path by which it is looked up
+	at   string // the path by which the loader finds it
 	from string // the same path without links
 }
 
-// libraries are those of this program, once they are known. A statically linked
-// program has none.
+// libraries caches the libraries of this program. A statically linked program has none.
 type libraries struct {
 	mu    sync.Mutex
 	known bool
@@ -70,8 +70,8 @@ func findLibraries() ([]library, error) {
 	return list, nil
 }
 
-// libraries shows the libraries of this program where the policy does not. It
-// is called after everything that is granted.
+// libraries mounts the libraries of this program that the policy does not grant. It
+// must be called after all grants.
 func (p *rootPlan) libraries() error {
 	list, err := thisLibraries.get()
 	for _, l := range list {

@@ -8,22 +8,22 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// Shortfall is a limit that no cgroup can hold on this machine, as this user.
+// Shortfall is a limit that no cgroup can enforce on this machine, as this user.
 type Shortfall struct {
 	Limit   string `json:"limit"`   // "memory", "tasks" or "cpu"
-	Reason  string `json:"reason"`  // why no cgroup holds it
-	Instead string `json:"instead"` // what holds it with policy.BestEffort
+	Reason  string `json:"reason"`  // why no cgroup enforces it
+	Instead string `json:"instead"` // what enforces it with policy.BestEffort
 }
 
-// String reads "cpu: not limited, because …".
+// String returns text such as "cpu: not limited, because …".
 func (s Shortfall) String() string {
 	return s.Limit + ": " + s.Instead + ", because " + s.Reason
 }
 
-// delegation says how an ordinary user gets cgroups.
+// delegation is how an ordinary user gets cgroups.
 const delegation = "systemd-run --user --scope -p Delegate=yes hostsup …, or a unit with Delegate=yes"
 
-// problem is the Shortfall as an error of the policy that asks for the limit.
+// problem returns the Shortfall as an error of the policy with the limit.
 func (s Shortfall) problem(l policy.Limits, source map[string]string) *policy.Error {
 	value := map[string]string{"memory": fmt.Sprint(l.Memory), "tasks": fmt.Sprint(l.Tasks), "cpu": fmt.Sprint(l.CPU)}[s.Limit]
 	e := &policy.Error{Field: "limits." + s.Limit, Value: value, Where: source["limits."+s.Limit]}
@@ -37,10 +37,10 @@ func (s Shortfall) problem(l policy.Limits, source map[string]string) *policy.Er
 	return e
 }
 
-// Limits reports which of the limits no cgroup can hold on this machine. A start
-// with policy.Strict is refused with err, which joins errors of type
-// [*policy.Error]; with policy.BestEffort they are weaker, each with what holds
-// the limit instead. p is the policy that goes with the limits; it may be nil.
+// Limits reports which of the limits no cgroup can enforce on this machine. With
+// policy.Strict it returns the error of a start, which joins errors of type
+// [*policy.Error]; with policy.BestEffort it returns them in weaker, each with what
+// enforces the limit instead. p is the policy of the limits; it may be nil.
 func (m *Machine) Limits(p *policy.Policy, l policy.Limits) (weaker []*policy.Error, err error) {
 	if _, none := m.Feature("confinement"); none && l.Any() {
 		return nil, &policy.Error{Field: "limits", Reason: "limits cannot be enforced by this build", Help: "run it on Linux"}
@@ -76,13 +76,13 @@ func has(l policy.Limits, limit string) bool {
 	}
 }
 
-// ownCount reports whether the kernel counts the processes of a command that is
-// confined at level apart from all others.
+// ownCount reports whether the kernel counts the processes of a command confined at
+// level separately from all others.
 func ownCount(level policy.Level) bool {
 	return os.Geteuid() == 0 && level != policy.None || level.AtLeast(policy.NoCgroup)
 }
 
-// instead is what holds a limit for which there is no cgroup.
+// instead returns what enforces a limit without a cgroup.
 func instead(limit string, ownCount bool) string {
 	switch {
 	case limit == "memory":
@@ -94,5 +94,5 @@ func instead(limit string, ownCount bool) string {
 	}
 }
 
-// initTasks is how many tasks our init is, which count as its user's.
+// initTasks is how many tasks our init has; they count for the user of the command.
 const initTasks = 1

@@ -5,16 +5,15 @@ import (
 	"time"
 )
 
-// Simulated is a Child without a process, for tests and simulations of those who
-// start processes: whoever made it decides what a signal does to it and when it
-// ends.
+// Simulated is a Child without a process, for tests and simulations of code that
+// starts processes: its creator decides the effect of signals and when it ends.
 type Simulated struct {
 	*Child
 	signals func(os.Signal)
 }
 
-// NewSimulated returns a Simulated for a command, with a number of its own. signals
-// is called for each signal, with os.Kill for KillTree, also after End.
+// NewSimulated returns a Simulated for a command, with process id pid. It calls signals
+// for each signal, and with os.Kill for KillTree, even after End.
 func NewSimulated(cmd *Command, pid int, signals func(*Simulated, os.Signal)) *Simulated {
 	s := &Simulated{Child: newChild(cmd, time.Now())}
 	s.signals = func(sig os.Signal) { signals(s, sig) }
@@ -25,8 +24,8 @@ func NewSimulated(cmd *Command, pid int, signals func(*Simulated, os.Signal)) *S
 // End ends the process. It must be called once.
 func (s *Simulated) End(e Exit) { s.end(e) }
 
-// Vanish says that nothing of the tree is left. It must follow End, and may be
-// called again.
+// Vanish ends the rest of the tree. It must be called after End, and may be called
+// again.
 func (s *Simulated) Vanish() { s.vanish() }
 
 // simulatedTree is the tree of a Simulated.
@@ -42,5 +41,5 @@ func (t simulatedTree) kill() error {
 	return nil
 }
 
-func (t simulatedTree) pids() ([]int, error)       { return nil, nil } // there is none that the system knows
+func (t simulatedTree) pids() ([]int, error)       { return nil, nil } // no real process
 func (t simulatedTree) cpu() (time.Duration, bool) { return 0, false }

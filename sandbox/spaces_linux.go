@@ -10,32 +10,32 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// spaces are user namespaces that map one user and its groups to themselves,
-// kept for lives to come: to make one takes longer than to enter it. That of
-// an id which nobody has serves mounts: files shown by its mapping belong to
-// nobody that is known, and so nobody may write to them, not to sockets either,
-// which a read-only mount does not keep from.
+// spaces caches user namespaces that map one user and its groups to themselves,
+// because creating one takes longer than entering it. The namespace of an unused id
+// serves mounts: files mapped by it belong to an unknown user, so that no process may
+// write to them, nor to sockets, which a read-only mount does not protect.
 type spaces struct {
 	mu   sync.Mutex
-	made map[string]int // by what they map
+	made map[string]int // by mapping
 }
 
-// of returns the descriptor of one, which may have so many inotify instances
-// (0: as many as its user). It stays open until close.
+// of returns the descriptor of a namespace with at most so many inotify instances (0:
+// as many as its user). The descriptor stays open until close.
 func (s *spaces) of(uid, gid int, groups []int, inotify int) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ofIDs(sys.IDs{InsideUID: uid, InsideGID: gid, OutsideUID: uid, OutsideGID: gid, Groups: groups}, inotify)
 }
 
-// shown is of for a user that is shown inside as another, beside all others.
+// shown is like of, for a user that appears as another on the confined side, besides
+// all others.
 func (s *spaces) shown(inner helper.Inner, uid, gid, inotify int) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ofIDs(sys.IDs{InsideUID: inner.UID, InsideGID: inner.GID, OutsideUID: uid, OutsideGID: gid, OtherUsers: true, OtherGroups: true}, inotify)
 }
 
-// ofIDs is called with the lock.
+// ofIDs returns the namespace of ids. The caller must hold mu.
 func (s *spaces) ofIDs(ids sys.IDs, inotify int) (int, error) {
 	key := fmt.Sprint(ids)
 	if fd, ok := s.made[key]; ok {
@@ -61,7 +61,7 @@ func (s *spaces) close() {
 	s.made = nil
 }
 
-// newSpace makes a user namespace that maps ids.
+// newSpace creates a user namespace that maps ids.
 func newSpace(ids sys.IDs, inotify int) (int, error) {
 	proc, err := sys.OpenDir("/proc")
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// spawner is the one thread that all children come from. A parent-death
-// signal is sent when the thread that forked ends, not the process, so this
-// one must live as long as any child.
+// spawner is the thread that spawns all children. The kernel sends a parent-death
+// signal when the thread that forked ends, not its process, so that this thread must
+// live as long as any child.
 type spawner struct {
-	prepare  func() error // what the thread does to itself first, for good; nil: nothing
+	prepare  func() error // changes the thread permanently before the first spawn; may be nil
 	requests chan *spawn
 	quit     chan struct{}
 	ended    chan struct{}
@@ -21,7 +21,7 @@ type spawner struct {
 
 type spawn struct {
 	sys.Process
-	by         func() (pid, pidfd int, err error) // in the place of Process, when not nil
+	by         func() (pid, pidfd int, err error) // if not nil, spawns instead of Process
 	pid, pidfd int
 	err        error
 	done       chan struct{}
@@ -40,10 +40,10 @@ func (s *spawner) run() {
 	runtime.LockOSThread()
 	var unfit error
 	if s.prepare != nil {
-		unfit = s.prepare() // the thread is fit for nothing else, and ends with this goroutine
+		unfit = s.prepare() // the thread ends with this goroutine
 	} else {
-		// Unlocked at the end, so that the thread goes back to the runtime instead
-		// of ending: should a child be left, its signal would fire.
+		// Unlocked at the end, so that the thread returns to the runtime instead of
+		// ending, which would signal children that are left.
 		defer runtime.UnlockOSThread()
 	}
 	for {
@@ -81,8 +81,8 @@ func (s *spawner) do(r *spawn) (pid, pidfd int, err error) {
 	}
 }
 
-// hasEnded reports whether the thread was unfit. The start that it was needed for
-// has then got an error.
+// hasEnded reports whether prepare failed. The start that needed the thread then got
+// the error.
 func (s *spawner) hasEnded() bool {
 	select {
 	case <-s.ended:

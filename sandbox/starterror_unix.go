@@ -16,9 +16,9 @@ import (
 	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
-// explain finds out what the plain errno of a failed fork, chdir and execve
-// was about. It looks at the files after the fact, so it is a guess when they
-// change at that moment; the errno itself is always kept.
+// explain finds the reason of the plain errno of a failed fork, chdir or execve. It
+// examines the files afterwards, so that it may be wrong if they change meanwhile; it
+// always keeps the errno itself.
 func explain(cmd *Command, err error) *StartError {
 	e := &StartError{Name: cmd.Name, Step: StepExec, Path: cmd.Path, Err: err}
 	var errno syscall.Errno
@@ -31,7 +31,7 @@ func explain(cmd *Command, err error) *StartError {
 	case syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE:
 		e.Step = StepFork
 		return e
-	case syscall.EINVAL: // what SlicePtrFromStrings says of a zero byte; execve says it of odd interpreters
+	case syscall.EINVAL: // from SlicePtrFromStrings for a zero byte, or from execve for unusual interpreters
 		if hasZero(cmd) {
 			e.Step, e.Err = StepFiles, fmt.Errorf("a zero byte in the path, the arguments or the environment: %w", errno)
 			e.Path = ""
@@ -86,7 +86,7 @@ func dirError(dir string) error {
 	return sys.Executable(dir)
 }
 
-// bare takes the path off an error whose path is said elsewhere.
+// bare removes the path from an error whose path is reported elsewhere.
 func bare(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -95,9 +95,8 @@ func bare(err error) error {
 	return err
 }
 
-// interpreterError says which of the files that the kernel needs to run the
-// program at path is missing, or not granted: then it returns what would have to
-// be.
+// interpreterError returns which of the files that the kernel needs to run the program
+// at path is missing or not granted; grant is the path that must be granted.
 func interpreterError(cmd *Command, path string, errno syscall.Errno) (grant string, err error) {
 	chain := interpreterChain(path)
 	if len(chain) == 0 {
@@ -111,7 +110,7 @@ func interpreterError(cmd *Command, path string, errno syscall.Errno) (grant str
 	if cmd.Policy == nil {
 		return "", fmt.Errorf("its interpreter %q: %w", chain[0], errno)
 	}
-	name := chain[0] // or a link that leads to it
+	name := chain[0] // or a link to it
 	if r, err := resolve.Policy(cmd.Policy, cmd.Limits); err == nil {
 		for _, n := range chain {
 			if !resolve.Access(r, n).Has(policy.Exec) {

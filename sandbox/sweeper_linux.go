@@ -12,8 +12,8 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// sweeper is the process that removes placeholders should this one be killed. It
-// is started for the first of them.
+// sweeper is the process that removes placeholders if this process is killed. It is
+// started for the first placeholder.
 type sweeper struct {
 	mu    sync.Mutex
 	proc  *helperProc
@@ -22,7 +22,7 @@ type sweeper struct {
 	lives map[uint64]*sweep
 }
 
-// sweep is what the sweeper knows of a life.
+// sweep is what the sweeper knows about a life.
 type sweep struct {
 	by   *sweeper
 	base *base
@@ -30,10 +30,10 @@ type sweep struct {
 	// Under by.mu:
 	life  uint64
 	names []*placeholder
-	init  int // a pidfd; 0: none yet
+	init  int // a pidfd; 0 before begun
 }
 
-// add tells of a placeholder that is about to be made.
+// add announces a placeholder, before it is created.
 func (w *sweep) add(p *placeholder) error {
 	s := w.by
 	s.mu.Lock()
@@ -50,7 +50,7 @@ func (w *sweep) add(p *placeholder) error {
 	return s.tell(w, helper.SweepName, int(p.parent.Fd()), p.name)
 }
 
-// locked tells that the placeholder added last is there.
+// locked reports that the last added placeholder exists and is locked.
 func (w *sweep) locked(lock int) error {
 	w.by.mu.Lock()
 	defer w.by.mu.Unlock()
@@ -58,7 +58,7 @@ func (w *sweep) locked(lock int) error {
 	return w.by.tell(w, helper.SweepLock, lock, "")
 }
 
-// begun tells of the init of the life. pidfd stays open until done.
+// begun reports the init of the life. pidfd must stay open until done.
 func (w *sweep) begun(pidfd int) error {
 	w.by.mu.Lock()
 	defer w.by.mu.Unlock()
@@ -70,7 +70,7 @@ func (w *sweep) begun(pidfd int) error {
 	return w.by.tell(w, helper.SweepInit, fd, "")
 }
 
-// done removes the placeholders of a life that is over.
+// done removes the placeholders of an ended life.
 func (w *sweep) done() {
 	s := w.by
 	s.mu.Lock()
@@ -80,7 +80,7 @@ func (w *sweep) done() {
 	}
 	delete(s.lives, w.life)
 	if s.proc != nil {
-		_ = s.send(w, helper.SweepDone, -1, "") // one that has ended knows nothing any more
+		_ = s.send(w, helper.SweepDone, -1, "") // an ended sweeper needs no message
 	}
 	for _, p := range w.names {
 		p.parent.Close()
@@ -91,8 +91,8 @@ func (w *sweep) done() {
 	}
 }
 
-// tell sends a message to the sweeper. One that has ended gives place to another
-// one, which is told of everything. The caller holds mu.
+// tell sends a message to the sweeper. If the sweeper has ended, tell starts another
+// and sends it everything. The caller must hold mu.
 func (s *sweeper) tell(w *sweep, kind byte, fd int, name string) error {
 	if s.proc != nil && s.send(w, kind, fd, name) == nil {
 		return nil
@@ -110,7 +110,7 @@ func (s *sweeper) tell(w *sweep, kind byte, fd int, name string) error {
 	}(s.ended)
 	for _, w := range s.lives {
 		if err := s.tellAll(w); err != nil {
-			return fmt.Errorf("tell the helper that removes placeholders: %w", err)
+			return fmt.Errorf("send to the helper that removes placeholders: %w", err)
 		}
 	}
 	return nil
@@ -150,7 +150,7 @@ func (s *sweeper) send(w *sweep, kind byte, fd int, name string) error {
 	return err
 }
 
-// end ends the sweeper. The caller holds mu.
+// end ends the sweeper. The caller must hold mu.
 func (s *sweeper) end() {
 	if s.proc == nil {
 		return
@@ -162,8 +162,8 @@ func (s *sweeper) end() {
 	s.proc = nil
 }
 
-// close lets the sweeper go. Where lives were given up it goes on by itself: their
-// placeholders are removed when their processes have ended.
+// close closes the sweeper's socket. If lives were given up, the sweeper keeps running
+// and removes their placeholders when their processes have ended.
 func (s *sweeper) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,15 +6,14 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// Pids lists the processes of the tree as seen from outside, the process
-// itself included, in no particular order. With KillGroup only those whose
-// parents are all still there are found; where the system does not tell, only
-// the process itself.
+// Pids returns the process ids of the tree on the host side, including the process
+// itself, in no particular order. With KillGroup it misses processes with an ended
+// ancestor; on systems that do not list descendants it returns only the process itself.
 func (c *Child) Pids() ([]int, error) { return c.tree.pids() }
 
-// Usage is what the tree has in memory now, in bytes, and the processor time
-// it has used. Memory is the sum over its processes, so pages they share count
-// more than once. With KillCgroup the time includes processes that have ended.
+// Usage returns the current memory of the tree, in bytes, and its processor time.
+// Memory is the sum over its processes, so that shared pages count more than once.
+// With KillCgroup the time includes processes that have ended.
 func (c *Child) Usage() (rss int64, cpu time.Duration, err error) {
 	pids, err := c.tree.pids()
 	if err != nil {
@@ -25,7 +24,7 @@ func (c *Child) Usage() (rss int64, cpu time.Duration, err error) {
 	for _, pid := range pids {
 		m, t, err := sys.ProcStat(pid)
 		if err != nil {
-			last = err // it ended meanwhile, mostly
+			last = err // mostly it ended meanwhile
 			continue
 		}
 		seen = true

@@ -19,22 +19,22 @@ const (
 	userCount = 65536
 )
 
-// users gives out user ids, each to one living tree. Two Launchers that share
-// /run never give out the same one: each locks the byte of the id in a file that
-// only root can open. The kernel ends the lock with the process that has it.
+// users allocates user ids, each to one living tree. Two Launchers that share /run never
+// allocate the same id: each locks the byte of the id in a file that only root can
+// open. The kernel releases the lock when its process ends.
 type users struct {
 	Range
 
 	mu     sync.Mutex
-	locks  *os.File // nil: no id was needed yet
-	locked []int    // ids, in the order in which they were locked
+	locks  *os.File // nil before the first id
+	locked []int    // ids, in the order of locking
 	taken  map[int]bool
 }
 
 var errNoUser = errors.New("all user ids of the range are in use")
 
-// take gives out an id. One that served before comes first: what is kept for it
-// serves again.
+// take allocates an id. It prefers ids that were used before, because resources are
+// cached for them.
 func (u *users) take() (int, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -60,10 +60,10 @@ func (u *users) give(id int) {
 	delete(u.taken, id)
 }
 
-// lock locks the lowest id that no Launcher has. The caller holds mu.
+// lock locks the lowest id that no Launcher has. The caller must hold mu.
 func (u *users) lock() (int, error) {
 	if err := u.open(); err != nil {
-		return 0, fmt.Errorf("user ids are locked in a file of root's: %w; make /run writable for root (systemd: RuntimeDirectory=hostsup), or name a user in the policy", err)
+		return 0, fmt.Errorf("user ids are locked in a file of root: %w; make /run writable for root (systemd: RuntimeDirectory=hostsup), or name a user in the policy", err)
 	}
 	first, count := u.First, u.Count
 	if first == 0 {
@@ -89,9 +89,8 @@ func (u *users) lock() (int, error) {
 	return 0, fmt.Errorf("%w (%d to %d)", errNoUser, first, first+count-1)
 }
 
-// open opens the file of the locks, and again when somebody has removed it: what
-// was locked in the old one is locked in the new one, as far as no other Launcher
-// was faster.
+// open opens the file of the locks. If the file was removed, it opens the new one and
+// locks the same ids there, unless another Launcher was faster.
 func (u *users) open() error {
 	if u.locks != nil {
 		mine, err := u.locks.Stat()
@@ -118,8 +117,8 @@ func (u *users) open() error {
 	return nil
 }
 
-// openUserLocks opens the file, and makes it where it is missing. Who can open it
-// can lock what is in it: that must be root alone.
+// openUserLocks opens the file, and creates it if it is missing. It fails if others than
+// root can open the file, because they could lock its bytes.
 func openUserLocks() (*os.File, error) {
 	dir, err := privateFolder()
 	if err != nil {
@@ -131,7 +130,7 @@ func openUserLocks() (*os.File, error) {
 	}
 	st, err := f.Stat()
 	if err == nil && (!st.Mode().IsRegular() || !isOwn(st) || st.Mode().Perm()&0o077 != 0) {
-		err = fmt.Errorf("%s: others can open it (%s): %w; remove it", f.Name(), st.Mode(), os.ErrPermission)
+		err = fmt.Errorf("%s: other users can open it (%s): %w; remove it", f.Name(), st.Mode(), os.ErrPermission)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -139,12 +138,12 @@ func openUserLocks() (*os.File, error) {
 	return f, nil
 }
 
-// close gives the ids back, after the last tree is gone.
+// close releases the ids, after the last tree is gone.
 func (u *users) close() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.locks != nil {
-		_ = sys.UnlockBytes(u.locks) // a process that is being started may have a copy until it runs its program
+		_ = sys.UnlockBytes(u.locks) // a starting process may have a copy until its execve
 		u.locks.Close()
 	}
 	u.locks, u.locked, u.taken = nil, nil, nil

@@ -9,19 +9,18 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// watch is a process of ours, reached and reaped by its pidfd, which it owns.
+// watch signals and reaps a process through its pidfd, which it owns.
 type watch struct {
 	pid int
 
 	mu sync.RWMutex
-	fd int // the pidfd; -1 once it is closed
+	fd int // the pidfd; -1 after close
 }
 
 func newWatch(pid, pidfd int) *watch { return &watch{pid: pid, fd: pidfd} }
 
-// look finds out whether the process has ended. Without reap it stays a
-// zombie. When somebody else has reaped it (stolen), nothing is known of its
-// end.
+// look reports whether the process has ended. Without reap the process stays a zombie.
+// If other code has reaped it (stolen), e is unknown.
 func (w *watch) look(reap bool) (e sys.Exit, ended, stolen bool) {
 	e, ended, err := sys.PidfdWait(w.fd, reap)
 	if !ended {
@@ -30,7 +29,7 @@ func (w *watch) look(reap bool) (e sys.Exit, ended, stolen bool) {
 	return e, ended || err != nil, err != nil
 }
 
-// wait returns when the process has ended; see look.
+// wait waits until the process has ended; see look.
 func (w *watch) wait(reap bool) (e sys.Exit, stolen bool) {
 	for {
 		e, ended, stolen := w.look(reap)
@@ -41,10 +40,10 @@ func (w *watch) wait(reap bool) (e sys.Exit, stolen bool) {
 	}
 }
 
-// gone waits for the end of a process that is somebody else's child.
+// gone waits for the end of a process that is not our child.
 func (w *watch) gone() { sys.AwaitReadable(w.fd) }
 
-// signal fails with ESRCH once the process is reaped.
+// signal fails with ESRCH after the process is reaped.
 func (w *watch) signal(sig syscall.Signal) error {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -54,7 +53,7 @@ func (w *watch) signal(sig syscall.Signal) error {
 	return sys.PidfdSignal(w.fd, sig)
 }
 
-// close gives the pidfd back. Nobody waits any more.
+// close closes the pidfd. No goroutine may be waiting.
 func (w *watch) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
