@@ -26,7 +26,9 @@ type AnswerRule struct {
 
 // Handler answers a request that a host makes: with a value, which is encoded
 // by the host's protocol (a [codec.Raw] goes as it is), or an error, of which a
-// *[codec.Error] goes as it is and any other by its text. Handlers run
+// *[codec.Error] goes as it is and any other by its text. A value that is an
+// iter.Seq2[any, error] is sent item by item, as fast as the host allows, if the host
+// takes items, else as a list; an error ends it. Handlers run
 // concurrently, at most 256 for one connection. ctx ends when the host takes the
 // request back or its connection ends; a handler has to return then, and its
 // answer is dropped. A panic is answered as an error and logged.

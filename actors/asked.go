@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/link"
@@ -86,10 +87,15 @@ func (c *conn) rule(method string) (answerer, bool) {
 }
 
 // handle runs a handler.
-func (c *conn) handle(ctx context.Context, h Handler, in *Incoming) (result codec.Raw, failure *codec.Error) {
+func (c *conn) handle(r *link.Incoming, h Handler, in *Incoming) (result codec.Raw, failure *codec.Error) {
 	err := link.Contain(func() error {
-		v, err := h(ctx, in)
-		if err == nil {
+		v, err := h(r, in)
+		if err != nil {
+			return err
+		}
+		if items, ok := v.(iter.Seq2[any, error]); ok {
+			result, err = sendItems(r, in.Encoding, items)
+		} else {
 			result, err = in.Encoding.Marshal(v) // of a type of the handler's
 		}
 		return err
@@ -103,4 +109,43 @@ func (c *conn) handle(ctx context.Context, h Handler, in *Incoming) (result code
 		return nil, answerOf(err)
 	}
 	return result, nil
+}
+
+// sendItems answers a request with a sequence: item by item if the host takes that, else
+// with the list of all.
+func sendItems(r *link.Incoming, e codec.Encoding, items iter.Seq2[any, error]) (codec.Raw, error) {
+	if !r.Streams() {
+		all := []any{}
+		for v, err := range items {
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, v)
+		}
+		return e.Marshal(all)
+	}
+	var failed error
+	send := func(v any, err error) error {
+		var raw codec.Raw
+		if err == nil {
+			raw, err = e.Marshal(v)
+		}
+		if err != nil {
+			return err
+		}
+		return r.Send(raw)
+	}
+	list := func(all []codec.Raw) (raw codec.Raw) {
+		raw, failed = e.Marshal(all)
+		return raw
+	}
+	result, _ := r.Items(list, func() *codec.Error {
+		for v, err := range items {
+			if failed = send(v, err); failed != nil {
+				return new(codec.Error) // failed says it
+			}
+		}
+		return nil
+	})
+	return result, failed
 }

@@ -31,7 +31,7 @@ func newConn(ref *Ref, life uint64, session codec.Session, w link.Wire) *conn {
 	c.line.c = c
 	c.Conn = link.New(link.Options{
 		Session: session, Wire: w, Owner: c, Env: ref.world.env(), FirstID: 2, // id 1 is the handshake's
-		Bounds: link.PeerBounds, Serving: &ref.world.serving,
+		Bounds: link.PeerBounds, Collect: link.Limit, Serving: &ref.world.serving,
 	})
 	ref.thin.begin(c)
 	return c

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 	"testing"
@@ -43,6 +44,17 @@ func asker() int {
 		var out any
 		err := s.Call(ctx, q.Method, q.Params, &out)
 		return out, err
+	})
+	sdk.Handle(s, "take", func(ctx context.Context, q question) (got []any, err error) {
+		for v, err := range sdk.Items[any](ctx, s, q.Method, q.Params) {
+			if err != nil {
+				return got, err
+			}
+			if got = append(got, v); q.Cancel {
+				break
+			}
+		}
+		return got, nil
 	})
 	sdk.Handle(s, "say", func(ctx context.Context, n int) (any, error) {
 		for i := range n {
@@ -180,6 +192,52 @@ func TestAnswers(t *testing.T) {
 	<-taken
 	if err := p.Result(nil); err == nil {
 		t.Error("a call of a stopped host has a result")
+	}
+}
+
+// A host takes what a handler of its supervisor yields, item by item or as a list, and
+// leaves when it has enough.
+func TestHostTakesItems(t *testing.T) {
+	t.Parallel()
+	h := askerHost()
+	left := make(chan int, 1)
+	h.Answers.Handlers = map[string]actors.Handler{
+		"count": func(_ context.Context, r *actors.Incoming) (any, error) {
+			var n int
+			if err := r.Decode(&n); err != nil {
+				return nil, err
+			}
+			return iter.Seq2[any, error](func(yield func(any, error) bool) {
+				for i := range n {
+					if !yield(i, nil) {
+						left <- i
+						return
+					}
+				}
+				yield(nil, errors.New("that was all"))
+			}), nil
+		},
+		"few": func(context.Context, *actors.Incoming) (any, error) {
+			return iter.Seq2[any, error](func(yield func(any, error) bool) { _ = yield("a", nil) && yield("b", nil) }), nil
+		},
+	}
+	_, asker := alone(t, h)
+	var got []any
+	if err := asker.Call(ctx(t), "take", question{Method: "few"}, &got); err != nil || fmt.Sprint(got) != "[a b]" {
+		t.Errorf("%v, %v", got, err)
+	}
+	var list any
+	if err := asker.Call(ctx(t), "ask", question{Method: "few"}, &list); err != nil || fmt.Sprint(list) != "[a b]" {
+		t.Errorf("%v, %v", list, err)
+	}
+	if err := asker.Call(ctx(t), "take", question{Method: "count", Params: 1000}, &got); err == nil || !strings.Contains(err.Error(), "that was all") {
+		t.Errorf("%v", err)
+	}
+	if err := asker.Call(ctx(t), "take", question{Method: "count", Params: 1 << 30, Cancel: true}, &got); err != nil || len(got) != 1 {
+		t.Errorf("%d items, %v", len(got), err)
+	}
+	if n := <-left; n > 1000 {
+		t.Errorf("%d items were sent to a host that had taken one", n)
 	}
 }
 

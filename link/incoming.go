@@ -57,7 +57,6 @@ type Urgent interface {
 // that: it ends when the peer cancels the request or the connection ends.
 type Incoming struct {
 	context.Context
-	Method string
 	Params codec.Raw
 	Trace  codec.Trace
 
@@ -65,16 +64,12 @@ type Incoming struct {
 	handler Handler
 	cancel  context.CancelCauseFunc
 	job     pending.Job
+	items   *items // nil until Items is called; guarded by the lock of the connection
+	result  codec.Raw
+	failure *codec.Error
 	ordered bool // its answer waits for its turn, see turns
-	answer  codec.Message
 
 	answered bool // the answer is in the outbox, whose lock guards this
-
-	// Guarded by the lock of the connection.
-	items   []codec.Raw   // that wait for the first credit, or for more
-	bytes   int           // of items
-	pouring bool          // a goroutine sends items
-	changed chan struct{} // closed at credit; nil while nobody waits
 }
 
 type incomingKey struct{}
@@ -126,7 +121,7 @@ func (c *Conn) begin(m *codec.Message, ordered bool) (later bool, err error) {
 		}
 		return false, nil
 	}
-	r := &Incoming{Method: m.Method, Params: m.Params, Trace: m.Trace, c: c, handler: handler, ordered: ordered}
+	r := &Incoming{Params: m.Params, Trace: m.Trace, c: c, handler: handler, ordered: ordered}
 	r.job = pending.Job{Owner: r, ID: m.ID, Size: len(m.Params)}
 	_, r.job.Urgent = handler.(Urgent)
 	r.Context, r.cancel = context.WithCancelCause(c.parent)
@@ -210,8 +205,15 @@ func (c *Conn) LetGo() {
 // full, the answer is dropped, as the peer does not read, unless the loop may wait.
 func (c *Conn) reply(m *codec.Message) {
 	for {
-		space, err := c.put(m, held)
-		if !errors.Is(err, ErrFull) || !c.waits {
+		o := &c.out
+		o.mu.Lock()
+		space, err := o.room(c.limit)
+		if err == nil && o.encodeAnswer(m) == nil {
+			o.flush(held)
+			return
+		}
+		o.mu.Unlock()
+		if space == nil || !c.waits {
 			return
 		}
 		c.EndTurn()
@@ -219,15 +221,16 @@ func (c *Conn) reply(m *codec.Message) {
 	}
 }
 
-// put puts an answer. One that the wire cannot carry is replaced by an error.
-func (c *Conn) put(m *codec.Message, w when) (space <-chan struct{}, err error) {
-	for range 3 { // an error that cannot be carried either is cut short
-		if space, err = c.out.put(m, w, c.limit); !errors.As(err, new(*codec.FrameError)) {
-			break
+// encodeAnswer is encode for an answer. One that the wire cannot carry is replaced by an
+// error, and an error that it cannot carry either is cut short.
+func (o *outbox) encodeAnswer(m *codec.Message) (err error) {
+	for range 3 {
+		if err = o.encode(m, o.now()); err == nil {
+			return nil
 		}
 		unsendable(m, err)
 	}
-	return space, err
+	return err
 }
 
 // unsendable replaces an answer that the wire cannot carry.
@@ -259,23 +262,24 @@ func (c *Conn) work(r *Incoming) {
 	returned := false
 	defer func() {
 		if !returned { // the handler has ended this goroutine
-			if next := c.next(); next != nil {
+			if next := c.next(r); next != nil {
 				c.start(next)
 			}
 		}
 	}()
-	for ; r != nil; r = c.next() {
+	for ; r != nil; r = c.next(r) {
 		r.run()
 	}
 	returned = true
 }
 
-// next takes in that a handler has ended, and returns the request that waits for the next.
-func (c *Conn) next() *Incoming {
+// next takes in that the handler of a request has ended, and returns the request that
+// waits for the next.
+func (c *Conn) next(ended *Incoming) *Incoming {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended()
-	if j := c.incoming.Free(); j != nil {
+	if j := c.incoming.Free(&ended.job); j != nil {
 		return j.Owner.(*Incoming)
 	}
 	return nil
@@ -296,9 +300,9 @@ func (c *Conn) ended() {
 
 // run has the request handled and answers it, whatever the handler does.
 func (r *Incoming) run() {
-	r.answer = codec.Message{Kind: codec.Response, ID: r.job.ID, Err: &errEndedGoroutine}
+	r.failure = &errEndedGoroutine
 	defer r.finish()
-	r.answer.Result, r.answer.Err = r.handler.Serve(r)
+	r.result, r.failure = r.handler.Serve(r)
 }
 
 var errEndedGoroutine = codec.Error{Name: codec.NamePanic, Message: "the handler ended its goroutine"}
@@ -318,15 +322,14 @@ func (r *Incoming) finish() {
 
 // respond sends the answer, waiting for a peer that does not read.
 func (r *Incoming) respond() {
-	c, m := r.c, &r.answer
+	c, id := r.c, r.job.ID
 	for waited := false; ; waited = true {
 		if r.takenBack() {
-			if c.out.forget(m.ID) {
+			if c.out.forget(id) {
 				return
 			}
 			if waited && !c.waits {
-				*m = *refusal(m.ID, codec.NameCancelled, c.takenBack.Error())
-				c.post(m, byLoop)
+				c.post(refusal(id, codec.NameCancelled, c.takenBack.Error()), byLoop)
 				return
 			}
 		}
@@ -334,12 +337,12 @@ func (r *Incoming) respond() {
 		if err == nil || !errors.Is(err, ErrFull) {
 			return // else the stream is broken, which the read loop reports
 		}
-		size := len(m.Result)
+		size := len(r.result)
 		c.mu.Lock()
 		ok := c.incoming.Hold(size)
 		c.mu.Unlock()
 		if !ok {
-			c.post(refusal(m.ID, NameOverloaded, fmt.Sprintf("an answer of %d bytes does not fit to those that are not read, limit %d together", size, c.bounds.Bytes)), byLoop)
+			c.post(refusal(id, NameOverloaded, fmt.Sprintf("an answer of %d bytes does not fit to those that are not read, limit %d together", size, c.bounds.Bytes)), byLoop)
 			return
 		}
 		gone := r.await(space)
@@ -354,18 +357,16 @@ func (r *Incoming) respond() {
 
 // putAnswer puts the answer, which an acknowledgement must not follow.
 func (r *Incoming) putAnswer() (space <-chan struct{}, err error) {
-	o, m := &r.c.out, &r.answer
+	o := &r.c.out
 	o.mu.Lock()
 	if space, err = o.room(r.c.limit); err != nil {
 		o.mu.Unlock()
 		return space, err
 	}
-	for range 3 { // as in Conn.put
-		if err = o.encode(m, o.now()); err == nil {
-			break
-		}
-		unsendable(m, err)
-	}
+	m := &o.request
+	*m = codec.Message{Kind: codec.Response, ID: r.job.ID, Result: r.result, Err: r.failure}
+	err = o.encodeAnswer(m)
+	m.Result, m.Err = nil, nil // not kept alive until the next message
 	r.answered = true
 	if err != nil {
 		o.mu.Unlock()

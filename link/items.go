@@ -16,7 +16,8 @@ var ErrUncollected = errors.New("too many items for a caller that gave no credit
 
 // creditGrace is how long after a request its first credit may come. Callers send it
 // right behind the request, so that it nearly always is there already; the grace covers
-// a sender that was interrupted between the two. Only items that end sooner wait for it.
+// a sender that was interrupted between the two. Items that end sooner, and those beyond
+// as many as a peer allows at first, wait for it.
 const creditGrace = 50 * time.Millisecond
 
 // Items runs f, which sends the items of the result with [Incoming.Send], and returns the
@@ -24,32 +25,48 @@ const creditGrace = 50 * time.Millisecond
 // as the result instead.
 func (r *Incoming) Items(list func(items []codec.Raw) codec.Raw, f func() *codec.Error) (codec.Raw, *codec.Error) {
 	c := r.c
-	grace := c.env.Now() + int64(creditGrace)
+	s := &items{grace: c.env.Now() + int64(creditGrace)}
+	c.mu.Lock()
+	r.items = s
+	c.mu.Unlock()
 	failure := f()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	takes, _ := r.job.Takes()
-	if failure == nil && !takes && c.caps.Has(codec.CapStream) {
-		late := false
-		timer := c.env.AfterFunc(time.Duration(grace-c.env.Now()), func() {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			late = true
-			r.wake()
-		})
-		for !takes && !late && r.wait() {
-			takes, _ = r.job.Takes()
-		}
-		timer.Stop()
+	for failure == nil && r.undecided() && r.wait() {
 	}
-	for takes && len(r.items) > 0 && r.wait() {
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	takes, _ := r.job.Takes()
+	for takes && len(s.held) > 0 && r.wait() {
 	}
 	r.job.Finish()
 	if failure != nil || takes {
 		return nil, failure
 	}
-	return list(r.items), nil
+	return list(s.held), nil
 }
+
+// undecided reports whether the first credit of the peer may still come. The caller must
+// hold the lock of the connection.
+func (r *Incoming) undecided() bool {
+	c, s := r.c, r.items
+	if takes, _ := r.job.Takes(); takes || s.late || !r.Streams() {
+		return false
+	}
+	if s.timer == nil {
+		s.timer = c.env.AfterFunc(time.Duration(s.grace-c.env.Now()), func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			s.late = true
+			s.wake()
+		})
+	}
+	return true
+}
+
+// Streams reports whether the peer can take the result as items.
+func (r *Incoming) Streams() bool { return r.c.caps.Has(codec.CapStream) }
 
 // Send sends one item of the result. It blocks until the peer allows the item and has
 // read enough, and returns the cause when the context of the request ends first. While
@@ -79,18 +96,21 @@ func (r *Incoming) send(item codec.Raw) (space <-chan struct{}, err error) {
 	defer o.mu.Unlock()
 	c.mu.Lock()
 	takes, now := r.job.Takes()
+	s := r.items
 	switch {
 	case r.Err() != nil:
 		err = context.Cause(r)
 	case r.job.Over():
 		err = errors.New("send after the end of the stream")
-	case !takes && r.bytes+len(item) > c.collect:
+	case !takes && len(s.held) >= pending.Window && r.undecided():
+		space = s.change()
+	case !takes && s.bytes+len(item) > c.collect:
 		err = ErrUncollected
 	case !takes:
-		r.items = append(r.items, item)
-		r.bytes += max(len(item), 1)
-	case !now || len(r.items) > 0:
-		space = r.change()
+		s.held = append(s.held, item)
+		s.bytes += max(len(item), 1)
+	case !now || len(s.held) > 0:
+		space = s.change()
 	default:
 		c.mu.Unlock()
 		return r.putItem(item)
@@ -131,29 +151,33 @@ func (c *Conn) allowed(m *codec.Message) error {
 		return c.neverGiven(m)
 	case pending.Wakes:
 		r := j.Owner.(*Incoming)
-		if len(r.items) > 0 && !r.pouring {
-			r.pouring = true
+		s := r.items
+		if s == nil { // its handler has not begun, or sends none
+			return nil
+		}
+		if len(s.held) > 0 && !s.pouring {
+			s.pouring = true
 			c.env.Go(r.pour)
 		}
-		r.wake()
+		s.wake()
 	}
 	return nil
 }
 
 // pour sends the items that were kept, as far as the credit goes.
 func (r *Incoming) pour() {
-	c, o := r.c, &r.c.out
+	c, o, s := r.c, &r.c.out, r.items
 	for {
 		o.mu.Lock()
 		c.mu.Lock()
 		_, now := r.job.Takes()
-		if len(r.items) == 0 || !now || r.Err() != nil {
-			r.pouring = false
+		if len(s.held) == 0 || !now || r.Err() != nil {
+			s.pouring = false
 			c.mu.Unlock()
 			o.mu.Unlock()
 			return
 		}
-		item := r.items[0]
+		item := s.held[0]
 		c.mu.Unlock()
 		space, err := r.putItem(item)
 		o.mu.Unlock()
@@ -165,34 +189,45 @@ func (r *Incoming) pour() {
 			continue
 		}
 		c.mu.Lock()
-		if r.items = r.items[1:]; err != nil {
-			r.items = nil // the stream is broken
+		if s.held = s.held[1:]; err != nil {
+			s.held = nil // the stream is broken
 		}
-		r.wake()
+		s.wake()
 		c.mu.Unlock()
 	}
 }
 
-// change returns a channel that is closed when the peer gives credit or an item that
-// was kept has left. The caller must hold the lock of the connection.
-func (r *Incoming) change() <-chan struct{} {
-	if r.changed == nil {
-		r.changed = make(chan struct{})
-	}
-	return r.changed
+// items are those of one result. The lock of the connection guards them.
+type items struct {
+	held    []codec.Raw   // that wait for the first credit, or for more
+	bytes   int           // of held
+	pouring bool          // a goroutine sends held
+	grace   int64         // when it is too late for a first credit
+	late    bool          // it is
+	timer   Timer         // sets late; nil until somebody waits for that
+	changed chan struct{} // closed by wake; nil while nobody waits
 }
 
-func (r *Incoming) wake() {
-	if r.changed != nil {
-		close(r.changed)
-		r.changed = nil
+// change returns a channel that is closed when the peer gives credit or an item that
+// was held has left.
+func (s *items) change() <-chan struct{} {
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	return s.changed
+}
+
+func (s *items) wake() {
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
 	}
 }
 
 // wait waits for a change. It returns false if the context of the request ends first.
 // The caller must hold the lock of the connection, which wait releases meanwhile.
 func (r *Incoming) wait() bool {
-	changed := r.change()
+	changed := r.items.change()
 	r.c.mu.Unlock()
 	defer r.c.mu.Lock()
 	select {

@@ -26,7 +26,7 @@ func (s *Server) controls() map[string]*handler {
 		return nil, notActive(id, "there is no such extension in this host")
 	}
 	return map[string]*handler{
-		native.MethodActivate: control(s, func(ctx context.Context, in native.Activate) (any, error) {
+		native.MethodActivate: controlled(s, func(ctx context.Context, in native.Activate) (any, error) {
 			x, err := find(in.ID)
 			if err != nil {
 				return nil, err
@@ -37,7 +37,7 @@ func (s *Server) controls() map[string]*handler {
 			}
 			return native.Activated{TookMS: float64(time.Since(began)) / float64(time.Millisecond)}, nil
 		}),
-		native.MethodDeactivate: control(s, func(ctx context.Context, in native.Deactivate) (any, error) {
+		native.MethodDeactivate: controlled(s, func(ctx context.Context, in native.Deactivate) (any, error) {
 			x, err := find(in.ID)
 			if err != nil {
 				return nil, err
@@ -49,9 +49,9 @@ func (s *Server) controls() map[string]*handler {
 	}
 }
 
-func control[In any](s *Server, fn func(ctx context.Context, in In) (any, error)) *handler {
+func controlled[In any](s *Server, fn func(ctx context.Context, in In) (any, error)) *handler {
 	decode := decoder[In](s.enc)
-	return &handler{control: true, call: func(ctx context.Context, params codec.Raw) (codec.Raw, error) {
+	return &handler{s: s, control: true, call: func(ctx context.Context, params codec.Raw) (codec.Raw, error) {
 		in, err := decode(params)
 		if err != nil {
 			return nil, err

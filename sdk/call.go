@@ -2,18 +2,14 @@ package sdk
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"iter"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/link"
 )
-
-// call is one request of ours. It stays in the table until it is answered,
-// also when nobody waits for it any more.
-type call struct {
-	done   chan struct{} // closed with the fields below set
-	result codec.Raw
-	err    error
-}
 
 // Call sends a request to the supervisor, waits for the answer and decodes it
 // into out, a pointer; a nil out drops the result, a *[codec.Raw] takes it as
@@ -23,48 +19,98 @@ type call struct {
 // supervisor is told, and the error is the context's cause. When the
 // connection ends it is [ErrPeerGone], [ErrShuttingDown] or [ErrClosed].
 func (s *Server) Call(ctx context.Context, method string, in, out any) error {
-	if h := handlingOf(ctx); h != nil && h.inline {
-		return ErrInline
-	}
-	params, err := s.enc.Marshal(in)
+	p, err := s.ask(ctx, method, in, false)
 	if err != nil {
-		return err
-	}
-	c, err := s.connected(ctx)
-	if err != nil {
-		return err
-	}
-	id, cl, err := c.openCall()
-	if err != nil {
-		return err
-	}
-	m := &codec.Message{Kind: codec.Request, ID: id, Method: method, Params: params, Trace: TraceFrom(ctx)}
-	if err := c.w.send(ctx, m); err != nil {
-		c.forget(id)
 		return err
 	}
 	select {
-	case <-cl.done:
+	case <-p.Done():
 	case <-ctx.Done():
-		if c.abandon(id) {
-			return context.Cause(ctx)
-		}
-		<-cl.done // answered at the last moment
+		p.Cancel(context.Cause(ctx))
+		<-p.Done()
 	}
+	raw, err := p.Outcome()
 	switch {
-	case cl.err != nil:
-		return cl.err
+	case err != nil:
+		return causeOf(ctx, err)
 	case out == nil:
 		return nil
 	}
-	if raw, ok := out.(*codec.Raw); ok {
-		*raw = cl.result
+	return s.decode(method, raw, out)
+}
+
+// Items sends a request to the supervisor and yields the items of its result as they
+// come, each decoded into an Out. A result that comes as one value is yielded as the only
+// item, unless it is nil. An error, which is as that of [Server.Call], ends the sequence.
+// When the loop is left early or ctx ends, the supervisor is told. It sends a bounded
+// number of items ahead of the loop's body.
+func Items[Out any](ctx context.Context, s *Server, method string, in any) iter.Seq2[Out, error] {
+	return func(yield func(Out, error) bool) {
+		var none Out
+		p, err := s.ask(ctx, method, in, true)
+		if err != nil {
+			yield(none, err)
+			return
+		}
+		defer p.Cancel(ErrCancelled)
+		for raw, err := range p.Items(ctx) {
+			var out Out
+			if err == nil {
+				err = s.decode(method, raw, &out)
+			} else {
+				err = causeOf(ctx, err)
+			}
+			if !yield(out, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (s *Server) decode(method string, raw codec.Raw, out any) error {
+	if to, ok := out.(*codec.Raw); ok {
+		*to = raw
 		return nil
 	}
-	if err := s.enc.Unmarshal(cl.result, out); err != nil {
+	if err := s.enc.Unmarshal(raw, out); err != nil {
 		return fmt.Errorf("result of %s: %w", method, err)
 	}
 	return nil
+}
+
+// ask sends a request.
+func (s *Server) ask(ctx context.Context, method string, in any, items bool) (*link.Pending, error) {
+	if h := handlingOf(ctx); h != nil && h.inline {
+		return nil, ErrInline
+	}
+	params, err := s.enc.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := new(link.Pending)
+	p.Init(nil, c.list, method, params)
+	p.Trace = TraceFrom(ctx)
+	if items {
+		p.AllowItems()
+	}
+	if err := c.Send(ctx, p, c.opt.outgoing); errors.Is(err, link.ErrClosed) {
+		return nil, c.lost()
+	} else if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// causeOf replaces the error of a context by its cause.
+func causeOf(ctx context.Context, err error) error {
+	if err == ctx.Err() { //nolint:errorlint // it is never wrapped
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // connected waits for the handshake.
@@ -84,96 +130,44 @@ func (s *Server) connected(ctx context.Context) (*conn, error) {
 	}
 }
 
-// openCall takes a free id.
-func (c *conn) openCall() (uint32, *call, error) {
+// lose ends everything that depends on the connection.
+func (c *conn) lose(err error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.gone != nil {
-		return 0, nil, c.gone
-	}
-	for {
-		c.lastCall++
-		if c.lastCall == 0 {
-			c.wrapped = true
-			continue
-		}
-		if _, open := c.calls[c.lastCall]; !open {
-			cl := &call{done: make(chan struct{})}
-			c.calls[c.lastCall] = cl
-			return c.lastCall, cl, nil
-		}
-	}
-}
-
-// forget drops a call that was never sent.
-func (c *conn) forget(id uint32) {
-	c.mu.Lock()
-	delete(c.calls, id)
-	c.mu.Unlock()
-}
-
-// abandon tells the peer that nobody waits for id any more, unless it is
-// answered already. It does not wait for room: a cancellation is small, and
-// there is at most one for every call.
-func (c *conn) abandon(id uint32) bool {
-	c.mu.Lock()
-	_, open := c.calls[id]
-	c.mu.Unlock()
-	if !open {
-		return false
-	}
-	if c.caps.Has(codec.CapCancel) {
-		c.w.mu.Lock()
-		if c.w.err == nil {
-			_ = c.w.addLocked(&codec.Message{Kind: codec.Cancel, ID: id})
-		}
-		c.w.mu.Unlock()
-		c.w.poke()
-	}
-	return true
-}
-
-// response takes the answer to a call of ours.
-func (c *conn) response(m *codec.Message) error {
-	c.mu.Lock()
-	cl := c.calls[m.ID]
-	delete(c.calls, m.ID)
-	given := c.gaveLocked(m.ID)
-	c.mu.Unlock()
-	switch {
-	case cl != nil:
-		cl.result = m.Result
-		if m.Err != nil {
-			cl.err = m.Err
-		}
-		close(cl.done)
-		return nil
-	case given:
-		return &codec.FrameError{Err: codec.ErrID, Offset: -1, Detail: fmt.Sprintf("request %d was answered before", m.ID)}
-	}
-	return neverGiven(m)
-}
-
-func (c *conn) gaveID(id uint32) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.gaveLocked(id)
-}
-
-func (c *conn) gaveLocked(id uint32) bool {
-	return id != 0 && (c.wrapped || id <= c.lastCall)
-}
-
-// failCalls answers every open and every later call of ours with err.
-func (c *conn) failCalls(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.gone == nil {
 		c.gone = err
 	}
-	for id, cl := range c.calls {
-		delete(c.calls, id)
-		cl.err = c.gone
-		close(cl.done)
+	gone := c.gone
+	c.mu.Unlock()
+	c.cancel(err)
+	for _, p := range c.CloseRequests(gone) {
+		p.Settle(nil, gone)
 	}
+}
+
+// lost returns why calls cannot be made any more.
+func (c *conn) lost() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.gone
+}
+
+// Notify sends a notification to the supervisor. It waits for the handshake
+// and for room to send, as long as ctx allows, and returns when the message is
+// on its way, not when it has arrived.
+func (s *Server) Notify(ctx context.Context, method string, in any) error {
+	params, err := s.enc.Marshal(in)
+	if err != nil {
+		return err
+	}
+	c, err := s.connected(ctx)
+	if err != nil {
+		return err
+	}
+	h := handlingOf(ctx)
+	m := &codec.Message{Kind: codec.Notification, Method: method, Params: params, Trace: TraceFrom(ctx)}
+	err = c.Tell(ctx, m, h != nil && h.inline) // what an inline handler sends leaves with its turn's answers
+	if errors.Is(err, io.ErrClosedPipe) {
+		return ErrClosed
+	}
+	return err
 }

@@ -291,3 +291,128 @@ func TestTraceIsPassedOn(t *testing.T) {
 		}
 	}
 }
+
+// A host takes items from its supervisor, as a supervisor does from a host.
+func TestHostTakesItems(t *testing.T) {
+	s := newServer()
+	p := connect(t, s)
+	type got struct {
+		items []int
+		err   error
+	}
+	take := func(ctx context.Context, most int) <-chan got {
+		done := make(chan got, 1)
+		go func() {
+			var g got
+			for n, err := range sdk.Items[int](ctx, s, "count", "all") {
+				if err != nil {
+					g.err = err
+					break
+				}
+				if g.items = append(g.items, n); len(g.items) == most {
+					break
+				}
+			}
+			done <- g
+		}()
+		return done
+	}
+	asked := func() (id uint32, credit uint32) {
+		t.Helper()
+		req := p.Next()
+		if req.Kind != codec.Request || req.Method != "count" || p.JSON(req.Params) != `"all"` {
+			t.Fatalf("%v %q", req.Kind, req.Method)
+		}
+		return req.ID, p.Expect(codec.Credit, req.ID).Credit
+	}
+	item := func(id, seq uint32) codec.Message {
+		return codec.Message{Kind: codec.Item, ID: id, Seq: seq, Result: p.Raw(seq)}
+	}
+
+	// More than the first credit allows.
+	done := take(t.Context(), -1)
+	id, credit := asked()
+	const n = 1000
+	for seq := uint32(0); seq < n; seq++ {
+		for credit == 0 {
+			credit = p.Expect(codec.Credit, id).Credit
+		}
+		p.Send(item(id, seq))
+		credit--
+	}
+	p.Send(codec.Message{Kind: codec.Response, ID: id})
+	g := <-done
+	if g.err != nil || len(g.items) != n || g.items[n-1] != n-1 {
+		t.Errorf("%d items, %v", len(g.items), g.err)
+	}
+	for p.Send(p.Request("$/ping", nil)); ; { // credit that was on its way
+		if m := p.Next(); m.Kind == codec.Response {
+			break
+		}
+	}
+
+	// One value is the only item, and an error the end.
+	done = take(t.Context(), -1)
+	id, _ = asked()
+	p.Send(codec.Message{Kind: codec.Response, ID: id, Result: p.Raw(7)})
+	if g := <-done; g.err != nil || fmt.Sprint(g.items) != "[7]" {
+		t.Errorf("%v, %v", g.items, g.err)
+	}
+	done = take(t.Context(), -1)
+	id, _ = asked()
+	p.Send(item(id, 0), codec.Message{Kind: codec.Response, ID: id, Err: &codec.Error{Name: "No"}})
+	var e *codec.Error
+	if g := <-done; len(g.items) != 1 || !errors.As(g.err, &e) || e.Name != "No" {
+		t.Errorf("%v, %v", g.items, g.err)
+	}
+
+	// Whoever has enough takes the request back; what comes late is dropped.
+	done = take(t.Context(), 1)
+	id, _ = asked()
+	p.Send(item(id, 0), item(id, 1))
+	if g := <-done; g.err != nil || len(g.items) != 1 {
+		t.Errorf("%v, %v", g.items, g.err)
+	}
+	p.Expect(codec.Cancel, id)
+	p.Send(item(id, 2), codec.Message{Kind: codec.Response, ID: id})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	mine := errors.New("mine")
+	done = take(ctx, -1)
+	id, _ = asked()
+	cancel(mine)
+	if g := <-done; g.err != mine {
+		t.Error(g.err)
+	}
+	p.Expect(codec.Cancel, id)
+	p.Send(codec.Message{Kind: codec.Response, ID: id})
+}
+
+// Items beyond the credit end the connection.
+func TestItemsBeyondTheCredit(t *testing.T) {
+	s := newServer()
+	mine, theirs := counterpart.Pair(t)
+	done := counterpart.Serve(context.Background(), s, theirs)
+	p := counterpart.Open(t, mine)
+	called := make(chan error, 1)
+	block := make(chan struct{})
+	go func() {
+		var last error
+		for _, err := range sdk.Items[int](t.Context(), s, "count", nil) {
+			last = err
+			<-block // it takes nothing meanwhile
+		}
+		called <- last
+	}()
+	id := p.Next().ID
+	credit := p.Expect(codec.Credit, id).Credit
+	for seq := range credit + 1 {
+		p.Send(codec.Message{Kind: codec.Item, ID: id, Seq: seq, Result: p.Raw(seq)})
+	}
+	if err := <-done; !errors.Is(err, codec.ErrNoCredit) {
+		t.Error("serve:", err)
+	}
+	close(block)
+	if err := <-called; !errors.Is(err, codec.ErrNoCredit) {
+		t.Error("call:", err)
+	}
+}

@@ -3,249 +3,170 @@ package sdk
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"runtime"
-	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/link"
 )
-
-// fewRunning is how many handlers may run for the receive loop to let them go
-// first. Should all of them compute without a pause, the loop and its acks are
-// late by a few hundred milliseconds at most.
-const fewRunning = 64
 
 // notesWaiting is how many notifications wait for their handlers.
 const notesWaiting = 1024
 
-// conn is one connection in service. Its receive loop takes messages off the
-// stream; what happens between two waits of the loop is one turn.
+// conn is one connection in service, and the owner of its link. The methods of
+// [link.Owner] run on the receive loop.
 type conn struct {
+	*link.Conn
 	srv  *Server
 	opt  *options
-	rw   io.ReadWriteCloser
-	sess *native.Session
-	rd   codec.Reader
-	w    *writer
 	caps codec.Caps // in force; set before the handshake is done
 
 	controls map[string]*handler // of the protocol
+	list     *link.Deadlines     // of calls; they have none
 
 	ctx    context.Context // parent of every handler's
 	cancel context.CancelCauseFunc
-
-	// Touched by the receive loop only.
-	turn    []*request // handed to goroutines in this turn
-	holding bool       // handlers leave their writing to the end of this turn
-	yield   bool       // there are few enough of them to let them go first
-	maxID   uint32     // highest id the supervisor has given
-	notes   chan note  // closed by the loop when it ends
+	busy   tally      // requests, notifications and hooks accepted and not done
+	notes  chan note  // closed when the receive loop has ended
+	read   chan error // how that was
 
 	drainOnce sync.Once
 	drained   chan struct{} // closed when handlers and hooks are done
-	closed    chan struct{} // closed when nothing is written any more
+	over      chan struct{} // closed when goodbyes are to be answered
 	helpers   sync.WaitGroup
+	workers   workers
+	refusing  atomic.Bool // nothing new is accepted
+	parting   atomic.Bool // a goodbye was asked for
 
-	mu       sync.Mutex
-	open     map[uint32]*request // requests of the supervisor on goroutines or waiting for one
-	running  int                 // goroutines that handle requests
-	idlers   []chan *request     // workers kept for later requests
-	retired  bool                // none is kept any more
-	waiting  []*request          // beyond the limit of running, oldest first
-	busy     int                 // requests, notifications and hooks accepted and not done
-	quiet    chan struct{}       // closed when busy is 0; nil while nobody waits
-	refusing bool                // nothing new is accepted
-	goodbyes []*request          // shutdown requests to answer when drained
-	parting  bool                // a goodbye was asked for
-	over     bool                // the drain is over: goodbyes are answered at once
-	calls    map[uint32]*call    // ours that are open
-	lastCall uint32              // highest id we gave
-	wrapped  bool                // our ids have started anew
-	gone     error               // why calls cannot be made any more
+	mu   sync.Mutex
+	gone error // why calls cannot be made any more
 }
 
-// loop is the receive loop. It returns why it ended, never nil.
-func (c *conn) loop() error {
-	defer close(c.notes)
-	if err := c.handshake(); err != nil {
-		return err
-	}
-	var m codec.Message
-	for {
-		err := c.rd.Next(&m)
-		if err == nil {
-			err = c.take(&m)
-		}
-		if err != nil {
-			// What the turn has made so far is still owed, if it can be paid.
-			_ = c.endTurn()
-			return err
-		}
-		if !c.rd.Buffered() {
-			if err := c.endTurn(); err != nil {
-				return err
-			}
-		}
+// Opened implements [link.Owner].
+func (c *conn) Opened(p codec.Peer) {
+	c.caps = p.Caps
+	c.srv.conn = c
+	close(c.srv.ready)
+	if len(c.srv.extensions) > 0 && !c.caps.Has(codec.CapExtensions) {
+		c.helpers.Go(c.startup)
 	}
 }
 
-// endTurn acknowledges what this turn has handed on and not seen answered yet,
-// and writes everything in one go.
-func (c *conn) endTurn() error {
-	if len(c.turn) == 0 {
-		return c.w.flush()
+// Ended implements [link.Owner].
+func (c *conn) Ended(err error) {
+	close(c.notes)
+	if verdict := c.verdict(err); verdict != nil {
+		c.lose(verdict)
+	} else {
+		c.lose(ErrClosed)
 	}
-	if c.yield {
-		// Handlers that are quick answer within the turn: one write, where
-		// their ack and their answer would take two.
-		runtime.Gosched()
-	}
-	c.w.mu.Lock()
-	if c.caps.Has(codec.CapAck) {
-		for _, r := range c.turn {
-			if !r.answered {
-				// An ack has no payload that could be refused. It may go over
-				// the buffer's limit: what is written next makes room.
-				_ = c.w.addLocked(&codec.Message{Kind: codec.Ack, ID: r.id})
-			}
-		}
-	}
-	err := c.w.releaseLocked()
-	c.w.mu.Unlock()
-	c.holding = false
-	clear(c.turn)
-	c.turn = c.turn[:0]
-	return err
+	c.read <- err
 }
 
-// hold has handlers leave their writing to the end of this turn.
-func (c *conn) hold() {
-	if !c.holding {
-		c.holding = true
-		c.w.hold()
-	}
-}
+// Pace implements [link.Owner].
+func (*conn) Pace(context.Context) {}
 
-// letGo has handlers write themselves again: the turn may take long.
-func (c *conn) letGo() {
-	if c.holding {
-		c.holding = false
-		c.w.letGo()
-	}
-}
+// Noise implements [link.Owner].
+func (*conn) Noise([]byte) {}
 
-// take handles one message after the handshake. An error ends the connection.
-func (c *conn) take(m *codec.Message) error {
-	switch m.Kind {
-	case codec.Request:
-		return c.request(m)
-	case codec.Notification:
-		return c.notify(m)
-	case codec.Response:
-		return c.response(m)
-	case codec.Cancel, codec.Credit:
-		if m.ID == 0 || m.ID > c.maxID {
-			return neverGiven(m)
-		}
-		c.mu.Lock()
-		r := c.open[m.ID]
-		c.mu.Unlock()
-		switch {
-		case r == nil: // answered meanwhile
-		case m.Kind == codec.Cancel:
-			c.withdraw(r)
-		case r.stream != nil:
-			return r.stream.allow(m.Credit)
-		}
-		return nil
-	case codec.Ack:
-		if !c.gaveID(m.ID) {
-			return neverGiven(m)
-		}
-		return nil
-	case codec.Item:
-		if !c.gaveID(m.ID) {
-			return neverGiven(m)
-		}
-		return &codec.FrameError{Err: codec.ErrNoCredit, Offset: -1, Detail: fmt.Sprintf("item for request %d", m.ID)}
-	}
-	return &codec.FrameError{Err: codec.ErrShape, Offset: -1, Detail: m.Kind.String()}
-}
+// Sent implements [link.Owner].
+func (*conn) Sent(*link.Pending, *codec.Message, bool) {}
 
-// request handles one request: at once, or on a goroutine.
-func (c *conn) request(m *codec.Message) error {
-	c.maxID = max(c.maxID, m.ID)
+// Answered implements [link.Owner].
+func (*conn) Answered(uint32, *link.Pending, int64, int64) {}
+
+// Replied implements [link.Owner].
+func (*conn) Replied(*link.Pending) {}
+
+// Sign implements [link.Owner].
+func (*conn) Sign() {}
+
+// Broke implements [link.Owner]: the receive loop sees the end of the stream, too.
+func (*conn) Broke(error) {}
+
+// Asked implements [link.Owner]: it answers a request at once, or names its handler.
+func (c *conn) Asked(m *codec.Message) (*codec.Message, link.Handler) {
 	switch m.Method {
 	case native.MethodPing:
-		return c.answer(m.ID, nil, nil)
+		return &codec.Message{}, nil
 	case native.MethodShutdown:
-		return c.goodbye(m.ID)
+		return c.goodbye()
 	}
 	h := (*c.srv.methods.Load())[m.Method]
 	if own := c.controls[m.Method]; own != nil && c.caps.Has(codec.CapExtensions) {
 		h = own
 	}
-
-	c.mu.Lock()
-	_, twice := c.open[m.ID]
-	refusing := c.refusing
-	c.mu.Unlock()
 	switch {
-	case twice:
-		return &codec.FrameError{Err: codec.ErrID, Offset: -1, Detail: fmt.Sprintf("request %d while request %d is open", m.ID, m.ID)}
-	case refusing:
-		return c.answer(m.ID, nil, shuttingDown())
+	case c.refusing.Load():
+		return &codec.Message{Err: shuttingDown()}, nil
 	case h == nil:
-		return c.answer(m.ID, nil, methodNotFound(m.Method))
+		return &codec.Message{Err: methodNotFound(m.Method)}, nil
+	case h.control:
+		return nil, control{h}
 	case !h.inline || h.stream != nil || h.of != nil && !h.of.on.Load(): // the last one has to wait
-		return c.dispatch(h, m)
+		return nil, h
 	}
-	c.letGo()
-	ctx := &handling{Context: c.ctx, id: m.ID, inline: true, trace: m.Trace}
-	result, failure := h.invoke(ctx, m.Params)
-	return c.answer(m.ID, result, failure)
+	return c.inline(h, m), nil
 }
 
-// answer adds a response without writing it. The error is the connection's.
-func (c *conn) answer(id uint32, result codec.Raw, failure *codec.Error) error {
-	if err := c.w.lock(context.Background()); err != nil {
-		return err
-	}
-	c.respondLocked(id, result, failure)
-	c.w.mu.Unlock()
-	return nil
+// inline runs a handler on the receive loop.
+func (c *conn) inline(h *handler, m *codec.Message) *codec.Message {
+	returned := false
+	defer func() {
+		if !returned {
+			c.Ended(errors.New("an inline handler ended the receive loop"))
+		}
+	}()
+	c.LetGo()
+	reply := new(codec.Message)
+	reply.Result, reply.Err = h.invoke(&handling{Context: c.ctx, id: m.ID, inline: true, trace: m.Trace}, m.Params)
+	returned = true
+	return reply
 }
 
-// respondLocked adds a response, or one that says why it cannot be sent.
-func (c *conn) respondLocked(id uint32, result codec.Raw, failure *codec.Error) {
-	m := codec.Message{Kind: codec.Response, ID: id, Result: result, Err: failure}
-	err := c.w.addLocked(&m)
-	if err == nil {
-		return
-	}
-	m.Result = nil
+// Serve implements [link.Handler].
+func (h *handler) Serve(r *link.Incoming) (result codec.Raw, failure *codec.Error) {
 	switch {
-	case failure != nil: // too long a story: its beginning has to do
-		m.Err = &codec.Error{Name: cut(failure.Name, 64), Message: cut(failure.Message, 256), Code: failure.Code}
-	case errors.Is(err, codec.ErrTooLarge):
-		m.Err = &codec.Error{Name: NameTooLarge, Message: err.Error()}
+	case r.Err() != nil: // the time for draining is over
+		failure = shuttingDown()
+	case h.stream != nil:
+		result, failure = r.Items(list, func() *codec.Error {
+			_, failure := protect(func() (codec.Raw, error) {
+				return nil, h.stream(r, r.Params, func(item any) error { return h.send(r, item) })
+			})
+			return failure
+		})
 	default:
-		m.Err = &codec.Error{Name: NameInvalidResult, Message: err.Error()}
+		result, failure = h.invoke(r, r.Params)
 	}
-	_ = c.w.addLocked(&m) // a limit below this leaves no room for any answer
+	if r.Err() != nil && context.Cause(r) == ErrCancelled { //nolint:errorlint // it is never wrapped
+		return nil, cancelled()
+	}
+	return result, failure
 }
 
-// cut shortens s to n bytes at most.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "")
+// invoke runs a handler that answers with one value.
+func (h *handler) invoke(ctx context.Context, params codec.Raw) (codec.Raw, *codec.Error) {
+	return protect(func() (codec.Raw, error) { return h.call(ctx, params) })
 }
 
-func neverGiven(m *codec.Message) error {
-	return &codec.FrameError{Err: codec.ErrID, Offset: -1, Detail: fmt.Sprintf("%v for id %d", m.Kind, m.ID)}
+// protect runs a handler. Panics become errors.
+func protect(f func() (codec.Raw, error)) (result codec.Raw, failure *codec.Error) {
+	defer func() {
+		if v := recover(); v != nil {
+			result, failure = nil, panicked(v)
+		}
+	}()
+	result, err := f()
+	if err != nil {
+		return nil, answerOf(err)
+	}
+	return result, nil
 }
+
+// control is a handler of the protocol's own: no limit of handlers keeps it waiting.
+type control struct{ *handler }
+
+// Urgent implements [link.Urgent].
+func (control) Urgent() {}

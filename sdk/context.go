@@ -4,10 +4,11 @@ import (
 	"context"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/link"
 )
 
-// handling is the context of one running handler: what belongs to its message,
-// over the context that says how long it may run.
+// handling is the context of a handler that works on no [link.Incoming]: an inline one,
+// or one of a notification.
 type handling struct {
 	context.Context
 	id     uint32
@@ -38,6 +39,9 @@ func RequestID(ctx context.Context) uint32 {
 	if h := handlingOf(ctx); h != nil {
 		return h.id
 	}
+	if r := link.IncomingOf(ctx); r != nil {
+		return r.ID()
+	}
 	return 0
 }
 
@@ -50,6 +54,9 @@ func TraceFrom(ctx context.Context) codec.Trace {
 	}
 	if h := handlingOf(ctx); h != nil {
 		return h.trace
+	}
+	if r := link.IncomingOf(ctx); r != nil {
+		return r.Trace
 	}
 	return codec.Trace{}
 }

@@ -27,6 +27,11 @@
 // Items of a stream arrive in the order of the sends that returned; answers
 // arrive in the order in which handlers return, or any other.
 //
+// # Calls
+//
+// A host calls its supervisor with [Server.Call], takes a result item by item with
+// [Items], and tells it something with [Server.Notify].
+//
 // # What is bounded
 //
 // Handlers running at once ([WithMaxConcurrent]; more are acknowledged and

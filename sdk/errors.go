@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/link"
 )
 
 // Errors of this package; test with errors.Is.
@@ -40,7 +41,7 @@ var (
 	ErrStuck = errors.New("handlers did not return")
 	// ErrUncollected is returned by the send function of a stream whose caller
 	// gave no credit, when the items together are too large for one answer.
-	ErrUncollected = errors.New("too many items for a caller that gave no credit")
+	ErrUncollected = link.ErrUncollected
 )
 
 // ending is an error that ends contexts; as one, it is also context.Canceled.
@@ -61,9 +62,9 @@ const (
 
 // Names of errors that this package answers with, besides those of codec.
 const (
-	NameError         = "Error"         // an error without a name of its own
-	NameInvalidResult = "InvalidResult" // a result that cannot be encoded
-	NameTooLarge      = "TooLarge"      // a result over the limit of a message
+	NameError         = "Error"                // an error without a name of its own
+	NameInvalidResult = link.NameInvalidResult // a result that cannot be encoded
+	NameTooLarge      = link.NameTooLarge      // a result over the limit of a message
 )
 
 // answerOf turns what a handler returned into what is answered.

@@ -32,48 +32,33 @@ func (h Hello) Decode(out any) error {
 	return mpack.Encoding{}.Unmarshal(h.Init, out)
 }
 
-// handshake opens the connection. It runs on the receive loop, before
-// anything else is taken.
-func (c *conn) handshake() error {
+// handshake opens the connection, and tells the functions of OnInitialize meanwhile.
+type handshake struct {
+	*native.Acceptor
+	c    *conn
+	able codec.Caps
+	told bool
+}
+
+func (c *conn) handshake(sess *native.Session) *handshake {
 	self := native.Self{Name: c.srv.info.Name, Version: c.srv.info.Version, Caps: c.opt.caps, Extensions: c.srv.announced()}
 	if len(self.Extensions) > 0 {
 		self.Caps |= codec.CapExtensions
 	}
-	acceptor := c.sess.Accept(self)
-	var m codec.Message
-	for answered := false; ; answered = true {
-		if err := c.rd.Next(&m); err != nil {
-			return err
-		}
-		c.maxID = max(c.maxID, m.ID)
-		out, done, err := acceptor.Handle(&m)
-		if err == nil && !answered {
-			if err = c.opening(acceptor.Opening(), self.Caps); err != nil {
-				out = []codec.Message{{Kind: codec.Response, ID: m.ID, Err: answerOf(err)}}
-				err = fmt.Errorf("initialize: %w", err)
-			}
-		}
-		for i := range out {
-			if err := c.answer(out[i].ID, out[i].Result, out[i].Err); err != nil {
-				return err
-			}
-		}
-		lost := c.w.flush()
-		switch {
-		case err != nil:
-			return err
-		case lost != nil:
-			return lost
-		case done:
-			c.caps = c.sess.Caps()
-			c.srv.conn = c
-			close(c.srv.ready)
-			if len(self.Extensions) > 0 && !c.caps.Has(codec.CapExtensions) {
-				c.helpers.Go(c.startup)
-			}
-			return nil
-		}
+	return &handshake{Acceptor: sess.Accept(self), c: c, able: self.Caps}
+}
+
+// Handle implements [codec.Handshake].
+func (h *handshake) Handle(m *codec.Message) (out []codec.Message, done bool, err error) {
+	out, done, err = h.Acceptor.Handle(m)
+	if err != nil || h.told {
+		return out, done, err
 	}
+	h.told = true
+	if err = h.c.opening(h.Opening(), h.able); err != nil {
+		return []codec.Message{{Kind: codec.Response, ID: m.ID, Err: answerOf(err)}}, false, fmt.Errorf("initialize: %w", err)
+	}
+	return out, done, nil
 }
 
 // opening tells the functions of OnInitialize.

@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"context"
 	"log/slog"
 	"runtime/debug"
 
@@ -16,36 +15,25 @@ type note struct {
 	trace  codec.Trace
 }
 
-// notify hands a notification to the goroutine of deliver.
-func (c *conn) notify(m *codec.Message) error {
+// Notified implements [link.Owner]: it hands a notification to the goroutine of deliver.
+func (c *conn) Notified(m *codec.Message) {
 	fn := c.srv.noteHandler(m.Method)
-	if fn == nil {
-		return nil
+	if fn == nil || c.refusing.Load() {
+		return
 	}
-	c.mu.Lock()
-	refusing := c.refusing
-	if !refusing {
-		c.busy++
-	}
-	c.mu.Unlock()
-	if refusing {
-		return nil
-	}
+	c.busy.Add(1)
 	n := note{method: m.Method, fn: fn, params: m.Params, trace: m.Trace}
 	select {
 	case c.notes <- n:
-		return nil
+		return
 	default:
 	}
-	if err := c.endTurn(); err != nil { // the loop is about to wait
-		return err
-	}
+	c.EndTurn() // the loop is about to wait
 	select {
 	case c.notes <- n:
 	case <-c.ctx.Done():
-		c.doneOne()
+		c.busy.Done()
 	}
-	return nil
 }
 
 // deliver calls the handlers of notifications, in order, until the receive
@@ -54,7 +42,7 @@ func (c *conn) deliver() {
 	returned := false
 	defer func() {
 		if !returned { // a handler has ended this goroutine
-			c.doneOne()
+			c.busy.Done()
 			c.helpers.Go(c.deliver)
 		}
 	}()
@@ -62,7 +50,7 @@ func (c *conn) deliver() {
 		if c.ctx.Err() == nil {
 			c.handleNote(n)
 		}
-		c.doneOne()
+		c.busy.Done()
 	}
 	returned = true
 }
@@ -76,34 +64,4 @@ func (c *conn) handleNote(n note) {
 	if err := n.fn(&handling{Context: c.ctx, trace: n.trace}, n.params); err != nil {
 		c.opt.log.Error("notification handler failed", "method", n.method, "error", err)
 	}
-}
-
-func (c *conn) doneOne() {
-	c.mu.Lock()
-	c.doneLocked()
-	c.mu.Unlock()
-}
-
-// Notify sends a notification to the supervisor. It waits for the handshake
-// and for room to send, as long as ctx allows, and returns when the message is
-// on its way, not when it has arrived.
-func (s *Server) Notify(ctx context.Context, method string, in any) error {
-	params, err := s.enc.Marshal(in)
-	if err != nil {
-		return err
-	}
-	c, err := s.connected(ctx)
-	if err != nil {
-		return err
-	}
-	m := &codec.Message{Kind: codec.Notification, Method: method, Params: params, Trace: TraceFrom(ctx)}
-	if h := handlingOf(ctx); h == nil || !h.inline {
-		return c.w.send(ctx, m)
-	}
-	// An inline handler: what it sends leaves with its turn's answers.
-	if err := c.w.lock(ctx); err != nil {
-		return err
-	}
-	defer c.w.mu.Unlock()
-	return c.w.addLocked(m)
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/link"
+	"github.com/hostsup/hostsup/link/pending"
 )
 
 // Serve opens the connection that the environment names (see [Open]) and
@@ -61,45 +63,33 @@ func (s *Server) ServeConn(ctx context.Context, rw io.ReadWriteCloser) error {
 		close(s.ended)
 		return errors.Join(bad, rw.Close())
 	}
-	c := newConn(s, rw)
+	c, hs := newConn(s, rw)
 	defer close(s.ended)
-	return c.serve(ctx)
+	return c.serve(ctx, hs)
 }
 
-func newConn(s *Server, rw io.ReadWriteCloser) *conn {
-	c := &conn{
-		srv: s, opt: &s.opt, rw: rw,
-		notes:   make(chan note, notesWaiting),
-		drained: make(chan struct{}), closed: make(chan struct{}),
-		open: make(map[uint32]*request), calls: make(map[uint32]*call),
+func newConn(s *Server, rw io.ReadWriteCloser) (c *conn, hs codec.Handshake) {
+	c = &conn{
+		srv: s, opt: &s.opt, controls: s.controls(), list: link.NewDeadlines(link.System{}, 0),
+		notes: make(chan note, notesWaiting), read: make(chan error, 1),
+		drained: make(chan struct{}), over: make(chan struct{}),
 	}
-	c.controls = s.controls()
-	c.sess = native.Open(s.opt.limits)
-	c.rd = c.sess.NewReader(rw)
-	c.w = newWriter(rw, c.sess, s.opt.outgoing)
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	return c
+	sess := native.Open(s.opt.limits)
+	hs = c.handshake(sess)
+	c.Conn = link.New(link.Options{
+		Session: sess, Wire: wireOf(rw), Owner: c, Env: &c.workers, FirstID: 1,
+		Bounds: pending.Bounds{Running: s.opt.concurrent}, Serving: &c.busy, Context: c.ctx, TakenBack: ErrCancelled,
+		Limit: s.opt.outgoing, Collect: s.opt.limits.Frame - itemRoom, Waits: true, NoHeaders: true,
+	})
+	return c, hs
 }
 
-func (c *conn) serve(ctx context.Context) (err error) {
-	read := make(chan error, 1)
-	c.helpers.Go(func() {
-		err := errors.New("an inline handler ended the receive loop")
-		defer func() {
-			if verdict := c.verdict(err); verdict != nil {
-				c.lose(verdict)
-			} else {
-				c.lose(ErrClosed)
-			}
-			read <- err
-		}()
-		err = c.loop()
-	})
+func (c *conn) serve(ctx context.Context, hs codec.Handshake) (err error) {
 	c.helpers.Go(c.deliver)
-	c.helpers.Go(func() { c.w.run(c.closed) })
-
+	c.Open(hs)
 	select {
-	case end := <-read:
+	case end := <-c.read:
 		err = c.verdict(end)
 		c.startDrain()
 		<-c.drained
@@ -109,40 +99,31 @@ func (c *conn) serve(ctx context.Context) (err error) {
 		c.settle()
 	}
 	c.lose(ErrShuttingDown)
-	// Nothing can be done about a connection that does not close well.
-	_ = c.rw.Close()
-	c.w.fail(ErrClosed)
-	close(c.closed)
-	return errors.Join(err, c.wait())
-}
-
-// lose ends everything that depends on the connection.
-func (c *conn) lose(err error) {
-	c.cancel(err)
-	c.failCalls(err)
+	return errors.Join(err, c.end())
 }
 
 // settle lets the last bytes leave.
 func (c *conn) settle() {
 	ctx, stop := context.WithTimeout(context.Background(), settleWait)
 	defer stop()
-	_ = c.w.settle(ctx) // the peer takes them or it does not
+	c.Flush(ctx) // the peer takes them or it does not
 }
 
-// wait returns when all goroutines have ended, or why they have not.
-func (c *conn) wait() error {
-	if !c.idle(settleWait, nil) {
-		c.retire()
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return fmt.Errorf("%w: %d of them", ErrStuck, c.busy)
-	}
-	c.retire()
+// end closes the connection. It returns when all goroutines have ended, or why they have
+// not.
+func (c *conn) end() error {
 	ended := make(chan struct{})
 	go func() {
+		c.Close()
 		c.helpers.Wait()
+		c.workers.all.Wait()
 		close(ended)
 	}()
+	n := c.busy.idle(settleWait, nil)
+	c.workers.retire()
+	if n > 0 {
+		return fmt.Errorf("%w: %d of them", ErrStuck, n)
+	}
 	timer := time.NewTimer(settleWait)
 	defer timer.Stop()
 	select {
@@ -158,10 +139,8 @@ func (c *conn) verdict(err error) error {
 	if err == nil || !isGone(err) {
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	switch {
-	case c.parting:
+	case c.parting.Load():
 		return nil
 	case errors.Is(err, io.EOF):
 		return ErrPeerGone

@@ -60,6 +60,7 @@ func New(info Info, opts ...Option) *Server {
 
 // handler answers one method; call or stream is set.
 type handler struct {
+	s       *Server
 	inline  bool
 	control bool       // belongs to the protocol: no limit holds for it
 	of      *Extension // nil: the host's own
@@ -201,6 +202,7 @@ func (s *Server) register(method string, h *handler, opts []HandlerOption) {
 	for _, o := range opts {
 		o(h)
 	}
+	h.s = s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := maps.Clone(*s.methods.Load())

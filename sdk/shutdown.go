@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/link"
 )
 
 // settleWait is how long those whose contexts have ended get to return, and
@@ -15,29 +16,33 @@ import (
 const settleWait = 500 * time.Millisecond
 
 // goodbye takes a shutdown request. It is answered when the drain is over.
-func (c *conn) goodbye(id uint32) error {
-	r := &request{handling: handling{id: id}}
-	c.mu.Lock()
-	c.parting = true
-	over := c.over
-	if !over {
-		c.goodbyes = append(c.goodbyes, r)
+func (c *conn) goodbye() (*codec.Message, link.Handler) {
+	c.parting.Store(true)
+	select {
+	case <-c.over:
+		return &codec.Message{}, nil
+	default:
 	}
-	c.mu.Unlock()
-	if over {
-		return c.answer(id, nil, nil)
-	}
-	c.turn = append(c.turn, r) // acknowledged like any other
 	c.startDrain()
-	return nil
+	return nil, goodbye{c}
+}
+
+type goodbye struct{ *conn }
+
+// Urgent implements [link.Urgent].
+func (goodbye) Urgent() {}
+
+// Serve implements [link.Handler].
+func (g goodbye) Serve(*link.Incoming) (codec.Raw, *codec.Error) {
+	g.busy.stepAside() // the drain waits for all others
+	<-g.over
+	return nil, nil
 }
 
 // startDrain begins the end of the connection, once.
 func (c *conn) startDrain() {
 	c.drainOnce.Do(func() {
-		c.mu.Lock()
-		c.refusing = true
-		c.mu.Unlock()
+		c.refusing.Store(true)
 		close(c.srv.stopping)
 		c.helpers.Go(c.drain)
 	})
@@ -47,59 +52,19 @@ func (c *conn) startDrain() {
 // runs the hooks, and answers the goodbyes.
 func (c *conn) drain() {
 	defer close(c.drained)
-	if !c.idle(c.opt.drain, c.ctx.Done()) {
+	if c.busy.idle(c.opt.drain, c.ctx.Done()) > 0 {
 		wait := settleWait
 		if c.ctx.Err() != nil { // the peer is gone: they have had no time yet
 			wait = max(wait, c.opt.drain)
 		}
 		c.cancel(ErrShuttingDown)
-		c.idle(wait, nil)
+		c.busy.idle(wait, nil)
 	}
 	c.settle() // the answers of handlers leave before a hook can end the process
 	c.runHooks()
-	c.mu.Lock()
-	c.over = true
-	goodbyes := c.goodbyes
-	c.mu.Unlock()
-	if len(goodbyes) == 0 {
-		return
-	}
-	ctx, stop := context.WithTimeout(context.Background(), settleWait)
-	defer stop()
-	if c.w.lock(ctx) != nil {
-		return // the peer does not read
-	}
-	for _, r := range goodbyes {
-		r.answered = true
-		c.respondLocked(r.id, nil, nil)
-	}
-	c.w.mu.Unlock()
-	c.w.poke()
-}
-
-// idle waits until nothing is running. It gives up after d or when abort is
-// closed, and says which it was.
-func (c *conn) idle(d time.Duration, abort <-chan struct{}) bool {
-	c.mu.Lock()
-	if c.busy == 0 {
-		c.mu.Unlock()
-		return true
-	}
-	if c.quiet == nil {
-		c.quiet = make(chan struct{})
-	}
-	quiet := c.quiet
-	c.mu.Unlock()
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-quiet:
-		return true
-	case <-timer.C:
-		return false
-	case <-abort:
-		return false
-	}
+	c.busy.recall()
+	close(c.over)
+	c.busy.idle(settleWait, c.ctx.Done()) // for the answers to goodbyes
 }
 
 // runHooks runs the functions of OnShutdown, and leaves them behind when they
@@ -115,13 +80,11 @@ func (c *conn) runHooks() {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.Background(), c.opt.drain)
-	c.mu.Lock()
-	c.busy++ // one left behind is noticed by Serve
-	c.mu.Unlock()
+	c.busy.Add(1) // one left behind is noticed by Serve
 	done := make(chan struct{})
 	go func() {
 		defer stop()
-		defer c.doneOne()
+		defer c.busy.Done()
 		defer close(done)
 		for _, fn := range slices.Backward(hooks) {
 			if err := runHook(ctx, fn); err != nil {

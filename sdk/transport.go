@@ -8,6 +8,9 @@ import (
 	"net"
 	"os"
 	"strconv"
+
+	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/link"
 )
 
 // The environment variables by which a supervisor names the connection. Open
@@ -83,9 +86,25 @@ func dial(addr, token string) (io.ReadWriteCloser, error) {
 	return direct(conn)
 }
 
-// pair is a connection of two files, one for each direction.
-type pair struct{ in, out *os.File }
+// wireOf makes a wire of a connection.
+func wireOf(rw io.ReadWriteCloser) link.Wire {
+	switch c := rw.(type) {
+	case link.Wire:
+		return c
+	case *net.UnixConn:
+		return struct {
+			*net.UnixConn
+			*sys.TryWriter
+		}{c, sys.NewTryWriter(c, false)}
+	}
+	return stream{rw}
+}
 
-func (p pair) Read(b []byte) (int, error)  { return p.in.Read(b) }
-func (p pair) Write(b []byte) (int, error) { return p.out.Write(b) }
-func (p pair) Close() error                { return errors.Join(p.in.Close(), p.out.Close()) }
+// stream is any other connection. The write loop does all writes.
+type stream struct{ io.ReadWriteCloser }
+
+// TryWrite implements [link.Wire].
+func (stream) TryWrite([]byte) (int, error) { return 0, nil }
+
+// CloseWrite implements [link.Wire]. The connection ends as a whole.
+func (stream) CloseWrite() error { return nil }

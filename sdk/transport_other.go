@@ -16,3 +16,10 @@ func inherited(int) (io.ReadWriteCloser, error) {
 func direct(conn *net.UnixConn) (io.ReadWriteCloser, error) { return conn, nil }
 
 func stdio() (io.ReadWriteCloser, error) { return pair{in: os.Stdin, out: os.Stdout}, nil }
+
+// pair is a connection of two files, one for each direction.
+type pair struct{ in, out *os.File }
+
+func (p pair) Read(b []byte) (int, error)  { return p.in.Read(b) }
+func (p pair) Write(b []byte) (int, error) { return p.out.Write(b) }
+func (p pair) Close() error                { return errors.Join(p.in.Close(), p.out.Close()) }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/hostsup/hostsup/internal/busypoll"
+	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/link"
 )
 
 // socket is a stream socket in blocking mode. A host reads from one place
@@ -26,6 +28,7 @@ type socket struct {
 	wait busypoll.State // of Read, which one goroutine calls
 	once sync.Once
 	err  error
+	*sys.TryWriter
 }
 
 func (s *socket) Read(b []byte) (int, error) {
@@ -46,6 +49,9 @@ func (s *socket) Read(b []byte) (int, error) {
 }
 
 func (s *socket) Write(b []byte) (int, error) { return s.file.Write(b) }
+
+// CloseWrite implements [link.Wire].
+func (s *socket) CloseWrite() error { return syscall.Shutdown(s.fd, syscall.SHUT_WR) }
 
 // Close also ends a Read or Write that is under way. Closing the descriptor
 // would not wake a thread that sleeps in the kernel; shutting the socket down
@@ -70,7 +76,7 @@ func newSocket(fd int, name string) (*socket, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return &socket{file: file, fd: fd, raw: raw}, nil
+	return &socket{file: file, fd: fd, raw: raw, TryWriter: sys.NewTryWriter(file, true)}, nil
 }
 
 // inherited takes the socket that the supervisor left at descriptor fd, and
@@ -116,7 +122,7 @@ func stdio() (io.ReadWriteCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("standard output: %w", errors.Join(err, syscall.Close(in)))
 	}
-	p := pair{in: pollable(in, "stdin"), out: pollable(out, "stdout")}
+	p := link.NewPipeWire(pollable(in, "stdin"), pollable(out, "stdout"))
 	if err := silence(); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}

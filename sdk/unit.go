@@ -11,6 +11,7 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/link"
 )
 
 // Manifest says what an extension is.
@@ -179,6 +180,7 @@ const maxTries = 3
 // enter waits until the extension is active and keeps it so until leave. The
 // context of the request ends with the extension, too.
 func (x *Extension) enter(ctx context.Context, method string) (leave func(), err error) {
+	r, _ := ctx.(*link.Incoming)
 	for tries := 0; ; {
 		x.mu.Lock()
 		state, change := x.state, x.change
@@ -186,20 +188,18 @@ func (x *Extension) enter(ctx context.Context, method string) (leave func(), err
 			x.calls++
 			within := x.active.ctx
 			x.mu.Unlock()
-			r, ok := ctx.(*request)
-			if !ok { // inline: on the way in there is nobody who could end it
+			if r == nil { // inline: on the way in there is nobody who could end it
 				return x.left, nil
 			}
-			unbind := context.AfterFunc(within, func() { r.cancel(ErrDeactivated) })
+			unbind := context.AfterFunc(within, func() { r.Cancel(ErrDeactivated) })
 			return func() {
 				unbind()
 				x.left()
 			}, nil
 		}
 		x.mu.Unlock()
-		h := handlingOf(ctx)
 		switch {
-		case h == nil || h.inline || tries == maxTries: // the first two have come while it ended
+		case r == nil || tries == maxTries: // the first has come while it ended
 			return nil, notActive(x.m.ID, "it has just been deactivated")
 		case state == unitOff:
 			tries++

@@ -367,6 +367,7 @@ func TestDeactivationHangs(t *testing.T) {
 				}
 				if what == "handler" || what == "activate" {
 					p.Expect(codec.Ack, p.Last)
+					synctest.Wait() // it has begun
 				} else {
 					p.Answer(p.Last)
 					delete(open, p.Last)

@@ -47,6 +47,19 @@ func TestSupervisorIsLight(t *testing.T) {
 	}
 }
 
+// TestHostIsLight holds what package sdk may import, also through others: a program that
+// is a host links neither actors nor a sandbox.
+func TestHostIsLight(t *testing.T) {
+	for _, goos := range systems {
+		for _, path := range list(t, goos)["sdk"].Deps {
+			if strings.Contains(strings.Split(path, "/")[0], ".") && !isBelow(path, module+"codec", module+"link", module+"internal/busypoll", module+"internal/sys",
+				"github.com/vmihailenco/msgpack/v5", "github.com/vmihailenco/tagparser/v2", "golang.org/x/sys") {
+				t.Errorf("%s: sdk imports %s", goos, path)
+			}
+		}
+	}
+}
+
 // TestExecServerStandsAlone holds that only programs, the configuration and tests
 // import the exec server.
 func TestExecServerStandsAlone(t *testing.T) {

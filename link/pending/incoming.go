@@ -78,7 +78,10 @@ func (t *Incoming) Ask(j *Job) Verdict {
 	}
 	t.open[j.ID] = j
 	t.bytes += j.Size
-	if t.bounds.Running > 0 && t.running >= t.bounds.Running && !j.Urgent {
+	if j.Urgent {
+		return Starts
+	}
+	if t.bounds.Running > 0 && t.running >= t.bounds.Running {
 		j.waits = true
 		t.waiting = append(t.waiting, j)
 		return Waits
@@ -129,11 +132,14 @@ func (t *Incoming) Answer(j *Job) {
 	j.over = true
 }
 
-// Free takes in that a handler has ended, and returns the request that the next one is
-// to work on, or nil.
-func (t *Incoming) Free() *Job {
+// Free takes in that the handler of a request has ended, and returns the request that the
+// next one is to work on, or nil.
+func (t *Incoming) Free(ended *Job) *Job {
+	if ended.Urgent {
+		return nil
+	}
 	t.running--
-	if len(t.waiting) == 0 || t.running >= t.bounds.Running {
+	if len(t.waiting) == 0 {
 		return nil
 	}
 	j := t.waiting[0]
@@ -144,7 +150,7 @@ func (t *Incoming) Free() *Job {
 	return j
 }
 
-// Running returns how many handlers are at work.
+// Running returns how many handlers are at work, without those of urgent requests.
 func (t *Incoming) Running() int { return t.running }
 
 // Working returns how many requests have no answer yet.

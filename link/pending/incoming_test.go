@@ -81,7 +81,7 @@ func play(t *testing.T, table *Incoming, jobs map[uint32]*Job, words []string) s
 	case "answer":
 		table.Answer(j)
 	case "free":
-		if next := table.Free(); next != nil {
+		if next := table.Free(j); next != nil {
 			return fmt.Sprintf("%d starts", next.ID)
 		}
 	case "hold":
