@@ -9,12 +9,12 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// Descriptors are those of the Launcher that a nurse and its command have.
+// Descriptors are the descriptors of the Launcher that a nurse and its command have.
 type Descriptors struct {
 	Null   int
 	Sock   int   // the nurse's end; as FD
 	Files  []int // the command's
-	Groups []int // open cgroup.procs files the command puts itself into
+	Groups []int // open cgroup.procs files that the command enters
 
 	// With Plan.UserNS: user namespaces that map nobody's ids, and those of the
 	// command.
@@ -22,10 +22,10 @@ type Descriptors struct {
 	Owners         map[Owner]int // user namespaces that show files as those of the command
 	Kept           int           // a file system to be shown by OpKept
 
-	Env []string // of a helper that the nurse becomes to hunt
+	Env []string // of the hunting helper that the nurse becomes
 }
 
-// confining is a plan that is being written down as scripts.
+// confining writes a plan down as scripts.
 type confining struct {
 	*Plan
 	*sys.Nurse
@@ -33,15 +33,14 @@ type confining struct {
 	note    string
 	all     []int       // descriptors of the nurse, by number
 	at      map[int]int // numbers of descriptors of the Launcher that mounts need
-	root    sys.Opened  // the new root, before it is one
+	root    sys.Opened  // the new root, before it is entered
 	dir     sys.Opened  // a folder of it, of the path dirName: see enterDir
 	dirName string
 	proc    sys.Opened // a /proc that shows the nurse's pid namespace
 }
 
-// Nurse writes the plan down as the scripts of a nurse, which ps shows with the
-// note. With awaits it is in a user namespace
-// of its own, and waits for a byte before all else.
+// Nurse writes the plan down as the scripts of a nurse, which ps shows with the note.
+// With awaits the nurse is in a user namespace of its own, and first waits for a byte.
 func (p *Plan) Nurse(d *Descriptors, note string, awaits bool) (*sys.Nurse, error) {
 	c := confining{Plan: p, Nurse: sys.NewNurse(), note: note, at: map[int]int{}}
 	c.s, c.Sock, c.Failed, c.Ended = c.First, FD, ReportProblem, ReportExit
@@ -73,7 +72,7 @@ func (c *confining) write(d *Descriptors, awaits bool) error {
 	}
 	c.s.Step("session")
 	c.s.Session()
-	// In a pid namespace of its own it cannot see its parent, which may have ended
+	// In a pid namespace of its own the nurse cannot see its parent, which may have ended
 	// before all this.
 	c.s.Step("parent")
 	c.s.OtherEnd(FD)
@@ -94,7 +93,7 @@ func (c *confining) write(d *Descriptors, awaits bool) error {
 	return c.nurse(d)
 }
 
-// hold has the nurse keep a descriptor. A number below 1 means that there is no descriptor.
+// hold makes the nurse keep a descriptor. A number below 1 stands for no descriptor.
 func (c *confining) hold(fd int) {
 	if fd > 0 {
 		c.at[fd] = len(c.all)
@@ -102,7 +101,7 @@ func (c *confining) hold(fd int) {
 	}
 }
 
-// prepare writes what is done outside of the command's process.
+// prepare writes the steps outside of the command's process.
 func (c *confining) prepare(d *Descriptors) error {
 	s := c.s
 	if c.Memfd {
@@ -149,8 +148,8 @@ func (c *confining) prepare(d *Descriptors) error {
 	return nil
 }
 
-// nurse writes how the command is run in a process of its own, is reaped with
-// its orphans, and its end reported.
+// nurse writes the steps that run the command in a separate process, reap it and its
+// orphans, and report its end.
 func (c *confining) nurse(d *Descriptors) error {
 	var parent sys.Number // of the command; it ends with an init in any case
 	if c.Mode == PlanReaper {
@@ -190,8 +189,8 @@ func (c *confining) nurse(d *Descriptors) error {
 	return nil
 }
 
-// rest writes what the nurse does once the command runs: nothing is left in it
-// that is not needed to wait.
+// rest writes the steps of the nurse after the command has started: the nurse drops
+// everything that it does not need to wait.
 func (c *confining) rest() {
 	s := c.Then
 	switch {
@@ -199,8 +198,8 @@ func (c *confining) rest() {
 		s.Step("give up capabilities")
 		s.NoCapabilities()
 	case c.UID >= 0 && c.Mode == PlanInit:
-		// One that hunts needs the right to kill what belongs to another user; the
-		// command, which has no rights, can do nothing to it either way.
+		// A nurse that hunts needs the right to kill another user's processes; the
+		// command has no rights and cannot harm the nurse either way.
 		s.Step("become nobody")
 		s.Groups()
 		s.IDs(NobodyKnown, NobodyKnown) // the command has no rights over that user
@@ -208,14 +207,14 @@ func (c *confining) rest() {
 	}
 	s.Step("tell of the command")
 	s.Attempt(func() { _ = s.Chdir("/") })
-	s.Send(FD, Report{Kind: ReportStarted}.Encode(), c.Pidfd()).Unless(syscall.EPIPE) // the wait that follows notices that the other end is closed
+	s.Send(FD, Report{Kind: ReportStarted}.Encode(), c.Pidfd()).Unless(syscall.EPIPE) // the following wait notices a closed other end
 	// A reader of the command's output must see its end.
 	s.Attempt(func() { s.CloseFrom(FD + 1) })
-	// Until the Launcher has looked up the command's number it is not reaped.
+	// The nurse reaps the command only after the Launcher has looked up its number.
 	s.Attempt(func() { s.AwaitByte(FD) })
 }
 
-// step names what Failed.
+// step is an error with the name of what failed.
 type step struct {
 	what string
 	err  error
@@ -224,7 +223,7 @@ type step struct {
 func (s *step) Error() string { return s.what + ": " + s.err.Error() }
 func (s *step) Unwrap() error { return s.err }
 
-// Failed names what an error is about; nil stays nil.
+// Failed names what an error is about; it returns nil for nil.
 func Failed(what string, err error) error {
 	if err == nil {
 		return nil
@@ -232,7 +231,7 @@ func Failed(what string, err error) error {
 	return &step{what, err}
 }
 
-// StepOf is what Failed, and the reason; "" for a fork.
+// StepOf returns what Failed named, and the reason; "" for a fork.
 func StepOf(err error) (string, syscall.Errno) {
 	var st *step
 	var se *sys.ScriptError

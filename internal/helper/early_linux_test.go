@@ -11,9 +11,8 @@ import (
 	"github.com/hostsup/hostsup/internal/require"
 )
 
-// What a helper waits for before it can begin. Each package here is
-// initialised in every helper, and a name that comes late in the order of
-// paths holds it up until all before are.
+// A helper initialises only these packages before it begins. Every package here delays
+// every helper, and a path that is late in the order waits for all before it.
 func TestStartsEarly(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
 	if err != nil {

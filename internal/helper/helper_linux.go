@@ -15,9 +15,9 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// A process that is a keeper or an init of ours never gets past this. It runs
-// on the main thread, which the runtime keeps locked during initialisation:
-// the parent-death signal of what it starts depends on that.
+// A keeper or an init of this program never returns from this function. It runs on the
+// main thread, which the runtime keeps locked during initialisation: the parent-death
+// signal of the processes that it starts depends on that.
 func init() {
 	if len(os.Args) == 0 || os.Args[0] != Name ||
 		os.Getenv(Var) != strconv.Itoa(FD) || !sys.IsSocket(FD) {
@@ -26,10 +26,10 @@ func init() {
 	os.Exit(helper())
 }
 
-// Exit codes of a helper, for who looks at it with strace.
+// Exit codes of a helper, visible with strace.
 const (
 	helperDone  = 0
-	helperWrong = 2 // it was not told what to do
+	helperWrong = 2 // it received no valid order
 )
 
 func helper() int {
@@ -74,8 +74,8 @@ func readHello() (Role, []byte, error) {
 	return Role(head[len(magic)]), payload, readFull(payload)
 }
 
-// readFull reads from the socket by plain blocking calls: a helper has no use
-// for the network poller.
+// readFull reads from the socket by blocking calls: a helper does not need the network
+// poller.
 func readFull(b []byte) error {
 	for len(b) > 0 {
 		n, err := readSome(b)
@@ -101,15 +101,15 @@ func readSome(b []byte) (int, error) {
 
 func say(r Report, fd int) error { return sys.SendFD(FD, r.Encode(), fd) }
 
-// calm makes a helper outlive what is meant for its neighbours: a terminal's
-// signals, and a shutdown that signals everybody. Not before a command is
-// started, which would inherit it.
+// calm makes a helper survive signals for its neighbours: those of a terminal, and those
+// of a shutdown that signals every process. It must be called after a command is
+// started, because the command would inherit it.
 func calm() {
 	sys.IgnoreSignals(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	_ = os.Chdir("/")
 }
 
-// test is what a Launcher tries before it relies on helpers.
+// test is what a Launcher tries before it uses helpers.
 func test() int {
 	if err := sys.SetSubreaper(); err != nil {
 		return fail(ReportBroken, err)
@@ -131,20 +131,20 @@ func fail(kind byte, err error) int {
 	return helperDone
 }
 
-// KeepFor is how long a keeper goes on trying to empty a cgroup whose
-// processes the kernel does not let go of.
+// KeepFor bounds how long a keeper tries to empty a cgroup whose processes the kernel
+// does not end.
 const KeepFor = time.Minute
 
-// keep waits for the end of the Launcher, however it comes about, and then
-// ends everything in its cgroup. What it is told until then are paths, each with
-// a line end, of cgroups that have no process without that one, and go with it.
+// keep waits for the end of the Launcher, for whatever reason, and then ends
+// everything in its cgroup. Until then it receives paths, each with a line end, of
+// cgroups that hold no other processes and are removed too.
 func keep(path string) int {
 	const dir = FD + 1
 	calm()
 	if err := say(Report{Kind: ReportReady}, -1); err != nil {
 		return helperWrong
 	}
-	_ = sys.ShedCleanPages() // of no use any more, and only a wish
+	_ = sys.ShedCleanPages() // not needed any more; a failure does no harm
 	var b [4096]byte
 	var told []byte
 	for {
@@ -176,7 +176,7 @@ func keep(path string) int {
 // nurse starts one command, reaps it and its orphans, and reports its end.
 func nurse(r Role, o *Order) int {
 	if r == RoleInit {
-		// The Launcher's thread is our parent; the socket says the same, later.
+		// The Launcher's thread is the parent; the socket reports its end too, later.
 		_ = sys.SetParentDeath()
 		// Where a fresh /proc is not allowed, the outer one stays.
 		_ = sys.MountProc()
@@ -201,34 +201,33 @@ func nurse(r Role, o *Order) int {
 		return fail(ReportFailed, err)
 	}
 	calm()
-	_ = say(Report{Kind: ReportStarted}, pidfd) // if the other end is closed, obey notices it
+	_ = say(Report{Kind: ReportStarted}, pidfd) // obey notices a closed other end
 	sys.Close(pidfd)
 	return attend(r, pid)
 }
 
-// attend reaps what ends, the command among them, until nothing is left.
+// attend reaps ended processes, including the command, until no child is left.
 func attend(r Role, pid int) int {
-	// Until the Launcher has looked up the command's number it is not reaped.
+	// attend reaps the command only after the Launcher has looked up its number.
 	var b [1]byte
 	_, _ = readSome(b[:])
 	rest := sys.Rest{Sock: FD, Child: pid, Kind: ReportExit}
 	if r == RoleReaper {
 		rest.Wake, rest.Env = os.Args, append(os.Environ(), HuntVar+"="+strconv.Itoa(pid))
 	}
-	_ = rest.Begin() // where it cannot, this program does the same, and takes more memory
+	_ = rest.Begin() // otherwise this program continues, with more memory
 	go obey(r)
 	return bury(pid)
 }
 
-// resume is what a reaper does when it wakes up from its rest: the order to
-// kill has come, or the end of the Launcher.
+// resume continues a reaper that wakes up from its rest: the order to kill has come, or
+// the Launcher has ended.
 func resume(pid int) int {
 	go hunt()
 	return bury(pid)
 }
 
-// bury reaps until no child is left, and no orphan, and reports the command's
-// end.
+// bury reaps until no child and no orphan is left, and reports the command's end.
 func bury(pid int) int {
 	for {
 		got, e, err := sys.WaitAny()

@@ -11,9 +11,9 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// hunt kills everything that descends from this process until it is ended by
-// nurse, which sees when nothing is left. Processes are stopped before any is
-// killed, so that none can have children faster than they are found.
+// hunt kills all descendants of this process until nurse, which sees when none is left,
+// ends it. It stops processes before it kills any, so that none can fork faster than
+// hunt finds them.
 func hunt() {
 	for delay := 100 * time.Microsecond; ; delay = min(2*delay, 10*time.Millisecond) {
 		prey := quarry{}
@@ -29,12 +29,11 @@ func hunt() {
 	}
 }
 
-// quarry are processes that were found and stopped, by number; the value is
-// a pidfd, or -1.
+// quarry are the processes that were found and stopped, by number; the value is a pidfd,
+// or -1.
 type quarry map[int]int
 
-// stop stops every descendant that is not in it yet, and returns how many
-// these were.
+// stop stops every descendant that is not in q yet, and returns how many it found.
 func (q quarry) stop() (found int) {
 	self := os.Getpid()
 	next := []int{self}
@@ -51,8 +50,7 @@ func (q quarry) stop() (found int) {
 			if err != nil && !errors.Is(err, syscall.EMFILE) {
 				continue
 			}
-			// Between the list and the pidfd the number may have passed to a
-			// process that is none of ours.
+			// Between the list and the pidfd another process may have got the number.
 			st, serr := sys.ReadStat(pid)
 			if serr != nil || st.Ended() || (st.Parent != parent && st.Parent != self) {
 				if err == nil {

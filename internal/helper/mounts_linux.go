@@ -9,14 +9,14 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// mounts writes how the new root is made and entered.
+// mounts writes the steps that make and enter the new root.
 func (c *confining) mounts(d *Descriptors) error {
 	s := c.s
 	s.Step("make mounts private")
 	s.PrivateMounts()
 	if c.Inner.Shown && c.UID != c.Inner.UID {
-		// A folder that is shown as the command's may be closed to everybody else, and
-		// what keeps sockets from being written keeps capabilities from opening it.
+		// A folder that is shown as the command's may be closed to other users, and the
+		// rule that forbids writing to sockets takes the capability to open it.
 		s.Step("act as the command's user")
 		if err := s.ActAs(c.UID, c.GID); err != nil {
 			return Failed("act as the command's user", err)
@@ -80,8 +80,8 @@ func (c *confining) mount(op *MountOp, d *Descriptors) error {
 	return nil
 }
 
-// make makes what is no mount. Folders that are shown from outside may be on the
-// way, with others who change them: no link is followed.
+// make makes files that are not mounts. The path may lead through folders of the host
+// side, which other users may change: it follows no link.
 func (c *confining) make(op *MountOp) error {
 	s, name := c.s, path.Base(op.Path)
 	dir, err := c.enterDir(path.Dir(op.Path))
@@ -101,8 +101,8 @@ func (c *confining) make(op *MountOp) error {
 	return s.MakeText(dir, name, uint32(op.Mode), op.From)
 }
 
-// enterDir opens a folder of the new root, which stays open until another one is
-// opened or something is mounted.
+// enterDir opens a folder of the new root, which stays open until enterDir opens another
+// one or something is mounted.
 func (c *confining) enterDir(name string) (sys.Opened, error) {
 	if name == "." {
 		return c.root, nil
@@ -125,11 +125,11 @@ func (c *confining) leaveDir() {
 	}
 }
 
-// AsAnothers ends the name of the step in which a file system is asked to show its
-// files as those of another owner.
+// AsAnothers ends the name of the step that asks a file system to show its files as
+// those of another owner.
 const AsAnothers = " as another owner's"
 
-// source makes the mount that an op attaches at what is open.
+// source makes the mount that an op attaches at the open file at.
 func (c *confining) source(op *MountOp, d *Descriptors, at sys.Opened) (fd sys.Opened, err error) {
 	s := c.s
 	switch op.Kind {
@@ -165,7 +165,7 @@ func (c *confining) source(op *MountOp, d *Descriptors, at sys.Opened) (fd sys.O
 	if ns := c.owner(op, d); ns < 0 {
 		s.RestrictTree(fd, op.Attrs)
 	} else {
-		// Loose: a file system of the kernel's own, or one that cannot, is shown as it is.
+		// Loose: a file system of the kernel, or one without support, is shown unchanged.
 		s.Step(op.What + AsAnothers)
 		s.MapTree(fd, op.Attrs, ns, op.Loose && !op.Must)
 		s.Step(op.What)
@@ -173,8 +173,8 @@ func (c *confining) source(op *MountOp, d *Descriptors, at sys.Opened) (fd sys.O
 	return fd, nil
 }
 
-// owner is the number of the user namespace whose mapping an op's files are
-// shown by; -1: as they are.
+// owner returns the number of the user namespace whose mapping an op's files are shown
+// by, or -1 to show them unchanged.
 func (c *confining) owner(op *MountOp, d *Descriptors) int {
 	if o, ok := op.Owner(); ok {
 		return c.at[d.Owners[o]]
@@ -185,16 +185,15 @@ func (c *confining) owner(op *MountOp, d *Descriptors) int {
 	return -1
 }
 
-// Owner is whose files are shown as the command's.
+// Owner is the owner whose files are shown as the command's.
 type Owner struct {
 	UID, GID int
 	Loose    bool
-	All      bool // those of all others are shown by their numbers
+	All      bool // files of all others are shown with their numbers
 }
 
-// Owner returns false when the files are shown as they are. What is only to be
-// read has its owner alone mapped and no group: that makes reading possible and
-// keeps everybody from writing.
+// Owner returns false if the files are shown unchanged. For a read-only op it maps only
+// the owner and no group: that permits reading and prevents every user from writing.
 func (op *MountOp) Owner() (Owner, bool) {
 	if op.Kind != OpBind && op.Kind != OpKept || op.UID < 0 {
 		return Owner{}, false
@@ -205,7 +204,7 @@ func (op *MountOp) Owner() (Owner, bool) {
 	return Owner{UID: op.UID, GID: op.GID, All: op.All}, true
 }
 
-// IDs is the mapping that shows the owner's files as those of uid and gid.
+// IDs returns the mapping that shows the owner's files as those of uid and gid.
 func (o Owner) IDs(uid, gid int) sys.IDs {
 	if o.Loose {
 		return sys.IDs{InsideUID: o.UID, InsideGID: NobodyKnown, OutsideUID: uid, OutsideGID: NobodyKnown, OtherUsers: o.All}
@@ -213,6 +212,6 @@ func (o Owner) IDs(uid, gid int) sys.IDs {
 	if o.All {
 		return sys.IDs{InsideUID: o.UID, InsideGID: o.GID, OutsideUID: uid, OutsideGID: gid, OtherUsers: true, OtherGroups: true}
 	}
-	// An owner may write to files of other groups, which must be known for that.
+	// An owner may write to files of other groups, which must be mapped for that.
 	return sys.IDs{InsideUID: o.UID, InsideGID: o.GID, OutsideUID: uid, OutsideGID: gid, AllGroups: true}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// rules writes how the plan's Landlock ruleset is made, as the descriptor of the
-// number to. It returns false when it writes no ruleset. null (-1: none) is a
-// descriptor of the /dev/null that the command may have been given, which need not
-// be the one that it sees.
+// rules writes the steps that make the plan's Landlock ruleset as the descriptor
+// with the number to. It returns false if it writes no ruleset. null (-1: none) is a
+// descriptor of the /dev/null that the command may have been given, which may differ
+// from the one that the command sees.
 func (p *Plan) rules(s *sys.Script, to, null int) (bool, error) {
 	if p.Landlock == 0 {
 		return false, nil
@@ -39,8 +39,8 @@ func (p *Plan) rules(s *sys.Script, to, null int) (bool, error) {
 	return true, nil
 }
 
-// Direct writes the script of the command's process where that is all there is.
-// The descriptor of the number free is made by it.
+// Direct writes the script of the command's process if there is no other process. The
+// script makes the descriptor with the number free.
 func (p *Plan) Direct(s *sys.Script, fds, groups []int, sock, free int) error {
 	has, err := p.rules(s, free, -1)
 	if err != nil {
@@ -52,11 +52,11 @@ func (p *Plan) Direct(s *sys.Script, fds, groups []int, sock, free int) error {
 	return p.Write(s, fds, groups, free, sock, s.This())
 }
 
-// Write makes the script of the command's process, in the order in which one
-// step does not take away what the next one needs. fds are the command's
-// descriptors, groups open cgroup.procs files; an observer goes to sock. The
-// numbers of ruleset and sock are above the command's. The process ends with
-// parent, unless that names no process.
+// Write makes the script of the command's process, in an order in which no step
+// takes away what a later one needs. fds are the command's descriptors, groups open
+// cgroup.procs files; an observer is sent to sock. The numbers of ruleset and sock
+// must be above the command's. The process ends with parent, unless parent names no
+// process.
 func (p *Plan) Write(s *sys.Script, fds, groups []int, ruleset, sock int, parent sys.Number) error {
 	s.Step("cgroup")
 	for _, fd := range groups {
@@ -120,7 +120,7 @@ func (p *Plan) Write(s *sys.Script, fds, groups []int, ruleset, sock int, parent
 		s.Step("capabilities")
 		s.NoCapabilities()
 	}
-	s.Step("limits") // before the filter, which lets that of core dumps not be changed
+	s.Step("limits") // before the filter, which forbids changing the limit of core dumps
 	for _, l := range p.Limits {
 		s.Limit(l.Resource, l.Value)
 	}

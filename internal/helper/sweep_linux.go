@@ -11,27 +11,26 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// Sweep is what a Launcher tells its sweeper, the helper that removes the
-// placeholders of its lives should the Launcher be killed.
+// Sweep is a message from a Launcher to its sweeper, the helper that removes the
+// placeholders of its lives if the Launcher is killed.
 type Sweep struct {
 	Kind byte
 	Life uint64
-	Name string // SweepName: what is held in the folder whose descriptor comes with it
+	Name string // SweepName: the name held in the folder whose descriptor comes with it
 }
 
-// The kinds of a Sweep. A life is told of in this order.
+// The kinds of a Sweep. The messages about a life come in this order.
 const (
 	SweepName = 'n' // a placeholder will be made
-	SweepLock = 'l' // it is the last that was named; its locked descriptor comes with it
+	SweepLock = 'l' // the last named placeholder is locked; its descriptor comes with it
 	SweepInit = 'i' // the life's init, whose pidfd comes with it: placeholders stay until it has ended
-	SweepDone = 'd' // all of the life is over
+	SweepDone = 'd' // the life has ended completely
 
 	maxName   = 255
 	sweepSize = 1 + 8 + 1 + maxName
 )
 
-// Encode makes a message of it. A name is one of a file: it is not longer than 255
-// bytes.
+// Encode returns m as a message. A name is a file name: it is not longer than 255 bytes.
 func (m *Sweep) Encode() []byte {
 	b := make([]byte, sweepSize)
 	b[0] = m.Kind
@@ -44,10 +43,10 @@ func decodeSweep(b []byte) Sweep {
 	return Sweep{Kind: b[0], Life: binary.LittleEndian.Uint64(b[1:]), Name: string(b[10 : 10+int(b[9])])}
 }
 
-// swept is what is known of a life.
+// swept is the state of a life.
 type swept struct {
 	names []heldName
-	init  int // a pidfd; -1: it is not known yet
+	init  int // a pidfd; -1: not known yet
 }
 
 type heldName struct {
@@ -55,11 +54,11 @@ type heldName struct {
 	name         string
 }
 
-// sweep waits for the end of the Launcher, however it comes about, and removes
-// the placeholders that are left.
+// sweep waits for the end of the Launcher, for whatever reason, and removes the
+// remaining placeholders.
 func sweep() int {
 	calm()
-	_ = sys.ShedCleanPages() // only a wish
+	_ = sys.ShedCleanPages() // a failure does no harm
 	sock := os.NewFile(FD, "launcher")
 	lives := map[uint64]*swept{}
 	for b := make([]byte, sweepSize); ; {
@@ -100,12 +99,12 @@ func sweep() int {
 	}
 }
 
-// orphanWait is how long the end of an init takes that its Launcher has not told
-// of yet: the kernel kills it with the Launcher.
+// orphanWait is how long an init may take to end if its Launcher did not report its end:
+// the kernel kills the init with the Launcher.
 const orphanWait = 100 * time.Millisecond
 
-// over reports whether no process of a life is left, the given time after the end
-// of its Launcher.
+// over reports whether no process of a life is left, a time since after the end of its
+// Launcher.
 func (l *swept) over(since time.Duration) bool {
 	if l.init < 0 {
 		return since > orphanWait

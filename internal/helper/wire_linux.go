@@ -9,45 +9,45 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// What the Launcher and its helper processes say to each other on the
-// helper's descriptor 3.
+// The messages between the Launcher and its helper processes, on the helper's
+// descriptor 3.
 //
 //	launcher → helper   one Hello: magic, role, u32 length, payload
 //	                    then single bytes: SayGo, later SayKill; to a keeper
 //	                    lines, the paths of folders that it is to remove too
-//	                    the end of the stream: the launcher is gone or done
+//	                    the end of the stream: the launcher has ended or is done
 //	helper → launcher   reports of ReportSize bytes
 //
 // Both are the same binary, so there is no version.
 const (
 	Name       = "hostsup-keeper"
 	Var        = "HOSTSUP_KEEPER" // set to FD
-	HuntVar    = "HOSTSUP_HUNT"   // set to the number of the command by one that wakes up to hunt
+	HuntVar    = "HOSTSUP_HUNT"   // set to the number of the command in a helper that hunts
 	FD         = 3
 	magic      = "hostsup\x00"
-	SayGo      = 'g' // the started command is known; it may be reaped
+	SayGo      = 'g' // the launcher knows the command; it may be reaped
 	SayKill    = 'k'
 	MaxPayload = 16 << 20 // several times what execve takes
 )
 
-// Role is what a helper is for.
+// Role is the task of a helper.
 type Role byte
 
 // The roles.
 const (
-	RoleTest    Role = 't' // says ready and ends: does a helper work here?
+	RoleTest    Role = 't' // reports ready and ends: shows that helpers work here
 	RoleKeeper  Role = 'c' // payload: the path of the cgroup, which is open on descriptor 4
 	RoleInit    Role = 'i' // payload: a command; pid 1 of its namespace
 	RoleReaper  Role = 'r' // payload: a command; inherits its orphans and hunts them
-	RoleSweeper Role = 's' // is told Sweeps; removes placeholders
+	RoleSweeper Role = 's' // receives Sweeps; removes placeholders
 )
 
-// Report is what a helper says.
+// Report is a message from a helper.
 type Report struct {
 	Kind  byte
 	Errno int32 // ReportFailed, ReportBroken
 	Exit  sys.Exit
-	Alone bool // ReportExit: the command has left no process behind
+	Alone bool // ReportExit: the command left no process behind
 }
 
 // The kinds of a Report.
@@ -60,7 +60,7 @@ const (
 	ReportSize    = len(sys.ExitRecord{})
 )
 
-// Encode makes ReportSize bytes of it.
+// Encode returns r as ReportSize bytes.
 func (r Report) Encode() []byte {
 	b := r.Exit.Record(r.Kind, r.Errno)
 	if r.Alone {
@@ -69,7 +69,7 @@ func (r Report) Encode() []byte {
 	return b[:]
 }
 
-// DecodeReport undoes Encode.
+// DecodeReport decodes what Encode returned.
 func DecodeReport(b []byte) (r Report) {
 	record := sys.ExitRecord(b)
 	r.Kind, r.Errno, r.Exit = record.Exit()
@@ -77,7 +77,7 @@ func DecodeReport(b []byte) (r Report) {
 	return r
 }
 
-// Hello is the first message to a helper.
+// Hello returns the first message to a helper.
 func Hello(r Role, payload []byte) []byte {
 	b := make([]byte, 0, len(magic)+5+len(payload))
 	b = append(b, magic...)
@@ -86,8 +86,8 @@ func Hello(r Role, payload []byte) []byte {
 	return append(b, payload...)
 }
 
-// Order is the part of a Command that a helper is told; the descriptors are
-// its own from FD+1 on.
+// Order is the part of a Command that a helper receives; the descriptors are its own
+// from FD+1 on.
 type Order struct {
 	Path, Dir string
 	Args, Env []string
@@ -95,7 +95,7 @@ type Order struct {
 	Terminal  bool
 }
 
-// Encode makes a payload of it.
+// Encode returns o as a payload.
 func (o *Order) Encode() []byte {
 	var b []byte
 	str := func(s string) {
@@ -119,8 +119,7 @@ func (o *Order) Encode() []byte {
 	return append(b, 0)
 }
 
-// ErrOrder means that what a Launcher and its helper say to each other does not
-// make sense.
+// ErrOrder means that a message between a Launcher and its helper is invalid.
 var ErrOrder = errors.New("a broken order")
 
 func decodeOrder(b []byte) (o Order, err error) {

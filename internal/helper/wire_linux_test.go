@@ -38,11 +38,11 @@ func TestOrdersCrossTheWire(t *testing.T) {
 		}
 		for n := range b {
 			if _, err := decodeOrder(b[:n]); err == nil {
-				t.Errorf("%d of %d bytes are enough", n, len(b))
+				t.Errorf("%d of %d bytes were accepted", n, len(b))
 			}
 		}
 		if _, err := decodeOrder(append(b, 0)); err == nil {
-			t.Error("one byte more does not matter")
+			t.Error("an extra byte was accepted")
 		}
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NewFilter assembles a filter. Calls of a foreign processor's interface end
-// the process, numbers above newest (if it is not 0) do not exist, calls
-// without a rule pass. Of several rules for a call the first holds.
+// NewFilter assembles a filter. Calls of a foreign processor's interface kill the
+// process, numbers above newest (if it is not 0) fail with ENOSYS, and calls without
+// a rule pass. The first of several rules for a call applies.
 //
-// What is short is fast three times: the kernel compiles a filter at each
-// start, tries it on every number there is, and runs it at every call. So
-// numbers that follow each other and fare alike are one range, ranges are found
-// by halving, and answers are shared as far as a jump reaches.
+// A short filter is fast three times: the kernel compiles a filter at each start,
+// tries it on every number, and runs it at every call. So consecutive numbers with
+// the same result are one range, ranges are found by binary search, and answers are
+// shared as far as a jump reaches.
 func NewFilter(newest int, rules []FilterRule) Filter {
 	f := Filter{
 		load(dataArch),
@@ -32,7 +32,7 @@ func NewFilter(newest int, rules []FilterRule) Filter {
 	return append(f, search(ranges(rules))...)
 }
 
-// span is a range of numbers that fare alike: one with checks, or any with none.
+// span is a range of numbers with the same result: one with checks, or any without.
 type span struct {
 	first, last uint32
 	rule        *FilterRule
@@ -58,16 +58,16 @@ func ranges(rules []FilterRule) []span {
 	return out
 }
 
-// faresLike reports whether calls of the two rules fare alike whatever their
+// sameResult reports whether calls of the two rules have the same result whatever their
 // arguments.
-func (r *FilterRule) faresLike(other *FilterRule) bool {
+func (r *FilterRule) sameResult(other *FilterRule) bool {
 	return r.Otherwise == other.Otherwise && slices.EqualFunc(r.Checks, other.Checks, func(a, b FilterCheck) bool {
 		return a.Action == b.Action && slices.Equal(a.Tests, b.Tests)
 	})
 }
 
-// search finds the span of a number: in one block if its jumps reach, else in
-// that of the half it is in.
+// search finds the span of a number: in one block if its jumps reach, else in the half
+// that holds it.
 func search(spans []span) Filter {
 	if f, ok := assemble(spans); ok {
 		return f
@@ -78,8 +78,7 @@ func search(spans []span) Filter {
 	return append(append(f, below...), above...)
 }
 
-// label is a place in a block that is jumped to; next is the instruction that
-// follows.
+// label is a target of jumps in a block; next is the following instruction.
 type label int
 
 const next label = 0
@@ -88,21 +87,21 @@ const next label = 0
 type block struct {
 	f       Filter
 	yes, no []label // of each instruction that jumps
-	places  []int   // of the labels from 1 on; -1: not placed yet
+	targets []int   // of the labels from 1 on; -1: not placed yet
 	answers []labelled[FilterAction]
 	bodies  []labelled[*FilterRule] // by label
 }
 
-// labelled is what comes at a label.
+// labelled is the code at a label.
 type labelled[T any] struct {
 	label label
 	what  T
 }
 
-// assemble makes a block of spans; false when a jump in it would not reach.
+// assemble makes a block of spans; it returns false if a jump would not reach.
 func assemble(spans []span) (Filter, bool) {
 	room := 4 * len(spans) // mostly enough
-	b := &block{f: make(Filter, 0, room), yes: make([]label, 0, room), no: make([]label, 0, room), places: make([]int, 0, room)}
+	b := &block{f: make(Filter, 0, room), yes: make([]label, 0, room), no: make([]label, 0, room), targets: make([]int, 0, room)}
 	b.halve(spans)
 	for _, body := range b.bodies {
 		b.place(body.label)
@@ -121,11 +120,11 @@ func (b *block) add(i unix.SockFilter, yes, no label) {
 }
 
 func (b *block) label() label {
-	b.places = append(b.places, -1)
-	return label(len(b.places))
+	b.targets = append(b.targets, -1)
+	return label(len(b.targets))
 }
 
-func (b *block) place(l label) { b.places[l-1] = len(b.f) }
+func (b *block) place(l label) { b.targets[l-1] = len(b.f) }
 
 func (b *block) answer(a FilterAction) label {
 	for _, known := range b.answers { // few
@@ -138,8 +137,7 @@ func (b *block) answer(a FilterAction) label {
 	return l
 }
 
-// halve finds the span of the number that is loaded, and goes to what becomes
-// of it.
+// halve finds the span of the loaded number, and jumps to its code.
 func (b *block) halve(spans []span) {
 	const few = 3
 	if len(spans) > few {
@@ -160,7 +158,7 @@ func (b *block) halve(spans []span) {
 		if len(s.rule.Checks) > 0 {
 			to = next
 			for _, body := range b.bodies {
-				if s.rule.faresLike(body.what) {
+				if s.rule.sameResult(body.what) {
 					to = body.label
 					break
 				}
@@ -177,18 +175,18 @@ func (b *block) halve(spans []span) {
 			b.add(jump(unix.BPF_JEQ, s.first, 0, 0), to, other)
 			continue
 		}
-		b.add(jump(unix.BPF_JGE, s.first, 0, 0), next, pass) // what comes is higher still
+		b.add(jump(unix.BPF_JGE, s.first, 0, 0), next, pass) // the spans that follow are higher
 		b.add(jump(unix.BPF_JGT, s.last, 0, 0), other, to)
 	}
 }
 
-// body looks at the arguments of a call.
+// body examines the arguments of a call.
 func (b *block) body(r *FilterRule) {
 	otherwise := b.answer(r.Otherwise)
 	const nothing = math.MaxUint32
-	loaded := uint32(nothing) // offset of what is in the accumulator, unmasked
+	loaded := uint32(nothing) // offset of the value in the accumulator, unmasked
 	for i, c := range r.Checks {
-		if len(c.Tests) == 0 { // it holds, and nothing comes after it
+		if len(c.Tests) == 0 { // it holds, and no check follows
 			b.add(jump(unix.BPF_JEQ, 0, 0, 0), b.answer(c.Action), b.answer(c.Action))
 			return
 		}
@@ -216,7 +214,7 @@ func (b *block) body(r *FilterRule) {
 			b.compare(t, holds, fails)
 		}
 		if len(c.Tests) > 1 {
-			loaded = nothing // it depends on which of them failed
+			loaded = nothing // the value depends on which test failed
 		}
 		if i < len(r.Checks)-1 {
 			b.place(fails)
@@ -224,8 +222,7 @@ func (b *block) body(r *FilterRule) {
 	}
 }
 
-// compare goes to holds or fails, by what is in the accumulator; holds may be
-// next.
+// compare jumps to holds or fails, by the value in the accumulator; holds may be next.
 func (b *block) compare(t FilterTest, holds, fails label) {
 	if t.First == t.Last {
 		if t.Differ {
@@ -251,7 +248,7 @@ func (b *block) compare(t FilterTest, holds, fails label) {
 	}
 }
 
-// link fills in how far the jumps go.
+// link fills in the distances of jumps.
 func (b *block) link() (Filter, bool) {
 	for i := range b.f {
 		for _, j := range []struct {
@@ -261,7 +258,7 @@ func (b *block) link() (Filter, bool) {
 			if j.to == next {
 				continue
 			}
-			dist := b.places[j.to-1] - i - 1
+			dist := b.targets[j.to-1] - i - 1
 			if dist > math.MaxUint8 {
 				return nil, false
 			}

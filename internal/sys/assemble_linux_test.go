@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// callData is what a filter looks at.
+// callData is the input of a filter.
 type callData struct {
 	number, arch uint32
 	args         [6]uint64
@@ -30,7 +30,7 @@ func (d callData) word(at uint32) uint32 {
 	return uint32(arg)
 }
 
-// run is the kernel's part: it returns what the filter answers.
+// run does the kernel's part: it returns the filter's answer.
 func (f Filter) run(t testing.TB, d callData) FilterAction {
 	t.Helper()
 	var a uint32
@@ -69,7 +69,7 @@ func (f Filter) run(t testing.TB, d callData) FilterAction {
 	}
 }
 
-// meant is what rules say of a call.
+// meant returns the answer that the rules ask for.
 func meant(newest int, rules []FilterRule, d callData) FilterAction {
 	switch {
 	case d.arch != filterArch, filterForeign != 0 && d.number >= filterForeign:
@@ -98,7 +98,7 @@ checks:
 	return rules[i].Otherwise
 }
 
-func TestFiltersSayWhatTheirRulesSay(t *testing.T) {
+func TestFiltersAnswerAsTheirRules(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	actions := []FilterAction{FilterAllow, FilterKill, FilterErrno(unix.EPERM), FilterErrno(unix.ENOSYS), FilterNotify}
 	values := []uint64{0, 1, 2, 6, math.MaxUint32, 1 << 32, 5 << 32, math.MaxUint64}
@@ -146,7 +146,7 @@ func TestFiltersSayWhatTheirRulesSay(t *testing.T) {
 	}
 }
 
-// A filter for a start is compiled each time; what it can share it shares.
+// A filter is compiled at each start; it must share what it can.
 func TestFiltersShareWhatIsAlike(t *testing.T) {
 	var rules []FilterRule
 	for n := 100; n < 164; n++ { // one range

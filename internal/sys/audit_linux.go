@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Types of the records of the kernel's audit subsystem that are of use here.
+// Types of the records of the kernel's audit subsystem that are used here.
 const (
 	AuditSeccomp        = 1326 // a system call filter refused a call, or killed for it
 	AuditLandlockAccess = 1423 // a Landlock domain refused an access
-	AuditLandlockDomain = 1424 // a Landlock domain that refused came to light, or is gone
+	AuditLandlockDomain = 1424 // a Landlock domain was first refused, or has ended
 )
 
 const (
@@ -33,16 +33,16 @@ type AuditRecord struct {
 	Text string
 }
 
-// OpenAudit joins those who listen to the kernel's audit records; nothing is
-// taken from others that do. It needs CAP_AUDIT_READ in the first user
-// namespace. Close ends a ReadAudit under way.
+// OpenAudit joins the listeners to the kernel's audit records; other listeners lose
+// nothing. It needs CAP_AUDIT_READ in the first user namespace. Close ends a ReadAudit
+// under way.
 func OpenAudit() (*os.File, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_AUDIT)
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
-	// Records that find no room are lost; a program that is refused much makes
-	// many. Beyond the system's own bound only root may go.
+	// The kernel drops records that exceed the buffer, and a program that is refused
+	// often causes many. Only root may exceed the system's own bound.
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 1<<20) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 1<<20)
 	}
@@ -53,8 +53,8 @@ func OpenAudit() (*os.File, error) {
 	return NewFile(fd, "audit")
 }
 
-// ReadAudit waits for one record. buf is where it is read to; 16 KiB hold any.
-// lost says that some before it were lost.
+// ReadAudit waits for one record and reads it into buf; 16 KiB hold any. lost means that
+// earlier records were lost.
 func ReadAudit(f *os.File, buf []byte) (r AuditRecord, lost bool, err error) {
 	n, err := f.Read(buf)
 	if errors.Is(err, unix.ENOBUFS) {
@@ -76,7 +76,7 @@ func parseAudit(b []byte) AuditRecord {
 	}
 }
 
-// AuditEnabled asks whether the kernel makes audit records at all. It needs
+// AuditEnabled reports whether the kernel makes audit records at all. It needs
 // CAP_AUDIT_CONTROL.
 func AuditEnabled() (bool, error) {
 	b, err := auditRequest(auditGet, unix.NLM_F_REQUEST|unix.NLM_F_ACK, nil)
@@ -86,8 +86,8 @@ func AuditEnabled() (bool, error) {
 	return binary.NativeEndian.Uint32(b[4:]) != 0, nil
 }
 
-// SetAuditEnabled has the kernel make audit records, or not, for the whole
-// machine. It needs CAP_AUDIT_CONTROL.
+// SetAuditEnabled switches audit records on or off for the whole machine. It needs
+// CAP_AUDIT_CONTROL.
 func SetAuditEnabled(on bool) error {
 	b := make([]byte, auditStatusSize)
 	binary.NativeEndian.PutUint32(b, auditStatusEnabled)
@@ -98,7 +98,7 @@ func SetAuditEnabled(on bool) error {
 	return err
 }
 
-// auditRequest sends one request and returns what is answered to it.
+// auditRequest sends one request and returns the answer.
 func auditRequest(kind, flags uint16, payload []byte) (answer []byte, err error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_AUDIT)
 	if err != nil {

@@ -32,8 +32,8 @@ func TestAuditIsAskedAndRead(t *testing.T) {
 		require.Privilege(t, "the audit subsystem: %v", err)
 	}
 	defer f.Close()
-	// Setting what is set already is a record of its own only when audit is
-	// on; reading must end with Close in any case.
+	// Setting the present value causes a record only if audit is on; reading must end
+	// with Close in any case.
 	if err := SetAuditEnabled(on); err != nil {
 		t.Error(err)
 	}

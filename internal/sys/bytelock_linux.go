@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LockByte takes the exclusive lock of one byte of a file that is open for
-// writing, without waiting. The byte need not exist. The lock belongs to the
-// open file: it ends with UnlockBytes, or when the last descriptor of the open
-// file is closed, however its process ends. The error is ErrLocked when another
-// open file has the lock.
+// LockByte takes the exclusive lock of one byte of a file that is open for writing,
+// without waiting. The byte need not exist. The lock belongs to the open file: it
+// ends with UnlockBytes, or when the last descriptor of the open file is closed,
+// even if its process is killed. The error is ErrLocked if another open file has the
+// lock.
 func LockByte(f *os.File, at int64) error {
 	switch err := ofdLock(f, unix.F_WRLCK, at, 1); err {
 	case nil:
@@ -23,8 +23,8 @@ func LockByte(f *os.File, at int64) error {
 	}
 }
 
-// UnlockBytes ends the locks of all bytes of f, also where a copy of its
-// descriptor is still open.
+// UnlockBytes ends the locks of all bytes of f, even if a copy of its descriptor is
+// open.
 func UnlockBytes(f *os.File) error {
 	return os.NewSyscallError("fcntl", ofdLock(f, unix.F_UNLCK, 0, 0))
 }

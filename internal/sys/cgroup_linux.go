@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OwnCgroup is the folder of this process's own v2 cgroup: the only place
-// below which it can be expected to make others.
+// OwnCgroup returns the folder of this process's own v2 cgroup, the only one below
+// which it can expect to make others.
 func OwnCgroup() (string, error) {
 	self, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -37,7 +37,7 @@ func ownCgroup(self, mounts string) (string, error) {
 	if own == "" {
 		return "", errors.New("the kernel has no v2 cgroups")
 	}
-	if strings.HasPrefix(own, "/../") { // what a cgroup namespace says of one outside
+	if strings.HasPrefix(own, "/../") { // how a cgroup namespace shows one outside
 		return "", fmt.Errorf("our own cgroup %s is outside of our cgroup namespace", own)
 	}
 	found := errors.New("no cgroup2 file system is mounted")
@@ -59,7 +59,7 @@ func ownCgroup(self, mounts string) (string, error) {
 	return "", found
 }
 
-// below is the part of name that is below root.
+// below returns the part of name that is below root.
 func below(root, name string) (string, bool) {
 	if root == "/" || name == root {
 		return strings.TrimPrefix(name, root), true
@@ -79,14 +79,14 @@ func unescapeMount(s string) string {
 // open it, and so cannot lock it.
 func MakeCgroup(dir int, name string) error { return unix.Mkdirat(dir, name, 0o700) }
 
-// KillCgroup sends SIGKILL to every process in the cgroup name below the open
-// folder dir ("." is dir itself) and in the cgroups below that one, those that
-// are being forked included. One that is gone is no error.
+// KillCgroup sends SIGKILL to every process in the cgroup name below the open folder dir
+// ("." is dir itself) and in the cgroups below it, including processes that are being
+// forked. A cgroup that does not exist is not an error.
 //
-// NOTE: The kernel's cgroup.kill signals the first thread of each process alone,
-// which does nothing to a process whose first thread has ended while others
-// run (seen with Linux 6.18). So each process that is still listed after it is
-// signalled once more, as a whole.
+// NOTE: The kernel's cgroup.kill signals only the first thread of each process,
+// which does nothing if that thread has ended while others run (seen with Linux
+// 6.18). So each process that is still listed afterwards is signalled once more, as
+// a whole.
 func KillCgroup(dir int, name string) error {
 	signalled := map[int]bool{}
 	for {
@@ -99,8 +99,8 @@ func KillCgroup(dir int, name string) error {
 	}
 }
 
-// killListed signals the processes that the cgroup lists and that were not
-// signalled yet, and tells whether there were any. What cannot be listed is left
+// killListed signals the processes that the cgroup lists and that were not signalled
+// yet, and reports whether there were any. Processes that cannot be listed are left
 // to the kernel's own kill.
 func killListed(dir int, name string, signalled map[int]bool) bool {
 	listed, _ := CgroupProcs(dir, name)
@@ -110,19 +110,19 @@ func killListed(dir int, name string, signalled map[int]bool) bool {
 			continue
 		}
 		signalled[pid] = true
-		if fd, err := PidfdOpen(pid); err == nil { // else it has ended, or the kernel's own kill has to do
+		if fd, err := PidfdOpen(pid); err == nil { // else it has ended, or only the kernel's own kill reaches it
 			fds[pid] = fd
 		}
 	}
 	if len(fds) == 0 {
 		return false
 	}
-	// What is listed while there is a pidfd of it is what the pidfd refers to;
-	// before that the number may have passed to somebody else.
+	// A number that is still listed while a pidfd for it is open belongs to that
+	// process; before, another process could have got it.
 	listed, _ = CgroupProcs(dir, name)
 	for _, pid := range listed {
 		if fd, ok := fds[pid]; ok {
-			_ = PidfdSignal(fd, unix.SIGKILL) // one that has ended meanwhile
+			_ = PidfdSignal(fd, unix.SIGKILL) // it may have ended
 		}
 	}
 	for _, fd := range fds {
@@ -148,13 +148,13 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// OpenCgroupEvents opens what CgroupPopulated reads, of the cgroup dir.
+// OpenCgroupEvents opens the file that CgroupPopulated reads, of the cgroup dir.
 func OpenCgroupEvents(dir int) (int, error) {
 	return unix.Openat(dir, "cgroup.events", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 }
 
-// CgroupPopulated tells whether there is a process in the cgroup whose events
-// file is open, or in one below that. One that is gone has none.
+// CgroupPopulated reports whether there is a process in the cgroup whose events file is
+// open, or in one below it. A removed cgroup has none.
 func CgroupPopulated(events int) (bool, error) {
 	var b [128]byte // "populated 0\nfrozen 0\n"
 	n, err := unix.Pread(events, b[:], 0)
@@ -164,9 +164,9 @@ func CgroupPopulated(events int) (bool, error) {
 	return !bytes.HasPrefix(b[:n], []byte("populated 0")), nil
 }
 
-// RemoveCgroup removes the cgroup name below the open folder dir, with what
-// cgroups its processes made below it. EBUSY: there are still processes. One
-// that is gone is no error.
+// RemoveCgroup removes the cgroup name below the open folder dir, including cgroups
+// that its processes made below it. EBUSY means that processes are left. A cgroup
+// that does not exist is not an error.
 func RemoveCgroup(dir int, name string) error {
 	err := unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
 	if err != unix.EBUSY && err != unix.ENOTEMPTY {
@@ -187,7 +187,7 @@ func RemoveCgroup(dir int, name string) error {
 	return ignoreGone(unix.Unlinkat(dir, name, unix.AT_REMOVEDIR))
 }
 
-// cgroupsBelow names the folders directly below one.
+// cgroupsBelow returns the names of the cgroups directly below one.
 func cgroupsBelow(dir int, name string) ([]string, error) {
 	fd, err := OpenDirAt(dir, name)
 	if err != nil {
@@ -208,8 +208,8 @@ func cgroupsBelow(dir int, name string) ([]string, error) {
 	return subs, nil
 }
 
-// CgroupProcs lists the processes in the cgroup name below the open folder
-// dir, and in those below it. Of one that is gone: none.
+// CgroupProcs lists the processes in the cgroup name below the open folder dir, and
+// in the cgroups below it. A removed cgroup has none.
 func CgroupProcs(dir int, name string) ([]int, error) {
 	b, err := readAt(dir, name+"/cgroup.procs")
 	if err != nil {
@@ -235,8 +235,8 @@ func CgroupProcs(dir int, name string) ([]int, error) {
 	return pids, nil
 }
 
-// CgroupCPU is the processor time that all processes of the cgroup have used,
-// those that have ended included.
+// CgroupCPU returns the processor time that all processes of the cgroup have used,
+// including ended ones.
 func CgroupCPU(dir int, name string) (time.Duration, error) {
 	b, err := readAt(dir, name+"/cpu.stat")
 	if err != nil {
@@ -251,7 +251,7 @@ func CgroupCPU(dir int, name string) (time.Duration, error) {
 	return 0, ErrUnsupported
 }
 
-// readAt reads a small file of the kernel's to its end.
+// readAt reads a small kernel file to its end.
 func readAt(dir int, name string) ([]byte, error) {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

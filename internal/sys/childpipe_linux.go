@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ChildPipe makes a pipe between us and a host: our end can be polled, the
-// host's blocks, as programs expect. childWrites says in which direction. Both
-// ends are close-on-exec. It is os.Pipe without the polling of an end that is
-// only handed on, which is a third of the system calls.
+// ChildPipe makes a pipe to a host: the end of this process can be polled, the
+// host's blocks, as programs expect. childWrites sets the direction. Both ends are
+// close-on-exec. Unlike os.Pipe it does not poll the end that is passed on, which
+// saves a third of the system calls.
 func ChildPipe(childWrites bool) (ours, childs *os.File, err error) {
 	var p [2]int
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {

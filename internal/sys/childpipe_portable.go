@@ -4,8 +4,8 @@ package sys
 
 import "os"
 
-// ChildPipe makes a pipe between us and a host: our end can be polled.
-// childWrites says in which direction. Both ends are close-on-exec.
+// ChildPipe makes a pipe to a host: the end of this process can be polled. childWrites
+// sets the direction. Both ends are close-on-exec.
 func ChildPipe(childWrites bool) (ours, childs *os.File, err error) {
 	r, w, err := os.Pipe()
 	if childWrites {

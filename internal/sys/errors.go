@@ -3,10 +3,10 @@ package sys
 import "errors"
 
 var (
-	// ErrUnsupported is returned by functions that this operating system, or this
-	// kernel, has no means for.
+	// ErrUnsupported means that this operating system, or this kernel, does not support
+	// the function.
 	ErrUnsupported = errors.New("not supported on this system")
 
-	// ErrLocked is returned by Lock when somebody else has the lock.
+	// ErrLocked means that another process has the lock.
 	ErrLocked = errors.New("locked by another process")
 )

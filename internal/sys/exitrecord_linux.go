@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ExitRecord is an [Exit] as one process sends it to another that is the same
+// ExitRecord is an [Exit] that one process sends to another process of the same
 // program: kind, core, alone, a byte unused, errno, code, signal, user, system, peak of
 // memory, 8 bytes unused, in the byte order of the processor.
 type ExitRecord [48]byte
@@ -23,7 +23,7 @@ const (
 	recordRSS    = 32
 )
 
-// Record makes one of a kind.
+// Record returns e as a record of a kind.
 func (e *Exit) Record(kind byte, errno int32) (r ExitRecord) {
 	r[0] = kind
 	if e.Core {
@@ -38,7 +38,7 @@ func (e *Exit) Record(kind byte, errno int32) (r ExitRecord) {
 	return r
 }
 
-// Exit undoes Record.
+// Exit decodes what Record returned.
 func (r *ExitRecord) Exit() (kind byte, errno int32, e Exit) {
 	i32 := func(at int) int32 { return *(*int32)(unsafe.Pointer(&r[at])) }
 	i64 := func(at int) int64 { return *(*int64)(unsafe.Pointer(&r[at])) }
@@ -48,7 +48,7 @@ func (r *ExitRecord) Exit() (kind byte, errno int32, e Exit) {
 	}
 }
 
-// SetAlone notes that the process has left no other behind.
+// SetAlone records that the process left no other process behind.
 //
 //go:norace
 //go:nosplit
@@ -69,7 +69,7 @@ func (r *ExitRecord) put64(at uintptr, v int64) {
 	*(*int64)(unsafe.Add(unsafe.Pointer(r), at)) = v
 }
 
-// end fills in what wait4 tells, without the Go runtime; see exitOf.
+// end stores the result of wait4, without the Go runtime; see exitOf.
 //
 //go:norace
 //go:nosplit

@@ -17,8 +17,8 @@ func readNames(dir string) ([]string, error) {
 	return d.Readdirnames(-1)
 }
 
-// CloseOnExecFrom marks every descriptor from first on close-on-exec (of the
-// whole process; for helper processes).
+// CloseOnExecFrom marks every descriptor from first on close-on-exec. It affects the
+// whole process, and is meant for helper processes.
 func CloseOnExecFrom(first int) error {
 	return unix.CloseRange(uint(first), ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 }
@@ -33,13 +33,13 @@ func OpenDirAt(dir int, name string) (int, error) {
 	return unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }
 
-// TryLock takes the exclusive lock of an open file or folder, or says
-// EWOULDBLOCK. The lock belongs to the open descriptor with all its copies
-// and goes when the last of them is closed, however its owner ended.
+// TryLock takes the exclusive lock of an open file or folder, or returns
+// EWOULDBLOCK. The lock belongs to the open file: it ends when the last copy of the
+// descriptor is closed, even if its process is killed.
 func TryLock(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) }
 
-// AtCWD stands for the working folder, or for none with an absolute path,
-// where a function takes an open folder.
+// AtCWD stands for the working folder where a function takes an open folder. With an
+// absolute path it has no effect.
 const AtCWD = unix.AT_FDCWD
 
 // IsFolder reports whether the descriptor fd is one of a folder.

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NoFollow is a flag of os.OpenFile by which a symbolic link at the end of a path
-// is an error; 0 where the system has none.
+// NoFollow is a flag of os.OpenFile that refuses a symbolic link at the end of a path; 0
+// where the system has none.
 const NoFollow = unix.O_NOFOLLOW
 
 // Close closes a plain descriptor.
 func Close(fd int) error { return unix.Close(fd) }
 
-// DescriptorLimit is how many descriptors this process may have open: their
+// DescriptorLimit returns how many descriptors this process may have open: their
 // numbers are below it.
 func DescriptorLimit() int {
 	var l unix.Rlimit
@@ -29,17 +29,17 @@ func DescriptorLimit() int {
 	return int(l.Cur)
 }
 
-// NewFile wraps a descriptor that can be polled (a pidfd, a socket, a pipe):
-// it is made non-blocking, and reading from the file parks the goroutine, not
-// a thread. With an error it is closed.
+// NewFile wraps a descriptor that can be polled (a pidfd, a socket, a pipe): it becomes
+// non-blocking, and reading from the file parks the goroutine, not a thread. On an error
+// NewFile closes it.
 func NewFile(fd int, name string) (*os.File, error) {
 	if err := unix.SetNonblock(fd, true); err != nil {
 		_ = unix.Close(fd)
 		return nil, err
 	}
 	f := os.NewFile(uintptr(fd), name)
-	// A file that the runtime does not poll has no deadlines, and who waits for it
-	// would wait for ever or not at all.
+	// A file that the runtime does not poll has no deadlines: a wait for it would last
+	// for ever or not happen at all.
 	if err := f.SetDeadline(time.Time{}); err != nil {
 		f.Close()
 		return nil, err
@@ -47,11 +47,11 @@ func NewFile(fd int, name string) (*os.File, error) {
 	return f, nil
 }
 
-// Inheritable lists the descriptors above 2 that a program started now would
-// inherit because they are not close-on-exec: those that this process was
-// itself started with, or that foreign code in it has made so.
+// Inheritable lists the descriptors above 2 that a program started now would inherit
+// because they are not close-on-exec: this process inherited them itself, or foreign
+// code in it made them so.
 func Inheritable() ([]int, error) {
-	syscall.ForkLock.Lock() // nobody is between making a descriptor and marking it
+	syscall.ForkLock.Lock() // no descriptor is made but not marked yet
 	defer syscall.ForkLock.Unlock()
 	names, err := openFDs()
 	if err != nil {
@@ -70,6 +70,6 @@ func Inheritable() ([]int, error) {
 	return fds, nil
 }
 
-// Executable reports whether this process may search folder path, or run the
-// file there.
+// Executable returns nil if this process may search the folder path, or run the file
+// path.
 func Executable(path string) error { return unix.Access(path, unix.X_OK) }

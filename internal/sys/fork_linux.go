@@ -24,27 +24,27 @@ const (
 // Forked is a process that runs a Script.
 type Forked struct {
 	Pid   int
-	Pidfd int // close-on-exec, the caller's to close
+	Pidfd int // close-on-exec; the caller must close it
 
 	script *Script
 	errs   int
 }
 
 // Fork makes a copy of this process, in the given new namespaces and in the v2
-// cgroup whose folder is open at cgroup (0: our own), that runs the script on a
-// copy of the calling thread. The caller must be locked to its thread, and
-// Await or kill the process.
+// cgroup whose folder is open at cgroup (0: its own), that runs the script on a copy
+// of the calling thread. The caller must be locked to its thread, and must Await or
+// Kill the process.
 func (s *Script) Fork(namespaces uintptr, cgroup int) (*Forked, error) {
 	if len(s.calls) == 0 {
 		return nil, unix.EINVAL
 	}
-	copying.Lock() // the pipe too is for this copy alone
+	copying.Lock() // also so that only this copy gets the pipe
 	defer copying.Unlock()
 	var p [2]int
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
 		return nil, err
 	}
-	// Above everything that the script makes of its descriptors.
+	// Above all descriptors that the script makes.
 	errw, err := HighFD(p[1], s.above)
 	unix.Close(p[1])
 	if err != nil {
@@ -69,14 +69,14 @@ func (s *Script) Fork(namespaces uintptr, cgroup int) (*Forked, error) {
 	return &Forked{Pid: int(pid), Pidfd: int(sp.pidfd), script: s, errs: p[0]}, nil
 }
 
-// Await returns nil once the script's execve has succeeded. After an error
-// the process is reaped.
+// Await returns nil once the script's execve has succeeded. If Await returns an
+// error, the process is reaped.
 func (f *Forked) Await() error {
 	var b [8]byte
 	n := 0
 	for n < len(b) {
-		// The Go runtime knows of this call: the process may wait for a goroutine
-		// of ours, which would wait for the runtime.
+		// The Go runtime must know of this call: the process may wait for a goroutine of
+		// this program, which would wait for the runtime.
 		m, err := unix.Read(f.errs, b[n:])
 		if err == unix.EINTR {
 			continue
@@ -88,14 +88,14 @@ func (f *Forked) Await() error {
 	}
 	unix.Close(f.errs)
 	if n < len(b) {
-		return nil // closed by execve, or by an end that its parent will see
+		return nil // closed by execve, or by an end that the parent will see
 	}
 	Reap(f.Pid)
 	unix.Close(f.Pidfd)
 	return f.script.err(int32(binary.NativeEndian.Uint32(b[:])), syscall.Errno(binary.NativeEndian.Uint32(b[4:])))
 }
 
-// Kill ends a process that is not awaited any more.
+// Kill ends a process instead of Await.
 func (f *Forked) Kill() {
 	_ = unix.Kill(f.Pid, unix.SIGKILL)
 	Reap(f.Pid)
@@ -103,12 +103,12 @@ func (f *Forked) Kill() {
 	unix.Close(f.errs)
 }
 
-// spawning is a process in the making.
+// spawning is a process that is being made.
 type spawning struct {
 	args  cloneArgs
 	pidfd int32
 
-	// What a child that shares our memory leaves for us.
+	// The results of a child that shares this process's memory.
 	failed bool
 	step   int32
 	errno  syscall.Errno
@@ -133,14 +133,14 @@ func newSpawning(flags uint64, cgroup int) *spawning {
 	return sp
 }
 
-// reapAny is Reap for children of any exit signal.
+// reapAny is Reap for children with any exit signal.
 func reapAny(pid int) {
 	for err := error(unix.EINTR); err == unix.EINTR; {
 		_, err = unix.Wait4(pid, nil, unix.WALL, nil)
 	}
 }
 
-// HighFD copies a descriptor to a number not below least. It is close-on-exec.
+// HighFD copies a descriptor to a number of at least least. The copy is close-on-exec.
 func HighFD(fd, least int) (int, error) {
 	return unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, least)
 }
@@ -155,15 +155,15 @@ func blockSignals(old *uint64) error {
 	return nil
 }
 
-// fork and run are all that the copy executes: no allocation, no growing of
-// the stack, nothing of the Go runtime.
+// fork and run are all that the copy executes: no allocation, no growing of the stack,
+// nothing of the Go runtime.
 //
 //go:norace
 //go:nosplit
 func (s *Script) fork(sp *spawning, errs uintptr) (uintptr, syscall.Errno) {
 	var pid uintptr
 	var errno syscall.Errno
-	if sp.args.cgroup == 0 { // known longer, and to more filters
+	if sp.args.cgroup == 0 { // an older call, which more filters permit
 		pid, _, errno = syscall.RawSyscall6(unix.SYS_CLONE, uintptr(sp.args.flags|sp.args.exitSignal), 0, uintptr(unsafe.Pointer(&sp.pidfd)), 0, 0, 0)
 	} else {
 		pid, _, errno = syscall.RawSyscall6(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&sp.args)), unsafe.Sizeof(sp.args), 0, 0, 0, 0)

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// While a process is awaited that waits for us, everything else of the program
-// goes on, the collector of garbage included: a command that is observed waits at
-// its execve for a goroutine of ours.
+// While Await waits for a process that waits for this one, the rest of the program
+// must run, including the garbage collector: an observed command waits at its execve
+// for a goroutine of this program.
 func TestProgramGoesOnWhileForkIsAwaited(t *testing.T) {
 	const inside = "HOSTSUP_TEST_FORK_AWAITED"
 	if os.Getenv(inside) == "" {
@@ -36,7 +36,7 @@ func TestProgramGoesOnWhileForkIsAwaited(t *testing.T) {
 	}
 	defer r.Close()
 	defer w.Close()
-	runtime.LockOSThread() // whose end is the end of the process
+	runtime.LockOSThread() // the process ends with this thread
 	defer runtime.UnlockOSThread()
 	s := new(Script)
 	s.Step("wait")
@@ -64,7 +64,7 @@ func TestProgramGoesOnWhileForkIsAwaited(t *testing.T) {
 	Close(f.Pidfd)
 }
 
-// inCall reports whether a thread of ours is in the system call that begins so in
+// inCall reports whether a thread of this process is in the system call that begins
 // its file syscall.
 func inCall(t *testing.T, call string) bool {
 	t.Helper()

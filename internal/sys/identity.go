@@ -1,5 +1,5 @@
 package sys
 
-// FileID tells a file from every other one that exists at the same time. The
-// zero value stands for none.
+// FileID identifies a file among all that exist at the same time. The zero value
+// identifies no file.
 type FileID struct{ Device, Inode uint64 }

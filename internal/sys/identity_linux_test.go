@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOpenPlainOpensWhatIsMeant has a script open paths that lead, or do not
-// lead, to the file with an identity, also where openat2 is refused.
+// TestOpenPlainOpensWhatIsMeant makes a script open paths that lead, or do not lead,
+// to the file with an identity, also where openat2 is refused.
 func TestOpenPlainOpensWhatIsMeant(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -81,7 +81,7 @@ func TestOpenPlainOpensWhatIsMeant(t *testing.T) {
 	}
 }
 
-// TestMakeBeneathFollowsNoLink makes folders on the way to one, and none behind
+// TestMakeBeneathFollowsNoLink makes folders on the way to another, but none behind
 // a link.
 func TestMakeBeneathFollowsNoLink(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -4,8 +4,8 @@ package sys
 
 import "io/fs"
 
-// IDOf is not known here.
+// IDOf returns the zero value: this system has no such identity.
 func IDOf(fs.FileInfo) FileID { return FileID{} }
 
-// OwnersOf is not known here.
+// OwnersOf returns -1 for everything: it is unknown on this system.
 func OwnersOf(fs.FileInfo) (uid, gid, names int) { return -1, -1, -1 }

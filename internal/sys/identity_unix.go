@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// IDOf returns what identifies the file that info is about, or the zero value.
+// IDOf returns the identity of the file that info describes, or the zero value.
 func IDOf(info fs.FileInfo) FileID {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -16,8 +16,8 @@ func IDOf(info fs.FileInfo) FileID {
 	return FileID{Device: uint64(st.Dev), Inode: uint64(st.Ino)}
 }
 
-// OwnersOf returns the user and the group that own the file that info is about,
-// and how many names the file has; -1 where that is not known.
+// OwnersOf returns the user and the group that own the file that info describes, and
+// how many names the file has; -1 for what is unknown.
 func OwnersOf(info fs.FileInfo) (uid, gid, names int) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

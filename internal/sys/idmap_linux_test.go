@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The lines of a gid_map name each number once on both sides: the kernel refuses
-// others.
+// The lines of a gid_map must name each number once on both sides: the kernel
+// refuses others.
 func TestGroupMaps(t *testing.T) {
 	for _, c := range []struct {
 		ids  IDs

@@ -12,39 +12,39 @@ import (
 
 type unixStat = syscall.Stat_t
 
-// What a [Notices] can be asked to tell of a path.
+// The changes that a [Notices] can report of a path.
 const (
-	NoticeMade    = unix.IN_CREATE | unix.IN_MOVED_TO                     // something came into the folder
+	NoticeMade    = unix.IN_CREATE | unix.IN_MOVED_TO                     // a file was made in or moved into the folder
 	NoticeChanged = unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_CLOSE_WRITE // the file itself
 	NoticeState   = unix.IN_ATTRIB                                        // owner, mode, times
-	NoticeGone    = unix.IN_DELETE_SELF | unix.IN_MOVE_SELF               // it is not there any more
+	NoticeGone    = unix.IN_DELETE_SELF | unix.IN_MOVE_SELF               // the path was removed or renamed
 )
 
-// Notice is one thing that has happened. Watch is -1 when some were lost.
+// Notice is one change. Watch is -1 if some were lost.
 type Notice struct {
 	Watch int32
-	Name  string // what came into a folder; "": the watched path itself
+	Name  string // the new file in a folder; "": the watched path itself
 }
 
-// Notices tells of changes to paths.
+// Notices reports changes to paths.
 type Notices struct {
 	f   *os.File
 	buf []byte
 }
 
-// NewNotices makes one that watches nothing yet. There are few of them for a
-// user (128 by default): EMFILE when there are no more.
+// NewNotices returns one that watches nothing yet. A user may have few of them (128 by
+// default); beyond that NewNotices fails with EMFILE.
 func NewNotices() (*Notices, error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}
-	// The longest event fits; more are read when these have been looked at.
+	// The longest event fits; the next read takes the rest.
 	return &Notices{f: os.NewFile(uintptr(fd), "inotify"), buf: make([]byte, 4096)}, nil
 }
 
-// Add watches path, which is not followed when it is a link, for what, one or
-// more of the Notice constants. A path that is watched already is watched for
+// Add watches path for the changes what, one or more of the Notice constants. If
+// path is a link, the link is watched. A path that is watched already is watched for
 // both.
 func (n *Notices) Add(path string, what uint32) (watch int32, err error) {
 	conn, err := n.f.SyscallConn()
@@ -59,7 +59,7 @@ func (n *Notices) Add(path string, what uint32) (watch int32, err error) {
 	return watch, errors.Join(err, ctl)
 }
 
-// Read waits for what happens next. Close ends the wait.
+// Read waits for the next changes. Close ends the wait.
 func (n *Notices) Read() ([]Notice, error) {
 	got, err := n.f.Read(n.buf)
 	if err != nil {
@@ -71,8 +71,7 @@ func (n *Notices) Read() ([]Notice, error) {
 // Close ends all watches and a Read.
 func (n *Notices) Close() error { return n.f.Close() }
 
-// parseNotices reads what the kernel wrote; a part at the end that is not whole
-// is left out.
+// parseNotices parses what the kernel wrote, except for an incomplete part at the end.
 func parseNotices(b []byte) []Notice {
 	var out []Notice
 	for len(b) >= unix.SizeofInotifyEvent {
@@ -94,8 +93,8 @@ func parseNotices(b []byte) []Notice {
 	return out
 }
 
-// TellsChanges reports whether the file system at path tells of changes: those
-// whose files change elsewhere, or are made up by the kernel, do not.
+// TellsChanges reports whether the file system at path reports changes. Those whose
+// files change on another machine, or are made up by the kernel, do not.
 func TellsChanges(path string) bool {
 	var s unix.Statfs_t
 	if unix.Statfs(path, &s) != nil {

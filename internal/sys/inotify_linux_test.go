@@ -32,10 +32,10 @@ func TestNotices(t *testing.T) {
 		t.Error(err)
 	}
 	if <-ended == nil {
-		t.Error("Read goes on after Close")
+		t.Error("Read returned no error after Close")
 	}
 	if !TellsChanges(dir) || TellsChanges("/proc") {
-		t.Error("which file systems tell of changes")
+		t.Error("TellsChanges is wrong")
 	}
 }
 

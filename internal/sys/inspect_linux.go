@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// UserSignal is the one by which node is told to open its inspector.
+// UserSignal is the signal that makes node open its inspector.
 const UserSignal = syscall.SIGUSR1
 
-// SignalIf sends sig to process pid if is, asked once the process is held fast,
-// says that it is the one that is meant; else the error is os.ErrProcessDone.
+// SignalIf sends sig to process pid if is, called once a pidfd holds the process,
+// reports that it is the intended one; else the error is os.ErrProcessDone.
 func SignalIf(pid int, sig syscall.Signal, is func() bool) error {
 	fd, err := PidfdOpen(pid)
 	if err != nil {
@@ -28,7 +28,7 @@ func SignalIf(pid int, sig syscall.Signal, is func() bool) error {
 	return PidfdSignal(fd, sig)
 }
 
-// SignalCaught says whether process pid has a handler of its own for a signal.
+// SignalCaught reports whether process pid has its own handler for a signal.
 func SignalCaught(pid int, sig syscall.Signal) (bool, error) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
@@ -46,14 +46,14 @@ func SignalCaught(pid int, sig syscall.Signal) (bool, error) {
 	return false, ErrUnsupported
 }
 
-// ProgramOf is the path of the program that process pid runs, as it sees it.
+// ProgramOf returns the path of the program that process pid runs, as pid sees it.
 func ProgramOf(pid int) (string, error) {
 	path, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
 	return strings.TrimSuffix(path, " (deleted)"), err
 }
 
-// CommandLine are the arguments that process pid was started with, unless it
-// has changed them since.
+// CommandLine returns the arguments that process pid was started with, unless it has
+// changed them since.
 func CommandLine(pid int) ([]string, error) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	if err != nil {

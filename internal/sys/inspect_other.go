@@ -4,18 +4,18 @@ package sys
 
 import "syscall"
 
-// UserSignal is the one by which node is told to open its inspector; nobody is
-// sent it here.
+// UserSignal is the signal that makes node open its inspector; it is never sent on this
+// system.
 const UserSignal = syscall.Signal(0)
 
-// SignalIf sends sig to process pid if is says that it is the one that is meant.
+// SignalIf is not supported on this system.
 func SignalIf(pid int, sig syscall.Signal, is func() bool) error { return ErrUnsupported }
 
-// SignalCaught says whether process pid has a handler of its own for a signal.
+// SignalCaught is not supported on this system.
 func SignalCaught(pid int, sig syscall.Signal) (bool, error) { return false, ErrUnsupported }
 
-// ProgramOf is the path of the program that process pid runs.
+// ProgramOf is not supported on this system.
 func ProgramOf(pid int) (string, error) { return "", ErrUnsupported }
 
-// CommandLine are the arguments that process pid was started with.
+// CommandLine is not supported on this system.
 func CommandLine(pid int) ([]string, error) { return nil, ErrUnsupported }

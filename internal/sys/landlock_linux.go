@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rights to files that Landlock knows. A kernel knows those of its version.
+// File access rights of Landlock. A kernel knows those of its version.
 const (
 	LandlockExecute  = unix.LANDLOCK_ACCESS_FS_EXECUTE
 	LandlockReadFile = unix.LANDLOCK_ACCESS_FS_READ_FILE
@@ -15,7 +15,7 @@ const (
 	LandlockTruncate = unix.LANDLOCK_ACCESS_FS_TRUNCATE  // version 3
 	LandlockIoctl    = unix.LANDLOCK_ACCESS_FS_IOCTL_DEV // version 5
 	LandlockRefer    = unix.LANDLOCK_ACCESS_FS_REFER     // version 2
-	// LandlockMake is making and removing everything but device files.
+	// LandlockMake covers making and removing everything but device files.
 	LandlockMake = unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_REG |
 		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_SYM |
 		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE
@@ -26,7 +26,7 @@ const (
 	landlockUnix = unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX // version 9
 )
 
-// Versions of Landlock that brought what is asked for here.
+// Versions of Landlock that introduced what is used here.
 const (
 	LandlockTruncateVersion = 3
 	LandlockNetVersion      = 4 // TCP ports
@@ -35,7 +35,8 @@ const (
 	LandlockUnixVersion     = 9 // sockets in the file system
 )
 
-// LandlockVersion is the kernel's; 0 when it has none or it is switched off.
+// LandlockVersion returns the kernel's version; 0 if it has no Landlock or it is
+// disabled.
 func LandlockVersion() int {
 	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -44,9 +45,9 @@ func LandlockVersion() int {
 	return int(v)
 }
 
-// Ruleset makes a Landlock ruleset that handles, which is to say refuses, all
-// that the kernel's version knows: files, with network also TCP ports, and
-// signals and abstract sockets to processes outside.
+// Ruleset makes a Landlock ruleset that handles, and so refuses, all that the
+// kernel's version knows: files, with network also TCP ports, and signals and
+// abstract sockets to processes outside.
 func (s *Script) Ruleset(version int, network bool) Opened {
 	attr := struct{ fs, net, scoped uint64 }{fs: landlockFS(version)}
 	size := unsafe.Sizeof(attr.fs)
@@ -80,9 +81,9 @@ func landlockFS(version int) uint64 {
 	return fs
 }
 
-// AllowPath adds rights to path, and to what is below it, to a ruleset. Rights
-// that the version does not know, or that a file cannot have, are left out.
-// Unless id is zero, what path leads to is as with OpenPlain.
+// AllowPath adds rights to path, and to what is below it, to a ruleset. It leaves
+// out rights that the version does not know, or that a file cannot have. It opens
+// path as OpenPlain does, including the check of id.
 func (s *Script) AllowPath(ruleset Opened, version int, path string, id FileID, rights uint64) error {
 	rights &= landlockFS(version)
 	if id == (FileID{}) {
@@ -95,15 +96,15 @@ func (s *Script) AllowPath(ruleset Opened, version int, path string, id FileID, 
 	return err
 }
 
-// AllowOpen adds rights to the file that is open as a descriptor, which stays open.
+// AllowOpen adds rights to the file that is open as fd, which stays open.
 func (s *Script) AllowOpen(ruleset Opened, version, fd int, rights uint64) {
 	rule := place[landlockPath](s)
 	rule.rights, rule.fd = rights&landlockFiles&landlockFS(version), int32(fd)
 	s.add(unix.SYS_LANDLOCK_ADD_RULE, 0, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(rule)), 0).given(0, ruleset)
 }
 
-// AllowProgram adds the right to run this program to a ruleset, by the file that
-// runs and not by its path.
+// AllowProgram adds the right to run this program to a ruleset, by the running file
+// and not by its path.
 func (s *Script) AllowProgram(ruleset Opened) error {
 	return s.allow(ruleset, Program, 0, LandlockReadFile|LandlockExecute)
 }
@@ -117,7 +118,7 @@ func (s *Script) allow(ruleset Opened, path string, flags uintptr, rights uint64
 	return nil
 }
 
-// allowOpen adds rights to what is open as fd, which is closed.
+// allowOpen adds rights to the file that is open as fd, and closes fd.
 func (s *Script) allowOpen(ruleset, fd Opened, rights uint64) {
 	add := func(rights uint64) *call {
 		rule := place[landlockPath](s)
@@ -127,24 +128,24 @@ func (s *Script) allowOpen(ruleset, fd Opened, rights uint64) {
 		return c
 	}
 	if c := add(rights); rights&^landlockFiles != 0 && rights&landlockFiles != 0 {
-		c.pass, c.skip = unix.EINVAL, 1 // it is no folder
+		c.pass, c.skip = unix.EINVAL, 1 // not a folder
 		add(rights & landlockFiles)
 	}
 	s.Close(fd)
 }
 
-// Program is this program, also when its file was replaced meanwhile.
+// Program is this program, even if its file was replaced since.
 const Program = "/proc/self/exe"
 
-// landlockPath is packed in the kernel; what follows its last field here is
-// not looked at.
+// landlockPath is packed in the kernel, which does not read the bytes after its last
+// field.
 type landlockPath struct {
 	rights uint64
 	fd     int32
 }
 
-// LandlockAudited is the flag that has refusals recorded also after an execve;
-// 0 where the version knows no records.
+// LandlockAudited returns the flag that makes refusals be recorded also after an
+// execve; 0 if the version has no records.
 func LandlockAudited(version int) uint32 {
 	if version < LandlockAuditVersion {
 		return 0

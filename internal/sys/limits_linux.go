@@ -30,12 +30,12 @@ func HardLimit(resource int) (uint64, error) {
 	return l.Max, err
 }
 
-// ErrNoHierarchy is what OwnCgroup1 returns for a controller that is in no v1
-// hierarchy, as on all machines with v2 alone.
+// ErrNoHierarchy means that a controller is in no v1 hierarchy, as on all machines
+// with only v2.
 var ErrNoHierarchy = errors.New("no v1 hierarchy")
 
-// OwnCgroup1 is the folder of this process's own cgroup in the v1 hierarchy of
-// a controller.
+// OwnCgroup1 returns the folder of this process's own cgroup in the v1 hierarchy of a
+// controller.
 func OwnCgroup1(controller string) (string, error) {
 	self, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -74,10 +74,10 @@ func ownCgroup1(controller, self, mounts string) (string, error) {
 	return "", fmt.Errorf("the v1 hierarchy of the controller %s is not mounted", controller)
 }
 
-// DelegatedCgroup is where below to make cgroups: beside own, when who started
-// us has put us into a folder of one that is delegated to us, as systemd does
-// with DelegateSubgroup; else below own itself. A cgroup with processes in it
-// cannot hand limits down.
+// DelegatedCgroup returns the folder to make cgroups in: beside own, if the parent
+// has put this process into a subfolder of a delegated cgroup, as systemd does with
+// DelegateSubgroup; else own itself. A cgroup with processes in it cannot distribute
+// limits.
 func DelegatedCgroup(own string) string {
 	parent := path.Dir(own)
 	if marked(parent) || path.Base(own) == subgroup && owned(parent) {
@@ -89,8 +89,8 @@ func DelegatedCgroup(own string) string {
 // subgroup is the cgroup that EnterSubgroup moves to.
 const subgroup = "supervisor"
 
-// marked reports whether systemd has marked a cgroup as handed over to what runs
-// in it. That of a user marks none in its older versions.
+// marked reports whether systemd has marked a cgroup as delegated. Older versions do
+// not mark a user's.
 func marked(cgroup string) bool {
 	var b [8]byte
 	for _, name := range []string{"user.delegate", "trusted.delegate"} {
@@ -102,15 +102,15 @@ func marked(cgroup string) bool {
 	return false
 }
 
-// owned reports whether a cgroup is an ordinary user's to divide.
+// owned reports whether an ordinary user may divide a cgroup.
 func owned(cgroup string) bool {
 	return os.Geteuid() != 0 && unix.Access(cgroup, unix.W_OK) == nil &&
 		unix.Access(cgroup+"/cgroup.subtree_control", unix.W_OK) == nil && unix.Access(cgroup+"/cgroup.procs", unix.W_OK) == nil
 }
 
-// EnterSubgroup moves this process to a cgroup named supervisor below its own,
-// when its own is delegated to it and has no other process: what has processes
-// cannot hand limits down. Where that is not so it does nothing.
+// EnterSubgroup moves this process to a cgroup named supervisor below its own, if
+// its own is delegated to it and has no other process: a cgroup with processes
+// cannot distribute limits. Else it does nothing.
 func EnterSubgroup() error {
 	own, err := OwnCgroup()
 	if err != nil || !marked(own) && !owned(own) {
@@ -139,7 +139,7 @@ func writeAt(dir int, file, value string) error {
 	if err != nil {
 		return err
 	}
-	for err = unix.EINTR; err == unix.EINTR; { // where it takes the kernel long to make room within a limit
+	for err = unix.EINTR; err == unix.EINTR; { // the kernel may take long to free memory within a limit
 		_, err = unix.Write(fd, []byte(value))
 	}
 	unix.Close(fd)
@@ -153,8 +153,8 @@ func CgroupText(dir int, file string) (string, error) {
 	return strings.TrimSuffix(string(b), "\n"), err
 }
 
-// CgroupNumber reads a file that holds one number, or with key the one that
-// follows it in a file of keys and numbers.
+// CgroupNumber reads a file that holds one number, or with key the number that
+// follows key in a file of keys and numbers.
 func CgroupNumber(dir int, file, key string) (int64, error) {
 	b, err := readAt(dir, file)
 	if err != nil {
@@ -171,10 +171,10 @@ func CgroupNumber(dir int, file, key string) (int64, error) {
 	return 0, errors.ErrUnsupported
 }
 
-// OpenCgroupTasks opens the file of the cgroup below the open folder dir to
-// which a process of one thread writes itself. Whoever opened it answers for the
-// right to. In v1 that is the file of threads, because the kernel then need not
-// wait for all forks and exits of the machine to pass.
+// OpenCgroupTasks opens the file of the cgroup below the open folder dir to which a
+// process with one thread writes itself. The kernel checks the rights of the opener.
+// In v1 it is the file of threads, so that the kernel need not wait for all forks
+// and exits of the machine.
 func OpenCgroupTasks(dir int, v2 bool) (int, error) {
 	name := "tasks"
 	if v2 {
@@ -183,9 +183,9 @@ func OpenCgroupTasks(dir int, v2 bool) (int, error) {
 	return unix.Openat(dir, name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 }
 
-// OOMEvents returns a descriptor that can be read when a process of the v1
-// memory cgroup whose folder is open found no memory, and when the cgroup is
-// removed. It is non-blocking, close-on-exec and the caller's to close.
+// OOMEvents returns a descriptor that can be read when a process of the v1 memory
+// cgroup whose folder is open found no memory, and when the cgroup is removed. It is
+// non-blocking and close-on-exec; the caller must close it.
 func OOMEvents(dir int) (int, error) {
 	control, err := unix.Openat(dir, "memory.oom_control", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

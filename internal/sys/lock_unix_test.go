@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestUnlockEndsTheLockOfACopy has a copy of the descriptor, as a process that is
-// being started has one until it runs its program.
+// TestUnlockEndsTheLockOfACopy keeps a copy of the descriptor open, as a process
+// that is being started does until it runs its program.
 func TestUnlockEndsTheLockOfACopy(t *testing.T) {
 	dir := t.TempDir()
 	open := func() *os.File {

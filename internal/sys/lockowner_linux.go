@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LockOwner returns the process that has the lock of an open file or folder, as
-// evidence for a person: 0 when it is not known.
+// LockOwner returns the process that has the lock of an open file or folder, for
+// messages: 0 if it is unknown.
 func LockOwner(f *os.File) int {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {

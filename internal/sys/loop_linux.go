@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LoopMount makes a mount of the ext4 file system in an image, open for reading
-// and writing, that is not attached anywhere. The image stays locked until the
-// last mount of it is gone, also when that is after this process; EWOULDBLOCK
-// while it is.
+// LoopMount makes an unattached mount of the ext4 file system in an image, which
+// must be open for reading and writing. The image stays locked until its last mount
+// is gone, even after the end of this process; LoopMount returns EWOULDBLOCK if it
+// is locked.
 func LoopMount(image *os.File, attrs int) (mount int, err error) {
 	fd := int(image.Fd())
 	// The kernel keeps the open file, and with it the lock, for the device.
@@ -25,15 +25,15 @@ func LoopMount(image *os.File, attrs int) (mount int, err error) {
 	return NewFilesystem("ext4", attrs, "source", device)
 }
 
-// loopDevice makes a block device of an open file. It goes by itself when
-// nobody uses it any more.
+// loopDevice makes a block device of an open file. The device is removed after its
+// last use.
 func loopDevice(file int) (path string, fd int, err error) {
 	control, err := unix.Open("/dev/loop-control", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", -1, err
 	}
 	defer unix.Close(control)
-	for range 64 { // somebody may be faster
+	for range 64 { // another process may be faster
 		n, err := unix.IoctlRetInt(control, unix.LOOP_CTL_GET_FREE)
 		if err != nil {
 			return "", -1, err
@@ -55,8 +55,8 @@ func loopDevice(file int) (path string, fd int, err error) {
 	return "", -1, unix.EBUSY
 }
 
-// MakeImage makes a file of holes that no other program reads, for a file
-// system of size bytes. os.ErrExist when it is there already.
+// MakeImage makes a sparse file that no other user can read, for a file system of
+// size bytes. The error is os.ErrExist if it exists already.
 func MakeImage(path string, size int64) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

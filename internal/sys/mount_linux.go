@@ -25,31 +25,31 @@ const (
 	tree  = uintptr(unix.AT_EMPTY_PATH | unix.AT_RECURSIVE) // of an open mount and those below it
 )
 
-// Unshare gives the thread namespaces of its own.
+// Unshare puts the thread into new namespaces.
 func (s *Script) Unshare(namespaces uintptr) { s.add(unix.SYS_UNSHARE, namespaces) }
 
-// PrivateMounts cuts the mount namespace off from the one it was copied from.
+// PrivateMounts separates the mount namespace from the one it was copied from.
 func (s *Script) PrivateMounts() { s.remount(unix.MS_REC | unix.MS_PRIVATE) }
 
 func (s *Script) remount(flags uintptr) *call {
 	return s.add(unix.SYS_MOUNT, s.text(""), s.text("/"), s.text(""), flags, 0)
 }
 
-// FreshProc puts a fresh /proc, which shows the thread's pid namespace, over the
-// one that is there. The thread is in a mount namespace of its own; nothing it
-// mounts is seen outside, while mounts made outside still come in. Where a
-// fresh one is not allowed, the one that is there stays.
+// FreshProc mounts a fresh /proc, which shows the thread's pid namespace, over the
+// present one. The thread must be in a mount namespace of its own; its mounts are
+// not seen outside, while mounts made outside still appear. Where a fresh /proc is
+// not allowed, the present one stays.
 func (s *Script) FreshProc() {
 	c := s.remount(unix.MS_REC | unix.MS_SLAVE)
 	c.ignore, c.missed = true, 1
 	s.add(unix.SYS_MOUNT, s.text("proc"), s.text("/proc"), s.text("proc"), unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, 0).ignore = true
 }
 
-// text is str for what has no zero byte.
+// text is str for strings without a zero byte.
 func (s *Script) text(v string) uintptr { return s.bytes(append([]byte(v), 0)) }
 
-// CloneTree makes a mount of path, with what is mounted below it, that is not
-// attached anywhere. What path leads to is as with OpenPlain.
+// CloneTree makes an unattached mount of path, including the mounts below it. It
+// opens path as OpenPlain does.
 func (s *Script) CloneTree(path string, id FileID) (Opened, error) {
 	at, err := s.OpenPlain(path, id)
 	if err != nil {
@@ -60,16 +60,16 @@ func (s *Script) CloneTree(path string, id FileID) (Opened, error) {
 	return fd, nil
 }
 
-// OpenIn opens path below the folder dir only to name it. Nothing in path may be
-// a symbolic link: one is ELOOP. It takes openat2 (ENOSYS), in whose place nothing
-// is tried: what is below dir may be changed by others meanwhile.
+// OpenIn opens path below the folder dir as O_PATH. Nothing in path may be a
+// symbolic link (ELOOP). It needs openat2 (ENOSYS) and has no fallback: other users
+// may change what is below dir meanwhile.
 func (s *Script) OpenIn(dir Opened, path string) (Opened, error) {
 	p, err := s.str(path)
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_BENEATH}
 	return s.opens(s.add(unix.SYS_OPENAT2, 0, p, hold(s, how), unix.SizeofOpenHow).given(0, dir)), err
 }
 
-// CloneOpen makes a mount of what is open, as CloneTree does of a path.
+// CloneOpen makes a mount of an open file, as CloneTree does of a path.
 func (s *Script) CloneOpen(at Opened) Opened {
 	return s.opens(s.add(unix.SYS_OPEN_TREE, 0, s.text(""), tree|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC).given(0, at))
 }
@@ -88,10 +88,10 @@ func (s *Script) RestrictMount(mount Opened, attrs uint64) {
 	s.setAttr(mount, unix.AT_EMPTY_PATH, unix.MountAttr{Attr_set: attrs})
 }
 
-// MapTree sets attributes on a mount that is not attached yet, and on those
-// below it, and shows their files as owned by other ids: those that userns, a
-// descriptor of a user namespace, maps. EINVAL: a file system that cannot. With
-// loose, those of such a one are shown as they are.
+// MapTree sets attributes on a mount that is not attached yet, and on those below
+// it, and shows their files as owned by other ids: those that userns, a descriptor
+// of a user namespace, maps. EINVAL means that a file system cannot. With loose,
+// such a file system is shown unchanged.
 func (s *Script) MapTree(mount Opened, attrs uint64, userns int, loose bool) {
 	c := s.setAttr(mount, tree, unix.MountAttr{Attr_set: attrs | unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(userns)})
 	if loose {
@@ -100,13 +100,13 @@ func (s *Script) MapTree(mount Opened, attrs uint64, userns int, loose bool) {
 	}
 }
 
-// ErrOwners is that of a file system that can show its files as its own owners'
-// alone.
+// ErrOwners means that a file system can show its files only as those of their own
+// owners.
 var ErrOwners = errors.New("the file system cannot show files as those of another owner")
 
-// TryMap shows the folder dir, in a mount that nobody sees, as owned by the ids
-// that userns maps, and tells whether that can be done: ErrOwners is its file
-// system's own answer, every other error says nothing about it.
+// TryMap shows the folder dir, in a mount that no process sees, as owned by the ids
+// that userns maps, and so checks whether that works. ErrOwners is the answer of the
+// file system; any other error means nothing about it.
 func TryMap(dir string, userns int) error {
 	fd, err := unix.OpenTree(AtCWD, dir, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if err != nil {
@@ -120,7 +120,7 @@ func TryMap(dir string, userns int) error {
 	return os.NewSyscallError("mount_setattr", err)
 }
 
-// Attach puts a mount on what is open at the descriptor at, and closes both.
+// Attach puts a mount on the file that is open as at, and closes both.
 func (s *Script) Attach(mount, at Opened) {
 	const flags = unix.MOVE_MOUNT_F_EMPTY_PATH | unix.MOVE_MOUNT_T_EMPTY_PATH
 	s.add(unix.SYS_MOVE_MOUNT, 0, s.text(""), 0, s.text(""), flags).given(0, mount).given(2, at)
@@ -128,14 +128,14 @@ func (s *Script) Attach(mount, at Opened) {
 	s.Close(at)
 }
 
-// AttachRoot puts a mount over the root. What is there already does not see it:
-// what is to be shown in it can still be found.
+// AttachRoot puts a mount over the root. Existing references do not see it: sources
+// of later mounts can still be found.
 func (s *Script) AttachRoot(mount Opened) {
 	s.add(unix.SYS_MOVE_MOUNT, 0, s.text(""), atCWD, s.text("/"), unix.MOVE_MOUNT_F_EMPTY_PATH).given(0, mount)
 }
 
-// Filesystem makes a mount of a new file system that is not attached anywhere;
-// options are KEY, VALUE, KEY, VALUE ….
+// Filesystem makes an unattached mount of a new file system; options are KEY, VALUE,
+// KEY, VALUE ….
 func (s *Script) Filesystem(kind string, attrs uint64, options ...string) Opened {
 	fs := s.opens(s.add(unix.SYS_FSOPEN, s.text(kind), unix.FSOPEN_CLOEXEC))
 	for i := 0; i+1 < len(options); i += 2 {
@@ -147,8 +147,8 @@ func (s *Script) Filesystem(kind string, attrs uint64, options ...string) Opened
 	return fd
 }
 
-// NewFilesystem makes a mount of a new file system that is not attached
-// anywhere; options are KEY, VALUE, KEY, VALUE ….
+// NewFilesystem makes an unattached mount of a new file system; options are KEY,
+// VALUE, KEY, VALUE ….
 func NewFilesystem(kind string, attrs int, options ...string) (int, error) {
 	fs, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -171,8 +171,8 @@ func NewFilesystem(kind string, attrs int, options ...string) (int, error) {
 	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attrs)
 }
 
-// EnterRoot makes an attached mount the root of the thread's mount namespace,
-// and of every process in it, and lets go of what was the root.
+// EnterRoot makes an attached mount the root of the thread's mount namespace, and of
+// every process in it, and detaches the old root.
 func (s *Script) EnterRoot(mount Opened) {
 	s.add(unix.SYS_FCHDIR).given(0, mount)
 	s.add(unix.SYS_PIVOT_ROOT, s.text("."), s.text("."))
@@ -181,9 +181,9 @@ func (s *Script) EnterRoot(mount Opened) {
 	s.Close(mount)
 }
 
-// MakeDir, MakeFile, MakeLink and MakeDevice make an empty folder, an empty file,
-// a symbolic link, and a character device with the number and mode of another,
-// in the folder dir; name has no slash. One that is there already is no error.
+// MakeDir, MakeFile, MakeLink and MakeDevice make an empty folder, an empty file, a
+// symbolic link, and a character device with the number and mode of another, in the
+// folder dir. name must have no slash. A file that exists already is not an error.
 func (s *Script) MakeDir(dir Opened, name string, mode uint32) error {
 	p, err := s.str(name)
 	s.add(unix.SYS_MKDIRAT, 0, p, uintptr(mode)).given(0, dir).pass = unix.EEXIST
@@ -217,7 +217,7 @@ func (s *Script) MakeDevice(dir Opened, name string, mode uint32, number uint64)
 	return err
 }
 
-// MakeText makes a file with text in it, in the folder dir; name has no slash.
+// MakeText makes a file with text in it, in the folder dir. name must have no slash.
 func (s *Script) MakeText(dir Opened, name string, mode uint32, text string) error {
 	p, err := s.str(name)
 	fd := s.opens(s.add(unix.SYS_OPENAT, 0, p, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, uintptr(mode)).given(0, dir))
@@ -228,7 +228,7 @@ func (s *Script) MakeText(dir Opened, name string, mode uint32, text string) err
 	return err
 }
 
-// Device is the mode and number of a character device.
+// Device returns the mode and number of a character device.
 func Device(path string) (mode uint32, number uint64, err error) {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
@@ -240,13 +240,13 @@ func Device(path string) (mode uint32, number uint64, err error) {
 	return st.Mode & 0o777, uint64(st.Rdev), nil
 }
 
-// Hostname names the machine in the thread's UTS namespace.
+// Hostname sets the host name in the thread's UTS namespace.
 func (s *Script) Hostname(name string) {
 	s.add(unix.SYS_SETHOSTNAME, s.bytes([]byte(name)), uintptr(len(name)))
 }
 
-// RefuseMemfdExec has the kernel refuse executable memory files in the thread's
-// pid namespace and those below. It takes real root.
+// RefuseMemfdExec makes the kernel refuse executable memory files in the thread's
+// pid namespace and those below. It needs real root.
 func (s *Script) RefuseMemfdExec() {
 	fd := s.opens(s.add(unix.SYS_OPENAT, atCWD, s.text(memfdSwitch), unix.O_WRONLY|unix.O_CLOEXEC))
 	s.add(unix.SYS_WRITE, 0, s.bytes([]byte("2")), 1).given(0, fd)
@@ -255,9 +255,9 @@ func (s *Script) RefuseMemfdExec() {
 
 const memfdSwitch = "/proc/sys/vm/memfd_noexec"
 
-// InotifyShare is how many inotify instances a user namespace may have so that
-// it leaves others most of those that the kernel lets the user have who made
-// it; 0 when that is not known.
+// InotifyShare returns how many inotify instances a user namespace may have so that
+// most of those that the kernel grants its creator are left for others; 0 if that is
+// unknown.
 func InotifyShare() int {
 	const share = 4
 	b, err := os.ReadFile(inotifyLimit)
@@ -273,8 +273,8 @@ func InotifyShare() int {
 
 const inotifyLimit = "/proc/sys/user/max_inotify_instances" // of the opener's user namespace
 
-// BoundInotify limits the inotify instances of the thread's user namespace,
-// where /proc can be written.
+// BoundInotify limits the inotify instances of the thread's user namespace, if /proc
+// can be written.
 func (s *Script) BoundInotify(n int) {
 	text := strconv.Itoa(n)
 	open := s.add(unix.SYS_OPENAT, atCWD, s.text(inotifyLimit), unix.O_WRONLY|unix.O_CLOEXEC)
@@ -290,14 +290,14 @@ type IDs struct {
 	InsideUID, InsideGID, OutsideUID, OutsideGID int
 
 	Groups    []int // at most 300, none of them InsideGID or OutsideGID; without AllGroups
-	AllGroups bool  // all that there are; OutsideGID is InsideGID the other way round
+	AllGroups bool  // all groups; InsideGID and OutsideGID are swapped
 
 	// OtherUsers and OtherGroups map every other number to itself. The number
 	// OutsideUID has no meaning inside then, nor has InsideUID outside.
 	OtherUsers, OtherGroups bool
 }
 
-// users are the lines of a uid_map.
+// users returns the lines of a uid_map.
 func (ids *IDs) users() string {
 	if ids.OtherUsers {
 		return others(ids.InsideUID, ids.OutsideUID)
@@ -305,7 +305,7 @@ func (ids *IDs) users() string {
 	return fmt.Sprintf("%d %d 1", ids.InsideUID, ids.OutsideUID)
 }
 
-// groups are the lines of a gid_map.
+// groups returns the lines of a gid_map.
 func (ids *IDs) groups() string {
 	if ids.OtherGroups {
 		return others(ids.InsideGID, ids.OutsideGID)
@@ -330,11 +330,10 @@ func (ids *IDs) groups() string {
 	return b.String()
 }
 
-// lastID is the highest id: the number above it stands for none.
+// lastID is the highest id: the number above it stands for no id.
 const lastID = math.MaxUint32 - 1
 
-// others maps the number in to the number out, and every number but these two to
-// itself.
+// others maps the number in to the number out, and all other numbers to themselves.
 func others(in, out int) string {
 	var b idMap
 	low, high := min(in, out), max(in, out)
@@ -354,8 +353,8 @@ func (m *idMap) line(inside, outside, count int) {
 	}
 }
 
-// MapIDs writes the mapping of the user namespace of process pid, as seen in
-// the open /proc.
+// MapIDs writes the mapping of the user namespace of process pid, as seen in the
+// open /proc.
 func MapIDs(proc, pid int, ids IDs) error {
 	one := func(file, text string) error {
 		fd, err := unix.Openat(proc, strconv.Itoa(pid)+"/"+file, unix.O_WRONLY|unix.O_CLOEXEC, 0)
@@ -372,16 +371,16 @@ func MapIDs(proc, pid int, ids IDs) error {
 	return one("uid_map", ids.users())
 }
 
-// NoSetgroups has no process in the user namespace of process pid change its
-// supplementary groups, without which an ordinary user may not map a group. It
-// comes before MapIDs.
+// NoSetgroups forbids the processes in the user namespace of process pid to change
+// their supplementary groups; only then may an ordinary user map a group. It must be
+// called before MapIDs.
 func NoSetgroups(proc, pid int) error {
 	return writeAt(proc, strconv.Itoa(pid)+"/setgroups", "deny")
 }
 
-// NewUserNS makes a user namespace without a process in it and returns a
-// descriptor of it. It may have so many inotify instances; 0: as many as its
-// user. proc is an open /proc that shows the caller's own pid namespace.
+// NewUserNS makes a user namespace without a process in it and returns a descriptor
+// of it. inotify bounds its inotify instances; 0: as many as its user may have. proc
+// is an open /proc that shows the caller's own pid namespace.
 func NewUserNS(proc int, ids IDs, inotify int) (int, error) {
 	var s Script
 	if inotify > 0 {
@@ -391,7 +390,7 @@ func NewUserNS(proc int, ids IDs, inotify int) (int, error) {
 	s.Exit()
 	ns := -1
 	err := s.runEnded(NewUser, func(pid int) (err error) {
-		// The namespace is there until the process that it began with is reaped.
+		// The namespace exists until its first process is reaped.
 		if err = MapIDs(proc, pid, ids); err == nil {
 			ns, err = unix.Openat(proc, strconv.Itoa(pid)+"/ns/user", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		}
@@ -405,7 +404,7 @@ func HaveMemfdSwitch() bool {
 	return unix.Access(memfdSwitch, unix.W_OK) == nil
 }
 
-// HaveMDWE reports whether the kernel knows what Script.NoWrittenCode asks for.
+// HaveMDWE reports whether the kernel supports Script.NoWrittenCode.
 func HaveMDWE() bool {
 	_, err := unix.PrctlRetInt(unix.PR_GET_MDWE, 0, 0, 0, 0)
 	return err == nil

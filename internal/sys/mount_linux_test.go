@@ -11,8 +11,8 @@ import (
 	"github.com/hostsup/hostsup/internal/require"
 )
 
-// TestAttachFollowsNoLink attaches a mount to the folder that was opened, whatever
-// has its name by then, and opens none behind a link.
+// TestAttachFollowsNoLink attaches a mount to the opened folder, whatever has its
+// name by then, and opens no folder behind a link.
 func TestAttachFollowsNoLink(t *testing.T) {
 	if os.Getuid() != 0 {
 		require.Privilege(t, "the right to mount")

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// MountRoom returns how many mounts a mount namespace can take beside copies of
-// those that are there now, and where these are; 0 when that is not known.
+// MountRoom returns how many mounts a mount namespace can take besides copies of the
+// present ones, and their paths; 0 if that is unknown.
 func MountRoom() (room int, mounted []string) {
 	b, err := os.ReadFile("/proc/sys/fs/mount-max")
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package sys
 
-// MountRoom is not known here.
+// MountRoom returns 0: it is unknown on this system.
 func MountRoom() (room int, mounted []string) { return 0, nil }

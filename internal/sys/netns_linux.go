@@ -13,8 +13,8 @@ type Network struct {
 	net, user *os.File // user is nil where no user namespace is in the way
 }
 
-// NetworkOf opens the network of a process. With join, its user namespace is
-// entered first, as an ordinary user has to.
+// NetworkOf opens the network of a process. With join, its user namespace is entered
+// first, as an ordinary user must.
 func NetworkOf(pid int, join bool) (*Network, error) {
 	base := "/proc/" + strconv.Itoa(pid) + "/ns/"
 	n := &Network{}
@@ -31,7 +31,7 @@ func NetworkOf(pid int, join bool) (*Network, error) {
 	return n, nil
 }
 
-// Close closes what is open of it.
+// Close closes the descriptors of n.
 func (n *Network) Close() {
 	n.net.Close()
 	if n.user != nil {
@@ -39,8 +39,8 @@ func (n *Network) Close() {
 	}
 }
 
-// Socket makes a TCP socket in the network: a copy of this process enters it,
-// makes the socket and hands it out. The caller must be locked to its thread. The
+// Socket makes a TCP socket in the network: a copy of this process enters it, makes
+// the socket and passes it back. The caller must be locked to its thread. The
 // descriptor is close-on-exec.
 func (n *Network) Socket(ipv6 bool) (fd int, err error) {
 	ours, theirs, err := SocketPair()

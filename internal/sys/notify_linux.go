@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WatchedCall is a system call that an observer is told of: number NR, when
-// the low half of argument Arg, and Mask, is Want (Not: is not Want). A Mask of
-// 0 is every call of that number. Entries of the same number add up.
+// WatchedCall is a system call that is reported to an observer: number NR, if the
+// low half of argument Arg, and Mask, equals Want (Not: differs from Want). A Mask
+// of 0 matches every call of that number. Entries of the same number add up.
 type WatchedCall struct {
 	NR   int
 	Arg  int
@@ -23,8 +23,8 @@ type WatchedCall struct {
 	Not  bool
 }
 
-// WatchProgram makes the filter that hands watched calls to the listener and
-// lets everything else pass, also calls of foreign ABIs.
+// WatchProgram makes the filter that reports watched calls to the listener and lets
+// all other calls pass, including calls of foreign ABIs.
 func WatchProgram(calls []WatchedCall) Filter {
 	const (
 		load = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
@@ -62,13 +62,13 @@ func WatchProgram(calls []WatchedCall) Filter {
 	return append(p, unix.SockFilter{Code: ret, K: unix.SECCOMP_RET_ALLOW})
 }
 
-// NativeArch is what seccomp calls this processor's own ABI.
+// NativeArch is seccomp's number of this processor's own ABI.
 var NativeArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
 
-// WatchThread puts a filter on the calling thread, with what it starts, and
-// returns the listener that is told of its watched calls, close-on-exec. The
-// thread must have no_new_privs, or the right to do without. There can be one
-// listener only for a thread and its descendants.
+// WatchThread puts a filter on the calling thread and its future children, and
+// returns the listener that receives the watched calls, close-on-exec. The thread
+// must have no_new_privs, or the right to do without. A thread and its descendants
+// can have only one listener.
 func WatchThread(p Filter) (listener int, err error) {
 	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}
 	flags := uintptr(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
@@ -99,9 +99,9 @@ type response struct {
 	flags uint32
 }
 
-// ReceiveNotification takes the next call from a listener that is ready to be
-// read. ENOENT: it was gone before it could be taken. EPIPE: nobody is left who
-// could make one.
+// ReceiveNotification takes the next call from a listener that is ready to be read.
+// ENOENT means that the call ended before it could be taken, EPIPE that no thread
+// with the filter is left.
 func ReceiveNotification(listener int) (n Notification, err error) {
 	p := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
 	switch ready, err := unix.Poll(p, 0); {
@@ -118,27 +118,28 @@ func ReceiveNotification(listener int) (n Notification, err error) {
 	return n, nil
 }
 
-// NotificationComes waits a while on the calling thread, which is quicker than
-// the network poller when another call is likely to come at once.
+// NotificationComes waits for at most wait on the calling thread, which is faster
+// than the network poller if another call is likely to come soon.
 func NotificationComes(listener int, wait time.Duration) bool {
 	p := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
 	n, err := unix.Poll(p, int(wait.Milliseconds()))
 	return err == nil && n > 0 && p[0].Revents&unix.POLLIN != 0
 }
 
-// NotificationValid says whether the call still waits; what was read of its
-// thread before is then its own and not somebody's with the same number.
+// NotificationValid reports whether the call still waits. If so, what was read of
+// its thread before was read from that thread, not from another with the same
+// number.
 func NotificationValid(listener int, id uint64) bool {
 	return ioctl(listener, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&id)) == nil
 }
 
-// ContinueNotification lets the call go on as if nobody had watched.
+// ContinueNotification lets the call continue as if it were not watched.
 func ContinueNotification(listener int, id uint64) error {
 	r := response{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	return ioctl(listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))
 }
 
-// RefuseNotification has the call fail.
+// RefuseNotification makes the call fail.
 func RefuseNotification(listener int, id uint64, errno syscall.Errno) error {
 	r := response{id: id, error: -int32(errno)}
 	return ioctl(listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))
@@ -157,7 +158,7 @@ func ioctl(fd int, req uint, arg unsafe.Pointer) error {
 	}
 }
 
-// ReadMemory reads what another process has at addr, as far as it goes.
+// ReadMemory reads the memory of another process at addr, as far as it is mapped.
 func ReadMemory(pid int, addr uint64, b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
@@ -168,8 +169,8 @@ func ReadMemory(pid int, addr uint64, b []byte) (int, error) {
 }
 
 // IsDatagram reports whether a descriptor of another process, given by one of its
-// threads, is a socket for datagrams; known is false for one that cannot be
-// looked at.
+// threads, is a datagram socket. known is false if the descriptor cannot be
+// examined.
 func IsDatagram(tid, fd int) (is, known bool) {
 	pid := tid
 	if b, err := os.ReadFile("/proc/" + strconv.Itoa(tid) + "/status"); err == nil {

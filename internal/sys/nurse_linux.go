@@ -12,17 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Nurse is a process that runs a command, reaps what becomes its child, and
-// tells of the command's end. It is a copy of this process that goes on without
-// the Go runtime, so that it starts fast and takes next to no memory: the first
-// thing it does is to let go of all memory of this process but for what its
-// scripts need. (With a C library in the process it keeps that memory, which
-// the kernel writes to.)
+// Nurse is a process that runs a command, reaps it and its orphans, and reports the
+// command's end. It is a copy of this process that continues without the Go runtime,
+// so that it starts fast and takes almost no memory: first it unmaps all memory of
+// this process except what its scripts need. (With a C library in the process it
+// keeps that memory, which the kernel writes to.)
 //
-// The process makes the calls of First, then starts the command's process with
-// the calls of Command, then makes those of Then. It reports to the socket that
-// has the number Sock from the end of First on. What comes next is as with
-// [Rest].
+// The process makes the calls of First, then starts the command's process with the
+// calls of Command, then makes those of Then. From the end of First on it reports to
+// the socket with the number Sock. What comes next is as with [Rest].
 //
 // A Nurse must be made by NewNurse and be freed by Free.
 type Nurse struct {
@@ -35,12 +33,12 @@ type Nurse struct {
 	Ended  byte // kind of the report of the command's end
 
 	mem     scriptMemory
-	lasting scriptMemory // for as long as the process is there
+	lasting scriptMemory // kept for the whole life of the process
 	state   *nursing
 }
 
-// nursing is what the process needs. It is in the memory of its scripts, and
-// has no pointer that Go knows but to there.
+// nursing is the state of the process. It is in the memory of its scripts, and its
+// pointers that Go knows point only there.
 type nursing struct {
 	rest   waiting
 	birth  spawning
@@ -51,9 +49,9 @@ type nursing struct {
 	number *[digits]byte // where the number of the command goes; nil: nowhere
 
 	forgets bool
-	spare   [][2]uintptr // ranges of addresses that are let go of
-	data    [][2]uintptr // what is the program's there, and goes back to what its file says
-	below   uintptr      // the first address that no process has
+	spare   [][2]uintptr // ranges of addresses to unmap
+	data    [][2]uintptr // the program's data, reset to the content of its file
+	below   uintptr      // the first address beyond all processes
 	waste   [][2]uintptr // of the scripts, when all of them have been run
 	page    uintptr
 
@@ -68,7 +66,7 @@ type calls struct {
 	n     uintptr
 }
 
-// NewNurse returns one whose scripts are empty.
+// NewNurse returns a Nurse whose scripts are empty.
 func NewNurse() *Nurse {
 	n := &Nurse{}
 	n.state = (*nursing)(n.lasting.alloc(unsafe.Sizeof(nursing{})))
@@ -76,18 +74,18 @@ func NewNurse() *Nurse {
 	return n
 }
 
-// Pidfd is the command's, for Then.
+// Pidfd returns the command's pidfd, for Then.
 func (n *Nurse) Pidfd() Opened { return Opened{&n.state.birth.pidfd} }
 
-// Free gives back what only this process needs. The other one has its own.
+// Free releases what only this process needs. The nurse has its own copy.
 func (n *Nurse) Free() {
 	n.mem.release()
 	n.lasting.release()
 }
 
-// Wake has the process run this program with the arguments args and the
-// environment env when something comes on Sock; else it ends then. To the
-// environment the number of the command is added as the variable name.
+// Wake makes the process run this program with the arguments args and the
+// environment env when something comes on Sock; without Wake the process ends then.
+// The number of the command is added to the environment as the variable name.
 func (n *Nurse) Wake(args, env []string, name string) (err error) {
 	r, s := &n.state.rest, &Script{mem: &n.lasting}
 	number := s.text(name + "=" + strings.Repeat("0", digits))
@@ -112,8 +110,8 @@ func (n *Nurse) Wake(args, env []string, name string) (err error) {
 // digits of the number of a process.
 const digits = 10
 
-// Show has ps and top show the process by a name and, where the kernel lets it, a
-// note.
+// Show makes ps and top show the process by a name and, where the kernel permits it,
+// a note.
 func (n *Nurse) Show(name, note string) error {
 	if err := n.First.Name(name); err != nil {
 		return err
@@ -121,8 +119,8 @@ func (n *Nurse) Show(name, note string) error {
 	s := &Script{mem: &n.lasting}
 	at := uint64(s.text(name + "\x00" + note))
 	end := at + uint64(len(name)+1+len(note)+1)
-	// All of it has to be said; what it means to the kernel beyond the arguments is
-	// of no use to a process that has no heap.
+	// The kernel requires all fields; those beyond the arguments do not matter to a
+	// process without a heap.
 	m := struct {
 		code, data, brk       [2]uint64
 		stack                 uint64
@@ -153,15 +151,15 @@ func (n *Nurse) Failure(errno int32, e Exit) error {
 	case nurseThen:
 		s = n.Then
 	}
-	if e.Code < 0 || e.Code >= len(s.steps) { // no step, but the making of the process
+	if e.Code < 0 || e.Code >= len(s.steps) { // not a step: the process could not be made
 		return syscall.Errno(errno)
 	}
 	return s.err(int32(e.Code), syscall.Errno(errno))
 }
 
-// Start starts the process, in the given new namespaces and in the v2 cgroup
-// whose folder is open at cgroup (0: our own). The calling thread must be
-// locked; the process has no other parent than that thread.
+// Start starts the process, in the given new namespaces and in the v2 cgroup whose
+// folder is open at cgroup (0: its own). The caller must be locked to its thread,
+// and that thread is the parent of the process.
 func (n *Nurse) Start(namespaces uintptr, cgroup int) (pid, pidfd int, err error) {
 	s := n.state
 	n.attend()
@@ -181,7 +179,7 @@ func (n *Nurse) Start(namespaces uintptr, cgroup int) (pid, pidfd int, err error
 	}
 	sp := newSpawning(uint64(namespaces), cgroup)
 	if s.forgets {
-		// No other process may be made a copy of this one meanwhile.
+		// No other copy of this process may be made meanwhile.
 		syscall.ForkLock.RLock()
 		defer syscall.ForkLock.RUnlock()
 		defer withoutHeap(s.page)()
@@ -202,7 +200,7 @@ func (n *Nurse) Start(namespaces uintptr, cgroup int) (pid, pidfd int, err error
 	return int(child), int(sp.pidfd), nil
 }
 
-// attend has the process be ready to wait.
+// attend prepares the process to wait.
 func (n *Nurse) attend() {
 	if len(n.Command.calls) == 0 {
 		return
@@ -220,7 +218,7 @@ func (s *Script) sealed() calls {
 	return calls{list(s, s.calls), uintptr(len(s.calls))}
 }
 
-// plan finds out which memory the process keeps. It comes last.
+// plan computes which memory the process keeps. It must be called last.
 func (n *Nurse) plan() {
 	keep, data, ok := program()
 	if !ok {
@@ -250,11 +248,11 @@ func (n *Nurse) plan() {
 	held := func(v [][2]uintptr) [][2]uintptr { return unsafe.Slice(list(script, v), len(v)) }
 	pieces := len(n.lasting.pieces)
 	s.spare, s.data, s.waste = held(spare), held(data), held(waste)
-	s.forgets = len(n.lasting.pieces) == pieces // else what is planned is not in what is kept
+	s.forgets = len(n.lasting.pieces) == pieces // else the plan itself would not be kept
 }
 
-// From here on nothing is of the Go runtime: no allocation, no growing of the
-// stack, no pointer that is written.
+// From here on nothing of the Go runtime is used: no allocation, no growing of the
+// stack, no writing of pointers.
 
 //go:norace
 //go:nosplit
@@ -289,8 +287,7 @@ func (s *nursing) make(c *calls, which int32) {
 	}
 }
 
-// fail reports the step that failed, and ends the process and with it all that
-// it has made.
+// fail reports the failed step, and ends the process and all that it has made.
 //
 //go:norace
 //go:nosplit
@@ -302,7 +299,7 @@ func (s *nursing) fail(which, step int32, errno syscall.Errno) {
 	s.rest.exit()
 }
 
-// start starts the command's process, and returns when its execve has succeeded.
+// start starts the command's process, and returns after its execve has succeeded.
 //
 //go:norace
 //go:nosplit
@@ -323,8 +320,8 @@ func (s *nursing) start() {
 	}
 }
 
-// forget lets go of the memory of the process that this one is a copy of. Where
-// the kernel does not let it, others are kept from looking at it.
+// forget unmaps the memory of the process that this one is a copy of. Where the
+// kernel does not permit that, other processes are kept from reading it.
 //
 //go:norace
 //go:nosplit
@@ -333,11 +330,11 @@ func (s *nursing) forget() {
 	if ok {
 		var here byte
 		low := uintptr(unsafe.Pointer(&here))&^(s.page-1) - s.page
-		high := low + 3*s.page // frames above are never returned to
+		high := low + 3*s.page // the process never returns to frames above
 		for i := range s.spare {
 			ok = unmap(s.spare[i][0], s.spare[i][1], low, high) && ok
 		}
-		// How far addresses go depends on the machine, which refuses what is beyond.
+		// The highest address depends on the machine, which refuses higher ones.
 		const most, least = 57, 38
 		end := uint(most)
 		for ; end > least && !unmap(s.below, 1<<end-s.page, low, high); end-- {
@@ -353,7 +350,7 @@ func (s *nursing) forget() {
 	}
 }
 
-// unmap unmaps what is from start to end but not from low to high.
+// unmap unmaps the range from start to end except low to high.
 //
 //go:norace
 //go:nosplit

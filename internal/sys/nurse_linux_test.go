@@ -17,7 +17,7 @@ const (
 	testEnded  = 'e'
 )
 
-// nursed starts a nurse of what f writes, and returns its first report.
+// nursed starts a nurse with the scripts of f, and returns its first report.
 func nursed(t *testing.T, f func(n *Nurse)) (*Nurse, byte, int32, Exit) {
 	t.Helper()
 	ours, theirs, err := SocketPair()
@@ -75,7 +75,7 @@ func TestNurseReportsTheEndOfItsCommand(t *testing.T) {
 	}
 }
 
-// Whichever script a step belongs to, a failure names the step and the errno.
+// A failure must name the step and the errno, whichever script the step belongs to.
 func TestNurseNamesTheStepThatFails(t *testing.T) {
 	missing := t.TempDir() + "/missing"
 	for _, c := range []struct {
@@ -110,14 +110,14 @@ func TestNurseNamesTheStepThatFails(t *testing.T) {
 	}
 }
 
-// The result of a call is an argument of later ones, what is tolerated is no
-// failure, and a call can be left out.
+// The result of a call can be an argument of later ones, a tolerated error is not a
+// failure, and a call can be skipped.
 func TestScriptUsesResults(t *testing.T) {
 	dir := t.TempDir()
 	var s Script
 	s.Step("script")
 	root := s.opens(s.add(unix.SYS_OPENAT, atCWD, s.text(dir), unix.O_DIRECTORY|unix.O_CLOEXEC))
-	for range 2 { // the second time it is there
+	for range 2 { // the second time it exists
 		if err := s.MakeDir(root, "made", 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -142,19 +142,19 @@ func TestScriptUsesResults(t *testing.T) {
 	}
 }
 
-// A nurse has nothing of the memory of the process that it is a copy of, also
-// where its scripts are long.
-func TestNurseLetsGoOfMemory(t *testing.T) {
+// A nurse must have nothing of the memory of the process that it is a copy of, also
+// with long scripts.
+func TestNurseUnmapsMemory(t *testing.T) {
 	if !CanRest {
 		t.Skip("with cgo it keeps that memory")
 	}
 	for _, more := range []uintptr{0, pieceSize + 16} {
-		letsGoOfMemory(t, more)
+		unmapsMemory(t, more)
 	}
 }
 
-// letsGoOfMemory starts a nurse whose scripts take so many bytes more.
-func letsGoOfMemory(t *testing.T, more uintptr) {
+// unmapsMemory starts a nurse whose scripts take more additional bytes.
+func unmapsMemory(t *testing.T, more uintptr) {
 	t.Helper()
 	out := t.TempDir() + "/maps"
 	_, kind, errno, _ := nursed(t, func(n *Nurse) {

@@ -11,7 +11,7 @@ import (
 )
 
 // cloneOn makes a system call that returns twice: here, and in a child that
-// goes on with s.live, on a stack of its own that ends at top.
+// continues with s.live, on a stack of its own that ends at top.
 //
 //go:noescape
 func cloneOn(nr, a1, a2, a3, top uintptr, s *nursing) (pid, errno uintptr)
@@ -19,7 +19,7 @@ func cloneOn(nr, a1, a2, a3, top uintptr, s *nursing) (pid, errno uintptr)
 func (s *nursing) fork(sp *spawning) (uintptr, syscall.Errno) {
 	top := uintptr(unsafe.Pointer(&s.stack)) + nurseStack
 	var pid, errno uintptr
-	if sp.args.cgroup == 0 { // known longer, and to more filters
+	if sp.args.cgroup == 0 { // an older call, which more filters permit
 		pid, errno = cloneOn(unix.SYS_CLONE, uintptr(sp.args.flags|sp.args.exitSignal), top, uintptr(unsafe.Pointer(&sp.pidfd)), top, s)
 	} else {
 		sp.args.stack, sp.args.stackSize = uint64(top-nurseStack), nurseStack
@@ -28,13 +28,13 @@ func (s *nursing) fork(sp *spawning) (uintptr, syscall.Errno) {
 	return pid, syscall.Errno(errno)
 }
 
-// copying is held by what makes a process a copy of this one, and while there is a
-// descriptor that another copy must not have.
+// copying must be held while a process is made a copy of this one, and while a
+// descriptor is open that another copy must not have.
 var copying sync.Mutex
 
-// withoutHeap has the Go heap not be copied to a process, which would take the
-// longer the larger it is, until the function that it returns is called. What the
-// runtime maps meanwhile is copied. The caller holds syscall.ForkLock.
+// withoutHeap keeps the Go heap from being copied to new processes, which takes
+// longer the larger the heap is, until the returned function is called. What the
+// runtime maps meanwhile is copied. The caller must hold syscall.ForkLock.
 func withoutHeap(page uintptr) func() {
 	copying.Lock()
 	const arena = 64 << 20 // the runtime maps the heap in pieces of this size and alignment
@@ -46,7 +46,7 @@ func withoutHeap(page uintptr) func() {
 		return errno == 0
 	}
 	if !advise(first, unix.MADV_DONTFORK) {
-		_ = advise(first, unix.MADV_DOFORK) // of which a part may be mapped
+		_ = advise(first, unix.MADV_DOFORK) // a part of it may be mapped
 		return copying.Unlock
 	}
 	for last += arena; advise(last, unix.MADV_DONTFORK); last += arena {
@@ -54,7 +54,7 @@ func withoutHeap(page uintptr) func() {
 	for first -= arena; advise(first, unix.MADV_DONTFORK); first -= arena {
 	}
 	return func() {
-		for at := first; at <= last; at += arena { // the outermost of which may be mapped in part
+		for at := first; at <= last; at += arena { // the first and the last may be mapped in part
 			_ = advise(at, unix.MADV_DOFORK)
 		}
 		copying.Unlock()

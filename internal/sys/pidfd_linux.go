@@ -13,14 +13,14 @@ import (
 // PidfdOpen returns a close-on-exec descriptor that refers to process pid.
 func PidfdOpen(pid int) (int, error) { return unix.PidfdOpen(pid, 0) }
 
-// PidfdSignal sends sig to exactly the process behind pidfd; ESRCH when that
-// one is gone, whoever has its number now.
+// PidfdSignal sends sig to exactly the process behind pidfd. It returns ESRCH if
+// that process is gone, even if another has its number.
 func PidfdSignal(pidfd int, sig syscall.Signal) error {
 	return unix.PidfdSendSignal(pidfd, sig, nil, 0)
 }
 
-// PidfdPid is the number of the process behind pidfd, as this process sees
-// it; -1 when it has been reaped, 0 when it is not visible from here.
+// PidfdPid returns the number of the process behind pidfd, as this process sees it;
+// -1 if it has been reaped, 0 if it is not visible from here.
 func PidfdPid(pidfd int) (int, error) {
 	b, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(pidfd))
 	if err != nil {
@@ -34,8 +34,8 @@ func PidfdPid(pidfd int) (int, error) {
 	return 0, ErrUnsupported
 }
 
-// siginfo is how waitid describes a child; the union starts at the alignment
-// of a pointer.
+// siginfo is waitid's description of a child; the union starts at the alignment of a
+// pointer.
 type siginfo struct {
 	signo, errno, code int32
 	child              struct {
@@ -47,16 +47,16 @@ type siginfo struct {
 	_ [128]byte // more than the kernel writes
 }
 
-// What siginfo.code says about a child that has ended.
+// Values of siginfo.code for an ended child.
 const (
 	cldExited = 1
 	cldKilled = 2
 	cldDumped = 3
 )
 
-// PidfdWait looks, without waiting, whether the child behind pidfd has ended.
-// With reap it is then reaped; without, it stays a zombie and keeps its
-// number. Errors: ECHILD when it is not our child or somebody else reaped it.
+// PidfdWait checks, without waiting, whether the child behind pidfd has ended. With
+// reap an ended child is reaped; otherwise it stays a zombie and keeps its number.
+// The error is ECHILD if pidfd is not a child, or was reaped elsewhere.
 func PidfdWait(pidfd int, reap bool) (e Exit, ended bool, err error) {
 	options := unix.WEXITED | unix.WNOHANG
 	if !reap {
@@ -70,7 +70,7 @@ func PidfdWait(pidfd int, reap bool) (e Exit, ended bool, err error) {
 			break
 		}
 	}
-	if err == unix.EAGAIN { // a non-blocking pidfd says so where WNOHANG says nothing
+	if err == unix.EAGAIN { // a non-blocking pidfd returns it where WNOHANG returns no error
 		return Exit{}, false, nil
 	}
 	if err != nil || si.child.pid == 0 {
@@ -86,8 +86,8 @@ func PidfdWait(pidfd int, reap bool) (e Exit, ended bool, err error) {
 	return e, true, nil
 }
 
-// PidfdEnded reports whether the process behind pidfd, which need not be our
-// child, has ended.
+// PidfdEnded reports whether the process behind pidfd, which need not be a child,
+// has ended.
 func PidfdEnded(pidfd int) bool {
 	p := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
 	for {
@@ -105,7 +105,7 @@ func HavePidfd() error {
 		return err
 	}
 	defer unix.Close(fd)
-	// Not our own child, so the answer of a kernel that knows P_PIDFD is ECHILD.
+	// Not a child of this process, so a kernel that knows P_PIDFD answers ECHILD.
 	if _, _, err = PidfdWait(fd, false); err == unix.ECHILD {
 		return nil
 	}

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Placeholder reports whether what is at path, which info describes, is a
-// placeholder that HoldPlaceholder has made, whoever holds it. One that has been
-// removed meanwhile is one too: whoever took it for something that exists would
-// not hold the name.
+// Placeholder reports whether the file at path, which info describes, is a
+// placeholder that HoldPlaceholder has made, even if another process holds it. It
+// returns true for a placeholder removed meanwhile: a caller that took it for an
+// existing file would not hold the name.
 func Placeholder(path string, info fs.FileInfo) bool {
 	if !info.IsDir() || info.Mode()&fs.ModeSticky == 0 || info.Mode().Perm()&0o722 != 0o700 {
 		return false
@@ -29,8 +29,8 @@ func Placeholder(path string, info fs.FileInfo) bool {
 
 const openPlaceholder = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// isPlaceholder reports whether what is open has the mode of a placeholder: a sticky
-// bit means nothing where nobody but the owner may write.
+// isPlaceholder reports whether the open file has the mode of a placeholder: a
+// sticky bit has no effect if only the owner may write.
 func isPlaceholder(fd int) bool {
 	var st unix.Stat_t
 	return unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR && st.Mode&(unix.S_ISVTX|0o722) == unix.S_ISVTX|0o700
@@ -39,7 +39,7 @@ func isPlaceholder(fd int) bool {
 // vacant reports whether an open folder is a placeholder, which is empty.
 func vacant(fd int) bool { return isPlaceholder(fd) && empty(fd) }
 
-// empty reports whether there is nothing in an open folder.
+// empty reports whether an open folder is empty.
 func empty(fd int) bool {
 	if _, err := unix.Seek(fd, 0, unix.SEEK_SET); err != nil {
 		return false
@@ -48,7 +48,7 @@ func empty(fd int) bool {
 	for {
 		n, err := unix.ReadDirent(fd, buf)
 		if err != nil || n == 0 {
-			return err == nil || err == unix.ENOENT // it was removed, and could not have been with something in it
+			return err == nil || err == unix.ENOENT // a removed folder was empty
 		}
 		if _, count, _ := unix.ParseDirent(buf[:n], -1, nil); count > 0 {
 			return false
@@ -56,22 +56,23 @@ func empty(fd int) bool {
 	}
 }
 
-// How often in a row, a millisecond apart, HoldPlaceholder finds one locked before
-// it takes that for the lock of a stranger, and how long it tries at all.
+// How often in a row, a millisecond apart, HoldPlaceholder must find a placeholder
+// locked before it concludes that a stranger has the lock, and how long it tries in
+// total.
 const (
 	placeholderLeaves = 500
 	placeholderTries  = 5 * time.Second
 )
 
-// HoldPlaceholder sees to it that the folder parent, a descriptor, has an empty
-// folder called name, and returns it, open with a shared lock: as long as one
-// holds the lock, RemovePlaceholder leaves it there. One that is there already is
-// shared, whoever has made it. Errors: EEXIST when something else has the name,
-// ESTALE when parent is itself a placeholder, ENOTSUP when the file system keeps no
-// mode to know a placeholder by, EBUSY when it did not succeed in 5 seconds.
+// HoldPlaceholder ensures that the folder parent, a descriptor, has an empty folder
+// called name, and returns it, open with a shared lock: while any process holds the
+// lock, RemovePlaceholder leaves the folder. An existing placeholder is shared.
+// Errors: EEXIST if another file has the name, ESTALE if parent is itself a
+// placeholder, ENOTSUP if the file system keeps no mode to recognise a placeholder
+// by, EBUSY if it did not succeed within 5 seconds.
 func HoldPlaceholder(parent int, name string) (fd int, id FileID, err error) {
 	if isPlaceholder(parent) {
-		return -1, id, unix.ESTALE // it took the place of the folder that was meant
+		return -1, id, unix.ESTALE // it replaced the intended folder
 	}
 	begun := time.Now()
 	var locked FileID // what was locked the last time
@@ -107,7 +108,7 @@ func HoldPlaceholder(parent int, name string) (fd int, id FileID, err error) {
 			if !ok || id != locked {
 				locked, times = id, 0
 			}
-			// Nobody else holds it, or there would be no such lock. Who keeps that
+			// No other process holds the placeholder, or the lock would be shared. A stranger's
 			// lock must not keep others from starting.
 			if times++; ok && times > placeholderLeaves {
 				_ = unix.Unlinkat(parent, name, unix.AT_REMOVEDIR)
@@ -116,7 +117,7 @@ func HoldPlaceholder(parent int, name string) (fd int, id FileID, err error) {
 			time.Sleep(time.Millisecond)
 			continue
 		}
-		// Where there are no locks, nobody removes it.
+		// Without locks no process removes it.
 		if id, ok := named(parent, name, fd); ok {
 			return fd, id, nil
 		}
@@ -126,8 +127,8 @@ func HoldPlaceholder(parent int, name string) (fd int, id FileID, err error) {
 }
 
 // settle gives a new placeholder to the owner of the folder around it, so that the
-// owner can use it, and takes away the right to write that an access list of that
-// folder has given to others. What is no placeholder any more is not changed.
+// owner can use it, and removes the right to write that an access list of that
+// folder gives to others. It changes only placeholders.
 func settle(parent, fd int) {
 	var around, st unix.Stat_t
 	if unix.Fstat(parent, &around) != nil || unix.Fstat(fd, &st) != nil || st.Mode&unix.S_ISVTX == 0 {
@@ -137,12 +138,12 @@ func settle(parent, fd int) {
 		_ = unix.Fchmod(fd, st.Mode&0o7777&^0o022) // if it fails, it is not vacant
 	}
 	if unix.Geteuid() == 0 && st.Uid == 0 && around.Uid != 0 && vacant(fd) {
-		_ = unix.Fchown(fd, int(around.Uid), int(around.Gid)) // only a wish
+		_ = unix.Fchown(fd, int(around.Uid), int(around.Gid)) // a failure does no harm
 	}
 }
 
-// named reports whether name in the folder parent is what is open at fd, and
-// which file that is.
+// named reports whether name in the folder parent is the file that is open at fd,
+// and returns its identity.
 func named(parent int, name string, fd int) (FileID, bool) {
 	var at, st unix.Stat_t
 	if unix.Fstat(fd, &st) != nil || unix.Fstatat(parent, name, &at, unix.AT_SYMLINK_NOFOLLOW) != nil {
@@ -152,8 +153,8 @@ func named(parent int, name string, fd int) (FileID, bool) {
 }
 
 // RemovePlaceholder removes the placeholder name from the folder parent unless
-// another holds it. fd is what HoldPlaceholder has returned; -1: it is looked for.
-// One that somebody has put something in becomes an ordinary folder.
+// another process holds it. fd is the result of HoldPlaceholder, or -1 to open it. A
+// placeholder with a file in it becomes an ordinary folder.
 func RemovePlaceholder(parent int, name string, fd int) {
 	if fd < 0 {
 		var err error

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// A placeholder that is removed between two looks was nothing else, or its name
-// would not be held.
-func TestPlaceholderThatIsGone(t *testing.T) {
+// A placeholder that is removed between two checks must still count as one, or its
+// name would not be held.
+func TestRemovedPlaceholderStillCounts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p")
 	if err := os.Mkdir(path, 0o755); err != nil {
 		t.Fatal(err)

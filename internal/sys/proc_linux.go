@@ -14,13 +14,13 @@ const clockTick = 10 * time.Millisecond
 
 var pageSize = int64(os.Getpagesize())
 
-// ProcStat is the memory and the processor time of process pid.
+// ProcStat returns the memory in bytes and the processor time of process pid.
 func ProcStat(pid int) (rss int64, cpu time.Duration, err error) {
 	st, err := ReadStat(pid)
 	return st.RSS, st.CPU, err
 }
 
-// ReadStat reads /proc/PID/stat. fs.ErrNotExist or ESRCH: there is no such
+// ReadStat reads /proc/PID/stat. fs.ErrNotExist or ESRCH means that there is no such
 // process.
 func ReadStat(pid int) (Stat, error) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -35,7 +35,7 @@ func ReadStat(pid int) (Stat, error) {
 }
 
 func parseStat(b []byte) (Stat, error) {
-	// The name is in brackets and may hold anything, brackets and spaces too.
+	// The name is in brackets and may contain any character, also brackets and spaces.
 	i := bytes.LastIndexByte(b, ')')
 	if i < 0 {
 		return Stat{}, fmt.Errorf("no name in %q", b)
@@ -64,14 +64,14 @@ func parseStat(b []byte) (Stat, error) {
 	}, nil
 }
 
-// Children lists the children of process pid that are not reaped yet, zombies
-// included; of a pid that is gone, none. ErrUnsupported where the kernel was
+// Children lists the children of process pid that are not reaped yet, including
+// zombies. An ended process has none. It returns ErrUnsupported if the kernel was
 // built without /proc/PID/task/TID/children.
 func Children(pid int) ([]int, error) {
 	base := "/proc/" + strconv.Itoa(pid) + "/task/"
 	tids, err := readNames(base)
 	if err != nil {
-		return nil, nil //nolint:nilerr // it is gone, and so are its children
+		return nil, nil //nolint:nilerr // it has ended, and has no children
 	}
 	var pids []int
 	seen := false
@@ -95,8 +95,8 @@ func Children(pid int) ([]int, error) {
 	return pids, nil
 }
 
-// GroupMembers lists the processes of the process group pgid that have not
-// ended. It looks at all processes of the system, one after the other.
+// GroupMembers lists the processes of the process group pgid that have not ended. It
+// examines all processes of the system, one after the other.
 func GroupMembers(pgid int) ([]int, error) {
 	names, err := readNames("/proc")
 	if err != nil {
@@ -115,9 +115,9 @@ func GroupMembers(pgid int) ([]int, error) {
 	return pids, nil
 }
 
-// Descendants lists the children of pid, their children, and so on, nearest
-// first. It is a picture taken over some time: processes that start or change
-// their parent meanwhile may be missing.
+// Descendants lists the children of pid, their children, and so on, nearest first.
+// The list is not a snapshot: processes that start or change their parent meanwhile
+// may be missing.
 func Descendants(pid int) ([]int, error) {
 	var all []int
 	seen := map[int]bool{pid: true}

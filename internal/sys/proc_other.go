@@ -4,14 +4,14 @@ package sys
 
 import "time"
 
-// ProcStat is the memory and the processor time of process pid.
+// ProcStat is not supported on this system.
 func ProcStat(pid int) (rss int64, cpu time.Duration, err error) { return 0, 0, ErrUnsupported }
 
-// ReadStat reads what the system knows about process pid.
+// ReadStat is not supported on this system.
 func ReadStat(pid int) (Stat, error) { return Stat{}, ErrUnsupported }
 
-// Children lists the children of process pid.
+// Children is not supported on this system.
 func Children(pid int) ([]int, error) { return nil, ErrUnsupported }
 
-// Descendants lists the children of pid, their children, and so on.
+// Descendants is not supported on this system.
 func Descendants(pid int) ([]int, error) { return nil, ErrUnsupported }

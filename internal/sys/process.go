@@ -1,8 +1,8 @@
 package sys
 
-// Process says what to start and where to put it. It is only read.
+// Process describes a process to start. Start does not modify it.
 type Process struct {
-	Path string   // handed to execve as it is, after changing to Dir
+	Path string   // passed to execve unchanged, after changing to Dir
 	Args []string // with Args[0]
 	Env  []string // the whole environment
 	Dir  string   // "" keeps the caller's
@@ -26,10 +26,10 @@ type Process struct {
 	Ambient []uintptr
 }
 
-// Closed in Process.Files means: this number is not open in the new program.
+// Closed in Process.Files means that this number is not open in the new program.
 const Closed = -1
 
-// Exit is how a process ended.
+// Exit describes how a process ended.
 type Exit struct {
 	Code   int  // exit code; -1 when a signal ended it
 	Signal int  // number; 0 when it exited by itself
@@ -37,7 +37,7 @@ type Exit struct {
 	Usage  Usage
 }
 
-// Usage is what a process, and the children it has waited for, used.
+// Usage is the resources used by a process and the children it has waited for.
 type Usage struct {
 	User   int64 // nanoseconds
 	System int64 // nanoseconds

@@ -22,10 +22,10 @@ func HaveChild() bool {
 	}
 }
 
-// Start starts the process and returns once its execve has succeeded. pidfd
-// is close-on-exec, refers to exactly this process and is the caller's to
-// close. The error is the plain syscall.Errno of whatever step failed; a
-// process that did not get as far as its program is reaped already.
+// Start starts the process and returns after its execve has succeeded. pidfd is
+// close-on-exec and refers to exactly this process; the caller must close it. The
+// error is the plain syscall.Errno of the failed step; a process that did not reach
+// its program is reaped already.
 func (p *Process) Start() (pid, pidfd int, err error) {
 	pidfd = -1
 	at := &syscall.SysProcAttr{Setsid: p.Session, Setctty: p.Terminal, PidFD: &pidfd}
@@ -54,7 +54,7 @@ func (p *Process) Start() (pid, pidfd int, err error) {
 	if err != nil {
 		return 0, -1, err
 	}
-	if pidfd < 0 { // a kernel without CLONE_PIDFD; the child is not reaped yet, so the number is its own
+	if pidfd < 0 { // a kernel without CLONE_PIDFD; the child is not reaped yet, so its number is not reused
 		if pidfd, err = PidfdOpen(pid); err != nil {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 			_, _, _ = wait4(pid, 0)

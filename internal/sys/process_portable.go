@@ -10,7 +10,7 @@ import (
 // CapSysAdmin has no meaning here.
 const CapSysAdmin = 0
 
-// maxRSSUnit is what the kernel counts the peak of memory in.
+// maxRSSUnit is the unit of the kernel's peak of memory, in bytes.
 var maxRSSUnit = func() int64 {
 	if runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
 		return 1
@@ -18,9 +18,9 @@ var maxRSSUnit = func() int64 {
 	return 1024
 }()
 
-// Start starts the process and returns once its execve has succeeded. There
-// is no pidfd here: it is -1. The error is the plain syscall.Errno of whatever
-// step failed.
+// Start starts the process and returns after its execve has succeeded. This system
+// has no pidfds: pidfd is -1. The error is the plain syscall.Errno of the failed
+// step.
 func (p *Process) Start() (pid, pidfd int, err error) {
 	if p.DieWithUs || p.Cgroup > 0 || p.PidNS || p.MountNS || p.UserNS {
 		return 0, -1, ErrUnsupported

@@ -27,20 +27,19 @@ func usageOf(ru *syscall.Rusage) Usage {
 	return Usage{User: ru.Utime.Nano(), System: ru.Stime.Nano(), MaxRSS: int64(ru.Maxrss) * maxRSSUnit}
 }
 
-// WaitAny waits for any child of this process. It is for helper processes
-// that own every child they have, and for nobody else. No child left is
-// syscall.ECHILD.
+// WaitAny waits for any child of this process. Only helper processes, which own
+// every child they have, may call it. Without a child it returns syscall.ECHILD.
 func WaitAny() (pid int, e Exit, err error) { return wait4(-1, 0) }
 
-// WaitPid looks, without waiting, whether the child pid has ended, and reaps
-// it then. Nothing but its one owner may call it: once it has said ended, the
-// number may belong to somebody else.
+// WaitPid checks, without waiting, whether the child pid has ended, and reaps it
+// then. Only the owner of pid may call it: after ended is true, the number may
+// belong to another process.
 func WaitPid(pid int) (e Exit, ended bool, err error) {
 	got, e, err := wait4(pid, syscall.WNOHANG)
 	return e, got == pid, err
 }
 
-// Reap waits until the child pid has ended. For a child that was just killed.
+// Reap waits until the child pid has ended. It is for a child that was just killed.
 func Reap(pid int) { _, _, _ = wait4(pid, 0) }
 
 func wait4(pid, flags int) (int, Exit, error) {

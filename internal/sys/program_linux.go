@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Entries of the auxiliary vector, and what a program header says.
+// Entries of the auxiliary vector, and of a program header.
 const (
 	auxPhdr, auxPhnum, auxVDSO = 3, 5, 33
 
@@ -25,9 +25,9 @@ type segment struct {
 	_           uint64 // alignment
 }
 
-// programRanges are the ranges of addresses that a process cannot go on without,
-// which are those of this program and of the kernel's own code in it, and those
-// of them that are writable.
+// programRanges returns the ranges of addresses without which a process cannot run:
+// this program's, and those of the kernel's own code in it. It also returns which of
+// them are writable.
 var programRanges = sync.OnceValue(func() (r struct {
 	keep, data [][2]uintptr
 	ok         bool
@@ -69,14 +69,14 @@ var programRanges = sync.OnceValue(func() (r struct {
 		}
 	}
 	if vdso != 0 {
-		const around = 64 << 10 // its data lies beside it
+		const around = 64 << 10 // its data is next to it
 		r.keep = append(r.keep, [2]uintptr{vdso - around, vdso + around})
 	}
 	return r
 })
 
-// program returns a copy of programRanges that the caller may change, and false
-// where they are not known.
+// program returns a copy of programRanges that the caller may change, or false if
+// they are unknown.
 func program() (keep, data [][2]uintptr, ok bool) {
 	r := programRanges()
 	return append([][2]uintptr(nil), r.keep...), r.data, r.ok

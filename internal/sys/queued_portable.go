@@ -2,5 +2,5 @@
 
 package sys
 
-// Queued is not known here.
+// Queued is not supported on this system.
 func Queued(fd uintptr) (int, error) { return 0, ErrUnsupported }

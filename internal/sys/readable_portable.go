@@ -4,5 +4,5 @@ package sys
 
 import "syscall"
 
-// WaitReadable does not wait here: the read that follows does.
+// WaitReadable returns at once on this system: the following read waits.
 func WaitReadable(syscall.Conn) error { return nil }

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Readable waits in the network poller until c can be read, has an error or is
-// at its end, and then calls read with its number once. The error is that of
-// c's deadline or of its being closed meanwhile, or read's.
+// Readable waits in the network poller until c can be read, has an error or is at
+// its end, and then calls read with its descriptor once. The error is that of read,
+// of c's deadline, or of closing c meanwhile.
 func Readable(c syscall.Conn, read func(fd int) error) error {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -4,9 +4,9 @@ package sys
 
 import "syscall"
 
-// ReadNow reads what is there without waiting; fd must be non-blocking. again
-// says that nothing is there yet; n is 0 without an error at the end. The end of
-// a terminal, whose last user has gone, is an end like any other.
+// ReadNow reads the available bytes without waiting; fd must be non-blocking. again
+// means that there are none yet; at the end n is 0 without an error. A terminal
+// whose last user has gone is at its end.
 func ReadNow(fd uintptr, b []byte) (n int, again bool, err error) {
 	for {
 		n, err = syscall.Read(int(fd), b)

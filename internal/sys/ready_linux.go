@@ -10,50 +10,49 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Waiter is told when its descriptor is ready.
+// Waiter is notified when its descriptor is ready.
 type Waiter interface {
-	// Ready is called when the descriptor can be read or has its end, once for
-	// each time it was armed. It runs on the goroutine that all watches share
-	// and must not wait.
+	// Ready is called when the descriptor can be read or is at its end, once for each
+	// time it was armed. It runs on the goroutine that all watches share and must not
+	// block.
 	Ready()
 }
 
-// Watch is a descriptor whose readiness is awaited without a goroutine: one
-// serves all watches of this process. It is there as long as there is a watch.
-// The zero value watches nothing.
+// Watch waits for a descriptor to become ready without a goroutine of its own: all
+// watches of this process share one, which runs while there is a watch. The zero
+// value watches nothing.
 type Watch struct {
 	id     uint64
 	fd     int
 	events uint32
 }
 
-// NewWatch arms a watch of fd, which should be non-blocking and must stay open
-// until Close. Ready may be called before NewWatch has returned. Errors: EPERM
-// for what cannot be polled (files, folders); EEXIST for a descriptor that is
-// watched already; ENOSPC and ENOMEM, ENFILE and EMFILE.
+// NewWatch arms a watch of fd, which should be non-blocking and must stay open until
+// Close. Ready may be called before NewWatch has returned. Errors: EPERM for
+// descriptors that cannot be polled (files, folders); EEXIST for a descriptor that
+// is watched already; ENOSPC and ENOMEM, ENFILE and EMFILE.
 func NewWatch(fd int, w Waiter) (Watch, error) {
 	return shared.add(fd, unix.EPOLLIN|unix.EPOLLRDHUP, w)
 }
 
-// NewChangeWatch is NewWatch for a file of the kernel's that tells of changes
-// (cgroup.events): Ready is called when it has changed since it was read last.
+// NewChangeWatch is NewWatch for a kernel file that signals changes (cgroup.events):
+// Ready is called when the file has changed since it was last read.
 func NewChangeWatch(fd int, w Waiter) (Watch, error) { return shared.add(fd, unix.EPOLLPRI, w) }
 
-// Arm asks for one more call of Ready. It is for after such a call, and comes
-// at once if the descriptor is ready already.
+// Arm requests one more call of Ready. It must be called only after such a call. If
+// the descriptor is ready already, Ready is called at once.
 func (w Watch) Arm() error { return shared.control(unix.EPOLL_CTL_MOD, w) }
 
-// Close ends the watch; the descriptor stays open. A call of Ready may be under
-// way, or just about to begin; after that there is none. Arm must not be called
-// any more.
+// Close ends the watch; the descriptor stays open. One call of Ready may still be
+// under way or about to begin. Arm must not be called after Close.
 func (w Watch) Close() {
 	if w.id != 0 {
 		shared.remove(w)
 	}
 }
 
-// AwaitReadable returns when fd can be read or has its end. It takes no thread
-// while it waits, except when the system has no room for a watch.
+// AwaitReadable returns when fd can be read or is at its end. It takes no thread
+// while it waits, unless the system has no room for a watch.
 func AwaitReadable(fd int) {
 	ready := make(Told, 1)
 	w, err := NewWatch(fd, ready)
@@ -65,8 +64,8 @@ func AwaitReadable(fd int) {
 	w.Close()
 }
 
-// Dup returns a descriptor of what f has open, close-on-exec, and outside of
-// the runtime's poller.
+// Dup returns a copy of f's descriptor, close-on-exec, and outside of the runtime's
+// poller.
 func Dup(f *os.File) (int, error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -79,8 +78,7 @@ func Dup(f *os.File) (int, error) {
 	return dup, err
 }
 
-// Told is a Waiter that remembers in a buffer of one that its descriptor was
-// ready.
+// Told is a Waiter that records in a buffer of one that its descriptor was ready.
 type Told chan struct{}
 
 // Ready implements Waiter.
@@ -100,19 +98,18 @@ func pollReadable(fd int) {
 	}
 }
 
-// shared is the one poller. It belongs to its watches: the first one starts
-// it, the last one ends it.
+// shared is the only poller. Its first watch starts it, its last one ends it.
 var shared poller
 
-// poller has an epoll set whose own descriptor is in the runtime's poller, so
-// that not even its goroutine takes a thread while it waits.
+// poller has an epoll set whose descriptor is in the runtime's poller, so that its
+// goroutine takes no thread while it waits.
 type poller struct {
 	mu      sync.Mutex
 	set     *os.File // nil while there is no watch
 	fd      int      // of set
 	waiters map[uint64]Waiter
-	telling sync.Mutex // held while what is ready is told; before mu
-	last    uint64     // ids are never used twice: what is late finds nobody
+	telling sync.Mutex // held while ready watches are notified; locked before mu
+	last    uint64     // ids are never reused: a late event finds no watch
 }
 
 func (p *poller) add(fd int, events uint32, waiter Waiter) (Watch, error) {
@@ -149,7 +146,7 @@ func (p *poller) remove(w Watch) {
 	p.forget(w)
 }
 
-// forget takes a watch off the book. The caller holds mu.
+// forget removes a watch. The caller must hold mu.
 func (p *poller) forget(w Watch) {
 	delete(p.waiters, w.id)
 	if len(p.waiters) == 0 {
@@ -158,7 +155,7 @@ func (p *poller) forget(w Watch) {
 	}
 }
 
-// start makes the set. The caller holds mu.
+// start makes the set. The caller must hold mu.
 func (p *poller) start() error {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -183,11 +180,11 @@ func (p *poller) run(raw syscall.RawConn) {
 	}
 }
 
-// atOnce is how much of what is ready is told in one go.
+// atOnce is how many ready watches are notified in one pass.
 const atOnce = 64
 
-// tell calls Ready of what has become ready, in that order, and returns how much that
-// was; -1 for an error.
+// tell calls Ready of the watches that have become ready, in that order, and returns
+// their number, or -1 for an error.
 func (p *poller) tell(fd uintptr) int {
 	p.telling.Lock()
 	defer p.telling.Unlock()
@@ -207,9 +204,10 @@ func (p *poller) tell(fd uintptr) int {
 	return n
 }
 
-// TellReady returns when Ready was called of each watch whose descriptor is ready
-// now. So who knows otherwise that a process has ended, can be sure that what it has put
-// out before comes first. It must not be called from a Ready, nor with a lock that one takes.
+// TellReady returns after Ready was called for each watch whose descriptor is ready
+// now. A caller that learns otherwise of the end of a process uses it to process the
+// output first. It must not be called from a Ready, nor with a lock held that a
+// Ready takes.
 func TellReady() {
 	shared.mu.Lock()
 	set := shared.set
@@ -218,7 +216,7 @@ func TellReady() {
 		return
 	}
 	if raw, err := set.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { // an error: it was closed, and there is no watch
+		_ = raw.Control(func(fd uintptr) { // an error means that it was closed: there is no watch
 			for shared.tell(fd) == atOnce {
 			}
 		})

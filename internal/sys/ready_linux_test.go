@@ -62,7 +62,7 @@ func TestWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.wait(t)
-		if _, err := unix.Write(w, []byte("y")); err != nil { // not armed: not told
+		if _, err := unix.Write(w, []byte("y")); err != nil { // not armed: no call
 			t.Fatal(err)
 		}
 		var buf [8]byte
@@ -73,7 +73,7 @@ func TestWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Something is there when it is armed, and the end of the stream.
+	// Input, or the end of the stream, is there before the watch is armed.
 	if _, err := unix.Write(w, []byte("x")); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// One goroutine serves all, and ends with the last of them.
+// One goroutine serves all watches, and ends with the last of them.
 func TestWatchGoroutine(t *testing.T) {
 	const many = 300
 	var watches []Watch
@@ -133,8 +133,8 @@ func pollers() int {
 	return bytes.Count(buf[:runtime.Stack(buf, true)], []byte("sys.(*poller).run("))
 }
 
-// Descriptors whose numbers are used again get no calls that were meant for
-// others, while watches come and go on many goroutines.
+// A reused descriptor number must get no calls that were meant for its former owner,
+// while watches come and go on many goroutines.
 func TestWatchChurn(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenPlain opens path without following any symbolic link in it. A link as
-// the last component is ELOOP, one before it ENOTDIR. The file is never waited
-// for: flags are those of [os.OpenFile] with O_NONBLOCK added.
+// OpenPlain opens path without following any symbolic link in it. A link as the last
+// component is ELOOP, an earlier one ENOTDIR. Opening never blocks: flags are those
+// of [os.OpenFile] with O_NONBLOCK added.
 func OpenPlain(path string, flags int, mode uint32) (*os.File, error) {
 	dir, base := pathpkg.Split(pathpkg.Clean(path))
 	parent, err := pinPlain(dir)
@@ -38,8 +38,8 @@ func pinPlain(path string) (int, error) {
 	return fd, err
 }
 
-// StatPlain describes what is at path, in which nothing may be a symbolic link:
-// one is ELOOP or ENOTDIR.
+// StatPlain describes the file at path, in which no component may be a symbolic
+// link: one is ELOOP or ENOTDIR.
 func StatPlain(path string) (os.FileInfo, error) {
 	fd, err := openat2(unix.AT_FDCWD, path, unix.O_PATH|unix.O_NOFOLLOW, 0, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
 	if err != nil {
@@ -54,8 +54,8 @@ func StatPlain(path string) (os.FileInfo, error) {
 	return info, err
 }
 
-// MakeBeneath makes the folder rel and those on the way to it below the folder
-// at path, where they are missing. Nothing in either may be a symbolic link.
+// MakeBeneath makes the folder rel, and missing folders on the way to it, below the
+// folder at path. No component of either may be a symbolic link.
 func MakeBeneath(path, rel string, mode uint32) error {
 	at, err := pinPlain(path)
 	for _, name := range strings.FieldsFunc(rel, func(r rune) bool { return r == '/' }) {
@@ -83,8 +83,8 @@ func ExtendedAccess(path string) bool {
 }
 
 // OutsiderID returns the number that the kernel shows as the owner of files whose
-// user is not mapped in this user namespace, and whether there are such users. If
-// there are, no mapped user has that number.
+// user is not mapped in this user namespace, and whether such users exist. If they
+// do, no mapped user has that number.
 func OutsiderID() (uid int, ok bool) {
 	text, err := os.ReadFile("/proc/self/uid_map")
 	if err != nil {
@@ -105,8 +105,8 @@ func OutsiderID() (uid int, ok bool) {
 	return overflow, true
 }
 
-// OpenBeneath opens rel below the open folder dir; nothing in rel may be a
-// symbolic link or lead out of dir. Like OpenPlain it waits for nothing.
+// OpenBeneath opens rel below the open folder dir. No component of rel may be a
+// symbolic link or lead out of dir. Like OpenPlain it never blocks.
 func OpenBeneath(dir *os.File, rel string, flags int, mode uint32) (*os.File, error) {
 	if rel == "" {
 		rel = "."
@@ -126,18 +126,18 @@ func openat2(dir int, path string, flags int, mode uint32, resolve uint64) (int,
 	for {
 		fd, err := unix.Openat2(dir, path, how)
 		switch err {
-		case unix.EINTR, unix.EAGAIN: // EAGAIN: something was renamed meanwhile, and the kernel asks to try again
+		case unix.EINTR, unix.EAGAIN: // EAGAIN: the kernel asks to try again after a concurrent rename
 			continue
-		case unix.ENOSYS: // confined: what looks at arguments cannot look at these
+		case unix.ENOSYS: // confined: the filter cannot examine the arguments of openat2
 			return openPlainSteps(dir, path, flags, mode, resolve&unix.RESOLVE_BENEATH != 0)
 		}
 		return fd, err
 	}
 }
 
-// openPlainSteps is openat2 without links, one component after the other. Each
-// is opened in the folder that was opened before, so that nothing that is
-// renamed or replaced meanwhile is followed.
+// openPlainSteps is openat2 without links, one component after the other. Each is
+// opened in the folder opened before, so that renaming or replacing one meanwhile
+// cannot redirect it.
 func openPlainSteps(dir int, path string, flags int, mode uint32, beneath bool) (int, error) {
 	at := dir
 	step := func(name string, flags int) error {
@@ -182,9 +182,8 @@ func openPlainSteps(dir int, path string, flags int, mode uint32, beneath bool) 
 	return at, nil
 }
 
-// PinFolder opens a folder, links followed, only to name it: what is reached
-// through [PinnedPath] stays below that very folder whatever is renamed or
-// replaced meanwhile.
+// PinFolder opens a folder as O_PATH, following links: paths from [PinnedPath] stay
+// below that very folder whatever is renamed or replaced meanwhile.
 func PinFolder(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -193,7 +192,7 @@ func PinFolder(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// PinPlain is PinFolder for a path that may have no link in it: one is ENOTDIR.
+// PinPlain is PinFolder for a path without links: a link is ENOTDIR.
 func PinPlain(path string) (*os.File, error) {
 	fd, err := pinPlain(path)
 	if err != nil {
@@ -202,7 +201,7 @@ func PinPlain(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// PinnedPath is a path of this process to base in the folder dir.
+// PinnedPath returns a path for this process to base in the folder dir.
 func PinnedPath(dir *os.File, base string) string {
 	return "/proc/self/fd/" + itoa(dir.Fd()) + "/" + base
 }
@@ -233,8 +232,8 @@ func RemoveAt(dir *os.File, name string, folder bool) error {
 	}
 }
 
-// Born is when the file at path was made, with follow that a link leads to.
-// The zero time: the file system does not tell.
+// Born returns when the file at path was made; with follow, that of a link's target.
+// It returns the zero time if the file system does not record it.
 func Born(path string, follow bool) time.Time {
 	flags := unix.AT_SYMLINK_NOFOLLOW
 	if follow {
@@ -247,8 +246,8 @@ func Born(path string, follow bool) time.Time {
 	return time.Unix(s.Btime.Sec, int64(s.Btime.Nsec))
 }
 
-// Discards reports whether a file is one of the devices that take any bytes at
-// once: null, zero, full.
+// Discards reports whether a file is a device that takes any bytes at once: null,
+// zero, full.
 func Discards(info os.FileInfo) bool {
 	s, ok := info.Sys().(*unixStat)
 	if !ok || s.Mode&unix.S_IFMT != unix.S_IFCHR || unix.Major(s.Rdev) != 1 {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOpenPlainInSteps: where the kernel's way is refused, the other one answers
-// the same.
+// TestOpenPlainInSteps holds that opening step by step, where openat2 is refused,
+// gives the same results.
 func TestOpenPlainInSteps(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{"a/b", "c"} {
@@ -54,8 +54,8 @@ func TestOpenPlainInSteps(t *testing.T) {
 				at, _ = os.Readlink("/proc/self/fd/" + itoa(uintptr(got)))
 				unix.Close(got)
 			}
-			// ".." below a folder is refused, also where it stays within; a link in the
-			// middle is no folder.
+			// ".." below a folder is refused, even if it stays within; a link in the
+			// middle is not a folder.
 			switch {
 			case beneath && path == "a/../c" && err == unix.EXDEV:
 			case want == unix.ELOOP && err == unix.ENOTDIR:

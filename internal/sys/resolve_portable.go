@@ -7,40 +7,40 @@ import (
 	"time"
 )
 
-// OpenPlain cannot be done here.
+// OpenPlain is not supported on this system.
 func OpenPlain(string, int, uint32) (*os.File, error) { return nil, ErrUnsupported }
 
-// OpenBeneath cannot be done here.
+// OpenBeneath is not supported on this system.
 func OpenBeneath(*os.File, string, int, uint32) (*os.File, error) { return nil, ErrUnsupported }
 
-// StatPlain is [os.Lstat] here, which follows links on the way.
+// StatPlain is [os.Lstat] on this system, which follows links on the way.
 func StatPlain(path string) (os.FileInfo, error) { return os.Lstat(path) }
 
-// ExtendedAccess is not known here.
+// ExtendedAccess returns false: it is unknown on this system.
 func ExtendedAccess(string) bool { return false }
 
-// OutsiderID is for user namespaces, which are not here.
+// OutsiderID returns false: this system has no user namespaces.
 func OutsiderID() (uid int, ok bool) { return 0, false }
 
-// PinFolder cannot be done here.
+// PinFolder is not supported on this system.
 func PinFolder(string) (*os.File, error) { return nil, ErrUnsupported }
 
-// PinPlain cannot be done here.
+// PinPlain is not supported on this system.
 func PinPlain(string) (*os.File, error) { return nil, ErrUnsupported }
 
-// PinnedPath has nothing to name here.
+// PinnedPath returns base: this system has no pinned folders.
 func PinnedPath(_ *os.File, base string) string { return base }
 
-// RemoveAt cannot be done here.
+// RemoveAt is not supported on this system.
 func RemoveAt(*os.File, string, bool) error { return ErrUnsupported }
 
-// Born is not known here.
+// Born returns the zero time: it is unknown on this system.
 func Born(string, bool) time.Time { return time.Time{} }
 
-// Discards is not known here.
+// Discards returns false: it is unknown on this system.
 func Discards(os.FileInfo) bool { return false }
 
-// What a [Notices] can be asked to tell of a path.
+// The changes that a [Notices] can report of a path.
 const (
 	NoticeMade    = 1
 	NoticeChanged = 2
@@ -48,26 +48,26 @@ const (
 	NoticeGone    = 8
 )
 
-// Notice is one thing that has happened.
+// Notice is one change.
 type Notice struct {
 	Watch int32
 	Name  string
 }
 
-// Notices tells of changes to paths; not here.
+// Notices reports changes to paths; it is not supported on this system.
 type Notices struct{}
 
-// NewNotices cannot be done here.
+// NewNotices is not supported on this system.
 func NewNotices() (*Notices, error) { return nil, ErrUnsupported }
 
-// Add cannot be done here.
+// Add is not supported on this system.
 func (*Notices) Add(string, uint32) (int32, error) { return -1, ErrUnsupported }
 
-// Read cannot be done here.
+// Read is not supported on this system.
 func (*Notices) Read() ([]Notice, error) { return nil, ErrUnsupported }
 
-// Close does nothing here.
+// Close does nothing on this system.
 func (*Notices) Close() error { return nil }
 
-// TellsChanges is always false here.
+// TellsChanges returns false on this system.
 func TellsChanges(string) bool { return false }

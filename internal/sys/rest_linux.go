@@ -16,30 +16,29 @@ import (
 // library in the process, whose memory the kernel writes to.
 const CanRest = true
 
-// Rest makes a process of this one that waits and has next to no memory: all
-// other threads end, and the Go runtime never runs again in it. It must be called on the main thread, which must be locked, by
-// one who owns every child of this process. It returns only with an error, and
-// then nothing has changed but that signals are blocked.
+// Rest turns this process into one that waits and has almost no memory: all other
+// threads end, and the Go runtime never runs again. Begin must be called on the main
+// thread, which must be locked, by the owner of every child of this process. Begin
+// returns only with an error; then nothing has changed except that signals are
+// blocked.
 //
-// What is left is a loop of system calls. As soon as there is no other thread it
-// gives the memory back. It reaps the children of this process
-// and sends an [ExitRecord] of the kind Kind to the socket Sock when Child ends.
-// It ends the process with code 0 when no child is left. When something comes
-// on Sock, or its other end is closed, it ends the process with code 0, or runs
-// Wake in its place.
+// What is left is a loop of system calls. As soon as there is no other thread, it
+// releases the memory. It reaps the children of this process and sends an
+// [ExitRecord] of the kind Kind to the socket Sock when Child ends. It ends the
+// process with code 0 when no child is left. When something comes on Sock, or its
+// other end is closed, it ends the process with code 0, or runs Wake instead.
 type Rest struct {
 	Sock  int
 	Child int
 	Kind  byte
 
-	// Wake are the arguments of this program, run once more, with the
-	// environment Env and with Sock left open; nil ends the process. All signals
-	// are blocked in it.
+	// Wake are the arguments of a new run of this program, with the environment Env and
+	// with Sock left open; nil ends the process instead. All signals are blocked in it.
 	Wake, Env []string
 }
 
-// resting is the state of the loop. It is on pages of its own, and has no
-// pointer that Go knows.
+// resting is the state of the loop. It is on its own pages, and has no pointer that
+// Go knows.
 type resting struct {
 	waiting
 	tasks, pid, page uintptr
@@ -49,25 +48,25 @@ type resting struct {
 	buf   [4096]byte
 }
 
-// given is a mapping whose memory is given back.
+// given is a mapping whose memory is released.
 type given struct {
 	start, end uintptr
-	fresh      bool // by a new one in its place: what it says then is zero
+	fresh      bool // replaced by a new mapping, filled with zeros
 }
 
 // Flags of rt_sigaction.
 const (
 	onStack  = 0x08000000
-	restorer = 0x04000000 // without which x86 delivers no signal
+	restorer = 0x04000000 // x86 requires it to deliver a signal
 )
 
 // maxGiven bounds the mappings: a helper has some thirty.
 const maxGiven = 128
 
-// restSize is what the state and the strings of the program to run take.
+// restSize is the size of the state and the strings of the program to run.
 const restSize = 64 << 10
 
-// Begin begins the rest.
+// Begin begins the rest. It returns only with an error.
 func (r *Rest) Begin() error {
 	pages, err := unix.Mmap(-1, 0, restSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -103,7 +102,7 @@ func (s *resting) prepare(r *Rest, rest []byte) error {
 	if err != nil {
 		return err
 	}
-	// From here on no signal is handled on this thread; those of children are read.
+	// From here on this thread handles no signal; those of children are read.
 	err = blockSignals(nil)
 	signals := -1
 	if err == nil {
@@ -112,7 +111,7 @@ func (s *resting) prepare(r *Rest, rest []byte) error {
 		signals, err = unix.Signalfd(-1, &chld, unix.SFD_CLOEXEC|unix.SFD_NONBLOCK)
 	}
 	if err == nil {
-		// The others end by a signal that has them do so.
+		// A signal makes the other threads end.
 		action := [4]uint64{uint64(exitThreadPC()), onStack | restorer, uint64(exitThreadPC()), ^uint64(0)}
 		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGURG), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
 		if errno != 0 {
@@ -132,7 +131,7 @@ func (s *resting) prepare(r *Rest, rest []byte) error {
 	return nil
 }
 
-// arena gives out memory that stays where it is.
+// arena allocates memory that does not move.
 type arena []byte
 
 func (a *arena) str(v string) (uintptr, bool) {
@@ -162,8 +161,8 @@ func (a *arena) strs(list []string) (uintptr, bool) {
 	return uintptr(unsafe.Pointer(&table[0])), true
 }
 
-// mappings lists what is given back: all that can be, but for the pages at keep
-// and those of the arguments, which ps shows.
+// mappings lists the memory to release: all that is possible except the pages at
+// keep and those of the arguments, which ps shows.
 func (s *resting) mappings(keep uintptr) error {
 	fd, err := unix.Open("/proc/self/maps", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -204,11 +203,11 @@ func (s *resting) give(start, end uintptr, fresh bool) {
 	}
 }
 
-// exitThreadPC is where a thread goes that is to end.
+// exitThreadPC is the address of the code that ends a thread.
 func exitThreadPC() uintptr
 
-// run is all that the process does from here on: nothing of the Go runtime, no
-// growing of the stack, no pointer to what it manages.
+// run is the rest of the process's work: nothing of the Go runtime, no growing of
+// the stack, no pointer to memory that the runtime manages.
 //
 //go:norace
 //go:nosplit
@@ -224,14 +223,14 @@ func (s *resting) run() {
 	s.wait()
 }
 
-// giveBack gives back all memory but the pages of s and of the stack.
+// giveBack releases all memory except the pages of s and of the stack.
 //
 //go:norace
 //go:nosplit
 func (s *resting) giveBack() {
 	var here byte
 	low := uintptr(unsafe.Pointer(&here))&^(s.page-1) - s.page
-	high := low + 3*s.page // frames above are never returned to
+	high := low + 3*s.page // the process never returns to frames above
 	for i := 0; i < s.n; i++ {
 		g := &s.given[i]
 		switch {
@@ -256,9 +255,10 @@ func renew(start, end uintptr) {
 	}
 }
 
-// alone reports whether there is no other thread, and has one end: a signal to
-// the process goes to any that does not block it, which is all but this one.
-// Their numbers are not asked for, as /proc may be that of another namespace.
+// alone reports whether there is no other thread. If there is, it ends one: a signal
+// to the process goes to any thread that does not block it, which is every thread
+// but this one. Their numbers are not used, because /proc may belong to another
+// namespace.
 //
 //go:norace
 //go:nosplit

@@ -5,7 +5,7 @@ package sys
 // CanRest reports whether Rest works in this program.
 const CanRest = false
 
-// Rest is not there on this processor, and not with a C library in the process.
+// Rest is not supported on this processor, nor with a C library in the process.
 type Rest struct {
 	Sock      int
 	Child     int

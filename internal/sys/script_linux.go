@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Script is a list of raw system calls that are made one after the other on
-// one thread, in a forked copy of this process or in this process itself. It
-// is for the few steps before execve that hold for a thread or that the Go
-// runtime would not survive. The zero value is empty.
+// Script is a list of raw system calls that are made one after the other on one
+// thread, in a forked copy of this process or in this process itself. It is for the
+// few steps before execve that affect a thread or that the Go runtime would not
+// survive. The zero value is empty.
 type Script struct {
 	calls []call
 	steps []string
-	mem   *scriptMemory // where what the calls point to lies; nil: on the heap, held by keep
+	mem   *scriptMemory // memory that the calls point to; nil: on the heap, held by keep
 	keep  []any
 	above int // the descriptors below are the program's
 }
@@ -23,26 +23,25 @@ type Script struct {
 type call struct {
 	nr     uintptr
 	args   [8]uintptr // the last two are not passed
-	in     [2]*int32  // where not nil, the results of earlier calls that are the arguments of the numbers at
+	in     [2]*int32  // results of earlier calls that become the arguments numbered at
 	at     [2]uint8
-	out    *int32 // where the result goes
+	out    *int32 // receives the result
 	from   *int32 // copied to to before the call, when not nil
 	to     *int32
-	same   *sameFile // where not nil, what the call must have found out
+	same   *sameFile // if not nil, what the call must have found
 	least  uintptr   // a smaller result is an error
-	is     *int32    // where not nil, any other result is an error
+	is     *int32    // if not nil, any other result is an error
 	step   int32
 	ignore bool          // an error of the call is ignored
-	pass   syscall.Errno // nor is this one
-	skip   uint32        // how many calls a success leaves out
+	pass   syscall.Errno // this error is accepted too
+	skip   uint32        // how many calls a success skips
 	missed uint32        // how many of the next calls an ignored error skips
 }
 
-// Opened is a descriptor that a call of a Script returns, for the calls that
-// follow.
+// Opened is a descriptor that a call of a Script returns, for use in later calls.
 type Opened struct{ fd *int32 }
 
-// given has argument i be a descriptor that an earlier call returns.
+// given makes argument i a descriptor that an earlier call returns.
 func (c *call) given(i uint8, o Opened) *call {
 	k := 0
 	if c.in[0] != nil {
@@ -52,13 +51,13 @@ func (c *call) given(i uint8, o Opened) *call {
 	return c
 }
 
-// opens has the result be kept for later calls.
+// opens keeps the result for later calls.
 func (s *Script) opens(c *call) Opened {
 	c.out = place[int32](s)
 	return Opened{c.out}
 }
 
-// sameFile is what statx has to find.
+// sameFile is the file that statx must find.
 type sameFile struct {
 	found        unix.Statx_t
 	major, minor uint32
@@ -71,9 +70,9 @@ func (f *sameFile) holds() bool {
 	return f.found.Ino == f.inode && f.found.Dev_major == f.major && f.found.Dev_minor == f.minor
 }
 
-// OpenPlain opens path only to name it. No folder on the way may be a symbolic
-// link, and one at the end is opened itself. Unless id is zero, path must lead to
-// the file that id identifies: another one is ESTALE.
+// OpenPlain opens path as O_PATH. No folder on the way may be a symbolic link, and a
+// link at the end is opened itself. Unless id is zero, path must lead to the file
+// that id identifies: another one is ESTALE.
 func (s *Script) OpenPlain(path string, id FileID) (Opened, error) {
 	p, err := s.str(path)
 	if err != nil {
@@ -86,35 +85,34 @@ func (s *Script) OpenPlain(path string, id FileID) (Opened, error) {
 	if id == (FileID{}) {
 		return fd, nil
 	}
-	// Confined ourselves: what looks at arguments cannot look at those of openat2.
-	// What counts is which file it is.
+	// In a confined process: its filter cannot examine the arguments of openat2. The
+	// identity of the file decides.
 	open.pass, open.skip = unix.ENOSYS, 1
 	s.add(unix.SYS_OPENAT, atCWD, p, flags).out = fd.fd
 	s.Same(fd, id)
 	return fd, nil
 }
 
-// Same has the script end with ESTALE unless what is open is the file that id
-// identifies.
+// Same ends the script with ESTALE unless the open file is the one that id identifies.
 func (s *Script) Same(at Opened, id FileID) {
 	same := place[sameFile](s)
 	same.major, same.minor, same.inode = unix.Major(id.Device), unix.Minor(id.Device), id.Inode
 	s.add(unix.SYS_STATX, 0, s.text(""), unix.AT_EMPTY_PATH, unix.STATX_INO, uintptr(unsafe.Pointer(&same.found))).given(0, at).same = same
 }
 
-// ScriptError says which step of a Script failed.
+// ScriptError reports which step of a Script failed.
 type ScriptError struct {
 	Step string
 	Err  syscall.Errno
 }
 
-// Error reads "landlock: operation not permitted".
+// Error returns, for example, "landlock: operation not permitted".
 func (e *ScriptError) Error() string { return e.Step + ": " + e.Err.Error() }
 
-// Unwrap is the errno.
+// Unwrap returns the errno.
 func (e *ScriptError) Unwrap() error { return e.Err }
 
-// Step names what the calls that follow are for, in errors.
+// Step sets the name of the following calls in errors.
 func (s *Script) Step(name string) { s.steps = append(s.steps, name) }
 
 func (s *Script) add(nr uintptr, args ...uintptr) *call {
@@ -124,8 +122,8 @@ func (s *Script) add(nr uintptr, args ...uintptr) *call {
 	return &s.calls[len(s.calls)-1]
 }
 
-// alloc returns memory that stays where it is as long as s lives. It is not
-// looked at by the garbage collector: what it points to is from alloc, too.
+// alloc returns memory that does not move as long as s lives. The garbage collector
+// does not scan it: what it points to must be from alloc, too.
 func (s *Script) alloc(size uintptr) unsafe.Pointer {
 	if s.mem != nil {
 		return s.mem.alloc(size)
@@ -205,16 +203,16 @@ func (s *Script) CloseFrom(first int) {
 	s.add(unix.SYS_CLOSE_RANGE, uintptr(first), uintptr(^uint32(0)), 0)
 }
 
-// Move makes fd the descriptor to, which execve closes. What was there before
+// Move gives fd the number to, with close-on-exec. A descriptor that had that number
 // is closed.
 func (s *Script) Move(fd Opened, to int) {
 	c := s.add(unix.SYS_DUP3, 0, uintptr(to), unix.O_CLOEXEC).given(0, fd)
-	c.pass, c.missed = unix.EINVAL, 1 // it has that number
+	c.pass, c.missed = unix.EINVAL, 1 // fd already has that number
 	s.Close(fd)
 }
 
-// Copy makes a copy of the descriptor fd, with the number to, which execve
-// closes. What was there before is closed.
+// Copy copies the descriptor fd to the number to, with close-on-exec. A descriptor
+// that had that number is closed.
 func (s *Script) Copy(fd, to int) {
 	s.add(unix.SYS_DUP3, uintptr(fd), uintptr(to), unix.O_CLOEXEC)
 }
@@ -222,7 +220,7 @@ func (s *Script) Copy(fd, to int) {
 // Close closes a descriptor.
 func (s *Script) Close(fd Opened) { s.add(unix.SYS_CLOSE).given(0, fd).ignore = true }
 
-// Known is a descriptor that is open when the script begins.
+// Known returns a descriptor that is open when the script begins.
 func (s *Script) Known(fd int) Opened {
 	p := place[int32](s)
 	*p = int32(fd)
@@ -243,11 +241,10 @@ func (s *Script) Terminal(fd int) { s.add(unix.SYS_IOCTL, uintptr(fd), unix.TIOC
 // parent ends.
 func (s *Script) Subreaper() { s.add(unix.SYS_PRCTL, unix.PR_SET_CHILD_SUBREAPER, 1) }
 
-// Unless has the call be none that fails when it returns errno.
+// Unless makes errno not be a failure of the call.
 func (c *call) Unless(errno syscall.Errno) { c.pass = errno }
 
-// Attempt has the calls that f adds change nothing for the others when they
-// fail.
+// Attempt makes the calls that f adds not affect the others when they fail.
 func (s *Script) Attempt(f func()) {
 	from := len(s.calls)
 	f()
@@ -256,52 +253,52 @@ func (s *Script) Attempt(f func()) {
 	}
 }
 
-// Name gives the thread the name that ps and top show; the kernel keeps 15
-// bytes. On the main thread it is the process's name.
+// Name sets the name that ps and top show for the thread; the kernel keeps 15 bytes.
+// On the main thread it is the process's name.
 func (s *Script) Name(name string) error {
 	p, err := s.str(name)
 	s.add(unix.SYS_PRCTL, unix.PR_SET_NAME, p)
 	return err
 }
 
-// ParentDeath has the process killed when the thread that started it ends.
+// ParentDeath makes the kernel kill the process when the thread that started it ends.
 func (s *Script) ParentDeath() {
 	s.add(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL))
 }
 
-// ParentIs fails when the process is not a child of the process of that number:
-// its parent had ended before ParentDeath, of which nothing tells. Both processes
-// must be in one pid namespace.
+// ParentIs fails unless the process is a child of the process with that number: its
+// parent may have ended before ParentDeath, which is not reported otherwise. Both
+// processes must be in one pid namespace.
 func (s *Script) ParentIs(pid Number) { s.add(unix.SYS_GETPPID).is = pid.at }
 
-// Self is the number of the process, for ParentIs in one that it starts.
+// Self returns the number of the process, for ParentIs in a process that it starts.
 func (s *Script) Self() Number {
 	c := s.add(unix.SYS_GETPID)
 	c.out = place[int32](s)
 	return Number{c.out}
 }
 
-// This is the number of this process, which makes the script.
+// This returns the number of this process, which makes the script.
 func (s *Script) This() Number {
 	p := place[int32](s)
 	*p = int32(unix.Getpid())
 	return Number{p}
 }
 
-// Number is that of a process. The zero value names no process.
+// Number is the number of a process. The zero value names no process.
 type Number struct{ at *int32 }
 
-// None reports whether there is no number.
+// None reports whether n names no process.
 func (n Number) None() bool { return n.at == nil }
 
-// OtherEnd fails when the other end of the socket fd is closed.
+// OtherEnd fails if the other end of the socket fd is closed.
 func (s *Script) OtherEnd(fd int) {
 	c := s.add(unix.SYS_RECVFROM, uintptr(fd), hold(s, byte(0)), 1, unix.MSG_PEEK|unix.MSG_DONTWAIT)
 	c.least, c.pass = 1, unix.EAGAIN // nothing is sent yet
 }
 
-// Descriptors makes fds the descriptors 0, 1, 2 … and has all others closed by
-// execve. Until then those in others keep their numbers.
+// Descriptors gives fds the numbers 0, 1, 2 … and makes execve close all others.
+// Until then those in others keep their numbers.
 func (s *Script) Descriptors(fds []int, others ...int) {
 	s.move(fds, others...)
 	s.add(unix.SYS_CLOSE_RANGE, uintptr(len(fds)), uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC)
@@ -321,7 +318,7 @@ func (s *Script) move(fds []int, others ...int) {
 	}
 }
 
-// Exec runs a program. It is the last step.
+// Exec runs a program. It must be the last step.
 func (s *Script) Exec(path string, args, env []string) error {
 	p, err := s.str(path)
 	if err != nil {
@@ -340,11 +337,11 @@ func (s *Script) Exec(path string, args, env []string) error {
 	return nil
 }
 
-// Exit ends the process; for a script that makes nothing but a process.
+// Exit ends the process; it is for a script that only makes a process.
 func (s *Script) Exit() { s.add(unix.SYS_EXIT_GROUP, 0) }
 
-// unmask gives all signals their default action and lets them through. They
-// are blocked until here, so that none finds a handler of the Go runtime's.
+// unmask gives all signals their default action and unblocks them. They are blocked
+// until here, so that no signal reaches a handler of the Go runtime.
 func (s *Script) unmask() {
 	s.Step("signals")
 	action := hold(s, [8]uint64{})
@@ -357,8 +354,8 @@ func (s *Script) unmask() {
 	s.Step("exec")
 }
 
-// Run makes the calls in this process, on the calling thread. It returns only
-// when one failed, and leaves the process unfit for anything but telling so.
+// Run makes the calls in this process, on the calling thread. It returns only if one
+// failed; the process can then only report the error and end.
 func (s *Script) Run() error {
 	runtime.LockOSThread()
 	_ = blockSignals(nil)
@@ -371,12 +368,12 @@ func (s *Script) Run() error {
 
 func (s *Script) err(step int32, errno syscall.Errno) error {
 	if errno == 0 {
-		errno = unix.EPIPE // fewer bytes than were awaited
+		errno = unix.EPIPE // fewer bytes than awaited
 	}
 	return &ScriptError{s.steps[step], errno}
 }
 
-// run returns the step that failed, or -1.
+// run returns the failed step, or -1.
 //
 //go:norace
 //go:nosplit
@@ -387,7 +384,7 @@ func (s *Script) run() (int32, syscall.Errno) {
 	return runCalls(&s.calls[0], uintptr(len(s.calls)))
 }
 
-// runCalls makes n calls, of which the first is at c.
+// runCalls makes the n calls that start at c.
 //
 //go:norace
 //go:nosplit

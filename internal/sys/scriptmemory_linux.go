@@ -6,18 +6,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scriptMemory is memory of a script that is not of the Go heap: a process that
-// has let go of that can go on with the script. It is taken from the system in
+// scriptMemory is memory of a script outside of the Go heap: a process that has
+// unmapped the heap can continue with the script. It is taken from the system in
 // pieces, the first of which holds most scripts.
 type scriptMemory struct {
 	pieces [][]byte
 	free   []byte // of the last piece
-	err    error  // why there is no more; what is allocated then is of no use
+	err    error  // why there is no more; allocated memory must not be used then
 }
 
-// pieceSize is what is taken at once, or a multiple of it, which is one of the
-// size of a page: what lies between pieces can be unmapped. Pages that are not
-// used cost nothing.
+// pieceSize is the size of a piece, or its divisor. It is a multiple of the page
+// size, so that the memory between pieces can be unmapped. Unused pages cost
+// nothing.
 const pieceSize = 1 << 20
 
 func (m *scriptMemory) alloc(size uintptr) unsafe.Pointer {

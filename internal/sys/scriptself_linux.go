@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a process is and may do, as steps of a script.
+// Attributes and rights of a process, as steps of a script.
 
 // Chdir changes the working folder.
 func (s *Script) Chdir(dir string) error {
@@ -39,9 +39,9 @@ func (s *Script) IDs(uid, gid int) {
 	s.add(unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), uintptr(uid))
 }
 
-// ActAs has the process look at files as a user and group do, and make them as
-// theirs, with the capabilities that the calling process has now. A process that
-// gets a signal when its parent ends has to ask for it again.
+// ActAs makes the process access and make files as a user and group, with the
+// capabilities that the calling process has now. A process that gets a signal when
+// its parent ends must request it again.
 func (s *Script) ActAs(uid, gid int) error {
 	h := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData
@@ -49,7 +49,7 @@ func (s *Script) ActAs(uid, gid int) error {
 		return err
 	}
 	s.add(unix.SYS_SETFSGID, uintptr(gid))
-	s.add(unix.SYS_SETFSUID, uintptr(uid)) // takes capabilities away, and returns the one before whatever happens
+	s.add(unix.SYS_SETFSUID, uintptr(uid)) // takes capabilities away, and always returns the previous user
 	is := place[int32](s)
 	*is = int32(uid)
 	s.add(unix.SYS_SETFSUID, uintptr(uid)).is = is
@@ -57,9 +57,9 @@ func (s *Script) ActAs(uid, gid int) error {
 	return nil
 }
 
-// NoBounding empties the set of capabilities that programs could bring. A process
-// that may not do that fails, unless it is an ordinary user's in no namespace of
-// its own: it has no capabilities, and gains none once NoNewPrivileges is set.
+// NoBounding empties the bounding set of capabilities. It fails for a process that
+// may not do that, except an ordinary user's in no namespace of its own: that
+// process has no capabilities, and gains none once NoNewPrivileges is set.
 func (s *Script) NoBounding(ordinary bool) error {
 	last, err := lastCapability()
 	for c := uintptr(0); err == nil && c <= last; c++ {
@@ -68,8 +68,8 @@ func (s *Script) NoBounding(ordinary bool) error {
 	return err
 }
 
-// NoBounding is Script.NoBounding for the calling thread, which is to be locked
-// and to end locked: nothing gives the set back.
+// NoBounding is Script.NoBounding for the calling thread, which must be locked and
+// must end locked: the set cannot be restored.
 func NoBounding() error {
 	last, err := lastCapability()
 	if err != nil {
@@ -84,8 +84,8 @@ func NoBounding() error {
 	return nil
 }
 
-// lastCapability is the highest number of a capability that the kernel has. Asked
-// for one by one they could seem fewer than they are: any error would be the end.
+// lastCapability returns the highest number of a capability that the kernel has.
+// Probing them one by one could miss some, because any error would end the search.
 func lastCapability() (uintptr, error) {
 	b, err := os.ReadFile("/proc/sys/kernel/cap_last_cap")
 	if err != nil {
@@ -95,17 +95,17 @@ func lastCapability() (uintptr, error) {
 	return uintptr(n), err
 }
 
-// NoCapabilities gives up all of them.
+// NoCapabilities gives up all capabilities.
 func (s *Script) NoCapabilities() {
 	s.add(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL)
 	h := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	s.add(unix.SYS_CAPSET, hold(s, h), hold(s, [2]unix.CapUserData{}))
 }
 
-// NoNewPrivileges keeps every later execve from giving rights.
+// NoNewPrivileges prevents later calls of execve from granting rights.
 func (s *Script) NoNewPrivileges() { s.add(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1) }
 
-// NoWrittenCode has memory that is or was writable never be executable.
+// NoWrittenCode prevents memory that is or was writable from becoming executable.
 func (s *Script) NoWrittenCode() {
 	s.add(unix.SYS_PRCTL, unix.PR_SET_MDWE, unix.PR_MDWE_REFUSE_EXEC_GAIN)
 }
@@ -118,16 +118,16 @@ func (s *Script) Filter(f Filter) {
 	s.add(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, s.program(f))
 }
 
-// Observe installs a filter that tells of calls, and sends the descriptor on
-// which it tells to the other end of the socket sock, with text.
+// Observe installs a filter that reports calls, and sends its listener's descriptor
+// to the other end of the socket sock, with text.
 func (s *Script) Observe(f Filter, sock int, text []byte) {
 	flags := uintptr(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
 	listener := s.opens(s.add(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, s.program(f)))
 	s.Send(sock, text, listener)
 }
 
-// Send sends text with a descriptor to the other end of the socket sock. There
-// is a byte of text at least.
+// Send sends text with a descriptor to the other end of the socket sock. text must
+// have at least one byte.
 func (s *Script) Send(sock int, text []byte, fd Opened) *call {
 	const fdSize = 4
 	oob := unsafe.Slice((*byte)(s.alloc(uintptr(unix.CmsgSpace(fdSize)))), unix.CmsgSpace(fdSize))

@@ -6,25 +6,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Filter is a program for the kernel that judges system calls.
+// Filter is a kernel program that decides about system calls.
 type Filter []unix.SockFilter
 
-// FilterRule says what becomes of one system call. The first of its Checks
-// that holds decides; when none does, or there are none, Otherwise.
+// FilterRule is the decision about one system call: that of the first of its Checks
+// that holds, else Otherwise.
 type FilterRule struct {
 	Number    int
 	Checks    []FilterCheck
 	Otherwise FilterAction
 }
 
-// FilterCheck looks at arguments of a call: it holds when all of its tests do.
+// FilterCheck tests arguments of a call: it holds if all of its tests do.
 type FilterCheck struct {
 	Tests  []FilterTest
 	Action FilterAction
 }
 
-// FilterTest compares 32 bits of an argument: it holds when argument & Mask is
-// between First and Last, both included.
+// FilterTest compares 32 bits of an argument: it holds if argument & Mask is between
+// First and Last, both included.
 type FilterTest struct {
 	Arg         int
 	High        bool // the upper 32 bits
@@ -33,7 +33,7 @@ type FilterTest struct {
 	Differ      bool // holds when it is not between them
 }
 
-// FilterAction is what a filter answers.
+// FilterAction is the answer of a filter.
 type FilterAction uint32
 
 // The actions.
@@ -43,20 +43,20 @@ const (
 	FilterNotify FilterAction = unix.SECCOMP_RET_USER_NOTIF
 )
 
-// FilterErrno fails the call.
+// FilterErrno returns the action that fails the call.
 func FilterErrno(errno unix.Errno) FilterAction {
 	return FilterAction(unix.SECCOMP_RET_ERRNO | uint32(errno)&unix.SECCOMP_RET_DATA)
 }
 
-// Offsets in struct seccomp_data, on machines that store the low half of an
-// argument first, which both processors here do.
+// Offsets in struct seccomp_data, on machines that store the low half of an argument
+// first, as both supported processors do.
 const (
 	dataNumber = 0
 	dataArch   = 4
 	dataArgs   = 16
 )
 
-// HaveFilter reports whether the kernel has system call filters with an action.
+// HaveFilter returns nil if the kernel has system call filters with an action.
 func HaveFilter(a FilterAction) error {
 	action := uint32(a) & unix.SECCOMP_RET_ACTION_FULL
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
@@ -69,7 +69,7 @@ func HaveFilter(a FilterAction) error {
 	return nil
 }
 
-// Encode makes numbers of a filter, to be sent to another process.
+// Encode returns f as numbers, to be sent to another process.
 func (f Filter) Encode() []uint64 {
 	out := make([]uint64, len(f))
 	for i, x := range f {
@@ -78,7 +78,7 @@ func (f Filter) Encode() []uint64 {
 	return out
 }
 
-// DecodeFilter undoes Encode.
+// DecodeFilter decodes what Encode returned.
 func DecodeFilter(in []uint64) Filter {
 	f := make(Filter, len(in))
 	for i, x := range in {

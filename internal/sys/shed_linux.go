@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ShedCleanPages takes out of this process what it has mapped read-only from
-// files and never changed: the code and constants of its program, for the most
-// part. They stay in the page cache, and come back as they are touched. It is
-// for a process that has nothing more to do for a long time.
+// ShedCleanPages removes from the memory of this process what it has mapped
+// read-only from files and never changed: mostly the code and constants of its
+// program. The pages stay in the page cache, and come back when they are accessed.
+// It is for a process that will be idle for a long time.
 func ShedCleanPages() error {
 	fd, err := unix.Open("/proc/self/smaps", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -29,8 +29,8 @@ func ShedCleanPages() error {
 			m = next
 			continue
 		}
-		// A page of its own, in memory or swapped out, would be lost: those of
-		// a table that the dynamic linker filled in before it was protected.
+		// A private page, in memory or swapped out, would be lost: for example a table that
+		// the dynamic linker filled in before it was protected.
 		name, value, _ := bytes.Cut(line, []byte{':'})
 		switch string(name) {
 		case "Anonymous", "Swap":
@@ -41,9 +41,9 @@ func ShedCleanPages() error {
 		}
 	}
 	clean = m.addTo(clean)
-	// Last of all: this code is among what goes.
+	// Last: this code is among the removed pages.
 	for _, m := range clean {
-		// Refused where pages are locked, which is well.
+		// The kernel refuses locked pages, which is fine.
 		_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.start, m.end-m.start, unix.MADV_DONTNEED)
 	}
 	return sc.Err()
@@ -54,7 +54,7 @@ type mapping struct {
 	start, end uintptr
 	clean      bool // from a file, private, not writable
 	own        bool // has pages that are not the file's
-	known      int  // how many of the figures that tell of such were there
+	known      int  // how many of the figures about such pages were present
 }
 
 func (m *mapping) addTo(clean []mapping) []mapping {
@@ -64,8 +64,8 @@ func (m *mapping) addTo(clean []mapping) []mapping {
 	return clean
 }
 
-// parseMapping reads the first line of an area: its bounds, what is allowed
-// there, and the file.
+// parseMapping reads the first line of an area: its bounds, its permissions, and the
+// file.
 func parseMapping(line []byte) (m mapping, ok bool) {
 	if len(line) > 0 && line[0] >= 'A' && line[0] <= 'Z' {
 		return m, false // a figure

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// resident is how much of the mapping at b is in memory of this process.
+// resident returns how much of the mapping at b is in memory of this process.
 func resident(t *testing.T, b []byte) string {
 	t.Helper()
 	smaps, err := os.ReadFile("/proc/self/smaps")
@@ -54,7 +54,7 @@ func TestShedCleanPages(t *testing.T) {
 		return b
 	}
 	clean := mmap(unix.PROT_READ)
-	// As the dynamic linker does: written, then protected.
+	// Like the dynamic linker: written, then protected.
 	changed := mmap(unix.PROT_READ | unix.PROT_WRITE)
 	changed[5000] = 'X'
 	if err := unix.Mprotect(changed, unix.PROT_READ); err != nil {

@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SocketPair makes two connected stream sockets: ours, ready for the
-// network poller, and theirs, blocking, to be handed to a host. Both are
-// close-on-exec.
+// SocketPair makes two connected stream sockets: ours, ready for the network poller,
+// and theirs, blocking, to be passed to a host. Both are close-on-exec.
 func SocketPair() (ours, theirs *os.File, err error) {
 	fds, err := socketpair()
 	if err != nil {
@@ -50,9 +49,8 @@ func SendFD(sock int, b []byte, fd int) error {
 	}
 }
 
-// RecvFD reads once from a file made by [SocketPair]; fd is the descriptor
-// that was passed with the bytes, close-on-exec, or -1. n is 0 at the end of
-// the stream.
+// RecvFD reads once from a file made by [SocketPair]; fd is the descriptor that came
+// with the bytes, close-on-exec, or -1. n is 0 at the end of the stream.
 func RecvFD(sock *os.File, b []byte) (n, fd int, err error) {
 	fd = -1
 	c, err := sock.SyscallConn()
@@ -94,16 +92,16 @@ func rightsIn(oob []byte) (int, error) {
 	return -1, nil
 }
 
-// Cred says who is at the other end of a unix socket, as the kernel saw it
-// when the connection was made.
+// Cred holds the peer credentials that the kernel recorded when a unix socket was
+// connected.
 type Cred struct {
 	Pid int // 0 where the system does not tell
 	Uid int
 	Gid int
 }
 
-// PeerCred asks the kernel who is at the other end of c (a *net.UnixConn, or
-// a file that is one).
+// PeerCred returns the credentials of the peer of c (a *net.UnixConn, or a file that
+// is one).
 func PeerCred(c syscall.Conn) (Cred, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -135,7 +135,7 @@ func TestPidfd(t *testing.T) {
 	if err := PidfdSignal(fd, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // it stays a zombie as long as it is only looked at
+	for range 2 { // it stays a zombie until it is reaped
 		if e := waitPidfd(t, fd, false); e.Signal != 9 || e.Code != -1 {
 			t.Errorf("%+v", e)
 		}
@@ -153,10 +153,10 @@ func TestPidfd(t *testing.T) {
 		t.Errorf("again: %v", err)
 	}
 	if err := PidfdSignal(fd, syscall.SIGKILL); err != syscall.ESRCH {
-		t.Errorf("signal to nobody: %v", err)
+		t.Errorf("signal to an ended process: %v", err)
 	}
 	if got, err := PidfdPid(fd); err != nil || got != -1 {
-		t.Errorf("pid of nobody %d, %v", got, err)
+		t.Errorf("pid of an ended process %d, %v", got, err)
 	}
 }
 
@@ -420,7 +420,7 @@ func TestCgroupFolders(t *testing.T) {
 	}
 }
 
-// The numbers of this package end up in nobody else's children.
+// Descriptors of this package must not be inherited by any child.
 func TestNothingIsInherited(t *testing.T) {
 	ours, theirs, err := SocketPair()
 	if err != nil {

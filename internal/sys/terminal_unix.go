@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unblocked returns f as a file that never blocks, and closes f. A write to a
-// terminal that blocks waits for the program to read, and whoever waits for the
-// writer with it.
+// Unblocked returns f as a file that never blocks, and closes f. A blocking write to
+// a terminal waits for the program to read, and so does everything that waits for
+// the writer.
 func Unblocked(f *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	f.Close()
@@ -25,7 +25,7 @@ func Unblocked(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-// ResizeTerminal sets the size of a terminal by our side of it.
+// ResizeTerminal sets the size of a terminal through this process's side of it.
 func ResizeTerminal(ours *os.File, rows, cols uint16) error {
 	raw, err := ours.SyscallConn() // Fd would make it blocking
 	if err != nil {

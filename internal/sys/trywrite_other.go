@@ -4,13 +4,13 @@ package sys
 
 import "syscall"
 
-// TryWrite takes nothing: writing is left to the write loop.
+// TryWrite writes nothing: the write loop writes.
 func TryWrite(syscall.RawConn, []byte) (int, error) { return 0, nil }
 
-// TryWriteBlocking takes nothing, likewise.
+// TryWriteBlocking writes nothing: the write loop writes.
 func TryWriteBlocking(syscall.RawConn, []byte) (int, error) { return 0, nil }
 
-// TryWriter takes nothing, likewise.
+// ShutdownWrite is not supported on this system.
 type TryWriter struct{}
 
 // NewTryWriter returns a writer.

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TryWrite writes to a non-blocking descriptor what the kernel takes at once;
-// a full one is no error but a short count. The error is the kernel's.
+// TryWrite writes to a non-blocking descriptor what the kernel takes at once. If
+// the descriptor is full, n is short and err is nil.
 func TryWrite(raw syscall.RawConn, p []byte) (n int, err error) {
 	var werr error
 	err = raw.Write(func(fd uintptr) bool {
@@ -26,21 +26,21 @@ func TryWrite(raw syscall.RawConn, p []byte) (n int, err error) {
 	return max(n, 0), err
 }
 
-// TryWriter writes as [TryWrite] does, also to a socket in blocking mode, and allocates
-// nothing for that. It is for one goroutine at a time.
+// TryWriter writes as [TryWrite] does, also to a socket in blocking mode, without
+// allocating. It must be used by one goroutine at a time.
 type TryWriter struct {
-	raw syscall.RawConn // nil: nothing is taken
+	raw syscall.RawConn // nil: writes nothing
 	try func(fd uintptr) bool
 	p   []byte
 	n   int
 	err error
 }
 
-// NewTryWriter returns a writer to c. blocking says that c is a socket in blocking mode.
+// NewTryWriter returns a writer to c. blocking means that c is a socket in blocking mode.
 func NewTryWriter(c syscall.Conn, blocking bool) *TryWriter {
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return new(TryWriter) // a closed one: its Write says so
+		return new(TryWriter) // c is closed: its Write returns the error
 	}
 	w := &TryWriter{raw: raw}
 	w.try = func(fd uintptr) bool {
@@ -58,8 +58,8 @@ func NewTryWriter(c syscall.Conn, blocking bool) *TryWriter {
 	return w
 }
 
-// TryWrite writes what the kernel takes at once. A full kernel is no error but a short
-// count.
+// TryWrite writes what the kernel takes at once. If the descriptor is full, the count is
+// short and the error nil.
 func (w *TryWriter) TryWrite(p []byte) (int, error) {
 	if w.raw == nil {
 		return 0, nil
@@ -73,12 +73,12 @@ func (w *TryWriter) TryWrite(p []byte) (int, error) {
 	return max(w.n, 0), err
 }
 
-// pipeBuf is what a pipe takes whole, or not at all, on every system.
+// pipeBuf is the size that a pipe takes whole, or not at all, on every system.
 const pipeBuf = 512
 
-// TryWriteBlocking writes to a blocking pipe or socket what the kernel takes
-// at once: of a pipe with room all of what is short, else nothing. No other
-// writer may be at it. Of what is neither it takes nothing.
+// TryWriteBlocking writes to a blocking pipe or socket what the kernel takes at once:
+// if a pipe has room, all of a short write, else nothing. There must be no other
+// writer. To other files it writes nothing.
 func TryWriteBlocking(raw syscall.RawConn, p []byte) (n int, err error) {
 	var werr error
 	err = raw.Write(func(fd uintptr) bool {
@@ -102,14 +102,14 @@ func tryBlocking(fd int, p []byte) (int, error) {
 	case unix.S_IFIFO:
 		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
 		if n, err := unix.Poll(poll, 0); len(p) > pipeBuf || n < 1 || err != nil || poll[0].Revents != unix.POLLOUT {
-			return 0, nil //nolint:nilerr // the writing meets it again
+			return 0, nil //nolint:nilerr // the blocking write returns it again
 		}
 		return unix.Write(fd, p)
 	}
 	return 0, nil
 }
 
-// ShutdownWrite ends our half of a connected socket: the peer reads EOF.
+// ShutdownWrite closes a connected socket for writing: the peer reads EOF.
 func ShutdownWrite(raw syscall.RawConn) error {
 	var serr error
 	if err := raw.Control(func(fd uintptr) { serr = unix.Shutdown(int(fd), unix.SHUT_WR) }); err != nil {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is full takes nothing, and nobody waits.
+// A full pipe or socket must take nothing, and the call must not block.
 func TestTryWriteBlocking(t *testing.T) {
 	pipe := func() [2]int {
 		var p [2]int

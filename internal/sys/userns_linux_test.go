@@ -31,8 +31,8 @@ func newUserNS(t *testing.T, ids IDs, inotify int) int {
 	return ns
 }
 
-// A new user namespace has its mapping and its bound, and no process: what it
-// began with is neither left nor known to a wait for any child.
+// A new user namespace has its mapping and its bound, and no process: its first
+// process is gone, and a wait for any child does not see it.
 func TestNewUserNS(t *testing.T) {
 	const uid, gid, bound = 62001, 62002, 8
 	ns := newUserNS(t, IDs{InsideUID: uid, InsideGID: gid, OutsideUID: uid, OutsideGID: gid}, bound)
@@ -50,7 +50,7 @@ func TestNewUserNS(t *testing.T) {
 	if err := s.Exec("/bin/sh", []string{"sh", "-c", "cat /proc/self/uid_map /proc/self/gid_map " + inotifyLimit + " >" + dir + "/out"}, []string{"PATH=/usr/bin:/bin"}); err != nil {
 		t.Fatal(err)
 	}
-	// What joins has the user that is not mapped, and writes as that one.
+	// A process that joins has the unmapped user, and writes as that user.
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestNewUserNS(t *testing.T) {
 	}
 }
 
-// A user namespace is made without a copy of this process: pages that were
+// A user namespace must be made without copying this process: pages that were
 // written to can be written to without a fault afterwards.
 func TestNewUserNSCopiesNoMemory(t *testing.T) {
 	if !HaveSpawn {
@@ -110,7 +110,7 @@ func TestNewUserNSCopiesNoMemory(t *testing.T) {
 	}
 }
 
-// A program that reaps whatever ends can make user namespaces too.
+// A program that reaps any ended child must be able to make user namespaces too.
 func TestNewUserNSBesideReaper(t *testing.T) {
 	var reaper sync.WaitGroup
 	var stop atomic.Bool

@@ -14,24 +14,25 @@ import (
 // HaveSpawn reports whether Spawn works on this processor.
 const HaveSpawn = true
 
-// vfork makes a system call that returns twice: first in a child that shares
-// all memory, stack included, and when that has gone on in the parent.
+// vfork makes a system call that returns twice: first in a child that shares all
+// memory including the stack, and after the child has continued elsewhere in the
+// parent.
 //
 //go:noescape
 func vfork(nr, a1, a2, a3 uintptr) (pid, errno uintptr)
 
-// Spawn runs the script in a new process, born in the v2 cgroup whose folder
-// is open at cgroup (0: our own), and returns once its execve has succeeded. It
-// copies nothing of this process, which makes it fast; so nothing in the script
-// may change memory, or what holds for it: no NoWrittenCode. An error is a
-// *ScriptError when a step failed, and the process is reaped then.
+// Spawn runs the script in a new process, born in the v2 cgroup whose folder is open
+// at cgroup (0: its own), and returns after its execve has succeeded. It copies
+// nothing of this process, which makes it fast; so nothing in the script may change
+// memory or its attributes: no NoWrittenCode. If a step failed, the error is a
+// *ScriptError and the process is reaped.
 func (s *Script) Spawn(cgroup int) (pid, pidfd int, err error) {
 	return s.vfork(newSpawning(unix.CLONE_VM|unix.CLONE_VFORK, cgroup))
 }
 
 // runEnded runs a script that ends with Exit in a new process, in the given new
-// namespaces, as Spawn does. It calls use when the process has ended and is not
-// reaped yet. The new process waits for nothing, so it ends although this one is
+// namespaces, as Spawn does. It calls use after the process has ended and before it
+// is reaped. The new process waits for nothing, so it ends even if this one is
 // killed meanwhile.
 func (s *Script) runEnded(namespaces uint64, use func(pid int) error) error {
 	sp := newSpawning(unix.CLONE_VM|unix.CLONE_VFORK|namespaces, 0)
@@ -68,9 +69,9 @@ func (s *Script) vfork(sp *spawning) (pid, pidfd int, err error) {
 	return int(n), int(sp.pidfd), nil
 }
 
-// borrowed counts the children that share our memory. A change of user in one
-// of them closes that memory to others, as it should be as long as that is so;
-// after the last one it is again as it was before the first.
+// borrowed counts the children that share this process's memory. A change of user in
+// one of them closes that memory to others, as it should meanwhile; after the last
+// child the attribute is restored.
 var borrowed loan
 
 type loan struct {
@@ -102,13 +103,13 @@ func isDumpable() bool {
 	return err == nil && v == 1
 }
 
-// spawn returns at once in the parent, whose frame the child has used.
+// spawn returns at once in the parent, because the child has used its frame.
 //
 //go:norace
 //go:nosplit
 //go:noinline
 func (s *Script) spawn(sp *spawning) (pid, errno uintptr) {
-	if sp.args.cgroup == 0 { // known longer, and to more filters
+	if sp.args.cgroup == 0 { // an older call, which more filters permit
 		pid, errno = vfork(unix.SYS_CLONE, uintptr(sp.args.flags|sp.args.exitSignal), 0, uintptr(unsafe.Pointer(&sp.pidfd)))
 	} else {
 		pid, errno = vfork(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&sp.args)), unsafe.Sizeof(sp.args), 0)
@@ -123,7 +124,7 @@ func (s *Script) spawn(sp *spawning) (pid, errno uintptr) {
 	}
 }
 
-// spawn returns at once in the parent, whose frame the child has used.
+// spawn returns at once in the parent, because the child has used its frame.
 //
 //go:norace
 //go:nosplit

@@ -13,12 +13,11 @@ import (
 // HaveSpawn reports whether Spawn works on this processor.
 const HaveSpawn = false
 
-// Spawn is not there on this processor.
+// Spawn is not supported on this processor.
 func (s *Script) Spawn(int) (pid, pidfd int, err error) { return 0, -1, ErrUnsupported }
 
-// runEnded runs a script that ends with Exit in a copy of this process, in the
-// given new namespaces. It calls use when the process has ended and is not
-// reaped yet.
+// runEnded runs a script that ends with Exit in a copy of this process, in the given
+// new namespaces. It calls use after the process has ended and before it is reaped.
 func (s *Script) runEnded(namespaces uint64, use func(pid int) error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -36,8 +35,8 @@ func (s *Script) runEnded(namespaces uint64, use func(pid int) error) error {
 	return use(f.Pid)
 }
 
-// spawn makes the command's process a copy of this one, which waits until its
-// execve has succeeded.
+// spawn makes the command's process a copy of this one, and waits until its execve
+// has succeeded.
 //
 //go:norace
 //go:nosplit

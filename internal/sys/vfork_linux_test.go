@@ -12,11 +12,11 @@ import (
 	"github.com/hostsup/hostsup/internal/require"
 )
 
-// Children that change their user while they share our memory close it to
-// others; when the last of many at once has gone on, it is as it was.
+// Children that change their user while they share this process's memory close it to
+// others; after the last of many concurrent children the attribute must be restored.
 func TestSpawnLeavesMemoryAsItWas(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("only root can be somebody else")
+		t.Skip("only root can change its user")
 	}
 	if !isDumpable() {
 		require.Missing(t, "a process whose memory is open to others of its user")

@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waiting is the loop of a process that waits for the end of its children and
-// for an order, without the Go runtime: it is made of system calls alone.
+// waiting is the loop of a process that waits for the end of its children and for an
+// order, without the Go runtime: it only makes system calls.
 type waiting struct {
 	child            uintptr // the command
-	path, argv, envv uintptr // of what is run to wake up; path is 0: nothing
+	path, argv, envv uintptr // of the program to run on wake-up; path 0: none
 
 	polls  [2]unix.PollFd // the socket for orders and reports, and the signals of children
 	record ExitRecord
@@ -29,7 +29,7 @@ func (s *waiting) wait() {
 	}
 }
 
-// turn looks at what has come, and waits for more, or until the time that is at
+// turn handles what has come, and waits for more, at most until the time that is at
 // timeout; 0: for ever.
 //
 //go:norace
@@ -58,8 +58,7 @@ func (s *waiting) exit() {
 	}
 }
 
-// reap reaps the children that have ended, and reports whether all children are
-// gone.
+// reap reaps the ended children, and reports whether no child is left.
 //
 //go:norace
 //go:nosplit
@@ -85,7 +84,7 @@ func (s *waiting) reap() bool {
 	}
 }
 
-// wake runs what is to be run when something has come, and nothing else ever.
+// wake runs the wake-up program, and never returns.
 //
 //go:norace
 //go:nosplit
@@ -98,8 +97,7 @@ func (s *waiting) wake() {
 	for {
 		_, _, _ = syscall.RawSyscall6(unix.SYS_FCNTL, uintptr(s.polls[0].Fd), unix.F_SETFD, 0, 0, 0, 0)
 		_, _, _ = syscall.RawSyscall6(unix.SYS_EXECVE, s.path, s.argv, s.envv, 0, 0, 0)
-		// There is no memory for it, or no file: as long as that is so, the
-		// children are reaped.
+		// There is no memory for it, or no file: until there is, the children are reaped.
 		if s.reap() {
 			s.exit()
 		}

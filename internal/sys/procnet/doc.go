@@ -1,4 +1,4 @@
-// Package procnet looks at the network as another process sees it. It is apart
-// from package sys because helper processes, which have to begin early, wait for
-// nothing of the standard library's network.
+// Package procnet examines the network as another process sees it. It is separate
+// from package sys so that helper processes, which must start early, need not
+// initialise the standard library's network.
 package procnet

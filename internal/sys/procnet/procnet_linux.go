@@ -45,8 +45,8 @@ func AllListening() ([]netip.AddrPort, error) {
 	return listening("/proc/self", func(string) bool { return true })
 }
 
-// listening reads the sockets that listen in the network of a process, as far as
-// their inodes are wanted.
+// listening reads the listening sockets in the network of a process whose inodes are
+// wanted.
 func listening(base string, wanted func(inode string) bool) ([]netip.AddrPort, error) {
 	var out []netip.AddrPort
 	for _, name := range []string{"/net/tcp", "/net/tcp6"} {
@@ -92,7 +92,7 @@ func socketAddress(text string) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(a.Unmap(), uint16(n)), ok
 }
 
-// SameNetwork says whether process pid sees the same network as this one.
+// SameNetwork reports whether process pid sees the same network as this one.
 func SameNetwork(pid int) (bool, error) {
 	own, err := os.Readlink("/proc/self/ns/net")
 	if err != nil {
@@ -102,8 +102,8 @@ func SameNetwork(pid int) (bool, error) {
 	return own == its, err
 }
 
-// DialIn connects to a TCP address of the network that process pid sees. Where
-// that is not this process's own it takes CAP_SYS_ADMIN.
+// DialIn connects to a TCP address of the network that process pid sees. If that is
+// not this process's own, DialIn needs CAP_SYS_ADMIN.
 func DialIn(ctx context.Context, pid int, to netip.AddrPort) (net.Conn, error) {
 	same, err := SameNetwork(pid)
 	if err != nil {

@@ -17,7 +17,7 @@ func Listening(pid int) ([]netip.AddrPort, error) { return nil, sys.ErrUnsupport
 // of this process.
 func AllListening() ([]netip.AddrPort, error) { return nil, sys.ErrUnsupported }
 
-// SameNetwork says whether process pid sees the same network as this one.
+// SameNetwork reports whether process pid sees the same network as this one.
 func SameNetwork(pid int) (bool, error) { return false, sys.ErrUnsupported }
 
 // DialIn connects to a TCP address of the network that process pid sees.
