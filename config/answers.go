@@ -28,8 +28,8 @@ func replySection(result, failure *any) section {
 	return section{
 		name: "reply", doc: "The answer to requests of the host with this method; a * at its end stands for any rest.",
 		settings: []setting{
-			named("result", "answered as it is", anything(result)),
-			named("error", "answered instead: name, message and code", anything(failure)),
+			named("result", "returned unchanged", anything(result)),
+			named("error", "returned instead: name, message and code", anything(failure)),
 		},
 	}
 }
@@ -60,10 +60,10 @@ func (r *reader) answers(body hcl.Body, d *hostDecl) {
 		method := b.Labels[0]
 		switch at, twice := first[b.Type+" "+method]; {
 		case d.spec.Protocol == nil:
-			r.fail(b.DefRange, fmt.Sprintf("block %q has no meaning here", b.Type), "A host with protocol = %q asks nothing. Remove %q, or choose another protocol.", noProtocol, b.Type)
+			r.fail(b.DefRange, fmt.Sprintf("block %q has no meaning here", b.Type), "A host with protocol = %q makes no requests. Remove %q, or choose another protocol.", noProtocol, b.Type)
 			continue
 		case twice:
-			r.fail(b.LabelRanges[0], fmt.Sprintf("%s %q written twice", b.Type, method), "There is one at line %d already; only one of the two can hold.", at.Start.Line)
+			r.fail(b.LabelRanges[0], fmt.Sprintf("%s %q written twice", b.Type, method), "Line %d has one already. Remove one of the two.", at.Start.Line)
 			continue
 		case method == "" || strings.Contains(strings.TrimSuffix(method, "*"), "*"):
 			r.fail(b.LabelRanges[0], fmt.Sprintf("%q is not a method", method), `Write a method's name such as "workspace/configuration", or the beginning of some and a *: "workspace/*".`)
@@ -122,7 +122,7 @@ func answerError(v any) (e *codec.Error, detail string) {
 			}
 		}
 		if !fits {
-			return nil, fmt.Sprintf("%q is not what it should be. %s", key, errorShape)
+			return nil, fmt.Sprintf("%q has the wrong type. %s", key, errorShape)
 		}
 	}
 	if e.Message == "" {

@@ -22,7 +22,7 @@ func command(dst *[]string) setting {
 		read: func(g given) {
 			hint := ""
 			if g.val.Type() == cty.String && !g.val.IsNull() {
-				hint = "No shell takes it apart."
+				hint = "No shell splits it."
 				if words := strings.Fields(g.val.AsString()); len(words) > 0 && !strings.ContainsAny(g.val.AsString(), "'\"\\$|;&<>*") {
 					hint += fmt.Sprintf(" Write [%s].", strings.TrimSpace(quotedList(words)))
 				}
@@ -308,7 +308,7 @@ func goValue(v cty.Value) (any, error) {
 		}
 		return out, nil
 	}
-	return nil, fmt.Errorf("%s cannot be handed to a host", t.FriendlyName())
+	return nil, fmt.Errorf("%s cannot be passed to a host", t.FriendlyName())
 }
 
 func goNumber(f *big.Float) (any, error) {

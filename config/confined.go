@@ -69,7 +69,7 @@ func (r *reader) severity() hcl.DiagnosticSeverity {
 // notYet is added to what is only a warning.
 func (r *reader) notYet() string {
 	if r.lenient {
-		return " The host will not start as long as that is so."
+		return " The host cannot start until that changes."
 	}
 	return ""
 }

@@ -19,7 +19,7 @@ var declareHeader = hcl.BlockHeaderSchema{Type: "declare", LabelNames: []string{
 
 func declareSection(a *codec.Announced) section {
 	return section{
-		name: "declare", doc: "An extension that the host consists of, so that it is known before the host runs. What is left out is what the host says of itself.",
+		name: "declare", doc: "An extension that the host consists of, so that it is known before the host runs. For settings that are left out the host's own announcement counts.",
 		settings: []setting{
 			named("version", "that it has", text(&a.Version)),
 			named("events", "that activate it, besides the calls of its methods", words(&a.Events, `a list of activation events such as ["onLanguage:go"]`)),
@@ -36,7 +36,7 @@ func words(dst *[]string, expect string) setting {
 			list, ok := g.distinct(expect)
 			for _, e := range list {
 				if s := e.val.AsString(); s == "" || strings.ContainsFunc(s, unicode.IsControl) {
-					e.bad("%q is no name.", s)
+					e.bad("%q is not a name.", s)
 					ok = false
 				}
 			}
@@ -65,7 +65,7 @@ func (r *reader) units(body hcl.Body, d *hostDecl) {
 			continue
 		}
 		if at, twice := first[extensions.ID(id)]; twice {
-			r.fail(b.LabelRanges[0], fmt.Sprintf("declare %q written twice", b.Labels[0]), "There is one at line %d already; only one of the two can hold.", at.Start.Line)
+			r.fail(b.LabelRanges[0], fmt.Sprintf("declare %q written twice", b.Labels[0]), "Line %d has one already. Remove one of the two.", at.Start.Line)
 			continue
 		}
 		first[extensions.ID(id)] = b.LabelRanges[0]

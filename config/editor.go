@@ -28,9 +28,9 @@ func newReconnectDecl() reconnectDecl { return reconnectDecl{grace: vscode.Defau
 
 func reconnectSection(d *reconnectDecl) section {
 	return section{
-		name: "reconnect", doc: "Hands a host of VS Code its sockets, so that one that breaks is followed by another and nothing is lost.", speaks: true,
+		name: "reconnect", doc: "Passes a host of VS Code its sockets, so that a broken one is replaced and nothing is lost.", speaks: true,
 		settings: []setting{
-			named("grace", "how long a host may be without a socket that works before its life ends", duration(&d.grace, nil)),
+			named("grace", "how long a host may be without a working socket before its life ends", duration(&d.grace, nil)),
 		},
 	}
 }
@@ -38,7 +38,7 @@ func reconnectSection(d *reconnectDecl) section {
 // reconnecting refuses a reconnect block where it means nothing.
 func (r *reader) reconnecting(d *hostDecl) {
 	if at, set := d.at["reconnect"]; set && d.spec.Protocol != nil && d.protocol != vscodeProtocol {
-		r.fail(at, `block "reconnect" has no meaning here`, "Only hosts with protocol = %q are handed sockets, not %q. Remove it.", vscodeProtocol, d.protocol)
+		r.fail(at, `block "reconnect" has no meaning here`, "Only hosts with protocol = %q receive sockets, not %q. Remove it.", vscodeProtocol, d.protocol)
 	}
 }
 
@@ -126,8 +126,8 @@ func checkSettings(g given, path string) {
 	switch _, err := vscode.ReadSettings(path); {
 	case err == nil:
 	case g.isMissing(path):
-		g.warn(g.rng, "file does not exist", "There is no %s (yet). Starting the host will fail as long as that is so.", path)
+		g.warn(g.rng, "file does not exist", "There is no %s (yet). The host cannot start until that changes.", path)
 	case !errors.Is(err, fs.ErrNotExist):
-		g.warn(g.rng, "file cannot be used", "%s. Starting the host will fail as long as that is so.", upperFirst(err.Error()))
+		g.warn(g.rng, "file cannot be used", "%s. The host cannot start until that changes.", upperFirst(err.Error()))
 	}
 }

@@ -42,11 +42,11 @@ func newExecServerDecl() *execServerDecl {
 func execServerSection(d *execServerDecl) section {
 	o := &d.spec.Options
 	sandbox := sandboxSection(&d.confinement)
-	sandbox.doc = "What holds for all that clients ask for, beside the sandboxes that they ask for: commands, files and HTTP."
+	sandbox.doc = "Applies to all requests of clients (commands, files and HTTP), besides the sandboxes that they request."
 	// It is about what status tells of a host.
 	sandbox.settings = slices.DeleteFunc(sandbox.settings, func(s setting) bool { return s.name == "observe" })
 	limits := limitsSection(&d.confinement.limits)
-	limits.doc = "What each command may use up with everything it starts; without a setting there is no limit."
+	limits.doc = "Limits for each command and everything it starts; without a setting there is no limit."
 	return section{
 		name: execServerBlock, doc: "Runs commands, files and HTTP requests for clients such as Codex.",
 		settings: []setting{
@@ -59,12 +59,12 @@ func execServerSection(d *execServerDecl) section {
 			named("max_message", "of a message of a client", size(&o.MaxMessage, 64<<10, 1<<30)),
 			named("concurrent_requests", "requests of one connection at a time", whole(&o.Concurrent, 1, 1<<16)),
 			named("ping", "between pings of a connection", duration(&o.Ping, &d.noPing)),
-			named("pong_wait", "after which a ping without an answer lets a session be taken over", duration(&o.PongWait, nil)),
+			named("pong_wait", "time without an answer to a ping after which a session can be taken over", duration(&o.PongWait, nil)),
 			named("refuse_private_http", "no HTTP requests to private addresses and to this machine", boolean(&o.NoPrivateHTTP, false)),
 		},
 		sections: []section{
 			{
-				name: "auth", doc: "What a client of a WebSocket has to show; one of the four ways.",
+				name: "auth", doc: "What a client of a WebSocket must present; one of the four ways.",
 				settings: []setting{
 					named("token_file", "file with the token", path(&o.Auth.TokenFile, warnMissingSecret)),
 					named("token_sha256", "SHA-256 of the token, in hex", text(&o.Auth.TokenSHA256)),
@@ -79,14 +79,14 @@ func execServerSection(d *execServerDecl) section {
 				settings: []setting{
 					named("bytes", "of output, per process; of what a connection was sent already half of that, or 1 MiB", size(&o.Retain, 64<<10, 1<<30)),
 					named("budget", "of memory, for the output of all processes beyond the 1 MiB that each has; half of it is for those that pause otherwise", size(&o.Budget, 1<<20, 64<<30)),
-					named("when_full", "what a process without a connection does then: wait for its client, or go on and lose its oldest output", choice(&o.WhenFull, server.WhenFulls()...)),
+					named("when_full", "what a process without a connection does then: wait for its client, or continue and lose its oldest output", choice(&o.WhenFull, server.WhenFulls()...)),
 					named("closed", "how long the output of a process that has ended can be read", duration(&o.KeepClosed, nil)),
 					named("detached", "how long a session lives on without a connection", duration(&o.KeepDetached, nil)),
 					named("detached_max", "the longest that a client can have it live on, as hostsup exec --detach does", duration(&o.KeepAsked, nil)),
 				},
 			},
 			{
-				name: "restart", doc: "What follows the end of the server itself, which nobody asked for: it is always tried again.",
+				name: "restart", doc: "Restarts of the server itself after an unrequested end; it is always tried again.",
 				sections: []section{backoffSection(&d.spec.Backoff)},
 			},
 			limits,
@@ -120,7 +120,7 @@ func listenURL(dst *string) setting {
 
 func warnMissingSecret(g given, file string) {
 	if g.isMissing(file) {
-		g.warn(g.rng, "file does not exist", "There is no %s (yet). The supervisor will not start as long as that is so.", file)
+		g.warn(g.rng, "file does not exist", "There is no %s (yet). The supervisor cannot start until that changes.", file)
 	}
 }
 
@@ -177,7 +177,7 @@ func (r *reader) execServer(t *tree, b *hcl.Block) *execServerDecl {
 		probe.Auth.JWTSecretFile, probe.Auth.JWTSecret = "", make([]byte, 64)
 	}
 	if rng, ok := d.at["auth"]; ok && probe.Auth.TokenSHA256 == "" && len(probe.Auth.JWTSecret) == 0 {
-		r.fail(rng, "auth without a secret", "It names nothing that a client would have to show. Set token_file, token_sha256 or shared_secret_file.")
+		r.fail(rng, "auth without a secret", "It names no secret that a client must present. Set token_file, token_sha256 or shared_secret_file.")
 		return d
 	}
 	if err := probe.Validate(); err != nil {

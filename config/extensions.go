@@ -36,7 +36,7 @@ func newExtensionsDecl() extensionsDecl {
 func extensionsSection(d *extensionsDecl) section {
 	s := &d.spec
 	return section{
-		name: "extensions", doc: "The extensions of a host: which it has, and when one is put apart.", speaks: true,
+		name: "extensions", doc: "The extensions of a host: which it has, and when one is isolated.", speaks: true,
 		labeled: []hcl.BlockHeaderSchema{declareHeader},
 		settings: []setting{
 			named("builtin", "folders of extensions, or of one, that ship with the editor", extensionFolders(&s.Folders, extensions.Builtin)),
@@ -46,20 +46,20 @@ func extensionsSection(d *extensionsDecl) section {
 			named("affinity", "numbers of hosts; what has the same number shares a host, which is named NAME-2 for 2", affinity(d)),
 			named("events", "activation events that are requested when the supervisor starts", activationEvents(&s.Events)),
 			named("workspace", "folders that the extensions work on, and workspaceContains events look into", workspaceFolders(&s.Workspace)),
-			named("trusted", "whether the workspace is, as they are told", boolean(&d.editor.untrusted, true)),
+			named("trusted", "whether extensions are told that the workspace is trusted", boolean(&d.editor.untrusted, true)),
 			named("settings", "the user's, by their full names; over those of settings_file", editorSettings(&d.editor.settings)),
 			named("settings_file", "a file of settings as the editor has it: JSON with comments, read at each start", path(&d.editor.settingsFile, checkSettings)),
 			named("storage", "folder for what extensions keep and log, in one named as the host; default: hostsup/vscode in the user's folder for caches", path(&d.editor.storage, nil)),
-			named("deactivate", "how long one of a host of protocol hostsup gets to end, before its host is restarted", duration(&s.Deactivate, nil)),
+			named("deactivate", "how long an extension of a host of protocol hostsup may take to end before its host is restarted", duration(&s.Deactivate, nil)),
 			named("startup", "the longest that onStartupFinished waits for the rest of the startup", duration(&s.Startup, nil)),
 		},
 		sections: []section{{
-			name: "blame", doc: "When an extension is put apart.",
+			name: "blame", doc: "When an extension is isolated.",
 			settings: []setting{
 				named("window", "time in which crashes are seen together", duration(&s.Blame.Window, nil)),
-				named("max_lives", "lives of hosts that one search for the guilty one may cost", whole(&s.Blame.MaxLives, 1, 1000)),
+				named("max_lives", "lives of hosts that one search for the culprit may cost", whole(&s.Blame.MaxLives, 1, 1000)),
 				named("profile", "take a CPU profile of a host that hangs, to see who has the processor; the inspector of its node is open meanwhile", boolean(&s.NoProfiles, true)),
-				named("quiet", "after which suspects that run apart and do not crash there have shown that they do not; default: window", unlimited(duration(&s.Blame.Quiet, nil), &s.Blame.Quiet)),
+				named("quiet", "time after which isolated suspects that have not crashed are cleared; default: window", unlimited(duration(&s.Blame.Quiet, nil), &s.Blame.Quiet)),
 			},
 		}},
 	}
@@ -73,7 +73,7 @@ func (r *reader) extensions(body hcl.Body, d *hostDecl) {
 	case !set || d.spec.Protocol == nil: // which is reported
 		return
 	case !plan.Can(d.protocol):
-		r.fail(at, `block "extensions" has no meaning here`, "Only hosts with protocol = %q or %q have extensions that can be told apart, not %q. Remove the block, or choose another protocol.", plan.Hostsup, plan.VSCode, d.protocol)
+		r.fail(at, `block "extensions" has no meaning here`, "Only hosts with protocol = %q or %q have extensions that hostsup knows, not %q. Remove the block, or choose another protocol.", plan.Hostsup, plan.VSCode, d.protocol)
 		return
 	}
 	r.foreign(d)
@@ -90,7 +90,7 @@ func (r *reader) extensions(body hcl.Body, d *hostDecl) {
 	if at, said := d.at["start.eager"]; said {
 		s.Eager = !d.spec.Start.Lazy
 		if d.protocol == plan.Hostsup && len(s.Declared) == 0 && !s.Eager {
-			r.warn(at, "extensions that are not known", "Host %q says which it has when it runs, and nothing starts it. Declare them, or let it be eager.", d.spec.Name)
+			r.warn(at, "extensions that are not known", "Host %q announces its extensions when it runs, and nothing starts it. Declare them, or let it be eager.", d.spec.Name)
 		}
 	} else if d.protocol == plan.Hostsup {
 		s.Eager = len(s.Declared) == 0 // only the host knows them
@@ -117,7 +117,7 @@ func extensionFolders(dst *[]manifest.Root, origin extensions.Origin) setting {
 	const expect = `a list of folders such as ["/opt/code/extensions"]`
 	return setting{expect: expect,
 		read: func(g given) {
-			for _, dir := range g.dirs(expect, "Nothing is found there as long as that is so.", func(e given, dir string) bool {
+			for _, dir := range g.dirs(expect, "Nothing is found there until that changes.", func(e given, dir string) bool {
 				at := slices.IndexFunc(*dst, func(r manifest.Root) bool { return r.Dir == dir })
 				if at < 0 {
 					return true
@@ -136,7 +136,7 @@ func workspaceFolders(dst *[]string) setting {
 	const expect = `a list of folders such as ["/srv/project"]`
 	return setting{expect: expect,
 		read: func(g given) {
-			*dst = g.dirs(expect, "Nothing is found there as long as that is so.", func(given, string) bool { return true })
+			*dst = g.dirs(expect, "Nothing is found there until that changes.", func(given, string) bool { return true })
 		},
 		show: func() string { return showStrings(*dst) },
 	}
@@ -283,7 +283,7 @@ func checkActivationEvent(event string) string {
 	case event == "*" || event == "onStartupFinished":
 		return fmt.Sprintf("%q is requested at every start; leave it out.", event)
 	case strings.HasPrefix(event, "workspaceContains:"):
-		return fmt.Sprintf("%q is no request: what it is about is looked for in the folders of workspace.", event)
+		return fmt.Sprintf("%q cannot be requested: hostsup looks for it in the folders of workspace.", event)
 	case len(event) < 3 || !strings.HasPrefix(event, "on") || strings.ContainsFunc(event, unicode.IsControl):
 		return fmt.Sprintf("%q is not an activation event such as \"onLanguage:go\" or \"onCommand:hello.greet\".", event)
 	}

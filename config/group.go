@@ -181,7 +181,7 @@ func (r *reader) cycles(members []lifecycle.Member, edges map[string]map[string]
 			return
 		}
 		from, to := oe.Cycle[len(oe.Cycle)-2], oe.Cycle[len(oe.Cycle)-1]
-		r.fail(edges[from][to].rng, "hosts depend on each other", "None of them could start first: %s.", strings.Join(oe.Cycle, " → "))
+		r.fail(edges[from][to].rng, "hosts depend on each other", "No host of the circle can start first: %s.", strings.Join(oe.Cycle, " → "))
 		for i := range members {
 			if members[i].Name == from {
 				members[i].DependsOn = slices.DeleteFunc(members[i].DependsOn, func(n string) bool { return n == to })

@@ -102,7 +102,7 @@ func (r *reader) spoken(d *hostDecl) {
 	own := h.Protocol.Features().Meet != nil
 	switch at, set := d.at["transport"]; {
 	case own && set:
-		r.fail(at, "transport has no meaning here", "Protocol %q has a way of its own to meet its hosts. Remove it.", d.protocol)
+		r.fail(at, "transport has no meaning here", "Protocol %q has its own transport. Remove it.", d.protocol)
 	case h.Transport == "":
 		h.Transport = actors.Transport(def.Transport)
 	}
@@ -116,14 +116,14 @@ func (r *reader) spoken(d *hostDecl) {
 		r.fail(at, "method has no meaning here", "Protocol %q has a ping of its own, or none. Remove it.", d.protocol)
 	}
 	if at, set := d.at["stdout_noise"]; set && d.protocol != "jsonrpc-lines" && d.speech.noise != noiseSkip {
-		r.fail(at, "stdout_noise has no meaning here", "Only with protocol = %q can text be told from messages. Remove it.", "jsonrpc-lines")
+		r.fail(at, "stdout_noise has no meaning here", "Only protocol = %q distinguishes text from messages. Remove it.", "jsonrpc-lines")
 	}
 	if at, set := d.at["init"]; set && (d.protocol == "msgpack-rpc" || d.protocol == "dscode") {
-		r.fail(at, "init has no meaning here", "Protocol %q has no handshake in which it could be said. Remove it.", d.protocol)
+		r.fail(at, "init has no meaning here", "Protocol %q has no handshake that could carry it. Remove it.", d.protocol)
 	}
 	if h.Attach {
 		if !attach.Can(h.Protocol) {
-			r.fail(d.at["attach"], "nobody can attach here", "Programs can attach to hosts that speak %q, %q or %q, not %q.", "jsonrpc-headers", "jsonrpc-lines", "msgpack-rpc", d.protocol)
+			r.fail(d.at["attach"], "programs cannot attach here", "Programs can attach to hosts that speak %q, %q or %q, not %q.", "jsonrpc-headers", "jsonrpc-lines", "msgpack-rpc", d.protocol)
 		}
 		if at, set := d.at["start.eager"]; set && !h.Start.Lazy {
 			r.fail(at, "eager has no meaning here", "A host with attach starts when the first program attaches to it. Remove one of the two.")
@@ -145,7 +145,7 @@ func (r *reader) silent(d *hostDecl, table section) {
 			kind = "block"
 		}
 		name := path[strings.LastIndexByte(path, '.')+1:]
-		r.fail(at, fmt.Sprintf("%s %q has no meaning here", kind, name), "Nothing is said to a host with protocol = %q. Remove %q, or choose another protocol.", noProtocol, name)
+		r.fail(at, fmt.Sprintf("%s %q has no meaning here", kind, name), "A host with protocol = %q receives no messages. Remove %q, or choose another protocol.", noProtocol, name)
 	})
 }
 
@@ -170,7 +170,7 @@ func (r *reader) resolveCommand(d *hostDecl) {
 		d.spec.Command[0] = program
 	}
 	if r.isMissing(program) {
-		r.warn(d.at["command"], "program does not exist", "There is no %s (yet). Starting host %q will fail as long as that is so.", program, d.spec.Name)
+		r.warn(d.at["command"], "program does not exist", "There is no %s (yet). Host %q cannot start until that changes.", program, d.spec.Name)
 		return
 	}
 	r.lookedUp(d, program)
@@ -184,15 +184,15 @@ func (r *reader) lookedUp(d *hostDecl, program string) {
 	_, err := r.lookPath(program, "", r.programs)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		r.warn(d.at["command"], "program cannot be run", "%s. Starting host %q will fail as long as that is so.", upperFirst(err.Error()), d.spec.Name)
+		r.warn(d.at["command"], "program cannot be run", "%s. Host %q cannot start until that changes.", upperFirst(err.Error()), d.spec.Name)
 	case errors.Is(err, fs.ErrNotExist) && filepath.Base(program) == program:
-		r.warn(d.at["command"], "program does not exist", "There is no %s (yet) in any folder of PATH, in which the supervisor looks for it. Starting host %q will fail as long as that is so. Install it, or write its whole path.", program, d.spec.Name)
+		r.warn(d.at["command"], "program does not exist", "There is no %s (yet) in any folder of PATH, which the supervisor searches. Host %q cannot start until that changes. Install it, or write its whole path.", program, d.spec.Name)
 	}
 }
 
 func warnMissingDir(g given, dir string) {
 	if g.isMissing(dir) {
-		g.warn(g.rng, "folder does not exist", "There is no %s (yet). Starting the host will fail as long as that is so.", dir)
+		g.warn(g.rng, "folder does not exist", "There is no %s (yet). The host cannot start until that changes.", dir)
 	}
 }
 

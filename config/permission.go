@@ -76,7 +76,7 @@ func folders(dst *[]string) setting {
 					e.bad("%q is not an absolute path.", path)
 				default:
 					if e.isMissing(path) {
-						e.fail(e.rng, "folder does not exist", "There is no %s, so that no path can lie in it.", path)
+						e.fail(e.rng, "folder does not exist", "There is no %s, so no path can be below it.", path)
 						continue
 					}
 					list = append(list, path)
@@ -110,7 +110,7 @@ func checksums(dst *[]string) setting {
 				list = append(list, sum)
 			}
 			if len(elems) == 0 {
-				g.bad("It is empty: nothing could be started.")
+				g.bad("It is empty: no program could start.")
 			}
 			*dst = list
 		},

@@ -67,7 +67,7 @@ func parsePolicy(src []byte, filename string, opts Options) (*PolicyFile, *hclsy
 		sections: []section{sandboxSection(&c), limitsSection(&c.limits)},
 	}, around...)
 	if _, ok := p.at["sandbox"]; !ok && !r.diags.HasErrors() {
-		r.fail(start, "no sandbox block", "A policy file says in a block what is granted: sandbox { profile = \"strict\" }.")
+		r.fail(start, "no sandbox block", "A policy file grants rights in a block: sandbox { profile = \"strict\" }.")
 		return nil, body, r.diags
 	}
 	resolved := r.confined(&c, p)

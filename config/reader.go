@@ -52,7 +52,7 @@ var unbuilt = map[string]string{
 // refuse records that the thing at rng is not built, and what to do instead.
 func (r *reader) refuse(rng hcl.Range, kind, name, what, instead string) {
 	r.fail(rng, fmt.Sprintf("%s %q is not in this version", kind, name),
-		"%s is planned but not built, and hostsup obeys a file in whole or not at all. %s", upperFirst(what), instead)
+		"%s is planned but not built, and hostsup does not apply a file in part. %s", upperFirst(what), instead)
 }
 
 const removeIt = "Remove it to use this file with this version."
@@ -228,7 +228,7 @@ func (g given) entries(want string) ([]entry, bool) {
 			}
 			name := k.AsString()
 			if first, ok := places[name]; ok {
-				g.fail(p.Key.Range(), "written twice", "%q has a value at line %d already; only one of the two can hold.", name, first.key.Range().Start.Line)
+				g.fail(p.Key.Range(), "written twice", "%q has a value at line %d already. Remove one of the two.", name, first.key.Range().Start.Line)
 			} else {
 				places[name] = place{p.Key, p.Value}
 			}

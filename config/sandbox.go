@@ -42,16 +42,16 @@ func sandboxSection(c *confinement) section {
 			named("profile", "a named profile that the rest adds to; hostsup sandbox profile prints them", c.profile()),
 			named("level", "the weakest that is accepted; "+levelForm, choice(&p.Level, policy.Levels()...)),
 			named("user", "as root: a user id of its own (auto), the user that sudo names (caller), or the name or number of a user; others: their own", text(&p.User)),
-			named("read", "may be read, with all that is below; a dash in front: where it exists", c.paths("read", &p.Read)),
+			named("read", "may be read, with everything below; a leading dash: only if it exists", c.paths("read", &p.Read)),
 			named("exec", "may be read and run", c.paths("exec", &p.Exec)),
 			named("write", "may be read and written; files keep their owner", c.paths("write", &p.Write)),
-			named("read_only", "may not be written although it lies in a folder in write", c.paths("read_only", &p.ReadOnly)),
+			named("read_only", "may not be written although it is below a folder in write", c.paths("read_only", &p.ReadOnly)),
 			named("deny", "wins over every grant, also when missing yet; patterns (*, ?, [a-z], **) hold for what matches at the start", c.paths("deny", &p.Deny)),
 			named("network", "what it may reach", orElse(choice(&p.Network, policy.NetworkNone, policy.NetworkHost, policy.NetworkAllow), &p.Network, policy.NetworkNone)),
 			named("allow", `what it may reach with network = "allow"`, c.words("allow", `a list of HOST:PORT such as ["db.example:5432"]`, &p.Allow)),
 			named("listen", "addresses of this machine that are forwarded to the same port of its own loopback", c.words("listen", `a list of IP:PORT such as ["127.0.0.1:8080"]`, &p.Listen)),
 			named("jit", "memory that is written and run, and running files that it wrote", boolean(&p.JIT, false)),
-			named("observe", "watch it, to tell what it was denied: where the kernel does not by itself, always, or never; slows down what it does with files",
+			named("observe", "watch it to report denials: where the kernel does not report them, always, or never; slows down its file access",
 				choice(&c.observe, actors.ObserveAuto, actors.ObserveAlways, actors.ObserveNever)),
 			named("devices", "device files beyond null, zero, full, random, urandom and tty", c.paths("devices", &p.Devices)),
 		},
@@ -85,7 +85,7 @@ func sandboxSection(c *confinement) section {
 
 func limitsSection(l *policy.Limits) section {
 	return section{
-		name: "limits", doc: "What it may use up with everything it starts; without a setting there is no limit.",
+		name: "limits", doc: "Limits for it and everything it starts; without a setting there is no limit.",
 		settings: []setting{
 			named("enforce", "what to do where no cgroup can hold memory, tasks or cpu: refuse to start, or hold them as far as it goes and say so",
 				orElse(choice(&l.Enforce, policy.Strict, policy.BestEffort), &l.Enforce, policy.Strict)),

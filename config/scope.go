@@ -71,7 +71,7 @@ func (r *reader) evalIn(expr hcl.Expression, ctx *hcl.EvalContext) (v cty.Value,
 	}
 	if !v.IsWhollyKnown() {
 		if !r.diags.HasErrors() { // it follows from no mistake that was reported
-			r.fail(expr.Range(), "expression has no value", "Its value cannot be told from what is in the file.")
+			r.fail(expr.Range(), "expression has no value", "Its value does not follow from the file.")
 		}
 		return cty.DynamicVal, false
 	}

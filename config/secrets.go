@@ -26,7 +26,7 @@ var secretFunc = function.New(&function.Spec{
 	Params:      []function.Parameter{{Name: "name", Type: cty.String}},
 	Type:        function.StaticReturnType(cty.String),
 	Impl: func([]cty.Value, cty.Type) (cty.Value, error) {
-		return cty.NilVal, function.NewArgErrorf(0, "a secret can only be given to a host, in its env")
+		return cty.NilVal, function.NewArgErrorf(0, "a secret can only be used in the env of a host")
 	},
 })
 
@@ -35,7 +35,7 @@ func secretsSection(o *stores.Options, cache *time.Duration) section {
 		name: "secrets", doc: "Where the values are that secret(\"NAME\") stands for.",
 		settings: []setting{
 			named("backend", "the keyring of the system, a file encrypted with age, or the keyring where there is one", choice(&o.Backend, stores.Auto, stores.Keyring, stores.File)),
-			named("service", "under which they are in the keyring", text(&o.Service)),
+			named("service", "name of the entries in the keyring", text(&o.Service)),
 			named("file", "the encrypted file; default: see secrets.md", path(&o.File, nil)),
 			named("identity", "key file that opens it; default: see secrets.md", path(&o.Identity, nil)),
 			named("cache", "how long a value stays in memory after it was read, or after the end of the life that was given it", duration(cache, nil)),
@@ -82,7 +82,7 @@ func secretCall(expr hcl.Expression) *hclsyntax.FunctionCallExpr {
 // misplaced reports a secret where there cannot be one.
 func (r *reader) misplaced(call *hclsyntax.FunctionCallExpr) {
 	r.fail(call.Range(), "a secret cannot be used here",
-		"A secret is given to a host in its env, alone or within a string: env = { TOKEN = secret(\"NAME\") }. Nothing can be made of it while the file is read, and arguments of a command can be seen by everybody on the machine.")
+		"A secret is given to a host in its env, alone or within a string: env = { TOKEN = secret(\"NAME\") }. Its value is unknown while the file is read, and every user of the machine can see the arguments of a command.")
 }
 
 // environmentWithSecrets is environment for values of which some are secrets.
@@ -98,7 +98,7 @@ func environmentWithSecrets(plain *map[string]string, secrets *map[string]secret
 		read(g)
 		for name := range found {
 			if _, twice := (*plain)[name]; twice {
-				g.fail(g.rng, "written twice", "%q is a secret and something else; only one of the two can hold.", name)
+				g.fail(g.rng, "written twice", "%q is set both as a secret and as a value. Remove one of the two.", name)
 			}
 		}
 		if len(found) > 0 {
@@ -136,7 +136,7 @@ func (r *reader) siftSecrets(expr hcl.Expression) (hcl.Expression, map[string]se
 			r.fail(item.KeyExpr.Range(), fmt.Sprintf("invalid name %q in env", name), "%s", wrong)
 		}
 		if _, twice := found[name]; twice {
-			r.fail(item.KeyExpr.Range(), "written twice", "%q has a value already; only one of the two can hold.", name)
+			r.fail(item.KeyExpr.Range(), "written twice", "%q has a value already. Remove one of the two.", name)
 		}
 		if t, ok := r.secretText(item.ValueExpr); ok {
 			found[name] = t

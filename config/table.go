@@ -26,7 +26,7 @@ func supervisorSection(f *File) section {
 		settings: []setting{
 			named("socket", "control socket; default: see operations.md", path(&f.Socket, checkSocket)),
 			named("state_dir", "folder of log files and crash reports; default: see operations.md", path(&f.StateDir, nil)),
-			named("on_failed", "what a host that was given up means for the whole", choice(&f.Spec.OnFailed, supervisor.Stay, supervisor.Exit)),
+			named("on_failed", "whether the supervisor stays or exits when a host has failed", choice(&f.Spec.OnFailed, supervisor.Stay, supervisor.Exit)),
 			named("max_starting", "hosts that start at once; default: any number", unlimited(whole(&f.Spec.MaxStarting, 1, 1<<20), &f.Spec.MaxStarting)),
 		},
 		sections: []section{{
@@ -62,8 +62,8 @@ func backoffSection(b *lifecycle.Backoff) section {
 			named("initial", "the first wait", duration(&b.Initial, nil)),
 			named("max", "the longest wait", duration(&b.Max, nil)),
 			named("multiplier", "from one wait to the next", fraction(&b.Multiplier, 1, 1000)),
-			named("jitter", "share of the wait that is left to chance", fraction(&b.Jitter, 0, 1)),
-			named("healthy", "a life this long starts the waits anew", duration(&b.Healthy, nil)),
+			named("jitter", "random share of the wait", fraction(&b.Jitter, 0, 1)),
+			named("healthy", "a life this long resets the wait", duration(&b.Healthy, nil)),
 		},
 	}
 }
@@ -80,19 +80,19 @@ func hostSection(d *hostDecl) section {
 		name: "host", doc: "One process that is kept alive.",
 		settings: []setting{
 			named("command", "program, looked up in the supervisor's PATH, and its arguments", command(&h.Command)),
-			named("protocol", "language spoken with the process", protocolSetting(&d.protocol)),
+			named("protocol", "wire format between supervisor and process", protocolSetting(&d.protocol)),
 			speaking(named("transport", "how its bytes travel: a socket on fd 3, stdin and stdout, or a unix socket; default: fd for hostsup, stdio for jsonrpc-* and msgpack-rpc",
 				choice(&h.Transport, actors.TransportFD, actors.TransportStdio, actors.TransportUnix))),
 			named("dir", "working folder; default: the supervisor's", path(&h.Dir, warnMissingDir)),
 			named("env", "variables that are set, to secret(\"NAME\") too; nothing is inherited but what inherit_env names", environmentWithSecrets(&h.Env, &h.Secrets.Env)),
 			named("inherit_env", "variables taken from the supervisor's environment", inherited(&h.InheritEnv)),
 			speaking(named("stdout_noise", "text on stdout where messages belong, in protocol jsonrpc-lines: skip it, or end the life", choice(&d.speech.noise, noiseSkip, noiseFail))),
-			speaking(named("attach", "opened by the first program that attaches to it, with what that says of itself; it starts then", boolean(&h.Attach, false))),
-			speaking(named("permissions", "what the host may ask for, as a DSCode manifest names it; without it, anything", permissions(&h.Guard.Permissions))),
-			speaking(named("rate_limit", "of what the host asks for", rateLimit(&h.Guard.RateLimit))),
-			speaking(named("workspace_roots", "folders in which the paths must lie that the host asks about", folders(&h.Guard.Roots))),
-			speaking(named("secrets", "secrets that the host may ask for, set and delete by requests of its own", owned(&h.Secrets.Owned))),
-			speaking(named("init", "handed to the host in the handshake", anything(&h.Init))),
+			speaking(named("attach", "started and initialized by the first program that attaches, with that program's own parameters", boolean(&h.Attach, false))),
+			speaking(named("permissions", "what the host may request, named as in a DSCode manifest; default: anything", permissions(&h.Guard.Permissions))),
+			speaking(named("rate_limit", "of the host's requests", rateLimit(&h.Guard.RateLimit))),
+			speaking(named("workspace_roots", "folders that must contain the paths in the host's requests", folders(&h.Guard.Roots))),
+			speaking(named("secrets", "secrets that the host may read, set and delete by its own requests", owned(&h.Secrets.Owned))),
+			speaking(named("init", "passed to the host in the handshake", anything(&h.Init))),
 		},
 		sections: []section{
 			{
@@ -108,11 +108,11 @@ func hostSection(d *hostDecl) section {
 			{
 				name: "restart", doc: "What follows the end of its process.",
 				settings: []setting{
-					named("policy", "start again after a crash, after any end nobody asked for, or never",
+					named("policy", "start again after a crash, after any unrequested end, or never",
 						choice(&h.Restart.Policy, lifecycle.OnCrash, lifecycle.Always, lifecycle.Never)),
-					named("max_crashes", "the crash within window that gives up", whole(&h.Restart.MaxCrashes, 1, 1_000_000)),
+					named("max_crashes", "number of crashes within window at which the host has failed", whole(&h.Restart.MaxCrashes, 1, 1_000_000)),
 					named("window", "time in which crashes are counted", duration(&h.Restart.Window, nil)),
-					named("retry_failed", "after which a host that was given up is tried again by itself", retry),
+					named("retry_failed", "time after which a failed host is tried again", retry),
 					named("success_exit", "ends that count like an exit with 0", exits(&h.Restart.Success)),
 				},
 				sections: []section{backoffSection(&h.Restart.Backoff)},
@@ -122,15 +122,15 @@ func hostSection(d *hostDecl) section {
 				settings: []setting{
 					named("after", "without a sign of life while something is unacknowledged", duration(&h.Liveness.After, nil)),
 					named("kill_after", "from unresponsive to killed; never only reports, and is the default for jsonrpc-*", duration(&h.Liveness.KillAfter, &h.Liveness.NeverKill)),
-					named("method", "asked as a ping, where the protocol has none of its own or another is better", text(&d.speech.ping)),
+					named("method", "method called as a ping, if the protocol has none or another is better", text(&d.speech.ping)),
 					named("ping", "between pings, for protocols that have one", duration(&h.Liveness.Ping, nil)),
 				},
 			},
 			{
 				name: "requests", doc: "Bounds of the calls to it.", speaks: true,
 				settings: []setting{
-					named("timeout", "of a call that brings no deadline", duration(&h.Requests.Timeout, nil)),
-					named("idle_timeout", "of a call that the host tells no progress of; timeout is the most in any case", duration(&h.Requests.IdleTimeout, &neverIdle)),
+					named("timeout", "of a call without a deadline", duration(&h.Requests.Timeout, nil)),
+					named("idle_timeout", "of a call without progress from the host; timeout bounds it in any case", duration(&h.Requests.IdleTimeout, &neverIdle)),
 					named("max_pending", "calls open or waiting at once", whole(&h.Requests.MaxPending, 1, 1<<24)),
 					named("while_down", "calls while it is crashed or restarting: fail at once, or wait", choice(&h.Requests.WhileDown, actors.FailFast, actors.Queue)),
 				},
@@ -139,7 +139,7 @@ func hostSection(d *hostDecl) section {
 				name: "messages", doc: "What it may send; more ends the connection.", speaks: true,
 				settings: []setting{
 					named("max_size", "of one message", size(&h.Limits.Frame, 1<<10, 1<<30)),
-					named("max_depth", "of lists and maps in each other", whole(&h.Limits.Depth, 8, 1024)),
+					named("max_depth", "nesting of lists and maps", whole(&h.Limits.Depth, 8, 1024)),
 					named("max_elements", "list elements, map keys and map values of one message, together", whole(&h.Limits.Elements, 64, 1<<28)),
 					named("max_string", "of one string; default: max_size", size(&h.Limits.String, 1<<10, 1<<30)),
 				},
@@ -147,15 +147,15 @@ func hostSection(d *hostDecl) section {
 			{
 				name: "stop", doc: "How it is asked to end.",
 				settings: []setting{
-					named("signal", "sent when saying goodbye was not enough", signal(&h.Stop.Signal)),
+					named("signal", "sent if the goodbye message was not enough", signal(&h.Stop.Signal)),
 					named("grace", "from the start of stopping, or the end of drain, until its whole process tree is killed", duration(&h.Stop.Grace, nil)),
 					speaking(named("drain", "before the goodbye, for calls under way, while new ones are refused; never: the goodbye comes at once", duration(&h.Stop.Drain, &neverDrain))),
 				},
 			},
 			{
-				name: "verify", doc: "What its program must be, before each start.",
+				name: "verify", doc: "Checks of its program before each start.",
 				settings: []setting{
-					named("sha256", "checksums, one of which it has to have", checksums(&h.Guard.SHA256)),
+					named("sha256", "checksums, one of which it must have", checksums(&h.Guard.SHA256)),
 				},
 			},
 			{

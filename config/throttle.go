@@ -16,10 +16,10 @@ func throttleSection(rule *throttle.Rule) section {
 	every := duration(&rule.Every, nil)
 	every.required = true
 	return section{
-		name: "throttle", doc: "Notifications to the host of this method that come faster than it needs them: of several the first and the latest are sent.",
+		name: "throttle", doc: "Limits notifications with this method to the host: of several that come too fast, the first and the latest are sent.",
 		settings: []setting{
 			named("every", "the shortest time between two that are sent", every),
-			named("key", "path in the params to what they are about; default: all of the method are about the same", keyPath(&rule.Key)),
+			named("key", "path in the params to the subject of a notification; default: one subject for all", keyPath(&rule.Key)),
 		},
 	}
 }
@@ -49,7 +49,7 @@ func (r *reader) throttled(body hcl.Body, d *hostDecl) {
 	for _, b := range c.Blocks {
 		method := b.Labels[0]
 		if d.spec.Protocol == nil {
-			r.fail(b.DefRange, `block "throttle" has no meaning here`, "Nothing is said to a host with protocol = %q. Remove \"throttle\", or choose another protocol.", noProtocol)
+			r.fail(b.DefRange, `block "throttle" has no meaning here`, "A host with protocol = %q receives no messages. Remove \"throttle\", or choose another protocol.", noProtocol)
 			continue
 		}
 		incremental := d.spec.Protocol.Features().Incremental
@@ -57,7 +57,7 @@ func (r *reader) throttled(body hcl.Body, d *hostDecl) {
 		r.section(b.Body, b.DefRange, throttleSection(&rule))
 		switch at, twice := first[method]; {
 		case twice:
-			r.fail(b.LabelRanges[0], fmt.Sprintf("throttle %q written twice", method), "There is one at line %d already; only one of the two can hold.", at.Start.Line)
+			r.fail(b.LabelRanges[0], fmt.Sprintf("throttle %q written twice", method), "Line %d has one already. Remove one of the two.", at.Start.Line)
 		case method == "":
 			r.fail(b.LabelRanges[0], `"" is not a method`, "Write the name of the notification, such as \"textDocument/didChange\".")
 		case rule.Every > 0: // else it is reported

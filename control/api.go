@@ -27,7 +27,7 @@ import (
 //	POST /v1/activate                       activateRequest → extensionList
 const prefix = "/v1"
 
-// versionHeader of every answer is the version of the supervisor.
+// versionHeader carries the version of the supervisor in every response.
 const versionHeader = "Hostsup-Version"
 
 const (
@@ -39,7 +39,7 @@ func hostPath(host, verb string) string {
 	return prefix + "/hosts/" + url.PathEscape(host) + "/" + verb
 }
 
-// callRequest asks for one call or notification.
+// callRequest is the body of a call or notification.
 type callRequest struct {
 	Method     string          `json:"method"`
 	Params     json.RawMessage `json:"params,omitempty"`          // absent is null
@@ -52,7 +52,7 @@ type callResponse struct {
 	Result json.RawMessage `json:"result"`
 }
 
-// waitRequest asks to wait until a host is in one of the states.
+// waitRequest is the body of a wait for one of some states.
 type waitRequest struct {
 	States  []lifecycle.State `json:"states"`
 	Timeout float64           `json:"timeout_seconds,omitempty"` // 0: none
@@ -62,12 +62,12 @@ type crashList struct {
 	Crashes []actors.CrashReport `json:"crashes"`
 }
 
-// lostLine stands in a stream of events for those the reader missed.
+// lostLine replaces the events that a reader missed in a stream.
 type lostLine struct {
 	Lost uint64 `json:"lost"`
 }
 
-// endLine is the last line of every stream that ended by itself.
+// endLine is the last line of every stream that was not cut off.
 type endLine struct {
 	End   bool   `json:"end,omitempty"`
 	Error *Error `json:"error,omitempty"`
@@ -78,7 +78,7 @@ type itemLine struct {
 	Item json.RawMessage `json:"item"`
 }
 
-// errorBody is an answer that tells of an error.
+// errorBody is a response that reports an error.
 type errorBody struct {
 	Error *Error `json:"error"`
 }

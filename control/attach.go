@@ -13,22 +13,23 @@ import (
 	"github.com/hostsup/hostsup/attach"
 )
 
-// errorTrailer carries, as JSON, why a program that was attached was let go.
+// errorTrailer carries, as JSON, why the supervisor detached a program.
 const errorTrailer = "Hostsup-Error"
 
 const attachSuffix = "/attach"
 
-// endless says whether a request's body is a stream that may last for days.
+// endless reports whether a request's body is a stream that may last for days.
 func endless(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, attachSuffix) }
 
-// letGo lets a handler answer, and end, while such a body has not come to its
-// end: else the rest of it is waited for.
-func letGo(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // an answer that nobody gets is no loss
+// stopReading lets a handler respond and return before such a body has ended;
+// otherwise the server would wait for the rest of the body.
+func stopReading(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // a response that the caller misses is no loss
 }
 
-// attach makes the caller a client of the host: its request's body is what it
-// says, the answer's body what it is told, both as long as it stays.
+// attach makes the caller a client of the host: the request's body carries its
+// messages to the host, the response's body the messages to it, both while it is
+// attached.
 func (s *Server) attach(w http.ResponseWriter, r *http.Request, h Host) error {
 	if h.Encoding() == nil || !h.CanAttach() {
 		st := h.Status()
@@ -36,23 +37,23 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, h Host) error {
 			st.Name, st.Protocol, strings.Join(attach.Protocols(), ", "))}
 	}
 	if err := attach.Refused(h.Status()); err != nil {
-		return hostFail(h, err) // as an answer, before the caller says anything
+		return hostFail(h, err) // a response, before the caller sends anything
 	}
 	w.WriteHeader(http.StatusContinue)
 	control := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Trailer", errorTrailer)
-	// The rest of the request's body is not read, so that nothing can follow it.
+	// The rest of the request's body is not read, so no other request can follow it.
 	w.Header().Set("Connection", "close")
 	w.WriteHeader(http.StatusOK)
-	// A caller that is gone already is found to be by who writes to it.
+	// Only a write notices that the caller has gone away.
 	_ = control.Flush()
 	err := h.Attach(r.Context(), &duplex{r: r.Body, w: w, control: control})
 	if err != nil {
 		if r.Context().Err() != nil && s.ctx.Err() != nil {
 			err = closed()
 		}
-		s.opt.Logger.Info("a program that was attached is let go", "host", r.PathValue("host"), "reason", err)
+		s.opt.Logger.Info("an attached program was detached", "host", r.PathValue("host"), "reason", err)
 		if text, jsonErr := json.Marshal(describe(err, nil)); jsonErr == nil {
 			w.Header().Set(errorTrailer, string(text))
 		}
@@ -86,25 +87,25 @@ func (d *duplex) Close() error {
 	return errors.Join(d.control.SetReadDeadline(time.Unix(1, 0)), d.control.SetWriteDeadline(time.Now().Add(lastWrite)))
 }
 
-// Attach makes in and out a client of a host, until in ends, the program behind
-// it says that it leaves, or ctx ends. It may return before in has ended. An error
-// says why the supervisor let it go.
+// Attach makes in and out a client of a host, until in ends, the program behind them
+// detaches, or ctx ends. It may return before in has ended. An error is the reason
+// why the supervisor detached the program.
 func (c *Client) Attach(ctx context.Context, host string, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// The transport reads the body for as long as it can, and this can be closed.
-	body, said := io.Pipe()
+	// The transport reads the body as long as it can; a pipe can be closed.
+	body, input := io.Pipe()
 	defer func() { _ = body.Close() }()
-	go func() { // ends with in, or with the next that comes from it
-		_, err := io.Copy(said, in)
-		_ = said.CloseWithError(err)
+	go func() { // ends with in, or with the next bytes from it
+		_, err := io.Copy(input, in)
+		_ = input.CloseWithError(err)
 	}()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://hostsup"+hostPath(host, "attach"), body)
 	if err != nil {
 		return invalid(err.Error())
 	}
-	// Nothing is said before the supervisor has agreed: what is on its way when it
-	// refuses would hide the reason.
+	// Nothing is sent before the supervisor has agreed: bytes on their way would hide the
+	// reason of a refusal.
 	req.Header.Set("Expect", "100-continue")
 	res, err := c.send(ctx, req)
 	if err != nil {
@@ -116,7 +117,7 @@ func (c *Client) Attach(ctx context.Context, host string, in io.Reader, out io.W
 		n, err := res.Body.Read(b)
 		if n > 0 {
 			if _, err := out.Write(b[:n]); err != nil {
-				return &Error{Class: Cancelled, Message: "nobody reads any more: " + err.Error()}
+				return &Error{Class: Cancelled, Message: "the output is closed: " + err.Error()}
 			}
 		}
 		if errors.Is(err, io.EOF) {

@@ -14,13 +14,13 @@ import (
 	"github.com/hostsup/hostsup/control/controltest"
 )
 
-// What goes in comes out at the other end, both ways at once, and the end of
-// one way is not the end of the other.
+// Input must come out at the other end, both ways at once, and the end of one way
+// must not end the other.
 func TestAttach(t *testing.T) {
 	const size = 8 << 20
 	c := one(t, func(_ *controltest.Supervisor, h *controltest.Host) {
 		h.OnAttach = func(_ context.Context, rw io.ReadWriteCloser) error {
-			if _, err := rw.Write([]byte("hello\n")); err != nil { // before anything was said
+			if _, err := rw.Write([]byte("hello\n")); err != nil { // before any input
 				return err
 			}
 			n, err := io.Copy(rw, rw)
@@ -43,7 +43,7 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// Who is let go is told why.
+// A detached program must learn the reason.
 func TestAttachEnds(t *testing.T) {
 	c := one(t, func(_ *controltest.Supervisor, h *controltest.Host) {
 		h.OnAttach = func(_ context.Context, rw io.ReadWriteCloser) error {
@@ -58,7 +58,7 @@ func TestAttachEnds(t *testing.T) {
 	defer stop.Close()
 	in := io.MultiReader(strings.NewReader("x"), never)
 	if err := c.Attach(t.Context(), "ts", in, io.Discard); err == nil || !strings.Contains(err.Error(), "gone") {
-		t.Errorf("let go: %v", err)
+		t.Errorf("detached: %v", err)
 	}
 	if err := c.Attach(t.Context(), "nobody", never, io.Discard); class(err) != control.NoSuchHost {
 		t.Errorf("nobody: %v", err)
@@ -69,10 +69,10 @@ func TestAttachEnds(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	if err := c.Attach(t.Context(), "ts", strings.NewReader("x"), failing{}); err == nil {
-		t.Error("nobody reads, and it is well")
+		t.Error("no error although the output is closed")
 	}
 	if err := c.Attach(t.Context(), "ts", iotest.ErrReader(errors.New("torn")), io.Discard); err == nil {
-		t.Error("the input is torn, and it is well")
+		t.Error("no error although the input is torn")
 	}
 }
 
@@ -80,7 +80,7 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("closed") }
 
-// Not every host can be attached to.
+// Hosts of some protocols cannot be attached to.
 func TestAttachRefused(t *testing.T) {
 	c := one(t, func(*controltest.Supervisor, *controltest.Host) {})
 	if err := c.Attach(t.Context(), "ts", strings.NewReader(""), io.Discard); err == nil || !strings.Contains(err.Error(), "cannot be attached") {

@@ -16,17 +16,17 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// Supervisor is what a Server speaks for; [Over] makes one of a running tree.
-// Its methods are called concurrently.
+// Supervisor is the tree that a Server controls; [Over] makes one of a running tree. Its
+// methods are called concurrently.
 type Supervisor interface {
 	Status() supervisor.Status
 	Events(ctx context.Context, follow bool) iter.Seq[supervisor.Event]
 	Crashes(host string) ([]actors.CrashReport, error)
 	Crash(id string) (*actors.CrashReport, error)
-	Activate(ctx context.Context, host, event string) error // host "": every one that it concerns
+	Activate(ctx context.Context, host, event string) error // host "": every host that it concerns
 	Extensions(host string) ([]service.Status, error)
 	SetExtension(ctx context.Context, host, id string, verb service.Verb) error
-	RescanExtensions(ctx context.Context, host string) ([]service.Difference, error) // host "": all that have folders
+	RescanExtensions(ctx context.Context, host string) ([]service.Difference, error) // host "": all hosts that have folders
 	Host(name string) (Host, error)
 	Done() <-chan struct{} // closed when it has ended
 }
@@ -53,7 +53,7 @@ type Host interface {
 	Attach(ctx context.Context, rw io.ReadWriteCloser) error
 }
 
-// Call is what to ask a host for.
+// Call is a call of a host.
 type Call struct {
 	Method     string
 	Params     codec.Raw
@@ -61,7 +61,7 @@ type Call struct {
 	Idempotent bool          // may be sent again to the next life
 }
 
-// Over lets a Server speak for sup.
+// Over makes sup the tree of a Server.
 func Over(sup *supervisor.Supervisor) Supervisor { return tree{sup} }
 
 type tree struct{ *supervisor.Supervisor }

@@ -11,7 +11,7 @@ import (
 	"github.com/hostsup/hostsup/control"
 )
 
-// A socket at which somebody listens who has no time to accept is not taken over.
+// Listen must not replace a socket whose owner is too busy to accept.
 func TestListenLeavesABusySocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	fullSocket(t, path)
@@ -32,7 +32,7 @@ func TestListenLeavesABusySocket(t *testing.T) {
 	}
 }
 
-// fullSocket listens at path, and as many wait to be accepted as there is room for.
+// fullSocket listens at path and fills the queue of connections to accept.
 func fullSocket(t *testing.T, path string) {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)

@@ -8,23 +8,22 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// Class names what went wrong, for scripts: it is the "class" of an error in
-// JSON and stands in front of the message in a terminal. Classes are added,
-// never renamed.
+// Class is the kind of an error, for scripts: it is the "class" of an error in JSON and
+// precedes the message in a terminal. Classes are added, never renamed.
 type Class string
 
 // The classes of errors.
 const (
 	HostError    Class = "host_error"     // the host answered with an error of its own
 	Crashed      Class = "crashed"        // the host's process ended before it answered
-	Unresponsive Class = "unresponsive"   // the host was killed for giving no sign of life
+	Unresponsive Class = "unresponsive"   // the host was killed because it did not respond
 	TimedOut     Class = "timed_out"      // the deadline passed first
 	Cancelled    Class = "cancelled"      // the caller went away
 	Overloaded   Class = "overloaded"     // max_pending requests are open already
 	Stopped      Class = "stopped"        // the host is stopped or stopping
 	Failed       Class = "failed"         // the host was given up
 	NoSuchMethod Class = "no_such_method" // the host does not know the method
-	NoProtocol   Class = "no_protocol"    // protocol = "none": there is nobody to call
+	NoProtocol   Class = "no_protocol"    // protocol = "none": the host cannot be called
 	NoSuchHost   Class = "no_such_host"   // no host of that name is configured
 	NoSuchCrash  Class = "no_such_crash"  // no crash report of that id is kept
 	NoExtensions Class = "no_extensions"  // the host has no extensions
@@ -33,19 +32,18 @@ const (
 	Invalid      Class = "invalid"        // the request itself is wrong
 	TooLarge     Class = "too_large"      // the request is over the server's limit
 	Closed       Class = "closed"         // the supervisor is stopping or has stopped
-	Forbidden    Class = "forbidden"      // the socket's owner does not let this user in
-	Unknown      Class = "unknown"        // the supervisor does not know what was asked: another version
+	Forbidden    Class = "forbidden"      // this user may not use the socket
+	Unknown      Class = "unknown"        // the supervisor does not know the request: another version
 	Internal     Class = "internal"       // none of the above
 
 	NoSuchExtension Class = "no_such_extension" // there is no extension of that id
 
-	NoSupervisor Class = "no_supervisor" // client: nobody listens at the socket
+	NoSupervisor Class = "no_supervisor" // client: no process listens at the socket
 	Disconnected Class = "disconnected"  // client: the supervisor went away before it answered
 )
 
-// classes is the one table of what each class is as an HTTP status and as an
-// error of the supervisor. Order matters: an error is of the first class whose
-// sentinel it is.
+// classes maps each class to its HTTP status and to an error of the supervisor. Order
+// matters: the first matching sentinel decides the class of an error.
 var classes = []struct {
 	class  Class
 	status int
@@ -63,14 +61,14 @@ var classes = []struct {
 	{Unresponsive, http.StatusBadGateway, supervisor.ErrUnresponsive},
 	{Crashed, http.StatusBadGateway, supervisor.ErrCrashed},
 	{Overloaded, http.StatusServiceUnavailable, supervisor.ErrOverloaded},
-	{Closed, http.StatusServiceUnavailable, supervisor.ErrClosed}, // before Stopped: it is what its hosts are, too
+	{Closed, http.StatusServiceUnavailable, supervisor.ErrClosed}, // before Stopped, which its hosts then return too
 	{Closed, http.StatusServiceUnavailable, service.ErrClosed},
 	{Stopped, http.StatusConflict, supervisor.ErrStopped},
 	{Failed, http.StatusConflict, supervisor.ErrFailed},
 	{TimedOut, http.StatusGatewayTimeout, supervisor.ErrTimeout},
 	{Cancelled, statusClientGone, supervisor.ErrCancelled},
 	{HostError, http.StatusBadGateway, nil},
-	{TooLarge, http.StatusRequestEntityTooLarge, codec.ErrTooLarge}, // of a frame; that of a request has no sentinel
+	{TooLarge, http.StatusRequestEntityTooLarge, codec.ErrTooLarge}, // for frames; requests have no sentinel
 	{Invalid, http.StatusBadRequest, service.ErrVerb},
 	{Invalid, http.StatusBadRequest, supervisor.ErrReserved},
 	{Invalid, http.StatusBadRequest, supervisor.ErrUnsendable},
@@ -79,7 +77,7 @@ var classes = []struct {
 	{Internal, http.StatusInternalServerError, nil},
 }
 
-// statusClientGone is what a caller that has gone away would have got.
+// statusClientGone is recorded for a caller that has gone away.
 const statusClientGone = 499
 
 func (c Class) status() int {

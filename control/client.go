@@ -17,25 +17,25 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// Client talks to the supervisor behind one control socket. Every error it
-// returns is an *[Error]. It connects when it is used first, and anew when the
-// supervisor was replaced.
+// Client talks to the supervisor behind one control socket. Every error it returns
+// is an *[Error]. It connects at its first use, and reconnects when the supervisor
+// was replaced.
 type Client struct {
 	socket   string
 	anyOwner bool
 	http     *http.Client
 }
 
-// ClientOption changes a [Client].
+// ClientOption configures a [Client].
 type ClientOption func(*Client)
 
-// AnyOwner lets root talk to the supervisor of another user. It is for a
-// socket that a person has named; at a place that is looked for by default,
-// another user may have put it there for root to find.
+// AnyOwner lets root talk to the supervisor of another user. It must be used only
+// for a socket that a person has named: another user could create a socket at a
+// default path for root to find.
 func AnyOwner() ClientOption { return func(c *Client) { c.anyOwner = true } }
 
-// NewClient makes a client of the control socket at a path. Who listens there
-// has to be root or the caller's own user.
+// NewClient makes a client of the control socket at a path. The owner of the listening
+// process must be root or the caller's own user.
 func NewClient(socket string, opts ...ClientOption) *Client {
 	c := &Client{socket: socket}
 	for _, opt := range opts {
@@ -45,23 +45,23 @@ func NewClient(socket string, opts ...ClientOption) *Client {
 		DialContext:         c.dial,
 		MaxIdleConnsPerHost: 2,
 		IdleConnTimeout:     30 * time.Second,
-		// Of a supervisor that does not answer at all; it agrees within milliseconds.
+		// Bounds the wait for an unresponsive supervisor; others answer within milliseconds.
 		ExpectContinueTimeout: 10 * time.Second,
 		DisableCompression:    true,
 	}}
 	return c
 }
 
-// Close closes idle connections. It does not end what is under way.
+// Close closes idle connections. It does not end requests under way.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Status returns the whole supervisor, or what belongs to some hosts, groups and
-// exec servers.
+// Status returns the status of the whole supervisor, or of the named hosts, groups
+// and exec servers.
 func (c *Client) Status(ctx context.Context, names ...string) (*supervisor.Status, error) {
 	return get[supervisor.Status](ctx, c, prefix+"/status", url.Values{"host": names})
 }
 
-// Start returns when the host runs; an error says why it does not.
+// Start returns when the host is running, or with the reason why it is not.
 func (c *Client) Start(ctx context.Context, host string) (*actors.HostStatus, error) {
 	return post[actors.HostStatus](ctx, c, hostPath(host, "start"), nil)
 }
@@ -71,7 +71,7 @@ func (c *Client) Stop(ctx context.Context, host string) (*actors.HostStatus, err
 	return post[actors.HostStatus](ctx, c, hostPath(host, "stop"), nil)
 }
 
-// Restart returns when the host runs again.
+// Restart returns when the host is running again.
 func (c *Client) Restart(ctx context.Context, host string) (*actors.HostStatus, error) {
 	return post[actors.HostStatus](ctx, c, hostPath(host, "restart"), nil)
 }
@@ -81,18 +81,18 @@ func (c *Client) Reset(ctx context.Context, host string) (*actors.HostStatus, er
 	return post[actors.HostStatus](ctx, c, hostPath(host, "reset"), nil)
 }
 
-// Wait returns when the host has come into one of the states. With a time-out
-// of 0 only ctx ends it.
+// Wait returns when the host is in one of the states. With a timeout of 0 only ctx
+// bounds the wait.
 func (c *Client) Wait(ctx context.Context, host string, timeout time.Duration, states ...lifecycle.State) (*actors.HostStatus, error) {
 	return post[actors.HostStatus](ctx, c, hostPath(host, "wait"), waitRequest{States: states, Timeout: timeout.Seconds()})
 }
 
-// Request is what to ask a host for.
+// Request is a call of a host.
 type Request struct {
 	Host       string
 	Method     string
 	Params     json.RawMessage // nil is null
-	Timeout    time.Duration   // 0: the host's own; not for notifications and streams' elements
+	Timeout    time.Duration   // 0: the host's own; unused for notifications and elements of streams
 	Idempotent bool            // may be sent again to the next life of the host
 }
 
@@ -100,7 +100,7 @@ func (q Request) body(stream bool) callRequest {
 	return callRequest{Method: q.Method, Params: q.Params, Timeout: q.Timeout.Seconds(), Idempotent: q.Idempotent, Stream: stream}
 }
 
-// Call asks a host and returns its result.
+// Call calls a method of a host and returns its result.
 func (c *Client) Call(ctx context.Context, q Request) (json.RawMessage, error) {
 	out, err := post[callResponse](ctx, c, hostPath(q.Host, "call"), q.body(false))
 	if err != nil {
@@ -109,14 +109,14 @@ func (c *Client) Call(ctx context.Context, q Request) (json.RawMessage, error) {
 	return out.Result, nil
 }
 
-// Notify tells a host something that it does not answer.
+// Notify sends a host a notification.
 func (c *Client) Notify(ctx context.Context, q Request) error {
 	_, err := post[struct{}](ctx, c, hostPath(q.Host, "notify"), q.body(false))
 	return err
 }
 
-// Crashes returns the crash reports of a host, or of all when host is "",
-// newest last.
+// Crashes returns the crash reports of a host, or of all hosts if host is "", newest
+// last.
 func (c *Client) Crashes(ctx context.Context, host string) ([]actors.CrashReport, error) {
 	query := url.Values{}
 	if host != "" {
@@ -149,7 +149,7 @@ func post[T any](ctx context.Context, c *Client, path string, body any) (*T, err
 	return document[T](ctx, c, http.MethodPost, path, body)
 }
 
-// document asks for one document.
+// document requests one document.
 func document[T any](ctx context.Context, c *Client, method, path string, body any) (*T, error) {
 	res, err := c.do(ctx, method, path, body)
 	if err != nil {
@@ -160,17 +160,17 @@ func document[T any](ctx context.Context, c *Client, method, path string, body a
 	if err := json.NewDecoder(res.Body).Decode(out); err != nil {
 		return nil, c.broken(ctx, err)
 	}
-	_, _ = io.Copy(io.Discard, res.Body) // the connection is kept
+	_, _ = io.Copy(io.Discard, res.Body) // so that the connection is reused
 	return out, nil
 }
 
-// do sends a request and returns the answer, the body of which the caller
-// closes. An answer that tells of an error is an error.
+// do sends a request and returns the response, whose body the caller must close. It
+// returns a response that reports an error as an error.
 func (c *Client) do(ctx context.Context, method, path string, body any) (*http.Response, error) {
 	var text bytes.Buffer
 	if body != nil {
 		if err := encoder(&text).Encode(body); err != nil {
-			return nil, invalid("the request cannot be said in JSON: " + err.Error())
+			return nil, invalid("the request cannot be encoded as JSON: " + err.Error())
 		}
 	}
 	req, err := http.NewRequestWithContext(ctx, method, "http://hostsup"+path, &text)
@@ -183,7 +183,7 @@ func (c *Client) do(ctx context.Context, method, path string, body any) (*http.R
 	return c.send(ctx, req)
 }
 
-// send is do for a request that is made.
+// send is do for a prepared request.
 func (c *Client) send(ctx context.Context, req *http.Request) (*http.Response, error) {
 	res, err := c.http.Do(req)
 	if err != nil {
@@ -200,7 +200,7 @@ func (c *Client) send(ctx context.Context, req *http.Request) (*http.Response, e
 	return nil, told.Error
 }
 
-// broken turns what the transport reports into an *Error.
+// broken converts an error of the transport into an *Error.
 func (c *Client) broken(ctx context.Context, err error) *Error {
 	var ready *Error
 	switch {
@@ -212,12 +212,12 @@ func (c *Client) broken(ctx context.Context, err error) *Error {
 		return &Error{Class: Cancelled, Message: "cancelled"}
 	}
 	if strings.Contains(err.Error(), "malformed HTTP") { // the library has no type for it
-		return &Error{Class: Unknown, Message: fmt.Sprintf("%s is not a supervisor's control socket: what listens there speaks something else", c.socket)}
+		return &Error{Class: Unknown, Message: fmt.Sprintf("%s is not a supervisor's control socket: the process that listens there does not speak HTTP", c.socket)}
 	}
 	return &Error{Class: Disconnected, Message: fmt.Sprintf("the supervisor at %s went away before it answered (%v)", c.socket, rootCause(err))}
 }
 
-// rootCause leaves out the URL, which means nothing to a person here.
+// rootCause leaves out the URL, which has no meaning for a user here.
 func rootCause(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {

@@ -9,12 +9,12 @@ import (
 	"github.com/hostsup/hostsup/codec"
 )
 
-// maxCauses is how long a chain of causes is passed on. Protocols cut theirs
-// at the same length.
+// maxCauses bounds the chain of causes that is passed on. Protocols cut theirs at
+// the same length.
 const maxCauses = 16
 
-// describe turns what a supervisor or this package returned into what travels.
-// enc renders the data of a host's own error; it may be nil.
+// describe converts an error of the supervisor or of this package for the wire. enc
+// renders the data of a host's own error; it may be nil.
 func describe(err error, enc codec.Encoding) *Error {
 	var ready *Error
 	if errors.As(err, &ready) {
@@ -74,8 +74,8 @@ func (e *Error) addPeer(p *codec.Error, enc codec.Encoding) {
 	}
 }
 
-// dataJSON renders evidence for people; what cannot be rendered is left out
-// rather than hiding the error it belongs to.
+// dataJSON renders evidence for people. Evidence that cannot be rendered is left
+// out, so that it does not hide its error.
 func dataJSON(raw codec.Raw, enc codec.Encoding) json.RawMessage {
 	if raw == nil || enc == nil {
 		return nil
@@ -87,5 +87,5 @@ func dataJSON(raw codec.Raw, enc codec.Encoding) json.RawMessage {
 	return text
 }
 
-// invalid is an error about the request itself.
+// invalid returns an error about the request itself.
 func invalid(message string) *Error { return &Error{Class: Invalid, Message: message} }

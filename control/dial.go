@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// dial connects to the control socket, whatever address it is asked for, and
-// says in words for a person why it cannot.
+// dial connects to the control socket, whatever the address, and returns an error
+// for people if it cannot.
 func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err := checkPath(c.socket); err != nil {
 		return nil, invalid(err.Error())
@@ -40,13 +40,13 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return conn, nil
 }
 
-// isNoSocket reports whether something else than a socket is at a path.
+// isNoSocket reports whether the file at a path is not a socket.
 func isNoSocket(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().Type() != os.ModeSocket
 }
 
-// denied says who may use the socket.
+// denied describes who may use the socket.
 func denied(socket string) string {
 	info, err := os.Stat(socket)
 	if err != nil {

@@ -9,32 +9,31 @@ import (
 	"github.com/hostsup/hostsup/lifecycle"
 )
 
-// Error is an error as it travels. Class and Message are always there; the
-// rest is evidence that some classes have. On the client's side errors.Is
-// answers as for the supervisor's own error, and errors.As finds a
-// *[codec.Error] (its Data is JSON), an *[actors.StateError] and an
-// *[actors.HostError] where there was one.
+// Error is an error on the wire. Class and Message are always set; the other fields
+// are evidence that some classes have. On the client's side errors.Is answers as for
+// the supervisor's own error, and errors.As finds a *[codec.Error] (its Data is
+// JSON), an *[actors.StateError] and an *[actors.HostError] if the original wrapped
+// one.
 type Error struct {
 	Class   Class  `json:"class"`
 	Message string `json:"message"`
 
 	Host   string   `json:"host,omitempty"`
 	Method string   `json:"method,omitempty"`
-	Hosts  []string `json:"hosts,omitempty"` // NoSuchHost: the names there are
+	Hosts  []string `json:"hosts,omitempty"` // NoSuchHost: the existing names
 
-	// NoSuchExtension: the id that was asked for, and those there are.
+	// NoSuchExtension: the requested id, and the existing ones.
 	Extension  string   `json:"extension,omitempty"`
 	Extensions []string `json:"extensions,omitempty"`
 
-	// Where the host was, for calls and verbs that its state did not allow.
+	// The state of the host, for calls and operations that it did not allow.
 	Life   uint64          `json:"life,omitempty"`
 	State  lifecycle.State `json:"state,omitempty"`
 	Want   lifecycle.State `json:"want,omitempty"`
 	Reason string          `json:"reason,omitempty"`
 	Exit   *Exit           `json:"exit,omitempty"`
 
-	// What the host answered: HostError and NoSuchMethod. Message is then the
-	// host's own.
+	// The host's error response: HostError and NoSuchMethod. Message is then the host's own.
 	Name  string          `json:"name,omitempty"`
 	Code  int64           `json:"code,omitempty"`
 	Stack string          `json:"stack,omitempty"`
@@ -48,7 +47,7 @@ type Exit struct {
 	Signal int `json:"signal,omitempty"`
 }
 
-// Cause is what an error of a host came from.
+// Cause is the cause of a host's error.
 type Cause struct {
 	Name    string          `json:"name,omitempty"`
 	Message string          `json:"message,omitempty"`
@@ -58,8 +57,8 @@ type Cause struct {
 	Cause   *Cause          `json:"cause,omitempty"`
 }
 
-// Error returns the message; of a host's own error "Name: Message". The class
-// is not in it.
+// Error returns the message, or "Name: Message" for a host's own error. It does not
+// include the class.
 func (e *Error) Error() string {
 	if e.Name == "" {
 		return e.Message
@@ -70,7 +69,7 @@ func (e *Error) Error() string {
 	return e.Name + ": " + e.Message
 }
 
-// Is says whether target is the supervisor's error that e stands for.
+// Is reports whether target is the supervisor's error that e stands for.
 func (e *Error) Is(target error) bool {
 	switch {
 	case e.Class == TimedOut && target == context.DeadlineExceeded,

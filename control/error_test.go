@@ -17,7 +17,7 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// callWith lets a host answer a call with err and returns what the client sees.
+// callWith makes a host answer a call with err and returns the client's error.
 func callWith(t *testing.T, err error) error {
 	t.Helper()
 	h := controltest.NewHost(actors.HostStatus{Name: "ts", State: lifecycle.Running})
@@ -29,7 +29,7 @@ func callWith(t *testing.T, err error) error {
 	return got
 }
 
-// Every class comes back as what it was: for errors.Is, and with its evidence.
+// Every class must arrive unchanged: for errors.Is, and with its evidence.
 func TestErrorRoundTrip(t *testing.T) {
 	at := func(err error) error {
 		return &actors.HostError{Host: "ts", Life: 7, Err: err, Reason: "killed by SIGKILL", Exit: &lifecycle.ExitStatus{Code: -1, Signal: 9}}
@@ -92,8 +92,8 @@ func TestErrorRoundTrip(t *testing.T) {
 	}
 }
 
-// sameEvidence checks that got holds a typed error exactly when want does, and
-// that they say the same.
+// sameEvidence checks that got holds a typed error exactly if want does, with the
+// same message.
 func sameEvidence[E error](t *testing.T, got, want error) {
 	t.Helper()
 	var g, w E
@@ -106,7 +106,7 @@ func sameEvidence[E error](t *testing.T, got, want error) {
 	}
 }
 
-// A host's own error keeps its name, code, stack, data and causes.
+// A host's own error must keep its name, code, stack, data and causes.
 func TestHostErrorEvidence(t *testing.T) {
 	data, err := native.New().FromJSON([]byte(`{"path":"/srv","n":[1,2]}`))
 	if err != nil {
@@ -124,7 +124,7 @@ func TestHostErrorEvidence(t *testing.T) {
 	}
 }
 
-// A chain of causes is cut, however a host made it that long.
+// A chain of causes must be cut, however long a host made it.
 func TestCausesAreCut(t *testing.T) {
 	e := &codec.Error{Name: "E"}
 	for range 100 {

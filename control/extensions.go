@@ -12,26 +12,26 @@ import (
 	"github.com/hostsup/hostsup/extensions/service"
 )
 
-// activateRequest asks for an activation event.
+// activateRequest is the body of an activation event.
 type activateRequest struct {
 	Event string `json:"event"`
 	Host  string `json:"host,omitempty"` // "": every host that it concerns
 }
 
-// extensionList is the answer to all: of an activation those that are active by
-// it.
+// extensionList is the response to all requests: to an activation, the extensions
+// that it made active.
 type extensionList struct {
 	Extensions []service.Status `json:"extensions"`
 }
 
-// differenceList is the answer to a look into the folders.
+// differenceList is the response to a rescan of the folders.
 type differenceList struct {
 	Differences []service.Difference `json:"differences"`
 }
 
 var extensionVerbs = []service.Verb{service.Enable, service.Disable, service.Isolate, service.Release}
 
-// activate waits for as long as its caller stays.
+// activate waits as long as its caller stays connected.
 func (s *Server) activate(w http.ResponseWriter, r *http.Request) error {
 	var q activateRequest
 	if err := decode(r, &q); err != nil {
@@ -60,12 +60,11 @@ func (s *Server) extensions(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, extensionList{tidyExtensions(list)})
 }
 
-// setExtension answers with what is to be said of the extension then, for each
-// host that has it.
+// setExtension responds with the new status of the extension, for each host that has it.
 func (s *Server) setExtension(w http.ResponseWriter, r *http.Request) error {
 	host, id, verb := r.URL.Query().Get("host"), r.PathValue("id"), service.Verb(r.PathValue("verb"))
 	if !slices.Contains(extensionVerbs, verb) {
-		return invalid(fmt.Sprintf("%q is nothing that can be done with an extension", verb))
+		return invalid(fmt.Sprintf("%q is not an operation on an extension", verb))
 	}
 	if err := s.sup.SetExtension(r.Context(), host, id, verb); err != nil {
 		e := s.extensionFail(host, err)
@@ -85,7 +84,7 @@ func (s *Server) setExtension(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, extensionList{list})
 }
 
-// rescan answers with what is different, when it counts.
+// rescan responds with the differences, after they have taken effect.
 func (s *Server) rescan(w http.ResponseWriter, r *http.Request) error {
 	host := r.URL.Query().Get("host")
 	list, err := s.sup.RescanExtensions(r.Context(), host)
@@ -98,20 +97,21 @@ func (s *Server) rescan(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, differenceList{list})
 }
 
-// noExtension says that there is no such extension, and which there are.
+// noExtension returns an error that lists the existing extensions.
 func (s *Server) noExtension(host, id string) *Error {
 	e := &Error{Class: NoSuchExtension, Message: fmt.Sprintf("no extension %q is known", id), Host: host, Extension: id, Extensions: []string{}}
 	if host != "" {
 		e.Message = fmt.Sprintf("host %q has no extension %q", host, id)
 	}
-	list, _ := s.sup.Extensions(host) // without it the error says what it can
+	list, _ := s.sup.Extensions(host) // without the list the error is still useful
 	for _, x := range list {
 		e.Extensions = append(e.Extensions, x.ID)
 	}
 	return e
 }
 
-// extensionFail names the hosts that there are, where another one was meant.
+// extensionFail adds the names of the existing hosts if the requested one does not
+// exist.
 func (s *Server) extensionFail(host string, err error) *Error {
 	if host != "" && errors.Is(err, service.ErrNoExtensions) {
 		return &Error{Class: NoExtensions, Host: host, Message: fmt.Sprintf("host %q has no extensions: there is no extensions block in its configuration", host)}
@@ -132,7 +132,7 @@ func (s *Server) extensionFail(host string, err error) *Error {
 	return e
 }
 
-// tidyExtensions returns list, and an empty list for nil.
+// tidyExtensions returns list, or an empty list for nil.
 func tidyExtensions(list []service.Status) []service.Status {
 	if list == nil {
 		return []service.Status{}
@@ -140,10 +140,10 @@ func tidyExtensions(list []service.Status) []service.Status {
 	return list
 }
 
-// Activate requests an activation event of a host, or of every host that it
-// concerns when host is "", and waits until those who want it are active or have
-// failed, as long as ctx lasts. It returns who is active by this event: who was
-// by another one before is not among them.
+// Activate requests an activation event of a host, or if host is "" of every host
+// that it concerns. It waits until the extensions that declare the event are active
+// or have failed, or ctx ends. It returns the extensions that this event made
+// active; those that an earlier event made active are not included.
 func (c *Client) Activate(ctx context.Context, host, event string) ([]service.Status, error) {
 	out, err := post[extensionList](ctx, c, prefix+"/activate", activateRequest{Event: event, Host: host})
 	if err != nil {
@@ -152,7 +152,7 @@ func (c *Client) Activate(ctx context.Context, host, event string) ([]service.St
 	return out.Extensions, nil
 }
 
-// Extensions returns the extensions of a host, or of all when host is "".
+// Extensions returns the extensions of a host, or of all hosts if host is "".
 func (c *Client) Extensions(ctx context.Context, host string) ([]service.Status, error) {
 	out, err := get[extensionList](ctx, c, prefix+"/extensions", hostQuery(host))
 	if err != nil {
@@ -161,8 +161,8 @@ func (c *Client) Extensions(ctx context.Context, host string) ([]service.Status,
 	return out.Extensions, nil
 }
 
-// SetExtension does what verb says for an extension of a host, or of each that has
-// it when host is "", and returns what there is to say of it when that is done.
+// SetExtension applies verb to an extension of a host, or if host is "" of each host
+// that has it, and returns its new status.
 func (c *Client) SetExtension(ctx context.Context, host, id string, verb service.Verb) ([]service.Status, error) {
 	path := prefix + "/extensions/" + url.PathEscape(id) + "/" + url.PathEscape(string(verb))
 	out, err := post[extensionList](ctx, c, path+queryOf(hostQuery(host)), nil)
@@ -172,9 +172,8 @@ func (c *Client) SetExtension(ctx context.Context, host, id string, verb service
 	return out.Extensions, nil
 }
 
-// RescanExtensions looks into the folders of the extensions of a host anew, or of
-// all that have some when host is "", and returns what is different when that
-// counts.
+// RescanExtensions reads the extension folders of a host again, or of all hosts that
+// have some if host is "", and returns the differences after they have taken effect.
 func (c *Client) RescanExtensions(ctx context.Context, host string) ([]service.Difference, error) {
 	out, err := post[differenceList](ctx, c, prefix+"/extensions/rescan"+queryOf(hostQuery(host)), nil)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// withExtensions is a supervisor of which host "ts" has two extensions and host
-// "db" none.
+// withExtensions serves a supervisor whose host "ts" has two extensions and whose
+// host "db" has none.
 func withExtensions(t *testing.T, change func(*controltest.Supervisor)) *control.Client {
 	t.Helper()
 	sup := &controltest.Supervisor{
@@ -36,8 +36,8 @@ func withExtensions(t *testing.T, change func(*controltest.Supervisor)) *control
 	return c
 }
 
-// An activation is asked for with its event and host, lasts as long as its
-// caller does, and is answered with who is active by it.
+// An activation is requested with its event and host, lasts as long as its caller
+// stays connected, and returns the extensions that it made active.
 func TestActivate(t *testing.T) {
 	begun, ended := make(chan string, 1), make(chan error, 1)
 	c := withExtensions(t, func(s *controltest.Supervisor) {
@@ -79,7 +79,7 @@ func TestActivate(t *testing.T) {
 	}
 }
 
-// Each verb comes to the extension that is meant, whatever is in its id.
+// Each operation must reach the right extension, whatever characters its id has.
 func TestSetExtension(t *testing.T) {
 	var seen []string
 	c := withExtensions(t, func(s *controltest.Supervisor) {
@@ -108,7 +108,7 @@ func TestSetExtension(t *testing.T) {
 	}
 }
 
-// What is different comes back for the host that was meant, also when nothing is.
+// Differences must come back for the requested host, also if there are none.
 func TestRescan(t *testing.T) {
 	want := []service.Difference{{Host: "ts", ID: "golang.go", Change: service.Changed, Before: "1", After: "2"}, {Host: "ts", ID: "a.b", Change: service.Added, After: "1"}}
 	c := withExtensions(t, func(s *controltest.Supervisor) {
@@ -127,7 +127,7 @@ func TestRescan(t *testing.T) {
 	}
 }
 
-// What can go wrong comes back as what it was.
+// Errors must arrive unchanged.
 func TestExtensionErrors(t *testing.T) {
 	failed := &service.ActivationError{Event: "onLanguage:go", Errs: []*activation.Error{{ID: "golang.go", Cause: activation.ErrMissing, On: "acme.base"}}}
 	c := withExtensions(t, func(s *controltest.Supervisor) {
@@ -175,7 +175,7 @@ func TestExtensionErrors(t *testing.T) {
 		{rescan(""), control.NoExtensions, service.ErrNoExtensions, "no host has folders with extensions to look into"},
 		{rescan("ts"), control.NoExtensions, service.ErrNoExtensions, `host "ts" has no folders with extensions to look into: it has those that its configuration declares or that it announces itself`},
 		{rescan("nobody"), control.NoSuchHost, supervisor.ErrNoHost, `no host "nobody" is configured`},
-		{set("", "golang.go", "remove"), control.Invalid, nil, `"remove" is nothing that can be done with an extension`},
+		{set("", "golang.go", "remove"), control.Invalid, nil, `"remove" is not an operation on an extension`},
 	} {
 		var e *control.Error
 		if !errors.As(tt.err, &e) || e.Class != tt.class || e.Message != tt.says {

@@ -15,9 +15,9 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// Events returns the history and, with follow, what comes until ctx or the
-// supervisor ends. An event that has only Lost set says how many were missed.
-// An error is the last element.
+// Events returns the history and, with follow, later events until ctx or the
+// supervisor ends. An event with only Lost set counts missed events. An error is the
+// last element.
 func (c *Client) Events(ctx context.Context, follow bool) iter.Seq2[supervisor.Event, error] {
 	query := url.Values{"follow": {strconv.FormatBool(follow)}}
 	return func(yield func(supervisor.Event, error) bool) {
@@ -39,8 +39,8 @@ func (c *Client) Events(ctx context.Context, follow bool) iter.Seq2[supervisor.E
 	}
 }
 
-// Logs returns the last n lines of a host's output and, with follow, what
-// comes until ctx or the supervisor ends. An error is the last element.
+// Logs returns the last n lines of a host's output and, with follow, later lines
+// until ctx or the supervisor ends. An error is the last element.
 func (c *Client) Logs(ctx context.Context, host string, n int, follow bool) iter.Seq2[capture.Line, error] {
 	query := url.Values{"n": {strconv.Itoa(n)}, "follow": {strconv.FormatBool(follow)}}
 	return func(yield func(capture.Line, error) bool) {
@@ -60,8 +60,8 @@ func (c *Client) Logs(ctx context.Context, host string, n int, follow bool) iter
 	}
 }
 
-// Message is a notification or a request that a host made. One that has only
-// Lost set says how many were missed.
+// Message is a notification or a request that a host made. One with only Lost set
+// counts missed messages.
 type Message struct {
 	Time   time.Time       `json:"time"`
 	Host   string          `json:"host"`
@@ -92,8 +92,8 @@ func (c *Client) Messages(ctx context.Context, host string) iter.Seq2[Message, e
 	}
 }
 
-// Stream asks a host for a streamed result and returns its elements. Leaving
-// the loop cancels the request. An error is the last element.
+// Stream calls a method with a streamed result and returns its elements. Leaving the
+// loop cancels the request. An error is the last element.
 func (c *Client) Stream(ctx context.Context, q Request) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		for text, err := range c.lines(ctx, http.MethodPost, hostPath(q.Host, "call"), q.body(true)) {
@@ -112,8 +112,8 @@ func (c *Client) Stream(ctx context.Context, q Request) iter.Seq2[json.RawMessag
 	}
 }
 
-// lines returns the documents of a stream up to its end. A stream that was cut
-// off is an error.
+// lines returns the documents of a stream up to its end. A stream that was cut off
+// is an error.
 func (c *Client) lines(ctx context.Context, method, path string, body any) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)

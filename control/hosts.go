@@ -11,8 +11,8 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// verb is a handler that lets do run for as long as its caller stays, and
-// answers with where the host is then.
+// verb returns a handler that runs do as long as its caller stays connected, and
+// responds with the state of the host afterwards.
 func verb(do func(Host, context.Context) error) hostHandler {
 	return func(w http.ResponseWriter, r *http.Request, h Host) error {
 		if err := do(h, r.Context()); err != nil {
@@ -54,7 +54,7 @@ func (s *Server) wait(w http.ResponseWriter, r *http.Request, h Host) error {
 	return answer(w, tidyHost(h.Status()))
 }
 
-// waitedTooLong says where the host is instead.
+// waitedTooLong returns an error with the present state of the host.
 func waitedTooLong(h Host, timeout time.Duration) *Error {
 	st := h.Status()
 	e := &Error{Class: TimedOut, Host: st.Name, Life: st.Life, State: st.State,
@@ -115,13 +115,13 @@ func (s *Server) callOf(r *http.Request, h Host) (c Call, stream bool, err error
 	}
 	if len(q.Params) > 0 {
 		if c.Params, err = enc.FromJSON(q.Params); err != nil {
-			return c, false, invalid("the params cannot be said in the host's protocol: " + err.Error())
+			return c, false, invalid("the params cannot be encoded in the host's protocol: " + err.Error())
 		}
 	}
 	return c, q.Stream, nil
 }
 
-// resultJSON renders what a host answered.
+// resultJSON renders a host's result.
 func resultJSON(h Host, raw codec.Raw) ([]byte, error) {
 	if raw == nil {
 		return []byte("null"), nil
@@ -149,7 +149,7 @@ func hostFail(h Host, err error) *Error {
 	return e
 }
 
-// maxSeconds bounds what a caller may wait for, so that it is a Duration.
+// maxSeconds bounds the timeout of a caller, so that it is a Duration.
 const maxSeconds = float64(math.MaxInt64/int64(time.Second)) / 2
 
 func seconds(f float64) (time.Duration, error) {

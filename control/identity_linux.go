@@ -13,10 +13,10 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// identityOf returns the name of an abstract socket that stands for path: for
-// its folder, by device and inode, and its name there. Other names of the folder,
-// and the same path in another container, are told apart by that. "" stands for
-// a folder that cannot be looked at.
+// identityOf returns the name of an abstract socket that stands for path: for its
+// folder, by device and inode, and its name there. So other names of the folder are
+// recognised, and the same path in another container differs. It returns "" if the
+// folder cannot be examined.
 func identityOf(path string) string {
 	info, err := os.Stat(filepath.Dir(path))
 	if err != nil {
@@ -30,16 +30,16 @@ func identityOf(path string) string {
 	return fmt.Sprintf("@hostsup/%x", sum[:16])
 }
 
-// takeIdentity listens at an abstract socket, which ends with the process and
-// cannot be removed. When a process of this user or of root has it, the error is
-// sys.ErrLocked and pid is that process. A name that another user has taken says
-// nothing about supervisors: there is no identity then, as with name "".
+// takeIdentity listens at an abstract socket, which ends with the process and cannot
+// be removed. If a process of this user or of root has it, the error is
+// sys.ErrLocked and pid is that process. If another user has taken the name, or name
+// is "", there is no identity and no error.
 func takeIdentity(name string) (held io.Closer, pid int, err error) {
 	if name == "" {
 		return nil, 0, nil
 	}
 	addr := &net.UnixAddr{Name: name, Net: "unix"}
-	for range 3 { // who has it may be about to end
+	for range 3 { // its owner may be about to end
 		l, err := net.ListenUnix("unix", addr)
 		if err == nil {
 			id := &identity{l: l, done: make(chan struct{})}
@@ -56,20 +56,20 @@ func takeIdentity(name string) (held io.Closer, pid int, err error) {
 		cred, err := sys.PeerCred(c)
 		_ = c.Close()
 		if err != nil || cred.Uid != 0 && cred.Uid != os.Geteuid() {
-			return nil, 0, nil //nolint:nilerr // somebody else's
+			return nil, 0, nil //nolint:nilerr // another user's
 		}
 		return nil, cred.Pid, sys.ErrLocked
 	}
-	return nil, 0, nil // nobody of ours: those answer
+	return nil, 0, nil // not a supervisor of this user: those accept
 }
 
-// identity is a taken identity.
+// identity is an identity that this process has taken.
 type identity struct {
 	l    *net.UnixListener
 	done chan struct{}
 }
 
-// serve lets whoever asks who has the name see it, and no more.
+// serve accepts connections, so that callers can see the owner's credentials.
 func (i *identity) serve() {
 	defer close(i.done)
 	for {
@@ -81,7 +81,7 @@ func (i *identity) serve() {
 	}
 }
 
-// Close gives the identity back.
+// Close releases the identity.
 func (i *identity) Close() error {
 	err := i.l.Close()
 	<-i.done

@@ -4,6 +4,6 @@ package control
 
 import "io"
 
-// Without sockets that have no file, the lock file is all that there is.
+// Without abstract sockets there is only the lock file.
 func identityOf(string) string                    { return "" }
 func takeIdentity(string) (io.Closer, int, error) { return nil, 0, nil }

@@ -11,15 +11,15 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// profileRequest asks for a CPU profile.
+// profileRequest is the body of a request for a CPU profile.
 type profileRequest struct {
 	Seconds float64 `json:"seconds"`
 }
 
 const typeBytes = "application/octet-stream"
 
-// endTrailer of an answer that is a file says how it has ended, in the form of
-// an endLine. One without has been cut off.
+// endTrailer of a response that is a file reports how it ended, as an endLine. A
+// response without it was cut off.
 const endTrailer = "Hostsup-End"
 
 func (s *Server) inspect(w http.ResponseWriter, r *http.Request, h Host) error {
@@ -49,7 +49,7 @@ func (s *Server) heap(w http.ResponseWriter, r *http.Request, h Host) error {
 	return s.file(w, r, h, h.HeapSnapshot)
 }
 
-// file answers with what write writes, and how that has ended.
+// file responds with the output of write, and how that ended.
 func (s *Server) file(w http.ResponseWriter, r *http.Request, h Host, write func(context.Context, io.Writer) error) error {
 	out := &fileWriter{w: w}
 	err := write(r.Context(), out)
@@ -65,14 +65,14 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request, h Host, write func
 	}
 	text, err := json.Marshal(end)
 	if err != nil {
-		return nil //nolint:nilerr // too late for another answer; without its end it counts as cut off
+		return nil //nolint:nilerr // too late for another response; without the trailer it counts as cut off
 	}
 	w.Header().Set(endTrailer, string(text))
 	return nil
 }
 
-// fileWriter begins the answer with the first bytes, so that until then it may
-// still be an error.
+// fileWriter begins the response with the first bytes, so that it can still be an
+// error before them.
 type fileWriter struct {
 	w     http.ResponseWriter
 	begun bool
@@ -92,19 +92,19 @@ func (f *fileWriter) Write(b []byte) (int, error) {
 	return f.w.Write(b)
 }
 
-// Inspect has a host that is node open its inspector, which stays open.
+// Inspect makes a host that runs node open its inspector, which stays open.
 func (c *Client) Inspect(ctx context.Context, host string) (*supervisor.Inspection, error) {
 	return post[supervisor.Inspection](ctx, c, hostPath(host, "inspect"), nil)
 }
 
-// Profile writes a CPU profile of a host that is node, which lasts d, to w: what
-// a .cpuprofile file holds. After an error there may be a part of it in w.
+// Profile writes a CPU profile of length d of a host that runs node to w, the
+// content of a .cpuprofile file. After an error w may hold a part of it.
 func (c *Client) Profile(ctx context.Context, host string, d time.Duration, w io.Writer) error {
 	return c.file(ctx, hostPath(host, "profile"), profileRequest{d.Seconds()}, w)
 }
 
-// HeapSnapshot writes a snapshot of the heap of a host that is node to w: what a
-// .heapsnapshot file holds. After an error there may be a part of it in w.
+// HeapSnapshot writes a heap snapshot of a host that runs node to w, the content of
+// a .heapsnapshot file. After an error w may hold a part of it.
 func (c *Client) HeapSnapshot(ctx context.Context, host string, w io.Writer) error {
 	return c.file(ctx, hostPath(host, "heap"), nil, w)
 }
@@ -114,7 +114,7 @@ func (c *Client) file(ctx context.Context, path string, body any, w io.Writer) e
 	if err != nil {
 		return err
 	}
-	defer func() { _ = res.Body.Close() }() // it was read only
+	defer func() { _ = res.Body.Close() }() // only read
 	to := &sink{w: w}
 	if _, err := io.Copy(to, res.Body); err != nil {
 		if to.err != nil {
@@ -132,7 +132,7 @@ func (c *Client) file(ctx context.Context, path string, body any, w io.Writer) e
 	return nil
 }
 
-// sink tells what is wrong with the writer from what is with the reader.
+// sink records the error of the writer, to distinguish it from one of the reader.
 type sink struct {
 	w   io.Writer
 	err error

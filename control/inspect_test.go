@@ -18,8 +18,8 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// inspected is a client of a supervisor with host "ts", whose files are written
-// by write, and host "db", which cannot be inspected.
+// inspected returns a client of a supervisor with host "ts", whose files write
+// writes, and host "db", which cannot be inspected.
 func inspected(t *testing.T, write func(ctx context.Context, d time.Duration, w io.Writer) error) *control.Client {
 	t.Helper()
 	ts := controltest.NewHost(actors.HostStatus{Name: "ts", State: lifecycle.Running, Life: 7})
@@ -48,8 +48,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// A file comes as it is written, and whole; what is wrong with it is told before
-// it begins and after.
+// A file must arrive whole; an error must be reported before it begins and after.
 func TestInspectFiles(t *testing.T) {
 	large := strings.Repeat("0123456789abcdef", 1<<16)
 	broken := &supervisor.InspectError{Host: "ts", Reason: "it ended"}
@@ -57,7 +56,7 @@ func TestInspectFiles(t *testing.T) {
 	c := inspected(t, func(_ context.Context, d time.Duration, w io.Writer) error {
 		lengths <- d
 		switch d {
-		case time.Second: // nothing of it
+		case time.Second: // no part of it
 			return broken
 		case 2 * time.Second: // half of it
 			if _, err := io.WriteString(w, large); err != nil {
@@ -107,7 +106,8 @@ type writer func([]byte) (int, error)
 
 func (f writer) Write(b []byte) (int, error) { return f(b) }
 
-// An answer that is cut off is no file; one who leaves ends what is done for him.
+// A response that is cut off must be an error, and a caller that leaves must end the
+// work for it.
 func TestInspectCut(t *testing.T) {
 	begun, ended := make(chan struct{}, 2), make(chan error, 1)
 	c := inspected(t, func(ctx context.Context, d time.Duration, w io.Writer) error {

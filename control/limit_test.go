@@ -12,9 +12,9 @@ import (
 	"github.com/hostsup/hostsup/lifecycle"
 )
 
-// TestConnectionsAreLimited opens connections that say nothing: whoever comes
-// then is told why, more than a few of those are cut off, and there is room again
-// when others leave.
+// TestConnectionsAreLimited opens silent connections: the next ones must get a
+// reason, those above must be closed, and there must be room again when others
+// close.
 func TestConnectionsAreLimited(t *testing.T) {
 	const limit = 4
 	h := controltest.NewHost(actors.HostStatus{Name: "ts", State: lifecycle.Running})
@@ -41,7 +41,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	if class(err) != control.Overloaded || !strings.Contains(err.Error(), "4 connections") {
 		t.Errorf("%v", err)
 	}
-	// A few are kept until they have asked; the descriptors are bounded.
+	// A few stay open until they have sent a request; the descriptors are bounded.
 	const told = 16
 	for n := range 100 {
 		c := dial()
@@ -55,7 +55,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 		c.Close()
 	}
 	deadline := time.Now().Add(time.Minute)
-	for err = status(); err != nil; err = status() { // each try is a round trip
+	for err = status(); err != nil; err = status() { // each attempt is a round trip
 		if time.Now().After(deadline) {
 			t.Fatal(err)
 		}

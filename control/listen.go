@@ -17,10 +17,10 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// InUseError tells that a live supervisor owns a control socket.
+// InUseError means that a live supervisor owns a control socket.
 type InUseError struct {
 	Socket string
-	PID    int // 0 when it could not be learned
+	PID    int // 0 if it is unknown
 }
 
 // Error returns `a supervisor (pid 4711) is already running at /run/hostsup.sock`.
@@ -31,26 +31,27 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("a supervisor (pid %d) is already running at %s", e.PID, e.Socket)
 }
 
-// Listener is a control socket with what makes it this process's own: a lock
-// file beside the socket, and where there is one (Linux) an identity that nobody
-// can remove. It is a net.Listener of unix connections. Safe for concurrent use.
+// Listener is a control socket with its proofs of ownership: a lock file beside the
+// socket, and on Linux an identity that cannot be removed. It is a net.Listener of
+// unix connections, and safe for concurrent use.
 type Listener struct {
 	path string
 
 	mu       sync.Mutex
 	cur      *net.UnixListener
-	made     os.FileInfo // the socket that was made, to remove no other one
+	made     os.FileInfo // the socket that was made, so that no other one is removed
 	lock     *os.File
-	identity io.Closer // nil where the system has none
+	identity io.Closer // nil where the system has no identities
 	known    string    // what the identity stands for
 	closed   bool
 	err      error // of Close
 }
 
-// Listen makes the control socket path with mode 0600; its folder, when
-// missing, with 0700. A live owner is an *[InUseError], also when its files were
-// removed; what a dead one left is replaced; anything else at path is left alone
-// and is an error. [Listener.Close] removes what Listen made, but for the folder.
+// Listen makes the control socket path with mode 0600, and its folder, if missing,
+// with 0700. The error is an *[InUseError] if a live process owns path, even if its
+// files were removed. Listen replaces the files of a dead owner; any other file at
+// path is left alone and is an error. [Listener.Close] removes what Listen made,
+// except the folder.
 func Listen(path string) (*Listener, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err
@@ -62,8 +63,8 @@ func Listen(path string) (*Listener, error) {
 	return l, nil
 }
 
-// make makes what is missing of the folder, the identity, the lock and the
-// socket.
+// make makes the folder, the identity, the lock and the socket, as far as they are
+// missing.
 func (l *Listener) make() error {
 	dir := filepath.Dir(l.path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -103,8 +104,8 @@ func (l *Listener) make() error {
 	return nil
 }
 
-// identify takes the identity of the socket for this process. It stands for a
-// name in a folder, however its path is written, and outlives both files.
+// identify takes the identity of the socket for this process. It stands for a name
+// in a folder, however the path is spelled, and outlives both files.
 func (l *Listener) identify() error {
 	name := identityOf(l.path)
 	if name == l.known {
@@ -126,7 +127,7 @@ func (l *Listener) identify() error {
 
 func (l *Listener) lockPath() string { return l.path + ".lock" }
 
-// holdsLock reports whether the lock is there and this one's.
+// holdsLock reports whether the lock file exists and belongs to this Listener.
 func (l *Listener) holdsLock() bool {
 	if l.lock == nil {
 		return false
@@ -139,7 +140,7 @@ func (l *Listener) holdsLock() bool {
 	return err == nil && os.SameFile(mine, now)
 }
 
-// holdsSocket reports whether the socket is there and this one's.
+// holdsSocket reports whether the socket exists and belongs to this Listener.
 func (l *Listener) holdsSocket() bool {
 	if l.cur == nil {
 		return false
@@ -158,7 +159,7 @@ func bind(path string) (*net.UnixListener, os.FileInfo, error) {
 		return nil, nil, fmt.Errorf("make the control socket: %w", err)
 	}
 	l := nl.(*net.UnixListener)
-	l.SetUnlinkOnClose(false) // Close removes it, when it is still this one
+	l.SetUnlinkOnClose(false) // Close removes it if it is still this one
 	made, err := os.Lstat(path)
 	if err == nil && made.Mode().Perm() != 0o600 {
 		err = os.Chmod(path, 0o600)
@@ -169,26 +170,26 @@ func bind(path string) (*net.UnixListener, os.FileInfo, error) {
 	return l, made, nil
 }
 
-// clearStale removes a socket nobody listens on. The lock is held, so no other
-// supervisor comes in between.
+// clearStale removes a socket without a listener. The caller must hold the lock, so
+// that no other supervisor interferes.
 func clearStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look at the control socket: %w", err)
+		return fmt.Errorf("examine the control socket: %w", err)
 	}
 	if info.Mode().Type() != os.ModeSocket {
-		return fmt.Errorf("%s is there and is not a socket: remove it, or choose another place for the control socket", path)
+		return fmt.Errorf("%s exists and is not a socket: remove it, or choose another path for the control socket", path)
 	}
 	c, err := net.DialTimeout("unix", path, time.Second)
-	if errors.Is(err, syscall.EAGAIN) { // too many wait to be accepted
+	if errors.Is(err, syscall.EAGAIN) { // its queue of connections is full
 		return &InUseError{Socket: path}
 	}
 	if err == nil {
 		defer func() { _ = c.Close() }()
-		cred, _ := sys.PeerCred(c.(*net.UnixConn)) // without it the pid stays unknown
+		cred, _ := sys.PeerCred(c.(*net.UnixConn)) // on an error the pid stays unknown
 		return &InUseError{Socket: path, PID: cred.Pid}
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -197,7 +198,7 @@ func clearStale(path string) error {
 	return nil
 }
 
-// checkPath refuses what the system would refuse in words that help nobody.
+// checkPath refuses paths for which the system's own error would be unclear.
 func checkPath(path string) error {
 	limit := 103
 	if runtime.GOOS == "linux" {
@@ -237,15 +238,15 @@ func (l *Listener) Accept() (net.Conn, error) {
 // Addr implements net.Listener.
 func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: l.path, Net: "unix"} }
 
-// lookEvery is how often Keep looks after the socket.
-const lookEvery = 2 * time.Second
+// keepInterval is how often Keep checks the socket.
+const keepInterval = 2 * time.Second
 
-// Keep makes the socket and its lock again when somebody has removed them, and
-// calls tell with what happened: err is nil when they are there again, or why
-// they cannot be made, which is told once until it changes. Keep looks every two
-// seconds; it returns when ctx ends or the Listener is closed.
-func (l *Listener) Keep(ctx context.Context, tell func(what string, err error)) {
-	tick := time.NewTicker(lookEvery)
+// Keep makes the socket and its lock again if they were removed, and calls report
+// with what happened: err is nil if they exist again, or the reason why they cannot
+// be made, reported once until it changes. Keep checks every two seconds; it returns
+// when ctx ends or the Listener is closed.
+func (l *Listener) Keep(ctx context.Context, report func(what string, err error)) {
+	tick := time.NewTicker(keepInterval)
 	defer tick.Stop()
 	last := ""
 	for {
@@ -260,18 +261,18 @@ func (l *Listener) Keep(ctx context.Context, tell func(what string, err error)) 
 			return
 		case err != nil:
 			if err.Error() != last {
-				tell(what, err)
+				report(what, err)
 			}
 			last = err.Error()
 			continue
 		case what != "":
-			tell(what, nil)
+			report(what, nil)
 		}
 		last = ""
 	}
 }
 
-// restore makes again what was removed, and says what that was; over means that
+// restore makes again what was removed, and returns what that was; over means that
 // the Listener is closed.
 func (l *Listener) restore() (what string, over bool, err error) {
 	l.mu.Lock()
@@ -292,8 +293,8 @@ func (l *Listener) restore() (what string, over bool, err error) {
 	return what, false, l.make()
 }
 
-// Close stops listening and removes the socket and its lock. Calls after the
-// first return what that returned.
+// Close stops listening and removes the socket and its lock. Later calls return the
+// result of the first.
 func (l *Listener) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -80,7 +80,7 @@ func TestListenRefusesALiveOwner(t *testing.T) {
 	}
 }
 
-// Without the lock, whoever answers at the socket is its owner all the same.
+// A process that answers at the socket is its owner even without the lock.
 func TestListenRefusesASocketThatAnswers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	other, err := net.Listen("unix", path)
@@ -130,7 +130,7 @@ func TestListenLeavesWhatIsNotASocket(t *testing.T) {
 	}
 }
 
-// A close removes no socket that somebody else has put there.
+// Close must not remove a socket that another process made.
 func TestCloseLeavesAnothersSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l := listen(t, path)
@@ -152,7 +152,7 @@ func TestCloseLeavesAnothersSocket(t *testing.T) {
 	}
 }
 
-// With the socket and the lock removed, the owner is found all the same.
+// The owner must be found even after the socket and the lock were removed.
 func TestListenRefusesAnOwnerWithoutFiles(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has an identity without a file")
@@ -240,7 +240,7 @@ func TestKeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	rename(path+".file", path)
-	tells("the control socket " + path + " was removed: " + path + " is there and is not a socket: remove it, or choose another place for the control socket")
+	tells("the control socket " + path + " was removed: " + path + " exists and is not a socket: remove it, or choose another path for the control socket")
 	remove(path)
 	tells("the control socket " + path + " was removed: <nil>")
 	answers()
@@ -270,8 +270,8 @@ func TestPathsThatCannotBe(t *testing.T) {
 	}
 }
 
-// In a folder where everybody can make folders, that of somebody else or one
-// that others may write to is not used, by either side.
+// In a folder where all users can make folders, one of another user, or one that
+// others may write to, must be refused by both sides.
 func TestFolderOfOthers(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("giving a folder away takes root")
@@ -323,7 +323,7 @@ func TestFolderOfOthers(t *testing.T) {
 	}
 }
 
-// A stream that stops without its end was cut off, and is not taken for whole.
+// A stream that stops without its end was cut off, and must be an error.
 func TestStreamIsCutOff(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l := listen(t, path)
@@ -358,7 +358,7 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// The supervisor that goes away is told apart from one that never was there.
+// A supervisor that goes away must be distinguished from one that never existed.
 func TestSupervisorGoesAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l := listen(t, path)

@@ -10,7 +10,7 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// No supervisor runs here yet, so there is nothing to lock.
+// Supervisors do not run on this system yet, so there is nothing to lock.
 func lockFile(string) (*os.File, int, error) {
 	return nil, 0, fmt.Errorf("a supervisor's control socket: %w", sys.ErrUnsupported)
 }

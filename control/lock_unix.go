@@ -15,9 +15,9 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// lockFile makes and locks the file path and writes this process's id into
-// it. The lock ends with the process, however it ends. When another one holds
-// it, the error is sys.ErrLocked and pid is the other's.
+// lockFile makes and locks the file path and writes this process's id into it. The
+// lock ends with the process, even if that is killed. If another process holds it,
+// the error is sys.ErrLocked and pid is that process.
 func lockFile(path string) (f *os.File, pid int, err error) {
 	for {
 		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
@@ -25,7 +25,7 @@ func lockFile(path string) (f *os.File, pid int, err error) {
 			return nil, 0, err
 		}
 		if err = sys.Lock(f); err != nil {
-			text, _ := io.ReadAll(io.LimitReader(f, 32)) // only evidence
+			text, _ := io.ReadAll(io.LimitReader(f, 32)) // for the message only
 			pid, _ = strconv.Atoi(string(bytes.TrimSpace(text)))
 			_ = f.Close()
 			return nil, pid, err
@@ -34,8 +34,8 @@ func lockFile(path string) (f *os.File, pid int, err error) {
 		if err != nil {
 			return nil, 0, errors.Join(err, f.Close())
 		}
-		// The last owner removes the file while it holds the lock; what was
-		// locked here may be that one.
+		// The last owner removes the file while it holds the lock; the file locked here may be
+		// that one.
 		if now, err := os.Lstat(path); err == nil && os.SameFile(mine, now) {
 			break
 		}
@@ -51,20 +51,20 @@ func lockFile(path string) (f *os.File, pid int, err error) {
 	return f, os.Getpid(), nil
 }
 
-// ownerOnly gives a socket that is not bound yet mode 0600, so that it never
-// exists with another one. Not every system heeds it; see bind.
+// ownerOnly gives a socket mode 0600 before it is bound, so that it never exists
+// with another mode. Some systems ignore it; see bind.
 func ownerOnly(c syscall.RawConn) error {
 	return c.Control(func(fd uintptr) { _ = syscall.Fchmod(int(fd), 0o600) })
 }
 
-// checkFolder refuses a folder of somebody else in a place where everybody can
-// make folders, such as /tmp: its owner could put another socket there.
+// checkFolder refuses a folder of another user in a folder where all users can make
+// folders, such as /tmp: its owner could put another socket there.
 func checkFolder(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
-	// What is missing or closed is said by whoever opens it.
+	// Opening the socket reports a missing or closed folder.
 	quiet := func(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) }
 	parent, err := os.Stat(filepath.Dir(dir))
 	if quiet(err) || err == nil && parent.Mode()&os.ModeSticky == 0 {
@@ -91,7 +91,7 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// ownerOf returns the uid a file belongs to, or -1.
+// ownerOf returns the uid that owns a file, or -1.
 func ownerOf(info os.FileInfo) int {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid)

@@ -10,8 +10,7 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// checkCaller says whether the server's side may answer whoever is at the
-// other end of c.
+// checkCaller returns an error unless the server may respond to the peer of c.
 func checkCaller(c net.Conn) error {
 	uid, known, err := peerUID(c)
 	if err != nil {
@@ -23,21 +22,21 @@ func checkCaller(c net.Conn) error {
 	return nil
 }
 
-// checkServer says whether the client's side may trust whoever listens at the
-// other end of c: root, or the caller's own user.
+// checkServer returns an error unless the client may trust the peer of c: it must
+// run as root, or as the caller's own user.
 func checkServer(c net.Conn, socket string) error {
 	uid, known, err := peerUID(c)
 	if err != nil {
-		return &Error{Class: Forbidden, Message: fmt.Sprintf("who listens at %s is not known: %v", socket, err)}
+		return &Error{Class: Forbidden, Message: fmt.Sprintf("the user that listens at %s is not known: %v", socket, err)}
 	}
 	if me := os.Geteuid(); known && uid != 0 && uid != me {
-		return &Error{Class: Forbidden, Message: fmt.Sprintf("whoever listens at %s is uid %d, neither root nor you (uid %d)", socket, uid, me)}
+		return &Error{Class: Forbidden, Message: fmt.Sprintf("the process that listens at %s runs as uid %d, neither root nor you (uid %d)", socket, uid, me)}
 	}
 	return nil
 }
 
-// peerUID asks the kernel; known is false where it cannot be asked, and the
-// mode of the socket is all there is.
+// peerUID returns the peer's uid; known is false where the kernel does not report
+// it, and only the mode of the socket protects it.
 func peerUID(c net.Conn) (uid int, known bool, err error) {
 	sc, ok := c.(syscall.Conn)
 	if !ok {

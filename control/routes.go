@@ -10,8 +10,7 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// handler answers a request, or returns what was wrong before it has written
-// anything.
+// handler responds to a request, or returns an error before it has written anything.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
 // hostHandler is a handler for one host.
@@ -65,7 +64,7 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// host finds a host. The error names those there are.
+// host finds a host. The error lists the existing ones.
 func (s *Server) host(name string) (Host, error) {
 	h, err := s.sup.Host(name)
 	if errors.Is(err, supervisor.ErrNoHost) {
@@ -74,7 +73,7 @@ func (s *Server) host(name string) (Host, error) {
 	return h, err
 }
 
-// noHost says that there is no such host, or that the supervisor has ended.
+// noHost returns an error: the host does not exist, or the supervisor has ended.
 func (s *Server) noHost(name string) *Error {
 	e := &Error{Class: NoSuchHost, Message: fmt.Sprintf("no host %q is configured", name), Host: name, Hosts: []string{}}
 	for _, h := range s.sup.Status().Hosts {
@@ -97,7 +96,7 @@ func (s *Server) ended() bool {
 
 func closed() *Error { return &Error{Class: Closed, Message: "the supervisor is stopping"} }
 
-// fail answers with err.
+// fail responds with err.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := describe(err, nil)
 	var big *http.MaxBytesError
@@ -114,7 +113,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	_ = encoder(w).Encode(errorBody{e}) // the caller may be gone
 }
 
-// answer sends v as the whole answer.
+// answer sends v as the whole response.
 func answer(w http.ResponseWriter, v any) error {
 	w.Header().Set("Content-Type", typeJSON)
 	_ = encoder(w).Encode(v) // the caller may be gone
@@ -127,7 +126,7 @@ func encoder(w io.Writer) *json.Encoder {
 	return enc
 }
 
-// decode reads the one document of a request's body into out.
+// decode reads the only document of a request's body into out.
 func decode(r *http.Request, out any) error {
 	dec := json.NewDecoder(r.Body)
 	dec.DisallowUnknownFields()
@@ -137,9 +136,9 @@ func decode(r *http.Request, out any) error {
 	case errors.As(err, &big):
 		return err
 	case err != nil:
-		return invalid("the request is not what was expected: " + err.Error())
+		return invalid("the request is malformed: " + err.Error())
 	}
-	// Reading to the end also lets the server notice that a caller goes away.
+	// Reading to the end also lets the server notice that a caller has gone away.
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return invalid("the request has more than one document")
 	}

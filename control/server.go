@@ -13,20 +13,20 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// Options of a Server. The zero value is usable.
+// Options configures a Server. The zero value is usable.
 type Options struct {
-	Version string       // of the supervisor, told with every answer
+	Version string       // of the supervisor, sent with every response
 	Logger  hclog.Logger // nil: none
 	MaxBody int64        // bytes of a request's body; default 64 MiB
 
-	MaxConns int // connections that are served at once; default 256, at most a quarter of the descriptors; more get the error class overloaded
+	MaxConns int // connections served at once; default 256, at most a quarter of the descriptors; more get the error class overloaded
 }
 
-// defaultMaxBody is above the default frame limit, so that the protocol's own
-// limit is the one that is met.
+// defaultMaxBody is above the default frame limit, so that the protocol's own limit
+// is reached first.
 const defaultMaxBody = 64 << 20
 
-// Server answers for one supervisor on any number of listeners.
+// Server serves one supervisor on any number of listeners.
 type Server struct {
 	sup      Supervisor
 	opt      Options
@@ -67,8 +67,8 @@ func standardLog(l hclog.Logger) *log.Logger {
 	return l.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug})
 }
 
-// Serve answers on l until [Server.Close], which makes it return nil. l is closed
-// when Serve returns.
+// Serve responds to requests on l until [Server.Close], and then returns nil. l is
+// closed when Serve returns.
 func (s *Server) Serve(l net.Listener) error {
 	err := s.http.Serve(bounded{l, s})
 	if errors.Is(err, http.ErrServerClosed) {
@@ -77,9 +77,9 @@ func (s *Server) Serve(l net.Listener) error {
 	return errors.Join(err, l.Close())
 }
 
-// Close stops listening, tells followers and waiting callers that it is over,
-// and returns when every handler has ended. Answers that are on their way may
-// finish until ctx ends; then their connections are cut.
+// Close stops listening, ends streams and waiting requests with an error, and
+// returns when every handler has returned. Responses under way may finish until ctx
+// ends; then their connections are cut.
 func (s *Server) Close(ctx context.Context) error {
 	s.cancel()
 	err := s.http.Shutdown(ctx)
@@ -90,7 +90,7 @@ func (s *Server) Close(ctx context.Context) error {
 	return err
 }
 
-// callerKey holds the verdict of checkCaller in a connection's context.
+// callerKey holds the result of checkCaller in a connection's context.
 type callerKey struct{}
 
 func withCaller(ctx context.Context, c net.Conn) context.Context {
@@ -100,23 +100,24 @@ func withCaller(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// guard is around every handler: it counts it, and turns strangers away.
+// guard wraps every handler: it counts the request, and refuses callers that may not
+// control the supervisor.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if endless(r) && http.NewResponseController(w).EnableFullDuplex() != nil {
-			return // of another version of HTTP, which no client of ours speaks
+			return // another version of HTTP, which Client does not use
 		}
 		s.handlers.Add(1)
 		defer s.handlers.Done()
 		w.Header().Set(versionHeader, s.opt.Version)
 		if err, ok := r.Context().Value(callerKey{}).(error); ok {
-			s.opt.Logger.Warn("turned a caller away", "error", err)
+			s.opt.Logger.Warn("refused a caller", "error", err)
 			w.Header().Set("Connection", "close")
 			s.fail(w, r, err)
 			return
 		}
 		if endless(r) {
-			defer letGo(w)
+			defer stopReading(w)
 		} else {
 			r.Body = http.MaxBytesReader(w, r.Body, s.opt.MaxBody)
 		}

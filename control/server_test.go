@@ -56,7 +56,7 @@ func class(err error) control.Class {
 	return ""
 }
 
-// within fails the test when done does not come.
+// within fails the test unless done is closed in time.
 func within(t *testing.T, done <-chan struct{}, what string) {
 	t.Helper()
 	select {
@@ -96,7 +96,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-func TestNoSuchHostNamesThoseThereAre(t *testing.T) {
+func TestNoSuchHostListsExistingHosts(t *testing.T) {
 	c := one(t, nil)
 	calls := map[string]func() error{
 		"status":  func() error { _, err := c.Status(t.Context(), "ts", "x/../y"); return err },
@@ -118,7 +118,8 @@ func TestNoSuchHostNamesThoseThereAre(t *testing.T) {
 	}
 }
 
-// A supervisor that has ended has no hosts; nobody is told that none were configured.
+// A supervisor that has ended has no hosts; the error must not claim that none were
+// configured.
 func TestEnded(t *testing.T) {
 	ended := make(chan struct{})
 	close(ended)
@@ -177,7 +178,7 @@ func TestVerbs(t *testing.T) {
 	}
 }
 
-// A wait that takes too long says where the host is instead.
+// A wait that times out must report the present state of the host.
 func TestWaitTimesOut(t *testing.T) {
 	c := one(t, func(_ *controltest.Supervisor, h *controltest.Host) {
 		reason := "exit 3"
@@ -199,7 +200,7 @@ func TestWaitTimesOut(t *testing.T) {
 	}
 }
 
-// Whatever waits on behalf of a caller ends when that goes away.
+// Requests that wait for a caller must end when the caller goes away.
 func TestCallerGoesAway(t *testing.T) {
 	started, ended := make(chan struct{}, 1), make(chan struct{}, 1)
 	wait := func(ctx context.Context) error {
@@ -302,7 +303,7 @@ func TestFollowEvents(t *testing.T) {
 		t.Fatalf("%+v, %v", ev, err)
 	}
 	for _, want := range []supervisor.Event{{Seq: 2, Kind: actors.KindSlow}, {Lost: 7}, {Seq: 10, Kind: actors.KindSlow}} {
-		live <- want // each is seen before the next is there
+		live <- want // each is seen before the next is sent
 		if ev, err, ok := next(); !ok || err != nil || ev.Seq != want.Seq || ev.Lost != want.Lost {
 			t.Fatalf("%+v, %v, want %+v", ev, err, want)
 		}
@@ -341,7 +342,8 @@ func TestFollowLogs(t *testing.T) {
 	}
 }
 
-// Closing ends followers properly, answers those who wait, and waits for all.
+// Close must end followers properly, respond to waiting requests, and wait for all
+// handlers.
 func TestClose(t *testing.T) {
 	h := controltest.NewHost(actors.HostStatus{Name: "ts"})
 	waiting := make(chan struct{})
@@ -391,7 +393,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// A reader that has stopped reading does not keep the server from closing.
+// A stalled reader must not keep the server from closing.
 func TestCloseWithAStalledReader(t *testing.T) {
 	var forever iter.Seq[supervisor.Event] = func(yield func(supervisor.Event) bool) {
 		for yield(supervisor.Event{Reason: strings.Repeat("x", 1<<16)}) {
@@ -430,7 +432,7 @@ type endless struct {
 
 func (e endless) Events(context.Context, bool) iter.Seq[supervisor.Event] { return e.events }
 
-// Requests that no client of ours would make are answered in the same form.
+// Requests that Client never makes must get errors in the same form.
 func TestRawRequests(t *testing.T) {
 	socket := serveOne(t, nil)
 	web := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

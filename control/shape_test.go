@@ -32,7 +32,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 func ptr[T any](v T) *T { return &v }
 
-// everything is a supervisor with one host that has every field and one that
+// everything returns a supervisor with one host that has every field and one that
 // has none.
 func everything() *controltest.Supervisor {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
@@ -98,7 +98,7 @@ func everything() *controltest.Supervisor {
 	}
 }
 
-// What travels is what scripts read: a changed shape shows here.
+// Scripts read these documents: a changed shape must show here.
 func TestShapes(t *testing.T) {
 	socket := controltest.Serve(t, everything(), control.Options{Version: "v1.2.3"})
 	web := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

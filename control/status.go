@@ -8,8 +8,8 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// status answers with everything, or with the hosts, the groups and the exec
-// servers that are named host=….
+// status responds with everything, or with the hosts, groups and exec servers named
+// host=….
 func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
 	st := s.sup.Status()
 	if s.ended() {
@@ -24,7 +24,7 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, tidy(st))
 }
 
-// only cuts a status down to some hosts and the hosts of some groups, with their
+// only reduces a status to some hosts and the hosts of some groups, with their
 // groups, and to some exec servers.
 func (s *Server) only(st supervisor.Status, names []string) (supervisor.Status, error) {
 	for _, name := range names {
@@ -54,8 +54,8 @@ func (s *Server) only(st supervisor.Status, names []string) (supervisor.Status, 
 	return out, nil
 }
 
-// noName says that there is neither a host nor a group nor an exec server of a
-// name, and which there are.
+// noName returns an error: a name belongs to no host, group or exec server. It lists
+// the existing names.
 func (s *Server) noName(st supervisor.Status, name string) *Error {
 	e := s.noHost(name)
 	if e.Class != NoSuchHost {
@@ -72,8 +72,8 @@ func (s *Server) noName(st supervisor.Status, name string) *Error {
 	return e
 }
 
-// tidy makes lists that are empty read as such: scripts rely on [] where
-// there is nothing, and null is for what is not known.
+// tidy makes empty lists non-nil: scripts rely on [] for an empty list, while null
+// means unknown.
 func tidy(st supervisor.Status) supervisor.Status {
 	st.Supervisor.Missing = list(st.Supervisor.Missing)
 	st.Groups = slices.Clone(list(st.Groups))

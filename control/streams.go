@@ -16,11 +16,11 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// Lines between the source of a stream and its reader. A reader that is
-// slower than that holds up the source, which then counts what it missed.
+// streamAhead is the number of lines buffered between the source of a stream and its
+// reader. A slower reader blocks the source, which then counts what it missed.
 const streamAhead = 256
 
-// maxTail bounds how many lines of output one request can ask for.
+// maxTail bounds how many lines of output one request may request.
 const maxTail = 1_000_000
 
 func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
@@ -58,7 +58,7 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request, h Host) error {
 		if err != nil && len(lines) == 0 {
 			return hostFail(h, err)
 		}
-		past = slices.Values(lines) // what could be read is better than nothing
+		past = slices.Values(lines) // the readable lines are better than none
 	}
 	s.stream(w, r, func(ctx context.Context, send func(any) bool) *Error {
 		lines := past
@@ -75,7 +75,7 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request, h Host) error {
 	return nil
 }
 
-// messages follows what a host says by itself, until nobody reads any more.
+// messages follows the messages that a host sends by itself, until the reader has gone.
 func (s *Server) messages(w http.ResponseWriter, r *http.Request, h Host) error {
 	if h.Encoding() == nil {
 		return hostFail(h, &actors.CallError{Host: r.PathValue("host"), Err: actors.ErrNoProtocol})
@@ -110,10 +110,10 @@ func (s *Server) callStream(w http.ResponseWriter, r *http.Request, h Host, c Ca
 	return nil
 }
 
-// stream answers with one JSON document a line: what source sends, then the
-// end. The lines are written on a goroutine of their own, so that those which
-// come together leave together; it is over when stream returns. send returns
-// false once nobody reads any more.
+// stream responds with one JSON document a line: what source sends, then the end. It
+// writes the lines in a separate goroutine, so that lines which arrive together are
+// sent together; that goroutine ends before stream returns. send returns false once
+// the reader has gone.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, source func(ctx context.Context, send func(any) bool) *Error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	lines, written := make(chan any, streamAhead), make(chan struct{})
@@ -140,12 +140,12 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, source func(ctx 
 	lines <- endLine{End: err == nil, Error: err}
 }
 
-// writeLines writes until lines is closed, and leaves none waiting in a buffer.
+// writeLines writes until lines is closed, and flushes when no line is waiting.
 func writeLines(w http.ResponseWriter, lines <-chan any) error {
 	w.Header().Set("Content-Type", typeNDJSON)
 	w.WriteHeader(http.StatusOK)
 	out, enc := http.NewResponseController(w), encoder(w)
-	if err := out.Flush(); err != nil { // a follower learns at once that it is heard
+	if err := out.Flush(); err != nil { // a follower sees the response at once
 		return err
 	}
 	for v := range lines {

@@ -11,12 +11,11 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// Serve serves sup on a control socket of its own until the test is over, and
-// returns the socket's path. Where there are no control sockets the test is
-// skipped.
+// Serve serves sup on a control socket of its own until the test ends, and returns the
+// socket's path. Where there are no control sockets Serve skips the test.
 func Serve(t testing.TB, sup control.Supervisor, opt control.Options) string {
 	t.Helper()
-	// Not below the test's name: a socket's path has to be short.
+	// Not below the test's name: a socket's path must be short.
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := control.Listen(path)
 	if errors.Is(err, sys.ErrUnsupported) {

@@ -1,5 +1,5 @@
-// Package controltest is a supervisor without processes, for tests of what
-// talks to one over a control socket.
+// Package controltest is a supervisor without processes, for tests of clients of a
+// control socket.
 package controltest
 
 import (
@@ -19,15 +19,15 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// Supervisor is a [control.Supervisor] that says what its fields say. The
-// fields are set before it is served.
+// Supervisor is a [control.Supervisor] that returns the values of its fields. They
+// must be set before it is served.
 type Supervisor struct {
 	Info    supervisor.Info
 	Groups  []actors.GroupStatus
 	Members []*Host
 	Parts   []supervisor.PartStatus
 	History []supervisor.Event
-	Live    chan supervisor.Event // what comes to those who follow; closed: the supervisor has stopped
+	Live    chan supervisor.Event // later events, for followers; closed: the supervisor has stopped
 	Reports []actors.CrashReport
 	Ended   chan struct{} // closed: it has ended
 
@@ -39,7 +39,7 @@ type Supervisor struct {
 
 var _ control.Supervisor = (*Supervisor)(nil)
 
-// Status returns what the fields say.
+// Status returns the values of the fields.
 func (s *Supervisor) Status() supervisor.Status {
 	st := supervisor.Status{Supervisor: s.Info, Groups: s.Groups, Parts: s.Parts}
 	for _, h := range s.Members {
@@ -61,7 +61,7 @@ func (s *Supervisor) Host(name string) (control.Host, error) {
 	return nil, fmt.Errorf("%w: %q", supervisor.ErrNoHost, name)
 }
 
-// Events yields History, then what Live brings.
+// Events yields History, then the events from Live.
 func (s *Supervisor) Events(ctx context.Context, follow bool) iter.Seq[supervisor.Event] {
 	return follower(ctx, s.History, s.Live, follow)
 }
@@ -87,7 +87,7 @@ func (s *Supervisor) Crash(id string) (*actors.CrashReport, error) {
 	return nil, supervisor.ErrNoCrash
 }
 
-// Activate asks OnActivate.
+// Activate calls OnActivate.
 func (s *Supervisor) Activate(ctx context.Context, host, event string) error {
 	if err := s.hasExtensions(host); err != nil || s.OnActivate == nil {
 		return err
@@ -95,7 +95,7 @@ func (s *Supervisor) Activate(ctx context.Context, host, event string) error {
 	return s.OnActivate(ctx, host, event)
 }
 
-// Extensions returns those of Units that are of the host.
+// Extensions returns the host's elements of Units.
 func (s *Supervisor) Extensions(host string) ([]service.Status, error) {
 	if err := s.hasExtensions(host); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (s *Supervisor) Extensions(host string) ([]service.Status, error) {
 	return out, nil
 }
 
-// RescanExtensions asks OnRescan; without it nothing is different.
+// RescanExtensions calls OnRescan; without it there are no differences.
 func (s *Supervisor) RescanExtensions(ctx context.Context, host string) ([]service.Difference, error) {
 	if err := s.hasExtensions(host); err != nil || s.OnRescan == nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (s *Supervisor) RescanExtensions(ctx context.Context, host string) ([]servi
 	return s.OnRescan(ctx, host)
 }
 
-// SetExtension asks OnSet for one of Units.
+// SetExtension calls OnSet for one of Units.
 func (s *Supervisor) SetExtension(ctx context.Context, host, id string, verb service.Verb) error {
 	list, err := s.Extensions(host)
 	if err != nil {
@@ -149,21 +149,21 @@ func (s *Supervisor) hasExtensions(host string) error {
 	return fmt.Errorf("%w: %q", service.ErrNoExtensions, host)
 }
 
-// Host is a [control.Host] that does what its fields say. A nil function does
-// nothing and succeeds.
+// Host is a [control.Host] that returns the values of its fields. A nil function
+// succeeds and does nothing.
 type Host struct {
 	Enc      codec.Encoding
 	Output   []capture.Line
-	Live     chan capture.Line                                      // what comes to those who follow
+	Live     chan capture.Line                                      // later lines, for followers
 	Said     chan actors.HostMessage                                // what comes to those who follow what it says
-	OnAttach func(ctx context.Context, rw io.ReadWriteCloser) error // nil: nobody can attach
+	OnAttach func(ctx context.Context, rw io.ReadWriteCloser) error // nil: attaching is refused
 	OnCall   func(ctx context.Context, c control.Call) (codec.Raw, error)
 	OnStream func(ctx context.Context, c control.Call) iter.Seq2[codec.Raw, error]
 	OnVerb   func(ctx context.Context, verb string) error // start, stop, restart, reset, wait
 
-	OnInspect func(ctx context.Context) (*supervisor.Inspection, error) // nil: it cannot be inspected
-	// OnFile writes a profile of the length d, or with 0 a snapshot of the heap;
-	// nil: it cannot be inspected.
+	OnInspect func(ctx context.Context) (*supervisor.Inspection, error) // nil: inspecting is refused
+	// OnFile writes a profile of the length d, or with 0 a heap snapshot; nil: inspecting
+	// is refused.
 	OnFile func(ctx context.Context, d time.Duration, w io.Writer) error
 
 	mu     sync.Mutex
@@ -182,7 +182,7 @@ func (h *Host) Set(change func(*actors.HostStatus)) {
 	change(&h.status)
 }
 
-// Status returns what [Host.Set] left.
+// Status returns the status as changed by [Host.Set].
 func (h *Host) Status() actors.HostStatus {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -192,7 +192,7 @@ func (h *Host) Status() actors.HostStatus {
 // Encoding returns Enc.
 func (h *Host) Encoding() codec.Encoding { return h.Enc }
 
-// Call asks OnCall.
+// Call calls OnCall.
 func (h *Host) Call(ctx context.Context, c control.Call) (codec.Raw, error) {
 	if h.OnCall == nil {
 		return c.Params, nil
@@ -200,7 +200,7 @@ func (h *Host) Call(ctx context.Context, c control.Call) (codec.Raw, error) {
 	return h.OnCall(ctx, c)
 }
 
-// Stream asks OnStream.
+// Stream calls OnStream.
 func (h *Host) Stream(ctx context.Context, c control.Call) iter.Seq2[codec.Raw, error] {
 	if h.OnStream == nil {
 		return func(func(codec.Raw, error) bool) {}
@@ -208,25 +208,25 @@ func (h *Host) Stream(ctx context.Context, c control.Call) iter.Seq2[codec.Raw, 
 	return h.OnStream(ctx, c)
 }
 
-// Notify tells OnCall and drops the result.
+// Notify calls OnCall and drops the result.
 func (h *Host) Notify(ctx context.Context, method string, params codec.Raw) error {
 	_, err := h.Call(ctx, control.Call{Method: method, Params: params})
 	return err
 }
 
-// Start asks OnVerb.
+// Start calls OnVerb.
 func (h *Host) Start(ctx context.Context) error { return h.verb(ctx, "start", lifecycle.Running) }
 
-// Stop asks OnVerb.
+// Stop calls OnVerb.
 func (h *Host) Stop(ctx context.Context) error { return h.verb(ctx, "stop", lifecycle.Stopped) }
 
-// Restart asks OnVerb.
+// Restart calls OnVerb.
 func (h *Host) Restart(ctx context.Context) error { return h.verb(ctx, "restart", lifecycle.Running) }
 
-// Reset asks OnVerb.
+// Reset calls OnVerb.
 func (h *Host) Reset(ctx context.Context) error { return h.verb(ctx, "reset", "") }
 
-// Wait asks OnVerb.
+// Wait calls OnVerb.
 func (h *Host) Wait(ctx context.Context, _ ...lifecycle.State) error { return h.verb(ctx, "wait", "") }
 
 func (h *Host) verb(ctx context.Context, verb string, to lifecycle.State) error {
@@ -246,18 +246,18 @@ func (h *Host) History(n int) ([]capture.Line, error) {
 	return h.Output[max(0, len(h.Output)-n):], nil
 }
 
-// Follow yields the end of Output, then what Live brings.
+// Follow yields the end of Output, then the lines from Live.
 func (h *Host) Follow(ctx context.Context, n int) iter.Seq[capture.Line] {
 	past, _ := h.History(n) // has no error
 	return follower(ctx, past, h.Live, true)
 }
 
-// Messages yields what Said brings.
+// Messages yields the messages from Said.
 func (h *Host) Messages(ctx context.Context) iter.Seq[actors.HostMessage] {
 	return follower(ctx, nil, h.Said, true)
 }
 
-// Inspect asks OnInspect.
+// Inspect calls OnInspect.
 func (h *Host) Inspect(ctx context.Context) (*supervisor.Inspection, error) {
 	if h.OnInspect == nil {
 		return nil, &supervisor.InspectError{Host: h.Status().Name, Reason: "it is not node"}
@@ -265,7 +265,7 @@ func (h *Host) Inspect(ctx context.Context) (*supervisor.Inspection, error) {
 	return h.OnInspect(ctx)
 }
 
-// Profile asks OnFile.
+// Profile calls OnFile.
 func (h *Host) Profile(ctx context.Context, d time.Duration, w io.Writer) error {
 	if h.OnFile == nil {
 		return &supervisor.InspectError{Host: h.Status().Name, Reason: "it is not node"}
@@ -273,10 +273,10 @@ func (h *Host) Profile(ctx context.Context, d time.Duration, w io.Writer) error 
 	return h.OnFile(ctx, d, w)
 }
 
-// HeapSnapshot asks OnFile.
+// HeapSnapshot calls OnFile.
 func (h *Host) HeapSnapshot(ctx context.Context, w io.Writer) error { return h.Profile(ctx, 0, w) }
 
-// CanAttach says whether there is an OnAttach.
+// CanAttach reports whether there is an OnAttach.
 func (h *Host) CanAttach() bool { return h.OnAttach != nil }
 
 // Attach calls OnAttach.
