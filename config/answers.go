@@ -12,13 +12,13 @@ import (
 	"github.com/hostsup/hostsup/codec"
 )
 
-// Blocks of a host that say how its own requests are answered.
+// Blocks of a host that answer its own requests.
 var (
 	replyHeader   = hcl.BlockHeaderSchema{Type: "reply", LabelNames: []string{"method"}}
 	forwardHeader = hcl.BlockHeaderSchema{Type: "forward", LabelNames: []string{"method"}}
 )
 
-// forwardTo is where a forward names its host.
+// forwardTo is the host that a forward names.
 type forwardTo struct {
 	name string
 	at   hcl.Range
@@ -135,14 +135,13 @@ func (r *reader) forward(b *hcl.Block, d *hostDecl) {
 	var to string
 	p := r.section(b.Body, b.DefRange, forwardSection(&to))
 	if to == "" {
-		return // said already
+		return // already reported
 	}
 	d.forwards = append(d.forwards, forwardTo{to, p.at["to"]})
 	d.spec.Answers.Forwards = append(d.spec.Answers.Forwards, actors.Forward{Method: b.Labels[0], To: to})
 }
 
-// forwarded reports forwards to hosts that there are none of, or that cannot be
-// asked.
+// forwarded reports forwards to hosts that do not exist, or that cannot be called.
 func (r *reader) forwarded(t *tree, g *groupDecl) {
 	for _, d := range g.hosts {
 		for _, f := range d.forwards {

@@ -50,8 +50,8 @@ func command(dst *[]string) setting {
 	}
 }
 
-// strings returns the strings of a list. NUL characters, which no argument
-// and no name can hold, are reported.
+// strings returns the strings of a list. It reports NUL characters, which no argument
+// and no name may contain.
 func (g given) strings(want, hint string) ([]string, bool) {
 	elems, ok := g.elements(want, hint)
 	if !ok {
@@ -85,10 +85,10 @@ func showStrings(list []string) string {
 	return "[" + quotedList(list) + "]"
 }
 
-// reserved begins the names that hostsup itself sets for a host.
+// reserved is the prefix of the names that hostsup itself sets for a host.
 const reserved = "HOSTSUP_"
 
-// checkEnvName says what is wrong with the name of an environment variable.
+// checkEnvName returns what is wrong with the name of an environment variable, or "".
 func checkEnvName(name string) string {
 	switch {
 	case name == "":
@@ -171,8 +171,8 @@ func hostNames(dst *[]string, places *[]given) setting {
 	}
 }
 
-// distinct returns the strings of a list in which none may stand twice; it is
-// false when there was something else among them.
+// distinct returns the strings of a list without duplicates. It returns false if the
+// list has other elements.
 func (g given) distinct(want string) ([]given, bool) {
 	hint := ""
 	if g.val.Type() == cty.String && !g.val.IsNull() {

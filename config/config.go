@@ -19,24 +19,23 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// File is what a configuration file says.
+// File is the content of a configuration file.
 type File struct {
-	// Spec is what to supervise. Its Config is the absolute path of the file;
-	// its StateDir and Socket are left for the program to fill, from
-	// [StateDir] and [SocketPaths].
+	// Spec is what to supervise. Its Config is the absolute path of the file; the program
+	// must set its StateDir and Socket, from [StateDir] and [SocketPaths].
 	Spec supervisor.Spec
-	// Socket and StateDir are what the supervisor block names, as absolute
-	// paths; "" when it does not.
+	// Socket and StateDir are the absolute paths that the supervisor block names; "" if it
+	// names none.
 	Socket   string
 	StateDir string
 	Log      Log
 
-	execServers []*execServerDecl // and what they are shown with
+	execServers []*execServerDecl // and the source to show diagnostics with
 	src         []byte
 	body        *hclsyntax.Body
 }
 
-// Log is how the supervisor itself logs.
+// Log configures the supervisor's own log.
 type Log struct {
 	Level  Level  // default info
 	Format Format // default text
@@ -64,43 +63,38 @@ const (
 	FormatJSON Format = "json"
 )
 
-// Options are what a file is read with. The zero value reads it as the binary
-// does.
+// Options configures the reading of a file. The zero value reads it as the binary does.
 type Options struct {
-	// Vars are values of variables by name, as text; see [ParseVars]. They
-	// win over the environment and over defaults.
+	// Vars are values of variables by name, as text; see [ParseVars]. They override the
+	// environment and defaults.
 	Vars map[string]string
-	// LookupEnv is where env("NAME") and HOSTSUP_VAR_name look; nil means
-	// os.LookupEnv.
+	// LookupEnv looks up env("NAME") and HOSTSUP_VAR_name; nil means os.LookupEnv.
 	LookupEnv func(name string) (string, bool)
 	// Self is the value of `self`; "" means the path of the running program.
 	Self string
-	// Dir is the folder that relative paths start from; "" means that of the
-	// file.
+	// Dir is the folder that relative paths start from; "" means the folder of the file.
 	Dir string
-	// Stat is asked whether folders and programs exist, which only makes
-	// warnings. Nil means os.Stat in [Load] and not to ask in [Parse].
+	// Stat finds out whether folders and programs exist, which only causes warnings. Nil
+	// means os.Stat in [Load] and no check in [Parse].
 	Stat func(path string) (fs.FileInfo, error)
-	// LookPath is asked whether programs can be found and run, which only makes
-	// warnings; see sandbox.LookPath. Nil means sandbox.LookPath in [Load] and
-	// not to ask in [Parse].
+	// LookPath finds out whether programs exist and can run, which only causes warnings;
+	// see sandbox.LookPath. Nil means sandbox.LookPath in [Load] and no check in [Parse].
 	LookPath func(file, dir, path string) (string, error)
-	// Enforce is asked whether a policy and limits can be enforced on this
-	// machine, and what the policy comes to, as resolve.Policy does. Its errors
-	// are those of package policy. What is weaker than asked for, and accepted
-	// by the policy, makes warnings. Nil means not to ask.
+	// Enforce reports whether a policy and limits can be enforced on this machine, and
+	// resolves the policy, as resolve.Policy does. Its errors are those of package policy.
+	// Limits that are weaker than requested, but accepted by the policy, cause warnings. Nil
+	// means no check.
 	Enforce func(*policy.Policy, policy.Limits) (r *policy.Resolved, weaker []*policy.Error, err error)
-	// Elsewhere means that the file is for another machine: neither Stat nor
-	// LookPath nor Enforce is asked.
+	// Elsewhere means that the file is for another machine: Stat, LookPath and Enforce are
+	// not called.
 	Elsewhere bool
-	// Lenient makes warnings of what Enforce refuses: the file is in order, but
-	// those hosts will not start.
+	// Lenient turns errors of Enforce into warnings: the file is valid, but those hosts
+	// cannot start.
 	Lenient bool
 }
 
-// Load reads the file at path. With errors among the diagnostics, the File is
-// nil; warnings come with a File. Diagnostics are sorted by their place, and
-// are best shown with [Print].
+// Load reads the file at path. If the diagnostics contain errors, the File is nil;
+// warnings come with a File. Diagnostics are sorted by position; [Print] shows them.
 func Load(path string, opts Options) (*File, hcl.Diagnostics) {
 	src, why := readFile(path)
 	if why == noSuchFile {
@@ -126,7 +120,7 @@ var tooLarge = fmt.Sprintf("The file is larger than %s, which no configuration n
 
 const noSuchFile = "There is no such file."
 
-// readFile returns the content of a file, or a sentence that says why it cannot be read.
+// readFile returns the content of a file, or a sentence why it cannot be read.
 func readFile(path string) (src []byte, why string) {
 	f, err := os.Open(path)
 	switch {
@@ -151,7 +145,7 @@ func readFile(path string) (src []byte, why string) {
 	return src, ""
 }
 
-// sentence is what the system said, without the path that is shown already.
+// sentence returns the system's reason, without the path that is shown already.
 func sentence(err error) string {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -160,7 +154,7 @@ func sentence(err error) string {
 	return upperFirst(err.Error()) + "."
 }
 
-// Parse reads src, which stands in the file called filename. See [Load].
+// Parse reads src as the content of the file called filename. See [Load].
 func Parse(src []byte, filename string, opts Options) (*File, hcl.Diagnostics) {
 	f, parsed, diags := parse(src, filename, opts)
 	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int {
@@ -176,7 +170,7 @@ func Parse(src []byte, filename string, opts Options) (*File, hcl.Diagnostics) {
 	return f, diags
 }
 
-// offset is where a diagnostic belongs; those without a place come first.
+// offset returns the position of a diagnostic; those without a position come first.
 func offset(d *hcl.Diagnostic) int {
 	if d.Subject == nil {
 		return -1
@@ -193,7 +187,7 @@ var rootSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "locals"},
 }}
 
-// parseBody reads src as HCL, whatever is in it.
+// parseBody parses src as HCL, whatever its content.
 func parseBody(src []byte, filename string) (*hclsyntax.Body, hcl.Diagnostics) {
 	if len(src) > maxFile {
 		return nil, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: filename + " is too large", Detail: tooLarge}}
@@ -204,14 +198,14 @@ func parseBody(src []byte, filename string) (*hclsyntax.Body, hcl.Diagnostics) {
 	}
 	parsed, diags := hclsyntax.ParseConfig(src, filename, hcl.InitialPos)
 	if diags.HasErrors() {
-		// What follows from half a file would be noise.
+		// Errors that follow from half a file would be noise.
 		return nil, syntax(diags, unclosed)
 	}
 	return parsed.Body.(*hclsyntax.Body), nil
 }
 
-// complete fills in defaults for a file of that name, whose absolute path it
-// returns.
+// complete fills in defaults for the file called filename, and returns its absolute
+// path.
 func (opts Options) complete(filename string) (string, Options) {
 	path, err := filepath.Abs(filename)
 	if err != nil { // no working folder

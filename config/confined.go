@@ -13,10 +13,9 @@ import (
 	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
-// confined completes what the blocks sandbox and limits say when they have been
-// read, and checks it. The places p are those of what is around the two.
-// Resolved is nil when it was not asked what the policy comes to here, or that
-// is wrong.
+// confined completes and checks the values of the blocks sandbox and limits after
+// they have been read. p holds the positions of the surrounding block. resolved is
+// nil if the policy was not resolved on this machine, or is wrong.
 func (r *reader) confined(c *confinement, p places) (resolved *policy.Resolved) {
 	for path, rng := range p.at {
 		if field, ok := strings.CutPrefix(path, "sandbox."); ok {
@@ -33,14 +32,14 @@ func (r *reader) confined(c *confinement, p places) (resolved *policy.Resolved) 
 			c.policy.Source[field] = fmt.Sprintf("%s:%d", rng.Filename, rng.Start.Line)
 		}
 	}
-	jit := c.policy.JIT // may be off on purpose
+	jit := c.policy.JIT // may be false explicitly
 	c.policy = policy.Merge(c.base, c.policy)
 	c.policy.JIT = jit
 	errs := policy.Errors(c.sandbox().Validate(c.limits))
 	if wrong := slices.ContainsFunc(slices.Collect(maps.Keys(p.at)), func(path string) bool {
 		return p.wrong[path] && (strings.HasPrefix(path, "sandbox.") || strings.HasPrefix(path, "limits."))
 	}); wrong {
-		// What a field says of others may follow from one that is wrong.
+		// An error of a field about others may follow from another error.
 		errs = slices.DeleteFunc(errs, func(e *policy.Error) bool { return !strings.Contains(e.Field, "[") })
 		r.refused(c, errs, hcl.DiagError)
 		return nil
@@ -58,7 +57,7 @@ func (r *reader) confined(c *confinement, p places) (resolved *policy.Resolved) 
 	return resolved
 }
 
-// severity is that of what this machine cannot enforce at the moment.
+// severity returns the severity of what this machine cannot enforce now.
 func (r *reader) severity() hcl.DiagnosticSeverity {
 	if r.lenient {
 		return hcl.DiagWarning
@@ -66,7 +65,7 @@ func (r *reader) severity() hcl.DiagnosticSeverity {
 	return hcl.DiagError
 }
 
-// notYet is added to what is only a warning.
+// notYet returns a sentence for what is only a warning.
 func (r *reader) notYet() string {
 	if r.lenient {
 		return " The host cannot start until that changes."
@@ -74,7 +73,7 @@ func (r *reader) notYet() string {
 	return ""
 }
 
-// sandbox is the policy, nil without a block.
+// sandbox returns the policy, or nil without a block.
 func (c *confinement) sandbox() *policy.Policy {
 	if !c.given {
 		return nil
@@ -82,10 +81,10 @@ func (c *confinement) sandbox() *policy.Policy {
 	return &c.policy
 }
 
-// refused turns errors of package policy into diagnostics.
+// refused converts errors of package policy into diagnostics.
 func (r *reader) refused(c *confinement, errs []*policy.Error, severity hcl.DiagnosticSeverity) {
 	for _, e := range errs {
-		rng, field := c.place(e.Field)
+		rng, field := c.locate(e.Field)
 		reason := upperFirst(e.Reason) + "."
 		if e.Value != "" && !strings.HasPrefix(e.Field, "limits.") {
 			reason = fmt.Sprintf("%q: %s.", e.Value, e.Reason)
@@ -103,18 +102,18 @@ func (r *reader) refused(c *confinement, errs []*policy.Error, severity hcl.Diag
 	}
 }
 
-// weaker warns of limits that the machine holds by weaker means, which the
+// weaker warns of limits that the machine enforces only by weaker means, which the
 // limits accept.
 func (r *reader) weaker(c *confinement, list []*policy.Error) {
 	for _, e := range list {
-		rng, field := c.place(e.Field)
+		rng, field := c.locate(e.Field)
 		r.warn(rng, "weaker than "+field+" says", "%s.", upperFirst(e.Reason))
 	}
 }
 
-// place is where a field stands, or the nearest thing around it; what comes
-// from a profile stands where that is named.
-func (c *confinement) place(field string) (hcl.Range, string) {
+// locate returns the position and name of a field, or of the nearest block around
+// it. A value from a profile has the position of the profile's name.
+func (c *confinement) locate(field string) (hcl.Range, string) {
 	name := field
 	if written, ok := c.names[field]; ok {
 		name = written
@@ -135,8 +134,8 @@ func (c *confinement) place(field string) (hcl.Range, string) {
 	return c.at[""], name
 }
 
-// reachable reports a program that the policy does not let run, and a working
-// folder that it does not grant, as far as they are there.
+// reachable reports a program that the policy does not let run, and a working folder
+// that it does not grant, if they exist.
 func (r *reader) reachable(resolved *policy.Resolved, d *hostDecl) {
 	if resolved == nil || !d.confinement.given || resolved.Policy.Level == policy.None || len(d.spec.Command) == 0 {
 		return

@@ -29,7 +29,7 @@ func declareSection(a *codec.Announced) section {
 	}
 }
 
-// words reads a list of names. An empty list is one, unlike none.
+// words reads a list of names. An empty list differs from no list.
 func words(dst *[]string, expect string) setting {
 	return setting{expect: expect,
 		read: func(g given) {
@@ -76,14 +76,14 @@ func (r *reader) units(body hcl.Body, d *hostDecl) {
 	}
 }
 
-// ofProtocol are the settings of an extensions block that mean something for
-// hosts of one protocol only.
+// ofProtocol lists the settings of an extensions block that only hosts of one
+// protocol use.
 var ofProtocol = map[string][]string{
 	plan.VSCode:  {"builtin", "user", "development", "trusted", "settings", "settings_file", "storage"},
 	plan.Hostsup: {"deactivate"},
 }
 
-// foreign refuses settings that are another protocol's.
+// foreign refuses settings that only another protocol uses.
 func (r *reader) foreign(d *hostDecl) {
 	for protocol, names := range ofProtocol {
 		for _, name := range slices.Sorted(slices.Values(names)) {

@@ -16,9 +16,9 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// defaultHost is a host of which nothing but the name was said. The values are
-// those of the library: a file and a Go program that leave something out get
-// the same.
+// defaultHost returns a host with nothing but defaults. They are those of the
+// library, so that a file and a Go program that leave a setting out get the same
+// value.
 func defaultHost() supervisor.HostSpec {
 	h := supervisor.HostSpec{}.WithDefaults()
 	h.Limits = codec.Limits{}.WithDefaults()
@@ -43,9 +43,9 @@ type Setting struct {
 	Doc     string // what it is for
 }
 
-// Reference lists every argument of the file with its default, in the order
-// in which they are best explained. The list is made from the tables that the
-// file is read by and from the values that a spec starts from.
+// Reference lists every argument of the file with its default, in an order for
+// readers. It is made from the tables that read the file and from the values that a
+// spec starts with.
 func Reference() []Setting {
 	var out []Setting
 	var add func(prefix string, s section)

@@ -1,40 +1,38 @@
-// Package config turns a configuration file in HCL into what a supervisor
-// runs: a [supervisor.Spec], and the few settings of the binary around it.
+// Package config converts a configuration file in HCL into a [supervisor.Spec] and
+// the few settings of the binary around it.
 //
 // # What it promises
 //
-// Nothing is accepted and then not enforced. A name that does not exist is a
-// diagnostic with the nearest one that does; a name that is planned but not
-// built is a diagnostic `not in this version`; a setting that has no effect
-// where it stands (a call time-out of a host that is never called) is one too.
+// Nothing is accepted and then not enforced. An unknown name is a diagnostic with
+// the nearest known one; a name that is planned but not built is a diagnostic `not
+// in this version`; so is a setting without effect (a call timeout of a host that is
+// never called).
 //
-// As many mistakes as can be told apart are reported at once, in the order of
-// the file, each with its place, what was expected there and, where one is
-// near, what was probably meant. Mistakes that follow from another one are not
-// reported. A file that is not HCL at all is reported for that alone.
+// As many mistakes as possible are reported at once, in the order of the file, each
+// with its position, the expected value and, if one is near, what was probably
+// meant. Mistakes that follow from another one are not reported. A file that is not
+// HCL causes only that error.
 //
-// Reading a file has no effects: no process is started, no folder is made.
-// The same bytes, variables and environment give the same result. What is
-// only true later, such as whether a working folder exists or a program is
-// installed, is a warning and never an error: the file may be checked on
-// another machine than the one it is for, and a folder may be mounted after
-// the supervisor has started. When it is still missing at a start, that start
-// fails with a reason on record.
+// Reading a file has no effects: no process is started, no folder is made. The same
+// bytes, variables and environment give the same result. A condition that may
+// change, such as whether a working folder exists or a program is installed, causes
+// a warning and never an error: the file may be checked on another machine than the
+// one it is for, and a folder may be mounted after the supervisor has started. If it
+// is still missing at a start, that start fails with a recorded reason.
 //
-// Paths in a file that are not absolute start from the folder of the file; a
-// program named by one starts from the host's dir when there is one, as the
-// system itself would have it.
+// Relative paths in a file start from the folder of the file; a program named by a
+// relative path starts from the host's dir if it has one, as the system itself
+// would.
 //
-// A file without a host or an exec server is an error: it is the wrong one, or half of one. A
-// host that starts late (eager = false) may be depended on; a host that needs
-// it at once takes it along, which is a warning.
+// A file without a host or an exec server is an error: it is the wrong one, or
+// incomplete. A host may depend on one that starts late (eager = false); if the
+// first starts with the supervisor, so does the second, which is a warning.
 //
 // # What it does not do
 //
-// The file is trusted: its expressions can use time and memory like any
-// program. Only what could end the process by a slip of the hand is bounded:
-// the size of the file, how deep expressions nest, how large a number is
-// written.
+// The file is trusted: its expressions can use time and memory like any program.
+// Only what could end the process by mistake is bounded: the size of the file, the
+// nesting of expressions, and the length of numbers.
 //
 // The package keeps no state; its functions may be called concurrently.
 package config

@@ -13,7 +13,7 @@ import (
 // vscodeProtocol is the name of the protocol whose hosts belong to an editor.
 const vscodeProtocol = "vscode"
 
-// editorDecl is what a host of VS Code would have from its editor.
+// editorDecl holds the settings that a host of VS Code would get from its editor.
 type editorDecl struct {
 	untrusted    bool
 	settings     map[string]any
@@ -35,18 +35,18 @@ func reconnectSection(d *reconnectDecl) section {
 	}
 }
 
-// reconnecting refuses a reconnect block where it means nothing.
+// reconnecting refuses a reconnect block that has no effect.
 func (r *reader) reconnecting(d *hostDecl) {
 	if at, set := d.at["reconnect"]; set && d.spec.Protocol != nil && d.protocol != vscodeProtocol {
 		r.fail(at, `block "reconnect" has no meaning here`, "Only hosts with protocol = %q receive sockets, not %q. Remove it.", vscodeProtocol, d.protocol)
 	}
 }
 
-// editor are the options of protocol vscode.
+// editor returns the options of protocol vscode.
 func (r *reader) editor(d *hostDecl) vscode.Options {
 	e := &d.extensions.editor
 	_, reconnect := d.at["reconnect"]
-	_, confined := d.at["sandbox"] // no socket of ours can be reached from there
+	_, confined := d.at["sandbox"] // it cannot reach the supervisor's sockets
 	opt := vscode.Options{
 		Root: r.build(d), State: e.storage, Name: d.spec.Name, Reconnect: reconnect || confined, Grace: d.reconnect.grace,
 		SettingsFile: e.settingsFile, Settings: e.settings,
@@ -57,27 +57,27 @@ func (r *reader) editor(d *hostDecl) vscode.Options {
 	return opt
 }
 
-// build returns the folder of the build of VS Code that a host's command starts.
+// build returns the folder of the VS Code build that a host's command starts.
 func (r *reader) build(d *hostDecl) string {
 	root, ok := vscode.Root(d.spec.Command)
 	if at, set := d.at["command"]; !ok && set && d.protocol == vscodeProtocol && d.sound("command") {
 		r.fail(at, "no extension host of VS Code", "With protocol %q one of the arguments is the host's program, …/out/bootstrap-fork.js of an installed build, and another one --type=extensionHost.", d.protocol)
 	}
 	if ok && !filepath.IsAbs(root) && d.spec.Dir != "" {
-		root = filepath.Join(d.spec.Dir, root) // as the program will see it
+		root = filepath.Join(d.spec.Dir, root) // as the program resolves it
 	}
 	return root
 }
 
-// storing lets a confined host of VS Code reach what it cannot do without: its
-// build, its extensions, and where they keep things.
+// storing grants a confined host of VS Code what it cannot work without: its build,
+// its extensions, and their storage.
 func (r *reader) storing(d *hostDecl) {
 	if _, confined := d.at["sandbox"]; !confined || d.protocol != vscodeProtocol || d.speech.editor.Root == "" {
 		return
 	}
 	p := &d.confinement.policy
 	read, write := d.speech.editor.Grants(d.spec.Name)
-	read[0] = "-" + read[0] // the start says that there is no build
+	read[0] = "-" + read[0] // the start reports a missing build
 	p.Read, p.Write = append(p.Read, read...), append(p.Write, write...)
 	for _, f := range d.extensions.spec.Folders {
 		p.Read = append(p.Read, "-"+f.Dir)
@@ -109,7 +109,7 @@ func editorSettings(dst *map[string]any) setting {
 				return ""
 			}
 			text, err := json.Marshal(*dst)
-			if err != nil { // goValue makes nothing that cannot be
+			if err != nil { // goValue returns only values that can be encoded
 				return ""
 			}
 			return string(text)
@@ -117,8 +117,7 @@ func editorSettings(dst *map[string]any) setting {
 	}
 }
 
-// checkSettings warns of a file that a host could not be started with as it is
-// now.
+// checkSettings warns of a settings file with which a host could not be started now.
 func checkSettings(g given, path string) {
 	if g.stat == nil {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/hostsup/hostsup/codec/vscode"
 )
 
-// What is said of an editor reaches its host.
+// The settings of an editor must reach its host.
 func TestEditor(t *testing.T) {
 	t.Parallel()
 	src, err := os.ReadFile("testdata/good/extensions.hcl")
@@ -57,7 +57,7 @@ func TestEditorConfined(t *testing.T) {
 	}
 }
 
-// A file of settings is looked at when the file that names it is.
+// A settings file must be checked when the file that names it is read.
 func TestSettingsFile(t *testing.T) {
 	t.Parallel()
 	opts := testOptions()

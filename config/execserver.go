@@ -21,7 +21,7 @@ const (
 	defaultExecServer = "exec-server"
 )
 
-// execServerDecl is an exec server as it stands in the file.
+// execServerDecl is an exec server as declared in the file.
 type execServerDecl struct {
 	spec part.Spec
 	places
@@ -43,7 +43,7 @@ func execServerSection(d *execServerDecl) section {
 	o := &d.spec.Options
 	sandbox := sandboxSection(&d.confinement)
 	sandbox.doc = "Applies to all requests of clients (commands, files and HTTP), besides the sandboxes that they request."
-	// It is about what status tells of a host.
+	// A setting for the status of hosts only.
 	sandbox.settings = slices.DeleteFunc(sandbox.settings, func(s setting) bool { return s.name == "observe" })
 	limits := limitsSection(&d.confinement.limits)
 	limits.doc = "Limits for each command and everything it starts; without a setting there is no limit."
@@ -124,8 +124,8 @@ func warnMissingSecret(g given, file string) {
 	}
 }
 
-// execServers reads the exec_server blocks, which may have a name, and takes
-// them out of the body.
+// execServers reads the exec_server blocks, whose name is optional, and removes them
+// from the body.
 func (r *reader) execServers(body *hclsyntax.Body) (rest *hclsyntax.Body, blocks []*hcl.Block) {
 	out := *body
 	out.Blocks = nil
@@ -166,9 +166,9 @@ func (r *reader) execServer(t *tree, b *hcl.Block) *execServerDecl {
 	r.confined(&d.confinement, d.places)
 	o.Sandbox, o.Limits = d.confinement.sandbox(), d.confinement.limits
 	if r.diags[before:].HasErrors() {
-		return d // what follows from it would be noise
+		return d // further errors would be noise
 	}
-	// The files of secrets may come later; what is in them is not looked at here.
+	// Files of secrets may be created later; their content is not checked here.
 	probe := *o
 	if probe.Auth.TokenFile != "" && probe.Auth.TokenSHA256 == "" && probe.Auth.JWTSecretFile == "" {
 		probe.Auth.TokenFile, probe.Auth.TokenSHA256 = "", someSHA256
@@ -192,7 +192,7 @@ func (r *reader) execServer(t *tree, b *hcl.Block) *execServerDecl {
 
 const someSHA256 = "0000000000000000000000000000000000000000000000000000000000000000"
 
-// blame is the place that an error of the options is about.
+// blame returns the position of the setting that an error of the options is about.
 func (d *execServerDecl) blame(err error) hcl.Range {
 	var file *fs.PathError
 	paths := []string{"listen"}
@@ -212,9 +212,9 @@ func (d *execServerDecl) blame(err error) hcl.Range {
 	return d.header
 }
 
-// Blame says where in the file an error of an exec server that is no fault of
-// the file's text (its address is in use, its token cannot be read) has its
-// reason. It is nil for an error of anything else.
+// Blame returns the position in the file that causes an error of an exec server
+// although the text is valid (its address is in use, its token cannot be read). It
+// returns nil for other errors.
 func (f *File) Blame(err error) hcl.Diagnostics {
 	var ee *part.Error
 	if !errors.As(err, &ee) {

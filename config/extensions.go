@@ -17,18 +17,18 @@ import (
 	"github.com/hostsup/hostsup/extensions/plan"
 )
 
-// maxAffinity bounds the numbers of hosts, each of which is a process.
+// maxAffinity bounds the numbers of hosts; each number is a process.
 const maxAffinity = 1000
 
-// extensionsDecl is an extensions block as it is read.
+// extensionsDecl is an extensions block while it is read.
 type extensionsDecl struct {
 	spec     plan.Spec
 	affinity []entry
 	editor   editorDecl
 }
 
-// newExtensionsDecl holds the defaults that package plan documents. That of quiet
-// is the window, whatever that is.
+// newExtensionsDecl returns the defaults that package plan documents. The default of
+// quiet is the window, whatever its value.
 func newExtensionsDecl() extensionsDecl {
 	return extensionsDecl{spec: plan.Spec{Startup: 10 * time.Second, Deactivate: 5 * time.Second, Blame: blame.Rules{Window: 5 * time.Minute, MaxLives: 8}}}
 }
@@ -65,12 +65,12 @@ func extensionsSection(d *extensionsDecl) section {
 	}
 }
 
-// extensions completes the spec of a host with what its extensions block says.
+// extensions completes the spec of a host with its extensions block.
 func (r *reader) extensions(body hcl.Body, d *hostDecl) {
 	r.units(body, d)
 	at, set := d.at["extensions"]
 	switch {
-	case !set || d.spec.Protocol == nil: // which is reported
+	case !set || d.spec.Protocol == nil: // already reported
 		return
 	case !plan.Can(d.protocol):
 		r.fail(at, `block "extensions" has no meaning here`, "Only hosts with protocol = %q or %q have extensions that hostsup knows, not %q. Remove the block, or choose another protocol.", plan.Hostsup, plan.VSCode, d.protocol)
@@ -79,7 +79,7 @@ func (r *reader) extensions(body hcl.Body, d *hostDecl) {
 	r.foreign(d)
 	s := d.extensions.spec
 	if d.protocol == plan.VSCode {
-		s.Deactivate = 0 // which its hosts see to by themselves
+		s.Deactivate = 0 // its hosts do that themselves
 	}
 	if d.protocol == plan.VSCode && len(s.Folders) == 0 && d.sound("extensions.builtin", "extensions.user", "extensions.development") {
 		r.warn(at, "extensions without folders", "Host %q has none: name where they are in builtin, user or development.", d.spec.Name)
@@ -99,7 +99,7 @@ func (r *reader) extensions(body hcl.Body, d *hostDecl) {
 	d.spec.Extensions = &s
 }
 
-// numbered reports hosts that affinity would make, when there is one of that name.
+// numbered reports hosts that affinity would make under a name that is taken.
 func (r *reader) numbered(t *tree, g *groupDecl) {
 	for _, d := range g.hosts {
 		for _, e := range d.extensions.affinity {
@@ -142,8 +142,8 @@ func workspaceFolders(dst *[]string) setting {
 	}
 }
 
-// dirs returns the folders of a list as absolute paths, without those that are
-// wrong or not taken. One that is missing is a warning, with what follows.
+// dirs returns the folders of a list as absolute paths, without those that are wrong
+// or that take rejects. A missing folder causes a warning with the text missing.
 func (g given) dirs(want, missing string, take func(given, string) bool) []string {
 	elems, _ := g.elements(want, "")
 	var out []string
@@ -159,7 +159,7 @@ func (g given) dirs(want, missing string, take func(given, string) bool) []strin
 		var dir string
 		path(&dir, nil).read(e)
 		switch {
-		case dir == "": // which is reported
+		case dir == "": // already reported
 		case slices.Contains(out, dir):
 			e.bad("%q is in the list already.", text)
 		case e.isFile(dir):
@@ -174,7 +174,7 @@ func (g given) dirs(want, missing string, take func(given, string) bool) []strin
 	return out
 }
 
-// isFile says that a path is known to be there and to be no folder.
+// isFile reports whether a path is known to exist and not to be a folder.
 func (r *reader) isFile(path string) bool {
 	if r.stat == nil {
 		return false
@@ -185,7 +185,7 @@ func (r *reader) isFile(path string) bool {
 
 const idForm = `an id such as "golang.go"`
 
-// extensionID returns the id that is written, or records what is wrong with it.
+// extensionID returns the id in text, or records what is wrong with it.
 func (g given) extensionID(rng hcl.Range, text string) (string, bool) {
 	id := extensions.MakeID(text)
 	if !id.Valid() || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == '/' }) {
@@ -195,8 +195,8 @@ func (g given) extensionID(rng hcl.Range, text string) (string, bool) {
 	return string(id), true
 }
 
-// extensionIDs reads ids. They are kept in lower case, as nobody tells them apart
-// by that.
+// extensionIDs reads ids. It stores them in lower case, because case does not
+// distinguish them.
 func extensionIDs(dst *[]string) setting {
 	const expect = `a list of ids such as ["golang.go"]`
 	return setting{expect: expect,
@@ -277,7 +277,8 @@ func activationEvents(dst *[]string) setting {
 	}
 }
 
-// checkActivationEvent says what is wrong with an event that is to be requested.
+// checkActivationEvent returns what is wrong with an event that is to be requested,
+// or "".
 func checkActivationEvent(event string) string {
 	switch {
 	case event == "*" || event == "onStartupFinished":

@@ -8,17 +8,15 @@ import (
 	"path/filepath"
 )
 
-// defaultFileName is looked for in the working folder.
+// defaultFileName is the file in the working folder that Find looks for.
 const defaultFileName = "config.hcl"
 
-// ErrNoConfig is returned by [Find] when no file was named and none was found
-// in the working folder.
+// ErrNoConfig means that no file was named and none was found in the working folder.
 var ErrNoConfig = errors.New("no configuration")
 
 // Find returns the path of the configuration: explicit (the value of -c), else
-// HOSTSUP_CONFIG, else config.hcl in the working folder. Only the last is
-// checked to exist; a file that was named and is not there is an error of
-// [Load].
+// HOSTSUP_CONFIG, else config.hcl in the working folder. Find checks only that the
+// last exists; for a missing named file [Load] returns an error.
 func Find(explicit string) (string, error) {
 	if explicit != "" {
 		return explicit, nil
@@ -36,10 +34,10 @@ func Find(explicit string) (string, error) {
 	return defaultFileName, nil
 }
 
-// Env is what the places of files depend on. [SystemEnv] is the real one.
+// Env is the environment that default paths depend on. [SystemEnv] returns the real one.
 type Env struct {
 	Getenv func(string) string
-	UID    int    // of the user; -1 where there are none
+	UID    int    // of the user; -1 where the system has no uids
 	Home   string // folder of the user; "" when unknown
 	Temp   string // folder for temporary files; only used where UID is -1
 }
@@ -55,18 +53,18 @@ func SystemEnv() Env {
 
 const socketName = "hostsup.sock"
 
-// SocketPaths returns where the control socket may be, in the order to look:
-// flag (the value of --socket), HOSTSUP_SOCKET, configured (from
-// [File].Socket). The first of these that is given is the only one. Without
-// any, there is $XDG_RUNTIME_DIR/hostsup.sock, /run/hostsup.sock for root, and
+// SocketPaths returns the possible paths of the control socket, in the order to try:
+// flag (the value of --socket), HOSTSUP_SOCKET, configured (from [File].Socket). If
+// one of these is set, the first is the only one. Otherwise they are
+// $XDG_RUNTIME_DIR/hostsup.sock, /run/hostsup.sock for root, and
 // /tmp/hostsup-UID/hostsup.sock.
 //
-// A supervisor listens at the first. A client takes the first that exists: a
-// supervisor started at boot and a login shell of the same user differ in
-// XDG_RUNTIME_DIR.
+// A supervisor listens at the first. A client uses the first that exists:
+// XDG_RUNTIME_DIR may differ between a supervisor started at boot and a login shell
+// of the same user.
 //
-// The folder in /tmp can be made by anybody: check its owner and mode before
-// use.
+// NOTE: Any user can make the folder in /tmp. The caller must check its owner and
+// mode before use.
 func SocketPaths(env Env, flag, configured string) []string {
 	for _, p := range []string{flag, env.Getenv("HOSTSUP_SOCKET"), configured} {
 		if p != "" {
@@ -86,7 +84,7 @@ func SocketPaths(env Env, flag, configured string) []string {
 	return append(out, filepath.Join("/tmp", fmt.Sprintf("hostsup-%d", env.UID), socketName))
 }
 
-// SocketPath is the first of [SocketPaths].
+// SocketPath returns the first of [SocketPaths].
 func SocketPath(env Env, flag, configured string) string {
 	return SocketPaths(env, flag, configured)[0]
 }

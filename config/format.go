@@ -7,9 +7,9 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// FormatPolicy writes a policy and limits as the text of a policy file, which
-// reads back as the same. What has no value is left out. A policy that was
-// made from a profile names it, and repeats nothing of what it has from there.
+// FormatPolicy writes a policy and limits as the text of a policy file, which reads
+// back as the same. Fields without a value are left out. A policy that was made from
+// a profile names the profile, and does not repeat its values.
 func FormatPolicy(p policy.Policy, l policy.Limits) string {
 	var w hclWriter
 	base, _ := policy.Profile(p.Profile)
@@ -67,7 +67,7 @@ func FormatPolicy(p policy.Policy, l policy.Limits) string {
 	return w.String()
 }
 
-// hclWriter writes settings that have a value.
+// hclWriter writes the settings that have a value.
 type hclWriter struct{ hcltext.Writer }
 
 func (w *hclWriter) set(name, value string) { w.Set(name, value, "") }
@@ -84,7 +84,7 @@ func (w *hclWriter) number(name string, n float64) {
 	}
 }
 
-// size rounds up what is no whole number of KiB, which has no form in a file.
+// size rounds up to whole KiB, because a file cannot express other sizes.
 func (w *hclWriter) size(name string, n int64) {
 	if n != 0 {
 		w.text(name, showSize((n+1023)/1024*1024))

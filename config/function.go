@@ -10,9 +10,9 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// functions is what expressions can call. None reads a file, the clock or a
-// random number: the same file means the same thing each time it is read.
-// Only env looks outside.
+// functions returns the functions that expressions can call. None reads a file, the
+// clock or a random number: the same file means the same each time it is read. Only
+// env depends on the environment.
 func functions(lookupEnv func(string) (string, bool)) map[string]function.Function {
 	return map[string]function.Function{
 		"env": envFunc(lookupEnv),
@@ -91,9 +91,8 @@ func functions(lookupEnv func(string) (string, bool)) map[string]function.Functi
 	}
 }
 
-// envFunc is env("NAME") and env("NAME", "default"). A variable that is not
-// set is an error unless there is a default: an empty string in its place
-// would be found out much later, by the host.
+// envFunc implements env("NAME") and env("NAME", "default"). An unset variable
+// without a default is an error: the host would find an empty string much later.
 func envFunc(lookup func(string) (string, bool)) function.Function {
 	return function.New(&function.Spec{
 		Description: "The value of an environment variable of the supervisor.",
@@ -126,7 +125,7 @@ func affixFunc(what string, has func(s, affix string) bool) function.Function {
 	})
 }
 
-// lengthFunc is the number of elements, or of characters of a string.
+// lengthFunc returns the number of elements, or of characters of a string.
 var lengthFunc = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType}},
 	Type: func(args []cty.Value) (cty.Type, error) {

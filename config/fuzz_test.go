@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// No text makes the reader panic, hang, or say something it should not.
+// No text may make the reader panic, hang, or report a wrong diagnostic.
 func FuzzParse(f *testing.F) {
 	for _, pattern := range []string{"testdata/*/*.hcl", shipped} {
 		files, err := filepath.Glob(pattern)

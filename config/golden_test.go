@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// testEnv is all that a file under test can see of the environment.
+// testEnv is the whole environment that a file under test sees.
 var testEnv = map[string]string{
 	"HOME":                 "/home/ada",
 	"HOSTSUP_VAR_from_env": "from the environment",
@@ -90,7 +90,7 @@ func each(t *testing.T, pattern string, f func(t *testing.T, name string, src []
 	}
 }
 
-// Each broken file gets exactly the diagnostics in the text beside it.
+// Each broken file must get exactly the diagnostics in the text beside it.
 func TestBad(t *testing.T) {
 	each(t, "testdata/bad/*.hcl", func(t *testing.T, file string, src []byte) {
 		f, diags := Parse(src, filepath.Base(file), testOptions())
@@ -102,13 +102,13 @@ func TestBad(t *testing.T) {
 	})
 }
 
-// checkDiagnostics holds for every diagnostic, whatever it says.
+// checkDiagnostics checks what must hold for every diagnostic.
 func checkDiagnostics(t testing.TB, diags hcl.Diagnostics, src []byte) {
 	t.Helper()
 	seen, last := map[string]bool{}, -1
 	for _, d := range diags {
 		if d.Summary == "" || d.Detail == "" {
-			t.Errorf("says too little: %v", d)
+			t.Errorf("has too little text: %v", d)
 		}
 		if strings.Contains(d.Summary+d.Detail, "%!") {
 			t.Errorf("badly formatted: %v", d)
@@ -128,8 +128,8 @@ func checkDiagnostics(t testing.TB, diags hcl.Diagnostics, src []byte) {
 	}
 }
 
-// Each good file becomes exactly the spec in the text beside it, with the
-// warnings in front.
+// Each good file must give exactly the spec in the text beside it, with the warnings
+// in front.
 func TestGood(t *testing.T) {
 	each(t, "testdata/good/*.hcl", func(t *testing.T, file string, src []byte) {
 		opts := testOptions()
@@ -148,7 +148,7 @@ func TestGood(t *testing.T) {
 	})
 }
 
-// dump writes all that is not zero, one value a line.
+// dump writes all values that are not zero, one a line.
 func dump(f *File) string {
 	var b strings.Builder
 	dumpValue(&b, "", reflect.ValueOf(*f))

@@ -13,7 +13,7 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// tree is what the group and host blocks of a file declare.
+// tree holds the group and host blocks of a file.
 type tree struct {
 	groups []*groupDecl
 	hosts  map[string]*hostDecl // the first of each name
@@ -25,7 +25,7 @@ type groupDecl struct {
 	hosts []*hostDecl
 }
 
-// taken is a name that is in use; hosts and groups share one space.
+// taken is a name in use; hosts and groups share one namespace.
 type taken struct {
 	kind string
 	at   hcl.Range
@@ -72,7 +72,7 @@ func (r *reader) group(t *tree, b *hcl.Block) {
 	}
 }
 
-// addHost reads a host into g; it is false when the name is taken.
+// addHost reads a host into g; it returns false if the name is taken.
 func (r *reader) addHost(t *tree, g *groupDecl, b *hcl.Block) bool {
 	r.checkName("host", b)
 	free := r.take(t, "host", b)
@@ -84,7 +84,7 @@ func (r *reader) addHost(t *tree, g *groupDecl, b *hcl.Block) bool {
 	return free
 }
 
-// take reserves the name of a block, or reports who has it.
+// take reserves the name of a block, or reports its owner.
 func (r *reader) take(t *tree, kind string, b *hcl.Block) bool {
 	name := b.Labels[0]
 	if by, ok := t.names[name]; ok {
@@ -122,7 +122,7 @@ func (r *reader) dependencies(t *tree, g *groupDecl) {
 	}
 	for _, d := range g.hosts {
 		if t.hosts[d.spec.Name] != d {
-			continue // its name is taken: nobody can depend on it
+			continue // its name is taken: no host can depend on it
 		}
 		m := lifecycle.Member{Name: d.spec.Name}
 		edges[d.spec.Name] = map[string]given{}
@@ -138,7 +138,7 @@ func (r *reader) dependencies(t *tree, g *groupDecl) {
 	r.cycles(members, edges)
 }
 
-// dependency checks one element of depends_on by itself; it is false when the
+// dependency checks one element of depends_on by itself; it returns false if the
 // element is wrong.
 func (r *reader) dependency(t *tree, d *hostDecl, e given, brothers []string) bool {
 	name := e.val.AsString()
@@ -158,7 +158,7 @@ func (r *reader) dependency(t *tree, d *hostDecl, e given, brothers []string) bo
 			where = "outside any group"
 		}
 		e.fail(e.rng, fmt.Sprintf("host %q is not in this group", name), "depends_on names hosts of the same group, and %q is %s.", name, where)
-	case slices.Contains(brothers, name): // its name is taken, which is reported
+	case slices.Contains(brothers, name): // its name is taken: already reported
 	case t.names[name].kind == "group":
 		e.fail(e.rng, fmt.Sprintf("%q is a group", name), "depends_on names hosts, one by one.")
 	default:
@@ -171,8 +171,8 @@ func (r *reader) dependency(t *tree, d *hostDecl, e given, brothers []string) bo
 	return false
 }
 
-// cycles reports dependencies in a circle, each once. After each the edge that
-// closes it is left out, and the rest is looked at again.
+// cycles reports circular dependencies, each once. After each it removes the edge
+// that closes the circle and checks the rest again.
 func (r *reader) cycles(members []lifecycle.Member, edges map[string]map[string]given) {
 	for {
 		_, err := lifecycle.Order(members)

@@ -9,29 +9,29 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// What a file may be at most. A parser that descends into nested brackets,
-// and an evaluator that descends into a long sum, end the process when they
-// are given a megabyte of either; no file written for people comes near.
+// Bounds of a file. A parser that recurses into nested brackets, and an evaluator
+// that recurses into a long sum, end the process on a megabyte of either; files
+// written by people stay far below.
 const (
 	maxFile   = 1 << 20 // bytes
-	maxNested = 256     // brackets around a place, and operators before it in the same expression
+	maxNested = 256     // brackets around a position, and operators before it in the same expression
 	maxDigits = 64      // characters of a number
 	maxExp    = 308     // decimal exponent of a number
 )
 
-// screen looks for what must not reach the parser: text that is not UTF-8,
-// nesting without measure, numbers whose decimal form would fill the memory.
+// screen reports what must not reach the parser: invalid UTF-8, unbounded nesting,
+// numbers whose decimal form would fill the memory.
 func screen(src []byte, filename string) hcl.Diagnostics {
 	_, diags := scan(src, filename)
 	return diags
 }
 
-// scan is screen; it also returns what was opened and not closed at the end.
+// scan is screen; it also returns the brackets that are open at the end.
 func scan(src []byte, filename string) ([]level, hcl.Diagnostics) {
 	if at := invalidUTF8(src); at >= 0 {
 		return nil, hcl.Diagnostics{encodingError(src, at, filename)}
 	}
-	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos) // the parser reports what is wrong with them
+	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos) // the parser reports invalid ones
 	var depth nesting
 	for _, t := range tokens {
 		if t.Type == hclsyntax.TokenNumberLit && numberTooLarge(t.Bytes) {
@@ -50,9 +50,9 @@ func scan(src []byte, filename string) ([]level, hcl.Diagnostics) {
 	return depth.levels, nil
 }
 
-// syntax makes the diagnostics of the parser shorter and more exact. One slip
-// makes it complain several times in a line; and a string that is never
-// closed is noticed at the end of the file, where nothing can be seen.
+// syntax makes the diagnostics of the parser shorter and more exact. The parser
+// reports one mistake several times per line, and an unclosed string only at the end
+// of the file.
 func syntax(diags hcl.Diagnostics, unclosed []level) hcl.Diagnostics {
 	var out hcl.Diagnostics
 	lines, last := map[int]bool{}, ""
@@ -78,10 +78,9 @@ func syntax(diags hcl.Diagnostics, unclosed []level) hcl.Diagnostics {
 	return out
 }
 
-// nesting measures how deep the syntax tree may be at a token. It may measure
-// more than there is, never less: within each open bracket it counts the
-// operators, calls and indexes since the last separator, because each can be
-// the parent of the one before or after it.
+// nesting bounds the depth of the syntax tree at a token from above. Within each
+// open bracket it counts the operators, calls and indexes since the last separator,
+// because each can be the parent of the one before or after it.
 type nesting struct {
 	levels []level
 	total  int
@@ -91,14 +90,14 @@ type level struct {
 	open  hclsyntax.TokenType
 	at    hcl.Range
 	count int
-	any   bool // something was seen in it
-	loop  bool // { for … }: lines do not end anything
+	any   bool // it is not empty
+	loop  bool // { for … }: a new line is not a separator
 }
 
 func (n *nesting) add(tok hclsyntax.Token) int {
 	t := tok.Type
 	if t == hclsyntax.TokenComment && bytes.HasSuffix(tok.Bytes, []byte("\n")) {
-		t = hclsyntax.TokenNewline // one that ends with its line is both
+		t = hclsyntax.TokenNewline // a comment that ends with its line is both
 	}
 	if len(n.levels) == 0 {
 		n.levels = []level{{open: hclsyntax.TokenNil}}
@@ -120,8 +119,8 @@ func (n *nesting) add(tok hclsyntax.Token) int {
 		}
 		n.total -= 1 + top.count
 		n.levels = n.levels[:len(n.levels)-1]
-		// f(x)(y), a[0][0] and %{if a}%{if b} nest without being inside of
-		// each other; "${a}${b}" does not.
+		// f(x)(y), a[0][0] and %{if a}%{if b} nest although they follow each other;
+		// "${a}${b}" does not.
 		if top.open != hclsyntax.TokenTemplateInterp {
 			n.levels[len(n.levels)-1].count++
 			n.total++
@@ -136,7 +135,7 @@ func (n *nesting) add(tok hclsyntax.Token) int {
 		}
 	case hclsyntax.TokenIdent, hclsyntax.TokenNumberLit, hclsyntax.TokenQuotedLit, hclsyntax.TokenStringLit,
 		hclsyntax.TokenComment, hclsyntax.TokenEqual, hclsyntax.TokenEOF:
-	default: // operators, dots, colons, and what is no token of the language
+	default: // operators, dots, colons, and invalid tokens
 		top.count++
 		n.total++
 	}

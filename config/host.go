@@ -19,12 +19,12 @@ import (
 	"sync"
 )
 
-// hostDecl is a host as it stands in the file.
+// hostDecl is a host as declared in the file.
 type hostDecl struct {
 	spec     supervisor.HostSpec
 	protocol string // its name
 	speech   speech
-	group    string // of which it is a member
+	group    string // name of its group
 	places
 	deps        []given // elements of depends_on
 	forwards    []forwardTo
@@ -37,8 +37,7 @@ func newHostDecl() *hostDecl {
 	return &hostDecl{spec: defaultHost(), protocol: defaultProtocol, speech: speech{noise: noiseSkip}, confinement: newConfinement(), extensions: newExtensionsDecl(), reconnect: newReconnectDecl()}
 }
 
-// host reads a host block. The result can be used for its name even when the
-// rest is wrong.
+// host reads a host block. The name of the result is valid even if the rest is wrong.
 func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	d := newHostDecl()
 	d.group = group
@@ -65,7 +64,7 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	return d
 }
 
-// backoff compares the first wait with the longest.
+// backoff compares the first delay with the longest.
 func (r *reader) backoff(p places, back lifecycle.Backoff) {
 	if back.Initial <= back.Max || !p.sound("restart.backoff.initial", "restart.backoff.max") {
 		return
@@ -78,7 +77,7 @@ func (r *reader) backoff(p places, back lifecycle.Backoff) {
 	}
 }
 
-// speech completes what is only there for a host that is spoken to.
+// speech completes the settings that only a host with a protocol has.
 func (r *reader) speech(d *hostDecl, table section) {
 	h := &d.spec
 	if h.Protocol == nil {
@@ -95,7 +94,7 @@ func (r *reader) speech(d *hostDecl, table section) {
 	}
 }
 
-// spoken sees to what depends on which protocol it is.
+// spoken checks the settings that depend on the protocol.
 func (r *reader) spoken(d *hostDecl) {
 	h := &d.spec
 	def := h.Protocol.Defaults()
@@ -132,8 +131,7 @@ func (r *reader) spoken(d *hostDecl) {
 	}
 }
 
-// silent refuses what has no meaning for a host that is not spoken to. It
-// would be ignored otherwise.
+// silent refuses settings that have no effect for a host without a protocol.
 func (r *reader) silent(d *hostDecl, table section) {
 	table.unspoken("", func(path string, whole bool) {
 		at, ok := d.at[path]
@@ -149,9 +147,9 @@ func (r *reader) silent(d *hostDecl, table section) {
 	})
 }
 
-// resolveCommand makes a program that is named by a relative path absolute:
-// from dir when there is one, as the system would, else from the folder of
-// the file, so that it does not matter where the supervisor was started.
+// resolveCommand makes a program that is named by a relative path absolute: from dir
+// if it is set, as the system would, else from the folder of the file, so that the
+// supervisor's working folder does not matter.
 func (r *reader) resolveCommand(d *hostDecl) {
 	if len(d.spec.Command) == 0 {
 		return
@@ -176,7 +174,7 @@ func (r *reader) resolveCommand(d *hostDecl) {
 	r.lookedUp(d, program)
 }
 
-// lookedUp warns of a program that PATH does not have, or that cannot be run.
+// lookedUp warns of a program that is not in PATH, or that cannot be run.
 func (r *reader) lookedUp(d *hostDecl, program string) {
 	if r.lookPath == nil {
 		return
@@ -196,7 +194,7 @@ func warnMissingDir(g given, dir string) {
 	}
 }
 
-// isMissing says that a path is known not to exist.
+// isMissing reports whether a path is known not to exist.
 func (r *reader) isMissing(path string) bool {
 	if r.stat == nil {
 		return false
@@ -205,11 +203,11 @@ func (r *reader) isMissing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// nameGaps is what cannot be in a name.
+// nameGaps matches what a name must not contain.
 var nameGaps = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9._-]+`) })
 
-// checkName reports a name that a host or group cannot have: names become
-// parts of file names, and are typed in a terminal.
+// checkName reports an invalid name of a host or group: names become parts of file
+// names, and are typed in a terminal.
 func (r *reader) checkName(kind string, b *hcl.Block) {
 	name, rng := b.Labels[0], b.LabelRanges[0]
 	if actors.CheckName(name) == nil {

@@ -46,7 +46,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// A relative path is shown as it was written, and kept as what it means.
+// A relative path must be shown as written, and stored resolved.
 func TestLoadRelative(t *testing.T) {
 	path := write(t, "a.hcl", "host \"web\" {\n  command = [\"./web\"]\n}\nhost \"web\" {\n  command = [\"x\"]\n}\n")
 	t.Chdir(filepath.Dir(path))
@@ -93,8 +93,7 @@ func TestLoadUnreadable(t *testing.T) {
 	}
 }
 
-// What would end a parser that trusts its input is refused before it gets
-// there.
+// Input that would end a trusting parser must be refused before it reaches the parser.
 func TestDeep(t *testing.T) {
 	long := func(text string) string { return strings.Repeat(text, 1<<14/len(text)) }
 	for name, src := range map[string]string{
@@ -124,7 +123,7 @@ func TestDeep(t *testing.T) {
 	}
 }
 
-// What is long without being deep is no trouble.
+// Long input that is not deep must be accepted.
 func TestFlat(t *testing.T) {
 	long := func(text string) string { return strings.Repeat(text, 1000) }
 	for name, text := range map[string]string{
@@ -142,7 +141,7 @@ func TestFlat(t *testing.T) {
 	}
 }
 
-// A file as large as there can be is read, and not a byte more.
+// A file of the largest size must be read, but no larger one.
 func TestLargest(t *testing.T) {
 	var b strings.Builder
 	const n = 1000
@@ -165,7 +164,7 @@ func TestLargest(t *testing.T) {
 	}
 }
 
-// A chain of values, each from the one before, can be long.
+// A chain of values, each from the one before, may be long.
 func TestLongChain(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("locals {\n")

@@ -58,7 +58,7 @@ func rateLimit(dst **guard.Rate) setting {
 	}
 }
 
-// folders reads absolute paths of folders that are there.
+// folders reads absolute paths of existing folders.
 func folders(dst *[]string) setting {
 	const expect = "a list of absolute paths of folders"
 	return setting{expect: expect,

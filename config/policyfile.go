@@ -11,21 +11,20 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// PolicyFile is what a policy file says: a file with a sandbox block and,
-// where wanted, a limits block, as they stand in a host. It may have variables
-// and locals.
+// PolicyFile is the content of a policy file: a sandbox block and optionally a
+// limits block, as in a host. It may have variables and locals.
 type PolicyFile struct {
 	Policy policy.Policy
 	Limits policy.Limits
-	// Observe is auto where the file does not say.
+	// Observe is auto if the file does not set it.
 	Observe actors.Observe
-	// Resolved is what Options.Enforce has made of them; nil without it.
+	// Resolved is the result of Options.Enforce; nil without it.
 	Resolved *policy.Resolved
 }
 
-// LoadPolicy reads the policy file at path. With errors among the diagnostics,
-// which are sorted by their place, the PolicyFile is nil. Options are as for
-// [Load]; Stat and Lenient have no meaning.
+// LoadPolicy reads the policy file at path. If the diagnostics, sorted by position,
+// contain errors, the PolicyFile is nil. Options are as for [Load]; Stat and Lenient
+// have no effect.
 func LoadPolicy(path string, opts Options) (*PolicyFile, hcl.Diagnostics) {
 	src, why := readFile(path)
 	if why != "" {
@@ -34,7 +33,7 @@ func LoadPolicy(path string, opts Options) (*PolicyFile, hcl.Diagnostics) {
 	return ParsePolicy(src, path, opts)
 }
 
-// ParsePolicy reads src, which stands in the file called filename. See
+// ParsePolicy reads src as the content of the file called filename. See
 // [LoadPolicy].
 func ParsePolicy(src []byte, filename string, opts Options) (*PolicyFile, hcl.Diagnostics) {
 	f, parsed, diags := parsePolicy(src, filename, opts)
@@ -55,7 +54,7 @@ func parsePolicy(src []byte, filename string, opts Options) (*PolicyFile, *hclsy
 	opts.Lenient = false
 	r := newReader(opts)
 	around := []hcl.BlockHeaderSchema{{Type: "variable", LabelNames: []string{"name"}}, {Type: "locals"}}
-	known, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: around}) // what is wrong with it is found below
+	known, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: around}) // errors in it are found below
 	kinds := known.Blocks.ByType()
 	r.variables(kinds["variable"], opts.Vars, opts.LookupEnv)
 	r.localValues(kinds["locals"])

@@ -69,7 +69,7 @@ func TestPolicyFile(t *testing.T) {
 		t.Error(at)
 	}
 	if f.Resolved != nil {
-		t.Error("the file system was looked at")
+		t.Error("the file system was accessed")
 	}
 }
 
@@ -95,7 +95,7 @@ func TestPolicyFileBad(t *testing.T) {
 		})
 	}
 	if f, diags := LoadPolicy(filepath.Join(t.TempDir(), "none.hcl"), Options{}); f != nil || !diags.HasErrors() {
-		t.Error("a file that there is not")
+		t.Error("a missing file was accepted")
 	}
 }
 
@@ -112,7 +112,7 @@ func TestPolicyFileVariables(t *testing.T) {
 	}
 }
 
-// What is printed reads back as the same.
+// A formatted policy must read back as the same.
 func TestFormatPolicy(t *testing.T) {
 	all := policy.Policy{
 		Level: policy.Landlock, User: "1001", Read: []string{"/a b", `/q"\${x}%{y}`, "-/c"}, Exec: []string{"/usr"}, Write: []string{"/w"},
@@ -153,8 +153,8 @@ func TestFormatPolicy(t *testing.T) {
 	}
 }
 
-// What the machine cannot enforce is told with its place, and by Load as a
-// warning where that was asked for.
+// What the machine cannot enforce must be reported with its position, and by Load as
+// a warning if Lenient is set.
 func TestEnforce(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "tool"), []byte("#!/bin/sh\n"), 0o755); err != nil {
@@ -223,7 +223,7 @@ host "e" {
 		var got []string
 		for _, d := range diags {
 			got = append(got, d.Error()[len(file)+1:])
-			if lenient != strings.Contains(d.Detail, "will not start") {
+			if lenient != strings.Contains(d.Detail, "cannot start until") {
 				t.Errorf("lenient %v: %s", lenient, d.Detail)
 			}
 		}

@@ -12,16 +12,15 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// source is carried by each diagnostic, so that it can be shown with the text
-// that was read: the file may have changed meanwhile, or never have been one.
+// source is attached to each diagnostic, so that Print can show the text that was
+// read: the file may have changed meanwhile, or the text may not come from a file.
 type source struct {
 	src   []byte
 	body  *hclsyntax.Body // nil when it could not be parsed
 	inner any
 }
 
-// UnwrapDiagnosticExtra gives what the language's own library says about the
-// diagnostic.
+// UnwrapDiagnosticExtra returns what the HCL library attached to the diagnostic.
 func (s source) UnwrapDiagnosticExtra() any { return s.inner }
 
 var _ hcl.DiagnosticExtraUnwrapper = source{}
@@ -32,9 +31,9 @@ func addSource(diags hcl.Diagnostics, src []byte, body *hclsyntax.Body) {
 	}
 }
 
-// Print writes diagnostics for a person, each with file:line:column, what is
-// wrong, the line it is about and what was expected. Width is the number of
-// columns to wrap at; 0 does not wrap. The error is the writer's.
+// Print writes diagnostics for people, each with file:line:column, the error, the
+// line and the expected value. Width is the number of columns to wrap at; 0 does not
+// wrap. The error is the writer's.
 func Print(w io.Writer, diags hcl.Diagnostics, color bool, width int) error {
 	var b bytes.Buffer
 	p := printer{Buffer: &b, width: width}
@@ -51,7 +50,7 @@ func Print(w io.Writer, diags hcl.Diagnostics, color bool, width int) error {
 	return err
 }
 
-// maxSnippet is how much of a line is shown where the width is not known.
+// maxSnippet bounds the shown part of a line if the width is unknown.
 const maxSnippet = 160
 
 type printer struct {
@@ -75,8 +74,8 @@ func (p *printer) diagnostic(d *hcl.Diagnostic) {
 	p.wrapped(clean(d.Detail))
 }
 
-// snippet shows the line that rng begins on, with the blocks around it and
-// marks under the part that is meant.
+// snippet shows the line that rng begins on, with the names of the blocks around it
+// and marks under the range.
 func (p *printer) snippet(s source, rng hcl.Range, hue string) {
 	line, start, ok := lineAt(s.src, rng.Start.Byte)
 	if !ok || strings.TrimSpace(line) == "" {
@@ -109,7 +108,7 @@ func (p *printer) snippet(s source, rng hcl.Range, hue string) {
 	fmt.Fprintf(p, "  %s%s |%s %s%s%s%s\n", p.dim, margin, p.plain, pad, hue, strings.Repeat("^", marks), p.plain)
 }
 
-// lineAt returns the line that holds a byte, without its end, and its offset.
+// lineAt returns the line that contains a byte, without its end, and its offset.
 func lineAt(src []byte, at int) (line string, start int, ok bool) {
 	if at < 0 || at > len(src) {
 		return "", 0, false
@@ -122,7 +121,8 @@ func lineAt(src []byte, at int) (line string, start int, ok bool) {
 	return strings.TrimRight(string(src[start:start+end]), "\r"), start, true
 }
 
-// around names the blocks that hold a byte, from the outermost: `host "db" › restart`.
+// around returns the names of the blocks that contain a byte, from the outermost:
+// `host "db" › restart`.
 func around(body *hclsyntax.Body, at int) string {
 	var names []string
 	for body != nil {
@@ -143,7 +143,7 @@ func around(body *hclsyntax.Body, at int) string {
 	return strings.Join(names, " › ")
 }
 
-// cut shortens a line to the room there is, around the marked part.
+// cut shortens a line to room characters, around the marked part.
 func cut(before, marked, after string, room int) (string, string, string) {
 	b, m, a := []rune(before), []rune(marked), []rune(after)
 	if len(b)+len(m)+len(a) <= room {
@@ -188,7 +188,7 @@ func (p *printer) wrapped(text string) {
 	}
 }
 
-// clean replaces what a terminal would obey instead of showing.
+// clean replaces characters that a terminal would interpret.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\t' || r == '\n' || !unicode.IsControl(r) && r != utf8.RuneError {

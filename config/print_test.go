@@ -31,7 +31,7 @@ func TestPrintWidth(t *testing.T) {
 	}
 }
 
-// The marks stand under what they mark, also behind tabs and wide letters.
+// The marks must be under what they mark, also after tabs and wide letters.
 func TestPrintMarks(t *testing.T) {
 	_, diags := Parse([]byte("host \"web\" {\n\tcommand\t= [\"ü\", 1]\n}\n"), "x.hcl", testOptions())
 	want := "x.hcl:2:18: error: wrong type for command[1]\n" +
@@ -64,7 +64,7 @@ func TestPrintColor(t *testing.T) {
 	}
 }
 
-// Nothing of a file reaches the terminal as a command to it.
+// Control sequences in a file must not reach the terminal.
 func TestPrintClean(t *testing.T) {
 	_, diags := Parse([]byte("host \"a\x1b[2J\" {\n  command = \"\x07 \u009b2J\"\n}\n"), "x\x1b.hcl", testOptions())
 	got := print(t, diags)
@@ -73,7 +73,7 @@ func TestPrintClean(t *testing.T) {
 	}
 }
 
-// Diagnostics that were not made here are shown too, without a snippet.
+// Diagnostics from elsewhere must be shown too, without a snippet.
 func TestPrintForeign(t *testing.T) {
 	diags := hcl.Diagnostics{
 		{Severity: hcl.DiagError, Summary: "HTTP is down", Detail: "For good."},
@@ -98,7 +98,7 @@ func TestPrintError(t *testing.T) {
 	}
 }
 
-// What the language's library attaches to a diagnostic can still be had.
+// What the HCL library attaches to a diagnostic must stay accessible.
 func TestExtra(t *testing.T) {
 	_, diags := Parse([]byte("host \"web\" {\n  command = [upper(1, 2)]\n}\n"), "x.hcl", testOptions())
 	if _, ok := hcl.DiagnosticExtra[source](diags[0]); !ok {

@@ -19,14 +19,14 @@ const (
 	noProtocol      = "none"
 )
 
-// speech is what a file says of a protocol besides its name.
+// speech holds the settings of a protocol besides its name.
 type speech struct {
 	editor vscode.Options // of vscode
 	ping   string
 	noise  noise
 }
 
-// noise says what becomes of text where messages belong.
+// noise selects the handling of text between messages.
 type noise string
 
 const (
@@ -34,7 +34,7 @@ const (
 	noiseFail noise = "fail"
 )
 
-// protocols are the ones that are built, by name.
+// protocols maps the names of the built protocols to their constructors.
 var protocols = map[string]func(speech) codec.Protocol{
 	defaultProtocol:   func(speech) codec.Protocol { return native.New() },
 	noProtocol:        func(speech) codec.Protocol { return nil },

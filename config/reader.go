@@ -12,8 +12,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// reader collects what is wrong while a file is read. All its methods go on
-// after a mistake.
+// reader collects mistakes while a file is read. Its methods continue after a mistake.
 type reader struct {
 	scope scope
 	dir   string // relative paths start here
@@ -22,7 +21,7 @@ type reader struct {
 
 	lookPath func(file, dir, path string) (string, error)                                   // nil: programs are not looked for
 	enforce  func(*policy.Policy, policy.Limits) (*policy.Resolved, []*policy.Error, error) // may be nil
-	lenient  bool                                                                           // what enforce refuses is a warning
+	lenient  bool                                                                           // errors of enforce are warnings
 	programs string                                                                         // the supervisor's PATH
 }
 
@@ -42,14 +41,13 @@ func (r *reader) note(sev hcl.DiagnosticSeverity, rng hcl.Range, summary, detail
 	})
 }
 
-// unbuilt are names with a fixed meaning that this version does not have.
-// They are refused wherever they stand, so that a file written for a later
-// version is never half obeyed.
+// unbuilt are reserved names that this version does not support. They are refused
+// everywhere, so that a file written for a later version is never applied in part.
 var unbuilt = map[string]string{
 	"console": "the web console",
 }
 
-// refuse records that the thing at rng is not built, and what to do instead.
+// refuse records that the name at rng is not built, and what to do instead.
 func (r *reader) refuse(rng hcl.Range, kind, name, what, instead string) {
 	r.fail(rng, fmt.Sprintf("%s %q is not in this version", kind, name),
 		"%s is planned but not built, and hostsup does not apply a file in part. %s", upperFirst(what), instead)
@@ -57,8 +55,8 @@ func (r *reader) refuse(rng hcl.Range, kind, name, what, instead string) {
 
 const removeIt = "Remove it to use this file with this version."
 
-// content reads a body against its schema. Names that are not built are
-// refused and taken out first, so that they are reported once and rightly.
+// content reads a body against its schema. It refuses and removes names that are not
+// built first, so that they are reported once and correctly.
 func (r *reader) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyContent {
 	if b, ok := body.(*hclsyntax.Body); ok {
 		body = r.sift(b, schema)
@@ -68,8 +66,8 @@ func (r *reader) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyContent
 	return c
 }
 
-// sift takes out of a body what has a better diagnostic than the library's:
-// names that are not built, and blocks with too few or too many names.
+// sift removes from a body what has a better diagnostic than the library's: names
+// that are not built, and blocks with too few or too many names.
 func (r *reader) sift(b *hclsyntax.Body, schema *hcl.BodySchema) *hclsyntax.Body {
 	labels := map[string]int{}
 	for _, s := range schema.Blocks {
@@ -108,22 +106,22 @@ func (r *reader) sift(b *hclsyntax.Body, schema *hcl.BodySchema) *hclsyntax.Body
 	return &rest
 }
 
-// given is a value somebody wrote, with its name and place.
+// given is a written value, with its name and position.
 type given struct {
 	*reader
-	name string // as one would call it: `timeout`, `command[1]`
+	name string // as shown in messages: `timeout`, `command[1]`
 	expr hcl.Expression
 	rng  hcl.Range
 	val  cty.Value
 }
 
-// bad records that the value cannot be taken.
+// bad records that the value is invalid.
 func (g given) bad(detail string, args ...any) {
 	g.fail(g.rng, "invalid value for "+g.name, detail, args...)
 }
 
-// wrongType records that the value is of another type than want, which reads
-// like `a duration such as "5s"`; hint is a further sentence or "".
+// wrongType records that the value has another type than want, which reads like `a
+// duration such as "5s"`; hint is a further sentence or "".
 func (g given) wrongType(want, hint string) {
 	if hint != "" {
 		hint = " " + hint
@@ -131,7 +129,7 @@ func (g given) wrongType(want, hint string) {
 	g.fail(g.rng, "wrong type for "+g.name, "Expected %s, not %s.%s", want, kindOf(g.val), hint)
 }
 
-// kindOf names the type of v as one would say it of what is written.
+// kindOf names the type of v for messages.
 func kindOf(v cty.Value) string {
 	t := v.Type()
 	switch {
@@ -153,7 +151,7 @@ func kindOf(v cty.Value) string {
 	return t.FriendlyName()
 }
 
-// str returns the string that was written, or records what was instead.
+// str returns the written string, or records that the value is not a string.
 func (g given) str(want string) (string, bool) {
 	if g.val.IsNull() || g.val.Type() != cty.String {
 		hint := ""
@@ -166,7 +164,7 @@ func (g given) str(want string) (string, bool) {
 	return g.val.AsString(), true
 }
 
-// plain renders a number or bool as it is written in a file.
+// plain renders a number or bool as written in a file.
 func plain(v cty.Value) string {
 	switch v.Type() {
 	case cty.Bool:
@@ -180,8 +178,8 @@ func plain(v cty.Value) string {
 	return v.AsString()
 }
 
-// elements returns the elements of a list, each with its own place where it
-// was written out.
+// elements returns the elements of a list, each with its own position if the list is
+// written out.
 func (g given) elements(want, hint string) ([]given, bool) {
 	t := g.val.Type()
 	if g.val.IsNull() || !(t.IsTupleType() || t.IsListType() || t.IsSetType()) {
@@ -209,9 +207,9 @@ type entry struct {
 	given
 }
 
-// entries returns the entries of a map, sorted by key, each with its own
-// place where it was written out. A key that is written twice is an error;
-// the language itself would silently keep the last.
+// entries returns the entries of a map, sorted by key, each with its own position if
+// the map is written out. A duplicate key is an error; HCL itself would silently
+// keep the last.
 func (g given) entries(want string) ([]entry, bool) {
 	t := g.val.Type()
 	if g.val.IsNull() || !(t.IsObjectType() || t.IsMapType()) {

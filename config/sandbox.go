@@ -12,14 +12,14 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// confinement is what the blocks sandbox and limits say, with their places.
+// confinement holds the values of the blocks sandbox and limits, with their positions.
 type confinement struct {
 	given   bool // there is a sandbox block
 	policy  policy.Policy
 	limits  policy.Limits
 	at      map[string]hcl.Range // by the names of fields that errors have: "deny[2]", "limits.memory"
 	observe actors.Observe
-	names   map[string]string // of entries as they were written, by the same: those before may be left out for what is wrong with them
+	names   map[string]string // of entries as written, by the same keys: invalid entries before them may be left out
 	base    policy.Policy     // the profile, whose lists are not in policy yet
 }
 
@@ -32,7 +32,7 @@ const (
 	pathsForm = `a list of paths such as ["/usr", "-/opt/x"]`
 )
 
-// sandboxSection is the table of a sandbox block. The profile comes first: the
+// sandboxSection is the table of a sandbox block. The profile must come first: the
 // rest adds to it.
 func sandboxSection(c *confinement) section {
 	p := &c.policy
@@ -99,7 +99,7 @@ func limitsSection(l *policy.Limits) section {
 	}
 }
 
-// unlimited shows no default: 0 is no limit.
+// unlimited shows no default, because 0 means no limit.
 func unlimited[T ~int | ~int64 | float64](s setting, n *T) setting {
 	show := s.show
 	s.show = func() string {
@@ -111,7 +111,7 @@ func unlimited[T ~int | ~int64 | float64](s setting, n *T) setting {
 	return s
 }
 
-// orElse shows the default that nothing stands for.
+// orElse shows the default that an empty value stands for.
 func orElse[T ~string](s setting, v *T, def T) setting {
 	show := s.show
 	s.show = func() string {
@@ -134,7 +134,7 @@ func bound(s setting, n *int64, def int64) setting {
 	return s
 }
 
-// count reads a whole number from least to most, where 0 stands for def.
+// count reads a whole number from least to most; 0 stands for def.
 func count(dst *int64, least, most int, def int64) setting {
 	var n int
 	s := whole(&n, least, most)
@@ -154,7 +154,7 @@ func count(dst *int64, least, most int, def int64) setting {
 	return s
 }
 
-// profile reads the name of a profile, and begins the policy with it.
+// profile reads the name of a profile, and starts the policy with it.
 func (c *confinement) profile() setting {
 	expect := quoted(policy.Profiles(), "or")
 	return setting{expect: expect,
@@ -175,7 +175,7 @@ func (c *confinement) profile() setting {
 	}
 }
 
-// paths reads a list of paths, which are added to what is there. Relative ones
+// paths reads a list of paths and adds them to the present ones. Relative paths
 // start from the folder of the file.
 func (c *confinement) paths(field string, dst *[]string) setting {
 	return c.list(field, pathsForm, dst, func(g given, s string) (string, bool) {
@@ -200,7 +200,7 @@ func (c *confinement) paths(field string, dst *[]string) setting {
 	})
 }
 
-// words reads a list of strings, which are added to what is there.
+// words reads a list of strings and adds them to the present ones.
 func (c *confinement) words(field, expect string, dst *[]string) setting {
 	return c.list(field, expect, dst, func(_ given, s string) (string, bool) { return s, true })
 }
@@ -208,7 +208,7 @@ func (c *confinement) words(field, expect string, dst *[]string) setting {
 func (c *confinement) list(field, expect string, dst *[]string, take func(given, string) (string, bool)) setting {
 	return setting{expect: expect,
 		read: func(g given) {
-			elems, _ := g.distinct(expect) // what is wrong has been said; the rest is looked at as well
+			elems, _ := g.distinct(expect) // errors are already reported; the rest is checked as well
 			for _, e := range elems {
 				s := e.val.AsString()
 				if strings.ContainsRune(s, 0) {

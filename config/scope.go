@@ -9,14 +9,14 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// scope is what expressions can refer to: var.NAME, local.NAME, self and the
-// functions. A value that could not be had (its mistake is reported where it
-// is) is unknown, and what depends on it is silently left out.
+// scope holds what expressions can refer to: var.NAME, local.NAME, self and the
+// functions. A value with a mistake, which is reported at its definition, is
+// unknown, and what depends on it is silently left out.
 type scope struct {
 	base   *hcl.EvalContext // self and the functions
 	vars   map[string]cty.Value
 	locals map[string]cty.Value
-	ctx    *hcl.EvalContext // made from the above; nil when one of them has changed
+	ctx    *hcl.EvalContext // made from the fields above; nil after a change
 }
 
 func newScope(self string, lookupEnv func(string) (string, bool)) scope {
@@ -30,8 +30,8 @@ func newScope(self string, lookupEnv func(string) (string, bool)) scope {
 	}
 }
 
-// context is the whole scope. It is not a child of base: the library makes
-// suggestions for misspelt names from one level only.
+// context returns the whole scope. It is not a child of base, because the library
+// suggests corrections for misspelt names from one level only.
 func (s *scope) context() *hcl.EvalContext {
 	if s.ctx == nil {
 		vars := maps.Clone(s.base.Variables)
@@ -42,8 +42,8 @@ func (s *scope) context() *hcl.EvalContext {
 	return s.ctx
 }
 
-// eval evaluates an expression in the whole scope. It is false when there is
-// no value to go on with, which has been reported.
+// eval evaluates an expression in the whole scope. It returns false without a usable
+// value; the error is then reported.
 func (r *reader) eval(expr hcl.Expression) (cty.Value, bool) {
 	if !r.declared(expr) {
 		return cty.DynamicVal, false
@@ -51,8 +51,8 @@ func (r *reader) eval(expr hcl.Expression) (cty.Value, bool) {
 	return r.evalIn(expr, r.scope.context())
 }
 
-// evalIn evaluates an expression in ctx. A panic of the expression library
-// (values it was not made for) becomes a diagnostic of the expression.
+// evalIn evaluates an expression in ctx. A panic of the expression library becomes a
+// diagnostic of the expression.
 func (r *reader) evalIn(expr hcl.Expression, ctx *hcl.EvalContext) (v cty.Value, ok bool) {
 	if call := secretCall(expr); call != nil {
 		r.misplaced(call)
@@ -70,7 +70,7 @@ func (r *reader) evalIn(expr hcl.Expression, ctx *hcl.EvalContext) (v cty.Value,
 		return cty.DynamicVal, false
 	}
 	if !v.IsWhollyKnown() {
-		if !r.diags.HasErrors() { // it follows from no mistake that was reported
+		if !r.diags.HasErrors() { // no reported mistake explains it
 			r.fail(expr.Range(), "expression has no value", "Its value does not follow from the file.")
 		}
 		return cty.DynamicVal, false
@@ -79,9 +79,9 @@ func (r *reader) evalIn(expr hcl.Expression, ctx *hcl.EvalContext) (v cty.Value,
 	return v, true
 }
 
-// declared says whether every var.NAME and local.NAME of expr is declared, and
-// reports those that are not: the library only knows that an object has no
-// such attribute.
+// declared reports whether every var.NAME and local.NAME of expr is declared, and
+// records those that are not: the library only knows that an object has no such
+// attribute.
 func (r *reader) declared(expr hcl.Expression) bool {
 	ok := true
 	for _, t := range expr.Variables() {
@@ -113,7 +113,7 @@ func (r *reader) undeclared(rng hcl.Range, kind, name string, have []string, how
 	r.fail(rng, "undeclared "+kind, "No %s %q is declared in this file. %s", kind, name, how)
 }
 
-// member takes `root.NAME` apart; is tells whether t has this form.
+// member parses `root.NAME`; is reports whether t has this form.
 func member(t hcl.Traversal, root string) (name string, rng hcl.Range, is bool) {
 	if len(t) < 2 || t.RootName() != root {
 		return "", hcl.Range{}, false

@@ -15,12 +15,12 @@ import (
 	"github.com/hostsup/hostsup/intercept/secret/stores"
 )
 
-// secretFuncName is the function that stands for a secret. It is never called: what
-// it stands for is read when a host starts, and here it is taken for a name.
+// secretFuncName is the function that refers to a secret. It is never called: the
+// secret is read when a host starts, and here it is only a name.
 const secretFuncName = "secret"
 
-// secretFunc is there so that the function has a name and a number of arguments
-// like the others; whoever would call it is told where it belongs.
+// secretFunc declares the name and the parameters of the function, like the others.
+// Calling it returns an error that tells where it may be used.
 var secretFunc = function.New(&function.Spec{
 	Description: "The value of a secret, in env of a host.",
 	Params:      []function.Parameter{{Name: "name", Type: cty.String}},
@@ -43,7 +43,7 @@ func secretsSection(o *stores.Options, cache *time.Duration) section {
 	}
 }
 
-// owned reads names of secrets that a host may ask for.
+// owned reads the names of secrets that a host may request.
 func owned(dst *[]string) setting {
 	const expect = `a list of names of secrets such as ["github"]`
 	return setting{expect: expect,
@@ -63,14 +63,14 @@ func owned(dst *[]string) setting {
 	}
 }
 
-// secretCall returns the first call of secret in an expression, if there is one.
+// secretCall returns the first call of secret in an expression, or nil.
 func secretCall(expr hcl.Expression) *hclsyntax.FunctionCallExpr {
 	node, ok := expr.(hclsyntax.Node)
 	if !ok {
 		return nil
 	}
 	var found *hclsyntax.FunctionCallExpr
-	_ = hclsyntax.VisitAll(node, func(n hclsyntax.Node) hcl.Diagnostics { // it has none of its own
+	_ = hclsyntax.VisitAll(node, func(n hclsyntax.Node) hcl.Diagnostics { // the callback returns no diagnostics
 		if call, is := n.(*hclsyntax.FunctionCallExpr); is && call.Name == secretFuncName && found == nil {
 			found = call
 		}
@@ -79,13 +79,13 @@ func secretCall(expr hcl.Expression) *hclsyntax.FunctionCallExpr {
 	return found
 }
 
-// misplaced reports a secret where there cannot be one.
+// misplaced reports a secret that is not allowed at its position.
 func (r *reader) misplaced(call *hclsyntax.FunctionCallExpr) {
 	r.fail(call.Range(), "a secret cannot be used here",
 		"A secret is given to a host in its env, alone or within a string: env = { TOKEN = secret(\"NAME\") }. Its value is unknown while the file is read, and every user of the machine can see the arguments of a command.")
 }
 
-// environmentWithSecrets is environment for values of which some are secrets.
+// environmentWithSecrets is environment with support for secrets in values.
 func environmentWithSecrets(plain *map[string]string, secrets *map[string]secret.Text) setting {
 	s := environment(plain)
 	read := s.read
@@ -108,8 +108,8 @@ func environmentWithSecrets(plain *map[string]string, secrets *map[string]secret
 	return s
 }
 
-// siftSecrets takes those entries out of a map that are secrets. What is left is
-// evaluated like any other.
+// siftSecrets removes the entries of a map that are secrets. The rest is evaluated
+// as usual.
 func (r *reader) siftSecrets(expr hcl.Expression) (hcl.Expression, map[string]secret.Text) {
 	object, ok := expr.(*hclsyntax.ObjectConsExpr)
 	if !ok || secretCall(expr) == nil {
@@ -128,7 +128,7 @@ func (r *reader) siftSecrets(expr hcl.Expression) (hcl.Expression, map[string]se
 			continue
 		}
 		if key.IsNull() || key.Type() != cty.String {
-			rest.Items = append(rest.Items, item) // the library has words for that
+			rest.Items = append(rest.Items, item) // the library reports the error
 			continue
 		}
 		name := key.AsString()
@@ -145,7 +145,7 @@ func (r *reader) siftSecrets(expr hcl.Expression) (hcl.Expression, map[string]se
 	return &rest, found
 }
 
-// secretText reads secret("NAME"), or a string with that in it.
+// secretText reads secret("NAME"), or a string that contains it.
 func (r *reader) secretText(expr hclsyntax.Expression) (secret.Text, bool) {
 	switch e := expr.(type) {
 	case *hclsyntax.ParenthesesExpr:

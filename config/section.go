@@ -14,33 +14,33 @@ import (
 	"sync"
 )
 
-// section is one kind of block: its arguments and the blocks inside it. The
-// settings point into the spec that is being filled.
+// section is one kind of block: its arguments and the blocks inside it. The settings
+// point into the spec that is being filled.
 type section struct {
 	name     string
 	doc      string
 	settings []setting
 	sections []section
-	labeled  []hcl.BlockHeaderSchema // blocks that the caller reads, of a section in another one
+	labeled  []hcl.BlockHeaderSchema // blocks inside it that the caller reads
 	speaks   bool                    // has no meaning for a host without a protocol
 }
 
-// places tells where the settings of a block were written, by their path from
-// it ("restart.backoff.max"), and which of them could not be taken.
+// places holds the positions of the settings of a block, by their path from it
+// ("restart.backoff.max"), and which of them are invalid.
 type places struct {
 	at    map[string]hcl.Range
 	wrong map[string]bool
 }
 
-// sound says that none of the paths has a mistake of its own, so that they
-// can be compared with each other.
+// sound reports whether none of the paths is invalid, so that their values can be
+// compared.
 func (p places) sound(paths ...string) bool {
 	return !slices.ContainsFunc(paths, func(s string) bool { return p.wrong[s] })
 }
 
-// section reads a body into what s points to and returns where each setting
-// and block was written. Blocks with a label are only let through: the caller
-// reads them. header is where a missing setting is reported.
+// section reads a body into what s points to and returns the positions of its
+// settings and blocks. Blocks with a label are left to the caller. header is the
+// position for errors about missing settings.
 func (r *reader) section(body hcl.Body, header hcl.Range, s section, labeled ...hcl.BlockHeaderSchema) places {
 	p := places{at: map[string]hcl.Range{}, wrong: map[string]bool{}}
 	r.read(body, header, s, "", p, labeled)
@@ -77,7 +77,7 @@ func (r *reader) read(body hcl.Body, header hcl.Range, s section, prefix string,
 		case !ok:
 		case v.IsNull() && set.required:
 			r.missing(attr.Range, s, set)
-		case v.IsNull(): // the same as leaving it out
+		case v.IsNull(): // null means unset
 			delete(p.at, full)
 		default:
 			set.read(given{reader: r, name: set.name, expr: expr, rng: attr.Expr.Range(), val: v})
@@ -105,13 +105,13 @@ func (r *reader) missing(rng hcl.Range, s section, set setting) {
 	r.fail(rng, fmt.Sprintf("%s without %s", s.name, set.name), "A %s needs %s, %s.", s.name, set.name, set.expect)
 }
 
-// twice records a second block of a kind of which there can be one.
+// twice records a second block of a kind that is allowed once.
 func (r *reader) twice(b *hcl.Block, first hcl.Range) {
 	r.fail(b.DefRange, fmt.Sprintf("%s written twice", b.Type), "There is a %s block at line %d already; write its settings into one.", b.Type, first.Start.Line)
 }
 
-// misspelt says whether a body has an argument that was probably meant to be
-// name: it is reported as that, not as missing too.
+// misspelt reports whether a body has an argument that was probably meant to be
+// name: then only the misspelling is reported, not the missing name.
 func misspelt(body hcl.Body, name string) bool {
 	b, ok := body.(*hclsyntax.Body)
 	if !ok {
@@ -125,8 +125,8 @@ func misspelt(body hcl.Body, name string) bool {
 	return false
 }
 
-// redirect adds to diagnostics of unknown arguments in which blocks below s
-// there is one of that name.
+// redirect adds to diagnostics of unknown arguments the blocks below s that have
+// such an argument.
 func (s section) redirect(diags hcl.Diagnostics) {
 	for _, d := range diags {
 		m := unknownArgument().FindStringSubmatch(d.Detail)
@@ -139,13 +139,13 @@ func (s section) redirect(diags hcl.Diagnostics) {
 	}
 }
 
-// unknownArgument is what the library says of an argument that is not in the
-// schema when it has no suggestion of its own.
+// unknownArgument matches the library's message for an argument that is not in the
+// schema and has no suggestion.
 var unknownArgument = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^An argument named "([^"]+)" is not expected here\.$`)
 })
 
-// having names the blocks below s that have a setting.
+// having returns the paths of the blocks below s that have a setting.
 func (s section) having(name, prefix string) []string {
 	var out []string
 	for _, sub := range s.sections {
@@ -158,8 +158,8 @@ func (s section) having(name, prefix string) []string {
 	return out
 }
 
-// unspoken calls f with the path of each setting and block of s that has no
-// meaning without a protocol, blocks before what is in them.
+// unspoken calls f with the path of each setting and block of s that needs a
+// protocol, a block before its content.
 func (s section) unspoken(prefix string, f func(path string, whole bool)) {
 	for _, set := range s.settings {
 		if set.speaks {

@@ -30,7 +30,7 @@ var sameSpec = cmp.Options{
 	cmpopts.IgnoreUnexported(File{}),
 }
 
-// samePolicy compares what policies come to, wherever they are written.
+// samePolicy compares what policies resolve to, however they are written.
 var samePolicy = cmp.Comparer(func(a, b *policy.Policy) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -40,7 +40,7 @@ var samePolicy = cmp.Comparer(func(a, b *policy.Policy) bool {
 	return cmp.Equal(x, y, cmpopts.EquateEmpty())
 })
 
-// sameLimits compares what limits come to.
+// sameLimits compares the effective limits.
 var sameLimits = cmp.Comparer(func(a, b policy.Limits) bool {
 	for _, l := range []*policy.Limits{&a, &b} {
 		if l.Enforce == "" {
@@ -50,7 +50,7 @@ var sameLimits = cmp.Comparer(func(a, b policy.Limits) bool {
 	return a == b
 })
 
-// The shipped file runs wherever it is put, without a mistake or a warning.
+// The shipped file must run in any folder, without a mistake or a warning.
 func TestShipped(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -87,8 +87,8 @@ func TestShipped(t *testing.T) {
 
 var commented = regexp.MustCompile(`^(\s*)# (\s*(?:[a-z0-9_]+\s*=\s.*|[a-z_]+ (?:"[^"]*" )?\{.*|\}))$`)
 
-// What is commented out in the shipped file is right: as an example it is
-// accepted, and what is not called an example is the default.
+// Commented-out settings of the shipped file must be right: an example must be
+// accepted, and anything else must be the default.
 func TestShippedComments(t *testing.T) {
 	src, err := os.ReadFile(shipped)
 	if err != nil {
@@ -135,7 +135,7 @@ func TestShippedComments(t *testing.T) {
 	}
 }
 
-// The shipped file mentions every setting of a host but the seldom ones.
+// The shipped file must mention every setting of a host except the rare ones.
 func TestShippedComplete(t *testing.T) {
 	src, err := os.ReadFile(shipped)
 	if err != nil {
@@ -152,8 +152,8 @@ func TestShippedComplete(t *testing.T) {
 	}
 }
 
-// Every default in the reference, written into a file, gives the same spec as
-// leaving it out: the list is what the reader does.
+// Every default in the reference, written into a file, must give the same spec as
+// leaving it out.
 func TestReferenceIsTrue(t *testing.T) {
 	plain, diags := Parse([]byte("group \"g\" {\n  host \"h\" {\n    command = [\"h\"]\n  }\n}\n"), "x.hcl", testOptions())
 	if diags.HasErrors() {
@@ -198,7 +198,7 @@ func TestReferenceIsTrue(t *testing.T) {
 				t.Fatal(print(t, diags))
 			}
 		}
-		if len(parts) > 2 && parts[1] == "sandbox" { // there is none by default
+		if len(parts) > 2 && parts[1] == "sandbox" { // hosts have no sandbox by default
 			block := "sandbox {\n}\n"
 			if parts[2] == "work" {
 				block = "sandbox {\nwork {\npath = \"/srv/w\"\n}\n}\n"
@@ -208,7 +208,7 @@ func TestReferenceIsTrue(t *testing.T) {
 				t.Fatal(print(t, diags))
 			}
 		}
-		if len(parts) > 2 && (parts[1] == "extensions" || parts[1] == "reconnect") { // only such hosts have any
+		if len(parts) > 2 && (parts[1] == "extensions" || parts[1] == "reconnect") { // other hosts do not have them
 			host := func(text string) string {
 				return "host \"h\" {\ncommand = [\"node\", \"/c/out/bootstrap-fork.js\", \"--type=extensionHost\"]\nprotocol = \"vscode\"\n" + text + "}\n"
 			}
@@ -235,8 +235,8 @@ func TestReferenceIsTrue(t *testing.T) {
 	golden(t, "testdata/reference.md", ReferenceTable())
 }
 
-// A spec from a file is complete: the library, which fills in defaults too,
-// changes nothing, not even what was set to zero on purpose.
+// A spec from a file must be complete: filling in the library's defaults must change
+// nothing, not even explicit zeros.
 func TestComplete(t *testing.T) {
 	each(t, "testdata/good/*.hcl", func(t *testing.T, file string, src []byte) {
 		opts := testOptions()
@@ -249,7 +249,7 @@ func TestComplete(t *testing.T) {
 			if !ok {
 				continue
 			}
-			e.Options.Auth.TokenFile, e.Options.Auth.JWTSecretFile = "", "" // are not there
+			e.Options.Auth.TokenFile, e.Options.Auth.JWTSecretFile = "", "" // these files do not exist
 			e.Options.Exposed = true
 			spec := supervisor.Spec{OnFailed: supervisor.Stay, Parts: []supervisor.Part{e}, Secrets: f.Spec.Secrets, SecretCache: f.Spec.SecretCache}
 			if diff := cmp.Diff([]any{spec, e}, []any{spec.WithDefaults(), e.WithDefaults()}, sameSpec); diff != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/hostsup/hostsup/internal/nearest"
 )
 
-// didYouMean returns ` Did you mean "x"?`, or "" when nothing is near.
+// didYouMean returns ` Did you mean "x"?`, or "" if no candidate is near.
 func didYouMean(given string, candidates []string) string {
 	if s := nearest.Question(given, candidates); s != "" {
 		return " " + upperFirst(s)
@@ -29,7 +29,7 @@ func quoted(names []string, word string) string {
 	return strings.Join(q[:len(q)-1], ", ") + " " + word + " " + q[len(q)-1]
 }
 
-// some lists what there is, cut after a few names.
+// some lists names, cut after a few.
 func some(names []string) string {
 	const most = 8
 	names = slices.Clone(names)

@@ -6,15 +6,15 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// The tables below say which settings there are. They are built around the
-// value that is being filled, which holds the defaults at first.
+// The tables below define the settings. They are built around the value that is
+// being filled, which first holds the defaults.
 
 func named(name, doc string, s setting) setting {
 	s.name, s.doc = name, doc
 	return s
 }
 
-// speaking marks a setting that has no meaning without a protocol.
+// speaking marks a setting that needs a protocol.
 func speaking(s setting) setting {
 	s.speaks = true
 	return s
@@ -68,8 +68,8 @@ func backoffSection(b *lifecycle.Backoff) section {
 	}
 }
 
-// hostSection is the table of a host. What cannot be put into a HostSpec
-// directly goes into d.
+// hostSection is the table of a host. Values that do not fit into a HostSpec
+// directly go into d.
 func hostSection(d *hostDecl) section {
 	h := &d.spec
 	neverRetry := h.Restart.RetryFailed == 0

@@ -9,7 +9,7 @@ import (
 	"github.com/hostsup/hostsup/intercept/throttle"
 )
 
-// throttleHeader is a block of a host about what it is told often.
+// throttleHeader is a block of a host that limits notifications to it.
 var throttleHeader = hcl.BlockHeaderSchema{Type: "throttle", LabelNames: []string{"method"}}
 
 func throttleSection(rule *throttle.Rule) section {
@@ -60,7 +60,7 @@ func (r *reader) throttled(body hcl.Body, d *hostDecl) {
 			r.fail(b.LabelRanges[0], fmt.Sprintf("throttle %q written twice", method), "Line %d has one already. Remove one of the two.", at.Start.Line)
 		case method == "":
 			r.fail(b.LabelRanges[0], `"" is not a method`, "Write the name of the notification, such as \"textDocument/didChange\".")
-		case rule.Every > 0: // else it is reported
+		case rule.Every > 0: // otherwise already reported
 			first[method] = b.LabelRanges[0]
 			d.spec.Throttle = append(d.spec.Throttle, rule)
 		}

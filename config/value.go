@@ -21,9 +21,9 @@ import (
 	"sync"
 )
 
-// setting is one argument of a block: its name, how it is read into the spec,
-// and what the reference says of it. The tables of settings are the schema of
-// the file, the reference and, through show, the list of defaults at once.
+// setting is one argument of a block: its name, how to read it into the spec, and
+// its text in the reference. The tables of settings are the schema of the file, the
+// reference and, through show, the list of defaults at once.
 type setting struct {
 	name     string
 	doc      string
@@ -31,19 +31,19 @@ type setting struct {
 	read     func(given) // stores the value or records what is wrong with it
 	show     func() string
 	required bool
-	speaks   bool // has no meaning for a host without a protocol
+	speaks   bool // needs a protocol
 
-	// sift, if set, takes out of what was written what is not evaluated.
+	// sift, if set, removes the parts of the expression that are not evaluated.
 	sift func(*reader, hcl.Expression) hcl.Expression
 }
 
-// never is what is written instead of a duration for "not at all".
+// never is written instead of a duration to disable it.
 const never = "never"
 
 const durationForm = `a duration such as "500ms", "5s" or "1h30m"`
 
-// duration reads a duration above zero. With orNever, "never" sets that to
-// true and leaves the duration as it was.
+// duration reads a duration above zero. With orNever, "never" sets *orNever and
+// leaves the duration unchanged.
 func duration(dst *time.Duration, orNever *bool) setting {
 	expect := durationForm
 	if orNever != nil {
@@ -85,8 +85,8 @@ func duration(dst *time.Duration, orNever *bool) setting {
 
 var looseDuration = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*(\d+(?:\.\d+)?)\s*([\pL]*)\s*$`) })
 
-// units are ways to write a unit of time that Go does not know, with the
-// factor and the unit it does.
+// units maps spellings of units of time that Go does not know to a factor and a unit
+// that it knows.
 var units = map[string]struct {
 	times int
 	unit  string
@@ -214,7 +214,7 @@ func fraction(dst *float64, least, most float64) setting {
 	}
 }
 
-// number returns the number that was written, or records what was instead.
+// number returns the written number, or records that the value is not a number.
 func (g given) number(want string) (*big.Float, bool) {
 	if g.val.IsNull() || g.val.Type() != cty.Number {
 		hint := ""
@@ -278,7 +278,7 @@ func choice[T ~string](dst *T, words ...T) setting {
 	}
 }
 
-// text reads a string; an empty one only where that means something.
+// text reads a string; only optional strings may be empty.
 func text(dst *string) setting {
 	const expect = "a string"
 	return setting{expect: expect,
