@@ -1,6 +1,7 @@
 package execserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -56,25 +57,15 @@ type Recover struct {
 }
 
 func (o Options) withDefaults() Options {
-	def := func(d *time.Duration, to time.Duration) {
-		if *d == 0 {
-			*d = to
-		}
-	}
-	if o.Name == "" {
-		o.Name = "hostsup"
-	}
-	def(&o.ConnectTimeout, 10*time.Second)
-	def(&o.InitializeTimeout, 10*time.Second)
-	def(&o.Retry.First, time.Second)
-	def(&o.Retry.Max, 30*time.Second)
-	def(&o.Retry.For, 5*time.Minute)
-	def(&o.Recover.Every, 100*time.Millisecond)
-	def(&o.Recover.For, 45*time.Second)
-	if o.Spill == 0 {
-		o.Spill = 256 << 20
-	}
-	o.Spill = max(o.Spill, 1<<20)
+	o.Name = cmp.Or(o.Name, "hostsup")
+	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, 10*time.Second)
+	o.InitializeTimeout = cmp.Or(o.InitializeTimeout, 10*time.Second)
+	o.Retry.First = cmp.Or(o.Retry.First, time.Second)
+	o.Retry.Max = cmp.Or(o.Retry.Max, 30*time.Second)
+	o.Retry.For = cmp.Or(o.Retry.For, 5*time.Minute)
+	o.Recover.Every = cmp.Or(o.Recover.Every, 100*time.Millisecond)
+	o.Recover.For = cmp.Or(o.Recover.For, 45*time.Second)
+	o.Spill = max(cmp.Or(o.Spill, 256<<20), 1<<20)
 	return o
 }
 
@@ -193,6 +184,13 @@ func (c *Client) Has(extension string) bool {
 	return slices.Contains(c.hello.Extensions, extension)
 }
 
+// current returns the connection, or nil when there is none at the moment.
+func (c *Client) current() *link {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.link
+}
+
 // need connects and checks for an extension.
 func (c *Client) need(ctx context.Context, extension string) (*link, error) {
 	l, err := c.ready(ctx)
@@ -211,6 +209,24 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 		return err
 	}
 	return l.call(ctx, method, params, result, nil)
+}
+
+// callExtension is Call for a method of an extension.
+func (c *Client) callExtension(ctx context.Context, extension, method string, params, result any) error {
+	l, err := c.need(ctx, extension)
+	if err != nil {
+		return err
+	}
+	return l.call(ctx, method, params, result, nil)
+}
+
+// request makes a request in the background and ignores the answer.
+func (c *Client) request(l *link, method string, params any) {
+	c.work(func() {
+		ctx, cancel := context.WithTimeout(c.ctx, c.opt.InitializeTimeout)
+		defer cancel()
+		_ = l.call(ctx, method, params, nil, nil)
+	})
 }
 
 // Status asks whether the server is ready, and is the cheapest request.

@@ -182,20 +182,20 @@ func (c *Cmd) StdinPipe() (io.WriteCloser, error) {
 // Subscription with Keep: Read returns a *LaggedError in the place of what did
 // not fit. Close throws away what is not read.
 func (c *Cmd) StdoutPipe() (io.ReadCloser, error) {
-	if c.Stdout != nil || c.pipeOut != nil || c.started {
-		return nil, errors.New("the field Stdout is set already, or the command has been started")
-	}
-	c.pipeOut = &outputPipe{}
-	return c.pipeOut, nil
+	return c.outputPipe(&c.pipeOut, c.Stdout, "Stdout")
 }
 
 // StderrPipe is StdoutPipe for the standard error.
 func (c *Cmd) StderrPipe() (io.ReadCloser, error) {
-	if c.Stderr != nil || c.pipeErr != nil || c.started {
-		return nil, errors.New("the field Stderr is set already, or the command has been started")
+	return c.outputPipe(&c.pipeErr, c.Stderr, "Stderr")
+}
+
+func (c *Cmd) outputPipe(pipe **outputPipe, set io.Writer, field string) (io.ReadCloser, error) {
+	if set != nil || *pipe != nil || c.started {
+		return nil, fmt.Errorf("the field %s is set already, or the command has been started", field)
 	}
-	c.pipeErr = &outputPipe{}
-	return c.pipeErr, nil
+	*pipe = &outputPipe{}
+	return *pipe, nil
 }
 
 // Start starts the command. Wait must be called after it. A program or folder
@@ -218,7 +218,11 @@ func (c *Cmd) Start() error {
 		if c.Stdout != nil || c.Stderr != nil {
 			copied = p.Subscribe(Keep)
 		}
-		c.pipeOut.from(p, stdoutOf(c.TTY))
+		stdout := wire.Stdout
+		if c.TTY {
+			stdout = wire.PTY
+		}
+		c.pipeOut.from(p, stdout)
 		c.pipeErr.from(p, wire.Stderr)
 	})
 	if err != nil {
@@ -242,13 +246,6 @@ func (c *Cmd) Start() error {
 		go c.watch()
 	}
 	return nil
-}
-
-func stdoutOf(tty bool) wire.Stream {
-	if tty {
-		return wire.PTY
-	}
-	return wire.Stdout
 }
 
 // params is what is asked of the server.

@@ -132,11 +132,8 @@ func (e *ConnectError) Error() string {
 	return fmt.Sprintf("%v: %s: %v%s", ErrConnect, e.Endpoint, e.Err, tries)
 }
 
-// Is says that it is ErrConnect.
-func (e *ConnectError) Is(target error) bool { return target == ErrConnect }
-
-// Unwrap returns the last error.
-func (e *ConnectError) Unwrap() error { return e.Err }
+// Unwrap returns ErrConnect and the last error.
+func (e *ConnectError) Unwrap() []error { return []error{ErrConnect, e.Err} }
 
 // TimeoutError is a step of connecting that took too long.
 type TimeoutError struct {
@@ -154,13 +151,10 @@ func (e *TimeoutError) Error() string {
 	return s
 }
 
-// Unwrap returns the last attempt's error.
-func (e *TimeoutError) Unwrap() error { return e.Err }
+// Unwrap returns ErrTimeout and the last attempt's error.
+func (e *TimeoutError) Unwrap() []error { return []error{ErrTimeout, e.Err} }
 
-// Is says that it is ErrTimeout.
-func (e *TimeoutError) Is(target error) bool { return target == ErrTimeout }
-
-// Timeout is for those who ask net.Error.
+// Timeout implements net.Error.
 func (e *TimeoutError) Timeout() bool { return true }
 
 // RefusedError is a server that has refused the upgrade to a WebSocket.
@@ -239,11 +233,8 @@ func (e *ProtocolError) Error() string {
 	return s
 }
 
-// Is says that it is ErrProtocol.
-func (e *ProtocolError) Is(target error) bool { return target == ErrProtocol }
-
-// Unwrap returns what is wrong.
-func (e *ProtocolError) Unwrap() error { return e.Err }
+// Unwrap returns ErrProtocol and what is wrong.
+func (e *ProtocolError) Unwrap() []error { return []error{ErrProtocol, e.Err} }
 
 func malformed(msg []byte, format string, args ...any) *ProtocolError {
 	return &ProtocolError{
@@ -263,8 +254,8 @@ func (e *LaggedError) Error() string {
 	return fmt.Sprintf("%v: events %d to %d are missing", ErrLagged, e.First, e.Next-1)
 }
 
-// Is says that it is ErrLagged.
-func (e *LaggedError) Is(target error) bool { return target == ErrLagged }
+// Unwrap returns ErrLagged.
+func (e *LaggedError) Unwrap() error { return ErrLagged }
 
 // LostError says up to which event a process can no longer be followed.
 type LostError struct{ UpTo uint64 }
@@ -275,8 +266,8 @@ func (e *LostError) Error() string {
 	return fmt.Sprintf("%v while recovering through sequence %d", ErrEventsLost, e.UpTo)
 }
 
-// Is says that it is ErrEventsLost.
-func (e *LostError) Is(target error) bool { return target == ErrEventsLost }
+// Unwrap returns ErrEventsLost.
+func (e *LostError) Unwrap() error { return ErrEventsLost }
 
 // WriteError is input that a process did not take.
 type WriteError struct {

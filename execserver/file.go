@@ -99,7 +99,7 @@ func (f *File) open() error {
 		return pathError("open", f.name, err)
 	}
 	id := newHandleID()
-	late := func() { c.work(func() { closeHandle(c, l, id) }) } // the caller does not know of it
+	late := func() { c.request(l, wire.MethodFSClose, wire.FSCloseParams{HandleID: id}) } // the caller does not know of it
 	err = l.call(f.ctx, wire.MethodFSOpen, wire.FSOpenParams{HandleID: id, Path: f.uri, Mode: f.mode, Sandbox: f.f.sandbox}, nil, late)
 	if err != nil {
 		return pathError("open", f.name, err)
@@ -118,12 +118,6 @@ func (f *File) open() error {
 func newHandleID() string {
 	id := newID()
 	return id[:min(len(id), 32)]
-}
-
-func closeHandle(c *Client, l *link, id string) error {
-	ctx, cancel := context.WithTimeout(c.ctx, c.opt.InitializeTimeout)
-	defer cancel()
-	return l.call(ctx, wire.MethodFSClose, wire.FSCloseParams{HandleID: id}, nil, nil)
 }
 
 func (f *File) failed(op string, err error) error { return pathError(op, f.name, err) }
@@ -350,7 +344,10 @@ func (f *File) Close() error {
 	case l == nil:
 		return nil
 	}
-	err := closeHandle(f.f.c, l, id)
+	c := f.f.c
+	ctx, cancel := context.WithTimeout(c.ctx, c.opt.InitializeTimeout)
+	defer cancel()
+	err := l.call(ctx, wire.MethodFSClose, wire.FSCloseParams{HandleID: id}, nil, nil)
 	if f.mode == wire.FSOpenRead && (errors.Is(err, ErrDisconnected) || errors.Is(err, ErrClosed)) {
 		err = nil
 	}

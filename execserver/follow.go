@@ -80,17 +80,9 @@ func (p *Process) end() {
 	p.c.forget(p)
 	if p.err == nil && p.token == "" {
 		// What it has left behind without our pipes is killed too.
-		p.c.tidy(p.id)
-	}
-}
-
-// tidy has the server kill what a process that is closed has left behind.
-func (c *Client) tidy(id string) {
-	c.mu.Lock()
-	l := c.link
-	c.mu.Unlock()
-	if l != nil {
-		c.terminate(l, id)
+		if l := p.c.current(); l != nil {
+			p.c.terminate(l, p.id)
+		}
 	}
 }
 
@@ -127,10 +119,7 @@ func (p *Process) watchGap() {
 // recovery of the session does the same; and one on which events come already
 // is none before it is initialized.
 func (p *Process) fill() {
-	p.c.mu.Lock()
-	l := p.c.link
-	p.c.mu.Unlock()
-	if l != nil {
+	if l := p.c.current(); l != nil {
 		_ = p.refill(p.c.ctx, l) // of an end of the connection others are told
 	}
 	p.mu.Lock()

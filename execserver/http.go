@@ -2,7 +2,6 @@ package execserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -133,17 +132,13 @@ func (c *Client) httpStream(ctx context.Context, p wire.HTTPRequestParams) (wire
 	return r, b, nil
 }
 
-// cancelHTTP tells the server that the answer is no longer needed, if it
-// understands that. It never blocks.
+// cancelHTTP tells the server that the answer is no longer needed, if the server
+// has that extension. It never blocks.
 func (c *Client) cancelHTTP(l *link, id string) {
 	if !c.Has(wire.ExtHTTPCancel) {
 		return
 	}
-	c.work(func() {
-		ctx, cancel := context.WithTimeout(c.ctx, c.opt.InitializeTimeout)
-		defer cancel()
-		_ = l.call(ctx, wire.MethodHTTPCancel, wire.HTTPCancelParams{RequestID: id}, nil, nil) // it may have ended
-	})
+	c.request(l, wire.MethodHTTPCancel, wire.HTTPCancelParams{RequestID: id}) // it may have ended
 }
 
 // body is the body of an answer. Read is for one goroutine at a time;
@@ -296,12 +291,6 @@ func (l *link) addBody(b *body) error {
 	defer l.mu.Unlock()
 	if l.end != nil {
 		return l.end
-	}
-	if l.bodies[b.id] != nil {
-		return errors.New("request id " + b.id + " is in use")
-	}
-	if l.bodies == nil {
-		l.bodies = map[string]*body{}
 	}
 	l.bodies[b.id] = b
 	return nil

@@ -18,28 +18,12 @@ const (
 	drainPending = time.Second // how long a connection that can't be written to is still read
 )
 
-// handler gets what comes over a link, in order and on one goroutine.
-type handler interface {
-	// output gets the hot notification, whose memory it may keep.
-	output(l *link, o output) error
-	// notification gets every other one, whose memory it may not keep. An error
-	// ends the link.
-	notification(l *link, m *wire.Message) error
-	// request is a request of the server; the answer is a result or an error.
-	// It is called on a goroutine of its own and is not to wait.
-	request(method string, params []byte) (any, *wire.Error)
-	// processBeside reports whether there is a process that s is no reader of.
-	processBeside(s stalling) bool
-	// ended is called once, last.
-	ended(l *link)
-}
-
 // link is one connection: requests go out and are matched with their answers,
 // notifications are handed on. It ends once, for one reason; everything that
 // waits for an answer then gets that reason.
 type link struct {
 	t transport
-	h handler
+	c *Client // takes what comes, in order and on the goroutine that reads
 
 	out     chan []byte
 	asked   chan struct{} // a request was made; room for one
@@ -83,15 +67,17 @@ type answer struct {
 }
 
 // newLink makes a link; its run is to be called.
-func newLink(t transport, h handler) *link {
+func newLink(t transport, c *Client) *link {
 	return &link{
-		t: t, h: h,
+		t: t, c: c,
 		out:     make(chan []byte, outgoing),
 		asked:   make(chan struct{}, 1),
 		closing: make(chan struct{}),
 		done:    make(chan struct{}),
 		answers: make(chan struct{}, askedByPeer),
 		pending: map[int64]*call{},
+		bodies:  map[string]*body{},
+		watches: map[uint64]*Watch{},
 	}
 }
 
@@ -130,7 +116,7 @@ func (l *link) run() {
 	l.wg.Wait()
 	l.finish()
 	l.t.close()
-	l.h.ended(l)
+	l.c.linkEnded(l)
 }
 
 func (l *link) read() error {
@@ -140,11 +126,8 @@ func (l *link) read() error {
 			return err
 		}
 		if o, ok := scanOutput(msg); ok {
-			err = l.h.output(l, o)
-		} else {
-			err = l.receive(msg)
-		}
-		if err != nil {
+			l.c.publish(l, o)
+		} else if err := l.receive(msg); err != nil {
 			return err
 		}
 	}
@@ -159,17 +142,17 @@ func (l *link) receive(msg []byte) error {
 	case wire.KindResult, wire.KindError:
 		return l.answered(m, msg)
 	case wire.KindNotification:
-		return l.h.notification(l, m)
+		return l.c.notification(l, m)
 	}
 	select {
 	case l.answers <- struct{}{}:
 	default:
 		return &ProtocolError{Err: errors.New("too many requests at once")}
 	}
-	method, params, id := m.Method, bytes.Clone(m.Params), m.ID
+	method, id := m.Method, m.ID
 	l.wg.Go(func() {
 		defer func() { <-l.answers }()
-		l.answer(id, method, params)
+		l.answer(id, method)
 	})
 	return nil
 }
@@ -225,8 +208,8 @@ func (l *link) passedOver(limit int, why *wire.Error) bool {
 }
 
 // answer answers a request of the server.
-func (l *link) answer(id wire.ID, method string, params []byte) {
-	result, e := l.h.request(method, params)
+func (l *link) answer(id wire.ID, method string) {
+	result, e := l.c.asked(method)
 	var frame []byte
 	if e == nil {
 		var err error
@@ -290,7 +273,7 @@ func (l *link) finish() {
 		b.fail(told)
 	}
 	for _, w := range watches {
-		w.fail(told)
+		w.end(told)
 	}
 }
 
@@ -417,5 +400,5 @@ func (l *link) sharedBeside(s stalling) bool {
 		used = used || stalling(b) != s
 	}
 	l.mu.Unlock()
-	return used || l.h.processBeside(s)
+	return used || l.c.processBeside(s)
 }

@@ -10,25 +10,18 @@ import (
 
 // Processes lists the processes of the session. It needs wire.ExtProcessList.
 func (c *Client) Processes(ctx context.Context) ([]wire.ProcessInfo, error) {
-	l, err := c.need(ctx, wire.ExtProcessList)
-	if err != nil {
-		return nil, err
-	}
 	var r wire.ProcessListResult
-	err = l.call(ctx, wire.MethodProcessList, nil, &r, nil)
+	err := c.callExtension(ctx, wire.ExtProcessList, wire.MethodProcessList, nil, &r)
 	return r.Processes, err
 }
 
-// Keep has the session live that long without a connection, as far as the server
-// allows it, and returns how long that is; with 0 it ends with its connection. It
+// Keep sets how long the session lives without a connection, which the server
+// bounds, and returns that time; with 0 the session ends with its connection. Keep
 // needs wire.ExtSessionKeep.
 func (c *Client) Keep(ctx context.Context, d time.Duration) (time.Duration, error) {
-	l, err := c.need(ctx, wire.ExtSessionKeep)
-	if err != nil {
-		return 0, err
-	}
 	var r wire.SessionKeepResult
-	err = l.call(ctx, wire.MethodSessionKeep, wire.SessionKeepParams{KeepMs: uint64(max(0, d.Milliseconds()))}, &r, nil)
+	params := wire.SessionKeepParams{KeepMs: uint64(max(0, d.Milliseconds()))}
+	err := c.callExtension(ctx, wire.ExtSessionKeep, wire.MethodSessionKeep, params, &r)
 	return time.Duration(r.KeepMs) * time.Millisecond, err
 }
 

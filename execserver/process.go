@@ -253,9 +253,15 @@ func (p *Process) failure() (wire.ProcessReadResult, bool) {
 // server has accepted. It is not made again when the connection ends; see
 // WriteID and Stdin.
 func (p *Process) Write(ctx context.Context, data []byte) (int, error) {
+	return p.write(data, func(id string, piece []byte) error { return p.WriteID(ctx, id, piece) })
+}
+
+// write sends data in pieces, each under an id that no other client has used for
+// the process.
+func (p *Process) write(data []byte, send func(id string, piece []byte) error) (int, error) {
 	for n := 0; ; {
 		piece := data[n:min(n+writePiece, len(data))]
-		if err := p.WriteID(ctx, p.writeID(), piece); err != nil {
+		if err := send(fmt.Sprintf("%sw%d", p.writer, p.writes.Add(1)), piece); err != nil {
 			return n, err
 		}
 		if n += len(piece); n >= len(data) {
@@ -263,9 +269,6 @@ func (p *Process) Write(ctx context.Context, data []byte) (int, error) {
 		}
 	}
 }
-
-// writeID is one that no other client has used for the process.
-func (p *Process) writeID() string { return fmt.Sprintf("%sw%d", p.writer, p.writes.Add(1)) }
 
 // WriteID writes at most 8 MiB in one request. The server writes once for each
 // id, so that one that ended with ErrDisconnected may be made again with the
@@ -293,16 +296,12 @@ type stdin struct {
 }
 
 func (w stdin) Write(data []byte) (int, error) {
-	for n := 0; n < len(data); {
-		piece := data[n:min(n+writePiece, len(data))]
-		id := w.p.writeID()
-		err := again(func() error { return w.p.WriteID(w.ctx, id, piece) })
-		if err != nil {
-			return n, err
-		}
-		n += len(piece)
+	if len(data) == 0 {
+		return 0, nil
 	}
-	return len(data), nil
+	return w.p.write(data, func(id string, piece []byte) error {
+		return again(func() error { return w.p.WriteID(w.ctx, id, piece) })
+	})
 }
 
 func (w stdin) Close() error { return again(func() error { return w.p.CloseStdin(w.ctx) }) }
@@ -319,12 +318,8 @@ func again(f func() error) error {
 
 // CloseStdin ends its input. It needs wire.ExtProcessCloseStdin.
 func (p *Process) CloseStdin(ctx context.Context) error {
-	l, err := p.c.need(ctx, wire.ExtProcessCloseStdin)
-	if err != nil {
-		return err
-	}
 	var r wire.ProcessWriteResult
-	err = l.call(ctx, wire.MethodProcessCloseStdin, wire.ProcessCloseStdinParams{ProcessID: p.id}, &r, nil)
+	err := p.c.callExtension(ctx, wire.ExtProcessCloseStdin, wire.MethodProcessCloseStdin, wire.ProcessCloseStdinParams{ProcessID: p.id}, &r)
 	if err == nil && r.Status != wire.WriteAccepted && r.Status != "" {
 		err = &WriteError{ProcessID: p.id, Status: r.Status}
 	}
@@ -362,9 +357,6 @@ func (p *Process) Terminate(ctx context.Context, grace time.Duration) (running b
 
 // Resize sets the size of its terminal. It needs wire.ExtProcessResize.
 func (p *Process) Resize(ctx context.Context, rows, cols uint16) error {
-	l, err := p.c.need(ctx, wire.ExtProcessResize)
-	if err != nil {
-		return err
-	}
-	return l.call(ctx, wire.MethodProcessResize, wire.ProcessResizeParams{ProcessID: p.id, Rows: rows, Cols: cols}, nil, nil)
+	params := wire.ProcessResizeParams{ProcessID: p.id, Rows: rows, Cols: cols}
+	return p.c.callExtension(ctx, wire.ExtProcessResize, wire.MethodProcessResize, params, nil)
 }

@@ -200,10 +200,8 @@ func (c *Client) settle(a *attempt, l *link, hello wire.InitializeResult, err er
 	}
 }
 
-// ended implements handler.
-func (c *Client) ended(l *link) { c.linkEnded(l) }
-
-// linkEnded resumes the session or gives it up.
+// linkEnded resumes the session or gives it up. It is called when a connection has
+// ended, by its own goroutine last.
 func (c *Client) linkEnded(l *link) {
 	c.mu.Lock()
 	if c.link != l || c.state != Attached {
@@ -338,14 +336,10 @@ func (c *Client) heard() (sum uint64) {
 	return sum
 }
 
-// terminate kills a process and does not wait for the answer. It never blocks.
+// terminate kills a process and does not wait for the answer: if it fails, the end
+// of the session kills the process. It never blocks.
 func (c *Client) terminate(l *link, id string) {
-	c.work(func() {
-		ctx, cancel := context.WithTimeout(c.ctx, c.opt.InitializeTimeout)
-		defer cancel()
-		// Whatever comes of it: the session's end kills it too.
-		_ = l.call(ctx, wire.MethodProcessTerminate, wire.ProcessTerminateParams{ProcessID: id}, nil, nil)
-	})
+	c.request(l, wire.MethodProcessTerminate, wire.ProcessTerminateParams{ProcessID: id})
 }
 
 // doubt is told of a process of which it is not known whether it was started,
@@ -370,15 +364,14 @@ func (c *Client) doubts() bool {
 	return len(c.session.doubtful) > 0
 }
 
-// output implements handler.
-func (c *Client) output(l *link, o output) error {
+// publish gives an event to its process. It may wait for a subscriber.
+func (c *Client) publish(l *link, o output) {
 	if p := c.route(o.process); p != nil {
 		p.receive(l, o.event)
 	}
-	return nil
 }
 
-// processBeside implements handler.
+// processBeside reports whether there is a process that s is not a reader of.
 func (c *Client) processBeside(s stalling) bool {
 	var own *Process
 	if sub, ok := s.(*Subscription); ok {
@@ -394,54 +387,50 @@ func (c *Client) processBeside(s stalling) bool {
 	return false
 }
 
-// notification implements handler.
-func (c *Client) notification(l *link, m *wire.Message) error {
-	var err error
-	switch m.Method {
-	case wire.NotifyProcessOutput:
-		var n wire.ProcessOutput
-		if err = json.Unmarshal(m.Params, &n); err == nil {
-			return c.output(l, output{[]byte(n.ProcessID), Event{Kind: Output, Seq: n.Seq, Stream: n.Stream, Data: n.Chunk}})
-		}
-	case wire.NotifyProcessExited:
-		var n wire.ProcessExited
-		if err = json.Unmarshal(m.Params, &n); err == nil {
-			denied := n.SandboxDenied != nil && *n.SandboxDenied
-			return c.output(l, output{[]byte(n.ProcessID), Event{Kind: Exited, Seq: n.Seq, ExitCode: int(n.ExitCode), SandboxDenied: denied}})
-		}
-	case wire.NotifyProcessClosed:
-		var n wire.ProcessClosed
-		if err = json.Unmarshal(m.Params, &n); err == nil {
-			return c.output(l, output{[]byte(n.ProcessID), Event{Kind: Closed, Seq: n.Seq}})
-		}
-	case wire.NotifyProcessOutLost:
-		var n wire.OutputLost
-		if err = json.Unmarshal(m.Params, &n); err == nil {
-			if p := c.route([]byte(n.ProcessID)); p != nil {
-				p.skip(n.NextSeq)
-			}
-		}
-	case wire.NotifyHTTPBodyDelta:
-		var n wire.HTTPBodyDelta
-		if err = json.Unmarshal(m.Params, &n); err == nil {
-			l.bodyDelta(n)
-		}
-	case wire.NotifyFSAppeared:
-		var n wire.FSMissingChanged
-		if err = json.Unmarshal(m.Params, &n); err == nil {
-			l.watchFired(n.WatchID)
-		}
-	default: // a newer server's
-	}
-	if err != nil {
+// withParams decodes the params of a notification and calls do with them.
+func withParams[P any](m *wire.Message, do func(*P)) error {
+	p := new(P)
+	if err := json.Unmarshal(m.Params, p); err != nil {
 		return malformed(m.Params, "%s: %w", m.Method, err)
 	}
+	do(p)
 	return nil
 }
 
-// request implements handler: this client reviews nobody's traffic, and what
-// it is asked about is denied.
-func (c *Client) request(method string, _ []byte) (any, *wire.Error) {
+// notification takes a notification, whose memory it must not keep. An error ends
+// the connection.
+func (c *Client) notification(l *link, m *wire.Message) error {
+	switch m.Method {
+	case wire.NotifyProcessOutput:
+		return withParams(m, func(n *wire.ProcessOutput) {
+			c.publish(l, output{[]byte(n.ProcessID), Event{Kind: Output, Seq: n.Seq, Stream: n.Stream, Data: n.Chunk}})
+		})
+	case wire.NotifyProcessExited:
+		return withParams(m, func(n *wire.ProcessExited) {
+			denied := n.SandboxDenied != nil && *n.SandboxDenied
+			c.publish(l, output{[]byte(n.ProcessID), Event{Kind: Exited, Seq: n.Seq, ExitCode: int(n.ExitCode), SandboxDenied: denied}})
+		})
+	case wire.NotifyProcessClosed:
+		return withParams(m, func(n *wire.ProcessClosed) {
+			c.publish(l, output{[]byte(n.ProcessID), Event{Kind: Closed, Seq: n.Seq}})
+		})
+	case wire.NotifyProcessOutLost:
+		return withParams(m, func(n *wire.OutputLost) {
+			if p := c.route([]byte(n.ProcessID)); p != nil {
+				p.skip(n.NextSeq)
+			}
+		})
+	case wire.NotifyHTTPBodyDelta:
+		return withParams(m, func(n *wire.HTTPBodyDelta) { l.bodyDelta(*n) })
+	case wire.NotifyFSAppeared:
+		return withParams(m, func(n *wire.FSMissingChanged) { l.takeWatch(n.WatchID).end(nil) })
+	}
+	return nil // a newer server's
+}
+
+// asked answers a request of the server. This client does not review network
+// traffic: it denies what it is asked about.
+func (c *Client) asked(method string) (any, *wire.Error) {
 	if method == "network/policyRequest" {
 		return json.RawMessage(`{"decision":{"type":"deny","reason":"not reviewed"}}`), nil
 	}

@@ -2,7 +2,6 @@ package execserver
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/hostsup/hostsup/execserver/wire"
@@ -59,7 +58,11 @@ func (w *Watch) Done() <-chan struct{} { return w.done }
 // Valid once Done is closed.
 func (w *Watch) Err() error { return w.err }
 
-func (w *Watch) fail(err error) {
+// end ends the watch; w may be nil.
+func (w *Watch) end(err error) {
+	if w == nil {
+		return
+	}
 	w.once.Do(func() {
 		w.err = err
 		close(w.done)
@@ -72,12 +75,6 @@ func (l *link) addWatch(id uint64, w *Watch) error {
 	if l.end != nil {
 		return l.end
 	}
-	if l.watches[id] != nil {
-		return fmt.Errorf("watch %d exists", id)
-	}
-	if l.watches == nil {
-		l.watches = map[uint64]*Watch{}
-	}
 	l.watches[id] = w
 	return nil
 }
@@ -88,10 +85,4 @@ func (l *link) takeWatch(id uint64) *Watch {
 	w := l.watches[id]
 	delete(l.watches, id)
 	return w
-}
-
-func (l *link) watchFired(id uint64) {
-	if w := l.takeWatch(id); w != nil {
-		w.fail(nil)
-	}
 }

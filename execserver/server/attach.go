@@ -2,6 +2,7 @@ package server
 
 import (
 	"crypto/subtle"
+	"slices"
 
 	"github.com/hostsup/hostsup/execserver/wire"
 )
@@ -64,12 +65,7 @@ func (o *observer) end() {
 	o.p.mu.Lock()
 	defer o.p.mu.Unlock()
 	o.gone = true
-	for i, w := range o.p.watch {
-		if w == o {
-			o.p.watch = append(o.p.watch[:i], o.p.watch[i+1:]...)
-			return
-		}
-	}
+	o.p.watch = slices.DeleteFunc(o.p.watch, func(w *observer) bool { return w == o })
 }
 
 // wake queues it, if there is something to send. Called with the process's lock.
@@ -95,13 +91,11 @@ func (o *observer) encode(c *conn, b []byte, limit int) ([]byte, bool) {
 		o.cursor = p.kept.lostThrough + 1
 		if n, err := wire.AppendNotification(nil, wire.NotifyProcessOutLost, &wire.OutputLost{
 			ProcessID: o.name, NextSeq: o.cursor, Bytes: p.kept.lostBytes - o.lost}); err == nil {
-			start := len(b)
-			b = c.framing.end(append(c.framing.begin(b), n...), start)
+			b = c.framed(b, n)
 		}
 		o.lost = p.kept.lostBytes
 		if p.exited && p.exitSeq >= was && p.exitSeq < o.cursor {
-			start := len(b)
-			b = c.framing.end(wire.AppendExited(c.framing.begin(b), o.quoted, p.exitSeq, p.code, p.denied), start)
+			b = c.framed(b, wire.AppendExited(nil, o.quoted, p.exitSeq, p.code, p.denied))
 		}
 	}
 	p.fill(&o.batch, o.cursor, limit)
@@ -117,14 +111,11 @@ func (s *Server) byToken(token string) *process {
 		return nil
 	}
 	for _, se := range s.all() {
-		se.mu.Lock()
-		for _, p := range se.procs {
+		for _, p := range se.processes() {
 			if subtle.ConstantTimeCompare([]byte(p.token), []byte(token)) == 1 {
-				se.mu.Unlock()
 				return p
 			}
 		}
-		se.mu.Unlock()
 	}
 	return nil
 }

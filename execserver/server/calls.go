@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"syscall"
 	"time"
 
@@ -27,7 +28,7 @@ func (p *process) exit(e sandbox.Exit) {
 	if p.params.tty && len(p.streams) > 0 {
 		time.AfterFunc(terminalDrain, func() {
 			p.mu.Lock()
-			streams := append([]*stream(nil), p.streams...)
+			streams := slices.Clone(p.streams)
 			p.mu.Unlock()
 			for _, s := range streams {
 				s.isDrained()
@@ -65,30 +66,37 @@ func (p *process) kill(grace *time.Duration) bool {
 	return running
 }
 
-func (c *conn) signalProcess(q *wire.ProcessSignalParams, r reply) {
-	p := c.session.process(q.ProcessID)
-	if p == nil {
-		r.result(wire.Empty{})
-		return
+// withProcess calls f with a process of the session, after its start. If there is
+// none, the answer is unknown, a result or a *wire.Error.
+func (c *conn) withProcess(id string, r reply, unknown any, f func(*process)) {
+	p := c.session.process(id)
+	bad, refused := unknown.(*wire.Error)
+	switch {
+	case p != nil:
+		p.whenStarted(func() { f(p) })
+	case refused:
+		r.fail(bad)
+	default:
+		r.result(unknown)
 	}
-	p.whenStarted(func() {
+}
+
+func (c *conn) signalProcess(q *wire.ProcessSignalParams, r reply) {
+	c.withProcess(q.ProcessID, r, wire.Empty{}, func(p *process) {
 		p.s.tell(&signalNow{p, &actors.SignalProcess{Signal: syscall.SIGINT}})
 		r.result(wire.Empty{})
 	})
 }
 
 func (c *conn) terminateProcess(q *wire.ProcessTerminateParams, r reply) {
-	p := c.session.process(q.ProcessID)
-	if p == nil {
-		r.result(&wire.ProcessTerminateResult{})
-		return
-	}
 	var grace *time.Duration
 	if q.GraceMs != nil && *q.GraceMs > 0 {
 		d := time.Duration(min(*q.GraceMs, uint64(time.Hour/time.Millisecond))) * time.Millisecond
 		grace = &d
 	}
-	p.whenStarted(func() { r.result(&wire.ProcessTerminateResult{Running: p.kill(grace)}) })
+	c.withProcess(q.ProcessID, r, &wire.ProcessTerminateResult{}, func(p *process) {
+		r.result(&wire.ProcessTerminateResult{Running: p.kill(grace)})
+	})
 }
 
 func (c *conn) writeProcess(q *wire.ProcessWriteParams, r reply) {
@@ -96,12 +104,7 @@ func (c *conn) writeProcess(q *wire.ProcessWriteParams, r reply) {
 		r.fail(wire.InvalidParams("writeId must not be empty"))
 		return
 	}
-	p := c.session.process(q.ProcessID)
-	if p == nil {
-		r.result(&wire.ProcessWriteResult{Status: wire.WriteUnknownProcess})
-		return
-	}
-	p.whenStarted(func() { p.write(q, r) })
+	c.withProcess(q.ProcessID, r, &wire.ProcessWriteResult{Status: wire.WriteUnknownProcess}, func(p *process) { p.write(q, r) })
 }
 
 func (p *process) write(q *wire.ProcessWriteParams, r reply) {
@@ -123,7 +126,7 @@ func (p *process) write(q *wire.ProcessWriteParams, r reply) {
 	accepted := func() { answer.result(&wire.ProcessWriteResult{Status: wire.WriteAccepted}) }
 	wait := func() (ok bool) { answer, ok = r.park(); return ok }
 	switch {
-	case p.real() == nil:
+	case p.isVoid():
 		r.result(&wire.ProcessWriteResult{Status: wire.WriteUnknownProcess})
 	case known:
 		accepted()
@@ -146,12 +149,7 @@ func (p *process) write(q *wire.ProcessWriteParams, r reply) {
 const endOfFile = 4
 
 func (c *conn) closeStdin(q *wire.ProcessCloseStdinParams, r reply) {
-	p := c.session.process(q.ProcessID)
-	if p == nil {
-		r.result(&wire.ProcessWriteResult{Status: wire.WriteUnknownProcess})
-		return
-	}
-	p.whenStarted(func() {
+	c.withProcess(q.ProcessID, r, &wire.ProcessWriteResult{Status: wire.WriteUnknownProcess}, func(p *process) {
 		p.mu.Lock()
 		in, shut := p.stdin, p.held != nil || p.ended
 		p.mu.Unlock()
@@ -171,12 +169,7 @@ func (c *conn) closeStdin(q *wire.ProcessCloseStdinParams, r reply) {
 }
 
 func (c *conn) resizeProcess(q *wire.ProcessResizeParams, r reply) {
-	p := c.session.process(q.ProcessID)
-	if p == nil {
-		r.fail(unknownProcess(q.ProcessID))
-		return
-	}
-	p.whenStarted(func() {
+	c.withProcess(q.ProcessID, r, unknownProcess(q.ProcessID), func(p *process) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		switch {

@@ -65,6 +65,7 @@ type conn struct {
 	pingMu sync.Mutex
 	pinged time.Time // when the ping was queued that is not answered; zero: none
 	pings  bool      // the transport has them
+	pinger *time.Timer
 }
 
 func (s *Server) newConn(w io.WriteCloser, f framing, peer string) *conn {
@@ -99,6 +100,11 @@ func (c *conn) drop(why error) {
 	close(c.gone)
 	c.mu.Unlock()
 	c.cancel()
+	c.pingMu.Lock()
+	if c.pinger != nil {
+		c.pinger.Stop()
+	}
+	c.pingMu.Unlock()
 	c.wire.Close()
 }
 
@@ -253,15 +259,6 @@ func (r reply) either(v any, e *wire.Error) {
 		return
 	}
 	r.result(v)
-}
-
-// spawn runs a part of a request beside the others.
-func (c *conn) spawn(f func()) {
-	c.handlers.Add(1)
-	go func() {
-		defer c.handlers.Done()
-		f()
-	}()
 }
 
 // close ends the connection after its last message, and waits for everything

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/hostsup/hostsup/execserver/wire"
@@ -26,9 +28,7 @@ func (s *Server) environment(policy *wire.EnvPolicy, env map[string]string) []st
 	vars := env
 	if policy != nil {
 		vars = applyPolicy(policy, s.inheritable())
-		for k, v := range env {
-			vars[k] = v
-		}
+		maps.Copy(vars, env)
 	}
 	out := make([]string, 0, len(vars))
 	for k, v := range vars {
@@ -73,32 +73,19 @@ func applyPolicy(p *wire.EnvPolicy, own []string) map[string]string {
 		}
 	}
 	drop := func(globs []string, matching bool) {
-		for k := range vars {
-			if matchesAny(globs, k) == matching {
-				delete(vars, k)
-			}
-		}
+		maps.DeleteFunc(vars, func(k, _ string) bool {
+			return slices.ContainsFunc(globs, func(g string) bool { return matches(strings.ToUpper(g), strings.ToUpper(k)) }) == matching
+		})
 	}
 	if !p.IgnoreDefaultExcludes {
 		drop(defaultExcludes, true)
 	}
 	drop(p.Exclude, true)
-	for k, v := range p.Set {
-		vars[k] = v
-	}
+	maps.Copy(vars, p.Set)
 	if len(p.IncludeOnly) > 0 {
 		drop(p.IncludeOnly, false)
 	}
 	return vars
-}
-
-func matchesAny(globs []string, name string) bool {
-	for _, g := range globs {
-		if matches(strings.ToUpper(g), strings.ToUpper(name)) {
-			return true
-		}
-	}
-	return false
 }
 
 // matches is a glob of * and ? without recursion, so that no pattern takes long.

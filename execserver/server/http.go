@@ -75,7 +75,7 @@ func (c *conn) httpRequest(q *wire.HTTPRequestParams, r reply) {
 	if waits, ok := r.park(); ok {
 		r = waits
 	}
-	c.spawn(func() {
+	c.handlers.Go(func() {
 		res, body, err := one.Do()
 		r.either(&res, err)
 		if body != nil {

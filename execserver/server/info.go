@@ -35,11 +35,11 @@ func environmentInfo(ver string) wire.EnvironmentInfo {
 	return i
 }
 
-// infoAnswer is the answer to environment/info.
-func (s *Server) infoAnswer(id wire.ID) []byte {
+// withID returns the encoded answer to request 0 as an answer to another one.
+func withID(answer []byte, id wire.ID) []byte {
 	const head = `{"id":`
-	b := id.AppendJSON(append(make([]byte, 0, len(s.infoText)+16), head...))
-	return append(b, s.infoText[len(head)+1:]...)
+	b := id.AppendJSON(append(make([]byte, 0, len(answer)+16), head...))
+	return append(b, answer[len(head)+1:]...)
 }
 
 // loginShell is the user's shell where it is one whose language clients know, and

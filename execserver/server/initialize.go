@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/rand"
 	"fmt"
+	"slices"
 
 	"github.com/hostsup/hostsup/execserver/wire"
 )
@@ -48,17 +49,9 @@ func (c *conn) initialize(raw []byte, r reply) {
 // wanted reports whether a client knows of extensions: with one of them it has
 // them all.
 func wanted(names []string) bool {
-	for _, n := range names {
-		if n == wire.ExtAll {
-			return true
-		}
-		for _, e := range wire.Extensions() {
-			if n == e {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(name string) bool {
+		return name == wire.ExtAll || slices.Contains(wire.Extensions(), name)
+	})
 }
 
 // newID is a random UUID.

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -177,15 +178,9 @@ func (l *fileLane) run(c *conn, change, watch bool, f func(context.Context)) {
 		before = append(before, l.since...)
 		l.change, l.since = w, nil
 	} else {
-		kept := l.since[:0]
-		for _, d := range l.since {
-			if !d.isOver() {
-				kept = append(kept, d)
-			}
-		}
-		l.since = append(kept, w)
+		l.since = append(slices.DeleteFunc(l.since, (*fileWork).isOver), w)
 	}
-	c.spawn(func() {
+	c.handlers.Go(func() {
 		for _, b := range before {
 			<-b.over
 		}
@@ -199,7 +194,7 @@ func (l *fileLane) run(c *conn, change, watch bool, f func(context.Context)) {
 func (l *fileLane) settled(c *conn, f func()) {
 	if l != nil && l.change != nil && !l.change.isOver() {
 		wait := l.change.over
-		c.spawn(func() { <-wait; f() })
+		c.handlers.Go(func() { <-wait; f() })
 		return
 	}
 	f()

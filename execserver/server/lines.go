@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"sync"
 	"syscall"
 
 	"github.com/hostsup/hostsup/internal/sys"
@@ -98,50 +97,14 @@ func (s *Server) serveStdio() {
 }
 
 // output is the program's stdout, which stays open.
-type output struct {
-	f   *os.File
-	raw syscall.RawConn // nil: it has none
-
-	mu   sync.Mutex
-	rest []byte // of what did not wait
-}
+type output struct{ sender }
 
 func newOutput(f *os.File) *output {
-	o := &output{f: f}
+	o := &output{sender{w: f}}
 	if raw, err := f.SyscallConn(); err == nil {
-		o.raw = raw
+		o.try = func(b []byte) (int, error) { return sys.TryWriteBlocking(raw, b) }
 	}
 	return o
-}
-
-// Write writes all of b.
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if rest := o.rest; len(rest) > 0 {
-		o.rest = nil
-		if _, err := o.f.Write(rest); err != nil {
-			return 0, err
-		}
-	}
-	if len(b) == 0 {
-		return 0, nil
-	}
-	return o.f.Write(b)
-}
-
-// tryWrite implements tryWriter. Nothing of what it is given is lost.
-func (o *output) tryWrite(b []byte) (rest bool, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	n := 0
-	if len(o.rest) == 0 && o.raw != nil {
-		if n, err = sys.TryWriteBlocking(o.raw, b); err != nil {
-			return false, err
-		}
-	}
-	o.rest = append(o.rest, b[n:]...)
-	return len(o.rest) > 0, nil
 }
 
 // Close leaves it open.

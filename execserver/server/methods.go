@@ -93,8 +93,8 @@ var methods, extensionMethods map[string]method
 
 func init() {
 	methods = map[string]method{
-		wire.MethodEnvironmentInfo:   plain(func(c *conn, r reply) { r.raw(c.srv.infoAnswer(r.id)) }),
-		wire.MethodEnvironmentStatus: plain(func(_ *conn, r reply) { r.raw(statusAnswer(r.id)) }),
+		wire.MethodEnvironmentInfo:   plain(func(c *conn, r reply) { r.raw(withID(c.srv.infoText, r.id)) }),
+		wire.MethodEnvironmentStatus: plain(func(_ *conn, r reply) { r.raw(withID(readyStatus, r.id)) }),
 
 		wire.MethodProcessStart:     on((*conn).startProcess),
 		wire.MethodProcessRead:      on((*conn).readProcess),
@@ -117,13 +117,5 @@ func init() {
 	}
 }
 
+// readyStatus answers environment/status, which clients ask for often.
 var readyStatus, _ = wire.AppendResult(nil, wire.IntID(0), &wire.EnvironmentStatus{Status: "ready"})
-
-// statusAnswer is the answer to environment/status, without reflection: clients
-// ask often.
-func statusAnswer(id wire.ID) []byte {
-	b := make([]byte, 0, 48)
-	b = append(b, `{"id":`...)
-	b = id.AppendJSON(b)
-	return append(b, readyStatus[len(`{"id":0`):]...)
-}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -146,47 +147,30 @@ func (o Options) withDefaults() (Options, address, error) {
 	if err := o.Sandbox.Validate(o.Limits); o.Sandbox != nil && err != nil {
 		return o, a, err
 	}
-	def := func(v *int, d int) {
-		if *v <= 0 {
-			*v = d
-		}
-	}
-	for _, d := range []struct {
-		v *time.Duration
-		d time.Duration
-	}{
-		{&o.KeepClosed, wire.RetainSeconds * time.Second}, {&o.KeepDetached, wire.RetainSeconds * time.Second},
-		{&o.PongWait, 2 * time.Second},
-	} {
-		if *d.v <= 0 {
-			*d.v = d.d
-		}
-	}
-	if o.KeepAsked <= 0 {
-		o.KeepAsked = max(7*24*time.Hour, o.KeepDetached)
-	}
-	if o.Ping == 0 {
-		o.Ping = wire.PingSeconds * time.Second
-	}
-	def(&o.Retain, defaultRetain)
-	def(&o.Budget, defaultBudget)
-	def(&o.Window, max(min(o.Retain, wire.RetainBytes)/2, pageBytes))
-	if o.WhenFull == "" {
-		o.WhenFull = Pause
-	}
+	fill(&o.KeepClosed, wire.RetainSeconds*time.Second)
+	fill(&o.KeepDetached, wire.RetainSeconds*time.Second)
+	fill(&o.KeepAsked, max(7*24*time.Hour, o.KeepDetached))
+	fill(&o.PongWait, 2*time.Second)
+	o.Ping = cmp.Or(o.Ping, wire.PingSeconds*time.Second)
+	fill(&o.Retain, defaultRetain)
+	fill(&o.Budget, defaultBudget)
+	fill(&o.Window, max(min(o.Retain, wire.RetainBytes)/2, pageBytes))
+	o.WhenFull = cmp.Or(o.WhenFull, Pause)
 	if !slices.Contains(WhenFulls(), o.WhenFull) {
 		return o, a, fmt.Errorf("when full %q: expected %q or %q", o.WhenFull, Pause, Drop)
 	}
-	def(&o.Concurrent, 256)
-	def(&o.MaxMessage, wire.MaxMessage)
+	fill(&o.Concurrent, 256)
+	fill(&o.MaxMessage, wire.MaxMessage)
 	if o.Log == nil {
 		o.Log = hclog.NewNullLogger()
 	}
-	if o.Stdin == nil {
-		o.Stdin = os.Stdin
-	}
-	if o.Stdout == nil {
-		o.Stdout = os.Stdout
-	}
+	o.Stdin, o.Stdout = cmp.Or(o.Stdin, os.Stdin), cmp.Or(o.Stdout, os.Stdout)
 	return o, a, nil
+}
+
+// fill sets an option that is not positive to its default.
+func fill[T int | time.Duration](option *T, to T) {
+	if *option <= 0 {
+		*option = to
+	}
 }

@@ -88,14 +88,11 @@ func (p *process) whenStarted(f func()) {
 	f()
 }
 
-// real is p, or nil when it could not be started.
-func (p *process) real() *process {
+// isVoid reports whether the process could not be started.
+func (p *process) isVoid() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.void {
-		return nil
-	}
-	return p
+	return p.void
 }
 
 // isStarted lets those go on that waited for the start, in their order.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -14,13 +15,8 @@ func (c *conn) readProcess(q *wire.ProcessReadParams, r reply) {
 	c.mu.Lock()
 	c.asked = time.Now()
 	c.mu.Unlock()
-	p := c.session.process(q.ProcessID)
-	if p == nil {
-		r.fail(unknownProcess(q.ProcessID))
-		return
-	}
-	p.whenStarted(func() {
-		if p.real() == nil {
+	c.withProcess(q.ProcessID, r, unknownProcess(q.ProcessID), func(p *process) {
+		if p.isVoid() {
 			r.fail(unknownProcess(q.ProcessID))
 			return
 		}
@@ -37,7 +33,7 @@ func (c *conn) readProcess(q *wire.ProcessReadParams, r reply) {
 			p.read(r, q) // as when nothing has come in time
 			return
 		}
-		c.spawn(func() { p.poll(c, q, waits) })
+		c.handlers.Go(func() { p.poll(c, q, waits) })
 	})
 }
 
@@ -141,28 +137,13 @@ func (p *process) appendRead(r reply, q *wire.ProcessReadParams) (b []byte, next
 	if n > 0 && q.MaxBytes != nil { // there may be more, for all that who asked can tell
 		next = p.kept.at(i+n-1).seq + 1
 	}
-	b = append(b, `],"nextSeq":`...)
-	b = strconv.AppendUint(b, next, 10)
-	b = append(b, `,"exited":`...)
-	b = strconv.AppendBool(b, p.exited)
-	b = append(b, `,"exitCode":`...)
+	code := "null"
 	if p.exited {
-		b = strconv.AppendInt(b, int64(p.code), 10)
-	} else {
-		b = append(b, "null"...)
+		code = strconv.Itoa(int(p.code))
 	}
-	b = append(b, `,"closed":`...)
-	b = strconv.AppendBool(b, p.closed)
-	b = append(b, `,"failure":null,"sandboxDenied":`...)
-	b = strconv.AppendBool(b, p.denied)
+	b = fmt.Appendf(b, `],"nextSeq":%d,"exited":%t,"exitCode":%s,"closed":%t,"failure":null,"sandboxDenied":%t`, next, p.exited, code, p.closed, p.denied)
 	if p.kept.lostThrough > after {
-		b = append(b, `,"lost":{"throughSeq":`...)
-		b = strconv.AppendUint(b, p.kept.lostThrough, 10)
-		b = append(b, `,"chunks":`...)
-		b = strconv.AppendUint(b, p.kept.lostChunks, 10)
-		b = append(b, `,"bytes":`...)
-		b = strconv.AppendUint(b, p.kept.lostBytes, 10)
-		b = append(b, '}')
+		b = fmt.Appendf(b, `,"lost":{"throughSeq":%d,"chunks":%d,"bytes":%d}`, p.kept.lostThrough, p.kept.lostChunks, p.kept.lostBytes)
 	}
 	return append(b, `}}`...), next
 }

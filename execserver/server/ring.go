@@ -1,6 +1,7 @@
 package server
 
 import (
+	"sort"
 	"sync"
 	"unsafe"
 
@@ -138,18 +139,9 @@ func (r *ring) room(n int) *page {
 	return r.tail
 }
 
-// from is the place of the first chunk whose seq is at least seq.
+// from returns the index of the first chunk whose seq is at least seq.
 func (r *ring) from(seq uint64) int {
-	lo, hi := 0, r.n
-	for lo < hi {
-		mid := int(uint(lo+hi) >> 1)
-		if r.at(mid).seq < seq {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo
+	return sort.Search(r.n, func(i int) bool { return r.at(i).seq >= seq })
 }
 
 // free gives all memory back.

@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -319,6 +318,3 @@ func (p *pool) start(confined *policy.Policy) (*worker, error) {
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
-
-// String names a worker in logs.
-func (w *worker) String() string { return fmt.Sprintf("files %d", w.child.Pid()) }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -231,8 +233,7 @@ func (a *rootActor) Receive(ctx actor.Context) {
 			ctx.Stop(ctx.Self())
 			return
 		}
-		a.serves.Add(1)
-		go a.serve()
+		a.serves.Go(a.serve)
 	case *openSession:
 		m.done <- a.open(ctx, m.s)
 	case *actor.Stopping:
@@ -291,11 +292,7 @@ func (s *Server) session(id string) *session {
 func (s *Server) all() []*session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make([]*session, 0, len(s.sessions))
-	for _, se := range s.sessions {
-		out = append(out, se)
-	}
-	return out
+	return slices.Collect(maps.Values(s.sessions))
 }
 
 func (s *Server) forget(se *session) {
@@ -329,10 +326,7 @@ func (s *Server) exit(c *conn) {
 func (s *Server) shut() {
 	s.mu.Lock()
 	s.stopping = true
-	conns := make([]*conn, 0, len(s.conns))
-	for c := range s.conns {
-		conns = append(conns, c)
-	}
+	conns := slices.Collect(maps.Keys(s.conns))
 	s.mu.Unlock()
 	s.cancel()
 	s.closeListener()
@@ -366,7 +360,6 @@ func (s *Server) finish() {
 
 // serve accepts connections until the listener is closed.
 func (s *Server) serve() {
-	defer s.serves.Done()
 	var err error
 	switch s.addr.transport {
 	case WebSocket:

@@ -215,16 +215,10 @@ func (a *sessionActor) Receive(ctx actor.Context) {
 	case *signalNow:
 		actors.Tell(ctx, m.p.pid, m.m)
 	case *actors.ProcessStarted:
-		p := m.Key.(*process)
-		l := a.starting[p]
-		delete(a.starting, p)
-		l.done(m.Child, nil)
+		a.startEnded(m.Key.(*process), m.Child, nil)
 	case *actors.ProcessFailed:
-		p := m.Key.(*process)
-		l := a.starting[p]
-		delete(a.starting, p)
-		l.done(nil, m.Err)
-		ctx.Stop(p.pid)
+		a.startEnded(m.Key.(*process), nil, m.Err)
+		ctx.Stop(m.Key.(*process).pid)
 	case *actors.ProcessExited:
 		m.Key.(*process).exit(m.Exit)
 	case *processClosed:
@@ -258,6 +252,13 @@ func (a *sessionActor) start(ctx actor.Context, l *launch) {
 	actors.Tell(ctx, pid, l.props)
 }
 
+// startEnded reports what came of a start to who asked for it.
+func (a *sessionActor) startEnded(p *process, child *sandbox.Child, err error) {
+	l := a.starting[p]
+	delete(a.starting, p)
+	l.done(child, err)
+}
+
 // processClosed lets go of a process that can only be read any more. What it
 // left behind lives on, and belongs to the session.
 func (a *sessionActor) processClosed(ctx actor.Context, p *process) {
@@ -282,12 +283,7 @@ func empty(c *sandbox.Child) bool {
 	if err != nil {
 		return true
 	}
-	for _, pid := range pids {
-		if pid != c.Pid() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(pids, func(pid int) bool { return pid != c.Pid() })
 }
 
 // sweep forgets closed processes whose time has come, and trees that have
@@ -335,19 +331,15 @@ func (a *sessionActor) keepUntil(p *process, now time.Time) time.Time {
 }
 
 func (a *sessionActor) wakeLater() {
-	if a.sweeping != nil {
+	if a.sweeping != nil || len(a.closed)+len(a.left) == 0 {
 		return
 	}
-	var d time.Duration
-	switch {
-	case len(a.closed) > 0 && len(a.left) > 0:
-		d = min(time.Until(a.closed[0].until), sweepEvery)
-	case len(a.closed) > 0:
+	d := sweepEvery
+	if len(a.closed) > 0 {
 		d = time.Until(a.closed[0].until)
-	case len(a.left) > 0:
-		d = sweepEvery
-	default:
-		return
+	}
+	if len(a.left) > 0 {
+		d = min(d, sweepEvery)
 	}
 	a.sweeping = time.AfterFunc(d, func() { a.tell(&sweep{}) })
 }
@@ -358,10 +350,7 @@ func (a *sessionActor) stop() {
 	a.srv.forget(a.session)
 	a.mu.Lock()
 	a.ended = true
-	procs := make([]*process, 0, len(a.procs))
-	for _, p := range a.procs {
-		procs = append(procs, p)
-	}
+	procs := slices.Collect(maps.Values(a.procs))
 	c := a.conn
 	a.conn = nil
 	a.mu.Unlock()
@@ -388,8 +377,8 @@ func (a *sessionActor) stop() {
 // stopped comes when the processes have ended, with their actors.
 func (a *sessionActor) stopped() {
 	a.mu.Lock()
-	procs := a.procs
-	a.procs = nil
+	procs, left := a.procs, a.left
+	a.procs, a.left = nil, nil
 	a.mu.Unlock()
 	for _, p := range procs {
 		p.mu.Lock()
@@ -403,10 +392,6 @@ func (a *sessionActor) stopped() {
 			child.Release()
 		}
 	}
-	a.mu.Lock()
-	left := a.left
-	a.left = nil
-	a.mu.Unlock()
 	for _, l := range left {
 		l.child.Release()
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,11 +36,7 @@ func (c *conn) startProcess(q *wire.ProcessStartParams, r reply) {
 		r.fail(wire.InvalidParams("cwd URI `%s` is not valid on this exec-server host: %s", uri, bad.Message))
 		return
 	}
-	if bad := noCommand(q); bad != nil {
-		r.fail(bad)
-		return
-	}
-	if bad := refuseManaged(q); bad != nil {
+	if bad := cmp.Or(noCommand(q), refuseManaged(q)); bad != nil {
 		r.fail(bad)
 		return
 	}
@@ -72,7 +69,7 @@ func (c *conn) startProcess(q *wire.ProcessStartParams, r reply) {
 		ends.reopenable()
 	}
 	cmd := &sandbox.Command{
-		Name: "exec." + c.session.id[:8], Args: append([]string(nil), q.Argv...), Env: c.srv.environment(q.EnvPolicy, q.Env),
+		Name: "exec." + c.session.id[:8], Args: slices.Clone(q.Argv), Env: c.srv.environment(q.EnvPolicy, q.Env),
 		Dir: dir, Files: ends.files, Terminal: q.TTY, Limits: limits,
 	}
 	if q.Arg0 != nil {
@@ -141,10 +138,10 @@ func noCommand(q *wire.ProcessStartParams) *wire.Error {
 
 // program finds what to run, as execvp does it.
 func program(name, dir string, env []string) (string, error) {
-	if strings.ContainsRune(name, '/') || name == "" {
-		if name == "" {
-			return "", syscall.ENOENT
-		}
+	if name == "" {
+		return "", syscall.ENOENT
+	}
+	if strings.ContainsRune(name, '/') {
 		return name, nil
 	}
 	path := "/bin:/usr/bin"
@@ -256,7 +253,7 @@ func openTerminal(rows, cols uint16) (ours, its *os.File, err error) {
 func (p *process) reads(e *ends) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.streams = append([]*stream(nil), e.out...)
+	p.streams = slices.Clone(e.out)
 	for _, s := range e.out {
 		s.p = p
 		s.start()

@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -135,10 +136,7 @@ func (s *session) status() SessionStatus {
 		since := s.detached
 		st.Detached = &since
 	}
-	procs := make([]*process, 0, len(s.procs))
-	for _, p := range s.procs {
-		procs = append(procs, p)
-	}
+	procs := slices.Collect(maps.Values(s.procs))
 	for _, l := range s.left {
 		pids, err := l.child.Pids()
 		pids = slices.DeleteFunc(pids, func(pid int) bool { return pid == l.child.Pid() })

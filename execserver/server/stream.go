@@ -2,6 +2,7 @@ package server
 
 import (
 	"os"
+	"slices"
 	"time"
 
 	"github.com/hostsup/hostsup/execserver/wire"
@@ -33,12 +34,7 @@ func (s *stream) end() {
 		p.tty.Close()
 		p.tty = nil
 	}
-	for i, o := range p.streams {
-		if o == s {
-			p.streams = append(p.streams[:i], p.streams[i+1:]...)
-			break
-		}
-	}
+	p.streams = slices.DeleteFunc(p.streams, func(o *stream) bool { return o == s })
 	p.settle()
 }
 

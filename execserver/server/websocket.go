@@ -10,8 +10,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/coder/websocket"
@@ -91,9 +89,8 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.exit(c)
 	go c.write()
-	stop := c.startPings()
+	c.pingLater()
 	why := c.readFrames(ws)
-	stop()
 	var bad fatal
 	if errors.As(why, &bad) {
 		s.opt.Log.Debug("a client broke the protocol", "peer", c.peer, "reason", why)
@@ -206,7 +203,7 @@ func (c *conn) alive() {
 	c.pingMu.Unlock()
 }
 
-// ping asks for one, unless that was done and it has not come.
+// ping asks for a sign of life, unless the last ping was not answered yet.
 func (c *conn) ping() {
 	c.pingMu.Lock()
 	fresh := c.pinged.IsZero()
@@ -219,8 +216,8 @@ func (c *conn) ping() {
 	}
 }
 
-// lost reports whether the other end has not answered a ping in time; if there
-// is none on its way, one is sent.
+// lost reports whether the other end has not answered a ping in time. If no ping is
+// under way, lost sends one.
 func (c *conn) lost() bool {
 	if !c.pings {
 		return false
@@ -235,30 +232,15 @@ func (c *conn) lost() bool {
 	return time.Since(since) >= c.srv.opt.PongWait
 }
 
-// startPings pings now and then, until the returned function is called.
-func (c *conn) startPings() (stop func()) {
-	every := c.srv.opt.Ping
-	if every < 0 {
-		return func() {}
-	}
-	var mu sync.Mutex
-	var timer *time.Timer
-	stopped := false
-	mu.Lock()
-	defer mu.Unlock()
-	timer = time.AfterFunc(every, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if !stopped {
+// pingLater pings at intervals until the connection has ended.
+func (c *conn) pingLater() {
+	c.pingMu.Lock()
+	defer c.pingMu.Unlock()
+	if every := c.srv.opt.Ping; every > 0 && c.ctx.Err() == nil {
+		c.pinger = time.AfterFunc(every, func() {
 			c.ping()
-			timer.Reset(every)
-		}
-	})
-	return func() {
-		mu.Lock()
-		defer mu.Unlock()
-		stopped = true
-		timer.Stop()
+			c.pingLater()
+		})
 	}
 }
 
@@ -282,22 +264,20 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return h.socket, bufio.NewReadWriter(rw.Reader, bufio.NewWriterSize(h.socket, 256)), nil
 }
 
-// socket is a connection that two may write to.
+// socket is a connection that is written to by several goroutines, and whose reader
+// spins for a moment before it blocks.
 type socket struct {
 	net.Conn
-	in  io.Reader       // busy-polls
-	raw syscall.RawConn // nil: it has none
-
-	mu   sync.Mutex
-	rest []byte // of what did not wait
+	in  io.Reader
+	out sender
 }
 
 func newSocket(nc net.Conn) *socket {
-	s := &socket{Conn: nc, in: nc}
+	s := &socket{Conn: nc, in: nc, out: sender{w: nc}}
 	if src, ok := nc.(busypoll.Source); ok {
 		s.in = busypoll.NewReader(src)
 		if raw, err := src.SyscallConn(); err == nil {
-			s.raw = raw
+			s.out.try = func(b []byte) (int, error) { return sys.TryWrite(raw, b) }
 		}
 	}
 	return s
@@ -307,51 +287,8 @@ func newSocket(nc net.Conn) *socket {
 func (s *socket) Read(b []byte) (int, error) { return s.in.Read(b) }
 
 // Write writes all of b.
-func (s *socket) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.finish(); err != nil {
-		return 0, err
-	}
-	if len(b) == 0 {
-		return 0, nil
-	}
-	return s.Conn.Write(b)
-}
+func (s *socket) Write(b []byte) (int, error) { return s.out.Write(b) }
 
-// finish writes what is left of the last tryWrite.
-func (s *socket) finish() error {
-	if len(s.rest) == 0 {
-		return nil
-	}
-	rest := s.rest
-	s.rest = nil
-	_, err := s.Conn.Write(rest)
-	return err
-}
+func (s *socket) tryWrite(b []byte) (rest bool, err error) { return s.out.tryWrite(b) }
 
-// tryWrite implements tryWriter. Nothing of what it is given is lost.
-func (s *socket) tryWrite(b []byte) (rest bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.rest) > 0 || s.raw == nil {
-		s.rest = append(s.rest, b...)
-		return true, nil
-	}
-	n, err := sys.TryWrite(s.raw, b)
-	if err != nil {
-		return false, err
-	}
-	s.rest = append(s.rest, b[n:]...)
-	return len(s.rest) > 0, nil
-}
-
-// writeBuffers writes all of them.
-func (s *socket) writeBuffers(b *net.Buffers) (int64, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.finish(); err != nil {
-		return 0, err
-	}
-	return b.WriteTo(s.Conn)
-}
+func (s *socket) writeBuffers(b *net.Buffers) (int64, error) { return s.out.writeBuffers(b) }

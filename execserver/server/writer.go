@@ -1,6 +1,7 @@
 package server
 
 import (
+	"io"
 	"net"
 	"sync"
 
@@ -106,6 +107,58 @@ const directBytes = 16 << 10
 // take at once, it writes before what is written next.
 type tryWriter interface {
 	tryWrite(b []byte) (rest bool, err error)
+	writeBuffers(b *net.Buffers) (int64, error)
+}
+
+// sender implements tryWriter for w. It is safe for concurrent use.
+type sender struct {
+	w   io.Writer
+	try func([]byte) (int, error) // writes without waiting; nil: w has no such way
+
+	mu   sync.Mutex
+	rest []byte // what try did not take
+}
+
+// Write writes all of b.
+func (s *sender) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.finish(); err != nil || len(b) == 0 {
+		return 0, err
+	}
+	return s.w.Write(b)
+}
+
+// finish writes what is left of the last tryWrite. The caller must hold mu.
+func (s *sender) finish() error {
+	rest := s.rest
+	if s.rest = nil; len(rest) == 0 {
+		return nil
+	}
+	_, err := s.w.Write(rest)
+	return err
+}
+
+func (s *sender) tryWrite(b []byte) (rest bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	if len(s.rest) == 0 && s.try != nil {
+		if n, err = s.try(b); err != nil {
+			return false, err
+		}
+	}
+	s.rest = append(s.rest, b[n:]...)
+	return len(s.rest) > 0, nil
+}
+
+func (s *sender) writeBuffers(b *net.Buffers) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.finish(); err != nil {
+		return 0, err
+	}
+	return b.WriteTo(s.w)
 }
 
 // respond sends an encoded message, or queues it. It never waits. One that is
@@ -121,8 +174,7 @@ func (c *conn) respond(b []byte) {
 	if w, ok := c.wire.(tryWriter); ok && len(b) <= directBytes && !c.writing && !c.direct && !c.torn && !c.pending() {
 		c.direct = true
 		c.mu.Unlock()
-		buf := c.framing.begin(make([]byte, 0, len(b)+16))
-		buf = c.framing.end(append(buf, b...), 0)
+		buf := c.framed(make([]byte, 0, len(b)+16), b)
 		rest, err := w.tryWrite(buf)
 		c.srv.count.bytesOut.Add(uint64(len(buf)))
 		c.mu.Lock()
@@ -137,7 +189,13 @@ func (c *conn) respond(b []byte) {
 	c.signal()
 }
 
-// pending says whether there is anything to write. Called with the lock.
+// framed appends a message with what comes around it.
+func (c *conn) framed(b, message []byte) []byte {
+	start := len(b)
+	return c.framing.end(append(c.framing.begin(b), message...), start)
+}
+
+// pending reports whether there is anything to write. The caller must hold mu.
 func (c *conn) pending() bool {
 	return len(c.answers) > 0 || len(c.sources) > 0 || len(c.controls)+len(c.pong) > 0 || c.bye != nil
 }
@@ -228,9 +286,7 @@ func (c *conn) write() {
 					err = c.flush(&bufs)
 					buf = buf[:0]
 				} else {
-					start := len(buf)
-					buf = append(c.framing.begin(buf), a...)
-					buf = c.framing.end(buf, start)
+					buf = c.framed(buf, a)
 				}
 				if err == nil && len(buf) >= writeBytes {
 					buf, err = buf[:0], c.put(buf)
@@ -277,16 +333,13 @@ func (c *conn) write() {
 				return
 			}
 		}
-		if !c.busy() && big != nil { // an idle connection holds no memory
+		if len(c.work) == 0 && big != nil { // an idle connection holds no memory
 			buffers.Put(big)
 			big, buf = nil, nil
 			answers, sources = nil, nil
 		}
 	}
 }
-
-// busy says whether there is work again already.
-func (c *conn) busy() bool { return len(c.work) > 0 }
 
 func (c *conn) put(b []byte) error {
 	_, err := c.wire.Write(b)
@@ -299,9 +352,7 @@ func (c *conn) put(b []byte) error {
 func (c *conn) flush(b *net.Buffers) error {
 	var n int64
 	var err error
-	if w, ok := c.wire.(interface {
-		writeBuffers(*net.Buffers) (int64, error)
-	}); ok {
+	if w, ok := c.wire.(tryWriter); ok {
 		n, err = w.writeBuffers(b)
 	} else {
 		n, err = b.WriteTo(c.wire)
@@ -335,10 +386,10 @@ func (p *process) encode(c *conn, b []byte, limit int) ([]byte, bool) {
 func (t *batch) encode(c *conn, b, id []byte) []byte {
 	f := c.framing
 	for i := range t.chunks {
-		if t.exit && t.exitAt == i {
-			b = t.appendExit(f, b, id, t.chunks[i].seq-1)
-		}
 		k := &t.chunks[i]
+		if t.exit && t.exitAt == i {
+			b = c.framed(b, wire.AppendExited(nil, id, k.seq-1, t.code, t.denied))
+		}
 		start := len(b)
 		b = f.end(wire.AppendOutput(f.begin(b), id, k.seq, k.stream, k.data), start)
 		k.data, k.page = nil, nil
@@ -349,16 +400,10 @@ func (t *batch) encode(c *conn, b, id []byte) []byte {
 		if t.closed {
 			seq--
 		}
-		b = t.appendExit(f, b, id, seq)
+		b = c.framed(b, wire.AppendExited(nil, id, seq, t.code, t.denied))
 	}
 	if t.closed {
-		start := len(b)
-		b = f.end(wire.AppendClosed(f.begin(b), id, last), start)
+		b = c.framed(b, wire.AppendClosed(nil, id, last))
 	}
 	return b
-}
-
-func (t *batch) appendExit(f framing, b, id []byte, seq uint64) []byte {
-	start := len(b)
-	return f.end(wire.AppendExited(f.begin(b), id, seq, t.code, t.denied), start)
 }
