@@ -125,7 +125,7 @@ func (c *Client) httpStream(ctx context.Context, p wire.HTTPRequestParams) (wire
 		}
 		return r, nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { b.abort(context.Cause(ctx)) })
+	stop := context.AfterFunc(ctx, func() { b.giveUp(context.Cause(ctx)) })
 	b.mu.Lock()
 	b.stop = stop
 	b.mu.Unlock()
@@ -204,27 +204,22 @@ func (b *body) next() bool {
 // Close gives up what was not read. The server is told, if it understands
 // that; others go on sending what is then thrown away.
 func (b *body) Close() error {
+	b.giveUp(ErrClosed)
 	b.mu.Lock()
-	ended := b.err != nil || b.closed
+	defer b.mu.Unlock()
 	b.closed, b.piece = true, nil
 	b.queue.close()
 	if b.stop != nil {
 		b.stop()
 	}
-	b.mu.Unlock()
 	signal(b.wake)
-	signal(b.room)
-	if !ended {
-		b.forget()
-		b.c.cancelHTTP(b.l, b.id)
-	}
 	return nil
 }
 
-// abort ends it because its user's context has ended.
-func (b *body) abort(why error) {
+// giveUp ends the body early, for a reason on this side.
+func (b *body) giveUp(why error) {
 	b.mu.Lock()
-	ended := b.err != nil || b.closed
+	ended := b.err != nil
 	b.mu.Unlock()
 	if !ended {
 		b.fail(why)

@@ -7,20 +7,16 @@ const (
 )
 
 // eventLog keeps the last events of a process: at most logEvents with at most
-// logBytes of output, and always the last one.
+// logBytes of output, but always the last one.
 type eventLog struct {
 	events []Event // those from head on are kept
 	head   int
 	bytes  int
-	first  uint64 // number of the oldest that is kept, or of the one to come
 }
 
 func (l *eventLog) add(e Event) {
-	if l.first == 0 {
-		l.first = e.Seq
-	}
 	if len(l.events) == cap(l.events) && l.head > 0 {
-		// Room is made of what was dropped before more is asked for.
+		// The memory of dropped events is reused before more is allocated.
 		n := copy(l.events, l.events[l.head:])
 		clear(l.events[n:])
 		l.events, l.head = l.events[:n], 0
@@ -31,12 +27,9 @@ func (l *eventLog) add(e Event) {
 		l.bytes -= len(l.events[l.head].Data)
 		l.events[l.head] = Event{}
 		l.head++
-		if next := l.events[l.head].Seq; next > 0 {
-			l.first = next
-		}
 	}
 }
 
-// kept are the events that are kept, oldest first. They are not to be changed
-// and not to be held on to.
+// kept returns the events that are kept, oldest first. The caller must not change
+// or keep the slice.
 func (l *eventLog) kept() []Event { return l.events[l.head:] }

@@ -119,7 +119,7 @@ func (c *conn) message(b []byte) error {
 	}
 	switch m.Kind {
 	case wire.KindRequest:
-		c.request(m, len(b))
+		c.request(m)
 		return nil
 	case wire.KindNotification:
 		return c.notification(m)

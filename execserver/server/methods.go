@@ -7,9 +7,9 @@ import (
 	"github.com/hostsup/hostsup/execserver/wire"
 )
 
-// request takes one request; n is its size. Whatever does not wait for
-// anything is answered before it returns.
-func (c *conn) request(m *wire.Message, n int) {
+// request carries out one request. A request that need not wait is answered before
+// request returns.
+func (c *conn) request(m *wire.Message) {
 	c.srv.count.requests.Add(1)
 	c.begin()
 	r := reply{c: c, id: m.ID}

@@ -109,18 +109,13 @@ func parseListen(s string) (a address, err error) {
 	return a, nil
 }
 
-// Defaults are the options that the zero value stands for, but for what is
-// decided when a server is made.
+// Defaults returns the options that the zero value stands for, without those that
+// depend on others or on the program.
 func Defaults() Options {
-	o, _, err := Options{}.withDefaults()
-	if err != nil {
-		return Options{} // never
-	}
-	return Options{
-		Listen: defaultListen, Auth: Auth{JWTSkew: defaultSkew}, Retain: o.Retain, Budget: o.Budget, WhenFull: o.WhenFull, KeepClosed: o.KeepClosed, KeepDetached: o.KeepDetached,
-		KeepAsked: o.KeepAsked,
-		Ping:      o.Ping, PongWait: o.PongWait, Concurrent: o.Concurrent, MaxMessage: o.MaxMessage,
-	}
+	o, _, _ := Options{}.withDefaults() // never an error
+	o.Listen, o.Auth.JWTSkew = defaultListen, defaultSkew
+	o.Window, o.Log, o.Stdin, o.Stdout = 0, nil, nil, nil
+	return o
 }
 
 const defaultListen = "ws://127.0.0.1:0"

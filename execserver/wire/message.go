@@ -26,22 +26,14 @@ type Message struct {
 
 var errNotObject = errors.New("expected a JSON-RPC object")
 
-// Decode reads one message. Its error says what is wrong in the words that the
-// answer to malformed input has; see [MalformedWebSocket] and [MalformedStdio].
+// Decode decodes one message. Its error is in the words that the answer to
+// malformed input has; see [MalformedWebSocket] and [MalformedStdio].
 func Decode(b []byte) (*Message, error) {
 	s := scanner{b: b, keys: spareKeys.Get().(*keys)}
 	defer s.keys.free()
 	var id, method, params, result, failure, trace []byte
-	if s.peek() != '{' {
-		if err := s.value(); err != nil {
-			return nil, err
-		}
-		if s.peek(); s.i < len(b) {
-			return nil, s.fail("trailing characters", s.i+1)
-		}
-		return nil, errNotObject
-	}
-	err := s.object(func(key, value []byte) {
+	isObject := s.peek() == '{'
+	member := func(key, value []byte) {
 		switch string(key) {
 		case `"id"`:
 			id = value
@@ -56,12 +48,20 @@ func Decode(b []byte) (*Message, error) {
 		case `"trace"`:
 			trace = value
 		}
-	})
-	if err != nil {
-		return nil, err
 	}
-	if s.peek(); s.i < len(b) {
+	var err error
+	if isObject {
+		err = s.object(member)
+	} else {
+		err = s.value()
+	}
+	switch s.peek(); {
+	case err != nil:
+		return nil, err
+	case s.i < len(b):
 		return nil, s.fail("trailing characters", s.i+1)
+	case !isObject:
+		return nil, errNotObject
 	}
 
 	m := &Message{Params: params}

@@ -352,10 +352,7 @@ func (s *scanner) object(member func(key, value []byte)) error {
 			return err
 		}
 		if s.peek() != '"' {
-			if s.i >= len(s.b) {
-				return s.fail("EOF while parsing an object", s.i)
-			}
-			return s.fail("key must be a string", s.i+1)
+			return s.failInObject("key must be a string")
 		}
 		start := s.i
 		s.i++
@@ -370,10 +367,7 @@ func (s *scanner) object(member func(key, value []byte)) error {
 			}
 		}
 		if c != ':' {
-			if s.i >= len(s.b) {
-				return s.fail("EOF while parsing an object", s.i)
-			}
-			return s.fail("expected `:`", s.i+1)
+			return s.failInObject("expected `:`")
 		}
 		s.i++
 		s.space()
@@ -389,6 +383,14 @@ func (s *scanner) object(member func(key, value []byte)) error {
 			member(name, s.b[start:s.i])
 		}
 	}
+}
+
+// failInObject reports what is wrong at the next byte, or that there is none.
+func (s *scanner) failInObject(reason string) error {
+	if s.i >= len(s.b) {
+		return s.fail("EOF while parsing an object", s.i)
+	}
+	return s.fail(reason, s.i+1)
 }
 
 // add records a key of the object whose keys begin at first, and compares it with
