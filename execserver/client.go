@@ -12,7 +12,7 @@ import (
 	"github.com/hostsup/hostsup/execserver/wire"
 )
 
-// Options of a client. The zero value is what the defaults say.
+// Options configure a client. The zero value has the defaults.
 type Options struct {
 	Name string // told to the server; default "hostsup"
 
@@ -36,13 +36,13 @@ type Options struct {
 	// session.
 	Latched bool
 
-	// OnState is told of every change, in order and on one goroutine at a
-	// time; err is the reason for Recovering and Lost. It must not call the
+	// OnState is called with every change, in order and on one goroutine at a
+	// time; err is the reason for Recovering and Lost. OnState must not call the
 	// client.
 	OnState func(s State, err error)
 }
 
-// Retry is how the first connection is tried again. A server that the client
+// Retry says how the first connection is attempted again. A server that the client
 // starts itself gets one attempt.
 type Retry struct {
 	First time.Duration // before the second attempt; it doubles from there on. Default 1 s.
@@ -50,7 +50,7 @@ type Retry struct {
 	For   time.Duration // no attempt is begun later than this; default 5 min, negative for one attempt only
 }
 
-// Recover is how a session is resumed when its connection has ended.
+// Recover says how a session is resumed after its connection has ended.
 type Recover struct {
 	Every time.Duration // between attempts; default 100 ms
 	For   time.Duration // default 45 s; negative never resumes
@@ -69,20 +69,20 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// State is how a client stands with its server.
+// State is the state of a client.
 type State uint8
 
 // The states.
 const (
-	Idle       State = iota // nothing was asked of it yet
+	Idle       State = iota // no call was made yet
 	Connecting              // calls wait
-	Attached                // a session is there
+	Attached                // there is a session and a connection
 	Recovering              // the connection has ended; calls wait until the session is resumed
 	Lost                    // the session is lost; the next call tries a new one
 	Ended                   // Close was called
 )
 
-// String is the state's name in lower case.
+// String returns the name of the state in lower case.
 func (s State) String() string {
 	names := [...]string{"idle", "connecting", "attached", "recovering", "lost", "ended"}
 	if int(s) < len(names) {
@@ -91,8 +91,8 @@ func (s State) String() string {
 	return fmt.Sprintf("state %d", uint8(s))
 }
 
-// Client speaks to one server. It connects when something is asked of it. It
-// is safe for concurrent use, and must be closed.
+// Client speaks to one server. It connects at the first call. It is safe for
+// concurrent use. The caller must close it.
 type Client struct {
 	endpoint Endpoint
 	opt      Options
@@ -131,14 +131,14 @@ type attempt struct {
 	cancel  context.CancelCauseFunc // nil for one that goes on without waiters
 }
 
-// New makes a client without connecting it.
+// New returns a client that is not connected yet.
 func New(e Endpoint, opt Options) *Client {
 	c := &Client{endpoint: e, opt: opt.withDefaults(), begun: opt.Resume, procs: map[string]*Process{}}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	return c
 }
 
-// Connect makes a client and connects it.
+// Connect returns a client that is connected.
 func Connect(ctx context.Context, e Endpoint, opt Options) (*Client, error) {
 	c := New(e, opt)
 	if err := c.Connect(ctx); err != nil {
@@ -148,36 +148,37 @@ func Connect(ctx context.Context, e Endpoint, opt Options) (*Client, error) {
 	return c, nil
 }
 
-// Connect connects the client unless it is connected. A session that is being
-// resumed is waited for.
+// Connect connects the client unless it is connected. It waits for a session that
+// is being resumed.
 func (c *Client) Connect(ctx context.Context) error {
 	_, err := c.ready(ctx)
 	return err
 }
 
-// State is how it stands at the moment.
+// State returns the current state.
 func (c *Client) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.state
 }
 
-// SessionID is the id of the session, "" while there is none.
+// SessionID returns the id of the session, or "" without a session.
 func (c *Client) SessionID() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.session.id
 }
 
-// Info is what the server told about itself and where it runs when the client
-// last connected; the zero value before that. The oldest servers tell nothing.
+// Info returns what the server reported about itself and its machine when the
+// client last connected, and the zero value before that. The oldest servers report
+// nothing.
 func (c *Client) Info() wire.EnvironmentInfo {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.hello.EnvironmentInfo
 }
 
-// Has says whether the server has an extension, such as wire.ExtProcessResize.
+// Has reports whether the server has an extension, such as wire.ExtProcessResize.
 func (c *Client) Has(extension string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -246,7 +247,7 @@ func (c *Client) Environment(ctx context.Context) (wire.EnvironmentInfo, error) 
 // Close ends the client and waits until nothing of it is left. Everything that
 // waits returns ErrClosed. A server that the client has started is ended with
 // its whole tree; one that it has connected to keeps the session for a while,
-// with its processes, and then kills them: terminate what is not to run on.
+// with its processes, and then kills them. Terminate those that must not go on.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	if c.state == Ended {
@@ -268,7 +269,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// to changes the state and tells of it. mu is held, and is not afterwards.
+// to changes the state and calls OnState. The caller must hold mu, which is unlocked afterwards.
 func (c *Client) to(s State, err error) {
 	changed := c.state != s
 	c.state = s
@@ -282,7 +283,7 @@ func (c *Client) to(s State, err error) {
 	c.opt.OnState(s, err)
 }
 
-// work runs f as part of the client, unless that has ended.
+// work runs f in a goroutine that Close waits for, unless the client has ended.
 func (c *Client) work(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -293,14 +294,14 @@ func (c *Client) work(f func()) bool {
 	return true
 }
 
-// route is the process of an id, nil for none.
+// route returns the process with an id, or nil.
 func (c *Client) route(id []byte) *Process {
 	c.routes.RLock()
 	defer c.routes.RUnlock()
 	return c.procs[string(id)]
 }
 
-// register makes the events of a process reach it.
+// register has the events of a process delivered to it.
 func (c *Client) register(p *Process) error {
 	c.routes.Lock()
 	defer c.routes.Unlock()
@@ -311,7 +312,7 @@ func (c *Client) register(p *Process) error {
 	return nil
 }
 
-// forget is what ends that.
+// forget undoes register.
 func (c *Client) forget(p *Process) {
 	c.routes.Lock()
 	defer c.routes.Unlock()
@@ -320,14 +321,14 @@ func (c *Client) forget(p *Process) {
 	}
 }
 
-// all are the processes of the session.
+// all returns the processes of the session.
 func (c *Client) all() []*Process {
 	c.routes.RLock()
 	defer c.routes.RUnlock()
 	return slices.Collect(maps.Values(c.procs))
 }
 
-// takeAll forgets all of them.
+// takeAll returns the processes of the session and forgets them.
 func (c *Client) takeAll() []*Process {
 	c.routes.Lock()
 	defer c.routes.Unlock()

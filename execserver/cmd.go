@@ -13,8 +13,7 @@ import (
 	"github.com/hostsup/hostsup/execserver/wire"
 )
 
-// killTimeout is how long a command is asked to end before Wait goes on without
-// the answer.
+// killTimeout is how long Wait waits for the answer to a kill.
 const killTimeout = 10 * time.Second
 
 // ErrWaitDelay is what Wait returns when Cmd.WaitDelay has passed and the command
@@ -55,16 +54,16 @@ type Cmd struct {
 	TTY  bool
 	Size *wire.TerminalSize
 
-	// Sandbox confines the command; nil is what the server does by itself.
+	// Sandbox confines the command; nil leaves it to the server.
 	Sandbox *wire.SandboxContext
 
 	// Cancel is called when the context is done before the command has ended; nil
 	// kills the command with what it has started. An error of Cancel is in what
 	// Wait returns.
 	Cancel func() error
-	// WaitDelay bounds the time between the end of the command itself, and the end
-	// of the context, and Wait: whatever has its output open by then is left to
-	// itself. 0 waits without a bound until nothing has it open.
+	// WaitDelay bounds how long Wait waits after the end of the command itself, or
+	// of the context, for the processes that still have its output open. With 0 Wait
+	// waits until the output is closed.
 	WaitDelay time.Duration
 
 	// Process is the running command, valid after Start: it can be interrupted,
@@ -85,7 +84,7 @@ type Cmd struct {
 	copied           chan error              // of the goroutine that copies the output; nil without one
 	stopCopy         context.CancelCauseFunc // ends that
 	canceled         chan error              // of the goroutine that waits for ctx; nil without one
-	over             chan struct{}           // closed when Wait has seen the end
+	ended            chan struct{}           // closed when Wait has seen the end
 }
 
 // Command returns a Cmd that runs a program on the server. The context kills the
@@ -99,8 +98,8 @@ func (c *Cmd) String() string {
 	return strings.Join(append([]string{c.Path}, c.Args[min(1, len(c.Args)):]...), " ")
 }
 
-// ExitError is a command that has ended with a code other than 0, or that was
-// ended by a signal.
+// ExitError reports a command that has ended with a code other than 0, or by a
+// signal.
 type ExitError struct {
 	Exit
 	// Stderr is the standard error of a command that was run by Output without
@@ -228,7 +227,7 @@ func (c *Cmd) Start() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Path, err)
 	}
-	c.over, c.fed = make(chan struct{}), make(chan error, 1)
+	c.ended, c.fed = make(chan struct{}), make(chan error, 1)
 	if c.pipeIn != nil {
 		c.pipeIn.w = c.Process.Stdin(c.ctx)
 	}
@@ -248,7 +247,7 @@ func (c *Cmd) Start() error {
 	return nil
 }
 
-// params is what is asked of the server.
+// params returns the params of process/start.
 func (c *Cmd) params() (wire.ProcessStartParams, error) {
 	p := wire.ProcessStartParams{
 		Argv:    append([]string{c.Path}, c.Args[min(1, len(c.Args)):]...),
@@ -305,8 +304,7 @@ func (c *Cmd) copy(ctx context.Context, sub *Subscription) {
 	c.copied <- err
 }
 
-// kill kills the command. How it ends, or that this is not known, is what Wait
-// returns.
+// kill kills the command. Wait returns how it ended.
 func (c *Cmd) kill() {
 	limit := killTimeout
 	if c.WaitDelay > 0 {
@@ -329,7 +327,7 @@ func (c *Cmd) feed() {
 		_, err = in.Write([]byte{4})
 	}
 	if errors.Is(err, ErrStdin) || errors.Is(err, ErrUnknownProcess) || c.ctx.Err() != nil {
-		err = nil // the command has ended, or reads no more
+		err = nil // the command has ended, or does not read any more
 	}
 	c.fed <- err
 }
@@ -341,7 +339,7 @@ func (c *Cmd) watch() {
 	case <-c.Process.Done():
 		c.canceled <- nil
 		return
-	case <-c.over:
+	case <-c.ended:
 		c.canceled <- nil
 		return
 	}
@@ -354,12 +352,12 @@ func (c *Cmd) watch() {
 	c.canceled <- cmp.Or(err, context.Cause(c.ctx))
 }
 
-// Wait waits until the command has ended and nothing has its output open any
-// more, and until that has been written to Stdout and Stderr. It returns nil for
-// an exit code of 0, an *ExitError for another one, and the reason when it is not
-// known how the command has ended, such as ErrSessionLost. Of a command that has
-// ended after its context, errors.Is knows why the context was done. Output that
-// was lost because a writer was too slow is a *LaggedError.
+// Wait waits until the command has ended, no process has its output open any more,
+// and the output has been written to Stdout and Stderr. It returns nil for an exit
+// code of 0 and an *ExitError for another one. When it is not known how the command
+// has ended, Wait returns the reason, such as ErrSessionLost. If the command has
+// ended after its context, the error wraps the context's cause. If output was lost
+// because a writer was too slow, the error is a *LaggedError.
 func (c *Cmd) Wait() error {
 	if c.Process == nil || c.waited {
 		return errors.New("the command has not been started, or was waited for already")
@@ -367,7 +365,7 @@ func (c *Cmd) Wait() error {
 	c.waited = true
 	exit, err := c.end()
 	c.Exit = exit
-	close(c.over)
+	close(c.ended)
 	late := errors.Is(err, ErrWaitDelay)
 	if late {
 		c.pipeOut.close()

@@ -12,8 +12,7 @@ import (
 	"github.com/hostsup/hostsup/execserver/wire"
 )
 
-// What callers branch on; test with errors.Is. The types below carry the
-// evidence.
+// Errors that callers branch on with errors.Is. The types below carry the evidence.
 var (
 	// ErrClosed: the client, or the subscription, was closed here.
 	ErrClosed = errors.New("exec-server client is closed")
@@ -68,7 +67,7 @@ func (e *RequestError) Error() string {
 // Unwrap returns the *wire.Error.
 func (e *RequestError) Unwrap() error { return e.Err }
 
-// Is says which of the sentinels it is.
+// Is reports whether e is one of the sentinels.
 func (e *RequestError) Is(target error) bool {
 	switch target {
 	case ErrNotFound:
@@ -97,11 +96,11 @@ func (e *RequestError) Is(target error) bool {
 	return false
 }
 
-// says reports whether the message begins with some words.
+// says reports whether the message begins with start.
 func (e *RequestError) says(start string) bool { return strings.HasPrefix(e.Err.Message, start) }
 
-// errno is the number in a message such as "No such file or directory (os error
-// 2)", 0 for none. Unix systems agree on the small ones.
+// errno returns the number in a message such as "No such file or directory (os
+// error 2)", or 0. Unix systems agree on the small ones.
 func (e *RequestError) errno() int {
 	const before = "(os error "
 	at := strings.LastIndex(e.Err.Message, before)
@@ -172,7 +171,7 @@ func (e *RefusedError) Error() string {
 	return s
 }
 
-// Is says whether it is ErrUnauthorized.
+// Is reports whether target is ErrUnauthorized, for a status of 401 or 403.
 func (e *RefusedError) Is(target error) bool {
 	return target == ErrUnauthorized && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
 }
@@ -180,7 +179,7 @@ func (e *RefusedError) Is(target error) bool {
 // DisconnectedError is what a connection's end did to something that was going
 // on. All that ended with one connection have the same Reason.
 type DisconnectedError struct {
-	Reason string // "" when there is none but that it ended
+	Reason string // "" for an ordinary end
 	Err    error  // what ended it, such as a *ProtocolError; nil when it just ended
 	// Resume is why the session could not be resumed; nil when that was not
 	// tried, or is still being tried.
@@ -201,7 +200,7 @@ func (e *DisconnectedError) Error() string {
 	return s
 }
 
-// Is says that it is ErrDisconnected, and ErrSessionLost when that is so.
+// Is reports whether target is ErrDisconnected, or ErrSessionLost for a lost session.
 func (e *DisconnectedError) Is(target error) bool {
 	return target == ErrDisconnected || target == ErrSessionLost && e.lost
 }
@@ -280,7 +279,7 @@ func (e *WriteError) Error() string {
 	return fmt.Sprintf("process %q: %v: %s", e.ProcessID, ErrStdin, e.Status)
 }
 
-// Is says that it is ErrStdin, and which.
+// Is reports whether target is ErrStdin, or ErrUnknownProcess for that status.
 func (e *WriteError) Is(target error) bool {
 	return target == ErrStdin || target == ErrUnknownProcess && e.Status == wire.WriteUnknownProcess
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/hostsup/hostsup/execserver/wire"
 )
 
-// Kind says what an [Event] tells.
+// Kind says what an [Event] reports.
 type Kind uint8
 
 // The kinds. Of one process a reader sees any number of outputs with one exit
@@ -14,11 +14,11 @@ type Kind uint8
 const (
 	Output Kind = iota + 1 // the process, or what it started, has written
 	Exited                 // the process itself has ended; output may still follow
-	Closed                 // it has ended and nobody can write any more
-	Failed                 // nothing more will be known of it; Event.Err says why
+	Closed                 // it has ended, and its output is closed
+	Failed                 // no more events will come; Event.Err says why
 )
 
-// String is the kind's name in lower case.
+// String returns the name of the kind in lower case.
 func (k Kind) String() string {
 	switch k {
 	case Output:

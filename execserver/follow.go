@@ -10,8 +10,8 @@ import (
 	"github.com/hostsup/hostsup/execserver/wire"
 )
 
-// receive takes an event that came over l. Only l's reading goroutine calls
-// it; it may wait for a subscriber.
+// receive takes an event that came over l. It must only be called on the goroutine
+// that reads l, and may wait for a subscriber.
 func (p *Process) receive(l *link, e Event) {
 	p.mu.Lock()
 	if p.ended {
@@ -19,7 +19,7 @@ func (p *Process) receive(l *link, e Event) {
 		return
 	}
 	if p.token != "" && e.Seq > p.seq.last+1 {
-		// To an observer events come in order: what is missing is gone.
+		// An observer gets events in order: those that are missing are gone.
 		p.seq.skipTo(e.Seq)
 	}
 	full := p.seq.over
@@ -37,7 +37,7 @@ func (p *Process) receive(l *link, e Event) {
 	}
 }
 
-// skip is told that the events before next will not come.
+// skip gives up the events before next, which will not come.
 func (p *Process) skip(next uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,8 +46,8 @@ func (p *Process) skip(next uint64) {
 	}
 }
 
-// publish gives events to everybody who wants them and returns a subscriber
-// that is too slow, if there is one. mu is held.
+// publish gives events to all subscribers and returns one that is too slow, if
+// any. The caller must hold mu.
 func (p *Process) publish(events []Event) (slow *Subscription) {
 	for _, e := range events {
 		p.log.add(e)
@@ -69,7 +69,7 @@ func (p *Process) publish(events []Event) (slow *Subscription) {
 	return slow
 }
 
-// end is after the last event. mu is held.
+// end is called after the last event. The caller must hold mu.
 func (p *Process) end() {
 	p.ended, p.subs = true, nil
 	if p.gap != nil {
@@ -79,14 +79,14 @@ func (p *Process) end() {
 	close(p.done)
 	p.c.forget(p)
 	if p.err == nil && p.token == "" {
-		// What it has left behind without our pipes is killed too.
+		// The server also kills what the process has left behind with other output.
 		if l := p.c.current(); l != nil {
 			p.c.terminate(l, p.id)
 		}
 	}
 }
 
-// fail ends it for a reason, unless it has ended.
+// fail ends the process for a reason, unless it has ended.
 func (p *Process) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +95,7 @@ func (p *Process) fail(err error) {
 	}
 }
 
-// watchGap runs a timer while something is missing. mu is held.
+// watchGap runs a timer while something is missing. The caller must hold mu.
 func (p *Process) watchGap() {
 	switch missing := p.seq.waits(); {
 	case p.ended, missing == (p.gap != nil):
@@ -115,9 +115,9 @@ func (p *Process) watchGap() {
 	}
 }
 
-// fill asks for what is missing. Without a connection, or when it ends, the
-// recovery of the session does the same; and one on which events come already
-// is none before it is initialized.
+// fill reads what is missing. Without a connection, or when it ends, the recovery of
+// the session does that; and a connection over which events come already does not
+// count before it is initialized.
 func (p *Process) fill() {
 	if l := p.c.current(); l != nil {
 		_ = p.refill(p.c.ctx, l) // of an end of the connection others are told
@@ -180,7 +180,7 @@ func (p *Process) refill(ctx context.Context, l *link) error {
 			p.fail(&LostError{UpTo: got.upTo})
 			return nil
 		default:
-			return nil // what is to come comes by itself
+			return nil // the rest comes as events
 		}
 	}
 }

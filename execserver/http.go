@@ -12,8 +12,8 @@ import (
 )
 
 // maxRequestBody is the longest body of a request, and the longest file that goes
-// in one message: as base64, and with something
-// around it, it fits into the 64 MiB that servers read of one message.
+// into one message: in base64, with the rest of the message, it fits into the 64 MiB
+// that servers accept.
 const maxRequestBody = 47 << 20
 
 // RoundTripper returns a transport that has the server make HTTP requests, so
@@ -76,7 +76,7 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// requestBody reads and closes the body of a request; nil when it has none.
+// requestBody reads and closes the body of a request. It returns nil without a body.
 func requestBody(req *http.Request) (*[]byte, error) {
 	if req.Body == nil {
 		return nil, nil
@@ -152,7 +152,7 @@ type body struct {
 
 	mu     sync.Mutex
 	queue  backlog
-	piece  []byte // what is left of the one that is being read
+	piece  []byte // the rest of the piece that is being read
 	seq    uint64 // of the last delta
 	err    error  // what comes after the queue; io.EOF for its end
 	closed bool
@@ -187,7 +187,7 @@ func (b *body) Read(into []byte) (int, error) {
 	}
 }
 
-// next reports whether there is something to read. mu is held.
+// next reports whether there is something to read. The caller must hold mu.
 func (b *body) next() bool {
 	if len(b.piece) > 0 {
 		return true
@@ -201,8 +201,8 @@ func (b *body) next() bool {
 	return ok
 }
 
-// Close gives up what was not read. The server is told, if it understands
-// that; others go on sending what is then thrown away.
+// Close discards what was not read. It cancels the request if the server has that
+// extension; other servers go on sending, and what comes is discarded.
 func (b *body) Close() error {
 	b.giveUp(ErrClosed)
 	b.mu.Lock()
@@ -244,7 +244,7 @@ func (b *body) add(d wire.HTTPBodyDelta) (last bool) {
 	defer signal(b.wake)
 	defer func() {
 		if last {
-			b.forget() // before anybody knows, who may use the id again
+			b.forget() // before the reader knows, and may use the id again
 		}
 		b.mu.Unlock()
 	}()

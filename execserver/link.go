@@ -18,9 +18,9 @@ const (
 	drainPending = time.Second // how long a connection that can't be written to is still read
 )
 
-// link is one connection: requests go out and are matched with their answers,
-// notifications are handed on. It ends once, for one reason; everything that
-// waits for an answer then gets that reason.
+// link is one connection: it sends requests, matches answers with them, and
+// delivers notifications. It ends once, for one reason, which every call that waits
+// for an answer then returns.
 type link struct {
 	t transport
 	c *Client // takes what comes, in order and on the goroutine that reads
@@ -28,7 +28,7 @@ type link struct {
 	out     chan []byte
 	asked   chan struct{} // a request was made; room for one
 	closing chan struct{} // no more is to be read or written
-	done    chan struct{} // ended, and everybody was told
+	done    chan struct{} // closed when it has ended and calls may return that
 	wg      sync.WaitGroup
 	answers chan struct{} // tokens of those that answer the server
 
@@ -41,7 +41,7 @@ type link struct {
 	// each one that it passes over, and this ends them all at the first answer.
 	oversize int
 	cause    error // why it is ending; nil while it is not
-	end      error // what everybody is told; nil until it has ended
+	end      error // what calls return; nil until it has ended
 	drained  *time.Timer
 	bodies   map[string]*body
 	watches  map[uint64]*Watch
@@ -51,13 +51,13 @@ type link struct {
 type call struct {
 	method string
 	done   chan answer // room for one
-	// late gets a result that nobody waits for any more; nil for one that is
-	// of no consequence.
+	// late is called for a result whose caller has left; nil if it does not matter.
 	late func()
-	// take gets the result on the goroutine that reads, before anything that has
-	// come behind it, and must not block or keep it; nil hands it to who waits.
+	// take is called with the result on the goroutine that reads, before anything
+	// that comes behind it. It must not block or keep the result. nil: the caller gets
+	// the result.
 	take func(json.RawMessage) error
-	left bool // nobody waits any more
+	left bool // the caller does not wait any more
 	size int  // bytes of the request; 0 until it is known
 }
 
@@ -100,8 +100,8 @@ func (l *link) latch(cause error) bool {
 	return true
 }
 
-// run is the goroutine of a link; it returns when nothing of it is left. What
-// was received before the end is handed on before anybody is told of it.
+// run is the goroutine of a link; it returns when nothing of the link is left. What
+// was received before the end is delivered before the end is reported.
 func (l *link) run() {
 	l.wg.Go(l.write)
 	err := l.read()
@@ -157,7 +157,7 @@ func (l *link) receive(msg []byte) error {
 	return nil
 }
 
-// answered gives an answer to whoever waits for it.
+// answered gives an answer to the call that waits for it.
 func (l *link) answered(m *wire.Message, msg []byte) error {
 	id, ok := m.ID.Int()
 	if ok && id == -1 && m.Err != nil {
@@ -247,7 +247,7 @@ func (l *link) write() {
 	}
 }
 
-// finish tells everybody that the link has ended.
+// finish reports the end of the link to all that wait.
 func (l *link) finish() {
 	l.mu.Lock()
 	if l.drained != nil {
@@ -265,7 +265,7 @@ func (l *link) finish() {
 	l.pending, l.bodies, l.watches = nil, nil, nil
 	told := l.end
 	l.mu.Unlock()
-	close(l.done) // first: whoever is told and asks again must not be given this link
+	close(l.done) // first: a caller that learns of the end and calls again must not get this link
 	for _, c := range pending {
 		c.done <- answer{err: told} // has room: a call is answered once
 	}
@@ -391,8 +391,8 @@ func (l *link) stall(s stalling) {
 	}
 }
 
-// sharedBeside reports whether somebody besides s waits for what comes over the
-// connection.
+// sharedBeside reports whether a call or a reader other than s waits for what comes
+// over the connection.
 func (l *link) sharedBeside(s stalling) bool {
 	l.mu.Lock()
 	used := len(l.pending) > 0 || len(l.watches) > 0

@@ -27,9 +27,9 @@ func (c *Client) Keep(ctx context.Context, d time.Duration) (time.Duration, erro
 
 // Observe follows a process of any session of the server by its attach token
 // (wire.ProcessStartResult.AttachToken), from what is retained after the event
-// with the given number on. It slows the process down for nobody: what was
-// missed shows as a *LaggedError. It needs wire.ExtProcessAttach; Unobserve
-// ends it.
+// with the given number on. An observer never slows the process down: a
+// *LaggedError takes the place of events that were missed. Observe needs
+// wire.ExtProcessAttach. Unobserve ends the observation.
 func (c *Client) Observe(ctx context.Context, token string, after uint64) (*Process, error) {
 	l, err := c.need(ctx, wire.ExtProcessAttach)
 	if err != nil {
@@ -48,8 +48,8 @@ func (c *Client) Observe(ctx context.Context, token string, after uint64) (*Proc
 	return p, nil
 }
 
-// Observed is what the server told of an observed process when the observation
-// began, or was last resumed.
+// Observed returns what the server reported about an observed process when the
+// observation began, or was last resumed.
 func (p *Process) Observed() wire.ProcessInfo {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -85,7 +85,7 @@ func (o *outputPipe) close() {
 // endsSize is how much ends keeps of each end.
 const endsSize = 32 << 10
 
-// ends keeps the beginning and the end of what is written to it.
+// ends is a writer that keeps the beginning and the end of its input.
 type ends struct {
 	first, last []byte
 	skipped     int64

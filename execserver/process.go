@@ -67,10 +67,9 @@ func newProcess(c *Client, id string, after uint64) *Process {
 	return p
 }
 
-// Start starts a process. An empty ProcessID is given a fresh one, and what is
-// nil but has to be on the wire is made empty. When ctx ends, or the
-// connection does, before the answer, a process that was started after all is
-// killed.
+// Start starts a process. It replaces an empty ProcessID by a fresh one, and nil
+// members that the protocol requires by empty ones. When ctx or the connection ends
+// before the answer, a process that was started nevertheless is killed.
 func (c *Client) Start(ctx context.Context, params wire.ProcessStartParams) (*Process, error) {
 	return c.start(ctx, params, func(*Process) {})
 }
@@ -113,7 +112,7 @@ func (c *Client) start(ctx context.Context, params wire.ProcessStartParams, subs
 	return nil, err
 }
 
-// whole makes what has to be on the wire.
+// whole replaces nil members that the protocol requires.
 func whole(params *wire.ProcessStartParams) {
 	if params.Argv == nil {
 		params.Argv = []string{}
@@ -162,10 +161,10 @@ func (c *Client) Adopt(ctx context.Context, id string, after uint64) (*Process, 
 	return p, nil
 }
 
-// ID is its id on the wire.
+// ID returns the id of the process on the wire.
 func (p *Process) ID() string { return p.id }
 
-// Started is the server's answer to its start.
+// Started returns the server's answer to the start.
 func (p *Process) Started() wire.ProcessStartResult { return p.started }
 
 // Subscribe returns the events from the first one that is kept: the last 256
@@ -194,8 +193,8 @@ func (p *Process) subscribe(o Overflow, only wire.Stream) *Subscription {
 // Done is closed after the last event.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Wait waits until the process has ended and nobody can write any more, and
-// returns how it ended, or why that is not known.
+// Wait waits until the process has ended and its output is closed, and returns how
+// the process ended, or why that is not known.
 func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	select {
 	case <-p.done:
@@ -214,10 +213,10 @@ func (p *Process) exitSoFar() Exit {
 	return p.exit
 }
 
-// Read asks the server for retained output with numbers over after. maxBytes 0
-// is no bound; wait is how long the server waits for something to tell. It is
-// for those who do not want events. Of a process that failed it returns an
-// empty result with Failure and Closed set.
+// Read asks the server for retained output with numbers over after; it is an
+// alternative to events. maxBytes bounds the output unless it is 0; wait is how long
+// the server waits for news. For a process that failed, Read returns an empty result
+// with Failure and Closed set.
 func (p *Process) Read(ctx context.Context, after uint64, maxBytes uint, wait time.Duration) (wire.ProcessReadResult, error) {
 	if r, failed := p.failure(); failed {
 		return r, nil
@@ -238,7 +237,7 @@ func (p *Process) Read(ctx context.Context, after uint64, maxBytes uint, wait ti
 	return r, err
 }
 
-// failure is what a read of a failed process returns.
+// failure returns the result of Read for a process that failed.
 func (p *Process) failure() (wire.ProcessReadResult, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -249,9 +248,9 @@ func (p *Process) failure() (wire.ProcessReadResult, bool) {
 	return wire.ProcessReadResult{Chunks: []wire.OutputChunk{}, NextSeq: p.seq.last + 1, Exited: true, Closed: true, Failure: &text}, true
 }
 
-// Write writes to its standard input or terminal and returns how much the
-// server has accepted. It is not made again when the connection ends; see
-// WriteID and Stdin.
+// Write writes to the standard input or terminal and returns how much the server
+// has accepted. It does not repeat a request when the connection ends; see WriteID
+// and Stdin.
 func (p *Process) Write(ctx context.Context, data []byte) (int, error) {
 	return p.write(data, func(id string, piece []byte) error { return p.WriteID(ctx, id, piece) })
 }
@@ -285,9 +284,9 @@ func (p *Process) WriteID(ctx context.Context, id string, data []byte) error {
 	return err
 }
 
-// Stdin is a writer to its input that loses and repeats nothing when the
-// session is resumed. Close ends the input, for which the server needs
-// wire.ExtProcessCloseStdin. It is for one goroutine.
+// Stdin returns a writer to the input of the process that loses and repeats nothing
+// when the session is resumed. Its Close ends the input, for which the server needs
+// wire.ExtProcessCloseStdin. The writer is for one goroutine.
 func (p *Process) Stdin(ctx context.Context) io.WriteCloser { return stdin{p, ctx} }
 
 type stdin struct {
@@ -306,7 +305,7 @@ func (w stdin) Write(data []byte) (int, error) {
 
 func (w stdin) Close() error { return again(func() error { return w.p.CloseStdin(w.ctx) }) }
 
-// again repeats what may be repeated when a connection ends.
+// again calls f again when the connection has ended.
 func again(f func() error) error {
 	for {
 		err := f()
@@ -326,15 +325,15 @@ func (p *Process) CloseStdin(ctx context.Context) error {
 	return err
 }
 
-// Interrupt sends SIGINT to its process group. It is no error when the process
-// has ended.
+// Interrupt sends SIGINT to the process group. It returns nil if the process has
+// ended.
 func (p *Process) Interrupt(ctx context.Context) error {
 	return p.c.Call(ctx, wire.MethodProcessSignal, wire.ProcessSignalParams{ProcessID: p.id, Signal: wire.SignalInterrupt}, nil)
 }
 
-// Terminate kills it with what it has started, and says whether it was still
-// running. With a grace over 0 and a server that has wire.ExtProcessGrace it is
-// asked by SIGTERM first; others kill at once.
+// Terminate kills the process with everything that it has started, and reports
+// whether it was still running. With a grace over 0, a server that has
+// wire.ExtProcessGrace sends SIGTERM first; others kill at once.
 func (p *Process) Terminate(ctx context.Context, grace time.Duration) (running bool, err error) {
 	select {
 	case <-p.done:

@@ -7,9 +7,8 @@ const (
 	maxAheadBytes  = 4 << 20
 )
 
-// sequence puts the events of one process in order. It is pure: it is told
-// what arrived, by notification or by a read, and returns what may be
-// published.
+// sequence puts the events of one process in order. It is pure: its methods take
+// what arrived, by notification or by a read, and return what may be published.
 type sequence struct {
 	last   uint64           // the number published last
 	ahead  map[uint64]Event // what waits for a lower number
@@ -41,10 +40,10 @@ func (s *sequence) push(e Event, ready []Event) []Event {
 	return s.flush(append(ready, e))
 }
 
-// waits says whether something came that cannot be published yet.
+// waits reports whether an event came that cannot be published yet.
 func (s *sequence) waits() bool { return !s.closed && (len(s.ahead) > 0 || s.over > s.last) }
 
-// snapshot is what a read said about a process.
+// snapshot is the result of a read.
 type snapshot struct {
 	chunks        []Event // outputs with numbers over the one that was asked after
 	next          uint64
@@ -54,7 +53,7 @@ type snapshot struct {
 	closed        bool
 }
 
-// size is how much output it holds.
+// size returns how many bytes of output it holds.
 func (r *snapshot) size() (n int) {
 	for _, e := range r.chunks {
 		n += len(e.Data)
@@ -62,7 +61,7 @@ func (r *snapshot) size() (n int) {
 	return n
 }
 
-// verdict is what is to be done after a read.
+// verdict says how to go on after a read.
 type verdict uint8
 
 const (
@@ -93,8 +92,7 @@ func (s *sequence) absorb(r snapshot) (ready []Event, v verdict, upTo uint64) {
 		}
 	}
 	top = max(top, lastChunk)
-	// When the last number that is told belongs to an output, the read was cut
-	// before the end.
+	// When the last number belongs to an output, the read was cut before the end.
 	if r.closed && top > s.last && s.ahead[top].Kind == 0 {
 		s.keep(Event{Kind: Closed, Seq: top})
 	}
@@ -148,7 +146,7 @@ func (s *sequence) note(e Event) {
 	}
 }
 
-// flush appends what has come due to ready.
+// flush appends to ready what may be published now.
 func (s *sequence) flush(ready []Event) []Event {
 	for len(s.ahead) > 0 {
 		e, ok := s.ahead[s.last+1]

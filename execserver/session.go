@@ -14,8 +14,8 @@ import (
 // together is how many processes are read at once when a session is resumed.
 const together = 16
 
-// ready returns the connection, and makes one or waits for one when there is
-// none.
+// ready returns the connection. Without one, ready makes one, or waits for the one
+// that is being made.
 func (c *Client) ready(ctx context.Context) (*link, error) {
 	for {
 		c.mu.Lock()
@@ -24,7 +24,7 @@ func (c *Client) ready(ctx context.Context) (*link, error) {
 			l := c.link
 			c.mu.Unlock()
 			select {
-			case <-l.done: // its goroutine is about to say so
+			case <-l.done: // its goroutine is about to call linkEnded
 				c.linkEnded(l)
 				continue
 			default:
@@ -62,7 +62,7 @@ func (c *Client) ready(ctx context.Context) (*link, error) {
 	}
 }
 
-// begin starts to connect for one caller. mu is held, and is not afterwards.
+// begin starts to connect for one caller. The caller must hold mu, which is unlocked afterwards.
 func (c *Client) begin() *attempt {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	a := &attempt{done: make(chan struct{}), cancel: cancel, waiters: 1}
@@ -80,7 +80,7 @@ func (c *Client) begin() *attempt {
 	return a
 }
 
-// first makes the connection of a session that begins here.
+// first makes the first connection of a session.
 func (c *Client) first(ctx context.Context, resume string, r Retry) (*link, wire.InitializeResult, error) {
 	begun, wait := time.Now(), r.First
 	for n := 1; ; n++ {
@@ -98,7 +98,7 @@ func (c *Client) first(ctx context.Context, resume string, r Retry) (*link, wire
 	}
 }
 
-// final says whether another attempt can be of any use.
+// final reports whether another attempt would be useless.
 func final(err error) bool {
 	var refused *RequestError
 	if errors.As(err, &refused) {
@@ -211,7 +211,7 @@ func (c *Client) linkEnded(l *link) {
 	c.link = nil
 	gone := l.end
 	if c.session.id == "" || !c.endpoint.lasting() || c.opt.Recover.For < 0 {
-		_ = c.lose(gone, nil) // unlocks; everybody is told by it
+		_ = c.lose(gone, nil) // unlocks, and reports the error to all that wait
 		return
 	}
 	a := &attempt{done: make(chan struct{})}
@@ -220,7 +220,7 @@ func (c *Client) linkEnded(l *link) {
 	c.to(Recovering, gone)
 }
 
-// lose gives the session up. mu is held, and is not afterwards.
+// lose gives the session up. The caller must hold mu, which is unlocked afterwards.
 func (c *Client) lose(gone error, why error) error {
 	e := &DisconnectedError{Resume: why, lost: true}
 	var d *DisconnectedError
@@ -255,7 +255,7 @@ func (c *Client) resume(a *attempt, gone error) {
 			before := c.heard()
 			ok := c.catchUp(ctx, l)
 			for ok && c.doubts() {
-				ok = c.catchUp(ctx, l) // who waited for a start has just found out
+				ok = c.catchUp(ctx, l) // a caller that waited for a start has just found out
 			}
 			if ok {
 				c.settle(a, l, hello, nil)
@@ -291,8 +291,8 @@ func (c *Client) resume(a *attempt, gone error) {
 	}
 }
 
-// catchUp reads what every process has said while there was no connection. It
-// is false when this one has ended too.
+// catchUp reads what every process has written while there was no connection. It
+// returns false when this connection has ended too.
 func (c *Client) catchUp(ctx context.Context, l *link) bool {
 	c.mu.Lock()
 	doubtful := c.session.doubtful
@@ -301,7 +301,7 @@ func (c *Client) catchUp(ctx context.Context, l *link) bool {
 	var wg sync.WaitGroup
 	turn := make(chan struct{}, together)
 	for _, id := range doubtful {
-		// Before anybody can start another one by that name.
+		// Before a caller can start another process by that name.
 		_ = l.call(ctx, wire.MethodProcessTerminate, wire.ProcessTerminateParams{ProcessID: id}, nil, nil)
 	}
 	for _, p := range c.all() {
@@ -326,7 +326,7 @@ func (c *Client) catchUp(ctx context.Context, l *link) bool {
 	return true
 }
 
-// heard changes when something is published of a process, or one ends.
+// heard returns a number that changes when an event is published, or a process ends.
 func (c *Client) heard() (sum uint64) {
 	for _, p := range c.all() {
 		p.mu.Lock()
@@ -342,8 +342,8 @@ func (c *Client) terminate(l *link, id string) {
 	c.request(l, wire.MethodProcessTerminate, wire.ProcessTerminateParams{ProcessID: id})
 }
 
-// doubt is told of a process of which it is not known whether it was started,
-// because the connection on which that was asked has ended.
+// doubt records a process that may have been started: the connection ended before
+// the answer.
 func (c *Client) doubt(asked *link, id string) {
 	c.mu.Lock()
 	l := c.link
@@ -357,7 +357,7 @@ func (c *Client) doubt(asked *link, id string) {
 	}
 }
 
-// doubts says whether there are such processes.
+// doubts reports whether there are such processes.
 func (c *Client) doubts() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -45,7 +45,7 @@ type Subscription struct {
 	room     chan struct{} // something was read; room for one
 
 	// Guarded by p.mu.
-	only   wire.Stream // output of other streams is passed over; "" for none
+	only   wire.Stream // output of other streams is skipped, unless this is ""
 	queue  backlog
 	missed *LaggedError // what was dropped before the first of queue
 	next   uint64       // number of the event that comes next
@@ -72,7 +72,7 @@ func (s *Subscription) Next(ctx context.Context) (Event, error) {
 	}
 }
 
-// pop takes one event. p.mu is held.
+// pop takes one event. The caller must hold p.mu.
 func (s *Subscription) pop() (Event, bool, error) {
 	if s.closed || s.over {
 		return Event{}, false, io.EOF
@@ -111,7 +111,7 @@ func (s *Subscription) take(ctx context.Context, into []Event) ([]Event, error) 
 	return into, nil
 }
 
-// read notes that an event of a kind was read. p.mu is held.
+// read notes that an event of a kind was read. The caller must hold p.mu.
 func (s *Subscription) read(k Kind) {
 	if k == Closed || k == Failed {
 		s.over = true
@@ -119,7 +119,7 @@ func (s *Subscription) read(k Kind) {
 	}
 }
 
-// readSome tells the connection that there is room again.
+// readSome signals to the connection that there is room again.
 func (s *Subscription) readSome() {
 	if s.overflow == Keep {
 		signal(s.room)
@@ -192,8 +192,8 @@ func (s *Subscription) Copy(ctx context.Context, stdout, stderr io.Writer) (Exit
 	}
 }
 
-// Close ends the subscription: a Next that waits returns io.EOF, and nothing
-// is stalled for it any more. The process is not concerned.
+// Close ends the subscription: a Next that waits returns io.EOF, and the connection
+// is not stalled for it any more. The process goes on.
 func (s *Subscription) Close() {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
@@ -207,7 +207,7 @@ func (s *Subscription) Close() {
 	signal(s.room)
 }
 
-// add appends an event. p.mu is held.
+// add appends an event. The caller must hold p.mu.
 func (s *Subscription) add(e Event) {
 	if s.only != "" && e.Kind == Output && e.Stream != s.only {
 		if e.Seq == s.next {

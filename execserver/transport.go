@@ -19,21 +19,19 @@ const maxMessage = 700 << 20
 // keepBuffer is the largest buffer that is kept for the next message.
 const keepBuffer = 1 << 20
 
-// transport carries whole messages. read is called by one goroutine, write by
-// another one; close by anybody, and ends both.
+// transport carries whole messages. One goroutine calls read, another one write.
 type transport interface {
 	// read returns the next message. It is valid until the next read.
 	read() ([]byte, error)
 	// write sends messages, in order. more says that others follow at once.
 	write(msg []byte, more bool) error
-	// hangUp ends read and write, at once. It may be called more than once and
-	// by anybody.
+	// hangUp ends read and write, at once. It may be called more than once and by any
+	// goroutine.
 	hangUp()
 	// close ends what was started for the connection and waits until it is
 	// gone. It is called once, after hangUp.
 	close()
-	// cause is what is known about the end besides the error of read; "" for
-	// nothing.
+	// cause returns what is known about the end besides the error of read, or "".
 	cause(err error) string
 }
 
@@ -44,7 +42,7 @@ type Endpoint interface {
 	String() string
 
 	dial(ctx context.Context) (transport, error)
-	// lasting says whether a session outlives a connection here.
+	// lasting reports whether a session outlives a connection here.
 	lasting() bool
 }
 
@@ -62,7 +60,7 @@ func ParseEndpoint(text string) (Endpoint, error) {
 // Unix is a server that listens at a socket of the file system.
 type Unix struct{ Path string }
 
-// String is unix://PATH.
+// String returns unix://PATH.
 func (u Unix) String() string { return "unix://" + u.Path }
 
 func (u Unix) lasting() bool { return true }
@@ -87,7 +85,7 @@ type Stream struct {
 	Lasting bool
 }
 
-// String is the name.
+// String returns the name.
 func (s Stream) String() string { return s.Name }
 
 func (s Stream) lasting() bool { return s.Lasting }
@@ -163,7 +161,7 @@ func (l *lines) cause(error) string { return "" }
 
 var errTooLarge = fmt.Errorf("message of more than %d bytes", maxMessage)
 
-// plain says why a connection ended, "" for nothing worth telling.
+// plain returns the reason for the end of a connection, or "" for an ordinary end.
 func plain(err error) string {
 	switch {
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), errors.Is(err, os.ErrClosed), errors.Is(err, io.ErrClosedPipe):

@@ -37,7 +37,7 @@ type Spec struct {
 
 var _ supervisor.Part = Spec{}
 
-// Error is what is wrong with an exec server. supervisor.Start has it for one
+// Error reports what is wrong with an exec server. supervisor.Start returns it for one
 // that cannot listen; unwrapping it tells an address in use (syscall.EADDRINUSE)
 // from others.
 type Error struct {

@@ -25,13 +25,13 @@ type ExecServer struct {
 	event func(reason string)
 
 	mu       sync.Mutex
-	srv      *server.Server // the one in force; nil: none
+	srv      *server.Server // the current one, or nil
 	run      bool           // the actor runs, or has
 	url      string
 	state    lifecycle.State
 	reason   string
 	since    time.Time
-	retry    time.Time // of the next try; zero: none is due
+	retry    time.Time // of the next attempt; zero when none is due
 	restarts uint64
 	past     server.Metrics // of those before
 }
@@ -55,7 +55,7 @@ func open(spec Spec, t supervisor.Tree) (*ExecServer, error) {
 		return nil, &Error{spec.Name, err}
 	}
 	e.srv, e.url = srv, srv.URL()
-	o.Listen = e.url // where it has come to be it stays
+	o.Listen = e.url // restarts keep the port that was chosen
 	return e, nil
 }
 
@@ -80,7 +80,7 @@ func (e *ExecServer) Server() (*server.Server, error) {
 
 // props are those of the actor above the server.
 func (e *ExecServer) props() *actor.Props {
-	return actors.Guarded(e.log, func() actor.Actor { return &keeper{ExecServer: e} },
+	return actors.Guarded(e.log, func() actor.Actor { return &restarter{ExecServer: e} },
 		actor.WithSupervisor(supervisor.Contain{Log: e.log, Level: "exec server"}))
 }
 
@@ -107,14 +107,14 @@ func (e *ExecServer) close() error {
 	return err
 }
 
-// set changes what is told of the server.
+// set changes the state that Status reports.
 func (e *ExecServer) set(state lifecycle.State, reason string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.state, e.reason, e.since, e.retry = state, reason, time.Now(), time.Time{}
 }
 
-// current is the server in force, or nil.
+// current returns the current server, or nil.
 func (e *ExecServer) current() *server.Server {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -149,46 +149,46 @@ type (
 	retryNow    struct{}
 )
 
-// keeper is the actor above an exec server: it makes another one when that
-// has ended by itself.
-type keeper struct {
+// restarter is the actor above an exec server: it makes another one when that has
+// ended by itself.
+type restarter struct {
 	*ExecServer
-	streak   int // ends since it was last well
+	streak   int // ends since it was last healthy
 	up       time.Time
 	timer    *time.Timer
 	stopping bool
 }
 
 // Receive implements actor.Actor.
-func (k *keeper) Receive(ctx actor.Context) {
+func (r *restarter) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		k.mu.Lock()
-		k.run = true
-		k.mu.Unlock()
-		k.serve(ctx, k.current())
+		r.mu.Lock()
+		r.run = true
+		r.mu.Unlock()
+		r.serve(ctx, r.current())
 	case *serverEnded:
-		k.ended(ctx, m.srv)
+		r.ended(ctx, m.srv)
 	case *retryNow:
-		k.again(ctx)
+		r.again(ctx)
 	case *actor.Stopping:
-		k.stopping = true
-		if k.timer != nil {
-			k.timer.Stop()
+		r.stopping = true
+		if r.timer != nil {
+			r.timer.Stop()
 		}
-		k.set(lifecycle.Stopping, "")
+		r.set(lifecycle.Stopping, "")
 	}
 }
 
 // serve has the server's actor run below this one.
-func (k *keeper) serve(ctx actor.Context, srv *server.Server) {
-	if _, err := ctx.SpawnNamed(srv.Props(ctx.ActorSystem()), fmt.Sprintf("server-%d", k.restarts+1)); err != nil { // never: the names differ
-		k.failed(ctx, errors.Join(err, srv.Discard()))
+func (r *restarter) serve(ctx actor.Context, srv *server.Server) {
+	if _, err := ctx.SpawnNamed(srv.Props(ctx.ActorSystem()), fmt.Sprintf("server-%d", r.restarts+1)); err != nil { // never: the names differ
+		r.failed(ctx, errors.Join(err, srv.Discard()))
 		return
 	}
-	k.up = time.Now()
-	k.set(lifecycle.Running, "")
-	k.event("listening at " + srv.URL())
+	r.up = time.Now()
+	r.set(lifecycle.Running, "")
+	r.event("listening at " + srv.URL())
 	self, root := ctx.Self(), ctx.ActorSystem().Root
 	go func() { // ends with the server
 		<-srv.Done()
@@ -197,50 +197,50 @@ func (k *keeper) serve(ctx actor.Context, srv *server.Server) {
 }
 
 // ended comes when a server has ended, with all that it ran.
-func (k *keeper) ended(ctx actor.Context, srv *server.Server) {
-	if k.stopping {
+func (r *restarter) ended(ctx actor.Context, srv *server.Server) {
+	if r.stopping {
 		return
 	}
-	if k.up.Add(k.spec.Backoff.Healthy).Before(time.Now()) {
-		k.streak = 0
+	if r.up.Add(r.spec.Backoff.Healthy).Before(time.Now()) {
+		r.streak = 0
 	}
 	err := srv.Err()
 	if err == nil {
-		err = errors.New("it ended, which nobody had asked for")
+		err = errors.New("it ended unexpectedly")
 	}
-	k.mu.Lock()
-	k.past, k.srv = k.past.Add(srv.Metrics().Ended()), nil
-	k.mu.Unlock()
-	k.failed(ctx, err)
+	r.mu.Lock()
+	r.past, r.srv = r.past.Add(srv.Metrics().Ended()), nil
+	r.mu.Unlock()
+	r.failed(ctx, err)
 }
 
-// failed has it tried again, as soon as the rule says.
-func (k *keeper) failed(ctx actor.Context, why error) {
-	wait := k.spec.Backoff.Delay(k.streak, rand.Float64())
-	k.streak++
-	k.log.Error("the exec server has ended and is started again", "error", why, "in", wait)
-	k.event(fmt.Sprintf("%v: again in %v", why, wait.Round(time.Millisecond)))
-	k.set(lifecycle.Restarting, why.Error())
-	k.mu.Lock()
-	k.retry = time.Now().Add(wait)
-	k.mu.Unlock()
+// failed schedules another attempt after the back-off.
+func (r *restarter) failed(ctx actor.Context, why error) {
+	wait := r.spec.Backoff.Delay(r.streak, rand.Float64())
+	r.streak++
+	r.log.Error("the exec server has ended and is started again", "error", why, "in", wait)
+	r.event(fmt.Sprintf("%v: again in %v", why, wait.Round(time.Millisecond)))
+	r.set(lifecycle.Restarting, why.Error())
+	r.mu.Lock()
+	r.retry = time.Now().Add(wait)
+	r.mu.Unlock()
 	self, root := ctx.Self(), ctx.ActorSystem().Root
-	k.timer = time.AfterFunc(wait, func() { root.Send(self, &retryNow{}) })
+	r.timer = time.AfterFunc(wait, func() { root.Send(self, &retryNow{}) })
 }
 
-// again makes another server, at the address of the first.
-func (k *keeper) again(ctx actor.Context) {
-	if k.stopping {
+// again makes another server at the address of the first.
+func (r *restarter) again(ctx actor.Context) {
+	if r.stopping {
 		return
 	}
-	srv, err := server.New(k.spec.Options)
+	srv, err := server.New(r.spec.Options)
 	if err != nil {
-		k.failed(ctx, err)
+		r.failed(ctx, err)
 		return
 	}
-	k.mu.Lock()
-	k.srv = srv
-	k.restarts++
-	k.mu.Unlock()
-	k.serve(ctx, srv)
+	r.mu.Lock()
+	r.srv = srv
+	r.restarts++
+	r.mu.Unlock()
+	r.serve(ctx, srv)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/hostsup/hostsup/execserver/wire"
 )
 
-// observer is a connection that watches a process, mostly of another session.
+// observer is a connection that observes a process, mostly of another session.
 type observer struct {
 	p      *process
 	c      *conn
@@ -60,7 +60,7 @@ func (c *conn) detachProcess(q *wire.ProcessDetachParams, r reply) {
 	r.result(wire.Empty{})
 }
 
-// end takes the observer away.
+// end removes the observer.
 func (o *observer) end() {
 	o.p.mu.Lock()
 	defer o.p.mu.Unlock()
@@ -68,7 +68,7 @@ func (o *observer) end() {
 	o.p.watch = slices.DeleteFunc(o.p.watch, func(w *observer) bool { return w == o })
 }
 
-// wake queues it, if there is something to send. Called with the process's lock.
+// wake queues the observer if there is something to send. The caller must hold the process's lock.
 func (o *observer) wake() {
 	if o.shown && !o.queued && !o.gone && o.cursor < o.p.nextSeq {
 		o.queued = true
@@ -76,8 +76,8 @@ func (o *observer) wake() {
 	}
 }
 
-// encode implements source. It encodes under the lock of the process: nothing
-// is kept for an observer.
+// encode implements source. It encodes under the lock of the process, because no
+// output is kept for an observer.
 func (o *observer) encode(c *conn, b []byte, limit int) ([]byte, bool) {
 	p := o.p
 	p.mu.Lock()
@@ -105,7 +105,7 @@ func (o *observer) encode(c *conn, b []byte, limit int) ([]byte, bool) {
 	return b, o.queued
 }
 
-// byToken finds a process by what shows that it may be watched.
+// byToken returns the process with an attach token, or nil.
 func (s *Server) byToken(token string) *process {
 	if token == "" {
 		return nil

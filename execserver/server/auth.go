@@ -35,16 +35,16 @@ type Auth struct {
 
 const defaultSkew = 30 * time.Second
 
-// ErrAuth is wrapped by what is wrong with an Auth, but for files that cannot be
-// read.
+// ErrAuth is wrapped by the errors of an Auth, except for those of files that cannot
+// be read.
 var ErrAuth = errors.New("authentication")
 
-// minSecret is how long a secret must be that nobody is to guess.
+// minSecret is the least length of a secret, so that it cannot be guessed.
 const minSecret = 32
 
 func (a *Auth) required() bool { return a.TokenSHA256 != "" || len(a.JWTSecret) > 0 }
 
-// load reads the files, and says what is wrong.
+// load reads the files, and returns an error for an invalid Auth.
 func (a Auth) load(t Transport) (Auth, error) {
 	given := 0
 	for _, is := range []bool{a.TokenSHA256 != "", a.TokenFile != "", len(a.JWTSecret) > 0, a.JWTSecretFile != ""} {
@@ -84,8 +84,8 @@ func (a Auth) load(t Transport) (Auth, error) {
 	return a, nil
 }
 
-// secretIn is what a file holds, without the space around it. The error says
-// which file, and nothing of what is in it.
+// secretIn returns the content of a file, without the space around it. The error
+// names the file, and nothing of its content.
 func secretIn(path string) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -97,7 +97,7 @@ func secretIn(path string) ([]byte, error) {
 	return b, nil
 }
 
-// check says why r is refused; "" lets it in.
+// check returns why r is refused, or "".
 func (a *Auth) check(r *http.Request) string {
 	if !a.required() {
 		return ""
@@ -132,7 +132,7 @@ func (a *Auth) check(r *http.Request) string {
 	case err != nil:
 		return "invalid websocket jwt"
 	}
-	// What cannot be read here is none that is wanted.
+	// A claim that cannot be read does not match.
 	issuer, _ := got.Claims.GetIssuer()
 	audience, _ := got.Claims.GetAudience()
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox"
 )
 
-// exit notes the end of the process itself.
+// exit records the end of the process itself.
 func (p *process) exit(e sandbox.Exit) {
 	inOrder()
 	p.mu.Lock()
@@ -49,7 +49,7 @@ func (p *process) kill(grace *time.Duration) bool {
 	running := p.held == nil
 	if grace != nil && running {
 		p.s.tell(&signalNow{p, &actors.SignalProcess{Signal: syscall.SIGTERM}})
-		time.AfterFunc(*grace, func() { p.kill(nil) }) // of no effect when it is closed by then
+		time.AfterFunc(*grace, func() { p.kill(nil) }) // without effect if it is closed by then
 		return running
 	}
 	if p.killed {
@@ -145,7 +145,7 @@ func (p *process) write(q *wire.ProcessWriteParams, r reply) {
 	}
 }
 
-// endOfFile is what ends the input of a program at a terminal.
+// endOfFile ends the input of a program at a terminal.
 const endOfFile = 4
 
 func (c *conn) closeStdin(q *wire.ProcessCloseStdinParams, r reply) {
@@ -213,7 +213,7 @@ func (p *process) info() wire.ProcessInfo {
 	return i
 }
 
-// lost tells what is no longer kept. Called with the lock.
+// lost returns what is no longer kept, or nil. The caller must hold the lock.
 func (p *process) lost() *wire.Lost {
 	if p.kept.lostChunks == 0 {
 		return nil

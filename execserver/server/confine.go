@@ -17,8 +17,8 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// confinement is what a request is bound by. It is made in one place for
-// processes and for files, so that one sandbox object has one meaning.
+// confinement says how a request is confined. Processes and files share it, so that
+// a sandbox object has one meaning.
 type confinement struct {
 	policy *policy.Policy // nil: none
 	kind   wire.SandboxType
@@ -26,8 +26,8 @@ type confinement struct {
 
 // confine returns how a request with the sandbox object sb (nil: none) is
 // confined. cwd is the working folder of a process; nil for a request about
-// files. What cannot be enforced as it was asked for is an error, never
-// something less.
+// files. A sandbox that cannot be enforced as requested is an error; the request is
+// never confined less.
 func (s *Server) confine(sb *wire.SandboxContext, cwd *wire.URI) (confinement, *wire.Error) {
 	none := s.within(nil)
 	if sb == nil {
@@ -54,9 +54,9 @@ func (s *Server) confine(sb *wire.SandboxContext, cwd *wire.URI) (confinement, *
 	return s.within(p), nil
 }
 
-// within is how a command is confined that a client wants to be confined by p (nil:
-// not at all): within the sandbox of this server, where it has one. All that is
-// confined sees what the server's user sees.
+// within returns how a command is confined for which a client requests p (nil: no
+// sandbox): by p within the sandbox of this server, if it has one. Confined commands
+// see what the server's user sees.
 func (s *Server) within(p *policy.Policy) confinement {
 	var own *policy.Policy
 	if s.opt.Sandbox != nil {
@@ -74,7 +74,7 @@ func (s *Server) within(p *policy.Policy) confinement {
 	return confinement{p, sandboxType}
 }
 
-// ordinary has commands that p confines see what their user sees.
+// ordinary returns p such that commands see what their user sees.
 func ordinary(p policy.Policy) *policy.Policy {
 	p.Ordinary = true
 	p.Read = slices.Concat(p.Read, machine)
@@ -93,7 +93,7 @@ func (s *Server) confineProcess(q *wire.ProcessStartParams) (confinement, policy
 		Limits policy.Limits `json:"limits"`
 	}
 	d := json.NewDecoder(bytes.NewReader(q.Policy))
-	d.DisallowUnknownFields() // what is not understood is not enforced
+	d.DisallowUnknownFields() // an unknown field could not be enforced
 	refuse := func(text string, args ...any) (confinement, policy.Limits, *wire.Error) {
 		return confinement{}, policy.Limits{}, wire.InvalidParams("policy: "+text, args...)
 	}
@@ -136,8 +136,8 @@ func (s *Server) confinesFiles(sb *wire.SandboxContext) bool {
 const sandboxType = wire.SandboxLinuxSeccomp
 
 // refuseManaged returns an error for a start whose network is to be managed by a
-// proxy of the client's. There is none here, and a process that is to reach the
-// network only through one must not run without it.
+// proxy of the client's. This server has no such proxy, and a process that must
+// reach the network through one only must not run without it.
 func refuseManaged(q *wire.ProcessStartParams) *wire.Error {
 	switch {
 	case len(q.NetworkProxy) > 0 && string(q.NetworkProxy) != "null":
@@ -174,7 +174,7 @@ func unenforced(err error) *wire.Error {
 	return wire.Internal("the sandbox cannot be enforced: %s", strings.Join(reasons, "; "))
 }
 
-// minimal is what is needed to run anything at all.
+// minimal are the paths that programs need to run at all.
 var minimal = []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/etc", "/nix/store", "/run/current-system/sw"}
 
 // machine is what tells programs how many processors and how much memory there
@@ -186,10 +186,10 @@ var machine = []string{"-/sys/devices/system", "-/sys/kernel/mm/transparent_huge
 // only be read, and not come to be, unless an entry names them.
 var protected = []string{".git", ".agents", ".codex", ".aws"}
 
-// policyOf turns a managed sandbox object into a policy. Its entries are
-// grants: what none names is not there. An entry that is narrower wins over the
-// one around it, and of two for the same path the one that grants more; but
-// what is denied is denied with all in it, whatever else is granted there.
+// policyOf turns a managed sandbox object into a policy. Its entries are grants: a
+// path that no entry covers does not exist for the command. A narrower entry wins
+// over the one around it, and of two for the same path the one that grants more; but
+// a denied path is denied with everything in it, whatever else is granted there.
 func policyOf(sb *wire.SandboxContext, cwd *wire.URI) (*policy.Policy, *wire.Error) {
 	// Without limits a cgroup changes nothing; with them it is needed whatever the level.
 	p := &policy.Policy{Level: policy.NoCgroup, Network: policy.NetworkHost, JIT: true}
@@ -265,8 +265,8 @@ func policyOf(sb *wire.SandboxContext, cwd *wire.URI) (*policy.Policy, *wire.Err
 	return p, nil
 }
 
-// ofItsOwn reports whether an entry grants what every confined process has of its
-// own, where the one of the machine cannot be granted.
+// ofItsOwn reports whether an entry grants a path of which every confined process
+// has a private version, so that the machine's cannot be granted.
 func ofItsOwn(e entry) bool {
 	switch e.access {
 	case wire.AccessRead:
@@ -292,8 +292,8 @@ func leadsWithin(path string, entries []entry) bool {
 	return err == nil && to != path && writes(entries, path) && writes(entries, to)
 }
 
-// wholeMachine is everything in the root, but for what every confined process
-// has its own of. A policy wants it by name.
+// wholeMachine returns the entries of the root, without those of which every
+// confined process has a private version. A policy needs their names.
 func wholeMachine() []string {
 	entries, err := os.ReadDir("/")
 	if err != nil {
@@ -316,15 +316,15 @@ func below(path, dir string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// exists reports whether a path leads somewhere. What it may not look at does, as
-// far as it can tell.
+// exists reports whether a path leads to a file. A path that may not be looked at
+// counts as one that does.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, syscall.ELOOP)
 }
 
-// settled reports whether something is at path that does not only stand in for
-// what is missing there, for as long as another process runs.
+// settled reports whether there is a file at path that is not just the placeholder
+// for a missing file, which another sandbox keeps there while its process runs.
 func settled(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && !sys.Placeholder(path, info)

@@ -13,7 +13,7 @@ import (
 )
 
 // conn is one connection. The goroutine that serves it reads requests; another
-// one writes. What is below mu is shared with those who answer.
+// one writes. The fields below mu are shared with the goroutines that answer.
 type conn struct {
 	srv     *Server
 	peer    string // for messages: the other end's address, "" on lines
@@ -49,7 +49,7 @@ type conn struct {
 	pong     []byte // the answer to the last ping that came; it stands for those before
 	sources  []source
 	writing  bool      // the writer has work in hand
-	direct   bool      // somebody else writes one answer
+	direct   bool      // another goroutine writes one answer
 	torn     bool      // of which a part is left
 	waiting  int       // bytes of answers not written yet
 	running  int       // requests not answered yet, without those that are parked
@@ -63,7 +63,7 @@ type conn struct {
 	handlers sync.WaitGroup
 
 	pingMu sync.Mutex
-	pinged time.Time // when the ping was queued that is not answered; zero: none
+	pinged time.Time // when the ping was queued that is not answered; zero without one
 	pings  bool      // the transport has them
 	pinger *time.Timer
 }
@@ -78,7 +78,7 @@ func (s *Server) newConn(w io.WriteCloser, f framing, peer string) *conn {
 	return c
 }
 
-// errEnd is a way for a connection to end that is nobody's fault.
+// errEnd is the ordinary end of a connection.
 var errEnd = errors.New("the connection has ended")
 
 // fatal is an error of the client's that ends the connection.
@@ -144,7 +144,7 @@ const maxBeginning = 64 << 10
 // last.
 const maxEnd = 4 << 10
 
-// ending keeps the last bytes of what is written to it, maxEnd or some more.
+// ending is a writer that keeps the last bytes of its input, maxEnd or some more.
 type ending []byte
 
 // Write never fails.
@@ -197,7 +197,8 @@ func (c *conn) finish() {
 	c.admit.Broadcast()
 }
 
-// reply answers one request, once.
+// reply answers one request. One of its methods result, fail, raw, either and
+// finish must be called, once.
 type reply struct {
 	c      *conn
 	id     wire.ID
@@ -207,12 +208,10 @@ type reply struct {
 // maxParked is how many requests of one connection may be parked.
 const maxParked = 1024
 
-// park has a request wait for others than this server: for the output of a
-// process, for one to read its input, for the answer of a web server. It does
-// not count among those that keep the connection from being read, as none of
-// them would ever make room: the request that ends the wait may come behind it.
-// The returned reply takes the place of r; it is r, and not ok, when too many
-// wait already.
+// park is called for a request that waits for a process or a web server. A parked
+// request does not count among those that stop the reading of the connection, since
+// the request that ends the wait may come behind it. The returned reply replaces r;
+// it is r, and ok is false, when too many requests are parked already.
 func (r reply) park() (waits reply, ok bool) {
 	r.c.mu.Lock()
 	defer r.c.mu.Unlock()
@@ -225,7 +224,7 @@ func (r reply) park() (waits reply, ok bool) {
 	return reply{r.c, r.id, true}, true
 }
 
-// finish ends a request; its answer is queued, or nobody waits for it.
+// finish ends a request whose answer is queued, or not needed.
 func (r reply) finish() {
 	if !r.parked {
 		r.c.finish()
@@ -261,9 +260,9 @@ func (r reply) either(v any, e *wire.Error) {
 	r.result(v)
 }
 
-// close ends the connection after its last message, and waits for everything
-// that belongs to it, but for requests that are stuck: what they have open is
-// closed when they return.
+// close ends the connection after its last message, and waits for everything that
+// belongs to it, except for requests that are stuck: their files are closed when
+// they return.
 func (c *conn) close(why error) {
 	c.drop(why)
 	<-c.written

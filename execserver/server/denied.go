@@ -6,8 +6,8 @@ import (
 	"github.com/hostsup/hostsup/execserver/wire"
 )
 
-// denialWords are what programs say, in any case, when a sandbox has refused
-// them something; those of the protocol's first server.
+// denialWords are what programs print, in upper or lower case, when a sandbox has
+// refused them something. The protocol's first server has the same list.
 var denialWords = [][]byte{
 	[]byte("operation not permitted"), []byte("permission denied"), []byte("read-only file system"),
 	[]byte("seccomp"), []byte("sandbox"), []byte("landlock"), []byte("failed to write file"),
@@ -21,7 +21,7 @@ const killedByFilter = 128 + 31
 
 // looksDenied guesses whether a confined process has failed for its sandbox: by
 // its exit code, and by the last MiB of its output, which is what the protocol's
-// first server keeps. Called with the lock.
+// first server keeps. The caller must hold the lock.
 func (p *process) looksDenied() bool {
 	if !p.params.confined || p.code == 0 {
 		return false

@@ -7,20 +7,19 @@
 //	   └─ actors.Process   one OS process with its tree
 //
 // A [Server] is an actor: [Server.Props] has it in anybody's tree, [Start] in
-// one of its own. A session outlives its connections; a connection is no actor
+// one of its own. A session outlives its connections. A connection is not an actor
 // but two goroutines, one that reads and one that writes.
 //
 // # The way of output
 //
 // A stream of a process is read into pages of 64 KiB, numbered in chunks of at
-// most 8 KiB, and kept by the process: the last of it for process/read and for
-// a client that comes back, and everything that its session's connection has not
-// been sent yet. The
-// connection's writer takes chunks from there when it can write, and encodes
-// them straight into the frames it writes. No queue of messages lies between:
-// what a client does not read stays in its process, whose output is not read
-// any further when that is too much. A process without a connection goes on at
-// full speed until Options.Retain is full; then it waits, or with Drop the oldest
+// most 8 KiB, and kept by the process: the last of it for process/read and for a
+// client that comes back, and everything that was not sent yet over its session's
+// connection. The connection's writer takes chunks from there when it can write,
+// and encodes them into the frames that it writes. There is no queue of messages in
+// between: what a client does not read stays in its process, and when that is too
+// much the server stops reading the output. A process without a connection goes on
+// at full speed until Options.Retain is full; then it waits, or with Drop the oldest
 // output is lost.
 //
 // # The budget
@@ -34,17 +33,17 @@
 //
 // # Promises about order and concurrency
 //
-//   - Notifications of one process are written in the order of their seq, and
-//     none before the answer to its process/start.
+//   - Notifications of one process are written in the order of their seq, after
+//     the answer to its process/start.
 //   - process/exited comes after all that was written to pipes before the exit;
 //     process/closed is the last.
-//   - Requests of one connection run side by side, as far as nobody can tell:
-//     those about one process take effect in their order, and so do those about
-//     files of which one changes something.
+//   - Requests of one connection run concurrently, but those about one process take
+//     effect in their order, and so do requests about files if one of them changes
+//     something.
 //   - A client that stops reading stalls its own processes' output and nothing
 //     else.
-//   - Every process is gone with its session, with its whole tree; also when
-//     this program is killed, as far as sandbox.Launcher reaches.
+//   - Every process ends with its session, with its whole tree; also when this
+//     program is killed, as far as sandbox.Launcher can ensure that.
 //
 // # What it never does
 //

@@ -14,16 +14,15 @@ var coreNames = map[string]bool{
 	"HOME": true, "LANG": true, "LC_ALL": true, "LOGNAME": true, "PATH": true, "SHELL": true, "TMPDIR": true, "USER": true,
 }
 
-// controlSocket is the variable that names the control socket of a supervisor,
-// through which everything can be done. No process is given it.
+// controlSocket is the variable that names the control socket of a supervisor, which
+// gives full control. No process gets it.
 const controlSocket = "HOSTSUP_SOCKET"
 
-// defaultExcludes are left out of what is inherited unless a policy says
-// otherwise.
+// defaultExcludes are not inherited unless a policy says otherwise.
 var defaultExcludes = []string{"*KEY*", "*SECRET*", "*TOKEN*"}
 
-// environment is that of a process: env alone, or what a policy makes of the
-// server's own with env laid over it.
+// environment returns the environment of a process: env alone, or with a policy what
+// it makes of the server's own, overridden by env.
 func (s *Server) environment(policy *wire.EnvPolicy, env map[string]string) []string {
 	vars := env
 	if policy != nil {
@@ -37,7 +36,7 @@ func (s *Server) environment(policy *wire.EnvPolicy, env map[string]string) []st
 	return out
 }
 
-// inheritable is what a process can inherit at most, but for the control socket.
+// inheritable returns what a process can inherit at most, and the control socket.
 func (s *Server) inheritable() []string {
 	if s.opt.Env != nil {
 		return s.opt.Env
@@ -60,8 +59,8 @@ func (s *Server) lookupEnv(name string) (string, bool) {
 	return value, found
 }
 
-// applyPolicy goes the policy's steps in their order: inherit, the default
-// excludes, the policy's, what is set, and what alone is included.
+// applyPolicy applies the steps of a policy in their order: Inherit, the default
+// excludes, Exclude, Set, IncludeOnly.
 func applyPolicy(p *wire.EnvPolicy, own []string) map[string]string {
 	vars := map[string]string{}
 	if p.Inherit != wire.InheritNone {

@@ -21,9 +21,9 @@ func (c *conn) fetcher() *fetch.Client {
 	return c.fetch
 }
 
-// reach sets up how HTTP requests of clients connect: as the processes of the
-// server's sandbox may. Without one, and with the network of the machine, they
-// connect by themselves.
+// reach sets up how HTTP requests of clients connect: like processes in the server's
+// sandbox. Without a sandbox, or with the network of the machine, they connect
+// directly.
 func (s *Server) reach() error {
 	if s.opt.Sandbox == nil {
 		return nil
@@ -88,8 +88,8 @@ func (c *conn) httpCancel(q *wire.HTTPCancelParams, r reply) {
 	r.result(&wire.HTTPCancelResult{Cancelled: c.fetcher().Cancel(q.RequestID)})
 }
 
-// stream queues a notification that is one of many, and waits before that while
-// the client is too far behind.
+// stream queues one of many notifications. It blocks while the client is too far
+// behind.
 func (c *conn) stream(b []byte) error {
 	c.mu.Lock()
 	for !c.over && c.waiting >= queueBytes {

@@ -12,7 +12,8 @@ import (
 	"github.com/hostsup/hostsup/internal/version"
 )
 
-// environmentInfo says where commands run, and what of the protocol is there.
+// environmentInfo describes where commands run, and which parts of the protocol the
+// server has.
 func environmentInfo(ver string) wire.EnvironmentInfo {
 	if ver == "" {
 		ver = version.Version()

@@ -10,14 +10,14 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// What a process does not read waits here.
+// Bounds of the input that a process has not read yet.
 const (
 	inputBound = 16 << 20 // bytes, before the next write is answered only when some are gone
 	inputMost  = 64 << 20 // bytes, before the next write is refused
 	pieceBytes = 64       // that each write counts beside its own
 )
 
-// inputState is what has become of a write.
+// inputState is the outcome of a write.
 type inputState int
 
 const (
@@ -31,7 +31,7 @@ const (
 type input struct {
 	file *os.File
 	raw  syscall.RawConn
-	keep bool // the file is somebody else's to close
+	keep bool // input must not close the file
 	mem  *memory
 
 	mu      sync.Mutex
@@ -63,7 +63,7 @@ func (in *input) write(b []byte, wait func() bool, done func()) inputState {
 	if !in.busy && len(b) > 0 {
 		n, err := sys.TryWrite(in.raw, b)
 		if err != nil {
-			n = len(b) // nobody reads it any more
+			n = len(b) // it has no reader any more
 		}
 		b = b[n:]
 	}
@@ -111,7 +111,7 @@ func (in *input) run() {
 		_, err := in.file.Write(b)
 		in.mu.Lock()
 		in.bytes -= len(b) + pieceBytes
-		if err != nil && !errors.Is(err, os.ErrClosed) { // nobody reads any more: the rest goes the same way
+		if err != nil && !errors.Is(err, os.ErrClosed) { // there is no reader any more: the rest is lost too
 			in.waiting, in.bytes = nil, 0
 		}
 		if in.bytes <= inputBound {
@@ -170,7 +170,7 @@ func (in *input) close() {
 	in.answerAll()
 }
 
-// forget takes back what seen has remembered.
+// forget undoes seen.
 func (m *writeMemory) forget(id string) { delete(m.known, id) }
 
 // writeMemory knows the last write ids of a process.

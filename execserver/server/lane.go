@@ -16,8 +16,8 @@ const (
 	// maxFileWork is how many requests about files of one connection work at once.
 	maxFileWork = 16
 	// stuckAfter is how long a request about files may take for one step, such as a
-	// system call, before it counts as stuck: a file system that does not answer
-	// holds it, and may do so for ever. From then on nothing waits for it.
+	// system call, before it counts as stuck: a file system that does not answer may
+	// block it for ever. From then on no other request waits for it.
 	stuckAfter = 5 * time.Second
 	// maxStuck is how many requests of one connection may be stuck beside those that
 	// work. Each of them takes a thread.
@@ -31,14 +31,14 @@ type fileLane struct {
 	fs     *files.Files  // carries out what nothing confines
 	pool   *pool         // and what something does
 	opened bool          // a file may be open in the pool
-	change *fileWork     // the last change; nil: there was none
+	change *fileWork     // the last change, or nil
 	since  []*fileWork   // the requests after it
 	slots  chan struct{} // a token of each that works
 	stuck  atomic.Int64
 }
 
-// fileWork is a request about files. As the context of those who carry it out it
-// counts their steps, between which they look at Err.
+// fileWork is a request about files, and the context in which it is carried out. It
+// counts the calls of Err, which come between the steps of the work.
 type fileWork struct {
 	context.Context
 	lane  *fileLane
@@ -47,7 +47,7 @@ type fileWork struct {
 
 	mu    sync.Mutex
 	seen  uint64      // steps at the last look
-	timer *time.Timer // of the next look; nil: none is due
+	timer *time.Timer // of the next look; nil when no look is due
 	stuck bool
 }
 
@@ -57,7 +57,7 @@ func (w *fileWork) Err() error {
 	return w.Context.Err()
 }
 
-// isOver reports whether nothing waits for it any more.
+// isOver reports whether later requests need not wait for it any more.
 func (w *fileWork) isOver() bool {
 	select {
 	case <-w.over:
@@ -78,7 +78,7 @@ func (w *fileWork) begin(watch bool) {
 	w.timer = time.AfterFunc(stuckAfter, w.look)
 }
 
-// look finds out whether it has got on.
+// look checks whether the work has made progress.
 func (w *fileWork) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,8 +166,8 @@ func (l *fileLane) direct(ctx context.Context, q *files.Request) (any, *wire.Err
 	return l.fs.Do(ctx, q)
 }
 
-// run does f in its turn, on a goroutine of its own. watch says that its steps
-// show in its context.
+// run calls f in its turn, on a goroutine of its own. watch is true when f calls Err
+// of its context between its steps.
 func (l *fileLane) run(c *conn, change, watch bool, f func(context.Context)) {
 	w := &fileWork{Context: c.ctx, lane: l, over: make(chan struct{})}
 	var before []*fileWork
@@ -190,7 +190,7 @@ func (l *fileLane) run(c *conn, change, watch bool, f func(context.Context)) {
 	})
 }
 
-// settled runs f after all changes of files that were asked for before.
+// settled calls f after all changes of files that were requested before.
 func (l *fileLane) settled(c *conn, f func()) {
 	if l != nil && l.change != nil && !l.change.isOver() {
 		wait := l.change.over

@@ -14,7 +14,7 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// lineBuffer is what is read of lines at a time.
+// lineBuffer is how many bytes of lines are read at a time.
 const lineBuffer = 16 << 10
 
 // serveLines serves a connection by lines to its end.
@@ -79,7 +79,7 @@ func (c *conn) readLines(r io.Reader) error {
 	}
 }
 
-// skipLine passes the rest of a line on to end.
+// skipLine skips the rest of a line and writes it to end.
 func skipLine(br *bufio.Reader, end *ending) error {
 	for {
 		line, err := br.ReadSlice('\n')
@@ -122,18 +122,18 @@ func (s *Server) serveUnix() error {
 	}
 }
 
-// listenUnix makes a socket that only this user can connect to, and replaces
-// one that nobody listens on.
+// listenUnix makes a socket that only this user can connect to. It replaces a stale
+// one.
 func listenUnix(path string) (net.Listener, error) {
 	c, err := net.Dial("unix", path)
 	if err == nil {
 		c.Close()
 	}
-	if err == nil || errors.Is(err, syscall.EAGAIN) { // which says that too many wait to be accepted
-		return nil, fmt.Errorf("listen unix://%s: somebody listens there already", path)
+	if err == nil || errors.Is(err, syscall.EAGAIN) { // too many connections wait to be accepted
+		return nil, fmt.Errorf("listen unix://%s: another program is listening there already", path)
 	}
 	if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSocket == 0 {
-		return nil, fmt.Errorf("listen unix://%s: it is there and is no socket", path)
+		return nil, fmt.Errorf("listen unix://%s: the path exists and is not a socket", path)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err

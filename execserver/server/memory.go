@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// giveBackBytes is how much has to be let go of before the system gets it back.
-	// A server that does small things never gets so far.
+	// giveBackBytes is how much must be released before it is returned to the system.
+	// A server with small requests never releases so much.
 	giveBackBytes = 8 << 20
 	// giveBackAfter is how long after that it does.
 	giveBackAfter = 2 * time.Second
@@ -23,7 +23,7 @@ type memory struct {
 	due  atomic.Bool
 }
 
-// released notes that n bytes are let go of, now or within a moment.
+// released records that n bytes are released, now or very soon.
 func (m *memory) released(n int) {
 	if m.free.Add(int64(n)) < giveBackBytes || !m.due.CompareAndSwap(false, true) {
 		return
@@ -31,7 +31,7 @@ func (m *memory) released(n int) {
 	time.AfterFunc(giveBackAfter, func() {
 		m.due.Store(false)
 		m.free.Store(0)
-		runtime.GC() // what is in pools ends with the second collection without a use
+		runtime.GC() // memory in pools is freed by the second collection without a use
 		debug.FreeOSMemory()
 	})
 }

@@ -51,8 +51,8 @@ type Options struct {
 	PongWait      time.Duration // how long a ping may be unanswered before the session can be taken over; 0 is 2 s
 	Concurrent    int           // requests of one connection at a time; 0 is 256
 	MaxMessage    int           // bytes; 0 is 64 MiB
-	MaxProcesses  int           // not closed ones, of all sessions; 0 is no bound
-	MaxSessions   int           // 0 is no bound
+	MaxProcesses  int           // processes of all sessions that are not closed; 0: unlimited
+	MaxSessions   int           // 0: unlimited
 	NoPrivateHTTP bool          // http/request refuses addresses of private networks and of this machine
 
 	Version string       // executorVersion; "" is this module's
@@ -120,14 +120,14 @@ func Defaults() Options {
 
 const defaultListen = "ws://127.0.0.1:0"
 
-// Validate says what is wrong with the options, as far as that can be told
+// Validate returns an error for invalid options, as far as that can be found out
 // without listening.
 func (o Options) Validate() error {
 	_, _, err := o.withDefaults()
 	return err
 }
 
-// withDefaults fills in what is not set, and says what is wrong.
+// withDefaults fills in what is not set, and returns an error for invalid options.
 func (o Options) withDefaults() (Options, address, error) {
 	a, err := parseListen(o.Listen)
 	if err != nil {

@@ -98,7 +98,7 @@ func newPlaces(sb *wire.SandboxContext, of *wire.URI) (*places, *wire.Error) {
 	return at, nil
 }
 
-// of returns the paths that an entry names, which is no pattern.
+// of returns the paths that an entry names. The entry must not be a pattern.
 func (a *places) of(p *wire.PermissionPath) ([]string, *wire.Error) {
 	if p.Type == wire.PathPlain {
 		path, bad := p.Native()

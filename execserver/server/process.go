@@ -15,9 +15,8 @@ import (
 // kept, and how far each reader of it has come. Its methods are called by many
 // goroutines; the actor that holds the child is another matter, see session.
 //
-// Every event (a chunk, the exit, the close) has a number, and is delivered in
-// that order, because a connection takes what it sends from here, and nobody
-// puts it there.
+// Every event (a chunk, the exit, the close) has a number. Events are delivered in
+// that order, because the connection takes them from here when it can send.
 type process struct {
 	s      *session
 	id     string
@@ -27,14 +26,14 @@ type process struct {
 	since  time.Time
 
 	mu      sync.Mutex
-	room    sync.Cond      // unsent has shrunk, or nobody waits for it to
-	changed chan struct{}  // closed at the next event; nil: nobody waits
+	room    sync.Cond      // unsent has shrunk, or need not shrink any more
+	changed chan struct{}  // closed at the next event; nil while it is not needed
 	started bool           // it runs, or ran
-	waiting []func()       // what wants it started
+	waiting []func()       // to be called after the start
 	pid     *actor.PID     // the Process actor
 	child   *sandbox.Child // once started
-	stdin   *input         // nil: none
-	tty     *os.File       // our end of its terminal; nil: none
+	stdin   *input         // or nil
+	tty     *os.File       // our end of its terminal, or nil
 	streams []*stream      // that are not at their end
 	reader  reader         // of these; it has a lock of its own
 	held    *sandbox.Exit  // the exit, until the output before it is in
@@ -43,24 +42,24 @@ type process struct {
 	exited  bool           //
 	exitSeq uint64         //
 	code    int32          //
-	denied  bool           // it looks as if its sandbox had made it fail
+	denied  bool           // its sandbox probably made it fail
 	closed  bool           //
 	void    bool           // it could not be started
 	ended   bool           // nothing is kept any more
 	killed  bool           // by us: the pipes are not waited for
 	unsent  int            // bytes that the owner was not sent yet
 	cursor  uint64         // the next event for the owner
-	taken   uint64         // chunks from here on are being sent; 0: none are
-	owner   *conn          // who gets the notifications; nil: nobody now
+	taken   uint64         // chunks from here on are being sent; 0: no chunks are
+	owner   *conn          // gets the notifications; nil while there is no connection
 	shown   bool           // the owner has the answer to its start
 	queued  bool           // it stands in the owner's queue
 	watch   []*observer    // other connections
-	writes  *writeMemory   // nil: none yet
+	writes  *writeMemory   // nil before the first write
 
 	retention
 }
 
-// startParams is what is told of a process, of how it was started.
+// startParams are the params of a start that are reported later.
 type startParams struct {
 	argv []string
 	cwd  wire.URI
@@ -76,7 +75,8 @@ func newProcess(s *session, id string, p startParams) *process {
 	return pr
 }
 
-// whenStarted runs f in order of the calls once the start is over: now, mostly.
+// whenStarted calls f after the start, in order of the calls of whenStarted: mostly
+// at once.
 func (p *process) whenStarted(f func()) {
 	p.mu.Lock()
 	if !p.started {
@@ -95,7 +95,7 @@ func (p *process) isVoid() bool {
 	return p.void
 }
 
-// isStarted lets those go on that waited for the start, in their order.
+// isStarted calls the functions that waited for the start, in their order.
 func (p *process) isStarted() {
 	for {
 		p.mu.Lock()
@@ -111,7 +111,7 @@ func (p *process) isStarted() {
 	}
 }
 
-// event wakes who waits for one. Called with the lock.
+// event wakes all that wait for an event. The caller must hold the lock.
 func (p *process) event() {
 	if p.changed != nil {
 		close(p.changed)
@@ -135,9 +135,9 @@ func (p *process) wake() {
 // copied, so that what is retained takes little more memory than its bytes.
 const keptPage = pageBytes * 3 / 4
 
-// output takes the bytes that were read into pg. It waits while the owner is too
-// far behind or there is no room for them, and reports whether pg was kept, in
-// which case the reader needs another.
+// output takes the bytes that were read into pg. It blocks while the owner is too
+// far behind or there is no room for them. It reports whether pg was kept, in which
+// case the reader must take another page.
 func (p *process) output(stream wire.Stream, pg *page) (kept bool) {
 	b := pg.b
 	p.s.srv.count.output.Add(uint64(len(b)))
@@ -173,8 +173,8 @@ func (p *process) output(stream wire.Stream, pg *page) (kept bool) {
 	return kept
 }
 
-// settle makes the exit and the close known once what comes before them is in.
-// Called with the lock.
+// settle publishes the exit and the close once all output before them is in.
+// The caller must hold the lock.
 func (p *process) settle() {
 	if p.held == nil || p.ended {
 		return
@@ -210,8 +210,8 @@ func exitCode(e *sandbox.Exit, tty bool) int32 {
 	return int32(128 + e.Signal)
 }
 
-// attach gives the process a new owner. What it has put out before is not
-// sent; the owner asks for it.
+// attach gives the process a new owner. Earlier output is not sent; the owner must
+// read it.
 func (p *process) attach(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -221,8 +221,8 @@ func (p *process) attach(c *conn) {
 	p.room.Broadcast()
 }
 
-// detach takes it away. Output goes on until no more can be retained; then the
-// process pauses, or the oldest output is lost.
+// detach takes the process away from its owner. Output goes on until no more can be
+// retained; then the process pauses, or the oldest output is lost.
 func (p *process) detach(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -235,8 +235,8 @@ func (p *process) detach(c *conn) {
 	p.room.Broadcast()
 }
 
-// show says that the answer to the start is on its way to c, before anything
-// that is sent from now on.
+// show records that the answer to the start was queued, so that notifications may be
+// queued behind it.
 func (p *process) show() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -274,7 +274,7 @@ func (p *process) take(c *conn, b *batch, limit int) bool {
 	return true
 }
 
-// fill collects the events from seq on. Called with the lock.
+// fill collects the events from seq on. The caller must hold the lock.
 func (p *process) fill(b *batch, seq uint64, limit int) {
 	*b = batch{chunks: b.chunks[:0], first: max(seq, 1), next: seq}
 	i := p.kept.from(seq)
@@ -329,7 +329,7 @@ func (p *process) awaited() bool {
 	return p.owner != nil && p.cursor < p.nextSeq
 }
 
-// end forgets the process. Nothing is read of it any more.
+// end forgets the process, which cannot be read any more.
 func (p *process) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

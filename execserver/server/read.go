@@ -9,8 +9,8 @@ import (
 	"github.com/hostsup/hostsup/execserver/wire"
 )
 
-// readProcess answers process/read: at once, unless there is nothing and the
-// client wants to wait.
+// readProcess answers process/read: at once, unless there is no news and the client
+// asked to wait.
 func (c *conn) readProcess(q *wire.ProcessReadParams, r reply) {
 	c.mu.Lock()
 	c.asked = time.Now()
@@ -37,7 +37,7 @@ func (c *conn) readProcess(q *wire.ProcessReadParams, r reply) {
 	})
 }
 
-// poll waits as long as the client wants to.
+// poll waits for news, at most as long as the client asked for.
 func (p *process) poll(c *conn, q *wire.ProcessReadParams, r reply) {
 	wait := time.Duration(math.MaxInt64)
 	if ms := *q.WaitMs; ms < uint64(wait/time.Millisecond) {
@@ -63,9 +63,8 @@ func (p *process) poll(c *conn, q *wire.ProcessReadParams, r reply) {
 	}
 }
 
-// readOrWait reads if there is something that q does not know of, else it
-// returns what is closed at the next event. next is the first event that the
-// answer does not have.
+// readOrWait reads if there is news for q. Otherwise it returns a channel that is
+// closed at the next event. next is the first event that the answer does not have.
 func (p *process) readOrWait(r reply, q *wire.ProcessReadParams) (b []byte, next uint64, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,9 +88,8 @@ func (p *process) read(r reply, q *wire.ProcessReadParams) {
 	p.answerRead(r, q, b, next)
 }
 
-// answerRead sends an answer that has the events before next. What it has asked
-// for is held until the answer is under way: so nothing that comes after it gets
-// there before it.
+// answerRead sends an answer that has the events before next. The output is held
+// until the answer is queued, so that later output cannot be sent before it.
 func (p *process) answerRead(r reply, q *wire.ProcessReadParams, b []byte, next uint64) {
 	r.raw(b)
 	p.mu.Lock()
@@ -106,7 +104,7 @@ func afterSeq(q *wire.ProcessReadParams) uint64 {
 	return min(*q.AfterSeq, math.MaxUint64-1)
 }
 
-// appendRead encodes the answer. Called with the lock.
+// appendRead encodes the answer. The caller must hold the lock.
 func (p *process) appendRead(r reply, q *wire.ProcessReadParams) (b []byte, next uint64) {
 	after, limit := afterSeq(q), uint64(math.MaxInt64)
 	if q.MaxBytes != nil {
@@ -134,7 +132,7 @@ func (p *process) appendRead(r reply, q *wire.ProcessReadParams) (b []byte, next
 		}
 		b = wire.AppendChunk(b, k.seq, k.stream, k.data)
 	}
-	if n > 0 && q.MaxBytes != nil { // there may be more, for all that who asked can tell
+	if n > 0 && q.MaxBytes != nil { // the client cannot tell whether there is more
 		next = p.kept.at(i+n-1).seq + 1
 	}
 	code := "null"

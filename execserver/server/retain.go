@@ -20,11 +20,11 @@ const (
 	// Pause has the process wait in its next write, until its session is resumed
 	// and the client has asked for what is retained. Nothing is lost.
 	Pause WhenFull = "pause"
-	// Drop forgets the oldest output. Whoever reads is told how much is gone.
+	// Drop forgets the oldest output. Readers learn how much is gone.
 	Drop WhenFull = "drop"
 )
 
-// WhenFulls are all of them.
+// WhenFulls returns all values of WhenFull.
 func WhenFulls() []WhenFull { return []WhenFull{Pause, Drop} }
 
 const (
@@ -37,8 +37,8 @@ const (
 	holdWait = 10 * time.Second
 )
 
-// budget is the memory for the output of all processes beyond what each of
-// them has in any case. Its methods may be called with the lock of a process.
+// budget is the memory for the output of all processes beyond what each of them has
+// in any case. The caller of its methods may hold the lock of a process.
 type budget struct {
 	limit int
 
@@ -80,7 +80,7 @@ func (b *budget) add(n int) {
 	}
 	waiting := b.waiting
 	b.waiting = nil
-	go func() { // whoever gives may hold the lock of one of them
+	go func() { // the caller may hold the lock of one of them
 		for p := range waiting {
 			p.mu.Lock()
 			p.room.Broadcast()
@@ -89,7 +89,7 @@ func (b *budget) add(n int) {
 	}()
 }
 
-// leave gives n bytes back for a process that needs none any more.
+// leave gives back the last n bytes of a process.
 func (b *budget) leave(p *process, n int) {
 	b.mu.Lock()
 	delete(b.waiting, p)
@@ -100,19 +100,19 @@ func (b *budget) leave(p *process, n int) {
 // retention is how much of the output of a process is kept. It is guarded by
 // the lock of the process.
 type retention struct {
-	hold    uint64 // chunks from here on stay until the owner has asked for them; 0: none
-	asking  bool   // the owner has asked for some of them
+	hold    uint64 // chunks from here on stay until the owner has read them; 0: no chunks do
+	asking  bool   // the owner has read some of them
 	charged int    // bytes of the server's budget
 	pausing int    // streams that wait for room
 	marks   []mark // of the owner's connection, the oldest first
-	got     uint64 // the owner has the events before it
+	got     uint64 // the owner has received the events before it
 }
 
-// floor is how many bytes of output are kept in any case.
+// floor returns how many bytes of output are kept in any case.
 func (p *process) floor() int { return min(p.s.srv.opt.Retain, wire.RetainBytes) }
 
-// most is how many bytes are kept of what may go. A connection has been sent
-// that, and may be cut before it arrives.
+// most returns how many bytes of output that may be forgotten are kept. It was sent,
+// but the connection may be cut before it arrives.
 func (p *process) most() int {
 	if p.owner == nil {
 		return p.s.srv.opt.Retain
@@ -120,7 +120,7 @@ func (p *process) most() int {
 	return max(p.floor(), p.s.srv.opt.Retain/2)
 }
 
-// firm is the first event whose chunk must not be forgotten for another one.
+// firm returns the first event whose chunk must not be forgotten to make room.
 func (p *process) firm() uint64 {
 	switch {
 	case p.hold != 0:
@@ -139,8 +139,8 @@ const markBytes = 512 << 10
 // clients that get it byte by byte.
 const chunkCost = 64
 
-// deafWait is how long a client that has answered no ping yet may take, before it
-// counts as one that answers none, and nothing waits for its answers.
+// deafWait is how long a client may take to answer its first ping. After that it
+// counts as a client that does not answer pings, and output does not wait for them.
 const deafWait = 30 * time.Second
 
 // mark says that the events before cursor were sent before a ping.
@@ -149,7 +149,7 @@ type mark struct {
 	cursor uint64
 }
 
-// mark notes that the owner is sent what lies before the cursor. Called with the lock.
+// mark notes that the owner is sent what lies before the cursor. The caller must hold the lock.
 func (p *process) mark(c *conn) {
 	switch n := len(p.marks); {
 	case !c.pings:
@@ -157,15 +157,15 @@ func (p *process) mark(c *conn) {
 		return
 	case n > 0 && p.marks[n-1].ping == c.nextPing:
 		p.marks[n-1].cursor = p.cursor
-	case n > 0 && c.deaf.Load(): // nothing waits for what they say
+	case n > 0 && c.deaf.Load(): // marks are not waited for
 		p.marks[n-1] = mark{c.nextPing, p.cursor}
 	default:
 		p.marks = append(p.marks, mark{c.nextPing, p.cursor})
 	}
 }
 
-// arrived forgets what the owner has got for certain beyond what is kept in any
-// case. Called with the lock.
+// arrived forgets what the owner has certainly received, beyond what is kept in any
+// case. The caller must hold the lock.
 func (p *process) arrived(c *conn) {
 	answered, i := c.answeredPing.Load(), 0
 	for ; i < len(p.marks) && p.marks[i].ping <= answered; i++ {
@@ -179,16 +179,16 @@ func (p *process) arrived(c *conn) {
 	p.kept.trim(p.floor(), wire.RetainChunks, got, got)
 }
 
-// askArrival appends a ping to what is written, once n more bytes make it worth
-// it. The answer tells that everything before it has arrived: what the system and
-// proxies have buffered has not, however long ago it was written.
+// askArrival appends a ping to what is written, when n more bytes make it worth
+// that. The answer shows that everything before it has arrived: output that the
+// system and proxies have buffered has not, however long ago it was written.
 func (c *conn) askArrival(b []byte, n int) []byte {
 	if c.unmarked += n; c.unmarked < markBytes || !c.pings {
 		return b
 	}
 	c.unmarked = 0
 	if c.nextPing == 1 {
-		time.AfterFunc(deafWait, c.hears)
+		time.AfterFunc(deafWait, c.checkDeaf)
 	}
 	b = binary.BigEndian.AppendUint64(appendFrameHead(b, opPing, 8), c.nextPing)
 	c.nextPing++
@@ -207,16 +207,16 @@ func (c *conn) ponged(payload []byte) {
 	}
 }
 
-// hears looks whether the client answers pings.
-func (c *conn) hears() {
+// checkDeaf checks whether the client answers pings.
+func (c *conn) checkDeaf() {
 	if c.answeredPing.Load() == 0 {
 		c.deaf.Store(true)
 		c.settleMarks()
 	}
 }
 
-// settleMarks lets processes go on that wait for the client to have got what was
-// sent to it.
+// settleMarks wakes processes that wait until the client has received what was
+// sent.
 func (c *conn) settleMarks() {
 	for _, p := range c.session.processes() {
 		p.mu.Lock()
@@ -229,7 +229,7 @@ func (c *conn) settleMarks() {
 	}
 }
 
-// hasRoom reports whether n more bytes can be taken now. Called with the lock.
+// hasRoom reports whether n more bytes can be taken now. The caller must hold the lock.
 func (p *process) hasRoom(n int) bool {
 	switch opt := &p.s.srv.opt; {
 	case p.owner != nil && p.unsent >= opt.Window:
@@ -247,7 +247,7 @@ func (p *process) hasRoom(n int) bool {
 }
 
 // charge takes what memory bytes need of the budget, and gives back what they
-// do not. It reports whether there was enough. Called with the lock.
+// do not. It reports whether there was enough. The caller must hold the lock.
 func (p *process) charge(memory int, dropping bool) bool {
 	want := max(0, memory-wire.RetainBytes)
 	switch {
@@ -266,8 +266,8 @@ func (p *process) charge(memory int, dropping bool) bool {
 	return true
 }
 
-// trim forgets what is more than is retained, but nothing that is held, that
-// the owner has not been sent, or that is being sent. Called with the lock.
+// trim forgets output beyond what is retained, except for what is held, was not sent
+// to the owner yet, or is being sent. The caller must hold the lock.
 func (p *process) trim() {
 	keep := min(p.nextSeq, p.firm())
 	if p.owner != nil {
@@ -290,7 +290,7 @@ func (p *process) trim() {
 	}
 }
 
-// free gives all memory back. Called with the lock.
+// free gives all memory back. The caller must hold the lock.
 func (p *process) free() {
 	p.s.srv.memory.released(p.kept.memory())
 	p.kept.free()
@@ -298,7 +298,7 @@ func (p *process) free() {
 	p.charged = 0
 }
 
-// oldest is the first chunk that is kept, or the next one. Called with the lock.
+// oldest returns the seq of the first chunk that is kept, or of the next one. The caller must hold the lock.
 func (p *process) oldest() uint64 {
 	if p.kept.n == 0 {
 		return p.nextSeq
@@ -306,8 +306,8 @@ func (p *process) oldest() uint64 {
 	return p.kept.at(0).seq
 }
 
-// holdWithoutOwner keeps what a client may not have got, if the process is to
-// pause rather than to lose it. Called with the lock.
+// holdWithoutOwner keeps what the client may not have received, if the process must
+// pause rather than lose it. The caller must hold the lock.
 func (p *process) holdWithoutOwner() {
 	p.hold, p.got, p.marks = 0, 0, nil
 	if p.params.full == Pause {
@@ -316,7 +316,7 @@ func (p *process) holdWithoutOwner() {
 }
 
 // holdForOwner keeps what is retained until the new owner has asked for it.
-// Called with the lock.
+// The caller must hold the lock.
 func (p *process) holdForOwner() {
 	p.hold, p.asking, p.got, p.marks = 0, false, 0, nil
 	if p.kept.n > 0 {
@@ -324,11 +324,11 @@ func (p *process) holdForOwner() {
 	}
 }
 
-// asked notes that c, which has all events before first, is answered those before
-// next. The answer may be lost with the connection: it stays until the next one is
-// asked for, or if it is the last and not large, until a ping behind it is answered.
-// What c was sent by itself meanwhile stays until it has asked for that too: it may
-// not keep so much that comes before its turn. Called with the lock.
+// asked records that c, which has all events before first, gets those before next as
+// an answer. The answer may be lost with the connection: its output stays until c
+// reads on, or if it is the last and not large, until c answers a ping behind it.
+// Output that was sent as notifications meanwhile stays until c has read that too,
+// since c may not keep so much that comes before its turn. The caller must hold the lock.
 func (p *process) asked(c *conn, first, next uint64) {
 	if p.hold == 0 || p.owner != c {
 		return
@@ -349,14 +349,14 @@ func (p *process) asked(c *conn, first, next uint64) {
 	p.room.Broadcast()
 }
 
-// unhold lets c's process go on as if it had asked for everything.
+// unhold lets the process go on as if c had read everything.
 func (p *process) unhold(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked(c, p.nextSeq, p.nextSeq)
 }
 
-// unholdLater ends what is held for c once c does not ask for it.
+// unholdLater ends the holding for c if c does not read.
 func (s *session) unholdLater(c *conn, wait time.Duration) {
 	time.AfterFunc(wait, func() {
 		s.mu.Lock()

@@ -8,8 +8,8 @@ import (
 	"github.com/hostsup/hostsup/execserver/wire"
 )
 
-// pageBytes is how much one read of a stream takes, and how much memory output
-// is kept in at a time once there is much of it.
+// pageBytes is how much one read of a stream takes, and the size of the pieces of
+// memory in which much output is kept.
 const pageBytes = 64 << 10
 
 // page holds the bytes of some chunks. Those of pageBytes go back to the pool
@@ -52,12 +52,12 @@ type ring struct {
 	tail   *page // where small chunks are copied to
 
 	lostChunks, lostBytes uint64
-	lostThrough           uint64 // the last seq that is gone; 0: none
+	lostThrough           uint64 // the last seq that is gone, or 0
 }
 
 func (r *ring) at(i int) *chunk { return &r.chunks[(r.head+i)&(len(r.chunks)-1)] }
 
-// memory is what the ring takes, in bytes.
+// memory returns how many bytes the ring takes.
 func (r *ring) memory() int { return r.pages + len(r.chunks)*int(unsafe.Sizeof(chunk{})) }
 
 func (r *ring) push(c chunk) {
@@ -105,9 +105,9 @@ func (r *ring) drop() {
 	}
 }
 
-// trim drops the oldest chunks while there are more than is kept, but none
-// from seq keep on. It returns how many bytes of those from seq sent on were
-// among them.
+// trim drops the oldest chunks while there are more than bytes or chunks, but keeps
+// those from seq keep on. It returns how many dropped bytes were of chunks from seq
+// sent on.
 func (r *ring) trim(bytes, chunks int, keep, sent uint64) (lost int) {
 	for r.n > 1 && (r.bytes > bytes || r.n > chunks) && r.at(0).seq < keep {
 		if c := r.at(0); c.seq >= sent {

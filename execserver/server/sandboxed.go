@@ -20,17 +20,17 @@ import (
 	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
-// Requests about files that are confined are carried out by workers: processes
-// that are started like any other of the session, under the same policy. One
-// worker serves all requests of a connection whose policy comes to the same on
-// this machine at that moment, and ends soon after the last of them.
+// Confined requests about files are carried out by workers: processes that are
+// started like any other of the session, under the same policy. One worker serves
+// all requests of a connection whose policies resolve to the same at that moment,
+// and ends soon after the last of them.
 
 const (
 	// maxWorkers is how many workers one connection can have.
 	maxWorkers = 8
-	// workerLinger is how long a worker without work stays. Until it ends, what
-	// stands in for paths that are denied and missing stays in their folders.
-	workerLinger = 250 * time.Millisecond
+	// workerIdle is how long a worker without work stays. Until it ends, the
+	// placeholders of paths that are denied and missing stay in their folders.
+	workerIdle = 250 * time.Millisecond
 	// maxComplaint is how much of a worker's stderr is logged.
 	maxComplaint = 4 << 10
 )
@@ -57,11 +57,11 @@ type worker struct {
 	timer *time.Timer
 }
 
-// bound is what a policy comes to at one moment.
+// bound is what a policy resolves to at one moment.
 type bound struct {
 	resolved *policy.Resolved
 	text     string        // of the resolved policy
-	files    []fs.FileInfo // what is at its paths; nil: nothing is
+	files    []fs.FileInfo // the files at its paths; nil where there is no file
 }
 
 func boundOf(p *policy.Policy, l policy.Limits) (bound, error) {
@@ -90,9 +90,9 @@ func boundOf(p *policy.Policy, l policy.Limits) (bound, error) {
 	return b, nil
 }
 
-// is reports whether two bounds are the same, down to the files and folders that
-// they are about.
-func (b *bound) is(other *bound) bool {
+// equal reports whether two bounds are the same, down to the identity of the files
+// and folders.
+func (b *bound) equal(other *bound) bool {
 	return b.text == other.text && slices.EqualFunc(b.files, other.files, func(x, y fs.FileInfo) bool {
 		return x == nil && y == nil || x != nil && y != nil && os.SameFile(x, y)
 	})
@@ -114,8 +114,8 @@ func forFiles(p *policy.Policy) *policy.Policy {
 	return &q
 }
 
-// private reports whether a path is in the /tmp that each process has of its
-// own. Nobody would ever see what is written there.
+// private reports whether a path is in the private /tmp of a process, where a file
+// would be invisible to all others.
 func (b *bound) private(path string) bool {
 	return b.resolved.PrivateTmp && below(filepath.Clean(path), "/tmp") && resolve.Access(b.resolved, path) == 0
 }
@@ -214,7 +214,7 @@ func (p *pool) take(confined *policy.Policy, b *bound) (*worker, *wire.Error) {
 			continue
 		default:
 		}
-		if w.bound.is(b) {
+		if w.bound.equal(b) {
 			w.uses++
 			return w, nil
 		}
@@ -235,7 +235,7 @@ func (p *pool) take(confined *policy.Policy, b *bound) (*worker, *wire.Error) {
 	return w, nil
 }
 
-// leave gives back one use of w. Called with the lock.
+// leave gives back one use of w. The caller must hold the lock.
 func (p *pool) leave(w *worker) {
 	if w.uses--; w.uses > 0 || !slices.Contains(p.workers, w) {
 		return
@@ -243,7 +243,7 @@ func (p *pool) leave(w *worker) {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
-	w.timer = time.AfterFunc(workerLinger, func() {
+	w.timer = time.AfterFunc(workerIdle, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if w.uses == 0 && slices.Contains(p.workers, w) {
@@ -252,7 +252,7 @@ func (p *pool) leave(w *worker) {
 	})
 }
 
-// end ends w, without waiting for that. Called with the lock.
+// end ends w, without waiting for that. The caller must hold the lock.
 func (p *pool) end(w *worker) {
 	p.workers = slices.DeleteFunc(p.workers, func(o *worker) bool { return o == w })
 	if w.timer != nil {
@@ -277,7 +277,7 @@ func (p *pool) close() {
 	p.ending.Wait()
 }
 
-// start starts a worker. Called with the lock.
+// start starts a worker. The caller must hold the lock.
 func (p *pool) start(confined *policy.Policy) (*worker, error) {
 	s := p.c.srv
 	l, err := s.launch()
@@ -314,7 +314,7 @@ func (p *pool) start(confined *policy.Policy) (*worker, error) {
 	return &worker{child: child, remote: files.NewRemote(ours)}, nil
 }
 
-// escapeGlob is a pattern that matches path alone.
+// escapeGlob returns a pattern that matches path alone.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }

@@ -68,11 +68,11 @@ type counters struct {
 // stdioWait is how long the end of a server on stdin and stdout waits for them.
 const stdioWait = 500 * time.Millisecond
 
-// ErrStopped is the reason of what is refused because the server ends.
+// ErrStopped means that a request was refused because the server is stopping.
 var ErrStopped = errors.New("the server is stopping")
 
-// New makes a Server and listens; it serves once the actor of its Props runs.
-// A server that is not spawned must be closed by Discard.
+// New makes a Server and listens. The server serves once the actor of its Props
+// runs. The caller must call Discard for a server that is not spawned.
 func New(opt Options) (*Server, error) {
 	opt, addr, err := opt.withDefaults()
 	if err != nil {
@@ -96,7 +96,7 @@ func New(opt Options) (*Server, error) {
 		close(s.launched)
 		return s, nil
 	}
-	// It takes longer than everything else, and nobody needs it yet.
+	// It takes longer than everything else, and is not needed yet.
 	s.own = true
 	go func() {
 		defer close(s.launched)
@@ -108,7 +108,7 @@ func New(opt Options) (*Server, error) {
 	return s, nil
 }
 
-// launch is the launcher, once it is there.
+// launch waits for the launcher and returns it.
 func (s *Server) launch() (*sandbox.Launcher, error) {
 	<-s.launched
 	return s.launcher, s.noLaunch
@@ -122,7 +122,7 @@ func (s *Server) closeLauncher() error {
 	}
 	l, err := s.launch()
 	if !s.own || err != nil {
-		return nil //nolint:nilerr // there is none to close, which every start has told
+		return nil //nolint:nilerr // there is no launcher to close, which every start has reported
 	}
 	return l.Close()
 }
@@ -134,8 +134,8 @@ func (s *Server) Discard() error {
 	return s.closeLauncher()
 }
 
-// Start runs a Server in an actor system of its own. Clients can connect when it
-// returns; the system is made beside that, which takes longer than the rest.
+// Start runs a Server in an actor system of its own. Clients can connect when Start
+// returns; the system, which takes longer to make, may not be ready by then.
 func Start(opt Options) (*Server, error) {
 	s, err := New(opt)
 	if err != nil {
@@ -153,9 +153,8 @@ func Start(opt Options) (*Server, error) {
 	return s, nil
 }
 
-// Props returns the props of the server's actor, to be spawned once, anywhere in
-// system. The server ends when the actor is stopped, and the actor when its
-// server does.
+// Props returns the props of the server's actor, which must be spawned once, anywhere
+// in system. The server ends with the actor, and the actor with the server.
 func (s *Server) Props(system *actor.ActorSystem) *actor.Props {
 	s.system = system
 	return actors.GuardedRoot(s.opt.Log, func() actor.Actor { return &rootActor{s} }, actor.WithSupervisor(contain{s.opt.Log}))
@@ -168,7 +167,7 @@ func (s *Server) URL() string { return s.url }
 // Done is closed when the server has ended, with everything it ran.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Err is why it ended, once Done is closed; nil when that was asked for.
+// Err returns why the server ended, once Done is closed; nil when it was stopped.
 func (s *Server) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -301,7 +300,7 @@ func (s *Server) forget(se *session) {
 	delete(s.sessions, se.id)
 }
 
-// enter counts a connection in.
+// enter adds a connection. It returns false when the server is stopping.
 func (s *Server) enter(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -321,8 +320,8 @@ func (s *Server) exit(c *conn) {
 	s.serves.Done()
 }
 
-// shut lets nobody in any more and sends everybody away. The sessions are
-// stopped after it.
+// shut refuses new connections and ends all others. The sessions are stopped after
+// it.
 func (s *Server) shut() {
 	s.mu.Lock()
 	s.stopping = true
@@ -344,7 +343,7 @@ func (s *Server) finish() {
 			close(served)
 		}()
 		var late <-chan time.Time
-		if s.addr.transport == Stdio { // a read of stdin, or a write to stdout, that nobody can interrupt
+		if s.addr.transport == Stdio { // a read of stdin, or a write to stdout, cannot be interrupted
 			late = time.After(stdioWait)
 		}
 		select {

@@ -15,8 +15,9 @@ import (
 )
 
 // session is one client: its processes, and the connection it has at the
-// moment. What is asked of it comes on the goroutine of the connection; its
-// actor starts the processes, hears of their ends, and counts the time.
+// moment. Requests are handled on the goroutine of the connection; the session's
+// actor starts processes, handles their ends, and counts the time without a
+// connection.
 type session struct {
 	srv    *Server
 	id     string
@@ -27,7 +28,7 @@ type session struct {
 	mu       sync.Mutex
 	conn     *conn
 	attached time.Time // when that came, or the last one did
-	detached time.Time // since when it has none; zero: it has
+	detached time.Time // since when it has no connection; zero while it has one
 	procs    map[string]*process
 	ended    bool
 	keep     time.Duration // how long it lives without a connection
@@ -80,7 +81,7 @@ func (c *conn) keepSession(q *wire.SessionKeepParams, r reply) {
 	r.result(&wire.SessionKeepResult{KeepMs: uint64(keep / time.Millisecond)})
 }
 
-// leave takes the session away from c. Called with the lock.
+// leave takes the session away from c. The caller must hold the lock.
 func (s *session) leave(c *conn) {
 	s.conn, s.detached = nil, time.Now()
 	for _, p := range s.procs {
@@ -162,8 +163,7 @@ type launch struct {
 	done  func(*sandbox.Child, error) // on the actor's goroutine
 }
 
-// sweepEvery is how often it is looked whether what processes left behind has
-// ended.
+// sweepEvery is how often the trees that closed processes left behind are checked.
 const sweepEvery = 5 * time.Second
 
 // sessionActor is the actor of a session.
@@ -252,15 +252,15 @@ func (a *sessionActor) start(ctx actor.Context, l *launch) {
 	actors.Tell(ctx, pid, l.props)
 }
 
-// startEnded reports what came of a start to who asked for it.
+// startEnded reports the outcome of a start.
 func (a *sessionActor) startEnded(p *process, child *sandbox.Child, err error) {
 	l := a.starting[p]
 	delete(a.starting, p)
 	l.done(child, err)
 }
 
-// processClosed lets go of a process that can only be read any more. What it
-// left behind lives on, and belongs to the session.
+// processClosed releases a process, whose output stays readable. Processes that it
+// has left behind live on and belong to the session.
 func (a *sessionActor) processClosed(ctx actor.Context, p *process) {
 	a.srv.count.processes.Add(-1)
 	ctx.Stop(p.pid)
@@ -277,7 +277,7 @@ func (a *sessionActor) processClosed(ctx actor.Context, p *process) {
 	a.wakeLater()
 }
 
-// empty reports whether nothing is left of a process that has ended.
+// empty reports whether no process is left in the tree of one that has ended.
 func empty(c *sandbox.Child) bool {
 	pids, err := c.Pids()
 	if err != nil {
@@ -286,8 +286,8 @@ func empty(c *sandbox.Child) bool {
 	return !slices.ContainsFunc(pids, func(pid int) bool { return pid != c.Pid() })
 }
 
-// sweep forgets closed processes whose time has come, and trees that have
-// ended meanwhile.
+// sweep forgets closed processes whose time is up, and trees that have ended
+// meanwhile.
 func (a *sessionActor) sweep() {
 	a.sweeping = nil
 	now := time.Now()
@@ -317,9 +317,9 @@ func (a *sessionActor) sweep() {
 	a.wakeLater()
 }
 
-// keepUntil says until when a closed process is to be kept beyond its time: a
-// client that has not got everything, or has lost its connection meanwhile and
-// with it what was on its way, has as long to come and read as any other.
+// keepUntil returns until when a closed process is kept beyond its time: a client
+// that was not sent everything, or has lost its connection meanwhile, gets as long
+// to read as any other.
 func (a *sessionActor) keepUntil(p *process, now time.Time) time.Time {
 	a.mu.Lock()
 	since, away := a.attached, a.conn == nil

@@ -115,7 +115,7 @@ func (c *conn) settle(q *wire.ProcessStartParams, cmd *sandbox.Command, dir stri
 	return err
 }
 
-// noCommand is the answer to a command that no system can be given.
+// noCommand returns the error for a command that no system could run.
 func noCommand(q *wire.ProcessStartParams) *wire.Error {
 	switch {
 	case q.Argv[0] == "" && q.TTY:
@@ -136,7 +136,7 @@ func noCommand(q *wire.ProcessStartParams) *wire.Error {
 	return nil
 }
 
-// program finds what to run, as execvp does it.
+// program looks up the program to run, as execvp does.
 func program(name, dir string, env []string) (string, error) {
 	if name == "" {
 		return "", syscall.ENOENT
@@ -153,7 +153,7 @@ func program(name, dir string, env []string) (string, error) {
 	return sandbox.LookPath(name, dir, path)
 }
 
-// ends are the descriptors of a process to be: ours and its own.
+// ends are the descriptors of a process that is being started: ours and its own.
 type ends struct {
 	files   []*os.File // its 0, 1, 2
 	childs  []*os.File // to be closed once it has them
@@ -278,7 +278,7 @@ func (p *process) runs(child *sandbox.Child, e *ends) {
 	}
 }
 
-// failed answers a start that came to nothing; the id is free again.
+// failed answers a start that failed; its id can be used again.
 func (p *process) failed(r reply, err error) {
 	p.s.remove(p)
 	p.s.srv.count.processes.Add(-1)
@@ -288,7 +288,7 @@ func (p *process) failed(r reply, err error) {
 	p.mu.Unlock()
 	p.end()
 	r.fail(startError(err))
-	p.isStarted() // what waits finds it ended
+	p.isStarted() // those that wait find it ended
 }
 
 // startError is the answer to a start that failed.
@@ -322,5 +322,5 @@ func startError(err error) *wire.Error {
 	return wire.OSError(err)
 }
 
-// newToken is what shows that somebody may watch a process.
+// newToken returns a token, which permits to observe a process.
 func newToken() string { return fmt.Sprintf("%s%s", newID()[:8], newID()) }

@@ -10,7 +10,7 @@ import (
 	"github.com/hostsup/hostsup/execserver/wire"
 )
 
-// Status is what a server does at the moment.
+// Status is the state of a server.
 type Status struct {
 	URL      string          `json:"url"`
 	Started  time.Time       `json:"started"`
@@ -25,7 +25,7 @@ type SessionStatus struct {
 	Client    string          `json:"client"` // what it calls itself
 	Since     time.Time       `json:"since"`
 	Peer      *string         `json:"peer"`         // address of its connection's other end; null without one, and where it has no address
-	Detached  *time.Time      `json:"detached"`     // since when it has none
+	Detached  *time.Time      `json:"detached"`     // since when it has no connection
 	Keep      float64         `json:"keep_seconds"` // how long it lives without one
 	Processes []ProcessStatus `json:"processes"`
 	Left      []LeftStatus    `json:"left"` // what processes that are closed have left behind, such as daemons
@@ -81,8 +81,8 @@ type Metrics struct {
 	LostBytes     uint64 `json:"lost_bytes"`   // of them, given up before their session's connection had been sent them
 }
 
-// Ended is what stays of m when its server has ended: the sums, without what is
-// of the moment.
+// Ended returns what remains of m when its server has ended: the sums, without the
+// current numbers.
 func (m Metrics) Ended() Metrics {
 	m.Open, m.OpenSessions, m.Processes = 0, 0, 0
 	return m
@@ -99,7 +99,7 @@ func (m Metrics) Add(o Metrics) Metrics {
 	}
 }
 
-// Status is a copy of the server's state.
+// Status returns a copy of the server's state.
 func (s *Server) Status() Status {
 	st := Status{URL: s.url, Started: s.started, Sessions: []SessionStatus{}, Metrics: s.Metrics()}
 	if l, err := s.launch(); err == nil {
@@ -112,7 +112,7 @@ func (s *Server) Status() Status {
 	return st
 }
 
-// Metrics are the server's sums.
+// Metrics returns the server's sums.
 func (s *Server) Metrics() Metrics {
 	s.mu.Lock()
 	open, sessions := len(s.conns), len(s.sessions)

@@ -29,9 +29,9 @@ const (
 const (
 	// closeWait is how long a Close frame may take to be written.
 	closeWait = 200 * time.Millisecond
-	// closeAnswer is how long the other end then has to answer it. Before it gets to
-	// it, it may answer pings, and what comes to a socket that is closed already has
-	// the system throw away what the other end has not read.
+	// closeAnswer is how long the other end then has to answer it. It may answer pings
+	// first, and data for a socket that is closed already makes the system discard what
+	// the other end has not read.
 	closeAnswer = time.Second
 )
 
@@ -101,7 +101,7 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) {
 	_ = ws.CloseNow()
 }
 
-// noWebSocket says why a request does not open a WebSocket.
+// noWebSocket returns why a request does not open a WebSocket, or "".
 func noWebSocket(h http.Header) string {
 	asks := func(name, value string) bool {
 		return strings.Contains(strings.ToLower(strings.Join(h.Values(name), ",")), value)
@@ -196,7 +196,7 @@ func (c *conn) kick(code int, reason string) {
 	})
 }
 
-// alive notes a sign of life.
+// alive records a sign of life.
 func (c *conn) alive() {
 	c.pingMu.Lock()
 	c.pinged = time.Time{}

@@ -15,7 +15,7 @@ const (
 	queueBytes = 8 << 20   // of answers that wait, before no further request is read
 )
 
-// bufferBytes is room for what is collected, and for what comes on top of it.
+// bufferBytes holds what is collected, and the batches that may exceed it.
 const bufferBytes = writeBytes + 2*batchBytes
 
 var buffers = sync.Pool{New: func() any { return new([bufferBytes]byte) }}
@@ -100,7 +100,7 @@ func appendFrameHead(b []byte, op byte, n int) []byte {
 	return append(b, 127, 0, 0, 0, 0, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
 }
 
-// directBytes is how large an answer may be that is written by whoever has it.
+// directBytes is how large an answer may be that is written on the caller's goroutine.
 const directBytes = 16 << 10
 
 // tryWriter is a wire that can be written to without waiting. What it does not
@@ -161,13 +161,13 @@ func (s *sender) writeBuffers(b *net.Buffers) (int64, error) {
 	return b.WriteTo(s.w)
 }
 
-// respond sends an encoded message, or queues it. It never waits. One that is
-// alone is written right here: to wake the writer for it takes longer than all
+// respond sends an encoded message, or queues it. It never blocks. A message that is
+// alone is written on the caller's goroutine: to wake the writer takes longer than
 // the rest of a small request.
 func (c *conn) respond(b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over { // what it was made of may be much more, and goes with it
+	if c.over { // the message may have taken much memory
 		c.srv.memory.released(giveBackBytes)
 		return
 	}
@@ -200,8 +200,8 @@ func (c *conn) pending() bool {
 	return len(c.answers) > 0 || len(c.sources) > 0 || len(c.controls)+len(c.pong) > 0 || c.bye != nil
 }
 
-// control queues a frame that is no message: a ping, or the pong that takes the
-// place of one that is not written yet.
+// control queues a control frame: a ping, or a pong, which replaces one that is not
+// written yet.
 func (c *conn) control(op byte, payload []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -234,7 +234,7 @@ func (c *conn) enqueue(s source) {
 	c.signal()
 }
 
-// signal wakes the writer. Called with the lock.
+// signal wakes the writer. The caller must hold the lock.
 func (c *conn) signal() {
 	select {
 	case c.work <- struct{}{}:

@@ -19,9 +19,8 @@
 //
 // # What it promises
 //
-// [Decode] and [DecodeParams] accept any bytes, use memory in proportion to
-// them, and say what is wrong in the words that clients of this protocol know.
-// Nothing here keeps state; everything is safe for concurrent use. Append
-// functions write JSON into a buffer of the caller's without reflection, for
-// the messages of which there are many.
+// [Decode] and [DecodeParams] accept any bytes and use memory in proportion to them;
+// their errors have the words that clients of this protocol know. The package keeps
+// no state; everything is safe for concurrent use. For frequent messages there are
+// Append functions, which write JSON into the caller's buffer without reflection.
 package wire

@@ -40,8 +40,8 @@ type ProcessCloseStdinParams struct {
 // ProcessAttachParams make this connection an observer of a process, also of
 // another session's. From the answer on, process/output, process/exited and
 // process/closed come with AttachID as their processId: first what is retained
-// after AfterSeq, then what comes. An observer slows nobody down: one that is
-// too slow gets process/outputLost.
+// after AfterSeq, then new events. An observer does not slow the process down: one
+// that is too slow gets process/outputLost.
 type ProcessAttachParams struct {
 	AttachID string  `json:"attachId" wire:"required"` // must not be a process id of this session
 	Token    string  `json:"token" wire:"required"`
@@ -54,8 +54,8 @@ type ProcessAttachResult struct {
 	Process  ProcessInfo `json:"process"`
 }
 
-// ProcessDetachParams end an observation. The answer is Empty, also when there
-// is none.
+// ProcessDetachParams end an observation. The answer is Empty, also without an
+// observation.
 type ProcessDetachParams struct {
 	AttachID string `json:"attachId" wire:"required"`
 }

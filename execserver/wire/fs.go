@@ -181,7 +181,7 @@ type FSWriteBlockParams struct {
 	Chunk    []byte `json:"chunk" wire:"required"`
 }
 
-// FSCloseParams close an open file. The answer is Empty, also when there is none.
+// FSCloseParams close an open file. The answer is Empty, also without an open file.
 type FSCloseParams struct {
 	HandleID string `json:"handleId" wire:"required"`
 }

@@ -33,14 +33,14 @@ type ProxySettingsMode string
 
 func (ProxySettingsMode) variants() []string { return []string{"reconcile", "preserve"} }
 
-// PermissionsType is who confines.
+// PermissionsType says by whom a command is confined.
 type PermissionsType string
 
 // The types.
 const (
 	PermissionsManaged  PermissionsType = "managed"  // the server
-	PermissionsDisabled PermissionsType = "disabled" // nobody
-	PermissionsExternal PermissionsType = "external" // somebody around the server
+	PermissionsDisabled PermissionsType = "disabled" // it is not confined
+	PermissionsExternal PermissionsType = "external" // by the environment of the server
 )
 
 func (PermissionsType) variants() []string { return []string{"managed", "disabled", "external"} }

@@ -15,7 +15,7 @@ type InitializeResult struct {
 	Extensions      []string        `json:"extensions,omitempty"` // those in force
 }
 
-// EnvironmentInfo says where commands run.
+// EnvironmentInfo describes where commands run.
 type EnvironmentInfo struct {
 	Shell                Shell        `json:"shell"`
 	ExecutorVersion      string       `json:"executorVersion"`

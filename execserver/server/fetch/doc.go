@@ -14,11 +14,12 @@
 //
 // Every request has a connection of its own, HTTP/1.1, which ends with it: there
 // is no goroutine and no descriptor left when a call and its stream have ended.
-// Memory is bounded by [Options]; a stream takes one buffer, and a reader who
-// does not read stalls nothing but that server.
+// Memory is bounded by [Options]; a stream takes one buffer, and a client that does
+// not read stalls only the connection to that server.
 //
-// With [Options.RefusePrivate] every address is judged at the moment it is
-// connected to, so neither a name that changes nor a redirect leads inside.
+// With [Options.RefusePrivate] every address is checked at the moment of the
+// connection, so that neither a name that changes nor a redirect leads to a private
+// address.
 //
 // # Why this is not net/http
 //

@@ -37,8 +37,8 @@ var (
 
 func (t *target) web() bool { return t.scheme == "http" || t.scheme == "https" }
 
-// parseTarget reads an absolute URL as browsers do. Of one that is not http or
-// https only the scheme is told. Names with letters beyond ASCII are turned into
+// parseTarget parses an absolute URL as browsers do. Of a URL that is not http or
+// https it returns the scheme alone. Names with letters beyond ASCII are converted to
 // their ASCII form.
 func parseTarget(s string) (*target, error) {
 	scheme, rest, ok := weburl.CutScheme(weburl.Trim(s))
@@ -119,8 +119,8 @@ func (t *target) authority(s string) error {
 	return nil
 }
 
-// international converts names as browsers do: what is looked up need not be a
-// name of a host by the older rules.
+// international converts names as browsers do, which also look up names that are not
+// host names by the older rules.
 var international = idna.New(idna.MapForLookup(), idna.StrictDomainName(false), idna.CheckHyphens(false), idna.BidiRule(), idna.Transitional(false))
 
 // asciiHost returns an international name in the form in which it is looked up,
