@@ -150,8 +150,11 @@ func (e *TimeoutError) Error() string {
 	return s
 }
 
-// Unwrap returns ErrTimeout and the last attempt's error.
-func (e *TimeoutError) Unwrap() []error { return []error{ErrTimeout, e.Err} }
+// Unwrap returns the last attempt's error.
+func (e *TimeoutError) Unwrap() error { return e.Err }
+
+// Is reports whether target is ErrTimeout.
+func (e *TimeoutError) Is(target error) bool { return target == ErrTimeout }
 
 // Timeout implements net.Error.
 func (e *TimeoutError) Timeout() bool { return true }

@@ -156,7 +156,7 @@ func TestExecServerIsStartedAgain(t *testing.T) {
 			told = append(told, ev.Reason)
 		}
 	}
-	if len(told) != 3 || told[0] != "exec: listening at "+url || !strings.Contains(told[1], "nobody had asked for: again in") || told[2] != told[0] {
+	if len(told) != 3 || told[0] != "exec: listening at "+url || !strings.Contains(told[1], "it ended unexpectedly: again in") || told[2] != told[0] {
 		t.Errorf("%q", told)
 	}
 }

@@ -22,7 +22,7 @@ func TestBusySocketIsNotReplaced(t *testing.T) {
 	if err == nil {
 		stopServer(t, s)
 	}
-	if err == nil || !strings.Contains(err.Error(), "somebody listens there already") {
+	if err == nil || !strings.Contains(err.Error(), "another program is listening there already") {
 		t.Error(err)
 	}
 	if after, err := os.Lstat(path); err != nil || !os.SameFile(before, after) {

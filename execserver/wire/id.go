@@ -77,13 +77,14 @@ func parseID(raw []byte) (ID, error) {
 }
 
 // unquote decodes a valid JSON string.
-func unquote(raw []byte) (s string, err error) {
+func unquote(raw []byte) (string, error) {
 	switch {
 	case len(raw) < 2 || raw[0] != '"':
 		return "", errID
 	case bytes.IndexByte(raw, '\\') < 0:
 		return string(raw[1 : len(raw)-1]), nil
 	}
-	err = json.Unmarshal(raw, &s)
+	var s string // on the heap
+	err := json.Unmarshal(raw, &s)
 	return s, err
 }

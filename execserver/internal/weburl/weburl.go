@@ -11,8 +11,10 @@ import (
 // ends, and tabs and line ends anywhere.
 func Trim(s string) string {
 	s = strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
-	return strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(s)
+	return ignored.Replace(s)
 }
+
+var ignored = strings.NewReplacer("\t", "", "\n", "", "\r", "")
 
 // CutScheme cuts the scheme off, which it returns in lower case. ok is false for
 // a relative URL.
@@ -55,15 +57,18 @@ func CleanPath(path string) string {
 // characters of special.
 func Escape(s, special string) string {
 	const hex = "0123456789ABCDEF"
-	b := make([]byte, 0, len(s)+16)
-	for _, c := range []byte(s) {
+	var b []byte
+	done := 0 // bytes of s that are in b
+	for i, c := range []byte(s) {
 		if c <= ' ' || c >= 0x7f || strings.IndexByte(special, c) >= 0 {
-			b = append(b, '%', hex[c>>4], hex[c&15])
-		} else {
-			b = append(b, c)
+			b = append(append(b, s[done:i]...), '%', hex[c>>4], hex[c&15])
+			done = i + 1
 		}
 	}
-	return string(b)
+	if b == nil {
+		return s
+	}
+	return string(append(b, s[done:]...))
 }
 
 // Unescape replaces escapes by the bytes they stand for. Anything else that looks
