@@ -3,6 +3,7 @@ package execserver
 import (
 	"encoding/binary"
 	"os"
+	"slices"
 
 	"github.com/hostsup/hostsup/execserver/wire"
 )
@@ -31,7 +32,7 @@ type backlog struct {
 	last []Event // what follows the file: events without output that did not fit
 }
 
-// cost is what an event takes of backlogMemory.
+// cost returns what an event takes of backlogMemory.
 func cost(e *Event) int { return eventCost + len(e.Data) }
 
 // empty reports whether nothing is queued.
@@ -105,10 +106,17 @@ func (b *backlog) close() {
 	}
 }
 
-// A record in the file: kind, stream and whether the sandbox denied something (a
-// byte each), the number (8), the exit code (4), the length of the output (4),
-// and the output.
-const recordHead = 3 + 8 + 4 + 4
+// record is what the file has of an event, before its output.
+type record struct {
+	Kind     Kind
+	Stream   uint8 // index in recordStreams
+	Denied   bool
+	Seq      uint64
+	ExitCode int32
+	Size     uint32 // of the output
+}
+
+const recordHead = 3 + 8 + 4 + 4 // bytes of an encoded record
 
 var recordStreams = [...]wire.Stream{"", wire.Stdout, wire.Stderr, wire.PTY}
 
@@ -117,20 +125,9 @@ func (b *backlog) spill(e *Event) bool {
 	if b.tail-b.head+int64(recordHead+len(e.Data)) > b.limit || !b.open() {
 		return false
 	}
-	var head [recordHead]byte
-	head[0] = byte(e.Kind)
-	for i, s := range recordStreams {
-		if s == e.Stream {
-			head[1] = byte(i)
-		}
-	}
-	if e.SandboxDenied {
-		head[2] = 1
-	}
-	binary.LittleEndian.PutUint64(head[3:], e.Seq)
-	binary.LittleEndian.PutUint32(head[11:], uint32(int32(e.ExitCode)))
-	binary.LittleEndian.PutUint32(head[15:], uint32(len(e.Data)))
-	if !b.at(b.tail, head[:], b.file.WriteAt) || !b.at(b.tail+recordHead, e.Data, b.file.WriteAt) {
+	stream := max(0, slices.Index(recordStreams[:], e.Stream))
+	head, err := binary.Append(nil, binary.LittleEndian, record{e.Kind, uint8(stream), e.SandboxDenied, e.Seq, int32(e.ExitCode), uint32(len(e.Data))})
+	if err != nil || !b.at(b.tail, head, b.file.WriteAt) || !b.at(b.tail+recordHead, e.Data, b.file.WriteAt) {
 		return false
 	}
 	b.tail += int64(recordHead + len(e.Data))
@@ -143,21 +140,17 @@ func (b *backlog) spill(e *Event) bool {
 // fetch removes the first event in the file. One that cannot be read any more
 // shows as Failed, and is the last.
 func (b *backlog) fetch() Event {
-	var head [recordHead]byte
-	if !b.at(b.head, head[:], b.file.ReadAt) {
+	var r record
+	head := make([]byte, recordHead)
+	if !b.at(b.head, head, b.file.ReadAt) {
 		return b.broken()
 	}
-	e := Event{
-		Kind:          Kind(head[0]),
-		Stream:        recordStreams[min(int(head[1]), len(recordStreams)-1)],
-		SandboxDenied: head[2] == 1,
-		Seq:           binary.LittleEndian.Uint64(head[3:]),
-		ExitCode:      int(int32(binary.LittleEndian.Uint32(head[11:]))),
-	}
-	size := int64(binary.LittleEndian.Uint32(head[15:]))
-	if size > b.tail-b.head {
+	_, err := binary.Decode(head, binary.LittleEndian, &r)
+	size := int64(r.Size)
+	if err != nil || size > b.tail-b.head {
 		return b.broken()
 	}
+	e := Event{Kind: r.Kind, Stream: recordStreams[min(int(r.Stream), len(recordStreams)-1)], SandboxDenied: r.Denied, Seq: r.Seq, ExitCode: int(r.ExitCode)}
 	if size > 0 {
 		e.Data = make([]byte, size)
 		if !b.at(b.head+recordHead, e.Data, b.file.ReadAt) {
@@ -171,7 +164,7 @@ func (b *backlog) fetch() Event {
 	return e
 }
 
-// broken is what a file that cannot be read comes to.
+// broken drops the queue, whose file cannot be read, and returns the last event.
 func (b *backlog) broken() Event {
 	b.close()
 	return Event{Kind: Failed, Err: ErrSpill}

@@ -2,6 +2,7 @@ package execserver
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -112,34 +113,30 @@ func newLines(rwc io.ReadWriteCloser) *lines {
 }
 
 func (l *lines) read() ([]byte, error) {
-	if cap(l.long) > keepBuffer {
+	if l.long = l.long[:0]; cap(l.long) > keepBuffer {
 		l.long = nil
 	}
 	for {
 		line, err := l.r.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			l.long = append(l.long[:0], line...)
-			for errors.Is(err, bufio.ErrBufferFull) {
-				if len(l.long) > maxMessage {
-					return nil, errTooLarge
-				}
-				line, err = l.r.ReadSlice('\n')
-				l.long = append(l.long, line...)
-			}
+		full := errors.Is(err, bufio.ErrBufferFull)
+		if full || len(l.long) > 0 {
+			l.long = append(l.long, line...)
 			line = l.long
 		}
-		if err != nil {
-			if errors.Is(err, io.EOF) && len(line) > 0 {
-				err = io.ErrUnexpectedEOF
-			}
+		switch {
+		case full && len(line) > maxMessage:
+			return nil, errTooLarge
+		case full:
+			continue
+		case errors.Is(err, io.EOF) && len(line) > 0:
+			return nil, io.ErrUnexpectedEOF
+		case err != nil:
 			return nil, err
 		}
-		for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
-			line = line[:len(line)-1]
-		}
-		if len(line) > 0 {
+		if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 {
 			return line, nil
 		}
+		l.long = l.long[:0]
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/hostsup/hostsup/execserver/wire"
 )
 
-// Watch waits for one change. It is the connection's and ends with it.
+// Watch waits for one change. It ends with its connection.
 type Watch struct {
 	done chan struct{}
 	once sync.Once
@@ -15,28 +15,25 @@ type Watch struct {
 }
 
 // WatchMissing waits until one of the missing paths may have appeared, or the
-// present one has changed; present may be "". ok is false when there is nothing to
-// wait for, because one of the missing paths exists already. A new watch ends the
-// one before it.
+// present one has changed; present may be "". ok is false when one of the missing
+// paths exists already, or the server cannot watch them. A new watch ends the one
+// before it.
 func (f FS) WatchMissing(ctx context.Context, missing []string, present string) (w *Watch, ok bool, err error) {
 	l, err := f.c.ready(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	p := wire.FSWatchMissingParams{WatchID: processIDs.Add(1), Missing: []wire.URI{}}
-	for _, name := range missing {
-		u, err := f.c.uri(name)
-		if err != nil {
+	p := wire.FSWatchMissingParams{WatchID: processIDs.Add(1), Missing: make([]wire.URI, len(missing))}
+	for i, name := range missing {
+		if p.Missing[i], err = f.c.uri(name); err != nil {
 			return nil, false, pathError("watch", name, err)
 		}
-		p.Missing = append(p.Missing, u)
 	}
 	if present != "" {
-		u, err := f.c.uri(present)
-		if err != nil {
+		p.Present = new(wire.URI)
+		if *p.Present, err = f.c.uri(present); err != nil {
 			return nil, false, pathError("watch", present, err)
 		}
-		p.Present = &u
 	}
 	w = &Watch{done: make(chan struct{})}
 	if err := l.addWatch(p.WatchID, w); err != nil {
@@ -51,11 +48,11 @@ func (f FS) WatchMissing(ctx context.Context, missing []string, present string) 
 	return w, true, nil
 }
 
-// Done is closed when something has changed, or nothing more will be told.
+// Done returns a channel that is closed after a change, or when the watch has ended.
 func (w *Watch) Done() <-chan struct{} { return w.done }
 
-// Err is nil after a change, ErrDisconnected when the connection has ended.
-// Valid once Done is closed.
+// Err returns nil after a change, and ErrDisconnected when the connection has ended.
+// It must not be called before Done is closed.
 func (w *Watch) Err() error { return w.err }
 
 // end ends the watch; w may be nil.

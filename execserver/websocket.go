@@ -1,6 +1,7 @@
 package execserver
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ type WebSocket struct {
 	Client *http.Client
 }
 
-// String is the URL without what may be secret in it.
+// String returns the URL without its secrets.
 func (w WebSocket) String() string {
 	u, err := url.Parse(w.URL)
 	if err != nil {
@@ -42,7 +43,7 @@ func (w WebSocket) String() string {
 
 func (w WebSocket) lasting() bool { return true }
 
-// A peer that is gone without a word is noticed by TCP itself.
+// direct makes upgrades without a proxy. TCP notices a peer that has vanished.
 var direct = &http.Client{
 	Transport: &http.Transport{
 		DialContext:       dialTCP,
@@ -93,9 +94,9 @@ func (w WebSocket) dial(ctx context.Context) (transport, error) {
 // frames is a WebSocket with one message a frame, or several when it is long.
 type frames struct {
 	conn *websocket.Conn
-	buf  []byte
+	buf  bytes.Buffer
 	once sync.Once
-	said string // why the server closed it
+	said string // the server's reason for closing it
 }
 
 // Contexts are not used for single reads and writes: the library would end the
@@ -106,27 +107,18 @@ func (f *frames) read() ([]byte, error) {
 	if err != nil {
 		return nil, f.note(err)
 	}
-	if cap(f.buf) > keepBuffer || f.buf == nil {
-		f.buf = make([]byte, 0, 16<<10)
+	if f.buf.Cap() > keepBuffer {
+		f.buf = bytes.Buffer{}
 	}
-	b := f.buf[:0]
-	for {
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
-		}
-		n, err := r.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		if err == io.EOF {
-			f.buf = b
-			return b, nil
-		}
-		if err != nil {
-			return nil, f.note(err)
-		}
+	f.buf.Reset()
+	if _, err := f.buf.ReadFrom(r); err != nil {
+		return nil, f.note(err)
 	}
+	return f.buf.Bytes(), nil
 }
 
-// note keeps the reason of a Close frame.
+// note records the reason of a Close frame, and returns the error for the caller of
+// read.
 func (f *frames) note(err error) error {
 	var closed websocket.CloseError
 	if errors.As(err, &closed) {
@@ -164,7 +156,7 @@ func (f *frames) write(msg []byte, _ bool) error {
 	return w.Close()
 }
 
-// hangUp says nothing to the peer: one that is gone is not waited for.
+// hangUp does not send a Close frame: it must not wait for a peer that is gone.
 func (f *frames) hangUp() {
 	f.once.Do(func() { _ = f.conn.CloseNow() }) // it may be gone
 }

@@ -2,7 +2,6 @@ package part
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/hostsup/hostsup/execserver/server"
@@ -51,5 +50,5 @@ func Statuses(st *supervisor.Status) ([]Status, error) {
 			out = append(out, s)
 		}
 	}
-	return slices.Clip(out), nil
+	return out, nil
 }

@@ -17,7 +17,7 @@ type entry struct {
 
 // entriesOf resolves the paths of a sandbox object.
 func entriesOf(sb *wire.SandboxContext, cwd *wire.URI) ([]entry, *wire.Error) {
-	at, bad := newPlaces(sb, cwd)
+	at, bad := newSpecialPaths(sb, cwd)
 	if bad != nil {
 		return nil, bad
 	}
@@ -58,13 +58,13 @@ func entriesOf(sb *wire.SandboxContext, cwd *wire.URI) ([]entry, *wire.Error) {
 	return out, nil
 }
 
-// places are the special paths of a sandbox object.
-type places struct {
+// specialPaths are the special paths of a sandbox object.
+type specialPaths struct {
 	cwd   string // "": it is not known
 	roots []string
 }
 
-func newPlaces(sb *wire.SandboxContext, of *wire.URI) (*places, *wire.Error) {
+func newSpecialPaths(sb *wire.SandboxContext, of *wire.URI) (*specialPaths, *wire.Error) {
 	cwd, roots := of, sb.WorkspaceRoots
 	if sb.Cwd != nil {
 		cwd = sb.Cwd
@@ -77,7 +77,7 @@ func newPlaces(sb *wire.SandboxContext, of *wire.URI) (*places, *wire.Error) {
 			roots = c.WorkspaceRoots
 		}
 	}
-	at := &places{}
+	at := &specialPaths{}
 	if cwd != nil {
 		path, bad := cwd.Native()
 		if bad != nil {
@@ -99,7 +99,7 @@ func newPlaces(sb *wire.SandboxContext, of *wire.URI) (*places, *wire.Error) {
 }
 
 // of returns the paths that an entry names. The entry must not be a pattern.
-func (a *places) of(p *wire.PermissionPath) ([]string, *wire.Error) {
+func (a *specialPaths) of(p *wire.PermissionPath) ([]string, *wire.Error) {
 	if p.Type == wire.PathPlain {
 		path, bad := p.Native()
 		return []string{path}, bad
@@ -121,7 +121,7 @@ func (a *places) of(p *wire.PermissionPath) ([]string, *wire.Error) {
 	return out, nil
 }
 
-func (a *places) special(kind wire.SpecialKind) ([]string, *wire.Error) {
+func (a *specialPaths) special(kind wire.SpecialKind) ([]string, *wire.Error) {
 	switch kind {
 	case wire.SpecialRoot:
 		return []string{"/"}, nil
