@@ -160,7 +160,7 @@ type exactly struct{ io.LimitedReader }
 
 func (e *exactly) Read(p []byte) (int, error) {
 	n, err := e.LimitedReader.Read(p)
-	if err == io.EOF && e.N > 0 {
+	if errors.Is(err, io.EOF) && e.N > 0 {
 		err = io.ErrUnexpectedEOF
 	}
 	return n, err

@@ -115,7 +115,7 @@ func batches[T any](ctx context.Context, read func(n int) ([]T, error), n int, v
 				return err
 			}
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err = cmp.Or(err, ctx.Err()); err != nil {
