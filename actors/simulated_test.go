@@ -73,6 +73,16 @@ func (stops) HandleFailure(_ *actor.ActorSystem, parent actor.Supervisor, child 
 	parent.StopChildren(child)
 }
 
+// newSimulation makes the processes of a world.
+func newSimulation(t *testing.T, w *World) *simulation {
+	s := &simulation{
+		t: t, begin: time.Now(), pids: make(map[string]int), running: make(map[string]*simProcess), refuse: make(map[string]error), hold: make(map[string]chan struct{}),
+		peers: make(map[string]*simPeer), mute: make(map[string]bool), world: w,
+	}
+	w.Launcher, w.wires = s, s.wire
+	return s
+}
+
 // simulate runs f with a tree of groups, which is shut down behind it.
 func simulate(t *testing.T, change func(*simulation), groups []GroupSpec, f func(s *simulation), parts ...PartSpec) {
 	t.Helper()
@@ -82,15 +92,10 @@ func simulate(t *testing.T, change func(*simulation), groups []GroupSpec, f func
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &simulation{
-			t: t, begin: time.Now(), pids: make(map[string]int), running: make(map[string]*simProcess), refuse: make(map[string]error), hold: make(map[string]chan struct{}),
-			peers: make(map[string]*simPeer), mute: make(map[string]bool),
-			world: &World{
-				System: NewSystem(log), Log: log, Journal: NewJournal(nil), Reports: crashes,
-				Strategies: Strategies{Root: stops{}, Group: stops{}, Host: toHost{}, Life: stops{}},
-			},
-		}
-		s.world.Launcher, s.world.wires = s, s.wire
+		s := newSimulation(t, &World{
+			System: NewSystem(log), Log: log, Journal: NewJournal(nil), Reports: crashes,
+			Strategies: Strategies{Root: stops{}, Group: stops{}, Host: toHost{}, Life: stops{}},
+		})
 		if change != nil {
 			change(s)
 		}
