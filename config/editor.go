@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/hostsup/hostsup/codec/vscode"
+	"github.com/hostsup/hostsup/extensions/vscode"
 )
 
 // vscodeProtocol is the name of the protocol whose hosts belong to an editor.

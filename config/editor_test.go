@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hostsup/hostsup/codec/vscode"
+	"github.com/hostsup/hostsup/extensions/vscode"
 )
 
 // The settings of an editor must reach its host.

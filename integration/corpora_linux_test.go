@@ -25,8 +25,8 @@ import (
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 	"github.com/hostsup/hostsup/codec/msgpackrpc"
 	"github.com/hostsup/hostsup/codec/native"
-	"github.com/hostsup/hostsup/codec/vscode"
 	"github.com/hostsup/hostsup/codec/vscode/persistent"
+	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sdk"
 	"github.com/hostsup/hostsup/supervisor"
@@ -220,7 +220,7 @@ func playSockets(data []byte, framed bool) error {
 // reads; its program is a file of a corpus.
 func fakeEditor(t testing.TB) string {
 	t.Helper()
-	bundle, err := corpusBytes(filepath.Join("..", "codec", "vscode", "testdata", "fuzz", "FuzzFindActors", "93565eca7a53f01f"))
+	bundle, err := corpusBytes(filepath.Join("..", "extensions", "vscode", "testdata", "fuzz", "FuzzFindActors", "93565eca7a53f01f"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func TestCorporaOverConnections(t *testing.T) {
 	add(jsonrpc.Lines(jsonrpc.Options{}), true, "jsonrpc")
 	add(jsonrpc.Headers(jsonrpc.Options{}), true, "jsonrpc")
 	add(dscode.New(), true, "dscode")
-	add(vscode.New(vscode.Options{Root: fakeEditor(t), State: t.TempDir()}), true, "vscode", filepath.Join("vscode", "persistent"))
+	add(vscode.New(vscode.Options{Root: fakeEditor(t), State: t.TempDir()}), true, "vscode", filepath.Join("vscode", "persistent"), filepath.Join("..", "extensions", "vscode"))
 
 	sup := start(t, spec)
 	good := host(t, sup, "good")

@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/hostsup/hostsup/codec/vscode"
 	"github.com/hostsup/hostsup/extensions/manifest"
 	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/internal/require"
 	confine "github.com/hostsup/hostsup/sandbox/policy"
 	"github.com/hostsup/hostsup/supervisor"

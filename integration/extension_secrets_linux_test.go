@@ -13,8 +13,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/hostsup/hostsup/codec/vscode"
 	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/intercept/secret/stores"
 	"github.com/hostsup/hostsup/supervisor"

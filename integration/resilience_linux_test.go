@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostsup/hostsup/codec/vscode"
+	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox"
 	confine "github.com/hostsup/hostsup/sandbox/policy"

@@ -10,7 +10,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/msgpackrpc"
 	"github.com/hostsup/hostsup/codec/native"
-	"github.com/hostsup/hostsup/codec/vscode"
+	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 

@@ -18,11 +18,11 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/vscode"
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/hosted"
 	"github.com/hostsup/hostsup/extensions/manifest"
 	"github.com/hostsup/hostsup/extensions/plan"
+	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/supervisor"
 )
 

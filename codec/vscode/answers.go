@@ -10,7 +10,7 @@ import (
 // answers: what an editor without anything in it would say. Most calls of a host
 // tell something, and get the empty result; of those that ask it is enough to
 // know the ones whose result is taken apart without a look at it.
-func (*Protocol) Answer(method string) (result codec.Raw, ok bool) {
+func (Language) Answer(method string) (result codec.Raw, ok bool) {
 	actor, name, _ := strings.Cut(method, ".")
 	if !strings.HasPrefix(actor, "MainThread") || !strings.HasPrefix(name, "$") {
 		return nil, false
@@ -21,7 +21,7 @@ func (*Protocol) Answer(method string) (result codec.Raw, ok bool) {
 // shown is what a host is told of an editor without anything in it, before its
 // extensions may look: there is one group of editors, in which no tab is open.
 // Without that a look at the active group is an error in the host.
-func shown(b *Build) []codec.Message {
+func shown(b *Actors) []codec.Message {
 	const actor, method = "ExtHostEditorTabs", "$acceptEditorTabModel"
 	if _, known := b.Number(actor); !known {
 		return nil

@@ -117,12 +117,12 @@ func (s *session) called(c *cursor, kind byte, m *codec.Message) error {
 	if c.fail != nil {
 		return c.fail
 	}
-	if s.build == nil {
-		return s.noBuild
+	if s.opening.Actors == nil {
+		return s.opening.Err
 	}
-	actor, ok := s.build.Actor(number)
+	actor, ok := s.opening.Actors.Actor(number)
 	if !ok {
-		return c.broken(codec.ErrID, "actor %d, VS Code %s has %d", number, s.build.Version, len(s.build.Actors))
+		return c.broken(codec.ErrID, "actor %d, VS Code %s has %d", number, s.opening.Actors.Version, len(s.opening.Actors.names))
 	}
 	if !utf8.Valid(name) || len(name) == 0 {
 		return c.broken(codec.ErrShape, "method %.64q", name)
@@ -193,7 +193,7 @@ func (s *session) mixed(c *cursor) ([]byte, error) {
 		case kind == argObject:
 			args, err = s.object(args, c)
 		case kind == argUndefined:
-			args = append(args, undefined...)
+			args = append(args, Undefined...)
 		default:
 			err = c.broken(codec.ErrByte, "argument of kind %d, 1 to 4 expected", kind)
 		}

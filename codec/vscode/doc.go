@@ -1,7 +1,8 @@
-// Package vscode is the protocol of VS Code's extension host, spoken with the
+// Package vscode is the wire of VS Code's extension host, spoken with the
 // unmodified host program of an installed build: in the place of the editor. It
 // is JSON calls between named objects, in binary messages, over the framing of
-// package persistent.
+// package persistent. It knows no process, file or socket: how hosts are found,
+// met and opened is in package extensions/vscode.
 //
 // # Calls
 //
@@ -11,8 +12,8 @@
 //
 //	ExtHostCommands.$executeContributedCommand ["hello.greet","you"]
 //
-// On the wire actors are numbers, which are others in each release; they are
-// found in the build's own bundle, see [ReadBuild]. The init data name the
+// On the wire actors are numbers, which are others in each release, see [Actors].
+// The init data name the
 // build's version and commit for the same reason: a host refuses those of another
 // build with exit 55, which is final.
 //
@@ -20,8 +21,7 @@
 // answered later; so a host that works is told from one that hangs. A
 // notification is a call whose answer is ignored. What a host asks and
 // nobody answers, by a rule or a handler, is answered as by an editor without
-// anything in it (see [Protocol.Answer]), but for what extensions have it remember
-// (see [Protocol.Serve] and [Protocol.Keep]).
+// anything in it (see [Language.Answer]).
 //
 // # What JSON has no word for
 //
@@ -54,10 +54,9 @@
 //
 // # A life
 //
-// The host comes to a unix socket of ours, says that it is ready, gets its init
-// data, and says that it has them. Then it is given its configuration and its
-// workspace, which opens its gate. [codec.Hello.Init] is put over the init data,
-// field by field. What it asks meanwhile is answered. In the end it is told to
+// The host says that it is ready, gets its init data, and says that it has them.
+// Then it is given its configuration and its workspace, which opens its gate; see
+// [Opening]. What it asks meanwhile is answered. In the end it is told to
 // terminate: it deactivates its extensions, five seconds at most, in which it may
 // still ask, and exits with 0. A stop has to leave it the time: half of the grace
 // is for that.
@@ -66,14 +65,9 @@
 //
 // The original knows no largest message; here [codec.Limits] hold, for the data
 // of a frame, before memory is set aside. Of a message that was let in a payload
-// may take twice that as JSON. 64 MiB may be unacknowledged in frames; then what
-// is written waits. A host that makes a million requests without acknowledging anything is ended.
-// What extensions have remembered has room for 16 MiB in a value, and for 4096
-// extensions and 256 MiB in each of the two places; what does not fit is an error
-// for who wants it remembered.
+// may take twice that as JSON.
 //
 // # Order and concurrency
 //
-// Messages are delivered in the order in which they were sent, each once. Append
-// may run on one goroutine and the Reader on another.
+// Append may run on one goroutine and the Reader on another.
 package vscode

@@ -108,8 +108,8 @@ func (s *session) body(dst []byte, m *codec.Message) ([]byte, error) {
 func (s *session) request(dst []byte, m *codec.Message) ([]byte, error) {
 	actor, method, ok := strings.Cut(m.Method, ".")
 	switch {
-	case s.build == nil:
-		return dst, s.noBuild
+	case s.opening.Actors == nil:
+		return dst, s.opening.Err
 	case !ok || !strings.HasPrefix(method, "$"):
 		return dst, unsendable(codec.ErrShape, "method %.64q: Actor.$method expected, such as %q", m.Method, "ExtHostCommands.$executeContributedCommand")
 	case len(method) > maxMethod:
@@ -117,9 +117,9 @@ func (s *session) request(dst []byte, m *codec.Message) ([]byte, error) {
 	case !utf8.ValidString(method):
 		return dst, unsendable(codec.ErrShape, "method: not UTF-8: %.64q", method)
 	}
-	number, ok := s.build.Number(actor)
+	number, ok := s.opening.Actors.Number(actor)
 	if !ok {
-		return dst, unsendable(codec.ErrShape, "method %.64q: VS Code %s has no actor %.64q", m.Method, s.build.Version, actor)
+		return dst, unsendable(codec.ErrShape, "method %.64q: VS Code %s has no actor %.64q", m.Method, s.opening.Actors.Version, actor)
 	}
 	list, err := arguments(m.Params)
 	if err != nil {

@@ -1,7 +1,6 @@
 package vscode
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/hostsup/hostsup/codec"
@@ -25,7 +24,7 @@ type handshake struct {
 	hello codec.Hello
 	step  step
 
-	descriptions []json.RawMessage // of the extensions that the host was told of
+	configuration func() (codec.Raw, error) // of a host that was told its init data
 }
 
 type step int
@@ -48,8 +47,8 @@ func (hs *handshake) Handle(m *codec.Message) ([]codec.Message, bool, error) {
 	case m.Kind == codec.Notification && m.Method == methodReady && hs.step == waitsReady:
 		return hs.ready()
 	case m.Kind == codec.Notification && m.Method == methodInitialized && hs.step == waitsInitialized:
-		params, err := hs.s.opt.configuration(hs.descriptions)
-		hs.descriptions, hs.s.configured = nil, params
+		params, err := hs.configuration()
+		hs.configuration, hs.s.configured = nil, params
 		return hs.call(waitsConfiguration, methodConfiguration, params, err)
 	case hs.step <= waitsInitialized || m.Kind == codec.Notification:
 		return nil, false, hs.early(m)
@@ -65,14 +64,14 @@ func (hs *handshake) Handle(m *codec.Message) ([]codec.Message, bool, error) {
 
 // ready answers with the init data.
 func (hs *handshake) ready() ([]codec.Message, bool, error) {
-	if hs.s.build == nil {
-		return nil, false, hs.s.noBuild
+	if hs.s.opening.Actors == nil {
+		return nil, false, hs.s.opening.Err
 	}
-	data, descriptions, err := hs.s.initData(hs.hello)
+	data, configuration, err := hs.s.opening.Init(hs.hello)
 	if err != nil {
 		return nil, false, err
 	}
-	hs.step, hs.descriptions = waitsInitialized, descriptions
+	hs.step, hs.configuration = waitsInitialized, configuration
 	return []codec.Message{{Kind: codec.Notification, Method: methodInit, Params: data}}, false, nil
 }
 
@@ -91,9 +90,9 @@ func (hs *handshake) answered(m *codec.Message) ([]codec.Message, bool, error) {
 	case m.Err != nil:
 		return nil, false, fmt.Errorf("%s: %w", methodWorkspace, m.Err)
 	case hs.step == waitsConfiguration:
-		params, err := hs.s.opt.workspace()
+		params, err := hs.s.opening.Workspace()
 		out, done, err := hs.call(waitsWorkspace, methodWorkspace, params, err)
-		return append(shown(hs.s.build), out...), done, err
+		return append(shown(hs.s.opening.Actors), out...), done, err
 	}
 	hs.step = finished
 	hs.s.running.Store(true)
@@ -112,7 +111,7 @@ func (hs *handshake) early(m *codec.Message) error {
 
 func (hs *handshake) Peer() codec.Peer {
 	return codec.Peer{
-		Name: "vscode", Version: hs.s.build.Version,
+		Name: "vscode", Version: hs.s.opening.Actors.Version,
 		Caps: codec.CapAck | codec.CapCancel | codec.CapPing | codec.CapAbandon,
 	}
 }

@@ -21,7 +21,7 @@ const (
 )
 
 // undefined is how undefined is written.
-const undefined = `{"` + keyUndefined + `":true}`
+const Undefined = `{"` + keyUndefined + `":true}`
 
 // token is how a cancellation token is written.
 const token = `{"` + keyToken + `":true}`

@@ -8,13 +8,16 @@ import (
 
 // session is the state of one life's conversation.
 type session struct {
-	opt     Options
 	lim     codec.Limits
-	build   *Build
-	noBuild error // why there is no build
+	opening Opening
 
 	running    atomic.Bool // the handshake is done
 	configured codec.Raw   // what the host was told in it
+}
+
+// Open makes the session of one life.
+func Open(lim codec.Limits, o Opening) codec.Session {
+	return &session{lim: lim.WithDefaults(), opening: o}
 }
 
 // ping is what hosts are asked for life with: it returns what it is given, on
@@ -31,7 +34,7 @@ func (s *session) Goodbye() (ask *codec.Message, last []codec.Message) {
 }
 
 // Opened is that of [codec.SessionFeatures]: it is the host's configuration that can be told
-// again, with what has changed of it; see [Protocol.Reconfigured].
+// again, with what has changed of it; see [MethodReconfigured].
 func (s *session) Opened() (request, result codec.Raw) { return s.configured, nil }
 
 func (s *session) Features() codec.SessionFeatures { return codec.SessionFeatures{Opened: s.Opened} }

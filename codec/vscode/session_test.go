@@ -14,16 +14,25 @@ import (
 	"github.com/hostsup/hostsup/codec/vscode/persistent"
 )
 
-// opened is a session with the actors of bundle.
-func opened(t testing.TB, lim codec.Limits, change ...func(*Options)) *session {
+// opening is that of a build with a few actors.
+func opening(t testing.TB) Opening {
 	t.Helper()
-	opt := Options{Root: fakeBuild(t, product, bundle), State: "/state"}
-	for _, f := range change {
-		f(&opt)
+	actors, err := NewActors("1.2.3", []string{
+		"MainThreadCommands", "MainThreadExtensionService", "MainThreadDialogs",
+		"ExtHostCommands", "ExtHostConfiguration", "ExtHostExtensionService", "ExtHostWorkspace",
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	s, ok := New(opt).Open(lim).(*session)
-	if !ok || s.noBuild != nil {
-		t.Fatal(s.noBuild)
+	return Opening{Actors: actors}
+}
+
+// opened is a session with these actors.
+func opened(t testing.TB, lim codec.Limits) *session {
+	t.Helper()
+	s, ok := Open(lim, opening(t)).(*session)
+	if !ok {
+		t.Fatal("another session")
 	}
 	return s
 }
@@ -327,9 +336,9 @@ func FuzzReader(f *testing.F) {
 	} {
 		f.Add([]byte(framed(s)))
 	}
-	opt := Options{Root: fakeBuild(f, product, bundle)}
+	open := opening(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s := New(opt).Open(codec.Limits{Frame: 1 << 16})
+		s := Open(codec.Limits{Frame: 1 << 16}, open)
 		r := s.NewReader(bytes.NewReader(b))
 		var m codec.Message
 		for {
@@ -344,7 +353,7 @@ func FuzzReader(f *testing.F) {
 				t.Fatalf("%d bytes", len(m.Params)+len(m.Result))
 			}
 			for _, raw := range []codec.Raw{m.Params, m.Result} {
-				if err := New(opt).Unmarshal(raw, nil); err != nil {
+				if err := (Language{}).Unmarshal(raw, nil); err != nil {
 					t.Fatalf("%q: %v", raw, err)
 				}
 			}

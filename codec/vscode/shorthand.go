@@ -16,12 +16,12 @@ func reserved(method string) bool {
 }
 
 // Reserved is that of [codec.Features].
-func (*Protocol) Reserved(method string) bool { return reserved(method) }
+func (Language) Reserved(method string) bool { return reserved(method) }
 
 // Expand lets a command be called by its id: "hello.greet" with its arguments,
 // or with one that is no list, is the call of ExtHostCommands that executes it.
 // What has the form of a method of an object is left as it is.
-func (*Protocol) Expand(method string, params codec.Raw) (string, codec.Raw) {
+func (Language) Expand(method string, params codec.Raw) (string, codec.Raw) {
 	switch {
 	case method == "", method[0] == '$', strings.Contains(method, ".$"):
 		return method, params

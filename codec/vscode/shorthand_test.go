@@ -8,7 +8,7 @@ import (
 
 func TestExpand(t *testing.T) {
 	t.Parallel()
-	p := New(Options{})
+	p := Language{}
 	for _, tc := range []struct{ method, params, want string }{
 		{"hello.greet", "", `["hello.greet"]`},
 		{"hello.greet", "null", `["hello.greet"]`},

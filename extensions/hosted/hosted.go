@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"github.com/hostsup/hostsup/actors"
-	"github.com/hostsup/hostsup/codec/vscode"
 	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/supervisor"
 )
 

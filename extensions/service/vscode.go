@@ -9,12 +9,12 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/vscode"
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/activation"
 	"github.com/hostsup/hostsup/extensions/blame"
 	"github.com/hostsup/hostsup/extensions/manifest"
 	"github.com/hostsup/hostsup/extensions/plan"
+	"github.com/hostsup/hostsup/extensions/vscode"
 )
 
 // editors is the dialect of VS Code's extension hosts, which do the startup of

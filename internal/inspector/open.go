@@ -43,7 +43,7 @@ func refuse(format string, args ...any) error {
 	return &RefusedError{fmt.Sprintf(format, args...)}
 }
 
-// Arguments with which node is configured at its start, as package codec/vscode passes
+// Arguments with which node is configured at its start, as package extensions/vscode passes
 // them.
 const (
 	anyPort = "--inspect-port=0"             // a free one, on loopback

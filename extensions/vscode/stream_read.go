@@ -2,13 +2,13 @@ package vscode
 
 import (
 	"bufio"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
+	wire "github.com/hostsup/hostsup/codec/vscode"
 	"github.com/hostsup/hostsup/codec/vscode/persistent"
 )
 
@@ -21,10 +21,10 @@ type incoming struct {
 	deliver bool   // they are handed out, behind the first skip of them
 	skip    int    // they were handed out before the socket was lost
 
-	length int             // of the message that is being handed out, or 0
-	passed int             // how many bytes of it were
-	open   bool            // it is not whole yet
-	first  [rpcHeader]byte // of it
+	length int                 // of the message that is being handed out, or 0
+	passed int                 // how many bytes of it were
+	open   bool                // it is not whole yet
+	first  [wire.HeadSize]byte // of it
 
 	longest int // of the messages so far
 }
@@ -121,7 +121,7 @@ func (s *stream) header() error {
 	b, err := in.src.Peek(persistent.HeaderSize)
 	if err != nil {
 		if errors.Is(err, io.EOF) && len(b) > 0 && s.single {
-			err = truncated("the header of a frame", b)
+			err = codec.Faultf(codec.ErrTruncated, -1, b, "the stream ended within the header of a frame")
 		}
 		return err
 	}
@@ -142,10 +142,7 @@ func (s *stream) header() error {
 	case effect == persistent.Deliver && in.open && in.length != int(h.Length):
 		return frameError(fmt.Errorf("%w: frame %d has %d bytes when it is sent again, %d before", persistent.ErrShape, h.ID, h.Length, in.length), b)
 	case effect != persistent.Deliver && uint64(h.Length) > uint64(max(droppedLimit, in.longest)):
-		return &codec.FrameError{
-			Err: codec.ErrTooLarge, Offset: -1, Bytes: evidence(b),
-			Detail: fmt.Sprintf("%d bytes in a %s frame out of turn, limit %d", h.Length, h.Type, max(droppedLimit, in.longest)),
-		}
+		return codec.Faultf(codec.ErrTooLarge, -1, b, "%d bytes in a %s frame out of turn, limit %d", h.Length, h.Type, max(droppedLimit, in.longest))
 	case h.Type != persistent.Ack && h.Type != persistent.KeepAlive && effect != persistent.Deliver:
 		signal(s.kick) // it may have asked for something to be written
 	}
@@ -172,13 +169,13 @@ func (s *stream) whole() error {
 	defer s.mu.Unlock()
 	s.m.Done(time.Now())
 	s.rearm()
-	if in.passed < rpcHeader || in.first[0] < rpcRequest || in.first[0] > rpcMixedCancellable {
+	ack := wire.Acknowledge(in.first[:min(in.passed, len(in.first))])
+	if ack == nil {
 		return nil
 	}
 	if s.asked++; s.asked > maxAsked {
-		return &codec.FrameError{Err: codec.ErrElements, Offset: -1, Detail: fmt.Sprintf("the host has made %d requests and acknowledged nothing", maxAsked)}
+		return codec.Faultf(codec.ErrElements, -1, nil, "the host has made %d requests and acknowledged nothing", maxAsked)
 	}
-	ack := binary.BigEndian.AppendUint32([]byte{rpcAck}, binary.BigEndian.Uint32(in.first[1:]))
 	if err := s.m.Send(ack); err != nil {
 		s.fail(err)
 		return err

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/vscode"
+	"github.com/hostsup/hostsup/extensions/vscode"
 )
 
 func ExampleRoot() {

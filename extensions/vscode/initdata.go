@@ -12,13 +12,12 @@ import (
 // initData is what a host is told at its start. The fields of Hello.Init take
 // the place of those of the same name. The descriptions are those of the
 // extensions in it.
-func (s *session) initData(h codec.Hello) (init codec.Raw, descriptions []json.RawMessage, err error) {
-	ext, err := s.opt.extensions(h.Host)
+func (o *Options) initData(b *Build, h codec.Hello) (init codec.Raw, descriptions []json.RawMessage, err error) {
+	ext, err := o.extensions(h.Host)
 	if err != nil {
 		return nil, nil, fmt.Errorf("extensions of host %q: %w", h.Host, err)
 	}
-	b := s.build
-	state := s.opt.state(h.Host)
+	state := o.state(h.Host)
 	data := map[string]any{
 		"version":   b.Version,
 		"parentPid": h.PID, // whose end is the host's; 0: nobody's
@@ -36,7 +35,7 @@ func (s *session) initData(h codec.Hello) (init codec.Raw, descriptions []json.R
 			"sessionId": fmt.Sprintf("%s.%d", h.Host, h.Life), "machineId": h.Supervisor, "sqmId": "", "devDeviceId": "",
 			"firstSessionDate": "", "msftInternal": false,
 		},
-		"logLevel": logInfo, "loggers": []any{}, "logsLocation": fileURI(s.opt.logs(h.Host)),
+		"logLevel": logInfo, "loggers": []any{}, "logsLocation": fileURI(o.logs(h.Host)),
 		"autoStart":      true,
 		"remote":         map[string]any{"isRemote": false, "authority": nil, "connectionData": nil},
 		"consoleForward": map[string]any{"includeStack": false, "logNative": false},
@@ -47,7 +46,7 @@ func (s *session) initData(h codec.Hello) (init codec.Raw, descriptions []json.R
 			data[key] = value
 		}
 	}
-	if w := s.opt.Workspace; w != nil {
+	if w := o.Workspace; w != nil {
 		data["workspace"] = w.static()
 	}
 	if err := over(data, h.Init); err != nil {

@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	wire "github.com/hostsup/hostsup/codec/vscode"
 )
 
 // Files of an installed build, below its root.
@@ -42,22 +43,11 @@ type Build struct {
 	// their numbers on the wire, from 1.
 	Actors []string
 
-	numbers map[string]uint8
+	actors *wire.Actors
 }
 
 // Number returns the number of an actor.
-func (b *Build) Number(actor string) (n uint8, ok bool) {
-	n, ok = b.numbers[actor]
-	return n, ok
-}
-
-// Actor returns the name of the actor with a number.
-func (b *Build) Actor(n uint8) (name string, ok bool) {
-	if n == 0 || int(n) > len(b.Actors) {
-		return "", false
-	}
-	return b.Actors[n-1], true
-}
+func (b *Build) Number(actor string) (n uint8, ok bool) { return b.actors.Number(actor) }
 
 // Root returns the folder of the build whose extension host a command starts:
 // above the argument that ends in out/bootstrap-fork.js.
@@ -150,12 +140,8 @@ func readBuild(root string) (*Build, error) {
 	if b.Actors, err = findActors(text); err != nil {
 		return nil, fmt.Errorf("%w: %s (version %s): %w", ErrBuild, path, b.Version, err)
 	}
-	b.numbers = make(map[string]uint8, len(b.Actors))
-	for i, name := range b.Actors {
-		b.numbers[name] = uint8(i + 1)
-	}
-	if len(b.numbers) != len(b.Actors) {
-		return nil, fmt.Errorf("%w: %s (version %s): an actor is there twice", ErrBuild, path, b.Version)
+	if b.actors, err = wire.NewActors(b.Version, b.Actors); err != nil {
+		return nil, fmt.Errorf("%w: %s (version %s): %w", ErrBuild, path, b.Version, err)
 	}
 	return b, nil
 }
@@ -229,9 +215,6 @@ func findActors(text []byte) ([]string, error) {
 		}
 		actors = append(actors, name)
 		end = from + n + 3
-	}
-	if len(actors) > math.MaxUint8 {
-		return nil, fmt.Errorf("%d actors, but a number of one byte", len(actors))
 	}
 	for _, name := range wanted {
 		if !slices.Contains(actors, name) {

@@ -53,12 +53,12 @@ func TestReadBuild(t *testing.T) {
 		if n, ok := b.Number(name); !ok || int(n) != i+1 {
 			t.Errorf("%s: %d, %v", name, n, ok)
 		}
-		if got, ok := b.Actor(uint8(i + 1)); !ok || got != name {
+		if got, ok := b.actors.Actor(uint8(i + 1)); !ok || got != name {
 			t.Errorf("%d: %s, %v", i+1, got, ok)
 		}
 	}
 	for _, n := range []uint8{0, 8, 255} {
-		if name, ok := b.Actor(n); ok {
+		if name, ok := b.actors.Actor(n); ok {
 			t.Errorf("%d: %s", n, name)
 		}
 	}

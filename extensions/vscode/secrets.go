@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hostsup/hostsup/codec"
+	wire "github.com/hostsup/hostsup/codec/vscode"
 )
 
 // What hosts have an editor keep for their extensions in context.secrets, and how
@@ -72,7 +73,7 @@ func (p *Protocol) Keep(method string) codec.SecretService {
 		case methodSecret:
 			value, found, err := v.Get(ctx, id, key)
 			if err != nil || !found {
-				return codec.Raw(undefined), err
+				return codec.Raw(wire.Undefined), err
 			}
 			return json.Marshal(value)
 		case methodSecretKeys:

@@ -9,11 +9,12 @@ import (
 	"strings"
 
 	"github.com/hostsup/hostsup/codec"
+	wire "github.com/hostsup/hostsup/codec/vscode"
 )
 
 // MethodReconfigured tells a host that its configuration is another now; see
 // [Protocol.Reconfigured].
-const MethodReconfigured = "ExtHostConfiguration.$acceptConfigurationChanged"
+const MethodReconfigured = wire.MethodReconfigured
 
 // change is what is different in a configuration: settings, and for each language
 // those that are different for it.

@@ -7,13 +7,13 @@ import (
 	"slices"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/jsonrpc"
+	wire "github.com/hostsup/hostsup/codec/vscode"
 )
 
 // Protocol is VS Code's extension host protocol for hosts of one build, which come
 // to a unix socket, or are handed one. Make it with [New].
 type Protocol struct {
-	jsonrpc.Encoding
+	wire.Language
 	opt     Options
 	memory  *memory
 	secrets *confidences
@@ -58,13 +58,6 @@ func (p *Protocol) Beside(host string) *Protocol {
 // Options returns what the protocol was made with.
 func (p *Protocol) Options() Options { return p.opt }
 
-// Name returns "vscode".
-func (*Protocol) Name() string { return "vscode" }
-
-// Defaults say that hosts are killed which do not answer: they acknowledge what
-// they are asked at once, however long it then takes.
-func (*Protocol) Defaults() codec.Defaults { return codec.Defaults{URIObjects: true} }
-
 // Features returns all that the methods of p can, which are documented there.
 func (p *Protocol) Features() codec.Features {
 	return codec.Features{
@@ -78,9 +71,18 @@ func (p *Protocol) Features() codec.Features {
 // Open makes a session. Where the build cannot be read it fails at its first
 // message.
 func (p *Protocol) Open(lim codec.Limits) codec.Session {
-	s := &session{opt: p.opt, lim: lim.WithDefaults()}
-	s.build, s.noBuild = ReadBuild(p.opt.Root)
-	return s
+	b, err := ReadBuild(p.opt.Root)
+	if err != nil {
+		return wire.Open(lim, wire.Opening{Err: err})
+	}
+	return wire.Open(lim, wire.Opening{
+		Actors: b.actors,
+		Init: func(h codec.Hello) (codec.Raw, func() (codec.Raw, error), error) {
+			data, descriptions, err := p.opt.initData(b, h)
+			return data, func() (codec.Raw, error) { return p.opt.configuration(descriptions) }, err
+		},
+		Workspace: p.opt.workspace,
+	})
 }
 
 // Inherits: hosts that are handed their sockets need

@@ -37,6 +37,9 @@ type socket interface {
 // nextSocket makes the socket after one that was lost, unless stop is closed.
 type nextSocket func(stop <-chan struct{}) (socket, error)
 
+// readSize is how much is read at once.
+const readSize = 64 << 10
+
 // stream drives the persistent protocol over the sockets of one host. What is
 // read and written are the regular frames, with ids and acks that mean nothing;
 // everything else stays in here, and so does the ack that each request of the
@@ -86,7 +89,7 @@ func newStream(c socket, next nextSocket, grace time.Duration) *stream {
 	}
 	s.moved = sync.NewCond(&s.mu)
 	s.raw = rawOf(c)
-	s.in.src = bufio.NewReaderSize(listener{s, c}, blockSize)
+	s.in.src = bufio.NewReaderSize(listener{s, c}, readSize)
 	s.armed = s.m.Due()
 	s.wait.Go(s.clock)
 	s.wait.Go(s.writer)
@@ -402,7 +405,7 @@ func (s *stream) reconnect(err error) error {
 	s.c, s.raw = c, rawOf(c)
 	s.m.Attach(time.Now())
 	s.rearm()
-	s.in.src = bufio.NewReaderSize(listener{s, c}, blockSize)
+	s.in.src = bufio.NewReaderSize(listener{s, c}, readSize)
 	s.in.left, s.in.skip, s.in.deliver = 0, 0, false
 	signal(s.kick)
 	return nil
@@ -417,5 +420,5 @@ func frameError(err error, b []byte) error {
 	case errors.Is(err, persistent.ErrID):
 		kind = codec.ErrID
 	}
-	return &codec.FrameError{Err: kind, Offset: -1, Detail: err.Error(), Bytes: evidence(b)}
+	return codec.Faultf(kind, -1, b, "%v", err)
 }

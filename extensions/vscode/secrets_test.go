@@ -66,7 +66,7 @@ func TestSecrets(t *testing.T) {
 		}
 	}
 	get, set, del, keys := p.Keep(methodSecret), p.Keep(methodStoreSecret), p.Keep(methodDeleteSecret), p.Keep(methodSecretKeys)
-	does(get, "code", `["a.b","k"]`, undefined, "")
+	does(get, "code", `["a.b","k"]`, `{"$undefined":true}`, "")
 	does(keys, "code", `["a.b"]`, "[]", "")
 	does(set, "code", `["A.b","k","one"]`, "", "")
 	does(set, "code", `["a.b","k 2","two"]`, "", "")
@@ -83,7 +83,7 @@ func TestSecrets(t *testing.T) {
 	does(gone, "code", `["a.b","k"]`, "", "")
 	does(gone, "code", `["a.b","k"]`, "", "") // is none any more
 	does(late, "code", `["a.b","k","late"]`, "", "")
-	does(get, "code", `["a.b","k"]`, undefined, "")
+	does(get, "code", `["a.b","k"]`, `{"$undefined":true}`, "")
 	does(del, "code", `["c.d","nothing"]`, "", "")
 	want := []string{"k", "k 2", "k", "k 2", "k"}
 	for i, key := range want {
