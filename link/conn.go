@@ -41,8 +41,9 @@ type Owner interface {
 	// Notified is called with each notification.
 	Notified(m *codec.Message)
 	// Asked is called with each request of the peer. The Conn sends reply at the end of
-	// the turn if it is not nil, and owns it then; else it runs handler on a goroutine.
-	// The request is never answered if both are nil.
+	// the turn if it is not nil; it may change reply, and does not keep it until the next
+	// call of Asked. Else it runs handler on a goroutine. The request is never answered
+	// if both are nil.
 	Asked(m *codec.Message) (reply *codec.Message, handler Handler)
 	// Sent is called for each request of this side before the peer can have read it.
 	// again reports whether it was sent before, on another connection. Sent must not

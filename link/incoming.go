@@ -103,7 +103,7 @@ const fewRunning = 64
 // serve has a request of the peer answered, at once or by a handler. It is called by the
 // read loop.
 func (c *Conn) serve(m *codec.Message) error {
-	ordered := c.turns.enter(c.can, m)
+	ordered := c.can.Stacks != nil && c.turns.enter(&c.can, m)
 	later, err := c.begin(m, ordered)
 	if ordered && !later {
 		c.passOnBeside(m.ID)

@@ -120,15 +120,15 @@ func (o *outbox) encode(m *codec.Message, now int64) error {
 // flush has what was put written, in the way that w says. The caller must hold the lock,
 // which flush releases.
 func (o *outbox) flush(w when) {
-	if !o.claim() {
-		o.mu.Unlock()
-		return
-	}
 	if w == ofTurn {
 		w = here
 		if o.turn {
 			w = held
 		}
+	}
+	if w == held && o.held.Load() || !o.claim() { // it is released with what was held before
+		o.mu.Unlock()
+		return
 	}
 	switch w {
 	case here:

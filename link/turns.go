@@ -19,8 +19,8 @@ type turns struct {
 
 // enter is called by the read loop for each request that a handler works on. It
 // returns whether its answer has to wait for its turn.
-func (t *turns) enter(can codec.SessionFeatures, m *codec.Message) bool {
-	if can.Stacks == nil || !can.Stacks(m.Method) {
+func (t *turns) enter(can *codec.SessionFeatures, m *codec.Message) bool {
+	if !can.Stacks(m.Method) {
 		return false
 	}
 	t.mu.Lock()

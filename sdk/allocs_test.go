@@ -20,7 +20,7 @@ func TestAllocationsOfARequest(t *testing.T) {
 	for _, row := range []struct {
 		method string
 		want   float64
-	}{{"inline", 3}, {"goroutine", 5}} {
+	}{{"inline", 2}, {"goroutine", 5}} {
 		mine, theirs := counterpart.Pair(t)
 		done := counterpart.Serve(context.Background(), benchServer(), theirs)
 		p := counterpart.Open(t, mine)

@@ -27,9 +27,10 @@ type conn struct {
 
 	ctx    context.Context // parent of every handler's
 	cancel context.CancelCauseFunc
-	busy   tally      // requests, notifications and hooks accepted and not done
-	notes  chan note  // closed when the receive loop has ended
-	read   chan error // how that was
+	reply  codec.Message // of the receive loop
+	busy   tally         // requests, notifications and hooks accepted and not done
+	notes  chan note     // closed when the receive loop has ended
+	read   chan error    // how that was
 
 	drainOnce sync.Once
 	drained   chan struct{} // closed when handlers and hooks are done
@@ -89,7 +90,7 @@ func (*conn) Broke(error) {}
 func (c *conn) Asked(m *codec.Message) (*codec.Message, link.Handler) {
 	switch m.Method {
 	case native.MethodPing:
-		return &codec.Message{}, nil
+		return c.replyWith(nil, nil), nil
 	case native.MethodShutdown:
 		return c.goodbye()
 	}
@@ -99,19 +100,24 @@ func (c *conn) Asked(m *codec.Message) (*codec.Message, link.Handler) {
 	}
 	switch {
 	case c.refusing.Load():
-		return &codec.Message{Err: shuttingDown()}, nil
+		return c.replyWith(nil, shuttingDown()), nil
 	case h == nil:
-		return &codec.Message{Err: methodNotFound(m.Method)}, nil
+		return c.replyWith(nil, methodNotFound(m.Method)), nil
 	case h.control:
 		return nil, control{h}
 	case !h.inline || h.stream != nil || h.of != nil && !h.of.on.Load(): // the last one has to wait
 		return nil, h
 	}
-	return c.inline(h, m), nil
+	return c.replyWith(c.inline(h, m)), nil
+}
+
+func (c *conn) replyWith(result codec.Raw, failure *codec.Error) *codec.Message {
+	c.reply = codec.Message{Result: result, Err: failure}
+	return &c.reply
 }
 
 // inline runs a handler on the receive loop.
-func (c *conn) inline(h *handler, m *codec.Message) *codec.Message {
+func (c *conn) inline(h *handler, m *codec.Message) (result codec.Raw, failure *codec.Error) {
 	returned := false
 	defer func() {
 		if !returned {
@@ -119,10 +125,9 @@ func (c *conn) inline(h *handler, m *codec.Message) *codec.Message {
 		}
 	}()
 	c.LetGo()
-	reply := new(codec.Message)
-	reply.Result, reply.Err = h.invoke(&handling{Context: c.ctx, id: m.ID, inline: true, trace: m.Trace}, m.Params)
+	result, failure = h.invoke(&handling{Context: c.ctx, id: m.ID, inline: true, trace: m.Trace}, m.Params)
 	returned = true
-	return reply
+	return result, failure
 }
 
 // Serve implements [link.Handler].

@@ -2,8 +2,6 @@ package sdk
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -20,7 +18,7 @@ func (c *conn) goodbye() (*codec.Message, link.Handler) {
 	c.parting.Store(true)
 	select {
 	case <-c.over:
-		return &codec.Message{}, nil
+		return c.replyWith(nil, nil), nil
 	default:
 	}
 	c.startDrain()
@@ -87,7 +85,7 @@ func (c *conn) runHooks() {
 		defer c.busy.Done()
 		defer close(done)
 		for _, fn := range slices.Backward(hooks) {
-			if err := runHook(ctx, fn); err != nil {
+			if err := protected(func() error { return fn(ctx) }); err != nil {
 				c.opt.log.Error("shutdown function failed", "error", err)
 			}
 		}
@@ -103,13 +101,4 @@ func (c *conn) runHooks() {
 	case <-done:
 	case <-timer.C:
 	}
-}
-
-func runHook(ctx context.Context, fn func(context.Context) error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &codec.Error{Name: codec.NamePanic, Message: fmt.Sprint(v), Stack: string(debug.Stack())}
-		}
-	}()
-	return fn(ctx)
 }
