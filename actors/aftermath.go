@@ -48,7 +48,7 @@ func (a *Aftermath) work() {
 		return
 	}
 	a.done = true
-	defer a.ref.letGo(a.failure.Life)
+	defer a.ref.over(a.failure.Life)
 	late := make(chan struct{})
 	defer a.world.env().AfterFunc(lifecycle.OutputWait, func() { close(late) }).Stop()
 	for _, c := range a.failure.caps {
@@ -66,7 +66,7 @@ func (a *Aftermath) work() {
 		return
 	}
 	if a.failure.child != nil {
-		a.report.Denials = redactDenials(a.world.Redactor, a.failure.child.Denials())
+		a.report.Denials = redactDenials(a.world.redactor(), a.failure.child.Denials())
 	}
 	a.report.Lines = []ReportLine{}
 	for _, l := range a.ref.log.TailOfLife(a.failure.Life, reportLines) {

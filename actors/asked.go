@@ -11,25 +11,13 @@ import (
 )
 
 // Asked implements [link.Owner]: it says what answers a request that the host makes.
-func (c *conn) Asked(m *codec.Message) (reply *codec.Message, handler link.Handler) {
-	c.ref.feed.publish(c.ref, c.life, m)
-	if e := c.ref.warden.check(m, c.ref.spec.Protocol); e != nil {
-		c.ref.world.Log.Named(c.ref.spec.Name).Warn("a request of the host is refused", "method", m.Method, "life", c.life, "reason", e.Error())
-		return &codec.Message{Err: e}, nil
-	}
-	if h := c.ref.secretHandler(m.Method); h != nil { // nobody else is to answer these
-		return nil, c.handler(h, m, nil)
-	}
-	return c.ask(c.ref.chain.Load().inbound, m)
-}
-
-// ask asks interceptors, then what answers without them.
-func (c *conn) ask(list []func(uint64, *codec.Message) Verdict, m *codec.Message) (reply *codec.Message, handle link.Handler) {
+func (c *conn) Asked(m *codec.Message) (reply *codec.Message, handle link.Handler) {
+	list := c.ref.chain.Load().inbound
 	for n, f := range list {
 		v := f(c.life, m)
 		switch {
 		case v.Err != nil:
-			return &codec.Message{Err: answerOf(v.Err)}, nil
+			return &codec.Message{Err: AnswerOf(v.Err)}, nil
 		case v.Reply != nil:
 			out := *v.Reply
 			return &out, nil
@@ -40,50 +28,27 @@ func (c *conn) ask(list []func(uint64, *codec.Message) Verdict, m *codec.Message
 			m = v.Message
 		}
 	}
-	rule, ok := c.rule(m.Method)
-	switch {
-	case !ok && m.Method == "$/ping":
-		return &codec.Message{}, nil
-	case !ok && secretMethod(m.Method) != 0:
-		return errorReply(NameSecretDenied, fmt.Sprintf("host %q has no secrets of its own: its configuration names none", c.ref.spec.Name)), nil
-	case !ok:
-		return errorReply(codec.NameMethodNotFound, fmt.Sprintf("the supervisor has no method %q", m.Method)), nil
-	case rule.reply != nil:
-		out := *rule.reply
-		return &out, nil
+	can := &c.ref.can
+	if can.Serve != nil {
+		if serve := can.Serve(m.Method); serve != nil {
+			return nil, c.handler(func(ctx context.Context, in *Incoming) (any, error) { return serve(ctx, in.Host, in.Params) }, m, nil)
+		}
 	}
-	return nil, c.handler(rule.handler, m, nil)
+	if can.Answer != nil {
+		if result, ok := can.Answer(m.Method); ok {
+			return &codec.Message{Result: result}, nil
+		}
+	}
+	if m.Method == "$/ping" {
+		return &codec.Message{}, nil
+	}
+	return &codec.Message{Err: &codec.Error{Name: codec.NameMethodNotFound, Message: fmt.Sprintf("the supervisor has no method %q", m.Method)}}, nil
 }
 
 // handler has a request of the host answered by h; rest are those who are behind it.
 func (c *conn) handler(h Handler, m *codec.Message, rest []func(uint64, *codec.Message) Verdict) link.Handler {
-	in := &Incoming{ref: c.ref, Host: c.ref.spec.Name, Life: c.life, Method: m.Method, Params: m.Params, Encoding: c.ref.spec.Protocol, Trace: m.Trace, rest: rest}
+	in := &Incoming{Host: c.ref.spec.Name, Life: c.life, Method: m.Method, Params: m.Params, Encoding: c.ref.spec.Protocol, Trace: m.Trace, rest: rest}
 	return link.HandlerFunc(func(r *link.Incoming) (codec.Raw, *codec.Error) { return c.handle(r, h, in) })
-}
-
-func errorReply(name, message string) *codec.Message {
-	return &codec.Message{Err: &codec.Error{Name: name, Message: message}}
-}
-
-// rule says what answers a request of the host that no interceptor answers.
-func (c *conn) rule(method string) (answerer, bool) {
-	if rule, ok := c.ref.answers.find(method); ok {
-		return rule, true
-	}
-	if h := c.ref.keeper(method); h != nil {
-		return answerer{handler: h}, true
-	}
-	if c.ref.can.Serve != nil {
-		if serve := c.ref.can.Serve(method); serve != nil {
-			return answerer{handler: func(ctx context.Context, in *Incoming) (any, error) { return serve(ctx, in.Host, in.Params) }}, true
-		}
-	}
-	if c.ref.can.Answer != nil {
-		if result, ok := c.ref.can.Answer(method); ok {
-			return answerer{reply: &codec.Message{Kind: codec.Response, Result: result}}, true
-		}
-	}
-	return answerer{}, false
 }
 
 // handle runs a handler.
@@ -106,7 +71,7 @@ func (c *conn) handle(r *link.Incoming, h Handler, in *Incoming) (result codec.R
 		c.ref.world.Log.Named(in.Host).Error("a handler panicked", "method", in.Method, "panic", p.Value, "stack", string(p.Stack))
 		return nil, &codec.Error{Name: codec.NamePanic, Message: fmt.Sprintf("the handler of %q failed", in.Method)}
 	case err != nil:
-		return nil, answerOf(err)
+		return nil, AnswerOf(err)
 	}
 	return result, nil
 }

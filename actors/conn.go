@@ -33,7 +33,6 @@ func newConn(ref *Ref, life uint64, session codec.Session, w link.Wire) *conn {
 		Session: session, Wire: w, Owner: c, Env: ref.world.env(), FirstID: 2, // id 1 is the handshake's
 		Bounds: link.PeerBounds, Collect: link.Limit, Serving: &ref.world.serving,
 	})
-	ref.thin.begin(c)
 	return c
 }
 
@@ -42,7 +41,6 @@ func newConn(ref *Ref, life uint64, session codec.Session, w link.Wire) *conn {
 // link.ErrClosed means that the request was not sent and may be sent elsewhere.
 func (c *conn) send(ctx context.Context, q *Request, limit int) error {
 	before := q.life.Swap(c.life)
-	c.ref.thin.before(c, q.Params)
 	if list := c.ref.chain.Load().write; len(list) > 0 {
 		m := &codec.Message{Kind: codec.Request, Method: q.Method, Params: q.Params}
 		for _, f := range list {
@@ -80,8 +78,24 @@ func (c *conn) internal(method string) *link.Pending {
 // close ends the link, and with it what is held back for the host.
 func (c *conn) close(err error) []*link.Pending {
 	list := c.CloseRequests(err)
-	c.ref.thin.end(c)
 	return list
+}
+
+// say hands a notification to the connection, unless an interceptor does. space says
+// when to try again after link.ErrFull.
+func (c *conn) say(m *codec.Message, limit int) (space <-chan struct{}, err error) {
+	for _, f := range c.ref.chain.Load().write {
+		v := f(&c.line, m, limit)
+		switch {
+		case v.Hold != nil:
+			return v.Hold, link.ErrFull
+		case v.Err != nil, v.Taken:
+			return nil, v.Err
+		case v.Message != nil:
+			m = v.Message
+		}
+	}
+	return c.Put(m, limit)
 }
 
 // cutOff ends the requests that were not answered in time; the host is told.
@@ -141,9 +155,6 @@ func (c *conn) Sent(p *link.Pending, m *codec.Message, again bool) {
 	if p.Internal {
 		return
 	}
-	if !again {
-		c.ref.meter.sent()
-	}
 	for _, f := range c.ref.chain.Load().sent {
 		f(c.life, m, again)
 	}
@@ -157,7 +168,6 @@ func (c *conn) Answered(id uint32, p *link.Pending, since, now int64) {
 	took := time.Duration(-1)
 	if p != nil && since != 0 {
 		took = time.Duration(now - since)
-		c.ref.meter.heard(since, now)
 	}
 	for _, f := range c.ref.chain.Load().answered {
 		f(c.life, id, took)
@@ -166,7 +176,6 @@ func (c *conn) Answered(id uint32, p *link.Pending, since, now int64) {
 
 // Notified implements [link.Owner].
 func (c *conn) Notified(m *codec.Message) {
-	c.ref.feed.publish(c.ref, c.life, m)
 	for _, f := range c.ref.chain.Load().inbound {
 		v := f(c.life, m)
 		if v.Err != nil || v.Taken {
@@ -176,5 +185,4 @@ func (c *conn) Notified(m *codec.Message) {
 			m = v.Message
 		}
 	}
-	c.ref.world.notify(c.ref, m)
 }

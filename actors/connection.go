@@ -145,7 +145,6 @@ func (a *Connection) leave() {
 // goodbye asks the host to end.
 func (a *Connection) goodbye() {
 	a.tick.cancel()
-	a.ref.thin.drain(a.c)
 	a.c.leaving()
 	var ask *codec.Message
 	ask, a.last = a.c.Session().Goodbye()

@@ -22,9 +22,6 @@ func (s HostSpec) WithDefaults() HostSpec {
 			*d = def
 		}
 	}
-	if s.Attach || s.Extensions != nil {
-		s.Start.Lazy = true
-	}
 	set(&s.Start.Timeout, 60*time.Second)
 	if s.Start.OnTimeout == "" {
 		s.Start.OnTimeout = TimeoutCrash
@@ -142,19 +139,6 @@ func (s HostSpec) Validate() error {
 			bad("sandbox", "a confined host cannot reach the sockets of protocol %s", s.Protocol.Name())
 		}
 	}
-	if s.Extensions != nil {
-		protocol := "none"
-		if s.Protocol != nil {
-			protocol = s.Protocol.Name()
-		}
-		if err := s.Extensions.Validate(protocol); err != nil {
-			bad("extensions", "%w", err)
-		}
-	}
-	validThrottle(s.Protocol, s.Throttle, bad)
-	s.Answers.validate(s.Protocol, bad)
-	s.Guard.validate(s.Protocol, bad)
-	s.Secrets.validate(&s, bad)
 	r := s.Restart
 	switch r.Policy {
 	case lifecycle.OnCrash, lifecycle.Always, lifecycle.Never:

@@ -37,6 +37,7 @@ type Host struct {
 	told      []*Interceptor // with those that have nothing to be told
 	liveness  string
 	spawned   time.Time
+	startup   time.Duration // of the life that was ready last; 0: none was
 	lastExit  *ExitInfo
 	lastCrash string       // its id
 	end       *Aftermath   // of the life whose end is being decided
@@ -136,7 +137,7 @@ func (h *Host) Receive(ctx actor.Context) {
 	case *actor.Stopped:
 		h.ref.rest()
 		h.ref.log.Close()
-		h.ref.letGo(math.MaxUint64) // nobody is left who could say them
+		h.ref.over(math.MaxUint64) // nobody is left who could say them
 	}
 }
 
@@ -230,7 +231,6 @@ func (h *Host) takePlace(ctx actor.Context, life uint64) lifecycle.Event {
 func (h *Host) spawn(ctx actor.Context, number uint64) {
 	h.lifeNo, h.pid, h.child, h.conn, h.liveness = number, 0, nil, nil, "none"
 	h.spawned = h.world.now()
-	h.ref.meter.begin()
 	life := newLife(h, number, ctx.Self())
 	props := shield(h.log, func() actor.Actor { return life }, actor.WithSupervisor(h.world.Strategies.Life))
 	pid, err := ctx.SpawnNamed(props, fmt.Sprintf("life-%d", number))
@@ -248,7 +248,7 @@ func (h *Host) ready(ctx actor.Context, m *lifeReady) {
 		return
 	}
 	h.pid, h.conn, h.liveness = m.pid, m.conn, m.liveness
-	h.ref.meter.ready(h.world.now().Sub(h.spawned))
+	h.startup = max(1, h.world.now().Sub(h.spawned))
 	h.step(ctx, lifecycle.Ready{Life: m.life})
 }
 
@@ -349,7 +349,7 @@ func (h *Host) publish() {
 	if h.machine.State().AtRest() || h.machine.State() == lifecycle.Restarting {
 		pid = 0
 	}
-	h.ref.publish(snapshot{machine: h.machine, life: h.lifeNo, pid: pid, liveness: h.liveness, lastExit: h.lastExit, crashID: h.lastCrash})
+	h.ref.publish(snapshot{machine: h.machine, life: h.lifeNo, pid: pid, liveness: h.liveness, startup: h.startup, lastExit: h.lastExit, crashID: h.lastCrash})
 }
 
 // publishConn opens the fast way for calls, behind those that have waited.

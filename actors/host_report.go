@@ -22,7 +22,7 @@ func (h *Host) report(state lifecycle.State) *CrashReport {
 	r := &CrashReport{
 		ID: reports.NewID(fmt.Sprintf("%s-%d", h.ref.spec.Name, f.Life), now), Time: now,
 		Host: h.ref.spec.Name, Group: h.ref.group, Life: f.Life, PID: h.end.pid,
-		Command: redactStrings(h.world.Redactor, h.ref.spec.Command), State: state, Reason: f.Error(), Exit: h.lastExit, Crashes: h.machine.CrashesInWindow(now),
+		Command: redactStrings(h.world.redactor(), h.ref.spec.Command), State: state, Reason: f.Error(), Exit: h.lastExit, Crashes: h.machine.CrashesInWindow(now),
 		Uptime: h.end.uptime.Seconds(), Extensions: h.end.extensions, Pending: f.Pending, Messages: f.Headers, Noise: f.Bad,
 		Protocol: "none",
 	}

@@ -56,7 +56,6 @@ func (r *Ref) end() {
 	b.mu.Unlock()
 	r.cancel()
 	r.deadlines.Stop()
-	r.feed.close()
 	for _, i := range r.chain.Load().list {
 		if i.Closed != nil {
 			i.Closed()

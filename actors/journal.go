@@ -5,7 +5,6 @@ import (
 	"iter"
 	"sync"
 
-	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/link"
 )
 
@@ -24,7 +23,7 @@ type Journal struct {
 	next   uint64        // seq of the next event, from 1
 	more   chan struct{} // closed at the next event
 	closed bool
-	redact *secret.Redactor
+	redact Redactor
 }
 
 // NewJournal returns an empty journal. env says the time; nil: [link.System] does.
@@ -36,11 +35,11 @@ func NewJournal(env link.Env) *Journal {
 }
 
 // Redact takes out of events what r knows. To be said before the first.
-func (j *Journal) Redact(r *secret.Redactor) { j.redact = r }
+func (j *Journal) Redact(r Redactor) { j.redact = r }
 
 // Write numbers the event, stamps it unless it has a time, and keeps it.
 func (j *Journal) Write(e Event) Event {
-	if j.redact.Active() {
+	if j.redact != nil && j.redact.Active() {
 		e.Reason = j.redact.String(e.Reason)
 		if e.Exit != nil {
 			exit := *e.Exit

@@ -13,7 +13,7 @@ import (
 func TestWhatIsKeptOfAHostIsBounded(t *testing.T) {
 	long := strings.Repeat("é", 4<<20)
 	f := &Failure{Detail: long}
-	redactFailure(nil, f)
+	redactFailure(nothing{}, f)
 	if want := strings.Repeat("é", maxDetail/2) + fmt.Sprintf("… (%d bytes)", len(long)); f.Detail != want {
 		t.Errorf("%d bytes of why it ended, want %d", len(f.Detail), len(want))
 	}

@@ -117,7 +117,7 @@ func everyMessageHasOneOutcome(t *testing.T, spec supervisor.Spec, end func(*act
 				case 0:
 					m = &actors.Command{ID: id, Host: "a", Verb: actors.VerbStart}
 				case 1:
-					m = &actors.AddHost{ID: id, Host: actors.HostSpec(sleeper("a"))}
+					m = &actors.AddHost{ID: id, Host: actors.HostSpec{Name: "a", Command: sleeper("a").Command}}
 				case 2:
 					m = &actors.AddHost{ID: id, Group: "tools", Host: actors.HostSpec{Name: "b"}}
 				case 3:

@@ -49,7 +49,7 @@ func newLife(h *Host, number uint64, host *actor.PID) *Life {
 		}},
 		machine: lifecycle.NewLife(lifecycle.LifeRules{
 			Drain: s.Stop.Drain, Grace: s.Stop.Grace, Explains: h.ref.can.Explain != nil,
-			Prepares: h.ref.chain.Load().starting || len(s.Secrets.Env) > 0 || s.Prepare != nil,
+			Prepares: h.ref.chain.Load().starting,
 		}),
 	}
 }
@@ -158,8 +158,7 @@ func (a *Life) order(ctx actor.Context, o lifecycle.LifeOrder) lifecycle.LifeEve
 		}
 	case lifecycle.DrainCalls:
 		self, root := ctx.Self(), ctx.ActorSystem().Root
-		a.ref.thin.drain(a.conn) // so that all that was said comes before what is waited for
-		a.conn.leaving()
+		a.conn.leaving() // so that all that was said comes before what is waited for
 		a.conn.Drain(func() { tell(root, self, &drained{}) })
 	case lifecycle.SayGoodbye:
 		tell(ctx, a.connection, &sayGoodbye{})
@@ -231,7 +230,7 @@ func (a *Life) fail(ctx actor.Context, e lifecycle.EndLife) {
 			f.Headers = append(f.Headers, Header(h))
 		}
 	}
-	redactFailure(a.ref.world.Redactor, f)
+	redactFailure(a.ref.world.redactor(), f)
 	if a.conn != nil {
 		a.answerPending(f, e.Expected)
 	}

@@ -61,7 +61,7 @@ func (a *Life) broken(err error) lifecycle.Fault {
 		return lifecycle.Fault{Cause: lifecycle.CauseVersion, Detail: err.Error()}
 	case errors.As(err, &frame):
 		f := lifecycle.Fault{Cause: lifecycle.CauseProtocol, Detail: err.Error(), Bad: frame.Bytes}
-		if text, ok := noise(a.ref.world.Redactor.Last(frame.Bytes)); ok && a.ref.spec.transport() == TransportStdio {
+		if text, ok := noise(a.ref.world.redactor().Last(frame.Bytes)); ok && a.ref.spec.transport() == TransportStdio {
 			hint := "print to stderr"
 			if a.ref.spec.Protocol.Defaults().Transport == string(TransportFD) {
 				hint += ", or use transport fd"

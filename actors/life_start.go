@@ -10,7 +10,6 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
@@ -28,8 +27,7 @@ func (a *Life) prepare(ctx actor.Context) {
 	})
 }
 
-// prepare asks interceptors and the spec's Prepare, and reads the variables that are
-// secrets.
+// prepare asks interceptors what a life is given.
 func (r *Ref) prepare(ctx context.Context, s *Start) error {
 	if err := s.find(&r.spec); err != nil {
 		return err
@@ -42,24 +40,6 @@ func (r *Ref) prepare(ctx context.Context, s *Start) error {
 			return err
 		}
 	}
-	if r.spec.Prepare != nil {
-		var given Prepared
-		err := link.Contain(func() (err error) {
-			given, err = r.spec.Prepare(ctx, s.Life)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("prepare: %w", err)
-		}
-		maps.Copy(s.Env, given.Env)
-		s.Args = append(s.Args, given.Args...)
-	}
-	env, err := r.secretEnv(ctx, s.Life)
-	if err != nil {
-		return err
-	}
-	maps.Copy(env, s.Env)
-	s.Env = env
 	return nil
 }
 
@@ -75,10 +55,7 @@ func (s *Start) find(spec *HostSpec) (err error) {
 func (a *Life) launch(ctx actor.Context) lifecycle.Fault {
 	spec := &a.ref.spec
 	err := a.given.find(spec)
-	if err == nil {
-		err = spec.Guard.verify(a.given.Path)
-	}
-	cmd := command(spec, a.ref.can, a.given)
+	cmd := command(spec, a.ref.can, a.ref.world.Withheld, a.given)
 	cmd.Accept = a.byHand
 	if err == nil {
 		a.transport, err = openTransport(a.ref.world, spec, a.ref.can, cmd)
@@ -123,10 +100,10 @@ func (a *Life) spawned(ctx actor.Context, m *spawned) {
 
 // command renders the spec of a host as what is to be started, with what this life
 // alone is given.
-func command(spec *HostSpec, can codec.Features, s *Start) *sandbox.Command {
+func command(spec *HostSpec, can codec.Features, withheld []string, s *Start) *sandbox.Command {
 	env := make(map[string]string, len(spec.Env)+len(spec.InheritEnv))
 	for _, name := range spec.InheritEnv {
-		if v, ok := os.LookupEnv(name); ok && name != "HOSTSUP_SOCKET" && name != secret.IdentityEnv {
+		if v, ok := os.LookupEnv(name); ok && !slices.Contains(withheld, name) {
 			env[name] = v
 		}
 	}

@@ -1,14 +1,40 @@
 package actors
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/intercept/secret"
+	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/sandbox/denial"
 )
+
+// Redactor takes out of what is kept, shown and logged what nobody may see, such as the
+// values of secrets. Safe for concurrent use.
+type Redactor interface {
+	capture.Redactor
+	String(text string) string
+	// Error returns e without that; in is the encoding of its data.
+	Error(in codec.Encoding, e *codec.Error) *codec.Error
+}
+
+// nothing is the Redactor of a tree that has none.
+type nothing struct{}
+
+func (nothing) Active() bool                                        { return false }
+func (nothing) Bytes(b []byte) []byte                               { return b }
+func (nothing) Stream(b []byte) ([]byte, int)                       { return b, 0 }
+func (nothing) Last(b []byte) []byte                                { return b }
+func (nothing) String(text string) string                           { return text }
+func (nothing) Error(_ codec.Encoding, e *codec.Error) *codec.Error { return e }
+
+// redactor returns Redactor.
+func (w *World) redactor() Redactor {
+	if w.Redactor == nil {
+		return nothing{}
+	}
+	return w.Redactor
+}
 
 // maxDetail is how many bytes of why a life ended are kept and told: it may be
 // what its host has said, which can be as long as a frame.
@@ -25,7 +51,7 @@ func shortened(text string) string {
 // redactFailure takes the values of secrets out of why a life ended, and what is
 // too long: everything that is told of it, in events, status, report, log and
 // answers, is made of this.
-func redactFailure(r *secret.Redactor, f *Failure) {
+func redactFailure(r Redactor, f *Failure) {
 	defer func() { f.Detail = shortened(f.Detail) }() // behind, as half of a value is not known
 	if !r.Active() {
 		return
@@ -36,31 +62,7 @@ func redactFailure(r *secret.Redactor, f *Failure) {
 	}
 }
 
-// redactError takes them out of an error that a host answers.
-func (r *Ref) redactError(e *codec.Error) *codec.Error {
-	red := r.world.Redactor
-	if !red.Active() {
-		return e
-	}
-	out := *e
-	out.Name, out.Message, out.Stack = red.String(e.Name), red.String(e.Message), red.String(e.Stack)
-	if e.Cause != nil {
-		out.Cause = r.redactError(e.Cause)
-	}
-	if enc := r.spec.Protocol; enc != nil && len(e.Data) > 0 {
-		out.Data = nil // unless it can be looked at
-		if text, err := enc.ToJSON(e.Data); err == nil {
-			if clean := red.JSON(text); bytes.Equal(clean, text) {
-				out.Data = e.Data
-			} else if raw, err := enc.FromJSON(clean); err == nil {
-				out.Data = raw
-			}
-		}
-	}
-	return &out
-}
-
-func redactStrings(r *secret.Redactor, list []string) []string {
+func redactStrings(r Redactor, list []string) []string {
 	if !r.Active() {
 		return list
 	}
@@ -71,7 +73,7 @@ func redactStrings(r *secret.Redactor, list []string) []string {
 	return out
 }
 
-func redactDenials(r *secret.Redactor, list []denial.Denial) []denial.Denial {
+func redactDenials(r Redactor, list []denial.Denial) []denial.Denial {
 	if !r.Active() {
 		return list
 	}

@@ -5,8 +5,10 @@ import (
 	"iter"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/internal/capture"
@@ -29,15 +31,9 @@ type Ref struct {
 	pid   *actor.PID                    // of the Host
 	child atomic.Pointer[sandbox.Child] // started last, if it is confined or limited
 
-	answers       *answers
-	warden        *warden
 	chain         atomic.Pointer[chain]
-	held          atomic.Int64 // bytes of the parameters of calls that are held
-	holdings      holdings     // values of secrets
-	feed          feed
-	thin          *thinner      // of notifications to the host; nil: they are sent as they come
+	held          atomic.Int64  // bytes of the parameters of calls that are held
 	noisy         atomic.Uint64 // the last life that printed such
-	meter         meter
 	noises        atomic.Uint64 // lines of text where messages belong, skipped
 	requestPrefix string
 	conn          atomic.Pointer[conn] // of the running life
@@ -57,6 +53,7 @@ type snapshot struct {
 	life     uint64
 	pid      int // 0: no process
 	liveness string
+	startup  time.Duration
 	lastExit *ExitInfo
 	crashID  string // of the last crash; "" before the first
 }
@@ -65,13 +62,19 @@ func newRef(w *World, group string, spec HostSpec) *Ref {
 	r := &Ref{world: w, spec: spec, can: spec.features(), group: group}
 	r.log = capture.New(capture.Options{
 		Dir: w.LogDir, Name: spec.Name, MaxSize: spec.Log.MaxSize, Files: spec.Log.Files, OnError: r.outputError,
-		Redact: w.Redactor,
+		Redact: w.redactor(),
 	})
 	r.lasting, r.cancel = context.WithCancel(context.Background())
-	r.answers, r.warden = newAnswers(w, &r.spec), newWarden(spec.Guard)
 	r.deadlines = link.NewDeadlines(w.env(), spec.Requests.Timeout)
-	r.thin = newThinner(r)
-	r.chain.Store(newChain(nil))
+	made := spec.Interceptors
+	if made == nil {
+		made = w.Interceptors
+	}
+	var list []*Interceptor
+	if made != nil {
+		list = made(r)
+	}
+	r.chain.Store(newChain(list))
 	r.snap = snapshot{machine: lifecycle.NewHost(lifecycle.HostRules{}, 0, w.now()), liveness: "none"}
 	return r
 }
@@ -87,10 +90,19 @@ func (r *Ref) outputError(err error) {
 // each life is worth a remark.
 func (r *Ref) noise(life uint64, line []byte) {
 	r.noises.Add(1)
-	line = r.world.Redactor.Bytes(line) // before it is cut
+	line = r.world.redactor().Bytes(line) // before it is cut
 	r.log.Print(capture.Stdout, life, line)
 	if r.noisy.Swap(life) != life {
 		r.world.Log.Named(r.spec.Name).Warn("text on stdout where messages belong is skipped", "life", life, "text", string(line[:min(len(line), 200)]))
+	}
+}
+
+// over tells interceptors that nothing is left to be heard of a life.
+func (r *Ref) over(life uint64) {
+	for _, i := range r.chain.Load().list {
+		if i.Over != nil {
+			i.Over(life)
+		}
 	}
 }
 
@@ -102,6 +114,18 @@ func (r *Ref) Group() string { return r.group }
 
 // Spec is what it was made from, with its defaults.
 func (r *Ref) Spec() HostSpec { return r.spec }
+
+// Features returns what only some protocols can, of that of the host.
+func (r *Ref) Features() codec.Features { return r.can }
+
+// Log returns the logger of the host.
+func (r *Ref) Log() hclog.Logger { return r.world.Log.Named(r.spec.Name) }
+
+// Env returns where the tree takes time, timers and goroutines from.
+func (r *Ref) Env() link.Env { return r.world.env() }
+
+// Now returns the time of day of Env.
+func (r *Ref) Now() time.Time { return r.world.now() }
 
 // PID is the address of the host's actor.
 func (r *Ref) PID() *actor.PID { return r.pid }
@@ -146,9 +170,8 @@ func (r *Ref) Status() HostStatus {
 		Restarts: m.Restarts(), CrashesInWindow: m.CrashesInWindow(now), MaxCrashes: r.spec.Restart.MaxCrashes,
 		Since: m.Since(), Pending: int(r.pending.Load()), Liveness: s.liveness, LastExit: s.lastExit,
 		Sandbox: r.sandboxStatus(), Slow: m.IsSlow(), DependsOn: r.spec.Start.DependsOn, Noise: r.noises.Load(),
-		Throttle: r.thin.status(), Eager: !r.spec.Start.Lazy, StoppedByPerson: m.StoppedByPerson(),
+		Throttle: []ThrottleStatus{}, Eager: !r.spec.Start.Lazy, StoppedByPerson: m.StoppedByPerson(),
 	}
-	r.meter.fill(&out)
 	for _, i := range r.chain.Load().list {
 		if i.Status != nil {
 			i.Status(&out)
@@ -157,7 +180,7 @@ func (r *Ref) Status() HostStatus {
 	if r.spec.Protocol != nil {
 		out.Protocol = r.spec.Protocol.Name()
 	}
-	if red := r.world.Redactor; red.Active() {
+	if red := r.world.redactor(); red.Active() {
 		reason = red.String(reason)
 		out.Sandbox.Denials = redactDenials(red, out.Sandbox.Denials)
 	}
@@ -173,6 +196,10 @@ func (r *Ref) Status() HostStatus {
 	}
 	if s.crashID != "" {
 		out.CrashID = &s.crashID
+	}
+	if s.startup > 0 {
+		seconds := s.startup.Seconds()
+		out.StartupSeconds = &seconds
 	}
 	if s.pid != 0 {
 		started := m.SpawnedAt()

@@ -326,6 +326,16 @@ func (r *Ref) Notify(ctx context.Context, method string, in any) error {
 	}
 }
 
+// Tell hands a notification to the running life, of which no interceptor's Outbound is
+// asked. It does not wait: a host that does not read has it in its outbox, too.
+func (r *Ref) Tell(method string, params codec.Raw) error {
+	c := r.conn.Load()
+	if c == nil {
+		return r.downError()
+	}
+	return c.line.Tell(method, params)
+}
+
 // downError says why the host takes nothing now.
 func (r *Ref) downError() error {
 	if r.lasting.Err() != nil {

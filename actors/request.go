@@ -111,7 +111,7 @@ func (r *Ref) reason(method string, cause error) error {
 	)
 	switch {
 	case errors.As(cause, &own): // "no such method" has a class of its own; all else is the host's
-		own = r.redactError(own)
+		own = r.world.redactor().Error(r.Encoding(), own)
 		if own.Name != codec.NameMethodNotFound {
 			return own
 		}

@@ -274,27 +274,29 @@ func TestDrainIsCutShort(t *testing.T) {
 }
 
 // A life that is prepared beside the mailbox can be stopped and killed meanwhile,
-// and what Prepare returns then is not used.
+// and what comes of it then is not used.
 func TestPreparationIsCutShort(t *testing.T) {
 	for _, how := range []string{"stop", "time-out", "error", "in time"} {
 		t.Run(how, func(t *testing.T) {
 			h := HostSpec{Name: "a"}
 			h.Restart.MaxCrashes = 1
 			ended := false
-			h.Prepare = func(ctx context.Context, _ uint64) (Prepared, error) {
-				switch how {
-				case "error":
-					return Prepared{}, errors.New("no port")
-				case "in time":
-					return Prepared{}, nil
-				}
-				<-ctx.Done()
-				ended = true
-				return Prepared{}, nil
+			h.Interceptors = func(*Ref) []*Interceptor {
+				return []*Interceptor{{Starting: func(ctx context.Context, _ *Start) error {
+					switch how {
+					case "error":
+						return errors.New("no port")
+					case "in time":
+						return nil
+					}
+					<-ctx.Done()
+					ended = true
+					return nil
+				}}}
 			}
 			want := map[string]string{
 				"stop": "stopped by request", "time-out": "not ready 1m0s after its start: crash 1 in 5m0s, given up",
-				"error": "spawn: prepare: no port: crash 1 in 5m0s, given up", "in time": "ready",
+				"error": "spawn: no port: crash 1 in 5m0s, given up", "in time": "ready",
 			}[how]
 			simulate(t, nil, alone(h), func(s *simulation) {
 				if how == "stop" {

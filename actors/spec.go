@@ -1,13 +1,10 @@
 package actors
 
 import (
-	"context"
 	"syscall"
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/extensions/plan"
-	"github.com/hostsup/hostsup/intercept/throttle"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -22,7 +19,7 @@ func (s *HostSpec) features() codec.Features {
 
 // HostSpec says everything about one host. It is a value: nothing changes it
 // after it was handed over. Its fields are those of supervisor.HostSpec, which
-// explains them.
+// explains them, without what interceptors do.
 type HostSpec struct {
 	Name       string
 	Command    []string
@@ -37,24 +34,14 @@ type HostSpec struct {
 	Restart    lifecycle.RestartRule
 	Liveness   LivenessRule
 	Requests   RequestRule
-	Throttle   []throttle.Rule
-	Answers    AnswerRule
-	Guard      GuardRule
-	Secrets    SecretRule
-	Attach     bool
 	Stop       StopRule
 	Log        LogRule
-	Prepare    func(ctx context.Context, life uint64) (Prepared, error)
-	Extensions *plan.Spec
 	Sandbox    *policy.Policy
 	Observe    Observe
 	Resources  policy.Limits
-}
-
-// Prepared is what one life is given beside what the spec of its host says.
-type Prepared struct {
-	Env  map[string]string // wins over the spec's
-	Args []string          // follow the spec's Command; all users of a machine can see them
+	// Interceptors returns the host's features when its handle is made; nil: those of
+	// the [World].
+	Interceptors func(*Ref) []*Interceptor
 }
 
 // Observe says when a confined host is watched by a system call filter, which

@@ -24,6 +24,18 @@ type SandboxStatus struct {
 	Denials []denial.Denial `json:"denials,omitempty"` // what the life that was started last was refused
 }
 
+// ThrottleStatus is a rule for notifications to a host, and what became of them
+// since the start of the supervisor.
+type ThrottleStatus struct {
+	Method    string  `json:"method"`
+	Every     float64 `json:"every_seconds"`
+	Key       string  `json:"key"`       // "": all of the method are one
+	Sent      uint64  `json:"sent"`      // written to the host
+	Coalesced uint64  `json:"coalesced"` // replaced by a later one before that
+	Dropped   uint64  `json:"dropped"`   // held when the life ended without a goodbye
+	Held      int     `json:"held"`      // now
+}
+
 // HostStatus is one host as `status --json` shows it.
 type HostStatus struct {
 	Name            string          `json:"name"`

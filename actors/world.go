@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,8 +10,6 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/internal/reports"
 	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
@@ -45,17 +42,16 @@ type World struct {
 	LogDir     string // folder of the hosts' log files; "": memory only
 	Version    string // of the program, for the handshake
 
-	Secrets  *secret.Store    // nil: there are none
-	Redactor *secret.Redactor // takes out of what is kept and shown what hosts were given of them; nil: nothing
+	Redactor Redactor // nil: nothing is taken out of what is kept and shown
+	Withheld []string // names of variables that no host inherits
 
 	// MaxStarting is how many hosts start at once, from spawn to ready; 0: any
 	// number.
 	MaxStarting int
 
-	// OnNotification gets what hosts say of themselves. It is called on the
-	// connection's read loop and must not wait. A panic in it is logged, and no
-	// fault of the host. May be nil.
-	OnNotification func(Notification)
+	// Interceptors returns the features of a host whose spec does not say them. May be
+	// nil.
+	Interceptors func(*Ref) []*Interceptor
 
 	// Advice says what a person can do about a host that has failed, for the
 	// log; crashID is "" when it failed without a crash. nil: nothing is said.
@@ -73,15 +69,6 @@ type World struct {
 	mu    sync.RWMutex
 	refs  map[string]*Ref
 	order []string // names in the order in which they were entered
-}
-
-// Notification is a message of a host that asks for nothing.
-type Notification struct {
-	Host     string
-	Life     uint64
-	Method   string
-	Params   codec.Raw
-	Encoding codec.Encoding // of Params
 }
 
 // env returns Env.
@@ -159,19 +146,4 @@ func (w *World) Served() { w.serving.Wait() }
 func (w *World) Close() error {
 	w.Served()
 	return w.folders.close()
-}
-
-// notify hands on a notification of a host.
-func (w *World) notify(r *Ref, m *codec.Message) {
-	if w.OnNotification == nil {
-		return
-	}
-	err := link.Contain(func() error {
-		w.OnNotification(Notification{r.spec.Name, r.Life(), m.Method, m.Params, r.spec.Protocol})
-		return nil
-	})
-	var d *link.PanicError
-	if errors.As(err, &d) {
-		w.Log.Error("the callback for notifications panicked", "host", r.spec.Name, "method", m.Method, "panic", d.Value, "stack", string(d.Stack))
-	}
 }

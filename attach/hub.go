@@ -14,6 +14,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
 )
 
 // ErrProtocol means that hosts of this protocol cannot be attached to.
@@ -52,6 +53,7 @@ const (
 // [New]; there is one for a host.
 type Hub struct {
 	host    *actors.Ref
+	opened  bool // by clients; else by what its spec says
 	log     hclog.Logger
 	dialect dialect
 	started chan struct{} // has room for one token, which the client has that starts the host
@@ -89,7 +91,8 @@ type token struct {
 
 // New returns the hub of a host and adds it to the host's interceptors. The error is
 // [ErrProtocol].
-func New(host *actors.Ref, log hclog.Logger) (*Hub, error) {
+func New(of *supervisor.Host, log hclog.Logger) (*Hub, error) {
+	host := of.Ref()
 	p := host.Spec().Protocol
 	if p == nil {
 		return nil, fmt.Errorf("host %q: %w: it speaks none", host.Name(), ErrProtocol)
@@ -98,7 +101,7 @@ func New(host *actors.Ref, log hclog.Logger) (*Hub, error) {
 	if !ok {
 		return nil, fmt.Errorf("host %q: %w: %s", host.Name(), ErrProtocol, p.Name())
 	}
-	h := &Hub{host: host, log: log.Named("attach"), dialect: d, started: make(chan struct{}, 1), tokens: map[string]token{}, watched: map[string]int{}, told: map[string]bool{}}
+	h := &Hub{host: host, opened: of.Spec().Attach, log: log.Named("attach"), dialect: d, started: make(chan struct{}, 1), tokens: map[string]token{}, watched: map[string]int{}, told: map[string]bool{}}
 	h.docs.open = map[string]*document{}
 	host.Intercept(&actors.Interceptor{
 		Name: "attach", Stage: actors.StageServe, Value: h,
@@ -308,7 +311,7 @@ func (h *Hub) start(ctx context.Context, c *client, params codec.Raw) (codec.Raw
 		h.mu.Unlock()
 	}()
 	anew := false
-	if h.host.Spec().Attach {
+	if h.opened {
 		h.mu.Lock()
 		switch have := h.opening; {
 		case have == nil:

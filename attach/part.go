@@ -51,7 +51,7 @@ func (h *hubs) hub(host *supervisor.Host) (*Hub, error) {
 	if hub := h.of[host]; hub != nil {
 		return hub, nil
 	}
-	hub, err := New(host.Ref(), h.log)
+	hub, err := New(host, h.log)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/intercept/answer"
 )
 
 // Blocks of a host that answer its own requests.
@@ -81,7 +82,7 @@ func (r *reader) answers(body hcl.Body, d *hostDecl) {
 func (r *reader) reply(b *hcl.Block, d *hostDecl) {
 	var result, failure any
 	p := r.section(b.Body, b.DefRange, replySection(&result, &failure))
-	reply := actors.Reply{Method: b.Labels[0], Result: result}
+	reply := answer.Reply{Method: b.Labels[0], Result: result}
 	if at, ok := p.at["error"]; ok && !p.wrong["error"] {
 		if also, ok := p.at["result"]; ok {
 			r.fail(also, "a result beside an error", "An answer is one or the other. Remove one of them.")
@@ -138,7 +139,7 @@ func (r *reader) forward(b *hcl.Block, d *hostDecl) {
 		return // already reported
 	}
 	d.forwards = append(d.forwards, forwardTo{to, p.at["to"]})
-	d.spec.Answers.Forwards = append(d.spec.Answers.Forwards, actors.Forward{Method: b.Labels[0], To: to})
+	d.spec.Answers.Forwards = append(d.spec.Answers.Forwards, answer.Forward{Method: b.Labels[0], To: to})
 }
 
 // forwarded reports forwards to hosts that do not exist, or that cannot be called.

@@ -11,6 +11,7 @@ import (
 	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/intercept/feed"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
@@ -45,7 +46,7 @@ type Host interface {
 	Wait(ctx context.Context, states ...lifecycle.State) error
 	History(n int) ([]capture.Line, error)
 	Follow(ctx context.Context, n int) iter.Seq[capture.Line]
-	Messages(ctx context.Context) iter.Seq[actors.HostMessage]
+	Messages(ctx context.Context) iter.Seq[feed.Message]
 	Inspect(ctx context.Context) (*supervisor.Inspection, error)
 	Profile(ctx context.Context, d time.Duration, w io.Writer) error
 	HeapSnapshot(ctx context.Context, w io.Writer) error

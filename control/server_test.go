@@ -23,6 +23,7 @@ import (
 	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/control/controltest"
+	"github.com/hostsup/hostsup/intercept/feed"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
@@ -485,15 +486,15 @@ func TestRawRequests(t *testing.T) {
 }
 
 func TestMessages(t *testing.T) {
-	said := make(chan actors.HostMessage)
+	said := make(chan feed.Message)
 	c := one(t, func(_ *controltest.Supervisor, h *controltest.Host) { h.Said = said })
 	next, stop := iter.Pull2(c.Messages(t.Context(), "ts"))
 	defer stop()
 	at := time.Date(2026, 11, 21, 12, 0, 0, 5, time.UTC)
 	go func() {
-		said <- actors.HostMessage{Time: at, Host: "ts", Life: 3, Kind: codec.Request, Method: "m", Params: codec.Raw{0x92, 1, 2}, Encoding: mpack.Encoding{}}
-		said <- actors.HostMessage{Lost: 4}
-		said <- actors.HostMessage{Time: at, Host: "ts", Life: 3, Kind: codec.Notification, Method: "n"}
+		said <- feed.Message{Time: at, Host: "ts", Life: 3, Kind: codec.Request, Method: "m", Params: codec.Raw{0x92, 1, 2}, Encoding: mpack.Encoding{}}
+		said <- feed.Message{Lost: 4}
+		said <- feed.Message{Time: at, Host: "ts", Life: 3, Kind: codec.Notification, Method: "n"}
 		close(said)
 	}()
 	for _, want := range []control.Message{

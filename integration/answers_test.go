@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/intercept/answer"
 	"github.com/hostsup/hostsup/sdk"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -81,7 +82,7 @@ func TestAnswers(t *testing.T) {
 	t.Parallel()
 	h := askerHost()
 	begun, taken := make(chan bool, 1), make(chan error, 1)
-	h.Answers = actors.AnswerRule{
+	h.Answers = supervisor.AnswerRule{
 		Handlers: map[string]actors.Handler{
 			"double": func(_ context.Context, r *actors.Incoming) (any, error) {
 				var n int
@@ -105,12 +106,12 @@ func TestAnswers(t *testing.T) {
 			},
 			"unsendable": func(context.Context, *actors.Incoming) (any, error) { return make(chan int), nil },
 		},
-		Replies: []actors.Reply{
+		Replies: []answer.Reply{
 			{Method: "workspace/*", Result: map[string]any{"a": []any{int8(1), "x"}}},
 			{Method: "workspace/none"},
 			{Method: "refused", Err: &codec.Error{Name: "Refused", Message: "not today"}},
 		},
-		Forwards: []actors.Forward{{Method: "echo", To: "db"}, {Method: "fail", To: "db"}, {Method: "crash", To: "db"}, {Method: "gone", To: "nobody"}},
+		Forwards: []answer.Forward{{Method: "echo", To: "db"}, {Method: "fail", To: "db"}, {Method: "crash", To: "db"}, {Method: "gone", To: "nobody"}},
 	}
 	db := demoHost("db")
 	sup := start(t, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(h), supervisor.Alone(db)}})

@@ -20,6 +20,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/dscode"
+	"github.com/hostsup/hostsup/intercept/answer"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -141,7 +142,7 @@ func TestDSCodeAsks(t *testing.T) {
 	together := make(chan struct{})
 	taken := make(chan struct{})
 	sup, h := alone(t, dscodeHost(t, func(s *supervisor.HostSpec) {
-		s.Answers = actors.AnswerRule{
+		s.Answers = supervisor.AnswerRule{
 			Handlers: map[string]actors.Handler{
 				"double": func(_ context.Context, r *actors.Incoming) (any, error) {
 					var n int
@@ -166,7 +167,7 @@ func TestDSCodeAsks(t *testing.T) {
 					return nil, ctx.Err()
 				},
 			},
-			Replies: []actors.Reply{{Method: "fixed", Result: map[string]bool{"yes": true}}},
+			Replies: []answer.Reply{{Method: "fixed", Result: map[string]bool{"yes": true}}},
 		}
 	}))
 	runs(t, h, 1)
@@ -210,7 +211,7 @@ func TestDSCodeTells(t *testing.T) {
 	var heard []string
 	sup, h := alone(t, dscodeHost(t, func(s *supervisor.HostSpec) {
 		s.Env = map[string]string{"PEER_BEGINS_WITH": "hello"}
-		s.Answers.Replies = []actors.Reply{{Method: "flush"}}
+		s.Answers.Replies = []answer.Reply{{Method: "flush"}}
 	}), supervisor.WithNotifications(func(n supervisor.Notification) {
 		mu.Lock()
 		defer mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/intercept/answer"
 	"github.com/hostsup/hostsup/intercept/guard"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
@@ -25,8 +25,8 @@ func TestGuard(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := askerHost()
-	h.Answers.Replies = []actors.Reply{{Method: "*", Result: "granted"}}
-	h.Guard = actors.GuardRule{Permissions: []string{"fileSystem.read"}, Roots: []string{root}, RateLimit: &guard.Rate{Count: 50, Per: time.Hour}}
+	h.Answers.Replies = []answer.Reply{{Method: "*", Result: "granted"}}
+	h.Guard = supervisor.GuardRule{Permissions: []string{"fileSystem.read"}, Roots: []string{root}, RateLimit: &guard.Rate{Count: 50, Per: time.Hour}}
 	_, host := alone(t, h)
 	ask := func(method string, params any) string {
 		var out any

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
+	"github.com/hostsup/hostsup/intercept/answer"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -65,7 +65,7 @@ func TestLanguageServersAsHosts(t *testing.T) {
 			t.Parallel()
 			spec := fromNpm(t, jsonrpc.Headers(jsonrpc.Options{}), l.program, "--stdio")
 			spec.Init = object{"capabilities": object{"workspace": object{"configuration": true}, "textDocument": object{"publishDiagnostics": object{}}}}
-			spec.Answers.Replies = []actors.Reply{
+			spec.Answers.Replies = []answer.Reply{
 				{Method: "workspace/configuration", Result: []object{{}, {}, {}, {}}},
 				{Method: "client/*"},
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/intercept/answer"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -87,7 +88,7 @@ os.dup2(s.fileno(), 0)
 os.dup2(s.fileno(), 1)
 os.execvp(sys.argv[1], sys.argv[1:])
 `}, spec.Command...)
-	spec.Answers.Replies = []actors.Reply{{Method: "who", Result: "we"}}
+	spec.Answers.Replies = []answer.Reply{{Method: "who", Result: "we"}}
 	_, h := alone(t, spec)
 	for life := uint64(1); life <= 2; life++ {
 		runs(t, h, life)

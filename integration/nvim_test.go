@@ -18,6 +18,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/msgpackrpc"
+	"github.com/hostsup/hostsup/intercept/answer"
 	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
@@ -255,19 +256,19 @@ func TestNeovimsPluginHosts(t *testing.T) {
 			written(t, dir, "package.json", "{}") // or node looks for one above
 			spec := speaker(t, "plugins", tt.command(t, plugin)...)
 			// What Neovim answers as [channel, metadata].
-			info, err := exec.CommandContext(ctx(t), peer(t, "nvim"), "--api-info").Output()
+			api, err := exec.CommandContext(ctx(t), peer(t, "nvim"), "--api-info").Output()
 			if err != nil {
 				t.Fatal(err)
 			}
-			answer := codec.Raw(append([]byte{0x92, 1}, info...))
+			info := codec.Raw(append([]byte{0x92, 1}, api...))
 			asked := make(chan string, 100)
 			spec.Answers.Handlers = map[string]actors.Handler{
 				"nvim_get_api_info": func(_ context.Context, r *actors.Incoming) (any, error) {
 					asked <- r.Method
-					return answer, nil
+					return info, nil
 				},
 			}
-			spec.Answers.Forwards = []actors.Forward{{Method: "nvim_*", To: "nvim"}}
+			spec.Answers.Forwards = []answer.Forward{{Method: "nvim_*", To: "nvim"}}
 			sup := start(t, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(neovim(t, "nvim")), supervisor.Alone(spec)}})
 			h := host(t, sup, "plugins")
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/vmihailenco/msgpack/v5"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 	"github.com/hostsup/hostsup/codec/msgpackrpc"
@@ -102,7 +101,7 @@ func TestSecretDialects(t *testing.T) {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel()
 			h := demoHost("asker", func(h *supervisor.HostSpec) {
-				h.Protocol, h.Secrets = protocol, actors.SecretRule{Owned: []string{"asked"}}
+				h.Protocol, h.Secrets = protocol, supervisor.SecretRule{Owned: []string{"asked"}}
 			})
 			h.Env = hostEnv(role)
 			source := &cabinet{all: map[string]string{"asked": "an \"answer\" to it"}}

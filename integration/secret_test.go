@@ -25,6 +25,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/mpack"
+	"github.com/hostsup/hostsup/intercept/answer"
 	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/lifecycle"
@@ -210,7 +211,7 @@ func TestSecret(t *testing.T) {
 	h := tellerHost("teller", func(h *supervisor.HostSpec) {
 		h.Secrets.Owned = []string{"asked", "missing"}
 		h.Guard.Permissions = []string{"secrets.read", "secrets.write"}
-		h.Answers.Replies = []actors.Reply{{Method: "secrets/*", Result: "not this"}}
+		h.Answers.Replies = []answer.Reply{{Method: "secrets/*", Result: "not this"}}
 	})
 	mute := tellerHost("mute", func(h *supervisor.HostSpec) {
 		h.Secrets.Owned = []string{"asked"}

@@ -20,7 +20,7 @@ func TestEqualSpecs(t *testing.T) {
 			Name: "a", Command: []string{"x", "y"}, Protocol: native.New(), Env: map[string]string{"K": "v"},
 			Init: map[string]any{"deep": []any{1, "two"}}, Sandbox: &policy.Policy{Read: []string{"/usr"}},
 			Prepare: func(context.Context, uint64) (Prepared, error) { return Prepared{}, nil },
-			Answers: actors.AnswerRule{Handlers: map[string]actors.Handler{"m": func(context.Context, *actors.Incoming) (any, error) { return 1, nil }}},
+			Answers: AnswerRule{Handlers: map[string]actors.Handler{"m": func(context.Context, *actors.Incoming) (any, error) { return 1, nil }}},
 		}
 	}
 	if !full().Equal(full()) {

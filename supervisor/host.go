@@ -8,6 +8,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/intercept/feed"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
 )
@@ -16,7 +17,10 @@ import (
 // without a mailbox in between as long as the host runs; when it does not, the
 // host's rules decide what becomes of them. After the host was removed, methods
 // return ErrNoHost, and Status keeps what there was. Safe for concurrent use.
-type Host struct{ ref *actors.Ref }
+type Host struct {
+	ref *actors.Ref
+	*features
+}
 
 // Ref returns the handle that package actors has of the host.
 func (h *Host) Ref() *actors.Ref { return h.ref }
@@ -31,7 +35,7 @@ func (h *Host) Name() string { return h.ref.Name() }
 func (h *Host) Group() string { return h.ref.Group() }
 
 // Spec returns what the host was made from, with its defaults.
-func (h *Host) Spec() HostSpec { return HostSpec(h.ref.Spec()) }
+func (h *Host) Spec() HostSpec { return h.spec }
 
 // Encoding returns how payloads of the host are encoded; nil without a protocol.
 func (h *Host) Encoding() codec.Encoding { return h.ref.Encoding() }
@@ -112,13 +116,13 @@ func (h *Host) Notify(ctx context.Context, method string, in any) error {
 // Handle sets the handler of the requests of a method that the host makes, or of a
 // pattern that ends in *. It goes before any rule as specific; see [AnswerRule]. For
 // what a host asks right at its start, name the handler in the spec.
-func (h *Host) Handle(pattern string, handler Handler) { h.ref.Handle(pattern, handler) }
+func (h *Host) Handle(pattern string, handler Handler) { h.answers.Handle(pattern, handler) }
 
 // Messages returns the notifications and requests that the host makes from now
 // on, over all its lives, until ctx ends or the host is removed. The supervisor's
 // answers are not among them. Followers begin when the sequence is first asked
 // for, and delay neither the host nor its callers.
-func (h *Host) Messages(ctx context.Context) iter.Seq[HostMessage] { return h.ref.Messages(ctx) }
+func (h *Host) Messages(ctx context.Context) iter.Seq[HostMessage] { return h.feed.Messages(ctx) }
 
 // Tail returns the last n lines of the host's output, oldest first.
 func (h *Host) Tail(n int) []OutputLine { return h.ref.Tail(n) }
@@ -139,9 +143,7 @@ type (
 	// Handler answers a request of a host.
 	Handler = actors.Handler
 	// HostMessage is one message of [Host.Messages].
-	HostMessage = actors.HostMessage
+	HostMessage = feed.Message
 	// Pending is a call whose outcome is not waited for in place.
 	Pending = actors.Pending
-	// AnswerRule says how requests are answered that a host makes.
-	AnswerRule = actors.AnswerRule
 )

@@ -2,12 +2,17 @@ package supervisor
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions/plan"
+	"github.com/hostsup/hostsup/intercept/answer"
+	"github.com/hostsup/hostsup/intercept/guard"
+	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/intercept/throttle"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox/policy"
@@ -29,11 +34,11 @@ type HostSpec struct {
 	Restart    lifecycle.RestartRule
 	Liveness   actors.LivenessRule
 	Requests   actors.RequestRule
-	Throttle   []throttle.Rule   // notifications to it that are thinned out; none by default
-	Answers    actors.AnswerRule // to what the host asks
-	Guard      actors.GuardRule  // what it may ask for, and what may be started as it
-	Secrets    actors.SecretRule // values that are only read when a life begins, or it asks for them
-	Attach     bool              // opened by the first program that attaches to it, see package attach; it starts lazily
+	Throttle   []throttle.Rule // notifications to it that are thinned out; none by default
+	Answers    AnswerRule      // to what the host asks
+	Guard      GuardRule       // what it may ask for, and what may be started as it
+	Secrets    SecretRule      // values that are only read when a life begins, or it asks for them
+	Attach     bool            // opened by the first program that attaches to it, see package attach; it starts lazily
 	Stop       actors.StopRule
 	Log        actors.LogRule
 
@@ -60,15 +65,72 @@ type HostSpec struct {
 }
 
 // Prepared is what one life of a host is given by the Prepare of its spec.
-type Prepared = actors.Prepared
+type Prepared struct {
+	Env  map[string]string // wins over the spec's
+	Args []string          // follow the spec's Command; all users of a machine can see them
+}
+
+// Rules of a HostSpec for what passes between the host and the supervisor.
+type (
+	// AnswerRule says how requests are answered that a host makes.
+	AnswerRule = answer.Rule
+	// GuardRule says what a host may ask for, and what may be started as the host.
+	GuardRule = guard.HostRule
+	// SecretRule says which secrets a host gets.
+	SecretRule = secret.Rule
+)
+
+// core returns what package actors has to know of a host.
+func (s HostSpec) core() actors.HostSpec {
+	return actors.HostSpec{
+		Name: s.Name, Command: s.Command, Protocol: s.Protocol, Transport: s.Transport, Dir: s.Dir,
+		Env: s.Env, InheritEnv: s.InheritEnv, Init: s.Init, Limits: s.Limits,
+		Start: s.Start, Restart: s.Restart, Liveness: s.Liveness, Requests: s.Requests, Stop: s.Stop, Log: s.Log,
+		Sandbox: s.Sandbox, Observe: s.Observe, Resources: s.Resources,
+	}
+}
+
+// with returns the spec with what package actors knows of the host.
+func (s HostSpec) with(c actors.HostSpec) HostSpec {
+	s.Name, s.Command, s.Protocol, s.Transport, s.Dir = c.Name, c.Command, c.Protocol, c.Transport, c.Dir
+	s.Env, s.InheritEnv, s.Init, s.Limits = c.Env, c.InheritEnv, c.Init, c.Limits
+	s.Start, s.Restart, s.Liveness, s.Requests, s.Stop, s.Log = c.Start, c.Restart, c.Liveness, c.Requests, c.Stop, c.Log
+	s.Sandbox, s.Observe, s.Resources = c.Sandbox, c.Observe, c.Resources
+	return s
+}
 
 // WithDefaults returns the spec with zero fields replaced by the defaults that
 // the fields' comments name.
-func (s HostSpec) WithDefaults() HostSpec { return HostSpec(actors.HostSpec(s).WithDefaults()) }
+func (s HostSpec) WithDefaults() HostSpec {
+	s = s.with(s.core().WithDefaults())
+	if s.Attach || s.Extensions != nil {
+		s.Start.Lazy = true
+	}
+	return s
+}
 
 // Validate returns everything that is wrong with a spec that has its defaults: an
 // error that joins errors wrapping [ErrSpec].
-func (s HostSpec) Validate() error { return actors.HostSpec(s).Validate() }
+func (s HostSpec) Validate() error {
+	errs := []error{s.core().Validate()}
+	bad := func(field, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w: host %q: %s: %w", ErrSpec, s.Name, field, fmt.Errorf(format, args...)))
+	}
+	if s.Extensions != nil {
+		protocol := "none"
+		if s.Protocol != nil {
+			protocol = s.Protocol.Name()
+		}
+		if err := s.Extensions.Validate(protocol); err != nil {
+			bad("extensions", "%w", err)
+		}
+	}
+	throttle.Validate(s.Throttle, s.Protocol, bad)
+	s.Answers.Validate(s.Protocol, bad)
+	s.Guard.Validate(s.Protocol, bad)
+	s.Secrets.Validate(s.Protocol, s.Env, bad)
+	return errors.Join(errs...)
+}
 
 // Equal reports whether both specs describe the same host when they have their
 // defaults. Functions cannot be compared: of Prepare and Answers.Handlers only counts

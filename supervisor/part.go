@@ -118,7 +118,7 @@ func (t *tree) openParts(specs []Part) error {
 		kind, name := p.Identity()
 		o, err := p.Open(Tree{
 			Supervisor: t.sup, Launcher: t.sup.launcher, Log: t.world.Log, Journal: t.world.Journal,
-			Redact: t.world.Redactor.String, StateDir: t.sup.spec.StateDir,
+			Redact: t.secrets.Redactor.String, StateDir: t.sup.spec.StateDir,
 		})
 		if err != nil {
 			t.closeParts()

@@ -13,6 +13,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -22,9 +23,14 @@ type Event = actors.Event
 // CrashReport is what is kept of one crash; see [actors.CrashReport].
 type CrashReport = actors.CrashReport
 
-// Notification is what a host says without being asked; see
-// [actors.Notification].
-type Notification = actors.Notification
+// Notification is a message of a host that asks for nothing.
+type Notification struct {
+	Host     string
+	Life     uint64
+	Method   string
+	Params   codec.Raw
+	Encoding codec.Encoding // of Params
+}
 
 // Supervisor is a running tree. Safe for concurrent use.
 type Supervisor struct {
@@ -32,6 +38,7 @@ type Supervisor struct {
 	launcher *sandbox.Launcher
 	spec     Spec // without the groups
 	parts    []openPart
+	core     func(HostSpec) actors.HostSpec
 	root     *actor.PID
 	started  time.Time
 
@@ -94,13 +101,9 @@ func Props(system *actor.ActorSystem, spec Spec, opts ...Option) (*actor.Props, 
 	if err != nil {
 		return nil, err
 	}
-	for _, g := range t.groups {
-		for _, h := range g.Hosts {
-			if h.Extensions != nil {
-				t.close()
-				return nil, fmt.Errorf("%w: host %q: extensions: a tree in another actor system has none", ErrSpec, h.Name)
-			}
-		}
+	if name := t.extended; name != "" {
+		t.close()
+		return nil, fmt.Errorf("%w: host %q: extensions: a tree in another actor system has none", ErrSpec, name)
 	}
 	close(t.spawned)
 	return t.props(), nil
@@ -144,7 +147,7 @@ func (s *Supervisor) handle(r *actors.Ref) *Host {
 	defer s.mu.Unlock()
 	h := s.handles[r.Name()]
 	if h == nil || h.ref != r { // new, or its name was free again
-		h = &Host{r}
+		h = &Host{r, featuresOf(r)}
 		s.handles[r.Name()] = h
 	}
 	return h
@@ -251,7 +254,7 @@ func (s *Supervisor) Add(ctx context.Context, group string, h HostSpec) (*Host, 
 			return nil, err
 		}
 	}
-	if err := s.ask(ctx, func(done func(error)) any { return actors.AskAdd(group, actors.HostSpec(h), done) }); err != nil {
+	if err := s.ask(ctx, func(done func(error)) any { return actors.AskAdd(group, s.core(h), done) }); err != nil {
 		return nil, err
 	}
 	host, err := s.Host(h.Name)

@@ -22,13 +22,16 @@ import (
 
 // tree is a Supervisor before it runs.
 type tree struct {
-	sup     *Supervisor
-	world   *actors.World
-	groups  []actors.GroupSpec // until there are props
-	parts   []openPart
-	spawned chan struct{} // closed once sup.root may be used
-	state   *os.File      // the locked state folder; nil without one
-	told    chan struct{} // closed when nobody is told of events any more
+	sup      *Supervisor
+	world    *actors.World
+	groups   []actors.GroupSpec // until there are props
+	secrets  secret.Tree
+	notify   func(Notification) // may be nil
+	parts    []openPart
+	extended string        // a host that has extensions; "": none has
+	spawned  chan struct{} // closed once sup.root may be used
+	state    *os.File      // the locked state folder; nil without one
+	told     chan struct{} // closed when nobody is told of events any more
 }
 
 func newTree(spec Spec, opts []Option) (*tree, error) {
@@ -78,7 +81,7 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 	o.log = redactedLog(o.log, redactor)
 	w := &actors.World{
 		System: o.system, Log: o.log, Launcher: launcher, Journal: actors.NewJournal(nil), Version: version.Version(),
-		OnNotification: o.notify, Advice: o.advice, MaxStarting: spec.MaxStarting, Secrets: secret.Open(source, spec.SecretCache), Redactor: redactor,
+		Advice: o.advice, MaxStarting: spec.MaxStarting, Redactor: redactor, Withheld: []string{"HOSTSUP_SOCKET", secret.IdentityEnv},
 		Strategies: actors.Strategies{
 			Root: Contain{o.log, "group, or a part of the tree,"}, Group: Contain{o.log, "host"}, Host: Restart{}, Life: Contain{o.log, "part of a life"},
 		},
@@ -92,23 +95,39 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 	if err != nil {
 		return nil, errors.Join(err, launcher.Close())
 	}
+	t := &tree{world: w, spawned: make(chan struct{}), notify: o.notify, secrets: secret.Tree{
+		Store: secret.Open(source, spec.SecretCache), Redactor: redactor, Hosts: w.Refs,
+	}}
+	w.Interceptors = func(host *actors.Ref) []*actors.Interceptor { // of a host that a message of package actors adds
+		return t.chain(HostSpec{}.with(host.Spec()))(host)
+	}
 	groups := make([]actors.GroupSpec, len(spec.Groups))
 	for i, g := range spec.Groups {
 		groups[i] = actors.GroupSpec{Name: g.Name, Strategy: g.Strategy, Hosts: make([]actors.HostSpec, len(g.Hosts))}
 		for j, h := range g.Hosts {
-			groups[i].Hosts[j] = actors.HostSpec(sharing(h))
+			if h.Extensions != nil {
+				t.extended = h.Name
+			}
+			groups[i].Hosts[j] = t.core(sharing(h))
 			launcher.Announce(h.Name, h.Sandbox)
 		}
 	}
-	t := &tree{world: w, groups: groups, spawned: make(chan struct{})}
+	t.groups = groups
 	parts := spec.Parts
 	spec.Groups, spec.Parts = nil, nil // the hosts have their own copies; these would only take memory
-	t.sup = &Supervisor{world: w, launcher: launcher, spec: spec, started: time.Now(), done: make(chan struct{}), handles: make(map[string]*Host)}
+	t.sup = &Supervisor{world: w, launcher: launcher, spec: spec, started: time.Now(), done: make(chan struct{}), core: t.core, handles: make(map[string]*Host)}
 	if err := t.openParts(parts); err != nil {
 		return nil, errors.Join(err, launcher.Close(), w.Reports.Close())
 	}
 	t.sup.parts = t.parts
 	return t, nil
+}
+
+// core returns a host as package actors makes it.
+func (t *tree) core(h HostSpec) actors.HostSpec {
+	c := h.core()
+	c.Interceptors = t.chain(h)
+	return c
 }
 
 // tell hands events to f as long as there are any. f may be nil.
@@ -177,8 +196,8 @@ func (t *tree) close() {
 	}
 	t.world.Journal.Close()
 	<-t.told
-	t.world.Secrets.Close()
-	t.world.Redactor.Close()
+	t.secrets.Store.Close()
+	t.secrets.Redactor.Close()
 	_ = sys.Unlock(t.state) // last; nil is an error that changes nothing
 	close(t.sup.done)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/intercept/feed"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
@@ -155,7 +156,7 @@ type Host struct {
 	Enc      codec.Encoding
 	Output   []capture.Line
 	Live     chan capture.Line                                      // later lines, for followers
-	Said     chan actors.HostMessage                                // what comes to those who follow what it says
+	Said     chan feed.Message                                      // what comes to those who follow what it says
 	OnAttach func(ctx context.Context, rw io.ReadWriteCloser) error // nil: attaching is refused
 	OnCall   func(ctx context.Context, c control.Call) (codec.Raw, error)
 	OnStream func(ctx context.Context, c control.Call) iter.Seq2[codec.Raw, error]
@@ -253,7 +254,7 @@ func (h *Host) Follow(ctx context.Context, n int) iter.Seq[capture.Line] {
 }
 
 // Messages yields the messages from Said.
-func (h *Host) Messages(ctx context.Context) iter.Seq[actors.HostMessage] {
+func (h *Host) Messages(ctx context.Context) iter.Seq[feed.Message] {
 	return follower(ctx, nil, h.Said, true)
 }
 

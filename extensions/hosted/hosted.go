@@ -162,8 +162,8 @@ func (s *services) added(h *supervisor.Host) error {
 		return nil
 	}
 	sup := s.tree.Supervisor
-	svc := service.New(h.Ref(), service.Tree{
-		Host: s.host, Add: s.beside(h.Name()), Remove: sup.Remove, Journal: s.tree.Journal, Log: s.tree.Log,
+	svc := service.New(h.Ref(), *h.Spec().Extensions, service.Tree{
+		Host: s.host, Add: s.beside(h), Remove: sup.Remove, Journal: s.tree.Journal, Log: s.tree.Log,
 		Redact: s.tree.Redact, Profile: sup.ProfileLife, Profiles: s.profiles(),
 	})
 	s.mu.Lock()
@@ -194,12 +194,14 @@ func (s *services) profiles() string {
 
 // beside returns a function that adds hosts for isolated extensions of the host base,
 // with which they share stored data.
-func (s *services) beside(base string) func(context.Context, string, actors.HostSpec) error {
-	return func(ctx context.Context, group string, h actors.HostSpec) error {
+func (s *services) beside(base *supervisor.Host) func(context.Context, string) error {
+	return func(ctx context.Context, name string) error {
+		h := base.Spec()
+		h.Name, h.Extensions, h.Attach, h.Start.Lazy = name, nil, false, true
 		if p, ok := h.Protocol.(*vscode.Protocol); ok {
-			h.Protocol = p.Beside(base)
+			h.Protocol = p.Beside(base.Name())
 		}
-		_, err := s.tree.Supervisor.Add(ctx, group, supervisor.HostSpec(h))
+		_, err := s.tree.Supervisor.Add(ctx, base.Group(), h)
 		return err
 	}
 }

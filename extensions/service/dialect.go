@@ -70,10 +70,9 @@ type voice interface {
 }
 
 // dialectOf is the one of a host that has an extensions block.
-func dialectOf(base *actors.Ref) dialect {
-	spec := base.Spec()
-	if spec.Protocol.Name() == plan.Hostsup {
-		return programs{*spec.Extensions}
+func dialectOf(base *actors.Ref, spec plan.Spec) dialect {
+	if base.Spec().Protocol.Name() == plan.Hostsup {
+		return programs{spec}
 	}
-	return editors{*spec.Extensions, base}
+	return editors{spec, base}
 }

@@ -85,11 +85,8 @@ func (s *Service) open(at location.Place) {
 		p.number = s.owner[at.Cell]
 	}
 	s.places[p.name] = p
-	spec := s.base.Spec()
-	spec.Name, spec.Extensions, spec.Attach = p.name, nil, false
-	spec.Start.Lazy = true
 	p.do(func(ctx context.Context) {
-		err := s.tree.Add(ctx, s.base.Group(), spec)
+		err := s.tree.Add(ctx, p.name)
 		ref := s.tree.Host(p.name)
 		switch {
 		case err != nil:

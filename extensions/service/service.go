@@ -22,8 +22,8 @@ import (
 
 // Tree is what a service needs of the supervisor.
 type Tree struct {
-	Host    func(name string) *actors.Ref // nil when no host has that name
-	Add     func(ctx context.Context, group string, h actors.HostSpec) error
+	Host    func(name string) *actors.Ref                // nil when no host has that name
+	Add     func(ctx context.Context, name string) error // a lazy host like the one with the extensions, beside it
 	Remove  func(ctx context.Context, name string) error
 	Journal *actors.Journal
 	Log     hclog.Logger
@@ -94,9 +94,9 @@ type crash struct {
 // New looks for the extensions of a host and begins to look after them: the
 // hosts that affinities ask for exist when it returns. What is wrong with extensions
 // is told in the journal.
-func New(base *actors.Ref, tree Tree) *Service {
+func New(base *actors.Ref, spec plan.Spec, tree Tree) *Service {
 	s := &Service{
-		tree: tree, base: base, spec: *base.Spec().Extensions, log: tree.Log.Named(base.Name()).Named("extensions"),
+		tree: tree, base: base, spec: spec, log: tree.Log.Named(base.Name()).Named("extensions"),
 		done: make(chan struct{}), refused: map[extensions.ID]string{}, disabled: map[extensions.ID]string{},
 		notes: map[location.Note]bool{}, faults: map[int]*faults{}, owner: map[string]int{}, places: map[string]*place{},
 		waits: map[uint64]*waiter{}, why: map[extensions.ID]string{}, record: map[extensions.ID]*record{},
@@ -105,7 +105,7 @@ func New(base *actors.Ref, tree Tree) *Service {
 	}
 	s.queue.wake = make(chan struct{}, 1)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.dialect = dialectOf(base)
+	s.dialect = dialectOf(base, spec)
 	home := s.place(base.Name(), 0, "")
 	home.ref = base
 	base.Intercept(home.interceptor())

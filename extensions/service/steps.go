@@ -9,6 +9,7 @@ import (
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/activation"
 	"github.com/hostsup/hostsup/extensions/activation/workspace"
+	"github.com/hostsup/hostsup/intercept/meter"
 )
 
 // activation takes a step of the machine and does what it says. What that
@@ -76,7 +77,7 @@ func (s *Service) changed(e activation.Changed) {
 		s.why[e.ID] = st.Reason.Event
 		reason = fmt.Sprintf("%s is active in %s, by %s", e.ID, milliseconds(total(st.Times)), st.Reason.Event)
 		if p := s.places[e.Host]; p != nil && p.ref != nil {
-			p.ref.Activated(total(st.Times))
+			meter.Of(p.ref).Activated(total(st.Times))
 		}
 		s.log.Info("active", "extension", e.ID, "host", e.Host, "event", st.Reason.Event)
 	case activation.Broken:

@@ -60,6 +60,18 @@ func TestHostIsLight(t *testing.T) {
 	}
 }
 
+// TestActorsKnowNoFeature holds what package actors may import of this module, also
+// through others: features are interceptors, in packages above it.
+func TestActorsKnowNoFeature(t *testing.T) {
+	for _, goos := range systems {
+		for _, name := range ours(list(t, goos)["actors"].Deps) {
+			if !isBelow(name, "codec", "link", "lifecycle", "sandbox", "internal") {
+				t.Errorf("%s: actors imports %s", goos, name)
+			}
+		}
+	}
+}
+
 // TestExecServerStandsAlone holds that only programs, the configuration and tests
 // import the exec server.
 func TestExecServerStandsAlone(t *testing.T) {

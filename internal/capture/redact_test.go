@@ -1,4 +1,4 @@
-package capture
+package capture_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hostsup/hostsup/intercept/secret"
+	. "github.com/hostsup/hostsup/internal/capture"
 )
 
 // However a host splits its writes, no value may be kept anywhere.
@@ -44,7 +45,7 @@ func TestRedacted(t *testing.T) {
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		lines := texts(l.Tail(100))
+		lines := Texts(l.Tail(100))
 		if len(lines) != 8 || strings.Join(lines[:3], "|") != strings.Join(want, "|") {
 			t.Fatalf("writes of %d: %.300q", size, lines)
 		}
@@ -77,7 +78,7 @@ func TestRedactedBeginning(t *testing.T) {
 		fmt.Fprint(in, test.text)
 		_ = in.Close()
 		<-c.Done()
-		if got := texts(l.Tail(1)); len(got) != 1 || got[0] != test.want {
+		if got := Texts(l.Tail(1)); len(got) != 1 || got[0] != test.want {
 			t.Errorf("%q is kept as %q", test.text, got)
 		}
 		if err := l.Close(); err != nil {

@@ -1,4 +1,4 @@
-package actors
+package secret
 
 import (
 	"context"
@@ -9,10 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/intercept/guard"
-	"github.com/hostsup/hostsup/intercept/secret"
-	"github.com/hostsup/hostsup/link"
 )
 
 // Bounds of what those in hosts have kept.
@@ -23,17 +22,17 @@ const (
 )
 
 // keeper returns what answers a request for secrets of those in a host, or nil.
-func (r *Ref) keeper(method string) Handler {
-	can := r.can.Secrets
-	if can == nil || r.world.Secrets == nil {
+func (r *Given) keeper(method string) actors.Handler {
+	can := r.host.Features().Secrets
+	if can == nil || r.Store == nil {
 		return nil
 	}
 	keep := can.Serve(method)
 	if keep == nil {
 		return nil
 	}
-	return func(outer context.Context, in *Incoming) (any, error) {
-		ctx, cancel := context.WithTimeoutCause(outer, keepingTime, secret.ErrTimeout)
+	return func(outer context.Context, in *actors.Incoming) (any, error) {
+		ctx, cancel := context.WithTimeoutCause(outer, keepingTime, ErrTimeout)
 		defer cancel()
 		out, err := keep(ctx, vault{r, in.Life, can.Household(in.Host)}, in.Host, in.Params)
 		if err != nil && outer.Err() == nil {
@@ -44,54 +43,54 @@ func (r *Ref) keeper(method string) Handler {
 }
 
 // unkept puts what is the matter with secrets into words for the host.
-func (r *Ref) unkept(in *Incoming, err error) error {
+func (r *Given) unkept(in *actors.Incoming, err error) error {
 	var own *codec.Error
-	if errors.As(err, &own) || errors.Is(err, secret.ErrValue) {
+	if errors.As(err, &own) || errors.Is(err, ErrValue) {
 		return err
 	}
 	// Where they are is not the host's business.
-	r.world.Log.Named(in.Host).Warn("a request for a secret failed", "method", in.Method, "life", in.Life, "error", err)
+	r.host.Log().Warn("a request for a secret failed", "method", in.Method, "life", in.Life, "error", err)
 	text := "secrets cannot be read or kept at the moment"
 	for _, reason := range []error{
-		secret.ErrNoStore, secret.ErrNoKeyring, secret.ErrLocked, secret.ErrNoIdentity, secret.ErrIdentity, secret.ErrExposed, secret.ErrUndecipher,
-		secret.ErrDamaged, secret.ErrFull, secret.ErrTimeout, secret.ErrClosed,
+		ErrNoStore, ErrNoKeyring, ErrLocked, ErrNoIdentity, ErrIdentity, ErrExposed, ErrUndecipher,
+		ErrDamaged, ErrFull, ErrTimeout, ErrClosed,
 	} {
 		if errors.Is(err, reason) {
 			text += ": " + reason.Error()
 			break
 		}
 	}
-	return &codec.Error{Name: NameError, Message: text}
+	return &codec.Error{Name: actors.NameError, Message: text}
 }
 
 // vault is the part of the store in which the secrets of a household are, for a
-// request of a life of one of its hosts. Their names are made by [secret.Join] of
+// request of a life of one of its hosts. Their names are made by [Join] of
 // the protocol's, the household's, the owner's and the key.
 type vault struct {
-	ref       *Ref
+	ref       *Given
 	life      uint64
 	household string
 }
 
-func (v vault) protocol() string { return v.ref.spec.Protocol.Name() }
+func (v vault) protocol() string { return v.ref.host.Spec().Protocol.Name() }
 
 func (v vault) name(owner, key string) string {
-	return secret.Join(v.protocol(), v.household, owner, key)
+	return Join(v.protocol(), v.household, owner, key)
 }
 
 // Get implements [codec.Vault]. Under a name that cannot be there is nothing.
 func (v vault) Get(ctx context.Context, owner, key string) (value string, found bool, err error) {
 	name := v.name(owner, key)
-	b, err := v.ref.world.Secrets.Get(ctx, name)
+	b, err := v.ref.Store.Get(ctx, name)
 	switch {
-	case errors.Is(err, secret.ErrNotFound), errors.Is(err, secret.ErrName):
+	case errors.Is(err, ErrNotFound), errors.Is(err, ErrName):
 		return "", false, nil
 	case err != nil:
 		return "", false, err
 	}
-	defer secret.Wipe(b)
+	defer Wipe(b)
 	if !utf8.Valid(b) {
-		return "", false, fmt.Errorf("%w: it is not UTF-8, so that it cannot be answered as a text", secret.ErrValue)
+		return "", false, fmt.Errorf("%w: it is not UTF-8, so that it cannot be answered as a text", ErrValue)
 	}
 	v.ref.holdLatest(v.life, name, b)
 	return string(b), true, nil
@@ -100,25 +99,25 @@ func (v vault) Get(ctx context.Context, owner, key string) (value string, found 
 // Set implements [codec.Vault].
 func (v vault) Set(ctx context.Context, owner, key, value string) error {
 	name, b := v.name(owner, key), []byte(value)
-	defer secret.Wipe(b)
-	if err := secret.CheckName(name); err != nil {
-		return &codec.Error{Name: codec.NameInvalidParams, Message: fmt.Sprintf("the name of the secret would have %d bytes (%.64q…); expected at most %d", len(name), name, secret.MaxName)}
+	defer Wipe(b)
+	if err := CheckName(name); err != nil {
+		return &codec.Error{Name: codec.NameInvalidParams, Message: fmt.Sprintf("the name of the secret would have %d bytes (%.64q…); expected at most %d", len(name), name, MaxName)}
 	}
-	if err := secret.CheckValue(b); err != nil {
+	if err := CheckValue(b); err != nil {
 		return err
 	}
 	if err := v.ref.change(); err != nil {
 		return err
 	}
-	defer v.ref.world.Redactor.Hold(name, b)() // for a while, also when it is not stored
+	defer v.ref.Redactor.Hold(name, b)() // for a while, also when it is not stored
 	all, err := v.list(ctx)
 	if err != nil {
 		return err
 	}
 	if len(all) >= maxKept && !slices.Contains(all, name) {
-		return &codec.Error{Name: NameError, Message: fmt.Sprintf("the extensions of host %q have %d secrets; expected at most %d", v.household, len(all), maxKept)}
+		return &codec.Error{Name: actors.NameError, Message: fmt.Sprintf("the extensions of host %q have %d secrets; expected at most %d", v.household, len(all), maxKept)}
 	}
-	if err := v.ref.world.Secrets.Set(ctx, name, b); err != nil {
+	if err := v.ref.Store.Set(ctx, name, b); err != nil {
 		return err
 	}
 	v.ref.holdLatest(v.life, name, b)
@@ -128,8 +127,8 @@ func (v vault) Set(ctx context.Context, owner, key, value string) error {
 // Delete implements [codec.Vault].
 func (v vault) Delete(ctx context.Context, owner, key string) (found bool, err error) {
 	name := v.name(owner, key)
-	err = v.ref.world.Secrets.Delete(ctx, name)
-	if errors.Is(err, secret.ErrNotFound) || errors.Is(err, secret.ErrName) {
+	err = v.ref.Store.Delete(ctx, name)
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrName) {
 		return false, nil
 	}
 	if err == nil {
@@ -143,7 +142,7 @@ func (v vault) Keys(ctx context.Context, owner string) ([]string, error) {
 	all, err := v.list(ctx)
 	var keys []string
 	for _, name := range all {
-		if parts, _ := secret.Split(name); parts[2] == owner {
+		if parts, _ := Split(name); parts[2] == owner {
 			keys = append(keys, parts[3])
 		}
 	}
@@ -153,23 +152,18 @@ func (v vault) Keys(ctx context.Context, owner string) ([]string, error) {
 
 // list returns the names of what is in the vault.
 func (v vault) list(ctx context.Context) ([]string, error) {
-	all, err := v.ref.world.Secrets.List(ctx)
+	all, err := v.ref.Store.List(ctx)
 	return slices.DeleteFunc(all, func(name string) bool {
-		parts, ok := secret.Split(name)
+		parts, ok := Split(name)
 		return !ok || len(parts) != 4 || parts[0] != v.protocol() || parts[1] != v.household
 	}), err
 }
 
 // Tell implements [codec.Vault].
 func (v vault) Tell(method string, params codec.Raw) {
-	for _, r := range v.ref.world.Refs() {
-		can := r.can.Secrets
-		if can == nil || r.spec.Protocol.Name() != v.protocol() || can.Household(r.spec.Name) != v.household {
-			continue
-		}
-		if c := r.conn.Load(); c != nil {
-			m := codec.Message{Kind: codec.Notification, Method: method, Params: params}
-			_, _ = c.say(&m, link.NoLimit) // one that is about to end is not told
+	for _, r := range v.ref.Hosts() {
+		if can := r.Features().Secrets; can != nil && r.Spec().Protocol.Name() == v.protocol() && can.Household(r.Name()) == v.household {
+			_ = r.Tell(method, params) // one that is about to end is not told
 		}
 	}
 }
@@ -183,7 +177,7 @@ type latest struct {
 
 // holdLatest looks for the value that a life knows of a secret from now on, in
 // place of the one before: for that as long as for any that was let go.
-func (r *Ref) holdLatest(life uint64, name string, value []byte) {
+func (r *Given) holdLatest(life uint64, name string, value []byte) {
 	sum := sha256.Sum256(value)
 	h := &r.holdings
 	h.mu.Lock()
@@ -193,18 +187,18 @@ func (r *Ref) holdLatest(life uint64, name string, value []byte) {
 	case known && old.life == life && old.sum == sum:
 		return
 	case life <= h.gone, known && old.life > life:
-		r.world.Redactor.Hold(name, value)()
+		r.Redactor.Hold(name, value)()
 		return
 	case known:
 		old.release()
 	case h.latest == nil:
 		h.latest = make(map[string]latest)
 	}
-	h.latest[name] = latest{life, sum, r.world.Redactor.Hold(name, value)}
+	h.latest[name] = latest{life, sum, r.Redactor.Hold(name, value)}
 }
 
 // letGoLatest tells that a secret is there no more.
-func (r *Ref) letGoLatest(name string) {
+func (r *Given) letGoLatest(name string) {
 	h := &r.holdings
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -216,17 +210,17 @@ func (r *Ref) letGoLatest(name string) {
 
 // change counts a value that is stored: each is looked for after it was replaced,
 // for which the host must not have any number of them.
-func (r *Ref) change() error {
+func (r *Given) change() error {
 	h := &r.holdings
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	per := max(r.world.Redactor.Linger(), time.Minute)
+	per := max(r.Redactor.Linger(), time.Minute)
 	if h.changes == nil {
 		h.changes = guard.NewLimiter(guard.Rate{Count: maxChanges, Per: per})
 	}
 	var busy *guard.RateError
-	if err := h.changes.Check(time.Now()); errors.As(err, &busy) {
-		return &codec.Error{Name: NameRateLimited, Message: fmt.Sprintf("more than %d values were stored within %s; the next one in %s", maxChanges, per, busy.After.Round(time.Millisecond))}
+	if err := h.changes.Check(r.host.Now()); errors.As(err, &busy) {
+		return &codec.Error{Name: guard.NameRateLimited, Message: fmt.Sprintf("more than %d values were stored within %s; the next one in %s", maxChanges, per, busy.After.Round(time.Millisecond))}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package actors
+package throttle_test
 
 import (
 	"context"
@@ -11,22 +11,50 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/intercept/throttle"
 	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/link/linktest"
+	"github.com/hostsup/hostsup/supervisor"
 )
 
-// thinRef is fakeRef with rules.
-func thinRef(rules ...throttle.Rule) *Ref {
-	ref := fakeRef()
-	spec := ref.spec
-	spec.Throttle = rules
-	out := newRef(ref.world, "g", spec)
-	out.inbox.ended = true
-	return out
+// thinned is a host with rules, whose lives are over wires of the test's.
+type thinned struct {
+	*actors.Ref
+	throttle *actors.Interceptor
+	life     uint64
+}
+
+func thin(p codec.Protocol, rules ...throttle.Rule) *thinned {
+	log := hclog.NewNullLogger()
+	h := &thinned{}
+	h.Ref = actors.Detached(&actors.World{System: actors.NewSystem(log), Log: log, Journal: actors.NewJournal(nil)}, actors.HostSpec{
+		Name: "h", Command: []string{"x"}, Protocol: p,
+		Interceptors: func(host *actors.Ref) []*actors.Interceptor {
+			if h.throttle = throttle.Interceptor(rules, host); h.throttle == nil {
+				return nil
+			}
+			return []*actors.Interceptor{h.throttle}
+		},
+	})
+	return h
+}
+
+// lives begins the next life.
+func (h *thinned) lives(t testing.TB) (line *actors.Line, end func(error), w *linktest.Wire) {
+	t.Helper()
+	w = linktest.NewWire()
+	session := h.Spec().Protocol.Open(codec.Limits{})
+	if h.Spec().Protocol.Name() == "hostsup" {
+		linktest.Shake(t, session)
+	}
+	h.life++
+	line, end = h.Connect(h.life, session, w, linktest.Shaken(codec.CapAll))
+	<-w.Idle
+	return line, end, w
 }
 
 var changes = throttle.Rule{Method: "change", Every: 16 * time.Millisecond, Key: "uri"}
@@ -34,7 +62,7 @@ var changes = throttle.Rule{Method: "change", Every: 16 * time.Millisecond, Key:
 func change(uri string, n int) map[string]any { return map[string]any{"uri": uri, "n": n} }
 
 // said is what a host has been told so far, in short: change a1.
-func said(t testing.TB, ref *Ref, w *linktest.Wire) string {
+func said(t testing.TB, ref *thinned, w *linktest.Wire) string {
 	t.Helper()
 	synctest.Wait()
 	var out []string
@@ -47,7 +75,7 @@ func said(t testing.TB, ref *Ref, w *linktest.Wire) string {
 				URI string `msgpack:"uri"`
 				N   int    `msgpack:"n"`
 			}
-			if err := ref.spec.Protocol.Unmarshal(m.Params, &v); err != nil {
+			if err := ref.Spec().Protocol.Unmarshal(m.Params, &v); err != nil {
 				t.Fatal(err)
 			}
 			out = append(out, fmt.Sprintf("%s %s%d", m.Method, v.URI, v.N))
@@ -56,7 +84,7 @@ func said(t testing.TB, ref *Ref, w *linktest.Wire) string {
 	return strings.Join(out, ", ")
 }
 
-func tellAll(t testing.TB, ref *Ref, method, uri string, from, to int) {
+func tellAll(t testing.TB, ref *thinned, method, uri string, from, to int) {
 	t.Helper()
 	for n := from; n <= to; n++ {
 		if err := ref.Notify(t.Context(), method, change(uri, n)); err != nil {
@@ -67,9 +95,8 @@ func tellAll(t testing.TB, ref *Ref, method, uri string, from, to int) {
 
 func TestThrottle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ref := thinRef(changes)
-		c, w := fakeConn(t, ref)
-		ref.conn.Store(c)
+		ref := thin(native.New(), changes)
+		line, end, w := ref.lives(t)
 		expect := func(what, want string) {
 			t.Helper()
 			if got := said(t, ref, w); got != want {
@@ -113,11 +140,11 @@ func TestThrottle(t *testing.T) {
 
 		tellAll(t, ref, "change", "a", 105, 106)
 		st := ref.Status().Throttle
-		want := ThrottleStatus{Method: "change", Every: 0.016, Key: "uri", Sent: 6, Coalesced: 100, Held: 1}
+		want := actors.ThrottleStatus{Method: "change", Every: 0.016, Key: "uri", Sent: 6, Coalesced: 100, Held: 1}
 		if len(st) != 1 || st[0] != want {
 			t.Errorf("status: %+v, want %+v", st, want)
 		}
-		ref.thin.drain(c)
+		ref.throttle.Leaving(line)
 		so += ", change a106"
 		expect("before the goodbye", so)
 		tellAll(t, ref, "change", "a", 107, 108)
@@ -125,49 +152,43 @@ func TestThrottle(t *testing.T) {
 		expect("nothing is held behind it", so)
 		time.Sleep(time.Hour) //nolint:forbidigo // in a synctest bubble
 		expect("in the end", so)
-		for _, q := range c.close(ErrStopped) {
-			q.Settle(nil, ErrStopped)
-		}
+		end(actors.ErrStopped)
 	})
 }
 
 // A crash drops what was held, and the next life has nothing to do with it.
 func TestThrottleOverLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ref := thinRef(changes)
-		c, w := fakeConn(t, ref)
-		ref.conn.Store(c)
+		ref := thin(native.New(), changes)
+		_, end, w := ref.lives(t)
 		tellAll(t, ref, "change", "a", 1, 3)
 		tellAll(t, ref, "change", "b", 1, 3)
-		c.close(ErrCrashed)
+		synctest.Wait()
+		end(actors.ErrCrashed)
 		time.Sleep(time.Second) //nolint:forbidigo // in a synctest bubble
 		if got := said(t, ref, w); got != "change a1, change b1" {
 			t.Errorf("the first life was told %s", got)
 		}
-		next, nw := fakeConn(t, ref)
-		ref.conn.Store(next)
+		_, end, nw := ref.lives(t)
 		tellAll(t, ref, "change", "a", 4, 5)
-		c.close(ErrCrashed)     // again, by whoever is late
 		time.Sleep(time.Second) //nolint:forbidigo // in a synctest bubble
 		if got := said(t, ref, nw); got != "change a4, change a5" {
 			t.Errorf("the second life was told %s", got)
 		}
-		want := ThrottleStatus{Method: "change", Every: 0.016, Key: "uri", Sent: 4, Coalesced: 2, Dropped: 2}
+		want := actors.ThrottleStatus{Method: "change", Every: 0.016, Key: "uri", Sent: 4, Coalesced: 2, Dropped: 2}
 		if st := ref.Status().Throttle; len(st) != 1 || st[0] != want {
 			t.Errorf("status: %+v, want %+v", st, want)
 		}
-		if next.close(ErrStopped); ref.thin.timer == nil {
-			t.Error("nothing was held")
-		}
+		end(actors.ErrStopped)
 	})
 }
 
 // Whoever tells a host something that does not read waits, with rules as without.
 func TestThrottleWaitsForTheHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ref := thinRef(changes)
-		c, w := fakeConn(t, ref)
-		ref.conn.Store(c)
+		ref := thin(native.New(), changes)
+		line, end, w := ref.lives(t)
+		defer end(actors.ErrStopped)
 		w.Lock()
 		w.Room, w.Gate = 0, make(chan struct{})
 		w.Unlock()
@@ -175,7 +196,7 @@ func TestThrottleWaitsForTheHost(t *testing.T) {
 		large.Params[0] = 0xc6 // a bin
 		large.Params[1], large.Params[2], large.Params[3], large.Params[4] = byte((link.Limit-5)>>24), byte((link.Limit-5)>>16&0xff), byte((link.Limit-5)>>8&0xff), byte((link.Limit-5)&0xff)
 		for range 2 { // one is being written
-			if _, err := c.Put(&large, link.Limit); err != nil {
+			if _, err := line.Put(&large, link.Limit); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -193,7 +214,7 @@ func TestThrottleWaitsForTheHost(t *testing.T) {
 		if err := <-told; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		if _, err := (&Line{c}).Notify("change", nil); !errors.Is(err, ErrBusy) {
+		if _, err := line.Notify("change", nil); !errors.Is(err, actors.ErrBusy) {
 			t.Error(err)
 		}
 		go func() { told <- ref.Notify(t.Context(), "change", change("a", 2)) }()
@@ -211,11 +232,10 @@ func TestThrottleWaitsForTheHost(t *testing.T) {
 // Params that the caller changes afterwards are sent as they were.
 func TestThrottleKeepsParams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ref := thinRef(changes)
-		c, w := fakeConn(t, ref)
-		ref.conn.Store(c)
+		ref := thin(native.New(), changes)
+		_, end, w := ref.lives(t)
 		tellAll(t, ref, "change", "a", 1, 1)
-		raw, err := ref.spec.Protocol.Marshal(change("a", 2))
+		raw, err := ref.Spec().Protocol.Marshal(change("a", 2))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,21 +247,15 @@ func TestThrottleKeepsParams(t *testing.T) {
 		if got := said(t, ref, w); got != "change a1, change a2" {
 			t.Error(got)
 		}
-		c.close(ErrStopped)
+		end(actors.ErrStopped)
 	})
 }
 
 // Of what each one counts, none is left out, whatever the rules are.
 func TestIncrementalChangesAreNotThrottled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ref := fakeRef()
-		spec := ref.spec
-		spec.Protocol = jsonrpc.Headers(jsonrpc.Options{})
-		spec.Throttle = []throttle.Rule{{Method: "textDocument/didChange", Every: time.Second, Key: "uri"}}
-		ref = newRef(ref.world, "g", spec)
-		w := linktest.NewWire()
-		c := opened(t, ref, spec.Protocol.Open(codec.Limits{}), w, 0)
-		ref.conn.Store(c)
+		ref := thin(jsonrpc.Headers(jsonrpc.Options{}), throttle.Rule{Method: "textDocument/didChange", Every: time.Second, Key: "uri"})
+		_, end, w := ref.lives(t)
 		const (
 			whole  = `{"textDocument":{"uri":"a","version":%d},"contentChanges":[{"text":"x"}]}`
 			ranged = `{"textDocument":{"uri":"a","version":%d},"contentChanges":[{"range":{},"text":"x"}]}`
@@ -263,17 +277,17 @@ func TestIncrementalChangesAreNotThrottled(t *testing.T) {
 		if s := strings.Join(versions, ""); s != "1234568" {
 			t.Errorf("versions %s", s)
 		}
-		c.close(ErrStopped)
+		end(actors.ErrStopped)
 	})
 }
 
 func TestThrottleRulesAreValidated(t *testing.T) {
-	spec := HostSpec{Name: "h", Command: []string{"x"}, Protocol: native.New(), Throttle: []throttle.Rule{changes, changes}}
-	if err := spec.WithDefaults().Validate(); !errors.Is(err, ErrSpec) || !errors.Is(err, throttle.ErrRule) {
+	spec := supervisor.HostSpec{Name: "h", Command: []string{"x"}, Protocol: native.New(), Throttle: []throttle.Rule{changes, changes}}
+	if err := spec.WithDefaults().Validate(); !errors.Is(err, supervisor.ErrSpec) || !errors.Is(err, throttle.ErrRule) {
 		t.Error(err)
 	}
 	spec.Throttle, spec.Protocol = spec.Throttle[:1], nil
-	if err := spec.WithDefaults().Validate(); !errors.Is(err, ErrSpec) {
+	if err := spec.WithDefaults().Validate(); !errors.Is(err, supervisor.ErrSpec) {
 		t.Error(err)
 	}
 	spec.Protocol = native.New()
@@ -285,13 +299,9 @@ func TestThrottleRulesAreValidated(t *testing.T) {
 func BenchmarkNotifyThrottled(b *testing.B) {
 	for name, rules := range map[string][]throttle.Rule{"none": nil, "another": {{Method: "x", Every: time.Hour}}, "held": {changes}} {
 		b.Run(name, func(b *testing.B) {
-			ref := fakeRef()
-			spec := ref.spec
-			spec.Throttle = rules
-			ref = newRef(&World{System: ref.world.System, Log: hclog.NewNullLogger(), Journal: NewJournal(nil)}, "g", spec)
-			c, _ := fakeConn(b, ref)
-			ref.conn.Store(c)
-			params, err := spec.Protocol.Marshal(change("a", 1))
+			ref := thin(native.New(), rules...)
+			_, end, _ := ref.lives(b)
+			params, err := ref.Spec().Protocol.Marshal(change("a", 1))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -301,7 +311,7 @@ func BenchmarkNotifyThrottled(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			c.close(ErrStopped)
+			end(actors.ErrStopped)
 		})
 	}
 }

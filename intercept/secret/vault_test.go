@@ -1,4 +1,4 @@
-package actors
+package secret
 
 import (
 	"context"
@@ -13,9 +13,10 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions/vscode"
-	"github.com/hostsup/hostsup/intercept/secret"
+	"github.com/hostsup/hostsup/intercept/guard"
 )
 
 // chest is a source of secrets in memory.
@@ -30,7 +31,7 @@ func (c *chest) Get(name string) ([]byte, error) {
 	defer c.mu.Unlock()
 	v, found := c.all[name]
 	if !found && c.err == nil {
-		return nil, secret.ErrNotFound
+		return nil, ErrNotFound
 	}
 	return []byte(v), c.err
 }
@@ -61,11 +62,12 @@ func (c *chest) Where() string { return "a chest at home" }
 // vaultOf is the vault of a host.
 func vaultOf(t *testing.T, c *chest, host string) vault {
 	t.Helper()
-	w := &World{Log: hclog.NewNullLogger(), Secrets: secret.Open(c, 0), Redactor: secret.NewRedactor(time.Hour)}
-	t.Cleanup(w.Secrets.Close)
-	t.Cleanup(w.Redactor.Close)
+	tree := Tree{Store: Open(c, 0), Redactor: NewRedactor(time.Hour)}
+	t.Cleanup(tree.Store.Close)
+	t.Cleanup(tree.Redactor.Close)
 	p := vscode.New(vscode.Options{})
-	return vault{&Ref{world: w, spec: HostSpec{Name: host, Protocol: p}, can: p.Features()}, 1, host}
+	w := &actors.World{Log: hclog.NewNullLogger(), Journal: actors.NewJournal(nil)}
+	return vault{New(Rule{}, actors.Detached(w, actors.HostSpec{Name: host, Command: []string{"x"}, Protocol: p}), tree), 1, host}
 }
 
 // Nothing that a host claims leads to what is another's.
@@ -96,7 +98,7 @@ func TestVaultIsOnesOwn(t *testing.T) {
 		if got, found, gerr := v.Get(t.Context(), owner, "../a"); !slices.Equal(keys, []string{"../a"}) || !found || got != "value of "+owner || err != nil || gerr != nil {
 			t.Errorf("%q, %q, %v, %v", keys, got, err, gerr)
 		}
-		if text := v.ref.world.Redactor.String("it is value of " + owner); !strings.HasPrefix(text, "it is [redacted: vscode/code/") {
+		if text := v.ref.Redactor.String("it is value of " + owner); !strings.HasPrefix(text, "it is [redacted: vscode/code/") {
 			t.Error(text)
 		}
 		if found, err := v.Delete(t.Context(), owner, "../a"); !found || err != nil {
@@ -128,13 +130,13 @@ func TestVaultBounds(t *testing.T) {
 	if err := v.Set(t.Context(), "a.b", strings.Repeat("k", 112), "value"); err != nil {
 		t.Error(err)
 	}
-	for value, why := range map[string]string{"": "it has 0 bytes", "abc": "expected at least 4", strings.Repeat("x", secret.MaxValue+1): "at most 16384", "abc\x00": "NUL"} {
+	for value, why := range map[string]string{"": "it has 0 bytes", "abc": "expected at least 4", strings.Repeat("x", MaxValue+1): "at most 16384", "abc\x00": "NUL"} {
 		refused(v.Set(t.Context(), "a.b", "k", value), "", why)
 	}
 	for i := len(c.all) - 1; i < maxKept; i++ {
 		c.all[fmt.Sprintf("vscode/code/c.d/%d", i)] = "value"
 	}
-	refused(v.Set(t.Context(), "a.b", "one more", "value"), NameError, `host "code"`, "256", "at most 256")
+	refused(v.Set(t.Context(), "a.b", "one more", "value"), actors.NameError, `host "code"`, "256", "at most 256")
 	if err := v.Set(t.Context(), "c.d", "1", "another"); err != nil {
 		t.Error(err)
 	}
@@ -145,8 +147,8 @@ func TestVaultBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	refused(v.Set(t.Context(), "a.b", "k", "one too many"), NameRateLimited, "256 values", "within 1h0m0s")
-	if text := v.ref.world.Redactor.String("one too many"); text != "one too many" {
+	refused(v.Set(t.Context(), "a.b", "k", "one too many"), guard.NameRateLimited, "256 values", "within 1h0m0s")
+	if text := v.ref.Redactor.String("one too many"); text != "one too many" {
 		t.Error(text)
 	}
 	if n := len(v.ref.holdings.latest); n != 1 {
@@ -168,16 +170,16 @@ func TestVaultIsClosed(t *testing.T) {
 		err        error
 		want, wont string
 	}{
-		{fmt.Errorf("%w: no bus", secret.ErrNoKeyring), "Error: secrets cannot be read or kept at the moment: no keyring can be reached", "bus"},
+		{fmt.Errorf("%w: no bus", ErrNoKeyring), "Error: secrets cannot be read or kept at the moment: no keyring can be reached", "bus"},
 		{errors.New("open /home/ada/x"), "Error: secrets cannot be read or kept at the moment", "ada"},
-		{secret.ErrLocked, "the keyring is locked", "chest"},
+		{ErrLocked, "the keyring is locked", "chest"},
 	} {
 		v := vaultOf(t, &chest{all: map[string]string{}, err: test.err}, "code")
 		for method, params := range map[string]string{
 			"MainThreadSecretState.$getPassword": `["a.b","k"]`, "MainThreadSecretState.$setPassword": `["a.b","k","value"]`,
 			"MainThreadSecretState.$deletePassword": `["a.b","k"]`, "MainThreadSecretState.$getKeys": `["a.b"]`,
 		} {
-			_, err := v.ref.keeper(method)(t.Context(), &Incoming{Host: "code", Life: 1, Method: method, Params: codec.Raw(params)})
+			_, err := v.ref.keeper(method)(t.Context(), &actors.Incoming{Host: "code", Life: 1, Method: method, Params: codec.Raw(params)})
 			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), test.wont) {
 				t.Errorf("%s: %v", method, err)
 			}
@@ -185,8 +187,8 @@ func TestVaultIsClosed(t *testing.T) {
 		if v.ref.keeper("MainThreadStorage.$setValue") != nil {
 			t.Error("it is kept")
 		}
-		v.ref.world.Secrets.Close()
-		_, err := v.ref.keeper("MainThreadSecretState.$getKeys")(context.Background(), &Incoming{Host: "code", Params: codec.Raw(`["a.b"]`)})
+		v.ref.Store.Close()
+		_, err := v.ref.keeper("MainThreadSecretState.$getKeys")(context.Background(), &actors.Incoming{Host: "code", Params: codec.Raw(`["a.b"]`)})
 		if err == nil || !strings.Contains(err.Error(), "is closed") {
 			t.Error(err)
 		}

@@ -1,4 +1,6 @@
-package actors
+// Package feed hands what a host says by itself to those who follow it. Nobody who
+// follows holds up the host, and a message costs next to nothing while nobody does.
+package feed
 
 import (
 	"context"
@@ -8,11 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 )
 
-// HostMessage is a notification or a request of a host, as a follower sees it.
-type HostMessage struct {
+// Message is a notification or a request of a host, as a follower sees it.
+type Message struct {
 	Time     time.Time
 	Host     string
 	Life     uint64
@@ -34,7 +37,7 @@ type HostMessage struct {
 // MarshalJSON renders it as {"time","host","life","kind","method","params"}, or
 // {"lost":n}. Parameters that JSON cannot say are null. Values of secrets that
 // hosts were given are not in it, as they are in Params.
-func (m HostMessage) MarshalJSON() ([]byte, error) {
+func (m Message) MarshalJSON() ([]byte, error) {
 	if m.Lost > 0 {
 		return json.Marshal(struct {
 			Lost uint64 `json:"lost"`
@@ -65,49 +68,59 @@ const (
 	feedBytes = 8 << 20
 )
 
-// feed hands what a host says by itself to those who follow it. Nobody who
-// follows holds up the host.
-type feed struct {
+// Feed is what one host says by itself.
+type Feed struct {
+	host *actors.Ref
+	show Show
+
 	n         atomic.Int32
 	mu        sync.Mutex
 	followers map[*follower]bool
 	closed    bool
 }
 
+// Show returns the params of a message as JSON, and its method, without the values of
+// secrets; nil if they may be shown as they are.
+type Show func(m *codec.Message) (params json.RawMessage, method string)
+
+// New returns the feed of a host. show may be nil.
+func New(host *actors.Ref, show Show) *Feed { return &Feed{host: host, show: show} }
+
+// Interceptor returns the feed as an interceptor of its host.
+func (f *Feed) Interceptor() *actors.Interceptor {
+	return &actors.Interceptor{Name: "feed", Stage: actors.StageWatch, Value: f, Inbound: f.publish, Closed: f.close}
+}
+
 type follower struct {
 	mu     sync.Mutex
-	queue  []HostMessage
+	queue  []Message
 	bytes  int
 	lost   uint64
 	ended  bool
 	signal chan struct{} // capacity 1
 }
 
-// publish hands on a message; it costs next to nothing while nobody follows.
-func (f *feed) publish(r *Ref, life uint64, m *codec.Message) {
+// publish hands on a message.
+func (f *Feed) publish(life uint64, m *codec.Message) (v actors.Verdict) {
 	if f.n.Load() == 0 {
-		return
+		return v
 	}
-	out := HostMessage{Time: time.Now(), Host: r.spec.Name, Life: life, Kind: m.Kind, Method: m.Method, Params: m.Params, Encoding: r.spec.Protocol}
-	if s := r.can.Secrets; secretMethod(m.Method) == secretSet || s != nil && s.Confides(m.Method) {
-		out.shown, out.called = json.RawMessage(`"[redacted]"`), m.Method // no value yet that is known
-	} else if red := r.world.Redactor; red.Active() {
+	out := Message{Time: f.host.Now(), Host: f.host.Name(), Life: life, Kind: m.Kind, Method: m.Method, Params: m.Params, Encoding: f.host.Encoding()}
+	if f.show != nil {
 		// Now, as who follows may look when the values are known no more.
-		out.shown, out.called = json.RawMessage("null"), red.String(m.Method)
-		if text, err := out.Encoding.ToJSON(m.Params); err == nil && len(m.Params) > 0 {
-			out.shown = red.JSON(text)
-		}
+		out.shown, out.called = f.show(m)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for w := range f.followers {
 		w.put(out)
 	}
+	return v
 }
 
-func (m *HostMessage) size() int { return len(m.Params) + len(m.shown) }
+func (m *Message) size() int { return len(m.Params) + len(m.shown) }
 
-func (w *follower) put(m HostMessage) {
+func (w *follower) put(m Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.queue) >= feedAhead || len(w.queue) > 0 && w.bytes+m.size() > feedBytes {
@@ -126,7 +139,7 @@ func (w *follower) wake() {
 	}
 }
 
-func (w *follower) take() (queue []HostMessage, lost uint64, ended bool) {
+func (w *follower) take() (queue []Message, lost uint64, ended bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	queue, lost, ended = w.queue, w.lost, w.ended
@@ -135,7 +148,7 @@ func (w *follower) take() (queue []HostMessage, lost uint64, ended bool) {
 }
 
 // close ends all followers once they have seen what is there.
-func (f *feed) close() {
+func (f *Feed) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
@@ -151,9 +164,8 @@ func (f *feed) close() {
 // on, over all its lives, until ctx ends or the host is removed. The supervisor's
 // answers are not among them. Followers begin when the sequence is first asked
 // for, and hold nobody up.
-func (r *Ref) Messages(ctx context.Context) iter.Seq[HostMessage] {
-	return func(yield func(HostMessage) bool) {
-		f := &r.feed
+func (f *Feed) Messages(ctx context.Context) iter.Seq[Message] {
+	return func(yield func(Message) bool) {
 		w := &follower{signal: make(chan struct{}, 1)}
 		f.mu.Lock()
 		if f.closed {
@@ -179,7 +191,7 @@ func (r *Ref) Messages(ctx context.Context) iter.Seq[HostMessage] {
 					return
 				}
 			}
-			if lost > 0 && !yield(HostMessage{Lost: lost}) {
+			if lost > 0 && !yield(Message{Lost: lost}) {
 				return
 			}
 			if ended {

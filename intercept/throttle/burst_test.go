@@ -1,11 +1,11 @@
-package actors
+package throttle_test
 
 import (
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/dscode"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
@@ -26,19 +26,14 @@ func TestBurstsAreOneWrite(t *testing.T) {
 	for name, p := range protocols {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ref := fakeRef()
-				spec := ref.spec
-				spec.Protocol = p
-				spec.Throttle = []throttle.Rule{{Method: "change", Every: time.Second, Key: "uri"}}
-				ref = newRef(ref.world, "g", spec)
+				ref := thin(p, throttle.Rule{Method: "change", Every: time.Second, Key: "uri"})
 				session := p.Open(codec.Limits{})
 				if name == "hostsup" {
 					linktest.Shake(t, session)
 				}
 				w := linktest.NewWire()
 				w.Room, w.Gate = 0, make(chan struct{})
-				c := opened(t, ref, session, w, 0)
-				ref.conn.Store(c)
+				_, end := ref.Connect(1, session, w, linktest.Shaken(0))
 				tell := func(method string, n int) {
 					t.Helper()
 					if err := ref.Notify(t.Context(), method, []any{map[string]any{"uri": "a", "n": n}}); err != nil {
@@ -74,9 +69,7 @@ func TestBurstsAreOneWrite(t *testing.T) {
 				if st.Sent+st.Coalesced != 300 || st.Sent < 2 {
 					t.Errorf("%+v", st)
 				}
-				for _, q := range c.close(ErrStopped) {
-					q.Settle(nil, fmt.Errorf("%w", ErrStopped))
-				}
+				end(actors.ErrStopped)
 			})
 		})
 	}

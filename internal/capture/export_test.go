@@ -1,0 +1,7 @@
+package capture
+
+// Texts returns the texts of lines, and Until waits for something.
+var (
+	Texts = texts
+	Until = until
+)

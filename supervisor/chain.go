@@ -1,0 +1,104 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/intercept/answer"
+	"github.com/hostsup/hostsup/intercept/feed"
+	"github.com/hostsup/hostsup/intercept/guard"
+	"github.com/hostsup/hostsup/intercept/meter"
+	"github.com/hostsup/hostsup/intercept/secret"
+	"github.com/hostsup/hostsup/intercept/throttle"
+	"github.com/hostsup/hostsup/link"
+)
+
+// features are what the interceptors of a host are made from and are asked by its
+// [Host].
+type features struct {
+	spec    HostSpec
+	feed    *feed.Feed
+	answers *answer.Answers
+}
+
+// chain returns the interceptors of a host, in the order in which they are passed:
+//
+//	meter, feed       see everything
+//	guard             refuses what may not be, before anybody answers
+//	secrets           are the host's own, and nobody else's to answer
+//	throttle          holds back what is sent
+//	prepare           what the program gives a life
+//	(attach, extensions, and those of the program come here, see [Host.Ref])
+//	answers           by rule
+//	vault             the secrets of extensions
+//	notifications     what nobody has taken goes to the program's callback
+//
+// Behind them the protocol itself answers.
+func (t *tree) chain(spec HostSpec) func(*actors.Ref) []*actors.Interceptor {
+	return func(host *actors.Ref) []*actors.Interceptor {
+		secrets := secret.New(spec.Secrets, host, t.secrets)
+		f := &features{spec: spec, feed: feed.New(host, secrets.Show), answers: answer.New(spec.Answers, spec.Protocol, t.world.Ref)}
+		list := []*actors.Interceptor{{Name: nameOfFeatures, Value: f}, meter.New(), f.feed.Interceptor()}
+		if i := guard.New(spec.Guard, host); i != nil {
+			list = append(list, i)
+		}
+		list = append(list, secrets.Interceptors()...)
+		if i := throttle.Interceptor(spec.Throttle, host); i != nil {
+			list = append(list, i)
+		}
+		if spec.Prepare != nil {
+			list = append(list, &actors.Interceptor{Name: "prepare", Stage: actors.StageServe, Starting: spec.prepare})
+		}
+		list = append(list, f.answers.Interceptor())
+		if t.notify != nil {
+			list = append(list, &actors.Interceptor{Name: "notifications", Stage: actors.StageLast, Inbound: t.notified(host)})
+		}
+		return list
+	}
+}
+
+const nameOfFeatures = "supervisor"
+
+// featuresOf returns the features of a host.
+func featuresOf(host *actors.Ref) *features {
+	f, _ := host.Interceptor(nameOfFeatures).(*features)
+	return f
+}
+
+// prepare asks Prepare what a life is given.
+func (s HostSpec) prepare(ctx context.Context, start *actors.Start) error {
+	var given Prepared
+	err := link.Contain(func() (err error) {
+		given, err = s.Prepare(ctx, start.Life)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	maps.Copy(start.Env, given.Env)
+	start.Args = append(start.Args, given.Args...)
+	return nil
+}
+
+// notified hands on the notifications of a host. A panic of the callback is logged, and
+// no fault of the host.
+func (t *tree) notified(host *actors.Ref) func(uint64, *codec.Message) actors.Verdict {
+	return func(life uint64, m *codec.Message) (v actors.Verdict) {
+		if m.Kind != codec.Notification {
+			return v
+		}
+		err := link.Contain(func() error {
+			t.notify(Notification{host.Name(), life, m.Method, m.Params, host.Encoding()})
+			return nil
+		})
+		var d *link.PanicError
+		if errors.As(err, &d) {
+			t.world.Log.Error("the callback for notifications panicked", "host", host.Name(), "method", m.Method, "panic", d.Value, "stack", string(d.Stack))
+		}
+		return v
+	}
+}
