@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"unicode/utf8"
 )
@@ -253,28 +254,21 @@ func (s *scanner) escape() error {
 	return nil
 }
 
+// hex4 reads the four digits of an escape.
 func (s *scanner) hex4() (rune, error) {
 	if len(s.b)-s.i < 4 {
 		s.i = len(s.b)
 		return 0, s.fail("EOF while parsing a string", s.i)
 	}
-	var r rune
-	for range 4 {
-		c := s.b[s.i]
-		s.i++
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c && c <= 'f':
-			c -= 'a' - 10
-		case 'A' <= c && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, s.fail("invalid escape", s.i)
-		}
-		r = r<<4 | rune(c)
+	digits := s.b[s.i : s.i+4]
+	r, err := strconv.ParseUint(string(digits), 16, 16)
+	if err != nil {
+		valid := len(digits) - len(bytes.TrimLeft(digits, "0123456789abcdefABCDEF"))
+		s.i += valid + 1
+		return 0, s.fail("invalid escape", s.i)
 	}
-	return r, nil
+	s.i += 4
+	return rune(r), nil
 }
 
 func (s *scanner) enter() error {

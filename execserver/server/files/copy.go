@@ -44,7 +44,8 @@ func (f *Files) copy(ctx context.Context, p *wire.FSCopyParams) (any, error) {
 		}
 		return nil, os.Symlink(target, to)
 	case kind == 0:
-		return nil, copyFile(ctx, from, to)
+		from := fileAt{os.OpenFile, from}
+		return nil, from.copy(ctx, fileAt{os.OpenFile, to}, noFollow, errCopyKind)
 	}
 	return nil, errCopyKind
 }
@@ -53,9 +54,16 @@ func (f *Files) copy(ctx context.Context, p *wire.FSCopyParams) (any, error) {
 // that the copy makes progress.
 const copyPiece = 8 << 20
 
-// copyFile copies a regular file over the one that to leads to.
-func copyFile(ctx context.Context, from, to string) error {
-	in, err := os.OpenFile(from, os.O_RDONLY|syscall.O_NONBLOCK|noFollow, 0)
+// fileAt is a file that can be opened, below an [os.Root] or not.
+type fileAt struct {
+	open func(name string, flag int, perm fs.FileMode) (*os.File, error)
+	name string
+}
+
+// copy copies a regular file over another one. It returns otherwise if f is not a
+// regular file. flags are used to open f.
+func (f fileAt) copy(ctx context.Context, to fileAt, flags int, otherwise error) error {
+	in, err := f.open(f.name, os.O_RDONLY|syscall.O_NONBLOCK|flags, 0)
 	if err != nil {
 		return err
 	}
@@ -65,9 +73,9 @@ func copyFile(ctx context.Context, from, to string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return errCopyKind
+		return otherwise
 	}
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK, info.Mode().Perm())
+	out, err := to.open(to.name, os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK, info.Mode().Perm())
 	if err != nil {
 		return err
 	}
@@ -164,7 +172,8 @@ func (t *treeCopy) entry(ctx context.Context, name string, kind fs.FileMode) err
 		}
 		return t.dest.Symlink(target, name)
 	case 0:
-		return t.file(ctx, name)
+		from := fileAt{t.source.OpenFile, name}
+		return from.copy(ctx, fileAt{t.dest.OpenFile, name}, 0, nil)
 	}
 	return nil
 }
@@ -192,24 +201,6 @@ func (t *treeCopy) below(ctx context.Context, name string) error {
 		return err
 	}
 	return (&treeCopy{source: source, dest: dest, left: t.left - 1 - len(name), depth: t.depth - 1}).folder(ctx)
-}
-
-func (t *treeCopy) file(ctx context.Context, name string) error {
-	in, err := t.source.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	info, err := in.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return err
-	}
-	out, err := t.dest.OpenFile(name, os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK, info.Mode().Perm())
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	return fill(ctx, out, in, info)
 }
 
 // realFuture returns the path without links that a path would have once it
