@@ -12,8 +12,7 @@ import (
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
 )
 
-// app is one run of the program: where it reads and writes, and the flags that
-// all verbs share.
+// app is one run of the program: its streams, and the flags that all verbs share.
 type app struct {
 	in     io.Reader
 	out    *output
@@ -24,7 +23,7 @@ type app struct {
 	vars   []string // --var
 	json   bool     // --json of the verb that runs
 
-	finish    func() // when the verb has ended, if anything is to be done
+	finish    func() // runs after the verb; may be nil
 	wrongHelp error  // why no help was shown
 }
 
@@ -104,12 +103,12 @@ and tells what happened.`,
 	return cmd
 }
 
-// jsonFlag gives a verb --json. What goes wrong is then told in JSON too.
+// jsonFlag adds --json to a verb. Errors are then printed as JSON too.
 func (a *app) jsonFlag(cmd *cobra.Command, what string) {
 	cmd.Flags().BoolVar(&a.json, "json", false, what)
 }
 
-// screen is what w is, as far as text is made for it.
+// screen returns the Screen to format text for w.
 func screen(w io.Writer) show.Screen {
 	s := show.Screen{Now: time.Now()}
 	if o, ok := w.(*output); ok {

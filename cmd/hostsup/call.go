@@ -16,8 +16,8 @@ import (
 	"github.com/hostsup/hostsup/control"
 )
 
-// maxParams bounds what is read from standard input. The supervisor's own
-// limit is about the same.
+// maxParams bounds the bytes read from standard input. The supervisor's own limit is
+// about the same.
 const maxParams = 64 << 20
 
 func (a *app) callVerb() *cobra.Command {
@@ -25,8 +25,8 @@ func (a *app) callVerb() *cobra.Command {
 	var stream, idempotent bool
 	cmd := &cobra.Command{
 		Use:   "call HOST METHOD [JSON|-]",
-		Short: "Ask a host for something and print the result as JSON",
-		Long: `Ask a host for something and print the result as JSON on standard output.
+		Short: "Call a method of a host and print the result as JSON",
+		Long: `Call a method of a host and print the result as JSON on standard output.
 The params are null, or the JSON argument, or what is read from standard input
 for "-". Put "--" in front of a negative number.`,
 		Example: `  hostsup call math add '[1, 2]'
@@ -60,7 +60,7 @@ for "-". Put "--" in front of a negative number.`,
 func (a *app) notifyVerb() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "notify HOST METHOD [JSON|-]",
-		Short:             "Tell a host something that it does not answer",
+		Short:             "Send a notification to a host",
 		Args:              args(2, 3, "HOST METHOD [JSON|-]"),
 		ValidArgsFunction: a.completeHosts(1),
 		RunE: func(cmd *cobra.Command, given []string) error {
@@ -132,14 +132,14 @@ func (a *app) request(given []string) (control.Request, error) {
 	return q, nil
 }
 
-// checkJSON says where text stops being one JSON value.
+// checkJSON returns where text stops being one JSON value.
 func checkJSON(text []byte, from string) error {
 	var value json.RawMessage
 	err := json.Unmarshal(text, &value)
 	if err == nil {
 		return nil
 	}
-	before := text // it ends too early
+	before := text // the text ends too early
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) && !strings.HasPrefix(syntax.Error(), "unexpected end") {
 		before = text[:max(0, min(int(syntax.Offset), len(text))-1)]

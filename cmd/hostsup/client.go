@@ -12,7 +12,7 @@ import (
 	"github.com/hostsup/hostsup/control"
 )
 
-// client makes the client of the supervisor that is meant.
+// client makes the client of the selected supervisor.
 func (a *app) client() (*control.Client, error) {
 	path, named, err := a.clientSocket()
 	if err != nil {
@@ -27,8 +27,8 @@ func (a *app) client() (*control.Client, error) {
 	return c, nil
 }
 
-// clientSocket is the control socket to talk to: the one that is named, else
-// of those that may be, the first that exists.
+// clientSocket returns the control socket to talk to: the one that is named, else
+// the first existing one of the possible paths.
 func (a *app) clientSocket() (path string, named bool, err error) {
 	env := config.SystemEnv()
 	configured := ""
@@ -47,8 +47,8 @@ func (a *app) clientSocket() (path string, named bool, err error) {
 	return paths[0], named, nil
 }
 
-// configuredSocket is the socket that the configuration names, "" when there
-// is no configuration or it names none.
+// configuredSocket returns the socket that the configuration names, or "" if there is no
+// configuration or it names none.
 func (a *app) configuredSocket() (string, error) {
 	path, err := config.Find(a.config)
 	if errors.Is(err, config.ErrNoConfig) {
@@ -64,12 +64,12 @@ func (a *app) configuredSocket() (string, error) {
 	if file != nil {
 		return file.Socket, nil
 	}
-	// A file that somebody is editing must not stand between a person and the
-	// supervisor, nor lead to another one than it names.
+	// An invalid file that is being edited must neither keep the user from the
+	// supervisor, nor lead to another one than the file names.
 	if socket, ok := plainSocket(path); ok {
 		return socket, nil
 	}
-	return "", &configError{diags, "which control socket is meant is not known: mend the file, or name the socket with --socket"}
+	return "", &configError{diags, "the control socket is unknown: correct the file, or name the socket with --socket"}
 }
 
 // load reads the configuration with the variables of the command line.
@@ -83,8 +83,8 @@ func (a *app) load(path string, opts config.Options) (*config.File, hcl.Diagnost
 	return file, diags, nil
 }
 
-// plainSocket takes supervisor.socket out of a file that is not valid as a
-// whole. ok is false when it cannot be told for certain.
+// plainSocket reads supervisor.socket from a file that is not valid as a whole. ok
+// is false if the value is uncertain.
 func plainSocket(path string) (socket string, ok bool) {
 	src, err := os.ReadFile(path)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completeWithin is how long a person waits for the Tab key.
+// completeWithin bounds the time that the Tab key takes.
 const completeWithin = time.Second
 
 var shells = []string{"bash", "zsh", "fish", "powershell"}

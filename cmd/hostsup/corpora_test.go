@@ -11,15 +11,15 @@ import (
 	"testing"
 )
 
-// maxSeed bounds a committed seed: a corpus is there to begin with, and is read by
-// everybody who runs the tests.
+// maxSeed bounds a committed seed: a corpus is only a start, and every run of the
+// tests reads it.
 const maxSeed = 64 << 10
 
 // TestFuzzTargetsHaveCorpora holds that each fuzz target of the tree has a
 // committed corpus that is not empty, and each corpus a target. The targets are
 // those of the sources, so that a new one without a corpus fails here.
 func TestFuzzTargetsHaveCorpora(t *testing.T) {
-	targets := map[string]bool{} // folder of the corpus → it is there
+	targets := map[string]bool{} // folder of the corpus → it exists
 	corpora := map[string]bool{}
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -63,8 +63,7 @@ func TestFuzzTargetsHaveCorpora(t *testing.T) {
 	}
 }
 
-// fuzzTargets returns the names of the functions of a file that go test would
-// fuzz.
+// fuzzTargets returns the names of the fuzz targets in a file.
 func fuzzTargets(t *testing.T, path string) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)

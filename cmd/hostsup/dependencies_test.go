@@ -81,8 +81,8 @@ func directModules(t *testing.T, dir string) []string {
 	return sorted(out)
 }
 
-// TestBinaryHasNoTestLibrary holds that nothing in the binary imports what is for
-// tests: each start would initialise it.
+// TestBinaryHasNoTestLibrary holds that the binary imports no library for tests:
+// each start would initialise it.
 func TestBinaryHasNoTestLibrary(t *testing.T) {
 	cmd := exec.Command("go", "list", "-buildvcs=false", "-deps", ".")
 	var said strings.Builder

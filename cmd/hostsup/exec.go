@@ -26,12 +26,12 @@ import (
 )
 
 const (
-	execGrace  = 5 * time.Second // between SIGTERM and SIGKILL of a command that is to end
-	execSignal = 2 * time.Second // for the server to be told of a signal
-	execQuiet  = 2 * time.Second // how long a lost connection is not worth a word
+	execGrace  = 5 * time.Second // between SIGTERM and SIGKILL of a command that must end
+	execSignal = 2 * time.Second // for sending a signal to the server
+	execQuiet  = 2 * time.Second // how long a lost connection is not reported
 )
 
-// remote is what a command line says of a command on a server.
+// remote is a command on a server, as the command line describes it.
 type remote struct {
 	url, dir, tokenFile string
 	env                 []string
@@ -83,19 +83,19 @@ URL, and 1 when the command cannot be started or the server is lost.`,
 		},
 	}
 	f := cmd.Flags()
-	f.SetInterspersed(false) // what follows the command is the command's
+	f.SetInterspersed(false) // words after the command are its arguments
 	f.StringVar(&r.url, "url", "", "where the server is: `URL` is ws://HOST:PORT, wss://HOST or unix:///PATH")
 	f.StringVar(&r.dir, "dir", "", "working `FOLDER`, on the server (default: the server's own)")
-	f.StringArrayVar(&r.env, "env", nil, "give it a variable, `NAME=VALUE` or the NAME of one of ours; may be repeated")
+	f.StringArrayVar(&r.env, "env", nil, "give it a variable, `NAME=VALUE` or the NAME of one of the own environment; may be repeated")
 	f.StringVar(&r.tokenFile, "token-file", "", "`FILE` with the token that the server asks for")
-	f.BoolVarP(&r.tty, "tty", "t", false, "a terminal for the command, even if we have none")
-	f.BoolVarP(&r.noTTY, "no-tty", "T", false, "no terminal for the command, even if we have one")
-	f.BoolVarP(&r.interactive, "interactive", "i", false, "give it our input even if that is empty; with --detach, that of whoever attaches")
+	f.BoolVarP(&r.tty, "tty", "t", false, "a terminal for the command, even if hostsup has none")
+	f.BoolVarP(&r.noTTY, "no-tty", "T", false, "no terminal for the command, even if hostsup has one")
+	f.BoolVarP(&r.interactive, "interactive", "i", false, "give it the input of hostsup even if that is empty; with --detach, that of the client that attaches")
 	f.StringVar(&r.sandbox, "sandbox", "", "confine it: `PROFILE` of a sandbox, or a policy file with paths of the server")
 	f.BoolVarP(&r.detach, "detach", "d", false, "leave it running, and print its ID")
-	f.DurationVar(&r.keep, "keep", 24*time.Hour, "with --detach, how long it and its output are kept while nobody is attached")
+	f.DurationVar(&r.keep, "keep", 24*time.Hour, "with --detach, how long it and its output are kept without a client")
 	f.StringVar(&r.full, "when-full", string(server.Drop), "with --detach, what it does when no more of its output is kept: `HOW` is drop (the oldest goes) or pause")
-	f.DurationVar(&r.wait, "wait", 0, "how long to wait for the server to be there, such as 10s")
+	f.DurationVar(&r.wait, "wait", 0, "how long to wait for the server to start, such as 10s")
 	cobra.CheckErr(cmd.MarkFlagFilename("token-file"))
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("sandbox", cobra.FixedCompletions(policy.Profiles(), cobra.ShellCompDirectiveDefault)))
 	cmd.AddCommand(a.execPsVerb(), a.execAttachVerb(), a.execLogsVerb(), a.execKillVerb())
@@ -130,19 +130,20 @@ func (a *app) exec(ctx context.Context, r *remote, command []string) error {
 	s := &execStreams{app: a, client: client, p: p, sub: sub, screen: screen, watch: watch, input: input, tty: params.TTY}
 	exit, err := s.run(ctx, func(ctx context.Context, fail context.CancelCauseFunc) { passOn(ctx, fail, p, signals) })
 	if err != nil {
-		// Nobody is left to hear of it.
+		// No connection is left to report it.
 		end, stop := context.WithTimeout(context.Background(), execSignal)
 		defer stop()
 		_, _ = p.Terminate(end, 0)
 		return a.execError(err)
 	}
 	if exit.Code != 0 {
-		return &told{exit.Code}
+		return &printed{exit.Code}
 	}
 	return nil
 }
 
-// execSignals are those that a command gets, and that would leave a terminal raw.
+// execSignals returns the signals that a command gets, and that would leave a
+// terminal raw.
 func execSignals() chan os.Signal {
 	signals := make(chan os.Signal, 16)
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
@@ -153,7 +154,7 @@ func execSignals() chan os.Signal {
 	return signals
 }
 
-// options are those of a client that connects for r.
+// options returns the options of a client that connects for r.
 func (r *remote) options(watch *connectionWatch) execserver.Options {
 	opt := execserver.Options{Name: "hostsup exec", Retry: execserver.Retry{First: 100 * time.Millisecond, Max: time.Second, For: r.wait}}
 	if watch != nil {
@@ -165,16 +166,16 @@ func (r *remote) options(watch *connectionWatch) execserver.Options {
 	return opt
 }
 
-// notConnected tells why there is no connection to the server at url.
+// notConnected returns why there is no connection to the server at url.
 func (a *app) notConnected(url string, err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintf(a.errout, "hostsup: no exec server at %s: start one with \"hostsup exec-server --listen %[1]s\"\n", show.Clean(url))
-		return &told{exitNoSupervisor}
+		return &printed{exitNoSupervisor}
 	}
 	return a.execError(err)
 }
 
-// endpoint is the server that is meant.
+// endpoint returns the selected server.
 func (r *remote) endpoint() (execserver.Endpoint, error) {
 	if r.url == "" {
 		return nil, usagef("--url is missing: where the server is, such as ws://127.0.0.1:8080 or unix:///run/exec.sock")
@@ -214,7 +215,7 @@ func connectOrSignal(ctx context.Context, client *execserver.Client, signals <-c
 	}
 }
 
-// params is what is to be run.
+// params returns the parameters of the command to run.
 func (a *app) params(r *remote, client *execserver.Client, command []string, screen *screenOf) (wire.ProcessStartParams, error) {
 	params := wire.ProcessStartParams{
 		Argv:      command,
@@ -259,8 +260,9 @@ func (a *app) params(r *remote, client *execserver.Client, command []string, scr
 	return params, nil
 }
 
-// remotePolicy is the policy that --sandbox names, for the server to enforce. The
-// working folder is changed to / when none was asked for and it is not granted.
+// remotePolicy returns the policy that --sandbox names, for the server to enforce.
+// It changes the working folder to / if none was requested and the present one is
+// not granted.
 func (a *app) remotePolicy(r *remote, client *execserver.Client, cwd *wire.URI) (json.RawMessage, error) {
 	c, err := a.namedPolicy(r.sandbox)
 	if err != nil {
@@ -289,12 +291,12 @@ func (a *app) namedPolicy(name string) (confine, error) {
 	return c, a.readPolicy(&c)
 }
 
-// execError tells what went wrong.
+// execError adds what the user needs to know to an error.
 func (a *app) execError(err error) error {
 	var by *signalled
 	if errors.As(err, &by) {
 		if n, ok := by.signal.(syscall.Signal); ok {
-			return &told{128 + int(n)}
+			return &printed{128 + int(n)}
 		}
 	}
 	if cut := (*execserver.DisconnectedError)(nil); errors.As(err, &cut) && errors.Is(err, execserver.ErrSessionLost) && cut.Resume != nil {
@@ -305,7 +307,7 @@ func (a *app) execError(err error) error {
 	}
 	if errors.Is(err, execserver.ErrConnect) {
 		fmt.Fprintf(a.errout, "hostsup: %s\n", show.Clean(err.Error()))
-		return &told{exitNoSupervisor}
+		return &printed{exitNoSupervisor}
 	}
 	return err
 }

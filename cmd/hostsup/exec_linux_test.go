@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// On a terminal the command has one: what is typed reaches it raw, and ours is
-// as before afterwards.
+// On a terminal the command gets one: input reaches it raw, and afterwards the client's
+// terminal is restored.
 func TestExecTerminal(t *testing.T) {
 	for name, server := range execServers(t) {
 		t.Run(name, func(t *testing.T) { execTerminal(t, server) })
@@ -50,7 +50,7 @@ func execTerminal(t *testing.T, server []string) {
 	if server[0] == "hostsup" {
 		until("24 90\r\n")
 	}
-	if _, err := other.WriteString("\x03"); err != nil { // reaches the command, not us
+	if _, err := other.WriteString("\x03"); err != nil { // reaches the command, not the client
 		t.Fatal(err)
 	}
 	until("int\r\n")
@@ -77,7 +77,7 @@ func stty(t *testing.T, tty *os.File) string {
 	return string(out)
 }
 
-// startExecServer starts a server that ends with the test.
+// startExecServer starts a server that stops at the end of the test.
 func startExecServer(t *testing.T, command []string) string {
 	t.Helper()
 	if command[0] == "hostsup" {
@@ -112,8 +112,8 @@ func startExecServer(t *testing.T, command []string) string {
 	return strings.TrimSpace(string(line[:n]))
 }
 
-// Who is attached to a command leaves it with the detach keys, and the terminal
-// is as it was; so it is when this program panics.
+// The detach keys leave the command running and restore the terminal; so does a
+// panic of the client.
 func TestExecAttachTerminal(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())
@@ -171,7 +171,7 @@ func TestExecAttachTerminal(t *testing.T) {
 	}
 }
 
-// A command is never taken for a verb below exec.
+// A command must never be taken for a verb below exec.
 func TestExecVerbsShadowNoCommand(t *testing.T) {
 	root := newApp(nil, nil, nil).root()
 	for given, want := range map[string]string{

@@ -17,8 +17,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// execServers are the servers that the scripts are played against, by command
-// line; those that are not here are left out.
+// execServers are the servers that the scripts run against, by command line; missing
+// ones are left out.
 func execServers(t *testing.T) map[string][]string {
 	t.Helper()
 	servers := map[string][]string{}
@@ -65,8 +65,8 @@ func TestExecScripts(t *testing.T) {
 	}
 }
 
-// server [ARG…]: starts the server, which ends with the script, and leaves its
-// address in $URL.
+// server [ARG…]: starts the server, which stops with the script, and sets $URL to
+// its address.
 func scriptServer(ts *testscript.TestScript, command, args []string) {
 	program := command[0]
 	if program == "hostsup" {
@@ -89,8 +89,8 @@ func scriptServer(ts *testscript.TestScript, command, args []string) {
 	ts.Setenv("URL", strings.TrimSpace(line))
 }
 
-// cutter: puts somebody between us and $URL who cuts every connection after
-// half a second, three times, and leaves their address in $CUTURL.
+// cutter: puts a proxy in front of $URL that cuts every connection after half a
+// second, three times, and sets $CUTURL to its address.
 func scriptCutter(ts *testscript.TestScript, _ bool, _ []string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)

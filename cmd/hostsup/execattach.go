@@ -24,8 +24,8 @@ func (a *app) execAttachVerb() *cobra.Command {
 	var keys string
 	cmd := &cobra.Command{
 		Use:   "attach ID",
-		Short: "Go on with a command that was left running",
-		Long: `Go on with a command that was left running: what is kept of its output comes
+		Short: "Attach to a command that was left running",
+		Long: `Attach to a command that was left running: what is kept of its output comes
 first, then what comes; our streams are the command's, and so is the exit code
 when it ends. The detach keys leave it running again, and so do SIGTERM and SIGHUP.
 One terminal at a time can be attached.`,
@@ -85,19 +85,19 @@ func (a *app) execAttach(ctx context.Context, id string, keys []byte) error {
 	}
 	a.over(ctx, client, d)
 	if exit.Code != 0 {
-		return &told{exit.Code}
+		return &printed{exit.Code}
 	}
 	return nil
 }
 
-// over forgets a command that has ended, here and on the server.
+// over forgets a command that has ended, locally and on the server.
 func (a *app) over(ctx context.Context, client *execserver.Client, d *detached) {
 	d.forget()
-	_, _ = client.Keep(ctx, 0) // else the server does by itself
+	_, _ = client.Keep(ctx, 0) // otherwise the server forgets it later
 }
 
-// takeUp finds a command that was left running, and connects to it. The caller closes
-// the client.
+// takeUp finds a command that was left running, and connects to it. The caller must
+// close the client.
 func (a *app) takeUp(ctx context.Context, id string, watch *connectionWatch, signals <-chan os.Signal) (*detached, *execserver.Client, *execserver.Process, error) {
 	d, err := a.findDetached(id)
 	if err != nil {
@@ -115,7 +115,7 @@ func (a *app) takeUp(ctx context.Context, id string, watch *connectionWatch, sig
 	return d, client, p, nil
 }
 
-// adopt takes up the process of d, from what is kept of its output on.
+// adopt continues the process of d, starting with the kept output.
 func adopt(ctx context.Context, client *execserver.Client, d *detached) (*execserver.Process, error) {
 	list, err := client.Processes(ctx)
 	if err != nil {
@@ -142,7 +142,7 @@ only forgotten.`,
 		RunE:              func(cmd *cobra.Command, given []string) error { return a.execKill(cmd.Context(), given[0], grace) },
 		ValidArgsFunction: completeDetached,
 	}
-	cmd.Flags().DurationVar(&grace, "grace", execGrace, "how long it may go on after SIGTERM; 0 kills at once")
+	cmd.Flags().DurationVar(&grace, "grace", execGrace, "how long it may run after SIGTERM; 0 kills at once")
 	return cmd
 }
 
@@ -177,7 +177,7 @@ func (a *app) execLogsVerb() *cobra.Command {
 	return cmd
 }
 
-// afterAll is a number beyond those of all events.
+// afterAll is larger than the number of any event.
 const afterAll = 1 << 62
 
 // observe connects to the server of d and watches its process.
@@ -191,7 +191,7 @@ func (a *app) observe(ctx context.Context, d *detached, after uint64) (*execserv
 		client.Close()
 		return nil, nil, err
 	}
-	_, _ = client.Keep(ctx, 0) // else it ends a little later
+	_, _ = client.Keep(ctx, 0) // otherwise the session ends a little later
 	p, err := client.Observe(ctx, d.Token, after)
 	if err != nil {
 		client.Close()
@@ -211,7 +211,7 @@ func (a *app) execLogs(ctx context.Context, id string, follow bool) error {
 	client, p, err := a.observe(ctx, d, 0)
 	switch {
 	case errors.Is(err, execserver.ErrNotFound):
-		return a.noDetached(d.ID, "it is over, or its server is: no command")
+		return a.noDetached(d.ID, "it or its server has ended: no command")
 	case err != nil:
 		return a.notConnected(d.URL, err)
 	}
@@ -258,7 +258,7 @@ has become of them. Those that their server no longer knows are forgotten.`,
 	return cmd
 }
 
-// psLine is a detached command as exec ps tells of it.
+// psLine is a detached command in the output of exec ps.
 type psLine struct {
 	ID       string    `json:"id"`
 	State    string    `json:"state"` // running, exited, or unreachable
@@ -304,7 +304,7 @@ func (a *app) execPs(ctx context.Context) error {
 	return screen(a.out).Detached(a.out, rows)
 }
 
-// detachKeys reads keys such as ctrl-p,ctrl-q.
+// detachKeys parses keys such as ctrl-p,ctrl-q.
 func detachKeys(text string) ([]byte, error) {
 	var keys []byte
 	for _, key := range strings.Split(text, ",") {
@@ -322,13 +322,13 @@ func detachKeys(text string) ([]byte, error) {
 	return keys, nil
 }
 
-// keyReader passes on what it reads, but for the keys in a row, which end it.
+// keyReader passes on what it reads, except the keys in a row, which end it.
 type keyReader struct {
 	from    io.Reader
 	keys    []byte
 	pressed func()
 
-	held int    // how many of keys were read, and are not passed on yet
+	held int    // how many of keys were read but not passed on yet
 	rest []byte // to be passed on
 	over bool
 	buf  [4096]byte
@@ -337,7 +337,7 @@ type keyReader struct {
 // Read implements io.Reader.
 func (k *keyReader) Read(b []byte) (int, error) {
 	for len(k.rest) == 0 {
-		if k.over { // what came before the keys has been passed on
+		if k.over { // the input before the keys has been passed on
 			k.pressed()
 			return 0, errDetached // not the end of the command's input
 		}

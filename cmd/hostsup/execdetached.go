@@ -21,9 +21,9 @@ import (
 	"github.com/hostsup/hostsup/execserver/wire"
 )
 
-// beforeCommand puts -- in front of the command of exec where flags come before
-// it, so that a command is never taken for a verb below exec: these follow it at
-// once.
+// beforeCommand inserts -- in front of the command of exec if flags precede it, so
+// that a command is never taken for a verb below exec, which must follow exec
+// directly.
 func beforeCommand(root *cobra.Command, args []string) []string {
 	verb := firstWord(root.PersistentFlags(), args)
 	if verb < 0 || args[verb] != "exec" {
@@ -43,8 +43,8 @@ func beforeCommand(root *cobra.Command, args []string) []string {
 	return args
 }
 
-// firstWord is where the first argument that is no flag stands; -1 for none, and
-// where -- comes before it.
+// firstWord returns the index of the first argument that is not a flag; -1 if there
+// is none, or if -- precedes it.
 func firstWord(flags *pflag.FlagSet, args []string) int {
 	for i := 0; i < len(args); i++ {
 		name, long := strings.CutPrefix(args[i], "--")
@@ -60,7 +60,7 @@ func firstWord(flags *pflag.FlagSet, args []string) int {
 			for j, letter := range args[i][1:] {
 				if f := flags.ShorthandLookup(string(letter)); f != nil && f.NoOptDefVal == "" {
 					if j+2 == len(args[i]) {
-						i++ // its value, which is not behind it
+						i++ // its value, which is a separate argument
 					}
 					break
 				}
@@ -72,8 +72,8 @@ func firstWord(flags *pflag.FlagSet, args []string) int {
 	return -1
 }
 
-// detached is what we know of a command that was left running. Whoever has it has
-// the session.
+// detached is the local record of a command that was left running. Its owner can
+// resume the session.
 type detached struct {
 	ID        string    `json:"id"`
 	URL       string    `json:"url"`
@@ -87,7 +87,7 @@ type detached struct {
 	Started   time.Time `json:"started"`
 }
 
-// detachedDir is where these are kept, a file each.
+// detachedDir returns the folder of the records, one file each.
 func detachedDir() (string, error) {
 	dir, err := config.StateDir(config.SystemEnv(), "")
 	return filepath.Join(dir, "exec"), err
@@ -118,14 +118,14 @@ func (d *detached) save() error {
 	return errors.Join(err, f.Close())
 }
 
-// forget removes what we know of it.
+// forget removes the record.
 func (d *detached) forget() {
 	if file, err := d.file(); err == nil {
-		_ = os.Remove(file) // another may have done it
+		_ = os.Remove(file) // another process may have removed it
 	}
 }
 
-// allDetached are all of them, the oldest first.
+// allDetached returns all records, the oldest first.
 func allDetached() ([]*detached, error) {
 	dir, err := detachedDir()
 	if err != nil {
@@ -154,7 +154,7 @@ func allDetached() ([]*detached, error) {
 	return all, nil
 }
 
-// findDetached finds one by its ID or the beginning of it.
+// findDetached finds a record by its ID or a prefix of it.
 func (a *app) findDetached(id string) (*detached, error) {
 	all, err := allDetached()
 	if err != nil {
@@ -175,20 +175,19 @@ func (a *app) findDetached(id string) (*detached, error) {
 	return nil, a.noDetached(id, "no command")
 }
 
-// noDetached tells that there is no such command, or none any more.
+// noDetached reports that there is no such command, or that it has ended.
 func (a *app) noDetached(id, what string) error {
 	fmt.Fprintf(a.errout, "hostsup: %s %q was left running by hostsup exec --detach: hostsup exec ps lists them\n", what, id)
-	return &told{exitNoHost}
+	return &printed{exitNoHost}
 }
 
-// remote is the server of d.
+// remote returns the server of d.
 func (d *detached) remote() *remote { return &remote{url: d.URL, tokenFile: d.TokenFile} }
 
-// leaving is how long the server may take to notice that another client has left.
+// leaving bounds how long the server may take to notice that another client has left.
 const leaving = 2 * time.Second
 
-// resume connects to the session of d, which ends with the connection's end if
-// nobody keeps it.
+// resume connects to the session of d, which ends with the connection unless it is kept.
 func (a *app) resume(ctx context.Context, d *detached, watch *connectionWatch, signals <-chan os.Signal) (*execserver.Client, error) {
 	endpoint, err := d.remote().endpoint()
 	if err != nil {
@@ -204,7 +203,7 @@ func (a *app) resume(ctx context.Context, d *detached, watch *connectionWatch, s
 		return client, nil
 	case errors.Is(err, execserver.ErrUnknownSession):
 		d.forget()
-		err = a.noDetached(d.ID, "it is over, or its server is: no command")
+		err = a.noDetached(d.ID, "it or its server has ended: no command")
 	case errors.Is(err, execserver.ErrAttached):
 		err = fmt.Errorf("%s is attached elsewhere: detach it there first", d.ID)
 	default:
@@ -214,7 +213,7 @@ func (a *app) resume(ctx context.Context, d *detached, watch *connectionWatch, s
 	return nil, err
 }
 
-// execDetached starts a command and leaves it.
+// execDetached starts a command and leaves it running.
 func (a *app) execDetached(ctx context.Context, r *remote, command []string) error {
 	switch {
 	case r.keep <= 0:
@@ -258,11 +257,11 @@ func (a *app) execDetached(ctx context.Context, r *remote, command []string) err
 		err = d.save()
 	}
 	if err != nil {
-		_, _ = p.Terminate(ctx, 0) // nobody would find it
+		_, _ = p.Terminate(ctx, 0) // no record would lead to it
 		return a.execError(err)
 	}
 	if kept < r.keep {
-		fmt.Fprintf(a.errout, "hostsup: the server keeps it for %v while nobody is attached\n", kept)
+		fmt.Fprintf(a.errout, "hostsup: the server keeps it for %v without a client\n", kept)
 	}
 	a.out.line(d.ID)
 	return nil

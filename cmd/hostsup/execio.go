@@ -17,21 +17,22 @@ import (
 	"github.com/hostsup/hostsup/execserver/wire"
 )
 
-// execStreams connect us with a command.
+// execStreams connect the program's streams with a command's.
 type execStreams struct {
 	app    *app
 	client *execserver.Client
 	p      *execserver.Process
 	sub    *execserver.Subscription
-	screen *screenOf // nil: our terminal is not the command's
+	screen *screenOf // nil: the command does not use this program's terminal
 	watch  *connectionWatch
 	input  io.Reader // nil: none
 	tty    bool      // of the command
-	keys   []byte    // that detach; none: nothing does
+	keys   []byte    // that detach; empty: detaching is disabled
 }
 
-// run passes everything on until the command has ended, or pass, which is told of
-// signals, or the detach keys fail with a reason. The terminal is as before then.
+// run copies the streams until the command has ended, or until pass, which receives
+// signals, or the detach keys fail with a reason. It restores the terminal before it
+// returns.
 func (s *execStreams) run(ctx context.Context, pass func(context.Context, context.CancelCauseFunc)) (execserver.Exit, error) {
 	if s.screen != nil {
 		if err := s.screen.raw(); err != nil {
@@ -59,8 +60,8 @@ func (s *execStreams) run(ctx context.Context, pass func(context.Context, contex
 		if len(s.keys) > 0 {
 			input = &keyReader{from: input, keys: s.keys, pressed: func() { cancel(errDetached) }}
 		}
-		// It is left where it waits for input when the command has ended: then
-		// this program does too.
+		// This goroutine may still wait for input when the command has ended; the program
+		// then ends too.
 		go func() {
 			defer s.screen.restoreInPanic()
 			s.app.feed(ctx, s.client, s.p, input, s.tty)
@@ -85,16 +86,16 @@ func (s *execStreams) run(ctx context.Context, pass func(context.Context, contex
 	case c := <-over:
 		return c.exit, c.err
 	case <-time.After(execUnread):
-		// It is left where it writes to a terminal or pipe that is not read: this
-		// program ends now.
+		// This goroutine may still write to a terminal or pipe that is not read; the program
+		// ends now.
 		return execserver.Exit{}, context.Cause(ctx)
 	}
 }
 
-// execUnread is how long the end waits for a write that may be under way.
+// execUnread bounds how long the end waits for a write under way.
 const execUnread = 200 * time.Millisecond
 
-// input is what the command is to read; nil when there is nothing.
+// input returns the command's input, or nil if it has none.
 func (a *app) input(r *remote, screen *screenOf) io.Reader {
 	f := fileOf(a.in)
 	if f == nil || screen != nil || r.interactive {
@@ -110,27 +111,28 @@ func (a *app) input(r *remote, screen *screenOf) io.Reader {
 	return f
 }
 
-// feed gives the command what we read, and the end of it.
+// feed copies the program's input to the command, and ends it.
 func (a *app) feed(ctx context.Context, client *execserver.Client, p *execserver.Process, from io.Reader, tty bool) {
 	in := p.Stdin(ctx)
 	_, err := io.CopyBuffer(struct{ io.Writer }{in}, struct{ io.Reader }{from}, make([]byte, 64<<10))
 	switch {
-	case err != nil: // the command has ended, or reads no more
+	case err != nil: // the command has ended or no longer reads
 	case client.Has(wire.ExtProcessCloseStdin):
-		_ = in.Close() // likewise
+		_ = in.Close() // the command has ended or no longer reads
 	case tty:
 		_, _ = in.Write([]byte{4})
 	default:
 		select {
 		case <-time.After(execQuiet):
-			fmt.Fprint(a.errout, "hostsup: this server cannot tell the command that its input has ended: it may be waiting for more\n")
+			fmt.Fprint(a.errout, "hostsup: this server cannot signal the end of input to the command: it may be waiting for more\n")
 		case <-p.Done():
 		}
 	}
 }
 
-// passOn hands signals on to the command. After the second that asks for the end
-// the command's output is not waited for either: it may be that nobody takes it.
+// passOn passes signals to the command. After the second signal that asks for the
+// end it does not wait for the command's output either, because it may never be
+// read.
 func passOn(ctx context.Context, fail context.CancelCauseFunc, p *execserver.Process, signals <-chan os.Signal) {
 	asked, interrupted := false, false
 	var last os.Signal
@@ -147,7 +149,7 @@ func passOn(ctx context.Context, fail context.CancelCauseFunc, p *execserver.Pro
 			return
 		case s := <-signals:
 			select {
-			case <-p.Done(): // all that is left is its output, which nobody takes
+			case <-p.Done(): // only its output is left, which is not being read
 				fail(&signalled{s})
 				return
 			default:
@@ -167,7 +169,7 @@ func passOn(ctx context.Context, fail context.CancelCauseFunc, p *execserver.Pro
 			}
 			cancel()
 			if err != nil && ctx.Err() == nil {
-				fail(&signalled{s}) // there is no way to it
+				fail(&signalled{s}) // the command cannot be reached
 				return
 			}
 		}
@@ -179,7 +181,8 @@ type signalled struct{ signal os.Signal }
 
 func (e *signalled) Error() string { return e.signal.String() }
 
-// connectionWatch says when a connection is lost for long enough to be noticed.
+// connectionWatch reports a lost connection once it has lasted long enough to be
+// noticed.
 type connectionWatch struct {
 	errout io.Writer
 
@@ -216,13 +219,13 @@ func (w *connectionWatch) changed(s execserver.State, err error) {
 	}
 }
 
-// screenOf is our terminal while it is the command's.
+// screenOf is this program's terminal while the command uses it.
 type screenOf struct {
 	in, out *os.File
 	was     *term.State
 }
 
-// terminal is ours, if the command is to have one.
+// terminal returns this program's terminal if the command gets one.
 func (a *app) terminal(r *remote) *screenOf {
 	in, out := fileOf(a.in), fileOf(a.out)
 	if r.noTTY || r.detach || in == nil || out == nil || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
@@ -236,8 +239,8 @@ func (s *screenOf) raw() (err error) {
 	return err
 }
 
-// restoreInPanic gives the terminal back before the program ends with a panic. It
-// is deferred by goroutines.
+// restoreInPanic restores the terminal before the program ends with a panic.
+// Goroutines must defer it.
 func (s *screenOf) restoreInPanic() {
 	if why := recover(); why != nil {
 		if s != nil {
@@ -247,7 +250,7 @@ func (s *screenOf) restoreInPanic() {
 	}
 }
 
-func (s *screenOf) restore() { _ = term.Restore(int(s.in.Fd()), s.was) } // it may be gone
+func (s *screenOf) restore() { _ = term.Restore(int(s.in.Fd()), s.was) } // the terminal may be gone
 
 func (s *screenOf) size() *wire.TerminalSize {
 	cols, rows, err := term.GetSize(int(s.out.Fd()))
@@ -257,7 +260,7 @@ func (s *screenOf) size() *wire.TerminalSize {
 	return &wire.TerminalSize{Rows: uint16(rows), Cols: uint16(cols)}
 }
 
-// follow hands changes of the size on.
+// follow passes on changes of the size.
 func (s *screenOf) follow(ctx context.Context, p *execserver.Process) {
 	changes := sizeChanges()
 	defer signal.Stop(changes)
@@ -265,9 +268,9 @@ func (s *screenOf) follow(ctx context.Context, p *execserver.Process) {
 		if now := s.size(); now != nil {
 			err := p.Resize(ctx, now.Rows, now.Cols)
 			if errors.Is(err, execserver.ErrDisconnected) && !errors.Is(err, execserver.ErrSessionLost) && ctx.Err() == nil {
-				continue // the server may not have been told; this waits for the next connection
+				continue // the server may not know; retry with the next connection
 			}
-			// What else can be wrong is so of the next change too.
+			// Other errors would also affect the next change.
 		}
 		select {
 		case <-changes:

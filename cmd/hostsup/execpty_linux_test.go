@@ -16,8 +16,8 @@ import (
 	"github.com/hostsup/hostsup/internal/leaktest"
 )
 
-// wireBetween is what lies between a client and a server: it can be cut, and can
-// lose what the client says.
+// wireBetween is a proxy between a client and a server: it can cut connections, and
+// can lose the client's bytes.
 type wireBetween struct {
 	t   *testing.T
 	l   net.Listener
@@ -26,8 +26,8 @@ type wireBetween struct {
 	mu    sync.Mutex
 	to    string
 	conns []net.Conn
-	shut  bool // to whoever comes
-	deaf  bool // what the client says is lost
+	shut  bool // to new connections
+	deaf  bool // the client's bytes are lost
 	lost  int  // bytes of that
 }
 
@@ -96,10 +96,10 @@ func (w *wireBetween) join(client net.Conn) {
 	w.all.Go(func() { pass(client, server, false) })
 }
 
-// cut ends all connections; what is on its way is lost.
+// cut ends all connections; bytes under way are lost.
 func (w *wireBetween) cut() { w.change(func() {}) }
 
-// change does f, and ends all connections.
+// change calls f, and ends all connections.
 func (w *wireBetween) change(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,7 +111,7 @@ func (w *wireBetween) change(f func()) {
 	w.conns, w.deaf = nil, false
 }
 
-// lose has what the client says be lost from now on, until the next cut.
+// lose drops the client's bytes from now on, until the next cut.
 func (w *wireBetween) lose() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,12 +124,12 @@ func (w *wireBetween) hasLost() bool {
 	return w.lost > 0
 }
 
-// atTerminal is hostsup exec in a process and at a terminal of its own.
+// atTerminal is hostsup exec in a process of its own, on its own terminal.
 type atTerminal struct {
 	t          *testing.T
 	cmd        *exec.Cmd
 	other, tty *os.File
-	before     string // how the terminal was
+	before     string // the terminal's mode at the start
 	errout     bytes.Buffer
 	got        []byte
 	ended      chan struct{}
@@ -162,7 +162,7 @@ func execAt(t *testing.T, url, script string) *atTerminal {
 	return a
 }
 
-// until reads what the terminal shows up to a text, and drops that.
+// until reads the terminal's output up to a text, and drops it.
 func (a *atTerminal) until(text string) (before string) {
 	a.t.Helper()
 	buf := make([]byte, 4096)
@@ -197,7 +197,7 @@ func (a *atTerminal) signal(s syscall.Signal) {
 	}
 }
 
-// resize changes the size of the terminal, of which its programs are told.
+// resize changes the size of the terminal, which its programs notice.
 func (a *atTerminal) resize(rows, columns uint16) {
 	a.t.Helper()
 	size := [4]uint16{rows, columns}
@@ -213,7 +213,7 @@ func (a *atTerminal) resize(rows, columns uint16) {
 	}
 }
 
-// ends waits for the end, and checks how it ended and how it left the terminal.
+// ends waits for the end, and checks the exit code and the terminal's mode.
 func (a *atTerminal) ends(code int) {
 	a.t.Helper()
 	select {
@@ -229,8 +229,8 @@ func (a *atTerminal) ends(code int) {
 	}
 }
 
-// A signal to the client asks the command to end, and is told by the exit code;
-// the terminal is as it was, and nothing is left of the command.
+// A signal to the client makes the command end, and is reported by the exit code;
+// the terminal is restored, and no process of the command is left.
 func TestExecTerminalSignals(t *testing.T) {
 	url := startExecServer(t, []string{"hostsup", "exec-server"})
 	for _, c := range []struct {
@@ -252,7 +252,7 @@ func TestExecTerminalSignals(t *testing.T) {
 				t.Errorf("not raw: %s", during)
 			}
 			for i, s := range c.signals {
-				if i > 0 { // of two that are on their way the system forgets one
+				if i > 0 { // the system merges two pending signals
 					a.until("heard\r\n")
 				}
 				a.signal(s)
@@ -265,8 +265,8 @@ func TestExecTerminalSignals(t *testing.T) {
 	}
 }
 
-// Over cuts of the connection nothing that is typed or shown is lost or comes
-// twice.
+// While the connection is cut again and again, no input or output may be lost or
+// duplicated.
 func TestExecTerminalCut(t *testing.T) {
 	w := newWire(t, startExecServer(t, []string{"hostsup", "exec-server"}))
 	a := execAt(t, w.url(), `stty -echo; echo up; n=0; while read -r x && [ "$x" != end ]; do n=$((n+1)); echo "$n:$x:"; done; seq -f "%05.0f" 1 20000; echo down; exit 7`)
@@ -299,8 +299,8 @@ func TestExecTerminalCut(t *testing.T) {
 	}
 }
 
-// A session that is gone when the connection is made again ends the client, which
-// says so on a terminal that is as it was.
+// A session that is lost when the connection is made again ends the client, which
+// reports it on a restored terminal.
 func TestExecTerminalSessionLost(t *testing.T) {
 	w := newWire(t, startExecServer(t, []string{"hostsup", "exec-server"}))
 	another := startExecServer(t, []string{"hostsup", "exec-server"})
@@ -313,7 +313,7 @@ func TestExecTerminalSessionLost(t *testing.T) {
 	}
 }
 
-// While there is no connection a signal ends the client.
+// Without a connection a signal ends the client.
 func TestExecTerminalSignalWithoutConnection(t *testing.T) {
 	w := newWire(t, startExecServer(t, []string{"hostsup", "exec-server"}))
 	a := execAt(t, w.url(), "echo up; sleep 1000")
@@ -323,8 +323,8 @@ func TestExecTerminalSignalWithoutConnection(t *testing.T) {
 	a.ends(128 + 15)
 }
 
-// The command knows the size of the terminal also when it has changed while there
-// was no connection, or the connection was cut before the server was told.
+// The command must learn the size of the terminal even if it changed without a
+// connection, or if the connection was cut before the server knew.
 func TestExecTerminalSizeOverACut(t *testing.T) {
 	w := newWire(t, startExecServer(t, []string{"hostsup", "exec-server"}))
 	a := execAt(t, w.url(), `trap "stty size" WINCH; stty size; while :; do sleep 0.01; done`)
@@ -349,8 +349,8 @@ func TestExecTerminalSizeOverACut(t *testing.T) {
 	a.ends(128 + 15)
 }
 
-// A terminal that shows nothing any more does not keep the client: the second
-// signal ends it, whether the command has ended by the first or ends by the second.
+// A terminal that is not read must not keep the client: the second signal ends it,
+// whether the first or the second ends the command.
 func TestExecTerminalThatIsNotRead(t *testing.T) {
 	url := startExecServer(t, []string{"hostsup", "exec-server"})
 	for name, traps := range map[string]bool{"ends": false, "traps": true} {
@@ -362,7 +362,7 @@ func TestExecTerminalThatIsNotRead(t *testing.T) {
 			}
 			a := execAt(t, url, script+`echo up; head -c 100000 /dev/zero; exec 8>&-; while :; do sleep 0.01; done`)
 			a.until("up\r\n")
-			if err := await(time.Minute, func() bool { return !flood.IsHeld() }); err != nil { // more than a terminal takes
+			if err := await(time.Minute, func() bool { return !flood.IsHeld() }); err != nil { // more than a terminal buffers
 				t.Fatal(err)
 			}
 			a.signal(syscall.SIGTERM)

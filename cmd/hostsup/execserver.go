@@ -22,8 +22,8 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// execStopWithin is how long the end of an exec server may take. What the
-// kernel holds on to longer, the launcher's keeper ends.
+// execStopWithin bounds the end of an exec server. Processes that the kernel does
+// not end by then are left to the launcher's keeper.
 const execStopWithin = 12 * time.Second
 
 // Kinds of authentication.
@@ -32,7 +32,7 @@ const (
 	authSigned     = "signed-bearer-token"
 )
 
-// execFlags are the flags of exec-server.
+// execFlags holds the flags of exec-server.
 type execFlags struct {
 	opt        server.Options
 	auth       string
@@ -65,7 +65,7 @@ when that is killed.`,
 	}
 	s, def := cmd.Flags(), server.Defaults()
 	s.StringVar(&f.opt.Listen, "listen", "ws://127.0.0.1:0", "`URL` is ws://IP:PORT (port 0 for any), unix:///PATH or stdio")
-	s.StringVar(&f.auth, "ws-auth", "", "what a WebSocket's client has to show: `KIND` is capability-token or signed-bearer-token")
+	s.StringVar(&f.auth, "ws-auth", "", "what a WebSocket's client must present: `KIND` is capability-token or signed-bearer-token")
 	s.StringVar(&f.tokenFile, "ws-token-file", "", "absolute `PATH` of the file with the capability token")
 	s.StringVar(&f.opt.Auth.TokenSHA256, "ws-token-sha256", "", "SHA-256 of the capability token, in `HEX`")
 	s.StringVar(&f.secretFile, "ws-shared-secret-file", "", "absolute `PATH` of the file with the secret of signed tokens (HS256)")
@@ -82,9 +82,9 @@ when that is killed.`,
 	s.IntVar(&f.opt.MaxProcesses, "max-processes", 0, "at most `N` processes at a time (default: any number)")
 	s.IntVar(&f.opt.MaxSessions, "max-sessions", 0, "at most `N` sessions at a time (default: any number)")
 	s.BoolVar(&f.opt.NoPrivateHTTP, "refuse-private-http", false, "no HTTP requests to private addresses and to this machine")
-	s.StringVar(&f.sandbox, "sandbox", "", "confine all that clients ask for: `PROFILE` of a sandbox, or a policy file")
+	s.StringVar(&f.sandbox, "sandbox", "", "confine all requests of clients: `PROFILE` of a sandbox, or a policy file")
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("sandbox", cobra.FixedCompletions(policy.Profiles(), cobra.ShellCompDirectiveDefault)))
-	s.StringVar(&f.level, "log-level", "warn", "`LEVEL` of what is told on standard error: trace, debug, info, warn or error")
+	s.StringVar(&f.level, "log-level", "warn", "`LEVEL` of the log on standard error: trace, debug, info, warn or error")
 	return cmd
 }
 
@@ -155,8 +155,7 @@ func (a *app) execServer(ctx context.Context, f *execFlags) error {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 
-	// Starting leaves more behind than it keeps, and is not to wait for its
-	// collection.
+	// Starting leaves much garbage, which must not wait for the next collection.
 	collect := debug.SetGCPercent(400)
 	s, err := server.Start(o)
 	if err != nil {
@@ -164,7 +163,7 @@ func (a *app) execServer(ctx context.Context, f *execFlags) error {
 	}
 	if strings.HasPrefix(s.URL(), "ws:") {
 		if _, err := io.WriteString(a.out, s.URL()+"\n"); err != nil {
-			o.Log.Warn("the address could not be told", "error", err)
+			o.Log.Warn("cannot report the address", "error", err)
 		}
 	}
 	tidy := time.AfterFunc(time.Second, func() {

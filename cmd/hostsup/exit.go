@@ -28,7 +28,7 @@ const (
 // usageError is wrong use of the command line.
 type usageError struct {
 	text string
-	cmd  *cobra.Command // whose help explains the right use; nil: the command that ran
+	cmd  *cobra.Command // whose help describes the right use; nil: the command that ran
 }
 
 func (e *usageError) Error() string { return e.text }
@@ -40,22 +40,22 @@ func usagef(format string, args ...any) error {
 // configError is a configuration that cannot be used.
 type configError struct {
 	diags hcl.Diagnostics
-	hint  string // what to do about it, if that is not to mend the file
+	hint  string // what to do, unless it is to correct the file
 }
 
 func (e *configError) Error() string { return "the configuration is not valid" }
 
-// told is an error everything about which has been printed.
-type told struct{ code int }
+// printed is an error that has been printed completely.
+type printed struct{ code int }
 
-func (e *told) Error() string { return fmt.Sprintf("exit %d", e.code) }
+func (e *printed) Error() string { return fmt.Sprintf("exit %d", e.code) }
 
-// exit prints what went wrong in cmd and returns the exit code.
+// exit prints the error of cmd and returns the exit code.
 func (a *app) exit(cmd *cobra.Command, err error) int {
 	if err == nil || isBrokenPipe(err) {
 		return exitDone
 	}
-	var quiet *told
+	var quiet *printed
 	if errors.As(err, &quiet) {
 		return quiet.code
 	}
@@ -71,7 +71,7 @@ func (a *app) exit(cmd *cobra.Command, err error) int {
 		fmt.Fprintf(a.errout, "run \"%s --help\" for how to use it\n", cmd.CommandPath())
 		return exitUsage
 	case errors.As(err, &conf):
-		_ = config.Print(a.errout, conf.diags, scr.Color, scr.Width) // there is nowhere else to tell
+		_ = config.Print(a.errout, conf.diags, scr.Color, scr.Width) // there is nowhere else to report it
 		if conf.hint != "" {
 			fmt.Fprintf(a.errout, "hostsup: %s\n", conf.hint)
 		}
@@ -80,12 +80,11 @@ func (a *app) exit(cmd *cobra.Command, err error) int {
 		fmt.Fprintf(a.errout, "hostsup: %v\n", err)
 		return exitConfig
 	}
-	return a.tell(err)
+	return a.report(err)
 }
 
-// tell prints an error of what was tried, in JSON too when that was asked for,
-// and returns the exit code.
-func (a *app) tell(err error) int {
+// report prints the error of a verb, as JSON if requested, and returns the exit code.
+func (a *app) report(err error) int {
 	var e *control.Error
 	if !errors.As(err, &e) {
 		e = &control.Error{Class: control.Internal, Message: err.Error()}
@@ -113,8 +112,8 @@ func exitCode(class control.Class) int {
 	return exitFailed
 }
 
-// args checks the number of a verb's arguments; names are what they are, for
-// the message. most is -1 for any number.
+// args checks the number of a verb's arguments; names describes them for the
+// message. most is -1 for any number.
 func args(least, most int, names string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, given []string) error {
 		switch {
@@ -134,7 +133,7 @@ func args(least, most int, names string) cobra.PositionalArgs {
 	}
 }
 
-// noSuchVerb is for what stands in place of a verb.
+// noSuchVerb returns the error for an unknown verb.
 func noSuchVerb(cmd *cobra.Command, given []string) error {
 	if len(given) == 0 {
 		return nil
@@ -151,9 +150,9 @@ func noSuchVerb(cmd *cobra.Command, given []string) error {
 	return &usageError{text, cmd}
 }
 
-// checkHelp makes help about a verb that does not exist wrong use, both as
-// "help VERB" and as "VERB --help", where cobra shows the help of the command
-// above it. root must have all its verbs.
+// checkHelp makes help about an unknown verb wrong use, both as "help VERB" and as
+// "VERB --help", for which cobra shows the help of the parent command. root must
+// have all its verbs.
 func (a *app) checkHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help, _, err := root.Find([]string{"help"})
@@ -176,7 +175,7 @@ func (a *app) checkHelp(root *cobra.Command) {
 	})
 }
 
-// noVerb is for a command that has others below it and was given none.
+// noVerb returns the error for a missing verb below a command.
 func noVerb(cmd *cobra.Command, _ []string) error {
 	return usagef("no verb given: there are %s", strings.Join(verbsOf(cmd), ", "))
 }
@@ -191,7 +190,7 @@ func verbsOf(cmd *cobra.Command) []string {
 	return verbs
 }
 
-// wrongFlag says of a flag what was expected.
+// wrongFlag describes the expected value of a flag.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	text := err.Error()
 	var unknown interface{ GetSpecifiedName() string }

@@ -27,12 +27,12 @@ hosts that they live in are started. Those that became active by it are printed.
 			return a.activate(cmd.Context(), host, given[0])
 		},
 	}
-	a.hostFlag(cmd, &host, "request it of this `HOST` only; else of every one that it concerns")
+	a.hostFlag(cmd, &host, "request it of this `HOST` only; else of every host that it concerns")
 	a.jsonFlag(cmd, "print those that became active as one JSON document")
 	return cmd
 }
 
-// hostFlag gives a verb --host.
+// hostFlag adds --host to a verb.
 func (a *app) hostFlag(cmd *cobra.Command, host *string, what string) {
 	cmd.Flags().StringVar(host, "host", "", what)
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("host", a.completeExtensionHosts))
@@ -67,7 +67,7 @@ func (a *app) activate(ctx context.Context, host, event string) error {
 func (a *app) extensionsVerb() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "extensions [HOST]",
-		Short: "List the extensions of hosts, where they live, and what speaks against them",
+		Short: "List the extensions of hosts, their locations, and the evidence against them",
 		Long: `List the extensions of hosts: in which host each lives, its state, how long its
 activation took, in how many crashes it was a suspect, and why it is where it is.`,
 		Args: args(0, 1, "[HOST]"),
@@ -123,10 +123,10 @@ or another is said; or look for those that were added, replaced or removed.`,
 		RunE: noVerb,
 	}
 	cmd.AddCommand(
-		a.oneExtensionVerb(service.Enable, "Let an extension be activated again", "What has asked for it meanwhile is made up for."),
-		a.oneExtensionVerb(service.Disable, "Activate an extension no longer, and end it", ""),
-		a.oneExtensionVerb(service.Isolate, "Give an extension a host of its own", "What needs it goes with it."),
-		a.oneExtensionVerb(service.Release, "Let an extension come back from a host of its own", "Also one that was put there for its crashes."),
+		a.oneExtensionVerb(service.Enable, "Allow an extension to be activated again", "Activation events requested meanwhile activate it now."),
+		a.oneExtensionVerb(service.Disable, "Deactivate an extension, and do not activate it again", ""),
+		a.oneExtensionVerb(service.Isolate, "Give an extension a host of its own", "Extensions that depend on it move with it."),
+		a.oneExtensionVerb(service.Release, "Move an extension back from a host of its own", "Also one that was isolated for its crashes."),
 		a.rescanVerb(),
 	)
 	return cmd
@@ -136,8 +136,8 @@ func (a *app) rescanVerb() *cobra.Command {
 	var host string
 	cmd := &cobra.Command{
 		Use:   "rescan",
-		Short: "Look into the folders of extensions anew",
-		Long: `Look into the folders of extensions anew. Those that were added, replaced or
+		Short: "Read the folders of extensions again",
+		Long: `Read the folders of extensions again. Those that were added, replaced or
 removed since are printed, and count from now on. A host is told of them while it
 runs; where one has begun to be activated that was replaced or removed, its host is
 restarted, and the others in it come back.`,
@@ -149,8 +149,8 @@ restarted, and the others in it come back.`,
 			return a.rescan(cmd.Context(), host)
 		},
 	}
-	a.hostFlag(cmd, &host, "look into the folders of this `HOST` only; else of every one that has some")
-	a.jsonFlag(cmd, "print what is different as one JSON document")
+	a.hostFlag(cmd, &host, "read the folders of this `HOST` only; else of every host that has some")
+	a.jsonFlag(cmd, "print the differences as one JSON document")
 	return cmd
 }
 
@@ -204,8 +204,8 @@ func (a *app) oneExtensionVerb(verb service.Verb, short, more string) *cobra.Com
 			return nil
 		},
 	}
-	a.hostFlag(cmd, &host, "that of this `HOST` only; else of every one that has it")
-	a.jsonFlag(cmd, "print what there is to say of it then as a line of JSON, for each host")
+	a.hostFlag(cmd, &host, "the one of this `HOST` only; else of every host that has it")
+	a.jsonFlag(cmd, "print its new status as a line of JSON, for each host")
 	return cmd
 }
 

@@ -25,8 +25,8 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// fake is a supervisor without processes: host "ts" runs and answers with the
-// error its method names, host "db" has failed.
+// fake is a supervisor without processes: host "ts" is running and answers with the
+// error that its method names, host "db" has failed.
 func fake(t *testing.T) {
 	t.Helper()
 	sup := &controltest.Supervisor{Info: supervisor.Info{PID: 1, Version: "v1", Started: time.Now(), Kill: "group"}}
@@ -97,7 +97,7 @@ func hostFailure(err error) error {
 }
 func callFailure(err error) error { return &actors.CallError{Host: "ts", Method: "m", Err: err} }
 
-// failures by the method that is called.
+// failures maps the called method to its error.
 var failures = map[string]error{
 	"crashed":        hostFailure(supervisor.ErrCrashed),
 	"unresponsive":   hostFailure(supervisor.ErrUnresponsive),
@@ -113,7 +113,7 @@ var failures = map[string]error{
 	"internal":       errors.New("disk on fire"),
 }
 
-// result is what one command line did.
+// result is the result of one command line.
 type result struct {
 	code     int
 	out, err string
@@ -126,7 +126,7 @@ func hostsupRun(t *testing.T, stdin string, args ...string) result {
 	return result{code, out.String(), errout.String()}
 }
 
-// Each class has its exit code, stands in the message, and in the JSON.
+// Each class must have its exit code, and occur in the message and in the JSON.
 func TestClasses(t *testing.T) {
 	fake(t)
 	for class := range failures {
@@ -399,7 +399,7 @@ func TestOutput(t *testing.T) {
 		{"__complete extension enable ", "", "golang.go\tactive\nacme.theme\tinactive\n:4\n"},
 		{"__complete extension enable golang.go ", "", ":4\n"},
 		{"__complete extension enable --host db ", "", ":4\n"},
-		{"__complete extension resc", "", "rescan\tLook into the folders of extensions anew\n:4\n"},
+		{"__complete extension resc", "", "rescan\tRead the folders of extensions again\n:4\n"},
 		{"__complete extension rescan ", "", ":4\n"},
 		{"__complete extension rescan --host ", "", "ts\n:4\n"},
 		{"__complete activate onX --host ", "", "ts\n:4\n"},
@@ -417,7 +417,7 @@ func TestOutput(t *testing.T) {
 			args := strings.Split(tt.args, " ")
 			got := hostsupRun(t, tt.stdin, args...).out
 			want := tt.want
-			if strings.Contains(want, "%s") { // a time that differs
+			if strings.Contains(want, "%s") { // a time that varies
 				var st struct {
 					Supervisor struct{ Started json.RawMessage }
 				}
@@ -433,7 +433,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// A verb of another version is not there, not even in hiding.
+// A verb of another version must not exist, not even hidden.
 func TestVerbsOfThisVersion(t *testing.T) {
 	want := "init run validate secret sandbox exec-server exec call attach notify start stop restart reset wait activate extension status events logs crashes extensions inspect demo-host version completion help"
 	var got []string
@@ -445,8 +445,8 @@ func TestVerbsOfThisVersion(t *testing.T) {
 	}
 }
 
-// Whoever reads our output may stop at any time; that is no failure. A full
-// disk is one.
+// A reader of the output may stop at any time, which is not a failure. A full disk
+// is one.
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	fake(t)
 	t.Chdir(t.TempDir())

@@ -26,8 +26,8 @@ by itself instead: each notification and request it makes from now on.`,
 			return a.events(cmd.Context(), follow)
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes")
-	cmd.Flags().StringVar(&messages, "messages", "", "follow what this `HOST` says by itself, instead")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep printing new ones")
+	cmd.Flags().StringVar(&messages, "messages", "", "follow the messages that this `HOST` sends by itself instead")
 	a.jsonFlag(cmd, "print a line of JSON each")
 	return cmd
 }
@@ -66,7 +66,7 @@ func (a *app) events(ctx context.Context, follow bool) error {
 	return nil
 }
 
-// messages follows what a host says by itself.
+// messages follows the messages that a host sends by itself.
 func (a *app) messages(ctx context.Context, host string) error {
 	c, err := a.client()
 	if err != nil {
@@ -110,7 +110,7 @@ terminal each line has its time and stream; piped on, it is as it was printed.`,
 			return a.logs(cmd.Context(), given[0], n, follow)
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep printing new ones")
 	cmd.Flags().IntVarP(&n, "lines", "n", 200, "how many of the last lines to start with")
 	a.jsonFlag(cmd, "print a line of JSON each")
 	return cmd
@@ -138,7 +138,7 @@ func (a *app) logs(ctx context.Context, host string, n int, follow bool) error {
 	return nil
 }
 
-// printLine keeps what is not the host's own out of output that is piped on.
+// printLine keeps remarks of the supervisor out of piped output.
 func (a *app) printLine(scr show.Screen, host string, ln capture.Line) {
 	if ln.Lost > 0 {
 		fmt.Fprintf(a.errout, "hostsup: %s: %d %s missed here\n", show.Clean(host), ln.Lost, show.Plural(int(ln.Lost), "line was", "lines were"))

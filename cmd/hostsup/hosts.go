@@ -15,7 +15,7 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// verbOf is what a verb does with one host.
+// verbOf is the operation of a verb on one host.
 type verbOf func(*control.Client, context.Context, string) (*actors.HostStatus, error)
 
 func (a *app) startVerb() *cobra.Command {
@@ -52,7 +52,7 @@ func (a *app) resetVerb() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:               "reset HOST… | --all",
-		Short:             "Forget the crashes of hosts; those that have failed start again",
+		Short:             "Clear the crash window of hosts; failed hosts start again",
 		ValidArgsFunction: a.completeHosts(-1),
 		Args: func(cmd *cobra.Command, hosts []string) error {
 			if all && len(hosts) > 0 {
@@ -72,9 +72,8 @@ func (a *app) resetVerb() *cobra.Command {
 	return cmd
 }
 
-// each does something with hosts in order (with all when there are none),
-// reports each, and goes on when one fails. Nothing is done when one of the
-// names is wrong.
+// each runs do for hosts in order (or for all if there are none), reports each, and
+// continues when one fails. It does nothing if one of the names is wrong.
 func (a *app) each(ctx context.Context, hosts []string, do verbOf) error {
 	c, err := a.client()
 	if err != nil {
@@ -98,18 +97,18 @@ func (a *app) each(ctx context.Context, hosts []string, do verbOf) error {
 	for _, name := range hosts {
 		h, err := do(c, ctx, name)
 		if err != nil {
-			code = max(code, a.tell(err))
+			code = max(code, a.report(err))
 			continue
 		}
 		a.printHost(*h)
 	}
 	if code != exitDone {
-		return &told{code}
+		return &printed{code}
 	}
 	return nil
 }
 
-// isHost returns an error when a name that st knows is not the name of a host.
+// isHost returns an error if st knows name as something other than a host.
 func isHost(st *supervisor.Status, name string) error {
 	if slices.ContainsFunc(st.Hosts, func(h actors.HostStatus) bool { return h.Name == name }) {
 		return nil

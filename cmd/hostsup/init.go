@@ -19,13 +19,14 @@ import (
 	"github.com/hostsup/hostsup/internal/nearest"
 )
 
-// defaultConfig is where the other verbs look for a configuration.
+// defaultConfig is the file that the other verbs look for.
+// maxAgentFile bounds the bytes read of an agent's file.
 const defaultConfig = "config.hcl"
 
 // maxAgentFile is how much of an agent's file is read.
 const maxAgentFile = 8 << 20
 
-// initFlags are what init is told.
+// initFlags holds the flags of init.
 type initFlags struct {
 	lsp, mcp []string
 	from     string
@@ -108,7 +109,7 @@ func (a *app) init(f initFlags) error {
 	return nil
 }
 
-// initial are the hosts that are named, or else those that are found.
+// initial returns the hosts that are named, or else those that are found.
 func (a *app) initial(f initFlags, dir string) ([]initial.Host, error) {
 	m := initial.Machine{Dir: dir, LookPath: exec.LookPath, IsDir: func(path string) bool {
 		info, err := os.Stat(path)
@@ -153,7 +154,7 @@ func (a *app) initial(f initFlags, dir string) ([]initial.Host, error) {
 	return hosts, nil
 }
 
-// unknownServer tells what an argument of a flag could have been.
+// unknownServer lists the possible values of a flag's argument.
 func unknownServer(flag, arg string, err error, names []string) error {
 	if !errors.Is(err, initial.ErrUnknown) {
 		return usagef("%s %v", flag, err)
@@ -167,7 +168,7 @@ func unknownServer(flag, arg string, err error, names []string) error {
 	return &usageError{text: text}
 }
 
-// fromAgent reads an agent's file, and tells what is left out.
+// fromAgent reads an agent's file, and reports what it leaves out.
 func (a *app) fromAgent(m initial.Machine, path string) ([]initial.Host, error) {
 	in := a.in
 	if path != "-" {
@@ -195,7 +196,7 @@ func (a *app) fromAgent(m initial.Machine, path string) ([]initial.Host, error) 
 	return hosts, nil
 }
 
-// initialised tells what there is now, and what to do with it.
+// initialised reports what was written, and what to do next.
 func (a *app) initialised(path string, hosts []initial.Host, mode fs.FileMode) {
 	a.out.line(fmt.Sprintf("%s has %d %s:", show.Clean(path), len(hosts), show.Plural(len(hosts), "host", "hosts")))
 	for _, h := range hosts {
@@ -206,7 +207,7 @@ func (a *app) initialised(path string, hosts []initial.Host, mode fs.FileMode) {
 		a.out.line(line)
 	}
 	if mode == 0o600 {
-		a.out.line("It holds what looks like a secret, so that nobody else may read it.")
+		a.out.line("It contains what looks like a secret, so no other user may read it.")
 	}
 	run := "hostsup run"
 	if filepath.Clean(path) != defaultConfig {
@@ -215,8 +216,8 @@ func (a *app) initialised(path string, hosts []initial.Host, mode fs.FileMode) {
 	a.out.line(fmt.Sprintf("Run it: %s", run))
 }
 
-// writeNew writes a file whole or not at all. One that is there stays, unless
-// it is to be replaced.
+// writeNew writes a file whole or not at all. An existing file stays unless it may
+// be replaced.
 func writeNew(path string, text []byte, mode fs.FileMode, replace bool) error {
 	if replace {
 		if target, err := filepath.EvalSymlinks(path); err == nil {
@@ -225,11 +226,11 @@ func writeNew(path string, text []byte, mode fs.FileMode, replace bool) error {
 	}
 	switch info, err := os.Stat(path); {
 	case err == nil && !info.Mode().IsRegular():
-		return fmt.Errorf("%s is there and is not a file", path)
+		return fmt.Errorf("%s exists and is not a file", path)
 	case err == nil && !replace:
-		return fmt.Errorf("%s is there already: --force replaces it, -o FILE writes another one, -o - shows what would be written", path)
+		return fmt.Errorf("%s exists already: --force replaces it, -o FILE writes another one, -o - shows what would be written", path)
 	}
-	if !replace { // not by a rename: what has come meanwhile would be lost
+	if !replace { // not by a rename: it would replace a file made meanwhile
 		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 		if err != nil {
 			return err
@@ -249,8 +250,8 @@ func writeNew(path string, text []byte, mode fs.FileMode, replace bool) error {
 	return nil
 }
 
-// filled writes and closes a file, and removes it when that or what was done to
-// it before failed.
+// filled writes and closes a file. It removes the file if that, or an earlier step,
+// fails.
 func filled(file *os.File, text []byte, before ...error) error {
 	_, err := file.Write(text)
 	if err = errors.Join(append(before, err, file.Close())...); err != nil {

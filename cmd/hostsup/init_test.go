@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Where nothing is installed, nothing is written, and it is said what to do.
+// If nothing is installed, init must write nothing and report what to do.
 func TestInitFindsNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("PATH", t.TempDir())
@@ -35,7 +35,7 @@ func TestInitBoundsWhatItReads(t *testing.T) {
 	}
 }
 
-// A link to a configuration stays one when what it leads to is replaced.
+// A link to a configuration must stay a link when its target is replaced.
 func TestInitFollowsLinks(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("real.hcl", nil, 0o644); err != nil {

@@ -16,19 +16,19 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// inspection is what the verb inspect was asked for.
+// inspection holds the flags of inspect.
 type inspection struct {
 	host    string
 	profile time.Duration // 0: none
 	heap    bool
-	file    string // "": one named after the host and the time
+	file    string // "": a name made of the host and the time
 }
 
 func (a *app) inspectVerb() *cobra.Command {
 	var q inspection
 	cmd := &cobra.Command{
 		Use:   "inspect HOST",
-		Short: "Open the inspector of a host that is node, or save a CPU profile or heap snapshot of it",
+		Short: "Open the inspector of a host that runs node, or save a CPU profile or heap snapshot of it",
 		Long: `Open the inspector of a host that is node, without a restart, and print where it
 is. It stays open until the host's process ends, and whoever knows the address can
 do with the host what he likes.
@@ -121,8 +121,7 @@ func (a *app) openInspector(ctx context.Context, c *control.Client, host string)
 	return nil
 }
 
-// save has a file written under another name, and gives it its own when it is
-// whole.
+// save writes a file under a temporary name, and renames it when it is complete.
 func save(path string, write func(io.Writer) error) (size int64, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".partial-*") // mode 0600
 	if err != nil {

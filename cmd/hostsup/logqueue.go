@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// logQueueBytes is how much of a log waits for whoever reads standard error.
+	// logQueueBytes is how much of a log waits until standard error is read.
 	logQueueBytes = 1 << 20
-	// logFlushWait is how long the end of the program waits for that.
+	// logFlushWait is how long the program's end waits for that.
 	logFlushWait = time.Second
 )
 
@@ -23,7 +23,7 @@ type logQueue struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	waiting []byte
-	lost    int // lines since the last that was taken
+	lost    int // lines since the last accepted line
 	writing bool
 }
 
@@ -33,7 +33,7 @@ func newLogQueue(w io.Writer) *logQueue {
 	return q
 }
 
-// Write takes one line or more. It never waits and never fails.
+// Write accepts one or more lines. It never blocks and never fails.
 func (q *logQueue) Write(b []byte) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -53,7 +53,7 @@ func (q *logQueue) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// run writes what waits, and ends with it.
+// run writes the queued lines, and returns when the queue is empty.
 func (q *logQueue) run() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -61,7 +61,7 @@ func (q *logQueue) run() {
 		b := q.waiting
 		q.waiting = nil
 		q.mu.Unlock()
-		_, _ = q.w.Write(b) // there is nowhere else to tell
+		_, _ = q.w.Write(b) // there is nowhere else to report it
 		q.mu.Lock()
 	}
 	q.writing = false

@@ -11,17 +11,17 @@ import (
 	"github.com/hostsup/hostsup/config"
 )
 
-// A standard error that is not read blocks neither logging nor the end of the
-// program. A later reader is told how much was lost.
-func TestLogWaitsForNobody(t *testing.T) {
-	r, w := io.Pipe() // holds nothing at all
+// A standard error that is not read must block neither logging nor the end of the
+// program. A later reader must learn how much was lost.
+func TestLogNeverBlocks(t *testing.T) {
+	r, w := io.Pipe() // unbuffered
 	begun := make(chan struct{})
 	log, queue := newLogger(&tellsFirst{w: w, begun: begun}, config.Log{Level: "info"})
 	long := strings.Repeat("x", 1000)
 	const n = 3 * logQueueBytes / 1000
 	for i := range n {
 		log.Info(long, "number", i)
-		<-begun // what is written is no longer waiting: all that is lost is lost in one place
+		<-begun // the line being written is no longer queued: all lost lines are lost at one point
 	}
 	queue.flush()
 	all := make(chan []string)

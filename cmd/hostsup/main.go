@@ -1,5 +1,5 @@
-// Command hostsup supervises extension hosts, language servers and other
-// processes behind an editor or an agent, and talks to a supervisor that runs.
+// Command hostsup supervises extension hosts, language servers and other processes
+// behind an editor or an agent, and talks to a running supervisor.
 package main
 
 import (
@@ -14,19 +14,19 @@ import (
 )
 
 func init() {
-	// The registry of an actor system has 1024 maps, each cut into so many more
-	// that to make them takes longer than all the rest of a start. It has to be
-	// said before the first of them, and holds for the program.
+	// The registry of an actor system has 1024 maps, each split into as many shards;
+	// making them takes longer than the rest of a start. The setting is global, and must
+	// be made before the first registry.
 	cmap.SHARD_COUNT = 2
 }
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == "demo-host" {
-		// A host, not a tool: nothing is set up that it has no use for.
+		// A host, not a tool: it needs none of the setup below.
 		os.Exit(demo.Main(context.Background()))
 	}
-	// A reader that goes away is an error of the write to it, not the death of
-	// a supervisor. Programs that are started do not inherit this.
+	// A reader that goes away must be an error of the write to it, not the death of a
+	// supervisor. Started programs do not inherit this.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)

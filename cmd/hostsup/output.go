@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// output is standard output. It remembers the first error, after which
-// nothing more is written, so that whoever prints need not look each time.
+// output is standard output. It records the first error and writes nothing after it,
+// so that callers need not check every write.
 type output struct {
 	w   io.Writer
 	err error
@@ -25,7 +25,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// line writes one line and says whether that went well.
+// line writes one line and reports whether that succeeded.
 func (o *output) line(text string) bool {
 	_, err := io.WriteString(o, text+"\n")
 	return err == nil
@@ -51,7 +51,7 @@ func (o *output) jsonDocument(v any) {
 	}
 }
 
-// outputError tells that standard output could not be written.
+// outputError means that standard output could not be written.
 type outputError struct{ err error }
 
 func (e *outputError) Error() string {

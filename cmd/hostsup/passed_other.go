@@ -8,7 +8,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox"
 )
 
-// passing has nothing to do where there are no signals.
+// passing does nothing on a system without signals.
 type passing struct{}
 
 func passed() *passing { return &passing{} }

@@ -15,8 +15,8 @@ import (
 	"github.com/hostsup/hostsup/sandbox"
 )
 
-// passing hands signals on to a child, which is in a session of its own and
-// gets none from the terminal.
+// passing passes signals to a child, which is in a session of its own and gets none
+// from the terminal.
 type passing struct {
 	begun   sync.WaitGroup
 	signals chan os.Signal
@@ -25,9 +25,9 @@ type passing struct {
 	killed  string // why the tree was killed; read after wait
 }
 
-// passed begins to hold back the signals that are passed on. Those that we
-// were started to ignore stay ignored. A command must not be started before
-// await returns: each signal takes several switches between threads.
+// passed begins to hold back the signals that are passed on. Signals that the parent
+// ignored stay ignored. A command must not be started before await returns, because
+// each signal takes several switches between threads.
 func passed() *passing {
 	p := &passing{signals: make(chan os.Signal, 16), ended: make(chan struct{})}
 	p.begun.Go(func() {
@@ -46,9 +46,8 @@ func passed() *passing {
 // await waits until all of the signals are held back.
 func (p *passing) await() { p.begun.Wait() }
 
-// to begins to pass them on; it does so until stop. A SIGTERM is followed by a
-// SIGKILL of the tree when the child has not ended after grace, or with the next
-// signal that asks for an end.
+// to passes the signals on until stop. After a SIGTERM it kills the tree if the
+// child has not ended within grace, or with the next signal that asks for an end.
 func (p *passing) to(child *sandbox.Child, grace time.Duration) {
 	p.wait.Go(func() {
 		var late <-chan time.Time // nil before the first SIGTERM
@@ -61,8 +60,8 @@ func (p *passing) to(child *sandbox.Child, grace time.Duration) {
 			case s := <-p.signals:
 				switch {
 				case s == syscall.SIGTSTP:
-					// Ctrl-Z is for both of us. It cannot refuse: nobody but us
-					// would see it stopped.
+					// Ctrl-Z is for both processes. The child cannot refuse: only this
+					// process would notice that it is stopped.
 					_ = child.Signal(syscall.SIGSTOP)
 					_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 					continue
@@ -70,9 +69,9 @@ func (p *passing) to(child *sandbox.Child, grace time.Duration) {
 					kill(fmt.Sprintf("the command was asked to end by %s and then %s", signame.Of(int(syscall.SIGTERM)), signame.Of(int(s.(syscall.Signal)))))
 					continue
 				}
-				_ = child.Signal(s) // one that has ended needs none
+				_ = child.Signal(s) // it may have ended
 				if s == syscall.SIGTERM {
-					_ = child.Signal(syscall.SIGCONT) // one that is stopped does not see it otherwise
+					_ = child.Signal(syscall.SIGCONT) // a stopped process does not handle it otherwise
 					timer := time.NewTimer(grace)
 					defer timer.Stop()
 					late = timer.C
@@ -92,7 +91,7 @@ func endsWith(s os.Signal) bool {
 	return slices.Contains([]os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}, s)
 }
 
-// stop ends the passing on, and returns why the tree was killed; empty when it
+// stop stops passing signals on, and returns why the tree was killed, or "" if it
 // was not.
 func (p *passing) stop() string {
 	p.await()

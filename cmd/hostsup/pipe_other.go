@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// isBrokenPipe says whether whoever read our output has had enough of it.
+// isBrokenPipe reports whether the reader of the output has closed it.
 func isBrokenPipe(err error) bool {
 	var out *outputError
 	return errors.As(err, &out) && errors.Is(err, syscall.EPIPE)

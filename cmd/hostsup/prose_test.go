@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestVerbsInProse looks up what the documentation says in the middle of a
-// sentence: every verb and every flag of a `hostsup …` is one that there is. The
+// TestVerbsInProse checks commands in the middle of sentences of the documentation:
+// every verb and every flag of a `hostsup …` must exist. The
 // commands in blocks are run by integration/docs_linux_test.go.
 func TestVerbsInProse(t *testing.T) {
 	pages := pagesOfProse(t)
@@ -53,8 +53,8 @@ func pagesOfProse(t *testing.T) []string {
 	return pages
 }
 
-// TestNamedTestsExist looks up each test, benchmark and fuzz target that the
-// documentation names.
+// TestNamedTestsExist holds that each test, benchmark and fuzz target that the
+// documentation names exists.
 func TestNamedTestsExist(t *testing.T) {
 	declared := map[string]bool{}
 	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w*)\(`)
@@ -94,7 +94,7 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
-// unknownIn returns what of a command there is not.
+// unknownIn returns the unknown parts of a command.
 func unknownIn(words []string) []string {
 	root := newApp(nil, nil, nil).root()
 	at := root

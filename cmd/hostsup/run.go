@@ -25,8 +25,7 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// closeWithin is how long answers on their way may take when the supervisor
-// has ended.
+// closeWithin bounds the responses under way after the supervisor has ended.
 const closeWithin = time.Second
 
 func (a *app) runVerb() *cobra.Command {
@@ -43,11 +42,10 @@ once. A supervisor whose exec server cannot listen where it is to does not start
 
 func (a *app) run() error {
 	if runtime.GOOS == "windows" {
-		return errors.New("supervising is not there yet on windows; verbs that talk to a supervisor are")
+		return errors.New("hostsup run does not support windows yet; verbs that talk to a supervisor work")
 	}
 	makeRoom()
-	// A host that cannot be confined as it has to be is refused when it starts;
-	// the others run.
+	// A host that cannot be confined as required is refused when it starts; the others run.
 	_, file, err := a.configuration(config.Options{Enforce: enforceable, Lenient: true})
 	if err != nil {
 		return err
@@ -60,7 +58,7 @@ func (a *app) run() error {
 	}
 
 	sandbox.CloseInheritedOnExec()
-	// From here on a signal is a request to stop.
+	// From here on a signal requests a stop.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -72,10 +70,10 @@ func (a *app) run() error {
 	log, queue := newLogger(a.errout, file.Log)
 	defer queue.flush()
 	sup, err := supervisor.Start(context.Background(), spec, supervisor.WithLogger(log), supervisor.WithAdvice(show.Advice))
-	if diags := file.Blame(err); diags != nil { // what is wrong has a place in the file
+	if diags := file.Blame(err); diags != nil { // the error has a position in the file
 		queue.flush()
 		scr := screen(a.errout)
-		return errors.Join(config.Print(a.errout, diags, scr.Color, scr.Width), l.Close(), &told{exitFailed})
+		return errors.Join(config.Print(a.errout, diags, scr.Color, scr.Width), l.Close(), &printed{exitFailed})
 	}
 	if err != nil {
 		return errors.Join(err, l.Close())
@@ -92,8 +90,7 @@ type running struct {
 	errout io.Writer
 }
 
-// serve answers at the control socket until the supervisor has ended, which
-// signals ask for.
+// serve serves the control socket until the supervisor has ended, which signals request.
 func (r *running) serve(l *control.Listener, signals <-chan os.Signal) error {
 	srv := control.NewServer(control.Over(r.sup), control.Options{Version: version.Version(), Logger: r.log.Named("control")})
 	served := make(chan error, 1)
@@ -112,7 +109,7 @@ func (r *running) serve(l *control.Listener, signals <-chan os.Signal) error {
 	stopping := false
 	stop := func() {
 		stopping = true
-		go func() { _ = r.sup.Stop(stopCtx) }() // its end is that of the supervisor
+		go func() { _ = r.sup.Stop(stopCtx) }() // it ends with the supervisor
 	}
 	var serveErr error
 	for done := false; !done; {
@@ -122,8 +119,8 @@ func (r *running) serve(l *control.Listener, signals <-chan os.Signal) error {
 				fmt.Fprintln(r.errout, r.readyLine())
 			}
 			ready = nil
-			// Starting many hosts leaves garbage that an idle supervisor would
-			// keep for hours, for want of a reason to collect it.
+			// Starting many hosts leaves garbage that an idle supervisor would keep for hours,
+			// because nothing triggers a collection.
 			debug.FreeOSMemory()
 		case sig := <-signals:
 			switch {
@@ -155,7 +152,7 @@ func (r *running) serve(l *control.Listener, signals <-chan os.Signal) error {
 	if served != nil {
 		closeErr = errors.Join(closeErr, <-served)
 	}
-	left := r.sup.Stop(context.Background()) // the tree has ended: it only says what has not ended with it
+	left := r.sup.Stop(context.Background()) // the tree has ended: Stop only returns what did not end with it
 	switch {
 	case r.sup.Err() != nil:
 		return errors.Join(r.sup.Err(), left)
@@ -165,7 +162,7 @@ func (r *running) serve(l *control.Listener, signals <-chan os.Signal) error {
 	return errors.Join(serveErr, closeErr, left)
 }
 
-// restored tells of a control socket that somebody has removed.
+// restored reports that the control socket was removed and made again.
 func (r *running) restored(what string, err error) {
 	if err != nil {
 		r.log.Error(what+", and cannot be made again", "error", err)
@@ -176,7 +173,7 @@ func (r *running) restored(what string, err error) {
 	r.sup.Note(what + ", and made again")
 }
 
-// readyLine is what scripts wait for.
+// readyLine returns the line that scripts wait for.
 func (r *running) readyLine() string {
 	st := r.sup.Status()
 	up := 0
@@ -186,7 +183,7 @@ func (r *running) readyLine() string {
 		}
 	}
 	servers := ""
-	execs, _ := part.Statuses(&st) // they are of this program
+	execs, _ := part.Statuses(&st) // this program made them
 	for _, e := range execs {
 		servers += fmt.Sprintf(", exec server %s at %s", e.Name, e.URL)
 	}
@@ -194,8 +191,8 @@ func (r *running) readyLine() string {
 		up, len(st.Hosts), show.Plural(len(st.Hosts), "host", "hosts"), servers, os.Getpid(), r.spec.Socket)
 }
 
-// newLogger logs as the configuration says, and never waits for who reads that.
-// A terminal gets colour. The queue must be flushed before the program ends, and
+// newLogger logs as configured, and never blocks if its output is not read. A
+// terminal gets colour. The queue must be flushed before the program ends, and
 // before anything else is written to w.
 func newLogger(w io.Writer, conf config.Log) (hclog.Logger, *logQueue) {
 	queue := newLogQueue(w)

@@ -32,11 +32,11 @@ func (a *app) sandboxVerb() *cobra.Command {
 	return cmd
 }
 
-// makeRoom lets a delegated cgroup that has only this process hand limits down.
-// Where that fails, the limits that are asked for are refused with the reason.
+// makeRoom lets a delegated cgroup that has only this process distribute limits. If
+// that fails, the requested limits are refused later, with the reason.
 func makeRoom() { _ = sandbox.EnterDelegated() }
 
-// confine is what a command line says of a policy.
+// confine holds the flags about a policy.
 type confine struct {
 	file, profile, level, network     string
 	read, exec, write, readOnly, deny []string
@@ -52,31 +52,31 @@ type confine struct {
 
 func (c *confine) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.SetInterspersed(false) // what follows the command is the command's
+	f.SetInterspersed(false) // words after the command are its arguments
 	f.StringVar(&c.file, "policy", "", "policy `FILE`: a sandbox block and, where wanted, a limits block")
 	f.StringVar(&c.profile, "profile", "", "start from a named profile: `NAME` is one of "+strings.Join(policy.Profiles(), ", "))
 	f.StringVar(&c.level, "level", "", "weakest `LEVEL` that is accepted: full, no-cgroup, landlock or none")
 	f.StringArrayVar(&c.read, "read", nil, "grant `PATH` for reading; may be repeated, like the next four")
 	f.StringArrayVar(&c.exec, "exec", nil, "grant `PATH` for reading and running")
 	f.StringArrayVar(&c.write, "write", nil, "grant `PATH` for reading and writing")
-	f.StringArrayVar(&c.readOnly, "read-only", nil, "leave `PATH` as it is, although it lies in what can be written")
+	f.StringArrayVar(&c.readOnly, "read-only", nil, "forbid writing to `PATH`, although it is below a writable one")
 	f.StringArrayVar(&c.deny, "deny", nil, "deny `PATH` or pattern inside of what is granted")
 	f.StringVar(&c.network, "network", "", "what it may reach: none, host, or what --allow names")
 	f.StringArrayVar(&c.allow, "allow", nil, "let it reach `HOST:PORT`; may be repeated, like the next")
 	f.StringArrayVar(&c.listen, "listen", nil, "forward `IP:PORT` of this machine to that port of its own loopback")
-	f.StringArrayVar(&c.env, "env", nil, "give it a variable, `NAME=VALUE` or the NAME of one of ours; may be repeated")
-	f.StringVar(&c.dir, "dir", "", "working `FOLDER` (default: this one when it is there for it, else its work folder, else /)")
+	f.StringArrayVar(&c.env, "env", nil, "give it a variable, `NAME=VALUE` or the NAME of one of the own environment; may be repeated")
+	f.StringVar(&c.dir, "dir", "", "working `FOLDER` (default: the present one if granted, else its work folder, else /)")
 	cobra.CheckErr(cmd.MarkFlagFilename("policy", "hcl"))
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(policy.Profiles(), cobra.ShellCompDirectiveNoFileComp)))
 }
 
-// given reports whether a policy was named at all.
+// given reports whether a policy was named.
 func (c *confine) given() bool {
 	return c.file != "" || c.profile != "" || len(c.read)+len(c.exec)+len(c.write)+len(c.readOnly)+len(c.deny)+len(c.allow)+len(c.listen) > 0 || c.level != "" || c.network != ""
 }
 
-// loadPolicy reads what was named into policy, limits and resolved. An error
-// that is not wrong use is a *configError, or one of package policy.
+// loadPolicy reads the named policy into policy, limits and resolved. An error that
+// is not wrong use is a *configError, or one of package policy.
 func (a *app) loadPolicy(c *confine) error {
 	if err := a.readPolicy(c); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (a *app) loadPolicy(c *confine) error {
 	return err
 }
 
-// readPolicy reads what was named into policy and limits.
+// readPolicy reads the named policy into policy and limits.
 func (a *app) readPolicy(c *confine) error {
 	vars, err := config.ParseVars(a.vars)
 	if err != nil {
@@ -115,7 +115,7 @@ func (a *app) readPolicy(c *confine) error {
 	return nil
 }
 
-// more is what flags add to a policy.
+// more returns what the flags add to a policy.
 func (c *confine) more() (policy.Policy, error) {
 	p := policy.Policy{Level: policy.Level(c.level), Network: policy.Network(c.network), Source: map[string]string{}}
 	for _, l := range []struct {
@@ -151,8 +151,8 @@ func (c *confine) more() (policy.Policy, error) {
 	return p, nil
 }
 
-// enforceable returns what a policy comes to here, and which limits are held
-// more weakly than asked for, or why the two cannot be enforced.
+// enforceable resolves a policy on this machine, and returns which limits are
+// enforced more weakly than requested, or why the two cannot be enforced.
 func enforceable(p *policy.Policy, l policy.Limits) (r *policy.Resolved, weaker []*policy.Error, err error) {
 	if r, err = resolve.Policy(p, l); err != nil {
 		return nil, nil, err
@@ -166,8 +166,8 @@ func enforceable(p *policy.Policy, l policy.Limits) (r *policy.Resolved, weaker 
 	return r, weaker, nil
 }
 
-// reached is an error when the weakest level that p accepts is stronger than
-// what this machine gives.
+// reached returns an error if the weakest level that p accepts is stronger than what
+// this machine can enforce.
 func reached(p *policy.Policy) error {
 	if p == nil || p.Weakest(os.Geteuid() == 0) == policy.None {
 		return nil
@@ -179,11 +179,11 @@ func reached(p *policy.Policy) error {
 	return &policy.Error{
 		Field: "level", Value: string(want), Where: p.Source["level"],
 		Reason: fmt.Sprintf("this machine enforces level %s only", m.Level) + lacking(m, want),
-		Help:   "hostsup sandbox doctor says what is missing; a weaker level has to be accepted by name",
+		Help:   "hostsup sandbox doctor reports what is missing; a weaker level must be accepted by name",
 	}
 }
 
-// lacking names what a level needs and this machine does not have.
+// lacking lists what a level needs and this machine lacks.
 func lacking(m *sandbox.Machine, level policy.Level) string {
 	var names []string
 	for _, f := range m.Features {
@@ -199,12 +199,12 @@ func lacking(m *sandbox.Machine, level policy.Level) string {
 	return ": there is no " + strings.Join(names, ", no ")
 }
 
-// Exit codes of sandbox run for what is not the command's own, as shells and
-// programs that run programs have them.
+// Exit codes of sandbox run that are not the command's own, as in shells and
+// programs that run other programs.
 const (
 	exitConfine  = 125 // the policy is wrong, or cannot be enforced here
-	exitNoRun    = 126 // the command is there and cannot be run
-	exitNotFound = 127 // the command is not there
+	exitNoRun    = 126 // the command exists and cannot be run
+	exitNotFound = 127 // the command does not exist
 )
 
 // confineError prints why a command was not run, and returns the exit code.
@@ -216,7 +216,7 @@ func (a *app) confineError(err error) error {
 	case errors.As(err, &usage):
 		return err
 	case errors.As(err, &conf):
-		_ = config.Print(a.errout, conf.diags, scr.Color, scr.Width) // there is nowhere else to tell
+		_ = config.Print(a.errout, conf.diags, scr.Color, scr.Width) // there is nowhere else to report it
 	case len(policy.Errors(err)) > 0:
 		for _, e := range policy.Errors(err) {
 			fmt.Fprintf(a.errout, "hostsup: sandbox: %s\n", show.Clean(e.Error()))
@@ -224,10 +224,10 @@ func (a *app) confineError(err error) error {
 	default:
 		fmt.Fprintf(a.errout, "hostsup: %s\n", show.Clean(err.Error()))
 	}
-	return &told{startCode(err)}
+	return &printed{startCode(err)}
 }
 
-// startCode is the exit code for a command that did not start.
+// startCode returns the exit code for a command that did not start.
 func startCode(err error) int {
 	var start *sandbox.StartError
 	if errors.As(err, &start) {
@@ -252,7 +252,7 @@ func startCode(err error) int {
 	return exitConfine
 }
 
-// findError is a command that cannot be found, or not be run.
+// findError means that a command cannot be found, or cannot be run.
 type findError struct {
 	err   error
 	grant string // what the policy would have to grant for running; may be empty
@@ -291,7 +291,7 @@ func (a *app) sandboxProfileVerb() *cobra.Command {
 				return &usageError{text: text}
 			}
 			fmt.Fprintf(a.out, "# Profile %q: %s.\n", p.Profile, policy.ProfileDoc(p.Profile))
-			p.Profile = "" // it is written out
+			p.Profile = "" // the profile is written out
 			_, err := io.WriteString(a.out, config.FormatPolicy(p, policy.Limits{}))
 			return err
 		},

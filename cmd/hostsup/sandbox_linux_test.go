@@ -14,14 +14,14 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// A confined command has our terminal, and what is typed there to interrupt it
-// reaches it, although it is in a session of its own.
+// A confined command gets the terminal, and an interrupt that is typed there reaches
+// it, although it is in a session of its own.
 func TestSandboxTerminal(t *testing.T) {
 	if m := sandbox.Probe(); !m.Level.AtLeast(policy.NoCgroup) {
 		require.Missing(t, "confinement in namespaces: this machine has level %s", m.Level)
 	}
 	other, tty := terminal(t, 80)
-	self, err := exec.LookPath("hostsup") // put there by testscript.Main
+	self, err := exec.LookPath("hostsup") // installed by testscript.Main
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestSandboxTerminal(t *testing.T) {
 				if !ok {
 					t.Fatalf("the terminal is closed; want %q", want)
 				}
-				if strings.HasSuffix(line, want) { // what was typed is echoed in front
+				if strings.HasSuffix(line, want) { // typed text is echoed in front
 					return
 				}
 			case <-late:
@@ -90,7 +90,7 @@ func TestSandboxTerminal(t *testing.T) {
 	}
 }
 
-// Killing us ends what runs confined, whatever it does.
+// Killing this program must end everything that runs confined.
 func TestSandboxKilled(t *testing.T) {
 	if m := sandbox.Probe(); !m.Level.AtLeast(policy.NoCgroup) {
 		require.Missing(t, "confinement in namespaces: this machine has level %s", m.Level)
@@ -122,7 +122,7 @@ func TestSandboxKilled(t *testing.T) {
 	if err := r.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := in.ReadByte(); err == nil || os.IsTimeout(err) { // the end comes when nobody has it open for writing
+	if _, err := in.ReadByte(); err == nil || os.IsTimeout(err) { // it ends when no process has it open for writing
 		t.Errorf("something is left: %v", err)
 	}
 }

@@ -106,14 +106,14 @@ func (a *app) sandboxExplain(ctx context.Context, c *confine, command []string, 
 	if c.given() {
 		a.strayed(c)
 	} else {
-		cmd.Policy = nil // it runs as it is
+		cmd.Policy = nil // it runs unconfined
 		home, err := os.MkdirTemp("/tmp", "hostsup-home-")
 		if err != nil {
 			return a.confineError(fmt.Errorf("make an empty HOME for it: %w", err))
 		}
 		defer os.RemoveAll(home) //nolint:errcheck // what it made unremovable stays in /tmp
 		for i, v := range cmd.Env {
-			if v == "HOME=/tmp" { // and no one that was asked for
+			if v == "HOME=/tmp" { // not a requested one
 				cmd.Env[i] = "HOME=" + home
 			}
 		}
@@ -130,7 +130,7 @@ func (a *app) sandboxExplain(ctx context.Context, c *confine, command []string, 
 	return a.writeExplained(found, file)
 }
 
-// writeExplained writes what was found to a file, or to our own output for "".
+// writeExplained writes the findings to a file, or to standard output for "".
 func (a *app) writeExplained(found *explained, file string) (err error) {
 	text := found.text()
 	if a.json {
@@ -150,7 +150,7 @@ func (a *app) writeExplained(found *explained, file string) (err error) {
 	return err
 }
 
-// explained is what a run needed.
+// explained holds what a run needed.
 type explained struct {
 	command  []string
 	confined bool
@@ -171,7 +171,7 @@ func explain(ctx context.Context, cmd *sandbox.Command) (*explained, error) {
 	var e explained
 	e.needed, e.denials, e.exit, err = sandbox.Explain(ctx, l, *cmd)
 	if errors.Is(err, context.Canceled) {
-		err = nil // what was found so far is what was asked for
+		err = nil // the findings so far are the result
 	}
 	if err = errors.Join(err, l.Close()); err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func explain(ctx context.Context, cmd *sandbox.Command) (*explained, error) {
 	return &e, nil
 }
 
-// text is a policy file with what led to it as comments.
+// text returns a policy file with its reasons as comments.
 func (e *explained) text() string {
 	var b strings.Builder
 	comment := func(format string, args ...any) {
@@ -200,7 +200,7 @@ func (e *explained) text() string {
 		}
 		comment("The smallest policy that it needed, as far as this run went:")
 	case e.rounds > 0 && len(e.denials) > 0:
-		comment("It was run %d times. Its result does not depend on what it is denied still:", e.rounds)
+		comment("It was run %d times. Its result does not depend on what it is still denied:", e.rounds)
 		denied()
 		comment("The policy:")
 	case e.rounds > 0:
@@ -210,7 +210,7 @@ func (e *explained) text() string {
 	default:
 		comment("It was denied:")
 		denied()
-		comment("The policy with what would have spared that:")
+		comment("The policy with grants that would have avoided that:")
 	}
 	b.WriteString(config.FormatPolicy(e.needed, e.limits))
 	return b.String()
@@ -233,7 +233,7 @@ func (e *explained) json() (string, error) {
 	return b.String(), out.err
 }
 
-// resolvedJSON is what a policy comes to, for scripts.
+// resolvedJSON returns a resolved policy, for scripts.
 func resolvedJSON(r *policy.Resolved) any {
 	type grant struct {
 		Path   string `json:"path"`

@@ -20,9 +20,9 @@ import (
 // maxRounds bounds how often a command is run to refine its policy.
 const maxRounds = 40
 
-// sandboxRefine runs a command with a policy, then with what it was denied, and so
-// on. A round whose result is that of the round before shows that what was added
-// between the two is not needed.
+// sandboxRefine runs a command with a policy, then with what it was denied added,
+// and so on. If a round has the result of the round before, what was added between
+// the two is not needed.
 func (a *app) sandboxRefine(ctx context.Context, c *confine, command []string, file string) error {
 	if err := a.loadPolicy(c); err != nil {
 		return a.confineError(err)
@@ -67,12 +67,12 @@ func (a *app) sandboxRefine(ctx context.Context, c *confine, command []string, f
 				return err
 			}
 			fmt.Fprintf(a.errout, "hostsup: it %s although it is denied nothing that a policy could grant\n", now.ending())
-			return &told{1}
+			return &printed{1}
 		}
 		if round == maxRounds {
-			_ = a.writeExplained(now, file) // that it was given up is what counts
+			_ = a.writeExplained(now, file) // the failure matters more
 			fmt.Fprintf(a.errout, "hostsup: it is denied more after %d rounds\n", round)
-			return &told{1}
+			return &printed{1}
 		}
 		if c.resolved, err = resolve.Policy(&more, c.limits); err != nil {
 			return a.confineError(err)
@@ -84,8 +84,8 @@ func (a *app) sandboxRefine(ctx context.Context, c *confine, command []string, f
 	}
 }
 
-// refineRound runs the command once, and returns what was found with a sum of what
-// it wrote to its standard output, which goes to ours, or to standard error.
+// refineRound runs the command once, and returns the findings with a checksum of its
+// standard output, which goes to standard output, or to standard error.
 func (a *app) refineRound(ctx context.Context, c *confine, command []string, out bool) (*explained, string, error) {
 	cmd, err := c.command(command)
 	if err != nil {
@@ -101,9 +101,9 @@ func (a *app) refineRound(ctx context.Context, c *confine, command []string, out
 		to = a.out
 	}
 	sum := make(chan hash.Hash, 1)
-	go func() { // ends with the last process that has w
+	go func() { // ends with the last process that holds w
 		h := sha256.New()
-		_, _ = io.Copy(io.MultiWriter(h, to), r) // what cannot be shown makes no difference
+		_, _ = io.Copy(io.MultiWriter(h, to), r) // a failure to show it does not matter
 		sum <- h
 	}()
 	cmd.Files = []*os.File{nil, w, fileOf(a.errout)}
@@ -113,8 +113,8 @@ func (a *app) refineRound(ctx context.Context, c *confine, command []string, out
 	return found, fmt.Sprintf("%x", h.Sum(nil)), err
 }
 
-// grantStart adds to the policy what the command could not be started without, and
-// reports whether there was something of that kind.
+// grantStart adds to the policy what the command could not start without, and
+// reports whether there was anything to add.
 func (c *confine) grantStart(err error) bool {
 	var start *sandbox.StartError
 	var find *findError
@@ -138,7 +138,7 @@ func same(a, b policy.Policy) bool {
 	return len(removed)+len(added) == 0
 }
 
-// sandboxDiff prints what two policies differ in.
+// sandboxDiff prints the differences between two policies.
 func (a *app) sandboxDiff(first, second string) error {
 	var c [2]confine
 	for i, name := range []string{first, second} {
@@ -166,7 +166,7 @@ func (a *app) sandboxDiff(first, second string) error {
 	return err
 }
 
-// ending says how the command ended: "exited with 3", "was killed by SIGKILL".
+// ending returns how the command ended: "exited with 3", "was killed by SIGKILL".
 func (e *explained) ending() string {
 	if e.exit.Signal != 0 {
 		return "was " + show.Signal(e.exit.Signal)

@@ -14,8 +14,8 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// weaker says, a line each, what is less than was asked for, or than the strongest
-// level, and what is missing; nothing where nothing is.
+// weaker returns one line for each thing that is weaker than requested, or than the
+// strongest level, and for each that is missing.
 func weaker(in sandbox.Confinement) []string {
 	var lines []string
 	if in.Level != policy.Full {
@@ -23,7 +23,7 @@ func weaker(in sandbox.Confinement) []string {
 	}
 	for _, m := range in.Missing {
 		switch {
-		case strings.HasPrefix(m, "limit "): // one that was asked for
+		case strings.HasPrefix(m, "limit "): // a requested one
 			lines = append(lines, m)
 		case in.Level != policy.Full || strings.HasPrefix(m, "listen: "):
 			lines = append(lines, "missing: "+m)
@@ -32,13 +32,13 @@ func weaker(in sandbox.Confinement) []string {
 	return lines
 }
 
-// runReport is what sandbox run writes for scripts. A nil one is not written.
+// runReport is what sandbox run writes for scripts. A nil report is not written.
 type runReport struct {
 	file *os.File
 
 	Command []string            `json:"command"`
 	Level   policy.Level        `json:"level"`   // that is in force; none when the command was not started
-	Missing []string            `json:"missing"` // what a stronger level, or the limits, would have on top
+	Missing []string            `json:"missing"` // what a stronger level, or the limits, would add
 	Weaker  []sandbox.Shortfall `json:"weaker"`  // limits that no cgroup holds
 	Code    *int                `json:"code"`    // null when a signal ended it, or it was not started
 	Signal  *int                `json:"signal"`
@@ -46,9 +46,9 @@ type runReport struct {
 	Denials []denial.Denial     `json:"denials"`
 }
 
-// createPlain creates or truncates the file at path. A symbolic link there is an
-// error, because a confined command may have made it to have another file written;
-// links in /dev and /proc, such as /dev/stdout, are the system's.
+// createPlain creates or truncates the file at path. A symbolic link is an error,
+// because a confined command may have made it to redirect the write; links in /dev
+// and /proc, such as /dev/stdout, are the system's.
 func createPlain(path string) (*os.File, error) {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	if !strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/proc/") {
@@ -57,8 +57,8 @@ func createPlain(path string) (*os.File, error) {
 	return os.OpenFile(path, flags, 0o666)
 }
 
-// openRunReport opens the file of a report before the command runs: what the
-// command makes at that path is not written to.
+// openRunReport opens the file of a report before the command runs, so that a file
+// that the command makes at that path is not written to.
 func openRunReport(path string, command []string) (*runReport, error) {
 	if path == "" {
 		return nil, nil

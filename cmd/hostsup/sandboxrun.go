@@ -52,14 +52,14 @@ work folder, else /tmp. Everything it has started ends with it.`,
 		},
 	}
 	c.flags(cmd)
-	cmd.Flags().DurationVar(&grace, "grace", 5*time.Second, "how long the command may go on after a SIGTERM to us before it is killed")
-	cmd.Flags().BoolVar(&say.denials, "denials", false, "watch it, and say on standard error at the end what it was denied")
-	cmd.Flags().BoolVar(&say.quiet, "quiet", false, "do not say on standard error what is enforced more weakly than asked for, or than it could be")
+	cmd.Flags().DurationVar(&grace, "grace", 5*time.Second, "how long the command may run after a SIGTERM to hostsup before it is killed")
+	cmd.Flags().BoolVar(&say.denials, "denials", false, "watch it, and report on standard error at the end what it was denied")
+	cmd.Flags().BoolVar(&say.quiet, "quiet", false, "do not report on standard error what is enforced more weakly than requested, or than possible")
 	cmd.Flags().StringVar(&say.report, "report", "", "write to `FILE`, as JSON, the level, what is missing, how the command ended and what it was denied")
 	return cmd
 }
 
-// saying is what sandbox run tells beside what the command does.
+// saying holds what sandbox run reports besides the command's own output.
 type saying struct {
 	denials, quiet bool
 	report         string // path of the report; "": no report is written
@@ -109,12 +109,12 @@ func (a *app) sandboxRun(c *confine, command []string, grace time.Duration, say 
 		fmt.Fprintf(a.errout, "hostsup: out of memory (limit %s)\n", show.Bytes(c.limits.Memory))
 	}
 	if code := end.code(); code != 0 {
-		return &told{code}
+		return &printed{code}
 	}
 	return nil
 }
 
-// runnable returns the command, where the policy is right and can be enforced.
+// runnable returns the command if the policy is valid and can be enforced.
 func (a *app) runnable(c *confine, command []string) (*sandbox.Command, error) {
 	if err := a.loadPolicy(c); err != nil {
 		return nil, err
@@ -126,8 +126,9 @@ func (a *app) runnable(c *confine, command []string) (*sandbox.Command, error) {
 	return c.command(command)
 }
 
-// strayed tells when the command cannot have our working folder because that is not
-// granted, and returns the folder; "" when it has it, or one that was asked for.
+// strayed warns if the command cannot have the present working folder because that
+// is not granted, and returns the folder; "" if the command has it, or another one
+// was requested.
 func (a *app) strayed(c *confine) string {
 	here, err := os.Getwd()
 	if err != nil || c.dir != "" || resolve.Reaches(c.resolved, here) {
@@ -137,8 +138,8 @@ func (a *app) strayed(c *confine) string {
 	return here
 }
 
-// command renders what is to be run. The program is looked up in our own PATH,
-// and has to be one that the policy lets run.
+// command returns the command to run. The program is looked up in this program's
+// PATH, and the policy must let it run.
 func (c *confine) command(command []string) (*sandbox.Command, error) {
 	dir := c.dir
 	here, err := os.Getwd()
@@ -169,9 +170,9 @@ func (c *confine) command(command []string) (*sandbox.Command, error) {
 	return &sandbox.Command{Name: "run", Path: path, Args: command, Env: env, Dir: dir, Policy: &c.policy, Limits: c.limits}, nil
 }
 
-// options choose how the command's tree is ended. One in namespaces of its own
-// ends with them, and takes neither a cgroup for that nor a keeper, which would
-// have to be started first.
+// options selects how the command's tree is ended. A tree in namespaces of its own
+// ends with them, and needs neither a cgroup for that nor a keeper, which would have
+// to be started first.
 func (c *confine) options() sandbox.Options {
 	counted := c.limits.Memory > 0 || c.limits.Tasks > 0 || c.limits.CPU > 0
 	if counted || c.policy.Weakest(os.Geteuid() == 0) == policy.None || !sandbox.Probe().Level.AtLeast(policy.NoCgroup) {
@@ -180,8 +181,8 @@ func (c *confine) options() sandbox.Options {
 	return sandbox.Options{Kill: sandbox.KillGroup}
 }
 
-// handed are the variables that a confined command gets unasked: they say how
-// to find programs and how to write on this terminal.
+// handed lists the variables that a confined command gets by default: those needed
+// to find programs and to write on this terminal.
 var handed = []string{"PATH", "TERM", "COLORTERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ"}
 
 func (c *confine) environment() ([]string, error) {
@@ -223,7 +224,7 @@ func (c *confine) environment() ([]string, error) {
 	return env, nil
 }
 
-// absolute makes a path of the command line one of a policy.
+// absolute converts a path of the command line for a policy.
 func absolute(s string, pattern bool) (string, error) {
 	path, optional := s, false
 	if !pattern {
@@ -242,8 +243,8 @@ func absolute(s string, pattern bool) (string, error) {
 	return abs, nil
 }
 
-// fileOf is the file behind one of our streams; nil, which is /dev/null to a
-// command, when it is none.
+// fileOf returns the file behind a stream; nil, which is /dev/null to a command, if
+// it is not a file.
 func fileOf(stream any) *os.File {
 	if o, ok := stream.(*output); ok {
 		stream = o.w
@@ -252,14 +253,14 @@ func fileOf(stream any) *os.File {
 	return f
 }
 
-// ending is how a confined command ended.
+// ending describes how a confined command ended.
 type ending struct {
 	exit    sandbox.Exit
 	denials []denial.Denial
 	killed  string // why its tree was killed; empty when it was not
 }
 
-// code is the exit code that tells of it.
+// code returns the matching exit code.
 func (e *ending) code() int {
 	if e.exit.Signal != 0 {
 		return 128 + e.exit.Signal
@@ -267,8 +268,8 @@ func (e *ending) code() int {
 	return e.exit.Code
 }
 
-// faulted reports whether the command ended by a signal that programs end with when
-// they are refused what they take for granted.
+// faulted reports whether the command ended by a signal that is typical of programs
+// that do not expect a refusal.
 func (e *ending) faulted() bool {
 	switch syscall.Signal(e.exit.Signal) {
 	case syscall.SIGABRT, syscall.SIGBUS, syscall.SIGILL, syscall.SIGSEGV, syscall.SIGTRAP:
@@ -277,8 +278,8 @@ func (e *ending) faulted() bool {
 	return false
 }
 
-// runConfined runs a command to its end, with signals passed on to it. What it
-// has started ends with it. Started is called once it runs.
+// runConfined runs a command to its end and passes signals to it. Processes that it
+// has started end with it. Started is called once it runs.
 func runConfined(opt sandbox.Options, cmd *sandbox.Command, grace time.Duration, started func(*sandbox.Child)) (*ending, error) {
 	signals := passed()
 	l, err := sandbox.NewLauncher(opt)
@@ -298,8 +299,8 @@ func runConfined(opt sandbox.Options, cmd *sandbox.Command, grace time.Duration,
 	e := &ending{exit: child.Exit()}
 	child.Release()
 	var stopping sync.WaitGroup
-	stopping.Go(func() { e.killed = signals.stop() }) // beside the end of the namespaces
-	err = l.Close()                                   // what is recorded of denials is there now
+	stopping.Go(func() { e.killed = signals.stop() }) // concurrently with the end of the namespaces
+	err = l.Close()                                   // afterwards all denials are recorded
 	e.denials = child.Denials()
 	stopping.Wait()
 	return e, err

@@ -19,7 +19,7 @@ func (a *app) sandboxSelftestVerb() *cobra.Command {
 	var levels []string
 	cmd := &cobra.Command{
 		Use:   "selftest",
-		Short: "Try to get out of the sandbox on this machine, and say what held",
+		Short: "Try to escape from the sandbox on this machine, and report the results",
 		Long: `Try to get out of the sandbox on this machine in many ways, as this user, and say
 what held. Each attempt is made without a sandbox as well: one that fails there
 too proves nothing. Exits with 1 when something got out or could not be tried.`,
@@ -53,9 +53,9 @@ too proves nothing. Exits with 1 when something got out or could not be tried.`,
 			}
 			fmt.Fprintf(a.errout, "hostsup: %v\n", err)
 			if errors.Is(err, selftest.ErrUnsupported) {
-				return &told{exitConfine}
+				return &printed{exitConfine}
 			}
-			return &told{exitFailed}
+			return &printed{exitFailed}
 		},
 	}
 	f := cmd.Flags()
@@ -70,7 +70,7 @@ too proves nothing. Exits with 1 when something got out or could not be tried.`,
 	return cmd
 }
 
-// progress shows on a terminal how far it is.
+// progress shows the progress on a terminal.
 func (a *app) progress() func(done, all int) {
 	var mu sync.Mutex
 	most := 0

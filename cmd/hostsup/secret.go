@@ -36,8 +36,8 @@ without a configuration they are in the usual place.`,
 	}
 	set := &cobra.Command{
 		Use:   "set NAME",
-		Short: "Store a value, or another one",
-		Long: `Store a value, or another one. It is read from standard input, without the line
+		Short: "Store or replace a value",
+		Long: `Store or replace a value. It is read from standard input, without the line
 end at its end; at a terminal it is asked for and not shown. It is never an
 argument: those can be seen by everybody. Hosts get it at their next start.`,
 		Args:              args(1, 1, "NAME"),
@@ -62,7 +62,7 @@ argument: those can be seen by everybody. Hosts get it at their next start.`,
 	return cmd
 }
 
-// secrets opens the store that the configuration names, if there is one.
+// secrets opens the store that the configuration names, or the default.
 func (a *app) secrets() (*secret.Store, error) {
 	path, err := config.Find(a.config)
 	if errors.Is(err, config.ErrNoConfig) {
@@ -89,7 +89,7 @@ func openSecrets(where supervisor.SecretStore, cache time.Duration) (*secret.Sto
 	return secret.Open(source, cache), nil
 }
 
-// withSecret has the store open for what is done with one name.
+// withSecret opens the store for an operation on one name.
 func (a *app) withSecret(name string, do func(*secret.Store) error) error {
 	if err := secret.CheckName(name); err != nil {
 		return &usageError{text: err.Error()}
@@ -117,7 +117,7 @@ func (a *app) secretSet(ctx context.Context, name string) error {
 	})
 }
 
-// secretValue asks for a value, or reads it.
+// secretValue prompts for a value, or reads it.
 func (a *app) secretValue(name string) ([]byte, error) {
 	if f, ok := a.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprintf(a.errout, "value of secret %q (not shown): ", name)

@@ -54,12 +54,12 @@ UPTIME is the age of the process, PID is the process as kill takes it.`,
 		},
 	}
 	a.jsonFlag(cmd, "print one JSON document")
-	cmd.Flags().BoolVar(&check, "check", false, "exit 1 unless all is well: hosts that start by themselves run, unless a person stopped them; none has failed, is unresponsive or is between two lives; exec servers listen")
+	cmd.Flags().BoolVar(&check, "check", false, "exit 1 unless all is well: hosts that start by themselves run, unless a person stopped them; no host has failed, is unresponsive or is between two lives; exec servers listen")
 	cmd.Flags().BoolVar(&pid, "pid", false, "print nothing but the process id of each host named; exit 1 when one has no process")
 	return cmd
 }
 
-// status shows st, of what was named in full.
+// status prints st; named selects the full form.
 func (a *app) status(st *supervisor.Status, named bool) error {
 	if a.json {
 		a.out.jsonDocument(st)
@@ -82,7 +82,7 @@ func (a *app) status(st *supervisor.Status, named bool) error {
 	return scr.Sandboxes(a.out, st.Hosts)
 }
 
-// check says what is not well.
+// check returns an error that lists what is not well.
 func (a *app) check(st *supervisor.Status) error {
 	var lines []string
 	for _, h := range st.Hosts {
@@ -103,12 +103,12 @@ func (a *app) check(st *supervisor.Status) error {
 		fmt.Fprintln(a.errout, "hostsup:", line)
 	}
 	if lines != nil {
-		return &told{exitFailed}
+		return &printed{exitFailed}
 	}
 	return nil
 }
 
-// pids prints the processes of hosts.
+// pids prints the process ids of hosts.
 func (a *app) pids(st *supervisor.Status) error {
 	for _, h := range st.Hosts {
 		if h.PID == nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// giveBack returns to the system what starting has left behind: the heap, and
-// the program's own pages, of which most were for starting.
+// giveBack releases the memory left over from starting: the heap, and the program's
+// own pages, most of which were only used for starting.
 func giveBack() {
 	debug.FreeOSMemory()
-	_ = sys.ShedCleanPages() // only a wish
+	_ = sys.ShedCleanPages() // a failure does no harm
 }

@@ -4,5 +4,5 @@ package main
 
 import "runtime/debug"
 
-// giveBack returns to the system what starting has left behind.
+// giveBack releases the memory left over from starting.
 func giveBack() { debug.FreeOSMemory() }

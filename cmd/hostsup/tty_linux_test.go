@@ -13,8 +13,8 @@ import (
 	"github.com/hostsup/hostsup/internal/require"
 )
 
-// terminal opens a pseudo-terminal of some columns: what is written to tty
-// is read from the other end.
+// terminal opens a pseudo-terminal of some columns: what is written to tty is read
+// from the other end.
 func terminal(t *testing.T, columns uint16) (other, tty *os.File) {
 	t.Helper()
 	other, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -45,7 +45,7 @@ func terminal(t *testing.T, columns uint16) (other, tty *os.File) {
 	return other, tty
 }
 
-// onTerminal returns what a command line prints on a terminal.
+// onTerminal returns the output of a command line on a terminal.
 func onTerminal(t *testing.T, columns uint16, args ...string) string {
 	t.Helper()
 	other, tty := terminal(t, columns)

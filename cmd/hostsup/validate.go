@@ -21,7 +21,7 @@ enforce their level. A program or folder that is missing is a warning.`,
 		Args: args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error { return a.validate(elsewhere) },
 	}
-	cmd.Flags().BoolVar(&elsewhere, "elsewhere", false, "it is for another machine: do not check sandboxes, programs and folders against this one")
+	cmd.Flags().BoolVar(&elsewhere, "elsewhere", false, "the file is for another machine: do not check sandboxes, programs and folders against this one")
 	return cmd
 }
 
@@ -50,7 +50,7 @@ func (a *app) validate(elsewhere bool) error {
 	return nil
 }
 
-// configuration finds and reads the configuration. Warnings are printed.
+// configuration finds and reads the configuration. It prints warnings.
 func (a *app) configuration(opts config.Options) (string, *config.File, error) {
 	path, err := config.Find(a.config)
 	if err != nil {

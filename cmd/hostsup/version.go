@@ -11,10 +11,10 @@ import (
 	"github.com/hostsup/hostsup/internal/version"
 )
 
-// buildInfo is what `version --json` prints.
+// buildInfo is the output of `version --json`.
 type buildInfo struct {
 	Version  string  `json:"version"`
-	Commit   *string `json:"commit"`   // null when it is not known
+	Commit   *string `json:"commit"`   // null if unknown
 	Modified bool    `json:"modified"` // built from a tree with changes
 	Go       string  `json:"go"`
 	OS       string  `json:"os"`
@@ -58,7 +58,8 @@ func readBuildInfo() buildInfo {
 	return b
 }
 
-// String is `hostsup v0.1.0 (commit 0123456789ab) go1.26.8 linux/amd64, protocol 1`.
+// String returns, for example, `hostsup v0.1.0 (commit 0123456789ab) go1.26.8
+// linux/amd64, protocol 1`.
 func (b buildInfo) String() string {
 	commit := ""
 	if b.Commit != nil {

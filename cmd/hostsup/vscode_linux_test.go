@@ -13,7 +13,7 @@ import (
 	"github.com/hostsup/hostsup/internal/require"
 )
 
-// TestScriptsVSCode are scripts with the real extension host of VS Code, which is
+// TestScriptsVSCode runs scripts with the real extension host of VS Code, which is
 // $BOOTSTRAP, on $NODE.
 func TestScriptsVSCode(t *testing.T) {
 	bootstrap, err := filepath.Abs("../../.cache/peers/node_modules/code-server/lib/vscode/out/bootstrap-fork.js")

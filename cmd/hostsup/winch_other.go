@@ -4,5 +4,5 @@ package main
 
 import "os"
 
-// sizeChanges never tells of any.
+// sizeChanges returns a channel that never receives.
 func sizeChanges() chan os.Signal { return make(chan os.Signal) }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// sizeChanges tells of changes of the terminal's size.
+// sizeChanges returns a channel that receives changes of the terminal's size.
 func sizeChanges() chan os.Signal {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGWINCH)

@@ -18,7 +18,7 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// client is an ordinary actor of this program, with the tree as its child.
+// client is an ordinary actor of this program; the tree is its child.
 type client struct {
 	spec   supervisor.Spec
 	tree   *actor.PID

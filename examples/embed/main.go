@@ -1,6 +1,6 @@
-// Command embed supervises a host from a Go program: it calls it, kills it,
-// sees it come back, and prints what happened. The host is this same program
-// in another role, so that there is nothing to install:
+// Command embed supervises a host from a Go program: it calls the host, kills it,
+// sees it restart, and prints what happened. The host is this same program in
+// another role, so that nothing must be installed:
 //
 //	go run ./examples/embed
 package main
@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// host is the program's other role: what is kept alive.
+// host is the program's other role: the supervised process.
 func host() error {
 	srv := sdk.New(sdk.Info{Name: "greeter", Version: "1"})
 	sdk.Handle(srv, "greet", func(_ context.Context, name string) (string, error) {
@@ -74,8 +74,8 @@ func supervise() error {
 	}
 	fmt.Println(text)
 
-	// A crash is an error of the calls it took with it, and nothing else: the
-	// host comes back by itself.
+	// A crash is an error of the calls in flight, and nothing else: the host restarts by
+	// itself.
 	err = greeter.Call(ctx, "crash", nil, nil)
 	var crashed *supervisor.HostError
 	if !errors.As(err, &crashed) {

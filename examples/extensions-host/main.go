@@ -1,4 +1,4 @@
-// Extensions-host is a host of two extensions, one of which needs the other. A
+// Extensions-host is a host of two extensions, one of which depends on the other. A
 // supervisor runs it:
 //
 //	host "tools" {
@@ -49,7 +49,7 @@ func main() {
 	}
 }
 
-// words has nothing to make ready: it is there when it is active.
+// words has no preparations: it is ready when it is active.
 func words(s *sdk.Server) {
 	x := sdk.Extend(s, sdk.Manifest{ID: "acme.words", Version: "1.0"})
 	sdk.Handle(x, "words.split", func(_ context.Context, text string) ([]string, error) {
@@ -57,7 +57,7 @@ func words(s *sdk.Server) {
 	}, sdk.Inline())
 }
 
-// format has settings, and something that goes on beside its calls.
+// format has settings, and a goroutine besides its calls.
 func format(s *sdk.Server) {
 	type settings struct {
 		Width int `msgpack:"width"`
@@ -81,7 +81,7 @@ func format(s *sdk.Server) {
 					select {
 					case <-every.C:
 						log.Info("so far", "lines", lines.Load())
-					case <-ctx.Done(): // it is deactivated
+					case <-ctx.Done(): // the extension is deactivated
 						every.Stop()
 						return
 					}
@@ -90,7 +90,7 @@ func format(s *sdk.Server) {
 			return nil
 		},
 		Deactivate: func(context.Context) error {
-			fmt.Printf("%d lines in all\n", lines.Load()) // stdout is ours
+			fmt.Printf("%d lines in all\n", lines.Load()) // stdout belongs to the program
 			return nil
 		},
 	})

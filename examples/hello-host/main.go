@@ -24,7 +24,7 @@ import (
 	"github.com/hostsup/hostsup/sdk"
 )
 
-// config is what the supervisor may hand over in the handshake.
+// config is what the supervisor may pass in the handshake.
 type config struct {
 	Greeting string `msgpack:"greeting"`
 }
@@ -38,7 +38,7 @@ func main() {
 	s := sdk.New(sdk.Info{Name: "hello-host", Version: "1.0"})
 
 	s.OnInitialize(func(_ context.Context, h sdk.Hello) error {
-		fmt.Printf("started by %s as %s, life %d\n", h.Supervisor, h.Host, h.Life) // stdout is ours
+		fmt.Printf("started by %s as %s, life %d\n", h.Supervisor, h.Host, h.Life) // stdout belongs to the program
 		return h.Decode(&cfg)
 	})
 
@@ -50,7 +50,7 @@ func main() {
 		return cfg.Greeting + ", " + in.Name, nil
 	}, sdk.Inline())
 
-	// Many values out, as fast as the caller takes them.
+	// Many values out, as fast as the caller reads them.
 	sdk.Stream(s, "countdown", func(ctx context.Context, from int, send func(any) error) error {
 		for i := from; i >= 0; i-- {
 			if err := send(i); err != nil {
@@ -58,7 +58,7 @@ func main() {
 			}
 			select {
 			case <-time.After(time.Second):
-			case <-ctx.Done(): // cancelled, or the end
+			case <-ctx.Done(): // canceled, or the host is stopping
 				return context.Cause(ctx)
 			}
 		}

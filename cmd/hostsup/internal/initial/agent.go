@@ -15,10 +15,10 @@ import (
 	"sync"
 )
 
-// Left is a server of an agent's file that has no place in a configuration.
+// Left is a server of an agent's file that the configuration leaves out.
 type Left struct{ Name, Why string }
 
-// agentFile is the file in the shapes that agents and editors keep it in.
+// agentFile is the file in the forms that agents and editors use.
 type agentFile struct {
 	MCPServers map[string]json.RawMessage `json:"mcpServers"`
 	Servers    map[string]json.RawMessage `json:"servers"`
@@ -27,7 +27,7 @@ type agentFile struct {
 	} `json:"mcp"`
 }
 
-// agentServer is one entry of it.
+// agentServer is one entry of the file.
 type agentServer struct {
 	Command   *string        `json:"command"`
 	Args      []string       `json:"args"`
@@ -42,9 +42,9 @@ type agentServer struct {
 	Enabled   *bool          `json:"enabled"`
 }
 
-// FromAgent reads the servers of an agent's mcp.json, or of an editor's, with
-// comments or without. They come sorted by their names. An error is about the
-// file as a whole; a server that cannot be supervised is left out, and named.
+// FromAgent reads the servers of an agent's mcp.json, or of an editor's, with or
+// without comments. They are sorted by name. An error is about the file as a whole;
+// a server that cannot be supervised is returned as Left.
 func (m Machine) FromAgent(src []byte) ([]Host, []Left, error) {
 	src = plainJSON(src)
 	var f agentFile
@@ -95,7 +95,7 @@ func (m Machine) agentHost(name string, src json.RawMessage) (Host, error) {
 		return Host{}, err
 	}
 	if slices.ContainsFunc(h.Command, hasPlaceholder) {
-		h.Remarks = append(h.Remarks, "There is ${…} in its command, which agents replace and hostsup does not: put there what is meant.")
+		h.Remarks = append(h.Remarks, "There is ${…} in its command, which agents replace and hostsup does not: write its value there.")
 	}
 	switch {
 	case hasPlaceholder(s.Cwd):
@@ -111,13 +111,13 @@ func (m Machine) agentHost(name string, src json.RawMessage) (Host, error) {
 	return h, h.fit()
 }
 
-// placeholder is what agents replace, with or without a default.
+// placeholder matches what agents replace, with or without a default.
 var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}$`) })
 
 func hasPlaceholder(s string) bool { return strings.Contains(s, "${") }
 
-// variables takes over the environment. What an agent would pass on from its
-// own is inherited.
+// variables takes over the environment. Variables that an agent would pass on from
+// its own are inherited.
 func (h *Host) variables(env map[string]any) error {
 	for _, k := range slices.Sorted(maps.Keys(env)) {
 		var v string
@@ -141,7 +141,7 @@ func (h *Host) variables(env map[string]any) error {
 			continue
 		}
 		if hasPlaceholder(v) {
-			h.Remarks = append(h.Remarks, fmt.Sprintf("There is ${…} in %s, which agents replace and hostsup does not: put there what is meant.", k))
+			h.Remarks = append(h.Remarks, fmt.Sprintf("There is ${…} in %s, which agents replace and hostsup does not: write its value there.", k))
 		}
 		if h.Env == nil {
 			h.Env = map[string]string{}
@@ -151,10 +151,10 @@ func (h *Host) variables(env map[string]any) error {
 	return nil
 }
 
-// nameGaps is what cannot be in the name of a host.
+// nameGaps matches what the name of a host must not contain.
 var nameGaps = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9._-]+`) })
 
-// hostName is a name that a host can have, as near to the one given as can be.
+// hostName returns a valid name for a host, close to the given one.
 func hostName(s string) string {
 	s = strings.Trim(nameGaps().ReplaceAllString(s, "-"), "._-")
 	s = s[:min(len(s), maxName)]
@@ -164,7 +164,7 @@ func hostName(s string) string {
 	return s
 }
 
-// located says where in a text JSON ends being valid.
+// located adds to an error the position at which a text stops being valid JSON.
 func located(src []byte, err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -182,7 +182,7 @@ func located(src []byte, err error) error {
 	return fmt.Errorf("line %d: %w", 1+bytes.Count(src[:at], []byte("\n")), err)
 }
 
-// kindOf is what stands in place of something else, without the value itself.
+// kindOf describes an unexpected value, without the value itself.
 func kindOf(value string) string {
 	word, _, _ := strings.Cut(value, " ")
 	return "of type " + word

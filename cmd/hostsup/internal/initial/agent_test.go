@@ -93,7 +93,7 @@ func TestFromAgentRefused(t *testing.T) {
 	}
 }
 
-// Whatever an agent's file says, what comes of it is valid.
+// Whatever an agent's file contains, the result must be valid.
 func FuzzFromAgent(f *testing.F) {
 	f.Add([]byte(`{"mcpServers": {"a b": {"command": "npx", "args": ["${x}", "\"\n"], "env": {"for": "%{x}", "K": "${K}", "TOKEN": "abcdefgh"}, "cwd": "x"}}}`))
 	f.Add([]byte(`{"servers": {"a": {"command": "x"}, "a ": {"command": "x"},}} // x`))

@@ -12,7 +12,8 @@ import (
 	"github.com/hostsup/hostsup/actors"
 )
 
-// Kind says what a host speaks.
+// Kind is the protocol of a host.
+// Host is one host of the file to write.
 type Kind int
 
 // The kinds.
@@ -28,14 +29,14 @@ type Host struct {
 	Kind    Kind
 	Command []string
 	Dir     string            // "" is the supervisor's
-	Env     map[string]string // set
+	Env     map[string]string // set for the host
 	Inherit []string          // taken from the supervisor, beside PATH and HOME
-	About   string            // what it is; "" when that is not known
-	Fetches bool              // its command may have to download it first
-	Remarks []string          // what a person has to know or do
+	About   string            // what it is; "" if unknown
+	Fetches bool              // its command may download it first
+	Remarks []string          // what the user must know or do
 }
 
-// Secret says that the file will hold what looks like a secret.
+// Secret reports whether the file will hold what looks like a secret.
 func (h Host) Secret() bool {
 	for k, v := range h.Env {
 		if looksSecret(k, v) {
@@ -45,7 +46,7 @@ func (h Host) Secret() bool {
 	return secretArgument(h.Command)
 }
 
-// fit says why a host cannot stand in a file, nil if it can.
+// fit returns why a host cannot be written to a file, or nil.
 func (h Host) fit() error {
 	if err := actors.CheckName(h.Name); err != nil {
 		return fmt.Errorf("%q cannot be the name of a host: it has 1 to 63 letters, digits, dots, dashes and underscores, and begins with a letter or digit", h.Name)
@@ -69,13 +70,13 @@ func (h Host) fit() error {
 	return nil
 }
 
-// fitName says whether a variable of this name can be given to a host.
+// fitName reports whether a host can get a variable with this name.
 func fitName(k string) bool {
 	return k != "" && !strings.HasPrefix(k, "HOSTSUP_") && holds(k) == nil &&
 		!strings.ContainsFunc(k, func(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) })
 }
 
-// holds says why a file cannot hold a string as it is.
+// holds returns why a file cannot hold a string unchanged, or nil.
 func holds(s string) error {
 	switch {
 	case strings.ContainsRune(s, 0):
@@ -88,15 +89,14 @@ func holds(s string) error {
 	return nil
 }
 
-// Join puts hosts that were named and hosts of an agent into one list. Two that
-// were named alike are an error; one of an agent whose name is taken gets
-// another.
+// Join combines named hosts and hosts of an agent. Two named hosts with the same
+// name are an error; a host of an agent whose name is taken gets another name.
 func Join(named, agent []Host) ([]Host, error) {
 	taken := map[string]bool{}
 	all := make([]Host, 0, len(named)+len(agent))
 	for _, h := range named {
 		if taken[h.Name] {
-			return nil, fmt.Errorf("%s is there twice: give one of them a name of its own, as in NAME=COMMAND", h.Name)
+			return nil, fmt.Errorf("%s is given twice: give one of them a name of its own, as in NAME=COMMAND", h.Name)
 		}
 		taken[h.Name] = true
 		all = append(all, h)

@@ -14,7 +14,7 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// machine has these programs and folders.
+// machine returns a Machine with these programs and folders.
 func machine(have ...string) Machine {
 	return Machine{
 		Dir: "/proj",
@@ -28,7 +28,7 @@ func machine(have ...string) Machine {
 	}
 }
 
-// parsed reads back what is rendered. It must be valid and formatted.
+// parsed reads back rendered text, which must be valid and formatted.
 func parsed(t testing.TB, hosts []Host) map[string]supervisor.HostSpec {
 	t.Helper()
 	text := Render(hosts, "/proj")
@@ -134,7 +134,7 @@ func TestMCPServer(t *testing.T) {
 	}{
 		{"filesystem=/srv", "mcp-server-filesystem /srv", 0},
 		{"filesystem=/srv,data", "mcp-server-filesystem /srv /proj/data", 1},
-		{"filesystem", "which folders", 0},
+		{"filesystem", "the folders that it may use", 0},
 		{"filesystem=", "is empty", 0},
 		{"filesystem=/srv,", "is empty", 0},
 		{"everything", "npx -y --package=@modelcontextprotocol/server-everything mcp-server-everything stdio", 1},
@@ -205,7 +205,7 @@ func TestJoin(t *testing.T) {
 	parsed(t, all)
 }
 
-// Whatever is in a value reads back as it was.
+// Any text in a value must read back unchanged.
 func TestHostileText(t *testing.T) {
 	for _, s := range []string{`"`, `\`, `${x}`, `%{ if x }`, `$${x}`, `%%{x}`, "\n", "\r\n}\nhost \"b\" {", "# x", "*/", "\u2028", "\u202e", "<<EOF\nx\nEOF", "$", "%", "${", "日本", "\t", "\x1b[31m"} {
 		h := Host{Name: "a", Kind: MCPServer, Command: []string{"p" + s, s, "x" + s + "x"}, Env: map[string]string{"K": s, "for": s, "a.b": s, "${x}": s, "null": s, "-": s}, About: s, Remarks: []string{s}}

@@ -2,15 +2,15 @@ package initial
 
 import "bytes"
 
-// plainJSON blanks out what editors allow in JSON beside JSON: comments, commas
-// in front of a closing bracket, a byte order mark. Places stay where they were.
-// What is wrong otherwise is left for a decoder to complain about.
+// plainJSON blanks out what editors allow in addition to JSON: comments, trailing
+// commas, a byte order mark. Positions do not change. Other errors are left for a
+// decoder to report.
 func plainJSON(src []byte) []byte {
 	out := bytes.Clone(src)
 	if bytes.HasPrefix(out, []byte("\xef\xbb\xbf")) {
 		copy(out, "   ")
 	}
-	comma := -1 // the last one, while nothing but space has followed it
+	comma := -1 // the last one, if only space has followed it
 	for i := 0; i < len(out); {
 		switch c := out[i]; {
 		case c == '"':
@@ -34,7 +34,7 @@ func plainJSON(src []byte) []byte {
 	return out
 }
 
-// afterString returns where the string that begins at i has ended.
+// afterString returns the end of the string that begins at i.
 func afterString(b []byte, i int) int {
 	for i++; i < len(b); i++ {
 		switch b[i] {

@@ -8,11 +8,11 @@ type known struct {
 	about   string
 	program string
 	args    []string
-	npm     []string // packages that bring the program; the first one is its own
+	npm     []string // packages that contain the program; the first one is its own
 	pypi    string   // the package, where uvx can run it
 	install string   // how else it is installed
 	inherit []string // variables that it needs beside PATH and HOME
-	asked   bool     // the program is there for other reasons, too: only when it is named
+	asked   bool     // the program often exists for other reasons: only if it is named
 	folders int      // how many folders it takes at most; -1 is any number
 	flag    string   // in front of a folder
 }
@@ -59,10 +59,10 @@ var mcpServers = []known{
 	{name: "time", about: "Time and time zones, for agents", program: "mcp-server-time", pypi: "mcp-server-time"},
 }
 
-// KnownLanguageServers are the names that --lsp knows.
+// KnownLanguageServers returns the names that --lsp knows.
 func KnownLanguageServers() []string { return names(languageServers) }
 
-// KnownMCPServers are the names that --mcp knows.
+// KnownMCPServers returns the names that --mcp knows.
 func KnownMCPServers() []string { return names(mcpServers) }
 
 func names(list []known) []string {
@@ -73,7 +73,7 @@ func names(list []known) []string {
 	return out
 }
 
-// named is the server of a name, or of a program's name.
+// named finds a server by its name, or by its program's name.
 func named(list []known, name string) (known, bool) {
 	i := slices.IndexFunc(list, func(k known) bool { return k.name == name || k.program == name })
 	if i < 0 {

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Machine is where the hosts are to run, as far as it can be asked.
+// Machine is the machine on which the hosts will run.
 type Machine struct {
 	Dir      string                       // the current folder, absolute
 	LookPath func(string) (string, error) // finds a program by its name or path, as os/exec does
 	IsDir    func(string) bool
 }
 
-// ErrUnknown is a name that stands for no known server.
+// ErrUnknown means that a name is not a known server.
 var ErrUnknown = errors.New("not a known server")
 
-// find returns how a program is named in a command: by its path if the project
-// has it, by its name if PATH does.
+// find returns how to name a program in a command: by its path if the project
+// contains it, by its name if it is in PATH.
 func (m Machine) find(program string) (string, bool) {
 	local := filepath.Join(m.Dir, "node_modules", ".bin", program)
 	if _, err := m.LookPath(local); err == nil {
@@ -29,8 +29,8 @@ func (m Machine) find(program string) (string, bool) {
 	return program, err == nil
 }
 
-// LanguageServer is the host for NAME or NAME=COMMAND. An unknown NAME is
-// [ErrUnknown].
+// LanguageServer returns the host for NAME or NAME=COMMAND. The error for an unknown
+// NAME is [ErrUnknown].
 func (m Machine) LanguageServer(arg string) (Host, error) {
 	name, command, given := strings.Cut(arg, "=")
 	if given {
@@ -43,8 +43,8 @@ func (m Machine) LanguageServer(arg string) (Host, error) {
 	return m.host(k, LanguageServer, nil), nil
 }
 
-// MCPServer is the host for NAME, NAME=FOLDER,… or NAME=COMMAND. An unknown NAME
-// is [ErrUnknown].
+// MCPServer returns the host for NAME, NAME=FOLDER,… or NAME=COMMAND. The error for
+// an unknown NAME is [ErrUnknown].
 func (m Machine) MCPServer(arg string) (Host, error) {
 	name, value, given := strings.Cut(arg, "=")
 	k, ok := named(mcpServers, name)
@@ -52,7 +52,7 @@ func (m Machine) MCPServer(arg string) (Host, error) {
 	case ok && k.folders != 0 && given:
 		return m.withFolders(k, value)
 	case ok && k.folders < 0:
-		return Host{}, fmt.Errorf("%s has to be told which folders it may use: %s=DIR or %s=DIR,DIR", name, name, name)
+		return Host{}, fmt.Errorf("%s needs the folders that it may use: %s=DIR or %s=DIR,DIR", name, name, name)
 	case given:
 		return m.own(name, value, MCPServer)
 	case !ok:
@@ -73,7 +73,7 @@ func (m Machine) withFolders(k known, value string) (Host, error) {
 	return h, h.fit()
 }
 
-// Neovim is a host that is Neovim itself, without a screen.
+// Neovim returns a host that is Neovim itself, without a screen.
 func (m Machine) Neovim() Host {
 	h := Host{Name: "nvim", Kind: Neovim, Command: []string{"nvim", "--embed", "--headless", "--clean"}, About: "Neovim without a screen"}
 	if _, err := m.LookPath("nvim"); err != nil {
@@ -107,8 +107,8 @@ func (m Machine) Find() []Host {
 	return out
 }
 
-// host is the host for a known server: as it is installed, else by what fetches
-// it, else as it will be once it is installed.
+// host returns the host for a known server: as it is installed, else with a program
+// that fetches it, else as it will be once it is installed.
 func (m Machine) host(k known, kind Kind, folders []string) Host {
 	h := Host{Name: k.name, Kind: kind, About: k.about, Inherit: k.inherit}
 	program, found := m.find(k.program)
@@ -144,9 +144,9 @@ func (m Machine) host(k known, kind Kind, folders []string) Host {
 	return h
 }
 
-// runner is a command that fetches and runs a server, without its arguments, and
-// whether it is there. A language server that could not be run by it at all has
-// none.
+// runner returns a command that fetches and runs a server, without its arguments,
+// and whether that command exists. For language servers that it cannot run at all it
+// returns none.
 func (m Machine) runner(k known) (command []string, has bool) {
 	switch {
 	case k.npm != nil:
@@ -164,7 +164,7 @@ func (m Machine) runner(k known) (command []string, has bool) {
 	return command, err == nil
 }
 
-// own is a host with a command of the user's.
+// own returns a host with a command of the user's.
 func (m Machine) own(name, command string, kind Kind) (Host, error) {
 	words, err := split(command)
 	if err != nil {
@@ -188,7 +188,7 @@ func (m Machine) own(name, command string, kind Kind) (Host, error) {
 // fetchers are programs that download what they run.
 var fetchers = []string{"npx", "uvx", "bunx", "pnpx", "pipx", "docker", "podman"}
 
-// fetches says whether a command downloads its program when it is not there.
+// fetches reports whether a command downloads its program if it is missing.
 func fetches(command []string) bool {
 	for i, w := range command {
 		base := strings.TrimSuffix(filepath.Base(filepath.ToSlash(w)), ".cmd")
@@ -199,7 +199,7 @@ func fetches(command []string) bool {
 			(base == "npm" || base == "uv") && slices.ContainsFunc(command[i+1:], func(s string) bool { return s == "exec" || s == "x" || s == "tool" || s == "run" }):
 			return true
 		}
-		// Behind a shell's or env's own words stands the program.
+		// The program follows the words of a shell or of env.
 		if i == 0 && base != "cmd" && base != "cmd.exe" && base != "env" {
 			return false
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// Render writes the file with these hosts, which stands in the folder base.
-// Programs below that are named by the path from there.
+// Render writes the file with these hosts for the folder base. Programs below base
+// are named by their path from there.
 func Render(hosts []Host, base string) []byte {
 	w := &writer{base: base}
 	w.header(hosts)
@@ -31,7 +31,7 @@ type writer struct {
 
 func (w *writer) header(hosts []Host) {
 	w.note("Made by `hostsup init`. `hostsup validate` checks it, `hostsup run` runs it,")
-	w.note("`hostsup status` tells how its hosts are.")
+	w.note("`hostsup status` shows its hosts.")
 	i := slices.IndexFunc(hosts, func(h Host) bool { return h.Kind != Neovim })
 	if i < 0 {
 		return
@@ -51,12 +51,12 @@ func (w *writer) header(hosts []Host) {
 	w.note("that owes a sign of life for so long, and it is started again.")
 }
 
-// note writes a line of comment, whatever is in the text.
+// note writes a line of comment, whatever characters the text has.
 func (w *writer) note(text string) {
 	w.Line(strings.TrimRight("# "+oneLine(text), " "))
 }
 
-// set writes a setting and, on its line, why it is there.
+// set writes a setting and, on its line, the reason for it.
 func (w *writer) set(name, value, why string) {
 	w.Set(name, value, oneLine(why))
 }
@@ -81,10 +81,10 @@ func (w *writer) host(h Host) {
 	switch h.Kind {
 	case LanguageServer:
 		w.set("protocol", policy.Quote("jsonrpc-headers"), "what language servers speak on stdin and stdout")
-		w.set("attach", "true", "it starts when the first editor attaches, and opens with what that says")
+		w.set("attach", "true", "starts when the first editor attaches, with the parameters of that editor")
 	case MCPServer:
 		w.set("protocol", policy.Quote("jsonrpc-lines"), "what MCP servers speak on stdin and stdout")
-		w.set("attach", "true", "it starts when the first agent attaches, and opens with what that says")
+		w.set("attach", "true", "starts when the first agent attaches, with the parameters of that agent")
 	case Neovim:
 		w.set("protocol", policy.Quote("msgpack-rpc"), "what Neovim speaks; try: hostsup call "+h.Name+` nvim_eval '["6*7"]'`)
 	}
@@ -113,8 +113,8 @@ func (w *writer) command(h Host) {
 	w.List("command", quotes)
 }
 
-// program is how the program is named in the file. A relative path in there
-// starts from the file's folder, unless dir is set.
+// program returns how the program is named in the file. A relative path starts from
+// the file's folder, unless dir is set.
 func (w *writer) program(h Host) string {
 	p := h.Command[0]
 	if h.Dir != "" || !filepath.IsAbs(p) {
@@ -172,8 +172,8 @@ func (w *writer) env(h Host) {
 	w.Close()
 }
 
-// oneLine keeps a text from being more than a comment, and from being shown as
-// other than it is.
+// oneLine keeps a text from being more than a comment, and from being displayed as
+// something else.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {

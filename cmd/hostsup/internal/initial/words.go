@@ -11,15 +11,15 @@ var (
 	errUTF8  = errors.New("there is what is not valid UTF-8")
 )
 
-// split takes a command apart into words as a shell does: spaces separate them,
-// quotes and backslashes keep them together. Nothing is expanded.
+// split splits a command into words as a shell does: spaces separate them, quotes
+// and backslashes keep them together. It expands nothing.
 func split(s string) ([]string, error) {
 	var (
 		words []string
 		word  strings.Builder
 		begun bool
 		quote rune // ' or " or 0
-		plain bool // the next one is behind a backslash
+		plain bool // the next one follows a backslash
 	)
 	if !utf8.ValidString(s) {
 		return nil, errUTF8

@@ -84,7 +84,7 @@ func (s Screen) Crash(w io.Writer, c *actors.CrashReport) error {
 	return err
 }
 
-// next is what the rules said, without the reason that is shown beside it.
+// next returns the decision after the crash, without the reason that is shown beside it.
 func next(c *actors.CrashReport) string {
 	return Clean(strings.TrimPrefix(c.Next, c.Reason+": "))
 }
@@ -118,7 +118,7 @@ func commandText(command []string) string {
 	return strings.Join(words, " ")
 }
 
-// Plural is one or many, as n asks for.
+// Plural returns one or many, depending on n.
 func Plural(n int, one, many string) string {
 	if n == 1 {
 		return one

@@ -11,8 +11,8 @@ import (
 	"github.com/hostsup/hostsup/internal/nearest"
 )
 
-// Error is what went wrong, for a person: the class in front where it adds to
-// the message, the evidence of a host's own error below.
+// Error formats an error: the class in front if it adds to the message, the evidence
+// of a host's own error below.
 func (s Screen) Error(e *control.Error) string {
 	switch e.Class {
 	case control.NoSuchHost:
@@ -47,7 +47,7 @@ func (s Screen) Error(e *control.Error) string {
 	return b.String()
 }
 
-// advised is what a person can do about a host that is down.
+// advised returns what a user can do about a host that is down.
 func advised(e *control.Error) string {
 	switch {
 	case e.Host == "":
@@ -59,8 +59,8 @@ func advised(e *control.Error) string {
 	return ""
 }
 
-// besides is an error's data without what is shown of it anyway: some hosts send
-// all of the error once more.
+// besides returns an error's data without the parts that are shown anyway: some
+// hosts repeat the whole error.
 func besides(e *control.Error) []byte {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(e.Data, &all) != nil || all == nil {
@@ -79,7 +79,7 @@ func besides(e *control.Error) []byte {
 		return nil
 	}
 	data, err := json.Marshal(rest)
-	if err != nil { // it was JSON
+	if err != nil { // it was valid JSON
 		return e.Data
 	}
 	return data
@@ -94,7 +94,7 @@ func sameJSON(a, b []byte) bool {
 // maxNames is how many names an error lists.
 const maxNames = 12
 
-// suggestion is ` (there are: a, b; did you mean "a"?)`.
+// suggestion returns ` (there are: a, b; did you mean "a"?)`.
 func suggestion(given string, names []string) string {
 	if len(names) == 0 {
 		return " (there are none)"

@@ -14,7 +14,7 @@ import (
 // longest name of a state
 const stateWidth = len("unresponsive")
 
-// Event is one line of history. names is the width of the column of names.
+// Event formats one event as a line. names is the width of the column of names.
 func (s Screen) Event(ev actors.Event, names int) string {
 	return strings.TrimRight(strings.Join([]string{
 		s.Paint(Dim, s.stamp(ev.Time)),
@@ -24,7 +24,7 @@ func (s Screen) Event(ev actors.Event, names int) string {
 	}, gap), " ")
 }
 
-// Message is one line of what a host says by itself.
+// Message formats one message that a host sent by itself as a line.
 func (s Screen) Message(at time.Time, kind, method string, params []byte) string {
 	return strings.TrimRight(strings.Join([]string{
 		s.Paint(Dim, s.stamp(at)),
@@ -34,7 +34,7 @@ func (s Screen) Message(at time.Time, kind, method string, params []byte) string
 	}, gap), " ")
 }
 
-// Who is the host, the group or the supervisor that an event is about.
+// Who returns the host, the group or the supervisor that an event is about.
 func Who(ev actors.Event) string {
 	switch {
 	case ev.Host != nil:
@@ -45,8 +45,8 @@ func Who(ev actors.Event) string {
 	return "supervisor"
 }
 
-// change is `running      → crashed     `, or the kind of an event that is no
-// change of state.
+// change returns `running      → crashed     `, or the kind of an event that is not
+// a change of state.
 func (s Screen) change(ev actors.Event) string {
 	if ev.To == nil {
 		return pad(ev.Kind, 2*stateWidth+3)
@@ -59,7 +59,7 @@ func (s Screen) change(ev actors.Event) string {
 	return from + " → " + to
 }
 
-// what is the reason, and what it leaves out.
+// what returns the reason, and facts that the reason omits.
 func (s Screen) what(ev actors.Event) string {
 	reason := Clean(ev.Reason)
 	var more []string
@@ -72,7 +72,7 @@ func (s Screen) what(ev actors.Event) string {
 	if ev.PID != nil {
 		more = append(more, fmt.Sprintf("pid %d", *ev.PID))
 	}
-	if ev.CrashID != nil && (ev.To == nil || *ev.To != lifecycle.Failed) { // of which the text tells
+	if ev.CrashID != nil && (ev.To == nil || *ev.To != lifecycle.Failed) { // whose text includes it
 		more = append(more, "crash "+Clean(*ev.CrashID))
 	}
 	if ev.To != nil && *ev.To == lifecycle.Failed && ev.Host != nil {
@@ -88,7 +88,7 @@ func (s Screen) what(ev actors.Event) string {
 	return reason + " " + s.Paint(Dim, tail)
 }
 
-// NameWidth is the width of a column of names.
+// NameWidth returns the width of a column of names.
 func NameWidth(names []string) int {
 	w := len("supervisor")
 	for _, n := range names {

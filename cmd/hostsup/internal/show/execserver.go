@@ -46,11 +46,11 @@ var sessionColumns = []column{
 	{title: "PROCESS", spare: 4}, {title: "PID", right: true, spare: 5}, {title: "STATE"}, {title: "AGE", right: true, spare: 6}, {title: "COMMAND"},
 }
 
-// fewProcesses is how many processes of exec servers are shown among the rest.
+// fewProcesses is how many processes of exec servers are shown in the general status.
 const fewProcesses = 20
 
-// Sessions writes the sessions of exec servers with their processes: all of
-// them, or those that have not ended and not more than a screen takes.
+// Sessions writes the sessions of exec servers with their processes: all of them, or
+// running ones up to what a screen takes.
 func (s Screen) Sessions(w io.Writer, list []part.Status, all bool) error {
 	var rows [][]cell
 	left := 0

@@ -33,7 +33,7 @@ func (s Screen) Extensions(w io.Writer, list []service.Status) error {
 	return s.table(w, extensionColumns, rows)
 }
 
-// Extension is one extension in one line: `golang.go: active in code (12ms)`.
+// Extension formats one extension as a line: `golang.go: active in code (12ms)`.
 func (s Screen) Extension(e service.Status) string {
 	text := Clean(e.ID) + ": " + s.Paint(extensionStyle(e), Clean(e.State))
 	if e.Place != "" {
@@ -48,8 +48,8 @@ func (s Screen) Extension(e service.Status) string {
 	return text
 }
 
-// extensionWhy is the reason of the state with what was decided last; a
-// quarantine comes first, as what is behind it may be cut off.
+// extensionWhy returns the reason of the state with the latest decision; a
+// quarantine comes first, because the rest may be cut off.
 func extensionWhy(e service.Status) string {
 	var parts []string
 	quarantine := "in quarantine"
@@ -68,7 +68,7 @@ func extensionWhy(e service.Status) string {
 	return strings.Join(parts, "; ")
 }
 
-// activatedIn is how long all of the activation took.
+// activatedIn returns how long the whole activation took.
 func activatedIn(e service.Status) string {
 	if e.Activation == nil {
 		return none
@@ -98,15 +98,15 @@ func extensionStyle(e service.Status) Style {
 	return Dim
 }
 
-// suspicion is what speaks against those whom a decision is about, by the latest
-// crash: `acme.bad had call bad.run in flight`.
+// suspicion returns the evidence of a decision, by the latest crash: `acme.bad had
+// call bad.run in flight`.
 func suspicion(d *blame.Decision) string {
 	if d == nil || len(d.Evidence) == 0 {
 		return ""
 	}
 	e := d.Evidence[len(d.Evidence)-1]
 	if e.Vague && d.Verdict != blame.HostFault {
-		return "nothing points to one of them"
+		return "no evidence against a single one"
 	}
 	var parts []string
 	for _, s := range e.Suspects {
@@ -117,8 +117,8 @@ func suspicion(d *blame.Decision) string {
 	return strings.Join(parts, "; ")
 }
 
-// accused writes what a crash report says of extensions: who was there, whom the
-// crash speaks against, and what follows.
+// accused writes the part of a crash report about extensions: which were active,
+// which are suspected, and the decision.
 func (s Screen) accused(b *strings.Builder, r *service.Report) {
 	if r == nil {
 		return
@@ -144,13 +144,13 @@ func (s Screen) accused(b *strings.Builder, r *service.Report) {
 				fmt.Fprintln(b, strings.TrimRight("      "+Clean(string(suspect.ID))+": "+Clean(strings.Join(suspect.Why, ", ")), ": "))
 			}
 			if e.Vague {
-				fmt.Fprintln(b, "      nothing points to one of them: these are all that had begun")
+				fmt.Fprintln(b, "      no evidence against a single one: these are all that had begun")
 			}
 		}
 	}
 }
 
-// profiled writes who had the processor while the host hung.
+// profiled writes which extensions used the processor while the host hung.
 func profiled(b *strings.Builder, p *service.ProfileReport) {
 	if p == nil {
 		return
@@ -168,8 +168,8 @@ func profiled(b *strings.Builder, p *service.ProfileReport) {
 	}
 }
 
-// Idle says why an event may have activated none of these extensions, and what to
-// look at.
+// Idle returns why an event may have activated none of these extensions, and what to
+// check.
 func Idle(list []service.Status) string {
 	if len(list) == 0 {
 		return "no host has extensions; an extensions block in its configuration gives it some"

@@ -62,7 +62,7 @@ func TestExtension(t *testing.T) {
 	golden(t, "extension.txt", b.String())
 }
 
-// An event of a decision says what speaks against whom.
+// The event of a decision must show the evidence against each extension.
 func TestEventOfDecision(t *testing.T) {
 	ev := actors.Event{Time: now, Kind: actors.KindBlame, Host: ptr("code"), Reason: "noted acme.bad: killed by SIGABRT: one crash isolates no extension", Extension: "acme.bad"}
 	evidence := blame.Evidence{Suspects: []blame.Suspect{
@@ -79,7 +79,7 @@ func TestEventOfDecision(t *testing.T) {
 		{&blame.Decision{IDs: []extensions.ID{"acme.bad"}, Evidence: []blame.Evidence{vague, evidence}}, ` (acme.bad was being activated, had call bad.run\x1b in flight)`},
 		{&blame.Decision{IDs: []extensions.ID{"acme.go", "acme.bad"}, Evidence: []blame.Evidence{evidence}},
 			` (acme.bad was being activated, had call bad.run\x1b in flight; acme.go had call go.test in flight)`},
-		{&blame.Decision{IDs: []extensions.ID{"acme.bad"}, Evidence: []blame.Evidence{vague}}, " (nothing points to one of them)"},
+		{&blame.Decision{IDs: []extensions.ID{"acme.bad"}, Evidence: []blame.Evidence{vague}}, " (no evidence against a single one)"},
 		{&blame.Decision{Verdict: blame.HostFault, Evidence: []blame.Evidence{vague}}, ""},
 	} {
 		ev.Decision = nil
@@ -92,7 +92,7 @@ func TestEventOfDecision(t *testing.T) {
 	}
 }
 
-// A crash report says whom a crash speaks against, and what was decided.
+// A crash report must show the suspects, and the decision.
 func TestCrashOfExtensions(t *testing.T) {
 	c := report()
 	c.Lines, c.Messages, c.Noise = nil, nil, nil

@@ -8,15 +8,14 @@ import (
 	"github.com/hostsup/hostsup/actors"
 )
 
-// Figures writes of each host what was counted and measured of it: how long it
-// took to start, its calls, and the notifications that are thinned out; on a
-// terminal also the whole reason of its state. Of a host of which nothing is known
-// it writes nothing.
+// Figures writes the counts and measurements of each host: how long it took to
+// start, its calls, and its throttled notifications; on a terminal also the complete
+// reason of its state. It omits hosts without figures.
 func (s Screen) Figures(w io.Writer, hosts []actors.HostStatus) error {
 	for _, h := range hosts {
 		var lines []string
 		if reason := why(h); s.Width > 0 && reason != "" {
-			lines = append(lines, "reason: "+reason) // in the table it may have been cut
+			lines = append(lines, "reason: "+reason) // the table may have cut it
 		}
 		if v := h.StartupSeconds; v != nil {
 			lines = append(lines, "ready in "+short(*v))
@@ -56,7 +55,7 @@ func (s Screen) Figures(w io.Writer, hosts []actors.HostStatus) error {
 	return nil
 }
 
-// short is a time to three digits: 41.2ms, 1.25s, 311µs.
+// short formats a duration with three digits: 41.2ms, 1.25s, 311µs.
 func short(v float64) string {
 	d := seconds(v)
 	for unit := 100 * time.Second; unit > 1; unit /= 10 {

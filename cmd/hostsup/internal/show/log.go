@@ -7,8 +7,8 @@ import (
 	"github.com/hostsup/hostsup/internal/capture"
 )
 
-// Line is one line of a host's output: in a terminal with its time and stream,
-// else as the host has printed it.
+// Line formats one line of a host's output: on a terminal with its time and stream,
+// else unchanged.
 func (s Screen) Line(ln capture.Line) string {
 	if !s.Terminal {
 		return ln.Text
@@ -23,8 +23,8 @@ func (s Screen) Line(ln capture.Line) string {
 	return s.Paint(Dim, s.clock(ln.Time)) + " " + s.Paint(style, mark) + " " + s.harmless(ln.Text)
 }
 
-// harmless keeps the colours of a host's output, where there is colour, and no
-// other control sequence.
+// harmless keeps the colours of a host's output if the screen has colour, and
+// removes all other control sequences.
 func (s Screen) harmless(text string) string {
 	if strings.IndexFunc(text, unfit) < 0 {
 		return text
@@ -54,8 +54,8 @@ func (s Screen) harmless(text string) string {
 	return b.String()
 }
 
-// sgr returns the length of the sequence for colour or weight that text starts
-// with, or 0.
+// sgr returns the length of the sequence for colour or weight that text starts with,
+// or 0.
 func sgr(text string) int {
 	if !strings.HasPrefix(text, "\x1b[") {
 		return 0

@@ -13,7 +13,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// Signal is the end by a signal: "killed by SIGKILL".
+// Signal returns, for example, "killed by SIGKILL".
 func Signal(n int) string { return "killed by " + signame.Of(n) }
 
 // Profiles writes the named profiles, a line each.
@@ -25,8 +25,8 @@ func (s Screen) Profiles(w io.Writer) error {
 	return s.table(w, []column{{title: "PROFILE"}, {title: "FOR"}}, rows)
 }
 
-// Sandboxes writes of each host that is confined or limited what is enforced,
-// what is missing of it, and what the host was denied.
+// Sandboxes writes for each host that is confined or limited what is enforced, what
+// is missing, and what the host was denied.
 func (s Screen) Sandboxes(w io.Writer, hosts []actors.HostStatus) error {
 	for _, h := range hosts {
 		in := h.Sandbox
@@ -48,8 +48,8 @@ func (s Screen) Sandboxes(w io.Writer, hosts []actors.HostStatus) error {
 	return nil
 }
 
-// Machine writes what a machine can enforce: the level first, then each
-// feature, then what to do about those that are missing.
+// Machine writes what a machine can enforce: the level first, then each feature,
+// then what to do about missing ones.
 func (s Screen) Machine(w io.Writer, m *sandbox.Machine, system, user string) error {
 	if _, err := fmt.Fprintf(w, "level %s (%s, %s)\n", s.Paint(levelStyle(m.Level), string(m.Level)), system, user); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (s Screen) Machine(w io.Writer, m *sandbox.Machine, system, user string) er
 	return nil
 }
 
-// limits reads "strict: memory 512MiB, cpu 0.5".
+// limits returns, for example, "strict: memory 512MiB, cpu 0.5".
 func limits(l policy.Limits) string {
 	var list []string
 	add := func(name, value string, set bool) {
@@ -126,7 +126,7 @@ func levelStyle(l policy.Level) Style {
 	return Yellow
 }
 
-// Resolved writes what a policy comes to on this machine.
+// Resolved writes what a policy resolves to on this machine.
 func (s Screen) Resolved(w io.Writer, r *policy.Resolved) error {
 	p := r.Policy
 	fmt.Fprintf(w, "level    %s or stronger\n", p.Level)

@@ -10,12 +10,12 @@ import (
 	"github.com/hostsup/hostsup/lifecycle"
 )
 
-// Screen is what text is made for. The zero value is a pipe: full lines,
-// without colour.
+// Screen describes the output that text is formatted for. The zero value is a pipe:
+// full lines, without colour.
 type Screen struct {
 	Terminal bool
 	Color    bool
-	Width    int // columns; 0: no end
+	Width    int // columns; 0: unlimited
 	Now      time.Time
 	Zone     *time.Location // nil: local
 }
@@ -35,7 +35,7 @@ const (
 	Alarm  Style = "1;31"
 )
 
-// Paint puts text into a style, where there is colour.
+// Paint applies a style to text if the screen has colour.
 func (s Screen) Paint(style Style, text string) string {
 	if !s.Color || style == Plain || text == "" {
 		return text
@@ -43,7 +43,7 @@ func (s Screen) Paint(style Style, text string) string {
 	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
 }
 
-// StateStyle is the style of a host's state.
+// StateStyle returns the style of a host's state.
 func StateStyle(st lifecycle.State) Style {
 	switch st {
 	case lifecycle.Running:
@@ -60,10 +60,10 @@ func StateStyle(st lifecycle.State) Style {
 	return Dim
 }
 
-// stamp is a time of day with its date, for columns.
+// stamp formats a time of day with its date, for columns.
 func (s Screen) stamp(t time.Time) string { return s.local(t).Format("2006-01-02 15:04:05.000") }
 
-// clock is a time of day.
+// clock formats a time of day.
 func (s Screen) clock(t time.Time) string { return s.local(t).Format("15:04:05.000") }
 
 func (s Screen) local(t time.Time) time.Time {
@@ -73,8 +73,8 @@ func (s Screen) local(t time.Time) time.Time {
 	return t.In(s.Zone)
 }
 
-// Clean makes text from elsewhere fit for one line: control characters and
-// what is not UTF-8 are shown as escapes.
+// Clean makes untrusted text fit for one line: control characters and invalid UTF-8
+// are shown as escapes.
 func Clean(text string) string {
 	if strings.IndexFunc(text, unfit) < 0 {
 		return text
@@ -101,13 +101,13 @@ func Clean(text string) string {
 	return b.String()
 }
 
-// unfit also takes what changes the direction of text.
+// unfit also reports characters that change the direction of text.
 func unfit(r rune) bool {
 	return unicode.IsControl(r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// cut shortens text to a number of columns, the last of which tells so. Every
-// character is taken to be one column wide.
+// cut shortens text to a number of columns and marks the cut in the last one. It
+// counts every character as one column.
 func cut(text string, columns int) string {
 	if columns <= 0 || utf8.RuneCountInString(text) <= columns {
 		return text
@@ -127,7 +127,7 @@ func pad(text string, columns int) string {
 	return text + strings.Repeat(" ", max(0, columns-utf8.RuneCountInString(text)))
 }
 
-// Span is a length of time in at most two units.
+// Span formats a duration in at most two units.
 func Span(d time.Duration) string {
 	if d < 0 {
 		d = 0
@@ -147,10 +147,10 @@ func Span(d time.Duration) string {
 	return fmt.Sprintf("%dd%dh", int(d.Hours())/24, int(d.Hours())%24)
 }
 
-// seconds is a length of time given as in JSON.
+// seconds converts a duration from JSON.
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// Bytes is an amount of memory.
+// Bytes formats an amount of memory.
 func Bytes(n int64) string {
 	if n < 1<<10 {
 		return fmt.Sprintf("%dB", n)

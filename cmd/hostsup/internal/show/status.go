@@ -46,7 +46,7 @@ func (s Screen) Status(w io.Writer, st *supervisor.Status) error {
 	return nil
 }
 
-// apart is a table with a line before it.
+// apart writes a table after an empty line.
 func (s Screen) apart(w io.Writer, columns []column, rows [][]cell) error {
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (s Screen) hostRow(h actors.HostStatus) []cell {
 	}
 }
 
-// why is the reason of a state with what else there is to know of it.
+// why returns the reason of a state with other important facts.
 func why(h actors.HostStatus) string {
 	var parts []string
 	if h.Reason != nil && *h.Reason != "" {
@@ -124,7 +124,7 @@ func orEmpty(s *string) string {
 	return *s
 }
 
-// Advice is what a person can do about a host that has failed. crashID is "" when
+// Advice returns what a user can do about a host that has failed. crashID is "" if
 // it failed without a crash.
 func Advice(host, crashID string) string {
 	start := "hostsup start " + Clean(host)
@@ -134,9 +134,9 @@ func Advice(host, crashID string) string {
 	return "hostsup crashes show " + Clean(crashID) + ", " + start
 }
 
-// Unwell returns what is wrong with a host, or "" when it is as it should be: a
-// host that starts by itself has to be running unless a person stopped it, and
-// one that starts at the first call must not have failed to.
+// Unwell returns what is wrong with a host, or "" if it is well: a host that starts
+// by itself must be running unless a person stopped it, and one that starts at the
+// first call must not have failed.
 func Unwell(h actors.HostStatus) string {
 	switch {
 	case h.State == lifecycle.Running, h.StoppedByPerson:
@@ -154,7 +154,7 @@ func Unwell(h actors.HostStatus) string {
 	return line
 }
 
-// UnwellServer is Unwell of an exec server, which has to listen.
+// UnwellServer is Unwell for an exec server, which must listen.
 func UnwellServer(e part.Status) string {
 	if e.State == lifecycle.Running {
 		return ""
@@ -166,7 +166,7 @@ func UnwellServer(e part.Status) string {
 	return line
 }
 
-// Host is one host in one line: `math: running (life 2, pid 4711)`.
+// Host formats one host as a line: `math: running (life 2, pid 4711)`.
 func (s Screen) Host(h actors.HostStatus) string {
 	var more []string
 	if h.Life > 0 {

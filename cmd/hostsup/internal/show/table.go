@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// column is one column of a table. The last one of a table is cut when the
-// screen is too narrow; when that is not enough, columns are left out.
+// column is one column of a table. The last column is cut if the screen is too
+// narrow; if that is not enough, columns are omitted.
 type column struct {
 	title string
 	right bool // aligned
-	spare int  // higher goes first; 0 is never left out
+	spare int  // higher values are omitted first; 0 never
 }
 
 // cell is one field of a table.
@@ -20,8 +20,7 @@ type cell struct {
 	style Style
 }
 
-// leastLast is how narrow the last column of a table may become before
-// another column is left out.
+// leastLast is the smallest width of the last column before another column is omitted.
 const leastLast = 16
 
 const gap = "  "
@@ -96,7 +95,7 @@ func (s Screen) fit(columns []column, widths []int) []int {
 			shown = append(shown[:out:out], shown[out+1:]...)
 			continue
 		}
-		// What cannot be left out shares what there is.
+		// Columns that cannot be omitted share the available width.
 		widths[last] = max(1, min(widths[last], rest))
 		if over := fixed + widths[last] - s.Width; over > 0 {
 			widths[shown[0]] = max(4, widths[shown[0]]-over)
