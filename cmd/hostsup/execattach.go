@@ -77,7 +77,7 @@ func (a *app) execAttach(ctx context.Context, id string, keys []byte) error {
 		}
 	})
 	if errors.Is(err, errDetached) {
-		fmt.Fprintf(a.errout, "hostsup: detached: hostsup exec attach %s goes on with it\n", d.ID)
+		fmt.Fprintf(a.errout, "hostsup: detached: hostsup exec attach %s attaches again\n", d.ID)
 		return nil
 	}
 	if err != nil {
