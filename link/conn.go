@@ -409,7 +409,7 @@ func (c *Conn) Tell(ctx context.Context, m *codec.Message, inTurn bool) error {
 			return err
 		}
 		if inTurn {
-			c.EndTurn()
+			c.out.letGo() // NOTE: an owner may have handed the turn's context to another goroutine
 		}
 		select {
 		case <-space:

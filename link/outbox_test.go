@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"testing"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/internal/leaktest"
 	"github.com/hostsup/hostsup/link/linktest"
 )
 
@@ -316,5 +318,99 @@ func TestOutboxHoldsForTheLoop(t *testing.T) {
 	start()
 	if got := fmt.Sprint(names(t, w, 4)); got != "[0 1 2 3]" || w.Writes != 1 || w.Tries != 0 {
 		t.Errorf("%s in %d writes", got, w.Writes+w.Tries)
+	}
+}
+
+// Whoever waits until all is written is woken by the writer, or by the end.
+func TestOutboxFlushed(t *testing.T) {
+	o, w, start := newTestOutbox(t)
+	if o.flushed() != nil {
+		t.Error("there is nothing to wait for")
+	}
+	if _, err := o.put(note("held"), held, Limit); err != nil {
+		t.Fatal(err)
+	}
+	start()
+	<-o.flushed()
+	if got := fmt.Sprint(names(t, w, 1)); got != "[held]" {
+		t.Error(got)
+	}
+	w.Lock()
+	w.Gate = make(chan struct{})
+	w.Unlock()
+	if _, err := o.put(note("one"), byLoop, Limit); err != nil {
+		t.Fatal(err)
+	}
+	<-w.Begun
+	if _, err := o.put(note("two"), here, Limit); err != nil {
+		t.Fatal(err)
+	}
+	flushed := o.flushed()
+	select {
+	case <-flushed:
+		t.Error("written while the wire takes nothing")
+	default:
+	}
+	o.close(io.ErrClosedPipe)
+	<-flushed
+	if o.flushed() != nil {
+		t.Error("nothing will be written any more")
+	}
+}
+
+// In a turn of the read loop what others answer waits for its end, unless the loop lets
+// go.
+func TestOutboxTurn(t *testing.T) {
+	o, w, start := newTestOutbox(t)
+	put := func(name string) {
+		t.Helper()
+		if _, err := o.put(note("%s", name), ofTurn, Limit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("before")
+	o.begin()
+	put("1")
+	put("2")
+	if got := fmt.Sprint(names(t, w, 1)); got != "[before]" {
+		t.Error(got)
+	}
+	o.mu.Lock()
+	o.releaseLocked()
+	put("3")
+	if got := fmt.Sprint(names(t, w, 4)); got != "[before 1 2 3]" || w.Tries != 3 {
+		t.Errorf("%s in %d writes", got, w.Tries)
+	}
+	o.begin()
+	put("4")
+	o.letGo()
+	start()
+	if got := fmt.Sprint(names(t, w, 5)); got != "[before 1 2 3 4]" {
+		t.Error(got)
+	}
+}
+
+// A handler of the SDK's or a host's writes with the wires of this package, which take
+// no memory for that.
+func TestWiresAllocateNothing(t *testing.T) {
+	if testing.CoverMode() != "" || leaktest.Race {
+		t.Skip("coverage and the race detector set memory aside as well")
+	}
+	r, f, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := NewPipeWire(r, f)
+	defer w.Close()
+	b := make([]byte, 100)
+	if n := testing.AllocsPerRun(100, func() {
+		if n, err := w.TryWrite(b); n != len(b) || err != nil {
+			t.Error(n, err)
+		}
+		if _, err := r.Read(b); err != nil {
+			t.Error(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
 	}
 }
