@@ -21,6 +21,13 @@
 // life the request goes to the Host's mailbox, where it waits or is answered. What
 // the host says by itself the link tells to conn, its owner.
 //
+// # Features
+//
+// A feature is an [Interceptor] in a package above this one: nothing here has to
+// change for it. What it is told, and what it may decide, its fields say; a host has a
+// list of them ([HostSpec].Interceptors, [Ref.Intercept]), which messages pass in the
+// order of their stages.
+//
 // # Promises about order and concurrency
 //
 //   - A Request has exactly one outcome: an answer, an error of the host,
