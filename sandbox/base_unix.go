@@ -92,7 +92,7 @@ func (b *base) start(cmd *Command) (*Child, error) {
 	}
 	if !strings.ContainsRune(cmd.Path, '/') {
 		return nil, &StartError{Name: cmd.Name, Step: StepExec, Path: cmd.Path,
-			Err: fmt.Errorf("no path but a name, which LookPath has to find: %w", syscall.ENOENT)}
+			Err: fmt.Errorf("a name, not a path: find it with LookPath: %w", syscall.ENOENT)}
 	}
 	b.mu.Lock()
 	if b.closed {

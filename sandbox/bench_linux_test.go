@@ -14,13 +14,13 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// cycle is one way of keeping a process alive.
+// cycle is one way to start and end a process repeatedly.
 type cycle interface {
 	start(tb testing.TB)
 	killAndReap(tb testing.TB)
 }
 
-// bareLoop is what a plain Go program does: os/exec, a session, two pipes.
+// bareLoop works like a plain Go program: os/exec, a session, two pipes.
 type bareLoop struct {
 	cmd *exec.Cmd
 	r   [2]*os.File
@@ -50,8 +50,8 @@ func (l *bareLoop) killAndReap(tb testing.TB) {
 	l.r[1].Close()
 }
 
-// ourLoop does the same through a Launcher, killing what is left of the tree
-// as a supervisor does.
+// ourLoop does the same through a Launcher, and kills the rest of the tree like a
+// supervisor.
 type ourLoop struct {
 	l     *Launcher
 	child *Child
@@ -89,8 +89,8 @@ func pipe(tb testing.TB) (r, w *os.File) {
 	return r, w
 }
 
-// BenchmarkStartKillReap runs both loops by turns, so that both see the same
-// machine, and reports the medians and their ratio.
+// BenchmarkStartKillReap runs both loops alternately, under the same conditions, and
+// reports the medians and their ratio.
 func BenchmarkStartKillReap(b *testing.B) {
 	for _, kind := range []Kill{KillCgroup, KillPidns, KillKeeper, KillGroup} {
 		b.Run(string(kind), func(b *testing.B) {
@@ -118,14 +118,14 @@ func BenchmarkStartKillReap(b *testing.B) {
 			b.ReportMetric(float64(mb.Microseconds()), "bare-µs")
 			b.ReportMetric(float64(mo.Microseconds()), "ours-µs")
 			b.ReportMetric(float64(mo)/float64(mb), "ratio")
-			// The tenth of the runs that was disturbed least.
+			// The tenth percentile: the runs with the least disturbance.
 			b.ReportMetric(float64(to[len(to)/10])/float64(tb[len(tb)/10]), "ratio-p10")
 		})
 	}
 }
 
-// BenchmarkManySleepers starts a thousand sleeping processes each way, and
-// ends ours by Close. Memory is what this process and its helpers have more.
+// BenchmarkManySleepers starts a thousand sleeping processes each way, and ends ours
+// by Close. Memory is the increase of this process and its helpers.
 func BenchmarkManySleepers(b *testing.B) {
 	const n = 1000
 	var bare, ours, closed []time.Duration

@@ -14,8 +14,8 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// BenchmarkConfinedStart starts /bin/true in several ways by turns and reports
-// the medians, and their ratios to each other within this one run:
+// BenchmarkConfinedStart starts /bin/true in several ways alternately, and reports the
+// medians and their ratios within this run:
 //
 //	full/bwrap      fully confined, to bubblewrap with equal settings
 //	landlock/plain  by Landlock and the filter alone, to an unconfined start
@@ -93,11 +93,11 @@ func BenchmarkConfinedStart(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkOrdinaryStart starts /bin/true confined as the exec server confines what
-// its clients ask for, beside the same grants for a host, by turns in this one run:
+// BenchmarkOrdinaryStart starts /bin/true confined like a command of an exec server's
+// client, and with the same grants as a host, alternately in one run:
 //
-//	ordinary/host      what it costs to see what one's user sees
-//	within/ordinary    what a second policy around it costs
+//	ordinary/host      the cost of an ordinary policy
+//	within/ordinary    the cost of a second policy around it
 //	ordinary/plain     to an unconfined start
 func BenchmarkOrdinaryStart(b *testing.B) {
 	confines(b, policy.NoCgroup)
@@ -150,7 +150,7 @@ func BenchmarkOrdinaryStart(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// bwrapStrict are bubblewrap's arguments that come nearest to the profile
+// bwrapStrict returns the arguments of bubblewrap that are closest to the profile
 // strict.
 func bwrapStrict() []string {
 	args := []string{"--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--clearenv", "--hostname", "sandbox",

@@ -22,7 +22,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// missingIn is a policy that denies names that are missing in the folder dir.
+// missingIn returns p with denied names that are missing in the folder dir.
 func missingIn(p *policy.Policy, dir string) *policy.Policy {
 	p.Write = []string{dir}
 	p.Deny = []string{dir + "/.env", dir + "/none/x", dir + "/d/secret"}
@@ -30,8 +30,8 @@ func missingIn(p *policy.Policy, dir string) *policy.Policy {
 	return p
 }
 
-// A host to be killed, or to be left alone: it starts one command after the other
-// that tries to make what it is denied, until its input ends.
+// A supervisor, which may be killed: until its input ends, it starts one command after
+// the other that tries to create denied names.
 func init() {
 	roles["denies"] = func(args []string) int {
 		l, err := NewLauncher(Options{})
@@ -70,7 +70,7 @@ func init() {
 	}
 }
 
-// denier is such a host, seen from the test.
+// denier is the test's handle of such a supervisor.
 type denier struct {
 	cmd   *exec.Cmd
 	in    io.Closer
@@ -97,8 +97,8 @@ func newDenier(t *testing.T, dir string) *denier {
 	return d
 }
 
-// next waits for a command to end, and reports what it says that is not as it
-// should be; false: the host has ended.
+// next waits for a command to end, and reports unexpected output; it returns false if
+// the supervisor has ended.
 func (d *denier) next(t *testing.T) bool {
 	if !d.lines.Scan() {
 		return false
@@ -114,7 +114,7 @@ func (d *denier) kill() {
 	_ = d.cmd.Wait() // killed
 }
 
-// tree lists what is in a folder, with modes.
+// listing returns the content of a folder, with modes.
 func listing(t *testing.T, dir string) string {
 	t.Helper()
 	var out strings.Builder
@@ -137,10 +137,9 @@ func listing(t *testing.T, dir string) string {
 	return out.String()
 }
 
-// TestPlaceholdersComeAndGo has two hosts deny missing names in one folder, one
-// that is killed again and again, and somebody who replaces a folder on the way:
-// nothing is left, nothing else is changed, every start succeeds, and what is
-// denied is never made.
+// Two supervisors deny missing names in one folder; one is killed repeatedly, and the
+// test replaces a parent folder meanwhile: no placeholder stays, nothing else changes,
+// every start succeeds, and no denied name is created.
 func TestPlaceholdersComeAndGo(t *testing.T) {
 	confines(t, policy.NoCgroup)
 	dir := ground(t)
@@ -150,7 +149,7 @@ func TestPlaceholdersComeAndGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A folder with something in it cannot be mistaken for a placeholder by rmdir.
+	// rmdir cannot remove a folder with content instead of a placeholder.
 	if err := os.WriteFile(p+"/d/keep", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +157,7 @@ func TestPlaceholdersComeAndGo(t *testing.T) {
 
 	stop := make(chan struct{})
 	var running sync.WaitGroup
-	running.Go(func() { // what a confined host with the same folder may do
+	running.Go(func() { // like a confined host with the same folder
 		for i := 0; ; i++ {
 			select {
 			case <-stop:
@@ -214,8 +213,8 @@ func TestPlaceholdersComeAndGo(t *testing.T) {
 	}
 }
 
-// TestPlaceholderIsHarmless looks at what stands in a folder of a user for a
-// missing name, and has the user take the name.
+// A placeholder in a user's folder has the user as owner, and the user can take the
+// name.
 func TestPlaceholderIsHarmless(t *testing.T) {
 	l := weakly(t, "")
 	confines(t, policy.NoCgroup)
@@ -247,8 +246,7 @@ func TestPlaceholderIsHarmless(t *testing.T) {
 			t.Errorf("%s: %s of %d:%d", name, st.Mode(), uid, gid)
 		}
 	}
-	// One takes a name, one removes what stood there, one has left something of
-	// the kind behind.
+	// The user takes a name, removes a placeholder, and has an own folder like one.
 	if err := errors.Join(os.WriteFile(dir+"/.git/HEAD", nil, 0o600), os.Remove(dir+"/d"), os.Mkdir(dir+"/d", 0o755)); err != nil {
 		t.Fatal(err)
 	}
@@ -263,8 +261,8 @@ func TestPlaceholderIsHarmless(t *testing.T) {
 	}
 }
 
-// TestDeniedBelowAFile holds that a file in the place of the folder with a denied name
-// neither lets that name be made nor refuses the starts from then on.
+// A file instead of the folder of a denied name neither lets that name be created nor
+// fails later starts.
 func TestDeniedBelowAFile(t *testing.T) {
 	l := weakly(t, "")
 	confines(t, policy.NoCgroup)
@@ -293,7 +291,7 @@ func TestDeniedBelowAFile(t *testing.T) {
 		if i > 0 {
 			continue
 		}
-		// Whoever else may write there can do this, such as another host.
+		// Another process that may write there, such as another host, can do this.
 		if !eventually(func() bool { return os.Remove(dir+"/d") == nil }) {
 			t.Fatal("the folder cannot be removed")
 		}
@@ -301,8 +299,8 @@ func TestDeniedBelowAFile(t *testing.T) {
 	}
 }
 
-// TestPlaceholderOfTheDead removes what a host has left behind that was killed
-// with the helper that removes placeholders.
+// The next start removes placeholders of a supervisor that was killed together with
+// the helper that removes placeholders.
 func TestPlaceholderOfTheDead(t *testing.T) {
 	confines(t, policy.NoCgroup)
 	dir := ground(t)
@@ -333,8 +331,8 @@ func TestPlaceholderOfTheDead(t *testing.T) {
 	}
 }
 
-// TestPlaceholderIsLockedByAStranger starts although somebody keeps the lock by
-// which placeholders are removed.
+// A start succeeds although another process keeps the lock for the removal of
+// placeholders.
 func TestPlaceholderIsLockedByAStranger(t *testing.T) {
 	confines(t, policy.NoCgroup)
 	l := weakly(t, "")
@@ -363,8 +361,7 @@ func TestPlaceholderIsLockedByAStranger(t *testing.T) {
 	}
 }
 
-// TestSweeperIsReplaced tells another helper of all placeholders when the one that
-// removes them is killed.
+// When the helper that removes placeholders is killed, its successor gets all of them.
 func TestSweeperIsReplaced(t *testing.T) {
 	confines(t, policy.NoCgroup)
 	l := weakly(t, "")

@@ -32,7 +32,7 @@ func TestConfinedWorkIsKept(t *testing.T) {
 	if e.Code != 0 || strings.Contains(out, "runs") || !strings.Contains(out, "full") || !strings.HasSuffix(out, "kept\n") {
 		t.Fatalf("%+v\n%s", e, out)
 	}
-	// The next life has another user, maybe, and finds what it left.
+	// The next life, possibly with another user, finds the files of the last.
 	out, e = output(t, l, p, `cat a; echo more >> a; i=0; while [ $i -lt 200 ] && true > f$i; do i=$((i+1)); done 2>/dev/null; [ $i -lt 100 ] && echo few`)
 	if e.Code != 0 || out != "kept\nfew\n" {
 		t.Errorf("%+v\n%s", e, out)
@@ -42,8 +42,7 @@ func TestConfinedWorkIsKept(t *testing.T) {
 	}
 }
 
-// TestConfinedImageIsOurs does not mount what another user may have written, as
-// root, whatever lies there.
+// As root, an image that another user may have written is not mounted.
 func TestConfinedImageIsOurs(t *testing.T) {
 	if os.Getuid() != 0 {
 		require.Privilege(t, "the right to a loop device")

@@ -17,7 +17,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// greeter is a server on loopback that says hello.
+// greeter starts a server on loopback that writes a greeting.
 func greeter(t *testing.T) (addr, port string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -41,7 +41,7 @@ func greeter(t *testing.T) (addr, port string) {
 	return l.Addr().String(), port
 }
 
-// confinedSh runs a script confined and returns what it said and was denied.
+// confinedSh runs a script confined and returns its output and denials.
 func confinedSh(t *testing.T, l *Launcher, cmd Command, script string) (out string, denials []denial.Denial, e Exit) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -99,7 +99,7 @@ func TestNetworkAllow(t *testing.T) {
 	}
 }
 
-// Names of the machine's own file stay known when that is granted.
+// The names of the machine's /etc/hosts stay if that file is granted.
 func TestNetworkAllowKeepsHosts(t *testing.T) {
 	l := jailedLauncher(t)
 	own, err := os.ReadFile("/etc/hosts")
@@ -152,20 +152,20 @@ func TestObserved(t *testing.T) {
 	if t.Failed() || len(got) > 6 {
 		t.Errorf("%s", strings.Join(got, "\n"))
 	}
-	// Without the observer the same is refused.
+	// The result is the same without the observer.
 	again, _, _ := confinedSh(t, l, Command{Policy: p}, script)
 	if again != out {
 		t.Errorf("observed %q, else %q", out, again)
 	}
 }
 
-func TestReachedLimitsAreTold(t *testing.T) {
+func TestReachedLimitsAreReported(t *testing.T) {
 	if f, _ := Probe().Feature("tasks limit"); !f.Have {
 		require.Privilege(t, "a cgroup that counts tasks: %s", f.Detail)
 	}
 	l := launcherOf(t, "")
 	const tasks = 4
-	// Not by bash, which tries to fork again for a quarter of a minute.
+	// Not bash, which retries fork for 15 seconds.
 	script := "exec /bin/sh -c 'for i in 1 2 3 4 5 6 7 8; do /bin/sleep 60 >/dev/null 2>&1 & done; exit 3'"
 	out, denials, e := confinedSh(t, l, Command{Limits: policy.Limits{Tasks: tasks, Enforce: policy.BestEffort}}, script)
 	if !strings.Contains(out, "fork") {
@@ -176,7 +176,7 @@ func TestReachedLimitsAreTold(t *testing.T) {
 	}
 }
 
-// Where nothing is mounted the observer sees the same, and Landlock refuses.
+// Without mounts the observer reports the same, and Landlock refuses.
 func TestObservedByLandlockAlone(t *testing.T) {
 	confines(t, policy.Landlock)
 	l, err := NewLauncher(Options{Strongest: policy.Landlock})
@@ -205,7 +205,7 @@ func TestObservedByLandlockAlone(t *testing.T) {
 	}
 }
 
-// Many at once that start, fork and are killed while they are observed.
+// Many observed processes start, fork and are killed at once.
 func TestManyObserved(t *testing.T) {
 	l := jailedLauncher(t)
 	p := strict(t)

@@ -11,9 +11,8 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// What is granted in a folder that is closed to strangers can be reached, and
-// nothing else there can be seen; also of what lies around it,
-// and where something in it is denied.
+// A grant in a folder that other users may not search can be reached, and nothing else
+// there is visible, also around the grant, and if a path in it is denied.
 func TestConfinedInAClosedFolder(t *testing.T) {
 	l := jailedLauncher(t)
 	if os.Geteuid() != 0 {
@@ -65,9 +64,9 @@ func TestConfinedInAClosedFolder(t *testing.T) {
 	}
 }
 
-// What is denied in a folder that is closed to the command does not keep it from
-// being started, and holds: whatever the folder belongs to, and also where the
-// command has closed it itself.
+// A denied path in a folder that the command may not search stays denied and does not
+// prevent the start, whoever owns the folder, and even if the command has closed it
+// itself.
 func TestDeniedInAClosedFolder(t *testing.T) {
 	l := jailedLauncher(t)
 	if os.Geteuid() != 0 {
@@ -76,7 +75,7 @@ func TestDeniedInAClosedFolder(t *testing.T) {
 	const owner = 12345
 	for name, c := range map[string]struct {
 		write    bool
-		uid, own int // of the granted folder, and of the closed one in it
+		uid, own int // owners of the granted folder, and of the closed one in it
 		mode     os.FileMode
 	}{
 		"read":                          {false, 0, 0, 0o700},
@@ -110,18 +109,18 @@ try away    "mv $1/p/shut $1/p/other"
 `, dir)
 			want := map[string]string{"open": "yes"}
 			if c.write && c.uid == c.own {
-				want["fixed"] = "yes" // it has opened its folder
+				want["fixed"] = "yes" // the command has opened its folder
 			}
 			tried(t, out, 6, want)
 			if _, err := os.Lstat(dir + "/p/shut/missing"); !eventually(func() bool { _, err = os.Lstat(dir + "/p/shut/missing"); return errors.Is(err, os.ErrNotExist) }) {
-				t.Errorf("what stood for a missing file is left: %v", err)
+				t.Errorf("the placeholder of a missing file is left: %v", err)
 			}
 		})
 	}
 }
 
-// A folder of another owner that is granted beside the one around it is shown as
-// the command's own, as it would be if it were granted alone.
+// A granted folder with another owner than its granted parent is mapped to the
+// command's user, as if it were granted alone.
 func TestGrantsOfSeveralOwners(t *testing.T) {
 	l := jailedLauncher(t)
 	if os.Geteuid() != 0 {

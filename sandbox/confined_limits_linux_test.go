@@ -20,7 +20,7 @@ import (
 )
 
 func init() {
-	// eat takes memory until it is ended.
+	// eat allocates memory until it is killed.
 	roles["eat"] = func([]string) int {
 		var all [][]byte
 		for range 4096 {
@@ -35,15 +35,14 @@ func init() {
 	}
 }
 
-// limited starts this binary in a role, or a shell, with limits; with and
-// without a policy.
+// limited runs a test for commands with limits, with and without a policy.
 func limited(t *testing.T, limits policy.Limits, test func(t *testing.T, l *Launcher, cmd func(*Command) *Command)) {
 	for _, confined := range []bool{false, true} {
 		t.Run(fmt.Sprintf("confined=%v", confined), func(t *testing.T) {
 			l := weakly(t, "")
 			test(t, l, func(c *Command) *Command {
 				c.Limits = limits
-				c.Limits.Enforce = policy.BestEffort // the next test is of what is refused
+				c.Limits.Enforce = policy.BestEffort // refusals are the next test
 				if confined {
 					c.Policy = strict(t)
 					if exe, err := os.Executable(); err == nil {
@@ -61,8 +60,8 @@ func roleCommand(name string) *Command {
 	return &Command{Name: name + ".1", Path: exe, Args: []string{name}, Env: []string{roleVar + "=" + name}}
 }
 
-// A start is refused for the limits that the probe says no cgroup holds, and for
-// no others; with best-effort it goes on and tells of them.
+// A start is refused exactly for the limits that, according to the probe, no cgroup
+// enforces; with best-effort it succeeds and reports them.
 func TestLimitsStrict(t *testing.T) {
 	for limit, limits := range map[string]policy.Limits{"memory": {Memory: 1 << 30}, "tasks": {Tasks: 100}, "cpu": {CPU: 1}, "": {Files: 64}} {
 		for _, confined := range []bool{false, true} {
@@ -134,7 +133,7 @@ func TestLimitMemory(t *testing.T) {
 			t.Errorf("peak %d of %d", e.MemoryPeak, limit)
 		}
 	})
-	// What stays below is not killed.
+	// A process below the limit is not killed.
 	limited(t, policy.Limits{Memory: 1 << 30}, func(t *testing.T, l *Launcher, cmd func(*Command) *Command) {
 		c, err := l.Start(cmd(shell("head -c 10000000 /dev/zero | tail -c 1 >/dev/null; exit 3")))
 		if err != nil {
@@ -150,7 +149,7 @@ func TestLimitMemory(t *testing.T) {
 
 func TestLimitTasks(t *testing.T) {
 	limited(t, policy.Limits{Tasks: 10}, func(t *testing.T, l *Launcher, cmd func(*Command) *Command) {
-		// A shell ends when it cannot fork.
+		// The shell ends when it cannot fork.
 		c, err := l.Start(cmd(shell(`i=0; while [ $i -lt 60 ]; do sleep 1000 & i=$((i+1)); done; exit 77`)))
 		if err != nil {
 			t.Fatal(err)
@@ -165,14 +164,14 @@ func TestLimitTasks(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		if os.Getuid() != 0 && len(c.Confinement().Missing) == 0 {
-			t.Error("it does not say how tasks are limited")
+			t.Error("the confinement does not report how tasks are limited")
 		}
 	})
 }
 
 func confined(c *Child) bool { return c.Confinement().Level != policy.None }
 
-// mayRaiseLimits reports whether what this user starts may raise its own limits
+// mayRaiseLimits reports whether processes of this user may raise their limits
 // (CAP_SYS_RESOURCE), as root mostly may.
 func mayRaiseLimits(t *testing.T) bool {
 	t.Helper()
@@ -243,7 +242,7 @@ func TestLimitCPU(t *testing.T) {
 	})
 }
 
-// One process that finds no memory takes the whole tree with it.
+// The whole tree ends with one process that was killed for lack of memory.
 func TestLimitMemoryEndsTheTree(t *testing.T) {
 	if os.Getuid() != 0 {
 		require.Privilege(t, "a cgroup to divide")
@@ -260,8 +259,8 @@ func TestLimitMemoryEndsTheTree(t *testing.T) {
 	})
 }
 
-// A v2 controller that no v1 hierarchy has: the life's cgroup is divided, its
-// init is in one half and what is limited in the other.
+// For a v2 controller that no v1 hierarchy has, the life's cgroup is split: the init is
+// in one part and the limited processes in the other.
 func TestLimitUnified(t *testing.T) {
 	own, err := sys.OwnCgroup()
 	if err != nil {
@@ -272,7 +271,7 @@ func TestLimitUnified(t *testing.T) {
 		require.Missing(t, "%v", err)
 	}
 	defer sys.Close(top)
-	const controller = "hugetlb" // stands for any; those with limits are elsewhere on many machines
+	const controller = "hugetlb" // representative: on many machines those of limits are in v1
 	if have, _ := sys.CgroupText(top, "cgroup.controllers"); !strings.Contains(have, controller) {
 		require.Missing(t, "the controller %s in %s, which has %q", controller, own, have)
 	}
@@ -291,7 +290,7 @@ func TestLimitUnified(t *testing.T) {
 			Probe() // before the controllers change
 			controllers = []string{controller}
 			cmd := shell("sleep 1000 & echo ready; exec sleep 1000")
-			cmd.Limits = policy.Limits{CPU: 1} // of the controllers it has this one
+			cmd.Limits = policy.Limits{CPU: 1} // the cgroup has this controller
 			if confined {
 				cmd.Policy = strict(t)
 			}

@@ -21,7 +21,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// strict is the policy of these tests: the system's programs and nothing else.
+// strict returns the policy of these tests: the system's programs and nothing else.
 func strict(t testing.TB) *policy.Policy {
 	t.Helper()
 	p, ok := policy.Profile("strict")
@@ -31,8 +31,8 @@ func strict(t testing.TB) *policy.Policy {
 	return &p
 }
 
-// confines skips a test where a level cannot be enforced, which fails it where
-// nothing may be missing.
+// confines skips a test if a level cannot be enforced, or fails it if features must not
+// be missing.
 func confines(t testing.TB, level policy.Level) {
 	t.Helper()
 	if m := Probe(); !m.Level.AtLeast(level) {
@@ -40,7 +40,7 @@ func confines(t testing.TB, level policy.Level) {
 	}
 }
 
-// weakly makes a Launcher that confines at a level at most, or skips.
+// weakly returns a Launcher that confines at most at a level, or skips the test.
 func weakly(t testing.TB, level policy.Level) *Launcher {
 	t.Helper()
 	l, err := NewLauncher(Options{Strongest: level})
@@ -58,7 +58,7 @@ func weakly(t testing.TB, level policy.Level) *Launcher {
 	return l
 }
 
-// output runs a script under a policy and returns what it says.
+// output runs a script under a policy and returns its output.
 func output(t testing.TB, l *Launcher, p *policy.Policy, script string, args ...string) (string, Exit) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -82,7 +82,7 @@ func output(t testing.TB, l *Launcher, p *policy.Policy, script string, args ...
 	return string(b), e
 }
 
-// ground is a folder that any user may look into.
+// ground returns a new folder that any user may search.
 func ground(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "hostsup-test-") //nolint:usetesting // the confined user must reach it, and /tmp is private
@@ -106,8 +106,8 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
-// tried checks n lines "NAME: yes" or "NAME: no": what want does not name is to
-// be refused.
+// tried checks n lines "NAME: yes" or "NAME: no": names that are not in want must have
+// been refused.
 func tried(t *testing.T, out string, n int, want map[string]string) {
 	t.Helper()
 	if got := strings.Count(out, "\n"); got != n {
@@ -192,7 +192,7 @@ try null          "echo x > /dev/null"
 		t.Fatal(err)
 	}
 	if uid, _, _ := sys.OwnersOf(written); root && uid != owner || !root && uid != os.Getuid() {
-		t.Errorf("what it wrote belongs to %d", uid)
+		t.Errorf("its files belong to %d", uid)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestConfinedProcess(t *testing.T) {
 			}
 			f := strings.Fields(out)
 			if len(f) == 0 {
-				t.Fatal("it says nothing")
+				t.Fatal("no output")
 			}
 			if uid, _ := strconv.Atoi(f[0]); uid == 0 || os.Getuid() == 0 && uid < firstUser {
 				t.Errorf("runs as %s", f[0])
@@ -235,7 +235,7 @@ func TestConfinedProcess(t *testing.T) {
 	}
 }
 
-func TestConfinedPidIsTheOuterOne(t *testing.T) {
+func TestConfinedPidIsThatOfTheHostSide(t *testing.T) {
 	l := weakly(t, "")
 	cmd := shell(`echo $$; exec sleep 1000`)
 	cmd.Policy = strict(t)
@@ -249,7 +249,7 @@ func TestConfinedPidIsTheOuterOne(t *testing.T) {
 		t.Errorf("pid %d: %s", c.Pid(), b)
 	}
 	if l.Machine().Level.AtLeast(policy.NoCgroup) && inner == strconv.Itoa(c.Pid()) {
-		t.Error("it knows its outer number")
+		t.Error("it sees its number on the host side")
 	}
 	if err := c.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -267,7 +267,7 @@ func TestConfinedDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	// One that is not close-on-exec, as foreign code would have it.
+	// A descriptor without close-on-exec, as other code may have.
 	loose, err := syscall.Dup(int(w.Fd()))
 	if err != nil {
 		t.Fatal(err)
@@ -331,7 +331,7 @@ func TestConfinedStartErrors(t *testing.T) {
 			child, err := l.Start(cmd)
 			if err == nil {
 				child.Release()
-				t.Fatal("it starts")
+				t.Fatal("the start succeeds")
 			}
 			var se *StartError
 			if !errors.As(err, &se) || se.Step != c.step || !strings.Contains(err.Error(), c.want) {
@@ -428,11 +428,11 @@ done; echo end`, dir)
 		t.Errorf("%s", out)
 	}
 	if _, err := os.Stat(dir + "/work"); err == nil {
-		t.Error("the work folder was made outside")
+		t.Error("the work folder was created on the host side")
 	}
 }
 
-// Everybody has a user id of its own, and all are given back.
+// Every process has its own user id, and all ids are released.
 func TestConfinedUsers(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root has many users")
@@ -460,7 +460,7 @@ func TestConfinedUsers(t *testing.T) {
 	if _, err := l.Start(cmd()); !errors.Is(err, errNoUser) {
 		t.Errorf("a fourth: %v", err)
 	}
-	// Another Launcher does not give out the same.
+	// Another Launcher does not allocate the same ids.
 	other, err := NewLauncher(Options{Users: Range{First: 70000, Count: 3}})
 	if err != nil {
 		t.Fatal(err)
@@ -484,7 +484,7 @@ func TestConfinedUsers(t *testing.T) {
 		}
 		return err == nil
 	}) {
-		t.Error("users are not given back")
+		t.Error("user ids are not released")
 	}
 }
 

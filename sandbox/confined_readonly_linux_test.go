@@ -10,8 +10,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// What is read only within what can be written stays as it is, by whatever way
-// it is tried.
+// Read-only paths within a writable folder cannot be changed in any way.
 func TestReadOnlyWithinWritable(t *testing.T) {
 	dir := ground(t)
 	p := strict(t)
@@ -65,7 +64,7 @@ try beside  "echo x > $D/in/other"
 	}
 }
 
-// Without mounts it is refused, whatever the policy accepts.
+// Without mounts the policy is refused, whatever level it accepts.
 func TestReadOnlyNeedsMounts(t *testing.T) {
 	dir := ground(t)
 	write(t, dir+"/write/fixed", "as it was\n")
@@ -78,7 +77,7 @@ func TestReadOnlyNeedsMounts(t *testing.T) {
 	}
 	_, err := l.Start(&Command{Name: "t", Path: "/bin/true", Args: []string{"true"}, Policy: p})
 	if err == nil {
-		t.Fatal("it runs")
+		t.Fatal("the start succeeds")
 	}
 	p.Level = policy.Landlock
 	if _, err = l.Start(&Command{Name: "t", Path: "/bin/true", Args: []string{"true"}, Policy: p}); err == nil || !strings.Contains(err.Error(), "read_only") {

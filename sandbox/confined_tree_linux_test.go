@@ -13,17 +13,16 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// Ways in which a tree tries to stay. Each says ready three times.
+// staying has ways in which a tree tries to survive. Each prints ready three times.
 var staying = map[string]string{
 	"stubborn": stay,
 	"orphans":  leave,
 	"stopped":  `setsid sh -c 'echo ready; kill -STOP $$; sleep 1000' & echo ready; echo ready; kill -STOP $$; sleep 1000`,
-	// A new session every few milliseconds, whose parent is gone already.
+	// A new session every few milliseconds, whose parent has already ended.
 	"reforker": `export S='sleep 0.005; setsid sh -c "$S" & exit'; setsid sh -c "$S" & echo ready; echo ready; echo ready; trap "" TERM; while :; do sleep 1000; done`,
 }
 
-// confinedWays runs a test for the levels, with the ways of killing that work
-// here.
+// confinedWays runs a test for all levels and kill methods of this machine.
 func confinedWays(t *testing.T, test func(t *testing.T, kind Kill, level policy.Level)) {
 	confines(t, policy.Landlock)
 	for _, level := range []policy.Level{Probe().Level, policy.Landlock} {
@@ -62,7 +61,7 @@ func TestConfinedKillTree(t *testing.T) {
 				if len(all) > 0 {
 					gone(t, all)
 				}
-				// Nobody holds its output any more.
+				// No process has its output open any more.
 				for out.Scan() {
 				}
 				c.Release()
@@ -85,8 +84,8 @@ func TestConfinedKilledSupervisorLeavesNothing(t *testing.T) {
 				if len(marks) == 0 {
 					return
 				}
-				// A folder without processes is taken away by who comes next. The kernel
-				// has it be empty a moment after the processes are gone.
+				// The next Launcher removes an empty folder. The kernel reports it empty a
+				// moment after the processes have ended.
 				next := func() {
 					l := launcherOf(t, "")
 					c, err := l.Start(&Command{Name: "x", Path: "/bin/true", Args: []string{"true"}, Limits: policy.Limits{Tasks: 10, Memory: 1 << 28, CPU: 1, Enforce: policy.BestEffort}})
@@ -104,7 +103,7 @@ func TestConfinedKilledSupervisorLeavesNothing(t *testing.T) {
 	})
 }
 
-// limitFolders lists the cgroups that limit what process pid started.
+// limitFolders returns the cgroups of limits that process pid has created.
 func limitFolders(pid int) []string {
 	var found []string
 	for _, c := range controllers {
@@ -135,9 +134,8 @@ func TestConfinedLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestConfinedManyDenied holds that a start covers thousands of files, whose
-// mounts take a long script, and that folders which a pattern cannot look into
-// are covered as a whole.
+// A start can cover thousands of files, whose mounts take a long script; folders that a
+// pattern cannot search are covered as a whole.
 func TestConfinedManyDenied(t *testing.T) {
 	l := weakly(t, "")
 	confines(t, policy.NoCgroup)
@@ -152,7 +150,7 @@ func TestConfinedManyDenied(t *testing.T) {
 	p.Level = policy.NoCgroup
 	p.Write, p.Deny = []string{dir}, []string{dir + "/**/*.key"}
 	out, _ := output(t, l, p, `exec 2>/dev/null; cd $1; cat */*.key; cat deep/fine; cd deep; while cd d; do :; done; cat deep.key; ls; echo end`, dir)
-	if out != "fined\nend\n" { // the covered folder is seen, and cannot be entered
+	if out != "fined\nend\n" { // the covered folder is visible, but cannot be entered
 		t.Errorf("%.500q", out)
 	}
 }

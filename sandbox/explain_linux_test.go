@@ -21,7 +21,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// explained runs a script by Explain and returns what it said too.
+// explained runs a script with Explain and also returns its output.
 func explained(t *testing.T, l *Launcher, p *policy.Policy, dir, script string) (needed policy.Policy, denials []denial.Denial, out string, e Exit) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -45,14 +45,14 @@ func explained(t *testing.T, l *Launcher, p *policy.Policy, dir, script string) 
 	return needed, denials, <-said, e
 }
 
-// What Explain says is needed is enough: the command does its job under it.
+// The command works under the policy that Explain returns.
 func TestExplainedPolicyIsEnough(t *testing.T) {
 	l := launcherOf(t, "")
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, own := range []string{filepath.Dir(dir), dir} { // the two that TempDir has made
+	for _, own := range []string{filepath.Dir(dir), dir} { // the two folders of TempDir
 		if err := os.Chmod(own, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func TestExplainUnderAPolicy(t *testing.T) {
 	}
 }
 
-func TestExplainEnds(t *testing.T) {
+func TestExplainEndsWithItsContext(t *testing.T) {
 	l := launcherOf(t, "")
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w, err := os.Pipe()
@@ -130,7 +130,7 @@ func TestExplainEnds(t *testing.T) {
 		t.Error(denials, e, err)
 	}
 	if _, _, _, err := Explain(t.Context(), l, Command{Name: "x.2", Path: "/nonexistent"}); err == nil {
-		t.Error("nothing was run, and nobody says so")
+		t.Error("no error, although no command was run")
 	}
 }
 
@@ -207,12 +207,12 @@ func TestConnectionsAreAllowedByName(t *testing.T) {
 	log.Add(denial.Denial{Kind: denial.Connect, Path: "10.1.2.3:5432", Field: "allow"})
 	log.Add(denial.Denial{Kind: denial.Resolve, Path: "db.example", Field: "allow", Grant: "db.example:*"})
 	list := byName(t.Context(), nameServer{"db.example.": "10.1.2.3", "a.example.": "::ffff:8.8.8.8", "b.example.": "2001:4860::1"}, log.List())
-	// The proxy connects no name to a private address that is not named too.
+	// The proxy connects a name to a private address only if the list has the address.
 	if p := denial.Suggest(list); !slices.Equal(p.Allow, []string{"10.1.2.3:5432", "9.9.9.9:443", "a.example:443", "b.example:80", "db.example:5432"}) {
 		t.Errorf("%q", p.Allow)
 	}
 	why := "db.example resolves to 10.1.2.3, a private address, which needs an entry of its own"
 	if !slices.ContainsFunc(list, func(d denial.Denial) bool { return d.Grant == "10.1.2.3:5432" && d.Detail == why }) {
-		t.Errorf("the reason is not told: %v", list)
+		t.Errorf("the reason is missing: %v", list)
 	}
 }

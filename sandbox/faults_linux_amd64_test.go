@@ -32,24 +32,24 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// faultLimit is how long a start with a fault may take, with a second start after
-// it and the end of both.
+// faultLimit bounds a start with a fault, together with a second start after it and the
+// end of both.
 const faultLimit = 40 * time.Second
 
-// outcome is what became of a start.
+// outcome is the result of a start.
 type outcome struct {
-	result *faultyResult // nil: the supervisor has not lived to tell
-	first  string        // what the command has reported
-	second string        // likewise, that of the start after it
+	result *faultyResult // nil if the supervisor has ended without one
+	first  string        // the report of the command
+	second string        // likewise, of the start after it
 	hung   []string
-	left   []string // what is left of it on the machine
+	left   []string // what it has left on the machine
 	stderr string
 	tracer *tracer
 }
 
 // startWith starts a command in a supervisor of its own, with a fault.
 func startWith(f *faultySetting, program string, ft fault) (*outcome, error) {
-	runtime.LockOSThread() // which alone is told of what it traces
+	runtime.LockOSThread() // only this thread gets the events of its tracees
 	defer runtime.UnlockOSThread()
 	setting, err := json.Marshal(f)
 	if err != nil {
@@ -120,7 +120,7 @@ func startWith(f *faultySetting, program string, ft fault) (*outcome, error) {
 	}
 	if f.Kill != "" && ft.kill == bySupervisor {
 		// Without a keeper the next supervisor removes the empty cgroups of limits,
-		// unless another one is about to.
+		// unless another one is removing them.
 		eventually(func() bool {
 			for _, c := range controllers {
 				if parent, err := sys.OwnCgroup1(c); err == nil {
@@ -138,7 +138,7 @@ func (f *faultySetting) direct() bool {
 	return f.Level == "" || f.Level == policy.Landlock && f.Kill != KillKeeper
 }
 
-// remains are what a supervisor with that number has left on the machine.
+// remains returns what a supervisor with that number has left on the machine.
 func remains(f *faultySetting, pid int) []string {
 	var left []string
 	for _, parent := range []string{"/sys/fs/cgroup/*", "/sys/fs/cgroup", "/sys/fs/cgroup/*/*"} {
@@ -165,8 +165,7 @@ func remains(f *faultySetting, pid int) []string {
 	return left
 }
 
-// plain is a report without what differs between two processes that are confined
-// alike.
+// plain removes from a report what differs between two equally confined processes.
 func plain(dir, report string) string {
 	report = ownNumber.ReplaceAllString(report, "${1}N")
 	report = strings.ReplaceAll(ownUser.ReplaceAllString(report, "${1}UID"), dir, "DIR")
@@ -185,16 +184,16 @@ func plain(dir, report string) string {
 	return out.String()
 }
 
-// ownNumber is that of the process, or of its supervisor or its life in the name of
-// a cgroup.
+// ownNumber matches the number of the process, or of its supervisor or its life in the
+// name of a cgroup.
 var ownNumber = regexp.MustCompile(`(NSpid:\t|/hostsup-|/life-)[0-9a-f-]+`)
 
-// ownUser is a user of the pool, of which another one may be free.
+// ownUser matches a user of the pool; each start may get another one.
 var ownUser = regexp.MustCompile(`(\b|=)20000\d{5}\b`)
 
 const faultyUser = 65534
 
-// faultyProgram is this test binary where any user can run it.
+// faultyProgram returns a copy of this test binary that any user can run.
 func faultyProgram(t testing.TB) string {
 	t.Helper()
 	path := ground(t) + "/program"
@@ -226,24 +225,24 @@ func (f *faultySetting) set(t testing.TB) {
 	}
 }
 
-// chosenFaults are those that are tried; "." takes an hour or more.
+// chosenFaults selects faults; "." takes an hour or more.
 var chosenFaults = flag.String("faults", "", "try the faults whose description matches this regular expression, not a sample")
 
-// sampleFor is how long a sample of faults is tried.
+// sampleFor is how long TestFaults tries a sample.
 const sampleFor = 20 * time.Second
 
-// TestFaults has a system call of a start fail, or a process killed at it, as root
-// and as an ordinary user, at every level: the start is refused, or the
-// confinement is the same as without the fault, and nothing is left. It tries a
-// sample; `make confine-faults` tries all.
+// TestFaults makes a system call of a start fail, or kills a process at it, as root and
+// as an ordinary user, at every level: the start must be refused, or the confinement
+// must be the same as without the fault, and nothing may be left. It tries a sample;
+// `make confine-faults` tries all.
 func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
 	program := faultyProgram(t)
 	settings := slices.DeleteFunc(slices.Clone(faultySettings), func(f faultySetting) bool {
-		// A nurse with a C library closes itself to its user, and may be faster than
-		// the supervisor that maps its ids: no such program is shipped.
+		// A nurse with a C library denies its user access to itself, possibly before the
+		// supervisor maps its ids: no such program is shipped.
 		return !f.User && os.Geteuid() != 0 || f.User && f.Level == policy.NoCgroup && raceEnabled
 	})
 	if *chosenFaults == "" {
@@ -269,7 +268,7 @@ func TestFaults(t *testing.T) {
 			t.Fatalf("%s, without a fault: %s\n%s", f.Name, strings.Join(errs, "\n"), usual.stderr)
 		}
 		for _, c := range usual.tracer.calls {
-			if at := (place{by: c.by, nr: c.nr}); !documented[at] {
+			if at := (callSite{by: c.by, nr: c.nr}); !documented[at] {
 				t.Errorf("%s: docs/confinement-start.md does not name the system call %s of %s", f.Name, callName(c.nr), c.by)
 				documented[at] = true
 			}
@@ -284,8 +283,8 @@ func TestFaults(t *testing.T) {
 	tryFaults(t, program, todo)
 }
 
-// sourceOrder is random by the sources of the package: each change of them has
-// another sample, and who runs the same ones again has the same.
+// sourceOrder returns a generator seeded by the sources of the package: each version has
+// its own sample, the same in each run.
 func sourceOrder(t *testing.T) *rand.Rand {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
@@ -303,17 +302,17 @@ func sourceOrder(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewChaCha8([32]byte(sum.Sum(nil))))
 }
 
-// told is what the supervisor says that a confinement lacks. Where a nurse has a C library
-// it can be faster than who maps its ids, and then a trial of namespaces fails by chance.
-func (f *faultySetting) told(r *faultyResult) []string {
+// missingTexts returns what the supervisor reports as missing. A nurse with a C library
+// can be faster than the mapping of its ids; then a test of namespaces fails by chance.
+func (f *faultySetting) missingTexts(r *faultyResult) []string {
 	return slices.DeleteFunc(slices.Clone(r.Told), func(s string) bool {
 		return raceEnabled && f.User && strings.Contains(s, "map ids: ")
 	})
 }
 
-// documentedCalls are the system calls that docs/confinement-start.md names, of
-// each kind of process: | process | step | `call` `call` | what fails |.
-func documentedCalls(t *testing.T) map[place]bool {
+// documentedCalls returns the system calls in docs/confinement-start.md, by kind of
+// process: | process | step | `call` `call` | when one fails |.
+func documentedCalls(t *testing.T) map[callSite]bool {
 	t.Helper()
 	b, err := os.ReadFile("../docs/confinement-start.md")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -322,7 +321,7 @@ func documentedCalls(t *testing.T) map[place]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := map[place]bool{}
+	named := map[callSite]bool{}
 	for line := range strings.Lines(string(b)) {
 		cells := strings.Split(line, "|")
 		if len(cells) != 6 {
@@ -331,7 +330,7 @@ func documentedCalls(t *testing.T) map[place]bool {
 		for _, name := range strings.Fields(cells[3]) {
 			nr, ok := policy.SyscallNumber(strings.Trim(name, "`"))
 			if ok {
-				named[place{by: strings.TrimSpace(cells[1]), nr: nr}] = true
+				named[callSite{by: strings.TrimSpace(cells[1]), nr: nr}] = true
 			} else if strings.HasPrefix(name, "`") {
 				t.Errorf("docs/confinement-start.md names %s, which is no system call", name)
 			}
@@ -343,7 +342,7 @@ func documentedCalls(t *testing.T) map[place]bool {
 // faultCase is one fault.
 type faultCase struct {
 	setting *faultySetting
-	usual   *outcome // without a fault
+	usual   *outcome // of a start without a fault
 	fault   fault
 }
 
@@ -354,17 +353,17 @@ func (c *faultCase) String() string {
 	return fmt.Sprintf("%s: %v: the %s is killed", c.setting.Name, c.fault.at, c.fault.kill)
 }
 
-// errnos are the errors that calls fail with: some have a meaning to a start, as
-// that a kernel is too old or that something is there already.
+// errnos are the errors with which calls fail. Some have a meaning to a start, such as
+// an old kernel or an existing file.
 var errnos = []syscall.Errno{unix.EPERM, unix.EINVAL, unix.ENOSYS, unix.EEXIST, unix.ENOMEM}
 
-// neverFail are calls that the kernel has no error for.
+// neverFail lists calls for which the kernel has no error.
 var neverFail = map[int]bool{
 	unix.SYS_GETPID: true, unix.SYS_GETPPID: true, unix.SYS_GETUID: true, unix.SYS_GETEUID: true, unix.SYS_GETGID: true,
 	unix.SYS_GETEGID: true, unix.SYS_UMASK: true, unix.SYS_EXIT_GROUP: true,
 }
 
-// cases are all faults of a start.
+// cases returns all faults of a start.
 func (f *faultySetting) cases(usual *outcome) (all []*faultCase) {
 	add := func(ft fault) { all = append(all, &faultCase{f, usual, ft}) }
 	for _, c := range usual.tracer.calls {
@@ -372,26 +371,26 @@ func (f *faultySetting) cases(usual *outcome) (all []*faultCase) {
 			if neverFail[c.nr] {
 				break
 			}
-			add(fault{at: c.place, errno: errno})
+			add(fault{at: c.callSite, errno: errno})
 		}
-		add(fault{at: c.place, kill: bySupervisor})
+		add(fault{at: c.callSite, kill: bySupervisor})
 		if f.Kill == "" && !f.User {
-			add(fault{at: c.place, kill: byKeeper})
+			add(fault{at: c.callSite, kill: byKeeper})
 		}
 		switch c.by {
 		case bySpace, byNurse:
-			add(fault{at: c.place, kill: c.by})
+			add(fault{at: c.callSite, kill: c.by})
 		case byCommand:
-			add(fault{at: c.place, kill: c.by})
+			add(fault{at: c.callSite, kill: c.by})
 			if !f.direct() {
-				add(fault{at: c.place, kill: byNurse})
+				add(fault{at: c.callSite, kill: byNurse})
 			}
 		}
 	}
 	return all
 }
 
-// sample shuffles faults, so that those which come first differ most.
+// sample shuffles faults so that the first ones differ most.
 func sample(all []*faultCase, random *rand.Rand) {
 	type class struct {
 		setting, by, kill string
@@ -409,13 +408,13 @@ func sample(all []*faultCase, random *rand.Rand) {
 	slices.SortStableFunc(all, func(a, b *faultCase) int { return order[a] - order[b] })
 }
 
-// tryFaults tries faults side by side.
+// tryFaults tries faults in parallel.
 func tryFaults(t *testing.T, program string, todo []*faultCase) {
 	begin := time.Now()
 	var wg sync.WaitGroup
 	var next, missed atomic.Int64
 	for range 2 * runtime.GOMAXPROCS(0) {
-		own := map[string]faultySetting{} // with folders of this worker's
+		own := map[string]faultySetting{} // with the folders of this worker
 		for _, c := range todo {
 			if f, ok := own[c.setting.Name]; !ok {
 				f = *c.setting
@@ -447,10 +446,10 @@ func tryFaults(t *testing.T, program string, todo []*faultCase) {
 		})
 	}
 	wg.Wait()
-	t.Logf("%d of %d faults in %v; %d places were not come to", next.Load(), len(todo), time.Since(begin).Round(time.Second), missed.Load())
+	t.Logf("%d of %d faults in %v; %d calls were not reached", next.Load(), len(todo), time.Since(begin).Round(time.Second), missed.Load())
 }
 
-// wrong is what is wrong with an outcome; usual is that without a fault.
+// wrong returns the mistakes of an outcome; usual is that without a fault.
 func (o *outcome) wrong(f *faultySetting, usual *outcome, ft fault) (errs []string) {
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Sprintf(format, args...)) }
 	if len(o.hung) > 0 {
@@ -460,25 +459,24 @@ func (o *outcome) wrong(f *faultySetting, usual *outcome, ft fault) (errs []stri
 		bad("left %q", o.left)
 	}
 	first, want := o.first, usual.first
-	// Calls that are observed fail once nobody observes them any more.
+	// Observed calls fail after the observer has ended.
 	blind := f.Observe && (ft.kill == bySupervisor || ft.at.by == bySupervisor && ft.at.nr == unix.SYS_IOCTL)
 	if at := failsBlind.FindStringIndex(first); blind && at != nil {
 		first = first[:strings.LastIndexByte(first[:at[0]], '\n')+1]
 		want = want[:min(len(want), len(first))]
 	}
-	believed := false // that the file system of the root shows files as they are alone; the next start asks again
+	believed := false // the root file system seems not to map owners; the next start tests it again
 	if ft.errno == unix.EINVAL && ft.at.nr == unix.SYS_MOUNT_SETATTR {
 		believed = f.View && !f.User && o.result != nil && slices.ContainsFunc(o.result.Told, func(s string) bool { return strings.HasPrefix(s, "mapped owners: the file system") })
-		// A file system that cannot show files as another user's shows them as they
-		// are where they are only to be read.
-		// Writing fails for another reason first then.
+		// On a file system that cannot map owners, read-only files keep their owners, and
+		// writing fails for another reason first.
 		asTheyAre := strings.NewReplacer(",idmapped", "", "only read: "+syscall.EROFS.Error(), "only read: "+syscall.EACCES.Error())
 		first, want = asTheyAre.Replace(first), asTheyAre.Replace(want)
 	}
-	if f.Allow && ft.at == (place{by: bySupervisor, nr: unix.SYS_ACCEPT4, nth: ft.at.nth}) && strings.Contains(first, "connect to the machine: "+syscall.ECONNREFUSED.Error()) {
+	if f.Allow && ft.at == (callSite{by: bySupervisor, nr: unix.SYS_ACCEPT4, nth: ft.at.nth}) && strings.Contains(first, "connect to the machine: "+syscall.ECONNREFUSED.Error()) {
 		first, want = unheard(first), unheard(want)
 	}
-	// With its nurse, which waits for it from then on, a command ends after its start.
+	// After its start a command ends with its nurse, which waits for it.
 	ends := ft.kill != "" || ft.at.by == byNurse
 	if ends || o.result != nil && o.result.Error != "" { // in the middle of the report, it may be
 		first = first[:strings.LastIndexByte(first, '\n')+1]
@@ -493,16 +491,16 @@ func (o *outcome) wrong(f *faultySetting, usual *outcome, ft fault) (errs []stri
 	res := o.result
 	switch {
 	case res == nil:
-		bad("the supervisor has not lived through it")
+		bad("the supervisor has ended")
 		return errs
 	case res.Error != "":
 	case first != "":
-		// What is weaker for an ordinary user is accepted, and told.
-		told, asUsual := f.told(res), f.told(usual.result)
-		if accepted := (f.User || believed) && len(told) >= len(asUsual); !accepted && !slices.Equal(told, asUsual) {
-			bad("it is told that it lacks %q and not %q", told, asUsual)
+		// An ordinary user accepts what is weaker, and it is reported.
+		missing, asUsual := f.missingTexts(res), f.missingTexts(usual.result)
+		if accepted := (f.User || believed) && len(missing) >= len(asUsual); !accepted && !slices.Equal(missing, asUsual) {
+			bad("missing is %q, want %q", missing, asUsual)
 		}
-	case blind && ft.kill == "": // it has failed before it could report
+	case blind && ft.kill == "": // it failed before its report
 	case res.Exit == nil || res.Exit.Signal != int(syscall.SIGKILL) || !ends:
 		bad("it has started without a report, and ended by %+v", res.Exit)
 	}
@@ -517,11 +515,11 @@ func (o *outcome) wrong(f *faultySetting, usual *outcome, ft fault) (errs []stri
 	return errs
 }
 
-// failsBlind is what a command says of calls that nobody answers, or its loader.
+// failsBlind matches the errors of a command, or of its loader, for unanswered calls.
 var failsBlind = regexp.MustCompile("error while loading shared libraries|" + syscall.ENOSYS.Error())
 
-// optional leaves out of a report what the policy grants where it is there: what
-// cannot be looked at is not.
+// optional removes from a report the grants with a dash, which are skipped if they
+// cannot be examined.
 func optional(report string) string {
 	var out strings.Builder
 	for line := range strings.Lines(report) {
@@ -532,8 +530,8 @@ func optional(report string) string {
 	return out.String()
 }
 
-// unheard leaves out of a report whether the allow-list's proxy was reached: one
-// that cannot accept is not there any more.
+// unheard removes from a report whether the proxy was reached: a proxy that cannot
+// accept ends.
 func unheard(report string) string {
 	var out strings.Builder
 	for line := range strings.Lines(report) {
@@ -544,7 +542,7 @@ func unheard(report string) string {
 	return out.String()
 }
 
-// difference names the lines that only one of two reports has.
+// difference returns the lines that only one of two reports has.
 func difference(a, b string) string {
 	var out []string
 	in := map[string]int{}

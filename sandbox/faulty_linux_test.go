@@ -21,23 +21,23 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// faultySetting is how a supervisor confines to whose starts faults happen.
+// faultySetting configures a supervisor whose starts have faults.
 type faultySetting struct {
 	Name    string
-	Level   policy.Level // "": not confined, but limited
+	Level   policy.Level // "" for limits only
 	Kill    Kill
 	Allow   bool // network = "allow"
 	Observe bool
-	User    bool   // it is an ordinary user's
+	User    bool   // as an ordinary user
 	View    bool   // the policy is ordinary
 	Dir     string // a folder of its own
 }
 
-// command is the start that faults happen to.
+// command returns the command of the start.
 func (f *faultySetting) command() *Command {
 	cmd := &Command{Name: "faulty.1", Self: true, Args: []string{"inside"}, Env: []string{roleVar + "=inside"}, Observe: f.Observe}
 	cmd.Limits = policy.Limits{Tasks: 100, Memory: 1 << 30, Files: 100}
-	if f.User { // who may have no cgroups
+	if f.User { // may have no cgroups
 		cmd.Limits.Enforce = policy.BestEffort
 	}
 	if f.Level == "" {
@@ -60,27 +60,27 @@ func (f *faultySetting) command() *Command {
 	return cmd
 }
 
-// faultyResult is what the supervisor tells of its starts.
+// faultyResult is the supervisor's report on its starts.
 type faultyResult struct {
-	Error string // of the start; "": it succeeded
+	Error string // of the start; "" if it succeeded
 	Step  Step
 	Path  string
-	Exit  *Exit    // of one that succeeded
-	Told  []string // what status would tell: what is missing or weaker
+	Exit  *Exit    // of a successful start
+	Told  []string // as status shows it: what is missing or weaker
 
 	Again string   // the error of the start after that one
 	Close string   // the error of Close
 	Left  []string // descriptors that are left after Close
 }
 
-// begun is called right before the start and right after it; see tracer.
+// begun marks the begin and the end of the start for the tracer.
 func begun(on uintptr) { _, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, mark, on, 0) }
 
-// mark is what prctl is asked for at the begin and the end of a start.
+// mark is the operation of prctl at the begin and the end of a start.
 const mark = 0x686f7374
 
-// A supervisor that starts a command twice, of which the first start has the
-// fault. Descriptors 3 and 4 take what the commands report.
+// A supervisor that starts a command twice; the first start has the fault. The commands
+// report to descriptors 3 and 4.
 func init() {
 	roles["faulty"] = func(args []string) int {
 		var f faultySetting
@@ -142,10 +142,10 @@ func init() {
 		say(res)
 		return 0
 	}
-	roles["inside"] = inside
+	roles["inside"] = reportConfinement
 }
 
-// faultyStart starts the command; done ends, or says a byte, when it has reported.
+// faultyStart starts the command; done ends, or gets a byte, after its report.
 func faultyStart(l *Launcher, f *faultySetting, report *os.File) (*Child, *os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -166,9 +166,9 @@ func awaitReport(done *os.File) {
 	done.Close()
 }
 
-// inside reports what a confined process can see of its confinement, and then
-// waits for its end.
-func inside([]string) int {
+// reportConfinement prints what a confined process can see of its confinement, and then
+// waits to be killed.
+func reportConfinement([]string) int {
 	runtime.LockOSThread()
 	out := bufio.NewWriter(os.Stdout)
 	line := func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
@@ -188,7 +188,7 @@ func inside([]string) int {
 		}
 	}
 	file("/proc/self/mountinfo", func(s string) string {
-		if w := strings.Fields(s); len(w) > 6 { // without the numbers of mounts and devices
+		if w := strings.Fields(s); len(w) > 6 { // skip the numbers of mounts and devices
 			return strings.Join(w[3:], " ")
 		}
 		return s

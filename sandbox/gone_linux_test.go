@@ -18,7 +18,7 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// isGone says whether Gone is closed by now.
+// isGone reports whether Gone is closed.
 func isGone(c *Child) bool {
 	select {
 	case <-c.Gone():
@@ -28,7 +28,7 @@ func isGone(c *Child) bool {
 	}
 }
 
-// awaitGone fails the test when the tree does not go.
+// awaitGone fails the test if the tree does not end.
 func awaitGone(t *testing.T, c *Child) {
 	t.Helper()
 	select {
@@ -38,7 +38,7 @@ func awaitGone(t *testing.T, c *Child) {
 	}
 }
 
-// The way of a restart: nothing is to be waited for where nothing is left.
+// As in a restart: if no process is left, KillTree closes Gone.
 func TestGoneAtOnceWithoutChildren(t *testing.T) {
 	everyWay(t, func(t *testing.T, l *Launcher) {
 		for range 20 {
@@ -70,7 +70,7 @@ func TestGoneOnlyWhenTheTreeIs(t *testing.T) {
 				t.Fatal(err)
 			}
 			if isGone(c) && slices.ContainsFunc(tree, id.alive) {
-				t.Error("gone before it was")
+				t.Error("Gone is closed while the tree runs")
 			}
 			wait(t, c)
 			if err := c.KillTree(); err != nil {
@@ -87,7 +87,7 @@ func TestGoneOnlyWhenTheTreeIs(t *testing.T) {
 	})
 }
 
-func TestGoneOfAGroup(t *testing.T) {
+func TestGoneWaitsForTheWholeGroup(t *testing.T) {
 	l := launcherOf(t, KillGroup)
 	for range 20 {
 		c, out := start(t, l, shell(`for i in 1 2 3; do sh -c 'trap "" TERM; echo ready; while :; do sleep 1000; done' & done; echo ready; exit 3`))
@@ -109,9 +109,9 @@ func TestGoneOfAGroup(t *testing.T) {
 
 func init() {
 	if os.Getenv(roleVar) == "headless" {
-		runtime.LockOSThread() // so that what main runs is the first thread
+		runtime.LockOSThread() // so that main runs on the first thread
 	}
-	// Its first thread ends, and others go on: ps shows a zombie.
+	// Its first thread ends while others run: ps shows a zombie.
 	roles["headless"] = func([]string) int {
 		go func() {
 			for {
@@ -127,7 +127,7 @@ func init() {
 	}
 }
 
-// A process that looks like a zombie is killed, and awaited.
+// A process whose first thread has ended, and which looks like a zombie, is killed.
 func TestGoneWithoutFirstThread(t *testing.T) {
 	everyWay(t, func(t *testing.T, l *Launcher) {
 		self, err := os.Executable()
@@ -151,13 +151,13 @@ func TestGoneWithoutFirstThread(t *testing.T) {
 		}
 		awaitGone(t, c)
 		if out.Scan() {
-			t.Errorf("it still has its output: %q", out.Text())
+			t.Errorf("its output is still open: %q", out.Text())
 		}
 		c.Release()
 	})
 }
 
-// A Release before the end looks for the tree as well.
+// A Release before the end of the process also closes Gone.
 func TestGoneAfterRelease(t *testing.T) {
 	everyWay(t, func(t *testing.T, l *Launcher) {
 		c, out := start(t, l, shell("sleep 1000 & echo ready; wait"))
@@ -168,7 +168,7 @@ func TestGoneAfterRelease(t *testing.T) {
 	})
 }
 
-func TestStuck(t *testing.T) {
+func TestStuckListsProcesses(t *testing.T) {
 	everyWay(t, func(t *testing.T, l *Launcher) {
 		c, out := start(t, l, shell("sleep 1000 & echo $!; exit 3"))
 		lines(t, out, 1)
@@ -202,13 +202,13 @@ func TestStuck(t *testing.T) {
 	})
 }
 
-// One that was given its time gets no more from Close, which names it.
+// A process that already had its time gets no more from Close, whose error names it.
 func TestCloseNamesWhatIsStuck(t *testing.T) {
 	for _, kind := range []Kill{KillCgroup, KillGroup, KillKeeper, KillPidns} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			l := launcherWith(t, Options{Kill: kind})
-			t.Cleanup(func() { _ = l.Close() }) // where nothing can be frozen
+			t.Cleanup(func() { _ = l.Close() }) // if freezing does not work
 			c, out := start(t, l, shell("echo ready; exec sleep 1000"))
 			lines(t, out, 1)
 			thaw := freezer.Freeze(t, c.Pid())
@@ -232,8 +232,8 @@ func TestCloseNamesWhatIsStuck(t *testing.T) {
 	}
 }
 
-// awaitStuckFolders waits until the keepers have removed the cgroups of
-// Launchers that could not.
+// awaitStuckFolders waits until the keepers have removed the cgroups that their
+// Launchers could not remove.
 func awaitStuckFolders(t *testing.T) {
 	t.Helper()
 	if !eventually(func() bool { return len(leaktest.Cgroups()) == 0 }) {

@@ -19,13 +19,13 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// patience bounds every wait in these tests; a test that needs it fails.
+// patience bounds every wait in these tests; a test that reaches it fails.
 const patience = 3 * time.Minute
 
-// roleVar names what the test binary does instead of testing; see roles.
+// roleVar selects a role that the test binary runs instead of tests; see roles.
 const roleVar = "HOSTSUP_TEST_ROLE"
 
-// roles are what this binary is started as by its own tests.
+// roles are the functions that tests start in this binary.
 var roles = map[string]func(args []string) int{}
 
 func TestMain(m *testing.M) {
@@ -38,9 +38,9 @@ func TestMain(m *testing.M) {
 // eventually polls a condition until it holds, or patience is over.
 func eventually(cond func() bool) bool { return poll.Within(patience, cond) }
 
-// launcherWith makes a Launcher. A test of a way of killing that does not work
-// here is skipped, and fails where nothing may be missing, except that ordinary
-// users have no cgroups and that portable builds have the process group alone.
+// launcherWith returns a Launcher. If the kill method does not work on this machine, it
+// skips the test, or fails it if features must not be missing; ordinary users may lack
+// cgroups, and portable builds have only the process group.
 func launcherWith(t testing.TB, opt Options) *Launcher {
 	t.Helper()
 	l, err := NewLauncher(opt)
@@ -58,8 +58,8 @@ func launcherWith(t testing.TB, opt Options) *Launcher {
 	return l
 }
 
-// launcherOf is launcherWith for a Launcher that is closed, without an error,
-// with the test.
+// launcherOf is like launcherWith, and closes the Launcher, which must not fail, at the
+// end of the test.
 func launcherOf(t testing.TB, kind Kill) *Launcher {
 	t.Helper()
 	l := launcherWith(t, Options{Kill: kind})
@@ -71,14 +71,14 @@ func launcherOf(t testing.TB, kind Kill) *Launcher {
 	return l
 }
 
-// everyWay runs a test for every way of killing that works here.
+// everyWay runs a test for every kill method that works on this machine.
 func everyWay(t *testing.T, test func(t *testing.T, l *Launcher)) {
 	for _, kind := range []Kill{KillCgroup, KillPidns, KillKeeper, KillGroup} {
 		t.Run(string(kind), func(t *testing.T) { test(t, launcherOf(t, kind)) })
 	}
 }
 
-// strongWays is everyWay for what the process group alone cannot do.
+// strongWays is everyWay without the process group.
 func strongWays(t *testing.T, test func(t *testing.T, l *Launcher)) {
 	for _, kind := range []Kill{KillCgroup, KillPidns, KillKeeper} {
 		t.Run(string(kind), func(t *testing.T) { test(t, launcherOf(t, kind)) })
@@ -95,8 +95,8 @@ func shell(script string, args ...string) *Command {
 	}
 }
 
-// start starts a command whose stdout comes back as lines, and whose fd 3 is
-// the same pipe.
+// start starts a command and returns the lines of its stdout; its fd 3 is the same
+// pipe.
 func start(t testing.TB, l *Launcher, cmd *Command) (*Child, *bufio.Scanner) {
 	t.Helper()
 	r, w, err := sys.Pipe(0)
@@ -139,7 +139,7 @@ func lines(t testing.TB, s *bufio.Scanner, n int) []string {
 	return got
 }
 
-// id names a process for good: its number and when it started.
+// id identifies a process permanently: its number and its start time.
 type id struct {
 	pid   int
 	start uint64
@@ -152,13 +152,13 @@ func idOf(pid int) (id, bool) {
 	return id{pid, st.Start}, err == nil && !st.Ended()
 }
 
-// alive is false for a zombie: what is left of it is its parent's business.
+// alive reports whether the process runs; a zombie does not.
 func (i id) alive() bool {
 	now, ok := idOf(i.pid)
 	return ok && now == i
 }
 
-// ids are the processes of a tree now.
+// ids returns the current processes of a tree.
 func ids(t testing.TB, c *Child) []id {
 	t.Helper()
 	pids, err := c.Pids()
@@ -174,7 +174,7 @@ func ids(t testing.TB, c *Child) []id {
 	return all
 }
 
-// gone waits until none of the processes is there.
+// gone waits until all processes have ended.
 func gone(t testing.TB, all []id) {
 	t.Helper()
 	if len(all) == 0 {
@@ -193,9 +193,9 @@ func gone(t testing.TB, all []id) {
 	}
 }
 
-// stubborn is a script whose main process goes on after starting $1
-// grandchildren that lead sessions of their own and ignore what can be
-// ignored. It says "ready" once for each, and the main process says it last.
+// stubborn is a script that starts $1 grandchildren, which lead their own sessions and
+// ignore all signals that can be ignored. Each prints "ready", and then the main
+// process does.
 const stubborn = `
 i=0
 while [ $i -lt $1 ]; do

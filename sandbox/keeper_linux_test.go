@@ -14,7 +14,7 @@ import (
 	"github.com/hostsup/hostsup/internal/helper"
 )
 
-// A keeper that is killed is replaced, and the new one does its work.
+// A killed keeper is replaced, and the new one works.
 func TestKeeperIsReplaced(t *testing.T) {
 	v := newVictim(t, KillCgroup, stay, 2)
 	for range 3 {
@@ -36,8 +36,8 @@ func TestKeeperIsReplaced(t *testing.T) {
 	v.nothingLeft()
 }
 
-// While there is no keeper, Missing says what that means.
-func TestMissingKeeperIsSaid(t *testing.T) {
+// While no keeper runs, Missing reports the consequence.
+func TestMissingReportsLostKeeper(t *testing.T) {
 	l := launcherOf(t, KillCgroup)
 	k := l.impl.(*base).back.(*cgroups).keeper
 	if !k.set(k.proc, fmt.Errorf("it ended by SIGKILL")) {
@@ -49,8 +49,8 @@ func TestMissingKeeperIsSaid(t *testing.T) {
 	}
 }
 
-// Neither what a terminal nor what a shutdown sends ends a keeper; when the
-// supervisor goes afterwards, it does its work.
+// The signals of a terminal or a shutdown do not end a keeper, and it works when the
+// supervisor ends afterwards.
 func TestKeeperIgnoresSignals(t *testing.T) {
 	for _, kind := range []Kill{KillCgroup, KillPidns, KillKeeper} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -73,8 +73,8 @@ func TestKeeperIgnoresSignals(t *testing.T) {
 	}
 }
 
-// With a keeper or an init per life, the end of that one is the end of the life.
-func TestHelperKilled(t *testing.T) {
+// With a keeper or an init per life, the life ends with it.
+func TestKillingTheHelperEndsTheLife(t *testing.T) {
 	for _, kind := range []Kill{KillPidns, KillKeeper} {
 		t.Run(string(kind), func(t *testing.T) {
 			l := launcherOf(t, kind)
@@ -101,7 +101,7 @@ func TestHelperKilled(t *testing.T) {
 }
 
 // A command that stops its own keeper does not escape.
-func TestStoppedKeeper(t *testing.T) {
+func TestStoppedKeeperStillEndsTheTree(t *testing.T) {
 	l := launcherOf(t, KillKeeper)
 	c, out := start(t, l, shell(stay, "2"))
 	lines(t, out, 3)
@@ -155,7 +155,7 @@ func TestKeeperIsSmallAndHoldsNothing(t *testing.T) {
 		}
 		return len(held) == 0
 	}
-	// As long as it starts it reads what memory it can do without.
+	// While it starts, it reads which memory it can unmap.
 	if !eventually(holdsNothing) {
 		t.Errorf("holds %s", held)
 	}
@@ -178,7 +178,7 @@ func TestKeeperIsSmallAndHoldsNothing(t *testing.T) {
 }
 
 // A program that only happens to have the keeper's name runs as itself.
-func TestTheNameAloneMakesNoKeeper(t *testing.T) {
+func TestProgramNamedKeeperRunsAsItself(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe", "-test.list", "TestTheNameAlone")
 	cmd.Args[0] = helper.Name
 	b, err := cmd.CombinedOutput()

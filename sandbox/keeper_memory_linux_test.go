@@ -14,7 +14,7 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// ownMemory is the private memory of a process, in KiB.
+// ownMemory returns the private and the resident memory of a process, in KiB.
 func ownMemory(t *testing.T, pid int) (private, resident int) {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
@@ -35,8 +35,8 @@ func ownMemory(t *testing.T, pid int) (private, resident int) {
 	return private, resident
 }
 
-// withoutCgo runs a test in a build without cgo, as the one that is shipped. With
-// CGO_ENABLED=0 in the environment it builds nothing, and the test is skipped.
+// withoutCgo runs a test in a build without cgo, like the shipped one. With
+// CGO_ENABLED=0 in the environment it builds nothing and skips the test.
 func withoutCgo(t *testing.T) {
 	t.Helper()
 	if os.Getenv("CGO_ENABLED") == "0" {
@@ -58,12 +58,12 @@ func withoutCgo(t *testing.T) {
 	}
 }
 
-// keeperMemory is what a keeper of one host may have to itself, in KiB, while
-// its host makes orphans for it to reap.
+// keeperMemory bounds the private memory of a host's keeper, in KiB, while its host
+// makes orphans for it to reap.
 const keeperMemory = 300
 
-// The keeper of a host, which ordinary users have one of for each, has next to
-// no memory of its own, also when its host keeps it busy.
+// The keeper of a host, of which ordinary users have one for each host, has little
+// private memory, even if its host keeps it busy.
 func TestKeeperOfAHostIsSmall(t *testing.T) {
 	if !sys.CanRest {
 		withoutCgo(t)
@@ -97,7 +97,7 @@ func TestKeeperOfAHostIsSmall(t *testing.T) {
 				private, resident = ownMemory(t, pid)
 				return private > 0 && private <= keeperMemory
 			}
-			if !eventually(small) { // it begins to rest when its host runs
+			if !eventually(small) { // it shrinks after its host has started
 				t.Errorf("%d KiB of its own, of %d KiB", private, resident)
 			}
 			t.Logf("%d KiB of its own, of %d KiB", private, resident)

@@ -21,8 +21,8 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// A supervisor to be killed: the test binary, which starts trees and names
-// every process in them.
+// A supervisor that tests kill: this binary starts trees and prints every process in
+// them.
 func init() {
 	roles["supervisor"] = func(args []string) int {
 		kind, script := Kill(args[0]), args[1]
@@ -69,7 +69,7 @@ func init() {
 			}
 		}
 		fmt.Println("ready")
-		// Whatever is said on stdin is answered with what there is now.
+		// Each line on stdin is answered with the current processes.
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 			for _, i := range helpersOf(os.Getpid()) {
 				fmt.Println("helper", i.pid, i.start)
@@ -83,7 +83,7 @@ func init() {
 	}
 }
 
-// helpersOf lists the helper processes below pid.
+// helpersOf returns the helper processes below pid.
 func helpersOf(pid int) []id {
 	var found []id
 	kids, _ := sys.Children(pid)
@@ -96,7 +96,7 @@ func helpersOf(pid int) []id {
 	return found
 }
 
-// victim is such a supervisor, seen from the test.
+// victim is the test's handle of such a supervisor.
 type victim struct {
 	t       *testing.T
 	cmd     *exec.Cmd
@@ -115,7 +115,7 @@ func newVictim(t *testing.T, kind Kill, script string, n int) *victim {
 
 func newConfinedVictim(t *testing.T, kind Kill, level policy.Level, script string, n int) *victim {
 	t.Helper()
-	launcherOf(t, kind).Close() // skips where it does not work
+	launcherOf(t, kind).Close() // skips if it does not work
 	cmd := exec.Command("/proc/self/exe", string(kind), script, strconv.Itoa(n), string(level))
 	cmd.Env = []string{roleVar + "=supervisor", "PATH=/usr/bin:/bin"}
 	cmd.Stderr = os.Stderr
@@ -169,7 +169,7 @@ func (v *victim) read() {
 	v.t.Fatal("the supervisor ended")
 }
 
-// kill is SIGKILL, of course.
+// kill sends SIGKILL.
 func (v *victim) kill() {
 	if v.cmd.ProcessState == nil {
 		v.killed = time.Now()
@@ -178,7 +178,7 @@ func (v *victim) kill() {
 	}
 }
 
-// folders are the cgroups this supervisor has made.
+// folders returns the cgroups that this supervisor has created.
 func (v *victim) folders() []string {
 	parent, err := sys.OwnCgroup()
 	if err != nil {
@@ -212,8 +212,7 @@ func TestKilledSupervisorLeavesNothing(t *testing.T) {
 	}
 }
 
-// The weakest way promises only the processes that the supervisor itself
-// started.
+// The weakest kill method only ends processes that the supervisor itself started.
 func TestKilledSupervisorLeavesNoDirectChild(t *testing.T) {
 	v := newVictim(t, KillGroup, `echo ready; echo ready; echo ready; exec sleep 1000`, 4)
 	if len(v.tree) != 4 {
@@ -223,8 +222,8 @@ func TestKilledSupervisorLeavesNoDirectChild(t *testing.T) {
 	v.nothingLeft()
 }
 
-// What a supervisor and its keeper that were both killed have left is ended
-// by the next one; what a living one has is not touched.
+// The next supervisor kills the processes of a supervisor that was killed with its
+// keeper; those of a living one are not touched.
 func TestStaleFoldersAreSwept(t *testing.T) {
 	launcherOf(t, KillCgroup) // lives through the test
 	other := launcherOf(t, KillCgroup)
@@ -232,7 +231,7 @@ func TestStaleFoldersAreSwept(t *testing.T) {
 	lines(t, out, 1)
 
 	v := newVictim(t, KillCgroup, stay, 2)
-	for _, h := range v.helpers { // so that the keeper cannot do it
+	for _, h := range v.helpers { // so that the keeper cannot clean up
 		if err := syscall.Kill(h.pid, syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
@@ -268,8 +267,8 @@ func TestStaleFoldersAreSwept(t *testing.T) {
 	}
 }
 
-// TestCgroupsAreClosed holds that no other user can open the folders of a
-// Launcher, and lock them: they would look like those of a living one.
+// Other users must not be able to open the folders of a Launcher: with a lock they would
+// look like those of a living one.
 func TestCgroupsAreClosed(t *testing.T) {
 	l := launcherOf(t, KillCgroup)
 	b, ok := l.impl.(*base)
@@ -310,7 +309,7 @@ func TestOnlyOurFoldersAreSwept(t *testing.T) {
 	}
 }
 
-// The same tests as an ordinary user, whose ways are others.
+// The same tests as an ordinary user, who has other kill methods.
 func TestAsOrdinaryUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("already one")
@@ -336,7 +335,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	}
 	const uid = 65534
 	which := "."
-	if raceEnabled { // a keeper takes long to start then, and each of its children has one
+	if raceEnabled { // then a keeper starts slowly, and each child has one
 		which = "^Test(Exit|StartError|KillTree.*|KilledSupervisor.*|Options|HelperKilled|StoppedKeeper)$"
 	}
 	cmd := exec.Command(binary, "-test.v", "-test.timeout=5m", "-test.run="+which)
@@ -353,6 +352,6 @@ func TestAsOrdinaryUser(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if !strings.Contains(string(out), "here: ") {
-		t.Error("it does not say which way it takes")
+		t.Error("the kill method is not reported")
 	}
 }

@@ -22,8 +22,7 @@ func init() {
 	}
 }
 
-// TestProbeMakesNoFolder holds that a process that is killed while it tries what
-// the machine can do leaves no folder behind.
+// A process that is killed during Probe must leave no folder behind.
 func TestProbeMakesNoFolder(t *testing.T) {
 	temp := t.TempDir()
 	before := time.Unix(1_000_000_000, 0)
@@ -44,25 +43,25 @@ func TestProbeMakesNoFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !st.ModTime().Equal(before) {
-		t.Errorf("something was made in its temporary folder")
+		t.Errorf("a file was created in its temporary folder")
 	}
 }
 
-// TestOldLandlockIsTold holds that a Landlock that refuses neither truncating nor
-// signals is told where nothing else holds them.
-func TestOldLandlockIsTold(t *testing.T) {
+// A Landlock that restricts neither truncation nor signals is reported if no other
+// mechanism does.
+func TestOldLandlockIsReported(t *testing.T) {
 	m := &machine{}
 	for _, name := range []string{"landlock: truncating", "landlock: signals and abstract sockets"} {
 		if _, ok := Probe().Feature(name); !ok {
-			t.Errorf("%q is not looked at", name)
+			t.Errorf("%q is not tested", name)
 		}
 		m.Features = append(m.Features, Feature{Name: name, Detail: "landlock version 2"})
 		line := name + ": landlock version 2"
 		if !slices.Contains(m.missing(policy.Landlock), line) {
-			t.Errorf("%q is not told at level landlock", line)
+			t.Errorf("%q is not reported at level landlock", line)
 		}
 		if got := m.missing(policy.NoCgroup); len(got) > 0 {
-			t.Errorf("mounts and namespaces hold it, and told is %q", got)
+			t.Errorf("reported although mounts and namespaces replace it: %q", got)
 		}
 	}
 }

@@ -25,14 +25,14 @@ func init() { roles["remember"] = remember }
 // remembered is what the role remember prints.
 type remembered struct {
 	Level policy.Level // of the machine
-	Used  []string     // what it took over
-	Error string       // why nothing was started
+	Used  []string     // stored features that it used
+	Error string       // of the start
 	Step  Step
-	In    policy.Level // what the command was started in
+	In    policy.Level // the level of the command
 }
 
-// remember starts a command that accepts level landlock, on a machine that is
-// taken for what the memory in the folder args[0] says; the rest of args are claims to be written there first.
+// remember starts a command that accepts level landlock, with the memory in the folder
+// args[0]; the rest of args are claims that are written there first.
 func remember(args []string) int {
 	runtimeFolder = func() string { return args[0] }
 	if claims := args[1:]; len(claims) > 0 {
@@ -77,8 +77,7 @@ func (r *remembered) start() error {
 	return nil
 }
 
-// poison writes a memory with claims, as an earlier process of the caller's
-// would have.
+// poison writes a memory with claims, as an earlier process would.
 func poison(claims []string) error {
 	dir, err := privateFolder()
 	if err != nil {
@@ -91,8 +90,8 @@ func poison(claims []string) error {
 	return os.WriteFile(filepath.Join(dir, memoryFile(key)), []byte(key+strings.Join(claims, "\n")+"\n"), 0o600)
 }
 
-// nested is where no namespaces can be made: behind the system call filter of
-// a confined process. It has a runtime folder of its own.
+// nested is an environment without namespaces: a confined process with its system call
+// filter. It has its own runtime folder.
 type nested struct {
 	*testing.T
 	dir    string
@@ -120,7 +119,7 @@ func newNested(t *testing.T) *nested {
 	return n
 }
 
-// run runs the role there; the claims are written into the memory first.
+// run runs the role remember there with claims in the memory.
 func (n *nested) run(claims ...string) (r remembered) {
 	n.Helper()
 	out, w, err := os.Pipe()
@@ -174,10 +173,9 @@ func (n *nested) kept() bool {
 
 var spacesFeatures = []string{"user namespaces", "a root of its own", "other namespaces", "private network"}
 
-// A memory that claims what does not hold makes the start fail, although a
-// weaker level was accepted and is taken without the claims. The claims are
-// forgotten.
-func TestPoisonedMemoryRefuses(t *testing.T) {
+// A false claim in the memory makes the start fail, although the policy accepts a weaker
+// level, which is used without the claim. The claims are removed.
+func TestFalseMemoryFailsTheStart(t *testing.T) {
 	n := newNested(t)
 	if r := n.run(); r.Level != policy.Landlock || r.In != policy.Landlock {
 		t.Fatalf("without namespaces: %+v", r)
@@ -197,9 +195,9 @@ func TestPoisonedMemoryRefuses(t *testing.T) {
 	}
 }
 
-// Where files cannot be shown as those of other owners, mounts that are only
-// read leave it out in silence: the claim alone is tried again.
-func TestPoisonedMemoryOfOwnersRefuses(t *testing.T) {
+// If owners cannot be mapped, read-only mounts omit that without an error: this claim is
+// tested again.
+func TestFalseMemoryOfOwnersFailsTheStart(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("owners are mapped for root")
 	}
@@ -221,9 +219,9 @@ func TestPoisonedMemoryOfOwnersRefuses(t *testing.T) {
 	}
 }
 
-// What is not claimed is tried, and nothing that is claimed lowers a level. Only the
-// records of denials, which no level needs, are not asked for.
-func TestMemoryLowersNothing(t *testing.T) {
+// Features without a claim are tested, and no claim lowers a level. Only the records of
+// denials, which no level needs, are not tested.
+func TestMemoryDoesNotLowerTheLevel(t *testing.T) {
 	n := newNested(t)
 	if r := n.run("nothing of this", "landlock", "system call filter", "not user namespaces"); len(r.Used) != 0 || r.In != policy.Landlock {
 		t.Errorf("%+v", r)
@@ -257,7 +255,7 @@ func TestMemoryLowersNothing(t *testing.T) {
 	}
 }
 
-// What is remembered for programs that are not there any more goes at last.
+// Results for programs that no longer run are eventually removed.
 func TestMemoryDoesNotGrow(t *testing.T) {
 	dir := t.TempDir()
 	old := runtimeFolder
@@ -280,8 +278,8 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 	}
 }
 
-// What others can write, or could have written, is not read.
-func TestMemoryOfOthersIsNotRead(t *testing.T) {
+// A memory that other users can write, or could have written, is not read.
+func TestMemoryOfOthersIsIgnored(t *testing.T) {
 	key, err := memoryKey()
 	if err != nil {
 		t.Fatal(err)

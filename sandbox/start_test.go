@@ -49,7 +49,7 @@ func TestExit(t *testing.T) {
 	})
 }
 
-func TestExitSaysWhatWasUsed(t *testing.T) {
+func TestExitReportsResourceUse(t *testing.T) {
 	everyWay(t, func(t *testing.T, l *Launcher) {
 		c, _ := start(t, l, shell(`i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done`))
 		defer c.Release()
@@ -60,7 +60,7 @@ func TestExitSaysWhatWasUsed(t *testing.T) {
 	})
 }
 
-func TestCoreIsSaid(t *testing.T) {
+func TestExitReportsCoreDump(t *testing.T) {
 	pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern")
 	if err != nil || strings.TrimSpace(string(pattern)) != "core" {
 		require.Missing(t, "cores in the folder of the process: /proc/sys/kernel/core_pattern is %q", pattern)
@@ -82,9 +82,9 @@ func TestCoreIsSaid(t *testing.T) {
 	})
 }
 
-func TestFilesAreExactlyThoseGiven(t *testing.T) {
+func TestChildHasExactlyTheGivenFiles(t *testing.T) {
 	needLinux(t)
-	// A descriptor that the embedding program has left open for its children.
+	// A descriptor that the embedding program leaves open for its children.
 	leaked, err := syscall.Dup(0)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestFilesAreExactlyThoseGiven(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer folder.Close()
-		// Given in an order that has to be turned round, with a hole.
+		// In an order that must be reversed, with a gap.
 		cmd := shell(`for f in /proc/$$/fd/*; do echo ${f##*/} $(readlink $f); done`)
 		cmd.Files = []*os.File{nil, w, nil, folder, nil, w}
 		c, err := l.Start(cmd)
@@ -155,8 +155,8 @@ func TestFilesAreExactlyThoseGiven(t *testing.T) {
 }
 
 func TestFilesAreBlocking(t *testing.T) {
-	// os.Pipe gives both ends to the poller; a program that gets a non-blocking
-	// stdout loses output.
+	// os.Pipe makes both ends non-blocking; a program with a non-blocking stdout loses
+	// output.
 	needLinux(t)
 	everyWay(t, func(t *testing.T, l *Launcher) {
 		c, out := start(t, l, shell(`sed -n s/flags:.//p /proc/self/fdinfo/1`))
@@ -253,7 +253,7 @@ func TestStartError(t *testing.T) {
 		{"garbage", Command{Path: garbage}, StepFormat, syscall.ENOEXEC, "start ts.7: " + garbage + ": exec format error"},
 		{"no interpreter", Command{Path: script}, StepInterpreter, fs.ErrNotExist, "start ts.7: " + script + `: its interpreter "/usr/bin/pyton3": no such file or directory`},
 		{"line ends", Command{Path: dos}, StepInterpreter, fs.ErrNotExist, "start ts.7: " + dos + `: its interpreter "/bin/sh\r": no such file or directory`},
-		{"a name", Command{Path: "node"}, StepExec, fs.ErrNotExist, "start ts.7: node: no path but a name, which LookPath has to find: no such file or directory"},
+		{"a name", Command{Path: "node"}, StepExec, fs.ErrNotExist, "start ts.7: node: a name, not a path: find it with LookPath: no such file or directory"},
 		{"zero byte", Command{Path: "/bin/sh", Env: []string{"A=\x00"}}, StepFiles, syscall.EINVAL, "start ts.7: a zero byte in the path, the arguments or the environment: invalid argument"},
 		{"too long", Command{Path: "/bin/sh", Env: []string{"A=" + strings.Repeat("x", 1<<20)}}, StepExec, syscall.E2BIG, "start ts.7: /bin/sh: argument list too long"},
 		{"closed file", Command{Path: "/bin/sh", Files: []*os.File{closed}}, StepFiles, syscall.EBADF, "start ts.7: file 0 is closed: bad file descriptor"},
@@ -290,7 +290,7 @@ func TestStartError(t *testing.T) {
 	})
 }
 
-func TestStartErrorReadsWell(t *testing.T) {
+func TestStartErrorText(t *testing.T) {
 	for want, e := range map[string]*StartError{
 		"start a.1: cannot make a process: resource temporarily unavailable": {Name: "a.1", Step: StepFork, Path: "/bin/x", Err: syscall.EAGAIN},
 		"start a.1: cannot set up its process tree: too many open files":     {Name: "a.1", Step: StepTree, Err: syscall.EMFILE},
@@ -339,7 +339,7 @@ func TestStopAndContinue(t *testing.T) {
 			t.Fatalf("not stopped: %v", err)
 		}
 		if err := c.Signal(syscall.SIGCONT); err != nil || !state('S') {
-			t.Fatalf("not going on: %v", err)
+			t.Fatalf("not continued: %v", err)
 		}
 		c.KillTree()
 		if e := wait(t, c); e.Signal != 9 || e.Code != -1 {
@@ -372,8 +372,8 @@ func TestUsage(t *testing.T) {
 	})
 }
 
-func TestNamesOfFolders(t *testing.T) {
-	// Names that cannot be a folder's, or that are there already.
+func TestAnyCommandNameStarts(t *testing.T) {
+	// Names that a folder cannot have, or that already exist.
 	everyWay(t, func(t *testing.T, l *Launcher) {
 		for _, name := range []string{"", ".", "..", "a/b", "x", "x", "cgroup.procs", "cgroup.kill", strings.Repeat("ä", 200), "a\nb"} {
 			cmd := shell("exec sleep 1000")

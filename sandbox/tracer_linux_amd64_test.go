@@ -18,80 +18,79 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// place is a system call of a start: the nth with the number nr that processes
-// of the kind by make, counted from 0.
-type place struct {
+// callSite is a system call of a start: the nth call with the number nr, from 0 on, of
+// processes of the kind by.
+type callSite struct {
 	by  string
 	nr  int
 	nth int
 }
 
-func (p place) String() string { return fmt.Sprintf("%s: %s %d", p.by, callName(p.nr), p.nth) }
+func (p callSite) String() string { return fmt.Sprintf("%s: %s %d", p.by, callName(p.nr), p.nth) }
 
-// fault is what happens at a place.
+// fault is what happens at a callSite.
 type fault struct {
-	at    place
-	errno syscall.Errno // the call fails; 0: the process victim is killed instead
+	at    callSite
+	errno syscall.Errno // the error of the call; 0: a process is killed instead
 	kill  string        // kind of the process that is killed before the call is made
 }
 
 // Kinds of processes.
 const (
 	bySupervisor = "supervisor"
-	byKeeper     = "keeper"  // never traced; what can be killed
-	bySpace      = "space"   // a user namespace begins with it
+	byKeeper     = "keeper"  // never traced; can only be killed
+	bySpace      = "space"   // creates a user namespace
 	byNurse      = "nurse"   // makes namespaces and mounts, and waits
-	byCommand    = "command" // until its program runs
+	byCommand    = "command" // until its execve
 	byHelper     = "helper"  // any other
 )
 
-// tracer stops a supervisor and everything that it starts at each system call,
-// as a debugger does. All its methods are called on one locked thread, which
-// started the supervisor.
+// tracer stops a supervisor and its descendants at each system call, like a debugger.
+// All methods must be called on the locked thread that started the supervisor.
 type tracer struct {
 	root   int
 	keeper int // its process id; 0 without a keeper
 	fault  fault
 	hit    bool // the fault has happened
-	seen   map[place]int
+	seen   map[callSite]int
 	calls  []called // until the region ends
 	tasks  map[int]*traced
 	procs  map[int]*process
-	early  map[int]bool // stopped, and not known yet: their parents have not told
+	early  map[int]bool // stopped before the event of their parents
 	open   bool         // between the two marks of the supervisor
 
 	direct bool // the supervisor starts the command itself
 }
 
-// called is a system call that was seen.
+// called is an observed system call.
 type called struct {
-	place
-	arg int // the first argument, which mostly says what it is about
+	callSite
+	arg int // the first argument, which mostly identifies the object
 }
 
 // traced is a thread.
 type traced struct {
 	*process
-	fails syscall.Errno // of the call that it is in; 0: none
+	fails syscall.Errno // the error for its current call; 0: no error
 }
 
-// process is one that is traced.
+// process is a traced process.
 type process struct {
 	pid  int
 	kind string
-	ran  bool // its program: its threads are not stopped at calls any more
+	ran  bool // after its execve its threads are no longer stopped at calls
 }
 
 const traceOptions = unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK |
 	unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_EXITKILL
 
 func newTracer(root int, f fault, direct bool) *tracer {
-	tr := &tracer{root: root, fault: f, seen: map[place]int{}, tasks: map[int]*traced{}, early: map[int]bool{}, direct: direct}
+	tr := &tracer{root: root, fault: f, seen: map[callSite]int{}, tasks: map[int]*traced{}, early: map[int]bool{}, direct: direct}
 	tr.procs = map[int]*process{root: {pid: root, kind: bySupervisor}}
 	return tr
 }
 
-// seize begins to trace all threads of the supervisor.
+// seize starts tracing all threads of the supervisor.
 func (tr *tracer) seize() error {
 	for {
 		dirs, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", tr.root))
@@ -106,7 +105,7 @@ func (tr *tracer) seize() error {
 			}
 			if err := ptrace(unix.PTRACE_SEIZE, tid, 0, traceOptions); err != nil {
 				if err == syscall.ESRCH || err == syscall.EPERM && tr.knows(tid) {
-					continue // it has ended, or is traced since it began
+					continue // it has ended, or is already traced
 				}
 				return fmt.Errorf("trace %d: %w", tid, err)
 			}
@@ -122,7 +121,7 @@ func (tr *tracer) seize() error {
 	}
 }
 
-// knows reports whether a thread is traced by this process, or ends.
+// knows reports whether a thread is traced by this process, or is ending.
 func (tr *tracer) knows(tid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/status", tr.root, tid))
 	status := string(b)
@@ -130,8 +129,8 @@ func (tr *tracer) knows(tid int) bool {
 		strings.Contains(status, "State:\tZ") || strings.Contains(status, "State:\tX")
 }
 
-// run goes on until everything that is traced has ended. What has not by the end
-// of limit is killed and returned.
+// run runs until all tracees have ended. After limit it kills the remaining ones and
+// returns them.
 func (tr *tracer) run(limit time.Duration) (hung []string) {
 	const shortest, longest = 20 * time.Microsecond, time.Millisecond
 	deadline := time.Now().Add(limit)
@@ -162,8 +161,7 @@ func (tr *tracer) run(limit time.Duration) (hung []string) {
 	}
 }
 
-// adopt has processes go on whose parents were killed before they could tell of
-// them.
+// adopt resumes processes whose parents were killed before their event.
 func (tr *tracer) adopt() {
 	for tid := range tr.early {
 		delete(tr.early, tid)
@@ -173,14 +171,14 @@ func (tr *tracer) adopt() {
 	}
 }
 
-// stopped has a thread that has stopped go on, or takes note of its end.
+// stopped resumes a stopped thread, or records its end.
 func (tr *tracer) stopped(tid int, ws syscall.WaitStatus) {
 	if ws.Exited() || ws.Signaled() {
 		delete(tr.tasks, tid)
 		return
 	}
 	task := tr.tasks[tid]
-	if task == nil { // it stops before its parent has told of it
+	if task == nil { // it stops before the event of its parent
 		p := tr.procs[tgid(tid)]
 		if p == nil {
 			tr.early[tid] = true
@@ -215,7 +213,7 @@ func (tr *tracer) stopped(tid int, ws syscall.WaitStatus) {
 	_ = ptrace(how, tid, 0, uintptr(pass)) // ESRCH: it was killed
 }
 
-// born names a new process.
+// born determines the kind of a new process.
 func (tr *tracer) born(tid int, parent *traced, event int) {
 	n, err := unix.PtraceGetEventMsg(tid)
 	if err != nil {
@@ -259,7 +257,7 @@ func (tr *tracer) born(tid int, parent *traced, event int) {
 	}
 }
 
-// call looks at a thread at the begin or the end of a system call.
+// call handles a thread at the begin or the end of a system call.
 func (tr *tracer) call(tid int, task *traced) {
 	var info struct {
 		op    uint8
@@ -302,9 +300,9 @@ func (tr *tracer) entered(tid int, task *traced, nr int, args [6]uint64) {
 	if task.kind == bySupervisor && (runtimeCalls[nr] || tr.byRuntime(nr, args)) {
 		return
 	}
-	at := place{task.kind, nr, 0}
+	at := callSite{task.kind, nr, 0}
 	tr.seen[at]++
-	at.nth = tr.seen[place{task.kind, nr, 0}] - 1
+	at.nth = tr.seen[callSite{task.kind, nr, 0}] - 1
 	tr.calls = append(tr.calls, called{at, int(int32(args[0]))})
 	if tr.hit || at != tr.fault.at {
 		return
@@ -313,8 +311,8 @@ func (tr *tracer) entered(tid int, task *traced, nr int, args [6]uint64) {
 	if tr.fault.errno != 0 {
 		task.fails = tr.fault.errno
 		var regs unix.PtraceRegs
-		// The kernel closes a descriptor also when it tells of an error. In place of
-		// another call one is made that does nothing, and that filters allow.
+		// The kernel closes a descriptor even if it returns an error. Other calls are
+		// replaced by one that does nothing, and that filters allow.
 		if nr != unix.SYS_CLOSE && unix.PtraceGetRegs(tid, &regs) == nil {
 			regs.Orig_rax = unix.SYS_GETPID
 			_ = unix.PtraceSetRegs(tid, &regs)
@@ -324,8 +322,8 @@ func (tr *tracer) entered(tid int, task *traced, nr int, args [6]uint64) {
 	tr.kill()
 }
 
-// byRuntime reports whether Go's runtime makes a call, which ends the program when
-// it fails: of a thread, or to wake who waits for descriptors.
+// byRuntime reports whether Go's runtime makes a call, whose failure ends the program:
+// to start a thread, or to wake its network poller.
 func (tr *tracer) byRuntime(nr int, args [6]uint64) bool {
 	switch nr {
 	case unix.SYS_CLONE:
@@ -341,8 +339,8 @@ func (tr *tracer) byRuntime(nr int, args [6]uint64) bool {
 	return false
 }
 
-// kill kills the process that the fault names, and returns when all of its
-// threads have ended. Others go on, but for the one that is at the place.
+// kill kills the process of the fault, and returns after all of its threads have ended.
+// Other threads continue, except the one at the callSite.
 func (tr *tracer) kill() {
 	if tr.fault.kill == byKeeper {
 		_ = syscall.Kill(tr.keeper, syscall.SIGKILL)
@@ -373,8 +371,8 @@ func (tr *tracer) threads(p *process) (n int) {
 	return n
 }
 
-// runtimeCalls are those that the Go runtime makes when it likes to. A start does
-// not depend on which it makes.
+// runtimeCalls lists calls that the Go runtime makes at any time. A start does not
+// depend on them.
 var runtimeCalls = map[int]bool{
 	unix.SYS_FUTEX: true, unix.SYS_MMAP: true, unix.SYS_MUNMAP: true, unix.SYS_MADVISE: true, unix.SYS_MPROTECT: true,
 	unix.SYS_RT_SIGACTION: true, unix.SYS_RT_SIGPROCMASK: true, unix.SYS_RT_SIGRETURN: true, unix.SYS_SIGALTSTACK: true,
@@ -401,7 +399,7 @@ func tgid(tid int) int {
 	return n
 }
 
-// callOf is the system call that a thread is in.
+// callOf returns the current system call of a thread.
 func callOf(tid int) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", tid))
 	if err != nil {

@@ -137,8 +137,8 @@ func TestCloseWhileStarting(t *testing.T) {
 	})
 }
 
-// A process that forks and ends, and whose child does the same, is never there
-// for long under one number.
+// A process that forks and ends, and whose child does the same, changes its number all
+// the time.
 func TestKillTreeOfReforkers(t *testing.T) {
 	strongWays(t, func(t *testing.T, l *Launcher) {
 		r, w, err := sys.Pipe(0)
@@ -157,7 +157,7 @@ func TestKillTreeOfReforkers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Each generation writes a byte; the pipe's end is the end of all.
+		// Each generation writes a byte; the pipe ends with the last process.
 		b := make([]byte, 1)
 		for range 20 {
 			if _, err := r.Read(b); err != nil {
@@ -185,7 +185,7 @@ func TestKillTreeOfReforkers(t *testing.T) {
 				return false
 			}
 		}) {
-			t.Error("it goes on")
+			t.Error("it still runs")
 		}
 		c.Release()
 		r.Close()
@@ -207,8 +207,7 @@ func init() {
 	}
 }
 
-// With the group way the session leader's group dies, and that is all that
-// is promised.
+// The group method kills the group of the session leader, and promises no more.
 func TestGroupKillsTheGroup(t *testing.T) {
 	l := launcherOf(t, KillGroup)
 	c, out := start(t, l, shell(`sh -c 'trap "" TERM; echo ready; while :; do sleep 1000; done' & sh -c 'trap "" HUP; echo ready; while :; do sleep 1000; done' & echo ready; exit 3`))
@@ -232,7 +231,7 @@ func TestGroupKillsTheGroup(t *testing.T) {
 	c.Release()
 }
 
-// groupOf lists the processes of a process group.
+// groupOf returns the processes of a process group.
 func groupOf(t *testing.T, pgid int) []int {
 	t.Helper()
 	needLinux(t)
@@ -253,8 +252,7 @@ func groupOf(t *testing.T, pgid int) []int {
 	return pids
 }
 
-// The embedding program's own children end as it expects, whatever the
-// Launcher is doing beside.
+// A running Launcher must not affect the other children of the embedding program.
 func TestForeignChildrenAreLeftAlone(t *testing.T) {
 	everyWay(t, func(t *testing.T, l *Launcher) {
 		var wg sync.WaitGroup
@@ -287,8 +285,8 @@ func TestForeignChildrenAreLeftAlone(t *testing.T) {
 	})
 }
 
-// Somebody else's wait for "any child" must not hang a life.
-func TestReapedBySomebodyElse(t *testing.T) {
+// A life must end even if other code waits for "any child".
+func TestChildReapedByOtherCodeEnds(t *testing.T) {
 	for _, kind := range []Kill{KillCgroup, KillGroup} {
 		t.Run(string(kind), func(t *testing.T) {
 			l := launcherOf(t, kind)

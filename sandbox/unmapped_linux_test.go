@@ -14,8 +14,8 @@ import (
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
-// overlay is a file system that cannot show files as those of another owner, with
-// a folder that root alone may look into.
+// overlay mounts a file system that cannot map owners, with a folder that only root may
+// search.
 func overlay(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -32,7 +32,7 @@ func overlay(t *testing.T) string {
 	if err := os.Mkdir(upper, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// What is below it must not be an overlay itself.
+	// The lower file system must not be an overlay itself.
 	if err := syscall.Mount("tmpfs", upper, "tmpfs", 0, ""); err != nil {
 		require.Missing(t, "the right to mount: %v", err)
 	}
@@ -61,8 +61,8 @@ func unmount(t *testing.T, dir string) {
 	}
 }
 
-// Where files cannot be shown as those of another owner, an ordinary command of
-// root's is root's, with nothing of what makes root strong.
+// If owners cannot be mapped, an ordinary command of root runs as root, but without its
+// privileges.
 func TestOrdinaryWhereOwnersCannotBeMapped(t *testing.T) {
 	dir := overlay(t)
 	confines(t, policy.NoCgroup)
@@ -94,7 +94,7 @@ perl -MSocket -e 'socket(S,AF_UNIX,SOCK_STREAM,0) and print "socket\n"; socketpa
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 		if missing := c.Confinement().Missing; !slices.ContainsFunc(missing, func(m string) bool { return strings.HasPrefix(m, "mapped owners: the file system") }) {
-			t.Errorf("%s: not told: %q", name, missing)
+			t.Errorf("%s: not reported: %q", name, missing)
 		}
 	}
 }

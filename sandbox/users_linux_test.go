@@ -40,8 +40,8 @@ func bindNames([]string) int {
 	return 0
 }
 
-// userID starts a confined process, prints its user id and waits for its
-// standard input to end.
+// userID starts a confined process, prints its user id and waits until standard input
+// ends.
 func userID([]string) int {
 	l, err := NewLauncher(Options{Kill: KillGroup, Users: Range{First: testUser, Count: testUsers}})
 	if err != nil {
@@ -65,7 +65,7 @@ func userID([]string) int {
 	return 0
 }
 
-// said starts this program as a role, and returns its first line. It ends with
+// said starts this program in a role and returns its first line. The program ends with
 // the test.
 func said(t *testing.T, role string, attr *syscall.SysProcAttr) string {
 	t.Helper()
@@ -90,7 +90,7 @@ func said(t *testing.T, role string, attr *syscall.SysProcAttr) string {
 	}
 	t.Cleanup(func() {
 		in.Close()
-		_ = cmd.Wait() // how it ended was said
+		_ = cmd.Wait() // its output shows errors
 	})
 	var line string
 	if _, err := fmt.Fscanln(out, &line); err != nil {
@@ -99,8 +99,7 @@ func said(t *testing.T, role string, attr *syscall.SysProcAttr) string {
 	return line
 }
 
-// TestUserIDsAreRoots holds that no ordinary user can keep root from starting
-// confined processes.
+// No ordinary user can prevent root from starting confined processes.
 func TestUserIDsAreRoots(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root has many users")
@@ -119,8 +118,7 @@ func TestUserIDsAreRoots(t *testing.T) {
 	}
 }
 
-// TestUserIDsOverNetworks holds that two supervisors in network namespaces of
-// their own give out different ids.
+// Two supervisors in separate network namespaces use different ids.
 func TestUserIDsOverNetworks(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root has many users")
@@ -132,8 +130,8 @@ func TestUserIDsOverNetworks(t *testing.T) {
 	}
 }
 
-// TestUserLocksAreClosed holds that ids are not given out where others could
-// have locked them, or where the file of the locks cannot be made.
+// Ids are not allocated if others could have locked them, or if the file of the locks
+// cannot be created.
 func TestUserLocksAreClosed(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root has many users")
@@ -171,9 +169,9 @@ func TestUserLocksAreClosed(t *testing.T) {
 	}
 }
 
-// TestUserLocksAreMadeAgain holds that ids stay those of one tree when somebody
+// TestRemovedUserLocksAreReplaced holds that ids stay those of one tree when somebody
 // removes the file of the locks.
-func TestUserLocksAreMadeAgain(t *testing.T) {
+func TestRemovedUserLocksAreReplaced(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root has many users")
 	}
