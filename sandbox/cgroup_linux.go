@@ -29,26 +29,26 @@ type cgroups struct {
 	// alive; the keeper has a copy, so the lock ends with the last of the two.
 	dir    int
 	keeper *keeper
-	plots  atomic.Uint64 // the number of the last cgroup
+	serial atomic.Uint64 // the number of the last cgroup
 
-	spare  chan plot     // one made in advance, so that a start need not wait
-	refill chan struct{} // one token: the spare was taken
+	spare  chan lifeCgroup // one made in advance, so that a start need not wait
+	refill chan struct{}   // one token: the spare was taken
 
 	mu    sync.Mutex
-	dead  []grave
+	dead  []killedCgroup
 	wake  chan struct{} // one token: dead has grown
 	ended chan struct{}
 }
 
-// plot is a new cgroup with its open folder and its open cgroup.events: opening the
+// lifeCgroup is a new cgroup with its open folder and its open cgroup.events: opening the
 // file takes ten times as long as reading it.
-type plot struct {
+type lifeCgroup struct {
 	folder string
 	dir    int
 	events int
 }
 
-func (p plot) close() {
+func (p lifeCgroup) close() {
 	sys.Close(p.dir)
 	sys.Close(p.events)
 }
@@ -61,7 +61,7 @@ func newCgroups(b *base) (*cgroups, error) {
 	}
 	parent = sys.DelegatedCgroup(parent)
 	c := &cgroups{
-		base: b, spare: make(chan plot, 1), refill: make(chan struct{}, 1),
+		base: b, spare: make(chan lifeCgroup, 1), refill: make(chan struct{}, 1),
 		wake: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	if c.path, c.dir, err = ownFolder(parent, nil); err != nil {
@@ -133,7 +133,7 @@ func (c *cgroups) probe() error {
 }
 
 func (c *cgroups) start(cmd *Command, files []int) (*Child, error) {
-	p, err := c.plot()
+	p, err := c.lifeCgroup()
 	if err != nil {
 		return nil, &StartError{Name: cmd.Name, Step: StepTree, Path: c.path, Err: err}
 	}
@@ -155,33 +155,33 @@ func (c *cgroups) start(cmd *Command, files []int) (*Child, error) {
 	return nil, err
 }
 
-// plot returns the spare cgroup, or a new one.
-func (c *cgroups) plot() (plot, error) {
+// lifeCgroup returns the spare cgroup, or a new one.
+func (c *cgroups) lifeCgroup() (lifeCgroup, error) {
 	select {
 	case p := <-c.spare:
 		return p, nil
 	default:
-		return c.newPlot()
+		return c.newLifeCgroup()
 	}
 }
 
-// newPlot creates a cgroup and opens it. Its name is a number: its life is not known
+// newLifeCgroup creates a cgroup and opens it. Its name is a number: its life is not known
 // yet, and a cgroup cannot be renamed.
-func (c *cgroups) newPlot() (plot, error) {
-	folder := "life-" + strconv.FormatUint(c.plots.Add(1), 10)
+func (c *cgroups) newLifeCgroup() (lifeCgroup, error) {
+	folder := "life-" + strconv.FormatUint(c.serial.Add(1), 10)
 	if err := sys.MakeCgroup(c.dir, folder); err != nil {
-		return plot{}, err
+		return lifeCgroup{}, err
 	}
 	dir, err := sys.OpenDirAt(c.dir, folder)
 	if err == nil {
 		var events int
 		if events, err = sys.OpenCgroupEvents(dir); err == nil {
-			return plot{folder, dir, events}, nil
+			return lifeCgroup{folder, dir, events}, nil
 		}
 		sys.Close(dir)
 	}
 	_ = sys.RemoveCgroup(c.dir, folder)
-	return plot{}, err
+	return lifeCgroup{}, err
 }
 
 // prepare creates the spare cgroup if there is none. It ignores errors: the next
@@ -190,7 +190,7 @@ func (c *cgroups) prepare() {
 	if len(c.spare) > 0 {
 		return
 	}
-	p, err := c.newPlot()
+	p, err := c.newLifeCgroup()
 	if err != nil {
 		return
 	}

@@ -67,7 +67,7 @@ func (s *starting) hold(d *policy.Denied) error {
 	}
 	lock, id, err := sys.HoldPlaceholder(int(parent.Fd()), p.name)
 	if err == syscall.EEXIST {
-		return cameToBe(d)
+		return wasCreated(d)
 	}
 	if err != nil {
 		return err
@@ -79,9 +79,9 @@ func (s *starting) hold(d *policy.Denied) error {
 	return h.sweep.locked(lock)
 }
 
-// cameToBe handles a missing path that was created after the policy was resolved. An
+// wasCreated handles a missing path that was created after the policy was resolved. An
 // absent path is left alone; for a denied one the start is repeated.
-func cameToBe(d *policy.Denied) error {
+func wasCreated(d *policy.Denied) error {
 	info, err := os.Lstat(d.Anchor)
 	if err != nil || !d.Absent || info.Mode()&fs.ModeSymlink != 0 || sys.Placeholder(d.Anchor, info) {
 		return syscall.ESTALE
@@ -90,8 +90,8 @@ func cameToBe(d *policy.Denied) error {
 	return nil
 }
 
-// onto restricts the mounts that cover placeholders to these very folders.
-func (s *starting) onto(ops []helper.MountOp) {
+// pinCovers restricts the mounts that cover placeholders to these very folders.
+func (s *starting) pinCovers(ops []helper.MountOp) {
 	for i := range ops {
 		if id, ok := s.held["/"+ops[i].Path]; ok && ops[i].Kind == helper.OpCover {
 			ops[i].ID = id

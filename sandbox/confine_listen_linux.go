@@ -34,7 +34,7 @@ func (s *starting) listen() error {
 			return s.confineError("listen at "+text, err)
 		}
 		s.child.held.onFree(func() { _ = l.Close() })
-		s.inward = append(s.inward, l)
+		s.listeners = append(s.listeners, l)
 	}
 	return nil
 }
@@ -56,13 +56,13 @@ func listenAt(at netip.AddrPort) (net.Listener, error) {
 // forwardIn forwards connections to the addresses of listen to the loopback of the
 // running command.
 func (s *starting) forwardIn() {
-	if len(s.inward) == 0 {
+	if len(s.listeners) == 0 {
 		return
 	}
 	h := s.child.held
 	network, err := sys.NetworkOf(s.child.pid, os.Geteuid() != 0)
 	if err != nil {
-		for _, l := range s.inward {
+		for _, l := range s.listeners {
 			_ = l.Close() // clients are refused
 		}
 		h.confinement.Missing = append(h.confinement.Missing, fmt.Sprintf("listen: its network cannot be entered: %v", err))
@@ -72,7 +72,7 @@ func (s *starting) forwardIn() {
 	proxy := netproxy.New(nil, nil)
 	h.onFree(func() { _ = proxy.Close() })
 	spawner := s.spawner
-	for i, l := range s.inward {
+	for i, l := range s.listeners {
 		at := netip.MustParseAddrPort(s.r.Policy.Listen[i])
 		go func() { // ends with Proxy.Close
 			_ = proxy.Inward(l, func(ctx context.Context) (net.Conn, error) { return dialIn(ctx, spawner, network, at) })

@@ -91,7 +91,7 @@ func (s *starting) observer(fd int) error {
 	if s.cmd.observed != nil {
 		sink = s.cmd.observed
 	} else if s.cmd.Policy != nil && s.level != policy.None {
-		note := newOutside(s.r, s.level, h.denials).note
+		note := newDenialFilter(s.r, s.level, h.denials).note
 		sink = func(d denial.Denial) {
 			if d.Kind == denial.Write {
 				h.tmp.sample()
@@ -133,13 +133,13 @@ func (h *held) noteLimits(e *Exit) {
 	}
 	for limit, n := range reached {
 		h.denials.Add(denial.Denial{
-			Kind: denial.Limit, Path: limit, Field: "limits." + limit, Suggest: h.bounds.twice(limit), Source: denial.Cgroup, Count: n, First: e.At, Last: e.At,
+			Kind: denial.Limit, Path: limit, Field: "limits." + limit, Suggest: h.bounds.doubleLine(limit), Source: denial.Cgroup, Count: n, First: e.At, Last: e.At,
 		})
 	}
 }
 
-// twice returns the line of policy that doubles a limit.
-func (b *bounds) twice(limit string) string {
+// doubleLine returns the line of policy that doubles a limit.
+func (b *bounds) doubleLine(limit string) string {
 	if b == nil {
 		return ""
 	}

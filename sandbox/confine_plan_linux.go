@@ -125,7 +125,7 @@ func (p *rootPlan) enter(path string) {
 	inner := around(p.inner, path)
 	closed := ""
 	for dir := filepath.Dir(path); len(dir) >= len(inner); dir = filepath.Dir(dir) {
-		if p.bars(inner, dir) {
+		if p.isClosed(inner, dir) {
 			closed = dir // the outermost
 		}
 		if dir == "/" {
@@ -143,7 +143,7 @@ func (p *rootPlan) enter(path string) {
 // isClosed reports whether the process that makes the mounts cannot enter a folder
 // within inner: other users may not search it, and inner does not map its owner to
 // the command's user.
-func (p *rootPlan) bars(inner, dir string) bool {
+func (p *rootPlan) isClosed(inner, dir string) bool {
 	closed, known := p.closed[dir]
 	if !known {
 		if st, err := os.Stat(dir); err == nil && st.Mode().Perm()&1 == 0 {

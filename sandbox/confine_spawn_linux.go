@@ -55,7 +55,7 @@ func (s *starting) spawn() (err error) {
 	}
 	cgroup := 0
 	if s.cg != nil {
-		cgroup = s.lot.dir
+		cgroup = s.cgroup.dir
 		if h.bounds.init >= 0 {
 			cgroup = h.bounds.init
 		}
@@ -151,7 +151,7 @@ func (s *starting) direct(procs []int) error {
 	defer sock.close()
 	from := s.spawner
 	if s.plan.Caps {
-		from, s.plan.Bounded = s.confine.boundless(), true
+		from, s.plan.Bounded = s.confine.unprivileged(), true
 	}
 	var script sys.Script
 	free := sock.theirs + 1
@@ -162,7 +162,7 @@ func (s *starting) direct(procs []int) error {
 	if err := s.plan.Direct(&script, s.files, procs, sock.theirs, free); err != nil {
 		return s.explain(err)
 	}
-	birth := s.lot.dir
+	birth := s.cgroup.dir
 	if h := s.child.held; h.bounds.host >= 0 {
 		birth = h.bounds.host
 	}
@@ -205,7 +205,7 @@ func (s *starting) follow(p *helperProc, nurse *sys.Nurse) (*watch, error) {
 		case helper.ReportProblem:
 			return nil, s.explain(nurse.Failure(r.Errno, r.Exit))
 		case helper.ReportStarted:
-			w, err := p.meet(fd)
+			w, err := p.identify(fd)
 			if err != nil {
 				return nil, s.confineError("helper", err)
 			}

@@ -36,10 +36,10 @@ type confiner struct {
 	bounded  *spawner // its thread has an empty bounding set; created on first use
 }
 
-// boundless returns the spawner of processes that can never gain capabilities. Its
+// unprivileged returns the spawner of processes that can never gain capabilities. Its
 // thread empties its bounding set once, with a call for each capability, for all
 // starts. A thread that failed to is replaced at the next start.
-func (c *confiner) boundless() *spawner {
+func (c *confiner) unprivileged() *spawner {
 	c.bounding.Lock()
 	defer c.bounding.Unlock()
 	if c.bounded == nil || c.bounded.hasEnded() {
@@ -86,7 +86,7 @@ func (b *base) startHeld(cmd *Command, files []int) (*Child, error) {
 			continue
 		}
 		if cmd.Policy != nil {
-			err = probe().memory.forgetful(err)
+			err = probe().memory.dropMemory(err)
 		}
 		var se *StartError
 		if errors.As(err, &se) {
@@ -110,18 +110,18 @@ type starting struct {
 	files []int
 	child *Child
 
-	r      *policy.Resolved
-	level  policy.Level
-	plan   helper.Plan
-	reach  *reach
-	inward []net.Listener        // the addresses of the policy's listen, in order
-	held   map[string]sys.FileID // placeholders, by path
-	handed []string              // calls that the observer refuses instead of the filter
+	r         *policy.Resolved
+	level     policy.Level
+	plan      helper.Plan
+	reach     *reach
+	listeners []net.Listener        // the addresses of the policy's listen, in order
+	held      map[string]sys.FileID // placeholders, by path
+	handed    []string              // calls that the observer refuses instead of the filter
 
 	unmapped bool // an ordinary policy as root without a user, where owners cannot be mapped
 
-	cg  *cgroups // nil: lives have no cgroup
-	lot plot     // the cgroup of this life
+	cg     *cgroups   // nil: lives have no cgroup
+	cgroup lifeCgroup // the cgroup of this life
 }
 
 // wrong returns an error of StepPolicy.
@@ -142,10 +142,10 @@ func (s *starting) start() (err error) {
 		return s.wrong(err)
 	}
 	if s.cg, _ = s.back.(*cgroups); s.cg != nil {
-		if s.lot, err = s.cg.plot(); err != nil {
+		if s.cgroup, err = s.cg.lifeCgroup(); err != nil {
 			return &StartError{Name: s.cmd.Name, Step: StepTree, Path: s.cg.path, Err: err}
 		}
-		defer s.planted(&err)
+		defer s.finishCgroup(&err)
 	}
 	if err = s.bound(); err != nil {
 		return err
@@ -156,17 +156,17 @@ func (s *starting) start() (err error) {
 	return s.spawn()
 }
 
-// planted prepares a cgroup for the next life, and removes that of a failed start.
-func (s *starting) planted(err *error) {
-	sys.Close(s.lot.dir)
+// finishCgroup prepares a cgroup for the next life, and removes that of a failed start.
+func (s *starting) finishCgroup(err *error) {
+	sys.Close(s.cgroup.dir)
 	select {
 	case s.cg.refill <- struct{}{}:
 	default:
 	}
 	if *err != nil {
-		sys.Close(s.lot.events)
-		_ = sys.KillCgroup(s.cg.dir, s.lot.folder)
-		removeCgroup(s.cg.dir, s.lot.folder, time.Second)
+		sys.Close(s.cgroup.events)
+		_ = sys.KillCgroup(s.cg.dir, s.cgroup.folder)
+		removeCgroup(s.cg.dir, s.cgroup.folder, time.Second)
 	}
 }
 
@@ -225,7 +225,7 @@ func (s *starting) bound() error {
 	h := s.child.held
 	l := s.r.Limits
 	s.plan.Limits = rlimits(l, s.cmd.Policy != nil && s.level != policy.None)
-	b, lacks, err := s.confine.limiter.bound(s.limitName(), l, s.cg, s.lot)
+	b, lacks, err := s.confine.limiter.bound(s.limitName(), l, s.cg, s.cgroup)
 	if err != nil {
 		return s.confineError("limits", err)
 	}
@@ -353,7 +353,7 @@ func (s *starting) makePlan() (err error) {
 	if rp.err != nil {
 		return s.confineError("examine a device", rp.err)
 	}
-	s.onto(rp.ops)
+	s.pinCovers(rp.ops)
 	p.Mounts, p.RootAttrs, p.Rules = rp.ops, rp.rootAttrs(), rp.rules
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 // jailed is a child with its own helper, possibly in a cgroup.
 type jailed struct {
 	nursed
-	cg  *cgroups // nil without a cgroup
-	lot plot
+	cg     *cgroups // nil without a cgroup
+	cgroup lifeCgroup
 }
 
 // adopt creates the Child of a command with a helper.
@@ -24,14 +24,14 @@ func (s *starting) adopt(p *helperProc, host *watch) {
 	if s.plan.Mode == helper.PlanReaper {
 		r = helper.RoleReaper
 	}
-	d := &jailed{nursed: nursed{child: s.child, base: s.base, helper: p, host: host, role: r}, cg: s.cg, lot: s.lot}
+	d := &jailed{nursed: nursed{child: s.child, base: s.base, helper: p, host: host, role: r}, cg: s.cg, cgroup: s.cgroup}
 	s.child.pid, s.child.tree = host.pid, d
 	go d.run()
 }
 
 // adoptDirect creates the Child of a command without a helper.
 func (s *starting) adoptDirect(w *watch) error {
-	d := &direct{watch: w, child: s.child, base: s.base, group: s.cg == nil, folder: s.lot.folder, events: s.lot.events, cg: s.cg}
+	d := &direct{watch: w, child: s.child, base: s.base, group: s.cg == nil, folder: s.cgroup.folder, events: s.cgroup.events, cg: s.cg}
 	s.child.pid, s.child.tree = w.pid, d
 	var err error
 	d.mu.Lock() // Ready may be called before ended is set
@@ -53,21 +53,21 @@ func (d *jailed) run() {
 	}
 	d.await(func() {
 		// All processes of the cgroup were in the helper's namespace, and ended with it.
-		if populated, err := sys.CgroupPopulated(d.lot.events); err != nil || !populated {
+		if populated, err := sys.CgroupPopulated(d.cgroup.events); err != nil || !populated {
 			d.child.vanish()
 		}
 	})
 	select {
 	case <-d.child.gone:
 	default:
-		_ = sys.KillCgroup(d.cg.dir, d.lot.folder)
-		if d.base.awaitEmpty(d.lot.events, d.child) {
+		_ = sys.KillCgroup(d.cg.dir, d.cgroup.folder)
+		if d.base.awaitEmpty(d.cgroup.events, d.child) {
 			d.child.vanish()
 		}
 	}
 	<-d.child.released
-	sys.Close(d.lot.events)
-	d.cg.bury(d.lot.folder, d.child)
+	sys.Close(d.cgroup.events)
+	d.cg.removeLater(d.cgroup.folder, d.child)
 }
 
 func (d *jailed) kill() error {
@@ -80,7 +80,7 @@ func (d *jailed) kill() error {
 	if d.over {
 		return nil
 	}
-	if kerr := sys.KillCgroup(d.cg.dir, d.lot.folder); kerr != nil {
+	if kerr := sys.KillCgroup(d.cg.dir, d.cgroup.folder); kerr != nil {
 		err = kerr
 	}
 	return err
@@ -95,7 +95,7 @@ func (d *jailed) pids() ([]int, error) {
 	if d.over {
 		return nil, os.ErrProcessDone
 	}
-	all, err := sys.CgroupProcs(d.cg.dir, d.lot.folder)
+	all, err := sys.CgroupProcs(d.cg.dir, d.cgroup.folder)
 	for i, pid := range all {
 		if pid == d.helper.pid {
 			all = append(all[:i], all[i+1:]...)
@@ -111,7 +111,7 @@ func (d *jailed) cpu() (time.Duration, bool) {
 	if d.over || d.cg == nil {
 		return 0, false
 	}
-	t, err := sys.CgroupCPU(d.cg.dir, d.lot.folder)
+	t, err := sys.CgroupCPU(d.cg.dir, d.cgroup.folder)
 	return t, err == nil
 }
 

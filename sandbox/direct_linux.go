@@ -97,7 +97,7 @@ func (d *direct) run() {
 	}
 	d.mu.Unlock()
 	if d.cg != nil {
-		d.cg.bury(d.folder, d.child)
+		d.cg.removeLater(d.folder, d.child)
 		return
 	}
 	d.base.leave(d.child)

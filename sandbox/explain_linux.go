@@ -107,7 +107,7 @@ func (s *survey) note(d denial.Denial) {
 			list = append(append(list, n), targets(n)...)
 		}
 		// A path that is missing now may exist next time.
-		if len(s.known) < maxKnown && (len(list) > 0 || there(d.Path)) {
+		if len(s.known) < maxKnown && (len(list) > 0 || exists(d.Path)) {
 			s.known[a] = list
 		}
 	}
@@ -153,7 +153,7 @@ func targets(n denial.Denial) []denial.Denial {
 func (s *survey) list() []denial.Denial {
 	list := s.log.List()
 	if s.size > 0 {
-		list = append(list, wantsRoom("tmp.size", s.size, s.measured), wantsRoom("tmp.inodes", s.inodes, s.measured))
+		list = append(list, needsRoom("tmp.size", s.size, s.measured), needsRoom("tmp.inodes", s.inodes, s.measured))
 	}
 	return list
 }
@@ -176,7 +176,7 @@ func (s *survey) needs(d denial.Denial) []denial.Denial {
 		return nil // /etc/mtab: its own files need no grant
 	}
 	if s.tmp.has(&d, false) {
-		if d.Kind != denial.Exec || !there(d.Path) {
+		if d.Kind != denial.Exec || !exists(d.Path) {
 			return nil
 		}
 		d.Field, d.Suggest, d.Detail = "jit", "jit = true", "it has written this file"
@@ -200,12 +200,12 @@ func (s *survey) needs(d denial.Denial) []denial.Denial {
 			return nil
 		}
 	case denial.Exec:
-		if !there(d.Path) {
+		if !exists(d.Path) {
 			return nil
 		}
 		return append([]denial.Denial{d}, interpreters(d.Path)...)
 	case denial.Stat:
-		if !there(d.Path) {
+		if !exists(d.Path) {
 			return nil
 		}
 	default:
@@ -223,7 +223,7 @@ const (
 
 func (s *survey) connects(d denial.Denial) []denial.Denial {
 	if path, ok := strings.CutPrefix(d.Path, "unix /"); ok {
-		if !there("/"+path) || s.tmp["/"+path] {
+		if !exists("/"+path) || s.tmp["/"+path] {
 			return nil
 		}
 		return []denial.Denial{d}

@@ -29,8 +29,8 @@ func (d *direct) awaitGone() {
 	}
 }
 
-// lookAgain is the polling interval if the system has no room for a watch.
-const lookAgain = 10 * time.Millisecond
+// pollInterval is the polling interval if the system has no room for a watch.
+const pollInterval = 10 * time.Millisecond
 
 // awaitEmpty waits until the cgroup with the open events file is empty; it returns
 // false if the Launcher gives up the child before.
@@ -57,7 +57,7 @@ func (b *base) awaitEmpty(events int, c *Child) bool {
 func (b *base) await(ready <-chan struct{}, watched bool, c *Child) bool {
 	var again <-chan time.Time
 	if !watched {
-		t := time.NewTimer(lookAgain)
+		t := time.NewTimer(pollInterval)
 		defer t.Stop()
 		again = t.C
 	}

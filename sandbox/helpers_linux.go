@@ -111,8 +111,8 @@ func (h *helperProc) ready(want byte) (fd int, err error) {
 	return fd, nil
 }
 
-// meet identifies the command behind pidfd and lets the helper continue.
-func (h *helperProc) meet(pidfd int) (*watch, error) {
+// identify identifies the command behind pidfd and lets the helper continue.
+func (h *helperProc) identify(pidfd int) (*watch, error) {
 	if pidfd < 0 {
 		return nil, errors.New("the helper passed no pidfd")
 	}

@@ -14,7 +14,7 @@ import (
 func interpreters(path string) []denial.Denial {
 	var list []denial.Denial
 	for _, next := range interpreterChain(path) {
-		if !filepath.IsAbs(next) || !there(next) {
+		if !filepath.IsAbs(next) || !exists(next) {
 			break
 		}
 		list = append(list, denial.Denial{

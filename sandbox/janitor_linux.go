@@ -11,16 +11,16 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// grave is a killed cgroup that is removed when its last process is gone.
-type grave struct {
+// killedCgroup is a killed cgroup that is removed when its last process is gone.
+type killedCgroup struct {
 	folder string
 	child  *Child
 }
 
-// bury passes a killed cgroup to the janitor.
-func (c *cgroups) bury(folder string, child *Child) {
+// removeLater passes a killed cgroup to the janitor.
+func (c *cgroups) removeLater(folder string, child *Child) {
 	c.mu.Lock()
-	c.dead = append(c.dead, grave{folder, child})
+	c.dead = append(c.dead, killedCgroup{folder, child})
 	c.mu.Unlock()
 	select {
 	case c.wake <- struct{}{}:
@@ -82,7 +82,7 @@ func (c *cgroups) clean() int {
 	dead := c.dead
 	c.dead = nil
 	c.mu.Unlock()
-	var left []grave
+	var left []killedCgroup
 	for _, g := range dead {
 		if err := sys.RemoveCgroup(c.dir, g.folder); err != nil {
 			_ = sys.KillCgroup(c.dir, g.folder)

@@ -102,7 +102,7 @@ type bound struct {
 // bound creates the cgroups for limits. missing has the controllers that are not
 // usable, with the reasons. cg and life are the v2 cgroup of the life; cg is nil
 // without one.
-func (l *limiter) bound(name string, limits policy.Limits, cg *cgroups, life plot) (b *bounds, missing map[string]error, err error) {
+func (l *limiter) bound(name string, limits policy.Limits, cg *cgroups, life lifeCgroup) (b *bounds, missing map[string]error, err error) {
 	b, missing = &bounds{limits: limits, init: -1, host: -1}, map[string]error{}
 	var unified []string
 	for _, controller := range controllers {
@@ -199,7 +199,7 @@ func enable(parent string, dir int, controller string) error {
 
 // split divides the cgroup of a life, which has no process yet: a cgroup with limits
 // must not have processes, and our init must not count.
-func (b *bounds) split(life plot, list []string) error {
+func (b *bounds) split(life lifeCgroup, list []string) error {
 	if len(list) == 0 {
 		return nil
 	}

@@ -54,7 +54,7 @@ func (n *nursing) start(cmd *Command, files []int) (*Child, error) {
 		}
 		return nil, tree(err)
 	}
-	w, err := h.meet(fd)
+	w, err := h.identify(fd)
 	if err != nil {
 		h.end()
 		return nil, tree(err)

@@ -218,7 +218,7 @@ func (m *machine) limits(add func(name string, levels []policy.Level, err error,
 		instead := map[string]string{"memory": "it is sampled instead", "pids": "a limit on the user's processes stands in", "cpu": "it is not enforceable"}[c]
 		name := limitNames[c] + " limit"
 		err := m.memory.try(name, func() error {
-			b, missing, err := l.bound("probe", limits, nil, plot{})
+			b, missing, err := l.bound("probe", limits, nil, lifeCgroup{})
 			if err == nil {
 				err = missing[c]
 			}

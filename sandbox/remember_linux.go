@@ -217,9 +217,9 @@ func (m *memory) keep() {
 	}
 }
 
-// forgetful handles the error of a start that relied on stored results: it removes
+// dropMemory handles the error of a start that relied on stored results: it removes
 // them, so that the next process runs the tests itself.
-func (m *memory) forgetful(err error) error {
+func (m *memory) dropMemory(err error) error {
 	var se *StartError
 	if m == nil || len(m.used) == 0 || !errors.As(err, &se) || se.Permanent() {
 		return err

@@ -64,16 +64,16 @@ func (r *room) reached(at time.Time) []denial.Denial {
 	defer r.mu.Unlock()
 	var list []denial.Denial
 	if r.size > 0 && r.bytes > r.size-r.size/16 {
-		list = append(list, wantsRoom("tmp.size", 2*r.size, at))
+		list = append(list, needsRoom("tmp.size", 2*r.size, at))
 	}
 	if r.nodes > 0 && r.files > r.nodes-r.nodes/16 {
-		list = append(list, wantsRoom("tmp.inodes", 2*r.nodes, at))
+		list = append(list, needsRoom("tmp.inodes", 2*r.nodes, at))
 	}
 	return list
 }
 
-// wantsRoom returns a denial that a larger bound of /tmp would avoid.
-func wantsRoom(field string, n int64, at time.Time) denial.Denial {
+// needsRoom returns a denial that a larger bound of /tmp would avoid.
+func needsRoom(field string, n int64, at time.Time) denial.Denial {
 	text := "inodes = " + strconv.FormatInt(n, 10)
 	if field == "tmp.size" {
 		text = "size = " + policy.Quote(policy.FormatSize(n))
@@ -109,11 +109,11 @@ func (s *survey) room(now time.Time) {
 	if files == 0 {
 		return
 	}
-	s.size, s.inodes = max(s.size, enough(2*bytes, policy.DefaultTmpSize)), max(s.inodes, enough(2*files, policy.DefaultTmpInodes))
+	s.size, s.inodes = max(s.size, doubleTo(2*bytes, policy.DefaultTmpSize)), max(s.inodes, doubleTo(2*files, policy.DefaultTmpInodes))
 }
 
-// enough doubles least until it is at least n.
-func enough(n, least int64) int64 {
+// doubleTo doubles least until it is at least n.
+func doubleTo(n, least int64) int64 {
 	for least < n {
 		least *= 2
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/hostsup/hostsup/sandbox/resolve"
 )
 
-// outside finds the attempts of a command that its policy does not grant. It must be
+// denialFilter finds the attempts of a command that its policy does not grant. It must be
 // used by one goroutine.
-type outside struct {
+type denialFilter struct {
 	r     *policy.Resolved
 	log   *denial.Log
 	known map[attempt]denial.Denial // the denial by attempt; with Kind "" if it is granted
@@ -32,8 +32,8 @@ type outside struct {
 	mounts bool
 }
 
-func newOutside(r *policy.Resolved, level policy.Level, log *denial.Log) *outside {
-	o := &outside{r: r, mounts: level.AtLeast(policy.NoCgroup), log: log, known: map[attempt]denial.Denial{}, tmp: scratch{}, bound: map[uint16]bool{}}
+func newDenialFilter(r *policy.Resolved, level policy.Level, log *denial.Log) *denialFilter {
+	o := &denialFilter{r: r, mounts: level.AtLeast(policy.NoCgroup), log: log, known: map[attempt]denial.Denial{}, tmp: scratch{}, bound: map[uint16]bool{}}
 	if r.Policy.Network == policy.NetworkAllow {
 		o.allow, _ = allow.Parse(r.Policy.Allow) // an invalid list has failed the start
 	}
@@ -49,7 +49,7 @@ type attempt struct {
 // maxKnown bounds the memory for a command that always tries new paths.
 const maxKnown = 1 << 14
 
-func (o *outside) note(d denial.Denial) {
+func (o *denialFilter) note(d denial.Denial) {
 	d.Path = resolve.Unmerged(d.Path)
 	a := attempt{d.Kind, d.Path, d.Grant}
 	n, known := o.known[a]
@@ -69,7 +69,7 @@ func (o *outside) note(d denial.Denial) {
 
 // bad reports whether the policy prevents an attempt. An attempt on a path that does
 // not exist on the host side either was not denied.
-func (o *outside) bad(d *denial.Denial) bool {
+func (o *denialFilter) bad(d *denial.Denial) bool {
 	switch d.Kind {
 	case denial.Syscall:
 		return d.Field != "jit" || !o.r.Policy.JIT
@@ -91,7 +91,7 @@ func (o *outside) bad(d *denial.Denial) bool {
 		return false
 	}
 	written := o.r.PrivateTmp && o.tmp.has(d, true)
-	if d.Kind == denial.Exec && (written || o.granted(d.Path, policy.Write) && there(d.Path)) {
+	if d.Kind == denial.Exec && (written || o.granted(d.Path, policy.Write) && exists(d.Path)) {
 		d.Field, d.Grant, d.Suggest, d.Detail = "jit", "", "jit = true", "it can write this file"
 		return !o.r.Policy.JIT && !o.granted(d.Path, policy.Exec)
 	}
@@ -103,7 +103,7 @@ func (o *outside) bad(d *denial.Denial) bool {
 	}
 	want := map[denial.Kind]policy.Access{denial.Stat: policy.Read, denial.Read: policy.Read, denial.Write: policy.Write, denial.Exec: policy.Exec}[d.Kind]
 	grantable(d)
-	if d.Grant == "" && !there(d.Path) || d.Grant != "" && !there(d.Grant) {
+	if d.Grant == "" && !exists(d.Path) || d.Grant != "" && !exists(d.Grant) {
 		return false
 	}
 	if o.granted(d.Path, want) {
@@ -121,11 +121,11 @@ func (o *outside) bad(d *denial.Denial) bool {
 }
 
 // connects is bad for a connection. The proxy reports connections through it.
-func (o *outside) connects(d *denial.Denial) bool {
+func (o *denialFilter) connects(d *denial.Denial) bool {
 	path, isPath := strings.CutPrefix(d.Path, "unix /")
 	switch {
 	case isPath:
-		return !o.granted("/"+path, policy.Write) && there("/"+path)
+		return !o.granted("/"+path, policy.Write) && exists("/"+path)
 	case o.r.Policy.Network == policy.NetworkHost:
 		return false
 	case strings.HasPrefix(d.Path, "unix "):
@@ -157,7 +157,7 @@ func (o *outside) connects(d *denial.Denial) bool {
 }
 
 // list fills in the lines that add Grant of a denial, or else Path, to the allow list.
-func (o *outside) list(d *denial.Denial) {
+func (o *denialFilter) list(d *denial.Denial) {
 	entry := d.Grant
 	if entry == "" {
 		entry = d.Path
@@ -202,17 +202,17 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-func (o *outside) granted(path string, want policy.Access) bool {
+func (o *denialFilter) granted(path string, want policy.Access) bool {
 	return resolve.Access(o.r, path).Has(want)
 }
 
 // own reports whether a path is in a folder that every confined process has.
-func (o *outside) own(path string) bool {
+func (o *denialFilter) own(path string) bool {
 	return path == "/" || path == "/dev" || within(path, "/proc") || ownDevice(path)
 }
 
 // leads reports whether a path is a folder above a grant.
-func (o *outside) leads(path string) bool {
+func (o *denialFilter) leads(path string) bool {
 	return slices.ContainsFunc(o.r.Grants, func(g policy.Grant) bool { return within(g.Path, path) })
 }
 
@@ -228,8 +228,8 @@ func grantable(d *denial.Denial) {
 	}
 }
 
-// there reports whether a path exists on the host side.
-func there(path string) bool {
+// exists reports whether a path exists on the host side.
+func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
@@ -265,7 +265,7 @@ func (s scratch) has(d *denial.Denial, fresh bool) bool {
 	if d.Path == root {
 		return true
 	}
-	if d.Kind == denial.Write && filepath.Dir(d.Path) == root && (fresh || !there(d.Path)) {
+	if d.Kind == denial.Write && filepath.Dir(d.Path) == root && (fresh || !exists(d.Path)) {
 		if len(s) < maxScratch {
 			s[d.Path] = true
 		}
