@@ -179,16 +179,16 @@ func TestKeeperIsSmallAndHoldsNothing(t *testing.T) {
 
 // A program that only happens to have the keeper's name runs as itself.
 func TestProgramNamedKeeperRunsAsItself(t *testing.T) {
-	cmd := exec.Command("/proc/self/exe", "-test.list", "TestTheNameAlone")
+	cmd := exec.Command("/proc/self/exe", "-test.list", "TestProgramNamedKeeper")
 	cmd.Args[0] = helper.Name
 	b, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(b), "TestTheNameAloneMakesNoKeeper") {
+	if err != nil || !strings.Contains(string(b), "TestProgramNamedKeeperRunsAsItself") {
 		t.Errorf("%v: %s", err, b)
 	}
-	cmd = exec.Command("/proc/self/exe", "-test.list", "TestTheNameAlone")
+	cmd = exec.Command("/proc/self/exe", "-test.list", "TestProgramNamedKeeper")
 	cmd.Args[0] = helper.Name
 	cmd.Env = append(os.Environ(), helper.Var+"=3")
-	if b, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(b), "TestTheNameAloneMakesNoKeeper") {
+	if b, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(b), "TestProgramNamedKeeperRunsAsItself") {
 		t.Errorf("with the variable: %v: %s", err, b)
 	}
 }

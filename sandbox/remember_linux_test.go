@@ -184,7 +184,7 @@ func TestFalseMemoryFailsTheStart(t *testing.T) {
 	if r.Level != policy.NoCgroup || !slices.Equal(r.Used, spacesFeatures) {
 		t.Fatalf("the claims were not believed: %+v", r)
 	}
-	if r.In != "" || r.Step != StepTree && r.Step != StepConfine || !strings.Contains(r.Error, "forgotten") {
+	if r.In != "" || r.Step != StepTree && r.Step != StepConfine || !strings.Contains(r.Error, "removed now") {
 		t.Errorf("the start was not refused: %+v", r)
 	}
 	if n.kept() {
@@ -214,7 +214,7 @@ func TestFalseMemoryOfOwnersFailsTheStart(t *testing.T) {
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.In != "" || r.Step != StepConfine || !strings.Contains(r.Error, "owners") || !strings.Contains(r.Error, "forgotten") {
+	if r.In != "" || r.Step != StepConfine || !strings.Contains(r.Error, "owners") || !strings.Contains(r.Error, "removed now") {
 		t.Errorf("the start was not refused: %+v", r)
 	}
 }
