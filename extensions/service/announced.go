@@ -12,8 +12,8 @@ import (
 	"github.com/hostsup/hostsup/extensions"
 )
 
-// announced takes what a life says of its extensions. Where some are declared
-// that is compared; else it is what there is.
+// announced handles the extensions that a life announces. It compares them with the
+// declared ones, or uses them if none are declared.
 func (p *program) announced(list []codec.Announced) {
 	fit, wrong := fitting(list, p.name)
 	if len(p.declared) > 0 {
@@ -31,9 +31,9 @@ func (p *program) announced(list []codec.Announced) {
 	p.s.known(known)
 }
 
-// complaint is something that is wrong with what a host announces.
+// complaint is a mistake in what a host announces.
 type complaint struct {
-	id   extensions.ID // "": none
+	id   extensions.ID // may be ""
 	text string
 }
 
@@ -41,7 +41,7 @@ func complain(id extensions.ID, format string, args ...any) complaint {
 	return complaint{id, fmt.Sprintf(format, args...)}
 }
 
-// fitting leaves out what is no extension.
+// fitting drops announcements that are invalid.
 func fitting(list []codec.Announced, host string) (out []codec.Announced, wrong []complaint) {
 	for _, a := range list {
 		switch id := extensions.MakeID(a.ID); {
@@ -60,7 +60,7 @@ func find(in []codec.Announced, id extensions.ID) int {
 	return slices.IndexFunc(in, func(a codec.Announced) bool { return extensions.MakeID(a.ID) == id })
 }
 
-// compared is what is declared, completed by what a host announces.
+// compared returns the declared extensions, completed by what a host announces.
 func compared(declared, list []codec.Announced, host string) (out []codec.Announced, wrong []complaint) {
 	for _, a := range list {
 		if id := extensions.MakeID(a.ID); find(declared, id) < 0 {
@@ -101,7 +101,7 @@ func compared(declared, list []codec.Announced, host string) (out []codec.Announ
 
 func plain(s string) string { return s }
 
-// set is a list without order and repetition.
+// set returns a list sorted and without duplicates.
 func set(list []string, same func(string) string) []string {
 	out := make([]string, len(list))
 	for i, s := range list {
@@ -133,21 +133,21 @@ func names(what string, list []codec.Announced) string {
 	return what + " " + strings.Join(parts, ", ")
 }
 
-// wrong tells once what is wrong with what a host announces.
+// wrong reports a mistake in what a host announces, once.
 func (p *program) wrong(c complaint) {
 	text := p.s.text(c.text)
 	if p.s.said[text] {
 		return
 	}
 	if len(p.s.said) >= maxComplaints {
-		clear(p.s.said) // rather told twice than kept for good
+		clear(p.s.said) // bounds the map; a mistake may be reported twice
 	}
 	p.s.said[text] = true
 	p.s.problem(c.id, errors.New(text))
 }
 
-// known takes what there is now: what is new or different is added, what is gone
-// removed.
+// known replaces the extensions by list: it adds new and changed ones and removes the
+// others.
 func (s *Service) known(list []extensions.Extension) {
 	var c extensions.Change
 	for _, old := range s.found {
@@ -169,10 +169,10 @@ func (s *Service) known(list []extensions.Extension) {
 	if same {
 		return
 	}
-	_ = s.change(c) // what is refused is told
+	_ = s.change(c) // change reports refusals
 }
 
-// remember makes known to callers which methods are of extensions.
+// remember publishes which methods belong to extensions.
 func (s *Service) remember() {
 	methods := map[string]bool{}
 	for _, x := range s.found {

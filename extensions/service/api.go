@@ -10,11 +10,10 @@ import (
 	"github.com/hostsup/hostsup/extensions/plan"
 )
 
-// Spec says which extensions a host has; see [plan.Spec].
+// Spec specifies the extensions of a host; see [plan.Spec].
 type Spec = plan.Spec
 
-// What a call can end with; test with errors.Is. [ActivationError] says more of
-// one.
+// Errors of a [Service]; test with errors.Is. [ActivationError] has details.
 var (
 	ErrNoExtensions     = errors.New("host has no extensions")
 	ErrNoFolders        = errors.New("no folders with extensions")
@@ -24,10 +23,10 @@ var (
 	ErrClosed           = errors.New("extensions are no longer looked after")
 )
 
-// Verb is what a person can ask for an extension.
+// Verb is an operation of a person on an extension.
 type Verb string
 
-// The verbs.
+// The operations.
 const (
 	Enable  Verb = "enable"
 	Disable Verb = "disable" // it is not activated, and ended if it was
@@ -35,25 +34,25 @@ const (
 	Release Verb = "release" // it may come back from there
 )
 
-// Status is what there is to say of an extension.
+// Status is the state of an extension.
 type Status struct {
-	Host       string      `json:"host"`  // whose extension it is, by the spec
-	Place      string      `json:"place"` // the host it lives in; "" (null as JSON) when it runs in none
+	Host       string      `json:"host"`  // the host that specifies the extension
+	Place      string      `json:"place"` // the host where it runs; "" (null as JSON) if it runs in none
 	ID         string      `json:"id"`
 	Version    string      `json:"version"`
 	State      string      `json:"state"`      // inactive, activating, active, failed, disabled
-	Why        string      `json:"why"`        // of the state; "" (null) when there is nothing to say
+	Why        string      `json:"why"`        // the reason of the state; may be "" (null)
 	Activation *Activation `json:"activation"` // null unless it is active
 	Blame      Blame       `json:"blame"`
 	Figures
 }
 
-// Figures are what was counted and measured of an extension.
+// Figures has the counters and measurements of an extension.
 type Figures struct {
-	ActivationSeconds      *float64 `json:"activation_seconds"`       // what its activation took; null unless it is active
+	ActivationSeconds      *float64 `json:"activation_seconds"`       // the duration of its activation; null unless it is active
 	Calls                  uint64   `json:"calls"`                    // of its commands, since the start of the supervisor
 	AverageResponseSeconds *float64 `json:"average_response_seconds"` // of those that were answered
-	RSSBytes               *int64   `json:"rss_bytes"`                // of its host, where nobody else lives in that; else null
+	RSSBytes               *int64   `json:"rss_bytes"`                // of its host, if it is alone there; otherwise null
 }
 
 // Activation is how an extension became active.
@@ -65,14 +64,14 @@ type Activation struct {
 	ActivateResolved float64 `json:"activate_resolved_ms"`
 }
 
-// Blame is what speaks against an extension.
+// Blame is the evidence against an extension.
 type Blame struct {
 	SuspectIn   int    `json:"suspect_in"` // crashes since the start of the supervisor
 	Quarantined bool   `json:"quarantined"`
-	Decision    string `json:"decision"` // the last that concerned it; "" (null) when there is none
+	Decision    string `json:"decision"` // the last one about it; may be "" (null)
 }
 
-// MarshalJSON implements json.Marshaler: what is absent is null.
+// MarshalJSON implements json.Marshaler; absent values are null.
 func (s Status) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Host       string      `json:"host"`
@@ -87,7 +86,7 @@ func (s Status) MarshalJSON() ([]byte, error) {
 	}{s.Host, orNull(s.Place), s.ID, s.Version, s.State, orNull(s.Why), s.Activation, s.Blame, s.Figures})
 }
 
-// MarshalJSON implements json.Marshaler: what is absent is null.
+// MarshalJSON implements json.Marshaler; absent values are null.
 func (b Blame) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		SuspectIn   int     `json:"suspect_in"`
@@ -103,8 +102,8 @@ func orNull(s string) *string {
 	return &s
 }
 
-// ActivationError tells which extensions are not active that an event was for,
-// and why. It is [ErrNotActive].
+// ActivationError lists the extensions that an event did not activate, with the reasons.
+// It matches [ErrNotActive].
 type ActivationError struct {
 	Event string
 	Errs  []*activation.Error

@@ -9,37 +9,36 @@ import (
 	"github.com/hostsup/hostsup/intercept/guard"
 )
 
-// Bounds of what is kept and told of what a host says.
+// Bounds on what is kept and reported of a host's data.
 const (
-	// maxText is how many bytes of a text of a host's, such as that of an error, are
-	// kept and told; maxRead is how many are looked at for that.
+	// maxText is how many bytes of a text of a host, such as an error, are kept and
+	// reported; maxRead is how many are read for that.
 	maxText = 4 << 10
 	maxRead = 256 << 10
-	// maxCommand is how many bytes the name of a command may have; a longer one is
-	// none.
+	// maxCommand is how many bytes the name of a command may have; longer names do not
+	// count as commands.
 	maxCommand = 1 << 10
-	// maxEarly is how many bytes a life may report before it has shaken hands; what
-	// is more is not followed.
+	// maxEarly is how many bytes a life may report before its handshake is done; more
+	// is dropped.
 	maxEarly = 16 << 20
-	// maxPatterns is how many patterns a host may have its workspace searched for at
-	// once, and maxPattern how many bytes they may have together.
+	// maxPatterns is how many patterns one search of the workspace may have, and
+	// maxPattern how many bytes they may have together.
 	maxPatterns = 1000
 	maxPattern  = 64 << 10
-	// maxSearches is how many of these go on at once.
+	// maxSearches is how many searches run at once.
 	maxSearches = 4
-	// maxQueue is how much the loop may have to do while more is read from hosts.
+	// maxQueue is how many tasks the loop may have before reading from hosts pauses.
 	maxQueue = 4096
-	// maxComplaints is of how many things that are wrong with what hosts announce it
-	// is remembered that they were told.
+	// maxComplaints is how many reported mistakes in announcements are remembered.
 	maxComplaints = 1000
 )
 
-// errorsTold is how many errors that nobody catches are told of a host; of more
-// their number.
+// errorsTold is how many uncaught errors of a host are reported; of further ones only
+// the number.
 var errorsTold = guard.Rate{Count: 60, Per: time.Minute}
 
-// text is a text of a host's as it is kept and told: without secrets, and not
-// longer than maxText and a word about the rest.
+// text returns a text of a host for keeping and reporting: without secrets, and cut to
+// maxText with a note about the rest.
 func (s *Service) text(text string) string {
 	whole := len(text)
 	if whole > maxRead {
@@ -50,14 +49,13 @@ func (s *Service) text(text string) string {
 	case len(text) > maxText:
 		return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:maxText], ""), whole)
 	case whole > maxRead:
-		// Almost all of it were secrets, of which the last may be cut in two.
+		// Almost all of it were secrets, the last of which may be cut.
 		return fmt.Sprintf("(%d bytes)", whole)
 	}
 	return text
 }
 
-// uncaught tells of an error that nobody catches. A host can have any number of
-// them.
+// uncaught reports an uncaught error. A host can have any number of them.
 func (p *place) uncaught(life uint64, id, text string) {
 	if p.errors == nil {
 		p.errors = guard.NewLimiter(errorsTold)
@@ -70,7 +68,7 @@ func (p *place) uncaught(life uint64, id, text string) {
 	p.s.tell(actors.Event{Kind: actors.KindExtension, Extension: id, Reason: fmt.Sprintf("%s has an error that nobody catches: %s", id, text)}, p.name, life)
 }
 
-// tellUntold tells how many errors were not told.
+// tellUntold reports how many errors were not reported.
 func (p *place) tellUntold(life uint64) {
 	if n := p.untold; n > 0 {
 		p.untold = 0
@@ -79,7 +77,7 @@ func (p *place) tellUntold(life uint64) {
 }
 
 // full returns a channel that is closed when the queue has room again, or nil if it has
-// room: no more is read from hosts while the loop has too much to do.
+// room: reading from hosts pauses while the loop has too many tasks.
 func (q *queue) full() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -92,7 +90,7 @@ func (q *queue) full() <-chan struct{} {
 	return q.room
 }
 
-// take takes what is in the queue.
+// take removes and returns all tasks of the queue.
 func (q *queue) take() []func() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -102,7 +100,7 @@ func (q *queue) take() []func() {
 	return items
 }
 
-// end lets hosts be read, whatever is in the queue: the loop has ended.
+// end resumes reading from hosts after the loop has ended.
 func (q *queue) end() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -110,7 +108,7 @@ func (q *queue) end() {
 	q.release()
 }
 
-// release tells that there is room. Under the lock.
+// release signals that there is room. The caller must hold the lock.
 func (q *queue) release() {
 	if q.room != nil {
 		close(q.room)

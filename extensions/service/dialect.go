@@ -11,65 +11,64 @@ import (
 	"github.com/hostsup/hostsup/extensions/plan"
 )
 
-// dialect is how a protocol speaks of extensions. A value; what belongs to one
-// host is its voice.
+// dialect is how a protocol handles extensions. It is a value; voice has the state of one
+// host.
 type dialect interface {
-	// own says that hosts do the startup of their extensions by themselves.
+	// own reports whether hosts do the startup of their extensions themselves.
 	own() bool
-	// tells says that hosts tell which extensions live in them, when they are up.
+	// tells reports whether hosts announce their extensions when they are up.
 	tells() bool
-	// find returns what is known before any host has run, or was known before and
-	// cannot be read now. It is called by anybody.
+	// find returns the extensions that are known before a host has run, and those of
+	// before that cannot be read now. It may be called on any goroutine.
 	find(ctx context.Context, before []extensions.Extension) found
-	// folders says that find reads some, in which there may be something else later.
+	// folders reports whether find reads folders, whose content may change.
 	folders() bool
 	voice(p *place) voice
 }
 
-// found is what is known of extensions, what is wrong with them, and whose files
-// are whose.
+// found has the known extensions, their mistakes, and the owners of files.
 type found struct {
 	list     []extensions.Extension
 	problems []error
 	index    blame.Index
 }
 
-// voice speaks with the host of one place. All methods are called by the loop,
-// but for the last five, which may be called by anybody and must
-// not wait.
+// voice talks to the host of one place. The loop calls all methods but the last five,
+// which may be called on any goroutine and must not block.
 type voice interface {
-	// opening returns what the next life is opened with, nil for the spec's. living
-	// returns the extensions that it is told of, nil when none is known yet.
+	// opening returns the init data of the next life, nil for that of the spec. living
+	// returns the extensions for that life, nil if none is known yet.
 	opening() codec.Raw
 	living() []string
-	// up tells of a new life, before anything is asked of it; its line may be
-	// nil: it has ended already. welcome follows when the machine knows of it.
+	// up reports a new life, before any request to it; its line is nil if the life has
+	// already ended. welcome follows when the machine knows the life.
 	up()
 	welcome()
-	// ahead says that a life has been heard of before its up; over, that it has
-	// ended.
+	// ahead reports whether a life has sent reports before its up. over reports the end
+	// of a life.
 	ahead(life uint64) bool
 	over()
-	// sync tells the life who lives there now, and ends those that no longer do.
-	// What is under way is counted in the deltas of the service.
+	// sync sends the life its current extensions, and ends the others. Updates in
+	// progress are counted in the deltas of the service.
 	sync()
-	// activate and deactivate carry out what the machine wants. What becomes of an
-	// activation is told to the machine.
+	// activate and deactivate carry out effects of the machine, and report the result
+	// of an activation to it.
 	activate(e activation.Activate, x extensions.Extension)
 	deactivate(id extensions.ID)
-	// asked answers requests of the host, or is nil; notified hears what it says.
+	// asked returns the handler of a request of the host, or nil. notified handles its
+	// notifications.
 	asked(method string) actors.Handler
-	// noted takes a request that only tells something, which is answered at once; false:
-	// the request is none.
+	// noted handles a request that only reports something and is answered at once; it
+	// returns false for other requests.
 	noted(life uint64, method string, params codec.Raw) bool
 	notified(life uint64, m *codec.Message)
-	// command is the command that a call is of, if it is of one; activates is the
-	// extension that a call activates, where nothing but its answer tells its end.
+	// command returns the command of a call, if it has one. activates returns the
+	// extension that a call activates, if only its answer reports the end of that.
 	command(method string, params codec.Raw) (string, bool)
 	activates(method string, params codec.Raw) (extensions.ID, bool)
 }
 
-// dialectOf is the one of a host that has an extensions block.
+// dialectOf returns the dialect of a host with an extensions block.
 func dialectOf(base *actors.Ref, spec plan.Spec) dialect {
 	if base.Spec().Protocol.Name() == plan.Hostsup {
 		return programs{spec}

@@ -15,20 +15,20 @@ import (
 	"github.com/hostsup/hostsup/lifecycle"
 )
 
-// faults is who finds out whose fault the crashes of one home are.
+// faults finds the extensions that cause the crashes of one home.
 type faults struct {
 	machine *blame.Machine
 	alarm   *time.Timer
 }
 
-// outcome is what a step of that has led to.
+// outcome is the result of a step of that machine.
 type outcome struct {
 	moved     bool
 	forgive   bool
 	decisions []blame.Decision
 }
 
-// fault takes a step of the machine of a home and keeps what it says.
+// fault steps the blame machine of a home and records its decisions.
 func (s *Service) fault(number int, ev blame.Event) (out outcome) {
 	f := s.faults[number]
 	if f == nil {
@@ -67,7 +67,7 @@ func (s *Service) fault(number int, ev blame.Event) (out outcome) {
 	return out
 }
 
-// follow carries out what a step has led to that was no crash of the home.
+// follow carries out the outcome of a step that was not a crash of the home.
 func (s *Service) follow(number int, out outcome) {
 	if out.forgive {
 		for _, p := range s.places {
@@ -85,7 +85,7 @@ func (s *Service) follow(number int, out outcome) {
 	}
 }
 
-// decided makes a decision known.
+// decided publishes a decision.
 func (s *Service) decided(number int, d blame.Decision) {
 	host, life := s.home(number, d.Cell), uint64(0)
 	ids := make([]string, len(d.IDs))
@@ -123,7 +123,7 @@ func (s *Service) of(id extensions.ID) *record {
 	return r
 }
 
-// home is the name of the host of a cell.
+// home returns the name of the host of a cell.
 func (s *Service) home(number int, cell string) string {
 	for name, p := range s.places {
 		if p.cell == cell && p.number == number {
@@ -133,26 +133,26 @@ func (s *Service) home(number int, cell string) string {
 	return s.base.Name()
 }
 
-// advise says what the machines have found out about the end of a life.
+// advise returns the machines' findings about the end of a life.
 func (p *place) advise(e actors.LifeEnd, tell func(actors.Advice)) {
 	p.s.post(func() { tell(p.ended(e)) })
 }
 
-// Report is what a crash report says of extensions.
+// Report is the part of a crash report about extensions.
 type Report struct {
-	Begun     []string         `json:"begun"`     // whose activation had begun
-	Decisions []blame.Decision `json:"decisions"` // what the crash has led to
+	Begun     []string         `json:"begun"`     // the extensions whose activation had begun
+	Decisions []blame.Decision `json:"decisions"` // the decisions after the crash
 	Profile   *ProfileReport   `json:"profile,omitempty"`
 }
 
-// ProfileReport is the CPU profile that was taken of a host while it hung.
+// ProfileReport is the CPU profile of a host while it hung.
 type ProfileReport struct {
 	Seconds float64       `json:"seconds"`
 	Shares  []blame.Share `json:"shares"`         // of the processor, by extension; the largest first
-	File    string        `json:"file,omitempty"` // where it is, as long as it is among the newest
+	File    string        `json:"file,omitempty"` // its path, while it is among the newest
 }
 
-// ReportOf returns what a crash report says of extensions, or nil.
+// ReportOf returns the part of a crash report about extensions, or nil.
 func ReportOf(c *actors.CrashReport) (r *Report) {
 	if json.Unmarshal(c.Extensions, &r) != nil {
 		return nil
@@ -160,7 +160,7 @@ func ReportOf(c *actors.CrashReport) (r *Report) {
 	return r
 }
 
-// DecisionOf returns the decision that an event is about, or nil.
+// DecisionOf returns the decision of an event, or nil.
 func DecisionOf(e actors.Event) (d *blame.Decision) {
 	if json.Unmarshal(e.Decision, &d) != nil {
 		return nil
@@ -168,20 +168,19 @@ func DecisionOf(e actors.Event) (d *blame.Decision) {
 	return d
 }
 
-// asJSON is a value of ours as JSON.
+// asJSON encodes a value of this package.
 func asJSON(v any) json.RawMessage {
 	text, err := json.Marshal(v)
-	if err != nil { // never: there is nothing in them that JSON has no word for
+	if err != nil { // never: all values can be encoded
 		return nil
 	}
 	return text
 }
 
-// ended finds out who is to blame and has them moved before the next life
-// begins.
+// ended finds the culprits and moves them before the next life begins.
 func (p *place) ended(e actors.LifeEnd) (a actors.Advice) {
 	s := p.s
-	if p.voice.ahead(e.Life) { // it has ended in its first moment
+	if p.voice.ahead(e.Life) { // it ended before its up
 		p.up(e.Life, nil)
 	}
 	p.voice.over()
@@ -220,7 +219,7 @@ func (p *place) ended(e actors.LifeEnd) (a actors.Advice) {
 	return a
 }
 
-// kindOf says what sort of an end it was; false: not a crash.
+// kindOf returns the kind of a crash; false for other ends.
 func kindOf(e actors.LifeEnd) (blame.Kind, bool) {
 	switch e.Cause {
 	case lifecycle.CauseUnresponsive:
@@ -243,7 +242,7 @@ func kindOf(e actors.LifeEnd) (blame.Kind, bool) {
 	}
 	switch syscall.Signal(e.Status.Signal) {
 	case syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP:
-		return blame.Outside, true // no runtime does that to itself
+		return blame.Outside, true // no runtime sends itself this signal
 	}
 	return blame.Exit, true
 }

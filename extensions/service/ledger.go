@@ -12,27 +12,27 @@ import (
 	"github.com/hostsup/hostsup/extensions/blame"
 )
 
-// ledger keeps which calls of commands a host has open. Callers and the read
-// loop write it; the loop of the service looks into it only when it matters what
-// there was in flight, so that no call has to wake it.
+// ledger records the open calls of commands of a host. Callers and the read loop write
+// it; the loop of the service reads it only when it needs the calls in flight, so that
+// no call wakes the loop.
 type ledger struct {
 	mu    sync.Mutex
 	open  map[uint32]entry // of life
 	life  uint64
-	ended []uint32       // that the machine knows as open
-	back  map[string]int // how many have ended since the last look, besides ended; of at most maxCommands commands
+	ended []uint32       // calls that the machine knows as open
+	back  map[string]int // how many others have ended since the last look; of at most maxCommands commands
 }
 
-// maxOpen is how many calls of a life are known as open at the least. Callers
-// may leave one that its host has begun with and does not answer, of which the
-// ledger is not told; of more than twice as many the older ones are forgotten.
+// maxOpen is how many open calls of a life are kept at least. Callers may abandon a call
+// that its host does not answer, without a report to the ledger; beyond twice as many
+// the older calls are dropped.
 const maxOpen = 10_000
 
 type entry struct {
 	command string
 	use     *use
 	at      int64 // when it began
-	told    bool  // the machine knows of it
+	told    bool  // the machine knows it
 }
 
 func (l *ledger) began(life uint64, id uint32, command string, u *use) {
@@ -40,7 +40,7 @@ func (l *ledger) began(life uint64, id uint32, command string, u *use) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if life < l.life {
-		return // a late word on one that is over
+		return // late: the life is over
 	}
 	l.turn(life)
 	l.open[id] = entry{command: command, use: u, at: now}
@@ -49,7 +49,7 @@ func (l *ledger) began(life uint64, id uint32, command string, u *use) {
 	}
 }
 
-// trim forgets all but the youngest of the open calls. Under the lock.
+// trim drops all but the newest open calls. The caller must hold the lock.
 func (l *ledger) trim() {
 	ids := slices.SortedFunc(maps.Keys(l.open), func(a, b uint32) int { return cmp.Compare(l.open[a].at, l.open[b].at) })
 	for _, id := range ids[:len(ids)-maxOpen] {
@@ -60,7 +60,7 @@ func (l *ledger) trim() {
 	}
 }
 
-// turn begins with a life. Under the lock.
+// turn switches to a new life. The caller must hold the lock.
 func (l *ledger) turn(life uint64) {
 	if life > l.life || l.open == nil {
 		l.life, l.open, l.ended = life, map[uint32]entry{}, nil
@@ -86,14 +86,14 @@ func (l *ledger) done(life uint64, id uint32) {
 	}
 }
 
-// tally is what has happened since the last look, in a life or the ones before.
+// tally is what has happened since the last look, in a life or before.
 type tally struct {
-	open  map[uint32]string // new ones
+	open  map[uint32]string // new calls
 	ended []uint32
 	back  map[string]int
 }
 
-// look takes the tally of a life. One that is over is forgotten then.
+// look returns the tally of a life, and drops a life that is over.
 func (l *ledger) look(life uint64, over bool) (t tally) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,7 +116,7 @@ func (l *ledger) look(life uint64, over bool) (t tally) {
 	return t
 }
 
-// called keeps a call in the ledger if it is of a command.
+// called records a call if it is of a command.
 func (p *place) called(life uint64, m *codec.Message, _ bool) {
 	if x, ok := p.voice.activates(m.Method, m.Params); ok {
 		p.starts.Store(startCall{life, m.ID}, x)
@@ -133,7 +133,7 @@ type startCall struct {
 
 func (p *place) answered(life uint64, id uint32, _ time.Duration) {
 	if x, ok := p.starts.LoadAndDelete(startCall{life, id}); ok {
-		p.s.post(func() { // before the end of the life can be told
+		p.s.post(func() { // before the end of the life can be reported
 			if x, ok := x.(extensions.ID); ok {
 				p.s.fault(p.number, blame.Finished{Cell: p.cell, Life: life, ID: x})
 			}
@@ -143,7 +143,7 @@ func (p *place) answered(life uint64, id uint32, _ time.Duration) {
 	p.calls.done(life, id)
 }
 
-// tally gives the machine of faults the calls of a life as they are now.
+// tally passes the current calls of a life to the blame machine.
 func (p *place) tally(life uint64, over bool) {
 	t := p.calls.look(life, over)
 	for command, n := range t.back {
@@ -162,7 +162,7 @@ func (p *place) tally(life uint64, over bool) {
 	}
 }
 
-// whose is the extension that has a command here.
+// whose returns the extension of a command in this place.
 func (p *place) whose(command string) (extensions.ID, bool) {
 	lives := p.s.lives(p)
 	for _, id := range p.s.registry.Interested("onCommand:" + command) {

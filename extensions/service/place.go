@@ -18,35 +18,34 @@ import (
 	"github.com/hostsup/hostsup/lifecycle"
 )
 
-// place is one host in which extensions live, of which it is an interceptor. Its fields
-// are the loop's.
+// place is one host with extensions, and its interceptor. The loop owns its fields.
 type place struct {
 	s      *Service
 	name   string
 	number int
 	cell   string
-	ref    *actors.Ref // nil: not made yet, or it could not be
+	ref    *actors.Ref // nil before it is made, or if that failed
 
 	voice  voice
-	life   uint64       // that is up; 0: none is
-	line   *actors.Line // to it
-	coming bool         // active has not heard of the life
+	life   uint64       // the life that is up; 0 without one
+	line   *actors.Line // to that life
+	coming bool         // the activation machine does not know the life yet
 
 	tasks   []func(ctx context.Context)
 	busy    bool
-	again   bool // a restart of ours is under way
+	again   bool // a restart by the service is in progress
 	leaving bool
 
 	state  lifecycle.State
-	person bool  // it was stopped by one
-	hang   *hang // nil: it answers
+	person bool  // stopped by a person
+	hang   *hang // nil while it answers
 	errors *guard.Limiter
-	untold int // errors that nobody catches
+	untold int // uncaught errors that were not reported
 
-	// Not the loop's alone.
+	// Shared with other goroutines.
 	calls    ledger
-	commands sync.Map // to the life in which they can be executed at once
-	starts   sync.Map // the extension of each request to activate one, by its startCall
+	commands sync.Map // command → the life in which it can be executed at once
+	starts   sync.Map // startCall → the extension that the request activates
 }
 
 func (s *Service) place(name string, number int, cell string) *place {
@@ -55,8 +54,7 @@ func (s *Service) place(name string, number int, cell string) *place {
 	return p
 }
 
-// do has something done for the host that takes time, after what is to be done
-// for it already.
+// do runs task in a goroutine on behalf of the host, after its earlier tasks.
 func (p *place) do(task func(ctx context.Context)) {
 	p.tasks = append(p.tasks, task)
 	p.pump()
@@ -78,7 +76,7 @@ func (p *place) pump() {
 	})
 }
 
-// open makes the host for a place that there is none for.
+// open adds the host of a new place.
 func (s *Service) open(at location.Place) {
 	p := s.place(s.name(at), at.Number, at.Cell)
 	if at.Cell != "" {
@@ -106,7 +104,7 @@ func (s *Service) open(at location.Place) {
 	})
 }
 
-// shut takes the host of a place away that nobody lives in.
+// shut removes the host of a place without extensions.
 func (s *Service) shut(p *place) {
 	if p.leaving {
 		return
@@ -120,7 +118,7 @@ func (s *Service) shut(p *place) {
 			}
 			delete(s.places, p.name)
 			s.activation(activation.HostDown{Host: p.name, Next: activation.NextIdle, Cause: "nobody lives there"})
-			s.relocate() // somebody may have come to need it meanwhile
+			s.relocate() // an extension may need it again
 		})
 	})
 }
@@ -135,13 +133,13 @@ func (p *place) start() {
 			})
 			return
 		}
-		if err := ref.Start(ctx); err != nil { // the host tells by its states
+		if err := ref.Start(ctx); err != nil { // the states of the host report it
 			p.s.log.Debug("host was not started", "host", p.name, "error", err)
 		}
 	})
 }
 
-// restart ends a life in which somebody is active who is not to be there.
+// restart ends a life with an active extension that no longer belongs there.
 func (p *place) restart(why string) {
 	if p.again || p.leaving || p.ref == nil {
 		return
@@ -166,15 +164,15 @@ func (p *place) interceptor() *actors.Interceptor {
 	}
 }
 
-// starting opens the next life with the extensions that live in it.
+// starting opens the next life with its extensions.
 func (p *place) starting(ctx context.Context, s *actors.Start) error {
 	type opening struct {
 		init   codec.Raw
 		living []string
 	}
 	o, err := get(ctx, p.s, func() opening { return opening{p.voice.opening(), p.voice.living()} })
-	if err != nil { // on the way down
-		return nil //nolint:nilerr // the life ends, too
+	if err != nil { // the service is closing
+		return nil //nolint:nilerr // the life ends too
 	}
 	if o.init != nil {
 		s.Hello.Init = o.init
@@ -196,14 +194,14 @@ func (p *place) up(life uint64, line *actors.Line) {
 	p.s.settle()
 }
 
-// welcome tells the machine of the life, and what was heard of it before.
+// welcome reports the life, and its earlier reports, to the machine.
 func (p *place) welcome() {
 	p.coming = false
 	p.s.activation(activation.HostUp{Host: p.name, Life: p.life})
 	p.voice.welcome()
 }
 
-// noted is the answer to a request that only tells something.
+// noted is the answer to a request that only reports something.
 var noted = &codec.Message{}
 
 func (p *place) inbound(life uint64, m *codec.Message) (v actors.Verdict) {
@@ -244,7 +242,7 @@ func (p *place) changed(t lifecycle.Transition) {
 	}
 }
 
-// lives says who lives in a place.
+// lives returns a function that reports whether an extension belongs to a place.
 func (s *Service) lives(p *place) func(extensions.Extension) bool {
 	return func(e extensions.Extension) bool {
 		at := s.placed.Places[e.ID]
@@ -252,7 +250,7 @@ func (s *Service) lives(p *place) func(extensions.Extension) bool {
 	}
 }
 
-// relocate decides anew where everybody lives, and has it so.
+// relocate decides again where each extension runs, and carries that out.
 func (s *Service) relocate() {
 	cells := map[extensions.ID]string{}
 	for _, f := range s.faults {
@@ -295,7 +293,7 @@ func (s *Service) relocate() {
 	s.settle()
 }
 
-// settle tells the machine where everybody lives, once the hosts know.
+// settle reports the locations to the machine after the hosts know them.
 func (s *Service) settle() {
 	if s.deltas > 0 {
 		return

@@ -16,21 +16,21 @@ import (
 	"github.com/hostsup/hostsup/extensions/blame"
 )
 
-// Bounds of the profiles that are taken of hosts that hang.
+// Bounds of profiles of hanging hosts.
 const (
 	maxSpan     = 2 * time.Second
 	profileWait = 20 * time.Second // for a host that is never killed
-	maxKept     = 4 << 20          // bytes of one that is kept with a crash report
-	keptFiles   = 50               // in the folder, of all hosts; the newest
+	maxKept     = 4 << 20          // bytes of a profile that is kept with a crash report
+	keptFiles   = 50               // the number of newest files in the folder, of all hosts
 )
 
 const suffixProfile = ".cpuprofile"
 
-// hang is an unresponsive spell of a life, which is profiled.
+// hang is an unresponsive spell of a life, with its profile.
 type hang struct {
 	life   uint64
 	cancel context.CancelFunc
-	taken  *taken // nil: not yet, or it cannot be
+	taken  *taken // nil before it is taken, or if that fails
 }
 
 // taken is a profile.
@@ -40,8 +40,8 @@ type taken struct {
 	shares []blame.Share
 }
 
-// hung has a profile taken of a life that is unresponsive, beside everything
-// else. It is evidence only if it is there before the life is killed.
+// hung takes a profile of an unresponsive life in the background. It is evidence only if
+// it is complete before the life is killed.
 func (p *place) hung(life uint64) {
 	p.calm()
 	if p.s.tree.Profile == nil || p.s.spec.NoProfiles || p.ref == nil || p.life != life {
@@ -69,7 +69,7 @@ func (p *place) hung(life uint64) {
 		}
 		p.s.post(func() {
 			if p.hang != h {
-				return // it is over
+				return // the spell is over
 			}
 			h.taken = &taken{data, span, shares}
 			p.s.log.Info("profile of a host that hangs", "host", p.name, "life", life, "shares", shareText(shares))
@@ -78,7 +78,7 @@ func (p *place) hung(life uint64) {
 	})
 }
 
-// calm is the end of an unresponsive spell.
+// calm ends an unresponsive spell.
 func (p *place) calm() {
 	if p.hang != nil {
 		p.hang.cancel()
@@ -86,8 +86,8 @@ func (p *place) calm() {
 	}
 }
 
-// evidence is what a profile adds to the report of a crash. Its file is written
-// beside.
+// evidence returns the profile for the report of a crash. It writes the file in the
+// background.
 func (p *place) evidence(e actors.LifeEnd) *ProfileReport {
 	if p.hang == nil || p.hang.taken == nil || p.hang.life != e.Life {
 		return nil
@@ -111,9 +111,9 @@ func (p *place) evidence(e actors.LifeEnd) *ProfileReport {
 	return out
 }
 
-// keepProfile writes a profile into a folder and removes the oldest there that
-// are too many. Their names are in the order of their times; those after name
-// were dated by a clock that was ahead, and are removed first.
+// keepProfile writes a profile to a folder and removes the oldest files beyond
+// keptFiles. Names sort by time; files after name were dated by a clock that was ahead,
+// and are removed first.
 func keepProfile(dir, name string, data []byte) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -161,8 +161,8 @@ func shareText(shares []blame.Share) string {
 	return strings.Join(parts, ", ")
 }
 
-// resolved adds to extensions the folders that theirs lead to: a runtime names
-// files by those.
+// resolved adds the targets of linked extension folders, because a runtime names files
+// by the targets.
 func resolved(list []extensions.Extension) []extensions.Extension {
 	out := slices.Clip(list)
 	for _, e := range list {

@@ -18,14 +18,14 @@ import (
 	"github.com/hostsup/hostsup/extensions/plan"
 )
 
-// programs is the dialect of hosts of protocol hostsup: each of their extensions
-// is switched on and off by a request, and the host asks for those that it needs.
+// programs is the dialect of hosts of protocol hostsup: a request activates or
+// deactivates each extension, and the host requests those that it needs.
 type programs struct{ spec plan.Spec }
 
 func (programs) own() bool   { return false }
 func (programs) tells() bool { return true }
 
-// find returns what is declared.
+// find returns the declared extensions.
 func (d programs) find(context.Context, []extensions.Extension) found {
 	var out found
 	for _, a := range d.spec.Declared {
@@ -40,11 +40,11 @@ func (d programs) voice(p *place) voice {
 	return &program{place: p, declared: d.spec.Declared, grace: d.spec.Deactivate}
 }
 
-// unit is an extension as it is declared or announced.
+// unit converts a declared or announced extension.
 func unit(a codec.Announced) extensions.Extension {
 	x := extensions.Extension{
 		ID: extensions.MakeID(a.ID), Value: a.ID, Version: a.Version, Origin: extensions.Builtin,
-		Main: a.ID, // there is something to activate
+		Main: a.ID, // not empty: it can be activated
 	}
 	for _, on := range a.DependsOn {
 		x.Dependencies = append(x.Dependencies, extensions.MakeID(on))
@@ -62,16 +62,16 @@ func unit(a codec.Announced) extensions.Extension {
 	return x
 }
 
-// program is one such host. Its fields are the loop's.
+// program is one such host. The loop owns its fields.
 type program struct {
 	*place
 	declared []codec.Announced
 	grace    time.Duration
-	mute     bool                                   // the life does not speak of extensions
-	active   map[extensions.ID]extensions.Extension // that the life was asked to activate
+	mute     bool                                   // the life does not support extensions
+	active   map[extensions.ID]extensions.Extension // those that the life was asked to activate
 	ending   map[extensions.ID]bool
-	ends     uint64   // how many have been begun
-	later    []func() // activations of those that are ending
+	ends     uint64   // the number of deactivations so far
+	later    []func() // activations of extensions that are ending
 }
 
 func (p *program) opening() codec.Raw { return nil }
@@ -108,8 +108,8 @@ func (p *program) ahead(uint64) bool { return false }
 
 func (p *program) over() { p.active, p.ending, p.later = nil, nil, nil }
 
-// sync ends those who do not live here any more, and those who need them, one
-// after the other: who needs another goes before it.
+// sync ends the extensions that no longer belong here and their dependents, one after
+// the other, dependents first.
 func (p *program) sync() {
 	lives := p.s.lives(p.place)
 	var gone []extensions.ID
@@ -121,7 +121,7 @@ func (p *program) sync() {
 	p.end(gone)
 }
 
-// end ends some, with who needs them; those the machine knows to be over.
+// end ends extensions with their dependents; the machine already knows that.
 func (p *program) end(gone []extensions.ID) {
 	all := slices.SortedFunc(maps.Values(p.active), func(a, b extensions.Extension) int { return cmp.Compare(a.ID, b.ID) })
 	more := extensions.Dependents(all, gone...)
@@ -149,7 +149,7 @@ func (p *program) end(gone []extensions.ID) {
 	p.s.work.Go(func() {
 		var err error
 		for i, name := range names {
-			// A crash now is its fault.
+			// Attribute a crash from now on to it.
 			call := blame.CallBegan{Cell: p.cell, Life: life, Call: firstEnd + first + uint64(i), ID: order[i], Method: native.MethodDeactivate}
 			p.s.post(func() { p.s.fault(p.number, call) })
 			if err = p.deactivates(line, name); err != nil {
@@ -170,11 +170,11 @@ func (p *program) end(gone []extensions.ID) {
 	})
 }
 
-// firstEnd is the number of the first end among the calls of a life, whose own
-// numbers have 32 bits.
+// firstEnd is the call number of the first deactivation of a life, beyond the 32-bit
+// numbers of its calls.
 const firstEnd = 1 << 32
 
-// deactivates asks for the end of one and waits for it.
+// deactivates requests the end of an extension and waits for it.
 func (p *program) deactivates(line *actors.Line, name string) error {
 	grace := p.grace
 	if grace <= 0 {
@@ -184,11 +184,11 @@ func (p *program) deactivates(line *actors.Line, name string) error {
 	return line.Call(p.s.ctx, native.MethodDeactivate, in, nil, actors.Timeout(grace+late))
 }
 
-// late is how much longer the answer is waited for, which says what it is that
-// does not end.
+// late is the additional wait for the answer, which has the reason if the extension does
+// not end.
 const late = time.Second
 
-// ended takes what has become of the ends of some.
+// ended handles the results of deactivations.
 func (p *program) ended(life uint64, order, more []extensions.ID, err error) {
 	if err != nil {
 		p.restart(p.s.text(err.Error()))
@@ -212,15 +212,15 @@ func (p *program) ended(life uint64, order, more []extensions.ID, err error) {
 	}
 }
 
-// deactivate implements voice: those who move were ended before the machine has
-// heard of it.
+// deactivate implements voice: moving extensions were already ended before the machine
+// knows of the move.
 func (p *program) deactivate(id extensions.ID) {
 	if _, on := p.active[id]; on {
 		p.end([]extensions.ID{id})
 	}
 }
 
-// activate asks the life. Its answer is what becomes of it.
+// activate asks the life; its answer is the result.
 func (p *program) activate(e activation.Activate, x extensions.Extension) {
 	if p.mute {
 		p.s.post(func() { p.failed(e, "the host does not speak of extensions", nil) })
@@ -238,7 +238,7 @@ func (p *program) activate(e activation.Activate, x extensions.Extension) {
 		err := line.Call(p.s.ctx, native.MethodActivate, native.Activate{ID: x.Name(), Event: e.Reason.Event, Startup: e.Reason.Startup}, &done)
 		var down *actors.HostError
 		if errors.As(err, &down) || p.s.ctx.Err() != nil {
-			return // the end of the life says so
+			return // the end of the life reports it
 		}
 		p.s.post(func() {
 			if err != nil {
@@ -264,7 +264,7 @@ func (p *program) failed(e activation.Activate, cause string, err error) {
 	p.s.activation(activation.Failed{Host: e.Host, Life: e.Life, ID: e.ID, Cause: p.s.text(cause)})
 }
 
-// millis is a time that a host has told.
+// millis converts a duration from a host.
 func millis(ms float64) time.Duration {
 	if !(ms >= 0 && ms < 1e9) {
 		return 0
@@ -281,7 +281,7 @@ func (p *program) asked(method string) actors.Handler {
 	return nil
 }
 
-// need has an extension activated that was called.
+// need activates a called extension.
 func (p *program) need(ctx context.Context, in *actors.Incoming) (any, error) {
 	var q native.Need
 	if err := p.s.base.Encoding().Unmarshal(in.Params, &q); err != nil {
@@ -309,7 +309,7 @@ func (p *program) need(ctx context.Context, in *actors.Incoming) (any, error) {
 	}
 	var wrong *ActivationError
 	switch err := p.s.await(ctx, q.ID, w); {
-	case errors.As(err, &wrong): // the event may be for others, too
+	case errors.As(err, &wrong): // the event may concern others too
 		for _, e := range wrong.Errs {
 			if e.ID == id {
 				return nil, &codec.Error{Name: codec.NameNotActive, Message: e.Error()}
@@ -321,7 +321,7 @@ func (p *program) need(ctx context.Context, in *actors.Incoming) (any, error) {
 	return nil, nil
 }
 
-// unfit says why an extension cannot be called here; "" when it can.
+// unfit returns why an extension cannot be called here; "" if it can.
 func (p *program) unfit(id extensions.ID) string {
 	switch x, known := p.s.registry.Get(id); {
 	case p.s.disabled[id] != "":
@@ -356,7 +356,7 @@ func (p *program) notified(life uint64, m *codec.Message) {
 	})
 }
 
-// command is the method itself, if it is one of an extension.
+// command returns the method itself, if it belongs to an extension.
 func (p *program) command(method string, _ codec.Raw) (string, bool) {
 	m := p.s.methods.Load()
 	return method, m != nil && (*m)[method]

@@ -16,7 +16,7 @@ import (
 	"github.com/hostsup/hostsup/extensions/blame"
 )
 
-// What a host says of its extensions.
+// Reports of a host on its extensions.
 const (
 	serviceActor   = "MainThreadExtensionService."
 	methodWill     = serviceActor + "$onWillActivateExtension"
@@ -28,17 +28,17 @@ const (
 	methodExists   = "MainThreadWorkspace.$checkExists"
 )
 
-// report is something that a life says.
+// report is a report of a life.
 type report struct {
 	life   uint64
 	method string
 	args   []json.RawMessage
 
-	text, stack string // of an error, whose argument is nil then
+	text, stack string // of an error; its argument is then nil
 }
 
-// asked implements voice. The host waits for some of the answers: it goes on when
-// what it says is known here.
+// asked implements voice. The host waits for some of the answers until its report is
+// handled.
 func (p *editor) asked(method string) actors.Handler {
 	switch method {
 	case methodWill, methodDid, methodError, methodUncaught:
@@ -80,7 +80,7 @@ func parse(in *actors.Incoming) (report, error) {
 	return r, nil
 }
 
-// hear takes a report, or keeps it until the life is known to be up.
+// hear handles a report, or keeps it until the life is known to be up.
 func (p *editor) hear(r report) {
 	if p.life == r.life && !p.coming {
 		p.heard(r)
@@ -99,7 +99,7 @@ func (p *editor) keep(r report) {
 		size += len(arg)
 	}
 	switch {
-	case p.waiting > maxEarly: // which was told
+	case p.waiting > maxEarly: // already reported
 	case p.waiting+size > maxEarly:
 		p.waiting = maxEarly + 1
 		p.s.problem("", fmt.Errorf("host %s: it says more of its extensions before it is ready than is kept, %d bytes: the rest is not followed", p.name, maxEarly))
@@ -109,7 +109,7 @@ func (p *editor) keep(r report) {
 	}
 }
 
-// heard follows a report of the life that is up.
+// heard handles a report of the life that is up.
 func (p *editor) heard(r report) {
 	s := p.s
 	id, ok := identifier(r.args[0])
@@ -135,7 +135,7 @@ func (p *editor) heard(r report) {
 		p.begun[id] = true
 		s.fault(p.number, blame.Finished{Cell: p.cell, Life: r.life, ID: id})
 		var missing struct{ Dependency string }
-		_ = json.Unmarshal(r.arg(2), &missing) // null, mostly
+		_ = json.Unmarshal(r.arg(2), &missing) // mostly null
 		s.activation(activation.Failed{Host: p.name, Life: r.life, ID: id, Cause: s.text(withoutPrefix(r.text)), Missing: extensions.MakeID(missing.Dependency)})
 	case methodUncaught:
 		if found, ok := s.index.Stack(r.stack); ok {
@@ -152,11 +152,11 @@ func (p *editor) heard(r report) {
 	}
 }
 
-// maxCommands is of how many commands that no manifest names it is known whose
-// they are.
+// maxCommands is for how many commands without a manifest entry the extension is
+// remembered.
 const maxCommands = 10_000
 
-// noted implements voice: a command is registered. There may be thousands at once.
+// noted implements voice: a host registers a command, of which there may be thousands.
 func (p *editor) noted(life uint64, method string, params codec.Raw) bool {
 	if method != methodRegister {
 		return false
@@ -169,7 +169,7 @@ func (p *editor) noted(life uint64, method string, params codec.Raw) bool {
 	return true
 }
 
-// registered follows whose commands there are.
+// registered records the extension of a command.
 func (p *editor) registered(life uint64, command string) {
 	if _, again := p.s.registered[command]; again || len(p.s.registered) < maxCommands {
 		p.s.registered[command] = registration{p.name, life}
@@ -177,16 +177,15 @@ func (p *editor) registered(life uint64, command string) {
 	if _, ok := p.whose(command); ok || len(p.s.command) >= maxCommands {
 		return
 	}
-	// The host does not say whose it is. One that is not in a manifest is
-	// registered while its extension is being activated; that is remembered for
-	// lives in which several are at once.
+	// The host does not name the extension. A command that is in no manifest is
+	// registered while its extension is being activated; the result is remembered for
+	// lives in which several activations overlap.
 	if busy := p.s.active.In(p.name, true); len(busy) == 1 {
 		p.s.command[command] = busy[0]
 	}
 }
 
-// needs has an extension activated that one of this host needs and that lives
-// in another.
+// needs activates an extension in another host that one of this host needs.
 func (p *editor) needs(ctx context.Context, in *actors.Incoming) (any, error) {
 	r, err := parse(in)
 	if err != nil {
@@ -203,8 +202,8 @@ func (p *editor) needs(ctx context.Context, in *actors.Incoming) (any, error) {
 	return nil, p.s.await(ctx, string(id), w)
 }
 
-// exists says whether folders of the workspace contain something, which the
-// host asks for the startup of its extensions.
+// exists searches folders of the workspace, which the host requests for the startup of
+// its extensions.
 func (p *editor) exists(ctx context.Context, in *actors.Incoming) (any, error) {
 	r, err := parse(in)
 	if err != nil {
@@ -246,7 +245,7 @@ func (p *editor) exists(ctx context.Context, in *actors.Incoming) (any, error) {
 	return found != "", nil
 }
 
-// thrown reads the error in a report here, which may be large, and not in the loop.
+// thrown parses the error of a report, which may be large, outside of the loop.
 func (r *report) thrown() {
 	if len(r.args) < 2 {
 		return
@@ -255,7 +254,7 @@ func (r *report) thrown() {
 	r.args[1], r.stack = nil, r.stack[:min(len(r.stack), maxRead)]
 }
 
-// arg is an argument, nil where there is none.
+// arg returns an argument, or nil.
 func (r report) arg(i int) json.RawMessage {
 	if i < len(r.args) {
 		return r.args[i]
@@ -263,7 +262,7 @@ func (r report) arg(i int) json.RawMessage {
 	return nil
 }
 
-// identifier reads an id as the protocol writes it.
+// identifier parses an id as encoded by the protocol.
 func identifier(raw json.RawMessage) (extensions.ID, bool) {
 	var text string
 	var both extensions.Identifier
@@ -277,7 +276,7 @@ func identifier(raw json.RawMessage) (extensions.ID, bool) {
 	return id, id.Valid()
 }
 
-// span reads a number of milliseconds.
+// span parses a number of milliseconds.
 func span(raw json.RawMessage) time.Duration {
 	var ms float64
 	if json.Unmarshal(raw, &ms) != nil || ms < 0 || ms > 1e9 {
@@ -315,7 +314,7 @@ func withoutPrefix(text string) string {
 	return text
 }
 
-// thrown reads what was thrown: an error, or anything.
+// thrown parses a thrown value: an error, or any other value.
 func thrown(raw json.RawMessage) (text, stack string) {
 	var e struct{ Name, Message, Stack string }
 	if json.Unmarshal(raw, &e) != nil || e.Message == "" && e.Name == "" {

@@ -20,14 +20,13 @@ const (
 	Changed = "changed" // it has another version, manifest or folder
 )
 
-// Difference is one extension of which a look into the folders has found
-// something else than the one before.
+// Difference is one extension that differs between two scans of the folders.
 type Difference struct {
-	Host   string `json:"host"` // whose extension it is, by the spec
+	Host   string `json:"host"` // the host that specifies the extension
 	ID     string `json:"id"`
 	Change string `json:"change"` // added, removed, changed
-	Before string `json:"before"` // its version; "" (null as JSON) when it was added
-	After  string `json:"after"`  // "" (null) when it was removed
+	Before string `json:"before"` // its version; "" (null as JSON) if it was added
+	After  string `json:"after"`  // "" (null) if it was removed
 }
 
 // MarshalJSON implements json.Marshaler: what is absent is null.
@@ -41,7 +40,7 @@ func (d Difference) MarshalJSON() ([]byte, error) {
 	}{d.Host, d.ID, d.Change, orNull(d.Before), orNull(d.After)})
 }
 
-// String is the difference in a line, without the host.
+// String returns the difference in one line, without the host.
 func (d Difference) String() string {
 	switch {
 	case d.Change == Added:
@@ -54,7 +53,7 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s %s has become %s", d.ID, d.Before, d.After)
 }
 
-// differences compares what was found with what is there now, by id.
+// differences compares two lists, by id.
 func differences(host string, before, now []extensions.Extension) []Difference {
 	old := map[extensions.ID]extensions.Extension{}
 	for _, x := range before {
@@ -78,19 +77,18 @@ func differences(host string, before, now []extensions.Extension) []Difference {
 	return out
 }
 
-// Rescan looks into the folders anew and has what is different count: what a
-// start would find there now is what there is, but that an extension of which the
-// package.json is there and cannot be read stays as it was. It returns the differences, by id,
-// when hosts that they concern have been told, started or restarted; an empty
-// list when there are none. What is wrong with extensions is told in the journal,
-// unless it was told of the last look. When ctx ends before all was read, nothing
-// is different; later what is different counts all the same. Errors:
-// [ErrNoFolders], [ErrClosed], ctx's.
+// Rescan scans the folders again and applies the differences: afterwards the extensions
+// are those that a start would find, except that one whose package.json exists but cannot
+// be read stays unchanged. Rescan returns the differences, by id, after the hosts concerned
+// have been updated, started or restarted. It reports mistakes of extensions in the
+// journal, unless the last scan did. If ctx is done before all was read, nothing changes;
+// if it is done later, the differences are applied nevertheless. Errors: [ErrNoFolders],
+// [ErrClosed], that of ctx.
 func (s *Service) Rescan(ctx context.Context) ([]Difference, error) {
 	if !s.dialect.folders() {
 		return nil, fmt.Errorf("%w: host %q", ErrNoFolders, s.base.Name())
 	}
-	// One after the other, so that what was seen last is what counts.
+	// Scans run one after the other, so that the last one applies.
 	select {
 	case s.looks <- struct{}{}:
 	case <-s.done:
@@ -106,8 +104,7 @@ func (s *Service) Rescan(ctx context.Context) ([]Difference, error) {
 	return out, s.quiet(ctx)
 }
 
-// look reads the folders and takes what is there, on the goroutine of who wants
-// to know.
+// look reads the folders on the goroutine of the caller and applies the result.
 func (s *Service) look(ctx context.Context) ([]Difference, error) {
 	reading, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -126,7 +123,7 @@ func (s *Service) look(ctx context.Context) ([]Difference, error) {
 	return get(context.WithoutCancel(ctx), s, func() []Difference { return s.taken(now) })
 }
 
-// taken has count what was found now.
+// taken applies the result of a scan.
 func (s *Service) taken(now found) []Difference {
 	list := differences(s.base.Name(), s.found, now.list)
 	before := s.wrong
@@ -144,7 +141,7 @@ func (s *Service) taken(now found) []Difference {
 		s.problem("", err)
 	}
 	if len(list) == 0 {
-		for text := range before { // what the registry refuses is as it was
+		for text := range before { // refusals of the registry are unchanged
 			s.wrong[text] = true
 		}
 		return list
@@ -163,7 +160,7 @@ func (s *Service) taken(now found) []Difference {
 			c.Remove = append(c.Remove, id)
 		}
 	}
-	// What was refused may be welcome now that others are different.
+	// Extensions that were refused may be valid after changes of others.
 	for _, x := range now.list {
 		if s.disabled[x.ID] == "" && (!s.registry.Has(x.ID) || slices.Contains(c.Remove, x.ID)) {
 			c.Add = append(c.Add, x)
@@ -172,13 +169,13 @@ func (s *Service) taken(now found) []Difference {
 	}
 	r, problems := s.registry.Apply(c, nil)
 	s.registry = r
-	for _, err := range problems { // known, whether it is told or not
+	for _, err := range problems { // remembered even if not reported
 		s.refuse(err)
 	}
 	s.problems(fresh(problems))
 	for number := range s.faults {
 		if out := s.fault(number, blame.Forget{IDs: gone}); out.forgive {
-			out.moved = false // everybody is, below
+			out.moved = false // all are relocated below
 			s.follow(number, out)
 		}
 	}
@@ -186,8 +183,7 @@ func (s *Service) taken(now found) []Difference {
 	return list
 }
 
-// forget drops what was known of what is different, and returns those that are
-// removed.
+// forget drops the state of changed extensions, and returns the removed ones.
 func (s *Service) forget(list []Difference) (gone []extensions.ID) {
 	other := map[extensions.ID]bool{}
 	for _, d := range list {
@@ -212,7 +208,7 @@ func (s *Service) forget(list []Difference) (gone []extensions.ID) {
 		}
 	}
 	for _, p := range s.places {
-		p.commands.Clear() // they may be somebody else's now
+		p.commands.Clear() // they may belong to other extensions now
 	}
 	return gone
 }

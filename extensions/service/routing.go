@@ -16,11 +16,11 @@ import (
 	"github.com/hostsup/hostsup/lifecycle"
 )
 
-// eventCommand begins the activation events of commands.
+// eventCommand is the prefix of the activation events of commands.
 const eventCommand = "onCommand:"
 
-// route redirects the call of a command: it is executed where its extension lives,
-// which is activated before if it is not active.
+// route redirects the call of a command to the host of its extension, which is activated
+// first if it is not active.
 func (p *place) route(life uint64, m *codec.Message) (v actors.Verdict) {
 	command, ok := p.voice.command(m.Method, m.Params)
 	if !ok {
@@ -36,21 +36,20 @@ func (p *place) route(life uint64, m *codec.Message) (v actors.Verdict) {
 	return v
 }
 
-// goal is where a command is to be executed, or what has to happen before that
-// is known.
+// goal is where a command is executed, or what must happen before that is known.
 type goal struct {
 	ref  *actors.Ref
-	ours bool // an extension has it, or a host has said that it does
-	here bool // in the place that asks
+	ours bool // an extension has it, or a host has registered it
+	here bool // in the calling place
 	wait *waiter
 	err  error
 }
 
-// find returns where a command is executed that is called in a place. It waits
-// for the extension's activation.
+// find returns where a command that is called in a place is executed. It waits for the
+// extension's activation.
 func (s *Service) find(ctx context.Context, from *place, command string) (goal, error) {
 	for asked := false; ; asked = true {
-		// Also for who has left: else what has begun for it would be awaited by nobody.
+		// Even if the caller has left: otherwise an activation would have no waiter.
 		g, err := get(context.WithoutCancel(ctx), s, func() goal { return s.goal(from, command, asked) })
 		if err == nil {
 			err = g.err
@@ -64,8 +63,8 @@ func (s *Service) find(ctx context.Context, from *place, command string) (goal, 
 	}
 }
 
-// goal is find without waiting. asked tells that the extension was activated
-// before, for this.
+// goal is find without waiting. asked means that the extension was already activated for
+// this call.
 func (s *Service) goal(from *place, command string, asked bool) goal {
 	id, ok := s.whose(command)
 	if !ok {
@@ -74,7 +73,7 @@ func (s *Service) goal(from *place, command string, asked bool) goal {
 				return goal{ref: p.ref, ours: true, here: p == from}
 			}
 		}
-		return goal{ref: from.ref, here: true} // which says that there is none
+		return goal{ref: from.ref, here: true} // which reports the unknown command
 	}
 	missing := func(why string) goal {
 		return goal{ours: true, err: fmt.Errorf("command %q: %s is %w: %s", command, id, ErrNotActive, why)}
@@ -99,7 +98,7 @@ func (s *Service) goal(from *place, command string, asked bool) goal {
 		if p.ref == nil {
 			return missing(fmt.Sprintf("there is no host %s yet", p.name))
 		}
-		return goal{ref: p.ref, ours: true, here: p == from} // which says why it cannot
+		return goal{ref: p.ref, ours: true, here: p == from} // which reports why it cannot
 	}
 	g := goal{wait: newWaiter()}
 	tag := s.enlist(g.wait)
@@ -111,8 +110,7 @@ func (s *Service) goal(from *place, command string, asked bool) goal {
 	return g
 }
 
-// refuses says whether a call to the host of the place ends at once, as things
-// are.
+// refuses reports whether a call to the host of the place would currently fail at once.
 func (p *place) refuses(patient bool) bool {
 	switch p.state {
 	case lifecycle.Failed:
@@ -125,10 +123,10 @@ func (p *place) refuses(patient bool) bool {
 	return false
 }
 
-// whose is the extension that has a command, wherever it lives.
+// whose returns the extension of a command, in any host.
 func (s *Service) whose(command string) (extensions.ID, bool) {
 	if ids := s.registry.Interested(eventCommand + command); len(ids) > 0 {
-		for _, id := range ids[1:] { // some may only want to know when it is executed
+		for _, id := range ids[1:] { // some may only declare the event
 			if e, _ := s.registry.Get(id); contributes(e, command) && !s.contributes(ids[0], command) {
 				return id, true
 			}
@@ -138,7 +136,7 @@ func (s *Service) whose(command string) (extensions.ID, bool) {
 	if id, ok := s.command[command]; ok && s.registry.Has(id) {
 		return id, true
 	}
-	for _, e := range s.found { // also one that is not activated
+	for _, e := range s.found { // including inactive ones
 		if e.WantsEvent(eventCommand + command) {
 			return e.ID, true
 		}
@@ -151,7 +149,7 @@ func (s *Service) contributes(id extensions.ID, command string) bool {
 	return contributes(e, command)
 }
 
-// contributes says whether a manifest names a command.
+// contributes reports whether a manifest has a command.
 func contributes(e extensions.Extension, command string) bool {
 	type named struct{ Command string }
 	var d struct {
@@ -181,15 +179,15 @@ const (
 	methodList    = "MainThreadCommands.$getCommands"
 )
 
-// retry is the message of the error at which a host looks for the command in
-// itself, so that the arguments need not travel.
+// retry is the error message after which a host executes the command itself, so that the
+// arguments need not be sent.
 const retry = "$executeCommand:retry"
 
-// nothing is undefined, as VS Code's protocol writes it here.
+// nothing is undefined, as encoded by VS Code's protocol here.
 var nothing = codec.Raw(`{"$undefined":true}`)
 
-// execute answers a host that wants a command executed which it does not have:
-// by the host that does.
+// execute handles a request to execute a command that the host does not have; it calls
+// the host that has it.
 func (p *editor) execute(ctx context.Context, in *actors.Incoming) (any, error) {
 	r, err := parse(in)
 	if err != nil {
@@ -227,8 +225,8 @@ func (p *editor) execute(ctx context.Context, in *actors.Incoming) (any, error) 
 	return out, err
 }
 
-// ofEditor says whether a command is one of the editor itself, which there is
-// none of: it is executed, and nothing is to be seen of it.
+// ofEditor reports whether a command is one of the editor itself. There is no editor:
+// such a command succeeds without an effect.
 func ofEditor(command string) bool {
 	if command == "setContext" || strings.HasPrefix(command, "_") {
 		return true
@@ -237,8 +235,8 @@ func ofEditor(command string) bool {
 	return ok && slices.Contains([]string{"workbench", "editor", "vscode"}, prefix)
 }
 
-// commandParams are those of the call of a command. args is a list, or an object
-// around one in which there is what JSON has no word for.
+// commandParams returns the parameters of the call of a command. args is a list, or an
+// object around a list with values that JSON cannot express.
 func commandParams(command string, args json.RawMessage) (codec.Raw, error) {
 	wrong := &codec.Error{Name: codec.NameInvalidParams, Message: "a list of arguments expected"}
 	var list []json.RawMessage
@@ -262,7 +260,7 @@ func commandParams(command string, args json.RawMessage) (codec.Raw, error) {
 	return json.Marshal(append([]json.RawMessage{id}, list...))
 }
 
-// wrapped is a part of an object as an argument by itself.
+// wrapped returns a part of such an object as a separate argument.
 func wrapped(arg json.RawMessage) json.RawMessage {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(arg, &keys) == nil && len(keys) == 1 && (keys["$buffer"] != nil || keys["$undefined"] != nil) {
@@ -274,8 +272,8 @@ func wrapped(arg json.RawMessage) json.RawMessage {
 	return slices.Concat([]byte(`{"$object":`), arg, []byte("}"))
 }
 
-// fired tells that a command was executed within its host, which others may want
-// to know.
+// fired reports that a command was executed within its host, for extensions that declare
+// its event.
 func (p *editor) fired(ctx context.Context, in *actors.Incoming) (any, error) {
 	r, err := parse(in)
 	if err != nil {
@@ -291,7 +289,7 @@ func (p *editor) fired(ctx context.Context, in *actors.Incoming) (any, error) {
 	return nil, err
 }
 
-// commands are the ids of all commands that are known.
+// commands returns the ids of all known commands.
 func (s *Service) commands() []string {
 	all := map[string]bool{}
 	for command, at := range s.registered {

@@ -20,24 +20,23 @@ import (
 	"github.com/hostsup/hostsup/extensions/plan"
 )
 
-// Tree is what a service needs of the supervisor.
+// Tree is what a service needs from the supervisor.
 type Tree struct {
-	Host    func(name string) *actors.Ref                // nil when no host has that name
-	Add     func(ctx context.Context, name string) error // a lazy host like the one with the extensions, beside it
+	Host    func(name string) *actors.Ref                // nil if no host has that name
+	Add     func(ctx context.Context, name string) error // adds a lazy host like the one with the extensions
 	Remove  func(ctx context.Context, name string) error
 	Journal *actors.Journal
 	Log     hclog.Logger
-	Redact  func(string) string // takes secrets out of what hosts say
+	Redact  func(string) string // removes secrets from texts of hosts
 
-	// Profile takes a CPU profile of a life of a host, as V8 writes it; nil: none
-	// is taken.
+	// Profile takes a CPU profile of a life of a host, in V8's format; nil disables
+	// profiles.
 	Profile func(ctx context.Context, host string, life uint64, d time.Duration) ([]byte, error)
-	// Profiles is the folder for those that go with crash reports; "": they are
-	// not kept.
+	// Profiles is the folder for profiles of crash reports; "" disables them.
 	Profiles string
 }
 
-// Service looks after the extensions of one host. Make it with [New].
+// Service manages the extensions of one host. It must be made by [New].
 type Service struct {
 	tree    Tree
 	base    *actors.Ref
@@ -46,14 +45,14 @@ type Service struct {
 	log     hclog.Logger
 	ctx     context.Context
 	cancel  context.CancelFunc
-	work    sync.WaitGroup // what takes time; begun by the loop only
+	work    sync.WaitGroup // slow tasks; only the loop starts them
 	queue   queue
 	done    chan struct{} // the loop has ended
 
-	// Of the loop.
+	// Owned by the loop.
 	found      []extensions.Extension
-	refused    map[extensions.ID]string // why it is not in the registry
-	disabled   map[extensions.ID]string // who wanted it so
+	refused    map[extensions.ID]string // why an extension is not in the registry
+	disabled   map[extensions.ID]string // "disabled by …"
 	registry   extensions.Registry
 	index      blame.Index
 	active     *activation.Machine
@@ -63,24 +62,24 @@ type Service struct {
 	faults     map[int]*faults // by the number of the home
 	owner      map[string]int  // of a cell
 	places     map[string]*place
-	dirty      bool     // active does not know of the latest assignment
-	deltas     int      // that hosts have not answered
-	then       []func() // what is told to active after that
+	dirty      bool     // the activation machine does not know the latest assignment
+	deltas     int      // updates that hosts have not answered
+	then       []func() // reports to the activation machine after that
 	tag        uint64
 	waits      map[uint64]*waiter
-	idle       []chan struct{} // closed when nothing is under way
+	idle       []chan struct{} // closed when nothing is in progress
 	why        map[extensions.ID]string
 	record     map[extensions.ID]*record
-	command    map[string]extensions.ID        // that no manifest names
-	uses       uses                            // not the loop's alone
+	command    map[string]extensions.ID        // commands that no manifest has
+	uses       uses                            // shared with other goroutines
 	registered map[string]registration         // where a command was registered last
-	said       map[string]bool                 // what is wrong with what hosts announce
-	wrong      map[string]bool                 // what is wrong with what was found last
-	looks      chan struct{}                   // held by who looks into the folders; not the loop's alone
-	methods    atomic.Pointer[map[string]bool] // those of extensions; not the loop's alone
+	said       map[string]bool                 // reported mistakes in announcements
+	wrong      map[string]bool                 // mistakes of the last scan
+	looks      chan struct{}                   // semaphore for scans; shared with other goroutines
+	methods    atomic.Pointer[map[string]bool] // methods of extensions; shared with other goroutines
 }
 
-// record is what is remembered of an extension.
+// record is the history of an extension.
 type record struct {
 	crashes  map[crash]bool
 	decision string
@@ -91,9 +90,8 @@ type crash struct {
 	life uint64
 }
 
-// New looks for the extensions of a host and begins to look after them: the
-// hosts that affinities ask for exist when it returns. What is wrong with extensions
-// is told in the journal.
+// New finds the extensions of a host and starts to manage them: the hosts for affinities
+// exist when it returns. It reports mistakes of extensions in the journal.
 func New(base *actors.Ref, spec plan.Spec, tree Tree) *Service {
 	s := &Service{
 		tree: tree, base: base, spec: spec, log: tree.Log.Named(base.Name()).Named("extensions"),
@@ -114,7 +112,7 @@ func New(base *actors.Ref, spec plan.Spec, tree Tree) *Service {
 	s.active = activation.New(activation.Rules{Startup: s.spec.Startup, Hosts: s.hosts()})
 	go s.run()
 	s.post(s.relocate)
-	_ = s.quiet(s.ctx) // nothing ends it but a Close that nobody can have asked for yet
+	_ = s.quiet(s.ctx) // it can only fail after Close, which cannot have been called yet
 	s.post(func() {
 		s.activation(activation.Boot{})
 		for _, event := range s.spec.Events {
@@ -124,7 +122,7 @@ func New(base *actors.Ref, spec plan.Spec, tree Tree) *Service {
 	return s
 }
 
-// hosts are those that are known beforehand, and how they start.
+// hosts returns the initial hosts and how they start.
 func (s *Service) hosts() []activation.HostSpec {
 	out := []activation.HostSpec{{Name: s.base.Name(), Eager: s.spec.Eager, Own: s.dialect.own(), Tells: s.dialect.tells()}}
 	for _, n := range slices.Compact(slices.Sorted(maps.Values(s.spec.Affinity))) {
@@ -133,7 +131,7 @@ func (s *Service) hosts() []activation.HostSpec {
 	return out
 }
 
-// name is the name of the host for a place.
+// name returns the name of the host for a place.
 func (s *Service) name(p location.Place) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -144,7 +142,7 @@ func (s *Service) name(p location.Place) string {
 	}, p.Name(s.base.Name()))
 }
 
-// scan takes what is known before any host has run.
+// scan finds the extensions that are known before any host has run.
 func (s *Service) scan() {
 	result := s.dialect.find(s.ctx, nil)
 	for _, err := range result.problems {
@@ -170,7 +168,7 @@ func (s *Service) scan() {
 	s.problems(problems)
 }
 
-// problems tells what a registry has refused.
+// problems reports the refusals of a registry.
 func (s *Service) problems(list []error) {
 	for _, err := range list {
 		var e *extensions.Error
@@ -183,7 +181,7 @@ func (s *Service) problems(list []error) {
 	}
 }
 
-// refuse remembers why an extension is not in the registry, if it is not.
+// refuse records why an extension is not in the registry.
 func (s *Service) refuse(err error) {
 	var e *extensions.Error
 	if errors.As(err, &e) && !s.registry.Has(e.ID) {
@@ -207,17 +205,17 @@ func (s *Service) tell(e actors.Event, host string, life uint64) {
 	s.tree.Journal.Write(e)
 }
 
-// Close ends the service. The hosts stay as they are.
+// Close ends the service. It does not change the hosts.
 func (s *Service) Close() {
 	s.cancel()
 	<-s.done
 	s.work.Wait()
 }
 
-// Base is the name of the host whose extensions these are.
+// Base returns the name of the host that specifies the extensions.
 func (s *Service) Base() string { return s.base.Name() }
 
-// Made are the hosts that the service has made.
+// Made returns the hosts that the service has added.
 func (s *Service) Made(ctx context.Context) ([]string, error) {
 	return get(ctx, s, func() []string {
 		var out []string
@@ -230,16 +228,16 @@ func (s *Service) Made(ctx context.Context) ([]string, error) {
 	})
 }
 
-// queue is what the loop has to do.
+// queue has the tasks of the loop.
 type queue struct {
 	mu    sync.Mutex
 	items []func()
 	wake  chan struct{}
-	room  chan struct{} // closed when items were taken; nil: no host waits
+	room  chan struct{} // closed when the items are taken; nil if no host waits
 	ended bool
 }
 
-// post has the loop do something. It never waits.
+// post adds a task for the loop. It never blocks.
 func (s *Service) post(f func()) {
 	s.queue.mu.Lock()
 	s.queue.items = append(s.queue.items, f)
@@ -280,7 +278,7 @@ func (s *Service) silence() {
 	}
 }
 
-// get has the loop compute something, and waits for it.
+// get runs f on the loop and waits for its result.
 func get[T any](ctx context.Context, s *Service, f func() T) (T, error) {
 	result := make(chan T, 1)
 	s.post(func() { result <- f() })
@@ -295,8 +293,8 @@ func get[T any](ctx context.Context, s *Service, f func() T) (T, error) {
 	}
 }
 
-// quiet waits until nothing is under way: no host that is started, stopped,
-// made or told something.
+// quiet waits until nothing is in progress: no host is being started, stopped, added or
+// updated.
 func (s *Service) quiet(ctx context.Context) error {
 	done := make(chan struct{})
 	s.post(func() { s.idle = append(s.idle, done) })
@@ -310,7 +308,7 @@ func (s *Service) quiet(ctx context.Context) error {
 	}
 }
 
-// rest tells those who wait for it that nothing is under way.
+// rest wakes the callers of quiet if nothing is in progress.
 func (s *Service) rest() {
 	if len(s.idle) == 0 || s.deltas > 0 {
 		return

@@ -13,7 +13,7 @@ import (
 	"github.com/hostsup/hostsup/extensions/blame"
 )
 
-// Has says whether an extension with this id was found.
+// Has reports whether an extension with this id was found.
 func (s *Service) Has(ctx context.Context, id string) (bool, error) {
 	return get(ctx, s, func() bool {
 		_, ok := s.extension(extensions.MakeID(id))
@@ -29,9 +29,9 @@ func (s *Service) extension(id extensions.ID) (extensions.Extension, bool) {
 	return s.found[i], true
 }
 
-// Set does what a verb says, and returns when hosts that this concerns have
-// been told, started or restarted. Errors: [ErrUnknownExtension], [ErrVerb], what
-// keeps an extension from being used, [ErrClosed], ctx's.
+// Set carries out an operation, and returns after the hosts concerned have been updated,
+// started or restarted. Errors: [ErrUnknownExtension], [ErrVerb], why an extension cannot
+// be used, [ErrClosed], that of ctx.
 func (s *Service) Set(ctx context.Context, id string, verb Verb) error {
 	failed, err := get(ctx, s, func() error { return s.set(extensions.MakeID(id), verb) })
 	if err = errors.Join(failed, err); err != nil {
@@ -69,7 +69,7 @@ func (s *Service) set(id extensions.ID, verb Verb) error {
 		return s.change(extensions.Change{Remove: []extensions.ID{id}})
 	case Isolate:
 		if at.Kind == "" || at.Cell == string(id) {
-			return nil // it runs nowhere, or there already
+			return nil // it runs nowhere, or already there
 		}
 		s.follow(number, s.fault(number, blame.Isolate{ID: id}))
 	case Release:
@@ -94,8 +94,7 @@ func (s *Service) change(c extensions.Change) error {
 	return nil
 }
 
-// Status returns what there is to say of all extensions, in the order of the
-// registry.
+// Status returns the status of all extensions, in the order of the registry.
 func (s *Service) Status(ctx context.Context) ([]Status, error) {
 	return get(ctx, s, s.status)
 }
@@ -140,7 +139,7 @@ func (s *Service) status() []Status {
 	return out
 }
 
-// failure is why an extension has failed, without its id and that it has.
+// failure returns the reason of a failure, without the id and the word "failed".
 func (s *Service) failure(id extensions.ID, why string) string {
 	if st, ok := s.active.Get(id); ok && st.Err != nil && errors.Is(st.Err, activation.ErrFailed) && st.Err.Detail != "" {
 		return st.Err.Detail

@@ -12,8 +12,8 @@ import (
 	"github.com/hostsup/hostsup/intercept/meter"
 )
 
-// activation takes a step of the machine and does what it says. What that
-// leads to comes through the queue, behind it.
+// activation steps the machine and carries out its effects. Their results arrive later
+// through the queue.
 func (s *Service) activation(ev activation.Event) {
 	for _, e := range s.active.Step(ev, time.Now()) {
 		switch e := e.(type) {
@@ -67,7 +67,7 @@ func (s *Service) activate(e activation.Activate) {
 	p.voice.activate(e, x)
 }
 
-// changed makes known what has become of an extension.
+// changed publishes the new state of an extension.
 func (s *Service) changed(e activation.Changed) {
 	s.why[e.ID] = e.Why
 	var reason string
@@ -95,7 +95,7 @@ func (s *Service) changed(e activation.Changed) {
 
 func milliseconds(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
-// search looks into the workspace for an extension.
+// search searches the workspace for an extension.
 func (s *Service) search(e activation.Search) {
 	if len(s.spec.Workspace) == 0 {
 		s.post(func() { s.activation(activation.Found{ID: e.ID}) })
@@ -112,7 +112,7 @@ func (s *Service) search(e activation.Search) {
 	})
 }
 
-// Activate requests an event and waits until those who want it are active or
+// Activate requests an event and waits until the extensions that declare it are active or
 // have failed; see [ActivationError].
 func (s *Service) Activate(ctx context.Context, event string) error {
 	w := newWaiter()
@@ -120,7 +120,7 @@ func (s *Service) Activate(ctx context.Context, event string) error {
 	return s.await(ctx, event, w)
 }
 
-// waiter waits for a request of the machine of activations. tag is the loop's.
+// waiter waits for a request of the activation machine. The loop owns tag.
 type waiter struct {
 	tag    uint64
 	answer chan []*activation.Error // capacity 1
@@ -128,7 +128,7 @@ type waiter struct {
 
 func newWaiter() *waiter { return &waiter{answer: make(chan []*activation.Error, 1)} }
 
-// enlist returns the tag of a request that somebody is going to await.
+// enlist returns the tag of a request for await.
 func (s *Service) enlist(w *waiter) uint64 {
 	s.tag++
 	w.tag = s.tag
@@ -136,8 +136,7 @@ func (s *Service) enlist(w *waiter) uint64 {
 	return w.tag
 }
 
-// await waits for the outcome of a request. Of one that is not waited for to its end
-// nothing is kept.
+// await waits for the outcome of a request. If ctx is done before, it drops the request.
 func (s *Service) await(ctx context.Context, event string, w *waiter) error {
 	select {
 	case errs := <-w.answer:

@@ -10,21 +10,21 @@ import (
 	"github.com/hostsup/hostsup/extensions/location"
 )
 
-// uses counts the calls of commands, over all hosts and lives.
+// uses counts the calls of commands over all hosts and lives.
 type uses struct {
 	all   sync.Map // command → *use
 	known atomic.Int32
-	rest  use // of those beyond maxCommands, which are nobody's
+	rest  use // of commands beyond maxCommands, for no extension
 }
 
-// use is the calls of one command.
+// use counts the calls of one command.
 type use struct {
 	calls    atomic.Uint64
 	answered atomic.Uint64
-	took     atomic.Int64 // ns until then, together
+	took     atomic.Int64 // total ns until the answers
 }
 
-// started makes readings of the clock small.
+// started is the reference time of clock readings.
 var started = time.Now()
 
 func (u *uses) of(command string) *use {
@@ -51,13 +51,13 @@ func (u *use) end(began int64) {
 	u.took.Add(int64(time.Since(started)) - began)
 }
 
-// figures are those of one extension.
+// figures has the totals of one extension.
 type figures struct {
 	calls, answered uint64
 	took            int64
 }
 
-// figures adds up the calls by whose commands they are.
+// figures sums the calls by extension.
 func (s *Service) figures() map[extensions.ID]figures {
 	out := map[extensions.ID]figures{}
 	s.uses.all.Range(func(command, one any) bool {
@@ -65,7 +65,7 @@ func (s *Service) figures() map[extensions.ID]figures {
 		u, _ := one.(*use)
 		if id, ok := s.whose(text); ok {
 			f := out[id]
-			n := u.answered.Load() // before what is added first
+			n := u.answered.Load() // in the order in which end adds
 			f.calls, f.answered, f.took = f.calls+u.calls.Load(), f.answered+n, f.took+u.took.Load()
 			out[id] = f
 		}
@@ -74,7 +74,7 @@ func (s *Service) figures() map[extensions.ID]figures {
 	return out
 }
 
-// measure adds to a status what was counted of an extension.
+// measure adds the figures of an extension to a status.
 func (s *Service) measure(st *Status, id extensions.ID, f figures, alone map[location.Place]int) {
 	st.Calls = f.calls
 	if f.answered > 0 {
@@ -95,7 +95,7 @@ func total(t activation.Times) time.Duration {
 	return t.CodeLoading + t.ActivateCall + t.ActivateResolved
 }
 
-// inhabitants is how many live where.
+// inhabitants returns the number of extensions by place.
 func (s *Service) inhabitants() map[location.Place]int {
 	out := map[location.Place]int{}
 	for _, at := range s.placed.Places {

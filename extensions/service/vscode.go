@@ -17,8 +17,8 @@ import (
 	"github.com/hostsup/hostsup/extensions/vscode"
 )
 
-// editors is the dialect of VS Code's extension hosts, which do the startup of
-// their extensions by themselves and tell what becomes of each.
+// editors is the dialect of VS Code's extension hosts, which do the startup of their
+// extensions themselves and report the result of each.
 type editors struct {
 	spec plan.Spec
 	base *actors.Ref
@@ -59,21 +59,21 @@ func (editors) voice(p *place) voice {
 	return &editor{place: p, searches: make(chan struct{}, maxSearches)}
 }
 
-// editor is one such host. Its fields are the loop's.
+// editor is one such host. The loop owns its fields.
 type editor struct {
 	*place
 	opened extensions.View
-	view   extensions.View // what the life knows
+	view   extensions.View // of the life
 	begun  map[extensions.ID]bool
 	early  []report     // of a life that is not up yet
-	config codec.Raw    // what the life was told of its configuration last
-	owes   *actors.Line // whose life has not answered to the latest changes
+	config codec.Raw    // the configuration that the life got last
+	owes   *actors.Line // the line of a life that has not answered the latest changes
 
 	waiting  int           // bytes of early
-	searches chan struct{} // of the workspace; not the loop's alone
+	searches chan struct{} // of the workspace; shared with other goroutines
 }
 
-// opening makes the init data of the next life.
+// opening returns the init data of the next life.
 func (p *editor) opening() codec.Raw {
 	told, view := p.s.registry.Init(p.s.lives(p.place))
 	p.opened = view
@@ -81,7 +81,7 @@ func (p *editor) opening() codec.Raw {
 	if init := p.s.base.Spec().Init; init != nil {
 		raw, err := p.s.base.Encoding().Marshal(init)
 		if err != nil || json.Unmarshal(raw, &fields) != nil {
-			return raw // the handshake says what is wrong with it
+			return raw // the handshake reports its mistakes
 		}
 	}
 	raw, err := json.Marshal(told)
@@ -115,13 +115,13 @@ func (p *editor) welcome() {
 	}
 }
 
-// ahead says that the life has reported something before it was up.
+// ahead reports whether the life has sent reports before it was up.
 func (p *editor) ahead(life uint64) bool { return len(p.early) > 0 && p.early[0].life == life }
 
 func (p *editor) over() { p.early = nil }
 
-// sync tells a life what has changed, one after the other: of two changes at once
-// the host would forget the first.
+// sync sends a life its changes, one after the other: of two changes at once the host
+// would lose the first.
 func (p *editor) sync() {
 	if p.line == nil {
 		return
@@ -137,11 +137,11 @@ func (p *editor) sync() {
 		}
 	}
 	if p.owes == p.line {
-		return // its answer leads here
+		return // its answer calls sync again
 	}
 	p.view, p.owes = next, p.line
 	line := p.line
-	err := p.reconfigure(delta) // first, as who is added may be activated at once
+	err := p.reconfigure(delta) // first, because added extensions may be activated at once
 	p.s.deltas++
 	p.s.work.Go(func() {
 		if err == nil {
@@ -164,8 +164,8 @@ func (p *editor) sync() {
 	})
 }
 
-// reconfigure tells a life which defaults hold with the extensions that there are
-// now. Who only moves from host to host has them everywhere.
+// reconfigure sends a life the defaults of the current extensions. Extensions that only
+// move between hosts have the same defaults everywhere.
 func (p *editor) reconfigure(delta extensions.Delta) error {
 	protocol, ok := p.s.base.Spec().Protocol.(*vscode.Protocol)
 	if !ok || len(delta.ToAdd)+len(delta.ToRemove) == 0 {
@@ -186,8 +186,8 @@ func (p *editor) reconfigure(delta extensions.Delta) error {
 // deactivate implements voice: an extension cannot be ended alone.
 func (p *editor) deactivate(id extensions.ID) { p.restart(string(id) + " is to end") }
 
-// activate asks the life. What becomes of it the host tells by itself; the
-// answer matters where it does not.
+// activate asks the life. The host reports the result itself; the answer is used only if
+// it does not.
 func (p *editor) activate(e activation.Activate, x extensions.Extension) {
 	line := p.line
 	p.s.work.Go(func() {
@@ -197,7 +197,7 @@ func (p *editor) activate(e activation.Activate, x extensions.Extension) {
 		cause := ""
 		switch {
 		case errors.As(err, &down), p.s.ctx.Err() != nil:
-			return // the end of the life says so
+			return // the end of the life reports it
 		case err != nil:
 			cause = p.s.text(err.Error())
 		case !ok:
@@ -213,14 +213,14 @@ func (p *editor) activate(e activation.Activate, x extensions.Extension) {
 
 func (p *editor) notified(uint64, *codec.Message) {}
 
-// command is the first argument of the call of one; the rest may be large and is
-// not looked at.
+// command returns the first argument of the call of a command; the rest may be large and
+// is not read.
 func (p *editor) command(method string, params codec.Raw) (command string, ok bool) {
 	if method != methodCommand {
 		return "", false
 	}
 	if rest, ok := bytes.CutPrefix(params, []byte(`["`)); ok {
-		// Mostly it is plain, and nothing has to be decoded.
+		// Mostly the name has no escapes and need not be decoded.
 		if end := bytes.IndexAny(rest, `"\`); end >= 0 && rest[end] == '"' {
 			return string(rest[:end]), true
 		}
