@@ -336,7 +336,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	const uid = 65534
 	which := "."
 	if raceEnabled { // then a keeper starts slowly, and each child has one
-		which = "^Test(Exit|StartError|KillTree.*|KilledSupervisor.*|Options|HelperKilled|StoppedKeeper)$"
+		which = "^Test(Exit|StartError|KillTree.*|KilledSupervisor.*|Options|KillingTheHelperEndsTheLife|StoppedKeeperStillEndsTheTree)$"
 	}
 	cmd := exec.Command(binary, "-test.v", "-test.timeout=5m", "-test.run="+which)
 	cmd.Dir = dir
