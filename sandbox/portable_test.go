@@ -2,5 +2,5 @@
 
 package sandbox
 
-// portable is true in builds whose only way of killing is the process group.
+// portable is true in builds whose only kill method is the process group.
 const portable = true

@@ -139,7 +139,7 @@ func (tr *tracer) run(limit time.Duration) (hung []string) {
 		tid, err := syscall.Wait4(-1, &ws, unix.WALL|unix.WNOTHREAD|unix.WNOHANG, nil)
 		switch {
 		case err == syscall.EINTR:
-		case err != nil: // nothing is left
+		case err != nil: // no tracee is left
 			return hung
 		case tid != 0:
 			delay = shortest

@@ -169,8 +169,7 @@ func TestUserLocksAreClosed(t *testing.T) {
 	}
 }
 
-// TestRemovedUserLocksAreReplaced holds that ids stay those of one tree when somebody
-// removes the file of the locks.
+// Ids stay with their tree if the file of the locks is removed.
 func TestRemovedUserLocksAreReplaced(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root has many users")

@@ -14,8 +14,8 @@ import (
 	"github.com/hostsup/hostsup/extensions/plan"
 )
 
-// What is declared counts, what is left out of it is what the host says, and
-// where the two differ both are named.
+// A declaration applies, the host announces the omitted fields, and differences are
+// reported with both values.
 func TestDeclaredAndAnnounced(t *testing.T) {
 	t.Parallel()
 	announced := []codec.Announced{
@@ -68,7 +68,7 @@ func TestDeclaredAndAnnounced(t *testing.T) {
 	}
 }
 
-// A method is a command, and there is something to activate in each.
+// Each method is a command, and each extension can be activated.
 func TestUnitsAreExtensions(t *testing.T) {
 	t.Parallel()
 	got := programs{plan.Spec{Declared: []codec.Announced{
@@ -95,7 +95,7 @@ func TestMillis(t *testing.T) {
 	}
 }
 
-// Whatever a host says of its extensions is read without a panic.
+// Any report of a host on its extensions is parsed without a panic.
 func FuzzAnnounced(f *testing.F) {
 	f.Add("acme.base", "1", "*", "acme.fmt", "run")
 	f.Add("", "", "", "", "")

@@ -19,8 +19,8 @@ import (
 	"github.com/hostsup/hostsup/extensions/location"
 )
 
-// heard is a service with the extension a.b and one host, whose life 1 is up
-// unless it is early, as a test plays it.
+// heard is a service with the extension a.b and one fake host, whose life 1 is up unless
+// it is early.
 func heard(t *testing.T, early bool) (*Service, *editor) {
 	t.Helper()
 	s := &Service{
@@ -60,7 +60,7 @@ func heard(t *testing.T, early bool) (*Service, *editor) {
 	return s, e
 }
 
-// says has the host make a request.
+// says sends a request of the host.
 func (p *editor) says(ctx context.Context, method, params string) error {
 	_, err := p.asked(method)(ctx, &actors.Incoming{Life: 1, Method: method, Params: codec.Raw(params)})
 	return err
@@ -73,8 +73,7 @@ func (s *Service) reasons() (out []string) {
 	return out
 }
 
-// Errors are told as far as they are of use, and so many of them as somebody may
-// read.
+// The length and the number of reported errors are bounded.
 func TestUncaughtErrorsAreBounded(t *testing.T) {
 	s, p := heard(t, false)
 	long, err := json.Marshal(map[string]any{"$isError": true, "name": "Error", "message": strings.Repeat("é", 1<<20), "stack": strings.Repeat("at x\n", 1<<20)})
@@ -101,7 +100,7 @@ func TestUncaughtErrorsAreBounded(t *testing.T) {
 			t.Errorf("%d bytes are told", len(r))
 		}
 	}
-	// The limit is by the minute, and a slow machine may take some.
+	// The limit is per minute, and a slow machine may need several.
 	if len(all) < errorsTold.Count || len(all) > errs/2 {
 		t.Errorf("%d are told", len(all))
 	}
@@ -127,7 +126,7 @@ func TestTextsOfHosts(t *testing.T) {
 	}
 }
 
-// Of extensions that there are not nothing is kept, whatever a host says of them.
+// The service keeps nothing about unknown extensions.
 func TestUnknownExtensionsAreNotKept(t *testing.T) {
 	s, p := heard(t, false)
 	for i := range 1000 {
@@ -146,7 +145,7 @@ func TestUnknownExtensionsAreNotKept(t *testing.T) {
 	}
 }
 
-// What a life reports before it is up is kept for then, up to a bound.
+// Reports of a life before it is up are kept until then, up to a bound.
 func TestEarlyReportsAreBounded(t *testing.T) {
 	s, p := heard(t, true)
 	text := strings.Repeat("x", maxEarly/64)
@@ -170,7 +169,7 @@ func TestEarlyReportsAreBounded(t *testing.T) {
 	if all := s.reasons(); len(all) != 1 || !strings.Contains(all[0], "not followed") {
 		t.Errorf("%q", all)
 	}
-	// The next life begins anew.
+	// The next life starts with an empty buffer.
 	if _, err := get(t.Context(), s, func() bool {
 		p.over()
 		p.keep(report{life: 2, method: methodWill, args: []json.RawMessage{json.RawMessage(`"a.b"`)}})
@@ -180,7 +179,7 @@ func TestEarlyReportsAreBounded(t *testing.T) {
 	}
 }
 
-// Names of commands are no longer than names are.
+// Names of commands beyond the bound do not count.
 func TestNamesOfCommandsAreBounded(t *testing.T) {
 	s, p := heard(t, false)
 	name := strings.Repeat("x", maxCommand)
@@ -202,10 +201,10 @@ func TestNamesOfCommandsAreBounded(t *testing.T) {
 	}
 }
 
-// A request that is taken back leaves nothing behind.
+// A canceled request leaves nothing behind.
 func TestRequestsThatAreTakenBackAreForgotten(t *testing.T) {
 	s, p := heard(t, false)
-	if err := p.says(t.Context(), methodWill, `["a.b"]`); err != nil { // and never that it has
+	if err := p.says(t.Context(), methodWill, `["a.b"]`); err != nil { // without a report of the result
 		t.Fatal(err)
 	}
 	for range 100 {
@@ -221,7 +220,7 @@ func TestRequestsThatAreTakenBackAreForgotten(t *testing.T) {
 	}
 }
 
-// await polls until the loop finds that a condition holds.
+// await polls a condition on the loop until it is true.
 func await(t *testing.T, s *Service, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(60 * time.Second); ; {
@@ -237,8 +236,7 @@ func await(t *testing.T, s *Service, holds func() bool) {
 	}
 }
 
-// Patterns that a host has its workspace searched for are compiled, and walked
-// for: not without end.
+// Searches of the workspace for a host are bounded.
 func TestPatternsAreBounded(t *testing.T) {
 	_, p := heard(t, false)
 	dir := t.TempDir()
@@ -260,8 +258,7 @@ func TestPatternsAreBounded(t *testing.T) {
 	}
 }
 
-// What is wrong with what hosts announce is not remembered for good, nor told at
-// any length.
+// The memory for mistakes in announcements, and the length of their reports, are bounded.
 func TestComplaintsAreBounded(t *testing.T) {
 	s, e := heard(t, false)
 	p := &program{place: e.place}
@@ -282,7 +279,7 @@ func TestComplaintsAreBounded(t *testing.T) {
 	}
 }
 
-// A host is read no further while the loop has much to do, and is afterwards.
+// Reading from a host pauses while the loop has too many tasks, and resumes then.
 func TestHostsWaitForTheLoop(t *testing.T) {
 	s, p := heard(t, false)
 	begun, end := make(chan struct{}), make(chan struct{})
@@ -298,7 +295,7 @@ func TestHostsWaitForTheLoop(t *testing.T) {
 	p.place.voice.noted(1, methodRegister, codec.Raw(`["c"]`))
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	s.pace(gone) // who has left does not wait
+	s.pace(gone) // a canceled reader does not wait
 	paced := make(chan struct{})
 	go func() {
 		s.pace(t.Context())
@@ -324,7 +321,7 @@ func TestHostsWaitForTheLoop(t *testing.T) {
 	<-paced
 }
 
-// pace waits as the reading of a host does.
+// pace waits like the read loop of a host.
 func (s *Service) pace(ctx context.Context) {
 	if hold := s.queue.full(); hold != nil {
 		select {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestKeptProfilesOfTheFuture keeps the newest profiles in a folder with as many
-// that a clock dated which was ahead.
+// The newest profiles are kept in a folder with as many files that are dated in the
+// future.
 func TestKeptProfilesOfTheFuture(t *testing.T) {
 	dir := t.TempDir()
 	for i := range keptFiles {

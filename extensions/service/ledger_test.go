@@ -23,16 +23,16 @@ func TestLedger(t *testing.T) {
 	l.done(1, 1)
 	l.done(1, 1)
 	look(1, false, map[uint32]string{2: "b"}, nil, map[string]int{"a": 1})
-	look(1, false, nil, nil, nil) // it is known already
+	look(1, false, nil, nil, nil) // already known
 	l.done(1, 2)
-	l.began(1, 2, "c", new(use)) // an id may come again
+	l.began(1, 2, "c", new(use)) // ids may be reused
 	look(1, true, map[uint32]string{2: "c"}, []uint32{2}, nil)
-	// What comes late of a life that is over means nothing.
+	// Late reports of an ended life have no effect.
 	l.began(1, 3, "d", new(use))
 	l.done(1, 2)
 	l.began(2, 3, "e", new(use))
 	look(2, false, map[uint32]string{3: "e"}, nil, nil)
-	// A life of which nothing was asked before the next one had begun.
+	// A life without a look before the next one began.
 	l.began(4, 1, "f", new(use))
 	look(3, true, nil, nil, nil)
 	look(4, true, map[uint32]string{1: "f"}, nil, nil)
@@ -50,8 +50,7 @@ func TestLedgerIsBounded(t *testing.T) {
 	}
 }
 
-// Calls that their callers have left and the host never answers are not kept for
-// good.
+// Abandoned calls that the host never answers are eventually dropped.
 func TestOpenCallsAreBounded(t *testing.T) {
 	var l ledger
 	u := new(use)
@@ -66,7 +65,7 @@ func TestOpenCallsAreBounded(t *testing.T) {
 	if n := len(l.open); n < maxOpen || n > 2*maxOpen || l.open[calls-1].command != "a" {
 		t.Errorf("%d calls are kept", n)
 	}
-	if len(got.ended) != maxOpen+1 { // that the machine knew of
+	if len(got.ended) != maxOpen+1 { // those that the machine knew
 		t.Errorf("%d are told to be over", len(got.ended))
 	}
 }

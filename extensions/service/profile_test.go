@@ -11,7 +11,7 @@ import (
 	"github.com/hostsup/hostsup/extensions/blame"
 )
 
-// The newest profiles are kept, and nothing else in the folder is touched.
+// The newest profiles are kept, and other files in the folder are not touched.
 func TestKeepProfile(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a", "profiles")
@@ -44,7 +44,7 @@ func TestKeepProfile(t *testing.T) {
 	}
 }
 
-// A runtime names files by where links lead to.
+// A runtime names files by the targets of links.
 func TestResolved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

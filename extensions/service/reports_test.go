@@ -41,8 +41,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// Whatever a host says, it is read without a panic, and what makes no sense is
-// nothing.
+// Any report of a host is parsed without a panic, and invalid ones are ignored.
 func TestReadings(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]extensions.ID{

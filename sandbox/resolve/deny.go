@@ -61,7 +61,7 @@ func (r *resolver) denyClosed(field, pattern string, err error) bool {
 		folder = filepath.Dir(folder)
 	}
 	if !r.hasGrant(folder) {
-		return true // nothing there is granted
+		return true // it contains no grant
 	}
 	if above(r.out.Grants, folder) == nil || slices.ContainsFunc(r.out.Grants, func(g policy.Grant) bool { return g.Path == folder }) {
 		return false

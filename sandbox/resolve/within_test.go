@@ -59,7 +59,7 @@ func TestWithinGrantsWhatBothDo(t *testing.T) {
 		for _, path := range slices.Concat(paths, []string{root + "/a/missing", root + "/e/f/file"}) {
 			want := effective(rp, Access(rp, path)) & effective(rq, Access(rq, path))
 			got := effective(rb, Access(rb, path))
-			if filepath.Base(path) == "missing" { // what cannot come to be is there to be read by nobody
+			if filepath.Base(path) == "missing" { // missing: there is nothing to read
 				want, got = want&(policy.Write&^policy.Read), got&(policy.Write&^policy.Read)
 			}
 			if got != want {
