@@ -265,16 +265,28 @@ func (s *Supervisor) Add(ctx context.Context, group string, h HostSpec) (*Host, 
 }
 
 // Remove stops a host and takes it out; its name is free again. A host that
-// others depend on is refused. Errors: ErrNoHost, ErrClosed, ctx's.
+// others depend on is refused. When ctx ends first, the removal goes on. Errors:
+// ErrNoHost, ErrClosed, ctx's.
 func (s *Supervisor) Remove(ctx context.Context, name string) error {
 	h, err := s.Host(name)
 	if err != nil {
 		return err
 	}
-	if err := s.ask(ctx, func(done func(error)) any { return actors.AskRemove(name, done) }); err != nil {
+	gone := make(chan error, 1)
+	go func() { // ends with the removal, which the end of ctx does not take back, or with the tree
+		whole := context.WithoutCancel(ctx)
+		err := s.ask(whole, func(done func(error)) any { return actors.AskRemove(name, done) })
+		if err == nil {
+			err = s.removed(whole, h)
+		}
+		gone <- err
+	}()
+	select {
+	case err := <-gone:
 		return err
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return s.removed(ctx, h)
 }
 
 // Stop stops all hosts, dependents before what they depend on, and all parts
