@@ -7,10 +7,10 @@ import (
 	"strconv"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/dscode"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 	"github.com/hostsup/hostsup/codec/msgpackrpc"
 	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/extensions/dscode"
 	"github.com/hostsup/hostsup/extensions/vscode"
 )
 

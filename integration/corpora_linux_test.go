@@ -21,11 +21,11 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/dscode"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 	"github.com/hostsup/hostsup/codec/msgpackrpc"
 	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/codec/vscode/persistent"
+	"github.com/hostsup/hostsup/extensions/dscode"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sdk"
@@ -290,7 +290,7 @@ func TestCorporaOverConnections(t *testing.T) {
 	add(msgpackrpc.New(msgpackrpc.Options{}), false, "msgpackrpc", "mpack")
 	add(jsonrpc.Lines(jsonrpc.Options{}), true, "jsonrpc")
 	add(jsonrpc.Headers(jsonrpc.Options{}), true, "jsonrpc")
-	add(dscode.New(), true, "dscode")
+	add(dscode.New(), true, "dscode", filepath.Join("..", "extensions", "dscode"))
 	add(vscode.New(vscode.Options{Root: fakeEditor(t), State: t.TempDir()}), true, "vscode", filepath.Join("vscode", "persistent"), filepath.Join("..", "extensions", "vscode"))
 
 	sup := start(t, spec)

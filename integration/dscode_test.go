@@ -19,18 +19,18 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/dscode"
+	"github.com/hostsup/hostsup/extensions/dscode"
 	"github.com/hostsup/hostsup/intercept/answer"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// dscodeHost is the host of codec/dscode/testdata, written from the protocol's
+// dscodeHost is the host of extensions/dscode/testdata, written from the protocol's
 // rules in Python.
 func dscodeHost(t testing.TB, with ...change) supervisor.HostSpec {
 	t.Helper()
 	python := peer(t, "/usr/bin/python3", "python3")
-	script, err := filepath.Abs("../codec/dscode/testdata/peer.py")
+	script, err := filepath.Abs("../extensions/dscode/testdata/peer.py")
 	if err != nil {
 		t.Fatal(err)
 	}

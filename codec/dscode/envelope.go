@@ -2,8 +2,8 @@ package dscode
 
 import "encoding/binary"
 
-// A Stream carries the frames of all sockets of one host. In front of each
-// stands a label that says which connection it belongs to:
+// LabelSize is the size of a label. A stream carries the frames of all sockets of
+// one host. In front of each stands a label that says which connection it belongs to:
 //
 //	byte  what     frame, head or end
 //	u32   conn     0: the one that we opened to the host; from 1: those of the host, in the order in which they came, never used again
@@ -20,32 +20,36 @@ import "encoding/binary"
 // end, from the host only: the connection has ended. Of connection 0: it was
 // made again, and the frames up to number had been written to the one before,
 // so that an answer that has not come yet will never come.
-const labelSize = 1 + 4 + 8
+const LabelSize = 1 + 4 + 8
 
+// What stands behind a label.
 const (
-	whatFrame byte = 'f'
-	whatHead  byte = 'h'
-	whatEnd   byte = 'e'
+	Frame byte = 'f'
+	Head  byte = 'h'
+	End   byte = 'e'
 )
 
-// header is the length in front of every frame.
-const header = 4
+// Header is the length in front of every frame.
+const Header = 4
 
-// evidence is how many of the first bytes of a bad frame are shown.
-const evidence = 64
+// Evidence is how many of the first bytes of a bad frame are shown.
+const Evidence = 64
 
-type label struct {
-	what   byte
-	conn   uint32
-	number uint64
+// Label says to which connection the frame belongs that follows.
+type Label struct {
+	What   byte
+	Conn   uint32
+	Number uint64
 }
 
-func (l label) append(dst []byte) []byte {
-	dst = append(dst, l.what)
-	dst = binary.BigEndian.AppendUint32(dst, l.conn)
-	return binary.BigEndian.AppendUint64(dst, l.number)
+// Append appends the bytes of the label.
+func (l Label) Append(dst []byte) []byte {
+	dst = append(dst, l.What)
+	dst = binary.BigEndian.AppendUint32(dst, l.Conn)
+	return binary.BigEndian.AppendUint64(dst, l.Number)
 }
 
-func readLabel(b []byte) label {
-	return label{b[0], binary.BigEndian.Uint32(b[1:]), binary.BigEndian.Uint64(b[5:])}
+// ReadLabel reads the label that b begins with.
+func ReadLabel(b []byte) Label {
+	return Label{b[0], binary.BigEndian.Uint32(b[1:]), binary.BigEndian.Uint64(b[5:])}
 }

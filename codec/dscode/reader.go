@@ -14,6 +14,9 @@ import (
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 )
 
+// readSize is how much is read at once.
+const readSize = 64 << 10
+
 // reader takes messages off a Stream.
 type reader struct {
 	s     *session
@@ -23,7 +26,7 @@ type reader struct {
 }
 
 func newReader(s *session, src io.Reader) *reader {
-	return &reader{s: s, src: bufio.NewReaderSize(src, blockSize)}
+	return &reader{s: s, src: bufio.NewReaderSize(src, readSize)}
 }
 
 // Next fills m with the next message.
@@ -50,51 +53,51 @@ func (r *reader) Buffered() bool {
 		return true
 	}
 	have := r.src.Buffered()
-	if have < labelSize+header {
+	if have < LabelSize+Header {
 		return false
 	}
-	b, err := r.src.Peek(labelSize + header)
-	return err == nil && b[0] == whatFrame && uint64(have) >= labelSize+header+uint64(binary.BigEndian.Uint32(b[labelSize:]))
+	b, err := r.src.Peek(LabelSize + Header)
+	return err == nil && b[0] == Frame && uint64(have) >= LabelSize+Header+uint64(binary.BigEndian.Uint32(b[LabelSize:]))
 }
 
 // record takes one labelled record; found: it was a message.
 func (r *reader) record(m *codec.Message) (found bool, err error) {
-	b, err := r.src.Peek(labelSize)
+	b, err := r.src.Peek(LabelSize)
 	if err != nil {
 		if errors.Is(err, io.EOF) && len(b) > 0 {
 			err = r.truncated("a label", b)
 		}
 		return false, err
 	}
-	l := readLabel(b)
-	_, _ = r.src.Discard(labelSize) // it was just seen
-	switch l.what {
-	case whatEnd:
+	l := ReadLabel(b)
+	_, _ = r.src.Discard(LabelSize) // it was just seen
+	switch l.What {
+	case End:
 		r.ended(l)
 		return false, nil
-	case whatHead:
+	case Head:
 		return false, r.head()
-	case whatFrame:
+	case Frame:
 		body, err := r.frame()
 		if err != nil {
 			return false, err
 		}
-		return r.message(l.conn, body, m)
+		return r.message(l.Conn, body, m)
 	}
-	return false, &codec.FrameError{Err: codec.ErrShape, Offset: -1, Detail: fmt.Sprintf("label %q", l.what)}
+	return false, &codec.FrameError{Err: codec.ErrShape, Offset: -1, Detail: fmt.Sprintf("label %q", l.What)}
 }
 
 // ended makes the messages that follow from the end of a connection.
-func (r *reader) ended(l label) {
+func (r *reader) ended(l Label) {
 	var made []codec.Message
-	if l.conn == 0 {
-		for _, id := range r.s.lost(l.number) {
+	if l.Conn == 0 {
+		for _, id := range r.s.lost(l.Number) {
 			made = append(made, codec.Message{Kind: codec.Response, ID: id, Err: &codec.Error{
 				Name: NameConnectionLost, Message: "the connection on which this was asked has ended without an answer",
 			}})
 		}
 	} else {
-		for _, id := range r.s.gone(l.conn) {
+		for _, id := range r.s.gone(l.Conn) {
 			made = append(made, codec.Message{Kind: codec.Cancel, ID: id})
 		}
 	}
@@ -107,7 +110,7 @@ func (r *reader) head() error {
 	if err != nil {
 		return err
 	}
-	if n < header || n > evidence {
+	if n < Header || n > Evidence {
 		return &codec.FrameError{Err: codec.ErrShape, Offset: -1, Detail: fmt.Sprintf("label with %d bytes", n)}
 	}
 	b := make([]byte, n)
@@ -125,10 +128,10 @@ func (r *reader) frame() ([]byte, error) {
 	}
 	if n == 0 || uint64(n) > uint64(r.s.lim.Frame) {
 		b := binary.BigEndian.AppendUint32(nil, n)
-		rest, _ := r.src.Peek(min(r.src.Buffered(), evidence-header))
+		rest, _ := r.src.Peek(min(r.src.Buffered(), Evidence-Header))
 		return nil, r.allowed(n, append(b, rest...))
 	}
-	body, err := readBody(r.src, int(n))
+	body, err := ReadBody(r.src, int(n))
 	if err != nil {
 		return nil, r.cut(err, fmt.Sprintf("%d of a frame's %d bytes", len(body), n), body)
 	}
@@ -145,7 +148,7 @@ func (r *reader) length(what string) (uint32, error) {
 
 // allowed judges the length of a frame that begins with b.
 func (r *reader) allowed(n uint32, b []byte) error {
-	b = slices.Clone(b[:min(len(b), evidence)])
+	b = slices.Clone(b[:min(len(b), Evidence)])
 	switch {
 	case n == 0:
 		return &codec.FrameError{Err: codec.ErrEmpty, Offset: -1, Detail: "length 0", Bytes: b}
@@ -163,13 +166,13 @@ func (r *reader) cut(err error, what string, b []byte) error {
 }
 
 func (r *reader) truncated(what string, b []byte) error {
-	return &codec.FrameError{Err: codec.ErrTruncated, Offset: -1, Detail: "the stream ended within " + what, Bytes: slices.Clone(b[:min(len(b), evidence)])}
+	return &codec.FrameError{Err: codec.ErrTruncated, Offset: -1, Detail: "the stream ended within " + what, Bytes: slices.Clone(b[:min(len(b), Evidence)])}
 }
 
-// readBody reads n bytes into memory that grows only as they arrive. With an
+// ReadBody reads n bytes into memory that grows only as they arrive. With an
 // error it returns what had come.
-func readBody(src io.Reader, n int) ([]byte, error) {
-	body := make([]byte, min(n, blockSize))
+func ReadBody(src io.Reader, n int) ([]byte, error) {
+	body := make([]byte, min(n, readSize))
 	have := 0
 	for {
 		got, err := io.ReadFull(src, body[have:])
@@ -194,7 +197,7 @@ func (r *reader) message(conn uint32, body []byte, m *codec.Message) (found bool
 	if err != nil {
 		return false, err
 	}
-	*m = codec.Message{Size: header + len(body)}
+	*m = codec.Message{Size: Header + len(body)}
 	if conn == 0 {
 		return r.reply(f, body, m)
 	}
@@ -240,4 +243,4 @@ func (r *reader) reply(f fields, body []byte, m *codec.Message) (found bool, err
 	return true, nil
 }
 
-func start(body []byte) []byte { return slices.Clone(body[:min(len(body), evidence)]) }
+func start(body []byte) []byte { return slices.Clone(body[:min(len(body), Evidence)]) }

@@ -61,14 +61,14 @@ func TestBadFrames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for conn := range uint32(2) {
-				s := New().Open(codec.Limits{Frame: 2048, Depth: 8, Elements: 50, String: 1500})
-				in := append(from(1, `{"id":"msg_1","type":"first"}`), label{whatFrame, conn, 0}.append(nil)...)
+				s := (Language{}).Open(codec.Limits{Frame: 2048, Depth: 8, Elements: 50, String: 1500})
+				in := append(from(1, `{"id":"msg_1","type":"first"}`), Label{Frame, conn, 0}.Append(nil)...)
 				got, err := all(s, append(in, tc.in...))
 				var frame *codec.FrameError
 				if len(got) != 1 || !errors.As(err, &frame) || !errors.Is(err, tc.want) || !strings.Contains(err.Error(), tc.text) {
 					t.Fatalf("%v, %v", got, err)
 				}
-				if len(frame.Bytes) > evidence || len(frame.Bytes) == 0 {
+				if len(frame.Bytes) > Evidence || len(frame.Bytes) == 0 {
 					t.Errorf("evidence %q", frame.Bytes)
 				}
 			}
@@ -78,7 +78,7 @@ func TestBadFrames(t *testing.T) {
 
 func TestWrongIDsOfAnswers(t *testing.T) {
 	for _, id := range []string{"", "2", "req_", "req_0", "req_02", "req_+2", "req_-1", "req_4294967296", "res_2", "req_2 "} {
-		s := New().Open(codec.Limits{})
+		s := (Language{}).Open(codec.Limits{})
 		_, err := all(s, from(0, `{"id":"`+id+`","type":"a-response"}`))
 		if !errors.Is(err, codec.ErrID) || !strings.Contains(err.Error(), `message "a-response" with the id "`+id+`" on the connection for answers`) {
 			t.Errorf("%q: %v", id, err)
@@ -91,25 +91,25 @@ func TestBadLabels(t *testing.T) {
 		in   []byte
 		want error
 	}{
-		"unknown":     {label{'x', 0, 0}.append(nil), codec.ErrShape},
-		"cut":         {label{whatFrame, 0, 0}.append(nil)[:5], codec.ErrTruncated},
-		"cut head":    {append(label{whatHead, 0, 0}.append(nil), 0, 0, 0, 9, 1), codec.ErrTruncated},
-		"long head":   {append(label{whatHead, 0, 0}.append(nil), 0, 1, 0, 0), codec.ErrShape},
-		"short head":  {append(label{whatHead, 0, 0}.append(nil), 0, 0, 0, 1, 1), codec.ErrShape},
-		"empty frame": {append(label{whatHead, 1, 0}.append(nil), 0, 0, 0, 4, 0, 0, 0, 0), codec.ErrEmpty},
-		"large frame": {append(label{whatHead, 1, 0}.append(nil), 0, 0, 0, 5, 0xff, 0, 0, 0, 'x'), codec.ErrTooLarge},
-		"fine head":   {append(label{whatHead, 1, 0}.append(nil), 0, 0, 0, 5, 0, 1, 0, 0, '{'), io.EOF},
+		"unknown":     {Label{'x', 0, 0}.Append(nil), codec.ErrShape},
+		"cut":         {Label{Frame, 0, 0}.Append(nil)[:5], codec.ErrTruncated},
+		"cut head":    {append(Label{Head, 0, 0}.Append(nil), 0, 0, 0, 9, 1), codec.ErrTruncated},
+		"long head":   {append(Label{Head, 0, 0}.Append(nil), 0, 1, 0, 0), codec.ErrShape},
+		"short head":  {append(Label{Head, 0, 0}.Append(nil), 0, 0, 0, 1, 1), codec.ErrShape},
+		"empty frame": {append(Label{Head, 1, 0}.Append(nil), 0, 0, 0, 4, 0, 0, 0, 0), codec.ErrEmpty},
+		"large frame": {append(Label{Head, 1, 0}.Append(nil), 0, 0, 0, 5, 0xff, 0, 0, 0, 'x'), codec.ErrTooLarge},
+		"fine head":   {append(Label{Head, 1, 0}.Append(nil), 0, 0, 0, 5, 0, 1, 0, 0, '{'), io.EOF},
 	} {
-		if got, err := all(New().Open(codec.Limits{}), tc.in); len(got) != 0 || !errors.Is(err, tc.want) {
+		if got, err := all((Language{}).Open(codec.Limits{}), tc.in); len(got) != 0 || !errors.Is(err, tc.want) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
 }
 
 func TestBuffered(t *testing.T) {
-	s := New().Open(codec.Limits{})
+	s := (Language{}).Open(codec.Limits{})
 	two := append(from(1, `{"id":"a","type":"b"}`), from(2, `{"id":"a","type":"b"}`)...)
-	two = append(two, label{whatEnd, 1, 0}.append(nil)...)
+	two = append(two, Label{End, 1, 0}.Append(nil)...)
 	r := s.NewReader(bytes.NewReader(two))
 	var m codec.Message
 	for i, want := range []bool{false, true, false, false, true} {
@@ -126,7 +126,7 @@ func TestBuffered(t *testing.T) {
 // A payload that was handed out stays as it is, and a large one is not copied
 // together again and again.
 func TestLargeFrame(t *testing.T) {
-	s := New().Open(codec.Limits{})
+	s := (Language{}).Open(codec.Limits{})
 	text := strings.Repeat("0123456789", 2<<20)
 	in := from(1, `{"id":"a","type":"b","payload":"`+text+`"}`)
 	r := s.NewReader(io.MultiReader(bytes.NewReader(in), bytes.NewReader(from(1, `{"id":"msg_1","type":"c","payload":"x"}`))))
@@ -143,15 +143,15 @@ func TestLargeFrame(t *testing.T) {
 	if got := after.TotalAlloc - before.TotalAlloc; got > 3*uint64(len(in)) {
 		t.Errorf("%d bytes for a frame of %d", got, len(in))
 	}
-	if string(m.Params) != `"`+text+`"` || m.Size != len(in)-labelSize {
+	if string(m.Params) != `"`+text+`"` || m.Size != len(in)-LabelSize {
 		t.Errorf("%d bytes of payload, size %d", len(m.Params), m.Size)
 	}
 }
 
 // A length that is only claimed costs nothing.
 func TestClaimedLength(t *testing.T) {
-	s := New().Open(codec.Limits{})
-	in := binary.BigEndian.AppendUint32(label{whatFrame, 0, 0}.append(nil), MaxFrame)
+	s := (Language{}).Open(codec.Limits{})
+	in := binary.BigEndian.AppendUint32(Label{Frame, 0, 0}.Append(nil), MaxFrame)
 	r := s.NewReader(bytes.NewReader(append(in, "{}"...)))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -173,10 +173,10 @@ func FuzzReader(f *testing.F) {
 			f.Add(from(conn, body), uint64(1))
 		}
 	}
-	f.Add(append(from(1, `{"id":"a","type":"b"}`), label{whatEnd, 1, 0}.append(nil)...), uint64(2))
-	f.Add(append(label{whatHead, 1, 0}.append(nil), 0, 0, 0, 5, 0, 1, 0, 0, '{'), uint64(3))
+	f.Add(append(from(1, `{"id":"a","type":"b"}`), Label{End, 1, 0}.Append(nil)...), uint64(2))
+	f.Add(append(Label{Head, 1, 0}.Append(nil), 0, 0, 0, 5, 0, 1, 0, 0, '{'), uint64(3))
 	f.Fuzz(func(t *testing.T, b []byte, cuts uint64) {
-		s := New().Open(codec.Limits{Frame: 1 << 20})
+		s := (Language{}).Open(codec.Limits{Frame: 1 << 20})
 		for id := uint32(1); id < 4; id++ {
 			must(t, s, nil, codec.Message{Kind: codec.Request, ID: id, Method: "a"})
 		}
@@ -186,18 +186,18 @@ func FuzzReader(f *testing.F) {
 			err := r.Next(&m)
 			if err == nil {
 				for _, raw := range []codec.Raw{m.Params, m.Result} {
-					if err := New().Unmarshal(raw, nil); err != nil {
+					if err := (Language{}).Unmarshal(raw, nil); err != nil {
 						t.Fatalf("%q: %v", raw, err)
 					}
 					var v any
-					if err := New().Unmarshal(raw, &v); err != nil {
+					if err := (Language{}).Unmarshal(raw, &v); err != nil {
 						t.Fatalf("%q: %v", raw, err)
 					}
 				}
 				if m.Kind == codec.Request {
 					back := must(t, s, nil, codec.Message{Kind: codec.Response, ID: m.ID, Result: m.Params})
 					if len(back) > 0 {
-						if _, err := takeApart(back[labelSize+header:], codec.Limits{}.WithDefaults()); err != nil {
+						if _, err := takeApart(back[LabelSize+Header:], codec.Limits{}.WithDefaults()); err != nil {
 							t.Fatalf("%q: %v", back, err)
 						}
 					}
@@ -212,66 +212,6 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
-
-// Whatever a socket brings comes out as its whole frames, in order, however it
-// is cut, and then what is wrong with the rest.
-func FuzzSocket(f *testing.F) {
-	f.Add(append(framed("a"), framed("bc")...), uint64(1))
-	f.Add([]byte("\x00\x00\x00\x00"), uint64(2))
-	f.Add([]byte("\xff\x00\x00\x00abc"), uint64(3))
-	f.Fuzz(func(t *testing.T, b []byte, cuts uint64) {
-		if len(b) > inboxLimit/2 {
-			return
-		}
-		in := newInbox()
-		err := reading(&ragged{bytes.NewReader(b), rand.New(rand.NewPCG(cuts, 0))}, 7, in, make(chan struct{}, 1), nil)
-		in.finish(io.EOF)
-		got, rerr := io.ReadAll(readerFunc(in.read))
-		if rerr != nil {
-			t.Fatal(rerr)
-		}
-		var want []byte
-		rest := b
-		for len(rest) >= header {
-			n := binary.BigEndian.Uint32(rest)
-			if n == 0 || n > MaxFrame {
-				break
-			}
-			large := header+int(n) > blockSize && len(rest) > header
-			if uint64(len(rest)) < header+uint64(n) {
-				break
-			}
-			if large {
-				// Its head goes in front; how much of it is there depends on
-				// how it came.
-				if len(got) < len(want)+labelSize+4 || got[len(want)] != whatHead {
-					t.Fatalf("no head at %d", len(want))
-				}
-				k := int(binary.BigEndian.Uint32(got[len(want)+labelSize:]))
-				got = append(got[:len(want):len(want)], got[len(want)+labelSize+4+k:]...)
-			}
-			want = append(append(want, label{whatFrame, 7, 0}.append(nil)...), rest[:header+n]...)
-			rest = rest[header+n:]
-		}
-		if !bytes.HasPrefix(got, want) {
-			t.Fatalf("%q, want %q", got, want)
-		}
-		got = got[len(want):]
-		bad := len(rest) >= header && (binary.BigEndian.Uint32(rest) == 0 || binary.BigEndian.Uint32(rest) > MaxFrame)
-		switch {
-		case errors.Is(err, errNoFrame) != bad, bad && (len(got) == 0 || got[0] != whatHead):
-			t.Fatalf("%v, bad %v, and %q", err, bad, got)
-		case !bad && !ended(err):
-			t.Fatal(err)
-		case !bad && len(got) > 0 && got[0] != whatHead:
-			t.Fatalf("%q more", got)
-		}
-	})
-}
-
-type readerFunc func([]byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // ragged reads pieces of any size.
 type ragged struct {

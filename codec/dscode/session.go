@@ -66,7 +66,7 @@ func (s *session) ask(dst []byte, m *codec.Message) ([]byte, error) {
 		id, n = "msg_", s.oneway+1
 	}
 	start := len(dst)
-	dst = label{whatFrame, 0, s.number + 1}.append(dst)
+	dst = Label{Frame, 0, s.number + 1}.Append(dst)
 	dst = append(dst, 0, 0, 0, 0)
 	dst = append(append(dst, `{"id":"`...), id...)
 	dst = strconv.AppendUint(dst, n, 10)
@@ -101,7 +101,7 @@ func (s *session) answer(dst []byte, m *codec.Message) ([]byte, error) {
 		payload = append(jsonwalk.AppendText([]byte(`{"error":`), m.Err.Error()), '}')
 	}
 	start := len(dst)
-	dst = label{whatFrame, to.conn, 0}.append(dst)
+	dst = Label{Frame, to.conn, 0}.Append(dst)
 	dst = append(dst, 0, 0, 0, 0)
 	dst = jsonwalk.AppendText(append(dst, `{"id":`...), to.id)
 	dst = jsonwalk.AppendText(append(dst, `,"type":`...), to.kind+suffix)
@@ -122,11 +122,11 @@ func (s *session) finish(dst []byte, start int, payload codec.Raw) ([]byte, erro
 		dst = append(dst, payload...)
 	}
 	dst = append(dst, '}')
-	n := len(dst) - start - labelSize - header
+	n := len(dst) - start - LabelSize - Header
 	if n > s.lim.Frame {
 		return dst[:start], s.tooLarge(n)
 	}
-	binary.BigEndian.PutUint32(dst[start+labelSize:], uint32(n))
+	binary.BigEndian.PutUint32(dst[start+LabelSize:], uint32(n))
 	return dst, nil
 }
 

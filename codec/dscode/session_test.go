@@ -20,13 +20,13 @@ func said(t testing.TB, b []byte) []string {
 	t.Helper()
 	var out []string
 	for len(b) > 0 {
-		if len(b) < labelSize+header {
+		if len(b) < LabelSize+Header {
 			t.Fatalf("%d bytes left: %q", len(b), b)
 		}
-		l := readLabel(b)
-		n := binary.BigEndian.Uint32(b[labelSize:])
-		b = b[labelSize+header:]
-		out = append(out, fmt.Sprintf("%c%d.%d %s", l.what, l.conn, l.number, b[:n]))
+		l := ReadLabel(b)
+		n := binary.BigEndian.Uint32(b[LabelSize:])
+		b = b[LabelSize+Header:]
+		out = append(out, fmt.Sprintf("%c%d.%d %s", l.What, l.Conn, l.Number, b[:n]))
 		b = b[n:]
 	}
 	return out
@@ -37,7 +37,7 @@ func framed(body string) []byte {
 }
 
 func from(conn uint32, body string) []byte {
-	return append(label{whatFrame, conn, 0}.append(nil), framed(body)...)
+	return append(Label{Frame, conn, 0}.Append(nil), framed(body)...)
 }
 
 func must(t testing.TB, s codec.Session, dst []byte, m codec.Message) []byte {
@@ -62,7 +62,7 @@ func all(s codec.Session, b []byte) (out []codec.Message, err error) {
 }
 
 func TestWhatWeSay(t *testing.T) {
-	s := New().Open(codec.Limits{})
+	s := (Language{}).Open(codec.Limits{})
 	var b []byte
 	b = must(t, s, b, codec.Message{Kind: codec.Request, ID: 2, Method: "a/b", Params: codec.Raw(`[1]`)})
 	b = must(t, s, b, codec.Message{Kind: codec.Notification, Method: "q\"\\\x01é"})
@@ -80,7 +80,7 @@ func TestWhatWeSay(t *testing.T) {
 }
 
 func TestWhatIsNotSaid(t *testing.T) {
-	s := New().Open(codec.Limits{Frame: 100})
+	s := (Language{}).Open(codec.Limits{Frame: 100})
 	for _, tc := range []struct {
 		m    codec.Message
 		want error
@@ -114,7 +114,7 @@ func TestWhatIsNotSaid(t *testing.T) {
 }
 
 func TestAnswersOfTheHost(t *testing.T) {
-	s := New().Open(codec.Limits{})
+	s := (Language{}).Open(codec.Limits{})
 	var in []byte
 	for _, body := range []string{
 		`{"id":"req_2","type":"a-response","payload":{"x":[1,"two"]}}`,
@@ -150,14 +150,14 @@ func TestAnswersOfTheHost(t *testing.T) {
 }
 
 func TestRequestsOfTheHost(t *testing.T) {
-	s := New().Open(codec.Limits{})
+	s := (Language{}).Open(codec.Limits{})
 	var in []byte
 	in = append(in, from(1, `{"id":"req_1","type":"read","payload":1}`)...)
 	in = append(in, from(2, `{"id":"req_1","type":"read","payload":2}`)...)
 	in = append(in, from(1, `{"id":"msg_1","type":"log","payload":3}`)...)
 	in = append(in, from(1, `{"id":"","type":"stat","payload":4}`)...)
 	in = append(in, from(3, `{"id":"\"x\ud83d\ude00","type":"w\n","payload":5}`)...)
-	in = append(in, label{whatEnd, 1, 0}.append(nil)...)
+	in = append(in, Label{End, 1, 0}.Append(nil)...)
 	got, err := all(s, in)
 	if !errors.Is(err, io.EOF) {
 		t.Fatal(err)
@@ -203,7 +203,7 @@ func TestRequestsOfTheHost(t *testing.T) {
 
 // An answer that cannot be sent leaves the request open for another.
 func TestAnswerOverTheLimit(t *testing.T) {
-	s := New().Open(codec.Limits{Frame: 200})
+	s := (Language{}).Open(codec.Limits{Frame: 200})
 	if _, err := all(s, from(1, `{"id":"r","type":"read"}`)); !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestAnswerOverTheLimit(t *testing.T) {
 }
 
 func TestLostConnection(t *testing.T) {
-	s := New().Open(codec.Limits{})
+	s := (Language{}).Open(codec.Limits{})
 	var out []byte
 	for id := uint32(2); id <= 6; id++ {
 		out = must(t, s, out, codec.Message{Kind: codec.Request, ID: id, Method: "a"})
@@ -226,9 +226,9 @@ func TestLostConnection(t *testing.T) {
 	}
 	var in []byte
 	in = append(in, from(0, `{"id":"req_3","type":"a-response","payload":1}`)...)
-	in = append(in, label{whatEnd, 0, 5}.append(nil)...) // requests 2, 3 and 4 had been written
+	in = append(in, Label{End, 0, 5}.Append(nil)...) // requests 2, 3 and 4 had been written
 	in = append(in, from(0, `{"id":"req_5","type":"a-response","payload":1}`)...)
-	in = append(in, label{whatEnd, 0, 8}.append(nil)...)
+	in = append(in, Label{End, 0, 8}.Append(nil)...)
 	got, err := all(s, in)
 	if !errors.Is(err, io.EOF) {
 		t.Fatal(err)
@@ -251,7 +251,7 @@ func TestLostConnection(t *testing.T) {
 
 // Callers that give up say nothing: what they leave behind is bounded.
 func TestRequestsThatAreNeverAnswered(t *testing.T) {
-	s := New().Open(codec.Limits{}).(*session)
+	s := (Language{}).Open(codec.Limits{}).(*session)
 	var b []byte
 	for id := uint32(1); id <= 3*maxAsked; id++ {
 		b = must(t, s, b[:0], codec.Message{Kind: codec.Request, ID: id, Method: "a"})
@@ -272,7 +272,7 @@ func TestRequestsThatAreNeverAnswered(t *testing.T) {
 }
 
 func TestTooManyOpenRequests(t *testing.T) {
-	s := New().Open(codec.Limits{})
+	s := (Language{}).Open(codec.Limits{})
 	var in []byte
 	for i := range MaxOpen + 1 {
 		in = append(in, from(uint32(1+i%3), fmt.Sprintf(`{"id":"req_%d","type":"wait"}`, i))...)
@@ -284,7 +284,7 @@ func TestTooManyOpenRequests(t *testing.T) {
 }
 
 func TestHandshakeIsNone(t *testing.T) {
-	p := New()
+	p := Language{}
 	if d := p.Defaults(); p.Name() != "dscode" || d.Transport != "" || !d.NeverKill {
 		t.Errorf("%s %+v", p.Name(), d)
 	}
@@ -299,8 +299,5 @@ func TestHandshakeIsNone(t *testing.T) {
 	}
 	if ask, last := s.Goodbye(); ask != nil || last != nil {
 		t.Errorf("%v %v", ask, last)
-	}
-	if New() != New() {
-		t.Error("two protocols")
 	}
 }

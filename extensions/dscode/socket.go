@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	wire "github.com/hostsup/hostsup/codec/dscode"
 )
 
 const (
@@ -28,15 +30,15 @@ func reading(c io.Reader, conn uint32, in *inbox, big chan struct{}, stop <-chan
 		n, err := c.Read(block[have:])
 		have += n
 		whole := 0
-		for have-whole >= header {
+		for have-whole >= wire.Header {
 			length := binary.BigEndian.Uint32(block[whole:])
-			if length == 0 || length > MaxFrame || header+int(length) > len(block) {
+			if length == 0 || length > MaxFrame || wire.Header+int(length) > len(block) {
 				break
 			}
-			if whole+header+int(length) > have {
+			if whole+wire.Header+int(length) > have {
 				break
 			}
-			whole += header + int(length)
+			whole += wire.Header + int(length)
 		}
 		if whole > 0 {
 			if !in.frames(conn, block[:whole]) {
@@ -44,7 +46,7 @@ func reading(c io.Reader, conn uint32, in *inbox, big chan struct{}, stop <-chan
 			}
 			have = copy(block, block[whole:have])
 		}
-		if have >= header {
+		if have >= wire.Header {
 			length := binary.BigEndian.Uint32(block)
 			if length == 0 || length > MaxFrame {
 				if !in.head(conn, block[:have]) {
@@ -52,7 +54,7 @@ func reading(c io.Reader, conn uint32, in *inbox, big chan struct{}, stop <-chan
 				}
 				return errNoFrame
 			}
-			if header+int(length) > len(block) && err == nil {
+			if wire.Header+int(length) > len(block) && err == nil {
 				if !in.head(conn, block[:have]) {
 					return net.ErrClosed
 				}
@@ -83,7 +85,7 @@ func large(c io.Reader, conn uint32, in *inbox, begun []byte, length int, big ch
 		}
 		defer func() { <-big }()
 	}
-	frame, err := readBody(io.MultiReader(bytes.NewReader(begun), c), header+length)
+	frame, err := wire.ReadBody(io.MultiReader(bytes.NewReader(begun), c), wire.Header+length)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/dscode"
+	"github.com/hostsup/hostsup/extensions/dscode"
 )
 
 func ExampleNew() {

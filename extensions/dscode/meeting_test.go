@@ -125,3 +125,9 @@ func TestAttempts(t *testing.T) {
 		}
 	})
 }
+
+func TestProtocolsAreEqual(t *testing.T) {
+	if New() != New() {
+		t.Error("two protocols")
+	}
+}

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
+
+	wire "github.com/hostsup/hostsup/codec/dscode"
 )
 
-// stream carries the frames of all sockets of one life; see labelSize for its
+// stream carries the frames of all sockets of one life; see wire.LabelSize for its
 // bytes. Its goroutines: one that keeps the connection to the host, one that
 // lets the host's in, and two for each connection. Close ends them all.
 type stream struct {
@@ -72,16 +74,16 @@ func (s *stream) Write(p []byte) (int, error) {
 	}
 	whole := rest
 	defer signal(s.out.wake)
-	for len(rest) >= labelSize+header {
-		l, size := readLabel(rest), binary.BigEndian.Uint32(rest[labelSize:])
-		if l.what != whatFrame || size == 0 || size > MaxFrame {
-			return 0, fmt.Errorf("label %q with a frame of %d bytes", l.what, size)
+	for len(rest) >= wire.LabelSize+wire.Header {
+		l, size := wire.ReadLabel(rest), binary.BigEndian.Uint32(rest[wire.LabelSize:])
+		if l.What != wire.Frame || size == 0 || size > MaxFrame {
+			return 0, fmt.Errorf("label %q with a frame of %d bytes", l.What, size)
 		}
-		end := labelSize + header + int(size)
+		end := wire.LabelSize + wire.Header + int(size)
 		if len(rest) < end {
 			break
 		}
-		if err := s.send(l, rest[labelSize:end]); err != nil {
+		if err := s.send(l, rest[wire.LabelSize:end]); err != nil {
 			return 0, err
 		}
 		rest = rest[end:]
@@ -97,10 +99,10 @@ func (s *stream) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-func (s *stream) send(l label, frame []byte) error {
-	if l.conn == 0 {
+func (s *stream) send(l wire.Label, frame []byte) error {
+	if l.Conn == 0 {
 		for {
-			err := s.out.put(frame, l.number)
+			err := s.out.put(frame, l.Number)
 			if !errors.Is(err, errNoRoom) {
 				return err
 			}
@@ -113,7 +115,7 @@ func (s *stream) send(l label, frame []byte) error {
 		}
 	}
 	s.mu.Lock()
-	g := s.guests[l.conn]
+	g := s.guests[l.Conn]
 	s.mu.Unlock()
 	if g == nil {
 		return nil

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"net"
 	"sync"
+
+	wire "github.com/hostsup/hostsup/codec/dscode"
 )
 
 // inboxLimit is how many bytes of all connections may wait for the reader. A
@@ -40,10 +42,10 @@ func (in *inbox) frames(conn uint32, run []byte) bool {
 		return false
 	}
 	for len(run) > 0 {
-		n := header + int(binary.BigEndian.Uint32(run))
-		last := in.tail(labelSize + n)
-		*last = append(label{whatFrame, conn, 0}.append(*last), run[:n]...)
-		in.total += labelSize + n
+		n := wire.Header + int(binary.BigEndian.Uint32(run))
+		last := in.tail(wire.LabelSize + n)
+		*last = append(wire.Label{What: wire.Frame, Conn: conn}.Append(*last), run[:n]...)
+		in.total += wire.LabelSize + n
 		run = run[n:]
 	}
 	in.change.Broadcast()
@@ -57,8 +59,8 @@ func (in *inbox) large(conn uint32, frame []byte) bool {
 	if !in.room() {
 		return false
 	}
-	in.chunks = append(in.chunks, label{whatFrame, conn, 0}.append(nil), frame[:len(frame):len(frame)])
-	in.total += labelSize + len(frame)
+	in.chunks = append(in.chunks, wire.Label{What: wire.Frame, Conn: conn}.Append(nil), frame[:len(frame):len(frame)])
+	in.total += wire.LabelSize + len(frame)
 	in.change.Broadcast()
 	return true
 }
@@ -70,10 +72,10 @@ func (in *inbox) head(conn uint32, begin []byte) bool {
 	if !in.room() {
 		return false
 	}
-	begin = begin[:min(len(begin), evidence)]
-	n := labelSize + 4 + len(begin)
+	begin = begin[:min(len(begin), wire.Evidence)]
+	n := wire.LabelSize + 4 + len(begin)
 	last := in.tail(n)
-	*last = binary.BigEndian.AppendUint32(label{whatHead, conn, 0}.append(*last), uint32(len(begin)))
+	*last = binary.BigEndian.AppendUint32(wire.Label{What: wire.Head, Conn: conn}.Append(*last), uint32(len(begin)))
 	*last = append(*last, begin...)
 	in.total += n
 	in.change.Broadcast()
@@ -87,9 +89,9 @@ func (in *inbox) end(conn uint32, number uint64) {
 	if !in.room() {
 		return
 	}
-	last := in.tail(labelSize)
-	*last = label{whatEnd, conn, number}.append(*last)
-	in.total += labelSize
+	last := in.tail(wire.LabelSize)
+	*last = wire.Label{What: wire.End, Conn: conn, Number: number}.Append(*last)
+	in.total += wire.LabelSize
 	in.change.Broadcast()
 }
 
