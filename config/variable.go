@@ -15,12 +15,12 @@ import (
 	"sync"
 )
 
-// VarPrefix begins the name of an environment variable that sets a variable
-// of a file: HOSTSUP_VAR_port sets var.port.
+// VarPrefix is the prefix of environment variables that set a variable of a file:
+// HOSTSUP_VAR_port sets var.port.
 const VarPrefix = "HOSTSUP_VAR_"
 
-// ParseVars turns arguments of the form NAME=VALUE into the Vars of
-// [Options]. The last of several values for one name holds.
+// ParseVars converts arguments of the form NAME=VALUE into the Vars of [Options]. The
+// last of several values for one name counts.
 func ParseVars(args []string) (map[string]string, error) {
 	vars := make(map[string]string, len(args))
 	for _, a := range args {
@@ -40,8 +40,8 @@ var variableSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 	{Name: "type"}, {Name: "default"}, {Name: "description"},
 }}
 
-// variables declares the variables of a file and gives them their values:
-// from set, else from the environment, else their default.
+// variables declares the variables of a file and sets their values: from set, else from
+// the environment, else their default.
 func (r *reader) variables(blocks hcl.Blocks, set map[string]string, lookupEnv func(string) (string, bool)) {
 	first := map[string]hcl.Range{}
 	for _, b := range blocks {
@@ -126,8 +126,7 @@ func (r *reader) variable(b *hcl.Block, set map[string]string, lookupEnv func(st
 	return value
 }
 
-// evalDefault evaluates the default of a variable, which is looked at before
-// any variable has a value.
+// evalDefault evaluates the default of a variable, before any variable has a value.
 func (r *reader) evalDefault(expr hcl.Expression) (cty.Value, bool) {
 	for _, t := range expr.Variables() {
 		if root := t.RootName(); root == "var" || root == "local" {
@@ -140,9 +139,9 @@ func (r *reader) evalDefault(expr hcl.Expression) (cty.Value, bool) {
 
 var number = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[+-]?[0-9.]+([eE][+-]?[0-9]+)?$`) })
 
-// fromText reads a value given outside the file. A variable of a primitive
-// type, or of no type at all, takes the text as it is; one of a list or map
-// type (declared, or seen from its default) takes an expression.
+// fromText reads a value given outside the file. A variable of a primitive type, or
+// without a type, takes the text unchanged; one of a list or map type (declared, or the
+// type of its default) takes an expression.
 func fromText(text string, want cty.Type, hasDefault bool, source string, ctx *hcl.EvalContext) (cty.Value, error) {
 	if want.IsPrimitiveType() || (want == cty.DynamicPseudoType && !hasDefault) {
 		if !want.IsPrimitiveType() {
@@ -179,8 +178,8 @@ func fromText(text string, want cty.Type, hasDefault bool, source string, ctx *h
 	return v, nil
 }
 
-// localValues evaluates the locals blocks, each value after those it refers
-// to, wherever they stand.
+// localValues evaluates the locals blocks, each value after those it refers to,
+// independent of their order.
 func (r *reader) localValues(blocks hcl.Blocks) {
 	attrs := map[string]*hcl.Attribute{}
 	for _, b := range blocks {
@@ -215,8 +214,8 @@ func (r *reader) localValues(blocks hcl.Blocks) {
 	r.scope.ctx = nil
 }
 
-// onlyAttributes takes blocks out of a locals block with a diagnostic that
-// says how to write a map instead.
+// onlyAttributes removes blocks from a locals block with a diagnostic that shows how to
+// write a map instead.
 func (r *reader) onlyAttributes(b *hclsyntax.Body) *hclsyntax.Body {
 	for _, block := range b.Blocks {
 		r.fail(block.TypeRange, "block inside locals", "Write a map with an equals sign: %s = { … }.", block.Type)
@@ -239,7 +238,7 @@ type visited int
 
 const (
 	unseen visited = iota
-	open           // on the path that is being followed
+	open           // on the current path
 	done
 )
 
@@ -268,7 +267,7 @@ func (w *localWalk) visit(a *hcl.Attribute) {
 			}
 			continue
 		}
-		for _, dep := range w.order { // all of them are meant: `keys(local)`
+		for _, dep := range w.order { // all locals are used: `keys(local)`
 			w.visit(dep)
 			used[dep.Name] = w.scope.locals[dep.Name]
 		}
@@ -281,8 +280,8 @@ func (w *localWalk) visit(a *hcl.Attribute) {
 	if !w.declared(a.Expr) {
 		return
 	}
-	// Only what it uses: the object of all values, made anew for each of
-	// them, would take quadratic time.
+	// Only the values that it uses: building the object of all values for each of them
+	// would take quadratic time.
 	vars := maps.Clone(w.scope.base.Variables)
 	vars["var"] = cty.ObjectVal(w.scope.vars)
 	vars["local"] = cty.ObjectVal(used)

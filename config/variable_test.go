@@ -65,8 +65,8 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// A variable on the command line that the file does not declare is a slip;
-// one in the environment may be for another file.
+// An undeclared variable on the command line is a mistake; one in the environment may be
+// for another file.
 func TestUndeclaredValue(t *testing.T) {
 	opts := testOptions()
 	opts.Vars = map[string]string{"prot": "1"}

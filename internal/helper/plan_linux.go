@@ -4,7 +4,7 @@ package helper
 
 import "github.com/hostsup/hostsup/internal/sys"
 
-// What a nurse says on top of the reports of helpers.
+// The kinds of a nurse's Report in addition to those of helpers.
 const (
 	ReportProblem  = 'w' // a step of the plan failed: see sys.Nurse.Failure
 	ReportListener = 'l' // a listening socket comes with it, in the order of Plan.Listen
@@ -19,15 +19,14 @@ const (
 	PlanTry           // not at all: everything before is tried
 )
 
-// Plan is everything a helper needs to know. The Launcher decides; the helper
-// carries out.
+// Plan holds all that a helper needs to know. The Launcher decides; the helper executes.
 type Plan struct {
 	Mode    int
 	Unshare int // namespaces to leave first; with one of mounts, Mounts make the new root
 	Proc    bool
 
-	WholeProc bool // the /proc of the new root shows the machine too; Mounts cover what is not to be seen
-	KeepName  bool // the machine has its own name
+	WholeProc bool // the /proc of the new root shows the machine too; Mounts cover what must be hidden
+	KeepName  bool // the host name is not changed
 
 	Path, Dir string
 	Args, Env []string
@@ -36,15 +35,15 @@ type Plan struct {
 	Mounts    []MountOp
 	RootAttrs uint64 // of the new root
 	Loopback  bool
-	Listen    []Address // loopback addresses to listen on, in the order in which they are handed out
+	Listen    []Address // loopback addresses to listen on, in the order in which they are sent
 	Memfd     bool      // executable memory files are switched off in the pid namespace
 
 	UID, GID int   // -1: as they are
 	Groups   []int // beside GID, where UID is set
 	Inner    Inner // with UserNS
-	UserNS   bool  // the command enters a user namespace that knows only UID, GID and Groups; two descriptors of such follow those of the groups
+	UserNS   bool  // the command enters a user namespace that knows only UID, GID and Groups; two descriptors of such namespaces follow those of the groups
 	Inotify  int   // instances that a user namespace of the command's own may have; 0: as many as its user
-	Caps     bool  // the command gives up what capabilities it could have
+	Caps     bool  // the command gives up all capabilities
 	Bounded  bool  // the thread that starts it has an empty bounding set
 
 	Landlock    int // version; 0: none
@@ -60,20 +59,19 @@ type Plan struct {
 	Limits     []Rlimit
 }
 
-// Inner is who the command is in its user namespace.
+// Inner is the identity of the command in its user namespace.
 type Inner struct {
-	// Shown says that Plan.UID and Plan.GID are shown to the command as UID and
-	// GID, and every other number as itself. Files that are the UID's outside are
-	// then the command's own.
+	// Shown means that Plan.UID and Plan.GID are shown to the command as UID and GID,
+	// and every other number as itself. Files of UID on the host side then belong to
+	// the command.
 	Shown    bool
 	UID, GID int
 }
 
-// NobodyKnown is a user and group id that nobody has: the last but three of
-// all.
+// NobodyKnown is a user and group id that no user has: the last but three of all.
 const NobodyKnown = 1<<32 - 4
 
-// Address is one to listen at.
+// Address is an address to listen at.
 type Address struct {
 	Name string // for messages
 	IP   string // 4 or 16 bytes
@@ -97,17 +95,17 @@ type Rlimit struct {
 type MountOp struct {
 	Kind  int
 	Path  string // in the new root, without the leading slash
-	From  string // OpBind: a path outside; OpLink: the text; OpCover: a path in the new root
+	From  string // OpBind: a path of the host side; OpLink: the text; OpCover: a path in the new root
 	Attrs uint64
-	UID   int // OpBind: the owner outside who is shown as plan.UID; -1: none is
+	UID   int // OpBind: the owner on the host side that is shown as plan.UID; -1: none
 	GID   int
 	Size  int64 // OpTmpfs, bytes
 	Nodes int64
 	Mode  int
-	What  string     // names the step in errors; "" for those that say it by themselves
+	What  string     // names the step in errors; "" for steps with their own names
 	ID    sys.FileID // OpBind: what From must lead to, OpCover: what is covered; zero: anything
-	Loose bool       // only to be read: nothing is written to, not even a socket
-	All   bool       // OpBind: all owners are shown by their numbers beside
+	Loose bool       // read-only: nothing can be written to, not even a socket
+	All   bool       // OpBind: all other owners are shown with their numbers
 	Must  bool       // with Loose and All: a file system that cannot show them fails the plan
 }
 
@@ -116,7 +114,7 @@ const (
 	OpDir       = iota // make a folder
 	OpFile             // make an empty file
 	OpLink             // make a symbolic link
-	OpBind             // show a path from outside
+	OpBind             // show a path of the host side
 	OpTmpfs            // a file system in memory
 	OpProc             // /proc
 	OpPin              // make a folder one that cannot be renamed
