@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -35,9 +34,6 @@ var allowed = map[string]string{
 	"actors/wait.go: context.AfterFunc": "joins two contexts of callers; nothing of the tree waits for it",
 }
 
-// features are the files of actors whose clocks are those of features.
-var features = []string{"feed.go", "router.go", "throttle.go", "vault.go", "warden.go"}
-
 // TestClock holds that what is to run in a simulation takes time and goroutines from
 // link.Env.
 func TestClock(t *testing.T) {
@@ -48,7 +44,7 @@ func TestClock(t *testing.T) {
 			t.Fatal(dir, err)
 		}
 		for _, path := range files {
-			if strings.HasSuffix(path, "_test.go") || dir == "actors" && slices.Contains(features, filepath.Base(path)) {
+			if strings.HasSuffix(path, "_test.go") {
 				continue
 			}
 			set := token.NewFileSet()
