@@ -29,6 +29,11 @@ func TestEqualSpecs(t *testing.T) {
 	if explicit := (HostSpec{Name: "a", Requests: actors.RequestRule{Timeout: 30 * time.Second}}); !explicit.Equal(HostSpec{Name: "a"}) {
 		t.Error("a default that is written differs from one that is not")
 	}
+	a, b := HostSpec{Name: "a", Sandbox: &policy.Policy{Source: map[string]string{"read": "f:1"}}}, HostSpec{Name: "a", Sandbox: &policy.Policy{}}
+	a.Resources.Enforce = policy.Strict
+	if !a.Equal(b) {
+		t.Error("where a policy stands, or a default of the limits that is written, makes a difference")
+	}
 	for name, change := range map[string]func(*HostSpec){
 		"init":     func(s *HostSpec) { s.Init = map[string]any{"deep": []any{1, "three"}} },
 		"env":      func(s *HostSpec) { s.Env = map[string]string{"K": "w"} },

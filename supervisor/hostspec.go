@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,6 +144,12 @@ func (s HostSpec) Equal(other HostSpec) bool {
 	}
 	for _, x := range []*HostSpec{&a, &b} {
 		x.Protocol, x.Prepare, x.Answers.Handlers = nil, nil, nil
+		x.Resources.Enforce = cmp.Or(x.Resources.Enforce, policy.Strict)
+		if x.Sandbox != nil {
+			p := x.Sandbox.WithDefaults(false)
+			p.Source = nil // where it stands in a file
+			x.Sandbox = &p
+		}
 	}
 	return reflect.DeepEqual(a, b)
 }
