@@ -55,7 +55,7 @@ func (s *Shape) Open(c *mpack.Cursor, m *codec.Message, traced bool) (n int, err
 // Response takes the rest of a response: the encoded error, nil if there is none,
 // and the result, which means nothing beside an error and is nil there.
 func Response(c *mpack.Cursor) (failure, result codec.Raw, err error) {
-	valid := true
+	var valid bool
 	if !c.Nil() {
 		if failure, valid = c.Value(); !valid {
 			return nil, nil, c.Err("error")
