@@ -5,6 +5,7 @@ package supervisor_test
 import (
 	"context"
 	"errors"
+	"syscall"
 	"testing"
 	"time"
 
@@ -33,8 +34,8 @@ func TestRemovedHostIsForgotten(t *testing.T) {
 	defer cancel()
 	sleeper := func(name string, needs ...string) supervisor.HostSpec {
 		return supervisor.HostSpec{
-			Name: name, Command: []string{"/bin/sh", "-c", "trap '' TERM; while :; do sleep 1; done"},
-			Start: actors.StartRule{DependsOn: needs}, Stop: actors.StopRule{Grace: 300 * time.Millisecond},
+			Name: name, Command: []string{"sleep", "1000"}, Start: actors.StartRule{DependsOn: needs},
+			Stop: actors.StopRule{Signal: syscall.SIGCONT, Grace: 300 * time.Millisecond}, // a signal that ends nothing
 		}
 	}
 	told := make(removals, 10)
