@@ -67,7 +67,8 @@ type Incoming struct {
 	items   *items // nil until Items is called; guarded by the lock of the connection
 	result  codec.Raw
 	failure *codec.Error
-	ordered bool // its answer waits for its turn, see turns
+	after   func() // see After
+	ordered bool   // its answer waits for its turn, see turns
 
 	answered bool // the answer is in the outbox, whose lock guards this
 }
@@ -91,6 +92,10 @@ func IncomingOf(ctx context.Context) *Incoming {
 
 // ID returns the id that the peer has given the request.
 func (r *Incoming) ID() uint32 { return r.job.ID }
+
+// After has f called when the answer is in the outbox, or cannot be put there any more:
+// what is sent then follows the answer. Only the handler may call it, once.
+func (r *Incoming) After(f func()) { r.after = f }
 
 // Cancel ends the context of the handler with a cause.
 func (r *Incoming) Cancel(cause error) { r.cancel(cause) }
@@ -318,6 +323,9 @@ func (r *Incoming) finish() {
 	c.mu.Unlock()
 	r.respond()
 	r.cancel(nil)
+	if r.after != nil {
+		r.after()
+	}
 }
 
 // respond sends the answer, waiting for a peer that does not read.

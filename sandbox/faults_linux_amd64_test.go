@@ -515,8 +515,9 @@ func (o *outcome) wrong(f *faultySetting, usual *outcome, ft fault) (errs []stri
 	return errs
 }
 
-// failsBlind matches the errors of a command, or of its loader, for unanswered calls.
-var failsBlind = regexp.MustCompile("error while loading shared libraries|" + syscall.ENOSYS.Error())
+// failsBlind matches the errors of a command, of its loader or of the race detector in
+// it, for unanswered calls.
+var failsBlind = regexp.MustCompile("error while loading shared libraries|failed with errno 38|" + syscall.ENOSYS.Error())
 
 // optional removes from a report the grants with a dash, which are skipped if they
 // cannot be examined.

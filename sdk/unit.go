@@ -134,21 +134,20 @@ func (x *Extension) encoding() codec.Encoding { return x.s.enc }
 func (x *Extension) register(method string, h *handler, opts []HandlerOption) {
 	if call := h.call; call != nil {
 		h.call = func(ctx context.Context, params codec.Raw) (codec.Raw, error) {
-			leave, err := x.enter(ctx, method)
-			if err != nil {
+			if err := x.enter(ctx, method); err != nil {
 				return nil, err
 			}
-			defer leave()
+			if _, ok := ctx.(*link.Incoming); !ok {
+				defer x.left()
+			}
 			return call(ctx, params)
 		}
 	}
 	if stream := h.stream; stream != nil {
 		h.stream = func(ctx context.Context, params codec.Raw, send func(any) error) error {
-			leave, err := x.enter(ctx, method)
-			if err != nil {
+			if err := x.enter(ctx, method); err != nil {
 				return err
 			}
-			defer leave()
 			return stream(ctx, params, send)
 		}
 	}
@@ -177,9 +176,10 @@ func (s *Server) announced() []codec.Announced {
 // maxTries is how often a call has its extension activated.
 const maxTries = 3
 
-// enter waits until the extension is active and keeps it so until leave. The
-// context of the request ends with the extension, too.
-func (x *Extension) enter(ctx context.Context, method string) (leave func(), err error) {
+// enter waits until the extension is active and keeps it so until the request is
+// answered, or left is called for one that is handled inline. The context of the request
+// ends with the extension, too.
+func (x *Extension) enter(ctx context.Context, method string) error {
 	r, _ := ctx.(*link.Incoming)
 	for tries := 0; ; {
 		x.mu.Lock()
@@ -189,28 +189,29 @@ func (x *Extension) enter(ctx context.Context, method string) (leave func(), err
 			within := x.active.ctx
 			x.mu.Unlock()
 			if r == nil { // inline: on the way in there is nobody who could end it
-				return x.left, nil
+				return nil
 			}
 			unbind := context.AfterFunc(within, func() { r.Cancel(ErrDeactivated) })
-			return func() {
+			r.After(func() { // so that the answer to the deactivation follows this one
 				unbind()
 				x.left()
-			}, nil
+			})
+			return nil
 		}
 		x.mu.Unlock()
 		switch {
 		case r == nil || tries == maxTries: // the first has come while it ended
-			return nil, notActive(x.m.ID, "it has just been deactivated")
+			return notActive(x.m.ID, "it has just been deactivated")
 		case state == unitOff:
 			tries++
 			if err := x.s.need(ctx, x, native.Need{ID: x.m.ID, Event: "onCommand:" + method}); err != nil {
-				return nil, err
+				return err
 			}
 		default:
 			select {
 			case <-change:
 			case <-ctx.Done():
-				return nil, context.Cause(ctx)
+				return context.Cause(ctx)
 			}
 		}
 	}

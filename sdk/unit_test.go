@@ -306,8 +306,9 @@ func TestDeactivationWaits(t *testing.T) {
 			})
 			return nil
 		}
-		x := sdk.Extend(s, m)
+		x, runs := sdk.Extend(s, m), make(chan struct{})
 		sdk.Handle(x, "fmt.wait", func(ctx context.Context, in any) (any, error) {
+			close(runs)
 			<-ctx.Done()
 			synctest.Wait() // so that the other has written
 			d.add("after %v: %v", time.Since(begin), context.Cause(ctx))
@@ -318,6 +319,7 @@ func TestDeactivationWaits(t *testing.T) {
 		p.Send(p.Request("fmt.wait", nil))
 		call := p.Last
 		p.Expect(codec.Ack, call)
+		<-runs // the acknowledgement says only that it was handed on
 		p.Send(p.Request(native.MethodDeactivate, native.Deactivate{ID: "acme.fmt", TimeoutMS: 8000}))
 		end := p.Last
 		p.Expect(codec.Ack, end)
