@@ -137,7 +137,7 @@ func (h *Host) Receive(ctx actor.Context) {
 	case *actor.Stopped:
 		h.ref.rest()
 		h.ref.log.Close()
-		h.ref.over(math.MaxUint64) // nobody is left who could say them
+		h.ref.over(math.MaxUint64) // no life is left that could print them
 	}
 }
 

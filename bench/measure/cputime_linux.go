@@ -26,9 +26,9 @@ func ClockOfTree() (Clock, error) {
 	return c, nil
 }
 
-// Read returns what the processes have used of the processors so far, user and
-// system, to the nanosecond: the time that getrusage(2) reports, which can be had of
-// other processes only when they have ended. A process that has ended is an error.
+// Read returns what the processes have used of the processors so far, user and system,
+// to the nanosecond. It is the time that getrusage(2) reports, which does so for other
+// processes only after they have ended. A process that has ended is an error here.
 func (c Clock) Read() (time.Duration, error) {
 	var sum time.Duration
 	for _, pid := range c {
