@@ -8,6 +8,8 @@
 # What is commented out shows a default, or an example where it says so.
 # `hostsup validate` checks a file without running it.
 
+# # include = "conf.d/*.hcl"             # other files with hosts, groups, variables and locals
+
 # supervisor {
 #   socket    = "/run/hostsup.sock"     # example; the default depends on the user
 #   state_dir = "/var/lib/hostsup"      # example; log files and crash reports
@@ -16,6 +18,25 @@
 #   log {
 #     level  = "info"                   # trace | debug | info | warn | error | off
 #     format = "text"                   # text | json
+#   }
+#   console {                           # example; the control API on the network, for those with a token
+#     listen  = "127.0.0.1:7777"
+#     names   = ["ops.example"]         # besides localhost and the address
+#     origins = ["https://ops.example"] # other sites whose pages may use it
+#     allow_unencrypted = false         # true: beyond this machine without tls
+#     tls {
+#       cert      = "/etc/ssl/hostsup.pem"
+#       key       = "/etc/ssl/hostsup.key"
+#       client_ca = "/etc/ssl/callers.pem"
+#     }
+#     token "oncall" {                  # without any, there is one with the role full: hostsup console
+#       role   = "operate"              # read | operate | full
+#       file   = "/etc/hostsup/oncall.token"
+#     }
+#     token "grafana" {
+#       role   = "read"
+#       secret = "grafana"              # hostsup secret set grafana
+#     }
 #   }
 #   users {                             # ids for confined hosts, where the supervisor is root
 #     first = 2000000000
@@ -53,6 +74,9 @@ group "demo" {
     command = local.demo
     # protocol  = "hostsup"              # or "none": supervised, but never spoken to
     # transport = "fd"                   # fd | stdio | unix
+    # # for_each = ["go", "rust"]        # hosts math-go and math-rust, with each.key and each.value
+    # # instances = 3                   # hosts math-1 to math-3; hostsup call math takes any, a reload replaces one after the other
+    # # env_file = "math.env"            # lines NAME=VALUE, mode 0600; env wins
     # dir       = "/"                    # example; relative paths start from this file's folder
     env         = { GREETING = var.greeting } # or, as a secret: TOKEN = secret("github")
     inherit_env = ["PATH", "HOME"] # nothing else is inherited

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
 // Aftermath is the actor of what a life leaves behind: it reads the pipes to
@@ -19,7 +20,7 @@ type Aftermath struct {
 	world   *World
 	ref     *Ref
 	failure *Failure
-	report  *CrashReport // nil: not a crash
+	report  *record.CrashReport // nil: not a crash
 	done    bool
 
 	pid        int // of the process; 0: there was none
@@ -66,11 +67,11 @@ func (a *Aftermath) work() {
 		return
 	}
 	if a.failure.child != nil {
-		a.report.Denials = redactDenials(a.world.redactor(), a.failure.child.Denials())
+		a.report.Denials = record.Denials(a.world.redactor(), a.failure.child.Denials())
 	}
-	a.report.Lines = []ReportLine{}
+	a.report.Lines = []record.ReportLine{}
 	for _, l := range a.ref.log.TailOfLife(a.failure.Life, reportLines) {
-		a.report.Lines = append(a.report.Lines, ReportLine{l.Time, l.Stream.String(), l.Text})
+		a.report.Lines = append(a.report.Lines, record.ReportLine{Time: l.Time, Stream: l.Stream.String(), Text: l.Text})
 	}
 	if err := a.world.Reports.Add(a.report.ID, a.report.Time, a.report.Host, *a.report); err != nil {
 		a.log.Error("crash report was not kept", "crash", a.report.ID, "error", err)

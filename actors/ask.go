@@ -1,22 +1,26 @@
 package actors
 
-// The Ask functions make the messages that package supervisor sends to the
-// root of a tree: the exported messages, with a func in place of a sender.
-// done is called once, on an actor's goroutine, and must not wait; it may not be
-// called when the tree has ended before the message was sent.
+import "github.com/hostsup/hostsup/lifecycle/record"
 
-// AskReady makes a [Ready].
-func AskReady(done func(error)) any { return &awaitReady{done} }
+// Order is a message to the root of a tree that a *[Done] answers.
+type Order interface{ id() any }
 
-// AskAdd makes an [AddHost].
-func AskAdd(group string, h HostSpec, done func(error)) any { return &addHost{group, h, done} }
+func (m *Command) id() any     { return m.ID }
+func (m *AddHost) id() any     { return m.ID }
+func (m *RemoveHost) id() any  { return m.ID }
+func (m *ReplaceHost) id() any { return m.ID }
+func (m *Ready) id() any       { return m.ID }
+func (m *Shutdown) id() any    { return m.ID }
+func (m *Ping) id() any        { return m.ID }
 
-// AskRemove makes a [RemoveHost].
-func AskRemove(host string, done func(error)) any { return &removeHost{host, done} }
-
-// AskShutdown makes a [Shutdown].
-func AskShutdown(done func(error)) any { return &shutdown{done} }
+// Ask is an Order with a func in place of a sender. Done is called once, on an actor's
+// goroutine, and must not wait; it may not be called when the tree has ended before the
+// message was sent.
+type Ask struct {
+	Order Order
+	Done  func(error)
+}
 
 // AskGroups asks for the groups and their members. done is not called when the
 // tree ends before it has read the message.
-func AskGroups(done func([]GroupStatus)) any { return &getGroups{done} }
+func AskGroups(done func([]record.GroupStatus)) any { return &getGroups{done} }

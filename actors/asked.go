@@ -28,7 +28,7 @@ func (c *conn) Asked(m *codec.Message) (reply *codec.Message, handle link.Handle
 			m = v.Message
 		}
 	}
-	can := &c.ref.can
+	can := &c.ref.spec().can
 	if can.Serve != nil {
 		if serve := can.Serve(m.Method); serve != nil {
 			return nil, c.handler(func(ctx context.Context, in *Incoming) (any, error) { return serve(ctx, in.Host, in.Params) }, m, nil)
@@ -47,7 +47,7 @@ func (c *conn) Asked(m *codec.Message) (reply *codec.Message, handle link.Handle
 
 // handler has a request of the host answered by h; rest are those who are behind it.
 func (c *conn) handler(h Handler, m *codec.Message, rest []func(uint64, *codec.Message) Verdict) link.Handler {
-	in := &Incoming{Host: c.ref.spec.Name, Life: c.life, Method: m.Method, Params: m.Params, Encoding: c.ref.spec.Protocol, Trace: m.Trace, rest: rest}
+	in := &Incoming{Host: c.ref.spec().Name, Life: c.life, Method: m.Method, Params: m.Params, Encoding: c.ref.spec().Protocol, Trace: m.Trace, rest: rest}
 	return link.HandlerFunc(func(r *link.Incoming) (codec.Raw, *codec.Error) { return c.handle(r, h, in) })
 }
 
@@ -59,7 +59,7 @@ func (c *conn) handle(r *link.Incoming, h Handler, in *Incoming) (result codec.R
 			return err
 		}
 		if items, ok := v.(iter.Seq2[any, error]); ok {
-			result, err = sendItems(r, in.Encoding, items)
+			result, err = r.Sequence(in.Encoding, items)
 		} else {
 			result, err = in.Encoding.Marshal(v) // of a type of the handler's
 		}
@@ -74,43 +74,4 @@ func (c *conn) handle(r *link.Incoming, h Handler, in *Incoming) (result codec.R
 		return nil, AnswerOf(err)
 	}
 	return result, nil
-}
-
-// sendItems answers a request with a sequence: item by item if the host takes that, else
-// with the list of all.
-func sendItems(r *link.Incoming, e codec.Encoding, items iter.Seq2[any, error]) (codec.Raw, error) {
-	if !r.Streams() {
-		all := []any{}
-		for v, err := range items {
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, v)
-		}
-		return e.Marshal(all)
-	}
-	var failed error
-	send := func(v any, err error) error {
-		var raw codec.Raw
-		if err == nil {
-			raw, err = e.Marshal(v)
-		}
-		if err != nil {
-			return err
-		}
-		return r.Send(raw)
-	}
-	list := func(all []codec.Raw) (raw codec.Raw) {
-		raw, failed = e.Marshal(all)
-		return raw
-	}
-	result, _ := r.Items(list, func() *codec.Error {
-		for v, err := range items {
-			if failed = send(v, err); failed != nil {
-				return new(codec.Error) // failed says it
-			}
-		}
-		return nil
-	})
-	return result, failed
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/link"
 )
 
@@ -18,6 +19,7 @@ import (
 type conn struct {
 	*link.Conn
 	ref  *Ref
+	spec *config // of the life
 	life uint64
 	line Line // to this connection
 
@@ -27,7 +29,7 @@ type conn struct {
 }
 
 func newConn(ref *Ref, life uint64, session codec.Session, w link.Wire) *conn {
-	c := &conn{ref: ref, life: life}
+	c := &conn{ref: ref, spec: ref.spec(), life: life}
 	c.line.c = c
 	c.Conn = link.New(link.Options{
 		Session: session, Wire: w, Owner: c, Env: ref.world.env(), FirstID: 2, // id 1 is the handshake's
@@ -40,6 +42,9 @@ func newConn(ref *Ref, life uint64, session codec.Session, w link.Wire) *conn {
 // holds limit bytes or more, send waits until ctx ends or the request has an outcome.
 // link.ErrClosed means that the request was not sent and may be sent elsewhere.
 func (c *conn) send(ctx context.Context, q *Request, limit int) error {
+	if !q.spec.speaks(c.spec) {
+		return c.ref.outdated()
+	}
 	before := q.life.Swap(c.life)
 	if list := c.ref.chain.Load().write; len(list) > 0 {
 		m := &codec.Message{Kind: codec.Request, Method: q.Method, Params: q.Params}
@@ -75,12 +80,6 @@ func (c *conn) internal(method string) *link.Pending {
 	return p
 }
 
-// close ends the link, and with it what is held back for the host.
-func (c *conn) close(err error) []*link.Pending {
-	list := c.CloseRequests(err)
-	return list
-}
-
 // say hands a notification to the connection, unless an interceptor does. space says
 // when to try again after link.ErrFull.
 func (c *conn) say(m *codec.Message, limit int) (space <-chan struct{}, err error) {
@@ -101,7 +100,7 @@ func (c *conn) say(m *codec.Message, limit int) (space <-chan struct{}, err erro
 // cutOff ends the requests that were not answered in time; the host is told.
 func (c *conn) cutOff(after time.Duration) {
 	for _, p := range c.CutOff() {
-		p.Cancel(&HostError{Host: c.ref.spec.Name, Life: c.life, Err: ErrCutOff, Reason: fmt.Sprintf("not answered within %s of the stop", after)})
+		p.Cancel(&HostError{Host: c.ref.spec().Name, Life: c.life, Err: ErrCutOff, Reason: fmt.Sprintf("not answered within %s of the stop", after)})
 	}
 }
 
@@ -131,7 +130,7 @@ func (c *conn) Replied(p *link.Pending) { c.tell(c.self, &internalReply{p}) }
 
 func (c *conn) tell(to *actor.PID, message any) {
 	if to != nil {
-		tell(c.root, to, message)
+		safeactor.Tell(c.root, to, message)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/link"
 )
@@ -26,7 +27,7 @@ type Connection struct {
 
 	live  lifecycle.Liveness
 	every time.Duration
-	tick  alarm
+	tick  link.Alarm
 	ping  string
 	asked *link.Pending // the ping that is not answered yet
 	done  bool          // handshake done
@@ -43,7 +44,7 @@ func (a *Connection) Receive(ctx actor.Context) {
 	case *handshakeDone:
 		a.connected(ctx, m.peer)
 	case *checkLiveness:
-		if m.gen == a.tick.gen {
+		if a.tick.Counts(m.gen) {
 			a.check(ctx)
 		}
 	case *signOfLife:
@@ -53,11 +54,11 @@ func (a *Connection) Receive(ctx actor.Context) {
 	case *sayGoodbye:
 		a.goodbye()
 	case *actor.Stopping:
-		a.tick.cancel()
+		a.tick.Cancel()
 		// Whoever closed the connection for a reason has answered already;
 		// these are left only when the whole tree is torn down.
-		for _, p := range a.c.close(ErrStopped) {
-			p.Settle(nil, &HostError{Host: a.ref.spec.Name, Life: a.life, Err: ErrStopped, Reason: "supervisor stopped"})
+		for _, p := range a.c.CloseRequests(ErrStopped) {
+			p.Settle(nil, &HostError{Host: a.ref.spec().Name, Life: a.life, Err: ErrStopped, Reason: "supervisor stopped"})
 		}
 		a.c.Close()
 	}
@@ -66,14 +67,14 @@ func (a *Connection) Receive(ctx actor.Context) {
 // connected begins normal work.
 func (a *Connection) connected(ctx actor.Context, peer codec.Peer) {
 	a.done = true
-	rule := a.ref.spec.Liveness
+	rule := a.ref.spec().Liveness
 	a.ping = a.c.Session().Ping()
 	a.every = rule.Ping
 	if a.ping != "" || a.c.Acks() {
 		a.live = lifecycle.NewLiveness(rule.After, a.every)
 		a.schedule(ctx, a.every)
 	}
-	tell(ctx, ctx.Parent(), &connected{life: a.life, conn: a.c, peer: peer, liveness: a.kind()})
+	safeactor.Tell(ctx, ctx.Parent(), &connected{life: a.life, conn: a.c, peer: peer, liveness: a.kind()})
 }
 
 // kind names the evidence on which the verdict rests.
@@ -89,7 +90,7 @@ func (a *Connection) kind() string {
 
 func (a *Connection) schedule(ctx actor.Context, d time.Duration) {
 	self, root := ctx.Self(), ctx.ActorSystem().Root
-	a.tick.set(a.ref.world.env(), d, func(gen uint64) { tell(root, self, &checkLiveness{gen}) })
+	a.tick.Set(a.ref.world.env(), d, func(gen uint64) { safeactor.Tell(root, self, &checkLiveness{gen}) })
 }
 
 // check reads the signs of life, gives a verdict when there is a new one, and
@@ -106,17 +107,17 @@ func (a *Connection) check(ctx actor.Context) {
 	switch v {
 	case lifecycle.NowHung:
 		a.c.SetHung(true)
-		tell(ctx, a.host, &verdict{life: a.life, hung: true, silent: silent})
+		safeactor.Tell(ctx, a.host, &verdict{life: a.life, hung: true, since: silent})
 	case lifecycle.NowBack:
 		a.c.SetHung(false)
-		tell(ctx, a.host, &verdict{life: a.life})
+		safeactor.Tell(ctx, a.host, &verdict{life: a.life})
 	}
 	if a.ping != "" && a.asked == nil {
 		a.asked = a.c.internal(a.ping)
 	}
 	// Look again when the silence may be long enough, not a whole interval later.
 	next := a.every
-	if left := a.ref.spec.Liveness.After - silent; silent > 0 && left > 0 {
+	if left := a.ref.spec().Liveness.After - silent; silent > 0 && left > 0 {
 		next = min(next, left)
 	}
 	a.schedule(ctx, next)
@@ -144,7 +145,7 @@ func (a *Connection) leave() {
 
 // goodbye asks the host to end.
 func (a *Connection) goodbye() {
-	a.tick.cancel()
+	a.tick.Cancel()
 	a.c.leaving()
 	var ask *codec.Message
 	ask, a.last = a.c.Session().Goodbye()

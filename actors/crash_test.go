@@ -11,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 )
 
 // watchedStrategy tells seen of each failure.
@@ -29,7 +30,7 @@ func (w watchedStrategy) HandleFailure(sys *actor.ActorSystem, parent actor.Supe
 // sandbox.Launcher that all processes are started from. An interceptor that is told of
 // the end adds none.
 func TestWayOfACrash(t *testing.T) {
-	for name, h := range map[string]HostSpec{"no protocol": {Name: "a"}, "connection": {Name: "a", Protocol: native.New()}} {
+	for name, h := range map[string]HostSpec{"no protocol": {Spec: hostspec.Spec{Name: "a"}}, "connection": {Spec: hostspec.Spec{Name: "a", Protocol: native.New()}}} {
 		t.Run(name, func(t *testing.T) {
 			var (
 				mu   sync.Mutex
@@ -69,7 +70,7 @@ func TestWayOfACrash(t *testing.T) {
 				s.exits("a", 3)
 				mu.Lock()
 				defer mu.Unlock()
-				want := []string{"life-1: exited", "strategy: Failure", "a: lifeEnded", "life-2: beginLife", "process: spawnProcess"}
+				want := []string{"life-1: *osprocess.Exited", "strategy: Failure", "a: lifeEnded", "life-2: beginLife", "process: *osprocess.Start"}
 				if !slices.Equal(way, want) {
 					t.Errorf("the way of a crash is\n%s\nwant\n%s", strings.Join(way, "\n"), strings.Join(want, "\n"))
 				}

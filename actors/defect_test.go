@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/internal/leaktest"
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -64,7 +65,7 @@ func TestDefects(t *testing.T) {
 		{"root", func(host string) string { return strings.TrimSuffix(host, "/bad/victim") }, 1},
 	} {
 		t.Run(row.kind, func(t *testing.T) {
-			system := actors.NewSystem(hclog.NewNullLogger())
+			system := safeactor.NewSystem(hclog.NewNullLogger())
 			defer system.Shutdown()
 			sup, err := supervisor.Start(within(t), supervisor.Spec{Groups: []supervisor.GroupSpec{
 				{Name: "bad", Strategy: lifecycle.OneForAll, Hosts: []supervisor.HostSpec{sleeper("victim"), sleeper("brother")}},

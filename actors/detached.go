@@ -21,7 +21,7 @@ func (r *Ref) Connect(life uint64, session codec.Session, w link.Wire, hs codec.
 	h.letIn(func() { r.conn.Store(h.conn) })
 	return &h.conn.line, func(err error) {
 		r.conn.CompareAndSwap(h.conn, nil)
-		for _, p := range h.conn.close(err) {
+		for _, p := range h.conn.CloseRequests(err) {
 			p.Settle(nil, err)
 		}
 		h.letOut()

@@ -45,6 +45,6 @@
 // # What it never does
 //
 // It uses neither the actor library's Restart nor its Future, ReceiveTimeout or
-// Stash (see guard.go for why), never ends the program, and keeps no global
+// Stash (see package safeactor for why), never ends the program, and keeps no global
 // state: any number of trees live side by side in one program.
 package actors

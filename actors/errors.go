@@ -119,13 +119,13 @@ func (r *Ref) unsendable(method string, err error) error {
 	if !errors.As(err, &frame) {
 		return err
 	}
-	return &CallError{Host: r.spec.Name, Method: method, Err: ErrUnsendable, Detail: "(" + frame.Error() + ")", Cause: frame}
+	return &CallError{Host: r.spec().Name, Method: method, Err: ErrUnsendable, Detail: "(" + frame.Error() + ")", Cause: frame}
 }
 
 // reserved returns the error for a method that callers must not send, or nil.
 func (r *Ref) reserved(method string) error {
-	if r.can.Reserved != nil && r.can.Reserved(method) {
-		return &CallError{Host: r.spec.Name, Method: method, Err: ErrReserved, Detail: "(stop or restart the host instead)"}
+	if r.spec().can.Reserved != nil && r.spec().can.Reserved(method) {
+		return &CallError{Host: r.spec().Name, Method: method, Err: ErrReserved, Detail: "(stop or restart the host instead)"}
 	}
 	return nil
 }

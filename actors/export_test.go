@@ -1,11 +1,13 @@
 package actors
 
+import "github.com/hostsup/hostsup/internal/osprocess"
+
 // Defect returns a message that makes the actor of a kind panic, as a defect
 // in it would.
 func Defect(kind string) any {
 	switch kind {
 	case "root":
-		return &addHost{} // nobody to answer
+		return &Ask{Order: &AddHost{}} // nobody to answer
 	case "group":
 		return &bootGroup{refs: []*Ref{nil}}
 	case "host":
@@ -13,7 +15,7 @@ func Defect(kind string) any {
 	case "life":
 		return &connEnded{}
 	case "process":
-		return &spawnProcess{}
+		return &osprocess.Start{}
 	case "aftermath", "connection":
 		return nil // there is none; a protocol can make a connection fail
 	}

@@ -8,6 +8,9 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/internal/safeactor"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/link/linktest"
 )
@@ -16,8 +19,8 @@ import (
 // goes to nobody.
 func fakeRef() *Ref {
 	log := hclog.NewNullLogger()
-	w := &World{System: NewSystem(log), Log: log, Journal: NewJournal(nil)}
-	spec := HostSpec{Name: "h", Command: []string{"x"}, Protocol: native.New()}.WithDefaults()
+	w := &World{System: safeactor.NewSystem(log), Log: log, Journal: record.NewJournal(nil)}
+	spec := HostSpec{Spec: hostspec.Spec{Name: "h", Command: []string{"x"}, Protocol: native.New()}}.WithDefaults()
 	ref := newRef(w, "g", spec)
 	ref.inbox.ended = true
 	return ref
@@ -46,7 +49,7 @@ func opened(t testing.TB, ref *Ref, session codec.Session, w link.Wire, caps cod
 // fakeCall makes a request that takes its place in pending.
 func fakeCall(ref *Ref) *Request {
 	ref.pending.Add(1)
-	return newRequest(ref, "echo", nil)
+	return newRequest(ref, ref.spec(), "echo", nil)
 }
 
 // sent makes a request and sends it. The first one of a connection has id 2.

@@ -6,8 +6,27 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
+
+// HostSpec is what a host is made of.
+type HostSpec struct {
+	hostspec.Spec
+	// Interceptors returns the host's features when its handle is made; nil: those of
+	// the [World]. In a [ReplaceHost] nil leaves the host those that it has.
+	Interceptors func(*Ref) []*Interceptor
+	// Origin is what the owner of the tree has made this from; see [Ref.Spec].
+	Origin any
+}
+
+// WithDefaults is that of its Spec.
+func (s HostSpec) WithDefaults() HostSpec {
+	s.Spec = s.Spec.WithDefaults()
+	return s
+}
 
 // GroupSpec is a named set of hosts with a strategy for shared fate.
 type GroupSpec struct {
@@ -38,7 +57,7 @@ func newGroup(w *World, spec GroupSpec) (*Group, error) {
 	}
 	members := make([]lifecycle.Member, 0, len(spec.Hosts))
 	for _, h := range spec.Hosts {
-		members = append(members, member(h))
+		members = append(members, member(&h))
 	}
 	machine, err := lifecycle.NewGroup(spec.Strategy, members)
 	if err != nil {
@@ -50,7 +69,7 @@ func newGroup(w *World, spec GroupSpec) (*Group, error) {
 	}, nil
 }
 
-func member(h HostSpec) lifecycle.Member {
+func member(h *HostSpec) lifecycle.Member {
 	return lifecycle.Member{Name: h.Name, DependsOn: h.Start.DependsOn, Lazy: h.Start.Lazy}
 }
 
@@ -60,7 +79,7 @@ func (g *Group) Receive(ctx actor.Context) {
 	case *bootGroup:
 		for _, ref := range m.refs {
 			if err := g.spawn(ctx, ref); err != nil {
-				g.log.Error("cannot make the actor of a host", "host", ref.spec.Name, "error", err)
+				g.log.Error("cannot make the actor of a host", "host", ref.spec().Name, "error", err)
 				ref.end()
 			}
 		}
@@ -70,15 +89,19 @@ func (g *Group) Receive(ctx actor.Context) {
 	case *hostChanged:
 		g.step(ctx, lifecycle.Changed{Name: m.name, To: m.to, By: m.by, Answer: m.answer})
 		if m.to == lifecycle.Failed && !m.answer && m.by != lifecycle.ByDependency {
-			tell(ctx, ctx.Parent(), &escalated{g.name, m.name, m.reason})
+			safeactor.Tell(ctx, ctx.Parent(), &escalated{g.name, m.name, m.reason})
 		}
 		g.leave(ctx, m)
 	case *firstTry:
-		tell(ctx, ctx.Parent(), m)
+		safeactor.Tell(ctx, ctx.Parent(), m)
 	case *addToGroup:
 		g.add(ctx, m)
 	case *removeFromGroup:
 		g.remove(ctx, m)
+	case *replaceInGroup:
+		g.replace(ctx, m)
+	case interface{ carryOut(*Group) }:
+		m.carryOut(g)
 	case *actor.Terminated:
 		g.terminated(ctx, m.Who)
 	case *actor.Stopping:
@@ -87,12 +110,12 @@ func (g *Group) Receive(ctx actor.Context) {
 }
 
 func (g *Group) spawn(ctx actor.Context, ref *Ref) error {
-	props := shieldLasting(g.log, false, ref.refuse, func() actor.Actor { return newHost(g.world, ref) }, actor.WithSupervisor(g.world.Strategies.Host))
-	pid, err := ctx.SpawnNamed(props, ref.spec.Name)
+	props := safeactor.Owing(g.log, ref.refuse, func() actor.Actor { return newHost(g.world, ref) }, actor.WithSupervisor(g.world.Strategies.Host))
+	pid, err := ctx.SpawnNamed(props, ref.spec().Name)
 	if err != nil {
 		return err
 	}
-	g.hosts[ref.spec.Name] = pid
+	g.hosts[ref.spec().Name] = pid
 	return nil
 }
 
@@ -114,22 +137,24 @@ func (g *Group) carryOut(ctx actor.Context, effects []lifecycle.GroupEffect) {
 			g.command(ctx, e)
 		case lifecycle.Escalate:
 			name := g.name
-			g.world.Journal.Write(Event{Kind: KindEscalated, Group: &name, Reason: fmt.Sprintf("host %s has failed", e.Name)})
+			g.world.Journal.Write(record.Event{Kind: record.KindEscalated, Group: &name, Reason: fmt.Sprintf("host %s has failed", e.Name)})
 		case lifecycle.AtRestAll:
 			if !g.resting {
 				g.resting = true
-				tell(ctx, ctx.Parent(), &groupAtRest{g.name})
+				safeactor.Tell(ctx, ctx.Parent(), &groupAtRest{g.name})
 			}
 		}
 	}
 }
 
 // refuse answers what the group has not read at its end.
-func (g *Group) refuse(_ *endedActor, message any) {
+func (g *Group) refuse(_ *safeactor.Ended, message any) {
 	switch m := actor.UnwrapEnvelopeMessage(message).(type) {
 	case *addToGroup:
 		m.done(ErrClosed)
 	case *removeFromGroup:
+		m.done(ErrClosed)
+	case *replaceInGroup:
 		m.done(ErrClosed)
 	}
 }
@@ -139,21 +164,21 @@ func (g *Group) refuse(_ *endedActor, message any) {
 func (g *Group) command(ctx actor.Context, c lifecycle.Command) {
 	_, waits := c.Event.(lifecycle.Waits)
 	if pid := g.hosts[c.Name]; pid != nil {
-		tell(ctx, pid, &fromGroup{c.Event, !waits})
+		safeactor.Tell(ctx, pid, &fromGroup{c.Event, !waits})
 	} else if !waits {
-		tell(ctx, ctx.Self(), &hostChanged{name: c.Name, to: lifecycle.Failed, answer: true})
+		safeactor.Tell(ctx, ctx.Self(), &hostChanged{name: c.Name, to: lifecycle.Failed, answer: true})
 	}
 }
 
 func (g *Group) add(ctx actor.Context, m *addToGroup) {
-	next, effects, err := g.machine.Step(lifecycle.Join{Member: member(m.ref.spec)})
+	next, effects, err := g.machine.Step(lifecycle.Join{Member: member(&m.ref.spec().HostSpec)})
 	if err != nil {
 		m.done(err)
 		return
 	}
 	g.machine = next
 	if err := g.spawn(ctx, m.ref); err != nil {
-		g.machine, _, _ = g.machine.Step(lifecycle.Leave{Name: m.ref.spec.Name})
+		g.machine, _, _ = g.machine.Step(lifecycle.Leave{Name: m.ref.spec().Name})
 		m.done(err)
 		return
 	}
@@ -173,13 +198,32 @@ func (g *Group) remove(ctx actor.Context, m *removeFromGroup) {
 		return
 	}
 	g.gone[m.host] = m.done
-	tell(ctx, pid, &fromGroup{lifecycle.Stop{By: lifecycle.ByPerson, Reason: "removed"}, true})
+	safeactor.Tell(ctx, pid, &fromGroup{lifecycle.Stop{By: lifecycle.ByPerson, Reason: "removed"}, true})
+}
+
+// replace gives a host another configuration, which it tells of when it is in force.
+func (g *Group) replace(ctx actor.Context, m *replaceInGroup) {
+	name := m.spec.Name
+	pid := g.hosts[name]
+	if pid == nil || g.gone[name] != nil {
+		m.done(g.world.noHost(name))
+		return
+	}
+	next, effects, err := g.machine.Step(lifecycle.Rejoin{Member: member(m.spec)})
+	if err != nil {
+		m.done(err)
+		return
+	}
+	g.machine = next
+	rules := hostRules(g.world, m.spec, lifecycle.Gated(next.Strategy(), member(m.spec)))
+	safeactor.Tell(ctx, pid, &replaceSpec{m.spec, rules, !m.keep && (m.spec.Interceptors != nil || m.ref.spec().Restarts(&m.spec.Spec)), m.done})
+	g.carryOut(ctx, effects)
 }
 
 // leave ends the actor of a removed host once it is at rest.
 func (g *Group) leave(ctx actor.Context, m *hostChanged) {
 	if g.gone[m.name] != nil && m.to.AtRest() {
-		tell(ctx, g.hosts[m.name], &closeHost{})
+		safeactor.Tell(ctx, g.hosts[m.name], &closeHost{})
 	}
 }
 
@@ -193,7 +237,7 @@ func (g *Group) terminated(ctx actor.Context, who *actor.PID) {
 			delete(g.gone, name)
 			g.step(ctx, lifecycle.Leave{Name: name})
 			group, host := g.name, name
-			g.world.Journal.Write(Event{Kind: KindRemoved, Group: &group, Host: &host}) // before the name is free
+			g.world.Journal.Write(record.Event{Kind: record.KindRemoved, Group: &group, Host: &host}) // before the name is free
 			g.world.leave(name)
 			done(nil)
 			return
@@ -205,7 +249,7 @@ func (g *Group) terminated(ctx actor.Context, who *actor.PID) {
 		// A host's actor never ends by itself while the tree stands: a defect.
 		g.log.Error("defect: the actor of a host ended", "host", name)
 		g.step(ctx, lifecycle.Changed{Name: name, To: lifecycle.Failed, Lost: true})
-		tell(ctx, ctx.Parent(), &escalated{g.name, name, "its actor ended"})
+		safeactor.Tell(ctx, ctx.Parent(), &escalated{g.name, name, "its actor ended"})
 		return
 	}
 }

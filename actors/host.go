@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -10,7 +9,11 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/hostsup/hostsup/internal/safeactor"
+	"github.com/hostsup/hostsup/internal/startslots"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
 )
@@ -25,8 +28,8 @@ type Host struct {
 	ref   *Ref
 
 	machine lifecycle.Host
-	timers  [lifecycle.Timers]alarm
-	place   *ticket // of the start that goes on, or waits
+	timers  [lifecycle.Timers]link.Alarm
+	slot    *startslots.Slot // of the start that goes on, or waits
 
 	life      *actor.PID // of the life that exists
 	lifeNo    uint64
@@ -38,7 +41,7 @@ type Host struct {
 	liveness  string
 	spawned   time.Time
 	startup   time.Duration // of the life that was ready last; 0: none was
-	lastExit  *ExitInfo
+	lastExit  *record.ExitInfo
 	lastCrash string       // its id
 	end       *Aftermath   // of the life whose end is being decided
 	remains   []*Aftermath // of lives that ended; set to work when the next is on its way
@@ -46,6 +49,7 @@ type Host struct {
 	parked     []*Request
 	operations uint64            // begun so far
 	waiting    map[uint64]waiter // who waits for those that go on, by number
+	next       *replaceSpec      // the configuration that is to come
 }
 
 // quietAfter is how long a start may go without a handshake until a person is
@@ -53,10 +57,22 @@ type Host struct {
 const quietAfter = 5 * time.Second
 
 func newHost(w *World, ref *Ref) *Host {
-	s := &ref.spec
+	s := &ref.spec().HostSpec
+	seed := fnv.New64a()
+	fmt.Fprintf(seed, "%s %d", s.Name, w.now().UnixNano())
+	h := &Host{
+		log: w.Log.Named(s.Name), world: w, ref: ref, liveness: "none",
+		machine: lifecycle.NewHost(hostRules(w, s, ref.gated), seed.Sum64(), w.now()),
+		waiting: make(map[uint64]waiter),
+	}
+	return h
+}
+
+// hostRules returns what the rules have to know of a configuration.
+func hostRules(w *World, s *HostSpec, gated bool) lifecycle.HostRules {
 	rules := lifecycle.HostRules{
-		Restart: s.Restart, StartTimeout: s.Start.Timeout, WaitSlow: s.Start.OnTimeout == TimeoutWait,
-		KillAfter: s.Liveness.KillAfter, Gated: ref.gated, Eager: !s.Start.Lazy, MaxStarting: w.MaxStarting,
+		Restart: s.Restart, StartTimeout: s.Start.Timeout, WaitSlow: s.Start.OnTimeout == hostspec.TimeoutWait,
+		KillAfter: s.Liveness.KillAfter, Gated: gated, Eager: !s.Start.Lazy, MaxStarting: w.MaxStarting,
 	}
 	if s.Liveness.NeverKill {
 		rules.KillAfter = 0
@@ -64,14 +80,7 @@ func newHost(w *World, ref *Ref) *Host {
 	if s.Protocol != nil {
 		rules.Protocol, rules.QuietAfter = s.Protocol.Name(), quietAfter
 	}
-	seed := fnv.New64a()
-	fmt.Fprintf(seed, "%s %d", s.Name, w.now().UnixNano())
-	h := &Host{
-		log: w.Log.Named(s.Name), world: w, ref: ref, liveness: "none",
-		machine: lifecycle.NewHost(rules, seed.Sum64(), w.now()),
-		waiting: make(map[uint64]waiter),
-	}
-	return h
+	return rules
 }
 
 // Receive implements actor.Actor.
@@ -80,7 +89,7 @@ func (h *Host) Receive(ctx actor.Context) {
 	case *fromGroup:
 		h.step(ctx, m.ev)
 		if m.answer {
-			tell(ctx, ctx.Parent(), &hostChanged{name: h.ref.spec.Name, to: h.machine.State(), by: h.machine.By(), answer: true})
+			safeactor.Tell(ctx, ctx.Parent(), &hostChanged{name: h.ref.spec().Name, to: h.machine.State(), by: h.machine.By(), answer: true})
 		}
 	case *treeEnds:
 		h.treeEnds(ctx)
@@ -93,14 +102,16 @@ func (h *Host) Receive(ctx actor.Context) {
 				h.verb(ctx, item)
 			}
 		}
+	case *replaceSpec:
+		h.replace(ctx, m)
 	case *forget:
 		h.forget(m.q)
 	case *timerFired:
-		if h.timers[m.timer].gen == m.gen {
+		if h.timers[m.timer].Counts(m.gen) {
 			h.step(ctx, lifecycle.Fired{Timer: m.timer})
 		}
-	case *placed:
-		h.step(ctx, lifecycle.Placed{Life: m.life})
+	case *slotGranted:
+		h.step(ctx, lifecycle.SlotGranted{Life: m.life})
 	case *lifeSpawned:
 		if m.life == h.lifeNo {
 			h.child, h.pid = m.child, m.child.Pid()
@@ -117,9 +128,9 @@ func (h *Host) Receive(ctx actor.Context) {
 		h.ready(ctx, m)
 	case *verdict:
 		if m.hung {
-			h.step(ctx, lifecycle.Hung{Life: m.life, Silent: m.silent})
+			h.step(ctx, lifecycle.Hung{Life: m.life, For: m.since, Check: m.check})
 		} else {
-			h.step(ctx, lifecycle.Alive{Life: m.life})
+			h.step(ctx, lifecycle.Alive{Life: m.life, Check: m.check != ""})
 		}
 	case *lifeEnded:
 		h.ended(ctx, m.Failure)
@@ -153,39 +164,41 @@ func (h *Host) step(ctx actor.Context, ev lifecycle.Event) {
 		switch e := e.(type) {
 		case lifecycle.Transition:
 			h.transition(ctx, e)
-		case lifecycle.TakePlace:
-			answer = h.takePlace(ctx, e.Life)
-		case lifecycle.GivePlace:
-			h.place.give()
+		case lifecycle.TakeSlot:
+			answer = h.takeSlot(ctx, e.Life)
+		case lifecycle.GiveSlot:
+			h.slot.Give()
 		case lifecycle.SpawnLife:
 			h.spawn(ctx, e.Life)
 		case lifecycle.StopLife:
-			tell(ctx, h.life, &stopLife{})
+			safeactor.Tell(ctx, h.life, &stopLife{})
 		case lifecycle.KillLife:
-			tell(ctx, h.life, &killLife{e.Cause, e.Detail})
+			safeactor.Tell(ctx, h.life, &killLife{e.Cause, e.Detail})
 		case lifecycle.AwaitTree:
 			h.awaitTree(ctx, e.Life)
 		case lifecycle.SetTimer:
 			h.setTimer(ctx, e)
 		case lifecycle.CancelTimer:
-			h.timers[e.Timer].cancel()
+			h.timers[e.Timer].Cancel()
 		case lifecycle.AskStart:
-			tell(ctx, ctx.Parent(), &groupEvent{lifecycle.Want{Name: h.ref.spec.Name, By: e.By, Number: e.Number}})
+			safeactor.Tell(ctx, ctx.Parent(), &groupEvent{lifecycle.Want{Name: h.ref.spec().Name, By: e.By, Number: e.Number}})
 		case lifecycle.TellStop:
-			tell(ctx, ctx.Parent(), &groupEvent{lifecycle.Unwant{Name: h.ref.spec.Name, Number: e.Number}})
+			safeactor.Tell(ctx, ctx.Parent(), &groupEvent{lifecycle.Unwant{Name: h.ref.spec().Name, Number: e.Number}})
 		case lifecycle.Done:
 			h.done(e)
+		case lifecycle.Adopt:
+			h.adopt()
 		case lifecycle.Slow:
 			h.publish()
-			h.event(Event{Kind: KindSlow, Reason: fmt.Sprintf("not ready %s after its start; waiting", e.After)})
+			h.event(record.Event{Kind: record.KindSlow, Reason: fmt.Sprintf("not ready %s after its start; waiting", e.After)})
 		case lifecycle.Tried:
-			tell(ctx, ctx.Parent(), &firstTry{h.ref.spec.Name})
+			safeactor.Tell(ctx, ctx.Parent(), &firstTry{h.ref.spec().Name})
 		case lifecycle.Shortage:
 			h.shortage(e)
 		case lifecycle.Unadvised:
-			h.event(Event{Kind: KindUnadvised, Life: &e.Life, Reason: fmt.Sprintf("what follows the end of the life was decided without advice, which has not come within %s", lifecycle.AdviceWait)})
+			h.event(record.Event{Kind: record.KindUnadvised, Life: &e.Life, Reason: fmt.Sprintf("what follows the end of the life was decided without advice, which has not come within %s", lifecycle.AdviceWait)})
 		case lifecycle.Quiet:
-			h.event(Event{Kind: KindSlow, Reason: e.Reason})
+			h.event(record.Event{Kind: record.KindSlow, Reason: e.Reason})
 			h.log.Warn("slow start", "reason", e.Reason, "life", e.Life, "pid", h.pid)
 		}
 	}
@@ -213,18 +226,18 @@ func (h *Host) settleEnd(ctx actor.Context) {
 
 func (h *Host) setTimer(ctx actor.Context, e lifecycle.SetTimer) {
 	self, root := ctx.Self(), ctx.ActorSystem().Root
-	h.timers[e.Timer].set(h.world.env(), e.After, func(gen uint64) { tell(root, self, &timerFired{e.Timer, gen}) })
+	h.timers[e.Timer].Set(h.world.env(), e.After, func(gen uint64) { safeactor.Tell(root, self, &timerFired{e.Timer, gen}) })
 }
 
-// takePlace asks for a place and returns the answer. It waits for one beside the
+// takeSlot asks for a start slot and returns the answer. It waits for one beside the
 // mailbox: a host that waits can be stopped as any other.
-func (h *Host) takePlace(ctx actor.Context, life uint64) lifecycle.Event {
+func (h *Host) takeSlot(ctx actor.Context, life uint64) lifecycle.Event {
 	self, root := ctx.Self(), ctx.ActorSystem().Root
 	var waits bool
-	if h.place, waits = h.world.places.take(h.world.MaxStarting, func() { tell(root, self, &placed{life}) }); waits {
-		return lifecycle.Queued{Life: life}
+	if h.slot, waits = h.world.slots.Take(h.world.MaxStarting, func() { safeactor.Tell(root, self, &slotGranted{life}) }); waits {
+		return lifecycle.SlotQueued{Life: life}
 	}
-	return lifecycle.Placed{Life: life}
+	return lifecycle.SlotGranted{Life: life}
 }
 
 // spawn makes the actor of the next life. The old one is gone.
@@ -232,15 +245,15 @@ func (h *Host) spawn(ctx actor.Context, number uint64) {
 	h.lifeNo, h.pid, h.child, h.conn, h.liveness = number, 0, nil, nil, "none"
 	h.spawned = h.world.now()
 	life := newLife(h, number, ctx.Self())
-	props := shield(h.log, func() actor.Actor { return life }, actor.WithSupervisor(h.world.Strategies.Life))
+	props := safeactor.Props(h.log, func() actor.Actor { return life }, actor.WithSupervisor(h.world.Strategies.Life))
 	pid, err := ctx.SpawnNamed(props, fmt.Sprintf("life-%d", number))
 	if err != nil {
 		h.life = nil
-		tell(ctx, ctx.Self(), &lifeEnded{&Failure{Life: number, Cause: lifecycle.CauseInternal, Detail: err.Error()}})
+		safeactor.Tell(ctx, ctx.Self(), &lifeEnded{&Failure{Life: number, Cause: lifecycle.CauseInternal, Detail: err.Error()}})
 		return
 	}
 	h.life = pid
-	tell(ctx, pid, &beginLife{})
+	safeactor.Tell(ctx, pid, &beginLife{})
 }
 
 func (h *Host) ready(ctx actor.Context, m *lifeReady) {
@@ -282,9 +295,9 @@ func (h *Host) ended(ctx actor.Context, f *Failure) {
 // processor because of them.
 func (h *Host) clearUp(ctx actor.Context) {
 	for _, a := range h.remains {
-		pid, err := ctx.SpawnNamed(shield(h.log, func() actor.Actor { return a }), fmt.Sprintf("aftermath-%d", a.failure.Life))
+		pid, err := ctx.SpawnNamed(safeactor.Props(h.log, func() actor.Actor { return a }), fmt.Sprintf("aftermath-%d", a.failure.Life))
 		if err == nil {
-			tell(ctx, pid, &beginAftermath{})
+			safeactor.Tell(ctx, pid, &beginAftermath{})
 		}
 	}
 	h.remains = nil
@@ -293,7 +306,7 @@ func (h *Host) clearUp(ctx actor.Context) {
 // transition follows a change of the state, and makes it known.
 func (h *Host) transition(ctx actor.Context, t lifecycle.Transition) {
 	from, to, life := t.From, t.To, t.Life // the journal keeps nothing else of t
-	e := Event{Kind: KindState, Time: h.world.now(), Reason: t.Reason, From: &from, To: &to, Life: &life}
+	e := record.Event{Kind: record.KindState, Time: h.world.now(), Reason: t.Reason, From: &from, To: &to, Life: &life}
 	if life == 0 {
 		e.Life = nil
 	}
@@ -321,12 +334,12 @@ func (h *Host) transition(ctx actor.Context, t lifecycle.Transition) {
 	h.publish() // first: who has read the event asks for the status next
 	h.event(e)
 	h.logTransition(t, e.CrashID, pid)
-	tell(ctx, ctx.Parent(), &hostChanged{name: h.ref.spec.Name, to: to, by: t.By, reason: t.Reason})
+	safeactor.Tell(ctx, ctx.Parent(), &hostChanged{name: h.ref.spec().Name, to: to, by: t.By, reason: t.Reason})
 }
 
 // decided adds to an event, and to the crash report, what has become of the life
 // that has ended.
-func (h *Host) decided(t lifecycle.Transition, e *Event) {
+func (h *Host) decided(t lifecycle.Transition, e *record.Event) {
 	if t.To == lifecycle.Crashed {
 		h.end.report = h.report(t.From)
 		h.lastCrash = h.end.report.ID
@@ -345,11 +358,11 @@ func (h *Host) decided(t lifecycle.Transition, e *Event) {
 }
 
 func (h *Host) publish() {
-	pid := h.pid
+	child := h.child
 	if h.machine.State().AtRest() || h.machine.State() == lifecycle.Restarting {
-		pid = 0
+		child = nil
 	}
-	h.ref.publish(snapshot{machine: h.machine, life: h.lifeNo, pid: pid, liveness: h.liveness, startup: h.startup, lastExit: h.lastExit, crashID: h.lastCrash})
+	h.ref.publish(snapshot{machine: h.machine, life: h.lifeNo, child: child, liveness: h.liveness, startup: h.startup, lastExit: h.lastExit, crashID: h.lastCrash})
 }
 
 // publishConn opens the fast way for calls, behind those that have waited.
@@ -358,10 +371,11 @@ func (h *Host) publishConn() {
 		return
 	}
 	h.letIn(func() {
-		for _, q := range h.parked {
-			h.deliver(q)
-		}
+		waited := h.parked
 		h.parked = nil
+		for _, q := range waited {
+			h.deliver(q, h.conn)
+		}
 		h.ref.conn.Store(h.conn)
 	})
 }
@@ -369,20 +383,6 @@ func (h *Host) publishConn() {
 func (h *Host) unpublishConn() {
 	h.ref.conn.Store(nil)
 	h.letOut()
-}
-
-// deliver writes a parked request to the connection.
-func (h *Host) deliver(q *Request) {
-	if q.IsSettled() {
-		return
-	}
-	switch err := h.conn.sendNow(q); {
-	case err == nil:
-	case errors.Is(err, link.ErrClosed):
-		q.Settle(nil, &HostError{Host: h.ref.spec.Name, Life: h.lifeNo, Err: ErrCrashed, Reason: "connection closed"})
-	default:
-		q.Settle(nil, err)
-	}
 }
 
 // stopping is the end of the actor; its life is stopped by the library next.
@@ -395,8 +395,11 @@ func (h *Host) stopping(ctx actor.Context) {
 	}
 	h.parked = nil
 	for _, w := range h.waiting {
-		w.done(h.world.noHost(h.ref.spec.Name))
+		w.done(h.world.noHost(h.ref.spec().Name))
 	}
 	clear(h.waiting)
+	if h.next != nil {
+		h.next.done(h.world.noHost(h.ref.Name()))
+	}
 	h.step(ctx, lifecycle.Torn{})
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/link"
 )
 
@@ -16,7 +18,7 @@ func (h *Host) park(ctx actor.Context, q *Request) {
 		return
 	}
 	if c := h.ref.conn.Load(); c != nil {
-		h.deliverOrKeep(q, c)
+		h.deliver(q, c)
 		return
 	}
 	h.parked = append(h.parked, q)
@@ -27,9 +29,12 @@ func (h *Host) park(ctx actor.Context, q *Request) {
 	h.settleParked(ctx)
 }
 
-// deliverOrKeep writes a call to the connection; when that has just closed,
-// the call waits for what follows.
-func (h *Host) deliverOrKeep(q *Request, c *conn) {
+// deliver writes a call to the connection; when that has just closed, the call
+// waits for what follows.
+func (h *Host) deliver(q *Request, c *conn) {
+	if q.IsSettled() {
+		return
+	}
 	switch err := c.sendNow(q); {
 	case err == nil:
 	case errors.Is(err, link.ErrClosed):
@@ -52,7 +57,7 @@ func (h *Host) settleParked(ctx actor.Context) {
 	if state == lifecycle.Stopped && h.world.ending.Load() {
 		calls = lifecycle.CallsRefused
 	}
-	queue := h.ref.spec.Requests.WhileDown == Queue
+	queue := h.ref.spec().Requests.WhileDown == hostspec.Queue
 	keep := func(q *Request) bool {
 		return calls == lifecycle.CallsWait || calls == lifecycle.CallsKept && (queue || q.resent || q.patient)
 	}
@@ -85,12 +90,12 @@ func (h *Host) verb(ctx actor.Context, m *verb) {
 	case VerbRestart:
 		op = lifecycle.OpRestart
 	case VerbReset:
-		h.event(Event{Kind: KindReset, Reason: "crash window cleared"})
+		h.event(record.Event{Kind: record.KindReset, Reason: "crash window cleared"})
 		h.step(ctx, lifecycle.Reset{})
 		m.done(nil)
 		return
 	default:
-		m.done(&CallError{h.ref.spec.Name, string(m.verb), ErrNoSuchMethod, "", nil})
+		m.done(&CallError{h.ref.spec().Name, string(m.verb), ErrNoSuchMethod, "", nil})
 		return
 	}
 	h.operations++
@@ -117,7 +122,7 @@ func (h *Host) done(e lifecycle.Done) {
 	}
 	var err error
 	if !e.OK {
-		err = &StateError{h.ref.spec.Name, want, e.State, e.Reason}
+		err = &StateError{h.ref.spec().Name, want, e.State, e.Reason}
 	}
 	w.done(err)
 }

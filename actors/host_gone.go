@@ -5,7 +5,9 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -16,7 +18,7 @@ func (h *Host) terminated(ctx actor.Context, who *actor.PID) {
 	}
 	// What the strategy or the life said of the end is in the mailbox already,
 	// but user messages come after this one: look at it from behind them.
-	tell(ctx, ctx.Self(), &lifeVanished{h.lifeNo})
+	safeactor.Tell(ctx, ctx.Self(), &lifeVanished{h.lifeNo})
 }
 
 func (h *Host) vanished(ctx actor.Context, life uint64) {
@@ -44,7 +46,7 @@ func (h *Host) rest() lifecycle.Rest {
 
 func (h *Host) awaitTree(ctx actor.Context, life uint64) {
 	child, self, root := h.child, ctx.Self(), ctx.ActorSystem().Root
-	h.world.run(func() { tell(root, self, &treeGone{life, child.AwaitGone(lifecycle.KillWait)}) })
+	h.world.run(func() { safeactor.Tell(root, self, &treeGone{life, child.AwaitGone(lifecycle.KillWait)}) })
 }
 
 // out tells the rules that nothing is left of a life that could be in the way
@@ -54,7 +56,7 @@ func (h *Host) out(ctx actor.Context, m *treeGone) {
 	if m.err != nil {
 		gone.Left = m.err.Error()
 		h.log.Error("processes do not end", "error", m.err)
-		e := Event{Kind: KindStuck, Life: &gone.Life, Reason: gone.Left}
+		e := record.Event{Kind: record.KindStuck, Life: &gone.Life, Reason: gone.Left}
 		var stuck *sandbox.StuckError
 		if errors.As(m.err, &stuck) {
 			for _, l := range stuck.Left {

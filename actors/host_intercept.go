@@ -5,6 +5,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
 )
 
@@ -62,7 +63,7 @@ func (h *Host) consult(ctx actor.Context, f *Failure, ev lifecycle.Ended) (asked
 		}
 		if i.Advise != nil {
 			asked++
-			i.Advise(end, func(a Advice) { tell(root, self, &advised{f.Life, a}) })
+			i.Advise(end, func(a Advice) { safeactor.Tell(root, self, &advised{f.Life, a}) })
 		}
 	}
 	return asked

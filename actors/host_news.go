@@ -2,6 +2,7 @@ package actors
 
 import (
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/link"
 )
 
@@ -24,7 +25,7 @@ func (h *Host) logTransition(t lifecycle.Transition, crash *string, pid int) {
 				id = *crash
 			}
 			err := link.Contain(func() error {
-				args = append(args, "next", advice(h.ref.spec.Name, id))
+				args = append(args, "next", advice(h.ref.spec().Name, id))
 				return nil
 			})
 			if err != nil { // the program's own, which is no fault of the host
@@ -41,8 +42,8 @@ func (h *Host) logTransition(t lifecycle.Transition, crash *string, pid int) {
 	}
 }
 
-func (h *Host) event(e Event) {
-	name, group := h.ref.spec.Name, h.ref.group
+func (h *Host) event(e record.Event) {
+	name, group := h.ref.spec().Name, h.ref.group
 	e.Host, e.Group = &name, &group
 	h.world.Journal.Write(e)
 }

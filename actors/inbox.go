@@ -4,6 +4,8 @@ import (
 	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/hostsup/hostsup/internal/safeactor"
 )
 
 // inbox holds what a host's actor must answer: calls that found no connection
@@ -32,7 +34,7 @@ func (r *Ref) hand(item any) bool {
 	wake := b.live && len(b.items) == 1
 	b.mu.Unlock()
 	if wake {
-		tell(r.world.System.Root, r.pid, &inboxFilled{})
+		safeactor.Tell(r.world.System.Root, r.pid, &inboxFilled{})
 	}
 	return true
 }
@@ -55,7 +57,7 @@ func (r *Ref) end() {
 	b.items, b.ended = nil, true
 	b.mu.Unlock()
 	r.cancel()
-	r.deadlines.Stop()
+	r.spec().deadlines.Stop()
 	for _, i := range r.chain.Load().list {
 		if i.Closed != nil {
 			i.Closed()
@@ -66,15 +68,18 @@ func (r *Ref) end() {
 		case *Request:
 			item.Settle(nil, r.goneError())
 		case *verb:
-			item.done(r.world.noHost(r.spec.Name))
+			item.done(r.world.noHost(r.spec().Name))
 		}
 	}
 }
 
 // refuse answers what the host's actor has not read at its end.
-func (r *Ref) refuse(_ *endedActor, message any) {
-	if m, ok := actor.UnwrapEnvelopeMessage(message).(*lifeEnded); ok {
+func (r *Ref) refuse(_ *safeactor.Ended, message any) {
+	switch m := actor.UnwrapEnvelopeMessage(message).(type) {
+	case *lifeEnded:
 		r.settleResend(m.Failure)
+	case *replaceSpec:
+		m.done(r.world.noHost(r.Name()))
 	}
 }
 

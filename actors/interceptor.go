@@ -1,13 +1,17 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
 // Interceptor is a feature that takes part in the work of a host, over all its lives:
@@ -76,7 +80,7 @@ type Interceptor struct {
 	Closed func()
 
 	// Status adds to the status of the host.
-	Status func(s *HostStatus)
+	Status func(s *record.HostStatus)
 }
 
 // Stage is a part of the way of a message. It is passed in the order of the constants.
@@ -152,7 +156,9 @@ type Advice struct {
 // chain is the list of the interceptors of a host, with the functions that are called
 // for messages apart. It is not changed once it is published.
 type chain struct {
-	list     []*Interceptor
+	list     []*Interceptor // made and added, by stage
+	made     []*Interceptor // by the spec
+	added    []*Interceptor // by Intercept
 	outbound []func(uint64, *codec.Message) Verdict
 	write    []func(*Line, *codec.Message, int) Verdict
 	sent     []func(uint64, *codec.Message, bool)
@@ -162,9 +168,10 @@ type chain struct {
 	starting bool // one has Starting
 }
 
-func newChain(list []*Interceptor) *chain {
-	slices.SortStableFunc(list, func(a, b *Interceptor) int { return int(a.Stage) - int(b.Stage) })
-	c := &chain{list: list}
+func newChain(made, added []*Interceptor) *chain {
+	list := slices.Concat(made, added)
+	sort.SliceStable(list, func(i, j int) bool { return list[i].Stage < list[j].Stage })
+	c := &chain{list: list, made: made, added: added}
 	for _, i := range list {
 		c.outbound = with(c.outbound, i.Outbound, i.Outbound == nil)
 		c.write = with(c.write, i.Write, i.Write == nil)
@@ -184,16 +191,44 @@ func with[F any](list []F, f F, none bool) []F {
 	return append(list, f)
 }
 
-// Intercept adds an interceptor to the host. Messages that are on their way may pass
-// without it.
+// Intercept adds an interceptor to the host. It stays when the host is given another
+// configuration. Messages that are on their way may pass without it.
 func (r *Ref) Intercept(i *Interceptor) {
+	r.rechain(func(made, added []*Interceptor) (_, _ []*Interceptor) { return made, append(slices.Clone(added), i) })
+	safeactor.Tell(r.world.System.Root, r.pid, &intercepted{})
+}
+
+// Withdraw takes back an interceptor that Intercept added. It is told nothing any more,
+// but for messages that are on their way.
+func (r *Ref) Withdraw(i *Interceptor) {
+	r.rechain(func(made, added []*Interceptor) (_, _ []*Interceptor) {
+		return made, slices.DeleteFunc(slices.Clone(added), func(o *Interceptor) bool { return o == i })
+	})
+}
+
+// Unhealthy tells that checks of a life have failed for some time, the last with err. The
+// host is unresponsive then, and is killed as one that gives no sign of life.
+func (r *Ref) Unhealthy(life uint64, since time.Duration, err error) {
+	safeactor.Tell(r.world.System.Root, r.pid, &verdict{life: life, hung: true, since: since, check: cmp.Or(err.Error(), "it is not healthy")})
+}
+
+// Healthy takes Unhealthy back.
+func (r *Ref) Healthy(life uint64) {
+	safeactor.Tell(r.world.System.Root, r.pid, &verdict{life: life, check: "it is healthy"})
+}
+
+// Background runs f on a goroutine of its own. The end of the tree waits for it, so that f
+// must end soon after the interceptor's Closed was called.
+func (r *Ref) Background(f func()) { r.world.run(f) }
+
+// rechain puts another chain in the place of the present one.
+func (r *Ref) rechain(change func(made, added []*Interceptor) (_, _ []*Interceptor)) {
 	for {
 		old := r.chain.Load()
-		if r.chain.CompareAndSwap(old, newChain(append(slices.Clone(old.list), i))) {
-			break
+		if r.chain.CompareAndSwap(old, newChain(change(old.made, old.added))) {
+			return
 		}
 	}
-	tell(r.world.System.Root, r.pid, &intercepted{})
 }
 
 // intercepted tells the host's actor that an interceptor was added.
@@ -281,7 +316,7 @@ func (r *Ref) await(ctx context.Context, d *detour) error {
 	if d.v.Hold != nil {
 		defer r.held.Add(-size)
 		if held := r.held.Add(size); held > heldBytes && held > size {
-			return &CallError{r.spec.Name, d.m.Method, ErrOverloaded, "(the calls that are held have too many bytes)", nil}
+			return &CallError{r.spec().Name, d.m.Method, ErrOverloaded, "(the calls that are held have too many bytes)", nil}
 		}
 	}
 	for d.v.Hold != nil {

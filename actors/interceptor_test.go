@@ -13,13 +13,15 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/link/linktest"
 )
 
 // interceptedBy is the handle of a host with these interceptors.
 func interceptedBy(list ...*Interceptor) *Ref {
 	ref := fakeRef()
-	spec := ref.spec
+	spec := ref.Spec()
 	spec.Interceptors = func(*Ref) []*Interceptor { return list }
 	return Detached(ref.world, spec)
 }
@@ -244,7 +246,7 @@ func TestHeldReading(t *testing.T) {
 func TestAdvice(t *testing.T) {
 	for _, how := range []string{"at once", "in time", "too late"} {
 		t.Run(how, func(t *testing.T) {
-			h := HostSpec{Name: "a"}
+			h := HostSpec{Spec: hostspec.Spec{Name: "a"}}
 			h.Restart.MaxCrashes = 1
 			var ended []uint64
 			h.Interceptors = func(*Ref) []*Interceptor {
@@ -268,7 +270,7 @@ func TestAdvice(t *testing.T) {
 				s.passes(time.Second)
 				unadvised := false
 				for e := range s.world.Journal.Events(context.Background(), 0, false) {
-					unadvised = unadvised || e.Kind == KindUnadvised
+					unadvised = unadvised || e.Kind == record.KindUnadvised
 				}
 				if st := s.world.Ref("a").Status(); st.State != lifecycle.Running || st.CrashesInWindow != 0 || len(ended) != 1 {
 					t.Errorf("%s, %d crashes, %v ended", st.State, st.CrashesInWindow, ended)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
 // What is kept of what a host says has a bound: why its life ended, what is told of
@@ -13,11 +14,11 @@ import (
 func TestWhatIsKeptOfAHostIsBounded(t *testing.T) {
 	long := strings.Repeat("é", 4<<20)
 	f := &Failure{Detail: long}
-	redactFailure(nothing{}, f)
-	if want := strings.Repeat("é", maxDetail/2) + fmt.Sprintf("… (%d bytes)", len(long)); f.Detail != want {
+	redactFailure(record.NoRedactor(), f)
+	if want := strings.Repeat("é", record.MaxDetail/2) + fmt.Sprintf("… (%d bytes)", len(long)); f.Detail != want {
 		t.Errorf("%d bytes of why it ended, want %d", len(f.Detail), len(want))
 	}
-	if e := NewJournal(nil).Write(Event{Reason: long}); len(e.Reason) > maxDetail+100 {
+	if e := record.NewJournal(nil).Write(record.Event{Reason: long}); len(e.Reason) > record.MaxDetail+100 {
 		t.Errorf("%d bytes are told", len(e.Reason))
 	}
 	c, _ := fakeConn(t, fakeRef())

@@ -5,6 +5,7 @@ package actors_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,7 +16,9 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/execserver/part"
 	"github.com/hostsup/hostsup/execserver/server"
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -61,6 +64,8 @@ func (o *outcomes) deadLetter(event any) {
 		o.count(m.ID)
 	case *actors.RemoveHost:
 		o.count(m.ID)
+	case *actors.ReplaceHost:
+		o.count(m.ID)
 	case *actors.Ready:
 		o.count(m.ID)
 	}
@@ -92,7 +97,7 @@ func TestEveryMessageHasOneOutcome(t *testing.T) {
 }
 
 func everyMessageHasOneOutcome(t *testing.T, spec supervisor.Spec, end func(*actor.ActorSystem, *actor.PID)) {
-	system := actors.NewSystem(hclog.NewNullLogger())
+	system := safeactor.NewSystem(hclog.NewNullLogger())
 	defer system.Shutdown()
 	o := &outcomes{got: make(map[any]int)}
 	self, _ := system.ProcessRegistry.Add(o, "asker")
@@ -117,15 +122,19 @@ func everyMessageHasOneOutcome(t *testing.T, spec supervisor.Spec, end func(*act
 				case 0:
 					m = &actors.Command{ID: id, Host: "a", Verb: actors.VerbStart}
 				case 1:
-					m = &actors.AddHost{ID: id, Host: actors.HostSpec{Name: "a", Command: sleeper("a").Command}}
+					m = &actors.AddHost{ID: id, Host: actors.HostSpec{Spec: hostspec.Spec{Name: "a", Command: sleeper("a").Command}}}
 				case 2:
-					m = &actors.AddHost{ID: id, Group: "tools", Host: actors.HostSpec{Name: "b"}}
+					m = &actors.AddHost{ID: id, Group: "tools", Host: actors.HostSpec{Spec: hostspec.Spec{Name: "b"}}}
 				case 3:
 					m = &actors.RemoveHost{ID: id, Host: "nobody"}
 				case 4:
 					m = &actors.Ready{ID: id}
 				case 5:
 					m = &actors.Call{ID: id, Host: "nobody", Method: "echo"}
+				case 6: // each of another configuration than the one before
+					m = &actors.ReplaceHost{ID: id, Host: actors.HostSpec{Spec: hostspec.Spec{
+						Name: "a", Command: sleeper("a").Command, Env: map[string]string{"ID": strconv.Itoa(id)},
+					}}}
 				default:
 					m = &actors.Call{ID: id, Host: "a", Method: "echo"}
 				}

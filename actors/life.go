@@ -12,7 +12,12 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/internal/capture"
+	"github.com/hostsup/hostsup/internal/osprocess"
+	"github.com/hostsup/hostsup/internal/safeactor"
+	"github.com/hostsup/hostsup/internal/transport"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
+	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -28,27 +33,27 @@ type Life struct {
 	host   *actor.PID
 
 	machine    lifecycle.Life
-	timer      alarm
+	timer      link.Alarm
 	process    *actor.PID
 	connection *actor.PID
 	conn       *conn
 	child      *sandbox.Child
 	caps       []*capture.Capture
 	exit       *sandbox.Exit
-	transport  *transport
-	given      *Start
+	transport  *transport.Transport
+	given      *Start // nil once nothing needs it any more
 	preparing  context.CancelFunc
 }
 
 func newLife(h *Host, number uint64, host *actor.PID) *Life {
-	s := &h.ref.spec
+	s := &h.ref.spec().HostSpec
 	return &Life{
 		log: h.log, ref: h.ref, number: number, byHand: h.machine.By() == lifecycle.ByPerson, host: host,
 		given: &Start{Life: number, Env: make(map[string]string), Hello: codec.Hello{
 			Supervisor: "hostsup", Version: h.world.Version, Host: s.Name, Life: number, Init: s.Init, Dir: s.Dir,
 		}},
 		machine: lifecycle.NewLife(lifecycle.LifeRules{
-			Drain: s.Stop.Drain, Grace: s.Stop.Grace, Explains: h.ref.can.Explain != nil,
+			Drain: s.Stop.Drain, Grace: s.Stop.Grace, Explains: h.ref.spec().can.Explain != nil,
 			Prepares: h.ref.chain.Load().starting,
 		}),
 	}
@@ -61,10 +66,10 @@ func (a *Life) Receive(ctx actor.Context) {
 		a.step(ctx, lifecycle.Begin)
 	case *lifePrepared:
 		a.step(ctx, lifecycle.PreparationDone{Fault: a.unmade(m.err)})
-	case *spawned:
-		a.spawned(ctx, m)
-	case *spawnFailed:
-		a.step(ctx, lifecycle.NotStarted{Fault: a.unmade(m.err)})
+	case *osprocess.Started:
+		a.spawned(ctx, m.Child)
+	case *osprocess.Failed:
+		a.step(ctx, lifecycle.NotStarted{Fault: a.unmade(m.Err)})
 	case *dialed:
 		if m.err != nil {
 			a.step(ctx, lifecycle.MustEnd{Fault: lifecycle.Fault{Cause: lifecycle.CauseClosed, Detail: "no connection: " + m.err.Error()}})
@@ -74,7 +79,7 @@ func (a *Life) Receive(ctx actor.Context) {
 	case *connected:
 		a.conn = m.conn
 		a.step(ctx, lifecycle.HandshakeDone)
-		tell(ctx, a.host, &lifeReady{a.number, a.child.Pid(), m.conn, m.liveness})
+		safeactor.Tell(ctx, a.host, &lifeReady{a.number, a.child.Pid(), m.conn, m.liveness})
 	case *connEnded:
 		if errors.Is(m.err, os.ErrClosed) || errors.Is(m.err, net.ErrClosed) {
 			return // closed at our end: the actor of the connection is on its way out, and says more by that
@@ -88,16 +93,16 @@ func (a *Life) Receive(ctx actor.Context) {
 		a.step(ctx, lifecycle.Drained)
 	case *killLife:
 		a.step(ctx, lifecycle.MustEnd{Fault: lifecycle.Fault{Cause: m.cause, Detail: m.detail}})
-	case *exited:
+	case *osprocess.Exited:
 		if err := a.child.KillTree(); err != nil { // what it left behind
 			a.log.Error("cannot kill the process tree", "pid", a.child.Pid(), "error", err)
 		}
-		a.exit = &m.exit
-		a.step(ctx, lifecycle.Exited{Status: exitStatus(a.exit), Limit: limited(a.exit, a.ref.spec.Resources)})
+		a.exit = &m.Exit
+		a.step(ctx, lifecycle.Exited{Status: exitStatus(a.exit), Limit: limited(a.exit, a.ref.spec().Resources)})
 	case *outputRead:
 		a.step(ctx, lifecycle.OutputRead)
 	case *lifeAlarm:
-		if m.gen == a.timer.gen {
+		if a.timer.Counts(m.gen) {
 			a.step(ctx, lifecycle.LifeTimeout)
 		}
 	case *actor.Terminated:
@@ -106,7 +111,7 @@ func (a *Life) Receive(ctx actor.Context) {
 		}
 	case *actor.Stopping:
 		a.step(ctx, lifecycle.Torn{})
-		a.transport.close()
+		a.transport.Close()
 	}
 }
 
@@ -133,7 +138,7 @@ func (a *Life) carryOut(ctx actor.Context, e lifecycle.LifeEffect) lifecycle.Lif
 		a.conn.cutOff(e.After)
 	case lifecycle.SetLifeTimer:
 		self, root := ctx.Self(), ctx.ActorSystem().Root
-		a.timer.set(a.ref.world.env(), e.After, func(gen uint64) { tell(root, self, &lifeAlarm{gen}) })
+		a.timer.Set(a.ref.world.env(), e.After, func(gen uint64) { safeactor.Tell(root, self, &lifeAlarm{gen}) })
 	case lifecycle.Explain:
 		return a.explain(e)
 	case lifecycle.EndLife:
@@ -153,21 +158,21 @@ func (a *Life) order(ctx actor.Context, o lifecycle.LifeOrder) lifecycle.LifeEve
 			return lifecycle.NotStarted{Fault: fault}
 		}
 	case lifecycle.Connect:
-		if a.transport.claim() {
-			return a.connect(ctx)
+		if w := a.transport.Take(); w != nil {
+			return a.connect(ctx, w)
 		}
 	case lifecycle.DrainCalls:
 		self, root := ctx.Self(), ctx.ActorSystem().Root
 		a.conn.leaving() // so that all that was said comes before what is waited for
-		a.conn.Drain(func() { tell(root, self, &drained{}) })
+		a.conn.Drain(func() { safeactor.Tell(root, self, &drained{}) })
 	case lifecycle.SayGoodbye:
-		tell(ctx, a.connection, &sayGoodbye{})
+		safeactor.Tell(ctx, a.connection, &sayGoodbye{})
 	case lifecycle.SignalProcess:
-		tell(ctx, a.process, &signalProcess{int(a.ref.spec.Stop.Signal)})
+		safeactor.Tell(ctx, a.process, &osprocess.Signal{Signal: a.ref.spec().Stop.Signal, Alone: true})
 	case lifecycle.KillProcess:
-		tell(ctx, a.process, &killProcess{})
+		safeactor.Tell(ctx, a.process, &osprocess.Kill{})
 	case lifecycle.CancelLifeTimer:
-		a.timer.cancel()
+		a.timer.Cancel()
 	case lifecycle.ReadOutput:
 		return a.readOutput(ctx)
 	}
@@ -188,7 +193,7 @@ func (a *Life) readOutput(ctx actor.Context) lifecycle.LifeEvent {
 			for _, c := range rest {
 				<-c.Done()
 			}
-			tell(root, self, &outputRead{})
+			safeactor.Tell(root, self, &outputRead{})
 		})
 		return nil
 	}
@@ -205,8 +210,8 @@ func (a *Life) explain(e lifecycle.Explain) lifecycle.LifeEvent {
 		end.Output = append(end.Output, l.Text)
 	}
 	var known lifecycle.Explained
-	if a.ref.can.Explain != nil {
-		known.Meaning, known.Final = a.ref.can.Explain(end)
+	if a.ref.spec().can.Explain != nil {
+		known.Meaning, known.Final = a.ref.spec().can.Explain(end)
 	}
 	return known
 }
@@ -223,11 +228,11 @@ func (a *Life) fail(ctx actor.Context, e lifecycle.EndLife) {
 			f.Detail = strings.TrimPrefix(f.Detail+"; "+err.Error(), "; ")
 		}
 	}
-	a.transport.close() // its folder is gone before anybody hears of the end
+	a.transport.Close() // its folder is gone before anybody hears of the end
 	if a.conn != nil {
-		f.Headers = []Header{}
+		f.Headers = []record.Header{}
 		for _, h := range a.conn.Headers() {
-			f.Headers = append(f.Headers, Header(h))
+			f.Headers = append(f.Headers, record.Header(h))
 		}
 	}
 	redactFailure(a.ref.world.redactor(), f)
@@ -235,7 +240,7 @@ func (a *Life) fail(ctx actor.Context, e lifecycle.EndLife) {
 		a.answerPending(f, e.Expected)
 	}
 	if e.Expected {
-		tell(ctx, a.host, &lifeEnded{f})
+		safeactor.Tell(ctx, a.host, &lifeEnded{f})
 		ctx.Stop(ctx.Self())
 		return
 	}
@@ -251,7 +256,7 @@ func (a *Life) fail(ctx actor.Context, e lifecycle.EndLife) {
 // answerPending gives every open request its outcome, except those that may go
 // to the next life.
 func (a *Life) answerPending(f *Failure, expected bool) {
-	name := a.ref.spec.Name
+	name := a.ref.spec().Name
 	err := &HostError{Host: name, Life: a.number, Err: ErrCrashed, Reason: f.Error()}
 	if f.Cause == lifecycle.CauseUnresponsive {
 		err.Err = ErrUnresponsive
@@ -263,7 +268,7 @@ func (a *Life) answerPending(f *Failure, expected bool) {
 		status := exitStatus(f.Exit)
 		err.Exit = &status
 	}
-	for _, p := range a.conn.close(err) {
+	for _, p := range a.conn.CloseRequests(err) {
 		q, _ := p.Caller().(*Request)
 		switch {
 		case q == nil: // the connection's own
@@ -286,5 +291,5 @@ func ReportFailure(sys *actor.ActorSystem, host, life *actor.PID, f *Failure) {
 	if f.pid == nil {
 		f.pid = life // a panic: the life could not say who it was
 	}
-	tell(sys.Root, host, &lifeEnded{f})
+	safeactor.Tell(sys.Root, host, &lifeEnded{f})
 }

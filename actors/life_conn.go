@@ -1,49 +1,48 @@
 package actors
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
-	"unicode"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
-// connect makes the actor of the connection, which has the transport's wire
-// from then on.
-func (a *Life) connect(ctx actor.Context) lifecycle.LifeEvent {
-	w := a.transport.wire
-	spec := &a.ref.spec
+// connect makes the actor of the connection, which has the wire from then on.
+func (a *Life) connect(ctx actor.Context, w link.Wire) lifecycle.LifeEvent {
+	spec := &a.ref.spec().HostSpec
 	session := spec.Protocol.Open(spec.Limits)
 	hello := a.given.Hello
+	a.given = nil
 	if spec.Sandbox == nil && a.ref.world.Launcher.Kill() != sandbox.KillPidns {
 		hello.PID = os.Getpid() // elsewhere it could not see us, and would take us for gone
 	}
 	c := newConn(a.ref, a.number, session, w)
-	props := shield(a.log, func() actor.Actor {
+	props := safeactor.Props(a.log, func() actor.Actor {
 		return &Connection{log: a.log, ref: a.ref, life: a.number, host: a.host, c: c, hs: session.Handshake(hello)}
 	})
 	pid, err := ctx.SpawnNamed(props, "connection")
 	if err != nil {
+		_ = w.Close()
 		return lifecycle.MustEnd{Fault: lifecycle.Fault{Cause: lifecycle.CauseInternal, Detail: err.Error()}}
 	}
-	a.connection, a.conn, a.transport.wire = pid, c, nil
-	tell(ctx, pid, &openConn{})
+	a.connection, a.conn = pid, c
+	safeactor.Tell(ctx, pid, &openConn{})
 	return lifecycle.Connected
 }
 
 // deaf says what it means by itself that the host reads no more.
 func (a *Life) deaf() lifecycle.Fault {
 	detail := "reads no more from its connection and lived on"
-	if a.ref.spec.transport() == TransportStdio {
+	if a.ref.spec().TransportInForce() == hostspec.TransportStdio {
 		detail = "closed its standard input and lived on"
 	}
 	return lifecycle.Fault{Cause: lifecycle.CauseClosed, Detail: detail}
@@ -61,9 +60,9 @@ func (a *Life) broken(err error) lifecycle.Fault {
 		return lifecycle.Fault{Cause: lifecycle.CauseVersion, Detail: err.Error()}
 	case errors.As(err, &frame):
 		f := lifecycle.Fault{Cause: lifecycle.CauseProtocol, Detail: err.Error(), Bad: frame.Bytes}
-		if text, ok := noise(a.ref.world.redactor().Last(frame.Bytes)); ok && a.ref.spec.transport() == TransportStdio {
+		if text, ok := codec.Printed(a.ref.world.redactor().Last(frame.Bytes)); ok && a.ref.spec().TransportInForce() == hostspec.TransportStdio {
 			hint := "print to stderr"
-			if a.ref.spec.Protocol.Defaults().Transport == string(TransportFD) {
+			if a.ref.spec().Protocol.Defaults().Transport == string(hostspec.TransportFD) {
 				hint += ", or use transport fd"
 			}
 			f.Detail = fmt.Sprintf("text on stdout, where frames belong: %q (%s)", text, hint)
@@ -78,21 +77,4 @@ func (a *Life) broken(err error) lifecycle.Fault {
 		return lifecycle.Fault{Cause: lifecycle.CauseClosed, Detail: "closed its connection and lived on"}
 	}
 	return lifecycle.Fault{Cause: lifecycle.CauseClosed, Detail: "connection broke: " + err.Error()}
-}
-
-// noise returns the text that somebody printed where frames belong, if that is
-// what broke the protocol. Frames may follow it.
-func noise(b []byte) (string, bool) {
-	end := bytes.IndexFunc(b, func(r rune) bool {
-		return r == unicode.ReplacementChar || !unicode.IsPrint(r) && !unicode.IsSpace(r)
-	})
-	if end >= 0 {
-		b = b[:end]
-	}
-	if i := bytes.LastIndexByte(b, '\n'); i >= 0 && end >= 0 {
-		b = b[:i]
-	}
-	// Four printable bytes may well be the length of a frame.
-	text := strings.TrimSpace(string(b))
-	return text, len(text) > 4
 }

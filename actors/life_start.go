@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -10,9 +11,13 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/osprocess"
+	"github.com/hostsup/hostsup/internal/safeactor"
+	"github.com/hostsup/hostsup/internal/transport"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // prepare collects what the process is given for this life, which it asks interceptors
@@ -23,13 +28,13 @@ func (a *Life) prepare(ctx actor.Context) {
 	a.preparing = cancel
 	a.ref.world.run(func() {
 		defer cancel()
-		tell(root, self, &lifePrepared{a.ref.prepare(preparing, a.given)})
+		safeactor.Tell(root, self, &lifePrepared{a.ref.prepare(preparing, a.given)})
 	})
 }
 
 // prepare asks interceptors what a life is given.
 func (r *Ref) prepare(ctx context.Context, s *Start) error {
-	if err := s.find(&r.spec); err != nil {
+	if err := s.find(&r.spec().HostSpec); err != nil {
 		return err
 	}
 	for _, i := range r.chain.Load().list {
@@ -53,49 +58,83 @@ func (s *Start) find(spec *HostSpec) (err error) {
 
 // launch prepares the transport and asks for the process.
 func (a *Life) launch(ctx actor.Context) lifecycle.Fault {
-	spec := &a.ref.spec
+	spec := &a.ref.spec().HostSpec
 	err := a.given.find(spec)
-	cmd := command(spec, a.ref.can, a.ref.world.Withheld, a.given)
+	cmd := command(spec, a.ref.spec().can, a.ref.world.Withheld, a.given)
 	cmd.Accept = a.byHand
 	if err == nil {
-		a.transport, err = openTransport(a.ref.world, spec, a.ref.can, cmd)
-	}
-	if err == nil {
-		err = a.transport.checkReserve()
+		a.transport, err = openTransport(a.ref, cmd)
 	}
 	if err != nil {
 		return a.unmade(err)
 	}
-	props := shield(a.log, func() actor.Actor {
-		return &Process{log: a.log, launcher: a.ref.world.Launcher, life: a.number, out: a.ref.log}
-	})
+	props := osprocess.Props(osprocess.Options{Log: a.log, Launcher: a.ref.world.Launcher, Whole: true})
 	if a.process, err = ctx.SpawnNamed(props, "process"); err != nil {
 		return lifecycle.Fault{Cause: lifecycle.CauseInternal, Detail: err.Error()}
 	}
-	tell(ctx, a.process, &spawnProcess{cmd: cmd, close: a.transport.childs, out: a.transport.outputs})
-	a.transport.childs, a.transport.outputs = nil, nil // the process actor's now
+	safeactor.Tell(ctx, a.process, &osprocess.Start{Command: cmd, Close: a.transport.TakeOwn()})
 	return lifecycle.Fault{}
 }
 
-func (a *Life) spawned(ctx actor.Context, m *spawned) {
-	a.child, a.caps = m.child, m.caps
+func (a *Life) spawned(ctx actor.Context, child *sandbox.Child) {
+	a.child = child
+	for _, o := range a.transport.Outputs {
+		a.caps = append(a.caps, a.ref.log.Capture(o.File, o.Stream, a.number))
+	}
+	a.transport.Outputs = nil
 	a.step(ctx, lifecycle.Spawned)
-	a.ref.confined(a.log, a.number, m.child)
-	tell(ctx, a.host, &lifeSpawned{a.number, a.child})
-	if a.ref.spec.Protocol == nil {
-		tell(ctx, a.host, &lifeReady{a.number, a.child.Pid(), nil, "none"})
+	a.ref.confined(a.log, a.number, child)
+	safeactor.Tell(ctx, a.host, &lifeSpawned{a.number, a.child})
+	if a.ref.spec().Protocol == nil {
+		a.given = nil
+		safeactor.Tell(ctx, a.host, &lifeReady{a.number, a.child.Pid(), nil, "none"})
 		return
 	}
-	if a.transport.wire != nil {
-		a.step(ctx, a.connect(ctx))
+	if w := a.transport.Take(); w != nil {
+		a.step(ctx, a.connect(ctx, w))
 		return
 	}
 	self, root := ctx.Self(), ctx.ActorSystem().Root
-	if a.transport.meeting != nil {
-		a.transport.connect(func(err error) { tell(root, self, &dialed{err}) })
-		return
+	a.transport.Await(func(err error) { safeactor.Tell(root, self, &dialed{err}) })
+}
+
+// openTransport makes the descriptors of a life, and has the command inherit them.
+func openTransport(r *Ref, cmd *sandbox.Command) (*transport.Transport, error) {
+	o := transport.Options{Kind: r.spec().TransportInForce(), Rendezvous: r.spec().can.Rendezvous, Folders: &r.world.folders}
+	if r.world.wires != nil {
+		o.Wire = func() link.Wire { return r.world.wires(cmd) }
 	}
-	a.transport.accept(func() { tell(root, self, &dialed{}) })
+	t, err := transport.Open(o)
+	if err == nil {
+		cmd.Files, cmd.Env = t.Files, append(cmd.Env, t.Env...)
+	}
+	return t, err
+}
+
+// unmade says what it means that a life could not be started; no error means
+// nothing. What this program or the machine is short of for the moment is not the
+// host's fault.
+func (a *Life) unmade(err error) lifecycle.Fault {
+	if err == nil {
+		return lifecycle.Fault{}
+	}
+	f := lifecycle.Fault{Cause: lifecycle.CauseSpawn, Detail: err.Error()}
+	if errors.Is(err, policy.ErrUntrusted) {
+		f.Cause = lifecycle.CauseRefused
+	} else if lacks := transport.ShortOf(err, a.ref.spec().Resources != (policy.Limits{})); lacks != "" {
+		f.Cause, f.Detail = lifecycle.CauseShortage, lacks+": "+f.Detail
+	}
+	return f
+}
+
+// environ renders an environment in a stable order.
+func environ(env map[string]string) []string {
+	out := make([]string, 0, len(env)+2)
+	for k, v := range env {
+		out = append(out, k+"="+v)
+	}
+	slices.Sort(out)
+	return out
 }
 
 // command renders the spec of a host as what is to be started, with what this life

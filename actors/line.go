@@ -57,15 +57,11 @@ func (l *Line) Call(ctx context.Context, method string, in, out any, opts ...Cal
 	q.Arm()
 	if err := l.c.send(ctx, q, link.Limit); err != nil {
 		if errors.Is(err, link.ErrClosed) {
-			err = &HostError{Host: r.spec.Name, Life: l.c.life, Err: ErrCrashed, Reason: "connection closed"}
+			err = &HostError{Host: r.spec().Name, Life: l.c.life, Err: ErrCrashed, Reason: "connection closed"}
 		}
 		q.Settle(nil, err)
 	}
-	raw, err := q.Wait(ctx)
-	if err != nil || out == nil {
-		return err
-	}
-	return r.spec.Protocol.Unmarshal(raw, out)
+	return q.result(ctx, out)
 }
 
 // Opened returns what was asked and answered in the handshake, where the

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"os"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -9,6 +8,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
 )
@@ -55,7 +55,7 @@ const (
 	VerbRaise   Verb = "raise"   // start for a program: refused where a person stopped the host, or it was given up
 )
 
-// Done answers a Command, an AddHost, a RemoveHost or a Shutdown.
+// Done answers a Command, an AddHost, a RemoveHost, a ReplaceHost or a Shutdown.
 type Done struct {
 	ID  any
 	Err error // nil, a *StateError, or what was wrong with the command
@@ -75,6 +75,16 @@ type RemoveHost struct {
 	Host string
 }
 
+// ReplaceHost gives the host of that name another configuration. What only the supervisor has
+// to know of it (Start, Restart, Requests, Stop, Log) is in force at once; for anything
+// else the life that runs is stopped first, and the next one begins with it. The answer is
+// a *Done, when it is in force.
+type ReplaceHost struct {
+	ID   any
+	Host HostSpec
+	Keep bool // the process that runs stays whatever is different
+}
+
 // GetStatus asks for the status of all hosts. The answer is a []HostStatus. A
 // tree that is ending does not answer: the message becomes a dead letter.
 type GetStatus struct{}
@@ -86,6 +96,9 @@ type Shutdown struct{ ID any }
 // Ready asks to be told when every host that is not lazy is running or has had
 // its first try. The answer is a *Done.
 type Ready struct{ ID any }
+
+// Ping asks for a sign of life. The answer is a *Done.
+type Ping struct{ ID any }
 
 // Escalated is sent to the parent of the supervisor, if it has one, when a
 // host has given up.
@@ -111,30 +124,31 @@ type (
 		host string
 		done func(error)
 	}
+	replaceInGroup struct {
+		ref  *Ref
+		spec *HostSpec
+		keep bool
+		done func(error)
+	}
+	replaceSpec struct {
+		spec    *HostSpec
+		rules   lifecycle.HostRules
+		restart bool
+		done    func(error)
+	}
 	closeHost struct{} // at rest: end the actor
 	treeEnds  struct{} // no host is started any more
 
-	// Go API → supervisor: the exported messages with a func instead of a sender
-	getGroups struct{ done func([]GroupStatus) }
-	addHost   struct {
-		group string
-		spec  HostSpec
-		done  func(error)
-	}
-	removeHost struct {
-		host string
-		done func(error)
-	}
-	awaitReady struct{ done func(error) }
-	shutdown   struct{ done func(error) }
+	getGroups struct{ done func([]record.GroupStatus) } // Go API → supervisor
 
 	// anyone → host
 	verb struct {
 		verb Verb
 		done func(error)
 	}
-	forget     struct{ q *Request } // the caller of a parked call is gone
-	timerFired struct {
+	slotGranted struct{ life uint64 } // of a start that has waited for its slot
+	forget      struct{ q *Request }  // the caller of a parked call is gone
+	timerFired  struct {
 		timer lifecycle.Timer
 		gen   uint64
 	}
@@ -179,25 +193,11 @@ type (
 	}
 	lifeEnded struct{ *Failure }
 	verdict   struct {
-		life   uint64
-		hung   bool
-		silent time.Duration
+		life  uint64
+		hung  bool
+		since time.Duration // for how long it hangs
+		check string        // what a check says; "": the signs of life say it
 	}
-
-	// life ↔ process
-	spawnProcess struct {
-		cmd   *sandbox.Command
-		close []*os.File // the child's ends; closed once it has them
-		out   []output
-	}
-	spawned struct {
-		child *sandbox.Child
-		caps  []*capture.Capture
-	}
-	spawnFailed   struct{ err error }
-	exited        struct{ exit sandbox.Exit }
-	signalProcess struct{ sig int }
-	killProcess   struct{}
 
 	// life ↔ connection
 	openConn      struct{}
@@ -224,12 +224,6 @@ type (
 	outputRead    struct{} // all that the ended process wrote
 )
 
-// output is a pipe that carries one stream of a process.
-type output struct {
-	file   *os.File
-	stream capture.Stream
-}
-
 // Failure is why a life ended: what its actor fails with, and what the host's
 // strategy hands to the rules.
 type Failure struct {
@@ -239,7 +233,7 @@ type Failure struct {
 	Detail  string
 	Pending int        // requests it left behind
 	Resend  []*Request // idempotent ones, for the next life
-	Headers []Header
+	Headers []record.Header
 	Bad     []byte // the first bytes that broke the protocol
 
 	child *sandbox.Child
@@ -260,4 +254,18 @@ func (f *Failure) event() lifecycle.Ended {
 
 func exitStatus(e *sandbox.Exit) lifecycle.ExitStatus {
 	return lifecycle.ExitStatus{Code: e.Code, Signal: e.Signal}
+}
+
+// redactFailure takes the values of secrets out of why a life ended, and what is
+// too long: everything that is told of it, in events, status, report, log and
+// answers, is made of this.
+func redactFailure(r record.Redactor, f *Failure) {
+	defer func() { f.Detail = record.Shortened(f.Detail) }() // behind, as half of a value is not known
+	if !r.Active() {
+		return
+	}
+	f.Detail, f.Bad = r.String(f.Detail), r.Last(f.Bad) // of these there are only the first
+	for i := range f.Headers {
+		f.Headers[i].Method = r.String(f.Headers[i].Method)
+	}
 }

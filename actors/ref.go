@@ -12,10 +12,11 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/internal/capture"
-	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // Ref is the handle of one host over all its lives. Calls go through it
@@ -23,8 +24,7 @@ import (
 // host's actor decides what becomes of them. Safe for concurrent use.
 type Ref struct {
 	world *World
-	spec  HostSpec
-	can   codec.Features // of its protocol
+	now   atomic.Pointer[config]
 	group string
 	gated bool // its restarts ask its group
 	log   *capture.Log
@@ -41,49 +41,71 @@ type Ref struct {
 	inbox         inbox                // what the host's actor must answer
 	lasting       context.Context      // ends with the host's actor
 	cancel        context.CancelFunc
-	deadlines     *link.Deadlines // of requests with the host's own time-out
 
 	mu   sync.Mutex
 	snap snapshot
 }
 
+// config is the configuration of a host, with what follows from it. It is not changed:
+// [Ref.adopt] puts another one in its place.
+type config struct {
+	HostSpec
+	can       codec.Features  // of its protocol
+	deadlines *link.Deadlines // of requests with the host's own time-out
+}
+
+func newConfig(w *World, spec HostSpec) *config {
+	spec.Interceptors = nil // they have been made, or are next; what makes them would be kept for nothing
+	return &config{spec, spec.Features(), link.NewDeadlines(w.env(), spec.Requests.Timeout)}
+}
+
+// protocol is the name of the host's.
+func (c *config) protocol() string {
+	if c.Protocol == nil {
+		return "none"
+	}
+	return c.Protocol.Name()
+}
+
+// spec returns the present configuration.
+func (r *Ref) spec() *config { return r.now.Load() }
+
 // snapshot is what the host's actor last said of itself.
 type snapshot struct {
 	machine  lifecycle.Host
 	life     uint64
-	pid      int // 0: no process
+	child    *sandbox.Child // nil: no process
 	liveness string
 	startup  time.Duration
-	lastExit *ExitInfo
+	lastExit *record.ExitInfo
 	crashID  string // of the last crash; "" before the first
 }
 
 func newRef(w *World, group string, spec HostSpec) *Ref {
-	r := &Ref{world: w, spec: spec, can: spec.features(), group: group}
+	r := &Ref{world: w, group: group}
+	r.now.Store(newConfig(w, spec))
 	r.log = capture.New(capture.Options{
 		Dir: w.LogDir, Name: spec.Name, MaxSize: spec.Log.MaxSize, Files: spec.Log.Files, OnError: r.outputError,
 		Redact: w.redactor(),
 	})
 	r.lasting, r.cancel = context.WithCancel(context.Background())
-	r.deadlines = link.NewDeadlines(w.env(), spec.Requests.Timeout)
+	r.chain.Store(newChain(nil, nil))
 	made := spec.Interceptors
 	if made == nil {
 		made = w.Interceptors
 	}
-	var list []*Interceptor
 	if made != nil {
-		list = made(r)
+		r.chain.Store(newChain(made(r), nil))
 	}
-	r.chain.Store(newChain(list))
 	r.snap = snapshot{machine: lifecycle.NewHost(lifecycle.HostRules{}, 0, w.now()), liveness: "none"}
 	return r
 }
 
 // outputError tells that the host's output cannot be written; the host goes on.
 func (r *Ref) outputError(err error) {
-	name, group := r.spec.Name, r.group
+	name, group := r.spec().Name, r.group
 	r.world.Log.Named(name).Warn("output", "error", err)
-	r.world.Journal.Write(Event{Kind: KindOutput, Host: &name, Group: &group, Reason: err.Error()})
+	r.world.Journal.Write(record.Event{Kind: record.KindOutput, Host: &name, Group: &group, Reason: err.Error()})
 }
 
 // noise keeps a line that a host printed where messages belong. The first of
@@ -93,7 +115,7 @@ func (r *Ref) noise(life uint64, line []byte) {
 	line = r.world.redactor().Bytes(line) // before it is cut
 	r.log.Print(capture.Stdout, life, line)
 	if r.noisy.Swap(life) != life {
-		r.world.Log.Named(r.spec.Name).Warn("text on stdout where messages belong is skipped", "life", life, "text", string(line[:min(len(line), 200)]))
+		r.world.Log.Named(r.spec().Name).Warn("text on stdout where messages belong is skipped", "life", life, "text", string(line[:min(len(line), 200)]))
 	}
 }
 
@@ -107,19 +129,19 @@ func (r *Ref) over(life uint64) {
 }
 
 // Name is the host's name.
-func (r *Ref) Name() string { return r.spec.Name }
+func (r *Ref) Name() string { return r.spec().Name }
 
 // Group is the name of its group.
 func (r *Ref) Group() string { return r.group }
 
 // Spec is what it was made from, with its defaults.
-func (r *Ref) Spec() HostSpec { return r.spec }
+func (r *Ref) Spec() HostSpec { return r.spec().HostSpec }
 
 // Features returns what only some protocols can, of that of the host.
-func (r *Ref) Features() codec.Features { return r.can }
+func (r *Ref) Features() codec.Features { return r.spec().can }
 
 // Log returns the logger of the host.
-func (r *Ref) Log() hclog.Logger { return r.world.Log.Named(r.spec.Name) }
+func (r *Ref) Log() hclog.Logger { return r.world.Log.Named(r.spec().Name) }
 
 // Env returns where the tree takes time, timers and goroutines from.
 func (r *Ref) Env() link.Env { return r.world.env() }
@@ -132,11 +154,14 @@ func (r *Ref) PID() *actor.PID { return r.pid }
 
 // Encoding is how payloads of this host are encoded, nil without a protocol.
 func (r *Ref) Encoding() codec.Encoding {
-	if r.spec.Protocol == nil {
+	if r.spec().Protocol == nil {
 		return nil
 	}
-	return r.spec.Protocol
+	return r.spec().Protocol
 }
+
+// State returns the state of the host.
+func (r *Ref) State() lifecycle.State { return r.snapshot().machine.State() }
 
 // Life is the number of the current life, 0 before the first.
 func (r *Ref) Life() uint64 { return r.snapshot().life }
@@ -157,42 +182,25 @@ func (r *Ref) publish(s snapshot) {
 func (r *Ref) rest() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.snap.pid, r.snap.machine = 0, r.snap.machine.Over(r.world.now())
+	r.snap.child, r.snap.machine = nil, r.snap.machine.Over(r.world.now())
 }
 
-// Status returns what there is to say of the host now. Memory and CPU time are
-// read from the system at the call.
-func (r *Ref) Status() HostStatus {
+// Status returns what there is to say of the host now. Memory and CPU time are those of
+// its process tree, read from the system at the call.
+func (r *Ref) Status() record.HostStatus {
 	s := r.snapshot()
-	m, now, reason := &s.machine, r.world.now(), s.machine.Explanation()
-	out := HostStatus{
-		Name: r.spec.Name, Group: r.group, Protocol: "none", State: m.State(), Life: s.life,
-		Restarts: m.Restarts(), CrashesInWindow: m.CrashesInWindow(now), MaxCrashes: r.spec.Restart.MaxCrashes,
-		Since: m.Since(), Pending: int(r.pending.Load()), Liveness: s.liveness, LastExit: s.lastExit,
-		Sandbox: r.sandboxStatus(), Slow: m.IsSlow(), DependsOn: r.spec.Start.DependsOn, Noise: r.noises.Load(),
-		Throttle: []ThrottleStatus{}, Eager: !r.spec.Start.Lazy, StoppedByPerson: m.StoppedByPerson(),
-	}
+	spec, red := r.spec(), r.world.redactor()
+	out := record.StatusOf(&s.machine, r.world.now(), red)
+	out.Name, out.Group, out.Protocol, out.Life, out.MaxCrashes = spec.Name, r.group, spec.protocol(), s.life, spec.Restart.MaxCrashes
+	out.Pending, out.Liveness, out.LastExit, out.Sandbox = int(r.pending.Load()), s.liveness, s.lastExit, r.sandboxStatus()
+	out.DependsOn, out.Noise, out.Throttle, out.Eager = append([]string{}, spec.Start.DependsOn...), r.noises.Load(), []record.ThrottleStatus{}, !spec.Start.Lazy
 	for _, i := range r.chain.Load().list {
 		if i.Status != nil {
 			i.Status(&out)
 		}
 	}
-	if r.spec.Protocol != nil {
-		out.Protocol = r.spec.Protocol.Name()
-	}
-	if red := r.world.redactor(); red.Active() {
-		reason = red.String(reason)
-		out.Sandbox.Denials = redactDenials(red, out.Sandbox.Denials)
-	}
-	if out.DependsOn == nil {
-		out.DependsOn = []string{}
-	}
-	if reason != "" {
-		out.Reason = &reason
-	}
-	if at := m.RetryAt(); !at.IsZero() && m.State() == lifecycle.Restarting {
-		left := max(0, at.Sub(now).Seconds())
-		out.RetryInSeconds = &left
+	if red.Active() {
+		out.Sandbox.Denials = record.Denials(red, out.Sandbox.Denials)
 	}
 	if s.crashID != "" {
 		out.CrashID = &s.crashID
@@ -201,15 +209,25 @@ func (r *Ref) Status() HostStatus {
 		seconds := s.startup.Seconds()
 		out.StartupSeconds = &seconds
 	}
-	if s.pid != 0 {
-		started := m.SpawnedAt()
-		out.PID, out.Started = &s.pid, &started
-		if rss, cpu, err := sys.ProcStat(s.pid); err == nil {
+	if s.child != nil {
+		pid, started := s.child.Pid(), s.child.Started()
+		out.PID, out.Started = &pid, &started
+		if rss, cpu, err := s.child.Usage(); err == nil {
 			seconds := cpu.Seconds()
 			out.RSSBytes, out.CPUSeconds = &rss, &seconds
 		}
 	}
 	return out
+}
+
+// Limit changes the limits of the process that runs, or with dry only reports whether it
+// could; see [sandbox.Child.SetLimits].
+func (r *Ref) Limit(l policy.Limits, dry bool) error {
+	child := r.snapshot().child
+	if child == nil {
+		return sandbox.ErrLimitsFixed
+	}
+	return child.SetLimits(l, dry)
 }
 
 // Tail returns the last n lines of the host's output, oldest first.
@@ -229,7 +247,7 @@ func (r *Ref) Follow(ctx context.Context, n int) iter.Seq[capture.Line] { return
 func (r *Ref) Do(ctx context.Context, v Verb) error {
 	done := make(chan error, 1)
 	if !r.hand(&verb{v, func(err error) { done <- err }}) {
-		return r.world.noHost(r.spec.Name)
+		return r.world.noHost(r.spec().Name)
 	}
 	select {
 	case err := <-done:

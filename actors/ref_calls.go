@@ -9,7 +9,9 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/link"
 )
 
@@ -63,6 +65,11 @@ func (r *Ref) Call(ctx context.Context, method string, in, out any, opts ...Call
 	if err != nil {
 		return err
 	}
+	return q.result(ctx, out)
+}
+
+// result waits for the outcome and decodes it.
+func (q *Request) result(ctx context.Context, out any) error {
 	raw, err := q.Wait(ctx)
 	if err != nil {
 		return err
@@ -74,7 +81,7 @@ func (r *Ref) Call(ctx context.Context, method string, in, out any, opts ...Call
 		*out = raw
 		return nil
 	}
-	return r.spec.Protocol.Unmarshal(raw, out)
+	return q.spec.Protocol.Unmarshal(raw, out)
 }
 
 // Stream asks for a streamed result and yields its items as they come. A host
@@ -119,18 +126,7 @@ func (p *Pending) PID() *actor.PID { return p.q.address() }
 func (p *Pending) Done() <-chan struct{} { return p.q.Done() }
 
 // Result waits for the outcome and decodes it like Call.
-func (p *Pending) Result(out any) error {
-	<-p.q.Done()
-	result, err := p.q.Outcome()
-	if err != nil || out == nil {
-		return err
-	}
-	if raw, ok := out.(*codec.Raw); ok {
-		*raw = result
-		return nil
-	}
-	return p.q.ref.spec.Protocol.Unmarshal(result, out)
-}
+func (p *Pending) Result(out any) error { return p.q.result(context.Background(), out) }
 
 // Cancel ends the call; its outcome is ErrCancelled unless it had one.
 func (p *Pending) Cancel() {
@@ -163,15 +159,16 @@ func (r *Ref) make(method string, in any, streamed, bounded bool, opts []CallOpt
 	for _, opt := range opts {
 		opt(&o)
 	}
-	if r.spec.Protocol == nil {
-		return nil, nil, &CallError{r.spec.Name, method, ErrNoProtocol, "", nil}
+	spec := r.spec()
+	if spec.Protocol == nil {
+		return nil, nil, &CallError{spec.Name, method, ErrNoProtocol, "", nil}
 	}
-	params, err := r.spec.Protocol.Marshal(in)
+	params, err := spec.Protocol.Marshal(in)
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.can.Expand != nil {
-		method, params = r.can.Expand(method, params)
+	if spec.can.Expand != nil {
+		method, params = spec.can.Expand(method, params)
 	}
 	if err := r.reserved(method); err != nil {
 		return nil, nil, err
@@ -184,21 +181,21 @@ func (r *Ref) make(method string, in any, streamed, bounded bool, opts []CallOpt
 		}
 		method, params = m.Method, m.Params
 	}
-	if int(r.pending.Add(1)) > r.spec.Requests.MaxPending {
+	if int(r.pending.Add(1)) > spec.Requests.MaxPending {
 		r.pending.Add(-1)
-		return nil, nil, &CallError{r.spec.Name, method, ErrOverloaded, "", nil}
+		return nil, nil, &CallError{spec.Name, method, ErrOverloaded, "", nil}
 	}
 	deadline := o.timeout
 	if deadline <= 0 && !bounded && !o.unbounded {
-		deadline = r.spec.Requests.Timeout
+		deadline = spec.Requests.Timeout
 	}
-	q := newRequest(r, method, params)
+	q := newRequest(r, spec, method, params)
 	q.Timeout, q.Trace = deadline, o.trace
 	q.patient, q.idempotent = o.patient, o.idempotent && !streamed
 	if streamed {
 		q.AllowItems()
 	} else {
-		q.Idle = r.spec.Requests.IdleTimeout
+		q.Idle = spec.Requests.IdleTimeout
 	}
 	if d != nil {
 		q.Idle = 0 // of its progress the other host tells
@@ -259,7 +256,7 @@ func (r *Ref) route(ctx context.Context, q *Request) {
 
 // goneError is the outcome of a call to a host that is no more.
 func (r *Ref) goneError() error {
-	e := &HostError{Host: r.spec.Name, Err: errRemoved}
+	e := &HostError{Host: r.spec().Name, Err: errRemoved}
 	if r.world.ending.Load() {
 		e.Err = errEnded
 	}
@@ -267,21 +264,22 @@ func (r *Ref) goneError() error {
 }
 
 // forget tells the host's actor that a parked call has nobody waiting.
-func (r *Ref) forget(q *Request) { tell(r.world.System.Root, r.pid, &forget{q}) }
+func (r *Ref) forget(q *Request) { safeactor.Tell(r.world.System.Root, r.pid, &forget{q}) }
 
 // Notify tells the host something. It returns when the message is handed to
 // the connection, or held back by a rule of [HostSpec].Throttle, not when the host
 // has read it; a host that is not running gives a *HostError at once.
 func (r *Ref) Notify(ctx context.Context, method string, in any) error {
-	if r.spec.Protocol == nil {
-		return &CallError{r.spec.Name, method, ErrNoProtocol, "", nil}
+	spec := r.spec()
+	if spec.Protocol == nil {
+		return &CallError{spec.Name, method, ErrNoProtocol, "", nil}
 	}
-	params, err := r.spec.Protocol.Marshal(in)
+	params, err := spec.Protocol.Marshal(in)
 	if err != nil {
 		return err
 	}
-	if r.can.Expand != nil {
-		method, params = r.can.Expand(method, params)
+	if spec.can.Expand != nil {
+		method, params = spec.can.Expand(method, params)
 	}
 	if err := r.reserved(method); err != nil {
 		return err
@@ -306,6 +304,9 @@ func (r *Ref) Notify(ctx context.Context, method string, in any) error {
 	c := r.conn.Load()
 	if c == nil {
 		return r.downError()
+	}
+	if !spec.speaks(c.spec) {
+		return r.outdated()
 	}
 	for {
 		space, err := c.say(m, link.Limit)
@@ -347,8 +348,8 @@ func (r *Ref) downError() error {
 
 // downErrorIn is downError for a state. When the whole tree is being stopped,
 // that is why a host takes no calls.
-func (r *Ref) downErrorIn(state lifecycle.State, reason string, last *ExitInfo) error {
-	e := downError(r.spec.Name, state, reason, last)
+func (r *Ref) downErrorIn(state lifecycle.State, reason string, last *record.ExitInfo) error {
+	e := downError(r.spec().Name, state, reason, last)
 	if e.Err == ErrStopped && r.world.ending.Load() { //nolint:errorlint // it is set just before
 		e.Err = errEnded
 	}
@@ -356,7 +357,7 @@ func (r *Ref) downErrorIn(state lifecycle.State, reason string, last *ExitInfo) 
 }
 
 // downError puts a state in the words of a call's outcome.
-func downError(host string, state lifecycle.State, reason string, last *ExitInfo) *HostError {
+func downError(host string, state lifecycle.State, reason string, last *record.ExitInfo) *HostError {
 	e := &HostError{Host: host, Reason: reason}
 	switch state {
 	case lifecycle.Failed:
@@ -371,7 +372,7 @@ func downError(host string, state lifecycle.State, reason string, last *ExitInfo
 	default:
 		e.Err = ErrCrashed
 		if last != nil {
-			e.Reason, e.Exit = last.Reason, last.status()
+			e.Reason, e.Exit = last.Reason, last.Status()
 		}
 	}
 	return e

@@ -11,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/link"
 )
 
@@ -23,7 +24,8 @@ import (
 // Both answer their requests when they end.
 type Request struct {
 	link.Pending
-	ref *Ref
+	ref  *Ref
+	spec *config // under which it was made
 
 	pid        *actor.PID // once register has been done
 	register   sync.Once
@@ -52,9 +54,9 @@ type Result struct {
 var requestSeq atomic.Uint64
 
 // newRequest makes a request. Its deadline does not run before Arm.
-func newRequest(ref *Ref, method string, params codec.Raw) *Request {
-	q := &Request{ref: ref}
-	q.Init(q, ref.deadlines, method, params)
+func newRequest(ref *Ref, spec *config, method string, params codec.Raw) *Request {
+	q := &Request{ref: ref, spec: spec}
+	q.Init(q, spec.deadlines, method, params)
 	return q
 }
 
@@ -91,7 +93,7 @@ func (q *Request) Settled(result codec.Raw, err error) {
 	}
 	q.ref.pending.Add(-1)
 	if q.replyTo != nil {
-		tell(q.ref.world.System.Root, q.replyTo, &Result{ID: q.replyID, Value: result, Err: err})
+		safeactor.Tell(q.ref.world.System.Root, q.replyTo, &Result{ID: q.replyID, Value: result, Err: err})
 	}
 }
 
@@ -103,7 +105,7 @@ func (q *Request) Reason(cause error) error { return q.ref.reason(q.Method, caus
 
 // reason puts into the words of a call's outcome why it has no result.
 func (r *Ref) reason(method string, cause error) error {
-	e := &CallError{Host: r.spec.Name, Method: method, Err: ErrCancelled}
+	e := &CallError{Host: r.spec().Name, Method: method, Err: ErrCancelled}
 	var (
 		own     *codec.Error
 		timeout *link.TimeoutError
@@ -160,7 +162,7 @@ func (q *Request) SendSystemMessage(_ *actor.PID, message any) {
 
 // Stop implements actor.Process: the caller is answered ErrStopped.
 func (q *Request) Stop(*actor.PID) {
-	q.Cancel(&HostError{Host: q.ref.spec.Name, Life: q.life.Load(), Err: ErrStopped, Reason: "request was stopped"})
+	q.Cancel(&HostError{Host: q.ref.spec().Name, Life: q.life.Load(), Err: ErrStopped, Reason: "request was stopped"})
 }
 
 var _ actor.Process = (*Request)(nil)

@@ -9,7 +9,10 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/hostsup/hostsup/internal/reports"
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -28,16 +31,16 @@ func (l quickLauncher) Kill() sandbox.Kill { return sandbox.KillGroup }
 // without the kernel's part in either.
 func BenchmarkRestart(b *testing.B) {
 	log := hclog.NewNullLogger()
-	crashes, err := reports.Open[CrashReport]("", reports.Options{})
+	crashes, err := reports.Open[record.CrashReport]("", reports.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	l := quickLauncher{make(chan *sandbox.Simulated, 1)}
 	w := &World{
-		System: NewSystem(log), Log: log, Journal: NewJournal(nil), Reports: crashes, Launcher: l,
+		System: safeactor.NewSystem(log), Log: log, Journal: record.NewJournal(nil), Reports: crashes, Launcher: l,
 		Strategies: Strategies{Root: stops{}, Group: stops{}, Host: toHost{}, Life: stops{}},
 	}
-	h := HostSpec{Name: "a", Command: []string{os.Args[0]}}
+	h := HostSpec{Spec: hostspec.Spec{Name: "a", Command: []string{os.Args[0]}}}
 	h.Restart.Window, h.Restart.MaxCrashes, h.Restart.Backoff.Healthy = 1, 1<<30, 1
 	ended := make(chan struct{})
 	root, err := w.System.Root.SpawnNamed(NewRoot(w, RootSpec{Groups: alone(h.WithDefaults()), OnEnd: func() { close(ended) }}), "hostsup")
@@ -63,7 +66,7 @@ func BenchmarkRestart(b *testing.B) {
 	}
 	b.StopTimer()
 	b.ReportMetric(float64(took.Nanoseconds())/float64(b.N), "ns/restart")
-	tell(w.System.Root, root, &shutdown{func(error) {}})
+	safeactor.Tell(w.System.Root, root, &Ask{&Shutdown{}, func(error) {}})
 	p.End(sandbox.Exit{})
 	<-ended
 	if err := w.Close(); err != nil {

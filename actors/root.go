@@ -7,7 +7,10 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/link"
 )
 
@@ -54,7 +57,7 @@ type PartSpec struct {
 
 // NewRoot returns the props of the root of a tree, to be spawned once.
 func NewRoot(w *World, spec RootSpec) *actor.Props {
-	return shieldRoot(w.Log, func() actor.Actor {
+	return safeactor.Root(w.Log, refuse, func() actor.Actor {
 		s := &Supervisor{log: w.Log, world: w, spec: spec, eager: make(map[string]bool), resting: make(map[string]bool)}
 		spec.Groups = nil // each host has its own; the props live as long as the tree
 		return s
@@ -74,32 +77,22 @@ func (s *Supervisor) Receive(ctx actor.Context) {
 				s.log.Debug("notification was not sent", "host", m.Host, "method", m.Method, "error", err)
 			}
 		}
-	case *Command:
-		s.command(ctx, m)
 	case *GetStatus:
-		var out []HostStatus
+		var out []record.HostStatus
 		for _, g := range s.groups {
-			out = append(out, s.statusOf(g.name)...)
+			for _, r := range s.world.Refs() {
+				if r.group == g.name {
+					out = append(out, r.Status())
+				}
+			}
 		}
 		s.respond(ctx, out)
 	case *getGroups:
 		m.done(s.groupStatus())
-	case *AddHost:
-		s.add(ctx, m.Group, m.Host, s.answer(ctx, m.ID))
-	case *addHost:
-		s.add(ctx, m.group, m.spec, m.done)
-	case *RemoveHost:
-		s.remove(ctx, m.Host, s.answer(ctx, m.ID))
-	case *removeHost:
-		s.remove(ctx, m.host, m.done)
-	case *Ready:
-		s.awaitReady(s.answer(ctx, m.ID))
-	case *awaitReady:
-		s.awaitReady(m.done)
-	case *Shutdown:
-		s.shutdown(ctx, s.answer(ctx, m.ID))
-	case *shutdown:
-		s.shutdown(ctx, m.done)
+	case Order:
+		s.carryOut(ctx, m, s.answer(ctx, m.id()))
+	case *Ask:
+		s.carryOut(ctx, m.Order, m.Done)
 	case *firstTry:
 		delete(s.eager, m.host)
 		s.settleReady()
@@ -108,7 +101,7 @@ func (s *Supervisor) Receive(ctx actor.Context) {
 	case *escalated:
 		delete(s.eager, m.host)
 		s.settleReady()
-		tell(ctx, ctx.Parent(), &Escalated{m.group, m.host, m.reason})
+		safeactor.Tell(ctx, ctx.Parent(), &Escalated{m.group, m.host, m.reason})
 		if s.spec.OnFailed != nil {
 			s.spec.OnFailed(m.group, m.host, m.reason)
 		}
@@ -122,6 +115,31 @@ func (s *Supervisor) Receive(ctx actor.Context) {
 		s.world.ending.Store(true)
 	case *actor.Stopped:
 		s.end()
+	}
+}
+
+// carryOut does what somebody has asked for, and calls done when it is done.
+func (s *Supervisor) carryOut(ctx actor.Context, m Order, done func(error)) {
+	switch m := m.(type) {
+	case *Command:
+		s.command(m, done)
+	case *AddHost:
+		s.add(ctx, m.Group, m.Host, done)
+	case *RemoveHost:
+		s.remove(ctx, m.Host, done)
+	case *ReplaceHost:
+		s.replace(ctx, m, done)
+	case *Ready:
+		s.ready = append(s.ready, done)
+		s.settleReady()
+	case *Shutdown:
+		s.shutdown(ctx, done)
+	case *Ping:
+		done(nil)
+	case interface {
+		carryOut(*Supervisor, actor.Context, func(error))
+	}:
+		m.carryOut(s, ctx, done)
 	}
 }
 
@@ -146,14 +164,14 @@ func (s *Supervisor) start(ctx actor.Context) {
 // respond answers whoever asked, if anybody waits for it.
 func (s *Supervisor) respond(ctx actor.Context, v any) {
 	if ctx.Sender() != nil {
-		tell(ctx, ctx.Sender(), v)
+		safeactor.Tell(ctx, ctx.Sender(), v)
 	}
 }
 
 // answer returns a func that sends a Done to the sender of the present message.
 func (s *Supervisor) answer(ctx actor.Context, id any) func(error) {
 	sender, root := ctx.Sender(), ctx.ActorSystem().Root
-	return func(err error) { tell(root, sender, &Done{id, err}) }
+	return func(err error) { safeactor.Tell(root, sender, &Done{id, err}) }
 }
 
 func (s *Supervisor) call(ctx actor.Context, m *Call) {
@@ -168,8 +186,7 @@ func (s *Supervisor) call(ctx actor.Context, m *Call) {
 	}
 }
 
-func (s *Supervisor) command(ctx actor.Context, m *Command) {
-	done := s.answer(ctx, m.ID)
+func (s *Supervisor) command(m *Command, done func(error)) {
 	ref := s.world.Ref(m.Host)
 	if ref == nil || !ref.hand(&verb{m.Verb, done}) {
 		done(s.world.noHost(m.Host))
@@ -191,7 +208,7 @@ func (s *Supervisor) addGroup(ctx actor.Context, spec GroupSpec, added func()) e
 		s.added++
 		name = fmt.Sprintf("%s~%d", name, s.added)
 	}
-	pid, err := ctx.SpawnNamed(shieldLasting(s.log, false, g.refuse, func() actor.Actor { return g }, actor.WithSupervisor(s.world.Strategies.Group)), name)
+	pid, err := ctx.SpawnNamed(safeactor.Owing(s.log, g.refuse, func() actor.Actor { return g }, actor.WithSupervisor(s.world.Strategies.Group)), name)
 	if err != nil {
 		return err
 	}
@@ -201,14 +218,14 @@ func (s *Supervisor) addGroup(ctx actor.Context, spec GroupSpec, added func()) e
 	}
 	s.groups = append(s.groups, groupEntry{spec.Name, g.machine.Strategy(), pid})
 	added()
-	tell(ctx, pid, &bootGroup{refs})
+	safeactor.Tell(ctx, pid, &bootGroup{refs})
 	return nil
 }
 
 // enter makes a host known by its name.
 func (s *Supervisor) enter(group *actor.PID, name string, strategy lifecycle.Strategy, spec HostSpec) *Ref {
 	ref := newRef(s.world, name, spec)
-	ref.gated = lifecycle.Gated(strategy, member(spec))
+	ref.gated = lifecycle.Gated(strategy, member(&spec))
 	// The library names a child after its parent; knowing the name before the
 	// actor exists lets calls be made right away.
 	ref.pid = actor.NewPID(group.Address, group.Id+"/"+spec.Name)
@@ -245,7 +262,7 @@ func (s *Supervisor) add(ctx actor.Context, group string, spec HostSpec, done fu
 	if group == "" {
 		group = spec.Name
 	} else if err == nil {
-		err = CheckName(group)
+		err = hostspec.CheckName(group)
 	}
 	if err != nil {
 		done(err)
@@ -257,16 +274,16 @@ func (s *Supervisor) add(ctx actor.Context, group string, spec HostSpec, done fu
 	}
 	added := func() {
 		g, h := group, spec.Name
-		s.world.Journal.Write(Event{Kind: KindAdded, Group: &g, Host: &h})
+		s.world.Journal.Write(record.Event{Kind: record.KindAdded, Group: &g, Host: &h})
 	}
 	if i := s.group(group); i >= 0 && group != spec.Name {
 		g, self, root := s.groups[i], ctx.Self(), ctx.ActorSystem().Root
 		ref := s.enter(g.pid, group, g.strategy, spec)
-		tell(ctx, g.pid, &addToGroup{ref, func(err error) {
+		safeactor.Tell(ctx, g.pid, &addToGroup{ref, func(err error) {
 			if err != nil {
 				s.world.leave(spec.Name)
 				ref.end()
-				tell(root, self, &firstTry{spec.Name}) // there will be none
+				safeactor.Tell(root, self, &firstTry{spec.Name}) // there will be none
 			} else {
 				added()
 			}
@@ -291,54 +308,62 @@ func (s *Supervisor) remove(ctx actor.Context, host string, done func(error)) {
 		return
 	}
 	self, root := ctx.Self(), ctx.ActorSystem().Root
-	tell(ctx, s.groups[i].pid, &removeFromGroup{host, func(err error) {
+	safeactor.Tell(ctx, s.groups[i].pid, &removeFromGroup{host, func(err error) {
 		if err == nil {
-			tell(root, self, &hostGone{ref.group})
+			safeactor.Tell(root, self, &hostGone{ref.group})
 		}
 		done(err)
 	}})
 }
 
+func (s *Supervisor) replace(ctx actor.Context, m *ReplaceHost, done func(error)) {
+	spec := m.Host.WithDefaults()
+	if err := spec.Validate(); err != nil {
+		done(err)
+		return
+	}
+	ref := s.world.Ref(spec.Name)
+	if ref == nil || s.world.ending.Load() {
+		done(s.world.noHost(spec.Name))
+		return
+	}
+	if i := s.group(ref.group); i >= 0 {
+		safeactor.Tell(ctx, s.groups[i].pid, &replaceInGroup{ref, &spec, m.Keep, done})
+		return
+	}
+	done(s.world.noHost(spec.Name))
+}
+
 // hostGone ends a group that was there for its hosts alone, once it has none.
 func (s *Supervisor) hostGone(ctx actor.Context, group string) {
+	if i := s.group(group); i >= 0 && s.groups[i].strategy == lifecycle.OneForOne {
+		s.endEmpty(ctx, group)
+	}
+}
+
+// endEmpty ends a group if it has no host.
+func (s *Supervisor) endEmpty(ctx actor.Context, group string) {
 	i := s.group(group)
-	if i < 0 || len(s.stopping) > 0 || s.groups[i].strategy != lifecycle.OneForOne ||
-		slices.ContainsFunc(s.world.Refs(), func(r *Ref) bool { return r.group == group }) {
+	if i < 0 || len(s.stopping) > 0 || slices.ContainsFunc(s.world.Refs(), func(r *Ref) bool { return r.group == group }) {
 		return
 	}
 	ctx.Stop(s.groups[i].pid)
 	s.groups = slices.Delete(s.groups, i, i+1)
 }
 
-func (s *Supervisor) statusOf(group string) []HostStatus {
-	var out []HostStatus
+func (s *Supervisor) groupStatus() []record.GroupStatus {
+	out := []record.GroupStatus{}
+	of := make(map[string][]string, len(s.groups))
 	for _, r := range s.world.Refs() {
-		if r.group == group {
-			out = append(out, r.Status())
-		}
+		of[r.group] = append(of[r.group], r.spec().Name)
 	}
-	return out
-}
-
-func (s *Supervisor) groupStatus() []GroupStatus {
-	out := []GroupStatus{}
 	for _, g := range s.groups {
-		st := GroupStatus{Name: g.name, Strategy: g.strategy, Hosts: []string{}}
-		for _, r := range s.world.Refs() {
-			if r.group == g.name {
-				st.Hosts = append(st.Hosts, r.spec.Name)
-			}
-		}
+		st := record.GroupStatus{Name: g.name, Strategy: g.strategy, Hosts: append([]string{}, of[g.name]...)}
 		if len(st.Hosts) > 0 || g.strategy != lifecycle.OneForOne {
 			out = append(out, st)
 		}
 	}
 	return out
-}
-
-func (s *Supervisor) awaitReady(done func(error)) {
-	s.ready = append(s.ready, done)
-	s.settleReady()
 }
 
 func (s *Supervisor) settleReady() {
@@ -347,7 +372,7 @@ func (s *Supervisor) settleReady() {
 	}
 	if !s.told {
 		s.told = true
-		s.world.Journal.Write(Event{Kind: KindSupervisor, Reason: "ready"})
+		s.world.Journal.Write(record.Event{Kind: record.KindSupervisor, Reason: "ready"})
 	}
 	for _, done := range s.ready {
 		done(nil)
@@ -361,15 +386,15 @@ func (s *Supervisor) shutdown(ctx actor.Context, done func(error)) {
 		return
 	}
 	s.world.ending.Store(true)
-	s.world.Journal.Write(Event{Kind: KindSupervisor, Reason: "stopping"})
+	s.world.Journal.Write(record.Event{Kind: record.KindSupervisor, Reason: "stopping"})
 	for _, pid := range s.parts {
 		ctx.Stop(pid)
 	}
 	for _, r := range s.world.Refs() {
-		tell(ctx, r.pid, &treeEnds{})
+		safeactor.Tell(ctx, r.pid, &treeEnds{})
 	}
 	for _, g := range s.groups {
-		tell(ctx, g.pid, &groupEvent{lifecycle.Shutdown{}})
+		safeactor.Tell(ctx, g.pid, &groupEvent{lifecycle.Shutdown{}})
 	}
 	s.settleShutdown(ctx)
 }
@@ -398,7 +423,7 @@ func (s *Supervisor) terminated(ctx actor.Context, who *actor.PID) {
 			s.log.Error("defect: the actor of a group ended", "group", g.name)
 			s.groups = slices.Delete(s.groups, i, i+1)
 			name := g.name
-			s.world.Journal.Write(Event{Kind: KindEscalated, Group: &name, Reason: "the actor of the group ended"})
+			s.world.Journal.Write(record.Event{Kind: record.KindEscalated, Group: &name, Reason: "the actor of the group ended"})
 			s.settleShutdown(ctx)
 			return
 		}
@@ -414,7 +439,7 @@ func (s *Supervisor) end() {
 		done(ErrClosed)
 	}
 	s.ready = nil
-	s.world.Journal.Write(Event{Kind: KindSupervisor, Reason: "stopped"})
+	s.world.Journal.Write(record.Event{Kind: record.KindSupervisor, Reason: "stopped"})
 	if s.spec.OnEnd != nil {
 		s.spec.OnEnd()
 	}
@@ -422,4 +447,36 @@ func (s *Supervisor) end() {
 		done(nil)
 	}
 	s.stopping = nil
+}
+
+// refuse answers what the root of a tree has not read at its end with
+// ErrClosed. What has no answer that could say so is a dead letter.
+func refuse(a *safeactor.Ended, message any) {
+	_, body, sender := actor.UnwrapEnvelope(message)
+	reply := func(v any) {
+		if sender == nil {
+			a.DeadLetter(message)
+			return
+		}
+		safeactor.Tell(a.System.Root, sender, v)
+	}
+	switch m := body.(type) {
+	case *Call:
+		reply(&Result{ID: m.ID, Err: ErrClosed})
+	case Order:
+		reply(&Done{m.id(), tooLate(m)})
+	case *Ask:
+		m.Done(tooLate(m.Order))
+	case *getGroups, *firstTry, *hostGone, *escalated, *groupAtRest: // nobody waits for these
+	default:
+		a.DeadLetter(message)
+	}
+}
+
+// tooLate is the answer to an order that the tree has not read at its end.
+func tooLate(m Order) error {
+	if _, ends := m.(*Shutdown); ends {
+		return nil
+	}
+	return ErrClosed
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -50,7 +52,7 @@ func ends(t *testing.T, name string, h HostSpec, want string, f func(s *simulati
 			s.passes(time.Minute)
 			var got string
 			for e := range s.world.Journal.Events(context.Background(), 0, false) {
-				if e.Kind == KindState && e.Exit != nil || e.Kind == KindState && *e.To == lifecycle.Stopped || e.Kind == KindStuck {
+				if e.Kind == record.KindState && e.Exit != nil || e.Kind == record.KindState && *e.To == lifecycle.Stopped || e.Kind == record.KindStuck {
 					got += " | " + e.Time.Sub(begin).String() + " " + e.Reason
 				}
 			}
@@ -177,7 +179,7 @@ func TestHowALifeEnds(t *testing.T) {
 		synctest.Wait()
 	})
 	ends(t, "its own exit", HostSpec{}, "0s exit 0", func(s *simulation, p *simProcess) { s.exit(p, code(0)) })
-	explained := HostSpec{Protocol: explaining{native.New()}}
+	explained := HostSpec{Spec: hostspec.Spec{Protocol: explaining{native.New()}}}
 	prints := func(s *simulation, text string) { s.world.Ref("a").log.Print(capture.Stderr, 1, []byte(text)) }
 	ends(t, "an explained exit", explained, "0s exit 0: its heap is full", func(s *simulation, p *simProcess) {
 		prints(s, "out of memory")
@@ -199,7 +201,7 @@ func TestHowALifeEnds(t *testing.T) {
 
 // A stop waits for calls, says goodbye, and sends the signal, each in its time.
 func TestStepsOfAStop(t *testing.T) {
-	h := HostSpec{Name: "a", Protocol: native.New()}
+	h := HostSpec{Spec: hostspec.Spec{Name: "a", Protocol: native.New()}}
 	h.Stop.Drain = 2 * time.Second
 	simulate(t, nil, alone(h), func(s *simulation) {
 		p := s.process("a")
@@ -233,7 +235,7 @@ func TestStepsOfAStop(t *testing.T) {
 // A stop goes on as soon as nothing is open, and a host that exits while it is
 // waited for has its calls answered.
 func TestDrainIsCutShort(t *testing.T) {
-	h := HostSpec{Name: "a", Protocol: native.New()}
+	h := HostSpec{Spec: hostspec.Spec{Name: "a", Protocol: native.New()}}
 	h.Stop.Drain = time.Minute
 	for _, how := range []string{"answer", "exit", "close"} {
 		t.Run(how, func(t *testing.T) {
@@ -278,7 +280,7 @@ func TestDrainIsCutShort(t *testing.T) {
 func TestPreparationIsCutShort(t *testing.T) {
 	for _, how := range []string{"stop", "time-out", "error", "in time"} {
 		t.Run(how, func(t *testing.T) {
-			h := HostSpec{Name: "a"}
+			h := HostSpec{Spec: hostspec.Spec{Name: "a"}}
 			h.Restart.MaxCrashes = 1
 			ended := false
 			h.Interceptors = func(*Ref) []*Interceptor {

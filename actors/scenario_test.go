@@ -11,7 +11,9 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -22,7 +24,7 @@ func alone(h HostSpec) []GroupSpec {
 // The next life begins at once, then after a back-off, until the host is given up;
 // each crash has its process and its report.
 func TestHostRestartsAndGivesUp(t *testing.T) {
-	simulate(t, nil, alone(HostSpec{Name: "a"}), func(s *simulation) {
+	simulate(t, nil, alone(HostSpec{Spec: hostspec.Spec{Name: "a"}}), func(s *simulation) {
 		s.exits("a", 3)
 		s.exits("a", 3)
 		s.passes(100 * time.Millisecond)
@@ -69,7 +71,7 @@ func TestHostRestartsAndGivesUp(t *testing.T) {
 
 // A host that has failed and is stopped is stopped, with nothing to end.
 func TestFailedHostIsStopped(t *testing.T) {
-	h := HostSpec{Name: "a"}
+	h := HostSpec{Spec: hostspec.Spec{Name: "a"}}
 	h.Restart.MaxCrashes = 1
 	simulate(t, nil, alone(h), func(s *simulation) {
 		s.exits("a", 1)
@@ -93,7 +95,7 @@ func TestFailedHostIsStopped(t *testing.T) {
 // A stop goes from the signal to SIGKILL, and a process that does not end even
 // then is told of and not waited for any longer.
 func TestStopGoesToTheLast(t *testing.T) {
-	simulate(t, nil, alone(HostSpec{Name: "a"}), func(s *simulation) {
+	simulate(t, nil, alone(HostSpec{Spec: hostspec.Spec{Name: "a"}}), func(s *simulation) {
 		s.set(func() { s.running["a"].deaf = true })
 		stop := s.do("a", VerbStop)
 		s.passes(4999 * time.Millisecond)
@@ -133,7 +135,7 @@ func TestStopGoesToTheLast(t *testing.T) {
 
 // The next life waits until nothing is left of the last one.
 func TestNextLifeWaitsForTheTree(t *testing.T) {
-	simulate(t, nil, alone(HostSpec{Name: "a"}), func(s *simulation) {
+	simulate(t, nil, alone(HostSpec{Spec: hostspec.Spec{Name: "a"}}), func(s *simulation) {
 		p := s.process("a")
 		s.set(func() { p.stuck = true })
 		p.End(sandbox.Exit{Code: 3})
@@ -159,7 +161,7 @@ func TestNextLifeWaitsForTheTree(t *testing.T) {
 
 // What the supervisor lacks itself is no crash: the start goes on.
 func TestStartWaitsForWhatIsShort(t *testing.T) {
-	simulate(t, nil, alone(HostSpec{Name: "a", Start: StartRule{Lazy: true}}), func(s *simulation) {
+	simulate(t, nil, alone(HostSpec{Spec: hostspec.Spec{Name: "a", Start: hostspec.StartRule{Lazy: true}}}), func(s *simulation) {
 		s.set(func() { s.refuse["a"] = syscall.EAGAIN })
 		start := s.do("a", VerbStart)
 		if !strings.Contains(start(), "short of processes") {
@@ -193,8 +195,8 @@ func TestStartWaitsForWhatIsShort(t *testing.T) {
 // No more hosts start at once than may, and one that waits says so and can be
 // stopped.
 func TestStartsWaitForTheirTurn(t *testing.T) {
-	lazy := StartRule{Lazy: true}
-	group := []GroupSpec{{Name: "g", Hosts: []HostSpec{{Name: "a", Start: lazy}, {Name: "b", Start: lazy}, {Name: "c", Start: lazy}}}}
+	lazy := hostspec.StartRule{Lazy: true}
+	group := []GroupSpec{{Name: "g", Hosts: []HostSpec{{Spec: hostspec.Spec{Name: "a", Start: lazy}}, {Spec: hostspec.Spec{Name: "b", Start: lazy}}, {Spec: hostspec.Spec{Name: "c", Start: lazy}}}}}
 	simulate(t, func(s *simulation) { s.world.MaxStarting = 1 }, group, func(s *simulation) {
 		gate := make(chan struct{})
 		s.set(func() { s.hold["a"] = gate })
@@ -219,8 +221,8 @@ func TestStartsWaitForTheirTurn(t *testing.T) {
 		if a() != "done" || c() != "done" || stop() != "done" || !strings.Contains(b(), "stopped by request") {
 			t.Errorf("a: %s; b: %s; stop: %s; c: %s", a(), b(), stop(), c())
 		}
-		if s.world.places.taken != 0 {
-			t.Errorf("%d places are taken", s.world.places.taken)
+		if n := s.world.slots.Taken(); n != 0 {
+			t.Errorf("%d start slots are taken", n)
 		}
 	})
 }
@@ -229,7 +231,7 @@ func TestStartsWaitForTheirTurn(t *testing.T) {
 // shares a fate.
 func TestGroupSharesFate(t *testing.T) {
 	group := []GroupSpec{{Name: "g", Strategy: lifecycle.RestForOne, Hosts: []HostSpec{
-		{Name: "log"}, {Name: "web", Start: StartRule{DependsOn: []string{"db"}}}, {Name: "db"},
+		{Spec: hostspec.Spec{Name: "log"}}, {Spec: hostspec.Spec{Name: "web", Start: hostspec.StartRule{DependsOn: []string{"db"}}}}, {Spec: hostspec.Spec{Name: "db"}},
 	}}}
 	simulate(t, nil, group, func(s *simulation) {
 		s.tells(`
@@ -290,7 +292,7 @@ func TestGroupSharesFate(t *testing.T) {
 
 // A start that hangs is stopped as soon as it has come to something.
 func TestStopOfAStartThatHangs(t *testing.T) {
-	simulate(t, nil, alone(HostSpec{Name: "a", Start: StartRule{Lazy: true}}), func(s *simulation) {
+	simulate(t, nil, alone(HostSpec{Spec: hostspec.Spec{Name: "a", Start: hostspec.StartRule{Lazy: true}}}), func(s *simulation) {
 		gate := make(chan struct{})
 		s.set(func() { s.hold["a"] = gate })
 		start, stop := s.do("a", VerbStart), s.do("a", VerbStop)
@@ -314,7 +316,7 @@ func TestStopOfAStartThatHangs(t *testing.T) {
 
 // An actor of a life that is lost is a crash of the life, and never a second one.
 func TestLostActorsOfALife(t *testing.T) {
-	h := HostSpec{Name: "a"}
+	h := HostSpec{Spec: hostspec.Spec{Name: "a"}}
 	h.Restart.MaxCrashes = 10
 	simulate(t, nil, alone(h), func(s *simulation) {
 		system := s.world.System.Root
@@ -322,11 +324,11 @@ func TestLostActorsOfALife(t *testing.T) {
 			pid := s.world.Ref("a").pid
 			return actor.NewPID(pid.Address, pid.Id+"/"+life)
 		}
-		tell(system, part("life-1/process"), Defect("process"))
+		safeactor.Tell(system, part("life-1/process"), Defect("process"))
 		synctest.Wait()
 		system.Stop(part("life-2"))
 		s.passes(time.Second)
-		tell(system, part("life-3"), Defect("life"))
+		safeactor.Tell(system, part("life-3"), Defect("life"))
 		s.passes(time.Second)
 		s.tells(`
 			0s a: - → starting (configured)
@@ -353,11 +355,11 @@ func TestLostActorsOfALife(t *testing.T) {
 
 // A call to a lazy host starts it, and one to a host that is down is answered.
 func TestCallsOfAHostWithoutConnection(t *testing.T) {
-	simulate(t, nil, alone(HostSpec{Name: "a", Start: StartRule{Lazy: true}}), func(s *simulation) {
+	simulate(t, nil, alone(HostSpec{Spec: hostspec.Spec{Name: "a", Start: hostspec.StartRule{Lazy: true}}}), func(s *simulation) {
 		ref := s.world.Ref("a")
 		call := func() *Request {
 			ref.pending.Add(1)
-			q := newRequest(ref, "echo", nil)
+			q := newRequest(ref, ref.spec(), "echo", nil)
 			ref.hand(q)
 			synctest.Wait()
 			return q
@@ -382,14 +384,16 @@ func TestCallsOfAHostWithoutConnection(t *testing.T) {
 
 // The root answers everything that it was sent, also behind its end.
 func TestRootAnswers(t *testing.T) {
-	simulate(t, nil, alone(HostSpec{Name: "a"}), func(s *simulation) {
+	simulate(t, nil, alone(HostSpec{Spec: hostspec.Spec{Name: "a"}}), func(s *simulation) {
 		add := func(name string) func() string {
-			return s.ask(func(done func(error)) any { return &addHost{"", simSpec(HostSpec{Name: name}), done} })
+			return s.ask(func(done func(error)) any {
+				return &Ask{&AddHost{Host: simSpec(HostSpec{Spec: hostspec.Spec{Name: name}})}, done}
+			})
 		}
 		remove := func(name string) func() string {
-			return s.ask(func(done func(error)) any { return &removeHost{name, done} })
+			return s.ask(func(done func(error)) any { return &Ask{&RemoveHost{Host: name}, done} })
 		}
-		ready := s.ask(func(done func(error)) any { return &awaitReady{done} })
+		ready := s.ask(func(done func(error)) any { return &Ask{&Ready{}, done} })
 		got := []string{ready(), add("b")(), add("b")(), remove("b")(), remove("b")(), add("b")()}
 		s.set(func() { s.running["a"].deaf = true })
 		stop := s.shutdown()
@@ -445,10 +449,10 @@ func TestPartsStandBesideTheGroups(t *testing.T) {
 				ctx.Stop(ctx.Self())
 			}
 		})
-		simulate(t, nil, alone(HostSpec{Name: "a"}), func(s *simulation) {
+		simulate(t, nil, alone(HostSpec{Spec: hostspec.Spec{Name: "a"}}), func(s *simulation) {
 			part := actor.NewPID(s.root.Address, s.root.Id+"/part:p")
 			if early {
-				tell(s.world.System.Root, part, "ends")
+				safeactor.Tell(s.world.System.Root, part, "ends")
 				synctest.Wait()
 			}
 			s.set(func() { s.running["a"].deaf = true })

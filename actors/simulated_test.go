@@ -18,7 +18,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/hostsup/hostsup/internal/reports"
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -88,12 +90,12 @@ func simulate(t *testing.T, change func(*simulation), groups []GroupSpec, f func
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		log := hclog.NewNullLogger()
-		crashes, err := reports.Open[CrashReport]("", reports.Options{})
+		crashes, err := reports.Open[record.CrashReport]("", reports.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		s := newSimulation(t, &World{
-			System: NewSystem(log), Log: log, Journal: NewJournal(nil), Reports: crashes,
+			System: safeactor.NewSystem(log), Log: log, Journal: record.NewJournal(nil), Reports: crashes,
 			Strategies: Strategies{Root: stops{}, Group: stops{}, Host: toHost{}, Life: stops{}},
 		})
 		if change != nil {
@@ -264,13 +266,13 @@ func (o *outcomeOf) String() string {
 // answered.
 func (s *simulation) ask(message func(done func(error)) any) (outcome func() string) {
 	var out outcomeOf
-	tell(s.world.System.Root, s.root, message(out.set))
+	safeactor.Tell(s.world.System.Root, s.root, message(out.set))
 	synctest.Wait()
 	return out.String
 }
 
 func (s *simulation) shutdown() func() string {
-	return s.ask(func(done func(error)) any { return &shutdown{done} })
+	return s.ask(func(done func(error)) any { return &Ask{&Shutdown{}, done} })
 }
 
 // tells compares the events that came since the last call with a text: for each a
@@ -290,7 +292,7 @@ func (s *simulation) tells(want string) {
 			about = *e.Host
 		}
 		switch {
-		case e.Kind == KindState:
+		case e.Kind == record.KindState:
 			from := "-"
 			if e.From != nil {
 				from = string(*e.From)

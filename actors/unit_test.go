@@ -16,8 +16,10 @@ import (
 
 	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/internal/reports"
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
-	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
 // unit is one actor in a synctest bubble, with stand-ins for all others of the tree:
@@ -46,12 +48,12 @@ func alonePart(t *testing.T, make func(u *unit) actor.Actor, f func(u *unit)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		log := hclog.NewNullLogger()
-		crashes, err := reports.Open[CrashReport]("", reports.Options{})
+		crashes, err := reports.Open[record.CrashReport]("", reports.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		u := &unit{simulation: newSimulation(t, &World{
-			System: NewSystem(log), Log: log, Journal: NewJournal(nil), Reports: crashes,
+			System: safeactor.NewSystem(log), Log: log, Journal: record.NewJournal(nil), Reports: crashes,
 			Strategies: Strategies{Root: stops{}, Group: stops{}, Host: toHost{}, Life: stops{}},
 		})}
 		root := u.world.System.Root
@@ -65,7 +67,7 @@ func alonePart(t *testing.T, make func(u *unit) actor.Actor, f func(u *unit)) {
 				if _, host := a.(*Host); host {
 					below = toHost{}
 				}
-				if _, err := ctx.SpawnNamed(shield(log, func() actor.Actor { return a }, actor.WithSupervisor(below)), "a"); err != nil {
+				if _, err := ctx.SpawnNamed(safeactor.Props(log, func() actor.Actor { return a }, actor.WithSupervisor(below)), "a"); err != nil {
 					t.Error(err)
 				}
 			default:
@@ -132,7 +134,7 @@ func (u *unit) hear(who string, m any) {
 // send sends the actor messages, and waits for what follows at once.
 func (u *unit) send(messages ...any) {
 	for _, m := range messages {
-		tell(u.world.System.Root, u.pid, m)
+		safeactor.Tell(u.world.System.Root, u.pid, m)
 		synctest.Wait()
 	}
 }
@@ -201,7 +203,7 @@ func TestHostKnowsItsLife(t *testing.T) {
 		u.send(start(0))
 		u.heard = nil
 		q := fakeCall(u.world.Ref("a"))
-		u.send(&lifeReady{life: 7}, &verdict{life: 7, hung: true}, &lifeVanished{7}, &treeGone{life: 7}, &placed{7},
+		u.send(&lifeReady{life: 7}, &verdict{life: 7, hung: true}, &lifeVanished{7}, &treeGone{life: 7}, &slotGranted{7},
 			&lifeEnded{&Failure{Life: 7, Cause: lifecycle.CauseExit, Resend: []*Request{q}}})
 		u.hears()
 		if !q.IsSettled() || u.world.Ref("a").snapshot().machine.State() != lifecycle.Running {
@@ -237,7 +239,7 @@ func lifeUnit(spec HostSpec) func(u *unit) actor.Actor {
 // A life that nobody stopped fails, with what its process ended with, and with the
 // calls that may go to the next one.
 func TestLifeFails(t *testing.T) {
-	alonePart(t, lifeUnit(HostSpec{Protocol: native.New()}), func(u *unit) {
+	alonePart(t, lifeUnit(HostSpec{Spec: hostspec.Spec{Protocol: native.New()}}), func(u *unit) {
 		u.send(&beginLife{})
 		u.hears("parent: spawned, pid 1", "parent: ready, liveness ack")
 		ref := u.world.Ref("a")
@@ -316,7 +318,7 @@ func groupUnit(strategy lifecycle.Strategy, hosts ...HostSpec) func(u *unit) act
 	}
 }
 
-var pair = []HostSpec{{Name: "web", Start: StartRule{DependsOn: []string{"db"}}}, {Name: "db"}}
+var pair = []HostSpec{{Spec: hostspec.Spec{Name: "web", Start: hostspec.StartRule{DependsOn: []string{"db"}}}}, {Spec: hostspec.Spec{Name: "db"}}}
 
 // A group starts a host when what it needs runs, and tells it what it waits for.
 func TestGroupStartsInOrder(t *testing.T) {
@@ -366,7 +368,7 @@ func TestGroupRemovesAHost(t *testing.T) {
 
 // A host whose actor is lost has failed for the others, and answers no command.
 func TestGroupLosesAHost(t *testing.T) {
-	alonePart(t, groupUnit(lifecycle.OneForAll, HostSpec{Name: "b"}, HostSpec{Name: "c"}), func(u *unit) {
+	alonePart(t, groupUnit(lifecycle.OneForAll, HostSpec{Spec: hostspec.Spec{Name: "b"}}, HostSpec{Spec: hostspec.Spec{Name: "c"}}), func(u *unit) {
 		u.send(&bootGroup{}, &hostChanged{name: "b", to: lifecycle.Running}, &hostChanged{name: "b", to: lifecycle.Running, answer: true},
 			&hostChanged{name: "c", to: lifecycle.Running}, &hostChanged{name: "c", to: lifecycle.Running, answer: true})
 		u.heard = nil
@@ -393,7 +395,7 @@ func rootUnit(strategy lifecycle.Strategy, groups ...string) func(u *unit) actor
 func TestRootIsReady(t *testing.T) {
 	alonePart(t, rootUnit(lifecycle.OneForOne, "g"), func(u *unit) {
 		var ready outcomeOf
-		u.send(&awaitReady{ready.set}, &firstTry{"x"})
+		u.send(&Ask{&Ready{}, ready.set}, &firstTry{"x"})
 		if ready.String() != "open" {
 			t.Error(ready.String())
 		}
@@ -409,9 +411,9 @@ func TestRootIsReady(t *testing.T) {
 func TestRootShutsDown(t *testing.T) {
 	alonePart(t, rootUnit(lifecycle.OneForAll, "g", "h"), func(u *unit) {
 		var down, added outcomeOf
-		u.send(&shutdown{down.set})
+		u.send(&Ask{&Shutdown{}, down.set})
 		u.hears("g: Shutdown {}", "h: Shutdown {}")
-		u.send(&groupAtRest{"h"}, &addHost{"", simSpec(HostSpec{Name: "z"}), added.set}, &groupAtRest{"h"})
+		u.send(&groupAtRest{"h"}, &Ask{&AddHost{Host: simSpec(HostSpec{Spec: hostspec.Spec{Name: "z"}})}, added.set}, &groupAtRest{"h"})
 		if down.String() != "open" || added.String() != ErrClosed.Error() {
 			t.Errorf("%s, %s", down.String(), added.String())
 		}
@@ -430,14 +432,4 @@ func TestRootEndsAnEmptyGroup(t *testing.T) {
 			u.hears(want...)
 		})
 	}
-}
-
-// A process is told of to its life first, and then of its end at once.
-func TestProcessTellsItsLife(t *testing.T) {
-	alonePart(t, func(u *unit) actor.Actor {
-		return &Process{log: u.world.Log, launcher: u.simulation, life: 1}
-	}, func(u *unit) {
-		u.send(&spawnProcess{cmd: &sandbox.Command{Name: "a.1"}}, &signalProcess{15})
-		u.hears("parent: spawned", "parent: exited")
-	})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
 // Wait returns when the host is in one of the states, or has been in one since
@@ -26,10 +27,10 @@ func (r *Ref) Wait(ctx context.Context, states ...lifecycle.State) error {
 					return true
 				}
 				continue
-			case e.Host == nil || *e.Host != r.spec.Name:
-			case e.Kind == KindRemoved:
+			case e.Host == nil || *e.Host != r.spec().Name:
+			case e.Kind == record.KindRemoved:
 				return false
-			case e.Kind == KindState && slices.Contains(states, *e.To):
+			case e.Kind == record.KindState && slices.Contains(states, *e.To):
 				return true
 			}
 			last = e.Seq
@@ -46,5 +47,5 @@ func (r *Ref) Wait(ctx context.Context, states ...lifecycle.State) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return r.world.noHost(r.spec.Name)
+	return r.world.noHost(r.spec().Name)
 }

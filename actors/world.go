@@ -11,6 +11,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/hostsup/hostsup/internal/reports"
+	"github.com/hostsup/hostsup/internal/startslots"
+	"github.com/hostsup/hostsup/internal/transport"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
 )
@@ -36,14 +39,14 @@ type World struct {
 	System     *actor.ActorSystem
 	Log        hclog.Logger
 	Launcher   Launcher
-	Journal    *Journal
-	Reports    *reports.Store[CrashReport]
+	Journal    *record.Journal
+	Reports    *reports.Store[record.CrashReport]
 	Strategies Strategies
 	LogDir     string // folder of the hosts' log files; "": memory only
 	Version    string // of the program, for the handshake
 
-	Redactor Redactor // nil: nothing is taken out of what is kept and shown
-	Withheld []string // names of variables that no host inherits
+	Redactor record.Redactor // nil: nothing is taken out of what is kept and shown
+	Withheld []string        // names of variables that no host inherits
 
 	// MaxStarting is how many hosts start at once, from spawn to ready; 0: any
 	// number.
@@ -62,8 +65,8 @@ type World struct {
 
 	wires   func(*sandbox.Command) link.Wire // of a simulation; nil: sockets and pipes
 	ending  atomic.Bool                      // the tree is being stopped, or has ended
-	places  places                           // of those that start
-	folders folders                          // of transports that need a path
+	slots   startslots.Limiter               // of those that start
+	folders transport.Folders                // of transports that need a path
 	serving sync.WaitGroup                   // run, and handlers of requests that hosts make
 
 	mu    sync.RWMutex
@@ -77,6 +80,14 @@ func (w *World) env() link.Env {
 		return link.System{}
 	}
 	return w.Env
+}
+
+// redactor returns Redactor.
+func (w *World) redactor() record.Redactor {
+	if w.Redactor == nil {
+		return record.NoRedactor()
+	}
+	return w.Redactor
 }
 
 // now returns the time of day, which can be compared as a monotonic reading.
@@ -127,8 +138,8 @@ func (w *World) enter(r *Ref) {
 	if w.refs == nil {
 		w.refs = make(map[string]*Ref)
 	}
-	w.refs[r.spec.Name] = r
-	w.order = append(w.order, r.spec.Name)
+	w.refs[r.spec().Name] = r
+	w.order = append(w.order, r.spec().Name)
 }
 
 func (w *World) leave(name string) {
@@ -145,5 +156,5 @@ func (w *World) Served() { w.serving.Wait() }
 // Close waits as Served does, and removes the tree's temporary folder.
 func (w *World) Close() error {
 	w.Served()
-	return w.folders.close()
+	return w.folders.Close()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
 // Codes of JSON-RPC and the Language Server Protocol 3.17 for what the hub
@@ -108,7 +109,7 @@ func (h *Hub) Serve(ctx context.Context, rw io.ReadWriteCloser) error {
 // if one may. A program does not undo what a person did: it does not start a host
 // that a person stopped, nor one that was given up. The error is a
 // *[actors.StateError].
-func Refused(st actors.HostStatus) error {
+func Refused(st record.HostStatus) error {
 	if !st.StoppedByPerson && st.State != lifecycle.Failed {
 		return nil
 	}

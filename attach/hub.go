@@ -58,7 +58,10 @@ type Hub struct {
 	dialect dialect
 	started chan struct{} // has room for one token, which the client has that starts the host
 
+	own *actors.Interceptor
+
 	mu       sync.Mutex
+	closed   error     // nothing more is done for clients
 	clients  []*client // in the order of their arrival
 	serial   uint64    // of clients and tokens
 	line     *actors.Line
@@ -103,11 +106,23 @@ func New(of *supervisor.Host, log hclog.Logger) (*Hub, error) {
 	}
 	h := &Hub{host: host, opened: of.Spec().Attach, log: log.Named("attach"), dialect: d, started: make(chan struct{}, 1), tokens: map[string]token{}, watched: map[string]int{}, told: map[string]bool{}}
 	h.docs.open = map[string]*document{}
-	host.Intercept(&actors.Interceptor{
+	h.own = &actors.Interceptor{
 		Name: "attach", Stage: actors.StageServe, Value: h,
 		Starting: h.starting, Up: h.up, Down: h.down, Inbound: h.inbound, Reading: h.reading,
-	})
+	}
+	host.Intercept(h.own)
 	return h, nil
+}
+
+// close ends what programs have attached to, with the error that their Serve returns.
+func (h *Hub) close(err error) {
+	h.host.Withdraw(h.own)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = err
+	for _, c := range h.clients {
+		c.cancel(err)
+	}
 }
 
 // Can says whether hosts of a protocol can be attached to.
@@ -376,6 +391,9 @@ func (h *Hub) enter(c *client) {
 	h.serial++
 	c.number = h.serial
 	h.clients = append(h.clients, c)
+	if h.closed != nil {
+		c.cancel(h.closed)
+	}
 }
 
 // leave takes a client out, with what it had open.

@@ -2,6 +2,7 @@ package attach
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"sync"
 
@@ -62,6 +63,9 @@ func (h *hubs) hub(host *supervisor.Host) (*Hub, error) {
 func (h *hubs) removed(_ context.Context, host *supervisor.Host) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if hub := h.of[host]; hub != nil {
+		hub.close(fmt.Errorf("%w: %q was removed, or is not the one any more that was attached to", supervisor.ErrNoHost, host.Name()))
+	}
 	delete(h.of, host)
 	return nil
 }

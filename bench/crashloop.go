@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -32,7 +32,7 @@ func crashloopWorker([]string) (crashloopFigures, error) {
 	var f crashloopFigures
 	var first time.Time
 	for e := range s.Follow(ctx) {
-		if e.Kind != actors.KindState || e.To == nil || *e.To != lifecycle.Starting {
+		if e.Kind != record.KindState || e.To == nil || *e.To != lifecycle.Starting {
 			continue
 		}
 		if first.IsZero() {

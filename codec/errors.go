@@ -60,6 +60,16 @@ func Faultf(err error, at int, seen []byte, format string, args ...any) *FrameEr
 	}
 }
 
+// Early returns the error for a message that comes before the end of a handshake; due is
+// what was expected instead.
+func Early(m *Message, due string) *FrameError {
+	what := m.Kind.String()
+	if m.Method != "" {
+		what = fmt.Sprintf("%s %.64q", what, m.Method)
+	}
+	return Faultf(ErrEarly, -1, nil, "%s, %s expected", what, due)
+}
+
 // Unwrap returns the sentinel.
 func (e *FrameError) Unwrap() error { return e.Err }
 

@@ -2,18 +2,18 @@ package codec
 
 import "context"
 
-// Features is what a protocol can besides turning bytes into messages. A function
-// that is nil stands for what it cannot. A host asks its [Protocol] for the value
-// once, when it is made. The functions are safe for concurrent use and must not
-// wait, unless they are told ctx.
+// Features lists the optional abilities of a protocol. A nil function means that the
+// protocol does not have the ability. A host asks its [Protocol] for the value once, when
+// it is made. The functions must be safe for concurrent use and must not block, unless
+// they take a context.
 type Features struct {
-	// Meet prepares the meeting with one life of a host, for protocols whose hosts
-	// are met in a way of their own instead of on an inherited socket, stdin and
-	// stdout, or one unix socket. dir is a folder that only the user can enter, is
-	// there for this purpose alone, and is removed after the Meeting was closed.
-	Meet func(dir string) (Meeting, error)
-	// Inherits: what such a host needs to be met it inherits, so that it can be
-	// confined.
+	// Rendezvous prepares the connection with one life of a host, for protocols with a
+	// transport of their own instead of an inherited socket, stdin and stdout, or one unix
+	// socket. dir is a folder for the rendezvous alone that only the user can enter; it is
+	// removed after the Rendezvous was closed.
+	Rendezvous func(dir string) (Rendezvous, error)
+	// Inherits reports whether such a host inherits everything that it needs to connect,
+	// so that it can be confined.
 	Inherits bool
 
 	// Arguments returns the command, the name of the program first, as it is to be

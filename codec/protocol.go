@@ -25,7 +25,7 @@ type Protocol interface {
 
 // Defaults of hosts that speak a protocol.
 type Defaults struct {
-	Transport string // "fd", "stdio" or "unix"; "" where [Features.Meet] is the way
+	Transport string // "fd", "stdio" or "unix"; "" with [Features.Rendezvous]
 	// NeverKill: an unresponsive host is reported and not killed, because the
 	// protocol has no way to tell one that is busy from one that hangs.
 	NeverKill bool
@@ -33,18 +33,17 @@ type Defaults struct {
 	URIObjects bool
 }
 
-// Meeting is how one life of a host is met. Close may be called while Connect
-// runs.
-type Meeting interface {
-	// Env returns the variables, NAME=value, by which the host finds it.
+// Rendezvous connects with one life of a host. Close may be called while Connect runs.
+type Rendezvous interface {
+	// Env returns the variables, NAME=value, that the host needs to connect.
 	Env() []string
-	// Files returns what the host inherits from descriptor 3 on, nil for nothing. The
-	// caller closes them once the host has been started, or could not be.
+	// Files returns the files that the host inherits from descriptor 3 on. The caller must
+	// close them after the start of the host, also if that fails.
 	Files() []*os.File
-	// Connect waits for the host, which was started after Env was asked, as
-	// long as ctx allows. The Stream is closed by the caller, before Close.
+	// Connect waits for the host until ctx ends. The host is started after Env was called.
+	// The caller must close the Stream before it calls Close.
 	Connect(ctx context.Context) (Stream, error)
-	// Close ends the meeting: nothing of it is left.
+	// Close releases everything.
 	io.Closer
 }
 

@@ -145,6 +145,7 @@ func (r *reader) forward(b *hcl.Block, d *hostDecl) {
 // forwarded reports forwards to hosts that do not exist, or that cannot be called.
 func (r *reader) forwarded(t *tree, g *groupDecl) {
 	for _, d := range g.hosts {
+		before := len(r.diags)
 		for _, f := range d.forwards {
 			switch target := t.hosts[f.name]; {
 			case target == nil:
@@ -154,5 +155,6 @@ func (r *reader) forwarded(t *tree, g *groupDecl) {
 				r.fail(f.at, fmt.Sprintf("host %q cannot be asked", f.name), "It has protocol = %q.", noProtocol)
 			}
 		}
+		r.mark(before, d.key)
 	}
 }

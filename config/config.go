@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -29,10 +28,10 @@ type File struct {
 	Socket   string
 	StateDir string
 	Log      Log
+	Console  Console
 
-	execServers []*execServerDecl // and the source to show diagnostics with
-	src         []byte
-	body        *hclsyntax.Body
+	execServers []*execServerDecl // and the sources to show diagnostics with
+	units       []unit
 }
 
 // Log configures the supervisor's own log.
@@ -86,19 +85,26 @@ type Options struct {
 	// means no check.
 	Enforce func(*policy.Policy, policy.Limits) (r *policy.Resolved, weaker []*policy.Error, err error)
 	// Elsewhere means that the file is for another machine: Stat, LookPath and Enforce are
-	// not called.
+	// not called, and no env_file is read.
 	Elsewhere bool
+	// OnFile is called with the absolute path or pattern of each file besides the main one
+	// that the content comes from, or would if it existed; also if the file is not valid.
+	// May be nil.
+	OnFile func(pattern string)
+	// HostsOnly refuses what is not a host or a group of hosts, for a file whose hosts are
+	// added to those of a running supervisor.
+	HostsOnly bool
 	// Lenient turns errors of Enforce into warnings: the file is valid, but those hosts
 	// cannot start.
 	Lenient bool
 }
 
 // Load reads the file at path. If the diagnostics contain errors, the File is nil;
-// warnings come with a File. Diagnostics are sorted by position; [Print] shows them.
+// warnings come with a File. Diagnostics are sorted by file and position; [Print] shows them.
 func Load(path string, opts Options) (*File, hcl.Diagnostics) {
 	src, why := readFile(path)
 	if why == noSuchFile {
-		why += " Name one with -c FILE or in HOSTSUP_CONFIG."
+		why += nameOne
 	}
 	if why != "" {
 		return nil, hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "cannot read " + path, Detail: why}}
@@ -118,7 +124,10 @@ func Load(path string, opts Options) (*File, hcl.Diagnostics) {
 
 var tooLarge = fmt.Sprintf("The file is larger than %s, which no configuration needs to be.", showSize(maxFile))
 
-const noSuchFile = "There is no such file."
+const (
+	noSuchFile = "There is no such file."
+	nameOne    = " Name one with -c FILE or in HOSTSUP_CONFIG."
+)
 
 // readFile returns the content of a file, or a sentence why it cannot be read.
 func readFile(path string) (src []byte, why string) {
@@ -154,18 +163,16 @@ func sentence(err error) string {
 	return upperFirst(err.Error()) + "."
 }
 
-// Parse reads src as the content of the file called filename. See [Load].
+// Parse reads src as the content of the file called filename, and the files that it
+// includes. See [Load].
 func Parse(src []byte, filename string, opts Options) (*File, hcl.Diagnostics) {
-	f, parsed, diags := parse(src, filename, opts)
-	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int {
-		return cmp.Compare(offset(a), offset(b))
-	})
-	addSource(diags, src, parsed)
+	f, units, diags := parse(src, filename, opts)
+	diags = finish(diags, units)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	if len(f.execServers) > 0 {
-		f.src, f.body = src, parsed
+		f.units = units
 	}
 	return f, diags
 }
@@ -178,7 +185,7 @@ func offset(d *hcl.Diagnostic) int {
 	return d.Subject.Start.Byte
 }
 
-var rootSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
+var rootSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "include"}}, Blocks: []hcl.BlockHeaderSchema{
 	{Type: "supervisor"},
 	{Type: "secrets"},
 	{Type: "group", LabelNames: []string{"name"}},
@@ -228,24 +235,42 @@ func (opts Options) complete(filename string) (string, Options) {
 func newReader(opts Options) *reader {
 	r := &reader{
 		scope: newScope(opts.Self, opts.LookupEnv), dir: opts.Dir, stat: opts.Stat, lookPath: opts.LookPath,
-		enforce: opts.Enforce, lenient: opts.Lenient,
+		enforce: opts.Enforce, lenient: opts.Lenient, onFile: opts.OnFile, elsewhere: opts.Elsewhere,
 	}
 	r.programs, _ = opts.LookupEnv("PATH")
 	return r
 }
 
-func parse(src []byte, filename string, opts Options) (*File, *hclsyntax.Body, hcl.Diagnostics) {
+func parse(src []byte, filename string, opts Options) (*File, []unit, hcl.Diagnostics) {
 	body, diags := parseBody(src, filename)
+	units := []unit{{filename, src, body}}
 	if diags.HasErrors() {
-		return nil, nil, diags
+		return nil, units, diags
 	}
 	path, opts := opts.complete(filename)
 	r := newReader(opts)
+	r.folders = map[string]string{filename: opts.Dir}
 	f := defaultFile()
 	f.Spec.Config = path
-	rest, execs := r.execServers(body)
-	c := r.content(rest, rootSchema)
-	kinds := c.Blocks.ByType()
+	if attr := body.Attributes["include"]; attr != nil {
+		if units = append(units, r.included(attr.AsHCLAttribute(), filename, path)...); r.diags.HasErrors() {
+			return nil, units, r.diags // errors that follow from half of the files would be noise
+		}
+	}
+	var blocks, execs hcl.Blocks
+	for i, u := range units {
+		if i > 0 {
+			u.body = r.onlyMain(u, filename)
+		}
+		rest, servers := r.execServers(u.body)
+		blocks, execs = append(blocks, r.content(rest, rootSchema).Blocks...), append(execs, servers...)
+	}
+	kinds := blocks.ByType()
+	if opts.HostsOnly {
+		for _, b := range slices.Concat(kinds["supervisor"], kinds["secrets"], execs) {
+			r.fail(b.DefRange, fmt.Sprintf("block %q in a file of hosts", b.Type), "Only hosts and groups of hosts can be added to a supervisor that runs. Remove it.")
+		}
+	}
 	r.variables(kinds["variable"], opts.Vars, opts.LookupEnv)
 	r.localValues(kinds["locals"])
 	where := stores.Options{}.WithDefaults()
@@ -255,12 +280,16 @@ func parse(src []byte, filename string, opts Options) (*File, *hclsyntax.Body, h
 				r.twice(b, kinds[s.name][0].DefRange)
 				continue
 			}
-			r.section(b.Body, b.DefRange, s)
+			p := r.section(b.Body, b.DefRange, s)
+			if s.name == "supervisor" {
+				r.console(&f.Console, b, p)
+			}
 		}
 	}
 	f.Spec.Secrets = where
-	t := r.tree(c.Blocks)
+	t := r.tree(blocks)
 	for _, b := range execs {
+		r.enter(b)
 		d := r.execServer(t, b)
 		f.execServers = append(f.execServers, d)
 		f.Spec.Parts = append(f.Spec.Parts, d.spec)
@@ -277,5 +306,5 @@ func parse(src []byte, filename string, opts Options) (*File, *hclsyntax.Body, h
 			f.Spec.Groups = append(f.Spec.Groups, g.spec)
 		}
 	}
-	return f, body, r.diags
+	return f, units, r.diags
 }

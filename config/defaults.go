@@ -1,10 +1,6 @@
 package config
 
 import (
-	"fmt"
-	"strings"
-
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions/hosted"
@@ -12,6 +8,7 @@ import (
 	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/intercept/secret/stores"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -62,26 +59,13 @@ func Reference() []Setting {
 		}
 	}
 	add("", supervisorSection(defaultFile()))
+	add("supervisor.console.", tokenSection(&ConsoleToken{}))
 	where := stores.Options{}.WithDefaults()
 	add("", secretsSection(&where, &defaultFile().Spec.SecretCache))
 	add("", groupSection(&supervisor.GroupSpec{Strategy: lifecycle.OneForOne}))
 	d := newHostDecl()
-	d.spec.Transport = actors.TransportFD
+	d.spec.Transport = hostspec.TransportFD
 	add("", hostSection(d))
 	add("", execServerSection(newExecServerDecl()))
 	return out
-}
-
-// ReferenceTable renders [Reference] as a table in Markdown.
-func ReferenceTable() string {
-	var b strings.Builder
-	b.WriteString("| setting | default | takes | what it is for |\n|---|---|---|---|\n")
-	for _, s := range Reference() {
-		def := s.Default
-		if def != "" {
-			def = "`" + def + "`"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Path, def, s.Expect, s.Doc)
-	}
-	return b.String()
 }

@@ -227,8 +227,7 @@ func (f *File) Blame(err error) hcl.Diagnostics {
 		rng := d.blame(ee.Err)
 		diags := hcl.Diagnostics{{Severity: hcl.DiagError, Summary: fmt.Sprintf("exec server %q cannot start", ee.Name),
 			Detail: upperFirst(ee.Err.Error()) + ".", Subject: &rng}}
-		addSource(diags, f.src, f.body)
-		return diags
+		return finish(diags, f.units)
 	}
 	return nil
 }

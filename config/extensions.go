@@ -106,7 +106,7 @@ func (r *reader) numbered(t *tree, g *groupDecl) {
 			n := d.extensions.spec.Affinity[string(extensions.MakeID(e.key))]
 			name := location.Place{Kind: location.Process, Number: n}.Name(d.spec.Name)
 			if other, taken := t.names[name]; taken && n > 0 {
-				r.fail(e.rng, fmt.Sprintf("name %q is taken", name), "The host of number %d would be named so, and the name belongs to the %s of line %d.", n, other.kind, other.at.Start.Line)
+				r.fail(e.rng, fmt.Sprintf("name %q is taken", name), "The host of number %d would be named so, and the name belongs to the %s of %s.", n, other.kind, line(other.at, e.rng))
 			}
 		}
 	}

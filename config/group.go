@@ -37,13 +37,16 @@ var hostHeader = hcl.BlockHeaderSchema{Type: "host", LabelNames: []string{"name"
 func (r *reader) tree(blocks hcl.Blocks) *tree {
 	t := &tree{hosts: map[string]*hostDecl{}, names: map[string]taken{}}
 	for _, b := range blocks {
+		r.enter(b)
 		switch b.Type {
 		case "group":
 			r.group(t, b)
 		case "host": // a group of its own name
-			g := &groupDecl{spec: supervisor.GroupSpec{Name: b.Labels[0], Strategy: lifecycle.OneForOne}}
-			if r.addHost(t, g, b) {
-				t.groups = append(t.groups, g)
+			for which, b := range r.each(b) {
+				g := &groupDecl{spec: supervisor.GroupSpec{Name: b.Labels[0], Strategy: lifecycle.OneForOne}}
+				if r.addHost(t, g, b, which) {
+					t.groups = append(t.groups, g)
+				}
 			}
 		}
 	}
@@ -62,7 +65,9 @@ func (r *reader) group(t *tree, b *hcl.Block) {
 	r.section(b.Body, b.DefRange, groupSection(&g.spec), hostHeader)
 	c, _, _ := b.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{hostHeader}})
 	for _, h := range c.Blocks {
-		r.addHost(t, g, h)
+		for which, h := range r.each(h) {
+			r.addHost(t, g, h, which)
+		}
 	}
 	if len(g.hosts) == 0 {
 		r.warn(b.DefRange, "group without hosts", "Group %q has no host block and does nothing.", b.Labels[0])
@@ -73,10 +78,11 @@ func (r *reader) group(t *tree, b *hcl.Block) {
 }
 
 // addHost reads a host into g; it returns false if the name is taken.
-func (r *reader) addHost(t *tree, g *groupDecl, b *hcl.Block) bool {
+func (r *reader) addHost(t *tree, g *groupDecl, b *hcl.Block, which replica) bool {
 	r.checkName("host", b)
-	free := r.take(t, "host", b)
+	free := r.take(t, "host", b) && r.takeInstances(t, b, which.of)
 	d := r.host(b, g.spec.Name)
+	d.key, d.spec.InstanceOf = which.key, which.of
 	g.hosts = append(g.hosts, d)
 	if free {
 		t.hosts[d.spec.Name] = d
@@ -92,7 +98,7 @@ func (r *reader) take(t *tree, kind string, b *hcl.Block) bool {
 		if by.kind == execServerKind {
 			article = "an"
 		}
-		detail := fmt.Sprintf("Line %d declares %s %s with this name.", by.at.Start.Line, article, by.kind)
+		detail := fmt.Sprintf("%s declares %s %s with this name.", upperFirst(line(by.at, b.LabelRanges[0])), article, by.kind)
 		switch {
 		case kind == by.kind && kind == execServerKind:
 		case kind == by.kind:
@@ -112,6 +118,21 @@ func (r *reader) take(t *tree, kind string, b *hcl.Block) bool {
 	return true
 }
 
+// takeInstances reserves the name that is that of all instances of a block; "" is free.
+func (r *reader) takeInstances(t *tree, b *hcl.Block, of string) bool {
+	by, ok := t.names[of]
+	switch {
+	case of == "" || by.at == b.LabelRanges[0]:
+		return true
+	case !ok:
+		t.names[of] = taken{kind: "host", at: b.LabelRanges[0]}
+		return true
+	}
+	all := *b
+	all.Labels = []string{of}
+	return r.take(t, "host", &all)
+}
+
 // dependencies checks depends_on of all hosts of a group.
 func (r *reader) dependencies(t *tree, g *groupDecl) {
 	edges := map[string]map[string]given{}
@@ -126,6 +147,7 @@ func (r *reader) dependencies(t *tree, g *groupDecl) {
 		}
 		m := lifecycle.Member{Name: d.spec.Name}
 		edges[d.spec.Name] = map[string]given{}
+		before := len(r.diags)
 		for _, e := range d.deps {
 			if r.dependency(t, d, e, names) {
 				name := e.val.AsString()
@@ -133,6 +155,7 @@ func (r *reader) dependencies(t *tree, g *groupDecl) {
 				edges[d.spec.Name][name] = e
 			}
 		}
+		r.mark(before, d.key)
 		members = append(members, m)
 	}
 	r.cycles(members, edges)
@@ -159,6 +182,8 @@ func (r *reader) dependency(t *tree, d *hostDecl, e given, brothers []string) bo
 		}
 		e.fail(e.rng, fmt.Sprintf("host %q is not in this group", name), "depends_on names hosts of the same group, and %q is %s.", name, where)
 	case slices.Contains(brothers, name): // its name is taken: already reported
+	case t.names[name].kind == "host":
+		e.fail(e.rng, fmt.Sprintf("host %q has instances", name), "depends_on names hosts, one by one: %q.", name+"-1")
 	case t.names[name].kind == "group":
 		e.fail(e.rng, fmt.Sprintf("%q is a group", name), "depends_on names hosts, one by one.")
 	default:

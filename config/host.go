@@ -10,11 +10,11 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/internal/span"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/supervisor"
 	"sync"
 )
@@ -25,6 +25,8 @@ type hostDecl struct {
 	protocol string // its name
 	speech   speech
 	group    string // name of its group
+	key      string // of for_each or instances; "" without
+	envFile  map[string]string
 	places
 	deps        []given // elements of depends_on
 	forwards    []forwardTo
@@ -47,6 +49,7 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	d.speech.editor = r.editor(d)
 	d.spec.Protocol = protocols[d.protocol](d.speech)
 	h := &d.spec
+	h.Env = withEnvFile(h.Env, d)
 	r.speech(d, table)
 	r.extensions(b.Body, d)
 	r.reconnecting(d)
@@ -57,7 +60,7 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	r.storing(d)
 	resolved := r.confined(&d.confinement, d.places)
 	h.Sandbox, h.Resources, h.Observe = d.confinement.sandbox(), d.confinement.limits, d.confinement.observe
-	if h.Sandbox != nil && h.Transport == actors.TransportUnix {
+	if h.Sandbox != nil && h.Transport == hostspec.TransportUnix {
 		r.fail(d.at["transport"], "invalid value for transport", "A confined host cannot reach the supervisor's socket. Use \"fd\" or \"stdio\".")
 	}
 	r.reachable(resolved, d)
@@ -98,12 +101,12 @@ func (r *reader) speech(d *hostDecl, table section) {
 func (r *reader) spoken(d *hostDecl) {
 	h := &d.spec
 	def := h.Protocol.Defaults()
-	own := h.Protocol.Features().Meet != nil
+	own := h.Protocol.Features().Rendezvous != nil
 	switch at, set := d.at["transport"]; {
 	case own && set:
 		r.fail(at, "transport has no meaning here", "Protocol %q has its own transport. Remove it.", d.protocol)
 	case h.Transport == "":
-		h.Transport = actors.Transport(def.Transport)
+		h.Transport = hostspec.Transport(def.Transport)
 	}
 	if at, confined := d.at["sandbox"]; own && confined && d.protocol != vscodeProtocol {
 		r.fail(at, "a confined host cannot be reached", "The sockets of protocol %q are outside of its sandbox. Remove one of the two.", d.protocol)
@@ -210,12 +213,12 @@ var nameGaps = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 // names, and are typed in a terminal.
 func (r *reader) checkName(kind string, b *hcl.Block) {
 	name, rng := b.Labels[0], b.LabelRanges[0]
-	if actors.CheckName(name) == nil {
+	if hostspec.CheckName(name) == nil {
 		return
 	}
 	detail := "A name has 1 to 63 letters, digits, dots, dashes and underscores, and begins with a letter or digit."
 	better := strings.Trim(nameGaps().ReplaceAllString(name, "-"), "._-")
-	if actors.CheckName(better) == nil {
+	if hostspec.CheckName(better) == nil {
 		detail += fmt.Sprintf(" %q would do.", better)
 	}
 	article := "a"

@@ -1,13 +1,10 @@
 package config
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
-	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
@@ -17,7 +14,7 @@ type PolicyFile struct {
 	Policy policy.Policy
 	Limits policy.Limits
 	// Observe is auto if the file does not set it.
-	Observe actors.Observe
+	Observe hostspec.Observe
 	// Resolved is the result of Options.Enforce; nil without it.
 	Resolved *policy.Resolved
 }
@@ -37,8 +34,7 @@ func LoadPolicy(path string, opts Options) (*PolicyFile, hcl.Diagnostics) {
 // [LoadPolicy].
 func ParsePolicy(src []byte, filename string, opts Options) (*PolicyFile, hcl.Diagnostics) {
 	f, parsed, diags := parsePolicy(src, filename, opts)
-	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int { return cmp.Compare(offset(a), offset(b)) })
-	addSource(diags, src, parsed)
+	diags = finish(diags, []unit{{filename, src, parsed}})
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -25,12 +25,6 @@ func (s source) UnwrapDiagnosticExtra() any { return s.inner }
 
 var _ hcl.DiagnosticExtraUnwrapper = source{}
 
-func addSource(diags hcl.Diagnostics, src []byte, body *hclsyntax.Body) {
-	for _, d := range diags {
-		d.Extra = source{src: src, body: body, inner: d.Extra}
-	}
-}
-
 // Print writes diagnostics for people, each with file:line:column, the error, the
 // line and the expected value. Width is the number of columns to wrap at; 0 does not
 // wrap. The error is the writer's.

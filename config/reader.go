@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -16,8 +17,13 @@ import (
 type reader struct {
 	scope scope
 	dir   string // relative paths start here
-	stat  func(string) (fs.FileInfo, error)
-	diags hcl.Diagnostics
+	// folders of the files that are read, by their names in diagnostics
+	folders map[string]string
+	onFile  func(pattern string) // may be nil
+
+	elsewhere bool // the file is for another machine
+	stat      func(string) (fs.FileInfo, error)
+	diags     hcl.Diagnostics
 
 	lookPath func(file, dir, path string) (string, error)                                   // nil: programs are not looked for
 	enforce  func(*policy.Policy, policy.Limits) (*policy.Resolved, []*policy.Error, error) // may be nil
@@ -41,22 +47,7 @@ func (r *reader) note(sev hcl.DiagnosticSeverity, rng hcl.Range, summary, detail
 	})
 }
 
-// unbuilt are reserved names that this version does not support. They are refused
-// everywhere, so that a file written for a later version is never applied in part.
-var unbuilt = map[string]string{
-	"console": "the web console",
-}
-
-// refuse records that the name at rng is not built, and what to do instead.
-func (r *reader) refuse(rng hcl.Range, kind, name, what, instead string) {
-	r.fail(rng, fmt.Sprintf("%s %q is not in this version", kind, name),
-		"%s is planned but not built, and hostsup does not apply a file in part. %s", upperFirst(what), instead)
-}
-
-const removeIt = "Remove it to use this file with this version."
-
-// content reads a body against its schema. It refuses and removes names that are not
-// built first, so that they are reported once and correctly.
+// content reads a body against its schema.
 func (r *reader) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyContent {
 	if b, ok := body.(*hclsyntax.Body); ok {
 		body = r.sift(b, schema)
@@ -66,8 +57,8 @@ func (r *reader) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyContent
 	return c
 }
 
-// sift removes from a body what has a better diagnostic than the library's: names
-// that are not built, and blocks with too few or too many names.
+// sift removes from a body what has a better diagnostic than the library's: blocks with
+// too few or too many names.
 func (r *reader) sift(b *hclsyntax.Body, schema *hcl.BodySchema) *hclsyntax.Body {
 	labels := map[string]int{}
 	for _, s := range schema.Blocks {
@@ -76,10 +67,6 @@ func (r *reader) sift(b *hclsyntax.Body, schema *hcl.BodySchema) *hclsyntax.Body
 	rest := *b
 	rest.Blocks = nil
 	for _, block := range b.Blocks {
-		if what, ok := unbuilt[block.Type]; ok {
-			r.refuse(block.DefRange(), "block", block.Type, what, removeIt)
-			continue
-		}
 		want, known := labels[block.Type]
 		switch have := len(block.Labels); {
 		case !known || have == want:
@@ -94,14 +81,6 @@ func (r *reader) sift(b *hclsyntax.Body, schema *hcl.BodySchema) *hclsyntax.Body
 			continue
 		}
 		rest.Blocks = append(rest.Blocks, block)
-	}
-	rest.Attributes = hclsyntax.Attributes{}
-	for name, attr := range b.Attributes {
-		if what, ok := unbuilt[name]; ok {
-			r.refuse(attr.NameRange, "argument", name, what, removeIt)
-			continue
-		}
-		rest.Attributes[name] = attr
 	}
 	return &rest
 }
@@ -153,6 +132,11 @@ func kindOf(v cty.Value) string {
 
 // str returns the written string, or records that the value is not a string.
 func (g given) str(want string) (string, bool) {
+	if _, quoted := g.expr.(*hclsyntax.TemplateWrapExpr); quoted { // HCL leaves "${n}" as n is
+		if text, err := convert.Convert(g.val, cty.String); err == nil {
+			g.val = text
+		}
+	}
 	if g.val.IsNull() || g.val.Type() != cty.String {
 		hint := ""
 		if !g.val.IsNull() && g.val.Type().IsPrimitiveType() {

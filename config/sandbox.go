@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
-	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
@@ -18,13 +18,13 @@ type confinement struct {
 	policy  policy.Policy
 	limits  policy.Limits
 	at      map[string]hcl.Range // by the names of fields that errors have: "deny[2]", "limits.memory"
-	observe actors.Observe
+	observe hostspec.Observe
 	names   map[string]string // of entries as written, by the same keys: invalid entries before them may be left out
 	base    policy.Policy     // the profile, whose lists are not in policy yet
 }
 
 func newConfinement() confinement {
-	return confinement{at: map[string]hcl.Range{}, names: map[string]string{}, observe: actors.ObserveAuto}
+	return confinement{at: map[string]hcl.Range{}, names: map[string]string{}, observe: hostspec.ObserveAuto}
 }
 
 const (
@@ -52,7 +52,7 @@ func sandboxSection(c *confinement) section {
 			named("listen", "addresses of this machine that are forwarded to the same port of its own loopback", c.words("listen", `a list of IP:PORT such as ["127.0.0.1:8080"]`, &p.Listen)),
 			named("jit", "memory that is written and run, and running files that it wrote", boolean(&p.JIT, false)),
 			named("observe", "watch it to report denials: where the kernel does not report them, always, or never; slows down its file access",
-				choice(&c.observe, actors.ObserveAuto, actors.ObserveAlways, actors.ObserveNever)),
+				choice(&c.observe, hostspec.ObserveAuto, hostspec.ObserveAlways, hostspec.ObserveNever)),
 			named("devices", "device files beyond null, zero, full, random, urandom and tty", c.paths("devices", &p.Devices)),
 		},
 		sections: []section{

@@ -16,6 +16,7 @@ type scope struct {
 	base   *hcl.EvalContext // self and the functions
 	vars   map[string]cty.Value
 	locals map[string]cty.Value
+	each   cty.Value        // key and value of the present instance; nil outside of them
 	ctx    *hcl.EvalContext // made from the fields above; nil after a change
 }
 
@@ -37,10 +38,16 @@ func (s *scope) context() *hcl.EvalContext {
 		vars := maps.Clone(s.base.Variables)
 		vars["var"] = cty.ObjectVal(s.vars)
 		vars["local"] = cty.ObjectVal(s.locals)
+		if s.each != cty.NilVal {
+			vars["each"] = s.each
+		}
 		s.ctx = &hcl.EvalContext{Variables: vars, Functions: s.base.Functions}
 	}
 	return s.ctx
 }
+
+// setEach makes v, or nothing, the value of `each`.
+func (s *scope) setEach(v cty.Value) { s.each, s.ctx = v, nil }
 
 // eval evaluates an expression in the whole scope. It returns false without a usable
 // value; the error is then reported.
@@ -85,6 +92,10 @@ func (r *reader) evalIn(expr hcl.Expression, ctx *hcl.EvalContext) (v cty.Value,
 func (r *reader) declared(expr hcl.Expression) bool {
 	ok := true
 	for _, t := range expr.Variables() {
+		if t.RootName() == "each" && r.scope.each == cty.NilVal {
+			ok = false
+			r.fail(t.SourceRange(), "each outside of for_each", "Only a host with for_each or instances has each.key and each.value.")
+		}
 		name, rng, is := member(t, "var")
 		if is {
 			if _, there := r.scope.vars[name]; !there {

@@ -19,11 +19,16 @@ import (
 
 const shipped = "../config.hcl"
 
-// hostFields is a spec without its method Equal, which would say only that specs differ.
-type hostFields supervisor.HostSpec
+// hostFields and partFields are specs without their methods Equal, which would say only
+// that specs differ.
+type (
+	hostFields supervisor.HostSpec
+	partFields part.Spec
+)
 
 var sameSpec = cmp.Options{
 	cmp.Transformer("fields", func(s supervisor.HostSpec) hostFields { return hostFields(s) }),
+	cmp.Transformer("fields", func(s part.Spec) partFields { return partFields(s) }),
 	cmp.Comparer(func(a, b codec.Protocol) bool {
 		if a == nil || b == nil {
 			return a == b
@@ -181,7 +186,15 @@ func TestReferenceIsTrue(t *testing.T) {
 		want := plain
 		switch parts[0] {
 		case "supervisor":
-			src = "supervisor {\n" + text + "}\ngroup \"g\" {\n  host \"h\" {\n    command = [\"h\"]\n  }\n}\n"
+			tree := "group \"g\" {\n  host \"h\" {\n    command = [\"h\"]\n  }\n}\n"
+			if parts[1] == "console" {
+				const block = "console {\nlisten = \"127.0.0.1:1\"\n"
+				text = strings.Replace(text, "console {\n", block, 1)
+				if want, diags = Parse([]byte("supervisor {\n"+block+"}\n}\n"+tree), "x.hcl", testOptions()); diags.HasErrors() {
+					t.Fatal(print(t, diags))
+				}
+			}
+			src = "supervisor {\n" + text + "}\n" + tree
 		case "secrets":
 			src = "secrets {\n" + text + "}\ngroup \"g\" {\n  host \"h\" {\n    command = [\"h\"]\n  }\n}\n"
 		case "group":
@@ -236,7 +249,7 @@ func TestReferenceIsTrue(t *testing.T) {
 	if checked < 30 {
 		t.Errorf("only %d defaults were checked", checked)
 	}
-	golden(t, "testdata/reference.md", ReferenceTable())
+	golden(t, "testdata/reference.md", referenceTable())
 }
 
 // A spec from a file must be complete: filling in the library's defaults must change

@@ -1,8 +1,8 @@
 package config
 
 import (
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -35,7 +35,7 @@ func supervisorSection(f *File) section {
 				named("level", "least severity that is logged", choice(&f.Log.Level, LevelTrace, LevelDebug, LevelInfo, LevelWarn, LevelError, LevelOff)),
 				named("format", "form of a line", choice(&f.Log.Format, FormatText, FormatJSON)),
 			},
-		}, {
+		}, consoleSection(&f.Console), {
 			name: "users", doc: "User and group ids that confined hosts are given, each one of its own, where the supervisor is root.",
 			settings: []setting{
 				named("first", "the lowest", whole(&f.Spec.Users.First, 1000, 1<<31-1)),
@@ -82,9 +82,12 @@ func hostSection(d *hostDecl) section {
 			named("command", "program, looked up in the supervisor's PATH, and its arguments", command(&h.Command)),
 			named("protocol", "wire format between supervisor and process", protocolSetting(&d.protocol)),
 			speaking(named("transport", "how its bytes travel: a socket on fd 3, stdin and stdout, or a unix socket; default: fd for hostsup, stdio for jsonrpc-* and msgpack-rpc",
-				choice(&h.Transport, actors.TransportFD, actors.TransportStdio, actors.TransportUnix))),
+				choice(&h.Transport, hostspec.TransportFD, hostspec.TransportStdio, hostspec.TransportUnix))),
+			named(forEach, "one host NAME-KEY for each key of a map, or each element of a list, which are each.key and each.value", forEachSetting()),
+			named(instances, "hosts NAME-1 to NAME-N, any of which hostsup call NAME may call; each.key is the number; replaced one after the other", instancesSetting()),
 			named("dir", "working folder; default: the supervisor's", path(&h.Dir, warnMissingDir)),
 			named("env", "variables that are set, to secret(\"NAME\") too; nothing is inherited but what inherit_env names", environmentWithSecrets(&h.Env, &h.Secrets.Env)),
+			named("env_file", "file with lines NAME=VALUE, which others must not be able to read; env wins over it", envFile(&d.envFile)),
 			named("inherit_env", "variables taken from the supervisor's environment", inherited(&h.InheritEnv)),
 			speaking(named("stdout_noise", "text on stdout where messages belong, in protocol jsonrpc-lines: skip it, or end the life", choice(&d.speech.noise, noiseSkip, noiseFail))),
 			speaking(named("attach", "started and initialized by the first program that attaches, with that program's own parameters", boolean(&h.Attach, false))),
@@ -101,7 +104,7 @@ func hostSection(d *hostDecl) section {
 					named("eager", "start with the supervisor; false: at the first call, or when a host that depends on it starts", boolean(&h.Start.Lazy, true)),
 					speaking(named("timeout", "from spawn to the end of the handshake", duration(&h.Start.Timeout, nil))),
 					speaking(named("on_timeout", "then: kill it and count a crash, or report it as slow and keep it",
-						choice(&h.Start.OnTimeout, actors.TimeoutCrash, actors.TimeoutWait))),
+						choice(&h.Start.OnTimeout, hostspec.TimeoutCrash, hostspec.TimeoutWait))),
 					named("depends_on", "hosts of the same group that must be running before each start of this one, also after a crash", hostNames(&h.Start.DependsOn, &d.deps)),
 				},
 			},
@@ -132,7 +135,7 @@ func hostSection(d *hostDecl) section {
 					named("timeout", "of a call without a deadline", duration(&h.Requests.Timeout, nil)),
 					named("idle_timeout", "of a call without progress from the host; timeout bounds it in any case", duration(&h.Requests.IdleTimeout, &neverIdle)),
 					named("max_pending", "calls open or waiting at once", whole(&h.Requests.MaxPending, 1, 1<<24)),
-					named("while_down", "calls while it is crashed or restarting: fail at once, or wait", choice(&h.Requests.WhileDown, actors.FailFast, actors.Queue)),
+					named("while_down", "calls while it is crashed or restarting: fail at once, or wait", choice(&h.Requests.WhileDown, hostspec.FailFast, hostspec.Queue)),
 				},
 			},
 			{

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -51,7 +52,7 @@ func (r *reader) variables(blocks hcl.Blocks, set map[string]string, lookupEnv f
 			continue
 		}
 		if at, ok := first[name]; ok {
-			r.fail(rng, "variable declared twice", "%q is declared at line %d already.", name, at.Start.Line)
+			r.fail(rng, "variable declared twice", "%q is declared at %s already.", name, line(at, rng))
 			continue
 		}
 		first[name] = rng
@@ -93,7 +94,7 @@ func (r *reader) variable(b *hcl.Block, set map[string]string, lookupEnv func(st
 	value, hasDefault := cty.DynamicVal, misspelt(b.Body, "default")
 	if a, ok := c.Attributes["default"]; ok {
 		hasDefault = true
-		v, ok := r.evalDefault(a.Expr)
+		v, ok := r.evalStatic(a.Expr, "default", "Variables get their values before anything else, so a default can only use functions and self. Put the combination into a locals block.")
 		if ok {
 			var err error
 			value, err = convert.Convert(v, want)
@@ -126,11 +127,12 @@ func (r *reader) variable(b *hcl.Block, set map[string]string, lookupEnv func(st
 	return value
 }
 
-// evalDefault evaluates the default of a variable, before any variable has a value.
-func (r *reader) evalDefault(expr hcl.Expression) (cty.Value, bool) {
+// evalStatic evaluates an expression before any variable has a value. The argument
+// is named what, and why says what it may refer to.
+func (r *reader) evalStatic(expr hcl.Expression, what, why string) (cty.Value, bool) {
 	for _, t := range expr.Variables() {
 		if root := t.RootName(); root == "var" || root == "local" {
-			r.fail(t.SourceRange(), "default refers to "+root, "Variables get their values before anything else, so a default can only use functions and self. Put the combination into a locals block.")
+			r.fail(t.SourceRange(), what+" refers to "+root, "%s", why)
 			return cty.DynamicVal, false
 		}
 	}
@@ -192,17 +194,19 @@ func (r *reader) localValues(blocks hcl.Blocks) {
 		for name, a := range as {
 			if first, ok := attrs[name]; ok {
 				again, kept := a, first
-				if again.NameRange.Start.Byte < kept.NameRange.Start.Byte {
+				if again.NameRange.Filename == kept.NameRange.Filename && again.NameRange.Start.Byte < kept.NameRange.Start.Byte {
 					again, kept = kept, again
 				}
 				attrs[name] = kept
-				r.fail(again.NameRange, "local value declared twice", "%q is declared at line %d already.", name, kept.NameRange.Start.Line)
+				r.fail(again.NameRange, "local value declared twice", "%q is declared at %s already.", name, line(kept.NameRange, again.NameRange))
 				continue
 			}
 			attrs[name] = a
 		}
 	}
-	order := slices.SortedFunc(maps.Values(attrs), func(a, b *hcl.Attribute) int { return a.NameRange.Start.Byte - b.NameRange.Start.Byte })
+	order := slices.SortedFunc(maps.Values(attrs), func(a, b *hcl.Attribute) int {
+		return cmp.Or(cmp.Compare(a.NameRange.Filename, b.NameRange.Filename), a.NameRange.Start.Byte-b.NameRange.Start.Byte)
+	})
 	for _, a := range order {
 		r.scope.locals[a.Name] = cty.DynamicVal
 	}

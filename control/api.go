@@ -1,31 +1,77 @@
 package control
 
 import (
+	_ "embed"
 	"encoding/json"
+	"net/http"
 	"net/url"
+	"reflect"
 
-	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/intercept/feed"
+	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
+	"github.com/hostsup/hostsup/supervisor"
 )
 
-// The paths. HOST and ID are escaped path segments.
-//
-//	GET  /v1/status?host=…                  supervisor.Status
-//	GET  /v1/events?follow=true             one actors.Event or {"lost": n} a line
-//	GET  /v1/crashes?host=…                 crashList
-//	GET  /v1/crashes/ID                     actors.CrashReport
-//	POST /v1/hosts/HOST/call                callRequest → callResponse; with "stream" one streamLine a line
-//	POST /v1/hosts/HOST/notify              callRequest → {}
-//	POST /v1/hosts/HOST/{start,stop,restart,reset}   → actors.HostStatus
-//	POST /v1/hosts/HOST/wait                waitRequest → actors.HostStatus
-//	GET  /v1/hosts/HOST/logs?n=…&follow=true   one capture.Line a line
-//	POST /v1/hosts/HOST/inspect             → supervisor.Inspection
-//	POST /v1/hosts/HOST/profile             profileRequest → a .cpuprofile; the trailer endTrailer has an endLine
-//	POST /v1/hosts/HOST/heap                → a .heapsnapshot; likewise
-//	GET  /v1/extensions?host=…              extensionList
-//	POST /v1/extensions/ID/{enable,disable,isolate,release}?host=…   → extensionList
-//	POST /v1/activate                       activateRequest → extensionList
+// prefix starts every path of the API.
 const prefix = "/v1"
+
+// operations returns the API. HOST and ID are escaped path segments. After a change of
+// the table or of a type in it, go test ./control -update writes openapi.json anew.
+func operations() []operation {
+	return []operation{
+		{http.MethodGet, "/openapi.json", "openapi", RoleRead, "This document.",
+			raw(func(_ *Server, w http.ResponseWriter, _ *http.Request, _ struct{}) error {
+				w.Header().Set("Content-Type", typeJSON)
+				_, _ = w.Write(openAPI) // the caller may be gone
+				return nil
+			}, contentOf[map[string]any](typeJSON))},
+		{http.MethodGet, "/status", "status", RoleRead, "The supervisor, its groups, hosts and exec servers.", reply((*Server).status)},
+		{http.MethodGet, "/events", "events", RoleRead, "The history of state changes, and later ones as they happen.",
+			lines[eventsInput, supervisor.Event]((*Server).events, reflect.TypeFor[lostLine]())},
+		{http.MethodGet, "/console", "console", RoleFull, "Where the supervisor can be used over a network.", reply((*Server).console)},
+		{http.MethodGet, "/crashes", "crashes", RoleRead, "The crash reports that are kept, newest last.", reply((*Server).crashes)},
+		{http.MethodGet, "/crashes/{id}", "crash", RoleRead, "One crash report.", reply((*Server).crash)},
+		{http.MethodGet, "/extensions", "extensions", RoleRead, "The extensions of hosts.", reply((*Server).extensions)},
+		{http.MethodPost, "/extensions/rescan", "rescanExtensions", RoleOperate, "Reads the extension folders again and applies what changed.", reply((*Server).rescan)},
+		{http.MethodPost, "/extensions/{id}/{verb}", "setExtension", RoleOperate, "Enables, disables, isolates or releases an extension.", reply((*Server).setExtension)},
+		{http.MethodPost, "/activate", "activate", RoleOperate, "Requests an activation event, and answers with the extensions that it made active.", reply((*Server).activate)},
+		{http.MethodPost, "/plan", "plan", RoleOperate, "Compares the tree with its configuration, or with another file, and changes nothing.", reply((*Server).plan)},
+		{http.MethodPost, "/reload", "reload", RoleOperate, "Loads the configuration and changes what differs.", reply((*Server).reload)},
+		{http.MethodPost, "/hosts", "addHosts", RoleFull, "Adds the hosts of a file beside those of the configuration.", reply((*Server).addHosts)},
+		{http.MethodDelete, "/hosts/{host}", "removeHost", RoleFull, "Stops a host and takes it out.", reply((*Server).removeHost)},
+
+		{http.MethodPost, "/hosts/{host}/call", "call", RoleFull, "Calls a method of a host. With stream, each line of the answer is an element of the result.",
+			raw((*Server).call, contentOf[callResponse](typeJSON),
+				contentOf[itemLine](typeNDJSON, reflect.TypeFor[endLine]()), contentOf[itemLine](typeSSE, reflect.TypeFor[endLine]()))},
+		{http.MethodPost, "/hosts/{host}/notify", "notify", RoleFull, "Sends a host a notification.", reply((*Server).notify)},
+		{http.MethodPost, "/hosts/{host}/start", "start", RoleOperate, "Starts a host, and answers when it is running.", verb(Host.Start)},
+		{http.MethodPost, "/hosts/{host}/stop", "stop", RoleOperate, "Stops a host, and answers when it is stopped.", verb(Host.Stop)},
+		{http.MethodPost, "/hosts/{host}/restart", "restart", RoleOperate, "Restarts a host, and answers when it is running again.", verb(Host.Restart)},
+		{http.MethodPost, "/hosts/{host}/reset", "reset", RoleOperate, "Clears the crash window of a host; a failed one starts again.", verb(Host.Reset)},
+		{http.MethodPost, "/hosts/{host}/wait", "wait", RoleRead, "Answers when a host is in one of some states.", reply((*Server).wait)},
+		{http.MethodGet, "/hosts/{host}/logs", "logs", RoleRead, "The last lines of a host's output, and later ones as they come.",
+			lines[logsInput, capture.Line]((*Server).logs)},
+		{http.MethodGet, "/hosts/{host}/messages", "messages", RoleRead, "The notifications and requests that a host makes from now on.",
+			lines[hostInput, feed.Message]((*Server).messages, reflect.TypeFor[lostLine]())},
+		{http.MethodPost, "/hosts/{host}/inspect", "inspect", RoleFull, "Makes a host that runs node open its inspector.", reply((*Server).inspect)},
+		{http.MethodPost, "/hosts/{host}/profile", "profile", RoleFull, "Takes a CPU profile of a host that runs node: a .cpuprofile. The trailer Hostsup-End says how that ended.",
+			raw((*Server).profile, content{media: typeBytes})},
+		{http.MethodPost, "/hosts/{host}/heap", "heap", RoleFull, "Takes a heap snapshot of a host that runs node: a .heapsnapshot. The trailer Hostsup-End says how that ended.",
+			raw((*Server).heap, content{media: typeBytes})},
+		{http.MethodPost, "/hosts/{host}/attach", "attach", RoleFull, "Makes the caller a client of a host: the request's body carries its messages, the response's body those to it.",
+			endlessly(raw((*Server).attach, content{media: typeBytes}))},
+	}
+}
+
+func endlessly(e endpoint) endpoint {
+	e.endless = true
+	return e
+}
+
+//go:embed openapi.json
+var openAPI []byte
 
 // versionHeader carries the version of the supervisor in every response.
 const versionHeader = "Hostsup-Version"
@@ -33,10 +79,22 @@ const versionHeader = "Hostsup-Version"
 const (
 	typeJSON   = "application/json"
 	typeNDJSON = "application/x-ndjson"
+	typeSSE    = "text/event-stream"
 )
 
 func hostPath(host, verb string) string {
 	return prefix + "/hosts/" + url.PathEscape(host) + "/" + verb
+}
+
+// hostInput is the input of an operation on a host.
+type hostInput struct {
+	Host Host `path:"host" doc:"name of a host"`
+}
+
+// callInput is the input of a call or notification.
+type callInput struct {
+	Host Host `path:"host" doc:"name of a host, or of one with several instances" instances:"any"`
+	Body callRequest
 }
 
 // callRequest is the body of a call or notification.
@@ -44,12 +102,18 @@ type callRequest struct {
 	Method     string          `json:"method"`
 	Params     json.RawMessage `json:"params,omitempty"`          // absent is null
 	Timeout    float64         `json:"timeout_seconds,omitempty"` // 0: the host's own
-	Idempotent bool            `json:"idempotent,omitempty"`
-	Stream     bool            `json:"stream,omitempty"`
+	Idempotent bool            `json:"idempotent,omitempty"`      // it may be sent again to the next life of the host
+	Stream     bool            `json:"stream,omitempty"`          // the result is a stream
 }
 
 type callResponse struct {
 	Result json.RawMessage `json:"result"`
+}
+
+// waitInput is the input of a wait.
+type waitInput struct {
+	Host Host `path:"host" doc:"name of a host"`
+	Body waitRequest
 }
 
 // waitRequest is the body of a wait for one of some states.
@@ -58,11 +122,26 @@ type waitRequest struct {
 	Timeout float64           `json:"timeout_seconds,omitempty"` // 0: none
 }
 
-type crashList struct {
-	Crashes []actors.CrashReport `json:"crashes"`
+// eventsInput is the input of a request for events.
+type eventsInput struct {
+	Follow bool   `query:"follow" doc:"go on with later events"`
+	Since  uint64 `query:"since" doc:"only events after this number"`
+	Last   uint64 `header:"Last-Event-ID" doc:"as since, which has priority"`
 }
 
-// lostLine replaces the events that a reader missed in a stream.
+// logsInput is the input of a request for lines of output.
+type logsInput struct {
+	Host   Host `path:"host" doc:"name of a host"`
+	N      int  `query:"n" required:"true" max:"1000000" doc:"how many lines of the past"`
+	Follow bool `query:"follow" doc:"go on with later lines"`
+}
+
+// crashList is the response with crash reports.
+type crashList struct {
+	Crashes []record.CrashReport `json:"crashes"`
+}
+
+// lostLine replaces what a reader missed in a stream.
 type lostLine struct {
 	Lost uint64 `json:"lost"`
 }

@@ -16,12 +16,7 @@ import (
 // errorTrailer carries, as JSON, why the supervisor detached a program.
 const errorTrailer = "Hostsup-Error"
 
-const attachSuffix = "/attach"
-
-// endless reports whether a request's body is a stream that may last for days.
-func endless(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, attachSuffix) }
-
-// stopReading lets a handler respond and return before such a body has ended;
+// stopReading lets a handler respond and return before an endless body has ended;
 // otherwise the server would wait for the rest of the body.
 func stopReading(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // a response that the caller misses is no loss
@@ -30,7 +25,8 @@ func stopReading(w http.ResponseWriter) {
 // attach makes the caller a client of the host: the request's body carries its
 // messages to the host, the response's body the messages to it, both while it is
 // attached.
-func (s *Server) attach(w http.ResponseWriter, r *http.Request, h Host) error {
+func (s *Server) attach(w http.ResponseWriter, r *http.Request, in hostInput) error {
+	h := in.Host
 	if h.Encoding() == nil || !h.CanAttach() {
 		st := h.Status()
 		return &Error{Class: Invalid, Host: st.Name, Message: fmt.Sprintf("no program can attach to host %q: hosts of protocol %q cannot be attached to, those of %s can",
@@ -53,7 +49,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, h Host) error {
 		if r.Context().Err() != nil && s.ctx.Err() != nil {
 			err = closed()
 		}
-		s.opt.Logger.Info("an attached program was detached", "host", r.PathValue("host"), "reason", err)
+		s.opt.Logger.Info("an attached program was detached", "host", h.Status().Name, "reason", err)
 		if text, jsonErr := json.Marshal(describe(err, nil)); jsonErr == nil {
 			w.Header().Set(errorTrailer, string(text))
 		}
@@ -100,7 +96,7 @@ func (c *Client) Attach(ctx context.Context, host string, in io.Reader, out io.W
 		_, err := io.Copy(input, in)
 		_ = input.CloseWithError(err)
 	}()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://hostsup"+hostPath(host, "attach"), body)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+hostPath(host, "attach"), body)
 	if err != nil {
 		return invalid(err.Error())
 	}

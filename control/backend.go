@@ -4,16 +4,15 @@ import (
 	"context"
 	"io"
 	"iter"
-	"slices"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/intercept/feed"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -21,20 +20,24 @@ import (
 // methods are called concurrently.
 type Supervisor interface {
 	Status() supervisor.Status
-	Events(ctx context.Context, follow bool) iter.Seq[supervisor.Event]
-	Crashes(host string) ([]actors.CrashReport, error)
-	Crash(id string) (*actors.CrashReport, error)
+	// Events returns the events after number since that are kept, and with follow later ones.
+	Events(ctx context.Context, since uint64, follow bool) iter.Seq[supervisor.Event]
+	Crashes(host string) ([]record.CrashReport, error)
+	Crash(id string) (*record.CrashReport, error)
 	Activate(ctx context.Context, host, event string) error // host "": every host that it concerns
-	Extensions(host string) ([]service.Status, error)
-	SetExtension(ctx context.Context, host, id string, verb service.Verb) error
-	RescanExtensions(ctx context.Context, host string) ([]service.Difference, error) // host "": all hosts that have folders
+	Extensions(host string) ([]extensions.Status, error)
+	SetExtension(ctx context.Context, host, id string, verb extensions.Verb) error
+	RescanExtensions(ctx context.Context, host string) ([]extensions.Difference, error) // host "": all hosts that have folders
 	Host(name string) (Host, error)
+	// Instances returns the instances of name, each call of which goes to one of them, and
+	// their names; nil if there are none.
+	Instances(name string) (any Host, names []string)
 	Done() <-chan struct{} // closed when it has ended
 }
 
 // Host is one host of a [Supervisor].
 type Host interface {
-	Status() actors.HostStatus
+	Status() record.HostStatus
 	Encoding() codec.Encoding // nil: it cannot be called
 	Call(ctx context.Context, c Call) (codec.Raw, error)
 	Stream(ctx context.Context, c Call) iter.Seq2[codec.Raw, error]
@@ -67,19 +70,62 @@ func Over(sup *supervisor.Supervisor) Supervisor { return tree{sup} }
 
 type tree struct{ *supervisor.Supervisor }
 
-func (t tree) Events(ctx context.Context, follow bool) iter.Seq[supervisor.Event] {
-	if follow {
-		return t.Follow(ctx)
-	}
-	return slices.Values(t.Supervisor.History())
-}
-
 func (t tree) Host(name string) (Host, error) {
 	h, err := t.Supervisor.Host(name)
 	if err != nil {
 		return nil, err
 	}
 	return member{h, t.Supervisor}, nil
+}
+
+func (t tree) Instances(name string) (any Host, names []string) {
+	all := t.Supervisor.Instances(name)
+	if len(all) == 0 {
+		return nil, nil
+	}
+	for _, h := range all {
+		names = append(names, h.Name())
+	}
+	return instances{member{all[0], t.Supervisor}, name}, names
+}
+
+// instances are some hosts that can be called as one.
+type instances struct {
+	member // the first
+	name   string
+}
+
+// one calls f with the host whose turn it is.
+func (i instances) one(f func(member)) error {
+	h, release, err := i.sup.Instance(i.name)
+	if err != nil {
+		return err
+	}
+	defer release()
+	f(member{h, i.sup})
+	return nil
+}
+
+func (i instances) Call(ctx context.Context, c Call) (out codec.Raw, err error) {
+	if none := i.one(func(m member) { out, err = m.Call(ctx, c) }); none != nil {
+		return nil, none
+	}
+	return out, err
+}
+
+func (i instances) Notify(ctx context.Context, method string, params codec.Raw) (err error) {
+	if none := i.one(func(m member) { err = m.Notify(ctx, method, params) }); none != nil {
+		return none
+	}
+	return err
+}
+
+func (i instances) Stream(ctx context.Context, c Call) iter.Seq2[codec.Raw, error] {
+	return func(yield func(codec.Raw, error) bool) {
+		if err := i.one(func(m member) { m.Stream(ctx, c)(yield) }); err != nil {
+			yield(nil, err)
+		}
+	}
 }
 
 type member struct {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -32,11 +33,15 @@ const (
 	Invalid      Class = "invalid"        // the request itself is wrong
 	TooLarge     Class = "too_large"      // the request is over the server's limit
 	Closed       Class = "closed"         // the supervisor is stopping or has stopped
-	Forbidden    Class = "forbidden"      // this user may not use the socket
+	NameTaken    Class = "name_taken"     // a host or group has this name already
+	Forbidden    Class = "forbidden"      // this user may not use the socket, or this token or page not the operation
+	Unauthorized Class = "unauthorized"   // console: a request without a token of the supervisor
 	Unknown      Class = "unknown"        // the supervisor does not know the request: another version
 	Internal     Class = "internal"       // none of the above
 
 	NoSuchExtension Class = "no_such_extension" // there is no extension of that id
+
+	InvalidConfig Class = "invalid_configuration" // the file of the supervisor is not valid
 
 	NoSupervisor Class = "no_supervisor" // client: no process listens at the socket
 	Disconnected Class = "disconnected"  // client: the supervisor went away before it answered
@@ -51,9 +56,9 @@ var classes = []struct {
 }{
 	{NoSuchHost, http.StatusNotFound, supervisor.ErrNoHost},
 	{NoSuchCrash, http.StatusNotFound, supervisor.ErrNoCrash},
-	{NoSuchExtension, http.StatusNotFound, service.ErrUnknownExtension},
-	{NoExtensions, http.StatusConflict, service.ErrNoExtensions},
-	{NoExtensions, http.StatusConflict, service.ErrNoFolders},
+	{NoSuchExtension, http.StatusNotFound, extensions.ErrUnknown},
+	{NoExtensions, http.StatusConflict, extensions.ErrNoExtensions},
+	{NoExtensions, http.StatusConflict, extensions.ErrNoFolders},
 	{NoInspector, http.StatusConflict, supervisor.ErrNoInspector},
 	{NotActive, http.StatusBadGateway, service.ErrNotActive},
 	{NoSuchMethod, http.StatusNotFound, supervisor.ErrNoSuchMethod},
@@ -69,10 +74,13 @@ var classes = []struct {
 	{Cancelled, statusClientGone, supervisor.ErrCancelled},
 	{HostError, http.StatusBadGateway, nil},
 	{TooLarge, http.StatusRequestEntityTooLarge, codec.ErrTooLarge}, // for frames; requests have no sentinel
-	{Invalid, http.StatusBadRequest, service.ErrVerb},
+	{Invalid, http.StatusBadRequest, extensions.ErrVerb},
 	{Invalid, http.StatusBadRequest, supervisor.ErrReserved},
 	{Invalid, http.StatusBadRequest, supervisor.ErrUnsendable},
+	{NameTaken, http.StatusConflict, supervisor.ErrNameTaken},
+	{InvalidConfig, http.StatusUnprocessableEntity, nil},
 	{Forbidden, http.StatusForbidden, nil},
+	{Unauthorized, http.StatusUnauthorized, nil},
 	{Unknown, http.StatusNotFound, nil},
 	{Internal, http.StatusInternalServerError, nil},
 }

@@ -7,22 +7,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// Client talks to the supervisor behind one control socket. Every error it returns
+// Client talks to the supervisor behind one control socket or URL. Every error it returns
 // is an *[Error]. It connects at its first use, and reconnects when the supervisor
 // was replaced.
 type Client struct {
-	socket   string
+	socket   string // where the supervisor is, for messages too
 	anyOwner bool
+	base     string // of URLs
+	token    string // "" at a control socket
 	http     *http.Client
 }
 
@@ -37,7 +40,7 @@ func AnyOwner() ClientOption { return func(c *Client) { c.anyOwner = true } }
 // NewClient makes a client of the control socket at a path. The owner of the listening
 // process must be root or the caller's own user.
 func NewClient(socket string, opts ...ClientOption) *Client {
-	c := &Client{socket: socket}
+	c := &Client{socket: socket, base: "http://hostsup"}
 	for _, opt := range opts {
 		opt(c)
 	}
@@ -52,6 +55,37 @@ func NewClient(socket string, opts ...ClientOption) *Client {
 	return c
 }
 
+// NewURLClient makes a client of the console at a URL such as "https://ops.example:7777".
+// The token is a text that the supervisor knows. It must not leave this machine without
+// encryption.
+func NewURLClient(address, token string) (*Client, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
+		return nil, invalid(fmt.Sprintf("%q is not the URL of a supervisor, such as \"https://ops.example:7777\"", address))
+	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+		return nil, invalid(fmt.Sprintf("%q would send the token unencrypted beyond this machine: https is needed", address))
+	}
+	c := &Client{socket: u.Scheme + "://" + u.Host, base: u.Scheme + "://" + u.Host, token: token}
+	c.http = &http.Client{
+		Transport: &http.Transport{
+			DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+			TLSHandshakeTimeout:   10 * time.Second,
+			MaxIdleConnsPerHost:   2,
+			IdleConnTimeout:       30 * time.Second,
+			ExpectContinueTimeout: 10 * time.Second,
+			DisableCompression:    true,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // it would get the token
+	}
+	return c, nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
 // Close closes idle connections. It does not end requests under way.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
@@ -62,29 +96,29 @@ func (c *Client) Status(ctx context.Context, names ...string) (*supervisor.Statu
 }
 
 // Start returns when the host is running, or with the reason why it is not.
-func (c *Client) Start(ctx context.Context, host string) (*actors.HostStatus, error) {
-	return post[actors.HostStatus](ctx, c, hostPath(host, "start"), nil)
+func (c *Client) Start(ctx context.Context, host string) (*record.HostStatus, error) {
+	return post[record.HostStatus](ctx, c, hostPath(host, "start"), nil)
 }
 
 // Stop returns when the host is stopped.
-func (c *Client) Stop(ctx context.Context, host string) (*actors.HostStatus, error) {
-	return post[actors.HostStatus](ctx, c, hostPath(host, "stop"), nil)
+func (c *Client) Stop(ctx context.Context, host string) (*record.HostStatus, error) {
+	return post[record.HostStatus](ctx, c, hostPath(host, "stop"), nil)
 }
 
 // Restart returns when the host is running again.
-func (c *Client) Restart(ctx context.Context, host string) (*actors.HostStatus, error) {
-	return post[actors.HostStatus](ctx, c, hostPath(host, "restart"), nil)
+func (c *Client) Restart(ctx context.Context, host string) (*record.HostStatus, error) {
+	return post[record.HostStatus](ctx, c, hostPath(host, "restart"), nil)
 }
 
 // Reset clears the crash window of a host; a failed one starts again.
-func (c *Client) Reset(ctx context.Context, host string) (*actors.HostStatus, error) {
-	return post[actors.HostStatus](ctx, c, hostPath(host, "reset"), nil)
+func (c *Client) Reset(ctx context.Context, host string) (*record.HostStatus, error) {
+	return post[record.HostStatus](ctx, c, hostPath(host, "reset"), nil)
 }
 
 // Wait returns when the host is in one of the states. With a timeout of 0 only ctx
 // bounds the wait.
-func (c *Client) Wait(ctx context.Context, host string, timeout time.Duration, states ...lifecycle.State) (*actors.HostStatus, error) {
-	return post[actors.HostStatus](ctx, c, hostPath(host, "wait"), waitRequest{States: states, Timeout: timeout.Seconds()})
+func (c *Client) Wait(ctx context.Context, host string, timeout time.Duration, states ...lifecycle.State) (*record.HostStatus, error) {
+	return post[record.HostStatus](ctx, c, hostPath(host, "wait"), waitRequest{States: states, Timeout: timeout.Seconds()})
 }
 
 // Request is a call of a host.
@@ -117,7 +151,7 @@ func (c *Client) Notify(ctx context.Context, q Request) error {
 
 // Crashes returns the crash reports of a host, or of all hosts if host is "", newest
 // last.
-func (c *Client) Crashes(ctx context.Context, host string) ([]actors.CrashReport, error) {
+func (c *Client) Crashes(ctx context.Context, host string) ([]record.CrashReport, error) {
 	query := url.Values{}
 	if host != "" {
 		query.Set("host", host)
@@ -130,8 +164,8 @@ func (c *Client) Crashes(ctx context.Context, host string) ([]actors.CrashReport
 }
 
 // Crash returns one crash report.
-func (c *Client) Crash(ctx context.Context, id string) (*actors.CrashReport, error) {
-	return get[actors.CrashReport](ctx, c, prefix+"/crashes/"+url.PathEscape(id), nil)
+func (c *Client) Crash(ctx context.Context, id string) (*record.CrashReport, error) {
+	return get[record.CrashReport](ctx, c, prefix+"/crashes/"+url.PathEscape(id), nil)
 }
 
 func get[T any](ctx context.Context, c *Client, path string, query url.Values) (*T, error) {
@@ -173,7 +207,7 @@ func (c *Client) do(ctx context.Context, method, path string, body any) (*http.R
 			return nil, invalid("the request cannot be encoded as JSON: " + err.Error())
 		}
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://hostsup"+path, &text)
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, &text)
 	if err != nil {
 		return nil, invalid(err.Error())
 	}
@@ -185,6 +219,9 @@ func (c *Client) do(ctx context.Context, method, path string, body any) (*http.R
 
 // send is do for a prepared request.
 func (c *Client) send(ctx context.Context, req *http.Request) (*http.Response, error) {
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
 	res, err := c.http.Do(req)
 	if err != nil {
 		return nil, c.broken(ctx, err)
@@ -195,7 +232,7 @@ func (c *Client) send(ctx context.Context, req *http.Request) (*http.Response, e
 	defer func() { _ = res.Body.Close() }()
 	var told errorBody
 	if err := json.NewDecoder(res.Body).Decode(&told); err != nil || told.Error == nil {
-		return nil, &Error{Class: Unknown, Message: fmt.Sprintf("%s is not a supervisor's control socket: it answered %q", c.socket, res.Status)}
+		return nil, &Error{Class: Unknown, Message: fmt.Sprintf("%s is no supervisor: it answered %q", c.socket, res.Status)}
 	}
 	return nil, told.Error
 }
@@ -210,6 +247,10 @@ func (c *Client) broken(ctx context.Context, err error) *Error {
 		return &Error{Class: TimedOut, Message: "timed out waiting for the supervisor at " + c.socket}
 	case ctx.Err() != nil:
 		return &Error{Class: Cancelled, Message: "cancelled"}
+	}
+	var dial *net.OpError
+	if c.token != "" && errors.As(err, &dial) && dial.Op == "dial" {
+		return &Error{Class: NoSupervisor, Message: fmt.Sprintf("no supervisor at %s: %v", c.socket, dial.Err)}
 	}
 	if strings.Contains(err.Error(), "malformed HTTP") { // the library has no type for it
 		return &Error{Class: Unknown, Message: fmt.Sprintf("%s is not a supervisor's control socket: the process that listens there does not speak HTTP", c.socket)}

@@ -1,6 +1,10 @@
 // Package control is the interface between other programs and a running supervisor:
-// HTTP with JSON over a unix socket. It holds both ends, the [Server] beside the
+// HTTP with JSON over a unix socket, and where that is wanted over a network. It holds both ends, the [Server] beside the
 // supervisor and the [Client] that the command line uses.
+//
+// One table, operations in api.go, has every request: its path, who may make it, what it
+// carries and what answers it. The routes are made from it, and so is openapi.json, which
+// is served at /v1/openapi.json.
 //
 // # Access
 //
@@ -11,12 +15,21 @@
 // user. [Listen] holds a lock beside the socket, so one socket has one owner; it
 // replaces what a dead owner left behind.
 //
+// On a network ([Server.ServeConsole]) every request needs a token, which has a [Role];
+// all but the files of the page. The names in URLs and the origins of pages are checked
+// before that. Bodies that arrive too slowly, and readers that do not read, are cut off
+// there; at the socket they may take their time. Connections are counted for each
+// listener alone, so that those on the network do not keep the command line out.
+//
 // # Wire format
 //
 // Every path starts with /v1. A request is answered with one JSON document once it
 // is done; histories that can be followed, and streamed results, are answered with
 // one document a line. A complete stream ends with a line with an "end" or an
-// "error"; without it the stream was cut off, and the client reports that.
+// "error"; without it the stream was cut off, and the client reports that. To a caller
+// that accepts text/event-stream a stream is sent as server-sent events. Those of the
+// history have their numbers as ids, so that a client that was cut off goes on after
+// the last that it has.
 //
 // An error is sent as {"error": {"class": …, "message": …}} with a matching HTTP
 // status. The client converts it into an [*Error], for which errors.Is and errors.As
@@ -35,6 +48,6 @@
 //
 // # What it never does
 //
-// It never listens on a network, never keeps state of its own, and never makes a
+// It never listens by itself, never keeps state of its own, and never makes a
 // decision about a host.
 package control

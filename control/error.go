@@ -33,6 +33,9 @@ type Error struct {
 	Reason string          `json:"reason,omitempty"`
 	Exit   *Exit           `json:"exit,omitempty"`
 
+	// InvalidConfig: what is wrong, as hostsup validate prints it.
+	Diagnostics string `json:"diagnostics,omitempty"`
+
 	// The host's error response: HostError and NoSuchMethod. Message is then the host's own.
 	Name  string          `json:"name,omitempty"`
 	Code  int64           `json:"code,omitempty"`

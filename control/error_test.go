@@ -14,13 +14,14 @@ import (
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/control/controltest"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
 // callWith makes a host answer a call with err and returns the client's error.
 func callWith(t *testing.T, err error) error {
 	t.Helper()
-	h := controltest.NewHost(actors.HostStatus{Name: "ts", State: lifecycle.Running})
+	h := controltest.NewHost(record.HostStatus{Name: "ts", State: lifecycle.Running})
 	h.Enc = native.New()
 	h.OnCall = func(context.Context, control.Call) (codec.Raw, error) { return nil, err }
 	c := control.NewClient(controltest.Serve(t, &controltest.Supervisor{Members: []*controltest.Host{h}}, control.Options{}))

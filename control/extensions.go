@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 
 	"github.com/hostsup/hostsup/extensions"
-	"github.com/hostsup/hostsup/extensions/service"
 )
+
+// activateInput is the input of an activation event.
+type activateInput struct {
+	Body activateRequest
+}
 
 // activateRequest is the body of an activation event.
 type activateRequest struct {
@@ -21,80 +24,78 @@ type activateRequest struct {
 // extensionList is the response to all requests: to an activation, the extensions
 // that it made active.
 type extensionList struct {
-	Extensions []service.Status `json:"extensions"`
+	Extensions []extensions.Status `json:"extensions"`
 }
 
 // differenceList is the response to a rescan of the folders.
 type differenceList struct {
-	Differences []service.Difference `json:"differences"`
+	Differences []extensions.Difference `json:"differences"`
 }
 
-var extensionVerbs = []service.Verb{service.Enable, service.Disable, service.Isolate, service.Release}
+// extensionsInput is the input of requests about all extensions of a host.
+type extensionsInput struct {
+	Host string `query:"host" doc:"name of the only host"`
+}
 
-// activate waits as long as its caller stays connected.
-func (s *Server) activate(w http.ResponseWriter, r *http.Request) error {
-	var q activateRequest
-	if err := decode(r, &q); err != nil {
-		return err
-	}
+// extensionInput is the input of an operation on an extension.
+type extensionInput struct {
+	Host string `query:"host" doc:"name of the only host"`
+	ID   string `path:"id" doc:"id of an extension"`
+	Verb string `path:"verb" enum:"enable,disable,isolate,release" doc:"what to do with it"`
+}
+
+func (s *Server) activate(ctx context.Context, in activateInput) (out extensionList, err error) {
+	q := in.Body
 	if q.Event == "" {
-		return invalid("no event to request")
+		return out, invalid("no event to request")
 	}
-	if err := s.sup.Activate(r.Context(), q.Host, q.Event); err != nil {
-		return s.extensionFail(q.Host, err)
+	if err := s.sup.Activate(ctx, q.Host, q.Event); err != nil {
+		return out, s.extensionFail(q.Host, err)
 	}
-	list, err := s.sup.Extensions(q.Host)
+	units, err := s.sup.Extensions(q.Host)
 	if err != nil {
-		return s.extensionFail(q.Host, err)
+		return out, s.extensionFail(q.Host, err)
 	}
-	list = slices.DeleteFunc(list, func(e service.Status) bool { return e.Activation == nil || e.Activation.Event != q.Event })
-	return answer(w, extensionList{tidyExtensions(list)})
+	units = slices.DeleteFunc(units, func(e extensions.Status) bool { return e.Activation == nil || e.Activation.Event != q.Event })
+	return extensionList{list(units)}, nil
 }
 
-func (s *Server) extensions(w http.ResponseWriter, r *http.Request) error {
-	host := r.URL.Query().Get("host")
-	list, err := s.sup.Extensions(host)
+func (s *Server) extensions(_ context.Context, in extensionsInput) (out extensionList, err error) {
+	units, err := s.sup.Extensions(in.Host)
 	if err != nil {
-		return s.extensionFail(host, err)
+		return out, s.extensionFail(in.Host, err)
 	}
-	return answer(w, extensionList{tidyExtensions(list)})
+	return extensionList{list(units)}, nil
 }
 
 // setExtension responds with the new status of the extension, for each host that has it.
-func (s *Server) setExtension(w http.ResponseWriter, r *http.Request) error {
-	host, id, verb := r.URL.Query().Get("host"), r.PathValue("id"), service.Verb(r.PathValue("verb"))
-	if !slices.Contains(extensionVerbs, verb) {
-		return invalid(fmt.Sprintf("%q is not an operation on an extension", verb))
-	}
-	if err := s.sup.SetExtension(r.Context(), host, id, verb); err != nil {
+func (s *Server) setExtension(ctx context.Context, in extensionInput) (out extensionList, err error) {
+	host, id := in.Host, in.ID
+	if err := s.sup.SetExtension(ctx, host, id, extensions.Verb(in.Verb)); err != nil {
 		e := s.extensionFail(host, err)
 		if e.Class == NoSuchExtension {
-			return s.noExtension(host, id)
+			return out, s.noExtension(host, id)
 		}
-		return e
+		return out, e
 	}
-	list, err := s.sup.Extensions(host)
+	units, err := s.sup.Extensions(host)
 	if err != nil {
-		return s.extensionFail(host, err)
+		return out, s.extensionFail(host, err)
 	}
-	list = slices.DeleteFunc(list, func(e service.Status) bool { return extensions.MakeID(e.ID) != extensions.MakeID(id) })
-	if len(list) == 0 {
-		return s.noExtension(host, id) // it was removed meanwhile
+	units = slices.DeleteFunc(units, func(e extensions.Status) bool { return extensions.MakeID(e.ID) != extensions.MakeID(id) })
+	if len(units) == 0 {
+		return out, s.noExtension(host, id) // it was removed meanwhile
 	}
-	return answer(w, extensionList{list})
+	return extensionList{units}, nil
 }
 
 // rescan responds with the differences, after they have taken effect.
-func (s *Server) rescan(w http.ResponseWriter, r *http.Request) error {
-	host := r.URL.Query().Get("host")
-	list, err := s.sup.RescanExtensions(r.Context(), host)
+func (s *Server) rescan(ctx context.Context, in extensionsInput) (out differenceList, err error) {
+	diff, err := s.sup.RescanExtensions(ctx, in.Host)
 	if err != nil {
-		return s.extensionFail(host, err)
+		return out, s.extensionFail(in.Host, err)
 	}
-	if list == nil {
-		list = []service.Difference{}
-	}
-	return answer(w, differenceList{list})
+	return differenceList{list(diff)}, nil
 }
 
 // noExtension returns an error that lists the existing extensions.
@@ -113,11 +114,11 @@ func (s *Server) noExtension(host, id string) *Error {
 // extensionFail adds the names of the existing hosts if the requested one does not
 // exist.
 func (s *Server) extensionFail(host string, err error) *Error {
-	if host != "" && errors.Is(err, service.ErrNoExtensions) {
+	if host != "" && errors.Is(err, extensions.ErrNoExtensions) {
 		return &Error{Class: NoExtensions, Host: host, Message: fmt.Sprintf("host %q has no extensions: there is no extensions block in its configuration", host)}
 	}
 	e := describe(err, nil)
-	if errors.Is(err, service.ErrNoFolders) {
+	if errors.Is(err, extensions.ErrNoFolders) {
 		e.Message = "no host has folders with extensions to look into"
 		if host != "" {
 			e.Message = fmt.Sprintf("host %q has no folders with extensions to look into: it has those that its configuration declares or that it announces itself", host)
@@ -132,19 +133,11 @@ func (s *Server) extensionFail(host string, err error) *Error {
 	return e
 }
 
-// tidyExtensions returns list, or an empty list for nil.
-func tidyExtensions(list []service.Status) []service.Status {
-	if list == nil {
-		return []service.Status{}
-	}
-	return list
-}
-
 // Activate requests an activation event of a host, or if host is "" of every host
 // that it concerns. It waits until the extensions that declare the event are active
 // or have failed, or ctx ends. It returns the extensions that this event made
 // active; those that an earlier event made active are not included.
-func (c *Client) Activate(ctx context.Context, host, event string) ([]service.Status, error) {
+func (c *Client) Activate(ctx context.Context, host, event string) ([]extensions.Status, error) {
 	out, err := post[extensionList](ctx, c, prefix+"/activate", activateRequest{Event: event, Host: host})
 	if err != nil {
 		return nil, err
@@ -153,7 +146,7 @@ func (c *Client) Activate(ctx context.Context, host, event string) ([]service.St
 }
 
 // Extensions returns the extensions of a host, or of all hosts if host is "".
-func (c *Client) Extensions(ctx context.Context, host string) ([]service.Status, error) {
+func (c *Client) Extensions(ctx context.Context, host string) ([]extensions.Status, error) {
 	out, err := get[extensionList](ctx, c, prefix+"/extensions", hostQuery(host))
 	if err != nil {
 		return nil, err
@@ -163,7 +156,7 @@ func (c *Client) Extensions(ctx context.Context, host string) ([]service.Status,
 
 // SetExtension applies verb to an extension of a host, or if host is "" of each host
 // that has it, and returns its new status.
-func (c *Client) SetExtension(ctx context.Context, host, id string, verb service.Verb) ([]service.Status, error) {
+func (c *Client) SetExtension(ctx context.Context, host, id string, verb extensions.Verb) ([]extensions.Status, error) {
 	path := prefix + "/extensions/" + url.PathEscape(id) + "/" + url.PathEscape(string(verb))
 	out, err := post[extensionList](ctx, c, path+queryOf(hostQuery(host)), nil)
 	if err != nil {
@@ -174,7 +167,7 @@ func (c *Client) SetExtension(ctx context.Context, host, id string, verb service
 
 // RescanExtensions reads the extension folders of a host again, or of all hosts that
 // have some if host is "", and returns the differences after they have taken effect.
-func (c *Client) RescanExtensions(ctx context.Context, host string) ([]service.Difference, error) {
+func (c *Client) RescanExtensions(ctx context.Context, host string) ([]extensions.Difference, error) {
 	out, err := post[differenceList](ctx, c, prefix+"/extensions/rescan"+queryOf(hostQuery(host)), nil)
 	if err != nil {
 		return nil, err

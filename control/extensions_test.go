@@ -7,12 +7,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/control/controltest"
+	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/activation"
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -22,12 +23,12 @@ func withExtensions(t *testing.T, change func(*controltest.Supervisor)) *control
 	t.Helper()
 	sup := &controltest.Supervisor{
 		Members: []*controltest.Host{
-			controltest.NewHost(actors.HostStatus{Name: "ts", State: lifecycle.Running}),
-			controltest.NewHost(actors.HostStatus{Name: "db", State: lifecycle.Running}),
+			controltest.NewHost(record.HostStatus{Name: "ts", State: lifecycle.Running}),
+			controltest.NewHost(record.HostStatus{Name: "db", State: lifecycle.Running}),
 		},
-		Units: []service.Status{
-			{Host: "ts", Place: "ts", ID: "golang.go", State: "active", Activation: &service.Activation{Event: "onLanguage:go"}},
-			{Host: "ts", Place: "ts", ID: "acme.css", State: "active", Activation: &service.Activation{Event: "*", Startup: true}},
+		Units: []extensions.Status{
+			{Host: "ts", Place: "ts", ID: "golang.go", State: "active", Activation: &extensions.Activation{Event: "onLanguage:go"}},
+			{Host: "ts", Place: "ts", ID: "acme.css", State: "active", Activation: &extensions.Activation{Event: "*", Startup: true}},
 		},
 	}
 	change(sup)
@@ -83,19 +84,19 @@ func TestActivate(t *testing.T) {
 func TestSetExtension(t *testing.T) {
 	var seen []string
 	c := withExtensions(t, func(s *controltest.Supervisor) {
-		s.Units = append(s.Units, service.Status{Host: "ts", ID: "a/b?c.d%20e"})
-		s.OnSet = func(_ context.Context, host, id string, verb service.Verb) error {
+		s.Units = append(s.Units, extensions.Status{Host: "ts", ID: "a/b?c.d%20e"})
+		s.OnSet = func(_ context.Context, host, id string, verb extensions.Verb) error {
 			seen = append(seen, fmt.Sprintf("%s %s %s", host, id, verb))
 			return nil
 		}
 	})
-	for _, verb := range []service.Verb{service.Enable, service.Disable, service.Isolate, service.Release} {
+	for _, verb := range []extensions.Verb{extensions.Enable, extensions.Disable, extensions.Isolate, extensions.Release} {
 		st, err := c.SetExtension(t.Context(), "ts", "golang.go", verb)
 		if err != nil || len(st) != 1 || st[0].ID != "golang.go" {
 			t.Errorf("%+v, %v", st, err)
 		}
 	}
-	if _, err := c.SetExtension(t.Context(), "", "a/b?c.d%20e", service.Enable); err != nil {
+	if _, err := c.SetExtension(t.Context(), "", "a/b?c.d%20e", extensions.Enable); err != nil {
 		t.Error(err)
 	}
 	want := []string{"ts golang.go enable", "ts golang.go disable", "ts golang.go isolate", "ts golang.go release", " a/b?c.d%20e enable"}
@@ -110,9 +111,9 @@ func TestSetExtension(t *testing.T) {
 
 // Differences must come back for the requested host, also if there are none.
 func TestRescan(t *testing.T) {
-	want := []service.Difference{{Host: "ts", ID: "golang.go", Change: service.Changed, Before: "1", After: "2"}, {Host: "ts", ID: "a.b", Change: service.Added, After: "1"}}
+	want := []extensions.Difference{{Host: "ts", ID: "golang.go", Change: extensions.Changed, Before: "1", After: "2"}, {Host: "ts", ID: "a.b", Change: extensions.Added, After: "1"}}
 	c := withExtensions(t, func(s *controltest.Supervisor) {
-		s.OnRescan = func(_ context.Context, host string) ([]service.Difference, error) {
+		s.OnRescan = func(_ context.Context, host string) ([]extensions.Difference, error) {
 			if host == "" {
 				return nil, nil
 			}
@@ -140,7 +141,7 @@ func TestExtensionErrors(t *testing.T) {
 			}
 			return supervisor.ErrClosed
 		}
-		s.OnRescan = func(context.Context, string) ([]service.Difference, error) { return nil, service.ErrNoFolders }
+		s.OnRescan = func(context.Context, string) ([]extensions.Difference, error) { return nil, extensions.ErrNoFolders }
 	})
 	rescan := func(host string) error {
 		_, err := c.RescanExtensions(t.Context(), host)
@@ -150,7 +151,7 @@ func TestExtensionErrors(t *testing.T) {
 		_, err := c.Activate(t.Context(), host, event)
 		return err
 	}
-	set := func(host, id string, verb service.Verb) error {
+	set := func(host, id string, verb extensions.Verb) error {
 		_, err := c.SetExtension(t.Context(), host, id, verb)
 		return err
 	}
@@ -166,16 +167,16 @@ func TestExtensionErrors(t *testing.T) {
 		{activate("", "onEnd"), control.Closed, supervisor.ErrClosed, supervisor.ErrClosed.Error()},
 		{activate("", ""), control.Invalid, nil, "no event to request"},
 		{activate("nobody", "onX"), control.NoSuchHost, supervisor.ErrNoHost, `no host "nobody" is configured`},
-		{activate("db", "onX"), control.NoExtensions, service.ErrNoExtensions, `host "db" has no extensions: there is no extensions block in its configuration`},
-		{listErr, control.NoExtensions, service.ErrNoExtensions, `host "db" has no extensions: there is no extensions block in its configuration`},
-		{set("", "golang.goo", service.Enable), control.NoSuchExtension, service.ErrUnknownExtension, `no extension "golang.goo" is known`},
-		{set("ts", "golang.goo", service.Enable), control.NoSuchExtension, service.ErrUnknownExtension, `host "ts" has no extension "golang.goo"`},
-		{set("nobody", "golang.go", service.Enable), control.NoSuchHost, supervisor.ErrNoHost, `no host "nobody" is configured`},
-		{rescan("db"), control.NoExtensions, service.ErrNoExtensions, `host "db" has no extensions: there is no extensions block in its configuration`},
-		{rescan(""), control.NoExtensions, service.ErrNoExtensions, "no host has folders with extensions to look into"},
-		{rescan("ts"), control.NoExtensions, service.ErrNoExtensions, `host "ts" has no folders with extensions to look into: it has those that its configuration declares or that it announces itself`},
+		{activate("db", "onX"), control.NoExtensions, extensions.ErrNoExtensions, `host "db" has no extensions: there is no extensions block in its configuration`},
+		{listErr, control.NoExtensions, extensions.ErrNoExtensions, `host "db" has no extensions: there is no extensions block in its configuration`},
+		{set("", "golang.goo", extensions.Enable), control.NoSuchExtension, extensions.ErrUnknown, `no extension "golang.goo" is known`},
+		{set("ts", "golang.goo", extensions.Enable), control.NoSuchExtension, extensions.ErrUnknown, `host "ts" has no extension "golang.goo"`},
+		{set("nobody", "golang.go", extensions.Enable), control.NoSuchHost, supervisor.ErrNoHost, `no host "nobody" is configured`},
+		{rescan("db"), control.NoExtensions, extensions.ErrNoExtensions, `host "db" has no extensions: there is no extensions block in its configuration`},
+		{rescan(""), control.NoExtensions, extensions.ErrNoExtensions, "no host has folders with extensions to look into"},
+		{rescan("ts"), control.NoExtensions, extensions.ErrNoExtensions, `host "ts" has no folders with extensions to look into: it has those that its configuration declares or that it announces itself`},
 		{rescan("nobody"), control.NoSuchHost, supervisor.ErrNoHost, `no host "nobody" is configured`},
-		{set("", "golang.go", "remove"), control.Invalid, nil, `"remove" is not an operation on an extension`},
+		{set("", "golang.go", "remove"), control.Invalid, nil, `verb is one of enable, disable, isolate, release, not "remove"`},
 	} {
 		var e *control.Error
 		if !errors.As(tt.err, &e) || e.Class != tt.class || e.Message != tt.says {
@@ -186,7 +187,7 @@ func TestExtensionErrors(t *testing.T) {
 		}
 	}
 	var e *control.Error
-	if err := set("", "golang.goo", service.Enable); !errors.As(err, &e) || !slices.Equal(e.Extensions, []string{"golang.go", "acme.css"}) {
+	if err := set("", "golang.goo", extensions.Enable); !errors.As(err, &e) || !slices.Equal(e.Extensions, []string{"golang.go", "acme.css"}) {
 		t.Errorf("%+v", e)
 	}
 }

@@ -8,38 +8,35 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// verb returns a handler that runs do as long as its caller stays connected, and
-// responds with the state of the host afterwards.
-func verb(do func(Host, context.Context) error) hostHandler {
-	return func(w http.ResponseWriter, r *http.Request, h Host) error {
-		if err := do(h, r.Context()); err != nil {
-			return hostFail(h, err)
+// verb returns an endpoint that runs do, and answers with the state of the host
+// afterwards.
+func verb(do func(Host, context.Context) error) endpoint {
+	return reply(func(_ *Server, ctx context.Context, in hostInput) (out record.HostStatus, err error) {
+		if err := do(in.Host, ctx); err != nil {
+			return out, hostFail(in.Host, err)
 		}
-		return answer(w, tidyHost(h.Status()))
-	}
+		return tidyHost(in.Host.Status()), nil
+	})
 }
 
-func (s *Server) wait(w http.ResponseWriter, r *http.Request, h Host) error {
-	var q waitRequest
-	if err := decode(r, &q); err != nil {
-		return err
-	}
+func (s *Server) wait(ctx context.Context, in waitInput) (out record.HostStatus, err error) {
+	h, q := in.Host, in.Body
 	timeout, err := seconds(q.Timeout)
 	if err != nil {
-		return err
+		return out, err
 	}
 	if len(q.States) == 0 {
-		return invalid("no state to wait for")
+		return out, invalid("no state to wait for")
 	}
 	for _, st := range q.States {
 		if !st.Valid() {
-			return invalid(fmt.Sprintf("%q is not a state", st))
+			return out, invalid(fmt.Sprintf("%q is not a state", st))
 		}
 	}
-	ctx := r.Context()
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
@@ -47,11 +44,11 @@ func (s *Server) wait(w http.ResponseWriter, r *http.Request, h Host) error {
 	}
 	if err := h.Wait(ctx, q.States...); err != nil {
 		if ctx.Err() == context.DeadlineExceeded {
-			return waitedTooLong(h, timeout)
+			return out, waitedTooLong(h, timeout)
 		}
-		return hostFail(h, err)
+		return out, hostFail(h, err)
 	}
-	return answer(w, tidyHost(h.Status()))
+	return tidyHost(h.Status()), nil
 }
 
 // waitedTooLong returns an error with the present state of the host.
@@ -66,13 +63,15 @@ func waitedTooLong(h Host, timeout time.Duration) *Error {
 	return e
 }
 
-func (s *Server) call(w http.ResponseWriter, r *http.Request, h Host) error {
-	c, stream, err := s.callOf(r, h)
+func (s *Server) call(w http.ResponseWriter, r *http.Request, in callInput) error {
+	c, err := in.call()
 	if err != nil {
 		return err
 	}
-	if stream {
-		return s.callStream(w, r, h, c)
+	h := in.Host
+	if in.Body.Stream {
+		s.stream(w, r, results(h, c))
+		return nil
 	}
 	raw, err := h.Call(r.Context(), c)
 	if err != nil {
@@ -85,40 +84,37 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, h Host) error {
 	return answer(w, callResponse{text})
 }
 
-func (s *Server) notify(w http.ResponseWriter, r *http.Request, h Host) error {
-	c, _, err := s.callOf(r, h)
+func (s *Server) notify(ctx context.Context, in callInput) (out struct{}, err error) {
+	c, err := in.call()
 	if err != nil {
-		return err
+		return out, err
 	}
-	if err := h.Notify(r.Context(), c.Method, c.Params); err != nil {
-		return callFail(h, c.Method, err)
+	if err := in.Host.Notify(ctx, c.Method, c.Params); err != nil {
+		return out, callFail(in.Host, c.Method, err)
 	}
-	return answer(w, struct{}{})
+	return out, nil
 }
 
-// callOf reads a callRequest and puts its params into the host's encoding.
-func (s *Server) callOf(r *http.Request, h Host) (c Call, stream bool, err error) {
-	var q callRequest
-	if err := decode(r, &q); err != nil {
-		return c, false, err
-	}
+// call puts the params of the request into the host's encoding.
+func (in callInput) call() (c Call, err error) {
+	h, q := in.Host, in.Body
 	if q.Method == "" {
-		return c, false, invalid("no method to call")
+		return c, invalid("no method to call")
 	}
 	c = Call{Method: q.Method, Idempotent: q.Idempotent}
 	if c.Timeout, err = seconds(q.Timeout); err != nil {
-		return c, false, err
+		return c, err
 	}
 	enc := h.Encoding()
 	if enc == nil {
-		return c, false, callFail(h, q.Method, fmt.Errorf("host %q: %w", h.Status().Name, supervisor.ErrNoProtocol))
+		return c, callFail(h, q.Method, fmt.Errorf("host %q: %w", h.Status().Name, supervisor.ErrNoProtocol))
 	}
 	if len(q.Params) > 0 {
 		if c.Params, err = enc.FromJSON(q.Params); err != nil {
-			return c, false, invalid("the params cannot be encoded in the host's protocol: " + err.Error())
+			return c, invalid("the params cannot be encoded in the host's protocol: " + err.Error())
 		}
 	}
-	return c, q.Stream, nil
+	return c, nil
 }
 
 // resultJSON renders a host's result.

@@ -11,6 +11,12 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
+// profileInput is the input of a request for a CPU profile.
+type profileInput struct {
+	Host Host `path:"host" doc:"name of a host"`
+	Body profileRequest
+}
+
 // profileRequest is the body of a request for a CPU profile.
 type profileRequest struct {
 	Seconds float64 `json:"seconds"`
@@ -22,31 +28,27 @@ const typeBytes = "application/octet-stream"
 // response without it was cut off.
 const endTrailer = "Hostsup-End"
 
-func (s *Server) inspect(w http.ResponseWriter, r *http.Request, h Host) error {
-	in, err := h.Inspect(r.Context())
+func (s *Server) inspect(ctx context.Context, in hostInput) (*supervisor.Inspection, error) {
+	out, err := in.Host.Inspect(ctx)
 	if err != nil {
-		return hostFail(h, err)
+		return nil, hostFail(in.Host, err)
 	}
-	return answer(w, in)
+	return out, nil
 }
 
-func (s *Server) profile(w http.ResponseWriter, r *http.Request, h Host) error {
-	var q profileRequest
-	if err := decode(r, &q); err != nil {
-		return err
-	}
-	d, err := seconds(q.Seconds)
+func (s *Server) profile(w http.ResponseWriter, r *http.Request, in profileInput) error {
+	d, err := seconds(in.Body.Seconds)
 	if err != nil {
 		return err
 	}
 	if d < supervisor.MinProfile || d > supervisor.MaxProfile {
 		return invalid(fmt.Sprintf("a profile lasts from %v to %v, not %v", supervisor.MinProfile, supervisor.MaxProfile, d))
 	}
-	return s.file(w, r, h, func(ctx context.Context, w io.Writer) error { return h.Profile(ctx, d, w) })
+	return s.file(w, r, in.Host, func(ctx context.Context, w io.Writer) error { return in.Host.Profile(ctx, d, w) })
 }
 
-func (s *Server) heap(w http.ResponseWriter, r *http.Request, h Host) error {
-	return s.file(w, r, h, h.HeapSnapshot)
+func (s *Server) heap(w http.ResponseWriter, r *http.Request, in hostInput) error {
+	return s.file(w, r, in.Host, in.Host.HeapSnapshot)
 }
 
 // file responds with the output of write, and how that ended.

@@ -11,10 +11,10 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/control/controltest"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -22,12 +22,12 @@ import (
 // writes, and host "db", which cannot be inspected.
 func inspected(t *testing.T, write func(ctx context.Context, d time.Duration, w io.Writer) error) *control.Client {
 	t.Helper()
-	ts := controltest.NewHost(actors.HostStatus{Name: "ts", State: lifecycle.Running, Life: 7})
+	ts := controltest.NewHost(record.HostStatus{Name: "ts", State: lifecycle.Running, Life: 7})
 	ts.OnFile = write
 	ts.OnInspect = func(context.Context) (*supervisor.Inspection, error) {
 		return &supervisor.Inspection{Host: "ts", Life: 7, PID: 4711, URL: "ws://127.0.0.1:1/x", DevTools: "devtools://x", Opened: true}, nil
 	}
-	db := controltest.NewHost(actors.HostStatus{Name: "db", State: lifecycle.Running})
+	db := controltest.NewHost(record.HostStatus{Name: "db", State: lifecycle.Running})
 	c := control.NewClient(controltest.Serve(t, &controltest.Supervisor{Members: []*controltest.Host{ts, db}}, control.Options{}))
 	t.Cleanup(c.Close)
 	return c

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/control/controltest"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
 func listen(t *testing.T, path string) *control.Listener {
@@ -378,7 +378,7 @@ func TestSupervisorGoesAway(t *testing.T) {
 }
 
 func TestClientDeadline(t *testing.T) {
-	h := controltest.NewHost(actors.HostStatus{Name: "ts"})
+	h := controltest.NewHost(record.HostStatus{Name: "ts"})
 	h.OnVerb = func(ctx context.Context, _ string) error {
 		<-ctx.Done()
 		return ctx.Err()

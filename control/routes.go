@@ -6,69 +6,68 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// handler responds to a request, or returns an error before it has written anything.
-type handler func(w http.ResponseWriter, r *http.Request) error
-
-// hostHandler is a handler for one host.
-type hostHandler func(w http.ResponseWriter, r *http.Request, h Host) error
-
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	handle := func(pattern string, h handler) {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			if err := h(w, r); err != nil {
+	for _, op := range operations() {
+		mux.HandleFunc(op.method+" "+prefix+op.path, func(w http.ResponseWriter, r *http.Request) {
+			if err := s.run(&op, w, r); err != nil {
 				s.fail(w, r, err)
 			}
 		})
 	}
-	host := func(pattern string, h hostHandler) {
-		handle(pattern, func(w http.ResponseWriter, r *http.Request) error {
-			found, err := s.host(r.PathValue("host"))
-			if err != nil {
-				return err
-			}
-			return h(w, r, found)
-		})
-	}
-
-	handle("GET "+prefix+"/status", s.status)
-	handle("GET "+prefix+"/events", s.events)
-	handle("GET "+prefix+"/crashes", s.crashes)
-	handle("GET "+prefix+"/crashes/{id}", s.crash)
-	handle("GET "+prefix+"/extensions", s.extensions)
-	handle("POST "+prefix+"/extensions/rescan", s.rescan)
-	handle("POST "+prefix+"/extensions/{id}/{verb}", s.setExtension)
-	handle("POST "+prefix+"/activate", s.activate)
-
-	host("POST "+prefix+"/hosts/{host}/call", s.call)
-	host("POST "+prefix+"/hosts/{host}/notify", s.notify)
-	host("POST "+prefix+"/hosts/{host}/start", verb(Host.Start))
-	host("POST "+prefix+"/hosts/{host}/stop", verb(Host.Stop))
-	host("POST "+prefix+"/hosts/{host}/restart", verb(Host.Restart))
-	host("POST "+prefix+"/hosts/{host}/reset", verb(Host.Reset))
-	host("POST "+prefix+"/hosts/{host}/wait", s.wait)
-	host("GET "+prefix+"/hosts/{host}/logs", s.logs)
-	host("GET "+prefix+"/hosts/{host}/messages", s.messages)
-	host("POST "+prefix+"/hosts/{host}/inspect", s.inspect)
-	host("POST "+prefix+"/hosts/{host}/profile", s.profile)
-	host("POST "+prefix+"/hosts/{host}/heap", s.heap)
-	host("POST "+prefix+"/hosts/{host}"+attachSuffix, s.attach)
-
-	handle("/", func(_ http.ResponseWriter, r *http.Request) error {
-		return &Error{Class: Unknown, Message: fmt.Sprintf("this supervisor (version %s) does not know %s %s", s.opt.Version, r.Method, r.URL.Path)}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, s.unknown(r))
 	})
 	return mux
 }
 
-// host finds a host. The error lists the existing ones.
-func (s *Server) host(name string) (Host, error) {
+// unknown returns an error: there is no such operation.
+func (s *Server) unknown(r *http.Request) error {
+	return &Error{Class: Unknown, Message: fmt.Sprintf("this supervisor (version %s) does not know %s %s", s.opt.Version, cut(r.Method), cut(r.URL.Path))}
+}
+
+// run serves one request for an operation.
+func (s *Server) run(op *operation, w http.ResponseWriter, r *http.Request) error {
+	if err := op.allow(r); err != nil {
+		return err
+	}
+	if c := callerOf(r.Context()); c.token != "" && op.role != RoleRead {
+		s.opt.Logger.Info("a caller of the console changes something", "token", c.token, "operation", op.name, "path", r.URL.Path, "from", r.RemoteAddr)
+	}
+	if !op.endless {
+		r.Body = http.MaxBytesReader(w, r.Body, s.opt.MaxBody)
+		return op.serve(s, w, r)
+	}
+	if b, ok := r.Body.(*timedBody); ok {
+		b.endless = true
+	}
+	if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
+		return err // another version of HTTP, which Client does not use
+	}
+	defer stopReading(w)
+	return op.serve(s, w, r)
+}
+
+// host finds a host, or with several any instance of that name. The error lists the
+// existing ones.
+func (s *Server) host(name string, several bool) (Host, error) {
 	h, err := s.sup.Host(name)
 	if errors.Is(err, supervisor.ErrNoHost) {
-		return nil, s.noHost(name)
+		all, names := s.sup.Instances(name)
+		switch {
+		case all == nil:
+			return nil, s.noHost(name)
+		case several:
+			return all, nil
+		}
+		e := s.noHost(name)
+		e.Message = fmt.Sprintf("host %q has several instances: name one of %s", name, strings.Join(names, ", "))
+		return nil, e
 	}
 	return h, err
 }

@@ -7,19 +7,26 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/hostsup/hostsup/internal/sys"
 )
 
 // Options configures a Server. The zero value is usable.
 type Options struct {
 	Version string       // of the supervisor, sent with every response
 	Logger  hclog.Logger // nil: none
-	MaxBody int64        // bytes of a request's body; default 64 MiB
+	// Configuration is what loads the supervisor's file again. nil: nothing does.
+	Configuration Configuration
+	Console       Console // where ServeConsole listens
+	MaxBody       int64   // bytes of a request's body; default 64 MiB
 
-	MaxConns int // connections served at once; default 256, at most a quarter of the descriptors; more get the error class overloaded
+	// Patience bounds how long a caller on a network may take to send a body, and to take
+	// what is written to it; default 30 s.
+	Patience time.Duration
+	MaxConns int // connections served at once; default 256, at most a quarter of the descriptors; more get the error class overloaded. Half as many on a network.
 }
 
 // defaultMaxBody is above the default frame limit, so that the protocol's own limit
@@ -30,11 +37,13 @@ const defaultMaxBody = 64 << 20
 type Server struct {
 	sup      Supervisor
 	opt      Options
-	http     *http.Server
+	mux      http.Handler
 	ctx      context.Context // of every request; ends with Close
 	cancel   context.CancelFunc
 	handlers sync.WaitGroup
-	conns    atomic.Int64 // open now
+
+	mu    sync.Mutex
+	doors []*door
 }
 
 // NewServer makes a server for sup. It starts nothing.
@@ -45,21 +54,15 @@ func NewServer(sup Supervisor, opt Options) *Server {
 	if opt.MaxBody <= 0 {
 		opt.MaxBody = defaultMaxBody
 	}
+	if opt.Patience <= 0 {
+		opt.Patience = 30 * time.Second
+	}
 	if opt.MaxConns <= 0 {
 		opt.MaxConns = defaultMaxConns()
 	}
 	s := &Server{sup: sup, opt: opt}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.http = &http.Server{
-		Handler:           s.guard(s.routes()),
-		BaseContext:       func(net.Listener) context.Context { return s.ctx },
-		ConnContext:       s.opened,
-		ConnState:         s.changed,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          standardLog(opt.Logger),
-	}
+	s.mux = s.routes()
 	return s
 }
 
@@ -67,10 +70,25 @@ func standardLog(l hclog.Logger) *log.Logger {
 	return l.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug})
 }
 
-// Serve responds to requests on l until [Server.Close], and then returns nil. l is
-// closed when Serve returns.
-func (s *Server) Serve(l net.Listener) error {
-	err := s.http.Serve(bounded{l, s})
+// Serve responds to requests on l, the control socket, until [Server.Close], and then
+// returns nil. l is closed when Serve returns.
+func (s *Server) Serve(l net.Listener) error { return s.serve(l, nil) }
+
+// ServeConsole is Serve for a listener on a network, or a TLS listener of one.
+func (s *Server) ServeConsole(l net.Listener, a Access) error { return s.serve(l, &a) }
+
+func (s *Server) serve(l net.Listener, a *Access) error {
+	d := s.newDoor(a)
+	s.mu.Lock()
+	closed := s.ctx.Err() != nil
+	if !closed {
+		s.doors = append(s.doors, d)
+	}
+	s.mu.Unlock()
+	if closed {
+		return l.Close()
+	}
+	err := d.http.Serve(bounded{l, d})
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
@@ -81,46 +99,22 @@ func (s *Server) Serve(l net.Listener) error {
 // returns when every handler has returned. Responses under way may finish until ctx
 // ends; then their connections are cut.
 func (s *Server) Close(ctx context.Context) error {
+	s.mu.Lock()
 	s.cancel()
-	err := s.http.Shutdown(ctx)
-	if err != nil {
-		err = s.http.Close()
+	doors := s.doors
+	s.mu.Unlock()
+	var errs []error
+	for _, d := range doors {
+		err := d.http.Shutdown(ctx)
+		if err != nil {
+			err = d.http.Close()
+		}
+		errs = append(errs, err)
 	}
 	s.handlers.Wait()
-	return err
+	return errors.Join(errs...)
 }
 
-// callerKey holds the result of checkCaller in a connection's context.
-type callerKey struct{}
-
-func withCaller(ctx context.Context, c net.Conn) context.Context {
-	if err := checkCaller(c); err != nil {
-		return context.WithValue(ctx, callerKey{}, err)
-	}
-	return ctx
-}
-
-// guard wraps every handler: it counts the request, and refuses callers that may not
-// control the supervisor.
-func (s *Server) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if endless(r) && http.NewResponseController(w).EnableFullDuplex() != nil {
-			return // another version of HTTP, which Client does not use
-		}
-		s.handlers.Add(1)
-		defer s.handlers.Done()
-		w.Header().Set(versionHeader, s.opt.Version)
-		if err, ok := r.Context().Value(callerKey{}).(error); ok {
-			s.opt.Logger.Warn("refused a caller", "error", err)
-			w.Header().Set("Connection", "close")
-			s.fail(w, r, err)
-			return
-		}
-		if endless(r) {
-			defer stopReading(w)
-		} else {
-			r.Body = http.MaxBytesReader(w, r.Body, s.opt.MaxBody)
-		}
-		next.ServeHTTP(w, r)
-	})
-}
+// defaultMaxConns returns how many connections are served at once: 256, and at most
+// a quarter of the descriptors, because hosts need some too.
+func defaultMaxConns() int { return min(256, sys.DescriptorLimit()/4) }

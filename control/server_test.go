@@ -17,7 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/mpack"
 	"github.com/hostsup/hostsup/codec/native"
@@ -26,6 +25,7 @@ import (
 	"github.com/hostsup/hostsup/intercept/feed"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -40,7 +40,7 @@ func one(t *testing.T, change func(*controltest.Supervisor, *controltest.Host)) 
 // serveOne returns the path of a control socket.
 func serveOne(t *testing.T, change func(*controltest.Supervisor, *controltest.Host)) string {
 	t.Helper()
-	h := controltest.NewHost(actors.HostStatus{Name: "ts", Group: "editor", State: lifecycle.Running, Life: 1})
+	h := controltest.NewHost(record.HostStatus{Name: "ts", Group: "editor", State: lifecycle.Running, Life: 1})
 	h.Enc = native.New()
 	sup := &controltest.Supervisor{Members: []*controltest.Host{h}}
 	if change != nil {
@@ -143,8 +143,8 @@ func TestNoProtocol(t *testing.T) {
 
 func TestStatusOfSomeHosts(t *testing.T) {
 	c := one(t, func(s *controltest.Supervisor, _ *controltest.Host) {
-		s.Members = append(s.Members, controltest.NewHost(actors.HostStatus{Name: "db", Group: "data"}))
-		s.Groups = []actors.GroupStatus{{Name: "editor", Hosts: []string{"ts"}}, {Name: "data", Hosts: []string{"db"}}}
+		s.Members = append(s.Members, controltest.NewHost(record.HostStatus{Name: "db", Group: "data"}))
+		s.Groups = []record.GroupStatus{{Name: "editor", Hosts: []string{"ts"}}, {Name: "data", Hosts: []string{"db"}}}
 	})
 	all, err := c.Status(t.Context())
 	if err != nil || len(all.Hosts) != 2 || len(all.Groups) != 2 {
@@ -165,7 +165,7 @@ func TestVerbs(t *testing.T) {
 		}
 	})
 	ctx := t.Context()
-	for _, do := range []func(context.Context, string) (*actors.HostStatus, error){c.Stop, c.Start, c.Restart, c.Reset} {
+	for _, do := range []func(context.Context, string) (*record.HostStatus, error){c.Stop, c.Start, c.Restart, c.Reset} {
 		st, err := do(ctx, "ts")
 		if err != nil || st.Name != "ts" {
 			t.Errorf("%+v, %v", st, err)
@@ -183,7 +183,7 @@ func TestVerbs(t *testing.T) {
 func TestWaitTimesOut(t *testing.T) {
 	c := one(t, func(_ *controltest.Supervisor, h *controltest.Host) {
 		reason := "exit 3"
-		h.Set(func(st *actors.HostStatus) { st.State, st.Reason = lifecycle.Restarting, &reason })
+		h.Set(func(st *record.HostStatus) { st.State, st.Reason = lifecycle.Restarting, &reason })
 		h.OnVerb = func(ctx context.Context, _ string) error {
 			<-ctx.Done()
 			return ctx.Err()
@@ -285,7 +285,7 @@ func TestStream(t *testing.T) {
 func TestFollowEvents(t *testing.T) {
 	live := make(chan supervisor.Event)
 	c := one(t, func(s *controltest.Supervisor, _ *controltest.Host) {
-		s.History, s.Live = []supervisor.Event{{Seq: 1, Kind: actors.KindSupervisor}}, live
+		s.History, s.Live = []supervisor.Event{{Seq: 1, Kind: record.KindSupervisor}}, live
 	})
 	past := 0
 	for _, err := range c.Events(t.Context(), false) {
@@ -303,7 +303,7 @@ func TestFollowEvents(t *testing.T) {
 	if ev, err, ok := next(); !ok || err != nil || ev.Seq != 1 {
 		t.Fatalf("%+v, %v", ev, err)
 	}
-	for _, want := range []supervisor.Event{{Seq: 2, Kind: actors.KindSlow}, {Lost: 7}, {Seq: 10, Kind: actors.KindSlow}} {
+	for _, want := range []supervisor.Event{{Seq: 2, Kind: record.KindSlow}, {Lost: 7}, {Seq: 10, Kind: record.KindSlow}} {
 		live <- want // each is seen before the next is sent
 		if ev, err, ok := next(); !ok || err != nil || ev.Seq != want.Seq || ev.Lost != want.Lost {
 			t.Fatalf("%+v, %v, want %+v", ev, err, want)
@@ -346,7 +346,7 @@ func TestFollowLogs(t *testing.T) {
 // Close must end followers properly, respond to waiting requests, and wait for all
 // handlers.
 func TestClose(t *testing.T) {
-	h := controltest.NewHost(actors.HostStatus{Name: "ts"})
+	h := controltest.NewHost(record.HostStatus{Name: "ts"})
 	waiting := make(chan struct{})
 	h.OnVerb = func(ctx context.Context, _ string) error {
 		close(waiting)
@@ -431,7 +431,7 @@ type endless struct {
 	events iter.Seq[supervisor.Event]
 }
 
-func (e endless) Events(context.Context, bool) iter.Seq[supervisor.Event] { return e.events }
+func (e endless) Events(context.Context, uint64, bool) iter.Seq[supervisor.Event] { return e.events }
 
 // Requests that Client never makes must get errors in the same form.
 func TestRawRequests(t *testing.T) {

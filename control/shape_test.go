@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"bytes"
+	stdcmp "cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -10,21 +11,22 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/control/controltest"
 	"github.com/hostsup/hostsup/execserver/part"
 	"github.com/hostsup/hostsup/execserver/server"
-	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -36,12 +38,12 @@ func ptr[T any](v T) *T { return &v }
 // has none.
 func everything() *controltest.Supervisor {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
-	exit := &actors.ExitInfo{Signal: ptr("SIGKILL"), Reason: "killed by SIGKILL", At: at}
-	full := controltest.NewHost(actors.HostStatus{
+	exit := &record.ExitInfo{Signal: ptr("SIGKILL"), Reason: "killed by SIGKILL", At: at}
+	full := controltest.NewHost(record.HostStatus{
 		Name: "ts", Group: "editor", Protocol: "hostsup", State: lifecycle.Restarting, Reason: ptr("killed by SIGKILL"),
 		Life: 7, PID: ptr(4711), Restarts: 6, CrashesInWindow: 2, MaxCrashes: 3, Since: at, Started: &at, Eager: true, CrashID: ptr("c1"), Pending: 4, Liveness: "ping",
 		LastExit: exit, RSSBytes: ptr[int64](1 << 20), CPUSeconds: ptr(1.25), Slow: true, RetryInSeconds: ptr(0.5),
-		DependsOn: []string{"db"}, Sandbox: actors.SandboxStatus{Level: "none", Missing: []string{"x"}},
+		DependsOn: []string{"db"}, Sandbox: record.SandboxStatus{Level: "none", Missing: []string{"x"}},
 	})
 	full.Enc = native.New()
 	full.Output = []capture.Line{
@@ -57,8 +59,8 @@ func everything() *controltest.Supervisor {
 	return &controltest.Supervisor{
 		Info: supervisor.Info{PID: 1, Version: "v1.2.3", Started: at, Config: ptr("/etc/hostsup.hcl"), Socket: ptr("/run/hostsup.sock"),
 			Kill: "keeper", Missing: []string{"no cgroup: not delegated"}},
-		Groups:  []actors.GroupStatus{{Name: "editor", Strategy: lifecycle.OneForAll, Hosts: []string{"ts"}}, {Name: "alone"}},
-		Members: []*controltest.Host{full, controltest.NewHost(actors.HostStatus{Name: "alone", Group: "alone", Protocol: "none", State: lifecycle.Stopped, Since: at, StoppedByPerson: true, Liveness: "none"})},
+		Groups:  []record.GroupStatus{{Name: "editor", Strategy: lifecycle.OneForAll, Hosts: []string{"ts"}}, {Name: "alone"}},
+		Members: []*controltest.Host{full, controltest.NewHost(record.HostStatus{Name: "alone", Group: "alone", Protocol: "none", State: lifecycle.Stopped, Since: at, StoppedByPerson: true, Liveness: "none"})},
 		Parts: []supervisor.PartStatus{
 			part.Status{
 				Name: "agents", URL: "ws://127.0.0.1:4500", State: lifecycle.Restarting, Reason: ptr("accept failed"), Since: at, Restarts: 2,
@@ -73,28 +75,28 @@ func everything() *controltest.Supervisor {
 			}.Part(),
 			part.Status{Name: "empty", URL: "unix:///run/x.sock", State: lifecycle.Running, Since: at}.Part(),
 		},
-		Units: []service.Status{
+		Units: []extensions.Status{
 			{
 				Host: "ts", Place: "ts-2", ID: "golang.go", Version: "0.52.2", State: "active", Why: "onLanguage:go",
-				Activation: &service.Activation{Event: "onLanguage:go", CodeLoading: 12.5, ActivateCall: 3.25, ActivateResolved: 40},
-				Blame:      service.Blame{SuspectIn: 2, Quarantined: true, Decision: "it alone is a suspect in 2 of 2 crashes in 5m0s"},
+				Activation: &extensions.Activation{Event: "onLanguage:go", CodeLoading: 12.5, ActivateCall: 3.25, ActivateResolved: 40},
+				Blame:      extensions.Blame{SuspectIn: 2, Quarantined: true, Decision: "it alone is a suspect in 2 of 2 crashes in 5m0s"},
 			},
 			{Host: "ts", ID: "acme.theme", Version: "1.0.0", State: "inactive"},
 		},
-		OnRescan: func(context.Context, string) ([]service.Difference, error) {
-			return []service.Difference{
-				{Host: "ts", ID: "acme.css", Change: service.Added, After: "1.0.0"},
-				{Host: "ts", ID: "golang.go", Change: service.Changed, Before: "0.52.1", After: "0.52.2"},
-				{Host: "ts", ID: "acme.words", Change: service.Removed, Before: "1.2.0"},
+		OnRescan: func(context.Context, string) ([]extensions.Difference, error) {
+			return []extensions.Difference{
+				{Host: "ts", ID: "acme.css", Change: extensions.Added, After: "1.0.0"},
+				{Host: "ts", ID: "golang.go", Change: extensions.Changed, Before: "0.52.1", After: "0.52.2"},
+				{Host: "ts", ID: "acme.words", Change: extensions.Removed, Before: "1.2.0"},
 			}, nil
 		},
 		History: []supervisor.Event{
-			{Seq: 1, Time: at, Kind: actors.KindSupervisor, Reason: "ready"},
+			{Seq: 1, Time: at, Kind: record.KindSupervisor, Reason: "ready"},
 			{Lost: 2},
-			{Seq: 4, Time: at, Kind: actors.KindState, Group: ptr("editor"), Host: ptr("ts"), Life: ptr[uint64](7), PID: ptr(4711),
+			{Seq: 4, Time: at, Kind: record.KindState, Group: ptr("editor"), Host: ptr("ts"), Life: ptr[uint64](7), PID: ptr(4711),
 				From: ptr(lifecycle.Running), To: ptr(lifecycle.Crashed), Reason: "killed by SIGKILL", Exit: exit, CrashID: ptr("c1")},
 		},
-		Reports: []actors.CrashReport{{ID: "c1", Time: at, Host: "ts", Group: "editor", Life: 7, State: lifecycle.Running, Exit: exit}},
+		Reports: []record.CrashReport{{ID: "c1", Time: at, Host: "ts", Group: "editor", Life: 7, State: lifecycle.Running, Exit: exit}},
 	}
 }
 
@@ -105,21 +107,23 @@ func TestShapes(t *testing.T) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}}
 	defer web.CloseIdleConnections()
-	tests := []struct{ name, method, path, body, kind string }{
-		{"status.json", "GET", "/v1/status", "", "application/json"},
-		{"host.json", "POST", "/v1/hosts/alone/stop", "", "application/json"},
-		{"events.ndjson", "GET", "/v1/events", "", "application/x-ndjson"},
-		{"logs.ndjson", "GET", "/v1/hosts/ts/logs?n=10", "", "application/x-ndjson"},
-		{"crashes.json", "GET", "/v1/crashes", "", "application/json"},
-		{"crash.json", "GET", "/v1/crashes/c1", "", "application/json"},
-		{"extensions.json", "GET", "/v1/extensions?host=ts", "", "application/json"},
-		{"extension.json", "POST", "/v1/extensions/acme.theme/disable", "", "application/json"},
-		{"rescan.json", "POST", "/v1/extensions/rescan?host=ts", "", "application/json"},
-		{"activate.json", "POST", "/v1/activate", `{"event":"onLanguage:go"}`, "application/json"},
-		{"inspect.json", "POST", "/v1/hosts/ts/inspect", "", "application/json"},
-		{"error_extension.json", "POST", "/v1/extensions/golang.g/release?host=ts", "", "application/json"},
-		{"error.json", "POST", "/v1/hosts/ts/call", `{"method":"m"}`, "application/json"},
-		{"error_host.json", "POST", "/v1/hosts/tss/start", "", "application/json"},
+	doc := newSchemas(t)
+	// The path of the document is that of the request, unless it is named.
+	tests := []struct{ name, method, path, body, kind, documented string }{
+		{"status.json", "GET", "/v1/status", "", "application/json", ""},
+		{"host.json", "POST", "/v1/hosts/alone/stop", "", "application/json", "/v1/hosts/{host}/stop"},
+		{"events.ndjson", "GET", "/v1/events", "", "application/x-ndjson", ""},
+		{"logs.ndjson", "GET", "/v1/hosts/ts/logs?n=10", "", "application/x-ndjson", "/v1/hosts/{host}/logs"},
+		{"crashes.json", "GET", "/v1/crashes", "", "application/json", ""},
+		{"crash.json", "GET", "/v1/crashes/c1", "", "application/json", "/v1/crashes/{id}"},
+		{"extensions.json", "GET", "/v1/extensions?host=ts", "", "application/json", ""},
+		{"extension.json", "POST", "/v1/extensions/acme.theme/disable", "", "application/json", "/v1/extensions/{id}/{verb}"},
+		{"rescan.json", "POST", "/v1/extensions/rescan?host=ts", "", "application/json", ""},
+		{"activate.json", "POST", "/v1/activate", `{"event":"onLanguage:go"}`, "application/json", ""},
+		{"inspect.json", "POST", "/v1/hosts/ts/inspect", "", "application/json", "/v1/hosts/{host}/inspect"},
+		{"error_extension.json", "POST", "/v1/extensions/golang.g/release?host=ts", "", "application/json", "/v1/extensions/{id}/{verb}"},
+		{"error.json", "POST", "/v1/hosts/ts/call", `{"method":"m"}`, "application/json", "/v1/hosts/{host}/call"},
+		{"error_host.json", "POST", "/v1/hosts/tss/start", "", "application/json", "/v1/hosts/{host}/start"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -139,6 +143,8 @@ func TestShapes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			at, _, _ := strings.Cut(tt.path, "?")
+			doc.check(t, doc.operation(t, tt.method, stdcmp.Or(tt.documented, at)), res.StatusCode, tt.kind, got)
 			if tt.kind == "application/json" {
 				var b bytes.Buffer
 				if err := json.Indent(&b, got, "", "  "); err != nil {

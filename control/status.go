@@ -1,34 +1,43 @@
 package control
 
 import (
-	"net/http"
+	"context"
 	"slices"
 
-	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
 // status responds with everything, or with the hosts, groups and exec servers named
 // host=….
-func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
-	st := s.sup.Status()
+func (s *Server) status(_ context.Context, in statusInput) (st supervisor.Status, err error) {
+	st = s.sup.Status()
 	if s.ended() {
-		return closed()
+		return st, closed()
 	}
-	if names := r.URL.Query()["host"]; len(names) > 0 {
-		var err error
-		if st, err = s.only(st, names); err != nil {
-			return err
+	if s.opt.Configuration != nil {
+		st.Supervisor.Configuration = s.opt.Configuration.Status()
+	}
+	if len(in.Names) > 0 {
+		if st, err = s.only(st, in.Names); err != nil {
+			return st, err
 		}
 	}
-	return answer(w, tidy(st))
+	return tidy(st), nil
+}
+
+// statusInput is the input of a request for the status.
+type statusInput struct {
+	Names []string `query:"host" doc:"only these hosts (or all instances of one), groups and exec servers; may be repeated"`
 }
 
 // only reduces a status to some hosts and the hosts of some groups, with their
 // groups, and to some exec servers.
 func (s *Server) only(st supervisor.Status, names []string) (supervisor.Status, error) {
 	for _, name := range names {
-		if !slices.ContainsFunc(st.Hosts, func(h actors.HostStatus) bool { return h.Name == name || h.Group == name }) &&
+		_, instances := s.sup.Instances(name)
+		names = append(names, instances...)
+		if len(instances) == 0 && !slices.ContainsFunc(st.Hosts, func(h record.HostStatus) bool { return h.Name == name || h.Group == name }) &&
 			!slices.ContainsFunc(st.Parts, func(p supervisor.PartStatus) bool { return p.Name == name }) {
 			return st, s.noName(st, name)
 		}
@@ -88,14 +97,14 @@ func tidy(st supervisor.Status) supervisor.Status {
 	return st
 }
 
-func tidyHost(h actors.HostStatus) actors.HostStatus {
+func tidyHost(h record.HostStatus) record.HostStatus {
 	h.Sandbox.Missing = list(h.Sandbox.Missing)
 	h.DependsOn = list(h.DependsOn)
 	h.Throttle = list(h.Throttle)
 	return h
 }
 
-func tidyCrash(c actors.CrashReport) actors.CrashReport {
+func tidyCrash(c record.CrashReport) record.CrashReport {
 	c.Command, c.Lines, c.Messages = list(c.Command), list(c.Lines), list(c.Messages)
 	return c
 }

@@ -5,14 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
 	"slices"
-	"strconv"
+	"strings"
+	"time"
 
 	"github.com/hostsup/hostsup/actors"
-	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/internal/reports"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -20,16 +22,12 @@ import (
 // reader. A slower reader blocks the source, which then counts what it missed.
 const streamAhead = 256
 
-// maxTail bounds how many lines of output one request may request.
-const maxTail = 1_000_000
-
-func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
-	follow, err := boolQuery(r, "follow")
-	if err != nil {
-		return err
+func (s *Server) events(in eventsInput) (source, error) {
+	if in.Since == 0 {
+		in.Since = in.Last
 	}
-	s.stream(w, r, func(ctx context.Context, send func(any) bool) *Error {
-		for ev := range s.sup.Events(ctx, follow) {
+	return func(ctx context.Context, send func(any) bool) *Error {
+		for ev := range s.sup.Events(ctx, in.Since, in.Follow) {
 			var line any = ev
 			if ev.Lost > 0 {
 				line = lostLine{ev.Lost}
@@ -39,60 +37,42 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 		return nil
-	})
-	return nil
+	}, nil
 }
 
-func (s *Server) logs(w http.ResponseWriter, r *http.Request, h Host) error {
-	follow, err := boolQuery(r, "follow")
-	if err != nil {
-		return err
+func (s *Server) logs(in logsInput) (source, error) {
+	if in.Follow {
+		return func(ctx context.Context, send func(any) bool) *Error { return pass(in.Host.Follow(ctx, in.N), send) }, nil
 	}
-	n, err := strconv.Atoi(r.URL.Query().Get("n"))
-	if err != nil || n < 0 || n > maxTail {
-		return invalid(fmt.Sprintf("n is a number of lines from 0 to %d", maxTail))
+	past, err := in.Host.History(in.N)
+	if err != nil && len(past) == 0 {
+		return nil, hostFail(in.Host, err)
 	}
-	var past iter.Seq[capture.Line]
-	if !follow {
-		lines, err := h.History(n)
-		if err != nil && len(lines) == 0 {
-			return hostFail(h, err)
-		}
-		past = slices.Values(lines) // the readable lines are better than none
-	}
-	s.stream(w, r, func(ctx context.Context, send func(any) bool) *Error {
-		lines := past
-		if follow {
-			lines = h.Follow(ctx, n)
-		}
-		for ln := range lines {
-			if !send(ln) {
-				break
-			}
-		}
-		return nil
-	})
-	return nil
+	// The readable lines are better than none.
+	return func(_ context.Context, send func(any) bool) *Error { return pass(slices.Values(past), send) }, nil
 }
 
 // messages follows the messages that a host sends by itself, until the reader has gone.
-func (s *Server) messages(w http.ResponseWriter, r *http.Request, h Host) error {
-	if h.Encoding() == nil {
-		return hostFail(h, &actors.CallError{Host: r.PathValue("host"), Err: actors.ErrNoProtocol})
+func (s *Server) messages(in hostInput) (source, error) {
+	if in.Host.Encoding() == nil {
+		return nil, hostFail(in.Host, &actors.CallError{Host: in.Host.Status().Name, Err: actors.ErrNoProtocol})
 	}
-	s.stream(w, r, func(ctx context.Context, send func(any) bool) *Error {
-		for m := range h.Messages(ctx) {
-			if !send(m) {
-				break
-			}
+	return func(ctx context.Context, send func(any) bool) *Error { return pass(in.Host.Messages(ctx), send) }, nil
+}
+
+// pass sends all of seq, as long as the reader is there.
+func pass[T any](seq iter.Seq[T], send func(any) bool) *Error {
+	for v := range seq {
+		if !send(v) {
+			break
 		}
-		return nil
-	})
+	}
 	return nil
 }
 
-func (s *Server) callStream(w http.ResponseWriter, r *http.Request, h Host, c Call) error {
-	s.stream(w, r, func(ctx context.Context, send func(any) bool) *Error {
+// results sends the elements of a streamed result.
+func results(h Host, c Call) source {
+	return func(ctx context.Context, send func(any) bool) *Error {
 		for raw, err := range h.Stream(ctx, c) {
 			if err != nil {
 				return callFail(h, c.Method, err)
@@ -106,20 +86,19 @@ func (s *Server) callStream(w http.ResponseWriter, r *http.Request, h Host, c Ca
 			}
 		}
 		return nil
-	})
-	return nil
+	}
 }
 
-// stream responds with one JSON document a line: what source sends, then the end. It
-// writes the lines in a separate goroutine, so that lines which arrive together are
-// sent together; that goroutine ends before stream returns. send returns false once
-// the reader has gone.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, source func(ctx context.Context, send func(any) bool) *Error) {
+// stream responds with what src sends, then the end: one JSON document a line, or as
+// server-sent events if the caller accepts them. It writes in a separate goroutine, so
+// that lines which arrive together are sent together; that goroutine ends before stream
+// returns.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, src source) {
 	ctx, cancel := context.WithCancel(r.Context())
 	lines, written := make(chan any, streamAhead), make(chan struct{})
 	go func() {
 		defer close(written)
-		if err := writeLines(w, lines); err != nil {
+		if err := writeLines(w, lines, strings.Contains(r.Header.Get("Accept"), typeSSE)); err != nil {
 			cancel()
 			for range lines { // so that source, which may be sending, can end
 			}
@@ -130,7 +109,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, source func(ctx 
 		<-written
 		cancel()
 	}()
-	err := source(ctx, func(v any) bool {
+	err := src(ctx, func(v any) bool {
 		lines <- v
 		return ctx.Err() == nil
 	})
@@ -140,68 +119,115 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, source func(ctx 
 	lines <- endLine{End: err == nil, Error: err}
 }
 
-// writeLines writes until lines is closed, and flushes when no line is waiting.
-func writeLines(w http.ResponseWriter, lines <-chan any) error {
+// writeLines writes until in is closed, and flushes when no line is waiting.
+func writeLines(w http.ResponseWriter, in <-chan any, asEvents bool) error {
+	out := lineWriter{w: w, control: http.NewResponseController(w), enc: encoder(w)}
 	w.Header().Set("Content-Type", typeNDJSON)
+	write := out.line
+	if asEvents {
+		w.Header().Set("Content-Type", typeSSE)
+		w.Header().Set("Cache-Control", "no-store")
+		write = out.event
+	}
 	w.WriteHeader(http.StatusOK)
-	out, enc := http.NewResponseController(w), encoder(w)
-	if err := out.Flush(); err != nil { // a follower sees the response at once
+	if err := out.control.Flush(); err != nil { // a follower sees the response at once
 		return err
 	}
-	for v := range lines {
-		if err := enc.Encode(v); err != nil {
-			return err
+	idle := time.NewTicker(keepAlive)
+	defer idle.Stop()
+	for {
+		var err error
+		select {
+		case v, more := <-in:
+			if !more {
+				return nil
+			}
+			err = write(v)
+		case <-idle.C:
+			if !asEvents {
+				continue
+			}
+			_, err = io.WriteString(w, ":\n\n")
 		}
-		if len(lines) > 0 {
-			continue
+		if err == nil && len(in) == 0 {
+			err = out.control.Flush()
 		}
-		if err := out.Flush(); err != nil {
+		if err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
-func (s *Server) crashes(w http.ResponseWriter, r *http.Request) error {
-	host := r.URL.Query().Get("host")
-	if host != "" {
-		if _, err := s.host(host); err != nil {
-			return err
-		}
+// keepAlive is how often a stream of events has a comment, so that neither end, nor what
+// is between them, takes the other for gone.
+const keepAlive = 15 * time.Second
+
+// lineWriter writes the documents of a stream.
+type lineWriter struct {
+	w       io.Writer
+	control *http.ResponseController
+	enc     *json.Encoder // to w
+}
+
+func (o lineWriter) line(v any) error { return o.enc.Encode(v) }
+
+// event writes v as a server-sent event. The document has no line end but its last.
+func (o lineWriter) event(v any) error {
+	head := "data: "
+	switch v := v.(type) {
+	case supervisor.Event:
+		head = fmt.Sprintf("id: %d\ndata: ", v.Seq)
+	case lostLine:
+		head = "event: lost\ndata: "
+	case endLine:
+		head = "event: end\ndata: "
 	}
-	kept, err := s.sup.Crashes(host)
-	if err != nil {
+	if _, err := io.WriteString(o.w, head); err != nil {
 		return err
 	}
-	out := crashList{Crashes: make([]actors.CrashReport, len(kept))}
+	if err := o.enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(o.w, "\n")
+	return err
+}
+
+// crashesInput is the input of a request for crash reports.
+type crashesInput struct {
+	Host string `query:"host" doc:"name of the only host"`
+}
+
+func (s *Server) crashes(_ context.Context, in crashesInput) (out crashList, err error) {
+	if in.Host != "" {
+		if _, err := s.host(in.Host, false); err != nil {
+			return out, err
+		}
+	}
+	kept, err := s.sup.Crashes(in.Host)
+	if err != nil {
+		return out, err
+	}
+	out.Crashes = make([]record.CrashReport, len(kept))
 	for i, c := range kept {
 		out.Crashes[i] = tidyCrash(c)
 	}
-	return answer(w, out)
+	return out, nil
 }
 
-func (s *Server) crash(w http.ResponseWriter, r *http.Request) error {
-	id := r.PathValue("id")
-	report, err := s.sup.Crash(id)
+// crashInput is the input of a request for one crash report.
+type crashInput struct {
+	ID string `path:"id" doc:"id of a crash report, or a beginning of it that no other has"`
+}
+
+func (s *Server) crash(_ context.Context, in crashInput) (out record.CrashReport, err error) {
+	report, err := s.sup.Crash(in.ID)
 	switch {
 	case errors.Is(err, supervisor.ErrNoCrash), errors.Is(err, reports.ErrBadID):
-		return &Error{Class: NoSuchCrash, Message: fmt.Sprintf("no crash report %q is kept; hostsup crashes lists those that are", id)}
+		return out, &Error{Class: NoSuchCrash, Message: fmt.Sprintf("no crash report %q is kept; hostsup crashes lists those that are", in.ID)}
 	case errors.Is(err, supervisor.ErrAmbiguous):
-		return invalid(err.Error())
+		return out, invalid(err.Error())
 	case err != nil:
-		return err
+		return out, err
 	}
-	return answer(w, tidyCrash(*report))
-}
-
-func boolQuery(r *http.Request, name string) (bool, error) {
-	text := r.URL.Query().Get(name)
-	if text == "" {
-		return false, nil
-	}
-	b, err := strconv.ParseBool(text)
-	if err != nil {
-		return false, invalid(fmt.Sprintf("%s is true or false, not %q", name, text))
-	}
-	return b, nil
+	return tidyCrash(*report), nil
 }

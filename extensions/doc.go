@@ -1,5 +1,6 @@
 // Package extensions is the registry of extensions: their ids, their dependencies,
-// and what changes for a host when extensions are added or removed.
+// and what changes for a host when extensions are added or removed. It also has what
+// a supervisor reports of extensions: [Status] and [Difference].
 //
 // Packages below it build on that: manifest finds extensions in folders, activation
 // decides when they are activated, location decides in which host they run, and

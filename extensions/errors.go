@@ -16,6 +16,13 @@ var (
 	ErrBadID     = errors.New("not an extension id")
 )
 
+// Why an operation on the extensions of a host is refused, like [ErrUnknown].
+var (
+	ErrNoExtensions = errors.New("host has no extensions")
+	ErrNoFolders    = errors.New("no folders with extensions")
+	ErrVerb         = errors.New("unknown verb; expected enable, disable, isolate or release")
+)
+
 // Error is a mistake in one extension, which may be why the registry refused it.
 type Error struct {
 	ID    ID

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/hostsup/hostsup/extensions/manifest"
-	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/extensions/plan"
 )
 
 // An extension may register any number of commands at once: each of them is known
@@ -38,7 +38,7 @@ exports.activate = (context) => {
 			t.Fatal(err)
 		}
 	}
-	sup, h := alone(t, extended(t, "many", func(s *service.Spec) { s.Folders = []manifest.Root{{Dir: dir}} }))
+	sup, h := alone(t, extended(t, "many", func(s *plan.Spec) { s.Folders = []manifest.Root{{Dir: dir}} }))
 	activates(t, sup, "burst")
 	var n int
 	if err := executes(t, h, &n, "burst.run"); err != nil || n != 3000 {

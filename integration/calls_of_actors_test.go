@@ -11,6 +11,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/internal/safeactor"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -33,7 +35,7 @@ func (o *callOutcomes) SendUserMessage(_ *actor.PID, message any) {
 	switch m := actor.UnwrapEnvelopeMessage(message).(type) {
 	case *actors.Result:
 		o.count(m.ID)
-	case []actors.HostStatus:
+	case []record.HostStatus:
 		if m[0].PID != nil {
 			o.pid.Store(int64(*m[0].PID))
 		}
@@ -59,7 +61,7 @@ func TestCallsOfActorsAroundStop(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			const callers, each = 4, 4000
-			system := actors.NewSystem(logger(t))
+			system := safeactor.NewSystem(logger(t))
 			t.Cleanup(system.Shutdown)
 			o := &callOutcomes{of: make([]atomic.Int32, callers*each+1)}
 			self, _ := system.ProcessRegistry.Add(o, "caller")

@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/manifest"
-	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/lifecycle"
 )
@@ -68,7 +69,7 @@ func TestDefaultsOfExtensionsThatComeAndGo(t *testing.T) {
 				t.Fatal(err)
 			}
 			putSettings(t, dir, "watch", "1.0.0", "onCommand:watch.get", `"configuration": {"properties": {"watch.level": {"default": 1}}}`)
-			sup, h := alone(t, edited(t, version, "editor", func(s *service.Spec, o *vscode.Options) {
+			sup, h := alone(t, edited(t, version, "editor", func(s *plan.Spec, o *vscode.Options) {
 				s.Folders, o.SettingsFile = []manifest.Root{{Dir: dir}}, file
 			}))
 			says := func(want, command string, args ...any) {
@@ -84,7 +85,7 @@ func TestDefaultsOfExtensionsThatComeAndGo(t *testing.T) {
 					t.Fatalf("%v, %v", list, err)
 				}
 			}
-			set := func(id string, verb service.Verb) {
+			set := func(id string, verb extensions.Verb) {
 				t.Helper()
 				if err := sup.SetExtension(ctx(t), "vs", "hostsup."+id, verb); err != nil {
 					t.Fatal(err)
@@ -109,7 +110,7 @@ func TestDefaultsOfExtensionsThatComeAndGo(t *testing.T) {
 			putSettings(t, dir, "late", "2.0.0", "onCommand:late.get", lateSettings(5))
 			rescan(1)
 			says(`[["late late.size","css",5]]`, "watch.heard")
-			set("late", service.Disable)
+			set("late", extensions.Disable)
 			says(`[["late late.size late.words","go css",null]]`, "watch.heard")
 			says(none, "watch.get", "late.size")
 			says(none, "watch.get", "late.size", "go")
@@ -117,12 +118,12 @@ func TestDefaultsOfExtensionsThatComeAndGo(t *testing.T) {
 
 			// It comes again, and is activated. Others without settings are nobody's
 			// concern, nor is where it lives.
-			set("late", service.Enable)
+			set("late", extensions.Enable)
 			says(`[["late late.size late.words","go css",5]]`, "watch.heard")
 			put(t, dir, "plain", "1.0.0", "")
 			rescan(1)
 			says(`"1.0.0"`, "plain.run")
-			set("late", service.Isolate)
+			set("late", extensions.Isolate)
 			says(`[5,8]`, "late.began")
 			says(`[]`, "watch.heard")
 			if s := extensionOf(t, sup, "late"); s.Place != "vs~hostsup.late" {

@@ -249,7 +249,7 @@ func (p page) typed(c shown) string {
 		return "serve " + text
 	case strings.HasPrefix(text, "kill "):
 		return text + "\n__kill=$?; " + ended + "; (exit $__kill)"
-	case regexp.MustCompile(` -f\b`).MatchString(text):
+	case regexp.MustCompile(` (-f|--watch)\b`).MatchString(text):
 		return "timeout 1 " + text + "; test $? = 124"
 	}
 	return text

@@ -16,6 +16,7 @@ import (
 	"github.com/hostsup/hostsup/intercept/throttle"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/sdk"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -217,7 +218,7 @@ func TestThrottledHost(t *testing.T) {
 	heard("a1 b1 b50")
 	tell("b", 51, 60)
 	st := h.Status().Throttle
-	if want := (actors.ThrottleStatus{Method: "change", Every: 3600, Key: "uri", Sent: 3, Coalesced: 48 + 48 + 9, Held: 2}); len(st) != 1 || st[0] != want {
+	if want := (record.ThrottleStatus{Method: "change", Every: 3600, Key: "uri", Sent: 3, Coalesced: 48 + 48 + 9, Held: 2}); len(st) != 1 || st[0] != want {
 		t.Errorf("%+v\nwant %+v", st, want)
 	}
 	signal(t, h, 9)

@@ -11,8 +11,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/manifest"
-	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/internal/require"
 	confine "github.com/hostsup/hostsup/sandbox/policy"
@@ -21,13 +22,13 @@ import (
 
 // edited is a host with the extensions of a folder, and of an editor what is
 // changed in the options.
-func edited(t testing.TB, version, folder string, with ...func(*service.Spec, *vscode.Options)) supervisor.HostSpec {
+func edited(t testing.TB, version, folder string, with ...func(*plan.Spec, *vscode.Options)) supervisor.HostSpec {
 	t.Helper()
 	dir, err := filepath.Abs("testdata/vscode/" + folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := &service.Spec{Folders: []manifest.Root{{Dir: dir}}}
+	spec := &plan.Spec{Folders: []manifest.Root{{Dir: dir}}}
 	return vscodeHost(t, version, func(s *supervisor.HostSpec) {
 		root, _ := vscode.Root(s.Command)
 		opt := vscode.Options{Root: root, State: filepath.Join(t.TempDir(), "state"), Name: s.Name}
@@ -58,7 +59,7 @@ func TestEditorSettings(t *testing.T) {
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			sup, h := alone(t, edited(t, version, "editor", func(s *service.Spec, o *vscode.Options) {
+			sup, h := alone(t, edited(t, version, "editor", func(s *plan.Spec, o *vscode.Options) {
 				o.SettingsFile, o.Settings = file, map[string]any{"memo.greeting": "ave", "other.thing": []any{1}}
 				o.Workspace = &vscode.Workspace{Folders: folders, Untrusted: true}
 				s.Workspace = folders
@@ -88,7 +89,7 @@ func TestEditorConfined(t *testing.T) {
 			outside := t.TempDir()
 			var opt vscode.Options
 			var dir string
-			spec := edited(t, version, "editor", func(s *service.Spec, o *vscode.Options) {
+			spec := edited(t, version, "editor", func(s *plan.Spec, o *vscode.Options) {
 				o.Reconnect = true
 				opt, dir = *o, s.Folders[0].Dir
 			})
@@ -120,7 +121,7 @@ func TestEditorConfined(t *testing.T) {
 			if l := h.Status().Sandbox.Level; l == string(confine.None) {
 				require.Missing(t, "confinement of any kind")
 			}
-			if err := sup.SetExtension(ctx(t), "vs", "hostsup.memo", service.Isolate); err != nil {
+			if err := sup.SetExtension(ctx(t), "vs", "hostsup.memo", extensions.Isolate); err != nil {
 				t.Fatal(err)
 			}
 			runsAll(h)
@@ -139,7 +140,7 @@ func TestEditorMemory(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			work := t.TempDir()
-			spec := edited(t, version, "editor", func(_ *service.Spec, o *vscode.Options) {
+			spec := edited(t, version, "editor", func(_ *plan.Spec, o *vscode.Options) {
 				o.Name, o.Workspace = "", &vscode.Workspace{Folders: []string{work}}
 			})
 			var where string
@@ -168,7 +169,7 @@ func TestEditorMemory(t *testing.T) {
 			signal(t, h, syscall.SIGKILL)
 			runs(t, h, 2)
 			same(h)
-			if err := sup.SetExtension(ctx(t), "vs", "hostsup.memo", service.Isolate); err != nil {
+			if err := sup.SetExtension(ctx(t), "vs", "hostsup.memo", extensions.Isolate); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := sup.Host("vs~hostsup.memo"); err != nil {

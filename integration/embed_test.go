@@ -16,7 +16,10 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -48,7 +51,7 @@ type errand struct{ message any }
 // by messages alone.
 func TestMessagesOnly(t *testing.T) {
 	t.Parallel()
-	system := actors.NewSystem(logger(t))
+	system := safeactor.NewSystem(logger(t))
 	t.Cleanup(system.Shutdown)
 	spec := supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(demoHost("ts", crashes(1)))}}
 	props, err := supervisor.Props(system, spec, supervisor.WithLogger(logger(t)))
@@ -126,11 +129,11 @@ func TestMessagesOnly(t *testing.T) {
 	if err := done("no"); !errors.Is(err, supervisor.ErrNoHost) {
 		t.Errorf("a verb to nobody: %v", err)
 	}
-	say(&actors.AddHost{ID: "bad", Host: actors.HostSpec{Name: "x"}})
+	say(&actors.AddHost{ID: "bad", Host: actors.HostSpec{Spec: hostspec.Spec{Name: "x"}}})
 	if err := done("bad"); !errors.Is(err, supervisor.ErrSpec) {
 		t.Errorf("a host without a command: %v", err)
 	}
-	say(&actors.AddHost{ID: "add", Group: "tools", Host: actors.HostSpec{Name: "mcp", Command: []string{"sleep", "1000"}}})
+	say(&actors.AddHost{ID: "add", Group: "tools", Host: actors.HostSpec{Spec: hostspec.Spec{Name: "mcp", Command: []string{"sleep", "1000"}}}})
 	if err := done("add"); err != nil {
 		t.Error(err)
 	}
@@ -139,8 +142,27 @@ func TestMessagesOnly(t *testing.T) {
 		t.Error(err)
 	}
 	say(&actors.GetStatus{})
-	status, ok := hear().([]actors.HostStatus)
+	status, ok := hear().([]record.HostStatus)
 	if !ok || len(status) != 2 || status[1].Name != "mcp" || status[1].State != lifecycle.Running || status[1].Group != "tools" {
+		t.Fatalf("status %+v", status)
+	}
+	say(&actors.ReplaceHost{ID: "replace", Host: actors.HostSpec{Spec: hostspec.Spec{Name: "mcp", Command: []string{"sleep", "2000"}}}})
+	if err := done("replace"); err != nil {
+		t.Error(err)
+	}
+	say(&actors.ReplaceHost{ID: "nobody", Host: actors.HostSpec{Spec: hostspec.Spec{Name: "nobody", Command: []string{"sleep", "2000"}}}})
+	if err := done("nobody"); !errors.Is(err, supervisor.ErrNoHost) {
+		t.Error(err)
+	}
+	say(&actors.Command{ID: "up again", Host: "mcp", Verb: actors.VerbStart})
+	if err := done("up again"); err != nil {
+		t.Error(err)
+	}
+	if err := syscall.Kill(*status[1].PID, 0); err != syscall.ESRCH {
+		t.Errorf("the process of mcp's first configuration: %v", err)
+	}
+	say(&actors.GetStatus{})
+	if status, ok = hear().([]record.HostStatus); !ok || len(status) != 2 || status[1].Life != 2 {
 		t.Fatalf("status %+v", status)
 	}
 	say(&actors.RemoveHost{ID: "remove", Host: "mcp"})
@@ -156,7 +178,7 @@ func TestMessagesOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		say(&actors.GetStatus{})
-		return *hear().([]actors.HostStatus)[0].PID
+		return *hear().([]record.HostStatus)[0].PID
 	}
 	if err := syscall.Kill(start(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -190,7 +212,7 @@ func TestMessagesOnly(t *testing.T) {
 // TestTreeEndsWithItsParent stops the embedder and nothing else.
 func TestTreeEndsWithItsParent(t *testing.T) {
 	t.Parallel()
-	system := actors.NewSystem(logger(t))
+	system := safeactor.NewSystem(logger(t))
 	t.Cleanup(system.Shutdown)
 	props, err := supervisor.Props(system, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(demoHost("ts"))}}, supervisor.WithLogger(logger(t)))
 	if err != nil {
@@ -202,7 +224,7 @@ func TestTreeEndsWithItsParent(t *testing.T) {
 	system.Root.Send(self, &errand{&actors.Ready{}})
 	<-e.told
 	system.Root.Send(self, &errand{&actors.GetStatus{}})
-	pid := *(<-e.told).([]actors.HostStatus)[0].PID
+	pid := *(<-e.told).([]record.HostStatus)[0].PID
 	if err := system.Root.StopFuture(self).Wait(); err != nil {
 		t.Fatal(err)
 	}

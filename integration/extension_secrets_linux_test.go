@@ -13,7 +13,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/intercept/secret/stores"
@@ -41,7 +42,7 @@ func TestExtensionSecrets(t *testing.T) {
 				t.Fatal(err)
 			}
 			keeper := func(name string) supervisor.HostSpec {
-				s := edited(t, version, "editor", func(_ *service.Spec, o *vscode.Options) { o.Name = "" })
+				s := edited(t, version, "editor", func(_ *plan.Spec, o *vscode.Options) { o.Name = "" })
 				s.Name = name
 				return s
 			}
@@ -61,7 +62,7 @@ func TestExtensionSecrets(t *testing.T) {
 				return string(text)
 			}
 
-			var told record
+			var told readable
 			log := hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: &told, DisableTime: true})
 			sup := start(t, spec, supervisor.WithLogger(log))
 			h, other := host(t, sup, "vs"), host(t, sup, "other")
@@ -126,7 +127,7 @@ func TestExtensionSecrets(t *testing.T) {
 				t.Errorf("%q, %v", names, err)
 			}
 
-			if err := sup.SetExtension(ctx(t), "vs", "hostsup.memo", service.Isolate); err != nil {
+			if err := sup.SetExtension(ctx(t), "vs", "hostsup.memo", extensions.Isolate); err != nil {
 				t.Fatal(err)
 			}
 			gives(t, h, quoted(one), "kept", "token")

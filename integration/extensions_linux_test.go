@@ -13,28 +13,30 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/manifest"
+	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
 // extended is the real extension host with the extensions of a folder.
-func extended(t testing.TB, folder string, with ...func(*service.Spec)) supervisor.HostSpec {
+func extended(t testing.TB, folder string, with ...func(*plan.Spec)) supervisor.HostSpec {
 	t.Helper()
 	return extendedOf(t, "1.100.3", folder, with...)
 }
 
 // extendedOf is that of a release.
-func extendedOf(t testing.TB, version, folder string, with ...func(*service.Spec)) supervisor.HostSpec {
+func extendedOf(t testing.TB, version, folder string, with ...func(*plan.Spec)) supervisor.HostSpec {
 	t.Helper()
 	dir, err := filepath.Abs("testdata/vscode/" + folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := &service.Spec{Folders: []manifest.Root{{Dir: dir}}}
+	spec := &plan.Spec{Folders: []manifest.Root{{Dir: dir}}}
 	for _, w := range with {
 		w(spec)
 	}
@@ -46,19 +48,19 @@ func extendedOf(t testing.TB, version, folder string, with ...func(*service.Spec
 }
 
 // extensionOf is the status of one.
-func extensionOf(t testing.TB, sup *supervisor.Supervisor, name string) service.Status {
+func extensionOf(t testing.TB, sup *supervisor.Supervisor, name string) extensions.Status {
 	t.Helper()
 	return extensionStatus(t, sup, "hostsup."+name)
 }
 
 // extensionStatus is the status of an extension, by its id.
-func extensionStatus(t testing.TB, sup *supervisor.Supervisor, id string) service.Status {
+func extensionStatus(t testing.TB, sup *supervisor.Supervisor, id string) extensions.Status {
 	t.Helper()
 	all, err := sup.Extensions("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(all, func(s service.Status) bool { return s.ID == id })
+	i := slices.IndexFunc(all, func(s extensions.Status) bool { return s.ID == id })
 	if i < 0 {
 		t.Fatalf("there is no %s: %+v", id, all)
 	}
@@ -128,13 +130,13 @@ func TestExtensions(t *testing.T) {
 	if s := extensionOf(t, sup, "b"); s.State != "inactive" {
 		t.Errorf("%+v", s)
 	}
-	says(t, told(t, sup, actors.KindExtension), "hostsup.needs is active", "onCommand:needs.run")
+	says(t, told(t, sup, record.KindExtension), "hostsup.needs is active", "onCommand:needs.run")
 }
 
 func TestExtensionFailures(t *testing.T) {
 	t.Parallel()
 	sup, _ := alone(t, extended(t, "broken"))
-	problems := told(t, sup, actors.KindExtension)
+	problems := told(t, sup, record.KindExtension)
 	says(t, problems, "hostsup.ying: loop of dependencies: hostsup.ying → hostsup.yang → hostsup.ying")
 	says(t, problems, "hostsup.orphan", "hostsup.nowhere")
 	err := sup.Activate(ctx(t), "vs", "onCommand:orphan.run")
@@ -151,8 +153,8 @@ func TestExtensionFailures(t *testing.T) {
 	if s := extensionOf(t, sup, "throws"); s.State != "failed" || !strings.Contains(s.Why, "on purpose") {
 		t.Errorf("%+v", s)
 	}
-	says(t, told(t, sup, actors.KindExtension), "hostsup.throws has failed", "on purpose")
-	if err := sup.SetExtension(ctx(t), "", "hostsup.ghost", service.Disable); !errors.Is(err, service.ErrUnknownExtension) {
+	says(t, told(t, sup, record.KindExtension), "hostsup.throws has failed", "on purpose")
+	if err := sup.SetExtension(ctx(t), "", "hostsup.ghost", extensions.Disable); !errors.Is(err, extensions.ErrUnknown) {
 		t.Errorf("%v", err)
 	}
 }
@@ -176,7 +178,7 @@ func TestExtensionsComeBack(t *testing.T) {
 	if s := extensionOf(t, sup, "b"); s.State != "inactive" {
 		t.Errorf("%+v", s)
 	}
-	says(t, told(t, sup, actors.KindBlame), "no extension's fault")
+	says(t, told(t, sup, record.KindBlame), "no extension's fault")
 	var found []supervisor.CrashReport
 	eventually(t, func() bool {
 		found, _ = sup.Crashes("vs")
@@ -229,11 +231,11 @@ func TestExtensionIsPutApart(t *testing.T) {
 	if s := h.Status(); s.Life != 3 || s.State != lifecycle.Running {
 		t.Errorf("the others have been restarted: %+v", s)
 	}
-	decisions := told(t, sup, actors.KindBlame)
+	decisions := told(t, sup, record.KindBlame)
 	says(t, decisions, "noted hostsup.bad", "killed by SIGABRT")
 	says(t, decisions, "isolated hostsup.bad", "it alone is a suspect in 2 of 2 crashes")
 	says(t, decisions, "confirmed hostsup.bad")
-	says(t, told(t, sup, actors.KindExtension), "hostsup.bad moves from host vs to host vs~hostsup.bad")
+	says(t, told(t, sup, record.KindExtension), "hostsup.bad moves from host vs to host vs~hostsup.bad")
 }
 
 // Extensions come, go and move while the hosts run: without a restart as long as
@@ -243,12 +245,12 @@ func TestExtensionVerbs(t *testing.T) {
 	for version := range releases {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			spec := extended(t, "many", func(s *service.Spec) { s.Disabled = []string{"hostsup.b"} })
+			spec := extended(t, "many", func(s *plan.Spec) { s.Disabled = []string{"hostsup.b"} })
 			other := vscodeHost(t, version)
 			root, _ := vscode.Root(other.Command)
 			spec.Command, spec.Protocol = other.Command, vscode.New(vscode.Options{Root: root, State: filepath.Join(t.TempDir(), "state")})
 			sup, h := alone(t, spec)
-			set := func(name string, verb service.Verb) {
+			set := func(name string, verb extensions.Verb) {
 				t.Helper()
 				if err := sup.SetExtension(ctx(t), "vs", "hostsup."+name, verb); err != nil {
 					t.Fatal(err)
@@ -262,13 +264,13 @@ func TestExtensionVerbs(t *testing.T) {
 				t.Error(err)
 			}
 			// Somebody has asked for it before.
-			set("b", service.Enable)
+			set("b", extensions.Enable)
 			eventually(t, func() bool { return extensionOf(t, sup, "b").State == "active" }, "b")
 			if _, err := ranIn(t, sup, "b"); err != nil {
 				t.Error(err)
 			}
-			set("c", service.Disable)
-			set("d", service.Isolate)
+			set("c", extensions.Disable)
+			set("d", extensions.Isolate)
 			runs(t, h, 1)
 			activates(t, sup, "d")
 			if in, err := ranIn(t, sup, "d"); err != nil || in.Name() != "vs~hostsup.d" {
@@ -280,13 +282,13 @@ func TestExtensionVerbs(t *testing.T) {
 			runs(t, h, 1)
 
 			// One that is active cannot leave without a restart of its host.
-			set("b", service.Disable)
+			set("b", extensions.Disable)
 			runs(t, h, 2)
 			if s := extensionOf(t, sup, "b"); s.State != "disabled" {
 				t.Errorf("%+v", s)
 			}
 			eventually(t, func() bool { return extensionOf(t, sup, "a").State == "active" }, "a")
-			set("d", service.Release)
+			set("d", extensions.Release)
 			eventually(t, func() bool { s := extensionOf(t, sup, "d"); return s.Place == "vs" && s.State == "active" }, "d is home")
 			if in, err := ranIn(t, sup, "d"); err != nil || in.Name() != "vs" {
 				t.Errorf("%s, %v", in.Name(), err)
@@ -295,13 +297,13 @@ func TestExtensionVerbs(t *testing.T) {
 			if _, err := sup.Host("vs~hostsup.d"); !errors.Is(err, supervisor.ErrNoHost) {
 				t.Errorf("the cell is still there: %v", err)
 			}
-			set("a", service.Isolate)
+			set("a", extensions.Isolate)
 			runs(t, h, 3)
 			activates(t, sup, "needs")
 			for _, name := range []string{"a", "needs"} {
 				eventually(t, func() bool { s := extensionOf(t, sup, name); return s.Place == "vs~hostsup.a" && s.State == "active" }, name)
 			}
-			if err := sup.SetExtension(ctx(t), "vs", "hostsup.a", "praise"); !errors.Is(err, service.ErrVerb) {
+			if err := sup.SetExtension(ctx(t), "vs", "hostsup.a", "praise"); !errors.Is(err, extensions.ErrVerb) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -312,7 +314,7 @@ func TestExtensionVerbs(t *testing.T) {
 // when that dies the others notice nothing.
 func TestExtensionAffinity(t *testing.T) {
 	t.Parallel()
-	sup, h := alone(t, extended(t, "many", func(s *service.Spec) {
+	sup, h := alone(t, extended(t, "many", func(s *plan.Spec) {
 		s.Affinity = map[string]int{"hostsup.bad": 2, "hostsup.needs": 3}
 		s.Events = []string{"onCommand:b.run"}
 	}))
@@ -364,7 +366,7 @@ func TestExtensionHangs(t *testing.T) {
 	}
 	eventually(t, func() bool { return extensionOf(t, sup, "bad").Place == "vs~hostsup.bad" }, "it lives alone")
 	eventually(t, func() bool { return extensionOf(t, sup, "a").State == "active" }, "a")
-	says(t, told(t, sup, actors.KindBlame), "isolated hostsup.bad")
+	says(t, told(t, sup, record.KindBlame), "isolated hostsup.bad")
 }
 
 // Two have calls open whenever it crashes: they are tried apart, and the one
@@ -407,7 +409,7 @@ func TestExtensionsAreTriedApart(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	runs(t, h, 3)
-	decisions := told(t, sup, actors.KindBlame)
+	decisions := told(t, sup, record.KindBlame)
 	says(t, decisions, "bisected hostsup.a, hostsup.bad", "2 suspects in 2 of 2 crashes")
 	says(t, decisions, "isolated hostsup.bad")
 	if t.Failed() {
@@ -423,7 +425,7 @@ func TestExtensionStartup(t *testing.T) {
 	if err := errors.Join(os.Mkdir(filepath.Join(work, "deep"), 0o700), os.WriteFile(filepath.Join(work, "deep", "a.wanted"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	spec := extended(t, "eager", func(s *service.Spec) { s.Workspace = []string{work} })
+	spec := extended(t, "eager", func(s *plan.Spec) { s.Workspace = []string{work} })
 	root, _ := vscode.Root(spec.Command)
 	spec.Protocol = vscode.New(vscode.Options{
 		Root: root, State: filepath.Join(t.TempDir(), "state"), Workspace: &vscode.Workspace{Name: "work", Folders: []string{work}},
@@ -460,7 +462,7 @@ func TestExtensionCrashesAtItsActivation(t *testing.T) {
 	until(t, host(t, sup, "vs~hostsup.boom"), lifecycle.Failed)
 	eventually(t, func() bool { return extensionOf(t, sup, "calm").State == "active" }, "calm")
 	runs(t, h, 3)
-	decisions := told(t, sup, actors.KindBlame)
+	decisions := told(t, sup, record.KindBlame)
 	says(t, decisions, "isolated hostsup.boom")
 	says(t, decisions, "confirmed hostsup.boom")
 	err = sup.Activate(ctx(t), "vs", "onLanguage:boom")
@@ -512,7 +514,7 @@ func TestExtensionHostIsStopped(t *testing.T) {
 	if found, _ := sup.Crashes("vs"); len(found) > 0 {
 		t.Errorf("%+v", found)
 	}
-	if got := told(t, sup, actors.KindBlame); len(got) > 0 {
+	if got := told(t, sup, record.KindBlame); len(got) > 0 {
 		t.Errorf("%q", got)
 	}
 }
@@ -521,7 +523,7 @@ func TestExtensionHostIsStopped(t *testing.T) {
 func TestNoExtensions(t *testing.T) {
 	t.Parallel()
 	sup, _ := alone(t, demoHost("plain"))
-	if _, err := sup.Extensions("plain"); !errors.Is(err, service.ErrNoExtensions) {
+	if _, err := sup.Extensions("plain"); !errors.Is(err, extensions.ErrNoExtensions) {
 		t.Errorf("%v", err)
 	}
 	if err := sup.Activate(ctx(t), "nobody", "*"); !errors.Is(err, supervisor.ErrNoHost) {
@@ -533,11 +535,11 @@ func TestNoExtensions(t *testing.T) {
 	if err := sup.Activate(ctx(t), "", "*"); err != nil {
 		t.Error(err)
 	}
-	if err := sup.SetExtension(ctx(t), "", "a.b", service.Disable); !errors.Is(err, service.ErrUnknownExtension) {
+	if err := sup.SetExtension(ctx(t), "", "a.b", extensions.Disable); !errors.Is(err, extensions.ErrUnknown) {
 		t.Errorf("%v", err)
 	}
 	bad := demoHost("plain2")
-	bad.Extensions = &service.Spec{Folders: []manifest.Root{{Dir: "/srv"}}} // which such hosts do not have
+	bad.Extensions = &plan.Spec{Folders: []manifest.Root{{Dir: "/srv"}}} // which such hosts do not have
 	if _, err := sup.Add(ctx(t), "", bad); !errors.Is(err, supervisor.ErrSpec) {
 		t.Errorf("%v", err)
 	}

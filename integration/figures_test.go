@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/intercept/throttle"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -59,7 +59,7 @@ func TestFiguresOfExtensions(t *testing.T) {
 	if s := h.Status(); s.ActivationSeconds == nil || *s.ActivationSeconds < *a.ActivationSeconds || s.Calls < 3 || s.StartupSeconds == nil {
 		t.Errorf("%+v", s)
 	}
-	if err := sup.SetExtension(ctx(t), "vs", "hostsup.c", service.Isolate); err != nil {
+	if err := sup.SetExtension(ctx(t), "vs", "hostsup.c", extensions.Isolate); err != nil {
 		t.Fatal(err)
 	}
 	activates(t, sup, "c")

@@ -14,8 +14,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/internal/leaktest"
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -106,7 +106,7 @@ func TestCrashesStayFlat(t *testing.T) {
 // system itself comes back later: the runtime lets go of a stopped timer, and
 // all it points to, when its time would have come.)
 func TestTreesStayFlat(t *testing.T) {
-	system := actors.NewSystem(hclog.NewNullLogger())
+	system := safeactor.NewSystem(hclog.NewNullLogger())
 	defer system.Shutdown()
 	before := measure()
 	for range 10 {

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/sdk/demo"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -63,7 +63,7 @@ func TestGarbage(t *testing.T) {
 				if r.State != lifecycle.Running || r.Life != 1 || r.Exit == nil {
 					t.Errorf("report %+v", r)
 				}
-				if !slices.ContainsFunc(r.Messages, func(m actors.Header) bool { return m.Method == "garbage" && m.Dir == "sent" }) {
+				if !slices.ContainsFunc(r.Messages, func(m record.Header) bool { return m.Method == "garbage" && m.Dir == "sent" }) {
 					t.Errorf("the request is not among the last messages: %+v", r.Messages)
 				}
 			})

@@ -139,6 +139,8 @@ func TestSharedFate(t *testing.T) {
 				runs(t, host(t, sup, name), row.lives[i])
 				if s := host(t, sup, name).Status(); name != "b" && s.CrashesInWindow != 0 || name == "b" && s.CrashesInWindow != 1 {
 					t.Errorf("%s has %d crashes", name, s.CrashesInWindow)
+				} else if s.Restarts != row.lives[i]-1 {
+					t.Errorf("%s has %d restarts in life %d", name, s.Restarts, s.Life)
 				}
 			}
 			expect(t, sup, "a", row.a)

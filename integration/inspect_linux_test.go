@@ -16,12 +16,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/internal/jsonwalk"
 	"github.com/hostsup/hostsup/internal/sys/procnet"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -75,7 +75,9 @@ func TestInspect(t *testing.T) {
 			}
 			until(t, h, lifecycle.Unresponsive)
 			p := profiles(t, sup, "vs", 500*time.Millisecond)
-			if n := p.hits("burnTheProcessor"); n < len(p.Samples)/2 {
+			// V8 counts samples of a function that it has made a part of its caller to the caller, which is
+			// node's here, and the profile of the blame takes some of the time.
+			if n := p.hits("burnTheProcessor"); n < len(p.Samples)/4 {
 				t.Errorf("%d of %d samples: %+v", n, len(p.Samples), p.Nodes)
 			}
 			in, err := sup.Inspect(ctx(t), "vs")
@@ -123,7 +125,7 @@ func TestProfileBlames(t *testing.T) {
 			if s := extensionOf(t, sup, "calm"); s.Place != "vs" || s.Blame.SuspectIn != 0 {
 				t.Errorf("%+v", s)
 			}
-			says(t, told(t, sup, actors.KindBlame), "isolated hostsup.timer", "it alone is a suspect in 2 of 2 crashes")
+			says(t, told(t, sup, record.KindBlame), "isolated hostsup.timer", "it alone is a suspect in 2 of 2 crashes")
 			var found []supervisor.CrashReport
 			eventually(t, func() bool {
 				found, _ = sup.Crashes("vs")
@@ -275,7 +277,7 @@ console.log('up');
 	}
 	programs := map[string]func(*testing.T) program{
 		"VS Code": func(t *testing.T) program {
-			sup, h := alone(t, vscodeHost(t, "1.100.3", grace(time.Minute)))
+			sup, h := alone(t, vscodeHost(t, "1.100.3", grace(4*time.Minute)))
 			activated(t, h)
 			listeners := func() (n int) {
 				if err := executes(t, h, &n, "hello.listeners", "exit"); err != nil {
@@ -287,7 +289,7 @@ console.log('up');
 			return program{sup, h, func() bool { return listeners() > before }}
 		},
 		"node": func(t *testing.T) program {
-			sup, h := alone(t, demoHost("vs", grace(time.Minute), func(s *supervisor.HostSpec) {
+			sup, h := alone(t, demoHost("vs", grace(4*time.Minute), func(s *supervisor.HostSpec) {
 				s.Command = []string{peer(t, "node"), "--inspect-port=0", "--inspect-publish-uid=stderr", script}
 				s.Protocol, s.Transport = nil, ""
 			}))

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -163,11 +163,11 @@ func TestTalkIsNoSignOfLife(t *testing.T) {
 func TestDeafHost(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		transport actors.Transport
+		transport hostspec.Transport
 		reason    string
 	}{
-		"socket": {actors.TransportFD, "reads no more from its connection"},
-		"pipe":   {actors.TransportStdio, "closed its standard input"},
+		"socket": {hostspec.TransportFD, "reads no more from its connection"},
+		"pipe":   {hostspec.TransportStdio, "closed its standard input"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

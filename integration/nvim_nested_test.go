@@ -10,6 +10,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/intercept/answer"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -78,7 +79,7 @@ func TestNeovimNestedRequests(t *testing.T) {
 func TestNeovimOverUnixSocket(t *testing.T) {
 	t.Parallel()
 	spec := neovim(t, "nvim")
-	spec.Transport = actors.TransportUnix
+	spec.Transport = hostspec.TransportUnix
 	spec.Command = append([]string{peer(t, "/usr/bin/python3"), "-c", `
 import os, socket, sys
 s = socket.socket(socket.AF_UNIX)

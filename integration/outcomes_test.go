@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -384,7 +385,7 @@ func TestEveryCallHasOneOutcome(t *testing.T) {
 	for _, cause := range causes {
 		t.Run(cause.title, func(t *testing.T) {
 			t.Parallel()
-			system := actors.NewSystem(logger(t))
+			system := safeactor.NewSystem(logger(t))
 			t.Cleanup(system.Shutdown)
 			with := append([]change{crashes(3), func(s *supervisor.HostSpec) { s.Requests.MaxPending = 2 * inFlight }}, cause.with...)
 			sup, h := alone(t, demoHost("ts", with...), supervisor.WithSystem(system))
@@ -408,7 +409,7 @@ func stoppedOrTold(err error) bool {
 
 func TestOverload(t *testing.T) {
 	t.Parallel()
-	system := actors.NewSystem(logger(t))
+	system := safeactor.NewSystem(logger(t))
 	t.Cleanup(system.Shutdown)
 	sup, h := alone(t, demoHost("ts", func(s *supervisor.HostSpec) { s.Requests.MaxPending = inFlight }), supervisor.WithSystem(system))
 	c := gather(t, sup, system, h, "sleep", map[string]int{"ms": 3_600_000}, 0)

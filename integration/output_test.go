@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -101,7 +101,7 @@ func TestLastMessages(t *testing.T) {
 		t.Fatalf("%d messages", len(r.Messages))
 	}
 	// A host that takes long to exit may be asked for life meanwhile.
-	said := slices.DeleteFunc(slices.Clone(r.Messages), func(m actors.Header) bool { return m.Method == "$/ping" })
+	said := slices.DeleteFunc(slices.Clone(r.Messages), func(m record.Header) bool { return m.Method == "$/ping" })
 	last := said[len(said)-1]
 	if last.Dir != "sent" || last.Kind != "request" || last.Method != "exit" || last.Size == 0 || last.ID == 0 {
 		t.Errorf("the last one: %+v", last)

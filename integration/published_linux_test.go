@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/hostsup/hostsup/extensions/manifest"
-	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -23,7 +23,7 @@ import (
 func publishedHost(t testing.TB, version string, dirs ...string) (sup *supervisor.Supervisor, w *workbench, work string) {
 	t.Helper()
 	w, talks := withWorkbench()
-	spec := &service.Spec{}
+	spec := &plan.Spec{}
 	for _, dir := range dirs {
 		spec.Folders = append(spec.Folders, manifest.Root{Dir: published(t, dir)})
 	}

@@ -12,9 +12,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/manifest"
-	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/extensions/plan"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -54,7 +55,7 @@ func TestExtensionsAreLookedForAgain(t *testing.T) {
 			for _, name := range []string{"a", "b", "c", "d"} {
 				put(t, dir, name, "1.0.0", "")
 			}
-			sup, h := alone(t, extendedOf(t, version, "many", func(s *service.Spec) {
+			sup, h := alone(t, extendedOf(t, version, "many", func(s *plan.Spec) {
 				s.Folders, s.Disabled = []manifest.Root{{Dir: dir}}, []string{"hostsup.off"}
 			}))
 			rescan := func(want ...string) {
@@ -102,7 +103,7 @@ func TestExtensionsAreLookedForAgain(t *testing.T) {
 			}
 			rescan()
 			wrong := 0
-			for _, line := range told(t, sup, actors.KindExtension) {
+			for _, line := range told(t, sup, record.KindExtension) {
 				if strings.Contains(line, filepath.Join(dir, "bad")) {
 					wrong++
 				}
@@ -122,7 +123,7 @@ func TestExtensionsAreLookedForAgain(t *testing.T) {
 				}
 				rescan()
 			}
-			says(t, told(t, sup, actors.KindExtension), filepath.Join(dir, "a", "package.json")+": not JSON")
+			says(t, told(t, sup, record.KindExtension), filepath.Join(dir, "a", "package.json")+": not JSON")
 			answers("a", "1.0.0")
 			runs(t, h, 1)
 
@@ -132,7 +133,7 @@ func TestExtensionsAreLookedForAgain(t *testing.T) {
 			}
 			put(t, dir, "d", "2.0.0", "")
 			rescan("hostsup.c 1.0.0 was removed", "hostsup.d 1.0.0 has become 2.0.0")
-			if err := sup.SetExtension(ctx(t), "", "hostsup.c", service.Disable); !errors.Is(err, service.ErrUnknownExtension) {
+			if err := sup.SetExtension(ctx(t), "", "hostsup.c", extensions.Disable); !errors.Is(err, extensions.ErrUnknown) {
 				t.Errorf("%v", err)
 			}
 			if err := h.Call(ctx(t), "c.run", nil, nil); err == nil {
@@ -164,7 +165,7 @@ func TestExtensionsAreLookedForAgain(t *testing.T) {
 			if n := h.Status().CrashesInWindow; n != 0 {
 				t.Errorf("%d crashes", n)
 			}
-			says(t, told(t, sup, actors.KindExtension), "hostsup.b 1.0.0 has become 2.0.0")
+			says(t, told(t, sup, record.KindExtension), "hostsup.b 1.0.0 has become 2.0.0")
 		})
 	}
 }
@@ -186,7 +187,7 @@ func TestRemovedExtensionsLeaveNothing(t *testing.T) {
 	}
 	loop("ying", "hostsup.yang")
 	loop("yang", "hostsup.ying")
-	sup, h := alone(t, extended(t, "many", func(s *service.Spec) { s.Folders = []manifest.Root{{Dir: dir}} }))
+	sup, h := alone(t, extended(t, "many", func(s *plan.Spec) { s.Folders = []manifest.Root{{Dir: dir}} }))
 	rescan := func(n int) {
 		t.Helper()
 		if list, err := sup.RescanExtensions(ctx(t), ""); err != nil || len(list) != n {
@@ -194,7 +195,7 @@ func TestRemovedExtensionsLeaveNothing(t *testing.T) {
 		}
 	}
 	activates(t, sup, "a")
-	if err := sup.SetExtension(ctx(t), "", "hostsup.b", service.Isolate); err != nil {
+	if err := sup.SetExtension(ctx(t), "", "hostsup.b", extensions.Isolate); err != nil {
 		t.Fatal(err)
 	}
 	activates(t, sup, "b")
@@ -232,7 +233,7 @@ func TestRescansAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	put(t, dir, "a", "1.0.0", "")
-	sup, h := alone(t, extended(t, "many", func(s *service.Spec) { s.Folders = []manifest.Root{{Dir: dir}} }))
+	sup, h := alone(t, extended(t, "many", func(s *plan.Spec) { s.Folders = []manifest.Root{{Dir: dir}} }))
 	activates(t, sup, "a")
 	put(t, dir, "b", "1.0.0", "")
 	gone, cancel := context.WithCancel(ctx(t))
@@ -243,7 +244,7 @@ func TestRescansAtOnce(t *testing.T) {
 	if all, err := sup.Extensions(""); err != nil || len(all) != 1 {
 		t.Errorf("%+v, %v", all, err)
 	}
-	heard := make(chan []service.Difference)
+	heard := make(chan []extensions.Difference)
 	for range 4 {
 		go func() {
 			list, err := sup.RescanExtensions(ctx(t), "vs")
@@ -279,7 +280,7 @@ func TestEnabledAtOnce(t *testing.T) {
 				names = append(names, fmt.Sprintf("x%d", i))
 				put(t, dir, names[i], "1.0.0", "")
 			}
-			sup, h := alone(t, extendedOf(t, version, "many", func(s *service.Spec) {
+			sup, h := alone(t, extendedOf(t, version, "many", func(s *plan.Spec) {
 				s.Folders = []manifest.Root{{Dir: dir}}
 				for _, name := range names {
 					s.Disabled = append(s.Disabled, "hostsup."+name)
@@ -289,7 +290,7 @@ func TestEnabledAtOnce(t *testing.T) {
 			var all sync.WaitGroup
 			for _, name := range names {
 				all.Go(func() {
-					if err := sup.SetExtension(ctx(t), "", "hostsup."+name, service.Enable); err != nil {
+					if err := sup.SetExtension(ctx(t), "", "hostsup."+name, extensions.Enable); err != nil {
 						t.Error(err)
 					}
 				})
@@ -310,19 +311,19 @@ func TestEnabledAtOnce(t *testing.T) {
 func TestRescanWithoutFolders(t *testing.T) {
 	t.Parallel()
 	sup, _ := alone(t, demoHost("plain"))
-	if _, err := sup.RescanExtensions(ctx(t), "plain"); !errors.Is(err, service.ErrNoExtensions) {
+	if _, err := sup.RescanExtensions(ctx(t), "plain"); !errors.Is(err, extensions.ErrNoExtensions) {
 		t.Errorf("%v", err)
 	}
 	if _, err := sup.RescanExtensions(ctx(t), "nobody"); !errors.Is(err, supervisor.ErrNoHost) {
 		t.Errorf("%v", err)
 	}
 	declared := demoHost("declared")
-	declared.Extensions = &service.Spec{}
+	declared.Extensions = &plan.Spec{}
 	if _, err := sup.Add(ctx(t), "", declared); err != nil {
 		t.Fatal(err)
 	}
 	for _, host := range []string{"", "declared"} {
-		if _, err := sup.RescanExtensions(ctx(t), host); !errors.Is(err, service.ErrNoFolders) {
+		if _, err := sup.RescanExtensions(ctx(t), host); !errors.Is(err, extensions.ErrNoFolders) {
 			t.Errorf("%v", err)
 		}
 	}

@@ -12,18 +12,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
 // besides runs one of the extensions in a host of its own from the beginning.
 func besides(t testing.TB, version string, with ...func(*supervisor.HostSpec)) (*supervisor.Supervisor, *supervisor.Host) {
 	t.Helper()
-	spec := edited(t, version, "editor", func(s *service.Spec, _ *vscode.Options) {
+	spec := edited(t, version, "editor", func(s *plan.Spec, _ *vscode.Options) {
 		s.Affinity = map[string]int{"hostsup.memo": 2, "hostsup.third": 2}
 	})
 	for _, w := range with {
@@ -148,7 +150,7 @@ func TestCommandsThatCannotBe(t *testing.T) {
 // say, and one that waits finds the extension active.
 func TestCommandsWhileDown(t *testing.T) {
 	t.Parallel()
-	for rule, down := range map[actors.WhileDown]time.Duration{actors.FailFast: time.Hour, actors.Queue: time.Second} {
+	for rule, down := range map[hostspec.WhileDown]time.Duration{hostspec.FailFast: time.Hour, hostspec.Queue: time.Second} {
 		t.Run(string(rule), func(t *testing.T) {
 			t.Parallel()
 			sup, h := besides(t, "1.100.3", func(s *supervisor.HostSpec) {
@@ -170,11 +172,11 @@ func TestCommandsWhileDown(t *testing.T) {
 			}
 			err := h.Call(ctx(t), "memo.run", nil, nil)
 			switch rule {
-			case actors.Queue:
+			case hostspec.Queue:
 				if err != nil {
 					t.Error(err)
 				}
-			case actors.FailFast:
+			case hostspec.FailFast:
 				if !errors.Is(err, supervisor.ErrCrashed) || !strings.Contains(err.Error(), `host "vs-2"`) {
 					t.Errorf("%v", err)
 				}
@@ -187,13 +189,13 @@ func TestCommandsWhileDown(t *testing.T) {
 // from.
 func TestCommandsOfOneThatMoves(t *testing.T) {
 	t.Parallel()
-	sup, h := besides(t, "1.139.1", func(s *supervisor.HostSpec) { s.Requests.WhileDown = actors.Queue })
+	sup, h := besides(t, "1.139.1", func(s *supervisor.HostSpec) { s.Requests.WhileDown = hostspec.Queue })
 	runsIn(t, sup, h, "vs-2", "memo.run")
 	runsIn(t, sup, h, "vs", "other.run")
 	for _, step := range []struct {
-		verb service.Verb
+		verb extensions.Verb
 		home string
-	}{{service.Isolate, "vs~hostsup.other"}, {service.Release, "vs"}} {
+	}{{extensions.Isolate, "vs~hostsup.other"}, {extensions.Release, "vs"}} {
 		if err := sup.SetExtension(ctx(t), "vs", "hostsup.other", step.verb); err != nil {
 			t.Fatal(err)
 		}

@@ -344,7 +344,7 @@ func TestDenialsAreTold(t *testing.T) {
 	observable(t)
 	python := peer(t, "/usr/bin/python3")
 	const script = `
-import os, socket, subprocess
+import os, signal, socket, subprocess
 def tried(f):
     try:
         f()
@@ -362,6 +362,7 @@ tried(lambda: os.memfd_create("x"))
 print("end", flush=True)
 if os.environ.get("EAT"):
     x = b"x" * (300 << 20)
+    signal.pause()  # a sample has to see it
 `
 	want := []string{
 		`connect 192.0.2.1:443 (directly; what allow names is reached by the proxy, or by its name and port): add to sandbox: network = "host"`,

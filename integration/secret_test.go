@@ -22,13 +22,13 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/mpack"
 	"github.com/hostsup/hostsup/intercept/answer"
 	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/sandbox"
 	confine "github.com/hostsup/hostsup/sandbox/policy"
 	"github.com/hostsup/hostsup/sdk"
@@ -148,19 +148,19 @@ func tellerHost(name string, change ...func(*supervisor.HostSpec)) supervisor.Ho
 	return h
 }
 
-// record is all that anybody could read of a supervisor.
-type record struct {
+// readable is all that anybody could read of a supervisor.
+type readable struct {
 	mu sync.Mutex
 	bytes.Buffer
 }
 
-func (r *record) Write(p []byte) (int, error) {
+func (r *readable) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.Buffer.Write(p)
 }
 
-func (r *record) put(t *testing.T, what string, v any) {
+func (r *readable) put(t *testing.T, what string, v any) {
 	t.Helper()
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -170,7 +170,7 @@ func (r *record) put(t *testing.T, what string, v any) {
 }
 
 // clean looks for values in what was recorded and in all files below a folder.
-func (r *record) clean(t *testing.T, dir string, values ...string) {
+func (r *readable) clean(t *testing.T, dir string, values ...string) {
 	t.Helper()
 	r.mu.Lock()
 	texts := map[string][]byte{"what is told": bytes.Clone(r.Bytes())}
@@ -206,7 +206,7 @@ func TestSecret(t *testing.T) {
 	const one, two, three = `ghp_"16C7e42F292c/6912E7+710c83847`, "glpat-aB3dE6fG9hI2jK5lM8", "set by the host itself 42"
 	store := &cabinet{all: map[string]string{"github": one, "other": "never handed out", "asked": three}}
 	dir := t.TempDir()
-	var told record
+	var told readable
 	log := hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: &told, DisableTime: true})
 	h := tellerHost("teller", func(h *supervisor.HostSpec) {
 		h.Secrets.Owned = []string{"asked", "missing"}
@@ -218,7 +218,7 @@ func TestSecret(t *testing.T) {
 		h.Guard.Permissions = []string{"secrets.write"}
 	})
 	babbler := tellerHost("babbler", func(h *supervisor.HostSpec) {
-		h.Start.Lazy, h.Transport, h.Restart.MaxCrashes = true, actors.TransportStdio, 1
+		h.Start.Lazy, h.Transport, h.Restart.MaxCrashes = true, hostspec.TransportStdio, 1
 		h.Command = []string{"/bin/sh", "-c", `echo "logged in with $TOKEN and so on"; read`}
 	})
 	groups := []supervisor.GroupSpec{supervisor.Alone(h), supervisor.Alone(mute), supervisor.Alone(babbler)}
@@ -468,7 +468,7 @@ func TestSecretSlow(t *testing.T) {
 	store := &slowCabinet{cabinet: cabinet{all: map[string]string{"github": "a value"}}, asked: make(chan bool, 100), answer: make(chan bool)}
 	waits := tellerHost("waits", func(h *supervisor.HostSpec) { h.Start.Lazy = true })
 	late := tellerHost("late", func(h *supervisor.HostSpec) {
-		h.Start = actors.StartRule{Lazy: true, Timeout: 50 * time.Millisecond}
+		h.Start = hostspec.StartRule{Lazy: true, Timeout: 50 * time.Millisecond}
 		h.Restart.Policy = lifecycle.Never
 	})
 	sup := start(t, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(waits), supervisor.Alone(late)}, Secrets: store})

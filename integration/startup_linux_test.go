@@ -5,7 +5,7 @@ package integration
 import (
 	"testing"
 
-	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/extensions/plan"
 )
 
 // What the host activates by itself at its start is waited for.
@@ -14,7 +14,7 @@ func TestActivateAtStart(t *testing.T) {
 	for event, name := range map[string]string{"*": "calm", "onStartupFinished": "late"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sup, _ := alone(t, extended(t, "eager", func(s *service.Spec) { s.Disabled = []string{"hostsup.boom"} }))
+			sup, _ := alone(t, extended(t, "eager", func(s *plan.Spec) { s.Disabled = []string{"hostsup.boom"} }))
 			if err := sup.Activate(ctx(t), "", event); err != nil {
 				t.Fatal(err)
 			}

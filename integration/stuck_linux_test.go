@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/internal/freezer"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -25,7 +25,7 @@ import (
 // stuckEvents are the events about processes that do not end.
 func stuckEvents(sup *supervisor.Supervisor) (out []supervisor.Event) {
 	for _, e := range sup.History() {
-		if e.Kind == actors.KindStuck {
+		if e.Kind == record.KindStuck {
 			out = append(out, e)
 		}
 	}

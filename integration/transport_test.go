@@ -17,19 +17,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/internal/transport"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/sdk/demo"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
 // through sets the transport.
-func through(tr actors.Transport) change { return func(s *supervisor.HostSpec) { s.Transport = tr } }
+func through(tr hostspec.Transport) change { return func(s *supervisor.HostSpec) { s.Transport = tr } }
 
 // TestTransports holds that a host over each of them is the same host.
 func TestTransports(t *testing.T) {
 	t.Parallel()
-	for _, tr := range []actors.Transport{actors.TransportFD, actors.TransportStdio, actors.TransportUnix} {
+	for _, tr := range []hostspec.Transport{hostspec.TransportFD, hostspec.TransportStdio, hostspec.TransportUnix} {
 		t.Run(string(tr), func(t *testing.T) {
 			t.Parallel()
 			sup, h := alone(t, demoHost("ts", through(tr)))
@@ -74,19 +75,24 @@ func TestTransports(t *testing.T) {
 // path of its socket and its token.
 func unixHost(t *testing.T) (h *supervisor.Host, addr string, token []byte) {
 	t.Helper()
-	sup := begin(t, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(demoHost("ts", through(actors.TransportUnix),
+	sup := begin(t, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(demoHost("ts", through(hostspec.TransportUnix),
 		grace(2*time.Second), func(s *supervisor.HostSpec) { s.Command = []string{"sleep", "1000"} }))}})
 	h = host(t, sup, "ts")
 	eventually(t, func() bool { return h.Status().PID != nil })
-	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", *h.Status().PID))
-	if err != nil {
-		t.Fatal(err)
-	}
+	var env []byte
+	eventually(t, func() (there bool) { // it is empty while the program is being loaded
+		var err error
+		if env, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", *h.Status().PID)); err != nil {
+			t.Fatal(err)
+		}
+		return len(env) > 0
+	})
 	for v := range strings.SplitSeq(string(env), "\x00") {
-		if a, ok := strings.CutPrefix(v, actors.EnvAddr+"="); ok {
+		if a, ok := strings.CutPrefix(v, transport.EnvAddr+"="); ok {
 			addr = a
 		}
-		if s, ok := strings.CutPrefix(v, actors.EnvToken+"="); ok {
+		if s, ok := strings.CutPrefix(v, transport.EnvToken+"="); ok {
+			var err error
 			if token, err = hex.DecodeString(s); err != nil {
 				t.Fatal(err)
 			}
@@ -224,7 +230,7 @@ func TestUnixSocketKnowsItsUser(t *testing.T) {
 	}
 	cmd := exec.Command(program)
 	cmd.Dir = "/"
-	cmd.Env = []string{roleEnv + "=knock", "GORACE=atexit_sleep_ms=0", actors.EnvAddr + "=" + addr, actors.EnvToken + "=" + hex.EncodeToString(token)}
+	cmd.Env = []string{roleEnv + "=knock", "GORACE=atexit_sleep_ms=0", transport.EnvAddr + "=" + addr, transport.EnvToken + "=" + hex.EncodeToString(token)}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()
 	if err != nil || strings.TrimSpace(string(out)) != "refused" {
@@ -238,12 +244,12 @@ func TestUnixSocketKnowsItsUser(t *testing.T) {
 func init() {
 	// Comes to the socket with the token and says whether it was let in.
 	roles["knock"] = func() int {
-		c, err := net.Dial("unix", os.Getenv(actors.EnvAddr))
+		c, err := net.Dial("unix", os.Getenv(transport.EnvAddr))
 		if err != nil {
 			fmt.Println(err)
 			return 1
 		}
-		token, err := hex.DecodeString(os.Getenv(actors.EnvToken))
+		token, err := hex.DecodeString(os.Getenv(transport.EnvToken))
 		if err == nil {
 			_, err = c.Write(token)
 		}
@@ -259,14 +265,14 @@ func init() {
 	}
 }
 
-// TestUnixHostsThatDieEarly leaves nothing, whichever step of the meeting they
+// TestUnixHostsThatDieEarly leaves nothing, whichever step of the rendezvous they
 // die at; the checks at the end of all tests look for it.
 func TestUnixHostsThatDieEarly(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"die", "exit:0", "version", "early", "close"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			_, h := alone(t, demoHost("ts", through(actors.TransportUnix), startsLike(how), crashes(5)))
+			_, h := alone(t, demoHost("ts", through(hostspec.TransportUnix), startsLike(how), crashes(5)))
 			until(t, h, lifecycle.Failed)
 		})
 	}

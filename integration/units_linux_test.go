@@ -11,11 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/activation"
+	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/sdk"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -31,7 +33,7 @@ func demoUnits() []codec.Announced {
 }
 
 // units is the demo host with its extensions told apart.
-func units(spec service.Spec, moods ...string) supervisor.HostSpec {
+func units(spec plan.Spec, moods ...string) supervisor.HostSpec {
 	return demoHost("app", func(h *supervisor.HostSpec) {
 		h.Extensions = &spec
 		h.Start.Timeout = patience
@@ -47,7 +49,7 @@ func units(spec service.Spec, moods ...string) supervisor.HostSpec {
 }
 
 // unit is the status of one.
-func unit(t testing.TB, sup *supervisor.Supervisor, name string) service.Status {
+func unit(t testing.TB, sup *supervisor.Supervisor, name string) extensions.Status {
 	t.Helper()
 	return extensionStatus(t, sup, "demo."+name)
 }
@@ -69,7 +71,7 @@ func in(t testing.TB, sup *supervisor.Supervisor, name, method string, params, o
 
 func mood(name string) map[string]any { return map[string]any{"mood": name} }
 
-func set(t testing.TB, sup *supervisor.Supervisor, name string, verb service.Verb) {
+func set(t testing.TB, sup *supervisor.Supervisor, name string, verb extensions.Verb) {
 	t.Helper()
 	if err := sup.SetExtension(ctx(t), "app", "demo."+name, verb); err != nil {
 		t.Fatal(err)
@@ -80,7 +82,7 @@ func set(t testing.TB, sup *supervisor.Supervisor, name string, verb service.Ver
 // and what that needs is active before it.
 func TestUnits(t *testing.T) {
 	t.Parallel()
-	sup, h := alone(t, units(service.Spec{Declared: demoUnits()}))
+	sup, h := alone(t, units(plan.Spec{Declared: demoUnits()}))
 	if err := sup.Activate(ctx(t), "", "onLanguage:nothing"); err != nil {
 		t.Error(err)
 	}
@@ -99,7 +101,7 @@ func TestUnits(t *testing.T) {
 	}
 	var order []string
 	for _, e := range sup.History() {
-		if e.Kind == actors.KindExtension && strings.Contains(e.Reason, "is active") {
+		if e.Kind == record.KindExtension && strings.Contains(e.Reason, "is active") {
 			order = append(order, e.Extension)
 		}
 	}
@@ -118,7 +120,7 @@ func TestUnits(t *testing.T) {
 	if s := unit(t, sup, "moody"); s.State != "active" || s.Activation.Event != "onCommand:moody.run" {
 		t.Errorf("%+v", s)
 	}
-	if err := sup.SetExtension(ctx(t), "", "demo.ghost", service.Disable); !errors.Is(err, service.ErrUnknownExtension) {
+	if err := sup.SetExtension(ctx(t), "", "demo.ghost", extensions.Disable); !errors.Is(err, extensions.ErrUnknown) {
 		t.Errorf("%v", err)
 	}
 }
@@ -126,7 +128,7 @@ func TestUnits(t *testing.T) {
 // Without declarations it is what the host says of itself.
 func TestUnitsAreAnnounced(t *testing.T) {
 	t.Parallel()
-	sup, h := alone(t, units(service.Spec{Eager: true, Events: []string{"onCommand:clock.ticks"}}))
+	sup, h := alone(t, units(plan.Spec{Eager: true, Events: []string{"onCommand:clock.ticks"}}))
 	runs(t, h, 1)
 	becomes(t, sup, "active", "clock")
 	if all, err := sup.Extensions("app"); err != nil || len(all) != 4 {
@@ -149,9 +151,9 @@ func TestUnitsThatAreDeclaredWrongly(t *testing.T) {
 	list[0].Version, list[0].Events = "9", []string{"onLanguage:klingon"}
 	list[1].ID = "demo.greeting"
 	list = slices.Delete(list, 2, 3) // clock
-	sup, h := alone(t, units(service.Spec{Declared: list, Eager: true}))
+	sup, h := alone(t, units(plan.Spec{Declared: list, Eager: true}))
 	runs(t, h, 1)
-	problems := func() []string { return told(t, sup, actors.KindExtension) }
+	problems := func() []string { return told(t, sup, record.KindExtension) }
 	eventually(t, func() bool { return len(problems()) >= 5 }, "they are told")
 	says(t, problems(), `demo.words: version: "9" is declared, and host app announces "1.0.0"`)
 	says(t, problems(), `demo.words: events: "onLanguage:klingon" are declared, and host app announces "onLanguage:plaintext"`)
@@ -185,7 +187,7 @@ func TestUnitFails(t *testing.T) {
 			t.Parallel()
 			declared := demoUnits()
 			declared[2].DependsOn = []string{"demo.nobody"}
-			sup, h := alone(t, units(service.Spec{Declared: declared}, "activate="+mood))
+			sup, h := alone(t, units(plan.Spec{Declared: declared}, "activate="+mood))
 			err := sup.Activate(ctx(t), "app", "onCommand:moody.run")
 			var list *service.ActivationError
 			if !errors.As(err, &list) || len(list.Errs) != 1 {
@@ -195,7 +197,7 @@ func TestUnitFails(t *testing.T) {
 			if s := unit(t, sup, "moody"); s.State != "failed" || !strings.Contains(s.Why, want) {
 				t.Errorf("%+v", s)
 			}
-			says(t, told(t, sup, actors.KindExtension), "demo.moody has failed", want)
+			says(t, told(t, sup, record.KindExtension), "demo.moody has failed", want)
 			if _, err = in(t, sup, "moody", "moody.run", nil, nil); !errors.Is(err, service.ErrNotActive) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v", err)
 			}
@@ -213,7 +215,7 @@ func TestUnitFails(t *testing.T) {
 // fault.
 func TestUnitsComeBack(t *testing.T) {
 	t.Parallel()
-	sup, h := alone(t, units(service.Spec{Declared: demoUnits()}))
+	sup, h := alone(t, units(plan.Spec{Declared: demoUnits()}))
 	if err := errors.Join(sup.Activate(ctx(t), "", "onLanguage:plaintext"), sup.Activate(ctx(t), "", "onCommand:clock.ticks")); err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +230,7 @@ func TestUnitsComeBack(t *testing.T) {
 	if s := unit(t, sup, "greeter"); s.Activation == nil || s.Activation.Event != "onLanguage:plaintext" {
 		t.Errorf("%+v", s)
 	}
-	says(t, told(t, sup, actors.KindBlame), "no extension's fault")
+	says(t, told(t, sup, record.KindBlame), "no extension's fault")
 }
 
 // One that kills the process in a call twice lives alone afterwards, and the
@@ -238,7 +240,7 @@ func TestUnitIsPutApart(t *testing.T) {
 	for _, how := range []string{"abort", "exit", "overflow", "throw"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			sup, h := alone(t, units(service.Spec{Declared: demoUnits()}))
+			sup, h := alone(t, units(plan.Spec{Declared: demoUnits()}))
 			others := []string{"words", "greeter", "clock"}
 			if err := errors.Join(sup.Activate(ctx(t), "", "onLanguage:plaintext"), sup.Activate(ctx(t), "", "onCommand:clock.ticks")); err != nil {
 				t.Fatal(err)
@@ -264,7 +266,7 @@ func TestUnitIsPutApart(t *testing.T) {
 			runs(t, cell, 2)
 			becomes(t, sup, "active", others...)
 			runs(t, h, 3)
-			decisions := told(t, sup, actors.KindBlame)
+			decisions := told(t, sup, record.KindBlame)
 			says(t, decisions, "isolated demo.moody", "it alone is a suspect in 2 of 2 crashes")
 			says(t, decisions, "confirmed demo.moody")
 			// It is called where it lives, whichever of the hosts is asked.
@@ -280,7 +282,7 @@ func TestUnitIsPutApart(t *testing.T) {
 // One that kills the process when it is activated is found by that.
 func TestUnitDiesBeingActivated(t *testing.T) {
 	t.Parallel()
-	sup, h := alone(t, units(service.Spec{Declared: demoUnits()}, "activate=abort"))
+	sup, h := alone(t, units(plan.Spec{Declared: demoUnits()}, "activate=abort"))
 	if err := sup.Activate(ctx(t), "", "onLanguage:plaintext"); err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +293,7 @@ func TestUnitDiesBeingActivated(t *testing.T) {
 	eventually(t, func() bool { return unit(t, sup, "moody").Place == "app~demo.moody" }, "it lives alone")
 	runs(t, h, 3)
 	becomes(t, sup, "active", "words", "greeter")
-	says(t, told(t, sup, actors.KindBlame), "isolated demo.moody")
+	says(t, told(t, sup, record.KindBlame), "isolated demo.moody")
 	var why []string
 	eventually(t, func() bool {
 		found, _ := sup.Crashes("app")
@@ -313,17 +315,17 @@ func TestUnitDiesBeingActivated(t *testing.T) {
 // Active extensions end, move and come back while their host runs on.
 func TestUnitVerbs(t *testing.T) {
 	t.Parallel()
-	sup, h := alone(t, units(service.Spec{Declared: demoUnits(), Disabled: []string{"demo.clock"}}))
+	sup, h := alone(t, units(plan.Spec{Declared: demoUnits(), Disabled: []string{"demo.clock"}}))
 	if s := unit(t, sup, "clock"); s.State != "disabled" || s.Place != "" {
 		t.Errorf("%+v", s)
 	}
 	if err := errors.Join(sup.Activate(ctx(t), "", "onCommand:clock.ticks"), sup.Activate(ctx(t), "", "onLanguage:plaintext"), sup.Activate(ctx(t), "", "onCommand:moody.run")); err != nil {
 		t.Fatal(err)
 	}
-	set(t, sup, "clock", service.Enable) // somebody has asked for it before
+	set(t, sup, "clock", extensions.Enable) // somebody has asked for it before
 	becomes(t, sup, "active", "clock")
 
-	set(t, sup, "moody", service.Disable)
+	set(t, sup, "moody", extensions.Disable)
 	if s := unit(t, sup, "moody"); s.State != "disabled" {
 		t.Errorf("%+v", s)
 	}
@@ -332,13 +334,13 @@ func TestUnitVerbs(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	mentions(t, err.Error(), "demo.moody", "disabled by a person")
-	set(t, sup, "moody", service.Enable)
+	set(t, sup, "moody", extensions.Enable)
 	becomes(t, sup, "active", "moody")
 	if _, err := in(t, sup, "moody", "moody.run", nil, nil); err != nil {
 		t.Error(err)
 	}
 
-	set(t, sup, "words", service.Isolate) // and who needs it
+	set(t, sup, "words", extensions.Isolate) // and who needs it
 	for _, name := range []string{"words", "greeter"} {
 		eventually(t, func() bool { s := unit(t, sup, name); return s.Place == "app~demo.words" && s.State == "active" }, name)
 	}
@@ -346,7 +348,7 @@ func TestUnitVerbs(t *testing.T) {
 	if cell, err := in(t, sup, "greeter", "greeter.greet", "you", &text); err != nil || cell.Name() != "app~demo.words" {
 		t.Errorf("%s: %v", cell.Name(), err)
 	}
-	set(t, sup, "words", service.Release)
+	set(t, sup, "words", extensions.Release)
 	for _, name := range []string{"words", "greeter"} {
 		eventually(t, func() bool { s := unit(t, sup, name); return s.Place == "app" && s.State == "active" }, name)
 	}
@@ -355,17 +357,17 @@ func TestUnitVerbs(t *testing.T) {
 	}
 
 	// Who needs what is disabled ends, too, and says why when it is asked for.
-	set(t, sup, "words", service.Disable)
+	set(t, sup, "words", extensions.Disable)
 	becomes(t, sup, "failed", "greeter")
 	err = sup.Activate(ctx(t), "", "onCommand:greeter.greet")
 	if !errors.Is(err, service.ErrNotActive) {
 		t.Fatalf("%v", err)
 	}
 	mentions(t, err.Error(), "demo.greeter", "unknown dependency demo.words")
-	set(t, sup, "words", service.Enable)
+	set(t, sup, "words", extensions.Enable)
 	becomes(t, sup, "active", "words", "greeter", "clock", "moody")
 	runs(t, h, 1)
-	done := told(t, sup, actors.KindExtension)
+	done := told(t, sup, record.KindExtension)
 	says(t, done, "demo.greeter is deactivated")
 	says(t, done, "demo.words is deactivated")
 	if slices.ContainsFunc(done, func(s string) bool { return strings.Contains(s, "restarted") }) {
@@ -379,20 +381,20 @@ func TestUnitDoesNotEnd(t *testing.T) {
 	for mood, want := range map[string]string{"hang": "its Deactivate does not return", "fail": "DemoMood: it fails on request", "abort": ""} {
 		t.Run(mood, func(t *testing.T) {
 			t.Parallel()
-			sup, h := alone(t, units(service.Spec{Declared: demoUnits(), Deactivate: 500 * time.Millisecond}, "deactivate="+mood))
+			sup, h := alone(t, units(plan.Spec{Declared: demoUnits(), Deactivate: 500 * time.Millisecond}, "deactivate="+mood))
 			if err := errors.Join(sup.Activate(ctx(t), "", "onLanguage:plaintext"), sup.Activate(ctx(t), "", "onCommand:moody.run")); err != nil {
 				t.Fatal(err)
 			}
-			set(t, sup, "moody", service.Disable)
+			set(t, sup, "moody", extensions.Disable)
 			runs(t, h, 2)
 			becomes(t, sup, "active", "words", "greeter")
 			if s := unit(t, sup, "moody"); s.State != "disabled" {
 				t.Errorf("%+v", s)
 			}
 			if want == "" {
-				says(t, told(t, sup, actors.KindBlame), "noted demo.moody: killed by SIGABRT")
+				says(t, told(t, sup, record.KindBlame), "noted demo.moody: killed by SIGABRT")
 			} else {
-				says(t, told(t, sup, actors.KindExtension), "the host is restarted: demo.moody is to end, and does not", want)
+				says(t, told(t, sup, record.KindExtension), "the host is restarted: demo.moody is to end, and does not", want)
 			}
 		})
 	}
@@ -401,7 +403,7 @@ func TestUnitDoesNotEnd(t *testing.T) {
 // A handler that waits for something is ended with its extension.
 func TestUnitEndsWithItsCalls(t *testing.T) {
 	t.Parallel()
-	sup, h := alone(t, units(service.Spec{Declared: demoUnits(), Deactivate: 10 * time.Second}))
+	sup, h := alone(t, units(plan.Spec{Declared: demoUnits(), Deactivate: 10 * time.Second}))
 	if err := sup.Activate(ctx(t), "", "onCommand:moody.run"); err != nil {
 		t.Fatal(err)
 	}
@@ -411,7 +413,7 @@ func TestUnitEndsWithItsCalls(t *testing.T) {
 	}
 	eventually(t, func() bool { return h.Status().Pending == 1 }, "it is on its way") // it is looked where to first
 	echoes(t, h)                                                                      // so that it has been taken
-	set(t, sup, "moody", service.Disable)
+	set(t, sup, "moody", extensions.Disable)
 	var failure *codec.Error
 	if err := call.Result(nil); !errors.As(err, &failure) || failure.Name != codec.NameNotActive {
 		t.Errorf("%v", err)
@@ -422,7 +424,7 @@ func TestUnitEndsWithItsCalls(t *testing.T) {
 // Numbers make processes of the same program, each told who lives there.
 func TestUnitAffinity(t *testing.T) {
 	t.Parallel()
-	sup, h := alone(t, units(service.Spec{Declared: demoUnits(), Affinity: map[string]int{"demo.moody": 2}}))
+	sup, h := alone(t, units(plan.Spec{Declared: demoUnits(), Affinity: map[string]int{"demo.moody": 2}}))
 	if err := errors.Join(sup.Activate(ctx(t), "", "onLanguage:plaintext"), sup.Activate(ctx(t), "", "onCommand:moody.run")); err != nil {
 		t.Fatal(err)
 	}
@@ -447,7 +449,7 @@ func TestUnitAffinity(t *testing.T) {
 // What an extension does by itself and does not catch is told of it.
 func TestUnitUncaught(t *testing.T) {
 	t.Parallel()
-	sup, h := alone(t, units(service.Spec{Declared: demoUnits()}))
+	sup, h := alone(t, units(plan.Spec{Declared: demoUnits()}))
 	if err := sup.Activate(ctx(t), "", "onCommand:moody.run"); err != nil {
 		t.Fatal(err)
 	}
@@ -455,7 +457,7 @@ func TestUnitUncaught(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, func() bool {
-		return slices.ContainsFunc(told(t, sup, actors.KindExtension), func(s string) bool {
+		return slices.ContainsFunc(told(t, sup, record.KindExtension), func(s string) bool {
 			return strings.Contains(s, "demo.moody has an error that nobody catches: Panic: nobody has asked for this")
 		})
 	}, "it is told")
@@ -465,7 +467,7 @@ func TestUnitUncaught(t *testing.T) {
 // Extensions need no other capability.
 func TestUnitsWithoutOtherCapabilities(t *testing.T) {
 	t.Parallel()
-	spec := units(service.Spec{Declared: demoUnits()})
+	spec := units(plan.Spec{Declared: demoUnits()})
 	spec.Env["HOSTSUP_DEMO_START"] = "nocaps"
 	sup, _ := alone(t, spec)
 	if err := sup.Activate(ctx(t), "", "onCommand:moody.run"); err != nil {
@@ -486,7 +488,7 @@ func init() {
 // for.
 func TestUnitsOfAHostWithout(t *testing.T) {
 	t.Parallel()
-	spec := units(service.Spec{Declared: demoUnits()})
+	spec := units(plan.Spec{Declared: demoUnits()})
 	spec.Env = hostEnv("without extensions")
 	sup, h := alone(t, spec)
 	err := sup.Activate(ctx(t), "", "onCommand:moody.run")
@@ -494,7 +496,7 @@ func TestUnitsOfAHostWithout(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	mentions(t, err.Error(), "demo.moody", "the host does not speak of extensions")
-	says(t, told(t, sup, actors.KindExtension), "host app has extensions by its configuration, and does not speak of any")
+	says(t, told(t, sup, record.KindExtension), "host app has extensions by its configuration, and does not speak of any")
 	runs(t, h, 1)
 }
 
@@ -502,7 +504,7 @@ func TestUnitsOfAHostWithout(t *testing.T) {
 // has told which extensions live in it.
 func TestUnitsAreAwaited(t *testing.T) {
 	t.Parallel()
-	sup := begin(t, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(units(service.Spec{Eager: true}))}})
+	sup := begin(t, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(units(plan.Spec{Eager: true}))}})
 	if err := sup.Activate(ctx(t), "", "onLanguage:plaintext"); err != nil {
 		t.Fatal(err)
 	}
@@ -516,7 +518,7 @@ func TestUnitsAreAwaited(t *testing.T) {
 // A host that does not start is the reason why nothing is activated.
 func TestUnitsOfNoHost(t *testing.T) {
 	t.Parallel()
-	h := units(service.Spec{Eager: true})
+	h := units(plan.Spec{Eager: true})
 	h.Command, h.Restart.MaxCrashes = []string{"/bin/sleep", "1000"}, 1 // which never shakes hands
 	sup := begin(t, supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(h)}})
 	app := host(t, sup, "app")

@@ -11,10 +11,11 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-func queues(s *supervisor.HostSpec) { s.Requests.WhileDown = actors.Queue }
+func queues(s *supervisor.HostSpec) { s.Requests.WhileDown = hostspec.Queue }
 
 // TestLazyHost walks a lazy host through its life.
 func TestLazyHost(t *testing.T) {

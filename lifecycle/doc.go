@@ -21,6 +21,12 @@
 // The effects of an event that ends one life and begins the next come in another
 // order: those that begin the next life first, then all that is told.
 //
+// # Where something new goes
+//
+// What decides when a host starts, ends or starts again is an [Event], and what then has to
+// be done an [Effect], here, with a script. What concerns messages, or adds to a life
+// what the rules need not know, is an interceptor (package actors).
+//
 // # Requests and commands
 //
 // A host and its group decide beside each other. The host numbers what it asks of

@@ -21,6 +21,7 @@ const (
 	BySelf       By = "self"       // the host ended by itself
 	ByRule       By = "rule"       // the restart rule of the host
 	ByDependency By = "dependency" // a host that this one needs: it has failed, or is back
+	ByReplace    By = "replace"    // a new configuration of the host
 )
 
 // Event is what happened to a host. The types below are all there are.
@@ -49,6 +50,17 @@ type Stop struct {
 	Ack    int
 }
 
+// Replace gives the host the rules of a new configuration. [Adopt] follows: at once, or
+// if the present life must not go on under them (Restart), when nothing of it is left.
+// Then the next life begins. A host that has failed is started; one that is down is
+// started if it is Eager and no person stopped it.
+//
+// A Replace before the Adopt of another takes its place.
+type Replace struct {
+	Rules   HostRules
+	Restart bool
+}
+
 // Wish asks for the host to run; the host asks its group, see [AskStart].
 type Wish struct{ By By }
 
@@ -67,24 +79,29 @@ type Waits struct {
 	Ack int
 }
 
-// Placed tells that a life has the place that [TakePlace] asked for, Queued
+// SlotGranted tells that a life has the start slot that [TakeSlot] asked for, SlotQueued
 // that it has to wait for it.
 type (
-	Placed struct{ Life uint64 }
-	Queued struct{ Life uint64 }
+	SlotGranted struct{ Life uint64 }
+	SlotQueued  struct{ Life uint64 }
 )
 
 // Ready tells that the handshake of a life is done (without a protocol: that
 // it is spawned).
 type Ready struct{ Life uint64 }
 
-// Hung and Alive are the liveness verdicts about a life.
+// Hung and Alive are the liveness verdicts about a life, each from one kind of evidence. A
+// host answers again when no kind says otherwise.
 type (
 	Hung struct {
-		Life   uint64
-		Silent time.Duration // how long there was no sign of life
+		Life  uint64
+		For   time.Duration // how long it has given no sign of life, or no check has succeeded
+		Check string        // what the last check says; "": no check, but silence
 	}
-	Alive struct{ Life uint64 }
+	Alive struct {
+		Life  uint64
+		Check bool // a check has succeeded; else there was a sign of life
+	}
 )
 
 // Ended tells that a life has ended or has to be ended, and what is left of it.
@@ -148,12 +165,13 @@ type Fired struct{ Timer Timer }
 func (Start) event()            {}
 func (Stop) event()             {}
 func (Wish) event()             {}
+func (Replace) event()          {}
 func (Operate) event()          {}
 func (Reset) event()            {}
 func (DependencyFailed) event() {}
 func (Waits) event()            {}
-func (Placed) event()           {}
-func (Queued) event()           {}
+func (SlotGranted) event()      {}
+func (SlotQueued) event()       {}
 func (Ready) event()            {}
 func (Hung) event()             {}
 func (Alive) event()            {}
@@ -214,13 +232,13 @@ type Transition struct {
 // SpawnLife asks for a new life. There is no other life when it is asked for.
 type SpawnLife struct{ Life uint64 }
 
-// TakePlace asks for a place among the hosts that may start at once, for a life
-// that is spawned when [Placed] says that it has one. The answer must be the next
-// event: Placed, or [Queued] and later Placed. The Transition to starting follows
-// the answer. GivePlace gives the place back, or the wish for one.
+// TakeSlot asks for a start slot, one of MaxStarting, for a life
+// that is spawned when [SlotGranted] says that it has one. The answer must be the next
+// event: SlotGranted, or [SlotQueued] and later SlotGranted. The Transition to starting follows
+// the answer. GiveSlot gives the slot back, or the wish for one.
 type (
-	TakePlace struct{ Life uint64 }
-	GivePlace struct{ Life uint64 }
+	TakeSlot struct{ Life uint64 }
+	GiveSlot struct{ Life uint64 }
 )
 
 // StopLife asks for the life to be taken down the rungs of a [Ladder].
@@ -258,6 +276,10 @@ type (
 	TellStop struct{ Number int }
 )
 
+// Adopt tells that the configuration of the last [Replace] is in force. What follows it
+// belongs to that one: a [SpawnLife], for example.
+type Adopt struct{}
+
 // Unadvised tells that some [Advice] did not come within [AdviceWait], and that the end
 // of the life is decided without it.
 type Unadvised struct{ Life uint64 }
@@ -291,8 +313,8 @@ func (Transition) effect()  {}
 func (Tried) effect()       {}
 func (Shortage) effect()    {}
 func (SpawnLife) effect()   {}
-func (TakePlace) effect()   {}
-func (GivePlace) effect()   {}
+func (TakeSlot) effect()    {}
+func (GiveSlot) effect()    {}
 func (StopLife) effect()    {}
 func (KillLife) effect()    {}
 func (AwaitTree) effect()   {}
@@ -302,6 +324,7 @@ func (AskStart) effect()    {}
 func (TellStop) effect()    {}
 func (Done) effect()        {}
 func (Unadvised) effect()   {}
+func (Adopt) effect()       {}
 func (Slow) effect()        {}
 func (Quiet) effect()       {}
 

@@ -43,7 +43,7 @@ type member struct {
 	inFlight int  // commands sent and not yet answered
 	drains   bool // a sharer on its way down
 
-	told    string // why it is not started, as it was told; "" when it was not
+	notice  string // why it is not started, as the host knows; "": it does not
 	refused bool   // and that is not only a wait
 
 	needs    []int // members it depends on

@@ -35,11 +35,13 @@ type Changed struct {
 	Lost   bool // its actor is gone; what it was told is not answered
 }
 
-// Join adds a member and starts it unless it is lazy; Leave removes one that is
-// at rest.
+// Join adds a member and starts it unless it is lazy; Rejoin gives one another
+// configuration, which starts and stops nothing by itself; Leave removes one that is at
+// rest.
 type (
-	Join  struct{ Member Member }
-	Leave struct{ Name string }
+	Join   struct{ Member Member }
+	Rejoin struct{ Member Member }
+	Leave  struct{ Name string }
 )
 
 func (Boot) groupEvent()     {}
@@ -48,6 +50,7 @@ func (Want) groupEvent()     {}
 func (Unwant) groupEvent()   {}
 func (Changed) groupEvent()  {}
 func (Join) groupEvent()     {}
+func (Rejoin) groupEvent()   {}
 func (Leave) groupEvent()    {}
 
 // GroupEffect is what the caller has to do. The types below are all there are.

@@ -33,7 +33,7 @@ func (g Group) Step(ev GroupEvent) (Group, []GroupEffect, error) {
 			m := &s.members[i]
 			m.acked = ev.Number
 			m.wanted, m.kept, m.asks, m.granted = false, true, false, false
-			m.told, m.refused = "", false
+			m.notice, m.refused = "", false
 		}
 	case Changed:
 		s.changed(ev)
@@ -43,6 +43,10 @@ func (g Group) Step(ev GroupEvent) (Group, []GroupEffect, error) {
 		}
 		if !ev.Member.Lazy {
 			s.want(s.find(ev.Member.Name), ByTree, false)
+		}
+	case Rejoin:
+		if err := s.join(ev.Member); err != nil {
+			return g, nil, err
 		}
 	case Leave:
 		if i := s.find(ev.Name); i >= 0 {
@@ -96,22 +100,29 @@ func (s *groupStep) drained(m *member) {
 	}
 }
 
+// join adds a member, or gives one another configuration.
 func (s *groupStep) join(m Member) error {
 	all := make([]Member, 0, len(s.members)+1)
 	for _, old := range s.members {
 		all = append(all, old.Member)
 	}
-	ordered, err := Order(append(all, m))
+	if i := s.find(m.Name); i >= 0 {
+		all[i] = m
+	} else {
+		all = append(all, m)
+	}
+	ordered, err := Order(all)
 	if err != nil {
 		return err
 	}
 	next := make([]member, 0, len(ordered))
 	for _, o := range ordered {
+		as := member{state: Stopped}
 		if i := s.find(o.Name); i >= 0 {
-			next = append(next, s.members[i])
-		} else {
-			next = append(next, member{Member: o, state: Stopped})
+			as = s.members[i]
 		}
+		as.Member = o
+		next = append(next, as)
 	}
 	s.members = next
 	s.link()
@@ -127,7 +138,7 @@ func (s *groupStep) asked(i int, by By) {
 		return
 	case by == ByRule && !m.wanted && m.state != Failed:
 		// Its group has given up meanwhile, and it had asked before it knew.
-		s.stop(m, ByGroup, m.told, false)
+		s.stop(m, ByGroup, m.notice, false)
 		return
 	}
 	m.granted, m.asks = false, m.state == Restarting
@@ -139,7 +150,7 @@ func (s *groupStep) asked(i int, by By) {
 func (s *groupStep) want(i int, by By, person bool) {
 	m := &s.members[i]
 	m.wanted, m.kept, m.by = true, false, by
-	m.told, m.refused = "", false
+	m.notice, m.refused = "", false
 	s.pull(i, person)
 }
 
@@ -179,11 +190,11 @@ func (s *groupStep) changed(ev Changed) {
 			m.wanted = false
 		}
 	case Starting:
-		m.told, m.refused = "", false
+		m.notice, m.refused = "", false
 	case Restarting:
 		s.drained(m)
 		if m.wanted {
-			m.by, m.told, m.refused = ByRule, "", false
+			m.by, m.notice, m.refused = ByRule, "", false
 		}
 		if s.Shares() && !s.shutdown {
 			s.drain(i, fmt.Sprintf("group: %s crashed", m.Name), true)
@@ -214,7 +225,7 @@ func (s *groupStep) drain(i int, reason string, back bool) {
 		wanted := m.wanted
 		m.wanted = wanted && back
 		if !back {
-			m.told, m.refused = reason, true
+			m.notice, m.refused = reason, true
 		}
 		switch m.state {
 		case Starting, Running, Unresponsive:
@@ -273,14 +284,14 @@ func (s *groupStep) settleUp(m *member) {
 		s.hold(m, waits)
 		return
 	}
-	m.granted, m.told, m.refused = true, "", false
+	m.granted, m.notice, m.refused = true, "", false
 	s.command(m, Start{m.by, m.acked})
 }
 
 // hold tells a member, once, what its start waits for.
 func (s *groupStep) hold(m *member, what string) {
-	if m.told != what || m.refused {
-		m.told, m.refused = what, false
+	if m.notice != what || m.refused {
+		m.notice, m.refused = what, false
 		s.do(Command{m.Name, Waits{what, m.acked}})
 	}
 }
@@ -289,10 +300,10 @@ func (s *groupStep) hold(m *member, what string) {
 // and stays so. The member stays wanted: it comes back with the dependency.
 func (s *groupStep) refuse(m, d *member) {
 	why := string(d.state) + " " + d.Name
-	if m.told == why && m.refused {
+	if m.notice == why && m.refused {
 		return
 	}
-	m.told, m.refused, m.by = why, true, ByDependency
+	m.notice, m.refused, m.by = why, true, ByDependency
 	if d.state == Failed {
 		s.command(m, DependencyFailed{d.Name, m.acked})
 		return

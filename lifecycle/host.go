@@ -18,14 +18,14 @@ type HostRules struct {
 	MaxStarting  int           // how many hosts may start at once; 0: any number
 }
 
-// place says whether a start has its place.
-type place uint8
+// slot says whether a start has its start slot.
+type slot uint8
 
 const (
-	noPlace     place = iota // needs none, or has given it back
-	asksPlace                // the answer follows at once
-	queuedPlace              // waits for it
-	hasPlace
+	noSlot     slot = iota // needs none, or has given it back
+	slotAsked              // the answer follows at once
+	slotQueued             // waits for it
+	slotHeld
 )
 
 // presence says how much there is of the current life.
@@ -42,6 +42,7 @@ const (
 // one and leaves the old one as it was.
 type Host struct {
 	rules HostRules
+	next  *HostRules // of a Replace, until they are adopted; never changed in place
 
 	state  State
 	reason string
@@ -62,10 +63,12 @@ type Host struct {
 	crashes   []time.Time // within the window, oldest first; never changed in place
 	streak    int         // ends since the last healthy spell
 	retryAt   time.Time   // when the back-off runs out; zero: it does not run
-	restarts  uint64      // lives after the first one that the rules started
+	restarts  uint64      // lives after the first one that the rules, its own or the group's, started
 	slow      bool        // the running start is over its time-out
 	quiet     bool        // the running start has been without a handshake for QuietAfter
-	place     place       // of the running start
+	slot      slot        // of the running start
+	silent    bool        // the life gives no sign of life
+	sick      bool        // its checks fail
 	short     bool        // the running start waits for what the supervisor is short of
 	lacks     string      // what that is, and how long it waits
 	shortFor  int         // starts in a row that it was too short for
@@ -99,7 +102,7 @@ func (h Host) Reason() string {
 // Explanation is Reason with whatever else holds up what is to follow.
 func (h Host) Explanation() string {
 	text := h.Reason()
-	if h.place == queuedPlace {
+	if h.slot == slotQueued {
 		text += ", " + h.full()
 	}
 	if h.short {
@@ -114,7 +117,7 @@ func (h Host) Explanation() string {
 	return text
 }
 
-// full says why a start waits for a place.
+// full says why a start waits for a slot.
 func (h Host) full() string {
 	if h.rules.MaxStarting == 1 {
 		return "waiting for a place: another host is starting"
@@ -155,14 +158,15 @@ func (h Host) RetryAt() time.Time { return h.retryAt }
 
 // Over returns what there is to say of a host whose actor has ended.
 func (h Host) Over(now time.Time) Host {
-	h.slow, h.quiet, h.short, h.place, h.presence, h.retryAt = false, false, false, noPlace, absent, time.Time{}
+	h.slow, h.quiet, h.short, h.slot, h.presence, h.retryAt = false, false, false, noSlot, absent, time.Time{}
 	if !h.state.AtRest() {
 		h.state, h.since, h.reason, h.waits = Stopped, now, "supervisor stopped", ""
 	}
 	return h
 }
 
-// Restarts counts the lives that the rules started after the first.
+// Restarts counts the lives after the first that the rules started: its own, or those of
+// its group.
 func (h Host) Restarts() uint64 { return h.restarts }
 
 // IsSlow says whether the running start is over its time-out.
@@ -204,6 +208,8 @@ func (h Host) Step(ev Event, now time.Time) (Host, []Effect) {
 		s.operate(ev)
 	case Reset:
 		s.reset()
+	case Replace:
+		s.replace(ev)
 	case DependencyFailed:
 		s.ack = ev.Ack
 		s.dependencyFailed(ev.Name)
@@ -212,27 +218,19 @@ func (h Host) Step(ev Event, now time.Time) (Host, []Effect) {
 		if !s.superseded() && (s.state.AtRest() && s.Pending() || s.state == Restarting && s.asks) {
 			s.waits = ev.For
 		}
-	case Placed:
-		s.placed(ev.Life)
-	case Queued:
-		if ev.Life == s.life && s.place == asksPlace {
-			s.place = queuedPlace
+	case SlotGranted:
+		s.granted(ev.Life)
+	case SlotQueued:
+		if ev.Life == s.life && s.slot == slotAsked {
+			s.slot = slotQueued
 			s.begin(", " + s.full())
 		}
 	case Ready:
 		s.ready(ev.Life)
 	case Hung:
-		if s.Lives(ev.Life) && s.state == Running {
-			s.to(Unresponsive, fmt.Sprintf("no sign of life for %s", round(ev.Silent)), "")
-			if s.rules.KillAfter > 0 {
-				s.do(SetTimer{KillTimer, s.rules.KillAfter})
-			}
-		}
+		s.hung(ev)
 	case Alive:
-		if s.Lives(ev.Life) && s.state == Unresponsive {
-			s.do(CancelTimer{KillTimer})
-			s.to(Running, "answers again", "")
-		}
+		s.alive(ev)
 	case Ended:
 		s.ended(ev)
 	case Advice:

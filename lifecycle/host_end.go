@@ -1,9 +1,7 @@
 package lifecycle
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -75,16 +73,25 @@ func (s *step) settle(e Ended) {
 	}
 	s.leave(e.Rest)
 	// The next life begins before anybody is told of the end of this one.
-	slices.SortStableFunc(s.out, func(a, b Effect) int { return cmp.Compare(tells(a), tells(b)) })
+	var told []Effect
+	rest := s.out[:0]
+	for _, e := range s.out {
+		if tells(e) {
+			told = append(told, e)
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	s.out = append(rest, told...)
 }
 
-// tells returns 1 for an effect that makes something known, 0 for others.
-func tells(e Effect) int {
+// tells reports whether an effect makes something known.
+func tells(e Effect) bool {
 	switch e.(type) {
 	case Transition, Tried, AskStart, TellStop, Done, Shortage, Unadvised:
-		return 1
+		return true
 	}
-	return 0
+	return false
 }
 
 // reset clears the crash window and the back-off.
@@ -202,9 +209,10 @@ func (s *step) gone(e Gone) {
 		return
 	}
 	s.presence = absent
+	s.adopt()
 	switch {
 	case s.state == Stopping && e.Left != "" && !s.Pending():
-		s.to(Failed, e.Left, "") // it is not stopped, and somebody has to look
+		s.to(Failed, e.Left, s.by) // it is not stopped, and somebody has to look
 	case s.state == Stopping:
 		s.to(Stopped, s.reason, s.by)
 	case s.state == Stopped && e.Left != "":

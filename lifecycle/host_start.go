@@ -74,7 +74,7 @@ func (s *step) launch(by By) {
 		s.again, s.againBy = true, by
 		return
 	}
-	if s.state == Restarting && by == ByRule {
+	if s.life > 0 && (by == ByRule || by == ByGroup || by == ByDependency) {
 		s.restarts++
 	}
 	s.again, s.promised = false, false
@@ -82,8 +82,8 @@ func (s *step) launch(by By) {
 	s.slow, s.quiet, s.shortFor = false, false, 0
 	s.againBy = by
 	if s.rules.MaxStarting > 0 {
-		s.place = asksPlace
-		s.do(TakePlace{s.life})
+		s.slot = slotAsked
+		s.do(TakeSlot{s.life})
 		return
 	}
 	s.begin("")
@@ -103,6 +103,7 @@ func (s *step) begin(waits string) {
 // spawn makes the process of a life that nothing holds up any more.
 func (s *step) spawn() {
 	s.presence, s.spawnedAt, s.retryAt = alive, s.now, time.Time{}
+	s.silent, s.sick = false, false
 	s.do(SpawnLife{s.life})
 	if s.rules.StartTimeout > 0 {
 		s.do(SetTimer{StartTimer, s.rules.StartTimeout})
@@ -132,9 +133,9 @@ func (s *step) shortWait() time.Duration { return shortages.Delay(s.shortFor, 0.
 func (s *step) tryAgain() {
 	s.short = false
 	s.life++
-	if s.rules.MaxStarting > 0 && s.place == noPlace { // it was slow, and has given its place back
-		s.place = asksPlace
-		s.do(TakePlace{s.life})
+	if s.rules.MaxStarting > 0 && s.slot == noSlot { // it was slow, and has given its place back
+		s.slot = slotAsked
+		s.do(TakeSlot{s.life})
 		return
 	}
 	s.spawn()
@@ -153,20 +154,20 @@ func (s *step) endStart() {
 	s.slow, s.quiet = false, false
 }
 
-func (s *step) placed(life uint64) {
-	if life != s.life || s.place != asksPlace && s.place != queuedPlace {
+func (s *step) granted(life uint64) {
+	if life != s.life || s.slot != slotAsked && s.slot != slotQueued {
 		return // it was given back before we heard of it
 	}
-	s.place = hasPlace
+	s.slot = slotHeld
 	s.begin("")
 	s.spawn()
 }
 
-// givePlace lets another host start.
-func (s *step) givePlace() {
-	if s.place != noPlace {
-		s.place = noPlace
-		s.do(GivePlace{s.life})
+// giveSlot lets another host start.
+func (s *step) giveSlot() {
+	if s.slot != noSlot {
+		s.slot = noSlot
+		s.do(GiveSlot{s.life})
 	}
 }
 
@@ -184,6 +185,8 @@ func startReason(by By) string {
 		return "restart with its group"
 	case ByDependency:
 		return "what it needs is running again"
+	case ByReplace:
+		return "its configuration was replaced"
 	}
 	return "configured"
 }

@@ -24,7 +24,7 @@ func (s *step) to(next State, reason string, by By) {
 		return
 	}
 	if s.state == Starting {
-		s.givePlace()
+		s.giveSlot()
 	}
 	s.do(Transition{From: s.state, To: next, Life: s.life, Reason: reason, By: by, First: !s.moved, End: s.end})
 	s.state, s.reason, s.by, s.since, s.waits, s.moved = next, reason, by, s.now, "", true
@@ -109,7 +109,7 @@ func (s *step) down(by By, reason string) {
 		s.endStart()
 		s.do(CancelTimer{KillTimer})
 		s.to(Stopping, reason, by)
-		if !s.Present() { // it has waited for a place, or for what the supervisor lacked
+		if !s.Present() { // it has waited for a start slot, or for what the supervisor lacked
 			s.to(Stopped, reason, by)
 			break
 		}
@@ -118,10 +118,35 @@ func (s *step) down(by By, reason string) {
 	s.stopped()
 }
 
-func (s *step) restart(by By) {
+// replace takes the rules of a new configuration.
+func (s *step) replace(e Replace) {
+	s.next = &e.Rules
+	if !e.Restart || !s.Present() {
+		s.adopt()
+	}
+	switch {
+	case s.state.AtRest() || s.state == Stopping:
+		if (s.state == Failed || e.Rules.Eager && !s.Pending()) && s.by != ByPerson {
+			s.wish(ByReplace)
+		}
+	case e.Restart:
+		s.crashes, s.streak = nil, 0 // they were those of another configuration
+		s.restart(ByReplace, "its configuration is replaced")
+	}
+}
+
+// adopt has the rules of a Replace hold.
+func (s *step) adopt() {
+	if s.next != nil {
+		s.rules, s.next = *s.next, nil
+		s.do(Adopt{})
+	}
+}
+
+func (s *step) restart(by By, reason string) {
 	switch s.state {
 	case Starting, Running, Unresponsive:
-		if s.place == queuedPlace {
+		if s.slot == slotQueued {
 			return // the life to come is as new as can be
 		}
 		if s.short && !s.Present() {
@@ -131,16 +156,52 @@ func (s *step) restart(by By) {
 		}
 		// Asked for at once, so that what it depends on starts meanwhile.
 		s.ask(by)
-		s.down(by, "restart asked for")
+		s.down(by, reason)
 	default:
 		s.wish(by)
+	}
+}
+
+// hung follows evidence that a life does nothing any more.
+func (s *step) hung(e Hung) {
+	if !s.Lives(e.Life) || !s.state.Up() {
+		return
+	}
+	reason := fmt.Sprintf("no sign of life for %s", round(e.For))
+	if e.Check != "" {
+		s.sick = true
+		reason = fmt.Sprintf("not healthy for %s: %s", round(e.For), e.Check)
+	} else {
+		s.silent = true
+	}
+	if s.state == Running {
+		s.to(Unresponsive, reason, "")
+		if s.rules.KillAfter > 0 {
+			s.do(SetTimer{KillTimer, s.rules.KillAfter})
+		}
+	}
+}
+
+// alive follows evidence that it does something again.
+func (s *step) alive(e Alive) {
+	if !s.Lives(e.Life) {
+		return
+	}
+	if e.Check {
+		s.sick = false
+	} else {
+		s.silent = false
+	}
+	if s.state == Unresponsive && !s.sick && !s.silent {
+		s.do(CancelTimer{KillTimer})
+		s.to(Running, "answers again", "")
 	}
 }
 
 // tear gives back what the host has of others.
 func (s *step) tear() {
 	s.torn, s.advised = true, nil
-	s.givePlace()
+	s.giveSlot()
 	for t := range Timer(Timers) {
 		s.do(CancelTimer{t})
 	}
@@ -154,7 +215,7 @@ func (s *step) fired(t Timer) {
 		}
 		if s.rules.WaitSlow {
 			s.slow = true
-			s.givePlace()
+			s.giveSlot()
 			s.do(Slow{s.life, s.rules.StartTimeout})
 			s.firstTry()
 			return

@@ -263,7 +263,7 @@ func (w *world) key() [16]byte {
 	k.add(w.left, w.rest, w.alone, w.group.draining, w.group.shutdown)
 	for i := range w.hosts {
 		m, h, s := &w.group.members[i], &w.hosts[i], &w.sim[i]
-		k.add(m.state, m.wanted, m.kept, m.asks, m.granted, m.inFlight, m.drains, m.told, m.refused,
+		k.add(m.state, m.wanted, m.kept, m.asks, m.granted, m.inFlight, m.drains, m.notice, m.refused,
 			h.state, int(h.life), int(h.presence), h.again, h.promised, h.waits != "", h.requested, m.acked, h.short,
 			len(h.crashes), h.streak, int(s.proc), s.cause, s.timers[backoff], s.timers[retry], s.timers[short], s.ops, s.kept, len(h.ops))
 		// What else there is makes a difference in some states alone; who asked for

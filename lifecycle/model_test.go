@@ -34,6 +34,7 @@ type modelCase struct {
 	report   bool // kill_after = "never"
 	shutdown bool // it may be shut down at any time
 	short    bool // the supervisor may be short of something at any start
+	replaced bool // each host may be given another configuration
 }
 
 func modelCases() []modelCase {
@@ -54,6 +55,8 @@ func modelCases() []modelCase {
 		{name: "always restarted", overlap: 1, members: []Member{a, b}, restart: always},
 		{name: "tried again", overlap: 1, members: []Member{a, b}, restart: retry},
 		{name: "only reported", overlap: 1, members: []Member{a, b}, report: true},
+		{name: "replaced", overlap: 1, members: []Member{a, b}, replaced: true},
+		{name: "a lazy one replaced", overlap: 2, members: []Member{lazyA}, replaced: true},
 		{name: "short", overlap: 1, members: []Member{a, b}, short: true},
 		{name: "strangers", overlap: 1, members: []Member{a, c}},
 		{name: "lazy pair", overlap: 1, members: []Member{lazyA, lazyB}},
@@ -92,14 +95,15 @@ const (
 
 // world is one state of the model.
 type world struct {
-	group Group
-	hosts []Host
-	sim   []simHost
-	left  int  // disturbances that may come before it is quiet
-	rest  bool // AtRestAll was told
-	short bool // starts may fail for want of something
-	ends  bool // a shutdown may come: who has answered what counts for nothing else
-	alone bool // no start was asked for by a person since it was quiet
+	group    Group
+	hosts    []Host
+	sim      []simHost
+	left     int  // disturbances that may come before it is quiet
+	rest     bool // AtRestAll was told
+	short    bool // starts may fail for want of something
+	replaced bool // configurations may be replaced
+	ends     bool // a shutdown may come: who has answered what counts for nothing else
+	alone    bool // no start was asked for by a person since it was quiet
 }
 
 // simHost is what is around the machine of one host.
@@ -127,7 +131,7 @@ func newWorld(c modelCase) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{group: g, left: c.overlap, alone: true, ends: c.shutdown, short: c.short, sim: make([]simHost, len(c.members))}
+	w := &world{group: g, left: c.overlap, alone: true, ends: c.shutdown, short: c.short, replaced: c.replaced, sim: make([]simHost, len(c.members))}
 	for _, m := range g.members {
 		rules := HostRules{
 			Restart: DefaultRestart(), StartTimeout: time.Minute, KillAfter: time.Minute,
@@ -317,7 +321,7 @@ func (w *world) steps() []move {
 			event("is gone", Gone{Life: life}, func(s *simHost) { s.proc = noProc })
 		}
 		if h.state == Unresponsive && s.proc == up {
-			event("is back", Alive{life}, nil)
+			event("is back", Alive{Life: life}, nil)
 			if h.rules.KillAfter > 0 {
 				event("is killed", Fired{KillTimer}, nil)
 			}
@@ -370,6 +374,9 @@ func (w *world) disturb() []move {
 			event("person starts", Operate{OpStart, ByPerson, 0}, func(n *world, s *simHost) { s.ops++; n.reached(i) })
 			event("person stops", Operate{OpStop, ByPerson, 0}, func(n *world, s *simHost) { s.ops++; s.kept = n.alone })
 			event("person restarts", Operate{OpRestart, ByPerson, 0}, func(n *world, s *simHost) { s.ops++; n.reached(i) })
+		}
+		if w.replaced {
+			event("is replaced", Replace{h.rules, true}, func(n *world, _ *simHost) { n.alone = false })
 		}
 		if h.state == Failed {
 			event("person resets", Reset{}, func(n *world, _ *simHost) { n.reached(i) })

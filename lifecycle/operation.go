@@ -54,7 +54,7 @@ func (s *step) operate(e Operate) {
 			s.do(Done{ID: id, State: Stopping, Reason: s.reason})
 			return
 		case op == OpRestart:
-			s.restart(e.By)
+			s.restart(e.By, "restart asked for")
 		default:
 			s.wish(e.By)
 		}

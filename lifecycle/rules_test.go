@@ -18,11 +18,11 @@ func TestRandomWalk(t *testing.T) {
 		now := time.Unix(1, 0)
 		h := NewHost(rules, seed, now)
 		alive := uint64(0) // the life whose actor exists
-		place := uint64(0) // the life that has a place, or waits for one
-		asked := false     // a place was asked for, without an answer yet
+		slot := uint64(0)  // the life that has a slot, or waits for one
+		asked := false     // a slot was asked for, without an answer yet
 		requested := 0     // number of the last request to the group
 		acked := 0         // number of the last that it has acted on
-		short := false     // the next life has the place of the one before
+		short := false     // the next life has the slot of the one before
 		state := h.State()
 		for range 2000 {
 			now = now.Add(time.Duration(r.IntN(40_000)) * time.Millisecond)
@@ -30,7 +30,7 @@ func TestRandomWalk(t *testing.T) {
 			all := []Event{
 				Start{ByPerson, acked}, Stop{By: ByPerson, Reason: "x"}, Stop{ByGroup, "x", r.IntN(2) == 0, acked}, Stop{By: ByTree, Reason: "x"},
 				Wish{ByCall}, Operate{OpStart, ByPerson, 1}, Operate{OpStop, ByPerson, 2}, Operate{OpRestart, ByPerson, 3}, Operate{OpStart, ByProgram, 4}, Reset{}, DependencyFailed{"db", acked}, Waits{"db", acked},
-				Placed{life}, Ready{life}, Hung{life, time.Second}, Alive{life}, Fired{StartTimer}, Fired{KillTimer}, Fired{BackoffTimer}, Fired{RetryTimer},
+				SlotGranted{life}, Ready{life}, Hung{life, time.Second, ""}, Alive{Life: life}, Fired{StartTimer}, Fired{KillTimer}, Fired{BackoffTimer}, Fired{RetryTimer},
 				Ended{Life: life, Cause: CauseExit}, Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: 3}}, Ended{Life: life, Cause: CauseVersion},
 				Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: 3}, Rest: RestNothing}, Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: 3}, Cleared: true, Rest: RestTree},
 				Ended{Life: life, Cause: CauseShortage}, Ended{Life: life, Cause: CauseRefused}, Fired{ShortTimer},
@@ -41,7 +41,7 @@ func TestRandomWalk(t *testing.T) {
 			ev := all[r.IntN(len(all))]
 			switch {
 			case asked: // the answer comes before anything else
-				ev, asked = []Event{Placed{h.Life()}, Queued{h.Life()}}[r.IntN(2)], false
+				ev, asked = []Event{SlotGranted{h.Life()}, SlotQueued{h.Life()}}[r.IntN(2)], false
 			case r.IntN(4) == 0 && h.presence == ended:
 				ev = Vanished{alive, []Rest{RestTree, RestNothing}[r.IntN(2)]}
 			case r.IntN(4) == 0 && h.presence >= ended:
@@ -81,29 +81,29 @@ func TestRandomWalk(t *testing.T) {
 						t.Fatalf("seed %d: life %d spawned while life %d is there", seed, e.Life, alive)
 					}
 					alive = e.Life
-					if short && place != 0 {
-						place = e.Life
+					if short && slot != 0 {
+						slot = e.Life
 					}
 					short = false
-					if rules.MaxStarting > 0 && place != e.Life {
-						t.Fatalf("seed %d: life %d spawned without a place", seed, e.Life)
+					if rules.MaxStarting > 0 && slot != e.Life {
+						t.Fatalf("seed %d: life %d spawned without a slot", seed, e.Life)
 					}
-				case TakePlace:
-					if place != 0 || rules.MaxStarting == 0 {
-						t.Fatalf("seed %d: a place for life %d while life %d has one", seed, e.Life, place)
+				case TakeSlot:
+					if slot != 0 || rules.MaxStarting == 0 {
+						t.Fatalf("seed %d: a slot for life %d while life %d has one", seed, e.Life, slot)
 					}
-					place, asked = e.Life, true
+					slot, asked = e.Life, true
 				case Shortage:
 					short = true
-				case GivePlace:
-					if place != e.Life {
-						t.Fatalf("seed %d: the place of life %d given back, that of life %d is held", seed, e.Life, place)
+				case GiveSlot:
+					if slot != e.Life {
+						t.Fatalf("seed %d: the slot of life %d given back, that of life %d is held", seed, e.Life, slot)
 					}
-					place = 0
+					slot = 0
 				}
 			}
-			if place != 0 && !asked && (state != Starting || h.IsSlow()) {
-				t.Fatalf("seed %d: a place is held in %s", seed, state)
+			if slot != 0 && !asked && (state != Starting || h.IsSlow()) {
+				t.Fatalf("seed %d: a slot is held in %s", seed, state)
 			}
 			if state != h.State() {
 				t.Fatalf("seed %d: told %s, is %s", seed, state, h.State())

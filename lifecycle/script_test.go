@@ -74,6 +74,8 @@ func TestGroupScripts(t *testing.T) {
 				ev = Unwant{d.CmdArgs[0].Key, requests}
 			case "join":
 				ev = Join{membersFrom(d.Input)[0]}
+			case "rejoin":
+				ev = Rejoin{membersFrom(d.Input)[0]}
 			case "leave":
 				ev = Leave{d.CmdArgs[0].Key}
 			case "is":
@@ -288,6 +290,7 @@ func rulesFrom(t *testing.T, d *datadriven.TestData) HostRules {
 	r.Protocol = arg(d, "protocol")
 	r.WaitSlow = d.HasArg("wait")
 	r.QuietAfter = duration(t, d, "quiet")
+	r.StartTimeout = cmp.Or(duration(t, d, "start-timeout"), r.StartTimeout)
 	if d.HasArg("report-only") {
 		r.KillAfter = 0
 	}
@@ -323,22 +326,24 @@ func eventFrom(t *testing.T, d *datadriven.TestData, h Host) Event {
 		return Wish{by}
 	case "op":
 		return Operate{Operation(d.CmdArgs[0].Key), cmp.Or(by, ByPerson), 1}
+	case "replace":
+		return Replace{rulesFrom(t, d), d.HasArg("restart")}
 	case "waits":
 		return Waits{d.CmdArgs[0].Key, ack}
 	case "reset":
 		return Reset{}
 	case "dependency-failed":
 		return DependencyFailed{d.CmdArgs[0].Key, ack}
-	case "placed":
-		return Placed{life}
+	case "granted":
+		return SlotGranted{life}
 	case "queued":
-		return Queued{life}
+		return SlotQueued{life}
 	case "ready":
 		return Ready{life}
 	case "hung":
-		return Hung{life, 3 * time.Second}
+		return Hung{life, 3 * time.Second, strings.TrimSpace(d.Input)}
 	case "alive":
-		return Alive{life}
+		return Alive{life, d.HasArg("check")}
 	case "advice":
 		return Advice{life, d.HasArg("cleared")}
 	case "vanished":
@@ -402,10 +407,10 @@ func showEffects(effects []Effect) string {
 			b.WriteString("the first start has had its outcome\n")
 		case SpawnLife:
 			fmt.Fprintf(&b, "spawn life %d\n", e.Life)
-		case TakePlace:
-			fmt.Fprintf(&b, "take a place for life %d\n", e.Life)
-		case GivePlace:
-			fmt.Fprintf(&b, "give back the place of life %d\n", e.Life)
+		case TakeSlot:
+			fmt.Fprintf(&b, "take a slot for life %d\n", e.Life)
+		case GiveSlot:
+			fmt.Fprintf(&b, "give back the slot of life %d\n", e.Life)
 		case StopLife:
 			fmt.Fprintf(&b, "stop life %d\n", e.Life)
 		case KillLife:
@@ -430,6 +435,8 @@ func showEffects(effects []Effect) string {
 			fmt.Fprintf(&b, "shortage: life %d: %s: again in %s\n", e.Life, e.Detail, e.Wait)
 		case Slow:
 			fmt.Fprintf(&b, "slow: life %d after %s\n", e.Life, e.After)
+		case Adopt:
+			b.WriteString("adopt the new configuration\n")
 		case Unadvised:
 			fmt.Fprintf(&b, "decided without advice: life %d\n", e.Life)
 		case Quiet:

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
 
@@ -216,11 +215,11 @@ func (c *Conn) sendLater(ctx context.Context, p *Pending, limit int, now int64) 
 		return p.refused(err)
 	}
 	for {
-		told, space, err := c.write(p, out.ID, limit)
+		todo, space, err := c.write(p, out.ID, limit)
 		switch {
-		case err == nil && told.Has(pending.Orphaned):
+		case err == nil && todo.Has(pending.Orphaned):
 			return p.moved()
-		case err == nil && told.Has(pending.Gone):
+		case err == nil && todo.Has(pending.Gone):
 			if c.caps.Has(codec.CapCancel) {
 				c.Post(&codec.Message{Kind: codec.Cancel, ID: out.ID})
 			}
@@ -262,8 +261,8 @@ func (p *Pending) moved() error {
 	return ErrMoved
 }
 
-// write puts a registered request into the outbox. told is what the writer has to do.
-func (c *Conn) write(p *Pending, id uint32, limit int) (told pending.Effect, space <-chan struct{}, err error) {
+// write puts a registered request into the outbox. todo is what the writer has to do.
+func (c *Conn) write(p *Pending, id uint32, limit int) (todo pending.Effect, space <-chan struct{}, err error) {
 	now := c.env.Now()
 	o := &c.out
 	o.mu.Lock()
@@ -280,9 +279,9 @@ func (c *Conn) write(p *Pending, id uint32, limit int) (told pending.Effect, spa
 		o.mu.Unlock()
 		return 0, nil, err
 	}
-	told = c.step(pending.Event{Op: pending.Wrote, ID: id}, now).Do
+	todo = c.step(pending.Event{Op: pending.Wrote, ID: id}, now).Do
 	o.flush(byLoop)
-	return told, nil, nil
+	return todo, nil, nil
 }
 
 // register gives a request its id. again reports whether it was sent before.
@@ -387,136 +386,6 @@ func (c *Conn) withdraw(p *Pending) {
 		return
 	}
 	o.mu.Unlock()
-}
-
-// Put puts a message that is no request into the outbox, unless that holds limit bytes
-// or more: then the error is ErrFull, and space is closed when it is worth to try again.
-func (c *Conn) Put(m *codec.Message, limit int) (space <-chan struct{}, err error) {
-	return c.out.put(m, byLoop, limit)
-}
-
-// Tell puts a message that is no request into the outbox, and waits for room there until
-// ctx ends; then it returns the cause. A message of the read loop, inTurn, leaves at the
-// end of the turn.
-func (c *Conn) Tell(ctx context.Context, m *codec.Message, inTurn bool) error {
-	w := byLoop
-	if inTurn {
-		w = held
-	}
-	for {
-		space, err := c.out.put(m, w, c.limit)
-		if !errors.Is(err, ErrFull) {
-			return err
-		}
-		if inTurn {
-			c.out.letGo() // NOTE: an owner may have handed the turn's context to another goroutine
-		}
-		select {
-		case <-space:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// Flush waits until all that was put before is written, or cannot be any more, or ctx
-// ends.
-func (c *Conn) Flush(ctx context.Context) {
-	flushed := c.out.flushed()
-	if flushed == nil {
-		return
-	}
-	select {
-	case <-flushed:
-	case <-ctx.Done():
-	}
-}
-
-// Room returns nil if Put would accept a message, else what Put would return.
-func (c *Conn) Room(limit int) (space <-chan struct{}, err error) {
-	c.out.mu.Lock()
-	defer c.out.mu.Unlock()
-	return c.out.room(limit)
-}
-
-// Post puts a small message of the link's own into the outbox, and never waits. An
-// outbox that is full means that the peer does not read. Cancels and credit may exceed
-// the limit by as much again, since the peer may read again; answers to the peer are
-// dropped. What exceeds that is dropped, too.
-func (c *Conn) Post(m *codec.Message) { c.post(m, byLoop) }
-
-// post is Post with a choice of who writes. What the read loop answers is held: it
-// leaves in one write before the loop reads more, or with a write of another sender.
-func (c *Conn) post(m *codec.Message, w when) {
-	limit := 2 * Limit
-	if m.Kind == codec.Response {
-		limit = c.limit
-	}
-	// An error is the end of the connection, which the read loop reports.
-	_, _ = c.out.put(m, w, limit)
-}
-
-// IsFull reports whether the outbox holds [Limit] bytes or more.
-func (c *Conn) IsFull() bool { return c.out.full() }
-
-// IsBroken reports whether nothing can be written any more.
-func (c *Conn) IsBroken() bool { return c.out.broken() }
-
-// Drain refuses new requests from now on. done is called once, when no caller waits
-// for an answer, possibly before Drain returns; it must not block or use the Conn.
-func (c *Conn) Drain(done func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.drained = done
-	c.stepLocked(pending.Event{Op: pending.Drain}, 0)
-}
-
-// CutOff ends a drain. It returns the requests that are not answered, oldest first;
-// the caller must cancel them.
-func (c *Conn) CutOff() []*Pending {
-	c.mu.Lock()
-	c.table.Step(pending.Event{Op: pending.CutOff}, 0)
-	list := c.table.Listed()
-	c.mu.Unlock()
-	return promises(list)
-}
-
-// CloseRequests refuses new requests from now on, cancels the handlers of the peer's
-// requests with err, and returns the requests that are open, oldest first. The caller
-// must settle or release each of them. Later calls return nil.
-func (c *Conn) CloseRequests(err error) []*Pending {
-	c.mu.Lock()
-	if c.table.IsClosed() {
-		c.mu.Unlock()
-		return nil
-	}
-	c.cancel(err)
-	c.table.Step(pending.Event{Op: pending.Close}, 0)
-	list := c.table.Listed()
-	c.mu.Unlock()
-	return promises(list)
-}
-
-// Release makes a request that CloseRequests has returned ready to be sent elsewhere.
-// If it returns false, a Send of the request is still blocked: that returns ErrMoved,
-// and its caller must send the request elsewhere.
-func (c *Conn) Release(p *Pending) bool {
-	if !c.step(pending.Event{Op: pending.Leave, Entry: &p.entry}, 0).Do.Has(pending.Free) {
-		return false
-	}
-	p.conn.Store(nil)
-	return true
-}
-
-// CloseWrite closes this side's half of the stream after writing what was put before.
-func (c *Conn) CloseWrite() { c.out.end() }
-
-// Close closes the wire and waits until the loops have ended. CloseRequests must have
-// been called if requests may be open.
-func (c *Conn) Close() {
-	c.out.close(io.ErrClosedPipe)
-	c.wire.Close()
-	c.loops.Wait()
 }
 
 // Headers returns the last message headers of both directions, oldest first.

@@ -2,7 +2,7 @@ package link
 
 import (
 	"fmt"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
@@ -69,6 +69,6 @@ func (r *ring) append(to []Header, env Env, dir string) []Header {
 // newest brings headers of both directions into the order of time, and returns
 // the last of them.
 func newest(all []Header) []Header {
-	slices.SortStableFunc(all, func(a, b Header) int { return a.Time.Compare(b.Time) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].Time.Before(all[j].Time) })
 	return all[max(0, len(all)-headersKept):]
 }

@@ -143,6 +143,8 @@ func (b *bounds) doubleLine(limit string) string {
 	if b == nil {
 		return ""
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	var value string
 	switch limit {
 	case "memory":

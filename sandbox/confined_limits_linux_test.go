@@ -147,6 +147,40 @@ func TestLimitMemory(t *testing.T) {
 	})
 }
 
+// What a tree uses of the memory that limits it is what its limit counts: shared pages once,
+// and no files that are only cached.
+func TestUsageUnderAMemoryLimit(t *testing.T) {
+	const own, file = 20 << 20, 30 << 20
+	limited(t, policy.Limits{Memory: 1 << 30}, func(t *testing.T, l *Launcher, cmd func(*Command) *Command) {
+		dir := t.TempDir()
+		script := fmt.Sprintf(`x=$(head -c %d /dev/zero | tr '\0' a); (sleep 1000)& (echo $x >/dev/null; sleep 1000)& `, own)
+		var st syscall.Statfs_t
+		if err := syscall.Statfs(dir, &st); err != nil {
+			t.Fatal(err)
+		}
+		command := cmd(shell(script))
+		const tmpfs = 0x01021994 // its files are memory that cannot be taken back
+		if command.Policy == nil && st.Type != tmpfs {
+			script += fmt.Sprintf("head -c %d /dev/zero >%s/f; ", file, dir)
+		}
+		command.Args[2] = script + "echo ready; wait"
+		c, out := start(t, l, command)
+		defer c.Release()
+		lines(t, out, 1)
+		memory, _, err := c.Usage()
+		if err != nil || memory < own {
+			t.Errorf("%d bytes, %v", memory, err)
+		}
+		_, folder := c.held.account()
+		if _, v2, _ := c.tree.account(); folder == "" && v2 == "" || len(c.Confinement().Weaker) > 0 {
+			return // it is the sum over the processes
+		}
+		if memory > own+file {
+			t.Errorf("%d bytes, of which %d are cached", memory, file)
+		}
+	})
+}
+
 func TestLimitTasks(t *testing.T) {
 	limited(t, policy.Limits{Tasks: 10}, func(t *testing.T, l *Launcher, cmd func(*Command) *Command) {
 		// The shell ends when it cannot fork.

@@ -432,6 +432,12 @@ type heldParts struct {
 	frees    []func()
 }
 
+// account returns the cgroup of its limits that counts memory, or -1 and "".
+func (h *held) account() (dir int, folder string) { return h.bounds.account() }
+
+// bound changes the limits that cgroups enforce.
+func (h *held) bound(l policy.Limits, dry bool) error { return h.bounds.change(l, dry) }
+
 // onFree registers f to be called when the child is released and gone, in reverse
 // order.
 func (h *held) onFree(f func()) { h.frees = append(h.frees, f) }

@@ -105,14 +105,11 @@ func (d *jailed) pids() ([]int, error) {
 	return all, err
 }
 
-func (d *jailed) cpu() (time.Duration, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.over || d.cg == nil {
-		return 0, false
+func (d *jailed) account() (int, string, int) {
+	if d.cg == nil {
+		return d.nursed.account()
 	}
-	t, err := sys.CgroupCPU(d.cg.dir, d.cgroup.folder)
-	return t, err == nil
+	return d.cg.dir, d.cgroup.folder, 0
 }
 
 // sampling is the interval of memory samples without a cgroup.

@@ -180,14 +180,11 @@ func (d *direct) pids() ([]int, error) {
 	}
 }
 
-func (d *direct) cpu() (time.Duration, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.over || d.cg == nil {
-		return 0, false
+func (d *direct) account() (int, string, int) {
+	if d.cg == nil {
+		return -1, "", 0
 	}
-	t, err := sys.CgroupCPU(d.cg.dir, d.folder)
-	return t, err == nil
+	return d.cg.dir, d.folder, 0
 }
 
 // group is the weakest kill method: the process group alone.

@@ -46,7 +46,7 @@ func explainRun(ctx context.Context, l *Launcher, cmd Command) (needed policy.Po
 		s.mu.Lock()
 		s.room(time.Now())
 		s.mu.Unlock()
-		denials = byName(ctx, net.DefaultResolver, s.list())
+		denials = byName(ctx, net.DefaultResolver.LookupNetIP, s.list())
 		return denial.Suggest(denials), denials, c.Exit(), err
 	}
 	denials = c.Denials()
@@ -249,7 +249,7 @@ const resolveWait = 5 * time.Second
 // byName suggests connections by the name that the command has queried, if the name
 // still has the address: addresses change, names do not. The denials of such names
 // are then removed.
-func byName(ctx context.Context, r netproxy.Resolver, list []denial.Denial) []denial.Denial {
+func byName(ctx context.Context, lookup netproxy.LookupFunc, list []denial.Denial) []denial.Denial {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveWait)
 	defer cancel()
 	names := map[netip.Addr]string{}
@@ -259,7 +259,7 @@ func byName(ctx context.Context, r netproxy.Resolver, list []denial.Denial) []de
 			continue
 		}
 		d.Field, d.Grant, d.Suggest = "", "", ""
-		addrs, err := r.LookupNetIP(ctx, "ip", d.Path+".")
+		addrs, err := lookup(ctx, "ip", d.Path+".")
 		if err != nil {
 			continue
 		}

@@ -206,7 +206,7 @@ func TestConnectionsAreAllowedByName(t *testing.T) {
 	}
 	log.Add(denial.Denial{Kind: denial.Connect, Path: "10.1.2.3:5432", Field: "allow"})
 	log.Add(denial.Denial{Kind: denial.Resolve, Path: "db.example", Field: "allow", Grant: "db.example:*"})
-	list := byName(t.Context(), nameServer{"db.example.": "10.1.2.3", "a.example.": "::ffff:8.8.8.8", "b.example.": "2001:4860::1"}, log.List())
+	list := byName(t.Context(), nameServer{"db.example.": "10.1.2.3", "a.example.": "::ffff:8.8.8.8", "b.example.": "2001:4860::1"}.LookupNetIP, log.List())
 	// The proxy connects a name to a private address only if the list has the address.
 	if p := denial.Suggest(list); !slices.Equal(p.Allow, []string{"10.1.2.3:5432", "9.9.9.9:443", "a.example:443", "b.example:80", "db.example:5432"}) {
 		t.Errorf("%q", p.Allow)

@@ -143,6 +143,9 @@ func init() {
 		return 0
 	}
 	roles["inside"] = reportConfinement
+	if os.Getenv(roleVar) == "inside" {
+		runtime.LockOSThread() // main then runs on the first thread, the only one that has a parent-death signal
+	}
 }
 
 // faultyStart starts the command; done ends, or gets a byte, after its report.
@@ -169,7 +172,9 @@ func awaitReport(done *os.File) {
 // reportConfinement prints what a confined process can see of its confinement, and then
 // waits to be killed.
 func reportConfinement([]string) int {
-	runtime.LockOSThread()
+	if unix.Gettid() != os.Getpid() {
+		return 1 // its parent-death signal is not that of the process
+	}
 	out := bufio.NewWriter(os.Stdout)
 	line := func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
 	for _, ns := range []string{"cgroup", "ipc", "mnt", "net", "pid", "user", "uts"} {

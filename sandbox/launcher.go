@@ -113,9 +113,10 @@ type tree interface {
 	signal(os.Signal) error
 	kill() error
 	pids() ([]int, error)
-	// cpu returns the processor time of the tree; false if the kernel does not keep
-	// that sum.
-	cpu() (time.Duration, bool)
+	// account returns where the tree is counted: its cgroup, folder below the open folder
+	// dir, if folder is not "", and the process outside of the tree that waits for those of
+	// it whose parent has ended, if reaper is not 0.
+	account() (dir int, folder string, reaper int)
 }
 
 func newChild(cmd *Command, started time.Time) *Child {
@@ -128,6 +129,9 @@ func (c *Child) Name() string { return c.name }
 
 // Pid returns the process id on the host side.
 func (c *Child) Pid() int { return c.pid }
+
+// Started returns when the process was started.
+func (c *Child) Started() time.Time { return c.started }
 
 // Done returns a channel that is closed when the process itself has ended. Its
 // descendants may still run; see KillTree.

@@ -82,6 +82,7 @@ func (l *limiter) close() error {
 
 // bounds are the cgroups that limit one life.
 type bounds struct {
+	mu     sync.Mutex // for what follows
 	limits policy.Limits
 	groups []bound
 
@@ -253,6 +254,7 @@ func (g *bound) set(l policy.Limits) error {
 		_ = sys.SetCgroup(g.dir, "memory.swap.max", "0") // absent without swap
 		return sys.SetCgroup(g.dir, "memory.oom.group", "1")
 	case g.controller == "memory":
+		_ = sys.SetCgroup(g.dir, "memory.memsw.limit_in_bytes", memory) // it is never less than the other
 		if err := sys.SetCgroup(g.dir, "memory.limit_in_bytes", memory); err != nil {
 			return err
 		}
@@ -263,6 +265,45 @@ func (g *bound) set(l policy.Limits) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// change puts other limits in the place of those that cgroups enforce, or only reports
+// whether it would.
+func (b *bounds) change(l policy.Limits, dry bool) error {
+	if b == nil {
+		return ErrLimitsFixed
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var changed []*bound
+	for _, c := range controllers {
+		is, was := has(l, limitNames[c]), has(b.limits, limitNames[c])
+		i := slices.IndexFunc(b.groups, func(g bound) bool { return g.controller == c })
+		switch {
+		case is && was && i >= 0:
+			changed = append(changed, &b.groups[i])
+		case is || was:
+			return ErrLimitsFixed
+		}
+	}
+	for _, g := range changed {
+		if g.controller == "memory" && l.Memory < b.limits.Memory {
+			// The kernel would kill the tree at once, or refuse the limit.
+			if used, err := sys.CgroupMemory(g.dir, "."); err != nil || used > l.Memory {
+				return ErrLimitsFixed
+			}
+		}
+	}
+	if dry {
+		return nil
+	}
+	for _, g := range changed {
+		if err := g.set(l); err != nil {
+			return fmt.Errorf("limit %s: %w", g.controller, err)
+		}
+	}
+	b.limits.Memory, b.limits.Tasks, b.limits.CPU = l.Memory, l.Tasks, l.CPU
 	return nil
 }
 
@@ -312,11 +353,25 @@ func (b *bounds) oomEvents() int {
 	return -1
 }
 
+// account returns the cgroup of version 1 that limits the memory, or -1 and "".
+func (b *bounds) account() (dir int, folder string) {
+	if b != nil {
+		for i := range b.groups {
+			if g := &b.groups[i]; g.controller == "memory" && !g.v2 {
+				return g.in, g.name
+			}
+		}
+	}
+	return -1, ""
+}
+
 // judge adds the data of the cgroups to the end of a child.
 func (b *bounds) judge(e *Exit) {
 	if b == nil {
 		return
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	bad := e.Signal != 0 || e.Code != 0
 	for i := range b.groups {
 		g := &b.groups[i]
@@ -348,13 +403,16 @@ func (b *bounds) remove() {
 	if b == nil {
 		return
 	}
-	for _, g := range b.groups {
+	b.mu.Lock()
+	groups := b.groups
+	b.groups = nil
+	b.mu.Unlock()
+	for _, g := range groups {
 		if !g.v2 {
 			sys.Close(g.dir)
 			removeCgroup(g.in, g.name, helper.KeepFor)
 		}
 	}
-	b.groups = nil
 	for _, fd := range []int{b.init, b.host} {
 		if fd >= 0 {
 			sys.Close(fd)

@@ -150,4 +150,4 @@ func (d *nursed) pids() ([]int, error) {
 	return withDescendants(d.helper.pid)[1:], nil
 }
 
-func (d *nursed) cpu() (time.Duration, bool) { return 0, false }
+func (d *nursed) account() (int, string, int) { return -1, "", d.helper.pid }

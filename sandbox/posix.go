@@ -190,4 +190,4 @@ func (m *member) pids() ([]int, error) {
 	return withDescendants(m.child.pid), nil
 }
 
-func (m *member) cpu() (time.Duration, bool) { return 0, false }
+func (m *member) account() (int, string, int) { return -1, "", 0 }

@@ -41,5 +41,5 @@ func (t simulatedTree) kill() error {
 	return nil
 }
 
-func (t simulatedTree) pids() ([]int, error)       { return nil, nil } // no real process
-func (t simulatedTree) cpu() (time.Duration, bool) { return 0, false }
+func (t simulatedTree) pids() ([]int, error)        { return nil, nil } // no real process
+func (t simulatedTree) account() (int, string, int) { return -1, "", 0 }

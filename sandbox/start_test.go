@@ -372,6 +372,51 @@ func TestUsage(t *testing.T) {
 	})
 }
 
+// What a process that has ended has used is not lost, whether its parent has waited for it
+// or was gone by then.
+func TestUsageCountsEndedProcesses(t *testing.T) {
+	needLinux(t)
+	const burn = `burn() { i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; read -r s </proc/self/stat; set -- $s; echo $((${14} + ${15})); }
+`
+	everyWay(t, func(t *testing.T, l *Launcher) {
+		script := burn + `(burn); (: & (burn & wait) & exec sleep 0)`
+		if l.Kill() == KillGroup { // the time of those without a parent is the system's
+			script = burn + `(burn); (burn)`
+		}
+		c, out := start(t, l, shell(script+`; exec sleep 1000`))
+		defer c.Release()
+		var want time.Duration
+		for _, ticks := range lines(t, out, 2) {
+			n, err := strconv.Atoi(ticks)
+			if err != nil || n < 5 {
+				t.Fatalf("%q: %v", ticks, err)
+			}
+			want += time.Duration(n) * 10 * time.Millisecond
+		}
+		var cpu time.Duration
+		if !eventually(func() bool {
+			pids, _ := c.Pids()
+			_, cpu, _ = c.Usage()
+			return len(pids) == 1 && cpu >= want
+		}) {
+			t.Errorf("%v, want %v at least", cpu, want)
+		}
+	})
+}
+
+// The figures of a host that has ended are an error at once, for every kill method.
+func TestUsageOfAnEndedProcess(t *testing.T) {
+	needLinux(t)
+	everyWay(t, func(t *testing.T, l *Launcher) {
+		c, _ := start(t, l, shell(`exit 0`))
+		wait(t, c)
+		c.Release()
+		if !eventually(func() bool { _, _, err := c.Usage(); return err != nil }) {
+			t.Error("it has figures")
+		}
+	})
+}
+
 func TestAnyCommandNameStarts(t *testing.T) {
 	// Names that a folder cannot have, or that already exist.
 	everyWay(t, func(t *testing.T, l *Launcher) {

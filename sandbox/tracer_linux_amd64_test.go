@@ -121,11 +121,11 @@ func (tr *tracer) seize() error {
 	}
 }
 
-// knows reports whether a thread is traced by this process, or is ending.
+// knows reports whether a thread is traced by the calling one, or is ending.
 func (tr *tracer) knows(tid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/status", tr.root, tid))
 	status := string(b)
-	return err != nil || strings.Contains(status, fmt.Sprintf("TracerPid:\t%d\n", os.Getpid())) ||
+	return err != nil || strings.Contains(status, fmt.Sprintf("TracerPid:\t%d\n", unix.Gettid())) ||
 		strings.Contains(status, "State:\tZ") || strings.Contains(status, "State:\tX")
 }
 

@@ -11,23 +11,17 @@ import (
 	"github.com/hostsup/hostsup/intercept/answer"
 	"github.com/hostsup/hostsup/intercept/feed"
 	"github.com/hostsup/hostsup/intercept/guard"
+	"github.com/hostsup/hostsup/intercept/health"
 	"github.com/hostsup/hostsup/intercept/meter"
 	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/intercept/throttle"
 	"github.com/hostsup/hostsup/link"
 )
 
-// features are what the interceptors of a host are made from and are asked by its
-// [Host].
-type features struct {
-	spec    HostSpec
-	feed    *feed.Feed
-	answers *answer.Answers
-}
-
 // chain returns the interceptors of a host, in the order in which they are passed:
 //
-//	meter, feed       see everything
+//	feed, meter,
+//	health            see everything
 //	guard             refuses what may not be, before anybody answers
 //	secrets           are the host's own, and nobody else's to answer
 //	throttle          holds back what is sent
@@ -41,19 +35,30 @@ type features struct {
 func (t *tree) chain(spec HostSpec) func(*actors.Ref) []*actors.Interceptor {
 	return func(host *actors.Ref) []*actors.Interceptor {
 		secrets := secret.New(spec.Secrets, host, t.secrets)
-		f := &features{spec: spec, feed: feed.New(host, secrets.Show), answers: answer.New(spec.Answers, spec.Protocol, t.world.Ref)}
-		list := []*actors.Interceptor{{Name: nameOfFeatures, Value: f}, meter.New(), f.feed.Interceptor()}
+		followers, answers := kept(host)
+		if followers == nil {
+			followers, answers = feed.New(host, nil), &answer.Answers{}
+		}
+		followers.Show(secrets.Show)
+		answers.Replace(spec.Answers, spec.Protocol, t.world.Ref)
+		list := []*actors.Interceptor{followers.Interceptor()}
+		if spec.Protocol != nil {
+			list = append(list, meter.New(host), secrets.Vault())
+		}
 		if i := guard.New(spec.Guard, host); i != nil {
 			list = append(list, i)
 		}
-		list = append(list, secrets.Interceptors()...)
+		list = append(list, secrets.Interceptor())
 		if i := throttle.Interceptor(spec.Throttle, host); i != nil {
 			list = append(list, i)
 		}
 		if spec.Prepare != nil {
 			list = append(list, &actors.Interceptor{Name: "prepare", Stage: actors.StageServe, Starting: spec.prepare})
 		}
-		list = append(list, f.answers.Interceptor())
+		if spec.Healthy != nil {
+			list = append(list, health.Interceptor(host, func(ctx context.Context) error { return spec.Healthy(ctx, t.sup.handle(host)) }))
+		}
+		list = append(list, answers.Interceptor())
 		if t.notify != nil {
 			list = append(list, &actors.Interceptor{Name: "notifications", Stage: actors.StageLast, Inbound: t.notified(host)})
 		}
@@ -61,12 +66,12 @@ func (t *tree) chain(spec HostSpec) func(*actors.Ref) []*actors.Interceptor {
 	}
 }
 
-const nameOfFeatures = "supervisor"
-
-// featuresOf returns the features of a host.
-func featuresOf(host *actors.Ref) *features {
-	f, _ := host.Interceptor(nameOfFeatures).(*features)
-	return f
+// kept returns what stays the same when a host is given another configuration, and what
+// its [Host] asks; nil before the first.
+func kept(host *actors.Ref) (*feed.Feed, *answer.Answers) {
+	f, _ := host.Interceptor("feed").(*feed.Feed)
+	a, _ := host.Interceptor("answers").(*answer.Answers)
+	return f, a
 }
 
 // prepare asks Prepare what a life is given.

@@ -6,11 +6,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/msgpackrpc"
 	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/extensions/vscode"
+	"github.com/hostsup/hostsup/intercept/answer"
+	"github.com/hostsup/hostsup/intercept/throttle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
@@ -20,13 +26,14 @@ func TestEqualSpecs(t *testing.T) {
 			Name: "a", Command: []string{"x", "y"}, Protocol: native.New(), Env: map[string]string{"K": "v"},
 			Init: map[string]any{"deep": []any{1, "two"}}, Sandbox: &policy.Policy{Read: []string{"/usr"}},
 			Prepare: func(context.Context, uint64) (Prepared, error) { return Prepared{}, nil },
+			Healthy: func(context.Context, *Host) error { return nil },
 			Answers: AnswerRule{Handlers: map[string]actors.Handler{"m": func(context.Context, *actors.Incoming) (any, error) { return 1, nil }}},
 		}
 	}
 	if !full().Equal(full()) {
 		t.Error("specs that were made alike differ")
 	}
-	if explicit := (HostSpec{Name: "a", Requests: actors.RequestRule{Timeout: 30 * time.Second}}); !explicit.Equal(HostSpec{Name: "a"}) {
+	if explicit := (HostSpec{Name: "a", Requests: hostspec.RequestRule{Timeout: 30 * time.Second}}); !explicit.Equal(HostSpec{Name: "a"}) {
 		t.Error("a default that is written differs from one that is not")
 	}
 	a, b := HostSpec{Name: "a", Sandbox: &policy.Policy{Source: map[string]string{"read": "f:1"}}}, HostSpec{Name: "a", Sandbox: &policy.Policy{}}
@@ -40,6 +47,7 @@ func TestEqualSpecs(t *testing.T) {
 		"sandbox":  func(s *HostSpec) { s.Sandbox = &policy.Policy{Read: []string{"/usr", "/etc"}} },
 		"protocol": func(s *HostSpec) { s.Protocol = msgpackrpc.New(msgpackrpc.Options{}) },
 		"prepare":  func(s *HostSpec) { s.Prepare = nil },
+		"healthy":  func(s *HostSpec) { s.Healthy = nil },
 		"handler":  func(s *HostSpec) { s.Answers.Handlers = nil },
 		"pattern": func(s *HostSpec) {
 			s.Answers.Handlers = map[string]actors.Handler{"n": s.Answers.Handlers["m"]}
@@ -111,6 +119,31 @@ func TestEqualProtocols(t *testing.T) {
 	} {
 		if got := (HostSpec{Name: "a", Protocol: c.a}).Equal(HostSpec{Name: "a", Protocol: c.b}); got != c.want {
 			t.Errorf("%v and %v: %v", c.a, c.b, got)
+		}
+	}
+}
+
+// A host keeps each field of its spec.
+func TestSpecIsKeptWhole(t *testing.T) {
+	full := HostSpec{
+		Name: "a", Command: []string{"x"}, Protocol: native.New(), Attach: true,
+		Throttle:   []throttle.Rule{{Method: "m", Every: time.Second}},
+		Answers:    AnswerRule{Forwards: []answer.Forward{{Method: "m", To: "b"}}},
+		Guard:      GuardRule{Roots: []string{"/r"}},
+		Secrets:    SecretRule{Owned: []string{"s"}},
+		Extensions: &plan.Spec{Eager: true},
+		Prepare:    func(context.Context, uint64) (Prepared, error) { return Prepared{}, nil },
+		Healthy:    func(context.Context, *Host) error { return nil },
+	}.WithDefaults()
+	host := actors.Detached(&actors.World{Log: hclog.NewNullLogger()}, actors.HostSpec{Spec: full.core(), Origin: full.rest()})
+	if got := specOf(host); !got.Equal(full) {
+		t.Errorf("%+v", got)
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[HostSpec]()) {
+		_, core := reflect.TypeFor[hostspec.Spec]().FieldByName(f.Name)
+		_, beside := reflect.TypeFor[rest]().FieldByName(f.Name)
+		if core == beside {
+			t.Errorf("%s is kept twice, or not at all", f.Name)
 		}
 	}
 }

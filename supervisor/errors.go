@@ -5,6 +5,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/internal/reports"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 )
 
 // Errors of calls and verbs; test with errors.Is. What a host itself answers is
@@ -25,7 +26,7 @@ var (
 	ErrNoHost       = actors.ErrNoHost       // no host has this name
 	ErrNameTaken    = actors.ErrNameTaken    // Add: a host or group has this name
 	ErrClosed       = actors.ErrClosed       // the supervisor has stopped
-	ErrSpec         = actors.ErrSpec         // Start, Add: the specification cannot be run
+	ErrSpec         = hostspec.ErrSpec       // Start, Add: the specification cannot be run
 	ErrNoCrash      = reports.ErrNotFound    // Crash: no report has this id
 	ErrAmbiguous    = reports.ErrAmbiguous   // Crash: several reports have ids that begin so
 	ErrHostFailed   = errors.New("a host has failed")

@@ -11,12 +11,13 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
 // TestEventsOfPropsAreTold spawns a tree in another actor system, and stops it.
 func TestEventsOfPropsAreTold(t *testing.T) {
-	system := actors.NewSystem(hclog.NewNullLogger())
+	system := safeactor.NewSystem(hclog.NewNullLogger())
 	defer system.Shutdown()
 	var told []string
 	running := make(chan struct{})

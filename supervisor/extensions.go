@@ -4,21 +4,21 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/extensions"
 )
 
-// Extensions looks after the extensions of hosts. Its methods are those of
-// [Supervisor].
+// Extensions manages the extensions of hosts. Its methods are those of [Supervisor];
+// package extensions/hosted implements it.
 type Extensions interface {
 	Activate(ctx context.Context, host, event string) error
-	Extensions(host string) ([]service.Status, error)
-	SetExtension(ctx context.Context, host, id string, verb service.Verb) error
-	RescanExtensions(ctx context.Context, host string) ([]service.Difference, error)
-	// IsApart reports whether a host was added for extensions that were put apart.
+	Extensions(host string) ([]extensions.Status, error)
+	SetExtension(ctx context.Context, host, id string, verb extensions.Verb) error
+	RescanExtensions(ctx context.Context, host string) ([]extensions.Difference, error)
+	// IsApart reports whether a host was added for an isolated extension.
 	IsApart(host string) bool
 }
 
-// extensions returns what looks after extensions in the tree.
+// extensions returns the part of the tree that manages extensions.
 func (s *Supervisor) extensions(host string) (Extensions, error) {
 	for _, p := range s.parts {
 		if p.Opened.Extensions != nil {
@@ -31,14 +31,15 @@ func (s *Supervisor) extensions(host string) (Extensions, error) {
 	if _, err := s.Host(host); err != nil {
 		return nil, err
 	}
-	return nil, fmt.Errorf("%w: %q", service.ErrNoExtensions, host)
+	return nil, fmt.Errorf("%w: %q", extensions.ErrNoExtensions, host)
 }
 
-// Activate requests an activation event, like "onCommand:hello.greet", of a
-// host ("" for every host with extensions that it concerns) and waits until
-// those who want it are active or have failed. An event that concerns nobody
-// starts nothing. Errors: *service.ActivationError with each extension that is
-// not active, service.ErrNoExtensions, ErrNoHost, ErrClosed, ctx's.
+// Activate requests an activation event, like "onCommand:hello.greet", from a host
+// ("" for every host with extensions) and waits until the extensions that declare the
+// event are active or have failed. An event that no extension declares starts nothing.
+// Errors: *service.ActivationError of package extensions/service, which lists each
+// extension that is not active, [extensions.ErrNoExtensions], ErrNoHost, ErrClosed, or
+// ctx's error.
 func (s *Supervisor) Activate(ctx context.Context, host, event string) error {
 	e, err := s.extensions(host)
 	if err != nil {
@@ -47,9 +48,9 @@ func (s *Supervisor) Activate(ctx context.Context, host, event string) error {
 	return e.Activate(ctx, host, event)
 }
 
-// Extensions returns what there is to say of the extensions of a host ("" for
-// all). Errors: service.ErrNoExtensions, ErrNoHost, ErrClosed.
-func (s *Supervisor) Extensions(host string) ([]service.Status, error) {
+// Extensions returns the status of the extensions of a host ("" for all hosts).
+// Errors: [extensions.ErrNoExtensions], ErrNoHost, ErrClosed.
+func (s *Supervisor) Extensions(host string) ([]extensions.Status, error) {
 	e, err := s.extensions(host)
 	if err != nil {
 		return nil, err
@@ -57,10 +58,11 @@ func (s *Supervisor) Extensions(host string) ([]service.Status, error) {
 	return e.Extensions(host)
 }
 
-// SetExtension does for an extension of a host ("" for all that have it) what
-// verb says, and returns when that is done. Errors: service.ErrUnknownExtension,
-// ErrVerb and ErrNoExtensions, ErrNoHost, ErrClosed, ctx's.
-func (s *Supervisor) SetExtension(ctx context.Context, host, id string, verb service.Verb) error {
+// SetExtension applies an operation to an extension of a host ("" for all hosts that
+// have the extension) and returns when it is done. Errors: [extensions.ErrUnknown],
+// [extensions.ErrVerb], [extensions.ErrNoExtensions], ErrNoHost, ErrClosed, or ctx's
+// error.
+func (s *Supervisor) SetExtension(ctx context.Context, host, id string, verb extensions.Verb) error {
 	e, err := s.extensions(host)
 	if err != nil {
 		return err
@@ -68,11 +70,11 @@ func (s *Supervisor) SetExtension(ctx context.Context, host, id string, verb ser
 	return e.SetExtension(ctx, host, id, verb)
 }
 
-// RescanExtensions looks into the folders of the extensions of a host ("" for all
-// that have some) anew, has what is different count, and returns that when the
-// hosts that it concerns have been told or restarted; see [service.Service.Rescan].
-// Errors: service.ErrNoFolders and ErrNoExtensions, ErrNoHost, ErrClosed, ctx's.
-func (s *Supervisor) RescanExtensions(ctx context.Context, host string) ([]service.Difference, error) {
+// RescanExtensions scans the folders with extensions of a host ("" for all hosts that
+// have some) again and applies the differences. It returns them when the affected hosts
+// have been updated or restarted. Errors: [extensions.ErrNoFolders],
+// [extensions.ErrNoExtensions], ErrNoHost, ErrClosed, or ctx's error.
+func (s *Supervisor) RescanExtensions(ctx context.Context, host string) ([]extensions.Difference, error) {
 	e, err := s.extensions(host)
 	if err != nil {
 		return nil, err
@@ -80,17 +82,17 @@ func (s *Supervisor) RescanExtensions(ctx context.Context, host string) ([]servi
 	return e.RescanExtensions(ctx, host)
 }
 
-// sharer is a protocol whose hosts take an argument by which they share what they
-// keep with hosts beside them.
+// sharer is a protocol whose hosts take an argument that makes them share their stored
+// data with the hosts of isolated extensions.
 type sharer interface {
 	Shared(command []string) []string
 }
 
-// sharing has a host of such a protocol keep what it keeps for a workspace in the
-// same folder in each of its lives, as hosts beside it do at the same time. VS Code's
-// own lock would lead the life after one that was killed to another folder:
-// the lock names a process by its id, and in a pid namespace the next life has
-// the same. Here no life begins before the one before is over.
+// sharing makes a host of such a protocol store the data of a workspace in the same
+// folder in each of its lives, like the hosts of its isolated extensions do at the same
+// time. VS Code's own lock would lead the life after a killed one to another folder: the
+// lock names a process by its id, and in a pid namespace the next life has the same id.
+// Here no life begins before the previous one has ended.
 func sharing(h HostSpec) HostSpec {
 	if p, ok := h.Protocol.(sharer); ok {
 		h.Command = p.Shared(h.Command)

@@ -3,11 +3,13 @@ package supervisor
 import (
 	"context"
 	"iter"
+	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/intercept/answer"
 	"github.com/hostsup/hostsup/intercept/feed"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
@@ -18,8 +20,11 @@ import (
 // host's rules decide what becomes of them. After the host was removed, methods
 // return ErrNoHost, and Status keeps what there was. Safe for concurrent use.
 type Host struct {
-	ref *actors.Ref
-	*features
+	ref       *actors.Ref
+	feed      *feed.Feed
+	answers   *answer.Answers
+	replacing sync.Mutex // held during a Replace
+	seat      seat       // of an instance
 }
 
 // Ref returns the handle that package actors has of the host.
@@ -34,8 +39,8 @@ func (h *Host) Name() string { return h.ref.Name() }
 // Group returns the name of its group.
 func (h *Host) Group() string { return h.ref.Group() }
 
-// Spec returns what the host was made from, with its defaults.
-func (h *Host) Spec() HostSpec { return h.spec }
+// Spec returns the present configuration of the host, with its defaults.
+func (h *Host) Spec() HostSpec { return specOf(h.ref) }
 
 // Encoding returns how payloads of the host are encoded; nil without a protocol.
 func (h *Host) Encoding() codec.Encoding { return h.ref.Encoding() }
@@ -43,7 +48,10 @@ func (h *Host) Encoding() codec.Encoding { return h.ref.Encoding() }
 // Life returns the number of the current life; 0 before the first.
 func (h *Host) Life() uint64 { return h.ref.Life() }
 
-// Status returns the state of the host. Memory and processor time are read from the
+// State returns the state of the host, without what [Host.Status] reads from the system.
+func (h *Host) State() lifecycle.State { return h.ref.State() }
+
+// Status returns the state of the host and its figures. Memory and processor time are read from the
 // system by the call.
 func (h *Host) Status() HostStatus { return h.ref.Status() }
 

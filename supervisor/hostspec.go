@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strconv"
+	"strings"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
@@ -16,32 +18,34 @@ import (
 	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/intercept/throttle"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // HostSpec says everything about one host. It is a value: nothing changes it
 // after it was handed over. A host's identity is its name.
 type HostSpec struct {
-	Name       string            // unique within a supervisor, shared with group names
-	Command    []string          // program and arguments; looked up in the supervisor's PATH
-	Protocol   codec.Protocol    // nil: none, the process is supervised without speaking to it
-	Transport  actors.Transport  // "" means the protocol's default
-	Dir        string            // working folder; "" means the supervisor's
-	Env        map[string]string // added to what InheritEnv names; nothing else is inherited
-	InheritEnv []string          // names
-	Init       any               // handed to the host in the handshake
-	Limits     codec.Limits      // of its messages
-	Start      actors.StartRule
+	Name       string             // unique within a supervisor, shared with group names
+	InstanceOf string             // it is one of several that can stand in for each other, and is named so with -1, -2 and so on; see Apply and Instance
+	Command    []string           // program and arguments; looked up in the supervisor's PATH
+	Protocol   codec.Protocol     // nil: none, the process is supervised without speaking to it
+	Transport  hostspec.Transport // "" means the protocol's default
+	Dir        string             // working folder; "" means the supervisor's
+	Env        map[string]string  // added to what InheritEnv names; nothing else is inherited
+	InheritEnv []string           // names
+	Init       any                // handed to the host in the handshake
+	Limits     codec.Limits       // of its messages
+	Start      hostspec.StartRule
 	Restart    lifecycle.RestartRule
-	Liveness   actors.LivenessRule
-	Requests   actors.RequestRule
+	Liveness   hostspec.LivenessRule
+	Requests   hostspec.RequestRule
 	Throttle   []throttle.Rule // notifications to it that are thinned out; none by default
 	Answers    AnswerRule      // to what the host asks
 	Guard      GuardRule       // what it may ask for, and what may be started as it
 	Secrets    SecretRule      // values that are only read when a life begins, or it asks for them
 	Attach     bool            // opened by the first program that attaches to it, see package attach; it starts lazily
-	Stop       actors.StopRule
-	Log        actors.LogRule
+	Stop       hostspec.StopRule
+	Log        hostspec.LogRule
 
 	// Prepare is called before each life is started and returns what that life
 	// alone is given, such as a port or a token. It must return soon after ctx has
@@ -49,6 +53,13 @@ type HostSpec struct {
 	// that of a program which cannot be started does. nil: a life gets no more than
 	// the spec says.
 	Prepare func(ctx context.Context, life uint64) (Prepared, error)
+
+	// Healthy returns why the host is not healthy, or nil if it is. It is called each
+	// Liveness.Ping while the host runs, and must return soon after ctx has ended, which
+	// is after Liveness.After. When it has not returned nil for so long, the host is
+	// unresponsive, and is killed after Liveness.KillAfter unless a call returns nil
+	// before. nil: the host's own signs of life alone count, if its protocol has some.
+	Healthy func(ctx context.Context, host *Host) error
 
 	// Extensions says which extensions the host has, and that they are looked
 	// after; see package extensions/service. nil: none. Such a host starts lazily.
@@ -59,7 +70,7 @@ type HostSpec struct {
 	Sandbox *policy.Policy
 	// Observe says whether a confined host is watched, so that its status tells
 	// what it was denied; default auto.
-	Observe actors.Observe
+	Observe hostspec.Observe
 	// Resources bound what a life of the host with everything it starts may use
 	// up, also without Sandbox.
 	Resources policy.Limits
@@ -82,8 +93,8 @@ type (
 )
 
 // core returns what package actors has to know of a host.
-func (s HostSpec) core() actors.HostSpec {
-	return actors.HostSpec{
+func (s HostSpec) core() hostspec.Spec {
+	return hostspec.Spec{
 		Name: s.Name, Command: s.Command, Protocol: s.Protocol, Transport: s.Transport, Dir: s.Dir,
 		Env: s.Env, InheritEnv: s.InheritEnv, Init: s.Init, Limits: s.Limits,
 		Start: s.Start, Restart: s.Restart, Liveness: s.Liveness, Requests: s.Requests, Stop: s.Stop, Log: s.Log,
@@ -92,7 +103,7 @@ func (s HostSpec) core() actors.HostSpec {
 }
 
 // with returns the spec with what package actors knows of the host.
-func (s HostSpec) with(c actors.HostSpec) HostSpec {
+func (s HostSpec) with(c hostspec.Spec) HostSpec {
 	s.Name, s.Command, s.Protocol, s.Transport, s.Dir = c.Name, c.Command, c.Protocol, c.Transport, c.Dir
 	s.Env, s.InheritEnv, s.Init, s.Limits = c.Env, c.InheritEnv, c.Init, c.Limits
 	s.Start, s.Restart, s.Liveness, s.Requests, s.Stop, s.Log = c.Start, c.Restart, c.Liveness, c.Requests, c.Stop, c.Log
@@ -126,6 +137,9 @@ func (s HostSpec) Validate() error {
 			bad("extensions", "%w", err)
 		}
 	}
+	if n, err := strconv.ParseUint(strings.TrimPrefix(s.Name, s.InstanceOf+"-"), 10, 16); s.InstanceOf != "" && (err != nil || n == 0) && s.Name != s.InstanceOf+spareSuffix {
+		bad("instances", "expected the name %s-N", s.InstanceOf)
+	}
 	throttle.Validate(s.Throttle, s.Protocol, bad)
 	s.Answers.Validate(s.Protocol, bad)
 	s.Guard.Validate(s.Protocol, bad)
@@ -134,33 +148,98 @@ func (s HostSpec) Validate() error {
 }
 
 // Equal reports whether both specs describe the same host when they have their
-// defaults. Functions cannot be compared: of Prepare and Answers.Handlers only counts
-// which there are. Protocols are equal if they were made in the same way.
+// defaults. Functions cannot be compared: of Prepare, Healthy and Answers.Handlers only
+// counts which there are. Protocols are equal if they were made in the same way.
 func (s HostSpec) Equal(other HostSpec) bool {
 	a, b := s.WithDefaults(), other.WithDefaults()
-	if !equalProtocols(a.Protocol, b.Protocol) || (a.Prepare == nil) != (b.Prepare == nil) ||
-		!maps.EqualFunc(a.Answers.Handlers, b.Answers.Handlers, func(actors.Handler, actors.Handler) bool { return true }) {
-		return false
-	}
-	for _, x := range []*HostSpec{&a, &b} {
-		x.Protocol, x.Prepare, x.Answers.Handlers = nil, nil, nil
-		x.Resources.Enforce = cmp.Or(x.Resources.Enforce, policy.Strict)
-		if x.Sandbox != nil {
-			p := x.Sandbox.WithDefaults(false)
-			p.Source = nil // where it stands in a file
-			x.Sandbox = &p
-		}
-	}
-	return reflect.DeepEqual(a, b)
+	return hostspec.EqualProtocols(a.Protocol, b.Protocol) && (a.Prepare == nil) == (b.Prepare == nil) &&
+		(a.Healthy == nil) == (b.Healthy == nil) && sameHandlers(a, b) && reflect.DeepEqual(a.comparable(), b.comparable())
 }
 
-// equalProtocols compares protocols that keep something for their hosts by their own
-// method Equal, others as values.
-func equalProtocols(a, b codec.Protocol) bool {
-	if p, ok := a.(interface{ Equal(codec.Protocol) bool }); ok {
-		return p.Equal(b)
+// sameHandlers reports whether two specs have handlers for the same methods.
+func sameHandlers(a, b HostSpec) bool {
+	return maps.EqualFunc(a.Answers.Handlers, b.Answers.Handlers, func(actors.Handler, actors.Handler) bool { return true })
+}
+
+// comparable returns a spec that has its defaults without what cannot be compared as a
+// value, or makes no difference.
+func (s HostSpec) comparable() HostSpec {
+	s.Protocol, s.Prepare, s.Healthy, s.Answers.Handlers = nil, nil, nil, nil
+	s.Resources.Enforce = cmp.Or(s.Resources.Enforce, policy.Strict)
+	if s.Sandbox != nil {
+		p := s.Sandbox.WithDefaults(false)
+		p.Source = nil // where it stands in a file
+		s.Sandbox = &p
 	}
-	return reflect.DeepEqual(a, b)
+	return s
+}
+
+// sameFeatures reports whether another configuration leaves the interceptors of a host as
+// they are. Functions may be others.
+func (s HostSpec) sameFeatures(next HostSpec) bool {
+	functions := func(x HostSpec) bool { return x.Prepare != nil || x.Healthy != nil || len(x.Answers.Handlers) > 0 }
+	return !functions(s) && !functions(next) && hostspec.EqualProtocols(s.Protocol, next.Protocol) &&
+		same(s.Throttle, next.Throttle) && same(s.Answers, next.Answers) && same(s.Guard, next.Guard) && same(s.Secrets, next.Secrets) &&
+		same(s.Extensions, next.Extensions)
+}
+
+// restarts reports whether another configuration restarts the host.
+func (s HostSpec) restarts(next HostSpec) bool {
+	a, b := s.core(), next.core()
+	return a.Restarts(&b) || !s.sameFeatures(next)
+}
+
+// relimits reports whether another configuration changes no more of a process than limits
+// that can change while it runs.
+func (h *Host) relimits(s, next HostSpec) bool {
+	if same(s.Resources, next.Resources) || s.Extensions != nil {
+		return false
+	}
+	s.Resources.Memory, s.Resources.Tasks, s.Resources.CPU = next.Resources.Memory, next.Resources.Tasks, next.Resources.CPU
+	return !s.restarts(next) && h.ref.Limit(next.Resources, true) == nil
+}
+
+// partsDiffer reports whether what a [Part] does for a host of another configuration is
+// something else.
+func (s HostSpec) partsDiffer(next HostSpec) bool {
+	name := func(p codec.Protocol) string {
+		if p == nil {
+			return ""
+		}
+		return p.Name()
+	}
+	extended := s.Extensions != nil || next.Extensions != nil
+	return s.Attach != next.Attach || name(s.Protocol) != name(next.Protocol) || extended && s.restarts(next)
+}
+
+// specOf returns the present configuration of a host. That of one which a message of
+// package actors has added has no features.
+func specOf(host *actors.Ref) HostSpec {
+	core := host.Spec()
+	var s HostSpec
+	if r, ok := core.Origin.(*rest); ok {
+		s.Throttle, s.Answers, s.Guard, s.Secrets, s.Attach = r.Throttle, r.Answers, r.Guard, r.Secrets, r.Attach
+		s.Prepare, s.Healthy, s.Extensions, s.InstanceOf = r.Prepare, r.Healthy, r.Extensions, r.InstanceOf
+	}
+	return s.with(core.Spec)
+}
+
+// rest has the fields of a HostSpec that package actors does not know. A second copy of
+// the others would take a kibibyte for each host.
+type rest struct {
+	Throttle   []throttle.Rule
+	Answers    AnswerRule
+	Guard      GuardRule
+	Secrets    SecretRule
+	Attach     bool
+	Prepare    func(ctx context.Context, life uint64) (Prepared, error)
+	Healthy    func(ctx context.Context, host *Host) error
+	Extensions *plan.Spec
+	InstanceOf string
+}
+
+func (s HostSpec) rest() *rest {
+	return &rest{s.Throttle, s.Answers, s.Guard, s.Secrets, s.Attach, s.Prepare, s.Healthy, s.Extensions, s.InstanceOf}
 }
 
 // GroupSpec is a named set of hosts with a strategy for shared fate. The order of

@@ -11,7 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -38,7 +38,7 @@ type Tree struct {
 	Supervisor *Supervisor
 	Launcher   *sandbox.Launcher   // starts processes that end with the tree
 	Log        hclog.Logger        // values of secrets are taken out of its lines
-	Journal    *actors.Journal     // the history
+	Journal    *record.Journal     // the history
 	Redact     func(string) string // takes values of secrets out of a text
 	StateDir   string              // "": the tree keeps nothing on disk
 }
@@ -62,7 +62,8 @@ type Opened struct {
 	// is that of Start or Add.
 	Added func(host *Host) error
 	// Removed is called when a host was taken out of the tree. An error is that
-	// of Remove.
+	// of Remove. Removed, and then Added, are also called when a host gets a
+	// configuration with other extensions, another Attach or another protocol.
 	Removed func(ctx context.Context, host *Host) error
 	// Close gives back what the part holds. It is called once, when the hosts and
 	// the part's actor have ended, or when they were never spawned.
@@ -109,6 +110,7 @@ var ErrNoPart = errors.New("the supervisor has no part that does this")
 // openPart is a part of a tree.
 type openPart struct {
 	kind, name string
+	spec       Part
 	*Opened
 }
 
@@ -124,7 +126,7 @@ func (t *tree) openParts(specs []Part) error {
 			t.closeParts()
 			return err
 		}
-		t.parts = append(t.parts, openPart{kind, name, o})
+		t.parts = append(t.parts, openPart{kind, name, p, o})
 	}
 	return nil
 }
@@ -171,6 +173,11 @@ func (s *Supervisor) removed(ctx context.Context, h *Host) error {
 		delete(s.handles, h.Name())
 	}
 	s.mu.Unlock()
+	return s.partsRemove(ctx, h)
+}
+
+// partsRemove tells the parts to give up what they keep for a host.
+func (s *Supervisor) partsRemove(ctx context.Context, h *Host) error {
 	var errs []error
 	for _, p := range s.parts {
 		if p.Removed != nil {

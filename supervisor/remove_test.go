@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -34,8 +34,8 @@ func TestRemovedHostIsForgotten(t *testing.T) {
 	defer cancel()
 	sleeper := func(name string, needs ...string) supervisor.HostSpec {
 		return supervisor.HostSpec{
-			Name: name, Command: []string{"sleep", "1000"}, Start: actors.StartRule{DependsOn: needs},
-			Stop: actors.StopRule{Signal: syscall.SIGCONT, Grace: 300 * time.Millisecond}, // a signal that ends nothing
+			Name: name, Command: []string{"sleep", "1000"}, Start: hostspec.StartRule{DependsOn: needs},
+			Stop: hostspec.StopRule{Signal: syscall.SIGCONT, Grace: 300 * time.Millisecond}, // a signal that ends nothing
 		}
 	}
 	told := make(removals, 10)

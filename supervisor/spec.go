@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/intercept/secret"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -89,7 +89,7 @@ func (s Spec) Validate() error {
 		taken[name] = what
 	}
 	for _, g := range s.Groups {
-		if err := actors.CheckName(g.Name); err != nil {
+		if err := hostspec.CheckName(g.Name); err != nil {
 			errs = append(errs, err)
 		}
 		alone := len(g.Hosts) == 1 && g.Hosts[0].Name == g.Name

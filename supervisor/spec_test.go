@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 )
 
 func TestValidateNamesWhatIsWrong(t *testing.T) {
@@ -39,7 +39,7 @@ func TestValidateNamesWhatIsWrong(t *testing.T) {
 		}
 	}
 	cycle := Spec{Groups: []GroupSpec{{Name: "g", Hosts: []HostSpec{
-		{Name: "a", Command: []string{"x"}, Start: actors.StartRule{DependsOn: []string{"b"}}}, {Name: "b", Command: []string{"x"}, Start: actors.StartRule{DependsOn: []string{"a"}}},
+		{Name: "a", Command: []string{"x"}, Start: hostspec.StartRule{DependsOn: []string{"b"}}}, {Name: "b", Command: []string{"x"}, Start: hostspec.StartRule{DependsOn: []string{"a"}}},
 	}}}}
 	var order *lifecycle.OrderError
 	if err := cycle.WithDefaults().Validate(); !errors.As(err, &order) || strings.Join(order.Cycle, " ") != "a b a" {

@@ -6,19 +6,20 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
 // GroupStatus and HostStatus are parts of Status; see package actors.
 type (
-	GroupStatus = actors.GroupStatus
-	HostStatus  = actors.HostStatus
+	GroupStatus = record.GroupStatus
+	HostStatus  = record.HostStatus
 )
 
 // Status is the whole tree as `status --json` shows it.
 type Status struct {
 	Supervisor Info                 `json:"supervisor"`
-	Groups     []actors.GroupStatus `json:"groups"`
-	Hosts      []actors.HostStatus  `json:"hosts"`
+	Groups     []record.GroupStatus `json:"groups"`
+	Hosts      []record.HostStatus  `json:"hosts"`
 	// Parts are those that have a status, in the order of the spec. Scripts know
 	// them as exec_servers, which are the parts of the binary that do.
 	Parts []PartStatus `json:"exec_servers"`
@@ -33,6 +34,22 @@ type Info struct {
 	Socket  *string   `json:"socket"`
 	Kill    string    `json:"kill"`    // how process trees are ended: cgroup, pidns, keeper, group
 	Missing []string  `json:"missing"` // why stronger ways are not in force
+	// Configuration is nil in a program that does not load a file again.
+	Configuration *ConfigStatus `json:"configuration"`
+}
+
+// ConfigStatus is what the status of the tree shows of the loading of its file, which
+// whoever loads it fills in.
+type ConfigStatus struct {
+	Loaded  time.Time      `json:"loaded"`  // when that in force was read
+	Refused *ConfigRefusal `json:"refused"` // nil: the last one that was read is in force
+	Added   []string       `json:"added"`   // hosts that were added without the file
+}
+
+// ConfigRefusal says why the last configuration that was read is not in force.
+type ConfigRefusal struct {
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason"` // what is wrong with the file, the first of it
 }
 
 // Status returns what there is to say of the tree now.
@@ -42,7 +59,7 @@ func (s *Supervisor) Status() Status {
 			PID: os.Getpid(), Version: s.world.Version, Started: s.started,
 			Kill: string(s.launcher.Kill()), Missing: s.launcher.Missing(),
 		},
-		Groups: []actors.GroupStatus{}, Hosts: []actors.HostStatus{}, Parts: []PartStatus{},
+		Groups: []record.GroupStatus{}, Hosts: []record.HostStatus{}, Parts: []PartStatus{},
 	}
 	for _, p := range s.parts {
 		if p.Status != nil {
@@ -58,9 +75,9 @@ func (s *Supervisor) Status() Status {
 	if s.spec.Socket != "" {
 		out.Supervisor.Socket = &s.spec.Socket
 	}
-	groups := make(chan []actors.GroupStatus, 1)
+	groups := make(chan []record.GroupStatus, 1)
 	err := s.ask(context.Background(), func(done func(error)) any {
-		return actors.AskGroups(func(g []actors.GroupStatus) {
+		return actors.AskGroups(func(g []record.GroupStatus) {
 			groups <- g
 			done(nil)
 		})

@@ -14,14 +14,17 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/safeactor"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
-// Event is one line of history; see [actors.Event].
-type Event = actors.Event
+// Event is one line of history; see [record.Event].
+type Event = record.Event
 
-// CrashReport is what is kept of one crash; see [actors.CrashReport].
-type CrashReport = actors.CrashReport
+// CrashReport is what is kept of one crash; see [record.CrashReport].
+type CrashReport = record.CrashReport
 
 // Notification is a message of a host that asks for nothing.
 type Notification struct {
@@ -48,6 +51,8 @@ type Supervisor struct {
 	left    error // what of the tree has not ended; known once done is closed
 	stopped bool
 	handles map[string]*Host // by name
+
+	applying chan struct{} // full during an Apply
 }
 
 // Start runs a tree and returns at once; hosts start beside it (see Ready), and
@@ -62,7 +67,7 @@ func Start(ctx context.Context, spec Spec, opts ...Option) (*Supervisor, error) 
 		return nil, err
 	}
 	if t.world.System == nil {
-		t.world.System = actors.NewSystem(t.world.Log.Named("actor"))
+		t.world.System = safeactor.NewSystem(t.world.Log.Named("actor"))
 	}
 	s := t.sup
 	pid, err := t.world.System.Root.SpawnNamed(t.props(), t.world.System.ProcessRegistry.NextId()+"-hostsup")
@@ -77,7 +82,7 @@ func Start(ctx context.Context, spec Spec, opts ...Option) (*Supervisor, error) 
 	// The hosts have their names when Start returns. (The error would be that
 	// the tree has ended already.)
 	_ = s.ask(context.Background(), func(done func(error)) any {
-		return actors.AskGroups(func([]actors.GroupStatus) { done(nil) })
+		return actors.AskGroups(func([]record.GroupStatus) { done(nil) })
 	})
 	for _, h := range s.Hosts() {
 		if err := s.added(h); err != nil {
@@ -147,7 +152,8 @@ func (s *Supervisor) handle(r *actors.Ref) *Host {
 	defer s.mu.Unlock()
 	h := s.handles[r.Name()]
 	if h == nil || h.ref != r { // new, or its name was free again
-		h = &Host{r, featuresOf(r)}
+		h = &Host{ref: r}
+		h.feed, h.answers = kept(r)
 		s.handles[r.Name()] = h
 	}
 	return h
@@ -182,20 +188,29 @@ func (s *Supervisor) Attach(ctx context.Context, name string, rw io.ReadWriteClo
 
 // History returns the events kept so far, oldest first: the last 4,096.
 func (s *Supervisor) History() []Event {
-	return slices.Collect(s.world.Journal.Events(context.Background(), 0, false))
+	return slices.Collect(s.Events(context.Background(), 0, false))
 }
 
 // Follow yields the events of History, and then what comes until ctx or the tree
 // ends. A reader that falls behind gets an Event with only Lost set in place of those
 // it missed.
-func (s *Supervisor) Follow(ctx context.Context) iter.Seq[Event] {
-	return s.world.Journal.Events(ctx, 0, true)
+func (s *Supervisor) Follow(ctx context.Context) iter.Seq[Event] { return s.Events(ctx, 0, true) }
+
+// Events yields the events after number since, and with follow what comes until ctx or
+// the tree ends. An Event with only Lost set stands for those that are kept no longer,
+// if since is not 0. A number that no event has yet is one of another supervisor, and
+// counts as 0.
+func (s *Supervisor) Events(ctx context.Context, since uint64, follow bool) iter.Seq[Event] {
+	if since > s.world.Journal.Last() {
+		since = 0
+	}
+	return s.world.Journal.Events(ctx, since, follow)
 }
 
 // Note writes an event of kind supervisor, for what the program around the tree
 // has to tell whoever reads its events.
 func (s *Supervisor) Note(reason string) {
-	s.world.Journal.Write(Event{Kind: actors.KindSupervisor, Reason: reason})
+	s.world.Journal.Write(Event{Kind: record.KindSupervisor, Reason: reason})
 }
 
 // Crashes returns the crash reports of a host ("" for all), newest last.
@@ -235,10 +250,19 @@ func (s *Supervisor) ask(ctx context.Context, send func(done func(error)) any) e
 	}
 }
 
+// order has the root carry something out.
+func (s *Supervisor) order(ctx context.Context, m actors.Order) error {
+	return s.ask(ctx, func(done func(error)) any { return &actors.Ask{Order: m, Done: done} })
+}
+
 // Ready returns when every host that is not lazy is running or has had its
 // first try (it crashed, failed, or is slow and waited for). Errors: ctx's,
 // ErrClosed.
-func (s *Supervisor) Ready(ctx context.Context) error { return s.ask(ctx, actors.AskReady) }
+func (s *Supervisor) Ready(ctx context.Context) error { return s.order(ctx, &actors.Ready{}) }
+
+// Ping returns when the root of the tree has answered, which it does in no time unless
+// it is stuck: what a watchdog wants to know. Errors: ctx's, ErrClosed.
+func (s *Supervisor) Ping(ctx context.Context) error { return s.order(ctx, &actors.Ping{}) }
 
 // Add adds a host to a group, or makes a group of its own for it when group is
 // "", and returns its handle. The host is started unless it is lazy; Add does not
@@ -250,11 +274,11 @@ func (s *Supervisor) Add(ctx context.Context, group string, h HostSpec) (*Host, 
 		return nil, err
 	}
 	if group != "" {
-		if err := actors.CheckName(group); err != nil {
+		if err := hostspec.CheckName(group); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.ask(ctx, func(done func(error)) any { return actors.AskAdd(group, s.core(h), done) }); err != nil {
+	if err := s.order(ctx, &actors.AddHost{Group: group, Host: s.core(h)}); err != nil {
 		return nil, err
 	}
 	host, err := s.Host(h.Name)
@@ -272,21 +296,75 @@ func (s *Supervisor) Remove(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	gone := make(chan error, 1)
-	go func() { // ends with the removal, which the end of ctx does not take back, or with the tree
-		whole := context.WithoutCancel(ctx)
-		err := s.ask(whole, func(done func(error)) any { return actors.AskRemove(name, done) })
+	return s.persist(ctx, func(whole context.Context) error {
+		err := s.order(whole, &actors.RemoveHost{Host: name})
 		if err == nil {
 			err = s.removed(whole, h)
 		}
-		gone <- err
-	}()
+		return err
+	})
+}
+
+// persist waits for f, which the end of ctx does not end; the end of the tree does.
+func (s *Supervisor) persist(ctx context.Context, f func(whole context.Context) error) error {
+	done := make(chan error, 1)
+	go func() { done <- f(context.WithoutCancel(ctx)) }()
 	select {
-	case err := <-gone:
+	case err := <-done:
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// Replace gives the host of h.Name the configuration h, and returns when that is in force,
+// without waiting for the host to run. If h is [HostSpec.Equal] to the present one, nothing
+// is touched. A change of what the supervisor alone has to know (Start, Restart, Requests,
+// Stop, Log) leaves the process alone, and so does one of Memory, Tasks and CPU of Resources where cgroups enforce
+// them; see [sandbox.Child.SetLimits]. For any other the life that runs is stopped as by
+// Restart; the next one is of the new configuration. A host that has failed is started;
+// one that a person stopped stays down.
+//
+// Calls that wait, followers, handlers that were set by [Host.Handle] and programs that
+// are attached stay, the latter unless Attach or the protocol is another one, for which
+// calls that wait end, too. When ctx ends first, the replacement goes on. Errors: ErrSpec,
+// ErrNoHost, *lifecycle.OrderError, ErrClosed, ctx's, and what a part has against it.
+func (s *Supervisor) Replace(ctx context.Context, h HostSpec) error {
+	h = sharing(h.WithDefaults())
+	if err := s.spec.check(h); err != nil {
+		return err
+	}
+	host, err := s.Host(h.Name)
+	if err != nil {
+		return err
+	}
+	return s.persist(ctx, func(whole context.Context) error {
+		host.replacing.Lock()
+		defer host.replacing.Unlock()
+		before := host.Spec()
+		if before.Equal(h) {
+			return nil
+		}
+		anew := before.partsDiffer(h)
+		if anew {
+			if err := s.partsRemove(whole, host); err != nil {
+				return err
+			}
+		}
+		core := s.core(h)
+		if before.sameFeatures(h) {
+			core.Interceptors = nil // it keeps them
+		}
+		keep := host.relimits(before, h)
+		err := s.order(whole, &actors.ReplaceHost{Host: core, Keep: keep})
+		if keep && err == nil && host.ref.Limit(h.Resources, false) != nil && !host.ref.Status().State.AtRest() {
+			err = host.Restart(whole) // it crashed meanwhile, or has taken more memory
+		}
+		if anew && !errors.Is(err, ErrNoHost) && !errors.Is(err, ErrClosed) {
+			err = errors.Join(err, s.added(host)) // as it was, if err is not nil
+		}
+		return err
+	})
 }
 
 // Stop stops all hosts, dependents before what they depend on, and all parts
@@ -302,7 +380,7 @@ func (s *Supervisor) Stop(ctx context.Context) error {
 	s.stopped = true
 	s.mu.Unlock()
 	if first {
-		s.world.System.Root.Send(s.PID(), actors.AskShutdown(func(error) {}))
+		s.world.System.Root.Send(s.PID(), &actors.Ask{Order: &actors.Shutdown{}, Done: func(error) {}})
 	}
 	select {
 	case <-s.done:

@@ -17,6 +17,7 @@ import (
 	"github.com/hostsup/hostsup/internal/reports"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/internal/version"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -80,7 +81,7 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 	redactor := secret.NewRedactor(spec.SecretCache)
 	o.log = redactedLog(o.log, redactor)
 	w := &actors.World{
-		System: o.system, Log: o.log, Launcher: launcher, Journal: actors.NewJournal(nil), Version: version.Version(),
+		System: o.system, Log: o.log, Launcher: launcher, Journal: record.NewJournal(nil), Version: version.Version(),
 		Advice: o.advice, MaxStarting: spec.MaxStarting, Redactor: redactor, Withheld: []string{"HOSTSUP_SOCKET", secret.IdentityEnv},
 		Strategies: actors.Strategies{
 			Root: Contain{o.log, "group, or a part of the tree,"}, Group: Contain{o.log, "host"}, Host: Restart{}, Life: Contain{o.log, "part of a life"},
@@ -99,7 +100,7 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 		Store: secret.Open(source, spec.SecretCache), Redactor: redactor, Hosts: w.Refs,
 	}}
 	w.Interceptors = func(host *actors.Ref) []*actors.Interceptor { // of a host that a message of package actors adds
-		return t.chain(HostSpec{}.with(host.Spec()))(host)
+		return t.chain(specOf(host))(host)
 	}
 	groups := make([]actors.GroupSpec, len(spec.Groups))
 	for i, g := range spec.Groups {
@@ -115,7 +116,7 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 	t.groups = groups
 	parts := spec.Parts
 	spec.Groups, spec.Parts = nil, nil // the hosts have their own copies; these would only take memory
-	t.sup = &Supervisor{world: w, launcher: launcher, spec: spec, started: time.Now(), done: make(chan struct{}), core: t.core, handles: make(map[string]*Host)}
+	t.sup = &Supervisor{world: w, launcher: launcher, spec: spec, started: time.Now(), done: make(chan struct{}), core: t.core, handles: make(map[string]*Host), applying: make(chan struct{}, 1)}
 	if err := t.openParts(parts); err != nil {
 		return nil, errors.Join(err, launcher.Close(), w.Reports.Close())
 	}
@@ -125,9 +126,7 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 
 // core returns a host as package actors makes it.
 func (t *tree) core(h HostSpec) actors.HostSpec {
-	c := h.core()
-	c.Interceptors = t.chain(h)
-	return c
+	return actors.HostSpec{Spec: h.core(), Interceptors: t.chain(h), Origin: h.rest()}
 }
 
 // tell hands events to f as long as there are any. f may be nil.
@@ -160,12 +159,15 @@ func (t *tree) props() *actor.Props {
 
 // isApart reports whether a host is one for extensions that were put apart: the
 // tree can do without it.
-func (t *tree) isApart(host string) bool {
-	return slices.ContainsFunc(t.parts, func(p openPart) bool { return p.Extensions != nil && p.Extensions.IsApart(host) })
+func (s *Supervisor) isApart(host string) bool {
+	return slices.ContainsFunc(s.parts, func(p openPart) bool { return p.Extensions != nil && p.Extensions.IsApart(host) })
 }
 
 func (t *tree) onFailed(group, host, reason string) {
-	if t.sup.spec.OnFailed != Exit || t.isApart(host) {
+	t.sup.mu.Lock()
+	stays := t.sup.spec.OnFailed != Exit
+	t.sup.mu.Unlock()
+	if stays || t.sup.isApart(host) || IsSpare(host) {
 		return
 	}
 	t.sup.mu.Lock()

@@ -225,18 +225,18 @@ func dialVSCode(v VSCodeHost) (_ Commander, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	// The way to the socket and the opening are the library's; the frames after
 	// it are not.
-	meeting, err := p.Meet(dir)
+	rendezvous, err := p.Rendezvous(dir)
 	if err != nil {
 		return nil, err
 	}
-	argv, env := v.command(), meeting.Env()
+	argv, env := v.command(), rendezvous.Env()
 	var path string
 	for _, e := range env {
 		if name, value, _ := bytes.Cut([]byte(e), []byte("=")); string(name) == "VSCODE_EXTHOST_IPC_HOOK" {
 			path = string(value)
 		}
 	}
-	if err := meeting.Close(); err != nil {
+	if err := rendezvous.Close(); err != nil {
 		return nil, err
 	}
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})

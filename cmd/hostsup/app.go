@@ -18,10 +18,12 @@ type app struct {
 	out    *output
 	errout io.Writer
 
-	config string   // -c
-	socket string   // --socket
-	vars   []string // --var
-	json   bool     // --json of the verb that runs
+	config    string   // -c
+	socket    string   // --socket
+	url       string   // --url
+	vars      []string // --var
+	tokenFile string   // --token-file
+	json      bool     // --json of the verb that runs
 
 	finish    func() // runs after the verb; may be nil
 	wrongHelp error  // why no help was shown
@@ -81,6 +83,8 @@ and tells what happened.`,
 	flags := cmd.PersistentFlags()
 	flags.StringVarP(&a.config, "config", "c", "", "configuration `FILE` (default: $HOSTSUP_CONFIG, else ./config.hcl)")
 	flags.StringVar(&a.socket, "socket", "", "control socket `PATH` (default: $HOSTSUP_SOCKET, else the configuration's, else the user's)")
+	flags.StringVar(&a.url, "url", "", "`URL` of a supervisor's console, instead of a control socket (default: $HOSTSUP_URL)")
+	flags.StringVar(&a.tokenFile, "token-file", "", "`FILE` with a token for --url (default: $HOSTSUP_TOKEN_FILE)")
 	flags.StringArrayVar(&a.vars, "var", nil, "set a variable of the configuration, `NAME=VALUE`; may be repeated")
 	cobra.CheckErr(cmd.MarkPersistentFlagFilename("config", "hcl"))
 
@@ -95,10 +99,11 @@ and tells what happened.`,
 			cmd.AddCommand(v)
 		}
 	}
-	add(groupRun, a.initVerb(), a.runVerb(), a.validateVerb(), a.secretVerb(), a.sandboxVerb(), a.execServerVerb(), a.execVerb())
+	add(groupRun, a.initVerb(), a.runVerb(), a.validateVerb(), a.planVerb(), a.reloadVerb(), a.addVerb(), a.removeVerb(), a.secretVerb(), a.sandboxVerb(), a.execServerVerb(), a.execVerb())
 	add(groupHost, a.callVerb(), a.attachVerb(), a.notifyVerb(), a.startVerb(), a.stopVerb(), a.restartVerb(), a.resetVerb(), a.waitVerb(), a.activateVerb(), a.extensionVerb())
-	add(groupSee, a.statusVerb(), a.eventsVerb(), a.logsVerb(), a.crashesVerb(), a.extensionsVerb(), a.inspectVerb())
+	add(groupSee, a.statusVerb(), a.eventsVerb(), a.logsVerb(), a.crashesVerb(), a.extensionsVerb(), a.inspectVerb(), a.consoleVerb(), a.doctorVerb())
 	cmd.AddCommand(a.demoHostVerb(), a.versionVerb(), a.completionVerb())
+	cmd.AddCommand(a.builderVerbs()...)
 	a.checkHelp(cmd)
 	return cmd
 }

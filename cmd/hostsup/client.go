@@ -1,12 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"os"
-	"path/filepath"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/hostsup/hostsup/config"
 	"github.com/hostsup/hostsup/control"
@@ -14,6 +13,9 @@ import (
 
 // client makes the client of the selected supervisor.
 func (a *app) client() (*control.Client, error) {
+	if address, err := a.address(); address != "" || err != nil {
+		return a.urlClient(address, err)
+	}
 	path, named, err := a.clientSocket()
 	if err != nil {
 		return nil, err
@@ -23,6 +25,39 @@ func (a *app) client() (*control.Client, error) {
 		opts = append(opts, control.AnyOwner())
 	}
 	c := control.NewClient(path, opts...)
+	a.finish = c.Close
+	return c, nil
+}
+
+// address returns the URL of the supervisor to talk to, "" if it is to be found by its
+// control socket.
+func (a *app) address() (string, error) {
+	switch {
+	case a.url != "" && a.socket != "":
+		return "", usagef("either --url or --socket, not both")
+	case a.url != "" || a.socket != "":
+		return a.url, nil
+	}
+	return os.Getenv("HOSTSUP_URL"), nil
+}
+
+// urlClient makes the client of the supervisor at a URL.
+func (a *app) urlClient(address string, err error) (*control.Client, error) {
+	if err != nil {
+		return nil, err
+	}
+	file := cmp.Or(a.tokenFile, os.Getenv("HOSTSUP_TOKEN_FILE"))
+	if file == "" {
+		return nil, usagef("--url needs --token-file: a file with a token of that supervisor")
+	}
+	token, err := control.ReadToken(file)
+	if err != nil {
+		return nil, err
+	}
+	c, err := control.NewURLClient(address, token)
+	if err != nil {
+		return nil, &usageError{text: err.Error()}
+	}
 	a.finish = c.Close
 	return c, nil
 }
@@ -57,19 +92,15 @@ func (a *app) configuredSocket() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	file, diags, err := a.load(path, config.Options{})
+	vars, err := config.ParseVars(a.vars)
 	if err != nil {
-		return "", err
+		return "", &usageError{text: err.Error()}
 	}
-	if file != nil {
-		return file.Socket, nil
+	socket, diags := config.Socket(path, config.Options{Vars: vars})
+	if diags.HasErrors() {
+		return "", &configError{diags, "the control socket is unknown: correct the file, or name the socket with --socket"}
 	}
-	// An invalid file that is being edited must neither keep the user from the
-	// supervisor, nor lead to another one than the file names.
-	if socket, ok := plainSocket(path); ok {
-		return socket, nil
-	}
-	return "", &configError{diags, "the control socket is unknown: correct the file, or name the socket with --socket"}
+	return socket, nil
 }
 
 // load reads the configuration with the variables of the command line.
@@ -81,35 +112,4 @@ func (a *app) load(path string, opts config.Options) (*config.File, hcl.Diagnost
 	opts.Vars = vars
 	file, diags := config.Load(path, opts)
 	return file, diags, nil
-}
-
-// plainSocket reads supervisor.socket from a file that is not valid as a whole. ok
-// is false if the value is uncertain.
-func plainSocket(path string) (socket string, ok bool) {
-	src, err := os.ReadFile(path)
-	if err != nil {
-		return "", false
-	}
-	file, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
-	if diags.HasErrors() {
-		return "", false
-	}
-	dir, err := filepath.Abs(filepath.Dir(path))
-	if err != nil {
-		return "", false
-	}
-	for _, b := range file.Body.(*hclsyntax.Body).Blocks {
-		attr := b.Body.Attributes["socket"]
-		if b.Type != "supervisor" || attr == nil {
-			continue
-		}
-		v, diags := attr.Expr.Value(nil)
-		if diags.HasErrors() || v.IsNull() || !v.IsKnown() || v.Type().FriendlyName() != "string" || socket != "" {
-			return "", false
-		}
-		if socket = v.AsString(); !filepath.IsAbs(socket) {
-			socket = filepath.Join(dir, socket)
-		}
-	}
-	return socket, true
 }

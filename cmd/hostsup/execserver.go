@@ -133,6 +133,9 @@ func (f *execFlags) options() (server.Options, error) {
 }
 
 func (a *app) execServer(ctx context.Context, f *execFlags) error {
+	if run, err := asInit(); !run {
+		return err
+	}
 	o, err := f.options()
 	if err != nil {
 		return err

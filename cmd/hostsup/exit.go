@@ -104,6 +104,8 @@ func exitCode(class control.Class) int {
 	switch class {
 	case control.Invalid, control.TooLarge:
 		return exitUsage
+	case control.InvalidConfig:
+		return exitConfig
 	case control.NoSupervisor:
 		return exitNoSupervisor
 	case control.NoSuchHost:

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
-	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/extensions"
 )
 
 func (a *app) activateVerb() *cobra.Command {
@@ -123,10 +123,10 @@ or another is said; or look for those that were added, replaced or removed.`,
 		RunE: noVerb,
 	}
 	cmd.AddCommand(
-		a.oneExtensionVerb(service.Enable, "Allow an extension to be activated again", "Activation events requested meanwhile activate it now."),
-		a.oneExtensionVerb(service.Disable, "Deactivate an extension, and do not activate it again", ""),
-		a.oneExtensionVerb(service.Isolate, "Give an extension a host of its own", "Extensions that depend on it move with it."),
-		a.oneExtensionVerb(service.Release, "Move an extension back from a host of its own", "Also one that was isolated for its crashes."),
+		a.oneExtensionVerb(extensions.Enable, "Allow an extension to be activated again", "Activation events requested meanwhile activate it now."),
+		a.oneExtensionVerb(extensions.Disable, "Deactivate an extension, and do not activate it again", ""),
+		a.oneExtensionVerb(extensions.Isolate, "Give an extension a host of its own", "Extensions that depend on it move with it."),
+		a.oneExtensionVerb(extensions.Release, "Move an extension back from a host of its own", "Also one that was isolated for its crashes."),
 		a.rescanVerb(),
 	)
 	return cmd
@@ -175,7 +175,7 @@ func (a *app) rescan(ctx context.Context, host string) error {
 	return nil
 }
 
-func (a *app) oneExtensionVerb(verb service.Verb, short, more string) *cobra.Command {
+func (a *app) oneExtensionVerb(verb extensions.Verb, short, more string) *cobra.Command {
 	long := short + "."
 	if more != "" {
 		long += " " + more
@@ -210,7 +210,7 @@ func (a *app) oneExtensionVerb(verb service.Verb, short, more string) *cobra.Com
 }
 
 // known returns the extensions for a completion.
-func (a *app) known(cmd *cobra.Command, host string) []service.Status {
+func (a *app) known(cmd *cobra.Command, host string) []extensions.Status {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
 	defer cancel()
 	c, err := a.client()

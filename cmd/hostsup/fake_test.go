@@ -18,10 +18,12 @@ import (
 	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/control/controltest"
+	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/activation"
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -30,7 +32,7 @@ import (
 func fake(t *testing.T) {
 	t.Helper()
 	sup := &controltest.Supervisor{Info: supervisor.Info{PID: 1, Version: "v1", Started: time.Now(), Kill: "group"}}
-	ts := controltest.NewHost(actors.HostStatus{Name: "ts", Group: "editor", State: lifecycle.Running, Life: 1})
+	ts := controltest.NewHost(record.HostStatus{Name: "ts", Group: "editor", State: lifecycle.Running, Life: 1})
 	ts.Enc = native.New()
 	ts.OnCall = func(_ context.Context, c control.Call) (codec.Raw, error) {
 		if err := failures[c.Method]; err != nil {
@@ -58,7 +60,7 @@ func fake(t *testing.T) {
 		{Seq: 5, Time: at, Stream: capture.Stderr, Text: "two", Lost: 3},
 		{Seq: 6, Time: at, Stream: capture.Note, Text: "a remark"},
 	}
-	db := controltest.NewHost(actors.HostStatus{Name: "db", Group: "editor", State: lifecycle.Failed})
+	db := controltest.NewHost(record.HostStatus{Name: "db", Group: "editor", State: lifecycle.Failed})
 	db.OnVerb = func(_ context.Context, verb string) error {
 		if verb == "start" {
 			return &actors.StateError{Host: "db", Want: lifecycle.Running, State: lifecycle.Failed, Reason: "exit 3"}
@@ -66,9 +68,9 @@ func fake(t *testing.T) {
 		return nil
 	}
 	sup.Members = []*controltest.Host{ts, db}
-	sup.Units = []service.Status{
+	sup.Units = []extensions.Status{
 		{Host: "ts", Place: "ts", ID: "golang.go", Version: "0.52.2", State: "active", Why: "onLanguage:go",
-			Activation: &service.Activation{Event: "onLanguage:go", CodeLoading: 12, ActivateCall: 30}},
+			Activation: &extensions.Activation{Event: "onLanguage:go", CodeLoading: 12, ActivateCall: 30}},
 		{Host: "ts", ID: "acme.theme", Version: "1.0.0", State: "inactive"},
 	}
 	sup.OnActivate = func(_ context.Context, _, event string) error {
@@ -77,18 +79,18 @@ func fake(t *testing.T) {
 		}
 		return nil
 	}
-	sup.OnRescan = func(_ context.Context, host string) ([]service.Difference, error) {
+	sup.OnRescan = func(_ context.Context, host string) ([]extensions.Difference, error) {
 		if host == "" {
 			return nil, nil
 		}
-		return []service.Difference{
-			{Host: host, ID: "acme.css", Change: service.Added, After: "1.0.0"},
-			{Host: host, ID: "golang.go", Change: service.Changed, Before: "0.52.1", After: "0.52.2"},
+		return []extensions.Difference{
+			{Host: host, ID: "acme.css", Change: extensions.Added, After: "1.0.0"},
+			{Host: host, ID: "golang.go", Change: extensions.Changed, Before: "0.52.1", After: "0.52.2"},
 		}, nil
 	}
 	host, running := "ts", lifecycle.Running
-	sup.History = []supervisor.Event{{Lost: 7}, {Seq: 8, Time: at, Kind: actors.KindState, Host: &host, To: &running, Reason: "ready"}}
-	sup.Reports = []actors.CrashReport{{ID: "c1", Time: at, Host: "ts", Group: "editor", Life: 1, State: running, Reason: "exit 3"}}
+	sup.History = []supervisor.Event{{Lost: 7}, {Seq: 8, Time: at, Kind: record.KindState, Host: &host, To: &running, Reason: "ready"}}
+	sup.Reports = []record.CrashReport{{ID: "c1", Time: at, Host: "ts", Group: "editor", Life: 1, State: running, Reason: "exit 3"}}
 	t.Setenv("HOSTSUP_SOCKET", controltest.Serve(t, sup, control.Options{Version: "v1"}))
 }
 
@@ -325,7 +327,8 @@ func TestOutput(t *testing.T) {
     "config": null,
     "socket": null,
     "kill": "group",
-    "missing": []
+    "missing": [],
+    "configuration": null
   },
   "groups": [],
   "hosts": [
@@ -435,7 +438,7 @@ func TestOutput(t *testing.T) {
 
 // A verb of another version must not exist, not even hidden.
 func TestVerbsOfThisVersion(t *testing.T) {
-	want := "init run validate secret sandbox exec-server exec call attach notify start stop restart reset wait activate extension status events logs crashes extensions inspect demo-host version completion help"
+	want := "init run validate plan reload add remove secret sandbox exec-server exec call attach notify start stop restart reset wait activate extension status events logs crashes extensions inspect console doctor demo-host version completion help"
 	var got []string
 	for _, c := range newApp(nil, nil, nil).root().Commands() {
 		got = append(got, c.Name())

@@ -9,14 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
 // verbOf is the operation of a verb on one host.
-type verbOf func(*control.Client, context.Context, string) (*actors.HostStatus, error)
+type verbOf func(*control.Client, context.Context, string) (*record.HostStatus, error)
 
 func (a *app) startVerb() *cobra.Command {
 	return a.hostVerb("start", "Start hosts and wait until they run",
@@ -110,7 +110,7 @@ func (a *app) each(ctx context.Context, hosts []string, do verbOf) error {
 
 // isHost returns an error if st knows name as something other than a host.
 func isHost(st *supervisor.Status, name string) error {
-	if slices.ContainsFunc(st.Hosts, func(h actors.HostStatus) bool { return h.Name == name }) {
+	if slices.ContainsFunc(st.Hosts, func(h record.HostStatus) bool { return h.Name == name }) {
 		return nil
 	}
 	for _, g := range st.Groups {
@@ -118,10 +118,17 @@ func isHost(st *supervisor.Status, name string) error {
 			return usagef("%q is a group: name its hosts, which are %s", name, strings.Join(g.Hosts, ", "))
 		}
 	}
+	if len(st.Hosts) > 0 && len(st.Parts) == 0 {
+		names := make([]string, len(st.Hosts))
+		for i, h := range st.Hosts {
+			names[i] = h.Name
+		}
+		return usagef("%q has several instances: name one of %s", name, strings.Join(names, ", "))
+	}
 	return usagef("%q is an exec server: it starts and stops with the supervisor", name)
 }
 
-func (a *app) printHost(h actors.HostStatus) {
+func (a *app) printHost(h record.HostStatus) {
 	if a.json {
 		a.out.jsonLine(h)
 		return

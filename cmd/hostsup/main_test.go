@@ -126,6 +126,7 @@ func scripts(folder string) testscript.Params {
 			"older":   scriptOlder,
 			"happens": scriptHappens,
 			"mode":    scriptMode,
+			"console": scriptConsole,
 		},
 	}
 }
@@ -154,6 +155,23 @@ func scriptExits(ts *testscript.TestScript, neg bool, args []string) {
 	if args[0] != fmt.Sprint(code) {
 		ts.Fatalf("exit code %d, want %s", code, args[0])
 	}
+}
+
+// console: puts the URL of the console into HOSTSUP_URL, and the file with its token
+// into HOSTSUP_TOKEN_FILE.
+func scriptConsole(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: console")
+	}
+	c := control.NewClient(ts.Getenv("HOSTSUP_SOCKET"))
+	defer c.Close()
+	at, err := c.Console(context.Background())
+	ts.Check(err)
+	if at.URL == nil || at.TokenFile == nil {
+		ts.Fatalf("%+v", at)
+	}
+	ts.Setenv("HOSTSUP_URL", *at.URL)
+	ts.Setenv("HOSTSUP_TOKEN_FILE", *at.TokenFile)
 }
 
 // ready: waits until the supervisor at HOSTSUP_SOCKET is ready.

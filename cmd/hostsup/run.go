@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
+	"github.com/hostsup/hostsup/cmd/hostsup/internal/systemd"
 	"github.com/hostsup/hostsup/config"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/execserver/part"
@@ -29,32 +33,47 @@ import (
 const closeWithin = time.Second
 
 func (a *app) runVerb() *cobra.Command {
-	return &cobra.Command{
+	var watched bool
+	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Supervise in the foreground",
 		Long: `Supervise what the configuration names, in the foreground: hosts, and exec
 servers. SIGTERM and SIGINT stop all hosts gracefully, a second one kills them at
-once. A supervisor whose exec server cannot listen where it is to does not start.`,
+once. SIGHUP loads the configuration again, as hostsup reload does. A supervisor whose
+exec server cannot listen where it is to does not start.`,
 		Args: args(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error { return a.run() },
+		RunE: func(*cobra.Command, []string) error { return a.run(watched) },
 	}
+	cmd.Flags().BoolVar(&watched, "watch", false, "load the configuration again whenever its file changes, or one that it includes")
+	return cmd
 }
 
-func (a *app) run() error {
+func (a *app) run(watched bool) error {
 	if runtime.GOOS == "windows" {
 		return errors.New("hostsup run does not support windows yet; verbs that talk to a supervisor work")
 	}
-	makeRoom()
-	// A host that cannot be confined as required is refused when it starts; the others run.
-	_, file, err := a.configuration(config.Options{Enforce: enforceable, Lenient: true})
+	if run, err := asInit(); !run {
+		return err
+	}
+	service, err := systemd.FromEnvironment()
 	if err != nil {
 		return err
 	}
-	spec := file.Spec
-	env := config.SystemEnv()
-	spec.Socket = config.SocketPath(env, a.socket, file.Socket)
-	if spec.StateDir, err = config.StateDir(env, file.StateDir); err != nil {
+	makeRoom()
+	// A host that cannot be confined as required is refused when it starts; the others run.
+	var others []string
+	_, file, err := a.configuration(config.Options{Enforce: enforceable, Lenient: true, OnFile: func(p string) { others = append(others, p) }})
+	if err != nil {
 		return err
+	}
+	loaded := time.Now()
+	spec, err := completed(file, a.socket)
+	if err != nil {
+		return err
+	}
+	vars, err := config.ParseVars(a.vars)
+	if err != nil {
+		return &usageError{text: err.Error()}
 	}
 
 	sandbox.CloseInheritedOnExec()
@@ -63,9 +82,16 @@ func (a *app) run() error {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 
-	l, err := control.Listen(spec.Socket) // before any host is started
-	if err != nil {
+	var l socket
+	if s := service.Socket; s != nil {
+		spec.Socket = s.Addr().String()
+		l = given{s}
+	} else if l, err = control.Listen(spec.Socket); err != nil { // before any host is started
 		return err
+	}
+	con, err := openConsole(context.Background(), file, spec.StateDir)
+	if err != nil {
+		return errors.Join(err, l.Close())
 	}
 	log, queue := newLogger(a.errout, file.Log)
 	defer queue.flush()
@@ -73,12 +99,25 @@ func (a *app) run() error {
 	if diags := file.Blame(err); diags != nil { // the error has a position in the file
 		queue.flush()
 		scr := screen(a.errout)
-		return errors.Join(config.Print(a.errout, diags, scr.Color, scr.Width), l.Close(), &printed{exitFailed})
+		return errors.Join(config.Print(a.errout, diags, scr.Color, scr.Width), l.Close(), con.Close(), &printed{exitFailed})
 	}
 	if err != nil {
-		return errors.Join(err, l.Close())
+		return errors.Join(err, l.Close(), con.Close())
 	}
-	r := &running{sup: sup, log: log, spec: spec, errout: queue}
+	r := &running{sup: sup, log: log, spec: spec, errout: queue, service: service, console: con}
+	r.loader = &loader{
+		path: spec.Config, vars: vars, socket: a.socket, sup: sup, log: log, conf: file.Log, console: file.Console,
+		status: supervisor.ConfigStatus{Loaded: loaded}, turn: make(chan struct{}, 1),
+	}
+	if service.Socket != nil {
+		r.loader.given = spec.Socket
+	}
+	if watched {
+		if r.watcher, err = newWatcher(spec.Config, others); err != nil {
+			return errors.Join(fmt.Errorf("watch the configuration: %w", err), sup.Stop(context.Background()), l.Close())
+		}
+		r.loader.files, r.loader.watch = others, r.watcher.watch
+	}
 	return r.serve(l, signals)
 }
 
@@ -88,19 +127,51 @@ type running struct {
 	log    hclog.Logger
 	spec   supervisor.Spec
 	errout io.Writer
+
+	service *systemd.Service
+	console *console // nil: the API is not served on a network
+	loader  *loader
+	watcher *watcher // nil: the file is not watched
+}
+
+// socket is where control connections come from.
+type socket interface {
+	net.Listener
+	Keep(ctx context.Context, report func(what string, err error))
+}
+
+// given is a socket of the service manager's, who keeps it.
+type given struct{ net.Listener }
+
+func (given) Keep(context.Context, func(string, error)) {}
+
+// Close is idempotent: the server closes it, too.
+func (g given) Close() error {
+	if err := g.Listener.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
 }
 
 // serve serves the control socket until the supervisor has ended, which signals request.
-func (r *running) serve(l *control.Listener, signals <-chan os.Signal) error {
-	srv := control.NewServer(control.Over(r.sup), control.Options{Version: version.Version(), Logger: r.log.Named("control")})
+func (r *running) serve(l socket, signals <-chan os.Signal) error {
+	opt := control.Options{Version: version.Version(), Logger: r.log.Named("control"), Configuration: r.loader}
+	if r.console != nil {
+		opt.Console = r.console.info
+	}
+	srv := control.NewServer(control.Over(r.sup), opt)
+	consoled := serveConsole(srv, r.console)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
-	kept := make(chan struct{})
+	var kept sync.WaitGroup
 	keepCtx, keepNoMore := context.WithCancel(context.Background())
-	go func() {
-		defer close(kept)
-		l.Keep(keepCtx, r.restored)
-	}()
+	kept.Go(func() { l.Keep(keepCtx, r.restored) })
+	kept.Go(func() { r.tell(func() error { return r.service.Watch(keepCtx, r.sup.Ping) }) })
+	if r.watcher != nil {
+		kept.Go(func() {
+			r.watcher.run(keepCtx, r.reload, func(err error) { r.log.Warn("watching the configuration", "error", err) })
+		})
+	}
 	ready := make(chan error, 1)
 	go func() { ready <- r.sup.Ready(context.Background()) }() // ends with the supervisor at the latest
 
@@ -109,6 +180,7 @@ func (r *running) serve(l *control.Listener, signals <-chan os.Signal) error {
 	stopping := false
 	stop := func() {
 		stopping = true
+		r.tell(r.service.Stopping)
 		go func() { _ = r.sup.Stop(stopCtx) }() // it ends with the supervisor
 	}
 	var serveErr error
@@ -117,6 +189,7 @@ func (r *running) serve(l *control.Listener, signals <-chan os.Signal) error {
 		case err := <-ready:
 			if err == nil {
 				fmt.Fprintln(r.errout, r.readyLine())
+				r.tell(func() error { return r.service.Ready(strings.TrimPrefix(r.readyLine(), "hostsup: ")) })
 			}
 			ready = nil
 			// Starting many hosts leaves garbage that an idle supervisor would keep for hours,
@@ -125,7 +198,7 @@ func (r *running) serve(l *control.Listener, signals <-chan os.Signal) error {
 		case sig := <-signals:
 			switch {
 			case sig == syscall.SIGHUP:
-				r.log.Warn("reloading the configuration is not in this version; going on with the one in force")
+				kept.Go(r.reload)
 			case !stopping:
 				r.log.Info("stopping", "signal", sig.String())
 				stop()
@@ -145,10 +218,10 @@ func (r *running) serve(l *control.Listener, signals <-chan os.Signal) error {
 	}
 
 	keepNoMore()
-	<-kept
+	kept.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
-	closeErr := errors.Join(srv.Close(ctx), l.Close())
+	closeErr := errors.Join(srv.Close(ctx), l.Close(), <-consoled)
 	if served != nil {
 		closeErr = errors.Join(closeErr, <-served)
 	}
@@ -160,6 +233,20 @@ func (r *running) serve(l *control.Listener, signals <-chan os.Signal) error {
 		return errors.Join(errors.New("stopped at once by a second signal"), left)
 	}
 	return errors.Join(serveErr, closeErr, left)
+}
+
+// reload loads the configuration again. Its outcome is in the log.
+func (r *running) reload() {
+	r.tell(r.service.Reloading)
+	_, _ = r.loader.Reload(context.Background())
+	r.tell(func() error { return r.service.Ready(strings.TrimPrefix(r.readyLine(), "hostsup: ")) })
+}
+
+// tell tells the service manager something, and logs when that fails.
+func (r *running) tell(send func() error) {
+	if err := send(); err != nil {
+		r.log.Warn("the service manager cannot be told", "error", err)
+	}
 }
 
 // restored reports that the control socket was removed and made again.
@@ -187,8 +274,8 @@ func (r *running) readyLine() string {
 	for _, e := range execs {
 		servers += fmt.Sprintf(", exec server %s at %s", e.Name, e.URL)
 	}
-	return fmt.Sprintf("hostsup: ready (%d of %d %s running%s, pid %d, socket %s)",
-		up, len(st.Hosts), show.Plural(len(st.Hosts), "host", "hosts"), servers, os.Getpid(), r.spec.Socket)
+	return fmt.Sprintf("hostsup: ready (%d of %d %s running%s, pid %d, socket %s%s)",
+		up, len(st.Hosts), show.Plural(len(st.Hosts), "host", "hosts"), servers, os.Getpid(), r.spec.Socket, r.console.where())
 }
 
 // newLogger logs as configured, and never blocks if its output is not read. A

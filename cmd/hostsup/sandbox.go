@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
 	"github.com/hostsup/hostsup/config"
 	"github.com/hostsup/hostsup/internal/nearest"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/sandbox/policy"
 	"github.com/hostsup/hostsup/sandbox/resolve"
@@ -98,7 +98,7 @@ func (a *app) readPolicy(c *confine) error {
 			return &configError{diags: diags}
 		}
 		c.policy, c.limits = f.Policy, f.Limits
-		c.observe = f.Observe == actors.ObserveAlways
+		c.observe = f.Observe == hostspec.ObserveAlways
 	}
 	if c.profile != "" {
 		p, ok := policy.Profile(c.profile)

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +18,7 @@ import (
 
 func (a *app) statusVerb() *cobra.Command {
 	var check, pid bool
+	var every time.Duration
 	cmd := &cobra.Command{
 		Use:   "status [HOST|GROUP…]",
 		Short: "Show the hosts and their states, and the exec servers",
@@ -22,9 +26,15 @@ func (a *app) statusVerb() *cobra.Command {
 what runs in them. The name of a host, a group or an exec server shows that one
 alone, and more of it.
 
-UPTIME is the age of the process, PID is the process as kill takes it.`,
+PID is the process as kill takes it, UPTIME its age. MEM and CPU are those of the
+process and of all that it has started, RESTARTS counts the lives that a rule of
+the host or of its group has started.
+
+--watch shows the status again each second, or at the interval --watch=5s, until
+Ctrl-C; with --check the exit code is that of the last one.`,
 		Example: `  hostsup status
   hostsup status math
+  hostsup status --watch
   hostsup status --check || echo something is wrong
   kill -9 "$(hostsup status math --pid)"`,
 		Args:              args(0, -1, "HOST"),
@@ -33,53 +43,67 @@ UPTIME is the age of the process, PID is the process as kill takes it.`,
 			switch {
 			case pid && len(names) == 0:
 				return usagef("--pid needs the name of a host")
-			case pid && (check || a.json):
-				return usagef("--pid goes with neither --check nor --json")
+			case pid && (check || a.json || every != 0):
+				return usagef("--pid goes with none of --check, --json and --watch")
+			case every < 0:
+				return usagef("--watch needs an interval above 0")
 			}
 			c, err := a.client()
 			if err != nil {
 				return err
 			}
-			st, err := c.Status(cmd.Context(), names...)
-			if err != nil {
-				return err
+			get := func(ctx context.Context) (*supervisor.Status, error) { return c.Status(ctx, names...) }
+			var st *supervisor.Status
+			if every > 0 {
+				st, err = a.watch(cmd.Context(), every, get, len(names) > 0)
+			} else if st, err = get(cmd.Context()); err == nil && !pid {
+				err = a.show(st, len(names) > 0)
 			}
-			if pid {
+			switch {
+			case err != nil:
+				return err
+			case pid:
 				return a.pids(st)
+			case check:
+				return a.check(st)
 			}
-			if err := a.status(st, len(names) > 0); err != nil || !check {
-				return err
-			}
-			return a.check(st)
+			return nil
 		},
 	}
 	a.jsonFlag(cmd, "print one JSON document")
 	cmd.Flags().BoolVar(&check, "check", false, "exit 1 unless all is well: hosts that start by themselves run, unless a person stopped them; no host has failed, is unresponsive or is between two lives; exec servers listen")
+	cmd.Flags().DurationVarP(&every, "watch", "w", 0, "show it again each `INTERVAL` until Ctrl-C; alone: each second")
+	cmd.Flags().Lookup("watch").NoOptDefVal = "1s"
 	cmd.Flags().BoolVar(&pid, "pid", false, "print nothing but the process id of each host named; exit 1 when one has no process")
 	return cmd
 }
 
-// status prints st; named selects the full form.
-func (a *app) status(st *supervisor.Status, named bool) error {
+// show prints st.
+func (a *app) show(st *supervisor.Status, named bool) error {
 	if a.json {
 		a.out.jsonDocument(st)
 		return nil
 	}
+	return a.status(a.out, st, named)
+}
+
+// status writes st to w as the text for standard output; named selects the full form.
+func (a *app) status(w io.Writer, st *supervisor.Status, named bool) error {
 	scr := screen(a.out)
-	if err := scr.Status(a.out, st); err != nil {
+	if err := scr.Status(w, st); err != nil {
 		return err
 	}
 	servers, err := part.Statuses(st)
 	if err != nil {
 		return err
 	}
-	if err := scr.Sessions(a.out, servers, named); err != nil || !named {
+	if err := scr.Sessions(w, servers, named); err != nil || !named {
 		return err
 	}
-	if err := scr.Figures(a.out, st.Hosts); err != nil {
+	if err := scr.Figures(w, st.Hosts); err != nil {
 		return err
 	}
-	return scr.Sandboxes(a.out, st.Hosts)
+	return scr.Sandboxes(w, st.Hosts)
 }
 
 // check returns an error that lists what is not well.

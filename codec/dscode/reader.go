@@ -131,7 +131,7 @@ func (r *reader) frame() ([]byte, error) {
 		rest, _ := r.src.Peek(min(r.src.Buffered(), Evidence-Header))
 		return nil, r.allowed(n, append(b, rest...))
 	}
-	body, err := ReadBody(r.src, int(n))
+	body, err := codec.ReadBody(r.src, int(n))
 	if err != nil {
 		return nil, r.cut(err, fmt.Sprintf("%d of a frame's %d bytes", len(body), n), body)
 	}
@@ -167,28 +167,6 @@ func (r *reader) cut(err error, what string, b []byte) error {
 
 func (r *reader) truncated(what string, b []byte) error {
 	return &codec.FrameError{Err: codec.ErrTruncated, Offset: -1, Detail: "the stream ended within " + what, Bytes: slices.Clone(b[:min(len(b), Evidence)])}
-}
-
-// ReadBody reads n bytes into memory that grows only as they arrive. With an
-// error it returns what had come.
-func ReadBody(src io.Reader, n int) ([]byte, error) {
-	body := make([]byte, min(n, readSize))
-	have := 0
-	for {
-		got, err := io.ReadFull(src, body[have:])
-		if have += got; err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return body[:have], err
-		}
-		if have == n {
-			return body, nil
-		}
-		grown := make([]byte, min(n, 4*have))
-		copy(grown, body)
-		body = grown
-	}
 }
 
 // message takes a frame's body apart. found is false for one that means nothing.

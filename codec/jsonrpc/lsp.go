@@ -172,7 +172,7 @@ func (hs *lspHandshake) Handle(m *codec.Message) ([]codec.Message, bool, error) 
 		// $/progress and that one request; servers have more to tell.
 		return nil, false, codec.ErrUnrelated
 	case m.Kind != codec.Response || m.ID != openingID:
-		return nil, false, early(m, "the answer to initialize")
+		return nil, false, codec.Early(m, "the answer to initialize")
 	case m.Err != nil:
 		return nil, false, fmt.Errorf("initialize: %w", m.Err)
 	}
@@ -221,12 +221,4 @@ func readResult(raw codec.Raw, out any) error {
 		err = &codec.FrameError{Err: codec.ErrShape, Offset: -1, Detail: err.Error(), Bytes: evidence(raw)}
 	}
 	return err
-}
-
-func early(m *codec.Message, due string) error {
-	what := m.Kind.String()
-	if m.Method != "" {
-		what = fmt.Sprintf("%s %.64q", what, m.Method)
-	}
-	return &codec.FrameError{Err: codec.ErrEarly, Offset: -1, Detail: fmt.Sprintf("%s, %s expected", what, due)}
 }

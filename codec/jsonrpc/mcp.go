@@ -213,7 +213,7 @@ func (hs *mcpHandshake) Handle(m *codec.Message) ([]codec.Message, bool, error) 
 	case m.Kind == codec.Notification:
 		return nil, false, codec.ErrUnrelated
 	case m.Kind != codec.Response || m.ID != openingID:
-		return nil, false, early(m, "the answer to "+hs.asked)
+		return nil, false, codec.Early(m, "the answer to "+hs.asked)
 	case m.Err != nil:
 		return hs.refused(m.Err)
 	case hs.asked == methodInit:

@@ -57,12 +57,12 @@ func (a *Acceptor) Handle(m *codec.Message) (out []codec.Message, done bool, err
 		return nil, true, nil
 	case a.state == 1:
 		if m.Kind != codec.Notification || m.Method != MethodInitialized {
-			return nil, false, early(m, "the notification initialized")
+			return nil, false, codec.Early(m, "the notification initialized")
 		}
 		a.state = 2
 		return nil, true, nil
 	case m.Kind != codec.Request || m.Method != MethodInitialize:
-		return nil, false, early(m, "the request initialize")
+		return nil, false, codec.Early(m, "the request initialize")
 	}
 	reply := codec.Message{Kind: codec.Response, ID: m.ID}
 	o, err := readOpening(m.Params, a.s.lim)

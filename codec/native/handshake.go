@@ -98,7 +98,7 @@ func (hs *handshake) Handle(m *codec.Message) ([]codec.Message, bool, error) {
 	case m.Kind == codec.Ack && m.ID == initializeID:
 		return nil, false, nil
 	case m.Kind != codec.Response || m.ID != initializeID:
-		return nil, false, early(m, "the answer to initialize")
+		return nil, false, codec.Early(m, "the answer to initialize")
 	case m.Err != nil && m.Err.Name == NameVersion:
 		return nil, false, codec.Faultf(codec.ErrVersion, -1, nil, "%v", m.Err)
 	case m.Err != nil:
@@ -186,12 +186,4 @@ func checkVersion(protocol uint64) error {
 		return codec.Faultf(codec.ErrVersion, -1, nil, "the other side names none, this side speaks 1")
 	}
 	return codec.Faultf(codec.ErrVersion, -1, nil, "the other side speaks %d, this side 1", protocol)
-}
-
-func early(m *codec.Message, due string) error {
-	what := m.Kind.String()
-	if m.Method != "" {
-		what = fmt.Sprintf("%s %.64q", what, m.Method)
-	}
-	return codec.Faultf(codec.ErrEarly, -1, nil, "%s, %s expected", what, due)
 }

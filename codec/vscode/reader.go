@@ -73,28 +73,11 @@ func (r *reader) frame() ([]byte, error) {
 		return nil, &codec.FrameError{Err: codec.ErrTooLarge, Offset: -1, Detail: fmt.Sprintf("%d bytes, limit %d", h.Length, r.s.lim.Frame), Bytes: head}
 	}
 	_, _ = r.src.Discard(persistent.HeaderSize) // it was just seen
-	return readBody(r.src, int(h.Length))
-}
-
-// readBody reads n bytes into memory that grows only as they arrive.
-func readBody(src io.Reader, n int) ([]byte, error) {
-	body := make([]byte, min(n, blockSize))
-	have := 0
-	for {
-		got, err := io.ReadFull(src, body[have:])
-		have += got
-		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return nil, truncated(fmt.Sprintf("%d of a frame's %d bytes", have, n), body[:have])
-		case err != nil:
-			return nil, err
-		case have == n:
-			return body, nil
-		}
-		grown := make([]byte, min(n, 4*have))
-		copy(grown, body)
-		body = grown
+	body, err := codec.ReadBody(r.src, int(h.Length))
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, truncated(fmt.Sprintf("%d of a frame's %d bytes", len(body), h.Length), body)
 	}
+	return body, err
 }
 
 func truncated(what string, b []byte) error {

@@ -7,16 +7,17 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/control"
-	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/intercept/feed"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -24,18 +25,18 @@ import (
 // must be set before it is served.
 type Supervisor struct {
 	Info    supervisor.Info
-	Groups  []actors.GroupStatus
+	Groups  []record.GroupStatus
 	Members []*Host
 	Parts   []supervisor.PartStatus
 	History []supervisor.Event
 	Live    chan supervisor.Event // later events, for followers; closed: the supervisor has stopped
-	Reports []actors.CrashReport
+	Reports []record.CrashReport
 	Ended   chan struct{} // closed: it has ended
 
-	Units      []service.Status                                    // the extensions of all hosts
+	Units      []extensions.Status                                 // the extensions of all hosts
 	OnActivate func(ctx context.Context, host, event string) error // nil: succeeds
-	OnRescan   func(ctx context.Context, host string) ([]service.Difference, error)
-	OnSet      func(ctx context.Context, host, id string, verb service.Verb) error
+	OnRescan   func(ctx context.Context, host string) ([]extensions.Difference, error)
+	OnSet      func(ctx context.Context, host, id string, verb extensions.Verb) error
 }
 
 var _ control.Supervisor = (*Supervisor)(nil)
@@ -62,14 +63,15 @@ func (s *Supervisor) Host(name string) (control.Host, error) {
 	return nil, fmt.Errorf("%w: %q", supervisor.ErrNoHost, name)
 }
 
-// Events yields History, then the events from Live.
-func (s *Supervisor) Events(ctx context.Context, follow bool) iter.Seq[supervisor.Event] {
-	return follower(ctx, s.History, s.Live, follow)
+// Events yields History after a number, then the events from Live.
+func (s *Supervisor) Events(ctx context.Context, since uint64, follow bool) iter.Seq[supervisor.Event] {
+	past := slices.DeleteFunc(slices.Clone(s.History), func(e supervisor.Event) bool { return since > 0 && e.Seq <= since })
+	return follower(ctx, past, s.Live, follow)
 }
 
 // Crashes returns Reports.
-func (s *Supervisor) Crashes(host string) ([]actors.CrashReport, error) {
-	var out []actors.CrashReport
+func (s *Supervisor) Crashes(host string) ([]record.CrashReport, error) {
+	var out []record.CrashReport
 	for _, c := range s.Reports {
 		if host == "" || c.Host == host {
 			out = append(out, c)
@@ -79,7 +81,7 @@ func (s *Supervisor) Crashes(host string) ([]actors.CrashReport, error) {
 }
 
 // Crash finds one of Reports.
-func (s *Supervisor) Crash(id string) (*actors.CrashReport, error) {
+func (s *Supervisor) Crash(id string) (*record.CrashReport, error) {
 	for _, c := range s.Reports {
 		if c.ID == id {
 			return &c, nil
@@ -97,11 +99,11 @@ func (s *Supervisor) Activate(ctx context.Context, host, event string) error {
 }
 
 // Extensions returns the host's elements of Units.
-func (s *Supervisor) Extensions(host string) ([]service.Status, error) {
+func (s *Supervisor) Extensions(host string) ([]extensions.Status, error) {
 	if err := s.hasExtensions(host); err != nil {
 		return nil, err
 	}
-	var out []service.Status
+	var out []extensions.Status
 	for _, e := range s.Units {
 		if host == "" || e.Host == host {
 			out = append(out, e)
@@ -111,7 +113,7 @@ func (s *Supervisor) Extensions(host string) ([]service.Status, error) {
 }
 
 // RescanExtensions calls OnRescan; without it there are no differences.
-func (s *Supervisor) RescanExtensions(ctx context.Context, host string) ([]service.Difference, error) {
+func (s *Supervisor) RescanExtensions(ctx context.Context, host string) ([]extensions.Difference, error) {
 	if err := s.hasExtensions(host); err != nil || s.OnRescan == nil {
 		return nil, err
 	}
@@ -119,7 +121,7 @@ func (s *Supervisor) RescanExtensions(ctx context.Context, host string) ([]servi
 }
 
 // SetExtension calls OnSet for one of Units.
-func (s *Supervisor) SetExtension(ctx context.Context, host, id string, verb service.Verb) error {
+func (s *Supervisor) SetExtension(ctx context.Context, host, id string, verb extensions.Verb) error {
 	list, err := s.Extensions(host)
 	if err != nil {
 		return err
@@ -132,7 +134,7 @@ func (s *Supervisor) SetExtension(ctx context.Context, host, id string, verb ser
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %q", service.ErrUnknownExtension, id)
+	return fmt.Errorf("%w: %q", extensions.ErrUnknown, id)
 }
 
 func (s *Supervisor) hasExtensions(host string) error {
@@ -147,8 +149,11 @@ func (s *Supervisor) hasExtensions(host string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %q", service.ErrNoExtensions, host)
+	return fmt.Errorf("%w: %q", extensions.ErrNoExtensions, host)
 }
+
+// Instances returns nil: no host has instances.
+func (s *Supervisor) Instances(string) (any control.Host, names []string) { return nil, nil }
 
 // Host is a [control.Host] that returns the values of its fields. A nil function
 // succeeds and does nothing.
@@ -168,23 +173,23 @@ type Host struct {
 	OnFile func(ctx context.Context, d time.Duration, w io.Writer) error
 
 	mu     sync.Mutex
-	status actors.HostStatus
+	status record.HostStatus
 }
 
 var _ control.Host = (*Host)(nil)
 
 // NewHost makes a host with a status.
-func NewHost(st actors.HostStatus) *Host { return &Host{status: st} }
+func NewHost(st record.HostStatus) *Host { return &Host{status: st} }
 
 // Set changes the status.
-func (h *Host) Set(change func(*actors.HostStatus)) {
+func (h *Host) Set(change func(*record.HostStatus)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	change(&h.status)
 }
 
 // Status returns the status as changed by [Host.Set].
-func (h *Host) Status() actors.HostStatus {
+func (h *Host) Status() record.HostStatus {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.status
@@ -237,7 +242,7 @@ func (h *Host) verb(ctx context.Context, verb string, to lifecycle.State) error 
 		}
 	}
 	if to != "" {
-		h.Set(func(st *actors.HostStatus) { st.State = to })
+		h.Set(func(st *record.HostStatus) { st.State = to })
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/sdk/demo"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -46,7 +47,7 @@ func (c *client) Receive(ctx actor.Context) {
 		} else {
 			c.finish <- m.Err
 		}
-	case []actors.HostStatus:
+	case []record.HostStatus:
 		for _, h := range m {
 			fmt.Printf("%s is %s: %s\n", h.Name, h.State, *h.Reason)
 		}

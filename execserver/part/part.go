@@ -1,14 +1,17 @@
 package part
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/execserver/server"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/sandbox/policy"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -53,6 +56,22 @@ func (e *Error) Unwrap() error { return e.Err }
 // Identity implements [supervisor.Part].
 func (s Spec) Identity() (kind, name string) { return Kind, s.Name }
 
+// Same reports whether two parts are the same exec server when they have their defaults.
+// Where in a file a policy stands makes no difference.
+func (s Spec) Same(other supervisor.Part) bool {
+	o, ok := other.(Spec)
+	for _, x := range []*Spec{&s, &o} {
+		*x = x.WithDefaults()
+		x.Options.Limits.Enforce = cmp.Or(x.Options.Limits.Enforce, policy.Strict)
+		if x.Options.Sandbox != nil {
+			p := x.Options.Sandbox.WithDefaults(false)
+			p.Source = nil
+			x.Options.Sandbox = &p
+		}
+	}
+	return ok && reflect.DeepEqual(s, o)
+}
+
 // WithDefaults returns the spec with zero fields replaced by the defaults.
 func (s Spec) WithDefaults() Spec {
 	if s.Backoff == (lifecycle.Backoff{}) {
@@ -63,7 +82,7 @@ func (s Spec) WithDefaults() Spec {
 
 // Validate implements [supervisor.Part].
 func (s Spec) Validate() error {
-	if err := actors.CheckName(s.Name); err != nil {
+	if err := hostspec.CheckName(s.Name); err != nil {
 		return err
 	}
 	err := s.Options.Validate()

@@ -22,7 +22,9 @@ import (
 	"github.com/hostsup/hostsup/execserver/wire"
 	"github.com/hostsup/hostsup/internal/leaktest"
 	"github.com/hostsup/hostsup/internal/poll"
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -248,7 +250,7 @@ func TestStopEndsExecServers(t *testing.T) {
 
 // In somebody else's actor system it is the same tree.
 func TestExecServerInProps(t *testing.T) {
-	system := actors.NewSystem(hclog.NewNullLogger())
+	system := safeactor.NewSystem(hclog.NewNullLogger())
 	listen := "unix://" + filepath.Join(t.TempDir(), "x.sock")
 	props, err := supervisor.Props(system, supervisor.Spec{
 		Groups: []supervisor.GroupSpec{supervisor.Alone(supervisor.HostSpec{Name: "host", Command: []string{"/bin/sh", "-c", "exec sleep 1000"}})},
@@ -268,7 +270,7 @@ func TestExecServerInProps(t *testing.T) {
 					system.Root.RequestWithCustomSender(tree, m, ctx.Self())
 				}
 			}()
-		case *actors.Done, []actors.HostStatus, *actor.Terminated:
+		case *actors.Done, []record.HostStatus, *actor.Terminated:
 			answers <- m
 		}
 	}), "above")
@@ -289,7 +291,7 @@ func TestExecServerInProps(t *testing.T) {
 		t.Errorf("%v", d)
 	}
 	asked <- &actors.GetStatus{}
-	if st, ok := next().([]actors.HostStatus); !ok || len(st) != 1 || st[0].State != lifecycle.Running {
+	if st, ok := next().([]record.HostStatus); !ok || len(st) != 1 || st[0].State != lifecycle.Running {
 		t.Errorf("%v", st)
 	}
 	if got := output(t, connect(t, listen), false, "echo here"); got != "here\n" {

@@ -11,8 +11,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/execserver/server"
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -80,7 +80,7 @@ func (e *ExecServer) Server() (*server.Server, error) {
 
 // props are those of the actor above the server.
 func (e *ExecServer) props() *actor.Props {
-	return actors.Guarded(e.log, func() actor.Actor { return &restarter{ExecServer: e} },
+	return safeactor.Props(e.log, func() actor.Actor { return &restarter{ExecServer: e} },
 		actor.WithSupervisor(supervisor.Contain{Log: e.log, Level: "exec server"}))
 }
 

@@ -30,6 +30,9 @@ func (s Status) Part() supervisor.PartStatus {
 		if s.Sessions[i].Processes == nil {
 			s.Sessions[i].Processes = []server.ProcessStatus{}
 		}
+		if s.Sessions[i].Left == nil {
+			s.Sessions[i].Left = []server.LeftStatus{}
+		}
 	}
 	return supervisor.PartStatus{Kind: Kind, Name: s.Name, Detail: s}
 }

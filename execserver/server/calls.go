@@ -5,8 +5,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/internal/osprocess"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox"
 )
@@ -48,7 +48,7 @@ func (p *process) kill(grace *time.Duration) bool {
 	}
 	running := p.held == nil
 	if grace != nil && running {
-		p.s.tell(&signalNow{p, &actors.SignalProcess{Signal: syscall.SIGTERM}})
+		p.s.tell(&signalNow{p, &osprocess.Signal{Signal: syscall.SIGTERM}})
 		time.AfterFunc(*grace, func() { p.kill(nil) }) // without effect if it is closed by then
 		return running
 	}
@@ -83,7 +83,7 @@ func (c *conn) withProcess(id string, r reply, unknown any, f func(*process)) {
 
 func (c *conn) signalProcess(q *wire.ProcessSignalParams, r reply) {
 	c.withProcess(q.ProcessID, r, wire.Empty{}, func(p *process) {
-		p.s.tell(&signalNow{p, &actors.SignalProcess{Signal: syscall.SIGINT}})
+		p.s.tell(&signalNow{p, &osprocess.Signal{Signal: syscall.SIGINT}})
 		r.result(wire.Empty{})
 	})
 }

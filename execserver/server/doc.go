@@ -4,7 +4,7 @@
 //
 //	Server      listens; the sessions
 //	└─ session  one client, over any number of connections; its processes
-//	   └─ actors.Process   one OS process with its tree
+//	   └─ osprocess   one OS process with its tree
 //
 // A [Server] is an actor: [Server.Props] has it in anybody's tree, [Start] in
 // one of its own. A session outlives its connections. A connection is not an actor

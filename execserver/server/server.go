@@ -17,8 +17,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/sandbox/netproxy"
 )
@@ -142,7 +142,7 @@ func Start(opt Options) (*Server, error) {
 		return nil, err
 	}
 	go func() {
-		system := actors.NewSystem(s.opt.Log.Named("actor"))
+		system := safeactor.NewSystem(s.opt.Log.Named("actor"))
 		if _, err := system.Root.SpawnNamed(s.Props(system), system.ProcessRegistry.NextId()+"-exec-server"); err != nil {
 			s.mu.Lock()
 			s.err = errors.Join(err, s.Discard())
@@ -157,7 +157,7 @@ func Start(opt Options) (*Server, error) {
 // in system. The server ends with the actor, and the actor with the server.
 func (s *Server) Props(system *actor.ActorSystem) *actor.Props {
 	s.system = system
-	return actors.GuardedRoot(s.opt.Log, func() actor.Actor { return &rootActor{s} }, actor.WithSupervisor(contain{s.opt.Log}))
+	return safeactor.Root(s.opt.Log, (*safeactor.Ended).DeadLetter, func() actor.Actor { return &rootActor{s} }, actor.WithSupervisor(contain{s.opt.Log}))
 }
 
 // URL is where clients find the server: ws://127.0.0.1:40001, unix:///run/x.sock
@@ -251,7 +251,7 @@ func (a *rootActor) open(ctx actor.Context, s *session) error {
 	case a.opt.MaxSessions > 0 && len(a.sessions) >= a.opt.MaxSessions:
 		return fmt.Errorf("at most %d sessions may be open", a.opt.MaxSessions)
 	}
-	props := actors.Guarded(a.opt.Log, func() actor.Actor {
+	props := safeactor.Props(a.opt.Log, func() actor.Actor {
 		return &sessionActor{session: s, starting: map[*process]*launch{}}
 	}, actor.WithSupervisor(contain{a.opt.Log}))
 	pid, err := ctx.SpawnNamed(props, "session-"+s.id)
@@ -270,7 +270,7 @@ func (s *Server) newSession(client string) (*session, error) {
 	s.mu.Lock()
 	pid := s.pid
 	s.mu.Unlock()
-	actors.Tell(s.root(), pid, m)
+	safeactor.Tell(s.root(), pid, m)
 	select {
 	case err := <-m.done:
 		if err != nil {

@@ -9,8 +9,9 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/internal/osprocess"
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -37,7 +38,7 @@ type session struct {
 }
 
 // tell sends a message to the session's actor.
-func (s *session) tell(m any) { actors.Tell(s.srv.root(), s.pid, m) }
+func (s *session) tell(m any) { safeactor.Tell(s.srv.root(), s.pid, m) }
 
 // attach gives the session to c, calls answer, and lets notifications flow
 // after that.
@@ -159,7 +160,7 @@ type (
 // launch is a process that is to be started.
 type launch struct {
 	p     *process
-	props *actors.StartProcess
+	props *osprocess.Start
 	done  func(*sandbox.Child, error) // on the actor's goroutine
 }
 
@@ -213,13 +214,13 @@ func (a *sessionActor) Receive(ctx actor.Context) {
 	case *startNow:
 		a.start(ctx, m.launch)
 	case *signalNow:
-		actors.Tell(ctx, m.p.pid, m.m)
-	case *actors.ProcessStarted:
+		safeactor.Tell(ctx, m.p.pid, m.m)
+	case *osprocess.Started:
 		a.startEnded(m.Key.(*process), m.Child, nil)
-	case *actors.ProcessFailed:
+	case *osprocess.Failed:
 		a.startEnded(m.Key.(*process), nil, m.Err)
 		ctx.Stop(m.Key.(*process).pid)
-	case *actors.ProcessExited:
+	case *osprocess.Exited:
 		m.Key.(*process).exit(m.Exit)
 	case *processClosed:
 		a.processClosed(ctx, m.p)
@@ -237,7 +238,7 @@ func (a *sessionActor) start(ctx actor.Context, l *launch) {
 	launcher, err := a.srv.launch()
 	var pid *actor.PID
 	if err == nil {
-		props := actors.NewProcess(a.srv.opt.Log, launcher, l.p)
+		props := osprocess.Props(osprocess.Options{Log: a.srv.opt.Log, Launcher: launcher, Key: l.p})
 		pid, err = ctx.SpawnNamed(props, fmt.Sprintf("process-%d", a.number))
 	}
 	if err != nil {
@@ -249,7 +250,7 @@ func (a *sessionActor) start(ctx actor.Context, l *launch) {
 	}
 	l.p.pid = pid
 	a.starting[l.p] = l
-	actors.Tell(ctx, pid, l.props)
+	safeactor.Tell(ctx, pid, l.props)
 }
 
 // startEnded reports the outcome of a start.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/creack/pty"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/execserver/wire"
+	"github.com/hostsup/hostsup/internal/osprocess"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox"
 )
@@ -75,7 +75,7 @@ func (c *conn) startProcess(q *wire.ProcessStartParams, r reply) {
 	if q.Arg0 != nil {
 		cmd.Args[0] = *q.Arg0
 	}
-	l := &launch{p: p, props: &actors.StartProcess{Command: cmd, Close: ends.childs}}
+	l := &launch{p: p, props: &osprocess.Start{Command: cmd, Close: ends.childs}}
 	l.done = func(child *sandbox.Child, err error) {
 		if err != nil {
 			ends.close()

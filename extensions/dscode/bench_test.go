@@ -13,7 +13,7 @@ import (
 // BenchmarkEcho is requests over the stream, answered by a host that is bytes
 // only: what a call costs on top of its host. 64 are on their way at once.
 func BenchmarkEcho(b *testing.B) {
-	h := newHouse(b)
+	h := newHarness(b)
 	main := h.accept()
 	go func() {
 		var n [4]byte

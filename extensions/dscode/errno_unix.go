@@ -9,7 +9,7 @@ import (
 
 const noProcess = syscall.ESRCH
 
-// isReset says whether the other side closed a socket with something unread.
+// isReset reports whether the peer has closed a socket with unread data.
 func isReset(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

@@ -8,22 +8,21 @@ import (
 	wire "github.com/hostsup/hostsup/codec/dscode"
 )
 
-// inboxLimit is how many bytes of all connections may wait for the reader. A
-// connection whose frames find no room waits, and its host with it. One frame
-// that is larger waits alone.
+// inboxLimit bounds the bytes of all connections that wait for the reader. While it is
+// reached, connections are not read. A larger frame is queued alone.
 const inboxLimit = 1 << 20
 
-// chunkSize is the size of the blocks that small frames are gathered in.
+// chunkSize is the size of the blocks that small frames are copied to.
 const chunkSize = 64 << 10
 
-// inbox is where the frames of all connections come together.
+// inbox is a bounded queue for the frames of all connections.
 type inbox struct {
 	mu     sync.Mutex
-	change *sync.Cond // something came or went
-	chunks [][]byte   // what waits; the last may be added to
-	off    int        // how much of the first was read
-	total  int
-	err    error // returned once nothing waits
+	change *sync.Cond // signaled when data was added or removed
+	chunks [][]byte   // the queue; data may be appended to the last one
+	off    int        // bytes of the first chunk that were read
+	total  int        // bytes in the queue
+	err    error      // read returns it when the queue is empty
 	closed bool
 }
 
@@ -33,12 +32,12 @@ func newInbox() *inbox {
 	return in
 }
 
-// frames adds whole frames that lie behind one another. It waits for room and
-// returns false when the inbox is closed.
-func (in *inbox) frames(conn uint32, run []byte) bool {
+// addFrames adds a sequence of complete frames. It waits for room and returns false if
+// the inbox is closed.
+func (in *inbox) addFrames(conn uint32, run []byte) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if !in.room() {
+	if !in.waitForRoom() {
 		return false
 	}
 	for len(run) > 0 {
@@ -52,11 +51,12 @@ func (in *inbox) frames(conn uint32, run []byte) bool {
 	return true
 }
 
-// large adds one frame, which becomes the inbox's.
-func (in *inbox) large(conn uint32, frame []byte) bool {
+// addLarge adds one frame without copying it; the inbox owns it afterwards. It waits like
+// addFrames.
+func (in *inbox) addLarge(conn uint32, frame []byte) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if !in.room() {
+	if !in.waitForRoom() {
 		return false
 	}
 	in.chunks = append(in.chunks, wire.Label{What: wire.Frame, Conn: conn}.Append(nil), frame[:len(frame):len(frame)])
@@ -65,11 +65,12 @@ func (in *inbox) large(conn uint32, frame []byte) bool {
 	return true
 }
 
-// head tells how a frame begins that is large or none.
-func (in *inbox) head(conn uint32, begin []byte) bool {
+// addHead adds the beginning of a frame that is large or malformed. It waits like
+// addFrames.
+func (in *inbox) addHead(conn uint32, begin []byte) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if !in.room() {
+	if !in.waitForRoom() {
 		return false
 	}
 	begin = begin[:min(len(begin), wire.Evidence)]
@@ -82,11 +83,11 @@ func (in *inbox) head(conn uint32, begin []byte) bool {
 	return true
 }
 
-// end tells that a connection has ended.
-func (in *inbox) end(conn uint32, number uint64) {
+// addEnd adds the end of a connection. number is that of the last frame written to it.
+func (in *inbox) addEnd(conn uint32, number uint64) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if !in.room() {
+	if !in.waitForRoom() {
 		return
 	}
 	last := in.tail(wire.LabelSize)
@@ -95,15 +96,16 @@ func (in *inbox) end(conn uint32, number uint64) {
 	in.change.Broadcast()
 }
 
-// room waits until a frame may be added. Under the lock.
-func (in *inbox) room() bool {
+// waitForRoom waits until a frame may be added and returns false if the inbox is closed.
+// The caller must hold mu.
+func (in *inbox) waitForRoom() bool {
 	for in.total >= inboxLimit && !in.closed {
 		in.change.Wait()
 	}
 	return !in.closed
 }
 
-// tail returns a chunk with room for n bytes. Under the lock.
+// tail returns a chunk with room for n bytes. The caller must hold mu.
 func (in *inbox) tail(n int) *[]byte {
 	if k := len(in.chunks) - 1; k < 0 || cap(in.chunks[k])-len(in.chunks[k]) < n {
 		in.chunks = append(in.chunks, make([]byte, 0, max(chunkSize, n)))
@@ -111,7 +113,7 @@ func (in *inbox) tail(n int) *[]byte {
 	return &in.chunks[len(in.chunks)-1]
 }
 
-// finish ends the stream behind what waits.
+// finish makes read return err after the data in the queue.
 func (in *inbox) finish(err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -121,7 +123,7 @@ func (in *inbox) finish(err error) {
 	in.change.Broadcast()
 }
 
-// close drops what waits.
+// close drops the data in the queue.
 func (in *inbox) close() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -129,7 +131,7 @@ func (in *inbox) close() {
 	in.change.Broadcast()
 }
 
-// read waits for something and takes as much as there is.
+// read waits for data and copies as much as there is to p.
 func (in *inbox) read(p []byte) (int, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -150,7 +152,7 @@ func (in *inbox) read(p []byte) (int, error) {
 		}
 		in.off = 0
 		if first := in.chunks[0]; len(in.chunks) == 1 && cap(first) == chunkSize {
-			in.chunks[0] = first[:0] // the only one, and of the usual size: used again
+			in.chunks[0] = first[:0] // reuse the only chunk, unless its size is unusual
 			break
 		}
 		in.chunks[0] = nil

@@ -6,23 +6,23 @@ import (
 	"sync"
 )
 
-// outLimit is how many bytes may wait for one connection. A message that is
-// larger waits alone.
+// outLimit bounds the bytes that are queued for one connection. A larger message is
+// queued alone.
 const outLimit = 4 << 20
 
-// outqueue holds whole frames that wait to be written to one connection.
+// outqueue is a queue of complete frames for one connection.
 type outqueue struct {
 	mu    sync.Mutex
 	buf   []byte
-	spare []byte        // memory of what was written, to be used again
+	spare []byte        // a written buffer for reuse
 	marks []mark        // one for each frame in buf
-	ended bool          // nothing more comes
-	err   error         // nothing more is taken
-	wake  chan struct{} // capacity 1: there is something to take
-	space chan struct{} // capacity 1: something was taken
+	ended bool          // no more frames will be put
+	err   error         // the error of put; frames are dropped
+	wake  chan struct{} // capacity 1: frames were put
+	space chan struct{} // capacity 1: frames were taken
 }
 
-// mark says where a frame ends.
+// mark is the end of a frame in the buffer, with the frame's number.
 type mark struct {
 	end    int
 	number uint64
@@ -34,8 +34,8 @@ func newOutqueue() *outqueue {
 
 var errNoRoom = errors.New("the host does not read")
 
-// put adds a frame, or returns errNoRoom. Whoever has put some wakes the writer
-// then, so that they leave together.
+// put adds a frame, or returns errNoRoom. After a batch of frames the caller must signal
+// wake, so that they are written together.
 func (q *outqueue) put(frame []byte, number uint64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -52,8 +52,8 @@ func (q *outqueue) put(frame []byte, number uint64) error {
 	return nil
 }
 
-// take waits for frames until stop is closed. more is false when there are
-// none and none will come.
+// take waits for frames until stop is closed. more is false if the queue is empty and no
+// frame will be put.
 func (q *outqueue) take(stop <-chan struct{}) (buf []byte, marks []mark, more bool) {
 	for {
 		q.mu.Lock()
@@ -76,10 +76,10 @@ func (q *outqueue) take(stop <-chan struct{}) (buf []byte, marks []mark, more bo
 	}
 }
 
-// giveBack puts frames in front again that were taken and not written. n is
-// how many bytes were; the last frame that was written whole is returned, 0 for
-// none.
-func (q *outqueue) giveBack(buf []byte, marks []mark, n int) (written uint64) {
+// putBack returns frames that were taken and not written completely to the front of the
+// queue. n is the number of bytes that were written. It returns the number of the last
+// frame that was written completely, 0 for none.
+func (q *outqueue) putBack(buf []byte, marks []mark, n int) (written uint64) {
 	from := 0
 	for len(marks) > 0 && marks[0].end <= n {
 		from, written = marks[0].end, marks[0].number
@@ -88,7 +88,7 @@ func (q *outqueue) giveBack(buf []byte, marks []mark, n int) (written uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(marks) == 0 {
-		if cap(buf) <= 1<<20 { // else a large message has blown it up
+		if cap(buf) <= 1<<20 { // otherwise a large message has grown it
 			q.spare = buf
 		}
 		return written
@@ -109,7 +109,7 @@ func (q *outqueue) giveBack(buf []byte, marks []mark, n int) (written uint64) {
 	return written
 }
 
-// end lets what waits be written, and then nothing more.
+// end marks the queue as complete: its frames are written, and put fails.
 func (q *outqueue) end() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -117,7 +117,7 @@ func (q *outqueue) end() {
 	signal(q.wake)
 }
 
-// fail drops what waits.
+// fail drops all frames and makes put return err.
 func (q *outqueue) fail(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -128,6 +128,7 @@ func (q *outqueue) fail(err error) {
 	signal(q.space)
 }
 
+// signal sends to a channel of capacity 1 without waiting.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -15,9 +15,9 @@ import (
 )
 
 func TestReconnect(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	main := h.accept()
-	guest := h.dial()
+	acceptedConn := h.dial()
 	h.say(asks(2, "lost"), asks(3, "answered"))
 	main.hear()
 	main.hear()
@@ -38,7 +38,7 @@ func TestReconnect(t *testing.T) {
 	if m := h.next(); m.ID != 4 || string(m.Result) != "true" {
 		t.Errorf("%+v", m)
 	}
-	guest.say("msg_1", "not harmed", nil)
+	acceptedConn.say("msg_1", "not harmed", nil)
 	if m := h.next(); m.Method != "not harmed" {
 		t.Errorf("%+v", m)
 	}
@@ -47,7 +47,7 @@ func TestReconnect(t *testing.T) {
 // What could not be written whole before the end goes out on the next
 // connection, in order; what was is answered.
 func TestNothingIsLostTwice(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	main := h.accept()
 	pad := codec.Raw(`"` + strings.Repeat("x", 100<<10) + `"`)
 	const n = 40
@@ -94,7 +94,7 @@ func TestNothingIsLostTwice(t *testing.T) {
 
 // A host that reads no more from its socket and lives is connected again.
 func TestHostThatShutsItsReadingHalf(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	main := h.accept()
 	if err := main.CloseRead(); err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestHostThatShutsItsReadingHalf(t *testing.T) {
 
 func TestHostThatCannotBeReachedAgain(t *testing.T) {
 	t.Parallel() // it takes nine seconds
-	h := newHouse(t)
+	h := newHarness(t)
 	main := h.accept()
 	h.say(asks(2, "a"))
 	h.ln.Close()
@@ -130,7 +130,7 @@ func TestHostThatCannotBeReachedAgain(t *testing.T) {
 // One that accepts and closes at once is as good as none: ten attempts.
 func TestHostThatAcceptsAndCloses(t *testing.T) {
 	t.Parallel() // it takes nine seconds
-	h := newHouse(t)
+	h := newHarness(t)
 	main := h.accept()
 	h.say(asks(2, "a"))
 	main.hear()

@@ -9,21 +9,22 @@ import (
 	"os"
 	"time"
 
+	"github.com/hostsup/hostsup/codec"
 	wire "github.com/hostsup/hostsup/codec/dscode"
 )
 
 const (
-	blockSize = 64 << 10    // read at once
-	smallMax  = 1 << 20     // frames over this are held one at a time, see reading
-	drainTime = time.Second // how long a host that takes no more is still listened to
+	blockSize = 64 << 10    // bytes of one read
+	smallMax  = 1 << 20     // larger frames are read one at a time, see readFrames
+	drainTime = time.Second // how long a host is still read after a failed write
 )
 
-// reading takes frames off a socket into the inbox until the socket ends, or
-// the inbox is closed, or what comes is no frame. big is held while a frame over
-// smallMax is gathered, so that not every connection of a host can hold one at
-// the same time; nil: this one need not ask. err is why it ended: io.EOF is the
-// end of the stream, even within a frame; errNoFrame is for the session to say.
-func reading(c io.Reader, conn uint32, in *inbox, big chan struct{}, stop <-chan struct{}) error {
+// readFrames moves frames from a connection to the inbox until the connection ends, the
+// inbox is closed, or a frame is malformed. big is a semaphore that is held while a frame
+// over smallMax is read, so that only one connection of a host has one in memory; nil for
+// none. The error is io.EOF at the end of the stream, even within a frame. After
+// errNoFrame the session reports what is wrong.
+func readFrames(c io.Reader, conn uint32, in *inbox, big chan struct{}, stop <-chan struct{}) error {
 	block := make([]byte, blockSize)
 	have := 0
 	for {
@@ -41,7 +42,7 @@ func reading(c io.Reader, conn uint32, in *inbox, big chan struct{}, stop <-chan
 			whole += wire.Header + int(length)
 		}
 		if whole > 0 {
-			if !in.frames(conn, block[:whole]) {
+			if !in.addFrames(conn, block[:whole]) {
 				return net.ErrClosed
 			}
 			have = copy(block, block[whole:have])
@@ -49,13 +50,13 @@ func reading(c io.Reader, conn uint32, in *inbox, big chan struct{}, stop <-chan
 		if have >= wire.Header {
 			length := binary.BigEndian.Uint32(block)
 			if length == 0 || length > MaxFrame {
-				if !in.head(conn, block[:have]) {
+				if !in.addHead(conn, block[:have]) {
 					return net.ErrClosed
 				}
 				return errNoFrame
 			}
 			if wire.Header+int(length) > len(block) && err == nil {
-				if !in.head(conn, block[:have]) {
+				if !in.addHead(conn, block[:have]) {
 					return net.ErrClosed
 				}
 				if err := large(c, conn, in, block[:have], int(length), big, stop); err != nil {
@@ -71,11 +72,10 @@ func reading(c io.Reader, conn uint32, in *inbox, big chan struct{}, stop <-chan
 	}
 }
 
-// errNoFrame means that a socket brought what is no frame. The head in the
-// inbox says what.
+// errNoFrame means that a frame is malformed. Its beginning is in the inbox.
 var errNoFrame = errors.New("not a frame")
 
-// large takes the rest of a frame that is larger than a block.
+// large reads the rest of a frame that is larger than a block.
 func large(c io.Reader, conn uint32, in *inbox, begun []byte, length int, big chan struct{}, stop <-chan struct{}) error {
 	if big != nil && length > smallMax {
 		select {
@@ -85,24 +85,24 @@ func large(c io.Reader, conn uint32, in *inbox, begun []byte, length int, big ch
 		}
 		defer func() { <-big }()
 	}
-	frame, err := wire.ReadBody(io.MultiReader(bytes.NewReader(begun), c), wire.Header+length)
+	frame, err := codec.ReadBody(io.MultiReader(bytes.NewReader(begun), c), wire.Header+length)
 	if err != nil {
 		return err
 	}
-	if !in.large(conn, frame) {
+	if !in.addLarge(conn, frame) {
 		return net.ErrClosed
 	}
 	return nil
 }
 
-// writing writes frames from q to c until stop is closed, q has ended or c
-// takes no more. written is the number of the last frame that was written
-// whole, 0 for none; a frame of which only a part was goes back into q.
-func writing(c *net.UnixConn, q *outqueue, stop <-chan struct{}) (written uint64) {
+// writeFrames writes frames from q to c until stop is closed, q has ended or a write
+// fails. written is the number of the last frame that was written completely, 0 for none;
+// a frame that was written in part is put back into q.
+func writeFrames(c *net.UnixConn, q *outqueue, stop <-chan struct{}) (written uint64) {
 	for {
 		buf, marks, more := q.take(stop)
 		if !more {
-			// A host that is gone needs not be told.
+			// The error does not matter: the host may have ended.
 			_ = c.CloseWrite()
 			return written
 		}
@@ -110,12 +110,12 @@ func writing(c *net.UnixConn, q *outqueue, stop <-chan struct{}) (written uint64
 			return written
 		}
 		n, err := c.Write(buf)
-		if last := q.giveBack(buf, marks, n); last != 0 {
+		if last := q.putBack(buf, marks, n); last != 0 {
 			written = last
 		}
 		if err != nil {
 			if !errors.Is(err, net.ErrClosed) {
-				// What it said before is still there to be read.
+				// Data that the host has sent before can still be read.
 				_ = c.SetReadDeadline(time.Now().Add(drainTime))
 			}
 			return written
@@ -123,8 +123,8 @@ func writing(c *net.UnixConn, q *outqueue, stop <-chan struct{}) (written uint64
 	}
 }
 
-// ended says what the end of a socket means: a host that closes a socket with
-// something unread resets it.
-func ended(err error) bool {
+// isEnd reports whether an error of a read is the end of the connection. A host that
+// closes a socket with unread data resets it.
+func isEnd(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrDeadlineExceeded) || isReset(err)
 }

@@ -37,7 +37,7 @@ func FuzzSocket(f *testing.F) {
 			return
 		}
 		in := newInbox()
-		err := reading(&ragged{bytes.NewReader(b), rand.New(rand.NewPCG(cuts, 0))}, 7, in, make(chan struct{}, 1), nil)
+		err := readFrames(&ragged{bytes.NewReader(b), rand.New(rand.NewPCG(cuts, 0))}, 7, in, make(chan struct{}, 1), nil)
 		in.finish(io.EOF)
 		got, rerr := io.ReadAll(readerFunc(in.read))
 		if rerr != nil {
@@ -74,7 +74,7 @@ func FuzzSocket(f *testing.F) {
 		switch {
 		case errors.Is(err, errNoFrame) != bad, bad && (len(got) == 0 || got[0] != wire.Head):
 			t.Fatalf("%v, bad %v, and %q", err, bad, got)
-		case !bad && !ended(err):
+		case !bad && !isEnd(err):
 			t.Fatal(err)
 		case !bad && len(got) > 0 && got[0] != wire.Head:
 			t.Fatalf("%q more", got)

@@ -15,57 +15,57 @@ import (
 	wire "github.com/hostsup/hostsup/codec/dscode"
 )
 
-// stream carries the frames of all sockets of one life; see wire.LabelSize for its
-// bytes. Its goroutines: one that keeps the connection to the host, one that
-// lets the host's in, and two for each connection. Close ends them all.
+// stream carries the frames of all connections of one life; see wire.LabelSize for its
+// format. It has one goroutine that maintains the connection to the host, one that
+// accepts the host's connections, and two for each connection. Close ends them all.
 type stream struct {
-	m    *meeting
+	m    *rendezvous
 	in   *inbox
-	out  *outqueue     // of connection 0, in every generation
-	big  chan struct{} // capacity 1: held while a large frame is gathered
+	out  *outqueue     // of connection 0, also after it was made again
+	big  chan struct{} // semaphore for large frames, see readFrames
 	stop chan struct{} // closed by Close
 	full chan struct{} // closed by CloseWrite and Close: no new connections
 	wait sync.WaitGroup
 
-	part []byte // of Write: the beginning of a record
+	part []byte // of Write: an incomplete record
 
-	mu     sync.Mutex
-	closed bool
-	ending bool          // our half is closed
-	main   *net.UnixConn // connection 0; nil between two generations
-	guests map[uint32]*guest
-	last   uint32 // number of the last guest
+	mu       sync.Mutex
+	closed   bool
+	ending   bool          // CloseWrite was called
+	main     *net.UnixConn // connection 0; nil while the host is not connected
+	accepted map[uint32]*acceptedConn
+	last     uint32 // number of the last accepted connection
 }
 
 var _ codec.Stream = (*stream)(nil)
 
-// guest is a connection of the host to our socket.
-type guest struct {
+// acceptedConn is a connection of the host to our socket.
+type acceptedConn struct {
 	c *net.UnixConn
 	q *outqueue
 }
 
-func newStream(m *meeting, d dialed) *stream {
+func newStream(m *rendezvous, d dialed) *stream {
 	s := &stream{
 		m: m, in: newInbox(), out: newOutqueue(), main: d.c,
 		big: make(chan struct{}, 1), stop: make(chan struct{}), full: make(chan struct{}),
-		guests: make(map[uint32]*guest),
+		accepted: make(map[uint32]*acceptedConn),
 	}
-	s.wait.Go(func() { s.keep(d) })
+	s.wait.Go(func() { s.maintain(d) })
 	s.wait.Go(s.accept)
 	return s
 }
 
-// Read returns labelled frames.
+// Read implements [codec.Stream]: it returns labelled frames.
 func (s *stream) Read(p []byte) (int, error) { return s.in.read(p) }
 
-// TryWrite leaves everything to Write.
+// TryWrite implements [codec.Stream]. It writes nothing.
 func (s *stream) TryWrite([]byte) (int, error) { return 0, nil }
 
-// Write takes labelled frames and hands each to its connection. It waits while
-// too much waits for the connection that we opened. A frame for a connection of
-// the host that has ended is dropped, and one that finds too much waiting ends
-// its connection: that host asks and does not read.
+// Write puts each labelled frame into the queue of its connection. It waits while the
+// queue of connection 0 is full. Frames for a connection of the host that has ended are
+// dropped. If the queue of a connection of the host is full, that connection is closed:
+// the host makes requests and does not read the responses.
 func (s *stream) Write(p []byte) (int, error) {
 	n := len(p)
 	rest := p
@@ -92,13 +92,14 @@ func (s *stream) Write(p []byte) (int, error) {
 	case len(rest) == 0:
 		s.part = nil
 	case len(s.part) > 0 && len(rest) == len(whole):
-		s.part = rest // memory of our own that grows
+		s.part = rest // reuse our own memory
 	default:
 		s.part = append([]byte(nil), rest...)
 	}
 	return n, nil
 }
 
+// send puts a frame into the queue of its connection.
 func (s *stream) send(l wire.Label, frame []byte) error {
 	if l.Conn == 0 {
 		for {
@@ -115,7 +116,7 @@ func (s *stream) send(l wire.Label, frame []byte) error {
 		}
 	}
 	s.mu.Lock()
-	g := s.guests[l.Conn]
+	g := s.accepted[l.Conn]
 	s.mu.Unlock()
 	if g == nil {
 		return nil
@@ -127,9 +128,9 @@ func (s *stream) send(l wire.Label, frame []byte) error {
 	return nil
 }
 
-// CloseWrite lets what was written go out and then ends our half of every
-// connection. Nobody is let in any more and nothing is connected again: the
-// stream ends with the connection to the host.
+// CloseWrite closes our half of every connection after the queued frames were written.
+// No connection is accepted or made again: the stream ends with the connection to the
+// host.
 func (s *stream) CloseWrite() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,13 +140,13 @@ func (s *stream) CloseWrite() error {
 	s.ending = true
 	close(s.full)
 	s.out.end()
-	for _, g := range s.guests {
+	for _, g := range s.accepted {
 		g.q.end()
 	}
 	return s.m.ln.Close()
 }
 
-// Close ends everything and waits for it.
+// Close closes all connections and waits for the goroutines.
 func (s *stream) Close() error {
 	s.mu.Lock()
 	if !s.closed {
@@ -157,7 +158,7 @@ func (s *stream) Close() error {
 		if s.main != nil {
 			s.main.Close()
 		}
-		for _, g := range s.guests {
+		for _, g := range s.accepted {
 			g.c.Close()
 		}
 		_ = s.m.ln.Close() // closed already by CloseWrite
@@ -169,18 +170,18 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// settle is how long a connection that was made again has to last before it
-// counts. A host that is killed loses its sockets one by one, and one that still
-// listens is no sign of life.
-const settle = 250 * time.Millisecond
+// settleTime is how long a new connection must last before it counts. The sockets of a
+// killed host are closed one by one, so that one that still accepts does not prove that
+// the host lives.
+const settleTime = 250 * time.Millisecond
 
-// keep keeps the connection to the host: while the host lives, one that ends
-// is made again. The stream ends when that is not possible.
-func (s *stream) keep(d dialed) {
+// maintain serves the connection to the host. While the host lives, it connects again
+// when the connection ends. If that is not possible, it ends the stream.
+func (s *stream) maintain(d dialed) {
 	var lost uint64 // number of the last frame written to a connection that has ended
 	again := false
 	for {
-		written, lasted, err := s.converse(d.c, again, lost)
+		written, lasted, err := s.exchange(d.c, again, lost)
 		if err != nil {
 			s.finish(err)
 			return
@@ -192,14 +193,14 @@ func (s *stream) keep(d dialed) {
 		}
 		d, err = s.m.dial(context.Background(), s.full, d.pid, tried)
 		switch {
-		case errors.Is(err, net.ErrClosed), errors.Is(err, errGone):
+		case errors.Is(err, net.ErrClosed), errors.Is(err, errHostGone):
 			s.finish(io.EOF)
 			return
 		case err != nil:
 			s.finish(fmt.Errorf("the connection to the host has ended and cannot be made again: %w", err))
 			return
 		}
-		if !s.again(d.c) {
+		if !s.replace(d.c) {
 			d.c.Close()
 			s.finish(io.EOF)
 			return
@@ -207,8 +208,8 @@ func (s *stream) keep(d dialed) {
 	}
 }
 
-// again takes a new connection to the host.
-func (s *stream) again(c *net.UnixConn) bool {
+// replace sets a new connection to the host. It returns false if the stream ends.
+func (s *stream) replace(c *net.UnixConn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.ending {
@@ -218,34 +219,34 @@ func (s *stream) again(c *net.UnixConn) bool {
 	return true
 }
 
-// converse reads and writes on connection 0 until it has ended. One that was
-// made again tells of the frames that were lost with the ones before, once it
-// has lasted. err: it is not to be made again.
-func (s *stream) converse(c *net.UnixConn, again bool, lost uint64) (written uint64, lasted bool, err error) {
-	over := make(chan struct{})
+// exchange reads and writes on connection 0 until it has ended. If it was made again, it
+// reports the frames that were lost with the previous connections once it has lasted for
+// settleTime. After an error the connection must not be made again.
+func (s *stream) exchange(c *net.UnixConn, again bool, lost uint64) (written uint64, lasted bool, err error) {
+	done := make(chan struct{})
 	var parts sync.WaitGroup
-	parts.Go(func() { written = writing(c, s.out, over) })
+	parts.Go(func() { written = writeFrames(c, s.out, done) })
 	lasted = !again
 	if again {
 		parts.Go(func() {
 			select {
-			case <-time.After(settle):
+			case <-time.After(settleTime):
 				lasted = true
-				s.in.end(0, lost)
-			case <-over:
+				s.in.addEnd(0, lost)
+			case <-done:
 			}
 		})
 	}
-	err = reading(c, 0, s.in, nil, s.stop)
+	err = readFrames(c, 0, s.in, nil, s.stop)
 	if errors.Is(err, errNoFrame) {
-		// What it said is in the inbox, and ends the stream there.
+		// The reader of the inbox reports the malformed frame and closes the stream.
 		<-s.stop
 	}
 	s.mu.Lock()
 	s.main = nil
 	ending := s.ending
 	s.mu.Unlock()
-	close(over)
+	close(done)
 	c.Close()
 	parts.Wait()
 	switch {
@@ -253,26 +254,26 @@ func (s *stream) converse(c *net.UnixConn, again bool, lost uint64) (written uin
 		return written, lasted, net.ErrClosed
 	case ending:
 		return written, lasted, io.EOF
-	case !ended(err):
+	case !isEnd(err):
 		return written, lasted, err
 	}
 	return written, lasted, nil
 }
 
-// finish ends the stream.
+// finish ends the stream with err.
 func (s *stream) finish(err error) {
 	s.out.fail(net.ErrClosed)
 	s.in.finish(err)
 }
 
-// accept lets the host's connections in.
+// accept accepts the host's connections.
 func (s *stream) accept() {
 	for {
 		c, err := s.m.ln.AcceptUnix()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // out of descriptors, most often: it may pass
+		if err != nil { // most often temporary: no descriptors are free
 			select {
 			case <-time.After(100 * time.Millisecond):
 				continue
@@ -280,42 +281,43 @@ func (s *stream) accept() {
 				return
 			}
 		}
-		if _, err := known(c); err != nil || !s.enter(c) {
+		if _, err := checkPeer(c); err != nil || !s.add(c) {
 			c.Close()
 		}
 	}
 }
 
-// enter gives a connection of the host its number.
-func (s *stream) enter(c *net.UnixConn) bool {
+// add gives a connection of the host a number and serves it. It returns false if the
+// connection is refused.
+func (s *stream) add(c *net.UnixConn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.ending || len(s.guests) >= MaxConnections || s.last+1 == 0 {
+	if s.closed || s.ending || len(s.accepted) >= MaxConnections || s.last+1 == 0 {
 		return false
 	}
 	s.last++
-	n, g := s.last, &guest{c, newOutqueue()}
-	s.guests[n] = g
+	n, g := s.last, &acceptedConn{c, newOutqueue()}
+	s.accepted[n] = g
 	s.wait.Go(func() { s.serve(n, g) })
 	return true
 }
 
 // serve reads and writes on a connection of the host until it has ended.
-func (s *stream) serve(n uint32, g *guest) {
-	over := make(chan struct{})
+func (s *stream) serve(n uint32, g *acceptedConn) {
+	done := make(chan struct{})
 	var writer sync.WaitGroup
-	writer.Go(func() { writing(g.c, g.q, over) })
-	if err := reading(g.c, n, s.in, s.big, s.stop); errors.Is(err, errNoFrame) {
+	writer.Go(func() { writeFrames(g.c, g.q, done) })
+	if err := readFrames(g.c, n, s.in, s.big, s.stop); errors.Is(err, errNoFrame) {
 		<-s.stop
 	}
-	close(over)
+	close(done)
 	g.c.Close()
 	g.q.fail(net.ErrClosed)
 	writer.Wait()
-	// It counts until its end is told, so that not more ends than connections
-	// wait.
-	s.in.end(n, 0)
+	// The connection counts until its end is in the inbox, which bounds the number of
+	// queued ends.
+	s.in.addEnd(n, 0)
 	s.mu.Lock()
-	delete(s.guests, n)
+	delete(s.accepted, n)
 	s.mu.Unlock()
 }

@@ -48,7 +48,7 @@ func TestFramesLeaveTogether(t *testing.T) {
 }
 
 func TestBothWays(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	main := h.accept()
 	h.say(asks(2, "a"), codec.Message{Kind: codec.Notification, Method: "n"}, asks(3, "b"))
 	for _, want := range []wireMessage{{"req_2", "a", nil}, {"msg_1", "n", nil}, {"req_3", "b", nil}} {
@@ -65,30 +65,30 @@ func TestBothWays(t *testing.T) {
 	}
 	// Requests of the same id on three connections, each answered on its own, in
 	// another order.
-	var guests []*peer
+	var accepted []*peer
 	ids := make(map[string]uint32)
 	for i := range 3 {
 		g := h.dial()
-		guests = append(guests, g)
+		accepted = append(accepted, g)
 		g.say("req_1", "ask", i)
 		m := h.next()
 		ids[string(m.Params)] = m.ID
 	}
 	for i := 2; i >= 0; i-- {
 		h.say(codec.Message{Kind: codec.Response, ID: ids[fmt.Sprint(i)], Result: codec.Raw(fmt.Sprint(i * 10))})
-		if got := guests[i].hear(); got.ID != "req_1" || got.Type != "ask-response" || got.Payload != float64(i*10) {
+		if got := accepted[i].hear(); got.ID != "req_1" || got.Type != "ask-response" || got.Payload != float64(i*10) {
 			t.Errorf("%+v", got)
 		}
 	}
 	// One that ends takes its own requests along, nothing else.
-	guests[0].say("x", "slow", nil)
+	accepted[0].say("x", "slow", nil)
 	open := h.next()
-	guests[0].Close()
+	accepted[0].Close()
 	if m := h.next(); m.Kind != codec.Cancel || m.ID != open.ID {
 		t.Errorf("%+v", m)
 	}
 	h.say(codec.Message{Kind: codec.Response, ID: open.ID})
-	guests[1].say("msg_1", "still", "here")
+	accepted[1].say("msg_1", "still", "here")
 	if m := h.next(); m.Kind != codec.Notification || m.Method != "still" {
 		t.Errorf("%+v", m)
 	}
@@ -96,11 +96,11 @@ func TestBothWays(t *testing.T) {
 
 func TestFramesThatAreNone(t *testing.T) {
 	for name, bad := range map[string]string{"zero": "\x00\x00\x00\x00rest", "text": "Traceback (most recent call last)", "over": "\x03\x20\x00\x01{}"} {
-		for _, where := range []string{"main", "guest"} {
+		for _, where := range []string{"main", "accepted"} {
 			t.Run(name+" "+where, func(t *testing.T) {
-				h := newHouse(t)
+				h := newHarness(t)
 				p := h.accept()
-				if where == "guest" {
+				if where == "accepted" {
 					p = h.dial()
 				}
 				p.say("msg_1", "fine", nil)
@@ -109,7 +109,7 @@ func TestFramesThatAreNone(t *testing.T) {
 				}
 				var m codec.Message
 				err := h.r.Next(&m)
-				if where == "guest" {
+				if where == "accepted" {
 					err = h.r.Next(&m)
 				}
 				var frame *codec.FrameError
@@ -123,9 +123,9 @@ func TestFramesThatAreNone(t *testing.T) {
 
 // A frame cut in the middle is the end of its connection.
 func TestCutFrame(t *testing.T) {
-	h := newHouse(t)
-	main, guest := h.accept(), h.dial()
-	for _, p := range []*peer{guest, main} {
+	h := newHarness(t)
+	main, acceptedConn := h.accept(), h.dial()
+	for _, p := range []*peer{acceptedConn, main} {
 		if _, err := io.WriteString(p, "\x00\x00\x10\x00{"); err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func TestCutFrame(t *testing.T) {
 }
 
 func TestLargeFramesOfManyConnections(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	main := h.accept()
 	body := `{"id":"%s","type":"a-response","payload":"` + strings.Repeat("y", 3<<20) + `"}`
 	var wrote sync.WaitGroup
@@ -170,7 +170,7 @@ func TestLargeFramesOfManyConnections(t *testing.T) {
 
 // What a host sends and nobody reads does not pile up here.
 func TestBackPressure(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	h.accept()
 	text := framed(`{"id":"msg_1","type":"n","payload":"` + strings.Repeat("z", 10000) + `"}`)
 	const each, conns = 8 << 20, 8
@@ -219,12 +219,12 @@ func TestBackPressure(t *testing.T) {
 }
 
 func TestConnectionsAreCounted(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	h.accept()
-	var guests []*peer
+	var accepted []*peer
 	for i := range MaxConnections {
 		g := h.dial()
-		guests = append(guests, g)
+		accepted = append(accepted, g)
 		g.say("msg_1", "n", i)
 		h.next()
 	}
@@ -233,9 +233,9 @@ func TestConnectionsAreCounted(t *testing.T) {
 		t.Errorf("one more: %v", err)
 	}
 	// The end of one makes room.
-	guests[7].say("req", "open", nil)
+	accepted[7].say("req", "open", nil)
 	h.next()
-	guests[7].Close()
+	accepted[7].Close()
 	if m := h.next(); m.Kind != codec.Cancel {
 		t.Errorf("%+v", m)
 	}
@@ -263,7 +263,7 @@ func TestConnectionsAreCounted(t *testing.T) {
 
 // A host that asks and does not read loses that connection, and no other.
 func TestHostThatDoesNotReadItsAnswers(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	main := h.accept()
 	g := h.dial()
 	big := codec.Raw(`"` + strings.Repeat("x", 1<<20) + `"`)
@@ -287,9 +287,9 @@ func TestHostThatDoesNotReadItsAnswers(t *testing.T) {
 
 // CloseWrite lets everything go out; the stream ends with the host's socket.
 func TestCloseWrite(t *testing.T) {
-	h := newHouse(t)
-	main, guest := h.accept(), h.dial()
-	guest.say("r", "ask", nil)
+	h := newHarness(t)
+	main, acceptedConn := h.accept(), h.dial()
+	acceptedConn.say("r", "ask", nil)
 	asked := h.next()
 	h.say(asks(2, "a"), codec.Message{Kind: codec.Response, ID: asked.ID})
 	if err := h.st.CloseWrite(); err != nil {
@@ -301,10 +301,10 @@ func TestCloseWrite(t *testing.T) {
 	if got := main.hear(); got.ID != "req_2" {
 		t.Errorf("%+v", got)
 	}
-	if got := guest.hear(); got.Type != "ask-response" {
+	if got := acceptedConn.hear(); got.Type != "ask-response" {
 		t.Errorf("%+v", got)
 	}
-	for _, p := range []*peer{main, guest} {
+	for _, p := range []*peer{main, acceptedConn} {
 		if _, err := p.read(); !errors.Is(err, io.EOF) {
 			t.Errorf("%v", err)
 		}
@@ -324,7 +324,7 @@ func TestCloseWrite(t *testing.T) {
 }
 
 func TestCloseEndsWhatWaits(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	h.accept()
 	read, wrote := make(chan error, 1), make(chan error, 1)
 	go func() {
@@ -364,7 +364,7 @@ func TestCloseEndsWhatWaits(t *testing.T) {
 }
 
 func TestCloseWhileItIsLookedFor(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	main := h.accept()
 	h.ln.Close()
 	main.Close()
@@ -386,7 +386,7 @@ func TestCloseWhileItIsLookedFor(t *testing.T) {
 
 // Writes may be cut anywhere.
 func TestWriteInPieces(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	main := h.accept()
 	var b []byte
 	for id := uint32(2); id < 20; id++ {
@@ -409,7 +409,7 @@ func TestWriteInPieces(t *testing.T) {
 
 // What is over a limit of the session's own is refused by its first bytes.
 func TestLargeFrameIsRefusedByItsLength(t *testing.T) {
-	h := newHouse(t)
+	h := newHarness(t)
 	h.accept()
 	h.s = New().Open(codec.Limits{Frame: 1 << 20})
 	h.r = h.s.NewReader(h.st)

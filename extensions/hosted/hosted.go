@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/supervisor"
@@ -69,12 +70,12 @@ func closed(err error) error {
 }
 
 // Extensions implements [supervisor.Extensions].
-func (s *services) Extensions(host string) ([]service.Status, error) {
+func (s *services) Extensions(host string) ([]extensions.Status, error) {
 	list, err := s.of(host)
 	if err != nil {
 		return nil, err
 	}
-	out := []service.Status{}
+	out := []extensions.Status{}
 	for _, svc := range list {
 		part, err := svc.Status(context.Background())
 		if err != nil {
@@ -86,7 +87,7 @@ func (s *services) Extensions(host string) ([]service.Status, error) {
 }
 
 // SetExtension implements [supervisor.Extensions].
-func (s *services) SetExtension(ctx context.Context, host, id string, verb service.Verb) error {
+func (s *services) SetExtension(ctx context.Context, host, id string, verb extensions.Verb) error {
 	list, err := s.of(host)
 	if err != nil {
 		return err
@@ -104,23 +105,23 @@ func (s *services) SetExtension(ctx context.Context, host, id string, verb servi
 		}
 	}
 	if !found && len(errs) == 0 {
-		return fmt.Errorf("%w: %q", service.ErrUnknownExtension, id)
+		return fmt.Errorf("%w: %q", extensions.ErrUnknown, id)
 	}
 	return errors.Join(errs...)
 }
 
 // RescanExtensions implements [supervisor.Extensions].
-func (s *services) RescanExtensions(ctx context.Context, host string) ([]service.Difference, error) {
+func (s *services) RescanExtensions(ctx context.Context, host string) ([]extensions.Difference, error) {
 	list, err := s.of(host)
 	if err != nil {
 		return nil, err
 	}
-	out := []service.Difference{}
+	out := []extensions.Difference{}
 	var errs []error
 	looked := false
 	for _, svc := range list {
 		part, err := svc.Rescan(ctx)
-		if host == "" && errors.Is(err, service.ErrNoFolders) {
+		if host == "" && errors.Is(err, extensions.ErrNoFolders) {
 			continue
 		}
 		looked = true
@@ -130,7 +131,7 @@ func (s *services) RescanExtensions(ctx context.Context, host string) ([]service
 		}
 	}
 	if !looked {
-		return nil, service.ErrNoFolders
+		return nil, extensions.ErrNoFolders
 	}
 	return out, errors.Join(errs...)
 }
@@ -146,7 +147,7 @@ func (s *services) of(host string) ([]*service.Service, error) {
 		if _, err := s.tree.Supervisor.Host(host); err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("%w: %q", service.ErrNoExtensions, host)
+		return nil, fmt.Errorf("%w: %q", extensions.ErrNoExtensions, host)
 	}
 	var out []*service.Service
 	for _, svc := range s.list {

@@ -15,40 +15,40 @@ import (
 // announced handles the extensions that a life announces. It compares them with the
 // declared ones, or uses them if none are declared.
 func (p *program) announced(list []codec.Announced) {
-	fit, wrong := fitting(list, p.name)
+	fit, wrong := valid(list, p.name)
 	if len(p.declared) > 0 {
-		var more []complaint
+		var more []mistake
 		fit, more = compared(p.declared, fit, p.name)
 		wrong = append(wrong, more...)
 	}
 	for _, c := range wrong {
-		p.wrong(c)
+		p.reportMistake(c)
 	}
 	known := make([]extensions.Extension, len(fit))
 	for i, a := range fit {
 		known[i] = unit(a)
 	}
-	p.s.known(known)
+	p.s.setKnown(known)
 }
 
-// complaint is a mistake in what a host announces.
-type complaint struct {
+// mistake is a mistake in what a host announces.
+type mistake struct {
 	id   extensions.ID // may be ""
 	text string
 }
 
-func complain(id extensions.ID, format string, args ...any) complaint {
-	return complaint{id, fmt.Sprintf(format, args...)}
+func newMistake(id extensions.ID, format string, args ...any) mistake {
+	return mistake{id, fmt.Sprintf(format, args...)}
 }
 
-// fitting drops announcements that are invalid.
-func fitting(list []codec.Announced, host string) (out []codec.Announced, wrong []complaint) {
+// valid drops invalid announcements.
+func valid(list []codec.Announced, host string) (out []codec.Announced, wrong []mistake) {
 	for _, a := range list {
 		switch id := extensions.MakeID(a.ID); {
 		case !id.Valid():
-			wrong = append(wrong, complain("", "host %s announces %q, which is no id of an extension; expected publisher.name", host, a.ID))
+			wrong = append(wrong, newMistake("", "host %s announces %q, which is no id of an extension; expected publisher.name", host, a.ID))
 		case find(out, id) >= 0:
-			wrong = append(wrong, complain(id, "host %s announces %s twice", host, a.ID))
+			wrong = append(wrong, newMistake(id, "host %s announces %s twice", host, a.ID))
 		default:
 			out = append(out, a)
 		}
@@ -61,10 +61,10 @@ func find(in []codec.Announced, id extensions.ID) int {
 }
 
 // compared returns the declared extensions, completed by what a host announces.
-func compared(declared, list []codec.Announced, host string) (out []codec.Announced, wrong []complaint) {
+func compared(declared, list []codec.Announced, host string) (out []codec.Announced, wrong []mistake) {
 	for _, a := range list {
 		if id := extensions.MakeID(a.ID); find(declared, id) < 0 {
-			wrong = append(wrong, complain(id, "%s: host %s announces it, and it is not declared: %s", id, host, names("declared are", declared)))
+			wrong = append(wrong, newMistake(id, "%s: host %s announces it, and it is not declared: %s", id, host, names("declared are", declared)))
 		}
 	}
 	out = slices.Clone(declared)
@@ -72,12 +72,12 @@ func compared(declared, list []codec.Announced, host string) (out []codec.Announ
 		d, id := &out[i], extensions.MakeID(out[i].ID)
 		at := find(list, id)
 		if at < 0 {
-			wrong = append(wrong, complain(id, "%s: it is declared, and host %s does not announce it: %s", id, host, names("announced are", list)))
+			wrong = append(wrong, newMistake(id, "%s: it is declared, and host %s does not announce it: %s", id, host, names("announced are", list)))
 			continue
 		}
 		a := list[at]
 		if d.Version != "" && d.Version != a.Version {
-			wrong = append(wrong, complain(id, "%s: version: %q is declared, and host %s announces %q", id, d.Version, host, a.Version))
+			wrong = append(wrong, newMistake(id, "%s: version: %q is declared, and host %s announces %q", id, d.Version, host, a.Version))
 		}
 		d.Version = cmp.Or(d.Version, a.Version)
 		for _, m := range []struct {
@@ -92,7 +92,7 @@ func compared(declared, list []codec.Announced, host string) (out []codec.Announ
 			if *m.declared == nil {
 				*m.declared = m.says
 			} else if !slices.Equal(set(*m.declared, m.same), set(m.says, m.same)) {
-				wrong = append(wrong, complain(id, "%s: %s: %s declared, and host %s announces %s", id, m.what, quoted(*m.declared, " are"), host, quoted(m.says, "")))
+				wrong = append(wrong, newMistake(id, "%s: %s: %s declared, and host %s announces %s", id, m.what, quoted(*m.declared, " are"), host, quoted(m.says, "")))
 			}
 		}
 	}
@@ -134,21 +134,21 @@ func names(what string, list []codec.Announced) string {
 }
 
 // wrong reports a mistake in what a host announces, once.
-func (p *program) wrong(c complaint) {
+func (p *program) reportMistake(c mistake) {
 	text := p.s.text(c.text)
-	if p.s.said[text] {
+	if p.s.reported[text] {
 		return
 	}
-	if len(p.s.said) >= maxComplaints {
-		clear(p.s.said) // bounds the map; a mistake may be reported twice
+	if len(p.s.reported) >= maxMistakes {
+		clear(p.s.reported) // bounds the map; a mistake may be reported twice
 	}
-	p.s.said[text] = true
+	p.s.reported[text] = true
 	p.s.problem(c.id, errors.New(text))
 }
 
 // known replaces the extensions by list: it adds new and changed ones and removes the
 // others.
-func (s *Service) known(list []extensions.Extension) {
+func (s *Service) setKnown(list []extensions.Extension) {
 	var c extensions.Change
 	for _, old := range s.found {
 		at := slices.IndexFunc(list, func(x extensions.Extension) bool { return x.ID == old.ID })
@@ -165,15 +165,15 @@ func (s *Service) known(list []extensions.Extension) {
 	}
 	same := slices.EqualFunc(s.found, list, func(a, b extensions.Extension) bool { return a.ID == b.ID && reflect.DeepEqual(a, b) })
 	s.found = list
-	s.remember()
+	s.publishMethods()
 	if same {
 		return
 	}
 	_ = s.change(c) // change reports refusals
 }
 
-// remember publishes which methods belong to extensions.
-func (s *Service) remember() {
+// publishMethods publishes which methods belong to extensions.
+func (s *Service) publishMethods() {
 	methods := map[string]bool{}
 	for _, x := range s.found {
 		for _, event := range x.Events {

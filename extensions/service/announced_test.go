@@ -25,7 +25,7 @@ func TestDeclaredAndAnnounced(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		declared, want []codec.Announced
-		wrong          []complaint
+		wrong          []mistake
 	}{
 		"all is left out": {
 			[]codec.Announced{{ID: "acme.base"}, {ID: "acme.fmt"}, {ID: "acme.new"}},
@@ -40,7 +40,7 @@ func TestDeclaredAndAnnounced(t *testing.T) {
 		"everything is different": {
 			[]codec.Announced{{ID: "acme.base", Version: "9", Events: []string{}, Methods: []string{"x", "y"}, DependsOn: []string{"acme.old"}}, {ID: "acme.old"}},
 			[]codec.Announced{{ID: "acme.base", Version: "9", Events: []string{}, Methods: []string{"x", "y"}, DependsOn: []string{"acme.old"}}, {ID: "acme.old"}},
-			[]complaint{
+			[]mistake{
 				{"acme.fmt", "acme.fmt: host h announces it, and it is not declared: declared are acme.base, acme.old"},
 				{"acme.new", "acme.new: host h announces it, and it is not declared: declared are acme.base, acme.old"},
 				{"acme.base", `acme.base: version: "9" is declared, and host h announces "1"`},
@@ -55,15 +55,15 @@ func TestDeclaredAndAnnounced(t *testing.T) {
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
-		if diff := cmp.Diff(tc.wrong, wrong, cmp.AllowUnexported(complaint{})); diff != "" {
+		if diff := cmp.Diff(tc.wrong, wrong, cmp.AllowUnexported(mistake{})); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}
 	if _, wrong := compared([]codec.Announced{{ID: "a.b"}}, nil, "h"); len(wrong) != 1 || wrong[0].text != "a.b: it is declared, and host h does not announce it: announced are none" {
 		t.Errorf("%+v", wrong)
 	}
-	got, wrong := fitting([]codec.Announced{{ID: "fmt"}, {ID: "a.b", Version: "1"}, {ID: "A.B"}, {}}, "h")
-	if diff := cmp.Diff([]codec.Announced{{ID: "a.b", Version: "1"}}, got); diff != "" || len(wrong) != 3 || wrong[1] != (complaint{"a.b", "host h announces A.B twice"}) {
+	got, wrong := valid([]codec.Announced{{ID: "fmt"}, {ID: "a.b", Version: "1"}, {ID: "A.B"}, {}}, "h")
+	if diff := cmp.Diff([]codec.Announced{{ID: "a.b", Version: "1"}}, got); diff != "" || len(wrong) != 3 || wrong[1] != (mistake{"a.b", "host h announces A.B twice"}) {
 		t.Errorf("%s\n%+v", diff, wrong)
 	}
 }
@@ -102,7 +102,7 @@ func FuzzAnnounced(f *testing.F) {
 	f.Add(" A.b", "1", "onCommand:x", "a.B", "x")
 	f.Fuzz(func(t *testing.T, id, version, event, needs, method string) {
 		a := codec.Announced{ID: id, Version: version, Events: []string{event}, DependsOn: []string{needs}, Methods: []string{method, method}}
-		fit, wrong := fitting([]codec.Announced{a, a}, "h")
+		fit, wrong := valid([]codec.Announced{a, a}, "h")
 		if len(fit)+len(wrong) != 2 || len(fit) > 1 {
 			t.Fatalf("%+v, %+v", fit, wrong)
 		}

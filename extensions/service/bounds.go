@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/intercept/guard"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
 // Bounds on what is kept and reported of a host's data.
@@ -30,12 +30,12 @@ const (
 	// maxQueue is how many tasks the loop may have before reading from hosts pauses.
 	maxQueue = 4096
 	// maxComplaints is how many reported mistakes in announcements are remembered.
-	maxComplaints = 1000
+	maxMistakes = 1000
 )
 
-// errorsTold is how many uncaught errors of a host are reported; of further ones only
+// errorsReported is how many uncaught errors of a host are reported; of further ones only
 // the number.
-var errorsTold = guard.Rate{Count: 60, Per: time.Minute}
+var errorsReported = guard.Rate{Count: 60, Per: time.Minute}
 
 // text returns a text of a host for keeping and reporting: without secrets, and cut to
 // maxText with a note about the rest.
@@ -56,23 +56,23 @@ func (s *Service) text(text string) string {
 }
 
 // uncaught reports an uncaught error. A host can have any number of them.
-func (p *place) uncaught(life uint64, id, text string) {
+func (p *extHost) uncaught(life uint64, id, text string) {
 	if p.errors == nil {
-		p.errors = guard.NewLimiter(errorsTold)
+		p.errors = guard.NewLimiter(errorsReported)
 	}
 	if p.errors.Check(time.Now()) != nil {
-		p.untold++
+		p.dropped++
 		return
 	}
-	p.tellUntold(life)
-	p.s.tell(actors.Event{Kind: actors.KindExtension, Extension: id, Reason: fmt.Sprintf("%s has an error that nobody catches: %s", id, text)}, p.name, life)
+	p.reportDropped(life)
+	p.s.emit(record.Event{Kind: record.KindExtension, Extension: id, Reason: fmt.Sprintf("%s has an error that nobody catches: %s", id, text)}, p.name, life)
 }
 
-// tellUntold reports how many errors were not reported.
-func (p *place) tellUntold(life uint64) {
-	if n := p.untold; n > 0 {
-		p.untold = 0
-		p.s.tell(actors.Event{Kind: actors.KindExtension, Reason: fmt.Sprintf("%d more errors that nobody catches are not told, limit %s", n, errorsTold)}, p.name, life)
+// reportDropped reports how many errors were not reported.
+func (p *extHost) reportDropped(life uint64) {
+	if n := p.dropped; n > 0 {
+		p.dropped = 0
+		p.s.emit(record.Event{Kind: record.KindExtension, Reason: fmt.Sprintf("%d more errors that nobody catches are not told, limit %s", n, errorsReported)}, p.name, life)
 	}
 }
 

@@ -17,19 +17,21 @@ import (
 	"github.com/hostsup/hostsup/extensions/activation"
 	"github.com/hostsup/hostsup/extensions/blame"
 	"github.com/hostsup/hostsup/extensions/location"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
-// heard is a service with the extension a.b and one fake host, whose life 1 is up unless
+// newEditor returns a service with the extension a.b and one fake host, whose life 1 is up unless
 // it is early.
-func heard(t *testing.T, early bool) (*Service, *editor) {
+func newEditor(t *testing.T, early bool) (*Service, *editor) {
 	t.Helper()
 	s := &Service{
-		tree: Tree{Journal: actors.NewJournal(nil), Log: hclog.NewNullLogger(), Redact: func(s string) string { return strings.ReplaceAll(s, "SECRET", "[redacted]") }},
-		base: &actors.Ref{}, log: hclog.NewNullLogger(), done: make(chan struct{}),
+		tree: Tree{Journal: record.NewJournal(nil), Log: hclog.NewNullLogger(), Redact: func(s string) string { return strings.ReplaceAll(s, "SECRET", "[redacted]") }},
+		base: actors.Detached(&actors.World{Log: hclog.NewNullLogger()}, actors.HostSpec{Spec: hostspec.Spec{Name: "vs"}}), log: hclog.NewNullLogger(), done: make(chan struct{}),
 		refused: map[extensions.ID]string{}, disabled: map[extensions.ID]string{}, notes: map[location.Note]bool{},
-		faults: map[int]*faults{}, owner: map[string]int{}, places: map[string]*place{}, waits: map[uint64]*waiter{},
-		why: map[extensions.ID]string{}, record: map[extensions.ID]*record{}, command: map[string]extensions.ID{},
-		registered: map[string]registration{}, said: map[string]bool{}, wrong: map[string]bool{},
+		faults: map[int]*faults{}, owner: map[string]int{}, hosts: map[string]*extHost{}, waits: map[uint64]*waiter{},
+		why: map[extensions.ID]string{}, history: map[extensions.ID]*history{}, command: map[string]extensions.ID{},
+		registered: map[string]registration{}, reported: map[string]bool{}, wrong: map[string]bool{},
 	}
 	s.queue.wake = make(chan struct{}, 1)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -40,12 +42,12 @@ func heard(t *testing.T, early bool) (*Service, *editor) {
 	s.active = activation.New(activation.Rules{})
 	at := location.Place{Kind: location.Process, Number: 1}
 	name := s.name(at)
-	p := s.place(name, 1, blame.Home)
-	s.places[name] = p
+	p := s.newHost(name, 1, blame.Home)
+	s.hosts[name] = p
 	s.placed.Places = map[extensions.ID]location.Place{"a.b": at}
-	e, ok := p.voice.(*editor)
+	e, ok := p.adapter.(*editor)
 	if !ok {
-		t.Fatalf("%T", p.voice)
+		t.Fatalf("%T", p.adapter)
 	}
 	s.activation(activation.Installed{List: s.found, Where: map[extensions.ID]string{"a.b": name}})
 	s.activation(activation.Boot{})
@@ -53,7 +55,7 @@ func heard(t *testing.T, early bool) (*Service, *editor) {
 		p.life = 1
 		s.fault(1, blame.LifeStarted{Cell: blame.Home, Life: 1})
 		s.activation(activation.HostUp{Host: name, Life: 1})
-		e.up()
+		e.lifeUp()
 	}
 	go s.run()
 	t.Cleanup(s.Close)
@@ -62,7 +64,7 @@ func heard(t *testing.T, early bool) (*Service, *editor) {
 
 // says sends a request of the host.
 func (p *editor) says(ctx context.Context, method, params string) error {
-	_, err := p.asked(method)(ctx, &actors.Incoming{Life: 1, Method: method, Params: codec.Raw(params)})
+	_, err := p.handler(method)(ctx, &actors.Incoming{Life: 1, Method: method, Params: codec.Raw(params)})
 	return err
 }
 
@@ -75,7 +77,7 @@ func (s *Service) reasons() (out []string) {
 
 // The length and the number of reported errors are bounded.
 func TestUncaughtErrorsAreBounded(t *testing.T) {
-	s, p := heard(t, false)
+	s, p := newEditor(t, false)
 	long, err := json.Marshal(map[string]any{"$isError": true, "name": "Error", "message": strings.Repeat("é", 1<<20), "stack": strings.Repeat("at x\n", 1<<20)})
 	if err != nil {
 		t.Fatal(err)
@@ -90,8 +92,8 @@ func TestUncaughtErrorsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.s.post(func() { p.tellUntold(1) })
-	if err := p.s.quiet(t.Context()); err != nil {
+	p.s.post(func() { p.reportDropped(1) })
+	if err := p.s.waitIdle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	all := s.reasons()
@@ -101,7 +103,7 @@ func TestUncaughtErrorsAreBounded(t *testing.T) {
 		}
 	}
 	// The limit is per minute, and a slow machine may need several.
-	if len(all) < errorsTold.Count || len(all) > errs/2 {
+	if len(all) < errorsReported.Count || len(all) > errs/2 {
 		t.Errorf("%d are told", len(all))
 	}
 	if last := all[len(all)-1]; !strings.Contains(last, "more errors that nobody catches are not told") {
@@ -110,7 +112,7 @@ func TestUncaughtErrorsAreBounded(t *testing.T) {
 }
 
 func TestTextsOfHosts(t *testing.T) {
-	s, _ := heard(t, false)
+	s, _ := newEditor(t, false)
 	for in, want := range map[string]string{
 		"short SECRET": "short [redacted]", "": "",
 		strings.Repeat("x", maxText+1):         strings.Repeat("x", maxText) + fmt.Sprintf("… (%d bytes)", maxText+1),
@@ -128,7 +130,7 @@ func TestTextsOfHosts(t *testing.T) {
 
 // The service keeps nothing about unknown extensions.
 func TestUnknownExtensionsAreNotKept(t *testing.T) {
-	s, p := heard(t, false)
+	s, p := newEditor(t, false)
 	for i := range 1000 {
 		for _, method := range []string{methodWill, methodDid, methodError, methodUncaught} {
 			if err := p.says(t.Context(), method, fmt.Sprintf(`["x.y%d",null,null,null,{}]`, i)); err != nil {
@@ -139,7 +141,7 @@ func TestUnknownExtensionsAreNotKept(t *testing.T) {
 	if err := p.says(t.Context(), methodWill, `["a.b"]`); err != nil {
 		t.Fatal(err)
 	}
-	n, err := get(t.Context(), s, func() int { return len(p.begun) + len(s.why) + len(s.record) })
+	n, err := get(t.Context(), s, func() int { return len(p.begun) + len(s.why) + len(s.history) })
 	if err != nil || n > 3 || n == 0 {
 		t.Errorf("%d entries are kept, %v", n, err)
 	}
@@ -147,7 +149,7 @@ func TestUnknownExtensionsAreNotKept(t *testing.T) {
 
 // Reports of a life before it is up are kept until then, up to a bound.
 func TestEarlyReportsAreBounded(t *testing.T) {
-	s, p := heard(t, true)
+	s, p := newEditor(t, true)
 	text := strings.Repeat("x", maxEarly/64)
 	for i := range 200 {
 		params := fmt.Sprintf(`["a.b",{"$isError":true,"name":"Error","message":"%s"}]`, text)
@@ -171,8 +173,8 @@ func TestEarlyReportsAreBounded(t *testing.T) {
 	}
 	// The next life starts with an empty buffer.
 	if _, err := get(t.Context(), s, func() bool {
-		p.over()
-		p.keep(report{life: 2, method: methodWill, args: []json.RawMessage{json.RawMessage(`"a.b"`)}})
+		p.lifeEnded()
+		p.keepEarly(report{life: 2, method: methodWill, args: []json.RawMessage{json.RawMessage(`"a.b"`)}})
 		return true
 	}); err != nil || len(p.early) != 1 {
 		t.Errorf("%d, %v", len(p.early), err)
@@ -181,10 +183,10 @@ func TestEarlyReportsAreBounded(t *testing.T) {
 
 // Names of commands beyond the bound do not count.
 func TestNamesOfCommandsAreBounded(t *testing.T) {
-	s, p := heard(t, false)
+	s, p := newEditor(t, false)
 	name := strings.Repeat("x", maxCommand)
 	for _, c := range []string{name, name + "x"} {
-		if !p.place.voice.noted(1, methodRegister, codec.Raw(`["`+c+`"]`)) {
+		if !p.extHost.adapter.noteRequest(1, methodRegister, codec.Raw(`["`+c+`"]`)) {
 			t.Fatal("it is not noted")
 		}
 		if err := p.says(t.Context(), methodFire, `["`+c+`"]`); err != nil {
@@ -203,7 +205,7 @@ func TestNamesOfCommandsAreBounded(t *testing.T) {
 
 // A canceled request leaves nothing behind.
 func TestRequestsThatAreTakenBackAreForgotten(t *testing.T) {
-	s, p := heard(t, false)
+	s, p := newEditor(t, false)
 	if err := p.says(t.Context(), methodWill, `["a.b"]`); err != nil { // without a report of the result
 		t.Fatal(err)
 	}
@@ -238,7 +240,7 @@ func await(t *testing.T, s *Service, holds func() bool) {
 
 // Searches of the workspace for a host are bounded.
 func TestPatternsAreBounded(t *testing.T) {
-	_, p := heard(t, false)
+	_, p := newEditor(t, false)
 	dir := t.TempDir()
 	p.s.spec.Workspace = []string{dir}
 	ask := func(patterns ...string) error {
@@ -260,28 +262,28 @@ func TestPatternsAreBounded(t *testing.T) {
 
 // The memory for mistakes in announcements, and the length of their reports, are bounded.
 func TestComplaintsAreBounded(t *testing.T) {
-	s, e := heard(t, false)
-	p := &program{place: e.place}
+	s, e := newEditor(t, false)
+	p := &program{extHost: e.extHost}
 	n, err := get(t.Context(), s, func() int {
-		for i := range 3 * maxComplaints {
+		for i := range 3 * maxMistakes {
 			for range 2 {
-				p.wrong(complain("", "%d: %s", i, strings.Repeat("x", 2*maxText)))
+				p.reportMistake(newMistake("", "%d: %s", i, strings.Repeat("x", 2*maxText)))
 			}
 		}
-		return len(s.said)
+		return len(s.reported)
 	})
-	if err != nil || n > maxComplaints {
+	if err != nil || n > maxMistakes {
 		t.Errorf("%d are remembered, %v", n, err)
 	}
 	all := s.reasons()
-	if len(all) != 3*maxComplaints || len(all[0]) > maxText+100 {
+	if len(all) != 3*maxMistakes || len(all[0]) > maxText+100 {
 		t.Errorf("%d are told, the first in %d bytes", len(all), len(all[0]))
 	}
 }
 
 // Reading from a host pauses while the loop has too many tasks, and resumes then.
 func TestHostsWaitForTheLoop(t *testing.T) {
-	s, p := heard(t, false)
+	s, p := newEditor(t, false)
 	begun, end := make(chan struct{}), make(chan struct{})
 	s.post(func() {
 		close(begun)
@@ -289,10 +291,10 @@ func TestHostsWaitForTheLoop(t *testing.T) {
 	})
 	<-begun
 	for range maxQueue - 1 {
-		p.place.voice.noted(1, methodRegister, codec.Raw(`["c"]`))
+		p.extHost.adapter.noteRequest(1, methodRegister, codec.Raw(`["c"]`))
 	}
 	s.pace(t.Context()) // there is room for one
-	p.place.voice.noted(1, methodRegister, codec.Raw(`["c"]`))
+	p.extHost.adapter.noteRequest(1, methodRegister, codec.Raw(`["c"]`))
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	s.pace(gone) // a canceled reader does not wait

@@ -11,7 +11,7 @@ import (
 	"github.com/hostsup/hostsup/extensions/plan"
 )
 
-// dialect is how a protocol handles extensions. It is a value; voice has the state of one
+// dialect is how a protocol handles extensions. It is a value; adapter has the state of one
 // host.
 type dialect interface {
 	// own reports whether hosts do the startup of their extensions themselves.
@@ -23,7 +23,7 @@ type dialect interface {
 	find(ctx context.Context, before []extensions.Extension) found
 	// folders reports whether find reads folders, whose content may change.
 	folders() bool
-	voice(p *place) voice
+	adapter(p *extHost) adapter
 }
 
 // found has the known extensions, their mistakes, and the owners of files.
@@ -33,21 +33,21 @@ type found struct {
 	index    blame.Index
 }
 
-// voice talks to the host of one place. The loop calls all methods but the last five,
+// adapter talks to one host. The loop calls all methods but the last five,
 // which may be called on any goroutine and must not block.
-type voice interface {
-	// opening returns the init data of the next life, nil for that of the spec. living
-	// returns the extensions for that life, nil if none is known yet.
+type adapter interface {
+	// opening returns the init data of the next life, nil for that of the spec.
+	// extensionIDs returns the extensions for that life, nil if none is known yet.
 	opening() codec.Raw
-	living() []string
-	// up reports a new life, before any request to it; its line is nil if the life has
-	// already ended. welcome follows when the machine knows the life.
-	up()
-	welcome()
-	// ahead reports whether a life has sent reports before its up. over reports the end
-	// of a life.
-	ahead(life uint64) bool
-	over()
+	extensionIDs() []string
+	// lifeUp reports a new life, before any request to it; its line is nil if the life has
+	// already ended. confirmed follows when the machine knows the life.
+	lifeUp()
+	confirmed()
+	// hasEarly reports whether a life has sent reports before lifeUp. lifeEnded reports
+	// the end of a life.
+	hasEarly(life uint64) bool
+	lifeEnded()
 	// sync sends the life its current extensions, and ends the others. Updates in
 	// progress are counted in the deltas of the service.
 	sync()
@@ -55,13 +55,13 @@ type voice interface {
 	// of an activation to it.
 	activate(e activation.Activate, x extensions.Extension)
 	deactivate(id extensions.ID)
-	// asked returns the handler of a request of the host, or nil. notified handles its
-	// notifications.
-	asked(method string) actors.Handler
-	// noted handles a request that only reports something and is answered at once; it
+	// handler returns the handler of a request of the host, or nil. notification handles
+	// its notifications.
+	handler(method string) actors.Handler
+	// noteRequest handles a request that only reports something and is answered at once; it
 	// returns false for other requests.
-	noted(life uint64, method string, params codec.Raw) bool
-	notified(life uint64, m *codec.Message)
+	noteRequest(life uint64, method string, params codec.Raw) bool
+	notification(life uint64, m *codec.Message)
 	// command returns the command of a call, if it has one. activates returns the
 	// extension that a call activates, if only its answer reports the end of that.
 	command(method string, params codec.Raw) (string, bool)

@@ -13,9 +13,10 @@ import (
 	"github.com/hostsup/hostsup/extensions/activation"
 	"github.com/hostsup/hostsup/extensions/blame"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
-// faults finds the extensions that cause the crashes of one home.
+// faults finds the extensions that cause the crashes of one host of the specification and its cells.
 type faults struct {
 	machine *blame.Machine
 	alarm   *time.Timer
@@ -28,7 +29,7 @@ type outcome struct {
 	decisions []blame.Decision
 }
 
-// fault steps the blame machine of a home and records its decisions.
+// fault steps the blame machine of a number and records its decisions.
 func (s *Service) fault(number int, ev blame.Event) (out outcome) {
 	f := s.faults[number]
 	if f == nil {
@@ -57,7 +58,7 @@ func (s *Service) fault(number int, ev blame.Event) (out outcome) {
 			if f.alarm != nil {
 				f.alarm.Stop()
 			}
-			f.alarm = time.AfterFunc(e.After, func() { s.post(func() { s.follow(number, s.fault(number, blame.Fired{})) }) })
+			f.alarm = time.AfterFunc(e.After, func() { s.post(func() { s.carryOut(number, s.fault(number, blame.Fired{})) }) })
 		case blame.CancelTimer:
 			if f.alarm != nil {
 				f.alarm.Stop()
@@ -67,10 +68,10 @@ func (s *Service) fault(number int, ev blame.Event) (out outcome) {
 	return out
 }
 
-// follow carries out the outcome of a step that was not a crash of the home.
-func (s *Service) follow(number int, out outcome) {
+// carryOut carries out the outcome of a step that was no crash of the host itself.
+func (s *Service) carryOut(number int, out outcome) {
 	if out.forgive {
-		for _, p := range s.places {
+		for _, p := range s.hosts {
 			if ref := p.ref; p.number == number && p.cell == "" && ref != nil {
 				p.do(func(ctx context.Context) {
 					if err := ref.Do(ctx, actors.VerbReset); err != nil {
@@ -87,7 +88,7 @@ func (s *Service) follow(number int, out outcome) {
 
 // decided publishes a decision.
 func (s *Service) decided(number int, d blame.Decision) {
-	host, life := s.home(number, d.Cell), uint64(0)
+	host, life := s.hostOfCell(number, d.Cell), uint64(0)
 	ids := make([]string, len(d.IDs))
 	for i, id := range d.IDs {
 		ids[i] = string(id)
@@ -106,26 +107,26 @@ func (s *Service) decided(number int, d blame.Decision) {
 	case len(ids) > 0:
 		reason = fmt.Sprintf("%s %s: %s", d.Verdict, strings.Join(ids, ", "), d.Why)
 	}
-	e := actors.Event{Kind: actors.KindBlame, Reason: reason, Decision: asJSON(d)}
+	e := record.Event{Kind: record.KindBlame, Reason: reason, Decision: asJSON(d)}
 	if len(ids) == 1 {
 		e.Extension = ids[0]
 	}
 	s.log.Warn("decision", "host", host, "verdict", string(d.Verdict), "extensions", ids, "why", d.Why)
-	s.tell(e, host, life)
+	s.emit(e, host, life)
 }
 
-func (s *Service) of(id extensions.ID) *record {
-	r := s.record[id]
+func (s *Service) of(id extensions.ID) *history {
+	r := s.history[id]
 	if r == nil {
-		r = &record{crashes: map[crash]bool{}}
-		s.record[id] = r
+		r = &history{crashes: map[crash]bool{}}
+		s.history[id] = r
 	}
 	return r
 }
 
-// home returns the name of the host of a cell.
-func (s *Service) home(number int, cell string) string {
-	for name, p := range s.places {
+// hostOfCell returns the name of the host of a cell.
+func (s *Service) hostOfCell(number int, cell string) string {
+	for name, p := range s.hosts {
 		if p.cell == cell && p.number == number {
 			return name
 		}
@@ -134,7 +135,7 @@ func (s *Service) home(number int, cell string) string {
 }
 
 // advise returns the machines' findings about the end of a life.
-func (p *place) advise(e actors.LifeEnd, tell func(actors.Advice)) {
+func (p *extHost) advise(e actors.LifeEnd, tell func(actors.Advice)) {
 	p.s.post(func() { tell(p.ended(e)) })
 }
 
@@ -153,7 +154,7 @@ type ProfileReport struct {
 }
 
 // ReportOf returns the part of a crash report about extensions, or nil.
-func ReportOf(c *actors.CrashReport) (r *Report) {
+func ReportOf(c *record.CrashReport) (r *Report) {
 	if json.Unmarshal(c.Extensions, &r) != nil {
 		return nil
 	}
@@ -161,7 +162,7 @@ func ReportOf(c *actors.CrashReport) (r *Report) {
 }
 
 // DecisionOf returns the decision of an event, or nil.
-func DecisionOf(e actors.Event) (d *blame.Decision) {
+func DecisionOf(e record.Event) (d *blame.Decision) {
 	if json.Unmarshal(e.Decision, &d) != nil {
 		return nil
 	}
@@ -178,13 +179,13 @@ func asJSON(v any) json.RawMessage {
 }
 
 // ended finds the culprits and moves them before the next life begins.
-func (p *place) ended(e actors.LifeEnd) (a actors.Advice) {
+func (p *extHost) ended(e actors.LifeEnd) (a actors.Advice) {
 	s := p.s
-	if p.voice.ahead(e.Life) { // it ended before its up
-		p.up(e.Life, nil)
+	if p.adapter.hasEarly(e.Life) { // it ended before lifeBegan
+		p.lifeBegan(e.Life, nil)
 	}
-	p.voice.over()
-	p.tellUntold(e.Life)
+	p.adapter.lifeEnded()
+	p.reportDropped(e.Life)
 	p.tally(e.Life, true)
 	p.commands.Clear()
 	p.starts.Range(func(key, _ any) bool {
@@ -194,13 +195,13 @@ func (p *place) ended(e actors.LifeEnd) (a actors.Advice) {
 		return true
 	})
 	begun := s.active.In(p.name, false)
-	p.life, p.line, p.coming = 0, nil, false
+	p.life, p.line, p.unconfirmed = 0, nil, false
 	s.activation(activation.HostDown{Host: p.name, Next: activation.NextRestart, Cause: e.Reason})
 	kind, crashed := kindOf(e)
-	profile := p.evidence(e)
-	p.calm()
+	profile := p.hangProfile(e)
+	p.endHang()
 	if !crashed {
-		s.follow(p.number, s.fault(p.number, blame.LifeEnded{Cell: p.cell, Life: e.Life}))
+		s.carryOut(p.number, s.fault(p.number, blame.LifeEnded{Cell: p.cell, Life: e.Life}))
 		return a
 	}
 	out := s.fault(p.number, blame.Crashed{Cell: p.cell, Life: e.Life, Kind: kind, Reason: e.Reason})
@@ -215,7 +216,7 @@ func (p *place) ended(e actors.LifeEnd) (a actors.Advice) {
 	if p.cell == blame.Home {
 		a.Clear, out.forgive = out.forgive, false
 	}
-	s.follow(p.number, out)
+	s.carryOut(p.number, out)
 	return a
 }
 

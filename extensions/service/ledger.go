@@ -20,7 +20,7 @@ type ledger struct {
 	open  map[uint32]entry // of life
 	life  uint64
 	ended []uint32       // calls that the machine knows as open
-	back  map[string]int // how many others have ended since the last look; of at most maxCommands commands
+	back  map[string]int // how many others have ended since the last take; of at most maxCommands commands
 }
 
 // maxOpen is how many open calls of a life are kept at least. Callers may abandon a call
@@ -32,7 +32,7 @@ type entry struct {
 	command string
 	use     *use
 	at      int64 // when it began
-	told    bool  // the machine knows it
+	known   bool  // the machine knows it
 }
 
 func (l *ledger) began(life uint64, id uint32, command string, u *use) {
@@ -42,7 +42,7 @@ func (l *ledger) began(life uint64, id uint32, command string, u *use) {
 	if life < l.life {
 		return // late: the life is over
 	}
-	l.turn(life)
+	l.switchLife(life)
 	l.open[id] = entry{command: command, use: u, at: now}
 	if len(l.open) > 2*maxOpen {
 		l.trim()
@@ -53,15 +53,15 @@ func (l *ledger) began(life uint64, id uint32, command string, u *use) {
 func (l *ledger) trim() {
 	ids := slices.SortedFunc(maps.Keys(l.open), func(a, b uint32) int { return cmp.Compare(l.open[a].at, l.open[b].at) })
 	for _, id := range ids[:len(ids)-maxOpen] {
-		if l.open[id].told {
+		if l.open[id].known {
 			l.ended = append(l.ended, id)
 		}
 		delete(l.open, id)
 	}
 }
 
-// turn switches to a new life. The caller must hold the lock.
-func (l *ledger) turn(life uint64) {
+// switchLife switches to a new life. The caller must hold the lock.
+func (l *ledger) switchLife(life uint64) {
 	if life > l.life || l.open == nil {
 		l.life, l.open, l.ended = life, map[uint32]entry{}, nil
 	}
@@ -79,48 +79,48 @@ func (l *ledger) done(life uint64, id uint32) {
 	}
 	delete(l.open, id)
 	e.use.end(e.at)
-	if e.told {
+	if e.known {
 		l.ended = append(l.ended, id)
 	} else if _, known := l.back[e.command]; known || len(l.back) < maxCommands {
 		l.back[e.command]++
 	}
 }
 
-// tally is what has happened since the last look, in a life or before.
+// tally has the changes since the last take, in a life or before.
 type tally struct {
 	open  map[uint32]string // new calls
 	ended []uint32
 	back  map[string]int
 }
 
-// look returns the tally of a life, and drops a life that is over.
-func (l *ledger) look(life uint64, over bool) (t tally) {
+// take returns the tally of a life, and drops a life that is over.
+func (l *ledger) take(life uint64, over bool) (t tally) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.turn(life)
+	l.switchLife(life)
 	t.back, l.back = l.back, map[string]int{}
 	if l.life == life {
 		t.open = map[uint32]string{}
 		for id, e := range l.open {
-			if !e.told {
+			if !e.known {
 				t.open[id] = e.command
-				e.told = true
+				e.known = true
 				l.open[id] = e
 			}
 		}
 		t.ended, l.ended = l.ended, nil
 		if over {
-			l.turn(life + 1)
+			l.switchLife(life + 1)
 		}
 	}
 	return t
 }
 
 // called records a call if it is of a command.
-func (p *place) called(life uint64, m *codec.Message, _ bool) {
-	if x, ok := p.voice.activates(m.Method, m.Params); ok {
+func (p *extHost) called(life uint64, m *codec.Message, _ bool) {
+	if x, ok := p.adapter.activates(m.Method, m.Params); ok {
 		p.starts.Store(startCall{life, m.ID}, x)
-	} else if command, ok := p.voice.command(m.Method, m.Params); ok {
+	} else if command, ok := p.adapter.command(m.Method, m.Params); ok {
 		p.calls.began(life, m.ID, command, p.s.uses.of(command))
 	}
 }
@@ -131,7 +131,7 @@ type startCall struct {
 	id   uint32
 }
 
-func (p *place) answered(life uint64, id uint32, _ time.Duration) {
+func (p *extHost) answered(life uint64, id uint32, _ time.Duration) {
 	if x, ok := p.starts.LoadAndDelete(startCall{life, id}); ok {
 		p.s.post(func() { // before the end of the life can be reported
 			if x, ok := x.(extensions.ID); ok {
@@ -144,10 +144,10 @@ func (p *place) answered(life uint64, id uint32, _ time.Duration) {
 }
 
 // tally passes the current calls of a life to the blame machine.
-func (p *place) tally(life uint64, over bool) {
-	t := p.calls.look(life, over)
+func (p *extHost) tally(life uint64, over bool) {
+	t := p.calls.take(life, over)
 	for command, n := range t.back {
-		if owner, ok := p.whose(command); ok {
+		if owner, ok := p.ownerOf(command); ok {
 			p.s.fault(p.number, blame.Returned{ID: owner, Method: command, Count: n})
 		}
 	}
@@ -156,22 +156,22 @@ func (p *place) tally(life uint64, over bool) {
 		p.s.fault(p.number, blame.CallEnded{Cell: p.cell, Life: life, Call: uint64(id)})
 	}
 	for id, command := range t.open {
-		if owner, ok := p.whose(command); ok {
+		if owner, ok := p.ownerOf(command); ok {
 			p.s.fault(p.number, blame.CallBegan{Cell: p.cell, Life: life, Call: uint64(id), ID: owner, Method: command})
 		}
 	}
 }
 
-// whose returns the extension of a command in this place.
-func (p *place) whose(command string) (extensions.ID, bool) {
-	lives := p.s.lives(p)
+// ownerOf returns the extension of a command in this host.
+func (p *extHost) ownerOf(command string) (extensions.ID, bool) {
+	belongs := p.s.belongsTo(p)
 	for _, id := range p.s.registry.Interested("onCommand:" + command) {
-		if e, _ := p.s.registry.Get(id); lives(e) {
+		if e, _ := p.s.registry.Get(id); belongs(e) {
 			return id, true
 		}
 	}
 	id, ok := p.s.command[command]
-	if e, known := p.s.registry.Get(id); !ok || !known || !lives(e) {
+	if e, known := p.s.registry.Get(id); !ok || !known || !belongs(e) {
 		return "", false
 	}
 	return id, true

@@ -12,7 +12,7 @@ func TestLedger(t *testing.T) {
 	var l ledger
 	look := func(life uint64, over bool, open map[uint32]string, ended []uint32, back map[string]int) {
 		t.Helper()
-		got := l.look(life, over)
+		got := l.take(life, over)
 		if !maps.Equal(got.open, open) || !slices.Equal(got.ended, ended) || !maps.Equal(got.back, back) {
 			t.Errorf("%+v, want open %v, ended %v, back %v", got, open, ended, back)
 		}
@@ -32,7 +32,7 @@ func TestLedger(t *testing.T) {
 	l.done(1, 2)
 	l.began(2, 3, "e", new(use))
 	look(2, false, map[uint32]string{3: "e"}, nil, nil)
-	// A life without a look before the next one began.
+	// A life without a take before the next one began.
 	l.began(4, 1, "f", new(use))
 	look(3, true, nil, nil, nil)
 	look(4, true, map[uint32]string{1: "f"}, nil, nil)
@@ -45,7 +45,7 @@ func TestLedgerIsBounded(t *testing.T) {
 		l.began(1, i, string(rune(i+0x10000)), new(use))
 		l.done(1, i)
 	}
-	if n := len(l.look(1, false).back); n != maxCommands {
+	if n := len(l.take(1, false).back); n != maxCommands {
 		t.Errorf("%d commands are kept", n)
 	}
 }
@@ -58,10 +58,10 @@ func TestOpenCallsAreBounded(t *testing.T) {
 	for i := range uint32(calls) {
 		l.began(1, i, "a", u)
 		if i == maxOpen {
-			l.look(1, false)
+			l.take(1, false)
 		}
 	}
-	got := l.look(1, false)
+	got := l.take(1, false)
 	if n := len(l.open); n < maxOpen || n > 2*maxOpen || l.open[calls-1].command != "a" {
 		t.Errorf("%d calls are kept", n)
 	}

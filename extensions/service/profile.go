@@ -40,10 +40,10 @@ type taken struct {
 	shares []blame.Share
 }
 
-// hung takes a profile of an unresponsive life in the background. It is evidence only if
+// beginHang takes a profile of an unresponsive life in the background. It is evidence only if
 // it is complete before the life is killed.
-func (p *place) hung(life uint64) {
-	p.calm()
+func (p *extHost) beginHang(life uint64) {
+	p.endHang()
 	if p.s.tree.Profile == nil || p.s.spec.NoProfiles || p.ref == nil || p.life != life {
 		return
 	}
@@ -78,17 +78,17 @@ func (p *place) hung(life uint64) {
 	})
 }
 
-// calm ends an unresponsive spell.
-func (p *place) calm() {
+// endHang ends an unresponsive spell.
+func (p *extHost) endHang() {
 	if p.hang != nil {
 		p.hang.cancel()
 		p.hang = nil
 	}
 }
 
-// evidence returns the profile for the report of a crash. It writes the file in the
+// hangProfile returns the profile for the report of a crash. It writes the file in the
 // background.
-func (p *place) evidence(e actors.LifeEnd) *ProfileReport {
+func (p *extHost) hangProfile(e actors.LifeEnd) *ProfileReport {
 	if p.hang == nil || p.hang.taken == nil || p.hang.life != e.Life {
 		return nil
 	}

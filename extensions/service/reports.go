@@ -37,9 +37,9 @@ type report struct {
 	text, stack string // of an error; its argument is then nil
 }
 
-// asked implements voice. The host waits for some of the answers until its report is
+// handler implements adapter. The host waits for some of the answers until its report is
 // handled.
-func (p *editor) asked(method string) actors.Handler {
+func (p *editor) handler(method string) actors.Handler {
 	switch method {
 	case methodWill, methodDid, methodError, methodUncaught:
 		return func(ctx context.Context, in *actors.Incoming) (any, error) {
@@ -48,10 +48,10 @@ func (p *editor) asked(method string) actors.Handler {
 				return nil, err
 			}
 			if method == methodError || method == methodUncaught {
-				r.thrown()
+				r.parseError()
 			}
 			_, err = get(ctx, p.s, func() struct{} {
-				p.hear(r)
+				p.handle(r)
 				return struct{}{}
 			})
 			return nil, err
@@ -80,17 +80,17 @@ func parse(in *actors.Incoming) (report, error) {
 	return r, nil
 }
 
-// hear handles a report, or keeps it until the life is known to be up.
-func (p *editor) hear(r report) {
-	if p.life == r.life && !p.coming {
-		p.heard(r)
-	} else if r.life > p.life || p.coming && r.life == p.life {
-		p.keep(r)
+// handle handles a report, or keeps it until the life is known to be up.
+func (p *editor) handle(r report) {
+	if p.life == r.life && !p.unconfirmed {
+		p.apply(r)
+	} else if r.life > p.life || p.unconfirmed && r.life == p.life {
+		p.keepEarly(r)
 	}
 }
 
-// keep keeps a report for when the life is up.
-func (p *editor) keep(r report) {
+// keepEarly keeps a report until the life is up.
+func (p *editor) keepEarly(r report) {
 	if len(p.early) == 0 {
 		p.waiting = 0
 	}
@@ -109,8 +109,8 @@ func (p *editor) keep(r report) {
 	}
 }
 
-// heard handles a report of the life that is up.
-func (p *editor) heard(r report) {
+// apply handles a report of the life that is up.
+func (p *editor) apply(r report) {
 	s := p.s
 	id, ok := identifier(r.args[0])
 	if !ok {
@@ -156,8 +156,8 @@ func (p *editor) heard(r report) {
 // remembered.
 const maxCommands = 10_000
 
-// noted implements voice: a host registers a command, of which there may be thousands.
-func (p *editor) noted(life uint64, method string, params codec.Raw) bool {
+// noteRequest implements adapter: a host registers a command, of which there may be thousands.
+func (p *editor) noteRequest(life uint64, method string, params codec.Raw) bool {
 	if method != methodRegister {
 		return false
 	}
@@ -174,7 +174,7 @@ func (p *editor) registered(life uint64, command string) {
 	if _, again := p.s.registered[command]; again || len(p.s.registered) < maxCommands {
 		p.s.registered[command] = registration{p.name, life}
 	}
-	if _, ok := p.whose(command); ok || len(p.s.command) >= maxCommands {
+	if _, ok := p.ownerOf(command); ok || len(p.s.command) >= maxCommands {
 		return
 	}
 	// The host does not name the extension. A command that is in no manifest is
@@ -245,12 +245,12 @@ func (p *editor) exists(ctx context.Context, in *actors.Incoming) (any, error) {
 	return found != "", nil
 }
 
-// thrown parses the error of a report, which may be large, outside of the loop.
-func (r *report) thrown() {
+// parseError parses the error of a report, which may be large, outside of the loop.
+func (r *report) parseError() {
 	if len(r.args) < 2 {
 		return
 	}
-	r.text, r.stack = thrown(r.args[1])
+	r.text, r.stack = parseThrown(r.args[1])
 	r.args[1], r.stack = nil, r.stack[:min(len(r.stack), maxRead)]
 }
 
@@ -314,8 +314,8 @@ func withoutPrefix(text string) string {
 	return text
 }
 
-// thrown parses a thrown value: an error, or any other value.
-func thrown(raw json.RawMessage) (text, stack string) {
+// parseThrown parses a thrown value: an error, or any other value.
+func parseThrown(raw json.RawMessage) (text, stack string) {
 	var e struct{ Name, Message, Stack string }
 	if json.Unmarshal(raw, &e) != nil || e.Message == "" && e.Name == "" {
 		return string(raw[:min(len(raw), 1000)]), ""

@@ -68,7 +68,7 @@ func TestReadings(t *testing.T) {
 		`{"$isError":true,"name":"Error","message":"m","stack":"s"}`: {"m", "s"},
 		`"text"`: {`"text"`, ""}, `null`: {"null", ""}, ``: {"", ""},
 	} {
-		if text, stack := thrown(json.RawMessage(in)); text != want[0] || stack != want[1] {
+		if text, stack := parseThrown(json.RawMessage(in)); text != want[0] || stack != want[1] {
 			t.Errorf("%s: %q, %q", in, text, stack)
 		}
 	}

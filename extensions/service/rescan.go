@@ -2,78 +2,39 @@ package service
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/blame"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
-
-// Kinds of differences.
-const (
-	Added   = "added"
-	Removed = "removed"
-	Changed = "changed" // it has another version, manifest or folder
-)
-
-// Difference is one extension that differs between two scans of the folders.
-type Difference struct {
-	Host   string `json:"host"` // the host that specifies the extension
-	ID     string `json:"id"`
-	Change string `json:"change"` // added, removed, changed
-	Before string `json:"before"` // its version; "" (null as JSON) if it was added
-	After  string `json:"after"`  // "" (null) if it was removed
-}
-
-// MarshalJSON implements json.Marshaler: what is absent is null.
-func (d Difference) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Host   string  `json:"host"`
-		ID     string  `json:"id"`
-		Change string  `json:"change"`
-		Before *string `json:"before"`
-		After  *string `json:"after"`
-	}{d.Host, d.ID, d.Change, orNull(d.Before), orNull(d.After)})
-}
-
-// String returns the difference in one line, without the host.
-func (d Difference) String() string {
-	switch {
-	case d.Change == Added:
-		return fmt.Sprintf("%s %s was added", d.ID, d.After)
-	case d.Change == Removed:
-		return fmt.Sprintf("%s %s was removed", d.ID, d.Before)
-	case d.Before == d.After:
-		return fmt.Sprintf("%s %s has changed", d.ID, d.After)
-	}
-	return fmt.Sprintf("%s %s has become %s", d.ID, d.Before, d.After)
-}
 
 // differences compares two lists, by id.
-func differences(host string, before, now []extensions.Extension) []Difference {
+func differences(host string, before, now []extensions.Extension) []extensions.Difference {
 	old := map[extensions.ID]extensions.Extension{}
 	for _, x := range before {
 		old[x.ID] = x
 	}
-	out := []Difference{}
+	out := []extensions.Difference{}
 	for _, x := range now {
 		was, ok := old[x.ID]
 		delete(old, x.ID)
 		switch {
 		case !ok:
-			out = append(out, Difference{Host: host, ID: x.Name(), Change: Added, After: x.Version})
+			out = append(out, extensions.Difference{Host: host, ID: x.Name(), Change: extensions.Added, After: x.Version})
 		case !reflect.DeepEqual(was, x):
-			out = append(out, Difference{Host: host, ID: x.Name(), Change: Changed, Before: was.Version, After: x.Version})
+			out = append(out, extensions.Difference{Host: host, ID: x.Name(), Change: extensions.Changed, Before: was.Version, After: x.Version})
 		}
 	}
 	for _, x := range old {
-		out = append(out, Difference{Host: host, ID: x.Name(), Change: Removed, Before: x.Version})
+		out = append(out, extensions.Difference{Host: host, ID: x.Name(), Change: extensions.Removed, Before: x.Version})
 	}
-	slices.SortFunc(out, func(a, b Difference) int { return strings.Compare(strings.ToLower(a.ID), strings.ToLower(b.ID)) })
+	slices.SortFunc(out, func(a, b extensions.Difference) int {
+		return strings.Compare(strings.ToLower(a.ID), strings.ToLower(b.ID))
+	})
 	return out
 }
 
@@ -82,30 +43,30 @@ func differences(host string, before, now []extensions.Extension) []Difference {
 // be read stays unchanged. Rescan returns the differences, by id, after the hosts concerned
 // have been updated, started or restarted. It reports mistakes of extensions in the
 // journal, unless the last scan did. If ctx is done before all was read, nothing changes;
-// if it is done later, the differences are applied nevertheless. Errors: [ErrNoFolders],
+// if it is done later, the differences are applied nevertheless. Errors: [extensions.ErrNoFolders],
 // [ErrClosed], that of ctx.
-func (s *Service) Rescan(ctx context.Context) ([]Difference, error) {
+func (s *Service) Rescan(ctx context.Context) ([]extensions.Difference, error) {
 	if !s.dialect.folders() {
-		return nil, fmt.Errorf("%w: host %q", ErrNoFolders, s.base.Name())
+		return nil, fmt.Errorf("%w: host %q", extensions.ErrNoFolders, s.base.Name())
 	}
 	// Scans run one after the other, so that the last one applies.
 	select {
-	case s.looks <- struct{}{}:
+	case s.scans <- struct{}{}:
 	case <-s.done:
 		return nil, ErrClosed
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	out, err := s.look(ctx)
-	<-s.looks
+	out, err := s.scanFolders(ctx)
+	<-s.scans
 	if err != nil || len(out) == 0 {
 		return out, err
 	}
-	return out, s.quiet(ctx)
+	return out, s.waitIdle(ctx)
 }
 
-// look reads the folders on the goroutine of the caller and applies the result.
-func (s *Service) look(ctx context.Context) ([]Difference, error) {
+// scanFolders reads the folders on the goroutine of the caller and applies the result.
+func (s *Service) scanFolders(ctx context.Context) ([]extensions.Difference, error) {
 	reading, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
@@ -120,11 +81,11 @@ func (s *Service) look(ctx context.Context) ([]Difference, error) {
 	case s.ctx.Err() != nil:
 		return nil, ErrClosed
 	}
-	return get(context.WithoutCancel(ctx), s, func() []Difference { return s.taken(now) })
+	return get(context.WithoutCancel(ctx), s, func() []extensions.Difference { return s.applyScan(now) })
 }
 
-// taken applies the result of a scan.
-func (s *Service) taken(now found) []Difference {
+// applyScan applies the result of a scan.
+func (s *Service) applyScan(now found) []extensions.Difference {
 	list := differences(s.base.Name(), s.found, now.list)
 	before := s.wrong
 	s.wrong = map[string]bool{}
@@ -148,15 +109,15 @@ func (s *Service) taken(now found) []Difference {
 	}
 	for _, d := range list {
 		s.log.Info("found", "extension", d.ID, "change", d.Change, "before", d.Before, "after", d.After)
-		s.tell(actors.Event{Kind: actors.KindExtension, Extension: string(extensions.MakeID(d.ID)), Reason: d.String()}, s.base.Name(), 0)
+		s.emit(record.Event{Kind: record.KindExtension, Extension: string(extensions.MakeID(d.ID)), Reason: d.String()}, s.base.Name(), 0)
 	}
 	s.found, s.index = now.list, now.index
-	s.remember()
+	s.publishMethods()
 	gone := s.forget(list)
 
 	var c extensions.Change
 	for _, d := range list {
-		if id := extensions.MakeID(d.ID); d.Change != Added && s.registry.Has(id) {
+		if id := extensions.MakeID(d.ID); d.Change != extensions.Added && s.registry.Has(id) {
 			c.Remove = append(c.Remove, id)
 		}
 	}
@@ -176,7 +137,7 @@ func (s *Service) taken(now found) []Difference {
 	for number := range s.faults {
 		if out := s.fault(number, blame.Forget{IDs: gone}); out.forgive {
 			out.moved = false // all are relocated below
-			s.follow(number, out)
+			s.carryOut(number, out)
 		}
 	}
 	s.relocate()
@@ -184,17 +145,17 @@ func (s *Service) taken(now found) []Difference {
 }
 
 // forget drops the state of changed extensions, and returns the removed ones.
-func (s *Service) forget(list []Difference) (gone []extensions.ID) {
+func (s *Service) forget(list []extensions.Difference) (gone []extensions.ID) {
 	other := map[extensions.ID]bool{}
 	for _, d := range list {
 		id := extensions.MakeID(d.ID)
 		other[id] = true
-		if d.Change != Removed {
+		if d.Change != extensions.Removed {
 			continue
 		}
 		gone = append(gone, id)
 		delete(s.refused, id)
-		delete(s.record, id)
+		delete(s.history, id)
 		delete(s.why, id)
 	}
 	for note := range s.notes {
@@ -207,7 +168,7 @@ func (s *Service) forget(list []Difference) (gone []extensions.ID) {
 			delete(s.command, command)
 		}
 	}
-	for _, p := range s.places {
+	for _, p := range s.hosts {
 		p.commands.Clear() // they may belong to other extensions now
 	}
 	return gone

@@ -14,6 +14,7 @@ import (
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/activation"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 )
 
 // eventCommand is the prefix of the activation events of commands.
@@ -21,8 +22,8 @@ const eventCommand = "onCommand:"
 
 // route redirects the call of a command to the host of its extension, which is activated
 // first if it is not active.
-func (p *place) route(life uint64, m *codec.Message) (v actors.Verdict) {
-	command, ok := p.voice.command(m.Method, m.Params)
+func (p *extHost) route(life uint64, m *codec.Message) (v actors.Verdict) {
+	command, ok := p.adapter.command(m.Method, m.Params)
 	if !ok {
 		return v
 	}
@@ -30,27 +31,27 @@ func (p *place) route(life uint64, m *codec.Message) (v actors.Verdict) {
 		return v
 	}
 	v.To = func(ctx context.Context) (*actors.Ref, error) {
-		goal, err := p.s.find(ctx, p, command)
-		return goal.ref, err
+		target, err := p.s.find(ctx, p, command)
+		return target.ref, err
 	}
 	return v
 }
 
-// goal is where a command is executed, or what must happen before that is known.
-type goal struct {
+// target is where a command is executed, or what must happen before that is known.
+type target struct {
 	ref  *actors.Ref
 	ours bool // an extension has it, or a host has registered it
-	here bool // in the calling place
+	here bool // in the calling host
 	wait *waiter
 	err  error
 }
 
-// find returns where a command that is called in a place is executed. It waits for the
+// find returns where a command that is called in a host is executed. It waits for the
 // extension's activation.
-func (s *Service) find(ctx context.Context, from *place, command string) (goal, error) {
+func (s *Service) find(ctx context.Context, from *extHost, command string) (target, error) {
 	for asked := false; ; asked = true {
 		// Even if the caller has left: otherwise an activation would have no waiter.
-		g, err := get(context.WithoutCancel(ctx), s, func() goal { return s.goal(from, command, asked) })
+		g, err := get(context.WithoutCancel(ctx), s, func() target { return s.targetOf(from, command, asked) })
 		if err == nil {
 			err = g.err
 		}
@@ -63,20 +64,20 @@ func (s *Service) find(ctx context.Context, from *place, command string) (goal, 
 	}
 }
 
-// goal is find without waiting. asked means that the extension was already activated for
+// targetOf is find without waiting. asked means that the extension was already activated for
 // this call.
-func (s *Service) goal(from *place, command string, asked bool) goal {
-	id, ok := s.whose(command)
+func (s *Service) targetOf(from *extHost, command string, asked bool) target {
+	id, ok := s.ownerOf(command)
 	if !ok {
 		if at, ok := s.registered[command]; ok {
-			if p := s.places[at.host]; p != nil && p.ref != nil && p.life == at.life {
-				return goal{ref: p.ref, ours: true, here: p == from}
+			if p := s.hosts[at.host]; p != nil && p.ref != nil && p.life == at.life {
+				return target{ref: p.ref, ours: true, here: p == from}
 			}
 		}
-		return goal{ref: from.ref, here: true} // which reports the unknown command
+		return target{ref: from.ref, here: true} // which reports the unknown command
 	}
-	missing := func(why string) goal {
-		return goal{ours: true, err: fmt.Errorf("command %q: %s is %w: %s", command, id, ErrNotActive, why)}
+	missing := func(why string) target {
+		return target{ours: true, err: fmt.Errorf("command %q: %s is %w: %s", command, id, ErrNotActive, why)}
 	}
 	for _, why := range []string{s.disabled[id], s.refused[id]} {
 		if why != "" {
@@ -84,12 +85,12 @@ func (s *Service) goal(from *place, command string, asked bool) goal {
 		}
 	}
 	at := s.placed.Places[id]
-	p := s.places[s.name(at)]
+	p := s.hosts[s.name(at)]
 	if at.Kind == "" || p == nil {
-		return goal{ref: from.ref, ours: true, here: true}
+		return target{ref: from.ref, ours: true, here: true}
 	}
 	st, _ := s.active.Get(id)
-	patient := s.base.Spec().Requests.WhileDown == actors.Queue
+	patient := s.base.Spec().Requests.WhileDown == hostspec.Queue
 	switch {
 	case st.State == activation.Active && p.life != 0 && p.ref != nil:
 		p.commands.Store(command, p.life)
@@ -98,9 +99,9 @@ func (s *Service) goal(from *place, command string, asked bool) goal {
 		if p.ref == nil {
 			return missing(fmt.Sprintf("there is no host %s yet", p.name))
 		}
-		return goal{ref: p.ref, ours: true, here: p == from} // which reports why it cannot
+		return target{ref: p.ref, ours: true, here: p == from} // which reports why it cannot
 	}
-	g := goal{wait: newWaiter()}
+	g := target{wait: newWaiter()}
 	tag := s.enlist(g.wait)
 	if e, _ := s.registry.Get(id); e.WantsEvent(eventCommand + command) {
 		s.activation(activation.Request{Event: eventCommand + command, Tag: tag})
@@ -110,21 +111,21 @@ func (s *Service) goal(from *place, command string, asked bool) goal {
 	return g
 }
 
-// refuses reports whether a call to the host of the place would currently fail at once.
-func (p *place) refuses(patient bool) bool {
+// refuses reports whether a call to the host would currently fail at once.
+func (p *extHost) refuses(patient bool) bool {
 	switch p.state {
 	case lifecycle.Failed:
 		return true
 	case lifecycle.Crashed, lifecycle.Restarting, lifecycle.Stopping:
 		return !patient
 	case lifecycle.Stopped:
-		return p.person
+		return p.stoppedByPerson
 	}
 	return false
 }
 
-// whose returns the extension of a command, in any host.
-func (s *Service) whose(command string) (extensions.ID, bool) {
+// ownerOf returns the extension of a command, in any host.
+func (s *Service) ownerOf(command string) (extensions.ID, bool) {
 	if ids := s.registry.Interested(eventCommand + command); len(ids) > 0 {
 		for _, id := range ids[1:] { // some may only declare the event
 			if e, _ := s.registry.Get(id); contributes(e, command) && !s.contributes(ids[0], command) {
@@ -198,7 +199,7 @@ func (p *editor) execute(ctx context.Context, in *actors.Incoming) (any, error) 
 	if json.Unmarshal(r.args[0], &command) != nil || len(command) > maxCommand || len(r.args) > 2 && json.Unmarshal(r.args[2], &again) != nil {
 		return nil, &codec.Error{Name: codec.NameInvalidParams, Message: "a command, its arguments, and whether it may be tried again expected"}
 	}
-	g, err := p.s.find(ctx, p.place, command)
+	g, err := p.s.find(ctx, p.extHost, command)
 	switch {
 	case err != nil:
 		return nil, err
@@ -293,7 +294,7 @@ func (p *editor) fired(ctx context.Context, in *actors.Incoming) (any, error) {
 func (s *Service) commands() []string {
 	all := map[string]bool{}
 	for command, at := range s.registered {
-		if p := s.places[at.host]; p != nil && p.life == at.life {
+		if p := s.hosts[at.host]; p != nil && p.life == at.life {
 			all[command] = true
 		}
 	}

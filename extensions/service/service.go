@@ -18,6 +18,7 @@ import (
 	"github.com/hostsup/hostsup/extensions/blame"
 	"github.com/hostsup/hostsup/extensions/location"
 	"github.com/hostsup/hostsup/extensions/plan"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
 // Tree is what a service needs from the supervisor.
@@ -25,7 +26,7 @@ type Tree struct {
 	Host    func(name string) *actors.Ref                // nil if no host has that name
 	Add     func(ctx context.Context, name string) error // adds a lazy host like the one with the extensions
 	Remove  func(ctx context.Context, name string) error
-	Journal *actors.Journal
+	Journal *record.Journal
 	Log     hclog.Logger
 	Redact  func(string) string // removes secrets from texts of hosts
 
@@ -40,6 +41,7 @@ type Tree struct {
 type Service struct {
 	tree    Tree
 	base    *actors.Ref
+	own     *actors.Interceptor // of base
 	spec    plan.Spec
 	dialect dialect
 	log     hclog.Logger
@@ -59,9 +61,9 @@ type Service struct {
 	alarm      *time.Timer // of active
 	placed     location.Assignment
 	notes      map[location.Note]bool
-	faults     map[int]*faults // by the number of the home
+	faults     map[int]*faults // by the number of the host
 	owner      map[string]int  // of a cell
-	places     map[string]*place
+	hosts      map[string]*extHost
 	dirty      bool     // the activation machine does not know the latest assignment
 	deltas     int      // updates that hosts have not answered
 	then       []func() // reports to the activation machine after that
@@ -69,18 +71,18 @@ type Service struct {
 	waits      map[uint64]*waiter
 	idle       []chan struct{} // closed when nothing is in progress
 	why        map[extensions.ID]string
-	record     map[extensions.ID]*record
+	history    map[extensions.ID]*history
 	command    map[string]extensions.ID        // commands that no manifest has
 	uses       uses                            // shared with other goroutines
 	registered map[string]registration         // where a command was registered last
-	said       map[string]bool                 // reported mistakes in announcements
+	reported   map[string]bool                 // reported mistakes in announcements
 	wrong      map[string]bool                 // mistakes of the last scan
-	looks      chan struct{}                   // semaphore for scans; shared with other goroutines
+	scans      chan struct{}                   // semaphore for scans; shared with other goroutines
 	methods    atomic.Pointer[map[string]bool] // methods of extensions; shared with other goroutines
 }
 
-// record is the history of an extension.
-type record struct {
+// history is what became of an extension.
+type history struct {
 	crashes  map[crash]bool
 	decision string
 }
@@ -96,23 +98,24 @@ func New(base *actors.Ref, spec plan.Spec, tree Tree) *Service {
 	s := &Service{
 		tree: tree, base: base, spec: spec, log: tree.Log.Named(base.Name()).Named("extensions"),
 		done: make(chan struct{}), refused: map[extensions.ID]string{}, disabled: map[extensions.ID]string{},
-		notes: map[location.Note]bool{}, faults: map[int]*faults{}, owner: map[string]int{}, places: map[string]*place{},
-		waits: map[uint64]*waiter{}, why: map[extensions.ID]string{}, record: map[extensions.ID]*record{},
+		notes: map[location.Note]bool{}, faults: map[int]*faults{}, owner: map[string]int{}, hosts: map[string]*extHost{},
+		waits: map[uint64]*waiter{}, why: map[extensions.ID]string{}, history: map[extensions.ID]*history{},
 		command: map[string]extensions.ID{}, registered: map[string]registration{},
-		said: map[string]bool{}, wrong: map[string]bool{}, looks: make(chan struct{}, 1),
+		reported: map[string]bool{}, wrong: map[string]bool{}, scans: make(chan struct{}, 1),
 	}
 	s.queue.wake = make(chan struct{}, 1)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.dialect = dialectOf(base, spec)
-	home := s.place(base.Name(), 0, "")
+	home := s.newHost(base.Name(), 0, "")
 	home.ref = base
-	base.Intercept(home.interceptor())
-	s.places[home.name] = home
+	s.own = home.interceptor()
+	base.Intercept(s.own)
+	s.hosts[home.name] = home
 	s.scan()
-	s.active = activation.New(activation.Rules{Startup: s.spec.Startup, Hosts: s.hosts()})
+	s.active = activation.New(activation.Rules{Startup: s.spec.Startup, Hosts: s.initialHosts()})
 	go s.run()
 	s.post(s.relocate)
-	_ = s.quiet(s.ctx) // it can only fail after Close, which cannot have been called yet
+	_ = s.waitIdle(s.ctx) // it can only fail after Close, which cannot have been called yet
 	s.post(func() {
 		s.activation(activation.Boot{})
 		for _, event := range s.spec.Events {
@@ -122,8 +125,8 @@ func New(base *actors.Ref, spec plan.Spec, tree Tree) *Service {
 	return s
 }
 
-// hosts returns the initial hosts and how they start.
-func (s *Service) hosts() []activation.HostSpec {
+// initialHosts returns the initial hosts and how they start.
+func (s *Service) initialHosts() []activation.HostSpec {
 	out := []activation.HostSpec{{Name: s.base.Name(), Eager: s.spec.Eager, Own: s.dialect.own(), Tells: s.dialect.tells()}}
 	for _, n := range slices.Compact(slices.Sorted(maps.Values(s.spec.Affinity))) {
 		out = append(out, activation.HostSpec{Name: s.name(location.Place{Kind: location.Process, Number: n}), Eager: s.spec.Eager, Own: s.dialect.own(), Tells: s.dialect.tells()})
@@ -131,7 +134,7 @@ func (s *Service) hosts() []activation.HostSpec {
 	return out
 }
 
-// name returns the name of the host for a place.
+// name returns the name of the host for a location.
 func (s *Service) name(p location.Place) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -153,7 +156,7 @@ func (s *Service) scan() {
 		s.disabled[extensions.MakeID(text)] = "disabled by the configuration"
 	}
 	s.found, s.index = result.list, result.index
-	s.remember()
+	s.publishMethods()
 	var list []extensions.Extension
 	for _, e := range s.found {
 		if s.disabled[e.ID] == "" {
@@ -191,11 +194,11 @@ func (s *Service) refuse(err error) {
 
 func (s *Service) problem(id extensions.ID, err error) {
 	s.log.Warn("problem", "error", err)
-	s.tell(actors.Event{Kind: actors.KindExtension, Extension: string(id), Reason: err.Error()}, s.base.Name(), 0)
+	s.emit(record.Event{Kind: record.KindExtension, Extension: string(id), Reason: err.Error()}, s.base.Name(), 0)
 }
 
-// tell writes an event about a host.
-func (s *Service) tell(e actors.Event, host string, life uint64) {
+// emit writes an event about a host.
+func (s *Service) emit(e record.Event, host string, life uint64) {
 	group := s.base.Group()
 	e.Host, e.Group = &host, &group
 	if life != 0 {
@@ -207,6 +210,7 @@ func (s *Service) tell(e actors.Event, host string, life uint64) {
 
 // Close ends the service. It does not change the hosts.
 func (s *Service) Close() {
+	s.base.Withdraw(s.own)
 	s.cancel()
 	<-s.done
 	s.work.Wait()
@@ -219,7 +223,7 @@ func (s *Service) Base() string { return s.base.Name() }
 func (s *Service) Made(ctx context.Context) ([]string, error) {
 	return get(ctx, s, func() []string {
 		var out []string
-		for _, name := range slices.Sorted(maps.Keys(s.places)) {
+		for _, name := range slices.Sorted(maps.Keys(s.hosts)) {
 			if name != s.base.Name() {
 				out = append(out, name)
 			}
@@ -252,7 +256,7 @@ func (s *Service) post(f func()) {
 func (s *Service) run() {
 	defer close(s.done)
 	defer s.queue.end()
-	defer s.silence()
+	defer s.stopTimers()
 	for {
 		select {
 		case <-s.queue.wake:
@@ -262,12 +266,12 @@ func (s *Service) run() {
 		for _, f := range s.queue.take() {
 			f()
 		}
-		s.rest()
+		s.checkIdle()
 	}
 }
 
-// silence stops the timers.
-func (s *Service) silence() {
+// stopTimers stops the timers.
+func (s *Service) stopTimers() {
 	if s.alarm != nil {
 		s.alarm.Stop()
 	}
@@ -293,9 +297,9 @@ func get[T any](ctx context.Context, s *Service, f func() T) (T, error) {
 	}
 }
 
-// quiet waits until nothing is in progress: no host is being started, stopped, added or
+// waitIdle waits until nothing is in progress: no host is being started, stopped, added or
 // updated.
-func (s *Service) quiet(ctx context.Context) error {
+func (s *Service) waitIdle(ctx context.Context) error {
 	done := make(chan struct{})
 	s.post(func() { s.idle = append(s.idle, done) })
 	select {
@@ -308,12 +312,12 @@ func (s *Service) quiet(ctx context.Context) error {
 	}
 }
 
-// rest wakes the callers of quiet if nothing is in progress.
-func (s *Service) rest() {
+// checkIdle wakes the callers of waitIdle if nothing is in progress.
+func (s *Service) checkIdle() {
 	if len(s.idle) == 0 || s.deltas > 0 {
 		return
 	}
-	for _, p := range s.places {
+	for _, p := range s.hosts {
 		if p.busy {
 			return
 		}

@@ -30,20 +30,20 @@ func (s *Service) extension(id extensions.ID) (extensions.Extension, bool) {
 }
 
 // Set carries out an operation, and returns after the hosts concerned have been updated,
-// started or restarted. Errors: [ErrUnknownExtension], [ErrVerb], why an extension cannot
+// started or restarted. Errors: [extensions.ErrUnknown], [extensions.ErrVerb], why an extension cannot
 // be used, [ErrClosed], that of ctx.
-func (s *Service) Set(ctx context.Context, id string, verb Verb) error {
+func (s *Service) Set(ctx context.Context, id string, verb extensions.Verb) error {
 	failed, err := get(ctx, s, func() error { return s.set(extensions.MakeID(id), verb) })
 	if err = errors.Join(failed, err); err != nil {
 		return err
 	}
-	return s.quiet(ctx)
+	return s.waitIdle(ctx)
 }
 
-func (s *Service) set(id extensions.ID, verb Verb) error {
+func (s *Service) set(id extensions.ID, verb extensions.Verb) error {
 	e, ok := s.extension(id)
 	if !ok {
-		return fmt.Errorf("%w: %q", ErrUnknownExtension, id)
+		return fmt.Errorf("%w: %q", extensions.ErrUnknown, id)
 	}
 	at := s.placed.Places[id]
 	number := at.Number
@@ -51,14 +51,14 @@ func (s *Service) set(id extensions.ID, verb Verb) error {
 		number = s.owner[at.Cell]
 	}
 	switch verb {
-	case Enable:
+	case extensions.Enable:
 		if s.disabled[id] == "" {
 			return nil
 		}
 		delete(s.disabled, id)
 		delete(s.refused, id)
 		return s.change(extensions.Change{Add: []extensions.Extension{e}})
-	case Disable:
+	case extensions.Disable:
 		if s.disabled[id] != "" {
 			return nil
 		}
@@ -67,15 +67,15 @@ func (s *Service) set(id extensions.ID, verb Verb) error {
 			return nil
 		}
 		return s.change(extensions.Change{Remove: []extensions.ID{id}})
-	case Isolate:
+	case extensions.Isolate:
 		if at.Kind == "" || at.Cell == string(id) {
 			return nil // it runs nowhere, or already there
 		}
-		s.follow(number, s.fault(number, blame.Isolate{ID: id}))
-	case Release:
-		s.follow(number, s.fault(number, blame.Release{ID: id}))
+		s.carryOut(number, s.fault(number, blame.Isolate{ID: id}))
+	case extensions.Release:
+		s.carryOut(number, s.fault(number, blame.Release{ID: id}))
 	default:
-		return fmt.Errorf("%w: %q", ErrVerb, verb)
+		return fmt.Errorf("%w: %q", extensions.ErrVerb, verb)
 	}
 	return nil
 }
@@ -95,19 +95,19 @@ func (s *Service) change(c extensions.Change) error {
 }
 
 // Status returns the status of all extensions, in the order of the registry.
-func (s *Service) Status(ctx context.Context) ([]Status, error) {
+func (s *Service) Status(ctx context.Context) ([]extensions.Status, error) {
 	return get(ctx, s, s.status)
 }
 
-func (s *Service) status() []Status {
-	out := make([]Status, 0, len(s.found))
-	figures, inhabitants := s.figures(), s.inhabitants()
+func (s *Service) status() []extensions.Status {
+	out := make([]extensions.Status, 0, len(s.found))
+	figures, countPerHost := s.figures(), s.countPerHost()
 	for _, e := range s.found {
-		st := Status{Host: s.base.Name(), ID: e.Name(), Version: e.Version, State: string(activation.Inactive)}
+		st := extensions.Status{Host: s.base.Name(), ID: e.Name(), Version: e.Version, State: string(activation.Inactive)}
 		if at := s.placed.Places[e.ID]; at.Kind != "" {
 			st.Place = s.name(at)
 		}
-		if r := s.record[e.ID]; r != nil {
+		if r := s.history[e.ID]; r != nil {
 			st.Blame.SuspectIn, st.Blame.Decision = len(r.crashes), r.decision
 		}
 		for _, f := range s.faults {
@@ -127,13 +127,13 @@ func (s *Service) status() []Status {
 				st.Why = s.failure(e.ID, now.Err.Error())
 			}
 			if now.State == activation.Active {
-				st.Activation = &Activation{
+				st.Activation = &extensions.Activation{
 					Event: now.Reason.Event, Startup: now.Reason.Startup, CodeLoading: inMS(now.Times.CodeLoading),
 					ActivateCall: inMS(now.Times.ActivateCall), ActivateResolved: inMS(now.Times.ActivateResolved),
 				}
 			}
 		}
-		s.measure(&st, e.ID, figures[e.ID], inhabitants)
+		s.measure(&st, e.ID, figures[e.ID], countPerHost)
 		out = append(out, st)
 	}
 	return out

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/activation"
 	"github.com/hostsup/hostsup/extensions/activation/workspace"
 	"github.com/hostsup/hostsup/intercept/meter"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
 // activation steps the machine and carries out its effects. Their results arrive later
@@ -19,7 +19,7 @@ func (s *Service) activation(ev activation.Event) {
 		switch e := e.(type) {
 		case activation.StartHost:
 			s.log.Debug("host is needed", "host", e.Host, "for", e.Why)
-			if p := s.places[e.Host]; p != nil {
+			if p := s.hosts[e.Host]; p != nil {
 				p.start()
 			} else {
 				s.post(func() {
@@ -29,8 +29,8 @@ func (s *Service) activation(ev activation.Event) {
 		case activation.Activate:
 			s.activate(e)
 		case activation.Deactivate:
-			if p := s.places[e.Host]; p != nil {
-				p.voice.deactivate(e.ID)
+			if p := s.hosts[e.Host]; p != nil {
+				p.adapter.deactivate(e.ID)
 			}
 		case activation.Changed:
 			s.changed(e)
@@ -53,7 +53,7 @@ func (s *Service) activation(ev activation.Event) {
 
 // activate asks a life.
 func (s *Service) activate(e activation.Activate) {
-	p, x := s.places[e.Host], extensions.Extension{}
+	p, x := s.hosts[e.Host], extensions.Extension{}
 	known := false
 	if p != nil {
 		x, known = s.registry.Get(e.ID)
@@ -64,7 +64,7 @@ func (s *Service) activate(e activation.Activate) {
 		})
 		return
 	}
-	p.voice.activate(e, x)
+	p.adapter.activate(e, x)
 }
 
 // changed publishes the new state of an extension.
@@ -76,7 +76,7 @@ func (s *Service) changed(e activation.Changed) {
 		st, _ := s.active.Get(e.ID)
 		s.why[e.ID] = st.Reason.Event
 		reason = fmt.Sprintf("%s is active in %s, by %s", e.ID, milliseconds(total(st.Times)), st.Reason.Event)
-		if p := s.places[e.Host]; p != nil && p.ref != nil {
+		if p := s.hosts[e.Host]; p != nil && p.ref != nil {
 			meter.Of(p.ref).Activated(total(st.Times))
 		}
 		s.log.Info("active", "extension", e.ID, "host", e.Host, "event", st.Reason.Event)
@@ -87,10 +87,10 @@ func (s *Service) changed(e activation.Changed) {
 		return
 	}
 	life := uint64(0)
-	if p := s.places[e.Host]; p != nil {
+	if p := s.hosts[e.Host]; p != nil {
 		life = p.life
 	}
-	s.tell(actors.Event{Kind: actors.KindExtension, Extension: string(e.ID), Reason: reason}, e.Host, life)
+	s.emit(record.Event{Kind: record.KindExtension, Extension: string(e.ID), Reason: reason}, e.Host, life)
 }
 
 func milliseconds(d time.Duration) string { return d.Round(time.Millisecond).String() }

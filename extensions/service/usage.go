@@ -63,7 +63,7 @@ func (s *Service) figures() map[extensions.ID]figures {
 	s.uses.all.Range(func(command, one any) bool {
 		text, _ := command.(string)
 		u, _ := one.(*use)
-		if id, ok := s.whose(text); ok {
+		if id, ok := s.ownerOf(text); ok {
 			f := out[id]
 			n := u.answered.Load() // in the order in which end adds
 			f.calls, f.answered, f.took = f.calls+u.calls.Load(), f.answered+n, f.took+u.took.Load()
@@ -75,7 +75,7 @@ func (s *Service) figures() map[extensions.ID]figures {
 }
 
 // measure adds the figures of an extension to a status.
-func (s *Service) measure(st *Status, id extensions.ID, f figures, alone map[location.Place]int) {
+func (s *Service) measure(st *extensions.Status, id extensions.ID, f figures, alone map[location.Place]int) {
 	st.Calls = f.calls
 	if f.answered > 0 {
 		v := time.Duration(f.took / int64(f.answered)).Seconds()
@@ -86,7 +86,7 @@ func (s *Service) measure(st *Status, id extensions.ID, f figures, alone map[loc
 		st.ActivationSeconds = &v
 	}
 	at := s.placed.Places[id]
-	if p := s.places[st.Place]; p != nil && p.ref != nil && p.life != 0 && alone[at] == 1 {
+	if p := s.hosts[st.Place]; p != nil && p.ref != nil && p.life != 0 && alone[at] == 1 {
 		st.RSSBytes = p.ref.Status().RSSBytes
 	}
 }
@@ -95,8 +95,8 @@ func total(t activation.Times) time.Duration {
 	return t.CodeLoading + t.ActivateCall + t.ActivateResolved
 }
 
-// inhabitants returns the number of extensions by place.
-func (s *Service) inhabitants() map[location.Place]int {
+// countPerHost returns the number of extensions by location.
+func (s *Service) countPerHost() map[location.Place]int {
 	out := map[location.Place]int{}
 	for _, at := range s.placed.Places {
 		out[at]++

@@ -32,7 +32,7 @@ func TestCallsAreCountedByWhoseTheyAre(t *testing.T) {
 		call(&here, "two.a", -1)
 		call(&here, "gone", time.Second)
 		call(&here, "nobody's", time.Second)
-		here.look(1, true) // open calls are never answered
+		here.take(1, true) // open calls are never answered
 		if got, want := fmt.Sprint(s.figures()), "map[x.one:{4 3 6000000000} x.two:{1 0 0}]"; got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}

@@ -55,13 +55,13 @@ func (d editors) find(ctx context.Context, before []extensions.Extension) found 
 
 func (d editors) folders() bool { return len(d.spec.Folders) > 0 }
 
-func (editors) voice(p *place) voice {
-	return &editor{place: p, searches: make(chan struct{}, maxSearches)}
+func (editors) adapter(p *extHost) adapter {
+	return &editor{extHost: p, searches: make(chan struct{}, maxSearches)}
 }
 
 // editor is one such host. The loop owns its fields.
 type editor struct {
-	*place
+	*extHost
 	opened extensions.View
 	view   extensions.View // of the life
 	begun  map[extensions.ID]bool
@@ -75,7 +75,7 @@ type editor struct {
 
 // opening returns the init data of the next life.
 func (p *editor) opening() codec.Raw {
-	told, view := p.s.registry.Init(p.s.lives(p.place))
+	data, view := p.s.registry.Init(p.s.belongsTo(p.extHost))
 	p.opened = view
 	fields := map[string]json.RawMessage{}
 	if init := p.s.base.Spec().Init; init != nil {
@@ -84,7 +84,7 @@ func (p *editor) opening() codec.Raw {
 			return raw // the handshake reports its mistakes
 		}
 	}
-	raw, err := json.Marshal(told)
+	raw, err := json.Marshal(data)
 	if err != nil {
 		p.s.log.Error("defect: extensions cannot be told", "host", p.name, "error", err)
 		return nil
@@ -98,27 +98,27 @@ func (p *editor) opening() codec.Raw {
 	return out
 }
 
-func (p *editor) living() []string { return nil }
+func (p *editor) extensionIDs() []string { return nil }
 
-func (p *editor) up() {
+func (p *editor) lifeUp() {
 	p.view, p.begun, p.config = p.opened, map[extensions.ID]bool{}, nil
 	if p.line != nil {
 		p.config, _, _ = p.line.Opened()
 	}
 }
 
-func (p *editor) welcome() {
+func (p *editor) confirmed() {
 	early := p.early
 	p.early = nil
 	for _, r := range early {
-		p.heard(r)
+		p.apply(r)
 	}
 }
 
-// ahead reports whether the life has sent reports before it was up.
-func (p *editor) ahead(life uint64) bool { return len(p.early) > 0 && p.early[0].life == life }
+// hasEarly reports whether the life has sent reports before it was up.
+func (p *editor) hasEarly(life uint64) bool { return len(p.early) > 0 && p.early[0].life == life }
 
-func (p *editor) over() { p.early = nil }
+func (p *editor) lifeEnded() { p.early = nil }
 
 // sync sends a life its changes, one after the other: of two changes at once the host
 // would lose the first.
@@ -126,7 +126,7 @@ func (p *editor) sync() {
 	if p.line == nil {
 		return
 	}
-	next, delta, changed := p.view.Move(p.s.registry, p.s.lives(p.place))
+	next, delta, changed := p.view.Move(p.s.registry, p.s.belongsTo(p.extHost))
 	if !changed {
 		return
 	}
@@ -183,7 +183,7 @@ func (p *editor) reconfigure(delta extensions.Delta) error {
 	return p.line.Tell(vscode.MethodReconfigured, config)
 }
 
-// deactivate implements voice: an extension cannot be ended alone.
+// deactivate implements adapter: an extension cannot be ended alone.
 func (p *editor) deactivate(id extensions.ID) { p.restart(string(id) + " is to end") }
 
 // activate asks the life. The host reports the result itself; the answer is used only if
@@ -211,7 +211,7 @@ func (p *editor) activate(e activation.Activate, x extensions.Extension) {
 	})
 }
 
-func (p *editor) notified(uint64, *codec.Message) {}
+func (p *editor) notification(uint64, *codec.Message) {}
 
 // command returns the first argument of the call of a command; the rest may be large and
 // is not read.

@@ -27,11 +27,11 @@ const (
 // maxFile bounds, in bytes, the files of a build that are read.
 const maxFile = 64 << 20
 
-// ErrBuild means that a folder is no build of VS Code whose extension host can
-// be spoken to. What wraps it names the file and what was expected in it.
+// ErrBuild means that a folder has no build of VS Code with an extension host that this
+// package can talk to. Errors that wrap it name the file and what was expected in it.
 var ErrBuild = errors.New("no usable build of VS Code")
 
-// Build is what there is to know of an installed build.
+// Build describes an installed build.
 type Build struct {
 	Root    string // its folder, absolute
 	Version string // "1.100.3"
@@ -60,10 +60,10 @@ func Root(command []string) (root string, ok bool) {
 	return "", false
 }
 
-// ReadBuild reads what has to be known of the build in a folder, the one with
-// product.json and out. The numbers of the actors are found in its bundle, as
-// each release has others. What was read is kept until one of the two files
-// has another size or time. Errors wrap [ErrBuild] or are those of the files.
+// ReadBuild reads the description of the build in a folder, the one with product.json and
+// out. The numbers of the actors are found in its bundle, because each release has other
+// ones. The result is cached until the size or the time of one of the two files changes.
+// Errors wrap [ErrBuild] or come from reading the files.
 func ReadBuild(root string) (*Build, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -85,30 +85,30 @@ func ReadBuild(root string) (*Build, error) {
 	}
 	builds.mu.Lock()
 	defer builds.mu.Unlock()
-	if k, ok := builds.known[root]; ok && k.seen == seen {
+	if k, ok := builds.cached[root]; ok && k.seen == seen {
 		return k.build, nil
 	}
 	b, err := readBuild(root)
 	if err != nil {
 		return nil, err
 	}
-	if len(builds.known) >= maxKnown {
-		clear(builds.known)
+	if len(builds.cached) >= maxBuilds {
+		clear(builds.cached)
 	}
-	builds.known[root] = known{seen, b}
+	builds.cached[root] = cachedBuild{seen, b}
 	return b, nil
 }
 
-// builds are those that were read.
+// builds caches the builds that were read, by their roots.
 var builds = struct {
-	mu    sync.Mutex
-	known map[string]known
-}{known: make(map[string]known)}
+	mu     sync.Mutex
+	cached map[string]cachedBuild
+}{cached: make(map[string]cachedBuild)}
 
-// maxKnown is how many builds are remembered.
-const maxKnown = 16
+// maxBuilds bounds the cache.
+const maxBuilds = 16
 
-type known struct {
+type cachedBuild struct {
 	seen  [2]stamp
 	build *Build
 }
@@ -159,25 +159,25 @@ func readFile(path string) ([]byte, error) {
 	return text, err
 }
 
-// landmark is an actor that every release has.
-const landmark = "ExtHostCommands"
+// anchor is an actor that every release has.
+const anchor = "ExtHostCommands"
 
-// wanted are actors without which a host cannot be spoken to.
-var wanted = []string{
-	landmark, "ExtHostConfiguration", "ExtHostExtensionService", "ExtHostWorkspace", "MainThreadExtensionService",
+// required lists the actors that hostsup needs.
+var required = []string{
+	anchor, "ExtHostConfiguration", "ExtHostExtensionService", "ExtHostWorkspace", "MainThreadExtensionService",
 }
 
-// findActors finds the actors in the bundle of a host. They are the members of
-// two objects that stand behind one another, and each is made by a call of the
-// same function, which counts:
+// findActors finds the actors in the bundle of a host. They are the members of two
+// consecutive objects, and each is created by a call of the same function, which numbers
+// them:
 //
 //	A={MainThreadX:f("MainThreadX"),…},B={ExtHostCommands:f("ExtHostCommands"),…}
 //
-// The member's name is the actor's; the text that the function is given is most
-// often the same. Whatever does not fit into that is an error: a number that is
-// off by one would call something else.
+// The name of the member is that of the actor; the argument is mostly the same.
+// Everything that differs from this shape is an error, because a number that is off by
+// one would call another actor.
 func findActors(text []byte) ([]string, error) {
-	mark, err := maker(text)
+	mark, err := findMaker(text)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func findActors(text []byte) ([]string, error) {
 	}
 	var actors []string
 	call := slices.Concat(mark, []byte("("))
-	end := 0 // of the actor before
+	end := 0 // of the previous actor
 	for from := 0; ; {
 		i := bytes.Index(text[from:], call)
 		if i < 0 {
@@ -194,8 +194,8 @@ func findActors(text []byte) ([]string, error) {
 		}
 		i += from
 		from = i + len(call)
-		if i == 0 || identifier(text[i-1]) || text[i-1] == '.' {
-			continue // another function, whose name ends the same
+		if i == 0 || isIdentifier(text[i-1]) || text[i-1] == '.' {
+			continue // another function, whose name has the same end
 		}
 		quote := text[min(from, len(text)-1)]
 		if quote != '"' && quote != '\'' && quote != '`' {
@@ -206,17 +206,17 @@ func findActors(text []byte) ([]string, error) {
 			return nil, fmt.Errorf("%.60q at byte %d: the actor NAME:%s(%cNAME%c) expected", text[i-1:min(i+60, len(text))], i, mark, quote, quote)
 		}
 		start := i - 1
-		for start > 0 && identifier(text[start-1]) {
+		for start > 0 && isIdentifier(text[start-1]) {
 			start--
 		}
 		name := string(text[start : i-1])
-		if len(actors) > 0 && !between(text[end:start]) {
+		if len(actors) > 0 && !isSeparator(text[end:start]) {
 			return nil, fmt.Errorf("%.60q between the actors %s and %s", text[end:start], actors[len(actors)-1], name)
 		}
 		actors = append(actors, name)
 		end = from + n + 3
 	}
-	for _, name := range wanted {
+	for _, name := range required {
 		if !slices.Contains(actors, name) {
 			return nil, fmt.Errorf("no actor %s among %d", name, len(actors))
 		}
@@ -224,27 +224,27 @@ func findActors(text []byte) ([]string, error) {
 	return actors, nil
 }
 
-// maker finds the function that makes actors.
-func maker(text []byte) ([]byte, error) {
+// findMaker finds the function that creates actors.
+func findMaker(text []byte) ([]byte, error) {
 	for _, quote := range []string{`"`, "'", "`"} {
-		tail := []byte("(" + quote + landmark + quote + ")")
+		tail := []byte("(" + quote + anchor + quote + ")")
 		i := bytes.Index(text, tail)
 		if i < 0 {
 			continue
 		}
 		start := i
-		for start > 0 && identifier(text[start-1]) {
+		for start > 0 && isIdentifier(text[start-1]) {
 			start--
 		}
-		if start < i && bytes.HasSuffix(text[:start], []byte(landmark+":")) {
+		if start < i && bytes.HasSuffix(text[:start], []byte(anchor+":")) {
 			return text[start:i], nil
 		}
 	}
-	return nil, fmt.Errorf("the actor %s:f(%q) expected", landmark, landmark)
+	return nil, fmt.Errorf("the actor %s:f(%q) expected", anchor, anchor)
 }
 
-// between says whether b can stand between two actors.
-func between(b []byte) bool {
+// isSeparator reports whether b is a separator of two actors.
+func isSeparator(b []byte) bool {
 	b = bytes.TrimSpace(b)
 	if string(b) == "," {
 		return true
@@ -255,9 +255,9 @@ func between(b []byte) bool {
 		return false
 	}
 	b, ok = bytes.CutSuffix(bytes.TrimSpace(b), []byte("={"))
-	return ok && len(b) > 0 && !bytes.ContainsFunc(b, func(r rune) bool { return r > 0x7f || !identifier(byte(r)) })
+	return ok && len(b) > 0 && !bytes.ContainsFunc(b, func(r rune) bool { return r > 0x7f || !isIdentifier(byte(r)) })
 }
 
-func identifier(c byte) bool {
+func isIdentifier(c byte) bool {
 	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }

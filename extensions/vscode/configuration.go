@@ -9,16 +9,16 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hostsup/hostsup/codec"
-	"sync"
 )
 
-// maxSettings is the most that a file of settings may take, in bytes.
+// maxSettings bounds the bytes of a settings file.
 const maxSettings = 4 << 20
 
-// model is a set of settings as VS Code has them: a tree of their names' parts,
-// and what holds for some languages only once more by itself.
+// model has settings in VS Code's form: a tree of the parts of their names, and the
+// settings for languages once more by themselves.
 type model struct {
 	Contents  map[string]any `json:"contents"`
 	Keys      []string       `json:"keys"`
@@ -32,12 +32,11 @@ type overrides struct {
 	Identifiers []string       `json:"identifiers"`
 }
 
-// forLanguages is the name of settings for some languages: "[markdown]",
+// forLanguages matches the names of settings for languages, like "[markdown]" and
 // "[c][cpp]".
 var forLanguages = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\[[^\]]+\])+$`) })
 
-// newModel makes a model of settings by their full names. It keeps nothing of
-// them.
+// newModel makes a model of settings by their full names. It copies them.
 func newModel(settings map[string]any) model {
 	m := model{Overrides: []overrides{}}
 	m.Contents, m.Keys = tree(settings)
@@ -53,8 +52,8 @@ func newModel(settings map[string]any) model {
 	return m
 }
 
-// tree puts settings where their names say. Where one is the beginning of
-// another and no object, it counts and the other does not.
+// tree arranges settings by the parts of their names. If the name of a setting is a prefix
+// of another's and its value is no object, it wins.
 func tree(settings map[string]any) (contents map[string]any, keys []string) {
 	contents, keys = map[string]any{}, slices.AppendSeq([]string{}, maps.Keys(settings))
 	slices.Sort(keys)
@@ -63,12 +62,13 @@ func tree(settings map[string]any) (contents map[string]any, keys []string) {
 		if forLanguages().MatchString(key) {
 			parts = []string{key}
 		}
-		plant(contents, parts, settings[key])
+		insertSetting(contents, parts, settings[key])
 	}
 	return contents, keys
 }
 
-func plant(at map[string]any, parts []string, value any) {
+// insertSetting sets the value of a setting in a tree.
+func insertSetting(at map[string]any, parts []string, value any) {
 	for _, part := range parts[:len(parts)-1] {
 		below, taken := at[part]
 		next, ok := below.(map[string]any)
@@ -81,27 +81,26 @@ func plant(at map[string]any, parts []string, value any) {
 		}
 		at = next
 	}
-	at[parts[len(parts)-1]] = ours(value)
+	at[parts[len(parts)-1]] = cloneObjects(value)
 }
 
-// ours is a value whose objects can be added to.
-func ours(value any) any {
+// cloneObjects returns a copy of a value with copies of its objects.
+func cloneObjects(value any) any {
 	object, ok := value.(map[string]any)
 	if !ok {
 		return value
 	}
 	out := make(map[string]any, len(object))
 	for k, v := range object {
-		out[k] = ours(v)
+		out[k] = cloneObjects(v)
 	}
 	return out
 }
 
-// Configuration is what ExtHostConfiguration.$initializeConfiguration is called
-// with: the defaults that extensions contribute, given by their descriptions, with
-// those of the options over them, and the user's settings. The error says what is
-// wrong with [Options.SettingsFile]. What of it is told anew is for
-// [Protocol.Reconfigured].
+// Configuration returns the params of ExtHostConfiguration.$initializeConfiguration: the
+// defaults that the extensions with these descriptions contribute, overridden by those of
+// the options, and the user's settings. An error is about [Options.SettingsFile]. Changes
+// are sent with the params that [Protocol.Reconfigured] returns.
 func (p *Protocol) Configuration(descriptions []json.RawMessage) (codec.Raw, error) {
 	return p.opt.configuration(descriptions)
 }
@@ -122,15 +121,15 @@ func (o *Options) configuration(descriptions []json.RawMessage) (codec.Raw, erro
 	}})
 }
 
-// defaults are those of a host with these extensions.
+// defaults returns the default settings of a host with these extensions.
 func (o *Options) defaults(descriptions []json.RawMessage) model {
 	defaults := contributed(descriptions)
 	maps.Copy(defaults, o.Defaults)
 	return newModel(defaults)
 }
 
-// ReadSettings reads a file of settings: an object of JSON, in which there may be
-// comments, and commas before what closes something.
+// ReadSettings reads a settings file: a JSON object, which may have comments and trailing
+// commas.
 func ReadSettings(path string) (map[string]any, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -149,7 +148,7 @@ func ReadSettings(path string) (map[string]any, error) {
 	settings := map[string]any{}
 	plain := withoutComments(text)
 	if len(strings.TrimSpace(string(plain))) == 0 {
-		return settings, nil // as an editor leaves it
+		return settings, nil // editors create such files
 	}
 	if err := json.Unmarshal(plain, &settings); err != nil {
 		return nil, fmt.Errorf("%s:%d: %w", path, lineOf(text, err), err)
@@ -160,7 +159,7 @@ func ReadSettings(path string) (map[string]any, error) {
 	return settings, nil
 }
 
-// lineOf says in which line of a text an error of package json is.
+// lineOf returns the line of a text in which an error of package json is.
 func lineOf(text []byte, err error) int {
 	at := int64(len(text))
 	var syntax *json.SyntaxError
@@ -174,11 +173,11 @@ func lineOf(text []byte, err error) int {
 	return 1 + strings.Count(string(text[:min(at, int64(len(text)))]), "\n")
 }
 
-// withoutComments is JSON in which there were comments and commas too many. What
-// is taken out becomes spaces, so that everything else stays where it was.
+// withoutComments replaces comments and trailing commas by spaces, so that offsets stay
+// the same.
 func withoutComments(text []byte) []byte {
 	out := slices.Clone(text)
-	comma := -1 // with nothing behind it yet
+	comma := -1 // offset of a comma with nothing after it yet
 	blank := func(from, to int) {
 		for i := from; i < to; i++ {
 			if out[i] != '\n' {

@@ -5,7 +5,7 @@ import (
 	"maps"
 )
 
-// maxNodes is how deep parts of a contributed configuration may be in each other.
+// maxNodes bounds the nesting of a contributed configuration.
 const maxNodes = 8
 
 // node is a contributed configuration, or a part of one.
@@ -14,15 +14,15 @@ type node struct {
 	AllOf      json.RawMessage
 }
 
-// property is what counts of a contributed setting.
+// property has the relevant fields of a contributed setting.
 type property struct {
 	Type    json.RawMessage
 	Default json.RawMessage
 }
 
-// contributed are the defaults of the settings that extensions contribute, by
-// their full names. Of two of the same name the first counts, as in VS Code; what
-// an extension has as a default for a setting of somebody else's goes over it.
+// contributed returns the defaults of the settings that extensions contribute, by their
+// full names. Of two settings with the same name the first one wins, as in VS Code.
+// Defaults that an extension has for the settings of others override these.
 func contributed(descriptions []json.RawMessage) map[string]any {
 	defaults := map[string]any{}
 	var over []map[string]any
@@ -47,7 +47,7 @@ func contributed(descriptions []json.RawMessage) map[string]any {
 	return defaults
 }
 
-// collect takes the defaults of a node, or of a list of them.
+// collect adds the defaults of a node, or of a list of nodes.
 func collect(defaults map[string]any, raw json.RawMessage, depth int) {
 	if len(raw) == 0 || depth == 0 {
 		return
@@ -74,8 +74,7 @@ func collect(defaults map[string]any, raw json.RawMessage, depth int) {
 	}
 }
 
-// value is the default of a setting, which is that of its type where it says
-// none.
+// value returns the default of a setting; without one, that of its type.
 func (p property) value() any {
 	var v any
 	if len(p.Default) > 0 && json.Unmarshal(p.Default, &v) == nil {
@@ -105,7 +104,7 @@ func (p property) value() any {
 	return nil
 }
 
-// merged is a value over another one: an object adds to an object.
+// merged returns above, with the fields of below added if both are objects.
 func merged(below, above any) any {
 	b, ok := below.(map[string]any)
 	a, also := above.(map[string]any)

@@ -7,13 +7,13 @@ import (
 	"github.com/hostsup/hostsup/codec"
 )
 
-// Exit codes of the host's own; those up to 13 are node's.
+// Exit codes of the extension host; those up to 13 are node's.
 const (
 	exitVersionMismatch = 55
 	exitUnexpectedError = 81
 )
 
-// nodeExits are what node means by its exit codes.
+// nodeExits explains the exit codes of node.
 var nodeExits = map[int]string{
 	3:  "node cannot parse itself",
 	4:  "node failed to evaluate itself",
@@ -26,14 +26,14 @@ var nodeExits = map[int]string{
 	13: "node ended while something was awaited that could not come any more",
 }
 
-// What node writes when it ends by its own decision.
+// What node prints when it aborts.
 const (
 	heapLimit   = "JavaScript heap out of memory"
 	nodeAborted = "node::Abort"
 )
 
-// Explain says what the end of a host means. That it was told the commit of
-// another build cannot be cured by another start.
+// Explain implements Explain of [codec.Features]. The end is final if the commit in the
+// init data is that of another build: another start does not change that.
 func (*Protocol) Explain(e codec.End) (meaning string, final bool) {
 	switch {
 	case e.Signal != 0:

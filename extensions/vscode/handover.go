@@ -17,17 +17,17 @@ import (
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
-// Environment variables of a host that is handed its sockets over node's
-// channel between a parent and its child: JSON lines, with descriptors.
+// Environment variables of a host that receives its sockets over node's IPC channel
+// between a parent and its child: JSON lines, with descriptors.
 const (
 	envChannel = "NODE_CHANNEL_FD"
 	envFormat  = "NODE_CHANNEL_SERIALIZATION_MODE"
 	envSent    = "VSCODE_EXTHOST_WILL_SEND_SOCKET"
-	envGrace   = "VSCODE_RECONNECTION_GRACE_TIME" // in milliseconds; older builds do not look at it
+	envGrace   = "VSCODE_RECONNECTION_GRACE_TIME" // in milliseconds; older builds ignore it
 )
 
-// inherited is the number of the first descriptor that a host inherits behind
-// its standard ones; see [codec.Meeting].
+// inherited is the number of the first descriptor that a host inherits after the standard
+// ones; see [codec.Rendezvous].
 const inherited = 3
 
 // Lines on the channel.
@@ -37,30 +37,30 @@ const (
 		`"initialDataChunk":"","skipWebSocketFrames":true,"permessageDeflate":false,"inflateBytes":""}}` + "\n"
 )
 
-// settle is how long a host has to be found gone, whose socket has ended. It
-// loses its socket and its channel one after the other.
-const settle = 250 * time.Millisecond
+// settleTime is how long the end of the channel is awaited after the end of a socket: the
+// descriptors of a process that ends are closed one after the other.
+const settleTime = 250 * time.Millisecond
 
-// handover meets a host by handing it sockets, one after another.
+// handover sends a host its sockets over the channel, one after another.
 type handover struct {
 	build *Build
 	ours  *net.UnixConn // the channel
-	child *os.File      // the host's end of it
+	child *os.File      // the host's end of the channel
 	grace time.Duration // see [Options.Grace]
 
-	ready chan struct{} // closed when the host waits for a socket
-	gone  chan struct{} // closed when the host is
+	ready chan struct{} // closed when the host is ready for a socket
+	gone  chan struct{} // closed when the channel has ended
 	stop  chan struct{} // closed by Close
 	once  sync.Once
 	wait  sync.WaitGroup
 
-	mu  sync.Mutex
-	met bool
+	mu        sync.Mutex
+	connected bool
 }
 
-var _ codec.Meeting = (*handover)(nil)
+var _ codec.Rendezvous = (*handover)(nil)
 
-func handOver(b *Build, grace time.Duration) (*handover, error) {
+func newHandover(b *Build, grace time.Duration) (*handover, error) {
 	ours, child, err := connection()
 	if err != nil {
 		return nil, err
@@ -73,13 +73,13 @@ func handOver(b *Build, grace time.Duration) (*handover, error) {
 	return h, nil
 }
 
-// connection makes a socket with two ends, one of them for a host.
+// connection makes a socket pair, with one end for a host.
 func connection() (*net.UnixConn, *os.File, error) {
 	f, child, err := sys.SocketPair()
 	if err != nil {
 		return nil, nil, err
 	}
-	defer f.Close() // FileConn has its own
+	defer f.Close() // FileConn duplicates it
 	c, err := net.FileConn(f)
 	if err != nil {
 		child.Close()
@@ -94,18 +94,18 @@ func connection() (*net.UnixConn, *os.File, error) {
 	return ours, child, nil
 }
 
-// Env tells the host of the channel.
+// Env returns the variables that describe the channel.
 func (h *handover) Env() []string {
 	return append(environment(h.build), fmt.Sprintf("%s=%d", envChannel, inherited), envFormat+"=json", envSent+"=1",
 		fmt.Sprintf("%s=%d", envGrace, h.grace.Milliseconds()))
 }
 
-// Files is the host's end of the channel.
+// Files returns the host's end of the channel.
 func (h *handover) Files() []*os.File { return []*os.File{h.child} }
 
-// listen waits for the host's word that it is ready, and then for its end. What
-// else it says is acknowledgements, and what extensions may say on a channel
-// that is none of theirs.
+// listen waits until the host reports that it is ready, and then for the end of the
+// channel. It ignores other lines: acknowledgements, and messages of extensions, which
+// are not meant to use the channel.
 func (h *handover) listen() {
 	defer close(h.gone)
 	r := bufio.NewReader(h.ours)
@@ -113,7 +113,7 @@ func (h *handover) listen() {
 	for {
 		line, err := r.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
-			continue // part of a line that is not looked at
+			continue // part of a line that is ignored
 		}
 		if err != nil {
 			return
@@ -121,19 +121,20 @@ func (h *handover) listen() {
 		if ready || !bytes.Contains(line, []byte(lineReady)) {
 			continue
 		}
-		var said struct{ Type string }
-		if json.Unmarshal(line, &said) == nil && said.Type == lineReady {
+		var message struct{ Type string }
+		if json.Unmarshal(line, &message) == nil && message.Type == lineReady {
 			ready = true
 			close(h.ready)
 		}
 	}
 }
 
-// Connect waits until the host is ready and hands it the first socket.
+// Connect waits until the host is ready and sends it the first socket. It must be called
+// once.
 func (h *handover) Connect(ctx context.Context) (codec.Stream, error) {
 	h.mu.Lock()
-	again := h.met
-	h.met = true
+	again := h.connected
+	h.connected = true
 	h.mu.Unlock()
 	if again {
 		return nil, errors.New("connected before")
@@ -152,16 +153,16 @@ func (h *handover) Connect(ctx context.Context) (codec.Stream, error) {
 	case <-h.stop:
 		return nil, net.ErrClosed
 	}
-	c, err := h.hand()
+	c, err := h.sendSocket()
 	if err != nil {
 		return nil, err
 	}
 	return newStream(c, h.next, h.grace), nil
 }
 
-// next hands the host another socket, unless it is gone.
+// next sends the host another socket, unless the channel has ended.
 func (h *handover) next(stop <-chan struct{}) (socket, error) {
-	timer := time.NewTimer(settle)
+	timer := time.NewTimer(settleTime)
 	defer timer.Stop()
 	select {
 	case <-h.gone:
@@ -170,11 +171,11 @@ func (h *handover) next(stop <-chan struct{}) (socket, error) {
 		return nil, net.ErrClosed
 	case <-timer.C:
 	}
-	return h.hand()
+	return h.sendSocket()
 }
 
-// hand gives the host one end of a new socket.
-func (h *handover) hand() (socket, error) {
+// sendSocket sends the host one end of a new socket.
+func (h *handover) sendSocket() (socket, error) {
 	ours, child, err := connection()
 	if err != nil {
 		return nil, err
@@ -187,11 +188,11 @@ func (h *handover) hand() (socket, error) {
 	return ours, nil
 }
 
-// Close ends a Connect and the channel.
+// Close ends a running Connect and the channel.
 func (h *handover) Close() error {
 	h.once.Do(func() {
 		close(h.stop)
-		_ = h.ours.Close() // nothing of it matters any more
+		_ = h.ours.Close() // its data no longer matters
 	})
 	h.wait.Wait()
 	return nil

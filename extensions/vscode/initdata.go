@@ -9,9 +9,8 @@ import (
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 )
 
-// initData is what a host is told at its start. The fields of Hello.Init take
-// the place of those of the same name. The descriptions are those of the
-// extensions in it.
+// initData returns the init data of a host. Fields of Hello.Init replace those with the
+// same name. The descriptions are those of the extensions in the data.
 func (o *Options) initData(b *Build, h codec.Hello) (init codec.Raw, descriptions []json.RawMessage, err error) {
 	ext, err := o.extensions(h.Host)
 	if err != nil {
@@ -20,7 +19,7 @@ func (o *Options) initData(b *Build, h codec.Hello) (init codec.Raw, description
 	state := o.state(h.Host)
 	data := map[string]any{
 		"version":   b.Version,
-		"parentPid": h.PID, // whose end is the host's; 0: nobody's
+		"parentPid": h.PID, // the host ends with this process; 0: with none
 		"environment": map[string]any{
 			"isExtensionDevelopmentDebug": false,
 			"appName":                     h.Supervisor, "appHost": "desktop", "appRoot": fileURI(b.Root), "appLanguage": "en",
@@ -60,25 +59,25 @@ func (o *Options) initData(b *Build, h codec.Hello) (init codec.Raw, description
 	return init, descriptions, err
 }
 
-// described are the descriptions of the extensions in init data.
+// described returns the descriptions of the extensions in init data.
 func described(ext any) ([]json.RawMessage, error) {
 	raw, err := jsonrpc.Encoding{}.Marshal(ext)
 	if err != nil {
 		return nil, fmt.Errorf("extensions: %w", err)
 	}
-	var told struct {
+	var data struct {
 		All []json.RawMessage `json:"allExtensions"`
 	}
-	_ = json.Unmarshal(raw, &told) // the host says what is wrong with it
-	return told.All, nil
+	_ = json.Unmarshal(raw, &data) // the host reports what is wrong
+	return data.All, nil
 }
 
 const (
-	logInfo   = 3 // the level from which on the host and its extensions log
+	logInfo   = 3 // the log level of the host and its extensions
 	uiDesktop = 1
 )
 
-// over puts the fields of init over those of data.
+// over replaces fields of data with those of init.
 func over(data map[string]any, init any) error {
 	if init == nil {
 		return nil

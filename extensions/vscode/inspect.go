@@ -6,36 +6,35 @@ import (
 	"strings"
 )
 
-// What node is told of its inspector, in the words that package inspector looks
-// for.
+// Options of node's inspector, in the form that package inspector recognizes.
 const (
-	// A free port of the loopback. In this form the host takes it out of what it
-	// starts others with.
+	// A free port of the loopback. The host removes the option in this form from the
+	// arguments of the processes that it starts.
 	anyPort = "--inspect-port=0"
-	// Whoever asks the port is not told the id that lets him in.
+	// Clients of the port are not told the id that gives access.
 	quiet = "--inspect-publish-uid=stderr"
 )
 
-// Arguments adds, for a host that is started by node, how node opens its
-// inspector if it is asked to: at any free port of the loopback, and so that
-// only we learn its address. Whoever has said something about that himself is
-// left alone.
+// Arguments adds options to the command of a host that is started by node. If node is
+// asked to open its inspector, it does so at a free port of the loopback, and only its
+// standard error has the address. A command that has options for the inspector already is
+// returned unchanged.
 func (*Protocol) Arguments(command []string, env map[string]string) []string {
 	script := slices.IndexFunc(command, func(arg string) bool {
 		return strings.HasSuffix(filepath.ToSlash(arg), "/"+fileStart)
 	})
-	if script < 1 || !slices.ContainsFunc(command[:script], isNode) || inspects(env["NODE_OPTIONS"]) || slices.ContainsFunc(command[:script], inspects) {
+	if script < 1 || !slices.ContainsFunc(command[:script], isNode) || isInspectOption(env["NODE_OPTIONS"]) || slices.ContainsFunc(command[:script], isInspectOption) {
 		return command
 	}
 	return slices.Concat(command[:script:script], []string{anyPort, quiet}, command[script:])
 }
 
-// inspects says whether an option of node is about its inspector.
-func inspects(option string) bool {
+// isInspectOption reports whether an option of node concerns its inspector.
+func isInspectOption(option string) bool {
 	return strings.Contains(option, "--inspect") || strings.Contains(option, "--debug-port")
 }
 
-// isNode says whether an argument names node.
+// isNode reports whether an argument is a path of node.
 func isNode(arg string) bool {
 	name := strings.TrimSuffix(filepath.Base(arg), ".exe")
 	return name == "node" || name == "nodejs"

@@ -17,63 +17,58 @@ import (
 
 // Options of the protocol.
 type Options struct {
-	// Root is the folder of the installed build: the one with product.json and
-	// out. It has to be there; see [Root] and [ReadBuild].
+	// Root is the folder of the installed build, with product.json and out. It must
+	// exist; see [Root] and [ReadBuild].
 	Root string
 
-	// State is the folder below which each host has one of its name for what
-	// its extensions keep and log. The host makes it when it needs it. Default:
-	// hostsup/vscode in the user's folder for caches.
+	// State is the folder in which each host has a folder with its name for the data and
+	// the logs of its extensions. The host makes it when it needs it. Default:
+	// hostsup/vscode in the user's cache folder.
 	State string
 
-	// Name is the name of the folder below State; default: the host's. Hosts of one
-	// name share what their extensions keep, and each has a folder of its own for
-	// logs in it. An extension must not run in two of them at once. The folder is made when a host starts, and
-	// one that is confined has to be let write there.
+	// Name is the name of the folder below State; default: the host's. Hosts with the same
+	// Name share the data of their extensions, and each has its own folder for logs there.
+	// NOTE: an extension must not run in two of them at once. The folder is made when a
+	// host starts; the policy of a confined host must let it write there.
 	Name string
 
-	// Reconnect has the host handed its sockets over an inherited descriptor
-	// instead of coming to one of ours: one that breaks while the host lives is
-	// followed by another, over which both sides send again what the other has
-	// not seen. Such a host needs no path that is outside of a sandbox. Not on
-	// Windows.
+	// Reconnect makes the host receive its sockets over an inherited descriptor instead of
+	// connecting to one: if a socket breaks while the host lives, another follows, and
+	// both sides send again what the other has not received. Such a host needs no path
+	// outside of its sandbox. Not on Windows.
 	Reconnect bool
 
-	// Grace is how long, with Reconnect, a host may be without a socket that works
-	// before its life ends. The host itself gives up after as long, if the build
-	// knows how to be told (1.100 does not, and waits for 3 hours). Default: [DefaultGrace].
+	// Grace is how long, with Reconnect, a host may be without a working socket before its
+	// life ends. The host itself gives up after the same time if its build has the setting
+	// (1.100 does not, and waits for 3 hours). Default: [DefaultGrace].
 	Grace time.Duration
 
-	// Folders are those of the extensions that a host has, each with its
-	// package.json.
+	// Folders are the folders of a host's extensions, each with its package.json.
 	Folders []string
 
-	// Extensions is asked for the extensions of a host at each of its starts,
-	// instead of looking into Folders: for the value of the field of this name
-	// in the init data, with versionId, allExtensions, activationEvents and
-	// myExtensions. It may be called concurrently.
+	// Extensions, if not nil, replaces Folders. It is called at each start of a host and
+	// returns the value of the field "extensions" of the init data, with versionId,
+	// allExtensions, activationEvents and myExtensions. It may be called concurrently.
 	Extensions func(host string) (any, error)
 
-	// Defaults are values that settings have by default, over those that the
-	// host's extensions contribute.
+	// Defaults are default values of settings. They override those that the host's
+	// extensions contribute.
 	Defaults map[string]any
 
-	// Workspace is what the host's extensions work on; nil: nothing.
+	// Workspace is the workspace of the host; nil for none.
 	Workspace *Workspace
 
-	// SettingsFile is a file of the user's settings, as VS Code has it; see
-	// [ReadSettings]. It is read at each start of a host, which fails when that
-	// cannot be done.
+	// SettingsFile is a settings file of VS Code; see [ReadSettings]. It is read at each
+	// start of a host; an error fails the start.
 	SettingsFile string
 
-	// Settings are the user's, by their full names: "editor.tabSize". They go over
-	// those of SettingsFile. A name in brackets, "[markdown]", is an object of
-	// settings for that language.
+	// Settings are the user's settings by their full names, like "editor.tabSize". They
+	// override those of SettingsFile. A name in brackets, like "[markdown]", has an object
+	// of settings for that language.
 	Settings map[string]any
 }
 
-// DefaultGrace is [Options.Grace] where that is not set: the time for which hosts
-// wait by themselves.
+// DefaultGrace is the default of [Options.Grace]: the time that hosts wait by default.
 const DefaultGrace = 3 * time.Hour
 
 func (o *Options) grace() time.Duration {
@@ -83,7 +78,7 @@ func (o *Options) grace() time.Duration {
 	return o.Grace
 }
 
-// scanned is what a host is told of the extensions in its folders.
+// scanned describes the extensions in the folders of a host, as in the init data.
 type scanned struct {
 	Version int                 `json:"versionId"`
 	All     []json.RawMessage   `json:"allExtensions"`
@@ -98,10 +93,9 @@ type Workspace struct {
 	Untrusted bool     // extensions are told that the user does not trust it
 }
 
-// Grants are what a confined host cannot do without, as a policy of a sandbox
-// names it: it reads its build, the packages that npm has put beside that, and
-// the Folders of its extensions, and writes where these keep things. Profile
-// "node" has what its engine needs.
+// Grants returns the paths that a confined host needs, for a sandbox policy: it reads its
+// build, the packages that npm has installed beside the build, and the Folders of its
+// extensions, and writes their data. Profile "node" has what its engine needs.
 func (o Options) Grants(host string) (read, write []string) {
 	read = append(read, o.Root)
 	for dir := filepath.Dir(filepath.Clean(o.Root)); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
@@ -114,7 +108,7 @@ func (o Options) Grants(host string) (read, write []string) {
 	return append(read, o.Folders...), []string{"-" + o.state(host)}
 }
 
-// state is the folder of a host.
+// state returns the folder of a host.
 func (o *Options) state(host string) string {
 	if o.Name != "" {
 		host = o.Name
@@ -130,7 +124,7 @@ func (o *Options) state(host string) string {
 	return filepath.Join(dir, host)
 }
 
-// logs is the folder of a host's logs.
+// logs returns the folder of a host's logs.
 func (o *Options) logs(host string) string {
 	dir := filepath.Join(o.state(host), "logs")
 	if o.Name != "" && o.Name != host {
@@ -152,7 +146,7 @@ func (o *Options) extensions(host string) (any, error) {
 	return e, nil
 }
 
-// maxManifest is the most that a package.json may take, in bytes.
+// maxManifest bounds the bytes of a package.json.
 const maxManifest = 4 << 20
 
 // add reads the manifest of an extension.
@@ -212,7 +206,7 @@ func (e *scanned) add(dir string) error {
 	return nil
 }
 
-// commands are the ids of contributed commands: of a list, or of a single one.
+// commands returns the ids of contributed commands, which are a list or a single one.
 func commands(raw json.RawMessage) (ids []string) {
 	type command struct{ Command string }
 	var many []command
@@ -228,7 +222,7 @@ func commands(raw json.RawMessage) (ids []string) {
 	return ids
 }
 
-// workspace is what $initializeWorkspace is called with.
+// workspace returns the params of $initializeWorkspace.
 func (o *Options) workspace() (codec.Raw, error) {
 	w := o.Workspace
 	if w == nil {
@@ -243,14 +237,14 @@ func (o *Options) workspace() (codec.Raw, error) {
 	return json.Marshal([]any{data, !w.Untrusted})
 }
 
-// id is the same for the same folders.
+// id returns an id that is the same for the same folders.
 func (w *Workspace) id() string {
 	sum := sha256.Sum256([]byte(strings.Join(w.Folders, "\x00")))
 	return hex.EncodeToString(sum[:16])
 }
 
-// static is what the init data say of a workspace. Its id is the name of the
-// folder in which extensions keep what belongs to it.
+// static returns the description of a workspace in the init data. Its id is the name of
+// the folder with the extensions' data of the workspace.
 func (w *Workspace) static() map[string]any {
 	name := w.Name
 	if name == "" {
@@ -263,7 +257,7 @@ func (w *Workspace) static() map[string]any {
 	return map[string]any{"id": w.id(), "name": name, "transient": false, "configuration": nil, "isUntitled": false}
 }
 
-// fileURI is a path as VS Code passes URIs on.
+// fileURI returns the URI of a path in VS Code's form.
 func fileURI(path string) map[string]any {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
@@ -272,7 +266,7 @@ func fileURI(path string) map[string]any {
 	return map[string]any{"$mid": 1, "scheme": "file", "path": path, "fsPath": path}
 }
 
-// identity is an extension's id as VS Code passes it on.
+// identity returns an extension's id in VS Code's form.
 func identity(id string) map[string]string {
 	return map[string]string{"value": id, "_lower": strings.ToLower(id)}
 }

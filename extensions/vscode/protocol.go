@@ -1,39 +1,37 @@
 package vscode
 
 import (
-	"reflect"
-
 	"os"
+	"reflect"
 	"slices"
 
 	"github.com/hostsup/hostsup/codec"
 	wire "github.com/hostsup/hostsup/codec/vscode"
 )
 
-// Protocol is VS Code's extension host protocol for hosts of one build, which come
-// to a unix socket, or are handed one. Make it with [New].
+// Protocol is VS Code's extension host protocol for hosts of one build, which connect to a
+// unix socket or receive one. It must be made with [New].
 type Protocol struct {
 	wire.Language
-	opt     Options
-	memory  *memory
-	secrets *confidences
+	opt      Options
+	mementos *mementos
+	secrets  *secretWrites
 }
 
 // New returns the protocol for the hosts of the build at opt.Root.
 func New(opt Options) *Protocol {
-	return &Protocol{opt: opt, memory: &memory{scopes: map[string]*scope{}}, secrets: newConfidences()}
+	return &Protocol{opt: opt, mementos: &mementos{scopes: map[string]*scope{}}, secrets: newSecretWrites()}
 }
 
-// Equal reports whether other is the protocol for the same hosts. What is kept for them
-// does not count.
+// Equal reports whether other has the same options. Stored data of hosts is not compared.
 func (p *Protocol) Equal(other codec.Protocol) bool {
 	o, ok := other.(*Protocol)
 	return ok && reflect.DeepEqual(p.opt, o.opt)
 }
 
-// ArgShared is an argument of a host's program: what it keeps for a workspace is
-// in the folder of that, even when another host keeps things there. The program
-// does not look at the setting of that name in its initialization data.
+// ArgShared is an argument of a host's program: the data of a workspace is in the folder
+// of the workspace even if another host uses the folder. The program ignores the setting
+// of this name in its init data.
 const ArgShared = "--skipWorkspaceStorageLock"
 
 // Shared returns the command of a host with [ArgShared].
@@ -44,9 +42,8 @@ func (p *Protocol) Shared(command []string) []string {
 	return append(slices.Clone(command), ArgShared)
 }
 
-// Beside returns the protocol for more hosts that run extensions of one of the
-// given name, and share with it what these keep. [ArgShared] is for their
-// commands.
+// Beside returns the protocol for additional hosts that run extensions of the named host
+// and share stored data with it. Their commands need [ArgShared].
 func (p *Protocol) Beside(host string) *Protocol {
 	out := *p
 	if out.opt.Name == "" {
@@ -55,20 +52,20 @@ func (p *Protocol) Beside(host string) *Protocol {
 	return &out
 }
 
-// Options returns what the protocol was made with.
+// Options returns the options of the protocol.
 func (p *Protocol) Options() Options { return p.opt }
 
-// Features returns all that the methods of p can, which are documented there.
+// Features returns the methods of p; their comments describe the features.
 func (p *Protocol) Features() codec.Features {
 	return codec.Features{
-		Meet: p.Meet, Inherits: p.Inherits(), Arguments: p.Arguments, Explain: p.Explain,
+		Rendezvous: p.Rendezvous, Inherits: p.Inherits(), Arguments: p.Arguments, Explain: p.Explain,
 		Reserved: p.Reserved, Expand: p.Expand, Incremental: p.Incremental,
 		Serve: p.Serve, Answer: p.Answer,
 		Secrets: &codec.Secrets{Serve: p.Keep, Confides: p.Confides, Household: p.Household},
 	}
 }
 
-// Open makes a session. Where the build cannot be read it fails at its first
+// Open makes a session. If the build cannot be read, the session fails at its first
 // message.
 func (p *Protocol) Open(lim codec.Limits) codec.Session {
 	b, err := ReadBuild(p.opt.Root)
@@ -85,25 +82,25 @@ func (p *Protocol) Open(lim codec.Limits) codec.Session {
 	})
 }
 
-// Inherits: hosts that are handed their sockets need
-// no path to us.
+// Inherits reports whether hosts receive their sockets over an inherited descriptor, so
+// that they need no path.
 func (p *Protocol) Inherits() bool { return p.opt.Reconnect }
 
-// Meet prepares the meeting with a host; a build that cannot be read is an
-// error before anything is started.
-func (p *Protocol) Meet(dir string) (codec.Meeting, error) {
+// Rendezvous prepares the rendezvous with a host. If the build cannot be read, it fails before
+// a process is started.
+func (p *Protocol) Rendezvous(dir string) (codec.Rendezvous, error) {
 	b, err := ReadBuild(p.opt.Root)
 	if err != nil {
 		return nil, err
 	}
 	if p.opt.Name != "" {
-		// A host that is confined can be given it only when it is there.
+		// A confined host can be granted the folder only if it exists.
 		if err := os.MkdirAll(p.opt.state(""), 0o700); err != nil {
 			return nil, err
 		}
 	}
 	if p.opt.Reconnect {
-		return handOver(b, p.opt.grace())
+		return newHandover(b, p.opt.grace())
 	}
-	return meet(dir, b)
+	return newRendezvous(dir, b)
 }

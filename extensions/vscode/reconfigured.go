@@ -12,30 +12,29 @@ import (
 	wire "github.com/hostsup/hostsup/codec/vscode"
 )
 
-// MethodReconfigured tells a host that its configuration is another now; see
+// MethodReconfigured notifies a host of a change of its configuration; see
 // [Protocol.Reconfigured].
 const MethodReconfigured = wire.MethodReconfigured
 
-// change is what is different in a configuration: settings, and for each language
-// those that are different for it.
+// change lists the changed settings of a configuration: all, and those of each language.
 type change struct {
 	Keys      []string `json:"keys"`
 	Overrides [][2]any `json:"overrides"`
 }
 
-// Reconfigured returns what [MethodReconfigured] is called with when a host has
-// come to have other extensions, given by their descriptions, nil where that makes
-// no difference. told is what the host was told last: the params of this call or
-// of $initializeConfiguration. The user's settings are those in told; no file is
-// read. The error says that told is neither.
-func (p *Protocol) Reconfigured(told codec.Raw, descriptions []json.RawMessage) (codec.Raw, error) {
+// Reconfigured returns the params of [MethodReconfigured] for a host whose extensions have
+// changed to those of the descriptions, or nil if its configuration stays the same. last
+// has the params that were sent last, with this method or $initializeConfiguration; the
+// user's settings are taken from there, and no file is read. An error means that last has
+// another form.
+func (p *Protocol) Reconfigured(last codec.Raw, descriptions []json.RawMessage) (codec.Raw, error) {
 	var args []map[string]json.RawMessage
 	var before, now model
-	if err := json.Unmarshal(told, &args); err != nil {
+	if err := json.Unmarshal(last, &args); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
 	if len(args) == 0 || args[0]["defaults"] == nil {
-		return nil, fmt.Errorf("configuration without defaults: %.40q", told)
+		return nil, fmt.Errorf("configuration without defaults: %.40q", last)
 	}
 	if err := json.Unmarshal(args[0]["defaults"], &before); err != nil {
 		return nil, fmt.Errorf("configuration: defaults: %w", err)
@@ -77,7 +76,7 @@ func changed(before, now model) change {
 	return c
 }
 
-// flat are a model's settings by their full names.
+// flat returns the settings of a model by their full names.
 func (m model) flat() map[string]any {
 	out := make(map[string]any, len(m.Keys))
 	for _, key := range m.Keys {
@@ -95,8 +94,8 @@ func (m model) flat() map[string]any {
 	return out
 }
 
-// differ returns the names that are in one of two only, or have other values, in
-// order.
+// differ returns the sorted names that are in one of two maps only or have different
+// values.
 func differ(a, b map[string]any) []string {
 	keys := []string{}
 	for key, value := range a {

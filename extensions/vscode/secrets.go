@@ -12,8 +12,8 @@ import (
 	wire "github.com/hostsup/hostsup/codec/vscode"
 )
 
-// What hosts have an editor keep for their extensions in context.secrets, and how
-// they are told that it is another one.
+// Requests of hosts for context.secrets of their extensions, and the notification that a
+// secret has changed.
 const (
 	methodSecret       = "MainThreadSecretState.$getPassword"
 	methodStoreSecret  = "MainThreadSecretState.$setPassword"
@@ -22,24 +22,24 @@ const (
 	methodSecretNews   = "ExtHostSecretState.$onDidChangePassword"
 )
 
-// changesKept is how many changes a late one may be behind at least and still be
-// known for that.
+// changesKept is the least number of later changes after which an outdated change is still
+// recognized.
 const changesKept = 4096
 
-// confidences are changes of secrets. The hosts of one protocol share it.
-type confidences struct {
-	asked atomic.Uint64 // requests so far
-	busy  chan struct{} // holds a token while one works
+// secretWrites orders the changes of secrets. The hosts of one protocol share it.
+type secretWrites struct {
+	requests atomic.Uint64 // requests so far
+	busy     chan struct{} // semaphore
 
-	changed map[[3]string]uint64 // by household, extension and key: the request; of who is busy
+	changed map[[3]string]uint64 // number of the request by household, extension and key; guarded by busy
 }
 
-func newConfidences() *confidences {
-	return &confidences{busy: make(chan struct{}, 1), changed: map[[3]string]uint64{}}
+func newSecretWrites() *secretWrites {
+	return &secretWrites{busy: make(chan struct{}, 1), changed: map[[3]string]uint64{}}
 }
 
-// Household is that of [codec.Secrets]: extensions keep their secrets by the name
-// of the host, as they do everything else.
+// Household implements Household of [codec.Secrets]: secrets of extensions are stored by
+// the name of the host, like their other data.
 func (p *Protocol) Household(host string) string {
 	if p.opt.Name != "" {
 		return p.opt.Name
@@ -47,19 +47,19 @@ func (p *Protocol) Household(host string) string {
 	return host
 }
 
-// Confides is that of [codec.Secrets].
+// Confides implements Confides of [codec.Secrets].
 func (*Protocol) Confides(method string) bool { return method == methodStoreSecret }
 
-// Keep is Serve of [codec.Secrets], for context.secrets of extensions. Of two changes
-// of the same secret the later one stays.
+// Keep implements Serve of [codec.Secrets], for context.secrets of extensions. Of two
+// changes of the same secret the later one stays.
 func (p *Protocol) Keep(method string) codec.SecretService {
 	if !slices.Contains([]string{methodSecret, methodStoreSecret, methodDeleteSecret, methodSecretKeys}, method) {
 		return nil
 	}
 	c := p.secrets
-	turn := c.asked.Add(1)
+	turn := c.requests.Add(1)
 	return func(ctx context.Context, v codec.Vault, host string, params codec.Raw) (codec.Raw, error) {
-		id, key, value, err := confided(method, params)
+		id, key, value, err := parseSecret(method, params)
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +85,7 @@ func (p *Protocol) Keep(method string) codec.SecretService {
 		}
 		what := [3]string{p.Household(host), id, key}
 		if c.changed[what] > turn {
-			return nil, nil // there is a later one
+			return nil, nil // a later request was faster
 		}
 		news := true
 		if method == methodStoreSecret {
@@ -110,8 +110,8 @@ func (p *Protocol) Keep(method string) codec.SecretService {
 	}
 }
 
-// confided takes apart what a host asks. No error has a value in it.
-func confided(method string, params codec.Raw) (id, key, value string, err error) {
+// parseSecret parses the parameters of a request. Its errors contain no value.
+func parseSecret(method string, params codec.Raw) (id, key, value string, err error) {
 	into, what := []*string{&id, &key, &value}, "an extension, a key and a value, all of them texts,"
 	switch method {
 	case methodSecretKeys:

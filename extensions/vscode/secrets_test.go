@@ -114,7 +114,7 @@ func TestSecrets(t *testing.T) {
 	}
 	does(get, "code", `["a.b"]`, "", "expected")
 	does(keys, "code", `[]`, "", "expected")
-	if p.Keep("MainThreadSecretState.$other") != nil || p.Keep(methodRecall) != nil || p.Serve(methodSecret) != nil {
+	if p.Keep("MainThreadSecretState.$other") != nil || p.Keep(methodGetState) != nil || p.Serve(methodSecret) != nil {
 		t.Error("it is kept")
 	}
 	if !p.Confides(methodStoreSecret) || p.Confides(methodSecret) {

@@ -16,87 +16,85 @@ import (
 )
 
 const (
-	// keptLimit is how many bytes of unacknowledged messages are kept before
-	// what is written waits. A host acknowledges while it works; one that does
-	// not within two seconds has this much to read.
+	// keptLimit bounds the bytes of unacknowledged messages; then Write waits. A host
+	// acknowledges messages within two seconds, unless it has this much to read.
 	keptLimit = 64 << 20
-	// maxAsked is how many requests a host may make before it has acknowledged
-	// the ack of the first of them: each is kept until then.
-	maxAsked = 1 << 20
-	// pullSize is how many bytes are written at once.
+	// maxRequests bounds the requests of a host before it has acknowledged the ack of the
+	// first of them: all acks are kept until then.
+	maxRequests = 1 << 20
+	// pullSize bounds the bytes of one write.
 	pullSize = 256 << 10
 )
 
-// socket is the connection that a stream has at a time.
+// socket is one connection of a stream.
 type socket interface {
 	io.ReadWriteCloser
 	CloseWrite() error
 	SyscallConn() (syscall.RawConn, error)
 }
 
-// nextSocket makes the socket after one that was lost, unless stop is closed.
+// nextSocket makes the next socket after one was lost, unless stop is closed.
 type nextSocket func(stop <-chan struct{}) (socket, error)
 
-// readSize is how much is read at once.
+// readSize bounds the bytes of one read.
 const readSize = 64 << 10
 
-// stream drives the persistent protocol over the sockets of one host. What is
-// read and written are the regular frames, with ids and acks that mean nothing;
-// everything else stays in here, and so does the ack that each request of the
-// host is owed. It leaves with the next Write, which has the answer more often
-// than not, or when Read is called again: whoever reads has then worked on all
-// that it was given. Each write of its own would wake the host once more, and put
-// off what the host is about to write by up to a millisecond.
+// stream runs the persistent protocol over the sockets of one host. Read and Write carry
+// the regular frames, with ids and acks that have no meaning; the stream handles all other
+// frames, and sends the ack of each request of the host. The ack is sent with the next
+// Write, which mostly has the response, or when Read is called again: by then the reader
+// has handled everything that it was given. A separate write would wake the host once
+// more and could delay its own writes by up to a millisecond.
 //
-// Its goroutines: a clock and a writer, for what nobody else writes. Close ends
-// both.
+// The stream has two goroutines: a clock, and a writer for what Write and Read have left.
+// Close ends both.
 type stream struct {
-	single bool     // there is no socket after the first
+	single bool     // there is only one socket
 	in     incoming // of Read
-	part   []byte   // of Write: the beginning of a frame
+	part   []byte   // of Write: an incomplete frame
 
-	mu      sync.Mutex
-	m       *persistent.Machine
-	c       socket          // nil between two of them
-	next    nextSocket      // nil: there is no other
-	raw     syscall.RawConn // of c; nil where there is none
-	grace   time.Duration
-	lost    time.Time // when the last socket was on which something was heard; zero: it is there
-	buf     []byte    // of flush
-	rest    []byte    // of buf: what c is still to be given
-	writing bool      // flush is
-	unsent  bool      // an ack is in the machine that nobody has written
-	err     error     // nothing more is written
-	closed  bool
-	asked   int           // requests of the host since the ack mark was sent
-	mark    uint32        // the id of an ack that the host has not acknowledged
-	armed   time.Time     // when the clock goes off
-	moved   *sync.Cond    // an ack came, or the end
-	kick    chan struct{} // capacity 1: there may be something to write
-	sooner  chan struct{} // capacity 1: the clock has to go off earlier
-	stop    chan struct{}
-	wait    sync.WaitGroup
+	mu       sync.Mutex
+	m        *persistent.Machine
+	c        socket          // nil while the host is not connected
+	next     nextSocket      // nil: no further socket
+	raw      syscall.RawConn // of c; may be nil
+	grace    time.Duration
+	lost     time.Time // when the last working socket was lost; zero: a socket works
+	buf      []byte    // of flush
+	rest     []byte    // of buf: the bytes that are not yet written to c
+	writing  bool      // a write to c is running
+	unsent   bool      // the machine has an ack that was not written
+	err      error     // the error of Write
+	closed   bool
+	requests int           // requests of the host since the ack with id mark was sent
+	mark     uint32        // the id of an ack that the host has not acknowledged
+	armed    time.Time     // when the clock fires
+	moved    *sync.Cond    // signaled after an ack and at the end
+	kick     chan struct{} // capacity 1: there may be something to write
+	earlier  chan struct{} // capacity 1: the clock must fire earlier
+	stop     chan struct{}
+	wait     sync.WaitGroup
 }
 
 var _ codec.Stream = (*stream)(nil)
 
-// newStream returns the stream over a socket and those after it. grace is how
-// long nothing may be heard after one was lost.
+// newStream returns the stream over a socket and those that follow. The stream ends when
+// nothing was received for grace after a socket was lost.
 func newStream(c socket, next nextSocket, grace time.Duration) *stream {
 	s := &stream{
 		single: next == nil, next: next, grace: grace, c: c, m: persistent.New(time.Now()),
-		kick: make(chan struct{}, 1), sooner: make(chan struct{}, 1), stop: make(chan struct{}),
+		kick: make(chan struct{}, 1), earlier: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	s.moved = sync.NewCond(&s.mu)
 	s.raw = rawOf(c)
-	s.in.src = bufio.NewReaderSize(listener{s, c}, readSize)
+	s.in.src = bufio.NewReaderSize(waitingReader{s, c}, readSize)
 	s.armed = s.m.Due()
 	s.wait.Go(s.clock)
 	s.wait.Go(s.writer)
 	return s
 }
 
-// rawOf is for writing without waiting.
+// rawOf returns the raw connection of c for writes that do not block, or nil.
 func rawOf(c socket) syscall.RawConn {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -105,6 +103,7 @@ func rawOf(c socket) syscall.RawConn {
 	return raw
 }
 
+// signal sends to a channel of capacity 1 without waiting.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -112,13 +111,13 @@ func signal(c chan struct{}) {
 	}
 }
 
-// listener tells the machine when somebody waits for the host.
-type listener struct {
+// waitingReader reports to the machine when a read waits for the host.
+type waitingReader struct {
 	s *stream
 	c io.Reader
 }
 
-func (l listener) Read(p []byte) (int, error) {
+func (l waitingReader) Read(p []byte) (int, error) {
 	l.s.mu.Lock()
 	l.s.m.Wait(time.Now())
 	l.s.mu.Unlock()
@@ -129,10 +128,10 @@ func (l listener) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write takes whole frames, or parts of them. It waits while the host leaves
-// too much unacknowledged.
+// Write takes complete frames or parts of them. It waits while too many bytes are
+// unacknowledged.
 func (s *stream) Write(p []byte) (int, error) {
-	if _, err := s.take(p, true); err != nil {
+	if _, err := s.enqueue(p, true); err != nil {
 		return 0, err
 	}
 	if err := s.flush(); err != nil {
@@ -141,26 +140,26 @@ func (s *stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TryWrite is Write without waiting, neither for the host nor for the kernel. It
-// takes all or nothing; what the socket has no room for is written from here.
+// TryWrite is like Write, but does not wait. It takes all of p or nothing; the writer
+// writes what the socket has no room for.
 func (s *stream) TryWrite(p []byte) (int, error) {
-	ok, err := s.take(p, false)
+	ok, err := s.enqueue(p, false)
 	if err != nil || !ok {
 		return 0, err
 	}
-	s.dash()
+	s.tryFlush()
 	return len(p), nil
 }
 
-// take gives the machine the frames of p. Unless it may wait it takes nothing
-// where it would have to.
-func (s *stream) take(p []byte, wait bool) (ok bool, err error) {
+// enqueue passes the frames of p to the machine. It returns false if it would have to wait
+// and wait is false.
+func (s *stream) enqueue(p []byte, wait bool) (ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !wait && s.err == nil && s.m.Kept() >= keptLimit {
 		return false, nil
 	}
-	// The machine keeps what it is given, and p is not ours.
+	// The machine keeps the frames, and p belongs to the caller.
 	rest := append(s.part[:len(s.part):len(s.part)], p...)
 	for {
 		for wait && s.m.Kept() >= keptLimit && s.err == nil {
@@ -190,7 +189,7 @@ func (s *stream) take(p []byte, wait bool) (ok bool, err error) {
 	return true, nil
 }
 
-// fail ends all writing. Under the lock.
+// fail makes all writes fail with err. The caller must hold mu.
 func (s *stream) fail(err error) {
 	if s.err == nil {
 		s.err = err
@@ -198,27 +197,27 @@ func (s *stream) fail(err error) {
 	s.moved.Broadcast()
 }
 
-// flush writes what there is to write, unless somebody else does.
+// flush writes everything, unless another goroutine is writing.
 func (s *stream) flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.pull() {
+	for s.fill() {
 		s.writing = true
 		c, out := s.c, s.rest
 		s.mu.Unlock()
 		_, err := c.Write(out)
 		s.mu.Lock()
-		s.wrote(c, len(out), err)
+		s.written(c, len(out), err)
 	}
 	return s.err
 }
 
-// dash writes what there is to write and the socket has room for, unless
-// somebody else writes. The rest, and errors, are left to the writer.
-func (s *stream) dash() {
+// tryFlush writes what the socket has room for, unless another goroutine is writing. The
+// rest, and errors, are left to the writer.
+func (s *stream) tryFlush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.pull() {
+	for s.fill() {
 		if s.raw == nil {
 			signal(s.kick)
 			return
@@ -228,7 +227,7 @@ func (s *stream) dash() {
 		s.mu.Unlock()
 		n, err := sys.TryWrite(raw, out)
 		s.mu.Lock()
-		s.wrote(c, n, err)
+		s.written(c, n, err)
 		if n < len(out) {
 			signal(s.kick)
 			return
@@ -236,9 +235,9 @@ func (s *stream) dash() {
 	}
 }
 
-// pull sees to it that there is something to write in rest; false: there is
-// nothing, or nobody may write it now. Under the lock.
-func (s *stream) pull() bool {
+// fill fills rest with data to write. It returns false if there is none or it cannot be
+// written now. The caller must hold mu.
+func (s *stream) fill() bool {
 	if s.writing || s.err != nil || s.c == nil {
 		return false
 	}
@@ -251,39 +250,39 @@ func (s *stream) pull() bool {
 	return len(s.rest) > 0
 }
 
-// wrote takes in what has become of a write of rest to c. Under the lock.
-func (s *stream) wrote(c socket, n int, err error) {
+// written handles the result of a write of rest to c. The caller must hold mu.
+func (s *stream) written(c socket, n int, err error) {
 	s.writing = false
 	switch {
-	case s.c != c: // what was not written is written to the next one
+	case s.c != c: // the rest is written to the next socket
 	case err == nil:
-		if s.rest = s.rest[n:]; len(s.rest) == 0 && cap(s.buf) > 2*pullSize { // a large message has blown it up
+		if s.rest = s.rest[n:]; len(s.rest) == 0 && cap(s.buf) > 2*pullSize { // a large message has grown it
 			s.buf, s.rest = nil, nil
 		}
 	case s.next == nil:
 		s.fail(err)
 	default:
-		// Read finds the same, and sees to the next one.
+		// Read fails too, and makes the next socket.
 		s.detach()
 		c.Close()
 	}
 }
 
-// detach lets go of the socket. Under the lock.
+// detach drops the socket. The caller must hold mu.
 func (s *stream) detach() {
 	s.c, s.raw, s.rest = nil, nil, nil
 	s.m.Detach()
 }
 
-// rearm wakes the clock when it would go off too late. Under the lock.
+// rearm wakes the clock if it would fire too late. The caller must hold mu.
 func (s *stream) rearm() {
 	if due := s.due(); due.Before(s.armed) {
 		s.armed = due
-		signal(s.sooner)
+		signal(s.earlier)
 	}
 }
 
-// due is when the clock has something to do. Under the lock.
+// due returns when the clock must fire. The caller must hold mu.
 func (s *stream) due() time.Time {
 	due := s.m.Due()
 	if end := s.lost.Add(s.grace); !s.lost.IsZero() && s.c != nil && end.Before(due) {
@@ -292,9 +291,9 @@ func (s *stream) due() time.Time {
 	return due
 }
 
-// over says that the time is over in which the host is waited for. Under the
-// lock.
-func (s *stream) over(now time.Time) bool {
+// graceOver reports whether the grace period after the loss of a socket is over. The
+// caller must hold mu.
+func (s *stream) graceOver(now time.Time) bool {
 	return !s.lost.IsZero() && now.Sub(s.lost) >= s.grace
 }
 
@@ -302,7 +301,7 @@ func (s *stream) writer() {
 	for {
 		select {
 		case <-s.kick:
-			_ = s.flush() // it stays, for Write to return
+			_ = s.flush() // the error stays for Write
 		case <-s.stop:
 			return
 		}
@@ -319,15 +318,15 @@ func (s *stream) clock() {
 		s.mu.Unlock()
 		select {
 		case <-timer.C:
-		case <-s.sooner:
+		case <-s.earlier:
 			continue
 		case <-s.stop:
 			return
 		}
 		s.mu.Lock()
 		now := time.Now()
-		if (s.m.Tick(now) == persistent.TimedOut || s.over(now)) && s.next != nil && s.c != nil {
-			s.c.Close() // Read finds its end
+		if (s.m.Tick(now) == persistent.TimedOut || s.graceOver(now)) && s.next != nil && s.c != nil {
+			s.c.Close() // Read fails then
 			s.c = nil
 			s.m.Detach()
 		}
@@ -336,7 +335,7 @@ func (s *stream) clock() {
 	}
 }
 
-// CloseWrite ends our half of the socket behind what was written.
+// CloseWrite closes our half of the socket after what was written.
 func (s *stream) CloseWrite() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -347,14 +346,14 @@ func (s *stream) CloseWrite() error {
 	return s.c.CloseWrite()
 }
 
-// Close ends everything and waits for it.
+// Close closes the socket and waits for the goroutines.
 func (s *stream) Close() error {
 	s.mu.Lock()
 	if !s.closed {
 		s.closed = true
 		close(s.stop)
 		if s.c != nil {
-			_ = s.c.Close() // nothing of it matters any more
+			_ = s.c.Close() // its data no longer matters
 		}
 		s.fail(net.ErrClosed)
 	}
@@ -363,11 +362,10 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// errLost means that a socket broke and no other one took its place.
+// errLost means that a socket broke and the grace period ended without another one.
 var errLost = errors.New("the connection was lost")
 
-// reconnect sees to the next socket after one that has ended with err. The
-// error that it returns ends the stream.
+// reconnect makes the next socket after one has ended with err. Its error ends the stream.
 func (s *stream) reconnect(err error) error {
 	s.mu.Lock()
 	if s.closed {
@@ -387,7 +385,7 @@ func (s *stream) reconnect(err error) error {
 	if s.lost.IsZero() {
 		s.lost = now
 	}
-	over := s.over(now)
+	over := s.graceOver(now)
 	s.mu.Unlock()
 	if over {
 		return fmt.Errorf("%w: nothing was heard over another one in %s", errLost, s.grace)
@@ -405,13 +403,13 @@ func (s *stream) reconnect(err error) error {
 	s.c, s.raw = c, rawOf(c)
 	s.m.Attach(time.Now())
 	s.rearm()
-	s.in.src = bufio.NewReaderSize(listener{s, c}, readSize)
+	s.in.src = bufio.NewReaderSize(waitingReader{s, c}, readSize)
 	s.in.left, s.in.skip, s.in.deliver = 0, 0, false
 	signal(s.kick)
 	return nil
 }
 
-// frameError puts what the machine says of a frame in the words of package codec.
+// frameError converts an error of the machine to one of package codec.
 func frameError(err error, b []byte) error {
 	kind := codec.ErrShape
 	switch {

@@ -12,36 +12,35 @@ import (
 	"github.com/hostsup/hostsup/codec/vscode/persistent"
 )
 
-// incoming is what Read knows of the frame that it is at.
+// incoming is the state of Read within a frame.
 type incoming struct {
 	src     *bufio.Reader
-	fail    error  // what is to be returned next
-	head    []byte // of the header, what is still to be handed out
-	left    int    // bytes of data to come from the socket
-	deliver bool   // they are handed out, behind the first skip of them
-	skip    int    // they were handed out before the socket was lost
+	fail    error  // the next result of Read
+	head    []byte // the part of the header that is still to be returned
+	left    int    // bytes of the frame that are still to be read
+	deliver bool   // they are returned, after the first skip of them
+	skip    int    // bytes that were returned before the socket was lost
 
-	length int                 // of the message that is being handed out, or 0
-	passed int                 // how many bytes of it were
-	open   bool                // it is not whole yet
-	first  [wire.HeadSize]byte // of it
+	length int                 // of the current message, or 0
+	passed int                 // bytes of it that were returned
+	open   bool                // it is incomplete
+	first  [wire.HeadSize]byte // its first bytes
 
-	longest int // of the messages so far
+	longest int // length of the longest message so far
 }
 
-// droppedLimit is the most data that a frame may have which is not handed out,
-// unless one with as much was before: it is dropped as it comes, but what it
-// says of its length decides where the next frame is looked for.
+// droppedLimit bounds the length of a frame that is dropped, unless a message was as long:
+// its data takes no memory, but its length decides where the next frame begins.
 const droppedLimit = 64 << 20
 
-// Read returns the frames of the host that are messages, in order and once. No
-// frame is ever held as a whole.
+// Read returns the frames of the host that are messages, once and in order. It holds no
+// complete frame in memory.
 func (s *stream) Read(p []byte) (int, error) {
 	s.mu.Lock()
 	unsent := s.unsent
 	s.mu.Unlock()
 	if unsent {
-		s.dash()
+		s.tryFlush()
 	}
 	for {
 		err, n := s.in.fail, 0
@@ -49,7 +48,7 @@ func (s *stream) Read(p []byte) (int, error) {
 			n, err = s.read(p)
 		}
 		if n > 0 || err == nil {
-			s.in.fail = err // for the next time
+			s.in.fail = err // for the next call
 			return n, nil
 		}
 		var broken *codec.FrameError
@@ -65,7 +64,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	}
 }
 
-// errDisconnected means that the host has said that it will not come back.
+// errDisconnected means that the host has announced the end of the conversation.
 var errDisconnected = errors.New("disconnected")
 
 func (s *stream) read(p []byte) (n int, err error) {
@@ -104,7 +103,7 @@ func (s *stream) read(p []byte) (n int, err error) {
 		}
 		n, in.left, in.passed = n+k, in.left-k, in.passed+k
 		if in.left == 0 {
-			if err := s.whole(); err != nil {
+			if err := s.messageRead(); err != nil {
 				return n, err
 			}
 		}
@@ -115,7 +114,7 @@ func (s *stream) read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// header takes the header of the next frame.
+// header reads the header of the next frame.
 func (s *stream) header() error {
 	in := &s.in
 	b, err := in.src.Peek(persistent.HeaderSize)
@@ -144,7 +143,7 @@ func (s *stream) header() error {
 	case effect != persistent.Deliver && uint64(h.Length) > uint64(max(droppedLimit, in.longest)):
 		return codec.Faultf(codec.ErrTooLarge, -1, b, "%d bytes in a %s frame out of turn, limit %d", h.Length, h.Type, max(droppedLimit, in.longest))
 	case h.Type != persistent.Ack && h.Type != persistent.KeepAlive && effect != persistent.Deliver:
-		signal(s.kick) // it may have asked for something to be written
+		signal(s.kick) // the machine may have something to write
 	}
 	in.left, in.skip, in.deliver = int(h.Length), 0, effect == persistent.Deliver
 	if in.deliver && in.open {
@@ -154,15 +153,15 @@ func (s *stream) header() error {
 		in.longest = max(in.longest, in.length)
 		in.head = append([]byte(nil), b...)
 	}
-	_, _ = in.src.Discard(persistent.HeaderSize) // it was just seen
+	_, _ = in.src.Discard(persistent.HeaderSize) // they were just peeked
 	if in.deliver && in.left == 0 {
-		return s.whole()
+		return s.messageRead()
 	}
 	return nil
 }
 
-// whole says that a message has come to its end.
-func (s *stream) whole() error {
+// messageRead handles the end of a message.
+func (s *stream) messageRead() error {
 	in := &s.in
 	in.open = false
 	s.mu.Lock()
@@ -173,15 +172,15 @@ func (s *stream) whole() error {
 	if ack == nil {
 		return nil
 	}
-	if s.asked++; s.asked > maxAsked {
-		return codec.Faultf(codec.ErrElements, -1, nil, "the host has made %d requests and acknowledged nothing", maxAsked)
+	if s.requests++; s.requests > maxRequests {
+		return codec.Faultf(codec.ErrElements, -1, nil, "the host has made %d requests and acknowledged nothing", maxRequests)
 	}
 	if err := s.m.Send(ack); err != nil {
 		s.fail(err)
 		return err
 	}
 	if s.m.Acked() >= s.mark {
-		s.asked, s.mark = 0, s.m.Sent()
+		s.requests, s.mark = 0, s.m.Sent()
 	}
 	s.unsent = true
 	return nil

@@ -327,10 +327,10 @@ func TestAsksWithoutEnd(t *testing.T) {
 	poll.Until(t, time.Minute, "it does not come true", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.asked == 1
+		return s.requests == 1
 	})
 	s.mu.Lock()
-	s.asked = maxAsked - 1
+	s.requests = maxRequests - 1
 	s.mu.Unlock()
 	// What has been acknowledged counts no more.
 	p.write(persistent.Header{Type: persistent.Ack, Ack: 1}, "")
@@ -338,10 +338,10 @@ func TestAsksWithoutEnd(t *testing.T) {
 	poll.Until(t, time.Minute, "it does not come true", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.m.Received() == 3 && s.asked == 0
+		return s.m.Received() == 3 && s.requests == 0
 	})
 	s.mu.Lock()
-	s.asked = maxAsked
+	s.requests = maxRequests
 	s.mu.Unlock()
 	p.says(4, head(1, 4)+"…")
 	<-r.done
@@ -350,8 +350,8 @@ func TestAsksWithoutEnd(t *testing.T) {
 	}
 }
 
-// house gives both sides of a conversation one socket after the other.
-type house struct {
+// socketPairs gives both sides of a conversation one socket after the other.
+type socketPairs struct {
 	mu    sync.Mutex
 	rng   *rand.Rand
 	last  bool // the next does not break
@@ -359,7 +359,7 @@ type house struct {
 	waits chan *pipe
 }
 
-func (h *house) next(<-chan struct{}) (socket, error) {
+func (h *socketPairs) next(<-chan struct{}) (socket, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	select {
@@ -382,7 +382,7 @@ func (h *house) next(<-chan struct{}) (socket, error) {
 func TestSocketsAreCut(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			h := &house{rng: rand.New(rand.NewPCG(seed, 3)), waits: make(chan *pipe, 1)}
+			h := &socketPairs{rng: rand.New(rand.NewPCG(seed, 3)), waits: make(chan *pipe, 1)}
 			const messages = 150
 			sides := [2]*stream{}
 			for i := range sides {

@@ -48,32 +48,35 @@ type answerer struct {
 	pattern string
 	handler actors.Handler
 	reply   *codec.Message // with everything but the id
+	later   bool           // it was set by Handle
 }
 
-// Answers are the rules of one host, the most specific first.
+// Answers are the rules of one host, the most specific first. The zero value has none.
 type Answers struct {
 	mu    sync.RWMutex
 	rules []answerer
 }
 
-// New makes what a rule that was validated says of a host of protocol p. find finds the
-// hosts to which requests are forwarded; it returns nil if there is none of that name.
-func New(rule Rule, p codec.Protocol, find func(host string) *actors.Ref) *Answers {
-	a := &Answers{}
+// Replace replaces the rules of a host of protocol p, except those that Handle has added.
+// The rule must be valid. find finds the hosts to which requests are forwarded; it returns
+// nil for an unknown name.
+func (a *Answers) Replace(rule Rule, p codec.Protocol, find func(host string) *actors.Ref) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.rules = slices.DeleteFunc(slices.Clone(a.rules), func(r answerer) bool { return !r.later })
 	for _, pattern := range slices.Sorted(maps.Keys(rule.Handlers)) {
-		a.add(answerer{pattern: pattern, handler: rule.Handlers[pattern]}, false)
+		a.add(answerer{pattern: pattern, handler: rule.Handlers[pattern]})
 	}
 	for _, r := range rule.Replies {
 		m := &codec.Message{Err: r.Err}
 		if r.Err == nil {
 			m.Result, _ = p.Marshal(r.Result) // Validate has seen that it can be
 		}
-		a.add(answerer{pattern: r.Method, reply: m}, false)
+		a.add(answerer{pattern: r.Method, reply: m})
 	}
 	for _, f := range rule.Forwards {
-		a.add(answerer{pattern: f.Method, handler: forward(f.To, find)}, false)
+		a.add(answerer{pattern: f.Method, handler: forward(f.To, find)})
 	}
-	return a
 }
 
 // Interceptor returns the rules as an interceptor of their host.
@@ -89,17 +92,16 @@ func (a *Answers) inbound(_ uint64, m *codec.Message) (v actors.Verdict) {
 	return v
 }
 
-// add puts a rule behind those as specific as it, or with first before them.
-func (a *Answers) add(r answerer, first bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// add puts a rule behind those as specific as it; one of Handle, before them. The caller
+// must hold mu.
+func (a *Answers) add(r answerer) {
 	at := slices.IndexFunc(a.rules, func(o answerer) bool {
-		return specific(o.pattern) < specific(r.pattern) || first && specific(o.pattern) == specific(r.pattern)
+		return specific(o.pattern) < specific(r.pattern) || r.later && specific(o.pattern) == specific(r.pattern)
 	})
 	if at < 0 {
 		at = len(a.rules)
 	}
-	a.rules = slices.Insert(slices.Clone(a.rules), at, r)
+	a.rules = slices.Insert(a.rules, at, r)
 }
 
 // specific orders patterns: a whole name before any with a *.
@@ -125,7 +127,9 @@ func (a *Answers) find(method string) answerer {
 // Handle lets h answer the requests of a method, or of a pattern that ends in *,
 // from now on, before any rule as specific; see [Rule].
 func (a *Answers) Handle(pattern string, h actors.Handler) {
-	a.add(answerer{pattern: pattern, handler: h}, true)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.add(answerer{pattern: pattern, handler: h, later: true})
 }
 
 // forward returns the handler that hands requests to another host.
@@ -167,9 +171,7 @@ func translate(in, from codec.Encoding, err error) error {
 		return e
 	}
 	out := *e
-	if out.Data, err = convert(from, in, e.Data); err != nil {
-		out.Data = nil
-	}
+	out.Data, _ = convert(from, in, e.Data) // nil if that is not possible
 	return &out
 }
 

@@ -71,10 +71,10 @@ const (
 // Feed is what one host says by itself.
 type Feed struct {
 	host *actors.Ref
-	show Show
 
 	n         atomic.Int32
 	mu        sync.Mutex
+	show      Show
 	followers map[*follower]bool
 	closed    bool
 }
@@ -85,6 +85,13 @@ type Show func(m *codec.Message) (params json.RawMessage, method string)
 
 // New returns the feed of a host. show may be nil.
 func New(host *actors.Ref, show Show) *Feed { return &Feed{host: host, show: show} }
+
+// Show replaces show of [New].
+func (f *Feed) Show(show Show) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.show = show
+}
 
 // Interceptor returns the feed as an interceptor of its host.
 func (f *Feed) Interceptor() *actors.Interceptor {
@@ -105,13 +112,13 @@ func (f *Feed) publish(life uint64, m *codec.Message) (v actors.Verdict) {
 	if f.n.Load() == 0 {
 		return v
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	out := Message{Time: f.host.Now(), Host: f.host.Name(), Life: life, Kind: m.Kind, Method: m.Method, Params: m.Params, Encoding: f.host.Encoding()}
 	if f.show != nil {
 		// Now, as who follows may look when the values are known no more.
 		out.shown, out.called = f.show(m)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	for w := range f.followers {
 		w.put(out)
 	}
@@ -123,7 +130,7 @@ func (m *Message) size() int { return len(m.Params) + len(m.shown) }
 func (w *follower) put(m Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.queue) >= feedAhead || len(w.queue) > 0 && w.bytes+m.size() > feedBytes {
+	if w.lost > 0 || len(w.queue) >= feedAhead || len(w.queue) > 0 && w.bytes+m.size() > feedBytes {
 		w.lost++
 	} else {
 		w.queue = append(w.queue, m)
@@ -176,12 +183,12 @@ func (f *Feed) Messages(ctx context.Context) iter.Seq[Message] {
 			f.followers = make(map[*follower]bool)
 		}
 		f.followers[w] = true
-		f.n.Add(1)
+		f.n.Store(int32(len(f.followers)))
 		f.mu.Unlock()
 		defer func() {
 			f.mu.Lock()
 			delete(f.followers, w)
-			f.n.Add(-1)
+			f.n.Store(int32(len(f.followers)))
 			f.mu.Unlock()
 		}()
 		for {

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -20,15 +19,14 @@ type Rule struct {
 // specific does, a whole name before the longest pattern with a *.
 type Rules struct {
 	names    map[string]Permission
-	prefixes []Rule // without the *, longest first
+	prefixes map[string]Permission // without the *
 }
 
 // NewRules returns rules. A pattern that is empty, has a * elsewhere than at
 // its end or stands there twice with different permissions is an error, and so
 // is a permission that is none.
 func NewRules(list []Rule) (*Rules, error) {
-	r := &Rules{names: make(map[string]Permission)}
-	begins := make(map[string]Permission)
+	r := &Rules{names: make(map[string]Permission), prefixes: make(map[string]Permission)}
 	for _, rule := range list {
 		if _, err := ParsePermission(string(rule.Permission)); err != nil {
 			return nil, fmt.Errorf("method %q: %w", rule.Method, err)
@@ -39,22 +37,13 @@ func NewRules(list []Rule) (*Rules, error) {
 		}
 		into := r.names
 		if pattern {
-			into = begins
+			into = r.prefixes
 		}
 		if other, twice := into[name]; twice && other != rule.Permission {
 			return nil, fmt.Errorf("method %q: takes %s and %s", rule.Method, other, rule.Permission)
 		}
 		into[name] = rule.Permission
 	}
-	for name, p := range begins {
-		r.prefixes = append(r.prefixes, Rule{name, p})
-	}
-	slices.SortFunc(r.prefixes, func(a, b Rule) int {
-		if n := len(b.Method) - len(a.Method); n != 0 {
-			return n
-		}
-		return strings.Compare(a.Method, b.Method)
-	})
 	return r, nil
 }
 
@@ -64,9 +53,9 @@ func (r *Rules) Permission(method string) (Permission, bool) {
 	if p, found := r.names[method]; found {
 		return p, true
 	}
-	for _, rule := range r.prefixes {
-		if strings.HasPrefix(method, rule.Method) {
-			return rule.Permission, true
+	for end := len(method); end >= 0; end-- {
+		if p, found := r.prefixes[method[:end]]; found {
+			return p, true
 		}
 	}
 	return "", false

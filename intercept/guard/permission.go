@@ -59,9 +59,6 @@ var permissions = []Permission{
 	AuthenticationGetSession, AuthenticationCreateSession,
 }
 
-// Permissions returns all permissions, in the order of the manual.
-func Permissions() []Permission { return slices.Clone(permissions) }
-
 // ErrUnknownPermission is wrapped by what [ParsePermission] returns for a name
 // that is none.
 var ErrUnknownPermission = errors.New("no such permission")
@@ -125,20 +122,6 @@ func ParseGrants(names []string, rules *Rules) (Grants, error) {
 		return Grants{}, errors.Join(errs...)
 	}
 	return g, nil
-}
-
-// Has says whether p was granted.
-func (g Grants) Has(p Permission) bool { return g.granted[p] }
-
-// List returns what was granted, in the order of [Permissions].
-func (g Grants) List() []Permission {
-	var out []Permission
-	for _, p := range permissions {
-		if g.granted[p] {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // Check returns a *[DeniedError] when method takes a permission that was not

@@ -9,6 +9,7 @@ import (
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
 // Meter has the counts of one host.
@@ -24,9 +25,13 @@ type Meter struct {
 // name is that of the interceptor.
 const name = "meter"
 
-// New returns the interceptor that counts.
-func New() *actors.Interceptor {
-	m := &Meter{}
+// New returns the interceptor that counts for a host. It goes on with the counts of one
+// that the host has.
+func New(host *actors.Ref) *actors.Interceptor {
+	m := Of(host)
+	if m == nil {
+		m = &Meter{}
+	}
 	return &actors.Interceptor{
 		Name: name, Stage: actors.StageWatch, Value: m,
 		Sent: m.sent, Answered: m.heard, Changed: m.changed, Status: m.fill,
@@ -68,7 +73,7 @@ func (m *Meter) Activated(took time.Duration) {
 	}
 }
 
-func (m *Meter) fill(s *actors.HostStatus) {
+func (m *Meter) fill(s *record.HostStatus) {
 	seconds := func(ns int64) *float64 {
 		v := time.Duration(ns).Seconds()
 		return &v

@@ -12,7 +12,10 @@ import (
 	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/intercept/meter"
 	"github.com/hostsup/hostsup/internal/leaktest"
+	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/link/linktest"
 )
 
@@ -20,11 +23,12 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func TestMeter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log, of := hclog.NewNullLogger(), meter.New()
-		host := actors.Detached(&actors.World{System: actors.NewSystem(log), Log: log, Journal: actors.NewJournal(nil)}, actors.HostSpec{
-			Name: "h", Command: []string{"x"}, Protocol: native.New(),
-			Interceptors: func(*actors.Ref) []*actors.Interceptor { return []*actors.Interceptor{of} },
-		})
+		log := hclog.NewNullLogger()
+		var of *actors.Interceptor
+		host := actors.Detached(&actors.World{System: safeactor.NewSystem(log), Log: log, Journal: record.NewJournal(nil)}, actors.HostSpec{Spec: hostspec.Spec{Name: "h", Command: []string{"x"}, Protocol: native.New()}, Interceptors: func(h *actors.Ref) []*actors.Interceptor {
+			of = meter.New(h)
+			return []*actors.Interceptor{of}
+		}})
 		if s := host.Status(); s.Calls != 0 || s.AverageResponseSeconds != nil || s.ActivationSeconds != nil {
 			t.Errorf("at first: %+v", s)
 		}

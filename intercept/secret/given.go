@@ -64,24 +64,39 @@ type Given struct {
 	Tree
 	host     *actors.Ref
 	rule     Rule
-	holdings holdings
+	holdings *holdings
 }
 
-// New returns the secrets of a host whose rule was validated.
-func New(rule Rule, host *actors.Ref, t Tree) *Given { return &Given{Tree: t, host: host, rule: rule} }
+// New returns the secrets of a host whose rule was validated. It keeps looking for what
+// the host was given by a rule before.
+func New(rule Rule, host *actors.Ref, t Tree) *Given {
+	r := &Given{Tree: t, host: host, rule: rule, holdings: &holdings{}}
+	if before, ok := host.Interceptor(name).(*Given); ok {
+		r.holdings = before.holdings
+	}
+	return r
+}
 
-// Interceptors returns what puts secrets into the environment of a life and answers
-// requests for those of the host's own before anybody else, and what answers requests
-// for secrets that nobody else answers.
-func (r *Given) Interceptors() []*actors.Interceptor {
-	own := &actors.Interceptor{Name: "secrets", Stage: actors.StageOwn, Value: r, Over: r.letGo}
+// name is that of the interceptor for a host's own secrets.
+const name = "secrets"
+
+// Interceptor returns what puts secrets into the environment of a life, and answers
+// requests for those of the host's own before anybody else.
+func (r *Given) Interceptor() *actors.Interceptor {
+	own := &actors.Interceptor{Name: name, Stage: actors.StageOwn, Value: r, Over: r.letGo}
 	if len(r.rule.Env) > 0 {
 		own.Starting = r.starting
 	}
 	if len(r.rule.Owned) > 0 && r.Store != nil {
 		own.Inbound = r.owned
 	}
-	return []*actors.Interceptor{own, {Name: "vault", Stage: actors.StageLast, Inbound: r.kept}}
+	return own
+}
+
+// Vault returns what answers requests for secrets that nobody else answers. A host
+// without a protocol needs none.
+func (r *Given) Vault() *actors.Interceptor {
+	return &actors.Interceptor{Name: "vault", Stage: actors.StageLast, Inbound: r.kept}
 }
 
 // owned answers requests for secrets of the host's own.
@@ -133,7 +148,7 @@ type holdings struct {
 // hold looks for a value from now on, which a life is about to be given.
 func (r *Given) hold(life uint64, name string, value []byte) {
 	release := r.Redactor.Hold(name, value)
-	h := &r.holdings
+	h := r.holdings
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if life <= h.gone {
@@ -148,7 +163,7 @@ func (r *Given) hold(life uint64, name string, value []byte) {
 
 // letGo tells that nothing is left to be said by a life, nor by those before it.
 func (r *Given) letGo(life uint64) {
-	h := &r.holdings
+	h := r.holdings
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.gone = max(h.gone, life)

@@ -2,10 +2,10 @@ package secret
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -204,7 +204,10 @@ func (r *Redactor) scan(b []byte, streamed bool) (out []byte, left int) {
 	}
 	// What overlaps becomes one, labelled as what begins first, and of those
 	// what is longest.
-	slices.SortFunc(found, func(x, y match) int { return cmp.Or(cmp.Compare(x.from, y.from), cmp.Compare(y.to, x.to)) })
+	sort.Slice(found, func(i, j int) bool {
+		x, y := found[i], found[j]
+		return x.from < y.from || x.from == y.from && x.to > y.to
+	})
 	at := 0
 	for i := 0; i < len(found); {
 		m := found[i]

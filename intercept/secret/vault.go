@@ -179,7 +179,7 @@ type latest struct {
 // place of the one before: for that as long as for any that was let go.
 func (r *Given) holdLatest(life uint64, name string, value []byte) {
 	sum := sha256.Sum256(value)
-	h := &r.holdings
+	h := r.holdings
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	old, known := h.latest[name]
@@ -199,7 +199,7 @@ func (r *Given) holdLatest(life uint64, name string, value []byte) {
 
 // letGoLatest tells that a secret is there no more.
 func (r *Given) letGoLatest(name string) {
-	h := &r.holdings
+	h := r.holdings
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if of, known := h.latest[name]; known {
@@ -211,7 +211,7 @@ func (r *Given) letGoLatest(name string) {
 // change counts a value that is stored: each is looked for after it was replaced,
 // for which the host must not have any number of them.
 func (r *Given) change() error {
-	h := &r.holdings
+	h := r.holdings
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	per := max(r.Redactor.Linger(), time.Minute)

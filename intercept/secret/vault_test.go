@@ -17,6 +17,8 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/intercept/guard"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
 // chest is a source of secrets in memory.
@@ -66,8 +68,8 @@ func vaultOf(t *testing.T, c *chest, host string) vault {
 	t.Cleanup(tree.Store.Close)
 	t.Cleanup(tree.Redactor.Close)
 	p := vscode.New(vscode.Options{})
-	w := &actors.World{Log: hclog.NewNullLogger(), Journal: actors.NewJournal(nil)}
-	return vault{New(Rule{}, actors.Detached(w, actors.HostSpec{Name: host, Command: []string{"x"}, Protocol: p}), tree), 1, host}
+	w := &actors.World{Log: hclog.NewNullLogger(), Journal: record.NewJournal(nil)}
+	return vault{New(Rule{}, actors.Detached(w, actors.HostSpec{Spec: hostspec.Spec{Name: host, Command: []string{"x"}, Protocol: p}}), tree), 1, host}
 }
 
 // Nothing that a host claims leads to what is another's.

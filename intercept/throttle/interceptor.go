@@ -9,6 +9,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/link"
 )
 
@@ -57,7 +58,7 @@ func Interceptor(rules []Rule, host *actors.Ref) *actors.Interceptor {
 // Validate says what is wrong with rules for a host of protocol p, nil for one
 // without.
 func Validate(rules []Rule, p codec.Protocol, bad func(field, format string, args ...any)) {
-	if _, err := New[int](rules, nil); err != nil {
+	if _, err := New[*codec.Message](rules, nil); err != nil {
 		bad("throttle", "%w", err)
 	}
 	if p == nil && len(rules) > 0 {
@@ -206,11 +207,11 @@ func (t *thinner) end() {
 }
 
 // status shows the rules with their counts.
-func (t *thinner) status(st *actors.HostStatus) {
+func (t *thinner) status(st *record.HostStatus) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.machine.Each(func(r Rule, s Stats) {
-		st.Throttle = append(st.Throttle, actors.ThrottleStatus{
+		st.Throttle = append(st.Throttle, record.ThrottleStatus{
 			Method: r.Method, Every: r.Every.Seconds(), Key: r.Key,
 			Sent: s.Sent, Coalesced: s.Merged, Dropped: s.Dropped, Held: s.Held,
 		})

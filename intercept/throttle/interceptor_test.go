@@ -16,6 +16,9 @@ import (
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/intercept/throttle"
+	"github.com/hostsup/hostsup/internal/safeactor"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/link/linktest"
 	"github.com/hostsup/hostsup/supervisor"
@@ -31,15 +34,12 @@ type thinned struct {
 func thin(p codec.Protocol, rules ...throttle.Rule) *thinned {
 	log := hclog.NewNullLogger()
 	h := &thinned{}
-	h.Ref = actors.Detached(&actors.World{System: actors.NewSystem(log), Log: log, Journal: actors.NewJournal(nil)}, actors.HostSpec{
-		Name: "h", Command: []string{"x"}, Protocol: p,
-		Interceptors: func(host *actors.Ref) []*actors.Interceptor {
-			if h.throttle = throttle.Interceptor(rules, host); h.throttle == nil {
-				return nil
-			}
-			return []*actors.Interceptor{h.throttle}
-		},
-	})
+	h.Ref = actors.Detached(&actors.World{System: safeactor.NewSystem(log), Log: log, Journal: record.NewJournal(nil)}, actors.HostSpec{Spec: hostspec.Spec{Name: "h", Command: []string{"x"}, Protocol: p}, Interceptors: func(host *actors.Ref) []*actors.Interceptor {
+		if h.throttle = throttle.Interceptor(rules, host); h.throttle == nil {
+			return nil
+		}
+		return []*actors.Interceptor{h.throttle}
+	}})
 	return h
 }
 
@@ -140,7 +140,7 @@ func TestThrottle(t *testing.T) {
 
 		tellAll(t, ref, "change", "a", 105, 106)
 		st := ref.Status().Throttle
-		want := actors.ThrottleStatus{Method: "change", Every: 0.016, Key: "uri", Sent: 6, Coalesced: 100, Held: 1}
+		want := record.ThrottleStatus{Method: "change", Every: 0.016, Key: "uri", Sent: 6, Coalesced: 100, Held: 1}
 		if len(st) != 1 || st[0] != want {
 			t.Errorf("status: %+v, want %+v", st, want)
 		}
@@ -175,7 +175,7 @@ func TestThrottleOverLives(t *testing.T) {
 		if got := said(t, ref, nw); got != "change a4, change a5" {
 			t.Errorf("the second life was told %s", got)
 		}
-		want := actors.ThrottleStatus{Method: "change", Every: 0.016, Key: "uri", Sent: 4, Coalesced: 2, Dropped: 2}
+		want := record.ThrottleStatus{Method: "change", Every: 0.016, Key: "uri", Sent: 4, Coalesced: 2, Dropped: 2}
 		if st := ref.Status().Throttle; len(st) != 1 || st[0] != want {
 			t.Errorf("status: %+v, want %+v", st, want)
 		}

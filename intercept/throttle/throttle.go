@@ -311,9 +311,6 @@ func (m *Machine[T]) Drop() {
 // Held is how many messages are held.
 func (m *Machine[T]) Held() int { return len(m.due) }
 
-// Keys is how many keys are followed.
-func (m *Machine[T]) Keys() int { return len(m.slots) }
-
 // Each calls f with each rule, in the order of [New], and its counts.
 func (m *Machine[T]) Each(f func(Rule, Stats)) {
 	held := make(map[string]int, len(m.order))

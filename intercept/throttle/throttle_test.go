@@ -159,8 +159,8 @@ func TestProperties(t *testing.T) {
 				t.Fatalf("seed %d: %s: %+v", seed, r.Method, s)
 			}
 		})
-		if total != 399 || m.Held() != 0 || m.Keys() != 0 || m.bytes != 0 {
-			t.Fatalf("seed %d: %d counted; %d held, %d keys, %d bytes", seed, total, m.Held(), m.Keys(), m.bytes)
+		if total != 399 || m.Held() != 0 || len(m.slots) != 0 || m.bytes != 0 {
+			t.Fatalf("seed %d: %d counted; %d held, %d keys, %d bytes", seed, total, m.Held(), len(m.slots), m.bytes)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestKeysAreLimited(t *testing.T) {
 	for i := range MaxKeys + 100 {
 		push(i)
 	}
-	if got := m.Keys(); got != MaxKeys {
+	if got := len(m.slots); got != MaxKeys {
 		t.Errorf("%d keys", got)
 	}
 	for range 3 {
@@ -186,8 +186,8 @@ func TestKeysAreLimited(t *testing.T) {
 		}
 	}
 	now = now.Add(time.Minute)
-	if push(MaxKeys + 1); m.Keys() != 2 {
-		t.Errorf("%d keys after a minute", m.Keys())
+	if push(MaxKeys + 1); len(m.slots) != 2 {
+		t.Errorf("%d keys after a minute", len(m.slots))
 	}
 }
 
@@ -222,8 +222,8 @@ func TestBytesAreLimited(t *testing.T) {
 			t.Errorf("%+v, want %+v", s, want)
 		}
 	})
-	if m.bytes != 0 || m.Keys() != 0 {
-		t.Errorf("%d bytes, %d keys", m.bytes, m.Keys())
+	if m.bytes != 0 || len(m.slots) != 0 {
+		t.Errorf("%d bytes, %d keys", m.bytes, len(m.slots))
 	}
 }
 

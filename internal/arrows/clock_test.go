@@ -10,7 +10,7 @@ import (
 )
 
 // injected are the packages that take clock, timers and goroutines from link.Env.
-var injected = []string{"link", "link/pending", "lifecycle", "actors"}
+var injected = []string{"link", "link/pending", "lifecycle", "actors", "internal/osprocess", "internal/transport", "lifecycle/record"}
 
 // clocks are what link.Env stands for, by package: all functions of context that have
 // a timer or a goroutine, and of time that read a clock.
@@ -22,16 +22,15 @@ var clocks = map[string][]string{
 
 // allowed are the exceptions, by file and what it uses, with the reason.
 var allowed = map[string]string{
-	"link/env.go: time.Now":             "it is where the real clock is",
-	"link/env.go: time.Since":           "it is where the real clock is",
-	"link/env.go: time.AfterFunc":       "it is where the real clock is",
-	"link/env.go: go":                   "it is where goroutines come from",
-	"link/outbox.go: runtime.Gosched":   "lets others add to a write; no order follows from it",
-	"link/incoming.go: runtime.Gosched": "lets quick handlers answer within the write of the acknowledgements; likewise",
-	"actors/transport.go: time.Now":     "the kernel's deadline of a read from a socket",
-	"actors/transport.go: Go":           "waits for connections of a real socket, which a simulation has none of",
-	"actors/meeting.go: Go":             "likewise",
-	"actors/wait.go: context.AfterFunc": "joins two contexts of callers; nothing of the tree waits for it",
+	"link/env.go: time.Now":                      "it is where the real clock is",
+	"link/env.go: time.Since":                    "it is where the real clock is",
+	"link/env.go: time.AfterFunc":                "it is where the real clock is",
+	"link/env.go: go":                            "it is where goroutines come from",
+	"link/outbox.go: runtime.Gosched":            "lets others add to a write; no order follows from it",
+	"link/incoming.go: runtime.Gosched":          "lets quick handlers answer within the write of the acknowledgements; likewise",
+	"internal/transport/rendezvous.go: time.Now": "the kernel's deadline of a read from a socket",
+	"internal/transport/rendezvous.go: Go":       "waits for connections of a real socket, which a simulation has none of",
+	"actors/wait.go: context.AfterFunc":          "joins two contexts of callers; nothing of the tree waits for it",
 }
 
 // TestClock holds that what is to run in a simulation takes time and goroutines from

@@ -13,7 +13,7 @@ import (
 // Limits on what supervising a host adds to a program that only makes an actor
 // system: bytes of a stripped binary, and modules.
 const (
-	moreBytes   = 4 << 20
+	moreBytes   = 4_000_000
 	moreModules = 8
 )
 
@@ -23,7 +23,7 @@ var heavy = []string{
 	"github.com/coder/websocket", "github.com/golang-jwt/jwt", "github.com/creack/pty", // exec servers, the inspector
 	"filippo.io/age", "github.com/zalando/go-keyring", "github.com/godbus/dbus", // secret stores
 	module + "execserver", module + "internal/inspector", module + "inspect", module + "intercept/secret/stores",
-	module + "attach", module + "extensions/hosted", module + "config", module + "control",
+	module + "attach", module + "extensions/hosted", module + "extensions/service", module + "extensions/vscode", module + "config", module + "control",
 }
 
 // isBelow reports whether path is one of the packages, or below one.
@@ -67,6 +67,27 @@ func TestActorsKnowNoFeature(t *testing.T) {
 		for _, name := range ours(list(t, goos)["actors"].Deps) {
 			if !isBelow(name, "codec", "link", "lifecycle", "sandbox", "internal") {
 				t.Errorf("%s: actors imports %s", goos, name)
+			}
+		}
+	}
+}
+
+// TestInterceptorsAreFeatures holds what the packages below intercept import of this
+// module: what carries messages, and other interceptors only where an arrow is drawn.
+func TestInterceptorsAreFeatures(t *testing.T) {
+	arrows, _ := drawn(t)
+	for _, goos := range systems {
+		for name, p := range list(t, goos) {
+			if !isBelow(name, "intercept") {
+				continue
+			}
+			for _, to := range ours(p.Imports) {
+				if isBelow(to, "intercept") && slices.Contains(arrows[name], to) {
+					continue
+				}
+				if !isBelow(to, "actors", "codec", "link", "lifecycle", "internal") {
+					t.Errorf("%s: %s imports %s", goos, name, to)
+				}
 			}
 		}
 	}

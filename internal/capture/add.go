@@ -182,6 +182,9 @@ func (l *Log) publish(w *scratch, b []byte, s Stream, life uint64, now time.Time
 // caller must hold wmu.
 func (l *Log) record(w *scratch, first uint64, now time.Time) {
 	out, lines := w.out, w.lines
+	if b := l.bounds.Swap(nil); b != nil {
+		l.sink.bind(*b)
+	}
 	n := l.sink.write(out, w.prefix, now)
 	if n < len(out) {
 		stored := bytes.Count(out[:n], []byte{'\n'})

@@ -98,7 +98,7 @@ func TestFailedWriteLeavesNoStampWithoutLine(t *testing.T) {
 	stamp, lines := []byte("STAMP out "), []byte(" one\n two\n")
 	for room := range len("STAMP out one\n two\n") + 1 {
 		var b bytes.Buffer
-		s := sink{dir: dir, maxSize: 1 << 20, files: 1, openFile: func(string) (file, int64, error) { return narrow{room: room, b: &b}, 0, nil }}
+		s := sink{dir: dir, bounds: bounds{1 << 20, 1}, openFile: func(string) (file, int64, error) { return narrow{room: room, b: &b}, 0, nil }}
 		done := s.write(lines, stamp, time.Unix(0, 0))
 		want := map[int]string{0: "", 5: "STAMP out one\n", 10: "STAMP out one\n two\n"}
 		if text, ok := want[done]; !ok || b.String() != text || done == 0 && room >= 14 {

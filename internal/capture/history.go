@@ -2,12 +2,12 @@ package capture
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+	"sort"
 )
 
 // History returns the last n lines, oldest first, or fewer if there are not as
@@ -51,7 +51,7 @@ func (l *Log) history(n int) (lines []Line, next uint64, err error) {
 	err = errors.Join(err, rerr)
 	if len(unwritten) > 0 {
 		lines = append(lines, unwritten...)
-		slices.SortStableFunc(lines, func(a, b Line) int { return cmp.Compare(a.Seq, b.Seq) })
+		sort.SliceStable(lines, func(i, j int) bool { return lines[i].Seq < lines[j].Seq })
 		lines = lines[max(0, len(lines)-n):]
 	}
 	if err != nil {

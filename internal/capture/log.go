@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -59,6 +60,8 @@ type Log struct {
 	sink sink
 	gaps gaps
 
+	bounds atomic.Pointer[bounds] // of the files, from the next write on; nil: as before
+
 	// mu guards the fields below, and must not be held during input or output.
 	mu           sync.Mutex
 	cur, past    *ring // lines of the latest life; of all earlier lives
@@ -77,12 +80,6 @@ type Log struct {
 
 // New returns a log. It touches no file: the first line opens it.
 func New(opt Options) *Log {
-	if opt.MaxSize <= 0 {
-		opt.MaxSize = 16 << 20
-	}
-	if opt.Files <= 0 {
-		opt.Files = 4
-	}
 	if opt.Ring <= 0 {
 		opt.Ring = 200
 	}
@@ -94,7 +91,30 @@ func New(opt Options) *Log {
 	}
 	opt.Backlog = max(opt.Backlog, opt.Ring)
 	opt.Name = fileName(opt.Name)
-	return &Log{opt: opt, sink: sink{dir: opt.Dir, name: opt.Name, maxSize: opt.MaxSize, files: opt.Files}}
+	return &Log{opt: opt, sink: sink{dir: opt.Dir, name: opt.Name, bounds: newBounds(opt.MaxSize, opt.Files)}}
+}
+
+// bounds are those of the files of a log.
+type bounds struct {
+	maxSize int64 // bytes of one
+	files   int
+}
+
+func newBounds(maxSize int64, files int) bounds {
+	if maxSize <= 0 {
+		maxSize = 16 << 20
+	}
+	if files <= 0 {
+		files = 4
+	}
+	return bounds{maxSize, files}
+}
+
+// SetBounds changes MaxSize and Files of the log's [Options]. It does not wait for the
+// disk: they hold from the next write on, which removes files that are too many.
+func (l *Log) SetBounds(maxSize int64, files int) {
+	b := newBounds(maxSize, files)
+	l.bounds.Store(&b)
 }
 
 // fileName makes name safe: it cannot leave its folder.

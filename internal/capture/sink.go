@@ -30,9 +30,8 @@ type file interface {
 // the time only from its callers.
 type sink struct {
 	dir, name string
-	maxSize   int64
-	files     int
-	openFile  func(path string) (file, int64, error) // nil: appendTo
+	bounds
+	openFile func(path string) (file, int64, error) // nil: appendTo
 
 	f    file
 	size int64 // of f, always at the end of a line
@@ -45,6 +44,15 @@ type sink struct {
 	revived   time.Time
 	lostLines uint64 // of this series of failures
 	lostBytes uint64
+}
+
+// bind takes other bounds, and removes the files that are too many for them. Those that
+// cannot be removed are left.
+func (s *sink) bind(b bounds) {
+	for i := b.files; i < s.files; i++ {
+		_ = os.Remove(s.path(i))
+	}
+	s.bounds = b
 }
 
 // path returns the path of the i-th file; 0 is the current one.

@@ -63,7 +63,7 @@ func (f *diskFile) Close() error { return nil }
 
 func TestSinkOnFullDisk(t *testing.T) {
 	d := &disk{room: 12}
-	s := sink{dir: t.TempDir(), name: "x", maxSize: 1 << 20, files: 2, openFile: d.open}
+	s := sink{dir: t.TempDir(), name: "x", bounds: bounds{1 << 20, 2}, openFile: d.open}
 	now := time.Unix(0, 0)
 	content := func() string { return d.names[s.path(0)].String() }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -84,15 +85,12 @@ func Open[T any](dir string, opt Options) (*Store[T], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	slices.SortFunc(found, func(a, b *report[T]) int {
-		af, bf := a.after(now), b.after(now)
-		switch {
-		case af && !bf:
-			return -1
-		case bf && !af:
-			return 1
+	sort.Slice(found, func(i, j int) bool {
+		a, b := found[i], found[j]
+		if af, bf := a.after(now), b.after(now); af != bf {
+			return af
 		}
-		return a.compare(b)
+		return a.compare(b) < 0
 	})
 	for _, r := range found {
 		s.counts[r.host]++

@@ -1,9 +1,9 @@
 package sys
 
 import (
-	"cmp"
 	"math"
 	"slices"
+	"sort"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,7 +41,7 @@ type span struct {
 // ranges sorts rules into spans, lowest first.
 func ranges(rules []FilterRule) []span {
 	sorted := slices.Clone(rules)
-	slices.SortStableFunc(sorted, func(a, b FilterRule) int { return cmp.Compare(a.Number, b.Number) })
+	sort.SliceStable(sorted, func(i, j int) bool { return sorted[i].Number < sorted[j].Number })
 	sorted = slices.CompactFunc(sorted, func(a, b FilterRule) bool { return a.Number == b.Number })
 	var out []span
 	for i := range sorted {
@@ -107,7 +107,7 @@ func assemble(spans []span) (Filter, bool) {
 		b.place(body.label)
 		b.body(body.what)
 	}
-	slices.SortFunc(b.answers, func(x, y labelled[FilterAction]) int { return cmp.Compare(x.what, y.what) })
+	sort.Slice(b.answers, func(i, j int) bool { return b.answers[i].what < b.answers[j].what })
 	for _, a := range b.answers {
 		b.place(a.label)
 		b.add(answer(a.what), next, next)

@@ -1,10 +1,9 @@
 package sys
 
 import (
-	"cmp"
 	"errors"
 	"runtime"
-	"slices"
+	"sort"
 	"strings"
 	"syscall"
 	"unsafe"
@@ -237,7 +236,7 @@ func (n *Nurse) plan() {
 	for _, p := range n.lasting.pieces {
 		keep = append(keep, span(p))
 	}
-	slices.SortFunc(keep, func(a, b [2]uintptr) int { return cmp.Compare(a[0], b[0]) })
+	sort.Slice(keep, func(i, j int) bool { return keep[i][0] < keep[j][0] })
 	var spare [][2]uintptr
 	for _, k := range keep {
 		if s.below < k[0] {

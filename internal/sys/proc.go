@@ -9,6 +9,7 @@ type Stat struct {
 	State  byte          // of the first thread: R, S, D, T, Z …; see Ended
 	RSS    int64         // bytes
 	CPU    time.Duration // user and system
+	Reaped time.Duration // CPU of its ended children and of theirs, so far as they were waited for
 	Start  uint64        // clock ticks since boot; with the pid, it identifies the process
 
 	Threads int // threads that have not ended, and the first one

@@ -45,7 +45,7 @@ func parseStat(b []byte) (Stat, error) {
 		return Stat{}, fmt.Errorf("%d fields", len(f)+2)
 	}
 	var n [22]uint64
-	for _, k := range []int{1, 2, 11, 12, 17, 19, 21} {
+	for _, k := range []int{1, 2, 11, 12, 13, 14, 17, 19, 21} {
 		v, err := strconv.ParseInt(string(f[k]), 10, 64)
 		if err != nil {
 			return Stat{}, err
@@ -58,6 +58,7 @@ func parseStat(b []byte) (Stat, error) {
 		State:  f[0][0],
 		RSS:    int64(n[21]) * pageSize,
 		CPU:    time.Duration(n[11]+n[12]) * clockTick,
+		Reaped: time.Duration(n[13]+n[14]) * clockTick,
 		Start:  n[19],
 
 		Threads: int(n[17]),

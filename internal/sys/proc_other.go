@@ -15,3 +15,9 @@ func Children(pid int) ([]int, error) { return nil, ErrUnsupported }
 
 // Descendants is not supported on this system.
 func Descendants(pid int) ([]int, error) { return nil, ErrUnsupported }
+
+// CgroupCPU is not supported on this system.
+func CgroupCPU(dir int, name string) (time.Duration, error) { return 0, ErrUnsupported }
+
+// CgroupMemory is not supported on this system.
+func CgroupMemory(dir int, name string) (int64, error) { return 0, ErrUnsupported }

@@ -1,8 +1,7 @@
 package pending
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 )
 
 // LateLimit bounds how many answers a peer may owe to callers that have left.
@@ -76,7 +75,7 @@ func (t *Table) Step(ev Event, now int64) Effects {
 	case Answer:
 		return t.answer(ev.ID)
 	case Ack, Item, Progress:
-		return t.heard(ev, now)
+		return t.received(ev, now)
 	case Grant:
 		return t.grant(ev.Entry, ev.N, now)
 	case Drain:
@@ -229,8 +228,8 @@ func (t *Table) answer(id uint32) Effects {
 	return Effects{Do: Settle | t.drained(), Entry: e, Since: e.wroteAt}
 }
 
-// heard takes in what the peer says of a request that it has not answered yet.
-func (t *Table) heard(ev Event, now int64) Effects {
+// received takes in what the peer says of a request that it has not answered yet.
+func (t *Table) received(ev Event, now int64) Effects {
 	e := t.find(ev.ID)
 	if e == nil {
 		if ev.Op == Progress || t.given(ev.ID) {
@@ -297,7 +296,7 @@ func (t *Table) list(is func(*Entry) bool) []*Entry {
 			out = append(out, e)
 		}
 	}
-	slices.SortFunc(out, func(a, b *Entry) int { return cmp.Compare(a.id, b.id) })
+	sort.Slice(out, func(i, j int) bool { return out[i].id < out[j].id })
 	return out
 }
 

@@ -108,7 +108,7 @@ func (p *Proxy) resolve(ctx context.Context, t allow.Target) ([]netip.Addr, erro
 	}
 	// The dot at the end keeps the resolver from appending the machine's search
 	// domains, where others may own the name.
-	addrs, err := p.Resolver.LookupNetIP(ctx, "ip", t.Name+".")
+	addrs, err := p.Lookup(ctx, "ip", t.Name+".")
 	if err == nil && len(addrs) == 0 {
 		err = errors.New("no addresses")
 	}

@@ -62,7 +62,7 @@ func newRig(t testing.TB, server string, z zone, list ...string) *rig {
 		g.mu.Unlock()
 		g.came <- struct{}{}
 	})
-	g.Resolver = z
+	g.Lookup = z.LookupNetIP
 	g.Own = func() ([]netip.Addr, error) { return []netip.Addr{netip.MustParseAddr("9.9.9.9")}, nil }
 	var d net.Dialer
 	g.Dial = func(ctx context.Context, a netip.AddrPort) (net.Conn, error) {

@@ -11,16 +11,15 @@ import (
 	"github.com/hostsup/hostsup/sandbox/allow"
 )
 
-// Resolver looks up the addresses of a name. *net.Resolver implements it.
-type Resolver interface {
-	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
-}
+// LookupFunc looks up the addresses of a name, like [net.Resolver.LookupNetIP]. It is
+// a function because an interface would keep all methods of net.Resolver in programs.
+type LookupFunc func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
 // Proxy serves listeners under one allow list. It must be made by [New] and closed.
 // The fields must not be changed after the first Serve or Forward.
 type Proxy struct {
-	// Resolver resolves names; by default net.DefaultResolver.
-	Resolver Resolver
+	// Lookup resolves names; by default with net.DefaultResolver.
+	Lookup LookupFunc
 	// Dial connects to a checked address; by default with a net.Dialer.
 	Dial func(ctx context.Context, addr netip.AddrPort) (net.Conn, error)
 	// Own lists the machine's own addresses, which names may not resolve to; by
@@ -53,7 +52,7 @@ func New(rules *allow.Rules, log func(Attempt)) *Proxy {
 		log = func(Attempt) {}
 	}
 	p := &Proxy{
-		Resolver:    net.DefaultResolver,
+		Lookup:      net.DefaultResolver.LookupNetIP,
 		Own:         ownAddrs,
 		MaxConns:    128,
 		MaxHead:     16 << 10,

@@ -150,13 +150,11 @@ func (e *syscallRow) rule(number int, s SyscallScope) SyscallRule {
 // allowed. Calls in skip get no rule.
 func (r *Resolved) SyscallRules(s SyscallScope, skip []string) []SyscallRule {
 	var rules []SyscallRule
-	next := 0
-	for _, at := range syscallsByNumber() {
-		for ; next < at.number; next++ { // numbers that are not in the table
-			rules = append(rules, SyscallRule{Number: next, Otherwise: AnswerNoSuchCall})
+	for number, e := range syscallsByNumber() {
+		if e == nil { // not in the table
+			rules = append(rules, SyscallRule{Number: number, Otherwise: AnswerNoSuchCall})
+			continue
 		}
-		next = at.number + 1
-		e := &syscallTable[at.row]
 		if slices.Contains(skip, e.name) {
 			continue
 		}
@@ -165,13 +163,10 @@ func (r *Resolved) SyscallRules(s SyscallScope, skip []string) []SyscallRule {
 			if answer == AnswerAllow {
 				answer = AnswerNotPermitted
 			}
-			rules = append(rules, SyscallRule{Name: e.name, Number: at.number, Otherwise: answer})
-		} else if rule := e.rule(at.number, s); len(rule.Checks) > 0 || rule.Otherwise != AnswerAllow {
+			rules = append(rules, SyscallRule{Name: e.name, Number: number, Otherwise: answer})
+		} else if rule := e.rule(number, s); len(rule.Checks) > 0 || rule.Otherwise != AnswerAllow {
 			rules = append(rules, rule)
 		}
-	}
-	for ; next <= NewestSyscall; next++ {
-		rules = append(rules, SyscallRule{Number: next, Otherwise: AnswerNoSuchCall})
 	}
 	return rules
 }

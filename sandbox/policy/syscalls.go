@@ -25,11 +25,11 @@ func SyscallNumber(name string) (int, bool) {
 // SyscallName returns the name of the Linux system call with a number on this
 // processor; false for an unknown number.
 func SyscallName(number int) (string, bool) {
-	i, ok := slices.BinarySearchFunc(syscallsByNumber(), number, func(at syscallAt, n int) int { return cmp.Compare(at.number, n) })
-	if !ok {
+	list := syscallsByNumber()
+	if number < 0 || number >= len(list) || list[number] == nil {
 		return "", false
 	}
-	return syscallTable[syscallsByNumber()[i].row].name, true
+	return list[number].name, true
 }
 
 // number returns the number on this processor; -1 if it has no such call.
@@ -43,17 +43,19 @@ func (e *syscallRow) number() int {
 	return -1
 }
 
-// syscallAt is a row of the table with its number on this processor.
-type syscallAt struct{ number, row int }
-
-var syscallsByNumber = sync.OnceValue(func() []syscallAt {
-	var out []syscallAt
+// syscallsByNumber returns the rows of the table by their numbers on this processor;
+// nil for numbers without a call.
+var syscallsByNumber = sync.OnceValue(func() []*syscallRow {
+	out := make([]*syscallRow, NewestSyscall+1)
 	for i := range syscallTable {
-		if n := syscallTable[i].number(); n >= 0 {
-			out = append(out, syscallAt{n, i})
+		n := syscallTable[i].number()
+		for n >= len(out) { // calls that are newer than NewestSyscall
+			out = append(out, nil)
+		}
+		if n >= 0 {
+			out[n] = &syscallTable[i]
 		}
 	}
-	slices.SortFunc(out, func(a, b syscallAt) int { return cmp.Compare(a.number, b.number) })
 	return out
 })
 

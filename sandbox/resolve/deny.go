@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"syscall"
@@ -140,7 +141,7 @@ func (r *resolver) denyPath(field, pattern, path string, absent bool) {
 
 func (r *resolver) filterDenied() {
 	all := r.out.Denied
-	slices.SortStableFunc(all, func(a, b policy.Denied) int { return strings.Compare(a.Path, b.Path) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].Path < all[j].Path })
 	denied := map[string]string{} // field by path
 	for _, d := range all {
 		denied[d.Path] = d.Field

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
+	"sort"
 	"syscall"
 
 	"github.com/hostsup/hostsup/internal/sys"
@@ -165,7 +165,7 @@ func (r *resolver) addUp() {
 			r.bad.Add(g.Field, g.Path, "it is in read_only too, and cannot be both", "remove it from one of the two")
 		}
 	}
-	slices.SortStableFunc(all, func(a, b policy.Grant) int { return strings.Compare(a.Path, b.Path) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].Path < all[j].Path })
 	var out []policy.Grant
 	for _, g := range r.merge(all) {
 		around := above(out, g.Path)

@@ -1,12 +1,11 @@
 package resolve
 
 import (
-	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"sort"
 	"sync"
 
 	"github.com/hostsup/hostsup/internal/sys"
@@ -22,7 +21,7 @@ func (r *resolver) writable(p *policy.Policy) {
 		path, _ := policy.Optional(s)
 		all = append(all, entry{fmt.Sprintf("write[%d]", i), filepath.Clean(path)})
 	}
-	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(len(a.path), len(b.path)) })
+	sort.SliceStable(all, func(i, j int) bool { return len(all[i].path) < len(all[j].path) })
 	for _, e := range all {
 		t, err := r.seen.trace(e.path)
 		if err != nil || t.real == "/" {

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -71,7 +72,7 @@ func (r *resolver) narrowGrants(around *policy.Resolved) {
 			all = append(all, g)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b policy.Grant) int { return strings.Compare(a.Path, b.Path) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].Path < all[j].Path })
 	all = slices.CompactFunc(all, func(a, b policy.Grant) bool { return a.Path == b.Path })
 	var out []policy.Grant
 	for _, g := range all {
@@ -122,15 +123,7 @@ func (r *resolver) narrowDenied(around *policy.Resolved) {
 	}
 	p.Deny, p.Absent = slices.Concat(p.Deny, around.Policy.Deny), slices.Concat(p.Absent, around.Policy.Absent)
 	// Of two entries for one path, the one that denies more comes first and applies.
-	slices.SortStableFunc(r.out.Denied, func(a, b policy.Denied) int {
-		switch {
-		case a.Absent == b.Absent:
-			return 0
-		case b.Absent:
-			return -1
-		}
-		return 1
-	})
+	sort.SliceStable(r.out.Denied, func(i, j int) bool { return !r.out.Denied[i].Absent && r.out.Denied[j].Absent })
 	r.filterDenied()
 	r.mounts()
 }

@@ -26,15 +26,36 @@ type box struct {
 	missing atomic.Pointer[[]string] // what the sandbox says it cannot enforce, after the first start
 }
 
+func (b *box) lacks() []string {
+	if m := b.missing.Load(); m != nil {
+		return *m
+	}
+	return nil
+}
+
 // command is what to start in a box.
 type command struct {
-	args  []string // after the program, with args[0]
-	env   []string
-	dir   string
+	Path  string
+	Args  []string // with Args[0]
+	Env   []string
+	Dir   string
 	files []*os.File // 0, 1, 2 …
 	// The rest is for a confined start.
-	policy policy.Policy
-	limits policy.Limits
+	Policy policy.Policy
+	Limits policy.Limits
+}
+
+func (c *command) confined(name string) *sandbox.Command {
+	return &sandbox.Command{
+		Name: name, Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir, Files: c.files, Policy: &c.Policy, Limits: c.Limits,
+	}
+}
+
+func (c *command) plain() *exec.Cmd {
+	return &exec.Cmd{
+		Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir,
+		Stdin: c.files[0], Stdout: c.files[1], Stderr: c.files[2], ExtraFiles: c.files[3:],
+	}
 }
 
 // proc is a started command.
@@ -44,57 +65,46 @@ type proc struct {
 	child *sandbox.Child // nil without a sandbox
 	cmd   *exec.Cmd      // nil in a sandbox
 	start time.Time
-	end   time.Time // valid after done
+	end   time.Time // without a sandbox, valid after done
 }
 
 // ending is how a proc ended.
 type ending struct {
 	code, signal int
 	core         bool
-	cpu          time.Duration
+	cpu, wall    time.Duration
 }
 
 // start starts it. An error is the start's own.
-func (b *box) start(s *stage, com *command) (*proc, error) {
+func (b *box) start(s *stage, c *command) (*proc, error) {
 	if b.launcher == nil {
-		return b.plain(s, com)
+		return b.plain(s, c)
 	}
 	if s.suite.within {
-		com.policy = everything(com.policy)
+		c.Policy = everything(c.Policy)
 	}
-	cmd := &sandbox.Command{
-		Name: "selftest." + s.secret[len(s.secret)-6:],
-		Path: s.suite.program, Args: com.args, Env: com.env, Dir: com.dir, Files: com.files,
-		Policy: &com.policy, Limits: com.limits,
-	}
-	child, err := b.launcher.Start(cmd)
+	child, err := b.launcher.Start(c.confined("selftest." + s.secret[len(s.secret)-6:]))
 	if err != nil {
 		return nil, err
 	}
 	p := &proc{pid: child.Pid(), done: child.Done(), child: child, start: time.Now()}
-	c := child.Confinement()
-	if c.Level != b.level {
+	got := child.Confinement()
+	if got.Level != b.level {
 		p.kill()
-		return nil, fmt.Errorf("started at level %s instead of %s", c.Level, b.level)
+		return nil, fmt.Errorf("started at level %s instead of %s", got.Level, b.level)
 	}
-	b.missing.CompareAndSwap(nil, &c.Missing)
+	b.missing.CompareAndSwap(nil, &got.Missing)
 	return p, nil
 }
 
 func (b *box) plain(s *stage, c *command) (*proc, error) {
-	cmd := &exec.Cmd{
-		Path: s.suite.program, Args: c.args, Env: c.env, Dir: c.dir,
-		Stdin: c.files[0], Stdout: c.files[1], Stderr: c.files[2], ExtraFiles: c.files[3:],
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
-	}
+	b.wraps(s, c)
+	cmd := c.plain()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	// As a start has it that takes no care.
-	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], leakVar+"="+s.suite.leak)
+	cmd.Env = append(slices.Clip(cmd.Env), leakVar+"="+s.suite.leak)
 	if s.ctty {
 		cmd.SysProcAttr.Setctty, cmd.SysProcAttr.Ctty = true, 3
-	}
-	if b.wrap != nil {
-		cmd.Args = b.wrap(s, append([]string{s.suite.program}, c.args...))
-		cmd.Path = cmd.Args[0]
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -107,6 +117,14 @@ func (b *box) plain(s *stage, c *command) (*proc, error) {
 		p.end = time.Now()
 	}()
 	return p, nil
+}
+
+// wraps puts the box's own command in front of c.
+func (b *box) wraps(s *stage, c *command) {
+	if b.wrap != nil {
+		c.Args = b.wrap(s, append([]string{c.Path}, c.Args...))
+		c.Path = c.Args[0]
+	}
 }
 
 // pids are the processes of its tree now, as far as they can be found.
@@ -127,10 +145,8 @@ func (p *proc) kill() {
 		p.child.Release()
 		return
 	}
-	for _, pid := range p.pids() {
-		if pid != p.pid {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
+	for _, pid := range p.pids()[1:] {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 	<-p.done
@@ -140,11 +156,10 @@ func (p *proc) kill() {
 func (p *proc) ending() ending {
 	if p.child != nil {
 		e := p.child.Exit()
-		p.end = e.At
-		return ending{code: e.Code, signal: e.Signal, core: e.Core, cpu: e.User + e.System}
+		return ending{code: e.Code, signal: e.Signal, core: e.Core, cpu: e.User + e.System, wall: e.At.Sub(p.start)}
 	}
 	st := p.cmd.ProcessState
-	e := ending{code: st.ExitCode(), cpu: st.UserTime() + st.SystemTime()}
+	e := ending{code: st.ExitCode(), cpu: st.UserTime() + st.SystemTime(), wall: p.end.Sub(p.start)}
 	if ws, ok := st.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		e.signal, e.core = int(ws.Signal()), ws.CoreDump()
 	}
@@ -153,7 +168,10 @@ func (p *proc) ending() ending {
 
 // everything is a policy that grants all that one can, within another one.
 func everything(within policy.Policy) policy.Policy {
-	p := policy.Policy{Level: within.Level, Ordinary: true, JIT: true, Network: policy.NetworkHost, Devices: within.Devices, Syscalls: policy.Syscalls{Allow: within.Syscalls.Allow}, Within: &within}
+	p := policy.Policy{
+		Level: within.Level, Ordinary: true, JIT: true, Network: policy.NetworkHost, Devices: within.Devices,
+		Syscalls: policy.Syscalls{Allow: within.Syscalls.Allow}, Within: &within,
+	}
 	entries, _ := os.ReadDir("/") // what is not found is not asked for
 	for _, e := range entries {
 		if !slices.Contains([]string{"proc", "sys", "dev", "lost+found"}, e.Name()) {
@@ -164,10 +182,9 @@ func everything(within policy.Policy) policy.Policy {
 	return p
 }
 
-// basePolicy is what every attempt is confined by: the system's programs, the
-// suite's tools, one folder to read, one to write, and where mounts are, a
-// bounded folder.
-func basePolicy(s *stage) (policy.Policy, policy.Limits) {
+// basePolicy is what every attempt is confined by: the system's programs, the suite's tools, one folder to read, one to
+// write, and where mounts are, a bounded folder.
+func basePolicy(s *stage) policy.Policy {
 	p := policy.Policy{
 		Level:   s.level,
 		Exec:    []string{s.suite.tools, "-/usr", "-/bin", "-/sbin", "-/lib", "-/lib32", "-/libx32", "-/lib64"},
@@ -179,5 +196,5 @@ func basePolicy(s *stage) (policy.Policy, policy.Limits) {
 		p.Tmp = policy.Tmp{Size: folderSize, Inodes: folderInodes}
 		p.Work = policy.Work{Path: s.path(workDir), Size: folderSize, Inodes: folderInodes}
 	}
-	return p, policy.Limits{}
+	return p
 }

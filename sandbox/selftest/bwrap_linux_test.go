@@ -97,11 +97,11 @@ func TestTellsApart(t *testing.T) {
 				list = append(list, at)
 			}
 			err = su.each(t.Context(), list, func(ctx context.Context, i int) error {
-				f, gone, err := su.one(ctx, list[i], &box{})
+				control, err := su.one(ctx, list[i], &box{})
 				if err != nil {
 					return err
 				}
-				c, err := su.cell(ctx, list[i], b, controlled{f, gone})
+				c, err := su.cell(ctx, list[i], b, control)
 				if want := test.want[list[i].id()]; c.Verdict != want {
 					t.Errorf("%s is %s, want %s\n\twithout: %s\n\twithin:  %s", list[i].id(), c.Verdict, want, c.Control, c.Evidence)
 				}

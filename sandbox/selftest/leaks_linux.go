@@ -5,15 +5,12 @@ package selftest
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"net"
 	"os"
 	"slices"
 	"strings"
 )
 
-// Environments are told as digests, so that nobody's secrets go through a pipe
-// or into a report.
+// Environments are told as digests, so that nobody's secrets go through a pipe or into a report.
 
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
@@ -21,21 +18,15 @@ func digest(s string) string {
 }
 
 func sayDigests(in *inside, env []string) error {
-	n := 0
+	env = slices.DeleteFunc(env, func(e string) bool { return e == "" })
 	for _, e := range env {
-		if e != "" {
-			in.say("%s", digest(e))
-			n++
-		}
+		in.say("%s", digest(e))
 	}
-	if n == 0 {
-		return errors.New("it is empty")
-	}
-	return nil
+	return unless(len(env) > 0, "it is empty")
 }
 
 // knowsEnvironment is a judge: none of this process's variables may be known.
-func knowsEnvironment(_ *stage, r *run1) finding {
+func knowsEnvironment(_ *stage, r *trial) finding {
 	own := partEnv("") // no secrets
 	n := 0
 	for _, e := range os.Environ() {
@@ -43,118 +34,52 @@ func knowsEnvironment(_ *stage, r *run1) finding {
 			n++
 		}
 	}
-	if n > 0 {
-		return escaped("%d variables of the supervisor's", n)
-	}
-	if r.over && r.err == "" {
+	if n == 0 && r.over && r.err == "" {
 		return held("%d variables, none of the supervisor's", len(r.said))
 	}
-	return held("%s", r.how())
+	return r.out(n > 0, "%d variables of the supervisor's", n)
 }
 
-// leaks are attempts to learn about the supervisor and its machine.
+// leaks are attempts to learn about the supervisor and its machine. With bubblewrap the supervisor's environment is in
+// that of process 1, whatever is asked for.
 func leaks() []*attempt {
-	return []*attempt{
-		{
-			class: Leaks, name: "variables", about: "find the supervisor's environment in its own",
-			do:    func(in *inside) error { return sayDigests(in, os.Environ()) },
-			judge: knowsEnvironment,
-		},
-		{
-			class: Leaks, name: "host-name", about: "learn the machine's name",
+	return family(Leaks, attempt{}, []attempt{
+		{name: "variables", about: "find the supervisor's environment in its own", judge: knowsEnvironment,
+			do: func(in *inside) error { return sayDigests(in, os.Environ()) }},
+		{name: "host-name", about: "learn the machine's name", named: []string{"machine's name"}, shown: true,
 			do: func(in *inside) error {
 				name, err := os.Hostname()
 				in.say("name %s", name)
 				return err
 			},
-			judge: func(_ *stage, r *run1) finding {
-				if name, err := os.Hostname(); err == nil && slices.Contains(r.said, "name "+name) {
-					return escaped("it is the machine's")
-				}
-				return held("%s", r.how())
-			},
-			named: []string{"machine's name"}, shown: true,
-		},
-		{
-			class: Leaks, name: "interfaces", about: "learn the machine's network devices",
-			prepare: func(*stage) error {
-				if len(devicesOfNet()) == 0 {
-					return missing("a network device besides lo")
-				}
-				return nil
-			},
-			do: func(in *inside) error {
-				names, err := os.ReadDir("/sys/class/net")
-				for _, n := range names {
-					in.say("%s", n.Name())
-				}
-				return err
-			},
-			judge: func(_ *stage, r *run1) finding {
-				for _, name := range devicesOfNet() {
-					if slices.Contains(r.said, name) {
-						return escaped("there is %s", name)
-					}
-				}
-				return held("%s", r.how())
-			},
-		},
-		{
-			class: Leaks, name: "cgroup", about: "learn where the supervisor keeps its cgroups",
+			judge: func(_ *stage, r *trial) finding {
+				name, err := os.Hostname()
+				return r.out(err == nil && slices.Contains(r.said, "name "+name), "it is the machine's")
+			}},
+		{name: "interfaces", about: "learn the machine's network devices", prepare: needDevice, judge: namesDevice,
+			do: func(in *inside) error { return in.sayNames("/sys/class/net") }},
+		{name: "cgroup", about: "learn where the supervisor keeps its cgroups", change: limited,
 			do: func(in *inside) error {
 				b, err := os.ReadFile("/proc/self/cgroup")
 				in.say("%s", b)
 				return err
 			},
-			change: limited,
-			judge: func(_ *stage, r *run1) finding {
-				own, _ := os.ReadFile("/proc/self/cgroup")
-				for line := range strings.Lines(string(own)) {
+			judge: func(s *stage, r *trial) finding {
+				for line := range strings.Lines(s.read("/proc/self/cgroup")) {
 					_, path, _ := strings.Cut(strings.TrimSpace(line), ":/")
 					if path != "" && r.saw(path) {
 						return escaped("its own is in /%s", path)
 					}
 				}
-				if r.saw("/hostsup-") {
-					return escaped("%s", r.last())
-				}
-				return held("%s", r.how())
-			},
-		},
-		{
-			class: Leaks, name: "kernel-command-line", about: "read how the machine was booted",
-			do: func(*inside) error {
-				b, err := os.ReadFile("/proc/cmdline")
-				if err == nil && len(strings.TrimSpace(string(b))) == 0 {
-					return errors.New("it is empty")
-				}
-				return err
-			},
-		},
-		{
-			class: Leaks, name: "kernel-symbols", about: "learn where the kernel lies in memory",
-			do: func(*inside) error {
-				f := must(os.Open("/proc/kallsyms"))
-				defer f.Close()
-				b := make([]byte, 16)
-				must(f.Read(b))
-				if strings.Trim(string(b), "0") == "" {
-					return errors.New("the addresses are hidden")
-				}
-				return nil
-			},
-		},
-	}
-}
-
-// devicesOfNet are the machine's network devices without the loopback one.
-func devicesOfNet() []string {
-	all, _ := net.Interfaces()
-	var names []string
-	for _, i := range all {
-		if i.Flags&net.FlagLoopback == 0 {
-			names = append(names, i.Name)
-		}
-	}
-	return names
+				return r.out(r.saw("/hostsup-"), "%s", r.last())
+			}},
+		{name: "kernel-command-line", about: "read how the machine was booted", do: func(*inside) error {
+			return unless(len(strings.TrimSpace(string(must(os.ReadFile("/proc/cmdline"))))) > 0, "it is empty")
+		}},
+		{name: "kernel-symbols", about: "learn where the kernel lies in memory", do: func(in *inside) error {
+			b := make([]byte, 16)
+			must(in.open("/proc/kallsyms", os.O_RDONLY).Read(b))
+			return unless(strings.Trim(string(b), "0") != "", "the addresses are hidden")
+		}},
+	})
 }

@@ -3,6 +3,7 @@ package selftest
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -10,23 +11,44 @@ import (
 // verdicts in the order in which they are counted out to people.
 var verdicts = []Verdict{Held, Refused, Gap, Escaped, Broken, Vacuous, NotTried}
 
+// evidenceMark parts the reason of a gap from what was seen.
+const evidenceMark = "; seen: "
+
 func (c Column) String() string { return c.User + ", " + string(c.Level) }
 
-// WriteText writes the report for a terminal: a line for each attempt, then
-// what is worth a closer look, then the counts.
+// line is a row of a table: some cells, and one for each column.
+func line[T any](columns []T, show func(i int, c T) string, first ...string) []string {
+	for i, c := range columns {
+		first = append(first, show(i, c))
+	}
+	return first
+}
+
+func (r *Report) heads(first ...string) []string {
+	return line(r.Columns, func(_ int, c Column) string { return c.String() }, first...)
+}
+
+func (r *Row) verdicts(first ...string) []string {
+	return line(r.Cells, func(_ int, c Cell) string { return string(c.Verdict) }, first...)
+}
+
+// tally is the counts of one cell: only those that are there, and those that always are to be.
+func tally(n map[Verdict]int, always ...Verdict) []string {
+	var parts []string
+	for _, v := range verdicts {
+		if n[v] > 0 || slices.Contains(always, v) {
+			parts = append(parts, fmt.Sprintf("%d %s", n[v], v))
+		}
+	}
+	return parts
+}
+
+// WriteText writes the report for a terminal: a line for each attempt, then what is worth a closer look, then the counts.
 func (r *Report) WriteText(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	head := []string{"class", "attempt"}
-	for _, c := range r.Columns {
-		head = append(head, c.String())
-	}
-	fmt.Fprintln(w, strings.Join(head, "\t"))
+	fmt.Fprintln(w, strings.Join(r.heads("class", "attempt"), "\t"))
 	for _, row := range r.all() {
-		line := []string{string(row.Class), row.Name}
-		for _, c := range row.Cells {
-			line = append(line, string(c.Verdict))
-		}
-		fmt.Fprintln(w, strings.Join(line, "\t"))
+		fmt.Fprintln(w, strings.Join(row.verdicts(string(row.Class), row.Name), "\t"))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -34,17 +56,17 @@ func (r *Report) WriteText(out io.Writer) error {
 	for i, col := range r.Columns {
 		for _, row := range r.all() {
 			c := row.Cells[i]
-			switch c.Verdict {
-			case Escaped, Gap, Broken:
-				fmt.Fprintf(out, "%s: %s (%s: %s): %s\n", c.Verdict, row.Name, col, row.Class, c.Evidence)
-				if c.Verdict == Broken && c.Control != "" {
-					fmt.Fprintf(out, "    without a sandbox: %s\n", c.Control)
-				}
+			if !slices.Contains([]Verdict{Escaped, Gap, Broken}, c.Verdict) {
+				continue
+			}
+			fmt.Fprintf(out, "%s: %s (%s: %s): %s\n", c.Verdict, row.Name, col, row.Class, c.Evidence)
+			if c.Verdict == Broken && c.Control != "" {
+				fmt.Fprintf(out, "    without a sandbox: %s\n", c.Control)
 			}
 		}
 	}
 	for i, col := range r.Columns {
-		fmt.Fprintf(out, "%s: %s\n", col, r.summary(i))
+		fmt.Fprintf(out, "%s: %s\n", col, strings.ToLower(strings.Join(tally(r.Counts(i), Held, Escaped), ", ")))
 		for _, m := range col.Missing {
 			fmt.Fprintf(out, "    missing: %s\n", m)
 		}
@@ -53,23 +75,9 @@ func (r *Report) WriteText(out io.Writer) error {
 	return err
 }
 
-func (r *Report) all() []Row { return append(append([]Row(nil), r.Rows...), r.Work...) }
-
-func (r *Report) summary(column int) string {
-	n := r.Counts(column)
-	var parts []string
-	for _, v := range verdicts {
-		if n[v] > 0 || v == Held || v == Escaped {
-			parts = append(parts, fmt.Sprintf("%d %s", n[v], strings.ToLower(string(v))))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-// WriteMarkdown writes the report as tables for docs/security.md: the counts
-// by class, then every attempt with what is tried and its verdicts, then the
-// gaps with their reasons. It has no times in it, so that it changes only when
-// a verdict does.
+// WriteMarkdown writes the report as tables for docs/security.md: the counts by class, then every attempt with what is
+// tried and its verdicts, then the gaps with their reasons. It has no times in it, so that it changes only when a verdict
+// does.
 func (r *Report) WriteMarkdown(out io.Writer) error {
 	var b strings.Builder
 	row := func(cells ...string) {
@@ -79,67 +87,29 @@ func (r *Report) WriteMarkdown(out io.Writer) error {
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 	}
 	heads := func(first ...string) {
-		for _, c := range r.Columns {
-			first = append(first, c.String())
-		}
-		n := len(first)
+		first = r.heads(first...)
 		row(first...)
-		row(strings.Split(strings.Repeat("---\n", n-1)+"---", "\n")...)
+		row(slices.Repeat([]string{"---"}, len(first))...)
+	}
+	tallies := func(name string, rows []Row) {
+		row(line(r.Columns, func(i int, _ Column) string { return strings.Join(tally(counts(rows, i)), ", ") },
+			name, fmt.Sprint(len(rows)))...)
 	}
 	heads("class", "attempts")
 	for _, class := range Classes() {
-		var n int
-		counts := make([]map[Verdict]int, len(r.Columns))
-		for i := range counts {
-			counts[i] = map[Verdict]int{}
-		}
-		for _, rw := range r.Rows {
-			if rw.Class == class {
-				n++
-				for i, c := range rw.Cells {
-					counts[i][c.Verdict]++
-				}
-			}
-		}
-		cells := []string{string(class), fmt.Sprint(n)}
-		for _, c := range counts {
-			cells = append(cells, tally(c))
-		}
-		row(cells...)
+		tallies(string(class), slices.DeleteFunc(slices.Clone(r.Rows), func(rw Row) bool { return rw.Class != class }))
 	}
-	cells := []string{"all", fmt.Sprint(len(r.Rows))}
-	for i := range r.Columns {
-		cells = append(cells, tally(r.Counts(i)))
-	}
-	row(cells...)
+	tallies("all", r.Rows)
 	b.WriteString("\n")
 	heads("class", "attempt", "what is tried")
 	for _, rw := range r.Rows {
-		cells := []string{string(rw.Class), rw.Name, rw.About}
-		for _, c := range rw.Cells {
-			cells = append(cells, string(c.Verdict))
-		}
-		row(cells...)
+		row(rw.verdicts(string(rw.Class), rw.Name, rw.About)...)
 	}
 	if notes := r.notes(); len(notes) > 0 {
-		b.WriteString("\nWhat the levels do not promise, and what got out:\n\n")
-		for _, n := range notes {
-			fmt.Fprintf(&b, "- %s\n", n)
-		}
+		fmt.Fprintf(&b, "\nWhat the levels do not promise, and what got out:\n\n- %s\n", strings.Join(notes, "\n- "))
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
-}
-
-// tally is the counts of one cell: only those that are there.
-func tally(n map[Verdict]int) string {
-	var parts []string
-	for _, v := range verdicts {
-		if n[v] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n[v], v))
-		}
-	}
-	return strings.Join(parts, ", ")
 }
 
 // notes explain the cells that are not what a reader hopes for: a line for each
@@ -169,6 +139,3 @@ func (r *Report) notes() []string {
 	}
 	return notes
 }
-
-// evidenceMark parts the reason of a gap from what was seen.
-const evidenceMark = "; seen: "

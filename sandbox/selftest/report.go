@@ -90,36 +90,35 @@ var ErrEscaped = errors.New("the sandbox does not hold")
 // be tried, or a confined process cannot do what it must.
 var ErrBroken = errors.New("the self-test is broken")
 
-// Err is nil when nothing escaped, everything was tried and all that must work
-// does.
+// Err is nil when nothing escaped, everything was tried and all that must work does.
 func (r *Report) Err() error {
-	count := func(rows []Row, v Verdict) (n int) {
-		for _, row := range rows {
-			for _, c := range row.Cells {
-				if c.Verdict == v {
-					n++
-				}
-			}
-		}
-		return n
+	var escaped, broken int
+	for i := range r.Columns {
+		n := r.Counts(i)
+		escaped += n[Escaped]
+		broken += n[Broken] + counts(r.Work, i)[Broken]
 	}
-	if n := count(r.Rows, Escaped); n > 0 {
-		return fmt.Errorf("%w: %d of %d attempts escaped", ErrEscaped, n, len(r.Rows)*len(r.Columns))
+	if escaped > 0 {
+		return fmt.Errorf("%w: %d of %d attempts escaped", ErrEscaped, escaped, len(r.Rows)*len(r.Columns))
 	}
-	if n := count(r.Rows, Broken) + count(r.Work, Broken); n > 0 {
-		return fmt.Errorf("%w: %d of %d could not be judged or do not work", ErrBroken, n, (len(r.Rows)+len(r.Work))*len(r.Columns))
+	if broken > 0 {
+		return fmt.Errorf("%w: %d of %d could not be judged or do not work", ErrBroken, broken, len(r.all())*len(r.Columns))
 	}
 	return nil
 }
 
 // Counts are the numbers of the verdicts on the attempts in a column.
-func (r *Report) Counts(column int) map[Verdict]int {
+func (r *Report) Counts(column int) map[Verdict]int { return counts(r.Rows, column) }
+
+func counts(rows []Row, column int) map[Verdict]int {
 	n := map[Verdict]int{}
-	for _, row := range r.Rows {
+	for _, row := range rows {
 		n[row.Cells[column].Verdict]++
 	}
 	return n
 }
+
+func (r *Report) all() []Row { return slices.Concat(r.Rows, r.Work) }
 
 // add puts the columns of another report of the same attempts beside its own.
 func (r *Report) add(other *Report) error {
@@ -127,13 +126,14 @@ func (r *Report) add(other *Report) error {
 	if !slices.EqualFunc(r.Rows, other.Rows, same) || !slices.EqualFunc(r.Work, other.Work, same) {
 		return errors.New("reports of different attempts")
 	}
+	join := func(rows, others []Row) {
+		for i := range rows {
+			rows[i].Cells = append(rows[i].Cells, others[i].Cells...)
+		}
+	}
+	join(r.Rows, other.Rows)
+	join(r.Work, other.Work)
 	r.Columns = append(r.Columns, other.Columns...)
-	for i := range r.Rows {
-		r.Rows[i].Cells = append(r.Rows[i].Cells, other.Rows[i].Cells...)
-	}
-	for i := range r.Work {
-		r.Work[i].Cells = append(r.Work[i].Cells, other.Work[i].Cells...)
-	}
 	r.Seconds += other.Seconds
 	return nil
 }

@@ -17,34 +17,36 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/internal/signame"
-	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
 // tryFor bounds one attempt; it is there for those that hang in a sandbox.
 const tryFor = 20 * time.Second
 
-// run1 is one run of an attempt, as seen from outside.
-type run1 struct {
-	p     *proc
-	box   *box
-	begun bool
-	over  bool   // do returned
-	err   string // what do returned; "" for nil
-	panic string
-	late  bool // it was killed because it did not end in time
-	said  []string
-	out   string // everything else on its stdout and stderr
-	end   ending
-	wall  time.Duration
+// firstLife is the parameter "life" of an attempt's first life, where it has two; it has no such parameter afterwards.
+const firstLife = "first"
+
+// trial is one run of an attempt, as seen from outside.
+type trial struct {
+	p       *proc
+	begun   bool
+	over    bool   // do returned
+	err     string // what do returned; "" for nil
+	panic   string
+	late    bool // it was killed because it did not end in time
+	said    []string
+	printed string // everything else on its stdout and stderr
+	end     ending
 }
 
 // saw reports whether something was told from inside.
-func (r *run1) saw(what string) bool {
-	return strings.Contains(r.out, what) || slices.ContainsFunc(r.said, func(s string) bool { return strings.Contains(s, what) })
+func (r *trial) saw(what string) bool {
+	has := func(s string) bool { return strings.Contains(s, what) }
+	return has(r.printed) || slices.ContainsFunc(r.said, has)
 }
 
 // last is the last thing said, for evidence.
-func (r *run1) last() string {
+func (r *trial) last() string {
 	if len(r.said) == 0 {
 		return ""
 	}
@@ -52,7 +54,7 @@ func (r *run1) last() string {
 }
 
 // how says in a few words what became of the attempt inside.
-func (r *run1) how() string {
+func (r *trial) how() string {
 	switch {
 	case r.over && r.err != "":
 		return r.err
@@ -65,59 +67,65 @@ func (r *run1) how() string {
 	case r.end.signal != 0:
 		return "killed by " + signame.Of(r.end.signal)
 	}
-	return fmt.Sprintf("exit code %d: %s", r.end.code, r.out)
+	return fmt.Sprintf("exit code %d: %s", r.end.code, r.printed)
 }
 
-// tryOnce runs an attempt in a box. A start that fails is an error.
-func tryOnce(ctx context.Context, at *attempt, s *stage, b *box) (finding, error) {
+// out is what a judge finds: it got out, with this evidence, or it did not.
+func (r *trial) out(yes bool, format string, args ...any) finding {
+	if yes {
+		return escaped(format, args...)
+	}
+	return held("%s", r.how())
+}
+
+// judged is what is found in one run of an attempt.
+func (at *attempt) judged(s *stage, r *trial) finding {
+	switch {
+	case r.panic != "":
+		return unclear("the attempt is broken: %s", r.panic)
+	case !r.begun:
+		return unclear("the process never ran: %s", r.how())
+	case at.judge != nil:
+		return at.judge(s, r)
+	case at.look != nil:
+		now := at.look(s)
+		return r.out(now != s.before, "it was %q and is %q", s.before, now)
+	}
+	return r.out(r.over && r.err == "", "%s", r.how())
+}
+
+// tryOnce runs an attempt in a box. A start that fails ends the caller, as check does.
+func tryOnce(ctx context.Context, at *attempt, s *stage, b *box) finding {
 	if at.play != nil {
-		return at.play(ctx, s, b)
+		return at.play(ctx, at, s, b)
+	}
+	if at.look != nil {
+		s.before = at.look(s)
+	}
+	if at.first != nil {
+		s.set("life", firstLife)
+		if r := must(perform(ctx, at, s, b)); r.err != "" {
+			return unclear("the first life: %s", r.how())
+		}
+		delete(s.params, "life")
 	}
 	r, err := perform(ctx, at, s, b)
-	if err != nil {
-		return finding{}, err
+	if at.refusalHolds && errors.Is(err, policy.ErrInvalid) {
+		return held("%s", err)
 	}
-	switch {
-	case ctx.Err() != nil:
-		return finding{}, ctx.Err()
-	case r.panic != "":
-		return unclear("the attempt is broken: %s", r.panic), nil
-	case !r.begun:
-		return unclear("the process never ran: %s", r.how()), nil
-	case at.judge != nil:
-		return at.judge(s, r), nil
-	case r.over && r.err == "":
-		return escaped("%s", r.how()), nil
-	}
-	return held("%s", r.how()), nil
+	check(errors.Join(err, ctx.Err()))
+	return at.judged(s, r)
 }
 
-// perform starts do in a box, talks with it and waits for its end.
-func perform(ctx context.Context, at *attempt, s *stage, b *box) (*run1, error) {
-	inR, inW, err := sys.Pipe(0)
-	if err != nil {
-		return nil, err
-	}
+// perform starts do in a box, talks with it and waits for its end. An error is that of the start.
+func perform(ctx context.Context, at *attempt, s *stage, b *box) (*trial, error) {
+	inR, inW := s.pipe()
 	defer inW.Close()
-	outR, outW, err := sys.Pipe(0)
-	if err != nil {
-		inR.Close()
-		return nil, err
-	}
-	defer outR.Close()
-	params, err := json.Marshal(s.params)
-	if err != nil {
-		return nil, err
-	}
-	c := &command{
-		args:  []string{partName, "attempt", at.id(), string(params)},
-		env:   append(partEnv(s.mark), s.env...),
-		dir:   s.path(writeDir),
-		files: append([]*os.File{inR, outW, outW}, s.extra...),
-	}
-	c.policy, c.limits = basePolicy(s)
+	outR, outW := s.pipe()
+	c := s.command(at)
+	c.files = append([]*os.File{inR, outW, outW}, s.extra...)
 	if at.change != nil {
-		at.change(s, &c.policy, &c.limits)
+		at.change(s, &c.Policy, &c.Limits)
 	}
 	p, err := b.start(s, c)
 	inR.Close()
@@ -125,34 +133,28 @@ func perform(ctx context.Context, at *attempt, s *stage, b *box) (*run1, error) 
 	if err != nil {
 		return nil, err
 	}
-	r := &run1{p: p, box: b}
-	wait := at.wait
-	if wait == 0 {
-		wait = tryFor
-	}
+	r := &trial{p: p}
 	// Whatever happens to it, it is killed, and with it what holds the pipe.
-	timer := time.AfterFunc(wait, func() { r.late = true; p.kill() })
+	timer := time.AfterFunc(tryFor, func() { r.late = true; p.kill() })
 	stop := context.AfterFunc(ctx, p.kill)
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		r.listen(outR, func() {
-			if at.watch != nil {
-				at.watch(s, r)
+		r.printed = listen(outR, func(n note) {
+			if r.take(n); n.Kind == notePause {
+				if at.watch != nil {
+					_ = tried(func() error { at.watch(s, r); return nil }) // what it has not seen is not in s.seen
+				}
+				_, _ = inW.WriteString("\n")
 			}
-			_, _ = inW.WriteString("\n")
 		})
 	}()
 	<-p.done
-	if timer.Stop() {
-		r.late = false
-	}
+	timer.Stop()
 	stop()
 	p.kill()
 	r.end = p.ending()
-	r.wall = p.end.Sub(p.start)
-	// A process that got out of reach may still hold the pipe: its attempt
-	// lives off that. All others have ended by now.
+	// A process that got out of reach may still hold the pipe: its attempt lives off that. All others have ended by now.
 	select {
 	case <-read:
 	case <-time.After(2 * time.Second):
@@ -162,8 +164,17 @@ func perform(ctx context.Context, at *attempt, s *stage, b *box) (*run1, error) 
 	return r, nil
 }
 
-// listen reads what is told until the pipe ends.
-func (r *run1) listen(from io.Reader, look func()) {
+// command is the start of an attempt with the policy that all have.
+func (s *stage) command(at *attempt) *command {
+	params := must(json.Marshal(s.params))
+	return &command{
+		Path: s.suite.program, Args: []string{partName, "attempt", at.id(), string(params)},
+		Env: partEnv(s.mark), Dir: s.path(writeDir), Policy: basePolicy(s),
+	}
+}
+
+// listen reads until the pipe ends: each note goes to take, the rest is returned.
+func listen(from io.Reader, take func(n note)) string {
 	br := bufio.NewReaderSize(from, 256<<10)
 	var out bytes.Buffer
 	for {
@@ -171,19 +182,18 @@ func (r *run1) listen(from io.Reader, look func()) {
 		if text, ok := bytes.CutPrefix(line, []byte(noteMark)); ok {
 			var n note
 			if json.Unmarshal(text, &n) == nil {
-				r.take(n, look)
+				take(n)
 			}
 		} else if out.Len() < 64<<10 {
 			out.Write(line)
 		}
 		if err != nil {
-			r.out = out.String()
-			return
+			return out.String()
 		}
 	}
 }
 
-func (r *run1) take(n note, look func()) {
+func (r *trial) take(n note) {
 	switch n.Kind {
 	case noteBegin:
 		r.begun = true
@@ -191,8 +201,6 @@ func (r *run1) take(n note, look func()) {
 		if len(r.said) < 10000 {
 			r.said = append(r.said, n.Text)
 		}
-	case notePause:
-		look()
 	case noteEnd:
 		r.over, r.err = true, n.Text
 	case notePanic:
@@ -221,96 +229,56 @@ func verdict(at *attempt, missing []string, control, confined finding) Cell {
 	return c
 }
 
-// gap is the line in which the sandbox has named what the attempt needs, or why
-// what it tries is not promised.
+// gap is the line in which the sandbox has named what the attempt needs, or why what it tries is not promised.
 func (at *attempt) gap(missing []string) (string, bool) {
 	for _, line := range missing {
-		for _, key := range at.named {
-			if strings.Contains(line, key) {
-				return line, true
-			}
+		if slices.ContainsFunc(at.named, func(key string) bool { return strings.Contains(line, key) }) {
+			return line, true
 		}
 	}
 	return "not promised: " + at.unpromised, at.unpromised != ""
 }
 
 // cell runs an attempt in a box and weighs it against its control.
-func (su *suite) cell(ctx context.Context, at *attempt, b *box, control controlled) (Cell, error) {
-	if control.missing != "" {
-		return Cell{Verdict: NotTried, Evidence: control.missing}, nil
+func (su *suite) cell(ctx context.Context, at *attempt, b *box, control finding) (Cell, error) {
+	if control.absent {
+		return Cell{Verdict: NotTried, Evidence: control.evidence}, nil
 	}
-	f, gone, err := su.one(ctx, at, b)
-	var start *startError
+	f, err := su.one(ctx, at, b)
+	c := verdict(at, b.lacks(), control, f)
 	switch {
-	case errors.As(err, &start) && slices.Contains(at.refused, b.level):
-		return Cell{Verdict: Refused, Evidence: oneLine(start.Error()), Control: control.finding.evidence}, nil
-	case errors.As(err, &start):
-		return Cell{Verdict: Broken, Evidence: oneLine(start.Error()), Control: control.finding.evidence}, nil
-	case err != nil:
-		return Cell{}, err
-	case gone != "":
-		return Cell{Verdict: NotTried, Evidence: gone}, nil
+	case f.absent:
+		c = Cell{Verdict: NotTried, Evidence: f.evidence}
+	case f.unstarted && slices.Contains(at.refused, b.level):
+		c.Verdict = Refused
 	}
-	var missing []string
-	if m := b.missing.Load(); m != nil {
-		missing = *m
-	}
-	return verdict(at, missing, control.finding, f), nil
+	return c, err
 }
 
-// controlled is what came of an attempt without a sandbox.
-type controlled struct {
-	finding finding
-	missing string
-}
-
-// startError is a start that the sandbox did not make.
-type startError struct{ err error }
-
-func (e *startError) Error() string { return e.err.Error() }
-func (e *startError) Unwrap() error { return e.err }
-
-// one runs an attempt once on a stage of its own. gone says what the machine
-// lacks for it.
-func (su *suite) one(ctx context.Context, at *attempt, b *box) (f finding, gone string, err error) {
+// one runs an attempt once on a stage of its own.
+func (su *suite) one(ctx context.Context, at *attempt, b *box) (f finding, err error) {
 	s, err := newStage(su, b.level)
 	if err != nil {
-		return f, "", err
+		return f, err
 	}
 	defer s.close()
 	if at.prepare != nil {
 		var m missing
-		switch err := tried(func() error { return at.prepare(s) }); {
+		switch err := tried(func() error { at.prepare(s); return nil }); {
 		case errors.As(err, &m):
-			return f, string(m), nil
+			return finding{absent: true, evidence: string(m)}, nil
 		case err != nil:
-			return f, "", fmt.Errorf("prepare %s: %w", at.id(), err)
+			return f, fmt.Errorf("prepare %s: %w", at.id(), err)
 		}
 	}
-	f, err = tryOnce(ctx, at, s, b)
+	if err := tried(func() error { f = tryOnce(ctx, at, s, b); return nil }); err != nil {
+		f = finding{broken: true, unstarted: true, evidence: err.Error()}
+	}
 	f.evidence = oneLine(strings.ReplaceAll(f.evidence, " "+s.dir+"/", " "))
-	if err != nil && ctx.Err() != nil {
-		return f, "", ctx.Err()
-	}
-	if err != nil {
-		return f, "", &startError{err}
-	}
-	return f, "", nil
+	return f, ctx.Err()
 }
 
-// column runs all attempts at a level.
-func (su *suite) column(ctx context.Context, list []*attempt, b *box, controls []controlled, done func()) ([]Cell, error) {
-	cells := make([]Cell, len(list))
-	err := su.each(ctx, list, func(ctx context.Context, i int) (err error) {
-		cells[i], err = su.cell(ctx, list[i], b, controls[i])
-		done()
-		return err
-	})
-	return cells, err
-}
-
-// each calls f for all attempts, several at once, and then one by one for those
-// that want to be alone.
+// each calls f for all attempts, several at once, and then one by one for those that want to be alone.
 func (su *suite) each(ctx context.Context, list []*attempt, f func(context.Context, int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -3,6 +3,7 @@
 package selftest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -44,9 +46,8 @@ type suite struct {
 // running keeps Run from being called twice at once: the environment is one.
 var running sync.Mutex
 
-// run is Run; tools is a folder of programs that somebody else has set up, or
-// empty.
-func run(ctx context.Context, opt Options, tools string) (*Report, error) {
+// run is Run; tools is a folder of programs that somebody else has set up, or empty.
+func run(ctx context.Context, opt Options, tools string) (rep *Report, err error) {
 	running.Lock()
 	defer running.Unlock()
 	start := time.Now()
@@ -55,18 +56,14 @@ func run(ctx context.Context, opt Options, tools string) (*Report, error) {
 		return nil, err
 	}
 	defer su.close()
-	rep, err := su.run(ctx, opt)
-	if err != nil {
+	if rep, err = su.run(ctx, opt); err != nil {
 		return nil, err
 	}
 	rep.Seconds = time.Since(start).Seconds()
 	if opt.UID > 0 && os.Getuid() == 0 {
-		other, err := su.asUser(ctx, opt)
+		err = tried(func() error { return rep.add(su.asUser(ctx, opt)) })
 		if err != nil {
 			return nil, fmt.Errorf("as user %d: %w", opt.UID, err)
-		}
-		if err := rep.add(other); err != nil {
-			return nil, err
 		}
 	}
 	return rep, nil
@@ -77,16 +74,22 @@ func newSuite(opt Options, tools string) (*suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	su := &suite{dir: dir, tools: tools, leak: "leak-" + random(), parallel: opt.Parallel, ordinary: opt.Ordinary, within: opt.Within, state: ownState()}
+	su := &suite{
+		dir: dir, tools: tools, leak: "leak-" + random(), parallel: opt.Parallel,
+		ordinary: opt.Ordinary, within: opt.Within, state: ownState(),
+	}
 	if su.parallel <= 0 {
 		su.parallel = 2 * min(runtime.GOMAXPROCS(0), 4)
 	}
-	err = errors.Join(os.Chmod(dir, 0o755), os.Setenv(leakVar, su.leak))
-	if err == nil && tools == "" {
-		su.tools = filepath.Join(dir, toolsDir)
-		err = su.setUp()
-	}
-	su.program = filepath.Join(su.tools, partName)
+	err = tried(func() error {
+		check(os.Chmod(dir, 0o755))
+		if tools == "" {
+			su.tools = filepath.Join(dir, toolsDir)
+			su.setUp()
+		}
+		su.program = filepath.Join(su.tools, partName)
+		return os.Setenv(leakVar, su.leak)
+	})
 	if err != nil {
 		su.close()
 		return nil, err
@@ -94,37 +97,22 @@ func newSuite(opt Options, tools string) (*suite, error) {
 	return su, nil
 }
 
-// setUp makes the folder of tools.
-func (su *suite) setUp() error {
-	if err := errors.Join(os.Mkdir(su.tools, 0o755), os.Chmod(su.tools, 0o755)); err != nil {
-		return err
+// setUp makes the folder of tools, by root with programs that give rights to who runs them: harmless ones, which only
+// say what rights they have.
+func (su *suite) setUp() {
+	check(os.Mkdir(su.tools, 0o755))
+	check(os.Chmod(su.tools, 0o755))
+	check(copyFile(filepath.Join(su.tools, partName), "/proc/self/exe", 0o755))
+	if os.Getuid() != 0 {
+		return
 	}
-	if err := copyFile(filepath.Join(su.tools, partName), "/proc/self/exe", 0o755); err != nil {
-		return err
-	}
-	if os.Getuid() == 0 {
-		return su.privileged()
-	}
-	return nil
-}
-
-// privileged makes programs that give rights to who runs them: harmless ones,
-// which only say what rights they have.
-func (su *suite) privileged() error {
 	for name, from := range map[string]string{"setuid-id": "id", "caps-grep": "grep"} {
-		path, err := exec.LookPath(from)
-		if err != nil {
-			continue // what needs it says so
-		}
-		if err := copyFile(filepath.Join(su.tools, name), path, 0o755); err != nil {
-			return err
+		if path, err := exec.LookPath(from); err == nil { // what needs it says so
+			check(copyFile(filepath.Join(su.tools, name), path, 0o755))
 		}
 	}
 	_ = os.Chmod(filepath.Join(su.tools, "setuid-id"), 0o4755|os.ModeSetuid)
-	// cap_chown, permitted and effective: revision 2 of the attribute.
-	caps := []byte{1, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
-	_ = unix.Setxattr(filepath.Join(su.tools, "caps-grep"), "security.capability", caps, 0)
-	return nil
+	_ = unix.Setxattr(filepath.Join(su.tools, "caps-grep"), "security.capability", chownCapability, 0)
 }
 
 func (su *suite) close() {
@@ -153,7 +141,7 @@ func (su *suite) run(ctx context.Context, opt Options) (*Report, error) {
 		levels = defaultLevels(sandbox.Probe().Level, opt.Ordinary)
 	}
 	tries, must := chosen(attempts(), opt), chosen(work(), opt)
-	list := append(append([]*attempt(nil), tries...), must...)
+	list := slices.Concat(tries, must)
 	if len(list) == 0 {
 		return nil, fmt.Errorf("no attempt is called %s", strings.Join(opt.Only, " or "))
 	}
@@ -164,11 +152,13 @@ func (su *suite) run(ctx context.Context, opt Options) (*Report, error) {
 			opt.Progress(int(n), len(list)*(len(levels)+1))
 		}
 	}
-	controls := make([]controlled, len(list))
-	err := su.each(ctx, list, func(ctx context.Context, i int) error {
+	controls := make([]finding, len(list))
+	err := su.each(ctx, list, func(ctx context.Context, i int) (err error) {
 		defer done()
-		f, gone, err := su.one(ctx, list[i], &box{})
-		controls[i] = controlled{f, gone}
+		controls[i], err = su.one(ctx, list[i], &box{})
+		if err == nil && controls[i].unstarted {
+			err = errors.New(controls[i].evidence)
+		}
 		return err
 	})
 	if err != nil {
@@ -176,30 +166,33 @@ func (su *suite) run(ctx context.Context, opt Options) (*Report, error) {
 	}
 	rep := &Report{Kernel: kernel(), Rows: rows(tries), Work: rows(must)}
 	for _, level := range levels {
-		col, cells, err := su.level(ctx, level, list, controls, done)
+		col, cells, err := su.column(ctx, level, list, controls, done)
 		if err != nil {
 			return nil, fmt.Errorf("level %s: %w", level, err)
 		}
 		rep.Columns = append(rep.Columns, col)
-		for i := range rep.Rows {
-			rep.Rows[i].Cells = append(rep.Rows[i].Cells, cells[i])
-		}
-		for i := range rep.Work {
-			c := cells[len(tries)+i]
+		for i, c := range cells {
+			if i < len(tries) {
+				rep.Rows[i].Cells = append(rep.Rows[i].Cells, c)
+				continue
+			}
 			switch c.Verdict {
 			case Held, Vacuous:
 				c.Verdict = Broken // it does not do what it must
 			case Escaped, Gap:
 				c.Verdict = Works
 			}
-			rep.Work[i].Cells = append(rep.Work[i].Cells, c)
+			row := &rep.Work[i-len(tries)]
+			row.Cells = append(row.Cells, c)
 		}
 	}
 	return rep, nil
 }
 
-// level makes one column.
-func (su *suite) level(ctx context.Context, level policy.Level, list []*attempt, controls []controlled, done func()) (Column, []Cell, error) {
+// column runs all attempts at a level.
+func (su *suite) column(
+	ctx context.Context, level policy.Level, list []*attempt, controls []finding, done func(),
+) (Column, []Cell, error) {
 	col := Column{User: "user", UID: os.Getuid(), Level: level}
 	if col.UID == 0 {
 		col.User = "root"
@@ -213,10 +206,13 @@ func (su *suite) level(ctx context.Context, level policy.Level, list []*attempt,
 		return col, nil, fmt.Errorf("the strongest that works here is %s", m.Level)
 	}
 	b := &box{level: level, launcher: l}
-	cells, err := su.column(ctx, list, b, controls, done)
-	if missing := b.missing.Load(); missing != nil {
-		col.Missing = *missing
-	}
+	cells := make([]Cell, len(list))
+	err = su.each(ctx, list, func(ctx context.Context, i int) (err error) {
+		defer done()
+		cells[i], err = su.cell(ctx, list[i], b, controls[i])
+		return err
+	})
+	col.Missing = b.lacks()
 	return col, cells, errors.Join(err, l.Close())
 }
 
@@ -232,10 +228,7 @@ func defaultLevels(strongest policy.Level, ordinary bool) []policy.Level {
 func chosen(list []*attempt, opt Options) []*attempt {
 	var out []*attempt
 	for _, at := range list {
-		take := len(opt.Only) == 0
-		for _, o := range opt.Only {
-			take = take || strings.Contains(at.id(), o)
-		}
+		take := len(opt.Only) == 0 || slices.ContainsFunc(opt.Only, func(o string) bool { return strings.Contains(at.id(), o) })
 		if take && !(opt.Ordinary && at.shown) {
 			out = append(out, at)
 		}
@@ -244,9 +237,9 @@ func chosen(list []*attempt, opt Options) []*attempt {
 }
 
 func rows(list []*attempt) []Row {
-	out := make([]Row, 0, len(list))
-	for _, at := range list {
-		out = append(out, Row{Class: at.class, Name: at.name, About: at.about, Witness: at.witness()})
+	out := make([]Row, len(list))
+	for i, at := range list {
+		out[i] = Row{Class: at.class, Name: at.name, About: at.about, Witness: at.witness()}
 	}
 	return out
 }
@@ -259,33 +252,28 @@ func kernel() string {
 	return unix.ByteSliceToString(u.Release[:]) + " " + unix.ByteSliceToString(u.Machine[:])
 }
 
-// asUser runs the suite once more as an ordinary user, in a process of its own.
-func (su *suite) asUser(ctx context.Context, opt Options) (*Report, error) {
+// asUser runs the suite once more as an ordinary user, in a process of its own. It ends its caller as check does.
+func (su *suite) asUser(ctx context.Context, opt Options) *Report {
 	dir := filepath.Join(su.dir, "u")
-	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chown(dir, opt.UID, opt.UID)); err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(order{Options: Options{Only: opt.Only, Ordinary: opt.Ordinary, Within: opt.Within, Dir: dir, Parallel: su.parallel}, Tools: su.tools})
-	if err != nil {
-		return nil, err
-	}
-	var out, errs strings.Builder
+	check(os.Mkdir(dir, 0o755))
+	check(os.Chown(dir, opt.UID, opt.UID))
+	theirs := Options{Only: opt.Only, Ordinary: opt.Ordinary, Within: opt.Within, Dir: dir, Parallel: su.parallel}
+	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, su.program)
-	cmd.Args = []string{partName, "suite", string(text)}
+	cmd.Args = []string{partName, "suite", string(must(json.Marshal(order{theirs, su.tools})))}
 	cmd.Env = []string{partVar + "=suite", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir}
 	cmd.Dir = dir
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Setsid:     true,
-		Credential: &syscall.Credential{Uid: uint32(opt.UID), Gid: uint32(opt.UID)},
-	}
+	id := uint32(opt.UID)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: &syscall.Credential{Uid: id, Gid: id}}
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("%w: %s", err, oneLine(errs.String()))
+		check(fmt.Errorf("%w: %s", err, oneLine(errs.String())))
 	}
 	rep := &Report{}
-	return rep, json.Unmarshal([]byte(out.String()), rep)
+	check(json.Unmarshal(out.Bytes(), rep))
+	return rep
 }
 
 // order is what the part "suite" is told.
@@ -300,7 +288,7 @@ func partSuite(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	var o order
-	if len(args) != 1 || json.Unmarshal([]byte(args[0]), &o) != nil {
+	if !told(args, &o) {
 		return 2
 	}
 	rep, err := run(ctx, o.Options, o.Tools)

@@ -18,68 +18,43 @@ import (
 	"github.com/hostsup/hostsup/internal/poll"
 )
 
-// victim is a process of ours that is not to be touched from the sandbox. It
-// keeps the stage's secret in its arguments, environment, memory and an open
-// file.
+// victim is a process of ours that is not to be touched from the sandbox. It keeps the stage's secret in its arguments,
+// environment, memory and an open file.
 type victim struct {
 	Pid  int     `json:"pid"`
 	Addr uintptr `json:"addr"` // of the secret in its memory
 	FD   int     `json:"fd"`   // open on the secret file
-	cmd  *exec.Cmd
-	over chan struct{} // closed when it has ended
 }
 
-// victim starts one; it ends with the stage.
-func (s *stage) victim() (*victim, error) {
+// needVictim is a prepare that starts a victim, which ends with the stage.
+func needVictim(s *stage) {
 	cmd := exec.Command(s.suite.program)
-	cmd.Args = []string{partName, "victim", s.secret, s.path("outside/secret")}
+	cmd.Args = []string{partName, "victim", s.secret, s.path(secretFile)}
 	cmd.Env = append(partEnv("victim"), "SECRET="+s.secret)
 	cmd.Dir = s.path(outsideDir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	leash, err := cmd.StdinPipe() // it ends when this does
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	v := &victim{cmd: cmd, over: make(chan struct{})}
+	leash := must(cmd.StdinPipe()) // it ends when this does
+	out := must(cmd.StdoutPipe())
+	check(cmd.Start())
+	over := make(chan struct{})
 	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, v)
-	}
 	go func() {
-		defer close(v.over)
-		_ = cmd.Wait() // how it ended is in ProcessState
+		defer close(over)
+		_ = cmd.Wait() // it has ended by then, or is killed
 	}()
 	s.onClose(func() {
 		leash.Close()
 		_ = cmd.Process.Kill()
-		<-v.over
+		<-over
 	})
-	if err != nil {
-		return nil, fmt.Errorf("victim: %w", err)
-	}
-	s.set("victim", v.Pid)
-	s.set("victim-addr", v.Addr)
-	s.set("victim-fd", v.FD)
-	s.set("secret-length", len(s.secret))
-	s.vars["victim"] = v
-	return v, nil
+	check(failed("victim", err))
+	s.victim = &victim{}
+	check(json.Unmarshal(line, s.victim))
+	s.set("victim", s.victim.Pid)
+	s.set("memory", s.victim.Addr)
+	s.set("descriptor", s.victim.FD)
+	s.set("length", len(s.secret))
 }
-
-// needVictim is a prepare for attempts that need nothing else.
-func needVictim(s *stage) error {
-	_, err := s.victim()
-	return err
-}
-
-// theVictim is what victim has made, for judges.
-func (s *stage) theVictim() *victim { return s.vars["victim"].(*victim) }
 
 // alive reports whether it is running, neither ended nor stopped.
 func (v *victim) alive() (bool, string) {
@@ -88,32 +63,32 @@ func (v *victim) alive() (bool, string) {
 		return false, "it is gone"
 	}
 	_, rest, _ := strings.Cut(string(b), ") ")
-	switch rest[:1] {
-	case "R", "S", "D":
-		return true, "it goes on"
-	}
-	return false, "its state is " + rest[:1]
+	return strings.Contains("RSD", rest[:1]), "its state is " + rest[:1]
 }
 
 // unharmed is a judge: the victim must go on as if nothing had been.
-func unharmed(s *stage, r *run1) finding {
-	// What was sent may take a moment to arrive.
+func unharmed(s *stage, r *trial) finding {
 	how := ""
-	if poll.Within(50*time.Millisecond, func() (hit bool) {
-		hit, how = s.theVictim().alive()
+	// What was sent may take a moment to arrive.
+	hit := poll.Within(s.patience(50*time.Millisecond), func() (hit bool) {
+		hit, how = s.victim.alive()
 		return !hit
-	}) {
-		return escaped("the other process: %s", how)
-	}
-	return held("%s", r.how())
+	})
+	return r.out(hit, "the other process: %s", how)
 }
 
-// unseen is a judge: the secret must not come out.
-func unseen(s *stage, r *run1) finding {
-	if r.saw(s.secret) {
-		return escaped("the secret came out")
+// status is a field of /proc/PID/status.
+func status(pid int, field string) string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return err.Error()
 	}
-	return held("%s", r.how())
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, field+":"); ok {
+			return strings.Join(strings.Fields(rest), " ")
+		}
+	}
+	return "none"
 }
 
 // partVictim waits for its end with a secret in all its pockets.

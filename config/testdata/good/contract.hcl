@@ -1,4 +1,4 @@
-# every setting of the first version
+# every setting of the contract
 supervisor {
   socket    = "/run/hostsup.sock"
   state_dir = "/var/lib/hostsup"
@@ -7,6 +7,7 @@ supervisor {
     level  = "info"
     format = "text" # text | json
   }
+  console { listen = "127.0.0.1:7777" } # absent: no page
 }
 
 group "editor" {
@@ -59,6 +60,17 @@ group "editor" {
     log {
       max_size = "16MiB"
       files    = 4
+    }
+    limits {
+      memory = "512MiB"
+      tasks  = 256
+      cpu    = 1.5
+      files  = 1024
+    }
+    sandbox {
+      profile = "node"
+      write   = ["/srv/ts/work"]
+      network = "none"
     }
   }
 }

@@ -11,8 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hostsup/hostsup/actors"
 	"sync"
+
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 )
 
 // Left is a server of an agent's file that the configuration leaves out.
@@ -158,7 +159,7 @@ var nameGaps = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 func hostName(s string) string {
 	s = strings.Trim(nameGaps().ReplaceAllString(s, "-"), "._-")
 	s = s[:min(len(s), maxName)]
-	if actors.CheckName(s) != nil {
+	if hostspec.CheckName(s) != nil {
 		return "server"
 	}
 	return s

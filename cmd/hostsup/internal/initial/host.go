@@ -9,7 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 )
 
 // Kind is the protocol of a host.
@@ -48,7 +48,7 @@ func (h Host) Secret() bool {
 
 // fit returns why a host cannot be written to a file, or nil.
 func (h Host) fit() error {
-	if err := actors.CheckName(h.Name); err != nil {
+	if err := hostspec.CheckName(h.Name); err != nil {
 		return fmt.Errorf("%q cannot be the name of a host: it has 1 to 63 letters, digits, dots, dashes and underscores, and begins with a letter or digit", h.Name)
 	}
 	if len(h.Command) == 0 || h.Command[0] == "" {

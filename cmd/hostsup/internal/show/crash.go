@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
 var crashColumns = []column{
@@ -16,7 +16,7 @@ var crashColumns = []column{
 }
 
 // Crashes writes crash reports as a table, one line each.
-func (s Screen) Crashes(w io.Writer, reports []actors.CrashReport) error {
+func (s Screen) Crashes(w io.Writer, reports []record.CrashReport) error {
 	rows := make([][]cell, len(reports))
 	for i, c := range reports {
 		rows[i] = []cell{
@@ -28,7 +28,7 @@ func (s Screen) Crashes(w io.Writer, reports []actors.CrashReport) error {
 }
 
 // Crash writes one crash report in full.
-func (s Screen) Crash(w io.Writer, c *actors.CrashReport) error {
+func (s Screen) Crash(w io.Writer, c *record.CrashReport) error {
 	var b strings.Builder
 	field := func(name, text string) {
 		if text != "" {
@@ -85,11 +85,11 @@ func (s Screen) Crash(w io.Writer, c *actors.CrashReport) error {
 }
 
 // next returns the decision after the crash, without the reason that is shown beside it.
-func next(c *actors.CrashReport) string {
+func next(c *record.CrashReport) string {
 	return Clean(strings.TrimPrefix(c.Next, c.Reason+": "))
 }
 
-func exitText(c *actors.CrashReport) string {
+func exitText(c *record.CrashReport) string {
 	if c.Exit == nil {
 		return ""
 	}

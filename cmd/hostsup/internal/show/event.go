@@ -6,16 +6,16 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
 // longest name of a state
 const stateWidth = len("unresponsive")
 
 // Event formats one event as a line. names is the width of the column of names.
-func (s Screen) Event(ev actors.Event, names int) string {
+func (s Screen) Event(ev record.Event, names int) string {
 	return strings.TrimRight(strings.Join([]string{
 		s.Paint(Dim, s.stamp(ev.Time)),
 		pad(Who(ev), names),
@@ -35,7 +35,7 @@ func (s Screen) Message(at time.Time, kind, method string, params []byte) string
 }
 
 // Who returns the host, the group or the supervisor that an event is about.
-func Who(ev actors.Event) string {
+func Who(ev record.Event) string {
 	switch {
 	case ev.Host != nil:
 		return Clean(*ev.Host)
@@ -47,7 +47,7 @@ func Who(ev actors.Event) string {
 
 // change returns `running      → crashed     `, or the kind of an event that is not
 // a change of state.
-func (s Screen) change(ev actors.Event) string {
+func (s Screen) change(ev record.Event) string {
 	if ev.To == nil {
 		return pad(ev.Kind, 2*stateWidth+3)
 	}
@@ -60,7 +60,7 @@ func (s Screen) change(ev actors.Event) string {
 }
 
 // what returns the reason, and facts that the reason omits.
-func (s Screen) what(ev actors.Event) string {
+func (s Screen) what(ev record.Event) string {
 	reason := Clean(ev.Reason)
 	var more []string
 	if ev.Exit != nil && ev.Exit.Reason != "" && !strings.Contains(ev.Reason, ev.Exit.Reason) {

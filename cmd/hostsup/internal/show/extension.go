@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/blame"
 	"github.com/hostsup/hostsup/extensions/service"
 )
@@ -18,7 +19,7 @@ var extensionColumns = []column{
 }
 
 // Extensions writes extensions as a table, one line each.
-func (s Screen) Extensions(w io.Writer, list []service.Status) error {
+func (s Screen) Extensions(w io.Writer, list []extensions.Status) error {
 	rows := make([][]cell, len(list))
 	for i, e := range list {
 		suspect := cell{text: none}
@@ -34,7 +35,7 @@ func (s Screen) Extensions(w io.Writer, list []service.Status) error {
 }
 
 // Extension formats one extension as a line: `golang.go: active in code (12ms)`.
-func (s Screen) Extension(e service.Status) string {
+func (s Screen) Extension(e extensions.Status) string {
 	text := Clean(e.ID) + ": " + s.Paint(extensionStyle(e), Clean(e.State))
 	if e.Place != "" {
 		text += " in " + Clean(e.Place)
@@ -50,7 +51,7 @@ func (s Screen) Extension(e service.Status) string {
 
 // extensionWhy returns the reason of the state with the latest decision; a
 // quarantine comes first, because the rest may be cut off.
-func extensionWhy(e service.Status) string {
+func extensionWhy(e extensions.Status) string {
 	var parts []string
 	quarantine := "in quarantine"
 	if e.Blame.Decision != "" {
@@ -69,7 +70,7 @@ func extensionWhy(e service.Status) string {
 }
 
 // activatedIn returns how long the whole activation took.
-func activatedIn(e service.Status) string {
+func activatedIn(e extensions.Status) string {
 	if e.Activation == nil {
 		return none
 	}
@@ -84,7 +85,7 @@ func orNone(text string) string {
 	return Clean(text)
 }
 
-func extensionStyle(e service.Status) Style {
+func extensionStyle(e extensions.Status) Style {
 	switch {
 	case e.State == "failed":
 		return Alarm
@@ -170,7 +171,7 @@ func profiled(b *strings.Builder, p *service.ProfileReport) {
 
 // Idle returns why an event may have activated none of these extensions, and what to
 // check.
-func Idle(list []service.Status) string {
+func Idle(list []extensions.Status) string {
 	if len(list) == 0 {
 		return "no host has extensions; an extensions block in its configuration gives it some"
 	}

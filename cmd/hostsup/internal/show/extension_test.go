@@ -9,24 +9,24 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/blame"
 	"github.com/hostsup/hostsup/extensions/service"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
-func extensionList() []service.Status {
-	return []service.Status{
+func extensionList() []extensions.Status {
+	return []extensions.Status{
 		{Host: "code", Place: "code", ID: "golang.go", Version: "0.52.2", State: "active", Why: "onLanguage:go",
-			Activation: &service.Activation{Event: "onLanguage:go", CodeLoading: 812.25, ActivateCall: 4.5, ActivateResolved: 1500}},
+			Activation: &extensions.Activation{Event: "onLanguage:go", CodeLoading: 812.25, ActivateCall: 4.5, ActivateResolved: 1500}},
 		{Host: "code", Place: "code", ID: "acme.words", Version: "1.2.0", State: "activating", Why: "waits for acme.base"},
 		{Host: "code", Place: "code~acme.bad", ID: "acme.bad", Version: "3.0.0", State: "active", Why: "onCommand:bad.run",
-			Activation: &service.Activation{Event: "onCommand:bad.run", CodeLoading: 3, ActivateCall: 1},
-			Blame:      service.Blame{SuspectIn: 2, Quarantined: true, Decision: "isolated: it alone is a suspect in 2 of 2 crashes in 5m0s"}},
+			Activation: &extensions.Activation{Event: "onCommand:bad.run", CodeLoading: 3, ActivateCall: 1},
+			Blame:      extensions.Blame{SuspectIn: 2, Quarantined: true, Decision: "isolated: it alone is a suspect in 2 of 2 crashes in 5m0s"}},
 		{Host: "code", Place: "code", ID: "acme.css", Version: "1.0.0", State: "failed", Why: "acme.css: activation failed: Cannot find module './x'\nRequire stack:\x1b[2J"},
 		{Host: "code", Place: "code", ID: "acme.go", Version: "1.0.0", State: "active", Why: "*",
-			Activation: &service.Activation{Event: "*", Startup: true}, Blame: service.Blame{SuspectIn: 1, Decision: "noted: killed by SIGABRT: one crash isolates no extension"}},
-		{Host: "code", ID: "vscode.git", Version: "1.0.0", State: "disabled", Why: "disabled by the configuration", Blame: service.Blame{Decision: "cleared: requested by a person"}},
+			Activation: &extensions.Activation{Event: "*", Startup: true}, Blame: extensions.Blame{SuspectIn: 1, Decision: "noted: killed by SIGABRT: one crash isolates no extension"}},
+		{Host: "code", ID: "vscode.git", Version: "1.0.0", State: "disabled", Why: "disabled by the configuration", Blame: extensions.Blame{Decision: "cleared: requested by a person"}},
 		{Host: "editor", ID: "acme.theme", State: "inactive"},
 	}
 }
@@ -64,7 +64,7 @@ func TestExtension(t *testing.T) {
 
 // The event of a decision must show the evidence against each extension.
 func TestEventOfDecision(t *testing.T) {
-	ev := actors.Event{Time: now, Kind: actors.KindBlame, Host: ptr("code"), Reason: "noted acme.bad: killed by SIGABRT: one crash isolates no extension", Extension: "acme.bad"}
+	ev := record.Event{Time: now, Kind: record.KindBlame, Host: ptr("code"), Reason: "noted acme.bad: killed by SIGABRT: one crash isolates no extension", Extension: "acme.bad"}
 	evidence := blame.Evidence{Suspects: []blame.Suspect{
 		{ID: "acme.bad", Why: []string{"was being activated", "had call bad.run\x1b in flight"}}, {ID: "acme.go", Why: []string{"had call go.test in flight"}}}}
 	vague := evidence

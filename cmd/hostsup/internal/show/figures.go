@@ -5,13 +5,13 @@ import (
 	"io"
 	"time"
 
-	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
 // Figures writes the counts and measurements of each host: how long it took to
 // start, its calls, and its throttled notifications; on a terminal also the complete
 // reason of its state. It omits hosts without figures.
-func (s Screen) Figures(w io.Writer, hosts []actors.HostStatus) error {
+func (s Screen) Figures(w io.Writer, hosts []record.HostStatus) error {
 	for _, h := range hosts {
 		var lines []string
 		if reason := why(h); s.Width > 0 && reason != "" {

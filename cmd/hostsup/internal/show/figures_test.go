@@ -4,16 +4,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/lifecycle/record"
 )
 
 func TestFigures(t *testing.T) {
 	one, two, three := 0.0412345, 12.3456, 0.000310987
 	var b strings.Builder
-	if err := (Screen{}).Figures(&b, []actors.HostStatus{
+	if err := (Screen{}).Figures(&b, []record.HostStatus{
 		{Name: "quiet"},
 		{Name: "math", StartupSeconds: &one, Calls: 1},
-		{Name: "code", StartupSeconds: &two, ActivationSeconds: &one, Calls: 12, AverageResponseSeconds: &three, Throttle: []actors.ThrottleStatus{
+		{Name: "code", StartupSeconds: &two, ActivationSeconds: &one, Calls: 12, AverageResponseSeconds: &three, Throttle: []record.ThrottleStatus{
 			{Method: "change", Sent: 3, Coalesced: 97}, {Method: "x\x1b[2J", Sent: 1, Dropped: 2, Held: 1},
 		}},
 	}); err != nil {

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/internal/signame"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -27,7 +27,7 @@ func (s Screen) Profiles(w io.Writer) error {
 
 // Sandboxes writes for each host that is confined or limited what is enforced, what
 // is missing, and what the host was denied.
-func (s Screen) Sandboxes(w io.Writer, hosts []actors.HostStatus) error {
+func (s Screen) Sandboxes(w io.Writer, hosts []record.HostStatus) error {
 	for _, h := range hosts {
 		in := h.Sandbox
 		if in.Level == string(policy.None) && len(in.Missing) == 0 && len(in.Denials) == 0 {

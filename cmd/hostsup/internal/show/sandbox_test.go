@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/sandbox/denial"
 	"github.com/hostsup/hostsup/sandbox/policy"
@@ -30,9 +30,9 @@ func TestSandbox(t *testing.T) {
 		},
 		PrivateTmp: true,
 	}
-	hosts := []actors.HostStatus{
-		{Name: "plain", Sandbox: actors.SandboxStatus{Level: "none", Missing: []string{}}},
-		{Name: "math", Sandbox: actors.SandboxStatus{Level: "no-cgroup", Missing: []string{"memory is sampled"},
+	hosts := []record.HostStatus{
+		{Name: "plain", Sandbox: record.SandboxStatus{Level: "none", Missing: []string{}}},
+		{Name: "math", Sandbox: record.SandboxStatus{Level: "no-cgroup", Missing: []string{"memory is sampled"},
 			Denials: []denial.Denial{{Kind: denial.Read, Path: "/etc/shadow", Count: 3, Suggest: `read = ["/etc/shadow"]`}, {Kind: denial.Syscall, Path: "mount", Count: 1}}}},
 	}
 	for _, color := range []bool{false, true} {

@@ -13,12 +13,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/execserver/part"
 	"github.com/hostsup/hostsup/execserver/server"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -53,7 +53,7 @@ func status() *supervisor.Status {
 	return &supervisor.Status{
 		Supervisor: supervisor.Info{PID: 4242, Version: "v0.1.0", Started: now.Add(-3*time.Hour - 12*time.Minute), Kill: "keeper",
 			Missing: []string{"no cgroup: the folder of this process is not delegated to it", "no pidns: this user may not make pid namespaces"}},
-		Hosts: []actors.HostStatus{
+		Hosts: []record.HostStatus{
 			{Name: "store", Group: "editor", State: lifecycle.Running, Life: 1, PID: ptr(4711), Since: now.Add(-time.Minute), Started: ptr(now.Add(-90 * time.Minute)), // it was unresponsive for a while
 				RSSBytes: ptr[int64](34 << 20), CPUSeconds: ptr(12.345)},
 			{Name: "typescript", Group: "editor", State: lifecycle.Restarting, Reason: ptr("killed by SIGKILL"), Life: 7, Restarts: 6,
@@ -152,13 +152,13 @@ func TestNoHosts(t *testing.T) {
 func TestEvents(t *testing.T) {
 	run, crash := lifecycle.Running, lifecycle.Crashed
 	start := lifecycle.Starting
-	events := []actors.Event{
-		{Time: now, Kind: actors.KindState, Host: ptr("ts"), To: &start, Reason: "the supervisor starts", PID: ptr(12)},
-		{Time: now, Kind: actors.KindState, Host: ptr("typescript"), From: &run, To: &crash, Reason: "killed by SIGKILL",
-			Exit: &actors.ExitInfo{Signal: ptr("SIGKILL"), Reason: "killed by SIGKILL"}, CrashID: ptr("20260301-120000.000-ts")},
-		{Time: now, Kind: actors.KindState, Host: ptr("ts"), From: &run, To: &crash, Reason: "bad bytes\x1b[2J\nfrom it", Exit: &actors.ExitInfo{Reason: "exit 3"}},
-		{Time: now, Kind: actors.KindEscalated, Group: ptr("editor"), Reason: "host ts has failed"},
-		{Time: now, Kind: actors.KindSupervisor, Reason: "ready"},
+	events := []record.Event{
+		{Time: now, Kind: record.KindState, Host: ptr("ts"), To: &start, Reason: "the supervisor starts", PID: ptr(12)},
+		{Time: now, Kind: record.KindState, Host: ptr("typescript"), From: &run, To: &crash, Reason: "killed by SIGKILL",
+			Exit: &record.ExitInfo{Signal: ptr("SIGKILL"), Reason: "killed by SIGKILL"}, CrashID: ptr("20260301-120000.000-ts")},
+		{Time: now, Kind: record.KindState, Host: ptr("ts"), From: &run, To: &crash, Reason: "bad bytes\x1b[2J\nfrom it", Exit: &record.ExitInfo{Reason: "exit 3"}},
+		{Time: now, Kind: record.KindEscalated, Group: ptr("editor"), Reason: "host ts has failed"},
+		{Time: now, Kind: record.KindSupervisor, Reason: "ready"},
 	}
 	for _, color := range []bool{false, true} {
 		var b strings.Builder
@@ -191,29 +191,29 @@ func TestLines(t *testing.T) {
 	}
 }
 
-func report() actors.CrashReport {
-	return actors.CrashReport{
+func report() record.CrashReport {
+	return record.CrashReport{
 		ID: "20260301-120000.000-ts", Time: now, Host: "ts", Group: "editor", Life: 7, PID: 4711, Command: []string{"node", "my host.js", "--x=1"},
-		State: lifecycle.Unresponsive, Reason: "killed: no sign of life for 30s", Exit: &actors.ExitInfo{Signal: ptr("SIGKILL"), Reason: "killed by SIGKILL"},
+		State: lifecycle.Unresponsive, Reason: "killed: no sign of life for 30s", Exit: &record.ExitInfo{Signal: ptr("SIGKILL"), Reason: "killed by SIGKILL"},
 		Core: true, Uptime: 192, User: 1.5, System: 0.25, MaxRSS: 64 << 20, Crashes: 1, Next: "killed: no sign of life for 30s: again now, crash 1 of 3 in 5m0s", Pending: 3, Protocol: "hostsup",
 		Noise:    []byte("HTTP/1.1\r\n\xff"),
-		Lines:    []actors.ReportLine{{Time: now, Stream: "stdout", Text: "hello"}, {Time: now, Stream: "stderr", Text: "\x1b[2Jwarn"}},
-		Messages: []actors.Header{{Time: now, Dir: "sent", Kind: "request", ID: 17, Method: "sleep", Size: 45}, {Time: now, Dir: "received", Kind: "ack", ID: 17, Size: 8}, {Time: now, Dir: "received", Kind: "notification", Method: "log", Size: 2048}},
+		Lines:    []record.ReportLine{{Time: now, Stream: "stdout", Text: "hello"}, {Time: now, Stream: "stderr", Text: "\x1b[2Jwarn"}},
+		Messages: []record.Header{{Time: now, Dir: "sent", Kind: "request", ID: 17, Method: "sleep", Size: 45}, {Time: now, Dir: "received", Kind: "ack", ID: 17, Size: 8}, {Time: now, Dir: "received", Kind: "notification", Method: "log", Size: 2048}},
 	}
 }
 
 func TestCrashes(t *testing.T) {
 	c := report()
-	bare := actors.CrashReport{ID: "x", Time: now, Host: "gone", Reason: "no such program", State: lifecycle.Starting, Exit: &actors.ExitInfo{Code: ptr(127), Reason: "exit 127"}}
+	bare := record.CrashReport{ID: "x", Time: now, Host: "gone", Reason: "no such program", State: lifecycle.Starting, Exit: &record.ExitInfo{Code: ptr(127), Reason: "exit 127"}}
 	for _, width := range []int{0, 100, 60} {
 		var b bytes.Buffer
-		if err := screen(width, false).Crashes(&b, []actors.CrashReport{c, bare}); err != nil {
+		if err := screen(width, false).Crashes(&b, []record.CrashReport{c, bare}); err != nil {
 			t.Fatal(err)
 		}
 		golden(t, fmt.Sprintf("crashes_%d.txt", width), b.String())
 	}
 	var b bytes.Buffer
-	for _, c := range []actors.CrashReport{c, bare} {
+	for _, c := range []record.CrashReport{c, bare} {
 		if err := screen(80, false).Crash(&b, &c); err != nil {
 			t.Fatal(err)
 		}

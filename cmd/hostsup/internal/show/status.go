@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/execserver/part"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -62,12 +62,21 @@ func (s Screen) head(w io.Writer, in supervisor.Info) error {
 			_, err = fmt.Fprintln(w, s.Paint(Dim, cut("  "+Clean(m), s.Width)))
 		}
 	}
+	if c := in.Configuration; c != nil && err == nil {
+		if len(c.Added) > 0 {
+			_, err = fmt.Fprintln(w, s.Paint(Dim, "  added by hand: "+Clean(strings.Join(c.Added, ", "))))
+		}
+		if c.Refused != nil && err == nil {
+			first, _, _ := strings.Cut(c.Refused.Reason, "\n")
+			_, err = fmt.Fprintln(w, s.Paint(Alarm, fmt.Sprintf("  the configuration was refused %s ago: %s", Span(s.Now.Sub(c.Refused.At)), Clean(first))))
+		}
+	}
 	return err
 }
 
 const none = "-"
 
-func (s Screen) hostRow(h actors.HostStatus) []cell {
+func (s Screen) hostRow(h record.HostStatus) []cell {
 	pid, life, uptime, mem, cpu := none, none, none, none, none
 	if h.Life > 0 {
 		life = strconv.FormatUint(h.Life, 10)
@@ -91,7 +100,7 @@ func (s Screen) hostRow(h actors.HostStatus) []cell {
 }
 
 // why returns the reason of a state with other important facts.
-func why(h actors.HostStatus) string {
+func why(h record.HostStatus) string {
 	var parts []string
 	if h.Reason != nil && *h.Reason != "" {
 		parts = append(parts, Clean(*h.Reason))
@@ -137,7 +146,7 @@ func Advice(host, crashID string) string {
 // Unwell returns what is wrong with a host, or "" if it is well: a host that starts
 // by itself must be running unless a person stopped it, and one that starts at the
 // first call must not have failed.
-func Unwell(h actors.HostStatus) string {
+func Unwell(h record.HostStatus) string {
 	switch {
 	case h.State == lifecycle.Running, h.StoppedByPerson:
 		return ""
@@ -167,7 +176,7 @@ func UnwellServer(e part.Status) string {
 }
 
 // Host formats one host as a line: `math: running (life 2, pid 4711)`.
-func (s Screen) Host(h actors.HostStatus) string {
+func (s Screen) Host(h record.HostStatus) string {
 	var more []string
 	if h.Life > 0 {
 		more = append(more, fmt.Sprintf("life %d", h.Life))

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hostsup/hostsup/config"
+	"github.com/hostsup/hostsup/control"
+)
+
+// tokenName is the file in the state folder with the token that the supervisor makes.
+const tokenName = "console.token"
+
+// console is the control API on a network.
+type console struct {
+	net.Listener
+	access control.Access
+	info   control.Console
+}
+
+// openConsole listens as the file says. It returns nil if there is no console.
+func openConsole(ctx context.Context, file *config.File, stateDir string) (*console, error) {
+	conf := file.Console
+	if conf.Listen == "" {
+		return nil, nil
+	}
+	c := &console{access: control.Access{Names: conf.Names, Origins: conf.Origins}}
+	encryption, err := consoleTLS(conf.TLS)
+	if err == nil {
+		err = c.takeTokens(ctx, file, stateDir)
+	}
+	if err == nil {
+		c.Listener, err = new(net.ListenConfig).Listen(ctx, "tcp", conf.Listen)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("supervisor.console: %w", err)
+	}
+	scheme := "http"
+	if encryption != nil {
+		scheme, c.Listener = "https", tls.NewListener(c.Listener, encryption)
+	}
+	url := scheme + "://" + consoleName(conf, c.Addr()) + "/"
+	c.info.URL = &url
+	return c, nil
+}
+
+// takeTokens reads the configured tokens, or makes one if none is configured.
+func (c *console) takeTokens(ctx context.Context, file *config.File, stateDir string) error {
+	add := func(name string, role control.Role, text string, err error) error {
+		if err != nil {
+			return fmt.Errorf("token %q: %w", name, err)
+		}
+		t, err := control.NewToken(name, role, text)
+		c.access.Tokens = append(c.access.Tokens, t)
+		return err
+	}
+	if len(file.Console.Tokens) == 0 {
+		if err := os.MkdirAll(stateDir, 0o700); err != nil {
+			return fmt.Errorf("make the state folder: %w", err)
+		}
+		path := filepath.Join(stateDir, tokenName)
+		c.info.TokenFile = &path
+		text, err := control.KeepToken(path)
+		return add("own", control.RoleFull, text, err)
+	}
+	store, err := openSecrets(file.Spec.Secrets, file.Spec.SecretCache)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	for _, t := range file.Console.Tokens {
+		var text string
+		if t.File != "" {
+			text, err = control.ReadToken(t.File)
+		} else {
+			var value []byte
+			value, err = store.Get(ctx, t.Secret)
+			text = string(value)
+		}
+		if err := add(t.Name, control.Role(t.Role), text, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// consoleTLS returns nil without encryption.
+func consoleTLS(conf config.ConsoleTLS) (*tls.Config, error) {
+	if conf.Cert == "" {
+		return nil, nil
+	}
+	cert, err := tls.LoadX509KeyPair(conf.Cert, conf.Key)
+	if err != nil {
+		return nil, fmt.Errorf("tls: %w", err)
+	}
+	out := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	if conf.ClientCA == "" {
+		return out, nil
+	}
+	text, err := os.ReadFile(conf.ClientCA)
+	if err != nil {
+		return nil, fmt.Errorf("tls: %w", err)
+	}
+	out.ClientCAs, out.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+	if !out.ClientCAs.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("tls: %s has no certificates", conf.ClientCA)
+	}
+	return out, nil
+}
+
+// consoleName is the host and the port in the URL of the console.
+func consoleName(conf config.Console, at net.Addr) string {
+	host, _, _ := net.SplitHostPort(conf.Listen) // config has checked it
+	_, port, _ := net.SplitHostPort(at.String()) // of a listener
+	if a, err := netip.ParseAddr(host); host == "" || err == nil && a.IsUnspecified() {
+		host = "localhost"
+		if len(conf.Names) > 0 {
+			host = conf.Names[0]
+		}
+	}
+	return net.JoinHostPort(host, port)
+}
+
+func (a *app) consoleVerb() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "console",
+		Short: "Print where the supervisor can be used over the network",
+		Long: `Print the URL at which the supervisor can be used over the network: that of
+supervisor.console.listen. If the supervisor has made the token, the URL has it
+behind the #, which browsers do not send to anybody; whoever knows it controls
+the hosts.`,
+		Args: args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.console(cmd.Context()) },
+	}
+	a.jsonFlag(cmd, "print the URL, and the file with the token, as one JSON document")
+	return cmd
+}
+
+func (a *app) console(ctx context.Context) error {
+	c, err := a.client()
+	if err != nil {
+		return err
+	}
+	at, err := c.Console(ctx)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		a.out.jsonDocument(at)
+		return nil
+	}
+	if at.URL == nil {
+		return errors.New("this supervisor has no console: supervisor { console { listen = \"127.0.0.1:7777\" } } in its configuration makes one")
+	}
+	url := *at.URL
+	if at.TokenFile != nil {
+		text, err := control.ReadToken(*at.TokenFile)
+		if err != nil {
+			return err
+		}
+		url += "#token=" + text
+	}
+	_, err = io.WriteString(a.out, url+"\n")
+	return err
+}
+
+// serveConsole serves the console, if there is one, until srv is closed. done gets nil, or
+// why it ended before.
+func serveConsole(srv *control.Server, c *console) (done <-chan error) {
+	out := make(chan error, 1)
+	if c == nil {
+		out <- nil
+		return out
+	}
+	go func() { out <- srv.ServeConsole(c.Listener, c.access) }()
+	return out
+}
+
+// Close stops listening.
+func (c *console) Close() error {
+	if c == nil {
+		return nil
+	}
+	return c.Listener.Close()
+}
+
+// where is what the log and the ready line say of a console, "" without one.
+func (c *console) where() string {
+	if c == nil {
+		return ""
+	}
+	return ", console " + cmp.Or(*c.info.URL, c.Addr().String())
+}

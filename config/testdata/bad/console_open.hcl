@@ -1,0 +1,9 @@
+host "a" {
+  command = ["/bin/a"]
+}
+
+supervisor {
+  console {
+    listen = ":7777"
+  }
+}

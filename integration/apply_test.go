@@ -1,0 +1,364 @@
+//go:build linux
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/sandbox"
+	confine "github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// mute is a host without a protocol that does nothing.
+func mute(name string, with ...change) supervisor.HostSpec {
+	h := supervisor.HostSpec{Name: name, Command: []string{"sleep", "1000"}, Env: map[string]string{"HOSTSUP_TEST_MARK": "0"}}
+	for _, f := range with {
+		f(&h)
+	}
+	return h
+}
+
+// randomSpec is some configuration out of a few names, so that two of them have much in
+// common.
+func randomSpec(r *rand.Rand) supervisor.Spec {
+	var spec supervisor.Spec
+	groups := map[string]int{}
+	for _, i := range r.Perm(7) {
+		if r.IntN(4) == 0 {
+			continue
+		}
+		h := mute(fmt.Sprintf("h%d", i), labelled(fmt.Sprint(r.IntN(2))))
+		h.Restart.MaxCrashes = 3 + r.IntN(2)
+		h.Start.Lazy = r.IntN(6) == 0
+		name := []string{"red", "green", "blue", ""}[r.IntN(4)]
+		if name == "" {
+			spec.Groups = append(spec.Groups, supervisor.Alone(h))
+			continue
+		}
+		n, ok := groups[name]
+		if !ok {
+			n = len(spec.Groups)
+			groups[name] = n
+			strategies := []lifecycle.Strategy{lifecycle.OneForOne, lifecycle.OneForAll, lifecycle.RestForOne}
+			spec.Groups = append(spec.Groups, supervisor.GroupSpec{Name: name, Strategy: strategies[r.IntN(3)]})
+		}
+		g := &spec.Groups[n]
+		for _, other := range g.Hosts {
+			if r.IntN(2) == 0 {
+				h.Start.DependsOn = append(h.Start.DependsOn, other.Name)
+			}
+		}
+		g.Hosts = append(g.Hosts, h)
+		if r.IntN(2) == 0 { // the order of declaration is not that of the dependencies
+			slices.Reverse(g.Hosts)
+		}
+	}
+	return spec
+}
+
+// shape is what can be seen of a tree, with what is equal in every tree of a Spec.
+func shape(t testing.TB, sup *supervisor.Supervisor) any {
+	t.Helper()
+	type seen struct {
+		Group, State, Mark string
+		MaxCrashes         int
+		DependsOn          []string
+	}
+	now, err := supervisor.Present(ctx(t), sup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hosts []any
+	for _, g := range now.Groups {
+		hosts = append(hosts, g.Name, g.Strategy)
+		for _, h := range g.Hosts {
+			s := host(t, sup, h.Name).Status()
+			hosts = append(hosts, h.Name, seen{s.Group, string(s.State), h.Env["HOSTSUP_TEST_MARK"], s.MaxCrashes, h.Start.DependsOn})
+		}
+	}
+	return hosts
+}
+
+// settled waits until the hosts of a tree are what they are to be.
+func settled(t testing.TB, sup *supervisor.Supervisor, spec supervisor.Spec) {
+	t.Helper()
+	if err := sup.Ready(ctx(t)); err != nil {
+		t.Fatal(err)
+	}
+	needed := map[string]bool{}
+	var need func(g supervisor.GroupSpec, name string)
+	need = func(g supervisor.GroupSpec, name string) {
+		needed[name] = true
+		for _, h := range g.Hosts {
+			if h.Name == name {
+				for _, d := range h.Start.DependsOn {
+					need(g, d)
+				}
+			}
+		}
+	}
+	for _, g := range spec.Groups {
+		for _, h := range g.Hosts {
+			if !h.Start.Lazy {
+				need(g, h.Name)
+			}
+		}
+	}
+	for name := range needed {
+		until(t, host(t, sup, name), lifecycle.Running)
+		eventually(t, func() bool { return host(t, sup, name).Status().State == lifecycle.Running })
+	}
+	// One that was running and is lazy now goes on: bring all to the same.
+	for _, h := range sup.Hosts() {
+		if err := h.Start(ctx(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func pidsOf(sup *supervisor.Supervisor) map[string]int {
+	out := map[string]int{}
+	for _, h := range sup.Hosts() {
+		if p := h.Status().PID; p != nil {
+			out[h.Name()] = *p
+		}
+	}
+	return out
+}
+
+// After Apply a tree is as one that was started with the same Spec, and whoever is equal
+// has kept its process; the same holds when an Apply was given up half-way, or hosts were
+// killed meanwhile.
+func TestApplyProperty(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	first := randomSpec(r)
+	sup := start(t, first)
+	settled(t, sup, first)
+	for round := range 12 {
+		next := randomSpec(r)
+		disturb := round%3 == 2
+		if disturb { // an Apply of something else is interrupted
+			c, cancel := context.WithTimeout(ctx(t), time.Duration(r.IntN(3000))*time.Microsecond)
+			if _, err := supervisor.Apply(c, sup, randomSpec(r)); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+			cancel()
+		}
+		before := pidsOf(sup)
+		if disturb {
+			for _, pid := range before {
+				if r.IntN(3) == 0 {
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+				}
+			}
+		}
+		plan, err := supervisor.Apply(ctx(t), sup, next)
+		if err != nil {
+			t.Fatalf("round %d: %v\n%+v", round, err, plan)
+		}
+		again, err := supervisor.PlanFor(ctx(t), sup, next)
+		again.NeedsStart = nil // what start adds to a Spec
+		if err != nil || again.Changes() {
+			t.Errorf("round %d: there is something left to do: %+v, %v", round, again, err)
+		}
+		settled(t, sup, next)
+		fresh := start(t, next)
+		settled(t, fresh, next)
+		if diff := cmp.Diff(shape(t, fresh), shape(t, sup)); diff != "" {
+			t.Errorf("round %d: not as one that was started so:\n%s", round, diff)
+		}
+		if err := fresh.Stop(ctx(t)); err != nil {
+			t.Error(err)
+		}
+		after := pidsOf(sup)
+		for _, c := range plan.Hosts {
+			was, ran := before[c.Host]
+			switch c.Action {
+			case supervisor.ActionNone, supervisor.ActionUpdate:
+				if ran && !disturb && was != after[c.Host] {
+					t.Errorf("round %d: %+v: the process is another", round, c)
+				}
+			case supervisor.ActionRestart, supervisor.ActionMove:
+				if was == after[c.Host] {
+					t.Errorf("round %d: %+v: the process is the same", round, c)
+				}
+			case supervisor.ActionRemove:
+				if ran && syscall.Kill(was, 0) == nil && !slices.Contains(valuesOf(after), was) {
+					t.Errorf("round %d: %+v: the process is left", round, c)
+				}
+			}
+		}
+		for _, h := range sup.Hosts() {
+			if label(t, h) != h.Spec().Env["HOSTSUP_TEST_MARK"] {
+				t.Errorf("round %d: %s runs with another environment", round, h.Name())
+			}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func valuesOf(m map[string]int) []int {
+	var out []int
+	for _, v := range m {
+		out = append(out, v)
+	}
+	return out
+}
+
+// Another strategy holds at once, in both directions, and no process ends for it.
+func TestApplyStrategy(t *testing.T) {
+	t.Parallel()
+	of := func(s lifecycle.Strategy) supervisor.Spec {
+		return supervisor.Spec{Groups: []supervisor.GroupSpec{{Name: "g", Strategy: s, Hosts: []supervisor.HostSpec{mute("a"), mute("b")}}}}
+	}
+	spec := of(lifecycle.OneForOne)
+	sup := start(t, spec)
+	settled(t, sup, spec)
+	for _, s := range []lifecycle.Strategy{lifecycle.OneForAll, lifecycle.OneForOne} {
+		before := pidsOf(sup)
+		plan, err := supervisor.Apply(ctx(t), sup, of(s))
+		if err != nil || plan.Count(supervisor.ActionNone) != 2 || len(plan.Groups) != 1 {
+			t.Fatalf("%+v, %v", plan, err)
+		}
+		if diff := cmp.Diff(before, pidsOf(sup)); diff != "" {
+			t.Fatal(diff)
+		}
+		life := host(t, sup, "b").Life()
+		if err := syscall.Kill(before["a"], syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func() bool {
+			now := pidsOf(sup)
+			return now["a"] != 0 && now["a"] != before["a"] && now["b"] != 0
+		})
+		if shared := host(t, sup, "b").Life() != life; shared != (s == lifecycle.OneForAll) {
+			t.Errorf("%s: the other host was restarted: %t", s, shared)
+		}
+	}
+}
+
+// A host that cannot be changed does not keep the others from it, and what another
+// supervisor is needed for is named.
+func TestApplyNamesWhatItCannot(t *testing.T) {
+	t.Parallel()
+	spec := supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(mute("a"))}}
+	sup := start(t, spec)
+	settled(t, sup, spec)
+	next := supervisor.Spec{MaxStarting: 3, OnFailed: supervisor.Exit, Groups: []supervisor.GroupSpec{
+		supervisor.Alone(mute("a")), supervisor.Alone(mute("b")),
+	}}
+	plan, err := supervisor.Apply(ctx(t), sup, next)
+	if err != nil || !slices.Contains(plan.NeedsStart, "supervisor.max_starting") || !slices.Equal(plan.Settings, []string{"supervisor.on_failed"}) {
+		t.Errorf("%+v, %v", plan, err)
+	}
+	bad := supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(mute("a", func(h *supervisor.HostSpec) { h.Command = nil }))}}
+	if _, err := supervisor.Apply(ctx(t), sup, bad); !errors.Is(err, supervisor.ErrSpec) {
+		t.Error(err)
+	}
+	if len(sup.Hosts()) != 2 {
+		t.Error("a Spec that cannot be run has changed the tree")
+	}
+	history := sup.History()
+	if !slices.ContainsFunc(history, func(e supervisor.Event) bool { return e.Kind == "reloaded" && e.Reason == "1 added, 1 unchanged" }) {
+		t.Errorf("%+v", history[len(history)-3:])
+	}
+}
+
+// BenchmarkReload changes one host of a thousand that run, from a file that was parsed to
+// the configuration in force; promised are 50 ms and one restart.
+func BenchmarkReload(b *testing.B) {
+	spec := func(mark string) supervisor.Spec {
+		var s supervisor.Spec
+		for i := range 1000 {
+			h := mute(fmt.Sprintf("h%d", i))
+			if i == 500 {
+				h.Env = map[string]string{"HOSTSUP_TEST_MARK": mark}
+			}
+			s.Groups = append(s.Groups, supervisor.Alone(h))
+		}
+		return s
+	}
+	sup := start(b, spec("0"), supervisor.WithLogger(hclog.NewNullLogger()))
+	if err := sup.Ready(ctx(b)); err != nil {
+		b.Fatal(err)
+	}
+	restarts := 0
+	for n := 1; b.Loop(); n++ {
+		plan, err := supervisor.Apply(ctx(b), sup, spec(fmt.Sprint(n)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		restarts = plan.Count(supervisor.ActionRestart)
+		if plan.Count(supervisor.ActionNone) != 999 {
+			b.Fatalf("%+v", plan)
+		}
+		b.StopTimer()
+		until(b, host(b, sup, "h500"), lifecycle.Running)
+		eventually(b, func() bool { return host(b, sup, "h500").Status().State == lifecycle.Running })
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/1000, "ms/reload")
+	b.ReportMetric(float64(restarts), "restarts/reload")
+}
+
+// Limits that cgroups enforce change while the process runs; one that it did not have, or
+// that another means enforces, takes a restart, and the plan says which.
+func TestApplyLimitsLive(t *testing.T) {
+	t.Parallel()
+	if f, _ := sandbox.Probe().Feature("memory limit"); !f.Have {
+		t.Skip("no cgroup enforces a limit of memory here")
+	}
+	spec := func(memory int64, tasks int) supervisor.Spec {
+		return supervisor.Spec{Groups: []supervisor.GroupSpec{supervisor.Alone(mute("a", func(h *supervisor.HostSpec) {
+			h.Resources = confine.Limits{Memory: memory, Tasks: tasks}
+		}))}}
+	}
+	sup := start(t, spec(256<<20, 0))
+	settled(t, sup, spec(256<<20, 0))
+	h := host(t, sup, "a")
+	for _, c := range []struct {
+		memory int64
+		tasks  int
+		want   supervisor.Action
+	}{
+		{512 << 20, 0, supervisor.ActionUpdate}, // more, and then less
+		{128 << 20, 0, supervisor.ActionUpdate},
+		{256 << 20, 64, supervisor.ActionRestart}, // it had no such limit
+	} {
+		life := h.Life()
+		planned, err := supervisor.PlanFor(ctx(t), sup, spec(c.memory, c.tasks))
+		if err != nil {
+			t.Fatal(err)
+		}
+		applied, err := supervisor.Apply(ctx(t), sup, spec(c.memory, c.tasks))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := planned.Hosts[0]; got.Action != c.want || got.Live() != (c.want == supervisor.ActionUpdate) || applied.Hosts[0].Action != c.want {
+			t.Errorf("%+v: planned %+v, applied %+v", c, got, applied.Hosts[0])
+		}
+		if got := h.Spec().Resources; got.Memory != c.memory || got.Tasks != c.tasks {
+			t.Errorf("%+v: %+v is in force", c, got)
+		}
+		if c.want == supervisor.ActionUpdate && h.Life() != life {
+			t.Errorf("%+v: restarted", c)
+		}
+	}
+}
