@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostsup/hostsup/internal/leaktest"
 )
 
 // TestShownCommands runs every command that the documentation shows, in a folder
@@ -344,7 +346,7 @@ func putAs(t *testing.T, uid int, path string, text []byte, mode os.FileMode) {
 	t.Helper()
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
 	if err == nil {
-		err = os.WriteFile(path, text, mode)
+		err = leaktest.WriteProgram(path, text, mode)
 	}
 	if err == nil {
 		err = os.Chown(path, uid, uid)

@@ -4,13 +4,13 @@ package integration
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/hostsup/hostsup/internal/leaktest"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -73,7 +73,7 @@ func TestDependencyThatFails(t *testing.T) {
 	} else {
 		mentions(t, err.Error(), "dependency db failed")
 	}
-	if err := os.WriteFile(program, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o700); err != nil {
+	if err := leaktest.WriteProgram(program, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Start(ctx(t)); err != nil {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostsup/hostsup/internal/leaktest"
 	"github.com/hostsup/hostsup/internal/transport"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/hostspec"
@@ -222,7 +223,7 @@ func TestUnixSocketKnowsItsUser(t *testing.T) {
 	if err := os.Link(self, program); err != nil {
 		b, err := os.ReadFile(self)
 		if err == nil {
-			err = os.WriteFile(program, b, 0o755)
+			err = leaktest.WriteProgram(program, b, 0o755)
 		}
 		if err != nil {
 			t.Fatal(err)

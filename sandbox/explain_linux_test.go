@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/hostsup/hostsup/internal/leaktest"
 	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/sandbox/denial"
 	"github.com/hostsup/hostsup/sandbox/policy"
@@ -62,7 +63,7 @@ func TestExplainedPolicyIsEnough(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(dir+"/run.sh", []byte("#!/bin/sh\necho script ran\n"), 0o755); err != nil {
+	if err := leaktest.WriteProgram(dir+"/run.sh", []byte("#!/bin/sh\necho script ran\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(dir+"/work", 0o755); err != nil {

@@ -27,6 +27,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hostsup/hostsup/internal/leaktest"
 	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox/policy"
@@ -199,7 +200,7 @@ func faultyProgram(t testing.TB) string {
 	path := ground(t) + "/program"
 	b, err := os.ReadFile("/proc/self/exe")
 	if err == nil {
-		err = os.WriteFile(path, b, 0o755)
+		err = leaktest.WriteProgram(path, b, 0o755)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/internal/helper"
+	"github.com/hostsup/hostsup/internal/leaktest"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -328,7 +329,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	binary := filepath.Join(dir, "sandbox.test")
 	b, err := os.ReadFile("/proc/self/exe")
 	if err == nil {
-		err = os.WriteFile(binary, b, 0o755)
+		err = leaktest.WriteProgram(binary, b, 0o755)
 	}
 	if err != nil {
 		t.Fatal(err)

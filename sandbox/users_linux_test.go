@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/hostsup/hostsup/internal/leaktest"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
@@ -73,7 +74,7 @@ func said(t *testing.T, role string, attr *syscall.SysProcAttr) string {
 	program := filepath.Join(ground(t), "program")
 	b, err := os.ReadFile("/proc/self/exe")
 	if err == nil {
-		err = os.WriteFile(program, b, 0o755)
+		err = leaktest.WriteProgram(program, b, 0o755)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/hostsup/hostsup/internal/leaktest"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
@@ -130,7 +131,7 @@ func asStranger(t *testing.T) {
 	}
 	b, err := os.ReadFile("/proc/self/exe")
 	if err == nil {
-		err = os.WriteFile(dir+"/program", b, 0o755)
+		err = leaktest.WriteProgram(dir+"/program", b, 0o755)
 	}
 	if err == nil {
 		err = os.Mkdir(dir+"/tmp", 0o755)

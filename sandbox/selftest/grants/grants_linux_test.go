@@ -5,7 +5,6 @@ package grants
 import (
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hostsup/hostsup/internal/leaktest"
 	"github.com/hostsup/hostsup/internal/require"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/sandbox/policy"
@@ -105,20 +105,11 @@ func inParts(t *testing.T, uid int, level policy.Level, first uint64) {
 }
 
 func copyProgram(to string) error {
-	from, err := os.Open("/proc/self/exe")
+	text, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		return err
 	}
-	defer from.Close()
-	f, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, from)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	return err
+	return leaktest.WriteProgram(to, text, 0o755)
 }
 
 func init() { roles["cases"] = casesMain }
