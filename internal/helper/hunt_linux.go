@@ -42,8 +42,8 @@ func (q quarry) stop() (found int) {
 		next = next[1:]
 		kids, _ := sys.Children(parent)
 		for _, pid := range kids {
-			next = append(next, pid)
 			if _, ok := q[pid]; ok {
+				next = append(next, pid)
 				continue
 			}
 			fd, err := sys.PidfdOpen(pid)
@@ -58,6 +58,7 @@ func (q quarry) stop() (found int) {
 				}
 				continue
 			}
+			next = append(next, pid)
 			found++
 			if err != nil { // more processes than descriptors
 				_ = sys.Kill(pid, syscall.SIGKILL)

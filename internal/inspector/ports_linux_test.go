@@ -297,8 +297,18 @@ func TestPortOfAStoppedProcess(t *testing.T) {
 	if err := syscall.Kill(p.PID, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { return !stopped() })
-	releases(t, opens(t, ports, p.Target))
+	// The kernel continues the process some time after SIGCONT was sent.
+	eventually(t, func() bool {
+		l, err := ports.Open(t.Context(), p.Target)
+		if errors.As(err, &refused) && strings.Contains(err.Error(), "is stopped") {
+			return false
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		releases(t, l)
+		return true
+	})
 	p.listens(0)
 }
 
