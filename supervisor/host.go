@@ -11,6 +11,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/intercept/answer"
 	"github.com/hostsup/hostsup/intercept/feed"
+	"github.com/hostsup/hostsup/intercept/meter"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
 )
@@ -54,6 +55,12 @@ func (h *Host) State() lifecycle.State { return h.ref.State() }
 // Status returns the state of the host and its figures. Memory and processor time are read from the
 // system by the call.
 func (h *Host) Status() HostStatus { return h.ref.Status() }
+
+// Responses returns how long the host's answers to calls have taken, over all its lives.
+// It costs little, so that it can be asked every second for each of many hosts; the
+// quantiles of an interval are those of the difference of two. It is empty for a host
+// without a protocol.
+func (h *Host) Responses() ResponseTimes { return meter.Of(h.ref).Responses() }
 
 // Start brings the host to running, after the hosts that it depends on. In failed
 // it opens a new crash window. Errors: *StateError, ErrNoHost when the host was
@@ -152,6 +159,8 @@ type (
 	Handler = actors.Handler
 	// HostMessage is one message of [Host.Messages].
 	HostMessage = feed.Message
+	// ResponseTimes is a histogram of the times until answers came.
+	ResponseTimes = meter.Histogram
 	// Pending is a call whose outcome is not waited for in place.
 	Pending = actors.Pending
 )

@@ -14,9 +14,8 @@ import (
 
 // Meter has the counts of one host.
 type Meter struct {
-	calls    atomic.Uint64 // written to the host, but for the supervisor's own
-	answered atomic.Uint64 // of these
-	took     atomic.Int64  // ns until then, together
+	calls    atomic.Uint64          // written to the host, but for the supervisor's own
+	answered atomic.Pointer[counts] // of these; nil before the first, as most hosts of many are never called
 
 	activated  atomic.Int64 // extensions, in the life that began last
 	activation atomic.Int64 // ns that this took, together
@@ -51,10 +50,27 @@ func (m *Meter) sent(_ uint64, _ *codec.Message, again bool) {
 }
 
 func (m *Meter) heard(_ uint64, _ uint32, took time.Duration) {
-	if took >= 0 {
-		m.answered.Add(1)
-		m.took.Add(int64(took))
+	if took < 0 {
+		return
 	}
+	c := m.answered.Load()
+	if c == nil {
+		m.answered.CompareAndSwap(nil, new(counts))
+		c = m.answered.Load()
+	}
+	c.add(took)
+}
+
+// Responses returns how long the answers of the host have taken, over all its lives. m
+// may be nil.
+func (m *Meter) Responses() Histogram {
+	if m == nil {
+		return Histogram{}
+	}
+	if c := m.answered.Load(); c != nil {
+		return c.read()
+	}
+	return Histogram{}
 }
 
 func (m *Meter) changed(t lifecycle.Transition) {
@@ -79,8 +95,8 @@ func (m *Meter) fill(s *record.HostStatus) {
 		return &v
 	}
 	s.Calls = m.calls.Load()
-	if n := m.answered.Load(); n > 0 {
-		s.AverageResponseSeconds = seconds(m.took.Load() / int64(n))
+	if h := m.Responses(); h.Count > 0 {
+		s.AverageResponseSeconds = seconds(int64(h.Sum) / int64(h.Count)) //nolint:gosec // answers are no 2⁶³
 	}
 	if m.activated.Load() > 0 {
 		s.ActivationSeconds = seconds(m.activation.Load())

@@ -21,14 +21,19 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
+// metered returns a host without processes that has a meter.
+func metered() (host *actors.Ref, of *actors.Interceptor) {
+	log := hclog.NewNullLogger()
+	host = actors.Detached(&actors.World{System: safeactor.NewSystem(log), Log: log, Journal: record.NewJournal(nil)}, actors.HostSpec{Spec: hostspec.Spec{Name: "h", Command: []string{"x"}, Protocol: native.New()}, Interceptors: func(h *actors.Ref) []*actors.Interceptor {
+		of = meter.New(h)
+		return []*actors.Interceptor{of}
+	}})
+	return host, of
+}
+
 func TestMeter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log := hclog.NewNullLogger()
-		var of *actors.Interceptor
-		host := actors.Detached(&actors.World{System: safeactor.NewSystem(log), Log: log, Journal: record.NewJournal(nil)}, actors.HostSpec{Spec: hostspec.Spec{Name: "h", Command: []string{"x"}, Protocol: native.New()}, Interceptors: func(h *actors.Ref) []*actors.Interceptor {
-			of = meter.New(h)
-			return []*actors.Interceptor{of}
-		}})
+		host, of := metered()
 		if s := host.Status(); s.Calls != 0 || s.AverageResponseSeconds != nil || s.ActivationSeconds != nil {
 			t.Errorf("at first: %+v", s)
 		}
@@ -69,9 +74,36 @@ func TestMeter(t *testing.T) {
 		if s.Calls != 3 || *s.AverageResponseSeconds != 2 || *s.ActivationSeconds != 0.05 {
 			t.Errorf("%d calls, %v, %v", s.Calls, *s.AverageResponseSeconds, *s.ActivationSeconds)
 		}
+		before := meter.Of(host).Responses()
+		if before.Count != 2 || before.Sum != 4*time.Second {
+			t.Errorf("%d answers took %v", before.Count, before.Sum)
+		}
+		call()
+		wait(20 * time.Millisecond)
+		answer(5)
+		if p99, ok := meter.Of(host).Responses().Sub(before).Quantile(0.99); !ok || p99 <= 10*time.Millisecond || p99 > 25*time.Millisecond {
+			t.Errorf("the p99 of one answer after 20 ms: %v, %v", p99, ok)
+		}
 		if of.Changed(lifecycle.Transition{To: lifecycle.Starting}); host.Status().ActivationSeconds != nil {
 			t.Error("in the next life nothing was activated yet")
 		}
 		end(actors.ErrStopped)
 	})
+}
+
+// TestAnswersAreCountedWithoutAllocations holds that only the first answer of a host
+// allocates.
+func TestAnswersAreCountedWithoutAllocations(t *testing.T) {
+	_, of := metered()
+	if n := testing.AllocsPerRun(100, func() { of.Answered(1, 1, time.Second) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// BenchmarkAnswered is what the meter adds to each answer.
+func BenchmarkAnswered(b *testing.B) {
+	_, of := metered()
+	for b.Loop() {
+		of.Answered(1, 1, 300*time.Microsecond)
+	}
 }
