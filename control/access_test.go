@@ -202,7 +202,7 @@ func TestRolesOfAllRoutes(t *testing.T) {
 	h.OnInspect = func(ctx context.Context) (*supervisor.Inspection, error) { change("inspect"); return inspect(ctx) }
 	sup.Live, h.Said = nil, nil
 
-	addr := console(t, sup, control.Options{Configuration: changing(change)}, control.Access{})
+	addr := console(t, sup, control.Options{Configuration: changing(change), Samples: sampled()}, control.Access{})
 	seen := 0
 	for path, ops := range doc.doc["paths"].(map[string]any) {
 		for method, op := range ops.(map[string]any) {
@@ -241,6 +241,17 @@ func TestRolesOfAllRoutes(t *testing.T) {
 	}
 	if seen < 20 {
 		t.Errorf("only %d operations", seen)
+	}
+}
+
+// A page asks for its role, so that it offers nothing that would be refused.
+func TestCallerLearnsItsRole(t *testing.T) {
+	addr := console(t, everything(), control.Options{}, control.Access{})
+	for _, role := range control.Roles() {
+		_, text := ask(t, addr, "GET", "/v1/caller", "", "Authorization", "Bearer "+secretOf(role))
+		if want := fmt.Sprintf(`{"token":"of %s","role":"%s"}`, role, role); strings.TrimSpace(string(text)) != want {
+			t.Errorf("%s, want %s", text, want)
+		}
 	}
 }
 

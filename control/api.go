@@ -31,6 +31,8 @@ func operations() []operation {
 		{http.MethodGet, "/events", "events", RoleRead, "The history of state changes, and later ones as they happen.",
 			lines[eventsInput, supervisor.Event]((*Server).events, reflect.TypeFor[lostLine]())},
 		{http.MethodGet, "/console", "console", RoleFull, "Where the supervisor can be used over a network.", reply((*Server).console)},
+		{http.MethodGet, "/caller", "caller", RoleRead, "What the caller may do.", reply((*Server).caller)},
+		{http.MethodGet, "/samples", "samples", RoleRead, "Figures of hosts over the last hour.", reply((*Server).samples)},
 		{http.MethodGet, "/crashes", "crashes", RoleRead, "The crash reports that are kept, newest last.", reply((*Server).crashes)},
 		{http.MethodGet, "/crashes/{id}", "crash", RoleRead, "One crash report.", reply((*Server).crash)},
 		{http.MethodGet, "/extensions", "extensions", RoleRead, "The extensions of hosts.", reply((*Server).extensions)},

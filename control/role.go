@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 )
@@ -37,4 +38,19 @@ func (op *operation) allow(r *http.Request) error {
 		return nil
 	}
 	return &Error{Class: Forbidden, Message: fmt.Sprintf("%s needs the role %s, and token %q has the role %s", op.name, op.role, c.token, c.role)}
+}
+
+// Caller is who makes a request.
+type Caller struct {
+	Token *string `json:"token"` // name of its token; null over the control socket
+	Role  Role    `json:"role"`
+}
+
+func (s *Server) caller(ctx context.Context, _ struct{}) (Caller, error) {
+	c := callerOf(ctx)
+	out := Caller{Role: c.role}
+	if c.token != "" {
+		out.Token = &c.token
+	}
+	return out, nil
 }

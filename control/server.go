@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/hostsup/hostsup/control/samples"
 	"github.com/hostsup/hostsup/internal/sys"
 )
 
@@ -20,7 +21,8 @@ type Options struct {
 	Logger  hclog.Logger // nil: none
 	// Configuration is what loads the supervisor's file again. nil: nothing does.
 	Configuration Configuration
-	Console       Console // where ServeConsole listens
+	Console       Console        // where ServeConsole listens
+	Samples       *samples.Store // figures of the last hour; nil: none are kept
 	MaxBody       int64   // bytes of a request's body; default 64 MiB
 
 	// Patience bounds how long a caller on a network may take to send a body, and to take

@@ -21,6 +21,7 @@ import (
 	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/control/controltest"
+	"github.com/hostsup/hostsup/control/samples"
 	"github.com/hostsup/hostsup/execserver/part"
 	"github.com/hostsup/hostsup/execserver/server"
 	"github.com/hostsup/hostsup/extensions"
@@ -100,9 +101,21 @@ func everything() *controltest.Supervisor {
 	}
 }
 
+// sampled returns two samples of the hosts of everything.
+func sampled() *samples.Store {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	ts := samples.Reading{Host: "ts", State: lifecycle.Running, Life: 7, Restarts: 6, Calls: 10, Pending: 4, Memory: 1 << 20, CPU: time.Second}
+	s := samples.NewStore()
+	s.Add(at, []samples.Reading{ts})
+	ts.Calls, ts.CPU, ts.State = 20, 2*time.Second, lifecycle.Unresponsive
+	ts.Responses.Buckets[4], ts.Responses.Count = 10, 10
+	s.Add(at.Add(samples.Interval), []samples.Reading{ts, {Host: "alone", State: lifecycle.Stopped, Memory: -1, CPU: -1}})
+	return s
+}
+
 // Scripts read these documents: a changed shape must show here.
 func TestShapes(t *testing.T) {
-	socket := controltest.Serve(t, everything(), control.Options{Version: "v1.2.3"})
+	socket := controltest.Serve(t, everything(), control.Options{Version: "v1.2.3", Samples: sampled()})
 	web := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}}
@@ -112,6 +125,9 @@ func TestShapes(t *testing.T) {
 	tests := []struct{ name, method, path, body, kind, documented string }{
 		{"status.json", "GET", "/v1/status", "", "application/json", ""},
 		{"host.json", "POST", "/v1/hosts/alone/stop", "", "application/json", "/v1/hosts/{host}/stop"},
+		{"caller.json", "GET", "/v1/caller", "", "application/json", ""},
+		{"samples.json", "GET", "/v1/samples?host=ts&host=alone", "", "application/json", "/v1/samples"},
+		{"error_samples.json", "GET", "/v1/samples?host=tss", "", "application/json", "/v1/samples"},
 		{"events.ndjson", "GET", "/v1/events", "", "application/x-ndjson", ""},
 		{"logs.ndjson", "GET", "/v1/hosts/ts/logs?n=10", "", "application/x-ndjson", "/v1/hosts/{host}/logs"},
 		{"crashes.json", "GET", "/v1/crashes", "", "application/json", ""},

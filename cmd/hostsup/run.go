@@ -22,6 +22,7 @@ import (
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/systemd"
 	"github.com/hostsup/hostsup/config"
 	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/control/samples"
 	"github.com/hostsup/hostsup/execserver/part"
 	"github.com/hostsup/hostsup/internal/version"
 	"github.com/hostsup/hostsup/lifecycle"
@@ -155,7 +156,7 @@ func (g given) Close() error {
 
 // serve serves the control socket until the supervisor has ended, which signals request.
 func (r *running) serve(l socket, signals <-chan os.Signal) error {
-	opt := control.Options{Version: version.Version(), Logger: r.log.Named("control"), Configuration: r.loader}
+	opt := control.Options{Version: version.Version(), Logger: r.log.Named("control"), Configuration: r.loader, Samples: samples.NewStore()}
 	if r.console != nil {
 		opt.Console = r.console.info
 	}
@@ -166,6 +167,7 @@ func (r *running) serve(l socket, signals <-chan os.Signal) error {
 	var kept sync.WaitGroup
 	keepCtx, keepNoMore := context.WithCancel(context.Background())
 	kept.Go(func() { l.Keep(keepCtx, r.restored) })
+	kept.Go(func() { opt.Samples.Run(keepCtx, r.sup) })
 	kept.Go(func() { r.tell(func() error { return r.service.Watch(keepCtx, r.sup.Ping) }) })
 	if r.watcher != nil {
 		kept.Go(func() {
