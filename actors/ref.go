@@ -242,6 +242,12 @@ func (r *Ref) History(n int) ([]capture.Line, error) { return r.log.History(n) }
 // the Lost of the next one.
 func (r *Ref) Follow(ctx context.Context, n int) iter.Seq[capture.Line] { return r.log.Follow(ctx, n) }
 
+// After yields the lines after number seq that are kept in memory, then what comes,
+// as Follow does. Without backlog fewer lines wait for a reader that falls behind.
+func (r *Ref) After(ctx context.Context, seq uint64, backlog bool) iter.Seq[capture.Line] {
+	return r.log.After(ctx, seq, backlog)
+}
+
 // Do asks for a verb and waits for its end. Errors: *StateError, ErrNoHost when
 // the host was removed, ErrClosed when the supervisor stops, ctx's error.
 func (r *Ref) Do(ctx context.Context, v Verb) error {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/control/controltest"
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -212,7 +213,7 @@ func TestRolesOfAllRoutes(t *testing.T) {
 			id := op["operationId"].(string)
 			body := map[string]string{"call": `{"method":"m"}`, "notify": `{"method":"m"}`, "activate": `{"event":"e"}`, "wait": `{"states":["running"]}`, "profile": `{"seconds":1}`, "plan": "{}", "addHosts": `{"path":"/x"}`}[id]
 			at := strings.NewReplacer("{host}", "ts", "{id}", "golang.go", "{verb}", "disable").Replace(path)
-			if id == "logs" {
+			if id == "logs" || id == "allLogs" {
 				at += "?n=1"
 			}
 			if id == "crash" {
@@ -376,5 +377,26 @@ func TestConsoleCutsOffSlowCallers(t *testing.T) {
 	defer res.Body.Close()
 	if text, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusBadRequest || classIn(t, text) != control.Invalid {
 		t.Errorf("%d %s", res.StatusCode, text)
+	}
+}
+
+// A client of a console learns the role of its token, and one of a control socket that it may
+// do everything.
+func TestClientLearnsItsRole(t *testing.T) {
+	addr := console(t, everything(), control.Options{}, control.Access{})
+	for _, role := range control.Roles() {
+		c, err := control.NewURLClient("http://"+addr, secretOf(role))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.Caller(t.Context()); err != nil || got.Role != role || got.Token == nil || *got.Token != "of "+string(role) {
+			t.Errorf("%+v, %v", got, err)
+		}
+		c.Close()
+	}
+	c := control.NewClient(controltest.Serve(t, everything(), control.Options{}))
+	defer c.Close()
+	if got, err := c.Caller(t.Context()); err != nil || got.Role != control.RoleFull || got.Token != nil {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

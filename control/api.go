@@ -30,6 +30,8 @@ func operations() []operation {
 		{http.MethodGet, "/status", "status", RoleRead, "The supervisor, its groups, hosts and exec servers.", reply((*Server).status)},
 		{http.MethodGet, "/events", "events", RoleRead, "The history of state changes, and later ones as they happen.",
 			lines[eventsInput, supervisor.Event]((*Server).events, reflect.TypeFor[lostLine]())},
+		{http.MethodGet, "/logs", "allLogs", RoleRead, "The last lines of the output of all hosts or of some, by time, and later ones as they come.",
+			lines[allLogsInput, HostLine]((*Server).allLogs)},
 		{http.MethodGet, "/console", "console", RoleFull, "Where the supervisor can be used over a network.", reply((*Server).console)},
 		{http.MethodGet, "/caller", "caller", RoleRead, "What the caller may do.", reply((*Server).caller)},
 		{http.MethodGet, "/samples", "samples", RoleRead, "Figures of hosts over the last hour.", reply((*Server).samples)},
@@ -136,6 +138,13 @@ type logsInput struct {
 	Host   Host `path:"host" doc:"name of a host"`
 	N      int  `query:"n" required:"true" max:"1000000" doc:"how many lines of the past"`
 	Follow bool `query:"follow" doc:"go on with later lines"`
+}
+
+// allLogsInput is the input of a request for lines of output of several hosts.
+type allLogsInput struct {
+	Names  []string `query:"host" doc:"only these hosts (or all instances of one) and groups; may be repeated"`
+	N      int      `query:"n" required:"true" max:"100000" doc:"how many lines of the past, of all hosts together"`
+	Follow bool     `query:"follow" doc:"go on with later lines, also of hosts that are added later"`
 }
 
 // crashList is the response with crash reports.

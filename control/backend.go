@@ -49,6 +49,8 @@ type Host interface {
 	Wait(ctx context.Context, states ...lifecycle.State) error
 	History(n int) ([]capture.Line, error)
 	Follow(ctx context.Context, n int) iter.Seq[capture.Line]
+	// After returns the lines after number seq that are in memory, and later ones.
+	After(ctx context.Context, seq uint64, backlog bool) iter.Seq[capture.Line]
 	Messages(ctx context.Context) iter.Seq[feed.Message]
 	Inspect(ctx context.Context) (*supervisor.Inspection, error)
 	Profile(ctx context.Context, d time.Duration, w io.Writer) error

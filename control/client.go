@@ -89,6 +89,11 @@ func isLoopback(host string) bool {
 // Close closes idle connections. It does not end requests under way.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
+// Caller returns what the supervisor lets the client do.
+func (c *Client) Caller(ctx context.Context) (*Caller, error) {
+	return get[Caller](ctx, c, prefix+"/caller", nil)
+}
+
 // Status returns the status of the whole supervisor, or of the named hosts, groups
 // and exec servers.
 func (c *Client) Status(ctx context.Context, names ...string) (*supervisor.Status, error) {

@@ -60,6 +60,29 @@ func (c *Client) Logs(ctx context.Context, host string, n int, follow bool) iter
 	}
 }
 
+// AllLogs returns the last n lines of the output of hosts, by time, and with follow
+// later lines until ctx or the supervisor ends. names are hosts, groups or hosts with
+// instances; without names it is all hosts, also those that are added later. An error
+// is the last element.
+func (c *Client) AllLogs(ctx context.Context, names []string, n int, follow bool) iter.Seq2[HostLine, error] {
+	query := url.Values{"host": names, "n": {strconv.Itoa(n)}, "follow": {strconv.FormatBool(follow)}}
+	return func(yield func(HostLine, error) bool) {
+		for text, err := range c.lines(ctx, http.MethodGet, prefix+"/logs"+queryOf(query), nil) {
+			var ln HostLine
+			if err == nil {
+				err = json.Unmarshal(text, &ln)
+			}
+			if err != nil {
+				yield(ln, c.broken(ctx, err))
+				return
+			}
+			if !yield(ln, nil) {
+				return
+			}
+		}
+	}
+}
+
 // Message is a notification or a request that a host made. One with only Lost set
 // counts missed messages.
 type Message struct {

@@ -130,6 +130,7 @@ func TestShapes(t *testing.T) {
 		{"error_samples.json", "GET", "/v1/samples?host=tss", "", "application/json", "/v1/samples"},
 		{"events.ndjson", "GET", "/v1/events", "", "application/x-ndjson", ""},
 		{"logs.ndjson", "GET", "/v1/hosts/ts/logs?n=10", "", "application/x-ndjson", "/v1/hosts/{host}/logs"},
+		{"all_logs.ndjson", "GET", "/v1/logs?n=1&host=ts", "", "application/x-ndjson", "/v1/logs"},
 		{"crashes.json", "GET", "/v1/crashes", "", "application/json", ""},
 		{"crash.json", "GET", "/v1/crashes/c1", "", "application/json", "/v1/crashes/{id}"},
 		{"extensions.json", "GET", "/v1/extensions?host=ts", "", "application/json", ""},

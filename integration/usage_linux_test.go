@@ -15,11 +15,16 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
+// heldByChild is the memory in bytes that a child of family holds: a line that tail reads
+// until its end.
+const heldByChild = 64 << 20
+
 // family is a host without a protocol, of a shell whose first child has used a processor and
-// ended, and whose second one waits.
+// ended, whose second one holds memory, and whose third one waits.
 func family(name string) supervisor.HostSpec {
 	return supervisor.HostSpec{Name: name, Command: []string{"/bin/sh", "-c",
 		`(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; read -r s </proc/self/stat; set -- $s; echo used $((${14} + ${15})))
+		(head -c ` + strconv.Itoa(heldByChild) + ` /dev/zero; sleep 1000) | tail &
 		sleep 1000 & echo "child $!"; wait`}, Env: map[string]string{"PATH": "/usr/bin:/bin"}}
 }
 
@@ -47,9 +52,12 @@ func TestFiguresAreOfTheTree(t *testing.T) {
 		eventually(t, func() bool {
 			s := h.Status()
 			own, err := sys.ReadStat(*s.PID)
-			return err == nil && s.CPUSeconds != nil && *s.CPUSeconds >= used && *s.RSSBytes > own.RSS
+			return err == nil && s.CPUSeconds != nil && *s.CPUSeconds >= used && *s.RSSBytes > own.RSS+heldByChild
 		}, "figures of the tree")
 		s := h.Status()
+		if *s.RSSBytes > 3*heldByChild {
+			t.Errorf("%d bytes, of which a child holds %d", *s.RSSBytes, heldByChild)
+		}
 		if s.Started.Before(before) || s.Started.After(time.Now()) || *s.PID == os.Getpid() {
 			t.Errorf("%+v", s)
 		}

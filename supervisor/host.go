@@ -151,6 +151,13 @@ func (h *Host) History(n int) ([]OutputLine, error) { return h.ref.History(n) }
 // the Lost of the next one.
 func (h *Host) Follow(ctx context.Context, n int) iter.Seq[OutputLine] { return h.ref.Follow(ctx, n) }
 
+// After yields the lines after number seq that are kept in memory, then what comes, as
+// Follow does. A reader that has taken the lines of [Host.History] goes on with it. For
+// one that falls behind 4,096 lines wait, as for Follow, and without backlog 200.
+func (h *Host) After(ctx context.Context, seq uint64, backlog bool) iter.Seq[OutputLine] {
+	return h.ref.After(ctx, seq, backlog)
+}
+
 // Types of what a Host takes and returns; see package actors.
 type (
 	// OutputLine is one line of a host's output, without its line end.

@@ -150,7 +150,7 @@ func (a *app) execServer(ctx context.Context, f *execFlags) error {
 		}
 		o.Sandbox, o.Limits = &c.policy, c.limits
 	}
-	log, queue := newLogger(a.errout, config.Log{Level: config.Level(f.level)})
+	log, queue := newLogger(a.errout, screen(a.errout), config.Log{Level: config.Level(f.level)})
 	defer queue.flush()
 	o.Log = log.Named("exec-server")
 	sandbox.CloseInheritedOnExec()

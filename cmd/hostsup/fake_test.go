@@ -207,7 +207,10 @@ func TestExitCodes(t *testing.T) {
 		{"logs ts", 0, "hostsup: ts: 3 lines were missed here\nhostsup: ts: a remark\n"},
 		{"logs ts -n -1", 2, "negative"},
 		{"logs nobody", 5, "no host"},
-		{"logs", 2, "HOST is missing"},
+		{"logs", 2, "HOST or --all is missing"},
+		{"logs ts --all", 2, "either HOST or --all"},
+		{"logs ts nobody", 5, "no host"},
+		{"logs --all", 0, "hostsup: ts: 3 lines were missed here\nhostsup: ts: a remark\n"},
 		{"crashes", 0, ""},
 		{"crashes ts", 0, ""},
 		{"crashes nobody", 5, "no host"},
@@ -313,6 +316,9 @@ func TestOutput(t *testing.T) {
 		{"stop ts db", "", "ts: stopped (life 1)\ndb: stopped\n"},
 		{"start ts db", "", "ts: running (life 1)\n"},
 		{"logs ts", "", "one\ntwo\n"},
+		{"logs --all", "", "ts | one\nts ! two\n"},
+		{"logs editor -n 2", "", "ts ! two\n"},
+		{"logs ts db --json -n 1", "", `{"host":"ts","seq":6,"time":"2026-03-01T12:00:00Z","life":0,"stream":"note","text":"a remark"}` + "\n"},
 		{"logs ts -n 2 --json", "", `{"seq":5,"time":"2026-03-01T12:00:00Z","life":0,"stream":"stderr","text":"two","lost":3}
 {"seq":6,"time":"2026-03-01T12:00:00Z","life":0,"stream":"note","text":"a remark"}
 `},

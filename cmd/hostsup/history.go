@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
-	"github.com/hostsup/hostsup/internal/capture"
 )
 
 func (a *app) eventsVerb() *cobra.Command {
@@ -91,61 +90,4 @@ func (a *app) messages(ctx context.Context, host string) error {
 		}
 	}
 	return nil
-}
-
-func (a *app) logsVerb() *cobra.Command {
-	var follow bool
-	var n int
-	cmd := &cobra.Command{
-		Use:   "logs HOST",
-		Short: "Print what a host has printed",
-		Long: `Print what a host has written to its standard output and standard error. In a
-terminal each line has its time and stream; piped on, it is as it was printed.`,
-		Args:              args(1, 1, "HOST"),
-		ValidArgsFunction: a.completeHosts(1),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			if n < 0 {
-				return usagef("-n %d is negative", n)
-			}
-			return a.logs(cmd.Context(), given[0], n, follow)
-		},
-	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep printing new ones")
-	cmd.Flags().IntVarP(&n, "lines", "n", 200, "how many of the last lines to start with")
-	a.jsonFlag(cmd, "print a line of JSON each")
-	return cmd
-}
-
-func (a *app) logs(ctx context.Context, host string, n int, follow bool) error {
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	scr := screen(a.out)
-	for ln, err := range c.Logs(ctx, host, n, follow) {
-		if err != nil {
-			return err
-		}
-		if a.json {
-			a.out.jsonLine(ln)
-		} else {
-			a.printLine(scr, host, ln)
-		}
-		if a.out.err != nil {
-			break
-		}
-	}
-	return nil
-}
-
-// printLine keeps remarks of the supervisor out of piped output.
-func (a *app) printLine(scr show.Screen, host string, ln capture.Line) {
-	if ln.Lost > 0 {
-		fmt.Fprintf(a.errout, "hostsup: %s: %d %s missed here\n", show.Clean(host), ln.Lost, show.Plural(int(ln.Lost), "line was", "lines were"))
-	}
-	if ln.Stream == capture.Note && !scr.Terminal {
-		fmt.Fprintf(a.errout, "hostsup: %s: %s\n", show.Clean(host), show.Clean(ln.Text))
-		return
-	}
-	a.out.line(scr.Line(ln))
 }

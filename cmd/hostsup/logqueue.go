@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"sync"
@@ -10,6 +11,9 @@ import (
 const (
 	// logQueueBytes is how much of a log waits until standard error is read.
 	logQueueBytes = 1 << 20
+	// logQueueFirst is how much of it is left to writers that wait for room; the rest is for
+	// those that do not.
+	logQueueFirst = 64 << 10
 	// logFlushWait is how long the program's end waits for that.
 	logFlushWait = time.Second
 )
@@ -41,6 +45,35 @@ func (q *logQueue) Write(b []byte) (int, error) {
 		q.lost++
 		return len(b), nil
 	}
+	q.put(b)
+	return len(b), nil
+}
+
+// wait accepts b as soon as there is room, which it waits for until ctx ends. It reports
+// whether it has accepted b.
+func (q *logQueue) wait(ctx context.Context, b []byte) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	full := func() bool { return len(q.waiting) > 0 && len(q.waiting)+len(b) > logQueueFirst }
+	if full() {
+		defer context.AfterFunc(ctx, func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.changed.Broadcast()
+		})()
+		for full() && ctx.Err() == nil {
+			q.changed.Wait()
+		}
+	}
+	if ctx.Err() != nil {
+		return false
+	}
+	q.put(b)
+	return true
+}
+
+// put queues b. The caller must hold mu.
+func (q *logQueue) put(b []byte) {
 	if q.lost > 0 {
 		q.waiting = fmt.Appendf(q.waiting, "hostsup: %d lines of the log were lost here: standard error was not read\n", q.lost)
 		q.lost = 0
@@ -50,7 +83,6 @@ func (q *logQueue) Write(b []byte) (int, error) {
 		q.writing = true
 		go q.run()
 	}
-	return len(b), nil
 }
 
 // run writes the queued lines, and returns when the queue is empty.
@@ -60,6 +92,7 @@ func (q *logQueue) run() {
 	for len(q.waiting) > 0 {
 		b := q.waiting
 		q.waiting = nil
+		q.changed.Broadcast() // there is room
 		q.mu.Unlock()
 		_, _ = q.w.Write(b) // there is nowhere else to report it
 		q.mu.Lock()

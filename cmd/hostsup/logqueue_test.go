@@ -2,12 +2,15 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
 	"github.com/hostsup/hostsup/config"
 )
 
@@ -16,7 +19,7 @@ import (
 func TestLogNeverBlocks(t *testing.T) {
 	r, w := io.Pipe() // unbuffered
 	begun := make(chan struct{})
-	log, queue := newLogger(&tellsFirst{w: w, begun: begun}, config.Log{Level: "info"})
+	log, queue := newLogger(&tellsFirst{w: w, begun: begun}, show.Screen{}, config.Log{Level: "info"})
 	long := strings.Repeat("x", 1000)
 	const n = 3 * logQueueBytes / 1000
 	for i := range n {
@@ -60,4 +63,46 @@ type tellsFirst struct {
 func (f *tellsFirst) Write(b []byte) (int, error) {
 	f.once.Do(func() { close(f.begun) })
 	return f.w.Write(b)
+}
+
+// Writers that wait for room leave some to the log, and give up when they are told to.
+func TestLogHasRoomBesideWhatWaits(t *testing.T) {
+	r, w := io.Pipe()
+	queue := newLogQueue(w)
+	ctx, cancel := context.WithCancel(t.Context())
+	line := []byte(strings.Repeat("x", 999) + "\n")
+	waited := make(chan int)
+	go func() {
+		n := 0
+		for queue.wait(ctx, line) {
+			n++
+		}
+		waited <- n
+	}()
+	blocked := func() bool { // the writer waits for room
+		queue.mu.Lock()
+		defer queue.mu.Unlock()
+		return len(queue.waiting)+len(line) > logQueueFirst
+	}
+	for !blocked() {
+		runtime.Gosched()
+	}
+	for range 100 {
+		if _, err := queue.Write([]byte("log\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	n := <-waited
+	all := make(chan string)
+	go func() {
+		b, _ := io.ReadAll(r)
+		all <- string(b)
+	}()
+	queue.flush()
+	w.Close()
+	got := <-all
+	if strings.Count(got, "log\n") != 100 || strings.Count(got, "x\n") != n || strings.Contains(got, "lost") {
+		t.Errorf("%d bytes with %d of %d lines and %d of 100 of the log", len(got), strings.Count(got, "x\n"), n, strings.Count(got, "log\n"))
+	}
 }

@@ -34,22 +34,39 @@ import (
 const closeWithin = time.Second
 
 func (a *app) runVerb() *cobra.Command {
-	var watched bool
+	var opt runOptions
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Supervise in the foreground",
 		Long: `Supervise what the configuration names, in the foreground: hosts, and exec
 servers. SIGTERM and SIGINT stop all hosts gracefully, a second one kills them at
 once. SIGHUP loads the configuration again, as hostsup reload does. A supervisor whose
-exec server cannot listen where it is to does not start.`,
+exec server cannot listen where it is to does not start.
+
+In a terminal the output of hosts is shown beside the log, with their names in front
+as hostsup logs --all has them, unless the log is in JSON.`,
 		Args: args(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error { return a.run(watched) },
+		RunE: func(*cobra.Command, []string) error {
+			if opt.plain && opt.noOutput {
+				return usagef("either --plain or --no-output, not both")
+			}
+			return a.run(opt)
+		},
 	}
-	cmd.Flags().BoolVar(&watched, "watch", false, "load the configuration again whenever its file changes, or one that it includes")
+	cmd.Flags().BoolVar(&opt.plain, "plain", false, "show log and output of hosts without colours, the output also when standard error is no terminal")
+	cmd.Flags().BoolVar(&opt.noOutput, "no-output", false, "do not show the output of hosts")
+	cmd.Flags().BoolVar(&opt.watched, "watch", false, "load the configuration again whenever its file changes, or one that it includes")
 	return cmd
 }
 
-func (a *app) run(watched bool) error {
+// runOptions are the flags of hostsup run.
+type runOptions struct {
+	watched  bool // the configuration is loaded again when it changes
+	plain    bool // no colours
+	noOutput bool // what hosts print is not shown
+}
+
+func (a *app) run(opt runOptions) error {
 	if runtime.GOOS == "windows" {
 		return errors.New("hostsup run does not support windows yet; verbs that talk to a supervisor work")
 	}
@@ -94,7 +111,11 @@ func (a *app) run(watched bool) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	log, queue := newLogger(a.errout, file.Log)
+	scr := screen(a.errout)
+	if opt.plain {
+		scr = show.Screen{Terminal: true, Now: scr.Now}
+	}
+	log, queue := newLogger(a.errout, scr, file.Log)
 	defer queue.flush()
 	sup, err := supervisor.Start(context.Background(), spec, supervisor.WithLogger(log), supervisor.WithAdvice(show.Advice))
 	if diags := file.Blame(err); diags != nil { // the error has a position in the file
@@ -106,6 +127,9 @@ func (a *app) run(watched bool) error {
 		return errors.Join(err, l.Close(), con.Close())
 	}
 	r := &running{sup: sup, log: log, spec: spec, errout: queue, service: service, console: con}
+	if scr.Terminal && !opt.noOutput && file.Log.Format != config.FormatJSON {
+		r.output = &hostOutput{screen: scr, queue: queue}
+	}
 	r.loader = &loader{
 		path: spec.Config, vars: vars, socket: a.socket, sup: sup, log: log, conf: file.Log, console: file.Console,
 		status: supervisor.ConfigStatus{Loaded: loaded}, turn: make(chan struct{}, 1),
@@ -113,7 +137,7 @@ func (a *app) run(watched bool) error {
 	if service.Socket != nil {
 		r.loader.given = spec.Socket
 	}
-	if watched {
+	if opt.watched {
 		if r.watcher, err = newWatcher(spec.Config, others); err != nil {
 			return errors.Join(fmt.Errorf("watch the configuration: %w", err), sup.Stop(context.Background()), l.Close())
 		}
@@ -129,6 +153,7 @@ type running struct {
 	spec   supervisor.Spec
 	errout io.Writer
 
+	output  *hostOutput // nil: what hosts print is not shown
 	service *systemd.Service
 	console *console // nil: the API is not served on a network
 	loader  *loader
@@ -169,6 +194,9 @@ func (r *running) serve(l socket, signals <-chan os.Signal) error {
 	kept.Go(func() { l.Keep(keepCtx, r.restored) })
 	kept.Go(func() { opt.Samples.Run(keepCtx, r.sup) })
 	kept.Go(func() { r.tell(func() error { return r.service.Watch(keepCtx, r.sup.Ping) }) })
+	if r.output != nil {
+		kept.Go(func() { r.output.show(keepCtx, control.Over(r.sup)) })
+	}
 	if r.watcher != nil {
 		kept.Go(func() {
 			r.watcher.run(keepCtx, r.reload, func(err error) { r.log.Warn("watching the configuration", "error", err) })
@@ -280,10 +308,10 @@ func (r *running) readyLine() string {
 		up, len(st.Hosts), show.Plural(len(st.Hosts), "host", "hosts"), servers, os.Getpid(), r.spec.Socket, r.console.where())
 }
 
-// newLogger logs as configured, and never blocks if its output is not read. A
-// terminal gets colour. The queue must be flushed before the program ends, and
+// newLogger logs to w as configured, as fits scr, and never blocks if its output is not
+// read. The queue must be flushed before the program ends, and
 // before anything else is written to w.
-func newLogger(w io.Writer, conf config.Log) (hclog.Logger, *logQueue) {
+func newLogger(w io.Writer, scr show.Screen, conf config.Log) (hclog.Logger, *logQueue) {
 	queue := newLogQueue(w)
 	opt := &hclog.LoggerOptions{
 		Name:       "hostsup",
@@ -291,7 +319,7 @@ func newLogger(w io.Writer, conf config.Log) (hclog.Logger, *logQueue) {
 		Output:     queue,
 		JSONFormat: conf.Format == config.FormatJSON,
 	}
-	if scr := screen(w); scr.Terminal && !opt.JSONFormat {
+	if scr.Terminal && !opt.JSONFormat {
 		opt.TimeFormat = "15:04:05.000"
 		if scr.Color {
 			opt.Color, opt.ColorHeaderAndFields = hclog.ForceColor, true

@@ -258,6 +258,12 @@ func (h *Host) Follow(ctx context.Context, n int) iter.Seq[capture.Line] {
 	return follower(ctx, past, h.Live, true)
 }
 
+// After yields the end of Output after a number, then the lines from Live.
+func (h *Host) After(ctx context.Context, seq uint64, _ bool) iter.Seq[capture.Line] {
+	past := slices.DeleteFunc(slices.Clone(h.Output), func(ln capture.Line) bool { return ln.Seq <= seq })
+	return follower(ctx, past, h.Live, true)
+}
+
 // Messages yields the messages from Said.
 func (h *Host) Messages(ctx context.Context) iter.Seq[feed.Message] {
 	return follower(ctx, nil, h.Said, true)

@@ -24,26 +24,47 @@ func (l *Log) Follow(ctx context.Context, n int) iter.Seq[Line] {
 		if len(lines) > 0 && lines[0].Seq > 0 {
 			countLost(lines, lines[0].Seq)
 		}
-		for {
-			for _, ln := range lines {
-				if ctx.Err() != nil || !yield(ln) {
-					return
-				}
-			}
-			var wake <-chan struct{}
-			lines, wake = l.since(lines[:0], from)
-			if len(lines) > 0 {
-				from = countLost(lines, from)
-				continue
-			}
-			if wake == nil {
+		l.pass(ctx, lines, from, yield)
+	}
+}
+
+// After returns the lines after number seq and each new one, as [Log.Follow] does. Lines
+// that memory no longer holds count as missed. With 0 it returns all lines in memory.
+// Memory holds [Options.Backlog] lines meanwhile only with backlog: who follows many logs
+// at once may have to do with Ring.
+func (l *Log) After(ctx context.Context, seq uint64, backlog bool) iter.Seq[Line] {
+	return func(yield func(Line) bool) {
+		if backlog {
+			l.mu.Lock()
+			l.followers++
+			l.mu.Unlock()
+			defer l.unfollow()
+		}
+		l.pass(ctx, nil, seq+1, yield)
+	}
+}
+
+// pass yields lines, then those from number from on, until ctx ends or the log is closed.
+func (l *Log) pass(ctx context.Context, lines []Line, from uint64, yield func(Line) bool) {
+	for {
+		for _, ln := range lines {
+			if ctx.Err() != nil || !yield(ln) {
 				return
 			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-wake:
-			}
+		}
+		var wake <-chan struct{}
+		lines, wake = l.since(lines[:0], from)
+		if len(lines) > 0 {
+			from = countLost(lines, from)
+			continue
+		}
+		if wake == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-wake:
 		}
 	}
 }

@@ -173,3 +173,39 @@ func TestManyFollowers(t *testing.T) {
 		}
 	}
 }
+
+// A reader goes on after the line that it has, and what memory holds meanwhile is its choice.
+func TestAfter(t *testing.T) {
+	for backlog, kept := range map[bool]int{false: 10, true: 100} {
+		synctest.Test(t, func(t *testing.T) {
+			l := New(Options{Ring: 10, Backlog: 100})
+			for i := range 5 {
+				say(l, 1, fmt.Sprintf("%d\n", i+1))
+			}
+			past, err := l.History(3)
+			if err != nil || len(past) != 3 {
+				t.Fatal(past, err)
+			}
+			say(l, 1, "6\n")
+			read := make(chan struct{})
+			var got []Line
+			go func() {
+				for ln := range l.After(t.Context(), past[2].Seq, backlog) {
+					got = append(got, ln)
+					<-read
+				}
+			}()
+			synctest.Wait()
+			for i := range 1000 {
+				say(l, 1, fmt.Sprintf("%d\n", i+7))
+			}
+			close(read)
+			synctest.Wait()
+			l.Close()
+			synctest.Wait()
+			if len(got) != 1+kept || got[0].Text != "6" || got[0].Lost != 0 || got[1].Lost != uint64(1000-kept) {
+				t.Fatalf("backlog %v: %d lines, %+v", backlog, len(got), got[:min(2, len(got))])
+			}
+		})
+	}
+}

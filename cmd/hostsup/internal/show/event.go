@@ -90,7 +90,12 @@ func (s Screen) what(ev record.Event) string {
 
 // NameWidth returns the width of a column of names.
 func NameWidth(names []string) int {
-	w := len("supervisor")
+	return max(len("supervisor"), HostWidth(names))
+}
+
+// HostWidth returns the width of a column that only has names of hosts.
+func HostWidth(names []string) int {
+	w := 0
 	for _, n := range names {
 		w = max(w, utf8.RuneCountInString(Clean(n)))
 	}

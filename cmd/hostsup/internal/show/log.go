@@ -1,6 +1,8 @@
 package show
 
 import (
+	"hash/fnv"
+	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -21,6 +23,34 @@ func (s Screen) Line(ln capture.Line) string {
 		mark, style = "---", Dim
 	}
 	return s.Paint(Dim, s.clock(ln.Time)) + " " + s.Paint(style, mark) + " " + s.harmless(ln.Text)
+}
+
+// hostColors are what names of hosts are painted with. Red is for what is wrong.
+var hostColors = []Style{Cyan, Yellow, Green, "35", "34", "96", "93", "92", "95", "94"}
+
+// HostStyle returns the colour of a host's name, which is always the same.
+func HostStyle(host string) Style {
+	h := fnv.New32a()
+	_, _ = io.WriteString(h, host) // a hash has no errors
+	return hostColors[h.Sum32()%uint32(len(hostColors))]
+}
+
+// HostLine formats one line of the output of several hosts: the name of its host in front,
+// names is the width of those. On a terminal it has its time, too. The sign after the name
+// is | for standard output, ! for standard error and - for a remark.
+func (s Screen) HostLine(host string, ln capture.Line, names int) string {
+	sign, style := " | ", HostStyle(host)
+	switch ln.Stream {
+	case capture.Stderr:
+		sign = " ! "
+	case capture.Note:
+		sign = " - "
+	}
+	head := s.Paint(style, pad(Clean(host), names)+sign)
+	if !s.Terminal {
+		return head + ln.Text
+	}
+	return s.Paint(Dim, s.clock(ln.Time)) + " " + head + s.harmless(ln.Text)
 }
 
 // harmless keeps the colours of a host's output if the screen has colour, and
