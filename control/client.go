@@ -3,6 +3,7 @@ package control
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type Client struct {
 	anyOwner bool
 	base     string // of URLs
 	token    string // "" at a control socket
+	tls      *tls.Config
 	http     *http.Client
 }
 
@@ -36,6 +38,10 @@ type ClientOption func(*Client)
 // for a socket that a person has named: another user could create a socket at a
 // default path for root to find.
 func AnyOwner() ClientOption { return func(c *Client) { c.anyOwner = true } }
+
+// WithTLS makes a client of [NewURLClient] trust the authorities of conf, and show its
+// certificates. The default is what the system trusts, and no certificate.
+func WithTLS(conf *tls.Config) ClientOption { return func(c *Client) { c.tls = conf } }
 
 // NewClient makes a client of the control socket at a path. The owner of the listening
 // process must be root or the caller's own user.
@@ -58,7 +64,7 @@ func NewClient(socket string, opts ...ClientOption) *Client {
 // NewURLClient makes a client of the console at a URL such as "https://ops.example:7777".
 // The token is a text that the supervisor knows. It must not leave this machine without
 // encryption.
-func NewURLClient(address, token string) (*Client, error) {
+func NewURLClient(address, token string, opts ...ClientOption) (*Client, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
@@ -67,9 +73,13 @@ func NewURLClient(address, token string) (*Client, error) {
 		return nil, invalid(fmt.Sprintf("%q would send the token unencrypted beyond this machine: https is needed", address))
 	}
 	c := &Client{socket: u.Scheme + "://" + u.Host, base: u.Scheme + "://" + u.Host, token: token}
+	for _, opt := range opts {
+		opt(c)
+	}
 	c.http = &http.Client{
 		Transport: &http.Transport{
 			DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+			TLSClientConfig:       c.tls,
 			TLSHandshakeTimeout:   10 * time.Second,
 			MaxIdleConnsPerHost:   2,
 			IdleConnTimeout:       30 * time.Second,
@@ -256,6 +266,14 @@ func (c *Client) broken(ctx context.Context, err error) *Error {
 	var dial *net.OpError
 	if c.token != "" && errors.As(err, &dial) && dial.Op == "dial" {
 		return &Error{Class: NoSupervisor, Message: fmt.Sprintf("no supervisor at %s: %v", c.socket, dial.Err)}
+	}
+	var untrusted *tls.CertificateVerificationError
+	var alert *net.OpError
+	switch {
+	case errors.As(err, &untrusted):
+		return &Error{Class: Disconnected, Message: fmt.Sprintf("the certificate of %s is not trusted: %v; name the authority that has signed it", c.socket, untrusted.Err)}
+	case errors.As(err, &alert) && alert.Op == "remote error": // an alert, which has no exported type
+		return &Error{Class: Disconnected, Message: fmt.Sprintf("%s ended the connection: %v; it may need a certificate of the caller, of an authority that it knows", c.socket, alert.Err)}
 	}
 	if strings.Contains(err.Error(), "malformed HTTP") { // the library has no type for it
 		return &Error{Class: Unknown, Message: fmt.Sprintf("%s is not a supervisor's control socket: the process that listens there does not speak HTTP", c.socket)}

@@ -163,6 +163,36 @@ host "sleeper" {
 			t.Errorf("%s: %d, %v, want %d", row.name, got, err, row.want)
 		}
 	}
+	// The command line has the same means.
+	who := issue(t, people, "caller", x509.ExtKeyUsageClientAuth)
+	whoCert, whoKey := who.pem(t)
+	siteCA, _ := site.pem(t)
+	roots1, pair := write("site.pem", siteCA), write("who.pem", append(whoCert, whoKey...))
+	alone, itsKey := write("alone.pem", whoCert), write("alone.key", whoKey)
+	for _, row := range []struct {
+		name string
+		args []string
+		env  []string
+		code int
+		says string
+	}{
+		{"all named", []string{"--ca", roots1, "--cert", alone, "--key", itsKey, "status"}, nil, 0, "sleeper"},
+		{"by the environment, one file for both", []string{"status"}, []string{"HOSTSUP_CA=" + roots1, "HOSTSUP_CERT=" + pair}, 0, "sleeper"},
+		{"another verb than the role may use", []string{"--ca", roots1, "--cert", pair, "stop", "sleeper"}, nil, 1, "needs the role operate"},
+		{"an authority that is not trusted", []string{"--cert", pair, "status"}, nil, 1, "is not trusted: x509: "},
+		{"no certificate", []string{"--ca", roots1, "status"}, nil, 1, "it may need a certificate of the caller"},
+		{"no such file", []string{"--ca", dir + "/nothing", "status"}, nil, 1, "--ca: open "},
+		{"no certificates in it", []string{"--ca", itsKey, "status"}, nil, 1, "has no certificates"},
+		{"no key in it", []string{"--cert", alone, "status"}, nil, 1, "--cert: "},
+		{"a key alone", []string{"--key", itsKey, "status"}, nil, 2, "--key needs --cert"},
+	} {
+		cmd := exec.CommandContext(ctx(t), hostsupBinary(t), append([]string{"--url", url, "--token-file", dir + "/token"}, row.args...)...)
+		cmd.Env = append(os.Environ(), row.env...)
+		said, _ := cmd.CombinedOutput() // the code is looked at
+		if code := cmd.ProcessState.ExitCode(); code != row.code || !strings.Contains(string(said), row.says) {
+			t.Errorf("%s: exit code %d, %s", row.name, code, said)
+		}
+	}
 	if plain, err := http.Get(strings.Replace(url, "https", "http", 1) + "/v1/status"); err == nil { //nolint:noctx // refused at once
 		if plain.StatusCode != http.StatusBadRequest {
 			t.Errorf("unencrypted: %s", plain.Status)

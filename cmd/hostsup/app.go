@@ -23,6 +23,9 @@ type app struct {
 	url       string   // --url
 	vars      []string // --var
 	tokenFile string   // --token-file
+	ca        string   // --ca
+	cert      string   // --cert
+	key       string   // --key
 	json      bool     // --json of the verb that runs
 
 	finish    func() // runs after the verb; may be nil
@@ -85,6 +88,9 @@ and tells what happened.`,
 	flags.StringVar(&a.socket, "socket", "", "control socket `PATH` (default: $HOSTSUP_SOCKET, else the configuration's, else the user's)")
 	flags.StringVar(&a.url, "url", "", "`URL` of a supervisor's console, instead of a control socket (default: $HOSTSUP_URL)")
 	flags.StringVar(&a.tokenFile, "token-file", "", "`FILE` with a token for --url (default: $HOSTSUP_TOKEN_FILE)")
+	flags.StringVar(&a.ca, "ca", "", "`FILE` with the authorities that --url trusts, in PEM (default: $HOSTSUP_CA, else the system's)")
+	flags.StringVar(&a.cert, "cert", "", "`FILE` with a certificate to show to --url, in PEM (default: $HOSTSUP_CERT)")
+	flags.StringVar(&a.key, "key", "", "`FILE` with its key (default: $HOSTSUP_KEY, else the file of --cert)")
 	flags.StringArrayVar(&a.vars, "var", nil, "set a variable of the configuration, `NAME=VALUE`; may be repeated")
 	cobra.CheckErr(cmd.MarkPersistentFlagFilename("config", "hcl"))
 

@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/hashicorp/hcl/v2"
@@ -54,12 +56,44 @@ func (a *app) urlClient(address string, err error) (*control.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := control.NewURLClient(address, token)
+	encryption, err := a.encryption()
+	if err != nil {
+		return nil, err
+	}
+	c, err := control.NewURLClient(address, token, control.WithTLS(encryption))
 	if err != nil {
 		return nil, &usageError{text: err.Error()}
 	}
 	a.finish = c.Close
 	return c, nil
+}
+
+// encryption returns what the flags say of certificates; nil if they say nothing.
+func (a *app) encryption() (*tls.Config, error) {
+	ca := cmp.Or(a.ca, os.Getenv("HOSTSUP_CA"))
+	cert := cmp.Or(a.cert, os.Getenv("HOSTSUP_CERT"))
+	key := cmp.Or(a.key, os.Getenv("HOSTSUP_KEY"), cert)
+	if key != "" && cert == "" {
+		return nil, usagef("--key needs --cert: the file with the certificate of that key")
+	}
+	if ca == "" && cert == "" {
+		return nil, nil
+	}
+	out := &tls.Config{MinVersion: tls.VersionTLS12}
+	var err error
+	if ca != "" {
+		if out.RootCAs, err = authorities(ca); err != nil {
+			return nil, fmt.Errorf("--ca: %w", err)
+		}
+	}
+	if cert != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, fmt.Errorf("--cert: %w", err)
+		}
+		out.Certificates = []tls.Certificate{pair}
+	}
+	return out, nil
 }
 
 // clientSocket returns the control socket to talk to: the one that is named, else

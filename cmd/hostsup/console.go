@@ -108,15 +108,24 @@ func consoleTLS(conf config.ConsoleTLS) (*tls.Config, error) {
 	if conf.ClientCA == "" {
 		return out, nil
 	}
-	text, err := os.ReadFile(conf.ClientCA)
-	if err != nil {
+	out.ClientAuth = tls.RequireAndVerifyClientCert
+	if out.ClientCAs, err = authorities(conf.ClientCA); err != nil {
 		return nil, fmt.Errorf("tls: %w", err)
 	}
-	out.ClientCAs, out.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
-	if !out.ClientCAs.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("tls: %s has no certificates", conf.ClientCA)
-	}
 	return out, nil
+}
+
+// authorities returns the certificates of a file.
+func authorities(file string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s has no certificates", file)
+	}
+	return pool, nil
 }
 
 // consoleName is the host and the port in the URL of the console.
