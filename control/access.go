@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -13,6 +14,7 @@ import (
 	"net/url"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -105,6 +107,7 @@ const metricsPath = "/metrics"
 // identify finds the token of a request. The time that it takes does not depend on the
 // tokens.
 func (a *Access) identify(r *http.Request) (c caller, ok bool) {
+	given := r.Header.Values("Authorization")
 	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	digest := sha256.Sum256([]byte(strings.TrimSpace(text)))
 	for _, t := range a.Tokens {
@@ -112,15 +115,18 @@ func (a *Access) identify(r *http.Request) (c caller, ok bool) {
 			c, ok = caller{t.Name, t.Role}, true
 		}
 	}
-	return c, ok && strings.EqualFold(scheme, "Bearer")
+	// Of two, what is in between may have looked at the other one.
+	return c, ok && len(given) == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
 // checkHost returns an error unless the URL of a request names this server. A page of
 // another site could otherwise have its own name point here.
 func (a *Access) checkHost(r *http.Request) error {
 	name := r.Host
-	if host, _, err := net.SplitHostPort(name); err == nil {
-		name = host
+	if host, port, err := net.SplitHostPort(name); err == nil {
+		if _, err := strconv.ParseUint(cmp.Or(port, "0"), 10, 16); err == nil { // "ADDRESS:1.evil.example" is another name
+			name = host
+		}
 	}
 	name = strings.TrimSuffix(strings.ToLower(strings.Trim(name, "[]")), ".")
 	if name == "localhost" || slices.ContainsFunc(a.Names, func(n string) bool { return strings.EqualFold(n, name) }) {

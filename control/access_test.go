@@ -211,7 +211,7 @@ func TestRolesOfAllRoutes(t *testing.T) {
 			seen++
 			least := control.Role(op["security"].([]any)[0].(map[string]any)["token"].([]any)[0].(string))
 			id := op["operationId"].(string)
-			body := map[string]string{"call": `{"method":"m"}`, "notify": `{"method":"m"}`, "activate": `{"event":"e"}`, "wait": `{"states":["running"]}`, "profile": `{"seconds":1}`, "plan": "{}", "addHosts": `{"path":"/x"}`}[id]
+			body := map[string]string{"call": `{"method":"m"}`, "notify": `{"method":"m"}`, "activate": `{"event":"e"}`, "wait": `{"states":["running"]}`, "profile": `{"seconds":1}`, "plan": "{}", "addHosts": `{"path":"/x.hcl"}`}[id]
 			at := strings.NewReplacer("{host}", "ts", "{id}", "golang.go", "{verb}", "disable").Replace(path)
 			if id == "logs" || id == "allLogs" {
 				at += "?n=1"
@@ -253,6 +253,30 @@ func TestCallerLearnsItsRole(t *testing.T) {
 		if want := fmt.Sprintf(`{"token":"of %s","role":"%s"}`, role, role); strings.TrimSpace(string(text)) != want {
 			t.Errorf("%s, want %s", text, want)
 		}
+	}
+}
+
+// Diagnostics show lines of a file, which those who see them by a network may not be able to
+// read otherwise: only what is called a configuration is read for them.
+func TestConsoleReadsConfigurationsOnly(t *testing.T) {
+	did := 0
+	opt := control.Options{Configuration: changing(func(string) { did++ })}
+	addr := console(t, everything(), opt, control.Access{})
+	for path, class := range map[string]control.Class{"/etc/shadow": control.Invalid, "/etc/x.hcl/../shadow": control.Invalid, "/etc/x.hcl": ""} {
+		for _, at := range []string{"/v1/plan", "/v1/hosts"} {
+			res, text := ask(t, addr, http.MethodPost, at, fmt.Sprintf(`{"path":%q}`, path), "Authorization", "Bearer "+secretOf(control.RoleFull))
+			if class == "" && res.StatusCode != http.StatusOK || class != "" && classIn(t, text) != class {
+				t.Errorf("%s of %s: %d %s", at, path, res.StatusCode, text)
+			}
+		}
+	}
+	if did != 1 {
+		t.Errorf("%d changes", did)
+	}
+	c := control.NewClient(controltest.Serve(t, everything(), opt))
+	defer c.Close()
+	if _, err := c.Add(t.Context(), "/etc/anything", nil); err != nil {
+		t.Errorf("by the control socket: %v", err)
 	}
 }
 

@@ -2,8 +2,10 @@ package control
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
+	"path/filepath"
 
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -62,7 +64,19 @@ func (s *Server) plan(ctx context.Context, in planInput) (*Applied, error) {
 	if in.Body.Path != "" && !callerOf(ctx).role.includes(RoleFull) {
 		return nil, &Error{Class: Forbidden, Message: "a plan for another file than the supervisor's own needs the role " + string(RoleFull)}
 	}
+	if err := checkFile(ctx, in.Body.Path); err != nil {
+		return nil, err
+	}
 	return tidyApplied(c.Plan(ctx, in.Body.Path, in.Body.Vars))
+}
+
+// checkFile refuses a file that a caller on a network names if it is not called a
+// configuration: diagnostics show lines of it, whoever may read them otherwise.
+func checkFile(ctx context.Context, path string) error {
+	if callerOf(ctx).token != "" && path != "" && filepath.Ext(path) != ".hcl" {
+		return invalid(fmt.Sprintf("%q is not the name of a configuration: over a network it has to end in .hcl", cut(path)))
+	}
+	return nil
 }
 
 func (s *Server) reload(ctx context.Context, _ struct{}) (*Applied, error) {
@@ -80,6 +94,9 @@ func (s *Server) addHosts(ctx context.Context, in planInput) (*Applied, error) {
 	}
 	if in.Body.Path == "" {
 		return nil, invalid("no file is named")
+	}
+	if err := checkFile(ctx, in.Body.Path); err != nil {
+		return nil, err
 	}
 	return tidyApplied(c.Add(ctx, in.Body.Path, in.Body.Vars))
 }

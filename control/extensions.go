@@ -100,6 +100,7 @@ func (s *Server) rescan(ctx context.Context, in extensionsInput) (out difference
 
 // noExtension returns an error that lists the existing extensions.
 func (s *Server) noExtension(host, id string) *Error {
+	id = cut(id)
 	e := &Error{Class: NoSuchExtension, Message: fmt.Sprintf("no extension %q is known", id), Host: host, Extension: id, Extensions: []string{}}
 	if host != "" {
 		e.Message = fmt.Sprintf("host %q has no extension %q", host, id)

@@ -74,6 +74,7 @@ func (s *Server) host(name string, several bool) (Host, error) {
 
 // noHost returns an error: the host does not exist, or the supervisor has ended.
 func (s *Server) noHost(name string) *Error {
+	name = cut(name)
 	e := &Error{Class: NoSuchHost, Message: fmt.Sprintf("no host %q is configured", name), Host: name, Hosts: []string{}}
 	for _, h := range s.sup.Status().Hosts {
 		e.Hosts = append(e.Hosts, h.Name)
