@@ -94,6 +94,8 @@ type Options struct {
 	// HostsOnly refuses what is not a host or a group of hosts, for a file whose hosts are
 	// added to those of a running supervisor.
 	HostsOnly bool
+	// Regular refuses a file that is not a regular one: reading a pipe may take for ever.
+	Regular bool
 	// Lenient turns errors of Enforce into warnings: the file is valid, but those hosts
 	// cannot start.
 	Lenient bool
@@ -102,7 +104,11 @@ type Options struct {
 // Load reads the file at path. If the diagnostics contain errors, the File is nil;
 // warnings come with a File. Diagnostics are sorted by file and position; [Print] shows them.
 func Load(path string, opts Options) (*File, hcl.Diagnostics) {
-	src, why := readFile(path)
+	read := readFile
+	if opts.Regular {
+		read = readRegular
+	}
+	src, why := read(path)
 	if why == noSuchFile {
 		why += nameOne
 	}

@@ -18,6 +18,7 @@ type tree struct {
 	groups []*groupDecl
 	hosts  map[string]*hostDecl // the first of each name
 	names  map[string]taken
+	count  int // of all hosts
 }
 
 type groupDecl struct {
@@ -43,6 +44,9 @@ func (r *reader) tree(blocks hcl.Blocks) *tree {
 			r.group(t, b)
 		case "host": // a group of its own name
 			for which, b := range r.each(b) {
+				if !r.room(t, b) {
+					break
+				}
 				g := &groupDecl{spec: supervisor.GroupSpec{Name: b.Labels[0], Strategy: lifecycle.OneForOne}}
 				if r.addHost(t, g, b, which) {
 					t.groups = append(t.groups, g)
@@ -66,6 +70,9 @@ func (r *reader) group(t *tree, b *hcl.Block) {
 	c, _, _ := b.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{hostHeader}})
 	for _, h := range c.Blocks {
 		for which, h := range r.each(h) {
+			if !r.room(t, h) {
+				break
+			}
 			r.addHost(t, g, h, which)
 		}
 	}
@@ -75,6 +82,15 @@ func (r *reader) group(t *tree, b *hcl.Block) {
 	if free {
 		t.groups = append(t.groups, g)
 	}
+}
+
+// room counts a host, and reports the first one for which there is no room.
+func (r *reader) room(t *tree, b *hcl.Block) bool {
+	t.count++
+	if t.count == MaxHosts+1 {
+		r.fail(b.DefRange, "too many hosts", "A supervisor has at most %d hosts. Remove some, or start another supervisor for them.", MaxHosts)
+	}
+	return t.count <= MaxHosts
 }
 
 // addHost reads a host into g; it returns false if the name is taken.

@@ -19,6 +19,10 @@ const (
 	maxExp    = 308     // decimal exponent of a number
 )
 
+// MaxHosts is how many hosts a configuration has at most, in all of its files. A for_each
+// could make any number.
+const MaxHosts = 10_000
+
 // screen reports what must not reach the parser: invalid UTF-8, unbounded nesting,
 // numbers whose decimal form would fill the memory.
 func screen(src []byte, filename string) hcl.Diagnostics {

@@ -93,6 +93,31 @@ func TestLoadUnreadable(t *testing.T) {
 	}
 }
 
+// A reader that must not be kept waiting does not open what is not a regular file.
+func TestLoadRegular(t *testing.T) {
+	for path, want := range map[string]string{os.DevNull: "It is not a regular file.", t.TempDir(): "It is a folder."} {
+		f, diags := Load(path, Options{Regular: true})
+		if got := print(t, diags); f != nil || !strings.Contains(got, "cannot read "+path) || !strings.Contains(got, want) {
+			t.Errorf("%s:\n%s", path, got)
+		}
+	}
+	if f, diags := Load(write(t, "x.hcl", valid), Options{Regular: true}); f == nil {
+		t.Error(print(t, diags))
+	}
+}
+
+// The number of hosts is bounded, whatever makes them, and the rest is not even read.
+func TestTooManyHosts(t *testing.T) {
+	var src strings.Builder
+	for i := range MaxHosts/1000 + 1 {
+		fmt.Fprintf(&src, "host \"h%d\" {\n  instances = 1000\n  command = [\"x\"]\n}\n", i)
+	}
+	f, diags := Parse([]byte(src.String()), "x.hcl", testOptions())
+	if got := print(t, diags); f != nil || len(diags) != 1 || !strings.Contains(got, "x.hcl:41:1: error: too many hosts") {
+		t.Errorf("%s", got)
+	}
+}
+
 // Input that would end a trusting parser must be refused before it reaches the parser.
 func TestDeep(t *testing.T) {
 	long := func(text string) string { return strings.Repeat(text, 1<<14/len(text)) }

@@ -3,14 +3,11 @@
 package integration
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
@@ -30,77 +27,12 @@ func mute(name string, with ...change) supervisor.HostSpec {
 	return h
 }
 
-// randomSpec is some configuration out of a few names, so that two of them have much in
-// common.
-func randomSpec(r *rand.Rand) supervisor.Spec {
-	var spec supervisor.Spec
-	groups := map[string]int{}
-	for _, i := range r.Perm(7) {
-		if r.IntN(4) == 0 {
-			continue
-		}
-		h := mute(fmt.Sprintf("h%d", i), labelled(fmt.Sprint(r.IntN(2))))
-		h.Restart.MaxCrashes = 3 + r.IntN(2)
-		h.Start.Lazy = r.IntN(6) == 0
-		name := []string{"red", "green", "blue", ""}[r.IntN(4)]
-		if name == "" {
-			spec.Groups = append(spec.Groups, supervisor.Alone(h))
-			continue
-		}
-		n, ok := groups[name]
-		if !ok {
-			n = len(spec.Groups)
-			groups[name] = n
-			strategies := []lifecycle.Strategy{lifecycle.OneForOne, lifecycle.OneForAll, lifecycle.RestForOne}
-			spec.Groups = append(spec.Groups, supervisor.GroupSpec{Name: name, Strategy: strategies[r.IntN(3)]})
-		}
-		g := &spec.Groups[n]
-		for _, other := range g.Hosts {
-			if r.IntN(2) == 0 {
-				h.Start.DependsOn = append(h.Start.DependsOn, other.Name)
-			}
-		}
-		g.Hosts = append(g.Hosts, h)
-		if r.IntN(2) == 0 { // the order of declaration is not that of the dependencies
-			slices.Reverse(g.Hosts)
-		}
-	}
-	return spec
-}
-
-// shape is what can be seen of a tree, with what is equal in every tree of a Spec.
-func shape(t testing.TB, sup *supervisor.Supervisor) any {
-	t.Helper()
-	type seen struct {
-		Group, State, Mark string
-		MaxCrashes         int
-		DependsOn          []string
-	}
-	now, err := supervisor.Present(ctx(t), sup)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var hosts []any
-	for _, g := range now.Groups {
-		hosts = append(hosts, g.Name, g.Strategy)
-		for _, h := range g.Hosts {
-			s := host(t, sup, h.Name).Status()
-			hosts = append(hosts, h.Name, seen{s.Group, string(s.State), h.Env["HOSTSUP_TEST_MARK"], s.MaxCrashes, h.Start.DependsOn})
-		}
-	}
-	return hosts
-}
-
-// settled waits until the hosts of a tree are what they are to be.
-func settled(t testing.TB, sup *supervisor.Supervisor, spec supervisor.Spec) {
-	t.Helper()
-	if err := sup.Ready(ctx(t)); err != nil {
-		t.Fatal(err)
-	}
-	needed := map[string]bool{}
+// needed are the hosts that start by themselves, and those that they depend on.
+func needed(spec supervisor.Spec) map[string]bool {
+	out := map[string]bool{}
 	var need func(g supervisor.GroupSpec, name string)
 	need = func(g supervisor.GroupSpec, name string) {
-		needed[name] = true
+		out[name] = true
 		for _, h := range g.Hosts {
 			if h.Name == name {
 				for _, d := range h.Start.DependsOn {
@@ -116,9 +48,24 @@ func settled(t testing.TB, sup *supervisor.Supervisor, spec supervisor.Spec) {
 			}
 		}
 	}
-	for name := range needed {
-		until(t, host(t, sup, name), lifecycle.Running)
-		eventually(t, func() bool { return host(t, sup, name).Status().State == lifecycle.Running })
+	return out
+}
+
+// runsAgain waits until a host runs that may have to stop first.
+func runsAgain(t testing.TB, sup *supervisor.Supervisor, name string) {
+	t.Helper()
+	until(t, host(t, sup, name), lifecycle.Running)
+	eventually(t, func() bool { return host(t, sup, name).State() == lifecycle.Running })
+}
+
+// settled waits until the hosts of a tree are what they are to be.
+func settled(t testing.TB, sup *supervisor.Supervisor, spec supervisor.Spec) {
+	t.Helper()
+	if err := sup.Ready(ctx(t)); err != nil {
+		t.Fatal(err)
+	}
+	for name := range needed(spec) {
+		runsAgain(t, sup, name)
 	}
 	// One that was running and is lazy now goes on: bring all to the same.
 	for _, h := range sup.Hosts() {
@@ -134,90 +81,6 @@ func pidsOf(sup *supervisor.Supervisor) map[string]int {
 		if p := h.Status().PID; p != nil {
 			out[h.Name()] = *p
 		}
-	}
-	return out
-}
-
-// After Apply a tree is as one that was started with the same Spec, and whoever is equal
-// has kept its process; the same holds when an Apply was given up half-way, or hosts were
-// killed meanwhile.
-func TestApplyProperty(t *testing.T) {
-	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
-	first := randomSpec(r)
-	sup := start(t, first)
-	settled(t, sup, first)
-	for round := range 12 {
-		next := randomSpec(r)
-		disturb := round%3 == 2
-		if disturb { // an Apply of something else is interrupted
-			c, cancel := context.WithTimeout(ctx(t), time.Duration(r.IntN(3000))*time.Microsecond)
-			if _, err := supervisor.Apply(c, sup, randomSpec(r)); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-				t.Fatal(err)
-			}
-			cancel()
-		}
-		before := pidsOf(sup)
-		if disturb {
-			for _, pid := range before {
-				if r.IntN(3) == 0 {
-					_ = syscall.Kill(pid, syscall.SIGKILL)
-				}
-			}
-		}
-		plan, err := supervisor.Apply(ctx(t), sup, next)
-		if err != nil {
-			t.Fatalf("round %d: %v\n%+v", round, err, plan)
-		}
-		again, err := supervisor.PlanFor(ctx(t), sup, next)
-		again.NeedsStart = nil // what start adds to a Spec
-		if err != nil || again.Changes() {
-			t.Errorf("round %d: there is something left to do: %+v, %v", round, again, err)
-		}
-		settled(t, sup, next)
-		fresh := start(t, next)
-		settled(t, fresh, next)
-		if diff := cmp.Diff(shape(t, fresh), shape(t, sup)); diff != "" {
-			t.Errorf("round %d: not as one that was started so:\n%s", round, diff)
-		}
-		if err := fresh.Stop(ctx(t)); err != nil {
-			t.Error(err)
-		}
-		after := pidsOf(sup)
-		for _, c := range plan.Hosts {
-			was, ran := before[c.Host]
-			switch c.Action {
-			case supervisor.ActionNone, supervisor.ActionUpdate:
-				if ran && !disturb && was != after[c.Host] {
-					t.Errorf("round %d: %+v: the process is another", round, c)
-				}
-			case supervisor.ActionRestart, supervisor.ActionMove:
-				if was == after[c.Host] {
-					t.Errorf("round %d: %+v: the process is the same", round, c)
-				}
-			case supervisor.ActionRemove:
-				if ran && syscall.Kill(was, 0) == nil && !slices.Contains(valuesOf(after), was) {
-					t.Errorf("round %d: %+v: the process is left", round, c)
-				}
-			}
-		}
-		for _, h := range sup.Hosts() {
-			if label(t, h) != h.Spec().Env["HOSTSUP_TEST_MARK"] {
-				t.Errorf("round %d: %s runs with another environment", round, h.Name())
-			}
-		}
-		if t.Failed() {
-			return
-		}
-	}
-}
-
-func valuesOf(m map[string]int) []int {
-	var out []int
-	for _, v := range m {
-		out = append(out, v)
 	}
 	return out
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/lifecycle"
@@ -126,6 +127,13 @@ func TestInstancesKeepWhatWorks(t *testing.T) {
 	}
 	if after := pidsOf(sup); !maps.Equal(before, after) {
 		t.Errorf("%v, expected %v", after, before)
+	}
+	// The same holds for one that has no handshake, or another one.
+	for _, how := range []string{"version", "never"} {
+		_, err = supervisor.Apply(ctx(t), sup, several(3, labelled("new"), startsLike(how), grace(100*time.Millisecond), func(h *supervisor.HostSpec) { h.Start.Timeout = 200 * time.Millisecond }))
+		if after := pidsOf(sup); err == nil || !maps.Equal(before, after) {
+			t.Errorf("%s: %v, expected %v; %v", how, after, before, err)
+		}
 	}
 	// Only the second instance does not come up.
 	next := several(3, labelled("new"))

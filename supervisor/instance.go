@@ -211,8 +211,24 @@ func (a *application) empty(h *Host) {
 
 // comesUp waits until a host runs.
 func comesUp(ctx context.Context, h *Host) error {
-	spec := h.Spec()
-	ctx, cancel := context.WithTimeout(ctx, spec.Stop.Grace+spec.Start.Timeout+spec.Start.Timeout/2)
+	ctx, cancel := context.WithTimeout(ctx, h.upWithin())
 	defer cancel()
 	return h.Raise(ctx)
+}
+
+// upWithin bounds the wait for a host that stops and starts, also for one that is slow and
+// whose start is waited for (hostspec.Wait).
+func (h *Host) upWithin() time.Duration {
+	spec := h.Spec()
+	return spec.Stop.Grace + spec.Start.Timeout + spec.Start.Timeout/2
+}
+
+// restart is Restart, but does not wait for ever: a host that is slow goes on starting.
+func (h *Host) restart(ctx context.Context) error {
+	short, cancel := context.WithTimeout(ctx, h.upWithin())
+	defer cancel()
+	if err := h.Restart(short); !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return ctx.Err()
 }

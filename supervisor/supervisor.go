@@ -358,7 +358,7 @@ func (s *Supervisor) Replace(ctx context.Context, h HostSpec) error {
 		keep := host.relimits(before, h)
 		err := s.order(whole, &actors.ReplaceHost{Host: core, Keep: keep})
 		if keep && err == nil && host.ref.Limit(h.Resources, false) != nil && !host.ref.Status().State.AtRest() {
-			err = host.Restart(whole) // it crashed meanwhile, or has taken more memory
+			err = host.restart(whole) // it crashed meanwhile, or has taken more memory
 		}
 		if anew && !errors.Is(err, ErrNoHost) && !errors.Is(err, ErrClosed) {
 			err = errors.Join(err, s.added(host)) // as it was, if err is not nil

@@ -79,6 +79,7 @@ func namesOf(groups []supervisor.GroupSpec) []string {
 // read reads a file. The error is a *control.Error with the diagnostics.
 func (l *loader) read(path string, opts config.Options) (*config.File, error) {
 	opts.Enforce, opts.Lenient = enforceable, true // as at the start
+	opts.Regular = true                            // others name the file, and nobody waits for what a pipe may say
 	file, diags := config.Load(path, opts)
 	if file != nil {
 		return file, nil
@@ -197,6 +198,9 @@ func (l *loader) Reload(ctx context.Context) (*control.Applied, error) {
 	if err == nil {
 		return out, nil
 	}
+	if errors.Is(err, supervisor.ErrClosed) { // that says nothing about the file
+		return nil, err
+	}
 	text := err.Error()
 	var e *control.Error
 	if errors.As(err, &e) && e.Diagnostics != "" {
@@ -293,6 +297,9 @@ func (l *loader) Add(ctx context.Context, path string, vars map[string]string) (
 		if slices.Contains(namesOf(now.Groups), name) {
 			return nil, fmt.Errorf("%w: %q; nothing was added", supervisor.ErrNameTaken, name)
 		}
+	}
+	if n := len(namesOf(now.Groups)) + len(namesOf(file.Spec.Groups)); n > config.MaxHosts {
+		return nil, &control.Error{Class: control.InvalidConfig, Message: fmt.Sprintf("with %s there would be %d hosts; a supervisor has at most %d; nothing was added", path, n, config.MaxHosts)}
 	}
 	now.Groups = joined(now.Groups, file.Spec.Groups)
 	plan, err := supervisor.Apply(whole, l.sup, now)

@@ -202,6 +202,17 @@ func (r *running) serve(l socket, signals <-chan os.Signal) error {
 			r.watcher.run(keepCtx, r.reload, func(err error) { r.log.Warn("watching the configuration", "error", err) })
 		})
 	}
+	hup := make(chan struct{}, 1) // full: one that has not begun sees whatever the file says by then
+	kept.Go(func() {
+		for {
+			select {
+			case <-hup:
+				r.reload()
+			case <-keepCtx.Done():
+				return
+			}
+		}
+	})
 	ready := make(chan error, 1)
 	go func() { ready <- r.sup.Ready(context.Background()) }() // ends with the supervisor at the latest
 
@@ -227,8 +238,12 @@ func (r *running) serve(l socket, signals <-chan os.Signal) error {
 			debug.FreeOSMemory()
 		case sig := <-signals:
 			switch {
+			case sig == syscall.SIGHUP && stopping: // there is nothing left to change
 			case sig == syscall.SIGHUP:
-				kept.Go(r.reload)
+				select {
+				case hup <- struct{}{}:
+				default:
+				}
 			case !stopping:
 				r.log.Info("stopping", "signal", sig.String())
 				stop()
