@@ -55,11 +55,12 @@ func (p page) stale(t *testing.T, commands []shown) {
 	}
 }
 
-// TestPagesWithCommands fails for a page that shows commands and is not run.
+// TestPagesWithCommands fails for a page that shows commands and is not run, and for a
+// block or a line in it of which this does not know whether it is a command.
 func TestPagesWithCommands(t *testing.T) {
 	repo := ".."
 	var found []string
-	for _, pattern := range []string{"README.md", "docs/*.md", "docs/*/*.md", "examples/*/main.go", "config.hcl"} {
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/*/*.md", "examples/*/*.md", "examples/*/main.go", "config.hcl"} {
 		paths, err := filepath.Glob(filepath.Join(repo, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -68,6 +69,11 @@ func TestPagesWithCommands(t *testing.T) {
 			rel, err := filepath.Rel(repo, path)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if strings.HasSuffix(rel, ".md") {
+				for _, wrong := range unclear(rel, string(read(t, path))) {
+					t.Error(wrong)
+				}
 			}
 			if len(commandsOf(t, repo, rel)) > 0 {
 				found = append(found, rel)
@@ -80,6 +86,9 @@ func TestPagesWithCommands(t *testing.T) {
 	}
 	slices.Sort(found)
 	slices.Sort(run)
+	if got := unclear("x.md", "```\nmake it\n```\n```sh\nls\n```\n```console\nls\n```\n```\nhostsup run\n```\n"); len(got) != 3 {
+		t.Errorf("of three blocks that are unclear: %q", got)
+	}
 	if diff := cmp.Diff(found, run); diff != "" {
 		t.Errorf("pages that show commands, and those that are run (-show +run):\n%s", diff)
 	}
@@ -207,10 +216,21 @@ func (p page) run(t *testing.T, repo string, uid int, commands []shown) {
 	}
 }
 
-// compiled makes go run quick for a user with this home folder: Go has the caches
-// and proxies there that it has here, and the program is compiled, which no
-// command is to wait for.
+// compiled makes go run quick for a user with this home folder: the program is
+// compiled, which no command is to wait for.
 func compiled(t *testing.T, home, repo, program string) {
+	t.Helper()
+	goSettings(t, home, "-buildvcs=false")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, program)
+	build.Dir = repo
+	build.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home}
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// goSettings gives Go the caches and proxies in a home folder that it has here.
+func goSettings(t *testing.T, home, flags string) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "env", "-json", "GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOSUMDB", "GOPRIVATE", "GOTOOLCHAIN").Output()
 	if err != nil {
@@ -220,18 +240,12 @@ func compiled(t *testing.T, home, repo, program string) {
 	if err := json.Unmarshal(out, &here); err != nil {
 		t.Fatal(err)
 	}
-	here["CGO_ENABLED"], here["GOFLAGS"] = "0", "-buildvcs=false"
+	here["CGO_ENABLED"], here["GOFLAGS"] = "0", flags
 	var settings strings.Builder
 	for name, value := range here {
 		fmt.Fprintf(&settings, "%s=%s\n", name, value)
 	}
 	putAs(t, os.Getuid(), filepath.Join(home, ".config/go/env"), []byte(settings.String()), 0o644)
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, program)
-	build.Dir = repo
-	build.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home}
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
 }
 
 // typed is a command as the test types it.

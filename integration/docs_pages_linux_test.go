@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -161,10 +162,35 @@ func commandsOfBlocks(path, text string) []shown {
 			out = append(out, shown{page: path, line: i + 1, text: strings.TrimPrefix(line, "$ ")})
 		case lang == "console" && len(out) > 0:
 			out[len(out)-1].output = append(out[len(out)-1].output, line)
-		case lang == "" && regexp.MustCompile(`^(hostsup|\./hostsup|\./test|go run)( |$)`).MatchString(line):
-			command, _, _ := strings.Cut(line, "  ") // and what it does
-			out = append(out, shown{page: path, line: i + 1, text: strings.TrimSpace(command)})
+		case lang == "" && listed.MatchString(line):
+			text, _, _ := strings.Cut(line, "  ") // and what it does
+			out = append(out, shown{page: path, line: i + 1, text: strings.TrimSpace(text)})
 		}
+	}
+	return out
+}
+
+// listed is a line of a block without a language, which lists commands.
+var listed = regexp.MustCompile(`^(hostsup|\./hostsup|\./test|go run)( |$)`)
+
+// unclear says which blocks of a page show neither commands nor something else that is
+// named: a block is of a language, of console, or a list of commands.
+func unclear(path, text string) (out []string) {
+	lang, in, first := "", false, false
+	for i, line := range strings.Split(text, "\n") {
+		if after, ok := strings.CutPrefix(line, "```"); ok {
+			if lang, in, first = after, !in, true; in && !slices.Contains([]string{"", "console", "go", "hcl", "python", "json", "text"}, lang) {
+				out = append(out, fmt.Sprintf("%s:%d: a block of %q: commands are in one of console or without a language", path, i+1, lang))
+			}
+			continue
+		}
+		switch {
+		case in && lang == "" && line != "" && !listed.MatchString(line):
+			out = append(out, fmt.Sprintf("%s:%d: %q is no command that is run; a block that shows no commands is one of text", path, i+1, line))
+		case in && lang == "console" && first && !strings.HasPrefix(line, "$ ") && !strings.HasPrefix(line, "# "):
+			out = append(out, fmt.Sprintf("%s:%d: %q is printed by no command", path, i+1, line))
+		}
+		first = false
 	}
 	return out
 }

@@ -71,6 +71,18 @@ host "env" {
 	if got := told(); !strings.HasPrefix(got, "READY=1\nSTATUS=ready (1 of 1 host running") || !strings.Contains(got, path) {
 		t.Fatalf("%q", got)
 	}
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	var reload []string
+	for len(reload) < 2 {
+		if got := told(); got != "WATCHDOG=1" {
+			reload = append(reload, got)
+		}
+	}
+	if !strings.HasPrefix(reload[0], "RELOADING=1\nMONOTONIC_USEC=") || !strings.HasPrefix(reload[1], "READY=1\n") {
+		t.Errorf("a reload was told as %q", reload)
+	}
 	for range 3 {
 		if got := told(); got != "WATCHDOG=1" {
 			t.Errorf("%q", got)

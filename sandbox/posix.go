@@ -136,21 +136,21 @@ func (m *member) run() {
 	m.p.leave(m.child)
 }
 
-// awaitGroup waits until the killed group has no member that this process may signal.
-// It polls, because no event reports that; polling is harmless even if the number is
+// awaitGroup waits until the killed group has no member that this process may signal. No
+// event reports that: the end of each member is awaited where the system reports it, with
+// a bound, and then the group is looked at again. That is harmless even if the number is
 // reused by another group.
 func (m *member) awaitGroup() {
-	for delay := time.Millisecond; ; delay = min(2*delay, 50*time.Millisecond) {
+	for limit := time.Millisecond; ; limit = min(2*limit, 50*time.Millisecond) {
 		if err := sys.Kill(-m.child.pid, 0); err == syscall.ESRCH || err == syscall.EPERM {
 			m.child.vanish()
 			return
 		}
-		timer := time.NewTimer(delay)
+		sys.AwaitMemberExit(m.child.pid, limit, m.p.quit)
 		select {
-		case <-timer.C:
 		case <-m.p.quit:
-			timer.Stop()
 			return
+		default:
 		}
 	}
 }

@@ -111,6 +111,7 @@ and tells what happened.`,
 	cmd.AddCommand(a.demoHostVerb(), a.versionVerb(), a.completionVerb())
 	cmd.AddCommand(a.builderVerbs()...)
 	a.checkHelp(cmd)
+	a.completeRest(cmd)
 	return cmd
 }
 

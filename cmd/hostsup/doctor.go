@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -30,9 +32,10 @@ func (a *app) doctorVerb() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check machine, user and configuration, and say what to do",
 		Long: `Check whether the machine, this user and the configuration have what a supervisor
-needs: the kernel, confinement, limits, folders, the control socket, programs. Each
-check that is not ok comes with what to do about it. Nothing is changed. The exit
-code is 1 if a check is a fault; warnings are things that work with less.`,
+needs: the kernel, how process trees are ended, confinement, limits, the programs of
+hosts, folders, the control socket. Each check that is not ok comes with what to do
+about it. Nothing is changed. The exit code is 1 if a check is a fault; warnings are
+things that work with less.`,
 		Args: args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
 	}
@@ -43,11 +46,15 @@ code is 1 if a check is a fault; warnings are things that work with less.`,
 func (a *app) doctor(ctx context.Context) error {
 	makeRoom()
 	d := diagnosis{OK: true, Checks: append([]show.Check{doctor.System()}, doctor.Sandbox(sandbox.Probe())...)}
+	if runtime.GOOS != "windows" {
+		d.Checks = append(d.Checks, doctor.Trees())
+	}
 	conf, file, err := a.examined()
 	if err != nil {
 		return err
 	}
 	d.Checks = append(d.Checks, conf...)
+	d.Checks = append(d.Checks, doctor.Programs(file.Spec.Groups, os.Getenv("PATH"))...)
 	hosts := 0
 	for _, g := range file.Spec.Groups {
 		hosts += len(g.Hosts)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -60,8 +61,9 @@ when that is killed.`,
 		Example: `  hostsup exec-server --listen ws://127.0.0.1:8080
   hostsup exec-server --listen unix:///run/exec.sock --sandbox build-tool
   hostsup exec-server --listen ws://0.0.0.0:8080 --ws-auth capability-token --ws-token-file /etc/exec.token`,
-		Args: args(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.execServer(cmd.Context(), &f) },
+		Args:              args(0, 0, ""),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return a.execServer(cmd.Context(), &f) },
 	}
 	s, def := cmd.Flags(), server.Defaults()
 	s.StringVar(&f.opt.Listen, "listen", "ws://127.0.0.1:0", "`URL` is ws://IP:PORT (port 0 for any), unix:///PATH or stdio")
@@ -133,6 +135,9 @@ func (f *execFlags) options() (server.Options, error) {
 }
 
 func (a *app) execServer(ctx context.Context, f *execFlags) error {
+	if err := unsupported("exec-server", runtime.GOOS); err != nil {
+		return err
+	}
 	if run, err := asInit(); !run {
 		return err
 	}

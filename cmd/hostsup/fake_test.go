@@ -419,6 +419,11 @@ func TestOutput(t *testing.T) {
 		{"__complete call ts ", "", ":4\n"},
 		{"__complete crashes show ", "", "c1\texit 3\n:36\n"},
 		{"__complete wait ts --state un", "", "stopped\nstarting\nrunning\nunresponsive\ncrashed\nrestarting\nfailed\nstopping\n:4\n"},
+		{"__complete wait ts --state running,fail", "", "running,stopped\nrunning,starting\nrunning,unresponsive\nrunning,crashed\nrunning,restarting\nrunning,failed\nrunning,stopping\n:4\n"},
+		{"__complete events --messages ", "", "ts\trunning\ndb\tfailed\n:4\n"},
+		{"__complete logs ts -n ", "", ":4\n"},
+		{"__complete doctor ", "", ":4\n"},
+		{"__complete remove ", "", "ts\trunning\ndb\tfailed\n:4\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {

@@ -170,7 +170,7 @@ The states are %s.`, stateNames(", ")),
 	flags := cmd.Flags()
 	flags.StringVar(&states, "state", "", "the `STATE` to wait for, or several with commas between them")
 	flags.DurationVar(&timeout, "timeout", 30*time.Second, "how long to wait; 0: for ever")
-	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(strings.Split(stateNames(" "), " "), cobra.ShellCompDirectiveNoFileComp)))
+	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("state", completeStates))
 	a.jsonFlag(cmd, "print the status of the host as a line of JSON")
 	return cmd
 }

@@ -67,8 +67,8 @@ type runOptions struct {
 }
 
 func (a *app) run(opt runOptions) error {
-	if runtime.GOOS == "windows" {
-		return errors.New("hostsup run does not support windows yet; verbs that talk to a supervisor work")
+	if err := unsupported("run", runtime.GOOS); err != nil {
+		return err
 	}
 	if run, err := asInit(); !run {
 		return err

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -60,10 +61,16 @@ before it is used on what is not trusted.`,
 			case refine != "" && len(command) == 0:
 				return usagef("a command is missing to be run with %s", refine)
 			case refine != "":
+				if err := unsupported("sandbox explain", runtime.GOOS); err != nil {
+					return a.confineError(err)
+				}
 				c.file = refine
 				return a.sandboxRefine(cmd.Context(), &c, command, file)
 			case len(command) == 0 && !c.given():
 				return usagef("a command is missing, or a policy")
+			}
+			if err := unsupported("sandbox explain", runtime.GOOS); err != nil && len(command) > 0 {
+				return a.confineError(err)
 			}
 			return a.sandboxExplain(cmd.Context(), &c, command, file)
 		},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -47,6 +48,9 @@ work folder, else /tmp. Everything it has started ends with it.`,
 			}
 			if grace < 0 {
 				return usagef("--grace %v: a time that is not negative is expected", grace)
+			}
+			if err := unsupported("sandbox run", runtime.GOOS); err != nil {
+				return a.confineError(err)
 			}
 			return a.sandboxRun(&c, command, grace, say)
 		},

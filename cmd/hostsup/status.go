@@ -38,7 +38,7 @@ Ctrl-C; with --check the exit code is that of the last one.`,
   hostsup status --check || echo something is wrong
   kill -9 "$(hostsup status math --pid)"`,
 		Args:              args(0, -1, "HOST"),
-		ValidArgsFunction: a.completeHosts(-1),
+		ValidArgsFunction: a.completeStatus,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			switch {
 			case pid && len(names) == 0:

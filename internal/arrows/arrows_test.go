@@ -36,7 +36,7 @@ func drawn(t *testing.T) (arrows map[string][]string, order []string) {
 	}
 	_, text, ok := strings.Cut(string(b), "\n## The arrows\n")
 	if ok {
-		_, text, ok = strings.Cut(text, "\n```\n")
+		_, text, ok = strings.Cut(text, "\n```text\n")
 	}
 	if !ok {
 		t.Fatalf("%s draws no arrows", drawing)

@@ -10,7 +10,7 @@ import (
 func System() show.Check {
 	return show.Check{
 		Name: "system", Verdict: show.Fault, Detail: runtime.GOOS + "/" + runtime.GOARCH,
-		Advice: "hostsup run does not support windows yet; verbs that talk to a supervisor by --url work",
+		Advice: "hostsup run does not support windows; verbs that talk to a supervisor on another machine by --url work, and validate --elsewhere",
 	}
 }
 
