@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,6 +56,7 @@ func (a *app) doctor(ctx context.Context) error {
 	}
 	d.Checks = append(d.Checks, conf...)
 	d.Checks = append(d.Checks, doctor.Programs(file.Spec.Groups, os.Getenv("PATH"))...)
+	d.Checks = append(d.Checks, secretsThere(ctx, file)...)
 	hosts := 0
 	for _, g := range file.Spec.Groups {
 		hosts += len(g.Hosts)
@@ -112,6 +114,50 @@ func (a *app) examined() ([]show.Check, *config.File, error) {
 		return out, &config.File{}, nil
 	}
 	return append(out, doctor.File(name, path)), file, nil
+}
+
+// secretsThere says whether the secrets that the configuration names are set. It lists their
+// names, and reads no value. Without any the store is left alone.
+func secretsThere(ctx context.Context, file *config.File) []show.Check {
+	const name = "secrets"
+	var wanted []string
+	for _, g := range file.Spec.Groups {
+		for _, h := range g.Hosts {
+			for _, text := range h.Secrets.Env {
+				wanted = append(wanted, text.Names()...)
+			}
+		}
+	}
+	for _, t := range file.Console.Tokens {
+		if t.Secret != "" {
+			wanted = append(wanted, t.Secret)
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	slices.Sort(wanted)
+	wanted = slices.Compact(wanted)
+	const advice = "hostsup secret list says more; docs/secrets.md has where values are kept"
+	store, err := openSecrets(file.Spec.Secrets, file.Spec.SecretCache)
+	if err != nil {
+		return []show.Check{{Name: name, Verdict: show.Fault, Detail: err.Error(), Advice: advice}}
+	}
+	defer store.Close()
+	set, err := store.List(ctx)
+	if err != nil {
+		return []show.Check{{Name: name, Verdict: show.Fault, Detail: err.Error(), Advice: advice}}
+	}
+	var out []show.Check
+	for _, w := range wanted {
+		if !slices.Contains(set, w) {
+			out = append(out, show.Check{Name: name, Verdict: show.Fault, Detail: fmt.Sprintf("%q is not set", w), Advice: "hostsup secret set " + w})
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, show.Check{Name: name, Verdict: show.OK, Detail: fmt.Sprintf("%d of %[1]d set", len(wanted))})
+	}
+	return out
 }
 
 // answering says whether a supervisor answers at a control socket, or could listen there.
