@@ -109,6 +109,17 @@ group "demo" {
     #   kill_after = "30s"               # or "never"
     #   ping       = "1s"
     # }
+    # healthy {                          # example; checked from outside, whatever it speaks:
+    #   call = "pid"                     # a method returns a result, or one of these
+    #   # exec   = ["pg_isready", "-q"]  # a command ends with 0
+    #   # http   = "http://127.0.0.1:8080/healthz" # the answer is 2xx or 3xx,
+    #   # expect = "ok"                  # and contains this
+    #   # tcp    = "127.0.0.1:8080"      # a connection is accepted
+    #   interval     = "10s"
+    #   timeout      = "2s"
+    #   threshold    = 3                 # failures in a row until it is unresponsive
+    #   start_period = "30s"             # in which they do not count
+    # }
     # requests {
     #   timeout      = "30s"
     #   idle_timeout = "never"           # or a duration without progress that ends a call earlier

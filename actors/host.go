@@ -127,6 +127,9 @@ func (h *Host) Receive(ctx actor.Context) {
 	case *lifeReady:
 		h.ready(ctx, m)
 	case *verdict:
+		if !m.hung && m.check != "" && h.child != nil && h.ref.spec().Start.WhenHealthy && h.ref.spec().Protocol == nil {
+			h.ready(ctx, &lifeReady{m.life, h.pid, nil, "none"}) // if it is starting
+		}
 		if m.hung {
 			h.step(ctx, lifecycle.Hung{Life: m.life, For: m.since, Check: m.check})
 		} else {

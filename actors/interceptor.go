@@ -207,12 +207,13 @@ func (r *Ref) Withdraw(i *Interceptor) {
 }
 
 // Unhealthy tells that checks of a life have failed for some time, the last with err. The
-// host is unresponsive then, and is killed as one that gives no sign of life.
+// host is unresponsive then, and is killed as one that gives no sign of life. One that is
+// starting goes on doing so, within the time-out of its start.
 func (r *Ref) Unhealthy(life uint64, since time.Duration, err error) {
 	safeactor.Tell(r.world.System.Root, r.pid, &verdict{life: life, hung: true, since: since, check: cmp.Or(err.Error(), "it is not healthy")})
 }
 
-// Healthy takes Unhealthy back.
+// Healthy takes Unhealthy back. A start that is WhenHealthy has ended with it.
 func (r *Ref) Healthy(life uint64) {
 	safeactor.Tell(r.world.System.Root, r.pid, &verdict{life: life, check: "it is healthy"})
 }

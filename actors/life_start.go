@@ -87,7 +87,9 @@ func (a *Life) spawned(ctx actor.Context, child *sandbox.Child) {
 	safeactor.Tell(ctx, a.host, &lifeSpawned{a.number, a.child})
 	if a.ref.spec().Protocol == nil {
 		a.given = nil
-		safeactor.Tell(ctx, a.host, &lifeReady{a.number, a.child.Pid(), nil, "none"})
+		if !a.ref.spec().Start.WhenHealthy { // else Ref.Healthy says when
+			safeactor.Tell(ctx, a.host, &lifeReady{a.number, a.child.Pid(), nil, "none"})
+		}
 		return
 	}
 	if w := a.transport.Take(); w != nil {
@@ -96,6 +98,21 @@ func (a *Life) spawned(ctx actor.Context, child *sandbox.Child) {
 	}
 	self, root := ctx.Self(), ctx.ActorSystem().Root
 	a.transport.Await(func(err error) { safeactor.Tell(root, self, &dialed{err}) })
+}
+
+// Launch starts a program as the process of a life is started: as the same user, in the
+// same sandbox, folder and environment, but with a process tree of its own. name says
+// what it is for. out, which Launch does not close, gets what it prints. The caller must
+// kill the tree and release the child.
+func (r *Ref) Launch(s *Start, name string, args []string, out *os.File) (*sandbox.Child, error) {
+	spec, given := r.spec().HostSpec, *s
+	spec.Command, given.Path, given.Args = args, "", nil
+	if err := given.find(&spec); err != nil {
+		return nil, err
+	}
+	cmd := command(&spec, codec.Features{}, r.world.Withheld, &given)
+	cmd.Name, cmd.Observe, cmd.Files = cmd.Name+"."+name, false, []*os.File{nil, out, out}
+	return r.world.Launcher.Start(cmd)
 }
 
 // openTransport makes the descriptors of a life, and has the command inherit them.

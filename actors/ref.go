@@ -199,6 +199,7 @@ func (r *Ref) Status() record.HostStatus {
 			i.Status(&out)
 		}
 	}
+	out.Health = out.Health.Redacted(red)
 	if red.Active() {
 		out.Sandbox.Denials = record.Denials(red, out.Sandbox.Denials)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/intercept/health"
 	"github.com/hostsup/hostsup/internal/span"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/hostspec"
@@ -33,10 +34,11 @@ type hostDecl struct {
 	confinement confinement
 	extensions  extensionsDecl
 	reconnect   reconnectDecl
+	health      healthDecl
 }
 
 func newHostDecl() *hostDecl {
-	return &hostDecl{spec: defaultHost(), protocol: defaultProtocol, speech: speech{noise: noiseSkip}, confinement: newConfinement(), extensions: newExtensionsDecl(), reconnect: newReconnectDecl()}
+	return &hostDecl{spec: defaultHost(), protocol: defaultProtocol, speech: speech{noise: noiseSkip}, confinement: newConfinement(), extensions: newExtensionsDecl(), reconnect: newReconnectDecl(), health: healthDecl{rule: health.Rule{}.WithDefaults()}}
 }
 
 // host reads a host block. The name of the result is valid even if the rest is wrong.
@@ -63,6 +65,7 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	if h.Sandbox != nil && h.Transport == hostspec.TransportUnix {
 		r.fail(d.at["transport"], "invalid value for transport", "A confined host cannot reach the supervisor's socket. Use \"fd\" or \"stdio\".")
 	}
+	r.healthy(d)
 	r.reachable(resolved, d)
 	return d
 }
@@ -136,9 +139,17 @@ func (r *reader) spoken(d *hostDecl) {
 
 // silent refuses settings that have no effect for a host without a protocol.
 func (r *reader) silent(d *hostDecl, table section) {
-	table.unspoken("", func(path string, whole bool) {
+	_, checked := d.at["healthy"]
+	var refuse func(path string, whole bool)
+	refuse = func(path string, whole bool) {
 		at, ok := d.at[path]
-		if !ok {
+		if !ok || checked && checkedSettings[path] {
+			return
+		}
+		if checked && path == "unresponsive" { // one of its settings has a meaning
+			for _, name := range []string{"after", "kill_after", "method", "ping"} {
+				refuse(path+"."+name, false)
+			}
 			return
 		}
 		kind := "argument"
@@ -147,7 +158,8 @@ func (r *reader) silent(d *hostDecl, table section) {
 		}
 		name := path[strings.LastIndexByte(path, '.')+1:]
 		r.fail(at, fmt.Sprintf("%s %q has no meaning here", kind, name), "A host with protocol = %q receives no messages. Remove %q, or choose another protocol.", noProtocol, name)
-	})
+	}
+	table.unspoken("", refuse)
 }
 
 // resolveCommand makes a program that is named by a relative path absolute: from dir

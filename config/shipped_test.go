@@ -225,6 +225,12 @@ func TestReferenceIsTrue(t *testing.T) {
 				t.Fatal(print(t, diags))
 			}
 		}
+		if len(parts) > 2 && parts[1] == "healthy" { // hosts are not checked by default
+			src = strings.Replace(src, "healthy {", "healthy {\ntcp = \"127.0.0.1:1\"", 1)
+			if want, diags = Parse([]byte(with("healthy {\ntcp = \"127.0.0.1:1\"\n}\n")), "x.hcl", testOptions()); diags.HasErrors() {
+				t.Fatal(print(t, diags))
+			}
+		}
 		if len(parts) > 2 && (parts[1] == "extensions" || parts[1] == "reconnect") { // other hosts do not have them
 			host := func(text string) string {
 				return "host \"h\" {\ncommand = [\"node\", \"/c/out/bootstrap-fork.js\", \"--type=extensionHost\"]\nprotocol = \"vscode\"\n" + text + "}\n"

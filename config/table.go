@@ -102,7 +102,7 @@ func hostSection(d *hostDecl) section {
 				name: "start", doc: "When it starts, and how long that may take.",
 				settings: []setting{
 					named("eager", "start with the supervisor; false: at the first call, or when a host that depends on it starts", boolean(&h.Start.Lazy, true)),
-					speaking(named("timeout", "from spawn to the end of the handshake", duration(&h.Start.Timeout, nil))),
+					speaking(named("timeout", "from spawn to the end of the handshake, or without a protocol to the first check of healthy that succeeds", duration(&h.Start.Timeout, nil))),
 					speaking(named("on_timeout", "then: kill it and count a crash, or report it as slow and keep it",
 						choice(&h.Start.OnTimeout, hostspec.TimeoutCrash, hostspec.TimeoutWait))),
 					named("depends_on", "hosts of the same group that must be running before each start of this one, also after a crash", hostNames(&h.Start.DependsOn, &d.deps)),
@@ -168,6 +168,7 @@ func hostSection(d *hostDecl) section {
 					named("files", "kept, the current one included", whole(&h.Log.Files, 1, 10_000)),
 				},
 			},
+			healthySection(&d.health),
 			reconnectSection(&d.reconnect),
 			extensionsSection(&d.extensions),
 			limitsSection(&d.confinement.limits),

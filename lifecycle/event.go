@@ -87,12 +87,13 @@ type (
 )
 
 // Ready tells that the handshake of a life is done (without a protocol: that
-// it is spawned).
+// it is spawned, or that it was found healthy).
 type Ready struct{ Life uint64 }
 
 // Hung and Alive are the liveness verdicts about a life, each from one kind of evidence. A
 // host answers again when no kind says otherwise.
 type (
+	// Hung about a life that is starting keeps it from being Ready, and says why.
 	Hung struct {
 		Life  uint64
 		For   time.Duration // how long it has given no sign of life, or no check has succeeded

@@ -69,6 +69,7 @@ type Host struct {
 	slot      slot        // of the running start
 	silent    bool        // the life gives no sign of life
 	sick      bool        // its checks fail
+	unready   string      // what the last check of the running start says; "": there was none
 	short     bool        // the running start waits for what the supervisor is short of
 	lacks     string      // what that is, and how long it waits
 	shortFor  int         // starts in a row that it was too short for
@@ -110,6 +111,9 @@ func (h Host) Explanation() string {
 	}
 	if h.quiet {
 		text += "; " + h.noHandshake()
+	}
+	if h.unready != "" {
+		text += "; not healthy yet: " + h.unready
 	}
 	if h.presence == leaving && h.state != Stopped {
 		text += ", when the processes of the last life have ended"
@@ -158,7 +162,7 @@ func (h Host) RetryAt() time.Time { return h.retryAt }
 
 // Over returns what there is to say of a host whose actor has ended.
 func (h Host) Over(now time.Time) Host {
-	h.slow, h.quiet, h.short, h.slot, h.presence, h.retryAt = false, false, false, noSlot, absent, time.Time{}
+	h.slow, h.quiet, h.unready, h.short, h.slot, h.presence, h.retryAt = false, false, "", false, noSlot, absent, time.Time{}
 	if !h.state.AtRest() {
 		h.state, h.since, h.reason, h.waits = Stopped, now, "supervisor stopped", ""
 	}

@@ -151,7 +151,7 @@ func (s *step) endStart() {
 	if s.rules.QuietAfter > 0 {
 		s.do(CancelTimer{QuietTimer})
 	}
-	s.slow, s.quiet = false, false
+	s.slow, s.quiet, s.unready = false, false, ""
 }
 
 func (s *step) granted(life uint64) {

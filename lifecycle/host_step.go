@@ -165,6 +165,9 @@ func (s *step) restart(by By, reason string) {
 // hung follows evidence that a life does nothing any more.
 func (s *step) hung(e Hung) {
 	if !s.Lives(e.Life) || !s.state.Up() {
+		if s.Lives(e.Life) && s.state == Starting {
+			s.unready = e.Check
+		}
 		return
 	}
 	reason := fmt.Sprintf("no sign of life for %s", round(e.For))
@@ -220,7 +223,11 @@ func (s *step) fired(t Timer) {
 			s.firstTry()
 			return
 		}
-		s.do(KillLife{s.life, CauseTimeout, fmt.Sprintf("not ready %s after its start", round(s.rules.StartTimeout))})
+		detail := fmt.Sprintf("not ready %s after its start", round(s.rules.StartTimeout))
+		if s.unready != "" {
+			detail += ": " + s.unready
+		}
+		s.do(KillLife{s.life, CauseTimeout, detail})
 	case QuietTimer:
 		if s.state == Starting {
 			s.quiet = true

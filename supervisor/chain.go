@@ -58,6 +58,9 @@ func (t *tree) chain(spec HostSpec) func(*actors.Ref) []*actors.Interceptor {
 		if spec.Healthy != nil {
 			list = append(list, health.Interceptor(host, func(ctx context.Context) error { return spec.Healthy(ctx, t.sup.handle(host)) }))
 		}
+		for _, f := range spec.Features {
+			list = append(list, f.Interceptor(host))
+		}
 		list = append(list, answers.Interceptor())
 		if t.notify != nil {
 			list = append(list, &actors.Interceptor{Name: "notifications", Stage: actors.StageLast, Inbound: t.notified(host)})

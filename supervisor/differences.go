@@ -32,6 +32,9 @@ func differences(s, other HostSpec) []string {
 	if (a.Healthy == nil) != (b.Healthy == nil) {
 		add("healthy")
 	}
+	for _, name := range differingFeatures(a.Features, b.Features) {
+		add(name)
+	}
 	if !sameHandlers(a, b) {
 		add("handlers")
 	}
@@ -93,6 +96,7 @@ var settingNames = map[string]string{
 	"Limits.Elements":    "messages.max_elements",
 	"Limits.String":      "messages.max_string",
 	"Start.Lazy":         "start.eager",
+	"Start.WhenHealthy":  "healthy",
 	"Restart.Success":    "restart.success_exit",
 	"Liveness":           "unresponsive",
 	"Liveness.NeverKill": "unresponsive.kill_after",

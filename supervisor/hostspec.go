@@ -61,6 +61,10 @@ type HostSpec struct {
 	// before. nil: the host's own signs of life alone count, if its protocol has some.
 	Healthy func(ctx context.Context, host *Host) error
 
+	// Features are what packages of their own do for the host, such as checks of its
+	// health from outside; see [Feature]. A change of one restarts the host.
+	Features []Feature
+
 	// Extensions says which extensions the host has, and that they are looked
 	// after; see package extensions/service. nil: none. Such a host starts lazily.
 	Extensions *plan.Spec
@@ -118,6 +122,9 @@ func (s HostSpec) WithDefaults() HostSpec {
 	if s.Attach || s.Extensions != nil {
 		s.Start.Lazy = true
 	}
+	if s.Protocol == nil && gated(s.Features) {
+		s.Start.WhenHealthy = true
+	}
 	return s
 }
 
@@ -140,6 +147,7 @@ func (s HostSpec) Validate() error {
 	if n, err := strconv.ParseUint(strings.TrimPrefix(s.Name, s.InstanceOf+"-"), 10, 16); s.InstanceOf != "" && (err != nil || n == 0) && s.Name != s.InstanceOf+spareSuffix {
 		bad("instances", "expected the name %s-N", s.InstanceOf)
 	}
+	s.validateFeatures(bad)
 	throttle.Validate(s.Throttle, s.Protocol, bad)
 	s.Answers.Validate(s.Protocol, bad)
 	s.Guard.Validate(s.Protocol, bad)
@@ -153,7 +161,7 @@ func (s HostSpec) Validate() error {
 func (s HostSpec) Equal(other HostSpec) bool {
 	a, b := s.WithDefaults(), other.WithDefaults()
 	return hostspec.EqualProtocols(a.Protocol, b.Protocol) && (a.Prepare == nil) == (b.Prepare == nil) &&
-		(a.Healthy == nil) == (b.Healthy == nil) && sameHandlers(a, b) && reflect.DeepEqual(a.comparable(), b.comparable())
+		(a.Healthy == nil) == (b.Healthy == nil) && sameHandlers(a, b) && len(differingFeatures(a.Features, b.Features)) == 0 && reflect.DeepEqual(a.comparable(), b.comparable())
 }
 
 // sameHandlers reports whether two specs have handlers for the same methods.
@@ -164,7 +172,7 @@ func sameHandlers(a, b HostSpec) bool {
 // comparable returns a spec that has its defaults without what cannot be compared as a
 // value, or makes no difference.
 func (s HostSpec) comparable() HostSpec {
-	s.Protocol, s.Prepare, s.Healthy, s.Answers.Handlers = nil, nil, nil, nil
+	s.Protocol, s.Prepare, s.Healthy, s.Features, s.Answers.Handlers = nil, nil, nil, nil, nil
 	s.Resources.Enforce = cmp.Or(s.Resources.Enforce, policy.Strict)
 	if s.Sandbox != nil {
 		p := s.Sandbox.WithDefaults(false)
@@ -180,7 +188,7 @@ func (s HostSpec) sameFeatures(next HostSpec) bool {
 	functions := func(x HostSpec) bool { return x.Prepare != nil || x.Healthy != nil || len(x.Answers.Handlers) > 0 }
 	return !functions(s) && !functions(next) && hostspec.EqualProtocols(s.Protocol, next.Protocol) &&
 		same(s.Throttle, next.Throttle) && same(s.Answers, next.Answers) && same(s.Guard, next.Guard) && same(s.Secrets, next.Secrets) &&
-		same(s.Extensions, next.Extensions)
+		same(s.Extensions, next.Extensions) && len(differingFeatures(s.Features, next.Features)) == 0
 }
 
 // restarts reports whether another configuration restarts the host.
@@ -219,7 +227,7 @@ func specOf(host *actors.Ref) HostSpec {
 	var s HostSpec
 	if r, ok := core.Origin.(*rest); ok {
 		s.Throttle, s.Answers, s.Guard, s.Secrets, s.Attach = r.Throttle, r.Answers, r.Guard, r.Secrets, r.Attach
-		s.Prepare, s.Healthy, s.Extensions, s.InstanceOf = r.Prepare, r.Healthy, r.Extensions, r.InstanceOf
+		s.Prepare, s.Healthy, s.Features, s.Extensions, s.InstanceOf = r.Prepare, r.Healthy, r.Features, r.Extensions, r.InstanceOf
 	}
 	return s.with(core.Spec)
 }
@@ -234,12 +242,13 @@ type rest struct {
 	Attach     bool
 	Prepare    func(ctx context.Context, life uint64) (Prepared, error)
 	Healthy    func(ctx context.Context, host *Host) error
+	Features   []Feature
 	Extensions *plan.Spec
 	InstanceOf string
 }
 
 func (s HostSpec) rest() *rest {
-	return &rest{s.Throttle, s.Answers, s.Guard, s.Secrets, s.Attach, s.Prepare, s.Healthy, s.Extensions, s.InstanceOf}
+	return &rest{s.Throttle, s.Answers, s.Guard, s.Secrets, s.Attach, s.Prepare, s.Healthy, s.Features, s.Extensions, s.InstanceOf}
 }
 
 // GroupSpec is a named set of hosts with a strategy for shared fate. The order of

@@ -1,14 +1,16 @@
-// Package health asks a function of the program whether a host is healthy, and tells the
-// host's rules what it says.
+// Package health checks whether a host is healthy, by a function of the program or from
+// outside by a [Rule], and tells the host's rules.
 package health
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/internal/hostcommand"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/link"
@@ -20,39 +22,137 @@ type Check func(ctx context.Context) error
 
 // checks are those of one host.
 type checks struct {
-	host  *actors.Ref
-	check Check
+	host *actors.Ref
+	rule *Rule
+	once func(context.Context) error // makes one check, or goes on with the last one
 
-	mu   sync.Mutex
-	stop context.CancelFunc // of the checks of the present life; nil: there are none
+	mu    sync.Mutex
+	stop  context.CancelFunc // of the checks of the present life; nil: there are none
+	up    bool               // the present life is running
+	given *actors.Start      // what it was given
+	line  *actors.Line       // its connection; nil: there is none
+	last  record.HealthStatus
 }
 
 // Interceptor returns what has a host checked while it runs: each Liveness.Ping of its
 // spec. When no check has succeeded for Liveness.After, one that goes on included, the
 // host is unresponsive until one does.
 func Interceptor(host *actors.Ref, check Check) *actors.Interceptor {
-	c := &checks{host: host, check: check}
-	return &actors.Interceptor{Name: "health", Stage: actors.StageWatch, Changed: c.changed, Closed: c.end, Status: status}
+	c := &checks{host: host}
+	var asked *question
+	c.once = func(ctx context.Context) (err error) {
+		if asked == nil {
+			asked = c.ask(ctx, check)
+		}
+		select {
+		case err = <-asked.answer:
+			asked.cancel()
+			asked = nil
+		case <-asked.ctx.Done(): // it is not asked again before it has answered
+			err = fmt.Errorf("no answer within %s", host.Spec().Liveness.After)
+		}
+		return err
+	}
+	return &actors.Interceptor{Name: "health", Stage: actors.StageWatch, Changed: c.changed, Closed: c.end, Status: c.status}
+}
+
+// New returns what has a host checked by a rule that has its defaults: while it runs, and
+// while it starts if its spec says Start.WhenHealthy.
+func New(host *actors.Ref, rule Rule) *actors.Interceptor {
+	c := &checks{host: host, rule: &rule, last: record.HealthStatus{Check: rule.String()}}
+	c.once = func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, rule.Timeout)
+		defer cancel()
+		err := link.Contain(func() error { return c.check(ctx, &rule) })
+		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && !errors.Is(err, hostcommand.ErrTimeout) {
+			err = fmt.Errorf("no answer within %s", rule.Timeout)
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", rule.String(), err)
+		}
+		return err
+	}
+	return &actors.Interceptor{
+		Name: "health", Stage: actors.StageWatch, Changed: c.changed, Closed: c.end, Status: c.status,
+		Starting: c.starting, Up: c.connected, Down: c.disconnected,
+	}
+}
+
+// terms returns those of the host's present configuration.
+func (c *checks) terms() terms {
+	if r := c.rule; r != nil {
+		return terms{interval: r.Interval, timeout: r.Timeout, threshold: r.Threshold, period: r.StartPeriod}
+	}
+	l := c.host.Spec().Liveness
+	return terms{interval: l.Ping, timeout: l.After, threshold: 1, after: l.After}
+}
+
+// gates reports whether the host is running only once a check has succeeded.
+func (c *checks) gates() bool {
+	s := c.host.Spec()
+	return s.Start.WhenHealthy && s.Protocol == nil
 }
 
 // status says what tells of the host's health, if nothing else does.
-func status(s *record.HostStatus) {
+func (c *checks) status(s *record.HostStatus) {
 	if s.Liveness == "none" && s.State.Up() {
 		s.Liveness = "check"
 	}
+	if c.rule != nil {
+		c.mu.Lock()
+		last := c.last
+		c.mu.Unlock()
+		s.Health = &last
+	}
+}
+
+// starting keeps what a life is given: its commands are given the same. Those that come
+// after may add to it.
+func (c *checks) starting(_ context.Context, s *actors.Start) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.given = s
+	return nil
+}
+
+func (c *checks) connected(line *actors.Line, publish func()) {
+	c.mu.Lock()
+	c.line = line
+	c.mu.Unlock()
+	publish()
+}
+
+func (c *checks) disconnected(uint64) {
+	c.mu.Lock()
+	c.line = nil
+	c.mu.Unlock()
 }
 
 func (c *checks) changed(t lifecycle.Transition) {
 	switch {
+	case t.To == lifecycle.Starting && c.gates():
+		c.begin(t.Life, true)
 	case t.To == lifecycle.Running && t.From == lifecycle.Starting:
-		ctx, cancel := context.WithCancel(context.Background())
 		c.mu.Lock()
-		c.stop = cancel
+		c.up = true
+		begun := c.stop != nil
 		c.mu.Unlock()
-		c.host.Background(func() { c.run(ctx, t.Life) })
+		if !begun {
+			c.begin(t.Life, false)
+		}
 	case !t.To.Up():
 		c.end()
 	}
+}
+
+// begin checks a life from now on.
+func (c *checks) begin(life uint64, starting bool) {
+	ctx, cancel := context.WithCancel(context.Background())
+	c.mu.Lock()
+	c.stop, c.up = cancel, !starting
+	c.last = record.HealthStatus{Check: c.last.Check}
+	c.mu.Unlock()
+	c.host.Background(func() { c.run(ctx, life) })
 }
 
 // end ends the checks of the present life.
@@ -63,46 +163,56 @@ func (c *checks) end() {
 		c.stop()
 		c.stop = nil
 	}
+	c.up = false
+}
+
+// isUp reports whether the life is running, or has been.
+func (c *checks) isUp() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.up
 }
 
 // run checks a life until ctx ends.
 func (c *checks) run(ctx context.Context, life uint64) {
-	env, rule := c.host.Env(), c.host.Spec().Liveness
-	well, told := env.Now(), false // when it was healthy last; whether it was told that it is not
-	var asked *question
-	for {
-		began := env.Now()
-		if !pause(ctx, env, rule.Ping) {
+	env := c.host.Env()
+	now := func() time.Duration { return time.Duration(env.Now()) }
+	j := newJudge(c.terms(), now())
+	for n := 0; ; n++ {
+		if c.isUp() {
+			n = -1
+		}
+		began, wait := now(), j.wait(n)
+		if !pause(ctx, env, wait) {
 			return
 		}
-		if late := time.Duration(env.Now()-began) - rule.Ping; late > rule.Ping+time.Second {
-			well = env.Now() // this program was stopped, or the machine was
+		if now()-began-wait > wait+time.Second {
+			j.late(now()) // this program was stopped, or the machine was
 		}
-		if asked == nil {
-			asked = c.ask(ctx, rule.After)
-		}
-		var err error
-		select {
-		case err = <-asked.answer:
-			asked.cancel()
-			asked = nil
-		case <-asked.ctx.Done(): // it is not asked again before it has answered
-			err = fmt.Errorf("no answer within %s", rule.After)
-		}
+		err := c.once(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		switch since := time.Duration(env.Now() - well); {
-		case err == nil:
-			well = env.Now()
-			if told {
-				told = false
-				c.host.Healthy(life)
-			}
-		case since >= rule.After:
-			told = true
+		what, since := j.take(now(), err != nil), now()-j.well
+		c.note(err, j.fails)
+		switch {
+		case err == nil && (what == isHealthy || !c.isUp()):
+			c.host.Healthy(life)
+		case err != nil && (what == isUnhealthy || !j.done && !c.isUp()):
 			c.host.Unhealthy(life, since, err)
 		}
+	}
+}
+
+// note keeps the outcome of a check for the status.
+func (c *checks) note(err error, fails int) {
+	at, healthy := c.host.Now(), err == nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last.At, c.last.Healthy, c.last.Failures, c.last.Reason = &at, &healthy, fails, nil
+	if err != nil {
+		reason := err.Error()
+		c.last.Reason = &reason
 	}
 }
 
@@ -113,11 +223,11 @@ type question struct {
 	answer chan error
 }
 
-func (c *checks) ask(ctx context.Context, d time.Duration) *question {
+func (c *checks) ask(ctx context.Context, check Check) *question {
 	q := &question{answer: make(chan error, 1)}
-	q.ctx, q.cancel = context.WithTimeout(ctx, d)
+	q.ctx, q.cancel = context.WithTimeout(ctx, c.terms().timeout)
 	c.host.Background(func() {
-		q.answer <- link.Contain(func() error { return c.check(q.ctx) })
+		q.answer <- link.Contain(func() error { return check(q.ctx) })
 	})
 	return q
 }

@@ -77,6 +77,10 @@ type StartRule struct {
 	Timeout   time.Duration // spawn to handshake done; default 60 s
 	OnTimeout OnTimeout     // default crash
 	DependsOn []string      // hosts of the same group that must be running before each start of this one
+
+	// WhenHealthy has a host without a protocol start until it is found healthy, instead
+	// of until its process is spawned. A HostSpec with Check has it.
+	WhenHealthy bool
 }
 
 // OnTimeout says what a start that takes too long means.

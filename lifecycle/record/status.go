@@ -47,6 +47,26 @@ type ThrottleStatus struct {
 	Held      int     `json:"held"`      // now
 }
 
+// HealthStatus is the check of a host's health, and the outcome of the last one of the
+// present life.
+type HealthStatus struct {
+	Check    string     `json:"check"`    // what is checked: "tcp 127.0.0.1:8080"
+	Healthy  *bool      `json:"healthy"`  // null: none was made yet
+	Reason   *string    `json:"reason"`   // why the host is not healthy
+	At       *time.Time `json:"at"`       // when the check has ended
+	Failures int        `json:"failures"` // in a row; those of the start period are not counted
+}
+
+// Redacted returns the status without what r knows. h may be nil.
+func (h *HealthStatus) Redacted(r Redactor) *HealthStatus {
+	if h == nil || h.Reason == nil {
+		return h
+	}
+	out, reason := *h, r.String(*h.Reason)
+	out.Reason = &reason
+	return &out
+}
+
 // HostStatus is one host as `status --json` shows it.
 type HostStatus struct {
 	Name            string          `json:"name"`
@@ -66,6 +86,7 @@ type HostStatus struct {
 	CrashID         *string         `json:"crash_id"`          // of its last crash
 	Pending         int             `json:"pending"`
 	Liveness        string          `json:"liveness"` // ack, ping, check, none
+	Health          *HealthStatus   `json:"health"`   // null: there is no such check
 	LastExit        *ExitInfo       `json:"last_exit"`
 	RSSBytes        *int64          `json:"rss_bytes"`
 	CPUSeconds      *float64        `json:"cpu_seconds"`
