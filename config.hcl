@@ -72,6 +72,7 @@ group "demo" {
 
   host "math" {
     command = local.demo
+    # kind      = "service"              # kept alive; or "job": runs to its end, hosts that depend on it wait for its success
     # protocol  = "hostsup"              # or "none": supervised, but never spoken to
     # transport = "fd"                   # fd | stdio | unix
     # # for_each = ["go", "rust"]        # hosts math-go and math-rust, with each.key and each.value

@@ -70,7 +70,7 @@ func newGroup(w *World, spec GroupSpec) (*Group, error) {
 }
 
 func member(h *HostSpec) lifecycle.Member {
-	return lifecycle.Member{Name: h.Name, DependsOn: h.Start.DependsOn, Lazy: h.Start.Lazy}
+	return lifecycle.Member{Name: h.Name, DependsOn: h.Start.DependsOn, Lazy: h.Start.Lazy, Job: h.Job}
 }
 
 // Receive implements actor.Actor.

@@ -72,7 +72,7 @@ func newHost(w *World, ref *Ref) *Host {
 func hostRules(w *World, s *HostSpec, gated bool) lifecycle.HostRules {
 	rules := lifecycle.HostRules{
 		Restart: s.Restart, StartTimeout: s.Start.Timeout, WaitSlow: s.Start.OnTimeout == hostspec.TimeoutWait,
-		KillAfter: s.Liveness.KillAfter, Gated: gated, Eager: !s.Start.Lazy, MaxStarting: w.MaxStarting,
+		KillAfter: s.Liveness.KillAfter, Gated: gated, Eager: !s.Start.Lazy, Job: s.Job, MaxStarting: w.MaxStarting,
 	}
 	if s.Liveness.NeverKill {
 		rules.KillAfter = 0

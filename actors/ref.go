@@ -193,7 +193,7 @@ func (r *Ref) Status() record.HostStatus {
 	out := record.StatusOf(&s.machine, r.world.now(), red)
 	out.Name, out.Group, out.Protocol, out.Life, out.MaxCrashes = spec.Name, r.group, spec.protocol(), s.life, spec.Restart.MaxCrashes
 	out.Pending, out.Liveness, out.LastExit, out.Sandbox = int(r.pending.Load()), s.liveness, s.lastExit, r.sandboxStatus()
-	out.DependsOn, out.Noise, out.Throttle, out.Eager = append([]string{}, spec.Start.DependsOn...), r.noises.Load(), []record.ThrottleStatus{}, !spec.Start.Lazy
+	out.DependsOn, out.Noise, out.Throttle, out.Eager, out.Job = append([]string{}, spec.Start.DependsOn...), r.noises.Load(), []record.ThrottleStatus{}, !spec.Start.Lazy, spec.Job
 	for _, i := range r.chain.Load().list {
 		if i.Status != nil {
 			i.Status(&out)

@@ -24,6 +24,7 @@ import (
 type hostDecl struct {
 	spec     supervisor.HostSpec
 	protocol string // its name
+	kind     string
 	speech   speech
 	group    string // name of its group
 	key      string // of for_each or instances; "" without
@@ -38,7 +39,7 @@ type hostDecl struct {
 }
 
 func newHostDecl() *hostDecl {
-	return &hostDecl{spec: defaultHost(), protocol: defaultProtocol, speech: speech{noise: noiseSkip}, confinement: newConfinement(), extensions: newExtensionsDecl(), reconnect: newReconnectDecl(), health: healthDecl{rule: health.Rule{}.WithDefaults()}}
+	return &hostDecl{spec: defaultHost(), kind: kindService, protocol: defaultProtocol, speech: speech{noise: noiseSkip}, confinement: newConfinement(), extensions: newExtensionsDecl(), reconnect: newReconnectDecl(), health: healthDecl{rule: health.Rule{}.WithDefaults()}}
 }
 
 // host reads a host block. The name of the result is valid even if the rest is wrong.
@@ -48,6 +49,7 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	d.spec.Name = b.Labels[0]
 	table := hostSection(d)
 	d.places = r.section(b.Body, b.DefRange, table, replyHeader, forwardHeader, throttleHeader)
+	r.kind(d)
 	d.speech.editor = r.editor(d)
 	d.spec.Protocol = protocols[d.protocol](d.speech)
 	h := &d.spec

@@ -80,6 +80,7 @@ func hostSection(d *hostDecl) section {
 		name: "host", doc: "One process that is kept alive.",
 		settings: []setting{
 			named("command", "program, looked up in the supervisor's PATH, and its arguments", command(&h.Command)),
+			named("kind", "kept alive (service), or run to its end while hosts that depend on it wait for its success (job)", choice(&d.kind, kindService, kindJob)),
 			named("protocol", "wire format between supervisor and process", protocolSetting(&d.protocol)),
 			speaking(named("transport", "how its bytes travel: a socket on fd 3, stdin and stdout, or a unix socket; default: fd for hostsup, stdio for jsonrpc-* and msgpack-rpc",
 				choice(&h.Transport, hostspec.TransportFD, hostspec.TransportStdio, hostspec.TransportUnix))),
@@ -105,7 +106,7 @@ func hostSection(d *hostDecl) section {
 					speaking(named("timeout", "from spawn to the end of the handshake, or without a protocol to the first check of healthy that succeeds", duration(&h.Start.Timeout, nil))),
 					speaking(named("on_timeout", "then: kill it and count a crash, or report it as slow and keep it",
 						choice(&h.Start.OnTimeout, hostspec.TimeoutCrash, hostspec.TimeoutWait))),
-					named("depends_on", "hosts of the same group that must be running before each start of this one, also after a crash", hostNames(&h.Start.DependsOn, &d.deps)),
+					named("depends_on", "hosts of the same group that must be running, or jobs that must be done, before each start of this one, also after a crash", hostNames(&h.Start.DependsOn, &d.deps)),
 				},
 			},
 			{

@@ -19,6 +19,7 @@ const (
 	ByDependent  By = "dependent"  // a host that needs this one
 	ByGroup      By = "group"      // the strategy of the group
 	BySelf       By = "self"       // the host ended by itself
+	ByDone       By = "done"       // a job ended by itself, with success
 	ByRule       By = "rule"       // the restart rule of the host
 	ByDependency By = "dependency" // a host that this one needs: it has failed, or is back
 	ByReplace    By = "replace"    // a new configuration of the host
@@ -53,7 +54,8 @@ type Stop struct {
 // Replace gives the host the rules of a new configuration. [Adopt] follows: at once, or
 // if the present life must not go on under them (Restart), when nothing of it is left.
 // Then the next life begins. A host that has failed is started; one that is down is
-// started if it is Eager and no person stopped it.
+// started if it is Eager and no person stopped it. A job that is done
+// is started only with Restart.
 //
 // A Replace before the Adopt of another takes its place.
 type Replace struct {

@@ -10,6 +10,7 @@ type Member struct {
 	Name      string
 	DependsOn []string // names of members
 	Lazy      bool     // not started with the group
+	Job       bool     // runs to its end: those that depend on it wait for its success
 }
 
 // Group is the machine of a group: start order and readiness gating by
@@ -42,6 +43,7 @@ type member struct {
 	acked    int  // number of its last request
 	inFlight int  // commands sent and not yet answered
 	drains   bool // a sharer on its way down
+	done     bool // a job: its last run has succeeded
 
 	notice  string // why it is not started, as the host knows; "": it does not
 	refused bool   // and that is not only a wait
@@ -131,6 +133,14 @@ func NewGroup(strategy Strategy, in []Member) (Group, error) {
 	}
 	g.link()
 	return g, nil
+}
+
+// serves reports whether those that depend on a member can start.
+func (m *member) serves() bool {
+	if m.Job {
+		return m.done && m.state == Stopped
+	}
+	return m.state.Up()
 }
 
 // link finds the members' places and who depends on whom.

@@ -159,7 +159,7 @@ func (s *groupStep) want(i int, by By, person bool) {
 func (s *groupStep) pull(i int, person bool) {
 	for _, j := range s.members[i].needs {
 		switch d := &s.members[j]; {
-		case d.state.Up(), d.state == Starting:
+		case d.serves(), d.state.Up(), d.state == Starting:
 		case !person && (d.kept || d.state == Failed):
 		case d.wanted && d.state != Failed && !d.refused:
 			s.pull(j, person) // on its way; what it needs may not be
@@ -186,11 +186,11 @@ func (s *groupStep) changed(ev Changed) {
 	switch ev.To {
 	case Stopped:
 		s.drained(m)
-		if ev.By == BySelf {
+		if m.done = ev.By == ByDone; m.done || ev.By == BySelf {
 			m.wanted = false
 		}
 	case Starting:
-		m.notice, m.refused = "", false
+		m.notice, m.refused, m.done = "", false, false
 	case Restarting:
 		s.drained(m)
 		if m.wanted {
@@ -272,7 +272,7 @@ func (s *groupStep) settleUp(m *member) {
 	var waits string
 	for _, j := range m.needs {
 		switch d := &s.members[j]; {
-		case d.state.Up():
+		case d.serves():
 		case d.state.AtRest() && (!d.wanted || d.refused):
 			s.refuse(m, d)
 			return

@@ -14,6 +14,7 @@ type HostRules struct {
 	QuietAfter   time.Duration // a start without a handshake is reported after so long; 0: never
 	KillAfter    time.Duration // unresponsive to killed; 0: never
 	Gated        bool          // restarts ask the group: the host depends on others, or shares their fate
+	Job          bool          // it runs to its end: an exit with a success status completes it
 	Eager        bool          // the group starts the host unasked
 	MaxStarting  int           // how many hosts may start at once; 0: any number
 }
@@ -189,6 +190,9 @@ func (h Host) Pending() bool { return h.again || h.promised }
 func (h Host) StoppedByPerson() bool {
 	return (h.state == Stopped || h.state == Stopping) && h.by == ByPerson && !h.again
 }
+
+// Done reports whether the host is a job whose last run has succeeded.
+func (h Host) Done() bool { return h.state == Stopped && h.by == ByDone }
 
 // CrashesInWindow counts the crashes that still count at now.
 func (h Host) CrashesInWindow(now time.Time) int { return len(h.inWindow(now)) }

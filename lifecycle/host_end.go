@@ -132,7 +132,7 @@ func (s *step) decide(e Ended) {
 	reason := e.Reason()
 	if e.Cause == CauseExit && s.rules.Restart.success(e.Status) {
 		if s.state == Running {
-			s.ownExit(reason)
+			s.ownExit(e.Status, reason)
 			return
 		}
 		if s.state == Starting {
@@ -145,7 +145,16 @@ func (s *step) decide(e Ended) {
 }
 
 // ownExit follows an exit with a success status of a running host.
-func (s *step) ownExit(reason string) {
+func (s *step) ownExit(status ExitStatus, reason string) {
+	if s.rules.Job {
+		s.crashes, s.streak = nil, 0 // they were those of this run
+		done := "done in " + round(s.now.Sub(s.spawnedAt)).String()
+		if status != (ExitStatus{}) {
+			done += ": " + reason
+		}
+		s.to(Stopped, done, ByDone)
+		return
+	}
 	if s.rules.Restart.Policy != Always {
 		s.to(Stopped, reason, BySelf)
 		return

@@ -41,6 +41,9 @@ func (s *step) start(by By) {
 		s.crashes, s.streak = nil, 0 // a new window
 		s.launch(by)
 	case Stopped:
+		if s.rules.Job {
+			s.crashes, s.streak = nil, 0 // each run has a window of its own
+		}
 		s.launch(by)
 	case Restarting:
 		if s.rules.Gated && !s.asks {

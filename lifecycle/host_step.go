@@ -126,7 +126,8 @@ func (s *step) replace(e Replace) {
 	}
 	switch {
 	case s.state.AtRest() || s.state == Stopping:
-		if (s.state == Failed || e.Rules.Eager && !s.Pending()) && s.by != ByPerson {
+		done := s.Done() && !e.Restart // it need not run again
+		if (s.state == Failed || e.Rules.Eager && !s.Pending() && !done) && s.by != ByPerson {
 			s.wish(ByReplace)
 		}
 	case e.Restart:

@@ -44,7 +44,7 @@ func (w *world) check() error {
 			name, needs := strings.CutPrefix(strings.TrimSuffix(h.Reason(), ", which is stopped"), "needs ")
 			shared, group := strings.CutPrefix(strings.TrimSuffix(h.Reason(), " failed"), "group: ")
 			switch {
-			case h.By() == ByPerson, h.By() == BySelf && h.Reason() != "":
+			case h.By() == ByPerson, h.By() == BySelf && h.Reason() != "", h.Done() && m.done:
 			case h.By() == "" && h.life == 0 && m.Lazy:
 			case needs && h.By() == ByGroup && slices.Contains(m.DependsOn, name) && w.hosts[w.group.index[name]].State() == Stopped:
 			case group && h.By() == ByGroup && w.group.index[shared] != i:
@@ -263,7 +263,7 @@ func (w *world) key() [16]byte {
 	k.add(w.left, w.rest, w.alone, w.group.draining, w.group.shutdown)
 	for i := range w.hosts {
 		m, h, s := &w.group.members[i], &w.hosts[i], &w.sim[i]
-		k.add(m.state, m.wanted, m.kept, m.asks, m.granted, m.inFlight, m.drains, m.notice, m.refused,
+		k.add(m.state, m.wanted, m.kept, m.asks, m.granted, m.inFlight, m.drains, m.done, m.notice, m.refused,
 			h.state, int(h.life), int(h.presence), h.again, h.promised, h.waits != "", h.requested, m.acked, h.short,
 			len(h.crashes), h.streak, int(s.proc), s.cause, s.timers[backoff], s.timers[retry], s.timers[short], s.ops, s.kept, len(h.ops))
 		// What else there is makes a difference in some states alone; who asked for
@@ -300,7 +300,7 @@ func (w *world) key() [16]byte {
 			case Unwant:
 				k.add(2)
 			case Changed:
-				k.add(3, e.To, e.By == BySelf, e.By == ByDependency, e.Answer)
+				k.add(3, e.To, e.By == BySelf, e.By == ByDone, e.By == ByDependency, e.Answer)
 			}
 		}
 		k.add(0)

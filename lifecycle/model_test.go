@@ -44,6 +44,7 @@ func modelCases() []modelCase {
 	a, b, c := Member{Name: "a"}, Member{Name: "b", DependsOn: []string{"a"}}, Member{Name: "c"}
 	lazyA, lazyB := a, b
 	lazyA.Lazy, lazyB.Lazy = true, true
+	job, lazyJob := Member{Name: "a", Job: true}, Member{Name: "a", Job: true, Lazy: true}
 	needs := func(m Member, names ...string) Member { m.DependsOn = names; return m }
 	return []modelCase{
 		{name: "two at once", overlap: 2, members: []Member{a, b}},
@@ -58,6 +59,13 @@ func modelCases() []modelCase {
 		{name: "replaced", overlap: 1, members: []Member{a, b}, replaced: true},
 		{name: "a lazy one replaced", overlap: 2, members: []Member{lazyA}, replaced: true},
 		{name: "short", overlap: 1, members: []Member{a, b}, short: true},
+		{name: "job", overlap: 2, members: []Member{job, b}},
+		{name: "job and two", overlap: 1, members: []Member{job, b, needs(c, "a")}},
+		{name: "shutdown of a job", overlap: 1, members: []Member{job, b}, shutdown: true},
+		{name: "job replaced", overlap: 1, members: []Member{job, b}, replaced: true},
+		{name: "job never restarted", overlap: 1, members: []Member{job, b}, restart: never},
+		{name: "lazy job", overlap: 1, members: []Member{lazyJob, b}},
+		{name: "job behind", overlap: 1, members: []Member{a, {Name: "b", DependsOn: []string{"a"}, Job: true}, needs(c, "b")}},
 		{name: "strangers", overlap: 1, members: []Member{a, c}},
 		{name: "lazy pair", overlap: 1, members: []Member{lazyA, lazyB}},
 		{name: "lazy dependency", overlap: 1, members: []Member{lazyA, b}},
@@ -135,7 +143,7 @@ func newWorld(c modelCase) (*world, error) {
 	for _, m := range g.members {
 		rules := HostRules{
 			Restart: DefaultRestart(), StartTimeout: time.Minute, KillAfter: time.Minute,
-			Gated: Gated(c.strategy, m.Member), Eager: !m.Lazy,
+			Gated: Gated(c.strategy, m.Member), Eager: !m.Lazy, Job: m.Job,
 		}
 		rules.Restart.MaxCrashes, rules.Restart.Backoff.Jitter, rules.Restart.Backoff.Multiplier = 2, 0, 1
 		if c.report {
@@ -180,7 +188,7 @@ func (w *world) groupStep(ev GroupEvent) error {
 				continue
 			}
 			for _, j := range w.group.members[w.group.index[e.Name]].needs {
-				if d := w.group.members[j]; !d.state.Up() {
+				if d := w.group.members[j]; !d.serves() {
 					return fmt.Errorf("%s is started while %s is %s", e.Name, d.Name, d.state)
 				}
 			}
@@ -310,6 +318,9 @@ func (w *world) steps() []move {
 		case up:
 			if h.state == Starting {
 				event("is ready", Ready{life}, nil)
+			}
+			if h.rules.Job && h.state == Running {
+				event("is done", Ended{Life: life, Cause: CauseExit}, func(s *simHost) { s.proc = gone })
 			}
 		case asked, killed:
 			cause := s.cause

@@ -16,7 +16,7 @@ const (
 // or later: at the latest when the host is at rest and nothing starts it.
 type Operate struct {
 	Operation Operation
-	By        By // ByPerson; or ByProgram, which must not ask for OpStop, and is refused where a person stopped the host or it was given up
+	By        By // ByPerson; or ByProgram, which must not ask for OpStop, and is refused where a person stopped the host or it was given up, unless it is a job, of which each run is another matter
 	ID        uint64
 }
 
@@ -38,7 +38,7 @@ type operation struct {
 // operate begins an operation.
 func (s *step) operate(e Operate) {
 	op, id := e.Operation, e.ID
-	if e.By == ByProgram && (s.StoppedByPerson() || s.state == Failed) {
+	if e.By == ByProgram && (s.StoppedByPerson() || s.state == Failed && !s.rules.Job) {
 		s.do(Done{ID: id, State: s.state, Reason: s.Reason()})
 		return
 	}

@@ -237,9 +237,12 @@ func membersFrom(in string) []Member {
 		f := strings.Fields(line)
 		m := Member{Name: f[0]}
 		for _, w := range f[1:] {
-			if w == "lazy" {
+			switch w {
+			case "lazy":
 				m.Lazy = true
-			} else {
+			case "job":
+				m.Job = true
+			default:
 				m.DependsOn = append(m.DependsOn, w)
 			}
 		}
@@ -284,6 +287,7 @@ func rulesFrom(t *testing.T, d *datadriven.TestData) HostRules {
 	r.Restart.RetryFailed = duration(t, d, "retry")
 	r.Gated = d.HasArg("gated")
 	r.Eager = d.HasArg("eager")
+	r.Job = d.HasArg("job")
 	if m := arg(d, "max-starting"); m != "" {
 		scan(t, m, &r.MaxStarting)
 	}

@@ -89,6 +89,7 @@ func settingName(path string) string {
 // whose fields are settings of the host itself has none.
 var settingNames = map[string]string{
 	"Name":               "name",
+	"Job":                "kind",
 	"InstanceOf":         "instances",
 	"Limits":             "messages",
 	"Limits.Frame":       "messages.max_size",

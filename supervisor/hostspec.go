@@ -27,6 +27,7 @@ import (
 type HostSpec struct {
 	Name       string             // unique within a supervisor, shared with group names
 	InstanceOf string             // it is one of several that can stand in for each other, and is named so with -1, -2 and so on; see Apply and Instance
+	Job        bool               // it runs to its end: an exit with a success status completes it, and hosts that depend on it wait for that
 	Command    []string           // program and arguments; looked up in the supervisor's PATH
 	Protocol   codec.Protocol     // nil: none, the process is supervised without speaking to it
 	Transport  hostspec.Transport // "" means the protocol's default
@@ -99,7 +100,7 @@ type (
 // core returns what package actors has to know of a host.
 func (s HostSpec) core() hostspec.Spec {
 	return hostspec.Spec{
-		Name: s.Name, Command: s.Command, Protocol: s.Protocol, Transport: s.Transport, Dir: s.Dir,
+		Name: s.Name, Job: s.Job, Command: s.Command, Protocol: s.Protocol, Transport: s.Transport, Dir: s.Dir,
 		Env: s.Env, InheritEnv: s.InheritEnv, Init: s.Init, Limits: s.Limits,
 		Start: s.Start, Restart: s.Restart, Liveness: s.Liveness, Requests: s.Requests, Stop: s.Stop, Log: s.Log,
 		Sandbox: s.Sandbox, Observe: s.Observe, Resources: s.Resources,
@@ -108,7 +109,7 @@ func (s HostSpec) core() hostspec.Spec {
 
 // with returns the spec with what package actors knows of the host.
 func (s HostSpec) with(c hostspec.Spec) HostSpec {
-	s.Name, s.Command, s.Protocol, s.Transport, s.Dir = c.Name, c.Command, c.Protocol, c.Transport, c.Dir
+	s.Name, s.Job, s.Command, s.Protocol, s.Transport, s.Dir = c.Name, c.Job, c.Command, c.Protocol, c.Transport, c.Dir
 	s.Env, s.InheritEnv, s.Init, s.Limits = c.Env, c.InheritEnv, c.Init, c.Limits
 	s.Start, s.Restart, s.Liveness, s.Requests, s.Stop, s.Log = c.Start, c.Restart, c.Liveness, c.Requests, c.Stop, c.Log
 	s.Sandbox, s.Observe, s.Resources = c.Sandbox, c.Observe, c.Resources
@@ -143,6 +144,9 @@ func (s HostSpec) Validate() error {
 		if err := s.Extensions.Validate(protocol); err != nil {
 			bad("extensions", "%w", err)
 		}
+	}
+	if s.Job && (s.Attach || s.Extensions != nil) {
+		bad("kind", "a job runs to its end; it has neither attach nor extensions")
 	}
 	if n, err := strconv.ParseUint(strings.TrimPrefix(s.Name, s.InstanceOf+"-"), 10, 16); s.InstanceOf != "" && (err != nil || n == 0) && s.Name != s.InstanceOf+spareSuffix {
 		bad("instances", "expected the name %s-N", s.InstanceOf)

@@ -145,6 +145,12 @@ func (s Spec) Validate() error {
 	default:
 		bad("restart policy", "%q is unknown; expected on_crash, always or never", r.Policy)
 	}
+	if s.Job && r.Policy == lifecycle.Always {
+		bad("restart policy", "a job runs to its end; expected on_crash or never")
+	}
+	if s.Job && s.Start.WhenHealthy {
+		bad("healthy", "a job is done when it has ended; it is not checked")
+	}
 	if r.MaxCrashes < 1 {
 		bad("max_crashes", "%d; expected at least 1", r.MaxCrashes)
 	}

@@ -14,6 +14,7 @@ import (
 // explains them.
 type Spec struct {
 	Name       string
+	Job        bool
 	Command    []string
 	Protocol   codec.Protocol
 	Transport  Transport

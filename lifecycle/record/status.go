@@ -82,6 +82,8 @@ type HostStatus struct {
 	Since           time.Time       `json:"since"`             // when it entered the state
 	Started         *time.Time      `json:"started"`           // when the process was started; nil without a process
 	Eager           bool            `json:"eager"`             // it starts by itself, not at the first call
+	Job             bool            `json:"job"`               // it runs to its end
+	Done            bool            `json:"done"`              // it is a job, and its last run has succeeded
 	StoppedByPerson bool            `json:"stopped_by_person"` // it is down because a person wanted it so
 	CrashID         *string         `json:"crash_id"`          // of its last crash
 	Pending         int             `json:"pending"`
@@ -108,7 +110,7 @@ type HostStatus struct {
 func StatusOf(m *lifecycle.Host, now time.Time, r Redactor) HostStatus {
 	out := HostStatus{
 		State: m.State(), Since: m.Since(), Slow: m.IsSlow(), Restarts: m.Restarts(), CrashesInWindow: m.CrashesInWindow(now),
-		StoppedByPerson: m.StoppedByPerson(),
+		StoppedByPerson: m.StoppedByPerson(), Done: m.Done(),
 	}
 	if reason := r.String(m.Explanation()); reason != "" {
 		out.Reason = &reason

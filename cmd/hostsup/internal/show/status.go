@@ -144,11 +144,11 @@ func Advice(host, crashID string) string {
 }
 
 // Unwell returns what is wrong with a host, or "" if it is well: a host that starts
-// by itself must be running unless a person stopped it, and one that starts at the
+// by itself must be running unless a person stopped it or it is a job that is done, and one that starts at the
 // first call must not have failed.
 func Unwell(h record.HostStatus) string {
 	switch {
-	case h.State == lifecycle.Running, h.StoppedByPerson:
+	case h.State == lifecycle.Running, h.StoppedByPerson, h.Done:
 		return ""
 	case !h.Eager && (h.State == lifecycle.Stopped || h.State == lifecycle.Starting || h.State == lifecycle.Stopping):
 		return ""
