@@ -13,7 +13,7 @@ import (
 // Limits on what supervising a host adds to a program that only makes an actor
 // system: bytes of a stripped binary, and modules.
 const (
-	moreBytes   = 4_000_000
+	moreBytes   = 4_100_000
 	moreModules = 8
 )
 
