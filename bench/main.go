@@ -6,6 +6,7 @@
 //	bench [flags] echo        100-byte calls, one at a time and many in flight
 //	bench [flags] restart     from kill -9 to the first instruction of the next process
 //	bench [flags] many        a thousand sleeping hosts
+//	bench [flags] reload      one change in the configuration of a thousand hosts, and an idle supervisor that is watched
 //	bench [flags] capture     200 MB of output captured by line
 //	bench [flags] crashloop   starts of a host that exits at once
 //	bench [flags] pending     memory of requests that wait
@@ -58,6 +59,7 @@ func sections() []section {
 		{"echo", echoSection},
 		{"restart", restartSection},
 		{"many", manySection},
+		{"reload", reloadSection},
 		{"capture", captureSection},
 		{"crashloop", crashloopSection},
 		{"pending", pendingSection},
@@ -84,7 +86,7 @@ func run(args []string) int {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.IntVar(&opt.rounds, "rounds", 7, "how often each contender takes its turn")
 	flags.DurationVar(&opt.spell, "spell", 700*time.Millisecond, "how long one echo measurement runs")
-	flags.IntVar(&opt.hosts, "hosts", 1000, "how many sleeping hosts")
+	flags.IntVar(&opt.hosts, "hosts", 1000, "how many sleeping hosts, of many and reload")
 	profiles := flags.String("profile", "", "folder for CPU profiles of what is measured")
 	page := flags.String("page", "", "Markdown file whose last part, after its line "+mark+", becomes what is printed")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {

@@ -22,6 +22,8 @@ func workers() map[string]func(args []string) error {
 		"echo":         printed(echoWorker),
 		"many-hostsup": manyHostsup,
 		"many-loop":    manyLoop,
+		"reload":       printed(reloadWorker),
+		"idle":         idleWorker,
 		"hold-hostsup": holdHostsup,
 		"hold-loop":    holdLoop,
 		"capture":      printed(captureWorker),

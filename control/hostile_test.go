@@ -47,9 +47,9 @@ func TestHostileRequestsAreRefused(t *testing.T) {
 			}
 		}
 		for _, bytes := range controltest.Malformed() {
-			res, text, err := controltest.Send(at.network, at.address, bytes, true)
-			if err != nil || res != nil && res.StatusCode < 400 || changed.Swap(false) {
-				t.Errorf("%s: %.100q: %v %s, %v", at.network, bytes, res, text, err)
+			got, err := controltest.Send(at.network, at.address, bytes, true)
+			if err != nil || got != nil && got.Status < 400 || changed.Swap(false) {
+				t.Errorf("%s: %.100q: %+v, %v", at.network, bytes, got, err)
 			}
 		}
 	}
@@ -111,15 +111,16 @@ func TestStrangersAreRefused(t *testing.T) {
 // answer has none of the secrets in it.
 func refused(t *testing.T, at way, what, request string, right func(control.Class) bool, secrets ...string) {
 	t.Helper()
-	res, text, err := controltest.Send(at.network, at.address, request, false)
-	if err != nil || res == nil {
+	got, err := controltest.Send(at.network, at.address, request, false)
+	if err != nil || got == nil {
 		t.Errorf("%s: %s: no answer, %v", at.network, what, err)
 		return
 	}
+	text := got.Body
 	var told struct{ Error control.Error }
 	err = json.Unmarshal(text, &told)
-	if e := told.Error; err != nil || res.StatusCode < 400 || res.StatusCode >= 500 || e.Class == "" || e.Message == "" || e.Class == control.Internal || !right(e.Class) || res.Header.Get("Content-Type") != "application/json" {
-		t.Errorf("%s: %s: %d %.300s", at.network, what, res.StatusCode, text)
+	if e := told.Error; err != nil || got.Status < 400 || got.Status >= 500 || e.Class == "" || e.Message == "" || e.Class == control.Internal || !right(e.Class) || got.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("%s: %s: %d %.300s", at.network, what, got.Status, text)
 	}
 	if len(text) > 8<<10 {
 		t.Errorf("%s: %s: an answer of %d bytes", at.network, what, len(text))

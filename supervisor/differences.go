@@ -47,13 +47,15 @@ func differences(s, other HostSpec) []string {
 func fieldsThatDiffer(a, b reflect.Value, path string, add func(string)) {
 	for i := range a.NumField() {
 		f := a.Type().Field(i)
+		x, y := a.Field(i), b.Field(i)
+		if f.Type.Kind() == reflect.Func || same(x.Interface(), y.Interface()) {
+			continue
+		}
 		name, known := settingNames[path+f.Name]
 		if !known {
 			name = settingName(path) + snake(f.Name)
 		}
-		x, y := a.Field(i), b.Field(i)
 		switch {
-		case f.Type.Kind() == reflect.Func || same(x.Interface(), y.Interface()):
 		case name == "": // its fields have names of their own
 			fieldsThatDiffer(x, y, path+f.Name+".", add)
 		case f.Type.Kind() == reflect.Struct:

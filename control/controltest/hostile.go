@@ -148,13 +148,19 @@ func (h Hostile) Raw(name, token string) string {
 	return head + "\r\n" + h.Body
 }
 
-// Send sends bytes to a server and returns what it answers; res is nil if it answers
-// nothing. With half, the server is told that no more bytes come, and may take the caller
-// for gone.
-func Send(network, address, bytes string, half bool) (res *http.Response, body []byte, err error) {
+// Answer is what a server has answered.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Send sends bytes to a server and returns what it answers; nil if it answers nothing. With
+// half, the server is told that no more bytes come, and may take the caller for gone.
+func Send(network, address, bytes string, half bool) (*Answer, error) {
 	c, err := net.Dial(network, address)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	sent := make(chan struct{})
 	defer func() {
@@ -163,7 +169,7 @@ func Send(network, address, bytes string, half bool) (res *http.Response, body [
 	}()
 	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		close(sent)
-		return nil, nil, err
+		return nil, err
 	}
 	go func() {
 		defer close(sent)
@@ -172,11 +178,11 @@ func Send(network, address, bytes string, half bool) (res *http.Response, body [
 			_ = c.CloseWrite()
 		}
 	}()
-	res, err = http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		return nil, nil, nil //nolint:nilerr // it does not have to answer
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil { // it does not have to answer
+		return nil, nil
 	}
 	defer res.Body.Close()
-	body, err = io.ReadAll(res.Body)
-	return res, body, err
+	body, err := io.ReadAll(res.Body)
+	return &Answer{res.StatusCode, res.Header, body}, err
 }
