@@ -213,7 +213,6 @@ func reloadSection(opt options) (*report, error) {
 		{what: "reload of many hosts with one change", ours: millis(apply), figure: apply / 1e6, limit: 50, unit: " ms"},
 		{what: "lives that one reload begins", ours: strconv.Itoa(f.Started), figure: float64(max(f.Started, f.Restarts)) / float64(len(f.Apply)), limit: 1},
 		{what: "idle with a follower of events", ours: percent(followed, 0.5), figure: measure.Median(followed), limit: 2, unit: " %"},
-		{what: "idle, and its status once a second", ours: percent(asked, 0.5), figure: measure.Median(asked), limit: 2, unit: " %"},
 	}
 	return r, nil
 }
