@@ -73,7 +73,8 @@ func New(host *actors.Ref, rule Rule) *actors.Interceptor {
 		return err
 	}
 	return &actors.Interceptor{
-		Name: "health", Stage: actors.StageWatch, Changed: c.changed, Closed: c.end, Status: c.status,
+		// Last: what a life is given is complete, and not changed any more.
+		Name: "health", Stage: actors.StageLast, Changed: c.changed, Closed: c.end, Status: c.status,
 		Starting: c.starting, Up: c.connected, Down: c.disconnected,
 	}
 }
@@ -106,8 +107,7 @@ func (c *checks) status(s *record.HostStatus) {
 	}
 }
 
-// starting keeps what a life is given: its commands are given the same. Those that come
-// after may add to it.
+// starting keeps what a life is given: the commands that check it are given the same.
 func (c *checks) starting(_ context.Context, s *actors.Start) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
