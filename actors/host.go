@@ -43,6 +43,7 @@ type Host struct {
 	startup   time.Duration // of the life that was ready last; 0: none was
 	lastExit  *record.ExitInfo
 	lastCrash string       // its id
+	lifeEnd   LifeEnd      // of the last life
 	end       *Aftermath   // of the life whose end is being decided
 	remains   []*Aftermath // of lives that ended; set to work when the next is on its way
 

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -33,7 +34,10 @@ func (h *Host) vanished(ctx actor.Context, life uint64) {
 // processes may still have the memory, the ports and the files that the next life
 // needs.
 func (h *Host) rest() lifecycle.Rest {
-	if h.child == nil {
+	switch {
+	case h.ref.chain.Load().gone:
+		return lifecycle.RestTree // interceptors are waited for as well
+	case h.child == nil:
 		return lifecycle.RestNothing
 	}
 	select {
@@ -45,8 +49,19 @@ func (h *Host) rest() lifecycle.Rest {
 }
 
 func (h *Host) awaitTree(ctx actor.Context, life uint64) {
-	child, self, root := h.child, ctx.Self(), ctx.ActorSystem().Root
-	h.world.run(func() { safeactor.Tell(root, self, &treeGone{life, child.AwaitGone(lifecycle.KillWait)}) })
+	child, end, list, self, root := h.child, h.lifeEnd, h.ref.chain.Load().list, ctx.Self(), ctx.ActorSystem().Root
+	h.world.run(func() {
+		var err error
+		if child != nil {
+			err = child.AwaitGone(lifecycle.KillWait)
+		}
+		for _, i := range slices.Backward(list) {
+			if i.Gone != nil && end.Life == life {
+				i.Gone(end)
+			}
+		}
+		safeactor.Tell(root, self, &treeGone{life, err})
+	})
 }
 
 // out tells the rules that nothing is left of a life that could be in the way

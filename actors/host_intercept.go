@@ -55,6 +55,7 @@ func (h *Host) consult(ctx actor.Context, f *Failure, ev lifecycle.Ended) (asked
 		Life: f.Life, Cause: ev.Cause, Status: ev.Status, Reason: ev.Reason(),
 		Expected: h.machine.State() == lifecycle.Stopping,
 	}
+	h.lifeEnd = end
 	list := h.ref.chain.Load().list
 	self, root := ctx.Self(), ctx.ActorSystem().Root
 	for _, i := range list {

@@ -20,7 +20,7 @@ import (
 // first that does not let it pass decides.
 //
 // NOTE: the functions are called by callers, read loops and the host's actor, some of
-// them at the same time. They must not block, except Starting. What takes time is done
+// them at the same time. They must not block, except Starting and Gone. What takes time is done
 // elsewhere, and what comes of it is told by a message: the channel of a Hold is
 // closed, or advice is sent.
 type Interceptor struct {
@@ -73,6 +73,10 @@ type Interceptor struct {
 	// Advise is called after Ended. What follows the end is decided when tell has been
 	// called once, or after [lifecycle.AdviceWait]. tell may be called by any goroutine.
 	Advise func(e LifeEnd, tell func(Advice))
+	// Gone is called after Ended, when no process of the life is left, or none is waited
+	// for any longer, on a goroutine of its own. It may wait: neither the next life
+	// nor the end of a stop comes before it returns. The last interceptor is first.
+	Gone func(e LifeEnd)
 	// Over is called when nothing is left to be heard of a life, nor of those before:
 	// its output is read, its report filed.
 	Over func(life uint64)
@@ -166,6 +170,7 @@ type chain struct {
 	inbound  []func(uint64, *codec.Message) Verdict
 	reading  []func() <-chan struct{}
 	starting bool // one has Starting
+	gone     bool // one has Gone
 }
 
 func newChain(made, added []*Interceptor) *chain {
@@ -179,7 +184,7 @@ func newChain(made, added []*Interceptor) *chain {
 		c.answered = with(c.answered, i.Answered, i.Answered == nil)
 		c.inbound = with(c.inbound, i.Inbound, i.Inbound == nil)
 		c.reading = with(c.reading, i.Reading, i.Reading == nil)
-		c.starting = c.starting || i.Starting != nil
+		c.starting, c.gone = c.starting || i.Starting != nil, c.gone || i.Gone != nil
 	}
 	return c
 }

@@ -221,6 +221,9 @@ func (r *Ref) Status() record.HostStatus {
 	return out
 }
 
+// Note adds a remark about a life to the host's output.
+func (r *Ref) Note(life uint64, text string) { r.log.Note(life, text) }
+
 // Limit changes the limits of the process that runs, or with dry only reports whether it
 // could; see [sandbox.Child.SetLimits].
 func (r *Ref) Limit(l policy.Limits, dry bool) error {

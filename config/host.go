@@ -13,6 +13,7 @@ import (
 	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/intercept/health"
+	"github.com/hostsup/hostsup/intercept/hook"
 	"github.com/hostsup/hostsup/internal/span"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/hostspec"
@@ -36,10 +37,11 @@ type hostDecl struct {
 	extensions  extensionsDecl
 	reconnect   reconnectDecl
 	health      healthDecl
+	hooks       hooksDecl
 }
 
 func newHostDecl() *hostDecl {
-	return &hostDecl{spec: defaultHost(), kind: kindService, protocol: defaultProtocol, speech: speech{noise: noiseSkip}, confinement: newConfinement(), extensions: newExtensionsDecl(), reconnect: newReconnectDecl(), health: healthDecl{rule: health.Rule{}.WithDefaults()}}
+	return &hostDecl{spec: defaultHost(), kind: kindService, protocol: defaultProtocol, speech: speech{noise: noiseSkip}, confinement: newConfinement(), extensions: newExtensionsDecl(), reconnect: newReconnectDecl(), health: healthDecl{rule: health.Rule{}.WithDefaults()}, hooks: hooksDecl{timeout: hook.DefaultTimeout}}
 }
 
 // host reads a host block. The name of the result is valid even if the rest is wrong.
@@ -68,6 +70,7 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 		r.fail(d.at["transport"], "invalid value for transport", "A confined host cannot reach the supervisor's socket. Use \"fd\" or \"stdio\".")
 	}
 	r.healthy(d)
+	r.hooks(d)
 	r.reachable(resolved, d)
 	return d
 }
@@ -142,10 +145,11 @@ func (r *reader) spoken(d *hostDecl) {
 // silent refuses settings that have no effect for a host without a protocol.
 func (r *reader) silent(d *hostDecl, table section) {
 	_, checked := d.at["healthy"]
+	_, waits := d.at["pre_start"]
 	var refuse func(path string, whole bool)
 	refuse = func(path string, whole bool) {
 		at, ok := d.at[path]
-		if !ok || checked && checkedSettings[path] {
+		if !ok || checked && checkedSettings[path] || waits && path == "start.timeout" {
 			return
 		}
 		if checked && path == "unresponsive" { // one of its settings has a meaning
