@@ -158,7 +158,11 @@ group "demo" {
     # }
     # log {                              # what it prints
     #   max_size = "16MiB"
-    #   files    = 4
+    #   files    = 4                     # the current one included
+    #   rotate_every = "never"           # or a duration, such as "24h"
+    #   max_age      = "never"           # or a duration, after which a file is removed
+    #   compress     = false             # all but the current file
+    #   format       = "text"            # text | json
     # }
     # limits {                           # example; a limit that is not set is none
     #   enforce       = "strict"         # or best-effort: start also where no cgroup can hold memory, tasks or cpu

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/link"
 	"github.com/hostsup/hostsup/sandbox"
@@ -85,8 +87,9 @@ func newRef(w *World, group string, spec HostSpec) *Ref {
 	r := &Ref{world: w, group: group}
 	r.now.Store(newConfig(w, spec))
 	r.log = capture.New(capture.Options{
-		Dir: w.LogDir, Name: spec.Name, MaxSize: spec.Log.MaxSize, Files: spec.Log.Files, OnError: r.outputError,
-		Redact: w.redactor(),
+		Dir: w.LogDir, Name: spec.Name, Rules: fileRules(spec.Log), Archiver: &w.archiver, Packer: w.Packer, Redact: w.redactor(),
+		OnError: r.outputError, OnRecover: r.outputRecovered,
+		OnArchiveError: func(err error) { r.Log().Warn("output", "error", err) },
 	})
 	r.lasting, r.cancel = context.WithCancel(context.Background())
 	r.chain.Store(newChain(nil, nil))
@@ -105,7 +108,33 @@ func newRef(w *World, group string, spec HostSpec) *Ref {
 func (r *Ref) outputError(err error) {
 	name, group := r.spec().Name, r.group
 	r.world.Log.Named(name).Warn("output", "error", err)
-	r.world.Journal.Write(record.Event{Kind: record.KindOutput, Host: &name, Group: &group, Reason: err.Error()})
+	r.world.Journal.Write(record.Event{Kind: record.KindLogFailed, Host: &name, Group: &group, Reason: err.Error()})
+}
+
+// outputRecovered tells that the host's output can be written again.
+func (r *Ref) outputRecovered(lost uint64) {
+	name, group := r.spec().Name, r.group
+	reason := fmt.Sprintf("captured output is written again; %d lines are missing", lost)
+	r.world.Log.Named(name).Info("output", "reason", reason)
+	r.world.Journal.Write(record.Event{Kind: record.KindLogRecovered, Host: &name, Group: &group, Reason: reason})
+}
+
+// fileRules returns the rules of the files of a host's log.
+func fileRules(r hostspec.LogRule) capture.Rules {
+	return capture.Rules{
+		MaxSize: r.MaxSize, Files: r.Files, RotateEvery: r.RotateEvery, MaxAge: r.MaxAge, Compress: r.Compress, JSON: r.JSON,
+	}
+}
+
+// logStatus returns what became of the host's output.
+func (r *Ref) logStatus() record.LogStatus {
+	s := r.log.Stats()
+	out := record.LogStatus{Written: s.Lines, WrittenBytes: s.Bytes, Lost: s.LostLines, LostBytes: s.LostBytes}
+	if s.Err != nil {
+		text := r.world.redactor().String(s.Err.Error())
+		out.Error = &text
+	}
+	return out
 }
 
 // noise keeps a line that a host printed where messages belong. The first of
@@ -193,6 +222,7 @@ func (r *Ref) Status() record.HostStatus {
 	out := record.StatusOf(&s.machine, r.world.now(), red)
 	out.Name, out.Group, out.Protocol, out.Life, out.MaxCrashes = spec.Name, r.group, spec.protocol(), s.life, spec.Restart.MaxCrashes
 	out.Pending, out.Liveness, out.LastExit, out.Sandbox = int(r.pending.Load()), s.liveness, s.lastExit, r.sandboxStatus()
+	out.Log = r.logStatus()
 	out.DependsOn, out.Noise, out.Throttle, out.Eager, out.Job = append([]string{}, spec.Start.DependsOn...), r.noises.Load(), []record.ThrottleStatus{}, !spec.Start.Lazy, spec.Job
 	for _, i := range r.chain.Load().list {
 		if i.Status != nil {

@@ -56,7 +56,7 @@ func (r *Ref) adopt(spec *HostSpec) {
 		next.deadlines = old.deadlines // else the old ones run out by themselves
 	}
 	r.now.Store(next)
-	r.log.SetBounds(spec.Log.MaxSize, spec.Log.Files)
+	r.log.SetRules(fileRules(spec.Log))
 	if made == nil {
 		return
 	}

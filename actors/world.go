@@ -10,6 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/internal/reports"
 	"github.com/hostsup/hostsup/internal/startslots"
 	"github.com/hostsup/hostsup/internal/transport"
@@ -42,8 +43,9 @@ type World struct {
 	Journal    *record.Journal
 	Reports    *reports.Store[record.CrashReport]
 	Strategies Strategies
-	LogDir     string // folder of the hosts' log files; "": memory only
-	Version    string // of the program, for the handshake
+	Packer     capture.Packer // of old log files; nil: they are not compressed
+	LogDir     string         // folder of the hosts' log files; "": memory only
+	Version    string         // of the program, for the handshake
 
 	Redactor record.Redactor // nil: nothing is taken out of what is kept and shown
 	Withheld []string        // names of variables that no host inherits
@@ -63,11 +65,12 @@ type World struct {
 	// Env is where time and goroutines come from; nil: [link.System].
 	Env link.Env
 
-	wires   func(*sandbox.Command) link.Wire // of a simulation; nil: sockets and pipes
-	ending  atomic.Bool                      // the tree is being stopped, or has ended
-	slots   startslots.Limiter               // of those that start
-	folders transport.Folders                // of transports that need a path
-	serving sync.WaitGroup                   // run, and handlers of requests that hosts make
+	wires    func(*sandbox.Command) link.Wire // of a simulation; nil: sockets and pipes
+	ending   atomic.Bool                      // the tree is being stopped, or has ended
+	slots    startslots.Limiter               // of those that start
+	folders  transport.Folders                // of transports that need a path
+	archiver capture.Archiver                 // of the hosts' log files
+	serving  sync.WaitGroup                   // run, and handlers of requests that hosts make
 
 	mu    sync.RWMutex
 	refs  map[string]*Ref
@@ -153,8 +156,10 @@ func (w *World) leave(name string) {
 // are gone, so that their contexts have ended.
 func (w *World) Served() { w.serving.Wait() }
 
-// Close waits as Served does, and removes the tree's temporary folder.
+// Close waits as Served does and for work on log files, and removes the tree's temporary
+// folder.
 func (w *World) Close() error {
 	w.Served()
+	w.archiver.Close()
 	return w.folders.Close()
 }

@@ -75,6 +75,7 @@ func hostSection(d *hostDecl) section {
 	neverRetry := h.Restart.RetryFailed == 0
 	neverIdle := h.Requests.IdleTimeout == 0
 	neverDrain := h.Stop.Drain == 0
+	neverRotate, neverAge := h.Log.RotateEvery == 0, h.Log.MaxAge == 0
 	retry := duration(&h.Restart.RetryFailed, &neverRetry)
 	return section{
 		name: "host", doc: "One process that is kept alive.",
@@ -170,6 +171,10 @@ func hostSection(d *hostDecl) section {
 				settings: []setting{
 					named("max_size", "of one file", size(&h.Log.MaxSize, 1<<10, 1<<40)),
 					named("files", "kept, the current one included", whole(&h.Log.Files, 1, 10_000)),
+					named("rotate_every", "after its first line a file is followed by another one, at the next line; never: only max_size decides", duration(&h.Log.RotateEvery, &neverRotate)),
+					named("max_age", "after its last line a file is removed, the current one too; never: however old it is", duration(&h.Log.MaxAge, &neverAge)),
+					named("compress", "files other than the current one, with gzip", boolean(&h.Log.Compress, false)),
+					named("format", "of a line: time, life, stream and text, or a JSON object", either(&h.Log.JSON, string(FormatText), string(FormatJSON))),
 				},
 			},
 			healthySection(&d.health),

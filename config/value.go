@@ -248,6 +248,21 @@ func boolean(dst *bool, negated bool) setting {
 	}
 }
 
+// either reads one of two words, of which yes sets dst.
+func either(dst *bool, no, yes string) setting {
+	word := no
+	if *dst {
+		word = yes
+	}
+	s := choice(&word, no, yes)
+	read := s.read
+	s.read = func(g given) {
+		read(g)
+		*dst = word == yes
+	}
+	return s
+}
+
 // choice reads one of a few words.
 func choice[T ~string](dst *T, words ...T) setting {
 	names := make([]string, len(words))

@@ -114,6 +114,7 @@ var settingNames = map[string]string{
 	"Secrets":            "",
 	"Secrets.Env":        "env",
 	"Secrets.Owned":      "secrets",
+	"Log.JSON":           "log.format",
 	"Observe":            "sandbox.observe",
 	"Resources":          "limits",
 	"Sandbox.JIT":        "sandbox.jit",

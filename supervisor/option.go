@@ -1,11 +1,14 @@
 package supervisor
 
 import (
+	"fmt"
 	"log/slog"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -19,6 +22,7 @@ type options struct {
 	notify func(Notification)
 	advice func(host, crashID string) string
 	events func(Event)
+	packer capture.Packer
 }
 
 // WithLogger sends the tree's log lines to l. Default: nothing is logged.
@@ -45,6 +49,18 @@ func WithNotifications(f func(Notification)) Option { return func(o *options) { 
 // can do about it; crashID is "" when the host failed without a crash.
 func WithAdvice(f func(host, crashID string) string) Option {
 	return func(o *options) { o.advice = f }
+}
+
+// WithCompression lets hosts have Log.Compress, and reads files that were compressed. Without
+// it such a host is refused, and the program does not link what compresses.
+func WithCompression() Option { return func(o *options) { o.packer = capture.Gzip{} } }
+
+// checkLog returns what a host asks of its log that the program does not have.
+func checkLog(w *actors.World, h HostSpec) error {
+	if h.Log.Compress && w.Packer == nil {
+		return fmt.Errorf("%w: host %q: log compress: the supervisor was started without WithCompression", ErrSpec, h.Name)
+	}
+	return nil
 }
 
 // WithEvents hands the tree's events to f, one after the other in their order,

@@ -81,7 +81,7 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 	redactor := secret.NewRedactor(spec.SecretCache)
 	o.log = redactedLog(o.log, redactor)
 	w := &actors.World{
-		System: o.system, Log: o.log, Launcher: launcher, Journal: record.NewJournal(nil), Version: version.Version(),
+		System: o.system, Packer: o.packer, Log: o.log, Launcher: launcher, Journal: record.NewJournal(nil), Version: version.Version(),
 		Advice: o.advice, MaxStarting: spec.MaxStarting, Redactor: redactor, Withheld: []string{"HOSTSUP_SOCKET", secret.IdentityEnv},
 		Strategies: actors.Strategies{
 			Root: Contain{o.log, "group, or a part of the tree,"}, Group: Contain{o.log, "host"}, Host: Restart{}, Life: Contain{o.log, "part of a life"},
@@ -101,6 +101,13 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 	}}
 	w.Interceptors = func(host *actors.Ref) []*actors.Interceptor { // of a host that a message of package actors adds
 		return t.chain(specOf(host))(host)
+	}
+	for _, g := range spec.Groups {
+		for _, h := range g.Hosts {
+			if err := checkLog(w, h); err != nil {
+				return nil, errors.Join(err, launcher.Close(), w.Reports.Close())
+			}
+		}
 	}
 	groups := make([]actors.GroupSpec, len(spec.Groups))
 	for i, g := range spec.Groups {

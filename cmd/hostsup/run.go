@@ -117,7 +117,7 @@ func (a *app) run(opt runOptions) error {
 	}
 	log, queue := newLogger(a.errout, scr, file.Log)
 	defer queue.flush()
-	sup, err := supervisor.Start(context.Background(), spec, supervisor.WithLogger(log), supervisor.WithAdvice(show.Advice))
+	sup, err := supervisor.Start(context.Background(), spec, supervisor.WithLogger(log), supervisor.WithAdvice(show.Advice), supervisor.WithCompression())
 	if diags := file.Blame(err); diags != nil { // the error has a position in the file
 		queue.flush()
 		scr := screen(a.errout)

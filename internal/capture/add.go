@@ -10,14 +10,6 @@ import (
 // buffer fits, unless its lines are very short.
 const maxScratch = 512 << 10
 
-// From the burst-th line of one read on, only every stampEvery-th line has the
-// time, life and stream that all of them share; the others are indented by a space.
-// That saves a quarter of the bytes where lines arrive by the thousand.
-const (
-	burst      = 64
-	stampEvery = 64
-)
-
 // span is the position of a line's text in the bytes that were read.
 type span struct {
 	start, end int
@@ -26,6 +18,7 @@ type span struct {
 
 // scratch is the working memory for the lines of one read.
 type scratch struct {
+	json   bool // the files' format
 	prefix []byte
 	out    []byte // the lines in the file's format
 	spans  []span // at least the newest keep lines
@@ -35,9 +28,17 @@ type scratch struct {
 
 func (w *scratch) add(b []byte, s span, file bool) {
 	if file {
-		w.out = appendLine(w.out, w.prefix, b[s.start:s.end], s.more)
+		w.out = appendLine(w.out, w.json, w.prefix, b[s.start:s.end], s.more)
 	}
 	w.note(s)
+}
+
+// room reports whether out has room for another line with n bytes of text.
+func (w *scratch) room(n int) bool {
+	if w.json {
+		n *= maxEscaped
+	}
+	return len(w.out)+len(w.prefix)+n+lineEnd <= maxScratch
 }
 
 // note counts a line and records its position.
@@ -57,6 +58,9 @@ func (w *scratch) plain(b []byte, base int, file bool) (at int) {
 	// Local variables: the garbage collector has to track each store of a slice
 	// into w.
 	out, spans, lines := w.out, w.spans, w.lines
+	if w.json && file {
+		return 0
+	}
 	for {
 		line := b[at:min(len(b), at+MaxLine+1)]
 		n := bytes.IndexByte(line, '\n')
@@ -64,11 +68,7 @@ func (w *scratch) plain(b []byte, base int, file bool) (at int) {
 			break
 		}
 		if file {
-			if lines < burst || lines%stampEvery == 0 {
-				out = append(out, w.prefix...)
-			} else {
-				out = append(out, ' ')
-			}
+			out = append(out, w.prefix...)
 			out = append(out, line[:n+1]...)
 		}
 		if len(spans) >= 2*w.keep {
@@ -95,13 +95,15 @@ func (l *Log) take(b []byte, seen int, final bool, s Stream, life uint64) int {
 		return len(b)
 	}
 	now := time.Now()
+	l.sink.adopt()
+	recovered := uint64(0)
 	if l.sink.down {
-		l.retry(now, life)
+		recovered = l.retry(now, life)
 	}
 	w := scratchPool.Get().(*scratch)
 	w.keep = keep
-	w.prefix = appendPrefix(w.prefix[:0], now.UnixMicro(), life, s)
-	file := l.sink.dir != ""
+	l.begin(w, now, life, s)
+	file := l.sink.base != ""
 	at := 0
 	for at < len(b) {
 		if n := w.plain(b[at:], at, file); n > 0 {
@@ -115,7 +117,7 @@ func (l *Log) take(b []byte, seen int, final bool, s Stream, life uint64) int {
 			}
 			end, adv, more = last(b[at:], MaxLine)
 		}
-		if len(w.out) > 0 && len(w.out)+len(w.prefix)+end+2 > maxScratch {
+		if len(w.out) > 0 && !w.room(end) {
 			l.flush(w, b, s, life, now)
 		}
 		w.add(b, span{at, at + end, more}, file)
@@ -125,10 +127,29 @@ func (l *Log) take(b []byte, seen int, final bool, s Stream, life uint64) int {
 	scratchPool.Put(w)
 	err := l.sink.report()
 	l.wmu.Unlock()
+	l.tell(err, recovered)
+	return at
+}
+
+// begin sets up w for lines with the same time, life and stream. The caller must hold
+// wmu.
+func (l *Log) begin(w *scratch, now time.Time, life uint64, s Stream) {
+	w.json = l.sink.JSON
+	if w.json {
+		w.prefix = appendJSONPrefix(w.prefix[:0], now.UnixMicro(), l.opt.Name, life, s)
+	} else {
+		w.prefix = appendPrefix(w.prefix[:0], now.UnixMicro(), life, s)
+	}
+}
+
+// tell calls OnError and OnRecover. The caller must not hold a lock.
+func (l *Log) tell(err error, recovered uint64) {
+	if recovered > 0 && l.opt.OnRecover != nil {
+		l.opt.OnRecover(recovered)
+	}
 	if err != nil && l.opt.OnError != nil {
 		l.opt.OnError(err)
 	}
-	return at
 }
 
 // flush puts the lines of w into memory, then into the file. The caller must hold
@@ -138,7 +159,7 @@ func (l *Log) flush(w *scratch, b []byte, s Stream, life uint64, now time.Time) 
 		return
 	}
 	first := l.publish(w, b, s, life, now)
-	if l.sink.dir != "" {
+	if l.sink.base != "" {
 		l.record(w, first, now)
 	}
 	w.out, w.spans, w.lines = w.out[:0], w.spans[:0], 0
@@ -181,34 +202,41 @@ func (l *Log) publish(w *scratch, b []byte, s Stream, life uint64, now time.Time
 // record writes lines to the file and records which of them it could not write. The
 // caller must hold wmu.
 func (l *Log) record(w *scratch, first uint64, now time.Time) {
-	out, lines := w.out, w.lines
-	if b := l.bounds.Swap(nil); b != nil {
-		l.sink.bind(*b)
-	}
-	n := l.sink.write(out, w.prefix, now)
-	if n < len(out) {
-		stored := bytes.Count(out[:n], []byte{'\n'})
-		l.gaps.add(first+uint64(stored), first+uint64(lines)-1)
-		l.mu.Lock()
-		l.droppedLines += uint64(lines - stored)
-		l.droppedBytes += uint64(len(out) - n)
-		l.mu.Unlock()
-		lines = stored
+	n, lines := l.sink.write(w.out, now), w.lines
+	if n < len(w.out) {
+		lines = bytes.Count(w.out[:n], []byte{'\n'})
+		l.gaps.add(first+uint64(lines), first+uint64(w.lines)-1)
 	}
 	if lines > 0 {
 		l.gaps.written = first + uint64(lines) - 1
 	}
+	l.count(lines, n, w.lines-lines, len(w.out)-n)
+}
+
+// count updates the statistics. The caller must hold wmu.
+func (l *Log) count(lines, bytes, lostLines, lostBytes int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stats.Lines += uint64(lines)
+	l.stats.Bytes += uint64(bytes)
+	l.stats.LostLines += uint64(lostLines)
+	l.stats.LostBytes += uint64(lostBytes)
+	l.stats.Err = nil
+	if l.sink.down {
+		l.stats.Err = l.sink.cause
+	}
 }
 
 // retry ends a series of failures when the file can be written again, with a note
-// that counts what is missing. The caller must hold wmu. A zero now ignores the time
-// of the next attempt.
-func (l *Log) retry(now time.Time, life uint64) {
+// that counts what is missing, and returns that count; 0 if the series goes on. The
+// caller must hold wmu. A zero now ignores the time of the next attempt.
+func (l *Log) retry(now time.Time, life uint64) (lost uint64) {
 	if now.IsZero() {
 		now = time.Now()
 	} else if now.Before(l.sink.retryAt) {
-		return
+		return 0
 	}
+	lost = l.sink.lostLines
 	text := fmt.Appendf(nil, "%d lines (%d bytes) of output are missing here: %v", l.sink.lostLines, l.sink.lostBytes, l.sink.cause)
 	for i, c := range text {
 		if c == '\n' {
@@ -217,12 +245,14 @@ func (l *Log) retry(now time.Time, life uint64) {
 	}
 	var w scratch
 	w.keep = 1
-	w.prefix = appendPrefix(nil, now.UnixMicro(), life, Note)
+	l.begin(&w, now, life, Note)
 	w.add(text, span{0, len(text), false}, true)
 	if !l.sink.revive(w.out, now) {
-		return
+		return 0
 	}
 	l.gaps.written = l.publish(&w, text, Note, life, now)
+	l.count(1, len(w.out), 0, 0)
+	return lost
 }
 
 // gaps records which lines are not in the files, so that History can number those

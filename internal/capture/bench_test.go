@@ -58,7 +58,7 @@ func captured(b *testing.B, in string, size int, opt Options) time.Duration {
 	if err := cmd.Wait(); err != nil {
 		b.Fatal(err)
 	}
-	if n, _ := l.Dropped(); n != 0 || l.Lines() != uint64(size/100) {
+	if n := l.Stats().LostLines; n != 0 || l.Lines() != uint64(size/100) {
 		b.Fatalf("%d lines captured, %d of them dropped; %d were printed", l.Lines(), n, size/100)
 	}
 	_ = os.RemoveAll(opt.Dir)
@@ -89,7 +89,7 @@ func BenchmarkCapture(b *testing.B) {
 // file that keeps everything.
 func BenchmarkRatio(b *testing.B) {
 	for _, mb := range []int{50, 200} {
-		for name, opt := range map[string]Options{"rotating": {}, "onefile": {MaxSize: 1 << 30}} {
+		for name, opt := range map[string]Options{"rotating": {}, "onefile": {Rules: Rules{MaxSize: 1 << 30}}} {
 			b.Run(strconv.Itoa(mb)+"MB/"+name, func(b *testing.B) {
 				size := mb * 1_000_000
 				in := input(b, size)

@@ -51,21 +51,27 @@
 //
 // # Files
 //
-// NAME.log is the current file, NAME.log.1 the one before it, and so on. One
-// line is one line:
+// NAME.log is the current file, NAME.log.1 the one before it, and so on; with
+// [Rules.Compress] those are NAME.log.1.gz and so on. One line is one line:
 //
 //	2026-11-21T12:00:00.000000Z 7 out text as it was printed
 //
 // UTC time in microseconds, the life, the stream (out, err, or note for
-// UTC time in microseconds, the life, the stream (out, err, or note for
 // remarks of the supervisor; with a + when the text continues in the stream's
-// next line), one space, the text. From the 65th line of one read on, only every
-// 64th line is written so; the others begin with a space, then the text, and share
-// the time, the life and the stream of the line above. A file never begins with such
-// a line. Files have mode 0600, their folder 0700.
-// They rotate between lines, before they would grow over [Options.MaxSize]. A
-// log holds one open file from its first line until Close. One log at a time
-// may write to a name.
+// next line), one space, the text. With [Rules.JSON] a line is an object:
+//
+//	{"time":"2026-11-21T12:00:00.000000Z","host":"ts","life":7,"stream":"stdout","text":"text as it was printed"}
+//
+// with "more":true when the text continues, and U+FFFD for bytes that are not UTF-8.
+// One file may hold lines of both forms. Files have mode 0600, their folder 0700.
+// They rotate between lines, before they would grow over [Rules.MaxSize], and at the
+// first line after [Rules.RotateEvery]. A log holds one open file from its first line
+// until Close. One log at a time may write to a name.
+//
+// An [Archiver] compresses files beside the hosts, which never wait for it. It writes
+// NAME.log.tmp, puts that on the disk and renames it, so that whatever ends in .gz is
+// whole; if the supervisor is killed meanwhile, the original is still there. History
+// reads compressed files too.
 //
 // This package never parses what a host prints, never sends a signal, and never
 // changes a process.

@@ -28,7 +28,7 @@ func TestRealFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	reported := make(chan error, 10)
-	l := New(Options{Dir: dir, Name: "x", MaxSize: 1 << 20, OnError: func(err error) { reported <- err }})
+	l := New(Options{Dir: dir, Name: "x", Rules: Rules{MaxSize: 1 << 20}, OnError: func(err error) { reported <- err }})
 	r, w := pipe(t)
 	c := l.Capture(r, Stdout, 1)
 	const lines = 10000
@@ -56,7 +56,7 @@ func TestRealFullDisk(t *testing.T) {
 	}
 	w.Close()
 	wait(t, c.Done(), "end of the stream")
-	if n, _ := l.Dropped(); n != dropped || n == 0 {
+	if n := l.Stats().LostLines; n != dropped || n == 0 {
 		t.Errorf("%d lines dropped, then %d", dropped, n)
 	}
 	if err := l.Close(); err != nil {

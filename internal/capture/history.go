@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -25,7 +26,7 @@ func (l *Log) history(n int) (lines []Line, next uint64, err error) {
 	l.mu.Lock()
 	lines, next = newest(l.cur, l.past, n, nil), l.seq+1
 	l.mu.Unlock()
-	if n <= 0 || l.opt.Dir == "" {
+	if n <= 0 || l.sink.base == "" {
 		return lines, next, nil
 	}
 	if len(lines) == n && lines[n-1].Seq-lines[0].Seq == uint64(n-1) {
@@ -61,80 +62,133 @@ func (l *Log) history(n int) (lines []Line, next uint64, err error) {
 }
 
 // openAll opens the existing files for reading, newest first.
-func (s *sink) openAll() (files []sized, err error) {
-	for i := range s.files {
-		f, ferr := os.Open(s.path(i))
-		if ferr != nil {
-			if !errors.Is(ferr, os.ErrNotExist) {
-				err = errors.Join(err, ferr)
+func (s *sink) openAll() (files []stored, err error) {
+	for i := range s.Files {
+		// With both, a supervisor was killed before it removed the original.
+		for _, end := range []string{"", packed} {
+			f, ferr := openRegular(s.path(i) + end)
+			if errors.Is(ferr, os.ErrNotExist) {
+				continue
 			}
-			continue
+			var st os.FileInfo
+			if ferr == nil {
+				st, ferr = f.Stat()
+			}
+			if ferr != nil {
+				err = errors.Join(err, ferr)
+				break
+			}
+			files = append(files, stored{f, st.Size(), end == packed, s.packer})
+			break
 		}
-		st, ferr := f.Stat()
-		if ferr == nil && !st.Mode().IsRegular() {
-			ferr = notRegular(s.path(i))
-		}
-		if ferr != nil {
-			err = errors.Join(err, ferr, f.Close())
-			continue
-		}
-		files = append(files, sized{f, st.Size()})
 	}
 	return files, err
 }
 
-// sized is a file that is read only up to size.
-type sized struct {
+// stored is a file of a log that is read only up to size.
+type stored struct {
 	*os.File
-	size int64
+	size   int64
+	packed bool
+	packer Packer
 }
 
 // readBack returns the last n lines of files, oldest first, with the numbers that g
 // knows. files must be ordered newest first.
-func readBack(files []sized, n int, g *gaps) (lines []Line, err error) {
+func readBack(files []stored, n int, g *gaps) (lines []Line, err error) {
 	var p parser
-	var indented [][]byte // lines, newest first, that share the stamp of one before them
 	seq := g.written
 	if g.has(seq) || seq <= g.floor {
 		seq = 0
+	}
+	add := func(ln Line) bool {
+		ln.Seq = seq
+		seq = g.before(seq)
+		lines = append(lines, ln)
+		return len(lines) < n
 	}
 	for _, f := range files {
 		if len(lines) >= n {
 			break
 		}
-		ferr := backwards(f, f.size, func(b []byte) bool {
-			if len(b) > 0 && b[0] == ' ' {
-				if len(indented) < 2*stampEvery { // else this package did not write it
-					indented = append(indented, bytes.Clone(b[1:]))
-				}
-				return true
-			}
-			ln, ok := p.parse(b)
-			if !ok {
-				return true
-			}
-			for _, text := range indented {
-				next := Line{Seq: seq, Time: ln.Time, Life: ln.Life, Stream: ln.Stream, Text: string(text)}
-				lines, seq = append(lines, next), g.before(seq)
-			}
-			indented = indented[:0]
-			ln.Seq = seq
-			seq = g.before(seq)
-			lines = append(lines, ln)
-			return len(lines) < n
-		})
-		err = errors.Join(err, ferr)
+		read := p.backwards
+		if f.packed {
+			read = p.unpack
+		}
+		err = errors.Join(err, read(f, n-len(lines), add))
 	}
 	lines = lines[:min(n, len(lines))]
 	slices.Reverse(lines)
 	return lines, err
 }
 
+// sharing is how many lines without a time of their own, which begin with a space, follow
+// one that they share it with, in files of earlier versions.
+const sharing = 128
+
+// backwards calls add with the lines of f, last one first, until add returns false.
+func (p *parser) backwards(f stored, _ int, add func(Line) bool) error {
+	var indented [][]byte // newest first
+	return backwards(f, f.size, func(b []byte) bool {
+		if len(b) > 0 && b[0] == ' ' {
+			if len(indented) < sharing { // else this package did not write it
+				indented = append(indented, bytes.Clone(b[1:]))
+			}
+			return true
+		}
+		ln, ok := p.parse(b)
+		if !ok {
+			return true
+		}
+		for _, text := range indented {
+			if !add(Line{Time: ln.Time, Life: ln.Life, Stream: ln.Stream, Text: string(text)}) {
+				return false
+			}
+		}
+		indented = indented[:0]
+		return add(ln)
+	})
+}
+
+// unpack calls add with the last n lines of a compressed file, last one first, until add
+// returns false. All of the file is read for that. After an error it passes those before
+// it.
+func (p *parser) unpack(f stored, n int, add func(Line) bool) error {
+	var gz io.Reader
+	err := errPacked
+	if f.packer != nil {
+		gz, err = f.packer.Unpack(bufio.NewReader(f))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	var last []Line // up to 2n
+	lines := bufio.NewScanner(gz)
+	lines.Buffer(make([]byte, backBlock), maxStored)
+	for lines.Scan() {
+		if ln, ok := p.parse(lines.Bytes()); ok {
+			if len(last) >= 2*n {
+				last = append(last[:0], last[n:]...)
+			}
+			last = append(last, ln)
+		}
+	}
+	if err = lines.Err(); err != nil {
+		err = fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	for i := len(last) - 1; i >= max(0, len(last)-n); i-- {
+		if !add(last[i]) {
+			break
+		}
+	}
+	return err
+}
+
 // backBlock is how much is read at a time. maxStored is longer than any line that
 // this package writes.
 const (
 	backBlock = 64 << 10
-	maxStored = MaxLine + 256
+	maxStored = maxEscaped*MaxLine + 1024
 )
 
 // backwards calls line with each line of the first size bytes of r, last one first,

@@ -13,13 +13,13 @@ import (
 
 func TestHistory(t *testing.T) {
 	dir := t.TempDir()
-	old := New(Options{Dir: dir, Name: "x", MaxSize: 1000})
+	old := New(Options{Dir: dir, Name: "x", Rules: Rules{MaxSize: 1000}})
 	for i := range 10 {
 		say(old, 4, fmt.Sprintf("before %d\n", i))
 	}
 	old.Close()
 
-	l := New(Options{Dir: dir, Name: "x", MaxSize: 1000, Ring: 5})
+	l := New(Options{Dir: dir, Name: "x", Rules: Rules{MaxSize: 1000}, Ring: 5})
 	defer l.Close()
 	if got, err := l.History(2); err != nil || len(got) != 2 || got[1].Text != "before 9" || got[1].Seq != 0 || got[1].Life != 4 {
 		t.Errorf("of an earlier run: %+v (%v)", got, err)
@@ -136,7 +136,7 @@ func TestBackwards(t *testing.T) {
 
 // History must be right while lines are added and files rotate.
 func TestHistoryWhileWriting(t *testing.T) {
-	l := New(Options{Dir: t.TempDir(), Name: "x", MaxSize: 4000, Files: 3, Ring: 10})
+	l := New(Options{Dir: t.TempDir(), Name: "x", Rules: Rules{MaxSize: 4000, Files: 3}, Ring: 10})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -3,19 +3,25 @@ package capture
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
 // Options of a Log. The zero value keeps 200 lines in memory and no files.
 type Options struct {
-	Dir     string // folder of the files, made when missing; "" keeps lines in memory only
-	Name    string // base name: NAME.log, NAME.log.1, …; bytes other than A–Z a–z 0–9 . _ - become _
-	MaxSize int64  // bytes of one file; default 16 MiB. A single longer line still gets a file of its own
-	Files   int    // files kept, the current one included; default 4
-	Ring    int    // lines kept in memory, of the latest life and of all before it; default 200
+	Dir  string // folder of the files, made when missing; "" keeps lines in memory only
+	Name string // base name: NAME.log, NAME.log.1, …; bytes other than A–Z a–z 0–9 . _ - become _
+	Ring int    // lines kept in memory, of the latest life and of all before it; default 200
+
+	Rules // of the files
+
+	// Packer compresses files and reads them again. Nil: neither is done.
+	Packer Packer
+
+	// Archiver compresses and removes old files. Nil: the log has one of its own.
+	Archiver *Archiver
 
 	// RingBytes bounds the text of those lines; default 4 MiB. Fewer than Ring lines
 	// are kept if they are that long.
@@ -32,6 +38,14 @@ type Options struct {
 	// called without a lock held, by the goroutine that reads the host: it must return
 	// soon and must not call Close. Default: errors are dropped.
 	OnError func(error)
+
+	// OnRecover is called as OnError is when a series of failures has ended, with how
+	// many lines are missing. May be nil.
+	OnRecover func(lines uint64)
+
+	// OnArchiveError is called by the goroutine of the Archiver when a file cannot be
+	// compressed, once until one can. The file stays as it is. May be nil.
+	OnArchiveError func(error)
 
 	// Redact replaces secrets in all lines before they reach memory, followers or a
 	// file. Nil: nothing is replaced.
@@ -60,25 +74,25 @@ type Log struct {
 	sink sink
 	gaps gaps
 
-	bounds atomic.Pointer[bounds] // of the files, from the next write on; nil: as before
-
 	// mu guards the fields below, and must not be held during input or output.
-	mu           sync.Mutex
-	cur, past    *ring // lines of the latest life; of all earlier lives
-	seq          uint64
-	droppedLines uint64
-	droppedBytes uint64
-	captures     []*Capture
-	followers    int
-	wake         chan struct{} // closed at the next line; nil without waiting followers
-	closing      bool          // no new captures
-	closed       bool          // no new lines
+	mu        sync.Mutex
+	cur, past *ring // lines of the latest life; of all earlier lives
+	seq       uint64
+	stats     Stats
+	captures  []*Capture
+	followers int
+	wake      chan struct{} // closed at the next line; nil without waiting followers
+	closing   bool          // no new captures
+	closed    bool          // no new lines
+
+	ownArchiver bool
 
 	closeOnce sync.Once
 	closeErr  error
 }
 
-// New returns a log. It touches no file: the first line opens it.
+// New returns a log. It touches no file, except that with MaxAge the Archiver removes those
+// that are too old: the first line opens it.
 func New(opt Options) *Log {
 	if opt.Ring <= 0 {
 		opt.Ring = 200
@@ -90,32 +104,25 @@ func New(opt Options) *Log {
 		opt.Backlog = 4096
 	}
 	opt.Backlog = max(opt.Backlog, opt.Ring)
-	opt.Name = fileName(opt.Name)
-	return &Log{opt: opt, sink: sink{dir: opt.Dir, name: opt.Name, bounds: newBounds(opt.MaxSize, opt.Files)}}
-}
-
-// bounds are those of the files of a log.
-type bounds struct {
-	maxSize int64 // bytes of one
-	files   int
-}
-
-func newBounds(maxSize int64, files int) bounds {
-	if maxSize <= 0 {
-		maxSize = 16 << 20
+	l := &Log{opt: opt}
+	l.sink.Rules, l.sink.lock, l.sink.onArchive = opt.withDefaults(), &l.wmu, opt.OnArchiveError
+	l.sink.packer = opt.Packer
+	if opt.Dir == "" {
+		return l
 	}
-	if files <= 0 {
-		files = 4
+	l.sink.base, l.sink.archive = filepath.Join(opt.Dir, fileName(opt.Name)+".log"), opt.Archiver
+	if l.sink.archive == nil {
+		l.sink.archive, l.ownArchiver = new(Archiver), true
 	}
-	return bounds{maxSize, files}
+	if opt.MaxAge > 0 { // of an earlier run
+		l.sink.archive.enqueue(&l.sink)
+	}
+	return l
 }
 
-// SetBounds changes MaxSize and Files of the log's [Options]. It does not wait for the
-// disk: they hold from the next write on, which removes files that are too many.
-func (l *Log) SetBounds(maxSize int64, files int) {
-	b := newBounds(maxSize, files)
-	l.bounds.Store(&b)
-}
+// SetRules changes the rules of the files. It does not wait for the disk: they hold from
+// the next write on, which removes files that are too many.
+func (l *Log) SetRules(r Rules) { l.sink.setRules(r) }
 
 // fileName makes name safe: it cannot leave its folder.
 func fileName(name string) string {
@@ -180,12 +187,19 @@ func (l *Log) Lines() uint64 {
 	return l.seq
 }
 
-// Dropped returns how many lines, and how many bytes in the files' format, could not
-// be written to the files since New. Lines that rotation removed are not counted.
-func (l *Log) Dropped() (lines, bytes uint64) {
+// Stats counts what was written to the files and what could not be, since New. Lines that
+// rotation removed are not counted as lost. Bytes are those of the files' format.
+type Stats struct {
+	Lines, Bytes         uint64
+	LostLines, LostBytes uint64
+	Err                  error // why the files cannot be written at present; nil: they can
+}
+
+// Stats does not wait for the disk.
+func (l *Log) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.droppedLines, l.droppedBytes
+	return l.stats
 }
 
 // Print adds a line of the given stream that did not come from a [Capture]. Line ends
@@ -239,11 +253,12 @@ func (l *Log) Close() error {
 			<-c.Done()
 		}
 		l.wmu.Lock()
+		recovered := uint64(0)
 		if l.sink.down { // record what is missing, if the file can be written by now
 			l.mu.Lock()
 			life := l.cur.life // not nil: lines came before the failure
 			l.mu.Unlock()
-			l.retry(time.Time{}, life)
+			recovered = l.retry(time.Time{}, life)
 		}
 		l.closeErr = l.sink.close()
 		l.mu.Lock()
@@ -251,6 +266,13 @@ func (l *Log) Close() error {
 		l.wakeAll()
 		l.mu.Unlock()
 		l.wmu.Unlock()
+		l.tell(nil, recovered)
+		if a := l.sink.archive; a != nil {
+			a.forget(&l.sink)
+			if l.ownArchiver {
+				a.Close()
+			}
+		}
 	})
 	return l.closeErr
 }

@@ -7,7 +7,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,15 +29,22 @@ type file interface {
 	Close() error
 }
 
-// sink writes lines to rotating files. It is not safe for concurrent use, and takes
-// the time only from its callers.
+// sink writes lines to rotating files. It takes the time only from its callers, which
+// must hold the lock unless something else is said.
 type sink struct {
-	dir, name string
-	bounds
+	base string // path of the current file; "": there are no files
+	Rules
+	next     atomic.Pointer[Rules]                  // in force at the next adopt; nil: as before
 	openFile func(path string) (file, int64, error) // nil: appendTo
 
-	f    file
-	size int64 // of f, always at the end of a line
+	lock      sync.Locker
+	packer    Packer      // nil: nothing is compressed
+	archive   *Archiver   // nil: old files are left alone
+	onArchive func(error) // why files are not compressed, once; may be nil
+
+	f     file
+	size  int64     // of f, always at the end of a line
+	begun time.Time // of f, if RotateEvery is set: about when its first line was written
 
 	down      bool // nothing is written before retryAt
 	cause     error
@@ -44,34 +54,52 @@ type sink struct {
 	revived   time.Time
 	lostLines uint64 // of this series of failures
 	lostBytes uint64
+
+	gone         atomic.Bool // the log is closed: the archiver leaves it alone
+	queued       bool        // of the archiver, under its lock
+	uncompressed bool        // of the archiver's goroutine: the last compression failed
 }
 
-// bind takes other bounds, and removes the files that are too many for them. Those that
-// cannot be removed are left.
-func (s *sink) bind(b bounds) {
-	for i := b.files; i < s.files; i++ {
-		_ = os.Remove(s.path(i))
+// setRules changes the rules from the next write on. The caller need not hold the lock.
+func (s *sink) setRules(r Rules) {
+	r = r.withDefaults()
+	s.next.Store(&r)
+	if s.base != "" && s.archive != nil && r.tended() {
+		s.archive.enqueue(s)
 	}
-	s.bounds = b
+}
+
+// adopt puts the rules of setRules in force, and removes the files that are too many for
+// them. Those that cannot be removed are left.
+func (s *sink) adopt() {
+	r := s.next.Swap(nil)
+	if r == nil {
+		return
+	}
+	for i := r.Files; i < s.Files && s.base != ""; i++ {
+		_ = os.Remove(s.path(i))
+		_ = os.Remove(s.path(i) + packed)
+	}
+	if r.RotateEvery > 0 && s.RotateEvery == 0 {
+		s.begun = firstTime(s.path(0))
+	}
+	s.Rules = *r
 }
 
 // path returns the path of the i-th file; 0 is the current one.
 func (s *sink) path(i int) string {
-	p := filepath.Join(s.dir, s.name+".log")
 	if i > 0 {
-		p += "." + strconv.Itoa(i)
+		return s.base + "." + strconv.Itoa(i)
 	}
-	return p
+	return s.base
 }
 
 // write appends whole lines and returns how many bytes, also in whole lines, are in a
-// file. If that is not all of b, the sink is down and the rest is counted as lost. A
-// file that would begin with an indented line gets stamp, which ends in a space too,
-// in front.
-func (s *sink) write(b, stamp []byte, now time.Time) (done int) {
+// file. If that is not all of b, the sink is down and the rest is counted as lost.
+func (s *sink) write(b []byte, now time.Time) (done int) {
 	if !s.down {
 		var err error
-		if done, err = s.append(b, stamp); err != nil {
+		if done, err = s.append(b, now); err != nil {
 			s.fail(err, now)
 		}
 	}
@@ -82,31 +110,24 @@ func (s *sink) write(b, stamp []byte, now time.Time) (done int) {
 	return done
 }
 
-func (s *sink) append(b, stamp []byte) (done int, err error) {
+func (s *sink) append(b []byte, now time.Time) (done int, err error) {
 	for done < len(b) {
 		if s.f == nil {
 			if err := s.open(); err != nil {
 				return done, err
 			}
 		}
-		begin := 0
-		if s.size == 0 && b[done] == ' ' {
-			begin = len(stamp) - 1
+		if s.size == 0 {
+			s.begun = now
 		}
-		part := s.fit(b[done:], begin)
+		part := s.fit(b[done:], now)
 		if part == 0 {
 			if err := s.rotate(); err != nil {
 				return done, err
 			}
 			continue
 		}
-		n, err := 0, error(nil)
-		if begin > 0 {
-			_, err = s.f.Write(stamp[:begin])
-		}
-		if err == nil {
-			n, err = s.f.Write(b[done : done+part])
-		}
+		n, err := s.f.Write(b[done : done+part])
 		if err == nil && n < part {
 			err = io.ErrShortWrite
 		}
@@ -114,23 +135,22 @@ func (s *sink) append(b, stamp []byte) (done int, err error) {
 			// A torn line would swallow the next one: truncate it. If that fails as
 			// well, the next open ends it.
 			n = bytes.LastIndexByte(b[done:done+n], '\n') + 1
-			if n == 0 {
-				begin = 0
-			}
-			s.size += int64(begin + n)
+			s.size += int64(n)
 			_ = s.f.Truncate(s.size)
 			return done + n, err
 		}
-		s.size += int64(begin + n)
+		s.size += int64(n)
 		done += n
 	}
 	return done, nil
 }
 
-// fit returns how many bytes of b, in whole lines, fit into the current file after
-// begin other bytes.
-func (s *sink) fit(b []byte, begin int) int {
-	room := s.maxSize - s.size - int64(begin)
+// fit returns how many bytes of b, in whole lines, fit into the current file.
+func (s *sink) fit(b []byte, now time.Time) int {
+	if s.RotateEvery > 0 && s.size > 0 && now.Sub(s.begun) >= s.RotateEvery {
+		return 0
+	}
+	room := s.MaxSize - s.size
 	if int64(len(b)) <= room {
 		return len(b)
 	}
@@ -146,7 +166,7 @@ func (s *sink) fit(b []byte, begin int) int {
 }
 
 func (s *sink) open() error {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(s.base), 0o700); err != nil {
 		return err
 	}
 	open := s.openFile
@@ -158,7 +178,40 @@ func (s *sink) open() error {
 		return err
 	}
 	s.f, s.size = f, size
+	if size > 0 && s.RotateEvery > 0 {
+		s.begun = firstTime(s.path(0))
+	}
+	if s.archive != nil && s.tended() {
+		s.archive.enqueue(s)
+	}
 	return nil
+}
+
+// stampPattern matches a time in RFC 3339 or a form close to it.
+var stampPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)`)
+})
+
+// firstTime returns the first time that stands in a file, which is that of its first line,
+// or when it was written last if there is none.
+func firstTime(path string) time.Time {
+	f, err := os.Open(path)
+	if err != nil {
+		return time.Now()
+	}
+	defer f.Close() // it was only read
+	b := make([]byte, 512)
+	n, _ := io.ReadFull(f, b)
+	text := string(stampPattern().Find(b[:n]))
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05Z0700"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t
+		}
+	}
+	if st, err := f.Stat(); err == nil {
+		return st.ModTime()
+	}
+	return time.Now()
 }
 
 // appendTo opens a file for appending and ends a torn last line.
@@ -205,12 +258,16 @@ func (s *sink) rotate() error {
 		return err
 	}
 	// Removed, not overwritten: a History that reads it keeps it open.
-	if err := os.Remove(s.path(s.files - 1)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	for i := s.files - 1; i > 0; i-- {
-		if err := os.Rename(s.path(i-1), s.path(i)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	for _, path := range []string{s.path(s.Files - 1), s.path(s.Files-1) + packed} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
+		}
+	}
+	for i := s.Files - 1; i > 0; i-- {
+		for _, end := range []string{"", packed} {
+			if err := os.Rename(s.path(i-1)+end, s.path(i)+end); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
 		}
 	}
 	return nil
@@ -233,7 +290,7 @@ func (s *sink) fail(err error, now time.Time) {
 // revive writes one line to a sink that is down. If that succeeds, the series of
 // failures is over.
 func (s *sink) revive(line []byte, now time.Time) bool {
-	if n, err := s.append(line, nil); n < len(line) {
+	if n, err := s.append(line, now); n < len(line) {
 		s.fail(err, now)
 		return false
 	}

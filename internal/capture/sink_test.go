@@ -63,17 +63,17 @@ func (f *diskFile) Close() error { return nil }
 
 func TestSinkOnFullDisk(t *testing.T) {
 	d := &disk{room: 12}
-	s := sink{dir: t.TempDir(), name: "x", bounds: bounds{1 << 20, 2}, openFile: d.open}
+	s := sink{base: filepath.Join(t.TempDir(), "x.log"), Rules: Rules{MaxSize: 1 << 20, Files: 2}, openFile: d.open}
 	now := time.Unix(0, 0)
 	content := func() string { return d.names[s.path(0)].String() }
 
-	if n := s.write([]byte("one\ntwo\nthree\nfour\n"), nil, now); n != 8 || content() != "one\ntwo\n" {
+	if n := s.write([]byte("one\ntwo\nthree\nfour\n"), now); n != 8 || content() != "one\ntwo\n" {
 		t.Fatalf("%d bytes written, %q in the file: want the two whole lines", n, content())
 	}
 	if err := s.report(); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "x.log") {
 		t.Errorf("reported: %v", err)
 	}
-	if n := s.write([]byte("five\n"), nil, now); n != 0 {
+	if n := s.write([]byte("five\n"), now); n != 0 {
 		t.Errorf("%d bytes written while down", n)
 	}
 	if err := s.report(); err != nil {
@@ -106,14 +106,14 @@ func TestSinkOnFullDisk(t *testing.T) {
 	if !s.revive([]byte("a note\n"), now) || content() != "one\ntwo\na note\n" {
 		t.Fatalf("not revived: %q", content())
 	}
-	if n := s.write([]byte("six\n"), nil, now); n != 4 || s.lostLines != 0 {
+	if n := s.write([]byte("six\n"), now); n != 4 || s.lostLines != 0 {
 		t.Errorf("%d bytes written after the spell", n)
 	}
 
 	// A failure soon after: reported again, and the wait continues where it was. After
 	// a minute without failures it starts again.
 	d.room = 0
-	s.write([]byte("seven\n"), nil, now.Add(sec))
+	s.write([]byte("seven\n"), now.Add(sec))
 	if s.report() == nil || s.retryAt.Sub(now) != 61*sec {
 		t.Errorf("second spell: next try after %v", s.retryAt.Sub(now))
 	}
@@ -124,7 +124,7 @@ func TestSinkOnFullDisk(t *testing.T) {
 	}
 	d.room = 0
 	now = now.Add(2 * time.Minute)
-	s.write([]byte("eight\n"), nil, now)
+	s.write([]byte("eight\n"), now)
 	if s.retryAt.Sub(now) != sec {
 		t.Errorf("third spell: next try after %v", s.retryAt.Sub(now))
 	}
@@ -153,8 +153,8 @@ func TestLogOnFullDisk(t *testing.T) {
 	if len(reported) != 1 || !errors.Is(reported[0], syscall.ENOSPC) {
 		t.Errorf("reported %v", reported)
 	}
-	if lines, bytes := l.Dropped(); lines != 10 || bytes < 20 {
-		t.Errorf("%d lines, %d bytes dropped", lines, bytes)
+	if st := l.Stats(); st.LostLines != 10 || st.LostBytes < 20 {
+		t.Errorf("%+v", st)
 	}
 	stored := d.names[l.sink.path(0)].String()
 	if err := os.WriteFile(l.sink.path(0), []byte(stored), 0o600); err != nil {
@@ -216,7 +216,7 @@ func TestUnwritable(t *testing.T) {
 		for range 100 {
 			say(l, 1, "a line\n")
 		}
-		if n, _ := l.Dropped(); reported != 1 || n != 100 || len(l.Tail(1000)) != 100 {
+		if n := l.Stats().LostLines; reported != 1 || n != 100 || len(l.Tail(1000)) != 100 {
 			t.Errorf("%s: reported %d times, %d dropped, %d in memory", opt.Dir, reported, n, len(l.Tail(1000)))
 		}
 		if err := l.Close(); err != nil {
@@ -269,7 +269,7 @@ func TestRotation(t *testing.T) {
 		files int
 	}{{1, 3}, {100, 1}, {1000, 2}, {5000, 4}} {
 		dir := t.TempDir()
-		l := New(Options{Dir: dir, Name: "x", MaxSize: c.size, Files: c.files, Ring: 1})
+		l := New(Options{Dir: dir, Name: "x", Rules: Rules{MaxSize: c.size, Files: c.files}, Ring: 1})
 		const lines = 1000
 		for i := 0; i < lines; i += 10 {
 			var b strings.Builder
@@ -313,7 +313,7 @@ func TestRotation(t *testing.T) {
 
 // A host's output through a pipe, in files that rotate meanwhile.
 func TestRotationUnderLoad(t *testing.T) {
-	l := New(Options{Dir: t.TempDir(), Name: "x", MaxSize: 1 << 20, Files: 8})
+	l := New(Options{Dir: t.TempDir(), Name: "x", Rules: Rules{MaxSize: 1 << 20, Files: 8}})
 	r, w := pipe(t)
 	c := l.Capture(r, Stdout, 1)
 	const lines = 40000

@@ -161,6 +161,7 @@ func (s Spec) Validate() error {
 		"start timeout": s.Start.Timeout, "window": r.Window, "backoff initial": r.Backoff.Initial, "retry_failed": r.RetryFailed,
 		"unresponsive after": s.Liveness.After, "unresponsive kill_after": s.Liveness.KillAfter, "unresponsive ping": s.Liveness.Ping,
 		"requests timeout": s.Requests.Timeout, "idle_timeout": s.Requests.IdleTimeout, "stop grace": s.Stop.Grace, "stop drain": s.Stop.Drain,
+		"log rotate_every": s.Log.RotateEvery, "log max_age": s.Log.MaxAge,
 	} {
 		if d < 0 {
 			bad(field, "%s is negative", d)

@@ -136,4 +136,14 @@ type StopRule struct {
 type LogRule struct {
 	MaxSize int64 // bytes of one file; default 16 MiB
 	Files   int   // kept, the current one included; default 4
+
+	// RotateEvery starts another file at the first line that comes so long after the
+	// first one of the current file; 0: only MaxSize does.
+	RotateEvery time.Duration
+	MaxAge      time.Duration // after its last line a file is removed, the current one too; 0: never for its age
+	Compress    bool          // files other than the current one, with gzip
+
+	// JSON writes a line as an object with time, host, life, stream and text, and more if
+	// the text continues; false: as text, separated by spaces.
+	JSON bool
 }

@@ -59,5 +59,9 @@ const (
 	KindExtension  = "extension"  // an extension changed its state or its host, or has something wrong with it
 	KindUnadvised  = "unadvised"  // what follows the end of a life was decided without the advice that was asked for
 	KindBlame      = "blame"      // it was decided whose fault a crash is, or who is put apart
-	KindOutput     = "output"     // something about a host's output: noise, a log file that cannot be written
+	// A host's output cannot be written to its log files, for example because the disk is
+	// full, and can again. A log that fails over and over has at most one pair a minute,
+	// after a few at its beginning.
+	KindLogFailed    = "log_failed"
+	KindLogRecovered = "log_recovered"
 )

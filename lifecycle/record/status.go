@@ -67,6 +67,16 @@ func (h *HealthStatus) Redacted(r Redactor) *HealthStatus {
 	return &out
 }
 
+// LogStatus says what became of the lines that a host printed, since the start of the
+// supervisor. Bytes are those of the files' format. Lines that rotation removed are not lost.
+type LogStatus struct {
+	Written      uint64  `json:"written"` // lines in its log files
+	WrittenBytes uint64  `json:"written_bytes"`
+	Lost         uint64  `json:"lost"` // lines that could not be written
+	LostBytes    uint64  `json:"lost_bytes"`
+	Error        *string `json:"error"` // why they cannot be written at present
+}
+
 // HostStatus is one host as `status --json` shows it.
 type HostStatus struct {
 	Name            string          `json:"name"`
@@ -98,6 +108,7 @@ type HostStatus struct {
 	DependsOn       []string        `json:"depends_on"`
 	Noise           uint64          `json:"noise"` // lines of text where messages belong, skipped since the start of the supervisor
 
+	Log      LogStatus        `json:"log"`
 	Throttle []ThrottleStatus `json:"throttle"` // in the order of the spec
 
 	StartupSeconds         *float64 `json:"startup_seconds"`          // from its start to ready, of the life that was ready last

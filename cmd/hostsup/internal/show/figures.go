@@ -9,7 +9,7 @@ import (
 )
 
 // Figures writes the counts and measurements of each host: how long it took to
-// start, its calls, and its throttled notifications; on a terminal also the complete
+// start, its calls, its throttled notifications, and the lines of its log; on a terminal also the complete
 // reason of its state. It omits hosts without figures.
 func (s Screen) Figures(w io.Writer, hosts []record.HostStatus) error {
 	for _, h := range hosts {
@@ -40,6 +40,7 @@ func (s Screen) Figures(w io.Writer, hosts []record.HostStatus) error {
 			}
 			lines = append(lines, line)
 		}
+		lines = append(lines, s.logFigures(h.Log)...)
 		if len(lines) == 0 {
 			continue
 		}
@@ -53,6 +54,22 @@ func (s Screen) Figures(w io.Writer, hosts []record.HostStatus) error {
 		}
 	}
 	return nil
+}
+
+// logFigures returns what became of the lines that a host printed, if there were any.
+func (s Screen) logFigures(l record.LogStatus) []string {
+	if l.Written == 0 && l.Lost == 0 {
+		return nil
+	}
+	line := fmt.Sprintf("log: %d %s written, %s", l.Written, Plural(int(l.Written), "line", "lines"), Bytes(int64(l.WrittenBytes)))
+	if l.Lost > 0 {
+		line += s.Paint(Alarm, fmt.Sprintf("; %d lost, %s", l.Lost, Bytes(int64(l.LostBytes))))
+	}
+	lines := []string{line}
+	if l.Error != nil {
+		lines = append(lines, s.Paint(Alarm, "log: cannot be written: "+Clean(*l.Error)))
+	}
+	return lines
 }
 
 // short formats a duration with three digits: 41.2ms, 1.25s, 311µs.
