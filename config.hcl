@@ -18,6 +18,7 @@
 #   log {
 #     level  = "info"                   # trace | debug | info | warn | error | off
 #     format = "text"                   # text | json
+#     to     = "auto"                   # stderr | journal; auto: the journal when systemd has started it
 #   }
 #   console {                           # example; the control API on the network, for those with a token
 #     listen  = "127.0.0.1:7777"
@@ -157,6 +158,7 @@ group "demo" {
     #   drain  = "never"                 # or a duration for calls under way, before all that
     # }
     # log {                              # what it prints
+    #   to       = "files"               # files | journal
     #   max_size = "16MiB"
     #   files    = 4                     # the current one included
     #   rotate_every = "never"           # or a duration, such as "24h"

@@ -87,7 +87,8 @@ func newRef(w *World, group string, spec HostSpec) *Ref {
 	r := &Ref{world: w, group: group}
 	r.now.Store(newConfig(w, spec))
 	r.log = capture.New(capture.Options{
-		Dir: w.LogDir, Name: spec.Name, Rules: fileRules(spec.Log), Archiver: &w.archiver, Packer: w.Packer, Redact: w.redactor(),
+		Dir: w.LogDir, Name: spec.Name, Rules: fileRules(spec.Log), Archiver: &w.archiver, Packer: w.Packer, Journal: w.SystemJournal,
+		Redact:  w.redactor(),
 		OnError: r.outputError, OnRecover: r.outputRecovered,
 		OnArchiveError: func(err error) { r.Log().Warn("output", "error", err) },
 	})
@@ -122,7 +123,7 @@ func (r *Ref) outputRecovered(lost uint64) {
 // fileRules returns the rules of the files of a host's log.
 func fileRules(r hostspec.LogRule) capture.Rules {
 	return capture.Rules{
-		MaxSize: r.MaxSize, Files: r.Files, RotateEvery: r.RotateEvery, MaxAge: r.MaxAge, Compress: r.Compress, JSON: r.JSON,
+		MaxSize: r.MaxSize, Files: r.Files, RotateEvery: r.RotateEvery, MaxAge: r.MaxAge, Compress: r.Compress, JSON: r.JSON, Journal: r.Journal,
 	}
 }
 
@@ -213,6 +214,9 @@ func (r *Ref) rest() {
 	defer r.mu.Unlock()
 	r.snap.child, r.snap.machine = nil, r.snap.machine.Over(r.world.now())
 }
+
+// ReopenLog opens the file of the host's output again, which another program has moved.
+func (r *Ref) ReopenLog() { r.log.Reopen() }
 
 // Status returns what there is to say of the host now. Memory and CPU time are those of
 // its process tree, read from the system at the call.

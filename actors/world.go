@@ -43,9 +43,11 @@ type World struct {
 	Journal    *record.Journal
 	Reports    *reports.Store[record.CrashReport]
 	Strategies Strategies
-	Packer     capture.Packer // of old log files; nil: they are not compressed
-	LogDir     string         // folder of the hosts' log files; "": memory only
-	Version    string         // of the program, for the handshake
+	// SystemJournal takes the output of hosts whose spec says so; nil: there is none.
+	SystemJournal capture.Journal
+	Packer        capture.Packer // of old log files; nil: they are not compressed
+	LogDir        string         // folder of the hosts' log files; "": memory only
+	Version       string         // of the program, for the handshake
 
 	Redactor record.Redactor // nil: nothing is taken out of what is kept and shown
 	Withheld []string        // names of variables that no host inherits

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -37,8 +38,29 @@ type File struct {
 // Log configures the supervisor's own log.
 type Log struct {
 	Level  Level  // default info
-	Format Format // default text
+	Format Format // default text; in the journal both are fields
+	To     LogTo  // default auto
+
+	// File is the absolute path of a file for it; "": it goes elsewhere. The other fields
+	// are as those of [hostspec.LogRule].
+	File        string
+	MaxSize     int64
+	Files       int
+	RotateEvery time.Duration
+	MaxAge      time.Duration
+	Compress    bool
 }
+
+// LogTo is where the supervisor's own log goes if no file is named for it.
+type LogTo string
+
+// The places. LogToAuto is the journal of the system if standard error leads there, else
+// standard error.
+const (
+	LogToAuto    LogTo = "auto"
+	LogToStderr  LogTo = "stderr"
+	LogToJournal LogTo = "journal"
+)
 
 // Level is the least severity that is logged. The words are those of hclog.
 type Level string
@@ -289,6 +311,7 @@ func parse(src []byte, filename string, opts Options) (*File, []unit, hcl.Diagno
 			p := r.section(b.Body, b.DefRange, s)
 			if s.name == "supervisor" {
 				r.console(&f.Console, b, p)
+				r.ownLog(&f.Log, p)
 			}
 		}
 	}

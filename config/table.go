@@ -1,6 +1,8 @@
 package config
 
 import (
+	"time"
+
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/supervisor"
@@ -31,10 +33,12 @@ func supervisorSection(f *File) section {
 		},
 		sections: []section{{
 			name: "log", doc: "The supervisor's own log.",
-			settings: []setting{
+			settings: append([]setting{
 				named("level", "least severity that is logged", choice(&f.Log.Level, LevelTrace, LevelDebug, LevelInfo, LevelWarn, LevelError, LevelOff)),
 				named("format", "form of a line", choice(&f.Log.Format, FormatText, FormatJSON)),
-			},
+				named("to", "standard error, or the journal of the system; auto: the file if one is named, else the journal if standard error leads there, else standard error", choice(&f.Log.To, LogToAuto, LogToStderr, LogToJournal)),
+				named("file", "where it goes", path(&f.Log.File, nil)),
+			}, fileSettings(&f.Log.MaxSize, &f.Log.Files, &f.Log.RotateEvery, &f.Log.MaxAge, &f.Log.Compress)...),
 		}, consoleSection(&f.Console), {
 			name: "users", doc: "User and group ids that confined hosts are given, each one of its own, where the supervisor is root.",
 			settings: []setting{
@@ -42,6 +46,18 @@ func supervisorSection(f *File) section {
 				named("count", "how many", whole(&f.Spec.Users.Count, 1, 1<<30)),
 			},
 		}},
+	}
+}
+
+// fileSettings are those of log files that rotate.
+func fileSettings(maxSize *int64, files *int, every, age *time.Duration, compress *bool) []setting {
+	neverRotate, neverAge := *every == 0, *age == 0
+	return []setting{
+		named("max_size", "of one file", size(maxSize, 1<<10, 1<<40)),
+		named("files", "kept, the current one included", whole(files, 1, 10_000)),
+		named("rotate_every", "after its first line a file is followed by another one, at the next line; never: only max_size decides", duration(every, &neverRotate)),
+		named("max_age", "after its last line a file is removed, the current one too; never: however old it is", duration(age, &neverAge)),
+		named("compress", "files other than the current one, with gzip", boolean(compress, false)),
 	}
 }
 
@@ -75,7 +91,6 @@ func hostSection(d *hostDecl) section {
 	neverRetry := h.Restart.RetryFailed == 0
 	neverIdle := h.Requests.IdleTimeout == 0
 	neverDrain := h.Stop.Drain == 0
-	neverRotate, neverAge := h.Log.RotateEvery == 0, h.Log.MaxAge == 0
 	retry := duration(&h.Restart.RetryFailed, &neverRetry)
 	return section{
 		name: "host", doc: "One process that is kept alive.",
@@ -168,14 +183,10 @@ func hostSection(d *hostDecl) section {
 			},
 			{
 				name: "log", doc: "What it prints, kept in files under the state folder.",
-				settings: []setting{
-					named("max_size", "of one file", size(&h.Log.MaxSize, 1<<10, 1<<40)),
-					named("files", "kept, the current one included", whole(&h.Log.Files, 1, 10_000)),
-					named("rotate_every", "after its first line a file is followed by another one, at the next line; never: only max_size decides", duration(&h.Log.RotateEvery, &neverRotate)),
-					named("max_age", "after its last line a file is removed, the current one too; never: however old it is", duration(&h.Log.MaxAge, &neverAge)),
-					named("compress", "files other than the current one, with gzip", boolean(&h.Log.Compress, false)),
+				settings: append([]setting{
+					named("to", "where it is kept: in files, or in the journal of the system", either(&h.Log.Journal, "files", "journal")),
 					named("format", "of a line: time, life, stream and text, or a JSON object", either(&h.Log.JSON, string(FormatText), string(FormatJSON))),
-				},
+				}, fileSettings(&h.Log.MaxSize, &h.Log.Files, &h.Log.RotateEvery, &h.Log.MaxAge, &h.Log.Compress)...),
 			},
 			healthySection(&d.health),
 			reconnectSection(&d.reconnect),

@@ -23,6 +23,11 @@ type options struct {
 	advice func(host, crashID string) string
 	events func(Event)
 	packer capture.Packer
+
+	journal interface { // of the system; nil: there is none
+		capture.Journal
+		Close() error
+	}
 }
 
 // WithLogger sends the tree's log lines to l. Default: nothing is logged.
@@ -59,6 +64,9 @@ func WithCompression() Option { return func(o *options) { o.packer = capture.Gzi
 func checkLog(w *actors.World, h HostSpec) error {
 	if h.Log.Compress && w.Packer == nil {
 		return fmt.Errorf("%w: host %q: log compress: the supervisor was started without WithCompression", ErrSpec, h.Name)
+	}
+	if h.Log.Journal && w.SystemJournal == nil {
+		return fmt.Errorf("%w: host %q: log journal: the supervisor was started without WithJournal", ErrSpec, h.Name)
 	}
 	return nil
 }

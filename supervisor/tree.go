@@ -23,16 +23,17 @@ import (
 
 // tree is a Supervisor before it runs.
 type tree struct {
-	sup      *Supervisor
-	world    *actors.World
-	groups   []actors.GroupSpec // until there are props
-	secrets  secret.Tree
-	notify   func(Notification) // may be nil
-	parts    []openPart
-	extended string        // a host that has extensions; "": none has
-	spawned  chan struct{} // closed once sup.root may be used
-	state    *os.File      // the locked state folder; nil without one
-	told     chan struct{} // closed when nobody is told of events any more
+	sup        *Supervisor
+	world      *actors.World
+	groups     []actors.GroupSpec // until there are props
+	secrets    secret.Tree
+	notify     func(Notification) // may be nil
+	parts      []openPart
+	extended   string        // a host that has extensions; "": none has
+	spawned    chan struct{} // closed once sup.root may be used
+	state      *os.File      // the locked state folder; nil without one
+	endJournal func() error  // may be nil
+	told       chan struct{} // closed when nobody is told of events any more
 }
 
 func newTree(spec Spec, opts []Option) (*tree, error) {
@@ -88,6 +89,10 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 		},
 	}
 	w.Journal.Redact(redactor)
+	var endJournal func() error
+	if o.journal != nil {
+		w.SystemJournal, endJournal = o.journal, o.journal.Close
+	}
 	crashes := ""
 	if spec.StateDir != "" {
 		w.LogDir, crashes = filepath.Join(spec.StateDir, "logs"), filepath.Join(spec.StateDir, "crashes")
@@ -96,7 +101,7 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 	if err != nil {
 		return nil, errors.Join(err, launcher.Close())
 	}
-	t := &tree{world: w, spawned: make(chan struct{}), notify: o.notify, secrets: secret.Tree{
+	t := &tree{world: w, endJournal: endJournal, spawned: make(chan struct{}), notify: o.notify, secrets: secret.Tree{
 		Store: secret.Open(source, spec.SecretCache), Redactor: redactor, Hosts: w.Refs,
 	}}
 	w.Interceptors = func(host *actors.Ref) []*actors.Interceptor { // of a host that a message of package actors adds
@@ -202,6 +207,9 @@ func (t *tree) close() {
 	}
 	if err := t.world.Reports.Close(); err != nil {
 		t.world.Log.Error("crash reports", "error", err)
+	}
+	if t.endJournal != nil {
+		_ = t.endJournal() // what the journal does not take has been counted
 	}
 	t.world.Journal.Close()
 	<-t.told

@@ -155,7 +155,8 @@ func (a *app) execServer(ctx context.Context, f *execFlags) error {
 		}
 		o.Sandbox, o.Limits = &c.policy, c.limits
 	}
-	log, queue := newLogger(a.errout, screen(a.errout), config.Log{Level: config.Level(f.level)})
+	queue := newLogQueue(a.errout, func(n int) []byte { return lostRemark(n, "standard error was not read", false) })
+	log := hclog.New(logOptions(queue, screen(a.errout), config.Log{Level: config.Level(f.level)}))
 	defer queue.flush()
 	o.Log = log.Named("exec-server")
 	sandbox.CloseInheritedOnExec()

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/hostsup/hostsup/config"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/supervisor"
@@ -28,7 +26,7 @@ type loader struct {
 	socket string            // --socket
 	given  string            // address of a socket of the service manager's; "" without one
 	sup    *supervisor.Supervisor
-	log    hclog.Logger
+	log    *ownLog
 
 	console config.Console // as at the start
 
@@ -155,11 +153,18 @@ func completed(file *config.File, socket string) (spec supervisor.Spec, err erro
 func (l *loader) ownSettings(p *supervisor.Plan, file *config.File) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if file.Log.Level != l.conf.Level {
-		p.Settings = append(p.Settings, "supervisor.log.level")
-	}
-	if file.Log.Format != l.conf.Format {
-		p.NeedsStart = append(p.NeedsStart, "supervisor.log.format")
+	for _, s := range []struct {
+		name     string
+		now, new any
+	}{
+		{"level", l.conf.Level, file.Log.Level}, {"format", l.conf.Format, file.Log.Format}, {"to", l.conf.To, file.Log.To},
+		{"file", l.conf.File, file.Log.File}, {"max_size", l.conf.MaxSize, file.Log.MaxSize}, {"files", l.conf.Files, file.Log.Files},
+		{"rotate_every", l.conf.RotateEvery, file.Log.RotateEvery}, {"max_age", l.conf.MaxAge, file.Log.MaxAge},
+		{"compress", l.conf.Compress, file.Log.Compress},
+	} {
+		if s.now != s.new {
+			p.Settings = append(p.Settings, "supervisor.log."+s.name)
+		}
 	}
 	if !reflect.DeepEqual(file.Console, l.console) {
 		p.NeedsStart = append(p.NeedsStart, "supervisor.console")
@@ -193,6 +198,8 @@ func (l *loader) Reload(ctx context.Context) (*control.Applied, error) {
 		return nil, err
 	}
 	defer l.end()
+	l.log.reopen() // also if the configuration is refused: files may have been moved
+	l.sup.ReopenLogs()
 	// When the caller has gone, the rest is applied all the same.
 	out, err := l.reload(context.WithoutCancel(ctx))
 	if err == nil {
@@ -242,15 +249,18 @@ func (l *loader) reload(ctx context.Context) (*control.Applied, error) {
 		return nil, refusal(l.path, err)
 	}
 	l.ownSettings(&plan, file)
-	l.log.SetLevel(hclog.LevelFromString(string(file.Log.Level)))
+	l.log.setHosts(l.sup.Hosts())
+	logErr := l.log.configure(file.Log)
 	l.mu.Lock()
-	l.conf.Level = file.Log.Level
+	if logErr == nil {
+		l.conf = file.Log
+	}
 	l.status.Loaded, l.status.Refused, l.added = time.Now(), nil, added
 	l.mu.Unlock()
-	out := l.applied(l.path, plan, added, err)
+	out := l.applied(l.path, plan, added, errors.Join(err, logErr))
 	l.log.Info("the configuration was loaded", "file", l.path, "unchanged", plan.Count(supervisor.ActionNone), "changed", len(plan.Hosts)-plan.Count(supervisor.ActionNone))
 	for _, e := range out.Errors {
-		l.log.Error("a host could not be changed", "error", e)
+		l.log.Error("something could not be changed", "error", e)
 	}
 	for _, s := range plan.NeedsStart {
 		l.log.Warn("a setting that changed needs a new start of the supervisor", "setting", s)
@@ -306,6 +316,7 @@ func (l *loader) Add(ctx context.Context, path string, vars map[string]string) (
 	if len(plan.Hosts) == 0 && err != nil {
 		return nil, refusal(path, err)
 	}
+	l.log.setHosts(l.sup.Hosts())
 	l.mu.Lock()
 	l.added = joined(l.added, file.Spec.Groups)
 	l.mu.Unlock()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -19,10 +18,11 @@ const (
 )
 
 // logQueue writes a log from its own goroutine, so that logging does not block
-// when standard error is not read. Lines that do not fit into the queue are lost,
+// when standard error is not read, or a disk is slow. Lines that do not fit into the queue are lost,
 // and the log says how many. Safe for concurrent use.
 type logQueue struct {
-	w io.Writer
+	w      io.Writer
+	remark func(lost int) []byte // a line that counts those that are missing before it
 
 	mu      sync.Mutex
 	changed sync.Cond
@@ -31,8 +31,8 @@ type logQueue struct {
 	writing bool
 }
 
-func newLogQueue(w io.Writer) *logQueue {
-	q := &logQueue{w: w}
+func newLogQueue(w io.Writer, remark func(lost int) []byte) *logQueue {
+	q := &logQueue{w: w, remark: remark}
 	q.changed.L = &q.mu
 	return q
 }
@@ -75,7 +75,7 @@ func (q *logQueue) wait(ctx context.Context, b []byte) bool {
 // put queues b. The caller must hold mu.
 func (q *logQueue) put(b []byte) {
 	if q.lost > 0 {
-		q.waiting = fmt.Appendf(q.waiting, "hostsup: %d lines of the log were lost here: standard error was not read\n", q.lost)
+		q.waiting = append(q.waiting, q.remark(q.lost)...)
 		q.lost = 0
 	}
 	q.waiting = append(q.waiting, b...)

@@ -19,7 +19,11 @@ import (
 func TestLogNeverBlocks(t *testing.T) {
 	r, w := io.Pipe() // unbuffered
 	begun := make(chan struct{})
-	log, queue := newLogger(&tellsFirst{w: w, begun: begun}, show.Screen{}, config.Log{Level: "info"})
+	log, err := newOwnLog(&tellsFirst{w: w, begun: begun}, show.Screen{}, config.Log{Level: "info", To: config.LogToStderr}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	queue := log.errout
 	long := strings.Repeat("x", 1000)
 	const n = 3 * logQueueBytes / 1000
 	for i := range n {
@@ -68,7 +72,7 @@ func (f *tellsFirst) Write(b []byte) (int, error) {
 // Writers that wait for room leave some to the log, and give up when they are told to.
 func TestLogHasRoomBesideWhatWaits(t *testing.T) {
 	r, w := io.Pipe()
-	queue := newLogQueue(w)
+	queue := newLogQueue(w, func(n int) []byte { return lostRemark(n, "nobody reads", false) })
 	ctx, cancel := context.WithCancel(t.Context())
 	line := []byte(strings.Repeat("x", 999) + "\n")
 	waited := make(chan int)

@@ -115,20 +115,26 @@ func (a *app) run(opt runOptions) error {
 	if opt.plain {
 		scr = show.Screen{Terminal: true, Now: scr.Now}
 	}
-	log, queue := newLogger(a.errout, scr, file.Log)
-	defer queue.flush()
-	sup, err := supervisor.Start(context.Background(), spec, supervisor.WithLogger(log), supervisor.WithAdvice(show.Advice), supervisor.WithCompression())
+	log, err := newOwnLog(a.errout, scr, file.Log, "")
+	if err != nil {
+		return errors.Join(err, l.Close(), con.Close())
+	}
+	defer log.end()
+	sup, err := supervisor.Start(context.Background(), spec, supervisor.WithLogger(log), supervisor.WithAdvice(show.Advice), supervisor.WithCompression(), supervisor.WithJournal(""))
 	if diags := file.Blame(err); diags != nil { // the error has a position in the file
-		queue.flush()
+		log.end()
 		scr := screen(a.errout)
 		return errors.Join(config.Print(a.errout, diags, scr.Color, scr.Width), l.Close(), con.Close(), &printed{exitFailed})
 	}
 	if err != nil {
 		return errors.Join(err, l.Close(), con.Close())
 	}
-	r := &running{sup: sup, log: log, spec: spec, errout: queue, service: service, console: con}
+	note := sup.Note
+	log.note.Store(&note)
+	log.setHosts(sup.Hosts())
+	r := &running{sup: sup, log: log, spec: spec, errout: log.errout, service: service, console: con}
 	if scr.Terminal && !opt.noOutput && file.Log.Format != config.FormatJSON {
-		r.output = &hostOutput{screen: scr, queue: queue}
+		r.output = &hostOutput{screen: scr, queue: log.errout}
 	}
 	r.loader = &loader{
 		path: spec.Config, vars: vars, socket: a.socket, sup: sup, log: log, conf: file.Log, console: file.Console,
@@ -321,24 +327,4 @@ func (r *running) readyLine() string {
 	}
 	return fmt.Sprintf("hostsup: ready (%d of %d %s running%s, pid %d, socket %s%s)",
 		up, len(st.Hosts), show.Plural(len(st.Hosts), "host", "hosts"), servers, os.Getpid(), r.spec.Socket, r.console.where())
-}
-
-// newLogger logs to w as configured, as fits scr, and never blocks if its output is not
-// read. The queue must be flushed before the program ends, and
-// before anything else is written to w.
-func newLogger(w io.Writer, scr show.Screen, conf config.Log) (hclog.Logger, *logQueue) {
-	queue := newLogQueue(w)
-	opt := &hclog.LoggerOptions{
-		Name:       "hostsup",
-		Level:      hclog.LevelFromString(string(conf.Level)),
-		Output:     queue,
-		JSONFormat: conf.Format == config.FormatJSON,
-	}
-	if scr.Terminal && !opt.JSONFormat {
-		opt.TimeFormat = "15:04:05.000"
-		if scr.Color {
-			opt.Color, opt.ColorHeaderAndFields = hclog.ForceColor, true
-		}
-	}
-	return hclog.New(opt), queue
 }

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -59,7 +60,7 @@ func (w *scratch) plain(b []byte, base int, file bool) (at int) {
 	// into w.
 	out, spans, lines := w.out, w.spans, w.lines
 	if w.json && file {
-		return 0
+		return 0 // next does not mind
 	}
 	for {
 		line := b[at:min(len(b), at+MaxLine+1)]
@@ -95,7 +96,7 @@ func (l *Log) take(b []byte, seen int, final bool, s Stream, life uint64) int {
 		return len(b)
 	}
 	now := time.Now()
-	l.sink.adopt()
+	l.adopt()
 	recovered := uint64(0)
 	if l.sink.down {
 		recovered = l.retry(now, life)
@@ -103,12 +104,16 @@ func (l *Log) take(b []byte, seen int, final bool, s Stream, life uint64) int {
 	w := scratchPool.Get().(*scratch)
 	w.keep = keep
 	l.begin(w, now, life, s)
-	file := l.sink.base != ""
+	journal := l.sink.Journal
+	file := l.sink.base != "" && !journal
+	var failed error
 	at := 0
 	for at < len(b) {
-		if n := w.plain(b[at:], at, file); n > 0 {
-			at += n
-			continue
+		if !journal {
+			if n := w.plain(b[at:], at, file); n > 0 {
+				at += n
+				continue
+			}
 		}
 		end, adv, more := next(b[at:], seen-at, MaxLine)
 		if adv == 0 {
@@ -121,14 +126,27 @@ func (l *Log) take(b []byte, seen int, final bool, s Stream, life uint64) int {
 			l.flush(w, b, s, life, now)
 		}
 		w.add(b, span{at, at + end, more}, file)
+		if journal {
+			err, n := l.send(b[at:at+end], more, s, life, now)
+			failed, recovered = cmp.Or(failed, err), recovered+n
+		}
 		at += adv
 	}
 	l.flush(w, b, s, life, now)
 	scratchPool.Put(w)
 	err := l.sink.report()
 	l.wmu.Unlock()
-	l.tell(err, recovered)
+	l.tell(cmp.Or(failed, err), recovered)
 	return at
+}
+
+// adopt puts new rules in force. The caller must hold wmu.
+func (l *Log) adopt() {
+	l.sink.adopt()
+	if l.sink.apart { // files before the current one are not those of the numbers that follow
+		l.sink.apart = false
+		l.gaps = gaps{written: l.gaps.written, floor: l.gaps.written}
+	}
 }
 
 // begin sets up w for lines with the same time, life and stream. The caller must hold
@@ -159,7 +177,10 @@ func (l *Log) flush(w *scratch, b []byte, s Stream, life uint64, now time.Time) 
 		return
 	}
 	first := l.publish(w, b, s, life, now)
-	if l.sink.base != "" {
+	switch {
+	case l.sink.Journal:
+		l.gaps.add(first, first+uint64(w.lines)-1)
+	case l.sink.base != "":
 		l.record(w, first, now)
 	}
 	w.out, w.spans, w.lines = w.out[:0], w.spans[:0], 0

@@ -35,6 +35,11 @@ func (l *Log) history(n int) (lines []Line, next uint64, err error) {
 
 	// While no line is being added, memory and files agree.
 	l.wmu.Lock()
+	l.adopt()
+	if l.sink.Journal { // files are of an earlier time
+		l.wmu.Unlock()
+		return lines, next, nil
+	}
 	l.mu.Lock()
 	g := gaps{l.gaps.written, slices.Clone(l.gaps.ranges), l.gaps.floor}
 	next = l.seq + 1

@@ -20,6 +20,10 @@ type Options struct {
 	// Packer compresses files and reads them again. Nil: neither is done.
 	Packer Packer
 
+	// Journal takes the lines if the Rules say so. May be nil: then they are lost, which is
+	// counted and reported as for files.
+	Journal Journal
+
 	// Archiver compresses and removes old files. Nil: the log has one of its own.
 	Archiver *Archiver
 
@@ -79,12 +83,14 @@ type Log struct {
 	cur, past *ring // lines of the latest life; of all earlier lives
 	seq       uint64
 	stats     Stats
+	losses    losses // of the Journal
 	captures  []*Capture
 	followers int
 	wake      chan struct{} // closed at the next line; nil without waiting followers
 	closing   bool          // no new captures
 	closed    bool          // no new lines
 
+	sender      Sender // of lines for the Journal; nil before the first. Guarded by wmu
 	ownArchiver bool
 
 	closeOnce sync.Once
@@ -123,6 +129,11 @@ func New(opt Options) *Log {
 // SetRules changes the rules of the files. It does not wait for the disk: they hold from
 // the next write on, which removes files that are too many.
 func (l *Log) SetRules(r Rules) { l.sink.setRules(r) }
+
+// Reopen has the path of the current file opened again, for when that was moved by a program
+// such as logrotate. It does not wait for a line that is being written: then that happens before
+// the next one. What was in the moved file, History does not find.
+func (l *Log) Reopen() { l.sink.setReopen(l.wmu.TryLock, l.wmu.Unlock) }
 
 // fileName makes name safe: it cannot leave its folder.
 func fileName(name string) string {

@@ -19,6 +19,9 @@ type Rules struct {
 	// Compress packs files other than the current one, if there is a [Packer].
 	Compress bool
 
+	// Journal hands lines to the Journal of the log's [Options] in place of the files.
+	Journal bool
+
 	// JSON writes each line as a JSON object instead of text.
 	JSON bool
 }

@@ -34,8 +34,11 @@ type file interface {
 type sink struct {
 	base string // path of the current file; "": there are no files
 	Rules
+	moved    atomic.Bool                            // the current file was moved: it is opened again at the next adopt
 	next     atomic.Pointer[Rules]                  // in force at the next adopt; nil: as before
 	openFile func(path string) (file, int64, error) // nil: appendTo
+
+	apart bool // lines that were written last are no longer in the files
 
 	lock      sync.Locker
 	packer    Packer      // nil: nothing is compressed
@@ -69,12 +72,29 @@ func (s *sink) setRules(r Rules) {
 	}
 }
 
+// setReopen has the current file opened again: at once if nobody writes, else before the
+// next line. The functions are those of the lock, which the caller must not hold.
+func (s *sink) setReopen(tryLock func() bool, unlock func()) {
+	s.moved.Store(true)
+	if tryLock() {
+		s.adopt()
+		unlock()
+	}
+}
+
 // adopt puts the rules of setRules in force, and removes the files that are too many for
 // them. Those that cannot be removed are left.
 func (s *sink) adopt() {
+	if s.moved.Swap(false) && s.f != nil {
+		s.follow()
+	}
 	r := s.next.Swap(nil)
 	if r == nil {
 		return
+	}
+	if r.Journal && !s.Journal {
+		_ = s.close()
+		s.down, s.lostLines, s.lostBytes = false, 0, 0
 	}
 	for i := r.Files; i < s.Files && s.base != ""; i++ {
 		_ = os.Remove(s.path(i))
@@ -84,6 +104,22 @@ func (s *sink) adopt() {
 		s.begun = firstTime(s.path(0))
 	}
 	s.Rules = *r
+}
+
+// follow closes the current file if another one has its path, or none. It notices one that
+// was made shorter.
+func (s *sink) follow() {
+	if f, ok := s.f.(*os.File); ok {
+		was, err := f.Stat()
+		now, gone := os.Stat(s.base)
+		if err == nil && gone == nil && os.SameFile(was, now) {
+			s.apart = s.apart || was.Size() < s.size
+			s.size = was.Size()
+			return
+		}
+	}
+	_ = s.close()
+	s.apart = true
 }
 
 // path returns the path of the i-th file; 0 is the current one.

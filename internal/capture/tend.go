@@ -46,6 +46,7 @@ func (s *sink) removeOld(now time.Time) (due time.Time) {
 			if !end.After(now) {
 				if i == 0 {
 					_ = s.close()
+					s.apart = true
 				}
 				if err = os.Remove(path); err == nil {
 					continue

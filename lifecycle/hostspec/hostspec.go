@@ -143,6 +143,10 @@ type LogRule struct {
 	MaxAge      time.Duration // after its last line a file is removed, the current one too; 0: never for its age
 	Compress    bool          // files other than the current one, with gzip
 
+	// Journal hands lines to the journal of the system, if there is one, in place of the
+	// files. What it does not take is lost and counted.
+	Journal bool
+
 	// JSON writes a line as an object with time, host, life, stream and text, and more if
 	// the text continues; false: as text, separated by spaces.
 	JSON bool
