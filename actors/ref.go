@@ -222,6 +222,23 @@ func (r *Ref) ReopenLog() { r.log.Reopen() }
 // its process tree, read from the system at the call.
 func (r *Ref) Status() record.HostStatus {
 	s := r.snapshot()
+	out := r.status(&s)
+	if s.child != nil {
+		if rss, cpu, err := s.child.Usage(); err == nil {
+			seconds := cpu.Seconds()
+			out.RSSBytes, out.CPUSeconds = &rss, &seconds
+		}
+	}
+	return out
+}
+
+// Peek returns Status without memory and CPU time, which take most of its time.
+func (r *Ref) Peek() record.HostStatus {
+	s := r.snapshot()
+	return r.status(&s)
+}
+
+func (r *Ref) status(s *snapshot) record.HostStatus {
 	spec, red := r.spec(), r.world.redactor()
 	out := record.StatusOf(&s.machine, r.world.now(), red)
 	out.Name, out.Group, out.Protocol, out.Life, out.MaxCrashes = spec.Name, r.group, spec.protocol(), s.life, spec.Restart.MaxCrashes
@@ -247,10 +264,6 @@ func (r *Ref) Status() record.HostStatus {
 	if s.child != nil {
 		pid, started := s.child.Pid(), s.child.Started()
 		out.PID, out.Started = &pid, &started
-		if rss, cpu, err := s.child.Usage(); err == nil {
-			seconds := cpu.Seconds()
-			out.RSSBytes, out.CPUSeconds = &rss, &seconds
-		}
 	}
 	return out
 }

@@ -30,7 +30,9 @@ type File struct {
 	StateDir string
 	Log      Log
 	Console  Console
+	Traces   *Traces // nil: none are sent
 
+	traces      *Traces           // that of the block, if there is one
 	execServers []*execServerDecl // and the sources to show diagnostics with
 	units       []unit
 }
@@ -312,6 +314,9 @@ func parse(src []byte, filename string, opts Options) (*File, []unit, hcl.Diagno
 			if s.name == "supervisor" {
 				r.console(&f.Console, b, p)
 				r.ownLog(&f.Log, p)
+				if _, ok := p.at["traces"]; ok {
+					f.Traces = f.traces
+				}
 			}
 		}
 	}

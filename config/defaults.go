@@ -28,7 +28,8 @@ func defaultFile() *File {
 			Parts:    []supervisor.Part{attach.Part{}, inspect.Part{}, hosted.Part{}},
 			OnFailed: supervisor.Stay, Users: sandbox.Range{First: 2_000_000_000, Count: 65_536}, SecretCache: secret.DefaultCache,
 		},
-		Log: Log{Level: LevelInfo, Format: FormatText, To: LogToAuto, MaxSize: 16 << 20, Files: 4},
+		Log:    Log{Level: LevelInfo, Format: FormatText, To: LogToAuto, MaxSize: 16 << 20, Files: 4},
+		traces: &Traces{Sample: 1},
 	}
 }
 

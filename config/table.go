@@ -39,7 +39,7 @@ func supervisorSection(f *File) section {
 				named("to", "standard error, or the journal of the system; auto: the file if one is named, else the journal if standard error leads there, else standard error", choice(&f.Log.To, LogToAuto, LogToStderr, LogToJournal)),
 				named("file", "where it goes", path(&f.Log.File, nil)),
 			}, fileSettings(&f.Log.MaxSize, &f.Log.Files, &f.Log.RotateEvery, &f.Log.MaxAge, &f.Log.Compress)...),
-		}, consoleSection(&f.Console), {
+		}, consoleSection(&f.Console), tracesSection(f.traces), {
 			name: "users", doc: "User and group ids that confined hosts are given, each one of its own, where the supervisor is root.",
 			settings: []setting{
 				named("first", "the lowest", whole(&f.Spec.Users.First, 1000, 1<<31-1)),

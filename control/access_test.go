@@ -203,7 +203,7 @@ func TestRolesOfAllRoutes(t *testing.T) {
 	h.OnInspect = func(ctx context.Context) (*supervisor.Inspection, error) { change("inspect"); return inspect(ctx) }
 	sup.Live, h.Said = nil, nil
 
-	addr := console(t, sup, control.Options{Configuration: changing(change), Samples: sampled()}, control.Access{})
+	addr := console(t, sup, control.Options{Configuration: changing(change), Samples: sampled(), Metrics: figures}, control.Access{})
 	seen := 0
 	for path, ops := range doc.doc["paths"].(map[string]any) {
 		for method, op := range ops.(map[string]any) {
@@ -242,6 +242,37 @@ func TestRolesOfAllRoutes(t *testing.T) {
 	}
 	if seen < 20 {
 		t.Errorf("only %d operations", seen)
+	}
+}
+
+// figures stands for what package metrics serves.
+var figures = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	fmt.Fprintln(w, "up 1")
+})
+
+func TestMetricsAreServed(t *testing.T) {
+	bearer := "Bearer " + secretOf(control.RoleRead)
+	addr := console(t, everything(), control.Options{Metrics: figures}, control.Access{})
+	for _, tt := range []struct {
+		method, path, token string
+		status              int
+	}{
+		{"GET", "/metrics", bearer, 200},
+		{"GET", "/metrics", "", 401},
+		{"POST", "/metrics", bearer, 404},
+		{"GET", "/metrics/", bearer, 404},
+		{"GET", "/metrics?x=1", bearer, 400},
+		{"GET", "/v1/metrics", bearer, 404},
+	} {
+		res, text := ask(t, addr, tt.method, tt.path, "", "Authorization", tt.token)
+		if res.StatusCode != tt.status || tt.status == 200 && string(text) != "up 1\n" {
+			t.Errorf("%s %s: %d %s", tt.method, tt.path, res.StatusCode, text)
+		}
+	}
+	without := console(t, everything(), control.Options{}, control.Access{})
+	if res, text := ask(t, without, "GET", "/metrics", "", "Authorization", bearer); res.StatusCode != 404 || classIn(t, text) != control.Unknown {
+		t.Errorf("%d %s", res.StatusCode, text)
 	}
 }
 

@@ -46,6 +46,9 @@ func operations() []operation {
 		{http.MethodPost, "/hosts", "addHosts", RoleFull, "Adds the hosts of a file beside those of the configuration.", reply((*Server).addHosts)},
 		{http.MethodDelete, "/hosts/{host}", "removeHost", RoleFull, "Stops a host and takes it out.", reply((*Server).removeHost)},
 
+		{http.MethodGet, metricsPath, "metrics", RoleRead, "Figures for Prometheus, as text or in the format OpenMetrics.",
+			rooted(raw((*Server).metrics, content{media: typeText}, content{media: typeOpenMetrics}))},
+
 		{http.MethodPost, "/hosts/{host}/call", "call", RoleFull, "Calls a method of a host. With stream, each line of the answer is an element of the result.",
 			raw((*Server).call, contentOf[callResponse](typeJSON),
 				contentOf[itemLine](typeNDJSON, reflect.TypeFor[endLine]()), contentOf[itemLine](typeSSE, reflect.TypeFor[endLine]()))},
@@ -67,6 +70,11 @@ func operations() []operation {
 		{http.MethodPost, "/hosts/{host}/attach", "attach", RoleFull, "Makes the caller a client of a host: the request's body carries its messages, the response's body those to it.",
 			endlessly(raw((*Server).attach, content{media: typeBytes}))},
 	}
+}
+
+func rooted(e endpoint) endpoint {
+	e.rooted = true
+	return e
 }
 
 func endlessly(e endpoint) endpoint {
@@ -97,8 +105,10 @@ type hostInput struct {
 
 // callInput is the input of a call or notification.
 type callInput struct {
-	Host Host `path:"host" doc:"name of a host, or of one with several instances" instances:"any"`
-	Body callRequest
+	Host   Host     `path:"host" doc:"name of a host, or of one with several instances" instances:"any"`
+	Parent []string `header:"traceparent" doc:"W3C trace context of the caller of a call, which the host gets where its protocol carries it; ignored if it is malformed"`
+	State  []string `header:"tracestate" doc:"belongs to traceparent"`
+	Body   callRequest
 }
 
 // callRequest is the body of a call or notification.

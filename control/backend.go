@@ -6,6 +6,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions"
@@ -65,6 +66,7 @@ type Call struct {
 	Params     codec.Raw
 	Timeout    time.Duration // 0: the host's own
 	Idempotent bool          // may be sent again to the next life
+	Trace      codec.Trace   // of the caller; hosts get it where their protocol carries it
 }
 
 // Over makes sup the tree of a Server.
@@ -174,6 +176,9 @@ func (c Call) options() []supervisor.CallOption {
 	}
 	if c.Idempotent {
 		opts = append(opts, supervisor.Idempotent())
+	}
+	if c.Trace != (codec.Trace{}) {
+		opts = append(opts, actors.Trace(c.Trace.Parent, c.Trace.State))
 	}
 	return opts
 }

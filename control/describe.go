@@ -44,6 +44,9 @@ func describe(err error, enc codec.Encoding) *Error {
 	return e
 }
 
+// ClassOf returns the class that callers of the API are told of an error of a [Host].
+func ClassOf(err error) Class { return describe(err, nil).Class }
+
 func classOf(err error) Class {
 	for _, row := range classes {
 		if row.is != nil && errors.Is(err, row.is) {

@@ -33,7 +33,7 @@ func OpenAPI(strict bool) ([]byte, error) {
 	d := documenter{strict: strict, schemas: map[string]*jsonschema.Schema{}, remarks: map[string]map[string]string{}}
 	paths := map[string]map[string]any{}
 	for _, op := range operations() {
-		at := prefix + op.path
+		at := op.at()
 		if paths[at] == nil {
 			paths[at] = map[string]any{}
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
@@ -101,7 +103,7 @@ func (in callInput) call() (c Call, err error) {
 	if q.Method == "" {
 		return c, invalid("no method to call")
 	}
-	c = Call{Method: q.Method, Idempotent: q.Idempotent}
+	c = Call{Method: q.Method, Idempotent: q.Idempotent, Trace: traceOf(in.Parent, in.State)}
 	if c.Timeout, err = seconds(q.Timeout); err != nil {
 		return c, err
 	}
@@ -115,6 +117,24 @@ func (in callInput) call() (c Call, err error) {
 		}
 	}
 	return c, nil
+}
+
+var traceParent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
+
+// maxTraceState is what W3C wants to be passed on at least, in bytes.
+const maxTraceState = 512
+
+// traceOf returns the trace context of a request, and none if it is malformed, as W3C
+// wants it.
+func traceOf(parents, states []string) (t codec.Trace) {
+	if len(parents) != 1 || !traceParent.MatchString(parents[0]) {
+		return t
+	}
+	t.Parent = parents[0]
+	if state := strings.Join(states, ","); len(state) <= maxTraceState {
+		t.State = state
+	}
+	return t
 }
 
 // resultJSON renders a host's result.

@@ -16,7 +16,7 @@ import (
 // of what a request carries, who may use them, and the document openapi.json.
 type operation struct {
 	method string
-	path   string // below prefix, as http.ServeMux reads it
+	path   string // below prefix, unless it is rooted, as http.ServeMux reads it
 	name   string // operationId of the document
 	role   Role   // the least that a caller must have
 	doc    string // one sentence
@@ -27,8 +27,17 @@ type operation struct {
 type endpoint struct {
 	input   reflect.Type // see read
 	answers []content    // the possible ones
+	rooted  bool         // the path is not below prefix
 	endless bool         // the request's body is a stream that may last for days
 	serve   func(s *Server, w http.ResponseWriter, r *http.Request) error
+}
+
+// at returns the whole path of an operation.
+func (op *operation) at() string {
+	if op.rooted {
+		return op.path
+	}
+	return prefix + op.path
 }
 
 // content is a form of the answer to an operation.

@@ -14,7 +14,7 @@ import (
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	for _, op := range operations() {
-		mux.HandleFunc(op.method+" "+prefix+op.path, func(w http.ResponseWriter, r *http.Request) {
+		mux.HandleFunc(op.method+" "+op.at(), func(w http.ResponseWriter, r *http.Request) {
 			if err := s.run(&op, w, r); err != nil {
 				s.fail(w, r, err)
 			}

@@ -23,7 +23,8 @@ type Options struct {
 	Configuration Configuration
 	Console       Console        // where ServeConsole listens
 	Samples       *samples.Store // figures of the last hour; nil: none are kept
-	MaxBody       int64   // bytes of a request's body; default 64 MiB
+	Metrics       http.Handler   // of GET /metrics; nil: there are none
+	MaxBody       int64          // bytes of a request's body; default 64 MiB
 
 	// Patience bounds how long a caller on a network may take to send a body, and to take
 	// what is written to it; default 30 s.

@@ -64,6 +64,7 @@ type Host struct {
 	crashes   []time.Time // within the window, oldest first; never changed in place
 	streak    int         // ends since the last healthy spell
 	retryAt   time.Time   // when the back-off runs out; zero: it does not run
+	crashed   uint64      // crashes since New, also those that were cleared
 	restarts  uint64      // lives after the first one that the rules, its own or the group's, started
 	slow      bool        // the running start is over its time-out
 	quiet     bool        // the running start has been without a handshake for QuietAfter
@@ -193,6 +194,9 @@ func (h Host) StoppedByPerson() bool {
 
 // Done reports whether the host is a job whose last run has succeeded.
 func (h Host) Done() bool { return h.state == Stopped && h.by == ByDone }
+
+// Crashes counts all crashes of the host, also those that do not count any more.
+func (h Host) Crashes() uint64 { return h.crashed }
 
 // CrashesInWindow counts the crashes that still count at now.
 func (h Host) CrashesInWindow(now time.Time) int { return len(h.inWindow(now)) }

@@ -166,6 +166,7 @@ func (s *step) ownExit(status ExitStatus, reason string) {
 func (s *step) crash(cause Cause, reason string) {
 	r := s.rules.Restart
 	s.crashes = append(append([]time.Time(nil), s.inWindow(s.now)...), s.now)
+	s.crashed++
 	s.to(Crashed, reason, "")
 	switch {
 	case r.Policy == Never:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"sync"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -56,11 +57,19 @@ func (h *Host) State() lifecycle.State { return h.ref.State() }
 // system by the call.
 func (h *Host) Status() HostStatus { return h.ref.Status() }
 
+// Peek returns Status without memory and processor time, which take most of its time: it
+// may be asked often for each of many hosts.
+func (h *Host) Peek() HostStatus { return h.ref.Peek() }
+
 // Responses returns how long the host's answers to calls have taken, over all its lives.
 // It costs little, so that it can be asked every second for each of many hosts; the
 // quantiles of an interval are those of the difference of two. It is empty for a host
 // without a protocol.
 func (h *Host) Responses() ResponseTimes { return meter.Of(h.ref).Responses() }
+
+// ResponseBounds returns the upper bounds of the buckets of [ResponseTimes], inclusive and
+// ascending.
+func ResponseBounds() []time.Duration { return meter.Bounds() }
 
 // Start brings the host to running, after the hosts that it depends on. In failed
 // it opens a new crash window. Errors: *StateError, ErrNoHost when the host was

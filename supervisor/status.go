@@ -52,6 +52,16 @@ type ConfigRefusal struct {
 	Reason string    `json:"reason"` // what is wrong with the file, the first of it
 }
 
+// Parts returns the status of each part that has one, in the order of the spec.
+func (s *Supervisor) Parts() (list []PartStatus) {
+	for _, p := range s.parts {
+		if p.Status != nil {
+			list = append(list, p.Status())
+		}
+	}
+	return list
+}
+
 // Status returns what there is to say of the tree now.
 func (s *Supervisor) Status() Status {
 	out := Status{
@@ -61,11 +71,7 @@ func (s *Supervisor) Status() Status {
 		},
 		Groups: []record.GroupStatus{}, Hosts: []record.HostStatus{}, Parts: []PartStatus{},
 	}
-	for _, p := range s.parts {
-		if p.Status != nil {
-			out.Parts = append(out.Parts, p.Status())
-		}
-	}
+	out.Parts = append(out.Parts, s.Parts()...)
 	if out.Supervisor.Missing == nil {
 		out.Supervisor.Missing = []string{}
 	}

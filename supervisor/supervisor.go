@@ -207,6 +207,12 @@ func (s *Supervisor) Events(ctx context.Context, since uint64, follow bool) iter
 	return s.world.Journal.Events(ctx, since, follow)
 }
 
+// EventCounts returns how many events there were, and how many readers have missed because
+// they fell behind, once for each reader.
+func (s *Supervisor) EventCounts() (written, missed uint64) {
+	return s.world.Journal.Last(), s.world.Journal.Lost()
+}
+
 // Note writes an event of kind supervisor, for what the program around the tree
 // has to tell whoever reads its events.
 func (s *Supervisor) Note(reason string) {

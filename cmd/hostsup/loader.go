@@ -29,6 +29,7 @@ type loader struct {
 	log    *ownLog
 
 	console config.Console // as at the start
+	traces  *config.Traces // as at the start
 
 	watch func(files []string) // watches files besides the main one; may be nil
 	files []string             // that are watched; whose turn it is has them
@@ -168,6 +169,9 @@ func (l *loader) ownSettings(p *supervisor.Plan, file *config.File) {
 	}
 	if !reflect.DeepEqual(file.Console, l.console) {
 		p.NeedsStart = append(p.NeedsStart, "supervisor.console")
+	}
+	if !reflect.DeepEqual(file.Traces, l.traces) {
+		p.NeedsStart = append(p.NeedsStart, "supervisor.traces")
 	}
 }
 

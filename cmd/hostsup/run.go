@@ -26,8 +26,10 @@ import (
 	"github.com/hostsup/hostsup/execserver/part"
 	"github.com/hostsup/hostsup/internal/version"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/metrics"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/supervisor"
+	"github.com/hostsup/hostsup/traces"
 )
 
 // closeWithin bounds the responses under way after the supervisor has ended.
@@ -120,6 +122,11 @@ func (a *app) run(opt runOptions) error {
 		return errors.Join(err, l.Close(), con.Close())
 	}
 	defer log.end()
+	tracing, err := openTraces(file.Traces, log.Named("traces"))
+	if err != nil {
+		return errors.Join(err, l.Close(), con.Close())
+	}
+	defer closeTraces(tracing)
 	sup, err := supervisor.Start(context.Background(), spec, supervisor.WithLogger(log), supervisor.WithAdvice(show.Advice), supervisor.WithCompression(), supervisor.WithJournal(""))
 	if diags := file.Blame(err); diags != nil { // the error has a position in the file
 		log.end()
@@ -132,12 +139,12 @@ func (a *app) run(opt runOptions) error {
 	note := sup.Note
 	log.note.Store(&note)
 	log.setHosts(sup.Hosts())
-	r := &running{sup: sup, log: log, spec: spec, errout: log.errout, service: service, console: con}
+	r := &running{sup: sup, log: log, spec: spec, errout: log.errout, service: service, console: con, traces: tracing}
 	if scr.Terminal && !opt.noOutput && file.Log.Format != config.FormatJSON {
 		r.output = &hostOutput{screen: scr, queue: log.errout}
 	}
 	r.loader = &loader{
-		path: spec.Config, vars: vars, socket: a.socket, sup: sup, log: log, conf: file.Log, console: file.Console,
+		path: spec.Config, vars: vars, socket: a.socket, sup: sup, log: log, conf: file.Log, console: file.Console, traces: file.Traces,
 		status: supervisor.ConfigStatus{Loaded: loaded}, turn: make(chan struct{}, 1),
 	}
 	if service.Socket != nil {
@@ -161,7 +168,8 @@ type running struct {
 
 	output  *hostOutput // nil: what hosts print is not shown
 	service *systemd.Service
-	console *console // nil: the API is not served on a network
+	console *console       // nil: the API is not served on a network
+	traces  *traces.Traces // nil: none are sent
 	loader  *loader
 	watcher *watcher // nil: the file is not watched
 }
@@ -191,7 +199,13 @@ func (r *running) serve(l socket, signals <-chan os.Signal) error {
 	if r.console != nil {
 		opt.Console = r.console.info
 	}
-	srv := control.NewServer(control.Over(r.sup), opt)
+	figures := metrics.Options{Version: opt.Version, Logger: opt.Logger, Usage: opt.Samples.Usage, Configuration: r.loader.Status}
+	tree := control.Over(r.sup)
+	if r.traces != nil {
+		tree, figures.Spans = r.traces.Over(tree), r.traces.Counts
+	}
+	opt.Metrics = metrics.New(r.sup, figures)
+	srv := control.NewServer(tree, opt)
 	consoled := serveConsole(srv, r.console)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
@@ -202,6 +216,9 @@ func (r *running) serve(l socket, signals <-chan os.Signal) error {
 	kept.Go(func() { r.tell(func() error { return r.service.Watch(keepCtx, r.sup.Ping) }) })
 	if r.output != nil {
 		kept.Go(func() { r.output.show(keepCtx, control.Over(r.sup)) })
+	}
+	if r.traces != nil {
+		kept.Go(func() { r.traces.Follow(keepCtx, r.sup) })
 	}
 	if r.watcher != nil {
 		kept.Go(func() {

@@ -156,6 +156,18 @@ func sample(before, r Reading, since time.Duration) point {
 	return p
 }
 
+// Usage returns memory and processor time of a life of a host as of its newest sample,
+// which is at most [Interval] old. ok is false if there is none of that life.
+func (s *Store) Usage(host string, life uint64) (memory int64, cpu time.Duration, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.hosts[host]
+	if h == nil || h.before.Life != life || h.before.Memory < 0 || h.before.CPU < 0 {
+		return 0, 0, false
+	}
+	return h.before.Memory, h.before.CPU, true
+}
+
 // Query selects samples.
 type Query struct {
 	Hosts []string // names; none: all

@@ -87,6 +87,20 @@ func TestFiguresAreThoseOfTheInterval(t *testing.T) {
 	}
 }
 
+func TestUsageIsThatOfTheNewestSample(t *testing.T) {
+	s := samples.NewStore()
+	s.Add(at(1), []samples.Reading{{Host: "a", Life: 2, Memory: 100, CPU: time.Second}, {Host: "b", Life: 1, Memory: -1, CPU: -1}})
+	s.Add(at(2), []samples.Reading{{Host: "a", Life: 2, Memory: 200, CPU: 2 * time.Second}, {Host: "b", Life: 1, Memory: -1, CPU: -1}})
+	if memory, cpu, ok := s.Usage("a", 2); memory != 200 || cpu != 2*time.Second || !ok {
+		t.Errorf("%d %v %v", memory, cpu, ok)
+	}
+	for host, life := range map[string]uint64{"a": 3, "b": 1, "c": 1} {
+		if _, _, ok := s.Usage(host, life); ok {
+			t.Errorf("there is no figure of life %d of %s", life, host)
+		}
+	}
+}
+
 func TestHistoryIsThatOfTheQuery(t *testing.T) {
 	s := samples.NewStore()
 	if h := history(t, s, samples.Query{}); h.Last != 0 || len(h.Times) != 0 || len(h.Hosts) != 0 {

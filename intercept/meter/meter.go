@@ -96,7 +96,7 @@ func (m *Meter) fill(s *record.HostStatus) {
 	}
 	s.Calls = m.calls.Load()
 	if h := m.Responses(); h.Count > 0 {
-		s.AverageResponseSeconds = seconds(int64(h.Sum) / int64(h.Count)) //nolint:gosec // answers are no 2⁶³
+		s.AverageResponseSeconds = seconds(int64(h.Sum) / int64(h.Count))
 	}
 	if m.activated.Load() > 0 {
 		s.ActivationSeconds = seconds(m.activation.Load())

@@ -23,6 +23,7 @@ var heavy = []string{
 	"github.com/coder/websocket", "github.com/golang-jwt/jwt", "github.com/creack/pty", // exec servers, the inspector
 	"filippo.io/age", "github.com/zalando/go-keyring", "github.com/godbus/dbus", // secret stores
 	module + "execserver", module + "internal/inspector", module + "inspect", module + "intercept/secret/stores",
+	module + "metrics", "go.opentelemetry.io/otel/exporters/otlp", "google.golang.org/grpc", module + "traces",
 	module + "attach", module + "extensions/hosted", module + "extensions/service", module + "extensions/vscode", module + "config", module + "control",
 }
 
@@ -93,12 +94,12 @@ func TestInterceptorsAreFeatures(t *testing.T) {
 	}
 }
 
-// TestExecServerStandsAlone holds that only programs, the configuration and tests
-// import the exec server.
+// TestExecServerStandsAlone holds that only programs, the configuration, tests and the
+// figures for Prometheus, which only programs import, import the exec server.
 func TestExecServerStandsAlone(t *testing.T) {
 	for _, goos := range systems {
 		for name, p := range list(t, goos) {
-			if isBelow(name, "cmd", "config", "execserver", "examples", "integration") {
+			if isBelow(name, "cmd", "config", "execserver", "examples", "integration", "metrics") {
 				continue
 			}
 			for _, path := range p.Deps {

@@ -23,6 +23,7 @@ type Journal struct {
 	next   uint64        // seq of the next event, from 1
 	more   chan struct{} // closed at the next event
 	closed bool
+	lost   uint64 // events that readers have missed
 	redact Redactor
 }
 
@@ -85,6 +86,20 @@ func (j *Journal) Last() uint64 {
 	return j.next - 1
 }
 
+// Lost counts the events that readers have missed because they fell behind, once for each
+// reader.
+func (j *Journal) Lost() uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.lost
+}
+
+func (j *Journal) missed(n uint64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lost += n
+}
+
 // read returns the event with this number or, when it is no longer kept, how
 // many were missed up to the oldest that is; ok is false when it is not there
 // yet, and more then tells when to look again (nil: never).
@@ -119,8 +134,11 @@ func (j *Journal) Events(ctx context.Context, since uint64, follow bool) iter.Se
 				}
 			case lost > 0:
 				seq += lost
-				// History that nobody was there for is not a loss.
-				if seq-lost > 1 && !yield(Event{Lost: lost}) {
+				if seq-lost == 1 {
+					continue // history that nobody was there for is not a loss
+				}
+				j.missed(lost)
+				if !yield(Event{Lost: lost}) {
 					return
 				}
 			case more == nil || !follow:

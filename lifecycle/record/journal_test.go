@@ -47,6 +47,9 @@ func TestJournalTellsASlowReaderWhatItMissed(t *testing.T) {
 		}
 		seen++
 	}
+	if j.Lost() != lost {
+		t.Errorf("the journal has counted %d that were missed", j.Lost())
+	}
 	if seen+lost != journalSize+11 || lost != 10 {
 		t.Fatalf("seen %d, lost %d, want %d together and 10 lost", seen, lost, journalSize+11)
 	}

@@ -87,6 +87,7 @@ type HostStatus struct {
 	Life            uint64          `json:"life"`
 	PID             *int            `json:"pid"`
 	Restarts        uint64          `json:"restarts"`
+	Crashes         uint64          `json:"crashes"` // since the start of the supervisor
 	CrashesInWindow int             `json:"crashes_in_window"`
 	MaxCrashes      int             `json:"max_crashes"`
 	Since           time.Time       `json:"since"`             // when it entered the state
@@ -120,7 +121,7 @@ type HostStatus struct {
 // StatusOf returns the part of a host's status that its state machine knows at now.
 func StatusOf(m *lifecycle.Host, now time.Time, r Redactor) HostStatus {
 	out := HostStatus{
-		State: m.State(), Since: m.Since(), Slow: m.IsSlow(), Restarts: m.Restarts(), CrashesInWindow: m.CrashesInWindow(now),
+		State: m.State(), Since: m.Since(), Slow: m.IsSlow(), Restarts: m.Restarts(), Crashes: m.Crashes(), CrashesInWindow: m.CrashesInWindow(now),
 		StoppedByPerson: m.StoppedByPerson(), Done: m.Done(),
 	}
 	if reason := r.String(m.Explanation()); reason != "" {

@@ -1,0 +1,74 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// Traces configures where OpenTelemetry traces are sent.
+type Traces struct {
+	Endpoint string // base URL of the receiver; "": as the variables OTEL_EXPORTER_OTLP_… say
+	Headers  map[string]string
+	Sample   float64 // share of the traces that begin here, from 0 to 1
+}
+
+func tracesSection(t *Traces) section {
+	return section{
+		name: "traces", doc: "OpenTelemetry traces of calls and restarts, over OTLP/HTTP; without it there are none.",
+		settings: []setting{
+			named("endpoint", "base URL of the receiver; default: as OTEL_EXPORTER_OTLP_ENDPOINT and its like say", receiver(&t.Endpoint)),
+			named("headers", "of each request to the receiver", headers(&t.Headers)),
+			named("sample", "share of traces that are sent, of those that no caller has begun", fraction(&t.Sample, 0, 1)),
+		},
+	}
+}
+
+// receiver reads the base URL of a receiver.
+func receiver(dst *string) setting {
+	const expect = `a URL such as "http://127.0.0.1:4318"`
+	s := text(dst)
+	s.expect = expect
+	read := s.read
+	s.read = func(g given) {
+		was := *dst
+		read(g)
+		if *dst == was {
+			return
+		}
+		if u, err := url.Parse(*dst); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+			g.bad("%q is not %s.", *dst, expect)
+		}
+	}
+	return s
+}
+
+// headerName is a name of a header of HTTP.
+var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+
+// headers reads headers of HTTP.
+func headers(dst *map[string]string) setting {
+	const expect = `a map of strings such as { Authorization = "Bearer …" }`
+	return setting{expect: expect,
+		read: func(g given) {
+			entries, ok := g.entries(expect)
+			if !ok {
+				return
+			}
+			list := make(map[string]string, len(entries))
+			for _, e := range entries {
+				if !headerName.MatchString(e.key) {
+					g.fail(e.keyRng, fmt.Sprintf("invalid name %q in %s", e.key, g.name), "The name of a header has letters, digits and dashes.")
+				}
+				s, is := e.str("a string")
+				if is && strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+					e.bad("It contains a control character.")
+				}
+				list[e.key] = s
+			}
+			*dst = list
+		},
+		show: func() string { return "" },
+	}
+}
