@@ -516,3 +516,19 @@ func TestMessages(t *testing.T) {
 		}
 	}
 }
+
+// A list of crashes in brief has no output, which may be long.
+func TestCrashesInBrief(t *testing.T) {
+	sup := everything()
+	sup.Reports[0].Lines = []record.ReportLine{{Stream: "stdout", Text: "last words"}}
+	addr := console(t, sup, control.Options{}, control.Access{})
+	for query, want := range map[string]bool{"": true, "?brief=false": true, "?brief=true": false} {
+		_, text := ask(t, addr, "GET", "/v1/crashes"+query, "", "Authorization", "Bearer "+secretOf(control.RoleRead))
+		if got := strings.Contains(string(text), "last words"); got != want || !strings.Contains(string(text), `"c1"`) {
+			t.Errorf("%q: %s", query, text)
+		}
+	}
+	if len(sup.Reports[0].Lines) != 1 {
+		t.Error("the report itself has lost its output")
+	}
+}

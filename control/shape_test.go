@@ -44,7 +44,7 @@ func everything() *controltest.Supervisor {
 		Name: "ts", Group: "editor", Protocol: "hostsup", State: lifecycle.Restarting, Reason: ptr("killed by SIGKILL"),
 		Life: 7, PID: ptr(4711), Restarts: 6, CrashesInWindow: 2, MaxCrashes: 3, Since: at, Started: &at, Eager: true, CrashID: ptr("c1"), Pending: 4, Liveness: "ping",
 		LastExit: exit, RSSBytes: ptr[int64](1 << 20), CPUSeconds: ptr(1.25), Slow: true, RetryInSeconds: ptr(0.5),
-		Log: record.LogStatus{Written: 12, WrittenBytes: 900, Lost: 3, LostBytes: 200, Error: ptr("no space left on device")},
+		Log:       record.LogStatus{Written: 12, WrittenBytes: 900, Lost: 3, LostBytes: 200, Error: ptr("no space left on device")},
 		DependsOn: []string{"db"}, Sandbox: record.SandboxStatus{Level: "none", Missing: []string{"x"}},
 	})
 	full.Enc = native.New()

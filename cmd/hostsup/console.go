@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hostsup/hostsup/config"
+	page "github.com/hostsup/hostsup/console"
 	"github.com/hostsup/hostsup/control"
 )
 
@@ -35,7 +36,7 @@ func openConsole(ctx context.Context, file *config.File, stateDir string) (*cons
 	if conf.Listen == "" {
 		return nil, nil
 	}
-	c := &console{access: control.Access{Names: conf.Names, Origins: conf.Origins}}
+	c := &console{access: control.Access{Names: conf.Names, Origins: conf.Origins, Page: page.Page()}}
 	encryption, err := consoleTLS(conf.TLS)
 	if err == nil {
 		err = c.takeTokens(ctx, file, stateDir)
