@@ -39,6 +39,11 @@
 #       secret = "grafana"              # hostsup secret set grafana
 #     }
 #   }
+#   traces {                            # example; OpenTelemetry traces of calls and restarts
+#     endpoint = "http://127.0.0.1:4318"
+#     headers  = { X-Scope-OrgID = "ops" }
+#     sample   = 1                      # share of the traces that begin here
+#   }
 #   users {                             # ids for confined hosts, where the supervisor is root
 #     first = 2000000000
 #     count = 65536

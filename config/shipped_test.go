@@ -194,6 +194,11 @@ func TestReferenceIsTrue(t *testing.T) {
 					t.Fatal(print(t, diags))
 				}
 			}
+			if parts[1] == "traces" { // there are none by default
+				if want, diags = Parse([]byte("supervisor {\ntraces {\n}\n}\n"+tree), "x.hcl", testOptions()); diags.HasErrors() {
+					t.Fatal(print(t, diags))
+				}
+			}
 			src = "supervisor {\n" + text + "}\n" + tree
 		case "secrets":
 			src = "secrets {\n" + text + "}\ngroup \"g\" {\n  host \"h\" {\n    command = [\"h\"]\n  }\n}\n"
