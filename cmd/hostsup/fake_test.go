@@ -347,6 +347,7 @@ func TestOutput(t *testing.T) {
       "life": 0,
       "pid": null,
       "restarts": 0,
+      "crashes": 0,
       "crashes_in_window": 0,
       "max_crashes": 0,
       "since": "0001-01-01T00:00:00Z",
@@ -370,6 +371,13 @@ func TestOutput(t *testing.T) {
       "retry_in_seconds": null,
       "depends_on": [],
       "noise": 0,
+      "log": {
+        "written": 0,
+        "written_bytes": 0,
+        "lost": 0,
+        "lost_bytes": 0,
+        "error": null
+      },
       "throttle": [],
       "startup_seconds": null,
       "activation_seconds": null,

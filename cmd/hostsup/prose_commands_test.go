@@ -23,6 +23,8 @@ var alone = []string{"go", "make", "cd", "npm", "npx", "pip", "git", "sudo", "ca
 var notRun = map[string]string{
 	"systemctl status":                      "needs systemd as the first process; integration/service_linux_test.go plays the service manager",
 	"systemctl --user enable --now hostsup": "needs systemd as the first process; packaging/check verifies the unit",
+	"journalctl -t typescript -f":           "needs the journal of systemd; tests of internal/journald play it",
+	"journalctl -t hostsup HOST=typescript": "needs the journal of systemd; tests of internal/journald play it",
 	"podman build":                          "needs a container runtime and images from a network; packaging/check looks at what is copied",
 	"docker build":                          "needs a container runtime and images from a network; packaging/check looks at what is copied",
 	"npm install code-server":               "needs a network; ./test peers installs it by the lock file",

@@ -16,7 +16,7 @@ import (
 )
 
 // foreign are the packages of others that the documentation names.
-var foreign = []string{"actor", "bytes", "context", "errors", "exec", "fmt", "fs", "hcl", "http", "httptrace", "io", "json", "net", "os", "proto", "slog", "strings", "syscall", "tls", "url"}
+var foreign = []string{"actor", "bytes", "context", "errors", "exec", "fmt", "fs", "hcl", "http", "httptrace", "io", "journal", "json", "net", "os", "proto", "slog", "strings", "syscall", "tls", "url"}
 
 // variables are those of the documentation's examples, with their types.
 var variables = map[string]string{"client": "Client", "host": "Host"}
