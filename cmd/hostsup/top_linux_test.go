@@ -33,7 +33,7 @@ func openWindow(t *testing.T, env []string, command ...string) *window {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		require.Missing(t, "tmux; its package has the same name")
 	}
-	dir, err := os.MkdirTemp("", "t") // a socket's path must be short
+	dir, err := os.MkdirTemp("", "t") //nolint:usetesting // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -127,7 +127,7 @@ func (l *Log) take(b []byte, seen int, final bool, s Stream, life uint64) int {
 		}
 		w.add(b, span{at, at + end, more}, file)
 		if journal {
-			err, n := l.send(b[at:at+end], more, s, life, now)
+			n, err := l.send(b[at:at+end], more, s, life, now)
 			failed, recovered = cmp.Or(failed, err), recovered+n
 		}
 		at += adv
@@ -136,7 +136,7 @@ func (l *Log) take(b []byte, seen int, final bool, s Stream, life uint64) int {
 	scratchPool.Put(w)
 	err := l.sink.report()
 	l.wmu.Unlock()
-	l.tell(cmp.Or(failed, err), recovered)
+	l.tell(recovered, cmp.Or(failed, err))
 	return at
 }
 
@@ -161,7 +161,7 @@ func (l *Log) begin(w *scratch, now time.Time, life uint64, s Stream) {
 }
 
 // tell calls OnError and OnRecover. The caller must not hold a lock.
-func (l *Log) tell(err error, recovered uint64) {
+func (l *Log) tell(recovered uint64, err error) {
 	if recovered > 0 && l.opt.OnRecover != nil {
 		l.opt.OnRecover(recovered)
 	}

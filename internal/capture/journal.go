@@ -38,23 +38,23 @@ type losses struct {
 
 // send hands a line to the Journal. It returns what to tell when no lock is held. The caller
 // must hold wmu.
-func (l *Log) send(text []byte, more bool, s Stream, life uint64, now time.Time) (err error, recovered uint64) {
+func (l *Log) send(text []byte, more bool, s Stream, life uint64, now time.Time) (recovered uint64, failed error) {
 	if l.sender == nil && l.opt.Journal != nil {
 		l.sender = l.opt.Journal.Sender(l.opt.Name, func(n int, err error) { l.tell(l.sent(n, err)) })
 	}
-	err = errNoJournal
+	err := errNoJournal
 	if l.sender != nil {
 		err = l.sender.Send(Line{Time: now.UTC().Truncate(time.Microsecond), Life: life, Stream: s, Text: string(text), More: more})
 	}
 	if err == nil {
-		return nil, 0
+		return 0, nil
 	}
 	return l.sent(len(text), err)
 }
 
 // sent counts a line of so many bytes that the Journal has taken, or lost. It returns what
 // to tell.
-func (l *Log) sent(bytes int, err error) (failed error, recovered uint64) {
+func (l *Log) sent(bytes int, err error) (recovered uint64, failed error) {
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +68,7 @@ func (l *Log) sent(bytes int, err error) (failed error, recovered uint64) {
 			}
 			s.lines, s.told = 0, false
 		}
-		return nil, recovered
+		return recovered, nil
 	}
 	l.stats.LostLines++
 	l.stats.LostBytes += uint64(bytes)
@@ -77,7 +77,7 @@ func (l *Log) sent(bytes int, err error) (failed error, recovered uint64) {
 	s.last = now
 	if !s.told && (s.reported.IsZero() || now.Sub(s.reported) >= journalEvery) {
 		s.told, s.reported = true, now
-		return errors.Join(errors.New("captured output is lost"), err), 0
+		return 0, errors.Join(errors.New("captured output is lost"), err)
 	}
-	return nil, 0
+	return 0, nil
 }

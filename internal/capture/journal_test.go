@@ -99,20 +99,20 @@ func TestJournalLosesLines(t *testing.T) {
 		if st := l.Stats(); len(failed) != 1 || !errors.Is(failed[0], full) || len(ended) != 0 || st.LostLines != 10 || st.Lines != 1 || st.Err == nil {
 			t.Errorf("%v, %v, %+v", failed, ended, st)
 		}
-		time.Sleep(journalCalm)
+		time.Sleep(journalCalm) //nolint:forbidigo // in a synctest bubble
 		take()
 		if st := l.Stats(); len(ended) != 1 || ended[0] != 10 || st.Err != nil {
 			t.Errorf("%v, %+v", ended, st)
 		}
 		for range 5 { // again and again within a minute
 			lose(1)
-			time.Sleep(journalCalm)
+			time.Sleep(journalCalm) //nolint:forbidigo // in a synctest bubble
 			take()
 		}
 		if len(failed) != 1 || len(ended) != 1 {
 			t.Errorf("reported %d and %d times", len(failed), len(ended))
 		}
-		time.Sleep(journalEvery)
+		time.Sleep(journalEvery) //nolint:forbidigo // in a synctest bubble
 		lose(3)
 		if st := l.Stats(); len(failed) != 2 || st.LostLines != 18 {
 			t.Errorf("%v, %+v", failed, st)

@@ -277,7 +277,7 @@ func (l *Log) Close() error {
 		l.wakeAll()
 		l.mu.Unlock()
 		l.wmu.Unlock()
-		l.tell(nil, recovered)
+		l.tell(recovered, nil)
 		if a := l.sink.archive; a != nil {
 			a.forget(&l.sink)
 			if l.ownArchiver {

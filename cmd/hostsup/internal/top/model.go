@@ -289,7 +289,7 @@ var verbs = map[string]string{"s": "start", "x": "stop", "r": "restart", "e": "r
 // ask asks before something is done to the host or the group under the cursor.
 func (m *model) ask(verb string) {
 	var hosts []string
-	what := ""
+	var what string
 	if m.host != nil {
 		hosts, what = []string{m.host.name}, m.host.name
 	} else if r := m.current(); r == nil {
