@@ -38,6 +38,8 @@ var families = []Family{
 	{"hostsup_host_cpu_seconds_total", counter, ofHost, "Processor time of the host's process tree. It starts again with each life."},
 	{"hostsup_host_crashes_total", counter, ofHost, "Crashes of the host."},
 	{"hostsup_host_info", gauge, []string{"group", "host", "protocol", "sandbox"}, "Always 1; the labels describe the host. sandbox is the level of confinement in force."},
+	{"hostsup_host_log_bytes_total", counter, ofHost, "Bytes of text that are in the host's log files, or were sent to the journal."},
+	{"hostsup_host_log_lost_lines_total", counter, ofHost, "Lines that the host printed and that could not be written."},
 	{"hostsup_host_memory_bytes", gauge, ofHost, "Memory of the host's process tree."},
 	{"hostsup_host_noise_lines_total", counter, ofHost, "Lines of text that the host wrote where messages belong."},
 	{"hostsup_host_notifications_coalesced_total", counter, ofHost, "Notifications to the host that a throttle replaced by later ones."},

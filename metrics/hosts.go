@@ -33,6 +33,8 @@ var figures = []figure{
 	counted("hostsup_host_calls_total", func(h *record.HostStatus) uint64 { return h.Calls }),
 	counted("hostsup_host_pending_requests", func(h *record.HostStatus) int { return h.Pending }),
 	counted("hostsup_host_noise_lines_total", func(h *record.HostStatus) uint64 { return h.Noise }),
+	counted("hostsup_host_log_bytes_total", func(h *record.HostStatus) uint64 { return h.Log.WrittenBytes }),
+	counted("hostsup_host_log_lost_lines_total", func(h *record.HostStatus) uint64 { return h.Log.Lost }),
 	throttled("hostsup_host_notifications_coalesced_total", func(t *record.ThrottleStatus) uint64 { return t.Coalesced }),
 	throttled("hostsup_host_notifications_dropped_total", func(t *record.ThrottleStatus) uint64 { return t.Dropped }),
 	{"hostsup_host_start_time_seconds", func(h *record.HostStatus) (float64, bool) {
