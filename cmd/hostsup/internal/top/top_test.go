@@ -20,7 +20,7 @@ import (
 )
 
 func TestScenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/screens", func(t *testing.T, path string) {
 		m := newModel(show.Screen{Terminal: true, Zone: time.UTC})
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			return run(t, m, d)
