@@ -78,7 +78,10 @@ group "demo" {
 
   host "math" {
     command = local.demo
-    # kind      = "service"              # kept alive; or "job": runs to its end, hosts that depend on it wait for its success
+    # kind      = "service"              # kept alive; or "job": runs to its end, hosts that depend on it wait for its success; or "cron"
+    # # schedule = "*/5 * * * *"         # of kind cron, which runs at these times; or "@daily", "@every 10m"
+    # # timezone = "Europe/Berlin"       # of schedule
+    # overlap   = "skip"                 # when a run is due while the last one goes on: skip | queue | kill
     # protocol  = "hostsup"              # or "none": supervised, but never spoken to
     # transport = "fd"                   # fd | stdio | unix
     # # for_each = ["go", "rust"]        # hosts math-go and math-rust, with each.key and each.value

@@ -81,6 +81,9 @@ func (h *Host) verb(ctx actor.Context, m *verb) {
 		return
 	}
 	op, by := lifecycle.OpStart, lifecycle.ByPerson
+	if m.due != "" {
+		by = lifecycle.BySchedule
+	}
 	switch m.verb {
 	case VerbStart:
 	case VerbRaise:
@@ -100,7 +103,7 @@ func (h *Host) verb(ctx actor.Context, m *verb) {
 	}
 	h.operations++
 	h.waiting[h.operations] = waiter{op, m.done}
-	h.step(ctx, lifecycle.Operate{Operation: op, By: by, ID: h.operations})
+	h.step(ctx, lifecycle.Operate{Operation: op, By: by, ID: h.operations, Due: m.due})
 }
 
 // waiter is who waits for an operation.

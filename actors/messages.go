@@ -144,6 +144,7 @@ type (
 	// anyone → host
 	verb struct {
 		verb Verb
+		due  string // of a schedule; "": a person or a program asks
 		done func(error)
 	}
 	slotGranted struct{ life uint64 } // of a start that has waited for its slot

@@ -301,9 +301,12 @@ func (r *Ref) After(ctx context.Context, seq uint64, backlog bool) iter.Seq[capt
 
 // Do asks for a verb and waits for its end. Errors: *StateError, ErrNoHost when
 // the host was removed, ErrClosed when the supervisor stops, ctx's error.
-func (r *Ref) Do(ctx context.Context, v Verb) error {
+func (r *Ref) Do(ctx context.Context, v Verb) error { return r.do(ctx, verb{verb: v}) }
+
+func (r *Ref) do(ctx context.Context, v verb) error {
 	done := make(chan error, 1)
-	if !r.hand(&verb{v, func(err error) { done <- err }}) {
+	v.done = func(err error) { done <- err }
+	if !r.hand(&v) {
 		return r.world.noHost(r.spec().Name)
 	}
 	select {
@@ -324,6 +327,16 @@ func (r *Ref) Start(ctx context.Context) error { return r.Do(ctx, VerbStart) }
 // when a person stopped the host, and one that is ErrFailed when the host was
 // given up: only a person starts it then.
 func (r *Ref) Raise(ctx context.Context) error { return r.Do(ctx, VerbRaise) }
+
+// RunDue is [Ref.Raise] for the schedule of a job: due, such as "02:00", is the time that has
+// come. With again a run that goes on is stopped first. A job that has failed is started.
+func (r *Ref) RunDue(ctx context.Context, due string, again bool) error {
+	v := verb{verb: VerbStart, due: due}
+	if again {
+		v.verb = VerbRestart
+	}
+	return r.do(ctx, v)
+}
 
 // Stop takes the host down; it stays down until it is started.
 func (r *Ref) Stop(ctx context.Context) error { return r.Do(ctx, VerbStop) }

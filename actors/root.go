@@ -188,7 +188,7 @@ func (s *Supervisor) call(ctx actor.Context, m *Call) {
 
 func (s *Supervisor) command(m *Command, done func(error)) {
 	ref := s.world.Ref(m.Host)
-	if ref == nil || !ref.hand(&verb{m.Verb, done}) {
+	if ref == nil || !ref.hand(&verb{verb: m.Verb, done: done}) {
 		done(s.world.noHost(m.Host))
 	}
 }

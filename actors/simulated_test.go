@@ -236,7 +236,7 @@ func (s *simulation) passes(d time.Duration) {
 // do asks a host for a verb, and returns a func that says how that has ended.
 func (s *simulation) do(host string, v Verb) (outcome func() string) {
 	var out outcomeOf
-	if !s.world.Ref(host).hand(&verb{v, out.set}) {
+	if !s.world.Ref(host).hand(&verb{verb: v, done: out.set}) {
 		out.set(errors.New("refused"))
 	}
 	synctest.Wait()

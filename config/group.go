@@ -185,6 +185,8 @@ func (r *reader) dependency(t *tree, d *hostDecl, e given, brothers []string) bo
 	switch {
 	case name == d.spec.Name:
 		e.fail(e.rng, fmt.Sprintf("host %q depends on itself", name), "Remove it from depends_on.")
+	case ok && other.group == d.group && other.kind == kindCron:
+		e.fail(e.rng, fmt.Sprintf("host %q runs at the times of its schedule", name), "Hosts depend on hosts that run, or on jobs that are done. Remove it from depends_on, or make it a host with kind = %q.", kindJob)
 	case ok && other.group == d.group:
 		if other.spec.Start.Lazy && !d.spec.Start.Lazy {
 			r.warn(e.rng, fmt.Sprintf("host %q will start with the supervisor", name),

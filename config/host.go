@@ -14,6 +14,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/intercept/health"
 	"github.com/hostsup/hostsup/intercept/hook"
+	"github.com/hostsup/hostsup/intercept/schedule"
 	"github.com/hostsup/hostsup/internal/span"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/hostspec"
@@ -38,10 +39,11 @@ type hostDecl struct {
 	reconnect   reconnectDecl
 	health      healthDecl
 	hooks       hooksDecl
+	schedule    scheduleDecl
 }
 
 func newHostDecl() *hostDecl {
-	return &hostDecl{spec: defaultHost(), kind: kindService, protocol: defaultProtocol, speech: speech{noise: noiseSkip}, confinement: newConfinement(), extensions: newExtensionsDecl(), reconnect: newReconnectDecl(), health: healthDecl{rule: health.Rule{}.WithDefaults()}, hooks: hooksDecl{timeout: hook.DefaultTimeout}}
+	return &hostDecl{spec: defaultHost(), kind: kindService, protocol: defaultProtocol, speech: speech{noise: noiseSkip}, confinement: newConfinement(), extensions: newExtensionsDecl(), reconnect: newReconnectDecl(), health: healthDecl{rule: health.Rule{}.WithDefaults()}, hooks: hooksDecl{timeout: hook.DefaultTimeout}, schedule: scheduleDecl{schedule.Rule{Overlap: schedule.Skip}}}
 }
 
 // host reads a host block. The name of the result is valid even if the rest is wrong.

@@ -3,6 +3,7 @@ package config
 import (
 	"time"
 
+	"github.com/hostsup/hostsup/intercept/schedule"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/hostspec"
 	"github.com/hostsup/hostsup/supervisor"
@@ -96,7 +97,10 @@ func hostSection(d *hostDecl) section {
 		name: "host", doc: "One process that is kept alive.",
 		settings: []setting{
 			named("command", "program, looked up in the supervisor's PATH, and its arguments", command(&h.Command)),
-			named("kind", "kept alive (service), or run to its end while hosts that depend on it wait for its success (job)", choice(&d.kind, kindService, kindJob)),
+			named("kind", "kept alive (service), run to its end while hosts that depend on it wait for its success (job), or run to its end at the times of schedule (cron)", choice(&d.kind, kindService, kindJob, kindCron)),
+			named("schedule", "when a host of kind cron runs", checkedText(&d.schedule.Times, `a schedule such as "*/5 * * * *", "@daily" or "@every 10m"`, schedule.CheckTimes)),
+			named("timezone", "of schedule; default: the supervisor's", checkedText(&d.schedule.Timezone, `a time zone such as "Europe/Berlin"`, schedule.CheckTimezone)),
+			named("overlap", "when a run is due while the last one goes on: leave it out, start it afterwards (one at most), or stop the last one", choice(&d.schedule.Overlap, schedule.Skip, schedule.Queue, schedule.Kill)),
 			named("protocol", "wire format between supervisor and process", protocolSetting(&d.protocol)),
 			speaking(named("transport", "how its bytes travel: a socket on fd 3, stdin and stdout, or a unix socket; default: fd for hostsup, stdio for jsonrpc-* and msgpack-rpc",
 				choice(&h.Transport, hostspec.TransportFD, hostspec.TransportStdio, hostspec.TransportUnix))),

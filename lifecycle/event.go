@@ -15,6 +15,7 @@ const (
 	ByTree       By = "tree"       // the supervisor, at its own start or stop
 	ByPerson     By = "person"     // an operation: a command or an API call
 	ByProgram    By = "program"    // a program that needs the host; it does not overrule a person
+	BySchedule   By = "schedule"   // the schedule of the host; it does not overrule a person
 	ByCall       By = "call"       // the first call to a lazy host
 	ByDependent  By = "dependent"  // a host that needs this one
 	ByGroup      By = "group"      // the strategy of the group

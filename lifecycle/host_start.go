@@ -50,6 +50,9 @@ func (s *step) start(by By) {
 			return // meant for the restart before this one
 		}
 		s.do(CancelTimer{BackoffTimer})
+		if by == BySchedule {
+			s.crashes, s.streak = nil, 0 // it is another run
+		}
 		s.launch(by)
 	}
 }
@@ -99,8 +102,8 @@ func (s *step) begin(waits string) {
 		return // another try
 	}
 	by := s.againBy
-	s.to(Starting, startReason(by)+waits, by)
-	s.reason = startReason(by)
+	s.to(Starting, s.startReason(by)+waits, by)
+	s.reason = s.startReason(by)
 }
 
 // spawn makes the process of a life that nothing holds up any more.
@@ -174,8 +177,10 @@ func (s *step) giveSlot() {
 	}
 }
 
-func startReason(by By) string {
+func (s *step) startReason(by By) string {
 	switch by {
+	case BySchedule:
+		return "schedule " + s.due
 	case ByPerson, ByProgram:
 		return "asked for"
 	case ByCall:

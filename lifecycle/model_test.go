@@ -382,9 +382,9 @@ func (w *world) disturb() []move {
 			}
 		}
 		if s.ops < 2 {
-			event("person starts", Operate{OpStart, ByPerson, 0}, func(n *world, s *simHost) { s.ops++; n.reached(i) })
-			event("person stops", Operate{OpStop, ByPerson, 0}, func(n *world, s *simHost) { s.ops++; s.kept = n.alone })
-			event("person restarts", Operate{OpRestart, ByPerson, 0}, func(n *world, s *simHost) { s.ops++; n.reached(i) })
+			event("person starts", Operate{OpStart, ByPerson, 0, ""}, func(n *world, s *simHost) { s.ops++; n.reached(i) })
+			event("person stops", Operate{OpStop, ByPerson, 0, ""}, func(n *world, s *simHost) { s.ops++; s.kept = n.alone })
+			event("person restarts", Operate{OpRestart, ByPerson, 0, ""}, func(n *world, s *simHost) { s.ops++; n.reached(i) })
 		}
 		if w.replaced {
 			event("is replaced", Replace{h.rules, true}, func(n *world, _ *simHost) { n.alone = false })

@@ -16,8 +16,9 @@ const (
 // or later: at the latest when the host is at rest and nothing starts it.
 type Operate struct {
 	Operation Operation
-	By        By // ByPerson; or ByProgram, which must not ask for OpStop, and is refused where a person stopped the host or it was given up, unless it is a job, of which each run is another matter
+	By        By // ByPerson; or ByProgram or BySchedule, which must not ask for OpStop, and are refused where a person stopped the host or it was given up, unless it is a job, of which each run is another matter
 	ID        uint64
+	Due       string // BySchedule: the time that has come, for the reason of the start
 }
 
 // Done ends an operation.
@@ -38,9 +39,12 @@ type operation struct {
 // operate begins an operation.
 func (s *step) operate(e Operate) {
 	op, id := e.Operation, e.ID
-	if e.By == ByProgram && (s.StoppedByPerson() || s.state == Failed && !s.rules.Job) {
+	if (e.By == ByProgram || e.By == BySchedule) && (s.StoppedByPerson() || s.state == Failed && !s.rules.Job) {
 		s.do(Done{ID: id, State: s.state, Reason: s.Reason()})
 		return
+	}
+	if e.By == BySchedule {
+		s.due = e.Due
 	}
 	if op == OpStop {
 		s.stop(Stop{By: e.By, Reason: "stopped by request"})
@@ -54,7 +58,11 @@ func (s *step) operate(e Operate) {
 			s.do(Done{ID: id, State: Stopping, Reason: s.reason})
 			return
 		case op == OpRestart:
-			s.restart(e.By, "restart asked for")
+			reason := "restart asked for"
+			if e.By == BySchedule {
+				reason = s.startReason(e.By)
+			}
+			s.restart(e.By, reason)
 		default:
 			s.wish(e.By)
 		}

@@ -329,7 +329,7 @@ func eventFrom(t *testing.T, d *datadriven.TestData, h Host) Event {
 	case "wish":
 		return Wish{by}
 	case "op":
-		return Operate{Operation(d.CmdArgs[0].Key), cmp.Or(by, ByPerson), 1}
+		return Operate{Operation(d.CmdArgs[0].Key), cmp.Or(by, ByPerson), 1, arg(d, "due")}
 	case "replace":
 		return Replace{rulesFrom(t, d), d.HasArg("restart")}
 	case "waits":

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/hostsup/hostsup/actors"
@@ -30,6 +31,15 @@ type Gate interface {
 	Feature
 	// Gate does nothing.
 	Gate()
+}
+
+// Live is a [Feature] that can change while the host runs: a change of nothing else ends no
+// process.
+type Live interface {
+	Feature
+	// Change puts this value in the place of another one of the same type, in the host's
+	// interceptor.
+	Change(host *actors.Ref)
 }
 
 // gated reports whether one of the features is a Gate.
@@ -64,6 +74,21 @@ func (s HostSpec) validateFeatures(bad func(field, format string, args ...any)) 
 
 // differingFeatures returns the names of the features in which two specs differ.
 func differingFeatures(a, b []Feature) (names []string) {
+	return featuresApart(a, b, func(f, g Feature) bool { return same(f, g) })
+}
+
+// fixedFeaturesDiffer reports whether two specs differ in features that cannot change
+// while the host runs.
+func fixedFeaturesDiffer(a, b []Feature) bool {
+	return len(featuresApart(a, b, func(f, g Feature) bool {
+		_, live := f.(Live)
+		return live && reflect.TypeOf(f) == reflect.TypeOf(g) || same(f, g)
+	})) > 0
+}
+
+// featuresApart returns the names of the features that only one of two specs has, or that
+// are not equal.
+func featuresApart(a, b []Feature, equal func(f, g Feature) bool) (names []string) {
 	byName := func(features []Feature) map[string]Feature {
 		out := make(map[string]Feature, len(features))
 		for _, f := range features {
@@ -79,6 +104,6 @@ func differingFeatures(a, b []Feature) (names []string) {
 	return slices.DeleteFunc(names, func(name string) bool {
 		f, both := x[name]
 		g, too := y[name]
-		return both && too && same(f, g)
+		return both && too && equal(f, g)
 	})
 }

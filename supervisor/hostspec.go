@@ -192,7 +192,7 @@ func (s HostSpec) sameFeatures(next HostSpec) bool {
 	functions := func(x HostSpec) bool { return x.Prepare != nil || x.Healthy != nil || len(x.Answers.Handlers) > 0 }
 	return !functions(s) && !functions(next) && hostspec.EqualProtocols(s.Protocol, next.Protocol) &&
 		same(s.Throttle, next.Throttle) && same(s.Answers, next.Answers) && same(s.Guard, next.Guard) && same(s.Secrets, next.Secrets) &&
-		same(s.Extensions, next.Extensions) && len(differingFeatures(s.Features, next.Features)) == 0
+		same(s.Extensions, next.Extensions) && !fixedFeaturesDiffer(s.Features, next.Features)
 }
 
 // restarts reports whether another configuration restarts the host.

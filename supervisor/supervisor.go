@@ -326,7 +326,7 @@ func (s *Supervisor) persist(ctx context.Context, f func(whole context.Context) 
 // Replace gives the host of h.Name the configuration h, and returns when that is in force,
 // without waiting for the host to run. If h is [HostSpec.Equal] to the present one, nothing
 // is touched. A change of what the supervisor alone has to know (Start, Restart, Requests,
-// Stop, Log) leaves the process alone, and so does one of Memory, Tasks and CPU of Resources where cgroups enforce
+// Stop, Log, a [Live] feature) leaves the process alone, and so does one of Memory, Tasks and CPU of Resources where cgroups enforce
 // them; see [sandbox.Child.SetLimits]. For any other the life that runs is stopped as by
 // Restart; the next one is of the new configuration. A host that has failed is started;
 // one that a person stopped stays down.
@@ -363,6 +363,11 @@ func (s *Supervisor) Replace(ctx context.Context, h HostSpec) error {
 		}
 		keep := host.relimits(before, h)
 		err := s.order(whole, &actors.ReplaceHost{Host: core, Keep: keep})
+		for _, f := range h.Features {
+			if f, live := f.(Live); live && err == nil {
+				f.Change(host.ref)
+			}
+		}
 		if keep && err == nil && host.ref.Limit(h.Resources, false) != nil && !host.ref.Status().State.AtRest() {
 			err = host.restart(whole) // it crashed meanwhile, or has taken more memory
 		}

@@ -355,6 +355,7 @@ func TestOutput(t *testing.T) {
       "eager": false,
       "job": false,
       "done": false,
+      "next_run": null,
       "stopped_by_person": false,
       "crash_id": null,
       "pending": 0,

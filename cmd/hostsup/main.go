@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // time zones of schedules, where the system has none: images from scratch, Windows
 
 	cmap "github.com/orcaman/concurrent-map"
 

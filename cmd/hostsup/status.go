@@ -71,7 +71,7 @@ Ctrl-C; with --check the exit code is that of the last one.`,
 		},
 	}
 	a.jsonFlag(cmd, "print one JSON document")
-	cmd.Flags().BoolVar(&check, "check", false, "exit 1 unless all is well: hosts that start by themselves run, unless a person stopped them, and jobs are running or done; no host has failed, is unresponsive or is between two lives; exec servers listen")
+	cmd.Flags().BoolVar(&check, "check", false, "exit 1 unless all is well: hosts that start by themselves run, unless a person stopped them, and jobs are running or done; no host has failed, nor the last run of one with a schedule, is unresponsive or is between two lives; exec servers listen")
 	cmd.Flags().DurationVarP(&every, "watch", "w", 0, "show it again each `INTERVAL` until Ctrl-C; alone: each second")
 	cmd.Flags().Lookup("watch").NoOptDefVal = "1s"
 	cmd.Flags().BoolVar(&pid, "pid", false, "print nothing but the process id of each host named; exit 1 when one has no process")

@@ -95,6 +95,7 @@ type HostStatus struct {
 	Eager           bool            `json:"eager"`             // it starts by itself, not at the first call
 	Job             bool            `json:"job"`               // it runs to its end
 	Done            bool            `json:"done"`              // it is a job, and its last run has succeeded
+	NextRun         *time.Time      `json:"next_run"`          // when its schedule starts it next; null: it has none, or a person has stopped it
 	StoppedByPerson bool            `json:"stopped_by_person"` // it is down because a person wanted it so
 	CrashID         *string         `json:"crash_id"`          // of its last crash
 	Pending         int             `json:"pending"`

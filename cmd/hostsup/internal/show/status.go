@@ -114,6 +114,9 @@ func why(h record.HostStatus) string {
 	if h.CrashesInWindow > 0 && h.State != lifecycle.Failed {
 		parts = append(parts, fmt.Sprintf("crash %d of %d", h.CrashesInWindow, h.MaxCrashes))
 	}
+	if h.NextRun != nil {
+		parts = append(parts, "next run "+h.NextRun.Format("2006-01-02 15:04:05 -07:00"))
+	}
 	if weaker := h.Sandbox.Weaker; len(weaker) > 0 {
 		parts = append(parts, fmt.Sprintf("%s %s not held as asked", Plural(len(weaker), "limit", "limits"), strings.Join(weaker, ", ")))
 	}
@@ -144,12 +147,13 @@ func Advice(host, crashID string) string {
 }
 
 // Unwell returns what is wrong with a host, or "" if it is well: a host that starts
-// by itself must be running unless a person stopped it or it is a job that is done, and one that starts at the
-// first call must not have failed.
+// by itself must be running unless a person stopped it or it is a job that is done, one that starts at the
+// first call must not have failed, and the last run of one with a schedule must not have failed.
 func Unwell(h record.HostStatus) string {
 	switch {
 	case h.State == lifecycle.Running, h.StoppedByPerson, h.Done:
 		return ""
+	case h.NextRun != nil && h.State == lifecycle.Stopped && h.Life > 0: // its last run was no success
 	case !h.Eager && (h.State == lifecycle.Stopped || h.State == lifecycle.Starting || h.State == lifecycle.Stopping):
 		return ""
 	}
