@@ -105,9 +105,9 @@ func TestDependentsWaitForHealth(t *testing.T) {
 // check.
 func TestStartThatGetsNotHealthy(t *testing.T) {
 	ctx, sup := ruled(t, supervisor.HostSpec{Name: "web", Command: sleeps, Restart: lifecycle.RestartRule{MaxCrashes: 1},
-		Start: hostspec.StartRule{Timeout: 300 * time.Millisecond}, Features: []supervisor.Feature{health.Rule{TCP: freeAddress(t)}}})
+		Start: hostspec.StartRule{Timeout: 3 * time.Second}, Features: []supervisor.Feature{health.Rule{TCP: freeAddress(t)}}})
 	reason := waits(ctx, t, hostOf(t, sup, "web"), lifecycle.Failed)
-	if !strings.Contains(reason, "not ready 300ms after its start: tcp 127.0.0.1:") || !strings.Contains(reason, "connection refused") {
+	if !strings.Contains(reason, "not ready 3s after its start: tcp 127.0.0.1:") || !strings.Contains(reason, "connection refused") {
 		t.Error(reason)
 	}
 }
@@ -138,13 +138,13 @@ func TestHTTPCheck(t *testing.T) {
 	well := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "all ok") }
 	set(well)
 	t.Setenv("HTTP_PROXY", elsewhere)
-	ctx, sup := ruled(t, supervisor.HostSpec{Name: "web", Command: sleeps, Features: []supervisor.Feature{health.Rule{Probe: httpcheck.Get{URL: url + "/healthz", Expect: "ok"}, Threshold: 2, Timeout: 500 * time.Millisecond}}})
+	ctx, sup := ruled(t, supervisor.HostSpec{Name: "web", Command: sleeps, Features: []supervisor.Feature{health.Rule{Probe: httpcheck.Get{URL: url + "/healthz", Expect: "ok"}, Threshold: 2, Timeout: 5 * time.Second}}})
 	web := hostOf(t, sup, "web")
 	waits(ctx, t, web, lifecycle.Running)
 	for want, h := range map[string]http.HandlerFunc{
 		"status 503":                     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },
 		`the body does not contain "ok"`: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "no") },
-		"no answer within 500ms":         func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"no answer within 5s":            func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		// A body without end is read no further than its bound.
 		"the body does not contain": func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
@@ -180,7 +180,7 @@ func TestExecCheckIsKilled(t *testing.T) {
 	script := fmt.Sprintf(`test -e %[1]s/sick || exit 0; sleep 1000 & echo $! > %[1]s/pid.new; mv %[1]s/pid.new %[1]s/pid; echo looks bad; wait`, dir)
 	ctx, sup := ruled(t, supervisor.HostSpec{Name: "db", Command: sleeps, Dir: dir,
 		Liveness: hostspec.LivenessRule{KillAfter: 10 * time.Millisecond},
-		Features: []supervisor.Feature{health.Rule{Exec: []string{"sh", "-c", script}, Threshold: 1, Timeout: time.Second}}})
+		Features: []supervisor.Feature{health.Rule{Exec: []string{"sh", "-c", script}, Threshold: 1, Timeout: 5 * time.Second}}})
 	db := hostOf(t, sup, "db")
 	waits(ctx, t, db, lifecycle.Running)
 	if err := os.WriteFile(dir+"/sick", nil, 0o600); err != nil {

@@ -75,7 +75,7 @@ func TestPreStartThatFails(t *testing.T) {
 func TestHooksAreKilled(t *testing.T) {
 	dir := t.TempDir()
 	spec := hooked(dir, `echo run >> told`, `echo $$ > pid; sleep 1000`, `echo post >> told; sleep 1000`)
-	spec.Features[1] = hook.PostStop{Command: spec.Features[1].(hook.PostStop).Command, Timeout: 100 * time.Millisecond}
+	spec.Features[1] = hook.PostStop{Command: spec.Features[1].(hook.PostStop).Command, Timeout: 3 * time.Second}
 	ctx, sup := ruled(t, spec)
 	h := hostOf(t, sup, "h")
 	poll.Until(t, patience, "pre_start", func() bool { b, _ := os.ReadFile(dir + "/pid"); return len(b) > 0 })
