@@ -177,7 +177,8 @@ func TestHTTPCheck(t *testing.T) {
 // the reason. A host that stays unhealthy is killed, and the next life is checked.
 func TestExecCheckIsKilled(t *testing.T) {
 	dir := t.TempDir()
-	script := fmt.Sprintf(`test -e %[1]s/sick || exit 0; sleep 1000 & echo $! > %[1]s/pid.new; mv %[1]s/pid.new %[1]s/pid; echo looks bad; wait`, dir)
+	left := "sleep " + unlike(1)
+	script := fmt.Sprintf(`test -e %s/sick || exit 0; %s & echo looks bad; wait`, dir, left)
 	ctx, sup := ruled(t, supervisor.HostSpec{Name: "db", Command: sleeps, Dir: dir,
 		Liveness: hostspec.LivenessRule{KillAfter: 10 * time.Millisecond},
 		Features: []supervisor.Feature{health.Rule{Exec: []string{"sh", "-c", script}, Threshold: 1, Timeout: 5 * time.Second}}})
@@ -196,18 +197,28 @@ func TestExecCheckIsKilled(t *testing.T) {
 	if !strings.Contains(unresponsive, "exec sh: it has not ended in time: looks bad") {
 		t.Error(unresponsive)
 	}
-	pid, err := os.ReadFile(dir + "/pid")
-	if err != nil {
-		t.Fatal(err)
-	}
-	poll.Until(t, patience, "the end of what the check has left", func() bool {
-		_, err := os.Stat("/proc/" + strings.TrimSpace(string(pid)))
-		return err != nil
-	})
 	if err := os.Remove(dir + "/sick"); err != nil {
 		t.Fatal(err)
 	}
 	poll.Until(t, patience, "a second life", func() bool { s := db.Status(); return s.Life > 1 && s.State == lifecycle.Running })
+	poll.Until(t, patience, "the end of what the check has left", func() bool { return !runs(t, left) })
+}
+
+// unlike returns how long a process of a test sleeps: a number that no other has. The pid
+// that a host sees of its processes may be of its own namespace.
+func unlike(n int) string { return fmt.Sprint(1_000_000*n + os.Getpid()) }
+
+// runs reports whether there is a process with this command line.
+func runs(t *testing.T, command string) bool {
+	t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(lines, func(name string) bool {
+		text, err := os.ReadFile(name) // it may have ended meanwhile
+		return err == nil && strings.ReplaceAll(strings.TrimSuffix(string(text), "\x00"), "\x00", " ") == command
+	})
 }
 
 // A call must be answered with a result.

@@ -25,7 +25,7 @@ func scheduled(dir string, overlap schedule.Overlap, command string) supervisor.
 // waitsForGo is a run that ends when the test lets it.
 const waitsForGo = `echo run >> told; until test -e go; do sleep 0.02; done`
 
-func runs(t *testing.T, dir string) int {
+func runsOf(t *testing.T, dir string) int {
 	t.Helper()
 	return strings.Count(told(t, dir), "run\n")
 }
@@ -55,11 +55,11 @@ func TestCronSkips(t *testing.T) {
 	}
 	waits(ctx, t, h, lifecycle.Running)
 	poll.Until(t, patience, "a run that is skipped", func() bool { return remarked(h, "skipped, the last run goes on") })
-	if n := runs(t, dir); n != 1 {
+	if n := runsOf(t, dir); n != 1 {
 		t.Errorf("%d runs", n)
 	}
 	letGo(t, dir)
-	poll.Until(t, patience, "two more runs", func() bool { return runs(t, dir) >= 3 })
+	poll.Until(t, patience, "two more runs", func() bool { return runsOf(t, dir) >= 3 })
 	history := sup.History()
 	if !slices.ContainsFunc(history, func(e supervisor.Event) bool {
 		return e.To != nil && *e.To == lifecycle.Starting && strings.HasPrefix(e.Reason, "schedule ")
@@ -73,18 +73,18 @@ func TestCronQueues(t *testing.T) {
 	_, sup := ruled(t, scheduled(dir, schedule.Queue, waitsForGo))
 	h := hostOf(t, sup, "cron")
 	poll.Until(t, patience, "a run that waits, and one too many", func() bool { return remarked(h, "skipped, another run waits") })
-	if n := runs(t, dir); n != 1 {
+	if n := runsOf(t, dir); n != 1 {
 		t.Errorf("%d runs", n)
 	}
 	letGo(t, dir)
-	poll.Until(t, patience, "the run that has waited", func() bool { return runs(t, dir) >= 2 })
+	poll.Until(t, patience, "the run that has waited", func() bool { return runsOf(t, dir) >= 2 })
 }
 
 func TestCronKills(t *testing.T) {
 	dir := t.TempDir()
 	_, sup := ruled(t, scheduled(dir, schedule.Kill, `echo run >> told; exec sleep 1000`))
 	h := hostOf(t, sup, "cron")
-	poll.Until(t, patience, "the third run", func() bool { return runs(t, dir) >= 3 })
+	poll.Until(t, patience, "the third run", func() bool { return runsOf(t, dir) >= 3 })
 	if s := h.Status(); s.Crashes != 0 || s.Life < 3 {
 		t.Errorf("%+v", s)
 	}
@@ -100,7 +100,7 @@ func TestCronFails(t *testing.T) {
 	if reason := waits(ctx, t, h, lifecycle.Failed); !strings.Contains(reason, "exit 3: crash 1 in") {
 		t.Error(reason)
 	}
-	poll.Until(t, patience, "the third run", func() bool { return runs(t, dir) >= 3 })
+	poll.Until(t, patience, "the third run", func() bool { return runsOf(t, dir) >= 3 })
 }
 
 // A stop suspends the schedule until a person starts the host; another schedule ends no

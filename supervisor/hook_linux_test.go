@@ -74,19 +74,16 @@ func TestPreStartThatFails(t *testing.T) {
 // the stop waits for the end of it.
 func TestHooksAreKilled(t *testing.T) {
 	dir := t.TempDir()
-	spec := hooked(dir, `echo run >> told`, `echo $$ > pid; sleep 1000`, `echo post >> told; sleep 1000`)
+	pre := "sleep " + unlike(2)
+	spec := hooked(dir, `echo run >> told`, `exec `+pre, `echo post >> told; sleep 1000`)
 	spec.Features[1] = hook.PostStop{Command: spec.Features[1].(hook.PostStop).Command, Timeout: 3 * time.Second}
 	ctx, sup := ruled(t, spec)
 	h := hostOf(t, sup, "h")
-	poll.Until(t, patience, "pre_start", func() bool { b, _ := os.ReadFile(dir + "/pid"); return len(b) > 0 })
+	poll.Until(t, patience, "pre_start", func() bool { return runs(t, pre) })
 	if err := h.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
-	pid, err := os.ReadFile(dir + "/pid")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat("/proc/" + strings.TrimSpace(string(pid))); err == nil {
+	if runs(t, pre) {
 		t.Error("pre_start has outlived the stop")
 	}
 	if got := told(t, dir); got != "post\n" {
