@@ -135,7 +135,7 @@ func quoted(list []string) string {
 	return strings.Join(out, ", ")
 }
 
-// spec is the content of the file. One without hosts is none that can be read.
+// spec is the content of the file. A file without hosts cannot be read.
 func (w fileText) spec(t testing.TB) supervisor.Spec {
 	t.Helper()
 	if len(w) == 0 {

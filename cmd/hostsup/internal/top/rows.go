@@ -195,7 +195,7 @@ func gravity(st lifecycle.State) int {
 	}, st)
 }
 
-// current returns the row with the cursor; nil if there is none.
+// current returns the row with the cursor, or nil if the list is empty.
 func (m *model) current() *row {
 	rows := m.rows()
 	if len(rows) == 0 {
