@@ -267,7 +267,7 @@ func TestClientsThatStopReading(t *testing.T) {
 	}
 	eventually(t, cutOff(2), "both are cut off")
 	why := "it does not read: 64 MiB wait for it, limit 64"
-	if whole > 20*time.Second { // then a client may have taken nothing for ten seconds before as much waits
+	if whole > 10*time.Second { // then a client may have taken nothing for ten seconds before as much waits
 		why = "it does not read: "
 	}
 	mentions(t, s.said.String(), why)

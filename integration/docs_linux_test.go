@@ -220,7 +220,7 @@ func (p page) run(t *testing.T, repo string, uid int, commands []shown) {
 // compiled, which no command is to wait for.
 func compiled(t *testing.T, home, repo, program string) {
 	t.Helper()
-	goSettings(t, home, "-buildvcs=false")
+	goSettings(t, home)
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, program)
 	build.Dir = repo
 	build.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home}
@@ -229,8 +229,9 @@ func compiled(t *testing.T, home, repo, program string) {
 	}
 }
 
-// goSettings gives Go the caches and proxies in a home folder that it has here.
-func goSettings(t *testing.T, home, flags string) {
+// goSettings gives Go the caches and proxies in a home folder that it has here, and the
+// flags that what it compiles is the same with in every folder.
+func goSettings(t *testing.T, home string) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "env", "-json", "GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOSUMDB", "GOPRIVATE", "GOTOOLCHAIN").Output()
 	if err != nil {
@@ -240,7 +241,7 @@ func goSettings(t *testing.T, home, flags string) {
 	if err := json.Unmarshal(out, &here); err != nil {
 		t.Fatal(err)
 	}
-	here["CGO_ENABLED"], here["GOFLAGS"] = "0", flags
+	here["CGO_ENABLED"], here["GOFLAGS"] = "0", "-trimpath -buildvcs=false"
 	var settings strings.Builder
 	for name, value := range here {
 		fmt.Fprintf(&settings, "%s=%s\n", name, value)

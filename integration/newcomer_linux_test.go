@@ -49,7 +49,7 @@ func TestNewcomer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	goSettings(t, dir, "-trimpath -buildvcs=false") // such packages are the same in every folder
+	goSettings(t, dir)
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "HOSTSUP_SOCKET=" + dir + "/control"}
 	command := func(ctx context.Context, name string, args ...string) *exec.Cmd {
 		cmd := exec.CommandContext(ctx, name, args...)

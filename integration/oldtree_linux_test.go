@@ -180,7 +180,7 @@ func TestNextLifeWaitsForTheOldTree(t *testing.T) {
 				}
 				dir := place(t, uid)
 				program := filepath.Join(dir, "old-tree")
-				copyFile(t, self, program)
+				copyFile(t, itself, program)
 				cmd := as(uid, exec.CommandContext(ctx(t), program))
 				cmd.Dir = dir
 				cmd.Env = []string{roleEnv + "=old-tree", killEnv + "=" + string(kill), portEnv + "=" + freePort(t), "TMPDIR=" + dir, "HOME=" + dir}

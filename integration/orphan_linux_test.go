@@ -147,7 +147,7 @@ func TestRestartLeavesNoneOfTheOldLife(t *testing.T) {
 // ready.
 func startSupervisor(t *testing.T, role string, env ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(self)
+	cmd := exec.Command(itself)
 	cmd.Env = append(env, roleEnv+"="+role, "GORACE=atexit_sleep_ms=0", "TMPDIR="+t.TempDir())
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

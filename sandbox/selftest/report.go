@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -92,19 +93,25 @@ var ErrBroken = errors.New("the self-test is broken")
 
 // Err is nil when nothing escaped, everything was tried and all that must work does.
 func (r *Report) Err() error {
-	var escaped, broken int
-	for i := range r.Columns {
-		n := r.Counts(i)
-		escaped += n[Escaped]
-		broken += n[Broken] + counts(r.Work, i)[Broken]
+	if escaped := r.cells(r.Rows, Escaped); len(escaped) > 0 {
+		return fmt.Errorf("%w: %d of %d attempts escaped: %s", ErrEscaped, len(escaped), len(r.Rows)*len(r.Columns), strings.Join(escaped, "; "))
 	}
-	if escaped > 0 {
-		return fmt.Errorf("%w: %d of %d attempts escaped", ErrEscaped, escaped, len(r.Rows)*len(r.Columns))
-	}
-	if broken > 0 {
-		return fmt.Errorf("%w: %d of %d could not be judged or do not work", ErrBroken, broken, len(r.all())*len(r.Columns))
+	if broken := r.cells(r.all(), Broken); len(broken) > 0 {
+		return fmt.Errorf("%w: %d of %d could not be judged or do not work: %s", ErrBroken, len(broken), len(r.all())*len(r.Columns), strings.Join(broken, "; "))
 	}
 	return nil
+}
+
+// cells names those of rows with this verdict, with their columns.
+func (r *Report) cells(rows []Row, v Verdict) (names []string) {
+	for i, col := range r.Columns {
+		for _, row := range rows {
+			if row.Cells[i].Verdict == v {
+				names = append(names, fmt.Sprintf("%s: %s/%s: %s", col, row.Class, row.Name, row.Cells[i].Evidence))
+			}
+		}
+	}
+	return names
 }
 
 // Counts are the numbers of the verdicts on the attempts in a column.
