@@ -351,20 +351,27 @@ func memories() []*attempt {
 	})
 }
 
-// staysLarge is a watch for whether a tree that uses too much lives on with it: it sees how many MiB that are.
+// staysLarge is a watch for whether a tree that uses too much lives on with it: it sees how many MiB that are. Pages of
+// files are left out: those of a program that many processes run are in each one's resident memory, and in memory once.
 func staysLarge(s *stage, r *trial) {
 	select {
 	case <-r.p.done:
 		return
 	case <-time.After(time.Second):
 	}
-	var sum int64
+	sum := 0 // KiB
 	for _, pid := range r.p.pids() {
-		if rss, _, err := sys.ProcStat(pid); err == nil {
-			sum += rss
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // it may be gone
+		for line := range strings.Lines(string(status)) {
+			var n int
+			if _, err := fmt.Sscanf(line, "RssAnon: %d kB", &n); err == nil {
+				sum += n
+			} else if _, err := fmt.Sscanf(line, "RssShmem: %d kB", &n); err == nil {
+				sum += n
+			}
 		}
 	}
-	s.seen = fmt.Sprint((sum + 1<<20 - 1) >> 20)
+	s.seen = fmt.Sprint((sum + 1<<10 - 1) >> 10)
 }
 
 // pour writes n bytes to w, and tells how many MiB it has written.
