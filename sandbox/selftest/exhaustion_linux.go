@@ -322,8 +322,11 @@ func memories() []*attempt {
 				const each = 48
 				for n := 0; n < 2*memoryLimit>>20; n += each {
 					kid := in.child("hold", strconv.Itoa(each))
-					kid.Stdin, _, _ = os.Pipe()
+					in.files = append(in.files, must(kid.StdinPipe()).(*os.File))
+					kid.Stdout = nil
+					filled := must(kid.StdoutPipe())
 					check(kid.Start())
+					_, _ = filled.Read(make([]byte, 1)) // nothing comes of one that is killed
 				}
 				in.pause()
 				return nil

@@ -347,12 +347,12 @@ var children = map[string]func(arg string) int{
 		untilEOF(os.Stdin, milliseconds(arg))
 		return 0
 	},
-	// hold fills some MiB of memory, says so and keeps them for two seconds.
+	// hold fills some MiB of memory, says so and keeps them until its stdin ends.
 	"hold": func(arg string) int {
 		n, _ := strconv.Atoi(arg)
 		keep := fill(n << 20)
 		tell(noteSay, "held "+arg)
-		untilEOF(os.Stdin, 2*time.Second)
+		untilEOF(os.Stdin, time.Minute)
 		return int(keep[0]) &^ 1
 	},
 	// spin uses a processor for a time, in ms.
