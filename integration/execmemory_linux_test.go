@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -311,7 +312,7 @@ func TestExecServerGivesBack(t *testing.T) {
 // A client that has asked for many large files, and leaves before or after they
 // are read, leaves no memory taken.
 func TestExecServerGivesBackFiles(t *testing.T) {
-	const files, size = 8, 200 << 20
+	const files, size = 8, 64 << 20
 	url, pid, before := returning(t)
 	large := sparse(t, size)
 	for _, c := range []struct {
@@ -325,8 +326,19 @@ func TestExecServerGivesBackFiles(t *testing.T) {
 			}
 		}},
 		{"when all are read", func(c *wireClient) {
-			for range files {
-				c.until(`"dataBase64":"`)
+			for read := 0; read < files; {
+				_, message, err := c.ws.Reader(ctx(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				// Not kept: a message that grows to this size takes a minute with the race detector.
+				n, err := io.Copy(io.Discard, message)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n > size {
+					read++
+				}
 			}
 		}},
 	} {
