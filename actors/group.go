@@ -216,7 +216,7 @@ func (g *Group) replace(ctx actor.Context, m *replaceInGroup) {
 	}
 	g.machine = next
 	rules := hostRules(g.world, m.spec, lifecycle.Gated(next.Strategy(), member(m.spec)))
-	safeactor.Tell(ctx, pid, &replaceSpec{m.spec, rules, !m.keep && (m.spec.Interceptors != nil || m.ref.spec().Restarts(&m.spec.Spec)), m.done})
+	safeactor.Tell(ctx, pid, &replaceSpec{spec: m.spec, rules: rules, keep: m.keep, done: m.done})
 	g.carryOut(ctx, effects)
 }
 

@@ -125,7 +125,6 @@ type (
 		done func(error)
 	}
 	replaceInGroup struct {
-		ref  *Ref
 		spec *HostSpec
 		keep bool
 		done func(error)
@@ -133,7 +132,8 @@ type (
 	replaceSpec struct {
 		spec    *HostSpec
 		rules   lifecycle.HostRules
-		restart bool
+		keep    bool
+		restart bool // found out when it comes, by what is in force then
 		done    func(error)
 	}
 	closeHost struct{} // at rest: end the actor

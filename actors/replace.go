@@ -17,6 +17,7 @@ func (h *Host) replace(ctx actor.Context, m *replaceSpec) {
 		m.done(h.world.noHost(h.ref.Name()))
 		return
 	}
+	m.restart = !m.keep && (m.spec.Interceptors != nil || h.ref.spec().Restarts(&m.spec.Spec))
 	if before := h.next; before != nil {
 		last := m.done
 		m.done = func(err error) {

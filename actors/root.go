@@ -328,7 +328,7 @@ func (s *Supervisor) replace(ctx actor.Context, m *ReplaceHost, done func(error)
 		return
 	}
 	if i := s.group(ref.group); i >= 0 {
-		safeactor.Tell(ctx, s.groups[i].pid, &replaceInGroup{ref, &spec, m.Keep, done})
+		safeactor.Tell(ctx, s.groups[i].pid, &replaceInGroup{&spec, m.Keep, done})
 		return
 	}
 	done(s.world.noHost(spec.Name))

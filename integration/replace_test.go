@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -110,6 +111,31 @@ func TestReplace(t *testing.T) {
 	replace(t, sup, next)
 	until(t, h, lifecycle.Running)
 	echoes(t, h)
+}
+
+// A configuration that is taken back at once holds, whenever that comes: the process is
+// of the one that is in force, and not of the one that was in force in between.
+func TestReplaceTakenBack(t *testing.T) {
+	t.Parallel()
+	sleeps := func(s *supervisor.HostSpec) { s.Protocol, s.Command = nil, []string{"sleep", "1000"} }
+	one := demoHost("ts", sleeps, labelled("one"))
+	for _, two := range []supervisor.HostSpec{demoHost("ts", sleeps, labelled("two")), demoHost("ts", labelled("two"))} {
+		sup, h := alone(t, one)
+		for range 5 {
+			var all sync.WaitGroup
+			for range 3 { // at a time: each moment of a replacement is one that others come at
+				all.Go(func() {
+					for _, spec := range []supervisor.HostSpec{two, one, two, one} {
+						if err := sup.Replace(ctx(t), spec); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			eventually(t, func() bool { return label(t, h) == h.Spec().Env["HOSTSUP_TEST_MARK"] }, "the process is of what is in force")
+		}
+	}
 }
 
 // What a program has set on the handle of a host stays: what answers it, and who
