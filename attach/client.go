@@ -453,7 +453,7 @@ func (c *client) finish(err error) {
 	if err != nil {
 		c.cancel(err)
 	}
-	c.hub.leave(c.ctx, c)
+	c.hub.leave(c)
 	if err != nil {
 		c.abandon()
 	}

@@ -32,7 +32,7 @@ type dialect interface {
 	up(h *Hub)
 	down(h *Hub)
 	// notified says which client a notification of the host is for, nil being
-	// all of them, and what it is told.
+	// all of them, [nobody] none, and what it is told.
 	notified(h *Hub, m *codec.Message) (*client, codec.Raw)
 	// asked returns what answers a request of the host with the help of a client,
 	// nil being none: usually the client alone. nil where the rules of the host's
@@ -49,6 +49,9 @@ var dialects = map[string]dialect{
 	"jsonrpc-lines":   mcp{},
 	"msgpack-rpc":     rpc{},
 }
+
+// nobody is a client that has left.
+var nobody = &client{ended: true}
 
 // passOn has a client answer what the host asks, nil being none.
 func (c *client) passOn() actors.Handler {

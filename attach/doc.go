@@ -32,13 +32,19 @@
 //
 // # Documents
 //
-// The hub keeps the text of each document that a client has open, and opens them
-// again in a new life before any request goes to it, as it does with the settings
-// that a client has last told the host. The host sees a document
-// opened once, however many clients do, and closed after the last. Its text has
-// one owner, the client that opened it first; a change by another one is refused
-// with a message to that client. What a life has said of documents is taken back
-// when it ends.
+// The hub keeps the text of each document as each client has it. The host sees a
+// document opened once, however many clients do, and closed after the last. It has the
+// text of the client that used the document last: by opening, changing or saving it,
+// or by a request about it, whose positions hold for no other text. Where the client
+// that used it before has another text, the host is given the whole text first, and
+// that other client is warned, once until all texts are the same again. When a client
+// leaves, the host is given the text of the one that used the document before. Versions
+// that the host sees count on; diagnostics name the version of each client.
+//
+// A new life gets the settings that a client has last told the host, and the documents,
+// before any request. What a life has said of documents is taken back when it ends. A
+// client that opens a document which others have open is told what the host has last
+// published about it, and nobody is told diagnostics of a text that it does not have.
 //
 // # Concurrency
 //

@@ -2,8 +2,10 @@ package attach
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -86,41 +88,143 @@ func change(uri, text string, version int) codec.Raw {
 	return encode(map[string]any{"textDocument": map[string]any{"uri": uri, "version": version}, "contentChanges": []any{map[string]any{"text": text}}})
 }
 
-// The host sees a document once, from the first opening to the last closing,
-// with the text of its owner.
+// tells returns what the host is told, in short.
+func tells(out outcome) string {
+	var all []string
+	for _, m := range out.host {
+		all = append(all, m.Method+" "+string(m.Params))
+	}
+	return strings.Join(all, "; ")
+}
+
+// The host sees a document once, from the first opening to the last closing, with the
+// text of the client that has used it last.
 func TestDocuments(t *testing.T) {
 	ds := documents{open: map[string]*document{}}
 	a, b := new(client), new(client)
-	if !ds.didOpen(a, open("u", "one")) || ds.didOpen(b, open("u", "other")) || ds.didOpen(a, open("u", "again")) || !ds.didOpen(b, open("v", "two")) {
-		t.Error("the host was told of something else than two documents")
+	want := func(what string, got outcome, host string, apart ...*client) {
+		t.Helper()
+		if tells(got) != host {
+			t.Errorf("%s: the host is told\n%s, want\n%s", what, tells(got), host)
+		}
+		if !slices.Equal(got.apart, apart) {
+			t.Errorf("%s: %d clients are warned, want %d", what, len(got.apart), len(apart))
+		}
 	}
-	if owner, err := ds.didChange(b, change("u", "stolen", 2), ""); owner != a || err != nil {
-		t.Errorf("a change by another client: %v", err)
+	opens := func(c *client, uri, text string) outcome {
+		out, _ := ds.didOpen(c, open(uri, text))
+		return out
 	}
-	if owner, err := ds.didChange(a, change("u", "three", 2), ""); owner != a || err != nil {
-		t.Errorf("a change by the owner: %v", err)
+	changes := func(c *client, params codec.Raw) outcome {
+		t.Helper()
+		out, err := ds.didChange(c, params, terms{})
+		if err != nil {
+			t.Error(err)
+		}
+		return out
 	}
-	if _, err := ds.didChange(a, codec.Raw(`[]`), ""); err == nil {
+	insert := func(version, character int, text string) codec.Raw {
+		at := map[string]any{"line": 0, "character": character}
+		return encode(map[string]any{"textDocument": map[string]any{"uri": "u", "version": version},
+			"contentChanges": []any{map[string]any{"range": map[string]any{"start": at, "end": at}, "text": text}}})
+	}
+	whole := func(text string, version int) string {
+		return "textDocument/didChange " + string(encode(map[string]any{"textDocument": map[string]any{"uri": "u", "version": version}, "contentChanges": []any{map[string]any{"text": text}}}))
+	}
+
+	want("the first opens", opens(a, "u", "one"), "textDocument/didOpen "+string(open("u", "one")))
+	want("the second opens", opens(b, "u", "one"), "")
+	want("the first changes", changes(a, insert(2, 0, "LONG ")), "textDocument/didChange "+string(insert(2, 0, "LONG ")), b)
+	want("and goes on", changes(a, insert(3, 0, "A ")), "textDocument/didChange "+string(insert(3, 0, "A ")))
+	want("the first closes", ds.didClose(a, closed("u")), whole("one", 4))
+	want("the second changes", changes(b, insert(2, 3, "!")), "textDocument/didChange "+strings.Replace(string(insert(2, 3, "!")), `"version":2`, `"version":5`, 1))
+	want("it opens with another text", opens(a, "u", "other"), whole("other", 6), b)
+	want("the other asks", ds.asks(b, "u"), whole("one!", 7), a)
+	want("it asks again", ds.asks(b, "u"), "")
+	want("the first asks", ds.asks(a, "u"), whole("other", 8))
+	want("both agree", changes(b, change("u", "other", 9)), whole("other", 9))
+	want("the first changes what both have", changes(a, insert(2, 0, "x")), "textDocument/didChange "+strings.Replace(string(insert(2, 0, "x")), `"version":2`, `"version":10`, 1), b)
+
+	if _, err := ds.didChange(a, codec.Raw(`[]`), terms{}); err == nil {
 		t.Error("a change that is none was taken")
 	}
-	if owner, err := ds.didChange(a, change("unknown", "x", 1), ""); owner != a || err != nil {
-		t.Error("a document that the hub does not know is the host's to judge")
+	want("a document that nobody has opened", changes(a, change("unknown", "x", 1)), "textDocument/didChange "+string(change("unknown", "x", 1)))
+	want("another document", opens(b, "v", "two"), "textDocument/didOpen "+string(open("v", "two")))
+	if _, err := ds.didChange(a, change("v", "x", 1), terms{}); !errors.Is(err, errNotOpen) {
+		t.Errorf("a change of what others have opened: %v", err)
 	}
+	want("closing what others have opened", ds.didClose(a, closed("v")), "")
 	all := ds.all()
-	if len(all) != 2 || all[0].text != "three" || all[0].version != 2 || all[1].text != "two" {
+	if len(all) != 2 || all[0].text != "xother" || all[0].version != 10 || all[1].text != "two" {
 		t.Fatalf("%+v", all)
 	}
-	if got := string(all[0].opened()); got != `{"textDocument":{"languageId":"x","text":"three","uri":"u","version":2}}` {
+	if got := string(all[0].opened()); got != `{"textDocument":{"languageId":"x","text":"xother","uri":"u","version":10}}` {
 		t.Error(got)
 	}
-	if left := ds.left(a); len(left) != 0 || ds.open["u"].clients[0] != b {
-		t.Errorf("%v is closed for the host when its owner leaves", left)
-	}
-	if ds.didClose(a, closed("u")) || !ds.didClose(b, closed("u")) || !ds.didClose(b, closed("u")) {
-		t.Error("closing")
-	}
-	if left := ds.left(b); len(left) != 1 || left[0] != "v" || len(ds.open) != 0 {
+	want("the second closes", ds.didClose(b, closed("u")), "")
+	want("the first closes too", ds.didClose(a, closed("u")), "textDocument/didClose "+string(closed("u")))
+	want("and again", ds.didClose(a, closed("u")), "textDocument/didClose "+string(closed("u")))
+	if left := ds.left(b); len(left) != 1 || tells(left[0]) != "textDocument/didClose "+string(closed("v")) || len(ds.open) != 0 {
 		t.Errorf("%v", left)
+	}
+}
+
+// A host that accepts whole texts alone gets whole texts.
+func TestWholeTexts(t *testing.T) {
+	ds := documents{open: map[string]*document{}}
+	c := new(client)
+	ds.didOpen(c, open("u", "one"))
+	params := codec.Raw(`{"textDocument":{"uri":"u","version":2},"contentChanges":[{"range":{"start":{"line":0,"character":3},"end":{"line":0,"character":3}},"text":"!"}]}`)
+	out, err := ds.didChange(c, params, terms{whole: true})
+	if want := "textDocument/didChange " + string(change("u", "one!", 2)); err != nil || tells(out) != want {
+		t.Errorf("%s %v, want %s", tells(out), err, want)
+	}
+}
+
+// Diagnostics go to clients that have the text they are about, under their own version.
+func TestDiagnosed(t *testing.T) {
+	ds := documents{open: map[string]*document{}}
+	a, b, other := new(client), new(client), new(client)
+	ds.didOpen(a, open("u", "one"))
+	is := func(c *client, version int64, want string) {
+		t.Helper()
+		p := published{params: codec.Raw(fmt.Sprintf(`{"diagnostics":[],"uri":"u","version":%d}`, version)), version: &version}
+		got, ok := ds.diagnosed(c, "u", p)
+		if string(got) != want || ok != (want != "") {
+			t.Errorf("it is told %s, want %s", got, want)
+		}
+	}
+	const first, second = `{"diagnostics":[],"uri":"u","version":1}`, `{"diagnostics":[],"uri":"u","version":2}`
+	is(a, 1, first)
+	is(other, 1, first)
+	ds.didOpen(b, open("u", "two")) // the host has version 2
+	is(b, 2, first)
+	is(b, 1, "")
+	is(a, 2, "")
+	is(other, 2, second)
+	if got, ok := ds.diagnosed(a, "u", published{params: codec.Raw(`{}`)}); ok {
+		t.Errorf("diagnostics of another text: %s", got)
+	}
+}
+
+func TestDiagnosticsAreBounded(t *testing.T) {
+	ds := diagnostics{last: map[string]published{}}
+	big := make(codec.Raw, maxPublishedBytes/2+1)
+	ds.keep("a", true, published{params: big})
+	ds.keep("b", true, published{params: big})
+	if ds.last["a"].params == nil || ds.last["b"].params != nil || len(ds.last) != 2 {
+		t.Error("two that are too large together")
+	}
+	ds.keep("a", false, published{params: codec.Raw("{}")})
+	ds.keep("b", true, published{params: big})
+	if ds.last["b"].params == nil || ds.bytes != len(big) {
+		t.Errorf("%d bytes are counted", ds.bytes)
+	}
+	for i := range maxPublished + 10 {
+		ds.keep(fmt.Sprint(i), true, published{})
+	}
+	if len(ds.last) != maxPublished {
+		t.Errorf("%d documents are kept", len(ds.last))
 	}
 }
 

@@ -71,11 +71,13 @@ type Hub struct {
 	result   codec.Raw // what it answered
 	tokens   map[string]token
 	docs     documents
-	settings codec.Raw       // LSP: the last that a client has told the host; nil when none has
-	watched  map[string]int  // MCP: resources subscribed to, by how many
-	told     map[string]bool // LSP: documents of which the host has published something
-	grants   []registration  // LSP: capabilities that the host has registered
-	hold     *hold           // the host is held up; nil: it is not
+	settings codec.Raw      // LSP: the last that a client has told the host; nil when none has
+	watched  map[string]int // MCP: resources subscribed to, by how many
+	grants   []registration // LSP: capabilities that the host has registered
+	hold     *hold          // the host is held up; nil: it is not
+
+	published diagnostics   // LSP
+	turn      chan struct{} // LSP: has room for one token, see inTurn
 }
 
 // hold holds up the host for a client that is slow.
@@ -104,7 +106,8 @@ func New(of *supervisor.Host, log hclog.Logger) (*Hub, error) {
 	if !ok {
 		return nil, fmt.Errorf("host %q: %w: %s", host.Name(), ErrProtocol, p.Name())
 	}
-	h := &Hub{host: host, opened: of.Spec().Attach, log: log.Named("attach"), dialect: d, started: make(chan struct{}, 1), tokens: map[string]token{}, watched: map[string]int{}, told: map[string]bool{}}
+	h := &Hub{host: host, opened: of.Spec().Attach, log: log.Named("attach"), dialect: d, started: make(chan struct{}, 1), tokens: map[string]token{}, watched: map[string]int{}, turn: make(chan struct{}, 1)}
+	h.published.last = map[string]published{}
 	h.docs.open = map[string]*document{}
 	h.own = &actors.Interceptor{
 		Name: "attach", Stage: actors.StageServe, Value: h,
@@ -189,13 +192,18 @@ func (h *Hub) inbound(_ uint64, m *codec.Message) actors.Verdict {
 // broadcast tells all clients that have introduced themselves. Under the lock.
 func (h *Hub) broadcast(method string, params codec.Raw) {
 	for _, c := range h.clients {
-		switch {
-		case c.greeted:
-			c.notify(method, params)
-		case (c.coming || c.introduced) && len(c.early) < maxEarly && (c.earlyBytes == 0 || c.earlyBytes+len(params) <= maxEarlyBytes):
-			c.early = append(c.early, codec.Message{Method: method, Params: params})
-			c.earlyBytes += len(params)
-		}
+		c.hear(method, params)
+	}
+}
+
+// hear tells a client something, unless it has not introduced itself. Under hub.mu.
+func (c *client) hear(method string, params codec.Raw) {
+	switch {
+	case c.greeted:
+		c.notify(method, params)
+	case (c.coming || c.introduced) && len(c.early) < maxEarly && (c.earlyBytes == 0 || c.earlyBytes+len(params) <= maxEarlyBytes):
+		c.early = append(c.early, codec.Message{Method: method, Params: params})
+		c.earlyBytes += len(params)
 	}
 }
 
@@ -291,20 +299,7 @@ func (h *Hub) tell(ctx context.Context, method string, params codec.Raw, act fun
 		h.mu.Unlock()
 		return
 	}
-	line := h.line
-	for line != nil && h.line == line { // another life has been told what matters
-		space, err := line.Notify(method, params)
-		if !errors.Is(err, actors.ErrBusy) {
-			break // sent, or the end of this life, which the hub is told of
-		}
-		h.mu.Unlock()
-		select {
-		case <-space:
-		case <-ctx.Done():
-			return
-		}
-		h.mu.Lock()
-	}
+	h.put(ctx, h.line, method, params)
 	h.mu.Unlock()
 }
 
@@ -397,7 +392,7 @@ func (h *Hub) enter(c *client) {
 }
 
 // leave takes a client out, with what it had open.
-func (h *Hub) leave(ctx context.Context, c *client) {
+func (h *Hub) leave(c *client) {
 	h.mu.Lock()
 	h.clients = slices.DeleteFunc(h.clients, func(o *client) bool { return o == c })
 	for name, t := range h.tokens {
@@ -406,10 +401,11 @@ func (h *Hub) leave(ctx context.Context, c *client) {
 		}
 	}
 	h.resign(c)
-	last := h.dialect.left(h, c)
+	for _, m := range h.dialect.left(h, c) {
+		if h.line != nil {
+			_ = h.line.Tell(m.Method, m.Params) // else the next life is told what matters
+		}
+	}
 	h.mu.Unlock()
 	h.taken(c)
-	for _, m := range last {
-		h.tell(ctx, m.Method, m.Params, nil)
-	}
 }

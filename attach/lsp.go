@@ -95,7 +95,10 @@ func (lsp) request(c *client, m *codec.Message) error {
 		var tokens []string
 		params := h.rename(c, m.Params, &tokens, "workDoneToken")
 		params = h.rename(c, params, &tokens, "partialResultToken")
-		c.forward(m.ID, m.Method, params, tokens)
+		h.inTurn(c.ctx, func() {
+			h.carry(c.ctx, func() outcome { return h.docs.asks(c, subject(params)) })
+			c.forward(m.ID, m.Method, params, tokens)
+		})
 	}
 	return nil
 }
@@ -122,14 +125,20 @@ func (lsp) notification(c *client, m *codec.Message) error {
 		h.tell(c.ctx, m.Method, m.Params, func() bool { h.settings = m.Params; return true })
 	case "workspace/didChangeWorkspaceFolders":
 		h.tell(c.ctx, m.Method, m.Params, func() bool { h.moveFolders(m.Params); return true })
-	case "textDocument/didOpen":
-		h.tell(c.ctx, m.Method, m.Params, func() bool { return h.docs.didOpen(c, m.Params) })
-	case "textDocument/didChange":
-		h.tell(c.ctx, m.Method, m.Params, func() bool { return h.didChange(c, m.Params) })
-	case "textDocument/didClose":
-		h.tell(c.ctx, m.Method, m.Params, func() bool { return h.docs.didClose(c, m.Params) })
+	case methodDidOpen:
+		h.inTurn(c.ctx, func() { h.carry(c.ctx, func() outcome { return h.didOpen(c, m.Params) }) })
+	case methodDidChange:
+		h.inTurn(c.ctx, func() { h.carry(c.ctx, func() outcome { return h.didChange(c, m.Params) }) })
+	case methodDidClose:
+		h.inTurn(c.ctx, func() { h.carry(c.ctx, func() outcome { return h.docs.didClose(c, m.Params) }) })
 	default:
-		h.tell(c.ctx, m.Method, m.Params, nil)
+		h.inTurn(c.ctx, func() {
+			h.carry(c.ctx, func() outcome {
+				out := h.docs.asks(c, subject(m.Params))
+				out.host = append(out.host, codec.Message{Method: m.Method, Params: m.Params})
+				return out
+			})
+		})
 	}
 	return nil
 }
@@ -159,24 +168,35 @@ func (h *Hub) moveFolders(params codec.Raw) {
 	h.opening = encode(o)
 }
 
-// didChange changes the text of a document, if it is the client's to change.
-func (h *Hub) didChange(c *client, params codec.Raw) bool {
-	owner, err := h.docs.didChange(c, params, h.positions())
-	switch {
-	case err != nil:
-		c.complain(err.Error())
-		return false
-	case owner != c:
-		c.complain("a document is changed by two programs at once: the change of this one was not passed on")
-		return false
+// didOpen opens a document for a client, which is told what the host has published
+// about it while others had it open.
+func (h *Hub) didOpen(c *client, params codec.Raw) outcome {
+	out, known := h.docs.didOpen(c, params)
+	if known && len(out.host) == 0 {
+		h.replay(c, subject(params))
 	}
-	return true
+	return out
 }
 
-// complain shows a message to the person behind a client.
-func (c *client) complain(text string) {
-	const asError = 1
-	c.notify("window/showMessage", encode(map[string]any{"type": asError, "message": "hostsup: " + text}))
+// didChange changes the text of a document. What cannot be changed is shown to the
+// person behind the client.
+func (h *Hub) didChange(c *client, params codec.Raw) outcome {
+	out, err := h.docs.didChange(c, params, terms{encoding: h.positions()})
+	if err != nil {
+		c.show(asError, err.Error())
+	}
+	return out
+}
+
+// Types of window/showMessage.
+const (
+	asError   = 1
+	asWarning = 2
+)
+
+// show shows a message to the person behind a client.
+func (c *client) show(as int, text string) {
+	c.notify("window/showMessage", encode(map[string]any{"type": as, "message": "hostsup: " + text}))
 }
 
 // positions is how the host counts characters in a line.
@@ -203,27 +223,15 @@ func (lsp) up(h *Hub) {
 }
 
 func (lsp) down(h *Hub) {
-	for uri := range h.told {
-		h.broadcast("textDocument/publishDiagnostics", encode(map[string]any{"uri": uri, "diagnostics": []any{}}))
-	}
-	clear(h.told)
+	h.withdraw()
 	h.revoke(h.ended)
 }
 
 func (lsp) notified(h *Hub, m *codec.Message) (*client, codec.Raw) {
 	switch m.Method {
-	case "textDocument/publishDiagnostics":
-		var p struct {
-			URI         string            `json:"uri"`
-			Diagnostics []json.RawMessage `json:"diagnostics"`
-		}
-		if json.Unmarshal(m.Params, &p) == nil {
-			if len(p.Diagnostics) > 0 {
-				h.told[p.URI] = true
-			} else {
-				delete(h.told, p.URI)
-			}
-		}
+	case methodDiagnostics:
+		h.publish(m.Params)
+		return nobody, nil
 	case "$/progress":
 		return h.owner(m.Params, "token")
 	}
@@ -238,9 +246,10 @@ func (lsp) asked(h *Hub, c *client, method string) actors.Handler {
 }
 
 func (lsp) left(h *Hub, c *client) []codec.Message {
-	var out []codec.Message
-	for _, uri := range h.docs.left(c) {
-		out = append(out, codec.Message{Method: "textDocument/didClose", Params: closed(uri)})
+	var last []codec.Message
+	for _, out := range h.docs.left(c) {
+		h.warn(out)
+		last = append(last, out.host...)
 	}
-	return out
+	return last
 }
