@@ -267,7 +267,7 @@ func TestAdvice(t *testing.T) {
 			}
 			simulate(t, nil, alone(h), func(s *simulation) {
 				s.exits("a", 3)
-				s.passes(time.Second)
+				s.passes(3 * lifecycle.AdviceWait)
 				unadvised := false
 				for e := range s.world.Journal.Events(context.Background(), 0, false) {
 					unadvised = unadvised || e.Kind == record.KindUnadvised

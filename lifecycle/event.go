@@ -131,7 +131,7 @@ type Advice struct {
 }
 
 // AdviceWait is how long the machine waits for [Advice].
-const AdviceWait = 100 * time.Millisecond
+const AdviceWait = time.Second
 
 // Vanished tells that the actor of a life that has ended is gone, and what is left
 // of the life.
