@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"net"
 	"net/http"
 	"strings"
@@ -397,40 +396,6 @@ func TestConsoleLeavesRoomForTheSocket(t *testing.T) {
 		defer c.Close()
 	}
 	if res, text := ask(t, l.Addr().String(), "GET", "/v1/status", ""); res.StatusCode != 503 || classIn(t, text) != control.Overloaded {
-		t.Errorf("%d %s", res.StatusCode, text)
-	}
-}
-
-// A caller that takes nothing is cut off, and so is one that sends a body too slowly.
-func TestConsoleCutsOffSlowCallers(t *testing.T) {
-	ended := make(chan struct{})
-	var forever iter.Seq[supervisor.Event] = func(yield func(supervisor.Event) bool) {
-		defer close(ended)
-		for yield(supervisor.Event{Reason: strings.Repeat("x", 1<<16)}) {
-		}
-	}
-	addr := console(t, endless{everything(), forever}, control.Options{Patience: 100 * time.Millisecond}, control.Access{})
-	dial := func(request string) net.Conn {
-		c, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { c.Close() })
-		head, rest, _ := strings.Cut(request, "\n")
-		fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n%s", head, addr, secretOf(control.RoleFull), rest)
-		return c
-	}
-	dial("GET /v1/events?follow=true\n\r\n")
-	within(t, ended, "the stream that is not read")
-
-	c := dial("POST /v1/hosts/ts/call\nContent-Length: 1000\r\n\r\n{")
-	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
-	res, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if text, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusBadRequest || classIn(t, text) != control.Invalid {
 		t.Errorf("%d %s", res.StatusCode, text)
 	}
 }

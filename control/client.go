@@ -278,6 +278,9 @@ func (c *Client) broken(ctx context.Context, err error) *Error {
 	if strings.Contains(err.Error(), "malformed HTTP") { // the library has no type for it
 		return &Error{Class: Unknown, Message: fmt.Sprintf("%s is not a supervisor's control socket: the process that listens there does not speak HTTP", c.socket)}
 	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return &Error{Class: Disconnected, Message: fmt.Sprintf("the supervisor at %s ended the connection before the end of its answer: it has stopped, or the answer was taken too slowly", c.socket)}
+	}
 	return &Error{Class: Disconnected, Message: fmt.Sprintf("the supervisor at %s went away before it answered (%v)", c.socket, rootCause(err))}
 }
 

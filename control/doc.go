@@ -17,9 +17,12 @@
 //
 // On a network ([Server.ServeConsole]) every request needs a token, which has a [Role];
 // all but the files of the page. The names in URLs and the origins of pages are checked
-// before that. Bodies that arrive too slowly, and readers that do not read, are cut off
-// there; at the socket they may take their time. Connections are counted for each
-// listener alone, so that those on the network do not keep the command line out.
+// before that. Connections are counted for each listener alone, so that those on the
+// network do not keep the command line out.
+//
+// At either, headers and bodies that arrive too slowly and readers that do not read are
+// cut off, and the log says so ([Options].Patience and StreamPatience). Programs that
+// attach have the rules of package attach.
 //
 // # Wire format
 //

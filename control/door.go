@@ -2,9 +2,7 @@ package control
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -30,7 +28,7 @@ func (s *Server) newDoor(access *Access) *door {
 		BaseContext:                  func(net.Listener) context.Context { return s.ctx },
 		ConnContext:                  d.opened,
 		ConnState:                    d.changed,
-		ReadHeaderTimeout:            10 * time.Second,
+		ReadHeaderTimeout:            min(10*time.Second, s.opt.Patience),
 		IdleTimeout:                  2 * time.Minute,
 		MaxHeaderBytes:               64 << 10,
 		DisableGeneralOptionsHandler: true,
@@ -98,9 +96,11 @@ func (d *door) handle(w http.ResponseWriter, r *http.Request) {
 	defer s.handlers.Done()
 	c := caller{role: RoleFull}
 	err, _ := r.Context().Value(refusalKey{}).(error)
-	if d.access != nil {
-		t := newTimed(w, s.opt.Patience)
-		w = t
+	t := newTimed(w, r, s.opt.Patience, s.opt.Patience)
+	w = t
+	if d.access == nil {
+		t.lull = s.opt.StreamPatience
+	} else {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if err == nil {
 			var done bool
@@ -108,7 +108,6 @@ func (d *door) handle(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
-		r.Body = t.body(r.Body)
 	}
 	if err != nil {
 		s.refused(d, r, err)
@@ -116,7 +115,7 @@ func (d *door) handle(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		// The rest of a body is waited for as long as callers that send one at once need to
 		// read the answer.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(lastWrite))
+		_ = t.control.SetReadDeadline(time.Now().Add(lastWrite))
 		return
 	}
 	w.Header().Set(versionHeader, s.opt.Version)
@@ -135,55 +134,4 @@ func (s *Server) refused(d *door, r *http.Request, err error) {
 		return
 	}
 	s.opt.Logger.Warn("refused a caller", "error", err)
-}
-
-// timed bounds how long a caller on a network may take for what it is sent, or sends.
-type timed struct {
-	http.ResponseWriter
-	control  *http.ResponseController
-	patience time.Duration
-}
-
-func newTimed(w http.ResponseWriter, patience time.Duration) *timed {
-	t := &timed{w, http.NewResponseController(w), patience}
-	t.renew()
-	return t
-}
-
-func (t *timed) renew() { _ = t.control.SetWriteDeadline(time.Now().Add(t.patience)) } // of a connection that ended, it does not matter
-
-// Unwrap lets a ResponseController find the connection.
-func (t *timed) Unwrap() http.ResponseWriter { return t.ResponseWriter }
-
-func (t *timed) Write(b []byte) (int, error) {
-	t.renew()
-	return t.ResponseWriter.Write(b)
-}
-
-// FlushError implements what a ResponseController looks for.
-func (t *timed) FlushError() error {
-	t.renew()
-	return t.control.Flush()
-}
-
-// body returns a request's body that has to arrive in time.
-func (t *timed) body(b io.ReadCloser) io.ReadCloser { return &timedBody{ReadCloser: b, t: t} }
-
-type timedBody struct {
-	io.ReadCloser
-	t       *timed
-	endless bool
-	begun   bool
-}
-
-func (b *timedBody) Read(p []byte) (int, error) {
-	if !b.begun && !b.endless {
-		b.begun = true
-		_ = b.t.control.SetReadDeadline(time.Now().Add(b.t.patience))
-	}
-	n, err := b.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) && !b.endless {
-		_ = b.t.control.SetReadDeadline(time.Time{}) // the server looks whether the caller is there
-	}
-	return n, err
 }

@@ -53,6 +53,9 @@ func (s *Server) heap(w http.ResponseWriter, r *http.Request, in hostInput) erro
 
 // file responds with the output of write, and how that ended.
 func (s *Server) file(w http.ResponseWriter, r *http.Request, h Host, write func(context.Context, io.Writer) error) error {
+	if t, ok := w.(*timed); ok {
+		t.beginStream() // the host may make it more slowly than it is taken
+	}
 	out := &fileWriter{w: w}
 	err := write(r.Context(), out)
 	if err != nil && !out.begun {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/hostsup/hostsup/supervisor"
@@ -39,13 +40,17 @@ func (s *Server) run(op *operation, w http.ResponseWriter, r *http.Request) erro
 	if c := callerOf(r.Context()); c.token != "" && op.role != RoleRead {
 		s.opt.Logger.Info("a caller of the console changes something", "token", c.token, "operation", op.name, "path", r.URL.Path, "from", r.RemoteAddr)
 	}
+	t, _ := w.(*timed) // of every request that comes through a door
+	defer func() {
+		if t.late != "" {
+			s.opt.Logger.Info("cut off a slow caller", "reason", t.late, "operation", op.name, "path", cut(r.URL.Path), "from", r.RemoteAddr)
+		}
+	}()
 	if !op.endless {
-		r.Body = http.MaxBytesReader(w, r.Body, s.opt.MaxBody)
+		r.Body = http.MaxBytesReader(t.ResponseWriter, r.Body, s.opt.MaxBody)
 		return op.serve(s, w, r)
 	}
-	if b, ok := r.Body.(*timedBody); ok {
-		b.endless = true
-	}
+	t.beginDuplex(callerOf(r.Context()).token == "")
 	if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
 		return err // another version of HTTP, which Client does not use
 	}
@@ -135,6 +140,8 @@ func decode(r *http.Request, out any) error {
 	switch {
 	case errors.As(err, &big):
 		return err
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return invalid("the request did not arrive in time: its body was sent too slowly")
 	case err != nil:
 		return invalid("the request is malformed: " + err.Error())
 	}

@@ -26,10 +26,14 @@ type Options struct {
 	Metrics       http.Handler   // of GET /metrics; nil: there are none
 	MaxBody       int64          // bytes of a request's body; default 64 MiB
 
-	// Patience bounds how long a caller on a network may take to send a body, and to take
-	// what is written to it; default 30 s.
+	// Patience bounds how long a caller may take to send a body, and to take an answer, for
+	// which it has one second more for each 64 KiB; default 30 s.
 	Patience time.Duration
-	MaxConns int // connections served at once; default 256, at most a quarter of the descriptors; more get the error class overloaded. Half as many on a network.
+	// StreamPatience is how long the reader of a stream (events, logs, messages, results that
+	// are streamed, profiles) at the control socket may take nothing; default 10 min, because a
+	// person may have stopped the terminal. On a network it is Patience.
+	StreamPatience time.Duration
+	MaxConns       int // connections served at once; default 256, at most a quarter of the descriptors; more get the error class overloaded. Half as many on a network.
 }
 
 // defaultMaxBody is above the default frame limit, so that the protocol's own limit
@@ -59,6 +63,9 @@ func NewServer(sup Supervisor, opt Options) *Server {
 	}
 	if opt.Patience <= 0 {
 		opt.Patience = 30 * time.Second
+	}
+	if opt.StreamPatience <= 0 {
+		opt.StreamPatience = 10 * time.Minute
 	}
 	if opt.MaxConns <= 0 {
 		opt.MaxConns = defaultMaxConns()

@@ -94,6 +94,9 @@ func results(h Host, c Call) source {
 // that lines which arrive together are sent together; that goroutine ends before stream
 // returns.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, src source) {
+	if t, ok := w.(*timed); ok {
+		t.beginStream()
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	lines, written := make(chan any, streamAhead), make(chan struct{})
 	go func() {
