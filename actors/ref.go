@@ -254,8 +254,8 @@ func (r *Ref) status(s *snapshot) record.HostStatus {
 	if red.Active() {
 		out.Sandbox.Denials = record.Denials(red, out.Sandbox.Denials)
 	}
-	if s.crashID != "" {
-		out.CrashID = &s.crashID
+	if id := s.crashID; id != "" { // a copy, so that a snapshot needs no memory of its own
+		out.CrashID = &id
 	}
 	if s.startup > 0 {
 		seconds := s.startup.Seconds()

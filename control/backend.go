@@ -20,7 +20,10 @@ import (
 // Supervisor is the tree that a Server controls; [Over] makes one of a running tree. Its
 // methods are called concurrently.
 type Supervisor interface {
-	Status() supervisor.Status
+	// Names yields the name and the group of each host, in the order of declaration.
+	Names() iter.Seq2[string, string]
+	// StatusOf returns the status of the tree with the hosts for which pick returns true.
+	StatusOf(pick func(host, group string) bool) supervisor.Status
 	// Events returns the events after number since that are kept, and with follow later ones.
 	Events(ctx context.Context, since uint64, follow bool) iter.Seq[supervisor.Event]
 	Crashes(host string) ([]record.CrashReport, error)
@@ -73,6 +76,16 @@ type Call struct {
 func Over(sup *supervisor.Supervisor) Supervisor { return tree{sup} }
 
 type tree struct{ *supervisor.Supervisor }
+
+func (t tree) Names() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, h := range t.Hosts() {
+			if !yield(h.Name(), h.Group()) {
+				return
+			}
+		}
+	}
+}
 
 func (t tree) Host(name string) (Host, error) {
 	h, err := t.Supervisor.Host(name)

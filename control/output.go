@@ -90,20 +90,20 @@ func (m *merger) past(n int) ([]HostLine, map[string]uint64) {
 	if n < 0 {
 		return nil, last
 	}
-	for _, st := range m.sup.Status().Hosts {
-		if !m.wants(st.Name, st.Group) {
+	for host, group := range m.sup.Names() {
+		if !m.wants(host, group) {
 			continue
 		}
-		h, err := m.sup.Host(st.Name)
+		h, err := m.sup.Host(host)
 		if err != nil { // it was removed meanwhile
 			continue
 		}
 		lines, _ := h.History(max(n, 1)) // the readable lines are better than none
 		if len(lines) > 0 {
-			last[st.Name] = lines[len(lines)-1].Seq
+			last[host] = lines[len(lines)-1].Seq
 		}
 		for _, ln := range lines {
-			all = append(all, HostLine{st.Name, ln})
+			all = append(all, HostLine{host, ln})
 		}
 		if len(all) > 4*gatherLines+2*n {
 			all = newestOf(all, n)
@@ -123,14 +123,14 @@ func byTime(a, b HostLine) int { return a.Time.Compare(b.Time) }
 // watch follows the hosts that there are, each from the line after last, and those that
 // are added, until ctx or the supervisor ends.
 func (m *merger) watch(last map[string]uint64) {
-	for _, st := range m.sup.Status().Hosts {
-		m.join(st.Name, st.Group, last[st.Name])
+	for host, group := range m.sup.Names() {
+		m.join(host, group, last[host])
 	}
 	for ev := range m.sup.Events(m.ctx, 0, true) {
 		switch {
 		case ev.Lost > 0: // one of them may have been about another host
-			for _, st := range m.sup.Status().Hosts {
-				m.join(st.Name, st.Group, 0)
+			for host, group := range m.sup.Names() {
+				m.join(host, group, 0)
 			}
 		case ev.Host != nil && ev.Group != nil && ev.Kind != record.KindRemoved:
 			m.join(*ev.Host, *ev.Group, 0)
@@ -199,11 +199,10 @@ func (m *merger) pass(yield func(HostLine) bool) {
 
 // allLogs sends the output of all hosts, or of those that are named.
 func (s *Server) allLogs(in allLogsInput) (source, error) {
-	st := s.sup.Status()
 	if s.ended() {
 		return nil, closed()
 	}
-	if _, err := s.only(st, in.Names); err != nil {
+	if _, err := s.pick(in.Names); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, send func(any) bool) *Error {
@@ -211,7 +210,8 @@ func (s *Server) allLogs(in allLogsInput) (source, error) {
 	}, nil
 }
 
-// wants returns what picks the named hosts, those of the named groups, and instances.
+// wants returns a function that picks the named hosts, those of the named groups, and
+// instances, also those that are added later.
 func (s *Server) wants(names []string) func(host, group string) bool {
 	return func(host, group string) bool {
 		return len(names) == 0 || slices.ContainsFunc(names, func(name string) bool {

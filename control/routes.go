@@ -81,8 +81,8 @@ func (s *Server) host(name string, several bool) (Host, error) {
 func (s *Server) noHost(name string) *Error {
 	name = cut(name)
 	e := &Error{Class: NoSuchHost, Message: fmt.Sprintf("no host %q is configured", name), Host: name, Hosts: []string{}}
-	for _, h := range s.sup.Status().Hosts {
-		e.Hosts = append(e.Hosts, h.Name)
+	for host := range s.sup.Names() {
+		e.Hosts = append(e.Hosts, host)
 	}
 	if s.ended() {
 		return closed()

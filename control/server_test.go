@@ -532,3 +532,27 @@ func TestCrashesInBrief(t *testing.T) {
 		t.Error("the report itself has lost its output")
 	}
 }
+
+// What is not asked for is not read: for memory and processor time each host has to be.
+func TestStatusReadsOnlyWhatIsAsked(t *testing.T) {
+	sup := everything()
+	c := control.NewClient(controltest.Serve(t, sup, control.Options{}))
+	defer c.Close()
+	for _, name := range []string{"alone", "agents"} {
+		st, err := c.Status(t.Context(), name)
+		if err != nil || len(st.Hosts)+len(st.Parts) != 1 {
+			t.Errorf("%s: %+v, %v", name, st, err)
+		}
+	}
+	if _, err := c.Status(t.Context(), "tss"); class(err) != control.NoSuchHost {
+		t.Error(err)
+	}
+	for _, err := range c.AllLogs(t.Context(), []string{"editor"}, 1, false) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if ts, alone := sup.Members[0].Asked(), sup.Members[1].Asked(); ts != 0 || alone != 1 {
+		t.Errorf("ts was read %d times, alone %d", ts, alone)
+	}
+}

@@ -11,7 +11,11 @@ import (
 // status responds with everything, or with the hosts, groups and exec servers named
 // host=….
 func (s *Server) status(_ context.Context, in statusInput) (st supervisor.Status, err error) {
-	st = s.sup.Status()
+	pick, err := s.pick(in.Names)
+	if err != nil {
+		return st, err
+	}
+	st = s.sup.StatusOf(pick)
 	if s.ended() {
 		return st, closed()
 	}
@@ -19,9 +23,10 @@ func (s *Server) status(_ context.Context, in statusInput) (st supervisor.Status
 		st.Supervisor.Configuration = s.opt.Configuration.Status()
 	}
 	if len(in.Names) > 0 {
-		if st, err = s.only(st, in.Names); err != nil {
-			return st, err
-		}
+		st.Groups = slices.DeleteFunc(slices.Clone(st.Groups), func(g record.GroupStatus) bool {
+			return !slices.ContainsFunc(st.Hosts, func(h record.HostStatus) bool { return h.Group == g.Name })
+		})
+		st.Parts = slices.DeleteFunc(slices.Clone(st.Parts), func(p supervisor.PartStatus) bool { return !slices.Contains(in.Names, p.Name) })
 	}
 	return tidy(st), nil
 }
@@ -31,53 +36,54 @@ type statusInput struct {
 	Names []string `query:"host" doc:"only these hosts (or all instances of one), groups and exec servers; may be repeated"`
 }
 
-// only reduces a status to some hosts and the hosts of some groups, with their
-// groups, and to some exec servers.
-func (s *Server) only(st supervisor.Status, names []string) (supervisor.Status, error) {
+// pick returns a function that picks the named hosts, those of the named groups, and
+// instances; without names it picks all. The error is about a name that belongs to no
+// host, group or exec server.
+func (s *Server) pick(names []string) (func(host, group string) bool, error) {
+	if len(names) == 0 {
+		return func(string, string) bool { return true }, nil
+	}
+	picked, unknown := map[string]bool{}, map[string]bool{}
 	for _, name := range names {
+		picked[name] = true
 		_, instances := s.sup.Instances(name)
-		names = append(names, instances...)
-		if len(instances) == 0 && !slices.ContainsFunc(st.Hosts, func(h record.HostStatus) bool { return h.Name == name || h.Group == name }) &&
-			!slices.ContainsFunc(st.Parts, func(p supervisor.PartStatus) bool { return p.Name == name }) {
-			return st, s.noName(st, name)
+		for _, i := range instances {
+			picked[i] = true
+		}
+		unknown[name] = instances == nil
+	}
+	for host, group := range s.sup.Names() {
+		unknown[host], unknown[group] = false, false
+	}
+	for _, name := range names {
+		if unknown[name] && !slices.Contains(s.parts(), name) {
+			return nil, s.noName(name)
 		}
 	}
-	out := supervisor.Status{Supervisor: st.Supervisor}
-	groups := map[string]bool{}
-	for _, h := range st.Hosts {
-		if slices.Contains(names, h.Name) || slices.Contains(names, h.Group) {
-			out.Hosts = append(out.Hosts, h)
-			groups[h.Group] = true
-		}
+	return func(host, group string) bool { return picked[host] || picked[group] }, nil
+}
+
+// parts returns the names of exec servers.
+func (s *Server) parts() (names []string) {
+	for _, p := range s.sup.StatusOf(func(string, string) bool { return false }).Parts {
+		names = append(names, p.Name)
 	}
-	for _, p := range st.Parts {
-		if slices.Contains(names, p.Name) {
-			out.Parts = append(out.Parts, p)
-		}
-	}
-	for _, g := range st.Groups {
-		if groups[g.Name] {
-			out.Groups = append(out.Groups, g)
-		}
-	}
-	return out, nil
+	return names
 }
 
 // noName returns an error: a name belongs to no host, group or exec server. It lists
 // the existing names.
-func (s *Server) noName(st supervisor.Status, name string) *Error {
+func (s *Server) noName(name string) *Error {
 	e := s.noHost(name)
 	if e.Class != NoSuchHost {
 		return e
 	}
-	for _, g := range st.Groups {
-		if !slices.Contains(e.Hosts, g.Name) {
-			e.Hosts = append(e.Hosts, g.Name)
+	for _, group := range s.sup.Names() {
+		if !slices.Contains(e.Hosts, group) {
+			e.Hosts = append(e.Hosts, group)
 		}
 	}
-	for _, p := range st.Parts {
-		e.Hosts = append(e.Hosts, p.Name)
-	}
+	e.Hosts = append(e.Hosts, s.parts()...)
 	return e
 }
 

@@ -73,8 +73,10 @@ func (m *Metrics) hosts(s *sheet) {
 	for _, d := range supervisor.ResponseBounds() {
 		buckets = append(buckets, bound(d.Seconds(), s.open))
 	}
+	var protocol, sandbox, about string // the last ones, which most hosts share
+	var st record.HostStatus            // of all, one after the other: figures have a pointer to it
 	for _, h := range m.sup.Hosts() {
-		st := h.Peek()
+		st = h.Peek()
 		if m.opt.Usage != nil && st.Started != nil {
 			if memory, cpu, ok := m.opt.Usage(st.Name, st.Life); ok {
 				spent := cpu.Seconds()
@@ -87,7 +89,11 @@ func (m *Metrics) hosts(s *sheet) {
 				columns[i].add("", v, labels, "")
 			}
 		}
-		info.add("", 1, labels, label("protocol", st.Protocol)+","+label("sandbox", st.Sandbox.Level))
+		if st.Protocol != protocol || st.Sandbox.Level != sandbox || about == "" {
+			protocol, sandbox = st.Protocol, st.Sandbox.Level
+			about = label("protocol", protocol) + "," + label("sandbox", sandbox)
+		}
+		info.add("", 1, labels, about)
 		for i, name := range states {
 			in := 0.0
 			if name == st.State {

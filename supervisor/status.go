@@ -62,8 +62,14 @@ func (s *Supervisor) Parts() (list []PartStatus) {
 	return list
 }
 
-// Status returns what there is to say of the tree now.
+// Status returns the state of the tree and of all its hosts.
 func (s *Supervisor) Status() Status {
+	return s.StatusOf(func(string, string) bool { return true })
+}
+
+// StatusOf returns Status with only those hosts for which pick returns true. It reads
+// nothing of the others.
+func (s *Supervisor) StatusOf(pick func(host, group string) bool) Status {
 	out := Status{
 		Supervisor: Info{
 			PID: os.Getpid(), Version: s.world.Version, Started: s.started,
@@ -92,7 +98,9 @@ func (s *Supervisor) Status() Status {
 		out.Groups = <-groups
 	}
 	for _, h := range s.Hosts() {
-		out.Hosts = append(out.Hosts, h.Status())
+		if pick(h.Name(), h.Group()) {
+			out.Hosts = append(out.Hosts, h.Status())
+		}
 	}
 	return out
 }

@@ -31,8 +31,8 @@ func (o *hostOutput) show(ctx context.Context, sup control.Supervisor) {
 			cancel()
 		}
 	})()
-	for _, h := range sup.Status().Hosts {
-		o.fit(h.Name)
+	for host := range sup.Names() {
+		o.fit(host)
 	}
 	for ln := range control.Output(late, sup, func(string, string) bool { return true }, -1, true) {
 		o.fit(ln.Host)

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
@@ -41,11 +42,25 @@ type Supervisor struct {
 
 var _ control.Supervisor = (*Supervisor)(nil)
 
-// Status returns the values of the fields.
-func (s *Supervisor) Status() supervisor.Status {
+// Names yields those of Members.
+func (s *Supervisor) Names() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, h := range s.Members {
+			st := h.peek()
+			if !yield(st.Name, st.Group) {
+				return
+			}
+		}
+	}
+}
+
+// StatusOf returns the values of the fields.
+func (s *Supervisor) StatusOf(pick func(host, group string) bool) supervisor.Status {
 	st := supervisor.Status{Supervisor: s.Info, Groups: s.Groups, Parts: s.Parts}
 	for _, h := range s.Members {
-		st.Hosts = append(st.Hosts, h.Status())
+		if now := h.peek(); pick(now.Name, now.Group) {
+			st.Hosts = append(st.Hosts, h.Status())
+		}
 	}
 	return st
 }
@@ -56,7 +71,7 @@ func (s *Supervisor) Done() <-chan struct{} { return s.Ended }
 // Host finds one of Members.
 func (s *Supervisor) Host(name string) (control.Host, error) {
 	for _, h := range s.Members {
-		if h.Status().Name == name {
+		if h.peek().Name == name {
 			return h, nil
 		}
 	}
@@ -172,6 +187,7 @@ type Host struct {
 	// is refused.
 	OnFile func(ctx context.Context, d time.Duration, w io.Writer) error
 
+	asked  atomic.Int64
 	mu     sync.Mutex
 	status record.HostStatus
 }
@@ -190,6 +206,14 @@ func (h *Host) Set(change func(*record.HostStatus)) {
 
 // Status returns the status as changed by [Host.Set].
 func (h *Host) Status() record.HostStatus {
+	h.asked.Add(1)
+	return h.peek()
+}
+
+// Asked returns how often Status was called.
+func (h *Host) Asked() int { return int(h.asked.Load()) }
+
+func (h *Host) peek() record.HostStatus {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.status
