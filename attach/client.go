@@ -19,12 +19,13 @@ import (
 // Codes of JSON-RPC and the Language Server Protocol 3.17 for what the hub
 // answers by itself.
 const (
-	codeInvalidRequest = -32600
-	codeInvalidParams  = -32602
-	codeInternal       = -32603
-	codeNotInitialized = -32002
-	codeCancelled      = -32800
-	codeRequestFailed  = -32803
+	codeInvalidRequest  = -32600
+	codeInvalidParams   = -32602
+	codeInternal        = -32603
+	codeNotInitialized  = -32002
+	codeCancelled       = -32800
+	codeContentModified = -32801
+	codeRequestFailed   = -32803
 )
 
 // forever bounds requests of clients, which have deadlines of their own.
@@ -42,13 +43,15 @@ type client struct {
 	work    sync.WaitGroup // answers that are waited for
 	gone    chan struct{}  // closed when nothing is written any more
 
-	coming     bool            // under hub.mu: the host is started for it
-	introduced bool            // under hub.mu: its initialize was answered, or is not needed
-	greeted    bool            // under hub.mu: and has been told that answer
-	settled    bool            // under hub.mu: LSP: it has said initialized
-	leaving    bool            // under hub.mu: it has said shutdown
-	early      []codec.Message // under hub.mu: notifications that came before that
-	earlyBytes int             // under hub.mu: of their parameters
+	coming       bool            // under hub.mu: the host is started for it
+	introduced   bool            // under hub.mu: its initialize was answered, or is not needed
+	greeted      bool            // under hub.mu: and has been told that answer
+	settled      bool            // under hub.mu: LSP: it has said initialized
+	leaving      bool            // under hub.mu: it has said shutdown
+	capabilities codec.Raw       // under hub.mu: that it has announced; nil: none
+	told         codec.Raw       // under hub.mu: LSP: the answer to its initialize
+	early        []codec.Message // under hub.mu: notifications that came before that
+	earlyBytes   int             // under hub.mu: of their parameters
 
 	starting context.Context // of the start that is made for it
 	giveUp   context.CancelFunc
@@ -172,7 +175,7 @@ func (c *client) handle(m *codec.Message) error {
 		}
 		c.mu.Unlock()
 		if e != nil {
-			e.Cancel()
+			c.recall(e)
 		}
 	}
 	return nil
@@ -181,28 +184,31 @@ func (c *client) handle(m *codec.Message) error {
 // forward hands a request to the host and answers it with what comes back.
 // tokens are those that its progress is told under.
 func (c *client) forward(id uint32, method string, params codec.Raw, tokens []string) {
+	c.pursue(id, method, params, tokens, nil)
+}
+
+// settling makes of the outcome of an errand what the client is told. It may dispatch
+// the errand once more with ctx.
+type settling func(ctx context.Context, e *errand, result codec.Raw, err error) (codec.Raw, error)
+
+// pursue is forward with a settling, unless that is nil.
+func (c *client) pursue(id uint32, method string, params codec.Raw, tokens []string, settle settling) {
 	ctx, cancel := context.WithTimeout(c.ctx, forever)
-	p, err := c.hub.host.Go(ctx, method, params, actors.Patient())
-	if err != nil {
-		cancel()
-		c.hub.forget(tokens)
-		c.respond(id, nil, err)
-		return
-	}
-	e := &errand{Pending: p}
+	e := &errand{}
 	c.mu.Lock()
 	c.open[id] = e
 	c.mu.Unlock()
+	p, err := c.dispatch(ctx, e, method, params)
 	c.work.Go(func() {
 		defer cancel()
-		select {
-		case <-p.Done():
-		case <-c.ctx.Done():
-			p.Cancel()
-		}
 		var out codec.Raw
-		err := p.Result(&out)
+		if err == nil {
+			out, err = c.outcome(p)
+		}
 		c.hub.forget(tokens)
+		if settle != nil {
+			out, err = settle(ctx, e, out, err)
+		}
 		c.mu.Lock()
 		delete(c.open, id)
 		forgotten := e.takenBack && errors.Is(err, actors.ErrCancelled) && c.forget(id)
@@ -213,10 +219,52 @@ func (c *client) forward(id uint32, method string, params codec.Raw, tokens []st
 	})
 }
 
-// errand is a request of a client's that is at the host.
+// dispatch makes the request of an errand.
+func (c *client) dispatch(ctx context.Context, e *errand, method string, params codec.Raw) (*actors.Pending, error) {
+	p, err := c.hub.host.Go(ctx, method, params, actors.Patient())
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	e.pending = p
+	recalled := e.recalled
+	c.mu.Unlock()
+	if recalled {
+		p.Cancel()
+	}
+	return p, nil
+}
+
+// outcome waits for what comes of a request while the client is there.
+func (c *client) outcome(p *actors.Pending) (codec.Raw, error) {
+	select {
+	case <-p.Done():
+	case <-c.ctx.Done():
+		p.Cancel()
+	}
+	var out codec.Raw
+	err := p.Result(&out)
+	return out, err
+}
+
+// errand is a request of a client's that is at the host, or on its way there.
 type errand struct {
-	*actors.Pending
-	takenBack bool // by the client, under client.mu
+	pending   *actors.Pending // under client.mu; nil: it is on its way
+	recalled  bool            // under client.mu
+	takenBack bool            // by the client, under client.mu
+}
+
+// recall cancels errands.
+func (c *client) recall(list ...*errand) {
+	for _, e := range list {
+		c.mu.Lock()
+		e.recalled = true
+		p := e.pending
+		c.mu.Unlock()
+		if p != nil {
+			p.Cancel()
+		}
+	}
 }
 
 // forget leaves a request that the client has taken back without an answer,
@@ -483,7 +531,5 @@ func (c *client) abandon() {
 		open = append(open, e)
 	}
 	c.mu.Unlock()
-	for _, e := range open {
-		e.Cancel()
-	}
+	c.recall(open...)
 }

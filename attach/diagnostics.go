@@ -75,11 +75,13 @@ func (ds *documents) diagnosed(c *client, uri string, p published) (codec.Raw, b
 	if v.text != d.text {
 		return nil, false
 	}
-	if p.version == nil || v.version == d.version {
+	switch {
+	case p.version == nil, !d.shared:
 		return p.params, true
-	}
-	if *p.version != d.version {
-		return nil, false // of a text before; those of the present one are to come
+	case *p.version != d.version:
+		return nil, false // of a text before, perhaps another client's; those of the present one are to come
+	case v.version == d.version:
+		return p.params, true
 	}
 	mine := encode(v.version)
 	return substitute(p.params, func(json.RawMessage) json.RawMessage { return json.RawMessage(mine) }, "version"), true

@@ -23,6 +23,12 @@ type dialect interface {
 	// opening makes of a client's params of initialize what the host is opened
 	// with.
 	opening(params codec.Raw) codec.Raw
+	// sameOpening reports whether a host that was opened with the first would be opened
+	// no differently with a client's params of initialize.
+	sameOpening(have, params codec.Raw) bool
+	// reopening returns what the next life is opened with, by what clients have opened
+	// the host with.
+	reopening(h *Hub) codec.Raw
 	// sameRoots says whether two clients work in the same folders, and roots
 	// names those of one.
 	sameRoots(a, b codec.Raw) bool
@@ -152,6 +158,7 @@ func (h *Hub) forget(names []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range names {
+		h.endWork(strconv.Quote(name))
 		delete(h.tokens, name)
 	}
 }

@@ -13,7 +13,10 @@
 // Requests get ids of the connection they travel on, so that several clients
 // never meet; a client's own ids come back to it. A request that the host did not
 // answer before it crashed is answered with an error; one that comes while the
-// host is down waits for the next life. Cancellations and the tokens of progress
+// host is down waits for the next life. To a language server a lost request that only
+// reads, such as hover, is made once more, unless the client has edited the document
+// since; where it cannot be, the error is ContentModified (-32801), for which editors
+// show nothing. Cancellations and the tokens of progress
 // find their request. Notifications of the host go to all clients, in order; its
 // own requests go to the client that has been attached longest, and to the rules
 // of the host's spec while there is none. What a language server has registered
@@ -22,8 +25,10 @@
 //
 // The first client's initialize is what the host is started with, if its spec
 // says so ([supervisor.HostSpec].Attach), else the spec's own Init is. Every client gets
-// the recorded answer; one that has other root folders is refused while others
-// are attached, else the host is started anew for it. shutdown and exit end the
+// the recorded answer; one that has other root folders, or that cannot count characters
+// in the encoding of positions that the host has chosen, is refused while others
+// are attached. One that comes when no other is attached, and has another initialize,
+// gets a new life that is opened with its own. shutdown and exit end the
 // client's own connection and nothing else.
 //
 // A client of MessagePack-RPC is one from its first byte on, and a host that does
@@ -41,10 +46,21 @@
 // leaves, the host is given the text of the one that used the document before. Versions
 // that the host sees count on; diagnostics name the version of each client.
 //
-// A new life gets the settings that a client has last told the host, and the documents,
-// before any request. What a life has said of documents is taken back when it ends. A
+// A new life gets the settings that a client has last told the host, and the documents
+// and notebooks, before any request. What a life has said of documents is taken back when
+// it ends, and its work in progress is ended; clients that can are asked to refresh what
+// they show. A notebook that clients share is closed and opened again for another state. A
 // client that opens a document which others have open is told what the host has last
 // published about it, and nobody is told diagnostics of a text that it does not have.
+//
+// # Another version
+//
+// Of the encodings of positions a host is offered UTF-16 alone, unless the client that
+// opens it does not name that: all programs that share it then count alike. A new life may
+// be another program. It is offered no other encoding than the one in use, gets whole texts if it accepts no parts, and what it offers in addition
+// is not used. If it cannot be spoken to as its clients do, because it lacks a capability,
+// counts characters otherwise, or gives other numbers to its semantic tokens, these
+// clients are ended with the reason, so that they open it anew.
 //
 // # Concurrency
 //

@@ -33,6 +33,7 @@ type document struct {
 	// begins. The text is always that of the last view.
 	version int64
 	text    string
+	shared  bool    // two clients have had it open at once, so that versions are not only those of one
 	views   []*view // by their last use: a change, or a request about the document
 }
 
@@ -41,7 +42,8 @@ type view struct {
 	client  *client
 	version int64
 	text    string
-	warned  bool // that the host has another text
+	edits   uint64 // counts changes of the text
+	warned  bool   // that the host has another text
 }
 
 // outcome is what follows from something that a client has said of documents.
@@ -160,9 +162,9 @@ func (ds *documents) didOpen(c *client, params codec.Raw) (out outcome, known bo
 		return pass(methodDidOpen, params), false
 	}
 	if v == nil {
-		v = &view{client: c}
+		v, d.shared = &view{client: c}, true
 	}
-	v.version, v.text = t.Version, t.Text
+	v.version, v.text, v.edits = t.Version, t.Text, v.edits+1
 	if v.text == d.text {
 		v.text = d.text // one copy in memory
 	}
@@ -271,7 +273,7 @@ func (ds *documents) didChange(c *client, params codec.Raw, t terms) (outcome, e
 		parts = parts || change.Range != nil
 	}
 	together := v.text == d.text
-	v.text, v.version, d.text = text, p.TextDocument.Version, text
+	v.text, v.version, v.edits, d.text = text, p.TextDocument.Version, v.edits+1, text
 	d.use(v)
 	d.next(v)
 	out := d.compare()

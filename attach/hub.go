@@ -68,6 +68,8 @@ type Hub struct {
 	lives    int       // that were up
 	ended    uint64    // number of the last life that has ended
 	opening  codec.Raw // what the host is opened with; nil for its spec's
+	openings uint64    // counts those of clients
+	applied  uint64    // the one that the last life was started with
 	result   codec.Raw // what it answered
 	tokens   map[string]token
 	docs     documents
@@ -76,8 +78,12 @@ type Hub struct {
 	grants   []registration // LSP: capabilities that the host has registered
 	hold     *hold          // the host is held up; nil: it is not
 
-	published diagnostics   // LSP
-	turn      chan struct{} // LSP: has room for one token, see inTurn
+	offer     offer              // LSP: of the last life
+	books     notebooks          // LSP
+	published diagnostics        // LSP
+	questions map[*question]bool // LSP: that are open
+	works     map[string]work    // LSP: by the token that the host uses
+	turn      chan struct{}      // LSP: has room for one token, see inTurn
 }
 
 // hold holds up the host for a client that is slow.
@@ -107,7 +113,8 @@ func New(of *supervisor.Host, log hclog.Logger) (*Hub, error) {
 		return nil, fmt.Errorf("host %q: %w: %s", host.Name(), ErrProtocol, p.Name())
 	}
 	h := &Hub{host: host, opened: of.Spec().Attach, log: log.Named("attach"), dialect: d, started: make(chan struct{}, 1), tokens: map[string]token{}, watched: map[string]int{}, turn: make(chan struct{}, 1)}
-	h.published.last = map[string]published{}
+	h.published.last, h.books.open = map[string]published{}, map[string]*notebook{}
+	h.questions, h.works = map[*question]bool{}, map[string]work{}
 	h.docs.open = map[string]*document{}
 	h.own = &actors.Interceptor{
 		Name: "attach", Stage: actors.StageServe, Value: h,
@@ -146,8 +153,9 @@ func (h *Hub) Clients() int {
 func (h *Hub) starting(_ context.Context, s *actors.Start) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.applied = h.openings
 	if h.opening != nil {
-		s.Hello.Init = h.opening
+		s.Hello.Init = h.dialect.reopening(h)
 	}
 	return nil
 }
@@ -320,24 +328,21 @@ func (h *Hub) start(ctx context.Context, c *client, params codec.Raw) (codec.Raw
 		c.coming = false
 		h.mu.Unlock()
 	}()
-	anew := false
 	if h.opened {
-		h.mu.Lock()
-		switch have := h.opening; {
-		case have == nil:
-			h.opening, anew = h.dialect.opening(params), h.line != nil
-		case !h.dialect.sameRoots(have, params):
-			if slices.ContainsFunc(h.clients, func(o *client) bool { return o != c && o.introduced }) {
-				h.mu.Unlock()
-				return nil, &codec.Error{Code: codeInvalidRequest, Message: fmt.Sprintf("host %q serves %s for other clients; this one has %s",
-					h.host.Name(), h.dialect.roots(have), h.dialect.roots(params))}
-			}
-			h.opening, anew = h.dialect.opening(params), h.line != nil
+		if err := h.open(c, params); err != nil {
+			return nil, err
 		}
-		h.mu.Unlock()
 	}
-	if err := h.raise(ctx, anew); err != nil {
+	if err := h.raise(ctx, false); err != nil {
 		return nil, err
+	}
+	h.mu.Lock()
+	anew := h.applied != h.openings
+	h.mu.Unlock()
+	if anew {
+		if err := h.raise(ctx, true); err != nil {
+			return nil, err
+		}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -346,6 +351,23 @@ func (h *Hub) start(ctx context.Context, c *client, params codec.Raw) (codec.Raw
 	}
 	c.introduced = true
 	return h.result, nil
+}
+
+// open makes what a client says of itself what the host is opened with, unless other
+// clients are attached, or it is open so already.
+func (h *Hub) open(c *client, params codec.Raw) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	others := slices.ContainsFunc(h.clients, func(o *client) bool { return o != c && o.introduced && !o.leaving })
+	switch have := h.opening; {
+	case have != nil && others && !h.dialect.sameRoots(have, params):
+		return &codec.Error{Code: codeInvalidRequest, Message: fmt.Sprintf("host %q serves %s for other clients; this one has %s",
+			h.host.Name(), h.dialect.roots(have), h.dialect.roots(params))}
+	case have == nil, !others && !h.dialect.sameOpening(have, params):
+		h.opening, h.settings = h.dialect.opening(params), nil
+		h.openings++
+	}
+	return nil
 }
 
 // raise starts the host where it does not run, and starts another life of it if

@@ -3,6 +3,8 @@ package attach
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,14 +20,43 @@ func (lsp) came(*client) {}
 func (lsp) failed() int64 { return codeRequestFailed }
 
 // opening leaves the process to be watched to the handshake: the client's may
-// be of another namespace, and the host is not its child.
+// be of another namespace, and the host is not its child. Of the encodings of positions
+// it offers UTF-16 alone, which all servers know and almost all clients, so that those
+// which come later, and later versions of the server, count alike.
 func (lsp) opening(params codec.Raw) codec.Raw {
 	o, ok := readObject(params)
 	if !ok {
 		return codec.Raw("{}")
 	}
 	delete(o, "processId")
-	return encode(o)
+	out := encode(o)
+	if slices.Contains(named(out), defaultEncoding) {
+		return pinned(out, defaultEncoding)
+	}
+	return out
+}
+
+// sameOpening compares all but what differs between two runs of one editor.
+func (l lsp) sameOpening(have, params codec.Raw) bool {
+	of := func(raw codec.Raw) codec.Raw {
+		o, _ := readObject(raw)
+		for _, name := range [...]string{"processId", "workDoneToken", "trace", "rootPath", "rootUri", "workspaceFolders"} {
+			delete(o, name)
+		}
+		return encode(o)
+	}
+	return l.sameRoots(have, params) && sameJSON(of(have), of(l.opening(params)))
+}
+
+// reopening offers the next life no other encoding of positions than the one that
+// clients use.
+func (lsp) reopening(h *Hub) codec.Raw {
+	for _, c := range h.clients {
+		if c.told != nil && !c.leaving {
+			return pinned(h.opening, offerOf(c.told).encoding)
+		}
+	}
+	return h.opening
 }
 
 func (lsp) sameRoots(a, b codec.Raw) bool { return slices.Equal(folders(a), folders(b)) }
@@ -70,8 +101,14 @@ func (lsp) request(c *client, m *codec.Message) error {
 	switch m.Method {
 	case "initialize":
 		params, id := m.Params, m.ID
+		h.mu.Lock()
+		c.capabilities = capabilitiesOf(params)
+		h.mu.Unlock()
 		c.work.Go(func() {
 			result, err := h.start(c.starting, c, params)
+			if err == nil {
+				err = h.meets(c, params, result)
+			}
 			c.welcome(id, result, err)
 		})
 		return nil
@@ -92,13 +129,7 @@ func (lsp) request(c *client, m *codec.Message) error {
 	case !introduced:
 		c.respond(m.ID, nil, &codec.Error{Code: codeNotInitialized, Message: m.Method + " before initialize was answered"})
 	default:
-		var tokens []string
-		params := h.rename(c, m.Params, &tokens, "workDoneToken")
-		params = h.rename(c, params, &tokens, "partialResultToken")
-		h.inTurn(c.ctx, func() {
-			h.carry(c.ctx, func() outcome { return h.docs.asks(c, subject(params)) })
-			c.forward(m.ID, m.Method, params, tokens)
-		})
+		c.inquire(m)
 	}
 	return nil
 }
@@ -131,10 +162,18 @@ func (lsp) notification(c *client, m *codec.Message) error {
 		h.inTurn(c.ctx, func() { h.carry(c.ctx, func() outcome { return h.didChange(c, m.Params) }) })
 	case methodDidClose:
 		h.inTurn(c.ctx, func() { h.carry(c.ctx, func() outcome { return h.docs.didClose(c, m.Params) }) })
+	case methodNotebookOpen:
+		h.inTurn(c.ctx, func() { h.carry(c.ctx, func() outcome { return h.books.didOpen(c, m.Params) }) })
+	case methodNotebookChange:
+		h.inTurn(c.ctx, func() { h.carry(c.ctx, func() outcome { return h.changeNotebook(c, m.Params) }) })
+	case methodNotebookClose:
+		h.inTurn(c.ctx, func() { h.carry(c.ctx, func() outcome { return h.books.didClose(c, m.Params) }) })
+	case "window/workDoneProgress/cancel":
+		h.tell(c.ctx, m.Method, h.ownToken(c, m.Params), nil)
 	default:
 		h.inTurn(c.ctx, func() {
 			h.carry(c.ctx, func() outcome {
-				out := h.docs.asks(c, subject(m.Params))
+				out := h.brings(c, m.Params)
 				out.host = append(out.host, codec.Message{Method: m.Method, Params: m.Params})
 				return out
 			})
@@ -181,7 +220,16 @@ func (h *Hub) didOpen(c *client, params codec.Raw) outcome {
 // didChange changes the text of a document. What cannot be changed is shown to the
 // person behind the client.
 func (h *Hub) didChange(c *client, params codec.Raw) outcome {
-	out, err := h.docs.didChange(c, params, terms{encoding: h.positions()})
+	out, err := h.docs.didChange(c, params, h.terms())
+	if err != nil {
+		c.show(asError, err.Error())
+	}
+	return out
+}
+
+// changeNotebook changes a notebook as didChange does a document.
+func (h *Hub) changeNotebook(c *client, params codec.Raw) outcome {
+	out, err := h.books.didChange(c, params, h.terms())
 	if err != nil {
 		c.show(asError, err.Error())
 	}
@@ -199,19 +247,30 @@ func (c *client) show(as int, text string) {
 	c.notify("window/showMessage", encode(map[string]any{"type": as, "message": "hostsup: " + text}))
 }
 
-// positions is how the host counts characters in a line.
-func (h *Hub) positions() string {
-	var r struct {
-		Capabilities struct {
-			PositionEncoding string `json:"positionEncoding"`
-		} `json:"capabilities"`
+// meets notes what a client is told, unless it cannot speak to the host so.
+func (h *Hub) meets(c *client, params, result codec.Raw) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := unspoken(h.host.Name(), params, result); err != nil {
+		c.introduced = false
+		return err
 	}
-	_ = json.Unmarshal(h.result, &r) // then it is the default
-	return r.Capabilities.PositionEncoding
+	if reason := offerOf(result).differs(h.offer); reason != "" { // it is another life's already
+		c.introduced = false
+		return fmt.Errorf("host %q has come back different: %s", h.host.Name(), reason)
+	}
+	c.told = result
+	return nil
 }
+
+// terms are how changes are told to the present life.
+func (h *Hub) terms() terms { return terms{h.offer.encoding, h.offer.sync == syncWhole} }
 
 func (lsp) up(h *Hub) {
 	h.revoke(h.ended) // of a life that never got so far
+	h.offer = offerOf(h.result)
+	h.dismiss()
+	h.markMissed()
 	if h.settings != nil && h.line.Tell("workspace/didChangeConfiguration", h.settings) != nil {
 		return
 	}
@@ -220,10 +279,19 @@ func (lsp) up(h *Hub) {
 			return // that life is over; the next one is told
 		}
 	}
+	for _, n := range h.books.all() {
+		if err := h.line.Tell(methodNotebookOpen, n.views[len(n.views)-1].opened()); err != nil {
+			return
+		}
+	}
+	if h.lives > 1 {
+		h.refresh()
+	}
 }
 
 func (lsp) down(h *Hub) {
 	h.withdraw()
+	h.endWorks()
 	h.revoke(h.ended)
 }
 
@@ -233,13 +301,18 @@ func (lsp) notified(h *Hub, m *codec.Message) (*client, codec.Raw) {
 		h.publish(m.Params)
 		return nobody, nil
 	case "$/progress":
-		return h.owner(m.Params, "token")
+		return h.progressed(m.Params)
 	}
 	return nil, m.Params
 }
 
 func (lsp) asked(h *Hub, c *client, method string) actors.Handler {
-	if !asksForGrants(method) {
+	switch {
+	case c != nil && method == methodApplyEdit:
+		return func(ctx context.Context, in *actors.Incoming) (any, error) {
+			return c.ask(ctx, in.Method, h.numbered(c, in.Params))
+		}
+	case !asksForGrants(method):
 		return c.passOn()
 	}
 	return func(ctx context.Context, in *actors.Incoming) (any, error) { return h.grant(ctx, c, in) }
@@ -247,7 +320,8 @@ func (lsp) asked(h *Hub, c *client, method string) actors.Handler {
 
 func (lsp) left(h *Hub, c *client) []codec.Message {
 	var last []codec.Message
-	for _, out := range h.docs.left(c) {
+	maps.DeleteFunc(h.works, func(_ string, w work) bool { return w.client == c })
+	for _, out := range slices.Concat(h.docs.left(c), h.books.left(c)) {
 		h.warn(out)
 		last = append(last, out.host...)
 	}

@@ -15,6 +15,8 @@ type mcp struct{}
 func (mcp) came(*client)                                     {}
 func (mcp) failed() int64                                    { return codeInternal }
 func (mcp) opening(params codec.Raw) codec.Raw               { return params }
+func (mcp) sameOpening(_, _ codec.Raw) bool                  { return true }
+func (mcp) reopening(h *Hub) codec.Raw                       { return h.opening }
 func (mcp) sameRoots(_, _ codec.Raw) bool                    { return true }
 func (mcp) roots(codec.Raw) string                           { return "" }
 func (mcp) asked(_ *Hub, c *client, _ string) actors.Handler { return c.passOn() }

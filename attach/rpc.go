@@ -11,6 +11,8 @@ type rpc struct{}
 
 func (rpc) failed() int64                                          { return 0 } // Neovim's "Exception"
 func (rpc) opening(codec.Raw) codec.Raw                            { return nil }
+func (rpc) sameOpening(_, _ codec.Raw) bool                        { return true }
+func (rpc) reopening(h *Hub) codec.Raw                             { return h.opening }
 func (rpc) sameRoots(_, _ codec.Raw) bool                          { return true }
 func (rpc) roots(codec.Raw) string                                 { return "" }
 func (rpc) up(*Hub)                                                {}

@@ -2,6 +2,7 @@ package attach
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"path"
 	"slices"
@@ -35,6 +36,22 @@ func (h *Hub) carry(ctx context.Context, act func() outcome) {
 			_ = line.Tell(m.Method, m.Params) // the client leaves, and others have the document open
 		}
 	}
+}
+
+// brings gives the host what a client has of the document or notebook that its message
+// is about. Under the lock.
+func (h *Hub) brings(c *client, params codec.Raw) outcome {
+	var p struct {
+		about
+		NotebookDocument struct {
+			URI string `json:"uri"`
+		} `json:"notebookDocument"`
+	}
+	_ = json.Unmarshal(params, &p) // what is no object is about none
+	if out := h.books.asks(c, p.NotebookDocument.URI, p.TextDocument.URI); len(out.host) > 0 {
+		return out
+	}
+	return h.docs.asks(c, p.TextDocument.URI)
 }
 
 // warn tells clients that the host has another text of a document than theirs.

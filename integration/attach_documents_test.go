@@ -26,8 +26,8 @@ const textCapsEnv = "TEST_TEXT_SERVER_CAPABILITIES"
 // textServer is a language server that keeps documents, and tells what it has: the
 // request "test/text" is answered with the text of a document, "test/told" with the
 // notifications and requests that came. It publishes the text as a diagnostic of it.
-// "textDocument/hover" is answered with the text behind a position, in UTF-16, unless
-// the file of its capabilities ends in "silent".
+// "textDocument/hover" is answered with the text behind a position, in UTF-16. One whose
+// capabilities have the word "silent" answers no other requests than those of tests.
 func textServer(t testing.TB, capabilities string) (h supervisor.HostSpec, become func(capabilities string)) {
 	t.Helper()
 	h = demoHost("ls", plays("text-server"))
@@ -94,8 +94,9 @@ func playTextServer() int {
 				Range *struct{ Start, End struct{ Line, Character int } }
 				Text  string
 			}
-			Say    string          // of test/say: a notification
-			Params json.RawMessage // and what it says
+			Say           string          // of test/say: a notification
+			Params        json.RawMessage // and what it says
+			WorkDoneToken json.RawMessage // it tells that work has begun
 		}
 		_ = json.Unmarshal(m.Params, &p)
 		uri := p.TextDocument.URI
@@ -119,13 +120,12 @@ func playTextServer() int {
 			answer.Result = raw(told)
 		case "test/say":
 			say(&codec.Message{Kind: codec.Notification, Method: p.Say, Params: codec.Raw(p.Params)})
-		case "textDocument/hover", "test/hang":
-			if strings.Contains(string(capabilities), "silent") {
-				continue
-			}
+		case "textDocument/hover":
 			if d != nil {
 				answer.Result = raw(map[string]any{"contents": d.text[utf16At(d.text, p.Position.Line, p.Position.Character):]})
 			}
+		case "textDocument/semanticTokens/full", "textDocument/semanticTokens/full/delta":
+			answer.Result = codec.Raw(`{"resultId":"1","data":[]}`) // as many servers count
 		case "textDocument/didOpen":
 			if d != nil {
 				fmt.Fprintln(os.Stderr, uri, "is opened twice")
@@ -156,7 +156,11 @@ func playTextServer() int {
 				"uri": uri, "version": d.version, "diagnostics": []any{map[string]any{"message": "says " + d.text}},
 			})})
 		}
-		if m.Kind == codec.Request {
+		if p.WorkDoneToken != nil {
+			say(&codec.Message{Kind: codec.Notification, Method: "$/progress", Params: raw(map[string]any{"token": p.WorkDoneToken, "value": map[string]any{"kind": "begin", "title": "x"}})})
+		}
+		silent := strings.Contains(string(capabilities), "silent") && m.Method != "initialize" && m.Method != "shutdown" && !strings.HasPrefix(m.Method, "test/")
+		if m.Kind == codec.Request && !silent {
 			say(&answer)
 		}
 	}
@@ -278,9 +282,23 @@ func TestAttachSharedDocument(t *testing.T) {
 	})
 	both.Wait()
 	hover(a, 3, "other")
+	if out := a.must("textDocument/semanticTokens/full", dict{"textDocument": dict{"uri": "u"}}); !strings.Contains(out, `"resultId":"1/1"`) {
+		t.Errorf("semantic tokens: %s", out)
+	}
+	delta := dict{"textDocument": dict{"uri": "u"}, "previousResultId": "1/1"}
+	a.must("textDocument/semanticTokens/full/delta", delta)
+	if got := toldOf(toldTo(t, host), "textDocument/semanticTokens/full/delta"); !strings.Contains(got, `"previousResultId":"1"`) {
+		t.Errorf("a difference to an answer is asked for by %s", got)
+	}
 	signal(t, host, syscall.SIGKILL)
 	runs(t, host, 2)
 	a.has(host, "u", "𝄞 other")
+	if out := a.must("textDocument/semanticTokens/full/delta", delta); !strings.Contains(out, `"resultId":"2/1"`) {
+		t.Errorf("semantic tokens of the next life: %s", out)
+	}
+	if got := toldTo(t, host); toldOf(got, "textDocument/semanticTokens/full/delta") != "" {
+		t.Errorf("the next life is asked for the difference to an answer of another: %q", got)
+	}
 	a.leaves()
 	eventually(t, func() bool {
 		var got string
@@ -290,4 +308,38 @@ func TestAttachSharedDocument(t *testing.T) {
 	b.inserts("u", 9, at(0, 4), "?")
 	b.has(host, "u", "one!?")
 	b.until("diagnostics", noted("textDocument/publishDiagnostics", "says one!?", `"version":9`))
+}
+
+// An editor that closes a document leaves another one with its own text of it.
+func TestAttachOwnerLeaves(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h := server(t, "typescript", jsonrpc.Headers(jsonrpc.Options{}), "typescript-language-server", "--stdio")
+	h.Attach = true
+	sup, host := alone(t, h)
+	uri := "file://" + filepath.Join(dir, "a.ts")
+	connect := func() sharer {
+		e := sharer{attachTo(t, sup, "typescript", h.Protocol)}
+		e.must("initialize", opening(dir))
+		e.tell("initialized", dict{})
+		e.tell("textDocument/didOpen", dict{"textDocument": dict{"uri": uri, "languageId": "typescript", "version": 1, "text": "const one = 1\n"}})
+		return e
+	}
+	hover := func(e sharer, line, character int, want string) {
+		t.Helper()
+		out := e.must("textDocument/hover", dict{"textDocument": dict{"uri": uri}, "position": at(line, character)})
+		if !strings.Contains(out, want) {
+			t.Errorf("hover: %s, want %s", out, want)
+		}
+	}
+	a, b := connect(), connect()
+	a.inserts(uri, 2, at(0, 6), "LONG_")
+	hover(a, 0, 6, "const LONG_one: 1")
+	a.closes(uri)
+	b.inserts(uri, 2, at(0, 9), "s")
+	hover(b, 0, 6, "const ones: 1")
+	signal(t, host, syscall.SIGKILL)
+	hover(b, 0, 6, "const ones: 1")
+	b.leaves()
+	a.leaves()
 }

@@ -361,8 +361,8 @@ func TestAttachLanguageServers(t *testing.T) {
 						t.Log(err)
 					}
 				}
-				if failed > 1 {
-					t.Errorf("%d requests failed", failed)
+				if failed > 0 {
+					t.Errorf("%d requests failed that only read", failed)
 				}
 				if l.diagnosed {
 					a.until("diagnostics taken back", noted("textDocument/publishDiagnostics", uri, `"diagnostics":[]`))
@@ -413,6 +413,14 @@ func TestAttachTogether(t *testing.T) {
 	one.tell("textDocument/didOpen", open("x = 1\nx.nothing\n"))
 	one.until("diagnostics", noted("textDocument/publishDiagnostics", uri, "nothing"))
 	two.until("diagnostics", noted("textDocument/publishDiagnostics", uri, "nothing"))
+	late := attachTo(t, sup, "pyright", h.Protocol)
+	late.reply = settings
+	late.must("initialize", opening(dir))
+	late.tell("initialized", dict{})
+	late.tell("textDocument/didOpen", open("x = 1\nx.nothing\n"))
+	late.until("diagnostics of what was open already", noted("textDocument/publishDiagnostics", uri, "nothing"))
+	_ = late.rw.Close()
+	<-late.served
 	two.tell("textDocument/didOpen", open("x = 1\nx.nothing\n"))
 	two.tell("textDocument/didChange", dict{"textDocument": dict{"uri": uri, "version": 2}, "contentChanges": []dict{{"text": "y = 2\n"}}})
 	one.until("warning", noted("window/showMessage", "another text"))
