@@ -265,6 +265,9 @@ host "ticker" {
 #   protocol = "jsonrpc-lines"         # JSON-RPC by lines
 #   inherit_env  = ["PATH", "HOME"]
 #   stdout_noise = "skip"              # skip | fail: banners and other text where messages belong
+#   attach {                           # stands for attach = true, too
+#     isolate = false                  # true: an agent is never asked what another one's call may have caused
+#   }
 # }
 
 # VS Code's extension host, as an editor has it, with extensions that are known

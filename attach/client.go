@@ -187,6 +187,14 @@ func (c *client) forward(id uint32, method string, params codec.Raw, tokens []st
 	c.pursue(id, method, params, tokens, nil)
 }
 
+// attend is forward. done is called with the outcome before the client is told.
+func (c *client) attend(id uint32, method string, params codec.Raw, tokens []string, done func(result codec.Raw, err error)) {
+	c.pursue(id, method, params, tokens, func(_ context.Context, _ *errand, result codec.Raw, err error) (codec.Raw, error) {
+		done(result, err)
+		return result, err
+	})
+}
+
 // settling makes of the outcome of an errand what the client is told. It may dispatch
 // the errand once more with ctx.
 type settling func(ctx context.Context, e *errand, result codec.Raw, err error) (codec.Raw, error)
@@ -194,9 +202,9 @@ type settling func(ctx context.Context, e *errand, result codec.Raw, err error) 
 // pursue is forward with a settling, unless that is nil.
 func (c *client) pursue(id uint32, method string, params codec.Raw, tokens []string, settle settling) {
 	ctx, cancel := context.WithTimeout(c.ctx, forever)
-	e := &errand{}
+	e := &errand{method: method}
 	c.mu.Lock()
-	c.open[id] = e
+	c.open[id] = e // before the host can ask something because of it
 	c.mu.Unlock()
 	p, err := c.dispatch(ctx, e, method, params)
 	c.work.Go(func() {
@@ -249,9 +257,24 @@ func (c *client) outcome(p *actors.Pending) (codec.Raw, error) {
 
 // errand is a request of a client's that is at the host, or on its way there.
 type errand struct {
+	method    string
+	stop      func()          // cancels one that has no pending; nil for others
 	pending   *actors.Pending // under client.mu; nil: it is on its way
 	recalled  bool            // under client.mu
 	takenBack bool            // by the client, under client.mu
+}
+
+// answered reports whether the errand has its outcome. Under client.mu.
+func (e *errand) answered() bool {
+	if e.pending == nil {
+		return false
+	}
+	select {
+	case <-e.pending.Done():
+		return true
+	default:
+		return false
+	}
 }
 
 // recall cancels errands.
@@ -263,6 +286,9 @@ func (c *client) recall(list ...*errand) {
 		c.mu.Unlock()
 		if p != nil {
 			p.Cancel()
+		}
+		if e.stop != nil {
+			e.stop()
 		}
 	}
 }

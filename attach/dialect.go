@@ -33,6 +33,9 @@ type dialect interface {
 	// names those of one.
 	sameRoots(a, b codec.Raw) bool
 	roots(params codec.Raw) string
+	// suits returns why the life cannot serve a client with these params of
+	// initialize.
+	suits(h *Hub, params codec.Raw) error
 	// up says to a new life what those before it knew; down tells the clients
 	// what of the life that ended does not hold any more.
 	up(h *Hub)
@@ -44,6 +47,16 @@ type dialect interface {
 	// nil being none: usually the client alone. nil where the rules of the host's
 	// spec are to answer.
 	asked(h *Hub, c *client, method string) actors.Handler
+	// reply returns the answer to a request of the host that no client is needed
+	// for, else nil.
+	reply(h *Hub, m *codec.Message) *codec.Message
+	// related returns the client that a request of the host names, nil being none.
+	related(h *Hub, m *codec.Message) *client
+	// purpose says what a request of the host with this method is for.
+	purpose(method string) purpose
+	// causes reports whether an open call of this method can be why the host asks
+	// something.
+	causes(method string) bool
 	// left returns what the host is told when a client has left.
 	left(h *Hub, c *client) []codec.Message
 	// failed is the code of requests that the host could not take or finish.

@@ -17,9 +17,11 @@
 // reads, such as hover, is made once more, unless the client has edited the document
 // since; where it cannot be, the error is ContentModified (-32801), for which editors
 // show nothing. Cancellations and the tokens of progress
-// find their request. Notifications of the host go to all clients, in order; its
-// own requests go to the client that has been attached longest, and to the rules
-// of the host's spec while there is none. What a language server has registered
+// find their request. Notifications of the host go to all clients, in order. Its
+// own requests go to the client whose call has caused them, as far as that can be
+// told: if exactly one has a call open it is that one, else one that has announced
+// that it can answer. With [Rule].Isolate they are refused otherwise. The rules of the
+// host's spec answer while there is no client. What a language server has registered
 // with a client that leaves is registered with the next in its name; while no
 // client is there the hub itself agrees, and keeps it for who comes.
 //
@@ -34,6 +36,15 @@
 // A client of MessagePack-RPC is one from its first byte on, and a host that does
 // not run is started for it; where that fails the client is let go. What it says
 // without asking is lost while the host is down.
+//
+// # News of an MCP server
+//
+// Each client gets the updates of resources that it has subscribed to, and log messages
+// of the level that it has set. The host is asked for the least severe of these levels,
+// and each new life for what the clients of the time want to hear. A life speaks one of
+// the two generations of MCP, that of the client it was opened by if it can; a client
+// of the other one is refused with error -32022. Without the handshake, a request
+// subscriptions/listen is kept open over lives, and its id is the client's own.
 //
 // # Documents
 //

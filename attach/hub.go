@@ -54,6 +54,7 @@ const (
 type Hub struct {
 	host    *actors.Ref
 	opened  bool // by clients; else by what its spec says
+	of      *supervisor.Host
 	log     hclog.Logger
 	dialect dialect
 	started chan struct{} // has room for one token, which the client has that starts the host
@@ -74,7 +75,6 @@ type Hub struct {
 	tokens   map[string]token
 	docs     documents
 	settings codec.Raw      // LSP: the last that a client has told the host; nil when none has
-	watched  map[string]int // MCP: resources subscribed to, by how many
 	grants   []registration // LSP: capabilities that the host has registered
 	hold     *hold          // the host is held up; nil: it is not
 
@@ -84,6 +84,15 @@ type Hub struct {
 	questions map[*question]bool // LSP: that are open
 	works     map[string]work    // LSP: by the token that the host uses
 	turn      chan struct{}      // LSP: has room for one token, see inTurn
+
+	wishes      wishes             // MCP: what clients want to hear
+	listens     []*listening       // MCP: likewise, in the generation without the handshake
+	heard       heard              // MCP: of that generation
+	tasks       map[string]*client // MCP: whose calls they are, by their ids
+	sessionless bool               // MCP: the life is of the generation without the handshake
+	refuses     bool               // MCP: the life was asked for that generation, and is of the other
+
+	introduced int // clients that this life has met, those that have left included
 }
 
 // hold holds up the host for a client that is slow.
@@ -112,13 +121,16 @@ func New(of *supervisor.Host, log hclog.Logger) (*Hub, error) {
 	if !ok {
 		return nil, fmt.Errorf("host %q: %w: %s", host.Name(), ErrProtocol, p.Name())
 	}
-	h := &Hub{host: host, opened: of.Spec().Attach, log: log.Named("attach"), dialect: d, started: make(chan struct{}, 1), tokens: map[string]token{}, watched: map[string]int{}, turn: make(chan struct{}, 1)}
+	h := &Hub{host: host, of: of, opened: of.Spec().Attach, log: log.Named("attach"), dialect: d, started: make(chan struct{}, 1), tokens: map[string]token{}, tasks: map[string]*client{}, turn: make(chan struct{}, 1)}
 	h.published.last, h.books.open = map[string]published{}, map[string]*notebook{}
 	h.questions, h.works = map[*question]bool{}, map[string]work{}
 	h.docs.open = map[string]*document{}
 	h.own = &actors.Interceptor{
 		Name: "attach", Stage: actors.StageServe, Value: h,
 		Starting: h.starting, Up: h.up, Down: h.down, Inbound: h.inbound, Reading: h.reading,
+	}
+	if d == dialect(mcp{}) {
+		h.own.Sent = h.sent
 	}
 	host.Intercept(h.own)
 	return h, nil
@@ -165,6 +177,12 @@ func (h *Hub) up(line *actors.Line, publish func()) {
 	h.line, h.ended = line, line.Life()-1
 	_, h.result, _ = line.Opened()
 	h.lives++
+	h.introduced = 0
+	for _, c := range h.clients {
+		if c.introduced {
+			h.introduced++
+		}
+	}
 	h.dialect.up(h)
 	publish()
 	again := h.lives > 1
@@ -187,7 +205,7 @@ func (h *Hub) inbound(_ uint64, m *codec.Message) actors.Verdict {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if m.Kind == codec.Request {
-		return actors.Verdict{Handle: h.asked(m.Method)}
+		return h.asked(m)
 	}
 	if to, params := h.dialect.notified(h, m); to != nil {
 		to.notify(m.Method, params)
@@ -213,15 +231,6 @@ func (c *client) hear(method string, params codec.Raw) {
 		c.early = append(c.early, codec.Message{Method: method, Params: params})
 		c.earlyBytes += len(params)
 	}
-}
-
-// asked returns what answers a request of the host, or nil. Under the lock.
-func (h *Hub) asked(method string) actors.Handler {
-	c := h.first()
-	if c == nil {
-		c = h.next(method)
-	}
-	return h.dialect.asked(h, c, method)
 }
 
 // first is the client that has been attached longest. Under the lock.
@@ -349,7 +358,10 @@ func (h *Hub) start(ctx context.Context, c *client, params codec.Raw) (codec.Raw
 	if h.line == nil {
 		return nil, h.absent()
 	}
-	c.introduced = true
+	if err := h.dialect.suits(h, params); err != nil {
+		return nil, err
+	}
+	h.arrive(c)
 	return h.result, nil
 }
 
@@ -358,7 +370,7 @@ func (h *Hub) start(ctx context.Context, c *client, params codec.Raw) (codec.Raw
 func (h *Hub) open(c *client, params codec.Raw) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	others := slices.ContainsFunc(h.clients, func(o *client) bool { return o != c && o.introduced && !o.leaving })
+	others := h.others(c) > 0
 	switch have := h.opening; {
 	case have != nil && others && !h.dialect.sameRoots(have, params):
 		return &codec.Error{Code: codeInvalidRequest, Message: fmt.Sprintf("host %q serves %s for other clients; this one has %s",
@@ -368,6 +380,16 @@ func (h *Hub) open(c *client, params codec.Raw) error {
 		h.openings++
 	}
 	return nil
+}
+
+// others is how many clients but c have introduced themselves. Under the lock.
+func (h *Hub) others(c *client) (n int) {
+	for _, o := range h.clients {
+		if o != c && o.introduced && !o.leaving {
+			n++
+		}
+	}
+	return n
 }
 
 // raise starts the host where it does not run, and starts another life of it if

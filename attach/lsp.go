@@ -61,6 +61,8 @@ func (lsp) reopening(h *Hub) codec.Raw {
 
 func (lsp) sameRoots(a, b codec.Raw) bool { return slices.Equal(folders(a), folders(b)) }
 
+func (lsp) suits(*Hub, codec.Raw) error { return nil }
+
 func (lsp) roots(params codec.Raw) string {
 	if f := folders(params); len(f) > 0 {
 		return strings.Join(f, ", ")
@@ -305,6 +307,44 @@ func (lsp) notified(h *Hub, m *codec.Message) (*client, codec.Raw) {
 	}
 	return nil, m.Params
 }
+
+func (lsp) related(*Hub, *codec.Message) *client { return nil }
+
+// reply has all clients asked to refresh what they show, which needs no answer.
+func (lsp) reply(h *Hub, m *codec.Message) *codec.Message {
+	kind, is := strings.CutSuffix(strings.TrimPrefix(m.Method, "workspace/"), "/refresh")
+	if !is || h.first() == nil {
+		return nil
+	}
+	if kind == "diagnostic" {
+		kind = "diagnostics" // so named among the capabilities
+	}
+	for _, c := range h.clients {
+		if c.greeted && !c.leaving && able(c.capabilities, []string{"workspace", kind, "refreshSupport"}) {
+			c.demand(m.Method, m.Params)
+		}
+	}
+	return &codec.Message{}
+}
+
+func (lsp) purpose(method string) purpose {
+	switch method {
+	case methodRegister, methodUnregister, "workspace/workspaceFolders": // clients have the same folders
+		return purpose{server: true}
+	case "window/workDoneProgress/create":
+		return purpose{server: true, needs: []string{"window", "workDoneProgress"}}
+	case "workspace/applyEdit":
+		return purpose{likely: "workspace/executeCommand", needs: []string{"workspace", "applyEdit"}}
+	case "workspace/configuration":
+		return purpose{common: true, needs: []string{"workspace", "configuration"}}
+	case "window/showDocument":
+		return purpose{likely: "workspace/executeCommand", needs: []string{"window", "showDocument", "support"}}
+	}
+	return purpose{likely: "workspace/executeCommand"}
+}
+
+// causes: a server keeps these calls open until it has something to tell.
+func (lsp) causes(method string) bool { return method != "workspace/diagnostic" }
 
 func (lsp) asked(h *Hub, c *client, method string) actors.Handler {
 	switch {

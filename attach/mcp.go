@@ -2,41 +2,101 @@ package attach
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 )
 
-// mcp is the Model Context Protocol.
+// mcp is the Model Context Protocol in both of its generations: with the handshake,
+// up to revision 2025-11-25, and without it, from 2026-07-28 on. A life speaks one of
+// them, see Hub.sessionless.
 type mcp struct{}
 
 func (mcp) came(*client)                                     {}
 func (mcp) failed() int64                                    { return codeInternal }
 func (mcp) opening(params codec.Raw) codec.Raw               { return params }
-func (mcp) sameOpening(_, _ codec.Raw) bool                  { return true }
+func (mcp) sameOpening(have, params codec.Raw) bool          { return sameJSON(have, params) }
 func (mcp) reopening(h *Hub) codec.Raw                       { return h.opening }
 func (mcp) sameRoots(_, _ codec.Raw) bool                    { return true }
 func (mcp) roots(codec.Raw) string                           { return "" }
 func (mcp) asked(_ *Hub, c *client, _ string) actors.Handler { return c.passOn() }
+
+// reply: whether this side lives needs no client.
+func (mcp) reply(_ *Hub, m *codec.Message) *codec.Message {
+	if m.Method != "ping" {
+		return nil
+	}
+	return &codec.Message{Result: codec.Raw("{}")}
+}
+
+func (mcp) purpose(method string) purpose {
+	p := purpose{likely: "tools/call"}
+	switch method {
+	case "sampling/createMessage":
+		p.needs = []string{"sampling"}
+	case "elicitation/create":
+		p.needs = []string{"elicitation"}
+	case "roots/list":
+		p.needs = []string{"roots"}
+	}
+	return p
+}
+
+// related finds the client whose call the host has made a task of, to which the
+// request belongs.
+func (mcp) related(h *Hub, m *codec.Message) *client {
+	const key = "io.modelcontextprotocol/related-task"
+	if !bytes.Contains(m.Params, []byte(key)) {
+		return nil
+	}
+	var p struct {
+		Meta map[string]json.RawMessage `json:"_meta"`
+	}
+	var of struct {
+		TaskID string `json:"taskId"`
+	}
+	if json.Unmarshal(m.Params, &p) != nil || json.Unmarshal(p.Meta[key], &of) != nil {
+		return nil
+	}
+	return h.tasks[of.TaskID]
+}
+
+// maxTasks bounds the tasks of all clients that are known. What the host asks for
+// further ones is attributed as what belongs to no task.
+const maxTasks = 16 << 10
+
+// begun notes whose task the host has made of a call.
+func (h *Hub) begun(c *client, result codec.Raw) {
+	var p struct {
+		Task struct {
+			TaskID string `json:"taskId"`
+		} `json:"task"`
+	}
+	if !bytes.Contains(result, []byte(`"taskId"`)) || json.Unmarshal(result, &p) != nil || p.Task.TaskID == "" {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.tasks) < maxTasks && slices.Contains(h.clients, c) {
+		h.tasks[p.Task.TaskID] = c
+	}
+}
+
+func (mcp) causes(method string) bool { return method != methodListen }
 
 func (mcp) request(c *client, m *codec.Message) error {
 	h := c.hub
 	switch m.Method {
 	case "initialize":
 		params, id := m.Params, m.ID
+		h.mu.Lock()
+		c.capabilities = capabilitiesOf(params)
+		h.mu.Unlock()
 		c.work.Go(func() {
 			result, err := h.start(c.starting, c, params)
-			if err == nil && result == nil {
-				// A host of the generation without sessions: it says so itself.
-				c.forward(id, "initialize", params, nil)
-				c.hub.mu.Lock()
-				c.greeted = true
-				c.hub.mu.Unlock()
-				c.meet()
-				return
-			}
 			c.welcome(id, result, err)
 		})
 		return nil
@@ -44,35 +104,36 @@ func (mcp) request(c *client, m *codec.Message) error {
 		c.respond(m.ID, codec.Raw("{}"), nil)
 		return nil
 	}
-	h.mu.Lock()
-	// Without initialize it is of the generation that has none.
-	c.introduced, c.greeted = true, true
-	c.meet()
-	switch m.Method {
-	case "resources/subscribe":
-		h.watched[resource(m.Params)]++
-	case "resources/unsubscribe":
-		if uri := resource(m.Params); h.watched[uri] > 1 {
-			h.watched[uri]--
-			h.mu.Unlock()
-			c.respond(m.ID, codec.Raw("{}"), nil) // somebody else still wants to hear of it
-			return nil
-		}
-		delete(h.watched, resource(m.Params))
+	if err := c.admit(m.Params); err != nil {
+		c.respond(m.ID, nil, err)
+		return nil
 	}
+	h.mu.Lock()
+	sessionless := h.sessionless
 	h.mu.Unlock()
+	switch {
+	case sessionless && m.Method == methodListen:
+		c.listen(m)
+		return nil
+	case sessionless:
+	case m.Method == methodSubscribe:
+		c.subscribe(m)
+		return nil
+	case m.Method == methodUnsubscribe:
+		c.unsubscribe(m)
+		return nil
+	case m.Method == methodSetLevel:
+		c.setLevel(m)
+		return nil
+	}
 	var tokens []string
 	params := h.rename(c, m.Params, &tokens, "_meta", "progressToken")
-	c.forward(m.ID, m.Method, params, tokens)
+	c.attend(m.ID, m.Method, params, tokens, func(result codec.Raw, err error) {
+		if err == nil {
+			h.begun(c, result)
+		}
+	})
 	return nil
-}
-
-func resource(params codec.Raw) string {
-	var p struct {
-		URI string `json:"uri"`
-	}
-	_ = json.Unmarshal(params, &p) // the host says what is wrong with it
-	return p.URI
 }
 
 func (mcp) notification(c *client, m *codec.Message) error {
@@ -83,7 +144,7 @@ func (mcp) notification(c *client, m *codec.Message) error {
 	return nil
 }
 
-// offered says whether the host named a capability in its answer to initialize.
+// offered says whether the host named a capability in its answer to the handshake.
 func (h *Hub) offered(name string) bool {
 	o, _ := readObject(h.result)
 	caps, _ := readObject(o["capabilities"])
@@ -92,30 +153,42 @@ func (h *Hub) offered(name string) bool {
 }
 
 func (mcp) up(h *Hub) {
-	for uri := range h.watched {
-		go func() { // ends with the request, the life at the latest
-			if err := h.host.Call(context.Background(), "resources/subscribe", map[string]any{"uri": uri}, nil); err != nil {
-				h.log.Warn("a subscription is lost", "host", h.host.Name(), "uri", uri, "error", err)
-			}
-		}()
+	h.recognize()
+	if h.sessionless {
+		h.renewListening()
+	} else {
+		h.renewWishes()
 	}
 	if h.lives == 1 {
 		return
 	}
 	for _, list := range []string{"tools", "resources", "prompts"} {
 		if h.offered(list) {
-			h.broadcast("notifications/"+list+"/list_changed", nil)
+			h.listChanged(list)
 		}
 	}
 }
 
-func (mcp) down(*Hub) {}
+func (mcp) down(h *Hub) {
+	h.refuses = false
+	clear(h.tasks)
+	h.wishes.level = ""
+	h.heard.clear()
+}
 
 func (mcp) notified(h *Hub, m *codec.Message) (*client, codec.Raw) {
-	if m.Method != "notifications/progress" || !bytes.Contains(m.Params, []byte("progressToken")) {
+	switch {
+	case h.sessionless && h.listened(m), h.spread(m):
+		return nobody, nil
+	case m.Method != "notifications/progress" || !bytes.Contains(m.Params, []byte("progressToken")):
 		return nil, m.Params
 	}
 	return h.owner(m.Params, "progressToken")
 }
 
-func (mcp) left(*Hub, *client) []codec.Message { return nil }
+func (mcp) left(h *Hub, c *client) []codec.Message {
+	maps.DeleteFunc(h.tasks, func(_ string, o *client) bool { return o == c })
+	h.withdrawWishes(c)
+	h.stopListening(c)
+	return nil
+}

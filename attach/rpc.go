@@ -14,11 +14,16 @@ func (rpc) opening(codec.Raw) codec.Raw                            { return nil 
 func (rpc) sameOpening(_, _ codec.Raw) bool                        { return true }
 func (rpc) reopening(h *Hub) codec.Raw                             { return h.opening }
 func (rpc) sameRoots(_, _ codec.Raw) bool                          { return true }
+func (rpc) suits(*Hub, codec.Raw) error                            { return nil }
 func (rpc) roots(codec.Raw) string                                 { return "" }
 func (rpc) up(*Hub)                                                {}
 func (rpc) down(*Hub)                                              {}
 func (rpc) left(*Hub, *client) []codec.Message                     { return nil }
 func (rpc) asked(_ *Hub, c *client, _ string) actors.Handler       { return c.passOn() }
+func (rpc) reply(*Hub, *codec.Message) *codec.Message              { return nil }
+func (rpc) related(*Hub, *codec.Message) *client                   { return nil }
+func (rpc) purpose(string) purpose                                 { return purpose{common: true} }
+func (rpc) causes(string) bool                                     { return true }
 func (rpc) notified(_ *Hub, m *codec.Message) (*client, codec.Raw) { return nil, m.Params }
 
 // came starts a host that does not run. A client for which that fails is let go
@@ -26,7 +31,8 @@ func (rpc) notified(_ *Hub, m *codec.Message) (*client, codec.Raw) { return nil,
 func (rpc) came(c *client) {
 	h := c.hub
 	h.mu.Lock()
-	c.introduced, c.greeted = true, true
+	h.arrive(c)
+	c.greeted = true
 	h.mu.Unlock()
 	c.meet()
 	c.work.Go(func() {

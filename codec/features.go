@@ -108,6 +108,10 @@ type SessionFeatures struct {
 	// called in the place of the Append of its answer, and as that by one goroutine at
 	// a time.
 	Forget func(id uint32) bool
+	// Written returns the id of an open request of the peer's as the peer has written
+	// it, in the protocol's encoding; nil if there is no such request. Safe for
+	// concurrent use.
+	Written func(id uint32) Raw
 	// Stacks says whether the peer waits inside of its request of this method for the
 	// answer, and meanwhile makes others, each from within the one before. It then
 	// takes answers in the reverse order only, as a call stack does: each is held back

@@ -40,6 +40,7 @@ type hostDecl struct {
 	health      healthDecl
 	hooks       hooksDecl
 	schedule    scheduleDecl
+	sharing     attach.Rule
 }
 
 func newHostDecl() *hostDecl {
@@ -134,6 +135,9 @@ func (r *reader) spoken(d *hostDecl) {
 		r.fail(at, "init has no meaning here", "Protocol %q has no handshake that could carry it. Remove it.", d.protocol)
 	}
 	if h.Attach {
+		if d.sharing != (attach.Rule{}) {
+			h.Features = append(h.Features, d.sharing)
+		}
 		if !attach.Can(h.Protocol) {
 			r.fail(d.at["attach"], "programs cannot attach here", "Programs can attach to hosts that speak %q, %q or %q, not %q.", "jsonrpc-headers", "jsonrpc-lines", "msgpack-rpc", d.protocol)
 		}

@@ -23,6 +23,7 @@ type section struct {
 	sections []section
 	labeled  []hcl.BlockHeaderSchema // blocks inside it that the caller reads
 	speaks   bool                    // has no meaning for a host without a protocol
+	given    *bool                   // unless nil, set if the block is written
 }
 
 // places holds the positions of the settings of a block, by their path from it
@@ -95,6 +96,12 @@ func (r *reader) read(body hcl.Body, header hcl.Range, s section, prefix string,
 				continue
 			}
 			first = b
+			if at, written := p.at[prefix+sub.name]; written { // there is an argument of that name
+				r.fail(b.DefRange, sub.name+" written twice", "Line %d has an argument of that name. Remove one of the two.", at.Start.Line)
+			}
+			if sub.given != nil {
+				*sub.given = true
+			}
 			p.at[prefix+sub.name] = b.DefRange
 			r.read(b.Body, b.DefRange, sub, prefix+sub.name+".", p, sub.labeled)
 		}

@@ -248,6 +248,15 @@ func TestReferenceIsTrue(t *testing.T) {
 				t.Fatal(print(t, diags))
 			}
 		}
+		if len(parts) > 2 && parts[1] == "attach" { // programs cannot attach to other hosts
+			host := func(text string) string {
+				return "host \"h\" {\ncommand = [\"h\"]\nprotocol = \"jsonrpc-lines\"\n" + text + "}\n"
+			}
+			src = host(text)
+			if want, diags = Parse([]byte(host("attach {\n}\n")), "x.hcl", testOptions()); diags.HasErrors() {
+				t.Fatal(print(t, diags))
+			}
+		}
 		got, diags := Parse([]byte(src), "x.hcl", testOptions())
 		if diags.HasErrors() {
 			t.Errorf("%s = %s is refused:\n%s", s.Path, s.Default, print(t, diags))

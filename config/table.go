@@ -192,6 +192,12 @@ func hostSection(d *hostDecl) section {
 					named("format", "of a line: time, life, stream and text, or a JSON object", either(&h.Log.JSON, string(FormatText), string(FormatJSON))),
 				}, fileSettings(&h.Log.MaxSize, &h.Log.Files, &h.Log.RotateEvery, &h.Log.MaxAge, &h.Log.Compress)...),
 			},
+			{
+				name: "attach", doc: "How the programs that attach share it. The block stands in the place of attach = true.", given: &h.Attach,
+				settings: []setting{
+					named("isolate", "no program is asked what a call of another one may have caused; a request of the host that cannot be attributed to one program is refused", boolean(&d.sharing.Isolate, false)),
+				},
+			},
 			healthySection(&d.health),
 			reconnectSection(&d.reconnect),
 			extensionsSection(&d.extensions),

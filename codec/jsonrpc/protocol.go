@@ -127,7 +127,7 @@ func (s *Session) Handshake(h codec.Hello) codec.Handshake { return s.app.handsh
 
 // Features returns what has to do with noise, the handshake and cancelled requests.
 func (s *Session) Features() codec.SessionFeatures {
-	return codec.SessionFeatures{Opened: s.Opened, OnNoise: s.OnNoise, Forget: s.Forget}
+	return codec.SessionFeatures{Opened: s.Opened, OnNoise: s.OnNoise, Forget: s.Forget, Written: s.Written}
 }
 
 // Opened returns the params of the request that opened the connection and what
@@ -168,6 +168,10 @@ func (s *Session) Forget(id uint32) bool {
 	s.ids.forget(id)
 	return true
 }
+
+// Written returns the id of an open request of the peer's as it is written; nil for
+// none.
+func (s *Session) Written(id uint32) codec.Raw { return codec.Raw(s.ids.original(id).id) }
 
 func (s *Session) sessionless() bool { return s.meta.Load() != nil }
 

@@ -42,3 +42,20 @@ host "pings" {
     method = "are-you-there"
   }
 }
+
+host "twice" {
+  command  = ["twice"]
+  protocol = "jsonrpc-lines"
+  attach   = true
+  attach {
+    isolate = true
+  }
+}
+
+host "job" {
+  command = ["job"]
+  kind    = "job"
+  attach {
+    isolate = "yes"
+  }
+}

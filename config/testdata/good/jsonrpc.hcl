@@ -14,3 +14,11 @@ host "mcp" {
   stdout_noise = "fail"
   init         = { clientInfo = { name = "me", version = "1" } }
 }
+
+host "walls" {
+  command  = ["mcp-server"]
+  protocol = "jsonrpc-lines"
+  attach {
+    isolate = true
+  }
+}

@@ -1,0 +1,58 @@
+//go:build linux
+
+package integration
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// The second public SDK of MCP, client and server, speaks the generation without the
+// handshake through `hostsup attach`, and that with it where the other side has no other.
+func TestMCPSecondSDK(t *testing.T) {
+	t.Parallel()
+	node, program := peer(t, "node"), hostsupBinary(t)
+	old := npm(t, "mcp-server-filesystem")
+	modules, err := filepath.Abs(peerDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := filepath.Abs(filepath.Join("testdata", "mcp_server_v2.mjs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	from := (&url.URL{Scheme: "file", Path: modules + "/"}).String()
+	host := func(name string, command ...string) string {
+		quoted := ""
+		for _, word := range command {
+			quoted += fmt.Sprintf("%q, ", word)
+		}
+		return fmt.Sprintf(`
+host %q {
+  command     = [%s]
+  protocol    = "jsonrpc-lines"
+  attach      = true
+  inherit_env = ["PATH"]
+  stop {
+    grace = "1s"
+  }
+}
+`, name, quoted)
+	}
+	text := fmt.Sprintf("supervisor {\n  state_dir = %q\n}\n", filepath.Join(dir, "state")) +
+		host("both", node, server, from) + host("new", node, server, from, "reject") + host("old", old, dir)
+	file, socket := filepath.Join(dir, "config.hcl"), filepath.Join(dir, "sock")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer runProgram(t, program, "run", "-c", file, "--socket", socket)()
+	out, err := exec.CommandContext(ctx(t), node, filepath.Join("testdata", "mcp_client_v2.mjs"), from, program, socket).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
