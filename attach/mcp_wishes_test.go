@@ -99,3 +99,19 @@ func TestOpeningOf(t *testing.T) {
 		t.Error("values are compared wrongly")
 	}
 }
+
+// A server that was asked for the generation without the handshake and has none is not
+// asked for it again.
+func TestRecognize(t *testing.T) {
+	const opening = `{"protocolVersion":"2026-07-28","capabilities":{}}`
+	h := &Hub{opening: codec.Raw(opening), result: codec.Raw(`{"protocolVersion":"2025-11-25"}`)}
+	h.recognize()
+	if h.sessionless || !h.refuses || versionOf(h.opening) != withSession {
+		t.Errorf("a server with the handshake: %v, %v, %s", h.sessionless, h.refuses, h.opening)
+	}
+	h = &Hub{opening: codec.Raw(opening), result: codec.Raw(`{"supportedVersions":["2026-07-28"]}`)}
+	h.recognize()
+	if !h.sessionless || h.refuses || string(h.opening) != opening {
+		t.Errorf("a server without it: %v, %v, %s", h.sessionless, h.refuses, h.opening)
+	}
+}

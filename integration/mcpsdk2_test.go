@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/hostsup/hostsup/internal/require"
 )
 
 // The second public SDK of MCP, client and server, speaks the generation without the
@@ -20,6 +22,11 @@ func TestMCPSecondSDK(t *testing.T) {
 	modules, err := filepath.Abs(peerDir)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, name := range []string{"client", "server"} {
+		if _, err := os.Stat(filepath.Join(modules, "@modelcontextprotocol", name)); err != nil {
+			require.Missing(t, "%v; ./test peers installs it", err)
+		}
 	}
 	server, err := filepath.Abs(filepath.Join("testdata", "mcp_server_v2.mjs"))
 	if err != nil {

@@ -267,3 +267,21 @@ func TestProtocolValues(t *testing.T) {
 		t.Errorf("goodbye: %+v, %+v", ask, last)
 	}
 }
+
+// The id of an open request is known as the peer has written it, until it is answered.
+func TestWritten(t *testing.T) {
+	s := jsonrpc.Lines(jsonrpc.Options{}).Open(codec.Limits{})
+	r := s.NewReader(strings.NewReader(`{"jsonrpc":"2.0","id":"listen:0","method":"subscriptions/listen"}` + "\n"))
+	var m codec.Message
+	if err := r.Next(&m); err != nil {
+		t.Fatal(err)
+	}
+	written := s.Features().Written
+	if got := written(m.ID); string(got) != `"listen:0"` {
+		t.Errorf("open: %s", got)
+	}
+	sent(t, s, &codec.Message{Kind: codec.Response, ID: m.ID})
+	if got := written(m.ID); len(got) > 0 {
+		t.Errorf("answered: %s", got)
+	}
+}
