@@ -25,19 +25,21 @@ type work struct {
 func (h *Hub) progressed(params codec.Raw) (*client, codec.Raw) {
 	var p struct {
 		Token json.RawMessage `json:"token"`
-		Value struct {
-			Kind string `json:"kind"`
-		} `json:"value"`
+		Value json.RawMessage `json:"value"` // of a partial result it may be anything
 	}
 	if json.Unmarshal(params, &p) != nil {
 		return nil, params
 	}
+	var value struct {
+		Kind string `json:"kind"`
+	}
+	_ = json.Unmarshal(p.Value, &value) // else it is a partial result
 	to, mine := h.owner(params, "token")
 	if to == nil && bytes.HasPrefix(p.Token, []byte(`"hostsup-`)) {
 		return nobody, nil // its request was answered
 	}
 	token := string(p.Token)
-	switch p.Value.Kind {
+	switch value.Kind {
 	case "begin":
 		if len(h.works) < maxProgress {
 			w := work{to, bytes.Clone(p.Token)}
