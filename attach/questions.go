@@ -121,7 +121,7 @@ func (c *client) inquire(m *codec.Message) {
 // settle makes of what came of the question what the client is told.
 func (q *question) settle(ctx context.Context, e *errand, result codec.Raw, err error) (codec.Raw, error) {
 	h := q.client.hub
-	lost := errors.Is(err, actors.ErrCrashed) || errors.Is(err, actors.ErrUnresponsive) || errors.Is(err, actors.ErrCutOff)
+	lost := q.isLost(err)
 	how := fails
 	if lost {
 		how = mannerOf(q.method, q.params)
@@ -151,6 +151,18 @@ func (q *question) settle(ctx context.Context, e *errand, result codec.Raw, err 
 		result = tagged(result, life)
 	}
 	return h.numbered(q.client, result), nil
+}
+
+// isLost reports whether a life ended before it answered the question. A host that was
+// stopped before it got the question is none that has lost it, unless a person is
+// restarting it.
+func (q *question) isLost(err error) bool {
+	var end *actors.HostError
+	if !errors.As(err, &end) {
+		return false
+	}
+	return errors.Is(end, actors.ErrCrashed) || errors.Is(end, actors.ErrUnresponsive) ||
+		errors.Is(end, actors.ErrStopped) && (end.Life != 0 || q.another)
 }
 
 // repeat asks the next life and waits for what comes of it.

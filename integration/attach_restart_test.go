@@ -88,6 +88,22 @@ func TestAttachLostRequests(t *testing.T) {
 		runs(t, host, life+1)
 	}
 	fails("a hover that was lost twice", twice, -32801, "SIGKILL")
+
+	// A person restarts the host: it may be answered, and nothing is shown if it is not.
+	cut := hover("u", nil)
+	eventually(t, func() bool { return toldOf(toldTo(t, host), "textDocument/hover") != "" })
+	become(incremental)
+	if err := host.Restart(ctx(t)); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := a.wait(cut); err == nil && out != `{"contents":"ne"}` {
+		t.Errorf("a hover that was cut off by a restart: %s", out)
+	} else if err != nil {
+		var e *codec.Error
+		if !errors.As(err, &e) || e.Code != -32801 {
+			t.Errorf("a hover that was cut off by a restart: %v", err)
+		}
+	}
 }
 
 // What editors show of a life that has crashed ends with it, and what the next life
