@@ -457,7 +457,7 @@ func TestConfinedUsers(t *testing.T) {
 	if len(seen) != 3 {
 		t.Errorf("users %v", seen)
 	}
-	if _, err := l.Start(cmd()); !errors.Is(err, errNoUser) {
+	if _, err := l.Start(cmd()); !errors.Is(err, ErrNoUser) {
 		t.Errorf("a fourth: %v", err)
 	}
 	// Another Launcher does not allocate the same ids.
@@ -465,7 +465,7 @@ func TestConfinedUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.Start(cmd()); !errors.Is(err, errNoUser) {
+	if _, err := other.Start(cmd()); !errors.Is(err, ErrNoUser) {
 		t.Errorf("of another launcher: %v", err)
 	}
 	if err := other.Close(); err != nil {

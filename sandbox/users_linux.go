@@ -31,7 +31,8 @@ type users struct {
 	taken  map[int]bool
 }
 
-var errNoUser = errors.New("all user ids of the range are in use")
+// ErrNoUser means that no user id of [Options].Users is free for another process.
+var ErrNoUser = errors.New("all user ids of the range are in use")
 
 // take allocates an id. It prefers ids that were used before, because resources are
 // cached for them.
@@ -86,7 +87,7 @@ func (u *users) lock() (int, error) {
 		u.locked = append(u.locked, id)
 		return id, nil
 	}
-	return 0, fmt.Errorf("%w (%d to %d)", errNoUser, first, first+count-1)
+	return 0, fmt.Errorf("%w (%d to %d)", ErrNoUser, first, first+count-1)
 }
 
 // open opens the file of the locks. If the file was removed, it opens the new one and

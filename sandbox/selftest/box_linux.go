@@ -87,7 +87,8 @@ func (b *box) start(s *stage, c *command) (*proc, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &proc{pid: child.Pid(), done: child.Done(), child: child, start: time.Now()}
+	// Not the present time: on a busy machine the process may have run for long by now.
+	p := &proc{pid: child.Pid(), done: child.Done(), child: child, start: child.Started()}
 	got := child.Confinement()
 	if got.Level != b.level {
 		p.kill()

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hostsup/hostsup/internal/poll"
 	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/sandbox/policy"
@@ -273,7 +274,10 @@ func userIDs() []*attempt {
 			return errors.Join(err, err2)
 		},
 		watch: func(s *stage, _ *trial) {
-			if err := startAs(s); err != nil {
+			// A start can fail for want of something else on a busy machine.
+			var err error
+			poll.Within(5*time.Second, func() bool { err = startAs(s); return err == nil || errors.Is(err, sandbox.ErrNoUser) })
+			if err != nil {
 				s.seen = err.Error()
 			}
 		},
