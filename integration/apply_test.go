@@ -51,9 +51,13 @@ func needed(spec supervisor.Spec) map[string]bool {
 	return out
 }
 
-// runsAgain waits until a host runs that may have to stop first.
+// runsAgain waits until a host runs that may have to stop first, and for the end of a job.
 func runsAgain(t testing.TB, sup *supervisor.Supervisor, name string) {
 	t.Helper()
+	if host(t, sup, name).Spec().Job {
+		eventually(t, func() bool { s := host(t, sup, name).Peek(); return s.State == lifecycle.Stopped && s.Done })
+		return
+	}
 	until(t, host(t, sup, name), lifecycle.Running)
 	eventually(t, func() bool { return host(t, sup, name).State() == lifecycle.Running })
 }
@@ -71,6 +75,9 @@ func settled(t testing.TB, sup *supervisor.Supervisor, spec supervisor.Spec) {
 	for _, h := range sup.Hosts() {
 		if err := h.Start(ctx(t)); err != nil {
 			t.Fatal(err)
+		}
+		if h.Spec().Job {
+			runsAgain(t, sup, h.Name())
 		}
 	}
 }

@@ -39,7 +39,10 @@ type hostText struct {
 	window      string
 	tasks       int // 0: no limit
 	files       int
-	instances   int // 0: it is one host
+	instances   int    // 0: it is one host
+	kind        string // job or cron, which stand alone; "": neither
+	checked     bool   // by a command
+	hooks       string // pre_start, post_stop or both
 }
 
 // randomFile is some configuration out of a few names and values, so that two of them have
@@ -53,6 +56,7 @@ func randomFile(r *rand.Rand) fileText {
 		h := hostText{
 			name: fmt.Sprintf("h%d", i), group: of("red", "green", "blue", ""), strategy: of("one_for_one", "one_for_all", "rest_for_one"),
 			demo: r.IntN(4) == 0, arg: rarely(1), mark: r.IntN(2), lazy: r.IntN(6) == 0,
+			checked: r.IntN(6) == 0, hooks: of("", "", "", "", "pre_start", "post_stop", "pre_start post_stop"),
 			crashes: 50 + r.IntN(2), policy: of("on_crash", "on_crash", "always"), window: of("5m", "5m", "6m"), tasks: rarely(64), files: rarely(512),
 		}
 		if f, _ := sandbox.Probe().Feature("memory limit"); !f.Have {
@@ -63,6 +67,9 @@ func randomFile(r *rand.Rand) fileText {
 			continue
 		case i == 0:
 			h.name, h.instances, h.lazy = "web", 1+r.IntN(3), false
+		case i == 1:
+			h.kind = of("job", "cron")
+			h.name, h.group, h.demo, h.lazy, h.policy = h.kind, "", false, h.kind == "cron", "on_crash"
 		case h.group != "":
 			for _, other := range groups[h.group] {
 				if r.IntN(2) == 0 {
@@ -88,12 +95,29 @@ func (w fileText) hcl() string {
 		if h.instances > 0 {
 			fmt.Fprintf(&b, "  instances = %d\n", h.instances)
 		}
-		if h.demo {
+		if h.kind != "" {
+			fmt.Fprintf(&b, "  kind = %q\n", h.kind)
+		}
+		if h.kind == "cron" {
+			fmt.Fprintf(&b, "  schedule = \"30 2 %d 1 *\"\n", 1+h.arg)
+		}
+		for hook := range strings.FieldsSeq(h.hooks) {
+			fmt.Fprintf(&b, "  %s = [\"true\"]\n", hook)
+		}
+		if h.checked && h.kind == "" {
+			b.WriteString("  healthy {\n    exec = [\"true\"]\n  }\n")
+		}
+		switch {
+		case h.kind != "":
+			fmt.Fprintf(&b, "  command = [\"true\", \"%d\"]\n  protocol = \"none\"\n  env = { TEST_MARK = \"%d\" }\n", h.arg, h.mark)
+		case h.demo:
 			fmt.Fprintf(&b, "  command = [self, \"%d\"]\n  env = { TEST_ROLE = \"demo\", GORACE = \"atexit_sleep_ms=0\", TEST_MARK = \"%d\" }\n", h.arg, h.mark)
-		} else {
+		default:
 			fmt.Fprintf(&b, "  command = [\"sleep\", \"%d\"]\n  protocol = \"none\"\n  env = { TEST_MARK = \"%d\" }\n", 1000+h.arg, h.mark)
 		}
-		fmt.Fprintf(&b, "  start {\n    eager = %t\n    depends_on = [%s]\n  }\n", !h.lazy, quoted(h.needs))
+		if h.kind != "cron" { // which starts at its times only
+			fmt.Fprintf(&b, "  start {\n    eager = %t\n    depends_on = [%s]\n  }\n", !h.lazy, quoted(h.needs))
+		}
 		fmt.Fprintf(&b, "  restart {\n    policy = %q\n    max_crashes = %d\n    window = %q\n  }\n", h.policy, h.crashes, h.window)
 		if h.tasks+h.files > 0 {
 			b.WriteString("  limits {\n")
@@ -183,8 +207,8 @@ func seen(t testing.TB, sup *supervisor.Supervisor) (out []string, specs map[str
 		for _, h := range g.Hosts {
 			s := host(t, sup, h.Name).Status()
 			specs[h.Name] = h
-			out = append(out, fmt.Sprintf("host %s of %s: %s %s, %d crashes, eager %t, needs %v, liveness %s, sandbox %s, missing %v", h.Name, s.Group, s.Protocol, s.State, s.MaxCrashes, s.Eager,
-				s.DependsOn, s.Liveness, s.Sandbox.Level, s.Sandbox.Missing))
+			out = append(out, fmt.Sprintf("host %s of %s: %s %s, %d crashes, eager %t, needs %v, scheduled %t, health %t, liveness %s, sandbox %s, missing %v", h.Name, s.Group, s.Protocol, s.State, s.MaxCrashes, s.Eager,
+				s.DependsOn, s.NextRun != nil, s.Health != nil, s.Liveness, s.Sandbox.Level, s.Sandbox.Missing))
 		}
 	}
 	return out, specs
@@ -259,7 +283,7 @@ func reload(t testing.TB, sup *supervisor.Supervisor, from, to fileText, disturb
 		}
 	}
 	for _, h := range sup.Hosts() {
-		if label(t, h) != h.Spec().Env["HOSTSUP_TEST_MARK"] {
+		if !h.Spec().Job && label(t, h) != h.Spec().Env["HOSTSUP_TEST_MARK"] {
 			failed("%s runs with another environment", h.Name())
 		}
 	}
