@@ -73,9 +73,10 @@ type Interceptor struct {
 	// Advise is called after Ended. What follows the end is decided when tell has been
 	// called once, or after [lifecycle.AdviceWait]. tell may be called by any goroutine.
 	Advise func(e LifeEnd, tell func(Advice))
-	// Gone is called after Ended, when no process of the life is left, or none is waited
-	// for any longer, on a goroutine of its own. It may wait: neither the next life
-	// nor the end of a stop comes before it returns. The last interceptor is first.
+	// Gone is called after Ended, as soon as all processes of the life have ended or the
+	// host has stopped waiting for them. It is called on a goroutine of its own and may
+	// block: the next life starts, and a stop ends, only after it has returned. The Gone of
+	// the last interceptor is called first.
 	Gone func(e LifeEnd)
 	// Over is called when nothing is left to be heard of a life, nor of those before:
 	// its output is read, its report filed.

@@ -43,7 +43,8 @@ type World struct {
 	Journal    *record.Journal
 	Reports    *reports.Store[record.CrashReport]
 	Strategies Strategies
-	// SystemJournal takes the output of hosts whose spec says so; nil: there is none.
+	// SystemJournal takes the output of hosts whose spec has Log.Journal. nil: such
+	// hosts are refused.
 	SystemJournal capture.Journal
 	Packer        capture.Packer // of old log files; nil: they are not compressed
 	LogDir        string         // folder of the hosts' log files; "": memory only

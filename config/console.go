@@ -3,7 +3,6 @@ package config
 import (
 	"net"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,21 +89,12 @@ func tokenSection(t *ConsoleToken) section {
 // address reads an address and a port to listen at.
 func address(dst *string) setting {
 	const expect = `an address and a port such as "127.0.0.1:7777"`
-	s := text(dst)
-	s.expect = expect
-	read := s.read
-	s.read = func(g given) {
-		was := *dst
-		read(g)
-		if *dst == was {
-			return
-		}
+	return checked(dst, expect, func(g given) {
 		_, port, err := net.SplitHostPort(*dst)
 		if n, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil || n == 0 && port != "0" {
 			g.bad("%q is not %s.", *dst, expect)
 		}
-	}
-	return s
+	})
 }
 
 // origins reads a list of origins of web pages.
@@ -115,7 +105,7 @@ func origins(dst *[]string) setting {
 			list, ok := g.distinct(expect)
 			for _, o := range list {
 				text := o.val.AsString()
-				if u, err := url.Parse(text); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+u.Host != text || strings.ToLower(text) != text {
+				if u := webURL(text); u == nil || u.Scheme+"://"+u.Host != text || strings.ToLower(text) != text {
 					o.bad("%q is not an origin: a scheme, a name in small letters and perhaps a port, such as \"https://ops.example\".", text)
 					ok = false
 				}
@@ -130,17 +120,11 @@ func origins(dst *[]string) setting {
 
 // secretName reads the name of a secret.
 func secretName(dst *string) setting {
-	s := text(dst)
-	s.expect = `the name of a secret such as "oncall"`
-	read := s.read
-	s.read = func(g given) {
-		was := *dst
-		read(g)
-		if err := secret.CheckName(*dst); *dst != was && err != nil {
+	return checked(dst, `the name of a secret such as "oncall"`, func(g given) {
+		if err := secret.CheckName(*dst); err != nil {
 			g.bad("%s", sentence(err))
 		}
-	}
-	return s
+	})
 }
 
 // console reads the token blocks of the supervisor block b, whose settings are at p, and

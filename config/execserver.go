@@ -97,15 +97,7 @@ func execServerSection(d *execServerDecl) section {
 
 func listenURL(dst *string) setting {
 	const expect = `a URL such as "ws://127.0.0.1:8080" or "unix:///run/exec.sock"`
-	s := text(dst)
-	s.expect = expect
-	read := s.read
-	s.read = func(g given) {
-		was := *dst
-		read(g)
-		if *dst == was {
-			return
-		}
+	return checked(dst, expect, func(g given) {
 		if *dst == string(server.Stdio) || *dst == string(server.Stdio)+"://" {
 			g.bad("The standard streams are the supervisor's. Expected %s; for stdio there is hostsup exec-server.", expect)
 			return
@@ -114,8 +106,7 @@ func listenURL(dst *string) setting {
 		if err != nil {
 			g.bad("%q is not %s.", *dst, expect)
 		}
-	}
-	return s
+	})
 }
 
 func warnMissingSecret(g given, file string) {

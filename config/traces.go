@@ -16,7 +16,7 @@ type Traces struct {
 
 func tracesSection(t *Traces) section {
 	return section{
-		name: "traces", doc: "OpenTelemetry traces of calls and restarts, over OTLP/HTTP; without it there are none.",
+		name: "traces", doc: "OpenTelemetry traces of calls and restarts, over OTLP/HTTP; without this block nothing is traced.",
 		settings: []setting{
 			named("endpoint", "base URL of the receiver; default: as OTEL_EXPORTER_OTLP_ENDPOINT and its like say", receiver(&t.Endpoint)),
 			named("headers", "of each request to the receiver", headers(&t.Headers)),
@@ -28,20 +28,20 @@ func tracesSection(t *Traces) section {
 // receiver reads the base URL of a receiver.
 func receiver(dst *string) setting {
 	const expect = `a URL such as "http://127.0.0.1:4318"`
-	s := text(dst)
-	s.expect = expect
-	read := s.read
-	s.read = func(g given) {
-		was := *dst
-		read(g)
-		if *dst == was {
-			return
-		}
-		if u, err := url.Parse(*dst); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+	return checked(dst, expect, func(g given) {
+		if u := webURL(*dst); u == nil || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 			g.bad("%q is not %s.", *dst, expect)
 		}
+	})
+}
+
+// webURL returns a URL of HTTP with a host, or nil if text is something else.
+func webURL(text string) *url.URL {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil
 	}
-	return s
+	return u
 }
 
 // headerName is a name of a header of HTTP.

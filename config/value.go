@@ -318,6 +318,21 @@ func text(dst *string) setting {
 	}
 }
 
+// checked is text with a check of its own, which is called with a value that is not the
+// one before.
+func checked(dst *string, expect string, check func(g given)) setting {
+	s := text(dst)
+	s.expect = expect
+	read := s.read
+	s.read = func(g given) {
+		was := *dst
+		if read(g); *dst != was {
+			check(g)
+		}
+	}
+	return s
+}
+
 // path reads a path and makes it absolute, from the folder of the file.
 func path(dst *string, more func(given, string)) setting {
 	const expect = "a path"

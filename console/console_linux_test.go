@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/control/controltest"
 	"github.com/hostsup/hostsup/control/samples"
 	"github.com/hostsup/hostsup/extensions/hosted"
 	"github.com/hostsup/hostsup/internal/poll"
@@ -395,26 +396,16 @@ func TestOpenPageCostsTheSupervisorLittle(t *testing.T) {
 	newest := `document.querySelector('.chart:nth-child(2) .stroke').getAttribute('d')`
 	b.until(newest + ` !== null`)
 	const rounds = 3
-	before, at := used(t), time.Now()
+	before, at := controltest.Used(t), time.Now()
 	for range rounds { // by what the page shows, each of another sample
 		b.do(`window.drawn = ` + newest)
 		get[bool](b, `new Promise((done) => {
 			const t = setInterval(() => { if (`+newest+` !== window.drawn) { clearInterval(t); done(true) } }, 200) })`)
 	}
-	took, passed := used(t)-before, time.Since(at)
+	took, passed := controltest.Used(t)-before, time.Since(at)
 	got := took.Seconds() / passed.Seconds()
 	t.Logf("with the page open and %d idle hosts the supervisor, and the test, take %.2f %% of a core (%v in %v)", hosts, 100*got, took, passed.Round(time.Millisecond))
 	if got > share {
 		t.Errorf("more than %v %%", 100*share)
 	}
-}
-
-// used returns the processor time of this process.
-func used(t *testing.T) time.Duration {
-	t.Helper()
-	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }

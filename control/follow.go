@@ -15,24 +15,40 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
+// linesOf yields the lines of a stream as values of T. An error is the last element.
+func linesOf[T any](ctx context.Context, c *Client, method, path string, body any) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for text, err := range c.lines(ctx, method, path, body) {
+			var line T
+			if err == nil {
+				err = json.Unmarshal(text, &line)
+			}
+			if err != nil {
+				yield(line, c.broken(ctx, err))
+				return
+			}
+			if !yield(line, nil) {
+				return
+			}
+		}
+	}
+}
+
+// eventLine is a line of the history.
+type eventLine struct {
+	supervisor.Event
+	lostLine
+}
+
 // Events returns the history and, with follow, later events until ctx or the
 // supervisor ends. An event with only Lost set counts missed events. An error is the
 // last element.
 func (c *Client) Events(ctx context.Context, follow bool) iter.Seq2[supervisor.Event, error] {
 	query := url.Values{"follow": {strconv.FormatBool(follow)}}
 	return func(yield func(supervisor.Event, error) bool) {
-		for text, err := range c.lines(ctx, http.MethodGet, prefix+"/events"+queryOf(query), nil) {
-			var ev supervisor.Event
-			var lost lostLine
-			if err == nil {
-				err = errors.Join(json.Unmarshal(text, &ev), json.Unmarshal(text, &lost))
-				ev.Lost = lost.Lost
-			}
-			if err != nil {
-				yield(ev, c.broken(ctx, err))
-				return
-			}
-			if !yield(ev, nil) {
+		for line, err := range linesOf[eventLine](ctx, c, http.MethodGet, prefix+"/events"+queryOf(query), nil) {
+			line.Event.Lost = line.lostLine.Lost
+			if !yield(line.Event, err) {
 				return
 			}
 		}
@@ -43,21 +59,7 @@ func (c *Client) Events(ctx context.Context, follow bool) iter.Seq2[supervisor.E
 // until ctx or the supervisor ends. An error is the last element.
 func (c *Client) Logs(ctx context.Context, host string, n int, follow bool) iter.Seq2[capture.Line, error] {
 	query := url.Values{"n": {strconv.Itoa(n)}, "follow": {strconv.FormatBool(follow)}}
-	return func(yield func(capture.Line, error) bool) {
-		for text, err := range c.lines(ctx, http.MethodGet, hostPath(host, "logs")+queryOf(query), nil) {
-			var ln capture.Line
-			if err == nil {
-				err = json.Unmarshal(text, &ln)
-			}
-			if err != nil {
-				yield(ln, c.broken(ctx, err))
-				return
-			}
-			if !yield(ln, nil) {
-				return
-			}
-		}
-	}
+	return linesOf[capture.Line](ctx, c, http.MethodGet, hostPath(host, "logs")+queryOf(query), nil)
 }
 
 // AllLogs returns the last n lines of the output of hosts, by time, and with follow
@@ -66,21 +68,7 @@ func (c *Client) Logs(ctx context.Context, host string, n int, follow bool) iter
 // is the last element.
 func (c *Client) AllLogs(ctx context.Context, names []string, n int, follow bool) iter.Seq2[HostLine, error] {
 	query := url.Values{"host": names, "n": {strconv.Itoa(n)}, "follow": {strconv.FormatBool(follow)}}
-	return func(yield func(HostLine, error) bool) {
-		for text, err := range c.lines(ctx, http.MethodGet, prefix+"/logs"+queryOf(query), nil) {
-			var ln HostLine
-			if err == nil {
-				err = json.Unmarshal(text, &ln)
-			}
-			if err != nil {
-				yield(ln, c.broken(ctx, err))
-				return
-			}
-			if !yield(ln, nil) {
-				return
-			}
-		}
-	}
+	return linesOf[HostLine](ctx, c, http.MethodGet, prefix+"/logs"+queryOf(query), nil)
 }
 
 // Message is a notification or a request that a host made. One with only Lost set
@@ -98,37 +86,15 @@ type Message struct {
 // Messages returns the notifications and requests that a host makes from now on
 // until ctx or the supervisor ends. An error is the last element.
 func (c *Client) Messages(ctx context.Context, host string) iter.Seq2[Message, error] {
-	return func(yield func(Message, error) bool) {
-		for text, err := range c.lines(ctx, http.MethodGet, hostPath(host, "messages"), nil) {
-			var m Message
-			if err == nil {
-				err = json.Unmarshal(text, &m)
-			}
-			if err != nil {
-				yield(m, c.broken(ctx, err))
-				return
-			}
-			if !yield(m, nil) {
-				return
-			}
-		}
-	}
+	return linesOf[Message](ctx, c, http.MethodGet, hostPath(host, "messages"), nil)
 }
 
 // Stream calls a method with a streamed result and returns its elements. Leaving the
 // loop cancels the request. An error is the last element.
 func (c *Client) Stream(ctx context.Context, q Request) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
-		for text, err := range c.lines(ctx, http.MethodPost, hostPath(q.Host, "call"), q.body(true)) {
-			var line itemLine
-			if err == nil {
-				err = json.Unmarshal(text, &line)
-			}
-			if err != nil {
-				yield(nil, c.broken(ctx, err))
-				return
-			}
-			if !yield(line.Item, nil) {
+		for line, err := range linesOf[itemLine](ctx, c, http.MethodPost, hostPath(q.Host, "call"), q.body(true)) {
+			if !yield(line.Item, err) {
 				return
 			}
 		}

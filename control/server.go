@@ -23,7 +23,7 @@ type Options struct {
 	Configuration Configuration
 	Console       Console        // where ServeConsole listens
 	Samples       *samples.Store // figures of the last hour; nil: none are kept
-	Metrics       http.Handler   // of GET /metrics; nil: there are none
+	Metrics       http.Handler   // of GET /metrics; nil: GET /metrics is refused
 	MaxBody       int64          // bytes of a request's body; default 64 MiB
 
 	// Patience bounds how long a caller may take to send a body, and to take an answer, for

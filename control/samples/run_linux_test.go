@@ -3,10 +3,10 @@ package samples_test
 import (
 	"context"
 	"fmt"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/hostsup/hostsup/control/controltest"
 	"github.com/hostsup/hostsup/control/samples"
 	"github.com/hostsup/hostsup/internal/poll"
 	"github.com/hostsup/hostsup/lifecycle"
@@ -61,25 +61,15 @@ func TestSamplingCostsLittle(t *testing.T) {
 	sup := tree(t, hosts)
 	s := samples.NewStore()
 	var buf []samples.Reading
-	before := used(t)
+	before := controltest.Used(t)
 	for range rounds {
 		buf = samples.Read(sup, buf[:0])
 		s.Add(time.Now(), buf)
 	}
-	took := (used(t) - before) / rounds
+	took := (controltest.Used(t) - before) / rounds
 	got := took.Seconds() / samples.Interval.Seconds()
 	t.Logf("a sample of %d idle hosts takes %v of processor time: %.2f %% of a core at one every %v", hosts, took, 100*got, samples.Interval)
 	if got > share {
 		t.Errorf("more than %v %%", 100*share)
 	}
-}
-
-// used returns the processor time of this process.
-func used(t *testing.T) time.Duration {
-	t.Helper()
-	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }

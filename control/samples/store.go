@@ -124,7 +124,7 @@ func (h *series) add(number uint64, p point) {
 }
 
 // sample returns what became of a host between two readings, which were taken since apart.
-// The first has no name if there is none.
+// before is the zero Reading for the first sample of a host.
 func sample(before, r Reading, since time.Duration) point {
 	nan := float32(math.NaN())
 	p := point{
@@ -157,7 +157,7 @@ func sample(before, r Reading, since time.Duration) point {
 }
 
 // Usage returns memory and processor time of a life of a host as of its newest sample,
-// which is at most [Interval] old. ok is false if there is none of that life.
+// which is at most [Interval] old. ok is false if that life has no sample with both.
 func (s *Store) Usage(host string, life uint64) (memory int64, cpu time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,10 +27,10 @@ type checks struct {
 	once func(context.Context) error // makes one check, or goes on with the last one
 
 	mu    sync.Mutex
-	stop  context.CancelFunc // of the checks of the present life; nil: there are none
+	stop  context.CancelFunc // ends the checks of the present life; nil: no checks run
 	up    bool               // the present life is running
 	given *actors.Start      // what it was given
-	line  *actors.Line       // its connection; nil: there is none
+	line  *actors.Line       // its connection; nil while it has no connection
 	last  record.HealthStatus
 }
 
