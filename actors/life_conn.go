@@ -60,7 +60,10 @@ func (a *Life) broken(err error) lifecycle.Fault {
 		return lifecycle.Fault{Cause: lifecycle.CauseVersion, Detail: err.Error()}
 	case errors.As(err, &frame):
 		f := lifecycle.Fault{Cause: lifecycle.CauseProtocol, Detail: err.Error(), Bad: frame.Bytes}
-		if text, ok := codec.Printed(a.ref.world.redactor().Last(frame.Bytes)); ok && a.ref.spec().TransportInForce() == hostspec.TransportStdio {
+		if errors.Is(err, codec.ErrTooLarge) && frame.InMessage {
+			f.Detail += " (messages { max_size } of the host sets it)"
+		}
+		if text, ok := codec.Printed(a.ref.world.redactor().Last(frame.Bytes)); ok && !frame.InMessage && a.ref.spec().TransportInForce() == hostspec.TransportStdio {
 			hint := "print to stderr"
 			if a.ref.spec().Protocol.Defaults().Transport == string(hostspec.TransportFD) {
 				hint += ", or use transport fd"

@@ -79,7 +79,8 @@ type client struct {
 // exit, or ended its stream; the bytes it has not sent whole are lost then. rw is
 // closed, which must end a Read and a Write that wait.
 //
-// Serve returns the error of [Refused] at once where there is one.
+// Serve returns the error of [Refused] at once where there is one, and one that wraps
+// [ErrClient] and a *[codec.FrameError] for what is no message.
 func (h *Hub) Serve(ctx context.Context, rw io.ReadWriteCloser) error {
 	if err := Refused(h.host.Status()); err != nil {
 		_ = rw.Close()
@@ -141,7 +142,7 @@ func (c *client) read() error {
 			case cause != nil:
 				return cause
 			}
-			return err
+			return c.malformed(err)
 		}
 		if err := c.handle(&m); err != nil {
 			if errors.Is(err, errExit) {
@@ -150,6 +151,18 @@ func (c *client) read() error {
 			return err
 		}
 	}
+}
+
+// malformed returns the error for a message that cannot be read.
+func (c *client) malformed(err error) error {
+	var frame *codec.FrameError
+	switch {
+	case !errors.As(err, &frame):
+		return err
+	case errors.Is(err, codec.ErrTooLarge):
+		return fmt.Errorf("%w: %w (messages { max_size } of host %q sets it)", ErrClient, err, c.hub.host.Name())
+	}
+	return fmt.Errorf("%w: %w", ErrClient, err)
 }
 
 func (c *client) handle(m *codec.Message) error {

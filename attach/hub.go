@@ -20,6 +20,10 @@ import (
 // ErrProtocol means that hosts of this protocol cannot be attached to.
 var ErrProtocol = errors.New("hosts of this protocol cannot be attached to")
 
+// ErrClient means that an attached program sent something that the hub cannot take: bytes
+// that are not a message of the host's protocol, or a message that is too large.
+var ErrClient = errors.New("the attached program broke the protocol")
+
 // Bounds of what a client may leave unread. No client holds up the host, and with
 // it the other clients, for longer than holdUp at a time.
 const (

@@ -31,6 +31,10 @@ type FrameError struct {
 	Offset int    // byte within the frame's body, or -1 when it has no place
 	Detail string // what was seen and what was expected
 	Bytes  []byte // the first bytes of the offending frame or noise, at most 64; may be nil
+
+	// InMessage reports that Bytes are part of a message of a protocol whose messages are
+	// text, so that they are not mistaken for text that was printed beside messages.
+	InMessage bool
 }
 
 // Error returns a line such as

@@ -1,15 +1,20 @@
 package control_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/control/controltest"
 )
@@ -85,5 +90,49 @@ func TestAttachRefused(t *testing.T) {
 	c := one(t, func(*controltest.Supervisor, *controltest.Host) {})
 	if err := c.Attach(t.Context(), "ts", strings.NewReader(""), io.Discard); err == nil || !strings.Contains(err.Error(), "cannot be attached") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A program that goes on sending is told why it was detached: the supervisor takes what it
+// sends until the reason was read, and the client of a connection that is closed before does
+// not get that far.
+func TestAttachEndsWhileItSends(t *testing.T) {
+	c := one(t, func(_ *controltest.Supervisor, h *controltest.Host) {
+		h.OnAttach = func(_ context.Context, rw io.ReadWriteCloser) error {
+			if _, err := io.ReadFull(rw, make([]byte, 1<<16)); err != nil {
+				return err
+			}
+			return errors.Join(rw.Close(), fmt.Errorf("%w: no message", attach.ErrClient))
+		}
+	})
+	for range 50 {
+		if err := c.Attach(t.Context(), "ts", zeros{}, io.Discard); class(err) != control.Invalid || !strings.Contains(err.Error(), "no message") {
+			t.Fatalf("detached: %v", err)
+		}
+	}
+}
+
+// zeros is input without an end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// A refused program does not get another answer, which would be for the messages that it
+// sends behind its request.
+func TestAttachRefusedOnce(t *testing.T) {
+	addr := console(t, everything(), control.Options{}, control.Access{})
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST /v1/hosts/nobody/attach HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n", addr, secretOf(control.RoleFull))
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if text, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusNotFound || !res.Close {
+		t.Errorf("%d, the connection ends: %v: %s", res.StatusCode, res.Close, text)
 	}
 }

@@ -3,6 +3,7 @@ package control
 import (
 	"net/http"
 
+	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/service"
@@ -74,6 +75,7 @@ var classes = []struct {
 	{Cancelled, statusClientGone, supervisor.ErrCancelled},
 	{HostError, http.StatusBadGateway, nil},
 	{TooLarge, http.StatusRequestEntityTooLarge, codec.ErrTooLarge}, // for frames; requests have no sentinel
+	{Invalid, http.StatusBadRequest, attach.ErrClient},
 	{Invalid, http.StatusBadRequest, extensions.ErrVerb},
 	{Invalid, http.StatusBadRequest, supervisor.ErrReserved},
 	{Invalid, http.StatusBadRequest, supervisor.ErrUnsendable},

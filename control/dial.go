@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
 // dial connects to the control socket, whatever the address, and returns an error
@@ -37,7 +38,30 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err := checkServer(conn, c.socket); err != nil && !trusted {
 		return nil, errors.Join(err, conn.Close())
 	}
-	return conn, nil
+	return &outlived{Conn: conn, closed: make(chan struct{})}, nil
+}
+
+// outlived is a connection whose failed writes return when it is closed. A transport gives
+// up a connection whose write has failed, and with it what the supervisor sent before it
+// closed its end, such as why it detached a program.
+type outlived struct {
+	net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (o *outlived) Write(b []byte) (int, error) {
+	n, err := o.Conn.Write(b)
+	if err != nil {
+		<-o.closed // soon: a read finds the end
+	}
+	return n, err
+}
+
+// Close is idempotent.
+func (o *outlived) Close() error {
+	o.once.Do(func() { close(o.closed) })
+	return o.Conn.Close()
 }
 
 // isNoSocket reports whether the file at a path is not a socket.

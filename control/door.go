@@ -96,6 +96,9 @@ func (d *door) handle(w http.ResponseWriter, r *http.Request) {
 	defer s.handlers.Done()
 	c := caller{role: RoleFull}
 	err, _ := r.Context().Value(refusalKey{}).(error)
+	// The server looks at its own request to see whether the body of one with Expect was read:
+	// it must not find another body there.
+	r = r.WithContext(r.Context())
 	t := newTimed(w, r, s.opt.Patience, s.opt.Patience)
 	w = t
 	if d.access == nil {

@@ -288,9 +288,9 @@ func (s *Session) answered(e *envelope, m *codec.Message, own func([]byte) codec
 func (e *envelope) shape(at int, detail string) error { return e.frame(codec.ErrShape, at, detail) }
 
 func (e *envelope) frame(err error, at int, detail string) error {
-	return &codec.FrameError{Err: err, Offset: at, Detail: detail, Bytes: evidence(e.b)}
+	return &codec.FrameError{Err: err, Offset: at, Detail: detail, Bytes: evidence(e.b), InMessage: true}
 }
 
 func (s *scanner) shape(at int, detail string) error {
-	return &codec.FrameError{Err: codec.ErrShape, Offset: at, Detail: detail, Bytes: evidence(s.B)}
+	return &codec.FrameError{Err: codec.ErrShape, Offset: at, Detail: detail, Bytes: evidence(s.B), InMessage: true}
 }

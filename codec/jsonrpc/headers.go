@@ -58,7 +58,7 @@ func (r *headerReader) frame() error {
 	n := h.length
 	if n > r.s.lim.Frame {
 		return &codec.FrameError{
-			Err: codec.ErrTooLarge, Offset: -1, Bytes: evidence(h.first),
+			Err: codec.ErrTooLarge, Offset: -1, Bytes: evidence(h.first), InMessage: true,
 			Detail: fmt.Sprintf("Content-Length: %d, limit %d", n, r.s.lim.Frame),
 		}
 	}
@@ -155,7 +155,7 @@ func (h *header) line(b []byte) (done bool, err error) {
 			return false, h.fault(codec.ErrShape, "header without Content-Length"+h.seen(nil), h.first)
 		}
 		if h.length == 0 {
-			return false, h.fault(codec.ErrEmpty, "Content-Length: 0", h.first)
+			return false, h.wrong(codec.ErrEmpty, "Content-Length: 0", h.first)
 		}
 		return true, nil
 	}
@@ -185,18 +185,18 @@ func (h *header) contentLength(value string) error {
 	n := 0
 	for _, c := range []byte(value) {
 		if c < '0' || c > '9' {
-			return h.fault(codec.ErrShape, fmt.Sprintf("Content-Length: %s, a number of bytes expected", quote([]byte(value), 32)), []byte(value))
+			return h.wrong(codec.ErrShape, fmt.Sprintf("Content-Length: %s, a number of bytes expected", quote([]byte(value), 32)), []byte(value))
 		}
 		if n > (math.MaxInt-9)/10 {
-			return h.fault(codec.ErrTooLarge, fmt.Sprintf("Content-Length: %.32s", value), []byte(value))
+			return h.wrong(codec.ErrTooLarge, fmt.Sprintf("Content-Length: %.32s", value), []byte(value))
 		}
 		n = 10*n + int(c-'0')
 	}
 	if value == "" {
-		return h.fault(codec.ErrShape, "Content-Length without a number", h.first)
+		return h.wrong(codec.ErrShape, "Content-Length without a number", h.first)
 	}
 	if h.known && n != h.length {
-		return h.fault(codec.ErrShape, fmt.Sprintf("Content-Length twice: %d and %d", h.length, n), h.first)
+		return h.wrong(codec.ErrShape, fmt.Sprintf("Content-Length twice: %d and %d", h.length, n), h.first)
 	}
 	h.length, h.known = n, true
 	return nil
@@ -211,7 +211,7 @@ func (h *header) contentType(value string) error {
 		}
 		charset = strings.Trim(charset, `"`)
 		if !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "utf8") {
-			return h.fault(codec.ErrShape, fmt.Sprintf("Content-Type with charset %s, utf-8 expected", quote([]byte(charset), 32)), []byte(value))
+			return h.wrong(codec.ErrShape, fmt.Sprintf("Content-Type with charset %s, utf-8 expected", quote([]byte(charset), 32)), []byte(value))
 		}
 	}
 	return nil
@@ -243,6 +243,11 @@ func (h *header) seen(rest []byte) string {
 
 func (h *header) fault(err error, detail string, seen []byte) error {
 	return &codec.FrameError{Err: err, Offset: -1, Detail: detail, Bytes: evidence(seen)}
+}
+
+// wrong is a fault of a line that is a header.
+func (h *header) wrong(err error, detail string, seen []byte) error {
+	return &codec.FrameError{Err: err, Offset: -1, Detail: detail, Bytes: evidence(seen), InMessage: true}
 }
 
 // token says whether c may be in the name of a header.

@@ -184,7 +184,7 @@ func (r *lineReader) last() error {
 
 func (r *lineReader) tooLarge(line []byte) error {
 	return &codec.FrameError{
-		Err: codec.ErrTooLarge, Offset: -1, Bytes: evidence(line),
+		Err: codec.ErrTooLarge, Offset: -1, Bytes: evidence(line), InMessage: true,
 		Detail: fmt.Sprintf("line of more than %d bytes", r.s.lim.Frame),
 	}
 }

@@ -213,12 +213,12 @@ func readResult(raw codec.Raw, out any) error {
 		if len(raw) > 0 {
 			seen = quote(raw, 64)
 		}
-		return &codec.FrameError{Err: codec.ErrShape, Offset: -1, Detail: "an object expected as result, " + seen, Bytes: evidence(raw)}
+		return &codec.FrameError{Err: codec.ErrShape, Offset: -1, Detail: "an object expected as result, " + seen, Bytes: evidence(raw), InMessage: true}
 	}
 	err := Encoding{}.Unmarshal(raw, out)
 	var frame *codec.FrameError
 	if err != nil && !errors.As(err, &frame) {
-		err = &codec.FrameError{Err: codec.ErrShape, Offset: -1, Detail: err.Error(), Bytes: evidence(raw)}
+		err = &codec.FrameError{Err: codec.ErrShape, Offset: -1, Detail: err.Error(), Bytes: evidence(raw), InMessage: true}
 	}
 	return err
 }

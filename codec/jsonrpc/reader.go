@@ -218,5 +218,5 @@ func grown(b []byte, limit int) []byte {
 }
 
 func cutShort(detail string, seen []byte) error {
-	return &codec.FrameError{Err: codec.ErrTruncated, Offset: -1, Detail: detail, Bytes: evidence(seen)}
+	return &codec.FrameError{Err: codec.ErrTruncated, Offset: -1, Detail: detail, Bytes: evidence(seen), InMessage: true}
 }

@@ -54,7 +54,7 @@ const trailing jsonwalk.Fault = 255
 
 // err words a fault at the position.
 func (s *scanner) err(f jsonwalk.Fault) error {
-	e := &codec.FrameError{Offset: s.Pos, Bytes: evidence(s.B)}
+	e := &codec.FrameError{Offset: s.Pos, Bytes: evidence(s.B), InMessage: true}
 	what := "the text ends"
 	if s.Pos < len(s.B) {
 		what = quote(s.B[s.Pos:], 24)
