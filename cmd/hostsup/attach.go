@@ -2,13 +2,15 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 )
 
 func (a *app) attachVerb() *cobra.Command {
-	return &cobra.Command{
-		Use:   "attach HOST",
+	var o aloneOptions
+	cmd := &cobra.Command{
+		Use:   "attach (HOST | [FLAG…] -- CMD [ARG…])",
 		Short: "Make standard input and output a client of a host",
 		Long: `Make standard input and output a client of a supervised language server or MCP
 server. Where an editor or an agent is told to run "pyright-langserver --stdio",
@@ -16,11 +18,40 @@ tell it to run "hostsup attach pyright" instead: it gets a server that is starte
 again when it crashes, and does not notice but for the requests that were lost.
 
 Several clients can attach to one host. It ends when its input ends, or when the
-client says exit.`,
-		Args:              args(1, 1, "HOST"),
+client says exit.
+
+With a command behind -- no supervisor and no configuration are needed: the
+command is supervised by this process, for this client alone, and ends with it. It
+has the environment and the working folder of hostsup, and what it prints to
+standard error goes there. With --sandbox it is confined: it has then the
+variables and the working folder of "hostsup sandbox run", and HOST of --allow is
+HOST:443. The exit code is 1 when the command was given up, which it is after
+three crashes within five minutes.`,
+		Example: `  hostsup attach pyright
+  hostsup attach -- pyright-langserver --stdio
+  hostsup attach --sandbox mcp-server --allow api.example.com --write . -- npx -y SERVER`,
+		Args: func(cmd *cobra.Command, given []string) error {
+			if cmd.ArgsLenAtDash() == 0 {
+				return args(1, -1, "CMD")(cmd, given)
+			}
+			return args(1, 1, "HOST")(cmd, given)
+		},
 		ValidArgsFunction: a.completeHosts(1),
-		RunE:              func(cmd *cobra.Command, given []string) error { return a.attach(cmd.Context(), given[0]) },
+		RunE: func(cmd *cobra.Command, given []string) error {
+			withCommand := cmd.ArgsLenAtDash() == 0
+			switch name := misplaced(cmd, withCommand); {
+			case name != "" && withCommand:
+				return usagef("--%s has no meaning here: a command behind -- is supervised without a supervisor and its configuration", name)
+			case name != "":
+				return usagef("--%s has no meaning here: it is for a command behind --", name)
+			case withCommand:
+				return a.attachAlone(&o, given)
+			}
+			return a.attach(cmd.Context(), given[0])
+		},
 	}
+	o.flags(cmd)
+	return cmd
 }
 
 func (a *app) attach(ctx context.Context, host string) error {
@@ -28,5 +59,10 @@ func (a *app) attach(ctx context.Context, host string) error {
 	if err != nil {
 		return err
 	}
+	defer time.AfterFunc(settledAfter, giveBack).Stop()
 	return c.Attach(ctx, host, a.in, a.out.w)
 }
+
+// settledAfter is how long after its start hostsup attach gives the memory back that only its
+// start needed: an editor keeps one for each server, and for days.
+const settledAfter = 5 * time.Second

@@ -282,13 +282,24 @@ func (a *app) remotePolicy(r *remote, client *execserver.Client, cwd *wire.URI) 
 
 // namedPolicy reads the policy that --sandbox names: a profile, or a file.
 func (a *app) namedPolicy(name string) (confine, error) {
-	c := confine{file: name}
-	if _, ok := policy.Profile(name); ok {
-		c = confine{profile: name}
-	} else if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
-		return c, usagef("--sandbox %s: it is no file, and no profile: %s", name, strings.Join(policy.Profiles(), ", "))
+	var c confine
+	if err := c.choose(name); err != nil {
+		return c, err
 	}
 	return c, a.readPolicy(&c)
+}
+
+// choose makes the value of --sandbox the policy: a profile, or a policy file.
+func (c *confine) choose(name string) error {
+	if _, ok := policy.Profile(name); ok {
+		c.profile = name
+		return nil
+	}
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		return usagef("--sandbox %s: it is no file, and no profile: %s", name, strings.Join(policy.Profiles(), ", "))
+	}
+	c.file = name
+	return nil
 }
 
 // execError adds what the user needs to know to an error.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
 	"github.com/hostsup/hostsup/config"
@@ -55,6 +56,13 @@ func (c *confine) flags(cmd *cobra.Command) {
 	f.SetInterspersed(false) // words after the command are its arguments
 	f.StringVar(&c.file, "policy", "", "policy `FILE`: a sandbox block and, where wanted, a limits block")
 	f.StringVar(&c.profile, "profile", "", "start from a named profile: `NAME` is one of "+strings.Join(policy.Profiles(), ", "))
+	c.grants(f)
+	cobra.CheckErr(cmd.MarkFlagFilename("policy", "hcl"))
+	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(policy.Profiles(), cobra.ShellCompDirectiveNoFileComp)))
+}
+
+// grants adds the flags about what a policy grants, and about the command.
+func (c *confine) grants(f *pflag.FlagSet) {
 	f.StringVar(&c.level, "level", "", "weakest `LEVEL` that is accepted: full, no-cgroup, landlock or none")
 	f.StringArrayVar(&c.read, "read", nil, "grant `PATH` for reading; may be repeated, like the next four")
 	f.StringArrayVar(&c.exec, "exec", nil, "grant `PATH` for reading and running")
@@ -66,8 +74,6 @@ func (c *confine) flags(cmd *cobra.Command) {
 	f.StringArrayVar(&c.listen, "listen", nil, "forward `IP:PORT` of this machine to that port of its own loopback")
 	f.StringArrayVar(&c.env, "env", nil, "give it a variable, `NAME=VALUE` or the NAME of one of the own environment; may be repeated")
 	f.StringVar(&c.dir, "dir", "", "working `FOLDER` (default: the present one if granted, else its work folder, else /)")
-	cobra.CheckErr(cmd.MarkFlagFilename("policy", "hcl"))
-	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(policy.Profiles(), cobra.ShellCompDirectiveNoFileComp)))
 }
 
 // given reports whether a policy was named.
