@@ -149,11 +149,11 @@ func TestAttachAloneLanguageServers(t *testing.T) {
 func confining(t *testing.T, dir string) []string {
 	t.Helper()
 	confinable(t)
-	modules, err := filepath.EvalSymlinks(peerDir)
+	unresolved, err := filepath.Abs(peerDir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	unresolved, err := filepath.Abs(peerDir)
+	modules, err := filepath.EvalSymlinks(unresolved)
 	if err != nil {
 		t.Fatal(err)
 	}
