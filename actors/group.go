@@ -205,7 +205,7 @@ func (g *Group) remove(ctx actor.Context, m *removeFromGroup) {
 func (g *Group) replace(ctx actor.Context, m *replaceInGroup) {
 	name := m.spec.Name
 	pid := g.hosts[name]
-	if pid == nil || g.gone[name] != nil {
+	if pid == nil || g.gone[name] != nil || g.closing { // a host may have ended before we hear of it
 		m.done(g.world.noHost(name))
 		return
 	}

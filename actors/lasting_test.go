@@ -163,6 +163,11 @@ func everyMessageHasOneOutcome(t *testing.T, spec supervisor.Spec, end func(*act
 	defer func() {
 		if one, more := count(); one != sent {
 			t.Errorf("of %d messages %d had one outcome, %d several, %d none", sent, one, more, sent-one-more)
+			for id := 1; id <= sent; id++ {
+				if o.got[id] != 1 {
+					t.Errorf("message %d had %d", id, o.got[id])
+				}
+			}
 		}
 	}()
 	soon(t, func() bool { one, more := count(); return one+more == sent })
