@@ -249,7 +249,7 @@ func (h *Hub) renewWishes() {
 // spread tells those clients of a notification that want to hear it. It returns false
 // if it is for all. Under the lock.
 func (h *Hub) spread(m *codec.Message) bool {
-	wants := func(*client) bool { return true }
+	var wants func(*client) bool
 	switch m.Method {
 	case "notifications/message":
 		level := severity(m.Params)
