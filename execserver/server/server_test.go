@@ -352,10 +352,16 @@ func TestEndOfTheServerIsSaidInCloseFrames(t *testing.T) {
 	waits.start(shell("silent", "sleep 1000"))
 	waits.ask(wire.MethodProcessRead, wire.ProcessReadParams{ProcessID: "silent", WaitMs: ptr(uint64(3600_000))})
 	call[wire.EnvironmentStatus](waits, wire.MethodEnvironmentStatus, nil)
-	stopServer(t, s)
+	ends := map[string]chan error{}
 	for name, c := range map[string]*client{"idle": idle, "busy": busy, "waits": waits} {
+		end := make(chan error, 1)
+		ends[name] = end
+		go func() { end <- c.awaitEnd() }() // one that does not read meanwhile is cut off
+	}
+	stopServer(t, s)
+	for name, end := range ends {
 		var ce websocket.CloseError
-		if err := c.awaitEnd(); !asClose(err, &ce) || ce.Code != closeGoingAway || ce.Reason != ErrStopped.Error() {
+		if err := <-end; !asClose(err, &ce) || ce.Code != closeGoingAway || ce.Reason != ErrStopped.Error() {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
