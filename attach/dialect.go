@@ -69,7 +69,7 @@ var dialects = map[string]dialect{
 	"msgpack-rpc":     rpc{},
 }
 
-// nobody is a client that has left.
+// nobody stands for a client that has left.
 var nobody = &client{ended: true}
 
 // passOn has a client answer what the host asks, nil being none.

@@ -62,7 +62,7 @@
 // it ends, and its work in progress is ended; clients that can are asked to refresh what
 // they show. A notebook that clients share is closed and opened again for another state. A
 // client that opens a document which others have open is told what the host has last
-// published about it, and nobody is told diagnostics of a text that it does not have.
+// published about it. Diagnostics go only to clients that have the text they are about.
 //
 // # Another version
 //

@@ -184,7 +184,7 @@ type about struct {
 	} `json:"textDocument"`
 }
 
-// subject returns the URI of the document that a message is about, "" if there is none.
+// subject returns the URI of the document that a message is about, or "".
 func subject(params codec.Raw) string {
 	var p about
 	_ = json.Unmarshal(params, &p) // what is no object is about no document

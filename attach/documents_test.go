@@ -148,7 +148,7 @@ func TestDocuments(t *testing.T) {
 	if _, err := ds.didChange(a, codec.Raw(`[]`), terms{}); err == nil {
 		t.Error("a change that is none was taken")
 	}
-	want("a document that nobody has opened", changes(a, change("unknown", "x", 1)), "textDocument/didChange "+string(change("unknown", "x", 1)))
+	want("an unknown document", changes(a, change("unknown", "x", 1)), "textDocument/didChange "+string(change("unknown", "x", 1)))
 	want("another document", opens(b, "v", "two"), "textDocument/didOpen "+string(open("v", "two")))
 	if _, err := ds.didChange(a, change("v", "x", 1), terms{}); !errors.Is(err, errNotOpen) {
 		t.Errorf("a change of what others have opened: %v", err)

@@ -78,7 +78,7 @@ func TestLevels(t *testing.T) {
 	set(one, "", "")
 	w.left(one)
 	if w.lowest() != "" {
-		t.Error("there is a level when nobody has asked for one")
+		t.Error("a level is left after its client")
 	}
 }
 
@@ -100,8 +100,8 @@ func TestOpeningOf(t *testing.T) {
 	}
 }
 
-// A server that was asked for the generation without the handshake and has none is not
-// asked for it again.
+// A server that has refused the generation without the handshake is not asked for it
+// again.
 func TestRecognize(t *testing.T) {
 	const opening = `{"protocolVersion":"2026-07-28","capabilities":{}}`
 	h := &Hub{opening: codec.Raw(opening), result: codec.Raw(`{"protocolVersion":"2025-11-25"}`)}

@@ -96,7 +96,7 @@ func (ns *notebooks) all() []*notebook {
 	return slices.SortedFunc(maps.Values(ns.open), func(a, b *notebook) int { return int(a.order) - int(b.order) })
 }
 
-// notebookOf returns the URI of the notebook that a message is about, "" if there is none.
+// notebookOf returns the URI of the notebook that a message is about, or "".
 func notebookOf(params codec.Raw) string {
 	var p struct {
 		NotebookDocument struct {

@@ -154,8 +154,8 @@ func (q *question) settle(ctx context.Context, e *errand, result codec.Raw, err 
 }
 
 // isLost reports whether a life ended before it answered the question. A host that was
-// stopped before it got the question is none that has lost it, unless a person is
-// restarting it.
+// stopped before it got the question has not lost it, unless a person is restarting
+// it.
 func (q *question) isLost(err error) bool {
 	var end *actors.HostError
 	if !errors.As(err, &end) {

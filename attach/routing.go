@@ -30,7 +30,7 @@ type candidate struct {
 }
 
 // choose returns which of the candidates, in the order of their arrival, is asked for
-// what the host requests, -1 if there is none. sure tells that no other client can
+// what the host requests, or -1. sure tells that no other client can
 // have caused the request: one alone has a call open.
 func choose(list []candidate, p purpose) (who int, sure bool) {
 	if p.server {
@@ -57,7 +57,7 @@ func choose(list []candidate, p purpose) (who int, sure bool) {
 }
 
 // firstOf returns the first candidate that fits the first of several conditions, or
-// else the next one, or else any; -1 if there is none.
+// else the next one, or else any; -1 for an empty list.
 func firstOf(list []candidate, conditions ...func(candidate) bool) int {
 	for _, fits := range conditions {
 		for i, c := range list {

@@ -74,7 +74,7 @@ func (a *attached) wish(what string, level string, watched ...string) {
 func (a *attached) said(caller *attached) (out []string) {
 	a.t.Helper()
 	caller.wishes("say")
-	a.must("tools/call", dict{"name": "wishes"}) // what was said is before the answer
+	a.must("tools/call", dict{"name": "wishes"}) // the answer comes after what was said
 	for {
 		select {
 		case m := <-a.notes:

@@ -155,9 +155,7 @@ func holdsOf(t testing.TB, pid int) holds {
 // What is promised of a server whose clients have left.
 const (
 	backMemory = 20 << 20 // bytes that it may have more than before them
-	// backWithin is much more than it takes, which is printed: on a busy machine a thousand
-	// killed processes wait for processors too, and what is left for good is found all the same.
-	backWithin = time.Minute
+	backWithin = 10 * time.Second
 )
 
 // awaited is the longest time for which a thread of a process has had to wait for a

@@ -51,7 +51,7 @@ func (o *aloneOptions) flags(cmd *cobra.Command) {
 }
 
 // misplaced returns the name of a given flag that has no meaning: with a command those that
-// find a supervisor, else those of a command; "" if there is none.
+// find a supervisor, else those of a command; "" if all are in place.
 func misplaced(cmd *cobra.Command, withCommand bool) (name string) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		inherited := cmd.InheritedFlags().Lookup(f.Name) != nil

@@ -29,9 +29,9 @@ import (
 // What is left after the end is known by who still holds the pipe that was the process's output: its other end reads its
 // end when nobody does.
 const (
-	goneWithin     = 20 * time.Second       // in a sandbox; long, because a busy machine must not look like an escape
+	goneWithin     = 5 * time.Second        // in a sandbox
 	survivedWithin = 700 * time.Millisecond // without one
-	lingerFor      = time.Minute            // what got away ends by itself; longer than tryFor and goneWithin together
+	lingerFor      = 25 * time.Second       // what got away ends by itself
 )
 
 // outliving are attempts to be there after the end, in the ways in which daemons leave their parents. A supervisor that
