@@ -101,6 +101,7 @@ func (d *door) handle(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(r.Context())
 	t := newTimed(w, r, s.opt.Patience, s.opt.Patience)
 	w = t
+	defer t.endBody(r)
 	if d.access == nil {
 		t.lull = s.opt.StreamPatience
 	} else {

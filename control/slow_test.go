@@ -10,6 +10,8 @@ import (
 	"iter"
 	"net"
 	"net/http"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -147,6 +149,47 @@ func TestSlowCallersAreCutOff(t *testing.T) {
 				t.Errorf("afterwards: %+v, %v", got, err)
 			}
 		})
+	}
+}
+
+// A caller that closes the connection after the answer gets it, also while it still sends
+// a body that nothing reads to its end.
+func TestAnswerBesideABody(t *testing.T) {
+	const size = 200_000
+	sup := everything()
+	socket := controltest.Serve(t, sup, control.Options{})
+	addr := console(t, sup, control.Options{}, control.Access{})
+	for _, at := range []way{{"unix", socket, "hostsup", ""}, {"tcp", addr, addr, secretOf(control.RoleFull)}, {"tcp", addr, addr, "wrong"}} {
+		for _, target := range []string{"POST /v1/hosts/ts/call", "GET /v1/caller", "GET /v1/nothing"} {
+			t.Run(at.network+at.token+target, func(t *testing.T) {
+				t.Parallel()
+				c, err := net.Dial(at.network, at.address)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+					t.Fatal(err)
+				}
+				head := fmt.Sprintf("%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nContent-Length: %d\r\n", target, at.name, size)
+				if at.token != "" {
+					head += fmt.Sprintf("Authorization: Bearer %s\r\n", at.token)
+				}
+				if _, err := io.WriteString(c, head+"\r\n"); err != nil {
+					t.Fatal(err)
+				}
+				for part := range slices.Chunk(bytes.Repeat([]byte("]"), size), 4000) {
+					if _, err := c.Write(part); err != nil {
+						t.Fatal(err)
+					}
+					runtime.Gosched()
+				}
+				answer, err := io.ReadAll(c)
+				if err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 ")) {
+					t.Errorf("%q, %v", answer, err)
+				}
+			})
+		}
 	}
 }
 

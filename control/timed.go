@@ -46,6 +46,19 @@ func newTimed(w http.ResponseWriter, r *http.Request, patience, lull time.Durati
 	return t
 }
 
+// unreadBody is how many bytes of a body that no operation wants are read, as many as the
+// server of net/http reads of its own.
+const unreadBody = 256 << 10
+
+// endBody reads what is left of the body of r, for whoever asked that the connection is
+// closed afterwards. The server reads it of others only, and a caller that is still
+// sending when the connection is closed loses the answer.
+func (t *timed) endBody(r *http.Request) {
+	if r.Close && !t.body.IsZero() && t.late == "" && r.Header.Get("Expect") == "" {
+		_, _ = io.CopyN(io.Discard, r.Body, unreadBody) // as far as it comes
+	}
+}
+
 // beginStream makes the answer a stream: only a reader that takes nothing for a time is cut
 // off.
 func (t *timed) beginStream() { t.stream = true }
