@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
@@ -166,26 +168,16 @@ func playTextServer() int {
 	}
 }
 
-// utf16At is where a position is in a text of lines that end in \n, in bytes.
+// utf16At is where a position is in a text of lines that end in \n, in bytes: the end
+// of a text that does not reach so far.
 func utf16At(text string, line, character int) int {
 	i := 0
 	for ; line > 0; line-- {
 		i += strings.IndexByte(text[i:], '\n') + 1
 	}
-	for n := 0; n < character; {
-		for j, r := range text[i:] {
-			if j > 0 {
-				i += j
-				break
-			}
-			n++
-			if r > 0xffff {
-				n++
-			}
-			if len(text[i:]) == len(string(r)) {
-				i = len(text)
-			}
-		}
+	for n := 0; n < character && i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		i, n = i+size, n+utf16.RuneLen(r)
 	}
 	return i
 }

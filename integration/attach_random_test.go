@@ -98,6 +98,7 @@ func (w *writer) asks() bool {
 
 // diagnosed compares what the program was told of its documents with what it had.
 func (w *writer) diagnosed() (compared int) {
+	opened := map[string]bool{} // it was told about a text of its own
 	for {
 		var m codec.Message
 		select {
@@ -115,10 +116,11 @@ func (w *writer) diagnosed() (compared int) {
 		}
 		text, known := w.versions[p.URI][p.Version]
 		switch {
-		case !known && compared == 0: // from before it had opened the document
+		case !known && !opened[p.URI]: // from before it had opened the document
 		case !known || p.Diagnostics[0].Message != "says "+text:
 			w.t.Errorf("version %d of %s is %q, and diagnosed with %q", p.Version, p.URI, text, p.Diagnostics[0].Message)
 		default:
+			opened[p.URI] = true
 			compared++
 		}
 	}

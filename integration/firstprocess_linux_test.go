@@ -43,7 +43,7 @@ func TestFirstProcess(t *testing.T) {
 		// Each orphan is seen by its number: the first process waits for it once it has ended.
 		cmd, out := start(t, `
 host "leaves" {
-  command     = ["/bin/sh", "-c", "for i in 1 2 3; do (setsid sleep 3 &); done; exec sleep 1000"]
+  command     = ["/bin/sh", "-c", "for i in 1 2 3; do (setsid tail -f /dev/null &); done; exec sleep 1000"]
   protocol    = "none"
   inherit_env = ["PATH"]
 }`)
@@ -53,19 +53,24 @@ host "leaves" {
 				first = children[0].pid
 			}
 			return first != 0
-		})
+		}, "the supervisor runs")
 		var seen []int
 		eventually(t, func() bool {
 			for _, p := range below(first) {
-				if p.name == "sleep" && !slices.Contains(seen, p.pid) {
+				if p.name == "tail" && !slices.Contains(seen, p.pid) {
 					seen = append(seen, p.pid)
 				}
 			}
-			return len(seen) >= 3
-		})
+			return len(seen) == 3
+		}, "the supervisor has the orphans")
+		for _, pid := range seen {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Error(err)
+			}
+		}
 		eventually(t, func() bool {
 			return !slices.ContainsFunc(below(first), func(p proc) bool { return p.state == "Z" || slices.Contains(seen, p.pid) })
-		})
+		}, "it has waited for them")
 		if err := syscall.Kill(first, syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
