@@ -56,7 +56,6 @@ type conn struct {
 	parked   int       // requests that wait for a process or for another server
 	asked    time.Time // the last process/read, or initialized; zero before that
 	bye      []byte
-	told     bool // it is written, and can be answered
 	over     bool
 	why      error
 

@@ -26,14 +26,10 @@ const (
 	closePolicy    = 1008
 )
 
-const (
-	// closeWait is how long a Close frame may take to be written.
-	closeWait = 200 * time.Millisecond
-	// closeAnswer is how long the other end then has to answer it. It may answer pings
-	// first, and data for a socket that is closed already makes the system discard what
-	// the other end has not read.
-	closeAnswer = time.Second
-)
+// closeWait is how long the other end may take to read what was written before a Close
+// frame, and to answer that. It may answer pings first, and data for a socket that is
+// closed already makes the system discard what the other end has not read.
+const closeWait = 2 * time.Second
 
 // upgrade is the HTTP side of the server.
 func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) {
@@ -183,17 +179,7 @@ func (c *conn) kick(code int, reason string) {
 		c.signal()
 	}
 	c.mu.Unlock()
-	drop := func() { c.drop(errors.New(reason)) }
-	time.AfterFunc(closeWait, func() {
-		c.mu.Lock()
-		told := c.told
-		c.mu.Unlock()
-		if !told {
-			drop()
-			return
-		}
-		time.AfterFunc(closeAnswer, drop)
-	})
+	time.AfterFunc(closeWait, func() { c.drop(errors.New(reason)) })
 }
 
 // alive records a sign of life.

@@ -322,10 +322,9 @@ func (c *conn) write() {
 				buf = nil
 			}
 			if bye != nil && err == nil {
-				told := c.put(bye) == nil && c.pings
-				c.mu.Lock()
-				c.told = told
-				c.mu.Unlock()
+				if c.put(bye) != nil || !c.pings {
+					c.drop(errEnd)
+				}
 				return
 			}
 			if err != nil {
