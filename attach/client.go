@@ -441,7 +441,7 @@ func (c *client) send(m *codec.Message) {
 	case backlog > cutLimit && backlog > size: // one message alone may have more
 		c.cut(fmt.Errorf("it does not read: %d MiB wait for it, limit %d", backlog>>20, cutLimit>>20))
 	case backlog > backlogLimit && c.watch == nil:
-		c.watchFrom(c.took.Load())
+		c.watchFrom(c.took.Load(), stuckLooks)
 	}
 	c.nudge()
 }
@@ -454,21 +454,24 @@ func (c *client) nudge() {
 	}
 }
 
-// watchFrom looks at the client after stuckAfter: while its backlog is over the
-// limit it has to take leastTaken in that time. took is what it had taken before.
-// Under client.mu.
-func (c *client) watchFrom(took int64) {
-	c.watch = time.AfterFunc(stuckAfter, func() {
+// watchFrom looks at the client stuckLooks times in stuckAfter: while its backlog is over
+// the limit it has to take leastTaken in that time. took is what it had taken before, looks
+// how often it is still looked at. Where the machine stands still, or is busy, so do the
+// looks. Under client.mu.
+func (c *client) watchFrom(took int64, looks int) {
+	c.watch = time.AfterFunc(stuckAfter/stuckLooks, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.watch = nil
 		now := c.took.Load()
 		switch {
 		case c.ended || c.backlog.Load() <= backlogLimit:
-		case now-took < leastTaken:
-			c.cut(fmt.Errorf("it does not read: it took %d KiB in %s, and %d MiB wait for it", (now-took)>>10, stuckAfter, c.backlog.Load()>>20))
+		case now-took >= leastTaken:
+			c.watchFrom(now, stuckLooks)
+		case looks > 1:
+			c.watchFrom(took, looks-1)
 		default:
-			c.watchFrom(now)
+			c.cut(fmt.Errorf("it does not read: it took %d KiB in %s, and %d MiB wait for it", (now-took)>>10, stuckAfter, c.backlog.Load()>>20))
 		}
 	})
 }

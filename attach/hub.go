@@ -35,6 +35,7 @@ const (
 	// A client that takes less than leastTaken in stuckAfter while it is over
 	// backlogLimit is cut off.
 	stuckAfter = 10 * time.Second
+	stuckLooks = 10
 	leastTaken = 1 << 20
 	// holdUp is how long the host is held up for a client that is over
 	// backlogLimit. Where the client takes nothing in that time, it is waited for
