@@ -179,7 +179,7 @@ func unclear(path, text string) (out []string) {
 	lang, in, first := "", false, false
 	for i, line := range strings.Split(text, "\n") {
 		if after, ok := strings.CutPrefix(line, "```"); ok {
-			if lang, in, first = after, !in, true; in && !slices.Contains([]string{"", "console", "go", "hcl", "python", "json", "yaml", "text"}, lang) {
+			if lang, in, first = after, !in, true; in && !slices.Contains([]string{"", "console", "go", "hcl", "python", "json", "yaml", "lua", "elisp", "toml", "text"}, lang) {
 				out = append(out, fmt.Sprintf("%s:%d: a block of %q: commands are in one of console or without a language", path, i+1, lang))
 			}
 			continue
