@@ -181,6 +181,36 @@ func TestUsageUnderAMemoryLimit(t *testing.T) {
 	})
 }
 
+// What a tree uses can be asked for at any time, also while its limits are removed.
+func TestUsageBesideRelease(t *testing.T) {
+	limited(t, policy.Limits{Memory: 1 << 30}, func(t *testing.T, l *Launcher, cmd func(*Command) *Command) {
+		c, out := start(t, l, cmd(shell("echo ready; exec sleep 1000")))
+		lines(t, out, 1)
+		over, asked := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(asked)
+			for {
+				select {
+				case <-over:
+					return
+				default:
+					_, _, _ = c.Usage() // of what has ended it is an error
+				}
+			}
+		}()
+		if err := c.KillTree(); err != nil {
+			t.Error(err)
+		}
+		wait(t, c)
+		c.Release()
+		if !eventually(func() bool { _, folder := c.held.account(); return folder == "" }) {
+			t.Error("the limits are left")
+		}
+		close(over)
+		<-asked
+	})
+}
+
 func TestLimitTasks(t *testing.T) {
 	limited(t, policy.Limits{Tasks: 10}, func(t *testing.T, l *Launcher, cmd func(*Command) *Command) {
 		// The shell ends when it cannot fork.

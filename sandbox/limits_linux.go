@@ -343,6 +343,8 @@ func (b *bounds) oomEvents() int {
 	if b == nil {
 		return -1
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for i := range b.groups {
 		if g := &b.groups[i]; g.controller == "memory" && !g.v2 {
 			if fd, err := sys.OOMEvents(g.dir); err == nil {
@@ -355,11 +357,14 @@ func (b *bounds) oomEvents() int {
 
 // account returns the cgroup of version 1 that limits the memory, or -1 and "".
 func (b *bounds) account() (dir int, folder string) {
-	if b != nil {
-		for i := range b.groups {
-			if g := &b.groups[i]; g.controller == "memory" && !g.v2 {
-				return g.in, g.name
-			}
+	if b == nil {
+		return -1, ""
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.groups {
+		if g := &b.groups[i]; g.controller == "memory" && !g.v2 {
+			return g.in, g.name // its parent stays open; a name that is gone is an error to who reads it
 		}
 	}
 	return -1, ""
@@ -404,8 +409,8 @@ func (b *bounds) remove() {
 		return
 	}
 	b.mu.Lock()
-	groups := b.groups
-	b.groups = nil
+	groups, split := b.groups, []int{b.init, b.host}
+	b.groups, b.init, b.host = nil, -1, -1
 	b.mu.Unlock()
 	for _, g := range groups {
 		if !g.v2 {
@@ -413,12 +418,11 @@ func (b *bounds) remove() {
 			removeCgroup(g.in, g.name, helper.KeepFor)
 		}
 	}
-	for _, fd := range []int{b.init, b.host} {
+	for _, fd := range split {
 		if fd >= 0 {
 			sys.Close(fd)
 		}
 	}
-	b.init, b.host = -1, -1
 }
 
 // removeCgroup removes a cgroup whose processes are dying.
