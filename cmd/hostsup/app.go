@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
+	"github.com/hostsup/hostsup/intercept/secret/stores"
 )
 
 // app is one run of the program: its streams, and the flags that all verbs share.
@@ -27,6 +28,8 @@ type app struct {
 	cert      string   // --cert
 	key       string   // --key
 	json      bool     // --json of the verb that runs
+
+	initStore stores.Options // where init stores secrets: what it writes has no secrets block
 
 	finish    func() // runs after the verb; may be nil
 	wrongHelp error  // why no help was shown

@@ -1,118 +1,130 @@
 package initial
 
 import (
-	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hostsup/hostsup/cmd/hostsup/internal/lists"
 )
 
-func TestFromAgent(t *testing.T) {
-	const src = "\xef\xbb\xbf" + `{
-  // the first one
-  "mcpServers": {
-    "files": {"command": "npx", "args": ["-y", "@x/files", "/srv // no comment", ",]"], "cwd": "sub",},
-    "Größe/1": {"command": "x", "env": {"N": 1, "B": true, "Z": null, "T": "${T}", "E": "${env:E}", "PATH": "${PATH}", "O": "${P}", "D": "${D:-x}"}, "envFile": ".env"},
-    "ws": {"command": "${workspaceFolder}/x", "cwd": "${workspaceFolder}"},
-    "on": {"command": "x", "enabled": true}, /* and
-    those that are left out */
-    "url": {"url": "https://example.com"}, "http": {"type": "http"}, "sse": {"serverUrl": "x"},
-    "off": {"command": "x", "disabled": true}, "not-on": {"command": "x", "enabled": false},
-    "none": {"args": ["x"]}, "empty": {"command": ""}, "list": [], "null": null,
-    "args": {"command": "x", "args": "y"}, "arg": {"command": "x", "args": [1]}, "env": {"command": "x", "env": {"A": {}}},
-    "name": {"command": "x", "env": {"A B": "x"}}, "own": {"command": "x", "env": {"HOSTSUP_SOCKET": "x"}},
-    "nul": {"command": "x", "args": ["\u0000"]},
-  },
-  "servers": {"code": {"type": "stdio", "command": "x"}, "on": {"command": "another"}},
-  "mcp": {"servers": {"deep": {"command": "x"}}},
-}`
-	hosts, left, err := machine().FromAgent([]byte(src))
+// read returns the hosts of a list.
+func read(t *testing.T, m Machine, src string) ([]Host, []Left) {
+	t.Helper()
+	servers, left, err := lists.Read([]byte(src), lists.Source{Dir: "/proj", Home: "/home/me"})
 	if err != nil {
 		t.Fatal(err)
+	}
+	hosts, more := m.FromList(servers)
+	return hosts, append(left, more...)
+}
+
+func TestFromList(t *testing.T) {
+	m := machine("npx", "/proj/bin/x", "/proj/server.py", "python3", "$SET", "rust-analyzer", "shim:rust-analyzer")
+	hosts, left := read(t, m, `{"mcpServers": {
+		"Größe/1": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem@2025.1.1", "/srv"]},
+		"py": {"command": "python3", "args": ["server.py"], "env": {"A": "${SET}", "B": "${UNSET}-${UNSET}", "C": "${D:-x}"}},
+		"gone": {"command": "./gone"}, "there": {"command": "./bin/x", "cwd": "sub"},
+		"name": {"command": "x", "env": {"A B": "x"}}, "own": {"command": "x", "env": {"HOSTSUP_SOCKET": "x"}},
+		"nul": {"command": "x", "args": ["\u0000"]}
+	}, "lsp": {"rust": {"binary": {"path": "rust-analyzer"}}}}`)
+	why := map[string]string{}
+	for _, l := range left {
+		why[l.Name] = l.Why
+	}
+	for name, word := range map[string]string{"name": `"A B"`, "own": "HOSTSUP_SOCKET", "nul": "NUL"} {
+		if !strings.Contains(why[name], word) {
+			t.Errorf("%s is left out because %q, want %q", name, why[name], word)
+		}
 	}
 	got := map[string]Host{}
 	for _, h := range hosts {
 		got[h.Name] = h
 	}
-	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, []string{"Gr-e-1", "code", "deep", "files", "on", "ws"}) {
-		t.Errorf("%q", names)
-	}
-	if h := got["files"]; !slices.Equal(h.Command, []string{"npx", "-y", "@x/files", "/srv // no comment", ",]"}) || h.Dir != "/proj/sub" || !h.Fetches {
+	if h := got["Gr-e-1"]; h.Known != "filesystem" || !h.Fetches || !strings.Contains(strings.Join(h.Remarks, " "), "Größe/1") {
 		t.Errorf("%+v", h)
 	}
-	h := got["Gr-e-1"]
-	if !maps.Equal(h.Env, map[string]string{"N": "1", "B": "true", "O": "${P}", "D": "${D:-x}"}) || !slices.Equal(h.Inherit, []string{"E", "T"}) {
+	if h := got["py"]; h.Dir.String() != "/proj" || !strings.Contains(strings.Join(h.Remarks, " "), "Not set here: UNSET. Set") {
 		t.Errorf("%+v", h)
 	}
-	for _, word := range []string{"Größe/1", ".env", "in O,", "in D,"} {
-		if !strings.Contains(strings.Join(h.Remarks, "\n"), word) {
-			t.Errorf("nothing about %s: %q", word, h.Remarks)
+	if h := got["gone"]; h.program() != "/proj/gone" || len(h.Remarks) != 1 || !strings.Contains(h.Remarks[0], "cannot be run yet") {
+		t.Errorf("%+v", h)
+	}
+	if h := got["there"]; h.Dir.String() != "/proj/sub" || len(h.Remarks) != 1 {
+		t.Errorf("%+v", h)
+	}
+	if h := got["rust"]; h.Known != "rust-analyzer" || h.Kind != LanguageServer || !slices.Equal(h.Inherit, []string{"CARGO_HOME", "RUSTUP_HOME"}) ||
+		len(h.Remarks) != 1 || !strings.Contains(h.Remarks[0], "lacks that component") {
+		t.Errorf("%+v", h)
+	}
+	text := string(Render(hosts, "/proj"))
+	for _, want := range []string{`A = env("SET")`, `B = "${env("UNSET", "")}-${env("UNSET", "")}"`, `C = env("D", "x")`, `kill_after = "5m"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
 		}
-	}
-	if h := got["ws"]; h.Dir != "" || len(h.Remarks) != 2 {
-		t.Errorf("%+v", h)
-	}
-	if got["on"].Command[0] != "x" {
-		t.Errorf("%+v", got["on"])
-	}
-	why := map[string]string{}
-	for _, l := range left {
-		why[l.Name] = l.Why
-	}
-	for name, word := range map[string]string{
-		"url": "URL", "http": "URL", "sse": "URL", "off": "disabled", "not-on": "disabled", "none": "no command", "empty": "no command", "list": "not an object", "null": "no command",
-		"args": "args cannot be of type string", "arg": "args", "env": "A is not a string", "name": `"A B"`, "own": "HOSTSUP_SOCKET", "nul": "NUL",
-	} {
-		if !strings.Contains(why[name], word) {
-			t.Errorf("%s is left out because %q, want %q", name, why[name], word)
-		}
-		delete(why, name)
-	}
-	if len(why) > 0 {
-		t.Errorf("left out too: %q", why)
 	}
 	parsed(t, hosts)
 }
 
-func TestFromAgentRefused(t *testing.T) {
-	for _, c := range []struct{ src, want string }{
-		{"", "line 1: "},
-		{"{\n\"a\": x}", "line 2: "},
-		{"{} {}", "line 1: "},
-		{"{", "line 1: "},
-		{"[]", "the whole: expected an object, not array"},
-		{"{\n\"mcpServers\": 1}", "line 2: mcpServers: expected an object, not number"},
-		{"{}", "no servers"},
-		{`{"mcpServers": {}}`, "no servers"},
-		{"/* ", "line 1: "},
+func TestKnownCommands(t *testing.T) {
+	for _, c := range []struct{ command, want string }{
+		{"/usr/bin/pyright-langserver --stdio", "pyright"},
+		{"npx -y --package=pyright pyright-langserver --stdio", "pyright"},
+		{"npx -y pyright@1.1 --stdio", "pyright"},
+		{"npx --package=vscode-langservers-extracted vscode-css-language-server", "css"},
+		{"ruff server", "ruff"},
+		{"ruff check", ""},
+		{"node pyright-langserver", ""},
+		{"docker run pyright", ""},
+		{"x", ""},
 	} {
-		if _, _, err := machine().FromAgent([]byte(c.src)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q: %v, want %q", c.src, err, c.want)
+		if k, ok := knownCommand(languageServers, lists.Literals(strings.Fields(c.command))); k.name != c.want || ok != (c.want != "") {
+			t.Errorf("%s: %q, want %q", c.command, k.name, c.want)
 		}
+	}
+	if k, _ := knownCommand(mcpServers, lists.Literals([]string{"uvx", "mcp-server-git"})); k.name != "git" {
+		t.Errorf("%+v", k)
 	}
 }
 
-// Whatever an agent's file contains, the result must be valid.
+// Whatever a list contains, the result must be valid.
 func FuzzFromAgent(f *testing.F) {
 	f.Add([]byte(`{"mcpServers": {"a b": {"command": "npx", "args": ["${x}", "\"\n"], "env": {"for": "%{x}", "K": "${K}", "TOKEN": "abcdefgh"}, "cwd": "x"}}}`))
 	f.Add([]byte(`{"servers": {"a": {"command": "x"}, "a ": {"command": "x"},}} // x`))
 	f.Add([]byte(`{"mcpServers": {"a": {"command": "/*", "args": ["//", ",]"], "env": {"-": "\u2028"}}}}`))
+	f.Add([]byte("[mcp_servers.a]\ncommand = \"x\"\nargs = [\"--token=abcdefgh\"]\nenv_vars = [\"X\"]"))
+	f.Add([]byte(`{"inputs": [{"id": "k", "password": true}], "servers": {"a": {"command": "x", "args": ["$${input:k}$${env:A}%"]}}}`))
 	f.Fuzz(func(t *testing.T, src []byte) {
-		if plain := plainJSON(src); json.Valid(src) && string(plain) != string(src) {
-			t.Fatalf("%q became %q", src, plain)
-		}
-		hosts, _, err := machine().FromAgent(src)
-		if err != nil || len(hosts) == 0 {
+		servers, _, err := lists.Read(src, lists.Source{Dir: "/proj", Home: "/home/me"})
+		if err != nil {
 			return
 		}
-		if hosts, err = Join([]Host{machine().Neovim()}, hosts); err != nil {
+		m := machine("sh")
+		hosts, _ := m.FromList(servers)
+		if hosts, err = Join([]Host{m.Neovim()}, hosts); err != nil {
 			t.Fatal(err)
 		}
+		hosts, secrets, _ := m.Guard(hosts, nil)
 		for name, h := range parsed(t, hosts) {
 			i := slices.IndexFunc(hosts, func(h Host) bool { return h.Name == name })
-			if !slices.Equal(h.Command[1:], hosts[i].Command[1:]) || !maps.Equal(h.Env, hosts[i].Env) {
-				t.Fatalf("%+v became %+v", hosts[i], h)
+			for j, word := range hosts[i].Command[1:] {
+				if h.Command[1+j] != evaluated(word) {
+					t.Fatalf("%+v became %+v", hosts[i], h)
+				}
+			}
+			for k, v := range hosts[i].Env {
+				if !v.HasSecret() && h.Env[k] != evaluated(v) || v.HasSecret() && h.Secrets.Env[k] == nil {
+					t.Fatalf("%s: %+v became %+v", k, hosts[i], h)
+				}
+			}
+		}
+		for _, s := range secrets {
+			for _, h := range hosts {
+				for _, v := range append(h.Command, h.Dir) {
+					if len(s.Value) > 8 && secretWord("", s.Value) && strings.Contains(v.String(), s.Value) {
+						t.Fatalf("%q is in %v", s.Value, h)
+					}
+				}
 			}
 		}
 	})

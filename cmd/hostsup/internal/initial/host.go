@@ -4,16 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/hostsup/hostsup/cmd/hostsup/internal/lists"
 	"github.com/hostsup/hostsup/lifecycle/hostspec"
 )
 
 // Kind is the protocol of a host.
-// Host is one host of the file to write.
 type Kind int
 
 // The kinds.
@@ -23,48 +24,57 @@ const (
 	Neovim                     // MessagePack-RPC
 )
 
+// Text is a value of a host, which may refer to variables and secrets.
+type Text = lists.Text
+
 // Host is one host of the file to be.
 type Host struct {
 	Name    string
 	Kind    Kind
-	Command []string
-	Dir     string            // "" is the supervisor's
-	Env     map[string]string // set for the host
-	Inherit []string          // taken from the supervisor, beside PATH and HOME
-	About   string            // what it is; "" if unknown
-	Fetches bool              // its command may download it first
-	Remarks []string          // what the user must know or do
+	Known   string // its name as a known server; "" if it is none
+	Command []Text
+	Dir     Text            // nil is the supervisor's
+	Env     map[string]Text // set for the host
+	Inherit []string        // taken from the supervisor, beside PATH and HOME
+	About   string          // what it is; "" if unknown
+	Fetches bool            // its command may download it first
+	Start   time.Duration   // how long a start may take; 0 is the default
+	Hidden  bool            // sh puts secrets into its arguments; see [Guard]
+	Remarks []string        // what the user must know or do
 }
 
-// Secret reports whether the file will hold what looks like a secret.
-func (h Host) Secret() bool {
-	for k, v := range h.Env {
-		if looksSecret(k, v) {
-			return true
-		}
-	}
-	return secretArgument(h.Command)
-}
+// program returns the program of the host, as far as it is known.
+func (h Host) program() string { return h.Command[0].String() }
 
 // fit returns why a host cannot be written to a file, or nil.
 func (h Host) fit() error {
 	if err := hostspec.CheckName(h.Name); err != nil {
 		return fmt.Errorf("%q cannot be the name of a host: it has 1 to 63 letters, digits, dots, dashes and underscores, and begins with a letter or digit", h.Name)
 	}
-	if len(h.Command) == 0 || h.Command[0] == "" {
+	if len(h.Command) == 0 || len(h.Command[0]) == 0 {
 		return errors.New("it has no command")
 	}
-	for _, s := range append([]string{h.Dir}, h.Command...) {
-		if err := holds(s); err != nil {
-			return fmt.Errorf("%q in its command: %w", s, err)
+	for _, t := range append([]Text{h.Dir}, h.Command...) {
+		if err := holdsText(t); err != nil {
+			return fmt.Errorf("in its command: %w", err)
 		}
 	}
 	for k, v := range h.Env {
 		if !fitName(k) {
 			return fmt.Errorf("%q cannot be the name of a variable of a host", k)
 		}
-		if err := holds(v); err != nil {
+		if err := holdsText(v); err != nil {
 			return fmt.Errorf("the value of %s: %w", k, err)
+		}
+	}
+	return nil
+}
+
+// holdsText returns why a file cannot hold a value unchanged, or nil.
+func holdsText(t Text) error {
+	for _, p := range t {
+		if err := errors.Join(holds(p.Words), holds(p.Default)); err != nil {
+			return err
 		}
 	}
 	return nil

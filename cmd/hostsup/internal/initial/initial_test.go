@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2/hclwrite"
 
+	"github.com/hostsup/hostsup/cmd/hostsup/internal/lists"
 	"github.com/hostsup/hostsup/config"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -24,8 +25,45 @@ func machine(have ...string) Machine {
 			}
 			return "", fs.ErrNotExist
 		},
-		IsDir: func(path string) bool { return slices.Contains(have, path) },
+		IsDir:  func(path string) bool { return slices.Contains(have, path) },
+		IsFile: func(path string) bool { return slices.Contains(have, path) },
+		Getenv: func(name string) (string, bool) { return "", slices.Contains(have, "$"+name) },
+		Shim: func(program string) string {
+			if slices.Contains(have, "shim:"+program) {
+				return program
+			}
+			return ""
+		},
 	}
+}
+
+// words returns the words of a command with ${NAME} for variables.
+func words(command []Text) []string {
+	out := make([]string, len(command))
+	for i, t := range command {
+		out[i] = t.String()
+	}
+	return out
+}
+
+// environment is the one of the tests: each variable has its name as its value.
+func environment(name string) (string, bool) { return "value of " + name, true }
+
+// evaluated returns the value of a text in the environment of the tests.
+func evaluated(t Text) string {
+	out := ""
+	for _, p := range t {
+		switch {
+		case p.Env != "":
+			v, _ := environment(p.Env)
+			out += v
+		case p.Secret != "":
+			panic("a secret has no value")
+		default:
+			out += p.Words
+		}
+	}
+	return out
 }
 
 // parsed reads back rendered text, which must be valid and formatted.
@@ -35,7 +73,7 @@ func parsed(t testing.TB, hosts []Host) map[string]supervisor.HostSpec {
 	if string(hclwrite.Format(text)) != string(text) {
 		t.Errorf("not formatted:\n%s", text)
 	}
-	file, diags := config.Parse(text, "/proj/config.hcl", config.Options{})
+	file, diags := config.Parse(text, "/proj/config.hcl", config.Options{LookupEnv: environment})
 	if diags.HasErrors() {
 		t.Fatalf("%v\n%s", diags, text)
 	}
@@ -116,7 +154,7 @@ func TestLanguageServer(t *testing.T) {
 		{"other", nil, "not a known server"},
 	} {
 		h, err := machine(c.have...).LanguageServer(c.arg)
-		if got := strings.Join(h.Command, " "); err == nil && got != c.want {
+		if got := strings.Join(words(h.Command), " "); err == nil && got != c.want {
 			t.Errorf("%q: %q, want %q", c.arg, got, c.want)
 		} else if err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q", c.arg, err, c.want)
@@ -146,23 +184,26 @@ func TestMCPServer(t *testing.T) {
 		{"nosuch", "not a known server", 0},
 	} {
 		h, err := machine("mcp-server-filesystem", "npx", "/srv").MCPServer(c.arg)
-		if got := strings.Join(h.Command, " "); err == nil && (got != c.want || len(h.Remarks) != c.remarks) {
+		if got := strings.Join(words(h.Command), " "); err == nil && (got != c.want || len(h.Remarks) != c.remarks) {
 			t.Errorf("%q: %q, %q, want %q", c.arg, got, h.Remarks, c.want)
 		} else if err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q", c.arg, err, c.want)
 		}
-		if err == nil && h.Fetches != (h.Command[0] == "npx" || h.Command[0] == "uvx") {
+		if err == nil && h.Fetches != (h.program() == "npx" || h.program() == "uvx") {
 			t.Errorf("%q: fetches is %t", c.arg, h.Fetches)
 		}
 	}
 }
 
 func TestFind(t *testing.T) {
-	if got := machine("npx", "uvx", "deno", "ruff").Find(); got != nil {
-		t.Errorf("found %v", got)
+	if got, left := machine("npx", "uvx", "deno", "ruff").Find(); got != nil || left != nil {
+		t.Errorf("found %v, %v", got, left)
+	}
+	if got, left := machine("rust-analyzer", "shim:rust-analyzer").Find(); got != nil || len(left) != 1 || !strings.Contains(left[0].Why, "rustup component add rust-analyzer") {
+		t.Errorf("found %v, %v", got, left)
 	}
 	local := filepath.Join("/proj", "node_modules", ".bin", "mcp-server-filesystem")
-	found := machine("nvim", "gopls", "/proj", local).Find()
+	found, _ := machine("nvim", "gopls", "/proj", local).Find()
 	names := make([]string, len(found))
 	for i, h := range found {
 		names[i] = h.Name
@@ -186,7 +227,7 @@ func TestFind(t *testing.T) {
 }
 
 func TestJoin(t *testing.T) {
-	host := func(name string) Host { return Host{Name: name, Command: []string{"x"}} }
+	host := func(name string) Host { return Host{Name: name, Command: lists.Literals([]string{"x"})} }
 	if _, err := Join([]Host{host("a"), host("a")}, nil); err == nil {
 		t.Error("two hosts of one name")
 	}
@@ -208,13 +249,20 @@ func TestJoin(t *testing.T) {
 // Any text in a value must read back unchanged.
 func TestHostileText(t *testing.T) {
 	for _, s := range []string{`"`, `\`, `${x}`, `%{ if x }`, `$${x}`, `%%{x}`, "\n", "\r\n}\nhost \"b\" {", "# x", "*/", "\u2028", "\u202e", "<<EOF\nx\nEOF", "$", "%", "${", "日本", "\t", "\x1b[31m"} {
-		h := Host{Name: "a", Kind: MCPServer, Command: []string{"p" + s, s, "x" + s + "x"}, Env: map[string]string{"K": s, "for": s, "a.b": s, "${x}": s, "null": s, "-": s}, About: s, Remarks: []string{s}}
+		both := Text{{Words: s}, {Env: "X"}, {Words: s}, {Env: "Y"}}
+		h := Host{Name: "a", Kind: MCPServer, Command: append(lists.Literals([]string{"p" + s, s, "x" + s + "x"}), both), About: s, Remarks: []string{s}}
+		h.Env = map[string]Text{"B": both, "D": {{Env: "X", HasDefault: true, Default: s}}}
+		for _, k := range []string{"K", "for", "a.b", "${x}", "null", "-"} {
+			h.Env[k] = lists.Literal(s)
+		}
 		got := parsed(t, []Host{h})["a"]
-		if !slices.Equal(got.Command[1:], h.Command[1:]) {
-			t.Errorf("%q became %q", h.Command, got.Command)
+		for i, word := range h.Command[1:] {
+			if got.Command[1+i] != evaluated(word) {
+				t.Errorf("%q became %q", word, got.Command[1+i])
+			}
 		}
 		for k, v := range h.Env {
-			if got.Env[k] != v {
+			if got.Env[k] != evaluated(v) {
 				t.Errorf("%q: %q became %q", k, v, got.Env[k])
 			}
 		}
@@ -260,28 +308,90 @@ func TestSecrets(t *testing.T) {
 		{"KEYBOARD", "german-layout", false},
 		{"PATH_TO_MONKEY", "0123456789", false},
 		{"TOKEN_FILE", "/run/secrets/token", false},
-		{"TOKEN", "${TOKEN}", false},
 		{"TOKEN", "", false},
+		{"PASSWORD", "ab1", false},
+		{"PASSWORD", "ab12", true},
+		{"PASSWORD", "$ecret!", true},
+		{"AWS_SECRET_ACCESS_KEY", "/AlrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY+1", true},
+		{"SSL_KEY", "/etc/ssl/private/key.pem", false},
+		{"USE_AUTH", "true", false},
+		{"AUTH", "Bearer ", false},
+		{"HEADER", "Authorization: Bearer abcdefgh12", true},
+		{"HEADER", "authorization: Basic abcd", true},
+		{"HEADER", "Accept: text/html", false},
+		{"SLACK", "xoxb-1234567890-abc", true},
+		{"GITLAB", "glpat-0123456789abcdefg", true},
+		{"STRIPE", "sk_live_0123456789ab", true},
+		{"TASK", "task-0123456789abcdefgh", false},
 		{"LANG", "de_DE.UTF-8", false},
 	} {
 		if got := looksSecret(c.name, c.value); got != c.want {
 			t.Errorf("%s=%s: %t", c.name, c.value, got)
 		}
 	}
-	for _, c := range []struct {
-		command string
-		want    bool
-	}{
-		{"x --api-key 0123456789", true},
-		{"x --api-key=0123456789", true},
-		{"x --api-key --verbose", false},
-		{"x --token /etc/token", false},
-		{"x ghp_0123456789abcdefghij", true},
-		{"x --stdio y", false},
+	for _, c := range []struct{ command, want string }{
+		{"x --api-key 0123456789", "API_KEY"},
+		{"x --api-key=0123456789", "API_KEY"},
+		{"x --api-key --verbose", ""},
+		{"x --token /etc/token", ""},
+		{"x ghp_0123456789abcdefghij", "ARGUMENT_1"},
+		{"x --stdio y", ""},
 	} {
-		if got := (Host{Command: strings.Fields(c.command)}).Secret(); got != c.want {
-			t.Errorf("%s: %t", c.command, got)
+		hosts, secrets, left := machine("sh").Guard([]Host{{Name: "h", Kind: MCPServer, Command: lists.Literals(strings.Fields(c.command))}}, nil)
+		if len(hosts) != 1 || left != nil || (len(secrets) == 1) != (c.want != "") {
+			t.Errorf("%s: %v, %v, %v", c.command, hosts, secrets, left)
+			continue
 		}
+		text := string(Render(hosts, "/proj"))
+		if c.want != "" && (secrets[0].Name != "h."+c.want || !strings.Contains(text, c.want+` = secret("h.`+c.want+`")`) || strings.Contains(text, secrets[0].Value)) {
+			t.Errorf("%s: %+v\n%s", c.command, secrets, text)
+		}
+	}
+}
+
+// A secret must have one name for one value, and no value may stay in a host.
+func TestGuard(t *testing.T) {
+	env := func(value string) map[string]Text { return map[string]Text{"API_KEY": lists.Literal(value)} }
+	hosts := []Host{
+		{Name: "a", Kind: MCPServer, Command: lists.Literals([]string{"x"}), Env: env("first-value")},
+		{Name: "b", Kind: MCPServer, Command: lists.Literals([]string{"x", "--api-key", "first-value", "--api-key", "second-value"}), Env: env("other-value")},
+		{Name: "c", Kind: MCPServer, Command: []Text{{{Words: "x"}}, {{Secret: "asked", About: "the key"}}}},
+		{Name: "d", Kind: MCPServer, Command: lists.Literals([]string{"x"}), Env: map[string]Text{"TOKEN": {{Words: "sk-0123456789abcdefghij"}, {Env: "X"}}, "KEY": {{Env: "K_TOKEN", HasDefault: true, Default: "third-value"}}}},
+	}
+	before := string(Render(hosts, "/proj"))
+	guarded, secrets, left := machine("sh").Guard(hosts, func(name, value string) bool { return name == "a.API_KEY" })
+	if left != nil || len(guarded) != 4 {
+		t.Fatal(guarded, left)
+	}
+	var names []string
+	for _, s := range secrets {
+		names = append(names, s.Name)
+	}
+	if want := []string{"a.API_KEY-2", "b.API_KEY", "b.API_KEY-2", "b.API_KEY-3", "asked", "d.KEY", "d.TOKEN"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+	text := string(Render(guarded, "/proj"))
+	for _, value := range []string{"-value", "sk-0123"} {
+		if strings.Contains(text, value) {
+			t.Errorf("a value is in the file:\n%s", text)
+		}
+	}
+	if after := string(Render(hosts, "/proj")); after != before {
+		t.Errorf("the hosts themselves were changed:\n%s", after)
+	}
+	specs := parsed(t, guarded)
+	if got := specs["b"].Command; !slices.Equal(got, []string{"sh", "-c", `exec "${0}" "${1}" "$API_KEY_2" "${2}" "$API_KEY_3"`, "x", "--api-key", "--api-key"}) {
+		t.Errorf("%q", got)
+	}
+	if got := specs["d"].Secrets.Env["TOKEN"]; len(got) != 2 {
+		t.Errorf("%+v", got)
+	}
+	if _, _, left := machine().Guard(hosts, nil); len(left) != 2 || !strings.Contains(left[0].Why, "no sh") {
+		t.Errorf("%v", left)
+	}
+	long := []Host{{Name: "l", Command: lists.Literals([]string{"x"}), Env: env(strings.Repeat("x", 1<<15))}}
+	if _, secrets, left := machine().Guard(long, nil); len(left) != 1 || len(secrets) != 0 {
+		t.Errorf("%v, %v", secrets, left)
 	}
 }
 

@@ -1,6 +1,10 @@
 package initial
 
-import "slices"
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
 
 // known is a server that is known by name.
 type known struct {
@@ -80,4 +84,50 @@ func named(list []known, name string) (known, bool) {
 		return known{}, false
 	}
 	return list[i], true
+}
+
+// knownCommand finds the known server that a command runs: by its program, or by a
+// package that npx, uvx and the like fetch. Shells, node and docker are not looked
+// through.
+func knownCommand(list []known, command []Text) (known, bool) {
+	if len(command) == 0 || !command[0].IsLiteral() {
+		return known{}, false
+	}
+	program := base(command[0].String())
+	if !slices.Contains(fetchers, program) || program == "docker" || program == "podman" {
+		i := slices.IndexFunc(list, func(k known) bool { return k.program == program && serves(k, command[1:]) })
+		if i < 0 {
+			return known{}, false
+		}
+		return list[i], true
+	}
+	for _, word := range command[1:] {
+		name := word.String()
+		if option, value, ok := strings.Cut(name, "="); ok && option == "--package" {
+			name = value
+		}
+		if i := strings.LastIndexByte(name, '@'); i > 0 { // a version
+			name = name[:i]
+		}
+		// A package with several programs is recognized by the program.
+		i := slices.IndexFunc(list, func(k known) bool {
+			return k.program == name || k.pypi == name && name != "" || k.npm != nil && k.npm[0] == name && k.npm[0] != "vscode-langservers-extracted"
+		})
+		if i >= 0 {
+			return list[i], true
+		}
+	}
+	return known{}, false
+}
+
+// serves reports whether a program that also does other things is told to be a server.
+func serves(k known, args []Text) bool {
+	return !k.asked || len(args) > 0 && len(k.args) > 0 && args[0].String() == k.args[0]
+}
+
+// base returns the name of a program without its folder and the endings that it has on
+// Windows.
+func base(program string) string {
+	name := filepath.Base(filepath.ToSlash(program))
+	return strings.TrimSuffix(strings.TrimSuffix(name, ".cmd"), ".exe")
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/hostsup/hostsup/cmd/hostsup/internal/lists"
 )
 
 // Machine is the machine on which the hosts will run.
@@ -13,6 +15,9 @@ type Machine struct {
 	Dir      string                       // the current folder, absolute
 	LookPath func(string) (string, error) // finds a program by its name or path, as os/exec does
 	IsDir    func(string) bool
+	IsFile   func(string) bool                     // reports whether a path is a regular file
+	Getenv   func(string) (string, bool)           // of the environment, as os.LookupEnv
+	Shim     func(program string) (missing string) // the component that a shim of rustup lacks, "" for every other program
 }
 
 // ErrUnknown means that a name is not a known server.
@@ -75,19 +80,26 @@ func (m Machine) withFolders(k known, value string) (Host, error) {
 
 // Neovim returns a host that is Neovim itself, without a screen.
 func (m Machine) Neovim() Host {
-	h := Host{Name: "nvim", Kind: Neovim, Command: []string{"nvim", "--embed", "--headless", "--clean"}, About: "Neovim without a screen"}
+	h := Host{Name: "nvim", Kind: Neovim, Command: lists.Literals([]string{"nvim", "--embed", "--headless", "--clean"}), About: "Neovim without a screen"}
 	if _, err := m.LookPath("nvim"); err != nil {
 		h.Remarks = append(h.Remarks, "There is no nvim in PATH yet: install it first.")
 	}
 	return h
 }
 
-// Find looks for all known servers and Neovim.
-func (m Machine) Find() []Host {
+// Find looks for all known servers and Neovim. Shims without the program behind them are
+// returned as Left.
+func (m Machine) Find() ([]Host, []Left) {
 	var out []Host
+	var left []Left
 	add := func(list []known, kind Kind) {
 		for _, k := range list {
-			if _, ok := m.find(k.program); k.asked || !ok {
+			program, ok := m.find(k.program)
+			if k.asked || !ok {
+				continue
+			}
+			if why := m.shim(program); why != "" {
+				left = append(left, Left{Name: k.name, Why: why})
 				continue
 			}
 			var folders []string
@@ -104,22 +116,28 @@ func (m Machine) Find() []Host {
 	if _, err := m.LookPath("nvim"); err == nil {
 		out = append(out, m.Neovim())
 	}
-	return out
+	return out, left
+}
+
+// shim returns why a program that is in PATH cannot run all the same, or "".
+func (m Machine) shim(program string) string {
+	if missing := m.Shim(program); missing != "" {
+		return fmt.Sprintf("%s in PATH is rustup, which lacks that component. To install it: rustup component add %s", program, missing)
+	}
+	return ""
 }
 
 // host returns the host for a known server: as it is installed, else with a program
 // that fetches it, else as it will be once it is installed.
 func (m Machine) host(k known, kind Kind, folders []string) Host {
-	h := Host{Name: k.name, Kind: kind, About: k.about, Inherit: k.inherit}
+	h := Host{Name: k.name, Kind: kind, Known: k.name, About: k.about, Inherit: k.inherit}
 	program, found := m.find(k.program)
 	runner, has := m.runner(k)
-	switch {
-	case found, runner == nil:
-		h.Command = []string{program}
-	default:
-		h.Command, h.Fetches = runner, true
+	command := []string{program}
+	if !found && runner != nil {
+		command, h.Fetches = runner, true
 	}
-	h.Command = append(h.Command, k.args...)
+	command = append(command, k.args...)
 	for _, f := range folders {
 		if !filepath.IsAbs(f) {
 			f = filepath.Join(m.Dir, f)
@@ -128,12 +146,16 @@ func (m Machine) host(k known, kind Kind, folders []string) Host {
 			h.Remarks = append(h.Remarks, fmt.Sprintf("There is no folder %s yet: make it first.", f))
 		}
 		if k.flag != "" {
-			h.Command = append(h.Command, k.flag)
+			command = append(command, k.flag)
 		}
-		h.Command = append(h.Command, f)
+		command = append(command, f)
 	}
+	h.Command = lists.Literals(command)
 	switch {
 	case found:
+		if why := m.shim(program); why != "" {
+			h.Remarks = append(h.Remarks, why+".")
+		}
 	case h.Fetches && !has:
 		h.Remarks = append(h.Remarks, fmt.Sprintf("There is neither %s nor %s in PATH yet: install one of them first.", k.program, runner[0]))
 	case h.Fetches:
@@ -170,19 +192,57 @@ func (m Machine) own(name, command string, kind Kind) (Host, error) {
 	if err != nil {
 		return Host{}, fmt.Errorf("%s=%s: %w", name, command, err)
 	}
-	h := Host{Name: name, Kind: kind, Command: words, Fetches: fetches(words)}
+	h := Host{Name: name, Kind: kind, Command: lists.Literals(words), Fetches: fetches(words)}
 	if err := h.fit(); err != nil {
 		return Host{}, fmt.Errorf("%s=%s: %w", name, command, err)
 	}
 	program := words[0]
 	if strings.ContainsRune(filepath.ToSlash(program), '/') && !filepath.IsAbs(program) {
-		program = filepath.Join(m.Dir, program)
-		h.Command[0] = program
+		h.Command[0] = lists.Literal(filepath.Join(m.Dir, program))
+	}
+	m.recognize(&h)
+	m.remark(&h)
+	return h, nil
+}
+
+// recognize completes a host whose command runs a known server.
+func (m Machine) recognize(h *Host) {
+	list := languageServers
+	if h.Kind == MCPServer {
+		list = mcpServers
+	}
+	k, ok := knownCommand(list, h.Command)
+	if !ok {
+		return
+	}
+	h.Known = k.name
+	if h.About == "" {
+		h.About = k.about
+	}
+	for _, name := range k.inherit {
+		if _, set := h.Env[name]; !set && !slices.Contains(h.Inherit, name) {
+			h.Inherit = append(h.Inherit, name)
+		}
+	}
+}
+
+// remark says of the program of a host that it is missing.
+func (m Machine) remark(h *Host) {
+	if !h.Command[0].IsLiteral() {
+		return
+	}
+	program := h.program()
+	if h.Dir != nil && strings.ContainsRune(filepath.ToSlash(program), '/') && !filepath.IsAbs(program) {
+		if !h.Dir.IsLiteral() {
+			return
+		}
+		program = filepath.Join(h.Dir.String(), program)
 	}
 	if _, err := m.LookPath(program); err != nil {
 		h.Remarks = append(h.Remarks, fmt.Sprintf("%s cannot be run yet: install it first.", program))
+	} else if why := m.shim(program); why != "" {
+		h.Remarks = append(h.Remarks, why+".")
 	}
-	return h, nil
 }
 
 // fetchers are programs that download what they run.
@@ -191,7 +251,7 @@ var fetchers = []string{"npx", "uvx", "bunx", "pnpx", "pipx", "docker", "podman"
 // fetches reports whether a command downloads its program if it is missing.
 func fetches(command []string) bool {
 	for i, w := range command {
-		base := strings.TrimSuffix(filepath.Base(filepath.ToSlash(w)), ".cmd")
+		base := base(w)
 		switch {
 		case slices.Contains(fetchers, base):
 			return true

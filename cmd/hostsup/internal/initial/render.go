@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/hostsup/hostsup/cmd/hostsup/internal/lists"
 	"github.com/hostsup/hostsup/internal/hcltext"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
@@ -46,9 +47,15 @@ func (w *writer) header(hosts []Host) {
 	w.note("leave out the variables that tell where the supervisor's socket is; if nobody is")
 	w.note("found there, add --socket and the path that `hostsup run` prints.")
 	w.note("")
-	w.note("A server that hangs is reported and not killed, because servers may be busy for")
-	w.note("minutes without a word. In a host, unresponsive { kill_after = \"5m\" } kills one")
-	w.note("that owes a sign of life for so long, and it is started again.")
+	if slices.ContainsFunc(hosts, func(h Host) bool { return h.Kind != Neovim && h.Known == "" }) {
+		w.note("A server that hangs is reported and not killed, because servers may be busy for")
+		w.note("minutes without a word. In a host, unresponsive { kill_after = \"5m\" } kills one")
+		w.note("that owes a sign of life for so long, and it is started again. Servers that are")
+		w.note("known to answer while they are busy have that here.")
+	} else {
+		w.note("A server that owes a sign of life for as long as its kill_after is killed and")
+		w.note("started again.")
+	}
 }
 
 // note writes a line of comment, whatever characters the text has.
@@ -69,9 +76,9 @@ func (w *writer) host(h Host) {
 	for _, r := range h.Remarks {
 		w.note(r)
 	}
-	if secretArgument(h.Command) {
-		w.note("An argument looks like a secret. Who lists processes sees it: if the program")
-		w.note("can take it from a variable, name that in inherit_env and set it outside.")
+	if h.Hidden {
+		w.note("It takes a secret as an argument, which sh puts there at the start. Who lists")
+		w.note("processes sees it: if the program can take it from a variable, use that.")
 	}
 	w.Open("host " + policy.Quote(h.Name))
 	if from := w.whereFrom(h); from != "" {
@@ -88,15 +95,25 @@ func (w *writer) host(h Host) {
 	case Neovim:
 		w.set("protocol", policy.Quote("msgpack-rpc"), "what Neovim speaks; try: hostsup call "+h.Name+` nvim_eval '["6*7"]'`)
 	}
-	if h.Dir != "" {
-		w.set("dir", policy.Quote(h.Dir), "where it runs")
+	if h.Dir != nil {
+		w.set("dir", expression(h.Dir), "where it runs")
 	}
 	w.inherit(h)
 	w.env(h)
-	if h.Fetches {
+	switch {
+	case h.Start > 0:
+		w.Open("start")
+		w.set("timeout", policy.Quote(h.Start.String()), "as it is where it comes from")
+		w.Close()
+	case h.Fetches:
 		w.Open("start")
 		w.set("timeout", policy.Quote("2m"), "the first start may have to download it")
 		w.set("on_timeout", policy.Quote("wait"), "after that it is reported as slow, but not killed")
+		w.Close()
+	}
+	if h.Known != "" {
+		w.Open("unresponsive")
+		w.set("kill_after", policy.Quote("5m"), "kills it when it owes a sign of life for so long; it is started again")
 		w.Close()
 	}
 	w.Close()
@@ -104,20 +121,54 @@ func (w *writer) host(h Host) {
 
 func (w *writer) command(h Host) {
 	quotes := make([]string, len(h.Command))
-	for i, s := range h.Command {
-		if i == 0 {
-			s = w.program(h)
+	for i, t := range h.Command {
+		if i == 0 && t.IsLiteral() {
+			t = lists.Literal(w.program(h))
 		}
-		quotes[i] = policy.Quote(s)
+		quotes[i] = expression(t)
 	}
 	w.List("command", quotes)
+}
+
+// expression writes a value in the configuration language.
+func expression(t Text) string {
+	if len(t) == 1 && !t[0].IsLiteral() {
+		return call(t[0])
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for i, p := range t {
+		if !p.IsLiteral() {
+			b.WriteString("${" + call(p) + "}")
+			continue
+		}
+		quoted := policy.Quote(p.Words)
+		inner := quoted[1 : len(quoted)-1]
+		if last := len(inner) - 1; i+1 < len(t) && last >= 0 && (inner[last] == '$' || inner[last] == '%') {
+			inner = inner[:last] + `${"` + inner[last:] + `"}` // would escape the template that follows
+		}
+		b.WriteString(inner)
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// call writes the function that a part of a value stands for.
+func call(p lists.Part) string {
+	switch {
+	case p.Env == "":
+		return "secret(" + policy.Quote(p.Secret) + ")"
+	case p.HasDefault:
+		return "env(" + policy.Quote(p.Env) + ", " + policy.Quote(p.Default) + ")"
+	}
+	return "env(" + policy.Quote(p.Env) + ")"
 }
 
 // program returns how the program is named in the file. A relative path starts from
 // the file's folder, unless dir is set.
 func (w *writer) program(h Host) string {
-	p := h.Command[0]
-	if h.Dir != "" || !filepath.IsAbs(p) {
+	p := h.program()
+	if h.Dir != nil || !filepath.IsAbs(p) {
 		return p
 	}
 	if rel, err := filepath.Rel(w.base, p); err == nil && filepath.IsLocal(rel) {
@@ -127,6 +178,9 @@ func (w *writer) program(h Host) string {
 }
 
 func (w *writer) whereFrom(h Host) string {
+	if !h.Command[0].IsLiteral() {
+		return ""
+	}
 	switch p := w.program(h); {
 	case !strings.ContainsRune(filepath.ToSlash(p), '/'):
 		return "The program is looked up in the supervisor's PATH."
@@ -152,22 +206,14 @@ func (w *writer) env(h Host) {
 	if len(h.Env) == 0 {
 		return
 	}
-	if slices.ContainsFunc(slices.Collect(maps.Keys(h.Env)), func(k string) bool { return looksSecret(k, h.Env[k]) }) {
-		w.note("Set beside those. What looks like a secret is better set where the supervisor is")
-		w.note("started, and named in inherit_env; while it is here, let nobody read this file.")
-	} else {
-		w.note("Set beside those.")
-	}
+	w.note("Set beside those.")
 	w.Open("env =")
 	for _, k := range slices.Sorted(maps.Keys(h.Env)) {
-		key, why := k, ""
+		key := k
 		if k == "for" || !hclsyntax.ValidIdentifier(k) {
 			key = policy.Quote(k)
 		}
-		if looksSecret(k, h.Env[k]) {
-			why = "looks like a secret"
-		}
-		w.set(key, policy.Quote(h.Env[k]), why)
+		w.set(key, expression(h.Env[k]), "")
 	}
 	w.Close()
 }
