@@ -203,15 +203,23 @@ func (a *Life) readOutput(ctx actor.Context) lifecycle.LifeEvent {
 // explainLines is how many of the last lines say why a process ended.
 const explainLines = 100
 
-// explain asks the protocol what it knows about an exit.
+// explain asks the protocol what it knows about an exit. If that is nothing, and the process
+// has failed by itself, its last words are the explanation.
 func (a *Life) explain(e lifecycle.Explain) lifecycle.LifeEvent {
 	end := codec.End{Code: e.Status.Code, Signal: e.Status.Signal, Ready: e.Ready}
+	var stderr []string
 	for _, l := range a.ref.log.TailOfLife(a.number, explainLines) {
 		end.Output = append(end.Output, l.Text)
+		if l.Stream == capture.Stderr {
+			stderr = append(stderr, l.Text)
+		}
 	}
 	var known lifecycle.Explained
 	if a.ref.spec().can.Explain != nil {
 		known.Meaning, known.Final = a.ref.spec().can.Explain(end)
+	}
+	if known.Meaning == "" && e.Status.Signal == 0 && e.Status.Code != 0 {
+		known.Meaning = record.LastWords(stderr)
 	}
 	return known
 }

@@ -95,7 +95,8 @@ type (
 	SetLifeTimer struct{ After time.Duration }
 	// CutOffCalls ends the calls that were not answered while they were waited for.
 	CutOffCalls struct{ After time.Duration }
-	// Explain asks the protocol what an exit means. The answer must be the next event.
+	// Explain asks what an exit means: the protocol, or the last line that the process
+	// has printed. The answer must be the next event.
 	Explain struct {
 		Status ExitStatus
 		Ready  bool // the handshake was done

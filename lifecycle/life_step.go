@@ -160,11 +160,12 @@ func (s *lifeStep) conclude() {
 		// The second: it was on its way out when we lost patience.
 		f = Fault{Cause: CauseExit, Detail: s.limit}
 	}
-	if f.Cause != CauseExit || f.Detail != "" || !s.rules.Explains || s.stopping && s.status == (ExitStatus{}) {
+	failed := !s.stopping && s.status.Signal == 0 && s.status.Code != 0 // programs print why
+	if f.Cause != CauseExit || f.Detail != "" || !failed && !s.rules.Explains || s.stopping && s.status == (ExitStatus{}) {
 		s.end(f)
 		return
 	}
-	if !s.read && !s.stopping && s.status.Signal != 0 { // what it printed last may explain the end
+	if !s.read && (failed || !s.stopping && s.status.Signal != 0) { // what it printed last may explain the end
 		s.await(awaitOutput, OutputWait)
 		s.do(ReadOutput)
 		return
@@ -172,7 +173,7 @@ func (s *lifeStep) conclude() {
 	s.do(Explain{s.status, s.talks})
 }
 
-// explained ends the life with what the protocol knows of its exit.
+// explained ends the life with what is known of its exit.
 func (s *lifeStep) explained(ev Explained) {
 	f := Fault{Cause: CauseExit}
 	if ev.Meaning != "" {
