@@ -267,6 +267,7 @@ host "ticker" {
 #   stdout_noise = "skip"              # skip | fail: banners and other text where messages belong
 #   attach {                           # stands for attach = true, too
 #     isolate = false                  # true: an agent is never asked what another one's call may have caused
+#     notify  = true                   # it is told that its server has crashed, was given up or is back
 #   }
 # }
 

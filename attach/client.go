@@ -50,6 +50,7 @@ type client struct {
 	leaving      bool            // under hub.mu: it has said shutdown
 	capabilities codec.Raw       // under hub.mu: that it has announced; nil: none
 	told         codec.Raw       // under hub.mu: LSP: the answer to its initialize
+	alarmed      bool            // under hub.mu: it was told that the host does not run, and not yet that it does
 	early        []codec.Message // under hub.mu: notifications that came before that
 	earlyBytes   int             // under hub.mu: of their parameters
 

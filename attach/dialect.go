@@ -59,6 +59,12 @@ type dialect interface {
 	causes(method string) bool
 	// left returns what the host is told when a client has left.
 	left(h *Hub, c *client) []codec.Message
+	// describe returns what people call such a host, "" if they can be told nothing of
+	// it, and what it usually means that one has not answered initialize after some time.
+	describe() (name, slow string)
+	// show shows a notice to the person behind a client. It returns false if that
+	// client may not be told.
+	show(h *Hub, c *client, n notice) bool
 	// failed is the code of requests that the host could not take or finish.
 	failed() int64
 }

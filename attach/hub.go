@@ -98,6 +98,10 @@ type Hub struct {
 	refuses     bool               // MCP: the life was asked for that generation, and is of the other
 
 	introduced int // clients that this life has met, those that have left included
+
+	alone   bool        // the tree is there for the clients alone, see Part
+	notices notices     // what the people behind the clients are told of the host
+	ticking *time.Timer // for the next of them; nil: none is due
 }
 
 // hold holds up the host for a client that is slow.
@@ -116,7 +120,9 @@ type token struct {
 
 // New returns the hub of a host and adds it to the host's interceptors. The error is
 // [ErrProtocol].
-func New(of *supervisor.Host, log hclog.Logger) (*Hub, error) {
+func New(of *supervisor.Host, log hclog.Logger) (*Hub, error) { return newHub(of, log, false) }
+
+func newHub(of *supervisor.Host, log hclog.Logger, alone bool) (*Hub, error) {
 	host := of.Ref()
 	p := host.Spec().Protocol
 	if p == nil {
@@ -127,6 +133,7 @@ func New(of *supervisor.Host, log hclog.Logger) (*Hub, error) {
 		return nil, fmt.Errorf("host %q: %w: %s", host.Name(), ErrProtocol, p.Name())
 	}
 	h := &Hub{host: host, of: of, opened: of.Spec().Attach, log: log.Named("attach"), dialect: d, started: make(chan struct{}, 1), tokens: map[string]token{}, tasks: map[string]*client{}, turn: make(chan struct{}, 1)}
+	h.alone = alone
 	h.published.last, h.books.open = map[string]published{}, map[string]*notebook{}
 	h.questions, h.works = map[*question]bool{}, map[string]work{}
 	h.docs.open = map[string]*document{}
@@ -137,6 +144,9 @@ func New(of *supervisor.Host, log hclog.Logger) (*Hub, error) {
 	if d == dialect(mcp{}) {
 		h.own.Sent = h.sent
 	}
+	if name, _ := d.describe(); name != "" {
+		h.own.Changed, h.own.Closed = h.changed, h.mute
+	}
 	host.Intercept(h.own)
 	return h, nil
 }
@@ -144,6 +154,7 @@ func New(of *supervisor.Host, log hclog.Logger) (*Hub, error) {
 // close ends what programs have attached to, with the error that their Serve returns.
 func (h *Hub) close(err error) {
 	h.host.Withdraw(h.own)
+	h.mute()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = err

@@ -242,7 +242,18 @@ func (h *Hub) changeNotebook(c *client, params codec.Raw) outcome {
 const (
 	asError   = 1
 	asWarning = 2
+	asInfo    = 3
 )
+
+func (lsp) describe() (name, slow string) {
+	return "the language server", "it is still loading, or it speaks no LSP on its standard streams: many need an argument such as --stdio for that"
+}
+
+// show: the protocol allows the message also before initialize is answered.
+func (lsp) show(_ *Hub, c *client, n notice) bool {
+	c.show([...]int{info: asInfo, warning: asWarning, severe: asError}[n.gravity], n.text)
+	return true
+}
 
 // show shows a message to the person behind a client.
 func (c *client) show(as int, text string) {

@@ -186,6 +186,25 @@ func (mcp) notified(h *Hub, m *codec.Message) (*client, codec.Raw) {
 	return h.owner(m.Params, "progressToken")
 }
 
+func (mcp) describe() (name, slow string) {
+	return "the MCP server", "it is still being installed, or loads, or speaks no MCP on its standard streams"
+}
+
+// severities are the levels of the log messages that notices become.
+var severities = [...]string{info: "info", warning: "warning", severe: "error"}
+
+// show sends a log message if the host has told its clients that there are some, and the
+// client wants those of that level. In the generation without the handshake they belong to
+// requests of clients.
+func (mcp) show(h *Hub, c *client, n notice) bool {
+	level := severities[n.gravity]
+	if h.sessionless || !h.offered("logging") || !h.wishes.hears(c, level) {
+		return false
+	}
+	c.notify("notifications/message", encode(map[string]any{"level": level, "logger": "hostsup", "data": n.text}))
+	return true
+}
+
 func (mcp) left(h *Hub, c *client) []codec.Message {
 	maps.DeleteFunc(h.tasks, func(_ string, o *client) bool { return o == c })
 	h.withdrawWishes(c)

@@ -13,7 +13,11 @@ import (
 
 // Part lets programs attach to the hosts of a supervisor, by its Attach. It is one
 // of supervisor.Spec.Parts.
-type Part struct{}
+type Part struct {
+	// Alone says that the tree is there for the program that attaches, and ends with it:
+	// what people are told of a host names no commands that need a supervisor of its own.
+	Alone bool
+}
 
 var _ supervisor.Part = Part{}
 
@@ -24,14 +28,15 @@ func (Part) Identity() (kind, name string) { return "attach", "" }
 func (Part) Validate() error { return nil }
 
 // Open implements [supervisor.Part].
-func (Part) Open(t supervisor.Tree) (*supervisor.Opened, error) {
-	h := &hubs{log: t.Log, of: map[*supervisor.Host]*Hub{}}
+func (p Part) Open(t supervisor.Tree) (*supervisor.Opened, error) {
+	h := &hubs{log: t.Log, alone: p.Alone, of: map[*supervisor.Host]*Hub{}}
 	return &supervisor.Opened{Attach: h.attach, Removed: h.removed}, nil
 }
 
 // hubs are those of one tree.
 type hubs struct {
-	log hclog.Logger
+	log   hclog.Logger
+	alone bool
 
 	mu sync.Mutex
 	of map[*supervisor.Host]*Hub // of hosts that somebody has attached to
@@ -52,7 +57,7 @@ func (h *hubs) hub(host *supervisor.Host) (*Hub, error) {
 	if hub := h.of[host]; hub != nil {
 		return hub, nil
 	}
-	hub, err := New(host, h.log)
+	hub, err := newHub(host, h.log, h.alone)
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,8 @@ func (rpc) reply(*Hub, *codec.Message) *codec.Message              { return nil 
 func (rpc) related(*Hub, *codec.Message) *client                   { return nil }
 func (rpc) purpose(string) purpose                                 { return purpose{common: true} }
 func (rpc) causes(string) bool                                     { return true }
+func (rpc) describe() (name, slow string)                          { return "", "" }
+func (rpc) show(*Hub, *client, notice) bool                        { return false }
 func (rpc) notified(_ *Hub, m *codec.Message) (*client, codec.Raw) { return nil, m.Params }
 
 // came starts a host that does not run. A client for which that fails is let go

@@ -9,7 +9,7 @@ import (
 )
 
 // Rule says how the clients of a host share it. It is a feature of a host, see
-// supervisor.Live: a change holds from the next request of the host on.
+// supervisor.Live: a change holds from the next request of the host, or change of its state, on.
 type Rule struct {
 	// Isolate has no client asked what another one's call may have caused. A request
 	// of the host that cannot be attributed to one client is refused, once a second
@@ -18,6 +18,13 @@ type Rule struct {
 	// host has made of a client's call. Calls that no client makes, such as those of
 	// hostsup call, are not counted. Notifications of the host go to all clients.
 	Isolate bool
+
+	// Silent has clients not told that the host has crashed, was given up or is back, or
+	// that its start takes long. Otherwise a language server's clients get
+	// window/showMessage, and those of an MCP server log messages, if it has the capability
+	// logging and speaks a revision up to 2025-11-25: of one crash in a minute, and of the
+	// rest by their number.
+	Silent bool
 }
 
 var _ supervisor.Live = Rule{}

@@ -141,6 +141,9 @@ func (r *reader) spoken(d *hostDecl) {
 		if !attach.Can(h.Protocol) {
 			r.fail(d.at["attach"], "programs cannot attach here", "Programs can attach to hosts that speak %q, %q or %q, not %q.", "jsonrpc-headers", "jsonrpc-lines", "msgpack-rpc", d.protocol)
 		}
+		if at, set := d.at["attach.notify"]; set && d.protocol == "msgpack-rpc" {
+			r.fail(at, "notify has no meaning here", "Protocol %q has no message that could tell somebody. Remove it.", d.protocol)
+		}
 		if at, set := d.at["start.eager"]; set && !h.Start.Lazy {
 			r.fail(at, "eager has no meaning here", "A host with attach starts when the first program attaches to it. Remove one of the two.")
 		}

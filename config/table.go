@@ -196,6 +196,7 @@ func hostSection(d *hostDecl) section {
 				name: "attach", doc: "How the programs that attach share it. The block stands in the place of attach = true.", given: &h.Attach,
 				settings: []setting{
 					named("isolate", "no program is asked what a call of another one may have caused; a request of the host that cannot be attributed to one program is refused", boolean(&d.sharing.Isolate, false)),
+					named("notify", "programs are told when it has crashed, was given up or is back, or takes long to start: in protocol jsonrpc-headers by window/showMessage, in jsonrpc-lines by log messages", boolean(&d.sharing.Silent, true)),
 				},
 			},
 			healthySection(&d.health),

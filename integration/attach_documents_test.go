@@ -67,6 +67,7 @@ func playTextServer() int {
 			os.Exit(1)
 		}
 	}
+	fmt.Fprintln(os.Stderr, "reading its capabilities")
 	capabilities, err := os.ReadFile(os.Getenv(textCapsEnv))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -147,7 +147,7 @@ func (a *app) attachAlone(o *aloneOptions, command []string) error {
 	}
 	defer log.end()
 	sup, err := supervisor.Start(context.Background(), supervisor.Spec{
-		Groups: []supervisor.GroupSpec{supervisor.Alone(spec)}, Parts: []supervisor.Part{attach.Part{}}, OnFailed: supervisor.Exit,
+		Groups: []supervisor.GroupSpec{supervisor.Alone(spec)}, Parts: []supervisor.Part{attach.Part{Alone: true}}, OnFailed: supervisor.Exit,
 	}, supervisor.WithLogger(log))
 	if err != nil {
 		return err

@@ -59,3 +59,11 @@ host "job" {
     isolate = "yes"
   }
 }
+
+host "mute" {
+  command  = ["nvim", "--embed"]
+  protocol = "msgpack-rpc"
+  attach {
+    notify = true
+  }
+}

@@ -20,5 +20,6 @@ host "walls" {
   protocol = "jsonrpc-lines"
   attach {
     isolate = true
+    notify  = false
   }
 }
