@@ -102,6 +102,9 @@ type Hub struct {
 	alone   bool        // the tree is there for the clients alone, see Part
 	notices notices     // what the people behind the clients are told of the host
 	ticking *time.Timer // for the next of them; nil: none is due
+
+	restarting []*client // LSP: that show that the host is being started again; nil: it is not
+	restarts   int       // counts the times that this was shown
 }
 
 // hold holds up the host for a client that is slow.

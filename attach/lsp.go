@@ -342,7 +342,7 @@ func (lsp) purpose(method string) purpose {
 	switch method {
 	case methodRegister, methodUnregister, "workspace/workspaceFolders": // clients have the same folders
 		return purpose{server: true}
-	case "window/workDoneProgress/create":
+	case methodCreateProgress:
 		return purpose{server: true, needs: []string{"window", "workDoneProgress"}}
 	case "workspace/applyEdit":
 		return purpose{likely: "workspace/executeCommand", needs: []string{"workspace", "applyEdit"}}

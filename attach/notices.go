@@ -14,6 +14,8 @@ const (
 	noticeWindow = time.Minute
 	// slowAfter is how long a start may last until people are told what that usually means.
 	slowAfter = 5 * time.Second
+	// progressAfter is how long a host has been down until it is shown as work in progress.
+	progressAfter = time.Second
 )
 
 // gravity is how grave a notice is.
@@ -49,6 +51,8 @@ type notices struct {
 	ended    string    // how and why the last life has ended
 	starting time.Time // when the start that is watched began; zero: none is
 	slow     time.Time // no other slow start is told before
+	away     time.Time // since when it is to be started again; zero: it is not
+	working  bool      // that is shown as work in progress
 
 	uneasy bool      // what was told last is that the host does not run
 	lost   bool      // and that it ran before
@@ -61,6 +65,14 @@ type notices struct {
 // changed follows a change of the host's state.
 func (n *notices) changed(now time.Time, t lifecycle.Transition, a advice) []notice {
 	n.state, n.starting = t.To, time.Time{}
+	switch {
+	case t.To == lifecycle.Restarting:
+		if n.away.IsZero() {
+			n.away = now
+		}
+	case t.To != lifecycle.Starting && t.To != lifecycle.Crashed:
+		n.away, n.working = time.Time{}, false
+	}
 	switch t.To {
 	case lifecycle.Starting:
 		n.starting = now
@@ -126,6 +138,9 @@ func (n *notices) worry(since time.Time) {
 
 // tick tells what is due.
 func (n *notices) tick(now time.Time, a advice) (due []notice) {
+	if !n.away.IsZero() && !now.Before(n.away.Add(progressAfter)) {
+		n.working = true
+	}
 	if !n.starting.IsZero() && !now.Before(n.starting.Add(slowAfter)) {
 		if !now.Before(n.slow) {
 			n.slow = now.Add(noticeWindow)
@@ -166,6 +181,9 @@ func (n *notices) next() time.Time {
 	}
 	if slow := n.starting.Add(slowAfter); !n.starting.IsZero() && (at.IsZero() || slow.Before(at)) {
 		at = slow
+	}
+	if begin := n.away.Add(progressAfter); !n.away.IsZero() && !n.working && (at.IsZero() || begin.Before(at)) {
+		at = begin
 	}
 	return at
 }

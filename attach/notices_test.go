@@ -68,6 +68,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		}
 		out.WriteByte('\n')
 	}
+	if s.n.working {
+		out.WriteString("work in progress\n")
+	}
 	if at := s.n.next(); !at.IsZero() {
 		fmt.Fprintf(&out, "next at %s\n", at.Sub(s.start))
 	}

@@ -35,6 +35,7 @@ func (h *Hub) announce(now time.Time, list []notice) {
 			h.notices.unheard()
 		}
 	}
+	h.showWork()
 	if h.ticking != nil {
 		h.ticking.Stop()
 		h.ticking = nil

@@ -3,8 +3,10 @@
 package integration
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -149,6 +151,49 @@ func TestAttachShowsSlowStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.shows("3", "the language server ls has started after ")
+}
+
+// An editor whose server is away for longer than a moment shows that as work in progress,
+// if it does not refuse to.
+func TestAttachShowsRestart(t *testing.T) {
+	t.Parallel()
+	h, _ := textServer(t, incremental)
+	sup, host := alone(t, h)
+	hello := opening(t.TempDir())
+	a, b := newSharer(t, sup, hello), newSharer(t, sup, hello)
+	b.setReply(func(string, codec.Raw) (codec.Raw, *codec.Error) {
+		return nil, &codec.Error{Code: -32603, Message: "no"}
+	})
+	b.must("test/told", nil) // initialized has been read
+	a.must("test/told", nil)
+	for restart := range 2 {
+		file := h.Env[textCapsEnv]
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(file, 0o600); err != nil { // who reads it waits for who writes it
+			t.Fatal(err)
+		}
+		token := fmt.Sprintf(`"hostsup/restart-%d"`, restart+1)
+		signal(t, host, syscall.SIGKILL)
+		a.until("begin", noted("$/progress", token, "begin", "hostsup: starting the language server ls again"))
+		if err := os.WriteFile(file, []byte(incremental), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a.until("end", noted("$/progress", token, "end"))
+		runs(t, host, uint64(restart)+2)
+	}
+	b.must("test/told", nil)
+	for len(b.notes) > 0 {
+		if m := <-b.notes; m.Method == "$/progress" {
+			t.Errorf("an editor that has refused it is told %s", m.Params)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !slices.Equal(b.asked, []string{"window/workDoneProgress/create", "window/workDoneProgress/create"}) {
+		t.Errorf("it was asked %q", b.asked)
+	}
 }
 
 // A real server is killed under an editor.
