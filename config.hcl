@@ -303,6 +303,33 @@ host "ticker" {
 #   }
 # }
 
+# Serves MCP servers over HTTP (Streamable HTTP). There may be several, each with a name:
+# serve "mcp" "team" {. Callers send Authorization: Bearer TOKEN.
+# serve "mcp" {                        # example
+#   listen  = "127.0.0.1:7780"
+#   hosts   = ["files"]                # at /files/mcp; one alone also at /mcp
+#   names   = ["tools.example"]        # besides localhost and the address
+#   origins = ["https://app.example"]  # sites whose pages may use them
+#   allow_unencrypted = false          # true: beyond this machine without tls
+#   max_body     = "4MiB"              # of a request
+#   max_sessions = 64
+#   idle         = "30m"               # then a session that is not used ends
+#   auth {
+#     required = true                  # false: no token, on this machine only or with tls.client_ca
+#     token "agents" {                 # without any, there is one in serve-mcp.token in the state folder
+#       file = "/etc/hostsup/agents.token"
+#     }
+#     token "ci" {
+#       secret = "ci"                  # hostsup secret set ci
+#     }
+#   }
+#   tls {
+#     cert      = "/etc/ssl/hostsup.pem"
+#     key       = "/etc/ssl/hostsup.key"
+#     client_ca = "/etc/ssl/callers.pem"
+#   }
+# }
+
 # Runs commands, files and HTTP requests for clients such as Codex; see
 # `hostsup exec` for one. It may have a name, as hosts do: exec_server "agents" {.
 # exec_server {                        # example

@@ -15,10 +15,15 @@ import (
 // them, see Hub.sessionless.
 type mcp struct{}
 
-func (mcp) came(*client)                                     {}
-func (mcp) failed() int64                                    { return codeInternal }
-func (mcp) opening(params codec.Raw) codec.Raw               { return params }
-func (mcp) sameOpening(have, params codec.Raw) bool          { return sameJSON(have, params) }
+func (mcp) came(*client)                       {}
+func (mcp) failed() int64                      { return codeInternal }
+func (mcp) opening(params codec.Raw) codec.Raw { return params }
+
+// sameOpening: without the handshake, each request says itself what its client can.
+func (mcp) sameOpening(have, params codec.Raw) bool {
+	return sameJSON(have, params) || isSessionless(versionOf(have)) && isSessionless(versionOf(params))
+}
+
 func (mcp) reopening(h *Hub) codec.Raw                       { return h.opening }
 func (mcp) sameRoots(_, _ codec.Raw) bool                    { return true }
 func (mcp) roots(codec.Raw) string                           { return "" }

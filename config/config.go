@@ -31,6 +31,7 @@ type File struct {
 	Log      Log
 	Console  Console
 	Traces   *Traces // nil: none are sent
+	Serves   []Serve // what hosts are served over HTTP
 
 	traces      *Traces           // that of the block, if there is one
 	execServers []*execServerDecl // and the sources to show diagnostics with
@@ -287,17 +288,18 @@ func parse(src []byte, filename string, opts Options) (*File, []unit, hcl.Diagno
 			return nil, units, r.diags // errors that follow from half of the files would be noise
 		}
 	}
-	var blocks, execs hcl.Blocks
+	var blocks, execs, serves hcl.Blocks
 	for i, u := range units {
 		if i > 0 {
 			u.body = r.onlyMain(u, filename)
 		}
 		rest, servers := r.execServers(u.body)
-		blocks, execs = append(blocks, r.content(rest, rootSchema).Blocks...), append(execs, servers...)
+		rest, served := r.serves(rest)
+		blocks, execs, serves = append(blocks, r.content(rest, rootSchema).Blocks...), append(execs, servers...), append(serves, served...)
 	}
 	kinds := blocks.ByType()
 	if opts.HostsOnly {
-		for _, b := range slices.Concat(kinds["supervisor"], kinds["secrets"], execs) {
+		for _, b := range slices.Concat(kinds["supervisor"], kinds["secrets"], execs, serves) {
 			r.fail(b.DefRange, fmt.Sprintf("block %q in a file of hosts", b.Type), "Only hosts and groups of hosts can be added to a supervisor that runs. Remove it.")
 		}
 	}
@@ -327,6 +329,10 @@ func parse(src []byte, filename string, opts Options) (*File, []unit, hcl.Diagno
 		d := r.execServer(t, b)
 		f.execServers = append(f.execServers, d)
 		f.Spec.Parts = append(f.Spec.Parts, d.spec)
+	}
+	for _, b := range serves {
+		r.enter(b)
+		f.Serves = append(f.Serves, r.serve(t, f.Serves, b))
 	}
 	if len(t.hosts) == 0 && len(execs) == 0 && !r.diags.HasErrors() {
 		r.fail(hcl.Range{Filename: filename, Start: hcl.InitialPos, End: hcl.InitialPos}, "no host is configured",

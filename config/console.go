@@ -60,15 +60,19 @@ func consoleSection(c *Console) section {
 			named("origins", "other sites whose pages may use the API", origins(&c.Origins)),
 			named("allow_unencrypted", "listen beyond this machine without tls", boolean(&c.AllowUnencrypted, false)),
 		},
-		sections: []section{{
-			name: "tls", doc: "Files in the form PEM.",
-			settings: []setting{
-				named("cert", "certificate, with those that it needs", path(&c.TLS.Cert, warnMissingSecret)),
-				named("key", "private key", path(&c.TLS.Key, warnMissingSecret)),
-				named("client_ca", "certificates, one of which that of a caller has to be signed with", path(&c.TLS.ClientCA, warnMissingSecret)),
-			},
-		}},
-		labeled: []hcl.BlockHeaderSchema{tokenHeader},
+		sections: []section{tlsSection(&c.TLS)},
+		labeled:  []hcl.BlockHeaderSchema{tokenHeader},
+	}
+}
+
+func tlsSection(t *ConsoleTLS) section {
+	return section{
+		name: "tls", doc: "Files in the form PEM.",
+		settings: []setting{
+			named("cert", "certificate, with those that it needs", path(&t.Cert, warnMissingSecret)),
+			named("key", "private key", path(&t.Key, warnMissingSecret)),
+			named("client_ca", "certificates, one of which that of a caller has to be signed with", path(&t.ClientCA, warnMissingSecret)),
+		},
 	}
 }
 
@@ -78,11 +82,15 @@ func tokenSection(t *ConsoleToken) section {
 	role.required = true
 	return section{
 		name: "token", doc: "A token that callers may use, with at least 32 characters. Without any, the supervisor makes one with the role full.",
-		settings: []setting{
-			role,
-			named("file", "file with the token, which others must not be able to read", path(&t.File, warnMissingSecret)),
-			named("secret", "name of the secret that is the token, see hostsup secret", secretName(&t.Secret)),
-		},
+		settings: append([]setting{role}, tokenTexts(t)...),
+	}
+}
+
+// tokenTexts are the settings that say where the text of a token is.
+func tokenTexts(t *ConsoleToken) []setting {
+	return []setting{
+		named("file", "file with the token, which others must not be able to read", path(&t.File, warnMissingSecret)),
+		named("secret", "name of the secret that is the token, see hostsup secret", secretName(&t.Secret)),
 	}
 }
 
@@ -136,33 +144,45 @@ func (r *reader) console(c *Console, b *hcl.Block, p places) {
 	}
 	outer, _, _ := b.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "console"}}})
 	inner, _, _ := outer.Blocks[0].Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{tokenHeader}})
-	for _, tb := range inner.Blocks {
+	r.tokens(inner.Blocks, &c.Tokens, tokenSection)
+	r.encryption("console", "console.", c.TLS, c.Listen, c.AllowUnencrypted, at, p)
+}
+
+// tokens reads token blocks, each by a table of its own.
+func (r *reader) tokens(blocks hcl.Blocks, dst *[]ConsoleToken, table func(*ConsoleToken) section) {
+	for _, tb := range blocks {
 		t := ConsoleToken{Name: tb.Labels[0]}
 		r.checkName("token", tb)
 		before := len(r.diags)
-		r.section(tb.Body, tb.DefRange, tokenSection(&t))
+		s := table(&t)
+		r.section(tb.Body, tb.DefRange, s)
 		switch {
-		case slices.ContainsFunc(c.Tokens, func(o ConsoleToken) bool { return o.Name == t.Name }):
+		case slices.ContainsFunc(*dst, func(o ConsoleToken) bool { return o.Name == t.Name }):
 			r.fail(tb.LabelRanges[0], "token \""+t.Name+"\" written twice", "Give each its own name.")
 		case r.diags[before:].HasErrors():
-		case t.Role == "": // file is so much like role that it could be a misspelling
+		case t.Role == "" && slices.ContainsFunc(s.settings, func(x setting) bool { return x.required }): // file is so much like role that it could be a misspelling
 			r.fail(tb.DefRange, "token without role", "A token needs role, what callers with it may do: \"read\", \"operate\" or \"full\".")
 		case (t.File == "") == (t.Secret == ""):
 			r.fail(tb.DefRange, "token \""+t.Name+"\" without its text", "Set either file or secret to say where the text of the token is. It is never in this file.")
 		}
-		c.Tokens = append(c.Tokens, t)
+		*dst = append(*dst, t)
 	}
-	if tls := c.TLS; (tls.Cert == "") != (tls.Key == "") || tls.ClientCA != "" && tls.Cert == "" {
-		if p.sound("console.tls.cert", "console.tls.key", "console.tls.client_ca") {
-			r.fail(p.at["console.tls"], "tls without a certificate", "Set both cert and key.")
+}
+
+// encryption checks the tls block, whose settings are at prefix in p, of what listens on a
+// network. at is where errors about the whole are.
+func (r *reader) encryption(what, prefix string, tls ConsoleTLS, listen string, unencrypted bool, at hcl.Range, p places) {
+	if (tls.Cert == "") != (tls.Key == "") || tls.ClientCA != "" && tls.Cert == "" {
+		if p.sound(prefix+"tls.cert", prefix+"tls.key", prefix+"tls.client_ca") {
+			r.fail(p.at[prefix+"tls"], "tls without a certificate", "Set both cert and key.")
 		}
 		return
 	}
-	if c.TLS.Cert == "" && !c.AllowUnencrypted && p.sound("console.listen", "console.tls.cert", "console.tls.key", "console.allow_unencrypted") && c.Listen != "" && !loopback(c.Listen) {
-		if rng, ok := p.at["console.listen"]; ok {
+	if tls.Cert == "" && !unencrypted && p.sound(prefix+"listen", prefix+"tls.cert", prefix+"tls.key", prefix+"allow_unencrypted") && listen != "" && !loopback(listen) {
+		if rng, ok := p.at[prefix+"listen"]; ok {
 			at = rng
 		}
-		r.fail(at, "console without encryption", "Others could read tokens on their way to %s. Add a tls block, listen at 127.0.0.1, or set allow_unencrypted = true.", c.Listen)
+		r.fail(at, what+" without encryption", "Others could read tokens on their way to %s. Add a tls block, listen at 127.0.0.1, or set allow_unencrypted = true.", listen)
 	}
 }
 

@@ -68,5 +68,7 @@ func Reference() []Setting {
 	d.spec.Transport = hostspec.TransportFD
 	add("", hostSection(d))
 	add("", execServerSection(newExecServerDecl()))
+	add("", serveSection(newServeDecl()))
+	add("serve.auth.", serveTokenSection(&ConsoleToken{}))
 	return out
 }

@@ -206,6 +206,15 @@ func TestReferenceIsTrue(t *testing.T) {
 			src = "group \"g\" {\n" + text + "  host \"h\" {\n    command = [\"h\"]\n  }\n}\n"
 		case "host":
 			src = with(text)
+		case "serve":
+			tree := "host \"h\" {\ncommand = [\"h\"]\nprotocol = \"jsonrpc-lines\"\n}\n"
+			with := func(text string) string {
+				return tree + "serve \"mcp\" {\nlisten = \"127.0.0.1:1\"\nhosts = [\"h\"]\n" + text + "}\n"
+			}
+			src = with(text)
+			if want, diags = Parse([]byte(with("")), "x.hcl", testOptions()); diags.HasErrors() {
+				t.Fatal(print(t, diags))
+			}
 		case "exec_server":
 			src = "exec_server {\n" + text + "}\n"
 			if strings.HasPrefix(s.Path, "exec_server.auth.") {

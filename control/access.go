@@ -25,6 +25,29 @@ type Access struct {
 	Names   []string // names in the URLs of callers, besides localhost and the address that they have reached
 	Origins []string // of pages that may call, besides the server's own page: "https://ops.example"
 	Page    fs.FS    // what GET / and the paths that are not of the API show; nil: nothing
+
+	// Handler serves who is admitted, in place of the API. nil: the API is served. See
+	// [TokenName] and [BeginStream].
+	Handler http.Handler
+	Open    bool     // no token is needed
+	Setting string   // where Names and Origins are set, for messages; default supervisor.console
+	Sent    []string // headers that pages of Origins may send besides the usual ones
+	Read    []string // headers of responses that they may read
+	// MaxConns is how many connections are served at once, at most a quarter of the
+	// descriptors; default half of [Options].MaxConns.
+	MaxConns int
+}
+
+// TokenName returns the name of the token that a request was admitted for, "" if it needed
+// none. ctx is the context of the request.
+func TokenName(ctx context.Context) string { return callerOf(ctx).token }
+
+// BeginStream makes the response that a Handler of [Access] writes to w one that may last
+// for days: it is cut off only when its reader takes nothing for a time.
+func BeginStream(w http.ResponseWriter) {
+	if t, ok := w.(*timed); ok {
+		t.beginStream()
+	}
 }
 
 // Token is what a caller proves its role with. It holds no secret, only a digest.
@@ -77,9 +100,12 @@ func (a *Access) admit(w http.ResponseWriter, r *http.Request) (c caller, done b
 		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", foreign)
 		h.Add("Vary", "Origin")
+		if len(a.Read) > 0 {
+			h.Set("Access-Control-Expose-Headers", strings.Join(a.Read, ", "))
+		}
 		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 			h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID")
+			h.Set("Access-Control-Allow-Headers", strings.Join(append([]string{"Authorization", "Content-Type", "Last-Event-ID"}, a.Sent...), ", "))
 			h.Set("Access-Control-Max-Age", "600")
 			w.WriteHeader(http.StatusNoContent)
 			return c, true, nil
@@ -89,7 +115,7 @@ func (a *Access) admit(w http.ResponseWriter, r *http.Request) (c caller, done b
 		return c, true, a.page(w, r)
 	}
 	c, ok := a.identify(r)
-	if !ok {
+	if !ok && !a.Open {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		return c, false, &Error{Class: Unauthorized, Message: "a token of this supervisor is needed: the header Authorization: Bearer TOKEN"}
 	}
@@ -138,7 +164,7 @@ func (a *Access) checkHost(r *http.Request) error {
 			return nil
 		}
 	}
-	return &Error{Class: Forbidden, Message: fmt.Sprintf("%q is not a name of this supervisor: it can be added to supervisor.console.names", cut(r.Host))}
+	return &Error{Class: Forbidden, Message: fmt.Sprintf("%q is not a name of this supervisor: it can be added to %s.names", cut(r.Host), a.setting())}
 }
 
 // checkOrigin returns an error for a request that a page of another site makes. foreign
@@ -158,8 +184,10 @@ func (a *Access) checkOrigin(r *http.Request) (foreign string, err error) {
 	case len(given) == 1 && slices.Contains(a.Origins, given[0]):
 		return given[0], nil
 	}
-	return "", &Error{Class: Forbidden, Message: fmt.Sprintf("pages of %q may not use this supervisor: the origin can be added to supervisor.console.origins", cut(given[0]))}
+	return "", &Error{Class: Forbidden, Message: fmt.Sprintf("pages of %q may not use this supervisor: the origin can be added to %s.origins", cut(given[0]), a.setting())}
 }
+
+func (a *Access) setting() string { return cmp.Or(a.Setting, "supervisor.console") }
 
 // cut bounds what a message repeats of a request.
 func cut(s string) string {

@@ -420,3 +420,37 @@ func TestClientLearnsItsRole(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
+
+// What is served in place of the API is for those alone who may use it.
+func TestHandlerServesThoseAdmitted(t *testing.T) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control.BeginStream(w)
+		_, _ = io.WriteString(w, r.URL.Path+" for "+control.TokenName(r.Context())) // the test reads it
+	})
+	access := control.Access{Handler: handler, Setting: `serve "mcp"`, Origins: []string{"https://friend.example"}, Sent: []string{"Mcp-Session-Id"}, Read: []string{"Mcp-Session-Id"}, MaxConns: 4}
+	addr := console(t, everything(), control.Options{}, access)
+	bearer := []string{"Authorization", "Bearer " + secretOf(control.RoleRead)}
+	if res, text := ask(t, addr, "GET", "/v1/status", "", bearer...); res.StatusCode != 200 || string(text) != "/v1/status for of read" {
+		t.Errorf("%d %s", res.StatusCode, text)
+	}
+	if res, text := ask(t, addr, "POST", "/mcp", "{}"); res.StatusCode != 401 || classIn(t, text) != control.Unauthorized {
+		t.Errorf("without a token: %d %s", res.StatusCode, text)
+	}
+	for _, head := range []string{"Host", "Origin"} {
+		if res, text := ask(t, addr, "POST", "/mcp", "{}", append([]string{head, "https://evil.example"}, bearer...)...); res.StatusCode != 403 || !strings.Contains(string(text), `serve \"mcp\".`) {
+			t.Errorf("another %s: %d %s", head, res.StatusCode, text)
+		}
+	}
+	res, _ := ask(t, addr, "OPTIONS", "/mcp", "", "Origin", "https://friend.example", "Access-Control-Request-Method", "POST")
+	if res.StatusCode != 204 || !strings.Contains(res.Header.Get("Access-Control-Allow-Headers"), "Mcp-Session-Id") {
+		t.Errorf("before a page's request: %d %v", res.StatusCode, res.Header)
+	}
+	res, _ = ask(t, addr, "POST", "/mcp", "{}", append([]string{"Origin", "https://friend.example"}, bearer...)...)
+	if res.StatusCode != 200 || res.Header.Get("Access-Control-Expose-Headers") != "Mcp-Session-Id" {
+		t.Errorf("a page's request: %d %v", res.StatusCode, res.Header)
+	}
+	access.Open = true
+	if res, text := ask(t, console(t, everything(), control.Options{}, access), "POST", "/mcp", "{}"); res.StatusCode != 200 || string(text) != "/mcp for " {
+		t.Errorf("where none is needed: %d %s", res.StatusCode, text)
+	}
+}

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/hostsup/hostsup/internal/sys"
 )
 
 // door is one listener of a Server: its connections, and who may come through it.
@@ -22,6 +25,9 @@ func (s *Server) newDoor(access *Access) *door {
 	d := &door{server: s, access: access, max: s.opt.MaxConns}
 	if access != nil {
 		d.max = max(1, d.max/2) // others on the network must not keep the command line out
+		if access.MaxConns > 0 {
+			d.max = min(access.MaxConns, max(1, sys.DescriptorLimit()/4))
+		}
 	}
 	d.http = &http.Server{
 		Handler:                      http.HandlerFunc(d.handle),
@@ -70,7 +76,7 @@ func (d *door) opened(ctx context.Context, c net.Conn) context.Context {
 	if n := d.conns.Add(1); n > int64(d.max) {
 		name := "control socket"
 		if d.access != nil {
-			name = "console"
+			name = strings.TrimPrefix(d.access.setting(), "supervisor.")
 		}
 		err = &Error{Class: Overloaded, Message: fmt.Sprintf("the %s has %d connections, its limit; each attach, events -f and logs -f holds one", name, d.max)}
 	} else if d.access == nil {
@@ -127,7 +133,12 @@ func (d *door) handle(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, s.unknown(r))
 		return
 	}
-	s.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
+	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, c))
+	if d.access != nil && d.access.Handler != nil {
+		d.access.Handler.ServeHTTP(w, r)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
 }
 
 // refused logs that a caller was refused: anybody on a network can be, as often as they

@@ -166,7 +166,7 @@ func TestAttachRestartIsTold(t *testing.T) {
 	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.asked) != 1 {
+	if len(slices.DeleteFunc(slices.Clone(a.asked), func(m string) bool { return m == "window/workDoneProgress/create" })) != 1 { // it is, if the restart takes long
 		t.Errorf("it is asked %v", a.asked)
 	}
 }

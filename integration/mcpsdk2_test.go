@@ -34,12 +34,26 @@ func TestMCPSecondSDK(t *testing.T) {
 	}
 	dir := t.TempDir()
 	from := (&url.URL{Scheme: "file", Path: modules + "/"}).String()
-	host := func(name string, command ...string) string {
-		quoted := ""
-		for _, word := range command {
-			quoted += fmt.Sprintf("%q, ", word)
-		}
-		return fmt.Sprintf(`
+	text := fmt.Sprintf("supervisor {\n  state_dir = %q\n}\n", filepath.Join(dir, "state")) +
+		secondSDKHost("both", node, server, from) + secondSDKHost("new", node, server, from, "reject") + secondSDKHost("old", old, dir)
+	file, socket := filepath.Join(dir, "config.hcl"), filepath.Join(dir, "sock")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer runProgram(t, program, "run", "-c", file, "--socket", socket)()
+	out, err := exec.CommandContext(ctx(t), node, filepath.Join("testdata", "mcp_client_v2.mjs"), from, program, socket).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// secondSDKHost returns the block of a host that is opened by its clients.
+func secondSDKHost(name string, command ...string) string {
+	quoted := ""
+	for _, word := range command {
+		quoted += fmt.Sprintf("%q, ", word)
+	}
+	return fmt.Sprintf(`
 host %q {
   command     = [%s]
   protocol    = "jsonrpc-lines"
@@ -50,16 +64,4 @@ host %q {
   }
 }
 `, name, quoted)
-	}
-	text := fmt.Sprintf("supervisor {\n  state_dir = %q\n}\n", filepath.Join(dir, "state")) +
-		host("both", node, server, from) + host("new", node, server, from, "reject") + host("old", old, dir)
-	file, socket := filepath.Join(dir, "config.hcl"), filepath.Join(dir, "sock")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	defer runProgram(t, program, "run", "-c", file, "--socket", socket)()
-	out, err := exec.CommandContext(ctx(t), node, filepath.Join("testdata", "mcp_client_v2.mjs"), from, program, socket).CombinedOutput()
-	if err != nil {
-		t.Errorf("%v: %s", err, out)
-	}
 }

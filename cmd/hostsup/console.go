@@ -39,7 +39,11 @@ func openConsole(ctx context.Context, file *config.File, stateDir string) (*cons
 	c := &console{access: control.Access{Names: conf.Names, Origins: conf.Origins, Page: page.Page()}}
 	encryption, err := consoleTLS(conf.TLS)
 	if err == nil {
-		err = c.takeTokens(ctx, file, stateDir)
+		var made string
+		c.access.Tokens, made, err = takeTokens(ctx, file, conf.Tokens, stateDir, tokenName)
+		if made != "" {
+			c.info.TokenFile = &made
+		}
 	}
 	if err == nil {
 		c.Listener, err = new(net.ListenConfig).Listen(ctx, "tcp", conf.Listen)
@@ -51,36 +55,36 @@ func openConsole(ctx context.Context, file *config.File, stateDir string) (*cons
 	if encryption != nil {
 		scheme, c.Listener = "https", tls.NewListener(c.Listener, encryption)
 	}
-	url := scheme + "://" + consoleName(conf, c.Addr()) + "/"
+	url := scheme + "://" + nameOf(conf.Listen, conf.Names, c.Addr()) + "/"
 	c.info.URL = &url
 	return c, nil
 }
 
-// takeTokens reads the configured tokens, or makes one if none is configured.
-func (c *console) takeTokens(ctx context.Context, file *config.File, stateDir string) error {
+// takeTokens reads the configured tokens. If none is configured, it makes one with the role
+// full and keeps it in a file of the state folder, whose path it returns.
+func takeTokens(ctx context.Context, file *config.File, conf []config.ConsoleToken, stateDir, name string) (tokens []control.Token, made string, err error) {
 	add := func(name string, role control.Role, text string, err error) error {
 		if err != nil {
 			return fmt.Errorf("token %q: %w", name, err)
 		}
 		t, err := control.NewToken(name, role, text)
-		c.access.Tokens = append(c.access.Tokens, t)
+		tokens = append(tokens, t)
 		return err
 	}
-	if len(file.Console.Tokens) == 0 {
+	if len(conf) == 0 {
 		if err := os.MkdirAll(stateDir, 0o700); err != nil {
-			return fmt.Errorf("make the state folder: %w", err)
+			return nil, "", fmt.Errorf("make the state folder: %w", err)
 		}
-		path := filepath.Join(stateDir, tokenName)
-		c.info.TokenFile = &path
-		text, err := control.KeepToken(path)
-		return add("own", control.RoleFull, text, err)
+		made = filepath.Join(stateDir, name)
+		text, err := control.KeepToken(made)
+		return tokens, made, add("own", control.RoleFull, text, err)
 	}
 	store, err := openSecrets(file.Spec.Secrets, file.Spec.SecretCache)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
 	defer store.Close()
-	for _, t := range file.Console.Tokens {
+	for _, t := range conf {
 		var text string
 		if t.File != "" {
 			text, err = control.ReadToken(t.File)
@@ -89,11 +93,11 @@ func (c *console) takeTokens(ctx context.Context, file *config.File, stateDir st
 			value, err = store.Get(ctx, t.Secret)
 			text = string(value)
 		}
-		if err := add(t.Name, control.Role(t.Role), text, err); err != nil {
-			return err
+		if err := add(t.Name, cmp.Or(control.Role(t.Role), control.RoleFull), text, err); err != nil {
+			return nil, "", err
 		}
 	}
-	return nil
+	return tokens, "", nil
 }
 
 // consoleTLS returns nil without encryption.
@@ -129,14 +133,14 @@ func authorities(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// consoleName is the host and the port in the URL of the console.
-func consoleName(conf config.Console, at net.Addr) string {
-	host, _, _ := net.SplitHostPort(conf.Listen) // config has checked it
+// nameOf is the host and the port in the URL of what listens at an address.
+func nameOf(listen string, names []string, at net.Addr) string {
+	host, _, _ := net.SplitHostPort(listen)      // config has checked it
 	_, port, _ := net.SplitHostPort(at.String()) // of a listener
 	if a, err := netip.ParseAddr(host); host == "" || err == nil && a.IsUnspecified() {
 		host = "localhost"
-		if len(conf.Names) > 0 {
-			host = conf.Names[0]
+		if len(names) > 0 {
+			host = names[0]
 		}
 	}
 	return net.JoinHostPort(host, port)

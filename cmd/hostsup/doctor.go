@@ -128,7 +128,11 @@ func secretsThere(ctx context.Context, file *config.File) []show.Check {
 			}
 		}
 	}
-	for _, t := range file.Console.Tokens {
+	tokens := slices.Clone(file.Console.Tokens)
+	for _, s := range file.Serves {
+		tokens = append(tokens, s.Tokens...)
+	}
+	for _, t := range tokens {
 		if t.Secret != "" {
 			wanted = append(wanted, t.Secret)
 		}

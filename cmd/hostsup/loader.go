@@ -30,6 +30,7 @@ type loader struct {
 
 	console config.Console // as at the start
 	traces  *config.Traces // as at the start
+	serves  []config.Serve // as at the start
 
 	watch func(files []string) // watches files besides the main one; may be nil
 	files []string             // that are watched; whose turn it is has them
@@ -169,6 +170,9 @@ func (l *loader) ownSettings(p *supervisor.Plan, file *config.File) {
 	}
 	if !reflect.DeepEqual(file.Console, l.console) {
 		p.NeedsStart = append(p.NeedsStart, "supervisor.console")
+	}
+	if !reflect.DeepEqual(file.Serves, l.serves) {
+		p.NeedsStart = append(p.NeedsStart, "serve")
 	}
 	if !reflect.DeepEqual(file.Traces, l.traces) {
 		p.NeedsStart = append(p.NeedsStart, "supervisor.traces")

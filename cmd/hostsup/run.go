@@ -113,38 +113,42 @@ func (a *app) run(opt runOptions) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
+	served, err := openServes(context.Background(), file, spec.StateDir)
+	if err != nil {
+		return errors.Join(err, l.Close(), con.Close())
+	}
 	scr := screen(a.errout)
 	if opt.plain {
 		scr = show.Screen{Terminal: true, Now: scr.Now}
 	}
 	log, err := newOwnLog(a.errout, scr, file.Log, "")
 	if err != nil {
-		return errors.Join(err, l.Close(), con.Close())
+		return errors.Join(err, l.Close(), con.Close(), served.Close())
 	}
 	defer log.end()
 	tracing, err := openTraces(file.Traces, log.Named("traces"))
 	if err != nil {
-		return errors.Join(err, l.Close(), con.Close())
+		return errors.Join(err, l.Close(), con.Close(), served.Close())
 	}
 	defer closeTraces(tracing)
 	sup, err := supervisor.Start(context.Background(), spec, supervisor.WithLogger(log), supervisor.WithAdvice(show.Advice), supervisor.WithCompression(), supervisor.WithJournal(""))
 	if diags := file.Blame(err); diags != nil { // the error has a position in the file
 		log.end()
 		scr := screen(a.errout)
-		return errors.Join(config.Print(a.errout, diags, scr.Color, scr.Width), l.Close(), con.Close(), &printed{exitFailed})
+		return errors.Join(config.Print(a.errout, diags, scr.Color, scr.Width), l.Close(), con.Close(), served.Close(), &printed{exitFailed})
 	}
 	if err != nil {
-		return errors.Join(err, l.Close(), con.Close())
+		return errors.Join(err, l.Close(), con.Close(), served.Close())
 	}
 	note := sup.Note
 	log.note.Store(&note)
 	log.setHosts(sup.Hosts())
-	r := &running{sup: sup, log: log, spec: spec, errout: log.errout, service: service, console: con, traces: tracing}
+	r := &running{sup: sup, log: log, spec: spec, errout: log.errout, service: service, console: con, serves: served, traces: tracing}
 	if scr.Terminal && !opt.noOutput && file.Log.Format != config.FormatJSON {
 		r.output = &hostOutput{screen: scr, queue: log.errout}
 	}
 	r.loader = &loader{
-		path: spec.Config, vars: vars, socket: a.socket, sup: sup, log: log, conf: file.Log, console: file.Console, traces: file.Traces,
+		path: spec.Config, vars: vars, socket: a.socket, sup: sup, log: log, conf: file.Log, console: file.Console, serves: file.Serves, traces: file.Traces,
 		status: supervisor.ConfigStatus{Loaded: loaded}, turn: make(chan struct{}, 1),
 	}
 	if service.Socket != nil {
@@ -168,7 +172,8 @@ type running struct {
 
 	output  *hostOutput // nil: what hosts print is not shown
 	service *systemd.Service
-	console *console       // nil: the API is not served on a network
+	console *console // nil: the API is not served on a network
+	serves  serves
 	traces  *traces.Traces // nil: none are sent
 	loader  *loader
 	watcher *watcher // nil: the file is not watched
@@ -207,6 +212,7 @@ func (r *running) serve(l socket, signals <-chan os.Signal) error {
 	opt.Metrics = metrics.New(r.sup, figures)
 	srv := control.NewServer(tree, opt)
 	consoled := serveConsole(srv, r.console)
+	httpDone := r.serves.start(srv, r.sup, r.log.Named("mcp"))
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
 	var kept sync.WaitGroup
@@ -287,9 +293,10 @@ func (r *running) serve(l socket, signals <-chan os.Signal) error {
 
 	keepNoMore()
 	kept.Wait()
+	r.serves.end() // before their connections: what is open is answered
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
-	closeErr := errors.Join(srv.Close(ctx), l.Close(), <-consoled)
+	closeErr := errors.Join(srv.Close(ctx), l.Close(), <-consoled, <-httpDone)
 	if served != nil {
 		closeErr = errors.Join(closeErr, <-served)
 	}
@@ -343,5 +350,5 @@ func (r *running) readyLine() string {
 		servers += fmt.Sprintf(", exec server %s at %s", e.Name, e.URL)
 	}
 	return fmt.Sprintf("hostsup: ready (%d of %d %s running%s, pid %d, socket %s%s)",
-		up, len(st.Hosts), show.Plural(len(st.Hosts), "host", "hosts"), servers, os.Getpid(), r.spec.Socket, r.console.where())
+		up, len(st.Hosts), show.Plural(len(st.Hosts), "host", "hosts"), servers, os.Getpid(), r.spec.Socket, r.console.where()+r.serves.where())
 }

@@ -1,22 +1,30 @@
 // Agents made with the second public client SDK of MCP. They reach servers of both
 // generations by running `hostsup attach`.
 //
-// usage: node mcp_client_v2.mjs MODULES HOSTSUP SOCKET
+// usage: node mcp_client_v2.mjs MODULES HOSTSUP SOCKET [URL TOKENFILE]
+//
+// With URL they reach them over HTTP, at URL/HOST/mcp.
 //
 // MODULES is the URL of the folder of modules of npm's. The hosts "both" and "new" are
 // mcp_server_v2.mjs, the second one without the generation with the handshake, and "old"
 // is a server of the first SDK. Fails with a stack.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 
-const [modules, hostsup, socket] = process.argv.slice(2);
+const [modules, hostsup, socket, base, tokenFile] = process.argv.slice(2);
 const at = (path) => import(new URL(path, modules));
-const { Client } = await at('@modelcontextprotocol/client/dist/index.mjs');
+const { Client, StreamableHTTPClientTransport } = await at('@modelcontextprotocol/client/dist/index.mjs');
 const { StdioClientTransport } = await at('@modelcontextprotocol/client/dist/stdio.mjs');
 const newest = '2026-07-28';
 
 const verb = (...args) => execFileSync(hostsup, ['--socket', socket, ...args], { encoding: 'utf8' });
 const status = (host) => JSON.parse(verb('status', '--json')).hosts.find((h) => h.name === host);
+
+function overHTTP(host) {
+  const token = readFileSync(tokenFile, 'utf8').trim();
+  return new StreamableHTTPClientTransport(new URL(`${base}/${host}/mcp`), { requestInit: { headers: { Authorization: `Bearer ${token}` } } });
+}
 
 // attach connects an agent; mode is how it finds the generation.
 async function attach(host, mode, name = 'agent') {
@@ -27,7 +35,7 @@ async function attach(host, mode, name = 'agent') {
   });
   client.onerror = (err) => errors.push(err);
   const begun = Date.now();
-  await client.connect(new StdioClientTransport({ command: hostsup, args: ['--socket', socket, 'attach', host], stderr: 'ignore' }), { timeout: 300_000 });
+  await client.connect(base ? overHTTP(host) : new StdioClientTransport({ command: hostsup, args: ['--socket', socket, 'attach', host], stderr: 'ignore' }), { timeout: 300_000 });
   return { client, changed, errors, took: Date.now() - begun, close: () => client.close() };
 }
 

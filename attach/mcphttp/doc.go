@@ -1,0 +1,35 @@
+// Package mcphttp serves MCP servers that speak over stdio by MCP's transport Streamable
+// HTTP. It is a handler of HTTP requests; who may make them is checked in front of it, as
+// package control does.
+//
+// # Sessions
+//
+// A session, with its header Mcp-Session-Id, is one program that has attached to a host: it
+// is a byte stream, as package attach takes one. So the server behind it may crash and be
+// started again while the session goes on, and each request has exactly one outcome. A
+// session ends when its caller deletes it, when nobody has used it for a time, or when the
+// program that it stands for is detached; then each request of it that is open is answered
+// with the reason, and later ones get 404. It belongs to the caller that began it.
+//
+// The revisions that have no session, from 2026-07-28 on, are served likewise: there each
+// request is a program of its own, which attaches, asks and leaves.
+//
+// # Streams
+//
+// A request is answered with JSON if its answer is the first that there is to say within a
+// second, and else with a stream of events, if the caller accepts both. Progress goes to the
+// stream of the request that it belongs to. A request of the server goes to the stream of
+// the only request that is open, else to the stream of GET if there is one, else to the last
+// request that was made. Other notifications go to the stream of GET if there is one, else
+// likewise. What has no stream waits for one.
+//
+// Events have ids. A caller that was cut off gets the rest of a stream by a GET with the last
+// id that it has seen as Last-Event-ID. A session keeps 4 MiB of events for that. Of what is
+// over it, the oldest that was sent is dropped first. Of what was not sent, and has no reader,
+// notifications are dropped, requests of the server are answered with an error, and answers
+// become an error: none is lost without a word. A stream that has ended, and of which all has
+// been sent, is answered with 204, which tells a client of events not to come again.
+//
+// A caller that reads slowly holds up its own session only: the rules for slow programs of
+// package attach hold for it.
+package mcphttp
