@@ -23,7 +23,7 @@ type recipe struct {
 }
 
 var (
-	fenced = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
+	fenced  = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
 	literal = regexp.MustCompile(`"[^"]*"`)
 )
 
