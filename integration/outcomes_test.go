@@ -494,6 +494,7 @@ func TestFullPipe(t *testing.T) {
 	for range calls {
 		go func() { back <- h.Call(c, "echo", big, nil, supervisor.Timeout(time.Hour)) }()
 	}
+	eventually(t, func() bool { return h.Status().Pending == calls }, "all calls are on their way")
 	d, cancelDeadline := context.WithTimeout(ctx(t), 300*time.Millisecond)
 	defer cancelDeadline()
 	for range calls {

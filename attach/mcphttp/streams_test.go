@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -88,8 +89,10 @@ func (p *player) play(t *testing.T, words []string) string {
 		st := p.put(messageOf([]byte(strings.Join(rest, " "))))
 		return p.result(st)
 	case "pad":
-		var n int
-		fmt.Sscan(rest[0], &n)
+		n, err := strconv.Atoi(rest[0])
+		if err != nil {
+			t.Fatal(err)
+		}
 		p.pads++
 		text := fmt.Sprintf(`{"jsonrpc":"2.0","method":"note","params":"%s"}`, strings.Repeat("x", n))
 		if rest[1] == "request" {
@@ -97,18 +100,19 @@ func (p *player) play(t *testing.T, words []string) string {
 		}
 		return p.result(p.put(messageOf([]byte(text))))
 	case "answer": // with so many bytes
-		var n int
-		fmt.Sscan(rest[1], &n)
+		n, err := strconv.Atoi(rest[1])
+		if err != nil {
+			t.Fatal(err)
+		}
 		return p.result(p.put(messageOf(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":"%s"}`, rest[0], strings.Repeat("x", n)))))
 	case "read":
-		st, n := p.stream(t, rest[0]), uint64(0)
+		st := p.stream(t, rest[0])
+		n := st.sent
 		if len(rest) > 1 {
 			var err error
 			if st, n, err = p.at(rest[0] + "-" + rest[2]); err != nil {
 				return err.Error()
 			}
-		} else {
-			n = st.sent
 		}
 		if p.taken[st.number] != st.reader || st.reader == nil {
 			p.taken[st.number] = st.join()

@@ -138,7 +138,7 @@ func (a *app) init(ctx context.Context, f initFlags) error {
 	if err := validConfig(text, path); err != nil {
 		return err
 	}
-	if hosts, secrets, err = a.storeSecrets(ctx, f.yes, m, found, hosts, secrets); err != nil {
+	if hosts, err = a.storeSecrets(ctx, f.yes, m, found, hosts, secrets); err != nil {
 		return err
 	}
 	if text = initial.Render(hosts, filepath.Dir(path)); !same {

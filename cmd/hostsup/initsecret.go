@@ -29,11 +29,11 @@ func (a *app) guarded(m initial.Machine, hosts []initial.Host, isTaken func(name
 // storeSecrets stores the values of secrets where the user agrees, and tells how to
 // store the others. Names that are in use for other values are replaced. The store is
 // opened only if something may be stored.
-func (a *app) storeSecrets(ctx context.Context, yes bool, m initial.Machine, found, hosts []initial.Host, secrets []initial.Secret) ([]initial.Host, []initial.Secret, error) {
+func (a *app) storeSecrets(ctx context.Context, yes bool, m initial.Machine, found, hosts []initial.Host, secrets []initial.Secret) ([]initial.Host, error) {
 	asked := a.isAsked()
 	if len(secrets) == 0 || !yes && !asked {
 		a.tellSecrets(secrets, nil)
-		return hosts, secrets, nil
+		return hosts, nil
 	}
 	store, err := openSecrets(a.initStore, 0)
 	var names []string
@@ -43,11 +43,11 @@ func (a *app) storeSecrets(ctx context.Context, yes bool, m initial.Machine, fou
 	}
 	switch {
 	case err != nil && yes:
-		return nil, nil, fmt.Errorf("%w; nothing was written", err)
+		return nil, fmt.Errorf("%w; nothing was written", err)
 	case err != nil: // they can be set later
 		fmt.Fprintf(a.errout, "no secret is stored: %s\n", show.Clean(err.Error()))
 		a.tellSecrets(secrets, nil)
-		return hosts, secrets, nil
+		return hosts, nil
 	}
 	has := map[string]bool{}
 	for _, name := range names {
@@ -75,7 +75,7 @@ func (a *app) storeSecrets(ctx context.Context, yes bool, m initial.Machine, fou
 		case s.Value == "":
 			fmt.Fprintf(a.errout, "%s. Leave it empty to set it later.\n", show.Clean(s.Where))
 			if value, err = a.secretValue(s.Name); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 		case !yes && !a.agrees(lines, s):
 			continue
@@ -86,7 +86,7 @@ func (a *app) storeSecrets(ctx context.Context, yes bool, m initial.Machine, fou
 		err := store.Set(ctx, s.Name, value)
 		secret.Wipe(value)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%w; nothing was written", err)
+			return nil, fmt.Errorf("%w; nothing was written", err)
 		}
 		stored[s.Name] = true
 	}
@@ -94,7 +94,7 @@ func (a *app) storeSecrets(ctx context.Context, yes bool, m initial.Machine, fou
 	if len(stored) > 0 {
 		fmt.Fprintf(a.errout, "%d %s in %s\n", len(stored), show.Plural(len(stored), "secret is", "secrets are"), show.Clean(store.Where()))
 	}
-	return out, secrets, nil
+	return out, nil
 }
 
 // isAsked reports whether somebody can be asked.

@@ -94,9 +94,8 @@ func replaced(src []byte, root, at *hujson.Value, path []string, value any) ([]b
 func hasComments(v *hujson.Value) bool {
 	inner := v.Clone()
 	inner.BeforeExtra, inner.AfterExtra = nil, nil
-	found := false
-	inner.Range(func(v *hujson.Value) bool {
-		found = !v.BeforeExtra.IsStandard() || !v.AfterExtra.IsStandard()
+	for v := range inner.All() {
+		found := !v.BeforeExtra.IsStandard() || !v.AfterExtra.IsStandard()
 		switch c := v.Value.(type) {
 		case *hujson.Object:
 			for _, m := range c.Members {
@@ -106,9 +105,11 @@ func hasComments(v *hujson.Value) bool {
 		case *hujson.Array:
 			found = found || !c.AfterExtra.IsStandard()
 		}
-		return !found
-	})
-	return found
+		if found {
+			return true
+		}
+	}
+	return false
 }
 
 // inserted adds path[i:] with its value as the last member of an object.

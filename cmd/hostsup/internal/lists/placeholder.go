@@ -33,7 +33,7 @@ func (l *list) text(s string) (t Text, unknown bool) {
 			return s[m[2*i]:m[2*i+1]]
 		}
 		var part Part
-		known := false
+		var known bool
 		switch {
 		case m[2] >= 0:
 			part, known = l.braced(d, group(1))
