@@ -101,7 +101,7 @@ type Hub struct {
 
 	alone   bool        // the tree is there for the clients alone, see Part
 	notices notices     // what the people behind the clients are told of the host
-	ticking *time.Timer // for the next of them; nil: none is due
+	ticking *time.Timer // runs until the next notice is due; nil if no notice is due
 
 	restarting []*client // LSP: that show that the host is being started again; nil: it is not
 	restarts   int       // counts the times that this was shown

@@ -49,7 +49,7 @@ type advice struct {
 type notices struct {
 	state    lifecycle.State
 	ended    string    // how and why the last life has ended
-	starting time.Time // when the start that is watched began; zero: none is
+	starting time.Time // when the present start began; zero: the host is not starting, or a slow start was told
 	slow     time.Time // no other slow start is told before
 	away     time.Time // since when it is to be started again; zero: it is not
 	working  bool      // that is shown as work in progress

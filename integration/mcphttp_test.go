@@ -12,8 +12,6 @@ import (
 	"regexp"
 	"syscall"
 	"testing"
-
-	"github.com/hostsup/hostsup/internal/require"
 )
 
 // overHTTP runs a supervisor that serves hosts over HTTP, and then a client, with the URL of
@@ -98,22 +96,7 @@ func TestMCPOverHTTP(t *testing.T) {
 // where the server has no other.
 func TestMCPSecondSDKOverHTTP(t *testing.T) {
 	t.Parallel()
-	node, old := peer(t, "node"), npm(t, "mcp-server-filesystem")
-	modules, err := filepath.Abs(peerDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"client", "server"} {
-		if _, err := os.Stat(filepath.Join(modules, "@modelcontextprotocol", name)); err != nil {
-			require.Missing(t, "%v; ./test peers installs it", err)
-		}
-	}
-	server, err := filepath.Abs(filepath.Join("testdata", "mcp_server_v2.mjs"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	from := (&url.URL{Scheme: "file", Path: modules + "/"}).String()
-	hosts := secondSDKHost("both", node, server, from) + secondSDKHost("new", node, server, from, "reject") + secondSDKHost("old", old, t.TempDir())
+	node, from, hosts := secondSDK(t)
 	overHTTP(t, hosts, `"both", "new", "old"`, false, func(socket, at, token string) []string {
 		return []string{node, filepath.Join("testdata", "mcp_client_v2.mjs"), from, hostsupBinary(t), socket, at, token}
 	})

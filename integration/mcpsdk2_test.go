@@ -17,7 +17,26 @@ import (
 // handshake through `hostsup attach`, and that with it where the other side has no other.
 func TestMCPSecondSDK(t *testing.T) {
 	t.Parallel()
-	node, program := peer(t, "node"), hostsupBinary(t)
+	node, from, hosts := secondSDK(t)
+	program, dir := hostsupBinary(t), t.TempDir()
+	text := fmt.Sprintf("supervisor {\n  state_dir = %q\n}\n", filepath.Join(dir, "state")) + hosts
+	file, socket := filepath.Join(dir, "config.hcl"), filepath.Join(dir, "sock")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer runProgram(t, program, "run", "-c", file, "--socket", socket)()
+	out, err := exec.CommandContext(ctx(t), node, filepath.Join("testdata", "mcp_client_v2.mjs"), from, program, socket).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// secondSDK returns node, the address of the folder that the SDK is imported from, and the
+// configuration of three servers: "both" speaks both generations, "new" only the one without
+// the handshake, and "old" only the one with it.
+func secondSDK(t *testing.T) (node, from, hosts string) {
+	t.Helper()
+	node = peer(t, "node")
 	old := npm(t, "mcp-server-filesystem")
 	modules, err := filepath.Abs(peerDir)
 	if err != nil {
@@ -32,19 +51,8 @@ func TestMCPSecondSDK(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	from := (&url.URL{Scheme: "file", Path: modules + "/"}).String()
-	text := fmt.Sprintf("supervisor {\n  state_dir = %q\n}\n", filepath.Join(dir, "state")) +
-		secondSDKHost("both", node, server, from) + secondSDKHost("new", node, server, from, "reject") + secondSDKHost("old", old, dir)
-	file, socket := filepath.Join(dir, "config.hcl"), filepath.Join(dir, "sock")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	defer runProgram(t, program, "run", "-c", file, "--socket", socket)()
-	out, err := exec.CommandContext(ctx(t), node, filepath.Join("testdata", "mcp_client_v2.mjs"), from, program, socket).CombinedOutput()
-	if err != nil {
-		t.Errorf("%v: %s", err, out)
-	}
+	from = (&url.URL{Scheme: "file", Path: modules + "/"}).String()
+	return node, from, secondSDKHost("both", node, server, from) + secondSDKHost("new", node, server, from, "reject") + secondSDKHost("old", old, t.TempDir())
 }
 
 // secondSDKHost returns the block of a host that is opened by its clients.

@@ -7,9 +7,9 @@
 // A session, with its header Mcp-Session-Id, is one program that has attached to a host: it
 // is a byte stream, as package attach takes one. So the server behind it may crash and be
 // started again while the session goes on, and each request has exactly one outcome. A
-// session ends when its caller deletes it, when nobody has used it for a time, or when the
-// program that it stands for is detached; then each request of it that is open is answered
-// with the reason, and later ones get 404. It belongs to the caller that began it.
+// session belongs to the caller that began it. It ends when that caller deletes it, when it
+// is idle for longer than Options.Idle, or when package attach detaches its program. Its open
+// requests are then answered with the reason, and later requests with 404.
 //
 // The revisions that have no session, from 2026-07-28 on, are served likewise: there each
 // request is a program of its own, which attaches, asks and leaves.
@@ -24,11 +24,11 @@
 // likewise. What has no stream waits for one.
 //
 // Events have ids. A caller that was cut off gets the rest of a stream by a GET with the last
-// id that it has seen as Last-Event-ID. A session keeps 4 MiB of events for that. Of what is
-// over it, the oldest that was sent is dropped first. Of what was not sent, and has no reader,
-// notifications are dropped, requests of the server are answered with an error, and answers
-// become an error: none is lost without a word. A stream that has ended, and of which all has
-// been sent, is answered with 204, which tells a client of events not to come again.
+// id that it has seen as Last-Event-ID. A session keeps 4 MiB of events for that. When it has
+// more, it drops the oldest sent events first. Then it drops unsent events of streams without
+// a reader: notifications are dropped, requests of the server are answered with an error, and
+// an answer is replaced by an error. A GET for a stream that has ended and was sent whole is
+// answered with 204, so that the client does not reconnect.
 //
 // A caller that reads slowly holds up its own session only: the rules for slow programs of
 // package attach hold for it.

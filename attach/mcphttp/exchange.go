@@ -183,7 +183,7 @@ func (x *exchange) whole(st *stream) (done bool) {
 			if x.initialize {
 				o.end(fmt.Errorf("its client has left before it had begun: %w", context.Cause(x.r.Context())))
 			}
-			return true // nobody is there to be told
+			return true // the caller has left
 		}
 		select {
 		case <-st.wake:

@@ -237,7 +237,7 @@ func (s *Server) session(r *http.Request, host string) (o *session, release func
 	s.mu.Lock()
 	o = s.sessions[id]
 	s.mu.Unlock()
-	// That of another is none.
+	// A caller must not learn which sessions of others exist.
 	if o == nil || o.host != host || o.caller != s.opt.Caller(r) || !o.use() {
 		return nil, nil, wrong(http.StatusNotFound, codeNoSession, "there is no such session, or it has ended: begin another one with the request initialize")
 	}

@@ -208,5 +208,5 @@ func (s *session) unuse(after time.Duration) {
 	})
 }
 
-// errIdle means that nobody has used a session for a time.
+// errIdle means that a session was idle for longer than Options.Idle.
 var errIdle = errors.New("the session was not used for too long")

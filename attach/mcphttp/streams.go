@@ -44,7 +44,7 @@ type stream struct {
 	sent   uint64  // how many were sent
 	unread int     // bytes that were not sent
 
-	reader chan struct{} // closed when another one takes its place; nil: there is none
+	reader chan struct{} // closed when another reader replaces this one; nil without a reader
 	wake   chan struct{} // capacity 1: something has changed
 }
 
@@ -82,7 +82,7 @@ func newStreams() streams {
 // standing is the stream of GET.
 func (s *streams) standing() *stream { return s.all[0] }
 
-// begin makes the stream of the requests in list, nil if there are none.
+// begin makes the stream of the requests in list. It returns nil for a list without requests.
 func (s *streams) begin(list []message, plain bool) (*stream, error) {
 	st := &stream{number: s.next, plain: plain, calls: map[string]string{}, wake: make(chan struct{}, 1)}
 	for _, m := range list {
@@ -169,8 +169,8 @@ func (s *streams) withdraw(id string) {
 	st.nudge()
 }
 
-// join makes a caller the reader of a stream. One that reads it already is told to leave:
-// its connection may be one that nobody is at the other end of any more.
+// join makes a caller the reader of a stream. A present reader is told to leave, because its
+// connection may be dead.
 func (st *stream) join() (taken chan struct{}) {
 	if st.reader != nil {
 		close(st.reader)

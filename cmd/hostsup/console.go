@@ -60,8 +60,8 @@ func openConsole(ctx context.Context, file *config.File, stateDir string) (*cons
 	return c, nil
 }
 
-// takeTokens reads the configured tokens. If none is configured, it makes one with the role
-// full and keeps it in a file of the state folder, whose path it returns.
+// takeTokens reads the configured tokens. Without configured tokens it makes a token with the
+// role full, stores it in a file in the state folder, and returns the path of the file.
 func takeTokens(ctx context.Context, file *config.File, conf []config.ConsoleToken, stateDir, name string) (tokens []control.Token, made string, err error) {
 	add := func(name string, role control.Role, text string, err error) error {
 		if err != nil {

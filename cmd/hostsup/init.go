@@ -276,7 +276,7 @@ func (a *app) fromList(m initial.Machine, from string) ([]initial.Host, error) {
 	case empty != nil:
 		return nil, empty
 	default:
-		return nil, fmt.Errorf("%s has no list here: there is none of %s; name the file with --from FILE", from, show.Clean(strings.Join(files, ", ")))
+		return nil, fmt.Errorf("no list of %s was found: looked for %s; name the file with --from FILE", from, show.Clean(strings.Join(files, ", ")))
 	}
 }
 
