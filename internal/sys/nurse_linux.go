@@ -177,15 +177,10 @@ func (n *Nurse) Start(namespaces uintptr, cgroup int) (pid, pidfd int, err error
 		return 0, -1, err
 	}
 	sp := newSpawning(uint64(namespaces), cgroup)
-	if s.forgets {
-		// No other copy of this process may be made meanwhile.
-		syscall.ForkLock.RLock()
-		defer syscall.ForkLock.RUnlock()
-		defer withoutHeap(s.page)()
-	} else {
-		copying.Lock()
-		defer copying.Unlock()
-	}
+	// No other copy of this process may be made meanwhile.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	defer withoutHeap()()
 	var old uint64
 	if err := blockSignals(&old); err != nil {
 		return 0, -1, err
@@ -252,11 +247,6 @@ func (n *Nurse) plan() {
 
 // From here on nothing of the Go runtime is used: no allocation, no growing of the
 // stack, no writing of pointers.
-
-//go:norace
-//go:nosplit
-//go:nocheckptr
-func nurseLives(s *nursing) { s.live() }
 
 //go:norace
 //go:nosplit

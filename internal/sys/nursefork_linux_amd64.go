@@ -1,5 +1,3 @@
-//go:build !cgo
-
 package sys
 
 import (
@@ -11,19 +9,22 @@ import (
 )
 
 // cloneOn makes a system call that returns twice: here, and in a child that
-// continues with s.live, on a stack of its own that ends at top.
+// continues at the address lives, of a function that takes s, on a stack of its own
+// that ends at top.
 //
 //go:noescape
-func cloneOn(nr, a1, a2, a3, top uintptr, s *nursing) (pid, errno uintptr)
+func cloneOn(nr, a1, a2, a3, top uintptr, s *nursing, lives uintptr) (pid, errno uintptr)
 
 func (s *nursing) fork(sp *spawning) (uintptr, syscall.Errno) {
 	top := uintptr(unsafe.Pointer(&s.stack)) + nurseStack
+	live := nurseLives
+	lives := **(**uintptr)(unsafe.Pointer(&live)) // a function is a pointer to the address of its code
 	var pid, errno uintptr
 	if sp.args.cgroup == 0 { // an older call, which more filters permit
-		pid, errno = cloneOn(unix.SYS_CLONE, uintptr(sp.args.flags|sp.args.exitSignal), top, uintptr(unsafe.Pointer(&sp.pidfd)), top, s)
+		pid, errno = cloneOn(unix.SYS_CLONE, uintptr(sp.args.flags|sp.args.exitSignal), top, uintptr(unsafe.Pointer(&sp.pidfd)), top, s, lives)
 	} else {
 		sp.args.stack, sp.args.stackSize = uint64(top-nurseStack), nurseStack
-		pid, errno = cloneOn(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&sp.args)), unsafe.Sizeof(sp.args), 0, top, s)
+		pid, errno = cloneOn(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&sp.args)), unsafe.Sizeof(sp.args), 0, top, s, lives)
 	}
 	return pid, syscall.Errno(errno)
 }
@@ -35,7 +36,7 @@ var copying sync.Mutex
 // withoutHeap keeps the Go heap from being copied to new processes, which takes
 // longer the larger the heap is, until the returned function is called. What the
 // runtime maps meanwhile is copied. The caller must hold syscall.ForkLock.
-func withoutHeap(page uintptr) func() {
+func withoutHeap() func() {
 	copying.Lock()
 	const arena = 64 << 20 // the runtime maps the heap in pieces of this size and alignment
 	var here byte          // on a stack, which is in the heap
@@ -53,7 +54,9 @@ func withoutHeap(page uintptr) func() {
 	}
 	for first -= arena; advise(first, unix.MADV_DONTFORK); first -= arena {
 	}
+	forkShadow(unix.MADV_DONTFORK)
 	return func() {
+		forkShadow(unix.MADV_DOFORK)
 		for at := first; at <= last; at += arena { // the first and the last may be mapped in part
 			_ = advise(at, unix.MADV_DOFORK)
 		}
@@ -61,4 +64,9 @@ func withoutHeap(page uintptr) func() {
 	}
 }
 
-var _ = nurseLives // which the assembly calls
+// nurseLives is where the process begins.
+//
+//go:norace
+//go:nosplit
+//go:nocheckptr
+func nurseLives(s *nursing) { s.live() }

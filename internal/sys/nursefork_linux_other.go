@@ -1,4 +1,4 @@
-//go:build linux && (cgo || !amd64)
+//go:build linux && !amd64
 
 package sys
 
@@ -33,7 +33,7 @@ var copying sync.Mutex
 
 // withoutHeap does nothing on this processor: the process runs on a stack that is in
 // the heap, or keeps all memory.
-func withoutHeap(uintptr) func() {
+func withoutHeap() func() {
 	copying.Lock()
 	return copying.Unlock
 }
