@@ -15,18 +15,31 @@ import (
 // ends it. It stops processes before it kills any, so that none can fork faster than
 // hunt finds them.
 func hunt() {
-	for delay := 100 * time.Microsecond; ; delay = min(2*delay, 10*time.Millisecond) {
+	for before, delay := (quarry{}), time.Duration(0); ; {
 		prey := quarry{}
 		for range 100 {
 			if prey.stop() == 0 {
 				break
 			}
 		}
-		if prey.kill() > 0 {
-			delay = 100 * time.Microsecond
-		}
+		prey.kill()
+		delay = prey.pause(before, delay)
+		before = prey
 		time.Sleep(delay)
 	}
+}
+
+// pause returns how long hunt waits after a round, where it has waited for last after the
+// one before: shortly if it has found new processes, else longer and longer. Those that
+// are frozen do not end for as long as they are.
+func (q quarry) pause(before quarry, last time.Duration) time.Duration {
+	const shortest, longest = 100 * time.Microsecond, 10 * time.Millisecond
+	for pid := range q {
+		if _, known := before[pid]; !known {
+			return shortest
+		}
+	}
+	return max(shortest, min(2*last, longest))
 }
 
 // quarry are the processes that were found and stopped, by number; the value is a pidfd,
@@ -71,10 +84,9 @@ func (q quarry) stop() (found int) {
 	return found
 }
 
-func (q quarry) kill() int {
+func (q quarry) kill() {
 	for _, fd := range q {
 		_ = sys.PidfdSignal(fd, syscall.SIGKILL)
 		sys.Close(fd)
 	}
-	return len(q)
 }
