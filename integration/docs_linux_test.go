@@ -152,7 +152,7 @@ serve() {
 // run runs the commands of a page as a user.
 func (p page) run(t *testing.T, repo string, uid int, commands []shown) {
 	dir := place(t, uid)
-	putAs(t, uid, filepath.Join(dir, "hostsup"), read(t, hostsupBinary(t)), 0o755)
+	copyFile(t, hostsupBinary(t), filepath.Join(dir, "hostsup"))
 	addr := freePort(t)
 	local := func(text string) string { return strings.ReplaceAll(text, shownAddress, addr) }
 	switch {

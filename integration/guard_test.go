@@ -5,6 +5,7 @@ package integration
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,18 +75,23 @@ func TestGuard(t *testing.T) {
 // What is not the program that it should be is not started.
 func TestVerify(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile(self)
+	program, err := os.Open(self)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := sha256.Sum256(b)
-	right := demoHost("right", func(h *supervisor.HostSpec) { h.Guard.SHA256 = []string{"sha256:" + hex.EncodeToString(sum[:])} })
+	defer program.Close()
+	digest := sha256.New()
+	if _, err := io.Copy(digest, program); err != nil {
+		t.Fatal(err)
+	}
+	sum := digest.Sum(nil)
+	right := demoHost("right", func(h *supervisor.HostSpec) { h.Guard.SHA256 = []string{"sha256:" + hex.EncodeToString(sum)} })
 	_, host := alone(t, right)
 	if err := host.Call(ctx(t), "pid", nil, nil); err != nil {
 		t.Error(err)
 	}
 	sum[0]++
-	wrong := demoHost("wrong", func(h *supervisor.HostSpec) { h.Guard.SHA256 = []string{hex.EncodeToString(sum[:])} })
+	wrong := demoHost("wrong", func(h *supervisor.HostSpec) { h.Guard.SHA256 = []string{hex.EncodeToString(sum)} })
 	_, host = alone(t, wrong)
 	if err := host.Wait(ctx(t), lifecycle.Failed); err != nil {
 		t.Fatal(err)
