@@ -266,8 +266,9 @@ host "ticker" {
 #   inherit_env  = ["PATH", "HOME"]
 #   stdout_noise = "skip"              # skip | fail: banners and other text where messages belong
 #   attach {                           # stands for attach = true, too
-#     isolate = false                  # true: an agent is never asked what another one's call may have caused
-#     notify  = true                   # it is told that its server has crashed, was given up or is back
+#     isolate   = false                # true: an agent is never asked what another one's call may have caused
+#     notify    = true                 # it is told that its server has crashed, was given up or is back
+#     idle_stop = "never"              # "10m": stopped when no agent has been attached for so long
 #   }
 # }
 

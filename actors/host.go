@@ -185,9 +185,11 @@ func (h *Host) step(ctx actor.Context, ev lifecycle.Event) {
 		case lifecycle.CancelTimer:
 			h.timers[e.Timer].Cancel()
 		case lifecycle.AskStart:
-			safeactor.Tell(ctx, ctx.Parent(), &groupEvent{lifecycle.Want{Name: h.ref.spec().Name, By: e.By, Number: e.Number}})
+			h.request(ctx, lifecycle.Want{Name: h.ref.spec().Name, By: e.By, Number: e.Number})
 		case lifecycle.TellStop:
-			safeactor.Tell(ctx, ctx.Parent(), &groupEvent{lifecycle.Unwant{Name: h.ref.spec().Name, Number: e.Number}})
+			h.request(ctx, lifecycle.Unwant{Name: h.ref.spec().Name, Number: e.Number})
+		case lifecycle.AskStop:
+			h.request(ctx, lifecycle.Release{Name: h.ref.spec().Name, Number: e.Number})
 		case lifecycle.Done:
 			h.done(e)
 		case lifecycle.Adopt:
@@ -226,6 +228,11 @@ func (h *Host) settleEnd(ctx actor.Context) {
 	if h.lifeNo == life {
 		h.clearUp(ctx) // else when the process of the next life has been started
 	}
+}
+
+// request makes a request of the group.
+func (h *Host) request(ctx actor.Context, ev lifecycle.GroupEvent) {
+	safeactor.Tell(ctx, ctx.Parent(), &groupEvent{ev})
 }
 
 func (h *Host) setTimer(ctx actor.Context, e lifecycle.SetTimer) {

@@ -76,7 +76,7 @@ func (h *Host) settleParked(ctx actor.Context) {
 
 // verb carries out what a person or a program asked for.
 func (h *Host) verb(ctx actor.Context, m *verb) {
-	if h.world.ending.Load() && m.verb != VerbStop {
+	if h.world.ending.Load() && m.verb != VerbStop && m.verb != VerbRelease {
 		m.done(ErrClosed)
 		return
 	}
@@ -90,6 +90,8 @@ func (h *Host) verb(ctx actor.Context, m *verb) {
 		by = lifecycle.ByProgram
 	case VerbStop:
 		op = lifecycle.OpStop
+	case VerbRelease:
+		op, by = lifecycle.OpStop, lifecycle.ByProgram
 	case VerbRestart:
 		op = lifecycle.OpRestart
 	case VerbReset:

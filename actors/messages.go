@@ -53,6 +53,7 @@ const (
 	VerbRestart Verb = "restart" // stop, then start
 	VerbReset   Verb = "reset"   // clears the crash window; a failed host starts again
 	VerbRaise   Verb = "raise"   // start for a program: refused where a person stopped the host, or it was given up
+	VerbRelease Verb = "release" // stop for a program that needs the host no longer, unless hosts do that depend on it
 )
 
 // Done answers a Command, an AddHost, a RemoveHost, a ReplaceHost or a Shutdown.

@@ -328,6 +328,12 @@ func (r *Ref) Start(ctx context.Context) error { return r.Do(ctx, VerbStart) }
 // given up: only a person starts it then.
 func (r *Ref) Raise(ctx context.Context) error { return r.Do(ctx, VerbRaise) }
 
+// Release stops a host that runs and that no program needs any longer. Another Raise, a
+// call, or the start of a host that depends on it starts it again. The error is a
+// *StateError if the host does not run, or goes on because a host that depends on it runs,
+// or because it was asked to start again meanwhile; else as of Do.
+func (r *Ref) Release(ctx context.Context) error { return r.Do(ctx, VerbRelease) }
+
 // RunDue is [Ref.Raise] for the schedule of a job: due, such as "02:00", is the time that has
 // come. With again a run that goes on is stopped first. A job that has failed is started.
 func (r *Ref) RunDue(ctx context.Context, due string, again bool) error {

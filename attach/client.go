@@ -99,6 +99,9 @@ func (h *Hub) Serve(ctx context.Context, rw io.ReadWriteCloser) error {
 	defer c.giveUp()
 	stop := context.AfterFunc(c.ctx, func() { _ = rw.Close() })
 	h.enter(c)
+	if u := usageOf(h.host); u != nil {
+		u.entered(c.ctx)
+	}
 	h.log.Debug("a client came", "host", h.host.Name(), "client", c.number)
 	go c.write()
 	h.dialect.came(c)

@@ -33,6 +33,9 @@
 // gets a new life that is opened with its own. shutdown and exit end the
 // client's own connection and nothing else.
 //
+// With [Rule].IdleStop a host that no client has used for some time is stopped. The next
+// client starts it again, also one that comes while it stops.
+//
 // A client of MessagePack-RPC is one from its first byte on, and a host that does
 // not run is started for it; where that fails the client is let go. What it says
 // without asking is lost while the host is down.

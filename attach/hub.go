@@ -54,6 +54,9 @@ const (
 	maxEarlyBytes = backlogLimit
 )
 
+// hubName is that of the interceptor of a [Hub].
+const hubName = "attach"
+
 // Hub stands between one host and the clients that attach to it. Make it with
 // [New]; there is one for a host.
 type Hub struct {
@@ -141,7 +144,7 @@ func newHub(of *supervisor.Host, log hclog.Logger, alone bool) (*Hub, error) {
 	h.questions, h.works = map[*question]bool{}, map[string]work{}
 	h.docs.open = map[string]*document{}
 	h.own = &actors.Interceptor{
-		Name: "attach", Stage: actors.StageServe, Value: h,
+		Name: hubName, Stage: actors.StageServe, Value: h,
 		Starting: h.starting, Up: h.up, Down: h.down, Inbound: h.inbound, Reading: h.reading,
 	}
 	if d == dialect(mcp{}) {
@@ -471,4 +474,7 @@ func (h *Hub) leave(c *client) {
 	}
 	h.mu.Unlock()
 	h.taken(c)
+	if u := usageOf(h.host); u != nil {
+		u.left()
+	}
 }

@@ -2,6 +2,7 @@ package attach
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
@@ -25,6 +26,12 @@ type Rule struct {
 	// logging and speaks a revision up to 2025-11-25: of one crash in a minute, and of the
 	// rest by their number.
 	Silent bool
+
+	// IdleStop is how long the host runs without a client before it is stopped, counted from its
+	// start or from when the last client has left; default 0: for ever. The next client, or
+	// a call, starts it again. A call that is open keeps it running for another IdleStop, and
+	// so does a host that depends on it and runs.
+	IdleStop time.Duration
 }
 
 var _ supervisor.Live = Rule{}
@@ -33,7 +40,10 @@ var _ supervisor.Live = Rule{}
 func (Rule) Setting() string { return "attach" }
 
 // Validate implements [supervisor.Feature].
-func (Rule) Validate(p codec.Protocol) error {
+func (r Rule) Validate(p codec.Protocol) error {
+	if r.IdleStop < 0 {
+		return fmt.Errorf("idle stop %s is negative", r.IdleStop)
+	}
 	if !Can(p) {
 		name := "none"
 		if p != nil {
@@ -44,14 +54,23 @@ func (Rule) Validate(p codec.Protocol) error {
 	return nil
 }
 
-// Interceptor implements [supervisor.Feature]. It does nothing: the [Hub], which is made
-// when a program first attaches, reads the rule.
-func (Rule) Interceptor(*actors.Ref) *actors.Interceptor {
-	return &actors.Interceptor{Name: "attach rule", Stage: actors.StageServe}
+// Interceptor implements [supervisor.Feature]. It stops a host that is idle. The rest of
+// the rule is read by the [Hub], which is made when a program first attaches.
+func (r Rule) Interceptor(host *actors.Ref) *actors.Interceptor {
+	u := usageOf(host)
+	if u == nil {
+		u = newUsage(host)
+	}
+	u.set(r)
+	return u.interceptor()
 }
 
 // Change implements [supervisor.Live].
-func (Rule) Change(*actors.Ref) {}
+func (r Rule) Change(host *actors.Ref) {
+	if u := usageOf(host); u != nil {
+		u.set(r)
+	}
+}
 
 // ruleOf returns the rule of a host, the zero value if it has none.
 func ruleOf(spec supervisor.HostSpec) Rule {

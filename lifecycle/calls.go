@@ -19,8 +19,8 @@ func (h Host) Calls() Calls {
 		return CallsWait
 	case Crashed, Restarting:
 		return CallsKept
-	case Stopped:
-		if h.Pending() {
+	case Stopped, Stopping:
+		if h.Pending() && (h.state == Stopped || h.by == ByProgram) {
 			return CallsWait
 		}
 	}
@@ -29,5 +29,7 @@ func (h Host) Calls() Calls {
 
 // StartsAtCall reports whether a call is to start the host, see [Wish].
 func (h Host) StartsAtCall() bool {
-	return h.state == Stopped && !h.rules.Eager && !h.StoppedByPerson() && !h.Pending()
+	unneeded := h.by == ByProgram // until now
+	down := h.state == Stopped || h.state == Stopping && unneeded
+	return down && (!h.rules.Eager || unneeded) && !h.StoppedByPerson() && !h.Pending()
 }

@@ -14,7 +14,7 @@ type By string
 const (
 	ByTree       By = "tree"       // the supervisor, at its own start or stop
 	ByPerson     By = "person"     // an operation: a command or an API call
-	ByProgram    By = "program"    // a program that needs the host; it does not overrule a person
+	ByProgram    By = "program"    // a program that needs the host, or needs it no longer; it does not overrule a person
 	BySchedule   By = "schedule"   // the schedule of the host; it does not overrule a person
 	ByCall       By = "call"       // the first call to a lazy host
 	ByDependent  By = "dependent"  // a host that needs this one
@@ -75,6 +75,9 @@ type DependencyFailed struct {
 	Name string
 	Ack  int
 }
+
+// StopRefused answers [AskStop]: the host goes on.
+type StopRefused struct{ Ack int }
 
 // Waits tells a host that is to start what its group is waiting for.
 type Waits struct {
@@ -174,6 +177,7 @@ func (Operate) event()          {}
 func (Reset) event()            {}
 func (DependencyFailed) event() {}
 func (Waits) event()            {}
+func (StopRefused) event()      {}
 func (SlotGranted) event()      {}
 func (SlotQueued) event()       {}
 func (Ready) event()            {}
@@ -270,14 +274,16 @@ type (
 
 // AskStart tells the group that the host wants to run. The group answers, now or
 // later, with [Start], with [DependencyFailed], or with a [Stop] that says why
-// not. TellStop tells it that a person has stopped the host. Both are requests,
-// numbered from 1 in one sequence.
+// not. TellStop tells it that a person has stopped the host. AskStop asks whether the
+// host may be stopped that no program needs any longer; the group answers with a [Stop]
+// or with [StopRefused]. They are requests, numbered from 1 in one sequence.
 type (
 	AskStart struct {
 		By     By
 		Number int
 	}
 	TellStop struct{ Number int }
+	AskStop  struct{ Number int }
 )
 
 // Adopt tells that the configuration of the last [Replace] is in force. What follows it
@@ -326,6 +332,7 @@ func (SetTimer) effect()    {}
 func (CancelTimer) effect() {}
 func (AskStart) effect()    {}
 func (TellStop) effect()    {}
+func (AskStop) effect()     {}
 func (Done) effect()        {}
 func (Unadvised) effect()   {}
 func (Adopt) effect()       {}

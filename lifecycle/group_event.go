@@ -25,6 +25,13 @@ type Unwant struct {
 	Number int
 }
 
+// Release asks for a host to be stopped that no program needs any longer, see [AskStop].
+// It is not stopped while a host that depends on it runs or is to run.
+type Release struct {
+	Name   string
+	Number int
+}
+
 // Changed tells the state of a host, after each change and once in answer to
 // each command (which may have changed nothing).
 type Changed struct {
@@ -48,6 +55,7 @@ func (Boot) groupEvent()     {}
 func (Shutdown) groupEvent() {}
 func (Want) groupEvent()     {}
 func (Unwant) groupEvent()   {}
+func (Release) groupEvent()  {}
 func (Changed) groupEvent()  {}
 func (Join) groupEvent()     {}
 func (Rejoin) groupEvent()   {}
@@ -56,8 +64,8 @@ func (Leave) groupEvent()    {}
 // GroupEffect is what the caller has to do. The types below are all there are.
 type GroupEffect interface{ groupEffect() }
 
-// Command gives a host an event: [Start], [Stop], [DependencyFailed] or [Waits].
-// All but the last are answered by a [Changed].
+// Command gives a host an event: [Start], [Stop], [DependencyFailed], [Waits] or
+// [StopRefused]. All but the last two are answered by a [Changed].
 type Command struct {
 	Name  string
 	Event Event

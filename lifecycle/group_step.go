@@ -35,6 +35,11 @@ func (g Group) Step(ev GroupEvent) (Group, []GroupEffect, error) {
 			m.wanted, m.kept, m.asks, m.granted = false, true, false, false
 			m.notice, m.refused = "", false
 		}
+	case Release:
+		if i := s.find(ev.Name); i >= 0 {
+			s.members[i].acked = ev.Number
+			s.release(&s.members[i])
+		}
 	case Changed:
 		s.changed(ev)
 	case Join:
@@ -152,6 +157,20 @@ func (s *groupStep) want(i int, by By, person bool) {
 	m.wanted, m.kept, m.by = true, false, by
 	m.notice, m.refused = "", false
 	s.pull(i, person)
+}
+
+// idle is the reason why a host is stopped that no program needs.
+const idle = "idle: no program needs it"
+
+// release stops a member that no program needs, unless another member does.
+func (s *groupStep) release(m *member) {
+	needed := slices.ContainsFunc(m.neededBy, func(j int) bool { return s.members[j].wanted || !s.members[j].state.AtRest() })
+	if needed || s.shutdown || m.drains { // the last two: it is stopped anyway
+		s.do(Command{m.Name, StopRefused{m.acked}})
+		return
+	}
+	m.wanted, m.notice = false, idle
+	s.stop(m, ByProgram, idle, false)
 }
 
 // pull wants what a member needs. Only a person brings back what a person

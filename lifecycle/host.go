@@ -226,6 +226,9 @@ func (h Host) Step(ev Event, now time.Time) (Host, []Effect) {
 	case DependencyFailed:
 		s.ack = ev.Ack
 		s.dependencyFailed(ev.Name)
+	case StopRefused:
+		s.ack = ev.Ack
+		s.keep()
 	case Waits:
 		s.ack = ev.Ack
 		if !s.superseded() && (s.state.AtRest() && s.Pending() || s.state == Restarting && s.asks) {

@@ -43,10 +43,14 @@ func (s *step) firstTry() {
 }
 
 func (s *step) stop(e Stop) {
-	if e.By == ByGroup {
+	switch e.By {
+	case ByGroup:
 		if s.stopByGroup(e) {
 			s.down(e.By, e.Reason)
 		}
+		return
+	case ByProgram:
+		s.stopByProgram(e)
 		return
 	}
 	s.again, s.promised, s.waits = false, false, ""

@@ -27,7 +27,7 @@ func (w *world) check() error {
 			return fail("waits for a start that does not come")
 		case m.state != h.State():
 			return fail("is not known to its group, which has it as " + string(m.state))
-		case s.kept && h.State() != Stopped && h.Reason() != "is still there":
+		case s.kept && (h.State() != Stopped || h.By() == ByProgram) && h.Reason() != "is still there":
 			return fail("was stopped by a person")
 		case w.group.shutdown && !h.State().AtRest():
 			return fail("outlives the shutdown")
@@ -44,6 +44,7 @@ func (w *world) check() error {
 			name, needs := strings.CutPrefix(strings.TrimSuffix(h.Reason(), ", which is stopped"), "needs ")
 			shared, group := strings.CutPrefix(strings.TrimSuffix(h.Reason(), " failed"), "group: ")
 			switch {
+			case (h.By() == ByProgram || h.By() == ByGroup) && h.Reason() == idle:
 			case h.By() == ByPerson, h.By() == BySelf && h.Reason() != "", h.Done() && m.done:
 			case h.By() == "" && h.life == 0 && m.Lazy:
 			case needs && h.By() == ByGroup && slices.Contains(m.DependsOn, name) && w.hosts[w.group.index[name]].State() == Stopped:
@@ -221,6 +222,9 @@ func (w *world) renumber(i int) {
 			case DependencyFailed:
 				e.Ack = change(e.Ack)
 				s.toHost[j] = e
+			case StopRefused:
+				e.Ack = change(e.Ack)
+				s.toHost[j] = e
 			case Waits:
 				e.Ack = change(e.Ack)
 				s.toHost[j] = e
@@ -232,6 +236,9 @@ func (w *world) renumber(i int) {
 				e.Number = change(e.Number)
 				s.toGroup[j] = e
 			case Unwant:
+				e.Number = change(e.Number)
+				s.toGroup[j] = e
+			case Release:
 				e.Number = change(e.Number)
 				s.toGroup[j] = e
 			}
@@ -278,7 +285,7 @@ func (w *world) key() [16]byte {
 			k.add(h.by, h.reason)
 		}
 		for _, o := range h.ops {
-			k.add(o.op, o.request)
+			k.add(o.op, o.request, o.asks)
 		}
 		for _, e := range s.toHost {
 			switch e := e.(type) {
@@ -290,6 +297,8 @@ func (w *world) key() [16]byte {
 				k.add(3, e.Name, e.Ack)
 			case Waits:
 				k.add(4, e.For, e.Ack)
+			case StopRefused:
+				k.add(5, e.Ack)
 			}
 		}
 		k.add(0)
@@ -299,6 +308,8 @@ func (w *world) key() [16]byte {
 				k.add(1, e.By == ByPerson, e.By == ByRule)
 			case Unwant:
 				k.add(2)
+			case Release:
+				k.add(4)
 			case Changed:
 				k.add(3, e.To, e.By == BySelf, e.By == ByDone, e.By == ByDependency, e.Answer)
 			}

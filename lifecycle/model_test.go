@@ -35,6 +35,7 @@ type modelCase struct {
 	shutdown bool // it may be shut down at any time
 	short    bool // the supervisor may be short of something at any start
 	replaced bool // each host may be given another configuration
+	released bool // programs may start each host, and no longer need it at any time
 }
 
 func modelCases() []modelCase {
@@ -58,6 +59,11 @@ func modelCases() []modelCase {
 		{name: "only reported", overlap: 1, members: []Member{a, b}, report: true},
 		{name: "replaced", overlap: 1, members: []Member{a, b}, replaced: true},
 		{name: "a lazy one replaced", overlap: 2, members: []Member{lazyA}, replaced: true},
+		{name: "released", overlap: 2, members: []Member{lazyA}, released: true},
+		{name: "released pair", overlap: 1, members: []Member{a, b}, released: true},
+		{name: "released chain", overlap: 1, members: []Member{lazyA, lazyB, needs(c, "b")}, released: true},
+		{name: "released, always restarted", overlap: 1, members: []Member{a, lazyB}, restart: always, released: true},
+		{name: "released at a shutdown", overlap: 1, members: []Member{a, lazyB}, released: true, shutdown: true},
 		{name: "short", overlap: 1, members: []Member{a, b}, short: true},
 		{name: "job", overlap: 2, members: []Member{job, b}},
 		{name: "job and two", overlap: 1, members: []Member{job, b, needs(c, "a")}},
@@ -110,6 +116,7 @@ type world struct {
 	rest     bool // AtRestAll was told
 	short    bool // starts may fail for want of something
 	replaced bool // configurations may be replaced
+	released bool // programs may start hosts, and no longer need them
 	ends     bool // a shutdown may come: who has answered what counts for nothing else
 	alone    bool // no start was asked for by a person since it was quiet
 }
@@ -139,7 +146,7 @@ func newWorld(c modelCase) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{group: g, left: c.overlap, alone: true, ends: c.shutdown, short: c.short, replaced: c.replaced, sim: make([]simHost, len(c.members))}
+	w := &world{group: g, left: c.overlap, alone: true, ends: c.shutdown, short: c.short, replaced: c.replaced, released: c.released, sim: make([]simHost, len(c.members))}
 	for _, m := range g.members {
 		rules := HostRules{
 			Restart: DefaultRestart(), StartTimeout: time.Minute, KillAfter: time.Minute,
@@ -184,6 +191,13 @@ func (w *world) groupStep(ev GroupEvent) error {
 		switch e := e.(type) {
 		case Command:
 			send(e.Name, e.Event)
+			if stop, is := e.Event.(Stop); is && stop.By == ByProgram {
+				for _, j := range w.group.members[w.group.index[e.Name]].neededBy {
+					if d := w.group.members[j]; d.wanted || d.state != Stopped && d.state != Failed {
+						return fmt.Errorf("%s is stopped as nobody needs it, while %s is %s", e.Name, d.Name, d.state)
+					}
+				}
+			}
 			if _, starts := e.Event.(Start); !starts {
 				continue
 			}
@@ -233,6 +247,8 @@ func (w *world) hostStep(i int, ev Event) error {
 			tell(Want{name, e.By, e.Number})
 		case TellStop:
 			tell(Unwant{name, e.Number})
+		case AskStop:
+			tell(Release{name, e.Number})
 		case Done:
 			s.ops--
 		}
@@ -385,6 +401,10 @@ func (w *world) disturb() []move {
 			event("person starts", Operate{OpStart, ByPerson, 0, ""}, func(n *world, s *simHost) { s.ops++; n.reached(i) })
 			event("person stops", Operate{OpStop, ByPerson, 0, ""}, func(n *world, s *simHost) { s.ops++; s.kept = n.alone })
 			event("person restarts", Operate{OpRestart, ByPerson, 0, ""}, func(n *world, s *simHost) { s.ops++; n.reached(i) })
+			if w.released {
+				event("program starts", Operate{OpStart, ByProgram, 0, ""}, func(_ *world, s *simHost) { s.ops++ })
+				event("program releases", Operate{OpStop, ByProgram, 0, ""}, func(_ *world, s *simHost) { s.ops++ })
+			}
 		}
 		if w.replaced {
 			event("is replaced", Replace{h.rules, true}, func(n *world, _ *simHost) { n.alone = false })

@@ -16,9 +16,9 @@ const (
 // or later: at the latest when the host is at rest and nothing starts it.
 type Operate struct {
 	Operation Operation
-	By        By // ByPerson; or ByProgram or BySchedule, which must not ask for OpStop, and are refused where a person stopped the host or it was given up, unless it is a job, of which each run is another matter
+	By        By // ByPerson; or ByProgram, whose OpStop is a request that the group may refuse (see [AskStop]), or BySchedule; these are refused where a person stopped the host or it was given up, unless it is a job, of which each run is another matter
 	ID        uint64
-	Due       string // BySchedule: the time that has come, for the reason of the start
+	Due       string // BySchedule, which must not ask for OpStop: the time that has come, for the reason of the start
 }
 
 // Done ends an operation.
@@ -33,43 +33,63 @@ type Done struct {
 type operation struct {
 	op      Operation
 	id      uint64
-	request int // number of the last request to the group when it had begun
+	request int  // number of the last request to the group when it had begun
+	asks    bool // a stop that the group has to allow, see AskStop
 }
 
 // operate begins an operation.
 func (s *step) operate(e Operate) {
 	op, id := e.Operation, e.ID
-	if (e.By == ByProgram || e.By == BySchedule) && (s.StoppedByPerson() || s.state == Failed && !s.rules.Job) {
+	asks := op == OpStop && e.By == ByProgram
+	if (e.By == ByProgram || e.By == BySchedule) && (s.StoppedByPerson() || s.state == Failed && !s.rules.Job) || asks && !s.state.Up() {
 		s.do(Done{ID: id, State: s.state, Reason: s.Reason()})
 		return
 	}
 	if e.By == BySchedule {
 		s.due = e.Due
 	}
-	if op == OpStop {
+	switch {
+	case asks:
+		s.requested++
+		s.do(AskStop{s.requested})
+	case op == OpStop:
 		s.stop(Stop{By: e.By, Reason: "stopped by request"})
 		s.finish(func(o operation) bool { return o.op != OpStop }, false, s.state, "stopped by request")
-	} else {
-		switch {
-		case op == OpStart && s.state.Up():
-			s.do(Done{ID: id, OK: true, State: s.state})
-			return
-		case s.state == Stopping && s.by == ByTree:
-			s.do(Done{ID: id, State: Stopping, Reason: s.reason})
-			return
-		case op == OpRestart:
-			reason := "restart asked for"
-			if e.By == BySchedule {
-				reason = s.startReason(e.By)
-			}
-			s.restart(e.By, reason)
-		default:
-			s.wish(e.By)
+	case op == OpStart && s.state.Up():
+		s.do(Done{ID: id, OK: true, State: s.state})
+		return
+	case s.state == Stopping && s.by == ByTree:
+		s.do(Done{ID: id, State: Stopping, Reason: s.reason})
+		return
+	case op == OpRestart:
+		reason := "restart asked for"
+		if e.By == BySchedule {
+			reason = s.startReason(e.By)
 		}
+		s.restart(e.By, reason)
+	default:
+		s.wish(e.By)
 	}
 	// A step with one replaces the list: the machine is a value.
-	s.ops = append(slices.Clip(s.ops), operation{op, id, s.requested})
+	s.ops = append(slices.Clip(s.ops), operation{op, id, s.requested, asks})
 	s.stopped()
+}
+
+// stopByProgram stops the host as its group has allowed. It does not if somebody has made
+// another request of the group meanwhile, nor if the host is at rest.
+func (s *step) stopByProgram(e Stop) {
+	switch {
+	case s.superseded():
+		s.keep()
+	case !s.state.AtRest(): // else the operation ends when nothing is left of the life, or has ended
+		s.again, s.promised, s.waits = false, false, ""
+		s.down(e.By, e.Reason)
+	}
+}
+
+// keep ends the stops that the present command does not allow.
+func (s *step) keep() {
+	s.finish(func(o operation) bool { return o.asks && s.ack >= o.request }, false, s.state, "it is needed")
 }
 
 // stopped ends the stops of a host that is down.

@@ -29,7 +29,7 @@ func TestRandomWalk(t *testing.T) {
 			life := h.Life() - uint64(r.IntN(2))
 			all := []Event{
 				Start{ByPerson, acked}, Stop{By: ByPerson, Reason: "x"}, Stop{ByGroup, "x", r.IntN(2) == 0, acked}, Stop{By: ByTree, Reason: "x"},
-				Wish{ByCall}, Operate{OpStart, ByPerson, 1, ""}, Operate{OpStop, ByPerson, 2, ""}, Operate{OpRestart, ByPerson, 3, ""}, Operate{OpStart, ByProgram, 4, ""}, Operate{OpStart, BySchedule, 5, "02:00"}, Operate{OpRestart, BySchedule, 6, "02:00"}, Reset{}, DependencyFailed{"db", acked}, Waits{"db", acked},
+				Wish{ByCall}, Operate{OpStart, ByPerson, 1, ""}, Operate{OpStop, ByPerson, 2, ""}, Operate{OpRestart, ByPerson, 3, ""}, Operate{OpStart, ByProgram, 4, ""}, Operate{OpStart, BySchedule, 5, "02:00"}, Operate{OpRestart, BySchedule, 6, "02:00"}, Operate{OpStop, ByProgram, 7, ""}, StopRefused{acked}, Stop{By: ByProgram, Reason: "idle", Ack: acked}, Reset{}, DependencyFailed{"db", acked}, Waits{"db", acked},
 				SlotGranted{life}, Ready{life}, Hung{life, time.Second, ""}, Alive{Life: life}, Fired{StartTimer}, Fired{KillTimer}, Fired{BackoffTimer}, Fired{RetryTimer},
 				Ended{Life: life, Cause: CauseExit}, Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: 3}}, Ended{Life: life, Cause: CauseVersion},
 				Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: 3}, Rest: RestNothing}, Ended{Life: life, Cause: CauseExit, Status: ExitStatus{Code: 3}, Cleared: true, Rest: RestTree},

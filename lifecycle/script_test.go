@@ -72,6 +72,9 @@ func TestGroupScripts(t *testing.T) {
 			case "unwant":
 				requests++
 				ev = Unwant{d.CmdArgs[0].Key, requests}
+			case "release":
+				requests++
+				ev = Release{d.CmdArgs[0].Key, requests}
 			case "join":
 				ev = Join{membersFrom(d.Input)[0]}
 			case "rejoin":
@@ -215,6 +218,8 @@ func showCommand(c Command) string {
 		}
 	case Waits:
 		text, ack = fmt.Sprintf("hold %s: waiting for %s", c.Name, e.For), e.Ack
+	case StopRefused:
+		text, ack = c.Name+" goes on", e.Ack
 	case DependencyFailed:
 		text, ack = fmt.Sprintf("fail %s: dependency %s", c.Name, e.Name), e.Ack
 	}
@@ -332,6 +337,8 @@ func eventFrom(t *testing.T, d *datadriven.TestData, h Host) Event {
 		return Operate{Operation(d.CmdArgs[0].Key), cmp.Or(by, ByPerson), 1, arg(d, "due")}
 	case "replace":
 		return Replace{rulesFrom(t, d), d.HasArg("restart")}
+	case "stop-refused":
+		return StopRefused{ack}
 	case "waits":
 		return Waits{d.CmdArgs[0].Key, ack}
 	case "reset":
@@ -429,6 +436,8 @@ func showEffects(effects []Effect) string {
 			fmt.Fprintf(&b, "request %d: a start (%s)\n", e.Number, e.By)
 		case TellStop:
 			fmt.Fprintf(&b, "request %d: it was stopped\n", e.Number)
+		case AskStop:
+			fmt.Fprintf(&b, "request %d: may it be stopped\n", e.Number)
 		case Done:
 			fmt.Fprintf(&b, "done %d: %v", e.ID, e.OK)
 			if !e.OK {
