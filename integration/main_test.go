@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -55,10 +57,10 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(play())
 	}
-	// Most tests wait most of the time: for a process to start, or to be
-	// called unresponsive.
+	// Most tests wait much of the time: for a process to start, or to be called
+	// unresponsive. More of them at once starve each other.
 	flag.Parse()
-	if err := flag.Set("test.parallel", "12"); err != nil {
+	if err := flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
