@@ -77,6 +77,9 @@ func (a *Life) launch(ctx actor.Context) lifecycle.Fault {
 }
 
 func (a *Life) spawned(ctx actor.Context, child *sandbox.Child) {
+	if a.machine.Over() {
+		return // torn down while the process was made, of which its actor takes care
+	}
 	a.child = child
 	for _, o := range a.transport.Outputs {
 		a.caps = append(a.caps, a.ref.log.Capture(o.File, o.Stream, a.number))

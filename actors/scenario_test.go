@@ -11,6 +11,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/hostsup/hostsup/codec/native"
 	"github.com/hostsup/hostsup/internal/safeactor"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/hostspec"
@@ -310,6 +311,34 @@ func TestStopOfAStartThatHangs(t *testing.T) {
 		`)
 		if stop() != "done" {
 			t.Errorf("stop: %s", stop())
+		}
+	})
+}
+
+// A life that is torn down while its process is being made never talks to it. Its actor hears
+// of the process all the same, because it waits for that of the process, which takes its time.
+func TestLifeIsTornDownDuringItsStart(t *testing.T) {
+	h := HostSpec{Spec: hostspec.Spec{Name: "a", Start: hostspec.StartRule{Lazy: true}, Protocol: native.New()}}
+	h.Restart.Policy = lifecycle.Never
+	simulate(t, nil, alone(h), func(s *simulation) {
+		gate := make(chan struct{})
+		s.set(func() { s.hold["a"], s.wedge = gate, "a" })
+		start := s.do("a", VerbStart)
+		s.passes(time.Second)
+		pid := s.world.Ref("a").pid
+		s.world.System.Root.Stop(actor.NewPID(pid.Address, pid.Id+"/life-1"))
+		synctest.Wait()
+		close(gate)
+		s.passes(time.Minute)
+		s.tells(`
+			0s a: - → starting (asked for)
+			5s a: slow: no handshake 5s after its start: the program does not answer in protocol "hostsup" (the default); one that speaks no protocol needs protocol = "none"
+			11s a: starting → crashed (internal: the actor of the life ended), report, exit
+			11s a: crashed → stopped (internal: the actor of the life ended), exit
+			0s supervisor: ready
+		`)
+		if start() == "done" || start() == "open" {
+			t.Errorf("start: %s", start())
 		}
 	})
 }

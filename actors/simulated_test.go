@@ -43,6 +43,7 @@ type simulation struct {
 	running map[string]*simProcess // by host
 	refuse  map[string]error       // starts of a host fail with it
 	hold    map[string]chan struct{}
+	wedge   string              // processes of this host are stuck from their start on
 	peers   map[string]*simPeer // of the running lives with a protocol
 	mute    map[string]bool     // hosts that do not shake hands
 }
@@ -170,7 +171,7 @@ func (s *simulation) Start(cmd *sandbox.Command) (*sandbox.Child, error) {
 	if s.started != nil {
 		s.started()
 	}
-	p := &simProcess{peer: s.peers[host]}
+	p := &simProcess{peer: s.peers[host], stuck: host == s.wedge}
 	if p.peer != nil {
 		go p.peer.serve(p)
 	}

@@ -86,6 +86,9 @@ type Life struct {
 // NewLife returns the machine of a life that has not begun.
 func NewLife(rules LifeRules) Life { return Life{rules: rules} }
 
+// Over reports whether the life has ended, or was torn down.
+func (l Life) Over() bool { return l.phase == over }
+
 // Step takes one event and returns the next machine and what to do. Nothing
 // follows from what comes after [EndLife] or [Torn].
 func (l Life) Step(ev LifeEvent) (Life, []LifeEffect) {
