@@ -271,6 +271,27 @@ host "ticker" {
 #     idle_stop = "never"              # "10m": stopped when no agent has been attached for so long
 #   }
 # }
+# host "github" {                      # example; a server elsewhere, reached over HTTP
+#   url    = "https://mcp.example/mcp" # in the place of command
+#   attach = true
+#   remote {
+#     token   = secret("github")       # sent as Authorization: Bearer TOKEN
+#     headers = { X-Team = "ops" }     # of each request; X-Key = secret("key") too
+#     ca      = "/etc/ssl/mcp-ca.pem"  # authorities that are trusted; default: the system's
+#     cert    = "/etc/ssl/client.pem"  # shown to the server
+#     key     = "/etc/ssl/client.key"
+#     connect_timeout   = "10s"        # also how long a server that is away is tried again before that is a crash
+#     idle_timeout      = "never"      # or the time without a byte after which a stream counts as cut off
+#     allow_unencrypted = false        # true: an http:// URL of another machine
+#   }
+#   unresponsive {                     # it is asked each 15 s whether it lives, and hung after 45 s
+#     after = "45s"
+#     ping  = "15s"
+#   }
+#   restart {
+#     retry_failed = "1m"
+#   }
+# }
 
 # VS Code's extension host, as an editor has it, with extensions that are known
 # one by one: `hostsup extensions` lists them, `hostsup activate onLanguage:go`

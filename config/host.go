@@ -41,10 +41,11 @@ type hostDecl struct {
 	hooks       hooksDecl
 	schedule    scheduleDecl
 	sharing     attach.Rule
+	remote      remoteDecl
 }
 
 func newHostDecl() *hostDecl {
-	return &hostDecl{spec: defaultHost(), kind: kindService, protocol: defaultProtocol, speech: speech{noise: noiseSkip}, confinement: newConfinement(), extensions: newExtensionsDecl(), reconnect: newReconnectDecl(), health: healthDecl{rule: health.Rule{}.WithDefaults()}, hooks: hooksDecl{timeout: hook.DefaultTimeout}, schedule: scheduleDecl{schedule.Rule{Overlap: schedule.Skip}}}
+	return &hostDecl{spec: defaultHost(), kind: kindService, protocol: defaultProtocol, speech: speech{noise: noiseSkip}, confinement: newConfinement(), remote: newRemoteDecl(), extensions: newExtensionsDecl(), reconnect: newReconnectDecl(), health: healthDecl{rule: health.Rule{}.WithDefaults()}, hooks: hooksDecl{timeout: hook.DefaultTimeout}, schedule: scheduleDecl{schedule.Rule{Overlap: schedule.Skip}}}
 }
 
 // host reads a host block. The name of the result is valid even if the rest is wrong.
@@ -54,6 +55,7 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	d.spec.Name = b.Labels[0]
 	table := hostSection(d)
 	d.places = r.section(b.Body, b.DefRange, table, replyHeader, forwardHeader, throttleHeader)
+	r.remote(d, b, table)
 	r.kind(d)
 	d.speech.editor = r.editor(d)
 	d.spec.Protocol = protocols[d.protocol](d.speech)

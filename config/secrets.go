@@ -82,7 +82,7 @@ func secretCall(expr hcl.Expression) *hclsyntax.FunctionCallExpr {
 // misplaced reports a secret that is not allowed at its position.
 func (r *reader) misplaced(call *hclsyntax.FunctionCallExpr) {
 	r.fail(call.Range(), "a secret cannot be used here",
-		"A secret is given to a host in its env, alone or within a string: env = { TOKEN = secret(\"NAME\") }. Its value is unknown while the file is read, and every user of the machine can see the arguments of a command.")
+		"A secret is given to a host in its env, or to a server elsewhere by remote.token and remote.headers, alone or within a string: env = { TOKEN = secret(\"NAME\") }. Its value is unknown while the file is read, and every user of the machine can see the arguments of a command.")
 }
 
 // environmentWithSecrets is environment with support for secrets in values.
@@ -91,7 +91,7 @@ func environmentWithSecrets(plain *map[string]string, secrets *map[string]secret
 	read := s.read
 	var found map[string]secret.Text
 	s.sift = func(r *reader, expr hcl.Expression) hcl.Expression {
-		expr, found = r.siftSecrets(expr)
+		expr, found = r.siftSecrets(expr, "env", checkEnvName)
 		return expr
 	}
 	s.read = func(g given) {
@@ -109,8 +109,8 @@ func environmentWithSecrets(plain *map[string]string, secrets *map[string]secret
 }
 
 // siftSecrets removes the entries of a map that are secrets. The rest is evaluated
-// as usual.
-func (r *reader) siftSecrets(expr hcl.Expression) (hcl.Expression, map[string]secret.Text) {
+// as usual. what is the name of the map, and check returns what is wrong with a key, or "".
+func (r *reader) siftSecrets(expr hcl.Expression, what string, check func(name string) string) (hcl.Expression, map[string]secret.Text) {
 	object, ok := expr.(*hclsyntax.ObjectConsExpr)
 	if !ok || secretCall(expr) == nil {
 		return expr, nil
@@ -132,8 +132,8 @@ func (r *reader) siftSecrets(expr hcl.Expression) (hcl.Expression, map[string]se
 			continue
 		}
 		name := key.AsString()
-		if wrong := checkEnvName(name); wrong != "" {
-			r.fail(item.KeyExpr.Range(), fmt.Sprintf("invalid name %q in env", name), "%s", wrong)
+		if wrong := check(name); wrong != "" {
+			r.fail(item.KeyExpr.Range(), fmt.Sprintf("invalid name %q in %s", name, what), "%s", wrong)
 		}
 		if _, twice := found[name]; twice {
 			r.fail(item.KeyExpr.Range(), "written twice", "%q has a value already. Remove one of the two.", name)

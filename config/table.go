@@ -97,7 +97,8 @@ func hostSection(d *hostDecl) section {
 	return section{
 		name: "host", doc: "One process that is kept alive.",
 		settings: []setting{
-			named("command", "program, looked up in the supervisor's PATH, and its arguments", command(&h.Command)),
+			named("command", "program, looked up in the supervisor's PATH, and its arguments", optional(command(&h.Command))),
+			speaking(named("url", "an MCP server elsewhere, reached over HTTP (Streamable HTTP), in the place of command; https://, or http:// to this machine", remoteURL(&d.remote.url))),
 			named("kind", "kept alive (service), run to its end while hosts that depend on it wait for its success (job), or run to its end at the times of schedule (cron)", choice(&d.kind, kindService, kindJob, kindCron)),
 			named("schedule", "when a host of kind cron runs", checkedText(&d.schedule.Times, `a schedule such as "*/5 * * * *", "@daily" or "@every 10m"`, schedule.CheckTimes)),
 			named("timezone", "of schedule; default: the supervisor's", checkedText(&d.schedule.Timezone, `a time zone such as "Europe/Berlin"`, schedule.CheckTimezone)),
@@ -201,6 +202,7 @@ func hostSection(d *hostDecl) section {
 					named("idle_stop", "time without a program that is attached after which it is stopped; the next one starts it again", duration(&d.sharing.IdleStop, &neverUnused)),
 				},
 			},
+			remoteSection(&d.remote),
 			healthySection(&d.health),
 			reconnectSection(&d.reconnect),
 			extensionsSection(&d.extensions),

@@ -47,6 +47,14 @@ func webURL(text string) *url.URL {
 // headerName is a name of a header of HTTP.
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
+// checkHeaderName returns what is wrong with the name of a header, or "".
+func checkHeaderName(name string) string {
+	if !headerName.MatchString(name) {
+		return "The name of a header has letters, digits and dashes."
+	}
+	return ""
+}
+
 // headers reads headers of HTTP.
 func headers(dst *map[string]string) setting {
 	const expect = `a map of strings such as { Authorization = "Bearer …" }`
@@ -58,8 +66,8 @@ func headers(dst *map[string]string) setting {
 			}
 			list := make(map[string]string, len(entries))
 			for _, e := range entries {
-				if !headerName.MatchString(e.key) {
-					g.fail(e.keyRng, fmt.Sprintf("invalid name %q in %s", e.key, g.name), "The name of a header has letters, digits and dashes.")
+				if wrong := checkHeaderName(e.key); wrong != "" {
+					g.fail(e.keyRng, fmt.Sprintf("invalid name %q in %s", e.key, g.name), "%s", wrong)
 				}
 				s, is := e.str("a string")
 				if is && strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hostsup/hostsup/control/samples"
 	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/supervisor"
 )
 
 // Options configures a Server. The zero value is usable.
@@ -21,10 +22,11 @@ type Options struct {
 	Logger  hclog.Logger // nil: none
 	// Configuration is what loads the supervisor's file again. nil: nothing does.
 	Configuration Configuration
-	Console       Console        // where ServeConsole listens
-	Samples       *samples.Store // figures of the last hour; nil: none are kept
-	Metrics       http.Handler   // of GET /metrics; nil: GET /metrics is refused
-	MaxBody       int64          // bytes of a request's body; default 64 MiB
+	Console       Console                  // where ServeConsole listens
+	Serves        []supervisor.ServeStatus // shown in the status
+	Samples       *samples.Store           // figures of the last hour; nil: none are kept
+	Metrics       http.Handler             // of GET /metrics; nil: GET /metrics is refused
+	MaxBody       int64                    // bytes of a request's body; default 64 MiB
 
 	// Patience bounds how long a caller may take to send a body, and to take an answer, for
 	// which it has one second more for each 64 KiB; default 30 s.

@@ -22,6 +22,7 @@ func (s *Server) status(_ context.Context, in statusInput) (st supervisor.Status
 	if s.opt.Configuration != nil {
 		st.Supervisor.Configuration = s.opt.Configuration.Status()
 	}
+	st.Supervisor.Serves = s.opt.Serves
 	if len(in.Names) > 0 {
 		st.Groups = slices.DeleteFunc(slices.Clone(st.Groups), func(g record.GroupStatus) bool {
 			return !slices.ContainsFunc(st.Hosts, func(h record.HostStatus) bool { return h.Group == g.Name })
@@ -91,6 +92,7 @@ func (s *Server) noName(name string) *Error {
 // means unknown.
 func tidy(st supervisor.Status) supervisor.Status {
 	st.Supervisor.Missing = list(st.Supervisor.Missing)
+	st.Supervisor.Serves = list(st.Supervisor.Serves)
 	st.Groups = slices.Clone(list(st.Groups))
 	for i := range st.Groups {
 		st.Groups[i].Hosts = list(st.Groups[i].Hosts)

@@ -36,6 +36,19 @@ type Info struct {
 	Missing []string  `json:"missing"` // why stronger ways are not in force
 	// Configuration is nil in a program that does not load a file again.
 	Configuration *ConfigStatus `json:"configuration"`
+	// Serves has the addresses at which hosts are served over HTTP, which the program that
+	// serves them fills in.
+	Serves []ServeStatus `json:"serves"`
+}
+
+// ServeStatus is an address at which hosts are served over HTTP.
+type ServeStatus struct {
+	Name  string   `json:"name"`
+	URL   string   `json:"url"` // of one host; HOST in it stands for the name of each
+	Hosts []string `json:"hosts"`
+	// TokenFile is the file with the token that the supervisor made; nil: it has others, or
+	// needs none.
+	TokenFile *string `json:"token_file"`
 }
 
 // ConfigStatus is what the status of the tree shows of the loading of its file, which

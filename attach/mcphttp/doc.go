@@ -1,6 +1,6 @@
 // Package mcphttp serves MCP servers that speak over stdio by MCP's transport Streamable
-// HTTP. It is a handler of HTTP requests; who may make them is checked in front of it, as
-// package control does.
+// HTTP, and is a client of servers that are reached that way. The server is a handler of
+// HTTP requests; who may make them is checked in front of it, as package control does.
 //
 // # Sessions
 //
@@ -32,4 +32,12 @@
 //
 // A caller that reads slowly holds up its own session only: the rules for slow programs of
 // package attach hold for it.
+//
+// # Servers elsewhere
+//
+// A [Remote] is the other side: it is a client of a server that is reached over HTTP, for
+// programs that speak to servers over stdio. Messages are handed on as they are. It keeps the
+// session, repeats parts of messages in headers where a revision demands that, and continues
+// streams that were cut off. When nothing can be handed on any more, it ends with the reason,
+// so that whoever supervises its process starts it again.
 package mcphttp

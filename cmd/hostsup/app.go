@@ -90,9 +90,9 @@ and tells what happened.`,
 	flags.StringVarP(&a.config, "config", "c", "", "configuration `FILE` (default: $HOSTSUP_CONFIG, else ./config.hcl)")
 	flags.StringVar(&a.socket, "socket", "", "control socket `PATH` (default: $HOSTSUP_SOCKET, else the configuration's, else the user's)")
 	flags.StringVar(&a.url, "url", "", "`URL` of a supervisor's console, instead of a control socket (default: $HOSTSUP_URL)")
-	flags.StringVar(&a.tokenFile, "token-file", "", "`FILE` with a token for --url (default: $HOSTSUP_TOKEN_FILE)")
-	flags.StringVar(&a.ca, "ca", "", "`FILE` with the authorities that --url trusts, in PEM (default: $HOSTSUP_CA, else the system's)")
-	flags.StringVar(&a.cert, "cert", "", "`FILE` with a certificate to show to --url, in PEM (default: $HOSTSUP_CERT)")
+	flags.StringVar(&a.tokenFile, "token-file", "", "`FILE` with a token for --url or connect (default: $HOSTSUP_TOKEN_FILE)")
+	flags.StringVar(&a.ca, "ca", "", "`FILE` with the authorities that --url and connect trust, in PEM (default: $HOSTSUP_CA, else the system's)")
+	flags.StringVar(&a.cert, "cert", "", "`FILE` with a certificate to show to --url or by connect, in PEM (default: $HOSTSUP_CERT)")
 	flags.StringVar(&a.key, "key", "", "`FILE` with its key (default: $HOSTSUP_KEY, else the file of --cert)")
 	flags.StringArrayVar(&a.vars, "var", nil, "set a variable of the configuration, `NAME=VALUE`; may be repeated")
 	cobra.CheckErr(cmd.MarkPersistentFlagFilename("config", "hcl"))
@@ -109,7 +109,7 @@ and tells what happened.`,
 		}
 	}
 	add(groupRun, a.initVerb(), a.runVerb(), a.validateVerb(), a.planVerb(), a.reloadVerb(), a.addVerb(), a.removeVerb(), a.secretVerb(), a.sandboxVerb(), a.execServerVerb(), a.execVerb())
-	add(groupHost, a.callVerb(), a.attachVerb(), a.notifyVerb(), a.startVerb(), a.stopVerb(), a.restartVerb(), a.resetVerb(), a.waitVerb(), a.activateVerb(), a.extensionVerb())
+	add(groupHost, a.callVerb(), a.attachVerb(), a.connectVerb(), a.notifyVerb(), a.startVerb(), a.stopVerb(), a.restartVerb(), a.resetVerb(), a.waitVerb(), a.activateVerb(), a.extensionVerb())
 	add(groupSee, a.statusVerb(), a.topVerb(), a.eventsVerb(), a.logsVerb(), a.crashesVerb(), a.extensionsVerb(), a.inspectVerb(), a.consoleVerb(), a.doctorVerb())
 	cmd.AddCommand(a.demoHostVerb(), a.versionVerb(), a.completionVerb())
 	cmd.AddCommand(a.builderVerbs()...)

@@ -72,7 +72,11 @@ func (a *app) urlClient(address string, err error) (*control.Client, error) {
 func (a *app) encryption() (*tls.Config, error) {
 	ca := cmp.Or(a.ca, os.Getenv("HOSTSUP_CA"))
 	cert := cmp.Or(a.cert, os.Getenv("HOSTSUP_CERT"))
-	key := cmp.Or(a.key, os.Getenv("HOSTSUP_KEY"), cert)
+	return tlsFiles(ca, cert, cmp.Or(a.key, os.Getenv("HOSTSUP_KEY"), cert))
+}
+
+// tlsFiles returns what files say of certificates; nil if none are named.
+func tlsFiles(ca, cert, key string) (*tls.Config, error) {
 	if key != "" && cert == "" {
 		return nil, usagef("--key needs --cert: the file with the certificate of that key")
 	}

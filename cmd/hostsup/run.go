@@ -200,7 +200,7 @@ func (g given) Close() error {
 
 // serve serves the control socket until the supervisor has ended, which signals request.
 func (r *running) serve(l socket, signals <-chan os.Signal) error {
-	opt := control.Options{Version: version.Version(), Logger: r.log.Named("control"), Configuration: r.loader, Samples: samples.NewStore()}
+	opt := control.Options{Version: version.Version(), Logger: r.log.Named("control"), Configuration: r.loader, Samples: samples.NewStore(), Serves: r.serves.status()}
 	if r.console != nil {
 		opt.Console = r.console.info
 	}

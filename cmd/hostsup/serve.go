@@ -123,6 +123,18 @@ func (s serves) Close() error {
 	return errors.Join(errs...)
 }
 
+// status returns what the status of the supervisor shows.
+func (s serves) status() (list []supervisor.ServeStatus) {
+	for _, m := range s {
+		one := supervisor.ServeStatus{Name: m.conf.Name, URL: m.url, Hosts: m.conf.Hosts}
+		if m.token != "" {
+			one.TokenFile = &m.token
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
 // where is what the ready line says.
 func (s serves) where() string {
 	text := ""

@@ -82,6 +82,7 @@ type HostStatus struct {
 	Name            string          `json:"name"`
 	Group           string          `json:"group"`
 	Protocol        string          `json:"protocol"`
+	URL             *string         `json:"url"` // of the server elsewhere that it is; null: a program of this machine
 	State           lifecycle.State `json:"state"`
 	Reason          *string         `json:"reason"`
 	Life            uint64          `json:"life"`

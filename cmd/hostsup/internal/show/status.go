@@ -62,6 +62,11 @@ func (s Screen) head(w io.Writer, in supervisor.Info) error {
 			_, err = fmt.Fprintln(w, s.Paint(Dim, cut("  "+Clean(m), s.Width)))
 		}
 	}
+	for _, v := range in.Serves {
+		if err == nil {
+			_, err = fmt.Fprintln(w, cut(fmt.Sprintf("  %s at %s: %s", Clean(v.Name), Clean(v.URL), Clean(strings.Join(v.Hosts, ", "))), s.Width))
+		}
+	}
 	if c := in.Configuration; c != nil && err == nil {
 		if len(c.Added) > 0 {
 			_, err = fmt.Fprintln(w, s.Paint(Dim, "  added by hand: "+Clean(strings.Join(c.Added, ", "))))
@@ -125,6 +130,9 @@ func why(h record.HostStatus) string {
 	}
 	if h.State == lifecycle.Failed {
 		parts = append(parts, "next: "+Advice(h.Name, orEmpty(h.CrashID)))
+	}
+	if h.URL != nil && (len(parts) == 0 || h.State == lifecycle.Running) {
+		parts = append(parts, "at "+Clean(*h.URL))
 	}
 	return strings.Join(parts, "; ")
 }
