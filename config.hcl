@@ -269,6 +269,8 @@ host "ticker" {
 #     isolate   = false                # true: an agent is never asked what another one's call may have caused
 #     notify    = true                 # it is told that its server has crashed, was given up or is back
 #     idle_stop = "never"              # "10m": stopped when no agent has been attached for so long
+#     instances = "shared"             # root | client: a host files@1, files@2 … for each workspace folder, or each agent
+#     max_instances = 8                # then the one goes that nobody has used for the longest time
 #   }
 # }
 # host "github" {                      # example; a server elsewhere, reached over HTTP

@@ -36,6 +36,10 @@
 // With [Rule].IdleStop a host that no client has used for some time is stopped. The next
 // client starts it again, also one that comes while it stops.
 //
+// With [Rule].Instances programs that attach to a host get instances of it: hosts of
+// their own that are added and removed while the tree runs. Which one a program gets, and
+// which one goes, is decided by a machine without I/O, which testdata/pool.txt tells.
+//
 // A client of MessagePack-RPC is one from its first byte on, and a host that does
 // not run is started for it; where that fails the client is let go. What it says
 // without asking is lost while the host is down.

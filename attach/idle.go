@@ -2,10 +2,13 @@ package attach
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/link"
 )
 
@@ -21,6 +24,8 @@ type usage struct {
 
 	mu        sync.Mutex
 	after     time.Duration // 0: the host is never stopped
+	instances *instances    // of the host; nil: it has none, or nobody has attached to it
+	per       Sharing       // of the rule
 	up        bool          // a life is up
 	since     time.Time     // when a life came up, or a program left
 	timer     link.Timer    // nil: the host is in use, or does not run
@@ -49,14 +54,20 @@ func (u *usage) interceptor() *actors.Interceptor {
 		},
 		Down:   func(uint64) { u.changed(func() { u.up = false }) },
 		Closed: func() { u.end(); u.changed(func() {}) },
+		Status: u.status,
 	}
 }
 
 // set gives the usage a rule. The time counts from now on if it is another one.
 func (u *usage) set(r Rule) {
 	u.changed(func() {
-		if u.after != r.IdleStop {
-			u.after, u.since = r.IdleStop, u.host.Now()
+		after := r.IdleStop
+		if r.Instances != Shared {
+			after = time.Millisecond // it has run for programs that have left
+		}
+		u.per = r.Instances
+		if u.after != after {
+			u.after, u.since = after, u.host.Now()
 		}
 	})
 }
@@ -73,6 +84,22 @@ func (u *usage) changed(change func()) {
 	if u.idle() {
 		u.timer = u.host.Env().AfterFunc(u.since.Add(u.after).Sub(u.host.Now()), u.expired)
 	}
+}
+
+// status says of a host that does not run itself how many instances it has.
+func (u *usage) status(s *record.HostStatus) {
+	u.mu.Lock()
+	per, i := u.per, u.instances
+	u.mu.Unlock()
+	if per == Shared || s.State != lifecycle.Stopped || s.StoppedByPerson {
+		return
+	}
+	n := 0
+	if i != nil {
+		n = len(i.numbers())
+	}
+	text := fmt.Sprintf("runs as instances: one for each %s, %d now", per, n)
+	s.Reason = &text
 }
 
 // idle reports whether the host runs and no program is attached to it. The caller must
@@ -106,12 +133,13 @@ func (u *usage) entered(ctx context.Context) {
 // expired stops a host that has not been used for as long as it may be. Calls that are
 // under way keep it from that.
 func (u *usage) expired() {
+	pending := u.host.Peek().Pending // asks status, which takes mu
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !u.idle() || u.host.Now().Before(u.since.Add(u.after)) || usageOf(u.host) != u {
 		return
 	}
-	if u.host.Peek().Pending > 0 {
+	if pending > 0 {
 		u.since = u.host.Now()
 		u.timer = u.host.Env().AfterFunc(u.after, u.expired)
 		return

@@ -47,7 +47,7 @@ func (h *Hub) announce(now time.Time, list []notice) {
 
 // spreadNotice returns false if no client was there to be told. Under the lock.
 func (h *Hub) spreadNotice(n notice) (heard bool) {
-	if ruleOf(h.of.Spec()).Silent {
+	if RuleOf(h.of.Spec()).Silent {
 		return false
 	}
 	for _, c := range h.clients {

@@ -2,8 +2,11 @@ package attach
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
@@ -29,25 +32,53 @@ func (Part) Validate() error { return nil }
 
 // Open implements [supervisor.Part].
 func (p Part) Open(t supervisor.Tree) (*supervisor.Opened, error) {
-	h := &hubs{log: t.Log, alone: p.Alone, of: map[*supervisor.Host]*Hub{}}
-	return &supervisor.Opened{Attach: h.attach, Removed: h.removed}, nil
+	h := &hubs{log: t.Log, alone: p.Alone, sup: t.Supervisor, of: map[*supervisor.Host]*Hub{}, instances: map[*supervisor.Host]*instances{}}
+	return &supervisor.Opened{Attach: h.attach, Removed: h.removed, Close: h.close}, nil
 }
 
 // hubs are those of one tree.
 type hubs struct {
 	log   hclog.Logger
 	alone bool
+	sup   *supervisor.Supervisor
 
-	mu sync.Mutex
-	of map[*supervisor.Host]*Hub // of hosts that somebody has attached to
+	mu        sync.Mutex
+	of        map[*supervisor.Host]*Hub       // of hosts that somebody has attached to
+	instances map[*supervisor.Host]*instances // of hosts that have some, and that somebody has attached to
 }
 
 func (h *hubs) attach(ctx context.Context, host *supervisor.Host, rw io.ReadWriteCloser) error {
+	if of, number := instanceName(host.Name()); number > 0 {
+		if of, err := h.sup.Host(of); err == nil {
+			return h.instancesOf(of).attach(ctx, number, rw)
+		}
+	} else if RuleOf(host.Spec()).Instances != Shared {
+		if err := Refused(host.Status()); errors.Is(err, supervisor.ErrStopped) {
+			_ = rw.Close()
+			return err
+		}
+		return h.instancesOf(host).attach(ctx, 0, rw)
+	}
 	hub, err := h.hub(host)
 	if err != nil {
 		return err
 	}
 	return hub.Serve(ctx, rw)
+}
+
+// instancesOf returns the instances of a host.
+func (h *hubs) instancesOf(host *supervisor.Host) *instances {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := h.instances[host]
+	if i == nil {
+		i = newInstances(h, host)
+		h.instances[host] = i
+	}
+	if u := usageOf(host.Ref()); u != nil {
+		u.changed(func() { u.instances = i })
+	}
+	return i
 }
 
 // hub returns the hub of a host, which is made when somebody first attaches.
@@ -65,12 +96,45 @@ func (h *hubs) hub(host *supervisor.Host) (*Hub, error) {
 	return hub, nil
 }
 
-func (h *hubs) removed(_ context.Context, host *supervisor.Host) error {
+func (h *hubs) removed(ctx context.Context, host *supervisor.Host) error {
+	h.mu.Lock()
+	all := h.instances[host]
+	delete(h.instances, host)
+	of, number := instanceName(host.Name())
+	if number > 0 {
+		for template, i := range h.instances {
+			if template.Name() == of {
+				i.forget(number)
+			}
+		}
+	}
+	h.mu.Unlock()
+	var errs []error
+	if all != nil {
+		all.close()
+		all.changing <- struct{}{} // nothing is added or removed any more
+		for _, n := range all.numbers() {
+			if err := h.sup.Remove(ctx, all.name(n)); !errors.Is(err, supervisor.ErrNoHost) {
+				errs = append(errs, err)
+			}
+		}
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if hub := h.of[host]; hub != nil {
 		hub.close(fmt.Errorf("%w: %q was removed, or is not the one any more that was attached to", supervisor.ErrNoHost, host.Name()))
 	}
 	delete(h.of, host)
+	return errors.Join(errs...)
+}
+
+// close ends what instances wait for, at the end of the tree.
+func (h *hubs) close() error {
+	h.mu.Lock()
+	all := slices.Collect(maps.Values(h.instances))
+	h.mu.Unlock()
+	for _, i := range all {
+		i.close()
+	}
 	return nil
 }

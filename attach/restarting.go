@@ -7,7 +7,7 @@ const methodCreateProgress = "window/workDoneProgress/create"
 // showWork shows those clients that can that the host is being started again, or ends
 // that. Under the lock.
 func (h *Hub) showWork() {
-	working := h.notices.working && !ruleOf(h.of.Spec()).Silent
+	working := h.notices.working && !RuleOf(h.of.Spec()).Silent
 	if working == (h.restarting != nil) {
 		return
 	}

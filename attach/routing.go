@@ -98,7 +98,7 @@ func (h *Hub) responsible(m *codec.Message) (*client, error) {
 	if len(present) == 0 {
 		return h.next(m.Method), nil
 	}
-	isolated := ruleOf(h.of.Spec()).Isolate
+	isolated := RuleOf(h.of.Spec()).Isolate
 	about := h.dialect.purpose(m.Method)
 	about.server = about.server || about.common && !isolated
 	list := make([]candidate, len(present))

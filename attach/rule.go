@@ -32,6 +32,19 @@ type Rule struct {
 	// a call, starts it again. A call that is open keeps it running for another IdleStop, and
 	// so does a host that depends on it and runs.
 	IdleStop time.Duration
+
+	// Instances gives programs instances of the host, which does not run itself then: hosts of
+	// its group, named NAME@1 and so on, that are added when a program needs one, and removed
+	// when none has been attached for IdleStop, with PerClient when their program leaves.
+	// Programs of an instance work in the same folders: those of a language client's
+	// initialize, for others that of [WithDir]. See also [Root]. A change holds for programs
+	// that attach after it.
+	Instances Sharing
+
+	// MaxInstances bounds the instances; default [DefaultInstances]. For one more the instance
+	// goes that has been without programs for the longest time; without such a one the
+	// program is refused with [ErrInstances].
+	MaxInstances int
 }
 
 var _ supervisor.Live = Rule{}
@@ -41,8 +54,13 @@ func (Rule) Setting() string { return "attach" }
 
 // Validate implements [supervisor.Feature].
 func (r Rule) Validate(p codec.Protocol) error {
-	if r.IdleStop < 0 {
+	switch {
+	case r.IdleStop < 0:
 		return fmt.Errorf("idle stop %s is negative", r.IdleStop)
+	case r.MaxInstances < 0:
+		return fmt.Errorf("%d instances", r.MaxInstances)
+	case r.Instances != Shared && r.Instances != PerRoot && r.Instances != PerClient:
+		return fmt.Errorf("instances %q is unknown", r.Instances)
 	}
 	if !Can(p) {
 		name := "none"
@@ -67,13 +85,21 @@ func (r Rule) Interceptor(host *actors.Ref) *actors.Interceptor {
 
 // Change implements [supervisor.Live].
 func (r Rule) Change(host *actors.Ref) {
-	if u := usageOf(host); u != nil {
-		u.set(r)
+	u := usageOf(host)
+	if u == nil {
+		return
+	}
+	u.set(r)
+	u.mu.Lock()
+	i := u.instances
+	u.mu.Unlock()
+	if i != nil {
+		i.do(i.sync)
 	}
 }
 
-// ruleOf returns the rule of a host, the zero value if it has none.
-func ruleOf(spec supervisor.HostSpec) Rule {
+// RuleOf returns the rule of a host, the zero value if it has none.
+func RuleOf(spec supervisor.HostSpec) Rule {
 	for _, f := range spec.Features {
 		if r, is := f.(Rule); is {
 			return r

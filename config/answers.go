@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/intercept/answer"
 )
@@ -151,6 +152,8 @@ func (r *reader) forwarded(t *tree, g *groupDecl) {
 			case target == nil:
 				names := slices.Sorted(maps.Keys(t.hosts))
 				r.fail(f.at, fmt.Sprintf("no host %q", f.name), "Requests of host %q cannot go there.%s", d.spec.Name, didYouMean(f.name, names))
+			case target.sharing.Instances != attach.Shared:
+				r.fail(f.at, fmt.Sprintf("host %q does not run itself", f.name), "Programs that attach get instances of it, none of which can be named here.")
 			case target.spec.Protocol == nil:
 				r.fail(f.at, fmt.Sprintf("host %q cannot be asked", f.name), "It has protocol = %q.", noProtocol)
 			}

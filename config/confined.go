@@ -48,7 +48,7 @@ func (r *reader) confined(c *confinement, p places) (resolved *policy.Resolved) 
 	if r.enforce == nil || len(errs) > 0 || !c.given && !c.limits.Any() {
 		return nil
 	}
-	resolved, weaker, err := r.enforce(c.sandbox(), c.limits)
+	resolved, weaker, err := r.enforce(r.placed(c.sandbox()), c.limits)
 	r.refused(c, policy.Errors(err), r.severity())
 	r.weaker(c, weaker)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 )
@@ -99,6 +100,9 @@ func (r *reader) addHost(t *tree, g *groupDecl, b *hcl.Block, which replica) boo
 	free := r.take(t, "host", b) && r.takeInstances(t, b, which.of)
 	d := r.host(b, g.spec.Name)
 	d.key, d.spec.InstanceOf = which.key, which.of
+	if which.of != "" && d.sharing.Instances != attach.Shared {
+		r.fail(d.at["attach.instances"], "instances twice", "A host has a number of instances, or one for each program or folder. Remove one of the two.")
+	}
 	g.hosts = append(g.hosts, d)
 	if free {
 		t.hosts[d.spec.Name] = d
@@ -187,6 +191,8 @@ func (r *reader) dependency(t *tree, d *hostDecl, e given, brothers []string) bo
 		e.fail(e.rng, fmt.Sprintf("host %q depends on itself", name), "Remove it from depends_on.")
 	case ok && other.group == d.group && other.kind == kindCron:
 		e.fail(e.rng, fmt.Sprintf("host %q runs at the times of its schedule", name), "Hosts depend on hosts that run, or on jobs that are done. Remove it from depends_on, or make it a host with kind = %q.", kindJob)
+	case ok && other.sharing.Instances != attach.Shared:
+		e.fail(e.rng, fmt.Sprintf("host %q does not run itself", name), "Programs that attach get instances of it. Remove it from depends_on.")
 	case ok && other.group == d.group:
 		if other.spec.Start.Lazy && !d.spec.Start.Lazy {
 			r.warn(e.rng, fmt.Sprintf("host %q will start with the supervisor", name),

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
@@ -41,11 +42,12 @@ type hostDecl struct {
 	hooks       hooksDecl
 	schedule    scheduleDecl
 	sharing     attach.Rule
+	sharers     sharers
 	remote      remoteDecl
 }
 
 func newHostDecl() *hostDecl {
-	return &hostDecl{spec: defaultHost(), kind: kindService, protocol: defaultProtocol, speech: speech{noise: noiseSkip}, confinement: newConfinement(), remote: newRemoteDecl(), extensions: newExtensionsDecl(), reconnect: newReconnectDecl(), health: healthDecl{rule: health.Rule{}.WithDefaults()}, hooks: hooksDecl{timeout: hook.DefaultTimeout}, schedule: scheduleDecl{schedule.Rule{Overlap: schedule.Skip}}}
+	return &hostDecl{spec: defaultHost(), kind: kindService, protocol: defaultProtocol, speech: speech{noise: noiseSkip}, confinement: newConfinement(), remote: newRemoteDecl(), extensions: newExtensionsDecl(), reconnect: newReconnectDecl(), health: healthDecl{rule: health.Rule{}.WithDefaults()}, hooks: hooksDecl{timeout: hook.DefaultTimeout}, schedule: scheduleDecl{schedule.Rule{Overlap: schedule.Skip}}, sharers: newSharers()}
 }
 
 // host reads a host block. The name of the result is valid even if the rest is wrong.
@@ -53,6 +55,10 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	d := newHostDecl()
 	d.group = group
 	d.spec.Name = b.Labels[0]
+	if hasInstances(b.Body) {
+		r.scope.setRoot(cty.StringVal(attach.Root))
+		defer r.scope.setRoot(cty.NilVal)
+	}
 	table := hostSection(d)
 	d.places = r.section(b.Body, b.DefRange, table, replyHeader, forwardHeader, throttleHeader)
 	r.remote(d, b, table)
@@ -137,6 +143,7 @@ func (r *reader) spoken(d *hostDecl) {
 		r.fail(at, "init has no meaning here", "Protocol %q has no handshake that could carry it. Remove it.", d.protocol)
 	}
 	if h.Attach {
+		r.shared(d)
 		if d.sharing != (attach.Rule{}) {
 			h.Features = append(h.Features, d.sharing)
 		}
@@ -187,6 +194,9 @@ func (r *reader) resolveCommand(d *hostDecl) {
 		return
 	}
 	program := d.spec.Command[0]
+	if strings.Contains(program, attach.Root) {
+		return
+	}
 	if !strings.ContainsRune(filepath.ToSlash(program), '/') {
 		r.lookedUp(d, program)
 		return
@@ -221,7 +231,7 @@ func (r *reader) lookedUp(d *hostDecl, program string) {
 }
 
 func warnMissingDir(g given, dir string) {
-	if g.isMissing(dir) {
+	if !strings.Contains(dir, attach.Root) && g.isMissing(dir) {
 		g.warn(g.rng, "folder does not exist", "There is no %s (yet). The host cannot start until that changes.", dir)
 	}
 }

@@ -17,6 +17,7 @@ type scope struct {
 	vars   map[string]cty.Value
 	locals map[string]cty.Value
 	each   cty.Value        // key and value of the present instance; nil outside of them
+	root   cty.Value        // of a host with instances of attach; nil outside of them
 	ctx    *hcl.EvalContext // made from the fields above; nil after a change
 }
 
@@ -41,6 +42,9 @@ func (s *scope) context() *hcl.EvalContext {
 		if s.each != cty.NilVal {
 			vars["each"] = s.each
 		}
+		if s.root != cty.NilVal {
+			vars["root"] = s.root
+		}
 		s.ctx = &hcl.EvalContext{Variables: vars, Functions: s.base.Functions}
 	}
 	return s.ctx
@@ -48,6 +52,9 @@ func (s *scope) context() *hcl.EvalContext {
 
 // setEach makes v, or nothing, the value of `each`.
 func (s *scope) setEach(v cty.Value) { s.each, s.ctx = v, nil }
+
+// setRoot makes v, or nothing, the value of `root`.
+func (s *scope) setRoot(v cty.Value) { s.root, s.ctx = v, nil }
 
 // eval evaluates an expression in the whole scope. It returns false without a usable
 // value; the error is then reported.
@@ -95,6 +102,10 @@ func (r *reader) declared(expr hcl.Expression) bool {
 		if t.RootName() == "each" && r.scope.each == cty.NilVal {
 			ok = false
 			r.fail(t.SourceRange(), "each outside of for_each", "Only a host with for_each or instances has each.key and each.value.")
+		}
+		if t.RootName() == "root" && r.scope.root == cty.NilVal {
+			ok = false
+			r.fail(t.SourceRange(), "root outside of instances", "Only a host with attach { instances = %q } or %q has root.", perRoot, perClient)
 		}
 		name, rng, is := member(t, "var")
 		if is {

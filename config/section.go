@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/hostsup/hostsup/internal/nearest"
 	"sync"
@@ -73,7 +74,10 @@ func (r *reader) read(body hcl.Body, header hcl.Range, s section, prefix string,
 		if set.sift != nil {
 			expr = set.sift(r, expr)
 		}
-		v, ok := r.eval(expr)
+		v, ok := cty.DynamicVal, false
+		if r.rootAllowed(full, expr) {
+			v, ok = r.eval(expr)
+		}
 		switch {
 		case !ok:
 		case v.IsNull() && set.required:

@@ -92,7 +92,6 @@ func hostSection(d *hostDecl) section {
 	neverRetry := h.Restart.RetryFailed == 0
 	neverIdle := h.Requests.IdleTimeout == 0
 	neverDrain := h.Stop.Drain == 0
-	neverUnused := d.sharing.IdleStop == 0
 	retry := duration(&h.Restart.RetryFailed, &neverRetry)
 	return section{
 		name: "host", doc: "One process that is kept alive.",
@@ -199,7 +198,9 @@ func hostSection(d *hostDecl) section {
 				settings: []setting{
 					named("isolate", "no program is asked what a call of another one may have caused; a request of the host that cannot be attributed to one program is refused", boolean(&d.sharing.Isolate, false)),
 					named("notify", "programs are told when it has crashed, was given up or is back, or takes long to start: in protocol jsonrpc-headers by window/showMessage, in jsonrpc-lines by log messages", boolean(&d.sharing.Silent, true)),
-					named("idle_stop", "time without a program that is attached after which it is stopped; the next one starts it again", duration(&d.sharing.IdleStop, &neverUnused)),
+					named("idle_stop", "time without a program that is attached after which it is stopped, or an instance removed; the next one starts it again; default with instances = \"root\": 10m", duration(&d.sharing.IdleStop, &d.sharers.forEver)),
+					named("instances", "programs share the host; or a host NAME@1, NAME@2 and so on for each workspace folder, or for each program", choice(&d.sharers.per, sharedByAll, perRoot, perClient)),
+					named("max_instances", "then the one goes that has been without programs for the longest time, or a program is refused", whole(&d.sharers.most, 1, 1000)),
 				},
 			},
 			remoteSection(&d.remote),

@@ -103,6 +103,12 @@ type hostInput struct {
 	Host Host `path:"host" doc:"name of a host"`
 }
 
+// attachInput is the input of an operation by which a program attaches to a host.
+type attachInput struct {
+	Host Host   `path:"host" doc:"name of a host"`
+	Dir  string `header:"Hostsup-Dir" doc:"folder that the program works in, percent-encoded; a host with instances chooses one by it, unless the program tells its folders itself"`
+}
+
 // callInput is the input of a call or notification.
 type callInput struct {
 	Host   Host     `path:"host" doc:"name of a host, or of one with several instances" instances:"any"`

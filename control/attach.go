@@ -7,11 +7,16 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/hostsup/hostsup/attach"
 )
+
+// dirHeader carries the working folder of a program that attaches.
+const dirHeader = "Hostsup-Dir"
 
 // errorTrailer carries, as JSON, why the supervisor detached a program.
 const errorTrailer = "Hostsup-Error"
@@ -25,14 +30,14 @@ func stopReading(w http.ResponseWriter) {
 // attach makes the caller a client of the host: the request's body carries its
 // messages to the host, the response's body the messages to it, both while it is
 // attached.
-func (s *Server) attach(w http.ResponseWriter, r *http.Request, in hostInput) error {
+func (s *Server) attach(w http.ResponseWriter, r *http.Request, in attachInput) error {
 	h := in.Host
 	if h.Encoding() == nil || !h.CanAttach() {
 		st := h.Status()
 		return &Error{Class: Invalid, Host: st.Name, Message: fmt.Sprintf("no program can attach to host %q: hosts of protocol %q cannot be attached to, those of %s can",
 			st.Name, st.Protocol, strings.Join(attach.Protocols(), ", "))}
 	}
-	if err := attach.Refused(h.Status()); err != nil {
+	if err := h.Refused(); err != nil {
 		return hostFail(h, err) // a response, before the caller sends anything
 	}
 	w.WriteHeader(http.StatusContinue)
@@ -44,7 +49,11 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, in hostInput) er
 	w.WriteHeader(http.StatusOK)
 	// Only a write notices that the caller has gone away.
 	_ = control.Flush()
-	err := h.Attach(r.Context(), &duplex{r: r.Body, w: w, control: control})
+	ctx := r.Context()
+	if dir, err := url.PathUnescape(in.Dir); err == nil && dir != "" {
+		ctx = attach.WithDir(ctx, dir)
+	}
+	err := h.Attach(ctx, &duplex{r: r.Body, w: w, control: control})
 	if err != nil {
 		if r.Context().Err() != nil && s.ctx.Err() != nil {
 			err = closed()
@@ -103,6 +112,9 @@ func (c *Client) Attach(ctx context.Context, host string, in io.Reader, out io.W
 	// Nothing is sent before the supervisor has agreed: bytes on their way would hide the
 	// reason of a refusal.
 	req.Header.Set("Expect", "100-continue")
+	if dir, err := os.Getwd(); err == nil { // else the host may have no need of it
+		req.Header.Set(dirHeader, url.PathEscape(dir))
+	}
 	res, err := c.send(ctx, req)
 	if err != nil {
 		return err

@@ -2,6 +2,8 @@ package control
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"time"
@@ -60,6 +62,8 @@ type Host interface {
 	Profile(ctx context.Context, d time.Duration, w io.Writer) error
 	HeapSnapshot(ctx context.Context, w io.Writer) error
 	CanAttach() bool
+	// Refused returns why no program may attach now, nil if one may.
+	Refused() error
 	Attach(ctx context.Context, rw io.ReadWriteCloser) error
 }
 
@@ -91,6 +95,9 @@ func (t tree) Host(name string) (Host, error) {
 	h, err := t.Supervisor.Host(name)
 	if err != nil {
 		return nil, err
+	}
+	if m := (member{h, t.Supervisor}); attach.RuleOf(h.Spec()).Instances != attach.Shared {
+		return pattern{m}, nil
 	}
 	return member{h, t.Supervisor}, nil
 }
@@ -145,10 +152,36 @@ func (i instances) Stream(ctx context.Context, c Call) iter.Seq2[codec.Raw, erro
 	}
 }
 
+// pattern is a host that does not run itself: programs that attach get instances of it.
+type pattern struct{ member }
+
+func (p pattern) notRun() error {
+	return &Error{Class: Invalid, Host: p.Name(), Message: fmt.Sprintf("host %q does not run itself: programs that attach get instances of it; name one of them, such as %s@1", p.Name(), p.Name())}
+}
+
+func (p pattern) Start(context.Context) error   { return p.notRun() }
+func (p pattern) Restart(context.Context) error { return p.notRun() }
+func (p pattern) Call(context.Context, Call) (codec.Raw, error) {
+	return nil, p.notRun()
+}
+func (p pattern) Notify(context.Context, string, codec.Raw) error { return p.notRun() }
+func (p pattern) Stream(context.Context, Call) iter.Seq2[codec.Raw, error] {
+	return func(yield func(codec.Raw, error) bool) { yield(nil, p.notRun()) }
+}
+
+func (p pattern) Refused() error {
+	if err := p.member.Refused(); errors.Is(err, supervisor.ErrStopped) {
+		return err
+	}
+	return nil
+}
+
 type member struct {
 	*supervisor.Host
 	sup *supervisor.Supervisor
 }
+
+func (m member) Refused() error { return attach.Refused(m.Status()) }
 
 func (m member) CanAttach() bool { return attach.Can(m.Spec().Protocol) }
 

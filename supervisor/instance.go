@@ -24,8 +24,10 @@ func instanceOf(r *actors.Ref) string {
 	return ""
 }
 
-// IsSpare reports whether a name is that of the spare of instances; see [Apply].
-func IsSpare(host string) bool { return strings.HasSuffix(host, spareSuffix) }
+// IsSpare reports whether a name is one that no configuration can give: that of the spare
+// of instances, see [Apply], of an instance for programs that attach, see package attach, or
+// of a host for isolated extensions.
+func IsSpare(host string) bool { return strings.ContainsAny(host, "~@") }
 
 // seat counts the callers that [Supervisor.Instance] has sent to a host.
 type seat struct {

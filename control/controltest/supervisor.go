@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/extensions"
@@ -314,6 +315,9 @@ func (h *Host) HeapSnapshot(ctx context.Context, w io.Writer) error { return h.P
 
 // CanAttach reports whether there is an OnAttach.
 func (h *Host) CanAttach() bool { return h.OnAttach != nil }
+
+// Refused returns what [attach.Refused] says of the status.
+func (h *Host) Refused() error { return attach.Refused(h.Status()) }
 
 // Attach calls OnAttach.
 func (h *Host) Attach(ctx context.Context, rw io.ReadWriteCloser) error { return h.OnAttach(ctx, rw) }

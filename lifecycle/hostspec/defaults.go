@@ -84,9 +84,9 @@ var nameRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 var ErrSpec = errors.New("invalid specification")
 
 // hostRule is that for hosts: the supervisor makes some by itself, whose names
-// begin with that of another and a ~.
+// begin with that of another and a ~ or @.
 var hostRule = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}(~[A-Za-z0-9._-]{1,120})?$`)
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}([~@][A-Za-z0-9._-]{1,120})?$`)
 })
 
 // CheckName says what is wrong with the name of a host or group, if anything.
