@@ -228,6 +228,7 @@ func (i *instances) join(ctx context.Context, number int, key, root string) (*su
 		if host != nil { // it was added, and a part of the tree objects to it
 			err = errors.Join(err, i.hubs.sup.Remove(i.ctx, host.Name()))
 		}
+		i.left(c.number)
 		i.forget(c.number)
 		return nil, 0, err
 	}
@@ -326,13 +327,10 @@ func (i *instances) close() {
 }
 
 // numbers returns those of all instances.
-func (i *instances) numbers() (all []int) {
+func (i *instances) numbers() []int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for _, m := range i.pool.members {
-		all = append(all, m.number)
-	}
-	return all
+	return i.pool.numbers()
 }
 
 // named makes of the spec of the host that of an instance.

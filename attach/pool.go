@@ -18,6 +18,7 @@ type instance struct {
 	key     string    // what its clients have in common; "": it has one client, and gets no other
 	clients int       // that are attached
 	since   time.Time // when the last client has left
+	gone    bool      // its host was removed, and its number is free when its clients have left
 }
 
 // choice is which instance a program gets.
@@ -32,12 +33,12 @@ type choice struct {
 // one in any case.
 func (p *pool) join(key string, limit int) (c choice) {
 	for i := range p.members {
-		if m := &p.members[i]; key != "" && m.key == key {
+		if m := &p.members[i]; key != "" && m.key == key && !m.gone {
 			m.clients++
 			return choice{number: m.number}
 		}
 	}
-	if len(p.members) >= limit {
+	if len(p.numbers()) >= limit {
 		idle := slices.DeleteFunc(slices.Clone(p.members), func(m instance) bool { return m.clients > 0 })
 		if len(idle) == 0 {
 			return choice{}
@@ -58,7 +59,7 @@ func (p *pool) join(key string, limit int) (c choice) {
 // or is one for other programs.
 func (p *pool) enter(number int, key string) bool {
 	i := p.find(number)
-	if i < 0 || p.members[i].key != key || key == "" {
+	if i < 0 || p.members[i].key != key || key == "" || p.members[i].gone {
 		return false
 	}
 	p.members[i].clients++
@@ -68,16 +69,35 @@ func (p *pool) enter(number int, key string) bool {
 // leave takes a program out of an instance.
 func (p *pool) leave(number int, now time.Time) {
 	if i := p.find(number); i >= 0 {
-		p.members[i].clients--
-		p.members[i].since = now
+		m := &p.members[i]
+		m.clients--
+		if m.since = now; m.gone {
+			p.forget(number)
+		}
 	}
 }
 
-// forget takes out an instance whose host is removed.
+// forget takes out an instance whose host is removed. Programs that are still attached to it
+// are counted until they have left.
 func (p *pool) forget(number int) {
-	if i := p.find(number); i >= 0 {
+	i := p.find(number)
+	switch {
+	case i < 0:
+	case p.members[i].clients > 0:
+		p.members[i].gone = true
+	default:
 		p.members = slices.Delete(p.members, i, i+1)
 	}
+}
+
+// numbers returns those of the instances whose hosts are there.
+func (p *pool) numbers() (all []int) {
+	for _, m := range p.members {
+		if !m.gone {
+			all = append(all, m.number)
+		}
+	}
+	return all
 }
 
 // expire takes out the instances without clients whose time is over, and returns their
