@@ -162,14 +162,11 @@ func (g *Group) refuse(_ *safeactor.Ended, message any) {
 // command sends a command to a host. One whose actor was lost to a defect answers
 // by way of ourselves, so that nobody waits for it.
 func (g *Group) command(ctx actor.Context, c lifecycle.Command) {
-	answered := true
-	switch c.Event.(type) {
-	case lifecycle.Waits, lifecycle.StopRefused:
-		answered = false
-	}
+	_, waits := c.Event.(lifecycle.Waits)
+	_, refused := c.Event.(lifecycle.StopRefused)
 	if pid := g.hosts[c.Name]; pid != nil {
-		safeactor.Tell(ctx, pid, &fromGroup{c.Event, answered})
-	} else if answered {
+		safeactor.Tell(ctx, pid, &fromGroup{c.Event, !waits && !refused})
+	} else if !waits && !refused {
 		safeactor.Tell(ctx, ctx.Self(), &hostChanged{name: c.Name, to: lifecycle.Failed, answer: true})
 	}
 }

@@ -76,7 +76,7 @@ func (h *Host) settleParked(ctx actor.Context) {
 
 // verb carries out what a person or a program asked for.
 func (h *Host) verb(ctx actor.Context, m *verb) {
-	if h.world.ending.Load() && m.verb != VerbStop && m.verb != VerbRelease {
+	if h.world.ending.Load() && m.verb != VerbStop {
 		m.done(ErrClosed)
 		return
 	}

@@ -49,9 +49,14 @@ func (s *step) stop(e Stop) {
 			s.down(e.By, e.Reason)
 		}
 		return
-	case ByProgram:
-		s.stopByProgram(e)
-		return
+	case ByProgram: // as the group has allowed
+		if s.superseded() { // somebody has made another request of it meanwhile
+			s.keep()
+			return
+		}
+		if s.state.AtRest() {
+			return // the operation ends when nothing is left of the life, or has ended
+		}
 	}
 	s.again, s.promised, s.waits = false, false, ""
 	if e.By == ByPerson {

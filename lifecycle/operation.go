@@ -75,18 +75,6 @@ func (s *step) operate(e Operate) {
 	s.stopped()
 }
 
-// stopByProgram stops the host as its group has allowed. It does not if somebody has made
-// another request of the group meanwhile, nor if the host is at rest.
-func (s *step) stopByProgram(e Stop) {
-	switch {
-	case s.superseded():
-		s.keep()
-	case !s.state.AtRest(): // else the operation ends when nothing is left of the life, or has ended
-		s.again, s.promised, s.waits = false, false, ""
-		s.down(e.By, e.Reason)
-	}
-}
-
 // keep ends the stops that the present command does not allow.
 func (s *step) keep() {
 	s.finish(func(o operation) bool { return o.asks && s.ack >= o.request }, false, s.state, "it is needed")

@@ -19,19 +19,37 @@ const (
 // taken. The runtime by itself keeps it until the next collection, which in a
 // server that has nothing to do comes after minutes. The zero value is ready.
 type memory struct {
-	free atomic.Int64 // bytes let go of since the last time
-	due  atomic.Bool
+	free  atomic.Int64 // bytes let go of since the last time
+	due   atomic.Bool
+	again atomic.Bool // the server had nothing left to do after due was set
 }
 
 // released records that n bytes are released, now or very soon.
 func (m *memory) released(n int) {
-	if m.free.Add(int64(n)) < giveBackBytes || !m.due.CompareAndSwap(false, true) {
+	if m.free.Add(int64(n)) >= giveBackBytes {
+		m.soon()
+	}
+}
+
+// idle follows the end of the last session: what it has taken in small pieces, and what
+// was released after the last time, is returned too.
+func (m *memory) idle() {
+	m.again.Store(true)
+	m.soon()
+}
+
+func (m *memory) soon() {
+	if !m.due.CompareAndSwap(false, true) {
 		return
 	}
+	m.again.Store(false)
 	time.AfterFunc(giveBackAfter, func() {
 		m.due.Store(false)
 		m.free.Store(0)
 		runtime.GC() // memory in pools is freed by the second collection without a use
 		debug.FreeOSMemory()
+		if m.again.Load() {
+			m.soon()
+		}
 	})
 }

@@ -298,6 +298,9 @@ func (s *Server) forget(se *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sessions, se.id)
+	if len(s.sessions) == 0 {
+		s.memory.idle()
+	}
 }
 
 // enter adds a connection. It returns false when the server is stopping.
