@@ -270,7 +270,7 @@ host "ticker" {
 #     notify    = true                 # it is told that its server has crashed, was given up or is back
 #     idle_stop = "never"              # "10m": stopped when no agent has been attached for so long
 #     instances = "shared"             # root | client: a host files@1, files@2 … for each workspace folder, or each agent
-#     max_instances = 8                # then the one goes that nobody has used for the longest time
+#     max_instances = 8                # for one more, the one goes that has been without agents for the longest time
 #   }
 # }
 # host "github" {                      # example; a server elsewhere, reached over HTTP

@@ -24,7 +24,7 @@ type usage struct {
 
 	mu        sync.Mutex
 	after     time.Duration // 0: the host is never stopped
-	instances *instances    // of the host; nil: it has none, or nobody has attached to it
+	instances *instances    // of the host; nil until a program attaches to one that has them
 	per       Sharing       // of the rule
 	up        bool          // a life is up
 	since     time.Time     // when a life came up, or a program left
@@ -63,7 +63,7 @@ func (u *usage) set(r Rule) {
 	u.changed(func() {
 		after := r.IdleStop
 		if r.Instances != Shared {
-			after = time.Millisecond // it has run for programs that have left
+			after = time.Millisecond // whatever started it, programs do not use it
 		}
 		u.per = r.Instances
 		if u.after != after {
@@ -151,7 +151,7 @@ func (u *usage) expired() {
 		close(done)
 		u.changed(func() { u.releasing, u.since = nil, u.host.Now() })
 		if err != nil && u.ctx.Err() == nil {
-			u.host.Log().Debug("nobody is attached, and the host is not stopped", "error", err)
+			u.host.Log().Debug("an idle host is not stopped", "error", err)
 		}
 	})
 }

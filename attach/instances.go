@@ -283,7 +283,7 @@ func (i *instances) do(f func()) {
 	f()
 }
 
-// expire removes instances that nobody has used for too long.
+// expire removes the instances that have been without programs for IdleStop.
 func (i *instances) expire() {
 	if i.change(i.ctx) != nil {
 		return

@@ -25,7 +25,7 @@ type instance struct {
 type choice struct {
 	number int  // 0: there are as many as there may be, and all have clients
 	made   bool // it is to be added
-	evict  int  // the instance that is to be removed before; 0: none is
+	evict  int  // the instance that is to be removed before, or 0
 }
 
 // join chooses an instance for a program: the one of its key, or a new one. Where there are

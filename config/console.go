@@ -189,9 +189,12 @@ func (r *reader) encryption(what, prefix string, tls ConsoleTLS, listen string, 
 // loopback reports whether only this machine reaches an address with a port.
 func loopback(listen string) bool {
 	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return false
-	}
+	return err == nil && IsLoopback(host)
+}
+
+// IsLoopback reports whether a host name or an IP address is this machine's own loopback:
+// localhost, 127.0.0.0/8 or ::1. Other names are not looked up.
+func IsLoopback(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
 }

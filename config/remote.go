@@ -169,7 +169,7 @@ func (r *reader) remote(d *hostDecl, b *hcl.Block, table section) {
 	if u == nil {
 		return // it was reported
 	}
-	if u.Scheme == "http" && !d.remote.allowUnencrypted && !loopback(net.JoinHostPort(u.Hostname(), "0")) {
+	if u.Scheme == "http" && !d.remote.allowUnencrypted && !IsLoopback(u.Hostname()) {
 		r.fail(at, "url without encryption", "Whoever is between this machine and %s reads and changes what is sent, the token too. Use https://, or set remote { allow_unencrypted = true }.", u.Hostname())
 	}
 	if rng, ok := d.at["remote.key"]; ok && d.remote.cert == "" && d.sound("remote.cert") {

@@ -47,7 +47,7 @@ func hasInstances(body hcl.Body) bool {
 	})
 }
 
-// shared completes what is said of programs that share a host.
+// shared reads how programs share a host: max_instances and idle_stop depend on instances.
 func (r *reader) shared(d *hostDecl) {
 	if d.sharers.per == sharedByAll {
 		if at, set := d.at["attach.max_instances"]; set && d.sharers.most != attach.DefaultInstances {

@@ -247,7 +247,7 @@ func TestClientsThatStopReading(t *testing.T) {
 	two, _ := s.attach("talker")
 	neighbour, _ := s.attach("neighbour")
 	s.reads = everything
-	const mib = 128
+	const mib = 256
 	alone, before, _ := flood(t, one, two, neighbour, mib)
 
 	_, stopped := s.attach("talker")
@@ -292,7 +292,7 @@ func TestClientsThatStopReading(t *testing.T) {
 	if err != nil || strings.Contains(string(out), "unresponsive") || strings.Contains(string(out), "crashed") {
 		t.Errorf("the host has noticed: %v\n%s", err, out)
 	}
-	if peak := peakMiB(t, s.run.Process.Pid); peak > 4*mib {
+	if peak := peakMiB(t, s.run.Process.Pid); peak > 2*mib {
 		t.Errorf("the supervisor took %d MiB", peak)
 	} else {
 		t.Logf("the supervisor took %d MiB", peak)

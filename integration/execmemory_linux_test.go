@@ -248,7 +248,7 @@ func sparse(t *testing.T, size int64) (path string) {
 func TestExecServerGivesBack(t *testing.T) {
 	const sessions, processes = 50, 20
 	url, pid, before := returning(t)
-	large := sparse(t, 16<<20)
+	large := sparse(t, 64<<20)
 	kinds := []func(*wireClient){
 		func(c *wireClient) { // reads nothing of what is written without end
 			for p := range processes {

@@ -77,7 +77,7 @@ type call struct {
 
 // Connect speaks for a client, whose messages are lines of in, with the server, whose
 // messages become lines of out. Each request of the client has at most one answer: the
-// server's, or an error that says why there is none.
+// server's, or an error that says why the server has not answered.
 //
 // Connect returns nil after the end of in, and the cause of ctx when that ends. It returns an
 // error when the server cannot be reached, refuses the token, or has ended the session;

@@ -200,7 +200,7 @@ func (r *Remote) events(c *call, res *http.Response, at *cursor) error {
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
-			return err // an event without its end is none
+			return err // the event that was begun is not whole, and is dropped
 		}
 		tooLarge = tooLarge || !whole
 		switch name {

@@ -98,17 +98,25 @@ func (c *client) logged() string {
 
 const initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 
-// The server of this package, with a session: calls, progress, what the server asks, news,
-// what is taken back, and the end.
-func TestConnectWithSession(t *testing.T) {
+// inSession connects a client to the server of this package, and returns it with the program
+// that has answered its initialize.
+func inSession(t *testing.T) (*client, *program) {
+	t.Helper()
 	s := serve(t, Options{})
 	web := httptest.NewServer(s)
-	defer web.Close()
+	t.Cleanup(web.Close)
 	c := connect(t, web.URL+"/mcp", &Remote{})
 	c.says(t, initialize)
 	p := <-s.programs
 	p.reads(t, "initialize")
 	p.says(t, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}`)
+	return c, p
+}
+
+// The server of this package, with a session: calls, progress, what the server asks, news,
+// what is taken back, and the end.
+func TestConnectWithSession(t *testing.T) {
+	c, p := inSession(t)
 	c.reads(t, `"id":0`, "2025-11-25")
 	c.says(t, initialized)
 	p.reads(t, "notifications/initialized")
@@ -164,14 +172,7 @@ func TestConnectWithSession(t *testing.T) {
 
 // A session that has ended at the server ends everything, as a crash of a server would.
 func TestConnectSessionLost(t *testing.T) {
-	s := serve(t, Options{})
-	web := httptest.NewServer(s)
-	defer web.Close()
-	c := connect(t, web.URL+"/mcp", &Remote{})
-	c.says(t, initialize)
-	p := <-s.programs
-	p.reads(t, "initialize")
-	p.says(t, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}`)
+	c, p := inSession(t)
 	c.reads(t, `"id":0`)
 	p.end <- errors.New("detached")
 	<-p.ctx.Done()
@@ -385,16 +386,16 @@ func TestConnectUnusable(t *testing.T) {
 		headers http.Header
 		want    string // "": it can be used
 	}{
-		"no token":            {handler: refuse(401), want: "needs a token, which remote.token"},
-		"another token":       {handler: refuse(401), headers: http.Header{"Authorization": {"Bearer x"}}, want: "refuses the token, which remote.token of the host (or HOSTSUP_CONNECT_TOKEN) sets: 401 Unauthorized"},
-		"elsewhere":           {handler: refuse(307, "Location", "http://127.0.0.2:1/"), want: "redirects to another one, http://127.0.0.2:1"},
-		"here":                {handler: refuse(307, "Location", "/here")},
-		"another method":      {handler: refuse(302, "Location", "/here"), want: "would become a GET"},
-		"in circles":          {handler: refuse(308, "Location", "/"), want: "in circles"},
-		"an unknown issuer":   {handler: refuse(200), tls: true, want: "an authority that is not trusted here"},
-		"no encryption":       {handler: refuse(200), url: "https", want: "does not speak TLS"},
-		"nobody there":        {url: "http://" + closed.Addr().String(), want: "no server listens at"},
-		"a name that is none": {url: "http://no-such-machine.invalid/", want: "no-such-machine.invalid"},
+		"no token":          {handler: refuse(401), want: "needs a token, which remote.token"},
+		"another token":     {handler: refuse(401), headers: http.Header{"Authorization": {"Bearer x"}}, want: "refuses the token, which remote.token of the host (or HOSTSUP_CONNECT_TOKEN) sets: 401 Unauthorized"},
+		"elsewhere":         {handler: refuse(307, "Location", "http://127.0.0.2:1/"), want: "redirects to another one, http://127.0.0.2:1"},
+		"here":              {handler: refuse(307, "Location", "/here")},
+		"another method":    {handler: refuse(302, "Location", "/here"), want: "would become a GET"},
+		"in circles":        {handler: refuse(308, "Location", "/"), want: "in circles"},
+		"an unknown issuer": {handler: refuse(200), tls: true, want: "an authority that is not trusted here"},
+		"no encryption":     {handler: refuse(200), url: "https", want: "does not speak TLS"},
+		"nobody there":      {url: "http://" + closed.Addr().String(), want: "no server listens at"},
+		"an unknown name":   {url: "http://no-such-machine.invalid/", want: "no-such-machine.invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := x.url

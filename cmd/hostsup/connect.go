@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"os/signal"
@@ -18,6 +17,7 @@ import (
 	"github.com/hostsup/hostsup/attach/mcphttp"
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/config"
 	"github.com/hostsup/hostsup/control"
 )
 
@@ -113,15 +113,10 @@ func remoteURL(text string, unencrypted bool) (*url.URL, error) {
 		return nil, usagef("%q is not a URL such as https://mcp.example/mcp", text)
 	case u.User != nil:
 		return nil, usagef("a user and a password in a URL are seen by all users of the machine: set HOSTSUP_CONNECT_TOKEN, or HOSTSUP_CONNECT_HEADERS")
-	case u.Scheme == "http" && !unencrypted && !isLoopback(u.Hostname()):
+	case u.Scheme == "http" && !unencrypted && !config.IsLoopback(u.Hostname()):
 		return nil, usagef("%s is another machine, and http:// is not encrypted: use https://, or --allow-unencrypted", u.Hostname())
 	}
 	return u, nil
-}
-
-func isLoopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
 }
 
 // addHeaders adds headers that are written one a line. What is wrong with one is said without

@@ -15,7 +15,7 @@ import (
 // ends it. It stops processes before it kills any, so that none can fork faster than
 // hunt finds them.
 func hunt() {
-	for before, delay := 0, time.Duration(0); ; {
+	for before, delay := (quarry{}), time.Duration(0); ; {
 		prey := quarry{}
 		for range 100 {
 			if prey.stop() == 0 {
@@ -24,19 +24,22 @@ func hunt() {
 		}
 		prey.kill()
 		delay = prey.pause(before, delay)
-		before = len(prey)
+		before = prey
 		time.Sleep(delay)
 	}
 }
 
-// pause returns how long hunt waits after a round, where there were before processes in the
-// one before and it has waited for last: shortly while there are others, else longer and
-// longer. Those that are frozen do not end for as long as they are.
-func (q quarry) pause(before int, last time.Duration) time.Duration {
-	if len(q) != before || last == 0 {
-		return 100 * time.Microsecond
+// pause returns how long hunt waits after a round, where it has waited for last after the
+// one before: shortly if it has found new processes, else longer and longer. Those that
+// are frozen do not end for as long as they are.
+func (q quarry) pause(before quarry, last time.Duration) time.Duration {
+	const shortest = 100 * time.Microsecond
+	for pid := range q {
+		if _, known := before[pid]; !known {
+			return shortest
+		}
 	}
-	return min(2*last, 10*time.Millisecond)
+	return min(max(2*last, shortest), 10*time.Millisecond)
 }
 
 // quarry are the processes that were found and stopped, by number; the value is a pidfd,
