@@ -50,6 +50,7 @@ func attachAlone(t *testing.T, p codec.Protocol, dir string, args ...string) (*a
 	t.Cleanup(func() {
 		_ = in.Close()
 		<-a.read
+		_ = cmd.Wait() // the test may have waited
 	})
 	return a, cmd
 }

@@ -267,11 +267,14 @@ func TestFollowerThatBreaksOff(t *testing.T) {
 			asked++
 			return nil, ""
 		})
-		w := follow(t.Context(), f, &follower{most: 1})
-		send(t, i, "a", "b")
-		w.expect(t, "a")
-		if send(t, i, "c"); !w.ended || asked != 2 {
-			t.Errorf("ended: %v; %d messages were prepared, want 2", w.ended, asked)
+		w := follow(t.Context(), f, &follower{most: 2, next: make(chan struct{})})
+		send(t, i, "first")
+		w.expect(t, "first")
+		send(t, i, "a", "b") // it breaks off with the second one left
+		close(w.next)
+		w.expect(t, "first", "a")
+		if send(t, i, "c"); !w.ended || asked != 3 {
+			t.Errorf("ended: %v; %d messages were prepared, want 3", w.ended, asked)
 		}
 		i.Closed()
 	})

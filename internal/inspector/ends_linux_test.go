@@ -3,7 +3,10 @@ package inspector
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,11 +18,11 @@ import (
 
 // endings is a script that ends by itself, in a different way for each signal of ways.
 const endings = `
-console.log('up');
 const timer = setInterval(() => {}, 1000);
 process.on('SIGTERM', () => process.exit(0));
 process.on('SIGHUP', () => clearInterval(timer));
 process.on('SIGQUIT', () => { throw new Error('on purpose'); });
+console.log('up');
 `
 
 var ways = map[string]syscall.Signal{"exit": syscall.SIGTERM, "nothing left": syscall.SIGHUP, "exception": syscall.SIGQUIT}
@@ -199,4 +202,66 @@ func TestProcessEndsAnyTime(t *testing.T) {
 			work.Wait()
 		}
 	}
+}
+
+// A session stays with a process that prepares for its end late, when its user has
+// long left: a connection that ends while node closes its port can crash it.
+func TestProcessPreparesLate(t *testing.T) {
+	t.Parallel()
+	const script = `
+process.on('SIGTERM', () => {
+	require('child_process').spawnSync('sh', ['-c', 'echo busy >&2; until [ -e "$0" ]; do sleep 0.01; done', process.argv[1]], {stdio: 'inherit'});
+	setTimeout(() => process.exit(0), 10);
+});
+setInterval(() => {}, 1000);
+console.log('up');
+`
+	goes := filepath.Join(t.TempDir(), "goes")
+	p, ports := node(t, script, anyPort, quiet, "--", goes), ports(t)
+	being := make(chan struct{})
+	p.Await = func(ctx context.Context) {
+		select {
+		case <-being:
+		case <-ctx.Done():
+		}
+	}
+	l := opens(t, ports, p.Target)
+	if err := p.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return p.hasLine("busy") })
+	left := make(chan error, 1)
+	go func() { left <- l.Session(t.Context(), func(context.Context, *Session) error { return nil }) }()
+	eventually(t, func() bool { return p.hasLine(attached) })
+	close(being)
+	if err := <-left; !errors.Is(err, ErrGone) {
+		t.Errorf("%v", err)
+	}
+	releases(t, l)
+	if n := connections(t, l.Address().Port.Port()); n != 1 {
+		t.Errorf("%d connections with a process that has not prepared, want 1", n)
+	}
+	if err := os.WriteFile(goes, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	<-p.ended
+	if p.state.ExitCode() != 0 || p.hasLine(waiting) {
+		t.Errorf("%v; it waited: %t", p.state, p.hasLine(waiting))
+	}
+}
+
+// connections counts the connections of this machine with a port of it.
+func connections(t *testing.T, port uint16) (n int) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/net/tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		const established = "01"
+		if f := strings.Fields(line); strings.HasSuffix(f[2], fmt.Sprintf(":%04X", port)) && f[3] == established {
+			n++
+		}
+	}
+	return n
 }

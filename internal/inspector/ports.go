@@ -25,7 +25,7 @@ type port struct {
 	closed chan struct{}   // closed when it is closed, or the process is gone
 	ctx    context.Context // ends when the process ends or is being stopped
 	stop   context.CancelFunc
-	turn   chan struct{} // holds one value during a session
+	turn   chan struct{} // holds one value while there is a session
 
 	// Guarded by the mu of Ports.
 	users   int
@@ -189,17 +189,21 @@ func (p *Ports) forget(key string, e *port) {
 	e.stop()
 }
 
-// shut makes a process close its port. A port that the process cannot close now is no
-// longer tracked.
+// shut makes a process close its port, when the sessions have ended. A port that the
+// process cannot close now is no longer tracked.
 func (p *Ports) shut(key string, e *port) error {
 	defer p.forget(key, e)
 	ctx, cancel := context.WithTimeout(p.ctx, closeWithin)
 	defer cancel()
-	s, err := e.addr.Dial(ctx)
+	select {
+	case e.turn <- struct{}{}:
+		defer func() { <-e.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s, err := e.begin(ctx, true)
 	if err == nil {
-		if err = s.prepare(ctx, true); err == nil {
-			err = s.Shut(ctx, e.mode.anyPort)
-		}
+		err = s.Shut(ctx, e.mode.anyPort)
 		s.Close()
 	}
 	if err != nil && !errors.Is(err, ErrGone) {
@@ -239,26 +243,64 @@ func (l *Lease) Session(ctx context.Context, do func(context.Context, *Session) 
 	defer context.AfterFunc(l.port.ctx, cancel)()
 	select {
 	case l.port.turn <- struct{}{}:
-		defer func() { <-l.port.turn }()
 	case <-inner.Done():
 		return l.cause(ctx)
 	}
-	ours := !l.staysOpen()
-	s, err := l.port.addr.Dial(inner)
-	if err == nil {
-		if err = s.prepare(inner, ours); err != nil {
-			s.Close()
-		} else {
-			if err = inner.Err(); err == nil {
-				err = do(inner, s)
-			}
+	var s *Session
+	begun, left := make(chan error), make(chan struct{})
+	// The process may take long to begin and to leave, and the session must stay with it
+	// for that long, also when the caller has given up.
+	if !l.ports.goes(func() {
+		defer close(left)
+		defer func() { <-l.port.turn }()
+		ours := !l.staysOpen()
+		var err error
+		s, err = l.port.begin(l.ports.ctx, ours)
+		select {
+		case begun <- err:
+			<-inner.Done()
+		case <-inner.Done():
+		}
+		if err == nil {
 			l.leave(s, ours)
+		}
+	}) {
+		<-l.port.turn
+		return ErrClosed
+	}
+	var err error
+	select {
+	case err = <-begun:
+	case <-inner.Done():
+		return l.cause(ctx)
+	}
+	if err == nil {
+		if err = inner.Err(); err == nil {
+			err = do(inner, s)
 		}
 	}
 	if err != nil && inner.Err() != nil {
-		return l.cause(ctx)
+		err = l.cause(ctx)
+	}
+	cancel()
+	select {
+	case <-left:
+	case <-l.port.ctx.Done():
 	}
 	return err
+}
+
+// begin connects with the inspector and prepares the process for its end.
+func (e *port) begin(ctx context.Context, ours bool) (*Session, error) {
+	s, err := e.addr.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.prepare(ctx, ours); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
 // leave ends a session.
@@ -268,32 +310,29 @@ func (l *Lease) Session(ctx context.Context, do func(context.Context, *Session) 
 // stopped, the process ends the session; any other session first makes the process
 // keep the port open when it ends.
 func (l *Lease) leave(s *Session, ours bool) {
-	p := l.ports
+	defer s.Close()
 	if ours && !l.port.ending() {
 		ctx, cancel := context.WithTimeout(l.port.ctx, closeWithin)
 		_ = s.keepsPort(ctx) // a process that does not answer does not end by itself either
 		cancel()
 	}
-	if !l.port.ending() || !p.outlive(s) {
-		s.Close()
+	if l.port.ending() {
+		select {
+		case <-s.done:
+		case <-l.ports.ctx.Done():
+		}
 	}
 }
 
-// outlive closes a session, in a goroutine, after its process has ended it. It returns
-// false if the ports are being closed.
-func (p *Ports) outlive(s *Session) bool {
+// goes runs f in a goroutine that Close waits for. It returns false if the ports are
+// being closed.
+func (p *Ports) goes(f func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ctx.Err() != nil {
 		return false
 	}
-	p.work.Go(func() {
-		select {
-		case <-s.done:
-		case <-p.ctx.Done():
-		}
-		s.Close()
-	})
+	p.work.Go(f)
 	return true
 }
 

@@ -32,7 +32,8 @@ type process struct {
 	texts []Line
 	more  chan struct{} // closed at the next line
 	ended chan struct{}
-	sent  int // signals
+	state *os.ProcessState // after ended
+	sent  int              // signals
 }
 
 // node runs a script, which prints a line when it is ready.
@@ -76,6 +77,7 @@ func node(t *testing.T, script string, args ...string) *process {
 	go func() { // likewise
 		<-read
 		_ = cmd.Wait() // it is killed
+		p.state = cmd.ProcessState
 		close(p.ended)
 	}()
 	t.Cleanup(func() {

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/coder/websocket"
 
@@ -100,10 +99,8 @@ type request struct {
 	Params any    `json:"params,omitempty"`
 }
 
-// dial connects. When ctx ends, what has begun may still take prepareWithin.
+// dial connects.
 func dial(ctx context.Context, url string, connect func(ctx context.Context, network, addr string) (net.Conn, error)) (*Session, error) {
-	ctx, cancel := outlast(ctx, prepareWithin)
-	defer cancel()
 	transport := &http.Transport{DialContext: connect, DisableCompression: true}
 	defer transport.CloseIdleConnections()
 	ws, res, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}})
@@ -120,21 +117,12 @@ func dial(ctx context.Context, url string, connect func(ctx context.Context, net
 	return s, nil
 }
 
-// prepareWithin bounds how long a process may take to begin a session, and to prepare
-// for its end, after the caller has given up.
-const prepareWithin = time.Second
-
 // prepare makes the process end without waiting if it ends during the session. With
 // ours, which must be false for a port that another debugger may use, the process
-// closes the port then. A session that is not prepared must be closed, because the
-// process would wait for it without a limit. Errors: [ErrGone], also for a process
-// that is already ending; ctx's, if ctx ended more than prepareWithin ago.
-//
-// NOTE: ctx mostly ends because the process does. By then the process may be prepared
-// or may be waiting; its responses tell.
+// closes the port then. Errors: [ErrGone], also for a process that is already ending,
+// which would wait for the session without a limit, so that it must be closed; ctx's,
+// after which the process may be prepared or may be waiting.
 func (s *Session) prepare(ctx context.Context, ours bool) error {
-	ctx, cancel := outlast(ctx, prepareWithin)
-	defer cancel()
 	code := isEnding
 	if ours {
 		code = hook + code
@@ -159,19 +147,6 @@ func (s *Session) prepare(ctx context.Context, ours bool) error {
 
 // keepsPort undoes what prepare did with ours: the process no longer closes the port.
 func (s *Session) keepsPort(ctx context.Context) error { return s.evaluate(ctx, unhook, nil) }
-
-// outlast returns a context that ends d after ctx.
-func outlast(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		t := time.AfterFunc(d, cancel)
-		context.AfterFunc(longer, func() { t.Stop() })
-	})
-	return longer, func() {
-		stop()
-		cancel()
-	}
-}
 
 // read is the read loop.
 func (s *Session) read(ctx context.Context) {

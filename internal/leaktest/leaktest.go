@@ -91,7 +91,7 @@ func leaks(before []string, temp string) []string {
 		}
 	}
 	for _, pid := range processes() {
-		left = append(left, "process "+pid+" "+commandLine(pid))
+		left = append(left, "process "+pid+" "+describe(pid))
 	}
 	files, _ := filepath.Glob(filepath.Join(temp, "*")) // the pattern is valid
 	for _, f := range files {
@@ -163,7 +163,14 @@ func parentOf(pid string) int {
 	return parent
 }
 
-func commandLine(pid string) string {
+// describe returns the command line of a process, and for one that has none, which is
+// one that has ended, what the kernel knows of it (proc_pid_stat(5)).
+func describe(pid string) string {
 	b, _ := os.ReadFile("/proc/" + pid + "/cmdline")
-	return strings.TrimSpace(strings.ReplaceAll(string(b), "\x00", " "))
+	text := strings.TrimSpace(strings.ReplaceAll(string(b), "\x00", " "))
+	if text == "" {
+		b, _ = os.ReadFile("/proc/" + pid + "/stat")
+		text, _, _ = strings.Cut(string(b), "\n")
+	}
+	return text
 }
