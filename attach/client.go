@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,7 @@ type client struct {
 	settled      bool            // under hub.mu: LSP: it has said initialized
 	leaving      bool            // under hub.mu: it has said shutdown
 	capabilities codec.Raw       // under hub.mu: that it has announced; nil: none
+	generation   string          // under hub.mu: MCP: that it speaks, "" if it has not shown that
 	told         codec.Raw       // under hub.mu: LSP: the answer to its initialize
 	alarmed      bool            // under hub.mu: it was told that the host does not run, and not yet that it does
 	early        []codec.Message // under hub.mu: notifications that came before that
@@ -82,7 +84,12 @@ type client struct {
 //
 // Serve returns the error of [Refused] at once where there is one, and one that wraps
 // [ErrClient] and a *[codec.FrameError] for what is no message.
-func (h *Hub) Serve(ctx context.Context, rw io.ReadWriteCloser) error {
+func (h *Hub) Serve(ctx context.Context, rw io.ReadWriteCloser) error { return h.serve(ctx, rw, nil) }
+
+// serve is Serve. If apart is not nil, a program that is to have another process is not
+// served: the error is an *[elsewhere], and rw goes on in that. apart reports whether there
+// is a process for programs of a generation of MCP already.
+func (h *Hub) serve(ctx context.Context, rw io.ReadWriteCloser, apart func(generation string) bool) error {
 	if err := Refused(h.host.Status()); err != nil {
 		_ = rw.Close()
 		return err
@@ -105,8 +112,16 @@ func (h *Hub) Serve(ctx context.Context, rw io.ReadWriteCloser) error {
 	h.log.Debug("a client came", "host", h.host.Name(), "client", c.number)
 	go c.write()
 	h.dialect.came(c)
-	err := c.read()
+	err := c.read(apart)
+	var away *elsewhere
+	goesOn := errors.As(err, &away) && stop() // else rw is being closed
+	if away != nil && !goesOn {
+		err = context.Cause(c.ctx)
+	}
 	c.finish(err)
+	if goesOn {
+		return err
+	}
 	stop()
 	_ = rw.Close()
 	h.log.Debug("a client left", "host", h.host.Name(), "client", c.number, "reason", err)
@@ -131,12 +146,17 @@ func Refused(st record.HostStatus) error {
 // errExit is how a client leaves that has said so.
 var errExit = errors.New("the client has left")
 
-// read hands on what the client says. It returns nil when the client has left.
-func (c *client) read() error {
+// read hands on what the client says. It returns nil when the client has left. See serve
+// about apart.
+func (c *client) read(apart func(generation string) bool) error {
 	if c.can.OnNoise != nil {
 		c.can.OnNoise(func([]byte) {}) // what a client prints besides is nobody's
 	}
-	r := c.session.NewReader(c.rw)
+	in := &recorder{Reader: c.rw}
+	if c.hub.dialect == dialect(mcp{}) && c.hub.opened && apart != nil {
+		in.read = new(bytes.Buffer)
+	}
+	r := c.session.NewReader(in)
 	for {
 		var m codec.Message
 		if err := r.Next(&m); err != nil {
@@ -147,6 +167,13 @@ func (c *client) read() error {
 				return cause
 			}
 			return c.malformed(err)
+		}
+		if in.read != nil {
+			if away := c.elsewhere(&m, apart); away != nil {
+				away.rw = begun{io.MultiReader(in.read, c.rw), c.rw}
+				return away
+			}
+			in.read = nil
 		}
 		if err := c.handle(&m); err != nil {
 			if errors.Is(err, errExit) {

@@ -49,8 +49,12 @@
 // Each client gets the updates of resources that it has subscribed to, and log messages
 // of the level that it has set. The host is asked for the least severe of these levels,
 // and each new life for what the clients of the time want to hear. A life speaks one of
-// the two generations of MCP, that of the client it was opened by if it can; a client
-// of the other one is refused with error -32022. Without the handshake, a request
+// the two generations of MCP, that of the client it was opened by if it can, since a
+// connection to a server belongs to one of them. Programs of the other generation that
+// attach at the same time share another process, an instance NAME@1 of the host that is
+// opened by them. It is removed when they have left, after [Rule].IdleStop or ten minutes.
+// Where the server does not speak that generation, or that process cannot be had, they are
+// refused with error -32022. Without the handshake, a request
 // subscriptions/listen is kept open over lives, and its id is the client's own.
 //
 // # Documents

@@ -98,7 +98,8 @@ type Hub struct {
 	heard       heard              // MCP: of that generation
 	tasks       map[string]*client // MCP: whose calls they are, by their ids
 	sessionless bool               // MCP: the life is of the generation without the handshake
-	refuses     bool               // MCP: the life was asked for that generation, and is of the other
+	lacks       string             // MCP: the generation that the host has shown not to speak in this life
+	apart       error              // MCP: why there is no process for programs of the other generation
 
 	introduced int // clients that this life has met, those that have left included
 
@@ -343,7 +344,8 @@ func (h *Hub) tell(ctx context.Context, method string, params codec.Raw, act fun
 }
 
 // start opens the host for a client: what it is to be opened with is params, if
-// its spec leaves that to clients. It returns the host's answer.
+// its spec leaves that to clients. It returns the host's answer. The client nil is one that
+// has yet to come.
 func (h *Hub) start(ctx context.Context, c *client, params codec.Raw) (codec.Raw, error) {
 	select {
 	case h.started <- struct{}{}:
@@ -351,14 +353,10 @@ func (h *Hub) start(ctx context.Context, c *client, params codec.Raw) (codec.Raw
 	case <-ctx.Done(): // while another client starts it, for as long as that takes
 		return nil, ctx.Err()
 	}
-	h.mu.Lock()
-	c.coming = true
-	h.mu.Unlock()
-	defer func() {
-		h.mu.Lock()
-		c.coming = false
-		h.mu.Unlock()
-	}()
+	if c != nil {
+		c.isComing(true)
+		defer c.isComing(false)
+	}
 	if h.opened {
 		if err := h.open(c, params); err != nil {
 			return nil, err
@@ -383,8 +381,16 @@ func (h *Hub) start(ctx context.Context, c *client, params codec.Raw) (codec.Raw
 	if err := h.dialect.suits(h, params); err != nil {
 		return nil, err
 	}
-	h.arrive(c)
+	if c != nil {
+		h.arrive(c)
+	}
 	return h.result, nil
+}
+
+func (c *client) isComing(is bool) {
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	c.coming = is
 }
 
 // open makes what a client says of itself what the host is opened with, unless other

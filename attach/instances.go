@@ -2,6 +2,7 @@ package attach
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,6 +87,15 @@ func instanceName(name string) (of string, number int) {
 // rule returns that of the host.
 func (i *instances) rule() Rule { return RuleOf(i.of.Spec()) }
 
+// idleStop returns how long an instance stays without programs; 0: for ever.
+func (i *instances) idleStop() time.Duration {
+	rule := i.rule()
+	if rule.Instances == Shared {
+		return cmp.Or(rule.IdleStop, generationIdle)
+	}
+	return rule.IdleStop
+}
+
 // attach lets a program speak to the instance of a number, or with 0 to the one that it is
 // to have.
 func (i *instances) attach(ctx context.Context, number int, rw io.ReadWriteCloser) error {
@@ -105,7 +115,7 @@ func (i *instances) attach(ctx context.Context, number int, rw io.ReadWriteClose
 		_ = rw.Close()
 		return err
 	}
-	return hub.Serve(ctx, rw)
+	return i.hubs.serve(ctx, i.of, hub, key, root, rw)
 }
 
 // meet finds out where a program works. The stream that it returns begins as rw did.
@@ -223,6 +233,9 @@ func (i *instances) join(ctx context.Context, number int, key, root string) (*su
 		host, err = i.hubs.sup.Add(ctx, i.of.Group(), i.named(spec, c.number))
 	default:
 		host, err = i.hubs.sup.Host(i.name(c.number))
+		if err == nil && usageOf(i.of.Ref()) == nil { // else sync has done it
+			err = i.hubs.sup.Replace(ctx, i.named(spec, c.number))
+		}
 	}
 	if err != nil {
 		if host != nil { // it was added, and a part of the tree objects to it
@@ -265,7 +278,7 @@ func (i *instances) arm() {
 	if i.timer != nil {
 		i.timer.Stop()
 	}
-	if next := i.pool.next(i.rule().IdleStop); !next.IsZero() && i.ctx.Err() == nil {
+	if next := i.pool.next(i.idleStop()); !next.IsZero() && i.ctx.Err() == nil {
 		i.timer = time.AfterFunc(max(0, time.Until(next)), func() { i.do(i.expire) })
 	}
 }
@@ -290,7 +303,7 @@ func (i *instances) expire() {
 	}
 	defer i.changed()
 	i.mu.Lock()
-	gone := i.pool.expire(time.Now(), i.rule().IdleStop, func(number int) bool {
+	gone := i.pool.expire(time.Now(), i.idleStop(), func(number int) bool {
 		host, err := i.hubs.sup.Host(i.name(number))
 		return err == nil && host.Peek().Pending > 0
 	})
@@ -306,6 +319,20 @@ func (i *instances) remove(numbers []int) {
 			i.hubs.log.Warn("an instance that nobody uses cannot be removed", "host", i.name(n), "error", err)
 		}
 	}
+}
+
+// retire has an instance removed when the programs that it has have left. It gets no other.
+func (i *instances) retire(number int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.pool.retire(number)
+}
+
+// has reports whether there is an instance of a key.
+func (i *instances) has(key string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.pool.has(key)
 }
 
 // forget follows an instance that somebody has removed.
@@ -335,7 +362,7 @@ func (i *instances) numbers() []int {
 
 // named makes of the spec of the host that of an instance.
 func (i *instances) named(spec supervisor.HostSpec, number int) supervisor.HostSpec {
-	spec.Name = i.name(number)
+	spec.Name, spec.InstanceOf = i.name(number), ""
 	spec.Features = slices.Clone(spec.Features)
 	for n, f := range spec.Features {
 		if r, is := f.(Rule); is {

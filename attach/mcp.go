@@ -99,6 +99,7 @@ func (mcp) request(c *client, m *codec.Message) error {
 		params, id := m.Params, m.ID
 		h.mu.Lock()
 		c.capabilities = capabilitiesOf(params)
+		c.generation = generation(isSessionless(versionOf(params)))
 		h.mu.Unlock()
 		c.work.Go(func() {
 			result, err := h.start(c.starting, c, params)
@@ -175,7 +176,7 @@ func (mcp) up(h *Hub) {
 }
 
 func (mcp) down(h *Hub) {
-	h.refuses = false
+	h.lacks = ""
 	clear(h.tasks)
 	h.wishes.level = ""
 	h.heard.clear()

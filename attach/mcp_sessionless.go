@@ -61,12 +61,16 @@ func openingOf(params codec.Raw) (codec.Raw, bool) {
 func (h *Hub) recognize() {
 	o, _ := readObject(h.result)
 	_, h.sessionless = o["supportedVersions"]
-	if h.sessionless || !isSessionless(versionOf(h.opening)) {
+	switch asked := isSessionless(versionOf(h.opening)); {
+	case h.opening == nil || asked == h.sessionless:
+		return
+	case h.sessionless:
+		h.lacks = withSession
 		return
 	}
 	// It was asked for the generation without the handshake, and has none: that is
 	// not tried again for the next client.
-	h.refuses = true
+	h.lacks = withoutSession
 	h.opening = substitute(h.opening, func(json.RawMessage) json.RawMessage { return json.RawMessage(encode(withSession)) }, "protocolVersion")
 }
 
@@ -77,16 +81,15 @@ func (mcp) suits(h *Hub, params codec.Raw) error {
 	if isSessionless(wants) == h.sessionless {
 		return nil
 	}
-	has, why := withSession, "its server knows no other"
-	if h.sessionless {
-		has = withoutSession
-	}
+	has, why := generation(h.sessionless), "its server knows no other"
 	switch {
-	case h.refuses:
+	case h.lacks == generation(isSessionless(wants)):
 	case !h.opened:
-		why = "it is opened as its configuration says; with attach = true it is opened as its first client is"
+		why = "it is opened as its configuration says; with attach = true it is opened as its clients are"
+	case h.others(nil) > 0 && h.apart != nil:
+		why = fmt.Sprintf("it serves other clients that speak that, and no process of its own can be had for this one: %v", h.apart)
 	case h.others(nil) > 0:
-		why = "it serves other clients that speak that"
+		why = "it serves other clients that speak that; attach anew, with a first request that shows the generation"
 	}
 	return &codec.Error{
 		Code:    codeUnsupportedVersion,
@@ -108,7 +111,7 @@ func (c *client) admit(params codec.Raw) error {
 		return nil
 	}
 	c.capabilities = capabilitiesOf(opening)
-	if h.refuses && h.line != nil {
+	if h.lacks == withoutSession && h.line != nil {
 		defer h.mu.Unlock()
 		return mcp{}.suits(h, opening)
 	}

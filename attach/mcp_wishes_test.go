@@ -106,12 +106,17 @@ func TestRecognize(t *testing.T) {
 	const opening = `{"protocolVersion":"2026-07-28","capabilities":{}}`
 	h := &Hub{opening: codec.Raw(opening), result: codec.Raw(`{"protocolVersion":"2025-11-25"}`)}
 	h.recognize()
-	if h.sessionless || !h.refuses || versionOf(h.opening) != withSession {
-		t.Errorf("a server with the handshake: %v, %v, %s", h.sessionless, h.refuses, h.opening)
+	if h.sessionless || h.lacks != withoutSession || versionOf(h.opening) != withSession {
+		t.Errorf("a server with the handshake: %v, %v, %s", h.sessionless, h.lacks, h.opening)
 	}
 	h = &Hub{opening: codec.Raw(opening), result: codec.Raw(`{"supportedVersions":["2026-07-28"]}`)}
 	h.recognize()
-	if !h.sessionless || h.refuses || string(h.opening) != opening {
-		t.Errorf("a server without it: %v, %v, %s", h.sessionless, h.refuses, h.opening)
+	if !h.sessionless || h.lacks != "" || string(h.opening) != opening {
+		t.Errorf("a server without it: %v, %v, %s", h.sessionless, h.lacks, h.opening)
+	}
+	h.opening = codec.Raw(`{"protocolVersion":"2025-11-25"}`)
+	h.recognize()
+	if !h.sessionless || h.lacks != withSession || versionOf(h.opening) != withSession {
+		t.Errorf("a server without it, asked with it: %v, %v, %s", h.sessionless, h.lacks, h.opening)
 	}
 }

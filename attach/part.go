@@ -63,7 +63,7 @@ func (h *hubs) attach(ctx context.Context, host *supervisor.Host, rw io.ReadWrit
 	if err != nil {
 		return err
 	}
-	return hub.Serve(ctx, rw)
+	return h.serve(ctx, host, hub, "", "", rw)
 }
 
 // instancesOf returns the instances of a host.

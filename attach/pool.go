@@ -90,6 +90,19 @@ func (p *pool) forget(number int) {
 	}
 }
 
+// has reports whether there is an instance of a key, which is not "".
+func (p *pool) has(key string) bool {
+	return slices.ContainsFunc(p.members, func(m instance) bool { return m.key == key && !m.gone })
+}
+
+// retire lets no further program have an instance, whose time is over when its programs have
+// left.
+func (p *pool) retire(number int) {
+	if i := p.find(number); i >= 0 {
+		p.members[i].key = ""
+	}
+}
+
 // numbers returns those of the instances whose hosts are there.
 func (p *pool) numbers() (all []int) {
 	for _, m := range p.members {

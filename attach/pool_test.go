@@ -67,6 +67,10 @@ func TestPool(t *testing.T) {
 		case "leave":
 			p.leave(number(1), now)
 			got = seconds(p.next(after))
+		case "retire":
+			p.retire(number(1))
+		case "has":
+			got = fmt.Sprint(p.has(words[1]))
 		case "forget":
 			p.forget(number(1))
 		case "busy":

@@ -30,7 +30,8 @@ type Rule struct {
 	// IdleStop is how long the host runs without a client before it is stopped, counted from its
 	// start or from when the last client has left; default 0: for ever. The next client, or
 	// a call, starts it again. A call that is open keeps it running for another IdleStop, and
-	// so does a host that depends on it and runs.
+	// so does a host that depends on it and runs. An instance for programs of the other
+	// generation of MCP goes after that time, or after 10 minutes.
 	IdleStop time.Duration
 
 	// Instances gives programs instances of the host, which does not run itself then: hosts of
@@ -41,7 +42,7 @@ type Rule struct {
 	// that attach after it.
 	Instances Sharing
 
-	// MaxInstances bounds the instances; default [DefaultInstances]. For one more the instance
+	// MaxInstances bounds the instances, also those for the other generation of MCP; default [DefaultInstances]. For one more the instance
 	// goes that has been without programs for the longest time; without such a one the
 	// program is refused with [ErrInstances].
 	MaxInstances int

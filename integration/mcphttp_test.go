@@ -97,7 +97,7 @@ func TestMCPOverHTTP(t *testing.T) {
 func TestMCPSecondSDKOverHTTP(t *testing.T) {
 	t.Parallel()
 	node, from, hosts := secondSDK(t)
-	overHTTP(t, hosts, `"both", "new", "old"`, false, func(socket, at, token string) []string {
+	overHTTP(t, hosts, `"both", "turn", "new", "old"`, false, func(socket, at, token string) []string {
 		return []string{node, filepath.Join("testdata", "mcp_client_v2.mjs"), from, hostsupBinary(t), socket, at, token}
 	})
 }

@@ -88,7 +88,7 @@ func TestMCPRemoteSecondSDK(t *testing.T) {
 	webServer(t, both, nil, node, server, from, both)
 	webServer(t, only, nil, node, server, from, only, "reject")
 	text := fmt.Sprintf("supervisor {\n  state_dir = %q\n}\n", filepath.Join(dir, "state")) +
-		remoteHost("both", "http://"+both+"/", "") + remoteHost("new", "http://"+only+"/", "") + remoteHost("old", everyServer(t), "")
+		remoteHost("both", "http://"+both+"/", "") + remoteHost("turn", "http://"+both+"/", "") + remoteHost("new", "http://"+only+"/", "") + remoteHost("old", everyServer(t), "")
 	file, socket := filepath.Join(dir, "config.hcl"), filepath.Join(dir, "sock")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ func TestMCPSecondSDK(t *testing.T) {
 }
 
 // secondSDK returns node, the address of the folder that the SDK is imported from, and the
-// configuration of three servers: "both" speaks both generations, "new" only the one without
+// configuration of four servers: "both" and "turn" speak both generations, "new" only the one without
 // the handshake, and "old" only the one with it.
 func secondSDK(t *testing.T) (node, from, hosts string) {
 	t.Helper()
@@ -52,7 +52,7 @@ func secondSDK(t *testing.T) (node, from, hosts string) {
 		t.Fatal(err)
 	}
 	from = (&url.URL{Scheme: "file", Path: modules + "/"}).String()
-	return node, from, secondSDKHost("both", node, server, from) + secondSDKHost("new", node, server, from, "reject") + secondSDKHost("old", old, t.TempDir())
+	return node, from, secondSDKHost("both", node, server, from) + secondSDKHost("turn", node, server, from) + secondSDKHost("new", node, server, from, "reject") + secondSDKHost("old", old, t.TempDir())
 }
 
 // secondSDKHost returns the block of a host that is opened by its clients.

@@ -5,8 +5,8 @@
 //
 // With URL they reach them over HTTP, at URL/HOST/mcp.
 //
-// MODULES is the URL of the folder of modules of npm's. The hosts "both" and "new" are
-// mcp_server_v2.mjs, the second one without the generation with the handshake, and "old"
+// MODULES is the URL of the folder of modules of npm's. The hosts "both", "turn" and "new"
+// are mcp_server_v2.mjs, the last one without the generation with the handshake, and "old"
 // is a server of the first SDK. Fails with a stack.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -20,6 +20,8 @@ const newest = '2026-07-28';
 
 const verb = (...args) => execFileSync(hostsup, ['--socket', socket, ...args], { encoding: 'utf8' });
 const status = (host) => JSON.parse(verb('status', '--json')).hosts.find((h) => h.name === host);
+// hosts returns the names of a host's processes.
+const hosts = (host) => JSON.parse(verb('status', '--json')).hosts.map((h) => h.name).filter((name) => name.split('@')[0] === host).sort();
 
 function overHTTP(host) {
   const token = readFileSync(tokenFile, 'utf8').trim();
@@ -57,10 +59,14 @@ async function until(what, is) {
   }
 }
 
-// listens checks that news of a list arrive.
+// listens checks that an agent listens, and that news of a list arrive.
 async function listens(a) {
-  assert.deepEqual(a.errors, [], 'what the SDK could not make sense of');
   assert.ok(a.client.autoOpenedSubscription, 'it does not listen');
+  await news(a);
+}
+
+async function news(a) {
+  assert.deepEqual(a.errors, [], 'what the SDK could not make sense of');
   const before = a.changed.length;
   await again(a, 'more');
   await until('news of the tools', () => a.changed.length > before);
@@ -84,21 +90,49 @@ async function listens(a) {
   assert.equal(await again(one, 'era'), 'modern');
   await listens(one);
   await listens(two);
-  // Who has the handshake cannot join them, and is told why.
-  await assert.rejects(attach('both', 'legacy'), /other clients/);
+  // Who has the handshake gets another process, of which these two notice nothing.
+  const heard = () => one.changed.length + two.changed.length;
+  const before = heard();
+  const old = await attach('both', 'legacy');
+  const older = await attach('both', 'legacy');
+  assert.equal(await call(old, 'era'), 'legacy');
+  await news(old);
+  await until('news at the other', () => older.changed.length === 1);
+  const lost = assert.rejects(call(old, 'never'), /SIGKILL/);
+  assert.equal(await call(older, 'era'), 'legacy'); // so that the call before has arrived
+  process.kill(status('both@1').pid, 'SIGKILL');
+  await lost;
+  assert.equal(await again(old, 'era'), 'legacy');
+  await until('the new process', () => status('both@1').life === 2);
+  if (!status('both').url) assert.equal(heard(), before, 'news of the other process'); // which are the same server elsewhere
+  assert.equal(status('both').life, 2);
+  assert.equal(await call(one, 'era'), 'modern');
   await one.close();
   await two.close();
-  // When they have left it can, and then the other way round.
-  const old = await attach('both', 'legacy');
+  // The next ones get the process of their generation.
+  const next = await attach('both', 'legacy');
+  const newer = await attach('both', { pin: newest });
+  assert.equal(await call(newer, 'era'), 'modern');
+  assert.equal(await call(next, 'era'), 'legacy');
+  assert.equal(status('both').life, 2);
+  for (const a of [old, older, next, newer]) await a.close();
+}
+
+// The other way round, both at the same moment; what is not pinned is the newest too.
+{
+  const old = await attach('turn', 'legacy');
+  const all = await Promise.all([attach('turn', { pin: newest }), attach('turn', 'auto'), attach('turn', 'legacy'), attach('turn', { pin: newest })]);
+  assert.deepEqual(await Promise.all(all.map((a) => call(a, 'era'))), ['modern', 'modern', 'legacy', 'modern']);
+  assert.deepEqual(hosts('turn'), ['turn', 'turn@1']);
+  const lost = assert.rejects(call(all[0], 'never'), /SIGKILL/);
+  assert.equal(await call(all[1], 'era'), 'modern');
+  process.kill(status('turn@1').pid, 'SIGKILL');
+  await lost;
+  await listens(all[0]);
+  await listens(all[3]);
   assert.equal(await call(old, 'era'), 'legacy');
-  await assert.rejects(attach('both', { pin: newest }), new RegExp(newest));
-  const either = await attach('both', 'auto');
-  assert.equal(either.client.getProtocolEra(), 'legacy');
-  assert.equal(await call(either, 'era'), 'legacy');
-  await call(old, 'more');
-  await until('news', () => old.changed.length > 0 && either.changed.length > 0);
-  await either.close();
-  await old.close();
+  assert.equal(status('turn').life, 1);
+  for (const a of [old, ...all]) await a.close();
 }
 
 // A server of the newest generation alone.
@@ -106,8 +140,11 @@ async function listens(a) {
   const one = await attach('new', { pin: newest });
   assert.equal(await call(one, 'era'), 'modern');
   await listens(one);
+  for (let i = 0; i < 2; i++) await assert.rejects(attach('new', 'legacy'), /knows no other|2026-07-28/);
+  assert.equal(await call(one, 'era'), 'modern');
+  assert.equal(status('new').life, 1);
   await one.close();
-  await assert.rejects(attach('new', 'legacy'), /knows no other|2026-07-28/);
+  await until('no process for nobody', () => hosts('new').length === 1);
 }
 
 // A server of the first SDK: one life serves an agent that asks for the newest first.
@@ -116,6 +153,12 @@ async function listens(a) {
   assert.equal(one.client.getProtocolEra(), 'legacy');
   assert.ok((await one.client.listTools()).tools.length > 0);
   assert.equal(status('old').life, 1, 'lives for one agent');
-  await one.close();
+  // A second one shares it, and one that speaks the newest alone is told why it cannot.
+  const two = await attach('old', 'auto');
+  assert.equal(two.client.getProtocolEra(), 'legacy');
   await assert.rejects(attach('old', { pin: newest }), new RegExp(newest));
+  assert.equal(status('old').life, 1);
+  await until('no process for nobody', () => hosts('old').length === 1);
+  await one.close();
+  await two.close();
 }

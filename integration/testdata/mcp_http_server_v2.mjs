@@ -5,7 +5,8 @@
 //
 // MODULES is the URL of the folder of modules of npm's. With reject it does not speak the
 // generation with the handshake. The tool "era" returns the generation, "more" adds a tool
-// and tells whoever listens, and "region" returns its argument, which a header repeats.
+// and tells whoever listens, "never" does not answer, and "region" returns its argument,
+// which a header repeats.
 import { createServer } from 'node:http';
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -25,6 +26,7 @@ function make({ era }) {
   const server = new McpServer({ name: 'both', version: '1' }, { capabilities: { tools: { listChanged: true } } });
   server.registerTool('era', nothing, async () => answer(era));
   server.registerTool('region', { description: 'x', inputSchema: z.object({ where: z.string().meta({ 'x-mcp-header': 'Region' }) }) }, async ({ where }) => answer(where));
+  server.registerTool('never', nothing, () => new Promise(() => {}));
   server.registerTool('more', nothing, async () => {
     more++;
     for (const s of sessions.values()) add(s.server, more);
