@@ -19,10 +19,24 @@ import (
 // supervisor itself if stops is set.
 func overHTTP(t *testing.T, hosts, names string, stops bool, client func(socket, url, token string) []string) {
 	t.Helper()
+	servedOverHTTP(t, hosts, "  hosts  = ["+names+"]\n", stops, func(socket, at, token string) error {
+		argv := client(socket, at, token)
+		out, err := exec.CommandContext(ctx(t), argv[0], argv[1:]...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
+}
+
+// servedOverHTTP is overHTTP with more of the block that serves the hosts, and with a client
+// that is a function.
+func servedOverHTTP(t *testing.T, hosts, serve string, stops bool, client func(socket, url, token string) error) {
+	t.Helper()
 	program := hostsupBinary(t)
 	dir := t.TempDir()
 	within := func(name string) string { return filepath.Join(dir, name) }
-	text := fmt.Sprintf("supervisor {\n  state_dir = %q\n}\n%s\nserve \"mcp\" {\n  listen = \"127.0.0.1:0\"\n  hosts  = [%s]\n}\n", within("state"), hosts, names)
+	text := fmt.Sprintf("supervisor {\n  state_dir = %q\n}\n%s\nserve \"mcp\" {\n  listen = \"127.0.0.1:0\"\n%s}\n", within("state"), hosts, serve)
 	if err := os.WriteFile(within("config.hcl"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -58,9 +72,8 @@ func overHTTP(t *testing.T, hosts, names string, stops bool, client func(socket,
 	}()
 	select {
 	case at := <-lines:
-		argv := client(within("sock"), at, filepath.Join(within("state"), "serve-mcp.token"))
-		if out, err := exec.CommandContext(ctx(t), argv[0], argv[1:]...).CombinedOutput(); err != nil {
-			t.Errorf("%v: %s", err, out)
+		if err := client(within("sock"), at, filepath.Join(within("state"), "serve-mcp.token")); err != nil {
+			t.Error(err)
 			stops = false
 		}
 	case <-log:
