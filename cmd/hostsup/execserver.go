@@ -158,7 +158,7 @@ func (a *app) execServer(ctx context.Context, f *execFlags) error {
 	queue := newLogQueue(a.errout, func(n int) []byte { return lostRemark(n, "standard error was not read", false) })
 	log := hclog.New(logOptions(queue, screen(a.errout), config.Log{Level: config.Level(f.level)}))
 	defer queue.flush()
-	o.Log = log.Named("exec-server")
+	o.Log, o.Idle = log.Named("exec-server"), giveBack
 	sandbox.CloseInheritedOnExec()
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

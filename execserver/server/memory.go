@@ -22,6 +22,8 @@ type memory struct {
 	free  atomic.Int64 // bytes let go of since the last time
 	due   atomic.Bool
 	again atomic.Bool // the server had nothing left to do after due was set
+	rests atomic.Bool // it had nothing left to do since rest was called
+	rest  func()      // nil, or what is to be done when it has nothing to do, see Options.Idle
 }
 
 // released records that n bytes are released, now or very soon.
@@ -34,6 +36,7 @@ func (m *memory) released(n int) {
 // idle follows the end of the last session: what it has taken in small pieces, and what
 // was released after the last time, is returned too.
 func (m *memory) idle() {
+	m.rests.Store(true)
 	m.again.Store(true)
 	m.soon()
 }
@@ -50,6 +53,8 @@ func (m *memory) soon() {
 		debug.FreeOSMemory()
 		if m.again.Load() {
 			m.soon()
+		} else if m.rests.Swap(false) && m.rest != nil {
+			m.rest()
 		}
 	})
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +17,8 @@ func TestMemoryOfTheLastSession(t *testing.T) {
 		return m.NumForcedGC
 	}
 	synctest.Test(t, func(t *testing.T) {
-		var m memory
+		var rested atomic.Int32
+		m := memory{rest: func() { rested.Add(1) }}
 		before := collections()
 		m.released(giveBackBytes)
 		time.Sleep(giveBackAfter - time.Millisecond) //nolint:forbidigo // in a bubble, whose clock moves by itself
@@ -28,6 +30,9 @@ func TestMemoryOfTheLastSession(t *testing.T) {
 		if first == before {
 			t.Error("nothing was returned for what was large")
 		}
+		if rested.Load() > 0 {
+			t.Error("the server rests before everything was returned")
+		}
 		time.Sleep(giveBackAfter) //nolint:forbidigo // in a bubble, whose clock moves by itself
 		synctest.Wait()
 		last := collections()
@@ -38,6 +43,12 @@ func TestMemoryOfTheLastSession(t *testing.T) {
 		synctest.Wait()
 		if collections() != last {
 			t.Error("a server without sessions goes on with it")
+		}
+		m.released(giveBackBytes)
+		time.Sleep(time.Minute) //nolint:forbidigo // in a bubble, whose clock moves by itself
+		synctest.Wait()
+		if n := rested.Load(); n != 1 {
+			t.Errorf("it has rested %d times after one last session", n)
 		}
 	})
 }

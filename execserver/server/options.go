@@ -61,6 +61,10 @@ type Options struct {
 	// with it.
 	Launcher *sandbox.Launcher
 
+	// Idle, if not nil, is called seconds after the last session has ended, when the memory
+	// that sessions took has been returned to the system.
+	Idle func()
+
 	// Stdin and Stdout are for Listen stdio; nil are the program's.
 	Stdin, Stdout *os.File
 }

@@ -89,6 +89,13 @@ func New(opt Options) (*Server, error) {
 	if s.infoText, err = wire.AppendResult(nil, wire.IntID(0), &s.info); err != nil {
 		return nil, err
 	}
+	if opt.Idle != nil {
+		s.memory.rest = func() {
+			if s.ctx.Err() == nil && len(s.all()) == 0 {
+				opt.Idle()
+			}
+		}
+	}
 	if err := s.listen(); err != nil {
 		return nil, err
 	}
