@@ -53,8 +53,8 @@
 // connection to a server belongs to one of them. Programs of the other generation that
 // attach at the same time share another process, an instance NAME@1 of the host that is
 // opened by them. It is removed when they have left, after [Rule].IdleStop or ten minutes.
-// Where the server does not speak that generation, or that process cannot be had, they are
-// refused with error -32022. Without the handshake, a request
+// They are refused with error -32022 if the server does not speak their generation, or if
+// that process cannot be started. Without the handshake, a request
 // subscriptions/listen is kept open over lives, and its id is the client's own.
 //
 // # Documents

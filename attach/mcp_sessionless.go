@@ -87,9 +87,9 @@ func (mcp) suits(h *Hub, params codec.Raw) error {
 	case !h.opened:
 		why = "it is opened as its configuration says; with attach = true it is opened as its clients are"
 	case h.others(nil) > 0 && h.apart != nil:
-		why = fmt.Sprintf("it serves other clients that speak that, and no process of its own can be had for this one: %v", h.apart)
+		why = fmt.Sprintf("other clients use it in that generation, and a second process for this one could not be started: %v", h.apart)
 	case h.others(nil) > 0:
-		why = "it serves other clients that speak that; attach anew, with a first request that shows the generation"
+		why = "other clients use it in that generation; a client whose first request shows the other one gets a second process"
 	}
 	return &codec.Error{
 		Code:    codeUnsupportedVersion,

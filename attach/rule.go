@@ -42,9 +42,9 @@ type Rule struct {
 	// that attach after it.
 	Instances Sharing
 
-	// MaxInstances bounds the instances, also those for the other generation of MCP; default [DefaultInstances]. For one more the instance
-	// goes that has been without programs for the longest time; without such a one the
-	// program is refused with [ErrInstances].
+	// MaxInstances bounds the instances, also those for the other generation of MCP; default
+	// [DefaultInstances]. For one more the instance goes that has been without programs for
+	// the longest time; without such a one the program is refused with [ErrInstances].
 	MaxInstances int
 }
 

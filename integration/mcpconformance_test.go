@@ -86,7 +86,7 @@ func TestMCPConformance(t *testing.T) {
 	}{
 		"typescript": {[]string{npm(t, "mcp-server-everything"), "stdio"}, everyServer, 12},
 		"go": {[]string{goSDK(t, "everything-server")}, func(t *testing.T) string {
-			addr := net.JoinHostPort("127.0.0.1", portOf(t, freePort(t)))
+			addr := net.JoinHostPort("127.0.0.1", portOf(t, freePort(t))) // it serves no other name
 			webServer(t, addr, nil, goSDK(t, "everything-server"), "-http", addr, "-stateless=false")
 			return "http://" + addr + "/mcp"
 		}, 40},

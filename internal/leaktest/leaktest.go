@@ -43,7 +43,7 @@ func Run(m Tests) int {
 	}
 	temp, err := os.MkdirTemp("", "leaktest-")
 	if err == nil {
-		err = os.Chmod(temp, 0o777|os.ModeSticky) // tmp is: tests may run programs as other users/tmp is: tests may run programs as other users
+		err = os.Chmod(temp, 0o777|os.ModeSticky) // as /tmp is: tests may run programs as other users
 	}
 	if err == nil {
 		err = os.Setenv("TMPDIR", temp)
