@@ -103,9 +103,10 @@ type Hub struct {
 
 	introduced int // clients that this life has met, those that have left included
 
-	alone   bool        // the tree is there for the clients alone, see Part
-	notices notices     // what the people behind the clients are told of the host
-	ticking *time.Timer // runs until the next notice is due; nil if no notice is due
+	alone   bool                // the tree is there for the clients alone, see Part
+	relayed func() *codec.Error // see Part; nil: the host is a program
+	notices notices             // what the people behind the clients are told of the host
+	ticking *time.Timer         // runs until the next notice is due; nil if no notice is due
 
 	restarting []*client // LSP: that show that the host is being started again; nil: it is not
 	restarts   int       // counts the times that this was shown
@@ -127,9 +128,9 @@ type token struct {
 
 // New returns the hub of a host and adds it to the host's interceptors. The error is
 // [ErrProtocol].
-func New(of *supervisor.Host, log hclog.Logger) (*Hub, error) { return newHub(of, log, false) }
+func New(of *supervisor.Host, log hclog.Logger) (*Hub, error) { return newHub(of, log, &hubs{}) }
 
-func newHub(of *supervisor.Host, log hclog.Logger, alone bool) (*Hub, error) {
+func newHub(of *supervisor.Host, log hclog.Logger, in *hubs) (*Hub, error) {
 	host := of.Ref()
 	p := host.Spec().Protocol
 	if p == nil {
@@ -140,7 +141,7 @@ func newHub(of *supervisor.Host, log hclog.Logger, alone bool) (*Hub, error) {
 		return nil, fmt.Errorf("host %q: %w: %s", host.Name(), ErrProtocol, p.Name())
 	}
 	h := &Hub{host: host, of: of, opened: of.Spec().Attach, log: log.Named("attach"), dialect: d, started: make(chan struct{}, 1), tokens: map[string]token{}, tasks: map[string]*client{}, turn: make(chan struct{}, 1)}
-	h.alone = alone
+	h.alone, h.relayed = in.alone, in.relayed
 	h.published.last, h.books.open = map[string]published{}, map[string]*notebook{}
 	h.questions, h.works = map[*question]bool{}, map[string]work{}
 	h.docs.open = map[string]*document{}
@@ -363,14 +364,14 @@ func (h *Hub) start(ctx context.Context, c *client, params codec.Raw) (codec.Raw
 		}
 	}
 	if err := h.raise(ctx, false); err != nil {
-		return nil, err
+		return nil, h.refused(err)
 	}
 	h.mu.Lock()
 	anew := h.applied != h.openings
 	h.mu.Unlock()
 	if anew {
 		if err := h.raise(ctx, true); err != nil {
-			return nil, err
+			return nil, h.refused(err)
 		}
 	}
 	h.mu.Lock()
@@ -424,7 +425,12 @@ func (h *Hub) others(c *client) (n int) {
 // anew, and waits until it runs or has given up. It does not start a host that a
 // person stopped, nor one that was given up.
 func (h *Hub) raise(ctx context.Context, anew bool) error {
-	err := h.host.Raise(ctx)
+	var err error
+	if h.refused(nil) != nil { // it was given up for that
+		err = h.host.Start(ctx)
+	} else {
+		err = h.host.Raise(ctx)
+	}
 	if err == nil && anew {
 		err = h.host.Restart(ctx)
 	}
@@ -439,6 +445,17 @@ func (h *Hub) raise(ctx context.Context, anew bool) error {
 		}
 	}
 	return nil
+}
+
+// refused returns how the supervisor behind a relayed host has answered its opening, err if it
+// has not refused it.
+func (h *Hub) refused(err error) error {
+	if h.relayed != nil {
+		if refusal := h.relayed(); refusal != nil {
+			return refusal
+		}
+	}
+	return err
 }
 
 // absent says why there is no life to speak to.

@@ -12,8 +12,15 @@ import (
 func (h *Hub) changed(t lifecycle.Transition) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.refused(nil) != nil {
+		return // the client is told by the answer to its opening
+	}
 	now := time.Now()
-	h.announce(now, h.notices.changed(now, t, h.advice()))
+	due := h.notices.changed(now, t, h.advice())
+	if h.relayed != nil {
+		h.notices.starting = time.Time{} // the supervisor that it is relayed to tells of a slow start
+	}
+	h.announce(now, due)
 }
 
 // tick tells them what is due.

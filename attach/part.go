@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -20,6 +21,12 @@ type Part struct {
 	// Alone says that the tree is there for the program that attaches, and ends with it:
 	// what people are told of a host names no commands that need a supervisor of its own.
 	Alone bool
+
+	// Relayed says that the hosts are those of another supervisor, to which each life is a
+	// connection, and returns how that one has answered the last opening if it has refused it;
+	// nil if it has not. Clients get this answer, and may open the host again. The other
+	// supervisor tells people of a start that takes long. nil: the hosts are programs.
+	Relayed func() *codec.Error
 }
 
 var _ supervisor.Part = Part{}
@@ -32,7 +39,7 @@ func (Part) Validate() error { return nil }
 
 // Open implements [supervisor.Part].
 func (p Part) Open(t supervisor.Tree) (*supervisor.Opened, error) {
-	h := &hubs{log: t.Log, alone: p.Alone, sup: t.Supervisor, of: map[*supervisor.Host]*Hub{}, instances: map[*supervisor.Host]*instances{}}
+	h := &hubs{log: t.Log, alone: p.Alone, relayed: p.Relayed, sup: t.Supervisor, of: map[*supervisor.Host]*Hub{}, instances: map[*supervisor.Host]*instances{}}
 	return &supervisor.Opened{Attach: h.attach, Removed: h.removed, Close: h.close}, nil
 }
 
@@ -41,6 +48,8 @@ type hubs struct {
 	log   hclog.Logger
 	alone bool
 	sup   *supervisor.Supervisor
+
+	relayed func() *codec.Error // see Part
 
 	mu        sync.Mutex
 	of        map[*supervisor.Host]*Hub       // of hosts that somebody has attached to
@@ -88,7 +97,7 @@ func (h *hubs) hub(host *supervisor.Host) (*Hub, error) {
 	if hub := h.of[host]; hub != nil {
 		return hub, nil
 	}
-	hub, err := newHub(host, h.log, h.alone)
+	hub, err := newHub(host, h.log, h)
 	if err != nil {
 		return nil, err
 	}

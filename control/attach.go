@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +18,15 @@ import (
 
 // dirHeader carries the working folder of a program that attaches.
 const dirHeader = "Hostsup-Dir"
+
+// Headers that tell a program that attaches what it may send, messages of a protocol as the
+// configuration names it, and how many bytes the largest may have; and whether it is told of
+// crashes.
+const (
+	protocolHeader = "Hostsup-Protocol"
+	limitHeader    = "Hostsup-Max-Message"
+	silentHeader   = "Hostsup-Silent"
+)
 
 // errorTrailer carries, as JSON, why the supervisor detached a program.
 const errorTrailer = "Hostsup-Error"
@@ -43,6 +53,11 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, in attachInput) 
 	w.WriteHeader(http.StatusContinue)
 	control := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set(protocolHeader, h.Status().Protocol)
+	w.Header().Set(limitHeader, strconv.Itoa(h.MaxMessage()))
+	if h.Silent() {
+		w.Header().Set(silentHeader, "true")
+	}
 	w.Header().Set("Trailer", errorTrailer)
 	// The rest of the request's body is not read, so no other request can follow it.
 	w.Header().Set("Connection", "close")
@@ -96,18 +111,42 @@ func (d *duplex) Close() error {
 // detaches, or ctx ends. It may return before in has ended. An error is the reason
 // why the supervisor detached the program.
 func (c *Client) Attach(ctx context.Context, host string, in io.Reader, out io.Writer) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	// The transport reads the body as long as it can; a pipe can be closed.
-	body, input := io.Pipe()
-	defer func() { _ = body.Close() }()
-	go func() { // ends with in, or with the next bytes from it
-		_, err := io.Copy(input, in)
-		_ = input.CloseWithError(err)
-	}()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+hostPath(host, "attach"), body)
+	a, err := c.Join(ctx, host)
 	if err != nil {
-		return invalid(err.Error())
+		return err
+	}
+	defer a.Close()
+	return a.Serve(in, out)
+}
+
+// Attachment is a client of a host that has sent nothing yet. It is for one Serve.
+type Attachment struct {
+	// Protocol is that of the host, as the configuration names it; "" if the supervisor is of
+	// a version that does not tell.
+	Protocol string
+	// MaxMessage is how many bytes a message may have; 0 if the supervisor does not tell.
+	MaxMessage int
+	// Silent says that the client is told nothing of crashes, see attach.Rule.
+	Silent bool
+
+	client *Client
+	ctx    context.Context
+	cancel context.CancelFunc
+	body   *io.PipeReader // the transport reads the body as long as it can; a pipe can be closed
+	input  *io.PipeWriter
+	res    *http.Response
+}
+
+// Join makes a client of a host, which lasts until Close or the end of ctx at most. Close
+// must be called. An error is why the host cannot be attached to.
+func (c *Client) Join(ctx context.Context, host string) (*Attachment, error) {
+	a := &Attachment{client: c}
+	a.ctx, a.cancel = context.WithCancel(ctx)
+	a.body, a.input = io.Pipe()
+	req, err := http.NewRequestWithContext(a.ctx, http.MethodPost, c.base+hostPath(host, "attach"), a.body)
+	if err != nil {
+		a.Close()
+		return nil, invalid(err.Error())
 	}
 	// Nothing is sent before the supervisor has agreed: bytes on their way would hide the
 	// reason of a refusal.
@@ -115,14 +154,36 @@ func (c *Client) Attach(ctx context.Context, host string, in io.Reader, out io.W
 	if dir, err := os.Getwd(); err == nil { // else the host may have no need of it
 		req.Header.Set(dirHeader, url.PathEscape(dir))
 	}
-	res, err := c.send(ctx, req)
-	if err != nil {
-		return err
+	if a.res, err = c.send(a.ctx, req); err != nil { //nolint:bodyclose // Close does
+		a.Close()
+		return nil, err
 	}
-	defer func() { _ = res.Body.Close() }()
+	a.Protocol = a.res.Header.Get(protocolHeader)
+	a.Silent = a.res.Header.Get(silentHeader) == "true"
+	a.MaxMessage, _ = strconv.Atoi(a.res.Header.Get(limitHeader)) // 0 for what is no number
+	return a, nil
+}
+
+// Close ends the client, and a Serve. It may be called again.
+func (a *Attachment) Close() {
+	a.cancel()
+	_ = a.body.Close()
+	if a.res != nil {
+		_ = a.res.Body.Close()
+	}
+}
+
+// Serve passes in on to the host, and what the host says to out. It returns as
+// [Client.Attach] does.
+func (a *Attachment) Serve(in io.Reader, out io.Writer) error {
+	defer a.Close()
+	go func() { // ends with in, or with the next bytes from it
+		_, err := io.Copy(a.input, in)
+		_ = a.input.CloseWithError(err)
+	}()
 	b := make([]byte, 64<<10)
 	for {
-		n, err := res.Body.Read(b)
+		n, err := a.res.Body.Read(b)
 		if n > 0 {
 			if _, err := out.Write(b[:n]); err != nil {
 				return &Error{Class: Cancelled, Message: "the output is closed: " + err.Error()}
@@ -132,13 +193,13 @@ func (c *Client) Attach(ctx context.Context, host string, in io.Reader, out io.W
 			break
 		}
 		if err != nil {
-			return c.broken(ctx, err)
+			return a.client.broken(a.ctx, err)
 		}
 	}
-	if text := res.Trailer.Get(errorTrailer); text != "" {
+	if text := a.res.Trailer.Get(errorTrailer); text != "" {
 		told := new(Error)
 		if err := json.Unmarshal([]byte(text), told); err != nil {
-			return c.broken(ctx, err)
+			return a.client.broken(a.ctx, err)
 		}
 		return told
 	}

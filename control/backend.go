@@ -62,6 +62,10 @@ type Host interface {
 	Profile(ctx context.Context, d time.Duration, w io.Writer) error
 	HeapSnapshot(ctx context.Context, w io.Writer) error
 	CanAttach() bool
+	// MaxMessage is how many bytes a message of the host and of its programs may have.
+	MaxMessage() int
+	// Silent reports whether programs are told nothing of crashes, see attach.Rule.
+	Silent() bool
 	// Refused returns why no program may attach now, nil if one may.
 	Refused() error
 	Attach(ctx context.Context, rw io.ReadWriteCloser) error
@@ -184,6 +188,10 @@ type member struct {
 func (m member) Refused() error { return attach.Refused(m.Status()) }
 
 func (m member) CanAttach() bool { return attach.Can(m.Spec().Protocol) }
+
+func (m member) Silent() bool { return attach.RuleOf(m.Spec()).Silent }
+
+func (m member) MaxMessage() int { return m.Spec().Limits.WithDefaults().Frame }
 
 func (m member) Attach(ctx context.Context, rw io.ReadWriteCloser) error {
 	return m.sup.Attach(ctx, m.Name(), rw)

@@ -26,7 +26,7 @@ func attachAlone(t *testing.T, p codec.Protocol, dir string, args ...string) (*a
 	t.Helper()
 	peer(t, "node")
 	cmd := exec.Command(hostsupBinary(t), append([]string{"attach"}, args...)...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir, "TMPDIR="+dir)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir, "TMPDIR="+dir, "XDG_RUNTIME_DIR="+dir)
 	cmd.Stderr = logWriter{t}
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -19,6 +19,7 @@ type options struct {
 	log    hclog.Logger
 	system *actor.ActorSystem
 	kill   sandbox.Kill
+	starts actors.Launcher
 	notify func(Notification)
 	advice func(host, crashID string) string
 	events func(Event)
@@ -45,6 +46,10 @@ func WithSystem(s *actor.ActorSystem) Option { return func(o *options) { o.syste
 // that works here.
 func WithKill(k sandbox.Kill) Option { return func(o *options) { o.kill = k } }
 
+// WithLauncher has l start the processes of hosts, for a program that does itself what a host
+// does, or simulates it. Parts of the tree start theirs as without it.
+func WithLauncher(l actors.Launcher) Option { return func(o *options) { o.starts = l } }
+
 // WithNotifications hands what hosts say of themselves to f. It is called on
 // the read loop of a connection: it must not wait, and must not keep Params'
 // bytes unless it copies them. A panic in f is logged and changes nothing else.
@@ -63,10 +68,10 @@ func WithCompression() Option { return func(o *options) { o.packer = capture.Gzi
 // checkLog returns what a host asks of its log that the program does not have.
 func checkLog(w *actors.World, h HostSpec) error {
 	if h.Log.Compress && w.Packer == nil {
-		return fmt.Errorf("%w: host %q: log compress: the supervisor was started without WithCompression", ErrSpec, h.Name)
+		return fmt.Errorf("%w: host %q: log compress: without WithCompression", ErrSpec, h.Name)
 	}
 	if h.Log.Journal && w.SystemJournal == nil {
-		return fmt.Errorf("%w: host %q: log journal: the supervisor was started without WithJournal", ErrSpec, h.Name)
+		return fmt.Errorf("%w: host %q: log journal: without WithJournal", ErrSpec, h.Name)
 	}
 	return nil
 }

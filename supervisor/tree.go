@@ -88,6 +88,9 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 			Root: Contain{o.log, "group, or a part of the tree,"}, Group: Contain{o.log, "host"}, Host: Restart{}, Life: Contain{o.log, "part of a life"},
 		},
 	}
+	if o.starts != nil {
+		w.Launcher = o.starts
+	}
 	w.Journal.Redact(redactor)
 	var endJournal func() error
 	if o.journal != nil {
@@ -101,6 +104,7 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 	if err != nil {
 		return nil, errors.Join(err, launcher.Close())
 	}
+	undo := func(err error) error { return errors.Join(err, launcher.Close(), w.Reports.Close()) }
 	t := &tree{world: w, endJournal: endJournal, spawned: make(chan struct{}), notify: o.notify, secrets: secret.Tree{
 		Store: secret.Open(source, spec.SecretCache), Redactor: redactor, Hosts: w.Refs,
 	}}
@@ -110,7 +114,7 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 	for _, g := range spec.Groups {
 		for _, h := range g.Hosts {
 			if err := checkLog(w, h); err != nil {
-				return nil, errors.Join(err, launcher.Close(), w.Reports.Close())
+				return nil, undo(err)
 			}
 		}
 	}
@@ -130,7 +134,7 @@ func newLockedTree(spec Spec, o options) (*tree, error) {
 	spec.Groups, spec.Parts = nil, nil // the hosts have their own copies; these would only take memory
 	t.sup = &Supervisor{world: w, launcher: launcher, spec: spec, started: time.Now(), done: make(chan struct{}), core: t.core, handles: make(map[string]*Host), applying: make(chan struct{}, 1)}
 	if err := t.openParts(parts); err != nil {
-		return nil, errors.Join(err, launcher.Close(), w.Reports.Close())
+		return nil, undo(err)
 	}
 	t.sup.parts = t.parts
 	return t, nil

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/hostsup/hostsup/control"
 )
 
 func (a *app) attachVerb() *cobra.Command {
@@ -18,17 +20,25 @@ tell it to run "hostsup attach pyright" instead: it gets a server that is starte
 again when it crashes, and does not notice but for the requests that were lost.
 
 Several clients can attach to one host. It ends when its input ends, or when the
-client says exit.
+client says exit. A supervisor that goes away, because it is restarted or was
+killed, is waited for for up to a minute; to the client that is a crash of the
+server.
 
 With a command behind -- no supervisor and no configuration are needed: the
 command is supervised by this process, for this client alone, and ends with it. It
 has the environment and the working folder of hostsup, and what it prints to
 standard error goes there. With --sandbox it is confined: it has then the
 variables and the working folder of "hostsup sandbox run", and HOST of --allow is
-HOST:443. The exit code is 1 when the command was given up, which it is after
+HOST:443. With --shared the command is supervised by a process of its own, which is
+started if the user has none, and all programs that attach so to the same command,
+with the same flags and in the same folder, share it; it has the environment of the
+first. Both end when no program was attached for the time that --idle says.
+
+The exit code is 1 when the command was given up, which it is after
 three crashes within five minutes.`,
 		Example: `  hostsup attach pyright
   hostsup attach -- pyright-langserver --stdio
+  hostsup attach --shared -- pyright-langserver --stdio
   hostsup attach --sandbox mcp-server --allow api.example.com --write . -- npx -y SERVER`,
 		Args: func(cmd *cobra.Command, given []string) error {
 			if cmd.ArgsLenAtDash() == 0 {
@@ -44,6 +54,10 @@ three crashes within five minutes.`,
 				return usagef("--%s has no meaning here: a command behind -- is supervised without a supervisor and its configuration", name)
 			case name != "":
 				return usagef("--%s has no meaning here: it is for a command behind --", name)
+			case withCommand && o.shared:
+				return a.attachShared(&o, cmd.LocalNonPersistentFlags(), given)
+			case withCommand && cmd.Flags().Changed("idle"):
+				return usagef("--idle has no meaning without --shared: the command ends with this client")
 			case withCommand:
 				return a.attachAlone(&o, given)
 			}
@@ -59,8 +73,20 @@ func (a *app) attach(ctx context.Context, host string) error {
 	if err != nil {
 		return err
 	}
-	defer time.AfterFunc(settledAfter, giveBack).Stop()
-	return c.Attach(ctx, host, a.in, a.out.w)
+	first, err := c.Join(ctx, host)
+	if err != nil {
+		return err
+	}
+	defer first.Close()
+	if !relays(first.Protocol) {
+		defer time.AfterFunc(settledAfter, giveBack).Stop()
+		return first.Serve(a.in, a.out.w)
+	}
+	r := &relay{
+		host: host, first: first, within: reconnectWithin,
+		join: func(ctx context.Context) (*control.Attachment, error) { return c.Join(ctx, host) },
+	}
+	return a.attachRelay(r, first)
 }
 
 // settledAfter is how long after its start hostsup attach gives the memory back that only its

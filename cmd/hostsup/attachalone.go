@@ -37,6 +37,9 @@ type aloneOptions struct {
 	confine  confine
 	tasks    int
 	cpu      float64
+
+	shared bool
+	idle   time.Duration // with shared, see sharedIdle
 }
 
 func (o *aloneOptions) flags(cmd *cobra.Command) {
@@ -46,6 +49,8 @@ func (o *aloneOptions) flags(cmd *cobra.Command) {
 	o.confine.grants(f)
 	f.IntVar(&o.tasks, "tasks", 0, "limit it to `N` processes and threads")
 	f.Float64Var(&o.cpu, "cpu", 0, "limit it to `N` processors, such as 1.5")
+	f.BoolVar(&o.shared, "shared", false, "share it with all programs that attach to the same command with the same flags in the same folder")
+	f.DurationVar(&o.idle, "idle", sharedIdle, "with --shared, stop it when no program was attached for so long, and then its supervisor")
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("protocol", cobra.FixedCompletions([]string{"lsp", "mcp", "msgpack-rpc"}, cobra.ShellCompDirectiveNoFileComp)))
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("sandbox", cobra.FixedCompletions(policy.Profiles(), cobra.ShellCompDirectiveDefault)))
 }
@@ -120,20 +125,9 @@ func (a *app) attachAlone(o *aloneOptions, command []string) error {
 	if err != nil {
 		return err
 	}
-	in := bufio.NewReaderSize(a.in, 64<<10)
-	if spec.Protocol = spoken(o.protocol); o.protocol == "" {
-		b, err := firstByte(in)
-		if errors.Is(err, io.EOF) {
-			return nil // a client that says nothing wants nothing
-		}
-		if err != nil {
-			return fmt.Errorf("read standard input: %w", err)
-		}
-		if spec.Protocol = spoken(protocolOf(b)); spec.Protocol == nil {
-			return usagef("the input begins with byte %#02x, which is no message of lsp, mcp or msgpack-rpc", b)
-		}
-	} else if spec.Protocol == nil {
-		return usagef("--protocol %s: expected lsp, mcp or msgpack-rpc", o.protocol)
+	in, err := a.speak(o, &spec)
+	if in == nil || err != nil {
+		return err
 	}
 	sandbox.CloseInheritedOnExec()
 	// From here on a signal requests a stop.
@@ -154,11 +148,35 @@ func (a *app) attachAlone(o *aloneOptions, command []string) error {
 	}
 	log.setHosts(sup.Hosts())
 	defer time.AfterFunc(settledAfter, giveBack).Stop()
-	return serveAlone(sup, spec.Name, newStreams(in, a.out.w), log, signals)
+	return serveAlone(sup, spec.Name, newStreams(in, a.out.w), log, signals, nil)
 }
 
-// serveAlone serves the client until it has left, and ends the supervisor.
-func serveAlone(sup *supervisor.Supervisor, host string, client *streams, log *ownLog, signals <-chan os.Signal) error {
+// speak finds out which protocol the client speaks. It returns the client's input, nil if the
+// client has said nothing.
+func (a *app) speak(o *aloneOptions, spec *supervisor.HostSpec) (io.Reader, error) {
+	in := bufio.NewReaderSize(a.in, 64<<10)
+	if spec.Protocol = spoken(o.protocol); spec.Protocol == nil && o.protocol != "" {
+		return nil, usagef("--protocol %s: expected lsp, mcp or msgpack-rpc", o.protocol)
+	}
+	if o.protocol != "" {
+		return in, nil
+	}
+	b, err := firstByte(in)
+	if errors.Is(err, io.EOF) {
+		return nil, nil // a client that says nothing wants nothing
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read standard input: %w", err)
+	}
+	if spec.Protocol = spoken(protocolOf(b)); spec.Protocol == nil {
+		return nil, usagef("the input begins with byte %#02x, which is no message of lsp, mcp or msgpack-rpc", b)
+	}
+	return in, nil
+}
+
+// serveAlone serves the client until it has left, or given has a reason to end, and ends the
+// supervisor.
+func serveAlone(sup *supervisor.Supervisor, host string, client *streams, log *ownLog, signals <-chan os.Signal, given <-chan error) error {
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)
@@ -170,7 +188,7 @@ func serveAlone(sup *supervisor.Supervisor, host string, client *streams, log *o
 	stopCtx, kill := context.WithCancel(context.Background())
 	defer kill()
 	stop := func() { go func() { _ = sup.Stop(stopCtx) }() } // it ends with the supervisor
-	var err error
+	var err, reason error
 	var signaled os.Signal
 	for done := false; !done; {
 		select {
@@ -184,6 +202,9 @@ func serveAlone(sup *supervisor.Supervisor, host string, client *streams, log *o
 			}
 			signaled = s
 			stop()
+		case reason = <-given:
+			given = nil
+			stop()
 		case <-sup.Done():
 			done = true
 		}
@@ -194,6 +215,8 @@ func serveAlone(sup *supervisor.Supervisor, host string, client *streams, log *o
 	<-shown
 	remains := sup.Stop(context.Background()) // the tree has ended: Stop only returns what did not end with it
 	switch {
+	case reason != nil:
+		return reason
 	case sup.Err() != nil:
 		return errors.Join(&control.Error{Class: control.Failed, Message: sup.Err().Error()}, remains)
 	case signaled != nil && (err == nil || errors.Is(err, supervisor.ErrClosed)):

@@ -316,6 +316,12 @@ func (h *Host) HeapSnapshot(ctx context.Context, w io.Writer) error { return h.P
 // CanAttach reports whether there is an OnAttach.
 func (h *Host) CanAttach() bool { return h.OnAttach != nil }
 
+// MaxMessage is the default of all hosts.
+func (h *Host) MaxMessage() int { return codec.Limits{}.WithDefaults().Frame }
+
+// Silent returns false.
+func (h *Host) Silent() bool { return false }
+
 // Refused returns what [attach.Refused] says of the status.
 func (h *Host) Refused() error { return attach.Refused(h.Status()) }
 

@@ -19,6 +19,20 @@ const NoFollow = unix.O_NOFOLLOW
 // Close closes a plain descriptor.
 func Close(fd int) error { return unix.Close(fd) }
 
+// Dup returns a copy of f's descriptor, close-on-exec, and outside of the runtime's
+// poller.
+func Dup(f *os.File) (int, error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	dup := -1
+	if cerr := raw.Control(func(fd uintptr) { dup, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 3) }); cerr != nil {
+		return -1, cerr
+	}
+	return dup, err
+}
+
 // DescriptorLimit returns how many descriptors this process may have open: their
 // numbers are below it.
 func DescriptorLimit() int {

@@ -64,20 +64,6 @@ func AwaitReadable(fd int) {
 	w.Close()
 }
 
-// Dup returns a copy of f's descriptor, close-on-exec, and outside of the runtime's
-// poller.
-func Dup(f *os.File) (int, error) {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return -1, err
-	}
-	dup := -1
-	if cerr := raw.Control(func(fd uintptr) { dup, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 3) }); cerr != nil {
-		return -1, cerr
-	}
-	return dup, err
-}
-
 // Told is a Waiter that records in a buffer of one that its descriptor was ready.
 type Told chan struct{}
 

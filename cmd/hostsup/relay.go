@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hostsup/hostsup/attach"
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/config"
+	"github.com/hostsup/hostsup/control"
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/hostspec"
+	"github.com/hostsup/hostsup/sandbox"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// Bounds of how long a program that is attached goes on without its supervisor.
+const (
+	// reconnectWithin is how long a supervisor that went away is waited for.
+	reconnectWithin = time.Minute
+	// reconnectAfter is how long the second attempt to reach it waits, and each further one
+	// twice as long as the one before, up to reconnectAfterMost. The first does not wait.
+	reconnectAfter     = 50 * time.Millisecond
+	reconnectAfterMost = 2 * time.Second
+	// mostLosses is the loss of a supervisor, within lossWindow, that is not survived.
+	mostLosses = 20
+	lossWindow = 5 * time.Minute
+)
+
+// relay is a host of a supervisor in this process, to which each life is a connection to a host
+// of another supervisor. What an attached program needs to go on over a crash of its server,
+// such as its documents, is then kept here, and the loss of that supervisor is such a crash.
+type relay struct {
+	host   string
+	join   func(ctx context.Context) (*control.Attachment, error)
+	within time.Duration // see reconnectWithin
+
+	mu      sync.Mutex
+	first   *control.Attachment // for the first life; nil once that has begun
+	opened  bool                // an opening was accepted
+	refused *codec.Error        // how the last opening was refused; nil: it was not
+	last    error               // why the last life has ended
+	final   bool                // another life would end the same way
+}
+
+// attachRelay makes the standard streams a client of a host that was joined, until the client
+// has left, or the host has sent it away.
+func (a *app) attachRelay(r *relay, first *control.Attachment) error {
+	// From here on a signal requests a stop.
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	log, err := newOwnLog(a.errout, screen(a.errout), config.Log{Level: config.LevelWarn, Format: config.FormatText, To: config.LogToStderr}, "")
+	if err != nil {
+		return err
+	}
+	defer log.end()
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	spec := supervisor.HostSpec{
+		Name: r.host, Command: []string{self}, Protocol: relayed{spoken(first.Protocol), r}, Attach: true, Limits: codec.Limits{Frame: first.MaxMessage},
+		Start:    hostspec.StartRule{OnTimeout: hostspec.TimeoutWait}, // the other supervisor bounds it
+		Restart:  lifecycle.RestartRule{MaxCrashes: mostLosses, Window: lossWindow},
+		Liveness: hostspec.LivenessRule{Ping: time.Minute}, // likewise
+		Features: []supervisor.Feature{attach.Rule{Silent: first.Silent}},
+	}
+	sup, err := supervisor.Start(context.Background(), supervisor.Spec{
+		Groups: []supervisor.GroupSpec{{Name: hostName(r.host), Hosts: []supervisor.HostSpec{spec}}}, Parts: []supervisor.Part{attach.Part{Alone: true, Relayed: r.refusal}},
+	}, supervisor.WithLogger(log), supervisor.WithLauncher(inProcess{r.run}), supervisor.WithKill(sandbox.KillGroup))
+	if err != nil {
+		return err
+	}
+	log.setHosts(sup.Hosts())
+	defer time.AfterFunc(settledAfter, giveBack).Stop()
+	given := make(chan error, 1)
+	go r.watch(sup, given)
+	err = serveAlone(sup, spec.Name, newStreams(a.in, a.out.w), log, signals, given)
+	if err == nil {
+		err = r.end() // the client may have left because of that
+	}
+	return err
+}
+
+// end returns why the host has sent the client away, nil if it has not.
+func (r *relay) end() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.final {
+		return nil
+	}
+	return r.last
+}
+
+// watch tells why the host was given up, unless that is because of its opening, which the
+// client may repeat. It returns then, or when sup has ended.
+func (r *relay) watch(sup *supervisor.Supervisor, given chan<- error) {
+	for ev := range sup.Follow(context.Background()) {
+		if ev.To == nil || *ev.To != lifecycle.Failed || r.refusal() != nil {
+			continue
+		}
+		r.mu.Lock()
+		err := r.last
+		r.mu.Unlock()
+		if err == nil {
+			err = &control.Error{Class: control.Failed, Message: ev.Reason}
+		}
+		given <- err
+		return
+	}
+}
+
+// run is a life: it passes on what the host and its client say, until the connection or ctx ends.
+func (r *relay) run(ctx context.Context, in io.Reader, out io.Writer) error {
+	a, err := r.attachment(ctx)
+	final := true
+	if err == nil {
+		stop := context.AfterFunc(ctx, a.Close)
+		err = a.Serve(in, out)
+		stop()
+		final = !isLoss(err) || control.ClassOf(err) == control.Overloaded // it has no instance for this client
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ctx.Err() == nil {
+		r.last, r.final = err, final
+	}
+	return err
+}
+
+// attachment joins the host, for which it waits while its supervisor is away.
+func (r *relay) attachment(ctx context.Context) (*control.Attachment, error) {
+	r.mu.Lock()
+	a := r.first
+	r.first = nil
+	r.mu.Unlock()
+	if a != nil {
+		return a, nil
+	}
+	late := time.Now().Add(r.within)
+	for wait := reconnectAfter; ; wait = min(2*wait, reconnectAfterMost) {
+		a, err := r.join(ctx)
+		if err == nil || !isLoss(err) || ctx.Err() != nil {
+			return a, err
+		}
+		if !time.Now().Add(wait).Before(late) {
+			return nil, withMessage(err, "%s; the supervisor was waited for for %s", err, r.within)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+// isLoss reports whether the connection was lost because its supervisor went away, or does not
+// take it at present.
+func isLoss(err error) bool {
+	var e *control.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Class {
+	case control.NoSupervisor, control.Disconnected, control.Closed, control.Overloaded, control.TimedOut:
+		return true
+	}
+	return false
+}
+
+// withMessage returns an error of the same class.
+func withMessage(err error, format string, args ...any) error {
+	return &control.Error{Class: control.ClassOf(err), Message: fmt.Sprintf(format, args...)}
+}
+
+// refusal returns how the last opening was refused, nil if it was not.
+func (r *relay) refusal() *codec.Error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.refused
+}
+
+// explain says why a life has ended. See [codec.Features].
+func (r *relay) explain(codec.End) (string, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last == nil {
+		return "", false
+	}
+	return r.last.Error(), r.final
+}
+
+// relayed is the protocol of a relayed host.
+type relayed struct {
+	codec.Protocol
+	relay *relay
+}
+
+// Open implements [codec.Protocol].
+func (p relayed) Open(l codec.Limits) codec.Session {
+	return relayedSession{p.Protocol.Open(l), p.relay}
+}
+
+// Features implements [codec.Protocol].
+func (p relayed) Features() codec.Features {
+	f := p.Protocol.Features()
+	f.Explain = p.relay.explain
+	return f
+}
+
+type relayedSession struct {
+	codec.Session
+	relay *relay
+}
+
+// Handshake implements [codec.Session].
+func (s relayedSession) Handshake(h codec.Hello) codec.Handshake {
+	s.relay.mu.Lock()
+	defer s.relay.mu.Unlock()
+	s.relay.refused = nil
+	return relayedHandshake{s.Session.Handshake(h), s.relay}
+}
+
+// relayedHandshake notes how the host answers it. A host that refuses the opening of its client
+// is not opened so again before the client has asked for it. One that was open before may have
+// come back before it can serve.
+type relayedHandshake struct {
+	codec.Handshake
+	relay *relay
+}
+
+// Handle implements [codec.Handshake].
+func (h relayedHandshake) Handle(m *codec.Message) ([]codec.Message, bool, error) {
+	out, done, err := h.Handshake.Handle(m)
+	h.relay.mu.Lock()
+	defer h.relay.mu.Unlock()
+	h.relay.opened = h.relay.opened || done
+	var refusal *codec.Error
+	if errors.As(err, &refusal) && !h.relay.opened {
+		h.relay.refused = refusal
+		err = fmt.Errorf("%w: %w", codec.ErrVersion, err)
+	}
+	return out, done, err
+}
+
+// relays reports whether attach can go on without its supervisor, on this system and with a
+// host of this protocol, "" for one that is not known.
+func relays(protocol string) bool {
+	return spoken(protocol) != nil && unsupported("attach", runtime.GOOS) == nil
+}
