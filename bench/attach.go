@@ -247,7 +247,7 @@ func attachHub([]string) error {
 	return errors.Join(err, s.Stop(ctx))
 }
 
-// attachHost is a server that answers with blobs, until its input ends.
+// attachHost is a server that answers with blobs or what it was sent, until its input ends.
 func attachHost([]string) error { return answerBlobs(os.Stdin, os.Stdout) }
 
 func answerBlobs(r io.Reader, w io.Writer) error {
@@ -264,6 +264,7 @@ func answerBlobs(r io.Reader, w io.Writer) error {
 		var m struct {
 			ID     json.RawMessage
 			Method string
+			Params json.RawMessage
 		}
 		if err := json.Unmarshal(line, &m); err != nil {
 			return err
@@ -276,6 +277,8 @@ func answerBlobs(r io.Reader, w io.Writer) error {
 			answer = `,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"blobs","version":"0"}}}` + "\n"
 		case m.Method == "blob":
 			answer = blob
+		case m.Method == "echo":
+			answer = `,"result":` + string(m.Params) + "}\n"
 		}
 		for _, part := range []string{blobHead, string(m.ID), answer} {
 			if _, err := out.WriteString(part); err != nil {

@@ -16,6 +16,7 @@
 //	bench [flags] neovim      Neovim under hostsup and asked directly
 //	bench [flags] jsonrpc     latency added to language and MCP servers
 //	bench [flags] attach      1 GiB passed on to an attached client
+//	bench [flags] client      a client of hostsup attach beside one with pipes to the server
 //	bench [flags] vscode      VS Code's extension host under hostsup and driven directly
 //	bench [flags] request     three ways to keep a pending request
 //
@@ -69,6 +70,7 @@ func sections() []section {
 		{"neovim", neovimSection},
 		{"jsonrpc", jsonrpcSection},
 		{"attach", attachSection},
+		{"client", clientSection},
 		{"vscode", vscodeSection},
 		{"request", requestSection},
 	}

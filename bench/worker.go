@@ -34,6 +34,7 @@ func workers() map[string]func(args []string) error {
 		"neovim":       printed(neovimWorker),
 		"jsonrpc":      printed(jsonrpcWorker),
 		"attach":       printed(attachWorker),
+		"client":       printed(clientWorker),
 		"vscode":       printed(vscodeWorker),
 		"attach-hub":   attachHub,
 		"attach-host":  attachHost,
