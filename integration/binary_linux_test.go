@@ -30,7 +30,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	}
 	atEnd = append(atEnd, func() { os.RemoveAll(dir) })
 	path := filepath.Join(dir, "hostsup")
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", path, "../cmd/hostsup")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", path, "../cmd/hostsup")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)

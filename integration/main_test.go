@@ -86,7 +86,7 @@ func withoutRace(path string) (string, error) {
 	}
 	atEnd = append(atEnd, func() { os.RemoveAll(dir) })
 	path = filepath.Join(dir, "integration.test")
-	cmd := exec.Command("go", "test", "-c", "-race=false", "-vet=off", "-o", path, ".")
+	cmd := exec.Command("go", "test", "-c", "-race=false", "-vet=off", "-ldflags=-w", "-o", path, ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
