@@ -80,7 +80,7 @@ type denier struct {
 func newDenier(t *testing.T, dir string) *denier {
 	t.Helper()
 	d := &denier{cmd: exec.Command("/proc/self/exe", dir)}
-	d.cmd.Env = []string{roleVar + "=denies", "PATH=/usr/bin:/bin"}
+	d.cmd.Env = []string{quickExit, roleVar + "=denies", "PATH=/usr/bin:/bin"}
 	d.cmd.Stderr = os.Stderr
 	in, err := d.cmd.StdinPipe()
 	if err != nil {

@@ -57,7 +57,7 @@ func limited(t *testing.T, limits policy.Limits, test func(t *testing.T, l *Laun
 
 func roleCommand(name string) *Command {
 	exe, _ := os.Executable()
-	return &Command{Name: name + ".1", Path: exe, Args: []string{name}, Env: []string{roleVar + "=" + name}}
+	return &Command{Name: name + ".1", Path: exe, Args: []string{name}, Env: []string{quickExit, roleVar + "=" + name}}
 }
 
 // A start is refused exactly for the limits that, according to the probe, no cgroup

@@ -68,7 +68,7 @@ func startWith(f *faultySetting, program string, ft fault) (*outcome, error) {
 	for i, f := range theirs {
 		fds[i] = f.Fd()
 	}
-	attr := &syscall.ProcAttr{Dir: "/", Env: []string{roleVar + "=faulty", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR=" + f.Dir + "/tmp"}, Files: fds}
+	attr := &syscall.ProcAttr{Dir: "/", Env: []string{quickExit, roleVar + "=faulty", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR=" + f.Dir + "/tmp"}, Files: fds}
 	attr.Sys = &syscall.SysProcAttr{Setsid: true}
 	if f.User && os.Geteuid() == 0 {
 		attr.Sys.Credential = &syscall.Credential{Uid: faultyUser, Gid: faultyUser}

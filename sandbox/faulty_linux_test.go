@@ -35,7 +35,7 @@ type faultySetting struct {
 
 // command returns the command of the start.
 func (f *faultySetting) command() *Command {
-	cmd := &Command{Name: "faulty.1", Self: true, Args: []string{"inside"}, Env: []string{roleVar + "=inside"}, Observe: f.Observe}
+	cmd := &Command{Name: "faulty.1", Self: true, Args: []string{"inside"}, Env: []string{quickExit, roleVar + "=inside"}, Observe: f.Observe}
 	cmd.Limits = policy.Limits{Tasks: 100, Memory: 1 << 30, Files: 100}
 	if f.User { // may have no cgroups
 		cmd.Limits.Enforce = policy.BestEffort

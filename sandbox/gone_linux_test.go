@@ -139,7 +139,7 @@ func TestGoneWithoutFirstThread(t *testing.T) {
 			detach = ""
 		}
 		cmd := shell(detach+` "$1" & echo $!; wait`, self)
-		cmd.Env = append(cmd.Env, roleVar+"=headless", "GORACE=atexit_sleep_ms=0")
+		cmd.Env = append(cmd.Env, roleVar+"=headless", quickExit)
 		c, out := start(t, l, cmd)
 		lines(t, out, 2)
 		if err := c.KillTree(); err != nil {

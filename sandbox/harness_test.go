@@ -25,6 +25,10 @@ const patience = 3 * time.Minute
 // roleVar selects a role that the test binary runs instead of tests; see roles.
 const roleVar = "HOSTSUP_TEST_ROLE"
 
+// quickExit is a variable of the environment of a role. Without it this binary, if it is
+// built with the race detector, sleeps for a second before it exits.
+const quickExit = "GORACE=atexit_sleep_ms=0"
+
 // roles are the functions that tests start in this binary.
 var roles = map[string]func(args []string) int{}
 

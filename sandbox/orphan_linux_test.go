@@ -118,7 +118,7 @@ func newConfinedVictim(t *testing.T, kind Kill, level policy.Level, script strin
 	t.Helper()
 	launcherOf(t, kind).Close() // skips if it does not work
 	cmd := exec.Command("/proc/self/exe", string(kind), script, strconv.Itoa(n), string(level))
-	cmd.Env = []string{roleVar + "=supervisor", "PATH=/usr/bin:/bin"}
+	cmd.Env = []string{quickExit, roleVar + "=supervisor", "PATH=/usr/bin:/bin"}
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {

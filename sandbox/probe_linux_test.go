@@ -30,7 +30,7 @@ func TestProbeMakesNoFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = []string{roleVar + "=probe", "TMPDIR=" + temp}
+	cmd.Env = []string{quickExit, roleVar + "=probe", "TMPDIR=" + temp}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)

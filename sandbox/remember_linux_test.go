@@ -143,7 +143,7 @@ func (n *nested) run(claims ...string) (r remembered) {
 	s.Step("filter")
 	s.NoNewPrivileges()
 	s.Filter(n.filter)
-	if err := s.Exec("/proc/self/exe", append([]string{"remember", n.dir}, claims...), []string{roleVar + "=remember", "PATH=" + os.Getenv("PATH")}); err != nil {
+	if err := s.Exec("/proc/self/exe", append([]string{"remember", n.dir}, claims...), []string{quickExit, roleVar + "=remember", "PATH=" + os.Getenv("PATH")}); err != nil {
 		n.Fatal(err)
 	}
 	runtime.LockOSThread()
@@ -204,7 +204,7 @@ func TestFalseMemoryOfOwnersFailsTheStart(t *testing.T) {
 	confines(t, policy.NoCgroup)
 	cmd := exec.Command("/proc/self/exe", append([]string{t.TempDir(), featureOwners}, spacesFeatures...)...)
 	cmd.Args[0] = "remember"
-	cmd.Env = []string{roleVar + "=remember", "TMPDIR=/proc"} // whose files have no other owners
+	cmd.Env = []string{quickExit, roleVar + "=remember", "TMPDIR=/proc"} // whose files have no other owners
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -151,7 +151,7 @@ func TestKillTreeOfReforkers(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := &Command{Name: "reforker", Path: self, Args: []string{"reforker"},
-			Env: []string{roleVar + "=reforker"}, Files: []*os.File{nil, w}}
+			Env: []string{quickExit, roleVar + "=reforker"}, Files: []*os.File{nil, w}}
 		c, err := l.Start(cmd)
 		w.Close()
 		if err != nil {

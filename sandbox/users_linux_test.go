@@ -80,7 +80,7 @@ func said(t *testing.T, role string, attr *syscall.SysProcAttr) string {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program)
-	cmd.Env = []string{roleVar + "=" + role, "PATH=/usr/bin:/bin"}
+	cmd.Env = []string{quickExit, roleVar + "=" + role, "PATH=/usr/bin:/bin"}
 	cmd.SysProcAttr = attr
 	var errs strings.Builder
 	cmd.Stderr = &errs
