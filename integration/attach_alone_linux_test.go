@@ -201,3 +201,30 @@ func TestAttachAloneMCP(t *testing.T) {
 		})
 	}
 }
+
+// What an editor or an agent keeps for each of its servers is small: seconds after the last
+// message, hostsup attach has at most 12 MiB, also after it had much more.
+func TestAttachAloneGivesBack(t *testing.T) {
+	t.Parallel()
+	const most = 12 << 20
+	a, cmd := attachAlone(t, jsonrpc.Lines(jsonrpc.Options{}), t.TempDir(), "--", npm(t, "mcp-server-everything"), "stdio")
+	a.must("initialize", dict{"protocolVersion": "2025-06-18", "capabilities": dict{}, "clientInfo": dict{"name": "agent", "version": "1"}})
+	a.tell("notifications/initialized", nil)
+	a.must("tools/list", dict{})
+	rests := func(when string) {
+		t.Helper()
+		before := residentOf(t, cmd.Process.Pid)
+		if before <= most {
+			t.Fatalf("%s: %d bytes, which is nothing to give back", when, before)
+		}
+		after := before
+		eventually(t, func() bool { after = residentOf(t, cmd.Process.Pid); return after <= most }, when, " it keeps ", before, " bytes")
+		t.Logf("%s: %.1f MiB, then %.1f MiB", when, float64(before)/(1<<20), float64(after)/(1<<20))
+	}
+	rests("opened")
+	for range 20 {
+		a.must("tools/call", dict{"name": "echo", "arguments": dict{"message": strings.Repeat("x", 500_000)}})
+	}
+	a.must("tools/call", dict{"name": "echo", "arguments": dict{"message": "x"}})
+	rests("after large calls")
+}

@@ -147,7 +147,6 @@ func (a *app) attachAlone(o *aloneOptions, command []string) error {
 		return err
 	}
 	log.setHosts(sup.Hosts())
-	defer time.AfterFunc(settledAfter, giveBack).Stop()
 	return serveAlone(sup, spec.Name, newStreams(in, a.out.w), log, signals, nil)
 }
 

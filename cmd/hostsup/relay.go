@@ -81,7 +81,6 @@ func (a *app) attachRelay(r *relay, first *control.Attachment) error {
 		return err
 	}
 	log.setHosts(sup.Hosts())
-	defer time.AfterFunc(settledAfter, giveBack).Stop()
 	given := make(chan error, 1)
 	go r.watch(sup, given)
 	err = serveAlone(sup, spec.Name, newStreams(a.in, a.out.w), log, signals, given)
