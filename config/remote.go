@@ -190,8 +190,10 @@ func (r *reader) remote(d *hostDecl, b *hcl.Block, table section) {
 		h.Restart.RetryFailed = remoteRetry
 	}
 	if _, confined := d.at["sandbox"]; confined {
-		if _, set := d.at["sandbox.network"]; !set {
+		if rng, set := d.at["sandbox.network"]; !set {
 			d.confinement.policy.Network = policy.NetworkAllow
+		} else if d.confinement.policy.Network == policy.NetworkNone {
+			r.fail(rng, "url without network", "The host could not reach %s. Remove it: the default lets the host reach that server and nothing else.", u.Host)
 		}
 		d.remote.reach(&d.confinement.policy, self, u)
 	}

@@ -29,8 +29,8 @@ type authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// issue makes a certificate that by has signed, or nobody else.
-func issue(t *testing.T, by *authority, name string, use x509.ExtKeyUsage) *authority {
+// issue makes a certificate that by has signed, or nobody else. more changes what is in it.
+func issue(t *testing.T, by *authority, name string, use x509.ExtKeyUsage, more ...func(*x509.Certificate)) *authority {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -45,6 +45,9 @@ func issue(t *testing.T, by *authority, name string, use x509.ExtKeyUsage) *auth
 	if by == nil {
 		by = &authority{want, key}
 		want.IsCA, want.KeyUsage, want.ExtKeyUsage = true, x509.KeyUsageCertSign, nil
+	}
+	for _, change := range more {
+		change(want)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, want, by.cert, key.Public(), by.key)
 	if err != nil {

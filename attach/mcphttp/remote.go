@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hostsup/hostsup/codec"
@@ -39,7 +40,7 @@ const (
 type Remote struct {
 	URL     *url.URL    // https or http, without a user
 	Headers http.Header // of each request, such as Authorization; those of MCP itself win
-	TLS     *tls.Config // nil: the authorities of the system
+	TLS     *tls.Config // nil: the authorities of the system, and no certificate. The first of Certificates is shown to a server that asks for one.
 	// ConnectTimeout bounds each attempt to connect, and the time for which a server that
 	// cannot be reached is tried again before Connect gives up; default 10 s.
 	ConnectTimeout time.Duration
@@ -51,6 +52,7 @@ type Remote struct {
 	Log func(text string)
 
 	client *http.Client
+	asked  atomic.Bool     // the server has asked for a certificate
 	ctx    context.Context // ends with the first error that ends Connect
 	cancel context.CancelCauseFunc
 	work   sync.WaitGroup

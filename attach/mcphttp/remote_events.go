@@ -143,7 +143,7 @@ func (r *Remote) listen() {
 		case err != nil:
 			// A server that is away while nobody needs it may be back in time.
 			var over *fatal
-			if errors.As(err, &over) && !passes(err) {
+			if errors.As(err, &over) && !r.passes(err) {
 				r.report(err)
 				return
 			}

@@ -46,13 +46,18 @@ func (e *fatal) Unwrap() error { return e.error }
 var errSession = errors.New("the server does not know the session any more: it has ended it, or was started again")
 
 func (r *Remote) transport() *http.Transport {
+	secure := r.TLS.Clone() // nil for nil
+	if secure == nil {
+		secure = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	secure.GetClientCertificate = r.showCertificate
 	return &http.Transport{
 		Proxy:       http.ProxyFromEnvironment,
 		DialContext: (&net.Dialer{Timeout: r.ConnectTimeout}).DialContext,
 		// Compressed events are held back by some servers, and a bound of what is sent
 		// would not be one of what is read.
 		DisableCompression:  true,
-		TLSClientConfig:     r.TLS,
+		TLSClientConfig:     secure,
 		TLSHandshakeTimeout: r.ConnectTimeout,
 		ForceAttemptHTTP2:   true,
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: 30 * time.Second},
@@ -177,9 +182,9 @@ func (r *Remote) do(ctx context.Context, method string, m *message, again bool, 
 			_ = res.Body.Close()
 		case err == nil:
 			return res, nil
-		case got.Load() && !again:
+		case got.Load() && !again && r.alert(err) == nil: // a server that refuses the certificate reads no request
 			return nil, fmt.Errorf("the connection to %s was lost before the answer, so it is not known whether the request was carried out: %w", r.URL.Host, bare(err))
-		case !passes(err) || time.Now().After(until):
+		case !r.passes(err) || time.Now().After(until):
 			return nil, r.unreachable(err)
 		}
 		if wait == firstRetry {
@@ -208,18 +213,58 @@ func bare(err error) error {
 }
 
 // passes reports whether an error may pass by itself.
-func passes(err error) bool {
+func (r *Remote) passes(err error) bool {
 	var elsewhere *redirectError
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
-	var alert tls.AlertError
 	var name *net.DNSError
-	return !errors.As(err, &elsewhere) && !errors.As(err, &certificate) && !errors.As(err, &record) && !errors.As(err, &alert) &&
+	return !errors.As(err, &elsewhere) && !errors.As(err, &certificate) && !errors.As(err, &record) && r.alert(err) == nil &&
 		!(errors.As(err, &name) && name.IsNotFound) && !strings.Contains(err.Error(), notTLS)
 }
 
 // notTLS is in the error of package http for which there is no type.
 const notTLS = "server gave HTTP response to HTTPS client"
+
+// alert returns what a server has against the certificate that it was shown, or that it was
+// shown none; nil if the error is another one. The type of these errors is not exported.
+func (r *Remote) alert(err error) error {
+	var op *net.OpError
+	if !errors.As(err, &op) || op.Op != "remote error" {
+		return nil
+	}
+	text := op.Err.Error()
+	if strings.Contains(text, "certificate") || r.asked.Load() && strings.Contains(text, "handshake failure") { // TLS 1.2
+		return op.Err
+	}
+	return nil
+}
+
+// showCertificate returns the certificate for a server that asks for one. A server gets it also
+// if it names other authorities, and says then what is wrong with it.
+func (r *Remote) showCertificate(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	r.asked.Store(true)
+	if r.TLS == nil || len(r.TLS.Certificates) == 0 {
+		return new(tls.Certificate), nil // none
+	}
+	return &r.TLS.Certificates[0], nil
+}
+
+// certificateFault says what is wrong with the certificate that was shown, and where it is set.
+func (r *Remote) certificateFault(alert error) string {
+	if r.TLS == nil || len(r.TLS.Certificates) == 0 {
+		return fmt.Sprintf("%s asks for a certificate of this side: name a file with it, and one with its key, as remote.cert and remote.key of the host or by --cert and --key (%v)", r.URL.Host, alert)
+	}
+	why := ""
+	switch text := alert.Error(); {
+	case strings.Contains(text, "authority"):
+		why = "it is signed by an authority that the server does not trust"
+	case strings.Contains(text, "expired"):
+		why = "it has expired, or is not valid yet"
+	default:
+		why = strings.TrimPrefix(text, "tls: ")
+	}
+	return fmt.Sprintf("%s refuses the certificate that remote.cert of the host (or --cert) names: %s", r.URL.Host, why)
+}
 
 // unreachable returns the error for a server that cannot be reached, in words that say what
 // to do.
@@ -234,6 +279,8 @@ func (r *Remote) unreachable(err error) error {
 	at := r.URL.Host
 	var text string
 	switch {
+	case r.alert(err) != nil:
+		text = r.certificateFault(r.alert(err))
 	case errors.As(err, &elsewhere):
 		text = at + ": " + elsewhere.text
 	case errors.As(err, &name) && name.IsNotFound:

@@ -91,13 +91,29 @@ func tlsFiles(ca, cert, key string) (*tls.Config, error) {
 		}
 	}
 	if cert != "" {
-		pair, err := tls.LoadX509KeyPair(cert, key)
+		pair, err := ownCertificate(cert, key)
 		if err != nil {
-			return nil, fmt.Errorf("--cert: %w", err)
+			return nil, err
 		}
 		out.Certificates = []tls.Certificate{pair}
 	}
 	return out, nil
+}
+
+// ownCertificate reads a certificate and its key. Errors name the flag that is wrong.
+func ownCertificate(cert, key string) (pair tls.Certificate, err error) {
+	certText, err := os.ReadFile(cert)
+	if err != nil {
+		return pair, fmt.Errorf("--cert: %w", err)
+	}
+	keyText, err := os.ReadFile(key)
+	if err != nil {
+		return pair, fmt.Errorf("--key: %w", err)
+	}
+	if pair, err = tls.X509KeyPair(certText, keyText); err != nil {
+		return pair, fmt.Errorf("--cert %s, --key %s: %w", cert, key, err)
+	}
+	return pair, nil
 }
 
 // clientSocket returns the control socket to talk to: the one that is named, else

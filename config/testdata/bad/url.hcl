@@ -49,3 +49,11 @@ host "twice" {
     headers = { X = secret("a", "b") }
   }
 }
+
+host "closed" {
+  url = "https://mcp.example/mcp"
+  sandbox {
+    profile = "mcp-server"
+    network = "none"
+  }
+}
