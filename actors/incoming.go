@@ -68,8 +68,11 @@ const (
 	NameError      = "Error"             // anything else
 )
 
-// AnswerOf puts an error into the words of an answer to a host.
+// AnswerOf puts an error into the words of an answer to a host. It returns nil for nil.
 func AnswerOf(err error) *codec.Error {
+	if err == nil {
+		return nil
+	}
 	var own *codec.Error
 	if e, ok := err.(*codec.Error); ok { //nolint:errorlint // what wraps one says more
 		return e

@@ -44,8 +44,14 @@ func describe(err error, enc codec.Encoding) *Error {
 	return e
 }
 
-// ClassOf returns the class that callers of the API are told of an error of a [Host].
-func ClassOf(err error) Class { return describe(err, nil).Class }
+// ClassOf returns the class that callers of the API are told of an error of a [Host]; "" for
+// nil, which is no error.
+func ClassOf(err error) Class {
+	if err == nil {
+		return ""
+	}
+	return describe(err, nil).Class
+}
 
 func classOf(err error) Class {
 	for _, row := range classes {

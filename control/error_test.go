@@ -143,3 +143,10 @@ func TestCausesAreCut(t *testing.T) {
 		t.Errorf("%d causes, want 16", n)
 	}
 }
+
+// No error has no class.
+func TestClassOfNothing(t *testing.T) {
+	if got := control.ClassOf(nil); got != "" {
+		t.Errorf("%q", got)
+	}
+}
