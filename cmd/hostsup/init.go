@@ -111,7 +111,7 @@ func (a *app) init(ctx context.Context, f initFlags) error {
 	if path, err = filepath.Abs(path); err != nil {
 		return err
 	}
-	m := initial.Here(ctx, dir)
+	m := initial.Here(ctx, dir, config.IsLoopback)
 	found, err := a.initial(f, m)
 	if err != nil {
 		return err

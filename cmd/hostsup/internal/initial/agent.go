@@ -23,7 +23,11 @@ func (m Machine) FromList(servers []lists.Server) ([]Host, []Left) {
 	var left []Left
 	for _, s := range servers {
 		h := m.listed(s)
-		if err := h.fit(); err != nil {
+		err := h.fit()
+		if err == nil && h.URL != nil {
+			err = m.reach(&h)
+		}
+		if err != nil {
 			left = append(left, Left{Name: s.Name, Why: err.Error()})
 			continue
 		}
@@ -41,6 +45,14 @@ func (m Machine) listed(s lists.Server) Host {
 		h.Remarks = append(h.Remarks, fmt.Sprintf("It is %q where it comes from, which cannot be the name of a host.", s.Name))
 	}
 	h.Remarks = append(h.Remarks, s.Notes...)
+	if s.URL != nil {
+		h.URL, h.Token, h.Headers = s.URL, s.Token, maps.Clone(s.Headers)
+		if s.Token != nil && !s.Token.HasSecret() && m.value(s.Token) == "" { // a configuration with an empty one is not valid
+			h.Token = Text{{Secret: h.Name + ".token", About: fmt.Sprintf("The token of %s, which was %s", h.Name, s.Token)}}
+		}
+		m.unset(&h)
+		return h
+	}
 	words := make([]string, len(h.Command))
 	for i, t := range h.Command {
 		words[i] = t.String()
@@ -65,7 +77,7 @@ func (m Machine) inProject(folder, word string) bool {
 func (m Machine) unset(h *Host) {
 	var names []string
 	complete := func(t Text) Text {
-		t = slices.Clone(t)
+		t = slices.Clone(t) // nil stays nil
 		for i := range t {
 			p := &t[i]
 			if p.Env == "" || p.HasDefault {
@@ -89,6 +101,10 @@ func (m Machine) unset(h *Host) {
 	}
 	for _, k := range slices.Sorted(maps.Keys(h.Env)) {
 		h.Env[k] = complete(h.Env[k])
+	}
+	h.URL, h.Token = complete(h.URL), complete(h.Token)
+	for _, k := range slices.Sorted(maps.Keys(h.Headers)) {
+		h.Headers[k] = complete(h.Headers[k])
 	}
 	if len(names) > 0 {
 		h.Remarks = append(h.Remarks, fmt.Sprintf("Not set here: %s. Set it where the supervisor is started, or the host gets an empty value.", strings.Join(names, ", ")))

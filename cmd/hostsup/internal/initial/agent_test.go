@@ -66,6 +66,64 @@ func TestFromList(t *testing.T) {
 	parsed(t, hosts)
 }
 
+// A server elsewhere becomes a host with its URL. What looks like a secret does not stay in it,
+// and a URL that has one is left out.
+func TestFromListRemote(t *testing.T) {
+	m := machine("$HTTPS_PROXY")
+	hosts, left := read(t, m, `{"mcpServers": {
+		"token": {"type": "http", "url": "https://mcp.example/mcp?a=b", "headers": {"authorization": "bearer abcdef-123456", "X-Team": "ops", "X-Api-Key": "k-0123456789"}},
+		"env": {"url": "https://mcp.example/${REGION:-eu}/mcp", "headers": {"Authorization": "Bearer ${MCP_TOKEN}", "X-Empty": ""}},
+		"basic": {"url": "http://127.0.0.1:8080/mcp", "headers": {"Authorization": "Basic dXNlcjpwYXNz"}},
+		"plain": {"url": "http://far.example/mcp", "oauth": {"clientId": "x"}},
+		"sse": {"type": "sse", "url": "https://mcp.example/sse"}, "ws": {"type": "ws", "url": "wss://mcp.example"},
+		"query": {"url": "https://mcp.example/mcp?api_key=0123456789"}, "var": {"url": "https://mcp.example/mcp?k=${API_KEY}"},
+		"user": {"url": "https://me:pass@mcp.example/mcp"}, "unset": {"url": "${URL}"}, "header": {"url": "https://mcp.example", "headers": {"A B": "x"}},
+		"line": {"url": "https://mcp.example", "headers": {"A": "x\ny"}}
+	}}`)
+	why := map[string]string{}
+	for _, l := range left {
+		why[l.Name] = l.Why
+	}
+	for name, word := range map[string]string{
+		"sse": "transport SSE", "ws": "WebSocket", "query": "api_key in its URL looks like a secret", "var": "API_KEY in its URL", "user": "has a user",
+		"unset": "is not one such as", "header": `"A B" cannot be the name of a header`, "line": "control character",
+	} {
+		if !strings.Contains(why[name], word) {
+			t.Errorf("%s is left out because %q, want %q", name, why[name], word)
+		}
+		delete(why, name)
+	}
+	if len(why) > 0 {
+		t.Errorf("left out too: %q", why)
+	}
+	hosts, secrets, _ := m.Guard(hosts, nil)
+	var names []string
+	for _, s := range secrets {
+		names = append(names, s.Name+"="+s.Value)
+	}
+	if want := []string{"basic.Authorization=Basic dXNlcjpwYXNz", "env.token=", "token.token=abcdef-123456", "token.X-Api-Key=k-0123456789"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+	text := strings.Join(strings.Fields(string(Render(hosts, "/proj"))), " ")
+	for _, want := range []string{
+		`url = "https://mcp.example/mcp?a=b"`, `token = secret("token.token")`, `X-Api-Key = secret("token.X-Api-Key") X-Team = "ops"`,
+		`url = "https://mcp.example/${env("REGION", "eu")}/mcp"`, `token = secret("env.token")`, `inherit_env = ["HTTPS_PROXY"]`,
+		`Authorization = secret("basic.Authorization")`, `allow_unencrypted = true`, "whoever is between this machine and far.example", "signed in by OAuth",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	if strings.Count(text, "allow_unencrypted") != 1 || strings.Contains(text, "X-Empty") {
+		t.Error(text)
+	}
+	for name, h := range parsed(t, hosts) {
+		if len(h.Command) != 2 || h.Command[1] != "connect" {
+			t.Errorf("%s: %q", name, h.Command)
+		}
+	}
+}
+
 func TestKnownCommands(t *testing.T) {
 	for _, c := range []struct{ command, want string }{
 		{"/usr/bin/pyright-langserver --stdio", "pyright"},
@@ -94,6 +152,7 @@ func FuzzFromAgent(f *testing.F) {
 	f.Add([]byte(`{"mcpServers": {"a": {"command": "/*", "args": ["//", ",]"], "env": {"-": "\u2028"}}}}`))
 	f.Add([]byte("[mcp_servers.a]\ncommand = \"x\"\nargs = [\"--token=abcdefgh\"]\nenv_vars = [\"X\"]"))
 	f.Add([]byte(`{"inputs": [{"id": "k", "password": true}], "servers": {"a": {"command": "x", "args": ["$${input:k}$${env:A}%"]}}}`))
+	f.Add([]byte(`{"mcpServers": {"a": {"url": "https://x.example/${R}?k=v", "headers": {"Authorization": "Bearer abcdefgh", "for": "${K}", "X": "a\"%{b}"}}, "b": {"url": "http://x/#"}}}`))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		servers, _, err := lists.Read(src, lists.Source{Dir: "/proj", Home: "/home/me"})
 		if err != nil {
@@ -107,6 +166,9 @@ func FuzzFromAgent(f *testing.F) {
 		hosts, secrets, _ := m.Guard(hosts, nil)
 		for name, h := range parsed(t, hosts) {
 			i := slices.IndexFunc(hosts, func(h Host) bool { return h.Name == name })
+			if hosts[i].URL != nil {
+				continue
+			}
 			for j, word := range hosts[i].Command[1:] {
 				if h.Command[1+j] != evaluated(word) {
 					t.Fatalf("%+v became %+v", hosts[i], h)
@@ -120,7 +182,7 @@ func FuzzFromAgent(f *testing.F) {
 		}
 		for _, s := range secrets {
 			for _, h := range hosts {
-				for _, v := range append(h.Command, h.Dir) {
+				for _, v := range append(slices.Clone(h.Command), h.Dir, h.URL, h.Token) {
 					if len(s.Value) > 8 && secretWord("", s.Value) && strings.Contains(v.String(), s.Value) {
 						t.Fatalf("%q is in %v", s.Value, h)
 					}

@@ -13,12 +13,15 @@ import (
 const shimWithin = 5 * time.Second
 
 // Here returns the machine that this program runs on, with dir as the current folder.
-func Here(ctx context.Context, dir string) Machine {
+// isLoopback is Machine.IsLoopback.
+func Here(ctx context.Context, dir string, isLoopback func(string) bool) Machine {
 	return Machine{
 		Dir: dir, LookPath: exec.LookPath, Getenv: os.LookupEnv,
 		IsDir:  func(path string) bool { info, err := os.Stat(path); return err == nil && info.IsDir() },
 		IsFile: func(path string) bool { info, err := os.Stat(path); return err == nil && info.Mode().IsRegular() },
 		Shim:   func(program string) string { return missingComponent(ctx, program, dir) },
+
+		IsLoopback: isLoopback,
 	}
 }
 

@@ -31,16 +31,21 @@ type Text = lists.Text
 type Host struct {
 	Name    string
 	Kind    Kind
-	Known   string // its name as a known server; "" if it is none
-	Command []Text
-	Dir     Text            // nil is the supervisor's
-	Env     map[string]Text // set for the host
-	Inherit []string        // taken from the supervisor, beside PATH and HOME
-	About   string          // what it is; "" if unknown
-	Fetches bool            // its command may download it first
-	Start   time.Duration   // how long a start may take; 0 is the default
-	Hidden  bool            // sh puts secrets into its arguments; see [Guard]
-	Remarks []string        // what the user must know or do
+	Known   string          // its name as a known server; "" if it is none
+	Command []Text          // nil for a host with a URL
+	URL     Text            // of a server elsewhere; nil for a program
+	Token   Text            // for that server; nil for none
+	Headers map[string]Text // of requests to it
+	// Unencrypted permits http:// to another machine.
+	Unencrypted bool
+	Dir         Text            // nil is the supervisor's
+	Env         map[string]Text // set for the host
+	Inherit     []string        // taken from the supervisor, beside PATH and HOME
+	About       string          // what it is; "" if unknown
+	Fetches     bool            // its command may download it first
+	Start       time.Duration   // how long a start may take; 0 is the default
+	Hidden      bool            // sh puts secrets into its arguments; see [Guard]
+	Remarks     []string        // what the user must know or do
 }
 
 // program returns the program of the host, as far as it is known.
@@ -50,6 +55,9 @@ func (h Host) program() string { return h.Command[0].String() }
 func (h Host) fit() error {
 	if err := hostspec.CheckName(h.Name); err != nil {
 		return fmt.Errorf("%q cannot be the name of a host: it has 1 to 63 letters, digits, dots, dashes and underscores, and begins with a letter or digit", h.Name)
+	}
+	if h.URL != nil {
+		return h.fitRemote()
 	}
 	if len(h.Command) == 0 || len(h.Command[0]) == 0 {
 		return errors.New("it has no command")

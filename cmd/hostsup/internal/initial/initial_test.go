@@ -34,6 +34,7 @@ func machine(have ...string) Machine {
 			}
 			return ""
 		},
+		IsLoopback: func(host string) bool { return host == "127.0.0.1" },
 	}
 }
 

@@ -18,6 +18,8 @@ type Machine struct {
 	IsFile   func(string) bool                     // reports whether a path is a regular file
 	Getenv   func(string) (string, bool)           // of the environment, as os.LookupEnv
 	Shim     func(program string) (missing string) // the component that a shim of rustup lacks, "" for every other program
+	// IsLoopback reports whether the name or address of a machine in a URL is this one's own.
+	IsLoopback func(host string) bool
 }
 
 // ErrUnknown means that a name is not a known server.

@@ -47,7 +47,7 @@ func (w *writer) header(hosts []Host) {
 	w.note("leave out the variables that tell where the supervisor's socket is; if nobody is")
 	w.note("found there, add --socket and the path that `hostsup run` prints.")
 	w.note("")
-	if slices.ContainsFunc(hosts, func(h Host) bool { return h.Kind != Neovim && h.Known == "" }) {
+	if slices.ContainsFunc(hosts, func(h Host) bool { return h.Kind != Neovim && h.Known == "" && h.URL == nil }) {
 		w.note("A server that hangs is reported and not killed, because servers may be busy for")
 		w.note("minutes without a word. In a host, unresponsive { kill_after = \"5m\" } kills one")
 		w.note("that owes a sign of life for so long, and it is started again. Servers that are")
@@ -81,6 +81,11 @@ func (w *writer) host(h Host) {
 		w.note("processes sees it: if the program can take it from a variable, use that.")
 	}
 	w.Open("host " + policy.Quote(h.Name))
+	if h.URL != nil {
+		w.remote(h)
+		w.Close()
+		return
+	}
 	if from := w.whereFrom(h); from != "" {
 		w.note(from)
 	}
@@ -100,11 +105,9 @@ func (w *writer) host(h Host) {
 	}
 	w.inherit(h)
 	w.env(h)
+	w.start(h)
 	switch {
 	case h.Start > 0:
-		w.Open("start")
-		w.set("timeout", policy.Quote(h.Start.String()), "as it is where it comes from")
-		w.Close()
 	case h.Fetches:
 		w.Open("start")
 		w.set("timeout", policy.Quote("2m"), "the first start may have to download it")
@@ -115,6 +118,45 @@ func (w *writer) host(h Host) {
 		w.Open("unresponsive")
 		w.set("kill_after", policy.Quote("5m"), "kills it when it owes a sign of life for so long; it is started again")
 		w.Close()
+	}
+	w.Close()
+}
+
+// start writes the time-out that the list of an agent has.
+func (w *writer) start(h Host) {
+	if h.Start > 0 {
+		w.Open("start")
+		w.set("timeout", policy.Quote(h.Start.String()), "as it is where it comes from")
+		w.Close()
+	}
+}
+
+// remote writes what a host has that is a server elsewhere.
+func (w *writer) remote(h Host) {
+	w.set("url", expression(h.URL), "an MCP server, which is reached over HTTP")
+	w.set("attach", "true", "is reached when the first agent attaches, with the parameters of that agent")
+	if len(h.Inherit) > 0 {
+		quotes := make([]string, len(h.Inherit))
+		for i, name := range h.Inherit {
+			quotes[i] = policy.Quote(name)
+		}
+		w.set("inherit_env", "["+strings.Join(quotes, ", ")+"]", "how the network is reached")
+	}
+	w.start(h)
+	if h.Token == nil && len(h.Headers) == 0 && !h.Unencrypted {
+		return
+	}
+	w.Open("remote")
+	if h.Token != nil {
+		w.set("token", expression(h.Token), "sent as Authorization: Bearer")
+	}
+	if len(h.Headers) > 0 {
+		w.Open("headers =")
+		w.entries(h.Headers)
+		w.Close()
+	}
+	if h.Unencrypted {
+		w.set("allow_unencrypted", "true", "")
 	}
 	w.Close()
 }
@@ -208,14 +250,19 @@ func (w *writer) env(h Host) {
 	}
 	w.note("Set beside those.")
 	w.Open("env =")
-	for _, k := range slices.Sorted(maps.Keys(h.Env)) {
+	w.entries(h.Env)
+	w.Close()
+}
+
+// entries writes what a map has.
+func (w *writer) entries(values map[string]Text) {
+	for _, k := range slices.Sorted(maps.Keys(values)) {
 		key := k
 		if k == "for" || !hclsyntax.ValidIdentifier(k) {
 			key = policy.Quote(k)
 		}
-		w.set(key, expression(h.Env[k]), "")
+		w.set(key, expression(values[k]), "")
 	}
-	w.Close()
 }
 
 // oneLine keeps a text from being more than a comment, and from being displayed as

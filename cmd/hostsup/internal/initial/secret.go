@@ -66,10 +66,12 @@ func (m Machine) Guard(hosts []Host, isTaken func(name, value string) bool) ([]H
 	var out []Host
 	var left []Left
 	for _, h := range hosts {
-		h.Command, h.Env = slices.Clone(h.Command), maps.Clone(h.Env)
+		h.Command, h.Env, h.Headers = slices.Clone(h.Command), maps.Clone(h.Env), maps.Clone(h.Headers)
 		known := len(g.secrets)
 		err := g.environment(&h)
-		if err == nil {
+		if err == nil && h.URL != nil {
+			err = g.headers(&h)
+		} else if err == nil {
 			err = g.arguments(&h, m)
 		}
 		if err != nil {
@@ -145,6 +147,20 @@ func (g *guard) environment(h *Host) error {
 			return err
 		}
 		h.Env[k] = t
+	}
+	return nil
+}
+
+// headers replaces secrets in what is sent to a server elsewhere.
+func (g *guard) headers(h *Host) (err error) {
+	if h.Token, err = g.replace(h.Token, h.Name+".token", "the token of "+h.Name, func(words string) bool { return looksSecret("TOKEN", words) }); err != nil {
+		return err
+	}
+	for _, k := range slices.Sorted(maps.Keys(h.Headers)) {
+		h.Headers[k], err = g.replace(h.Headers[k], h.Name+"."+k, k+" of "+h.Name, func(words string) bool { return looksSecret(k, words) })
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -30,7 +30,16 @@ func describe(servers []Server, left []Left) string {
 		for _, t := range s.Command {
 			fmt.Fprintf(&b, " %q", t)
 		}
+		if s.URL != nil {
+			fmt.Fprintf(&b, " at %q", s.URL)
+		}
 		b.WriteByte('\n')
+		if s.Token != nil {
+			fmt.Fprintf(&b, "  token %q\n", s.Token)
+		}
+		for _, k := range slices.Sorted(maps.Keys(s.Headers)) {
+			fmt.Fprintf(&b, "  %s: %q\n", k, s.Headers[k])
+		}
 		for _, k := range slices.Sorted(maps.Keys(s.Env)) {
 			fmt.Fprintf(&b, "  %s = %q", k, s.Env[k])
 			for _, p := range s.Env[k] {
@@ -121,7 +130,7 @@ func TestReadUnknown(t *testing.T) {
 	for _, s := range servers {
 		got[s.Name] = s
 	}
-	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, []string{"code", "deep", "files", "on", "v"}) {
+	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, []string{"code", "deep", "files", "on", "sse", "url", "v"}) {
 		t.Errorf("%q", names)
 	}
 	if got["on"].Command[0].String() != "x" {
@@ -143,7 +152,7 @@ func TestReadUnknown(t *testing.T) {
 		why[l.Name] = l.Why
 	}
 	for name, word := range map[string]string{
-		"url": "URL, at example.com", "http": "URL", "sse": "URL", "off": "disabled", "not-on": "disabled", "none": "no command", "empty": "no command", "list": "not an object", "null": "no command",
+		"http": "URL", "off": "disabled", "not-on": "disabled", "none": "no command", "empty": "no command", "list": "not an object", "null": "no command",
 		"number": "neither a string", "args": "args cannot be of type string", "arg": "args", "env": "A is not a string", "vars": "env_vars",
 	} {
 		if !strings.Contains(why[name], word) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,13 +15,16 @@ import (
 // Server is an entry of a list.
 type Server struct {
 	Name      string
-	Language  bool // a language server, not an MCP server
-	Command   []Text
+	Language  bool   // a language server, not an MCP server
+	Command   []Text // nil for a server that is reached at a URL
 	Env       map[string]Text
-	Dir       Text          // working folder; nil if the entry names none
-	Workspace string        // the folder of the project that the entry belongs to, absolute
-	Timeout   time.Duration // of its start; 0 if the entry has none
-	Notes     []string      // what could not be taken over
+	URL       Text            // nil for one that is started
+	Token     Text            // that requests to URL carry as Authorization: Bearer; nil for none
+	Headers   map[string]Text // further ones of such requests
+	Dir       Text            // working folder; nil if the entry names none
+	Workspace string          // the folder of the project that the entry belongs to, absolute
+	Timeout   time.Duration   // of its start; 0 if the entry has none
+	Notes     []string        // what could not be taken over
 }
 
 // entry is an entry in the forms of all programs.
@@ -38,6 +40,13 @@ type entry struct {
 	URL         string            `json:"url"`
 	ServerURL   string            `json:"serverUrl"`
 	HTTPURL     string            `json:"httpUrl"`
+	Transport   string            `json:"transport"` // some write it for type
+	Headers     map[string]any    `json:"headers"`
+	HTTPHeaders map[string]any    `json:"http_headers"`         // Codex
+	EnvHeaders  map[string]any    `json:"env_http_headers"`     // Codex: header → variable
+	TokenVar    string            `json:"bearer_token_env_var"` // Codex
+	OAuth       json.RawMessage   `json:"oauth"`
+	Helper      string            `json:"headersHelper"` // Claude: a command that prints headers
 	Disabled    bool              `json:"disabled"`
 	Enabled     *bool             `json:"enabled"`
 	Source      string            `json:"source"`              // Zed
@@ -60,6 +69,9 @@ func (l *list) server(name string, src json.RawMessage, language bool) (Server, 
 	}
 	if e.Disabled || e.Enabled != nil && !*e.Enabled {
 		return Server{}, errors.New("it is disabled")
+	}
+	if at := e.address(); at != "" && !language && len(e.Command) == 0 {
+		return l.remote(name, e, at)
 	}
 	command, env, err := e.command(language)
 	if err != nil {
@@ -89,10 +101,17 @@ func (l *list) server(name string, src json.RawMessage, language bool) (Server, 
 	if e.EnvFile != "" {
 		l.note("It took variables from %s: name it as env_file, or put them into env.", e.EnvFile)
 	}
-	if d := time.Duration(e.StartSec*float64(time.Second) + e.StartMS*float64(time.Millisecond)); d > 0 && d <= longestStart {
-		s.Timeout = d
-	}
+	s.Timeout = e.timeout()
 	return s, nil
+}
+
+// timeout returns that of a start, 0 for none that makes sense.
+func (e entry) timeout() time.Duration {
+	d := time.Duration(e.StartSec*float64(time.Second) + e.StartMS*float64(time.Millisecond))
+	if d < 0 || d > longestStart {
+		return 0
+	}
+	return d
 }
 
 func decode(src json.RawMessage) (entry, error) {
@@ -147,14 +166,9 @@ func (e entry) command(language bool) ([]string, map[string]any, error) {
 
 // noCommand says why there is no command.
 func (e entry) noCommand(language bool) error {
-	for _, at := range []string{e.URL, e.ServerURL, e.HTTPURL} {
-		if u, err := url.Parse(at); err == nil && u.Host != "" {
-			return fmt.Errorf("it is reached at a URL, at %s: there is no process to supervise", u.Host) // the rest may have a token
-		}
-	}
 	switch {
-	case e.URL+e.ServerURL+e.HTTPURL != "", e.Type != "" && e.Type != "stdio" && e.Type != "local":
-		return errors.New("it is reached at a URL: there is no process to supervise")
+	case e.address() != "", e.Type != "" && e.Type != "stdio" && e.Type != "local":
+		return errors.New("it is reached at a URL, which it does not name")
 	case e.Source == "extension":
 		return errors.New("an extension of Zed brings its program")
 	case language:
@@ -171,9 +185,19 @@ func isAttach(command []string) bool {
 
 // variables takes over the environment.
 func (l *list) variables(s *Server, env map[string]any) error {
-	for _, k := range slices.Sorted(maps.Keys(env)) {
+	texts, err := l.texts(env, "variable")
+	for k, t := range texts {
+		s.set(k, t)
+	}
+	return err
+}
+
+// texts reads values by their names. kind says what they are, for errors.
+func (l *list) texts(values map[string]any, kind string) (map[string]Text, error) {
+	out := map[string]Text{}
+	for _, k := range slices.Sorted(maps.Keys(values)) {
 		var v string
-		switch x := env[k].(type) {
+		switch x := values[k].(type) {
 		case string:
 			v = x
 		case json.Number, bool:
@@ -181,15 +205,15 @@ func (l *list) variables(s *Server, env map[string]any) error {
 		case nil:
 			continue
 		default:
-			return fmt.Errorf("its variable %s is not a string", k)
+			return nil, fmt.Errorf("its %s %s is not a string", kind, k)
 		}
 		t, unknown := l.text(v)
 		if unknown {
 			l.note("There is a placeholder in %s, which is not replaced here: write its value there if one is meant.", k)
 		}
-		s.set(k, t)
+		out[k] = t
 	}
-	return nil
+	return out, nil
 }
 
 // passed takes over the names of variables that are passed on.
