@@ -37,10 +37,31 @@ func npm(t testing.TB, name string) string {
 	return path
 }
 
-// server is a host that is a program from npm.
+// notOfNpm are the programs that ./test peers does not install from npm.
+var notOfNpm = map[string][]string{
+	"clangd": {"clangd"},
+	"gopls":  {"../.cache/bin/gopls"},
+}
+
+// peerProgram returns the path of a program that ./test peers installs.
+func peerProgram(t testing.TB, name string) string {
+	t.Helper()
+	candidates, other := notOfNpm[name]
+	if !other {
+		peer(t, "node")
+		return npm(t, name)
+	}
+	path, err := filepath.Abs(peer(t, candidates...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// server is a host that is a program which ./test peers installs.
 func server(t testing.TB, name string, p codec.Protocol, argv ...string) supervisor.HostSpec {
 	t.Helper()
-	h := fromNpm(t, p, argv[0], argv[1:]...)
+	h := fromPeers(t, p, argv[0], argv[1:]...)
 	h.Name, h.Restart.MaxCrashes = name, 10
 	return h
 }
@@ -268,16 +289,21 @@ type language struct {
 	at        dict
 	says      string // in the answer
 	diagnosed bool   // it publishes diagnostics of this text
+	late      bool   // it answers before it has looked at the text
 }
 
 const hovers = "textDocument/hover"
 
 var languages = map[string]language{
-	"pyright":    {[]string{"pyright-langserver", "--stdio"}, "python", "a.py", "def greet(name: str) -> int:\n    return 1\n\ngreet(3)\n", hovers, dict{"line": 3, "character": 2}, "greet", true},
-	"typescript": {[]string{"typescript-language-server", "--stdio"}, "typescript", "a.ts", "function greet(n: string): number { return 1 }\ngreet('x')\n", hovers, dict{"line": 1, "character": 2}, "greet", false},
-	"json":       {[]string{"vscode-json-language-server", "--stdio"}, "json", "package.json", `{"name": "x", "version": 1}`, "textDocument/documentSymbol", nil, "version", false},
-	"css":        {[]string{"vscode-css-language-server", "--stdio"}, "css", "a.css", "body { color: red; }\n", hovers, dict{"line": 0, "character": 8}, "color", false},
-	"html":       {[]string{"vscode-html-language-server", "--stdio"}, "html", "a.html", "<p>x</p>\n", hovers, dict{"line": 0, "character": 1}, "paragraph", false},
+	"pyright":    {[]string{"pyright-langserver", "--stdio"}, "python", "a.py", "def greet(name: str) -> int:\n    return 1\n\ngreet(3)\n", hovers, dict{"line": 3, "character": 2}, "greet", true, false},
+	"typescript": {[]string{"typescript-language-server", "--stdio"}, "typescript", "a.ts", "function greet(n: string): number { return 1 }\ngreet('x')\n", hovers, dict{"line": 1, "character": 2}, "greet", false, false},
+	"json":       {[]string{"vscode-json-language-server", "--stdio"}, "json", "package.json", `{"name": "x", "version": 1}`, "textDocument/documentSymbol", nil, "version", false, false},
+	"css":        {[]string{"vscode-css-language-server", "--stdio"}, "css", "a.css", "body { color: red; }\n", hovers, dict{"line": 0, "character": 8}, "color", false, false},
+	"bash":       {[]string{"bash-language-server", "start"}, "shellscript", "a.sh", "greet() { echo \"$1\"; }\ngreet you\n", "textDocument/documentSymbol", nil, "greet", false, true},
+	"yaml":       {[]string{"yaml-language-server", "--stdio"}, "yaml", "a.yaml", "name: x\nversion: 1\n", "textDocument/documentSymbol", nil, "version", false, false},
+	"clangd":     {[]string{"clangd"}, "c", "a.c", "int greet(int n) { return n; }\nint main(void) { return greet(3); }\n", hovers, dict{"line": 1, "character": 26}, "greet", false, false},
+	"gopls":      {[]string{"gopls"}, "go", "a.go", "package a\n\nfunc greet(n int) int { return n }\n\nvar _ = greet(3)\n", hovers, dict{"line": 4, "character": 9}, "greet", false, false},
+	"html":       {[]string{"vscode-html-language-server", "--stdio"}, "html", "a.html", "<p>x</p>\n", hovers, dict{"line": 0, "character": 1}, "paragraph", false, false},
 }
 
 // opening is what an editor says of itself.
@@ -335,7 +361,12 @@ func TestAttachLanguageServers(t *testing.T) {
 				if l.at != nil {
 					q["position"] = l.at
 				}
-				return a.call(l.asks, q)
+				for end := time.Now().Add(patience); ; {
+					out, err := a.call(l.asks, q)
+					if !l.late || err != nil || strings.Contains(out, l.says) || time.Now().After(end) {
+						return out, err
+					}
+				}
 			}
 			if out, err := hover(); err != nil || !strings.Contains(out, l.says) {
 				t.Fatalf("%s, %v", out, err)

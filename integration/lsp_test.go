@@ -17,13 +17,11 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 )
 
-// fromNpm is a host that runs a program which ./test peers installs from npm.
-func fromNpm(t testing.TB, p codec.Protocol, program string, args ...string) supervisor.HostSpec {
+// fromPeers is a host that runs a program which ./test peers installs.
+func fromPeers(t testing.TB, p codec.Protocol, name string, args ...string) supervisor.HostSpec {
 	t.Helper()
-	path := npm(t, program)
-	peer(t, "node")
-	home := t.TempDir()
-	return demoHost(program, func(h *supervisor.HostSpec) {
+	path, home := peerProgram(t, name), t.TempDir()
+	return demoHost(name, func(h *supervisor.HostSpec) {
 		h.Command, h.Protocol, h.Dir = append([]string{path}, args...), p, home
 		h.Env = map[string]string{"HOME": home, "TMPDIR": home, "PATH": os.Getenv("PATH")}
 		h.Start.Timeout = patience
@@ -63,7 +61,7 @@ func TestLanguageServersAsHosts(t *testing.T) {
 	} {
 		t.Run(l.program, func(t *testing.T) {
 			t.Parallel()
-			spec := fromNpm(t, jsonrpc.Headers(jsonrpc.Options{}), l.program, "--stdio")
+			spec := fromPeers(t, jsonrpc.Headers(jsonrpc.Options{}), l.program, "--stdio")
 			spec.Init = object{"capabilities": object{"workspace": object{"configuration": true}, "textDocument": object{"publishDiagnostics": object{}}}}
 			spec.Answers.Replies = []answer.Reply{
 				{Method: "workspace/configuration", Result: []object{{}, {}, {}, {}}},
@@ -122,7 +120,7 @@ func TestLanguageServersAsHosts(t *testing.T) {
 // not killed, and is back when it goes on.
 func TestLanguageServerThatHangs(t *testing.T) {
 	t.Parallel()
-	spec := fromNpm(t, jsonrpc.Headers(jsonrpc.Options{}), "vscode-css-language-server", "--stdio")
+	spec := fromPeers(t, jsonrpc.Headers(jsonrpc.Options{}), "vscode-css-language-server", "--stdio")
 	reported(&spec)
 	_, h := alone(t, spec)
 	hangsAndIsBack(t, h)

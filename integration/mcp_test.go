@@ -19,7 +19,7 @@ import (
 )
 
 func everything(t testing.TB) supervisor.HostSpec {
-	return fromNpm(t, jsonrpc.Lines(jsonrpc.Options{}), "mcp-server-everything", "stdio")
+	return fromPeers(t, jsonrpc.Lines(jsonrpc.Options{}), "mcp-server-everything", "stdio")
 }
 
 // tool calls a tool and fails the test unless the answer has the words.
@@ -123,7 +123,7 @@ func TestMCPFilesystemAsHost(t *testing.T) {
 	if err := os.WriteFile(file, []byte("contents"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, h := alone(t, fromNpm(t, jsonrpc.Lines(jsonrpc.Options{}), "mcp-server-filesystem", dir))
+	_, h := alone(t, fromPeers(t, jsonrpc.Lines(jsonrpc.Options{}), "mcp-server-filesystem", dir))
 	for life := uint64(1); life <= 2; life++ {
 		runs(t, h, life)
 		tool(t, h, "read_text_file", object{"path": file}, "contents")
