@@ -47,7 +47,8 @@ var ErrInstances = errors.New("no instance for this program")
 type dirKey struct{}
 
 // WithDir returns a context for [supervisor.Supervisor.Attach] that tells in which folder the
-// program works: an absolute path. A language client tells that itself, by its initialize.
+// program works: an absolute path. A language client tells that itself, by its initialize, and an
+// MCP client without it is asked for its roots.
 func WithDir(ctx context.Context, dir string) context.Context {
 	return context.WithValue(ctx, dirKey{}, dir)
 }
@@ -122,6 +123,11 @@ func (i *instances) attach(ctx context.Context, number int, rw io.ReadWriteClose
 func (i *instances) meet(ctx context.Context, rw io.ReadWriteCloser) (key, root string, _ io.ReadWriteCloser, err error) {
 	spec := i.of.Spec()
 	root, _ = ctx.Value(dirKey{}).(string)
+	if root == "" && spec.Protocol.Name() == "jsonrpc-lines" {
+		if root, rw, err = rootOf(ctx, spec, rw); err != nil {
+			return "", "", rw, err
+		}
+	}
 	key = "dir " + root
 	if spec.Protocol.Name() == "jsonrpc-headers" {
 		var first codec.Message

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -112,5 +113,27 @@ func TestMCPSecondSDKOverHTTP(t *testing.T) {
 	node, from, hosts := secondSDK(t)
 	overHTTP(t, hosts, `"both", "turn", "new", "old"`, false, func(socket, at, token string) []string {
 		return []string{node, filepath.Join("testdata", "mcp_client_v2.mjs"), from, hostsupBinary(t), socket, at, token}
+	})
+}
+
+// Agents over HTTP tell their roots, by which they have an instance of the host.
+func TestMCPRootsOverHTTP(t *testing.T) {
+	t.Parallel()
+	node, thinking := peer(t, "node"), npm(t, "mcp-server-sequential-thinking")
+	modules, err := filepath.Abs(peerDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := url.URL{Scheme: "file", Path: modules + "/"}
+	one, two := t.TempDir(), t.TempDir()
+	text := ""
+	for name, more := range map[string]string{"at": "dir = root", "any": ""} {
+		text += strings.Replace(secondSDKHost(name, thinking), "  attach      = true", more+`
+  attach {
+    instances = "root"
+  }`, 1)
+	}
+	overHTTP(t, text, `"at", "any"`, false, func(socket, at, token string) []string {
+		return []string{node, filepath.Join("testdata", "mcp_roots.mjs"), from.String(), hostsupBinary(t), socket, at, token, one, two}
 	})
 }
