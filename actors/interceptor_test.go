@@ -67,6 +67,32 @@ func TestInterceptorsAreAskedInOrder(t *testing.T) {
 	}
 }
 
+// Then is called once, with what the call has come to.
+func TestThen(t *testing.T) {
+	ref := fakeRef()
+	connects(t, ref, 1)
+	for _, want := range []error{nil, ErrCancelled} {
+		var got codec.Raw
+		var failed error
+		calls := 0
+		p, err := ref.Go(t.Context(), "m", nil, Then(func(result codec.Raw, err error) {
+			calls++
+			got, failed = result, err
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			p.q.Settle(codec.Raw("x"), nil)
+		}
+		p.Cancel()
+		<-p.Done()
+		if calls != 1 || !errors.Is(failed, want) || (want == nil) != (string(got) == "x") {
+			t.Errorf("%v: %d calls, %q, %v", want, calls, got, failed)
+		}
+	}
+}
+
 func TestVerdictsAboutWhatIsSent(t *testing.T) {
 	wrong := errors.New("not this one")
 	other := fakeRef()

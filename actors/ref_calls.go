@@ -25,6 +25,7 @@ type callOptions struct {
 	unbounded  bool // somebody else sees to the deadline
 	timeout    time.Duration
 	trace      codec.Trace
+	then       func(codec.Raw, error)
 }
 
 // Idempotent allows the call to be sent again, at most once, to the next life
@@ -49,6 +50,14 @@ func Timeout(d time.Duration) CallOption {
 // Trace sends W3C trace context along, when the host understands it.
 func Trace(parent, state string) CallOption {
 	return func(o *callOptions) { o.trace = codec.Trace{Parent: parent, State: state} }
+}
+
+// Then calls f once with the outcome of a call that [Ref.Go] has returned, before Done is
+// closed. A result comes on the goroutine that reads from the host, which f must not block;
+// f may use everything else. Where the outcome is an error, f may be called at any time, also
+// before Go returns.
+func Then(f func(result codec.Raw, err error)) CallOption {
+	return func(o *callOptions) { o.then = f }
 }
 
 // Call asks the host for something and waits for the outcome. in is encoded by
@@ -191,6 +200,7 @@ func (r *Ref) make(method string, in any, streamed, bounded bool, opts []CallOpt
 	}
 	q := newRequest(r, spec, method, params)
 	q.Timeout, q.Trace = deadline, o.trace
+	q.then = o.then
 	q.patient, q.idempotent = o.patient, o.idempotent && !streamed
 	if streamed {
 		q.AllowItems()

@@ -37,6 +37,7 @@ type Request struct {
 	life       atomic.Uint64 // the life it was written to last
 	replyTo    *actor.PID    // an actor that gets a *Result
 	replyID    any
+	then       func(codec.Raw, error) // nil: nothing is called
 }
 
 // CancelRequest, sent to the PID of a Request, cancels it: the caller gets
@@ -94,6 +95,9 @@ func (q *Request) Settled(result codec.Raw, err error) {
 	q.ref.pending.Add(-1)
 	if q.replyTo != nil {
 		safeactor.Tell(q.ref.world.System.Root, q.replyTo, &Result{ID: q.replyID, Value: result, Err: err})
+	}
+	if q.then != nil {
+		q.then(result, err)
 	}
 }
 

@@ -39,6 +39,7 @@ type client struct {
 	session codec.Session
 	can     codec.SessionFeatures
 	rw      io.ReadWriteCloser
+	try     tryWriter // rw; nil: it cannot be written to without waiting
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	work    sync.WaitGroup // answers that are waited for
@@ -69,6 +70,8 @@ type client struct {
 
 	mu    sync.Mutex
 	queue [][]byte      // messages that it has not taken, some together
+	pours bool          // the write loop writes one
+	spare []byte        // for the next message that is written at once
 	wake  chan struct{} // capacity 1
 	ended bool          // nothing is put into queue any more
 	watch *time.Timer   // of watchdog; nil while the backlog is within its limit
@@ -101,6 +104,7 @@ func (h *Hub) serve(ctx context.Context, rw io.ReadWriteCloser, apart func(gener
 		asked: map[uint32]chan *codec.Message{}, open: map[uint32]*errand{},
 	}
 	c.can = c.session.Features()
+	c.try, _ = rw.(tryWriter)
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	c.starting, c.giveUp = context.WithCancel(c.ctx)
 	defer c.giveUp()
@@ -233,47 +237,53 @@ func (c *client) forward(id uint32, method string, params codec.Raw, tokens []st
 
 // attend is forward. done is called with the outcome before the client is told.
 func (c *client) attend(id uint32, method string, params codec.Raw, tokens []string, done func(result codec.Raw, err error)) {
-	c.pursue(id, method, params, tokens, func(_ context.Context, _ *errand, result codec.Raw, err error) (codec.Raw, error) {
+	c.pursue(id, method, params, tokens, func(_ *errand, result codec.Raw, err error) (codec.Raw, error) {
 		done(result, err)
 		return result, err
 	})
 }
 
 // settling makes of the outcome of an errand what the client is told. It may dispatch
-// the errand once more with ctx.
-type settling func(ctx context.Context, e *errand, result codec.Raw, err error) (codec.Raw, error)
+// the errand once more if the outcome is an error, and must not wait otherwise.
+type settling func(e *errand, result codec.Raw, err error) (codec.Raw, error)
 
-// pursue is forward with a settling, unless that is nil.
+// pursue is forward with a settling, unless that is nil. What the host answers is passed on by
+// the goroutine that reads from the host.
 func (c *client) pursue(id uint32, method string, params codec.Raw, tokens []string, settle settling) {
-	ctx, cancel := context.WithTimeout(c.ctx, forever)
 	e := &errand{method: method}
 	c.mu.Lock()
 	c.open[id] = e // before the host can ask something because of it
 	c.mu.Unlock()
-	p, err := c.dispatch(ctx, e, method, params)
-	c.work.Go(func() {
-		defer cancel()
-		var out codec.Raw
-		if err == nil {
-			out, err = c.outcome(p)
-		}
+	settled := func(result codec.Raw, err error) {
+		defer c.work.Done()
 		c.hub.forget(tokens)
 		if settle != nil {
-			out, err = settle(ctx, e, out, err)
+			result, err = settle(e, result, err)
 		}
 		c.mu.Lock()
 		delete(c.open, id)
 		forgotten := e.takenBack && errors.Is(err, actors.ErrCancelled) && c.forget(id)
 		c.mu.Unlock()
 		if !forgotten {
-			c.respond(id, out, err)
+			c.respond(id, result, err)
 		}
-	})
+	}
+	c.work.Add(1)
+	_, err := c.dispatch(e, method, params, actors.Then(func(result codec.Raw, err error) {
+		if err == nil {
+			settled(result, nil)
+		} else {
+			go settled(nil, err) // it may take time, and the lock may be held
+		}
+	}))
+	if err != nil {
+		go settled(nil, err) // likewise
+	}
 }
 
 // dispatch makes the request of an errand.
-func (c *client) dispatch(ctx context.Context, e *errand, method string, params codec.Raw) (*actors.Pending, error) {
-	p, err := c.hub.host.Go(ctx, method, params, actors.Patient())
+func (c *client) dispatch(e *errand, method string, params codec.Raw, opts ...actors.CallOption) (*actors.Pending, error) {
+	p, err := c.hub.host.Go(c.ctx, method, params, append(opts, actors.Patient(), actors.Timeout(forever))...)
 	if err != nil {
 		return nil, err
 	}
@@ -455,9 +465,7 @@ func (c *client) finish(err error) {
 		c.cancel(err)
 	}
 	c.hub.leave(c)
-	if err != nil {
-		c.abandon()
-	}
+	defer context.AfterFunc(c.ctx, c.abandon)() // at once if it is cut off
 	// Who has piped its requests into us and said no more wants the answers.
 	patience := time.AfterFunc(lastAnswers, c.abandon)
 	c.work.Wait()

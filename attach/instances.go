@@ -191,6 +191,14 @@ type begun struct {
 	io.WriteCloser
 }
 
+// TryWrite writes to the stream without waiting if that can be.
+func (b begun) TryWrite(p []byte) (int, error) {
+	if w, ok := b.WriteCloser.(tryWriter); ok {
+		return w.TryWrite(p)
+	}
+	return 0, nil
+}
+
 // join gives a program its instance, which is made if it is not there. left must be called
 // when the program has left.
 func (i *instances) join(ctx context.Context, number int, key, root string) (*supervisor.Host, int, error) {

@@ -17,6 +17,10 @@ func (c *client) send(m *codec.Message) {
 	}
 	last := []byte(nil)
 	n := len(c.queue)
+	atOnce := c.try != nil && n == 0 && !c.pours
+	if atOnce {
+		last = c.spare
+	}
 	if n > 0 && len(c.queue[n-1]) < together {
 		last, n = c.queue[n-1], n-1
 	}
@@ -34,6 +38,21 @@ func (c *client) send(m *codec.Message) {
 			return
 		}
 	}
+	if atOnce {
+		c.spare = nil
+		if len(buf) <= short {
+			taken, err := c.try.TryWrite(buf)
+			if err != nil {
+				taken = 0 // the write loop finds out
+			}
+			c.took.Add(int64(taken))
+			if taken == len(buf) {
+				c.spare = buf[:0]
+				return
+			}
+			buf = buf[taken:]
+		}
+	}
 	c.queue = append(c.queue[:n], buf)
 	size := int64(len(buf) - len(last))
 	switch backlog := c.backlog.Add(size); {
@@ -43,6 +62,15 @@ func (c *client) send(m *codec.Message) {
 		c.watchFrom(c.took.Load(), stuckLooks)
 	}
 	c.nudge()
+}
+
+// short is the length of messages that are written by their sender if nothing else waits.
+const short = 4 << 10
+
+// tryWriter is what can be written to without waiting.
+type tryWriter interface {
+	// TryWrite returns how many bytes it has taken.
+	TryWrite(p []byte) (int, error)
 }
 
 // nudge wakes the write loop.
@@ -94,6 +122,7 @@ func (c *client) write() {
 				mine, c.queue[0] = c.queue[0], nil
 				c.queue = c.queue[1:]
 			}
+			c.pours = mine != nil
 			ended := c.ended
 			c.mu.Unlock()
 			if mine == nil {

@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -119,7 +118,7 @@ func (c *client) inquire(m *codec.Message) {
 }
 
 // settle makes of what came of the question what the client is told.
-func (q *question) settle(ctx context.Context, e *errand, result codec.Raw, err error) (codec.Raw, error) {
+func (q *question) settle(e *errand, result codec.Raw, err error) (codec.Raw, error) {
 	h := q.client.hub
 	lost := q.isLost(err)
 	how := fails
@@ -131,8 +130,8 @@ func (q *question) settle(ctx context.Context, e *errand, result codec.Raw, err 
 	h.mu.Unlock()
 	if how == repeats && !q.another && !old && q.client.ctx.Err() == nil {
 		q.another = true
-		result, err = q.repeat(ctx, e)
-		return q.settle(ctx, e, result, err)
+		result, err = q.repeat(e)
+		return q.settle(e, result, err)
 	}
 	h.mu.Lock()
 	delete(h.questions, q)
@@ -166,7 +165,7 @@ func (q *question) isLost(err error) bool {
 }
 
 // repeat asks the next life and waits for what comes of it.
-func (q *question) repeat(ctx context.Context, e *errand) (result codec.Raw, err error) {
+func (q *question) repeat(e *errand) (result codec.Raw, err error) {
 	c := q.client
 	var tokens []string
 	defer func() { c.hub.forget(tokens) }()
@@ -176,7 +175,7 @@ func (q *question) repeat(ctx context.Context, e *errand) (result codec.Raw, err
 		var method string
 		var params codec.Raw
 		method, params, tokens = q.put()
-		p, err = c.dispatch(ctx, e, method, params)
+		p, err = c.dispatch(e, method, params)
 	})
 	if err != nil {
 		return nil, err
