@@ -39,6 +39,13 @@ func console(t *testing.T, sup control.Supervisor, opt control.Options, a contro
 	if err != nil {
 		t.Fatal(err)
 	}
+	serveConsole(t, l, sup, opt, a)
+	return l.Addr().String()
+}
+
+// serveConsole serves a console until the end of the test.
+func serveConsole(t *testing.T, l net.Listener, sup control.Supervisor, opt control.Options, a control.Access) {
+	t.Helper()
 	srv := control.NewServer(sup, opt)
 	done := make(chan error, 1)
 	go func() { done <- srv.ServeConsole(l, a) }()
@@ -49,7 +56,6 @@ func console(t *testing.T, sup control.Supervisor, opt control.Options, a contro
 			t.Errorf("close the console: %v", err)
 		}
 	})
-	return l.Addr().String()
 }
 
 // answered is the head of a response.

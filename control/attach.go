@@ -1,19 +1,25 @@
 package control
 
 import (
+	"bufio"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hostsup/hostsup/attach"
+	"github.com/hostsup/hostsup/internal/busypoll"
+	"github.com/hostsup/hostsup/internal/sys"
 )
 
 // dirHeader carries the working folder of a program that attaches.
@@ -50,36 +56,48 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, in attachInput) 
 	if err := h.Refused(); err != nil {
 		return hostFail(h, err) // a response, before the caller sends anything
 	}
-	w.WriteHeader(http.StatusContinue)
-	control := http.NewResponseController(w)
-	w.Header().Set("Content-Type", "application/octet-stream")
+	ctx := r.Context()
+	if dir, err := url.PathUnescape(in.Dir); err == nil && dir != "" {
+		ctx = attach.WithDir(ctx, dir)
+	}
 	w.Header().Set(protocolHeader, h.Status().Protocol)
 	w.Header().Set(limitHeader, strconv.Itoa(h.MaxMessage()))
 	if h.Silent() {
 		w.Header().Set(silentHeader, "true")
 	}
+	if r.Header.Get("Upgrade") == attachProtocol {
+		w.Header().Set("Connection", "Upgrade")
+		w.Header().Set("Upgrade", attachProtocol)
+		return s.attachUpgraded(ctx, w, h, w.Header())
+	}
+	w.WriteHeader(http.StatusContinue)
+	control := http.NewResponseController(w)
+	w.Header().Set("Content-Type", typeBytes)
 	w.Header().Set("Trailer", errorTrailer)
 	// The rest of the request's body is not read, so no other request can follow it.
 	w.Header().Set("Connection", "close")
 	w.WriteHeader(http.StatusOK)
 	// Only a write notices that the caller has gone away.
 	_ = control.Flush()
-	ctx := r.Context()
-	if dir, err := url.PathUnescape(in.Dir); err == nil && dir != "" {
-		ctx = attach.WithDir(ctx, dir)
-	}
-	err := h.Attach(ctx, &duplex{r: r.Body, w: w, control: control})
-	if err != nil {
-		if r.Context().Err() != nil && s.ctx.Err() != nil {
-			err = closed()
-		}
-		s.opt.Logger.Info("an attached program was detached", "host", h.Status().Name, "reason", err)
-		if text, jsonErr := json.Marshal(describe(err, nil)); jsonErr == nil {
-			w.Header().Set(errorTrailer, string(text))
-		}
+	if reason := s.detached(ctx, h, h.Attach(ctx, &duplex{r: r.Body, w: w, control: control})); reason != nil {
+		w.Header().Set(errorTrailer, string(reason))
 	}
 	_ = control.SetWriteDeadline(time.Now().Add(lastWrite)) // for the trailer
 	return nil
+}
+
+// detached logs why a program was detached, and returns that as JSON; nil if the program has
+// left by itself.
+func (s *Server) detached(ctx context.Context, h Host, err error) []byte {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil && s.ctx.Err() != nil {
+		err = closed()
+	}
+	s.opt.Logger.Info("an attached program was detached", "host", h.Status().Name, "reason", err)
+	text, _ := json.Marshal(describe(err, nil)) // it has no value that JSON cannot have
+	return text
 }
 
 // lastWrite bounds the writing of the end of a stream.
@@ -115,11 +133,11 @@ func (c *Client) Attach(ctx context.Context, host string, in io.Reader, out io.W
 	if err != nil {
 		return err
 	}
-	defer a.Close()
 	return a.Serve(in, out)
 }
 
-// Attachment is a client of a host that has sent nothing yet. It is for one Serve.
+// Attachment is a client of a host: a stream of messages in both directions, or what passes
+// them on by one Serve.
 type Attachment struct {
 	// Protocol is that of the host, as the configuration names it; "" if the supervisor is of
 	// a version that does not tell.
@@ -132,9 +150,12 @@ type Attachment struct {
 	client *Client
 	ctx    context.Context
 	cancel context.CancelFunc
-	body   *io.PipeReader // the transport reads the body as long as it can; a pipe can be closed
-	input  *io.PipeWriter
-	res    *http.Response
+	conn   net.Conn
+	in     *bufio.Reader
+	try    *sys.TryWriter        // nil: the bytes are encrypted
+	left   int                   // bytes of the frame that is being read
+	err    error                 // of every Read from now on; nil: none
+	torn   atomic.Pointer[Error] // why Serve has closed the connection
 }
 
 // Join makes a client of a host, which lasts until Close or the end of ctx at most. Close
@@ -142,66 +163,171 @@ type Attachment struct {
 func (c *Client) Join(ctx context.Context, host string) (*Attachment, error) {
 	a := &Attachment{client: c}
 	a.ctx, a.cancel = context.WithCancel(ctx)
-	a.body, a.input = io.Pipe()
-	req, err := http.NewRequestWithContext(a.ctx, http.MethodPost, c.base+hostPath(host, "attach"), a.body)
+	req, err := http.NewRequestWithContext(a.ctx, http.MethodPost, c.base+hostPath(host, "attach"), http.NoBody)
 	if err != nil {
-		a.Close()
+		a.cancel()
 		return nil, invalid(err.Error())
 	}
-	// Nothing is sent before the supervisor has agreed: bytes on their way would hide the
-	// reason of a refusal.
-	req.Header.Set("Expect", "100-continue")
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", attachProtocol)
 	if dir, err := os.Getwd(); err == nil { // else the host may have no need of it
 		req.Header.Set(dirHeader, url.PathEscape(dir))
 	}
-	if a.res, err = c.send(a.ctx, req); err != nil { //nolint:bodyclose // Close does
-		a.Close()
+	if err := a.join(req); err != nil {
+		_ = a.Close()
 		return nil, err
 	}
-	a.Protocol = a.res.Header.Get(protocolHeader)
-	a.Silent = a.res.Header.Get(silentHeader) == "true"
-	a.MaxMessage, _ = strconv.Atoi(a.res.Header.Get(limitHeader)) // 0 for what is no number
 	return a, nil
 }
 
-// Close ends the client, and a Serve. It may be called again.
-func (a *Attachment) Close() {
-	a.cancel()
-	_ = a.body.Close()
-	if a.res != nil {
-		_ = a.res.Body.Close()
+// join makes the request of Join.
+func (a *Attachment) join(req *http.Request) (err error) {
+	if a.conn, err = a.client.connect(a.ctx, req.URL); err != nil {
+		return a.client.broken(a.ctx, err)
 	}
+	if src, ok := a.conn.(busypoll.Source); ok {
+		a.in, a.try = bufio.NewReader(busypoll.NewReader(src)), sys.NewTryWriter(src, false)
+	} else {
+		a.in = bufio.NewReader(a.conn)
+	}
+	context.AfterFunc(a.ctx, func() { _ = a.conn.Close() })
+	_ = a.conn.SetDeadline(time.Now().Add(joinWait)) // of a connection that has ended it does not matter
+	a.client.authorize(req)
+	if err := req.Write(a.conn); err != nil {
+		return a.client.broken(a.ctx, err)
+	}
+	res, err := http.ReadResponse(a.in, req)
+	if err != nil {
+		return a.client.broken(a.ctx, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusSwitchingProtocols {
+		return a.client.refusal(res)
+	}
+	a.Protocol = res.Header.Get(protocolHeader)
+	a.Silent = res.Header.Get(silentHeader) == "true"
+	a.MaxMessage, _ = strconv.Atoi(res.Header.Get(limitHeader)) // 0 for what is no number
+	_ = a.conn.SetDeadline(time.Time{})
+	return nil
+}
+
+// joinWait bounds the wait for an unresponsive supervisor; others answer within milliseconds.
+const joinWait = 10 * time.Second
+
+// Close ends the client, and a Read, Write or Serve. It is idempotent.
+func (a *Attachment) Close() error {
+	a.cancel()
+	return nil
+}
+
+// Read reads what the host says. The error is io.EOF if the client has left, else an *[Error]:
+// the reason why the supervisor detached it, or went away. It must be used by one goroutine
+// at a time.
+func (a *Attachment) Read(p []byte) (n int, err error) {
+	if a.left == 0 && a.err == nil {
+		a.begin()
+	}
+	if a.err != nil {
+		return 0, a.err
+	}
+	n, err = a.in.Read(p[:min(a.left, len(p))])
+	a.left -= n
+	if err != nil {
+		a.err = a.lost(err)
+	}
+	return n, a.err
+}
+
+// begin begins to read a frame. It sets err behind the last one.
+func (a *Attachment) begin() {
+	length, err := a.in.Peek(lengthSize)
+	if err != nil {
+		a.err = a.lost(err)
+		return
+	}
+	a.left = int(binary.BigEndian.Uint32(length))
+	_, _ = a.in.Discard(lengthSize) // they were peeked at
+	if a.left > 0 {
+		return
+	}
+	told := new(Error)
+	switch err := json.NewDecoder(a.in).Decode(told); {
+	case errors.Is(err, io.EOF):
+		a.err = io.EOF
+	case err != nil:
+		a.err = a.lost(err)
+	default:
+		a.err = told
+	}
+}
+
+// lost is an error of the connection.
+func (a *Attachment) lost(err error) error {
+	if torn := a.torn.Load(); torn != nil {
+		return torn
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return a.client.broken(a.ctx, err)
+}
+
+// Write sends messages to the host. After an error, Read finds the end of the connection.
+func (a *Attachment) Write(p []byte) (int, error) { return a.conn.Write(p) }
+
+// TryWrite writes what the kernel takes at once, which may be nothing.
+func (a *Attachment) TryWrite(p []byte) (int, error) {
+	if a.try == nil {
+		return 0, nil
+	}
+	return a.try.TryWrite(p)
+}
+
+// CloseWrite tells the host that nothing more comes.
+func (a *Attachment) CloseWrite() error {
+	return a.conn.(interface{ CloseWrite() error }).CloseWrite() // TCP, TLS and unix sockets have it
 }
 
 // Serve passes in on to the host, and what the host says to out. It returns as
 // [Client.Attach] does.
 func (a *Attachment) Serve(in io.Reader, out io.Writer) error {
-	defer a.Close()
-	go func() { // ends with in, or with the next bytes from it
-		_, err := io.Copy(a.input, in)
-		_ = a.input.CloseWithError(err)
-	}()
+	defer func() { _ = a.Close() }()
+	go a.send(in) // ends with in, or with the next bytes from it
 	b := make([]byte, 64<<10)
 	for {
-		n, err := a.res.Body.Read(b)
+		n, err := a.Read(b)
 		if n > 0 {
 			if _, err := out.Write(b[:n]); err != nil {
 				return &Error{Class: Cancelled, Message: "the output is closed: " + err.Error()}
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		}
 		if err != nil {
-			return a.client.broken(a.ctx, err)
+			return err
 		}
 	}
-	if text := a.res.Trailer.Get(errorTrailer); text != "" {
-		told := new(Error)
-		if err := json.Unmarshal([]byte(text), told); err != nil {
-			return a.client.broken(a.ctx, err)
+}
+
+// send sends all of in.
+func (a *Attachment) send(in io.Reader) {
+	b := make([]byte, 64<<10)
+	for {
+		n, err := in.Read(b)
+		if n > 0 {
+			if _, err := a.Write(b[:n]); err != nil {
+				return // Serve finds out why
+			}
 		}
-		return told
+		if errors.Is(err, io.EOF) {
+			_ = a.CloseWrite() // Serve finds the end of a connection that has ended
+			return
+		}
+		if err != nil {
+			a.torn.Store(&Error{Class: Cancelled, Message: "the input cannot be read: " + err.Error()})
+			_ = a.Close()
+			return
+		}
 	}
-	return nil
 }

@@ -234,9 +234,7 @@ func (c *Client) do(ctx context.Context, method, path string, body any) (*http.R
 
 // send is do for a prepared request.
 func (c *Client) send(ctx context.Context, req *http.Request) (*http.Response, error) {
-	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
-	}
+	c.authorize(req)
 	res, err := c.http.Do(req)
 	if err != nil {
 		return nil, c.broken(ctx, err)
@@ -245,11 +243,22 @@ func (c *Client) send(ctx context.Context, req *http.Request) (*http.Response, e
 		return res, nil
 	}
 	defer func() { _ = res.Body.Close() }()
+	return nil, c.refusal(res)
+}
+
+func (c *Client) authorize(req *http.Request) {
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+}
+
+// refusal returns the error that a response reports.
+func (c *Client) refusal(res *http.Response) error {
 	var told errorBody
 	if err := json.NewDecoder(res.Body).Decode(&told); err != nil || told.Error == nil {
-		return nil, &Error{Class: Unknown, Message: fmt.Sprintf("%s is no supervisor: it answered %q", c.socket, res.Status)}
+		return &Error{Class: Unknown, Message: fmt.Sprintf("%s is no supervisor: it answered %q", c.socket, res.Status)}
 	}
-	return nil, told.Error
+	return told.Error
 }
 
 // broken converts an error of the transport into an *Error.

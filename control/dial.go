@@ -2,17 +2,60 @@ package control
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/hostsup/hostsup/internal/busypoll"
 )
 
-// dial connects to the control socket, whatever the address, and returns an error
-// for people if it cannot.
+// dial connects to the control socket, whatever the address. See dialSocket.
 func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	conn, err := c.dialSocket(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &outlived{Conn: conn, closed: make(chan struct{})}, nil
+}
+
+// connect returns a connection to the supervisor that is for one request to the URL.
+func (c *Client) connect(ctx context.Context, to *url.URL) (net.Conn, error) {
+	if c.token == "" {
+		return c.dialSocket(ctx)
+	}
+	transport, _ := c.http.Transport.(*http.Transport) // see NewURLClient
+	port := to.Port()
+	if port == "" {
+		port = to.Scheme // a name that has a port
+	}
+	conn, err := transport.DialContext(ctx, "tcp", net.JoinHostPort(to.Hostname(), port))
+	if err != nil || to.Scheme == "http" {
+		return conn, err
+	}
+	conf := &tls.Config{}
+	if c.tls != nil {
+		conf = c.tls.Clone()
+	}
+	if conf.ServerName == "" {
+		conf.ServerName = to.Hostname()
+	}
+	secure := tls.Client(busypoll.Conn(conn), conf)
+	bounded, cancel := context.WithTimeout(ctx, transport.TLSHandshakeTimeout)
+	defer cancel()
+	if err := secure.HandshakeContext(bounded); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return secure, nil
+}
+
+// dialSocket connects to the control socket, and returns an error for people if it cannot.
+func (c *Client) dialSocket(ctx context.Context) (net.Conn, error) {
 	if err := checkPath(c.socket); err != nil {
 		return nil, invalid(err.Error())
 	}
@@ -38,7 +81,7 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err := checkServer(conn, c.socket); err != nil && !trusted {
 		return nil, errors.Join(err, conn.Close())
 	}
-	return &outlived{Conn: conn, closed: make(chan struct{})}, nil
+	return conn, nil
 }
 
 // outlived is a connection whose failed writes return when it is closed. A transport gives

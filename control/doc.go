@@ -34,6 +34,14 @@
 // history have their numbers as ids, so that a client that was cut off goes on after
 // the last that it has.
 //
+// A program that attaches to a host asks, by "Upgrade: hostsup-attach", that the connection
+// becomes its own. After the answer 101 it sends its messages as they are, and ends its half
+// of the connection after the last one. The supervisor sends frames: the number of bytes that
+// follow, in four bytes, the most significant first, and these. A frame of 0 bytes is the
+// last; behind it comes, as JSON, the error for which the program was detached, or nothing.
+// Without the upgrade the bodies of the request and of the answer carry the messages, and the
+// trailer Hostsup-Error that error.
+//
 // An error is sent as {"error": {"class": …, "message": …}} with a matching HTTP
 // status. The client converts it into an [*Error], for which errors.Is and errors.As
 // answer as they do for the error on the server's side.

@@ -88,9 +88,10 @@ func (d *door) opened(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// changed stops counting a connection that has ended.
+// changed stops counting a connection that has ended. One that was upgraded ends with its
+// handler, see handle.
 func (d *door) changed(_ net.Conn, state http.ConnState) {
-	if state == http.StateClosed || state == http.StateHijacked {
+	if state == http.StateClosed {
 		d.conns.Add(-1)
 	}
 }
@@ -107,7 +108,13 @@ func (d *door) handle(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(r.Context())
 	t := newTimed(w, r, s.opt.Patience, s.opt.Patience)
 	w = t
-	defer t.endBody(r)
+	defer func() {
+		if t.upgraded {
+			d.conns.Add(-1)
+			return
+		}
+		t.endBody(r)
+	}()
 	if d.access == nil {
 		t.lull = s.opt.StreamPatience
 	} else {

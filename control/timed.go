@@ -1,8 +1,10 @@
 package control
 
 import (
+	"bufio"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -22,6 +24,8 @@ type timed struct {
 	begun  time.Time // when the first piece of an answer was written, or the time that is counted from
 	taken  int64     // bytes of an answer before the piece that is being written
 	late   string    // what the caller did too slowly; "" if nothing
+
+	upgraded bool // the handler has the connection, without a deadline
 }
 
 const (
@@ -103,6 +107,13 @@ func (t *timed) wrote(err error) error {
 
 // Unwrap lets a ResponseController find the connection.
 func (t *timed) Unwrap() http.ResponseWriter { return t.ResponseWriter }
+
+// Hijack implements http.Hijacker.
+func (t *timed) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c, rw, err := t.control.Hijack()
+	t.upgraded = err == nil
+	return c, rw, err
+}
 
 func (t *timed) Write(b []byte) (n int, err error) {
 	for p := range slices.Chunk(b, piece) {

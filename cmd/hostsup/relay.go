@@ -49,6 +49,7 @@ type relay struct {
 	refused *codec.Error        // how the last opening was refused; nil: it was not
 	last    error               // why the last life has ended
 	final   bool                // another life would end the same way
+	life    *relayedLife        // the one that begins, or goes on
 }
 
 // attachRelay makes the standard streams a client of a host that was joined, until the client
@@ -118,22 +119,94 @@ func (r *relay) watch(sup *supervisor.Supervisor, given chan<- error) {
 	}
 }
 
-// run is a life: it passes on what the host and its client say, until the connection or ctx ends.
-func (r *relay) run(ctx context.Context, in io.Reader, out io.Writer) error {
-	a, err := r.attachment(ctx)
-	final := true
-	if err == nil {
-		stop := context.AfterFunc(ctx, a.Close)
-		err = a.Serve(in, out)
-		stop()
-		final = !isLoss(err) || control.ClassOf(err) == control.Overloaded // it has no instance for this client
-	}
+// relayedLife is one connection to the host. See [codec.Rendezvous].
+type relayedLife struct {
+	relay *relay
+	over  sync.Once
+	ended chan error // gets how it has ended
+}
+
+// meet prepares the connection of a life.
+func (r *relay) meet(string) (codec.Rendezvous, error) {
+	l := &relayedLife{relay: r, ended: make(chan error, 1)}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if ctx.Err() == nil {
-		r.last, r.final = err, final
+	r.life = l
+	return l, nil
+}
+
+// run stands for the process of a life: it returns when the connection or ctx has ended.
+func (r *relay) run(ctx context.Context) error {
+	r.mu.Lock()
+	l := r.life
+	r.mu.Unlock()
+	select {
+	case err := <-l.ended:
+		return err
+	case <-ctx.Done():
+		l.end(ctx.Err(), false)
+		return ctx.Err()
 	}
-	return err
+}
+
+// end is the end of a life. It is the reason of that unless this side has ended it.
+func (l *relayedLife) end(err error, isReason bool) {
+	l.over.Do(func() {
+		if isReason {
+			l.relay.mu.Lock()
+			l.relay.last = err
+			l.relay.final = !isLoss(err) || control.ClassOf(err) == control.Overloaded // it has no instance for this client
+			l.relay.mu.Unlock()
+		}
+		l.ended <- err
+	})
+}
+
+// Env implements [codec.Rendezvous].
+func (*relayedLife) Env() []string { return nil }
+
+// Files implements [codec.Rendezvous].
+func (*relayedLife) Files() []*os.File { return nil }
+
+// Connect implements [codec.Rendezvous]. An error is the end of what stands for the process,
+// which says more.
+func (l *relayedLife) Connect(ctx context.Context) (codec.Stream, error) {
+	a, err := l.relay.attachment(ctx)
+	if err != nil {
+		l.end(err, ctx.Err() == nil)
+		<-ctx.Done()
+		return nil, err
+	}
+	return relayedStream{a, l}, nil
+}
+
+// Close implements [codec.Rendezvous].
+func (l *relayedLife) Close() error {
+	l.end(nil, false)
+	return nil
+}
+
+// relayedStream is the connection of a life.
+type relayedStream struct {
+	*control.Attachment
+	life *relayedLife
+}
+
+// Read notes why the connection has ended.
+func (s relayedStream) Read(p []byte) (int, error) {
+	n, err := s.Attachment.Read(p)
+	if errors.Is(err, io.EOF) {
+		s.life.end(nil, true)
+	} else if err != nil {
+		s.life.end(err, true)
+	}
+	return n, err
+}
+
+// Close ends the connection by this side.
+func (s relayedStream) Close() error {
+	s.life.end(nil, false)
+	return s.Attachment.Close()
 }
 
 // attachment joins the host, for which it waits while its supervisor is away.
@@ -212,8 +285,15 @@ func (p relayed) Open(l codec.Limits) codec.Session {
 // Features implements [codec.Protocol].
 func (p relayed) Features() codec.Features {
 	f := p.Protocol.Features()
-	f.Explain = p.relay.explain
+	f.Explain, f.Rendezvous = p.relay.explain, p.relay.meet
 	return f
+}
+
+// Defaults implements [codec.Protocol].
+func (p relayed) Defaults() codec.Defaults {
+	d := p.Protocol.Defaults()
+	d.Transport = "" // see Features
+	return d
 }
 
 type relayedSession struct {

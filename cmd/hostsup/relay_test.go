@@ -41,7 +41,18 @@ func TestRelayEndsForAReason(t *testing.T) {
 	r := &relay{within: reconnectWithin, join: func(context.Context) (*control.Attachment, error) {
 		return nil, &control.Error{Class: control.NoSuchHost, Message: "no host"}
 	}}
-	if err := r.run(t.Context(), nil, nil); control.ClassOf(err) != control.NoSuchHost {
+	life, _ := r.meet("")
+	ctx, cancel := context.WithCancel(t.Context())
+	connected := make(chan error, 1)
+	go func() {
+		_, err := life.Connect(ctx)
+		connected <- err
+	}()
+	if err := r.run(t.Context()); control.ClassOf(err) != control.NoSuchHost {
+		t.Error(err)
+	}
+	cancel() // at the end of the life
+	if err := <-connected; control.ClassOf(err) != control.NoSuchHost {
 		t.Error(err)
 	}
 	if text, final := r.explain(codec.End{}); text != "no host" || !final {

@@ -15,6 +15,7 @@ type lineReader struct {
 	started bool // something was read
 	scanned int  // bytes of the line that have no line feed
 	inNoise bool // a long line of noise goes on
+	long    int  // bytes of the last long message
 }
 
 // Next fills m with the next message.
@@ -129,12 +130,18 @@ func (r *lineReader) hear(line []byte, end bool) error {
 	return nil
 }
 
+// maxRoom bounds the memory that is set aside for a long message before it has come.
+const maxRoom = 4 << 20
+
 // large reads the rest of a long message into memory of its own.
 func (r *lineReader) large(start []byte) error {
 	if len(start) > r.s.lim.Frame {
 		return r.tooLarge(start)
 	}
-	line := append(make([]byte, 0, 2*len(start)), start...)
+	// Messages of one length often follow each other; growing takes longer than reading.
+	room := max(2*len(start), min(r.long+r.long/64, maxRoom, r.s.lim.Frame+1))
+	line := append(make([]byte, 0, room), start...)
+	defer func() { r.long = len(line) }()
 	r.from, r.to, r.scanned = 0, 0, 0
 	for {
 		// One byte more than the limit shows that it is passed.
