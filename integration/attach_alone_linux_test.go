@@ -24,10 +24,16 @@ type pipes struct {
 // attachAlone runs hostsup attach with a command of its own, as an editor does.
 func attachAlone(t *testing.T, p codec.Protocol, dir string, args ...string) (*attached, *exec.Cmd) {
 	t.Helper()
+	return attachTelling(t, logWriter{t}, p, dir, args...)
+}
+
+// attachTelling is attachAlone. What the program prints to standard error goes to told.
+func attachTelling(t *testing.T, told io.Writer, p codec.Protocol, dir string, args ...string) (*attached, *exec.Cmd) {
+	t.Helper()
 	peer(t, "node")
 	cmd := exec.Command(hostsupBinary(t), append([]string{"attach"}, args...)...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir, "TMPDIR="+dir, "XDG_RUNTIME_DIR="+dir)
-	cmd.Stderr = logWriter{t}
+	cmd.Stderr = told
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -17,11 +17,12 @@ import (
 
 // daemon is the shipped program with a file that tests change.
 type daemon struct {
-	t      testing.TB
-	dir    string
-	mark   string // in the environment of every process of its hosts
-	cmd    *exec.Cmd
-	client *control.Client
+	t        testing.TB
+	dir      string
+	mark     string // in the environment of every process of its hosts
+	settings string // more of the block supervisor
+	cmd      *exec.Cmd
+	client   *control.Client
 }
 
 // daemonOf writes a file and makes a daemon of it, which is started by run. Text in the
@@ -42,7 +43,7 @@ func (d *daemon) write(name, text string) string {
 	path := filepath.Join(d.dir, name)
 	text = strings.ReplaceAll(text, "MARK", fmt.Sprintf("TREE = %q", d.mark))
 	if name == "config.hcl" {
-		text = fmt.Sprintf("supervisor {\n  socket = %q\n  state_dir = %q\n}\n", d.dir+"/control", d.dir+"/state") + text
+		text = fmt.Sprintf("supervisor {\n  socket = %q\n  state_dir = %q\n%s}\n", d.dir+"/control", d.dir+"/state", d.settings) + text
 	}
 	if err := errors.Join(os.WriteFile(path+"~", []byte(text), 0o600), os.Rename(path+"~", path)); err != nil {
 		d.t.Fatal(err)

@@ -83,7 +83,7 @@ func (a *app) attach(ctx context.Context, host string) error {
 		return first.Serve(a.in, a.out.w)
 	}
 	r := &relay{
-		host: host, first: first, within: reconnectWithin,
+		host: host, first: first, within: reconnectWithin, restart: relayRestart(),
 		join: func(ctx context.Context) (*control.Attachment, error) { return c.Join(ctx, host) },
 	}
 	return a.attachRelay(r, first)

@@ -33,15 +33,29 @@ const (
 	// mostLosses is the loss of a supervisor, within lossWindow, that is not survived.
 	mostLosses = 20
 	lossWindow = 5 * time.Minute
+	// lossesApart is the longest break before it is returned to, and how long it has to be there for
+	// the next break to be short.
+	lossesApart = 10 * time.Second
 )
+
+// relayRestart returns how often a lost supervisor is returned to, and how soon: at once, or after
+// a break if the one before was lost soon after it came.
+func relayRestart() lifecycle.RestartRule {
+	return lifecycle.RestartRule{
+		MaxCrashes: mostLosses, Window: lossWindow,
+		Backoff: lifecycle.Backoff{Initial: reconnectAfter, Max: lossesApart, Multiplier: 2, Jitter: 0.2, Healthy: lossesApart},
+	}
+}
 
 // relay is a host of a supervisor in this process, to which each life is a connection to a host
 // of another supervisor. What an attached program needs to go on over a crash of its server,
 // such as its documents, is then kept here, and the loss of that supervisor is such a crash.
 type relay struct {
-	host   string
-	join   func(ctx context.Context) (*control.Attachment, error)
-	within time.Duration // see reconnectWithin
+	host     string
+	protocol string // that the client speaks, as the configuration names it
+	join     func(ctx context.Context) (*control.Attachment, error)
+	within   time.Duration         // see reconnectWithin
+	restart  lifecycle.RestartRule // see relayRestart
 
 	mu      sync.Mutex
 	first   *control.Attachment // for the first life; nil once that has begun
@@ -64,14 +78,15 @@ func (a *app) attachRelay(r *relay, first *control.Attachment) error {
 		return err
 	}
 	defer log.end()
+	r.protocol = first.Protocol
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	spec := supervisor.HostSpec{
-		Name: r.host, Command: []string{self}, Protocol: relayed{spoken(first.Protocol), r}, Attach: true, Limits: codec.Limits{Frame: first.MaxMessage},
+		Name: r.host, Command: []string{self}, Protocol: relayed{spoken(r.protocol), r}, Attach: true, Limits: codec.Limits{Frame: first.MaxMessage},
 		Start:    hostspec.StartRule{OnTimeout: hostspec.TimeoutWait}, // the other supervisor bounds it
-		Restart:  lifecycle.RestartRule{MaxCrashes: mostLosses, Window: lossWindow},
+		Restart:  r.restart,
 		Liveness: hostspec.LivenessRule{Ping: time.Minute}, // likewise
 		Features: []supervisor.Feature{attach.Rule{Silent: first.Silent}},
 	}
@@ -172,6 +187,9 @@ func (*relayedLife) Files() []*os.File { return nil }
 // which says more.
 func (l *relayedLife) Connect(ctx context.Context) (codec.Stream, error) {
 	a, err := l.relay.attachment(ctx)
+	if err == nil {
+		err = l.relay.suits(a)
+	}
 	if err != nil {
 		l.end(err, ctx.Err() == nil)
 		<-ctx.Done()
@@ -232,6 +250,19 @@ func (r *relay) attachment(ctx context.Context) (*control.Attachment, error) {
 		case <-ctx.Done():
 			return nil, err
 		}
+	}
+}
+
+// suits closes an attachment to a host that speaks another protocol than the client, which is
+// the error.
+func (r *relay) suits(a *control.Attachment) error {
+	if a.Protocol == r.protocol || a.Protocol == "" { // a supervisor of an older version does not tell
+		return nil
+	}
+	a.Close()
+	return &control.Error{
+		Class: control.Failed, Host: r.host,
+		Message: fmt.Sprintf("host %q speaks %s since its supervisor was started again, and spoke %s when this program attached: attach anew", r.host, a.Protocol, r.protocol),
 	}
 }
 

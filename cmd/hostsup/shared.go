@@ -129,7 +129,7 @@ func (a *app) attachShared(o *aloneOptions, flags *pflag.FlagSet, given []string
 	s := &sharing{socket: sharedSocket(), host: spec.Name, text: string(text), idle: o.idle}
 	s.client = control.NewClient(s.socket)
 	a.finish = s.client.Close
-	r := &relay{host: spec.Name, join: s.join, within: startWithin}
+	r := &relay{host: spec.Name, join: s.join, within: startWithin, restart: relayRestart()}
 	if r.first, err = r.attachment(context.Background()); err != nil {
 		return err
 	}
