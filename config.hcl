@@ -273,6 +273,15 @@ host "ticker" {
 #     max_instances = 8                # for one more, the one goes that has been without agents for the longest time
 #   }
 # }
+# template "forge" {                   # example; runs once for each key, when it is asked for: hostsup attach forge --key ada --set token=env:TOKEN
+#   vars    = ["token"]                # every caller gives these with its key; they are shown nowhere
+#   command = ["mcp-server-forge", "--user", key]
+#   env     = { TOKEN = var.token, HOME = "/srv/forge/${key_name}" } # key_name: fit for a path, whatever the key is
+#   protocol = "jsonrpc-lines"
+#   attach   = true
+#   idle_stop     = "10m"              # time without a call and without an agent after which an instance is removed
+#   max_instances = 8                  # for one more, the one goes that has not been used for the longest time
+# }
 # host "github" {                      # example; a server elsewhere, reached over HTTP
 #   url    = "https://mcp.example/mcp" # in the place of command
 #   attach = true

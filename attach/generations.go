@@ -115,23 +115,24 @@ func (h *Hub) used(c *client) (used string) {
 	return used
 }
 
-// serve lets a program speak to a host, to an instance of it with the key and the folder
-// root, or to the host itself. If programs of the other generation use that, the program
+// serve lets a program speak to a host: to the instance that it wants, or to the host itself. If programs of the other generation use that, the program
 // gets another instance. Where that is not possible, it is refused as one of the wrong
 // generation is.
-func (h *hubs) serve(ctx context.Context, of *supervisor.Host, hub *Hub, key, root string, rw io.ReadWriteCloser) error {
-	keyOf := func(generation string) string { return key + " MCP " + generation }
+func (h *hubs) serve(ctx context.Context, of *supervisor.Host, hub *Hub, w want, rw io.ReadWriteCloser) error {
+	// Keys of other instances begin otherwise, so that no program can name that of one of these.
+	other := func(generation string) string { return "MCP " + generation + " " + w.key }
 	err := hub.serve(ctx, rw, func(generation string) bool {
 		h.mu.Lock()
 		i := h.instances[of]
 		h.mu.Unlock()
-		return i != nil && i.has(keyOf(generation))
+		return i != nil && i.has(other(generation))
 	})
 	var away *elsewhere
 	if !errors.As(err, &away) {
 		return err
 	}
-	apart, left, err := h.instancesOf(of).open(ctx, keyOf(away.generation), root, away)
+	w.key = other(away.generation)
+	apart, left, err := h.instancesOf(of).open(ctx, w, away)
 	hub.separated(away.generation, apart, err)
 	if err != nil {
 		return hub.serve(ctx, away.rw, nil)
@@ -140,10 +141,10 @@ func (h *hubs) serve(ctx context.Context, of *supervisor.Host, hub *Hub, key, ro
 	return apart.serve(ctx, away.rw, nil)
 }
 
-// open gives a program the instance of a key, and opens that for it. left must be called
+// open gives a program the instance that it wants, and opens that for it. left must be called
 // when the program has left. With the error of an instance that was opened comes its hub.
-func (i *instances) open(ctx context.Context, key, root string, away *elsewhere) (hub *Hub, left func(), err error) {
-	host, number, err := i.join(ctx, 0, key, root)
+func (i *instances) open(ctx context.Context, w want, away *elsewhere) (hub *Hub, left func(), err error) {
+	host, number, err := i.join(ctx, "", w)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -47,7 +47,7 @@ func newUsage(host *actors.Ref) *usage {
 
 func (u *usage) interceptor() *actors.Interceptor {
 	return &actors.Interceptor{
-		Name: ruleName, Stage: actors.StageServe, Value: u,
+		Name: ruleName, Stage: actors.StageServe, Value: u, Starting: u.starting,
 		Up: func(_ *actors.Line, publish func()) {
 			u.changed(func() { u.up, u.since = true, u.host.Now() })
 			publish()
@@ -56,6 +56,16 @@ func (u *usage) interceptor() *actors.Interceptor {
 		Closed: func() { u.end(); u.changed(func() {}) },
 		Status: u.status,
 	}
+}
+
+// starting refuses to start a template, whose specification has no values yet.
+func (u *usage) starting(context.Context, *actors.Start) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.per == PerKey {
+		return fmt.Errorf("%w: %q is a template, of which only instances for keys run", ErrKey, u.host.Name())
+	}
+	return nil
 }
 
 // set gives the usage a rule. The time counts from now on if it is another one.
@@ -96,7 +106,7 @@ func (u *usage) status(s *record.HostStatus) {
 	}
 	n := 0
 	if i != nil {
-		n = len(i.numbers())
+		n = len(i.all())
 	}
 	text := fmt.Sprintf("runs as instances: one for each %s, %d now", per, n)
 	s.Reason = &text

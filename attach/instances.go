@@ -29,6 +29,7 @@ const (
 	Shared    Sharing = ""       // there are no instances: all programs share the host
 	PerRoot   Sharing = "root"   // those that work in the same folders
 	PerClient Sharing = "client" // none: the instance ends with its program
+	PerKey    Sharing = "key"    // those that give the same key, see [WithKey]: the host is a template
 )
 
 // DefaultInstances is how many instances of a host there are at most, unless
@@ -65,24 +66,48 @@ type instances struct {
 
 	mu    sync.Mutex
 	pool  pool
-	roots map[int]string // folders of the programs of instances, by number
-	timer *time.Timer    // until an instance is removed
+	made  map[int]*made // the instances, by number
+	timer *time.Timer   // until an instance is removed
+}
+
+// want says which instance a program is to have.
+type want struct {
+	key  string            // programs with the same one share an instance; "": it is for one program
+	root string            // folder that the program works in
+	id   string            // key of a template as the program has given it; "": the host is none
+	vars map[string]string // of a template
+}
+
+// made is an instance that there is, or that is about to be.
+type made struct {
+	name    string // of its host
+	want    want
+	added   bool   // its host was added to the tree
+	release func() // has its values shown again
 }
 
 func newInstances(h *hubs, of *supervisor.Host) *instances {
-	i := &instances{hubs: h, of: of, changing: make(chan struct{}, 1), roots: map[int]string{}}
+	i := &instances{hubs: h, of: of, changing: make(chan struct{}, 1), made: map[int]*made{}}
 	i.ctx, i.end = context.WithCancel(context.Background())
 	return i
 }
 
-// name returns the name of an instance.
-func (i *instances) name(number int) string { return i.of.Name() + "@" + strconv.Itoa(number) }
+// name returns the name of a new instance.
+func (i *instances) name(number int, w want) string {
+	if w.id != "" {
+		return i.of.Name() + "@" + w.suffix()
+	}
+	return i.of.Name() + "@" + strconv.Itoa(number)
+}
 
-// instanceName takes the name of an instance apart. number is 0 if it is not one.
-func instanceName(name string) (of string, number int) {
-	of, text, _ := strings.Cut(name, "@")
-	number, _ = strconv.Atoi(text) // a name that the supervisor has made, or none
-	return of, number
+// number returns that of the instance of a name, -1 without one. The caller must hold mu.
+func (i *instances) number(name string) int {
+	for n, m := range i.made {
+		if m.name == name {
+			return n
+		}
+	}
+	return -1
 }
 
 // rule returns that of the host.
@@ -97,15 +122,15 @@ func (i *instances) idleStop() time.Duration {
 	return rule.IdleStop
 }
 
-// attach lets a program speak to the instance of a number, or with 0 to the one that it is
-// to have.
-func (i *instances) attach(ctx context.Context, number int, rw io.ReadWriteCloser) error {
-	key, root, rw, err := i.meet(ctx, rw)
+// attach lets a program speak to the instance of a name, or with "" to the one that it is to
+// have.
+func (i *instances) attach(ctx context.Context, name string, rw io.ReadWriteCloser) error {
+	w, rw, err := i.meet(ctx, rw)
 	if err != nil {
 		_ = rw.Close()
 		return err
 	}
-	host, number, err := i.join(ctx, number, key, root)
+	host, number, err := i.join(ctx, name, w)
 	if err != nil {
 		_ = rw.Close()
 		return err
@@ -116,36 +141,41 @@ func (i *instances) attach(ctx context.Context, number int, rw io.ReadWriteClose
 		_ = rw.Close()
 		return err
 	}
-	return i.hubs.serve(ctx, i.of, hub, key, root, rw)
+	return i.hubs.serve(ctx, i.of, hub, w, rw)
 }
 
-// meet finds out where a program works. The stream that it returns begins as rw did.
-func (i *instances) meet(ctx context.Context, rw io.ReadWriteCloser) (key, root string, _ io.ReadWriteCloser, err error) {
+// meet finds out where a program works, or which key it has. The stream that it returns
+// begins as rw did.
+func (i *instances) meet(ctx context.Context, rw io.ReadWriteCloser) (w want, _ io.ReadWriteCloser, err error) {
 	spec := i.of.Spec()
-	root, _ = ctx.Value(dirKey{}).(string)
-	if root == "" && spec.Protocol.Name() == "jsonrpc-lines" {
-		if root, rw, err = rootOf(ctx, spec, rw); err != nil {
-			return "", "", rw, err
+	if rule := RuleOf(spec); rule.Instances == PerKey {
+		w, err = rule.wanted(ctx, spec.Name)
+		return w, rw, err
+	}
+	w.root, _ = ctx.Value(dirKey{}).(string)
+	if w.root == "" && spec.Protocol.Name() == "jsonrpc-lines" {
+		if w.root, rw, err = rootOf(ctx, spec, rw); err != nil {
+			return want{}, rw, err
 		}
 	}
-	key = "dir " + root
+	w.key = "dir " + w.root
 	if spec.Protocol.Name() == "jsonrpc-headers" {
 		var first codec.Message
 		if first, rw, err = peek(ctx, spec, rw); err != nil {
-			return "", "", rw, err
+			return w, rw, err
 		}
 		list := folders(first.Params) // none if it is not initialize, which is answered by an error then
-		root, key = "", "folders "+strings.Join(list, "\n")
+		w.root, w.key = "", "folders "+strings.Join(list, "\n")
 		if len(list) > 0 {
-			if root, err = folderOf(list[0]); err != nil {
-				return "", "", rw, fmt.Errorf("%w: %w", ErrClient, err)
+			if w.root, err = folderOf(list[0]); err != nil {
+				return w, rw, fmt.Errorf("%w: %w", ErrClient, err)
 			}
 		}
 	}
 	if RuleOf(spec).Instances == PerClient {
-		key = ""
+		w.key = ""
 	}
-	return key, root, rw, nil
+	return w, rw, nil
 }
 
 // folderOf returns the path of a URI of a folder.
@@ -199,67 +229,98 @@ func (b begun) TryWrite(p []byte) (int, error) {
 	return 0, nil
 }
 
-// join gives a program its instance, which is made if it is not there. left must be called
-// when the program has left.
-func (i *instances) join(ctx context.Context, number int, key, root string) (*supervisor.Host, int, error) {
+// join gives a program the instance of a name, or with "" the one that it wants, which is
+// made if it is not there. left must be called when the program has left.
+func (i *instances) join(ctx context.Context, name string, w want) (*supervisor.Host, int, error) {
 	if err := i.change(ctx); err != nil {
 		return nil, 0, err
 	}
 	defer i.changed()
-	rule := i.rule()
-	if number != 0 {
-		i.mu.Lock()
-		entered := i.pool.enter(number, key)
-		i.mu.Unlock()
-		if !entered {
-			return nil, 0, fmt.Errorf("%w: %s is one for other programs; attach to %s", ErrInstances, i.name(number), i.of.Name())
-		}
-		host, err := i.hubs.sup.Host(i.name(number))
-		if err != nil {
-			i.left(number)
-		}
-		return host, number, err
+	if now, err := i.hubs.sup.Host(i.of.Name()); err != nil || now != i.of {
+		return nil, 0, cmp.Or(err, fmt.Errorf("%w: %q", supervisor.ErrNoHost, i.of.Name()))
 	}
-	spec, err := within(i.of.Spec(), root) // before another one goes for it
+	spec, err := i.spec(w) // before another one goes for it
 	if err != nil {
 		return nil, 0, err
 	}
-	limit := rule.MaxInstances
-	if limit == 0 {
-		limit = DefaultInstances
-	}
+	limit := cmp.Or(i.rule().MaxInstances, DefaultInstances)
+	var c choice
+	var m, evicted *made
 	i.mu.Lock()
-	c := i.pool.join(key, limit)
-	if c.made {
-		i.roots[c.number] = root
-	}
-	i.mu.Unlock()
-	if c.number == 0 {
-		return nil, 0, fmt.Errorf("%w: host %q has %d instances, and programs are attached to all of them; detach one, or raise attach { max_instances }", ErrInstances, i.of.Name(), limit)
+	if n := i.number(name); name == "" {
+		c = i.pool.join(w.key, limit)
+	} else if i.pool.enter(n, w.key) {
+		c.number = n
 	}
 	if c.evict != 0 {
-		err = i.hubs.sup.Remove(ctx, i.name(c.evict))
+		evicted = i.made[c.evict]
+		delete(i.made, c.evict)
+	}
+	if c.made {
+		i.made[c.number] = &made{name: i.name(c.number, w), want: w, release: func() {}}
+	}
+	m = i.made[c.number]
+	i.mu.Unlock()
+	switch {
+	case c.number == 0 && name != "":
+		return nil, 0, fmt.Errorf("%w: %s is one for other programs; attach to %s", ErrInstances, name, i.of.Name())
+	case c.number == 0:
+		return nil, 0, fmt.Errorf("%w: host %q has %d instances, and programs are attached to all of them; detach one, or raise attach { max_instances }", ErrInstances, i.of.Name(), limit)
+	}
+	whole := context.WithoutCancel(ctx) // what is begun is known to the pool
+	if evicted != nil {
+		err = i.hubs.sup.Remove(whole, evicted.name)
+		evicted.release()
 	}
 	var host *supervisor.Host
 	switch {
 	case err != nil && !errors.Is(err, supervisor.ErrNoHost):
 	case c.made:
-		host, err = i.hubs.sup.Add(ctx, i.of.Group(), i.named(spec, c.number))
+		m.release = i.hold(w)
+		host, err = i.hubs.sup.Add(whole, i.of.Group(), i.named(spec, m))
+		i.mu.Lock()
+		m.added = true
+		i.mu.Unlock()
 	default:
-		host, err = i.hubs.sup.Host(i.name(c.number))
-		if err == nil && usageOf(i.of.Ref()) == nil { // else sync has done it
-			err = i.hubs.sup.Replace(ctx, i.named(spec, c.number))
+		host, err = i.hubs.sup.Host(m.name)
+		if err == nil && (w.id != "" || usageOf(i.of.Ref()) == nil) { // else sync has done it
+			err = i.renew(whole, m, w)
 		}
 	}
+	if err == nil {
+		return host, c.number, nil
+	}
+	if host != nil && c.made { // a part of the tree objects to it
+		err = errors.Join(err, i.hubs.sup.Remove(whole, m.name))
+	}
+	i.left(c.number)
+	if host == nil {
+		i.mu.Lock()
+		i.drop(c.number)
+		i.mu.Unlock()
+	}
+	return nil, 0, err
+}
+
+// renew gives an instance what the host is configured to be now, and what its programs want
+// now. The caller must hold changing.
+func (i *instances) renew(ctx context.Context, m *made, w want) error {
+	spec, err := i.spec(w)
 	if err != nil {
-		if host != nil { // it was added, and a part of the tree objects to it
-			err = errors.Join(err, i.hubs.sup.Remove(i.ctx, host.Name()))
-		}
-		i.left(c.number)
-		i.forget(c.number)
-		return nil, 0, err
+		return err
 	}
-	return host, c.number, nil
+	release := i.hold(w)
+	next := *m
+	next.want = w
+	if err = i.hubs.sup.Replace(ctx, i.named(spec, &next)); err != nil {
+		release()
+		return err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	m.release()
+	m.want, m.release = w, release
+	return nil
 }
 
 // change waits until no host is being added, replaced or removed.
@@ -317,21 +378,25 @@ func (i *instances) expire() {
 	}
 	defer i.changed()
 	i.mu.Lock()
-	gone := i.pool.expire(time.Now(), i.idleStop(), func(number int) bool {
-		host, err := i.hubs.sup.Host(i.name(number))
+	var gone []string
+	for _, n := range i.pool.expire(time.Now(), i.idleStop(), func(number int) bool {
+		host, err := i.hubs.sup.Host(i.made[number].name)
 		return err == nil && host.Peek().Pending > 0
-	})
+	}) {
+		gone = append(gone, i.made[n].name)
+	}
 	i.arm()
 	i.mu.Unlock()
-	i.remove(gone)
+	for _, name := range gone {
+		i.remove(name)
+	}
 }
 
-func (i *instances) remove(numbers []int) {
-	for _, n := range numbers {
-		err := i.hubs.sup.Remove(i.ctx, i.name(n))
-		if err != nil && !errors.Is(err, supervisor.ErrNoHost) && i.ctx.Err() == nil {
-			i.hubs.log.Warn("an instance that nobody uses cannot be removed", "host", i.name(n), "error", err)
-		}
+// remove removes an instance that nobody is to use any more.
+func (i *instances) remove(name string) {
+	err := i.hubs.sup.Remove(i.ctx, name)
+	if err != nil && !errors.Is(err, supervisor.ErrNoHost) && i.ctx.Err() == nil {
+		i.hubs.log.Warn("an instance that nobody uses cannot be removed", "host", name, "error", err)
 	}
 }
 
@@ -349,11 +414,22 @@ func (i *instances) has(key string) bool {
 	return i.pool.has(key)
 }
 
-// forget follows an instance that somebody has removed.
-func (i *instances) forget(number int) {
+// forget follows an instance that was removed.
+func (i *instances) forget(name string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if n := i.number(name); n > 0 && i.made[n].added { // else it is one of the same name that is yet to come
+		i.drop(n)
+	}
+}
+
+// drop takes out an instance. The caller must hold mu.
+func (i *instances) drop(number int) {
 	i.pool.forget(number)
+	if m := i.made[number]; m != nil {
+		m.release()
+		delete(i.made, number)
+	}
 }
 
 // close ends what the instances wait for. It does not remove them.
@@ -367,53 +443,55 @@ func (i *instances) close() {
 	i.work.Wait()
 }
 
-// numbers returns those of all instances.
-func (i *instances) numbers() []int {
+// all returns the instances.
+func (i *instances) all() (list []*made) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.pool.numbers()
+	for _, n := range i.pool.numbers() {
+		list = append(list, i.made[n])
+	}
+	return list
 }
 
 // named makes of the spec of the host that of an instance.
-func (i *instances) named(spec supervisor.HostSpec, number int) supervisor.HostSpec {
-	spec.Name, spec.InstanceOf = i.name(number), ""
+func (i *instances) named(spec supervisor.HostSpec, m *made) supervisor.HostSpec {
+	spec.Name, spec.InstanceOf = m.name, ""
 	spec.Features = slices.Clone(spec.Features)
 	for n, f := range spec.Features {
 		if r, is := f.(Rule); is {
 			spec.Features[n] = Rule{Isolate: r.Isolate, Silent: r.Silent}
 		}
 	}
+	if m.want.id != "" {
+		if !Can(spec.Protocol) {
+			spec.Features = slices.DeleteFunc(spec.Features, func(f supervisor.Feature) bool { _, is := f.(Rule); return is })
+		}
+		spec.Features = append(spec.Features, keyed{m.want.id})
+		spec.Start.Lazy = false
+	}
 	return spec
+}
+
+// spec returns the spec of the host as one instance has it.
+func (i *instances) spec(w want) (supervisor.HostSpec, error) {
+	spec := i.of.Spec()
+	if rule := RuleOf(spec); rule.Instances == PerKey {
+		if err := rule.check(spec.Name, w.id, w.vars); err != nil {
+			return spec, err
+		}
+		return filled(spec, w)
+	}
+	return within(spec, w.root)
 }
 
 // within puts a folder in the place of [Root].
 func within(spec supervisor.HostSpec, root string) (supervisor.HostSpec, error) {
 	uses := false
 	in := func(text string) string {
-		if !strings.Contains(text, Root) {
-			return text
-		}
-		uses = true
+		uses = uses || strings.Contains(text, Root)
 		return strings.ReplaceAll(text, Root, strings.TrimSuffix(root, "/"))
 	}
-	all := func(list []string) []string {
-		list = slices.Clone(list)
-		for i := range list {
-			list[i] = in(list[i])
-		}
-		return list
-	}
-	spec.Command, spec.Dir = all(spec.Command), in(spec.Dir)
-	env := make(map[string]string, len(spec.Env))
-	for name, value := range spec.Env {
-		env[name] = in(value)
-	}
-	spec.Env = env
-	if spec.Sandbox != nil {
-		p := *spec.Sandbox
-		p.Read, p.Exec, p.Write, p.Deny, p.Work.Path = all(p.Read), all(p.Exec), all(p.Write), all(p.Deny), in(p.Work.Path)
-		spec.Sandbox = &p
-	}
+	spec = rewritten(spec, in, in)
 	if !uses {
 		return spec, nil
 	}
@@ -426,26 +504,61 @@ func within(spec supervisor.HostSpec, root string) (supervisor.HostSpec, error) 
 	return spec, nil
 }
 
-// sync gives the instances what the host is configured to be now.
+// rewritten returns a spec with its texts, and its paths, as two functions return them.
+func rewritten(spec supervisor.HostSpec, text, path func(string) string) supervisor.HostSpec {
+	all := func(list []string, in func(string) string) []string {
+		list = slices.Clone(list)
+		for i := range list {
+			list[i] = in(list[i])
+		}
+		return list
+	}
+	program := spec.Command[:min(1, len(spec.Command))]
+	spec.Command, spec.Dir = slices.Concat(all(program, path), all(spec.Command[len(program):], text)), path(spec.Dir)
+	env := make(map[string]string, len(spec.Env))
+	for name, value := range spec.Env {
+		env[name] = text(value)
+	}
+	spec.Env, spec.Secrets.Env = env, maps.Clone(spec.Secrets.Env)
+	for name, parts := range spec.Secrets.Env {
+		parts = slices.Clone(parts)
+		for i := range parts {
+			parts[i].Words = text(parts[i].Words)
+		}
+		spec.Secrets.Env[name] = parts
+	}
+	if spec.Sandbox != nil {
+		p := *spec.Sandbox
+		p.Read, p.Exec, p.Write, p.Deny, p.Work.Path = all(p.Read, path), all(p.Exec, path), all(p.Write, path), all(p.Deny, path), path(p.Work.Path)
+		spec.Sandbox = &p
+	}
+	return spec
+}
+
+// sync gives the instances what the host is configured to be now. Of a host that has become
+// a template, or is none any more, and of a template whose variables are others, they go.
 func (i *instances) sync() {
 	if i.change(i.ctx) != nil {
 		return
 	}
 	defer i.changed()
-	i.mu.Lock()
-	roots := maps.Clone(i.roots)
-	i.mu.Unlock()
-	for _, n := range i.numbers() {
-		host, err := i.hubs.sup.Host(i.name(n))
-		if err != nil {
+	template := i.rule().Instances == PerKey
+	for _, m := range i.all() {
+		if _, err := i.hubs.sup.Host(m.name); err != nil {
 			continue
 		}
-		var spec supervisor.HostSpec
-		if spec, err = within(i.of.Spec(), roots[n]); err == nil {
-			err = i.hubs.sup.Replace(i.ctx, i.named(spec, n))
+		if (m.want.id != "") != template {
+			i.remove(m.name)
+			continue
 		}
-		if err != nil {
-			i.hubs.log.Error("an instance keeps its old configuration", "host", host.Name(), "error", err)
+		err := i.renew(i.ctx, m, m.want)
+		switch {
+		case err == nil || i.ctx.Err() != nil:
+		case errors.Is(err, ErrKey):
+			i.hubs.log.Warn("an instance goes that does not fit its template any more", "host", m.name, "error", err)
+			i.remove(m.name)
+		default:
+			i.hubs.log.Error("an instance keeps its old configuration", "host", m.name, "error", err)
 		}
 	}
 }

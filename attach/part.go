@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
@@ -39,7 +40,7 @@ func (Part) Validate() error { return nil }
 
 // Open implements [supervisor.Part].
 func (p Part) Open(t supervisor.Tree) (*supervisor.Opened, error) {
-	h := &hubs{log: t.Log, alone: p.Alone, relayed: p.Relayed, sup: t.Supervisor, of: map[*supervisor.Host]*Hub{}, instances: map[*supervisor.Host]*instances{}}
+	h := &hubs{log: t.Log, alone: p.Alone, relayed: p.Relayed, sup: t.Supervisor, hold: t.Hold, hubs: map[*supervisor.Host]*Hub{}, instances: map[*supervisor.Host]*instances{}}
 	return &supervisor.Opened{Attach: h.attach, Removed: h.removed, Close: h.close}, nil
 }
 
@@ -48,31 +49,50 @@ type hubs struct {
 	log   hclog.Logger
 	alone bool
 	sup   *supervisor.Supervisor
+	hold  func(name string, value []byte) (release func()) // takes a value out of what is shown
 
 	relayed func() *codec.Error // see Part
 
 	mu        sync.Mutex
-	of        map[*supervisor.Host]*Hub       // of hosts that somebody has attached to
+	hubs      map[*supervisor.Host]*Hub       // of hosts that somebody has attached to
 	instances map[*supervisor.Host]*instances // of hosts that have some, and that somebody has attached to
 }
 
 func (h *hubs) attach(ctx context.Context, host *supervisor.Host, rw io.ReadWriteCloser) error {
-	if of, number := instanceName(host.Name()); number > 0 {
-		if of, err := h.sup.Host(of); err == nil {
-			return h.instancesOf(of).attach(ctx, number, rw)
-		}
-	} else if RuleOf(host.Spec()).Instances != Shared {
-		if err := Refused(host.Status()); errors.Is(err, supervisor.ErrStopped) {
-			_ = rw.Close()
-			return err
-		}
-		return h.instancesOf(host).attach(ctx, 0, rw)
+	if a, is := ctx.Value(askedKey{}).(*asked); is {
+		return h.instance(ctx, host, a)
+	}
+	name := ""
+	if of, is := h.of(host.Name()); is {
+		host, name = of, host.Name()
+	}
+	per := RuleOf(host.Spec()).Instances
+	err := misplaced(ctx, host.Name(), per)
+	if st := Refused(host.Status()); name == "" && per != Shared && errors.Is(st, supervisor.ErrStopped) {
+		err = errors.Join(err, st)
+	}
+	switch {
+	case err != nil:
+		_ = rw.Close()
+		return err
+	case name != "" || per != Shared:
+		return h.instancesOf(host).attach(ctx, name, rw)
 	}
 	hub, err := h.hub(host)
 	if err != nil {
 		return err
 	}
-	return h.serve(ctx, host, hub, "", "", rw)
+	return h.serve(ctx, host, hub, want{}, rw)
+}
+
+// of returns the host of which one of this name is an instance, and whether it is one.
+func (h *hubs) of(name string) (*supervisor.Host, bool) {
+	of, _, is := strings.Cut(name, "@")
+	if !is {
+		return nil, false
+	}
+	host, err := h.sup.Host(of)
+	return host, err == nil
 }
 
 // instancesOf returns the instances of a host.
@@ -94,14 +114,14 @@ func (h *hubs) instancesOf(host *supervisor.Host) *instances {
 func (h *hubs) hub(host *supervisor.Host) (*Hub, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if hub := h.of[host]; hub != nil {
+	if hub := h.hubs[host]; hub != nil {
 		return hub, nil
 	}
 	hub, err := newHub(host, h.log, h)
 	if err != nil {
 		return nil, err
 	}
-	h.of[host] = hub
+	h.hubs[host] = hub
 	return hub, nil
 }
 
@@ -109,31 +129,27 @@ func (h *hubs) removed(ctx context.Context, host *supervisor.Host) error {
 	h.mu.Lock()
 	all := h.instances[host]
 	delete(h.instances, host)
-	of, number := instanceName(host.Name())
-	if number > 0 {
-		for template, i := range h.instances {
-			if template.Name() == of {
-				i.forget(number)
-			}
-		}
+	for _, i := range h.instances {
+		i.forget(host.Name())
 	}
 	h.mu.Unlock()
 	var errs []error
 	if all != nil {
 		all.close()
 		all.changing <- struct{}{} // nothing is added or removed any more
-		for _, n := range all.numbers() {
-			if err := h.sup.Remove(ctx, all.name(n)); !errors.Is(err, supervisor.ErrNoHost) {
+		for _, m := range all.all() {
+			if err := h.sup.Remove(ctx, m.name); !errors.Is(err, supervisor.ErrNoHost) {
 				errs = append(errs, err)
 			}
+			all.forget(m.name)
 		}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if hub := h.of[host]; hub != nil {
+	if hub := h.hubs[host]; hub != nil {
 		hub.close(fmt.Errorf("%w: %q was removed, or is not the one any more that was attached to", supervisor.ErrNoHost, host.Name()))
 	}
-	delete(h.of, host)
+	delete(h.hubs, host)
 	return errors.Join(errs...)
 }
 

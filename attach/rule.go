@@ -39,8 +39,16 @@ type Rule struct {
 	// when none has been attached for IdleStop, with PerClient when their program leaves.
 	// Programs of an instance work in the same folders: those of a language client's
 	// initialize, for others that of [WithDir]. See also [Root]. A change holds for programs
-	// that attach after it.
+	// that attach after it, but from or to PerKey: then the instances are removed.
+	//
+	// With PerKey the host is a template, of any protocol, and instances are made for keys by
+	// [Instance] and for programs that attach with [WithKey]. They are named NAME@KEY; a key
+	// that is no such name is replaced by a text that is made from it. See also [Key] and [Var].
 	Instances Sharing
+
+	// Vars are the names of the values that an instance for a key is given, all of which its
+	// callers must give; see [Instance]. Only a rule with PerKey has some.
+	Vars []string
 
 	// MaxInstances bounds the instances, also those for the other generation of MCP; default
 	// [DefaultInstances]. For one more the instance goes that has been without programs for
@@ -51,7 +59,12 @@ type Rule struct {
 var _ supervisor.Live = Rule{}
 
 // Setting implements [supervisor.Feature].
-func (Rule) Setting() string { return "attach" }
+func (r Rule) Setting() string {
+	if r.Instances == PerKey {
+		return "template"
+	}
+	return "attach"
+}
 
 // Validate implements [supervisor.Feature].
 func (r Rule) Validate(p codec.Protocol) error {
@@ -60,6 +73,10 @@ func (r Rule) Validate(p codec.Protocol) error {
 		return fmt.Errorf("idle stop %s is negative", r.IdleStop)
 	case r.MaxInstances < 0:
 		return fmt.Errorf("%d instances", r.MaxInstances)
+	case r.Instances == PerKey:
+		return checkVars(r.Vars)
+	case len(r.Vars) > 0:
+		return fmt.Errorf("it has variables, and no instances for keys")
 	case r.Instances != Shared && r.Instances != PerRoot && r.Instances != PerClient:
 		return fmt.Errorf("instances %q is unknown", r.Instances)
 	}

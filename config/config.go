@@ -221,6 +221,7 @@ var rootSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "inclu
 	{Type: "secrets"},
 	{Type: "group", LabelNames: []string{"name"}},
 	hostHeader,
+	templateHeader,
 	{Type: "variable", LabelNames: []string{"name"}},
 	{Type: "locals"},
 }}

@@ -140,10 +140,10 @@ func (r *reader) reachable(resolved *policy.Resolved, d *hostDecl) {
 	if resolved == nil || !d.confinement.given || resolved.Policy.Level == policy.None || len(d.spec.Command) == 0 {
 		return
 	}
-	if path, err := sandbox.LookPath(d.spec.Command[0], d.spec.Dir, r.programs); err == nil && !resolve.Access(resolved, path).Has(policy.Exec) {
+	if path, err := sandbox.LookPath(d.spec.Command[0], d.spec.Dir, r.programs); err == nil && !isLate(d.spec.Dir) && !resolve.Access(resolved, path).Has(policy.Exec) {
 		r.note(r.severity(), d.at["command"], "program is not granted", "The sandbox does not let %s run; %s.%s", path, policy.Add(policy.Line("exec", path)), r.notYet())
 	}
-	if dir := d.spec.Dir; dir != "" && !resolve.Reaches(resolved, dir) {
+	if dir := d.spec.Dir; dir != "" && !isLate(dir) && !resolve.Reaches(resolved, dir) {
 		r.note(r.severity(), d.at["dir"], "folder is not granted", "The sandbox does not grant %s, in which the host is to work; %s.%s", dir, policy.Add(policy.Line("read", dir)), r.notYet())
 	}
 }

@@ -67,6 +67,7 @@ func Reference() []Setting {
 	d := newHostDecl()
 	d.spec.Transport = hostspec.TransportFD
 	add("", hostSection(d))
+	add("", templateSection(newTemplateDecl()))
 	add("", execServerSection(newExecServerDecl()))
 	add("", serveSection(newServeDecl()))
 	add("serve.auth.", serveTokenSection(&ConsoleToken{}))

@@ -43,6 +43,10 @@ func (r *reader) tree(blocks hcl.Blocks) *tree {
 		switch b.Type {
 		case "group":
 			r.group(t, b)
+		case templateBlock:
+			if r.room(t, b) {
+				r.addTemplate(t, b)
+			}
 		case "host": // a group of its own name
 			for which, b := range r.each(b) {
 				if !r.room(t, b) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -44,6 +45,7 @@ type hostDecl struct {
 	sharing     attach.Rule
 	sharers     sharers
 	remote      remoteDecl
+	template    *templateDecl // nil: it is a host
 }
 
 func newHostDecl() *hostDecl {
@@ -52,7 +54,11 @@ func newHostDecl() *hostDecl {
 
 // host reads a host block. The name of the result is valid even if the rest is wrong.
 func (r *reader) host(b *hcl.Block, group string) *hostDecl {
-	d := newHostDecl()
+	return r.hostOr(newHostDecl(), b, group)
+}
+
+// hostOr reads a block of a host, or of a template.
+func (r *reader) hostOr(d *hostDecl, b *hcl.Block, group string) *hostDecl {
 	d.group = group
 	d.spec.Name = b.Labels[0]
 	if hasInstances(b.Body) {
@@ -60,6 +66,9 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 		defer r.scope.setRoot(cty.NilVal)
 	}
 	table := hostSection(d)
+	if d.template != nil {
+		table = d.template.extends(table)
+	}
 	d.places = r.section(b.Body, b.DefRange, table, replyHeader, forwardHeader, throttleHeader)
 	r.remote(d, b, table)
 	r.kind(d)
@@ -82,6 +91,7 @@ func (r *reader) host(b *hcl.Block, group string) *hostDecl {
 	}
 	r.healthy(d)
 	r.hooks(d)
+	r.template(d)
 	r.reachable(resolved, d)
 	return d
 }
@@ -144,7 +154,7 @@ func (r *reader) spoken(d *hostDecl) {
 	}
 	if h.Attach {
 		r.shared(d)
-		if d.sharing != (attach.Rule{}) {
+		if d.template == nil && !reflect.DeepEqual(d.sharing, attach.Rule{}) {
 			h.Features = append(h.Features, d.sharing)
 		}
 		if !attach.Can(h.Protocol) {
@@ -194,7 +204,7 @@ func (r *reader) resolveCommand(d *hostDecl) {
 		return
 	}
 	program := d.spec.Command[0]
-	if strings.Contains(program, attach.Root) {
+	if isLate(program) {
 		return
 	}
 	if !strings.ContainsRune(filepath.ToSlash(program), '/') {
@@ -208,6 +218,9 @@ func (r *reader) resolveCommand(d *hostDecl) {
 		}
 		program = filepath.Join(base, program)
 		d.spec.Command[0] = program
+	}
+	if isLate(program) {
+		return
 	}
 	if r.isMissing(program) {
 		r.warn(d.at["command"], "program does not exist", "There is no %s (yet). Host %q cannot start until that changes.", program, d.spec.Name)
@@ -231,7 +244,7 @@ func (r *reader) lookedUp(d *hostDecl, program string) {
 }
 
 func warnMissingDir(g given, dir string) {
-	if !strings.Contains(dir, attach.Root) && g.isMissing(dir) {
+	if !isLate(dir) && g.isMissing(dir) {
 		g.warn(g.rng, "folder does not exist", "There is no %s (yet). The host cannot start until that changes.", dir)
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/hostsup/hostsup/attach"
 )
 
 // scope holds what expressions can refer to: var.NAME, local.NAME, self and the
@@ -18,6 +20,7 @@ type scope struct {
 	locals map[string]cty.Value
 	each   cty.Value        // key and value of the present instance; nil outside of them
 	root   cty.Value        // of a host with instances of attach; nil outside of them
+	late   []string         // variables of the present template; nil outside of templates
 	ctx    *hcl.EvalContext // made from the fields above; nil after a change
 }
 
@@ -45,6 +48,14 @@ func (s *scope) context() *hcl.EvalContext {
 		if s.root != cty.NilVal {
 			vars["root"] = s.root
 		}
+		if s.late != nil {
+			own := maps.Clone(s.vars)
+			for _, name := range s.late {
+				own[name] = cty.StringVal(attach.Var(name))
+			}
+			vars["var"] = cty.ObjectVal(own)
+			vars["key"], vars["key_name"] = cty.StringVal(attach.Key), cty.StringVal(attach.KeyName)
+		}
 		s.ctx = &hcl.EvalContext{Variables: vars, Functions: s.base.Functions}
 	}
 	return s.ctx
@@ -55,6 +66,9 @@ func (s *scope) setEach(v cty.Value) { s.each, s.ctx = v, nil }
 
 // setRoot makes v, or nothing, the value of `root`.
 func (s *scope) setRoot(v cty.Value) { s.root, s.ctx = v, nil }
+
+// setLate makes names, or nothing, the variables of a template.
+func (s *scope) setLate(names []string) { s.late, s.ctx = names, nil }
 
 // eval evaluates an expression in the whole scope. It returns false without a usable
 // value; the error is then reported.
@@ -107,12 +121,19 @@ func (r *reader) declared(expr hcl.Expression) bool {
 			ok = false
 			r.fail(t.SourceRange(), "root outside of instances", "Only a host with attach { instances = %q } or %q has root.", perRoot, perClient)
 		}
+		if root := t.RootName(); (root == "key" || root == "key_name") && r.scope.late == nil {
+			ok = false
+			r.fail(t.SourceRange(), root+" outside of a template", "Only a template has it.")
+		}
 		name, rng, is := member(t, "var")
 		if is {
-			if _, there := r.scope.vars[name]; !there {
+			if _, there := r.scope.vars[name]; !there && !slices.Contains(r.scope.late, name) {
 				ok = false
-				r.undeclared(rng, "variable", name, slices.Collect(maps.Keys(r.scope.vars)),
-					fmt.Sprintf("Declare it with: variable %q {}.", name))
+				how := fmt.Sprintf("Declare it with: variable %q {}.", name)
+				if r.scope.late != nil {
+					how = fmt.Sprintf("Declare it with: vars = [%q], if callers of the template give it, else with: variable %q {}.", name, name)
+				}
+				r.undeclared(rng, "variable", name, slices.Concat(slices.Collect(maps.Keys(r.scope.vars)), r.scope.late), how)
 			}
 		}
 		name, rng, is = member(t, "local")

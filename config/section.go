@@ -75,7 +75,7 @@ func (r *reader) read(body hcl.Body, header hcl.Range, s section, prefix string,
 			expr = set.sift(r, expr)
 		}
 		v, ok := cty.DynamicVal, false
-		if r.rootAllowed(full, expr) {
+		if r.lateAllowed(full, expr) {
 			v, ok = r.eval(expr)
 		}
 		switch {

@@ -145,6 +145,8 @@ func (r *reader) serve(t *tree, others []Serve, b *hcl.Block) Serve {
 				hint = fmt.Sprintf(" Did you mean %q?", near)
 			}
 			g.fail(g.rng, fmt.Sprintf("no host %q is configured", name), "hosts names hosts of this file.%s", hint)
+		case h.template != nil:
+			g.bad("%q is a template, and its callers have to name a key, which they cannot do over HTTP.", name)
 		case h.protocol != servedProtocol:
 			g.bad("Host %q does not speak MCP: its protocol is %q, and not %q.", name, h.protocol, servedProtocol)
 		}

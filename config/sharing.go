@@ -70,36 +70,45 @@ func (r *reader) shared(d *hostDecl) {
 	}
 }
 
-// rootSettings are those in which root may stand.
-var rootSettings = []string{"command", "dir", "env", "sandbox.read", "sandbox.exec", "sandbox.write", "sandbox.deny", "sandbox.work.path"}
+// lateSettings are those in which may stand what is known when an instance is made.
+var lateSettings = []string{"command", "dir", "env", "sandbox.read", "sandbox.exec", "sandbox.write", "sandbox.deny", "sandbox.work.path"}
 
-// rootAllowed reports whether an expression uses root as it may be used: where it is
-// replaced when an instance is made, and as a part of a text.
-func (r *reader) rootAllowed(path string, expr hcl.Expression) bool {
-	uses := func(e hcl.Expression) *hcl.Traversal {
-		for _, t := range e.Variables() {
-			if t.RootName() == perRoot {
-				return &t
-			}
+// late returns the first use in an expression of what is known when an instance is made: root,
+// and in a template key, key_name and its variables; nil without one. outside: there is no
+// instance, which eval reports.
+func (r *reader) late(expr hcl.Expression) *hcl.Traversal {
+	for _, t := range expr.Variables() {
+		name, _, _ := member(t, "var")
+		switch root := t.RootName(); {
+		case root == perRoot && r.scope.root != cty.NilVal,
+			(root == "key" || root == "key_name") && r.scope.late != nil,
+			slices.Contains(r.scope.late, name):
+			return &t
 		}
-		return nil
 	}
-	t := uses(expr)
-	if t == nil || r.scope.root == cty.NilVal { // the latter is reported by eval
+	return nil
+}
+
+// lateAllowed reports whether an expression uses what is known when an instance is made as it
+// may be used: where it is replaced then, alone or as a part of a text.
+func (r *reader) lateAllowed(path string, expr hcl.Expression) bool {
+	t := r.late(expr)
+	if t == nil {
 		return true
 	}
-	if !slices.Contains(rootSettings, path) {
-		r.fail(t.SourceRange(), "root has no meaning here", "It can be used in %s.", strings.Join(rootSettings, ", "))
+	where := lateSettings
+	if r.scope.late != nil {
+		where = append(slices.Clone(where), "remote.token", "remote.headers")
+	}
+	if !slices.Contains(where, path) {
+		r.fail(t.SourceRange(), nameOf(*t)+" has no meaning here", "It can be used in %s.", strings.Join(where, ", "))
 		return false
 	}
 	ok := true
 	if e, is := expr.(hclsyntax.Expression); is {
 		_ = hclsyntax.VisitAll(e, func(n hclsyntax.Node) hcl.Diagnostics {
-			if call, is := n.(*hclsyntax.FunctionCallExpr); is && ok {
-				if t := uses(call); t != nil {
-					ok = false
-					r.fail(t.SourceRange(), "root is not known yet", "Function %s is called when the file is read, and root is known when a program attaches. Write \"${root}/…\".", call.Name)
-				}
+			if e, is := n.(hclsyntax.Expression); is && ok {
+				ok = r.lateIn(e)
 			}
 			return nil
 		})
@@ -107,10 +116,46 @@ func (r *reader) rootAllowed(path string, expr hcl.Expression) bool {
 	return ok
 }
 
+// lateIn reports an expression that would need the value of what is not known yet.
+func (r *reader) lateIn(e hclsyntax.Expression) bool {
+	t := r.late(e)
+	if t == nil {
+		return true
+	}
+	when, what := "when an instance is made", "It is needed"
+	if t.RootName() == perRoot {
+		when = "when a program attaches"
+	}
+	switch e := e.(type) {
+	case *hclsyntax.ScopeTraversalExpr:
+		if len(e.Traversal) == 1 || t.RootName() == "var" && len(e.Traversal) == 2 {
+			return true
+		}
+	case *hclsyntax.TemplateExpr, *hclsyntax.TemplateWrapExpr, *hclsyntax.TupleConsExpr, *hclsyntax.ObjectConsExpr, *hclsyntax.ParenthesesExpr:
+		return true
+	case *hclsyntax.FunctionCallExpr:
+		what = "Function " + e.Name + " is called"
+	}
+	name := nameOf(*t)
+	r.fail(t.SourceRange(), name+" is not known yet", "%s when the file is read, and %s is known %s. Write \"${%s}/…\".", what, name, when, name)
+	return false
+}
+
+// nameOf returns what a traversal names: root, key or var.NAME.
+func nameOf(t hcl.Traversal) string {
+	if name, _, is := member(t, "var"); is {
+		return "var." + name
+	}
+	return t.RootName()
+}
+
+// isLate reports whether a text has a part that is known when an instance is made.
+func isLate(text string) bool { return strings.Contains(text, "${") }
+
 // placed returns the policy of a host with instances as one of them has it: with the
-// folder of the file in the place of root.
+// folder of the file in the place of root, and without paths that depend on a key.
 func (r *reader) placed(p *policy.Policy) *policy.Policy {
-	if p == nil || r.scope.root == cty.NilVal {
+	if p == nil || r.scope.root == cty.NilVal && r.scope.late == nil {
 		return p
 	}
 	q := *p
@@ -119,7 +164,10 @@ func (r *reader) placed(p *policy.Policy) *policy.Policy {
 		for i := range *list {
 			(*list)[i] = strings.ReplaceAll((*list)[i], attach.Root, r.dir)
 		}
+		*list = slices.DeleteFunc(*list, isLate) // that of one instance tells nothing of others
 	}
-	q.Work.Path = strings.ReplaceAll(q.Work.Path, attach.Root, r.dir)
+	if q.Work.Path = strings.ReplaceAll(q.Work.Path, attach.Root, r.dir); isLate(q.Work.Path) {
+		q.Work = policy.Work{}
+	}
 	return &q
 }

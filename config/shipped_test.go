@@ -215,6 +215,12 @@ func TestReferenceIsTrue(t *testing.T) {
 			if want, diags = Parse([]byte(with("")), "x.hcl", testOptions()); diags.HasErrors() {
 				t.Fatal(print(t, diags))
 			}
+		case "template":
+			with = func(text string) string { return "template \"t\" {\ncommand = [\"h\"]\n" + text + "}\n" }
+			src = with(text)
+			if want, diags = Parse([]byte(with("")), "x.hcl", testOptions()); diags.HasErrors() {
+				t.Fatal(print(t, diags))
+			}
 		case "exec_server":
 			src = "exec_server {\n" + text + "}\n"
 			if strings.HasPrefix(s.Path, "exec_server.auth.") {

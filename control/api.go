@@ -1,12 +1,15 @@
 package control
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"reflect"
 
+	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/intercept/feed"
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
@@ -107,6 +110,7 @@ type hostInput struct {
 type attachInput struct {
 	Host Host   `path:"host" doc:"name of a host"`
 	Dir  string `header:"Hostsup-Dir" doc:"folder that the program works in, percent-encoded; a host with instances chooses one by it, unless the program tells its folders itself"`
+	Key  string `header:"Hostsup-Key" doc:"key of an instance of a template and the values of its variables, as percent-encoded JSON: {\"key\": \"…\", \"vars\": {\"NAME\": \"…\"}}"`
 }
 
 // callInput is the input of a call or notification.
@@ -124,6 +128,25 @@ type callRequest struct {
 	Timeout    float64         `json:"timeout_seconds,omitempty"` // 0: the host's own
 	Idempotent bool            `json:"idempotent,omitempty"`      // it may be sent again to the next life of the host
 	Stream     bool            `json:"stream,omitempty"`          // the result is a stream
+	Instance
+}
+
+// Instance names the instance of a template: the host then has to be a template. The zero
+// value names none.
+type Instance struct {
+	Key  string            `json:"key,omitempty"`  // see [attach.WithKey]
+	Vars map[string]string `json:"vars,omitempty"` // values of its variables
+}
+
+// context returns a context for calls and programs of the instance.
+func (i Instance) context(ctx context.Context, h Host) (context.Context, error) {
+	if i.Key == "" && len(i.Vars) == 0 {
+		return ctx, nil
+	}
+	if _, is := h.(pattern); !is {
+		return nil, invalid(fmt.Sprintf("host %q is not a template: no key belongs to it", h.Status().Name))
+	}
+	return attach.WithKey(ctx, i.Key, i.Vars), nil
 }
 
 type callResponse struct {

@@ -34,6 +34,9 @@ const (
 	silentHeader   = "Hostsup-Silent"
 )
 
+// keyHeader carries the key and the values of the instance that a program attaches to.
+const keyHeader = "Hostsup-Key"
+
 // errorTrailer carries, as JSON, why the supervisor detached a program.
 const errorTrailer = "Hostsup-Error"
 
@@ -53,10 +56,28 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, in attachInput) 
 		return &Error{Class: Invalid, Host: st.Name, Message: fmt.Sprintf("no program can attach to host %q: hosts of protocol %q cannot be attached to, those of %s can",
 			st.Name, st.Protocol, strings.Join(attach.Protocols(), ", "))}
 	}
+	ctx := r.Context()
+	if in.Key != "" {
+		var i Instance
+		text, err := url.PathUnescape(in.Key)
+		if err == nil {
+			err = json.Unmarshal([]byte(text), &i)
+		}
+		if err != nil {
+			return invalid("header " + keyHeader + " is not percent-encoded JSON with a key and values")
+		}
+		if ctx, err = i.context(ctx, h); err != nil {
+			return err
+		}
+	}
+	if p, is := h.(pattern); is {
+		if err := attach.CheckKey(ctx, p.Spec()); err != nil {
+			return hostFail(h, err)
+		}
+	}
 	if err := h.Refused(); err != nil {
 		return hostFail(h, err) // a response, before the caller sends anything
 	}
-	ctx := r.Context()
 	if dir, err := url.PathUnescape(in.Dir); err == nil && dir != "" {
 		ctx = attach.WithDir(ctx, dir)
 	}
@@ -125,7 +146,8 @@ func (d *duplex) Close() error {
 	return errors.Join(d.control.SetReadDeadline(time.Unix(1, 0)), d.control.SetWriteDeadline(time.Now().Add(lastWrite)))
 }
 
-// Attach makes in and out a client of a host, until in ends, the program behind them
+// Attach makes in and out a client of a host, or of the instance of a template that
+// [attach.WithKey] names, until in ends, the program behind them
 // detaches, or ctx ends. It may return before in has ended. An error is the reason
 // why the supervisor detached the program.
 func (c *Client) Attach(ctx context.Context, host string, in io.Reader, out io.Writer) error {
@@ -158,7 +180,8 @@ type Attachment struct {
 	torn   atomic.Pointer[Error] // why Serve has closed the connection
 }
 
-// Join makes a client of a host, which lasts until Close or the end of ctx at most. Close
+// Join makes a client of a host, or of the instance of a template that [attach.WithKey] names,
+// which lasts until Close or the end of ctx at most. Close
 // must be called. An error is why the host cannot be attached to.
 func (c *Client) Join(ctx context.Context, host string) (*Attachment, error) {
 	a := &Attachment{client: c}
@@ -172,6 +195,14 @@ func (c *Client) Join(ctx context.Context, host string) (*Attachment, error) {
 	req.Header.Set("Upgrade", attachProtocol)
 	if dir, err := os.Getwd(); err == nil { // else the host may have no need of it
 		req.Header.Set(dirHeader, url.PathEscape(dir))
+	}
+	if key, vars, has := attach.KeyOf(ctx); has {
+		text, err := json.Marshal(Instance{key, vars})
+		if err != nil {
+			_ = a.Close()
+			return nil, invalid(err.Error())
+		}
+		req.Header.Set(keyHeader, url.PathEscape(string(text)))
 	}
 	if err := a.join(req); err != nil {
 		_ = a.Close()

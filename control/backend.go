@@ -156,21 +156,56 @@ func (i instances) Stream(ctx context.Context, c Call) iter.Seq2[codec.Raw, erro
 	}
 }
 
-// pattern is a host that does not run itself: programs that attach get instances of it.
+// pattern is a host that does not run itself: programs that attach get instances of it, and
+// those of a template are called, too.
 type pattern struct{ member }
 
 func (p pattern) notRun() error {
-	return &Error{Class: Invalid, Host: p.Name(), Message: fmt.Sprintf("host %q does not run itself: programs that attach get instances of it; name one of them, such as %s@1", p.Name(), p.Name())}
+	message := fmt.Sprintf("host %q does not run itself: programs that attach get instances of it; name one of them, such as %s@1", p.Name(), p.Name())
+	if attach.RuleOf(p.Spec()).Instances == attach.PerKey {
+		message = fmt.Sprintf("%q is a template, and runs for keys alone: name one with --key, or one of its instances, such as %s@KEY", p.Name(), p.Name())
+	}
+	return &Error{Class: Invalid, Host: p.Name(), Message: message}
+}
+
+// one calls f with the instance of the key that ctx has.
+func (p pattern) one(ctx context.Context, f func(member)) error {
+	key, vars, has := attach.KeyOf(ctx)
+	if !has {
+		return p.notRun()
+	}
+	h, release, err := attach.Instance(ctx, p.sup, p.Name(), key, vars)
+	if err != nil {
+		return err
+	}
+	defer release()
+	f(member{h, p.sup})
+	return nil
 }
 
 func (p pattern) Start(context.Context) error   { return p.notRun() }
 func (p pattern) Restart(context.Context) error { return p.notRun() }
-func (p pattern) Call(context.Context, Call) (codec.Raw, error) {
-	return nil, p.notRun()
+
+func (p pattern) Call(ctx context.Context, c Call) (out codec.Raw, err error) {
+	if none := p.one(ctx, func(m member) { out, err = m.Call(ctx, c) }); none != nil {
+		return nil, none
+	}
+	return out, err
 }
-func (p pattern) Notify(context.Context, string, codec.Raw) error { return p.notRun() }
-func (p pattern) Stream(context.Context, Call) iter.Seq2[codec.Raw, error] {
-	return func(yield func(codec.Raw, error) bool) { yield(nil, p.notRun()) }
+
+func (p pattern) Notify(ctx context.Context, method string, params codec.Raw) (err error) {
+	if none := p.one(ctx, func(m member) { err = m.Notify(ctx, method, params) }); none != nil {
+		return none
+	}
+	return err
+}
+
+func (p pattern) Stream(ctx context.Context, c Call) iter.Seq2[codec.Raw, error] {
+	return func(yield func(codec.Raw, error) bool) {
+		if err := p.one(ctx, func(m member) { m.Stream(ctx, c)(yield) }); err != nil {
+			yield(nil, err)
+		}
+	}
 }
 
 func (p pattern) Refused() error {

@@ -76,6 +76,7 @@ var classes = []struct {
 	{HostError, http.StatusBadGateway, nil},
 	{TooLarge, http.StatusRequestEntityTooLarge, codec.ErrTooLarge}, // for frames; requests have no sentinel
 	{Invalid, http.StatusBadRequest, attach.ErrClient},
+	{Invalid, http.StatusBadRequest, attach.ErrKey},
 	{Overloaded, http.StatusServiceUnavailable, attach.ErrInstances},
 	{Invalid, http.StatusBadRequest, extensions.ErrVerb},
 	{Invalid, http.StatusBadRequest, supervisor.ErrReserved},

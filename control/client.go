@@ -143,10 +143,11 @@ type Request struct {
 	Params     json.RawMessage // nil is null
 	Timeout    time.Duration   // 0: the host's own; unused for notifications and elements of streams
 	Idempotent bool            // may be sent again to the next life of the host
+	Instance                   // of a template
 }
 
 func (q Request) body(stream bool) callRequest {
-	return callRequest{Method: q.Method, Params: q.Params, Timeout: q.Timeout.Seconds(), Idempotent: q.Idempotent, Stream: stream}
+	return callRequest{Method: q.Method, Params: q.Params, Timeout: q.Timeout.Seconds(), Idempotent: q.Idempotent, Stream: stream, Instance: q.Instance}
 }
 
 // Call calls a method of a host and returns its result.

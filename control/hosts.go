@@ -71,11 +71,15 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, in callInput) erro
 		return err
 	}
 	h := in.Host
+	ctx, err := in.Body.context(r.Context(), h)
+	if err != nil {
+		return err
+	}
 	if in.Body.Stream {
-		s.stream(w, r, results(h, c))
+		s.stream(w, r.WithContext(ctx), results(h, c))
 		return nil
 	}
-	raw, err := h.Call(r.Context(), c)
+	raw, err := h.Call(ctx, c)
 	if err != nil {
 		return callFail(h, c.Method, err)
 	}
@@ -89,6 +93,9 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, in callInput) erro
 func (s *Server) notify(ctx context.Context, in callInput) (out struct{}, err error) {
 	c, err := in.call()
 	if err != nil {
+		return out, err
+	}
+	if ctx, err = in.Body.context(ctx, in.Host); err != nil {
 		return out, err
 	}
 	if err := in.Host.Notify(ctx, c.Method, c.Params); err != nil {

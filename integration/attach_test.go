@@ -113,9 +113,15 @@ func (a *attached) setReply(f func(method string, params codec.Raw) (codec.Raw, 
 // attachTo attaches a program to a host.
 func attachTo(t testing.TB, sup *supervisor.Supervisor, host string, p codec.Protocol) *attached {
 	t.Helper()
+	return attachWith(t, context.Background(), sup, host, p)
+}
+
+// attachWith is attachTo with a context that says more of the program.
+func attachWith(t testing.TB, ctx context.Context, sup *supervisor.Supervisor, host string, p codec.Protocol) *attached {
+	t.Helper()
 	ours, theirs := net.Pipe()
 	a := &attached{t: t, session: p.Open(codec.Limits{}), enc: p, rw: ours, notes: make(chan codec.Message, 4096), served: make(chan error, 1), read: make(chan struct{}), calls: map[uint32]chan codec.Message{}}
-	go func() { a.served <- sup.Attach(context.Background(), host, theirs) }()
+	go func() { a.served <- sup.Attach(ctx, host, theirs) }()
 	go a.loop()
 	t.Cleanup(func() {
 		_ = ours.Close()

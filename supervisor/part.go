@@ -40,6 +40,10 @@ type Tree struct {
 	Log        hclog.Logger        // values of secrets are taken out of its lines
 	Journal    *record.Journal     // the history
 	Redact     func(string) string // takes values of secrets out of a text
+	// Hold takes a value out of all that is kept and shown of the tree, where the name of the
+	// value stands then, until release is called and for a while after that. Values of less
+	// than 4 bytes are left alone.
+	Hold     func(name string, value []byte) (release func())
 	StateDir   string              // "": the tree keeps nothing on disk
 }
 
@@ -120,7 +124,7 @@ func (t *tree) openParts(specs []Part) error {
 		kind, name := p.Identity()
 		o, err := p.Open(Tree{
 			Supervisor: t.sup, Launcher: t.sup.launcher, Log: t.world.Log, Journal: t.world.Journal,
-			Redact: t.secrets.Redactor.String, StateDir: t.sup.spec.StateDir,
+			Redact: t.secrets.Redactor.String, Hold: t.secrets.Redactor.Hold, StateDir: t.sup.spec.StateDir,
 		})
 		if err != nil {
 			t.closeParts()

@@ -6,13 +6,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/control"
 )
 
 func (a *app) attachVerb() *cobra.Command {
 	var o aloneOptions
+	var in instanceFlags
 	cmd := &cobra.Command{
-		Use:   "attach (HOST | [FLAG…] -- CMD [ARG…])",
+		Use:   "attach (HOST [--key KEY [--set NAME=SOURCE…]] | [FLAG…] -- CMD [ARG…])",
 		Short: "Make standard input and output a client of a host",
 		Long: `Make standard input and output a client of a supervised language server or MCP
 server. Where an editor or an agent is told to run "pyright-langserver --stdio",
@@ -23,6 +25,10 @@ Several clients can attach to one host. It ends when its input ends, or when the
 client says exit. A supervisor that goes away, because it is restarted or was
 killed, is waited for for up to a minute; to the client that is a crash of the
 server.
+
+Of a template, --key names the instance: the programs with the same key share it,
+and those with another one have another. --set gives it a value for each variable
+of the template.
 
 With a command behind -- no supervisor and no configuration are needed: the
 command is supervised by this process, for this client alone, and ends with it. It
@@ -37,6 +43,7 @@ first. Both end when no program was attached for the time that --idle says.
 The exit code is 1 when the command was given up, which it is after
 three crashes within five minutes.`,
 		Example: `  hostsup attach pyright
+  hostsup attach github --key ada --set token=env:GITHUB_TOKEN
   hostsup attach -- pyright-langserver --stdio
   hostsup attach --shared -- pyright-langserver --stdio
   hostsup attach --sandbox mcp-server --allow api.example.com --write . -- npx -y SERVER`,
@@ -50,6 +57,8 @@ three crashes within five minutes.`,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			withCommand := cmd.ArgsLenAtDash() == 0
 			switch name := misplaced(cmd, withCommand); {
+			case in.given() && withCommand:
+				return usagef("--key and --set have no meaning here: a command behind -- is no template")
 			case name != "" && withCommand:
 				return usagef("--%s has no meaning here: a command behind -- is supervised without a supervisor and its configuration", name)
 			case name != "":
@@ -61,19 +70,31 @@ three crashes within five minutes.`,
 			case withCommand:
 				return a.attachAlone(&o, given)
 			}
-			return a.attach(cmd.Context(), given[0])
+			i, err := in.instance()
+			if err != nil {
+				return err
+			}
+			return a.attach(cmd.Context(), given[0], i)
 		},
 	}
 	o.flags(cmd)
+	in.flags(cmd)
 	return cmd
 }
 
-func (a *app) attach(ctx context.Context, host string) error {
+// attach makes the standard streams a client of a host, or of an instance of it.
+func (a *app) attach(ctx context.Context, host string, i control.Instance) error {
 	c, err := a.client()
 	if err != nil {
 		return err
 	}
-	first, err := c.Join(ctx, host)
+	join := func(ctx context.Context) (*control.Attachment, error) {
+		if i.Key != "" {
+			ctx = attach.WithKey(ctx, i.Key, i.Vars)
+		}
+		return c.Join(ctx, host)
+	}
+	first, err := join(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,11 +103,7 @@ func (a *app) attach(ctx context.Context, host string) error {
 		defer time.AfterFunc(settledAfter, giveBack).Stop()
 		return first.Serve(a.in, a.out.w)
 	}
-	r := &relay{
-		host: host, first: first, within: reconnectWithin, restart: relayRestart(),
-		join: func(ctx context.Context) (*control.Attachment, error) { return c.Join(ctx, host) },
-	}
-	return a.attachRelay(r, first)
+	return a.attachRelay(&relay{host: host, first: first, within: reconnectWithin, restart: relayRestart(), join: join}, first)
 }
 
 // settledAfter is how long after its start hostsup attach gives the memory back that only its

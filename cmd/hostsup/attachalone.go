@@ -60,7 +60,7 @@ func (o *aloneOptions) flags(cmd *cobra.Command) {
 func misplaced(cmd *cobra.Command, withCommand bool) (name string) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		inherited := cmd.InheritedFlags().Lookup(f.Name) != nil
-		if inherited == withCommand && f.Name != "var" && name == "" {
+		if inherited == withCommand && f.Name != "var" && f.Name != "key" && f.Name != "set" && name == "" {
 			name = f.Name
 		}
 	})

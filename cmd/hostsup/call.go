@@ -23,13 +23,18 @@ const maxParams = 64 << 20
 func (a *app) callVerb() *cobra.Command {
 	var timeout time.Duration
 	var stream, idempotent bool
+	var in instanceFlags
 	cmd := &cobra.Command{
 		Use:   "call HOST METHOD [JSON|-]",
 		Short: "Call a method of a host and print the result as JSON",
 		Long: `Call a method of a host and print the result as JSON on standard output.
 The params are null, or the JSON argument, or what is read from standard input
-for "-". Put "--" in front of a negative number.`,
+for "-". Put "--" in front of a negative number.
+
+Of a template, --key names the instance that is called, which is started if it
+does not run; --set gives it a value for each variable of the template.`,
 		Example: `  hostsup call math add '[1, 2]'
+  hostsup call github --key ada --set token=env:GITHUB_TOKEN tools/list
   hostsup call math stream '{"n": 3}' --stream
   echo '{"text": "hi"}' | hostsup call math echo -`,
 		Args:              args(2, 3, "HOST METHOD [JSON|-]"),
@@ -40,6 +45,9 @@ for "-". Put "--" in front of a negative number.`,
 			}
 			q, err := a.request(given)
 			if err != nil {
+				return err
+			}
+			if q.Instance, err = in.instance(); err != nil {
 				return err
 			}
 			q.Timeout, q.Idempotent = timeout, idempotent
@@ -53,11 +61,13 @@ for "-". Put "--" in front of a negative number.`,
 	flags.DurationVar(&timeout, "timeout", 0, "how long to wait, such as 5s; with --stream, for the next item (default: requests.timeout of the host)")
 	flags.BoolVar(&stream, "stream", false, "print each item of a streamed result on a line of its own")
 	flags.BoolVar(&idempotent, "idempotent", false, "may be sent again, once, when the host crashes before it has answered")
+	in.flags(cmd)
 	a.jsonFlag(cmd, "print an error as JSON too")
 	return cmd
 }
 
 func (a *app) notifyVerb() *cobra.Command {
+	var in instanceFlags
 	cmd := &cobra.Command{
 		Use:               "notify HOST METHOD [JSON|-]",
 		Short:             "Send a notification to a host",
@@ -68,6 +78,9 @@ func (a *app) notifyVerb() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if q.Instance, err = in.instance(); err != nil {
+				return err
+			}
 			c, err := a.client()
 			if err != nil {
 				return err
@@ -75,6 +88,7 @@ func (a *app) notifyVerb() *cobra.Command {
 			return c.Notify(cmd.Context(), q)
 		},
 	}
+	in.flags(cmd)
 	a.jsonFlag(cmd, "print an error as JSON too")
 	return cmd
 }

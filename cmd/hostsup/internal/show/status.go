@@ -107,6 +107,9 @@ func (s Screen) hostRow(h record.HostStatus) []cell {
 // why returns the reason of a state with other important facts.
 func why(h record.HostStatus) string {
 	var parts []string
+	if h.Key != nil {
+		parts = append(parts, "for key "+strconv.Quote(*h.Key))
+	}
 	if h.Reason != nil && *h.Reason != "" {
 		parts = append(parts, Clean(*h.Reason))
 	}
