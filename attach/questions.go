@@ -154,14 +154,14 @@ func (q *question) settle(e *errand, result codec.Raw, err error) (codec.Raw, er
 
 // isLost reports whether a life ended before it answered the question. A host that was
 // stopped before it got the question has not lost it, unless a person is restarting
-// it.
+// it, or the supervisor ends: the next one may answer.
 func (q *question) isLost(err error) bool {
 	var end *actors.HostError
 	if !errors.As(err, &end) {
 		return false
 	}
 	return errors.Is(end, actors.ErrCrashed) || errors.Is(end, actors.ErrUnresponsive) ||
-		errors.Is(end, actors.ErrStopped) && (end.Life != 0 || q.another)
+		errors.Is(end, actors.ErrStopped) && (end.Life != 0 || q.another || errors.Is(end, actors.ErrClosed))
 }
 
 // repeat asks the next life and waits for what comes of it.

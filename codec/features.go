@@ -9,9 +9,9 @@ import "context"
 type Features struct {
 	// Rendezvous prepares the connection with one life of a host, for protocols with a
 	// transport of their own instead of an inherited socket, stdin and stdout, or one unix
-	// socket. dir is a folder for the rendezvous alone that only the user can enter; it is
-	// removed after the Rendezvous was closed.
-	Rendezvous func(dir string) (Rendezvous, error)
+	// socket. folder makes a folder for the rendezvous alone that only the user can enter; it is
+	// removed after the Rendezvous was closed. It may be called once.
+	Rendezvous func(folder func() (string, error)) (Rendezvous, error)
 	// Inherits reports whether such a host inherits everything that it needs to connect,
 	// so that it can be confined.
 	Inherits bool

@@ -172,6 +172,7 @@ type process struct {
 func (s *talker) attach(host string) (*attached, *exec.Cmd) {
 	s.t.Helper()
 	cmd := s.command("attach", host)
+	cmd.Stderr = &s.said
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		s.t.Fatal(err)

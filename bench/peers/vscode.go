@@ -225,7 +225,7 @@ func dialVSCode(v VSCodeHost) (_ Commander, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	// The way to the socket and the opening are the library's; the frames after
 	// it are not.
-	rendezvous, err := p.Rendezvous(dir)
+	rendezvous, err := p.Rendezvous(func() (string, error) { return dir, nil })
 	if err != nil {
 		return nil, err
 	}

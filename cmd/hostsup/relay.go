@@ -142,7 +142,7 @@ type relayedLife struct {
 }
 
 // meet prepares the connection of a life.
-func (r *relay) meet(string) (codec.Rendezvous, error) {
+func (r *relay) meet(func() (string, error)) (codec.Rendezvous, error) {
 	l := &relayedLife{relay: r, ended: make(chan error, 1)}
 	r.mu.Lock()
 	defer r.mu.Unlock()

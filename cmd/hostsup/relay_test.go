@@ -41,7 +41,7 @@ func TestRelayEndsForAReason(t *testing.T) {
 	r := &relay{within: reconnectWithin, join: func(context.Context) (*control.Attachment, error) {
 		return nil, &control.Error{Class: control.NoSuchHost, Message: "no host"}
 	}}
-	life, _ := r.meet("")
+	life, _ := r.meet(nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	connected := make(chan error, 1)
 	go func() {

@@ -27,5 +27,11 @@ func New() codec.Protocol { return protocol{} }
 type protocol struct{ wire.Language }
 
 func (protocol) Features() codec.Features {
-	return codec.Features{Rendezvous: func(dir string) (codec.Rendezvous, error) { return newRendezvous(dir) }}
+	return codec.Features{Rendezvous: func(folder func() (string, error)) (codec.Rendezvous, error) {
+		dir, err := folder()
+		if err != nil {
+			return nil, err
+		}
+		return newRendezvous(dir)
+	}}
 }

@@ -26,7 +26,7 @@ func TestMeet(t *testing.T) {
 		ln.SetUnlinkOnClose(false)
 		ln.Close()
 	}
-	m, err := New().Features().Rendezvous(dir)
+	m, err := New().Features().Rendezvous(func() (string, error) { return dir, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -184,7 +184,7 @@ func TestBadOptions(t *testing.T) {
 	if err := s.NewReader(strings.NewReader(framed(head(1, 1) + "\x01\x02$x" + long("[]")))).Next(&m); !errors.Is(err, ErrBuild) {
 		t.Error(err)
 	}
-	if _, err := New(Options{Root: t.TempDir()}).Rendezvous(t.TempDir()); !errors.Is(err, ErrBuild) {
+	if _, err := New(Options{Root: t.TempDir()}).Rendezvous(in(t.TempDir())); !errors.Is(err, ErrBuild) {
 		t.Error(err)
 	}
 }

@@ -88,7 +88,7 @@ func (p *Protocol) Inherits() bool { return p.opt.Reconnect }
 
 // Rendezvous prepares the rendezvous with a host. If the build cannot be read, it fails before
 // a process is started.
-func (p *Protocol) Rendezvous(dir string) (codec.Rendezvous, error) {
+func (p *Protocol) Rendezvous(folder func() (string, error)) (codec.Rendezvous, error) {
 	b, err := ReadBuild(p.opt.Root)
 	if err != nil {
 		return nil, err
@@ -101,6 +101,10 @@ func (p *Protocol) Rendezvous(dir string) (codec.Rendezvous, error) {
 	}
 	if p.opt.Reconnect {
 		return newHandover(b, p.opt.grace())
+	}
+	dir, err := folder()
+	if err != nil {
+		return nil, err
 	}
 	return newRendezvous(dir, b)
 }

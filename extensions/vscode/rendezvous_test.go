@@ -18,10 +18,13 @@ import (
 	"github.com/hostsup/hostsup/codec/vscode/persistent"
 )
 
+// in returns what makes the folder of a rendezvous, which is there.
+func in(dir string) func() (string, error) { return func() (string, error) { return dir, nil } }
+
 func met(t *testing.T, opt Options) (codec.Rendezvous, map[string]string) {
 	t.Helper()
 	opt.Root = fakeBuild(t, product, bundle)
-	m, err := New(opt).Rendezvous(t.TempDir())
+	m, err := New(opt).Rendezvous(in(t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +86,7 @@ func TestNobodyComes(t *testing.T) {
 		t.Error(err)
 	}
 	long := filepath.Join(t.TempDir(), strings.Repeat("x", 100))
-	if _, err := New(Options{Root: fakeBuild(t, product, bundle)}).Rendezvous(long); err == nil || !strings.Contains(err.Error(), "set TMPDIR to a shorter one") {
+	if _, err := New(Options{Root: fakeBuild(t, product, bundle)}).Rendezvous(in(long)); err == nil || !strings.Contains(err.Error(), "set TMPDIR to a shorter one") {
 		t.Error(err)
 	}
 }

@@ -123,10 +123,11 @@ func (l *listener) verify(c *net.UnixConn) error {
 
 // prepare prepares the rendezvous with a host that is about to start, as its protocol has it.
 func (t *Transport) prepare(o Options) (err error) {
-	if t.dir, err = o.Folders.Make(); err != nil {
-		return err
-	}
-	if t.rendezvous, err = o.Rendezvous(t.dir); err != nil {
+	t.rendezvous, err = o.Rendezvous(func() (string, error) {
+		t.dir, err = o.Folders.Make()
+		return t.dir, err
+	})
+	if err != nil {
 		return err
 	}
 	t.Env = append(t.Env, t.rendezvous.Env()...)

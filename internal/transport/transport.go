@@ -23,7 +23,7 @@ type Options struct {
 	Kind hostspec.Transport // "": there is no connection
 	// Rendezvous is that of a protocol with a transport of its own, for which there is no
 	// Kind. See [codec.Features].
-	Rendezvous func(dir string) (codec.Rendezvous, error)
+	Rendezvous func(folder func() (string, error)) (codec.Rendezvous, error)
 	// Wire returns the connection of a simulation, whatever the Kind is; nil: a real one.
 	Wire    func() link.Wire
 	Folders *Folders // for what has to be found by a path

@@ -195,9 +195,10 @@ func TestMeetingOfAProtocol(t *testing.T) {
 			socket := opened(t, Options{Kind: hostspec.TransportFD})
 			m := &rendezvous{inherited: null, stream: socket.Take(), connected: connected}
 			defer m.stream.Close()
-			tr := opened(t, Options{Rendezvous: func(dir string) (codec.Rendezvous, error) {
-				if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-					t.Errorf("its folder: %v", err)
+			tr := opened(t, Options{Rendezvous: func(folder func() (string, error)) (codec.Rendezvous, error) {
+				dir, err := folder()
+				if info, statErr := os.Stat(dir); err != nil || statErr != nil || !info.IsDir() {
+					t.Errorf("its folder: %v, %v", err, statErr)
 				}
 				return m, nil
 			}})
