@@ -74,8 +74,7 @@ func (r *reader) shared(d *hostDecl) {
 var lateSettings = []string{"command", "dir", "env", "sandbox.read", "sandbox.exec", "sandbox.write", "sandbox.deny", "sandbox.work.path"}
 
 // late returns the first use in an expression of what is known when an instance is made: root,
-// and in a template key, key_name and its variables; nil without one. outside: there is no
-// instance, which eval reports.
+// and in a template key, key_name and its variables; nil without one.
 func (r *reader) late(expr hcl.Expression) *hcl.Traversal {
 	for _, t := range expr.Variables() {
 		name, _, _ := member(t, "var")
