@@ -111,7 +111,11 @@ func ownCertificate(cert, key string) (pair tls.Certificate, err error) {
 		return pair, fmt.Errorf("--key: %w", err)
 	}
 	if pair, err = tls.X509KeyPair(certText, keyText); err != nil {
-		return pair, fmt.Errorf("--cert %s, --key %s: %w", cert, key, err)
+		flags := "--cert"
+		if key != cert {
+			flags = "--cert, --key"
+		}
+		return pair, fmt.Errorf("%s: %w", flags, err)
 	}
 	return pair, nil
 }
