@@ -342,6 +342,7 @@ func TestOutput(t *testing.T) {
     {
       "name": "db",
       "group": "editor",
+      "key": null,
       "protocol": "",
       "url": null,
       "state": "failed",
