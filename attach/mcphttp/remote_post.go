@@ -254,7 +254,7 @@ func (r *Remote) certificateFault(alert error) string {
 	if r.TLS == nil || len(r.TLS.Certificates) == 0 {
 		return fmt.Sprintf("%s asks for a certificate of this side: name a file with it, and one with its key, as remote.cert and remote.key of the host or by --cert and --key (%v)", r.URL.Host, alert)
 	}
-	why := ""
+	var why string
 	switch text := alert.Error(); {
 	case strings.Contains(text, "authority"):
 		why = "it is signed by an authority that the server does not trust"

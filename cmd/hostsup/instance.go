@@ -37,7 +37,7 @@ func (f *instanceFlags) instance() (i control.Instance, err error) {
 	for _, set := range f.sets {
 		name, source, _ := strings.Cut(set, "=")
 		kind, where, _ := strings.Cut(source, ":")
-		value := ""
+		var value string
 		switch {
 		case name == "" || where == "" || kind != "env" && kind != "file":
 			return i, usagef("--set %s=…: write NAME=env:VARIABLE or NAME=file:PATH; all users of the machine could see a value that stands here", name)

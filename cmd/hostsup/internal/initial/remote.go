@@ -73,8 +73,9 @@ func (m Machine) reach(h *Host) error {
 func (m Machine) value(t Text) string {
 	var b strings.Builder
 	for _, p := range t {
-		value, set := p.Words, true
+		value := p.Words
 		if p.Env != "" {
+			var set bool
 			if value, set = m.Getenv(p.Env); !set {
 				value = p.Default
 			}
