@@ -226,3 +226,6 @@ func TestExplain(t *testing.T) {
 		}
 	}
 }
+
+// in returns what makes the folder of a rendezvous, which is there.
+func in(dir string) func() (string, error) { return func() (string, error) { return dir, nil } }

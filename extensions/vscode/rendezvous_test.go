@@ -18,9 +18,6 @@ import (
 	"github.com/hostsup/hostsup/codec/vscode/persistent"
 )
 
-// in returns what makes the folder of a rendezvous, which is there.
-func in(dir string) func() (string, error) { return func() (string, error) { return dir, nil } }
-
 func met(t *testing.T, opt Options) (codec.Rendezvous, map[string]string) {
 	t.Helper()
 	opt.Root = fakeBuild(t, product, bundle)
