@@ -44,7 +44,7 @@ type Tree struct {
 	// value stands then, until release is called and for a while after that. Values of less
 	// than 4 bytes are left alone.
 	Hold     func(name string, value []byte) (release func())
-	StateDir   string              // "": the tree keeps nothing on disk
+	StateDir string // "": the tree keeps nothing on disk
 }
 
 // Opened is a part in one tree. A field is nil when the part does not have it.

@@ -130,24 +130,9 @@ func (a *app) attachAlone(o *aloneOptions, command []string) error {
 		return err
 	}
 	sandbox.CloseInheritedOnExec()
-	// From here on a signal requests a stop.
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
-
-	log, err := newOwnLog(a.errout, screen(a.errout), config.Log{Level: config.LevelWarn, Format: config.FormatText, To: config.LogToStderr}, "")
-	if err != nil {
-		return err
-	}
-	defer log.end()
-	sup, err := supervisor.Start(context.Background(), supervisor.Spec{
+	return a.serveAlone(supervisor.Spec{
 		Groups: []supervisor.GroupSpec{supervisor.Alone(spec)}, Parts: []supervisor.Part{attach.Part{Alone: true}}, OnFailed: supervisor.Exit,
-	}, supervisor.WithLogger(log))
-	if err != nil {
-		return err
-	}
-	log.setHosts(sup.Hosts())
-	return serveAlone(sup, spec.Name, newStreams(in, a.out.w), log, signals, nil)
+	}, spec.Name, in, nil)
 }
 
 // speak finds out which protocol the client speaks. It returns the client's input, nil if the
@@ -173,9 +158,28 @@ func (a *app) speak(o *aloneOptions, spec *supervisor.HostSpec) (io.Reader, erro
 	return in, nil
 }
 
-// serveAlone serves the client until it has left, or given has a reason to end, and ends the
-// supervisor.
-func serveAlone(sup *supervisor.Supervisor, host string, client *streams, log *ownLog, signals <-chan os.Signal, given <-chan error) error {
+// serveAlone starts a supervisor, serves the client, whose input is in, until it has left, and
+// ends the supervisor. watch, unless it is nil, runs meanwhile and may send a reason to end.
+func (a *app) serveAlone(tree supervisor.Spec, host string, in io.Reader, watch func(sup *supervisor.Supervisor, given chan<- error), opts ...supervisor.Option) error {
+	// From here on a signal requests a stop.
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	log, err := newOwnLog(a.errout, screen(a.errout), config.Log{Level: config.LevelWarn, Format: config.FormatText, To: config.LogToStderr}, "")
+	if err != nil {
+		return err
+	}
+	defer log.end()
+	sup, err := supervisor.Start(context.Background(), tree, append(opts, supervisor.WithLogger(log))...)
+	if err != nil {
+		return err
+	}
+	log.setHosts(sup.Hosts())
+	client := newStreams(in, a.out.w)
+	given := make(chan error, 1)
+	if watch != nil {
+		go watch(sup, given)
+	}
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)
@@ -187,7 +191,7 @@ func serveAlone(sup *supervisor.Supervisor, host string, client *streams, log *o
 	stopCtx, kill := context.WithCancel(context.Background())
 	defer kill()
 	stop := func() { go func() { _ = sup.Stop(stopCtx) }() } // it ends with the supervisor
-	var err, reason error
+	var reason error
 	var signaled os.Signal
 	for done := false; !done; {
 		select {
@@ -202,7 +206,6 @@ func serveAlone(sup *supervisor.Supervisor, host string, client *streams, log *o
 			signaled = s
 			stop()
 		case reason = <-given:
-			given = nil
 			stop()
 		case <-sup.Done():
 			done = true

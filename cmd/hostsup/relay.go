@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/hostsup/hostsup/attach"
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/config"
 	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/hostspec"
@@ -69,15 +66,6 @@ type relay struct {
 // attachRelay makes the standard streams a client of a host that was joined, until the client
 // has left, or the host has sent it away.
 func (a *app) attachRelay(r *relay, first *control.Attachment) error {
-	// From here on a signal requests a stop.
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
-	log, err := newOwnLog(a.errout, screen(a.errout), config.Log{Level: config.LevelWarn, Format: config.FormatText, To: config.LogToStderr}, "")
-	if err != nil {
-		return err
-	}
-	defer log.end()
 	r.protocol = first.Protocol
 	self, err := os.Executable()
 	if err != nil {
@@ -90,16 +78,9 @@ func (a *app) attachRelay(r *relay, first *control.Attachment) error {
 		Liveness: hostspec.LivenessRule{Ping: time.Minute}, // likewise
 		Features: []supervisor.Feature{attach.Rule{Silent: first.Silent}},
 	}
-	sup, err := supervisor.Start(context.Background(), supervisor.Spec{
+	err = a.serveAlone(supervisor.Spec{
 		Groups: []supervisor.GroupSpec{{Name: hostName(r.host), Hosts: []supervisor.HostSpec{spec}}}, Parts: []supervisor.Part{attach.Part{Alone: true, Relayed: r.refusal}},
-	}, supervisor.WithLogger(log), supervisor.WithLauncher(inProcess{r.run}), supervisor.WithKill(sandbox.KillGroup))
-	if err != nil {
-		return err
-	}
-	log.setHosts(sup.Hosts())
-	given := make(chan error, 1)
-	go r.watch(sup, given)
-	err = serveAlone(sup, spec.Name, newStreams(a.in, a.out.w), log, signals, given)
+	}, spec.Name, a.in, r.watch, supervisor.WithLauncher(inProcess{r.run}), supervisor.WithKill(sandbox.KillGroup))
 	if err == nil {
 		err = r.end() // the client may have left because of that
 	}

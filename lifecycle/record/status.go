@@ -81,7 +81,7 @@ type LogStatus struct {
 type HostStatus struct {
 	Name            string          `json:"name"`
 	Group           string          `json:"group"`
-	Key             *string         `json:"key"` // for which it is an instance of a template; null: it is none
+	Key             *string         `json:"key"` // of an instance of a template; null for other hosts
 	Protocol        string          `json:"protocol"`
 	URL             *string         `json:"url"` // of the server elsewhere that it is; null: a program of this machine
 	State           lifecycle.State `json:"state"`

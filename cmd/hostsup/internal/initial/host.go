@@ -31,7 +31,7 @@ type Text = lists.Text
 type Host struct {
 	Name    string
 	Kind    Kind
-	Known   string          // its name as a known server; "" if it is none
+	Known   string          // its name as a known server; "" if it is not known
 	Command []Text          // nil for a host with a URL
 	URL     Text            // of a server elsewhere; nil for a program
 	Token   Text            // for that server; nil for none

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// address returns the URL of a server that is not started, "" if there is none.
+// address returns the URL of a remote server, "" for a server that is started by a command.
 func (e entry) address() string { return cmp.Or(e.HTTPURL, e.URL, e.ServerURL) }
 
 // errSSE means that a server speaks the transport that MCP had before Streamable HTTP.
