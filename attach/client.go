@@ -53,6 +53,7 @@ type client struct {
 	capabilities codec.Raw       // under hub.mu: that it has announced; nil: none
 	generation   string          // under hub.mu: MCP: that it speaks, "" if it has not shown that
 	told         codec.Raw       // under hub.mu: LSP: the answer to its initialize
+	news         string          // under hub.mu: MCP: a notification that the host asks something after, until it has
 	alarmed      bool            // under hub.mu: it was told that the host does not run, and not yet that it does
 	early        []codec.Message // under hub.mu: notifications that came before that
 	earlyBytes   int             // under hub.mu: of their parameters

@@ -20,10 +20,11 @@
 // find their request. Notifications of the host go to all clients, in order. Its
 // own requests go to the client whose call has caused them, as far as that can be
 // told: if exactly one has a call open it is that one, else one that has announced
-// that it can answer. With [Rule].Isolate they are refused otherwise. The rules of the
-// host's spec answer while there is no client. What a language server has registered
-// with a client that leaves is registered with the next in its name; while no
-// client is there the hub itself agrees, and keeps it for who comes.
+// that it can answer. One that has told that its roots are others counts as one with a
+// call open until the host has asked for them. With [Rule].Isolate they are refused
+// otherwise. The rules of the host's spec answer while there is no client. What a language
+// server has registered with a client that leaves is registered with the next in its
+// name; while no client is there the hub itself agrees, and keeps it for who comes.
 //
 // The first client's initialize is what the host is started with, if its spec
 // says so ([supervisor.HostSpec].Attach), else the spec's own Init is. Every client gets

@@ -10,6 +10,9 @@ import (
 	"github.com/hostsup/hostsup/codec"
 )
 
+// rootsChanged is the news after which a host asks for the roots.
+const rootsChanged = "notifications/roots/list_changed"
+
 // mcp is the Model Context Protocol in both of its generations: with the handshake,
 // up to revision 2025-11-25, and without it, from 2026-07-28 on. A life speaks one of
 // them, see Hub.sessionless.
@@ -45,7 +48,7 @@ func (mcp) purpose(method string) purpose {
 	case "elicitation/create":
 		p.needs = []string{"elicitation"}
 	case "roots/list":
-		p.needs = []string{"roots"}
+		p.needs, p.likely = []string{"roots"}, rootsChanged
 	}
 	return p
 }
@@ -90,7 +93,7 @@ func (h *Hub) begun(c *client, result codec.Raw) {
 	}
 }
 
-func (mcp) causes(method string) bool { return method != methodListen }
+func (mcp) causes(method string) bool { return method != methodListen && method != rootsChanged }
 
 func (mcp) request(c *client, m *codec.Message) error {
 	h := c.hub
@@ -146,7 +149,12 @@ func (mcp) notification(c *client, m *codec.Message) error {
 	if m.Method == "notifications/initialized" {
 		return nil // the host was told when its life began
 	}
-	c.hub.tell(c.ctx, m.Method, m.Params, nil)
+	c.hub.tell(c.ctx, m.Method, m.Params, func() bool {
+		if m.Method == rootsChanged {
+			c.news = m.Method
+		}
+		return true
+	})
 	return nil
 }
 
@@ -178,6 +186,9 @@ func (mcp) up(h *Hub) {
 func (mcp) down(h *Hub) {
 	h.lacks = ""
 	clear(h.tasks)
+	for _, c := range h.clients {
+		c.news = ""
+	}
 	h.wishes.level = ""
 	h.heard.clear()
 }

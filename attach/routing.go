@@ -15,7 +15,8 @@ type purpose struct {
 	// common tells that any client would give the same answer, so that the one that
 	// has been attached longest is asked unless clients are isolated.
 	common bool
-	// likely is a method whose calls cause such requests more often than others do.
+	// likely is a method whose calls, or whose news, cause such requests more often than
+	// others do.
 	likely string
 	// needs is the path of the capability that a client has to have announced; nil:
 	// any client can answer.
@@ -24,8 +25,8 @@ type purpose struct {
 
 // candidate is a client as choose sees it.
 type candidate struct {
-	calls  int  // open ones that can cause a request
-	likely int  // of these, calls of the likely method
+	calls  int  // open ones that can cause a request, and news that does
+	likely int  // of these, calls or news of the likely method
 	able   bool // has announced what the request needs
 }
 
@@ -106,6 +107,11 @@ func (h *Hub) responsible(m *codec.Message) (*client, error) {
 		list[i] = c.candidate(about)
 	}
 	who, sure := choose(list, about)
+	for _, c := range present {
+		if c.news == about.likely {
+			c.news = ""
+		}
+	}
 	if isolated && !sure && (h.introduced > 1 || len(present) > 1) {
 		return nil, &codec.Error{Code: h.dialect.failed(), Message: fmt.Sprintf(
 			"%s cannot be attributed to one client: the clients of host %q are isolated, and not exactly one of them has a call open", m.Method, h.host.Name())}
@@ -119,15 +125,25 @@ func (c *client) candidate(about purpose) candidate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range c.open {
-		if e.answered() || !c.hub.dialect.causes(e.method) {
-			continue
-		}
-		out.calls++
-		if e.method == about.likely {
-			out.likely++
+		if !e.answered() {
+			out.count(c.hub.dialect, e.method, about)
 		}
 	}
+	out.count(c.hub.dialect, c.news, about)
 	return out
+}
+
+// count adds what a client has said and why the host may ask.
+func (c *candidate) count(d dialect, method string, about purpose) {
+	switch {
+	case method == "":
+		return
+	case method == about.likely:
+		c.likely++
+	case !d.causes(method):
+		return
+	}
+	c.calls++
 }
 
 // arrive makes a client one that the host may ask. Under the lock.

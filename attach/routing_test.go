@@ -14,7 +14,7 @@ import (
 
 // TestChoose plays testdata/routing.txt: who is asked what the host requests. A line is
 // the method, the clients in the order of their arrival, and the outcome. A client is
-// written as its open calls with commas between them, or "-" for none, and "!" behind
+// written as its open calls and news with commas between them, or "-" for none, and "!" behind
 // one that has announced what the request needs. The outcome is the number of the
 // client, from 1, and "sure" or "unsure".
 func TestChoose(t *testing.T) {
@@ -45,11 +45,8 @@ func TestChoose(t *testing.T) {
 			var c candidate
 			w, c.able = strings.CutSuffix(w, "!")
 			for call := range strings.SplitSeq(w, ",") {
-				if call != "-" && d.causes(call) {
-					c.calls++
-					if call == p.likely {
-						c.likely++
-					}
+				if call != "-" {
+					c.count(d, call, p)
 				}
 			}
 			list = append(list, c)

@@ -101,9 +101,10 @@ var pages = []page{
 			"hostsup sandbox doctor":                       {0, 1},
 		},
 		skip: map[string]string{
-			"hostsup exec attach EXECID": "forgets a command that has ended: cmd/hostsup/testdata/exec/detach.txtar runs it",
-			"hostsup inspect HOST":       "needs a host that is node: cmd/hostsup/testdata/vscode/inspect.txtar and inspect_linux_test.go run it",
-			"hostsup sandbox selftest":   "takes long: escape_linux_test.go runs it",
+			"hostsup exec attach EXECID":                            "forgets a command that has ended: cmd/hostsup/testdata/exec/detach.txtar runs it",
+			"hostsup inspect HOST":                                  "needs a host that is node: cmd/hostsup/testdata/vscode/inspect.txtar and inspect_linux_test.go run it",
+			"hostsup sandbox selftest":                              "takes long: escape_linux_test.go runs it",
+			"hostsup attach --shared -- pyright-langserver --stdio": "needs the server and a client: attach_shared_linux_test.go runs one",
 		},
 	},
 	{

@@ -39,19 +39,26 @@ type checks struct {
 // host is unresponsive until one does.
 func Interceptor(host *actors.Ref, check Check) *actors.Interceptor {
 	c := &checks{host: host}
+	var turn sync.Mutex // a life begins while the last check of the one before it still ends
 	var asked *question
-	c.once = func(ctx context.Context) (err error) {
-		if asked == nil {
-			asked = c.ask(ctx, check)
-		}
-		select {
-		case err = <-asked.answer:
+	c.once = func(ctx context.Context) error {
+		turn.Lock()
+		defer turn.Unlock()
+		for {
+			if asked == nil {
+				asked = c.ask(ctx, check)
+			}
+			err, answered := asked.wait()
+			if !answered { // it is not asked again before it has answered
+				return fmt.Errorf("no answer within %s", host.Spec().Liveness.After)
+			}
 			asked.cancel()
+			of := asked.life
 			asked = nil
-		case <-asked.ctx.Done(): // it is not asked again before it has answered
-			err = fmt.Errorf("no answer within %s", host.Spec().Liveness.After)
+			if of == ctx { // else it was about a life that has ended
+				return err
+			}
 		}
-		return err
 	}
 	return &actors.Interceptor{Name: "health", Stage: actors.StageWatch, Changed: c.changed, Closed: c.end, Status: c.status}
 }
@@ -218,18 +225,35 @@ func (c *checks) note(err error, fails int) {
 
 // question is one call of a check.
 type question struct {
-	ctx    context.Context
+	life   context.Context // of the life that it is about
+	ctx    context.Context // its own
 	cancel context.CancelFunc
 	answer chan error
 }
 
 func (c *checks) ask(ctx context.Context, check Check) *question {
-	q := &question{answer: make(chan error, 1)}
+	q := &question{life: ctx, answer: make(chan error, 1)}
 	q.ctx, q.cancel = context.WithTimeout(ctx, c.terms().timeout)
 	c.host.Background(func() {
 		q.answer <- link.Contain(func() error { return check(q.ctx) })
 	})
 	return q
+}
+
+// wait returns the answer. It waits for it until the time for the check, or the life that
+// it was about, has ended.
+func (q *question) wait() (err error, answered bool) {
+	select {
+	case err = <-q.answer:
+		return err, true
+	default: // an answer that came in time counts, however late it is looked at
+	}
+	select {
+	case err = <-q.answer:
+		return err, true
+	case <-q.ctx.Done():
+		return nil, false
+	}
 }
 
 // pause waits, and reports whether ctx still goes on.
