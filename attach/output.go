@@ -15,6 +15,9 @@ func (c *client) send(m *codec.Message) {
 	if c.ended {
 		return
 	}
+	if len(m.Result) >= 4*codec.PartEdge && c.inParts(m) {
+		return
+	}
 	last := []byte(nil)
 	n := len(c.queue)
 	atOnce := c.try != nil && n == 0 && !c.pours
@@ -54,7 +57,31 @@ func (c *client) send(m *codec.Message) {
 		}
 	}
 	c.queue = append(c.queue[:n], buf)
-	size := int64(len(buf) - len(last))
+	c.queued(int64(len(buf) - len(last)))
+}
+
+// inParts puts a long answer into the queue without copying it. It returns false if that
+// cannot be done. Under client.mu.
+func (c *client) inParts(m *codec.Message) bool {
+	if c.can.AppendParts == nil {
+		return false
+	}
+	n := len(c.queue)
+	queue, err := c.can.AppendParts(c.queue, m)
+	if err != nil {
+		return false
+	}
+	c.queue = queue
+	size := 0
+	for _, part := range queue[n:] {
+		size += len(part)
+	}
+	c.queued(int64(size))
+	return true
+}
+
+// queued counts so many more bytes that wait for the client. Under client.mu.
+func (c *client) queued(size int64) {
 	switch backlog := c.backlog.Add(size); {
 	case backlog > cutLimit && backlog > size: // one message alone may have more
 		c.cut(fmt.Errorf("it does not read: %d MiB wait for it, limit %d", backlog>>20, cutLimit>>20))

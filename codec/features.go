@@ -88,6 +88,10 @@ type End struct {
 	Output []string // the last lines that it printed, as far as they have been read
 }
 
+// PartEdge is how many bytes of both ends of a payload [SessionFeatures.AppendParts] puts
+// with what comes before and behind it, so that no part is too short to be worth a write.
+const PartEdge = 16 << 10
+
 // SessionFeatures is what the peer of one connection can besides; nil functions
 // stand for what it cannot. A connection asks its [Session] for the value once,
 // before NewReader.
@@ -112,6 +116,11 @@ type SessionFeatures struct {
 	// it, in the protocol's encoding; nil if there is no such request. Safe for
 	// concurrent use.
 	Written func(id uint32) Raw
+	// AppendParts is [Session.Append] in parts, each to be written behind the one before:
+	// of a payload of at least 4 times PartEdge the middle is not copied but a part of its
+	// own. It and m's memory must not be changed before it is written; something may be
+	// put behind the last part. nil: this protocol has Append only.
+	AppendParts func(dst [][]byte, m *Message) ([][]byte, error)
 	// Stacks says whether the peer waits inside of its request of this method for the
 	// answer, and meanwhile makes others, each from within the one before. It then
 	// takes answers in the reverse order only, as a call stack does: each is held back

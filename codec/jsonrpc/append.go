@@ -38,6 +38,14 @@ func (f *frame) add(payload []byte) {
 	f.bytes += len(payload)
 }
 
+// text returns what a part holds.
+func (f *frame) text(p part) []byte {
+	if p.payload != nil {
+		return p.payload
+	}
+	return f.scratch[p.from:p.to]
+}
+
 // flush makes a part of what was written to the scratch since from.
 func (f *frame) flush(from int) {
 	f.parts[f.n] = part{from: from, to: len(f.scratch)}
@@ -60,35 +68,71 @@ func (s *Session) Append(dst []byte, m *codec.Message) ([]byte, error) {
 	if err := s.build(f, m); err != nil {
 		return dst, err
 	}
-	if f.bytes > s.lim.Frame {
-		return dst, unsendable(codec.ErrTooLarge, "%d bytes, limit %d", f.bytes, s.lim.Frame)
-	}
-	if !s.lines {
-		dst = append(dst, "Content-Length: "...)
-		dst = strconv.AppendInt(dst, int64(f.bytes), 10)
-		dst = append(dst, "\r\n\r\n"...)
-	}
+	dst = s.head(dst, f)
 	for _, p := range f.parts[:f.n] {
-		from := len(dst)
-		if p.payload != nil {
-			dst = append(dst, p.payload...)
-		} else {
-			dst = append(dst, f.scratch[p.from:p.to]...)
-		}
-		if s.lines {
-			blank(dst[from:])
-		}
+		dst = s.put(dst, f.text(p))
 	}
 	if s.lines {
 		dst = append(dst, '\n')
 	}
+	s.sent(m)
+	return dst, nil
+}
+
+// AppendParts implements [codec.SessionFeatures].
+func (s *Session) AppendParts(dst [][]byte, m *codec.Message) ([][]byte, error) {
+	f := &s.body
+	f.reset()
+	defer f.reset()
+	if err := s.build(f, m); err != nil {
+		return dst, err
+	}
+	buf := s.head(nil, f)
+	for _, p := range f.parts[:f.n] {
+		text := f.text(p)
+		if len(p.payload) < 4*codec.PartEdge || s.lines && bytes.ContainsAny(text, "\r\n") {
+			buf = s.put(buf, text)
+			continue
+		}
+		end := len(text) - codec.PartEdge
+		dst = append(dst, append(buf, text[:codec.PartEdge]...), text[codec.PartEdge:end:end])
+		buf = bytes.Clone(text[end:])
+	}
+	if s.lines {
+		buf = append(buf, '\n')
+	}
+	s.sent(m)
+	return append(dst, buf), nil
+}
+
+// head begins a message.
+func (s *Session) head(dst []byte, f *frame) []byte {
+	if s.lines {
+		return dst
+	}
+	dst = append(dst, "Content-Length: "...)
+	dst = strconv.AppendInt(dst, int64(f.bytes), 10)
+	return append(dst, "\r\n\r\n"...)
+}
+
+// put puts a part of a message behind dst.
+func (s *Session) put(dst, text []byte) []byte {
+	from := len(dst)
+	dst = append(dst, text...)
+	if s.lines {
+		blank(dst[from:])
+	}
+	return dst
+}
+
+// sent forgets what no further message is about.
+func (s *Session) sent(m *codec.Message) {
 	switch m.Kind {
 	case codec.Response:
 		s.ids.forget(m.ID)
 	case codec.Cancel:
 		s.progress.forget(m.ID)
 	}
-	return dst, nil
 }
 
 // blank makes spaces of line ends, which in JSON stand between values only.
@@ -105,7 +149,18 @@ func blank(b []byte) {
 	}
 }
 
+// build makes the parts of a message that can be sent.
 func (s *Session) build(f *frame, m *codec.Message) error {
+	if err := s.shape(f, m); err != nil {
+		return err
+	}
+	if f.bytes > s.lim.Frame {
+		return unsendable(codec.ErrTooLarge, "%d bytes, limit %d", f.bytes, s.lim.Frame)
+	}
+	return nil
+}
+
+func (s *Session) shape(f *frame, m *codec.Message) error {
 	if m.ID == 0 && m.Kind != codec.Notification {
 		return unsendable(codec.ErrShape, "%s without an id", m.Kind)
 	}

@@ -127,7 +127,7 @@ func (s *Session) Handshake(h codec.Hello) codec.Handshake { return s.app.handsh
 
 // Features returns what has to do with noise, the handshake and cancelled requests.
 func (s *Session) Features() codec.SessionFeatures {
-	return codec.SessionFeatures{Opened: s.Opened, OnNoise: s.OnNoise, Forget: s.Forget, Written: s.Written}
+	return codec.SessionFeatures{Opened: s.Opened, OnNoise: s.OnNoise, Forget: s.Forget, Written: s.Written, AppendParts: s.AppendParts}
 }
 
 // Opened returns the params of the request that opened the connection and what
