@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,7 +19,8 @@ import (
 )
 
 const (
-	wayPipes = "direct pipes"
+	wayPipes  = "direct pipes"
+	wayCopies = "two processes that copy" // as many as attach and the supervisor are
 
 	shortSize  = 200 // bytes of a request, and of its answer
 	shortCount = 4000
@@ -54,7 +56,7 @@ func clientSection(opt options) (_ *report, err error) {
 	if err := buildHostsup(root, binary); err != nil {
 		return nil, err
 	}
-	ways := []string{wayOurs, wayPipes}
+	ways := []string{wayOurs, wayCopies, wayPipes}
 	rounds := min(opt.rounds, 5)
 	all := map[string][]clientFigures{}
 	for round := range rounds {
@@ -75,13 +77,14 @@ func clientSection(opt options) (_ *report, err error) {
 			way, micros(measure.Median(p50)), micros(measure.Median(p99)), times(measure.Ratio(p50, base50)),
 			megabytes(measure.Median(rate)), times(measure.Ratio(rate, baseRate)), mib(measure.Median(growth)),
 		}
-		if way == wayPipes {
+		if way != wayOurs {
 			cells[6] = "–"
 		}
 		r.row(cells...)
 	}
 	r.note("medians of %d rounds in turns; ratios are medians of the ratios within a round; client and server are the same in all, and have pipes", rounds)
 	r.note("%d short requests one at a time; then %d answers with %d requests in flight", shortCount, bulkCount, blobFlight)
+	r.note("%s are what it takes to pass two more processes each way", wayCopies)
 	r.note("growth is of the resident memory of the supervisor, of what it keeps beside the host, and of hostsup attach: at most, minus once the client is initialized")
 	r.targets = clientTargets(all)
 	return r, nil
@@ -123,7 +126,11 @@ func clientWorker(args []string) (f clientFigures, err error) {
 	}
 	command := []string{self, "worker", "attach-host"}
 	var ours []int
-	if args[0] != wayPipes {
+	switch args[0] {
+	case wayCopies:
+		relay := []string{self, "worker", "relay"}
+		command = slices.Concat(relay, relay, command)
+	case wayOurs:
 		s, err := superviseBlobs(args[1], command)
 		if err != nil {
 			return f, err
@@ -187,6 +194,30 @@ func clientWorker(args []string) (f clientFigures, err error) {
 	peak, err := memory(ours, "VmHWM")
 	f.Growth = peak - before
 	return f, err
+}
+
+// relay starts the command ARGV and copies what it reads to that, and back.
+func relay(argv []string) error {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	sent := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(in, os.Stdin)
+		sent <- errors.Join(err, in.Close())
+	}()
+	_, err = io.Copy(os.Stdout, out)
+	return errors.Join(err, <-sent, cmd.Wait())
 }
 
 // echo makes a request of shortSize bytes and reads its answer, which is as long.

@@ -36,6 +36,7 @@ func workers() map[string]func(args []string) error {
 		"attach":       printed(attachWorker),
 		"client":       printed(clientWorker),
 		"vscode":       printed(vscodeWorker),
+		"relay":        relay,
 		"attach-hub":   attachHub,
 		"attach-host":  attachHost,
 	}
