@@ -171,6 +171,9 @@ func clientWorker(args []string) (f clientFigures, err error) {
 		if before, err = memory(ours, "VmRSS"); err != nil {
 			return f, err
 		}
+		if err := forgetPeaks(ours); err != nil {
+			return f, err
+		}
 	}
 	took := make([]float64, 0, shortCount)
 	for i := range shortWarm + shortCount {

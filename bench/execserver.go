@@ -141,6 +141,17 @@ func memory(pids []int, field string) (float64, error) {
 	return sum, nil
 }
 
+// forgetPeaks lets VmHWM of processes begin anew, without what they needed to start. See
+// proc_pid_clear_refs(5).
+func forgetPeaks(pids []int) error {
+	for _, pid := range pids {
+		if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // calm waits until the server has put its things away, and weighs it.
 func (p *execProcess) calm() (float64, error) {
 	time.Sleep(settle)
