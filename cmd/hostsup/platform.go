@@ -9,7 +9,7 @@ const elsewhere = "validate --elsewhere, init, doctor, version, completion, exec
 // runtime.GOOS, and what works there; nil if it can.
 func unsupported(verb, goos string) error {
 	switch verb {
-	case "run", "exec-server", "sandbox run", "attach":
+	case "run", "exec-server", "sandbox run", "attach", "conformance":
 		if goos == "windows" {
 			return fmt.Errorf("hostsup %s does not support windows: process trees are started and ended on Linux and macOS only; what works here: %s", verb, elsewhere)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/mpack"
 	"github.com/hostsup/hostsup/sdk"
+	"github.com/hostsup/hostsup/sdk/undertest"
 )
 
 // maxMillis keeps params away from the edge of time.Duration.
@@ -59,6 +60,7 @@ func newServer(w *wire, opts ...sdk.Option) *sdk.Server {
 	})
 	s.OnOtherNotify(printNotification)
 	extend(s)
+	undertest.Add(s)
 	return s
 }
 

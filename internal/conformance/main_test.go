@@ -1,0 +1,50 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/hostsup/hostsup/internal/leaktest"
+	"github.com/hostsup/hostsup/sdk"
+	"github.com/hostsup/hostsup/sdk/undertest"
+)
+
+// asHost makes this program the host under test: "sdk", or the number of a rule that the host
+// breaks, "" breaks none.
+const asHost = "CONFORMANCE_TEST_HOST"
+
+func TestMain(m *testing.M) {
+	switch name, ok := os.LookupEnv(asHost); {
+	case !ok:
+		leaktest.Main(m)
+	case name == "sdk":
+		s := sdk.New(sdk.Info{Name: "under-test", Version: "1"})
+		undertest.Add(s)
+		undertest.Extend(s)
+		if err := s.Serve(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
+
+// played runs the kit against this program.
+func played(t *testing.T, host, rules string, transports ...string) *Report {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(t.Context(), Options{Command: []string{self}, Env: []string{asHost + "=" + host}, Rules: rules, Transports: transports})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// describe shows a result.
+func describe(r *Result) string {
+	return fmt.Sprintf("%s over %s: %s\nsent %v\nexpected %s\ngot %s", r.Rule.ID, r.Transport, r.Outcome, r.Sent, r.Expected, r.Got)
+}
