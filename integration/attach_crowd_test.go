@@ -16,7 +16,23 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/supervisor"
 )
+
+// attachEditor attaches to a language server as an editor with a folder.
+func attachEditor(t *testing.T, sup *supervisor.Supervisor, host string, p codec.Protocol, dir string) *attached {
+	t.Helper()
+	a := attachTo(t, sup, host, p)
+	a.reply = func(method string) (codec.Raw, *codec.Error) {
+		if method == "workspace/configuration" {
+			return codec.Raw(`[{},{},{},{},{},{},{},{}]`), nil
+		}
+		return nil, nil
+	}
+	a.must("initialize", opening(dir))
+	a.tell("initialized", dict{})
+	return a
+}
 
 // Five editors share each language server, most of them with a document for each. The server is
 // killed in the middle of their calls, and hangs in the middle of others: each call has one
@@ -37,15 +53,7 @@ func TestAttachCrowdOfEditors(t *testing.T) {
 			}
 			var editors []editor
 			for i := range 5 {
-				e := editor{attached: attachTo(t, sup, name, h.Protocol)}
-				e.reply = func(method string) (codec.Raw, *codec.Error) {
-					if method == "workspace/configuration" {
-						return codec.Raw(`[{},{},{},{},{},{},{},{}]`), nil
-					}
-					return nil, nil
-				}
-				e.must("initialize", opening(dir))
-				e.tell("initialized", dict{})
+				e := editor{attached: attachEditor(t, sup, name, h.Protocol, dir)}
 				file := fmt.Sprint("d", i, l.file) // of one folder: gopls knows no other package
 				if l.late {
 					file = l.file // of what is opened while it starts, it looks at the last document alone

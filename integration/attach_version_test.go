@@ -3,6 +3,8 @@
 package integration
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -62,6 +64,96 @@ func TestAttachAnotherVersion(t *testing.T) {
 		a = newSharer(t, sup, hello) // it opens anew
 	}
 	a.leaves()
+}
+
+// Public language servers are killed, and come back in another version: clients go on with
+// what it can do as well, with their text, and are ended with the reason where it cannot.
+func TestAttachVersionsOfServers(t *testing.T) {
+	t.Parallel()
+	for name, v := range map[string]struct {
+		older string // in the folder of packages
+		lacks string // a capability that the older version does not offer
+	}{
+		"pyright":    {"pyright-before/langserver.index.js", ""},
+		"typescript": {"typescript-language-server-before/lib/cli.mjs", "codeLensProvider"},
+		"yaml":       {"yaml-language-server-before/bin/yaml-language-server", "documentFormattingProvider"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, dir := languages[name], t.TempDir()
+			link := filepath.Join(t.TempDir(), "server")
+			become := func(program string) {
+				t.Helper()
+				_ = os.Remove(link) // there is none at first
+				if err := os.Symlink(program, link); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h := server(t, name, jsonrpc.Headers(jsonrpc.Options{}), l.argv...)
+			older, newer := npm(t, filepath.Join("..", v.older)), h.Command[0]
+			h.Attach, h.Command[0] = true, link
+			h.Command = append([]string{peer(t, "node")}, h.Command...)
+			become(older)
+			sup, host := alone(t, h)
+			uri := "file://" + filepath.Join(dir, l.file)
+			lines := 0 // put in front of the text
+			answers := func(a *attached) {
+				t.Helper()
+				q := dict{"textDocument": dict{"uri": uri}}
+				if l.at != nil {
+					q["position"] = dict{"line": l.at["line"].(int) + lines, "character": l.at["character"]}
+				}
+				eventually(t, func() bool { // it may answer before it has looked at the document
+					out, err := a.call(l.asks, q)
+					if err != nil {
+						t.Fatalf("life %d: %v", host.Status().Life, err)
+					}
+					return strings.Contains(out, l.says)
+				}, "no answer about the text")
+			}
+			opens := func() *attached {
+				a := attachEditor(t, sup, name, h.Protocol, dir)
+				a.tell("workspace/didChangeConfiguration", dict{"settings": dict{}}) // without it the older pyright does nothing
+				a.tell("textDocument/didOpen", dict{"textDocument": dict{"uri": uri, "languageId": l.id, "version": 1, "text": l.text}})
+				lines = 0
+				return a
+			}
+			edits := func(a *attached) {
+				lines++
+				a.tell("textDocument/didChange", dict{"textDocument": dict{"uri": uri, "version": 1 + lines}, "contentChanges": []dict{
+					{"range": dict{"start": at(0, 0), "end": at(0, 0)}, "text": "\n"},
+				}})
+			}
+			a := opens()
+			edits(a)
+			answers(a)
+
+			become(newer)
+			signal(t, host, syscall.SIGKILL)
+			answers(a)
+			edits(a)
+			answers(a)
+			runs(t, host, 2)
+
+			if v.lacks != "" {
+				_ = a.rw.Close()
+				<-a.served
+				a = opens()
+				answers(a)
+			}
+			life := host.Status().Life
+			become(older)
+			signal(t, host, syscall.SIGKILL)
+			if v.lacks != "" {
+				if err := <-a.served; err == nil || !strings.Contains(err.Error(), "come back different") || !strings.Contains(err.Error(), v.lacks) {
+					t.Errorf("a client of the newer version: %v, want %s", err, v.lacks)
+				}
+				a = opens()
+			}
+			answers(a)
+			runs(t, host, life+1)
+		})
+	}
 }
 
 // A client with another opening gets another life, unless others are attached: then it

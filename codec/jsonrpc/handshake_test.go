@@ -85,6 +85,7 @@ func TestLSPHandshake(t *testing.T) {
 	for _, m := range []*codec.Message{
 		{Kind: codec.Notification, Method: "window/logMessage"},
 		{Kind: codec.Request, ID: 1, Method: "window/showMessageRequest"},
+		{Kind: codec.Request, ID: 2, Method: "window/workDoneProgress/create"},
 	} {
 		if _, done, err := hs.Handle(m); done || !errors.Is(err, codec.ErrUnrelated) {
 			t.Errorf("%s: %v, %v", m.Method, done, err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -154,6 +155,10 @@ func fileURI(path string) string {
 	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
+// early are the requests that a server may make before it has answered initialize. The
+// second one is made by typescript-language-server up to version 3.
+var early = [...]string{"window/showMessageRequest", "window/workDoneProgress/create"}
+
 func (hs *lspHandshake) Start() ([]codec.Message, bool) {
 	if hs.err != nil {
 		return nil, false
@@ -167,9 +172,9 @@ func (hs *lspHandshake) Handle(m *codec.Message) ([]codec.Message, bool, error) 
 		return nil, false, hs.err
 	case hs.done:
 		return nil, true, nil
-	case m.Kind == codec.Notification, m.Kind == codec.Request && m.Method == "window/showMessageRequest":
+	case m.Kind == codec.Notification, m.Kind == codec.Request && slices.Contains(early[:], m.Method):
 		// LSP allows window/showMessage, window/logMessage, telemetry/event,
-		// $/progress and that one request; servers have more to tell.
+		// $/progress and the first request; servers have more to tell.
 		return nil, false, codec.ErrUnrelated
 	case m.Kind != codec.Response || m.ID != openingID:
 		return nil, false, codec.Early(m, "the answer to initialize")
