@@ -22,6 +22,7 @@ type conformanceOptions struct {
 	rules     string
 	timeout   time.Duration
 	strict    bool
+	required  bool
 	all       bool // details of every rule
 }
 
@@ -52,6 +53,7 @@ The exit code is 0 when every rule that was played is kept, and 1 when one is br
 	f.StringVar(&o.rules, "rule", "", "only rules whose number matches `GLOB`, such as S3 or 'A*'")
 	f.DurationVar(&o.timeout, "timeout", conformance.DefaultTimeout, "how long a message that must come is waited for")
 	f.BoolVar(&o.strict, "strict", false, "fail for advised rules that are not kept too")
+	f.BoolVar(&o.required, "required", false, "leave advised rules out")
 	f.BoolVarP(&o.all, "verbose", "v", false, "print what was sent, expected and got for every rule")
 	for name, values := range map[string][]string{"transport": append(conformance.Transports(), "all"), "format": {"text", "json", "junit"}} {
 		cobra.CheckErr(cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)))
@@ -63,10 +65,13 @@ func (a *app) conformance(ctx context.Context, o *conformanceOptions, command []
 	if err := unsupported("conformance", runtime.GOOS); err != nil {
 		return err
 	}
+	if o.strict && o.required {
+		return usagef("--strict and --required are opposites")
+	}
 	if o.timeout <= 0 {
 		return usagef("--timeout %v is not more than 0", o.timeout)
 	}
-	options := conformance.Options{Command: command, Rules: o.rules, Timeout: o.timeout, Transports: []string{o.transport}}
+	options := conformance.Options{Command: command, Rules: o.rules, Required: o.required, Timeout: o.timeout, Transports: []string{o.transport}}
 	if o.transport == "all" {
 		options.Transports = conformance.Transports()
 	}

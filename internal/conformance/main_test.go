@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -18,6 +19,11 @@ const asHost = "CONFORMANCE_TEST_HOST"
 func TestMain(m *testing.M) {
 	switch name, ok := os.LookupEnv(asHost); {
 	case !ok:
+		// Plays wait most of the time, so that more of them fit than there are processors.
+		flag.Parse()
+		if err := flag.Set("test.parallel", "8"); err != nil {
+			panic(err)
+		}
 		leaktest.Main(m)
 	case name == "sdk":
 		s := sdk.New(sdk.Info{Name: "under-test", Version: "1"})
@@ -27,6 +33,8 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+	default:
+		runUnderHost(name)
 	}
 }
 

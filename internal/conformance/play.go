@@ -45,6 +45,7 @@ type play struct {
 	last  uint32     // id of the last request made
 	inbox []*message // taken and not looked for yet
 	end   error      // how the stream has ended
+	own   bool       // whatever is broken from here on is the rule of this play
 
 	sent          []string
 	expected, got string
@@ -87,7 +88,11 @@ func (p *play) skip(format string, args ...any) {
 // blame ends the play: the host has broken the rule of b, which may be another one.
 func (p *play) blame(b *breach) {
 	p.expected = b.want
-	panic(verdict{outcome: Broken, rule: b.rule, got: b.got})
+	rule := b.rule
+	if p.own {
+		rule = ""
+	}
+	panic(verdict{outcome: Broken, rule: rule, got: b.got})
 }
 
 // offer returns the params of initialize that name these capabilities.
@@ -358,8 +363,11 @@ func (p *play) alive() {
 }
 
 // still takes in what comes within a short time, which only the monitor judges.
-func (p *play) still() {
-	for until := time.Now().Add(quiet); ; {
+func (p *play) still() { p.pause(quiet) }
+
+// pause is still for another time.
+func (p *play) pause(d time.Duration) {
+	for until := time.Now().Add(d); ; {
 		m := p.take(time.Until(until))
 		if m == nil {
 			return

@@ -210,6 +210,7 @@ var transportRules = []Rule{
 // prints holds that what a host prints is not on the wire.
 func prints(p *play) {
 	p.open()
+	p.own = true
 	p.result(p.request("conformance/print", map[string]any{"text": "the host prints this"}))
 	p.alive()
 }

@@ -3,14 +3,18 @@ package conformance
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/hostsup/hostsup/codec"
-	"github.com/hostsup/hostsup/codec/native"
 )
 
 const echo = "conformance/echo"
+
+// pieces is the time between two pieces of a frame, for the host to see them apart.
+const pieces = 20 * time.Millisecond
 
 // hostile returns a play: the host must end the connection when it reads these bytes.
 func hostile(what string, b ...byte) func(*play) {
@@ -64,30 +68,24 @@ var frameRules = []Rule{
 		p.response(uint64(p.last))
 	}},
 	{ID: "F5", What: "frames that arrive byte by byte, and cut at every border, are answered", Level: Required, Sentence: "The bytes of a frame may arrive in pieces of any size", play: func(p *play) {
-		p.start()
-		p.offered(capabilities)
-		p.last = 1
-		p.note([]any{codec.Request, p.last, native.MethodInitialize})
-		b := pack(codec.Request, p.last, native.MethodInitialize, offer(capabilities))
-		for i := range b {
-			p.write(b[i:i+1], "one byte of initialize")
-		}
-		p.expect("the answer to initialize, which was sent byte by byte")
-		p.response(1)
-		b = pack(codec.Notification, native.MethodInitialized, nil)
-		for _, cut := range []int{1, 4, 5, len(b) - 1} {
-			p.write(b[:cut], "a part of a frame")
-			p.write(b[cut:], "the rest of it, initialized")
+		p.open()
+		for cut := 1; cut <= 9; cut += 2 {
 			p.last++
-			id := uint64(p.last)
-			b = pack(codec.Request, p.last, "conformance-unknown", nil)
 			p.note([]any{codec.Request, p.last, "conformance-unknown"})
-			p.write(b[:cut], "a part of a request")
-			p.write(b[cut:], "the rest of the request")
-			p.expect("an answer to request %d, which was sent in pieces of %d and %d bytes", id, cut, len(b)-cut)
-			p.response(id)
-			b = pack(codec.Notification, "conformance/unknown", nil)
+			b := pack(codec.Request, p.last, "conformance-unknown", nil)
+			p.write(b[:cut], fmt.Sprintf("%d bytes of request %d", cut, p.last))
+			p.pause(pieces)
+			p.write(b[cut:], "the rest of it")
+			p.expect("an answer to request %d, which came in two pieces", p.last)
+			p.response(uint64(p.last))
 		}
+		p.last++
+		p.note([]any{codec.Request, p.last, "conformance-unknown"})
+		for _, c := range pack(codec.Request, p.last, "conformance-unknown", nil) {
+			p.write([]byte{c}, fmt.Sprintf("one byte of request %d", p.last))
+		}
+		p.expect("an answer to request %d, which came byte by byte", p.last)
+		p.response(uint64(p.last))
 	}},
 	{ID: "F6", What: "fifty requests in one piece are answered", Level: Required, Sentence: "several frames may arrive in one.", play: func(p *play) {
 		p.open()

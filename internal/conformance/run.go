@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,7 @@ type Options struct {
 	Dir        string        // its working folder; "": that of this process
 	Transports []string      // of [Transports]; nil: fd
 	Rules      string        // pattern of numbers as of path.Match, such as "S*"; "": all
+	Required   bool          // advised rules are left out
 	Timeout    time.Duration // how long a message that must come is waited for; 0: [DefaultTimeout]
 
 	// Done, if not nil, is called with each result as soon as there is one, on the goroutine
@@ -94,7 +96,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if len(o.Command) == 0 {
 		return nil, fmt.Errorf("%w: the command is empty", ErrCommand)
 	}
-	rules, err := chosen(o.Rules)
+	rules, err := chosen(o.Rules, o.Required)
 	if err != nil {
 		return nil, err
 	}
@@ -183,19 +185,17 @@ func keysOf(m map[string]Result) func(yield func(string) bool) {
 	}
 }
 
-// chosen returns the rules whose number matches.
-func chosen(pattern string) ([]Rule, error) {
-	all := Rules()
-	if pattern == "" {
-		return all, nil
-	}
+// chosen returns the rules whose number matches, without those that are advised if they are
+// to be left out.
+func chosen(pattern string, required bool) ([]Rule, error) {
 	var out []Rule
+	all := Rules()
 	for _, r := range all {
-		ok, err := path.Match(pattern, r.ID)
+		ok, err := path.Match(cmp.Or(pattern, "*"), r.ID)
 		if err != nil {
 			return nil, fmt.Errorf("%w %q: %w", ErrNoRule, pattern, err)
 		}
-		if ok {
+		if ok && !(required && r.Level == Advised) {
 			out = append(out, r)
 		}
 	}

@@ -1,0 +1,40 @@
+package conformance
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+// TestEachRuleHasAHostThatBreaksIt plays each rule against a host that keeps all rules but
+// this one.
+func TestEachRuleHasAHostThatBreaksIt(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range Rules() {
+		t.Run(rule.ID, func(t *testing.T) {
+			t.Parallel()
+			over := rule.Only
+			if over == "" {
+				over = "fd"
+			}
+			report, err := Run(t.Context(), Options{
+				Command: []string{self}, Env: []string{asHost + "=" + rule.ID}, Rules: rule.ID, Transports: []string{over}, Timeout: 2 * time.Second,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := Broken
+			if rule.Level == Advised {
+				want = NotKept
+			}
+			for i := range report.Results {
+				if r := &report.Results[i]; r.Rule.ID != rule.ID || r.Outcome != want {
+					t.Error(describe(r))
+				}
+			}
+		})
+	}
+}
