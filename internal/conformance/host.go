@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"sync"
@@ -170,10 +169,4 @@ func (h *host) stop() error {
 	gone := h.child.AwaitGone(goneWait)
 	h.work.Wait()
 	return errors.Join(err, gone)
-}
-
-// isEnd reports whether err is how a stream ends whose other side has closed it.
-func isEnd(err error) bool {
-	var b *breach
-	return err != nil && (errors.Is(err, io.EOF) || !errors.As(err, &b))
 }

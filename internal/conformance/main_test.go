@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/hostsup/hostsup/internal/leaktest"
@@ -13,7 +14,7 @@ import (
 )
 
 // asHost makes this program the host under test: "sdk", or the number of a rule that the host
-// breaks, "" breaks none.
+// breaks, "" breaks none; for a rule of hostsup, the host that plays it.
 const asHost = "CONFORMANCE_TEST_HOST"
 
 func TestMain(m *testing.M) {
@@ -33,6 +34,8 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+	case strings.HasPrefix(name, "V"):
+		runScripted(name)
 	default:
 		runUnderHost(name)
 	}

@@ -21,7 +21,7 @@ type Rule struct {
 	Method   string // of the host under test that it takes most; "": none
 	Only     string // the one transport that it is about; "": all
 
-	play func(p *play)
+	play func(p *play) // nil: the rule binds hostsup, and is played by a scripted host in the tests
 }
 
 // sections are the parts of the table, in the order of docs/protocol.md.
@@ -41,9 +41,11 @@ var sections = []struct {
 	{"The end", endRules},
 	{"Transports", transportRules},
 	{"Extensions", extensionRules},
+	{"The supervisor", supervisorRules},
 }
 
-// Rules returns the whole table in the order in which it is played.
+// Rules returns the whole table in the order in which it is played, with the rules that bind
+// hostsup at the end, which [Run] does not play.
 func Rules() []Rule {
 	var all []Rule
 	for _, s := range sections {

@@ -195,7 +195,7 @@ func chosen(pattern string, required bool) ([]Rule, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w %q: %w", ErrNoRule, pattern, err)
 		}
-		if ok && !(required && r.Level == Advised) {
+		if ok && r.play != nil && !(required && r.Level == Advised) {
 			out = append(out, r)
 		}
 	}

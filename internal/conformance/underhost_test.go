@@ -62,14 +62,15 @@ type ask struct {
 func runUnderHost(wrong string) {
 	h := &underHost{wrong: wrong, force: make(map[string]bool), jobs: make(map[uint64]*job), asks: make(map[uint64]*ask), active: make(map[string]bool)}
 	h.changed = sync.NewCond(&h.mu)
+	var bad error
 	switch wrong {
 	case "P1":
-		os.Setenv(sdk.EnvFD, "3")
+		bad = os.Setenv(sdk.EnvFD, "3")
 	case "P3":
-		os.Setenv(sdk.EnvToken, strings.Repeat("00", 32))
+		bad = os.Setenv(sdk.EnvToken, strings.Repeat("00", 32))
 	}
 	conn, err := sdk.Open()
-	if err != nil {
+	if err != nil || bad != nil {
 		os.Exit(1)
 	}
 	h.conn, h.in = conn, bufio.NewReader(conn)

@@ -224,7 +224,7 @@ func (h *underHost) echo(j *job, m *message) {
 
 func (h *underHost) block(j *job, m *message) {
 	ms, _ := number(field(m.payload, "ms"), 1<<20)
-	time.Sleep(time.Duration(ms) * time.Millisecond)
+	<-time.After(time.Duration(ms) * time.Millisecond)
 	h.answer(j, nil, nil)
 }
 
@@ -251,10 +251,10 @@ func (h *underHost) release(j *job, _ *message) {
 // count streams.
 func (h *underHost) count(j *job, m *message) {
 	n, _ := number(field(m.payload, "n"), 1<<20)
-	h.mu.Lock()
 	if h.wrong == "S6" {
-		time.Sleep(quiet / 4) // the credit comes directly after the request
+		<-time.After(quiet / 4) // the credit comes directly after the request
 	}
+	h.mu.Lock()
 	if !h.force["stream"] && h.wrong != "C3" || h.wrong == "S6" && j.credit == 0 {
 		h.mu.Unlock()
 		h.answer(j, wrongError("NoCredit", "credit is missing"), nil)
@@ -413,7 +413,9 @@ func (h *underHost) print(j *job, m *message) {
 		}
 		h.mu.Unlock()
 	}
-	os.Stdout.WriteString(line)
+	if _, err := os.Stdout.WriteString(line); err != nil {
+		os.Exit(1)
+	}
 	h.answer(j, nil, nil)
 }
 

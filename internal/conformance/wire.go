@@ -129,7 +129,7 @@ func parse(body []byte) (*message, *breach) {
 
 // take takes what follows the id. It returns what is wrong with it.
 func (m *message) take(rest []any) string {
-	ok := true
+	var ok bool
 	switch m.kind {
 	case codec.Request, codec.Notification:
 		m.method, ok = rest[0].(string)

@@ -14,6 +14,9 @@ func TestEachRuleHasAHostThatBreaksIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rule := range Rules() {
+		if rule.play == nil {
+			continue // see supervisor_test.go
+		}
 		t.Run(rule.ID, func(t *testing.T) {
 			t.Parallel()
 			over := rule.Only

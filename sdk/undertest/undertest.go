@@ -6,7 +6,7 @@ package undertest
 import (
 	"context"
 	"errors"
-	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -61,7 +61,7 @@ func Add(s *sdk.Server) {
 	sdk.Handle(s, "conformance/print", func(_ context.Context, in struct {
 		Text string `msgpack:"text"`
 	}) (any, error) {
-		_, err := fmt.Println(in.Text)
+		_, err := os.Stdout.WriteString(in.Text + "\n")
 		return nil, err
 	})
 }
