@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -190,27 +191,51 @@ func (s *scanner) number() error {
 func (s *scanner) str() error {
 	start, ascii := s.i, true
 	s.escaped = false
-	for s.i < len(s.b) {
+	for {
+		n, same := ordinary(s.b[s.i:])
+		s.i, ascii = s.i+n, ascii && same
+		if s.i >= len(s.b) {
+			return s.fail("EOF while parsing a string", s.i)
+		}
 		c := s.b[s.i]
 		s.i++
-		switch {
-		case c == '"':
+		switch c {
+		case '"':
 			if !ascii && !utf8.Valid(s.b[start:s.i-1]) {
 				return s.fail("invalid unicode code point", s.i)
 			}
 			return nil
-		case c == '\\':
+		case '\\':
 			s.escaped = true
 			if err := s.escape(); err != nil {
 				return err
 			}
-		case c < 0x20:
+		default:
 			return s.fail(`control character (\u0000-\u001F) found while parsing a string`, s.i)
-		case c >= 0x80:
-			ascii = false
 		}
 	}
-	return s.fail("EOF while parsing a string", s.i)
+}
+
+// ordinary returns how many bytes at the start of b are neither a quote, a backslash nor a
+// control character, and whether all of these are ASCII. Most bytes of a large message are
+// such, so it looks at eight of them at a time.
+func ordinary(b []byte) (n int, ascii bool) {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	var all uint64
+	for ; n+8 <= len(b); n += 8 {
+		x := binary.LittleEndian.Uint64(b[n:])
+		quote, backslash := x^ones*'"', x^ones*'\\'
+		// Sets the high bit of each byte that is 0 in quote or backslash, or below 0x20 in x; and
+		// maybe of bytes behind such a byte: the loop below looks at each.
+		if ((x-ones*0x20)&^x|(quote-ones)&^quote|(backslash-ones)&^backslash)&high != 0 {
+			break
+		}
+		all |= x
+	}
+	for ; n < len(b) && b[n] >= 0x20 && b[n] != '"' && b[n] != '\\'; n++ {
+		all |= uint64(b[n])
+	}
+	return n, all&high == 0
 }
 
 func (s *scanner) escape() error {
