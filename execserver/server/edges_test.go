@@ -75,6 +75,7 @@ func TestExtensions(t *testing.T) {
 // A program that takes nothing from its terminal holds up nobody: not the
 // connection that writes to it, not who looks at it, and not the server's end.
 func TestTerminalThatIsNotRead(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, Options{})
 	c, _ := extended(t, s)
 	for _, id := range []string{"a", "stays"} {

@@ -116,6 +116,7 @@ func fuseAnswer(request []byte) []byte {
 // A command in a folder whose file system does not answer is refused, and holds up
 // neither other starts nor this program's collection of garbage.
 func TestHungFileSystemHoldsUpNoOtherStart(t *testing.T) {
+	t.Parallel()
 	if !isApart(t) {
 		return
 	}
@@ -151,6 +152,7 @@ func TestHungFileSystemHoldsUpNoOtherStart(t *testing.T) {
 // others of the same connection for a while only. The session can be resumed, and
 // the server ends.
 func TestHungFileSystemHoldsUpNothingElse(t *testing.T) {
+	t.Parallel()
 	if !isApart(t) {
 		return
 	}

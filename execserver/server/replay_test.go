@@ -40,6 +40,7 @@ var unlikeOutput = map[string]bool{"ids": true, "idstty": true}
 // TestReplay plays the client's side of every recording and compares what comes
 // back.
 func TestReplay(t *testing.T) {
+	t.Parallel()
 	recordings, err := filepath.Glob("testdata/recorded/*.jsonl")
 	if err != nil || len(recordings) == 0 {
 		t.Fatal(recordings, err)

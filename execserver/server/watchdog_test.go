@@ -80,6 +80,7 @@ func floodInput(c *client) {
 // do nothing, and clients that do not read. Every other request is answered: in
 // these sessions, in one that has nothing to do with them, and the server ends.
 func TestNoRequestWaitsForAnothersPeer(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, Options{Ping: -1})
 	good := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
 	defer good.Close()
