@@ -1,0 +1,100 @@
+"""Hosts under the real hostsup, whose path is in HOSTSUP_BINARY."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+from typing import Any, List
+
+HERE = pathlib.Path(__file__).resolve().parent
+BINARY = os.environ.get("HOSTSUP_BINARY", "")
+
+CONFIG = """
+supervisor {
+  socket    = "%(dir)s/s"
+  state_dir = "%(dir)s/state"
+}
+%(hosts)s
+"""
+HOST = """
+host "%(name)s" {
+  command   = ["%(python)s", "%(program)s"]
+  transport = "%(transport)s"
+  env       = { PYTHONPATH = "%(path)s", PYTHONDONTWRITEBYTECODE = "1" }
+  unresponsive {
+    after      = "300ms"
+    kill_after = "300ms"
+  }
+}
+"""
+
+
+@unittest.skipUnless(BINARY, "HOSTSUP_BINARY does not name a hostsup")
+class Real(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        hosts = "".join(
+            HOST % {"name": t, "transport": t, "python": sys.executable, "program": HERE / "hosts.py", "path": os.pathsep.join(p for p in sys.path if p)}
+            for t in ("fd", "stdio", "unix")
+        )
+        config = pathlib.Path(cls.folder.name) / "config.hcl"
+        config.write_text(CONFIG % {"dir": cls.folder.name, "hosts": hosts})
+        cls.socket = f"{cls.folder.name}/s"
+        cls.supervisor = subprocess.Popen([BINARY, "run", "-c", str(config)], stderr=subprocess.PIPE, text=True)
+        cls.addClassCleanup(cls.end)
+        assert cls.supervisor.stderr is not None
+        lines: List[str] = []
+        for line in cls.supervisor.stderr:
+            lines.append(line)
+            if line.startswith("hostsup: ready"):
+                return
+        raise AssertionError("the supervisor did not start:\n" + "".join(lines))
+
+    @classmethod
+    def end(cls) -> None:
+        cls.supervisor.terminate()
+        cls.supervisor.communicate(timeout=30)
+
+    def hostsup(self, *args: str, code: int = 0) -> str:
+        done = subprocess.run([BINARY, *args, "--socket", self.socket], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, code, f"{args}: {done.stdout}{done.stderr}")
+        return done.stdout if code == 0 else done.stderr
+
+    def status(self, host: str) -> Any:
+        return json.loads(self.hostsup("status", host, "--json"))["hosts"][0]
+
+    def test_calls_over_each_transport(self) -> None:
+        for t in ("fd", "stdio", "unix"):
+            with self.subTest(t):
+                self.assertEqual(json.loads(self.hostsup("call", t, "echo", '{"a": [1, "x", null]}')), {"a": [1, "x", None]})
+                self.hostsup("call", t, "print")
+                self.assertEqual(self.hostsup("call", t, "count", "5", "--stream").split(), ["0", "1", "2", "3", "4"])
+                self.assertEqual(json.loads(self.hostsup("call", t, "count", "3")), [0, 1, 2])
+                self.assertIn("it failed", self.hostsup("call", t, "fail", code=1))
+                self.assertEqual(self.status(t)["state"], "running")
+
+    def test_a_handler_that_blocks_in_a_thread_is_no_hang(self) -> None:
+        life = self.status("fd")["life"]
+        self.assertEqual(json.loads(self.hostsup("call", "fd", "block", "1.2")), "blocked")
+        self.assertEqual(self.status("fd")["life"], life)
+
+    def test_a_loop_that_hangs_and_a_crash_are_restarted(self) -> None:
+        for t, method in (("stdio", "hang"), ("unix", "crash")):
+            with self.subTest(method):
+                life = self.status(t)["life"]
+                self.hostsup("call", t, method, code=1)
+                self.hostsup("wait", t, "--state", "running")
+                self.assertGreater(self.status(t)["life"], life)
+                self.assertEqual(json.loads(self.hostsup("call", t, "echo", "1")), 1)
+
+    def test_stop_is_graceful(self) -> None:
+        self.hostsup("restart", "fd")
+        last = self.status("fd")["last_exit"]
+        self.assertEqual((last["code"], last["signal"]), (0, None))
