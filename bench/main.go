@@ -14,6 +14,7 @@
 //	bench [flags] proxy       1 GiB through the proxy of an allow-list
 //	bench [flags] exec        an exec server beside Codex's
 //	bench [flags] neovim      Neovim under hostsup and asked directly
+//	bench [flags] python      a host in Python by sdk/python and by pynvim
 //	bench [flags] jsonrpc     latency added to language and MCP servers
 //	bench [flags] attach      1 GiB passed on to an attached client
 //	bench [flags] client      a client of hostsup attach beside one with pipes to the server
@@ -68,6 +69,7 @@ func sections() []section {
 		{"proxy", proxySection},
 		{"exec", execSection},
 		{"neovim", neovimSection},
+		{"python", pythonSection},
 		{"jsonrpc", jsonrpcSection},
 		{"attach", attachSection},
 		{"client", clientSection},

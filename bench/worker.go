@@ -32,6 +32,7 @@ func workers() map[string]func(args []string) error {
 		"proxy":        printed(proxyWorker),
 		"exec":         printed(execWorker),
 		"neovim":       printed(neovimWorker),
+		"python":       printed(pythonWorker),
 		"jsonrpc":      printed(jsonrpcWorker),
 		"attach":       printed(attachWorker),
 		"client":       printed(clientWorker),
