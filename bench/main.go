@@ -19,6 +19,7 @@
 //	bench [flags] attach      1 GiB passed on to an attached client
 //	bench [flags] client      a client of hostsup attach beside one with pipes to the server
 //	bench [flags] vscode      VS Code's extension host under hostsup and driven directly
+//	bench [flags] typescript  a host of the SDK for TypeScript beside vscode-jsonrpc
 //	bench [flags] request     three ways to keep a pending request
 //
 // With -profile DIR each process leaves a CPU profile there. With -page FILE the last
@@ -74,6 +75,7 @@ func sections() []section {
 		{"attach", attachSection},
 		{"client", clientSection},
 		{"vscode", vscodeSection},
+		{"typescript", typescriptSection},
 		{"request", requestSection},
 	}
 }

@@ -53,7 +53,7 @@ export class Connection {
     this.limits = host.settings.limits;
     this.scanner = new Scanner(this.limits);
     this.frames = new Frames(this.limits, (b, start, end, owned) => this.message(b, start, end, owned));
-    this.writer = new Writer(wire.output, this.limits, host.settings.outgoing, () => this.drained());
+    this.writer = new Writer(wire.output, wire.fd, this.limits, host.settings.outgoing, () => this.drained());
     this.calls = new Calls(this);
     this.notes = new Notes(this);
     this.ending = new Ending(this);

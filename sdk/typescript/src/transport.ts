@@ -7,6 +7,8 @@ import { ConnectionError } from "./errors.js";
 export interface Wire {
   input: net.Socket;
   output: net.Socket;
+  /** The descriptor of output, where that is known. */
+  fd: number | undefined;
 }
 
 /** Called with what was read; it must be done with the buffer when it returns. */
@@ -62,7 +64,7 @@ function inherited(text: string, onBytes: OnBytes): Wire {
   }
   if (!stat.isSocket()) throw new ConnectionError("NoTransport", `HOSTSUP_HOST_FD names descriptor ${fd}, which is not a socket`);
   const socket = new net.Socket({ fd, readable: true, writable: true, ...receiving(onBytes) });
-  return { input: socket, output: socket };
+  return { input: socket, output: socket, fd };
 }
 
 async function dial(path: string, token: string, onBytes: OnBytes): Promise<Wire> {
@@ -81,7 +83,7 @@ async function dial(path: string, token: string, onBytes: OnBytes): Promise<Wire
       resolve();
     });
   });
-  return { input: socket, output: socket };
+  return { input: socket, output: socket, fd: undefined };
 }
 
 function stdio(onBytes: OnBytes): Wire {
@@ -102,7 +104,7 @@ function stdio(onBytes: OnBytes): Wire {
   silence();
   const input = new net.Socket({ fd: 0, readable: true, writable: false, ...receiving(onBytes) });
   const output = new net.Socket({ fd: 1, readable: false, writable: true });
-  return { input, output };
+  return { input, output, fd: 1 };
 }
 
 /** silence keeps the program's own printing and reading away from descriptors 0 and 1. */

@@ -1,3 +1,4 @@
+import { writeSync } from "node:fs";
 import type { Socket } from "node:net";
 import { encode } from "./pack.js";
 import { HostError, ErrorName } from "./errors.js";
@@ -32,6 +33,8 @@ export class Writer {
 
   constructor(
     private readonly socket: Socket,
+    /** The descriptor of the socket, where that is known. */
+    private readonly fd: number | undefined,
     private readonly limits: Limits,
     /** Bytes that may wait for the peer. */
     private readonly limit: number,
@@ -216,9 +219,25 @@ export class Writer {
     const { buf, pos, socket } = this;
     this.pos = 0;
     if (this.closed) return;
-    socket.write(buf.subarray(0, pos), this.wrote);
+    const written = this.direct(buf, pos);
+    if (written < pos) socket.write(buf.subarray(written, pos), this.wrote);
     // What the kernel has taken may be written over. The rest is kept by the socket.
     if (socket.writableLength > 0 || buf.length > keptBuffer) this.buf = Buffer.allocUnsafeSlow(firstBuffer);
+  }
+
+  /**
+   * Writes past the stream of the socket, whose own work takes longer than the system call,
+   * and returns how many bytes the kernel took. What it had no room for, and errors, are left
+   * to the socket.
+   */
+  private direct(buf: Uint8Array, n: number): number {
+    const { socket, fd } = this;
+    if (fd === undefined || socket.destroyed || socket.writableEnded || socket.writableLength > 0) return 0;
+    try {
+      return writeSync(fd, buf, 0, n);
+    } catch {
+      return 0;
+    }
   }
 
   private readonly wrote = (): void => {
@@ -238,6 +257,7 @@ export class Writer {
   space(): Promise<void> | undefined {
     if (!this.full || this.closed) return undefined;
     this.flush();
+    if (!this.full) return undefined;
     return new Promise((resolve) => this.room.push(resolve));
   }
 
