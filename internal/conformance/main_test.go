@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hostsup/hostsup/internal/leaktest"
 	"github.com/hostsup/hostsup/sdk"
@@ -48,7 +49,7 @@ func played(t *testing.T, host, rules string, transports ...string) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Run(t.Context(), Options{Command: []string{self}, Env: []string{asHost + "=" + host}, Rules: rules, Transports: transports})
+	r, err := Run(t.Context(), Options{Command: []string{self}, Env: []string{asHost + "=" + host}, Rules: rules, Transports: transports, Timeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

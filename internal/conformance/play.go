@@ -178,7 +178,7 @@ func (p *play) write(b []byte, what string) {
 func (p *play) send(elements ...any) {
 	b := pack(elements...)
 	p.note(elements)
-	p.write(b, show(elements))
+	p.write(b, showSized(elements, len(b)))
 }
 
 // body sends one frame with these bytes.
@@ -314,7 +314,11 @@ func (p *play) failure(id uint64, name string) any {
 // same holds that a request has this result.
 func (p *play) same(id uint64, want any) {
 	got := p.result(id)
-	p.expect("the result %s of request %d", show(want), id)
+	if b, large := want.([]byte); large && len(b) > shown {
+		p.expect("a result of %d bytes of request %d", len(b), id)
+	} else {
+		p.expect("the result %s of request %d", show(want), id)
+	}
 	if !equal(got, want) {
 		p.fail("%s", show(got))
 	}

@@ -113,6 +113,7 @@ var frameRules = []Rule{
 	}},
 	{ID: "F8", What: "a frame of 50 MiB comes back", Level: Required, Method: echo, Sentence: "1 up to the limit (50 MiB)", play: func(p *play) {
 		p.open()
+		p.timeout *= 10 // it is much to copy
 		id := uint64(p.last + 1)
 		v := make([]byte, maxFrame-len(pack(codec.Request, uint32(id), echo, make([]byte, 1<<16)))+header+1<<16)
 		p.same(p.request(echo, v), v)

@@ -59,7 +59,7 @@ var cancelRules = []Rule{
 		p.send(codec.Cancel, a)
 		p.outcome(a)
 		p.alive()
-		p.result(p.request(release, nil))
+		p.release()
 		p.same(b, "released")
 	}},
 	{ID: "X5", What: "the host cancels requests whose caller has cancelled", Level: Required, Needs: "cancel", Method: call, Sentence: "`[4, id]` the caller no longer wants the result", play: func(p *play) {

@@ -72,7 +72,7 @@ var scripts = map[string]func(h *scripted, id uint64){
 		h.send(codec.Response, id, nil, nil)
 		m := h.until(func(m *message) bool { return m.kind == codec.Request && m.method == native.MethodShutdown })
 		h.send(codec.Response, m.id, "an error", nil)
-		if _, err := readFrame(h.in); err == io.EOF { //nolint:errorlint // it is never wrapped
+		if _, err := readFrame(h.in); err == io.EOF {
 			os.Exit(42)
 		}
 		os.Exit(1)

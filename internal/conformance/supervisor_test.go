@@ -171,7 +171,7 @@ var supervisorSide = map[string]func(*testing.T, context.Context, *supervisor.Ho
 
 func streamCrashes(t *testing.T, ctx context.Context, host *supervisor.Host) {
 	var last error
-	for _, last = range host.Stream(ctx, "kit/go", nil) { //nolint:revive // the last error is what counts
+	for _, last = range host.Stream(ctx, "kit/go", nil) {
 	}
 	if !errors.Is(last, supervisor.ErrCrashed) || !strings.Contains(last.Error(), "item 1 where 0 is next") {
 		t.Errorf("the stream ends with %v", last)

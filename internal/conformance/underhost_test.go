@@ -31,6 +31,7 @@ type underHost struct {
 	lastID   uint32
 	notes    []any
 	freed    int // how often conformance/release was called
+	waiting  int // requests of conformance/wait
 	opened   bool
 	deaf     bool // drops the next request
 	shutdown bool

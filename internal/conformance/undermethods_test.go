@@ -231,7 +231,11 @@ func (h *underHost) block(j *job, m *message) {
 func (h *underHost) wait(j *job, _ *message) {
 	h.mu.Lock()
 	before := h.freed
+	h.waiting++
 	ok := h.until(j, func() bool { return h.freed > before })
+	if !ok {
+		h.waiting--
+	}
 	h.mu.Unlock()
 	if ok {
 		h.answer(j, nil, "released")
@@ -242,10 +246,11 @@ func (h *underHost) wait(j *job, _ *message) {
 
 func (h *underHost) release(j *job, _ *message) {
 	h.mu.Lock()
-	h.freed++
+	n := h.waiting
+	h.freed, h.waiting = h.freed+1, 0
 	h.changed.Broadcast()
 	h.mu.Unlock()
-	h.answer(j, nil, 1)
+	h.answer(j, nil, n)
 }
 
 // count streams.

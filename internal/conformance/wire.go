@@ -91,7 +91,7 @@ func parse(body []byte) (*message, *breach) {
 	if err := (mpack.Encoding{}).Unmarshal(body, &v); err != nil {
 		return nil, &breach{"F2", "exactly one MessagePack array", fmt.Sprintf("%v in the bytes % x", err, body[:min(len(body), 64)])}
 	}
-	m := &message{text: show(v)}
+	m := &message{text: showSized(v, len(body))}
 	list, ok := v.([]any)
 	if !ok {
 		return nil, &breach{"F2", "exactly one MessagePack array", m.text}
@@ -178,6 +178,14 @@ func show(v any) string {
 		text = fmt.Sprintf("%s… (%d characters)", text[:shown], len(text))
 	}
 	return text
+}
+
+// showSized is show for a value of so many bytes. One that is large is not rendered.
+func showSized(v any, size int) string {
+	if size > 1<<20 {
+		return fmt.Sprintf("a message of %d bytes", size)
+	}
+	return show(v)
 }
 
 // field returns a value of a map, nil if there is none.
