@@ -122,6 +122,7 @@ var pages = []page{
 	{
 		path: "examples/extensions-host/main.go", root: true, before: "serve hostsup run",
 	},
+	pythonPage(),
 	{path: "examples/embed/main.go", root: true},
 	{path: "examples/actors/main.go", root: true},
 	{

@@ -241,7 +241,7 @@ class Handlers(Case):
         peer = await self.connect(host)
         request = peer.request("work")
         await peer.send(request)
-        self.assertEqual(await peer.next(), [NOTIFICATION, "$/progress", {"id": request[1], "value": {"done": 1}}])
+        self.assertEqual(await peer.next(), [NOTIFICATION, "$/progress", {"id": request[1], "method": "work", "value": {"done": 1}}])
         self.assertEqual(await peer.next(), [RESPONSE, request[1], None, "ok"])
 
     async def test_a_registration_in_a_handler_that_fails_is_its_answer(self) -> None:

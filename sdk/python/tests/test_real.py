@@ -12,6 +12,7 @@ import unittest
 from typing import Any, List
 
 HERE = pathlib.Path(__file__).resolve().parent
+TEMPLATE = HERE.parents[2] / "cmd" / "hostsup" / "internal" / "newhost" / "python"
 BINARY = os.environ.get("HOSTSUP_BINARY", "")
 
 CONFIG = """
@@ -32,6 +33,21 @@ host "%(name)s" {
   }
 }
 """
+
+
+class Template(unittest.TestCase):
+    """The project that hostsup init --new-host python writes."""
+
+    def test_its_tests_pass(self) -> None:
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in [str(HERE.parent / "src"), *sys.path] if p)}
+        done = subprocess.run([sys.executable, "-m", "unittest", "-v"], cwd=TEMPLATE, env=env, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Ran 3 tests", done.stderr)
+
+    @unittest.skipUnless(BINARY, "HOSTSUP_BINARY does not name a hostsup")
+    def test_its_configuration_is_valid(self) -> None:
+        done = subprocess.run([BINARY, "validate", "-c", str(TEMPLATE / "config.hcl")], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 @unittest.skipUnless(BINARY, "HOSTSUP_BINARY does not name a hostsup")

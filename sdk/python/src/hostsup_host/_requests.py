@@ -76,8 +76,8 @@ class Context:
         await self._conn.host.notify(method, params)
 
     async def progress(self, value: Any) -> None:
-        """Sends the notification ``$/progress`` with ``{id, value}``: how far the request of this id is."""
-        await self._conn.host.notify("$/progress", {"id": self.id, "value": value})
+        """Sends the notification ``$/progress`` with ``{id, method, value}``: how far this request is."""
+        await self._conn.host.notify("$/progress", {"id": self.id, "method": self.method, "value": value})
 
     def _stop(self, reason: HostError) -> None:
         if self._answered or self.reason is not None:
