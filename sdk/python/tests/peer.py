@@ -24,6 +24,8 @@ TIMEOUT = 20.0
 # What is expected is looked at with assertLogs.
 logging.getLogger("hostsup_host").addHandler(logging.NullHandler())
 logging.getLogger("hostsup_host").propagate = False
+# The debug mode of these tests tells of each step that takes 0.1 s, which a busy machine makes many of.
+logging.getLogger("asyncio").setLevel(logging.ERROR)
 
 
 def frame(message: Any) -> bytes:

@@ -14,6 +14,10 @@ from peer import NOTIFICATION, RESPONSE, Case
 from hostsup_host import Host, HostError, RegistrationError
 
 
+class Worse(BaseException):
+    pass
+
+
 class Handlers(Case):
     async def test_each_kind_of_function_answers(self) -> None:
         host = Host("h", "1.2")
@@ -118,9 +122,6 @@ class Handlers(Case):
             def __str__(self) -> str:
                 raise RuntimeError("no text")
 
-        class Worse(BaseException):
-            pass
-
         raised = {
             "Odd": Odd(), "SystemExit": SystemExit(3), "StopIteration": StopIteration(1), "Worse": Worse("w"), "GeneratorExit": GeneratorExit(),
             "StopAsyncIteration": StopAsyncIteration(), "CancelledError": asyncio.CancelledError(), "MemoryError": MemoryError(), "RecursionError": RecursionError(),
@@ -156,8 +157,8 @@ class Handlers(Case):
         async def note(params: Any, ctx: Any) -> None:
             await asyncio.sleep(0 if params % 3 else 0.001)
             seen.append(params)
-            if params == 5:
-                raise ValueError("one that fails does not end the others")
+            if params in (5, 6):
+                raise (ValueError, Worse)[params - 5]("one that fails does not end the others")
 
         @host.on_notify("blocking")
         def blocking(params: Any, ctx: Any) -> None:

@@ -108,6 +108,22 @@ class Turns(Case):
             self.assertEqual(await peer.expect(RESPONSE, requests[i][1]), [RESPONSE, requests[i][1], None, i])
         self.assertEqual(started, [0, 1, 2, 4])
 
+    async def test_inline_handlers_do_not_wait_for_others(self) -> None:
+        host = echo_host(max_concurrent=1)
+        host.handle("inline", inline=True)(lambda params, ctx: params)
+        peer = await self.connect(host)
+        wait, waits = peer.request("wait"), peer.request("echo", 1)
+        requests = [peer.request("inline", i) for i in range(3000)]
+        await peer.send(wait, waits, *requests)
+        for i, request in enumerate(requests):
+            message = await peer.next()
+            while message[0] == ACK:
+                message = await peer.next()
+            self.assertEqual(message, [RESPONSE, request[1], None, i])
+        await peer.send([CANCEL, wait[1]])
+        self.assertEqual((await peer.response(wait[1]))[2]["name"], "Cancelled")
+        self.assertEqual(await peer.response(waits[1]), [RESPONSE, waits[1], None, 1])
+
     async def test_a_thousand_requests_are_answered_once_each(self) -> None:
         host = Host("h", max_concurrent=300)
         host.handle("inline", inline=True)(lambda params, ctx: params)

@@ -274,7 +274,9 @@ class Connection:
                     if self.requests.refusing:
                         raise
                     self.host.log.error("the handler of the notification %s was cancelled", note.method)
-                except (Exception, SystemExit):
+                except (KeyboardInterrupt, GeneratorExit):
+                    raise
+                except BaseException:  # the notifications behind it are handled all the same
                     self.host.log.exception("the handler of the notification %s failed", note.method)
                 finally:
                     self.requests.done_busy()

@@ -144,7 +144,8 @@ class Requests:
             context._handler = handler
             self._open[number] = context
             self._busy += 1
-            if not urgent:
+            # One that is inline has ended before another begins: no limit holds for it.
+            if not urgent and not (handler.inline and handler.unit is None):
                 if self._running >= conn.host.options.concurrent:
                     self.new.append(context)
                     self._waiting.append(context)
