@@ -123,6 +123,7 @@ var pages = []page{
 		path: "examples/extensions-host/main.go", root: true, before: "serve hostsup run",
 	},
 	pythonPage(),
+	typescriptPage(),
 	{path: "examples/embed/main.go", root: true},
 	{path: "examples/actors/main.go", root: true},
 	{

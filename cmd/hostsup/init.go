@@ -17,6 +17,7 @@ import (
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/editors"
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/initial"
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/lists"
+	"github.com/hostsup/hostsup/cmd/hostsup/internal/newhost"
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
 	"github.com/hostsup/hostsup/config"
 	"github.com/hostsup/hostsup/internal/nearest"
@@ -37,12 +38,13 @@ type initFlags struct {
 	force    bool
 	yes      bool
 	editors  []string
+	newHost  string
 }
 
 func (a *app) initVerb() *cobra.Command {
 	var f initFlags
 	cmd := &cobra.Command{
-		Use:   "init",
+		Use:   "init [DIR]",
 		Short: "Write a first configuration",
 		Long: `Write a configuration with the language servers, MCP servers and Neovim that are
 named, or that are in the list of an agent or an editor. Without any of these it
@@ -61,14 +63,26 @@ question, and otherwise "hostsup secret set NAME" does.
 
 --write-editor prints what makes an editor or an agent use the hosts:
 ` + strings.Join(editors.Names(), ", ") + `. With =FILE it puts that into the file,
-and keeps the former one beside it.`,
+and keeps the former one beside it.
+
+--new-host writes a project to begin a host of your own with into the folder DIR: a
+program, a test and a configuration. Languages: ` + strings.Join(newhost.Languages(), ", ") + `.`,
 		Example: `  hostsup init
   hostsup init --lsp pyright --mcp filesystem=/srv
   hostsup init --lsp mine='./my-server --stdio' -o -
   hostsup init --from ~/.cursor/mcp.json
-  hostsup init --from codex --from zed --write-editor claude=.mcp.json`,
-		Args: args(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.init(cmd.Context(), f) },
+  hostsup init --from codex --from zed --write-editor claude=.mcp.json
+  hostsup init --new-host typescript my-host`,
+		Args: args(0, 1, "DIR"),
+		RunE: func(cmd *cobra.Command, folders []string) error {
+			switch {
+			case f.newHost != "":
+				return a.newHost(f.newHost, folders)
+			case len(folders) > 0:
+				return usagef("%q is too much: no argument is expected without --new-host", folders[0])
+			}
+			return a.init(cmd.Context(), f)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.lsp, "lsp", nil, "a language server, `NAME[=COMMAND]`; may be repeated")
@@ -79,6 +93,8 @@ and keeps the former one beside it.`,
 	flags.BoolVar(&f.force, "force", false, "replace a file that is there")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "store what looks like a secret without asking")
 	flags.StringArrayVar(&f.editors, "write-editor", nil, "print the side of an `EDITOR[=FILE]`, or put it into a file; may be repeated")
+	flags.StringVar(&f.newHost, "new-host", "", "write a project for a host in this `LANGUAGE` into the folder DIR")
+	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("new-host", cobra.FixedCompletions(newhost.Languages(), cobra.ShellCompDirectiveNoFileComp)))
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("lsp", cobra.FixedCompletions(initial.KnownLanguageServers(), cobra.ShellCompDirectiveNoFileComp)))
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("mcp", cobra.FixedCompletions(initial.KnownMCPServers(), cobra.ShellCompDirectiveNoFileComp)))
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(lists.Programs(), cobra.ShellCompDirectiveDefault)))
