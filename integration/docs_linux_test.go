@@ -155,6 +155,16 @@ func (p page) run(t *testing.T, repo string, uid int, commands []shown) {
 	copyFile(t, hostsupBinary(t), filepath.Join(dir, "hostsup"))
 	addr := freePort(t)
 	local := func(text string) string { return strings.ReplaceAll(text, shownAddress, addr) }
+	for name, text := range p.programs {
+		program, source := filepath.Join(t.TempDir(), name), filepath.Join(t.TempDir(), "main.go")
+		putAs(t, os.Getuid(), source, []byte(text), 0o644)
+		build := exec.CommandContext(t.Context(), "go", "build", "-o", program, source)
+		build.Dir = repo // for its modules
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		copyFile(t, program, filepath.Join(dir, name))
+	}
 	switch {
 	case p.config == "@":
 		putAs(t, uid, filepath.Join(dir, "config.hcl"), read(t, filepath.Join(repo, "config.hcl")), 0o644)

@@ -35,14 +35,15 @@ type page struct {
 	path string
 	root bool // only by the user of the test: it needs Go and the repository
 
-	config string            // of the supervisor, as ./config.hcl; "@" is the one in the repository
-	files  map[string]string // besides
-	before string            // script that comes first
-	until  map[string]string // scripts that come before a command: people are slower than tests
-	with   map[string]string // what stands for a word of a page that shows no whole commands
-	exits  map[string][]int  // other codes than 0, or 1 for what prints an error
-	loose  map[string]string // commands whose output is not compared, and why
-	skip   map[string]string // commands that are not run here: why, and what runs them
+	config   string            // of the supervisor, as ./config.hcl; "@" is the one in the repository
+	files    map[string]string // besides
+	programs map[string]string // in Go, by name: the text of each
+	before   string            // script that comes first
+	until    map[string]string // scripts that come before a command: people are slower than tests
+	with     map[string]string // what stands for a word of a page that shows no whole commands
+	exits    map[string][]int  // other codes than 0, or 1 for what prints an error
+	loose    map[string]string // commands whose output is not compared, and why
+	skip     map[string]string // commands that are not run here: why, and what runs them
 }
 
 const (
@@ -122,6 +123,7 @@ var pages = []page{
 	{
 		path: "examples/extensions-host/main.go", root: true, before: "serve hostsup run",
 	},
+	goPage(),
 	pythonPage(),
 	typescriptPage(),
 	{path: "examples/embed/main.go", root: true},
@@ -182,7 +184,7 @@ func unclear(path, text string) (out []string) {
 	lang, in, first := "", false, false
 	for i, line := range strings.Split(text, "\n") {
 		if after, ok := strings.CutPrefix(line, "```"); ok {
-			if lang, in, first = after, !in, true; in && !slices.Contains([]string{"", "console", "go", "hcl", "python", "json", "yaml", "lua", "elisp", "toml", "text"}, lang) {
+			if lang, in, first = after, !in, true; in && !slices.Contains([]string{"", "console", "go", "hcl", "python", "js", "json", "yaml", "lua", "elisp", "toml", "text"}, lang) {
 				out = append(out, fmt.Sprintf("%s:%d: a block of %q: commands are in one of console or without a language", path, i+1, lang))
 			}
 			continue

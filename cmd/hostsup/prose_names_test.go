@@ -108,7 +108,10 @@ func (tr *tree) name(s string) (kind string, err error) {
 // snippet says what is wrong with statements: they are no Go, or name something of a
 // package of the project that is not there.
 func (tr *tree) snippet(text string) error {
-	whole := "package p\nfunc _() error {\n" + strings.ReplaceAll(text, "…", "return nil") + "\n}\n"
+	whole := text
+	if !strings.Contains(text, "\npackage ") { // it is statements
+		whole = "package p\nfunc _() error {\n" + strings.ReplaceAll(text, "…", "return nil") + "\n}\n"
+	}
 	if _, err := parser.ParseFile(token.NewFileSet(), "", whole, parser.SkipObjectResolution); err != nil {
 		return err
 	}

@@ -9,10 +9,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 //go:embed */*
 var templates embed.FS
+
+// template is what the names of files end with that would otherwise be those of another
+// program, or module, in the middle of this one.
+const template = ".tmpl"
 
 // ErrExists means that the folder has files already, so that nothing was written.
 var ErrExists = errors.New("the folder is not empty")
@@ -38,6 +43,8 @@ func Next(language string) []string {
 	switch language {
 	case "typescript":
 		return []string{"npm install", "npm test"}
+	case "go":
+		return []string{"go mod tidy", "go test .", "go build -o greeter ."}
 	case "python":
 		return []string{"python3 -m venv .venv && . .venv/bin/activate", "pip install -r requirements.txt"}
 	}
@@ -73,8 +80,8 @@ func Write(language, dir string) ([]string, error) {
 		if err != nil {
 			return err
 		}
-		files = append(files, name)
-		return os.WriteFile(path, text, 0o644)
+		files = append(files, strings.TrimSuffix(name, template))
+		return os.WriteFile(strings.TrimSuffix(path, template), text, 0o644)
 	})
 	return files, err
 }
