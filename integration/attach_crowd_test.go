@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -39,9 +40,9 @@ func attachEditor(t *testing.T, sup *supervisor.Supervisor, host string, p codec
 // outcome, and all editors go on.
 func TestAttachCrowdOfEditors(t *testing.T) {
 	t.Parallel()
+	var all sync.WaitGroup
 	for name, l := range languages {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		play := func(t *testing.T) {
 			dir := t.TempDir()
 			h := server(t, name, jsonrpc.Headers(jsonrpc.Options{}), l.argv...)
 			h.Attach, h.Restart.MaxCrashes = true, 100
@@ -111,8 +112,12 @@ func TestAttachCrowdOfEditors(t *testing.T) {
 				_ = e.rw.Close()
 				<-e.served
 			}
-		})
+		}
+		// Not t.Parallel: each waits half a minute for a hang to be noticed, and would take one
+		// of the few places for tests that run at once. All of them have their parent's.
+		all.Go(func() { t.Run(name, play) })
 	}
+	all.Wait()
 }
 
 // Five agents of both public SDKs of MCP share each of its public servers, over stdio and over
