@@ -39,7 +39,8 @@ class Template(unittest.TestCase):
     """The project that hostsup init --new-host python writes."""
 
     def test_its_tests_pass(self) -> None:
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in [str(HERE.parent / "src"), *sys.path] if p)}
+        # Without bytecode, which would become a part of the binary.
+        env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": os.pathsep.join(p for p in [str(HERE.parent / "src"), *sys.path] if p)}
         done = subprocess.run([sys.executable, "-m", "unittest", "-v"], cwd=TEMPLATE, env=env, capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("Ran 3 tests", done.stderr)
