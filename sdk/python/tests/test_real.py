@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import pathlib
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
-from typing import Any, List
+from typing import Any, Dict, List
 
 HERE = pathlib.Path(__file__).resolve().parent
 TEMPLATE = HERE.parents[2] / "cmd" / "hostsup" / "internal" / "newhost" / "python"
@@ -33,6 +37,19 @@ host "%(name)s" {
   }
 }
 """
+
+
+class Local(http.client.HTTPConnection):
+    """HTTP over a unix socket."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost", timeout=60)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(60)
+        self.sock.connect(self._path)
 
 
 class Template(unittest.TestCase):
@@ -61,6 +78,8 @@ class Real(unittest.TestCase):
             HOST % {"name": t, "transport": t, "python": sys.executable, "program": HERE / "hosts.py", "path": os.pathsep.join(p for p in sys.path if p)}
             for t in ("fd", "stdio", "unix")
         )
+        kills = HOST % {"name": "kills", "transport": "fd", "python": sys.executable, "program": HERE / "hosts.py", "path": os.pathsep.join(p for p in sys.path if p)}
+        hosts += kills.replace("unresponsive {", "restart {\n    max_crashes = 1000\n    backoff {\n      initial = \"10ms\"\n      max     = \"50ms\"\n    }\n  }\n  unresponsive {")
         config = pathlib.Path(cls.folder.name) / "config.hcl"
         config.write_text(CONFIG % {"dir": cls.folder.name, "hosts": hosts})
         cls.socket = f"{cls.folder.name}/s"
@@ -110,6 +129,63 @@ class Real(unittest.TestCase):
                 self.hostsup("wait", t, "--state", "running")
                 self.assertGreater(self.status(t)["life"], life)
                 self.assertEqual(json.loads(self.hostsup("call", t, "echo", "1")), 1)
+
+    def call(self, connection: "Local", host: str, method: str, params: Any) -> Any:
+        """Returns the result of a call through the control socket, or the class of its error."""
+        body = json.dumps({"method": method, "params": params, "timeout_seconds": 20})
+        connection.request("POST", f"/v1/hosts/{host}/call", body, {"Content-Type": "application/json"})
+        answer = json.loads(connection.getresponse().read())
+        return ["result", answer["result"]] if "result" in answer else ["error", answer["error"]["class"]]
+
+    def test_calls_while_the_host_is_killed_have_one_outcome_each(self) -> None:
+        done: "Dict[str, int]" = {}
+        wrong: List[Any] = []
+        calls, killed = [0], [0]
+        lock, killing = threading.Lock(), threading.Event()
+
+        def caller(worker: int) -> None:
+            connection = Local(self.socket)
+            i = 0
+            while i < 250 or killed[0] < 3:
+                i += 1
+                params = [worker, i]
+                outcome = self.call(connection, "kills", "echo", params)
+                with lock:
+                    calls[0] += 1
+                    if outcome[0] == "error":
+                        done[outcome[1]] = done.get(outcome[1], 0) + 1
+                    elif outcome[1] == params:
+                        done["result"] = done.get("result", 0) + 1
+                    else:
+                        wrong.append((params, outcome))
+            connection.close()
+
+        def killer() -> None:
+            while not killing.wait(0.1):
+                pid = self.status("kills")["pid"]
+                if pid:
+                    try:
+                        os.kill(pid, signal.SIGKILL)
+                        killed[0] += 1
+                    except ProcessLookupError:
+                        pass
+
+        first = self.status("kills")["life"]
+        threads = [threading.Thread(target=caller, args=(n,)) for n in range(8)]
+        kills = threading.Thread(target=killer)
+        for t in (*threads, kills):
+            t.start()
+        for t in threads:
+            t.join()
+        killing.set()
+        kills.join()
+        self.assertEqual(wrong, [])
+        self.assertEqual(sum(done.values()), calls[0], done)
+        self.assertGreater(done.get("result", 0), 0, done)
+        self.assertLess(done["result"], calls[0], "no call was under way when the host was killed")
+        self.hostsup("wait", "kills", "--state", "running")
+        self.assertGreater(self.status("kills")["life"], first)
+        self.assertEqual(json.loads(self.hostsup("call", "kills", "echo", "1")), 1)
 
     def test_stop_is_graceful(self) -> None:
         self.hostsup("restart", "fd")
