@@ -39,7 +39,7 @@ func typescriptSection(opt options) (*report, error) {
 		return nil, err
 	}
 	sdk, module := filepath.Join(root, ".cache/sdk-typescript/dist/cjs/index.js"), filepath.Join(root, ".cache/peers/node_modules/vscode-jsonrpc/lib/node/main.js")
-	if _, err := os.Stat(module); err != nil {
+	if _, err := os.Stat(module); errors.Is(err, os.ErrNotExist) {
 		r.note("left out: vscode-jsonrpc is not here; ./test peers installs it")
 		return r, nil
 	}
