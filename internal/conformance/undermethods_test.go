@@ -191,13 +191,13 @@ func (h *underHost) until(j *job, f func() bool) bool {
 		defer h.mu.Unlock()
 		h.changed.Broadcast()
 	})()
-	for !f() {
-		if j.ctx.Err() != nil {
-			return false
+	for j.ctx.Err() == nil {
+		if f() {
+			return true
 		}
 		h.changed.Wait()
 	}
-	return true
+	return false
 }
 
 // work returns what answers a method, nil if there is nothing.
