@@ -51,15 +51,17 @@ func hostsupBinary(t testing.TB) string {
 // users runs a test as the user of this process and, if that is root, as an
 // ordinary one too.
 func users(t *testing.T, test func(t *testing.T, uid int)) {
-	own := os.Getuid()
-	name := "user"
-	if own == 0 {
-		name = "root"
+	for name, uid := range accounts() {
+		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, uid) })
 	}
-	t.Run(name, func(t *testing.T) { t.Parallel(); test(t, own) })
-	if own == 0 {
-		t.Run("user", func(t *testing.T) { t.Parallel(); test(t, ordinary) })
+}
+
+// accounts are the users that users runs a test as, by their names in the names of tests.
+func accounts() map[string]int {
+	if own := os.Getuid(); own != 0 {
+		return map[string]int{"user": own}
 	}
+	return map[string]int{"root": 0, "user": ordinary}
 }
 
 // as makes a command run as a user.
