@@ -10,14 +10,12 @@ const conformance = at("conformance/host.mjs");
 for (const transport of ["fd", "stdio", "unix"]) {
   test(`acks of a request are out before its synchronous handler blocks (${transport})`, async () => {
     const p = await Peer.spawn([conformance], transport);
-    const sent = performance.now();
-    const one = p.request("conformance/block", { ms: 1000, sync: true });
+    const one = p.request("conformance/block", { ms: 2000, sync: true });
     const two = p.request("conformance/echo", 1);
     p.send(one, two, p.request("$/ping"));
     const acks = [await p.expect(Ack, one[1]), await p.expect(Ack, two[1]), await p.expect(Response, p.last)];
     const answer = await p.expect(Response, one[1]);
-    for (const m of acks) assert.ok(m.at - sent < 700, `${m.slice(0, 2)} came after ${m.at - sent} ms`);
-    assert.ok(answer.at - sent >= 990, `the handler blocked for ${answer.at - sent} ms`);
+    for (const m of acks) assert.ok(answer.at - m.at > 1500, `${m.slice(0, 2)} came ${answer.at - m.at} ms before the answer`);
     assert.equal(await p.goodbye(), 0);
   });
 
