@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { after } from "node:test";
 import { decode, encode } from "@msgpack/msgpack";
 
 export const Request = 0, Response = 1, Notification = 2, Ack = 3, Cancel = 4, Item = 5, Credit = 6;
@@ -45,6 +46,15 @@ async function listen() {
   return { env: { HOSTSUP_HOST_ADDR: addr, HOSTSUP_HOST_TOKEN: token.toString("hex") }, accepted, token };
 }
 
+// What a test that failed has left would keep the runner from ending.
+const peers = new Set();
+after(() => {
+  for (const p of peers) {
+    p.output.destroy();
+    p.child?.kill("SIGKILL");
+  }
+});
+
 export class Peer {
   buffer = Buffer.alloc(0);
   messages = [];
@@ -58,6 +68,7 @@ export class Peer {
   constructor(input, output, token) {
     this.output = output;
     this.token = token;
+    peers.add(this);
     input.on("data", (b) => this.take(b));
     input.on("end", () => this.close());
     input.on("close", () => this.close());
