@@ -93,8 +93,8 @@ func (q *Request) result(ctx context.Context, out any) error {
 	return q.spec.Protocol.Unmarshal(raw, out)
 }
 
-// Stream asks for a streamed result and yields its items as they come. A host
-// without streams answers one value, which is yielded as the only item. An
+// Stream asks for a streamed result and yields its items as they come, and then
+// the result, unless it is nil: of a host without streams it is all there is. An
 // error ends the sequence; leaving the loop cancels the call. The host is let
 // send a bounded number of items ahead of the loop's body. The time-out bounds
 // the silence between two items, not the whole stream.

@@ -9,18 +9,15 @@ import (
 	"github.com/hostsup/hostsup/link/pending"
 )
 
-// Items yields the items of a streamed result as they come. A result that comes as
-// one value is yielded as the only item, unless it is nil; an error ends the
-// sequence. The peer is let send a bounded number of items ahead of the loop's body.
+// Items yields the items of a streamed result as they come, and then the result, unless it
+// is nil: of a host without streams it is all there is. An error ends the sequence. The peer is let send a bounded number of items ahead of the loop's body.
 // When ctx ends, the request is cancelled; whoever leaves the loop early must cancel
 // it.
 func (p *Pending) Items(ctx context.Context) iter.Seq2[codec.Raw, error] {
 	return func(yield func(codec.Raw, error) bool) {
-		some := false
 		for {
 			items, ended := p.stream.take()
 			for _, item := range items {
-				some = true
 				if !yield(item, nil) {
 					return
 				}
@@ -44,7 +41,7 @@ func (p *Pending) Items(ctx context.Context) iter.Seq2[codec.Raw, error] {
 		switch {
 		case p.err != nil:
 			yield(nil, p.err)
-		case !some && !isNil(p.result):
+		case !isNil(p.result):
 			yield(p.result, nil)
 		}
 	}

@@ -351,7 +351,13 @@ func TestHostTakesItems(t *testing.T) {
 		}
 	}
 
-	// One value is the only item, and an error the end.
+	// The result is the last one: the only one without items. An error is the end.
+	done = take(t.Context(), -1)
+	id, _ = asked()
+	p.Send(item(id, 0), codec.Message{Kind: codec.Response, ID: id, Result: p.Raw(7)})
+	if g := <-done; g.err != nil || fmt.Sprint(g.items) != "[0 7]" {
+		t.Errorf("%v, %v", g.items, g.err)
+	}
 	done = take(t.Context(), -1)
 	id, _ = asked()
 	p.Send(codec.Message{Kind: codec.Response, ID: id, Result: p.Raw(7)})

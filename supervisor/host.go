@@ -113,8 +113,8 @@ func (h *Host) Call(ctx context.Context, method string, in, out any, opts ...Cal
 	return h.ref.Call(ctx, method, in, out, opts...)
 }
 
-// Stream asks for a streamed result and yields its items as they come. A host
-// without streams answers one value, which is yielded as the only item. An
+// Stream asks for a streamed result and yields its items as they come, and then
+// the result, unless it is nil: of a host without streams it is all there is. An
 // error ends the sequence; leaving the loop cancels the call. The host may
 // send a bounded number of items ahead of the loop's body. The time-out bounds
 // the silence between two items, not the whole stream. Errors as of Call.
