@@ -9,6 +9,9 @@ import (
 	"strings"
 )
 
+// thirdLook lets a shell see what a person has time to see before the third look at a tutorial's host.
+var thirdLook = map[string]string{"hostsup wait greeter --state running #3": `await "running.*→ crashed.*SIGKILL" hostsup events`}
+
 // goPage is the tutorial of a host in Go. Its program is compiled as it is shown.
 func goPage() page {
 	const path = "docs/hosts-go.md"
@@ -17,7 +20,7 @@ func goPage() page {
 		panic(err)
 	}
 	return page{
-		path: path, before: "serve hostsup run", files: map[string]string{"config.hcl": block(string(text), "hcl")},
+		path: path, until: thirdLook, before: "serve hostsup run", files: map[string]string{"config.hcl": block(string(text), "hcl")},
 		programs: map[string]string{"greeter": block(string(text), "go")},
 	}
 }
@@ -32,7 +35,7 @@ func pythonPage() page {
 		panic(err)
 	}
 	p := page{
-		path: path, before: "export PATH=$HOME:/usr/bin:$PATH; serve hostsup run",
+		path: path, until: thirdLook, before: "export PATH=$HOME:/usr/bin:$PATH; serve hostsup run",
 		files: map[string]string{"host.py": block(string(text), "python"), "config.hcl": block(string(text), "hcl")},
 	}
 	p.copies("../sdk/python/src", "hostsup_host/*.py", "")
@@ -55,7 +58,7 @@ func typescriptPage() page {
 		panic(err)
 	}
 	p := page{
-		path: path, before: "export PATH=$HOME:/usr/bin:$PATH; serve hostsup run",
+		path: path, until: thirdLook, before: "export PATH=$HOME:/usr/bin:$PATH; serve hostsup run",
 		files: map[string]string{"host.mjs": block(string(text), "js"), "config.hcl": block(string(text), "hcl")},
 	}
 	// A copy, because users without a name may not read the repository.
