@@ -24,7 +24,7 @@ const (
 type host struct {
 	child *sandbox.Child
 	wire  link.Wire
-	in    chan event // closed by nobody: read ends with an event that has an error
+	in    chan event // never closed: the last event of read has an error
 	done  chan struct{}
 	work  sync.WaitGroup
 
