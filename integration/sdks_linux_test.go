@@ -154,8 +154,11 @@ func (c *manyCalls) one(r *rand.Rand) error {
 				return err
 			}
 			var got int
-			if err := c.h.Encoding().Unmarshal(item, &got); err != nil || got != seen {
-				return fmt.Errorf("item %d is %d, %v", seen, got, err)
+			if err := c.h.Encoding().Unmarshal(item, &got); err != nil {
+				return err
+			}
+			if got != seen {
+				return fmt.Errorf("item %d is %d", seen, got)
 			}
 			if seen++; seen == leave {
 				c.cancelled.Add(1)

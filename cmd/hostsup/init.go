@@ -74,6 +74,12 @@ program, a test and a configuration. Languages: ` + strings.Join(newhost.Languag
   hostsup init --from codex --from zed --write-editor claude=.mcp.json
   hostsup init --new-host typescript my-host`,
 		Args: args(0, 1, "DIR"),
+		ValidArgsFunction: func(cmd *cobra.Command, folders []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if f.newHost == "" || len(folders) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
 		RunE: func(cmd *cobra.Command, folders []string) error {
 			switch {
 			case f.newHost != "":

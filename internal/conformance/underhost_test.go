@@ -223,7 +223,7 @@ func (h *underHost) allow(j *job, n uint64) {
 		j = h.latest
 	}
 	if j.credit += n; h.wrong == "S2" {
-		j.credit = j.sent + n
+		j.credit = n
 	}
 	if j.credit > 1<<32-1 {
 		h.exitIf("S11")
