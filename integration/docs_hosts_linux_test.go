@@ -59,7 +59,7 @@ func typescriptPage() page {
 	}
 	p := page{
 		path: path, until: thirdLook, before: "export PATH=$HOME:/usr/bin:$PATH; serve hostsup run",
-		files: map[string]string{"host.mjs": block(string(text), "js"), "config.hcl": block(string(text), "hcl")},
+		files: map[string]string{"host.mjs": block(string(text), "js"), "config.hcl": block(string(text), "hcl"), "package.json": "{}"},
 	}
 	// A copy, because users without a name may not read the repository.
 	const sdk = "../.cache/sdk-typescript"

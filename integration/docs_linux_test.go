@@ -30,7 +30,7 @@ func TestShownCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range pages {
+	for _, p := range pages() {
 		t.Run(strings.ReplaceAll(p.path, "/", "_"), func(t *testing.T) {
 			commands := commandsOf(t, repo, p.path)
 			p.stale(t, commands)
@@ -81,7 +81,7 @@ func TestPagesWithCommands(t *testing.T) {
 		}
 	}
 	run := []string{"docs/walk/README.md"} // by TestWalk
-	for _, p := range pages {
+	for _, p := range pages() {
 		run = append(run, p.path)
 	}
 	slices.Sort(found)

@@ -53,7 +53,11 @@ const (
 // ended lets a shell see what a person has time to see.
 const ended = `await "running.*→ crashed.*SIGKILL" ./hostsup events; ./hostsup wait math --state running >/dev/null`
 
-var pages = []page{
+// pages are all pages. Those of hosts are read here and not before a test needs them: the
+// program of the tests is run as other programs too, in other folders.
+func pages() []page { return append(slices.Clone(plainPages), goPage(), pythonPage(), typescriptPage()) }
+
+var plainPages = []page{
 	{
 		path: "README.md", config: "@",
 		until: map[string]string{
@@ -123,9 +127,6 @@ var pages = []page{
 	{
 		path: "examples/extensions-host/main.go", root: true, before: "serve hostsup run",
 	},
-	goPage(),
-	pythonPage(),
-	typescriptPage(),
 	{path: "examples/embed/main.go", root: true},
 	{path: "examples/actors/main.go", root: true},
 	{
