@@ -55,7 +55,9 @@ const ended = `await "running.*→ crashed.*SIGKILL" ./hostsup events; ./hostsup
 
 // pages are all pages. Those of hosts are read here and not before a test needs them: the
 // program of the tests is run as other programs too, in other folders.
-func pages() []page { return append(slices.Clone(plainPages), goPage(), pythonPage(), typescriptPage()) }
+func pages() []page {
+	return append(slices.Clone(plainPages), goPage(), pythonPage(), typescriptPage())
+}
 
 var plainPages = []page{
 	{

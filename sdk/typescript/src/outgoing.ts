@@ -67,7 +67,7 @@ export class OutgoingStream {
     let done = false;
     try {
       for (let n = 1; ; n++) {
-        const next = await items.next();
+        const next = await this.next(items);
         if (next.done === true) {
           done = true;
           return await this.end(next.value);
@@ -80,6 +80,26 @@ export class OutgoingStream {
       clearTimeout(timer);
       // The generator's own finally blocks run before the answer.
       if (!done) await items.return?.(undefined);
+    }
+  }
+
+  /** The next item. Those that were kept are sent meanwhile, when credit comes: it may take for ever. */
+  private async next(items: Items): Promise<IteratorResult<unknown>> {
+    const next = items.next();
+    if (this.kept.length === 0 || !("then" in next)) return next;
+    const coming = Promise.resolve(next);
+    let come = false;
+    const settled = (): void => {
+      come = true;
+      this.wake();
+    };
+    coming.then(settled, settled);
+    for (;;) {
+      // A turn for what is there already.
+      await Promise.resolve();
+      if (come || this.kept.length === 0 || this.r.reason !== undefined) return coming;
+      if (this.r.credited && this.r.credit > 0) this.put(this.kept.shift());
+      else await this.wait();
     }
   }
 

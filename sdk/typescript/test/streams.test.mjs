@@ -48,6 +48,25 @@ test("items that were kept before the first credit are sent first", async (t) =>
   assert.equal((await p.answer(m[1])).error, null);
 });
 
+test("items that were kept are sent when credit comes while the generator waits", async (t) => {
+  const { p } = await withHost(t, (host) => host.handle("wait", async function* (n, ctx) {
+    for (let i = 0; i < n; i++) yield i;
+    await new Promise((resolve) => ctx.signal.addEventListener("abort", resolve));
+  }));
+  const m = p.request("wait", 10);
+  p.send(m);
+  await p.expect(Ack, m[1]);
+  assert.equal((await p.call("$/ping")).error, null); // the generator waits by now
+  p.send([Credit, m[1], 2]);
+  for (let i = 0; i < 2; i++) assert.equal((await p.expect(Item, m[1]))[2], i);
+  assert.equal((await p.call("$/ping")).error, null);
+  assert.ok(!p.messages.some((x) => x[0] === Item), "no item without credit");
+  p.send([Credit, m[1], 5]);
+  for (let i = 2; i < 7; i++) assert.equal((await p.expect(Item, m[1]))[2], i);
+  p.send([Cancel, m[1]]);
+  assert.equal((await p.answer(m[1])).error.name, "Cancelled");
+});
+
 test("cancel runs the generator's finally and answers Cancelled", async (t) => {
   let ended = 0;
   const { p } = await withHost(t, (host) => host.handle("endless", async function* (credit, ctx) {
