@@ -353,16 +353,17 @@ func (h *underHost) call(j *job, m *message) {
 		}
 		a.left = true
 	}
+	failure, list, result := a.failure, a.list, a.result // the answer to a cancel may still come
 	h.mu.Unlock()
 	switch {
 	case !ok:
 		h.stopped(j)
-	case a.failure != nil:
-		h.answer(j, a.failure, nil)
+	case failure != nil:
+		h.answer(j, failure, nil)
 	case items:
-		h.answer(j, nil, a.list)
+		h.answer(j, nil, list)
 	default:
-		h.answer(j, nil, a.result)
+		h.answer(j, nil, result)
 	}
 }
 
