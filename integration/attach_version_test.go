@@ -84,7 +84,7 @@ func TestAttachVersionsOfServers(t *testing.T) {
 			link := filepath.Join(t.TempDir(), "server")
 			become := func(program string) {
 				t.Helper()
-				_ = os.Remove(link) // there is none at first
+				_ = os.Remove(link) // at first it does not exist
 				if err := os.Symlink(program, link); err != nil {
 					t.Fatal(err)
 				}

@@ -2,7 +2,7 @@ package conformance
 
 import "slices"
 
-// Level says whom a rule binds.
+// Level is how strictly a rule binds a host.
 type Level string
 
 // The levels.

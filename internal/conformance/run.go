@@ -229,8 +229,8 @@ func newProgram(o *Options) (*program, error) {
 	return &program{launcher: launcher, folders: new(transport.Folders), path: file, args: o.Command, env: env, dir: o.Dir}, nil
 }
 
-// judge plays one rule. other is the number of the rule that was broken instead, "" if there
-// is none. The error is of the system: nothing is known of the rule then.
+// judge plays one rule. If another one was broken on the way, other is its number. An error
+// is one of the system, and leaves the rule undecided.
 func (g *program) judge(ctx context.Context, o *Options, r *Rule, t string) (res Result, other string, err error) {
 	began := time.Now()
 	p := &play{ctx: ctx, rule: r, program: g, transport: hostspec.Transport(t), timeout: o.Timeout}

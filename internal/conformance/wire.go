@@ -188,13 +188,13 @@ func showSized(v any, size int) string {
 	return show(v)
 }
 
-// field returns a value of a map, nil if there is none.
+// field returns the value of a key, nil if the map does not have it.
 func field(v any, key string) any {
 	m, _ := v.(map[string]any)
 	return m[key]
 }
 
-// text returns a string of a map, "" if there is none.
+// text returns the string under a key, "" if the map does not have one.
 func text(v any, key string) string {
 	s, _ := field(v, key).(string)
 	return s
