@@ -37,8 +37,9 @@ func (Part) Open(t supervisor.Tree) (*supervisor.Opened, error) {
 type services struct {
 	tree supervisor.Tree
 
-	mu   sync.Mutex
-	list map[string]*service.Service // by host name
+	mu      sync.Mutex
+	list    map[string]*service.Service // by host name
+	editors map[string]*editor          // by household
 }
 
 // Activate implements [supervisor.Extensions].
@@ -157,8 +158,10 @@ func (s *services) of(host string) ([]*service.Service, error) {
 	return out, nil
 }
 
-// added starts a service for a host, if it has extensions.
+// added gives a host of VS Code its workbench, and starts a service for a host that has
+// extensions.
 func (s *services) added(h *supervisor.Host) error {
+	s.openEditor(h)
 	if h.Spec().Extensions == nil {
 		return nil
 	}
@@ -209,6 +212,7 @@ func (s *services) beside(base *supervisor.Host) func(context.Context, string) e
 
 // removed closes the service of a host and removes the hosts that were added for it.
 func (s *services) removed(ctx context.Context, h *supervisor.Host) error {
+	defer s.closeEditor(h)
 	s.mu.Lock()
 	svc := s.list[h.Name()]
 	delete(s.list, h.Name())
@@ -237,11 +241,15 @@ func (s *services) IsApart(host string) bool {
 // close closes all services after the end of the tree.
 func (s *services) close() error {
 	s.mu.Lock()
-	list := s.list
-	s.list = nil
+	list, editors := s.list, s.editors
+	s.list, s.editors = nil, nil
 	s.mu.Unlock()
 	for _, svc := range list {
 		svc.Close()
 	}
-	return nil
+	var errs []error
+	for _, e := range editors {
+		errs = append(errs, e.bench.Close())
+	}
+	return errors.Join(errs...)
 }

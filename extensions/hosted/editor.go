@@ -1,0 +1,69 @@
+package hosted
+
+import (
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/extensions/vscode"
+	"github.com/hostsup/hostsup/supervisor"
+	"github.com/hostsup/hostsup/workbench"
+)
+
+// editor is what a host of VS Code and the hosts beside it have in the place of an editor.
+type editor struct {
+	bench *workbench.Workbench
+	hosts map[string]*attached // by name
+}
+
+// attached is the interceptor of a host.
+type attached struct {
+	ref *actors.Ref
+	own *actors.Interceptor
+}
+
+// workbenchOf returns the services for a host of VS Code.
+func (s *services) workbenchOf(*supervisor.Host, *vscode.Protocol) *workbench.Workbench {
+	return workbench.New()
+}
+
+// openEditor adds the workbench to a host of VS Code. Hosts of one household share it.
+func (s *services) openEditor(h *supervisor.Host) {
+	p, ok := h.Spec().Protocol.(*vscode.Protocol)
+	if !ok {
+		return
+	}
+	name := p.Household(h.Name())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.editors[name]
+	if e == nil {
+		e = &editor{s.workbenchOf(h, p), map[string]*attached{}}
+		if s.editors == nil {
+			s.editors = map[string]*editor{}
+		}
+		s.editors[name] = e
+	}
+	a := &attached{h.Ref(), e.bench.Interceptor(h.Ref())}
+	e.hosts[h.Name()] = a
+	a.ref.Intercept(a.own)
+}
+
+// closeEditor takes the workbench away from a host that is removed or gets another protocol. It
+// ends with its last host.
+func (s *services) closeEditor(h *supervisor.Host) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, e := range s.editors {
+		a := e.hosts[h.Name()]
+		if a == nil {
+			continue
+		}
+		a.ref.Withdraw(a.own)
+		delete(e.hosts, h.Name())
+		if len(e.hosts) > 0 {
+			continue
+		}
+		delete(s.editors, name)
+		if err := e.bench.Close(); err != nil {
+			s.tree.Log.Warn("workbench has not ended well", "host", h.Name(), "error", err)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package workbench
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/codec"
+)
+
+// Host is one life of a host that is up.
+type Host struct {
+	ref  *actors.Ref
+	line *actors.Line
+}
+
+// Name returns the name of the host.
+func (h *Host) Name() string { return h.ref.Name() }
+
+// Life returns the number of the life.
+func (h *Host) Life() uint64 { return h.line.Life() }
+
+// Ref returns the host itself.
+func (h *Host) Ref() *actors.Ref { return h.ref }
+
+// Params encodes arguments once for [Host.Tell] to several hosts. It panics if one cannot be
+// encoded, which is a mistake of the program.
+func Params(args ...any) codec.Raw {
+	if args == nil {
+		args = []any{}
+	}
+	raw, err := json.Marshal(args)
+	if err != nil {
+		panic("workbench: " + err.Error())
+	}
+	return raw
+}
+
+// Tell sends a notification: the answer of the host is ignored. It does not block, also if the host
+// does not read. A life that has ended gets nothing.
+func (h *Host) Tell(method string, params codec.Raw) {
+	// The error is the end of the connection, which Down reports too.
+	_ = h.line.Tell(method, params)
+}
+
+// Call calls the life and waits for its answer, as [actors.Line.Call].
+func (h *Host) Call(ctx context.Context, method string, params codec.Raw, out any) error {
+	return h.line.Call(ctx, method, params, out)
+}
+
+// Hosts is a set of hosts for a [Follower]. The service guards it with its own lock.
+type Hosts map[string]*Host
+
+// Add adds a host.
+func (l Hosts) Add(h *Host) { l[h.Name()] = h }
+
+// Remove removes a host if it is the one that was added.
+func (l Hosts) Remove(h *Host) {
+	if l[h.Name()] == h {
+		delete(l, h.Name())
+	}
+}
+
+// Tell sends a notification to all hosts.
+func (l Hosts) Tell(method string, params codec.Raw) {
+	for _, h := range l {
+		h.Tell(method, params)
+	}
+}

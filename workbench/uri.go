@@ -1,0 +1,76 @@
+package workbench
+
+import (
+	"encoding/json"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// URI is a URI as VS Code writes it (UriComponents). Path begins with a slash if there is an
+// authority, and has slashes on every system.
+type URI struct {
+	Scheme    string `json:"scheme"`
+	Authority string `json:"authority,omitempty"`
+	Path      string `json:"path,omitempty"`
+	Query     string `json:"query,omitempty"`
+	Fragment  string `json:"fragment,omitempty"`
+}
+
+// File returns the URI of a path, which must be absolute.
+func File(path string) URI {
+	path = filepath.ToSlash(path)
+	var authority string
+	if rest, unc := strings.CutPrefix(path, "//"); unc {
+		var found bool
+		if authority, path, found = strings.Cut(rest, "/"); found {
+			path = "/" + path
+		}
+	}
+	if !strings.HasPrefix(path, "/") { // a drive
+		path = "/" + path
+	}
+	return URI{Scheme: "file", Authority: authority, Path: path}
+}
+
+// FilePath returns the path of a file: URI on this system; false for others.
+func (u URI) FilePath() (path string, ok bool) {
+	if u.Scheme != "file" || u.Path == "" || strings.ContainsRune(u.Path, 0) {
+		return "", false
+	}
+	path = u.Path
+	if u.Authority != "" {
+		path = "//" + u.Authority + path
+	} else if runtime.GOOS == "windows" && len(path) > 2 && path[2] == ':' {
+		path = path[1:]
+	}
+	path = filepath.Clean(filepath.FromSlash(path))
+	return path, filepath.IsAbs(path)
+}
+
+// String returns the URI as text. It is equal for equal URIs, so that it can be a key.
+func (u URI) String() string {
+	var b strings.Builder
+	b.WriteString(u.Scheme + ":")
+	if u.Authority != "" || u.Scheme == "file" {
+		b.WriteString("//" + u.Authority)
+	}
+	b.WriteString((&url.URL{Path: u.Path}).EscapedPath())
+	if u.Query != "" {
+		b.WriteString("?" + u.Query)
+	}
+	if u.Fragment != "" {
+		b.WriteString("#" + u.Fragment)
+	}
+	return b.String()
+}
+
+// MarshalJSON implements [json.Marshaler]: the host tells URIs by $mid.
+func (u URI) MarshalJSON() ([]byte, error) {
+	type plain URI
+	return json.Marshal(struct {
+		Mid int `json:"$mid"`
+		plain
+	}{1, plain(u)})
+}
