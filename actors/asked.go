@@ -35,8 +35,9 @@ func (c *conn) Asked(m *codec.Message) (reply *codec.Message, handle link.Handle
 		}
 	}
 	if can.Answer != nil {
-		if result, ok := can.Answer(m.Method); ok {
-			return &codec.Message{Result: result}, nil
+		if a := can.Answer(m.Method); a != nil {
+			out := *a
+			return &out, nil
 		}
 	}
 	if m.Method == "$/ping" {

@@ -40,9 +40,9 @@ type Features struct {
 	// Serve returns what works on a request of a host that nobody else answers, or
 	// nil. It is called in the order of the requests.
 	Serve func(method string) Service
-	// Answer returns the result of a request of a host that nobody else answers. ok
-	// is false where the protocol has nothing to say either.
-	Answer func(method string) (result Raw, ok bool)
+	// Answer returns the result or the error with which a request of a host is answered that
+	// nothing else answers. nil means that the protocol does not know the method.
+	Answer func(method string) *Message
 	// Secrets is for protocols whose hosts have secrets kept for those in them, such
 	// as extensions, by requests of its own; else nil.
 	Secrets *Secrets

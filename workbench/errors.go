@@ -4,20 +4,13 @@ import (
 	"fmt"
 
 	"github.com/hostsup/hostsup/codec"
+	wire "github.com/hostsup/hostsup/codec/vscode"
 )
 
-// NameNotSupported is the name of the error for what this editor does not have.
-const NameNotSupported = "NotSupported"
-
 // NotSupported returns the error for an API that this editor does not have, such as
-// "window.createWebviewPanel"; why may be "". Extensions get it as an exception.
-func NotSupported(api, why string) error {
-	text := fmt.Sprintf("%s is not supported by this editor, which has no window", api)
-	if why != "" {
-		text = fmt.Sprintf("%s is not supported: %s", api, why)
-	}
-	return &codec.Error{Name: NameNotSupported, Message: text}
-}
+// "window.createWebviewPanel"; why may be "". Extensions get it as an exception with the name
+// [wire.NameNotSupported].
+func NotSupported(api, why string) error { return wire.NotSupported(api, why) }
 
 // Invalid returns the error for arguments that are wrong.
 func Invalid(format string, args ...any) error {

@@ -23,8 +23,8 @@ type Method struct {
 // Service has methods of main-thread objects. It must be safe for concurrent use, because several
 // hosts may use it.
 type Service interface {
-	// Methods returns the methods by their full names, such as "MainThreadFileSystem.$stat". It is
-	// called once.
+	// Methods returns the methods by their full names, such as "MainThreadFileSystem.$stat": the
+	// same ones at each call.
 	Methods() map[string]Method
 }
 
@@ -70,10 +70,18 @@ func New(services ...Service) *Workbench {
 	return w
 }
 
-// Methods reports the names of the methods that a service answers.
-func (w *Workbench) Methods() map[string]Method { return w.methods }
+// Answering returns the services by the methods that they answer.
+func (w *Workbench) Answering() map[string]Service {
+	out := map[string]Service{}
+	for _, s := range w.services {
+		for name := range s.Methods() {
+			out[name] = s
+		}
+	}
+	return out
+}
 
-// Service returns the first service of type S, or the zero value.
+// Find returns the first service of type S, or the zero value.
 func Find[S Service](w *Workbench) (found S) {
 	for _, s := range w.services {
 		if s, ok := s.(S); ok {

@@ -84,7 +84,7 @@ func TestServicesMustNotOverlap(t *testing.T) {
 			New(wrong...)
 		}()
 	}
-	if w := New(named{"A.$b": now}); len(w.Methods()) != 1 || Find[named](w) == nil {
+	if w := New(named{"A.$b": now}); len(w.Answering()) != 1 || Find[named](w) == nil {
 		t.Error("a service is missing")
 	}
 }

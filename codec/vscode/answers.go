@@ -1,21 +1,88 @@
 package vscode
 
 import (
+	_ "embed"
+	"fmt"
+	"iter"
 	"strings"
+	"sync"
 
 	"github.com/hostsup/hostsup/codec"
 )
 
-// Answer returns what a host's request is answered with that nobody else
-// answers: what an editor without anything in it would say. Most calls of a host
-// tell something, and get the empty result; of those that ask it is enough to
-// know the ones whose result is taken apart without a look at it.
-func (Language) Answer(method string) (result codec.Raw, ok bool) {
+// NameNotSupported is the name of the error by which a host learns that its editor does not have
+// an API.
+const NameNotSupported = "NotSupported"
+
+// NotSupported returns the error for an API that the editor does not have, such as
+// "window.createTerminal". why may be "". Extensions get it as an exception.
+func NotSupported(api, why string) *codec.Error {
+	text := api + " is not supported: there is no window"
+	if why != "" {
+		text = fmt.Sprintf("%s is not supported: %s", api, why)
+	}
+	return &codec.Error{Name: NameNotSupported, Message: text}
+}
+
+// MainThreadMethod is a method that hosts call.
+type MainThreadMethod struct {
+	Name     string // in full: "MainThreadClipboard.$readText"
+	Releases string // "1.100.3", "1.139.1" or "both", of those
+	// Answer is what a call is answered with that no service and no rule answers: "told", "unseen",
+	// "undefined", "value" or "refused".
+	Answer string
+	Detail string // the value as JSON, or the API that is refused
+}
+
+//go:embed methods.txt
+var methodsText string
+
+// MainThreadMethods returns the methods of the releases that hostsup knows, by name.
+func MainThreadMethods() iter.Seq[MainThreadMethod] {
+	return func(yield func(MainThreadMethod) bool) {
+		for line := range strings.Lines(methodsText) {
+			if strings.HasPrefix(line, "#") {
+				continue
+			}
+			var m MainThreadMethod
+			m.Name, line, _ = strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+			m.Releases, line, _ = strings.Cut(line, "\t")
+			m.Answer, m.Detail, _ = strings.Cut(line, " ")
+			if !yield(m) {
+				return
+			}
+		}
+	}
+}
+
+// answers has the answers to all methods.
+var answers = sync.OnceValue(func() map[string]*codec.Message {
+	out := map[string]*codec.Message{}
+	for m := range MainThreadMethods() {
+		a := &codec.Message{}
+		switch m.Answer {
+		case "value":
+			a.Result = codec.Raw(m.Detail)
+		case "refused":
+			a.Err = NotSupported(m.Detail, "")
+		}
+		out[m.Name] = a
+	}
+	return out
+})
+
+// Answer returns what a host's request is answered with that no rule, handler or service answers: as
+// by an editor without anything in it. What the host only tells is accepted. What it asks for is
+// refused with [NotSupported], so that no extension takes for done what was not.
+func (Language) Answer(method string) *codec.Message {
 	actor, name, _ := strings.Cut(method, ".")
 	if !strings.HasPrefix(actor, "MainThread") || !strings.HasPrefix(name, "$") {
-		return nil, false
+		return nil
 	}
-	return codec.Raw(answers[method]), true
+	if a := answers()[method]; a != nil {
+		return a
+	}
+	return &codec.Message{Err: NotSupported(method, "hostsup does not know this method")}
 }
 
 // shown is what a host is told of an editor without anything in it, before its
@@ -30,48 +97,4 @@ func shown(b *Actors) []codec.Message {
 		Kind: codec.Notification, Method: actor + "." + method,
 		Params: codec.Raw(`[[{"groupId":0,"isActive":true,"viewColumn":0,"tabs":[]}]]`),
 	}}
-}
-
-// answers are by what is asked: nothing is there to be found, shown or changed,
-// nobody is there to be asked, and text is UTF-8.
-var answers = map[string]string{
-	"MainThreadWindow.$getInitialState":                   `{"isFocused":true,"isActive":true}`,
-	"MainThreadWindow.$openUri":                           `false`,
-	"MainThreadLanguageModelTools.$getTools":              `[]`,
-	"MainThreadLanguageModels.$selectChatModels":          `[]`,
-	"MainThreadLanguageModels.$countTokens":               `0`,
-	"MainThreadLanguageModels.$fileIsIgnored":             `false`,
-	"MainThreadWorkspace.$startFileSearch":                `[]`,
-	"MainThreadWorkspace.$checkExists":                    `false`,
-	"MainThreadWorkspace.$saveAll":                        `false`,
-	"MainThreadWorkspace.$loadCertificates":               `[]`,
-	"MainThreadWorkspace.$resolveDecoding":                `{"preferredEncoding":"utf8","guessEncoding":false,"candidateGuessEncodings":[]}`,
-	"MainThreadWorkspace.$validateDetectedEncoding":       `"utf8"`,
-	"MainThreadWorkspace.$resolveEncoding":                `{"encoding":"utf8","addBOM":false}`,
-	"MainThreadCommands.$getCommands":                     `[]`,
-	"MainThreadClipboard.$readText":                       `""`,
-	"MainThreadOutputService.$register":                   `"output"`,
-	"MainThreadLanguages.$getLanguages":                   `["plaintext"]`,
-	"MainThreadAuthentication.$getAccounts":               `[]`,
-	"MainThreadDiagnostics.$getDiagnostics":               `[]`,
-	"MainThreadDocuments.$trySaveDocument":                `false`,
-	"MainThreadBulkEdits.$tryApplyWorkspaceEdit":          `false`,
-	"MainThreadTextEditors.$tryApplyEdits":                `false`,
-	"MainThreadTextEditors.$tryInsertSnippet":             `false`,
-	"MainThreadTextEditors.$getDiffInformation":           `[]`,
-	"MainThreadEditorTabs.$closeTab":                      `false`,
-	"MainThreadEditorTabs.$closeGroup":                    `false`,
-	"MainThreadEditorInsets.$postMessage":                 `false`,
-	"MainThreadWebviews.$postMessage":                     `false`,
-	"MainThreadNotebookDocuments.$trySaveNotebook":        `false`,
-	"MainThreadNotebookKernels.$postMessage":              `false`,
-	"MainThreadNotebookRenderers.$postMessage":            `false`,
-	"MainThreadTask.$fetchTasks":                          `[]`,
-	"MainThreadTask.$createTaskId":                        `""`,
-	"MainThreadDebugService.$startDebugging":              `false`,
-	"MainThreadTunnelService.$getTunnels":                 `[]`,
-	"MainThreadLocalization.$fetchBundleContents":         `"{}"`,
-	"MainThreadSecretState.$getKeys":                      `[]`,
-	"MainThreadStorage.$setValue":                         ``,
-	"MainThreadExtensionService.$onWillActivateExtension": ``,
 }

@@ -2,6 +2,8 @@ package vscode
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hostsup/hostsup/codec"
@@ -13,25 +15,58 @@ func TestAnswer(t *testing.T) {
 		"MainThreadWindow.$getInitialState":      `{"isFocused":true,"isActive":true}`,
 		"MainThreadLanguageModelTools.$getTools": `[]`,
 		"MainThreadCommands.$registerCommand":    ``,
-		"MainThreadTextEditors.$tryApplyEdits":   `false`,
+		"MainThreadWorkspace.$resolveProxy":      ``,
 	} {
-		if got, ok := p.Answer(method); !ok || string(got) != want {
-			t.Errorf("%s: %s, %v", method, got, ok)
+		if got := p.Answer(method); got == nil || got.Err != nil || string(got.Result) != want {
+			t.Errorf("%s: %+v", method, got)
+		}
+	}
+	for method, api := range map[string]string{
+		"MainThreadTextEditors.$tryApplyEdits": "TextEditor.edit", "MainThreadNew.$thing": "MainThreadNew.$thing",
+	} {
+		got := p.Answer(method)
+		if got == nil || got.Err == nil || got.Err.Name != NameNotSupported || !strings.HasPrefix(got.Err.Message, api+" is not supported: ") {
+			t.Errorf("%s: %+v", method, got)
 		}
 	}
 	for _, method := range []string{"ExtHostCommands.$x", "MainThreadCommands.x", "MainThread", "$/ping", ""} {
-		if got, ok := p.Answer(method); ok {
-			t.Errorf("%s: %s", method, got)
+		if got := p.Answer(method); got != nil {
+			t.Errorf("%s: %+v", method, got)
 		}
 	}
 }
 
-// What an answer is made of is JSON, or nothing.
-func TestAnswersAreJSON(t *testing.T) {
-	for method, text := range answers {
-		if text != "" && !json.Valid([]byte(text)) {
-			t.Errorf("%s: %s", method, text)
+// The list is sorted and has one line for each method; values are JSON.
+func TestMainThreadMethods(t *testing.T) {
+	before, n := "", 0
+	for m := range MainThreadMethods() {
+		n++
+		if m.Name <= before {
+			t.Errorf("%s after %s", m.Name, before)
 		}
+		before = m.Name
+		if !slices.Contains([]string{"both", "1.100.3", "1.139.1"}, m.Releases) {
+			t.Errorf("%s: releases %q", m.Name, m.Releases)
+		}
+		switch m.Answer {
+		case "told", "unseen", "undefined":
+			if m.Detail != "" {
+				t.Errorf("%s: %s %q", m.Name, m.Answer, m.Detail)
+			}
+		case "value":
+			if !json.Valid([]byte(m.Detail)) {
+				t.Errorf("%s: %s", m.Name, m.Detail)
+			}
+		case "refused":
+			if m.Detail == "" {
+				t.Errorf("%s: no API is named", m.Name)
+			}
+		default:
+			t.Errorf("%s: answer %q", m.Name, m.Answer)
+		}
+	}
+	if n < 500 {
+		t.Errorf("%d methods", n)
 	}
 }
 

@@ -20,8 +20,8 @@
 // A call is acknowledged as soon as the other side has begun with it, and
 // answered later; so a host that works is told from one that hangs. A
 // notification is a call whose answer is ignored. What a host asks and
-// nobody answers, by a rule or a handler, is answered as by an editor without
-// anything in it (see [Language.Answer]).
+// no rule or handler answers is answered as by an editor without anything in it, or
+// refused (see [Language.Answer]).
 //
 // # What JSON has no word for
 //

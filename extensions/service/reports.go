@@ -28,6 +28,14 @@ const (
 	methodExists   = "MainThreadWorkspace.$checkExists"
 )
 
+// MainThreadMethods returns the methods of main-thread objects that a service answers for hosts of
+// VS Code.
+func MainThreadMethods() []string {
+	return []string{
+		methodWill, methodDid, methodError, methodUncaught, methodNeeds, methodRegister, methodExists, methodExecute, methodFire, methodList,
+	}
+}
+
 // report is a report of a life.
 type report struct {
 	life   uint64

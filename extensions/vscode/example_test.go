@@ -15,9 +15,11 @@ func ExampleRoot() {
 
 func ExampleProtocol_Answer() {
 	p := vscode.New(vscode.Options{Root: "/opt/code-server/lib/vscode"})
-	result, ok := p.Answer("MainThreadWindow.$getInitialState")
-	fmt.Println(string(result), ok)
-	// Output: {"isFocused":true,"isActive":true} true
+	fmt.Println(string(p.Answer("MainThreadWindow.$getInitialState").Result))
+	fmt.Println(p.Answer("MainThreadDebugService.$startDebugging").Err)
+	// Output:
+	// {"isFocused":true,"isActive":true}
+	// NotSupported: debug.startDebugging is not supported: there is no window
 }
 
 func ExampleProtocol_Explain() {
