@@ -324,6 +324,7 @@ func TestVSCodeCrashes(t *testing.T) {
 		reason  []string
 	}{
 		"exit code":  {command: []any{"hello.exit", 9}, reason: []string{"exit 9"}},
+		"node's own": {command: []any{"hello.exit", 3}, reason: []string{"exit 3: something in it called process.exit or process.reallyExit with 3"}},
 		"unexpected": {command: []any{"hello.exit", 81}, reason: []string{"exit 81: the extension host met an unexpected error"}},
 		"late 55":    {command: []any{"hello.exit", 55}, reason: []string{"exit 55"}},
 		"abort":      {command: []any{"hello.abort"}, reason: []string{"killed by SIGABRT"}},

@@ -13,7 +13,8 @@ const (
 	exitUnexpectedError = 81
 )
 
-// nodeExits explains the exit codes of node.
+// nodeExits explains the exit codes of node. Those of [startExits] have that meaning
+// only while node starts.
 var nodeExits = map[int]string{
 	3:  "node cannot parse itself",
 	4:  "node failed to evaluate itself",
@@ -25,6 +26,10 @@ var nodeExits = map[int]string{
 	12: "node was given a bad inspector address",
 	13: "node ended while something was awaited that could not come any more",
 }
+
+// startExits are the codes with which node ends while it starts. Once the host has
+// spoken, only a call of the process itself can end it with one of them.
+var startExits = map[int]bool{3: true, 4: true, 9: true, 10: true, 12: true}
 
 // What node prints when it aborts.
 const (
@@ -48,6 +53,8 @@ func (*Protocol) Explain(e codec.End) (meaning string, final bool) {
 		return "it could not come to its socket, or was told nothing there", false
 	case e.Code == 1 && !e.Ready:
 		return "an error that nothing caught, before it was ready", false
+	case e.Ready && startExits[e.Code]:
+		return fmt.Sprintf("something in it called process.exit or process.reallyExit with %d", e.Code), false
 	}
 	return nodeExits[e.Code], false
 }
