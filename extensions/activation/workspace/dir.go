@@ -3,12 +3,11 @@ package workspace
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
+
+	"github.com/hostsup/hostsup/workbench/glob"
 )
 
 // Dir searches folders of this machine. A search skips .git, .svn and .hg, and
@@ -31,9 +30,9 @@ func (Dir) Exists(_ context.Context, folder, name string) (bool, error) {
 
 // Search implements [Finder].
 func (Dir) Search(ctx context.Context, folder string, patterns []string) (string, error) {
-	globs := make([]*regexp.Regexp, len(patterns))
+	globs := make([]*glob.Glob, len(patterns))
 	for i, p := range patterns {
-		g, err := Glob(p)
+		g, err := glob.Compile(p)
 		if err != nil {
 			return "", err
 		}
@@ -58,7 +57,7 @@ func (Dir) Search(ctx context.Context, folder string, patterns []string) (string
 			return err
 		}
 		for i, g := range globs {
-			if g.MatchString(filepath.ToSlash(rel)) {
+			if g.Match(filepath.ToSlash(rel)) {
 				found = patterns[i]
 				return fs.SkipAll
 			}
@@ -66,60 +65,4 @@ func (Dir) Search(ctx context.Context, folder string, patterns []string) (string
 		return nil
 	})
 	return found, err
-}
-
-// Glob compiles a pattern: * matches anything within a name, ** anything across
-// folders, ? one character of a name, [ab] and [!ab] one of a set, {x,y} one of
-// several patterns. It matches whole paths with slashes.
-func Glob(pattern string) (*regexp.Regexp, error) {
-	var b strings.Builder
-	b.WriteString("(?s)^")
-	depth := 0
-	for i := 0; i < len(pattern); i++ {
-		switch c := pattern[i]; {
-		case strings.HasPrefix(pattern[i:], "**/"):
-			b.WriteString("(?:.*/)?")
-			i += 2
-		case strings.HasPrefix(pattern[i:], "**"):
-			b.WriteString(".*")
-			i++
-		case c == '*':
-			b.WriteString("[^/]*")
-		case c == '?':
-			b.WriteString("[^/]")
-		case c == '{':
-			depth++
-			b.WriteString("(?:")
-		case c == '}' && depth > 0:
-			depth--
-			b.WriteByte(')')
-		case c == ',' && depth > 0:
-			b.WriteByte('|')
-		case c == '[':
-			end := strings.IndexByte(pattern[i:], ']')
-			if end < 2 {
-				return nil, fmt.Errorf("pattern %q: a ] is missing", pattern)
-			}
-			set := pattern[i+1 : i+end]
-			b.WriteByte('[')
-			if set[0] == '!' || set[0] == '^' {
-				b.WriteString("^/")
-				set = set[1:]
-			}
-			b.WriteString(strings.NewReplacer(`\`, `\\`, `[`, `\[`, `^`, `\^`).Replace(set))
-			b.WriteByte(']')
-			i += end
-		default:
-			b.WriteString(regexp.QuoteMeta(pattern[i : i+1]))
-		}
-	}
-	if depth > 0 {
-		return nil, fmt.Errorf("pattern %q: a } is missing", pattern)
-	}
-	b.WriteByte('$')
-	re, err := regexp.Compile(b.String())
-	if err != nil {
-		return nil, fmt.Errorf("pattern %q: %w", pattern, err)
-	}
-	return re, nil
 }
