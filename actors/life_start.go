@@ -103,18 +103,33 @@ func (a *Life) spawned(ctx actor.Context, child *sandbox.Child) {
 	a.transport.Await(func(err error) { safeactor.Tell(root, self, &dialed{err}) })
 }
 
+// Program is what [Ref.Launch] starts.
+type Program struct {
+	Name     string                      // what it is for: "pre_start"
+	Args     []string                    // the program, found as that of the host is, and its arguments
+	Dir      string                      // "": the host's
+	Environ  func(env []string) []string // returns its environment, given that of the life; nil: the same
+	Files    []*os.File                  // as [sandbox.Command.Files]; Launch does not close them
+	Terminal bool                        // as [sandbox.Command.Terminal]
+}
+
 // Launch starts a program as the process of a life is started: as the same user, in the
-// same sandbox, folder and environment, but with a process tree of its own. name says
-// what it is for. out, which Launch does not close, gets what it prints. The caller must
+// same sandbox, folder and environment, but with a process tree of its own. The caller must
 // kill the tree and release the child.
-func (r *Ref) Launch(s *Start, name string, args []string, out *os.File) (*sandbox.Child, error) {
+func (r *Ref) Launch(s *Start, p Program) (*sandbox.Child, error) {
 	spec, given := r.spec().HostSpec, *s
-	spec.Command, given.Path, given.Args = args, "", nil
+	spec.Command, given.Path, given.Args = p.Args, "", nil
+	if p.Dir != "" {
+		spec.Dir = p.Dir
+	}
 	if err := given.find(&spec); err != nil {
 		return nil, err
 	}
 	cmd := command(&spec, codec.Features{}, r.world.Withheld, &given)
-	cmd.Name, cmd.Observe, cmd.Files = cmd.Name+"."+name, false, []*os.File{nil, out, out}
+	cmd.Name, cmd.Observe, cmd.Files, cmd.Terminal = cmd.Name+"."+p.Name, false, p.Files, p.Terminal
+	if p.Environ != nil {
+		cmd.Env = p.Environ(cmd.Env)
+	}
 	return r.world.Launcher.Start(cmd)
 }
 

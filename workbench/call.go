@@ -10,8 +10,8 @@ import (
 	wire "github.com/hostsup/hostsup/codec/vscode"
 )
 
-// Undefined is the result undefined of JavaScript. A nil result is also undefined.
-var Undefined = codec.Raw(wire.Undefined)
+// Undefined is undefined of JavaScript, as a result or an argument. A nil result is also undefined.
+var Undefined = json.RawMessage(wire.Undefined)
 
 // Bytes are bytes as an argument or a result, or within one: a VSBuffer of VS Code.
 type Bytes []byte

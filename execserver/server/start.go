@@ -10,11 +10,10 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/creack/pty"
-
 	"github.com/hostsup/hostsup/execserver/wire"
 	"github.com/hostsup/hostsup/internal/osprocess"
 	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/internal/terminal"
 	"github.com/hostsup/hostsup/sandbox"
 )
 
@@ -203,7 +202,7 @@ func openEnds(q *wire.ProcessStartParams) (e *ends, err error) {
 		if q.Size != nil {
 			rows, cols = q.Size.Rows, q.Size.Cols
 		}
-		ours, its, err := openTerminal(rows, cols)
+		ours, its, err := terminal.Open(rows, cols)
 		if err != nil {
 			return e, err
 		}
@@ -231,22 +230,6 @@ func openEnds(q *wire.ProcessStartParams) (e *ends, err error) {
 		e.files[0] = its
 	}
 	return e, nil
-}
-
-// openTerminal returns both sides of a new terminal: ours, which never blocks,
-// and its, for the standard streams of a program.
-func openTerminal(rows, cols uint16) (ours, its *os.File, err error) {
-	ours, its, err = pty.Open() //nolint:forbidigo // ours does not block from the next line on
-	if err != nil {
-		return nil, nil, err
-	}
-	if ours, err = sys.Unblocked(ours); err != nil {
-		return nil, nil, errors.Join(err, its.Close())
-	}
-	if err := sys.ResizeTerminal(ours, rows, cols); err != nil {
-		return nil, nil, errors.Join(err, ours.Close(), its.Close())
-	}
-	return ours, its, nil
 }
 
 // reads reads the output from now on, of a process that is about to be started.

@@ -5,6 +5,7 @@ import (
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/terminals"
 )
 
 // editor is what a host of VS Code and the hosts beside it have in the place of an editor.
@@ -20,8 +21,14 @@ type attached struct {
 }
 
 // workbenchOf returns the services for a host of VS Code.
-func (s *services) workbenchOf(*supervisor.Host, *vscode.Protocol) *workbench.Workbench {
-	return workbench.New()
+func (s *services) workbenchOf(_ *supervisor.Host, p *vscode.Protocol) *workbench.Workbench {
+	folder := ""
+	if w := p.Options().Workspace; w != nil && len(w.Folders) > 0 {
+		folder = w.Folders[0]
+	}
+	return workbench.New(
+		terminals.New(folder),
+	)
 }
 
 // openEditor adds the workbench to a host of VS Code. Hosts of one household share it.

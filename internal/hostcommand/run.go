@@ -55,7 +55,7 @@ func Run(ctx context.Context, host *actors.Ref, given *actors.Start, c Command) 
 		start.Env = make(map[string]string, len(c.Env))
 	}
 	maps.Copy(start.Env, c.Env)
-	child, err := host.Launch(&start, c.Name, c.Args, w)
+	child, err := host.Launch(&start, actors.Program{Name: c.Name, Args: c.Args, Files: []*os.File{nil, w, w}})
 	w.Close()
 	if err != nil {
 		r.Close()
