@@ -13,7 +13,7 @@ import (
 // Open returns both sides of a new terminal: ours, which never blocks, and its, for the standard
 // streams of a program.
 func Open(rows, cols uint16) (ours, its *os.File, err error) {
-	ours, its, err = pty.Open() //nolint:forbidigo // ours does not block from the next line on
+	ours, its, err = pty.Open() // ours does not block from the next line on
 	if err != nil {
 		return nil, nil, err
 	}
