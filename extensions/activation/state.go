@@ -28,6 +28,7 @@ var (
 	ErrHostDown   = errors.New("host is down")
 	ErrUnknown    = errors.New("no such extension")
 	ErrLoop       = errors.New("needs itself")
+	ErrRefused    = errors.New("refused") // it is not among the installed extensions; see package extensions
 	ErrNotBegun   = errors.New("its host did not begin to activate it")
 )
 

@@ -8,10 +8,7 @@ import (
 )
 
 func (m *Machine) request(r Request) {
-	w := wait{tag: r.Tag, events: []string{r.Event}}
-	if strings.HasPrefix(r.Event, "onLanguage:") {
-		w.events = []string{"onLanguage", r.Event}
-	}
+	w := wait{tag: r.Tag, events: EventsOf(r.Event)}
 	for _, event := range w.events {
 		m.fire(event, event == eventStar, &w)
 	}
@@ -24,6 +21,15 @@ func (m *Machine) request(r Request) {
 		}
 	}
 	m.waits = append(m.waits, w)
+}
+
+// EventsOf returns the events that a request of event stands for: itself, and for
+// "onLanguage:x" also "onLanguage".
+func EventsOf(event string) []string {
+	if strings.HasPrefix(event, "onLanguage:") {
+		return []string{"onLanguage", event}
+	}
+	return []string{event}
 }
 
 // fire requests one event and adds to w the extensions that declare it, and the

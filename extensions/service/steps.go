@@ -3,6 +3,8 @@ package service
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hostsup/hostsup/extensions"
@@ -37,7 +39,7 @@ func (s *Service) activation(ev activation.Event) {
 		case activation.Settled:
 			if w := s.waits[e.Tag]; w != nil {
 				delete(s.waits, e.Tag)
-				w.answer <- e.Errs
+				w.answer <- append(w.refused, e.Errs...)
 			}
 		case activation.Search:
 			s.search(e)
@@ -116,14 +118,31 @@ func (s *Service) search(e activation.Search) {
 // have failed; see [ActivationError].
 func (s *Service) Activate(ctx context.Context, event string) error {
 	w := newWaiter()
-	s.post(func() { s.activation(activation.Request{Event: event, Tag: s.enlist(w)}) })
+	s.post(func() {
+		w.refused = s.refusals(event)
+		s.activation(activation.Request{Event: event, Tag: s.enlist(w)})
+	})
 	return s.await(ctx, event, w)
+}
+
+// refusals returns an error for each extension that declares an event and that the
+// registry refused, so that the activation machine does not know it.
+func (s *Service) refusals(event string) (errs []*activation.Error) {
+	for _, x := range s.found {
+		why := s.refused[x.ID]
+		if why == "" || s.disabled[x.ID] != "" || !slices.ContainsFunc(activation.EventsOf(event), x.WantsEvent) {
+			continue
+		}
+		errs = append(errs, &activation.Error{ID: x.ID, Cause: activation.ErrRefused, Detail: strings.TrimPrefix(why, string(x.ID)+": ")})
+	}
+	return errs
 }
 
 // waiter waits for a request of the activation machine. The loop owns tag.
 type waiter struct {
-	tag    uint64
-	answer chan []*activation.Error // capacity 1
+	tag     uint64
+	refused []*activation.Error      // of extensions that the machine does not know; set before the request
+	answer  chan []*activation.Error // capacity 1
 }
 
 func newWaiter() *waiter { return &waiter{answer: make(chan []*activation.Error, 1)} }
