@@ -140,7 +140,9 @@ type StartHost struct {
 	Why  string
 }
 
-// Activate makes a host activate an extension, whose dependencies are all active.
+// Activate makes a host activate an extension, whose dependencies are all active. A
+// host that has reported Failed for the extension in this life, because a dependency was
+// missing, may have to be restarted.
 type Activate struct {
 	Host   string
 	Life   uint64

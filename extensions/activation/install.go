@@ -3,7 +3,6 @@ package activation
 import (
 	"bytes"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/hostsup/hostsup/extensions"
@@ -14,7 +13,7 @@ func (m *Machine) installed(ev Installed) {
 	order := make([]extensions.ID, 0, len(ev.List))
 	by := map[string][]extensions.ID{}
 	fresh := map[extensions.ID]bool{}
-	var waits []*ext // waiting extensions whose dependencies have changed
+	lacked := map[extensions.ID]bool{} // those that failed for a dependency that is known now
 	for _, x := range ev.List {
 		old, where := m.exts[x.ID], ev.Where[x.ID]
 		if next[x.ID] != nil {
@@ -47,9 +46,6 @@ func (m *Machine) installed(ev Installed) {
 			m.endExt(old, Inactive, why)
 		default:
 			e.Status, e.previous, e.missed = old.Status, old.previous, old.missed
-			if e.State == Activating && !e.Asked && !slices.Equal(old.Dependencies, x.Dependencies) {
-				waits = append(waits, e)
-			}
 		}
 	}
 	for _, id := range m.order {
@@ -59,15 +55,20 @@ func (m *Machine) installed(ev Installed) {
 		}
 	}
 	m.exts, m.order, m.byEvent = next, order, by
-	for _, e := range waits {
-		if err := m.needs(e, e.Reason, nil); err != nil {
-			m.fail(e, err)
+	for _, id := range order {
+		switch e := next[id]; {
+		case e.State == Activating && !e.Asked: // a dependency may be another one now, or have been replaced
+			if err := m.needs(e, e.Reason, nil); err != nil {
+				m.fail(e, err)
+			}
+		case e.State == Broken && !e.Asked && e.Err != nil && errors.Is(e.Err, ErrMissing) && next[e.Err.On] != nil:
+			lacked[id] = true
+			if h := m.hosts[e.Host]; h != nil && h.state == hostUp {
+				e.missed = h.life // what the host did at its start has failed
+			}
 		}
 	}
-	m.replay(func(e *ext) bool {
-		lacked := e.State == Broken && !e.Asked && e.Err != nil && errors.Is(e.Err, ErrMissing) && next[e.Err.On] != nil
-		return fresh[e.Extension.ID] || lacked // its missing dependency is known now
-	})
+	m.replay(func(e *ext) bool { return fresh[e.Extension.ID] || lacked[e.Extension.ID] })
 	if m.booted {
 		m.search(fresh)
 	}

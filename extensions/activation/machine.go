@@ -49,7 +49,7 @@ type ext struct {
 	Status
 	events   map[string]bool
 	previous Reason // of the activation that ended with the last life; Event is "" without one
-	missed   uint64 // the life of its host that was up when it was installed; 0: none
+	missed   uint64 // the life of its host that was up when it, or what it had lacked, was installed; 0: none
 }
 
 type hostState int

@@ -140,7 +140,7 @@ func (p *editor) apply(r report) {
 		done.Times = activation.Times{CodeLoading: span(r.arg(1)), ActivateCall: span(r.arg(2)), ActivateResolved: span(r.arg(3))}
 		s.activation(done)
 	case methodError:
-		p.begun[id] = true
+		p.begun[id], p.failed[id] = true, true
 		s.fault(p.number, blame.Finished{Cell: p.cell, Life: r.life, ID: id})
 		var missing struct{ Dependency string }
 		_ = json.Unmarshal(r.arg(2), &missing) // mostly null

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/hostsup/hostsup/actors"
@@ -65,9 +66,10 @@ type editor struct {
 	opened extensions.View
 	view   extensions.View // of the life
 	begun  map[extensions.ID]bool
-	early  []report     // of a life that is not up yet
-	config codec.Raw    // the configuration that the life got last
-	owes   *actors.Line // the line of a life that has not answered the latest changes
+	failed map[extensions.ID]bool // in this life; the host does not try them again
+	early  []report               // of a life that is not up yet
+	config codec.Raw              // the configuration that the life got last
+	owes   *actors.Line           // the line of a life that has not answered the latest changes
 
 	waiting  int           // bytes of early
 	searches chan struct{} // of the workspace; shared with other goroutines
@@ -101,7 +103,7 @@ func (p *editor) opening() codec.Raw {
 func (p *editor) extensionIDs() []string { return nil }
 
 func (p *editor) lifeUp() {
-	p.view, p.begun, p.config = p.opened, map[extensions.ID]bool{}, nil
+	p.view, p.begun, p.failed, p.config = p.opened, map[extensions.ID]bool{}, map[extensions.ID]bool{}, nil
 	if p.line != nil {
 		p.config, _, _ = p.line.Opened()
 	}
@@ -187,8 +189,13 @@ func (p *editor) reconfigure(delta extensions.Delta) error {
 func (p *editor) deactivate(id extensions.ID) { p.restart(string(id) + " is to end") }
 
 // activate asks the life. The host reports the result itself; the answer is used only if
-// it does not.
+// it does not. An extension that failed in this life, for a dependency that it has now,
+// needs another life: the host would take the old failure for the outcome and report nothing.
 func (p *editor) activate(e activation.Activate, x extensions.Extension) {
+	if p.failed[e.ID] {
+		p.restart(fmt.Sprintf("%s failed to activate in this life, and its dependencies are there now", e.ID))
+		return
+	}
 	line := p.line
 	p.s.work.Go(func() {
 		var ok bool
