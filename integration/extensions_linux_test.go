@@ -191,6 +191,11 @@ func TestExtensionsComeBack(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	says(t, told(t, sup, record.KindBlame), "no extension's fault")
+	for _, name := range []string{"a", "needs"} {
+		if s := extensionOf(t, sup, name); s.Blame.SuspectIn != 0 || s.Blame.Decision != "" {
+			t.Errorf("%+v: a signal from outside speaks against no extension", s)
+		}
+	}
 	var found []supervisor.CrashReport
 	eventually(t, func() bool {
 		found, _ = sup.Crashes("vs")

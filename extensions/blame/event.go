@@ -128,6 +128,11 @@ func (k Kind) hostFault() string {
 	return string(k)
 }
 
+// suspects reports whether a crash of that kind has suspects: extensions that were doing
+// something may have used the memory, or have sent the message. They are never isolated
+// for it.
+func (k Kind) suspects() bool { return k != Version && k != Spawn && k != Outside }
+
 // Crashed reports that a life has ended without a request.
 type Crashed struct {
 	Cell   string

@@ -96,6 +96,10 @@ func TestScripts(t *testing.T) {
 					ev = Crashed{cell, life, Hang, "killed: unresponsive for 30s"}
 				case "memory":
 					ev = Crashed{cell, life, Memory, "heap limit reached"}
+				case "outside":
+					ev = Crashed{cell, life, Outside, "killed by SIGKILL"}
+				case "protocol":
+					ev = Crashed{cell, life, Protocol, "message too large"}
 				case "oldcrash":
 					ev = Crashed{cell, life - 1, Exit, "late"}
 				case "quiet":

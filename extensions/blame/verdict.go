@@ -17,6 +17,9 @@ func (m *Machine) crashed(c *cell, l *life, ev Crashed) {
 	e := l.evidence(ev, m.calls, m.now)
 	switch {
 	case ev.Kind != Exit && ev.Kind != Hang:
+		if e.Vague || !ev.Kind.suspects() {
+			e.Suspects, e.Vague = []Suspect{}, false
+		}
 		m.record(HostFault, c.name, nil, ev.Reason+": "+ev.Kind.hostFault(), []Evidence{e})
 	case len(e.begun) == 0:
 		m.record(HostFault, c.name, nil, ev.Reason+": none had begun to be activated", []Evidence{e})
