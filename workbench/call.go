@@ -50,6 +50,9 @@ type Call struct {
 	Life   uint64
 	Method string // in full
 
+	// Guard restricts the files that are used for the host; nil if it is not confined.
+	Guard Guard
+
 	params codec.Raw
 	args   []json.RawMessage
 	parsed bool

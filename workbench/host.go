@@ -10,8 +10,9 @@ import (
 
 // Host is one life of a host that is up.
 type Host struct {
-	ref  *actors.Ref
-	line *actors.Line
+	ref   *actors.Ref
+	line  *actors.Line
+	guard Guard
 }
 
 // Name returns the name of the host.
@@ -22,6 +23,9 @@ func (h *Host) Life() uint64 { return h.line.Life() }
 
 // Ref returns the host itself.
 func (h *Host) Ref() *actors.Ref { return h.ref }
+
+// Guard restricts the files that are used for the host; nil if it is not confined.
+func (h *Host) Guard() Guard { return h.guard }
 
 // Params encodes arguments once for [Host.Tell] to several hosts. It panics if one cannot be
 // encoded, which is a mistake of the program.

@@ -91,16 +91,17 @@ func Find[S Service](w *Workbench) (found S) {
 	return found
 }
 
-// Interceptor returns the interceptor of one of the hosts. A host must have at most one.
-func (w *Workbench) Interceptor(host *actors.Ref) *actors.Interceptor {
+// Interceptor returns the interceptor of one of the hosts. A host must have at most one. guard
+// restricts the files that are used for the host; it must be nil only if the host is not confined.
+func (w *Workbench) Interceptor(host *actors.Ref, guard Guard) *actors.Interceptor {
 	return &actors.Interceptor{
 		Name: "workbench", Stage: actors.StageLast, Value: w,
 		Up: func(line *actors.Line, publish func()) {
-			w.hostUp(&Host{ref: host, line: line})
+			w.hostUp(&Host{ref: host, line: line, guard: inForce(guard)})
 			publish()
 		},
 		Down:    func(life uint64) { w.hostDown(host.Name(), life) },
-		Inbound: func(life uint64, m *codec.Message) actors.Verdict { return w.inbound(host, life, m) },
+		Inbound: func(life uint64, m *codec.Message) actors.Verdict { return w.inbound(host, guard, life, m) },
 	}
 }
 
@@ -142,7 +143,7 @@ func (w *Workbench) down(h *Host) {
 	}
 }
 
-func (w *Workbench) inbound(host *actors.Ref, life uint64, m *codec.Message) (v actors.Verdict) {
+func (w *Workbench) inbound(host *actors.Ref, guard Guard, life uint64, m *codec.Message) (v actors.Verdict) {
 	if m.Kind != codec.Request {
 		return v
 	}
@@ -150,7 +151,7 @@ func (w *Workbench) inbound(host *actors.Ref, life uint64, m *codec.Message) (v 
 	if !ok {
 		return v
 	}
-	c := &Call{Host: host, Life: life, Method: m.Method, params: m.Params}
+	c := &Call{Host: host, Life: life, Method: m.Method, Guard: inForce(guard), params: m.Params}
 	if method.Do != nil {
 		v.Handle = func(ctx context.Context, _ *actors.Incoming) (any, error) { return method.Do(ctx, c) }
 		return v

@@ -1,10 +1,13 @@
 package hosted
 
 import (
+	"context"
+
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/disk"
 	"github.com/hostsup/hostsup/workbench/terminals"
 )
 
@@ -48,7 +51,15 @@ func (s *services) openEditor(h *supervisor.Host) {
 		}
 		s.editors[name] = e
 	}
-	a := &attached{h.Ref(), e.bench.Interceptor(h.Ref())}
+	guard := disk.NewConfined()
+	a := &attached{h.Ref(), e.bench.Interceptor(h.Ref(), guard)}
+	a.own.Starting = func(context.Context, *actors.Start) error {
+		if err := guard.Resolve(h.Spec().Sandbox, h.Spec().Resources); err != nil {
+			// The start fails for the same reason and says more.
+			s.tree.Log.Debug("files for a host are not allowed", "host", h.Name(), "error", err)
+		}
+		return nil
+	}
 	e.hosts[h.Name()] = a
 	a.ref.Intercept(a.own)
 }

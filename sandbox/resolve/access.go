@@ -11,27 +11,34 @@ import (
 // Denied paths have none. The private /dev, /proc and /tmp of every confined
 // process are not considered.
 func Access(r *policy.Resolved, path string) policy.Access {
+	_, a := Locate(r, path)
+	return a
+}
+
+// Locate is like [Access] and also returns the path without links, "" if it cannot be
+// followed. Missing parts are as in path.
+func Locate(r *policy.Resolved, path string) (real string, a policy.Access) {
 	t, err := trace(filepath.Clean(path))
 	if err != nil || !filepath.IsAbs(path) {
-		return 0
+		return "", 0
 	}
 	for _, d := range r.Denied {
 		if policy.Within(t.real, d.Path) {
-			return 0
+			return t.real, 0
 		}
 	}
 	if w := r.Policy.Work.Path; w != "" && policy.Within(t.real, w) {
 		if r.Policy.JIT {
-			return policy.Write | policy.Exec
+			return t.real, policy.Write | policy.Exec
 		}
-		return policy.Write
+		return t.real, policy.Write
 	}
 	for i := len(r.Grants) - 1; i >= 0; i-- {
 		if g := r.Grants[i]; g.Link == "" && (g.Path == t.real || g.Dir && policy.Within(t.real, g.Path)) {
-			return g.Access
+			return t.real, g.Access
 		}
 	}
-	return 0
+	return t.real, 0
 }
 
 // Reaches reports whether a confined process can enter a folder: the folder is

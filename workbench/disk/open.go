@@ -1,0 +1,178 @@
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/hostsup/hostsup/workbench"
+)
+
+// FS reads and changes files on behalf of one host. The zero value is not confined.
+type FS struct {
+	// Guard says which files may be used; nil: all.
+	Guard workbench.Guard
+}
+
+// maxLinks is how many links one path may pass, as in the kernel.
+const maxLinks = 40
+
+var errChanged = errors.New("it was changed meanwhile")
+
+// check returns where a path leads; see [workbench.Use].
+func (f FS) check(path string, use workbench.Use) (string, error) {
+	if !filepath.IsAbs(path) {
+		return "", Fail(NameUnknown, "%s: an absolute path expected", path)
+	}
+	path = filepath.Clean(path)
+	if f.Guard != nil {
+		return f.Guard.Check(path, use)
+	}
+	return follow(path, use)
+}
+
+// follow returns where a path leads on this machine.
+func follow(path string, use workbench.Use) (string, error) {
+	if use == workbench.Take || use == workbench.Replace {
+		dir := filepath.Dir(path)
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			real = dir // what is done with it fails in the same way
+		}
+		return filepath.Join(real, filepath.Base(path)), nil
+	}
+	for range maxLinks { // of links to nothing, each
+		real, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			return real, nil
+		}
+		text, unread := os.Readlink(path)
+		if unread != nil { // no link, or nothing is there
+			break
+		}
+		if !filepath.IsAbs(text) { // a link to what does not exist
+			text = filepath.Join(filepath.Dir(path), text)
+		}
+		path = text
+	}
+	return path, nil // what is done with it fails if there are too many links
+}
+
+// place is an entry of a folder that is open.
+type place struct {
+	dir  *os.Root
+	name string
+	path string // of the entry, without links
+}
+
+func (p *place) close() { _ = p.dir.Close() }
+
+func (p *place) lstat() (fs.FileInfo, error) { return p.dir.Lstat(p.name) }
+
+// at checks a path and opens its folder. With make, missing folders are made.
+func (f FS) at(path string, use workbench.Use, make bool) (*place, error) {
+	real, err := f.check(path, use)
+	if err != nil {
+		return nil, err
+	}
+	if filepath.Dir(real) == real {
+		return nil, Fail(workbench.NameNoPermissions, "%s is the root folder", path)
+	}
+	dir, err := f.open(filepath.Dir(real), make)
+	if err != nil {
+		return nil, err
+	}
+	return &place{dir, filepath.Base(real), real}, nil
+}
+
+// open opens a folder, whose path has no links.
+func (f FS) open(path string, make bool) (*os.Root, error) {
+	if f.Guard == nil {
+		dir, err := os.OpenRoot(path)
+		if make && errors.Is(err, fs.ErrNotExist) {
+			if err = os.MkdirAll(path, 0o777); err == nil {
+				return os.OpenRoot(path)
+			}
+		}
+		if info, look := os.Stat(path); err != nil && look == nil && !info.IsDir() {
+			err = syscall.ENOTDIR // of OpenRoot it has no number
+		}
+		return dir, err
+	}
+	top := filepath.VolumeName(path) + string(filepath.Separator)
+	dir, err := os.OpenRoot(top)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range strings.Split(strings.TrimPrefix(path, top), string(filepath.Separator)) {
+		if part == "" {
+			continue
+		}
+		next, err := enter(dir, part, make)
+		_ = dir.Close()
+		if err != nil {
+			return nil, err
+		}
+		dir = next
+	}
+	return dir, nil
+}
+
+// enter opens a folder within another one, and no link.
+func enter(dir *os.Root, name string, make bool) (*os.Root, error) {
+	before, err := dir.Lstat(name)
+	if make && errors.Is(err, fs.ErrNotExist) {
+		if err = dir.Mkdir(name, 0o777); err == nil || errors.Is(err, fs.ErrExist) {
+			before, err = dir.Lstat(name)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !before.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
+	}
+	next, err := dir.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	after, err := next.Stat(".")
+	if err == nil && !os.SameFile(before, after) {
+		err = &fs.PathError{Op: "open", Path: name, Err: errChanged}
+	}
+	if err != nil {
+		_ = next.Close()
+		return nil, err
+	}
+	return next, nil
+}
+
+// file opens a regular file for reading or writing, and no link.
+func (p *place) file(flag int) (*os.File, fs.FileInfo, error) {
+	before, err := p.lstat()
+	if err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case before.IsDir():
+		return nil, nil, Fail(NameIsDirectory, "%s is a folder", p.path)
+	case !before.Mode().IsRegular():
+		return nil, nil, Fail(NameUnknown, "%s is not a regular file", p.path)
+	}
+	f, err := p.dir.OpenFile(p.name, flag|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !os.SameFile(before, info) {
+		err = &fs.PathError{Op: "open", Path: p.name, Err: errChanged}
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
