@@ -198,3 +198,21 @@ func TestNotSupported(t *testing.T) {
 		}
 	})
 }
+
+// The clipboard, external URIs and accounts need no window.
+func TestWindow(t *testing.T) {
+	everyRelease(t, func(t *testing.T, version string) {
+		h, _ := extensionHost(t, version, "terminals")
+		ready(t, h)
+		var got struct {
+			Text, URI, Refused string
+			Session            bool
+		}
+		if err := executes(t, h, &got, "terminals.window"); err != nil {
+			t.Fatal(err)
+		}
+		if got.Text != "kept" || got.URI != "http://localhost:8080/x?y" || !got.Session || !strings.Contains(got.Refused, "authentication.getSession is not supported") {
+			t.Errorf("%+v", got)
+		}
+	})
+}

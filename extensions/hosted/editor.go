@@ -9,6 +9,7 @@ import (
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/disk"
 	"github.com/hostsup/hostsup/workbench/terminals"
+	"github.com/hostsup/hostsup/workbench/window"
 )
 
 // editor is what a host of VS Code and the hosts beside it have in the place of an editor.
@@ -31,6 +32,7 @@ func (s *services) workbenchOf(_ *supervisor.Host, p *vscode.Protocol) *workbenc
 	}
 	return workbench.New(
 		terminals.New(folder),
+		&window.Service{},
 	)
 }
 

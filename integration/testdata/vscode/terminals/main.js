@@ -107,6 +107,15 @@ exports.activate = context => {
     return { names: all.map(t => t.name), none: (await vscode.tasks.fetchTasks({ type: 'other' })).length, code: (await ended).exitCode };
   });
 
+  command('window', async () => {
+    await vscode.env.clipboard.writeText('kept');
+    const uri = await vscode.env.asExternalUri(vscode.Uri.parse('http://localhost:8080/x?y'));
+    const session = await vscode.authentication.getSession('github', ['repo'], { silent: true });
+    let refused = '';
+    try { await vscode.authentication.getSession('github', ['repo'], { createIfNone: true }); } catch (e) { refused = e.message; }
+    return { text: await vscode.env.clipboard.readText(), uri: uri.toString(true), session: session === undefined, refused };
+  });
+
   command('refused', async () => {
     const out = {};
     for (const [name, f] of Object.entries({

@@ -1,0 +1,68 @@
+// Package window has what extensions ask of the window and the user of their editor, and what needs
+// neither: the clipboard, which is text in memory, external URIs, and sessions of accounts, of
+// which there are none.
+package window
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/hostsup/hostsup/workbench"
+)
+
+// maxClipboard bounds the text of the clipboard, in bytes.
+const maxClipboard = 16 << 20
+
+// Service answers MainThreadClipboard, MainThreadAuthentication and parts of other objects. The zero
+// value is ready.
+type Service struct {
+	mu        sync.Mutex
+	clipboard string
+}
+
+// Methods implements [workbench.Service].
+func (s *Service) Methods() map[string]workbench.Method {
+	same := workbench.Method{Now: func(c *workbench.Call) (any, error) { return c.Raw(0), nil }}
+	return map[string]workbench.Method{
+		"MainThreadClipboard.$readText":            {Now: s.read},
+		"MainThreadClipboard.$writeText":           {Now: s.write},
+		"MainThreadWindow.$asExternalUri":          same, // hosts are on this machine
+		"MainThreadExtensionService.$asBrowserUri": same,
+		"MainThreadAuthentication.$getSession":     {Now: session},
+	}
+}
+
+func (s *Service) read(*workbench.Call) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clipboard, nil
+}
+
+func (s *Service) write(c *workbench.Call) (any, error) {
+	var text string
+	if err := c.Args(&text); err != nil {
+		return nil, err
+	}
+	if len(text) > maxClipboard {
+		return nil, workbench.Invalid("env.clipboard.writeText: %d bytes, limit %d", len(text), maxClipboard)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clipboard = text
+	return nil, nil
+}
+
+// session answers $getSession: there is none, and none can be made without a user.
+func session(c *workbench.Call) (any, error) {
+	var provider string
+	var options struct{ CreateIfNone, ForceNewSession any }
+	if err := c.Args(&provider, nil, nil, nil, &options); err != nil {
+		return nil, err
+	}
+	for _, wish := range []any{options.CreateIfNone, options.ForceNewSession} {
+		if wish != nil && wish != false {
+			return nil, workbench.NotSupported("authentication.getSession", fmt.Sprintf("no user can sign in to %q", provider))
+		}
+	}
+	return workbench.Undefined, nil
+}
