@@ -25,12 +25,13 @@ type attached struct {
 }
 
 // workbenchOf returns the services for a host of VS Code.
-func (s *services) workbenchOf(_ *supervisor.Host, p *vscode.Protocol) *workbench.Workbench {
+func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol) *workbench.Workbench {
 	folder := ""
 	if w := p.Options().Workspace; w != nil && len(w.Folders) > 0 {
 		folder = w.Folders[0]
 	}
 	return workbench.New(
+		s.filesOf(h),
 		terminals.New(folder),
 		&window.Service{},
 	)

@@ -185,7 +185,7 @@ func TestReadFile(t *testing.T) {
 	if data, err := f.ReadFile(dir+"/a", 1); string(data) != "a" || err != nil {
 		t.Errorf("%q, %v", data, err)
 	}
-	for path, want := range map[string]string{"/a": NameUnknown, "/d": NameIsDirectory, "/b": NameNotFound, "/a/b": NameNotDirectory} {
+	for path, want := range map[string]string{"/a": NameTooLarge, "/d": NameIsDirectory, "/b": NameNotFound, "/a/b": NameNotDirectory} {
 		if _, err := f.ReadFile(dir+path, 0); !Named(err, want) {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}

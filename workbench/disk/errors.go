@@ -16,6 +16,7 @@ const (
 	NameExists       = "EntryExists"
 	NameNotDirectory = "EntryNotADirectory"
 	NameIsDirectory  = "EntryIsADirectory"
+	NameTooLarge     = "EntryTooLarge"
 	NameUnavailable  = "Unavailable"
 	NameUnknown      = "Unknown"
 )

@@ -45,15 +45,14 @@ func follow(path string, use workbench.Use) (string, error) {
 		return filepath.Join(real, filepath.Base(path)), nil
 	}
 	for range maxLinks { // of links to nothing, each
-		real, err := filepath.EvalSymlinks(path)
-		if err == nil {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
 			return real, nil
 		}
-		text, unread := os.Readlink(path)
-		if unread != nil { // no link, or nothing is there
-			break
+		text, err := os.Readlink(path)
+		if err != nil { // no link, or nothing is there
+			return path, nil //nolint:nilerr // what is done with it fails in the same way
 		}
-		if !filepath.IsAbs(text) { // a link to what does not exist
+		if !filepath.IsAbs(text) {
 			text = filepath.Join(filepath.Dir(path), text)
 		}
 		path = text

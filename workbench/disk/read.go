@@ -149,7 +149,7 @@ func (f FS) ReadFile(path string, max int64) ([]byte, error) {
 		}
 	}
 	if err == nil {
-		err = Fail(NameUnknown, "%s is larger than %d bytes, which is the limit of a message", path, max)
+		err = Fail(NameTooLarge, "%s is larger than %d bytes, which is the limit of a message", path, max)
 	}
 	return nil, failed("read", path, err)
 }
