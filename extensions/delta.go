@@ -36,7 +36,7 @@ type known struct {
 }
 
 // Next returns the delta from v to the registry, and the view after it. mine reports
-// which extensions the host runs; extensions without code run nowhere. Next returns
+// which extensions the host runs, or has without running any code of theirs. Next returns
 // false, and nothing must be sent, if the host knows this version or a newer one, or
 // nothing changes for it.
 //

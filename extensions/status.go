@@ -13,13 +13,17 @@ const (
 	Release Verb = "release" // it may come back from there
 )
 
+// Declarative is the state of an extension without code: hosts have its contributions,
+// such as themes and grammars, and there is nothing to activate.
+const Declarative = "declarative"
+
 // Status is the state of an extension.
 type Status struct {
 	Host       string      `json:"host"`  // the host that specifies the extension
 	Place      string      `json:"place"` // the host where it runs; "" (null as JSON) if it runs in none
 	ID         string      `json:"id"`
 	Version    string      `json:"version"`
-	State      string      `json:"state"`      // inactive, activating, active, failed, disabled
+	State      string      `json:"state"`      // inactive, activating, active, failed, disabled, declarative
 	Why        string      `json:"why"`        // the reason of the state; may be "" (null)
 	Activation *Activation `json:"activation"` // null unless it is active
 	Blame      Blame       `json:"blame"`

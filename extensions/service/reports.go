@@ -124,7 +124,11 @@ func (p *editor) apply(r report) {
 	if !ok {
 		return
 	}
-	if _, known := s.extension(id); !known && r.method != methodUncaught {
+	switch x, known := s.extension(id); {
+	case r.method == methodUncaught:
+	case known && !x.HasCode():
+		return // a dependent had it activated, which runs nothing
+	case !known:
 		s.log.Debug("a host speaks of an extension that there is not", "host", p.name, "method", r.method, "extension", s.text(string(id)))
 		return
 	}

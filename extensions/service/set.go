@@ -121,6 +121,8 @@ func (s *Service) status() []extensions.Status {
 			st.State, st.Why = "disabled", s.disabled[e.ID]
 		case s.refused[e.ID] != "":
 			st.State, st.Why = string(activation.Broken), strings.TrimPrefix(s.refused[e.ID], string(e.ID)+": ")
+		case known && !e.HasCode():
+			st.State = extensions.Declarative
 		case known:
 			st.State, st.Why = string(now.State), s.why[e.ID]
 			if now.Err != nil {

@@ -77,7 +77,7 @@ type editor struct {
 
 // opening returns the init data of the next life.
 func (p *editor) opening() codec.Raw {
-	data, view := p.s.registry.Init(p.s.belongsTo(p.extHost))
+	data, view := p.s.registry.Init(p.mine())
 	p.opened = view
 	fields := map[string]json.RawMessage{}
 	if init := p.s.base.Spec().Init; init != nil {
@@ -98,6 +98,14 @@ func (p *editor) opening() codec.Raw {
 		return nil
 	}
 	return out
+}
+
+// mine returns a function that reports whether the host lists an extension as one of its
+// own. Only those are in vscode.extensions.all, so extensions without code belong to
+// every host.
+func (p *editor) mine() func(extensions.Extension) bool {
+	belongs := p.s.belongsTo(p.extHost)
+	return func(e extensions.Extension) bool { return !e.HasCode() || belongs(e) }
 }
 
 func (p *editor) extensionIDs() []string { return nil }
@@ -128,7 +136,7 @@ func (p *editor) sync() {
 	if p.line == nil {
 		return
 	}
-	next, delta, changed := p.view.Move(p.s.registry, p.s.belongsTo(p.extHost))
+	next, delta, changed := p.view.Move(p.s.registry, p.mine())
 	if !changed {
 		return
 	}
