@@ -48,7 +48,7 @@ func extensionsSection(d *extensionsDecl) section {
 			named("workspace", "folders that the extensions work on, and workspaceContains events look into", workspaceFolders(&s.Workspace)),
 			named("trusted", "whether extensions are told that the workspace is trusted", boolean(&d.editor.untrusted, true)),
 			named("settings", "the user's, by their full names; over those of settings_file", editorSettings(&d.editor.settings)),
-			named("settings_file", "a file of settings as the editor has it: JSON with comments, read at each start", path(&d.editor.settingsFile, checkSettings)),
+			named("settings_file", "a file of settings as the editor has it: JSON with comments; extensions change it", path(&d.editor.settingsFile, checkSettings)),
 			named("storage", "folder for what extensions keep and log, in one named as the host; default: hostsup/vscode in the user's folder for caches", path(&d.editor.storage, nil)),
 			named("deactivate", "how long an extension of a host of protocol hostsup may take to end before its host is restarted", duration(&s.Deactivate, nil)),
 			named("startup", "the longest that onStartupFinished waits for the rest of the startup", duration(&s.Startup, nil)),

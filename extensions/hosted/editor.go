@@ -8,6 +8,7 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/disk"
+	"github.com/hostsup/hostsup/workbench/settings"
 	"github.com/hostsup/hostsup/workbench/terminals"
 	"github.com/hostsup/hostsup/workbench/window"
 )
@@ -34,6 +35,7 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol) *workbenc
 		s.filesOf(h),
 		terminals.New(folder),
 		&window.Service{},
+		s.settingsOf(h, p),
 	)
 }
 
@@ -54,6 +56,7 @@ func (s *services) openEditor(h *supervisor.Host) {
 		}
 		s.editors[name] = e
 	}
+	p.Follow(name, workbench.Find[*settings.Service](e.bench))
 	guard := disk.NewConfined()
 	a := &attached{h.Ref(), e.bench.Interceptor(h.Ref(), guard)}
 	a.own.Starting = func(context.Context, *actors.Start) error {
@@ -83,6 +86,9 @@ func (s *services) closeEditor(h *supervisor.Host) {
 			continue
 		}
 		delete(s.editors, name)
+		if p, ok := h.Spec().Protocol.(*vscode.Protocol); ok {
+			p.Follow(name, nil)
+		}
 		if err := e.bench.Close(); err != nil {
 			s.tree.Log.Warn("workbench has not ended well", "host", h.Name(), "error", err)
 		}

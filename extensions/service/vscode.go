@@ -185,6 +185,11 @@ func (p *editor) reconfigure(delta extensions.Delta) error {
 	for _, e := range p.s.registry.All() {
 		descriptions = append(descriptions, e.Description)
 	}
+	if e := protocol.Editor(p.name); e != nil {
+		return e.Described(p.name, p.life, descriptions, func(config codec.Raw) error {
+			return p.line.Tell(vscode.MethodReconfigured, config)
+		})
+	}
 	config, err := protocol.Reconfigured(p.config, descriptions)
 	if err != nil || config == nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hostsup/hostsup/workbench/settings/model"
 )
 
 // describes the extensions of a test.
@@ -18,13 +20,13 @@ func describes(texts ...string) (out []json.RawMessage) {
 	return out
 }
 
-func configured(t *testing.T, o Options, descriptions ...string) (defaults, user model) {
+func configured(t *testing.T, o Options, descriptions ...string) (defaults, user model.Model) {
 	t.Helper()
 	raw, err := New(o).Configuration(describes(descriptions...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var args []struct{ Defaults, UserLocal model }
+	var args []struct{ Defaults, UserLocal model.Model }
 	if err := json.Unmarshal(raw, &args); err != nil || len(args) != 1 {
 		t.Fatal(string(raw), err)
 	}
@@ -96,35 +98,10 @@ func TestSettings(t *testing.T) {
 	if _, err := ReadSettings(filepath.Dir(file)); err == nil || !strings.Contains(err.Error(), "is not a file") {
 		t.Error(err)
 	}
-	if err := os.WriteFile(file, make([]byte, maxSettings+1), 0o600); err != nil {
+	if err := os.WriteFile(file, make([]byte, model.MaxFile+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ReadSettings(file); err == nil || !strings.Contains(err.Error(), "limit 4194304") {
 		t.Error(err)
 	}
-}
-
-// What is taken out changes neither what is JSON already nor the places of the
-// rest.
-func FuzzWithoutComments(f *testing.F) {
-	for _, s := range []string{`{"a":[1,2]}`, `{"a": "\\\"//", /* x`, "[1,//x\n]", `"`, `/`, `{"a":1,,}`} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		out := withoutComments(text)
-		if len(out) != len(text) {
-			t.Fatalf("%d bytes of %d", len(out), len(text))
-		}
-		for i, b := range out {
-			if b != text[i] && b != ' ' {
-				t.Fatalf("%q at %d", b, i)
-			}
-			if text[i] == '\n' && b != '\n' {
-				t.Fatalf("a line ends no longer at %d", i)
-			}
-		}
-		if json.Valid(text) && string(out) != string(text) {
-			t.Fatalf("%q became %q", text, out)
-		}
-	})
 }

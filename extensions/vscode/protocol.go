@@ -16,11 +16,12 @@ type Protocol struct {
 	opt      Options
 	mementos *mementos
 	secrets  *secretWrites
+	editors  *editors
 }
 
 // New returns the protocol for the hosts of the build at opt.Root.
 func New(opt Options) *Protocol {
-	return &Protocol{opt: opt, mementos: &mementos{scopes: map[string]*scope{}}, secrets: newSecretWrites()}
+	return &Protocol{opt: opt, mementos: &mementos{scopes: map[string]*scope{}}, secrets: newSecretWrites(), editors: &editors{list: map[string]Editor{}}}
 }
 
 // Equal reports whether other has the same options. Stored data of hosts is not compared.
@@ -76,7 +77,12 @@ func (p *Protocol) Open(lim codec.Limits) codec.Session {
 		Actors: b.actors,
 		Init: func(h codec.Hello) (codec.Raw, func() (codec.Raw, error), error) {
 			data, descriptions, err := p.opt.initData(b, h)
-			return data, func() (codec.Raw, error) { return p.opt.configuration(descriptions) }, err
+			return data, func() (codec.Raw, error) {
+				if e := p.Editor(h.Host); e != nil {
+					return e.Opening(h.Host, h.Life, descriptions)
+				}
+				return p.opt.configuration(descriptions)
+			}, err
 		},
 		Workspace: p.opt.workspace,
 	})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/workbench/settings/model"
 )
 
 // The configuration that a host has after its extensions have changed, step by
@@ -49,7 +50,7 @@ func TestReconfigured(t *testing.T) {
 			}
 			continue
 		}
-		var data struct{ Defaults, UserLocal model }
+		var data struct{ Defaults, UserLocal model.Model }
 		var raw []json.RawMessage
 		if err := json.Unmarshal(next, &raw); err != nil || len(raw) != 2 {
 			t.Fatal(step.name, string(next), err)

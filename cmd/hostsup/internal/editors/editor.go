@@ -2,14 +2,14 @@ package editors
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/hostsup/hostsup/internal/jsonedit"
 )
 
 // ErrUnsafe means that a file cannot be changed without losing something in it.
-var ErrUnsafe = errors.New("it cannot be changed safely")
+var ErrUnsafe = jsonedit.ErrUnsafe
 
 // Editor is an editor or agent whose side can be written.
 type Editor string
@@ -159,21 +159,11 @@ func (e Editor) patchJSON(src []byte, hosts []Host) ([]byte, error) {
 	out := src
 	for _, s := range e.settings(hosts) {
 		var err error
-		if out, err = set(out, s.path, s.value); err != nil {
+		if out, err = jsonedit.Set(out, s.path, s.value); err != nil {
 			return nil, fmt.Errorf("%s: %w", strings.Join(s.path, "."), err)
 		}
 	}
 	return out, nil
-}
-
-// text encodes a value, in lines that begin with prefix after the first.
-func text(value any, prefix, unit string) (string, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent(prefix, unit)
-	err := enc.Encode(value)
-	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
 // quoteLua writes a string of Lua.

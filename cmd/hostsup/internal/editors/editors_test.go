@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/hostsup/hostsup/internal/jsonedit"
 )
 
 var hosts = []Host{
@@ -154,8 +156,8 @@ func FuzzPatch(f *testing.F) {
 		if err != nil || string(again) != string(out) {
 			t.Fatalf("%q became %q and then %q: %v", src, out, again, err)
 		}
-		before, err1 := decoded(append(src, '\n'))
-		after, err2 := decoded(out)
+		before, err1 := jsonedit.Decode(append(src, '\n'))
+		after, err2 := jsonedit.Decode(out)
 		if err1 != nil && len(strings.TrimSpace(string(src))) > 0 || err2 != nil {
 			return // a byte order mark, which the decoder here does not know
 		}

@@ -1,4 +1,4 @@
-package editors
+package jsonedit
 
 import (
 	"bytes"
@@ -11,25 +11,44 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// set returns src with a value at a path of members, or src itself if it is there. Only
-// the text of that value changes.
-func set(src []byte, path []string, value any) ([]byte, error) {
-	bom := []byte("\xef\xbb\xbf")
+// ErrUnsafe means that a text cannot be changed without losing something in it.
+var ErrUnsafe = errors.New("it cannot be changed safely")
+
+// Set returns src with a value at a path of members, or src itself if it is there. Only
+// the text of that value changes; objects on the path are made. An error is about the syntax
+// of src, or wraps [ErrUnsafe].
+func Set(src []byte, path []string, value any) ([]byte, error) {
 	src, hasBOM := bytes.CutPrefix(src, bom)
 	out, err := setPlain(src, path, value)
-	if err == nil && hasBOM {
-		out = append(bytes.Clone(bom), out...)
-	}
-	return out, err
+	return withBOM(out, hasBOM), err
 }
 
-func setPlain(src []byte, path []string, value any) ([]byte, error) {
+func withBOM(out []byte, hasBOM bool) []byte {
+	if hasBOM && out != nil {
+		out = append(bytes.Clone(bom), out...)
+	}
+	return out
+}
+
+// bom may begin a text.
+var bom = []byte("\xef\xbb\xbf")
+
+// parsed returns the tree of a text, and the text itself with an end of its last line.
+func parsed(src []byte) ([]byte, hujson.Value, error) {
 	if !bytes.HasSuffix(src, []byte("\n")) {
 		src = append(bytes.Clone(src), '\n') // ends a comment
 	}
 	root, err := hujson.Parse(src)
 	if err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "hujson: ") + "; expected JSON, in which comments are allowed")
+		return nil, root, errors.New(strings.TrimPrefix(err.Error(), "hujson: ") + "; expected JSON, in which comments are allowed")
+	}
+	return src, root, nil
+}
+
+func setPlain(src []byte, path []string, value any) ([]byte, error) {
+	src, root, err := parsed(src)
+	if err != nil {
+		return nil, err
 	}
 	at := &root
 	for i, name := range path {
@@ -68,7 +87,7 @@ func memberOf(obj *hujson.Object, name string) (*hujson.ObjectMember, error) {
 // replaced puts a value in the place of another one.
 func replaced(src []byte, root, at *hujson.Value, path []string, value any) ([]byte, error) {
 	old := src[at.StartOffset:at.EndOffset]
-	is, err := decoded(old)
+	is, err := Decode(old)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +102,7 @@ func replaced(src []byte, root, at *hujson.Value, path []string, value any) ([]b
 		return nil, fmt.Errorf("%w: what it has there contains comments", ErrUnsafe)
 	}
 	prefix := indentAt(src, at.StartOffset)
-	fresh, err := text(value, prefix, unitOf(src, root))
+	fresh, err := Text(value, prefix, unitOf(src, root))
 	if err != nil {
 		return nil, err
 	}
@@ -130,11 +149,11 @@ func inserted(src []byte, root, at *hujson.Value, path []string, i int, value an
 			inner = own
 		}
 	}
-	fresh, err := text(whole, inner, unit)
+	fresh, err := Text(whole, inner, unit)
 	if err != nil {
 		return nil, err
 	}
-	name, err := text(path[i], "", "")
+	name, err := Text(path[i], "", "")
 	if err != nil {
 		return nil, err
 	}
@@ -162,12 +181,17 @@ func spliced(src []byte, from, to int, fresh string, path []string, value any) (
 	if bytes.Contains(src, []byte("\r\n")) {
 		fresh = strings.ReplaceAll(strings.ReplaceAll(fresh, "\r\n", "\n"), "\n", "\r\n")
 	}
-	out := append(append(bytes.Clone(src[:from]), fresh...), src[to:]...)
-	want, err := decoded(src)
+	put, err := encoded(value)
 	if err != nil {
 		return nil, err
 	}
-	put, err := encoded(value)
+	return verified(src, append(append(bytes.Clone(src[:from]), fresh...), src[to:]...), path, func(at map[string]any, name string) { at[name] = put })
+}
+
+// verified returns out if it is src with a change to the object that has the last member of a
+// path.
+func verified(src, out []byte, path []string, change func(at map[string]any, name string)) ([]byte, error) {
+	want, err := Decode(src)
 	if err != nil {
 		return nil, err
 	}
@@ -180,15 +204,15 @@ func spliced(src []byte, from, to int, fresh string, path []string, value any) (
 		}
 		at = deeper
 	}
-	at[path[len(path)-1]] = put
-	if is, err := decoded(out); err != nil || !reflect.DeepEqual(is, want) {
+	change(at, path[len(path)-1])
+	if is, err := Decode(out); err != nil || !reflect.DeepEqual(is, want) {
 		return nil, fmt.Errorf("%w: the result would not be what was meant", ErrUnsafe)
 	}
 	return out, nil
 }
 
-// decoded returns the value of a text with comments.
-func decoded(src []byte) (any, error) {
+// Decode returns the value of a text with comments.
+func Decode(src []byte) (any, error) {
 	plain, err := hujson.Standardize(bytes.Clone(src))
 	if err != nil {
 		return nil, err
@@ -206,7 +230,18 @@ func encoded(value any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decoded(text)
+	return Decode(text)
+}
+
+// Text returns a value as JSON in several lines, of which those after the first begin with
+// prefix, and with unit for each level.
+func Text(value any, prefix, unit string) (string, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent(prefix, unit)
+	err := enc.Encode(value)
+	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
 // indentAt returns the space at the beginning of the line that has an offset.

@@ -1,4 +1,4 @@
-package vscode
+package model
 
 import (
 	"encoding/json"
@@ -16,24 +16,40 @@ type node struct {
 
 // property has the relevant fields of a contributed setting.
 type property struct {
-	Type    json.RawMessage
-	Default json.RawMessage
+	Type       json.RawMessage
+	Default    json.RawMessage
+	Scope      json.RawMessage
+	Restricted json.RawMessage
 }
 
-// contributed returns the defaults of the settings that extensions contribute, by their
-// full names. Of two settings with the same name the first one wins, as in VS Code.
-// Defaults that an extension has for the settings of others override these.
-func contributed(descriptions []json.RawMessage) map[string]any {
-	defaults := map[string]any{}
+// Contributed has the settings that extensions contribute, by their full names.
+type Contributed struct {
+	Defaults   map[string]any
+	Scopes     map[string]Scope // of those that are registered
+	Restricted map[string]bool  // those that a workspace which is not trusted cannot set
+}
+
+// Contributions returns the settings that extensions with these descriptions contribute. Of two
+// settings with the same name the first one wins, as in VS Code. Defaults that an extension has
+// for the settings of others override these.
+func Contributions(descriptions []json.RawMessage) Contributed {
+	c := Contributed{map[string]any{}, map[string]Scope{}, map[string]bool{}}
+	defaults := c.Defaults
 	var over []map[string]any
 	for _, raw := range descriptions {
 		var d struct {
-			Contributes struct{ Configuration, ConfigurationDefaults json.RawMessage }
+			Contributes  struct{ Configuration, ConfigurationDefaults json.RawMessage }
+			Capabilities struct{ UntrustedWorkspaces json.RawMessage }
 		}
 		if json.Unmarshal(raw, &d) != nil { // contributes may be anything
 			continue
 		}
-		collect(defaults, d.Contributes.Configuration, maxNodes)
+		c.collect(d.Contributes.Configuration, maxNodes)
+		var trust struct{ RestrictedConfigurations []string }
+		_ = json.Unmarshal(d.Capabilities.UntrustedWorkspaces, &trust)
+		for _, key := range trust.RestrictedConfigurations {
+			c.Restricted[key] = true
+		}
 		var values map[string]any
 		if json.Unmarshal(d.Contributes.ConfigurationDefaults, &values) == nil && len(values) > 0 {
 			over = append(over, values)
@@ -44,11 +60,11 @@ func contributed(descriptions []json.RawMessage) map[string]any {
 			defaults[key] = merged(defaults[key], value)
 		}
 	}
-	return defaults
+	return c
 }
 
-// collect adds the defaults of a node, or of a list of nodes.
-func collect(defaults map[string]any, raw json.RawMessage, depth int) {
+// collect adds the settings of a node, or of a list of nodes.
+func (c Contributed) collect(raw json.RawMessage, depth int) {
 	if len(raw) == 0 || depth == 0 {
 		return
 	}
@@ -62,16 +78,29 @@ func collect(defaults map[string]any, raw json.RawMessage, depth int) {
 			continue
 		}
 		for key, raw := range n.Properties {
-			if _, twice := defaults[key]; twice || key == "" {
+			if _, twice := c.Defaults[key]; twice || key == "" {
 				continue
 			}
 			var p property
 			if json.Unmarshal(raw, &p) == nil {
-				defaults[key] = p.value()
+				c.Defaults[key], c.Scopes[key] = p.value(), p.scope()
+				var restricted bool
+				if json.Unmarshal(p.Restricted, &restricted) == nil && restricted {
+					c.Restricted[key] = true
+				}
 			}
 		}
-		collect(defaults, n.AllOf, depth-1)
+		c.collect(n.AllOf, depth-1)
 	}
+}
+
+// scope returns the scope; [Window] without one, or with one that is unknown.
+func (p property) scope() Scope {
+	var text Scope
+	if json.Unmarshal(p.Scope, &text) != nil || !text.known() {
+		return Window
+	}
+	return text
 }
 
 // value returns the default of a setting; without one, that of its type.
@@ -93,7 +122,7 @@ func (p property) value() any {
 	case "boolean":
 		return false
 	case "integer", "number":
-		return 0
+		return 0.0 // as package json decodes it
 	case "string":
 		return ""
 	case "array":
