@@ -8,6 +8,7 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/disk"
+	"github.com/hostsup/hostsup/workbench/search"
 	"github.com/hostsup/hostsup/workbench/settings"
 	"github.com/hostsup/hostsup/workbench/terminals"
 	"github.com/hostsup/hostsup/workbench/window"
@@ -27,15 +28,20 @@ type attached struct {
 
 // workbenchOf returns the services for a host of VS Code.
 func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol) *workbench.Workbench {
+	opt := p.Options()
 	folder := ""
-	if w := p.Options().Workspace; w != nil && len(w.Folders) > 0 {
-		folder = w.Folders[0]
+	var folders []string
+	if w := opt.Workspace; w != nil && len(w.Folders) > 0 {
+		folder, folders = w.Folders[0], w.Folders
 	}
 	return workbench.New(
 		s.filesOf(h),
 		terminals.New(folder),
 		&window.Service{},
 		s.settingsOf(h, p),
+		search.New(search.Options{
+			Folders: func() []string { return folders }, Ripgrep: search.FindRipgrep(opt.Root), Launcher: s.tree.Launcher,
+		}),
 	)
 }
 

@@ -1,0 +1,11 @@
+package search
+
+import (
+	"testing"
+
+	"github.com/hostsup/hostsup/internal/leaktest"
+)
+
+func TestMain(m *testing.M) {
+	leaktest.Main(m)
+}

@@ -1,0 +1,40 @@
+package search
+
+// Exclude is an entry of files.exclude or search.exclude that is on.
+type Exclude struct {
+	Pattern string // a glob, relative to the folder
+	// When, if not "", is the name of a file beside: only what has that file beside it is excluded.
+	// $(basename) in it is the name without its extension.
+	When string
+}
+
+// Settings are the settings that searches depend on. Methods are called for each search.
+type Settings interface {
+	// FilesExclude returns files.exclude for a folder, an absolute path.
+	FilesExclude(folder string) []Exclude
+	// SearchExclude returns search.exclude for a folder.
+	SearchExclude(folder string) []Exclude
+	// IgnoreFiles returns search.useIgnoreFiles, .useParentIgnoreFiles and .useGlobalIgnoreFiles.
+	IgnoreFiles(folder string) (local, parent, global bool)
+	// FollowSymlinks returns search.followSymlinks.
+	FollowSymlinks(folder string) bool
+}
+
+// Defaults are the settings of VS Code that nobody has changed.
+type Defaults struct{}
+
+// FilesExclude implements [Settings].
+func (Defaults) FilesExclude(string) []Exclude {
+	return []Exclude{{Pattern: "**/.git"}, {Pattern: "**/.svn"}, {Pattern: "**/.hg"}, {Pattern: "**/.DS_Store"}, {Pattern: "**/Thumbs.db"}}
+}
+
+// SearchExclude implements [Settings].
+func (Defaults) SearchExclude(string) []Exclude {
+	return []Exclude{{Pattern: "**/node_modules"}, {Pattern: "**/bower_components"}, {Pattern: "**/*.code-search"}}
+}
+
+// IgnoreFiles implements [Settings].
+func (Defaults) IgnoreFiles(string) (local, parent, global bool) { return true, false, false }
+
+// FollowSymlinks implements [Settings].
+func (Defaults) FollowSymlinks(string) bool { return true }

@@ -1,0 +1,71 @@
+package search
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/hostsup/hostsup/workbench"
+)
+
+// engine searches a folder. Calls of found do not overlap; it returns false to end the search.
+type engine interface {
+	// files calls found with the paths of files, relative to the folder and with slashes. The
+	// caller must apply the filter again.
+	files(ctx context.Context, q *query, found func(rel string) bool) error
+	// text calls found with the blocks of a file that has matches.
+	text(ctx context.Context, q *query, p *pattern, c charset, found func(rel string, blocks []block) bool) error
+}
+
+// text implements engine.
+func (w walker) text(ctx context.Context, q *query, p *pattern, c charset, found func(rel string, blocks []block) bool) error {
+	if p.pcre {
+		return workbench.NotSupported("look-around and back-references in searches", "they need ripgrep, which was not found")
+	}
+	return w.files(ctx, q, func(rel string) bool {
+		text, ok := q.read(rel, c)
+		if !ok {
+			return true
+		}
+		blocks := p.blocks(text)
+		return len(blocks) == 0 || found(rel, blocks)
+	})
+}
+
+// read returns the text of a file; false if it is binary or not readable.
+func (q *query) read(rel string, c charset) ([]byte, bool) {
+	content, err := q.files.read(filepath.Join(q.folder, filepath.FromSlash(rel)))
+	if err != nil {
+		return nil, false
+	}
+	return c.decode(content)
+}
+
+// blocks returns the lines of a text that match.
+func (p *pattern) blocks(text []byte) (out []block) {
+	if p.multiline {
+		if all := p.compiled.FindAllIndex(text, -1); all != nil {
+			out = append(out, block{text: text, matches: all})
+		}
+		return out
+	}
+	if p.fixed != "" && p.caseMatch && !bytes.Contains(text, []byte(p.fixed)) {
+		return nil
+	}
+	for line := 0; len(text) > 0; line++ {
+		whole := text
+		if n := bytes.IndexByte(text, '\n'); n >= 0 {
+			whole = text[:n+1]
+		}
+		text = text[len(whole):]
+		content := bytes.TrimSuffix(bytes.TrimSuffix(whole, []byte("\n")), []byte("\r"))
+		if all := p.compiled.FindAllIndex(content, -1); all != nil {
+			out = append(out, block{line, whole, all})
+		}
+	}
+	return out
+}
+
+// lowerSlash makes a path of ripgrep one with slashes, relative to the folder.
+func lowerSlash(p string) string { return strings.TrimPrefix(filepath.ToSlash(p), "./") }
