@@ -1,11 +1,9 @@
 package hosted
 
 import (
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
-	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/settings"
 )
 
@@ -14,7 +12,7 @@ func (s *services) settingsOf(h *supervisor.Host, p *vscode.Protocol) *settings.
 	opt := p.Options()
 	o := settings.Options{
 		UserFile: opt.SettingsFile, Home: p.EditorHome(nameOf(h)), Defaults: opt.Defaults, Fixed: opt.Settings,
-		MayWrite: s.mayWrite, Watch: settings.Watch, Report: s.reporter(h, record.KindSettings),
+		Watch: settings.Watch, Report: s.reporter(h, record.KindSettings),
 	}
 	if w := opt.Workspace; w != nil {
 		o.Folders, o.Untrusted = w.Folders, w.Untrusted
@@ -36,12 +34,4 @@ func nameOf(h *supervisor.Host) string {
 		return ""
 	}
 	return h.Name()
-}
-
-// mayWrite returns why a host may not write settings of its workspace.
-func (s *services) mayWrite(host *actors.Ref, path string) error {
-	if host.Spec().Sandbox == nil {
-		return nil
-	}
-	return workbench.NotSupported("WorkspaceConfiguration.update", "the host is confined, and "+path+" belongs to its workspace")
 }

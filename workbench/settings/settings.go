@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
 	wire "github.com/hostsup/hostsup/codec/vscode"
 	"github.com/hostsup/hostsup/workbench"
@@ -33,9 +32,6 @@ type Options struct {
 	Folders []string
 	// Untrusted disables the settings of a workspace that extensions restrict to trusted ones.
 	Untrusted bool
-	// MayWrite returns why a host may not write a file of the workspace; nil if it may. Default:
-	// it may.
-	MayWrite func(host *actors.Ref, path string) error
 	// Report reports a settings file that cannot be read, with its line. It must not block.
 	Report func(reason string)
 	// Watch watches files; nil: they are read at the start of each host only. See [Watch].

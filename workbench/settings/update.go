@@ -82,10 +82,8 @@ func (s *Service) update(c *workbench.Call, u update) error {
 	f, to, path, err := s.place(c.Host.Name(), &u)
 	s.mu.Unlock()
 	var listeners []func()
-	if err == nil && f.folder != "" && s.opt.MayWrite != nil {
-		if denied := s.opt.MayWrite(c.Host, f.path); denied != nil {
-			err = fmt.Errorf("unable to write to %s because host %s must not: %w", to, c.Host.Name(), denied)
-		}
+	if err == nil && f.folder != "" {
+		err = workbench.Allowed(c.Guard, f.path, workbench.Write)
 	}
 	if err == nil {
 		listeners, err = s.change(f, to, path, u.value)
