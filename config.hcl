@@ -162,7 +162,7 @@ group "demo" {
     # }
     # stop {
     #   signal = "SIGTERM"
-    #   grace  = "5s"                    # then the whole process tree is killed
+    #   grace  = "5s"                    # then the whole process tree is killed; vscode: 12s
     #   drain  = "never"                 # or a duration for calls under way, before all that
     # }
     # log {                              # what it prints

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"time"
 )
 
 // Protocol is one wire language: framing, encoding, opening handshake,
@@ -29,6 +30,9 @@ type Defaults struct {
 	// NeverKill: an unresponsive host is reported and not killed, because the
 	// protocol has no way to tell one that is busy from one that hangs.
 	NeverKill bool
+	// Grace is how long a stop may take before the process tree is killed, if nothing
+	// else is configured. Half of it is for the goodbye. 0: that of other hosts, 5 s.
+	Grace time.Duration
 	// URIObjects: hosts send URIs taken apart, as objects with a scheme and a path.
 	URIObjects bool
 }

@@ -143,6 +143,9 @@ func (r *reader) spoken(d *hostDecl) {
 	if _, set := d.at["unresponsive.kill_after"]; !set && def.NeverKill {
 		h.Liveness.NeverKill = true
 	}
+	if _, set := d.at["stop.grace"]; !set && def.Grace > 0 {
+		h.Stop.Grace = def.Grace
+	}
 	if at, set := d.at["unresponsive.method"]; set && (d.protocol == defaultProtocol || d.protocol == "dscode" || d.protocol == "vscode") {
 		r.fail(at, "method has no meaning here", "Protocol %q has a ping of its own, or none. Remove it.", d.protocol)
 	}

@@ -176,7 +176,7 @@ func hostSection(d *hostDecl) section {
 				name: "stop", doc: "How it is asked to end.",
 				settings: []setting{
 					named("signal", "sent if the goodbye message was not enough", signal(&h.Stop.Signal)),
-					named("grace", "from the start of stopping, or the end of drain, until its whole process tree is killed", duration(&h.Stop.Grace, nil)),
+					named("grace", "from the start of stopping, or the end of drain, until its whole process tree is killed; for vscode the default is 12s", duration(&h.Stop.Grace, nil)),
 					speaking(named("drain", "before the goodbye, for calls under way, while new ones are refused; never: the goodbye comes at once", duration(&h.Stop.Drain, &neverDrain))),
 				},
 			},

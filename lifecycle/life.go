@@ -80,6 +80,7 @@ type Life struct {
 	limit   string // the limit that the process ended at, if that is why
 	ladder  Ladder
 	rung    Rung
+	goodbye bool // it was said in this stop
 	awaits  awaited
 }
 

@@ -67,6 +67,7 @@ func (s *lifeStep) climb(rung Rung, stay time.Duration) {
 	case RungDrain:
 		s.do(DrainCalls)
 	case RungGoodbye:
+		s.goodbye = true
 		s.do(SayGoodbye)
 	case RungSignal:
 		s.do(SignalProcess)
@@ -159,6 +160,9 @@ func (s *lifeStep) conclude() {
 	case f.Cause == "", f.Cause == CauseClosed && s.status.Signal != sigkill:
 		// The second: it was on its way out when we lost patience.
 		f = Fault{Cause: CauseExit, Detail: s.limit}
+		if s.limit == "" {
+			f.Detail = s.cutShort()
+		}
 	}
 	failed := !s.stopping && s.status.Signal == 0 && s.status.Code != 0 // programs print why
 	if f.Cause != CauseExit || f.Detail != "" || !failed && !s.rules.Explains || s.stopping && s.status == (ExitStatus{}) {
@@ -171,6 +175,29 @@ func (s *lifeStep) conclude() {
 		return
 	}
 	s.do(Explain{s.status, s.talks})
+}
+
+// crashSignals are those that end a process for an error of its own: ILL, TRAP, ABRT,
+// BUS, FPE and SEGV.
+var crashSignals = map[int]bool{4: true, 5: true, 6: true, 7: true, 8: true, 11: true}
+
+// cutShort says, of a process that a stop has ended by force, what it did not end within;
+// "" for others. The signal is no force for a host that got no goodbye.
+func (s *lifeStep) cutShort() string {
+	var waited string
+	switch l := s.ladder; {
+	case !s.stopping || s.status.Signal == 0 || crashSignals[s.status.Signal] || l.Grace <= 0:
+		return ""
+	case s.rung == RungSignal && s.goodbye:
+		waited = fmt.Sprintf("%s of its goodbye", l.Grace/2)
+	case s.rung == RungKill && s.goodbye:
+		waited = fmt.Sprintf("%s of its goodbye and %s of the signal", l.Grace/2, l.Grace-l.Grace/2)
+	case s.rung == RungKill:
+		waited = fmt.Sprintf("%s of the signal", l.Grace)
+	default:
+		return ""
+	}
+	return fmt.Sprintf("%s: it did not end within %s", s.status, waited)
 }
 
 // explained ends the life with what is known of its exit.

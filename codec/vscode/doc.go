@@ -59,7 +59,7 @@
 // [Opening]. What it asks meanwhile is answered. In the end it is told to
 // terminate: it deactivates its extensions, five seconds at most, in which it may
 // still ask, and exits with 0. A stop has to leave it the time: half of the grace
-// is for that.
+// is for that, 12 seconds by default.
 //
 // # Bounds
 //

@@ -2,10 +2,14 @@ package vscode
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/codec/jsonrpc"
 )
+
+// deactivation is how long a host waits for its extensions when it is told to end.
+const deactivation = 5 * time.Second
 
 // Language is what is the same for hosts of all builds: a [codec.Protocol] but for
 // Open and Features, to be embedded in one that knows how its hosts are opened.
@@ -15,8 +19,11 @@ type Language struct{ jsonrpc.Encoding }
 func (Language) Name() string { return "vscode" }
 
 // Defaults say that hosts are killed which do not answer: they acknowledge what
-// they are asked at once, however long it then takes.
-func (Language) Defaults() codec.Defaults { return codec.Defaults{URIObjects: true} }
+// they are asked at once, however long it then takes; and that a stop leaves them the
+// time to deactivate their extensions, and a second to end.
+func (Language) Defaults() codec.Defaults {
+	return codec.Defaults{URIObjects: true, Grace: 2 * (deactivation + time.Second)}
+}
 
 // Actors are the objects of a release that calls go to.
 type Actors struct {

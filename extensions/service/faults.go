@@ -195,6 +195,9 @@ func (p *extHost) ended(e actors.LifeEnd) (a actors.Advice) {
 		return true
 	})
 	begun := s.active.In(p.name, false)
+	if e.Expected && e.Status.Signal != 0 && len(begun) > 0 {
+		s.emit(record.Event{Kind: record.KindExtension, Reason: fmt.Sprintf("the host ended before all its extensions were deactivated: %s; active were %s", e.Reason, join(begun))}, p.name, e.Life)
+	}
 	p.life, p.line, p.unconfirmed = 0, nil, false
 	s.activation(activation.HostDown{Host: p.name, Next: activation.NextRestart, Cause: e.Reason})
 	kind, crashed := kindOf(e)
@@ -218,6 +221,15 @@ func (p *extHost) ended(e actors.LifeEnd) (a actors.Advice) {
 	}
 	s.carryOut(p.number, out)
 	return a
+}
+
+// join returns ids as text.
+func join(ids []extensions.ID) string {
+	parts := make([]string, len(ids))
+	for i, id := range ids {
+		parts[i] = string(id)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // kindOf returns the kind of a crash; false for other ends.

@@ -60,6 +60,9 @@ func (s Spec) WithDefaults() Spec {
 	if s.Stop.Signal == 0 {
 		s.Stop.Signal = syscall.SIGTERM
 	}
+	if s.Protocol != nil {
+		set(&s.Stop.Grace, s.Protocol.Defaults().Grace)
+	}
 	set(&s.Stop.Grace, 5*time.Second)
 	if s.Observe == "" {
 		s.Observe = ObserveAuto

@@ -125,7 +125,7 @@ type RequestRule struct {
 // StopRule says how a host is asked to end.
 type StopRule struct {
 	Signal syscall.Signal // default SIGTERM
-	Grace  time.Duration  // from the start of stopping, or the end of Drain, to SIGKILL; default 5 s
+	Grace  time.Duration  // from the start of stopping, or the end of Drain, to SIGKILL; default 5 s, or what the protocol needs: vscode 12 s
 	// Drain is how long calls under way may go on before the goodbye, while new
 	// ones are refused; what is not answered by then is cut off. 0: the
 	// goodbye comes at once, and it is the host's affair what it still answers.

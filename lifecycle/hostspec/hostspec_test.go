@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/codec/native"
+	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/sandbox/policy"
 )
 
@@ -17,6 +18,23 @@ func TestValidateSandbox(t *testing.T) {
 		"invalid specification: host \"x\": sandbox: limits.tasks \"-1\": it is negative (0 is no limit)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A host of VS Code gives its extensions five seconds, and half of the grace is for that.
+func TestGrace(t *testing.T) {
+	for _, row := range []struct {
+		spec Spec
+		want time.Duration
+	}{
+		{Spec{}, 5 * time.Second},
+		{Spec{Protocol: native.New()}, 5 * time.Second},
+		{Spec{Protocol: vscode.New(vscode.Options{})}, 12 * time.Second},
+		{Spec{Protocol: vscode.New(vscode.Options{}), Stop: StopRule{Grace: time.Second}}, time.Second},
+	} {
+		if got := row.spec.WithDefaults().Stop.Grace; got != row.want {
+			t.Errorf("%+v: %s", row.spec.Protocol, got)
+		}
 	}
 }
 
