@@ -20,8 +20,14 @@ import (
 // checks owners and modes too: for the user that the policy names, and as for any other user if
 // the host gets a user id of its own.
 type Confined struct {
-	resolved atomic.Pointer[policy.Resolved]
-	root     bool // the supervisor runs as root
+	state atomic.Pointer[state]
+	root  bool // the supervisor runs as root
+}
+
+// state is what holds for the life that runs, or ran last.
+type state struct {
+	resolved *policy.Resolved
+	free     bool // the host has no policy
 }
 
 var _ workbench.Guard = (*Confined)(nil)
@@ -31,33 +37,35 @@ func NewConfined() *Confined { return &Confined{root: os.Geteuid() == 0} }
 
 // Resolve applies a policy to this machine. It must be called right before each start of the host,
 // when no code of an earlier life can still change where its paths lead. After an error nothing
-// is allowed. A host without a policy is not confined.
+// is allowed. A host without a policy is not confined. One whose policy accepts level "none" is confined
+// as strongly as the machine can, and here as the policy says.
 func (c *Confined) Resolve(p *policy.Policy, l policy.Limits) error {
 	r, err := resolve.Policy(p, l)
 	if err != nil {
-		c.resolved.Store(nil)
+		c.state.Store(nil)
 		return err
 	}
-	c.resolved.Store(r)
+	c.state.Store(&state{r, p == nil})
 	return nil
 }
 
 // Confines implements [workbench.Guard].
 func (c *Confined) Confines() bool {
-	r := c.resolved.Load()
-	return r == nil || r.Policy.Level != policy.None
+	s := c.state.Load()
+	return s == nil || !s.free
 }
 
 // Check implements [workbench.Guard].
 func (c *Confined) Check(path string, use workbench.Use) (string, error) {
-	r := c.resolved.Load()
-	if r == nil || !filepath.IsAbs(path) {
+	s := c.state.Load()
+	if s == nil || !filepath.IsAbs(path) {
 		return "", workbench.NoPermissions(path)
 	}
 	path = filepath.Clean(path)
-	if r.Policy.Level == policy.None {
+	if s.free {
 		return follow(path, use)
 	}
+	r := s.resolved
 	if use == workbench.Read || use == workbench.Write {
 		real, access := resolve.Locate(r, path)
 		if !access.Has(wanted(use)) || private(r, real) || !c.permits(r, real, use) {

@@ -179,6 +179,24 @@ func TestConfinedAsAnotherUser(t *testing.T) {
 	}
 }
 
+// A policy that accepts every level holds for files all the same: the host is confined as far as the
+// machine can.
+func TestConfinedAtAnyLevel(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, "ro/a", "secret")
+	g := NewConfined()
+	g.root = false
+	if err := g.Resolve(&policy.Policy{Read: []string{dir + "/ro"}, Level: policy.None}, policy.Limits{}); err != nil || !g.Confines() {
+		t.Fatal(err)
+	}
+	if _, err := (FS{Guard: g}).ReadFile(dir+"/ro/a", 10); err != nil {
+		t.Error(err)
+	}
+	if _, err := (FS{Guard: g}).ReadFile(dir+"/secret", 10); !Named(err, workbench.NameNoPermissions) {
+		t.Error(err)
+	}
+}
+
 func TestConfinedBeforeItIsResolved(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, "a")
