@@ -88,6 +88,21 @@ func TestSearch(t *testing.T) {
 	})
 }
 
+// The settings of the user say what is found.
+func TestSearchSettings(t *testing.T) {
+	everyRelease(t, func(t *testing.T, version string) {
+		dir := tree(t, map[string]string{"a.ts": "", "a.js": "", "b.js": "", ".git/c.js": "", "gen/d.js": "", ".gitignore": "b.js\n"})
+		_, h := alone(t, edited(t, version, "search", func(_ *plan.Spec, opt *vscode.Options) {
+			opt.Workspace = &vscode.Workspace{Folders: []string{dir}}
+			opt.Settings = map[string]any{
+				"files.exclude":         map[string]any{"**/.git": false, "gen": true, "**/*.js": map[string]any{"when": "$(basename).ts"}},
+				"search.useIgnoreFiles": false,
+			}
+		}))
+		finds(t, h, `[".git/c.js","b.js"]`, "files2", []string{"**/*.js"}, map[string]any{})
+	})
+}
+
 // A confined host must not find what it may not read.
 func TestSearchConfined(t *testing.T) {
 	everyRelease(t, func(t *testing.T, version string) {

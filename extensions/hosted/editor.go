@@ -8,7 +8,7 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/disk"
-	"github.com/hostsup/hostsup/workbench/search"
+	"github.com/hostsup/hostsup/workbench/languages"
 	"github.com/hostsup/hostsup/workbench/settings"
 	"github.com/hostsup/hostsup/workbench/terminals"
 	"github.com/hostsup/hostsup/workbench/window"
@@ -28,20 +28,18 @@ type attached struct {
 
 // workbenchOf returns the services for a host of VS Code.
 func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol) *workbench.Workbench {
-	opt := p.Options()
 	folder := ""
-	var folders []string
-	if w := opt.Workspace; w != nil && len(w.Folders) > 0 {
-		folder, folders = w.Folders[0], w.Folders
+	if w := p.Options().Workspace; w != nil && len(w.Folders) > 0 {
+		folder = w.Folders[0]
 	}
+	config := s.settingsOf(h, p)
 	return workbench.New(
 		s.filesOf(h),
 		terminals.New(folder),
 		&window.Service{},
-		s.settingsOf(h, p),
-		search.New(search.Options{
-			Folders: func() []string { return folders }, Ripgrep: search.FindRipgrep(opt.Root), Launcher: s.tree.Launcher,
-		}),
+		config,
+		s.searchOf(p, config),
+		&languages.Service{Associations: associations(config)},
 	)
 }
 
@@ -62,7 +60,7 @@ func (s *services) openEditor(h *supervisor.Host) {
 		}
 		s.editors[name] = e
 	}
-	p.Follow(name, workbench.Find[*settings.Service](e.bench))
+	p.Follow(name, described{workbench.Find[*settings.Service](e.bench), workbench.Find[*languages.Service](e.bench)})
 	guard := disk.NewConfined()
 	a := &attached{h.Ref(), e.bench.Interceptor(h.Ref(), guard)}
 	a.own.Starting = func(context.Context, *actors.Start) error {

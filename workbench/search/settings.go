@@ -1,5 +1,10 @@
 package search
 
+import (
+	"maps"
+	"slices"
+)
+
 // Exclude is an entry of files.exclude or search.exclude that is on.
 type Exclude struct {
 	Pattern string // a glob, relative to the folder
@@ -38,3 +43,22 @@ func (Defaults) IgnoreFiles(string) (local, parent, global bool) { return true, 
 
 // FollowSymlinks implements [Settings].
 func (Defaults) FollowSymlinks(string) bool { return true }
+
+// Excludes returns the entries of a setting files.exclude or search.exclude over its defaults: true
+// adds a pattern, false removes one, and {"when": NAME} adds one with [Exclude.When].
+func Excludes(defaults []Exclude, setting any) []Exclude {
+	out := slices.Clone(defaults)
+	all, _ := setting.(map[string]any)
+	for _, pattern := range slices.Sorted(maps.Keys(all)) {
+		e := Exclude{Pattern: pattern}
+		on, _ := all[pattern].(bool)
+		if more, ok := all[pattern].(map[string]any); ok {
+			e.When, on = more["when"].(string)
+		}
+		out = slices.DeleteFunc(out, func(d Exclude) bool { return d.Pattern == pattern })
+		if on {
+			out = append(out, e)
+		}
+	}
+	return out
+}

@@ -1,0 +1,96 @@
+package languages
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"github.com/hostsup/hostsup/workbench/settings/model"
+)
+
+// Configuration is what the configuration files of a language say.
+type Configuration struct {
+	LineComment  string      // "": the language has none
+	BlockComment [2]string   // begin and end; empty: the language has none
+	Brackets     [][2]string // pairs
+	// Words matches a word. It is VS Code's default unless the language has its own that package
+	// regexp has.
+	Words *regexp.Regexp
+}
+
+// defaultWords is the word pattern of VS Code for languages without their own.
+var defaultWords = regexp.MustCompile("(-?\\d*\\.\\d\\w*)|([^`~!@#$%^&*()\\-=+\\[{\\]}\\\\|;:'\",.<>/?\\s]+)")
+
+// Configuration reads the configuration of a language. If several extensions configure it, the last
+// to name a part wins. The error is about files that cannot be read; what is in the others is
+// returned with it. A language without files has the defaults.
+func (r *Registry) Configuration(language string) (Configuration, error) {
+	c := Configuration{Words: defaultWords}
+	var errs []error
+	for _, file := range r.files[language] {
+		parts, err := model.Read(file)
+		if err == nil {
+			err = c.add(parts)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("configuration of language %s: %w", language, err))
+		}
+	}
+	return c, errors.Join(errs...)
+}
+
+// add adds what a file says. Parts with another form than VS Code's are left out.
+func (c *Configuration) add(parts map[string]any) error {
+	text, err := json.Marshal(parts)
+	if err != nil {
+		return err
+	}
+	var in struct {
+		Comments struct {
+			Line  json.RawMessage `json:"lineComment"`
+			Block json.RawMessage `json:"blockComment"`
+		} `json:"comments"`
+		Brackets json.RawMessage `json:"brackets"`
+		Words    json.RawMessage `json:"wordPattern"`
+	}
+	if err := json.Unmarshal(text, &in); err != nil {
+		return err
+	}
+	var line struct {
+		Comment string `json:"comment"`
+	}
+	if json.Unmarshal(in.Comments.Line, &line.Comment) == nil || json.Unmarshal(in.Comments.Line, &line) == nil {
+		c.LineComment = line.Comment
+	}
+	if pairs := pairsOf([]byte("[" + string(in.Comments.Block) + "]")); len(pairs) == 1 {
+		c.BlockComment = pairs[0]
+	}
+	if pairs := pairsOf(in.Brackets); pairs != nil {
+		c.Brackets = pairs
+	}
+	var words struct {
+		Pattern string `json:"pattern"`
+		Flags   string `json:"flags"`
+	}
+	if json.Unmarshal(in.Words, &words.Pattern) == nil || json.Unmarshal(in.Words, &words) == nil {
+		if re, err := regexp.Compile(words.Pattern); err == nil && words.Pattern != "" && !re.MatchString("") {
+			c.Words = re
+		}
+	}
+	return nil
+}
+
+func pairsOf(raw []byte) (out [][2]string) {
+	var all []json.RawMessage
+	if json.Unmarshal(raw, &all) != nil {
+		return nil
+	}
+	for _, one := range all {
+		var p []string
+		if json.Unmarshal(one, &p) == nil && len(p) == 2 {
+			out = append(out, [2]string{p[0], p[1]})
+		}
+	}
+	return out
+}
