@@ -4,14 +4,17 @@ package integration
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/activation"
 	"github.com/hostsup/hostsup/extensions/manifest"
 	"github.com/hostsup/hostsup/extensions/plan"
+	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/supervisor"
 )
 
@@ -91,4 +94,23 @@ func TestDependencyReturns(t *testing.T) {
 			})
 		}
 	})
+}
+
+// An event of an extension in a loop of dependencies fails with the reason, unless the
+// extension is disabled.
+func TestActivateInALoop(t *testing.T) {
+	t.Parallel()
+	sup, _ := alone(t, extended(t, "broken"))
+	var list *service.ActivationError
+	err := sup.Activate(ctx(t), "", "onCommand:ying.run")
+	if !errors.Is(err, service.ErrNotActive) || !errors.Is(err, activation.ErrRefused) || !errors.As(err, &list) || len(list.Errs) != 1 {
+		t.Fatalf("%v", err)
+	}
+	mentions(t, err.Error(), "hostsup.ying: refused: loop of dependencies: hostsup.ying → hostsup.yang → hostsup.ying")
+	if err := sup.SetExtension(ctx(t), "", "hostsup.ying", extensions.Disable); err != nil {
+		t.Fatal(err)
+	}
+	if err := sup.Activate(ctx(t), "", "onCommand:ying.run"); err != nil {
+		t.Errorf("%v, although it is disabled", err)
+	}
 }

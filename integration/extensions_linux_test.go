@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/extensions"
-	"github.com/hostsup/hostsup/extensions/activation"
 	"github.com/hostsup/hostsup/extensions/manifest"
 	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/extensions/service"
@@ -146,17 +145,6 @@ func TestExtensionFailures(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	mentions(t, err.Error(), "hostsup.orphan", "unknown dependency hostsup.nowhere")
-	err = sup.Activate(ctx(t), "", "onCommand:ying.run")
-	if !errors.Is(err, service.ErrNotActive) || !errors.Is(err, activation.ErrRefused) || !errors.As(err, &list) || len(list.Errs) != 1 {
-		t.Fatalf("%v", err)
-	}
-	mentions(t, err.Error(), "hostsup.ying: refused: loop of dependencies: hostsup.ying → hostsup.yang → hostsup.ying")
-	if err := sup.SetExtension(ctx(t), "", "hostsup.ying", extensions.Disable); err != nil {
-		t.Fatal(err)
-	}
-	if err := sup.Activate(ctx(t), "", "onCommand:ying.run"); err != nil {
-		t.Errorf("%v, although it is disabled", err)
-	}
 	err = sup.Activate(ctx(t), "vs", "onCommand:throws.run")
 	if !errors.Is(err, service.ErrNotActive) {
 		t.Fatalf("%v", err)
