@@ -1,0 +1,124 @@
+package text
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ErrOverlap means that two edits of a list change the same part of a text.
+var ErrOverlap = errors.New("overlapping ranges are not allowed")
+
+// Edit replaces a range.
+type Edit struct {
+	Range Range  `json:"range"`
+	Text  string `json:"text"`
+}
+
+// Change is an edit as it was made, in the form of the method $acceptModelChanged of extension hosts.
+// A list of changes is applied one after the other.
+type Change struct {
+	Range  Range  `json:"range"`
+	Offset int    `json:"rangeOffset"` // in UTF-16 units
+	Length int    `json:"rangeLength"` // in UTF-16 units
+	Text   string `json:"text"`
+}
+
+// Apply makes edits. All ranges are those of t, so that no edit moves another, and edits at the same
+// position stay in their order. Line endings in the edits become those of the text. The changes are in
+// the order of VS Code: from the end of the text to its start. An edit that does nothing has none. The
+// error is [ErrOverlap].
+func (t *Text) Apply(edits []Edit) (*Text, []Change, error) {
+	list := make([]Edit, len(edits))
+	for i, e := range edits {
+		list[i] = Edit{t.Clamp(e.Range), strings.Join(split(strings.ToValidUTF8(e.Text, "\uFFFD")), string(t.eol))}
+	}
+	slices.SortStableFunc(list, func(a, b Edit) int {
+		if c := compare(a.Range.EndLine, a.Range.EndColumn, b.Range.EndLine, b.Range.EndColumn); c != 0 {
+			return c
+		}
+		return compare(a.Range.StartLine, a.Range.StartColumn, b.Range.StartLine, b.Range.StartColumn)
+	})
+	for i := 1; i < len(list); i++ {
+		before, r := list[i-1].Range, list[i].Range
+		if compare(r.StartLine, r.StartColumn, before.EndLine, before.EndColumn) < 0 {
+			return nil, nil, fmt.Errorf("%w: line %d, column %d is in two of them", ErrOverlap, r.StartLine, r.StartColumn)
+		}
+	}
+	list = slices.DeleteFunc(list, func(e Edit) bool { return e.Range.Empty() && e.Text == "" })
+	var changes []Change
+	for _, e := range slices.Backward(list) {
+		from := t.offset(e.Range.StartLine, e.Range.StartColumn)
+		changes = append(changes, Change{e.Range, from, t.offset(e.Range.EndLine, e.Range.EndColumn) - from, e.Text})
+	}
+	return t.rebuilt(list), changes, nil
+}
+
+// rebuilt returns the text with edits that are in their order and do not overlap.
+func (t *Text) rebuilt(list []Edit) *Text {
+	if len(list) == 0 {
+		return t
+	}
+	out := &Text{eol: t.eol, lines: make([]string, 0, len(t.lines)), units: make([]int, 0, len(t.lines))}
+	line, at := 1, 0  // what comes next from t: a line, and the bytes of it that are used
+	var open []string // parts of the line that is not whole yet
+	end := func() {
+		whole := strings.Join(open, "")
+		out.lines, out.units, open = append(out.lines, whole), append(out.units, Units(whole)), open[:0]
+	}
+	upTo := func(l, to int) {
+		if line < l {
+			open = append(open, t.lines[line-1][at:])
+			end()
+			out.lines, out.units = append(out.lines, t.lines[line:l-1]...), append(out.units, t.units[line:l-1]...)
+			line, at = l, 0
+		}
+		open = append(open, t.lines[line-1][at:to])
+		at = to
+	}
+	for _, e := range list {
+		upTo(e.Range.StartLine, t.place(e.Range.StartLine, e.Range.StartColumn))
+		for i, part := range split(e.Text) {
+			if i > 0 {
+				end()
+			}
+			open = append(open, part)
+		}
+		line, at = e.Range.EndLine, t.place(e.Range.EndLine, e.Range.EndColumn)
+	}
+	upTo(len(t.lines), len(t.lines[len(t.lines)-1]))
+	end()
+	return out
+}
+
+// Play applies changes one after the other, which is what a host does with them.
+func (t *Text) Play(changes []Change) *Text {
+	for _, c := range changes {
+		t = t.rebuilt([]Edit{{t.Clamp(c.Range), c.Text}})
+	}
+	return t
+}
+
+// inverse returns the edits that undo the changes of an Apply, for the text that it returned.
+func (t *Text) inverse(changes []Change) []Edit {
+	var out []Edit
+	line, column := 0, 0 // how far positions after the last change have moved
+	last := 0            // the line of t to which column applies
+	for _, c := range slices.Backward(changes) {
+		start := c.Range.StartColumn
+		if c.Range.StartLine == last {
+			start += column
+		}
+		parts := split(c.Text)
+		end := Units(parts[len(parts)-1]) + 1
+		if len(parts) == 1 {
+			end += start - 1
+		}
+		from := c.Range.StartLine + line
+		out = append(out, Edit{Range{from, start, from + len(parts) - 1, end}, t.Slice(c.Range)})
+		line += len(parts) - 1 - (c.Range.EndLine - c.Range.StartLine)
+		last, column = c.Range.EndLine, end-c.Range.EndColumn
+	}
+	return out
+}
