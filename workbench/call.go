@@ -64,7 +64,7 @@ func NewCall(host *actors.Ref, life uint64, method string, params codec.Raw) *Ca
 }
 
 // Raw returns an argument as JSON, by its index; nil if it is missing or undefined. The marks of
-// package codec/vscode may be within it.
+// package codec/vscode may be within it, but not undefined, which is null.
 func (c *Call) Raw(i int) json.RawMessage {
 	if !c.parsed {
 		c.parsed = true
@@ -81,7 +81,8 @@ func (c *Call) Raw(i int) json.RawMessage {
 		Object json.RawMessage `json:"$object"`
 	}
 	if bytes.HasPrefix(arg, []byte(`{"$object"`)) && json.Unmarshal(arg, &whole) == nil && whole.Object != nil {
-		return whole.Object
+		// Quotes within a text are escaped, so that this is always a value.
+		return bytes.ReplaceAll(whole.Object, []byte(wire.Undefined), []byte("null"))
 	}
 	return arg
 }

@@ -29,6 +29,11 @@ func TestArgs(t *testing.T) {
 	if err := c.Args(nil, nil, nil, &d); err != nil {
 		t.Error(err)
 	}
+	c = &Call{params: codec.Raw(`[{"$object":{"a":{"$undefined":true},"b":"{\"$undefined\":true}"}}]`)}
+	if got := string(c.Raw(0)); got != `{"a":null,"b":"{\"$undefined\":true}"}` {
+		t.Error(got)
+	}
+	c = &Call{params: codec.Raw(`["a"]`)}
 	if err := c.Args(&d); err == nil {
 		t.Error("a text was taken for bytes")
 	}

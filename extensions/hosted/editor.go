@@ -7,6 +7,8 @@ import (
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/commands"
+	"github.com/hostsup/hostsup/workbench/diagnostics"
 	"github.com/hostsup/hostsup/workbench/disk"
 	"github.com/hostsup/hostsup/workbench/languages"
 	"github.com/hostsup/hostsup/workbench/settings"
@@ -33,13 +35,18 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol) *workbenc
 		folder = w.Folders[0]
 	}
 	config := s.settingsOf(h, p)
+	langs := &languages.Service{Associations: associations(config)}
+	docs := s.documentsOf(h, p, langs)
 	return workbench.New(
 		s.filesOf(h),
 		terminals.New(folder),
 		&window.Service{},
 		config,
 		s.searchOf(p, config),
-		&languages.Service{Associations: associations(config)},
+		langs,
+		docs,
+		diagnostics.New(),
+		commands.New(docs.Commands()),
 	)
 }
 

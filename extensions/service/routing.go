@@ -207,8 +207,11 @@ func (p *editor) execute(ctx context.Context, in *actors.Incoming) (any, error) 
 		if result, ok, err := in.Rest(ctx); ok {
 			return result, err
 		}
-		if ofEditor(command) {
+		if command == "setContext" || command == "_setContext" { // it has no visible effect
 			return nothing, nil
+		}
+		if ofEditor(command) {
+			return nil, &codec.Error{Name: "NotSupported", Message: fmt.Sprintf("the command %s is not supported: there is no editor", command)}
 		}
 		return nil, &codec.Error{Name: codec.NameMethodNotFound, Message: fmt.Sprintf("command '%s' not found", command)}
 	case g.here && again:
@@ -226,10 +229,9 @@ func (p *editor) execute(ctx context.Context, in *actors.Incoming) (any, error) 
 	return out, err
 }
 
-// ofEditor reports whether a command is one of the editor itself. There is no editor:
-// such a command succeeds without an effect.
+// ofEditor reports whether a command is one of the editor itself.
 func ofEditor(command string) bool {
-	if command == "setContext" || strings.HasPrefix(command, "_") {
+	if strings.HasPrefix(command, "_") {
 		return true
 	}
 	prefix, _, ok := strings.Cut(command, ".")

@@ -1,0 +1,68 @@
+// Package commands has the commands of the editor itself, which extensions execute when no extension
+// has them.
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/workbench"
+)
+
+const methodExecute = "MainThreadCommands.$executeCommand"
+
+// Service executes commands. It must be made with [New].
+type Service struct{ commands map[string]workbench.Method }
+
+// New returns a service with commands by their names. A method gets the arguments of the command as
+// its own. setContext is always there and has no effect, because there is no window that depends on a
+// context. If two lists have the same name, the later one wins.
+func New(lists ...map[string]workbench.Method) *Service {
+	context := workbench.Method{Now: func(*workbench.Call) (any, error) { return nil, nil }}
+	// The host itself makes the second of the first.
+	s := &Service{map[string]workbench.Method{"setContext": context, "_setContext": context}}
+	for _, list := range lists {
+		maps.Copy(s.commands, list)
+	}
+	return s
+}
+
+// Methods implements [workbench.Service].
+func (s *Service) Methods() map[string]workbench.Method {
+	return map[string]workbench.Method{methodExecute: {Do: s.execute}}
+}
+
+func (s *Service) execute(ctx context.Context, c *workbench.Call) (any, error) {
+	var name string
+	if err := c.Args(&name); err != nil {
+		return nil, err
+	}
+	m, ok := s.commands[name]
+	if !ok {
+		return nil, unknown(name)
+	}
+	args := c.Raw(1)
+	if len(args) == 0 {
+		args = json.RawMessage("[]")
+	}
+	call := workbench.NewCall(c.Host, c.Life, name, codec.Raw(args))
+	call.Guard = c.Guard
+	if m.Do != nil {
+		return m.Do(ctx, call)
+	}
+	return m.Now(call)
+}
+
+// unknown returns the error for a command that is not there. One of VS Code itself is not supported,
+// so that an extension does not take for done what was not.
+func unknown(name string) error {
+	prefix, _, dotted := strings.Cut(name, ".")
+	if strings.HasPrefix(name, "_") || dotted && (prefix == "vscode" || prefix == "workbench" || prefix == "editor") {
+		return workbench.NotSupported("the command "+name, "there is no window")
+	}
+	return &codec.Error{Name: codec.NameMethodNotFound, Message: fmt.Sprintf("command '%s' not found", name)}
+}

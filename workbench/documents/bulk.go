@@ -1,0 +1,344 @@
+package documents
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/disk"
+	"github.com/hostsup/hostsup/workbench/text"
+)
+
+// change is a part of a workspace edit: an edit of a text, or of a file.
+type change struct {
+	Resource *workbench.URI
+	TextEdit *struct {
+		Range   text.Range
+		Text    string
+		EOL     int
+		Snippet bool `json:"insertAsSnippet"`
+		Keep    bool `json:"keepWhitespace"`
+	}
+	VersionID *int
+
+	OldResource, NewResource *workbench.URI
+	Options                  fileOptions
+
+	CellEdit json.RawMessage
+}
+
+// fileOptions are the options of a file operation.
+type fileOptions struct {
+	Overwrite         bool
+	IgnoreIfExists    bool
+	IgnoreIfNotExists bool
+	Recursive         bool
+	Folder            bool
+	Copy              bool
+	Contents          *struct{ Type, Value string }
+}
+
+func (s *Service) bulkMethods() map[string]workbench.Method {
+	return map[string]workbench.Method{"MainThreadBulkEdits.$tryApplyWorkspaceEdit": {Do: s.tryWorkspaceEdit}}
+}
+
+func (s *Service) tryWorkspaceEdit(ctx context.Context, c *workbench.Call) (any, error) {
+	var dto struct{ Edits []change }
+	var refactoring bool
+	if err := c.Args(&dto, nil, &refactoring); err != nil {
+		return nil, err
+	}
+	if len(dto.Edits) == 0 {
+		return false, nil
+	}
+	for _, e := range dto.Edits {
+		if e.CellEdit != nil || e.TextEdit == nil && e.OldResource == nil && e.NewResource == nil {
+			return nil, workbench.NotSupported("workspace.applyEdit", "edits of notebooks are not")
+		}
+	}
+	b := &bulk{s: s, caller: c, files: files(c), docs: map[string]*planned{}, fresh: map[string]source{}}
+	defer b.release()
+	err := b.apply(ctx, dto.Edits)
+	var named *refusedEdit
+	switch {
+	case errors.As(err, &named):
+		s.opt.Warn("a workspace edit was not made", "method", c.Method, "error", err)
+		return false, nil // as in VS Code
+	case err != nil:
+		return nil, err
+	case refactoring && len(b.touched) > 1:
+		for d := range b.touched {
+			if _, err := s.save(ctx, d, c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// refusedEdit is why a workspace edit was not made, of which extensions learn only that.
+type refusedEdit struct{ error }
+
+func (r *refusedEdit) Unwrap() error { return r.error }
+
+func refuse(format string, args ...any) error { return &refusedEdit{fmt.Errorf(format, args...)} }
+
+// bulk is a workspace edit while it is made. Nothing is changed before all of it is known to be
+// possible, as far as that can be known, and files that were changed are put back if a later file
+// cannot be.
+type bulk struct {
+	s       *Service
+	caller  *workbench.Call
+	files   disk.FS
+	docs    map[string]*planned // by the URI at this point of the edit
+	held    []*document
+	moves   [][2]workbench.URI // renames until now
+	touched map[*document]bool
+	fresh   map[string]source // files that the edit has made
+	back    []func() error    // puts files back, last first
+	done    []func() error    // ends what is not needed any more
+	news    []filesRun
+}
+
+// planned is a document as the edit will leave it.
+type planned struct {
+	doc  *document // nil: a file that the edit makes
+	text *text.Text
+	at   int // the version from which it was planned
+}
+
+// step is what is done with the documents after the files were changed.
+type step func() error
+
+func (b *bulk) apply(ctx context.Context, edits []change) error {
+	var steps []step
+	for len(edits) > 0 {
+		n := 0
+		for n < len(edits) && edits[n].TextEdit != nil {
+			n++
+		}
+		var err error
+		if n > 0 {
+			steps, err = b.planTexts(ctx, edits[:n], steps)
+		} else {
+			n = 1
+			steps, err = b.planFile(edits[0], steps)
+		}
+		if err != nil {
+			return err
+		}
+		edits = edits[n:]
+	}
+	if err := b.changeFiles(ctx); err != nil {
+		return err
+	}
+	b.s.mu.Lock()
+	err := b.unchanged()
+	if err == nil {
+		b.touched = map[*document]bool{}
+		for _, do := range steps {
+			if err = do(); err != nil {
+				break // it was tried on the same text
+			}
+		}
+		b.s.sync()
+		for _, run := range b.news {
+			params := workbench.Params(run.operation, []any{run})
+			for _, v := range b.s.views {
+				v.host.Tell(methodFilesRun, params)
+			}
+		}
+	}
+	b.s.mu.Unlock()
+	if err != nil {
+		return errors.Join(err, b.putBack())
+	}
+	for _, end := range b.done {
+		if err := end(); err != nil {
+			b.s.opt.Warn("what a workspace edit replaced is still on disk", "error", err)
+		}
+	}
+	return nil
+}
+
+// unchanged reports whether all documents have the versions with which the edit was planned. The
+// caller must hold Service.mu.
+func (b *bulk) unchanged() error {
+	for key, p := range b.docs {
+		if p.doc != nil && (b.s.documents[p.doc.key] != p.doc || p.doc.model.Version() != p.at) {
+			return refuse("%s has changed in the meantime", key)
+		}
+	}
+	return nil
+}
+
+// hold keeps a document open until release.
+func (b *bulk) hold(ctx context.Context, uri workbench.URI) (*document, error) {
+	o, err := b.s.Find(uri), error(nil)
+	if err = mayRead(b.caller, uri); err == nil && o == nil {
+		var d *document
+		if d, err = b.s.open(ctx, uri, "", b.caller); err == nil {
+			o, err = b.s.Open(ctx, d.uri)
+		}
+	}
+	if o != nil {
+		b.held = append(b.held, o.d)
+	}
+	if err != nil {
+		return nil, &refusedEdit{err}
+	}
+	return o.d, nil
+}
+
+func (b *bulk) release() {
+	b.s.mu.Lock()
+	defer b.s.mu.Unlock()
+	for _, d := range b.held {
+		for d.next != nil {
+			d = d.next
+		}
+		d.clients--
+	}
+	if len(b.held) > 0 {
+		b.s.sync()
+	}
+}
+
+// before returns the URI that a file has before the renames of the edit.
+func (b *bulk) before(uri workbench.URI) workbench.URI {
+	for i := len(b.moves) - 1; i >= 0; i-- {
+		if rest, ok := below(uri, b.moves[i][1]); ok {
+			path := b.moves[i][0].Path + rest
+			uri = b.moves[i][0]
+			uri.Path = path
+		}
+	}
+	return uri
+}
+
+// below returns the rest of the path of a file that is another one or in that folder.
+func below(uri, folder workbench.URI) (rest string, ok bool) {
+	if uri.Scheme != folder.Scheme || uri.Authority != folder.Authority {
+		return "", false
+	}
+	rest, ok = strings.CutPrefix(uri.Path, strings.TrimSuffix(folder.Path, "/"))
+	return rest, ok && (rest == "" || rest[0] == '/')
+}
+
+// planTexts plans edits of texts that follow each other.
+func (b *bulk) planTexts(ctx context.Context, edits []change, steps []step) ([]step, error) {
+	lists := map[string][]text.Edit{}
+	eols := map[string]text.EOL{}
+	var order []string
+	for _, e := range edits {
+		if e.Resource == nil {
+			return nil, workbench.Invalid("a workspace edit has a text edit without a resource")
+		}
+		key := e.Resource.String()
+		p := b.docs[key]
+		if p == nil {
+			d, err := b.hold(ctx, b.before(*e.Resource))
+			if err != nil {
+				return nil, err
+			}
+			b.s.mu.Lock()
+			p = &planned{d, d.model.Text(), d.model.Version()}
+			b.s.mu.Unlock()
+			b.docs[key] = p
+		}
+		if err := b.mayEdit(p, *e.Resource); err != nil {
+			return nil, err
+		}
+		if e.VersionID != nil && p.doc != nil && *e.VersionID != p.at {
+			return nil, refuse("%s has changed in the meantime", key)
+		}
+		if _, seen := lists[key]; !seen {
+			order = append(order, key)
+			lists[key] = nil
+		}
+		if eol := newEOL(e.TextEdit.EOL); eol != "" {
+			eols[key] = eol
+		}
+		made, err := e.edit(p)
+		if err != nil {
+			return nil, err
+		}
+		lists[key] = append(lists[key], made...)
+	}
+	for _, key := range order {
+		p, list, eol := b.docs[key], lists[key], eols[key]
+		next, _, err := p.text.Apply(list)
+		if err != nil {
+			return nil, &refusedEdit{fmt.Errorf("%s: %w", key, err)}
+		}
+		if p.text = next; eol != "" {
+			p.text = next.WithEOL(eol)
+		}
+		steps = append(steps, func() error { return b.editText(key, list, eol) })
+	}
+	return steps, nil
+}
+
+func (b *bulk) mayEdit(p *planned, uri workbench.URI) error {
+	if p.doc != nil {
+		if err := editable(p.doc); err != nil {
+			return err
+		}
+	}
+	return mayWrite(b.caller, uri)
+}
+
+// edit returns the edit of a text; none if it changes the line ending alone.
+func (e *change) edit(p *planned) ([]text.Edit, error) {
+	in := e.TextEdit
+	if in.Range == (text.Range{}) && in.Text == "" {
+		return nil, nil
+	}
+	content := in.Text
+	if in.Snippet {
+		if !in.Keep {
+			r := p.text.Clamp(in.Range)
+			content = indented(content, p.text.Lines()[r.StartLine-1])
+		}
+		x, err := snippet(content, nil)
+		if err != nil {
+			return nil, err
+		}
+		content = x.text
+	}
+	return []text.Edit{{Range: in.Range, Text: content}}, nil
+}
+
+// editText edits a document after the files were changed. The caller must hold Service.mu.
+func (b *bulk) editText(key string, list []text.Edit, eol text.EOL) error {
+	d := b.s.documents[key]
+	if from, ok := b.fresh[key]; ok && d == nil {
+		d = b.s.add(from.uri, from)
+		d.clients++
+		b.held = append(b.held, d)
+	}
+	if d == nil {
+		return refuse("%s was closed in the meantime", key)
+	}
+	b.touched[d] = true
+	d.model.Stop()
+	if err := b.s.edit(d, list, b.group()); err != nil {
+		return err
+	}
+	if eol != "" {
+		b.s.changed(d, d.model.SetEOL(eol))
+	}
+	d.model.Stop()
+	return nil
+}
+
+// group returns the id of undo for the whole edit. The caller must hold Service.mu.
+func (b *bulk) group() string {
+	if len(b.docs) < 2 {
+		return ""
+	}
+	return fmt.Sprintf("bulk:%p", b)
+}

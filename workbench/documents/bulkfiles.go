@@ -1,0 +1,274 @@
+package documents
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/disk"
+)
+
+// Operations of files, by their numbers in VS Code.
+const (
+	fileCreated = iota
+	fileDeleted
+	fileMoved
+	fileCopied
+)
+
+// filesRun is a file operation for ExtHostFileSystemEventService.
+type filesRun struct {
+	operation int
+	Source    *workbench.URI `json:"source,omitempty"`
+	Target    *workbench.URI `json:"target,omitempty"`
+	options   fileOptions
+	data      []byte
+}
+
+// planFile plans the operation of a file.
+func (b *bulk) planFile(e change, steps []step) ([]step, error) {
+	run := filesRun{options: e.Options}
+	switch {
+	case e.OldResource == nil:
+		run.operation, run.Target = fileCreated, e.NewResource
+	case e.NewResource == nil:
+		run.operation, run.Target = fileDeleted, e.OldResource
+	case e.Options.Copy:
+		run.operation, run.Source, run.Target = fileCopied, e.OldResource, e.NewResource
+	default:
+		run.operation, run.Source, run.Target = fileMoved, e.OldResource, e.NewResource
+	}
+	for _, uri := range []*workbench.URI{run.Source, run.Target} {
+		if uri == nil {
+			continue
+		}
+		if _, ok := uri.FilePath(); !ok {
+			return nil, workbench.NotSupported("workspace.applyEdit", fmt.Sprintf("%s is no file of this machine", uri))
+		}
+	}
+	if in := e.Options.Contents; in != nil {
+		if in.Type != "base64" {
+			return nil, workbench.NotSupported("workspace.applyEdit", "the content of a new file from a data transfer is not")
+		}
+		data, err := base64.StdEncoding.DecodeString(in.Value)
+		if err != nil {
+			return nil, workbench.Invalid("the content of the new file %s: %v", run.Target, err)
+		}
+		run.data = data
+	}
+	skip, err := b.skips(run)
+	if err != nil || skip {
+		return steps, err
+	}
+	b.news = append(b.news, run)
+	switch run.operation {
+	case fileMoved:
+		b.moves = append(b.moves, [2]workbench.URI{*run.Source, *run.Target})
+		for key, p := range b.docs {
+			if rest, ok := below(uriOf(key, p), *run.Source); ok {
+				to := *run.Target
+				to.Path += rest
+				delete(b.docs, key)
+				b.docs[to.String()] = p
+			}
+		}
+		return append(steps, func() error { b.moveDocuments(*run.Source, *run.Target); return nil }), nil
+	case fileCreated:
+		if run.options.Folder {
+			return steps, nil
+		}
+		from, err := decoded(run.data, "")
+		if err != nil { // it is no text
+			return append(steps, func() error { b.closeDocuments(*run.Target); return nil }), nil
+		}
+		from.uri = *run.Target
+		b.docs[run.Target.String()] = &planned{text: from.text}
+		return append(steps, func() error { b.created(from); return nil }), nil
+	case fileDeleted:
+		for key, p := range b.docs {
+			if _, ok := below(uriOf(key, p), *run.Target); ok {
+				delete(b.docs, key)
+			}
+		}
+		return append(steps, func() error { b.closeDocuments(*run.Target); return nil }), nil
+	}
+	return steps, nil
+}
+
+// uriOf returns the URI that a planned document has at this point of the edit.
+func uriOf(key string, p *planned) workbench.URI {
+	if p.doc != nil && p.doc.key == key {
+		return p.doc.uri
+	}
+	return workbench.File(strings.TrimPrefix(key, "file://"))
+}
+
+// skips reports whether an operation has nothing to do by its options, before any of the edit was
+// done.
+func (b *bulk) skips(run filesRun) (bool, error) {
+	path, _ := run.Target.FilePath()
+	_, err := b.files.Stat(path)
+	there := err == nil
+	if err != nil && !missing(err) {
+		return false, err
+	}
+	for _, before := range b.news { // what the edit itself makes and removes
+		if rest, ok := below(*run.Target, *before.Target); ok && (rest == "" || before.operation != fileCreated) {
+			there = before.operation != fileDeleted
+		}
+		if before.operation == fileMoved {
+			if _, ok := below(*run.Target, *before.Source); ok {
+				there = false
+			}
+		}
+	}
+	switch o := run.options; {
+	case run.operation == fileDeleted:
+		if !there && !o.IgnoreIfNotExists {
+			return false, refuse("%s does not exist and can not be deleted", run.Target)
+		}
+		return !there, nil
+	case there && !o.Overwrite:
+		if !o.IgnoreIfExists {
+			return false, refuse("%s exists already", run.Target)
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+// changeFiles makes the operations, all or none.
+func (b *bulk) changeFiles(ctx context.Context) error {
+	for _, run := range b.news {
+		if err := b.changeFile(ctx, run); err != nil {
+			return errors.Join(&refusedEdit{err}, b.putBack())
+		}
+	}
+	return nil
+}
+
+// putBack undoes the operations that were made.
+func (b *bulk) putBack() (err error) {
+	for i := len(b.back) - 1; i >= 0; i-- {
+		err = errors.Join(err, b.back[i]())
+	}
+	b.back = nil
+	return err
+}
+
+func (b *bulk) changeFile(ctx context.Context, run filesRun) error {
+	target, _ := run.Target.FilePath()
+	late := context.WithoutCancel(ctx)
+	if run.operation == fileDeleted {
+		return b.aside(ctx, target, !run.options.Recursive)
+	}
+	if run.options.Overwrite {
+		if err := b.aside(ctx, target, false); err != nil && !missing(err) {
+			return err
+		}
+	}
+	switch run.operation {
+	case fileMoved:
+		from, _ := run.Source.FilePath()
+		if err := b.files.Rename(ctx, from, target, false); err != nil {
+			return err
+		}
+		b.back = append(b.back, func() error { return b.files.Rename(late, target, from, false) })
+		return nil
+	case fileCopied:
+		from, _ := run.Source.FilePath()
+		if err := b.files.Copy(ctx, from, target, false); err != nil {
+			return err
+		}
+	default:
+		var err error
+		if run.options.Folder {
+			err = b.files.Mkdir(target)
+		} else {
+			err = b.files.WriteFile(target, run.data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	b.back = append(b.back, func() error { return b.files.Remove(target, true) })
+	return nil
+}
+
+// aside moves a file or folder away, to be removed when the whole edit was made. With empty, a folder
+// that has entries is an error.
+func (b *bulk) aside(ctx context.Context, path string, empty bool) error {
+	about, err := b.files.Stat(path)
+	if err != nil {
+		return err
+	}
+	if empty && about.Type&disk.TypeDirectory != 0 && about.Type&disk.TypeSymbolicLink == 0 {
+		list, err := b.files.ReadDir(path)
+		if err != nil {
+			return err
+		}
+		if len(list) > 0 {
+			return fmt.Errorf("%s is a folder with entries, and recursive is not set", path)
+		}
+	}
+	b.s.mu.Lock()
+	n := b.s.nextID()
+	b.s.mu.Unlock()
+	to := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d.old", filepath.Base(path), n))
+	if err := b.files.Rename(ctx, path, to, false); err != nil {
+		return err
+	}
+	late := context.WithoutCancel(ctx)
+	b.back = append(b.back, func() error { return b.files.Rename(late, to, path, false) })
+	b.done = append(b.done, func() error { return b.files.Remove(to, true) })
+	return nil
+}
+
+// moveDocuments gives documents that were moved their new URIs. The caller must hold Service.mu.
+func (b *bulk) moveDocuments(from, to workbench.URI) {
+	for _, d := range b.documentsBelow(to) { // what was there is overwritten
+		b.s.remove(d)
+	}
+	for _, d := range b.documentsBelow(from) {
+		rest, _ := below(d.uri, from)
+		uri := to
+		uri.Path += rest
+		touched := b.touched[d]
+		delete(b.touched, d)
+		if d = b.s.replace(d, uri); touched {
+			b.touched[d] = true
+		}
+	}
+}
+
+func (b *bulk) documentsBelow(folder workbench.URI) (out []*document) {
+	for _, d := range b.s.documents {
+		if _, ok := below(d.uri, folder); ok {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// closeDocuments closes those of a file or folder that was deleted, also with changes. The caller
+// must hold Service.mu.
+func (b *bulk) closeDocuments(folder workbench.URI) {
+	for _, d := range b.documentsBelow(folder) {
+		b.s.remove(d)
+	}
+}
+
+// created notes a file that the edit has made, which is opened if its text is edited, and replaces the
+// text of one that is open. The caller must hold Service.mu.
+func (b *bulk) created(from source) {
+	b.fresh[from.uri.String()] = from
+	if d := b.s.documents[from.uri.String()]; d != nil {
+		e := d.model.Reset(from.text)
+		d.onDisk, d.saved = from.onDisk, d.model.State()
+		b.s.changed(d, e)
+	}
+}

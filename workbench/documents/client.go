@@ -1,0 +1,164 @@
+package documents
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/text"
+)
+
+// Document is a document that a program holds open. It must be closed.
+type Document struct {
+	s      *Service
+	d      *document
+	closed bool
+}
+
+// Open opens a document, or holds one that is open. ctx bounds reading it.
+func (s *Service) Open(ctx context.Context, uri workbench.URI) (*Document, error) {
+	for {
+		d, err := s.open(ctx, uri, "", nil)
+		if err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		here := s.documents[d.key] == d
+		if here {
+			d.clients++
+		}
+		s.mu.Unlock()
+		if here {
+			return &Document{s: s, d: d}, nil
+		}
+	}
+}
+
+// Find returns a document that is open; nil if it is not. It must be closed.
+func (s *Service) Find(uri workbench.URI) *Document {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.documents[uri.String()]
+	if d == nil {
+		return nil
+	}
+	d.clients++
+	return &Document{s: s, d: d}
+}
+
+// current returns the document under its present URI. The caller must hold the lock of the service.
+func (o *Document) current() *document {
+	for o.d.next != nil {
+		o.d = o.d.next
+	}
+	return o.d
+}
+
+// with calls f with the document, locked; the error is [ErrClosed] if it is not open any more.
+func (o *Document) with(f func(*document) error) error {
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	d := o.current()
+	if o.closed || o.s.documents[d.key] != d {
+		return fmt.Errorf("document %s: %w", d.key, ErrClosed)
+	}
+	return f(d)
+}
+
+// Close releases the document. It stays open while something else holds it. A second Close does
+// nothing.
+func (o *Document) Close() {
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	if d := o.current(); !o.closed {
+		o.closed = true
+		d.clients--
+		o.s.sync()
+	}
+}
+
+// URI returns the URI, which a save or a rename may have changed.
+func (o *Document) URI() workbench.URI {
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	return o.current().uri
+}
+
+// Text returns the text with its version.
+func (o *Document) Text() (t *text.Text, version int) {
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	m := o.current().model
+	return m.Text(), m.Version()
+}
+
+// Language returns the id of the language.
+func (o *Document) Language() string {
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	return o.current().language
+}
+
+// Dirty reports whether the document has changes that are not saved.
+func (o *Document) Dirty() bool {
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	return o.current().dirty
+}
+
+// Change makes edits, as one step of undo. All hosts get them before it returns. The errors are
+// [text.ErrOverlap] and [ErrClosed].
+func (o *Document) Change(edits []text.Edit) error {
+	return o.with(func(d *document) error {
+		d.model.Stop()
+		defer d.model.Stop()
+		return o.s.edit(d, edits, "")
+	})
+}
+
+// SetText replaces the text; only the lines that differ are a change.
+func (o *Document) SetText(content string) error {
+	return o.with(func(d *document) error {
+		if err := editable(d); err != nil {
+			return err
+		}
+		o.s.changed(d, d.model.Reset(text.New(content, d.model.Text().EOL())))
+		return nil
+	})
+}
+
+// Undo undoes the last step; nothing if there is none.
+func (o *Document) Undo() error {
+	return o.with(func(d *document) error { return o.s.undo(d, false) })
+}
+
+// Redo makes the last step that was undone again; nothing if there is none.
+func (o *Document) Redo() error {
+	return o.with(func(d *document) error { return o.s.undo(d, true) })
+}
+
+// Show shows the document in the active group of tabs, as its active editor.
+func (o *Document) Show() error {
+	return o.with(func(d *document) error { o.s.show(d, showing{}); return nil })
+}
+
+// Save saves the document if it has changes. The error is [ErrConflict] if the file has changed on disk
+// meanwhile: it is then not written.
+func (o *Document) Save(ctx context.Context) error {
+	var d *document
+	if err := o.with(func(now *document) error { d = now; return nil }); err != nil {
+		return err
+	}
+	_, err := o.s.save(ctx, d, nil)
+	return err
+}
+
+// Documents returns the URIs of all open documents, in no order.
+func (s *Service) Documents() (out []workbench.URI) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.documents {
+		out = append(out, d.uri)
+	}
+	return out
+}

@@ -1,0 +1,164 @@
+package documents
+
+import (
+	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/text"
+)
+
+// changed tells the hosts about a change of a document, which is nil if nothing changed. The caller
+// must hold mu.
+func (s *Service) changed(d *document, e *text.Event) {
+	if e == nil {
+		return
+	}
+	dirty := s.isDirty(d)
+	s.tell(d, methodChanged, d.uri, e, dirty)
+	for _, g := range s.groups {
+		for _, t := range g.tabs {
+			if t.doc != d {
+				continue
+			}
+			t.preview = t.preview && !dirty
+			if t.editor.placed {
+				continue
+			}
+			list := make([]Selection, 0, len(t.editor.selections))
+			for _, sel := range t.editor.selections {
+				sel.AnchorLine, sel.AnchorColumn = shift(d.model.Text(), e.Changes, sel.AnchorLine, sel.AnchorColumn)
+				sel.ActiveLine, sel.ActiveColumn = shift(d.model.Text(), e.Changes, sel.ActiveLine, sel.ActiveColumn)
+				list = append(list, sel)
+			}
+			s.selects(t.editor, list)
+		}
+	}
+	s.setDirty(d, dirty)
+}
+
+// isDirty reports whether a document has changes that are not saved. The caller must hold mu.
+func (s *Service) isDirty(d *document) bool {
+	if d.uri.Scheme == "untitled" {
+		_, placed := untitledPath(d.uri)
+		return placed || d.model.Text().Len() > 0
+	}
+	return !d.virtual && d.model.State() != d.saved
+}
+
+// setDirty tells the hosts if a document has now changes to save, or none. The caller must hold mu.
+func (s *Service) setDirty(d *document, dirty bool) {
+	if d.dirty == dirty {
+		return
+	}
+	d.dirty = dirty
+	s.tell(d, methodDirty, d.uri, dirty)
+	s.sync()
+}
+
+// edit makes edits in a document. id names a group of undo, or is "". The caller must hold mu.
+func (s *Service) edit(d *document, edits []text.Edit, id string) error {
+	if err := editable(d); err != nil {
+		return err
+	}
+	e, err := d.model.Edit(edits, id)
+	if err != nil {
+		return &codec.Error{Name: codec.NameInvalidParams, Message: d.key + ": " + err.Error()}
+	}
+	s.changed(d, e)
+	return nil
+}
+
+func editable(d *document) error {
+	if d.virtual {
+		return workbench.NotSupported("TextEditor.edit", d.key+" has the content of a provider and cannot be edited")
+	}
+	return nil
+}
+
+// newEOL returns a line ending by its number in VS Code; "" for another number.
+func newEOL(n int) text.EOL {
+	switch n {
+	case 1:
+		return text.LF
+	case 2:
+		return text.CRLF
+	}
+	return ""
+}
+
+// stops are the undo stops of edits.
+type stops struct {
+	SetEndOfLine   int
+	UndoStopBefore bool
+	UndoStopAfter  bool
+}
+
+func (s *Service) tryEdit(c *workbench.Call) (any, error) {
+	var id string
+	var version int
+	var edits []text.Edit
+	var opt stops
+	if err := c.Args(&id, &version, &edits, &opt); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, t, err := s.editorOf(id)
+	if err != nil {
+		return nil, err
+	}
+	d := t.doc
+	if d.model.Version() != version {
+		return false, nil
+	}
+	if err := mayWrite(c, d.uri); err != nil {
+		return nil, err
+	}
+	if err := editable(d); err != nil {
+		return nil, err
+	}
+	if _, _, err := d.model.Text().Apply(edits); err != nil {
+		return nil, workbench.Invalid("%s: %v", d.key, err)
+	}
+	if eol := newEOL(opt.SetEndOfLine); eol != "" {
+		s.changed(d, d.model.SetEOL(eol))
+	}
+	if opt.UndoStopBefore {
+		d.model.Stop()
+	}
+	if err := s.edit(d, edits, ""); err != nil {
+		return nil, err
+	}
+	if opt.UndoStopAfter {
+		d.model.Stop()
+	}
+	return true, nil
+}
+
+// undo undoes or redoes the last group of a document. A group that spans several documents is undone
+// in all of them if it is the last one in each; else it is undone in this document alone, as VS Code
+// offers. The caller must hold mu.
+func (s *Service) undo(d *document, redo bool) error {
+	if err := editable(d); err != nil {
+		return err
+	}
+	next, step := (*text.Model).Undoable, (*text.Model).Undo
+	if redo {
+		next, step = (*text.Model).Redoable, (*text.Model).Redo
+	}
+	id, ok := next(d.model)
+	if !ok {
+		return nil
+	}
+	list := []*document{d}
+	if id != "" {
+		for _, other := range s.documents {
+			if last, ok := next(other.model); ok && last == id && other != d {
+				list = append(list, other)
+			}
+		}
+	}
+	for _, d := range list {
+		s.changed(d, step(d.model))
+	}
+	return nil
+}

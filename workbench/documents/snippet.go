@@ -1,0 +1,259 @@
+package documents
+
+import (
+	"strings"
+
+	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/text"
+)
+
+// expanded is a snippet without its marks.
+type expanded struct {
+	text string
+	// first and end are where the first and the final tab stop are in text, in bytes; first is -1 if
+	// there is none besides the final one.
+	first, firstEnd, end int
+}
+
+// snippet reads a snippet in the syntax of TextMate, as VS Code has it: tab stops, placeholders,
+// choices and variables. values has the variables; one that is unknown is its own name, as in VS Code.
+// Transformations are an error.
+func snippet(s string, values map[string]string) (expanded, error) {
+	r := &snippetReader{in: s, values: values, texts: map[string]string{}, stops: map[string][2]int{}}
+	if err := r.until(false); err != nil {
+		return expanded{}, err
+	}
+	out := expanded{text: r.out.String(), first: -1, end: r.out.Len()}
+	if at, ok := r.stops["0"]; ok {
+		out.end = at[0]
+	}
+	lowest := ""
+	for number := range r.stops {
+		if number != "0" && (lowest == "" || len(number) < len(lowest) || len(number) == len(lowest) && number < lowest) {
+			lowest = number
+		}
+	}
+	if lowest != "" {
+		out.first, out.firstEnd = r.stops[lowest][0], r.stops[lowest][1]
+	}
+	return out, nil
+}
+
+type snippetReader struct {
+	in     string
+	at     int
+	out    strings.Builder
+	values map[string]string
+	texts  map[string]string // of placeholders, for stops of the same number
+	stops  map[string][2]int
+	deep   int
+}
+
+// until copies to the end, or to the closing brace of a placeholder.
+func (r *snippetReader) until(nested bool) error {
+	if r.deep++; r.deep > 50 {
+		return workbench.Invalid("a snippet is nested more than 50 times")
+	}
+	defer func() { r.deep-- }()
+	for r.at < len(r.in) {
+		switch c := r.in[r.at]; {
+		case c == '\\' && r.at+1 < len(r.in) && strings.IndexByte(`$}\`, r.in[r.at+1]) >= 0:
+			r.out.WriteByte(r.in[r.at+1])
+			r.at += 2
+		case c == '}' && nested:
+			r.at++
+			return nil
+		case c == '$':
+			if err := r.mark(); err != nil {
+				return err
+			}
+		default:
+			r.out.WriteByte(c)
+			r.at++
+		}
+	}
+	if nested {
+		return workbench.Invalid("a snippet has a placeholder without an end")
+	}
+	return nil
+}
+
+// name reads digits or an identifier; "" if there is neither.
+func (r *snippetReader) name() string {
+	digit := func(c byte) bool { return '0' <= c && c <= '9' }
+	letter := func(c byte) bool { return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+	from := r.at
+	if from < len(r.in) && digit(r.in[from]) {
+		for r.at < len(r.in) && digit(r.in[r.at]) {
+			r.at++
+		}
+	} else if from < len(r.in) && letter(r.in[from]) {
+		for r.at < len(r.in) && (letter(r.in[r.at]) || digit(r.in[r.at])) {
+			r.at++
+		}
+	}
+	return r.in[from:r.at]
+}
+
+// mark reads what begins with a dollar.
+func (r *snippetReader) mark() error {
+	from := r.at
+	r.at++
+	braced := strings.HasPrefix(r.in[r.at:], "{")
+	if braced {
+		r.at++
+	}
+	name := r.name()
+	if name == "" {
+		r.out.WriteByte('$')
+		r.at = from + 1
+		return nil
+	}
+	if !braced {
+		r.value(name)
+		return nil
+	}
+	rest := r.in[r.at:]
+	switch {
+	case strings.HasPrefix(rest, "}"):
+		r.at++
+		r.value(name)
+		return nil
+	case strings.HasPrefix(rest, ":"):
+		r.at++
+		return r.placeholder(name)
+	case strings.HasPrefix(rest, "|"):
+		i := strings.Index(rest, "|}")
+		if i < 1 {
+			return workbench.Invalid("a snippet has a choice without an end")
+		}
+		r.at += i + 2
+		choice, _, _ := strings.Cut(strings.ReplaceAll(rest[1:i], `\,`, "\x00"), ",")
+		start := r.out.Len()
+		r.out.WriteString(strings.ReplaceAll(choice, "\x00", ","))
+		r.stop(name, start)
+		return nil
+	}
+	return workbench.NotSupported("SnippetString", "transformations are not")
+}
+
+// stop records a tab stop that begins at start and ends here.
+func (r *snippetReader) stop(name string, start int) {
+	if _, twice := r.stops[name]; !twice && name[0] <= '9' {
+		r.stops[name] = [2]int{start, r.out.Len()}
+		r.texts[name] = r.out.String()[start:]
+	}
+}
+
+func (r *snippetReader) value(name string) {
+	start := r.out.Len()
+	if name[0] <= '9' {
+		r.out.WriteString(r.texts[name])
+		r.stop(name, start)
+		return
+	}
+	if v, known := r.values[name]; known {
+		name = v
+	}
+	r.out.WriteString(name)
+}
+
+// placeholder reads the text after the colon, which is left out for a variable that has a value.
+func (r *snippetReader) placeholder(name string) error {
+	start, before := r.out.Len(), r.out.String()
+	err := r.until(true)
+	if name[0] <= '9' {
+		r.stop(name, start)
+		return err
+	}
+	if v := r.values[name]; v != "" {
+		r.out.Reset()
+		r.out.WriteString(before + v)
+	}
+	return err
+}
+
+// indented returns a snippet with the indentation of the line where it is put.
+func indented(s, line string) string {
+	indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\n"+indent)
+}
+
+func (s *Service) trySnippet(c *workbench.Call) (any, error) {
+	var id, template string
+	var version int
+	var ranges []text.Range
+	var opt struct {
+		stops
+		KeepWhitespace bool
+	}
+	if err := c.Args(&id, &version, &template, &ranges, &opt); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, t, err := s.editorOf(id)
+	if err != nil {
+		return nil, err
+	}
+	d := t.doc
+	if d.model.Version() != version || len(ranges) == 0 {
+		return false, nil
+	}
+	if err := mayWrite(c, d.uri); err != nil {
+		return nil, err
+	}
+	now := d.model.Text()
+	var edits []text.Edit
+	var all []expanded
+	for _, r := range ranges {
+		r = now.Clamp(r)
+		line := now.Lines()[r.StartLine-1]
+		given := template
+		if !opt.KeepWhitespace {
+			given = indented(template, now.Slice(text.Range{StartLine: r.StartLine, StartColumn: 1, EndLine: r.StartLine, EndColumn: r.StartColumn}))
+		}
+		x, err := snippet(given, map[string]string{
+			"TM_SELECTED_TEXT": now.Slice(r), "TM_CURRENT_LINE": line, "TM_FILENAME": d.name(), "TM_FILEPATH": d.uri.Path,
+		})
+		if err != nil {
+			return nil, err
+		}
+		edits, all = append(edits, text.Edit{Range: r, Text: x.text}), append(all, x)
+	}
+	if opt.UndoStopBefore {
+		d.model.Stop()
+	}
+	t.editor.placed = len(edits) == 1
+	err = s.edit(d, edits, "")
+	t.editor.placed = false
+	if err != nil {
+		return nil, err
+	}
+	if opt.UndoStopAfter {
+		d.model.Stop()
+	}
+	if len(edits) == 1 { // with several, the cursors are behind them
+		s.selects(t.editor, []Selection{all[0].selection(edits[0].Range)})
+	}
+	return true, nil
+}
+
+// selection returns where the cursor is after the snippet was put at a range.
+func (x expanded) selection(at text.Range) Selection {
+	place := func(n int) (line, column int) {
+		before := text.New(x.text[:n], text.LF).Whole()
+		if before.EndLine == 1 {
+			return at.StartLine, at.StartColumn + before.EndColumn - 1
+		}
+		return at.StartLine + before.EndLine - 1, before.EndColumn
+	}
+	from, to := x.end, x.end
+	if x.first >= 0 {
+		from, to = x.first, x.firstEnd
+	}
+	var out Selection
+	out.AnchorLine, out.AnchorColumn = place(from)
+	out.ActiveLine, out.ActiveColumn = place(to)
+	return out
+}
