@@ -59,7 +59,7 @@ func (s *Service) tryWorkspaceEdit(ctx context.Context, c *workbench.Call) (any,
 			return nil, workbench.NotSupported("workspace.applyEdit", "edits of notebooks are not")
 		}
 	}
-	b := &bulk{s: s, caller: c, files: files(c), docs: map[string]*planned{}, fresh: map[string]source{}}
+	b := &bulk{s: s, caller: c, files: files(c), docs: map[string]*planned{}, fresh: map[string]source{}, old: map[string]bool{}}
 	defer b.release()
 	err := b.apply(ctx, dto.Edits)
 	var named *refusedEdit
@@ -98,6 +98,7 @@ type bulk struct {
 	moves   [][2]workbench.URI // renames until now
 	touched map[*document]bool
 	fresh   map[string]source // files that the edit has made
+	old     map[string]bool   // paths where what will be removed is meanwhile
 	back    []func() error    // puts files back, last first
 	done    []func() error    // ends what is not needed any more
 	news    []filesRun
@@ -177,20 +178,18 @@ func (b *bulk) unchanged() error {
 
 // hold keeps a document open until release.
 func (b *bulk) hold(ctx context.Context, uri workbench.URI) (*document, error) {
-	o, err := b.s.Find(uri), error(nil)
-	if err = mayRead(b.caller, uri); err == nil && o == nil {
-		var d *document
-		if d, err = b.s.open(ctx, uri, "", b.caller); err == nil {
-			o, err = b.s.Open(ctx, d.uri)
-		}
-	}
-	if o != nil {
-		b.held = append(b.held, o.d)
-	}
+	d, err := b.s.open(ctx, uri, "", b.caller)
 	if err != nil {
 		return nil, &refusedEdit{err}
 	}
-	return o.d, nil
+	b.s.mu.Lock()
+	defer b.s.mu.Unlock()
+	if b.s.documents[d.key] != d {
+		return nil, refuse("%s was closed in the meantime", d.key)
+	}
+	d.clients++
+	b.held = append(b.held, d)
+	return d, nil
 }
 
 func (b *bulk) release() {

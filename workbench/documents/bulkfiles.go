@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hostsup/hostsup/workbench"
@@ -81,8 +82,8 @@ func (b *bulk) planFile(e change, steps []step) ([]step, error) {
 		if run.options.Folder {
 			return steps, nil
 		}
-		from, err := decoded(run.data, "")
-		if err != nil { // it is no text
+		from, noText := decoded(run.data, "")
+		if noText != nil {
 			return append(steps, func() error { b.closeDocuments(*run.Target); return nil }), nil
 		}
 		from.uri = *run.Target
@@ -211,7 +212,7 @@ func (b *bulk) aside(ctx context.Context, path string, empty bool) error {
 		if err != nil {
 			return err
 		}
-		if len(list) > 0 {
+		if slices.ContainsFunc(list, func(e disk.Entry) bool { return !b.old[filepath.Join(path, e.Name)] }) {
 			return fmt.Errorf("%s is a folder with entries, and recursive is not set", path)
 		}
 	}
@@ -222,9 +223,15 @@ func (b *bulk) aside(ctx context.Context, path string, empty bool) error {
 	if err := b.files.Rename(ctx, path, to, false); err != nil {
 		return err
 	}
+	b.old[to] = true
 	late := context.WithoutCancel(ctx)
 	b.back = append(b.back, func() error { return b.files.Rename(late, to, path, false) })
-	b.done = append(b.done, func() error { return b.files.Remove(to, true) })
+	b.done = append(b.done, func() error {
+		if err := b.files.Remove(to, true); !missing(err) { // else it was in a folder that was removed, too
+			return err
+		}
+		return nil
+	})
 	return nil
 }
 

@@ -243,7 +243,7 @@ func (s *Service) tryHide(c *workbench.Call) (any, error) {
 	defer s.mu.Unlock()
 	g, t, err := s.editorOf(id)
 	if err != nil {
-		return nil, nil //nolint:nilerr // it is hidden, as in VS Code
+		return nil, nil // it is hidden, as in VS Code
 	}
 	if t.doc.dirty && s.shownIn(t.doc) == 1 {
 		return nil, unsaved("TextEditor.hide", t.doc)
