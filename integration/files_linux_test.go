@@ -4,9 +4,12 @@ package integration
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/hostsup/hostsup/extensions"
@@ -246,4 +249,116 @@ func opened(t testing.TB, dirs ...string) {
 			}
 		}
 	}
+}
+
+// watches has the extension watch.
+func watches(t testing.TB, h *supervisor.Host, name, pattern, base string) {
+	t.Helper()
+	if err := executes(t, h, nil, "files.watch", name, pattern, base); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// watching makes files until the extension is told of one: a watch is in force soon after it was
+// asked for.
+func watching(t testing.TB, h *supervisor.Host, name, dir string) {
+	t.Helper()
+	made := 0
+	eventually(t, func() bool {
+		made++
+		written(t, dir, fmt.Sprintf("probe%d.js", made), "")
+		var all []string
+		if err := executes(t, h, &all, "files.all"); err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(all, func(text string) bool { return strings.HasPrefix(text, name+" create "+dir) })
+	})
+}
+
+// noticed waits until the extension was told something.
+func noticed(t testing.TB, h *supervisor.Host, text string) []string {
+	t.Helper()
+	var all []string
+	if err := executes(t, h, &all, "files.seen", text); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return all
+}
+
+// Watchers tell what is made, changed and removed: in the workspace, outside of it, and in the file
+// systems of extensions.
+func TestFileSystemWatchers(t *testing.T) {
+	everyRelease(t, func(t *testing.T, version string) {
+		sup, h, work := filesHost(t, version)
+		outside := t.TempDir()
+		written(t, work, "first.go", "")
+		request(t, sup, "onCommand:files.do")
+		watches(t, h, "plain", "**/*.go", "")
+		watches(t, h, "in", "**/*.go", work)
+		watches(t, h, "any", "**", work)
+		watches(t, h, "flat", "*.js", outside)
+		watches(t, h, "deep", "**/*.js", outside)
+		watches(t, h, "later", "**", filepath.Join(outside, "missing"))
+		watches(t, h, "memory", "**", "memory:/")
+		watching(t, h, "any", work)
+		fsSteps(t, h, fsStep{[]any{"writeFile", filepath.Join(work, "d", "a.go"), "a"}, "done"})
+		noticed(t, h, "plain create "+filepath.Join(work, "d", "a.go"))
+		noticed(t, h, "in create "+filepath.Join(work, "d", "a.go"))
+		written(t, work, "first.go", "changed")
+		noticed(t, h, "plain change "+filepath.Join(work, "first.go"))
+		fsSteps(t, h, fsStep{[]any{"rename", filepath.Join(work, "d"), filepath.Join(work, "e")}, "done"})
+		noticed(t, h, "plain create "+filepath.Join(work, "e", "a.go"))
+		if err := os.Remove(filepath.Join(work, "first.go")); err != nil {
+			t.Fatal(err)
+		}
+		noticed(t, h, "in delete "+filepath.Join(work, "first.go"))
+		watching(t, h, "flat", outside)
+		watching(t, h, "deep", outside)
+		for _, dir := range []string{"deep", "missing/x"} {
+			if err := os.MkdirAll(filepath.Join(outside, dir), 0o750); err != nil {
+				t.Fatal(err)
+			}
+		}
+		written(t, outside, "deep/a.js", "")
+		written(t, outside, "b.js", "")
+		noticed(t, h, "deep create "+filepath.Join(outside, "deep", "a.js"))
+		noticed(t, h, "flat create "+filepath.Join(outside, "b.js"))
+		noticed(t, h, "later create "+filepath.Join(outside, "missing", "x"))
+		fsSteps(t, h,
+			fsStep{[]any{"writeFile", "memory:/a", "a"}, "done"},
+			fsStep{[]any{"delete", "memory:/a"}, "done"},
+		)
+		noticed(t, h, "memory create memory:/a")
+		for _, text := range noticed(t, h, "memory delete memory:/a") {
+			if strings.HasPrefix(text, "flat") && strings.Contains(text, "a.js") || strings.HasPrefix(text, "plain") && strings.Contains(text, outside) {
+				t.Error(text)
+			}
+		}
+	})
+}
+
+// After a host was killed, the watchers that its extensions make again tell as before.
+func TestFileSystemWatchersAfterKill(t *testing.T) {
+	everyRelease(t, func(t *testing.T, version string) {
+		sup, h, work := filesHost(t, version)
+		outside := t.TempDir()
+		request(t, sup, "onCommand:files.do")
+		for life := range 3 {
+			watches(t, h, "in", "**/*", work)
+			watches(t, h, "out", "**/*", outside)
+			watching(t, h, "in", work)
+			watching(t, h, "out", outside)
+			name := fmt.Sprintf("file%d", life)
+			noticed(t, h, "in create "+written(t, work, name, ""))
+			noticed(t, h, "out create "+written(t, outside, name, ""))
+			if life == 2 {
+				break
+			}
+			if err := syscall.Kill(*h.Status().PID, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			runs(t, h, uint64(life+2))
+			request(t, sup, "onCommand:files.do")
+		}
+	})
 }

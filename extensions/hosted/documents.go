@@ -2,20 +2,68 @@ package hosted
 
 import (
 	"context"
+	"strconv"
+	"sync"
 
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/supervisor"
+	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/documents"
+	"github.com/hostsup/hostsup/workbench/watch"
 )
 
-// documentsOf returns the documents of a household.
-func (s *services) documentsOf(h *supervisor.Host, p *vscode.Protocol, langs documents.Languages) *documents.Service {
-	opt := documents.Options{Languages: langs, Opened: func(ctx context.Context, language string) {
+// documentsOf returns the documents of a household, and what notices changes of their files.
+func (s *services) documentsOf(h *supervisor.Host, p *vscode.Protocol, langs documents.Languages) (*documents.Service, *reloads) {
+	r := &reloads{changed: map[string]func(){}}
+	opt := documents.Options{Languages: langs, Watcher: r, Opened: func(ctx context.Context, language string) {
 		// Extensions that fail to become active are reported by their service.
 		_ = s.Activate(ctx, p.Household(h.Name()), "onLanguage:"+language)
 	}}
+	problem := func(text string) { s.tree.Log.Warn(text, "host", nameOf(h)) }
 	if s.tree.Log != nil {
 		opt.Warn = s.tree.Log.Warn
 	}
-	return documents.New(opt)
+	r.files = watch.NewWatcher(watch.Options{Send: r.send, Problem: problem})
+	return documents.New(opt), r
+}
+
+// reloads watches the files of documents. It is a service without methods, so that it ends with
+// the workbench.
+type reloads struct {
+	files *watch.Watcher
+
+	mu      sync.Mutex
+	last    int
+	changed map[string]func()
+}
+
+// Methods implements [workbench.Service].
+func (*reloads) Methods() map[string]workbench.Method { return nil }
+
+// Close implements [workbench.Closer].
+func (r *reloads) Close() error { return r.files.Close() }
+
+// Watch implements [documents.Watcher].
+func (r *reloads) Watch(path string, changed func()) (stop func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last++
+	id := strconv.Itoa(r.last)
+	r.changed[id] = changed
+	r.files.Watch(id, watch.Request{For: id, Path: path})
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.changed, id)
+		r.files.Unwatch(id)
+	}
+}
+
+func (r *reloads) send(id string, _ []watch.Change) {
+	r.mu.Lock()
+	changed := r.changed[id]
+	r.mu.Unlock()
+	if changed != nil {
+		changed()
+	}
 }

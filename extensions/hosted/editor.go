@@ -36,15 +36,16 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol) *workbenc
 	}
 	config := s.settingsOf(h, p)
 	langs := &languages.Service{Associations: associations(config)}
-	docs := s.documentsOf(h, p, langs)
+	docs, reloads := s.documentsOf(h, p, langs)
+	all, watcher := s.filesOf(h, p, config)
 	return workbench.New(
-		s.filesOf(h),
+		all, watcher,
 		terminals.New(folder),
 		&window.Service{},
 		config,
 		s.searchOf(p, config),
 		langs,
-		docs,
+		docs, reloads,
 		diagnostics.New(),
 		commands.New(docs.Commands()),
 	)

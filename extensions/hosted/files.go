@@ -2,14 +2,49 @@ package hosted
 
 import (
 	"context"
+	"maps"
+	"slices"
 
+	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench/files"
+	"github.com/hostsup/hostsup/workbench/settings"
+	"github.com/hostsup/hostsup/workbench/watch"
 )
 
-// filesOf returns the service for the files of a host and the hosts beside it.
-func (s *services) filesOf(h *supervisor.Host) *files.Service {
-	return files.New(files.Options{Activate: func(ctx context.Context, event string) error { return s.activateFor(ctx, h, event) }})
+// filesOf returns the services for the files of a host and the hosts beside it.
+func (s *services) filesOf(h *supervisor.Host, p *vscode.Protocol, set *settings.Service) (*files.Service, *watch.Service) {
+	var watcher *watch.Service
+	all := files.New(files.Options{
+		Activate: func(ctx context.Context, event string) error { return s.activateFor(ctx, h, event) },
+		Changed:  func(changes []files.Change) { watcher.Publish(changes) },
+	})
+	opt := watch.ServiceOptions{
+		Schemes: all, Problem: func(text string) { s.tree.Log.Warn(text, "host", nameOf(h)) },
+		Excludes: func() []string { return excludes(set.Get("files.watcherExclude", nil, "")) },
+	}
+	if w := p.Options().Workspace; w != nil {
+		opt.Folders = w.Folders
+	}
+	watcher = watch.New(opt)
+	set.OnChange(watcher.Refresh)
+	return all, watcher
+}
+
+// excludes returns the patterns of a value of files.watcherExclude and those of its default.
+func excludes(value any) []string {
+	all := map[string]bool{}
+	for _, p := range watch.DefaultExcludes {
+		all[p] = true
+	}
+	given, _ := value.(map[string]any)
+	for p, on := range given {
+		if set, ok := on.(bool); ok {
+			all[p] = set
+		}
+	}
+	maps.DeleteFunc(all, func(_ string, on bool) bool { return !on })
+	return slices.Sorted(maps.Keys(all))
 }
 
 // activateFor requests an activation event for a service of a host. The extensions of a host

@@ -46,6 +46,7 @@ exports.activate = context => {
     return true;
   });
   command('files.unwatch', name => { watchers.get(name).dispose(); return watchers.delete(name); });
+  command('files.all', () => seen);
   // Settles when the text was seen.
   command('files.seen', async text => {
     while (!seen.includes(text)) await new Promise(f => waiting.push(f));
