@@ -38,7 +38,10 @@ func missing(err error) bool { return disk.Named(err, disk.NameNotFound) }
 
 // readFile returns the content of a file of at most maxSize bytes.
 func readFile(caller *workbench.Call, path string) ([]byte, error) {
-	fs := files(caller)
+	return readBounded(files(caller), path)
+}
+
+func readBounded(fs disk.FS, path string) ([]byte, error) {
 	about, err := fs.Stat(path)
 	if err != nil {
 		return nil, err
@@ -47,4 +50,22 @@ func readFile(caller *workbench.Call, path string) ([]byte, error) {
 		return nil, ErrTooLarge
 	}
 	return fs.ReadFile(path, maxSize)
+}
+
+// guard returns the guard under which the file of a document is read again: of a confined host that
+// sees the document, which may have put a link to another file in its place. The error means that
+// one of these hosts must not read what is there now. The caller must hold mu.
+func (s *Service) guard(d *document, path string) (workbench.Guard, error) {
+	var guard workbench.Guard
+	for _, v := range s.views {
+		g := v.host.Guard()
+		if g == nil || v.documents[d.key] != d {
+			continue
+		}
+		if err := workbench.Allowed(g, path, workbench.Read); err != nil {
+			return nil, err
+		}
+		guard = g
+	}
+	return guard, nil
 }

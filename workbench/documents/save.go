@@ -9,6 +9,7 @@ import (
 
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/disk"
 	"github.com/hostsup/hostsup/workbench/text"
 )
 
@@ -240,7 +241,13 @@ func (s *Service) reload(d *document) error {
 	if !ok {
 		return fmt.Errorf("%s is no file", d.key)
 	}
-	data, err := readFile(nil, path)
+	s.mu.Lock()
+	guard, err := s.guard(d, path)
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	data, err := readBounded(disk.FS{Guard: guard}, path)
 	if err != nil {
 		return err
 	}
