@@ -104,6 +104,12 @@ func TestDocumentsAreOpenedShownAndEdited(t *testing.T) {
 		if id := resultOf[string](t, h, "writer.language", path, "json"); id != "json" {
 			t.Error(id)
 		}
+		if err := h.Call(ctx(t), "writer.language", []any{path, "none"}, nil); err == nil || !strings.Contains(err.Error(), "unknown language id: none") {
+			t.Errorf("%v", err)
+		}
+		if d := resultOf[documentState](t, h, "writer.open", written(t, dir, "c.json", "{}")); d.Language != "json" {
+			t.Errorf("%+v", d)
+		}
 		b := written(t, dir, "b.txt", "")
 		type snippet struct {
 			Done      bool

@@ -82,13 +82,12 @@ func (b *bulk) planFile(e change, steps []step) ([]step, error) {
 		if run.options.Folder {
 			return steps, nil
 		}
-		from, noText := decoded(run.data, "")
-		if noText != nil {
-			return append(steps, func() error { b.closeDocuments(*run.Target); return nil }), nil
+		if from, err := decoded(run.data, ""); err == nil {
+			from.uri = *run.Target
+			b.docs[run.Target.String()] = &planned{text: from.text}
+			return append(steps, func() error { b.created(from); return nil }), nil
 		}
-		from.uri = *run.Target
-		b.docs[run.Target.String()] = &planned{text: from.text}
-		return append(steps, func() error { b.created(from); return nil }), nil
+		return append(steps, func() error { b.closeDocuments(*run.Target); return nil }), nil // it is no text
 	case fileDeleted:
 		for key, p := range b.docs {
 			if _, ok := below(uriOf(key, p), *run.Target); ok {

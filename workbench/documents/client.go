@@ -99,6 +99,11 @@ func (o *Document) Language() string {
 	return o.current().language
 }
 
+// SetLanguage gives the document another language.
+func (o *Document) SetLanguage(id string) error {
+	return o.with(func(d *document) error { o.s.setLanguage(d, id); return nil })
+}
+
 // Dirty reports whether the document has changes that are not saved.
 func (o *Document) Dirty() bool {
 	o.s.mu.Lock()

@@ -76,15 +76,6 @@ func (s *Service) openCommand(ctx context.Context, c *workbench.Call) (any, erro
 			return nil, workbench.Invalid("vscode.open: options expected, %.40q", how[i])
 		}
 	}
-	d, err := s.open(ctx, uri, "", c)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.documents[d.key] != d {
-		return nil, refused("cannot show %s: %w", d.key, ErrClosed)
-	}
-	s.show(d, at)
-	return nil, nil
+	_, err := s.openAndShow(ctx, uri, at, c)
+	return nil, err
 }

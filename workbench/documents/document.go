@@ -372,11 +372,15 @@ func (s *Service) changeLanguage(ctx context.Context, c *workbench.Call) (any, e
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.documents[d.key] != d || d.language == language {
-		return nil, nil
-	}
-	d.language = language
-	s.tell(d, methodLanguage, d.uri, language)
-	s.opened(language)
+	s.setLanguage(d, language)
 	return nil, nil
+}
+
+// setLanguage gives a document another language. The caller must hold mu.
+func (s *Service) setLanguage(d *document, language string) {
+	if s.documents[d.key] == d && d.language != language {
+		d.language = language
+		s.tell(d, methodLanguage, d.uri, language)
+		s.opened(language)
+	}
 }

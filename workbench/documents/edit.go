@@ -93,28 +93,27 @@ type stops struct {
 }
 
 func (s *Service) tryEdit(c *workbench.Call) (any, error) {
-	var id string
 	var version int
 	var edits []text.Edit
 	var opt stops
-	if err := c.Args(&id, &version, &edits, &opt); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, t, err := s.editorOf(id)
-	if err != nil {
-		return nil, err
-	}
-	d := t.doc
+	return s.onEditor(c, func(t *tab) (any, error) { return s.editShown(c, t.doc, version, edits, opt) }, &version, &edits, &opt)
+}
+
+// mayEdit reports whether a caller may edit a document that had a version when it looked. The caller
+// must hold mu.
+func mayEdit(c *workbench.Call, d *document, version int) (current bool, err error) {
 	if d.model.Version() != version {
 		return false, nil
 	}
 	if err := mayWrite(c, d.uri); err != nil {
-		return nil, err
+		return false, err
 	}
-	if err := editable(d); err != nil {
-		return nil, err
+	return true, editable(d)
+}
+
+func (s *Service) editShown(c *workbench.Call, d *document, version int, edits []text.Edit, opt stops) (any, error) {
+	if current, err := mayEdit(c, d, version); err != nil || !current {
+		return false, err
 	}
 	if _, _, err := d.model.Text().Apply(edits); err != nil {
 		return nil, workbench.Invalid("%s: %v", d.key, err)
@@ -122,16 +121,19 @@ func (s *Service) tryEdit(c *workbench.Call) (any, error) {
 	if eol := newEOL(opt.SetEndOfLine); eol != "" {
 		s.changed(d, d.model.SetEOL(eol))
 	}
+	return true, s.editWithin(d, edits, opt)
+}
+
+// editWithin makes edits between undo stops. The caller must hold mu.
+func (s *Service) editWithin(d *document, edits []text.Edit, opt stops) error {
 	if opt.UndoStopBefore {
 		d.model.Stop()
 	}
-	if err := s.edit(d, edits, ""); err != nil {
-		return nil, err
-	}
+	err := s.edit(d, edits, "")
 	if opt.UndoStopAfter {
 		d.model.Stop()
 	}
-	return true, nil
+	return err
 }
 
 // undo undoes or redoes the last group of a document. A group that spans several documents is undone

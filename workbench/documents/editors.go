@@ -206,6 +206,14 @@ func (s *Service) tryShow(ctx context.Context, c *workbench.Call) (any, error) {
 	if err := c.Args(&uri, &how); err != nil {
 		return nil, err
 	}
+	e, err := s.openAndShow(ctx, uri, how, c)
+	if err != nil {
+		return nil, err
+	}
+	return e.id, nil
+}
+
+func (s *Service) openAndShow(ctx context.Context, uri workbench.URI, how showing, c *workbench.Call) (*editor, error) {
 	d, err := s.open(ctx, uri, "", c)
 	if err != nil {
 		return nil, err
@@ -215,13 +223,14 @@ func (s *Service) tryShow(ctx context.Context, c *workbench.Call) (any, error) {
 	if s.documents[d.key] != d {
 		return nil, refused("cannot show %s: %w", d.key, ErrClosed)
 	}
-	return s.show(d, how).id, nil
+	return s.show(d, how), nil
 }
 
-func (s *Service) tryShowEditor(c *workbench.Call) (any, error) {
+// onEditor calls f with the tab of an editor, locked. Arguments of c after the id of the editor are
+// decoded into args.
+func (s *Service) onEditor(c *workbench.Call, f func(*tab) (any, error), args ...any) (any, error) {
 	var id string
-	var at *int
-	if err := c.Args(&id, &at); err != nil {
+	if err := c.Args(append([]any{&id}, args...)...); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -230,8 +239,15 @@ func (s *Service) tryShowEditor(c *workbench.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.show(t.doc, showing{Position: at})
-	return nil, nil
+	return f(t)
+}
+
+func (s *Service) tryShowEditor(c *workbench.Call) (any, error) {
+	var at *int
+	return s.onEditor(c, func(t *tab) (any, error) {
+		s.show(t.doc, showing{Position: at})
+		return nil, nil
+	}, &at)
 }
 
 func (s *Service) tryHide(c *workbench.Call) (any, error) {
@@ -254,42 +270,37 @@ func (s *Service) tryHide(c *workbench.Call) (any, error) {
 }
 
 func (s *Service) trySelect(c *workbench.Call) (any, error) {
-	var id string
 	var list []Selection
-	if err := c.Args(&id, &list); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, t, err := s.editorOf(id)
-	if err != nil {
-		return nil, err
-	}
-	now := t.doc.model.Text()
-	for i, sel := range list {
-		a, b := now.Clamp(text.At(sel.AnchorLine, sel.AnchorColumn)), now.Clamp(text.At(sel.ActiveLine, sel.ActiveColumn))
-		list[i] = Selection{a.StartLine, a.StartColumn, b.StartLine, b.StartColumn}
-	}
-	s.selects(t.editor, list)
-	return nil, nil
+	return s.onEditor(c, func(t *tab) (any, error) {
+		now := t.doc.model.Text()
+		for i, sel := range list {
+			a, b := now.Clamp(text.At(sel.AnchorLine, sel.AnchorColumn)), now.Clamp(text.At(sel.ActiveLine, sel.ActiveColumn))
+			list[i] = Selection{a.StartLine, a.StartColumn, b.StartLine, b.StartColumn}
+		}
+		s.selects(t.editor, list)
+		return nil, nil
+	}, &list)
+}
+
+// newOptions are options to set; what is absent stays.
+type newOptions struct {
+	TabSize, IndentSize, InsertSpaces json.RawMessage
+	CursorStyle, LineNumbers          *int
 }
 
 func (s *Service) trySetOptions(c *workbench.Call) (any, error) {
-	var id string
-	var in struct {
-		TabSize, IndentSize, InsertSpaces json.RawMessage
-		CursorStyle, LineNumbers          *int
-	}
-	if err := c.Args(&id, &in); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, t, err := s.editorOf(id)
-	if err != nil {
-		return nil, err
-	}
-	o := t.editor.options
+	var in newOptions
+	return s.onEditor(c, func(t *tab) (any, error) {
+		if o := in.on(t.editor.options); o != t.editor.options {
+			t.editor.options = o
+			s.tellEditor(t.editor, map[string]any{"options": o, "selections": nil, "visibleRanges": nil})
+		}
+		return nil, nil
+	}, &in)
+}
+
+// on returns the options after the new ones are set.
+func (in *newOptions) on(o editorOptions) editorOptions {
 	// What is "auto" would be detected from the text by VS Code; here it stays as it is.
 	number := func(raw json.RawMessage, to *int) bool {
 		var n int
@@ -317,9 +328,5 @@ func (s *Service) trySetOptions(c *workbench.Call) (any, error) {
 	if in.LineNumbers != nil {
 		o.LineNumbers = *in.LineNumbers
 	}
-	if o != t.editor.options {
-		t.editor.options = o
-		s.tellEditor(t.editor, map[string]any{"options": o, "selections": nil, "visibleRanges": nil})
-	}
-	return nil, nil
+	return o
 }

@@ -179,64 +179,52 @@ func indented(s, line string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\n"+indent)
 }
 
+// inserting are the options of a snippet.
+type inserting struct {
+	stops
+	KeepWhitespace bool
+}
+
 func (s *Service) trySnippet(c *workbench.Call) (any, error) {
-	var id, template string
 	var version int
+	var template string
 	var ranges []text.Range
-	var opt struct {
-		stops
-		KeepWhitespace bool
-	}
-	if err := c.Args(&id, &version, &template, &ranges, &opt); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, t, err := s.editorOf(id)
-	if err != nil {
-		return nil, err
-	}
+	var opt inserting
+	return s.onEditor(c, func(t *tab) (any, error) {
+		if current, err := mayEdit(c, t.doc, version); err != nil || !current || len(ranges) == 0 {
+			return false, err
+		}
+		return true, s.insert(t, template, ranges, opt)
+	}, &version, &template, &ranges, &opt)
+}
+
+// insert puts a snippet at ranges of a document. The caller must hold mu.
+func (s *Service) insert(t *tab, template string, ranges []text.Range, opt inserting) error {
 	d := t.doc
-	if d.model.Version() != version || len(ranges) == 0 {
-		return false, nil
-	}
-	if err := mayWrite(c, d.uri); err != nil {
-		return nil, err
-	}
 	now := d.model.Text()
 	var edits []text.Edit
 	var all []expanded
 	for _, r := range ranges {
 		r = now.Clamp(r)
-		line := now.Lines()[r.StartLine-1]
 		given := template
 		if !opt.KeepWhitespace {
 			given = indented(template, now.Slice(text.Range{StartLine: r.StartLine, StartColumn: 1, EndLine: r.StartLine, EndColumn: r.StartColumn}))
 		}
 		x, err := snippet(given, map[string]string{
-			"TM_SELECTED_TEXT": now.Slice(r), "TM_CURRENT_LINE": line, "TM_FILENAME": d.name(), "TM_FILEPATH": d.uri.Path,
+			"TM_SELECTED_TEXT": now.Slice(r), "TM_CURRENT_LINE": now.Lines()[r.StartLine-1], "TM_FILENAME": d.name(), "TM_FILEPATH": d.uri.Path,
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		edits, all = append(edits, text.Edit{Range: r, Text: x.text}), append(all, x)
 	}
-	if opt.UndoStopBefore {
-		d.model.Stop()
-	}
 	t.editor.placed = len(edits) == 1
-	err = s.edit(d, edits, "")
+	err := s.editWithin(d, edits, opt.stops)
 	t.editor.placed = false
-	if err != nil {
-		return nil, err
-	}
-	if opt.UndoStopAfter {
-		d.model.Stop()
-	}
-	if len(edits) == 1 { // with several, the cursors are behind them
+	if err == nil && len(edits) == 1 { // with several, the cursors are behind them
 		s.selects(t.editor, []Selection{all[0].selection(edits[0].Range)})
 	}
-	return true, nil
+	return err
 }
 
 // selection returns where the cursor is after the snippet was put at a range.
