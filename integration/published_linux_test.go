@@ -163,7 +163,7 @@ func TestPublishedWithTheEditor(t *testing.T) {
 			if err := executes(t, w.host, nil, "merge-conflict.accept.all-incoming"); err != nil {
 				t.Log(err)
 			}
-			return w.text(path) == "one\nthree\nfour\n"
+			return w.text(t, path) == "one\nthree\nfour\n"
 		}, "all incoming changes are accepted")
 	})
 }
