@@ -95,9 +95,6 @@ func TestDefaultsOfExtensionsThatComeAndGo(t *testing.T) {
 			says(none, "watch.get", "late.size")
 
 			// One comes.
-			if err := os.WriteFile(file, []byte(`{"mine.x": 2}`), 0o600); err != nil { // for the next life
-				t.Fatal(err)
-			}
 			putSettings(t, dir, "late", "1.0.0", "onCommand:late.get", lateSettings(4))
 			rescan(1)
 			says(`[["late late.size late.words","go css",4]]`, "watch.heard")
