@@ -19,6 +19,7 @@
 //	bench [flags] attach      1 GiB passed on to an attached client
 //	bench [flags] client      a client of hostsup attach beside one with pipes to the server
 //	bench [flags] vscode      VS Code's extension host under hostsup and driven directly
+//	bench [flags] search      an extension that searches 10,000 files beside ripgrep
 //	bench [flags] typescript  a host of the SDK for TypeScript beside vscode-jsonrpc
 //	bench [flags] request     three ways to keep a pending request
 //
@@ -75,6 +76,7 @@ func sections() []section {
 		{"attach", attachSection},
 		{"client", clientSection},
 		{"vscode", vscodeSection},
+		{"search", searchSection},
 		{"typescript", typescriptSection},
 		{"request", requestSection},
 	}

@@ -37,6 +37,7 @@ func workers() map[string]func(args []string) error {
 		"attach":           printed(attachWorker),
 		"client":           printed(clientWorker),
 		"vscode":           printed(vscodeWorker),
+		"search":           printed(searchWorker),
 		"relay":            relay,
 		"attach-hub":       attachHub,
 		"attach-host":      attachHost,

@@ -79,6 +79,9 @@ type filter struct {
 func newFilter(q *query) *filter { return &filter{q, map[string]bool{".": false}} }
 
 func (f *filter) has(rel string) bool {
+	if len(f.exclude) == 0 {
+		return f.isIncluded(rel)
+	}
 	return f.isIncluded(rel) && !f.isExcluded(rel) && !f.isBelowExcluded(path.Dir(rel))
 }
 

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,23 +49,34 @@ func FindRipgrep(build string) string {
 	return p
 }
 
-// plain are patterns that mean the same for ripgrep as for VS Code.
-var plain = regexp.MustCompile(`^[\w.*?/-]+$`)
+// plain are patterns that mean the same for ripgrep as for VS Code. For ripgrep, ? is a byte.
+var plain = regexp.MustCompile(`^[\w.*/-]+$`)
+
+// isForRipgrep reports whether ripgrep itself applies an exclude. The others are applied to what it
+// finds.
+func isForRipgrep(q *query, e exclude) bool {
+	return !q.fold && e.When == "" && plain.MatchString(e.Pattern) && !strings.HasPrefix(e.Pattern, "/")
+}
+
+// newFilter returns the filter for what ripgrep finds.
+func (r *ripgrep) newFilter(q *query) *filter {
+	rest := *q
+	rest.exclude = slices.DeleteFunc(slices.Clone(q.exclude), func(e exclude) bool { return isForRipgrep(q, e) })
+	return newFilter(&rest)
+}
 
 // arguments are those of both kinds of searches.
 func (r *ripgrep) arguments(q *query) []string {
 	args := []string{r.program, "--no-config", "--hidden", "--no-require-git", "--color=never"}
 	for _, e := range q.exclude {
-		// The others are applied to what ripgrep finds.
-		if !q.fold && e.When == "" && plain.MatchString(e.Pattern) {
-			p := strings.TrimSuffix(e.Pattern, "/")
-			if !strings.HasPrefix(p, "**") {
-				p = "/" + strings.TrimPrefix(p, "/")
-			}
-			if !strings.HasPrefix(e.Pattern, "/") {
-				args = append(args, "-g", "!"+p)
-			}
+		if !isForRipgrep(q, e) {
+			continue
 		}
+		p := strings.TrimSuffix(e.Pattern, "/")
+		if !strings.HasPrefix(p, "**") {
+			p = "/" + p
+		}
+		args = append(args, "-g", "!"+p)
 	}
 	if !q.local {
 		return append(args, "--no-ignore", followArg(q))
@@ -88,7 +100,7 @@ func followArg(q *query) string {
 // files implements engine.
 func (r *ripgrep) files(ctx context.Context, q *query, found func(rel string) bool) error {
 	args := append(r.arguments(q), "--files", "--null", "./")
-	keep := newFilter(q)
+	keep := r.newFilter(q)
 	return r.run(ctx, q.folder, args, 0, func(line []byte) (bool, error) {
 		rel := lowerSlash(string(line))
 		return !keep.has(rel) || found(rel), nil
@@ -145,7 +157,7 @@ func (r *ripgrep) text(ctx context.Context, q *query, p *pattern, c charset, fou
 		args = append(args, "--regexp", p.ripgrep)
 	}
 	args = append(args, "--", "./")
-	keep := newFilter(q)
+	keep := r.newFilter(q)
 	var blocks []block
 	return r.run(ctx, q.folder, args, '\n', func(line []byte) (bool, error) {
 		if bytes.HasPrefix(line, []byte(`{"type":"begin"`)) || bytes.HasPrefix(line, []byte(`{"type":"summary"`)) {

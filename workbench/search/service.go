@@ -6,8 +6,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
+	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/glob"
@@ -194,14 +196,15 @@ func (s *Service) startFileSearch(ctx context.Context, c *workbench.Call) (any, 
 	if err != nil {
 		return nil, err
 	}
-	found := []workbench.URI{}
 	if o.MaxResults != nil && *o.MaxResults <= 0 {
 		o.MaxResults = nil
 	}
-	full := func() bool { return o.MaxResults != nil && len(found) >= *o.MaxResults }
+	var found uris
+	full := func() bool { return o.MaxResults != nil && found.n >= *o.MaxResults }
 	err = s.each(c, folders, &o, func(e engine, q *query) (bool, error) {
+		base := workbench.File(q.folder)
 		err := e.files(ctx, q, func(rel string) bool {
-			found = append(found, workbench.File(filepath.Join(q.folder, filepath.FromSlash(rel))))
+			found.add(base, rel)
 			return !full()
 		})
 		return !full(), err
@@ -209,7 +212,55 @@ func (s *Service) startFileSearch(ctx context.Context, c *workbench.Call) (any, 
 	if isCancelled(ctx, err) {
 		return nil, nil
 	}
-	return found, err
+	if err != nil {
+		return nil, err
+	}
+	return found.encoded(), nil
+}
+
+// uris is a list of URIs that is encoded as it grows, because it may be long.
+type uris struct {
+	n    int
+	text []byte
+}
+
+// add adds the URI of a file below a folder.
+func (u *uris) add(folder workbench.URI, rel string) {
+	separator := byte('[')
+	if u.n > 0 {
+		separator = ','
+	}
+	u.n++
+	u.text = append(u.text, separator)
+	base := strings.TrimSuffix(folder.Path, "/")
+	if folder.Authority == "" && isPlain(base) && isPlain(rel) {
+		u.text = append(append(append(u.text, `{"$mid":1,"scheme":"file","path":"`...), base...), '/')
+		u.text = append(append(u.text, rel...), `"}`...)
+		return
+	}
+	folder.Path = base + "/" + rel
+	one, err := json.Marshal(folder)
+	if err != nil {
+		panic("search: " + err.Error()) // strings can be encoded
+	}
+	u.text = append(u.text, one...)
+}
+
+func (u *uris) encoded() codec.Raw {
+	if u.n == 0 {
+		return codec.Raw("[]")
+	}
+	return append(u.text, ']')
+}
+
+// isPlain reports whether a text is the same as a string of JSON.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // checkExists answers (folders, patterns).
