@@ -190,6 +190,12 @@ func TestDocumentsAreSaved(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		onDisk(t, path, "from elsewhere\n")
+		clean := written(t, dir, "clean.txt", "1")
+		resultOf[documentState](t, h, "writer.open", clean)
+		eventually(t, func() bool {
+			written(t, dir, "clean.txt", "2") // again, because a watcher begins after the document is open
+			return resultOf[editorState](t, h, "writer.state").text("clean.txt") == "2"
+		}, "a document without changes is read again")
 		if s := resultOf[editorState](t, h, "writer.state"); s.text("a.go") != "x// saved\n// new\npackage a\n" {
 			t.Errorf("%+v", s)
 		}
