@@ -11,7 +11,6 @@ import (
 	"github.com/hostsup/hostsup/workbench/diagnostics"
 	"github.com/hostsup/hostsup/workbench/disk"
 	"github.com/hostsup/hostsup/workbench/languages"
-	"github.com/hostsup/hostsup/workbench/settings"
 	"github.com/hostsup/hostsup/workbench/terminals"
 	"github.com/hostsup/hostsup/workbench/window"
 )
@@ -38,16 +37,18 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol) *workbenc
 	langs := &languages.Service{Associations: associations(config)}
 	docs, reloads := s.documentsOf(h, p, langs)
 	all, watcher := s.filesOf(h, p, config)
+	work := s.foldersOf(h, p, config, watcher)
 	return workbench.New(
 		all, watcher,
 		terminals.New(folder),
 		&window.Service{},
 		config,
-		s.searchOf(p, config),
+		s.searchOf(p, config, work),
 		langs,
 		docs, reloads,
 		diagnostics.New(),
 		commands.New(docs.Commands()),
+		work,
 	)
 }
 
@@ -68,7 +69,7 @@ func (s *services) openEditor(h *supervisor.Host) {
 		}
 		s.editors[name] = e
 	}
-	p.Follow(name, described{workbench.Find[*settings.Service](e.bench), workbench.Find[*languages.Service](e.bench)})
+	p.Follow(name, editorOf(e.bench))
 	guard := disk.NewConfined()
 	a := &attached{h.Ref(), e.bench.Interceptor(h.Ref(), guard)}
 	a.own.Starting = func(context.Context, *actors.Start) error {
@@ -78,6 +79,7 @@ func (s *services) openEditor(h *supervisor.Host) {
 		}
 		return nil
 	}
+	p.Follow(name, editorOf(e.bench))
 	e.hosts[h.Name()] = a
 	a.ref.Intercept(a.own)
 }

@@ -6,20 +6,17 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/folders"
 	"github.com/hostsup/hostsup/workbench/languages"
 	"github.com/hostsup/hostsup/workbench/search"
 	"github.com/hostsup/hostsup/workbench/settings"
 )
 
 // searchOf returns the searches for a host and those beside it.
-func (s *services) searchOf(p *vscode.Protocol, config *settings.Service) *search.Service {
+func (s *services) searchOf(p *vscode.Protocol, config *settings.Service, work *folders.Service) *search.Service {
 	opt := p.Options()
-	var folders []string
-	if opt.Workspace != nil {
-		folders = opt.Workspace.Folders
-	}
 	return search.New(search.Options{
-		Folders: func() []string { return folders }, Settings: searchSettings{config}, Ripgrep: search.FindRipgrep(opt.Root), Launcher: s.tree.Launcher,
+		Folders: work.Folders, Settings: searchSettings{config}, Ripgrep: search.FindRipgrep(opt.Root), Launcher: s.tree.Launcher,
 	})
 }
 
@@ -79,6 +76,7 @@ func associations(config *settings.Service) func(path string) map[string]string 
 type described struct {
 	*settings.Service
 	languages *languages.Service
+	work      *folders.Service
 }
 
 // Opening implements [vscode.Editor].

@@ -4,8 +4,40 @@ import (
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
+	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/folders"
+	"github.com/hostsup/hostsup/workbench/languages"
 	"github.com/hostsup/hostsup/workbench/settings"
+	"github.com/hostsup/hostsup/workbench/watch"
 )
+
+// Workspace implements [vscode.Editor].
+func (d described) Workspace() *vscode.Present { return d.work.Workspace() }
+
+// editorOf returns what the services of a workbench have for the start of hosts.
+func editorOf(w *workbench.Workbench) vscode.Editor {
+	return described{workbench.Find[*settings.Service](w), workbench.Find[*languages.Service](w), workbench.Find[*folders.Service](w)}
+}
+
+// foldersOf returns the workspace of a host and those beside it. Changes of it are told to what
+// depends on it.
+func (s *services) foldersOf(h *supervisor.Host, p *vscode.Protocol, config *settings.Service, watcher *watch.Service) *folders.Service {
+	return folders.New(folders.Options{
+		Workspace: p.Options().Workspace, Report: s.reporter(h, record.KindWorkspace),
+		Changed: func(dirs []string) {
+			watcher.SetFolders(dirs)
+			config.SetFolders(dirs)
+		},
+		Changing: func(dirs []string) { // hosts ask at once what new folders contain
+			s.mu.Lock()
+			svc := s.list[h.Name()]
+			s.mu.Unlock()
+			if svc != nil {
+				svc.SetWorkspace(dirs)
+			}
+		},
+	})
+}
 
 // settingsOf returns the settings for a host and those beside it.
 func (s *services) settingsOf(h *supervisor.Host, p *vscode.Protocol) *settings.Service {

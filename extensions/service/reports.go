@@ -73,9 +73,7 @@ func (p *editor) handler(method string) actors.Handler {
 	case methodList:
 		return func(ctx context.Context, _ *actors.Incoming) (any, error) { return get(ctx, p.s, p.s.commands) }
 	case methodExists:
-		if len(p.s.spec.Workspace) > 0 {
-			return p.exists
-		}
+		return p.exists
 	}
 	return nil
 }
@@ -239,7 +237,7 @@ func (p *editor) exists(ctx context.Context, in *actors.Incoming) (any, error) {
 		return nil, ctx.Err()
 	}
 	var folders, events []string
-	for _, dir := range p.s.spec.Workspace {
+	for _, dir := range p.s.folders() {
 		for _, f := range asked {
 			if f.FSPath == dir || f.Path == filepath.ToSlash(dir) {
 				folders = append(folders, dir)

@@ -79,6 +79,7 @@ type Service struct {
 	wrong      map[string]bool                 // mistakes of the last scan
 	scans      chan struct{}                   // semaphore for scans; shared with other goroutines
 	methods    atomic.Pointer[map[string]bool] // methods of extensions; shared with other goroutines
+	workspace  atomic.Pointer[[]string]        // its folders; nil: those of spec; shared with other goroutines
 }
 
 // history is what became of an extension.
@@ -214,6 +215,18 @@ func (s *Service) Close() {
 	s.cancel()
 	<-s.done
 	s.work.Wait()
+}
+
+// SetWorkspace changes the workspace folders, in which hosts look for what extensions wait for.
+// The hosts themselves ask again for folders that they are told of.
+func (s *Service) SetWorkspace(dirs []string) { s.workspace.Store(&dirs) }
+
+// folders returns the workspace folders.
+func (s *Service) folders() []string {
+	if dirs := s.workspace.Load(); dirs != nil {
+		return *dirs
+	}
+	return s.spec.Workspace
 }
 
 // Base returns the name of the host that specifies the extensions.

@@ -99,12 +99,13 @@ func milliseconds(d time.Duration) string { return d.Round(time.Millisecond).Str
 
 // search searches the workspace for an extension.
 func (s *Service) search(e activation.Search) {
-	if len(s.spec.Workspace) == 0 {
+	folders := s.folders()
+	if len(folders) == 0 {
 		s.post(func() { s.activation(activation.Found{ID: e.ID}) })
 		return
 	}
 	s.work.Go(func() {
-		event, err := workspace.Contains(s.ctx, e.Events, s.spec.Workspace, workspace.Dir{})
+		event, err := workspace.Contains(s.ctx, e.Events, folders, workspace.Dir{})
 		s.post(func() {
 			if err != nil {
 				s.problem(e.ID, fmt.Errorf("%s: workspace: %w", e.ID, err))

@@ -17,6 +17,8 @@ type Editor interface {
 	// Described notes that a life has these extensions now. tell is called with the params of
 	// [MethodReconfigured] if its settings have changed.
 	Described(host string, life uint64, descriptions []json.RawMessage, tell func(codec.Raw) error) error
+	// Workspace returns the present workspace, nil for none. It must not be changed.
+	Workspace() *Present
 }
 
 // editors has the editors by household.

@@ -11,7 +11,7 @@ import (
 
 // initData returns the init data of a host. Fields of Hello.Init replace those with the
 // same name. The descriptions are those of the extensions in the data.
-func (o *Options) initData(b *Build, h codec.Hello) (init codec.Raw, descriptions []json.RawMessage, err error) {
+func (o *Options) initData(b *Build, h codec.Hello, w *Present) (init codec.Raw, descriptions []json.RawMessage, err error) {
 	ext, err := o.extensions(h.Host)
 	if err != nil {
 		return nil, nil, fmt.Errorf("extensions of host %q: %w", h.Host, err)
@@ -45,7 +45,7 @@ func (o *Options) initData(b *Build, h codec.Hello) (init codec.Raw, description
 			data[key] = value
 		}
 	}
-	if w := o.Workspace; w != nil {
+	if w != nil {
 		data["workspace"] = w.static()
 	}
 	if err := over(data, h.Init); err != nil {

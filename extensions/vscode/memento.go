@@ -110,7 +110,7 @@ func (p *Protocol) memento(host string, params codec.Raw) (path string, value js
 	if !global {
 		scope = "workspace"
 		if w := p.opt.Workspace; w != nil {
-			scope += "-" + w.id()
+			scope += "-" + w.ID()
 		}
 	}
 	home := p.opt.state(host)

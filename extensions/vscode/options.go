@@ -1,8 +1,6 @@
 package vscode
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/hostsup/hostsup/codec"
 )
 
 // Options of the protocol.
@@ -220,41 +216,6 @@ func commands(raw json.RawMessage) (ids []string) {
 		}
 	}
 	return ids
-}
-
-// workspace returns the params of $initializeWorkspace.
-func (o *Options) workspace() (codec.Raw, error) {
-	w := o.Workspace
-	if w == nil {
-		return codec.Raw("[null,true]"), nil
-	}
-	folders := []any{}
-	for i, dir := range w.Folders {
-		folders = append(folders, map[string]any{"uri": fileURI(dir), "name": filepath.Base(dir), "index": i})
-	}
-	data := w.static()
-	data["folders"] = folders
-	return json.Marshal([]any{data, !w.Untrusted})
-}
-
-// id returns an id that is the same for the same folders.
-func (w *Workspace) id() string {
-	sum := sha256.Sum256([]byte(strings.Join(w.Folders, "\x00")))
-	return hex.EncodeToString(sum[:16])
-}
-
-// static returns the description of a workspace in the init data. Its id is the name of
-// the folder with the extensions' data of the workspace.
-func (w *Workspace) static() map[string]any {
-	name := w.Name
-	if name == "" {
-		names := make([]string, len(w.Folders))
-		for i, dir := range w.Folders {
-			names[i] = filepath.Base(dir)
-		}
-		name = strings.Join(names, ", ")
-	}
-	return map[string]any{"id": w.id(), "name": name, "transient": false, "configuration": nil, "isUntitled": false}
 }
 
 // fileURI returns the URI of a path in VS Code's form.

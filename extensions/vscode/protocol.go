@@ -73,10 +73,12 @@ func (p *Protocol) Open(lim codec.Limits) codec.Session {
 	if err != nil {
 		return wire.Open(lim, wire.Opening{Err: err})
 	}
+	var host string // Init comes first
 	return wire.Open(lim, wire.Opening{
 		Actors: b.actors,
 		Init: func(h codec.Hello) (codec.Raw, func() (codec.Raw, error), error) {
-			data, descriptions, err := p.opt.initData(b, h)
+			host = h.Host
+			data, descriptions, err := p.opt.initData(b, h, p.present(host))
 			return data, func() (codec.Raw, error) {
 				if e := p.Editor(h.Host); e != nil {
 					return e.Opening(h.Host, h.Life, descriptions)
@@ -84,7 +86,7 @@ func (p *Protocol) Open(lim codec.Limits) codec.Session {
 				return p.opt.configuration(descriptions)
 			}, err
 		},
-		Workspace: p.opt.workspace,
+		Workspace: func() (codec.Raw, error) { return p.present(host).opening() },
 	})
 }
 
