@@ -20,6 +20,7 @@
 //	bench [flags] client      a client of hostsup attach beside one with pipes to the server
 //	bench [flags] vscode      VS Code's extension host under hostsup and driven directly
 //	bench [flags] search      an extension that searches 10,000 files beside ripgrep
+//	bench [flags] files       10,000 files watched
 //	bench [flags] typescript  a host of the SDK for TypeScript beside vscode-jsonrpc
 //	bench [flags] request     three ways to keep a pending request
 //
@@ -77,6 +78,7 @@ func sections() []section {
 		{"client", clientSection},
 		{"vscode", vscodeSection},
 		{"search", searchSection},
+		{"files", filesSection},
 		{"typescript", typescriptSection},
 		{"request", requestSection},
 	}

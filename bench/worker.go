@@ -38,6 +38,7 @@ func workers() map[string]func(args []string) error {
 		"client":           printed(clientWorker),
 		"vscode":           printed(vscodeWorker),
 		"search":           printed(searchWorker),
+		"files":            printed(filesWorker),
 		"relay":            relay,
 		"attach-hub":       attachHub,
 		"attach-host":      attachHost,

@@ -45,6 +45,7 @@ type VSCodeHost struct {
 	Node       string
 	Extensions string // the folder that WriteExtensions has filled
 	State      string
+	Workspace  string // a folder; "" for none
 }
 
 // commandEcho is the command of every host: the first extension's, active from
@@ -102,8 +103,12 @@ func Commands(v VSCodeHost, supervised bool) (Commander, error) {
 }
 
 func superviseCommands(v VSCodeHost) (Commander, error) {
+	opt := vscode.Options{Root: v.Root, State: v.State}
+	if v.Workspace != "" {
+		opt.Workspace = &vscode.Workspace{Folders: []string{v.Workspace}}
+	}
 	h := supervisor.HostSpec{
-		Name: "code", Command: v.command(), Protocol: vscode.New(vscode.Options{Root: v.Root, State: v.State}),
+		Name: "code", Command: v.command(), Protocol: vscode.New(opt),
 		InheritEnv: []string{"PATH", "HOME"},
 		Extensions: &plan.Spec{Folders: []manifest.Root{{Dir: v.Extensions, Origin: extensions.User}}},
 	}
