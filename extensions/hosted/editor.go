@@ -29,10 +29,6 @@ type attached struct {
 
 // workbenchOf returns the services for a host of VS Code.
 func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol) *workbench.Workbench {
-	folder := ""
-	if w := p.Options().Workspace; w != nil && len(w.Folders) > 0 {
-		folder = w.Folders[0]
-	}
 	config := s.settingsOf(h, p)
 	langs := &languages.Service{Associations: associations(config)}
 	docs, reloads := s.documentsOf(h, p, langs)
@@ -40,7 +36,7 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol) *workbenc
 	work := s.foldersOf(h, p, config, watcher)
 	return workbench.New(
 		all, watcher,
-		terminals.New(folder),
+		terminals.New(work.First),
 		&window.Service{},
 		config,
 		s.searchOf(p, config, work),
@@ -49,6 +45,7 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol) *workbenc
 		diagnostics.New(),
 		commands.New(docs.Commands()),
 		work,
+		s.questionsOf(h),
 	)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/folders"
 	"github.com/hostsup/hostsup/workbench/languages"
+	"github.com/hostsup/hostsup/workbench/questions"
 	"github.com/hostsup/hostsup/workbench/settings"
 	"github.com/hostsup/hostsup/workbench/watch"
 )
@@ -58,6 +59,14 @@ func (s *services) reporter(h *supervisor.Host, kind string) func(reason string)
 		name, group := h.Name(), h.Group()
 		s.tree.Journal.Write(record.Event{Kind: kind, Host: &name, Group: &group, Reason: s.tree.Redact(reason)})
 	}
+}
+
+// questionsOf returns what takes the messages and questions of extensions.
+func (s *services) questionsOf(h *supervisor.Host) *questions.Service {
+	return questions.New(func(host, text string) {
+		group := h.Group()
+		s.tree.Journal.Write(record.Event{Kind: record.KindMessage, Host: &host, Group: &group, Reason: s.tree.Redact(text)})
+	})
 }
 
 // nameOf returns the name of a host; "" for nil, whose workbench only lists its methods.

@@ -65,6 +65,14 @@ func (s *Service) Folders() []string {
 	return nil
 }
 
+// First returns the path of the first folder, "" for none.
+func (s *Service) First() string {
+	if w := s.Workspace(); w != nil && len(w.Folders) > 0 {
+		return w.Folders[0]
+	}
+	return ""
+}
+
 // Up implements [workbench.Follower].
 func (s *Service) Up(h *workbench.Host) {
 	s.mu.Lock()

@@ -15,7 +15,7 @@ const maxTerminals = 64
 
 // Service answers MainThreadTerminalService and MainThreadTask. It must be made with [New].
 type Service struct {
-	folder string // of new terminals; "": that of the host
+	folder func() string // of new terminals; "": that of the host
 
 	mu          sync.Mutex
 	hosts       workbench.Hosts
@@ -31,9 +31,9 @@ type Service struct {
 	work        sync.WaitGroup
 }
 
-// New returns the service. folder is the folder of terminals that name no other; "" means that of
-// their host.
-func New(folder string) *Service {
+// New returns the service. folder returns the folder of terminals that name no other; "" means that of
+// their host. It must not block.
+func New(folder func() string) *Service {
 	return &Service{
 		folder: folder, hosts: workbench.Hosts{}, terminals: map[int]*terminal{}, byExtension: map[string]*terminal{},
 		watching: map[string]bool{}, environs: map[string]map[string][]change{}, providers: map[providerKey]bool{}, tasks: map[string]*task{},

@@ -1,0 +1,74 @@
+//go:build linux
+
+package integration
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hostsup/hostsup/extensions/vscode"
+	"github.com/hostsup/hostsup/lifecycle/record"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// What extensions say to a user is an event, and what they ask is dismissed with one: no question
+// stays open.
+func TestQuestions(t *testing.T) {
+	everyRelease(t, func(t *testing.T, version string) {
+		sup, h := alone(t, vscodeHost(t, version, func(s *supervisor.HostSpec) {
+			root, _ := vscode.Root(s.Command)
+			s.Protocol = vscode.New(vscode.Options{
+				Root: root, Folders: []string{filepath.Join("testdata", "vscode", "asks")}, State: filepath.Join(t.TempDir(), "state"),
+			})
+		}))
+		ready(t, h)
+		var got map[string]any
+		if err := executes(t, h, &got, "asks.all"); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]any{
+			"plain": nil, "choice": nil, "modal": "Keep", "pick": nil, "later": nil, "input": nil, "open": nil, "save": nil, "quick": "hidden", "box": "hidden",
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%v", got)
+		}
+		said := messages(sup)
+		wantSaid := []string{
+			`Asks: information: the index is ready`,
+			`Asks asked with a message of kind warning: delete it?: "Yes", "No": dismissed, because there is no user`,
+			`Asks asked with a message of kind error: really?: all of it: "Yes", "Keep": answered with "Keep", as if it was closed, because there is no user`,
+			`the list "which letter" of an extension was dismissed, because there is no user`,
+			`the list without a title of an extension was dismissed, because there is no user`,
+			`the input box "your name" of an extension was dismissed, because there is no user`,
+			`the dialog to open a file "Take" of an extension was dismissed, because there is no user`,
+			`the dialog to save a file without a title of an extension was dismissed, because there is no user`,
+			`the list "one of my own" of an extension was dismissed, because there is no user`,
+			`the input box "one of my own" of an extension was dismissed, because there is no user`,
+		}
+		if !slices.Equal(said, wantSaid) {
+			t.Errorf("%s", strings.Join(said, "\n"))
+		}
+
+		// One that talks without end does not fill the history.
+		if err := executes(t, h, nil, "asks.often", 2000); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(messages(sup)); n < 15 || n > 500 {
+			t.Errorf("%d events", n)
+		}
+	})
+}
+
+// messages returns what the events say that extensions have said.
+func messages(sup *supervisor.Supervisor) (said []string) {
+	for e := range sup.Events(context.Background(), 0, false) {
+		if e.Kind == record.KindMessage {
+			said = append(said, e.Reason)
+		}
+	}
+	return said
+}
