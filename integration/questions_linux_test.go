@@ -53,6 +53,20 @@ func TestQuestions(t *testing.T) {
 			t.Errorf("%s", strings.Join(said, "\n"))
 		}
 
+		// What is written to the console is in the log, in order.
+		if err := executes(t, h, nil, "asks.console"); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func() bool {
+			var lines []string
+			for _, l := range h.Tail(200) {
+				if strings.HasPrefix(l.Text, "console.error: line ") {
+					lines = append(lines, l.Text)
+				}
+			}
+			return len(lines) == 100 && slices.IndexFunc(lines, func(l string) bool { return l == `console.error: line 99 {"of":["an","extension"]}` }) == 99
+		}, "the console")
+
 		// One that talks without end does not fill the history.
 		if err := executes(t, h, nil, "asks.often", 2000); err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/hostsup/hostsup/workbench/diagnostics"
 	"github.com/hostsup/hostsup/workbench/disk"
 	"github.com/hostsup/hostsup/workbench/languages"
+	"github.com/hostsup/hostsup/workbench/output"
 	"github.com/hostsup/hostsup/workbench/terminals"
 	"github.com/hostsup/hostsup/workbench/window"
 )
@@ -46,6 +47,7 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol) *workbenc
 		commands.New(docs.Commands()),
 		work,
 		s.questionsOf(h),
+		output.New(),
 	)
 }
 

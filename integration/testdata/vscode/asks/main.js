@@ -22,6 +22,9 @@ exports.activate = context => {
     quick: await hidden(window.createQuickPick()),
     box: await hidden(window.createInputBox()),
   }))
+  command('console', () => {
+    for (let i = 0; i < 100; i++) console.error('line', i, { of: ['an', 'extension'] })
+  })
   command('often', async n => {
     for (let i = 0; i < n; i++) await window.showInformationMessage('message ' + i)
   })
