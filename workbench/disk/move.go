@@ -142,7 +142,7 @@ func (f FS) copyTree(ctx context.Context, from, to *place, depth int) error {
 		}
 		return to.dir.Symlink(text, to.name)
 	case !info.IsDir():
-		return copyFile(from, to)
+		return copyFile(from, to, f.Guard != nil)
 	case depth == maxDepth:
 		return Fail(NameUnknown, "%s: folders are nested in more than %d folders", from.path, maxDepth)
 	}
@@ -159,6 +159,11 @@ func (f FS) copyTree(ctx context.Context, from, to *place, depth int) error {
 		return err
 	}
 	defer out.Close()
+	if f.Guard != nil {
+		if err := adopt(to.dir, out); err != nil {
+			return err
+		}
+	}
 	list, err := fs.ReadDir(in.FS(), ".")
 	for _, e := range list {
 		if err := f.copyTree(ctx, &place{in, e.Name(), filepath.Join(from.path, e.Name())}, &place{out, e.Name(), ""}, depth+1); err != nil {

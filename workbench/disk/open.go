@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/hostsup/hostsup/internal/sys"
 	"github.com/hostsup/hostsup/workbench"
 )
 
@@ -123,8 +124,10 @@ func (f FS) open(path string, make bool) (*os.Root, error) {
 // enter opens a folder within another one, and no link.
 func enter(dir *os.Root, name string, make bool) (*os.Root, error) {
 	before, err := dir.Lstat(name)
+	made := false
 	if make && errors.Is(err, fs.ErrNotExist) {
 		if err = dir.Mkdir(name, 0o777); err == nil || errors.Is(err, fs.ErrExist) {
+			made = err == nil
 			before, err = dir.Lstat(name)
 		}
 	}
@@ -142,11 +145,52 @@ func enter(dir *os.Root, name string, make bool) (*os.Root, error) {
 	if err == nil && !os.SameFile(before, after) {
 		err = &fs.PathError{Op: "open", Path: name, Err: errChanged}
 	}
+	if err == nil && made {
+		err = adopt(dir, next)
+	}
 	if err != nil {
 		_ = next.Close()
 		return nil, err
 	}
 	return next, nil
+}
+
+// adopt gives a folder that was made for a confined host to the owner of the folder that it is in: the
+// host, which has less rights than a supervisor that runs as root, could not use it otherwise. A
+// folder that has entries is another one, which the host has put there.
+func adopt(in, made *os.Root) error {
+	uid, gid, ok := ownerOf(in)
+	if !ok {
+		return nil
+	}
+	list, err := fs.ReadDir(made.FS(), ".")
+	if err != nil || len(list) > 0 {
+		return err
+	}
+	return made.Chown(".", uid, gid)
+}
+
+// adoptFile is adopt for a file.
+func adoptFile(in *os.Root, made *os.File) error {
+	uid, gid, ok := ownerOf(in)
+	if !ok {
+		return nil
+	}
+	return made.Chown(uid, gid)
+}
+
+// ownerOf returns to whom new entries of a folder are given; false if they stay with the user of the
+// supervisor.
+func ownerOf(dir *os.Root) (uid, gid int, ok bool) {
+	if os.Geteuid() != 0 {
+		return 0, 0, false
+	}
+	info, err := dir.Stat(".")
+	if err != nil {
+		return 0, 0, false
+	}
+	uid, gid, _ = sys.OwnersOf(info)
+	return uid, gid, uid > 0
 }
 
 // file opens a regular file for reading or writing, and no link.

@@ -29,14 +29,14 @@ func (f FS) writeFile(path string, data []byte) error {
 	defer p.close()
 	file, info, err := p.file(os.O_WRONLY) // also tells whether the file itself may be written
 	if errors.Is(err, fs.ErrNotExist) {
-		return p.replace(data, nil)
+		return p.replace(data, nil, f.Guard != nil)
 	}
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	if !linked(info) {
-		if err = p.replace(data, info); err == nil || !errors.Is(err, fs.ErrPermission) {
+		if err = p.replace(data, info, false); err == nil || !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
 	}
@@ -47,8 +47,9 @@ func (f FS) writeFile(path string, data []byte) error {
 }
 
 // replace writes a file beside its place and renames it. like is the file before, nil if there was
-// none: then nothing that appears meanwhile is overwritten.
-func (p *place) replace(data []byte, like fs.FileInfo) (err error) {
+// none: then nothing that appears meanwhile is overwritten, and with given the file belongs to the owner
+// of its folder.
+func (p *place) replace(data []byte, like fs.FileInfo, given bool) (err error) {
 	flags, mode, name := os.O_WRONLY|os.O_CREATE|os.O_EXCL, fs.FileMode(0o666), temporary()
 	if like != nil {
 		mode = 0o600
@@ -67,6 +68,8 @@ func (p *place) replace(data []byte, like fs.FileInfo) (err error) {
 		if err = give(file, like); err == nil {
 			err = file.Chmod(like.Mode().Perm())
 		}
+	} else if given && err == nil {
+		err = adoptFile(p.dir, file)
 	}
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
@@ -136,8 +139,8 @@ func (f FS) mayEmpty(path string) error {
 	})
 }
 
-// copyFile copies a regular file to a new one.
-func copyFile(from, to *place) (err error) {
+// copyFile copies a regular file to a new one; see [place.replace] for given.
+func copyFile(from, to *place, given bool) (err error) {
 	in, info, err := from.file(os.O_RDONLY)
 	if err != nil {
 		return err
@@ -147,6 +150,11 @@ func copyFile(from, to *place) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
+	if given {
+		err = adoptFile(to.dir, out)
+	}
+	if err == nil {
+		_, err = io.Copy(out, in)
+	}
 	return errors.Join(err, out.Chmod(info.Mode().Perm()), out.Close())
 }
