@@ -9,7 +9,6 @@ import (
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/commands"
 	"github.com/hostsup/hostsup/workbench/diagnostics"
-	"github.com/hostsup/hostsup/workbench/disk"
 	"github.com/hostsup/hostsup/workbench/languages"
 	"github.com/hostsup/hostsup/workbench/output"
 	"github.com/hostsup/hostsup/workbench/terminals"
@@ -18,8 +17,9 @@ import (
 
 // editor is what a host of VS Code and the hosts beside it have in the place of an editor.
 type editor struct {
-	bench *workbench.Workbench
-	hosts map[string]*attached // by name
+	bench  *workbench.Workbench
+	hosts  map[string]*attached // by name
+	guards *guards
 }
 
 // attached is the interceptor of a host.
@@ -29,8 +29,8 @@ type attached struct {
 }
 
 // workbenchOf returns the services for a host of VS Code.
-func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol) *workbench.Workbench {
-	config := s.settingsOf(h, p)
+func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards) *workbench.Workbench {
+	config := s.settingsOf(h, p, g)
 	langs := &languages.Service{Associations: associations(config)}
 	docs, reloads := s.documentsOf(h, p, langs)
 	all, watcher := s.filesOf(h, p, config)
@@ -62,14 +62,15 @@ func (s *services) openEditor(h *supervisor.Host) {
 	defer s.mu.Unlock()
 	e := s.editors[name]
 	if e == nil {
-		e = &editor{s.workbenchOf(h, p), map[string]*attached{}}
+		g := &guards{}
+		e = &editor{s.workbenchOf(h, p, g), map[string]*attached{}, g}
 		if s.editors == nil {
 			s.editors = map[string]*editor{}
 		}
 		s.editors[name] = e
 	}
 	p.Follow(name, editorOf(e.bench))
-	guard := disk.NewConfined()
+	guard := e.guards.add(h.Name())
 	a := &attached{h.Ref(), e.bench.Interceptor(h.Ref(), guard)}
 	a.own.Starting = func(context.Context, *actors.Start) error {
 		if err := guard.Resolve(h.Spec().Sandbox, h.Spec().Resources); err != nil {
@@ -78,7 +79,6 @@ func (s *services) openEditor(h *supervisor.Host) {
 		}
 		return nil
 	}
-	p.Follow(name, editorOf(e.bench))
 	e.hosts[h.Name()] = a
 	a.ref.Intercept(a.own)
 }
@@ -95,6 +95,7 @@ func (s *services) closeEditor(h *supervisor.Host) {
 		}
 		a.ref.Withdraw(a.own)
 		delete(e.hosts, h.Name())
+		e.guards.remove(h.Name())
 		if len(e.hosts) > 0 {
 			continue
 		}

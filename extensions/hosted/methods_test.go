@@ -44,7 +44,7 @@ func TestMethodsPageIsCurrent(t *testing.T) {
 func methodsTable(t *testing.T) string {
 	t.Helper()
 	p := vscode.New(vscode.Options{})
-	answering := (&services{}).workbenchOf(nil, p).Answering()
+	answering := (&services{}).workbenchOf(nil, p, &guards{}).Answering()
 	listed := map[string]bool{}
 	counts := map[string]int{}
 	var body strings.Builder

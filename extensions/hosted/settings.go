@@ -1,10 +1,13 @@
 package hosted
 
 import (
+	"sync"
+
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/disk"
 	"github.com/hostsup/hostsup/workbench/folders"
 	"github.com/hostsup/hostsup/workbench/languages"
 	"github.com/hostsup/hostsup/workbench/questions"
@@ -40,12 +43,45 @@ func (s *services) foldersOf(h *supervisor.Host, p *vscode.Protocol, config *set
 	})
 }
 
+// guards are those of the hosts of a household. The zero value is ready.
+type guards struct {
+	mu  sync.Mutex
+	all map[string]*disk.Confined // by host
+}
+
+// add makes the guard of a host.
+func (g *guards) add(host string) *disk.Confined {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.all == nil {
+		g.all = map[string]*disk.Confined{}
+	}
+	g.all[host] = disk.NewConfined()
+	return g.all[host]
+}
+
+func (g *guards) remove(host string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.all, host)
+}
+
+// of returns the guard of a host; nil if it is not confined now.
+func (g *guards) of(host string) workbench.Guard {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if one := g.all[host]; one != nil && one.Confines() {
+		return one
+	}
+	return nil
+}
+
 // settingsOf returns the settings for a host and those beside it.
-func (s *services) settingsOf(h *supervisor.Host, p *vscode.Protocol) *settings.Service {
+func (s *services) settingsOf(h *supervisor.Host, p *vscode.Protocol, g *guards) *settings.Service {
 	opt := p.Options()
 	o := settings.Options{
 		UserFile: opt.SettingsFile, Home: p.EditorHome(nameOf(h)), Defaults: opt.Defaults, Fixed: opt.Settings,
-		Watch: settings.Watch, Report: s.reporter(h, record.KindSettings),
+		Guard: g.of, Watch: settings.Watch, Report: s.reporter(h, record.KindSettings),
 	}
 	if w := opt.Workspace; w != nil {
 		o.Folders, o.Untrusted = w.Folders, w.Untrusted

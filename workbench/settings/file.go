@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/hostsup/hostsup/internal/sys"
+	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/disk"
 	"github.com/hostsup/hostsup/workbench/settings/model"
 )
 
@@ -57,16 +59,50 @@ func (f *file) open(create bool) (*os.Root, string, error) {
 	return root, name, nil
 }
 
-// read returns the text of the file, and its mode. A file that is missing has none.
-func (f *file) read() (text []byte, mode fs.FileMode, err error) {
+// errDenied is within the error for a file of a folder that a confined host must not read.
+var errDenied = errors.New("the sandbox of a host does not allow it to be read")
+
+// openGuarded opens the file of a folder for hosts that are confined, all of which get what is in it:
+// each must be allowed to read the file. Links that a host makes lead no further than itself.
+func (f *file) openGuarded(guards []workbench.Guard) (in *os.File, err error) {
+	for _, g := range guards {
+		if err := workbench.Allowed(g, f.path, workbench.Read); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.path, errDenied)
+		}
+	}
+	in, err = disk.FS{Guard: guards[0]}.Open(f.path)
+	switch {
+	case disk.Named(err, disk.NameNotFound):
+		return nil, fmt.Errorf("%s: %w", f.path, fs.ErrNotExist)
+	case disk.Named(err, workbench.NameNoPermissions):
+		return nil, fmt.Errorf("%s: %w", f.path, errDenied)
+	}
+	return in, err
+}
+
+// openFile opens the file for reading; see openGuarded.
+func (f *file) openFile(guards []workbench.Guard) (*os.File, error) {
+	if f.folder != "" && len(guards) > 0 {
+		return f.openGuarded(guards)
+	}
 	root, name, err := f.open(false)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	defer func() { _ = root.Close() }() // it has been read only
 	in, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", f.path, err)
+		return nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	return in, nil
+}
+
+// read returns the text of the file, and its mode. A file that is missing has none. guards are those of
+// all confined hosts that get the settings.
+func (f *file) read(guards []workbench.Guard) (text []byte, mode fs.FileMode, err error) {
+	in, err := f.openFile(guards)
+	if err != nil {
+		return nil, 0, err
 	}
 	defer func() { _ = in.Close() }()
 	info, err := in.Stat()
@@ -84,8 +120,8 @@ func (f *file) read() (text []byte, mode fs.FileMode, err error) {
 }
 
 // parsed returns the settings of the file as they are now; those of a missing file are empty.
-func (f *file) parsed() (map[string]any, error) {
-	text, _, err := f.read()
+func (f *file) parsed(guards []workbench.Guard) (map[string]any, error) {
+	text, _, err := f.read(guards)
 	if errors.Is(err, fs.ErrNotExist) && !f.required {
 		return map[string]any{}, nil
 	}
@@ -93,6 +129,14 @@ func (f *file) parsed() (map[string]any, error) {
 		return nil, err
 	}
 	return model.Parse(f.path, text)
+}
+
+// writeFor is write for a host. guard is nil if it is not confined.
+func (f *file) writeFor(guard workbench.Guard, text []byte, mode fs.FileMode) error {
+	if f.folder != "" && guard != nil {
+		return disk.FS{Guard: guard}.WriteFile(f.path, text)
+	}
+	return f.write(text, mode)
 }
 
 // write puts another text in the place of the file, in one step.

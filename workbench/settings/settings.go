@@ -34,6 +34,10 @@ type Options struct {
 	Untrusted bool
 	// Report reports a settings file that cannot be read, with its line. It must not block.
 	Report func(reason string)
+	// Guard returns what restricts the files of a host, nil if it is not confined. The settings of a
+	// workspace folder are read only if all hosts of the household may read the file. nil: no host is
+	// confined.
+	Guard func(host string) workbench.Guard
 	// Watch watches files; nil: they are read at the start of each host only. See [Watch].
 	Watch func(files []string, changed func()) (stop func())
 }
@@ -161,12 +165,25 @@ func (s *Service) files() []*file {
 	return out
 }
 
+// guards returns those of the confined hosts that are up or start. The caller must hold mu.
+func (s *Service) guards() (out []workbench.Guard) {
+	if s.opt.Guard == nil {
+		return nil
+	}
+	for host := range s.lives {
+		if g := s.opt.Guard(host); g != nil {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
 // Reload reads the files again and tells hosts what has changed.
 func (s *Service) Reload() {
 	s.disk.Lock()
 	defer s.disk.Unlock()
 	s.mu.Lock()
-	files := s.files()
+	files, guards := s.files(), s.guards()
 	s.mu.Unlock()
 	type result struct {
 		settings map[string]any
@@ -174,7 +191,7 @@ func (s *Service) Reload() {
 	}
 	results := make([]result, len(files))
 	for i, f := range files {
-		results[i].settings, results[i].err = f.parsed()
+		results[i].settings, results[i].err = f.parsed(guards)
 	}
 	s.mu.Lock()
 	var reports []string
@@ -185,6 +202,11 @@ func (s *Service) Reload() {
 				reports = append(reports, fmt.Sprintf("settings: %s can be read again", f.path))
 			}
 			f.settings, f.broken = results[i].settings, ""
+		case errors.Is(err, errDenied): // it may have been read before, when no such host was up
+			if f.settings = map[string]any{}; err.Error() != f.broken {
+				f.broken = err.Error()
+				reports = append(reports, "settings: "+f.broken+"; it counts as empty")
+			}
 		case err.Error() != f.broken:
 			f.broken = err.Error()
 			reports = append(reports, "settings: "+f.broken+"; the last good settings stay")
@@ -346,6 +368,8 @@ func (s *Service) Opening(host string, number uint64, descriptions []json.RawMes
 	s.mu.Lock()
 	first := !s.watching
 	s.watching = true
+	l := &life{number: number} // its guard counts from now on
+	s.lives[host] = l
 	s.mu.Unlock()
 	if first {
 		s.watch()
@@ -361,8 +385,7 @@ func (s *Service) Opening(host string, number uint64, descriptions []json.RawMes
 	}
 	s.known[host] = model.Contributions(descriptions)
 	delete(s.cache, host)
-	l := &life{number: number, sent: s.data(host)}
-	s.lives[host] = l
+	l.sent = s.data(host)
 	return json.Marshal([]any{l.sent})
 }
 

@@ -86,7 +86,7 @@ func (s *Service) update(c *workbench.Call, u update) error {
 		err = workbench.Allowed(c.Guard, f.path, workbench.Write)
 	}
 	if err == nil {
-		listeners, err = s.change(f, to, path, u.value)
+		listeners, err = s.change(f, to, path, u.value, c.Guard)
 	}
 	s.disk.Unlock()
 	for _, tell := range listeners {
@@ -180,9 +180,16 @@ func (s *Service) isFixed(u *update, language bool) bool {
 	return ok
 }
 
-// change writes a change to a file and tells hosts. The caller must hold disk.
-func (s *Service) change(f *file, to target, path []string, value json.RawMessage) ([]func(), error) {
-	text, mode, err := f.read()
+// change writes a change to a file and tells hosts. guard is that of the host that wants it. The caller
+// must hold disk.
+func (s *Service) change(f *file, to target, path []string, value json.RawMessage, guard workbench.Guard) ([]func(), error) {
+	s.mu.Lock()
+	guards := s.guards()
+	s.mu.Unlock()
+	if guard != nil {
+		guards = append(guards, guard)
+	}
+	text, mode, err := f.read(guards)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		text, mode = []byte("{\n}\n"), 0o644
@@ -215,7 +222,7 @@ func (s *Service) change(f *file, to target, path []string, value json.RawMessag
 		return nil, err
 	}
 	if string(changed) != string(text) {
-		if err := f.write(changed, mode); err != nil {
+		if err := f.writeFor(guard, changed, mode); err != nil {
 			return nil, fmt.Errorf("unable to write to %s: %w", to, err)
 		}
 	}
