@@ -102,7 +102,7 @@ func (s *Service) fetch(ctx context.Context, c *workbench.Call) (any, error) {
 		}
 		for _, raw := range got.Tasks {
 			var kind struct{ Definition struct{ Type string } }
-			if json.Unmarshal(raw, &kind) == nil && (filter.Type == "" || kind.Definition.Type == filter.Type) {
+			if string(raw) != "null" && json.Unmarshal(raw, &kind) == nil && (filter.Type == "" || kind.Definition.Type == filter.Type) {
 				out = append(out, withID(raw))
 			}
 		}
@@ -120,7 +120,7 @@ func (s *Service) fetch(ctx context.Context, c *workbench.Call) (any, error) {
 // withID returns a task with its id, by which a host takes it for one that it was given.
 func withID(raw json.RawMessage) json.RawMessage {
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
+	if json.Unmarshal(raw, &fields) != nil || fields == nil { // null is decoded too
 		return raw
 	}
 	if _, has := fields["_id"]; !has {
@@ -162,6 +162,9 @@ func (s *Service) executionOf(c *workbench.Call) (e execution, d dto, err error)
 	raw := c.Raw(0)
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return e, d, workbench.Invalid("%s: a task expected: %v", c.Method, err)
+	}
+	if string(raw) == "null" {
+		return e, d, workbench.Invalid("%s: a task expected, not null", c.Method)
 	}
 	if d.ID != "" && len(d.Execution) == 0 {
 		id := d.ID

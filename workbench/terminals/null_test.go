@@ -1,0 +1,24 @@
+package terminals
+
+import (
+	"testing"
+
+	"github.com/hostsup/hostsup/workbench"
+)
+
+// A host may send anything as a task.
+func TestNullIsNoTask(t *testing.T) {
+	t.Parallel()
+	s := New("/work")
+	for method, m := range s.Methods() {
+		switch method {
+		case "MainThreadTask.$createTaskId", "MainThreadTask.$getTaskExecution", "MainThreadTask.$executeTask":
+			if _, err := m.Now(workbench.NewCall(nil, 1, method, []byte(`[null]`))); err == nil {
+				t.Errorf("%s: null was taken for a task", method)
+			}
+		}
+	}
+	if got := string(withID([]byte("null"))); got != "null" {
+		t.Errorf("null became %s", got)
+	}
+}
