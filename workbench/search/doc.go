@@ -11,6 +11,9 @@
 // Files of more than 256 MiB are searched by ripgrep only. Bytes that are wrong in the encoding of a file match expressions such as [^a] with the engine of
 // this package only.
 //
+// At most 100,000 matches of one file are reported; more end the search, and the extension learns that
+// the limit was hit.
+//
 // For a host that is confined the engine is that of this package. It follows no links and finds only
 // what the sandbox of the host allows to read.
 //

@@ -115,10 +115,11 @@ func clamp(text []byte, m []int) ([]int, bool) {
 func newResult(line int, text []byte, offset int, matches [][]int, show *preview) lineResult {
 	r := lineResult{line: line, last: line + bytes.Count(bytes.TrimSuffix(text, []byte("\n")), []byte("\n")), Text: toText(text)}
 	isOneLine := r.last == line
+	c := cursor{text: text}
 	for _, m := range matches {
 		p := position{}
-		p.StartLine, p.StartColumn = column(text, m[0]-offset)
-		p.EndLine, p.EndColumn = column(text, m[1]-offset)
+		p.StartLine, p.StartColumn = c.to(m[0] - offset)
+		p.EndLine, p.EndColumn = c.to(m[1] - offset)
 		isOneLine = isOneLine && p.EndLine == 0
 		at := p
 		at.StartLine += line
@@ -162,17 +163,34 @@ func (r *lineResult) shorten(chars int) {
 	r.Text = textOf(out)
 }
 
-// column returns the line and the column of an offset, both from 0.
-func column(text []byte, offset int) (line, col int) {
-	line = bytes.Count(text[:offset], []byte("\n"))
-	start := bytes.LastIndexByte(text[:offset], '\n') + 1
-	for _, r := range string(text[start:offset]) {
-		col++
-		if r > 0xffff {
-			col++
+// cursor counts lines and columns up to offsets that grow: a long line may have a match at each byte.
+type cursor struct {
+	text          []byte
+	at, line, col int
+}
+
+// to returns the line and the column of an offset, both from 0.
+func (c *cursor) to(offset int) (line, col int) {
+	switch {
+	case offset == c.at-1 && c.col > 0 && c.text[offset] == '\r': // see clamp
+		c.at--
+		c.col--
+	case offset < c.at:
+		*c = cursor{text: c.text}
+	}
+	for c.at < offset {
+		r, size := utf8.DecodeRune(c.text[c.at:offset])
+		c.at += size
+		c.col++
+		switch {
+		case r == '\n':
+			c.line++
+			c.col = 0
+		case r > 0xffff:
+			c.col++
 		}
 	}
-	return line, col
+	return c.line, c.col
 }
 
 // count returns how many matches there are.

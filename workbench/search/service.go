@@ -354,6 +354,10 @@ func (t *text) found(q *query, set charset, rel string, blocks []block) bool {
 	if n == 0 {
 		return true
 	}
+	if n > maxMatches {
+		t.limit, n = true, maxMatches
+		results = cut(results, n)
+	}
 	if limit := t.options.MaxResults; limit != nil && *limit > 0 && t.n+n > *limit {
 		t.limit = true
 		if results = cut(results, *limit-t.n); len(results) == 0 {

@@ -42,10 +42,13 @@ func (q *query) read(rel string, c charset) ([]byte, bool) {
 	return c.decode(content)
 }
 
-// blocks returns the lines of a text that match.
+// maxMatches bounds the matches of one file that are reported: a file may have one at each byte.
+const maxMatches = 100_000
+
+// blocks returns the lines of a text that match, up to one match more than maxMatches.
 func (p *pattern) blocks(text []byte) (out []block) {
 	if p.multiline {
-		if all := p.compiled.FindAllIndex(text, -1); all != nil {
+		if all := p.compiled.FindAllIndex(text, maxMatches+1); all != nil {
 			out = append(out, block{text: text, matches: all})
 		}
 		return out
@@ -53,14 +56,15 @@ func (p *pattern) blocks(text []byte) (out []block) {
 	if p.fixed != "" && p.caseMatch && !bytes.Contains(text, []byte(p.fixed)) {
 		return nil
 	}
-	for line := 0; len(text) > 0; line++ {
+	for line, left := 0, maxMatches+1; len(text) > 0 && left > 0; line++ {
 		whole := text
 		if n := bytes.IndexByte(text, '\n'); n >= 0 {
 			whole = text[:n+1]
 		}
 		text = text[len(whole):]
 		content := bytes.TrimSuffix(bytes.TrimSuffix(whole, []byte("\n")), []byte("\r"))
-		if all := p.compiled.FindAllIndex(content, -1); all != nil {
+		if all := p.compiled.FindAllIndex(content, left); all != nil {
+			left -= len(all)
 			out = append(out, block{line, whole, all})
 		}
 	}
