@@ -136,6 +136,12 @@ func (c *Confined) permits(r *policy.Resolved, path string, use workbench.Use) b
 	return c.reaches(r, path) && allows(r, info, mode)
 }
 
+// admits implements inspector.
+func (c *Confined) admits(info fs.FileInfo, mode fs.FileMode) bool {
+	s := c.state.Load()
+	return s != nil && (s.free || !c.root || allows(s.resolved, info, mode))
+}
+
 // permitsEntry is permits for an entry of a folder.
 func (c *Confined) permitsEntry(r *policy.Resolved, path string, use workbench.Use) bool {
 	if !c.root {

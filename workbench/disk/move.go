@@ -142,7 +142,7 @@ func (f FS) copyTree(ctx context.Context, from, to *place, depth int) error {
 		}
 		return to.dir.Symlink(text, to.name)
 	case !info.IsDir():
-		return copyFile(from, to, f.Guard != nil)
+		return f.copyFile(from, to)
 	case depth == maxDepth:
 		return Fail(NameUnknown, "%s: folders are nested in more than %d folders", from.path, maxDepth)
 	}
@@ -154,6 +154,9 @@ func (f FS) copyTree(ctx context.Context, from, to *place, depth int) error {
 		return err
 	}
 	defer in.Close()
+	if !f.admitsDir(in, mayList) {
+		return workbench.NoPermissions(from.path)
+	}
 	out, err := enter(to.dir, to.name, false)
 	if err != nil {
 		return err

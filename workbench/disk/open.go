@@ -85,6 +85,9 @@ func (f FS) at(path string, use workbench.Use, make bool) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
+	if use == workbench.Replace && !f.admitsDir(dir, mayChange) {
+		return nil, errors.Join(workbench.NoPermissions(path), dir.Close())
+	}
 	return &place{dir, filepath.Base(real), real}, nil
 }
 
@@ -111,14 +114,62 @@ func (f FS) open(path string, make bool) (*os.Root, error) {
 		if part == "" {
 			continue
 		}
-		next, err := enter(dir, part, make)
+		next, err := enter(dir, part, make && f.admitsDir(dir, mayChange))
 		_ = dir.Close()
+		if err == nil && !f.admitsDir(next, maySearch) {
+			err = errors.Join(workbench.NoPermissions(path), next.Close())
+		}
 		if err != nil {
 			return nil, err
 		}
 		dir = next
 	}
 	return dir, nil
+}
+
+// What a user may do with a file, by the bits of its mode.
+const (
+	mayRead   fs.FileMode = 4
+	mayWrite  fs.FileMode = 2
+	maySearch fs.FileMode = 1
+	mayList               = mayRead | maySearch
+	mayChange             = mayWrite | maySearch
+)
+
+// inspector is a guard that knows what the user of the host may do with a file that is open. The host
+// can have put another file of its folders, which it must not read, at a path that was checked.
+type inspector interface {
+	admits(info fs.FileInfo, mode fs.FileMode) bool
+}
+
+// admits reports whether owner and mode of a file that is open allow the user of the host a use.
+func (f FS) admits(info fs.FileInfo, mode fs.FileMode) bool {
+	g, ok := f.Guard.(inspector)
+	return !ok || g.admits(info, mode)
+}
+
+func (f FS) admitsDir(dir *os.Root, mode fs.FileMode) bool {
+	if f.Guard == nil {
+		return true
+	}
+	info, err := dir.Stat(".")
+	return err == nil && f.admits(info, mode)
+}
+
+// file is place.file for a host, which must be allowed to use the file so.
+func (f FS) file(p *place, flag int) (*os.File, fs.FileInfo, error) {
+	file, info, err := p.file(flag)
+	if err != nil {
+		return nil, nil, err
+	}
+	mode := mayRead
+	if flag == os.O_WRONLY {
+		mode = mayWrite
+	}
+	if !f.admits(info, mode) {
+		return nil, nil, errors.Join(workbench.NoPermissions(p.path), file.Close())
+	}
+	return file, info, nil
 }
 
 // enter opens a folder within another one, and no link.

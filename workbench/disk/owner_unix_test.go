@@ -3,11 +3,15 @@
 package disk
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/workbench"
 )
 
 // A supervisor that runs as root makes files that the user of the host can go on using.
@@ -16,27 +20,7 @@ func TestNewFilesBelongToTheOwnerOfTheirFolder(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root has files of other users")
 	}
-	const uid, gid = 62001, 62001
-	dir, err := os.MkdirTemp("/tmp", "owner") // the user of the host can reach it
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	work := filepath.Join(dir, "work")
-	if err := os.Mkdir(work, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chown(work, uid, gid); err != nil {
-		t.Fatal(err)
-	}
-	g := NewConfined()
-	if err := g.Resolve(&policy.Policy{Write: []string{work}, User: "62001"}, policy.Limits{}); err != nil {
-		t.Fatal(err)
-	}
-	f := FS{Guard: g}
+	f, work := owned(t)
 	for i := range 2 {
 		if err := f.WriteFile(work+"/new", []byte{byte(i)}); err != nil {
 			t.Errorf("write %d: %v", i, err)
@@ -57,8 +41,108 @@ func TestNewFilesBelongToTheOwnerOfTheirFolder(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if !owns(g.state.Load().resolved, info) {
+		if !owns(f.Guard.(*Confined).state.Load().resolved, info) {
 			t.Errorf("%s does not belong to the user of the host", name)
 		}
 	}
+}
+
+// swapping puts something else at the path that is checked, as a host can right after the check.
+type swapping struct {
+	*Confined
+	swap func()
+}
+
+func (s swapping) Check(path string, use workbench.Use) (string, error) {
+	real, err := s.Confined.Check(path, use)
+	s.swap()
+	return real, err
+}
+
+func TestFilesThatAreSwappedAfterTheCheck(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root may read what the user of the host may not")
+	}
+	for name, do := range map[string]func(f FS, work string) error{
+		"file":   func(f FS, work string) error { _, err := f.ReadFile(work+"/own", 100); return err },
+		"write":  func(f FS, work string) error { return f.WriteFile(work+"/own", nil) },
+		"folder": func(f FS, work string) error { _, err := f.ReadFile(work+"/dir/file", 100); return err },
+		"list":   func(f FS, work string) error { _, err := f.ReadDir(work + "/dir"); return err },
+		"copy":   func(f FS, work string) error { return f.Copy(t.Context(), work+"/own", work+"/copy", false) },
+		"new":    func(f FS, work string) error { return f.WriteFile(work+"/dir/new", nil) },
+		"make":   func(f FS, work string) error { return f.Mkdir(work + "/dir/new") },
+		"remove": func(f FS, work string) error { return f.Remove(work+"/dir/file", false) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, work := owned(t)
+			made := []string{"own", "dir/file", "secret", "private/file"}
+			for _, name := range made {
+				path := filepath.Join(work, name)
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte("x"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, name := range []string{"own", "dir", "dir/file"} {
+				if err := os.Chown(filepath.Join(work, name), hostUser, hostUser); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for name, mode := range map[string]os.FileMode{"secret": 0o600, "private": 0o700} {
+				if err := os.Chmod(filepath.Join(work, name), mode); err != nil {
+					t.Fatal(err)
+				}
+			}
+			once := sync.OnceFunc(func() { // in its own folder the host can rename what it must not read
+				for from, to := range map[string]string{"own": "own2", "dir": "dir2"} {
+					if err := os.Rename(filepath.Join(work, from), filepath.Join(work, to)); err != nil {
+						t.Error(err)
+					}
+				}
+				for from, to := range map[string]string{"secret": "own", "private": "dir"} {
+					if err := os.Rename(filepath.Join(work, from), filepath.Join(work, to)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			f.Guard = swapping{f.Guard.(*Confined), once}
+			if err := do(f, work); !Named(err, workbench.NameNoPermissions) && !Named(err, NameNotFound) {
+				t.Errorf("the host used a file that it must not use: %v", err)
+			}
+			if b, err := os.ReadFile(filepath.Join(work, "own")); err != nil || string(b) != "x" {
+				t.Errorf("the file is now %q, %v", b, err)
+			}
+			if list, err := os.ReadDir(filepath.Join(work, "dir")); err != nil || len(list) != 1 {
+				t.Errorf("the folder has now %v, %v", list, err)
+			}
+		})
+	}
+}
+
+const hostUser = 62001
+
+// owned returns the files of a host with a user of its own, and a folder of this user.
+func owned(t *testing.T) (f FS, work string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "owner") // the user of the host can reach it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	work = filepath.Join(dir, "work")
+	if err := os.Mkdir(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(work, hostUser, hostUser)); err != nil {
+		t.Fatal(err)
+	}
+	g := NewConfined()
+	if err := g.Resolve(&policy.Policy{Write: []string{work}, User: strconv.Itoa(hostUser)}, policy.Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	return FS{Guard: g}, work
 }

@@ -104,6 +104,9 @@ func (f FS) readDir(path string) ([]Entry, error) {
 		return nil, err
 	}
 	defer dir.Close()
+	if !f.admitsDir(dir, mayList) {
+		return nil, workbench.NoPermissions(path)
+	}
 	list, err := fs.ReadDir(dir.FS(), ".")
 	out := make([]Entry, 0, len(list))
 	for _, e := range list {
@@ -132,7 +135,7 @@ func (f FS) openFile(path string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	defer p.close()
-	return p.file(os.O_RDONLY)
+	return f.file(p, os.O_RDONLY)
 }
 
 // ReadFile returns the content of a file of at most max bytes.

@@ -27,8 +27,11 @@ func (f FS) writeFile(path string, data []byte) error {
 		return err
 	}
 	defer p.close()
-	file, info, err := p.file(os.O_WRONLY) // also tells whether the file itself may be written
+	file, info, err := f.file(p, os.O_WRONLY) // also tells whether the file itself may be written
 	if errors.Is(err, fs.ErrNotExist) {
+		if !f.admitsDir(p.dir, mayChange) {
+			return workbench.NoPermissions(path)
+		}
 		return p.replace(data, nil, f.Guard != nil)
 	}
 	if err != nil {
@@ -139,9 +142,9 @@ func (f FS) mayEmpty(path string) error {
 	})
 }
 
-// copyFile copies a regular file to a new one; see [place.replace] for given.
-func copyFile(from, to *place, given bool) (err error) {
-	in, info, err := from.file(os.O_RDONLY)
+// copyFile copies a regular file to a new one.
+func (f FS) copyFile(from, to *place) (err error) {
+	in, info, err := f.file(from, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
@@ -150,7 +153,7 @@ func copyFile(from, to *place, given bool) (err error) {
 	if err != nil {
 		return err
 	}
-	if given {
+	if f.Guard != nil {
 		err = adoptFile(to.dir, out)
 	}
 	if err == nil {
