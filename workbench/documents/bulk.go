@@ -300,7 +300,10 @@ func (e *change) edit(p *planned) ([]text.Edit, error) {
 	if in.Snippet {
 		if !in.Keep {
 			r := p.text.Clamp(in.Range)
-			content = indented(content, p.text.Lines()[r.StartLine-1])
+			var err error
+			if content, err = indented(content, p.text.Lines()[r.StartLine-1]); err != nil {
+				return nil, err
+			}
 		}
 		x, err := snippet(content, nil)
 		if err != nil {

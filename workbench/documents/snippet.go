@@ -23,6 +23,9 @@ func snippet(s string, values map[string]string) (expanded, error) {
 	if err := r.until(false); err != nil {
 		return expanded{}, err
 	}
+	if r.out.Len() > maxSize {
+		return expanded{}, tooLong()
+	}
 	out := expanded{text: r.out.String(), first: -1, end: r.out.Len()}
 	if at, ok := r.stops["0"]; ok {
 		out.end = at[0]
@@ -56,6 +59,9 @@ func (r *snippetReader) until(nested bool) error {
 	}
 	defer func() { r.deep-- }()
 	for r.at < len(r.in) {
+		if r.out.Len() > maxSize {
+			return tooLong()
+		}
 		switch c := r.in[r.at]; {
 		case c == '\\' && r.at+1 < len(r.in) && strings.IndexByte(`$}\`, r.in[r.at+1]) >= 0:
 			r.out.WriteByte(r.in[r.at+1])
@@ -76,6 +82,15 @@ func (r *snippetReader) until(nested bool) error {
 		return workbench.Invalid("a snippet has a placeholder without an end")
 	}
 	return nil
+}
+
+// tooLong is the error for a snippet of a few bytes that stands for more than a document can have: each
+// placeholder may repeat those before it.
+func tooLong() error { return refused("cannot insert a snippet: %w", ErrTooLarge) }
+
+// write writes a value, or as much of it that it is seen to be too long.
+func (r *snippetReader) write(value string) {
+	r.out.WriteString(value[:min(len(value), max(0, maxSize+1-r.out.Len()))])
 }
 
 // name reads digits or an identifier; "" if there is neither.
@@ -148,14 +163,14 @@ func (r *snippetReader) stop(name string, start int) {
 func (r *snippetReader) value(name string) {
 	start := r.out.Len()
 	if name[0] <= '9' {
-		r.out.WriteString(r.texts[name])
+		r.write(r.texts[name])
 		r.stop(name, start)
 		return
 	}
 	if v, known := r.values[name]; known {
 		name = v
 	}
-	r.out.WriteString(name)
+	r.write(name)
 }
 
 // placeholder reads the text after the colon, which is left out for a variable that has a value.
@@ -168,15 +183,19 @@ func (r *snippetReader) placeholder(name string) error {
 	}
 	if v := r.values[name]; v != "" {
 		r.out.Reset()
-		r.out.WriteString(before + v)
+		r.write(before)
+		r.write(v)
 	}
 	return err
 }
 
 // indented returns a snippet with the indentation of the line where it is put.
-func indented(s, line string) string {
+func indented(s, line string) (string, error) {
 	indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\n"+indent)
+	if len(indent) > 0 && strings.Count(s, "\n") > maxSize/len(indent) {
+		return "", tooLong()
+	}
+	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\n"+indent), nil
 }
 
 // inserting are the options of a snippet.
@@ -204,17 +223,25 @@ func (s *Service) insert(t *tab, template string, ranges []text.Range, opt inser
 	now := d.model.Text()
 	var edits []text.Edit
 	var all []expanded
+	size := 0
 	for _, r := range ranges {
 		r = now.Clamp(r)
 		given := template
 		if !opt.KeepWhitespace {
-			given = indented(template, now.Slice(text.Range{StartLine: r.StartLine, StartColumn: 1, EndLine: r.StartLine, EndColumn: r.StartColumn}))
+			var err error
+			given, err = indented(template, now.Slice(text.Range{StartLine: r.StartLine, StartColumn: 1, EndLine: r.StartLine, EndColumn: r.StartColumn}))
+			if err != nil {
+				return err
+			}
 		}
 		x, err := snippet(given, map[string]string{
 			"TM_SELECTED_TEXT": now.Slice(r), "TM_CURRENT_LINE": now.Lines()[r.StartLine-1], "TM_FILENAME": d.name(), "TM_FILEPATH": d.uri.Path,
 		})
 		if err != nil {
 			return err
+		}
+		if size += len(x.text); size > maxSize {
+			return tooLong()
 		}
 		edits, all = append(edits, text.Edit{Range: r, Text: x.text}), append(all, x)
 	}
