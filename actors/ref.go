@@ -268,8 +268,9 @@ func (r *Ref) status(s *snapshot) record.HostStatus {
 	return out
 }
 
-// Note adds a remark about a life to the host's output.
-func (r *Ref) Note(life uint64, text string) { r.log.Note(life, text) }
+// Print adds a line to the host's output: a remark ([capture.Note]), or what a life has sent in a
+// message instead of printing it. It may wait for the disk.
+func (r *Ref) Print(life uint64, s capture.Stream, line string) { r.log.Print(s, life, []byte(line)) }
 
 // Limit changes the limits of the process that runs, or with dry only reports whether it
 // could; see [sandbox.Child.SetLimits].

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/codec"
+	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/internal/hostcommand"
 	"github.com/hostsup/hostsup/internal/signame"
 	"github.com/hostsup/hostsup/lifecycle"
@@ -69,7 +70,7 @@ func run(ctx context.Context, host *actors.Ref, given *actors.Start, name string
 	env["HOSTSUP_LIFE"] = strconv.FormatUint(given.Life, 10)
 	err := hostcommand.Run(ctx, host, given, hostcommand.Command{
 		Name: name, Args: command, Env: env,
-		Line: func(line []byte) { host.Note(given.Life, name+": "+string(line)) },
+		Line: func(line []byte) { host.Print(given.Life, capture.Note, name+": "+string(line)) },
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -118,7 +119,7 @@ func (p PostStop) Interceptor(host *actors.Ref) *actors.Interceptor {
 				return
 			}
 			if err := run(context.Background(), host, s, "post_stop", p.Command, p.Timeout, environ(e)); err != nil {
-				host.Note(s.Life, err.Error())
+				host.Print(s.Life, capture.Note, err.Error())
 				host.Log().Warn("a hook has failed", "life", s.Life, "error", err)
 			}
 		},

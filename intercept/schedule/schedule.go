@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/link"
@@ -252,7 +253,7 @@ func (c *clock) status(s *record.HostStatus) {
 // note adds a remark to the output of the host and to the log.
 func (c *clock) note(text string) {
 	life := c.host.Life()
-	c.host.Note(life, text)
+	c.host.Print(life, capture.Note, text)
 	c.host.Log().Warn(text, "life", life)
 }
 

@@ -1,5 +1,5 @@
-// Package output keeps what extensions write to the console (console.log and its like): in the log of
-// their host, where also its standard output is.
+// Package output keeps what extensions write to the console: in the log of their host, with
+// what the host prints. Warnings and errors are with its standard error.
 package output
 
 import (
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/workbench"
 )
 
@@ -48,12 +49,20 @@ func (s *Service) console(c *workbench.Call) (any, error) {
 	if err := c.Args(&m); err != nil {
 		return nil, err
 	}
-	host, life := c.Host, c.Life
-	s.add(line(m.Severity, m.Arguments), func(text string) { host.Note(life, text) })
+	host, life, stream := c.Host, c.Life, capture.Stdout
+	if m.Severity == "error" || m.Severity == "warn" {
+		stream = capture.Stderr
+	}
+	s.add(line(m.Severity, m.Arguments), func(text string) {
+		for l := range strings.Lines(text) {
+			host.Print(life, stream, strings.TrimRight(l, "\r\n"))
+		}
+	})
 	return nil, nil
 }
 
-// line returns the line for a call of console.
+// line returns what is written for a call of console: a line, or several where an argument has
+// several.
 func line(severity, arguments string) string {
 	if severity == "" {
 		severity = "log"
