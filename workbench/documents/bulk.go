@@ -273,6 +273,9 @@ func (b *bulk) planTexts(ctx context.Context, edits []change, steps []step) ([]s
 		if err != nil {
 			return nil, &refusedEdit{fmt.Errorf("%s: %w", key, err)}
 		}
+		if next.Len() > maxSize && next.Len() > p.text.Len() {
+			return nil, &refusedEdit{fmt.Errorf("%s: %w", key, ErrTooLarge)}
+		}
 		if p.text = next; eol != "" {
 			p.text = next.WithEOL(eol)
 		}

@@ -21,6 +21,13 @@ const (
 	maxUnusedIn = 80 << 20 // UTF-16 units in these
 )
 
+// Bounds of all documents that are open. VS Code leaves them to the memory of its process; here hosts
+// must not exhaust that of the supervisor.
+const (
+	maxOpen   = 10_000
+	maxWeight = 1 << 30 // bytes, with what can be undone
+)
+
 // plain is the language of a document without another.
 const plain = "plaintext"
 
@@ -30,6 +37,8 @@ var (
 	ErrConflict = errors.New("the file has changed on disk since it was read")
 	// ErrTooLarge means that a document has more than 50 MiB.
 	ErrTooLarge = errors.New("files above 50MB cannot be synchronized with extensions")
+	// ErrFull means that the documents that are open take all the memory that they may take.
+	ErrFull = errors.New("too many or too large documents are open")
 	// ErrBinary means that a file is no text.
 	ErrBinary = errors.New("file seems to be binary and cannot be opened as text")
 	// ErrClosed means that the service or the document was closed.
@@ -48,6 +57,7 @@ type document struct {
 	virtual  bool              // from a provider: it cannot be edited
 	onDisk   [sha256.Size]byte // of the bytes that were read or written last
 	clients  int
+	weight   int // about the bytes that it takes
 	used     int // when it was opened last, by nextID
 	saving   chan struct{}
 	stop     func()    // ends watching
@@ -117,6 +127,9 @@ func (s *Service) open(ctx context.Context, uri workbench.URI, encoding string, 
 			delete(s.opening, key)
 			close(o.done)
 			var d *document
+			if err == nil && caller != nil {
+				err = s.room(from.text.Weight(), 1)
+			}
 			if err == nil {
 				d = s.add(uri, from)
 			}
@@ -211,6 +224,7 @@ func (s *Service) make(uri workbench.URI, from source) *document {
 	if d.language == "" {
 		d.language = s.languageOf(d)
 	}
+	d.weight = d.model.Weight()
 	s.documents[d.key] = d
 	if file, ok := uri.FilePath(); ok && s.opt.Watcher != nil && !s.closed {
 		d.stop = s.opt.Watcher.Watch(file, func() { s.changedOnDisk(d) })
@@ -241,6 +255,32 @@ func (s *Service) languageOf(d *document) string {
 		return language
 	}
 	return plain
+}
+
+// room returns [ErrFull] if there is no room for so many bytes and documents more. What can be undone is
+// forgotten before. The caller must hold mu.
+func (s *Service) room(bytes, documents int) error {
+	if len(s.documents)+documents > maxOpen {
+		return ErrFull
+	}
+	total := func() int {
+		n := bytes
+		for _, d := range s.documents {
+			n += d.weight
+		}
+		return n
+	}
+	if total() <= maxWeight {
+		return nil
+	}
+	for _, d := range s.documents {
+		d.model.Forget()
+		d.weight = d.model.Weight()
+	}
+	if total() > maxWeight {
+		return ErrFull
+	}
+	return nil
 }
 
 // remove closes a document with its tabs. The caller must hold mu and call sync.
@@ -348,6 +388,9 @@ func (s *Service) tryCreate(_ context.Context, c *workbench.Call) (any, error) {
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, refused("cannot open an untitled document. Detail: %w", ErrClosed)
+	}
+	if err := s.room(text.Weight(opt.Content), 1); err != nil {
+		return nil, refused("cannot open an untitled document. Detail: %w", err)
 	}
 	uri := workbench.URI{Scheme: "untitled"}
 	for n := 1; uri.Path == "" || s.documents[uri.String()] != nil; n++ {

@@ -12,6 +12,7 @@ func (s *Service) changed(d *document, e *text.Event) {
 	if e == nil {
 		return
 	}
+	d.weight = d.model.Weight()
 	dirty := s.isDirty(d)
 	s.tell(d, methodChanged, d.uri, e, dirty)
 	for _, g := range s.groups {
@@ -59,12 +60,33 @@ func (s *Service) edit(d *document, edits []text.Edit, id string) error {
 	if err := editable(d); err != nil {
 		return err
 	}
+	if err := s.fits(d, edits); err != nil {
+		return refused("cannot edit %s: %w", d.key, err)
+	}
 	e, err := d.model.Edit(edits, id)
 	if err != nil {
 		return &codec.Error{Name: codec.NameInvalidParams, Message: d.key + ": " + err.Error()}
 	}
 	s.changed(d, e)
 	return nil
+}
+
+// fits reports whether there is room for a document after edits. The caller must hold mu.
+func (s *Service) fits(d *document, edits []text.Edit) error {
+	more, weight := 0, 0
+	for _, e := range edits {
+		more += len(e.Text)
+		weight += text.Weight(e.Text)
+	}
+	if now := d.model.Text(); now.Len()+more > maxSize {
+		if next, _, err := now.Apply(edits); err == nil && next.Len() > maxSize && next.Len() > now.Len() {
+			return ErrTooLarge
+		}
+	}
+	if more == 0 {
+		return nil
+	}
+	return s.room(weight, 0)
 }
 
 func editable(d *document) error {

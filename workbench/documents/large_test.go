@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/hostsup/hostsup/workbench/text"
 )
 
 // Each placeholder has the one before it twice: a few hundred bytes stand for 2^60.
@@ -23,5 +25,56 @@ func TestASnippetThatGrowsWithoutBound(t *testing.T) {
 	}
 	if _, err := indented(strings.Repeat("\n", 1<<20), strings.Repeat(" ", 1<<20)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("indentation: %v", err)
+	}
+}
+
+func TestDocumentsAreBounded(t *testing.T) {
+	s := service(t, Options{})
+	d := opened(t, s, written(t, t.TempDir(), "a", ""))
+	half := strings.Repeat("x", maxSize*2/3)
+	if err := d.Change(insert(half)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Change(insert(half)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a document of more than 50 MiB: %v", err)
+	}
+	whole, _ := d.Text()
+	if err := d.Change([]text.Edit{{Range: whole.Whole(), Text: half[1:]}}); err != nil {
+		t.Errorf("a text of the same size: %v", err)
+	}
+	if err := d.Change([]text.Edit{{Range: whole.Whole(), Text: "short"}}); err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.documents[d.d.key].weight < maxSize/2 {
+		t.Errorf("what can be undone does not count: %d", s.documents[d.d.key].weight)
+	}
+	if err := s.room(maxWeight-maxSize/2, 1); err != nil { // what can be undone is given up
+		t.Error(err)
+	}
+	if err := s.room(maxWeight, 1); !errors.Is(err, ErrFull) {
+		t.Errorf("no memory: %v", err)
+	}
+	for n := range maxOpen {
+		s.documents[fmt.Sprint("untitled:", n)] = &document{model: d.d.model, dirty: true}
+	}
+	if err := s.room(0, 1); !errors.Is(err, ErrFull) {
+		t.Errorf("one document more than 10,000: %v", err)
+	}
+}
+
+func TestAHostCannotFillTheMemory(t *testing.T) {
+	s := service(t, Options{})
+	s.mu.Lock()
+	for n := range maxOpen {
+		s.documents[fmt.Sprint("untitled:", n)] = &document{model: text.NewModel(text.New("", text.LF)), dirty: true}
+	}
+	s.mu.Unlock()
+	if _, err := call(t, s, nil, "MainThreadDocuments.$tryCreateDocument", map[string]string{"content": "x"}); !errors.Is(err, ErrFull) {
+		t.Errorf("created: %v", err)
+	}
+	if _, err := call(t, s, nil, "MainThreadDocuments.$tryOpenDocument", written(t, t.TempDir(), "a", "x")); !errors.Is(err, ErrFull) {
+		t.Errorf("opened: %v", err)
 	}
 }

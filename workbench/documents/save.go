@@ -207,7 +207,7 @@ func (s *Service) replace(d *document, uri workbench.URI) *document {
 	delete(s.documents, d.key)
 	now := s.make(uri, from)
 	now.model, now.saved, now.clients, d.clients = d.model, d.saved, d.clients, 0
-	now.dirty = s.isDirty(now)
+	now.dirty, now.weight = s.isDirty(now), d.weight
 	d.next = now
 	for _, g := range s.groups {
 		for _, t := range g.tabs {

@@ -47,10 +47,17 @@ func (t *Text) Apply(edits []Edit) (*Text, []Change, error) {
 		}
 	}
 	list = slices.DeleteFunc(list, func(e Edit) bool { return e.Range.Empty() && e.Text == "" })
-	var changes []Change
-	for _, e := range slices.Backward(list) {
-		from := t.offset(e.Range.StartLine, e.Range.StartColumn)
-		changes = append(changes, Change{e.Range, from, t.offset(e.Range.EndLine, e.Range.EndColumn) - from, e.Text})
+	changes := make([]Change, len(list))
+	line, units := 1, 0 // the edits are in the order of the text
+	offset := func(l, column int) int {
+		for ; line < l; line++ {
+			units += t.units[line-1] + len(t.eol)
+		}
+		return units + column - 1
+	}
+	for i, e := range list {
+		from := offset(e.Range.StartLine, e.Range.StartColumn)
+		changes[len(list)-1-i] = Change{e.Range, from, offset(e.Range.EndLine, e.Range.EndColumn) - from, e.Text}
 	}
 	return t.rebuilt(list), changes, nil
 }

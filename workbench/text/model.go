@@ -14,6 +14,15 @@ type Event struct {
 // maxGroups is how many steps can be undone: older ones are forgotten.
 const maxGroups = 1000
 
+// Bounds of what undo keeps of one model: bytes, and edits that are one step.
+const (
+	maxUndoWeight = 64 << 20
+	maxJoined     = 10_000
+)
+
+// perLine is about how many bytes a line takes besides its text.
+const perLine = 24
+
 // Model is a text with a version and what can be undone. It must be made with [NewModel] and guarded
 // by its user.
 type Model struct {
@@ -35,6 +44,25 @@ type group struct {
 	new    *Text
 	back   [][]Edit // by edit, to be made in reverse order
 	forth  [][]Edit
+	edits  int // bytes of back and forth
+}
+
+// weight returns about how many bytes a group takes.
+func (g *group) weight() int { return g.edits + perLine*len(g.new.lines) }
+
+func weigh(list []group) (n int) {
+	for i := range list {
+		n += list[i].weight()
+	}
+	return n
+}
+
+// Weight returns about how many bytes the model takes, with what can be undone and redone.
+func (m *Model) Weight() int { return m.text.Weight() + weigh(m.undo) + weigh(m.redo) }
+
+// Forget forgets what can be undone and redone.
+func (m *Model) Forget() {
+	m.undo, m.redo, m.open = nil, nil, false
 }
 
 // NewModel returns a model with version 1.
@@ -74,7 +102,7 @@ func forward(changes []Change) (out []Edit) {
 // push records an edit for undo. back and forth are nil if it is a new line ending.
 func (m *Model) push(id string, next *Text, back, forth []Edit) {
 	m.redo = nil
-	if !m.open || len(m.undo) == 0 || m.undo[len(m.undo)-1].id != id || back == nil {
+	if !m.open || len(m.undo) == 0 || m.undo[len(m.undo)-1].id != id || back == nil || len(m.undo[len(m.undo)-1].back) >= maxJoined {
 		m.undo = append(m.undo, group{id: id, before: m.state, old: m.text})
 		if len(m.undo) > maxGroups {
 			m.undo = slices.Clone(m.undo[1:])
@@ -87,9 +115,17 @@ func (m *Model) push(id string, next *Text, back, forth []Edit) {
 	g.after, g.new = m.state, next
 	if back == nil {
 		g.back = nil
-		return
+	} else {
+		g.back, g.forth = append(g.back, back), append(g.forth, forth)
+		for _, list := range [][]Edit{back, forth} {
+			for _, e := range list {
+				g.edits += len(e.Text) + perLine
+			}
+		}
 	}
-	g.back, g.forth = append(g.back, back), append(g.forth, forth)
+	for total := weigh(m.undo); total > maxUndoWeight && len(m.undo) > 1; m.undo = slices.Clone(m.undo[1:]) {
+		total -= m.undo[0].weight()
+	}
 }
 
 // moved is the event of another text.

@@ -109,6 +109,20 @@ func (t *Text) EOL() EOL { return t.eol }
 // Len returns the length in UTF-16 units.
 func (t *Text) Len() int { return t.offset(len(t.lines), t.units[len(t.units)-1]+1) }
 
+// Weight returns about how many bytes more a text takes into which s is put.
+func Weight(s string) int {
+	return len(s) + perLine*(strings.Count(s, "\n")+strings.Count(s, "\r"))
+}
+
+// Weight returns about how many bytes the text takes.
+func (t *Text) Weight() int {
+	n := perLine * len(t.lines)
+	for _, l := range t.lines {
+		n += len(l)
+	}
+	return n
+}
+
 // Whole returns the range of the whole text.
 func (t *Text) Whole() Range {
 	return Range{1, 1, len(t.lines), t.units[len(t.units)-1] + 1}
