@@ -12,6 +12,9 @@ const (
 	maxBytes        = 1 << 20
 )
 
+// maxTogether limits what the patterns of one Glob may amount to.
+const maxTogether = 100_000
+
 // expand returns the patterns without braces that a pattern stands for.
 func expand(pattern string) ([]string, error) {
 	e := expansion{pattern: pattern}

@@ -14,6 +14,7 @@ type Glob struct {
 	pattern string
 	base    string // with a slash at its end; "" without a base
 
+	size       int // alternatives
 	everything bool
 	paths      map[string]bool // whole paths
 	names      map[string]bool // **/name
@@ -37,6 +38,9 @@ func Any(patterns ...string) (*Glob, error) {
 		alternatives, err := expand(p)
 		if err != nil {
 			return nil, err
+		}
+		if g.size += len(alternatives); g.size > maxTogether {
+			return nil, fmt.Errorf("%w: the patterns up to %.100q have %d alternatives together, at most %d expected", ErrPattern, p, g.size, maxTogether)
 		}
 		for _, a := range alternatives {
 			if err := g.add(a); err != nil {
@@ -65,6 +69,10 @@ func MustCompile(pattern string) *Glob {
 	}
 	return g
 }
+
+// Size returns how many patterns without braces the patterns stand for. The memory that a Glob takes
+// grows with it.
+func (g *Glob) Size() int { return g.size }
 
 // String returns the pattern.
 func (g *Glob) String() string { return g.base + g.pattern }

@@ -22,7 +22,12 @@ type ignoring struct {
 	dir   string // absolute, with slashes
 	files [][]ignoreRule
 	isTop bool // a repository's root
+	size  int  // of all globs, with those above
 }
+
+// maxRules limits the globs of a folder's ignore files and those above it, in alternatives. Rules after
+// that count for nothing: a host writes such files itself.
+const maxRules = 100_000
 
 // ignoreRule is a line of an ignore file.
 type ignoreRule struct {
@@ -35,10 +40,15 @@ type ignoreRule struct {
 func (f files) ignoring(dir string, above *ignoring) *ignoring {
 	n := &ignoring{above: above, dir: filepath.ToSlash(dir), files: make([][]ignoreRule, len(ignoreNames))}
 	empty := true
+	if above != nil {
+		n.size = above.size
+	}
 	n.isTop = f.exists(filepath.Join(dir, ".git"))
 	for i, name := range ignoreNames {
 		if text, err := f.read(filepath.Join(dir, filepath.FromSlash(name))); err == nil {
-			n.files[i] = parseIgnore(string(text))
+			var size int
+			n.files[i], size = parseRules(string(text), maxRules-n.size)
+			n.size += size
 			empty = empty && len(n.files[i]) == 0
 		}
 	}
@@ -90,8 +100,15 @@ func (n *ignoring) has(file string, isDir bool) (ignored, found bool) {
 	return false, false
 }
 
-// parseIgnore reads the text of an ignore file. Wrong lines are skipped, as git does.
-func parseIgnore(text string) (rules []ignoreRule) {
+// parseIgnore reads the text of an ignore file.
+func parseIgnore(text string) []ignoreRule {
+	rules, _ := parseRules(text, maxRules)
+	return rules
+}
+
+// parseRules reads the text of an ignore file, up to a number of alternatives; size is how many there
+// are. Wrong lines are skipped, as git does.
+func parseRules(text string, most int) (rules []ignoreRule, size int) {
 	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
 		line = strings.TrimRight(line, "\r\n")
 		for strings.HasSuffix(line, " ") && !strings.HasSuffix(line, `\ `) {
@@ -116,12 +133,17 @@ func parseIgnore(text string) (rules []ignoreRule) {
 			pattern += "/*"
 		}
 		g, err := glob.Compile(pattern)
-		if err == nil {
-			r.glob = g
-			rules = append(rules, r)
+		if err != nil {
+			continue
 		}
+		if size+g.Size() > most {
+			break
+		}
+		size += g.Size()
+		r.glob = g
+		rules = append(rules, r)
 	}
-	return rules
+	return rules, size
 }
 
 // escapeIgnore makes a glob of a pattern of git, which has backslashes. Braces are alternatives, as

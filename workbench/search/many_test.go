@@ -2,6 +2,7 @@ package search
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -46,5 +47,22 @@ func TestCursorCountsAsFromTheStart(t *testing.T) {
 				t.Errorf("%d is then at %d:%d", offset-1, l, n)
 			}
 		}
+	}
+}
+
+// A host writes ignore files itself: one of some MiB stands for more rules than there is memory for.
+func TestIgnoreFilesAreBounded(t *testing.T) {
+	t.Parallel()
+	const digits = "{0,1,2,3,4,5,6,7,8,9}"
+	line := "a?" + digits + digits + digits + digits + "\n"
+	if rules := parseIgnore(strings.Repeat(line, 100_000)); len(rules) != 10 {
+		t.Errorf("%d rules", len(rules))
+	}
+	q := &query{}
+	if err := q.addExclude(slices.Repeat([]Exclude{{Pattern: line}}, 100_000)...); err == nil {
+		t.Error("a billion patterns to exclude")
+	}
+	if len(q.exclude) != 10 {
+		t.Errorf("%d patterns", len(q.exclude))
 	}
 }

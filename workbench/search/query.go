@@ -5,15 +5,17 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/glob"
 )
 
 // query is what files a search looks at.
 type query struct {
-	folder  string // absolute
-	include *glob.Glob
-	exclude []exclude
-	fold    bool // patterns ignore case
+	folder   string // absolute
+	include  *glob.Glob
+	exclude  []exclude
+	excludes int  // alternatives of these
+	fold     bool // patterns ignore case
 
 	local, parent, global bool // ignore files; without local, there are none
 	follow                bool
@@ -33,13 +35,20 @@ func (q *query) newGlob(pattern string) (*glob.Glob, error) {
 	return glob.Compile(pattern)
 }
 
-// addExclude adds patterns. Those that are no globs are ignored, as VS Code does.
-func (q *query) addExclude(all ...Exclude) {
+// addExclude adds patterns. Those that are no globs are ignored, as VS Code does. The error is that they
+// amount to more than maxRules alternatives together.
+func (q *query) addExclude(all ...Exclude) error {
 	for _, e := range all {
-		if g, err := q.newGlob(e.Pattern); err == nil {
-			q.exclude = append(q.exclude, exclude{e, g})
+		g, err := q.newGlob(e.Pattern)
+		if err != nil {
+			continue
 		}
+		if q.excludes += g.Size(); q.excludes > maxRules {
+			return workbench.Invalid("search: the patterns to exclude have more than %d alternatives", maxRules)
+		}
+		q.exclude = append(q.exclude, exclude{e, g})
 	}
+	return nil
 }
 
 func (q *query) matches(g *glob.Glob, rel string) bool {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -134,13 +135,18 @@ func (s *Service) query(guard workbench.Guard, folder string, o *options) (*quer
 				e.Pattern = filepath.ToSlash(rel) + "/" + e.Pattern
 			}
 		}
-		q.addExclude(Exclude{Pattern: e.Pattern})
+		if err := q.addExclude(Exclude{Pattern: e.Pattern}); err != nil {
+			return nil, err
+		}
 	}
 	set := s.opt.Settings
 	if !o.NoExcludes {
-		q.addExclude(set.FilesExclude(folder)...)
+		list := set.FilesExclude(folder)
 		if !o.NoSearchExclude {
-			q.addExclude(set.SearchExclude(folder)...)
+			list = append(slices.Clone(list), set.SearchExclude(folder)...)
+		}
+		if err := q.addExclude(list...); err != nil {
+			return nil, err
 		}
 	}
 	unless := func(no *bool, by bool) bool {
