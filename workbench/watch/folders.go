@@ -2,6 +2,7 @@ package watch
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -34,8 +35,30 @@ func (l *loop) watch(id string, r Request) {
 		l.problem("not watched for " + r.For + ": " + err.Error())
 		return
 	}
+	if !l.room(t) {
+		l.problem(fmt.Sprintf("not all is watched for %s: at most %d requests, with patterns of %d alternatives together, are", r.For, maxRequests, maxPatterns))
+		return
+	}
 	l.roots[id] = t
 	l.attach(t, false)
+}
+
+// Limits of what somebody may have watched at one time.
+const (
+	maxRequests = 5_000
+	maxPatterns = 200_000 // alternatives of all patterns
+)
+
+// room reports whether there is room for a request besides those of the same host.
+func (l *loop) room(t *root) bool {
+	requests, patterns := 1, t.patterns()
+	for _, other := range l.roots {
+		if other.For == t.For {
+			requests++
+			patterns += other.patterns()
+		}
+	}
+	return requests <= maxRequests && patterns <= maxPatterns
 }
 
 // attach has the folder watched that a root begins in.

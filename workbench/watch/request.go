@@ -69,6 +69,16 @@ func (t *root) compile(patterns []string) (*glob.Glob, error) {
 	return glob.Any(all...)
 }
 
+// patterns returns how many patterns without braces the request has.
+func (t *root) patterns() (n int) {
+	for _, g := range []*glob.Glob{t.exclude, t.include} {
+		if g != nil {
+			n += g.Size()
+		}
+	}
+	return n
+}
+
 // escape makes a path a pattern that matches it alone.
 func escape(path string) string {
 	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]", "{", "[{]", "}", "[}]").Replace(path)

@@ -239,9 +239,12 @@ func (l *loop) flush() {
 	}
 }
 
-// problem reports a text once.
+// maxProblems limits the problems that are reported: hosts have paths without end that are not watched.
+const maxProblems = 1_000
+
+// problem reports a text once, and nothing after maxProblems.
 func (l *loop) problem(text string) {
-	if !l.reported[text] {
+	if !l.reported[text] && len(l.reported) < maxProblems {
 		l.reported[text] = true
 		l.w.opt.Problem(text)
 	}
