@@ -15,6 +15,7 @@ func (s *Service) changed(d *document, e *text.Event) {
 	d.weight = d.model.Weight()
 	dirty := s.isDirty(d)
 	s.tell(d, methodChanged, d.uri, e, dirty)
+	shift := shifted(e.Changes)
 	for _, g := range s.groups {
 		for _, t := range g.tabs {
 			if t.doc != d {
@@ -26,8 +27,8 @@ func (s *Service) changed(d *document, e *text.Event) {
 			}
 			list := make([]Selection, 0, len(t.editor.selections))
 			for _, sel := range t.editor.selections {
-				sel.AnchorLine, sel.AnchorColumn = shift(d.model.Text(), e.Changes, sel.AnchorLine, sel.AnchorColumn)
-				sel.ActiveLine, sel.ActiveColumn = shift(d.model.Text(), e.Changes, sel.ActiveLine, sel.ActiveColumn)
+				sel.AnchorLine, sel.AnchorColumn = shift(d.model.Text(), sel.AnchorLine, sel.AnchorColumn)
+				sel.ActiveLine, sel.ActiveColumn = shift(d.model.Text(), sel.ActiveLine, sel.ActiveColumn)
 				list = append(list, sel)
 			}
 			s.selects(t.editor, list)

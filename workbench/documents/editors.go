@@ -40,6 +40,10 @@ func (e *editor) dto(column int) editorDTO {
 // What an editor has at first, as in VS Code.
 var firstOptions = editorOptions{TabSize: 4, IndentSize: 4, OwnIndent: "tabSize", InsertSpaces: true, Cursor: 1, LineNumbers: 1}
 
+// maxSelections limits the selections of an editor, as VS Code does (editor.multiCursorLimit): each
+// moves with each change.
+const maxSelections = 10_000
+
 // Positions of a document that is shown, besides the index of a group.
 const (
 	inActive = -1
@@ -272,6 +276,9 @@ func (s *Service) tryHide(c *workbench.Call) (any, error) {
 func (s *Service) trySelect(c *workbench.Call) (any, error) {
 	var list []Selection
 	return s.onEditor(c, func(t *tab) (any, error) {
+		if len(list) > maxSelections {
+			return nil, workbench.Invalid("TextEditor.selections: %d selections, limit %d", len(list), maxSelections)
+		}
 		now := t.doc.model.Text()
 		for i, sel := range list {
 			a, b := now.Clamp(text.At(sel.AnchorLine, sel.AnchorColumn)), now.Clamp(text.At(sel.ActiveLine, sel.ActiveColumn))

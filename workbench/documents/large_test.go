@@ -78,3 +78,35 @@ func TestAHostCannotFillTheMemory(t *testing.T) {
 		t.Errorf("opened: %v", err)
 	}
 }
+
+// Each selection moves with a change. It must not look at the whole text of the change for that, while
+// all documents wait.
+func TestManySelections(t *testing.T) {
+	s := service(t, Options{})
+	d := opened(t, s, written(t, t.TempDir(), "a", strings.Repeat("a\n", maxSelections)))
+	if err := d.Show(); err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	id := s.active.active.editor.id
+	s.mu.Unlock()
+	list := make([]Selection, maxSelections)
+	for i := range list {
+		list[i] = Selection{i + 1, 1, i + 1, 2}
+	}
+	const set = "MainThreadTextEditors.$trySetSelections"
+	if _, err := call(t, s, nil, set, id, append(list, list[0])); err == nil {
+		t.Error("10,001 selections")
+	}
+	if _, err := call(t, s, nil, set, id, list); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Change(insert(strings.Repeat("\n", 1<<20))); err != nil { // 20,000 times 1 MiB
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last, want := s.active.active.editor.selections[maxSelections-1], (Selection{1<<20 + maxSelections, 1, 1<<20 + maxSelections, 2}); last != want {
+		t.Errorf("%+v, want %+v", last, want)
+	}
+}

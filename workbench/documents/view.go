@@ -166,11 +166,17 @@ func tabOperations(group int, old, now []tabDTO) (out []tabOperation) {
 	return out
 }
 
-// shift returns where a position is after changes.
-func shift(t *text.Text, changes []text.Change, line, column int) (int, int) {
-	for _, c := range changes {
-		line, column = c.Shift(line, column)
+// shifted returns where positions are after changes.
+func shifted(changes []text.Change) func(t *text.Text, line, column int) (int, int) {
+	all := make([]func(line, column int) (int, int), len(changes))
+	for i, c := range changes {
+		all[i] = c.Shifter()
 	}
-	r := t.Clamp(text.At(line, column))
-	return r.StartLine, r.StartColumn
+	return func(t *text.Text, line, column int) (int, int) {
+		for _, shift := range all {
+			line, column = shift(line, column)
+		}
+		r := t.Clamp(text.At(line, column))
+		return r.StartLine, r.StartColumn
+	}
 }

@@ -132,20 +132,24 @@ func (t *Text) inverse(changes []Change) []Edit {
 
 // Shift returns where a position is after the change. A position within the range goes to the end of
 // what is there now.
-func (c Change) Shift(line, column int) (int, int) {
-	if compare(line, column, c.Range.StartLine, c.Range.StartColumn) < 0 {
-		return line, column
-	}
+func (c Change) Shift(line, column int) (int, int) { return c.Shifter()(line, column) }
+
+// Shifter returns [Change.Shift] for many positions: the text of the change is looked at once.
+func (c Change) Shifter() func(line, column int) (int, int) {
 	parts := split(c.Text)
 	endLine, endColumn := c.Range.StartLine+len(parts)-1, Units(parts[len(parts)-1])+1
 	if len(parts) == 1 {
 		endColumn += c.Range.StartColumn - 1
 	}
-	switch {
-	case compare(line, column, c.Range.EndLine, c.Range.EndColumn) <= 0:
-		return endLine, endColumn
-	case line == c.Range.EndLine:
-		return endLine, endColumn + column - c.Range.EndColumn
+	return func(line, column int) (int, int) {
+		switch {
+		case compare(line, column, c.Range.StartLine, c.Range.StartColumn) < 0:
+			return line, column
+		case compare(line, column, c.Range.EndLine, c.Range.EndColumn) <= 0:
+			return endLine, endColumn
+		case line == c.Range.EndLine:
+			return endLine, endColumn + column - c.Range.EndColumn
+		}
+		return line + endLine - c.Range.EndLine, column
 	}
-	return line + endLine - c.Range.EndLine, column
 }
