@@ -128,7 +128,7 @@ const hostUser = 62001
 // owned returns the files of a host with a user of its own, and a folder of this user.
 func owned(t *testing.T) (f FS, work string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "owner") // the user of the host can reach it
+	dir, err := os.MkdirTemp("/tmp", "owner") //nolint:usetesting // the user of the host cannot reach that of the test
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@ package search
 
 import (
 	"bytes"
-	"slices"
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -58,11 +58,11 @@ func TestIgnoreFilesAreBounded(t *testing.T) {
 	if rules := parseIgnore(strings.Repeat(line, 100_000)); len(rules) != 10 {
 		t.Errorf("%d rules", len(rules))
 	}
-	q := &query{}
-	if err := q.addExclude(slices.Repeat([]Exclude{{Pattern: line}}, 100_000)...); err == nil {
-		t.Error("a billion patterns to exclude")
+	var o options
+	if err := json.Unmarshal([]byte(`{"excludePattern":[`+strings.Repeat(`{"pattern":"a?`+digits+digits+digits+digits+`"},`, 1000)+`{}]}`), &o); err != nil {
+		t.Fatal(err)
 	}
-	if len(q.exclude) != 10 {
-		t.Errorf("%d patterns", len(q.exclude))
+	if _, err := New(Options{}).query(nil, t.TempDir(), &o); err == nil {
+		t.Error("a billion patterns to exclude")
 	}
 }

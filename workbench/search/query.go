@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/glob"
 )
 
@@ -14,7 +13,7 @@ type query struct {
 	folder   string // absolute
 	include  *glob.Glob
 	exclude  []exclude
-	excludes int  // alternatives of these
+	excludes int  // alternatives of these; more than maxRules: some are missing
 	fold     bool // patterns ignore case
 
 	local, parent, global bool // ignore files; without local, there are none
@@ -35,20 +34,18 @@ func (q *query) newGlob(pattern string) (*glob.Glob, error) {
 	return glob.Compile(pattern)
 }
 
-// addExclude adds patterns. Those that are no globs are ignored, as VS Code does. The error is that they
-// amount to more than maxRules alternatives together.
-func (q *query) addExclude(all ...Exclude) error {
+// addExclude adds patterns. Those that are no globs are ignored, as VS Code does. After maxRules
+// alternatives nothing is added, which excludes tells.
+func (q *query) addExclude(all ...Exclude) {
 	for _, e := range all {
 		g, err := q.newGlob(e.Pattern)
 		if err != nil {
 			continue
 		}
-		if q.excludes += g.Size(); q.excludes > maxRules {
-			return workbench.Invalid("search: the patterns to exclude have more than %d alternatives", maxRules)
+		if q.excludes += g.Size(); q.excludes <= maxRules {
+			q.exclude = append(q.exclude, exclude{e, g})
 		}
-		q.exclude = append(q.exclude, exclude{e, g})
 	}
-	return nil
 }
 
 func (q *query) matches(g *glob.Glob, rel string) bool {

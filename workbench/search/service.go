@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -135,19 +134,17 @@ func (s *Service) query(guard workbench.Guard, folder string, o *options) (*quer
 				e.Pattern = filepath.ToSlash(rel) + "/" + e.Pattern
 			}
 		}
-		if err := q.addExclude(Exclude{Pattern: e.Pattern}); err != nil {
-			return nil, err
-		}
+		q.addExclude(Exclude{Pattern: e.Pattern})
 	}
 	set := s.opt.Settings
 	if !o.NoExcludes {
-		list := set.FilesExclude(folder)
+		q.addExclude(set.FilesExclude(folder)...)
 		if !o.NoSearchExclude {
-			list = append(slices.Clone(list), set.SearchExclude(folder)...)
+			q.addExclude(set.SearchExclude(folder)...)
 		}
-		if err := q.addExclude(list...); err != nil {
-			return nil, err
-		}
+	}
+	if q.excludes > maxRules {
+		return nil, workbench.Invalid("search: the patterns to exclude have more than %d alternatives", maxRules)
 	}
 	unless := func(no *bool, by bool) bool {
 		if no != nil {
