@@ -378,9 +378,11 @@ func (s *Service) Opening(host string, number uint64, descriptions []json.RawMes
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.wrong != nil {
+		delete(s.lives, host)
 		return nil, fmt.Errorf("settings: %w", s.wrong)
 	}
 	if s.user.required && s.user.settings == nil {
+		delete(s.lives, host)
 		return nil, errors.New(s.user.broken)
 	}
 	s.known[host] = model.Contributions(descriptions)
