@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -212,5 +213,38 @@ func TestConfinedBeforeItIsResolved(t *testing.T) {
 	}
 	if err := g.Resolve(&policy.Policy{Read: []string{dir + "/none"}}, policy.Limits{}); err == nil || !g.Confines() {
 		t.Error("a path that does not exist was resolved")
+	}
+}
+
+// What a confined host has removed is removed folder by folder, links without what they lead to, and
+// not deeper than the folders that may be open at one time.
+func TestConfinedRemovesTrees(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, "ro/a", "rw/d/e/f", "rw/d/g", "rw/denied/secret", "out/kept")
+	if err := os.Symlink(dir+"/out", filepath.Join(dir, "rw/d/e/link")); err != nil {
+		t.Fatal(err)
+	}
+	f := confined(t, dir)
+	if err := f.Remove(dir+"/rw/d", true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(dir + "/rw/d"); !os.IsNotExist(err) {
+		t.Errorf("it is still there: %v", err)
+	}
+	if _, err := os.Stat(dir + "/out/kept"); err != nil {
+		t.Error(err)
+	}
+	deep := dir + "/rw/deep"
+	if err := os.MkdirAll(deep+strings.Repeat("/d", maxDepth+1), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Remove(deep, true); err == nil || !strings.Contains(err.Error(), "folders within each other") {
+		t.Errorf("%v", err)
+	}
+	if err := os.RemoveAll(deep + "/d/d"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Remove(deep, true); err != nil {
+		t.Error(err)
 	}
 }

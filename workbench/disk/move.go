@@ -13,7 +13,7 @@ import (
 	"github.com/hostsup/hostsup/workbench"
 )
 
-// maxDepth is how deep folders of a copy may be nested.
+// maxDepth is how deep folders may be nested that are copied, or removed for a confined host.
 const maxDepth = 256
 
 // Rename moves a file, a link or a folder with all that is in it, also to another file system. What

@@ -120,7 +120,10 @@ func (f FS) remove(path string, recursive bool) error {
 		if err := f.mayEmpty(p.path); err != nil {
 			return err
 		}
-		return p.dir.RemoveAll(p.name)
+		if f.Guard == nil {
+			return p.dir.RemoveAll(p.name)
+		}
+		return f.removeTree(p.dir, p.name, p.path, maxDepth)
 	}
 	err = p.dir.Remove(p.name)
 	if list, _ := os.ReadDir(p.path); err != nil && len(list) > 0 {
@@ -140,6 +143,43 @@ func (f FS) mayEmpty(path string) error {
 		}
 		return err
 	})
+}
+
+// removeTree removes an entry of a folder for a confined host, with all that is below it. Folders are
+// entered without following links and checked when they are open, because the host can put another
+// one in their place.
+func (f FS) removeTree(dir *os.Root, name, path string, depth int) error {
+	if _, err := f.check(path, workbench.Replace); err != nil {
+		return err
+	}
+	info, err := dir.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return dir.Remove(name)
+	}
+	if depth == 0 {
+		return Fail(NameUnknown, "%s: more than %d folders within each other", path, maxDepth)
+	}
+	next, err := enter(dir, name, false)
+	if err != nil {
+		return err
+	}
+	defer next.Close()
+	if !f.admitsDir(next, mayList|mayChange) {
+		return workbench.NoPermissions(path)
+	}
+	list, err := fs.ReadDir(next.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if err := f.removeTree(next, e.Name(), filepath.Join(path, e.Name()), depth-1); err != nil {
+			return err
+		}
+	}
+	return dir.Remove(name)
 }
 
 // copyFile copies a regular file to a new one.

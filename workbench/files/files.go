@@ -53,10 +53,11 @@ const (
 type Service struct {
 	opt Options
 
-	mu      sync.Mutex
-	hosts   workbench.Hosts
-	schemes map[string]*provider
-	watches map[float64]*watch
+	mu        sync.Mutex
+	hosts     workbench.Hosts
+	schemes   map[string]*provider
+	watches   map[watchKey]*watch
+	lastWatch int // the id of the last one
 }
 
 var _ workbench.Follower = (*Service)(nil)
@@ -66,7 +67,7 @@ func New(opt Options) *Service {
 	if opt.MaxRead <= 0 {
 		opt.MaxRead = DefaultMaxRead
 	}
-	return &Service{opt: opt, hosts: workbench.Hosts{}, schemes: map[string]*provider{}, watches: map[float64]*watch{}}
+	return &Service{opt: opt, hosts: workbench.Hosts{}, schemes: map[string]*provider{}, watches: map[watchKey]*watch{}}
 }
 
 // Up implements [workbench.Follower].

@@ -20,9 +20,19 @@ type provider struct {
 
 // watch is what somebody watches in a scheme.
 type watch struct {
+	id      int // for the provider
 	uri     workbench.URI
 	options json.RawMessage
 }
+
+// watchKey names a request to watch: by a host, and the number that it has given.
+type watchKey struct {
+	who     string
+	session float64
+}
+
+// maxSchemes bounds the file systems of extensions.
+const maxSchemes = 1000
 
 func (s *Service) register(c *workbench.Call) (any, error) {
 	p := &provider{}
@@ -38,11 +48,14 @@ func (s *Service) register(c *workbench.Call) (any, error) {
 	if _, taken := s.schemes[scheme]; taken || scheme == "" || scheme == "file" {
 		return nil, disk.Fail(disk.NameUnknown, "a file system provider for the scheme %q is already registered", scheme)
 	}
+	if len(s.schemes) >= maxSchemes {
+		return nil, disk.Fail(disk.NameUnknown, "%d file system providers are registered, which is the limit", maxSchemes)
+	}
 	s.schemes[scheme] = p
 	s.hosts.Tell(acceptInfos, infos(scheme, p.capabilities))
-	for id, w := range s.watches {
+	for _, w := range s.watches {
 		if w.uri.Scheme == scheme {
-			p.watch(id, w)
+			p.watch(w)
 		}
 	}
 	return nil, nil
@@ -135,34 +148,38 @@ func (s *Service) provider(ctx context.Context, u workbench.URI) (*provider, err
 	return p, nil
 }
 
-// Watch makes the provider of a scheme watch a file or folder, now or as soon as there is one. options
-// are those of VS Code. Watch does not block. [Service.Unwatch] ends it.
-func (s *Service) Watch(id float64, u workbench.URI, options json.RawMessage) {
+// Watch makes the provider of a scheme watch a file or folder, now or as soon as there is one. who and
+// session name the request: a host, and the number that it has given. options are those of VS Code.
+// Watch does not block. [Service.Unwatch] ends it.
+func (s *Service) Watch(who string, session float64, u workbench.URI, options json.RawMessage) {
+	s.Unwatch(who, session)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := &watch{u, options}
-	s.watches[id] = w
+	s.lastWatch++
+	w := &watch{s.lastWatch, u, options}
+	s.watches[watchKey{who, session}] = w
 	if p := s.schemes[u.Scheme]; p != nil {
-		p.watch(id, w)
+		p.watch(w)
 	}
 }
 
 // Unwatch ends a [Service.Watch].
-func (s *Service) Unwatch(id float64) {
+func (s *Service) Unwatch(who string, session float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.watches[id]
-	delete(s.watches, id)
+	key := watchKey{who, session}
+	w := s.watches[key]
+	delete(s.watches, key)
 	if w == nil {
 		return
 	}
 	if p := s.schemes[w.uri.Scheme]; p != nil {
-		p.host.Tell("ExtHostFileSystem.$unwatch", workbench.Params(p.handle, id))
+		p.host.Tell("ExtHostFileSystem.$unwatch", workbench.Params(p.handle, w.id))
 	}
 }
 
-func (p *provider) watch(id float64, w *watch) {
-	p.host.Tell("ExtHostFileSystem.$watch", workbench.Params(p.handle, id, w.uri, w.options))
+func (p *provider) watch(w *watch) {
+	p.host.Tell("ExtHostFileSystem.$watch", workbench.Params(p.handle, w.id, w.uri, w.options))
 }
 
 // call calls the provider. The errors of extensions get the names of this package.

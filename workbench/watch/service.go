@@ -2,6 +2,7 @@ package watch
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -32,8 +33,10 @@ type ServiceOptions struct {
 
 // Schemes watches files of other schemes. A [files.Service] is one.
 type Schemes interface {
-	Watch(id float64, u workbench.URI, options json.RawMessage)
-	Unwatch(id float64)
+	// Watch begins what Unwatch ends. who and session name it: a host, and the number that it has
+	// given. A request of that name before is replaced.
+	Watch(who string, session float64, u workbench.URI, options json.RawMessage)
+	Unwatch(who string, session float64)
 }
 
 // Service is the [workbench.Service] for the watchers of MainThreadFileSystemEventService. It must
@@ -127,7 +130,7 @@ func (s *Service) Down(h *workbench.Host) {
 	s.mu.Unlock()
 	s.files.Forget(h.Name())
 	for id := range sessions {
-		s.opt.Schemes.Unwatch(id)
+		s.opt.Schemes.Unwatch(h.Name(), id)
 	}
 }
 
@@ -160,6 +163,9 @@ func texts(list []pattern) (out []string) {
 	return out
 }
 
+// maxOthers bounds the watchers of a host for files of other schemes.
+const maxOthers = 1000
+
 func (s *Service) watch(c *workbench.Call) (any, error) {
 	var extension string
 	var session float64
@@ -182,12 +188,20 @@ func (s *Service) watch(c *workbench.Call) (any, error) {
 		return nil, workbench.NotSupported("workspace.createFileSystemWatcher", "files of the scheme "+u.Scheme+" are not watched")
 	}
 	s.mu.Lock()
-	if s.others[c.Host.Name()] == nil {
-		s.others[c.Host.Name()] = map[float64]bool{}
+	mine := s.others[c.Host.Name()]
+	if mine == nil {
+		mine = map[float64]bool{}
+		s.others[c.Host.Name()] = mine
 	}
-	s.others[c.Host.Name()][session] = true
+	full := !mine[session] && len(mine) >= maxOthers
+	if !full {
+		mine[session] = true
+	}
 	s.mu.Unlock()
-	s.opt.Schemes.Watch(session, u, c.Raw(3))
+	if full {
+		return nil, workbench.NotSupported("workspace.createFileSystemWatcher", fmt.Sprintf("the host has %d watchers of file systems of extensions, which is the limit", maxOthers))
+	}
+	s.opt.Schemes.Watch(c.Host.Name(), session, u, c.Raw(3))
 	return nil, nil
 }
 
@@ -201,7 +215,7 @@ func (s *Service) unwatch(c *workbench.Call) (any, error) {
 	delete(s.others[c.Host.Name()], session)
 	s.mu.Unlock()
 	if other {
-		s.opt.Schemes.Unwatch(session)
+		s.opt.Schemes.Unwatch(c.Host.Name(), session)
 		return nil, nil
 	}
 	s.files.Unwatch(key(c, session))
