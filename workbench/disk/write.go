@@ -49,9 +49,9 @@ func (f FS) writeFile(path string, data []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// replace writes a file beside its place and renames it. like is the file before, nil if there was
-// none: then nothing that appears meanwhile is overwritten, and with given the file belongs to the owner
-// of its folder.
+// replace writes a file beside its place and renames it. like is the file before, whose owner and mode
+// the new one gets. It is nil if there was none: then, with given, the file belongs to the owner of its
+// folder.
 func (p *place) replace(data []byte, like fs.FileInfo, given bool) (err error) {
 	flags, mode, name := os.O_WRONLY|os.O_CREATE|os.O_EXCL, fs.FileMode(0o666), temporary()
 	if like != nil {
