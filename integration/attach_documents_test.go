@@ -325,7 +325,9 @@ func TestAttachOwnerLeaves(t *testing.T) {
 			t.Errorf("hover: %s, want %s", out, want)
 		}
 	}
-	a, b := connect(), connect()
+	a := connect()
+	hover(a, 0, 6, "const one: 1") // it has the document, before the other one opens it
+	b := connect()
 	a.inserts(uri, 2, at(0, 6), "LONG_")
 	hover(a, 0, 6, "const LONG_one: 1")
 	a.closes(uri)
