@@ -190,7 +190,6 @@ func TestNotSupported(t *testing.T) {
 		}
 		for name, want := range map[string]string{
 			"startDebugging": "debug.startDebugging is not supported", "notebook": "workspace.openNotebookDocument is not supported",
-			"invokeTool": "lm.invokeTool is not supported",
 		} {
 			if !strings.Contains(got[name], want) {
 				t.Errorf("%s: %q, want %q", name, got[name], want)

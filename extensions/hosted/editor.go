@@ -12,6 +12,7 @@ import (
 	"github.com/hostsup/hostsup/workbench/languages"
 	"github.com/hostsup/hostsup/workbench/output"
 	"github.com/hostsup/hostsup/workbench/terminals"
+	"github.com/hostsup/hostsup/workbench/tools"
 	"github.com/hostsup/hostsup/workbench/window"
 )
 
@@ -48,6 +49,7 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 		work,
 		s.questionsOf(h),
 		output.New(),
+		tools.New(tools.Options{Activate: func(ctx context.Context, event string) error { return s.activateFor(ctx, h, event) }}),
 	)
 }
 

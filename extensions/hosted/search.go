@@ -10,6 +10,7 @@ import (
 	"github.com/hostsup/hostsup/workbench/languages"
 	"github.com/hostsup/hostsup/workbench/search"
 	"github.com/hostsup/hostsup/workbench/settings"
+	"github.com/hostsup/hostsup/workbench/tools"
 )
 
 // searchOf returns the searches for a host and those beside it.
@@ -72,21 +73,24 @@ func associations(config *settings.Service) func(path string) map[string]string 
 	}
 }
 
-// described tells the languages of extensions beside their settings.
+// described tells the languages and tools of extensions beside their settings.
 type described struct {
 	*settings.Service
 	languages *languages.Service
+	tools     *tools.Service
 	work      *folders.Service
 }
 
 // Opening implements [vscode.Editor].
 func (d described) Opening(host string, life uint64, descriptions []json.RawMessage) (codec.Raw, error) {
 	d.languages.Describe(descriptions)
+	d.tools.Describe(descriptions)
 	return d.Service.Opening(host, life, descriptions)
 }
 
 // Described implements [vscode.Editor].
 func (d described) Described(host string, life uint64, descriptions []json.RawMessage, tell func(codec.Raw) error) error {
 	d.languages.Describe(descriptions)
+	d.tools.Describe(descriptions)
 	return d.Service.Described(host, life, descriptions, tell)
 }

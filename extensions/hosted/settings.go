@@ -12,6 +12,7 @@ import (
 	"github.com/hostsup/hostsup/workbench/languages"
 	"github.com/hostsup/hostsup/workbench/questions"
 	"github.com/hostsup/hostsup/workbench/settings"
+	"github.com/hostsup/hostsup/workbench/tools"
 	"github.com/hostsup/hostsup/workbench/watch"
 )
 
@@ -20,7 +21,10 @@ func (d described) Workspace() *vscode.Present { return d.work.Workspace() }
 
 // editorOf returns what the services of a workbench have for the start of hosts.
 func editorOf(w *workbench.Workbench) vscode.Editor {
-	return described{workbench.Find[*settings.Service](w), workbench.Find[*languages.Service](w), workbench.Find[*folders.Service](w)}
+	return described{
+		workbench.Find[*settings.Service](w), workbench.Find[*languages.Service](w), workbench.Find[*tools.Service](w),
+		workbench.Find[*folders.Service](w),
+	}
 }
 
 // foldersOf returns the workspace of a host and those beside it. Changes of it are told to what

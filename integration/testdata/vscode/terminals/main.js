@@ -120,7 +120,6 @@ exports.activate = context => {
     const out = {};
     for (const [name, f] of Object.entries({
       startDebugging: () => vscode.debug.startDebugging(undefined, { type: 'x', name: 'x', request: 'launch' }),
-      invokeTool: () => vscode.lm.invokeTool('x', { input: {}, toolInvocationToken: undefined }),
       notebook: () => vscode.workspace.openNotebookDocument(vscode.Uri.file('/x.ipynb')),
     })) {
       try { out[name] = 'result ' + JSON.stringify(await f()); } catch (e) { out[name] = e.message; }
