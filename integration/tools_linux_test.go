@@ -10,7 +10,7 @@ import (
 
 	"github.com/hostsup/hostsup/extensions/plan"
 	"github.com/hostsup/hostsup/extensions/vscode"
-	"github.com/hostsup/hostsup/workbench"
+	bench "github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/tools"
 )
 
@@ -35,11 +35,11 @@ func TestLanguageModelTools(t *testing.T) {
 		}
 		resultOf[string](t, h, "asker.cancel") // it ends
 
-		bench, ok := h.Ref().Interceptor("workbench").(*workbench.Workbench)
+		found, ok := h.Ref().Interceptor("workbench").(*bench.Workbench)
 		if !ok {
 			t.Fatal("the host has no workbench")
 		}
-		all := workbench.Find[*tools.Service](bench)
+		all := bench.Find[*tools.Service](found)
 		if list := all.Tools(); len(list) != 2 || list[0].ID != "acme_add" || !json.Valid(list[0].InputSchema) || list[0].Source.Label != "Adder" {
 			t.Errorf("%+v", list)
 		}
