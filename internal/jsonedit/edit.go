@@ -68,7 +68,7 @@ func setPlain(src []byte, path []string, value any) ([]byte, error) {
 	return replaced(src, &root, at, path, value)
 }
 
-// memberOf returns a member of an object, nil if it has none of that name.
+// memberOf returns a member of an object, nil if it has no member of that name.
 func memberOf(obj *hujson.Object, name string) (*hujson.ObjectMember, error) {
 	var found *hujson.ObjectMember
 	for i := range obj.Members {

@@ -7,7 +7,7 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// Remove returns src without the member at a path, or src itself if there is none. The comments
+// Remove returns src without the member at a path, or src itself if there is no such member. The comments
 // around the member stay; those within its value go with it. An error is about the syntax of
 // src, or wraps [ErrUnsafe].
 func Remove(src []byte, path []string) ([]byte, error) {

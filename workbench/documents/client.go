@@ -132,12 +132,12 @@ func (o *Document) SetText(content string) error {
 	})
 }
 
-// Undo undoes the last step; nothing if there is none.
+// Undo undoes the last step, if there is one.
 func (o *Document) Undo() error {
 	return o.with(func(d *document) error { return o.s.undo(d, false) })
 }
 
-// Redo makes the last step that was undone again; nothing if there is none.
+// Redo makes the last step that was undone again, if there is one.
 func (o *Document) Redo() error {
 	return o.with(func(d *document) error { return o.s.undo(d, true) })
 }

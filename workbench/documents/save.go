@@ -50,7 +50,7 @@ func (s *Service) saveShown(ctx context.Context, c *workbench.Call) (any, error)
 		return nil, err
 	}
 	if opt.SaveAs {
-		return nil, workbench.NotSupported("workspace.saveAs", "there is nobody to ask for the path")
+		return nil, workbench.NotSupported("workspace.saveAs", "there is no user to ask for the path")
 	}
 	s.mu.Lock()
 	d := s.documents[uri.String()]
@@ -92,7 +92,7 @@ func (s *Service) save(ctx context.Context, d *document, caller *workbench.Call)
 	path, ok := d.uri.FilePath()
 	if !ok {
 		if path, ok = untitledPath(d.uri); !ok {
-			return fail(workbench.NotSupported("TextDocument.save", "the document has no path, and there is nobody to ask for one"))
+			return fail(workbench.NotSupported("TextDocument.save", "the document has no path, and there is no user to ask for one"))
 		}
 	}
 	if err := mayWrite(caller, d.uri); err != nil {

@@ -11,7 +11,7 @@ import (
 type expanded struct {
 	text string
 	// first and end are where the first and the final tab stop are in text, in bytes; first is -1 if
-	// there is none besides the final one.
+	// there are no others besides the final one.
 	first, firstEnd, end int
 }
 

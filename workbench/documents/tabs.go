@@ -42,7 +42,7 @@ func (s *Service) shownIn(d *document) (n int) {
 
 // unsaved is the error for closing a document with changes, about which VS Code would ask.
 func unsaved(api string, d *document) error {
-	return workbench.NotSupported(api, d.key+" has changes that are not saved, and there is nobody to ask")
+	return workbench.NotSupported(api, d.key+" has changes that are not saved, and there is no user to ask")
 }
 
 func (s *Service) tabMethods() map[string]workbench.Method {
@@ -53,7 +53,7 @@ func (s *Service) tabMethods() map[string]workbench.Method {
 	}
 }
 
-// closing closes tabs, all or none of them. The caller must hold mu.
+// closing closes tabs, all of them or no tab. The caller must hold mu.
 func (s *Service) closing(chosen func(*group, *tab) bool) error {
 	count := map[*document]int{}
 	type pair struct {

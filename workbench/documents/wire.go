@@ -63,7 +63,7 @@ type delta struct {
 	AddedDocuments   []documentDTO   `json:"addedDocuments,omitempty"`
 	RemovedEditors   []string        `json:"removedEditors,omitempty"`
 	AddedEditors     []editorDTO     `json:"addedEditors,omitempty"`
-	// ActiveEditor is absent if it is unchanged, and null if there is none.
+	// ActiveEditor is absent if it is unchanged, and null if no editor is active.
 	ActiveEditor **string `json:"newActiveEditor,omitempty"`
 }
 

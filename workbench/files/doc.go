@@ -2,7 +2,7 @@
 // extensions of any host of the workbench have registered.
 //
 // A file: URI is a file of this machine, which package workbench/disk reads and changes, under the
-// [workbench.Guard] of the host that asks. Any other scheme is that of a provider; if there is none,
+// [workbench.Guard] of the host that asks. Any other scheme is that of a provider; if no provider is registered,
 // the activation event onFileSystem:SCHEME is requested first. A provider is called in the host that
 // registered it, also for that host itself, and ends with the life of the host. Files are moved and
 // copied between all of them.

@@ -18,7 +18,7 @@ const maxFolders = 1000
 
 // Options of a [Service].
 type Options struct {
-	// Workspace is the workspace at the beginning; nil is none.
+	// Workspace is the workspace at the beginning; nil means that there is no workspace.
 	Workspace *vscode.Workspace
 	// Changing is called with the folders before hosts are told of a change, and Changed after that,
 	// before the extension gets its result.

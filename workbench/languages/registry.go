@@ -101,7 +101,7 @@ func (r *Registry) add(c contribution, folder string) {
 			r.rules = append(r.rules, rule{language: c.ID, firstLine: re})
 		}
 	}
-	// A file outside the folder of the extension is none of its own.
+	// A file outside the folder of the extension does not belong to it.
 	if file := filepath.FromSlash(c.Configuration); folder != "" && file != "" && filepath.IsLocal(file) {
 		r.files[c.ID] = append(r.files[c.ID], filepath.Join(folder, file))
 	}

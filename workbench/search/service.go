@@ -183,7 +183,7 @@ func (s *Service) each(c *workbench.Call, folders []string, o *options, search f
 	return nil
 }
 
-// isCancelled reports whether a search has ended because nobody wants its results.
+// isCancelled reports whether a search has ended because its results are no longer wanted.
 func isCancelled(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() != nil
 }

@@ -25,7 +25,7 @@ type Settings interface {
 	FollowSymlinks(folder string) bool
 }
 
-// Defaults are the settings of VS Code that nobody has changed.
+// Defaults are the settings of VS Code without changes.
 type Defaults struct{}
 
 // FilesExclude implements [Settings].

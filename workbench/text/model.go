@@ -195,10 +195,10 @@ func minimal(a, b *Text) []Edit {
 	return []Edit{{from, b.Slice(to)}}
 }
 
-// Undoable returns the id of the group that [Model.Undo] would undo; false if there is none.
+// Undoable returns the id of the group that [Model.Undo] would undo; false if there is no such group.
 func (m *Model) Undoable() (id string, ok bool) { return last(m.undo) }
 
-// Redoable returns the id of the group that [Model.Redo] would make again; false if there is none.
+// Redoable returns the id of the group that [Model.Redo] would make again; false if there is no such group.
 func (m *Model) Redoable() (id string, ok bool) { return last(m.redo) }
 
 func last(list []group) (id string, ok bool) {
@@ -208,7 +208,7 @@ func last(list []group) (id string, ok bool) {
 	return list[len(list)-1].id, true
 }
 
-// Undo undoes the last group. The event is nil if there is none.
+// Undo undoes the last group. The event is nil if there is no such group.
 func (m *Model) Undo() *Event {
 	e := m.step(&m.undo, &m.redo, true)
 	if e != nil {
@@ -217,7 +217,7 @@ func (m *Model) Undo() *Event {
 	return e
 }
 
-// Redo makes the last group that was undone again. The event is nil if there is none.
+// Redo makes the last group that was undone again. The event is nil if there is no such group.
 func (m *Model) Redo() *Event {
 	e := m.step(&m.redo, &m.undo, false)
 	if e != nil {

@@ -22,7 +22,7 @@ type Text struct {
 }
 
 // New returns a text. Of different line endings it takes the one that VS Code takes: CRLF if more
-// than half of them have a carriage return, and fallback if there is none. Bytes that are not UTF-8
+// than half of them have a carriage return, and fallback if there are no line ends. Bytes that are not UTF-8
 // become U+FFFD.
 func New(s string, fallback EOL) *Text {
 	var lf, cr int

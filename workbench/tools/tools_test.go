@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// Tools of manifests are known without their extensions; what is none is left out.
+// Tools of manifests are known without their extensions; what is no tool is left out.
 func TestDescribe(t *testing.T) {
 	s := New(Options{})
 	s.Describe([]json.RawMessage{

@@ -93,7 +93,7 @@ func (w *Watcher) poke() {
 	}
 }
 
-// do has the goroutine do something, and starts it if there is none.
+// do runs f on the goroutine of the watcher, which it starts if it does not run.
 func (w *Watcher) do(f func(*loop)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -52,7 +52,7 @@ func (s *Service) write(c *workbench.Call) (any, error) {
 	return nil, nil
 }
 
-// session answers $getSession: there is none, and none can be made without a user.
+// session answers $getSession: there are no sessions, and without a user no session can be made.
 func session(c *workbench.Call) (any, error) {
 	var provider string
 	var options struct{ CreateIfNone, ForceNewSession any }

@@ -55,7 +55,7 @@ var overridable = map[string]Scope{
 	"files.associations": Window, "window.zoomLevel": Application, "http.proxy": ApplicationMachine,
 }
 
-// Own returns the scope of a setting of VS Code itself; false if name is in none of its sections.
+// Own returns the scope of a setting of VS Code itself; false if name is in no section of it.
 func Own(name string) (Scope, bool) {
 	if s, ok := overridable[name]; ok {
 		return s, true
