@@ -28,16 +28,9 @@ func searchSection(opt options) (*report, error) {
 		title: fmt.Sprintf("An extension searches %d files", searchedFiles),
 		head:  []string{"way", "all files", "ratio", fmt.Sprintf("text in %d files", foundFiles), "ratio"},
 	}
-	root, err := moduleRoot()
-	if err != nil {
-		return nil, err
-	}
-	build := filepath.Join(root, ".cache/peers/node_modules/code-server/lib/vscode")
-	if _, err := os.Stat(build); errors.Is(err, os.ErrNotExist) {
-		r.note("left out: VS Code's host, which ./test peers installs, is not here")
-		return r, nil
-	} else if err != nil {
-		return nil, err
+	build, err := vscodeBuild(r)
+	if build == "" {
+		return r, err
 	}
 	var files, text [2][]float64
 	for round := range opt.rounds {

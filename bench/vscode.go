@@ -41,16 +41,9 @@ func vscodeSection(opt options) (*report, error) {
 		title: "VS Code's extension host, one command",
 		head:  []string{"way", "p50", "ratio", fmt.Sprintf("pipelined, %d in flight", pipelineWindow), "ratio", "activation"},
 	}
-	root, err := moduleRoot()
-	if err != nil {
-		return nil, err
-	}
-	build := filepath.Join(root, ".cache/peers/node_modules/code-server/lib/vscode")
-	if _, err := os.Stat(build); errors.Is(err, os.ErrNotExist) {
-		r.note("left out: VS Code's host, which ./test peers installs, is not here")
-		return r, nil
-	} else if err != nil {
-		return nil, err
+	build, err := vscodeBuild(r)
+	if build == "" {
+		return r, err
 	}
 	var all []vscodeFigures
 	for round := range opt.rounds {
@@ -277,4 +270,21 @@ func node() (string, error) {
 		return "", fmt.Errorf("node: %w", peers.ErrMissing)
 	}
 	return path, nil
+}
+
+// vscodeBuild returns the folder of the build of VS Code whose host is measured. Without one it is "", and
+// the report says so, unless there is an error.
+func vscodeBuild(r *report) (string, error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	build := filepath.Join(root, ".cache/peers/node_modules/code-server/lib/vscode")
+	if _, err := os.Stat(build); errors.Is(err, os.ErrNotExist) {
+		r.note("left out: VS Code's host, which ./test peers installs, is not here")
+		return "", nil
+	} else if err != nil {
+		return "", err
+	}
+	return build, nil
 }

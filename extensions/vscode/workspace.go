@@ -46,7 +46,7 @@ func (w *Present) opening() (codec.Raw, error) {
 }
 
 // Data returns the workspace as hosts are told it, with $initializeWorkspace and
-// $acceptWorkspaceData; nil is none.
+// $acceptWorkspaceData. A nil Present means that there is no workspace.
 func (w *Present) Data() any {
 	if w == nil {
 		return nil

@@ -69,15 +69,16 @@ func Run(ctx context.Context, host *actors.Ref, given *actors.Start, c Command) 
 	case <-ctx.Done():
 		err = ended(context.Cause(ctx))
 	}
-	left := end(child)
+	left := End(child)
 	_ = r.SetReadDeadline(time.Now().Add(outputWait))
 	line := <-last
 	r.Close()
 	return errors.Join(outcome(child, err, line), left)
 }
 
-// end kills the process and what it has left behind, and waits for the end of both.
-func end(child *sandbox.Child) error {
+// End kills the process and what it has left behind, and waits at most twice [lifecycle.KillWait] for
+// the end of both. The error names what has not ended.
+func End(child *sandbox.Child) error {
 	err := child.KillTree()
 	timer := time.NewTimer(lifecycle.KillWait)
 	defer timer.Stop()

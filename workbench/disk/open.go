@@ -230,8 +230,8 @@ func adoptFile(in *os.Root, made *os.File) error {
 	return made.Chown(uid, gid)
 }
 
-// ownerOf returns to whom new entries of a folder are given; false if they stay with the user of the
-// supervisor.
+// ownerOf returns the owner that new entries of a folder get. ok is false if they keep the user of the
+// supervisor as their owner.
 func ownerOf(dir *os.Root) (uid, gid int, ok bool) {
 	if os.Geteuid() != 0 {
 		return 0, 0, false

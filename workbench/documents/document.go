@@ -52,7 +52,7 @@ type document struct {
 	model    *text.Model
 	language string
 	encoding string
-	saved    int // the state of the model that is on disk; -1: none is
+	saved    int // the state of the model that is on disk; -1 if no state is on disk
 	dirty    bool
 	virtual  bool              // from a provider: it cannot be edited
 	onDisk   [sha256.Size]byte // of the bytes that were read or written last

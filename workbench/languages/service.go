@@ -12,7 +12,7 @@ import (
 // Service answers MainThreadLanguages, but for $changeLanguage, and tells hosts of the languages.
 // The zero value is ready for use.
 type Service struct {
-	// Associations returns files.associations for a file; nil: there are none.
+	// Associations returns files.associations for a file. A nil function means no associations.
 	Associations func(path string) map[string]string
 
 	mu       sync.Mutex

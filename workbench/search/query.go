@@ -16,7 +16,7 @@ type query struct {
 	excludes int  // alternatives of these; more than maxRules: some are missing
 	fold     bool // patterns ignore case
 
-	local, parent, global bool // ignore files; without local, there are none
+	local, parent, global bool // which ignore files are obeyed; without local, no ignore files are
 	follow                bool
 	files                 files
 }

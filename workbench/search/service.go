@@ -17,7 +17,7 @@ import (
 
 // Options are those of a [Service].
 type Options struct {
-	// Folders returns the workspace folders, absolute paths. Nil: there are none.
+	// Folders returns the workspace folders, absolute paths. A nil function means that there are no folders.
 	Folders  func() []string
 	Settings Settings // nil: Defaults
 	// Ripgrep is the path of the program, see [FindRipgrep]. With "", and for hosts that are

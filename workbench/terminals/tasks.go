@@ -2,6 +2,7 @@ package terminals
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -86,7 +87,7 @@ func (s *Service) fetch(ctx context.Context, c *workbench.Call) (any, error) {
 	}
 	s.mu.Unlock()
 	slices.SortFunc(list, func(a, b asked) int {
-		return strings.Compare(a.key.host, b.key.host)*2 + min(1, max(-1, a.key.handle-b.key.handle))
+		return cmp.Or(strings.Compare(a.key.host, b.key.host), cmp.Compare(a.key.handle, b.key.handle))
 	})
 	out := []json.RawMessage{}
 	for _, a := range list {

@@ -1,15 +1,14 @@
 package terminals
 
 import (
-	"errors"
 	"io"
 	"os"
 	"time"
 	"unicode/utf8"
 
 	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/internal/hostcommand"
 	pseudo "github.com/hostsup/hostsup/internal/terminal"
-	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/sandbox"
 	"github.com/hostsup/hostsup/workbench"
 )
@@ -119,7 +118,7 @@ func (t *terminal) run() {
 	case <-child.Done():
 	case <-t.stop:
 	}
-	left := kill(child)
+	left := hostcommand.End(child)
 	_ = tty.SetReadDeadline(time.Now().Add(outputWait))
 	<-read
 	tty.Close() // ends a write
@@ -157,19 +156,6 @@ func (t *terminal) start() (*sandbox.Child, *os.File, error) {
 		return nil, nil, err
 	}
 	return child, ours, nil
-}
-
-// kill kills a process and what it has left behind, and waits for the end of both.
-func kill(child *sandbox.Child) error {
-	err := child.KillTree()
-	timer := time.NewTimer(lifecycle.KillWait)
-	defer timer.Stop()
-	select {
-	case <-child.Done():
-	case <-timer.C:
-		return errors.Join(err, child.Stuck())
-	}
-	return errors.Join(child.KillTree(), child.AwaitGone(lifecycle.KillWait))
 }
 
 // read reads output to its end.

@@ -1,6 +1,6 @@
 // Package window has what extensions ask of the window and the user of their editor, and what needs
-// neither: the clipboard, which is text in memory, external URIs, and sessions of accounts, of
-// which there are none.
+// neither: the clipboard, which is text in memory, external URIs, and sessions of accounts,
+// which do not exist here.
 package window
 
 import (
