@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/hostsup/hostsup/internal/filewatch"
 )
 
 // watchQuiet is how long files must have been left alone before they are loaded: an editor
@@ -20,7 +22,7 @@ const watchQuiet = 200 * time.Millisecond
 
 // watcher notices changes of a file, and of those that it names.
 type watcher struct {
-	*fsnotify.Watcher
+	*filewatch.Watcher
 	path  string
 	again chan struct{} // has an element when folders are watched that a load saw before
 
@@ -33,7 +35,7 @@ type watcher struct {
 // links are followed: editors put another file in the place of one, which is another file
 // to the system.
 func newWatcher(path string, others []string) (*watcher, error) {
-	fs, err := fsnotify.NewWatcher()
+	fs, err := filewatch.New()
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +146,7 @@ func (w *watcher) run(ctx context.Context, load func(), report func(error)) {
 		case <-w.again:
 			quiet.Reset(watchQuiet)
 			changed, waits = true, true
-		case err := <-w.Errors:
+		case err := <-w.Failed:
 			report(err)
 			quiet.Reset(watchQuiet) // something may have been missed
 			changed, waits = true, true

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
+	"github.com/hostsup/hostsup/internal/filewatch"
 )
 
 // quiet is how long files must have been left alone before they are read: an editor writes a file
@@ -16,7 +16,7 @@ const quiet = 100 * time.Millisecond
 // their folders need not exist; the folders of these folders must. If the system cannot watch,
 // changed is not called. changed is not called any longer once stop has returned.
 func Watch(files []string, changed func()) (stop func()) {
-	fs, err := fsnotify.NewWatcher()
+	fs, err := filewatch.New()
 	if err != nil {
 		return func() {}
 	}
@@ -35,7 +35,7 @@ func Watch(files []string, changed func()) (stop func()) {
 }
 
 type watcher struct {
-	fs    *fsnotify.Watcher
+	fs    *filewatch.Watcher
 	files []string
 	names map[string]bool // of files and their folders
 }
@@ -63,7 +63,7 @@ func (w *watcher) run(changed func()) {
 			}
 			w.follow()
 			due = time.After(quiet)
-		case _, ok := <-w.fs.Errors:
+		case _, ok := <-w.fs.Failed:
 			if !ok {
 				return
 			}

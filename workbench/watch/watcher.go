@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/hostsup/hostsup/internal/filewatch"
 )
 
 // Delay is how long changes are collected before they are told, as in VS Code.
@@ -126,7 +128,7 @@ func (w *Watcher) next(idle bool) (todo []func(*loop), end bool) {
 // loop is the state of the goroutine.
 type loop struct {
 	w     *Watcher
-	fs    *fsnotify.Watcher
+	fs    *filewatch.Watcher
 	roots map[string]*root
 	dirs  map[string]*dir
 	scans []scan // folders that are to be read, the last first
@@ -182,9 +184,9 @@ func (l *loop) stop() {
 // step waits for something to happen, or reads a folder if one is to be read.
 func (l *loop) step() {
 	var events chan fsnotify.Event
-	var errs chan error
+	var errs <-chan error
 	if l.fs != nil {
-		events, errs = l.fs.Events, l.fs.Errors
+		events, errs = l.fs.Events, l.fs.Failed
 	}
 	var more chan struct{}
 	if len(l.scans) > 0 {
@@ -270,7 +272,7 @@ func (l *loop) open() bool {
 	if l.fs != nil {
 		return true
 	}
-	library, err := fsnotify.NewWatcher()
+	library, err := filewatch.New()
 	if err != nil {
 		l.notOpened(err)
 		return false
