@@ -19,11 +19,13 @@ const lineBuffer = 16 << 10
 
 // serveLines serves a connection by lines to its end.
 func (s *Server) serveLines(r io.Reader, w io.WriteCloser) {
-	c := s.newConn(w, lines{}, "")
-	if !s.enter(c) {
+	if !s.admit() {
 		w.Close()
 		return
 	}
+	defer s.serves.Done()
+	c := s.newConn(w, lines{}, "")
+	s.enter(c)
 	defer s.exit(c)
 	go c.write()
 	why := c.readLines(r)

@@ -310,24 +310,35 @@ func (s *Server) forget(se *session) {
 	}
 }
 
-// enter adds a connection. It returns false when the server is stopping.
-func (s *Server) enter(c *conn) bool {
+// admit counts a connection before it is made, so that the end of the server waits for it. It returns
+// false when the server is stopping; after true, s.serves.Done must be called.
+func (s *Server) admit() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping {
 		return false
 	}
-	s.count.connections.Add(1)
-	s.conns[c] = struct{}{}
 	s.serves.Add(1)
 	return true
 }
 
+// enter adds a connection that was admitted. One that a client has seen opened while the server began
+// to stop is told why it ends, like all others.
+func (s *Server) enter(c *conn) {
+	s.mu.Lock()
+	s.count.connections.Add(1)
+	s.conns[c] = struct{}{}
+	stopping := s.stopping
+	s.mu.Unlock()
+	if stopping {
+		c.kick(closeGoingAway, ErrStopped.Error())
+	}
+}
+
 func (s *Server) exit(c *conn) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	delete(s.conns, c)
-	s.mu.Unlock()
-	s.serves.Done()
 }
 
 // shut refuses new connections and ends all others. The sessions are stopped after
@@ -359,6 +370,10 @@ func (s *Server) finish() {
 		select {
 		case <-served:
 		case <-late:
+		}
+		if s.http != nil {
+			// Not before: it also cuts off those who are in the middle of becoming a WebSocket.
+			_ = s.http.Close()
 		}
 		if err := s.closeLauncher(); err != nil {
 			s.opt.Log.Error("process trees", "error", err)
@@ -404,9 +419,6 @@ func (s *Server) listen() (err error) {
 
 func (s *Server) closeListener() {
 	switch {
-	case s.http != nil:
-		_ = s.http.Close()
-		_ = s.listener.Close()
 	case s.listener != nil:
 		_ = s.listener.Close()
 		if s.addr.transport == Unix {

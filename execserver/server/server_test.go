@@ -367,6 +367,29 @@ func TestEndOfTheServerIsSaidInCloseFrames(t *testing.T) {
 	}
 }
 
+// A client whose WebSocket opens while the server begins to stop is told, too.
+func TestEndOfTheServerIsSaidToWhoJustCame(t *testing.T) {
+	for i := range 200 {
+		s := startServer(t, Options{})
+		stopped := make(chan struct{})
+		ws, _, err := websocket.Dial(t.Context(), s.URL(), nil) //nolint:bodyclose // the library closes it
+		go func() {
+			defer close(stopped)
+			stopServer(t, s)
+		}()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = ws.Read(t.Context())
+		var ce websocket.CloseError
+		if !asClose(err, &ce) || ce.Code != closeGoingAway || ce.Reason != ErrStopped.Error() {
+			t.Errorf("client %d: %v", i, err)
+		}
+		_ = ws.CloseNow()
+		<-stopped
+	}
+}
+
 func asClose(err error, ce *websocket.CloseError) bool {
 	for ; err != nil; err = unwrap(err) {
 		if e, ok := err.(websocket.CloseError); ok { //nolint:errorlint // the loop unwraps

@@ -62,6 +62,11 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) {
 		plain(http.StatusUnauthorized, refusal)
 		return
 	}
+	if !s.admit() {
+		plain(http.StatusServiceUnavailable, ErrStopped.Error())
+		return
+	}
+	defer s.serves.Done()
 	h := &hijacker{ResponseWriter: w}
 	var c *conn
 	ws, err := websocket.Accept(h, r, &websocket.AcceptOptions{
@@ -79,10 +84,7 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) {
 	}
 	c = s.newConn(h.socket, frames{}, r.RemoteAddr)
 	c.pings = true
-	if !s.enter(c) {
-		h.socket.Close()
-		return
-	}
+	s.enter(c)
 	defer s.exit(c)
 	go c.write()
 	c.pingLater()
