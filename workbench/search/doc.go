@@ -1,10 +1,10 @@
 // Package search finds files and text for extensions of VS Code: workspace.findFiles, findFiles2,
 // findTextInFiles and findTextInFiles2.
 //
-// There are two engines with the same results: ripgrep, which is run as a process if it is found,
-// and a slower one of this package. Both leave out binary files (those with a zero byte), heed
-// .gitignore, .ignore and .rgignore, and follow links unless the extension or the settings say
-// otherwise. Columns are those of VS Code: UTF-16 units.
+// Files are found by reading folders side by side. For text there are two engines with the same
+// results: ripgrep, which is run as a process if it is found, and a slower one of this package. Both
+// leave out binary files (those with a zero byte). Searches heed .gitignore, .ignore and .rgignore, and
+// follow links unless the extension or the settings say otherwise. Columns are those of VS Code: UTF-16 units.
 //
 // Expressions are those of JavaScript where both engines can have them: \b, \d and \w are of ASCII,
 // a dot does not match \r. Look-around and back-references need a ripgrep with PCRE2.

@@ -129,10 +129,27 @@ func randomQuery(t testing.TB, r *rand.Rand, dir string) *query {
 	return q
 }
 
-func listed(t testing.TB, e engine, q *query) []string {
+func listed(t testing.TB, q *query) []string {
 	t.Helper()
 	var out []string
-	if err := e.files(t.Context(), q, func(rel string) bool { out = append(out, rel); return true }); err != nil {
+	if err := q.walk(t.Context(), func(rel string) bool { out = append(out, rel); return true }); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// files returns what ripgrep lists.
+func (r *ripgrep) files(t testing.TB, q *query) []string {
+	t.Helper()
+	var out []string
+	keep := r.newFilter(q)
+	if err := r.run(t.Context(), q.folder, append(r.arguments(q), "--files", "./"), func(line []byte) (bool, error) {
+		if rel := lowerSlash(string(line)); keep.has(rel) {
+			out = append(out, rel)
+		}
+		return true, nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(out)
@@ -186,7 +203,7 @@ func TestEnginesAgree(t *testing.T) {
 		write(t, filepath.Dir(dir), ".gitignore", "*.TXT\nout\n")
 		for n := range 12 {
 			q := randomQuery(t, r, dir)
-			ours, theirs := listed(t, walker{}, q), listed(t, rg, q)
+			ours, theirs := listed(t, q), rg.files(t, q)
 			if !slices.Equal(ours, theirs) {
 				t.Fatalf("seed %d, files %d, %+v:\nwalk    %s\nripgrep %s", seed, n, q, missing(ours, theirs), missing(theirs, ours)+ignoreFiles(dir))
 			}
@@ -267,20 +284,34 @@ func TestCancelled(t *testing.T) {
 	for i := range 2000 {
 		write(t, dir, fmt.Sprintf("%d/f.txt", i), "needle\n")
 	}
-	for _, e := range []engine{walker{}, rg} {
+	p, err := newPattern(info{Pattern: "needle"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(e engine) func(context.Context, func() bool) error {
+		return func(ctx context.Context, found func() bool) error {
+			return e.text(ctx, &query{folder: dir}, p, charset{}, func(string, []block) bool { return found() })
+		}
+	}
+	for name, search := range map[string]func(context.Context, func() bool) error{
+		"files": func(ctx context.Context, found func() bool) error {
+			return (&query{folder: dir}).walk(ctx, func(string) bool { return found() })
+		},
+		"text": text(walker{}), "text, ripgrep": text(rg),
+	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		n := 0
-		err := e.files(ctx, &query{folder: dir}, func(string) bool {
+		err := search(ctx, func() bool {
 			n++
 			cancel()
 			return true
 		})
-		if ctx.Err() == nil || err == nil || n == 0 {
-			t.Errorf("%T: %v after %d files", e, err, n)
+		if ctx.Err() == nil || err == nil || n == 0 || n == 2000 {
+			t.Errorf("%s: %v after %d files", name, err, n)
 		}
 		n = 0
-		if err := e.files(t.Context(), &query{folder: dir}, func(string) bool { n++; return n < 10 }); err != nil || n != 10 {
-			t.Errorf("%T: %d files, %v", e, n, err)
+		if err := search(t.Context(), func() bool { n++; return n < 10 }); err != nil || n != 10 {
+			t.Errorf("%s: %d files, %v", name, n, err)
 		}
 	}
 }
@@ -315,11 +346,11 @@ func TestConfined(t *testing.T) {
 		dir := t.TempDir()
 		scatter(t, rand.New(rand.NewPCG(seed, 19)), dir)
 		q := &query{folder: dir, local: true}
-		want := slices.DeleteFunc(listed(t, walker{}, q), func(rel string) bool {
+		want := slices.DeleteFunc(listed(t, q), func(rel string) bool {
 			return slices.Contains(strings.Split(rel, "/"), "src")
 		})
 		q.files.guard = fenced{}
-		if got := listed(t, walker{}, q); !slices.Equal(got, want) || len(want) == 0 {
+		if got := listed(t, q); !slices.Equal(got, want) || len(want) == 0 {
 			t.Errorf("missing %s, too many %s", missing(want, got), missing(got, want))
 		}
 		p, err := newPattern(info{Pattern: "needle"})

@@ -26,7 +26,7 @@ type entry struct {
 	isDir, isFile, link bool
 }
 
-// list returns the entries of a folder, sorted by name.
+// list returns the entries of a folder in any order.
 func (f files) list(dir string) (out []entry, err error) {
 	if f.guard != nil {
 		all, err := disk.FS{Guard: f.guard}.ReadDir(dir)
@@ -35,7 +35,13 @@ func (f files) list(dir string) (out []entry, err error) {
 		}
 		return out, err
 	}
-	all, err := os.ReadDir(dir)
+	opened, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close()
+	all, err := opened.ReadDir(-1)
+	out = make([]entry, 0, len(all))
 	for _, e := range all {
 		out = append(out, entry{e.Name(), e.IsDir(), e.Type().IsRegular(), e.Type()&fs.ModeSymlink != 0})
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hostsup/hostsup/workbench/glob"
@@ -36,8 +37,12 @@ type ignoreRule struct {
 	glob    *glob.Glob
 }
 
-// ignoring reads the ignore files of a folder; above may be nil.
-func (f files) ignoring(dir string, above *ignoring) *ignoring {
+// ignoring reads the ignore files of a folder; above may be nil. may reports whether the folder may
+// have a name.
+func (f files) ignoring(dir string, above *ignoring, may func(name string) bool) *ignoring {
+	if above != nil && !slices.ContainsFunc(ignoreNames, may) && !may(".git") {
+		return above
+	}
 	n := &ignoring{above: above, dir: filepath.ToSlash(dir), files: make([][]ignoreRule, len(ignoreNames))}
 	empty := true
 	if above != nil {
@@ -45,6 +50,9 @@ func (f files) ignoring(dir string, above *ignoring) *ignoring {
 	}
 	n.isTop = f.exists(filepath.Join(dir, ".git"))
 	for i, name := range ignoreNames {
+		if first, _, _ := strings.Cut(name, "/"); !may(first) {
+			continue
+		}
 		if text, err := f.read(filepath.Join(dir, filepath.FromSlash(name))); err == nil {
 			var size int
 			n.files[i], size = parseRules(string(text), maxRules-n.size)
@@ -64,7 +72,7 @@ func (f files) parents(dir string) *ignoring {
 	if parent == dir {
 		return nil
 	}
-	return f.ignoring(parent, f.parents(parent))
+	return f.ignoring(parent, f.parents(parent), func(string) bool { return true })
 }
 
 // readGlobal reads the file of the user that git has by default.

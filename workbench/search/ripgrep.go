@@ -65,7 +65,7 @@ func (r *ripgrep) newFilter(q *query) *filter {
 	return newFilter(&rest)
 }
 
-// arguments are those of both kinds of searches.
+// arguments are those that select files.
 func (r *ripgrep) arguments(q *query) []string {
 	args := []string{r.program, "--no-config", "--hidden", "--no-require-git", "--color=never"}
 	for _, e := range q.exclude {
@@ -95,16 +95,6 @@ func followArg(q *query) string {
 		return "--follow"
 	}
 	return "--no-follow"
-}
-
-// files implements engine.
-func (r *ripgrep) files(ctx context.Context, q *query, found func(rel string) bool) error {
-	args := append(r.arguments(q), "--files", "--null", "./")
-	keep := r.newFilter(q)
-	return r.run(ctx, q.folder, args, 0, func(line []byte) (bool, error) {
-		rel := lowerSlash(string(line))
-		return !keep.has(rel) || found(rel), nil
-	})
 }
 
 // event is a line of ripgrep --json.
@@ -159,7 +149,7 @@ func (r *ripgrep) text(ctx context.Context, q *query, p *pattern, c charset, fou
 	args = append(args, "--", "./")
 	keep := r.newFilter(q)
 	var blocks []block
-	return r.run(ctx, q.folder, args, '\n', func(line []byte) (bool, error) {
+	return r.run(ctx, q.folder, args, func(line []byte) (bool, error) {
 		if bytes.HasPrefix(line, []byte(`{"type":"begin"`)) || bytes.HasPrefix(line, []byte(`{"type":"summary"`)) {
 			blocks = nil
 			return true, nil
@@ -199,9 +189,9 @@ func (r *ripgrep) text(ctx context.Context, q *query, p *pattern, c charset, fou
 // errorLines is how much of what ripgrep prints about errors is kept.
 const errorLines = 4 << 10
 
-// run runs ripgrep and calls each with what it prints, by the byte at the ends. It kills and reaps
-// the process before it returns.
-func (r *ripgrep) run(ctx context.Context, dir string, args []string, end byte, each func([]byte) (bool, error)) error {
+// run runs ripgrep and calls each with the lines that it prints. It kills and reaps the process before
+// it returns.
+func (r *ripgrep) run(ctx context.Context, dir string, args []string, each func([]byte) (bool, error)) error {
 	out, stdout, err := os.Pipe()
 	if err != nil {
 		return err
@@ -231,7 +221,7 @@ func (r *ripgrep) run(ctx context.Context, dir string, args []string, end byte, 
 		_, _ = io.Copy(io.Discard, errs)
 		problem <- first
 	}()
-	printed, more, err := read(out, end, each)
+	printed, more, err := read(out, each)
 	if err != nil || !more {
 		_ = child.KillTree()
 	}
@@ -266,12 +256,12 @@ func isAboutFile(text []byte) bool {
 	return len(text) == 0 || bytes.HasPrefix(text, []byte("./"))
 }
 
-// read calls each with what is between the ends.
-func read(r io.Reader, end byte, each func([]byte) (bool, error)) (printed, more bool, err error) {
+// read calls each with the lines.
+func read(r io.Reader, each func([]byte) (bool, error)) (printed, more bool, err error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	var long []byte
 	for {
-		part, err := b.ReadSlice(end)
+		part, err := b.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
 			long = append(long, part...)
 			continue

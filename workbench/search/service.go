@@ -20,8 +20,8 @@ type Options struct {
 	// Folders returns the workspace folders, absolute paths. A nil function means that there are no folders.
 	Folders  func() []string
 	Settings Settings // nil: Defaults
-	// Ripgrep is the path of the program, see [FindRipgrep]. With "", and for hosts that are
-	// confined, files are read by this package.
+	// Ripgrep is the path of the program that searches text, see [FindRipgrep]. With "", and for
+	// hosts that are confined, files are read by this package.
 	Ripgrep string
 	// Launcher starts ripgrep. It must be set if Ripgrep is.
 	Launcher *sandbox.Launcher
@@ -164,19 +164,18 @@ func (s *Service) query(guard workbench.Guard, folder string, o *options) (*quer
 }
 
 // each calls search for each folder that exists.
-func (s *Service) each(c *workbench.Call, folders []string, o *options, search func(e engine, q *query) (bool, error)) error {
+func (s *Service) each(c *workbench.Call, folders []string, o *options, search func(q *query) (bool, error)) error {
 	for _, dir := range folders {
 		q, err := s.query(c.Guard, dir, o)
 		if err != nil {
 			return err
 		}
-		e := s.engine
-		if c.Guard != nil {
-			e = walker{}
-		} else if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			continue // a folder of the workspace that was removed has no files
+		if c.Guard == nil {
+			if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+				continue // a folder of the workspace that was removed has no files
+			}
 		}
-		if more, err := search(e, q); err != nil || !more {
+		if more, err := search(q); err != nil || !more {
 			return err
 		}
 	}
@@ -204,9 +203,9 @@ func (s *Service) startFileSearch(ctx context.Context, c *workbench.Call) (any, 
 	}
 	var found uris
 	full := func() bool { return o.MaxResults != nil && found.n >= *o.MaxResults }
-	err = s.each(c, folders, &o, func(e engine, q *query) (bool, error) {
+	err = s.each(c, folders, &o, func(q *query) (bool, error) {
 		base := workbench.File(q.folder)
-		err := e.files(ctx, q, func(rel string) bool {
+		err := q.walk(ctx, func(rel string) bool {
 			found.add(base, rel)
 			return !full()
 		})
@@ -286,9 +285,9 @@ func (s *Service) checkExists(ctx context.Context, c *workbench.Call) (any, erro
 		return nil, workbench.Invalid("workspaceContains: %v", err)
 	}
 	exists := false
-	err = s.each(c, folders, &options{}, func(e engine, q *query) (bool, error) {
+	err = s.each(c, folders, &options{}, func(q *query) (bool, error) {
 		q.include = wanted
-		err := e.files(ctx, q, func(string) bool {
+		err := q.walk(ctx, func(string) bool {
 			exists = true
 			return false
 		})
@@ -328,8 +327,12 @@ func (s *Service) startTextSearch(ctx context.Context, c *workbench.Call) (any, 
 		return nil, nil
 	}
 	t := text{host: host, request: request, options: &o}
-	err = s.each(c, folders, &o, func(e engine, q *query) (bool, error) {
-		err := e.text(ctx, q, p, set, func(rel string, blocks []block) bool { return t.found(q, set, rel, blocks) })
+	engine := s.engine
+	if c.Guard != nil {
+		engine = walker{}
+	}
+	err = s.each(c, folders, &o, func(q *query) (bool, error) {
+		err := engine.text(ctx, q, p, set, func(rel string, blocks []block) bool { return t.found(q, set, rel, blocks) })
 		return !t.limit, err
 	})
 	if isCancelled(ctx, err) {

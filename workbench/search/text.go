@@ -9,21 +9,22 @@ import (
 	"github.com/hostsup/hostsup/workbench"
 )
 
-// engine searches a folder. Calls of found do not overlap; it returns false to end the search.
+// engine searches the text of files.
 type engine interface {
-	// files calls found with the paths of files, relative to the folder and with slashes. The
-	// caller must apply the filter again.
-	files(ctx context.Context, q *query, found func(rel string) bool) error
-	// text calls found with the blocks of a file that has matches.
+	// text calls found with the blocks of a file that has matches. Calls do not overlap; found returns
+	// false to end the search.
 	text(ctx context.Context, q *query, p *pattern, c charset, found func(rel string, blocks []block) bool) error
 }
 
+// walker is the engine of this package. The zero value is ready for use.
+type walker struct{}
+
 // text implements engine.
-func (w walker) text(ctx context.Context, q *query, p *pattern, c charset, found func(rel string, blocks []block) bool) error {
+func (walker) text(ctx context.Context, q *query, p *pattern, c charset, found func(rel string, blocks []block) bool) error {
 	if p.pcre {
 		return workbench.NotSupported("look-around and back-references in searches", "they need ripgrep, which was not found")
 	}
-	return w.files(ctx, q, func(rel string) bool {
+	return q.walk(ctx, func(rel string) bool {
 		text, ok := q.read(rel, c)
 		if !ok {
 			return true
