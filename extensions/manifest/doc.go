@@ -24,6 +24,7 @@
 // # What it never does
 //
 // It runs and resolves nothing, follows no path in a manifest, and opens only regular
-// files named package.json, package.nls*.json and .obsolete. It does not panic,
+// files named package.json, package.nls*.json, .obsolete, and the list of package index. It
+// does not panic,
 // whatever it reads.
 package manifest

@@ -18,6 +18,7 @@ import (
 	"syscall"
 
 	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/extensions/install/index"
 	"github.com/hostsup/hostsup/internal/jsonwalk"
 )
 
@@ -73,7 +74,8 @@ func (r Result) Keeping(before []extensions.Extension) []extensions.Extension {
 		there[x.ID] = true
 	}
 	for _, x := range before {
-		if there[x.ID] || !unread[filepath.Join(x.Folder, "package.json")] && !unread[x.Folder] && !unread[filepath.Dir(x.Folder)] {
+		above := filepath.Dir(x.Folder)
+		if there[x.ID] || !unread[filepath.Join(x.Folder, "package.json")] && !unread[x.Folder] && !unread[above] && !unread[filepath.Join(above, index.File)] {
 			continue
 		}
 		at := slices.IndexFunc(out, func(other extensions.Extension) bool { return order(&x, &other) < 0 })
@@ -87,7 +89,8 @@ func (r Result) Keeping(before []extensions.Extension) []extensions.Extension {
 
 // Scan finds extensions. It skips folders without a package.json, those whose name
 // begins with a dot, and those that the .obsolete file beside them marks as
-// uninstalled. It follows symbolic links. A root that cannot be read is a problem
+// uninstalled. Of extensions that were installed with package install it finds the
+// versions in use. It follows symbolic links. A root that cannot be read is a problem
 // like any other. If ctx is done, the result is incomplete, and the error of ctx is
 // the last problem.
 func Scan(ctx context.Context, roots []Root, opt Options) Result {
@@ -181,6 +184,20 @@ func (s scanner) list(root Root) []finding {
 			continue
 		}
 		out = append(out, finding{folder: filepath.Join(dir, e.Name()), origin: root.Origin, obsolete: obsolete})
+	}
+	return append(out, installed(dir, root.Origin)...)
+}
+
+// installed returns the versions in use of the extensions that package install has installed in
+// a folder.
+func installed(dir string, origin extensions.Origin) []finding {
+	x, err := index.Read(dir)
+	if err != nil {
+		return []finding{{problems: []error{unreadable(index.Path(dir), err)}}}
+	}
+	out := make([]finding, len(x.Extensions))
+	for i, folder := range x.InUse() {
+		out[i] = finding{folder: filepath.Join(dir, index.Folder, folder), origin: origin, must: true}
 	}
 	return out
 }

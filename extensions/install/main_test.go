@@ -1,0 +1,11 @@
+//go:build !linux
+
+package install_test
+
+import (
+	"testing"
+
+	"github.com/hostsup/hostsup/internal/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
