@@ -66,7 +66,7 @@ type document struct {
 
 func (d *document) dto() documentDTO {
 	t := d.model.Text()
-	return documentDTO{d.uri, d.model.Version(), t.Lines(), t.EOL(), d.language, d.dirty, d.encoding}
+	return documentDTO{d.uri, d.model.Version(), lines{t}, t.EOL(), d.language, d.dirty, d.encoding}
 }
 
 func (d *document) unwatch() {
@@ -244,7 +244,7 @@ func (s *Service) languageOf(d *document) string {
 	if s.opt.Languages == nil {
 		return plain
 	}
-	first := d.model.Text().Lines()[0]
+	first := d.model.Text().Line(1)
 	if len(first) > 1000 {
 		first = first[:1000]
 		for !utf8.ValidString(first) {

@@ -1,8 +1,11 @@
 package documents
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,5 +111,44 @@ func TestManySelections(t *testing.T) {
 	defer s.mu.Unlock()
 	if last, want := s.active.active.editor.selections[maxSelections-1], (Selection{1<<20 + maxSelections, 1, 1<<20 + maxSelections, 2}); last != want {
 		t.Errorf("%+v, want %+v", last, want)
+	}
+}
+
+// A document of nothing but line ends must not take many times its size, for a host neither: each of
+// its lines is three bytes of JSON, of which there are three copies at most.
+func TestMemoryOfADocumentOfLineEnds(t *testing.T) {
+	const size = maxSize
+	s := service(t, Options{})
+	path := written(t, t.TempDir(), "a", strings.Repeat("\n", size))
+	var before, opened, encoded runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := call(t, s, nil, "MainThreadDocuments.$tryOpenDocument", path); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&opened)
+	s.mu.Lock()
+	dto := s.documents[path.String()].dto()
+	s.mu.Unlock()
+	raw, err := dto.Lines.MarshalJSON()
+	if err != nil || len(raw) != 3*size+4 {
+		t.Errorf("%d bytes, %v", len(raw), err)
+	}
+	runtime.ReadMemStats(&encoded)
+	if n := opened.TotalAlloc - before.TotalAlloc; n > 4*size {
+		t.Errorf("opening has allocated %d bytes", n)
+	}
+	if n := encoded.TotalAlloc - opened.TotalAlloc; n > 4*size {
+		t.Errorf("the lines for a host have allocated %d bytes", n)
+	}
+}
+
+func TestLinesAsJSON(t *testing.T) {
+	for _, content := range []string{"", "\n", "a\r\n\"b\\\"\n\t<é𝒳\u2028>\n", "\x00"} {
+		now := text.New(content, text.LF)
+		raw, err := json.Marshal(lines{now})
+		var back []string
+		if err != nil || json.Unmarshal(raw, &back) != nil || !slices.Equal(back, now.Lines()) {
+			t.Errorf("%q: %s, %v", content, raw, err)
+		}
 	}
 }

@@ -235,7 +235,7 @@ func (s *Service) insert(t *tab, template string, ranges []text.Range, opt inser
 			}
 		}
 		x, err := snippet(given, map[string]string{
-			"TM_SELECTED_TEXT": now.Slice(r), "TM_CURRENT_LINE": now.Lines()[r.StartLine-1], "TM_FILENAME": d.name(), "TM_FILEPATH": d.uri.Path,
+			"TM_SELECTED_TEXT": now.Slice(r), "TM_CURRENT_LINE": now.Line(r.StartLine), "TM_FILENAME": d.name(), "TM_FILEPATH": d.uri.Path,
 		})
 		if err != nil {
 			return err

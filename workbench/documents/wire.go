@@ -25,7 +25,7 @@ const (
 type documentDTO struct {
 	URI      workbench.URI `json:"uri"`
 	Version  int           `json:"versionId"`
-	Lines    []string      `json:"lines"`
+	Lines    lines         `json:"lines"`
 	EOL      text.EOL      `json:"EOL"`
 	Language string        `json:"languageId"`
 	Dirty    bool          `json:"isDirty"`

@@ -32,7 +32,7 @@ type Change struct {
 func (t *Text) Apply(edits []Edit) (*Text, []Change, error) {
 	list := make([]Edit, len(edits))
 	for i, e := range edits {
-		list[i] = Edit{t.Clamp(e.Range), strings.Join(split(strings.ToValidUTF8(e.Text, "\uFFFD")), string(t.eol))}
+		list[i] = Edit{t.Clamp(e.Range), unified(strings.ToValidUTF8(e.Text, "\uFFFD"), t.eol)}
 	}
 	slices.SortStableFunc(list, func(a, b Edit) int {
 		if c := compare(a.Range.EndLine, a.Range.EndColumn, b.Range.EndLine, b.Range.EndColumn); c != 0 {
@@ -48,16 +48,9 @@ func (t *Text) Apply(edits []Edit) (*Text, []Change, error) {
 	}
 	list = slices.DeleteFunc(list, func(e Edit) bool { return e.Range.Empty() && e.Text == "" })
 	changes := make([]Change, len(list))
-	line, units := 1, 0 // the edits are in the order of the text
-	offset := func(l, column int) int {
-		for ; line < l; line++ {
-			units += t.units[line-1] + len(t.eol)
-		}
-		return units + column - 1
-	}
 	for i, e := range list {
-		from := offset(e.Range.StartLine, e.Range.StartColumn)
-		changes[len(list)-1-i] = Change{e.Range, from, offset(e.Range.EndLine, e.Range.EndColumn) - from, e.Text}
+		from := t.offset(e.Range.StartLine, e.Range.StartColumn)
+		changes[len(list)-1-i] = Change{e.Range, from, t.offset(e.Range.EndLine, e.Range.EndColumn) - from, e.Text}
 	}
 	return t.rebuilt(list), changes, nil
 }
@@ -67,36 +60,15 @@ func (t *Text) rebuilt(list []Edit) *Text {
 	if len(list) == 0 {
 		return t
 	}
-	out := &Text{eol: t.eol, lines: make([]string, 0, len(t.lines)), units: make([]int, 0, len(t.lines))}
-	line, at := 1, 0  // what comes next from t: a line, and the bytes of it that are used
-	var open []string // parts of the line that is not whole yet
-	end := func() {
-		whole := strings.Join(open, "")
-		out.lines, out.units, open = append(out.lines, whole), append(out.units, Units(whole)), open[:0]
-	}
-	upTo := func(l, to int) {
-		if line < l {
-			open = append(open, t.lines[line-1][at:])
-			end()
-			out.lines, out.units = append(out.lines, t.lines[line:l-1]...), append(out.units, t.units[line:l-1]...)
-			line, at = l, 0
-		}
-		open = append(open, t.lines[line-1][at:to])
-		at = to
-	}
+	var b strings.Builder
+	at := 0 // the bytes of t that are used
 	for _, e := range list {
-		upTo(e.Range.StartLine, t.place(e.Range.StartLine, e.Range.StartColumn))
-		for i, part := range split(e.Text) {
-			if i > 0 {
-				end()
-			}
-			open = append(open, part)
-		}
-		line, at = e.Range.EndLine, t.place(e.Range.EndLine, e.Range.EndColumn)
+		b.WriteString(t.s[at:t.place(e.Range.StartLine, e.Range.StartColumn)])
+		b.WriteString(unified(e.Text, LF))
+		at = t.place(e.Range.EndLine, e.Range.EndColumn)
 	}
-	upTo(len(t.lines), len(t.lines[len(t.lines)-1]))
-	end()
-	return out
+	b.WriteString(t.s[at:])
+	return indexed(b.String(), t.eol)
 }
 
 // Play applies changes one after the other, which is what a host does with them.
@@ -117,14 +89,15 @@ func (t *Text) inverse(changes []Change) []Edit {
 		if c.Range.StartLine == last {
 			start += column
 		}
-		parts := split(c.Text)
-		end := Units(parts[len(parts)-1]) + 1
-		if len(parts) == 1 {
+		ends, units := tail(c.Text)
+		end := units + 1
+		if ends == 0 {
 			end += start - 1
 		}
 		from := c.Range.StartLine + line
-		out = append(out, Edit{Range{from, start, from + len(parts) - 1, end}, t.Slice(c.Range)})
-		line += len(parts) - 1 - (c.Range.EndLine - c.Range.StartLine)
+		// Undo must not keep the whole text for a part of it.
+		out = append(out, Edit{Range{from, start, from + ends, end}, strings.Clone(t.Slice(c.Range))})
+		line += ends - (c.Range.EndLine - c.Range.StartLine)
 		last, column = c.Range.EndLine, end-c.Range.EndColumn
 	}
 	return out
@@ -136,9 +109,9 @@ func (c Change) Shift(line, column int) (int, int) { return c.Shifter()(line, co
 
 // Shifter returns [Change.Shift] for many positions: the text of the change is looked at once.
 func (c Change) Shifter() func(line, column int) (int, int) {
-	parts := split(c.Text)
-	endLine, endColumn := c.Range.StartLine+len(parts)-1, Units(parts[len(parts)-1])+1
-	if len(parts) == 1 {
+	ends, units := tail(c.Text)
+	endLine, endColumn := c.Range.StartLine+ends, units+1
+	if ends == 0 {
 		endColumn += c.Range.StartColumn - 1
 	}
 	return func(line, column int) (int, int) {

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -54,5 +55,29 @@ func TestUndoIsBounded(t *testing.T) {
 	}
 	if one.Undo(); one.Text().String() != strings.Repeat("x", maxJoined) {
 		t.Errorf("%d characters after undo", one.Text().Len())
+	}
+}
+
+// A text takes no multiple of its bytes, also if it has nothing but line ends, and neither does an
+// edit of it.
+func TestMemoryOfManyLines(t *testing.T) {
+	const size = 50 << 20
+	content := strings.Repeat("\n", size)
+	allocated := func(f func()) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f()
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	var now, next *Text
+	if n := allocated(func() { now = New(content, LF) }); n > size/2 {
+		t.Errorf("a text of %d line ends has allocated %d bytes", size, n)
+	}
+	if n := allocated(func() { next, _, _ = now.Apply([]Edit{{At(size/2, 1), "x"}}) }); n > 2*size {
+		t.Errorf("an edit has allocated %d bytes", n)
+	}
+	if next.Count() != size+1 || next.Line(size/2) != "x" || next.Len() != size+1 || next.Weight() > 3*size {
+		t.Errorf("%d lines, %q, %d units, weight %d", next.Count(), next.Line(size/2), next.Len(), next.Weight())
 	}
 }

@@ -1,6 +1,9 @@
 package text
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Event is a change of a model. With its method and URI it is what $acceptModelChanged has.
 type Event struct {
@@ -20,8 +23,11 @@ const (
 	maxJoined     = 10_000
 )
 
-// perLine is about how many bytes a line takes besides its text.
-const perLine = 24
+// perLine is about how many bytes a line takes besides its text, and perEdit an edit.
+const (
+	perLine = 1
+	perEdit = 64
+)
 
 // Model is a text with a version and what can be undone. It must be made with [NewModel] and guarded
 // by its user.
@@ -40,15 +46,21 @@ type group struct {
 	id     string
 	before int // the state
 	after  int
-	old    *Text
-	new    *Text
+	old    *Text    // nil if there are edits
+	new    *Text    // nil if there are edits
 	back   [][]Edit // by edit, to be made in reverse order
 	forth  [][]Edit
 	edits  int // bytes of back and forth
 }
 
 // weight returns about how many bytes a group takes.
-func (g *group) weight() int { return g.edits + perLine*len(g.new.lines) }
+func (g *group) weight() int {
+	n := g.edits + perEdit
+	if g.new != nil {
+		n += g.old.Weight() + g.new.Weight()
+	}
+	return n
+}
 
 func weigh(list []group) (n int) {
 	for i := range list {
@@ -103,7 +115,7 @@ func forward(changes []Change) (out []Edit) {
 func (m *Model) push(id string, next *Text, back, forth []Edit) {
 	m.redo = nil
 	if !m.open || len(m.undo) == 0 || m.undo[len(m.undo)-1].id != id || back == nil || len(m.undo[len(m.undo)-1].back) >= maxJoined {
-		m.undo = append(m.undo, group{id: id, before: m.state, old: m.text})
+		m.undo = append(m.undo, group{id: id, before: m.state})
 		if len(m.undo) > maxGroups {
 			m.undo = slices.Clone(m.undo[1:])
 		}
@@ -112,14 +124,14 @@ func (m *Model) push(id string, next *Text, back, forth []Edit) {
 	g := &m.undo[len(m.undo)-1]
 	m.states++
 	m.state = m.states
-	g.after, g.new = m.state, next
+	g.after = m.state
 	if back == nil {
-		g.back = nil
+		g.old, g.new = m.text, next
 	} else {
 		g.back, g.forth = append(g.back, back), append(g.forth, forth)
 		for _, list := range [][]Edit{back, forth} {
 			for _, e := range list {
-				g.edits += len(e.Text) + perLine
+				g.edits += len(e.Text) + perEdit
 			}
 		}
 	}
@@ -169,27 +181,35 @@ func (m *Model) Reset(t *Text) *Event {
 // minimal returns the edit between two texts without the lines that are equal at their start and end.
 func minimal(a, b *Text) []Edit {
 	head, tail := 0, 0
-	shorter := min(len(a.lines), len(b.lines))
-	for head < shorter && a.lines[head] == b.lines[head] {
+	shorter := min(a.count, b.count)
+	x, y := a.s, b.s
+	for head < shorter && x[:lineLen(x)] == y[:lineLen(y)] {
 		head++
+		x, y = x[min(lineLen(x)+1, len(x)):], y[min(lineLen(y)+1, len(y)):]
 	}
-	for tail < shorter-head && a.lines[len(a.lines)-1-tail] == b.lines[len(b.lines)-1-tail] {
+	x, y = a.s, b.s
+	for tail < shorter-head {
+		i, j := strings.LastIndexByte(x, '\n'), strings.LastIndexByte(y, '\n')
+		if x[i+1:] != y[j+1:] {
+			break
+		}
 		tail++
+		x, y = x[:max(i, 0)], y[:max(j, 0)]
 	}
-	if head == len(a.lines) && head == len(b.lines) {
+	if head == a.count && head == b.count {
 		return nil
 	}
 	if tail > 0 { // the changed lines with the ends of each
-		last := len(a.lines) - tail + 1
+		last := a.count - tail + 1
 		from := Range{head + 1, 1, last, 1}
-		return []Edit{{from, b.Slice(Range{head + 1, 1, len(b.lines) - tail + 1, 1})}}
+		return []Edit{{from, b.Slice(Range{head + 1, 1, b.count - tail + 1, 1})}}
 	}
 	if head == 0 {
 		return []Edit{{a.Whole(), b.String()}}
 	}
 	// From the end of the last equal line.
 	from := a.Whole()
-	from.StartLine, from.StartColumn = head, a.units[head-1]+1
+	from.StartLine, from.StartColumn = head, a.unitsOf(head)+1
 	to := b.Whole()
 	to.StartLine, to.StartColumn = from.StartLine, from.StartColumn
 	return []Edit{{from, b.Slice(to)}}

@@ -46,17 +46,17 @@ func (t *Text) clamp(line, column int) (int, int) {
 	switch {
 	case line < 1:
 		return 1, 1
-	case line > len(t.lines):
-		return len(t.lines), t.units[len(t.lines)-1] + 1
+	case line > t.count:
+		return t.count, t.unitsOf(t.count) + 1
 	}
-	return line, max(1, min(column, t.units[line-1]+1))
+	return line, max(1, min(column, t.unitsOf(line)+1))
 }
 
 // splits reports whether a position is within a surrogate pair.
 func (t *Text) splits(line, column int) bool {
-	l := t.lines[line-1]
-	if t.units[line-1] == len(l) { // ASCII
+	if t.units == nil { // ASCII
 		return false
 	}
+	l := t.Line(line)
 	return Units(l[:bytesOf(l, column-1)]) != column-1
 }

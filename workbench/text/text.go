@@ -1,6 +1,8 @@
 package text
 
 import (
+	"iter"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -15,11 +17,20 @@ const (
 )
 
 // Text is a text as lines with one line ending. The zero value has no line: use [New].
+//
+// It takes the bytes of the text and one byte a line at most: where a line begins is kept for some of
+// the lines only.
 type Text struct {
-	lines []string
-	units []int // the length of each line in UTF-16 units
+	s     string // with LF as line ending
 	eol   EOL
+	count int   // of the lines
+	at    []int // the byte at which each line begins whose index is a multiple of perEntry
+	units []int // UTF-16 units in the lines before each of these; nil if all of the text is ASCII
+	total int   // UTF-16 units in all lines
 }
+
+// perEntry is how many lines have an entry in the index together.
+const perEntry = 32
 
 // New returns a text. Of different line endings it takes the one that VS Code takes: CRLF if more
 // than half of them have a carriage return, and fallback if there are no line ends. Bytes that are not UTF-8
@@ -34,38 +45,69 @@ func New(s string, fallback EOL) *Text {
 			lf++
 		}
 	}
-	t := &Text{eol: LF}
+	eol := LF
 	switch {
 	case lf+cr == 0:
-		t.eol = fallback
+		eol = fallback
 	case cr > (lf+cr)/2:
-		t.eol = CRLF
+		eol = CRLF
 	}
-	t.set(split(strings.ToValidUTF8(s, "\uFFFD")))
+	return indexed(unified(strings.ToValidUTF8(s, "\uFFFD"), LF), eol)
+}
+
+// indexed returns the text of s, which must have LF as line ending.
+func indexed(s string, eol EOL) *Text {
+	t := &Text{s: s, eol: eol, count: strings.Count(s, "\n") + 1}
+	entries := (t.count + perEntry - 1) / perEntry
+	t.at = make([]int, 0, entries)
+	ascii := true
+	for i := 0; i < len(s) && ascii; i++ {
+		ascii = s[i] < utf8.RuneSelf
+	}
+	if ascii {
+		t.total = len(s) - t.count + 1
+	} else {
+		t.units = make([]int, 0, entries)
+	}
+	for at, line := 0, 0; line < t.count; line++ {
+		if line%perEntry == 0 {
+			t.at = append(t.at, at)
+			if !ascii {
+				t.units = append(t.units, t.total)
+			}
+		}
+		next := at + lineLen(s[at:])
+		if !ascii {
+			t.total += Units(s[at:next])
+		}
+		at = next + 1
+	}
 	return t
 }
 
-func (t *Text) set(lines []string) {
-	t.lines = lines
-	t.units = make([]int, len(lines))
-	for i, l := range lines {
-		t.units[i] = Units(l)
+// lineLen returns how many bytes the first line of s has.
+func lineLen(s string) int {
+	if i := strings.IndexByte(s, '\n'); i >= 0 {
+		return i
 	}
+	return len(s)
 }
 
-// split splits at each of the three line endings: it returns at least one line.
-func split(s string) (lines []string) {
-	for {
-		i := strings.IndexAny(s, "\r\n")
-		if i < 0 {
-			return append(lines, s)
-		}
-		lines = append(lines, s[:i])
-		if strings.HasPrefix(s[i:], "\r\n") {
-			i++
-		}
-		s = s[i+1:]
+// unified returns s with one line ending in the place of all three.
+func unified(s string, eol EOL) string {
+	if strings.IndexByte(s, '\r') >= 0 {
+		s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
 	}
+	if eol == CRLF {
+		s = strings.ReplaceAll(s, "\n", "\r\n")
+	}
+	return s
+}
+
+// tail returns how many line ends s has, and the UTF-16 units after the last one.
+func tail(s string) (ends, units int) {
+	s = unified(s, LF)
+	return strings.Count(s, "\n"), Units(s[strings.LastIndexByte(s, '\n')+1:])
 }
 
 // Units returns the length of s in UTF-16 units.
@@ -98,63 +140,96 @@ func bytesOf(s string, units int) int {
 }
 
 // String returns the whole text.
-func (t *Text) String() string { return strings.Join(t.lines, string(t.eol)) }
+func (t *Text) String() string { return unified(t.s, t.eol) }
 
-// Lines returns the lines without their ends. It must not be changed.
-func (t *Text) Lines() []string { return t.lines }
+// Lines returns the lines without their ends. They take 16 bytes each besides the text: see also
+// [Text.Line] and [Text.All].
+func (t *Text) Lines() []string { return slices.AppendSeq(make([]string, 0, t.count), t.All()) }
+
+// All returns the lines without their ends.
+func (t *Text) All() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for rest, n := t.s, t.count; n > 0; n-- {
+			end := lineLen(rest)
+			if !yield(rest[:end]) {
+				return
+			}
+			rest = rest[min(end+1, len(rest)):]
+		}
+	}
+}
+
+// Count returns the number of lines, which is at least 1.
+func (t *Text) Count() int { return t.count }
+
+// Line returns a line without its end, by its number, which must be at least 1 and at most
+// [Text.Count].
+func (t *Text) Line(line int) string {
+	rest := t.s[t.start(line):]
+	return rest[:lineLen(rest)]
+}
+
+// start returns the byte at which a line begins.
+func (t *Text) start(line int) int {
+	at := t.at[(line-1)/perEntry]
+	for range (line - 1) % perEntry {
+		at += lineLen(t.s[at:]) + 1
+	}
+	return at
+}
+
+// unitsOf returns the length of a line in UTF-16 units.
+func (t *Text) unitsOf(line int) int {
+	if t.units == nil {
+		return len(t.Line(line))
+	}
+	return Units(t.Line(line))
+}
 
 // EOL returns the line ending.
 func (t *Text) EOL() EOL { return t.eol }
 
 // Len returns the length in UTF-16 units.
-func (t *Text) Len() int { return t.offset(len(t.lines), t.units[len(t.units)-1]+1) }
+func (t *Text) Len() int { return t.total + (t.count-1)*len(t.eol) }
 
 // Weight returns about how many bytes more a text takes into which s is put.
-func Weight(s string) int {
-	return len(s) + perLine*(strings.Count(s, "\n")+strings.Count(s, "\r"))
-}
+func Weight(s string) int { return len(s) + perLine*(strings.Count(s, "\n")+strings.Count(s, "\r")) }
 
 // Weight returns about how many bytes the text takes.
-func (t *Text) Weight() int {
-	n := perLine * len(t.lines)
-	for _, l := range t.lines {
-		n += len(l)
-	}
-	return n
-}
+func (t *Text) Weight() int { return len(t.s) + perLine*t.count }
 
 // Whole returns the range of the whole text.
-func (t *Text) Whole() Range {
-	return Range{1, 1, len(t.lines), t.units[len(t.units)-1] + 1}
-}
+func (t *Text) Whole() Range { return Range{1, 1, t.count, t.unitsOf(t.count) + 1} }
 
 // WithEOL returns the text with another line ending.
-func (t *Text) WithEOL(eol EOL) *Text { return &Text{t.lines, t.units, eol} }
+func (t *Text) WithEOL(eol EOL) *Text {
+	out := *t
+	out.eol = eol
+	return &out
+}
 
 // offset returns how many UTF-16 units are before a position of the text.
 func (t *Text) offset(line, column int) int {
 	n := column - 1 + (line-1)*len(t.eol)
-	for _, u := range t.units[:line-1] {
-		n += u
+	if t.units == nil {
+		return n + t.start(line) - (line - 1)
 	}
-	return n
+	entry := (line - 1) / perEntry
+	before := t.s[t.at[entry]:t.start(line)]
+	return n + t.units[entry] + Units(before) - strings.Count(before, "\n")
 }
 
 // Slice returns the text of a range.
 func (t *Text) Slice(r Range) string {
 	r = t.Clamp(r)
-	from, to := t.place(r.StartLine, r.StartColumn), t.place(r.EndLine, r.EndColumn)
-	if r.StartLine == r.EndLine {
-		return t.lines[r.StartLine-1][from:to]
-	}
-	var b strings.Builder
-	b.WriteString(t.lines[r.StartLine-1][from:])
-	for _, l := range t.lines[r.StartLine : r.EndLine-1] {
-		b.WriteString(string(t.eol) + l)
-	}
-	b.WriteString(string(t.eol) + t.lines[r.EndLine-1][:to])
-	return b.String()
+	return unified(t.s[t.place(r.StartLine, r.StartColumn):t.place(r.EndLine, r.EndColumn)], t.eol)
 }
 
-// place returns the bytes before a position in its line.
-func (t *Text) place(line, column int) int { return bytesOf(t.lines[line-1], column-1) }
+// place returns the bytes before a position.
+func (t *Text) place(line, column int) int {
+	at := t.start(line)
+	if t.units == nil {
+		return at + column - 1
+	}
+	return at + bytesOf(t.s[at:at+lineLen(t.s[at:])], column-1)
+}

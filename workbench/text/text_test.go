@@ -69,8 +69,8 @@ func sample(r *rand.Rand, n int) string {
 func edits(r *rand.Rand, t *Text) []Edit {
 	var marks [][2]int // positions
 	for range 2 * (1 + r.IntN(4)) {
-		line := 1 + r.IntN(len(t.lines))
-		runes := []rune(t.lines[line-1])
+		line := 1 + r.IntN(t.Count())
+		runes := []rune(t.Line(line))
 		marks = append(marks, [2]int{line, 1 + Units(string(runes[:r.IntN(len(runes)+1)]))})
 	}
 	slices.SortFunc(marks, func(a, b [2]int) int { return compare(a[0], a[1], b[0], b[1]) })
