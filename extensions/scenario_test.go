@@ -153,7 +153,7 @@ func TestCrashingExtensionIsIsolated(t *testing.T) {
 	}
 	if !slices.Equal(h.records, []string{
 		"noted [x.bad]: killed by SIGABRT: one crash isolates no extension",
-		"isolated [x.bad]: it alone is a suspect in 2 of 2 crashes within 5m",
+		"isolated [x.bad]: it alone is a suspect in 2 of 2 crashes within 5m; it is on trial for 5m",
 		"confirmed [x.bad]: killed by SIGABRT: it also crashes alone",
 	}) {
 		t.Errorf("%q", h.records)

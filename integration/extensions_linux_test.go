@@ -210,7 +210,7 @@ func TestExtensionIsPutApart(t *testing.T) {
 		runs(t, h, life+1)
 	}
 	eventually(t, func() bool { return extensionOf(t, sup, "bad").Place == "vs~hostsup.bad" }, "it lives alone")
-	if s := extensionOf(t, sup, "bad"); !s.Blame.Quarantined || s.Blame.SuspectIn != 2 || !strings.HasPrefix(s.Blame.Decision, "isolated") {
+	if s := extensionOf(t, sup, "bad"); s.Blame.Quarantined || s.Blame.SuspectIn != 2 || !strings.HasPrefix(s.Blame.Decision, "isolated") || !strings.Contains(s.Blame.Decision, "on trial for 5m, until 20") {
 		t.Errorf("%+v", s)
 	}
 	if n := h.Status().CrashesInWindow; n != 0 {
@@ -223,6 +223,9 @@ func TestExtensionIsPutApart(t *testing.T) {
 			t.Errorf("%s: %v", cell.Name(), err)
 		}
 		runs(t, cell, life)
+		if s := extensionOf(t, sup, "bad"); !s.Blame.Quarantined || s.Blame.SuspectIn != 3 || !strings.HasPrefix(s.Blame.Decision, "confirmed") {
+			t.Errorf("%+v", s)
+		}
 	}
 	for _, name := range others {
 		eventually(t, func() bool { return extensionOf(t, sup, name).State == "active" }, name)

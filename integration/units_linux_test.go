@@ -252,7 +252,7 @@ func TestUnitIsPutApart(t *testing.T) {
 				runs(t, h, life+1)
 			}
 			eventually(t, func() bool { return unit(t, sup, "moody").Place == "app~demo.moody" }, "it lives alone")
-			if s := unit(t, sup, "moody"); !s.Blame.Quarantined || s.Blame.SuspectIn != 2 {
+			if s := unit(t, sup, "moody"); s.Blame.Quarantined || s.Blame.SuspectIn != 2 || !strings.Contains(s.Blame.Decision, "on trial for 5m") {
 				t.Errorf("%+v", s)
 			}
 			eventually(t, func() bool { _, err := sup.Host("app~demo.moody"); return err == nil }, "its host")
@@ -264,6 +264,9 @@ func TestUnitIsPutApart(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			runs(t, cell, 2)
+			if s := unit(t, sup, "moody"); !s.Blame.Quarantined || s.Blame.SuspectIn != 3 {
+				t.Errorf("%+v", s)
+			}
 			becomes(t, sup, "active", others...)
 			runs(t, h, 3)
 			decisions := told(t, sup, record.KindBlame)

@@ -3,6 +3,7 @@ package blame
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/internal/span"
@@ -10,24 +11,62 @@ import (
 
 // bisection is a search by trials.
 type bisection struct {
-	cells    []string        // the two halves
+	cells    []string        // the two halves, or the one suspect
 	order    []extensions.ID // the candidates, the strongest suspect first
 	evidence []Evidence
 	lives    int
+	until    time.Time
 	patience int // how often the trials waited for an extension that was not activated
 }
 
 // maxPatience bounds bisection.patience.
 const maxPatience = 3
 
-// bisect begins a search.
-func (m *Machine) bisect(candidates []extensions.ID, why string) {
+// search begins a search among candidates.
+func (m *Machine) search(candidates []extensions.ID, why string) {
 	m.trial = &bisection{order: candidates, evidence: m.evidence()}
-	m.crash = nil
-	m.split(Home, candidates, why)
+	if len(candidates) == 1 {
+		id := candidates[0]
+		m.record(Isolated, m.where[id], candidates, fmt.Sprintf("%s; it is on trial for %s", why, span.Of(m.duration(m.trial.evidence))), m.trial.evidence)
+		m.try(string(id), candidates)
+		m.wait()
+	} else {
+		m.split(m.where[candidates[0]], candidates, why)
+	}
 	if m.trial != nil {
+		m.crash = nil
 		m.emit(Forgive{Home})
 	}
+}
+
+// try puts extensions into a trial cell.
+func (m *Machine) try(cell string, ids []extensions.ID) {
+	t := m.trial
+	t.cells = append(t.cells, cell)
+	m.open(cell, Trial)
+	for _, id := range ids {
+		m.move(id, cell)
+	}
+}
+
+// rarity is how many times the mean time between the crashes a trial lasts at least: a
+// culprit that is not on trial is quiet for that long in less than 1 % of trials.
+const rarity = 5
+
+// duration returns how long a trial without a crash lasts.
+func (m *Machine) duration(crashes []Evidence) time.Duration {
+	n := len(crashes) - 1
+	if n < 1 {
+		return m.rules.Quiet
+	}
+	return max(m.rules.Quiet, rarity*crashes[n].Time.Sub(crashes[0].Time)/time.Duration(n))
+}
+
+// wait starts the time of the trials.
+func (m *Machine) wait() {
+	d := m.duration(m.trial.evidence)
+	m.trial.until = m.now.Add(d)
+	m.emit(SetTimer{d})
 }
 
 // split puts each half of the candidates into a cell.
@@ -37,34 +76,46 @@ func (m *Machine) split(from string, candidates []extensions.ID, why string) {
 		evidence := t.evidence
 		m.record(Exhausted, from, candidates, fmt.Sprintf("%s, and %d of %d lives for trials are spent: they are isolated together", why, t.lives, m.rules.MaxLives), nil)
 		m.endTrial()
-		m.isolate(candidates, evidence, "one of them is the culprit")
+		m.quarantine(candidates, evidence, "one of them is the culprit")
 		return
 	}
 	half := len(candidates) / 2
 	halves := [][]extensions.ID{candidates[:half], candidates[half:]}
 	t.cells = nil
 	m.record(Bisected, from, candidates, fmt.Sprintf("%s: %s against %s", why, join(halves[0]), join(halves[1])), t.evidence)
-	for i, h := range halves {
+	for _, h := range halves {
 		m.count++
-		t.cells = append(t.cells, fmt.Sprintf("%s%d", m.rules.Prefix, m.count))
-		m.open(t.cells[i], Trial)
-		for _, id := range h {
-			m.move(id, t.cells[i])
-		}
+		m.try(fmt.Sprintf("%s%d", m.rules.Prefix, m.count), h)
 	}
-	m.emit(SetTimer{m.rules.Quiet})
+	m.wait()
 }
 
-// narrow handles a crash in a trial: it clears the other half.
+// narrow handles a crash in a trial: it clears those that were not there. What they were
+// doing only decides who is tried first.
 func (m *Machine) narrow(c *cell, e Evidence) {
 	t := m.trial
 	members := m.members(c.name)
 	t.evidence = append(t.evidence, e)
-	culprits := slices.DeleteFunc(slices.Clone(t.order), func(id extensions.ID) bool {
-		return !slices.Contains(members, id) || !slices.Contains(e.ids(), id)
-	})
-	if len(culprits) == 0 { // no evidence against them, but they crashed here
-		culprits = slices.DeleteFunc(slices.Clone(t.order), func(id extensions.ID) bool { return !slices.Contains(members, id) })
+	if len(members) == 1 && c.name == string(members[0]) {
+		m.endTrial()
+		m.setPurpose(c, Quarantine)
+		m.parts[members[0]] = &apart{crashes: t.evidence, confirmed: true}
+		m.record(Confirmed, c.name, members, e.Reason+": it also crashes alone", []Evidence{e})
+		m.solved(members)
+		return
+	}
+	var culprits, cleared []extensions.ID
+	for _, id := range ranked(t.order, t.evidence) {
+		switch {
+		case !slices.Contains(members, id):
+		case e.begun[id]:
+			culprits = append(culprits, id)
+		default:
+			cleared = append(cleared, id)
+		}
+	}
+	if len(culprits) == 0 { // it is not known which were there, but it happened here
+		culprits, cleared = cleared, nil
 	}
 	for _, name := range t.cells {
 		if other := m.cells[name]; other != nil && other != c {
@@ -74,14 +125,8 @@ func (m *Machine) narrow(c *cell, e Evidence) {
 			}
 		}
 	}
-	var cleared []extensions.ID
-	for _, id := range members {
-		if !slices.Contains(culprits, id) {
-			cleared = append(cleared, id)
-		}
-	}
 	if len(cleared) > 0 {
-		m.record(Cleared, c.name, cleared, e.Reason+": nothing speaks against them in this crash", []Evidence{e})
+		m.record(Cleared, c.name, cleared, e.Reason+": they were not there in this crash", []Evidence{e})
 		for _, id := range cleared {
 			m.move(id, Home)
 		}
@@ -89,10 +134,34 @@ func (m *Machine) narrow(c *cell, e Evidence) {
 	if len(culprits) == 1 {
 		evidence, lives := t.evidence, t.lives
 		m.endTrial()
-		m.isolate(culprits, evidence, fmt.Sprintf("%s: it is the only one left after %d trial lives", e.Reason, lives))
+		m.quarantine(culprits, evidence, fmt.Sprintf("%s: it is the only one left after %d trial lives", e.Reason, lives))
 		return
 	}
 	m.split(c.name, culprits, e.Reason)
+}
+
+// acquit ends trials because the crashes go on without those that are tried.
+func (m *Machine) acquit(e Evidence) {
+	t := m.trial
+	var tried []extensions.ID
+	for _, id := range t.order {
+		if slices.Contains(t.cells, m.where[id]) {
+			tried = append(tried, id)
+		}
+	}
+	m.endTrial()
+	m.clear(tried, append(t.evidence, e))
+}
+
+// clear sends extensions home without which the crashes go on.
+func (m *Machine) clear(ids []extensions.ID, crashes []Evidence) {
+	e := crashes[len(crashes)-1]
+	m.record(Cleared, m.where[ids[0]], ids, e.Reason+": it goes on without "+join(ids), []Evidence{e})
+	for _, id := range ids {
+		m.sendHome(id)
+	}
+	m.crash = slices.Clone(crashes)
+	m.misled++
 }
 
 // trialsQuiet handles trials without a crash for [Rules].Quiet.
@@ -110,7 +179,7 @@ func (m *Machine) trialsQuiet() {
 		}
 		for _, id := range m.members(name) {
 			if t.patience <= maxPatience && (c.life == nil || !slices.Contains(c.life.begun, id)) {
-				m.emit(SetTimer{m.rules.Quiet})
+				m.wait()
 				return
 			}
 		}
@@ -132,14 +201,18 @@ func (m *Machine) trialsQuiet() {
 		}
 	}
 	if culprit == "" {
-		m.unsolved(fmt.Sprintf("isolated they have not crashed for %s", span.Of(m.rules.Quiet)))
+		m.unsolved(fmt.Sprintf("isolated they have not crashed for %s", span.Of(m.duration(t.evidence))))
 		return
 	}
 	m.endTrial()
 	name := m.where[culprit]
-	m.record(Isolated, name, []extensions.ID{culprit}, fmt.Sprintf("apart from %s it has not happened again for %s, and most speaks against it: it stays alone", join(others), span.Of(m.rules.Quiet)), evidence)
+	apartFrom := join(others)
+	if apartFrom == "" {
+		apartFrom = "the others"
+	}
+	m.record(Isolated, name, []extensions.ID{culprit}, fmt.Sprintf("apart from %s it has not happened again for %s, and most speaks against it: it stays alone", apartFrom, span.Of(m.duration(evidence))), evidence)
 	m.setPurpose(m.cells[name], Quarantine)
-	m.parts[culprit] = &apart{crashes: evidence, instead: others}
+	m.parts[culprit] = &apart{crashes: evidence}
 	if len(others) > 0 {
 		m.record(Cleared, Home, others, "they go home; if it happens there again it was one of them", nil)
 		for _, id := range others {
@@ -166,6 +239,13 @@ func (m *Machine) unsolved(why string) {
 				m.lifeOver(c)
 			}
 		}
+	}
+}
+
+// abandon ends a search if those on trial were removed, released or isolated.
+func (m *Machine) abandon() {
+	if m.trial != nil && !slices.ContainsFunc(m.trial.cells, func(name string) bool { return m.Purpose(name) == Trial }) {
+		m.endTrial()
 	}
 }
 

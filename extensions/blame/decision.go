@@ -13,7 +13,7 @@ type Verdict string
 const (
 	Noted     Verdict = "noted"     // a crash with its suspects; no action yet
 	HostFault Verdict = "host"      // a crash that is no extension's fault
-	Isolated  Verdict = "isolated"  // moved to a cell
+	Isolated  Verdict = "isolated"  // alone in a cell: on trial first, in quarantine after a trial
 	Bisected  Verdict = "bisected"  // suspects were halved
 	Cleared   Verdict = "cleared"   // no longer a suspect, and moved home
 	Confirmed Verdict = "confirmed" // crashed alone

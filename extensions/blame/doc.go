@@ -3,26 +3,27 @@
 //
 // # The rules
 //
-// A [Machine] manages one host, its home, and the cells beside it. Each crash has
-// suspects: extensions that were being activated, that had a call in flight, that had
-// an uncaught error right before, or that used the processor when the host hung.
-// Without such evidence all extensions whose activation had begun are suspects.
+// A [Machine] manages one host, its home, and the cells beside it. Each crash leaves
+// [Evidence]: the extensions whose activation had begun, and traces of some of them, such
+// as a call in flight. Several crashes are weighed together. Presence comes first: an
+// extension that was not there has not caused the crash. Among those that were there each
+// time, the sum of the traces decides who is tried.
 //
-// One crash isolates no extension. If one extension is a suspect in two crashes of a
-// window, more often than any other, it gets a cell of its own (quarantine) with a
-// budget of its own, and the crash window of the home is reset. If several are, they
-// are separated: each half gets a cell of its own (trial), away from the home, so
-// that the other extensions do not restart. The half that crashes is halved again.
-// Trials have a budget, [Rules].MaxLives; when it is spent, the remaining suspects
-// share one cell. An extension that crashes only together with others does not crash
-// alone: after [Rules].Quiet the first suspect stays isolated and the others go home;
-// if that was wrong, the next crash shows it.
+// A trace never convicts. After two crashes the strongest suspect gets a cell of its own
+// on trial, away from the home, so that the other extensions do not restart, and the crash
+// window of the home is reset. Of several equally strong suspects each half gets a cell,
+// and the half that crashes is halved again. A suspect that crashes alone is confirmed. If
+// the home goes on crashing, those on trial are cleared and go home, and the search goes
+// on with the evidence of the new crash; after two searches that were misled all that were
+// there are tried, whatever their traces. Trials have a budget, [Rules].MaxLives; when it
+// is spent, the remaining suspects share one cell until they crash there.
 //
-// A crash before any activation, for lack of memory, or caused by the host itself or
-// by another process is no extension's fault.
+// An extension that crashes only together with others does not crash alone: after
+// [Rules].Quiet, or five times the mean time between the crashes, the first suspect stays
+// isolated and the others go home; if that was wrong, the next crash clears it.
 //
-// A suspect that was isolated on evidence and never crashed there goes home once if
-// a culprit is found that explains the same crashes.
+// A crash before any activation, or caused by the host itself or by another process, is no
+// extension's fault.
 //
 // # Purity
 //

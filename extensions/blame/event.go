@@ -100,38 +100,29 @@ type (
 // Kind is the kind of a crash.
 type Kind string
 
-// The kinds. All but the first two are no extension's fault.
+// The kinds. The last three are no extension's fault.
 const (
 	Exit     Kind = "exit"          // it ended by itself, by a code or a signal
 	Hang     Kind = "hang"          // it was killed for being unresponsive
 	Memory   Kind = "out of memory" // reported by the runtime or the kernel
+	Protocol Kind = "protocol"      // its bytes violated the protocol, or a message was too large
 	Version  Kind = "version"       // it is a different build
 	Spawn    Kind = "spawn"         // it could not be started, or never became ready
-	Protocol Kind = "protocol"      // its bytes violated the protocol
 	Outside  Kind = "outside"       // another process killed it
 )
 
 // hostFault returns why a crash of that kind is no extension's fault; "" if it may be.
 func (k Kind) hostFault() string {
 	switch k {
-	case Memory:
-		return "all extensions share the memory"
 	case Version:
 		return "it is a different build"
 	case Spawn:
 		return "it never became ready"
-	case Protocol:
-		return "its messages were invalid"
 	case Outside:
 		return "another process ended it"
 	}
-	return string(k)
+	return ""
 }
-
-// suspects reports whether a crash of that kind has suspects: extensions that were doing
-// something may have used the memory, or have sent the message. They are never isolated
-// for it.
-func (k Kind) suspects() bool { return k != Version && k != Spawn && k != Outside }
 
 // Crashed reports that a life has ended without a request.
 type Crashed struct {
@@ -176,7 +167,7 @@ type Purpose string
 // The purposes.
 const (
 	AtHome     Purpose = "home"
-	Trial      Purpose = "trial"      // half of the suspects; its crashes do not count in the home's window
+	Trial      Purpose = "trial"      // one suspect, or half of several; its crashes do not count in the home's window
 	Quarantine Purpose = "quarantine" // the culprit, or several of which one is
 	Settled    Purpose = "settled"    // a cleared half; it goes home when its host ends
 )

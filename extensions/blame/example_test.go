@@ -35,6 +35,6 @@ func ExampleMachine() {
 	}
 	// Output:
 	// noted [acme.bad acme.go] killed by SIGABRT: one crash isolates no extension
-	// isolated [acme.bad] it alone is a suspect in 2 of 2 crashes within 5m
+	// isolated [acme.bad] it alone is a suspect in 2 of 2 crashes within 5m; it is on trial for 5m
 	// move acme.bad to acme.bad
 }

@@ -107,14 +107,14 @@ type profile struct {
 }
 
 // Shares parses a V8 CPU profile (JSON) and returns each extension's share of its
-// whole time, the largest first; time below a frame of an extension counts for that
-// extension. Idle time counts for the whole only.
+// whole time, the largest first. Of the extensions with a frame on the stack the
+// outermost counts: it called the others. Idle time counts for the whole only.
 func (x Index) Shares(data []byte) ([]Share, error) {
 	var p profile
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, fmt.Errorf("cpu profile: %w", err)
 	}
-	parent, own := map[int]int{}, map[int]extensions.ID{} // "": no extension's
+	parent, own, outermost := map[int]int{}, map[int]extensions.ID{}, map[int]extensions.ID{} // "": no extension's
 	for _, n := range p.Nodes {
 		for _, child := range n.Children {
 			parent[child] = n.ID
@@ -131,7 +131,7 @@ func (x Index) Shares(data []byte) ([]Share, error) {
 			took = max(p.TimeDeltas[i], 0)
 		}
 		total += took
-		if id := owner(sample, parent, own); id != "" {
+		if id := owner(sample, parent, own, outermost); id != "" {
 			spent[id] += took
 		}
 	}
@@ -153,28 +153,26 @@ func (x Index) Shares(data []byte) ([]Share, error) {
 	return out, nil
 }
 
-// owner returns the extension of a node, or of its nearest ancestor with one. It
-// caches results in own, so that it visits each node once, even if nodes form a
+// owner returns the extension of the outermost frame of a node's stack that has one. It
+// caches results in outermost, so that it visits each node once, even if nodes form a
 // circle.
-func owner(node int, parent map[int]int, own map[int]extensions.ID) extensions.ID {
+func owner(node int, parent map[int]int, own, outermost map[int]extensions.ID) extensions.ID {
 	var passed []int
 	var id extensions.ID
-	for at := node; ; {
-		known, ok := own[at]
-		if ok {
+	for at, ok := node, true; ok; at, ok = parent[at] {
+		known, done := outermost[at]
+		if done {
 			id = known
 			break
 		}
-		own[at] = "" // until it is known
+		outermost[at] = "" // until it is known
 		passed = append(passed, at)
-		if at, ok = parent[at]; !ok {
-			break
-		}
 	}
-	if id != "" {
-		for _, at := range passed {
-			own[at] = id
+	for _, at := range slices.Backward(passed) {
+		if id == "" {
+			id = own[at]
 		}
+		outermost[at] = id
 	}
 	return id
 }

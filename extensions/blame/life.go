@@ -95,11 +95,9 @@ func (l *life) evidence(c Crashed, returned map[command]int, now time.Time) Evid
 			}
 		}
 	}
-	if len(found) == 0 {
-		for id, u := range l.uncaught {
-			if now.Sub(u.at) <= recentError {
-				add(id, 2, "had an uncaught error: "+u.text)
-			}
+	for id, u := range l.uncaught {
+		if now.Sub(u.at) <= recentError {
+			add(id, 2, "had an uncaught error: "+u.text)
 		}
 	}
 	if e.Vague = len(found) == 0; e.Vague {
@@ -110,10 +108,13 @@ func (l *life) evidence(c Crashed, returned map[command]int, now time.Time) Evid
 	for _, s := range found {
 		e.Suspects = append(e.Suspects, *s)
 	}
-	slices.SortFunc(e.Suspects, func(a, b Suspect) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Returned, b.Returned), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(e.Suspects, compare)
 	return e
+}
+
+// compare sorts suspects, the strongest first.
+func compare(a, b Suspect) int {
+	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Returned, b.Returned), cmp.Compare(a.ID, b.ID))
 }
 
 func (e Evidence) ids() []extensions.ID {

@@ -19,16 +19,16 @@ type Rules struct {
 
 // Machine manages one host. It must be made by [New].
 type Machine struct {
-	rules   Rules
-	cells   map[string]*cell
-	where   map[extensions.ID]string // the cells of extensions that are not at home
-	parts   map[extensions.ID]*apart // extensions in quarantine
-	crash   []Evidence               // crashes at home and in settled cells within the window
-	trial   *bisection
-	cleared map[extensions.ID]bool // extensions that clearOthers has cleared once
-	calls   map[command]int        // the number of ended calls
-	count   int                    // trial cells so far
-	seq     int
+	rules  Rules
+	cells  map[string]*cell
+	where  map[extensions.ID]string // the cells of extensions that are not at home
+	parts  map[extensions.ID]*apart // extensions in quarantine
+	crash  []Evidence               // crashes at home and in settled cells, none further from the next than the window
+	trial  *bisection
+	misled int             // how many trials the crashes have gone on without
+	calls  map[command]int // the number of ended calls
+	count  int             // trial cells so far
+	seq    int
 
 	now time.Time
 	out []Effect
@@ -42,9 +42,8 @@ type cell struct {
 
 // apart is an extension in quarantine.
 type apart struct {
-	crashes   []Evidence      // why it is there
-	confirmed bool            // it has crashed alone, or a person requested it
-	instead   []extensions.ID // other possible culprits
+	crashes   []Evidence // why it is there
+	confirmed bool       // it has crashed alone, or a person requested it
 }
 
 // New returns a machine without suspects.
@@ -61,7 +60,7 @@ func New(rules Rules) *Machine {
 	if rules.Prefix == "" {
 		rules.Prefix = "trial-"
 	}
-	return &Machine{rules: rules, cells: map[string]*cell{Home: {purpose: AtHome}}, where: map[extensions.ID]string{}, parts: map[extensions.ID]*apart{}, cleared: map[extensions.ID]bool{}, calls: map[command]int{}}
+	return &Machine{rules: rules, cells: map[string]*cell{Home: {purpose: AtHome}}, where: map[extensions.ID]string{}, parts: map[extensions.ID]*apart{}, calls: map[command]int{}}
 }
 
 // Cells returns the cells of the extensions that are not at home. The caller owns
@@ -98,6 +97,16 @@ func (m *Machine) Lives() int {
 		return 0
 	}
 	return m.trial.lives
+}
+
+// TrialUntil returns when the trial of an extension ends unless its cell, or the home,
+// crashes before; the zero time if it is not on trial. The end is put off while one of
+// those on trial was not activated.
+func (m *Machine) TrialUntil(id extensions.ID) time.Time {
+	if m.trial == nil || !slices.Contains(m.trial.cells, m.where[id]) {
+		return time.Time{}
+	}
+	return m.trial.until
 }
 
 // Step applies one event and returns its effects.
@@ -152,12 +161,14 @@ func (m *Machine) Step(ev Event, now time.Time) []Effect {
 			m.crashed(c, l, ev)
 		}
 	case Isolate:
-		m.isolate([]extensions.ID{ev.ID}, nil, "requested by a person")
+		m.quarantine([]extensions.ID{ev.ID}, nil, "requested by a person")
 		m.parts[ev.ID].confirmed = true
+		m.abandon()
 	case Release:
 		if m.where[ev.ID] != Home {
 			m.record(Cleared, m.where[ev.ID], []extensions.ID{ev.ID}, "requested by a person", nil)
 			m.sendHome(ev.ID)
+			m.abandon()
 		}
 	case Forget:
 		m.forget(ev.IDs)
@@ -252,10 +263,12 @@ func (m *Machine) members(name string) []extensions.ID {
 
 // open creates a cell.
 func (m *Machine) open(name string, purpose Purpose) {
-	if m.cells[name] == nil {
-		m.cells[name] = &cell{name: name, purpose: purpose}
-		m.emit(Open{name, purpose})
+	if c := m.cells[name]; c != nil {
+		m.setPurpose(c, purpose)
+		return
 	}
+	m.cells[name] = &cell{name: name, purpose: purpose}
+	m.emit(Open{name, purpose})
 }
 
 // move moves an extension to a cell, and closes the cell that is empty then.
@@ -302,12 +315,9 @@ func (m *Machine) forget(ids []extensions.ID) {
 		from := m.where[id]
 		delete(m.where, id)
 		delete(m.parts, id)
-		delete(m.cleared, id)
 		m.closeEmpty(from)
 	}
-	if m.trial != nil && !slices.ContainsFunc(m.trial.cells, func(name string) bool { return m.cells[name] != nil }) {
-		m.endTrial()
-	}
+	m.abandon()
 }
 
 func join(ids []extensions.ID) string {

@@ -16,10 +16,8 @@ const minCrashes = 2
 func (m *Machine) crashed(c *cell, l *life, ev Crashed) {
 	e := l.evidence(ev, m.calls, m.now)
 	switch {
-	case ev.Kind != Exit && ev.Kind != Hang:
-		if e.Vague || !ev.Kind.suspects() {
-			e.Suspects, e.Vague = []Suspect{}, false
-		}
+	case ev.Kind.hostFault() != "":
+		e.Suspects, e.Vague = []Suspect{}, false
 		m.record(HostFault, c.name, nil, ev.Reason+": "+ev.Kind.hostFault(), []Evidence{e})
 	case len(e.begun) == 0:
 		m.record(HostFault, c.name, nil, ev.Reason+": none had begun to be activated", []Evidence{e})
@@ -46,11 +44,14 @@ func (m *Machine) crashed(c *cell, l *life, ev Crashed) {
 
 // judge handles crashes at home and in settled cells.
 func (m *Machine) judge(c *cell, e Evidence) {
-	m.crash = slices.DeleteFunc(m.crash, func(old Evidence) bool { return e.Time.Sub(old.Time) >= m.rules.Window })
-	m.crash = append(m.crash, e)
-	if m.swap(c, e) {
-		return
+	if n := len(m.crash); n > 0 && e.Time.Sub(m.crash[n-1].Time) >= m.rules.Window {
+		m.crash, m.misled = nil, 0
 	}
+	m.reconsider(e)
+	if n := len(m.crash); n == 0 || m.crash[n-1].Time != e.Time {
+		m.crash = append(m.crash, e)
+	}
+	m.crash = m.crash[max(0, len(m.crash)-maxCrashes):]
 	candidates, most := m.common()
 	n := len(m.crash)
 	switch {
@@ -58,69 +59,124 @@ func (m *Machine) judge(c *cell, e Evidence) {
 		m.record(Noted, c.name, e.ids(), e.Reason+": one crash isolates no extension", []Evidence{e})
 	case most < minCrashes && (n <= minCrashes || len(candidates) < 2):
 		m.record(Noted, c.name, e.ids(), fmt.Sprintf("%s: %d crashes within %s have no suspect in common", e.Reason, n, span.Of(m.rules.Window)), m.evidence())
-	case len(candidates) == 1:
-		m.isolate(candidates, m.evidence(), fmt.Sprintf("it alone is a suspect in %d of %s within %s", most, times(n), span.Of(m.rules.Window)))
 	case m.trial != nil:
-		m.record(Noted, c.name, candidates, e.Reason+": no single suspect, and a search is already running", m.evidence())
+		m.record(Noted, c.name, candidates, e.Reason+": a search for another culprit is already running", m.evidence())
+	case m.misled >= m.rules.MaxLives:
+		m.record(Unsolved, c.name, nil, fmt.Sprintf("%s: it went on without the suspects of %d searches", e.Reason, m.misled), m.evidence())
+	case len(candidates) == 1:
+		m.search(candidates, fmt.Sprintf("it alone is a suspect in %d of %s within %s", most, times(n), span.Of(m.rules.Window)))
 	default:
-		m.bisect(candidates, fmt.Sprintf("%d suspects in %d of %s within %s", len(candidates), most, times(n), span.Of(m.rules.Window)))
+		m.search(candidates, fmt.Sprintf("%d suspects in %d of %s within %s", len(candidates), most, times(n), span.Of(m.rules.Window)))
 	}
 }
 
-// common returns the extensions that are suspects in the most crashes, the strongest
-// suspect first, without those that are already isolated.
+// maxCrashes bounds the crashes that are weighed together, and maxMisled how many searches
+// among the strongest suspects may fail before all extensions that were there are tried.
+const (
+	maxCrashes = 20
+	maxMisled  = 2
+)
+
+// common returns the candidates, the strongest suspect first, and in how many crashes they
+// were there. Presence comes first: an extension that was not there has not caused the
+// crash. What the extensions were doing is weak evidence; it decides who is tried first.
+// Extensions that are isolated already are no candidates.
 func (m *Machine) common() ([]extensions.ID, int) {
-	count, score, returned := map[extensions.ID]int{}, map[extensions.ID]int{}, map[extensions.ID]int{}
+	there := map[extensions.ID]int{}
+	most := 0
 	for _, e := range m.crash {
-		for _, s := range e.Suspects {
-			if m.parts[s.ID] == nil && m.Purpose(m.where[s.ID]) != Trial {
-				count[s.ID]++
-				score[s.ID] += s.Score
-				returned[s.ID] += s.Returned
+		for id := range e.begun {
+			if p := m.Purpose(m.where[id]); m.parts[id] == nil && p != Trial {
+				there[id]++
+				most = max(most, there[id])
 			}
 		}
 	}
-	most := 0
-	for _, n := range count {
-		most = max(most, n)
-	}
 	var out []extensions.ID
-	for id, n := range count {
+	for id, n := range there {
 		if n == most {
 			out = append(out, id)
 		}
 	}
-	slices.SortFunc(out, func(a, b extensions.ID) int {
-		return cmp.Or(cmp.Compare(score[b], score[a]), cmp.Compare(returned[a], returned[b]), cmp.Compare(a, b))
+	out = ranked(out, m.crash)
+	if m.misled >= maxMisled || len(out) == 0 {
+		return out, most
+	}
+	top := traces(out[0], m.crash)
+	return slices.DeleteFunc(out, func(id extensions.ID) bool { return traces(id, m.crash) < top }), most
+}
+
+// traces returns in how many crashes there is a trace of an extension.
+func traces(id extensions.ID, crashes []Evidence) (n int) {
+	for _, e := range crashes {
+		if slices.ContainsFunc(e.Suspects, func(s Suspect) bool { return s.ID == id && s.Score > 0 }) {
+			n++
+		}
+	}
+	return n
+}
+
+// ranked returns extensions by the traces of them, the strongest suspect first: by the
+// number of crashes with a trace, and by the sum of their scores.
+func ranked(ids []extensions.ID, crashes []Evidence) []extensions.ID {
+	sums := map[extensions.ID]Suspect{}
+	for _, e := range crashes {
+		for _, s := range e.Suspects {
+			sum := sums[s.ID]
+			sums[s.ID] = Suspect{ID: s.ID, Score: sum.Score + s.Score, Returned: sum.Returned + s.Returned}
+		}
+	}
+	return slices.SortedFunc(slices.Values(ids), func(a, b extensions.ID) int {
+		return cmp.Or(cmp.Compare(traces(b, crashes), traces(a, crashes)), compare(sums[a], sums[b]), cmp.Compare(a, b))
 	})
-	return out, most
 }
 
 func (m *Machine) evidence() []Evidence { return slices.Clone(m.crash) }
 
-// isolate moves extensions to a cell of their own and resets the crash window.
-func (m *Machine) isolate(ids []extensions.ID, evidence []Evidence, why string) {
+// reconsider handles a crash in which isolated suspects were not there: if one of those
+// that were there was there in all crashes that they are isolated for, it goes on without
+// them, and they go home.
+func (m *Machine) reconsider(e Evidence) {
+	explains := func(crashes []Evidence) bool {
+		for id := range e.begun {
+			if m.parts[id] == nil && m.Purpose(m.where[id]) != Trial && !slices.ContainsFunc(crashes, func(old Evidence) bool { return !old.begun[id] }) {
+				return true
+			}
+		}
+		return false
+	}
+	if t := m.trial; t != nil && explains(t.evidence) {
+		m.acquit(e)
+	}
+	for _, id := range m.Quarantined() {
+		if p := m.parts[id]; p != nil && !p.confirmed && len(p.crashes) > 0 && explains(p.crashes) {
+			m.clear([]extensions.ID{id}, append(slices.Clone(p.crashes), e))
+		}
+	}
+}
+
+// quarantine moves extensions to a cell of their own and resets the crash window.
+func (m *Machine) quarantine(ids []extensions.ID, evidence []Evidence, why string) {
 	name := string(ids[0])
-	from := m.where[ids[0]]
-	m.record(Isolated, from, ids, why, evidence)
+	m.record(Isolated, m.where[ids[0]], ids, why, evidence)
 	m.open(name, Quarantine)
 	for _, id := range ids {
 		m.parts[id] = &apart{crashes: evidence}
 		m.move(id, name)
 	}
 	if len(evidence) > 0 {
-		m.crash = nil
 		m.emit(Forgive{Home})
-		m.clearOthers(ids)
+		m.solved(ids)
 	}
 }
 
-// clearOthers sends extensions home that are isolated for crashes that the found
-// culprits explain too, and that have not crashed since.
-func (m *Machine) clearOthers(found []extensions.ID) {
+// solved follows the end of a search with culprits. It sends extensions home that are
+// isolated for crashes that the culprits explain too, and that have not crashed since.
+func (m *Machine) solved(found []extensions.ID) {
+	m.crash, m.misled = nil, 0
 	for _, id := range m.Quarantined() {
 		p := m.parts[id]
-		if slices.Contains(found, id) || p.confirmed || len(p.crashes) == 0 || m.cleared[id] {
+		if slices.Contains(found, id) || p.confirmed || len(p.crashes) == 0 {
 			continue
 		}
 		there := func(e Evidence) bool {
@@ -130,47 +186,26 @@ func (m *Machine) clearOthers(found []extensions.ID) {
 			continue
 		}
 		m.record(Cleared, m.where[id], []extensions.ID{id}, "it has not crashed alone, and "+join(found)+" was there whenever it was suspected", p.crashes)
-		m.cleared[id] = true
 		m.sendHome(id)
 	}
 }
 
-// confirm handles crashes in quarantine.
+// confirm handles crashes in quarantine. Of several one is the culprit: the search for it
+// goes on with a budget of its own.
 func (m *Machine) confirm(c *cell, e Evidence) {
 	members := m.members(c.name)
-	fresh := slices.ContainsFunc(members, func(id extensions.ID) bool { return !m.parts[id].confirmed })
-	for _, id := range members {
-		m.parts[id].confirmed, m.parts[id].instead = true, nil
-	}
-	if fresh {
+	p := m.parts[members[0]]
+	switch {
+	case len(members) > 1 && m.trial == nil:
+		m.crash = append(slices.Clone(p.crashes), e)
+		for _, id := range members {
+			delete(m.parts, id)
+		}
+		m.search(ranked(members, m.crash), e.Reason)
+	case len(members) > 1:
+		m.record(Noted, c.name, members, e.Reason+": one of them is the culprit", []Evidence{e})
+	case !p.confirmed:
+		p.confirmed = true
 		m.record(Confirmed, c.name, members, e.Reason+": it also crashes alone", []Evidence{e})
 	}
-}
-
-// swap handles a crash after trials without a result: one of the extensions that went
-// home then may be the culprit.
-func (m *Machine) swap(c *cell, e Evidence) bool {
-	for _, id := range m.Quarantined() {
-		p := m.parts[id]
-		var found []extensions.ID
-		for _, s := range e.Suspects {
-			if slices.Contains(p.instead, s.ID) {
-				found = append(found, s.ID)
-			}
-		}
-		if p.confirmed || len(found) == 0 || e.Vague && len(found) > 1 {
-			continue
-		}
-		was := p.crashes
-		m.record(Cleared, m.where[id], []extensions.ID{id}, e.Reason+": it goes on without it", []Evidence{e})
-		m.sendHome(id)
-		if len(found) == 1 {
-			m.isolate(found, append(slices.Clone(was), e), "the crashes went on when it was home again and "+string(id)+" was not")
-		} else {
-			m.crash = append(was, e)
-			m.bisect(found, "the crashes went on without "+string(id))
-		}
-		return true
-	}
-	return false
 }

@@ -114,6 +114,9 @@ func (s *Service) status() []extensions.Status {
 			if slices.Contains(f.machine.Quarantined(), e.ID) {
 				st.Blame.Quarantined = true
 			}
+			if until := f.machine.TrialUntil(e.ID); !until.IsZero() {
+				st.Blame.Decision += ", until " + until.UTC().Format(time.RFC3339)
+			}
 		}
 		now, known := s.active.Get(e.ID)
 		switch {

@@ -1,0 +1,87 @@
+package blame
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/hostsup/hostsup/extensions"
+)
+
+// runsPerScenario is how many seeds each of the 40 scenarios has.
+const runsPerScenario = 10
+
+// tally counts runs.
+type tally struct{ runs, found, jailedAtEnd, jailedEver, triedEver, down, crashes int }
+
+func (s tally) String() string {
+	share := func(n int) string { return fmt.Sprintf("%5.1f %%", 100*float64(n)/float64(s.runs)) }
+	return fmt.Sprintf("guilty found %s, innocent in quarantine at the end %s, at any time %s, on trial at any time %s, host down %s, %.1f crashes",
+		share(s.found), share(s.jailedAtEnd), share(s.jailedEver), share(s.triedEver), share(s.down), float64(s.crashes)/float64(s.runs))
+}
+
+func (s *tally) add(o tally) {
+	s.runs, s.found, s.crashes, s.down = s.runs+o.runs, s.found+o.found, s.crashes+o.crashes, s.down+o.down
+	s.jailedAtEnd, s.jailedEver, s.triedEver = s.jailedAtEnd+o.jailedAtEnd, s.jailedEver+o.jailedEver, s.triedEver+o.triedEver
+}
+
+// judge runs a scenario and counts what became of the extensions.
+func (w *court) judge() tally {
+	w.run(30 * time.Minute)
+	innocent := func(ids map[extensions.ID]bool) int {
+		for id := range ids {
+			if id != guilty {
+				return 1
+			}
+		}
+		return 0
+	}
+	atEnd := map[extensions.ID]bool{}
+	for _, id := range w.m.Quarantined() {
+		atEnd[id] = true
+	}
+	out := tally{runs: 1, crashes: w.crashes, jailedAtEnd: innocent(atEnd), jailedEver: innocent(w.everJailed), triedEver: innocent(w.everTried)}
+	if atEnd[guilty] {
+		out.found = 1
+	}
+	if w.down {
+		out.down = 1
+	}
+	return out
+}
+
+// TestScenarios runs eight ways to make a host crash, each with five kinds of evidence
+// that misleads. `go test ./extensions/blame -run TestScenarios -v` prints the figures.
+func TestScenarios(t *testing.T) {
+	var all tally
+	for _, c := range causes {
+		for _, tr := range misleading {
+			var sum tally
+			for seed := range uint64(runsPerScenario) {
+				w := newCourt(c, tr, seed)
+				sum.add(w.judge())
+				if t.Failed() {
+					return
+				}
+			}
+			t.Logf("%-37s %-46s %s", c.name, tr.name, sum)
+			all.add(sum)
+		}
+	}
+	t.Logf("%d scenarios, %d runs: %s", len(causes)*len(misleading), all.runs, all)
+	if len(causes)*len(misleading) != 40 {
+		t.Errorf("%d scenarios, 40 expected", len(causes)*len(misleading))
+	}
+	if all.found*100 < 95*all.runs {
+		t.Errorf("the guilty extension was found in %d of %d runs, 95 %% expected", all.found, all.runs)
+	}
+	if all.jailedAtEnd*100 > all.runs {
+		t.Errorf("an innocent extension was in quarantine at the end of %d of %d runs, at most 1 %% expected", all.jailedAtEnd, all.runs)
+	}
+	if all.jailedEver*10 > all.runs {
+		t.Errorf("an innocent extension was in quarantine at any time in %d of %d runs, at most 10 %% expected", all.jailedEver, all.runs)
+	}
+	if all.down > 0 {
+		t.Errorf("the budget of the host was spent in %d of %d runs", all.down, all.runs)
+	}
+}
