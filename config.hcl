@@ -326,6 +326,7 @@ host "ticker" {
 #     settings    = { "editor.tabSize" = 2 } # the user's, over those of
 #     settings_file = "/srv/settings.json"   # this file
 #     storage     = "/var/lib/code"    # for what they keep and log
+#     accounts    = { "github" = ["acme.pulls"] } # who may use whose accounts
 #     startup     = "10s"              # the longest that onStartupFinished waits
 #     blame {                          # whose fault is a crash?
 #       window    = "5m"               # crashes that are seen together

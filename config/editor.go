@@ -3,8 +3,12 @@ package config
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hostsup/hostsup/extensions/vscode"
@@ -19,6 +23,7 @@ type editorDecl struct {
 	settings     map[string]any
 	settingsFile string
 	storage      string
+	accounts     map[string][]string
 }
 
 // reconnectDecl is a reconnect block.
@@ -49,7 +54,7 @@ func (r *reader) editor(d *hostDecl) vscode.Options {
 	_, confined := d.at["sandbox"] // it cannot reach the supervisor's sockets
 	opt := vscode.Options{
 		Root: r.build(d), State: e.storage, Name: d.spec.Name, Reconnect: reconnect || confined, Grace: d.reconnect.grace,
-		SettingsFile: e.settingsFile, Settings: e.settings,
+		SettingsFile: e.settingsFile, Settings: e.settings, Accounts: e.accounts,
 	}
 	if folders := d.extensions.spec.Workspace; len(folders) > 0 {
 		opt.Workspace = &vscode.Workspace{Folders: folders, Untrusted: e.untrusted}
@@ -81,6 +86,37 @@ func (r *reader) storing(d *hostDecl) {
 	p.Read, p.Write = append(p.Read, read...), append(p.Write, write...)
 	for _, f := range d.extensions.spec.Folders {
 		p.Read = append(p.Read, "-"+f.Dir)
+	}
+}
+
+// accountUsers reads ids of extensions by providers of accounts.
+func accountUsers(dst *map[string][]string) setting {
+	const expect = `a map of providers to lists of ids such as { "github" = ["golang.go"] }`
+	return setting{expect: expect,
+		read: func(g given) {
+			entries, _ := g.entries(expect)
+			out := make(map[string][]string, len(entries))
+			for _, e := range entries {
+				if e.key == "" {
+					g.fail(e.keyRng, "no provider", "The id of a provider is empty.")
+					continue
+				}
+				var ids []string
+				extensionIDs(&ids).read(e.given)
+				out[e.key] = ids
+			}
+			*dst = out
+		},
+		show: func() string {
+			var parts []string
+			for _, id := range slices.Sorted(maps.Keys(*dst)) {
+				parts = append(parts, fmt.Sprintf("%q = %s", id, showStrings((*dst)[id])))
+			}
+			if parts == nil {
+				return ""
+			}
+			return "{ " + strings.Join(parts, ", ") + " }"
+		},
 	}
 }
 

@@ -50,6 +50,7 @@ func extensionsSection(d *extensionsDecl) section {
 			named("settings", "the user's, by their full names; over those of settings_file", editorSettings(&d.editor.settings)),
 			named("settings_file", "a file of settings as the editor has it: JSON with comments; extensions change it", path(&d.editor.settingsFile, checkSettings)),
 			named("storage", "folder for what extensions keep and log, in one named as the host; default: hostsup/vscode in the user's folder for caches", path(&d.editor.storage, nil)),
+			named("accounts", "which extensions may use the accounts of a provider, by its id, besides the extension that provides them", accountUsers(&d.editor.accounts)),
 			named("deactivate", "how long an extension of a host of protocol hostsup may take to end before its host is restarted", duration(&s.Deactivate, nil)),
 			named("startup", "the longest that onStartupFinished waits for the rest of the startup", duration(&s.Startup, nil)),
 		},

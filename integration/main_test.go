@@ -153,7 +153,10 @@ func begin(t testing.TB, spec supervisor.Spec, opts ...supervisor.Option) *super
 	if spec.Secrets == nil { // extensions may have some, which are none of this machine's
 		spec.Secrets = stores.Options{Backend: stores.File, File: filepath.Join(t.TempDir(), "secrets.age")}
 	}
-	spec.Parts = slices.Concat(spec.Parts, []supervisor.Part{attach.Part{}, inspect.Part{}, hosted.Part{}})
+	spec.Parts = slices.Concat(spec.Parts, []supervisor.Part{attach.Part{}, inspect.Part{}})
+	if !slices.ContainsFunc(spec.Parts, func(p supervisor.Part) bool { _, own := p.(hosted.Part); return own }) {
+		spec.Parts = append(spec.Parts, hosted.Part{})
+	}
 	sup, err := supervisor.Start(context.Background(), spec, append([]supervisor.Option{supervisor.WithLogger(logger(t))}, opts...)...)
 	if err != nil {
 		t.Fatal(err)

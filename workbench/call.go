@@ -77,6 +77,12 @@ func (c *Call) Raw(i int) json.RawMessage {
 	if string(arg) == wire.Undefined {
 		return nil
 	}
+	return plain(arg)
+}
+
+// plain returns the value of an object that is marked as one, with null for undefined; others as
+// they are.
+func plain(arg json.RawMessage) json.RawMessage {
 	var whole struct {
 		Object json.RawMessage `json:"$object"`
 	}
@@ -85,6 +91,15 @@ func (c *Call) Raw(i int) json.RawMessage {
 		return bytes.ReplaceAll(whole.Object, []byte(wire.Undefined), []byte("null"))
 	}
 	return arg
+}
+
+// Decode decodes a result of a host as [Call.Args] decodes an argument: undefined is null.
+func Decode(raw json.RawMessage, out any) error {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || string(raw) == wire.Undefined {
+		return nil
+	}
+	return json.Unmarshal(plain(raw), out)
 }
 
 // Args decodes the first arguments into pointers. Arguments that are missing, null or undefined

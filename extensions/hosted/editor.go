@@ -49,6 +49,7 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 		work,
 		s.questionsOf(h),
 		output.New(),
+		s.accountsOf(h, p),
 		tools.New(tools.Options{Activate: func(ctx context.Context, event string) error { return s.activateFor(ctx, h, event) }}),
 	)
 }

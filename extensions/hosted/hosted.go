@@ -14,10 +14,19 @@ import (
 	"github.com/hostsup/hostsup/extensions/service"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/supervisor"
+	"github.com/hostsup/hostsup/workbench/accounts"
 )
 
-// Part manages the extensions of the hosts of a supervisor.
-type Part struct{}
+// Part manages the extensions of the hosts of a supervisor. The zero value is ready.
+type Part struct {
+	// Accounts are providers of accounts of the program, for the extensions of all hosts of VS Code:
+	// authentication.getSession gives them sessions. Each household has a service of its own that
+	// asks them.
+	Accounts []accounts.Provider
+	// AllowAccount decides which extension may use which account; see [accounts.Options]. nil: the
+	// extension that provides the account, and those that [vscode.Options] lists.
+	AllowAccount func(accounts.Access) bool
+}
 
 var _ supervisor.Part = Part{}
 
@@ -25,16 +34,17 @@ var _ supervisor.Part = Part{}
 func (Part) Identity() (kind, name string) { return "extensions", "" }
 
 // Validate implements [supervisor.Part].
-func (Part) Validate() error { return nil }
+func (p Part) Validate() error { return accounts.Validate(p.Accounts) }
 
 // Open implements [supervisor.Part].
-func (Part) Open(t supervisor.Tree) (*supervisor.Opened, error) {
-	s := &services{tree: t}
+func (p Part) Open(t supervisor.Tree) (*supervisor.Opened, error) {
+	s := &services{part: p, tree: t}
 	return &supervisor.Opened{Extensions: s, Added: s.added, Removed: s.removed, Close: s.close}, nil
 }
 
 // services has the services of one tree.
 type services struct {
+	part Part
 	tree supervisor.Tree
 
 	mu      sync.Mutex

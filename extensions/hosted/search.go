@@ -6,6 +6,7 @@ import (
 	"github.com/hostsup/hostsup/codec"
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/accounts"
 	"github.com/hostsup/hostsup/workbench/folders"
 	"github.com/hostsup/hostsup/workbench/languages"
 	"github.com/hostsup/hostsup/workbench/search"
@@ -73,24 +74,29 @@ func associations(config *settings.Service) func(path string) map[string]string 
 	}
 }
 
-// described tells the languages and tools of extensions beside their settings.
+// described tells the languages, tools and providers of accounts of extensions beside their settings.
 type described struct {
 	*settings.Service
 	languages *languages.Service
 	tools     *tools.Service
+	accounts  *accounts.Service
 	work      *folders.Service
 }
 
 // Opening implements [vscode.Editor].
 func (d described) Opening(host string, life uint64, descriptions []json.RawMessage) (codec.Raw, error) {
-	d.languages.Describe(descriptions)
-	d.tools.Describe(descriptions)
+	d.describe(descriptions)
 	return d.Service.Opening(host, life, descriptions)
 }
 
 // Described implements [vscode.Editor].
 func (d described) Described(host string, life uint64, descriptions []json.RawMessage, tell func(codec.Raw) error) error {
+	d.describe(descriptions)
+	return d.Service.Described(host, life, descriptions, tell)
+}
+
+func (d described) describe(descriptions []json.RawMessage) {
 	d.languages.Describe(descriptions)
 	d.tools.Describe(descriptions)
-	return d.Service.Described(host, life, descriptions, tell)
+	d.accounts.Describe(descriptions)
 }

@@ -1,12 +1,14 @@
 package hosted
 
 import (
+	"context"
 	"sync"
 
 	"github.com/hostsup/hostsup/extensions/vscode"
 	"github.com/hostsup/hostsup/lifecycle/record"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench"
+	"github.com/hostsup/hostsup/workbench/accounts"
 	"github.com/hostsup/hostsup/workbench/disk"
 	"github.com/hostsup/hostsup/workbench/folders"
 	"github.com/hostsup/hostsup/workbench/languages"
@@ -23,7 +25,7 @@ func (d described) Workspace() *vscode.Present { return d.work.Workspace() }
 func editorOf(w *workbench.Workbench) vscode.Editor {
 	return described{
 		workbench.Find[*settings.Service](w), workbench.Find[*languages.Service](w), workbench.Find[*tools.Service](w),
-		workbench.Find[*folders.Service](w),
+		workbench.Find[*accounts.Service](w), workbench.Find[*folders.Service](w),
 	}
 }
 
@@ -103,9 +105,23 @@ func (s *services) reporter(h *supervisor.Host, kind string) func(reason string)
 
 // questionsOf returns what takes the messages and questions of extensions.
 func (s *services) questionsOf(h *supervisor.Host) *questions.Service {
-	return questions.New(func(host, text string) {
+	return questions.New(s.messages(h))
+}
+
+// messages returns a function that writes what the user would be told, about a host of a household.
+func (s *services) messages(h *supervisor.Host) func(host, text string) {
+	return func(host, text string) {
 		group := h.Group()
 		s.tree.Journal.Write(record.Event{Kind: record.KindMessage, Host: &host, Group: &group, Reason: s.tree.Redact(text)})
+	}
+}
+
+// accountsOf returns the accounts for the extensions of a host and those beside it.
+func (s *services) accountsOf(h *supervisor.Host, p *vscode.Protocol) *accounts.Service {
+	return accounts.New(accounts.Options{
+		Providers: s.part.Accounts, Allow: s.part.AllowAccount, Listed: p.Options().Accounts,
+		Activate: func(ctx context.Context, event string) error { return s.activateFor(ctx, h, event) },
+		Hold:     s.tree.Hold, Report: s.messages(h),
 	})
 }
 

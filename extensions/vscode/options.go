@@ -62,6 +62,10 @@ type Options struct {
 	// override those of SettingsFile. A name in brackets, like "[markdown]", has an object
 	// of settings for that language.
 	Settings map[string]any
+
+	// Accounts has ids of extensions that may use accounts, by the id of the provider of the
+	// accounts, as VS Code's user allows it. The extension that provides an account may use it too.
+	Accounts map[string][]string
 }
 
 // DefaultGrace is the default of [Options.Grace]: the time that hosts wait by default.

@@ -1,10 +1,8 @@
 // Package window has what extensions ask of the window and the user of their editor, and what needs
-// neither: the clipboard, which is text in memory, external URIs, and sessions of accounts,
-// which do not exist here.
+// neither: the clipboard, which is text in memory, and external URIs.
 package window
 
 import (
-	"fmt"
 	"sync"
 
 	"github.com/hostsup/hostsup/workbench"
@@ -13,8 +11,7 @@ import (
 // maxClipboard bounds the text of the clipboard, in bytes.
 const maxClipboard = 16 << 20
 
-// Service answers MainThreadClipboard, MainThreadAuthentication and parts of other objects. The zero
-// value is ready.
+// Service answers MainThreadClipboard and parts of other objects. The zero value is ready.
 type Service struct {
 	mu        sync.Mutex
 	clipboard string
@@ -28,7 +25,6 @@ func (s *Service) Methods() map[string]workbench.Method {
 		"MainThreadClipboard.$writeText":           {Now: s.write},
 		"MainThreadWindow.$asExternalUri":          same, // hosts are on this machine
 		"MainThreadExtensionService.$asBrowserUri": same,
-		"MainThreadAuthentication.$getSession":     {Now: session},
 	}
 }
 
@@ -50,19 +46,4 @@ func (s *Service) write(c *workbench.Call) (any, error) {
 	defer s.mu.Unlock()
 	s.clipboard = text
 	return nil, nil
-}
-
-// session answers $getSession: there are no sessions, and without a user no session can be made.
-func session(c *workbench.Call) (any, error) {
-	var provider string
-	var options struct{ CreateIfNone, ForceNewSession any }
-	if err := c.Args(&provider, nil, nil, nil, &options); err != nil {
-		return nil, err
-	}
-	for _, wish := range []any{options.CreateIfNone, options.ForceNewSession} {
-		if wish != nil && wish != false {
-			return nil, workbench.NotSupported("authentication.getSession", fmt.Sprintf("no user can sign in to %q", provider))
-		}
-	}
-	return workbench.Undefined, nil
 }

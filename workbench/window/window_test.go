@@ -2,12 +2,9 @@ package window
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
-	"github.com/hostsup/hostsup/codec"
-	wire "github.com/hostsup/hostsup/codec/vscode"
 	"github.com/hostsup/hostsup/internal/leaktest"
 	"github.com/hostsup/hostsup/workbench"
 )
@@ -44,22 +41,6 @@ func TestClipboard(t *testing.T) {
 	}
 	if _, err := ask(t, s, "MainThreadClipboard.$writeText", 7); err == nil {
 		t.Error("a number was taken for text")
-	}
-}
-
-func TestSessionsAreNotMade(t *testing.T) {
-	for options, made := range map[string]bool{
-		`{}`: false, `{"silent":true}`: false, `{"createIfNone":false}`: false,
-		`{"createIfNone":true}`: true, `{"forceNewSession":{"detail":"x"}}`: true,
-	} {
-		got, err := ask(t, &Service{}, "MainThreadAuthentication.$getSession", "github", []string{"repo"}, "a.b", "b", json.RawMessage(options))
-		var e *codec.Error
-		switch {
-		case made && (!errors.As(err, &e) || e.Name != wire.NameNotSupported):
-			t.Errorf("%s: %s, %v", options, got, err)
-		case !made && (err != nil || got != wire.Undefined):
-			t.Errorf("%s: %s, %v", options, got, err)
-		}
 	}
 }
 

@@ -17,6 +17,7 @@ host "code" {
     settings    = { "hello.greeting" = "hi", "[go]" = { "editor.tabSize" = 8 } }
     settings_file = "missing.json"
     storage     = "/var/lib/code"
+    accounts    = { "github" = ["Acme.Pulls"] }
     startup     = "30s"
     blame {
       window    = "10m"
