@@ -9,6 +9,7 @@ import (
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/commands"
 	"github.com/hostsup/hostsup/workbench/diagnostics"
+	"github.com/hostsup/hostsup/workbench/language"
 	"github.com/hostsup/hostsup/workbench/languages"
 	"github.com/hostsup/hostsup/workbench/output"
 	"github.com/hostsup/hostsup/workbench/terminals"
@@ -36,6 +37,8 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 	docs, reloads := s.documentsOf(h, p, langs)
 	all, watcher := s.filesOf(h, p, config)
 	work := s.foldersOf(h, p, config, watcher)
+	activate := func(ctx context.Context, event string) error { return s.activateFor(ctx, h, event) }
+	features := language.New(language.Options{Documents: docs, Activate: activate, Start: func(ctx context.Context) error { return h.Raise(ctx) }})
 	return workbench.New(
 		all, watcher,
 		terminals.New(work.First),
@@ -45,12 +48,13 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 		langs,
 		docs, reloads,
 		diagnostics.New(),
-		commands.New(docs.Commands()),
+		features,
+		commands.New(docs.Commands(), features.Commands()),
 		work,
 		s.questionsOf(h),
 		output.New(),
 		s.accountsOf(h, p),
-		tools.New(tools.Options{Activate: func(ctx context.Context, event string) error { return s.activateFor(ctx, h, event) }}),
+		tools.New(tools.Options{Activate: activate}),
 	)
 }
 

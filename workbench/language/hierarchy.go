@@ -1,0 +1,109 @@
+package language
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hostsup/hostsup/workbench"
+)
+
+// Relation is what [Service.Related] asks for.
+type Relation string
+
+// The relations of an item of [FeatureCallHierarchy] and [FeatureTypeHierarchy].
+const (
+	Incoming   Relation = "incoming"   // calls of the item
+	Outgoing   Relation = "outgoing"   // calls in the item
+	Supertypes Relation = "supertypes" // the types that the item is made of
+	Subtypes   Relation = "subtypes"   // the types that are made of the item
+)
+
+// relations are the methods of hosts, without "ExtHostLanguageFeatures.$", and the property of a result
+// that has the item; "": the result itself is the item.
+var relations = map[Relation]struct{ method, item string }{
+	Incoming:   {"provideCallHierarchyIncomingCalls", "from"},
+	Outgoing:   {"provideCallHierarchyOutgoingCalls", "to"},
+	Supertypes: {"provideTypeHierarchySupertypes", ""},
+	Subtypes:   {"provideTypeHierarchySubtypes", ""},
+}
+
+// inSession returns an item whose session also names the result that is held. Sessions of different
+// providers have the same names.
+func inSession(raw json.RawMessage, number int) json.RawMessage {
+	var object map[string]json.RawMessage
+	var session string
+	if json.Unmarshal(raw, &object) != nil || json.Unmarshal(object[sessionID], &session) != nil {
+		return raw
+	}
+	object[sessionID] = encode(fmt.Sprintf("%d~%s", number, session))
+	return encode(object)
+}
+
+// related asks the provider of an item. It returns results as hosts send them.
+func (s *Service) related(ctx context.Context, session, itemID string, what Relation) ([]json.RawMessage, error) {
+	r, known := relations[what]
+	if !known {
+		return nil, workbench.Invalid("unknown relation %q", what)
+	}
+	number, session, _ := strings.Cut(session, "~")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return nil, workbench.Invalid("%q is not the session of an item", number)
+	}
+	var p scored
+	s.mu.Lock()
+	for _, h := range s.held {
+		if h.number == n {
+			p = h.p
+		}
+	}
+	s.mu.Unlock()
+	if p.provider == nil {
+		return nil, errExpired
+	}
+	var list []json.RawMessage
+	if err := p.on.Call(ctx, extHost+r.method, workbench.Params(p.handle, session, itemID, token), &list); err != nil {
+		return nil, &ProviderError{p.host, Feature(what), err}
+	}
+	for i, raw := range list {
+		if r.item == "" {
+			list[i] = inSession(raw, n)
+			continue
+		}
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(raw, &object); err != nil {
+			return nil, err
+		}
+		object[r.item] = inSession(object[r.item], n)
+		list[i] = encode(object)
+	}
+	return list, nil
+}
+
+// Related returns the items that an item calls, that call it, or from which its type is made. The item
+// must be one of the last 32 results; its host must be in the same life.
+func (s *Service) Related(ctx context.Context, of HierarchyItem, what Relation) ([]HierarchyItem, error) {
+	list, err := s.related(ctx, of.Session, of.Item, what)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]HierarchyItem, len(list))
+	for i, raw := range list {
+		at := raw
+		if name := relations[what].item; name != "" {
+			at = property(raw, name)
+		}
+		if err := json.Unmarshal(at, &out[i]); err != nil {
+			return nil, err
+		}
+		if ranges := property(raw, "fromRanges"); ranges != nil {
+			if err := json.Unmarshal(ranges, &out[i].CallsFrom); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
