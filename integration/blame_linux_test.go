@@ -1,0 +1,156 @@
+//go:build linux
+
+package integration
+
+import (
+	"context"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hostsup/hostsup/extensions/blame"
+
+	"github.com/hostsup/hostsup/lifecycle"
+	"github.com/hostsup/hostsup/lifecycle/record"
+	confine "github.com/hostsup/hostsup/sandbox/policy"
+	"github.com/hostsup/hostsup/supervisor"
+)
+
+// courtCase is a way in which hostsup.guilty ends its host, and what hostsup.misled is
+// doing then.
+type courtCase struct {
+	name   string
+	crime  string // the argument of guilty.run; "" if misled calls it
+	misled string // the argument of misled.run
+	slow   bool   // hostsup.slow is being activated as well
+	spec   change // of the host; may be nil
+	reason string // is in the reason of the crashes
+}
+
+var courtCases = []courtCase{
+	{name: "call in flight", crime: "abort", misled: "wait", reason: "SIGABRT"},
+	{name: "rejections", crime: "abort", misled: "rejects", reason: "SIGABRT"},
+	{name: "uncaught error", crime: "uncaught", misled: "wait", reason: "SIGABRT"},
+	{name: "calls the command", misled: "calls", reason: "SIGABRT"},
+	{name: "slow to activate", crime: "abort", slow: true, reason: "SIGABRT"},
+	{name: "execSync", crime: "execSync", misled: "wait", reason: "unresponsive", spec: func(s *supervisor.HostSpec) {
+		s.Liveness.After, s.Liveness.KillAfter = 3*time.Second, time.Second
+	}},
+	{name: "heap", crime: "heap", misled: "wait", reason: "out of memory", spec: func(s *supervisor.HostSpec) {
+		s.Command = append([]string{s.Command[0], "--max-old-space-size=128"}, s.Command[1:]...)
+	}},
+	{name: "limit of memory", crime: "memory", misled: "wait", reason: "out of memory", spec: func(s *supervisor.HostSpec) {
+		s.Resources = confine.Limits{Memory: 512 << 20, Enforce: confine.BestEffort}
+	}},
+	{name: "message over the bound", crime: "message", misled: "wait", reason: "limit"},
+}
+
+// However it misleads: the guilty extension is in quarantine in the end, the innocent ones
+// never are, and their host has not spent its budget.
+func TestCourt(t *testing.T) {
+	t.Parallel()
+	for version := range releases {
+		for _, c := range courtCases {
+			t.Run(version+" "+c.name, func(t *testing.T) {
+				t.Parallel()
+				spec := extendedOf(t, version, "court")
+				if c.spec != nil {
+					c.spec(&spec)
+				}
+				sup, h := alone(t, spec)
+				for range 8 {
+					if extensionOf(t, sup, "guilty").Blame.Quarantined {
+						break
+					}
+					c.commits(t, sup)
+					for _, name := range []string{"misled", "calm", "slow"} {
+						if s := extensionOf(t, sup, name); s.Blame.Quarantined {
+							t.Fatalf("%+v\n%s", s, strings.Join(told(t, sup, record.KindBlame), "\n"))
+						}
+					}
+				}
+				decisions := told(t, sup, record.KindBlame)
+				if s := extensionOf(t, sup, "guilty"); !s.Blame.Quarantined {
+					t.Errorf("%+v", s)
+				}
+				says(t, decisions, " hostsup.guilty: ", c.reason)
+				if s := h.Status(); s.State == lifecycle.Failed {
+					t.Errorf("%+v", s)
+				}
+				if t.Failed() {
+					t.Log(strings.Join(decisions, "\n"))
+				}
+			})
+		}
+	}
+}
+
+// commits lets a crash happen, and waits until it is judged.
+func (c courtCase) commits(t *testing.T, sup *supervisor.Supervisor) {
+	t.Helper()
+	activates(t, sup, "calm", "misled", "guilty")
+	if c.slow {
+		brief, cancel := context.WithTimeout(ctx(t), 10*time.Millisecond)
+		_ = sup.Activate(brief, "", "onCommand:slow.run") // it takes minutes
+		cancel()
+		eventually(t, func() bool { return extensionOf(t, sup, "slow").State == "activating" }, "slow")
+	}
+	before := len(told(t, sup, record.KindBlame))
+	at, err := sup.Host(extensionOf(t, sup, "misled").Place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Whether it is answered depends on where the two are.
+	if _, err := at.Go(ctx(t), execute, []any{"misled.run", c.misled}); err != nil {
+		t.Fatal(err)
+	}
+	if c.crime != "" {
+		if _, err := ranIn(t, sup, "guilty", c.crime); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, func() bool { return len(told(t, sup, record.KindBlame)) > before }, "the crash is judged")
+}
+
+// A loop in a function that another extension exports: of the frames on the stack the
+// outermost one names the caller.
+func TestCourtOutermostFrame(t *testing.T) {
+	everyRelease(t, func(t *testing.T, version string) {
+		spec := extendedOf(t, version, "court")
+		spec.Liveness.After, spec.Liveness.KillAfter = 3*time.Second, 12*time.Second
+		sup, h := alone(t, spec)
+		for life := uint64(1); life <= 2; life++ {
+			activates(t, sup, "misled", "loops")
+			if _, err := ranIn(t, sup, "loops", true); err != nil {
+				t.Fatal(err)
+			}
+			runs(t, h, life+1)
+		}
+		eventually(t, func() bool { return extensionOf(t, sup, "loops").Place == "vs~hostsup.loops" }, "it is on trial")
+		if s := extensionOf(t, sup, "misled"); s.Place != "vs" || s.Blame.SuspectIn != 0 {
+			t.Errorf("%+v", s)
+		}
+		says(t, told(t, sup, record.KindBlame), string(blame.Isolated)+" hostsup.loops", "on trial")
+	})
+}
+
+// A signal from outside speaks against no extension, whatever they are doing.
+func TestCourtOutside(t *testing.T) {
+	everyRelease(t, func(t *testing.T, version string) {
+		sup, h := alone(t, extendedOf(t, version, "court"))
+		for life := uint64(1); life <= 2; life++ {
+			activates(t, sup, "misled", "guilty")
+			if _, err := h.Go(ctx(t), execute, []any{"misled.run", "wait"}); err != nil {
+				t.Fatal(err)
+			}
+			signal(t, h, syscall.SIGKILL)
+			runs(t, h, life+1)
+		}
+		for _, name := range []string{"misled", "guilty"} {
+			if s := extensionOf(t, sup, name); s.Place != "vs" || s.Blame.SuspectIn != 0 || s.Blame.Quarantined {
+				t.Errorf("%+v", s)
+			}
+		}
+	})
+}

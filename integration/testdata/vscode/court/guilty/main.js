@@ -1,0 +1,25 @@
+// It brings the whole host down, mostly in a timer, while nothing speaks against it.
+'use strict';
+const vscode = require('vscode');
+const { execSync } = require('child_process');
+
+const kept = [];
+const ways = {
+  abort: () => process.abort(),
+  heap: () => { for (;;) kept.push(new Array(1e5).fill({})); },
+  memory: () => { for (;;) kept.push(Buffer.alloc(16 << 20, 1)); },
+  execSync: () => execSync('sleep 300'),
+  message: () => vscode.commands.executeCommand('setContext', 'large', 'x'.repeat(80 << 20)),
+  uncaught: () => {
+    setTimeout(() => process.abort(), 300);
+    throw new Error('nobody catches this');
+  },
+};
+
+exports.activate = (context) => {
+  context.subscriptions.push(vscode.commands.registerCommand('guilty.run', (how) => {
+    if (how === 'now') process.abort();
+    if (how) setTimeout(ways[how], 300);
+    return process.pid;
+  }));
+};
