@@ -9,16 +9,17 @@ import (
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/documents"
+	"github.com/hostsup/hostsup/workbench/settings"
 	"github.com/hostsup/hostsup/workbench/watch"
 )
 
 // documentsOf returns the documents of a household, and what notices changes of their files.
-func (s *services) documentsOf(h *supervisor.Host, p *vscode.Protocol, langs documents.Languages) (*documents.Service, *reloads) {
+func (s *services) documentsOf(h *supervisor.Host, p *vscode.Protocol, langs documents.Languages, config *settings.Service) (*documents.Service, *reloads) {
 	r := &reloads{changed: map[string]func(){}}
 	opt := documents.Options{Languages: langs, Watcher: r, Opened: func(ctx context.Context, language string) {
 		// Extensions that fail to become active are reported by their service.
 		_ = s.Activate(ctx, p.Household(h.Name()), "onLanguage:"+language)
-	}}
+	}, Setting: func(name string, resource workbench.URI) any { return config.Get(name, &resource, "") }}
 	problem := func(text string) { s.tree.Log.Warn(text, "host", nameOf(h)) }
 	if s.tree.Log != nil {
 		opt.Warn = s.tree.Log.Warn

@@ -34,7 +34,7 @@ type attached struct {
 func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards) *workbench.Workbench {
 	config := s.settingsOf(h, p, g)
 	langs := &languages.Service{Associations: associations(config)}
-	docs, reloads := s.documentsOf(h, p, langs)
+	docs, reloads := s.documentsOf(h, p, langs, config)
 	all, watcher := s.filesOf(h, p, config)
 	work := s.foldersOf(h, p, config, watcher)
 	activate := func(ctx context.Context, event string) error { return s.activateFor(ctx, h, event) }

@@ -25,9 +25,15 @@ const HasTrash = true
 // specification of freedesktop.org: into that of the home folder, or on another file system into
 // one at its top. Nothing is copied, so that it fails where neither can be. A confined host has no
 // trash.
-func (f FS) Trash(path string) error { return failed("put into the trash", path, f.trash(path)) }
+func (f FS) Trash(path string) error { return f.TrashAs(path, path) }
 
-func (f FS) trash(path string) error {
+// TrashAs is [FS.Trash] for an entry that was moved within its folder and has the path original in the
+// trash.
+func (f FS) TrashAs(path, original string) error {
+	return failed("put into the trash", original, f.trash(path, filepath.Base(original)))
+}
+
+func (f FS) trash(path, name string) error {
 	if f.Guard != nil {
 		return Fail(workbench.NameNoPermissions, "cannot put %s into the trash: a host in a sandbox has none; remove it without the trash", path)
 	}
@@ -47,7 +53,7 @@ func (f FS) trash(path string) error {
 		}
 		data = filepath.Join(home, ".local", "share")
 	}
-	err = p.discard(filepath.Join(data, "Trash"), "")
+	err = p.discard(filepath.Join(data, "Trash"), "", name)
 	if !errors.Is(err, syscall.EXDEV) {
 		return err
 	}
@@ -58,11 +64,11 @@ func (f FS) trash(path string) error {
 	uid := strconv.Itoa(os.Getuid())
 	shared := filepath.Join(top, ".Trash")
 	if info, err := os.Lstat(shared); err == nil && info.IsDir() && info.Mode()&fs.ModeSticky != 0 {
-		if err := p.discard(filepath.Join(shared, uid), top); err == nil {
+		if err := p.discard(filepath.Join(shared, uid), top, name); err == nil {
 			return nil
 		}
 	}
-	return p.discard(filepath.Join(top, ".Trash-"+uid), top)
+	return p.discard(filepath.Join(top, ".Trash-"+uid), top, name)
 }
 
 // topOf returns the top folder of the file system of a folder.
@@ -91,8 +97,8 @@ func topOf(dir string) (string, error) {
 }
 
 // discard moves an entry into one trash. The paths in a trash at the top of a file system are
-// relative to it.
-func (p *place) discard(trash, top string) (err error) {
+// relative to it. called is the name that the entry has there.
+func (p *place) discard(trash, top, called string) (err error) {
 	for _, name := range []string{"files", "info"} {
 		if err := os.MkdirAll(filepath.Join(trash, name), 0o700); err != nil {
 			return err
@@ -108,18 +114,18 @@ func (p *place) discard(trash, top string) (err error) {
 		return err
 	}
 	defer kept.Close()
-	original := p.path
+	original := filepath.Join(filepath.Dir(p.path), called)
 	if top != "" {
-		if original, err = filepath.Rel(top, p.path); err != nil {
+		if original, err = filepath.Rel(top, original); err != nil {
 			return err
 		}
 	}
 	text := fmt.Sprintf("[Trash Info]\nPath=%s\nDeletionDate=%s\n", (&url.URL{Path: original}).EscapedPath(), time.Now().Format("2006-01-02T15:04:05"))
-	ext := filepath.Ext(p.name)
+	ext := filepath.Ext(called)
 	for n := 1; ; n++ {
-		name := p.name
+		name := called
 		if n > 1 {
-			name = strings.TrimSuffix(p.name, ext) + "." + strconv.Itoa(n) + ext
+			name = strings.TrimSuffix(called, ext) + "." + strconv.Itoa(n) + ext
 		}
 		note := filepath.Join("info", name+".trashinfo")
 		file, err := root.OpenFile(note, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -54,11 +54,6 @@ func (s *Service) tryWorkspaceEdit(ctx context.Context, c *workbench.Call) (any,
 	if len(dto.Edits) == 0 {
 		return false, nil
 	}
-	for _, e := range dto.Edits {
-		if e.CellEdit != nil || e.TextEdit == nil && e.OldResource == nil && e.NewResource == nil {
-			return nil, workbench.NotSupported("workspace.applyEdit", "edits of notebooks are not")
-		}
-	}
 	b := &bulk{s: s, caller: c, files: files(c), docs: map[string]*planned{}, fresh: map[string]source{}, old: map[string]bool{}}
 	defer b.release()
 	err := b.apply(ctx, dto.Edits)
@@ -102,6 +97,8 @@ type bulk struct {
 	back    []func() error    // puts files back, last first
 	done    []func() error    // ends what is not needed any more
 	news    []filesRun
+	batches int
+	depth   int // of edits with which participants answer edits of participants
 }
 
 // planned is a document as the edit will leave it.
@@ -115,29 +112,15 @@ type planned struct {
 type step func() error
 
 func (b *bulk) apply(ctx context.Context, edits []change) error {
-	var steps []step
-	for len(edits) > 0 {
-		n := 0
-		for n < len(edits) && edits[n].TextEdit != nil {
-			n++
-		}
-		var err error
-		if n > 0 {
-			steps, err = b.planTexts(ctx, edits[:n], steps)
-		} else {
-			n = 1
-			steps, err = b.planFile(edits[0], steps)
-		}
-		if err != nil {
-			return err
-		}
-		edits = edits[n:]
+	steps, err := b.plan(ctx, edits, nil)
+	if err != nil {
+		return err
 	}
 	if err := b.changeFiles(ctx); err != nil {
 		return err
 	}
 	b.s.mu.Lock()
-	err := b.unchanged()
+	err = b.unchanged()
 	if err == nil {
 		b.touched = map[*document]bool{}
 		for _, do := range steps {
@@ -146,12 +129,7 @@ func (b *bulk) apply(ctx context.Context, edits []change) error {
 			}
 		}
 		b.s.sync()
-		for _, run := range b.news {
-			params := workbench.Params(run.operation, []any{run})
-			for _, v := range b.s.views {
-				v.host.Tell(methodFilesRun, params)
-			}
-		}
+		b.s.filesRun(b.news)
 	}
 	b.s.mu.Unlock()
 	if err != nil {
@@ -163,6 +141,30 @@ func (b *bulk) apply(ctx context.Context, edits []change) error {
 		}
 	}
 	return nil
+}
+
+// plan plans edits. Those of one kind that follow each other are one batch.
+func (b *bulk) plan(ctx context.Context, edits []change, steps []step) ([]step, error) {
+	for len(edits) > 0 {
+		n := 1
+		for n < len(edits) && edits[n].operation() == edits[0].operation() {
+			n++
+		}
+		var err error
+		switch edits[0].operation() {
+		case noOperation:
+			return nil, workbench.NotSupported("workspace.applyEdit", "edits of notebooks are not")
+		case textOperation:
+			steps, err = b.planTexts(ctx, edits[:n], steps)
+		default:
+			steps, err = b.planFiles(ctx, edits[:n], steps)
+		}
+		if err != nil {
+			return nil, err
+		}
+		edits = edits[n:]
+	}
+	return steps, nil
 }
 
 // unchanged reports whether all documents have the versions with which the edit was planned. The

@@ -19,6 +19,9 @@ const (
 	fileDeleted
 	fileMoved
 	fileCopied
+
+	textOperation
+	noOperation // what is not known
 )
 
 // filesRun is a file operation for ExtHostFileSystemEventService.
@@ -28,39 +31,57 @@ type filesRun struct {
 	Target    *workbench.URI `json:"target,omitempty"`
 	options   fileOptions
 	data      []byte
+	files     disk.FS // of the host that wants it
+	batch     int     // equal for operations that hosts are told together
 }
 
-// planFile plans the operation of a file.
-func (b *bulk) planFile(e change, steps []step) ([]step, error) {
-	run := filesRun{options: e.Options}
+// operation returns what an edit does.
+func (e *change) operation() int {
 	switch {
-	case e.OldResource == nil:
-		run.operation, run.Target = fileCreated, e.NewResource
-	case e.NewResource == nil:
-		run.operation, run.Target = fileDeleted, e.OldResource
-	case e.Options.Copy:
-		run.operation, run.Source, run.Target = fileCopied, e.OldResource, e.NewResource
-	default:
-		run.operation, run.Source, run.Target = fileMoved, e.OldResource, e.NewResource
+	case e.CellEdit != nil:
+	case e.TextEdit != nil:
+		return textOperation
+	case e.OldResource != nil && e.NewResource != nil && e.Options.Copy:
+		return fileCopied
+	case e.OldResource != nil && e.NewResource != nil:
+		return fileMoved
+	case e.OldResource != nil:
+		return fileDeleted
+	case e.NewResource != nil:
+		return fileCreated
+	}
+	return noOperation
+}
+
+// run returns the operation of a file that an edit is.
+func (b *bulk) run(e change) (filesRun, error) {
+	run := filesRun{operation: e.operation(), Source: e.OldResource, Target: e.NewResource, options: e.Options, files: b.files}
+	if run.operation == fileDeleted {
+		run.Source, run.Target = nil, e.OldResource
 	}
 	for _, uri := range []*workbench.URI{run.Source, run.Target} {
 		if uri == nil {
 			continue
 		}
 		if _, ok := uri.FilePath(); !ok {
-			return nil, workbench.NotSupported("workspace.applyEdit", fmt.Sprintf("%s is no file of this machine", uri))
+			return run, workbench.NotSupported("workspace.applyEdit", fmt.Sprintf("%s is no file of this machine", uri))
 		}
 	}
 	if in := e.Options.Contents; in != nil {
 		if in.Type != "base64" {
-			return nil, workbench.NotSupported("workspace.applyEdit", "the content of a new file from a data transfer is not")
+			return run, workbench.NotSupported("workspace.applyEdit", "the content of a new file from a data transfer is not")
 		}
 		data, err := base64.StdEncoding.DecodeString(in.Value)
 		if err != nil {
-			return nil, workbench.Invalid("the content of the new file %s: %v", run.Target, err)
+			return run, workbench.Invalid("the content of the new file %s: %v", run.Target, err)
 		}
 		run.data = data
 	}
+	return run, nil
+}
+
+// planFile plans the operation of a file.
+func (b *bulk) planFile(run filesRun, steps []step) ([]step, error) {
 	skip, err := b.skips(run)
 	if err != nil || skip {
 		return steps, err
@@ -107,23 +128,40 @@ func uriOf(key string, p *planned) workbench.URI {
 	return workbench.File(strings.TrimPrefix(key, "file://"))
 }
 
-// skips reports whether an operation has nothing to do by its options, before any of the edit was
-// done.
-func (b *bulk) skips(run filesRun) (bool, error) {
-	path, _ := run.Target.FilePath()
+// exists reports whether there will be a file at this point of the edit.
+func (b *bulk) exists(uri workbench.URI) (bool, error) {
+	path, _ := uri.FilePath()
 	_, err := b.files.Stat(path)
 	there := err == nil
 	if err != nil && !missing(err) {
 		return false, err
 	}
 	for _, before := range b.news { // what the edit itself makes and removes
-		if rest, ok := below(*run.Target, *before.Target); ok && (rest == "" || before.operation != fileCreated) {
+		if rest, ok := below(uri, *before.Target); ok && (rest == "" || before.operation != fileCreated) {
 			there = before.operation != fileDeleted
 		}
 		if before.operation == fileMoved {
-			if _, ok := below(*run.Target, *before.Source); ok {
+			if _, ok := below(uri, *before.Source); ok {
 				there = false
 			}
+		}
+	}
+	return there, nil
+}
+
+// skips reports whether an operation has nothing to do by its options, before any of the edit was
+// done.
+func (b *bulk) skips(run filesRun) (bool, error) {
+	there, err := b.exists(*run.Target)
+	if err != nil {
+		return false, err
+	}
+	if run.Source != nil {
+		switch from, err := b.exists(*run.Source); {
+		case err != nil:
+			return false, err
+		case !from:
+			return false, refuse("%s does not exist and can not be moved or copied", run.Source)
 		}
 	}
 	switch o := run.options; {
@@ -164,50 +202,70 @@ func (b *bulk) changeFile(ctx context.Context, run filesRun) error {
 	target, _ := run.Target.FilePath()
 	late := context.WithoutCancel(ctx)
 	if run.operation == fileDeleted {
-		return b.aside(ctx, target, !run.options.Recursive)
+		return b.aside(ctx, run.files, target, !run.options.Recursive, b.discard)
 	}
 	if run.options.Overwrite {
-		if err := b.aside(ctx, target, false); err != nil && !missing(err) {
+		if err := b.aside(ctx, run.files, target, false, remove); err != nil && !missing(err) {
 			return err
 		}
 	}
 	switch run.operation {
 	case fileMoved:
 		from, _ := run.Source.FilePath()
-		if err := b.files.Rename(ctx, from, target, false); err != nil {
+		if err := run.files.Rename(ctx, from, target, false); err != nil {
 			return err
 		}
-		b.back = append(b.back, func() error { return b.files.Rename(late, target, from, false) })
+		b.back = append(b.back, func() error { return run.files.Rename(late, target, from, false) })
 		return nil
 	case fileCopied:
 		from, _ := run.Source.FilePath()
-		if err := b.files.Copy(ctx, from, target, false); err != nil {
+		if err := run.files.Copy(ctx, from, target, false); err != nil {
 			return err
 		}
 	default:
 		var err error
 		if run.options.Folder {
-			err = b.files.Mkdir(target)
+			err = run.files.Mkdir(target)
 		} else {
-			err = b.files.WriteFile(target, run.data)
+			err = run.files.WriteFile(target, run.data)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	b.back = append(b.back, func() error { return b.files.Remove(target, true) })
+	b.back = append(b.back, func() error { return run.files.Remove(target, true) })
 	return nil
 }
 
-// aside moves a file or folder away, to be removed when the whole edit was made. With empty, a folder
-// that has entries is an error.
-func (b *bulk) aside(ctx context.Context, path string, empty bool) error {
-	about, err := b.files.Stat(path)
+// end removes at last what was moved away. original is the path at which it was.
+type end func(fs disk.FS, path, original string) error
+
+func remove(fs disk.FS, path, _ string) error { return fs.Remove(path, true) }
+
+// discard puts a deleted file or folder into the trash, as VS Code does if "files.enableTrash" is set;
+// it removes it where there is no trash.
+func (b *bulk) discard(fs disk.FS, path, original string) error {
+	wanted, ok := b.s.opt.Setting("files.enableTrash", workbench.File(original)).(bool)
+	if fs.Guard != nil || !disk.HasTrash || ok && !wanted {
+		return remove(fs, path, original)
+	}
+	err := fs.TrashAs(path, original)
+	if err == nil || missing(err) {
+		return err
+	}
+	b.s.opt.Warn("a deleted file is not in the trash", "path", original, "error", err)
+	return remove(fs, path, original)
+}
+
+// aside moves a file or folder away, for which end is called when the whole edit was made. With empty,
+// a folder that has entries is an error.
+func (b *bulk) aside(ctx context.Context, fs disk.FS, path string, empty bool, end end) error {
+	about, err := fs.Stat(path)
 	if err != nil {
 		return err
 	}
 	if empty && about.Type&disk.TypeDirectory != 0 && about.Type&disk.TypeSymbolicLink == 0 {
-		list, err := b.files.ReadDir(path)
+		list, err := fs.ReadDir(path)
 		if err != nil {
 			return err
 		}
@@ -219,14 +277,14 @@ func (b *bulk) aside(ctx context.Context, path string, empty bool) error {
 	n := b.s.nextID()
 	b.s.mu.Unlock()
 	to := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d.old", filepath.Base(path), n))
-	if err := b.files.Rename(ctx, path, to, false); err != nil {
+	if err := fs.Rename(ctx, path, to, false); err != nil {
 		return err
 	}
 	b.old[to] = true
 	late := context.WithoutCancel(ctx)
-	b.back = append(b.back, func() error { return b.files.Rename(late, to, path, false) })
+	b.back = append(b.back, func() error { return fs.Rename(late, to, path, false) })
 	b.done = append(b.done, func() error {
-		if err := b.files.Remove(to, true); !missing(err) { // else it was in a folder that was removed, too
+		if err := end(fs, to, path); !missing(err) { // else it was in a folder that was removed, too
 			return err
 		}
 		return nil

@@ -246,6 +246,7 @@ func workspaceEdit(c change, content string) any {
 }
 
 func TestWorkspaceEditThatFailsChangesNothing(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	s := service(t, Options{})
 	dir := t.TempDir()
 	a, b, folder := written(t, dir, "a", "a"), written(t, dir, "b", "b"), filepath.Join(dir, "folder")

@@ -37,6 +37,9 @@ type Options struct {
 	// SaveTimeout bounds how long the extensions of one host may take for onWillSaveTextDocument. 0
 	// means 1.75 s, as in VS Code.
 	SaveTimeout time.Duration
+	// Setting returns the value of a setting for a resource: "files.participants.timeout", in
+	// milliseconds. Without it, and for nil, it has the default of VS Code.
+	Setting func(name string, resource workbench.URI) any
 	// Warn gets why a workspace edit was not made or a file not reloaded; without it, nothing does.
 	Warn func(message string, args ...any)
 }
@@ -72,6 +75,9 @@ func New(opt Options) *Service {
 	s := &Service{
 		opt: opt, views: map[string]*view{}, documents: map[string]*document{}, opening: map[string]*opening{}, languages: map[string]bool{},
 		methods: map[string]workbench.Method{},
+	}
+	if s.opt.Setting == nil {
+		s.opt.Setting = func(string, workbench.URI) any { return nil }
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.active = &group{}

@@ -19,6 +19,7 @@ const (
 	methodTab       = "ExtHostEditorTabs.$acceptTabOperation"
 	methodWillSave  = "ExtHostDocumentSaveParticipant.$participateInSave"
 	methodContent   = "ExtHostDocumentContentProviders.$provideTextDocumentContent"
+	methodWillRun   = "ExtHostFileSystemEventService.$onWillRunFileOperation"
 	methodFilesRun  = "ExtHostFileSystemEventService.$onDidRunFileOperation"
 )
 
