@@ -34,7 +34,8 @@ type attached struct {
 func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards) *workbench.Workbench {
 	config := s.settingsOf(h, p, g)
 	langs := &languages.Service{Associations: associations(config)}
-	docs, reloads := s.documentsOf(h, p, langs, config)
+	clip := &window.Service{}
+	docs, reloads := s.documentsOf(h, p, langs, config, clip)
 	all, watcher := s.filesOf(h, p, config)
 	work := s.foldersOf(h, p, config, watcher)
 	activate := func(ctx context.Context, event string) error { return s.activateFor(ctx, h, event) }
@@ -42,7 +43,7 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 	return workbench.New(
 		all, watcher,
 		terminals.New(work.First),
-		&window.Service{},
+		clip,
 		config,
 		s.searchOf(p, config, work),
 		langs,

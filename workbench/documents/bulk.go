@@ -18,7 +18,7 @@ type change struct {
 	TextEdit *struct {
 		Range   text.Range
 		Text    string
-		EOL     int
+		EOL     *int
 		Snippet bool `json:"insertAsSnippet"`
 		Keep    bool `json:"keepWhitespace"`
 	}

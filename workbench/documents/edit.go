@@ -97,12 +97,15 @@ func editable(d *document) error {
 	return nil
 }
 
-// newEOL returns a line ending by its number in VS Code; "" for another number.
-func newEOL(n int) text.EOL {
-	switch n {
-	case 1:
+// newEOL returns a line ending by its number on the wire, which is one less than that of
+// vscode.EndOfLine; "" for nil and other numbers.
+func newEOL(n *int) text.EOL {
+	switch {
+	case n == nil:
+		return ""
+	case *n == 0:
 		return text.LF
-	case 2:
+	case *n == 1:
 		return text.CRLF
 	}
 	return ""
@@ -110,7 +113,7 @@ func newEOL(n int) text.EOL {
 
 // stops are the undo stops of edits.
 type stops struct {
-	SetEndOfLine   int
+	SetEndOfLine   *int
 	UndoStopBefore bool
 	UndoStopAfter  bool
 }

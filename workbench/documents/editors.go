@@ -37,9 +37,6 @@ func (e *editor) dto(column int) editorDTO {
 	return editorDTO{e.id, e.doc.uri, e.options, e.selections, []text.Range{}, column}
 }
 
-// What an editor has at first, as in VS Code.
-var firstOptions = editorOptions{TabSize: 4, IndentSize: 4, OwnIndent: "tabSize", InsertSpaces: true, Cursor: 1, LineNumbers: 1}
-
 // maxSelections limits the selections of an editor, as VS Code does (editor.multiCursorLimit): each
 // moves with each change.
 const maxSelections = 10_000
@@ -59,7 +56,7 @@ type showing struct {
 }
 
 func (s *Service) newEditor(d *document) *editor {
-	return &editor{id: fmt.Sprintf("editor:%d", s.nextID()), doc: d, selections: []Selection{{1, 1, 1, 1}}, options: firstOptions}
+	return &editor{id: fmt.Sprintf("editor:%d", s.nextID()), doc: d, selections: []Selection{{1, 1, 1, 1}}, options: s.firstOptions(d)}
 }
 
 // show shows a document and returns its editor. The caller must hold mu.

@@ -40,6 +40,11 @@ type Options struct {
 	// Setting returns the value of a setting for a resource: "files.participants.timeout", in
 	// milliseconds. Without it, and for nil, it has the default of VS Code.
 	Setting func(name string, resource workbench.URI) any
+	// Clipboard returns the text of the clipboard, for snippets. It must not block.
+	Clipboard func() string
+	// Indentation returns how a document is indented by the settings, for its editors. It must not
+	// block. Without it, with 4 spaces or as its text is.
+	Indentation func(uri workbench.URI, language string) Indentation
 	// Warn gets why a workspace edit was not made or a file not reloaded; without it, nothing does.
 	Warn func(message string, args ...any)
 }

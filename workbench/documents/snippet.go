@@ -1,6 +1,8 @@
 package documents
 
 import (
+	"path"
+	"strconv"
 	"strings"
 
 	"github.com/hostsup/hostsup/workbench"
@@ -224,6 +226,10 @@ func (s *Service) insert(t *tab, template string, ranges []text.Range, opt inser
 	var edits []text.Edit
 	var all []expanded
 	size := 0
+	clipboard := ""
+	if s.opt.Clipboard != nil {
+		clipboard = s.opt.Clipboard()
+	}
 	for _, r := range ranges {
 		r = now.Clamp(r)
 		given := template
@@ -236,6 +242,8 @@ func (s *Service) insert(t *tab, template string, ranges []text.Range, opt inser
 		}
 		x, err := snippet(given, map[string]string{
 			"TM_SELECTED_TEXT": now.Slice(r), "TM_CURRENT_LINE": now.Line(r.StartLine), "TM_FILENAME": d.name(), "TM_FILEPATH": d.uri.Path,
+			"TM_FILENAME_BASE": strings.TrimSuffix(d.name(), path.Ext(d.name())), "TM_DIRECTORY": path.Dir(d.uri.Path),
+			"TM_LINE_INDEX": strconv.Itoa(r.StartLine - 1), "TM_LINE_NUMBER": strconv.Itoa(r.StartLine), "CLIPBOARD": clipboard,
 		})
 		if err != nil {
 			return err

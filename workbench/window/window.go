@@ -28,11 +28,14 @@ func (s *Service) Methods() map[string]workbench.Method {
 	}
 }
 
-func (s *Service) read(*workbench.Call) (any, error) {
+// Clipboard returns the text of the clipboard.
+func (s *Service) Clipboard() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.clipboard, nil
+	return s.clipboard
 }
+
+func (s *Service) read(*workbench.Call) (any, error) { return s.Clipboard(), nil }
 
 func (s *Service) write(c *workbench.Call) (any, error) {
 	var text string
