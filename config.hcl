@@ -318,6 +318,7 @@ host "ticker" {
 #     builtin     = ["/opt/code-server/lib/vscode/extensions"] # folders of extensions, or of one
 #     user        = ["/srv/extensions"]
 #     development = ["/srv/projects/hello"]
+#     registry    = "https://extensions.example/{publisher}/{name}/{version}/{target}.vsix" # for `hostsup extension install ID`
 #     disabled    = ["vscode.git"]     # known, and not activated
 #     affinity    = { "golang.go" = 2 } # runs in a host of its own, code-2
 #     events      = ["onLanguage:go"]  # requested at the start

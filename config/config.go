@@ -30,8 +30,9 @@ type File struct {
 	StateDir string
 	Log      Log
 	Console  Console
-	Traces   *Traces // nil: none are sent
-	Serves   []Serve // what hosts are served over HTTP
+	Traces   *Traces    // nil: none are sent
+	Serves   []Serve    // what hosts are served over HTTP
+	Installs []Installs // hosts with folders that extensions can be installed into
 
 	traces      *Traces           // that of the block, if there is one
 	execServers []*execServerDecl // and the sources to show diagnostics with
@@ -342,6 +343,9 @@ func parse(src []byte, filename string, opts Options) (*File, []unit, hcl.Diagno
 	for _, g := range t.groups {
 		for _, d := range g.hosts {
 			g.spec.Hosts = append(g.spec.Hosts, d.spec)
+			if in, ok := installs(d); ok {
+				f.Installs = append(f.Installs, in)
+			}
 		}
 		if len(g.spec.Hosts) > 0 {
 			f.Spec.Groups = append(f.Spec.Groups, g.spec)

@@ -25,6 +25,7 @@ type extensionsDecl struct {
 	spec     plan.Spec
 	affinity []entry
 	editor   editorDecl
+	registry string
 }
 
 // newExtensionsDecl returns the defaults that package plan documents. The default of
@@ -42,6 +43,7 @@ func extensionsSection(d *extensionsDecl) section {
 			named("builtin", "folders of extensions, or of one, that ship with the editor", extensionFolders(&s.Folders, extensions.Builtin)),
 			named("user", "folders of installed ones; of two with the same id the newer one counts", extensionFolders(&s.Folders, extensions.User)),
 			named("development", "folders of ones that are being worked on, which win over all others", extensionFolders(&s.Folders, extensions.Development)),
+			named("registry", "where `hostsup extension install ID` gets packages: a URL with {publisher}, {name}, {version} and {target} in it", registryURL(&d.registry)),
 			named("disabled", "ids of those that are not activated, until a person enables them", extensionIDs(&s.Disabled)),
 			named("affinity", "numbers of hosts; what has the same number shares a host, which is named NAME-2 for 2", affinity(d)),
 			named("events", "activation events that are requested when the supervisor starts", activationEvents(&s.Events)),

@@ -6,6 +6,7 @@ host "code" {
     builtin     = ["/opt/extensions", "/srv/a-file", "", "~/extensions", 7]
     user        = ["/opt/extensions", "/srv/x", "/srv/x/"]
     development = "/srv/hello"
+    registry    = "http://extensions.example/{publisher}/{name}"
     disabled    = ["git", "vscode.git", "VSCode.Git", "a b.c", 1]
     affinity    = { "vscode.css" = 0, "css" = 1, "golang.go" = "2", "golang.Go" = 3, "a.b" = 2, "a.c" = 1.5 }
     events      = ["onLanguage:go", "go", "*", "workspaceContains:go.mod", "onLanguage:go"]

@@ -9,6 +9,7 @@ host "code" {
     builtin     = ["/opt/code/extensions"]
     user        = ["installed", "/srv/missing"]
     development = ["/srv/projects/hello/"]
+    registry    = "https://extensions.example/{publisher}/{name}-{version}.vsix"
     disabled    = ["VSCode.Git"]
     affinity    = { "golang.Go" = 2, "vscode.css" = 1 }
     events      = ["onLanguage:go", "onCommand:hello.greet"]
