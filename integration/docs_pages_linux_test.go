@@ -47,7 +47,8 @@ type page struct {
 }
 
 const (
-	needsEditor = "needs an installed VS Code and extensions of one's own: cmd/hostsup/testdata/vscode and extensions_linux_test.go run it"
+	needsPackages = "needs an installed VS Code and packages of extensions: install_linux_test.go runs it"
+	needsEditor   = "needs an installed VS Code and extensions of one's own: cmd/hostsup/testdata/vscode and extensions_linux_test.go run it"
 )
 
 // ended lets a shell see what a person has time to see.
@@ -87,6 +88,11 @@ var plainPages = []page{
 			`hostsup extensions #1`:                                needsEditor,
 			`hostsup events | grep blame`:                          needsEditor,
 			`hostsup extension rescan`:                             needsEditor,
+			`hostsup extension install ./words-1.2.0.vsix`:         needsPackages,
+			`hostsup extension install ./words-1.3.0.vsix`:         needsPackages,
+			`hostsup extension rollback acme.words`:                needsPackages,
+			`hostsup extension list`:                               needsPackages,
+			`hostsup extension uninstall acme.words`:               needsPackages,
 			`hostsup inspect code`:                                 needsEditor,
 			`hostsup inspect code --profile 1s -o loop.cpuprofile`: needsEditor,
 		},

@@ -113,12 +113,15 @@ func (a *app) extensions(ctx context.Context, host string) error {
 func (a *app) extensionVerb() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "extension",
-		Short: "Enable, disable or isolate an extension, or look for new ones",
+		Short: "Enable, disable, isolate, install or remove an extension, or look for new ones",
 		Long: `Say what is to be done with one extension, which holds until the supervisor ends
-or another is said; or look for those that were added, replaced or removed.`,
+or another is said; look for those that were added, replaced or removed; or install
+and remove them.`,
 		Example: `  hostsup extension isolate golang.go
   hostsup extension release golang.go
-  hostsup extension rescan`,
+  hostsup extension rescan
+  hostsup extension install ./words.vsix
+  hostsup extension rollback acme.words`,
 		Args: noSuchVerb,
 		RunE: noVerb,
 	}
@@ -128,6 +131,10 @@ or another is said; or look for those that were added, replaced or removed.`,
 		a.oneExtensionVerb(extensions.Isolate, "Give an extension a host of its own", "Extensions that depend on it move with it."),
 		a.oneExtensionVerb(extensions.Release, "Move an extension back from a host of its own", "Also one that was isolated for its crashes."),
 		a.rescanVerb(),
+		a.installVerb(),
+		a.uninstallVerb(),
+		a.rollbackVerb(),
+		a.listInstalledVerb(),
 	)
 	return cmd
 }
@@ -169,10 +176,15 @@ func (a *app) rescan(ctx context.Context, host string) error {
 	case len(list) == 0:
 		a.out.line("nothing has changed")
 	}
+	a.differences(list)
+	return nil
+}
+
+// differences prints the changes of a rescan.
+func (a *app) differences(list []extensions.Difference) {
 	for _, d := range list {
 		a.out.line(show.Clean(d.Host) + ": " + show.Clean(d.String()))
 	}
-	return nil
 }
 
 func (a *app) oneExtensionVerb(verb extensions.Verb, short, more string) *cobra.Command {

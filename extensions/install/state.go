@@ -75,7 +75,7 @@ func open(dir string, create bool) (*os.Root, error) {
 	}
 	outer, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, err
+		return nil, nothing(dir, err)
 	}
 	defer outer.Close()
 	if create {
@@ -84,10 +84,15 @@ func open(dir string, create bool) (*os.Root, error) {
 		}
 	}
 	root, err := outer.OpenRoot(index.Folder) // follows no link out of the folder
+	return root, nothing(dir, err)
+}
+
+// nothing is the error of opening a folder; a missing one means that nothing is installed.
+func nothing(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%w: %s: nothing is", ErrNotInstalled, dir)
+		return fmt.Errorf("%w: %s: nothing is", ErrNotInstalled, dir)
 	}
-	return root, err
+	return err
 }
 
 // lock locks the folder.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hostsup/hostsup/extensions"
 	"github.com/hostsup/hostsup/extensions/blame"
+	"github.com/hostsup/hostsup/extensions/install/index"
 	"github.com/hostsup/hostsup/extensions/service"
 )
 
@@ -196,4 +197,25 @@ func Idle(list []extensions.Status) string {
 		text += ", or were not activated by their host when it started"
 	}
 	return text + "; next: hostsup extensions"
+}
+
+var installedColumns = []column{{title: "EXTENSION"}, {title: "VERSION"}, {title: "IN USE"}, {title: "INSTALLED", spare: 2}, {title: "DIGEST", spare: 1}, {title: "SOURCE"}}
+
+// Installed prints a table of the installed extensions with all their versions, the one that
+// was used last first. Of a digest the first 12 digits are shown.
+func (s Screen) Installed(w io.Writer, list []index.Extension) error {
+	var rows [][]cell
+	for _, e := range list {
+		for _, v := range slices.Backward(e.Versions) {
+			use := cell{text: none}
+			if v.Folder == e.Use {
+				use = cell{"yes", Green}
+			}
+			rows = append(rows, []cell{
+				{text: Clean(e.ID)}, {text: Clean(v.Version)}, use, {text: v.Installed.Local().Format(time.DateTime)},
+				{text: Clean(v.Digest[:min(len(v.Digest), len("sha256:")+12)])}, {text: Clean(v.Source)},
+			})
+		}
+	}
+	return s.table(w, installedColumns, rows)
 }
