@@ -63,6 +63,7 @@ func operations() []operation {
 		{http.MethodPost, "/hosts/{host}/wait", "wait", RoleRead, "Answers when a host is in one of some states.", reply((*Server).wait)},
 		{http.MethodGet, "/hosts/{host}/logs", "logs", RoleRead, "The last lines of a host's output, and later ones as they come.",
 			lines[logsInput, capture.Line]((*Server).logs)},
+		{http.MethodGet, "/hosts/{host}/channels", "channels", RoleRead, "The output channels that the extensions of a host have made.", reply((*Server).channels)},
 		{http.MethodGet, "/hosts/{host}/messages", "messages", RoleRead, "The notifications and requests that a host makes from now on.",
 			lines[hostInput, feed.Message]((*Server).messages, reflect.TypeFor[lostLine]())},
 		{http.MethodPost, "/hosts/{host}/inspect", "inspect", RoleFull, "Makes a host that runs node open its inspector.", reply((*Server).inspect)},
@@ -174,9 +175,10 @@ type eventsInput struct {
 
 // logsInput is the input of a request for lines of output.
 type logsInput struct {
-	Host   Host `path:"host" doc:"name of a host"`
-	N      int  `query:"n" required:"true" max:"1000000" doc:"how many lines of the past"`
-	Follow bool `query:"follow" doc:"go on with later lines"`
+	Host    Host   `path:"host" doc:"name of a host"`
+	N       int    `query:"n" required:"true" max:"1000000" doc:"how many lines of the past"`
+	Follow  bool   `query:"follow" doc:"go on with later lines"`
+	Channel string `query:"channel" doc:"only what extensions have written into this output channel, in place of what the host has printed"`
 }
 
 // allLogsInput is the input of a request for lines of output of several hosts.

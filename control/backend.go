@@ -34,11 +34,22 @@ type Supervisor interface {
 	Extensions(host string) ([]extensions.Status, error)
 	SetExtension(ctx context.Context, host, id string, verb extensions.Verb) error
 	RescanExtensions(ctx context.Context, host string) ([]extensions.Difference, error) // host "": all hosts that have folders
+	Channels(host string) ([]extensions.Channel, error)
+	Channel(host, name string) (ChannelLog, error)
 	Host(name string) (Host, error)
 	// Instances returns the instances of name, each call of which goes to one of them, and
 	// their names; nil if there are none.
 	Instances(name string) (any Host, names []string)
 	Done() <-chan struct{} // closed when it has ended
+}
+
+// ChannelLog is what was written into an output channel of extensions, over all lives.
+type ChannelLog interface {
+	// History returns the last n lines, oldest first, or fewer if there are not as many. With an
+	// error it returns the lines that could be read.
+	History(n int) ([]capture.Line, error)
+	// Follow returns the last n lines and later ones, until ctx ends or the host is removed.
+	Follow(ctx context.Context, n int) iter.Seq[capture.Line]
 }
 
 // Host is one host of a [Supervisor].

@@ -40,6 +40,8 @@ const (
 	Unknown      Class = "unknown"        // the supervisor does not know the request: another version
 	Internal     Class = "internal"       // none of the above
 
+	NoSuchChannel Class = "no_such_channel" // the host has no output channel of that name
+
 	NoSuchExtension Class = "no_such_extension" // there is no extension of that id
 
 	InvalidConfig Class = "invalid_configuration" // the file of the supervisor is not valid
@@ -58,6 +60,7 @@ var classes = []struct {
 	{NoSuchHost, http.StatusNotFound, supervisor.ErrNoHost},
 	{NoSuchCrash, http.StatusNotFound, supervisor.ErrNoCrash},
 	{NoSuchExtension, http.StatusNotFound, extensions.ErrUnknown},
+	{NoSuchChannel, http.StatusNotFound, extensions.ErrNoChannel},
 	{NoExtensions, http.StatusConflict, extensions.ErrNoExtensions},
 	{NoExtensions, http.StatusConflict, extensions.ErrNoFolders},
 	{NoInspector, http.StatusConflict, supervisor.ErrNoInspector},

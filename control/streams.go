@@ -41,10 +41,19 @@ func (s *Server) events(in eventsInput) (source, error) {
 }
 
 func (s *Server) logs(in logsInput) (source, error) {
-	if in.Follow {
-		return func(ctx context.Context, send func(any) bool) *Error { return pass(in.Host.Follow(ctx, in.N), send) }, nil
+	var from ChannelLog = in.Host
+	if in.Channel != "" {
+		host := in.Host.Status().Name
+		c, err := s.sup.Channel(host, in.Channel)
+		if err != nil {
+			return nil, s.channelFail(host, err)
+		}
+		from = c
 	}
-	past, err := in.Host.History(in.N)
+	if in.Follow {
+		return func(ctx context.Context, send func(any) bool) *Error { return pass(from.Follow(ctx, in.N), send) }, nil
+	}
+	past, err := from.History(in.N)
 	if err != nil && len(past) == 0 {
 		return nil, hostFail(in.Host, err)
 	}

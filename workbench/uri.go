@@ -34,9 +34,16 @@ func File(path string) URI {
 	return URI{Scheme: "file", Authority: authority, Path: path}
 }
 
-// FilePath returns the path of a file: URI on this system; false for others.
+// LogScheme is the scheme of the folder for logs of hosts. Its files are those of this machine with
+// the same path; see [URI.FilePath]. What a host writes into an output channel or a log of this
+// scheme it sends to its editor, where it writes those of other schemes into files by a native
+// module that its build may not have.
+const LogScheme = "vscode-log"
+
+// FilePath returns the path of a file: URI, or of one with [LogScheme], on this system; false for
+// others.
 func (u URI) FilePath() (path string, ok bool) {
-	if u.Scheme != "file" || u.Path == "" || strings.ContainsRune(u.Path, 0) {
+	if u.Scheme != "file" && u.Scheme != LogScheme || u.Path == "" || strings.ContainsRune(u.Path, 0) {
 		return "", false
 	}
 	path = u.Path

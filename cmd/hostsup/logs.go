@@ -3,30 +3,37 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hostsup/hostsup/cmd/hostsup/internal/show"
-	"github.com/hostsup/hostsup/control"
 	"github.com/hostsup/hostsup/internal/capture"
 )
 
 func (a *app) logsVerb() *cobra.Command {
-	var follow, all, plain bool
+	var follow, all, plain, channels bool
 	var n int
+	var channel string
 	cmd := &cobra.Command{
-		Use:   "logs HOST|GROUP… | --all",
+		Use:   "logs HOST|GROUP… | --all | HOST --channel NAME | HOST --channels",
 		Short: "Print what hosts have printed",
 		Long: `Print what hosts have written to their standard output and standard error. In a
 terminal each line has its time and stream; piped on, it is as it was printed.
 
 Lines of several hosts are printed in the order of time, with the name of the host
 in front: NAME | for standard output, NAME ! for standard error, NAME - for a remark
-of the supervisor. While --all follows, hosts that are added are joined.`,
+of the supervisor. While --all follows, hosts that are added are joined.
+
+With --channel only what an extension of VS Code has written into an output channel
+is printed; --channels lists them. NAME is the name of the channel, or the id of the
+extension, a slash and the name. What an extension writes to its console is in the
+log of its host.`,
 		Example: `  hostsup logs math
   hostsup logs --all -f
+  hostsup logs editor --channel Git -f
   hostsup logs --all --plain > today.txt`,
 		ValidArgsFunction: a.completeHosts(-1),
 		Args: func(cmd *cobra.Command, names []string) error {
@@ -42,10 +49,26 @@ of the supervisor. While --all follows, hosts that are added are joined.`,
 			if n < 0 {
 				return usagef("-n %d is negative", n)
 			}
-			return a.logs(cmd.Context(), names, n, follow, plain)
+			if !channels && !cmd.Flags().Changed("channel") {
+				return a.logs(cmd.Context(), names, n, follow, plain)
+			}
+			switch {
+			case all || len(names) != 1:
+				return usagef("--channel and --channels are for one host")
+			case channels && (follow || cmd.Flags().Changed("channel")):
+				return usagef("either --channel or --channels, which is a list and follows nothing")
+			case channels:
+				return a.channels(cmd.Context(), names[0])
+			case channel == "":
+				return usagef("--channel is empty: the name of an output channel is expected")
+			}
+			return a.logsOfChannel(cmd.Context(), names[0], channel, n, follow, plain)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all hosts")
+	cmd.Flags().BoolVar(&channels, "channels", false, "list the output channels of the extensions of a host")
+	cmd.Flags().StringVar(&channel, "channel", "", "only this output channel, by its `NAME`")
+	cobra.CheckErr(cmd.RegisterFlagCompletionFunc("channel", a.completeChannels))
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep printing new ones")
 	cmd.Flags().IntVarP(&n, "lines", "n", 200, "how many of the last lines to start with, of all hosts together")
 	cmd.Flags().BoolVar(&plain, "plain", false, "print time, host and stream as in a terminal, without colours, also to a file")
@@ -68,12 +91,9 @@ func (a *app) logs(ctx context.Context, names []string, n int, follow, plain boo
 			return usagef("%q is an exec server, which prints nothing", p.Name)
 		}
 	}
-	scr := screen(a.out)
-	if plain {
-		scr = show.Screen{Terminal: true, Now: scr.Now}
-	}
+	scr := a.logScreen(plain)
 	if len(names) == 1 && len(st.Hosts) == 1 && st.Hosts[0].Name == names[0] {
-		return a.logsOf(ctx, c, scr, names[0], n, follow)
+		return a.logsOf(scr, names[0], c.Logs(ctx, names[0], n, follow))
 	}
 	hosts := make([]string, len(st.Hosts))
 	for i, h := range st.Hosts {
@@ -97,9 +117,18 @@ func (a *app) logs(ctx context.Context, names []string, n int, follow, plain boo
 	return nil
 }
 
-// logsOf prints the output of one host.
-func (a *app) logsOf(ctx context.Context, c *control.Client, scr show.Screen, host string, n int, follow bool) error {
-	for ln, err := range c.Logs(ctx, host, n, follow) {
+// logScreen returns the screen for lines of output; plain is one without colours.
+func (a *app) logScreen(plain bool) show.Screen {
+	scr := screen(a.out)
+	if plain {
+		scr = show.Screen{Terminal: true, Now: scr.Now}
+	}
+	return scr
+}
+
+// logsOf prints lines of one host.
+func (a *app) logsOf(scr show.Screen, host string, lines iter.Seq2[capture.Line, error]) error {
+	for ln, err := range lines {
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +40,7 @@ type Supervisor struct {
 	Units      []extensions.Status                                 // the extensions of all hosts
 	OnActivate func(ctx context.Context, host, event string) error // nil: succeeds
 	OnRescan   func(ctx context.Context, host string) ([]extensions.Difference, error)
+	Channeled  map[extensions.Channel]*Host // output channels of all hosts, and what has their lines
 	OnSet      func(ctx context.Context, host, id string, verb extensions.Verb) error
 }
 
@@ -166,6 +169,27 @@ func (s *Supervisor) hasExtensions(host string) error {
 		}
 	}
 	return fmt.Errorf("%w: %q", extensions.ErrNoExtensions, host)
+}
+
+// Channels returns the channels of Channeled, by name.
+func (s *Supervisor) Channels(host string) ([]extensions.Channel, error) {
+	if err := s.hasExtensions(host); err != nil {
+		return nil, err
+	}
+	return slices.SortedFunc(maps.Keys(s.Channeled), func(a, b extensions.Channel) int { return strings.Compare(a.Name, b.Name) }), nil
+}
+
+// Channel returns a channel of Channeled by its name.
+func (s *Supervisor) Channel(host, name string) (control.ChannelLog, error) {
+	if err := s.hasExtensions(host); err != nil {
+		return nil, err
+	}
+	for c, log := range s.Channeled {
+		if c.Name == name {
+			return log, nil
+		}
+	}
+	return nil, fmt.Errorf("%w %q", extensions.ErrNoChannel, name)
 }
 
 // Instances returns nil: no host has instances.

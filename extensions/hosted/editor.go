@@ -5,6 +5,7 @@ import (
 
 	"github.com/hostsup/hostsup/actors"
 	"github.com/hostsup/hostsup/extensions/vscode"
+	"github.com/hostsup/hostsup/lifecycle"
 	"github.com/hostsup/hostsup/supervisor"
 	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/commands"
@@ -55,6 +56,7 @@ func (s *services) workbenchOf(h *supervisor.Host, p *vscode.Protocol, g *guards
 		s.questionsOf(h),
 		output.New(),
 		s.accountsOf(h, p),
+		s.channelsOf(h, p),
 		tools.New(tools.Options{Activate: activate}),
 	)
 }
@@ -80,12 +82,20 @@ func (s *services) openEditor(h *supervisor.Host) {
 	p.Follow(name, editorOf(e.bench))
 	guard := e.guards.add(h.Name())
 	a := &attached{h.Ref(), e.bench.Interceptor(h.Ref(), guard)}
-	a.own.Starting = func(context.Context, *actors.Start) error {
+	resolve := func() {
 		if err := guard.Resolve(h.Spec().Sandbox, h.Spec().Resources); err != nil {
 			// The start fails for the same reason and says more.
 			s.tree.Log.Debug("files for a host are not allowed", "host", h.Name(), "error", err)
 		}
+	}
+	a.own.Starting = func(context.Context, *actors.Start) error {
+		resolve()
 		return nil
+	}
+	// The first start of a host may have begun already, and is then not announced. Code of a life that
+	// is up could have changed where the paths of its policy lead.
+	if state := h.State(); h.Spec().Sandbox == nil || state == lifecycle.Starting && h.Ref().Life() <= 1 {
+		resolve()
 	}
 	e.hosts[h.Name()] = a
 	a.ref.Intercept(a.own)

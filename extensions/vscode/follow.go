@@ -9,7 +9,9 @@ import (
 )
 
 // Editor has what hosts of a household get from their editor instead of from [Options]. It must
-// be safe for concurrent use, and its methods must not block for long.
+// be safe for concurrent use, and its methods must not block for long. Hosts with an editor write
+// their logs and output channels by MainThreadLogger.$log, and get a folder for logs of the scheme
+// vscode-log, whose files are those with the same path.
 type Editor interface {
 	// Opening returns the params of ExtHostConfiguration.$initializeConfiguration for a life of a
 	// host with these extensions. An error fails the start.

@@ -10,13 +10,17 @@ import (
 )
 
 // initData returns the init data of a host. Fields of Hello.Init replace those with the
-// same name. The descriptions are those of the extensions in the data.
-func (o *Options) initData(b *Build, h codec.Hello, w *Present) (init codec.Raw, descriptions []json.RawMessage, err error) {
+// same name. The descriptions are those of the extensions in the data. keepsLogs means that the
+// editor takes what the host writes into logs and output channels.
+func (o *Options) initData(b *Build, h codec.Hello, w *Present, keepsLogs bool) (init codec.Raw, descriptions []json.RawMessage, err error) {
 	ext, err := o.extensions(h.Host)
 	if err != nil {
 		return nil, nil, fmt.Errorf("extensions of host %q: %w", h.Host, err)
 	}
-	state := o.state(h.Host)
+	state, logs := o.state(h.Host), fileURI(o.logs(h.Host))
+	if keepsLogs {
+		logs["scheme"] = logScheme
+	}
 	data := map[string]any{
 		"version":   b.Version,
 		"parentPid": h.PID, // the host ends with this process; 0: with none
@@ -34,7 +38,7 @@ func (o *Options) initData(b *Build, h codec.Hello, w *Present) (init codec.Raw,
 			"sessionId": fmt.Sprintf("%s.%d", h.Host, h.Life), "machineId": h.Supervisor, "sqmId": "", "devDeviceId": "",
 			"firstSessionDate": "", "msftInternal": false,
 		},
-		"logLevel": logInfo, "loggers": []any{}, "logsLocation": fileURI(o.logs(h.Host)),
+		"logLevel": logInfo, "loggers": []any{}, "logsLocation": logs,
 		"autoStart":      true,
 		"remote":         map[string]any{"isRemote": false, "authority": nil, "connectionData": nil},
 		"consoleForward": map[string]any{"includeStack": false, "logNative": false},
@@ -71,6 +75,10 @@ func described(ext any) ([]json.RawMessage, error) {
 	_ = json.Unmarshal(raw, &data) // the host reports what is wrong
 	return data.All, nil
 }
+
+// logScheme is the scheme of the folder for logs that an editor keeps: the host sends them to its
+// editor, and the path is still where extensions put their own files.
+const logScheme = "vscode-log"
 
 const (
 	logInfo   = 3 // the log level of the host and its extensions

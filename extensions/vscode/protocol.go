@@ -78,7 +78,7 @@ func (p *Protocol) Open(lim codec.Limits) codec.Session {
 		Actors: b.actors,
 		Init: func(h codec.Hello) (codec.Raw, func() (codec.Raw, error), error) {
 			host = h.Host
-			data, descriptions, err := p.opt.initData(b, h, p.present(host))
+			data, descriptions, err := p.opt.initData(b, h, p.present(host), p.Editor(host) != nil)
 			return data, func() (codec.Raw, error) {
 				if e := p.Editor(h.Host); e != nil {
 					return e.Opening(h.Host, h.Life, descriptions)

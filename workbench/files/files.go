@@ -76,6 +76,7 @@ func (s *Service) Up(h *workbench.Host) {
 	defer s.mu.Unlock()
 	s.hosts.Add(h)
 	h.Tell(acceptInfos, infos("file", local()))
+	h.Tell(acceptInfos, infos(workbench.LogScheme, local()))
 	for scheme, p := range s.schemes {
 		h.Tell(acceptInfos, infos(scheme, p.capabilities))
 	}

@@ -34,6 +34,9 @@ type watchKey struct {
 // maxSchemes bounds the file systems of extensions.
 const maxSchemes = 1000
 
+// onDisk reports whether the files of a scheme are those of this machine.
+func onDisk(scheme string) bool { return scheme == "file" || scheme == workbench.LogScheme }
+
 func (s *Service) register(c *workbench.Call) (any, error) {
 	p := &provider{}
 	var scheme string
@@ -45,7 +48,7 @@ func (s *Service) register(c *workbench.Call) (any, error) {
 	if p.host = s.hosts[c.Host.Name()]; p.host == nil || p.host.Life() != c.Life {
 		return nil, workbench.Invalid("the host is not up")
 	}
-	if _, taken := s.schemes[scheme]; taken || scheme == "" || scheme == "file" {
+	if _, taken := s.schemes[scheme]; taken || scheme == "" || onDisk(scheme) {
 		return nil, disk.Fail(disk.NameUnknown, "a file system provider for the scheme %q is already registered", scheme)
 	}
 	if len(s.schemes) >= maxSchemes {
@@ -126,7 +129,7 @@ func (s *Service) activate(ctx context.Context, scheme string) error {
 	s.mu.Lock()
 	_, served := s.schemes[scheme]
 	s.mu.Unlock()
-	if served || scheme == "file" || s.opt.Activate == nil {
+	if served || onDisk(scheme) || s.opt.Activate == nil {
 		return nil
 	}
 	return s.opt.Activate(ctx, "onFileSystem:"+scheme)

@@ -4,32 +4,17 @@ package output
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/hostsup/hostsup/internal/capture"
 	"github.com/hostsup/hostsup/workbench"
 )
 
-// The bounds of what waits to be written.
-const (
-	maxLine  = 8 << 10 // bytes; what is longer is cut
-	maxQueue = 1 << 20 // bytes; what comes while so much waits is counted and dropped
-)
-
 // Service answers MainThreadConsole. It must be made with [New].
-type Service struct {
-	mu      sync.Mutex
-	queue   []func()
-	size    int // bytes of the queue
-	dropped int
-	running bool
-	work    sync.WaitGroup
-}
+type Service struct{ queue queue }
 
 // New returns the service.
-func New() *Service { return &Service{} }
+func New() *Service { return &Service{queue{name: "console"}} }
 
 // Methods implements [workbench.Service].
 func (s *Service) Methods() map[string]workbench.Method {
@@ -38,7 +23,7 @@ func (s *Service) Methods() map[string]workbench.Method {
 
 // Close implements [workbench.Closer]: it waits until all is written.
 func (s *Service) Close() error {
-	s.work.Wait()
+	s.queue.wait()
 	return nil
 }
 
@@ -53,7 +38,7 @@ func (s *Service) console(c *workbench.Call) (any, error) {
 	if m.Severity == "error" || m.Severity == "warn" {
 		stream = capture.Stderr
 	}
-	s.add(line(m.Severity, m.Arguments), func(text string) {
+	s.queue.add(line(m.Severity, m.Arguments), func(text string) {
 		for l := range strings.Lines(text) {
 			host.Print(life, stream, strings.TrimRight(l, "\r\n"))
 		}
@@ -90,43 +75,4 @@ func line(severity, arguments string) string {
 		text = strings.ToValidUTF8(text[:maxLine], "") + " …"
 	}
 	return text
-}
-
-// add has a line written, after those before.
-func (s *Service) add(text string, write func(text string)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.size+len(text) > maxQueue {
-		s.dropped++
-		return
-	}
-	if s.dropped > 0 {
-		n := s.dropped
-		s.dropped = 0
-		s.queue = append(s.queue, func() { write(fmt.Sprintf("console: %d lines came too fast and were dropped", n)) })
-	}
-	s.size += len(text)
-	s.queue = append(s.queue, func() { write(text) })
-	if !s.running {
-		s.running = true
-		s.work.Go(s.drain)
-	}
-}
-
-// drain writes what is in the queue.
-func (s *Service) drain() {
-	for {
-		s.mu.Lock()
-		list := s.queue
-		s.queue, s.size = nil, 0
-		if len(list) == 0 {
-			s.running = false
-			s.mu.Unlock()
-			return
-		}
-		s.mu.Unlock()
-		for _, write := range list {
-			write()
-		}
-	}
 }

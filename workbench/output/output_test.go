@@ -35,7 +35,7 @@ func TestQueueIsBounded(t *testing.T) {
 	s := New()
 	var written []string
 	begun, goOn := make(chan struct{}), make(chan struct{})
-	s.add("first", func(text string) {
+	s.queue.add("first", func(text string) {
 		close(begun)
 		<-goOn
 		written = append(written, text)
@@ -44,14 +44,14 @@ func TestQueueIsBounded(t *testing.T) {
 	keep := func(text string) { written = append(written, text) }
 	big := strings.Repeat("x", maxQueue/4)
 	for range 7 {
-		s.add(big, keep)
+		s.queue.add(big, keep)
 	}
-	s.add("lost", func(string) { t.Error("a line was written that does not fit") })
+	s.queue.add("lost", func(string) { t.Error("a line was written that does not fit") })
 	close(goOn)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s.add("last", keep)
+	s.queue.add("last", keep)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

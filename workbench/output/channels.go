@@ -1,0 +1,458 @@
+package output
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hostsup/hostsup/actors"
+	"github.com/hostsup/hostsup/extensions"
+	"github.com/hostsup/hostsup/internal/capture"
+	"github.com/hostsup/hostsup/workbench"
+)
+
+// The bounds of channels.
+const (
+	maxChannels = 100  // of the hosts of a workbench
+	maxSources  = 1000 // of a host: loggers that extensions have made
+	maxName     = 100  // bytes of a name; what is longer is cut
+)
+
+// partialWait is how long the beginning of a line waits for its end.
+const partialWait = 2 * time.Second
+
+// ChannelOptions are those of [NewChannels]. The zero value keeps the last lines in memory.
+type ChannelOptions struct {
+	// Dir is the folder of the files, made when it is needed; "" keeps the last lines in memory only.
+	// It must not be one that a host can write.
+	Dir string
+	// Host is the host that the others of the workbench are beside.
+	Host string
+	// MaxSize is the size of a file of a channel in bytes, default 4 MiB. A channel has two files.
+	MaxSize int64
+	// Redact takes values of secrets out of a line. nil: nothing is taken out.
+	Redact func(string) string
+	// Problem is called with what cannot be kept. It must not block. nil: it is dropped.
+	Problem func(text string)
+}
+
+// Channels answers MainThreadOutputService and MainThreadLogger: what extensions write into output
+// channels, and what hosts write into their own logs, comes as messages and is kept in files of the
+// supervisor. Hosts write channels that way if the logs in their init data are of the scheme
+// [workbench.LogScheme]. It must be made with [NewChannels].
+type Channels struct {
+	opt ChannelOptions
+
+	mu      sync.Mutex
+	all     []*channel // in the order of the index
+	sources map[sourceKey]*source
+	ids     map[string]*source // by what $register has returned
+	counts  map[string]int     // sources by host
+	last    int                // the number of the last id
+	full    bool               // it was told that there are too many
+	closed  bool
+}
+
+// sourceKey is the file that a host has named for a logger.
+type sourceKey struct{ host, file string }
+
+func keyOf(c *workbench.Call, file workbench.URI) sourceKey {
+	return sourceKey{hostOf(c), file.String()}
+}
+
+// hostOf returns the name of the host of a call, "" for a call of a test without one.
+func hostOf(c *workbench.Call) string {
+	if c.Host == nil {
+		return ""
+	}
+	return c.Host.Name()
+}
+
+// source is a logger of a life.
+type source struct {
+	key      sourceKey
+	life     uint64
+	channel  *channel // nil before its name is known
+	raw      bool     // the text has its own line ends
+	written  bool     // since it was cleared
+	disposed bool
+	partial  string      // the beginning of a line
+	timer    *time.Timer // ends the wait for the rest; nil without one
+}
+
+// NewChannels returns the service, with the channels that an earlier one has kept in the folder.
+func NewChannels(opt ChannelOptions) *Channels {
+	if opt.MaxSize <= 0 {
+		opt.MaxSize = 4 << 20
+	}
+	if opt.Redact == nil {
+		opt.Redact = func(text string) string { return text }
+	}
+	if opt.Problem == nil {
+		opt.Problem = func(string) {}
+	}
+	s := &Channels{opt: opt, sources: map[sourceKey]*source{}, ids: map[string]*source{}, counts: map[string]int{}}
+	s.readIndex()
+	return s
+}
+
+// Of returns the channels of a host. The error is [extensions.ErrNoExtensions] for a host that is not one of
+// VS Code.
+func Of(host *actors.Ref) (*Channels, error) {
+	if w, ok := host.Interceptor("workbench").(*workbench.Workbench); ok {
+		if s := workbench.Find[*Channels](w); s != nil {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %q", extensions.ErrNoExtensions, host.Name())
+}
+
+// Methods implements [workbench.Service].
+func (s *Channels) Methods() map[string]workbench.Method {
+	const out, log = "MainThreadOutputService.", "MainThreadLogger."
+	unseen := workbench.Method{Now: func(*workbench.Call) (any, error) { return nil, nil }}
+	return map[string]workbench.Method{
+		out + "$register":         {Now: s.register},
+		out + "$update":           {Now: s.update},
+		out + "$reveal":           unseen, // lines are there also for a channel that is not shown
+		out + "$close":            unseen,
+		out + "$dispose":          {Now: s.dispose},
+		log + "$createLogger":     {Now: s.create},
+		log + "$log":              {Now: s.write},
+		log + "$flush":            unseen,
+		log + "$registerLogger":   unseen, // it says again what $createLogger says
+		log + "$setVisibility":    unseen,
+		log + "$deregisterLogger": {Now: s.deregister},
+	}
+}
+
+// Up implements [workbench.Follower].
+func (s *Channels) Up(*workbench.Host) {}
+
+// Down implements [workbench.Follower]: what waits for the end of its line is written.
+func (s *Channels) Down(h *workbench.Host) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, src := range s.sources {
+		if src.key.host == h.Name() {
+			s.end(src)
+		}
+	}
+}
+
+// Close implements [workbench.Closer]: it returns when all is written.
+func (s *Channels) Close() error {
+	s.mu.Lock()
+	for _, src := range s.sources {
+		s.end(src)
+	}
+	s.closed = true
+	all := s.all
+	s.mu.Unlock()
+	var first error
+	for _, c := range all {
+		c.queue.wait()
+		if c.log == nil {
+			continue
+		}
+		if err := c.log.Close(); first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// end forgets a source. The caller must hold mu.
+func (s *Channels) end(src *source) {
+	s.flush(src)
+	delete(s.sources, src.key)
+	for id, other := range s.ids {
+		if other == src {
+			delete(s.ids, id)
+		}
+	}
+	if s.counts[src.key.host]--; s.counts[src.key.host] == 0 {
+		delete(s.counts, src.key.host)
+	}
+}
+
+// source returns the source of a file, and makes it if it is new: nil if there are too many. The caller must
+// hold mu.
+func (s *Channels) source(c *workbench.Call, file workbench.URI) *source {
+	key := keyOf(c, file)
+	if src := s.sources[key]; src != nil && src.life == c.Life {
+		return src
+	} else if src != nil {
+		s.end(src)
+	}
+	if s.closed {
+		return nil
+	}
+	if s.counts[key.host] >= maxSources {
+		for _, old := range s.sources {
+			if old.key.host == key.host && old.disposed {
+				s.end(old)
+			}
+		}
+		if s.counts[key.host] >= maxSources {
+			s.tooMany("host %q has made %d loggers, which is the limit", key.host, maxSources)
+			return nil
+		}
+	}
+	src := &source{key: key, life: c.Life}
+	s.sources[key] = src
+	s.counts[key.host]++
+	return src
+}
+
+// tooMany tells once that something is not kept. The caller must hold mu.
+func (s *Channels) tooMany(format string, args ...any) {
+	if !s.full {
+		s.full = true
+		s.opt.Problem(fmt.Sprintf(format, args...) + "; what others write is not kept")
+	}
+}
+
+// create answers $createLogger: the file and options.
+func (s *Channels) create(c *workbench.Call) (any, error) {
+	var file workbench.URI
+	var opt struct {
+		Name               string
+		ExtensionID        string `json:"extensionId"`
+		DonotUseFormatters bool
+	}
+	if err := c.Args(&file, &opt); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	src := s.source(c, file)
+	if src == nil {
+		return nil, nil
+	}
+	src.raw, src.disposed = opt.DonotUseFormatters, false
+	if opt.Name != "" {
+		src.channel = s.channel(c, opt.ExtensionID, opt.Name)
+	}
+	return nil, nil
+}
+
+// register answers $register: the name of a channel, its file, its language and the extension.
+func (s *Channels) register(c *workbench.Call) (any, error) {
+	var name, extension string
+	var file workbench.URI
+	if err := c.Args(&name, &file, nil, &extension); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	id := fmt.Sprintf("extension-output-%s-#%d-%s", extension, s.last, name)
+	if src := s.source(c, file); src != nil {
+		src.raw, src.channel = true, s.channel(c, extension, name)
+		s.ids[id] = src
+	}
+	return id, nil
+}
+
+// modeClear is the mode of $update for a channel that is made empty.
+const modeClear = 3
+
+// update answers $update. What was written stays in the log; that it was cleared is a remark there.
+func (s *Channels) update(c *workbench.Call) (any, error) {
+	var id string
+	var mode int
+	if err := c.Args(&id, &mode); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	src := s.ids[id]
+	if src == nil || mode != modeClear || src.channel == nil || !src.written {
+		return nil, nil
+	}
+	s.flush(src)
+	src.written = false
+	s.print(src, capture.Note, "the extension has cleared the channel")
+	return nil, nil
+}
+
+func (s *Channels) dispose(c *workbench.Call) (any, error) {
+	var id string
+	if err := c.Args(&id); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if src := s.ids[id]; src != nil {
+		s.flush(src)
+		delete(s.ids, id)
+	}
+	return nil, nil
+}
+
+// deregister answers $deregisterLogger. The source stays for what a host sends late.
+func (s *Channels) deregister(c *workbench.Call) (any, error) {
+	var file workbench.URI
+	if err := c.Args(&file); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if src := s.sources[keyOf(c, file)]; src != nil {
+		s.flush(src)
+		src.disposed = true
+	}
+	return nil, nil
+}
+
+// message is a level and a text.
+type message struct {
+	level int
+	text  string
+}
+
+// write answers $log: the file, and pairs of a level and a text.
+func (s *Channels) write(c *workbench.Call) (any, error) {
+	var file workbench.URI
+	var list [][2]any
+	if err := c.Args(&file, &list); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	src := s.source(c, file)
+	if src == nil {
+		return nil, nil
+	}
+	if src.channel == nil {
+		src.channel = s.channel(c, "", base(file))
+	}
+	if src.channel == nil {
+		return nil, nil
+	}
+	for _, pair := range list {
+		level, _ := pair[0].(float64)
+		text, _ := pair[1].(string)
+		s.take(src, message{int(level), text})
+	}
+	return nil, nil
+}
+
+// base returns the name of a file without its ending.
+func base(file workbench.URI) string {
+	name := file.Path[strings.LastIndexByte(file.Path, '/')+1:]
+	if name = strings.TrimSuffix(name, ".log"); name == "" {
+		name = "log"
+	}
+	return name
+}
+
+// levels are the names of VS Code's levels of logs.
+var levels = map[int]string{1: "trace", 2: "debug", 3: "info", 4: "warning", 5: "error"}
+
+// take adds a message to the lines of a source. The caller must hold mu.
+func (s *Channels) take(src *source, m message) {
+	if !src.raw {
+		stream := capture.Stdout
+		if m.level >= 4 {
+			stream = capture.Stderr
+		}
+		head := ""
+		if name := levels[m.level]; name != "" {
+			head = "[" + name + "] "
+		}
+		for l := range strings.Lines(m.text) {
+			s.print(src, stream, head+strings.TrimRight(l, "\r\n"))
+			head = ""
+		}
+		return
+	}
+	text := src.partial + m.text
+	src.partial = ""
+	for l := range strings.Lines(text) {
+		for len(l) > capture.MaxLine {
+			s.print(src, capture.Stdout, l[:capture.MaxLine])
+			l = l[capture.MaxLine:]
+		}
+		if whole, ended := strings.CutSuffix(l, "\n"); ended {
+			s.print(src, capture.Stdout, strings.TrimSuffix(whole, "\r"))
+		} else {
+			src.partial = strings.Clone(l)
+		}
+	}
+	switch {
+	case src.partial == "" && src.timer != nil:
+		src.timer.Stop()
+		src.timer = nil
+	case src.partial != "" && src.timer == nil:
+		src.timer = time.AfterFunc(partialWait, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			src.timer = nil
+			if s.sources[src.key] == src {
+				s.flush(src)
+			}
+		})
+	}
+}
+
+// flush writes the beginning of a line that waits for its end. The caller must hold mu.
+func (s *Channels) flush(src *source) {
+	if src.timer != nil {
+		src.timer.Stop()
+		src.timer = nil
+	}
+	if text := src.partial; text != "" && src.channel != nil {
+		src.partial = ""
+		s.print(src, capture.Stdout, text)
+	}
+}
+
+// print has a line written. The caller must hold mu.
+func (s *Channels) print(src *source, stream capture.Stream, text string) {
+	if s.closed {
+		return
+	}
+	src.written = src.written || stream != capture.Note
+	log, life := s.open(src.channel), src.life
+	src.channel.queue.add(text, func(text string) { log.Print(stream, life, []byte(s.opt.Redact(text))) })
+}
+
+// List returns the channels that have lines, or whose extensions have made them, by name.
+func (s *Channels) List() []extensions.Channel {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]extensions.Channel, 0, len(s.all))
+	for _, c := range s.all {
+		out = append(out, extensions.Channel{Name: c.Name, Extension: c.Extension})
+	}
+	return sorted(out)
+}
+
+// Channel returns the lines of a channel by its name, or by the id of its extension, a slash and
+// its name if several have that name. The error is [extensions.ErrNoChannel] with the names that there are.
+func (s *Channels) Channel(name string) (Lines, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := s.find(name)
+	switch len(found) {
+	case 1:
+		return Lines{s.open(found[0])}, nil
+	case 0:
+		return Lines{}, noChannel(name, "there are", s.all)
+	}
+	return Lines{}, noChannel(name, "several extensions have it", found)
+}
+
+// Lines are those of a channel. They can be read after the service was closed.
+type Lines struct{ log *capture.Log }
+
+// History returns the last n lines, oldest first, from memory or the files.
+func (l Lines) History(n int) ([]capture.Line, error) { return l.log.History(n) }
+
+// Follow returns the last n lines and later ones, until ctx ends or the service is closed.
+func (l Lines) Follow(ctx context.Context, n int) iter.Seq[capture.Line] { return l.log.Follow(ctx, n) }
