@@ -135,8 +135,12 @@ func TestWrongAnswersAreErrors(t *testing.T) {
 		"no digest":        {answer(data, http.StatusOK), "acme.words", 0, install.ErrDigest},
 		"digest not given": {answer(data, http.StatusInternalServerError), "acme.words", 0, registry.ErrAnswer},
 		"redirects":        {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path+"x", http.StatusFound) }, "acme.words", 0, registry.ErrAnswer},
-		"to another host":  {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://192.0.2.1/", http.StatusFound) }, "acme.words", 0, registry.ErrURL},
-		"to a file":        {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "file:///etc/passwd", http.StatusFound) }, "acme.words", 0, registry.ErrURL},
+		"to another host": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://192.0.2.1/", http.StatusFound)
+		}, "acme.words", 0, registry.ErrURL},
+		"to a file": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
+		}, "acme.words", 0, registry.ErrURL},
 		"cut off": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "9")
 			fmt.Fprint(w, "x")
