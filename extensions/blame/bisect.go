@@ -14,6 +14,7 @@ type bisection struct {
 	cells    []string        // the two halves, or the one suspect
 	order    []extensions.ID // the candidates, the strongest suspect first
 	evidence []Evidence
+	without  []Evidence // crashes at home since it began
 	lives    int
 	until    time.Time
 	patience int // how often the trials waited for an extension that was not activated
@@ -140,8 +141,10 @@ func (m *Machine) narrow(c *cell, e Evidence) {
 	m.split(c.name, culprits, e.Reason)
 }
 
-// acquit ends trials because the crashes go on without those that are tried.
-func (m *Machine) acquit(e Evidence) {
+// acquit ends trials because the crashes go on without those that are tried. If no
+// extension at home was there in all crashes, there are several culprits, and the search
+// begins again with the crashes since the trials began.
+func (m *Machine) acquit(explained bool) {
 	t := m.trial
 	var tried []extensions.ID
 	for _, id := range t.order {
@@ -150,7 +153,14 @@ func (m *Machine) acquit(e Evidence) {
 		}
 	}
 	m.endTrial()
-	m.clear(tried, append(t.evidence, e))
+	crashes := t.without
+	if explained {
+		crashes = slices.Concat(t.evidence, t.without)
+	}
+	m.clear(tried, crashes)
+	if !explained {
+		m.misled = 0
+	}
 }
 
 // clear sends extensions home without which the crashes go on.
@@ -162,6 +172,7 @@ func (m *Machine) clear(ids []extensions.ID, crashes []Evidence) {
 	}
 	m.crash = slices.Clone(crashes)
 	m.misled++
+	m.rounds++
 }
 
 // trialsQuiet handles trials without a crash for [Rules].Quiet.

@@ -13,9 +13,11 @@
 // on trial, away from the home, so that the other extensions do not restart, and the crash
 // window of the home is reset. Of several equally strong suspects each half gets a cell,
 // and the half that crashes is halved again. A suspect that crashes alone is confirmed. If
-// the home goes on crashing, those on trial are cleared and go home, and the search goes
-// on with the evidence of the new crash; after two searches that were misled all that were
-// there are tried, whatever their traces. Trials have a budget, [Rules].MaxLives; when it
+// the home crashes twice more, those on trial are cleared and go home, and the search goes
+// on with the evidence of the new crashes; after two searches that were misled all that
+// were there are tried, whatever their traces. One crash would not do: of two culprits one
+// crashes the home while the other is on trial. If no extension was there in all crashes,
+// the search begins again with the latest ones. Trials have a budget, [Rules].MaxLives; when it
 // is spent, the remaining suspects share one cell until they crash there.
 //
 // An extension that crashes only together with others does not crash alone: after

@@ -25,7 +25,8 @@ type Machine struct {
 	parts  map[extensions.ID]*apart // extensions in quarantine
 	crash  []Evidence               // crashes at home and in settled cells, none further from the next than the window
 	trial  *bisection
-	misled int             // how many trials the crashes have gone on without
+	misled int             // after how many searches m.crash has gone on without the suspects
+	rounds int             // the same for all crashes since the last culprit was found
 	calls  map[command]int // the number of ended calls
 	count  int             // trial cells so far
 	seq    int

@@ -2,6 +2,7 @@ package blame
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -83,5 +84,33 @@ func TestScenarios(t *testing.T) {
 	}
 	if all.down > 0 {
 		t.Errorf("the budget of the host was spent in %d of %d runs", all.down, all.runs)
+	}
+}
+
+// Of two culprits both are found, and no innocent extension stays isolated for them.
+func TestTwoCulpritsAreFound(t *testing.T) {
+	var found, jailed, runs int
+	for _, c := range causes {
+		for seed := range uint64(10) {
+			w := newCourt(c, misleading[1], seed)
+			w.also = w.all[2]
+			w.run(time.Hour)
+			runs++
+			ids := w.m.Quarantined()
+			if slices.Contains(ids, guilty) && slices.Contains(ids, w.also) {
+				found++
+			}
+			if w.down || len(ids) > 2 || len(ids) == 2 && slices.Contains(ids, misled) {
+				jailed++
+				t.Logf("%s, seed %d: %v, down: %v", c.name, seed, ids, w.down)
+				for _, d := range w.log {
+					t.Log(d.Time.UTC().Format("04:05"), d.Verdict, d.Cell, d.IDs, d.Why)
+				}
+			}
+		}
+	}
+	t.Logf("both found in %d of %d runs, an innocent one isolated or the host down in %d", found, runs, jailed)
+	if found*100 < 95*runs || jailed*100 > runs {
+		t.Errorf("both were found in %d of %d runs, 95 %% expected; wrong in %d, 1 %% allowed", found, runs, jailed)
 	}
 }

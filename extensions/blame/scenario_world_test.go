@@ -70,6 +70,7 @@ type court struct {
 	cause cause
 	trace trace
 	all   []extensions.ID
+	also  extensions.ID // another one whose command aborts; "" without
 	now   time.Time
 	timer time.Time
 	hosts map[string]*modelHost
@@ -223,7 +224,7 @@ func (w *court) call(id extensions.ID) {
 	w.next++
 	h.calls[w.next] = modelCall{id, w.now.Add(took)}
 	w.step(CallBegan{cell, h.life, w.next, id, string(id) + ".run"})
-	if id == guilty && w.cause.trigger == inCommand {
+	if id == guilty && w.cause.trigger == inCommand || id == w.also {
 		w.strike(h)
 	}
 }

@@ -45,7 +45,7 @@ func (m *Machine) crashed(c *cell, l *life, ev Crashed) {
 // judge handles crashes at home and in settled cells.
 func (m *Machine) judge(c *cell, e Evidence) {
 	if n := len(m.crash); n > 0 && e.Time.Sub(m.crash[n-1].Time) >= m.rules.Window {
-		m.crash, m.misled = nil, 0
+		m.crash, m.misled, m.rounds = nil, 0, 0
 	}
 	m.reconsider(e)
 	if n := len(m.crash); n == 0 || m.crash[n-1].Time != e.Time {
@@ -61,8 +61,8 @@ func (m *Machine) judge(c *cell, e Evidence) {
 		m.record(Noted, c.name, e.ids(), fmt.Sprintf("%s: %d crashes within %s have no suspect in common", e.Reason, n, span.Of(m.rules.Window)), m.evidence())
 	case m.trial != nil:
 		m.record(Noted, c.name, candidates, e.Reason+": a search for another culprit is already running", m.evidence())
-	case m.misled >= m.rules.MaxLives:
-		m.record(Unsolved, c.name, nil, fmt.Sprintf("%s: it went on without the suspects of %d searches", e.Reason, m.misled), m.evidence())
+	case m.rounds >= 2*m.rules.MaxLives:
+		m.record(Unsolved, c.name, nil, fmt.Sprintf("%s: it went on without the suspects of %d searches", e.Reason, m.rounds), m.evidence())
 	case len(candidates) == 1:
 		m.search(candidates, fmt.Sprintf("it alone is a suspect in %d of %s within %s", most, times(n), span.Of(m.rules.Window)))
 	default:
@@ -145,8 +145,12 @@ func (m *Machine) reconsider(e Evidence) {
 		}
 		return false
 	}
-	if t := m.trial; t != nil && explains(t.evidence) {
-		m.acquit(e)
+	if t := m.trial; t != nil {
+		// With two culprits one of them crashes the home while the other is on trial, so
+		// that one crash clears no one.
+		if t.without = append(t.without, e); len(t.without) >= minCrashes {
+			m.acquit(explains(t.evidence))
+		}
 	}
 	for _, id := range m.Quarantined() {
 		if p := m.parts[id]; p != nil && !p.confirmed && len(p.crashes) > 0 && explains(p.crashes) {
@@ -173,7 +177,7 @@ func (m *Machine) quarantine(ids []extensions.ID, evidence []Evidence, why strin
 // solved follows the end of a search with culprits. It sends extensions home that are
 // isolated for crashes that the culprits explain too, and that have not crashed since.
 func (m *Machine) solved(found []extensions.ID) {
-	m.crash, m.misled = nil, 0
+	m.crash, m.misled, m.rounds = nil, 0, 0
 	for _, id := range m.Quarantined() {
 		p := m.parts[id]
 		if slices.Contains(found, id) || p.confirmed || len(p.crashes) == 0 {
