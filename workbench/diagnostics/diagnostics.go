@@ -16,6 +16,13 @@ import (
 	"github.com/hostsup/hostsup/workbench/text"
 )
 
+// maxWeight bounds what the extensions of a host may report at one time, in bytes. Each file and each
+// diagnostic takes perItem bytes besides its text.
+const (
+	maxWeight = 64 << 20
+	perItem   = 256
+)
+
 const methodChanged = "ExtHostDiagnostics.$acceptMarkersChange"
 
 // Severity is how bad a problem is, by VS Code's numbers.
@@ -54,18 +61,31 @@ type entry struct {
 	all []Diagnostic
 }
 
+// weight returns about how many bytes the entry takes; 0 for one that is not kept.
+func (e *entry) weight() int {
+	if len(e.raw) == 0 {
+		return 0
+	}
+	n := perItem + 2*len(e.uri.Path)
+	for _, raw := range e.raw {
+		n += perItem + 2*len(raw)
+	}
+	return n
+}
+
 // Service has the diagnostics. It must be made with [New].
 type Service struct {
 	mu        sync.Mutex
 	hosts     workbench.Hosts
 	owners    map[owner]map[string]entry // by the URI as text
+	weights   map[*workbench.Host]int    // bytes
 	listeners map[int]func([]workbench.URI)
 	next      int
 }
 
 // New returns a service without diagnostics.
 func New() *Service {
-	return &Service{hosts: workbench.Hosts{}, owners: map[owner]map[string]entry{}, listeners: map[int]func([]workbench.URI){}}
+	return &Service{hosts: workbench.Hosts{}, owners: map[owner]map[string]entry{}, weights: map[*workbench.Host]int{}, listeners: map[int]func([]workbench.URI){}}
 }
 
 // Methods implements [workbench.Service].
@@ -104,6 +124,7 @@ func (s *Service) Down(h *workbench.Host) {
 			delete(s.owners, o)
 		}
 	}
+	delete(s.weights, h)
 	s.changed(h, gone)
 }
 
@@ -140,7 +161,21 @@ func (s *Service) changeMany(c *workbench.Call) (any, error) {
 	if h == nil || h.Life() != c.Life {
 		return nil, nil // its life is over
 	}
-	o := owner{h, name}
+	return nil, s.put(owner{h, name}, now)
+}
+
+// put takes what a collection has for files now. If that is more than a host may report, nothing changes.
+// The caller must hold mu.
+func (s *Service) put(o owner, now map[string]entry) error {
+	more := 0
+	for key, e := range now {
+		before := s.owners[o][key]
+		more += e.weight() - before.weight()
+	}
+	if n := s.weights[o.host] + more; n > maxWeight && more > 0 {
+		return workbench.Invalid("languages.createDiagnosticCollection: the diagnostics of the host take %d bytes, limit %d", n, maxWeight)
+	}
+	s.weights[o.host] += more
 	if s.owners[o] == nil {
 		s.owners[o] = map[string]entry{}
 	}
@@ -153,8 +188,11 @@ func (s *Service) changeMany(c *workbench.Call) (any, error) {
 			s.owners[o][key] = e
 		}
 	}
-	s.changed(h, files)
-	return nil, nil
+	if len(s.owners[o]) == 0 {
+		delete(s.owners, o)
+	}
+	s.changed(o.host, files)
+	return nil
 }
 
 func (s *Service) clear(c *workbench.Call) (any, error) {
@@ -171,6 +209,7 @@ func (s *Service) clear(c *workbench.Call) (any, error) {
 	files := map[string]workbench.URI{}
 	for key, e := range s.owners[owner{h, name}] {
 		files[key] = e.uri
+		s.weights[h] -= e.weight()
 	}
 	delete(s.owners, owner{h, name})
 	s.changed(h, files)

@@ -2,9 +2,12 @@ package diagnostics
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/hostsup/hostsup/internal/leaktest"
+	"github.com/hostsup/hostsup/workbench"
 	"github.com/hostsup/hostsup/workbench/text"
 )
 
@@ -31,5 +34,47 @@ func TestDiagnosticOfBothReleases(t *testing.T) {
 	}
 	if _, err := diagnostic(json.RawMessage(`{"severity":"x"}`)); err == nil {
 		t.Error("a severity that is no number was accepted")
+	}
+}
+
+// A host that reports without an end is refused, and what it has reported stays and can be taken back.
+func TestDiagnosticsAreBounded(t *testing.T) {
+	s, h := New(), &workbench.Host{}
+	o := owner{h, "lint"}
+	with := func(n int, message string) map[string]entry {
+		e := entry{uri: workbench.URI{Scheme: "file", Path: fmt.Sprintf("/%d", n)}, raw: []json.RawMessage{json.RawMessage(message)}}
+		return map[string]entry{e.uri.String(): e}
+	}
+	megabyte := strings.Repeat("x", 1<<20)
+	n := 0
+	for ; n < 100; n++ {
+		if err := s.put(o, with(n, megabyte)); err != nil {
+			if !strings.Contains(err.Error(), "languages.createDiagnosticCollection") {
+				t.Error(err)
+			}
+			break
+		}
+	}
+	if n != 31 { // twice the text, for both forms in which it is kept
+		t.Errorf("%d MiB were taken", n)
+	}
+	if err := s.put(o, with(0, "less")); err != nil {
+		t.Errorf("less than before: %v", err)
+	}
+	if err := s.put(o, with(n, megabyte)); err != nil {
+		t.Errorf("after another file has less: %v", err)
+	}
+	for i := range n + 1 {
+		e := with(i, "")
+		for key, one := range e {
+			one.raw = nil
+			e[key] = one
+		}
+		if err := s.put(o, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.weights[h] != 0 || len(s.owners) != 0 {
+		t.Errorf("%d bytes, %d collections after all of it was taken back", s.weights[h], len(s.owners))
 	}
 }

@@ -16,6 +16,12 @@ type provider struct {
 	scheme string
 }
 
+// Bounds of the providers of contents.
+const (
+	maxProviders = 1000
+	maxScheme    = 1 << 10 // bytes of a scheme
+)
+
 func (s *Service) contentMethods() map[string]workbench.Method {
 	return map[string]workbench.Method{
 		"MainThreadDocumentContentProviders.$registerTextContentProvider":   {Now: s.registerContent},
@@ -43,6 +49,12 @@ func (s *Service) registerContent(c *workbench.Call) (any, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if n := len(p.scheme); n > maxScheme {
+		return nil, workbench.Invalid("workspace.registerTextDocumentContentProvider: a scheme of %d bytes, limit %d", n, maxScheme)
+	}
+	if len(s.providers) >= maxProviders {
+		return nil, workbench.Invalid("workspace.registerTextDocumentContentProvider: %d providers are registered, which is the limit", maxProviders)
+	}
 	if v := s.viewOf(c); v != nil {
 		p.host = v.host
 		s.providers = append(s.providers, p)

@@ -96,7 +96,11 @@ func (s *Service) show(d *document, how showing) *editor {
 	return t.editor
 }
 
-// groupAt returns the group at a position, which is made if it is not there. The caller must hold mu.
+// maxGroups bounds the groups of tabs, which hosts are told of whole.
+const maxGroups = 100
+
+// groupAt returns the group at a position, which is made if it is not there. If there are maxGroups, it is
+// the last one. The caller must hold mu.
 func (s *Service) groupAt(at int) *group {
 	if at == beside {
 		at = slices.Index(s.groups, s.active) + 1
@@ -106,6 +110,8 @@ func (s *Service) groupAt(at int) *group {
 		return s.active
 	case at < len(s.groups):
 		return s.groups[at]
+	case len(s.groups) >= maxGroups:
+		return s.groups[len(s.groups)-1]
 	}
 	g := &group{id: s.nextID()}
 	s.groups = append(s.groups, g)

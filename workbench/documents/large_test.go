@@ -152,3 +152,27 @@ func TestLinesAsJSON(t *testing.T) {
 		}
 	}
 }
+
+func TestProvidersAndGroupsAreBounded(t *testing.T) {
+	s := service(t, Options{})
+	s.mu.Lock()
+	s.providers = make([]provider, maxProviders)
+	s.mu.Unlock()
+	_, err := call(t, s, nil, "MainThreadDocumentContentProviders.$registerTextContentProvider", 1, "made")
+	if err == nil || !strings.Contains(err.Error(), "workspace.registerTextDocumentContentProvider") {
+		t.Errorf("%v", err)
+	}
+	uri, next := written(t, t.TempDir(), "a", ""), beside
+	d := opened(t, s, uri)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range maxGroups + 10 {
+		s.show(d.d, showing{Position: &next})
+	}
+	if n := len(s.groups); n != maxGroups {
+		t.Errorf("%d groups", n)
+	}
+	if last := s.groups[maxGroups-1]; s.active != last || len(last.tabs) != 1 {
+		t.Errorf("the last group is not the active one, or has %d tabs", len(last.tabs))
+	}
+}

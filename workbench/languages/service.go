@@ -9,6 +9,12 @@ import (
 	"github.com/hostsup/hostsup/workbench"
 )
 
+// Bounds of the statuses that the extensions of a host may show at one time.
+const (
+	maxStatuses = 1000
+	maxStatus   = 64 << 10 // bytes of each, as JSON
+)
+
 // Service answers MainThreadLanguages, but for $changeLanguage, and tells hosts of the languages.
 // The zero value is ready for use.
 type Service struct {
@@ -138,6 +144,12 @@ func (s *Service) setStatus(c *workbench.Call) (any, error) {
 	host := c.Host.Name()
 	if s.status[host] == nil {
 		s.status[host] = map[int]Status{}
+	}
+	if n := len(c.Raw(1)); n > maxStatus {
+		return nil, workbench.Invalid("languages.createLanguageStatusItem: a status of %d bytes, limit %d", n, maxStatus)
+	}
+	if _, known := s.status[host][handle]; !known && len(s.status[host]) >= maxStatuses {
+		return nil, workbench.Invalid("languages.createLanguageStatusItem: the host has %d statuses, which is the limit", maxStatuses)
 	}
 	s.status[host][handle] = status
 	return nil, nil

@@ -120,8 +120,23 @@ func (s *Service) environ(c *workbench.Call) (any, error) {
 	if all[extension] = list; len(list) == 0 {
 		delete(all, extension)
 	}
+	if n := weight(all); n > maxEnviron || len(all) > maxCollections {
+		return nil, workbench.Invalid("ExtensionContext.environmentVariableCollection: the extensions of the host have %d collections of %d bytes, limits %d and %d",
+			len(all), n, maxCollections, maxEnviron)
+	}
 	s.environs[c.Host.Name()] = all
 	return nil, nil
+}
+
+// weight returns about how many bytes the changes of extensions take.
+func weight(all map[string][]change) (n int) {
+	for extension, list := range all {
+		n += len(extension)
+		for _, ch := range list {
+			n += len(ch.Variable) + len(ch.Value) + 64
+		}
+	}
+	return n
 }
 
 // applied applies the changes of all extensions, in the order of their ids.

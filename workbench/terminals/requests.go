@@ -28,6 +28,9 @@ func (s *Service) create(c *workbench.Call) (any, error) {
 	if err := c.Args(&extension, &l); err != nil {
 		return nil, err
 	}
+	if n := max(len(l.Name), len(extension)); n > maxName {
+		return nil, workbench.Invalid("window.createTerminal: a name of %d bytes, limit %d", n, maxName)
+	}
 	t := &terminal{extension: extension, name: l.Name, host: c.Host, life: c.Life, custom: l.Custom}
 	if !l.Custom {
 		var err error

@@ -13,6 +13,16 @@ import (
 // maxTerminals bounds the terminals of a workbench at one time.
 const maxTerminals = 64
 
+// Bounds of what extensions may have besides terminals.
+const (
+	maxProviders   = 1000     // of tasks, of all hosts
+	maxName        = 1 << 10  // bytes of the type of tasks and of the name of a terminal
+	maxCollections = 1000     // changes of the environment by the extensions of a host
+	maxEnviron     = 1 << 20  // bytes of these changes
+	maxTasks       = 10_000   // that one tasks.fetchTasks returns
+	maxTaskBytes   = 64 << 20 // of these
+)
+
 // Service answers MainThreadTerminalService and MainThreadTask. It must be made with [New].
 type Service struct {
 	folder func() string // of new terminals; "": that of the host

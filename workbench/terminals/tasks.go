@@ -60,6 +60,12 @@ func (s *Service) provides(c *workbench.Call, on bool) (any, error) {
 		}
 	}
 	if k.kind = kind; on {
+		switch n := len(kind); {
+		case n > maxName:
+			return nil, workbench.Invalid("tasks.registerTaskProvider: a type of %d bytes, limit %d", n, maxName)
+		case len(s.providers) >= maxProviders:
+			return nil, workbench.Invalid("tasks.registerTaskProvider: %d providers are registered, which is the limit", maxProviders)
+		}
 		s.providers[k] = true
 	}
 	return nil, nil
@@ -89,7 +95,7 @@ func (s *Service) fetch(ctx context.Context, c *workbench.Call) (any, error) {
 	slices.SortFunc(list, func(a, b asked) int {
 		return cmp.Or(strings.Compare(a.key.host, b.key.host), cmp.Compare(a.key.handle, b.key.handle))
 	})
-	out := []json.RawMessage{}
+	out, size := []json.RawMessage{}, 0
 	for _, a := range list {
 		var got struct {
 			Tasks []json.RawMessage
@@ -104,6 +110,9 @@ func (s *Service) fetch(ctx context.Context, c *workbench.Call) (any, error) {
 		for _, raw := range got.Tasks {
 			var kind struct{ Definition struct{ Type string } }
 			if string(raw) != "null" && json.Unmarshal(raw, &kind) == nil && (filter.Type == "" || kind.Definition.Type == filter.Type) {
+				if size += len(raw); len(out) == maxTasks || size > maxTaskBytes {
+					return nil, workbench.Invalid("tasks.fetchTasks: the providers have more than %d tasks or %d bytes, which are the limits", maxTasks, maxTaskBytes)
+				}
 				out = append(out, withID(raw))
 			}
 		}

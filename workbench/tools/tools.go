@@ -18,6 +18,7 @@ import (
 const (
 	extTools = "ExtHostLanguageModelTools."
 	// maxTools bounds the tools that are known, and those that are registered.
+	maxTool  = 1 << 20 // bytes of a tool that code defines
 	maxTools = 1000
 	// maxCalls bounds the invocations at one time.
 	maxCalls = 1000
@@ -196,6 +197,9 @@ func (s *Service) define(c *workbench.Call) (any, error) {
 	var t Tool
 	if err := c.Args(nil, &t); err != nil {
 		return nil, err
+	}
+	if n := len(c.Raw(1)); n > maxTool {
+		return nil, workbench.Invalid("lm.registerToolDefinition: a tool of %d bytes, limit %d", n, maxTool)
 	}
 	if t.Tags == nil {
 		t.Tags = []string{}
